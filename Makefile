@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The front door: Meson does the building, this file knows which folder a configuration lives in.
+#
+#   make [V=1] [CC=clang] [SAN=address,undefined] [CFLAGS=...] [PREFIX=/usr/local] [DESTDIR=...]
+#   make check [TESTS="clock window"]     one configuration, all or some of its test programs
+#
+# CONTRIBUTING.md lists the targets.
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+PREFIX ?= /usr/local
+LIBDIR ?= lib
+FUZZ_SECONDS ?= 60
+SOAK_ROUNDS ?= 20
+# Debian's own Meson comes before any wrapper of that name in PATH.
+MESON ?= $(shell test -x /usr/bin/meson && echo /usr/bin/meson || echo meson)
+
+comma := ,
+flavour := $(if $(filter cc gcc,$(CC)),,-$(notdir $(firstword $(CC))))
+BUILD := build$(flavour)$(if $(SAN),-$(subst $(comma),-,$(SAN)))
+# What scripts/setup must have installed: clang's sanitizers are a package of their own.
+NEEDS := $(if $(findstring clang,$(CC)),$(if $(SAN),fuzz,test),build)
+NINJA = ninja $(if $(filter 1,$(V)),-v) -C
+SUB = $(MAKE) --no-print-directory
+C_FILES = find src include tests bench -name '*.[ch]'
+
+export CC CFLAGS LDFLAGS PREFIX LIBDIR SAN MESON V
+
+.PHONY: all run test check bench soak fuzz format lint install clean configure setup-%
+
+all: configure
+	@$(NINJA) $(BUILD) products
+
+run: all
+	@$(BUILD)/anemone demo
+
+# The three configurations every change has to pass. A folder that cannot be configured or built is
+# counted as a failure by run-tests, so the closing line is always printed.
+test: setup-test
+	@$(SUB) CC=gcc SAN= configure || true
+	@$(SUB) CC=clang SAN= configure || true
+	@$(SUB) CC=gcc SAN=address,undefined configure || true
+	@scripts/run-tests build build-clang build-address-undefined
+
+check: configure
+	@scripts/run-tests $(addprefix --only ,$(TESTS)) $(BUILD)
+
+bench: configure
+	@$(NINJA) $(BUILD) meson-benchmark-prereq
+	@$(MESON) test -C $(BUILD) --benchmark --no-rebuild --verbose --num-processes 1
+
+# The whole suite again and again under the sanitizers, each round with a random seed of its own.
+soak:
+	@$(SUB) CC=gcc SAN=address,undefined configure
+	@scripts/run-tests --rounds $(SOAK_ROUNDS) build-address-undefined
+
+# Each libFuzzer program for FUZZ_SECONDS, on a copy of its seeds that keeps what earlier runs found.
+fuzz:
+	@$(SUB) CC=clang SAN=address,undefined BUILD=build-fuzz MESON_FLAGS=-Dfuzzing=true configure
+	@$(NINJA) build-fuzz fuzzers
+	@cd build-fuzz && for program in $$(find tests -maxdepth 1 -type f -name 'fuzz_*' | sort); do \
+		noun=$${program#tests/fuzz_}; mkdir -p corpus/$$noun; \
+		cp ../tests/fuzz/seeds/$$noun/* corpus/$$noun/; \
+		echo "fuzz $$noun: $(FUZZ_SECONDS) seconds"; \
+		$$program -max_total_time=$(FUZZ_SECONDS) -timeout=30 -print_final_stats=1 \
+			-artifact_prefix=$$noun- corpus/$$noun || exit 1; \
+	done
+
+format: setup-lint
+	@$(C_FILES) | xargs -r clang-format -i
+
+lint: setup-lint
+	@$(SUB) CC=clang SAN= configure
+	@find src -name '*.c' | xargs -r -n 4 -P 2 clang-tidy -p build-clang --quiet
+	@cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning,performance,portability \
+		--suppress=missingIncludeSystem -Isrc -Iinclude src
+
+install: all
+	@$(MESON) install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir '$(abspath $(DESTDIR))')
+	@$(if $(DESTDIR),:,ldconfig 2>/dev/null || :)
+
+clean:
+	rm -rf build build-*
+
+setup-%:
+	@scripts/setup $*
+
+# Configures a folder once, and again only when one of the variables has changed.
+configure: setup-$(NEEDS)
+	@wanted="$$CC|$$CFLAGS|$$LDFLAGS|$$PREFIX|$$LIBDIR|$$SAN|$(MESON_FLAGS)"; verb=setup; \
+	if [ -f $(BUILD)/build.ninja ]; then \
+		[ "$$(cat $(BUILD)/configured 2>/dev/null)" = "$$wanted" ] && exit 0; verb=configure; \
+	fi; \
+	$(MESON) $$verb --prefix="$$PREFIX" --libdir="$$LIBDIR" -Dc_args="$$CFLAGS" -Dc_link_args="$$LDFLAGS" \
+		$(if $(SAN),-Db_sanitize="$$SAN" -Db_lundef=false) $(MESON_FLAGS) $(BUILD) && \
+	printf '%s\n' "$$wanted" >$(BUILD)/configured

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An error for people. */
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int base_fail(struct base_error *error, int code, const char *format, ...)
+{
+    va_list args;
+
+    if (error) {
+        va_start(args, format);
+        vsnprintf(error->text, sizeof(error->text), format, args);
+        va_end(args);
+    }
+    return -code;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An error for people: a negative errno beside one whole sentence. */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+struct base_error {
+    char text[512];
+};
+
+/* Writes the sentence (error may be NULL) and returns -code, so that a check can end with `return base_fail(...)`. */
+int base_fail(struct base_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Page-table entry forms. */
+#include "protocol/dart_regs.h"
+
+/* One row per form: bit positions; 64 means the form has no such bit. Frames stand shifted right by frame_shift. */
+static const struct form {
+    const char *name;
+    unsigned valid, no_write, no_read;
+    unsigned frame_low, frame_high, frame_shift;
+    bool sub_page, sub_page_disable;
+} form_table[PR_LEAF_FORMS] = {
+    [PR_LEAF_SEED] = {"seed", 63, 64, 64, 14, 46, 0, false, false},
+    [PR_LEAF_T8020] = {"t8020", 0, 7, 8, 12, 35, 0, true, true},
+    [PR_LEAF_T6000] = {"t6000", 0, 2, 3, 10, 37, 4, true, false},
+};
+
+#define SUB_START_LOW 52
+#define SUB_END_LOW 40
+#define SUB_MASK 0xfffu
+#define SUB_PAGE_DISABLE 1 /* t8020: bit 1 switches the sub-page range off */
+
+static bool bit(uint64_t word, unsigned position)
+{
+    return position < 64 && word >> position & 1;
+}
+
+static uint64_t with(unsigned position, bool set)
+{
+    return position < 64 && set ? 1ull << position : 0;
+}
+
+const char *pr_leaf_form_name(enum pr_leaf_form form)
+{
+    return form_table[form].name;
+}
+
+struct pr_leaf pr_leaf_decode(enum pr_leaf_form form, uint64_t word)
+{
+    const struct form *f = &form_table[form];
+    struct pr_leaf leaf = {.valid = bit(word, f->valid), .sub_end = SUB_MASK};
+
+    leaf.no_read = bit(word, f->no_read);
+    leaf.no_write = bit(word, f->no_write);
+    leaf.frame = (word & pr_bits64_mask(f->frame_high, f->frame_low)) << f->frame_shift;
+    if (f->sub_page && !(f->sub_page_disable && bit(word, SUB_PAGE_DISABLE))) {
+        leaf.sub_start = (uint32_t)(word >> SUB_START_LOW) & SUB_MASK;
+        leaf.sub_end = (uint32_t)(word >> SUB_END_LOW) & SUB_MASK;
+    }
+    return leaf;
+}
+
+uint64_t pr_leaf_encode(enum pr_leaf_form form, const struct pr_leaf *leaf)
+{
+    const struct form *f = &form_table[form];
+    uint64_t word = with(f->valid, leaf->valid) | with(f->no_write, leaf->no_write) | with(f->no_read, leaf->no_read);
+
+    word |= leaf->frame >> f->frame_shift & pr_bits64_mask(f->frame_high, f->frame_low);
+    if (f->sub_page)
+        word |= (uint64_t)(leaf->sub_start & SUB_MASK) << SUB_START_LOW |
+                (uint64_t)(leaf->sub_end & SUB_MASK) << SUB_END_LOW;
+    return word;
+}

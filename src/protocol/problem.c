@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is wrong with some bytes. */
+#include "protocol/problem.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "protocol/text.h"
+
+const char *pr_problem_kind_text(enum pr_problem_kind kind)
+{
+    switch (kind) {
+#define X(id, value, text)                                                                                             \
+    case PR_PROBLEM_##id:                                                                                              \
+        return text;
+        PR_PROBLEM_KINDS(X)
+#undef X
+    }
+    return "unknown";
+}
+
+bool pr_problem_set(struct pr_problem *problem, enum pr_problem_kind kind, const char *format, ...)
+{
+    struct pr_text text;
+    va_list args;
+
+    if (!problem)
+        return false;
+    problem->kind = kind;
+    pr_text_init(&text, problem->text, sizeof(problem->text));
+    va_start(args, format);
+    pr_text_vprintf(&text, format, args);
+    va_end(args);
+    return false;
+}

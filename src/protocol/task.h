@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A task: what one descriptor asks the engine to do, decoded from its header and the register image it leaves behind.
+ * The engine runs it and `anemone check` judges with it, so both refuse the same things with the same words.
+ */
+#ifndef PROTOCOL_TASK_H
+#define PROTOCOL_TASK_H
+
+#include "protocol/td.h"
+
+enum pr_axis { PR_AXIS_W, PR_AXIS_H, PR_AXIS_D, PR_AXIS_C, PR_AXIS_G, PR_AXES };
+
+/* Limits of the M1, from the guide's reject table and the register widths. */
+#define PR_WIDTH_MAX 16384u
+#define PR_HEIGHT_MAX 16384u
+#define PR_DEPTH_MAX 16384u
+#define PR_CHANNELS_MAX 65536u
+#define PR_KERNEL_WIDTH_MAX 13u
+#define PR_KERNEL_HEIGHT_MAX 29u
+#define PR_KERNEL_CHUNK_MAX 0x10000u /* kernel bytes per engine and descriptor, unless SmallSourceMode */
+#define PR_L2_BYTES 0x200000u
+#define PR_ENGINES_MAX 16u
+#define PR_ROW_ALIGN 64u /* granule of DRAM row tails */
+
+enum pr_unit { PR_UNIT_PE, PR_UNIT_NE };
+enum pr_home { PR_HOME_NONE, PR_HOME_DRAM, PR_HOME_L2 };
+
+/* A tensor of fp16 elements. Strides are in bytes; a broadcast axis has stride 0. */
+struct pr_tensor {
+    enum pr_home home;
+    uint32_t bar;               /* DRAM: which buffer register its base is relative to */
+    uint32_t base;              /* byte offset from that buffer, or address in L2 */
+    uint32_t extent[PR_AXES];   /* elements the task touches */
+    uint32_t stride[PR_AXES];
+    bool relu;                  /* source: negative elements read as zero */
+    bool zero_tail;             /* destination: rows are filled with zeros up to PR_ROW_ALIGN */
+    bool keep;                  /* DRAM source that is also left in L2 (source type 1) ... */
+    uint32_t keep_base;         /* ... here */
+    uint32_t keep_stride[PR_AXES];
+};
+
+enum pr_pe_op { PR_PE_ADD, PR_PE_MUL, PR_PE_MAX, PR_PE_MIN, PR_PE_SQUARE_OF_SUM };
+enum pr_pe_reduce { PR_PE_REDUCE_NONE, PR_PE_REDUCE_SUM, PR_PE_REDUCE_MAX };
+
+/*
+ * Elementwise: y = final_scale * relu?(scale * abs?(op(+-pre_scale * a, +-b)) + bias).
+ * Reduction:   y = final_scale * reduce(a) + epsilon, over W, H and D of each channel and group.
+ */
+struct pr_pe {
+    enum pr_pe_op op;
+    enum pr_pe_reduce reduce;
+    bool two_sources;
+    bool negate1, negate2; /* subtract that source instead of adding it */
+    bool relu, abs;
+    uint16_t scale, bias, pre_scale, epsilon; /* fp16 bits */
+    uint32_t final_scale;                     /* fp32 bits */
+};
+
+enum pr_ne_mode { PR_NE_BYPASS, PR_NE_MAC };
+
+struct pr_kernel_stream {
+    bool enabled;
+    uint32_t base, bytes; /* in the kernel buffer */
+};
+
+/* y = relu?(post_scale * (sum of products + bias + acc_bias)) */
+struct pr_ne {
+    enum pr_ne_mode mode;
+    uint32_t kw, kh, px, py, sx, sy;
+    uint32_t lanes;   /* output channels per engine and pass, before the last passes */
+    uint32_t engines; /* neural engines in use */
+    bool bias;        /* a bias row stands before each plane of weights */
+    bool relu;
+    uint16_t acc_bias, post_scale; /* fp16 bits */
+    uint32_t kernel_bar;
+    struct pr_kernel_stream stream[PR_ENGINES_MAX];
+};
+
+struct pr_task {
+    enum pr_unit unit;
+    struct pr_tensor src[2]; /* src[1].home is PR_HOME_NONE when there is one source */
+    struct pr_tensor dst;
+    struct pr_pe pe;
+    struct pr_ne ne;
+};
+
+/*
+ * Decodes the task of a descriptor that pr_td_read accepted, given the image after pr_td_apply. False, naming descriptor field and
+ * value, when something is malformed, contradictory, or not done by this model.
+ */
+bool pr_task_decode(const struct pr_td *td, const struct pr_image *image, struct pr_task *task,
+                    struct pr_problem *problem);
+
+/* Bytes from the first to past the last byte the tensor touches, row tails included; 0 when it touches none. */
+uint64_t pr_tensor_span(const struct pr_tensor *tensor);
+/* The same over the copy a source of type 1 leaves in L2. */
+uint64_t pr_tensor_keep_span(const struct pr_tensor *tensor);
+/* Where the zero fill of a row ends: the next PR_ROW_ALIGN boundary, but not inside the next row. */
+uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor);
+/* Elements in the tensor's index space (broadcast axes counted as often as they are read). */
+uint64_t pr_tensor_elements(const struct pr_tensor *tensor);
+/* Multiply-accumulates, or elements visited for tasks that have none: the task's work. */
+uint64_t pr_task_work(const struct pr_task *task);
+
+/*
+ * Where output channel `channel` finds its weights: which engine's stream, the byte offset of its plane's first bias or weight row
+ * in that stream, the lane in each row and the lanes of the plane. False when channel >= Cout.
+ */
+struct pr_kernel_place {
+    uint32_t engine;
+    uint32_t offset;
+    uint32_t lane, lanes;
+};
+bool pr_kernel_place(const struct pr_task *task, uint32_t channel, struct pr_kernel_place *place);
+/* Bytes of the stream of one engine that the task's channels need. */
+uint64_t pr_kernel_stream_bytes(const struct pr_task *task, uint32_t engine);
+
+#endif

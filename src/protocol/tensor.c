@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sizes of a task's tensors, and where its kernel rows stand. */
+#include "protocol/task.h"
+
+static uint64_t span(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint64_t row)
+{
+    uint64_t last = 0;
+
+    for (unsigned axis = PR_AXIS_H; axis < PR_AXES; axis++)
+        last += (uint64_t)(extent[axis] - 1) * stride[axis];
+    return last + row;
+}
+
+static uint64_t row_bytes(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES])
+{
+    return (uint64_t)(extent[PR_AXIS_W] - 1) * stride[PR_AXIS_W] + 2;
+}
+
+uint64_t pr_tensor_span(const struct pr_tensor *tensor)
+{
+    uint64_t row;
+
+    if (tensor->home == PR_HOME_NONE)
+        return 0;
+    row = row_bytes(tensor->extent, tensor->stride);
+    if (tensor->zero_tail)
+        row = pr_tensor_tail_end(tensor);
+    return span(tensor->extent, tensor->stride, row);
+}
+
+uint64_t pr_tensor_keep_span(const struct pr_tensor *tensor)
+{
+    return span(tensor->extent, tensor->keep_stride, row_bytes(tensor->extent, tensor->keep_stride));
+}
+
+uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor)
+{
+    uint32_t row = (uint32_t)row_bytes(tensor->extent, tensor->stride);
+    uint32_t end = (uint32_t)pr_round_up(row, PR_ROW_ALIGN);
+
+    if (tensor->stride[PR_AXIS_W] != 2)
+        return row;
+    for (unsigned axis = PR_AXIS_H; axis < PR_AXES; axis++)
+        if (tensor->extent[axis] > 1 && tensor->stride[axis] >= row && tensor->stride[axis] < end)
+            end = tensor->stride[axis];
+    return end;
+}
+
+uint64_t pr_tensor_elements(const struct pr_tensor *tensor)
+{
+    uint64_t count = 1;
+
+    if (tensor->home == PR_HOME_NONE)
+        return 0;
+    for (unsigned axis = 0; axis < PR_AXES; axis++) {
+        if (count > UINT64_MAX / 0x20000 / tensor->extent[axis])
+            return UINT64_MAX / 0x20000;
+        count *= tensor->extent[axis];
+    }
+    return count;
+}
+
+uint64_t pr_task_work(const struct pr_task *task)
+{
+    uint64_t elements = pr_tensor_elements(&task->dst);
+    uint64_t taps;
+
+    if (task->unit == PR_UNIT_PE)
+        return task->pe.reduce ? pr_tensor_elements(&task->src[0]) : elements;
+    if (task->ne.mode == PR_NE_BYPASS)
+        return elements;
+    taps = (uint64_t)task->src[0].extent[PR_AXIS_C] * task->ne.kw * task->ne.kh;
+    return elements > UINT64_MAX / taps ? UINT64_MAX : elements * taps;
+}
+
+/* A plane: the weights of up to `lanes` output channels on one engine. */
+static uint64_t plane_bytes(const struct pr_task *task, uint32_t lanes)
+{
+    uint32_t taps = task->src[0].extent[PR_AXIS_C] * task->ne.kw * task->ne.kh;
+    uint32_t rows = taps + (task->ne.bias ? 1 : 0);
+
+    return pr_round_up((uint64_t)rows * lanes * 2, 64);
+}
+
+/*
+ * Passes are dealt out with all lanes while they fill every engine; what is left over goes to passes with the largest power of
+ * two of lanes that still fills every engine, the last ones with a single lane. A level is a run of passes of equal lanes.
+ */
+struct level {
+    uint32_t lanes;
+    uint32_t channels; /* of this level */
+    uint64_t plane;    /* bytes of one plane */
+};
+
+static struct level next_level(const struct pr_task *task, uint32_t lanes, uint32_t left)
+{
+    struct level level = {.lanes = lanes};
+    uint32_t width;
+
+    while (level.lanes > 1 && level.lanes * task->ne.engines > left)
+        level.lanes /= 2;
+    width = level.lanes * task->ne.engines;
+    level.channels = level.lanes == 1 ? left : left / width * width;
+    level.plane = plane_bytes(task, level.lanes);
+    return level;
+}
+
+bool pr_kernel_place(const struct pr_task *task, uint32_t channel, struct pr_kernel_place *place)
+{
+    uint32_t left = task->dst.extent[PR_AXIS_C], lanes = task->ne.lanes;
+    uint64_t offset = 0;
+
+    if (channel >= left)
+        return false;
+    for (;;) {
+        struct level level = next_level(task, lanes, left);
+        uint32_t width = level.lanes * task->ne.engines;
+
+        if (channel < level.channels) {
+            place->engine = channel % width / level.lanes;
+            place->offset = (uint32_t)(offset + channel / width * level.plane);
+            place->lane = channel % level.lanes;
+            place->lanes = level.lanes;
+            return true;
+        }
+        channel -= level.channels;
+        left -= level.channels;
+        offset += level.channels / width * level.plane;
+        lanes = level.lanes;
+    }
+}
+
+uint64_t pr_kernel_stream_bytes(const struct pr_task *task, uint32_t engine)
+{
+    uint32_t left = task->dst.extent[PR_AXIS_C], lanes = task->ne.lanes;
+    uint64_t bytes = 0;
+
+    while (left) {
+        struct level level = next_level(task, lanes, left);
+        uint32_t width = level.lanes * task->ne.engines;
+        uint32_t passes = level.channels / width + (engine * level.lanes < level.channels % width ? 1 : 0);
+
+        bytes += passes * level.plane;
+        left -= level.channels;
+        lanes = level.lanes;
+    }
+    return bytes;
+}

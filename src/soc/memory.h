@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Physical memory: banks of memory files placed in one reserved host range, so that a physical address is an offset.
+ * System DRAM is bank 0 and its file never leaves the process; every further bank is a surface of its own.
+ *
+ * Pages are 16 KiB. Free DRAM is poisoned under AddressSanitizer.
+ */
+#ifndef SOC_MEMORY_H
+#define SOC_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct soc_memory;
+
+/* `base` is the board's DRAM address; `bytes` is rounded up to a page. DRAM is sparse: untouched pages cost nothing. */
+int soc_memory_create(uint64_t base, uint64_t bytes, struct soc_memory **memory, struct base_error *error);
+void soc_memory_destroy(struct soc_memory *memory);
+
+uint64_t soc_memory_base(const struct soc_memory *memory);
+uint64_t soc_memory_bytes(const struct soc_memory *memory); /* of system DRAM */
+
+/* Whole pages of system DRAM, zeroed, in one run. -ENOMEM when no run is long enough, -EINVAL for zero bytes. */
+int soc_memory_alloc(struct soc_memory *memory, uint64_t bytes, uint64_t *address, struct base_error *error);
+/* Gives back a run that soc_memory_alloc gave. The bytes are forgotten. -EINVAL when it is no such run. */
+int soc_memory_free(struct soc_memory *memory, uint64_t address, struct base_error *error);
+/* Bytes of system DRAM in allocated runs. */
+uint64_t soc_memory_used(const struct soc_memory *memory);
+
+/*
+ * A bank of its own for a surface: a sealed memory file, placed after DRAM. Its file descriptor may be handed to a client.
+ */
+int soc_memory_bank_add(struct soc_memory *memory, uint64_t bytes, uint64_t *address, struct base_error *error);
+int soc_memory_bank_remove(struct soc_memory *memory, uint64_t address, struct base_error *error);
+/* The bank's file descriptor (owned by the memory), or -1. */
+int soc_memory_bank_file(const struct soc_memory *memory, uint64_t address);
+
+/* Host address of [address, address + bytes), or NULL when the range is not inside one bank. Costs no more than a few compares. */
+void *soc_memory_at(const struct soc_memory *memory, uint64_t address, uint64_t bytes);
+
+/* File and offset behind a page, for a second mapping of it. -EFAULT when no bank holds it. */
+int soc_memory_file_at(const struct soc_memory *memory, uint64_t address, int *file, uint64_t *offset);
+
+#endif

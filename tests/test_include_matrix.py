@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks every #include in src and include/anemone against src/include-matrix. Prints TAP.
+
+    test_include_matrix.py SOURCE_ROOT
+
+Before it judges the tree it judges a made-up one, where it must find exactly the violations put there.
+"""
+import os
+import re
+import sys
+import tempfile
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include\b[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>|(\S+))', re.MULTILINE)
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+SOURCES = (".c", ".h", ".def", ".inc", ".S")
+UNINCLUDED = ("machine", "tool")
+PUBLIC = "public"
+
+
+def read_matrix(path):
+    matrix = {}
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            line = line.split("#")[0].strip()
+            if not line:
+                continue
+            room, colon, entries = line.partition(":")
+            if not colon or not re.fullmatch(r"[a-z0-9]+", room):
+                raise ValueError(f"{path}:{number}: expected `room: entry ...`")
+            if room in matrix:
+                raise ValueError(f"{path}:{number}: a second line for {room}")
+            matrix[room] = entries.split()
+    for room, entries in matrix.items():
+        for entry in entries:
+            target = entry.split("/")[0]
+            if target in UNINCLUDED:
+                raise ValueError(f"{path}: {room} may not include {target}: nobody may")
+            if not entry.startswith("<") and target not in matrix and target != "anemone":
+                raise ValueError(f"{path}: {room} names {entry}, but no line describes {target}")
+    return matrix
+
+
+def source_files(folder):
+    for where, folders, files in os.walk(folder):
+        folders.sort()
+        for name in sorted(files):
+            if name.endswith(SOURCES):
+                yield os.path.join(where, name)
+
+
+def resolve(root, path, quoted, angled):
+    """What an include means: ('room', 'soc/bus.h'), ('public', 'anemone/machine.h') or ('system', 'math.h')."""
+    name = quoted or angled
+    candidates = [os.path.join(root, "src", name), os.path.join(root, "include", name)]
+    if quoted:
+        candidates.insert(0, os.path.join(os.path.dirname(path), name))
+    for candidate in candidates:
+        if not os.path.isfile(candidate):
+            continue
+        inside = os.path.relpath(os.path.realpath(candidate), os.path.realpath(root)).split(os.sep)
+        if inside[0] == "src":
+            return "room", "/".join(inside[1:])
+        if inside[0] == "include":
+            return "public", "/".join(inside[1:])
+        return "outside", name
+    if name.startswith("anemone/"):
+        return "public", name
+    if os.path.isdir(os.path.join(root, "src", name.split("/")[0])) and "/" in name:
+        return "room", name
+    return ("missing" if quoted else "system"), name
+
+
+def allowed(room, entries, kind, name):
+    if kind == "room":
+        target = name.split("/")[0]
+        return target == room or target in entries or name in entries
+    if kind == "public":
+        return room == PUBLIC or "anemone/*" in entries or name in entries
+    if kind == "system":
+        named = [entry for entry in entries if entry.startswith("<")]
+        return not named or "<*>" in named or f"<{name}>" in named
+    return False
+
+
+def check_folder(root, folder, room, entries):
+    problems = []
+    for path in source_files(folder):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            # comments go, their line breaks stay
+            text = COMMENT.sub(lambda match: "\n" * match[0].count("\n"), file.read())
+        for match in INCLUDE.finditer(text):
+            where = f"{os.path.relpath(path, root)}:{text.count(chr(10), 0, match.start()) + 1}"
+            quoted, angled, computed = match.groups()
+            if computed:
+                problems.append(f"{where}: includes {computed}, which this test cannot follow")
+                continue
+            kind, name = resolve(root, path, quoted, angled)
+            if kind == "missing":
+                problems.append(f"{where}: includes {name}, which is not in the tree")
+            elif not allowed(room, entries, kind, name):
+                problems.append(f"{where}: {room} may not include {name}")
+    return problems
+
+
+def check_tree(root):
+    """A list of (what was checked, its problems)."""
+    matrix = read_matrix(os.path.join(root, "src", "include-matrix"))
+    results = []
+    for room in sorted(os.listdir(os.path.join(root, "src"))):
+        folder = os.path.join(root, "src", room)
+        if not os.path.isdir(folder):
+            continue
+        if room in matrix and room != PUBLIC:
+            results.append((f"room {room}", check_folder(root, folder, room, matrix[room])))
+        else:
+            results.append((f"room {room}", [f"src/{room}: has no line in src/include-matrix"]))
+    public = os.path.join(root, "include", "anemone")
+    results.append(("public headers", check_folder(root, public, PUBLIC, matrix.get(PUBLIC, []))))
+    return results
+
+
+MADE_UP_MATRIX = """\
+# a comment
+base:
+soc: base <stdint.h>
+dart: base soc
+driver: base soc/bus.h anemone/iokit.h
+machine: base soc dart driver anemone/*
+public: <stdint.h>
+"""
+
+# path, text, what must be found in it
+MADE_UP_FILES = [
+    ("src/base/a.h", "#include <stdio.h>\n", []),
+    ("src/base/b.c", '#include "base/a.h"\n#include "a.h"\n', []),
+    ("src/base/up.c", '#include "../soc/bus.h"\n', ["src/base/up.c:1: base may not include soc/bus.h"]),
+    ("src/soc/bus.h", "#include <stdint.h>\n", []),
+    ("src/soc/clock.h", "#include <stdint.h>\n", []),
+    ("src/soc/io.c", '#include <math.h>\n#include "base/a.h"\n', ["src/soc/io.c:1: soc may not include math.h"]),
+    ("src/dart/table.h", '/* #include "driver/x.h" */\n#include "soc/clock.h"\n', []),
+    ("src/dart/walk.c", '/*\n*/\n#include "dart/table.h"\n  #  include "driver/x.h"\n#include <driver/x.h>\n',
+     ["src/dart/walk.c:4: dart may not include driver/x.h", "src/dart/walk.c:5: dart may not include driver/x.h"]),
+    ("src/dart/gone.c", '#include "nowhere.h"\n', ["src/dart/gone.c:1: includes nowhere.h, which is not in the tree"]),
+    ("src/dart/macro.c", "#include TABLE\n", ["src/dart/macro.c:1: includes TABLE, which this test cannot follow"]),
+    ("src/driver/x.h", '#include "soc/bus.h"\n#include <anemone/iokit.h>\n', []),
+    ("src/driver/y.c", '#include "soc/clock.h"\n#include <anemone/machine.h>\n',
+     ["src/driver/y.c:1: driver may not include soc/clock.h",
+      "src/driver/y.c:2: driver may not include anemone/machine.h"]),
+    ("src/machine/m.h", '#include "driver/x.h"\n#include <anemone/machine.h>\n', []),
+    ("src/driver/z.c", '#include "machine/m.h"\n', ["src/driver/z.c:1: driver may not include machine/m.h"]),
+    ("src/stray/s.c", "", ["src/stray: has no line in src/include-matrix"]),
+    ("include/anemone/iokit.h", "#include <anemone/machine.h>\n", []),
+    ("include/anemone/machine.h", '#include <stdint.h>\n#include "soc/bus.h"\n#include <pthread.h>\n',
+     ["include/anemone/machine.h:2: public may not include soc/bus.h",
+      "include/anemone/machine.h:3: public may not include pthread.h"]),
+]
+
+BAD_MATRICES = ["base\n", "base:\nbase:\n", "base: soc\n", "base:\nmachine:\nsoc: machine\n", "tool:\nbase: tool/x.h\n"]
+
+
+def write(root, path, text):
+    path = os.path.join(root, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def check_made_up_tree():
+    with tempfile.TemporaryDirectory() as root:
+        write(root, "src/include-matrix", MADE_UP_MATRIX)
+        for path, text, _ in MADE_UP_FILES:
+            write(root, path, text)
+        found = sorted(problem for _, problems in check_tree(root) for problem in problems)
+    wanted = sorted(problem for _, _, problems in MADE_UP_FILES for problem in problems)
+    return ([f"not found: {problem}" for problem in wanted if problem not in found]
+            + [f"found wrongly: {problem}" for problem in found if problem not in wanted])
+
+
+def check_bad_matrices():
+    problems = []
+    with tempfile.TemporaryDirectory() as root:
+        for text in BAD_MATRICES:
+            write(root, "matrix", text)
+            try:
+                read_matrix(os.path.join(root, "matrix"))
+                problems.append(f"accepted: {text!r}")
+            except ValueError:
+                pass
+    return problems
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    results = [("finds the violations of a made-up tree", check_made_up_tree()),
+               ("refuses a bad matrix", check_bad_matrices())]
+    try:
+        results += check_tree(root)
+    except ValueError as problem:
+        results.append(("the matrix", [str(problem)]))
+    print(f"1..{len(results)}")
+    for number, (name, problems) in enumerate(results, 1):
+        print(f"{'not ok' if problems else 'ok'} {number} - {name}")
+        for problem in problems:
+            print(f"# {problem}")
+    return 1 if any(problems for _, problems in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine: task manager, eight task queues, descriptor walker and datapath behind one register window. It touches memory
+ * only through the DART. docs/machine.md describes the registers.
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "engine/numerics.h"
+
+struct eng;
+struct dart;
+struct soc_clock;
+struct soc_lines;
+struct soc_trace;
+
+struct eng_config {
+    enum eng_policy policy;
+    enum eng_path path;
+    unsigned threads;  /* 0 = 1 */
+    uint64_t max_work; /* 0 = ENG_MAX_WORK */
+    unsigned line;     /* interrupt line */
+};
+
+/* A descriptor of more work than this is refused (chosen: it keeps a hostile descriptor from stopping the host for minutes). */
+#define ENG_MAX_WORK (1ull << 42)
+
+int eng_create(const struct eng_config *config, struct dart *dart, struct soc_clock *clock, struct soc_lines *lines,
+               struct soc_trace *trace, struct eng **engine, struct base_error *error);
+void eng_destroy(struct eng *engine);
+/* Power was lost: registers, queues and L2 are as after power-on. */
+void eng_reset(struct eng *engine);
+
+/* The register window, offsets from PR_ENGINE_REGS of the container. */
+uint32_t eng_read32(void *engine, uint32_t offset);
+void eng_write32(void *engine, uint32_t offset, uint32_t value);
+
+struct eng_stats {
+    uint64_t descriptors; /* completed */
+    uint64_t reused;      /* of them, run from a prepared form */
+    uint64_t requests;    /* finished well */
+    uint64_t faulted;     /* ended by a DART fault */
+    uint64_t stuck;       /* stopped by a problem of their own */
+    uint64_t aborted;
+};
+struct eng_stats eng_stats_get(const struct eng *engine);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Completion events: two lines of four registers each, and the interrupt they raise. */
+#include "engine/state.h"
+
+/* What the interrupt needs to be enabled: the values public drivers write. */
+static bool enabled(const struct eng *e)
+{
+    return (e->irq_en1 & PR_TM_IRQ_EN1_VALUE) && (e->irq_en2 & PR_TM_IRQ_EN2_VALUE);
+}
+
+void eng_event_update_line(struct eng *e)
+{
+    bool level = enabled(e) && (e->line[0].pending || e->line[1].pending);
+
+    soc_lines_set(e->lines, e->config.line, level);
+}
+
+/* The engine's timebase counts 24 MHz ticks. */
+static uint32_t timestamp(const struct eng *e)
+{
+    return (uint32_t)(soc_clock_now(e->clock) * 24 / 1000);
+}
+
+static void post(struct eng *e, struct eng_event_line *line, uint32_t info)
+{
+    if (line->count == ENG_EVENTS) {
+        SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "event-lost info=0x%x", line->event[line->first].info);
+        line->first = (line->first + 1) % ENG_EVENTS;
+        line->count--;
+    }
+    line->event[(line->first + line->count) % ENG_EVENTS] = (struct eng_event){info, timestamp(e)};
+    line->count++;
+    line->pending = true;
+}
+
+void eng_event_post(struct eng *e, uint32_t info)
+{
+    for (unsigned i = 0; i < ENG_EVENT_LINES; i++)
+        post(e, &e->line[i], info);
+    eng_event_update_line(e);
+}
+
+/* Registers of a line, from its count register: count, info, unknown 1, timestamp, unknown 2. Reading the last pops the event. */
+uint32_t eng_event_read(struct eng *e, unsigned which, uint32_t offset)
+{
+    struct eng_event_line *line = &e->line[which];
+    const struct eng_event *event = &line->event[line->first];
+
+    if (offset == 0)
+        return line->count;
+    if (line->count == 0)
+        return 0;
+    switch (offset) {
+    case PR_TM_IRQ0_INFO - PR_TM_IRQ0_COUNT:
+        return event->info;
+    case PR_TM_IRQ0_TIME - PR_TM_IRQ0_COUNT:
+        return event->time;
+    case PR_TM_IRQ0_UNK2 - PR_TM_IRQ0_COUNT:
+        line->first = (line->first + 1) % ENG_EVENTS;
+        line->count--;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+void eng_event_ack(struct eng *e, uint32_t value)
+{
+    if (value & PR_TM_IRQ_ACK_LINE0)
+        e->line[0].pending = false;
+    if (value & PR_TM_IRQ_ACK_LINE1)
+        e->line[1].pending = false;
+    eng_event_update_line(e);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine's state, shared by the files of this room and by nobody else. */
+#ifndef ENGINE_STATE_H
+#define ENGINE_STATE_H
+
+#include "dart/dart.h"
+#include "engine/engine.h"
+#include "engine/pool.h"
+#include "engine/scratch.h"
+#include "protocol/task.h"
+#include "protocol/tm_regs.h"
+#include "soc/clock.h"
+#include "soc/lines.h"
+#include "soc/trace.h"
+
+#define ENG_SLOTS 2        /* requests a queue holds: one running, one staged */
+#define ENG_EVENTS 64      /* completion events kept per line until they are read */
+#define ENG_EVENT_LINES 2
+#define ENG_PREPARED 32    /* prepared descriptors kept */
+
+/* A pushed request: everything it needs, latched at the push. */
+struct eng_request {
+    bool present;
+    uint32_t address;  /* of its first descriptor */
+    uint32_t words;    /* size of that descriptor */
+    uint32_t count;    /* descriptors to run at most */
+    uint32_t stream;   /* DART stream slot */
+    uint32_t priority; /* parameter of the push: smaller is more urgent */
+    uint64_t arrival;
+    uint32_t bar[PR_TD_BAR_COUNT];
+};
+
+/* Where the walker stands in the running request. */
+struct eng_cursor {
+    uint32_t index;    /* descriptors completed */
+    uint32_t address;  /* of the current descriptor */
+    uint32_t words;
+    uint32_t nid;
+    bool opened;       /* the first descriptor has been read: image and L2 were reset for this network */
+    /* Loop detection (Brent): a landmark address, moved at powers of two. */
+    uint32_t landmark, power, steps;
+};
+
+/* A descriptor decoded for a given incoming image. Valid for equal bytes and an equal image only. */
+struct eng_prepared {
+    uint32_t words; /* 0: empty */
+    uint32_t word[PR_TD_WORDS_MAX];
+    struct pr_image before, after;
+    struct pr_task task;
+    uint32_t nid;
+    bool last;              /* no NextPointer */
+    uint32_t next_bar;
+    uint32_t next_pointer, next_words;
+    uint64_t cost_ns;
+};
+
+struct eng_queue {
+    uint32_t reg[PR_TQ_STRIDE / 4];
+    struct eng_request slot[ENG_SLOTS]; /* slot 0 runs */
+    struct eng_cursor cursor;
+    struct pr_image image;
+    uint8_t *l2;
+    uint32_t l2_low, l2_high; /* what was written since the network started: [low, high) */
+    bool stuck;
+};
+
+struct eng_event {
+    uint32_t info, time;
+};
+
+struct eng_event_line {
+    uint32_t count, first;
+    bool pending; /* raised and not acknowledged */
+    struct eng_event event[ENG_EVENTS];
+};
+
+struct eng {
+    struct eng_config config;
+    struct dart *dart;
+    struct soc_clock *clock;
+    struct soc_lines *lines;
+    struct soc_trace *trace;
+    struct eng_pool *pool;
+    struct eng_scratch scratch;
+    struct eng_stats stats;
+
+    /* Task manager registers that are plain storage. */
+    uint32_t req_addr, req_info, tq_en, irq_en1, irq_en2, committed;
+    uint32_t error[3];
+    bool error_captured;
+    uint64_t arrivals;
+    struct eng_event_line line[ENG_EVENT_LINES];
+    struct eng_queue queue[PR_TQ_COUNT];
+    const struct pr_image *shown; /* image the register window shows: that of the last descriptor started */
+
+    /* The descriptor in the datapath. */
+    int running; /* queue, or -1 */
+    struct eng_prepared *current;
+    soc_event_id completion;
+
+    uint32_t fetch[PR_TD_WORDS_MAX]; /* the one copy of a descriptor's words */
+    struct pr_td td;
+    struct eng_prepared prepared[ENG_PREPARED];
+};
+
+/* taskmgr.c: the datapath finished its descriptor, or could not start it. */
+void eng_taskmgr_reset(struct eng *e);
+void eng_taskmgr_push(struct eng *e, uint32_t value);
+void eng_taskmgr_abort(struct eng *e, uint32_t queues);
+bool eng_taskmgr_idle(const struct eng *e);
+/* Starts the next descriptor if the datapath is free. */
+void eng_taskmgr_schedule(struct eng *e);
+
+/* walker.c: reads, checks and prepares the descriptor at the queue's cursor. NULL and a problem when it cannot be run. */
+struct eng_prepared *eng_walker_prepare(struct eng *e, struct eng_queue *q, struct pr_problem *problem);
+/* Moves the cursor past a completed descriptor. False when the request is finished; problem->kind is set when the chain is bad. */
+bool eng_walker_advance(struct eng *e, struct eng_queue *q, const struct eng_prepared *p, struct pr_problem *problem);
+
+/* Clears what was written to the queue's L2. */
+void eng_walker_clear_l2(struct eng_queue *q);
+
+/* execute.c: grants operands and computes. False and a problem when nothing was done. */
+bool eng_execute(struct eng *e, struct eng_queue *q, const struct pr_task *task, struct pr_problem *problem);
+
+/* cost.c: virtual nanoseconds one task takes. */
+uint64_t eng_cost_ns(const struct pr_task *task);
+
+/* event.c: completion events and the interrupt line. */
+void eng_event_post(struct eng *e, uint32_t info);
+uint32_t eng_event_read(struct eng *e, unsigned line, uint32_t offset);
+void eng_event_ack(struct eng *e, uint32_t value);
+void eng_event_update_line(struct eng *e);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The task manager: takes pushed requests, gives the datapath to the most urgent queue at each descriptor boundary, and posts
+ * completions. A descriptor's effects happen all at its completion. A malformed one stops its queue, not idle, with the error
+ * registers set; a DART fault ends its request with an error event.
+ */
+#include "engine/state.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void complete(void *context);
+
+void eng_taskmgr_reset(struct eng *e)
+{
+    if (e->completion)
+        soc_clock_cancel(e->clock, e->completion);
+    e->completion = 0;
+    e->running = -1;
+    e->current = NULL;
+    e->shown = NULL;
+    e->req_addr = e->req_info = e->tq_en = e->irq_en1 = e->irq_en2 = e->committed = 0;
+    e->error_captured = false;
+    for (unsigned i = 0; i < 3; i++)
+        e->error[i] = PR_TM_ERROR_FINE;
+    memset(e->line, 0, sizeof(e->line));
+    for (unsigned i = 0; i < PR_TQ_COUNT; i++) {
+        struct eng_queue *q = &e->queue[i];
+
+        memset(q->reg, 0, sizeof(q->reg));
+        memset(q->slot, 0, sizeof(q->slot));
+        memset(&q->cursor, 0, sizeof(q->cursor));
+        memset(&q->image, 0, sizeof(q->image));
+        eng_walker_clear_l2(q);
+        q->stuck = false;
+    }
+    eng_event_update_line(e);
+}
+
+bool eng_taskmgr_idle(const struct eng *e)
+{
+    for (unsigned i = 0; i < PR_TQ_COUNT; i++)
+        if (e->queue[i].slot[0].present)
+            return false;
+    return true;
+}
+
+/* The first error stays until its register is written. */
+static void capture_error(struct eng *e, unsigned queue, const struct pr_problem *problem)
+{
+    SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "problem queue=%u kind=\"%s\" text=\"%s\"", queue,
+              pr_problem_kind_text(problem->kind), problem->text);
+    if (e->error_captured)
+        return;
+    e->error_captured = true;
+    e->error[0] = (uint32_t)problem->kind | queue << PR_TM_ERROR1_QUEUE_LO | problem->offset << PR_TM_ERROR1_OFFSET_LO;
+    e->error[1] = e->queue[queue].cursor.address;
+    e->error[2] = problem->bits;
+}
+
+static void start_cursor(struct eng_queue *q)
+{
+    q->cursor = (struct eng_cursor){.address = q->slot[0].address, .words = q->slot[0].words};
+}
+
+static void latch(struct eng_request *r, const struct eng *e, const struct eng_queue *q, uint32_t value)
+{
+    /* The second register file is used when the request names its address: it was staged there. */
+    bool second = q->reg[PR_TQ_ADDR2 / 4] != 0 && e->req_addr == q->reg[PR_TQ_ADDR2 / 4] &&
+                  e->req_addr != q->reg[PR_TQ_ADDR1 / 4];
+
+    r->present = true;
+    r->address = e->req_addr;
+    r->words = pr_bits_get(e->req_info, PR_TM_REQ_INFO_SIZE_LO, PR_TM_REQ_INFO_SIZE_WIDTH) + 1;
+    r->count = pr_bits_get(e->req_info, PR_TM_REQ_INFO_COUNT_LO, PR_TM_REQ_INFO_COUNT_WIDTH);
+    r->stream = q->reg[PR_TQ_STREAM / 4] % PR_DART_STREAMS;
+    r->priority = value & 0xff;
+    memcpy(r->bar, &q->reg[(second ? PR_TQ_BAR2 : PR_TQ_BAR1) / 4], sizeof(r->bar));
+}
+
+static void push_refused(struct eng *e, unsigned queue, const char *why)
+{
+    struct pr_problem problem = {0};
+
+    pr_problem_set(&problem, PR_PROBLEM_STATE, "Push to queue %u is lost: %s.", queue, why);
+    capture_error(e, queue, &problem);
+}
+
+void eng_taskmgr_push(struct eng *e, uint32_t value)
+{
+    unsigned queue = pr_bits_get(value, PR_TM_REQ_PUSH_QUEUE_LO, PR_TM_REQ_PUSH_QUEUE_WIDTH);
+    struct eng_queue *q = &e->queue[queue];
+    struct eng_request *slot = q->slot[0].present ? &q->slot[1] : &q->slot[0];
+
+    SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "push queue=%u priority=%u address=0x%x info=0x%x", queue, value & 0xff,
+              e->req_addr, e->req_info);
+    if (!(e->tq_en & PR_TM_TQ_EN_VALUE)) {
+        push_refused(e, queue, "the queues are not enabled (TQ_EN)");
+        return;
+    }
+    if (!q->reg[PR_TQ_STATUS / 4]) {
+        push_refused(e, queue, "the queue is not in use (its STATUS is 0)");
+        return;
+    }
+    if (slot->present) {
+        push_refused(e, queue, "both of its slots are taken (VACANT is 0)");
+        return;
+    }
+    latch(slot, e, q, value);
+    slot->arrival = ++e->arrivals;
+    if (slot == &q->slot[0])
+        start_cursor(q);
+    eng_taskmgr_schedule(e);
+}
+
+static int most_urgent(const struct eng *e)
+{
+    int best = -1;
+
+    for (int i = 0; i < (int)PR_TQ_COUNT; i++) {
+        const struct eng_request *r = &e->queue[i].slot[0], *b = best < 0 ? NULL : &e->queue[best].slot[0];
+
+        if (!r->present || e->queue[i].stuck)
+            continue;
+        if (!b || r->priority < b->priority || (r->priority == b->priority && r->arrival < b->arrival))
+            best = i;
+    }
+    return best;
+}
+
+static void stop_queue(struct eng *e, unsigned queue, const struct pr_problem *problem)
+{
+    e->queue[queue].stuck = true;
+    e->stats.stuck++;
+    capture_error(e, queue, problem);
+}
+
+/* The running request leaves; the staged one follows. */
+static void retire(struct eng *e, unsigned queue, uint32_t code)
+{
+    struct eng_queue *q = &e->queue[queue];
+    uint32_t done = q->cursor.index & 0xff, nid = q->cursor.nid;
+
+    SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "retire queue=%u nid=0x%x descriptors=%u code=0x%x", queue, nid, q->cursor.index,
+              code);
+    e->committed = nid << PR_TM_COMMITTED_NID_LO;
+    q->slot[0] = q->slot[1];
+    q->slot[1].present = false;
+    if (q->slot[0].present)
+        start_cursor(q);
+    eng_event_post(e, done << PR_TM_EVENT_CNT_LO | nid << PR_TM_EVENT_NID_LO | code << PR_TM_EVENT_CODE_LO |
+                          queue << PR_TM_EVENT_QUEUE_LO);
+}
+
+/* A problem while preparing or running: a fault ends the request, anything else stops the queue. */
+static void failed(struct eng *e, unsigned queue, const struct pr_problem *problem)
+{
+    if (problem->kind != PR_PROBLEM_TRANSLATION) {
+        stop_queue(e, queue, problem);
+        return;
+    }
+    capture_error(e, queue, problem);
+    e->stats.faulted++;
+    retire(e, queue, (uint32_t)problem->kind);
+}
+
+void eng_taskmgr_schedule(struct eng *e)
+{
+    while (e->running < 0) {
+        struct pr_problem problem = {0};
+        int queue = most_urgent(e);
+        struct eng_prepared *p;
+
+        if (queue < 0)
+            return;
+        p = eng_walker_prepare(e, &e->queue[queue], &problem);
+        if (!p) {
+            failed(e, (unsigned)queue, &problem);
+            continue;
+        }
+        SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "start queue=%d descriptor=%u address=0x%x unit=%s cost=%" PRIu64, queue,
+                  e->queue[queue].cursor.index, e->queue[queue].cursor.address, p->task.unit ? "ne" : "pe", p->cost_ns);
+        e->running = queue;
+        e->current = p;
+        e->completion = soc_clock_after(e->clock, p->cost_ns, SOC_EVENT_FOREGROUND, complete, e);
+    }
+}
+
+static void complete(void *context)
+{
+    struct eng *e = context;
+    unsigned queue = (unsigned)e->running;
+    struct eng_queue *q = &e->queue[queue];
+    const struct eng_prepared *p = e->current;
+    struct pr_problem problem = {0};
+
+    e->completion = 0;
+    e->running = -1;
+    if (!eng_execute(e, q, &p->task, &problem)) {
+        failed(e, queue, &problem);
+    } else {
+        e->stats.descriptors++;
+        if (!eng_walker_advance(e, q, p, &problem)) {
+            if (problem.kind) {
+                stop_queue(e, queue, &problem);
+            } else {
+                e->stats.requests++;
+                retire(e, queue, 0);
+            }
+        }
+    }
+    eng_taskmgr_schedule(e);
+}
+
+void eng_taskmgr_abort(struct eng *e, uint32_t queues)
+{
+    for (unsigned i = 0; i < PR_TQ_COUNT; i++) {
+        struct eng_queue *q = &e->queue[i];
+
+        if (!(queues >> i & 1) || !q->slot[0].present)
+            continue;
+        if (e->running == (int)i) {
+            soc_clock_cancel(e->clock, e->completion);
+            e->completion = 0;
+            e->running = -1;
+        }
+        SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "abort queue=%u descriptor=%u", i, q->cursor.index);
+        q->slot[0].present = q->slot[1].present = false;
+        q->stuck = false;
+        e->stats.aborted++;
+    }
+    eng_taskmgr_schedule(e);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The descriptor walker: fetches a descriptor through the DART, checks it, applies its register writes to the queue's image and decodes
+ * the task. A prepared form is reused when the bytes and the incoming image are the same as when it was made.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine/state.h"
+
+static bool fetch(struct eng *e, const struct eng_queue *q, struct pr_problem *problem)
+{
+    uint32_t bytes = 4 * q->cursor.words;
+    struct dart_range range;
+
+    if (dart_range_get(e->dart, DART_PORT_TASK, q->slot[0].stream, q->cursor.address, bytes, DART_READ, &range))
+        return pr_problem_set(problem, PR_PROBLEM_TRANSLATION, "Descriptor %u at %x cannot be read.", q->cursor.index,
+                              q->cursor.address);
+    dart_copy_in(&range, 0, e->fetch, bytes);
+    return true;
+}
+
+/* Direct-mapped: descriptors of one program stand 0x100 apart. */
+static struct eng_prepared *prepared_slot(struct eng *e, const struct eng_queue *q)
+{
+    return &e->prepared[(q->cursor.address / PR_TD_ALIGN + q->cursor.index) % ENG_PREPARED];
+}
+
+static bool reusable(const struct eng *e, const struct eng_queue *q, const struct eng_prepared *p)
+{
+    return p->words == q->cursor.words && !memcmp(p->word, e->fetch, 4 * p->words) &&
+           !memcmp(&p->before, &q->image, sizeof(q->image));
+}
+
+void eng_walker_clear_l2(struct eng_queue *q)
+{
+    if (q->l2_high > q->l2_low)
+        memset(q->l2 + q->l2_low, 0, q->l2_high - q->l2_low);
+    q->l2_low = PR_L2_BYTES;
+    q->l2_high = 0;
+}
+
+/* The network starts: registers and L2 are as after reset. */
+static void open_network(struct eng_queue *q)
+{
+    memset(&q->image, 0, sizeof(q->image));
+    eng_walker_clear_l2(q);
+    q->cursor.opened = true;
+}
+
+static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared *p, struct pr_problem *problem)
+{
+    struct pr_td *td = &e->td;
+
+    p->before = q->image;
+    p->after = q->image;
+    if (!pr_td_read(e->fetch, q->cursor.words, td, problem) || !pr_td_explained(td, problem))
+        return false;
+    pr_td_apply(td, &p->after);
+    if (!pr_task_decode(td, &p->after, &p->task, problem))
+        return false;
+    if (pr_task_work(&p->task) > e->config.max_work)
+        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "The task needs %U steps; this machine runs at most %U.",
+                              pr_task_work(&p->task), e->config.max_work);
+    p->nid = pr_td_header(td, PR_H_NID);
+    p->next_pointer = pr_td_header(td, PR_H_NEXT_POINTER);
+    p->next_words = pr_td_header(td, PR_H_NEXT_SIZE) + 1;
+    p->next_bar = pr_td_header(td, PR_H_TBASE);
+    p->last = p->next_pointer == 0;
+    if (!p->last && !pr_td_header(td, PR_H_TBE))
+        return pr_problem_set(problem, PR_PROBLEM_CHAIN, "NextPointer is %x but TBE is 0: no buffer to take it from.",
+                              p->next_pointer);
+    if (p->next_pointer % PR_TD_ALIGN)
+        return pr_problem_set(problem, PR_PROBLEM_CHAIN, "NextPointer %x is not a multiple of %x.", p->next_pointer,
+                              PR_TD_ALIGN);
+    p->cost_ns = eng_cost_ns(&p->task);
+    memcpy(p->word, e->fetch, 4 * q->cursor.words);
+    p->words = q->cursor.words;
+    return true;
+}
+
+struct eng_prepared *eng_walker_prepare(struct eng *e, struct eng_queue *q, struct pr_problem *problem)
+{
+    struct eng_prepared *p = prepared_slot(e, q);
+
+    if (!fetch(e, q, problem))
+        return NULL;
+    if (!q->cursor.opened)
+        open_network(q);
+    if (reusable(e, q, p)) {
+        e->stats.reused++;
+    } else {
+        p->words = 0;
+        if (!decode(e, q, p, problem))
+            return NULL;
+    }
+    q->image = p->after;
+    q->cursor.nid = p->nid;
+    e->shown = &q->image;
+    return p;
+}
+
+/* Brent's rule: a landmark that moves at powers of two meets every loop. */
+static bool meets_landmark(struct eng_cursor *c, uint32_t address)
+{
+    if (c->steps && address == c->landmark)
+        return true;
+    if (++c->steps >= c->power) {
+        c->landmark = address;
+        c->power = c->power ? 2 * c->power : 2;
+        c->steps = 1;
+    }
+    return false;
+}
+
+bool eng_walker_advance(struct eng *e, struct eng_queue *q, const struct eng_prepared *p, struct pr_problem *problem)
+{
+    struct eng_cursor *c = &q->cursor;
+    uint64_t next;
+
+    (void)e;
+    c->index++;
+    if (p->last || c->index == q->slot[0].count)
+        return false;
+    next = (uint64_t)q->slot[0].bar[p->next_bar] + p->next_pointer;
+    if (next >= PR_DART_APERTURE_BYTES)
+        return pr_problem_set(problem, PR_PROBLEM_CHAIN, "The next descriptor would stand at %X; the aperture ends at %x.",
+                              next, PR_DART_APERTURE_BYTES);
+    if (meets_landmark(c, (uint32_t)next))
+        return pr_problem_set(problem, PR_PROBLEM_LOOP, "The chain comes back to the descriptor at %x.", (uint32_t)next);
+    c->address = (uint32_t)next;
+    c->words = p->next_words;
+    return true;
+}

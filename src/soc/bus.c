@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bus. */
+#include "soc/bus.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "soc/trace.h"
+
+struct soc_bus {
+    uint64_t base, bytes;
+    struct soc_trace *trace;
+    uint64_t unanswered;
+    unsigned blocks;
+    struct soc_block block[SOC_BUS_BLOCKS + 1]; /* from 1; 0 means nobody */
+    uint8_t at[];                               /* per granule: index of its block */
+};
+
+int soc_bus_create(uint64_t base, uint64_t bytes, struct soc_trace *trace, struct soc_bus **bus,
+                   struct base_error *error)
+{
+    struct soc_bus *b = base_alloc(sizeof(*b) + bytes / SOC_BUS_GRANULE);
+
+    if (!b)
+        return base_fail(error, ENOMEM, "No memory for the bus.");
+    b->base = base;
+    b->bytes = bytes;
+    b->trace = trace;
+    *bus = b;
+    return 0;
+}
+
+void soc_bus_destroy(struct soc_bus *bus)
+{
+    base_free(bus);
+}
+
+int soc_bus_attach(struct soc_bus *bus, const struct soc_block *block, struct base_error *error)
+{
+    uint64_t first = (block->base - bus->base) / SOC_BUS_GRANULE;
+    uint64_t count = block->bytes / SOC_BUS_GRANULE;
+
+    if (block->base < bus->base || block->base - bus->base > bus->bytes ||
+        block->bytes > bus->bytes - (block->base - bus->base) || block->base % SOC_BUS_GRANULE ||
+        block->bytes % SOC_BUS_GRANULE)
+        return base_fail(error, EINVAL, "Block %s at 0x%" PRIx64 " is not whole granules of the bus.", block->name,
+                         block->base);
+    if (bus->blocks == SOC_BUS_BLOCKS)
+        return base_fail(error, ENOSPC, "The bus holds at most %d blocks.", SOC_BUS_BLOCKS);
+    for (uint64_t i = 0; i < count; i++)
+        if (bus->at[first + i])
+            return base_fail(error, EEXIST, "Block %s overlaps block %s.", block->name,
+                             bus->block[bus->at[first + i]].name);
+    bus->block[++bus->blocks] = *block;
+    for (uint64_t i = 0; i < count; i++)
+        bus->at[first + i] = (uint8_t)bus->blocks;
+    return 0;
+}
+
+static const struct soc_block *find(const struct soc_bus *bus, uint64_t address)
+{
+    uint64_t offset = address - bus->base;
+
+    if (offset >= bus->bytes || address % 4)
+        return NULL;
+    return bus->at[offset / SOC_BUS_GRANULE] ? &bus->block[bus->at[offset / SOC_BUS_GRANULE]] : NULL;
+}
+
+uint32_t soc_bus_read32(struct soc_bus *bus, uint64_t address)
+{
+    const struct soc_block *block = find(bus, address);
+
+    if (!block) {
+        bus->unanswered++;
+        SOC_TRACE(bus->trace, SOC_LAYER_BUS, "nobody-read address=0x%" PRIx64, address);
+        return SOC_BUS_OPEN;
+    }
+    return block->read(block->context, (uint32_t)(address - block->base));
+}
+
+void soc_bus_write32(struct soc_bus *bus, uint64_t address, uint32_t value)
+{
+    const struct soc_block *block = find(bus, address);
+
+    if (!block) {
+        bus->unanswered++;
+        SOC_TRACE(bus->trace, SOC_LAYER_BUS, "nobody-write address=0x%" PRIx64 " value=0x%x", address, value);
+        return;
+    }
+    block->write(block->context, (uint32_t)(address - block->base), value);
+}
+
+uint64_t soc_bus_unanswered(const struct soc_bus *bus)
+{
+    return bus->unanswered;
+}

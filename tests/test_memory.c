@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Physical memory: runs, banks, addresses; and what happens when the host refuses. */
+#include "support.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/alloc.h"
+#include "soc/memory.h"
+
+#define BASE 0x10000000000ull
+#define PAGE 0x4000ull
+#define DRAM (64ull << 20)
+
+static struct soc_memory *make(void)
+{
+    struct soc_memory *memory;
+
+    assert_int_equal(soc_memory_create(BASE, DRAM, &memory, NULL), 0);
+    return memory;
+}
+
+static void an_address_is_an_offset(void **state)
+{
+    struct soc_memory *memory = make();
+    uint8_t *first = soc_memory_at(memory, BASE, DRAM);
+
+    (void)state;
+    assert_non_null(first);
+    assert_ptr_equal(soc_memory_at(memory, BASE + 12345, 1), first + 12345);
+    assert_non_null(soc_memory_at(memory, BASE + DRAM - 1, 1));
+    assert_null(soc_memory_at(memory, BASE + DRAM - 1, 2));
+    assert_null(soc_memory_at(memory, BASE - 1, 1));
+    assert_null(soc_memory_at(memory, BASE + DRAM, 1));
+    assert_null(soc_memory_at(memory, 0, 1));
+    assert_null(soc_memory_at(memory, UINT64_MAX, 1));
+    assert_null(soc_memory_at(memory, BASE, UINT64_MAX));
+    soc_memory_destroy(memory);
+}
+
+static void runs_do_not_overlap_and_come_back_clean(void **state)
+{
+    struct soc_memory *memory = make();
+    struct test_rng rng;
+    struct {
+        uint64_t address, bytes;
+        uint8_t tag;
+    } run[200] = {{0}};
+
+    (void)state;
+    test_rng_init(&rng, 2);
+    for (unsigned step = 0; step < 4000; step++) {
+        unsigned i = (unsigned)test_rng_range(&rng, 0, 199);
+        uint8_t *at;
+
+        if (run[i].bytes) {
+            at = soc_memory_at(memory, run[i].address, run[i].bytes);
+            assert_int_equal(at[0], run[i].tag);
+            assert_int_equal(at[run[i].bytes - 1], run[i].tag);
+            assert_int_equal(soc_memory_free(memory, run[i].address, NULL), 0);
+            run[i].bytes = 0;
+            continue;
+        }
+        run[i].bytes = (uint64_t)test_rng_range(&rng, 1, 40) * PAGE - (uint64_t)test_rng_range(&rng, 0, 100);
+        if (soc_memory_alloc(memory, run[i].bytes, &run[i].address, NULL)) {
+            run[i].bytes = 0;
+            continue;
+        }
+        assert_int_equal(run[i].address % PAGE, 0);
+        at = soc_memory_at(memory, run[i].address, run[i].bytes);
+        assert_non_null(at);
+        assert_int_equal(at[0], 0);
+        assert_int_equal(at[run[i].bytes / 2], 0);
+        assert_int_equal(at[run[i].bytes - 1], 0);
+        run[i].tag = (uint8_t)test_rng_range(&rng, 1, 255);
+        memset(at, run[i].tag, run[i].bytes);
+    }
+    for (unsigned i = 0; i < 200; i++)
+        if (run[i].bytes)
+            assert_int_equal(soc_memory_free(memory, run[i].address, NULL), 0);
+    assert_int_equal(soc_memory_used(memory), 0);
+    /* Everything has been joined again: one run takes it all. */
+    assert_int_equal(soc_memory_alloc(memory, DRAM, &run[0].address, NULL), 0);
+    assert_int_equal(soc_memory_alloc(memory, 1, &run[1].address, NULL), -ENOMEM);
+    soc_memory_destroy(memory);
+}
+
+static void wrong_requests_are_named(void **state)
+{
+    struct soc_memory *memory = make();
+    struct base_error error;
+    uint64_t address;
+
+    (void)state;
+    assert_int_equal(soc_memory_alloc(memory, 0, &address, &error), -EINVAL);
+    assert_non_null(strstr(error.text, "0 bytes"));
+    assert_int_equal(soc_memory_alloc(memory, DRAM + 1, &address, &error), -ENOMEM);
+    assert_int_equal(soc_memory_alloc(memory, UINT64_MAX, &address, &error), -ENOMEM);
+    assert_int_equal(soc_memory_alloc(memory, 2 * PAGE, &address, &error), 0);
+    assert_int_equal(soc_memory_free(memory, address + PAGE, &error), -EINVAL);
+    assert_int_equal(soc_memory_free(memory, address, &error), 0);
+    assert_int_equal(soc_memory_free(memory, address, &error), -EINVAL);
+    assert_non_null(strstr(error.text, "No allocated run"));
+    soc_memory_destroy(memory);
+}
+
+static void a_surface_is_a_sealed_file_of_its_own(void **state)
+{
+    struct soc_memory *memory = make();
+    uint64_t a, b, offset;
+    int file, seals;
+    uint8_t *second;
+
+    (void)state;
+    assert_int_equal(soc_memory_bank_add(memory, 3 * PAGE, &a, NULL), 0);
+    assert_int_equal(soc_memory_bank_add(memory, 1, &b, NULL), 0);
+    assert_true(a >= BASE + DRAM);
+    assert_non_null(soc_memory_at(memory, a, 3 * PAGE));
+    assert_null(soc_memory_at(memory, a, 3 * PAGE + 1));
+    assert_int_equal(soc_memory_file_at(memory, a + PAGE, &file, &offset), 0);
+    assert_int_equal(offset, PAGE);
+    assert_int_equal(file, soc_memory_bank_file(memory, a));
+    seals = fcntl(file, F_GET_SEALS);
+    assert_int_equal(seals & (F_SEAL_SHRINK | F_SEAL_GROW), F_SEAL_SHRINK | F_SEAL_GROW);
+    second = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, (off_t)PAGE);
+    assert_true(second != MAP_FAILED);
+    *(uint8_t *)soc_memory_at(memory, a + PAGE + 7, 1) = 0x5a;
+    assert_int_equal(second[7], 0x5a);
+    munmap(second, PAGE);
+    assert_int_equal(soc_memory_bank_file(memory, BASE), -1);
+    assert_int_equal(soc_memory_bank_remove(memory, a, NULL), 0);
+    assert_null(soc_memory_at(memory, a, 1));
+    assert_int_equal(soc_memory_file_at(memory, a, &file, &offset), -EFAULT);
+    assert_int_equal(soc_memory_bank_remove(memory, a, NULL), -EINVAL);
+    assert_non_null(soc_memory_at(memory, b, PAGE));
+    soc_memory_destroy(memory);
+}
+
+static void every_refused_acquisition_unwinds(void **state)
+{
+    struct soc_memory *memory = NULL;
+    unsigned long n = 0;
+    int status;
+
+    (void)state;
+    do {
+        struct base_error error = {""};
+
+        base_alloc_fail_nth(++n);
+        status = soc_memory_create(BASE, DRAM, &memory, &error);
+        base_alloc_fail_nth(0);
+        if (status) {
+            assert_int_equal(status, -ENOMEM);
+            assert_true(error.text[0] != '\0');
+        }
+    } while (status);
+    assert_true(n > 4);
+    soc_memory_destroy(memory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_address_is_an_offset),
+        cmocka_unit_test(runs_do_not_overlap_and_come_back_clean),
+        cmocka_unit_test(wrong_requests_are_named),
+        cmocka_unit_test(a_surface_is_a_sealed_file_of_its_own),
+        cmocka_unit_test(every_refused_acquisition_unwinds),
+    };
+
+    return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+}

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The DART: three controllers with their register windows, and the translation domains their streams point to.
+ * The DART: three controllers with their register windows, and the translation domains their streams
+ * point to.
  *
- * The page table in DRAM is the truth. A domain (one per table base) keeps what the walker accepted in a TLB that mirrors the
- * aperture page by page, and maps the same pages into a reserved host window, so that a scattered tensor is contiguous at no
- * copy. An entry stays until it is invalidated through the registers.
+ * The page table in DRAM is the truth. A domain (one per table base) keeps what the walker accepted in a
+ * TLB that mirrors the aperture page by page, and maps the same pages into a reserved host window, so
+ * that a scattered tensor is contiguous at no copy. An entry stays until it is invalidated through the
+ * registers.
  */
 #ifndef DART_DART_H
 #define DART_DART_H
@@ -52,9 +54,12 @@ struct dart_range {
 };
 
 /*
- * Grants [iova, iova + bytes) on a stream of a port for reading or writing, or captures a fault and returns -EFAULT (nothing is granted).
- * -EFAULT also when the range leaves the 3.5 GiB aperture. The grant holds until the next dart_* call that maps or invalidates on the
- * same domain, except that further dart_range_get calls between dart_grants_begin and dart_grants_end never drop it.
+ * Grants [iova, iova + bytes) on a stream of a port for reading or writing, or captures a fault and
+ * returns -EFAULT (nothing is granted). -EFAULT also when the range leaves the 3.5 GiB aperture. The
+ * grant holds until the next dart_* call that maps or invalidates on the same domain, except that further
+ * dart_range_get calls between dart_grants_begin and dart_grants_end never drop it. An empty range is
+ * granted, without a host address. Before a bank of memory is removed, its pages are unmapped and
+ * invalidated.
  */
 int dart_range_get(struct dart *dart, enum dart_port port, uint32_t stream, uint64_t iova, uint64_t bytes,
                    enum dart_access access, struct dart_range *range);
@@ -74,7 +79,7 @@ bool dart_ranges_overlap(const struct dart_range *a, const struct dart_range *b)
 struct dart_stats {
     uint64_t walks;               /* page-table walks */
     uint64_t faults;              /* captured and not captured */
-    uint64_t missing_invalidates; /* strict_tlb: entries used after their table changed without an invalidate */
+    uint64_t missing_invalidates; /* strict_tlb: entries used after their table changed, not invalidated */
     uint64_t window_drops;        /* window ranges dropped for the budget */
     uint64_t slow_grants;         /* ranges granted without a host address */
     uint32_t vmas;                /* host mappings in use, an upper bound */

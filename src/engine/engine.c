@@ -36,9 +36,13 @@ int eng_create(const struct eng_config *config, struct dart *dart, struct soc_cl
             goto fail;
         }
     }
-    status = eng_pool_create(config->threads ? config->threads : 1, &e->pool, error);
-    if (status)
+    e->compute.policy = config->policy;
+    e->compute.path = config->path;
+    status = eng_pool_create(config->threads ? config->threads : 1, &e->compute.pool);
+    if (status) {
+        base_fail(error, -status, "The engine's %u worker threads could not be started.", config->threads);
         goto fail;
+    }
     eng_taskmgr_reset(e);
     *engine = e;
     return 0;
@@ -51,8 +55,10 @@ void eng_destroy(struct eng *engine)
 {
     if (!engine)
         return;
-    eng_pool_destroy(engine->pool);
-    eng_scratch_release(&engine->scratch);
+    eng_pool_destroy(engine->compute.pool);
+    eng_scratch_free(&engine->compute.scratch);
+    eng_scratch_free(&engine->staged);
+    eng_scratch_free(&engine->gathered);
     for (unsigned i = 0; i < PR_TQ_COUNT; i++)
         base_free(engine->queue[i].l2);
     base_free(engine);

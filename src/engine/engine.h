@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "engine/numerics.h"
+#include "engine/compute.h"
 
 struct eng;
 struct dart;

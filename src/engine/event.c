@@ -5,7 +5,7 @@
 /* What the interrupt needs to be enabled: the values public drivers write. */
 static bool enabled(const struct eng *e)
 {
-    return (e->irq_en1 & PR_TM_IRQ_EN1_VALUE) && (e->irq_en2 & PR_TM_IRQ_EN2_VALUE);
+    return (e->irq_en1 & PR_TM_IRQ_EN1_ON) && (e->irq_en2 & PR_TM_IRQ_EN2_ON);
 }
 
 void eng_event_update_line(struct eng *e)
@@ -66,9 +66,9 @@ uint32_t eng_event_read(struct eng *e, unsigned which, uint32_t offset)
 
 void eng_event_ack(struct eng *e, uint32_t value)
 {
-    if (value & PR_TM_IRQ_ACK_LINE0)
+    if (value & PR_TM_IRQ_ACK_0)
         e->line[0].pending = false;
-    if (value & PR_TM_IRQ_ACK_LINE1)
+    if (value & PR_TM_IRQ_ACK_1)
         e->line[1].pending = false;
     eng_event_update_line(e);
 }

@@ -4,9 +4,8 @@
 #define ENGINE_STATE_H
 
 #include "dart/dart.h"
+#include "engine/compute.h"
 #include "engine/engine.h"
-#include "engine/pool.h"
-#include "engine/scratch.h"
 #include "protocol/task.h"
 #include "protocol/tm_regs.h"
 #include "soc/clock.h"
@@ -80,8 +79,8 @@ struct eng {
     struct soc_clock *clock;
     struct soc_lines *lines;
     struct soc_trace *trace;
-    struct eng_pool *pool;
-    struct eng_scratch scratch;
+    struct eng_compute compute;
+    struct eng_scratch staged, gathered; /* a result beside its place; kernel bytes made contiguous */
     struct eng_stats stats;
 
     /* Task manager registers that are plain storage. */

@@ -71,8 +71,8 @@ static void latch(struct eng_request *r, const struct eng *e, const struct eng_q
 
     r->present = true;
     r->address = e->req_addr;
-    r->words = pr_bits_get(e->req_info, PR_TM_REQ_INFO_SIZE_LO, PR_TM_REQ_INFO_SIZE_WIDTH) + 1;
-    r->count = pr_bits_get(e->req_info, PR_TM_REQ_INFO_COUNT_LO, PR_TM_REQ_INFO_COUNT_WIDTH);
+    r->words = pr_bits_get(e->req_info, PR_TM_INFO_SIZE_LO, PR_TM_INFO_SIZE_WIDTH) + 1;
+    r->count = pr_bits_get(e->req_info, PR_TM_INFO_COUNT_LO, PR_TM_INFO_COUNT_WIDTH);
     r->stream = q->reg[PR_TQ_STREAM / 4] % PR_DART_STREAMS;
     r->priority = value & 0xff;
     memcpy(r->bar, &q->reg[(second ? PR_TQ_BAR2 : PR_TQ_BAR1) / 4], sizeof(r->bar));
@@ -88,13 +88,13 @@ static void push_refused(struct eng *e, unsigned queue, const char *why)
 
 void eng_taskmgr_push(struct eng *e, uint32_t value)
 {
-    unsigned queue = pr_bits_get(value, PR_TM_REQ_PUSH_QUEUE_LO, PR_TM_REQ_PUSH_QUEUE_WIDTH);
+    unsigned queue = pr_bits_get(value, PR_TM_PUSH_QUEUE_LO, PR_TM_PUSH_QUEUE_WIDTH);
     struct eng_queue *q = &e->queue[queue];
     struct eng_request *slot = q->slot[0].present ? &q->slot[1] : &q->slot[0];
 
     SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "push queue=%u priority=%u address=0x%x info=0x%x", queue, value & 0xff,
               e->req_addr, e->req_info);
-    if (!(e->tq_en & PR_TM_TQ_EN_VALUE)) {
+    if (!(e->tq_en & PR_TM_TQ_EN_ON)) {
         push_refused(e, queue, "the queues are not enabled (TQ_EN)");
         return;
     }
@@ -148,7 +148,7 @@ static void retire(struct eng *e, unsigned queue, uint32_t code)
     q->slot[1].present = false;
     if (q->slot[0].present)
         start_cursor(q);
-    eng_event_post(e, done << PR_TM_EVENT_CNT_LO | nid << PR_TM_EVENT_NID_LO | code << PR_TM_EVENT_CODE_LO |
+    eng_event_post(e, done << PR_TM_EVENT_COUNT_LO | nid << PR_TM_EVENT_NID_LO | code << PR_TM_EVENT_CODE_LO |
                           queue << PR_TM_EVENT_QUEUE_LO);
 }
 

@@ -23,7 +23,8 @@ uint64_t pr_tensor_span(const struct pr_tensor *tensor)
     if (tensor->home == PR_HOME_NONE)
         return 0;
     row = row_bytes(tensor->extent, tensor->stride);
-    if (tensor->zero_tail)
+    /* Only packed rows have tails; other rows may be longer than 32 bits hold. */
+    if (tensor->zero_tail && tensor->stride[PR_AXIS_W] == 2)
         row = pr_tensor_tail_end(tensor);
     return span(tensor->extent, tensor->stride, row);
 }

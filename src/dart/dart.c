@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The DART's three controllers: registers, streams, fault capture. */
+#include "dart/dart.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "dart/domain.h"
+#include "dart/range.h"
+#include "soc/memory.h"
+#include "soc/trace.h"
+
+#define STORED_BYTES \
+    0x300u /* registers that keep what is written; those of the translation buffer above do not */
+#define STREAM_MASK      0xffffu
+#define PAGE_SHIFT_PARAM (PR_PAGE_SHIFT << PR_DART_PARAMS1_PAGE_SHIFT_LO)
+
+struct controller {
+    uint32_t word[STORED_BYTES / 4];
+    struct dart_domain *domain[PR_DART_STREAMS]; /* what a stream id leads to; NULL: not found out yet */
+};
+
+struct dart {
+    struct controller controller[DART_PORTS];
+    struct dart_core core;
+};
+
+static const struct reg {
+    uint32_t offset, count, stride;
+    const char *name;
+} reg_table[] = {
+#define X(id, name, offset, count, stride, source) {offset, count, stride, name},
+    PR_DART_REGISTERS(X)
+#undef X
+};
+
+static const struct reg *reg_find(uint32_t offset)
+{
+    for (size_t i = 0; i < sizeof(reg_table) / sizeof(reg_table[0]); i++) {
+        const struct reg *reg = &reg_table[i];
+
+        if (offset >= reg->offset && offset - reg->offset < reg->count * reg->stride)
+            return (offset - reg->offset) % reg->stride ? NULL : reg;
+    }
+    return NULL;
+}
+
+static const char *error_name(uint32_t code)
+{
+    switch (code) {
+#define X(id, bit, text) \
+    case PR_DART_ERROR_##id: return #id;
+        PR_DART_ERRORS(X)
+#undef X
+    default: return "?";
+    }
+}
+
+static uint32_t *word_at(struct controller *controller, uint32_t offset)
+{
+    return &controller->word[offset / 4];
+}
+
+static uint32_t *ttbr_at(struct controller *controller, uint32_t stream)
+{
+    return word_at(controller, PR_DART_TTBR + stream * PR_DART_TTBRS * 4);
+}
+
+static void controller_reset(struct controller *controller)
+{
+    memset(controller, 0, sizeof(*controller));
+    *word_at(controller, PR_DART_PARAMS1) = PAGE_SHIFT_PARAM;
+    *word_at(controller, PR_DART_PARAMS2) = PR_DART_PARAMS2_BYPASS;
+    *word_at(controller, PR_DART_CONFIG) = PR_DART_CONFIG_RESET;
+    *word_at(controller, PR_DART_ENABLED_STREAMS) = PR_DART_BASE_STREAMS | PR_DART_BYPASS_STREAMS;
+    for (uint32_t stream = 0; stream < PR_DART_STREAMS; stream++) {
+        uint32_t *tcr = word_at(controller, PR_DART_TCR + stream * 4);
+
+        if (PR_DART_BASE_STREAMS >> stream & 1)
+            *tcr = PR_DART_TCR_TRANSLATE;
+        if (PR_DART_BYPASS_STREAMS >> stream & 1)
+            *tcr = PR_DART_TCR_BYPASS;
+    }
+}
+
+int dart_create(const struct dart_config *config, struct soc_memory *memory, struct soc_trace *trace,
+                struct dart **dart, struct base_error *error)
+{
+    struct dart *d;
+    int status;
+
+    if ((unsigned)config->form >= PR_LEAF_FORMS)
+        return base_fail(error, EINVAL, "Page-table entry form %d is not one of the %d known.",
+                         (int)config->form, (int)PR_LEAF_FORMS);
+    d = base_alloc(sizeof(*d));
+    if (!d)
+        return base_fail(error, ENOMEM, "No memory for the DART.");
+    status = dart_core_init(&d->core, config, memory, trace, error);
+    if (status) {
+        base_free(d);
+        return status;
+    }
+    for (unsigned port = 0; port < DART_PORTS; port++)
+        controller_reset(&d->controller[port]);
+    *dart = d;
+    return 0;
+}
+
+void dart_destroy(struct dart *dart)
+{
+    if (!dart)
+        return;
+    dart_core_end(&dart->core);
+    base_free(dart);
+}
+
+void dart_reset(struct dart *dart)
+{
+    SOC_TRACE(dart->core.trace, SOC_LAYER_DART, "reset");
+    for (unsigned port = 0; port < DART_PORTS; port++)
+        controller_reset(&dart->controller[port]);
+    for (unsigned i = 0; i < DART_DOMAINS; i++)
+        if (dart->core.domain[i].live)
+            dart_domain_retire(&dart->core.domain[i]);
+}
+
+uint32_t dart_read32(struct dart *dart, enum dart_port port, uint32_t offset)
+{
+    struct controller *controller = &dart->controller[port];
+    const struct reg *reg = reg_find(offset);
+
+    if (!reg || reg->offset == PR_DART_STREAM_COMMAND) /* a command is over at once: never busy */
+        return 0;
+    if (reg->offset == PR_DART_TLB_STATUS) /* chosen: bit 31 shows the captured fault, busy is never seen */
+        return *word_at(controller, PR_DART_ERROR) & PR_DART_ERROR_FLAG;
+    return offset < STORED_BYTES ? *word_at(controller, offset) : 0;
+}
+
+static bool table_in_use(struct dart *dart, uint64_t table)
+{
+    for (unsigned port = 0; port < DART_PORTS; port++)
+        for (uint32_t stream = 0; stream < PR_DART_STREAMS; stream++) {
+            uint32_t ttbr = *ttbr_at(&dart->controller[port], stream);
+
+            if (ttbr & PR_DART_TTBR_VALID && pr_dart_ttbr_address(ttbr) == table)
+                return true;
+        }
+    return false;
+}
+
+/* Empties the domains of a set of stream slots. */
+static void invalidate(struct dart *dart, enum dart_port port, uint32_t streams)
+{
+    SOC_TRACE(dart->core.trace, SOC_LAYER_DART, "invalidate port=0x%x streams=0x%x", port,
+              streams & STREAM_MASK);
+    for (uint32_t stream = 0; stream < PR_DART_STREAMS; stream++) {
+        uint32_t ttbr = *ttbr_at(&dart->controller[port], stream);
+        struct dart_domain *domain = NULL;
+
+        if (streams >> stream & 1 && ttbr & PR_DART_TTBR_VALID)
+            domain = dart_domain_find(&dart->core, pr_dart_ttbr_address(ttbr), false);
+        if (domain)
+            dart_domain_empty(domain);
+    }
+}
+
+static void ttbr_write(struct dart *dart, enum dart_port port, uint32_t offset, uint32_t value)
+{
+    uint32_t *word = word_at(&dart->controller[port], offset);
+    uint32_t index = (offset - PR_DART_TTBR) / 4, old = *word;
+    struct dart_domain *domain;
+
+    *word = value;
+    SOC_TRACE(dart->core.trace, SOC_LAYER_DART,
+              "ttbr port=0x%x stream=0x%x index=0x%x value=0x%x table=0x%" PRIx64, port,
+              index / PR_DART_TTBRS, index % PR_DART_TTBRS, value, pr_dart_ttbr_address(value));
+    if (index % PR_DART_TTBRS || !(old & PR_DART_TTBR_VALID) || table_in_use(dart, pr_dart_ttbr_address(old)))
+        return;
+    domain = dart_domain_find(&dart->core, pr_dart_ttbr_address(old), false);
+    if (domain)
+        dart_domain_retire(domain);
+}
+
+static bool reg_is_read_only(const struct reg *reg)
+{
+    switch (reg->offset) {
+    case PR_DART_PARAMS1:
+    case PR_DART_PARAMS2:
+    case PR_DART_ERROR_ADDR_LO:
+    case PR_DART_ERROR_ADDR_HI:
+    case PR_DART_TLB_STATUS:
+    case PR_DART_TLB_ERROR0:
+    case PR_DART_TLB_ERROR1: return true;
+    default: return false;
+    }
+}
+
+static bool reg_is_lockable(const struct reg *reg)
+{
+    return reg->offset == PR_DART_TCR || reg->offset == PR_DART_TTBR || reg->offset == PR_DART_CONFIG;
+}
+
+/* Why a write has no effect, or NULL. */
+static const char *write_refusal(struct controller *controller, const struct reg *reg, uint32_t value)
+{
+    if (!reg)
+        return "unknown";
+    if (reg_is_read_only(reg))
+        return "read-only";
+    if (reg_is_lockable(reg) && *word_at(controller, PR_DART_CONFIG) & PR_DART_CONFIG_LOCK)
+        return "locked";
+    if (reg->offset == PR_DART_STREAM_COMMAND && !(value & PR_DART_COMMAND_INVALIDATE))
+        return "no-command";
+    if (reg->offset == PR_DART_ERROR && !(value & PR_DART_ERROR_FLAG))
+        return "no-flag";
+    return NULL;
+}
+
+static void error_clear(struct controller *controller)
+{
+    *word_at(controller, PR_DART_ERROR) = 0;
+    *word_at(controller, PR_DART_ERROR_ADDR_LO) = 0;
+    *word_at(controller, PR_DART_ERROR_ADDR_HI) = 0;
+}
+
+void dart_write32(struct dart *dart, enum dart_port port, uint32_t offset, uint32_t value)
+{
+    struct controller *controller = &dart->controller[port];
+    const struct reg *reg = reg_find(offset);
+    const char *refusal = write_refusal(controller, reg, value);
+
+    if (refusal) {
+        SOC_TRACE(dart->core.trace, SOC_LAYER_DART,
+                  "write-ignored port=0x%x offset=0x%x value=0x%x reg=%s why=%s", port, offset, value,
+                  reg ? reg->name : "?", refusal);
+        return;
+    }
+    switch (reg->offset) {
+    case PR_DART_STREAM_COMMAND: invalidate(dart, port, *word_at(controller, PR_DART_STREAM_SELECT)); break;
+    case PR_DART_TLB_CONTROL: invalidate(dart, port, value); break; /* chosen: a bitmap of streams */
+    case PR_DART_ERROR: error_clear(controller); break;
+    case PR_DART_TTBR: ttbr_write(dart, port, offset, value); break;
+    case PR_DART_ENABLED_STREAMS: *word_at(controller, offset) = value & STREAM_MASK; break;
+    default: *word_at(controller, offset) = value; break;
+    }
+    memset(controller->domain, 0, sizeof(controller->domain));
+}
+
+/* REMAP holds one byte per stream id; zero is the identity (chosen), otherwise the low bits are the slot. */
+static uint32_t stream_slot(struct controller *controller, uint32_t stream)
+{
+    uint32_t byte = *word_at(controller, PR_DART_REMAP + stream / 4 * 4) >> stream % 4 * 8 & 0xff;
+
+    return byte ? byte % PR_DART_STREAMS : stream;
+}
+
+/*
+ * The domain a stream id leads to, or NULL: not enabled, not translating (bypass streams carry nothing
+ * here), no table.
+ */
+static struct dart_domain *stream_domain(struct dart *dart, enum dart_port port, uint32_t stream)
+{
+    struct controller *controller = &dart->controller[port];
+    uint32_t slot, tcr, ttbr;
+
+    if (stream >= PR_DART_STREAMS)
+        return NULL;
+    if (controller->domain[stream])
+        return controller->domain[stream];
+    slot = stream_slot(controller, stream);
+    tcr = *word_at(controller, PR_DART_TCR + slot * 4);
+    ttbr = *ttbr_at(controller, slot);
+    if (!(*word_at(controller, PR_DART_ENABLED_STREAMS) >> slot & 1) || !(ttbr & PR_DART_TTBR_VALID) ||
+        (tcr & (PR_DART_TCR_TRANSLATE | PR_DART_TCR_BYPASS)) != PR_DART_TCR_TRANSLATE)
+        return NULL;
+    controller->domain[stream] = dart_domain_find(&dart->core, pr_dart_ttbr_address(ttbr), true);
+    return controller->domain[stream];
+}
+
+/* Captures the fault unless one is held already. ERROR names the slot: remapping comes before the lookup. */
+static int fault_take(struct dart *dart, enum dart_port port, uint32_t stream, enum dart_access access,
+                      const struct dart_fault *fault)
+{
+    struct controller *controller = &dart->controller[port];
+    uint32_t slot = stream_slot(controller, stream % PR_DART_STREAMS);
+    uint32_t status = PR_DART_ERROR_FLAG | slot << PR_DART_ERROR_STREAM_LO | fault->code;
+    bool held = *word_at(controller, PR_DART_ERROR) & PR_DART_ERROR_FLAG;
+
+    if (access == DART_WRITE)
+        status |= PR_DART_ERROR_WRITE;
+    dart->core.stats.faults++;
+    SOC_TRACE(dart->core.trace, SOC_LAYER_DART,
+              "fault status=0x%x port=0x%x stream=0x%x code=%s address=0x%" PRIx64 " access=%s captured=%s",
+              status, port, stream, error_name(fault->code), fault->address,
+              access == DART_WRITE ? "write" : "read", held ? "no" : "yes");
+    if (!held) {
+        *word_at(controller, PR_DART_ERROR) = status;
+        *word_at(controller, PR_DART_ERROR_ADDR_LO) = (uint32_t)fault->address;
+        *word_at(controller, PR_DART_ERROR_ADDR_HI) = (uint32_t)(fault->address >> 32);
+    }
+    return -EFAULT;
+}
+
+int dart_range_get(struct dart *dart, enum dart_port port, uint32_t stream, uint64_t iova, uint64_t bytes,
+                   enum dart_access access, struct dart_range *range)
+{
+    struct dart_domain *domain = stream_domain(dart, port, stream);
+    struct dart_fault fault = {PR_DART_ERROR_NO_TTBR, iova};
+
+    /* An address above the aperture has no table either: only the first of a stream's four bases is used. */
+    if (domain && iova < PR_DART_APERTURE_BYTES &&
+        dart_range_grant(domain, iova, bytes, access, range, &fault))
+        return 0;
+    *range = (struct dart_range){0};
+    return fault_take(dart, port, stream, access, &fault);
+}
+
+void dart_grants_begin(struct dart *dart)
+{
+    dart->core.pin_floor = dart->core.clock;
+}
+
+void dart_grants_end(struct dart *dart)
+{
+    dart->core.pin_floor = UINT64_MAX;
+}
+
+struct dart_stats dart_stats_get(const struct dart *dart)
+{
+    return dart->core.stats;
+}

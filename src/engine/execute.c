@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One task: its operands are granted by the DART in the order source 1, source 2, kernel, destination; only when all are granted does
+ * the datapath run. Reads happen as if all before the writes: where the destination shares bytes with anything that is read, the result
+ * is staged.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine/ne.h"
+#include "engine/pe.h"
+#include "engine/state.h"
+
+/* One operand: where it is and what was granted. */
+struct operand {
+    const struct pr_tensor *tensor;
+    bool granted; /* range is set: the operand is in DRAM */
+    struct dart_range range;
+    uint8_t *host; /* its bytes, when they are contiguous for the host */
+    uint64_t span;
+};
+
+struct execution {
+    struct eng *e;
+    struct eng_queue *q;
+    const struct pr_task *task;
+    struct pr_problem *problem;
+    struct operand src[2], dst;
+    struct dart_range kernel[PR_ENGINES_MAX];
+    struct eng_kernel_stream stream[PR_ENGINES_MAX];
+};
+
+static bool fault(struct execution *x, const char *what, uint32_t bar, uint64_t address)
+{
+    return pr_problem_set(x->problem, PR_PROBLEM_TRANSLATION, "%s of descriptor %u (BAR %u, from %X) is not all mapped.", what,
+                          x->q->cursor.index, bar, address);
+}
+
+static bool grant(struct execution *x, struct operand *o, const struct pr_tensor *tensor, const char *what,
+                  enum dart_port port, enum dart_access access)
+{
+    const struct eng_request *request = &x->q->slot[0];
+    uint64_t address;
+
+    o->tensor = tensor;
+    o->span = pr_tensor_span(tensor);
+    if (tensor->home == PR_HOME_L2)
+        o->host = x->q->l2 + tensor->base;
+    if (tensor->home != PR_HOME_DRAM)
+        return true;
+    address = (uint64_t)request->bar[tensor->bar] + tensor->base;
+    if (dart_range_get(x->e->dart, port, request->stream, address, o->span, access, &o->range))
+        return fault(x, what, tensor->bar, address);
+    o->granted = true;
+    o->host = o->range.host;
+    return true;
+}
+
+static bool grant_kernel(struct execution *x)
+{
+    const struct eng_request *request = &x->q->slot[0];
+    const struct pr_ne *ne = &x->task->ne;
+
+    if (x->task->unit != PR_UNIT_NE || ne->mode != PR_NE_MAC)
+        return true;
+    for (uint32_t i = 0; i < ne->engines; i++) {
+        uint64_t need = pr_kernel_stream_bytes(x->task, i);
+        uint64_t address = (uint64_t)request->bar[ne->kernel_bar] + ne->stream[i].base;
+
+        if (!need)
+            continue;
+        if (dart_range_get(x->e->dart, DART_PORT_TASK, request->stream, address, need, DART_READ, &x->kernel[i]))
+            return fault(x, "The kernel", ne->kernel_bar, address);
+        x->stream[i] = (struct eng_kernel_stream){x->kernel[i].host, need};
+    }
+    return true;
+}
+
+static bool grant_all(struct execution *x)
+{
+    return grant(x, &x->src[0], &x->task->src[0], "Source 1", DART_PORT_SOURCE, DART_READ) &&
+           grant(x, &x->src[1], &x->task->src[1], "Source 2", DART_PORT_SOURCE, DART_READ) && grant_kernel(x) &&
+           grant(x, &x->dst, &x->task->dst, "The destination", DART_PORT_RESULT, DART_WRITE);
+}
+
+static bool no_memory(struct execution *x)
+{
+    return pr_problem_set(x->problem, PR_PROBLEM_LIMIT, "The host has no memory to run descriptor %u.", x->q->cursor.index);
+}
+
+/* Kernel bytes without a contiguous host address are gathered. */
+static bool gather_kernel(struct execution *x)
+{
+    uint64_t total = 0;
+    uint8_t *at;
+
+    for (unsigned i = 0; i < PR_ENGINES_MAX; i++)
+        if (x->stream[i].size && !x->stream[i].bytes)
+            total += x->stream[i].size;
+    if (!total)
+        return true;
+    at = eng_scratch_reserve(&x->e->gathered, total);
+    if (!at)
+        return no_memory(x);
+    for (unsigned i = 0; i < PR_ENGINES_MAX; i++) {
+        if (!x->stream[i].size || x->stream[i].bytes)
+            continue;
+        dart_copy_in(&x->kernel[i], 0, at, x->stream[i].size);
+        x->stream[i].bytes = at;
+        at += x->stream[i].size;
+    }
+    return true;
+}
+
+/* The destination lies on this source element by element: each element is read before it is written. */
+static bool in_place(const struct execution *x, const struct operand *src)
+{
+    bool alike = x->task->unit == PR_UNIT_PE ? !x->task->pe.reduce : x->task->ne.mode == PR_NE_BYPASS;
+
+    return alike && src->host && src->host == x->dst.host &&
+           !memcmp(src->tensor->stride, x->dst.tensor->stride, sizeof(src->tensor->stride));
+}
+
+static bool hosts_overlap(const struct operand *a, const struct operand *b)
+{
+    return a->host < b->host + b->span && b->host < a->host + a->span;
+}
+
+static bool collides(const struct execution *x, const struct operand *src)
+{
+    if (src->tensor->home == PR_HOME_NONE || src->granted != x->dst.granted || in_place(x, src))
+        return false;
+    return src->granted ? dart_ranges_overlap(&src->range, &x->dst.range) : hosts_overlap(src, &x->dst);
+}
+
+static bool needs_staging(const struct execution *x)
+{
+    if (collides(x, &x->src[0]) || collides(x, &x->src[1]))
+        return true;
+    for (unsigned i = 0; x->dst.granted && i < PR_ENGINES_MAX; i++)
+        if (x->stream[i].size && dart_ranges_overlap(&x->kernel[i], &x->dst.range))
+            return true;
+    return false;
+}
+
+static void operand_view(const struct operand *o, struct eng_view *view)
+{
+    if (o->host)
+        eng_view_of_host(view, o->tensor, o->host);
+    else if (o->granted)
+        eng_view_of_range(view, o->tensor, &o->range);
+}
+
+/* A row of one view to the same row of another, bits unchanged. */
+static void copy_row(const struct eng_view *from, const struct eng_view *to, const uint32_t index[PR_AXES])
+{
+    uint8_t buffer[ENG_LINE_BYTES];
+    struct eng_line line = {.axis = PR_AXIS_W};
+
+    memcpy(line.index, index, sizeof(line.index));
+    for (uint32_t w = 0; w < from->extent[PR_AXIS_W]; w += line.n) {
+        line.index[PR_AXIS_W] = w;
+        line.n = from->extent[PR_AXIS_W] - w < ENG_LINE_MAX ? from->extent[PR_AXIS_W] - w : ENG_LINE_MAX;
+        eng_view_line_put(to, &line, eng_view_line(from, &line, buffer));
+    }
+}
+
+/* Copies a source of type 1 to the place in L2 where later descriptors find it. */
+static void keep_source(struct execution *x)
+{
+    const struct pr_tensor *t = &x->task->src[0];
+    struct pr_tensor kept = *t;
+    struct eng_view from, to;
+    uint32_t index[PR_AXES] = {0};
+
+    if (!t->keep)
+        return;
+    kept.base = t->keep_base;
+    memcpy(kept.stride, t->keep_stride, sizeof(kept.stride));
+    operand_view(&x->src[0], &from);
+    from.relu = false;
+    eng_view_of_host(&to, &kept, x->q->l2 + kept.base);
+    for (index[PR_AXIS_G] = 0; index[PR_AXIS_G] < t->extent[PR_AXIS_G]; index[PR_AXIS_G]++)
+        for (index[PR_AXIS_C] = 0; index[PR_AXIS_C] < t->extent[PR_AXIS_C]; index[PR_AXIS_C]++)
+            for (index[PR_AXIS_D] = 0; index[PR_AXIS_D] < t->extent[PR_AXIS_D]; index[PR_AXIS_D]++)
+                for (index[PR_AXIS_H] = 0; index[PR_AXIS_H] < t->extent[PR_AXIS_H]; index[PR_AXIS_H]++)
+                    copy_row(&from, &to, index);
+}
+
+static void mark_l2(struct eng_queue *q, uint32_t base, uint64_t span)
+{
+    if (base < q->l2_low)
+        q->l2_low = base;
+    if (base + span > q->l2_high)
+        q->l2_high = (uint32_t)(base + span);
+}
+
+static int compute(struct execution *x, struct operand *dst)
+{
+    struct eng_operands operands = {0};
+
+    operand_view(&x->src[0], &operands.src[0]);
+    operand_view(&x->src[1], &operands.src[1]);
+    operand_view(dst, &operands.dst);
+    if (x->task->unit == PR_UNIT_PE) {
+        eng_pe_run(&x->e->compute, x->task, &operands);
+        return 0;
+    }
+    return eng_ne_run(&x->e->compute, x->task, &operands, x->stream);
+}
+
+/* The result is made beside and put in its place whole; bytes between its rows stay as they are. */
+static int compute_staged(struct execution *x)
+{
+    struct operand staged = {.tensor = x->dst.tensor, .span = x->dst.span};
+    int status;
+
+    staged.host = eng_scratch_reserve(&x->e->staged, x->dst.span);
+    if (!staged.host)
+        return -ENOMEM;
+    if (x->dst.granted)
+        dart_copy_in(&x->dst.range, 0, staged.host, x->dst.span);
+    else
+        memcpy(staged.host, x->dst.host, x->dst.span);
+    status = compute(x, &staged);
+    if (status)
+        return status;
+    if (x->dst.granted)
+        dart_copy_out(&x->dst.range, 0, staged.host, x->dst.span);
+    else
+        memcpy(x->dst.host, staged.host, x->dst.span);
+    return 0;
+}
+
+static bool run(struct execution *x)
+{
+    int status;
+
+    if (!grant_all(x) || !gather_kernel(x))
+        return false;
+    if (x->task->src[0].keep)
+        mark_l2(x->q, x->task->src[0].keep_base, pr_tensor_keep_span(&x->task->src[0]));
+    if (x->task->dst.home == PR_HOME_L2)
+        mark_l2(x->q, x->task->dst.base, x->dst.span);
+    keep_source(x);
+    status = needs_staging(x) ? compute_staged(x) : compute(x, &x->dst);
+    return status ? no_memory(x) : true;
+}
+
+bool eng_execute(struct eng *e, struct eng_queue *q, const struct pr_task *task, struct pr_problem *problem)
+{
+    struct execution x = {.e = e, .q = q, .task = task, .problem = problem};
+    bool done;
+
+    dart_grants_begin(e->dart);
+    done = run(&x);
+    dart_grants_end(e->dart);
+    return done;
+}

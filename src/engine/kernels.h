@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inner loops of the fast path. kernels_body.h has them once; kernels_portable.c, kernels_avx2.c and kernels_avx512.c compile it
+ * with a vector of 4, 8 or 16 floats. All of them vectorise over outputs and none over a sum, so their results are the same.
+ */
+#ifndef ENGINE_KERNELS_H
+#define ENGINE_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/numerics.h"
+#include "protocol/task.h"
+
+/* The constants of a planar-engine task, ready for arithmetic. */
+struct eng_pe_constants {
+    enum pr_pe_op op;
+    bool two;               /* sources */
+    bool max;               /* reductions: the largest instead of the sum */
+    float pre, sign2;       /* factors of the sources; a subtraction is in the sign */
+    float scale, bias, final, epsilon;
+    bool abs, relu;
+    struct eng_load load[2];
+    struct eng_store store;
+};
+
+/* Reductions run in this many lanes, element w in lane w mod ENG_LANES, whatever the vector's length. */
+#define ENG_LANES 16u
+
+/* The end of a neural-engine task: y = relu?((sum * unscale + bias + acc_bias) * post_scale). */
+struct eng_finish {
+    float unscale; /* a power of two */
+    float bias;    /* of all elements, when the pointer below is NULL */
+    float acc_bias, post_scale;
+    float floor;
+    struct eng_store store;
+};
+
+/*
+ * Products are summed in one chain per output: for each input channel, for each kernel row, for each kernel column. Weights are in a
+ * panel of fp32: [channel][kernel row][kernel column][output channel]. Input rows are fp32, `in` the first one that is used.
+ */
+struct eng_mac {
+    const float *in;
+    size_t in_channel, in_row; /* floats from one to the next */
+    const float *panel;
+    uint32_t channels;         /* input channels */
+    uint32_t kh, kw;           /* the panel's kernel ... */
+    uint32_t ky0, ky1;         /* ... rows of it that meet the input; `in` is the row of ky0 */
+    uint32_t kx0, kx1;         /* columns likewise, for outputs in channel vectors; `in` is the column of kx 0 */
+    float *acc;
+    size_t acc_channel;        /* floats from one output channel to the next, for outputs in column vectors */
+    float ceiling;             /* kernels that do not scale: a partial sum that reaches it becomes infinite */
+};
+
+struct eng_kernels {
+    unsigned lanes;        /* floats in a vector: 4, 8 or 16 */
+    unsigned panel;        /* output channels at most in mac_columns, a power of two */
+    unsigned columns;      /* vectors at most in mac_columns */
+    unsigned wide_panel;   /* output channels at most in mac_channels, a power of two */
+    /*
+     * A fused multiply-add finds the ceiling for nothing: with inputs times 2^112 and weights times 2, a partial sum that reaches
+     * 2^15 is one that overflows fp32, and nothing else changes because the factors are powers of two and nothing underflows.
+     * Kernels without one compare.
+     */
+    bool scaled;
+
+    void (*to_float)(const uint8_t *halfs, float *floats, size_t n, const struct eng_load *load);
+    void (*to_half)(const float *floats, uint8_t *halfs, size_t n, const struct eng_store *store);
+    void (*pe_line)(const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n, const struct eng_pe_constants *constants);
+    /* Takes n elements into the lanes; the first one belongs to lane 0. */
+    void (*pe_reduce)(float lanes[ENG_LANES], const uint8_t *a, size_t n, const struct eng_pe_constants *constants);
+    void (*finish)(const float *acc, const float *bias, uint8_t *y, size_t n, const struct eng_finish *finish);
+    /* `rows` rows of n halfs at from_stride bytes become rows at to_stride floats. True when all are finite. */
+    bool (*pack)(const uint8_t *from, size_t from_stride, size_t rows, size_t n, float *to, size_t to_stride,
+                 const struct eng_load *load);
+    /* `vectors` vectors of neighbouring columns of `group` output channels; the panel has exactly that many (a power of two). */
+    void (*mac_columns)(const struct eng_mac *mac, unsigned group, unsigned vectors);
+    /* One output pixel of `group` output channels, a power of two and a multiple of `lanes`; the panel has exactly that many. */
+    void (*mac_channels)(const struct eng_mac *mac, unsigned group);
+};
+
+#define ENG_SCALE_INPUT 0x1p112f
+#define ENG_SCALE_WEIGHT 2.0f
+#define ENG_UNSCALE 0x1p-113f
+
+extern const struct eng_kernels eng_kernels_portable;
+#if defined(__x86_64__)
+extern const struct eng_kernels eng_kernels_avx2, eng_kernels_avx512;
+#endif
+
+/* Those of eng_isa_get. */
+const struct eng_kernels *eng_kernels_get(void);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inner loops with AVX-512: vectors of 16 floats. */
+#include "engine/kernels.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+#define INLINE static inline __attribute__((always_inline)) TARGET
+#define KERNELS eng_kernels_avx512
+#define LANES 16
+#define PANEL 8
+#define COLUMNS 3
+#define WIDE_VECTORS 4
+#define SCALED 1
+
+typedef __m512 vec;
+
+INLINE __mmask16 first(size_t n)
+{
+    return (__mmask16)((1u << n) - 1);
+}
+
+INLINE vec vec_set(float value)
+{
+    return _mm512_set1_ps(value);
+}
+
+INLINE vec vec_load(const float *from)
+{
+    return _mm512_loadu_ps(from);
+}
+
+INLINE vec vec_load_part(const float *from, size_t n)
+{
+    return _mm512_maskz_loadu_ps(first(n), from);
+}
+
+INLINE void vec_store(float *to, vec v)
+{
+    _mm512_storeu_ps(to, v);
+}
+
+INLINE void vec_store_part(float *to, vec v, size_t n)
+{
+    _mm512_mask_storeu_ps(to, first(n), v);
+}
+
+INLINE vec vec_add(vec a, vec b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+INLINE vec vec_mul(vec a, vec b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
+{
+    (void)ceiling;
+    return _mm512_fmadd_ps(x, weight, sum);
+}
+
+/* The instruction gives the second operand when either is a NaN, and when both are zeros. */
+INLINE vec vec_max(vec a, vec b)
+{
+    return _mm512_mask_mov_ps(_mm512_max_ps(a, b), _mm512_cmp_ps_mask(b, b, _CMP_UNORD_Q), a);
+}
+
+INLINE vec vec_min(vec a, vec b)
+{
+    return _mm512_mask_mov_ps(_mm512_min_ps(a, b), _mm512_cmp_ps_mask(b, b, _CMP_UNORD_Q), a);
+}
+
+INLINE vec vec_and(vec v, uint32_t mask)
+{
+    return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32((int)mask)));
+}
+
+INLINE vec vec_cut(vec v, vec floor)
+{
+    return _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, floor, _CMP_LT_OQ), _mm512_setzero_ps());
+}
+
+INLINE vec vec_first(vec v, size_t n, vec rest)
+{
+    return _mm512_mask_mov_ps(rest, first(n), v);
+}
+
+INLINE vec vec_of_halfs(__m256i halfs, const struct eng_load *load)
+{
+    vec v = _mm512_cvtph_ps(halfs);
+
+    v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), vec_set(load->nan));
+    v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(_mm512_abs_ps(v), vec_set(load->tiny), _CMP_LT_OQ),
+                           _mm512_setzero_ps());
+    return vec_mul(vec_cut(v, vec_set(load->floor)), vec_set(load->scale));
+}
+
+INLINE vec vec_from_halfs(const uint8_t *from, const struct eng_load *load)
+{
+    return vec_of_halfs(_mm256_loadu_si256((const void *)from), load);
+}
+
+INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_load *load)
+{
+    return vec_of_halfs(_mm256_maskz_loadu_epi16(first(n), from), load);
+}
+
+INLINE __m256i halfs_of_vec(vec v, const struct eng_store *store)
+{
+    __m256i half = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    __m256i magnitude = _mm256_and_si256(half, _mm256_set1_epi16(0x7fff));
+    __m256i infinity = _mm256_set1_epi16(0x7c00);
+    __mmask16 nan = _mm256_cmpgt_epu16_mask(magnitude, infinity);
+    __mmask16 high = _mm256_cmpge_epu16_mask(magnitude, _mm256_set1_epi16((short)store->ceiling));
+    __mmask16 tiny = _mm256_cmplt_epu16_mask(magnitude, _mm256_set1_epi16((short)store->tiny));
+    __m256i signed_infinity = _mm256_or_si256(_mm256_xor_si256(half, magnitude), infinity);
+
+    half = _mm256_mask_mov_epi16(half, high, signed_infinity);
+    half = _mm256_mask_mov_epi16(half, tiny, _mm256_setzero_si256());
+    return _mm256_mask_mov_epi16(half, nan, _mm256_set1_epi16((short)store->nan));
+}
+
+INLINE void vec_to_halfs(uint8_t *to, vec v, const struct eng_store *store)
+{
+    _mm256_storeu_si256((void *)to, halfs_of_vec(v, store));
+}
+
+INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, const struct eng_store *store)
+{
+    _mm256_mask_storeu_epi16(to, first(n), halfs_of_vec(v, store));
+}
+
+#include "engine/kernels_body.h"
+#endif

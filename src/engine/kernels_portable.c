@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inner loops in plain C with vectors of 4 floats, which every processor we know has; and the choice between the sets. */
+#include "engine/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/compute.h"
+#include "engine/half.h"
+
+#define TARGET
+#define INLINE static inline __attribute__((always_inline))
+#define KERNELS eng_kernels_portable
+#define LANES 4
+#define PANEL 4
+#define COLUMNS 2
+#define WIDE_VECTORS 8
+#define SCALED 0
+
+typedef float vec __attribute__((vector_size(16)));
+typedef int32_t mask __attribute__((vector_size(16)));
+
+INLINE vec vec_set(float value)
+{
+    return (vec){value, value, value, value};
+}
+
+INLINE vec vec_load(const float *from)
+{
+    vec v;
+
+    memcpy(&v, from, sizeof(v));
+    return v;
+}
+
+INLINE vec vec_load_part(const float *from, size_t n)
+{
+    vec v = vec_set(0);
+
+    memcpy(&v, from, n * sizeof(float));
+    return v;
+}
+
+INLINE void vec_store(float *to, vec v)
+{
+    memcpy(to, &v, sizeof(v));
+}
+
+INLINE void vec_store_part(float *to, vec v, size_t n)
+{
+    memcpy(to, &v, n * sizeof(float));
+}
+
+/* Lane by lane: yes where the mask is all ones. */
+INLINE vec vec_choose(mask choice, vec yes, vec no)
+{
+    return (vec)((choice & (mask)yes) | (~choice & (mask)no));
+}
+
+INLINE vec vec_and(vec v, uint32_t bits)
+{
+    int32_t lane = (int32_t)bits;
+
+    return (vec)((mask)v & (mask){lane, lane, lane, lane});
+}
+
+INLINE vec vec_add(vec a, vec b)
+{
+    return a + b;
+}
+
+INLINE vec vec_mul(vec a, vec b)
+{
+    return a * b;
+}
+
+/* The product of two halfs has 22 bits and is exact in fp32, so multiplying and then adding rounds once, as a fused one would. */
+INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
+{
+    vec infinity = vec_set(INFINITY);
+
+    sum = sum + x * weight;
+    return vec_choose(vec_and(sum, 0x7fffffff) >= ceiling,
+                      (vec)((mask)infinity | ((mask)sum & (mask)vec_set(-0.0f))), sum);
+}
+
+INLINE vec vec_max(vec a, vec b)
+{
+    return vec_choose((a > b) | (b != b), a, b);
+}
+
+INLINE vec vec_min(vec a, vec b)
+{
+    return vec_choose((a < b) | (b != b), a, b);
+}
+
+INLINE vec vec_cut(vec v, vec floor)
+{
+    return (vec)((mask)v & ~(v < floor));
+}
+
+INLINE vec vec_first(vec v, size_t n, vec rest)
+{
+    int32_t k = (int32_t)n;
+
+    return vec_choose((mask){0, 1, 2, 3} < (mask){k, k, k, k}, v, rest);
+}
+
+INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_load *load)
+{
+    float floats[LANES] = {0};
+    vec v;
+
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half;
+
+        memcpy(&half, from + 2 * i, sizeof(half));
+        floats[i] = eng_half_to_float(half);
+    }
+    v = vec_load(floats);
+    v = vec_choose(v != v, vec_set(load->nan), v);
+    v = (vec)((mask)v & ~(vec_and(v, 0x7fffffff) < vec_set(load->tiny)));
+    return vec_cut(v, vec_set(load->floor)) * vec_set(load->scale);
+}
+
+INLINE vec vec_from_halfs(const uint8_t *from, const struct eng_load *load)
+{
+    return vec_from_halfs_part(from, LANES, load);
+}
+
+INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, const struct eng_store *store)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half = eng_float_to_half(v[i]);
+        uint16_t magnitude = half & ENG_HALF_MAGNITUDE;
+
+        if (magnitude > ENG_HALF_INFINITY)
+            half = store->nan;
+        else if (magnitude >= store->ceiling)
+            half = (half & ENG_HALF_SIGN) | ENG_HALF_INFINITY;
+        else if (magnitude < store->tiny)
+            half = 0;
+        memcpy(to + 2 * i, &half, sizeof(half));
+    }
+}
+
+INLINE void vec_to_halfs(uint8_t *to, vec v, const struct eng_store *store)
+{
+    vec_to_halfs_part(to, v, LANES, store);
+}
+
+#include "engine/kernels_body.h"
+
+const struct eng_kernels *eng_kernels_get(void)
+{
+#if defined(__x86_64__)
+    switch (eng_isa_get()) {
+    case ENG_ISA_AVX512: return &eng_kernels_avx512;
+    case ENG_ISA_AVX2: return &eng_kernels_avx2;
+    case ENG_ISA_PORTABLE: break;
+    }
+#endif
+    return &eng_kernels_portable;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The neural engines: the fast path of multiply-accumulate tasks.
+ *
+ * The output is cut into blocks of channels, rows and columns, each a piece of the pool's run. A block keeps its sums in fp32 and
+ * takes the input channels in steps: input rows and weights of the step become fp32 once, then every sum's chain goes on where it
+ * stood. Sums are vectors of neighbouring columns where rows are wide, of output channels where they are narrow.
+ */
+#include "engine/ne.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* Sizes of a block, so that what it works on stays in the second-level cache. They change the speed and nothing else. */
+enum {
+    COLUMNS_MAX = 256,          /* column vectors: of a block; */
+    PIXELS_MAX = 512,           /* rows times columns; */
+    CHANNELS_MAX = 64,          /* output channels */
+    WIDE_COLUMNS_MAX = 64,      /* channel vectors: the same */
+    WIDE_PIXELS_MAX = 256,
+    WIDE_CHANNELS_MAX = 512,
+    SUMS_MAX = 65536,           /* of a block */
+    INPUT_FLOATS_MAX = 65536,   /* input in a step */
+    PANEL_TAPS = 4096,          /* kernel taps in a step; */
+    WIDE_TAPS = 128,            /* so few that the panel stays in the first-level cache */
+    PIECE_WORK = 4 << 20,       /* products that are worth another piece */
+    SPLIT_PIXELS = 64,          /* blocks are not cut below these */
+    SPLIT_CHANNELS = 16,
+};
+
+struct mac {
+    const struct eng_ne *ne;
+    const struct eng_kernels *kernels;
+    struct eng_load input, weight;
+    struct eng_finish finish;
+    float ceiling;
+    bool wide;                         /* channel vectors */
+    uint32_t cin, hin, win, cout, hout, wout;
+    uint32_t channels, rows, columns;  /* of a block */
+    uint32_t step;                     /* input channels */
+    uint32_t in_rows, in_columns;      /* of a block's input, the latter with what vectors read beyond */
+    uint32_t blocks[3];                /* along columns, rows, channels */
+    uint32_t group;                    /* channels of a panel */
+    size_t acc_row, acc_floats, in_floats, panel_floats, worker_floats;
+    float *memory;
+};
+
+/* One block, and where its memory is. */
+struct block {
+    uint32_t c0, channels, y0, rows, x0, columns;
+    int64_t ix; /* input column of the first one in memory; those outside the input are zeros */
+    uint32_t iy, iy_end;
+    uint32_t cin, step; /* input channels of the present step */
+    float *acc, *in, *panel, *bias;
+};
+
+static uint32_t least(uint64_t a, uint64_t b)
+{
+    return (uint32_t)(a < b ? a : b);
+}
+
+static uint32_t blocks_of(uint32_t all, uint32_t each)
+{
+    return (all + each - 1) / each;
+}
+
+static uint32_t power_of_two(uint32_t at_least, uint32_t low, uint32_t high)
+{
+    while (low < high && low < at_least)
+        low *= 2;
+    return low;
+}
+
+/* The share of lanes that do work, in units of 1/1024. */
+static uint32_t share(uint32_t used, uint32_t lanes)
+{
+    return 1024 * used / (uint32_t)pr_round_up(used, lanes);
+}
+
+static uint64_t work_of(const struct mac *m)
+{
+    return (uint64_t)m->rows * m->columns * m->channels * m->cin * m->ne->task->ne.kw * m->ne->task->ne.kh;
+}
+
+/* Blocks as large as the limits allow, then smaller while each is still worth a piece of its own. */
+static void plan_blocks(struct mac *m)
+{
+    uint32_t channels_min = m->wide ? m->kernels->wide_panel : SPLIT_CHANNELS;
+
+    m->columns = least(m->wout, m->wide ? WIDE_COLUMNS_MAX : COLUMNS_MAX);
+    m->rows = least(m->hout, (m->wide ? WIDE_PIXELS_MAX : PIXELS_MAX) / m->columns);
+    m->channels = least(m->cout, m->wide ? WIDE_CHANNELS_MAX : CHANNELS_MAX);
+    while (m->channels > channels_min && m->rows * m->columns * m->channels > SUMS_MAX)
+        m->channels /= 2;
+    while (m->rows > 1 && m->rows * m->columns > SPLIT_PIXELS && work_of(m) > PIECE_WORK)
+        m->rows = (m->rows + 1) / 2;
+    while (m->channels > channels_min && work_of(m) > PIECE_WORK)
+        m->channels /= 2;
+}
+
+static void plan(struct mac *m)
+{
+    const struct pr_ne *n = &m->ne->task->ne;
+    uint32_t lanes = m->kernels->lanes, taps = n->kw * n->kh;
+
+    /* Column vectors cost fewer loads, and need neighbouring columns to be neighbouring inputs. */
+    m->wide = n->sx != 1 || 4 * share(m->wout, lanes) < 3 * share(least(m->cout, m->kernels->wide_panel), lanes);
+    plan_blocks(m);
+    m->group = m->wide ? power_of_two(m->channels, lanes, m->kernels->wide_panel)
+                       : power_of_two(m->channels, 1, m->kernels->panel);
+    m->channels = (uint32_t)pr_round_up(m->channels, m->group);
+    m->blocks[0] = blocks_of(m->wout, m->columns);
+    m->blocks[1] = blocks_of(m->hout, m->rows);
+    m->blocks[2] = blocks_of(m->cout, m->channels);
+
+    m->acc_row = m->wide ? m->columns : pr_round_up(m->columns, lanes);
+    m->in_rows = (m->rows - 1) * n->sy + n->kh;
+    m->in_columns = ((uint32_t)m->acc_row - 1) * n->sx + n->kw;
+    m->step = least(m->cin, INPUT_FLOATS_MAX / ((uint64_t)m->in_rows * m->in_columns));
+    m->step = least(m->step, (m->wide ? WIDE_TAPS : PANEL_TAPS) / taps);
+    m->step = m->step ? m->step : 1;
+    m->acc_floats = pr_round_up((uint64_t)m->channels * m->rows * m->acc_row, 16);
+    m->in_floats = pr_round_up((uint64_t)m->step * m->in_rows * m->in_columns, 16);
+    m->panel_floats = pr_round_up((uint64_t)m->step * taps * m->group, 16);
+    m->worker_floats = m->acc_floats + m->in_floats + m->panel_floats + pr_round_up(m->channels, 16);
+}
+
+static void block_begin(const struct mac *m, struct block *b, size_t piece, unsigned worker)
+{
+    const struct pr_ne *n = &m->ne->task->ne;
+    int64_t iy, iy_end;
+
+    b->x0 = (uint32_t)(piece % m->blocks[0]) * m->columns;
+    b->y0 = (uint32_t)(piece / m->blocks[0] % m->blocks[1]) * m->rows;
+    b->c0 = (uint32_t)(piece / m->blocks[0] / m->blocks[1]) * m->channels;
+    b->columns = least(m->columns, m->wout - b->x0);
+    b->rows = least(m->rows, m->hout - b->y0);
+    b->channels = least(m->channels, m->cout - b->c0);
+    b->ix = (int64_t)b->x0 * n->sx - n->px;
+    iy = (int64_t)b->y0 * n->sy - n->py;
+    iy_end = iy + (int64_t)(b->rows - 1) * n->sy + n->kh;
+    b->iy = iy < 0 ? 0 : (uint32_t)iy;
+    b->iy_end = iy_end < 0 ? 0 : least((uint64_t)iy_end, m->hin);
+
+    b->acc = m->memory + worker * m->worker_floats;
+    b->in = b->acc + m->acc_floats;
+    b->panel = b->in + m->in_floats;
+    b->bias = b->panel + m->panel_floats;
+    memset(b->acc, 0, m->acc_floats * sizeof(float));
+    for (uint32_t c = 0; c < m->channels; c++)
+        b->bias[c] = c < b->channels ? eng_ne_bias(m->ne, b->c0 + c) : 0;
+}
+
+static void load_line(const struct mac *m, struct eng_line line, float *to)
+{
+    const struct eng_view *src = &m->ne->operands->src[0];
+    uint32_t left = line.n, most = eng_view_is_packed(src, line.axis) ? left : ENG_LINE_MAX;
+    uint8_t buffer[ENG_LINE_BYTES];
+
+    for (; left; left -= line.n, to += line.n, line.index[line.axis] += line.n) {
+        line.n = least(left, most);
+        m->kernels->to_float(eng_view_line(src, &line, buffer), to, line.n, &m->input);
+    }
+}
+
+/* The rows of one input channel, with zeros where a row ends before the block does. */
+static void load_channel(const struct mac *m, const struct block *b, uint32_t channel, float *to)
+{
+    const struct pr_ne *n = &m->ne->task->ne;
+    int64_t end = (int64_t)m->win - b->ix, needed = (int64_t)(b->columns - 1) * n->sx + n->kw;
+    uint32_t first = b->ix < 0 ? least((uint64_t)-b->ix, m->in_columns) : 0;
+    struct eng_line line = {.axis = PR_AXIS_W};
+
+    end = end < needed ? end : needed;
+    line.n = end > first ? (uint32_t)end - first : 0;
+    line.index[PR_AXIS_W] = line.n ? (uint32_t)(b->ix + first) : 0;
+    line.index[PR_AXIS_C] = channel;
+    for (uint32_t iy = b->iy; iy < b->iy_end; iy++, to += m->in_columns) {
+        memset(to, 0, first * sizeof(float));
+        line.index[PR_AXIS_H] = iy;
+        load_line(m, line, to + first);
+        memset(to + first + line.n, 0, (m->in_columns - first - line.n) * sizeof(float));
+    }
+}
+
+/* Input that is one column, or one element, of each channel is read along H or C instead of in rows of one. */
+static void load_step(const struct mac *m, const struct block *b)
+{
+    size_t plane = (size_t)m->in_rows * m->in_columns;
+    bool column = m->in_columns == 1 && b->ix >= 0 && b->ix < m->win;
+    struct eng_line line = {.axis = PR_AXIS_H, .n = b->iy_end - b->iy};
+
+    if (b->iy >= b->iy_end)
+        return;
+    line.index[PR_AXIS_W] = column ? (uint32_t)b->ix : 0;
+    line.index[PR_AXIS_H] = b->iy;
+    line.index[PR_AXIS_C] = b->cin;
+    if (column && m->in_rows == 1) {
+        line.axis = PR_AXIS_C;
+        line.n = b->step;
+        load_line(m, line, b->in);
+        return;
+    }
+    for (uint32_t c = 0; c < b->step; c++) {
+        line.index[PR_AXIS_C] = b->cin + c;
+        if (column)
+            load_line(m, line, b->in + c * plane);
+        else
+            load_channel(m, b, b->cin + c, b->in + c * plane);
+    }
+}
+
+/* Weights of one panel's output channels for this step. True when all are finite. */
+static bool load_panel(const struct mac *m, const struct block *b, uint32_t first, uint32_t count)
+{
+    const struct pr_task *task = m->ne->task;
+    uint32_t taps = task->ne.kw * task->ne.kh, row = (task->ne.bias ? 1 : 0) + b->cin * taps, run;
+    struct pr_kernel_place place;
+    bool finite = true;
+
+    if (count < m->group)
+        memset(b->panel, 0, (size_t)b->step * taps * m->group * sizeof(float));
+    for (uint32_t c = 0; c < count; c += run) {
+        const uint8_t *from;
+
+        pr_kernel_place(task, first + c, &place);
+        run = least(place.lanes - place.lane, count - c);
+        from = m->ne->streams[place.engine].bytes + place.offset + ((uint64_t)row * place.lanes + place.lane) * 2;
+        finite &= m->kernels->pack(from, (size_t)place.lanes * 2, (size_t)b->step * taps, run, b->panel + c, m->group,
+                                   &m->weight);
+    }
+    return finite;
+}
+
+/* The call of a kernel for output row y of the block, but for the column and the sums. False when the row meets no input. */
+static bool row_begin(const struct mac *m, const struct block *b, uint32_t y, struct eng_mac *call)
+{
+    const struct pr_ne *n = &m->ne->task->ne;
+
+    *call = (struct eng_mac){
+        .in_channel = (size_t)m->in_rows * m->in_columns,
+        .in_row = m->in_columns,
+        .panel = b->panel,
+        .channels = b->step,
+        .kh = n->kh,
+        .kw = n->kw,
+        .kx1 = n->kw,
+        .ceiling = m->ceiling,
+    };
+    eng_ne_taps(y, n->sy, n->py, n->kh, m->hin, &call->ky0, &call->ky1);
+    if (call->ky0 == call->ky1)
+        return false;
+    call->in = b->in + ((size_t)y * n->sy + call->ky0 - n->py - b->iy) * m->in_columns;
+    return true;
+}
+
+/*
+ * Padding is zeros in memory, and zero times a weight adds nothing unless the weight is infinite or a NaN. For a panel that has such
+ * a weight, one sum at a time, without the taps on the padding.
+ */
+static void mac_without_padding(const struct mac *m, const struct block *b, const struct eng_mac *call)
+{
+    const struct pr_ne *n = &m->ne->task->ne;
+
+    for (uint32_t x = 0; x < b->columns; x++) {
+        struct eng_mac one = *call;
+
+        eng_ne_taps(b->x0 + x, n->sx, n->px, n->kw, m->win, &one.kx0, &one.kx1);
+        for (uint32_t c = 0; c < m->group; c++) {
+            float *sum = call->acc + c * call->acc_channel + x;
+
+            for (uint32_t i = 0; i < one.channels; i++)
+                for (uint32_t ky = one.ky0; ky < one.ky1; ky++)
+                    for (uint32_t kx = one.kx0; kx < one.kx1; kx++) {
+                        const float *row = one.in + i * one.in_channel + (ky - one.ky0) * one.in_row;
+                        size_t tap = ((size_t)i * n->kh + ky) * n->kw + kx;
+
+                        *sum = fmaf(row[x + kx], one.panel[tap * m->group + c], *sum);
+                        if (fabsf(*sum) >= m->ceiling)
+                            *sum = copysignf(INFINITY, *sum);
+                    }
+        }
+    }
+}
+
+static void mac_in_columns(const struct mac *m, const struct block *b, uint32_t first, bool exact)
+{
+    uint32_t lanes = m->kernels->lanes, all = blocks_of(b->columns, lanes);
+    uint32_t tiles = blocks_of(all, m->kernels->columns), each = blocks_of(all, tiles);
+    struct eng_mac call;
+
+    for (uint32_t row = 0; row < b->rows; row++) {
+        if (!row_begin(m, b, b->y0 + row, &call))
+            continue;
+        call.acc_channel = m->rows * m->acc_row;
+        call.acc = b->acc + first * call.acc_channel + row * m->acc_row;
+        if (exact) {
+            mac_without_padding(m, b, &call);
+            continue;
+        }
+        for (uint32_t v = 0; v < all; v += each, call.in += each * lanes, call.acc += each * lanes)
+            m->kernels->mac_columns(&call, m->group, least(each, all - v));
+    }
+}
+
+static void mac_in_channels(const struct mac *m, const struct block *b, uint32_t first)
+{
+    const struct pr_ne *n = &m->ne->task->ne;
+    struct eng_mac call;
+
+    for (uint32_t row = 0; row < b->rows; row++) {
+        if (!row_begin(m, b, b->y0 + row, &call))
+            continue;
+        call.acc = b->acc + ((size_t)first * m->rows + (size_t)row * m->group) * m->columns;
+        for (uint32_t x = 0; x < b->columns; x++, call.in += n->sx, call.acc += m->group) {
+            eng_ne_taps(b->x0 + x, n->sx, n->px, n->kw, m->win, &call.kx0, &call.kx1);
+            m->kernels->mac_channels(&call, m->group);
+        }
+    }
+}
+
+static void finish_columns(const struct mac *m, const struct block *b)
+{
+    const struct eng_view *dst = &m->ne->operands->dst;
+    struct eng_finish finish = m->finish;
+    uint8_t buffer[2 * COLUMNS_MAX];
+
+    for (uint32_t c = 0; c < b->channels; c++) {
+        finish.bias = b->bias[c];
+        for (uint32_t row = 0; row < b->rows; row++) {
+            struct eng_line line = {.index = {b->x0, b->y0 + row, 0, b->c0 + c, 0}, .n = b->columns};
+            uint8_t *to = eng_view_line_target(dst, &line, buffer);
+
+            m->kernels->finish(b->acc + ((size_t)c * m->rows + row) * m->acc_row, NULL, to, line.n, &finish);
+            eng_view_line_put(dst, &line, to);
+        }
+    }
+}
+
+static void finish_channels(const struct mac *m, const struct block *b)
+{
+    const struct eng_view *dst = &m->ne->operands->dst;
+    uint8_t buffer[2 * WIDE_CHANNELS_MAX];
+
+    for (uint32_t c = 0; c < b->channels; c += m->group) {
+        for (uint32_t pixel = 0; pixel < b->rows * b->columns; pixel++) {
+            uint32_t row = pixel / b->columns, x = pixel % b->columns;
+            const float *acc = b->acc + ((size_t)c * m->rows + (size_t)row * m->group) * m->columns + x * m->group;
+            struct eng_line line = {.index = {b->x0 + x, b->y0 + row, 0, b->c0 + c, 0},
+                                    .axis = PR_AXIS_C,
+                                    .n = least(m->group, b->channels - c)};
+            uint8_t *to = eng_view_line_target(dst, &line, buffer);
+
+            m->kernels->finish(acc, b->bias + c, to, line.n, &m->finish);
+            eng_view_line_put(dst, &line, to);
+        }
+    }
+}
+
+static void mac_piece(void *context, size_t piece, unsigned worker)
+{
+    const struct mac *m = context;
+    bool padded;
+    struct block b;
+
+    block_begin(m, &b, piece, worker);
+    padded = b.ix < 0 || b.ix + b.columns - 1 + m->ne->task->ne.kw > m->win;
+    for (b.cin = 0; b.cin < m->cin; b.cin += b.step) {
+        b.step = least(m->step, m->cin - b.cin);
+        load_step(m, &b);
+        for (uint32_t c = 0; c < b.channels; c += m->group) {
+            bool finite = load_panel(m, &b, b.c0 + c, least(m->group, b.channels - c));
+
+            if (m->wide)
+                mac_in_channels(m, &b, c);
+            else
+                mac_in_columns(m, &b, c, padded && !finite);
+        }
+    }
+    if (m->wide)
+        finish_channels(m, &b);
+    else
+        finish_columns(m, &b);
+}
+
+int eng_ne_mac_fast(const struct eng_ne *ne)
+{
+    const uint32_t *in = ne->operands->src[0].extent, *out = ne->operands->dst.extent;
+    const struct eng_kernels *kernels = eng_kernels_get();
+    bool ceiling = ne->rules->mac & ENG_RULE_CEILING, scaled = ceiling && kernels->scaled;
+    unsigned rules = ne->rules->load | ne->rules->mac;
+    struct mac m = {
+        .ne = ne,
+        .kernels = kernels,
+        .input = eng_load_make(rules, ne->operands->src[0].relu, scaled ? ENG_SCALE_INPUT : 1),
+        .weight = eng_load_make(rules, false, scaled ? ENG_SCALE_WEIGHT : 1),
+        .finish = ne->finish,
+        .ceiling = ceiling && !scaled ? ENG_CEILING : INFINITY,
+        .cin = in[PR_AXIS_C],
+        .hin = in[PR_AXIS_H],
+        .win = in[PR_AXIS_W],
+        .cout = out[PR_AXIS_C],
+        .hout = out[PR_AXIS_H],
+        .wout = out[PR_AXIS_W],
+    };
+
+    if (scaled)
+        m.finish.unscale = ENG_UNSCALE;
+    plan(&m);
+    m.memory = eng_scratch_reserve(ne->scratch, m.worker_floats * eng_pool_workers(ne->pool) * sizeof(float));
+    if (!m.memory)
+        return -ENOMEM;
+    eng_pool_run(ne->pool, (size_t)m.blocks[0] * m.blocks[1] * m.blocks[2], mac_piece, &m);
+    return 0;
+}

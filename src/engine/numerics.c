@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The numbers, rule by rule. */
+#include "engine/numerics.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/half.h"
+
+/* Measured on devices, except where docs/provenance.md says chosen. */
+#define LOAD ENG_RULE_NAN_IS_INFINITY
+#define STORE (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO)
+
+const struct eng_rules eng_rules_table[2][ENG_KINDS] = {
+    [ENG_M1] =
+        {
+            [ENG_KIND_PE_ELEMENTWISE] = {LOAD, 0, STORE},
+            [ENG_KIND_PE_REDUCTION] = {LOAD, 0, STORE},
+            [ENG_KIND_NE_BYPASS] = {LOAD, 0, STORE},
+            [ENG_KIND_NE_MAC] = {LOAD, ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING,
+                                 STORE | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING},
+            [ENG_KIND_NE_MAC_SINGLE] = {LOAD, ENG_RULE_NO_DENORMALS, STORE | ENG_RULE_NO_DENORMALS},
+        },
+    /* [ENG_IEEE]: no rules at all. */
+};
+
+/*
+ * The ceiling of a stored result is decided after rounding to fp16: 32752 is the last half below 2^15, and whatever rounds to 2^15
+ * is infinite. Deciding before rounding would let 32760 out as 32768, a value the device was never seen to give.
+ */
+#define HALF_CEILING 0x7800u /* 2^15 */
+
+#define HALF_SMALLEST_NORMAL 0x1p-14f
+
+float eng_relu(float value)
+{
+    return value < 0 ? 0 : value;
+}
+
+float eng_load_value(uint16_t half, unsigned rules)
+{
+    float value = eng_half_to_float(half);
+
+    if (isnan(value) && rules & ENG_RULE_NAN_IS_INFINITY)
+        return INFINITY;
+    if (fabsf(value) < HALF_SMALLEST_NORMAL && rules & ENG_RULE_NO_DENORMALS)
+        return 0;
+    return value;
+}
+
+float eng_mac_value(float sum, float x, float weight, unsigned rules)
+{
+    sum = fmaf(x, weight, sum);
+    if (fabsf(sum) >= ENG_CEILING && rules & ENG_RULE_CEILING)
+        return copysignf(INFINITY, sum);
+    return sum;
+}
+
+uint16_t eng_store_value(float value, unsigned rules)
+{
+    uint16_t half = eng_float_to_half(value);
+    uint16_t sign = half & ENG_HALF_SIGN, magnitude = half & ENG_HALF_MAGNITUDE;
+
+    if (magnitude > ENG_HALF_INFINITY)
+        return rules & ENG_RULE_NAN_IS_ZERO ? 0 : half;
+    if (magnitude >= HALF_CEILING && rules & ENG_RULE_CEILING)
+        return sign | ENG_HALF_INFINITY;
+    if (magnitude < ENG_HALF_MIN_NORMAL && rules & ENG_RULE_NO_DENORMALS)
+        return 0;
+    if (magnitude == 0 && rules & ENG_RULE_NO_MINUS_ZERO)
+        return 0;
+    return half;
+}
+
+float eng_constant(uint16_t half, unsigned load_rules)
+{
+    return eng_load_value(half, load_rules);
+}
+
+float eng_constant_addend(uint16_t half, unsigned load_rules)
+{
+    return half & ENG_HALF_MAGNITUDE ? eng_load_value(half, load_rules) : -0.0f;
+}
+
+float eng_constant_fp32(uint32_t bits, unsigned load_rules)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return isnan(value) && load_rules & ENG_RULE_NAN_IS_INFINITY ? INFINITY : value;
+}
+
+float eng_max(float a, float b)
+{
+    return a > b || isnan(b) ? a : b;
+}
+
+float eng_min(float a, float b)
+{
+    return a < b || isnan(b) ? a : b;
+}
+
+struct eng_load eng_load_make(unsigned rules, bool relu, float scale)
+{
+    return (struct eng_load){
+        .nan = rules & ENG_RULE_NAN_IS_INFINITY ? INFINITY : NAN,
+        .tiny = rules & ENG_RULE_NO_DENORMALS ? HALF_SMALLEST_NORMAL : 0,
+        .floor = eng_relu_floor(relu),
+        .scale = scale,
+    };
+}
+
+struct eng_store eng_store_make(unsigned rules)
+{
+    struct eng_store store = {
+        .nan = rules & ENG_RULE_NAN_IS_ZERO ? 0 : ENG_HALF_NAN,
+        .ceiling = rules & ENG_RULE_CEILING ? HALF_CEILING : ENG_HALF_INFINITY,
+    };
+
+    if (rules & ENG_RULE_NO_DENORMALS)
+        store.tiny = ENG_HALF_MIN_NORMAL;
+    else if (rules & ENG_RULE_NO_MINUS_ZERO)
+        store.tiny = 1;
+    return store;
+}

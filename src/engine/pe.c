@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The planar engine: the reference, and the way to the fast path. */
+#include "engine/pe.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = 256 };
+
+struct eng_pe_constants eng_pe_constants_of(const struct pr_task *task, const struct eng_operands *operands,
+                                            const struct eng_rules *rules)
+{
+    const struct pr_pe *pe = &task->pe;
+    struct eng_pe_constants k = {
+        .op = pe->op,
+        .two = pe->two_sources,
+        .max = pe->reduce == PR_PE_REDUCE_MAX,
+        .pre = eng_constant(pe->pre_scale, rules->load),
+        .sign2 = pe->negate2 ? -1.0f : 1.0f,
+        .scale = eng_constant(pe->scale, rules->load),
+        .bias = eng_constant_addend(pe->bias, rules->load),
+        .final = eng_constant_fp32(pe->final_scale, rules->load),
+        .epsilon = eng_constant_addend(pe->epsilon, rules->load),
+        .abs = pe->abs,
+        .relu = pe->relu,
+        .store = eng_store_make(rules->store),
+    };
+
+    if (pe->negate1)
+        k.pre = -k.pre;
+    for (unsigned i = 0; i < 2; i++)
+        k.load[i] = eng_load_make(rules->load, operands->src[i].relu, 1.0f);
+    return k;
+}
+
+/* Separate fp32 operations: no step is fused with the next. */
+static float combine(const struct eng_pe_constants *k, float a, float b)
+{
+    float v = k->pre * a;
+
+    if (k->two) {
+        b = k->sign2 * b;
+        switch (k->op) {
+        case PR_PE_ADD:
+        case PR_PE_SQUARE_OF_SUM: v = v + b; break;
+        case PR_PE_MUL: v = v * b; break;
+        case PR_PE_MAX: v = eng_max(v, b); break;
+        case PR_PE_MIN: v = eng_min(v, b); break;
+        }
+    }
+    if (k->op == PR_PE_SQUARE_OF_SUM)
+        v = v * v;
+    return k->abs ? fabsf(v) : v;
+}
+
+/*
+ * y = final_scale * relu?(scale * abs?(op(...)) + bias), in this order, in fp32, rounded to fp16 once at the end. The formula fits
+ * every known sample, but the order of scale and bias and the places of rounding inside are not public: they are chosen.
+ */
+static float element(const struct eng_pe_constants *k, float a, float b)
+{
+    float v = k->scale * combine(k, a, b) + k->bias;
+
+    return k->final * (k->relu ? eng_relu(v) : v);
+}
+
+static void reference_row(const struct eng_operands *operands, const struct eng_pe_constants *k,
+                          const struct eng_rules *rules, uint32_t index[PR_AXES])
+{
+    uint32_t width = operands->dst.extent[PR_AXIS_W];
+    float a[CHUNK], b[CHUNK] = {0};
+
+    for (uint32_t x = 0; x < width; x += CHUNK) {
+        uint32_t n = width - x < CHUNK ? width - x : CHUNK;
+
+        index[PR_AXIS_W] = x;
+        eng_view_load_row(&operands->src[0], index, a, n, rules->load);
+        if (k->two)
+            eng_view_load_row(&operands->src[1], index, b, n, rules->load);
+        for (uint32_t i = 0; i < n; i++)
+            a[i] = element(k, a[i], b[i]);
+        eng_view_store_row(&operands->dst, index, a, n, rules->store);
+    }
+}
+
+/* The next row of a tensor: H fastest, then D, C, G. False after the last. */
+static bool next_row(uint32_t index[PR_AXES], const uint32_t extent[PR_AXES])
+{
+    for (unsigned axis = PR_AXIS_H; axis < PR_AXES; axis++) {
+        if (++index[axis] < extent[axis])
+            return true;
+        index[axis] = 0;
+    }
+    return false;
+}
+
+static void reference_elementwise(const struct eng_operands *operands, const struct eng_pe_constants *k,
+                                  const struct eng_rules *rules)
+{
+    uint32_t index[PR_AXES] = {0};
+
+    do
+        reference_row(operands, k, rules, index);
+    while (next_row(index, operands->dst.extent));
+}
+
+static float reduce_two(const struct eng_pe_constants *k, float a, float b)
+{
+    return k->max ? eng_max(a, b) : a + b;
+}
+
+void eng_pe_reduce_begin(float lanes[ENG_LANES], const struct eng_pe_constants *k)
+{
+    for (unsigned lane = 0; lane < ENG_LANES; lane++)
+        lanes[lane] = k->max ? -INFINITY : 0;
+}
+
+float eng_pe_reduce_element(float lane, float a, const struct eng_pe_constants *k)
+{
+    return reduce_two(k, lane, combine(k, a, 0));
+}
+
+/* y = final_scale * tree + epsilon. The lanes meet pairwise: lane i takes lane i + 8, then i + 4, i + 2, i + 1. */
+float eng_pe_reduce_end(float lanes[ENG_LANES], const struct eng_pe_constants *k)
+{
+    for (unsigned half = ENG_LANES / 2; half > 0; half /= 2)
+        for (unsigned lane = 0; lane < half; lane++)
+            lanes[lane] = reduce_two(k, lanes[lane], lanes[lane + half]);
+    return k->final * lanes[0] + k->epsilon;
+}
+
+/* One tree, chosen: lane w mod 16 takes its elements row by row in the order of D and H. */
+static float reference_reduce(const struct eng_view *src, const struct eng_pe_constants *k, unsigned load_rules,
+                              uint32_t channel, uint32_t group)
+{
+    uint32_t index[PR_AXES] = {[PR_AXIS_C] = channel, [PR_AXIS_G] = group};
+    float lanes[ENG_LANES], a;
+
+    eng_pe_reduce_begin(lanes, k);
+    for (uint32_t d = 0; d < src->extent[PR_AXIS_D]; d++) {
+        for (uint32_t h = 0; h < src->extent[PR_AXIS_H]; h++) {
+            for (uint32_t w = 0; w < src->extent[PR_AXIS_W]; w++) {
+                index[PR_AXIS_W] = w;
+                index[PR_AXIS_H] = h;
+                index[PR_AXIS_D] = d;
+                eng_view_load_row(src, index, &a, 1, load_rules);
+                lanes[w % ENG_LANES] = eng_pe_reduce_element(lanes[w % ENG_LANES], a, k);
+            }
+        }
+    }
+    return eng_pe_reduce_end(lanes, k);
+}
+
+static void reference_reduction(const struct eng_operands *operands, const struct eng_pe_constants *k,
+                                const struct eng_rules *rules)
+{
+    uint32_t index[PR_AXES] = {0};
+
+    do {
+        float y = reference_reduce(&operands->src[0], k, rules->load, index[PR_AXIS_C], index[PR_AXIS_G]);
+
+        eng_view_store_row(&operands->dst, index, &y, 1, rules->store);
+    } while (next_row(index, operands->dst.extent));
+}
+
+void eng_pe_run(struct eng_compute *compute, const struct pr_task *task, const struct eng_operands *operands)
+{
+    bool reduce = task->pe.reduce != PR_PE_REDUCE_NONE;
+    enum eng_kind kind = reduce ? ENG_KIND_PE_REDUCTION : ENG_KIND_PE_ELEMENTWISE;
+    const struct eng_rules *rules = &eng_rules_table[compute->policy][kind];
+    struct eng_pe_constants k = eng_pe_constants_of(task, operands, rules);
+    struct eng_float_state state = eng_float_begin();
+
+    if (compute->path == ENG_PATH_FAST && !eng_view_overlaps_itself(&operands->dst))
+        eng_pe_fast(eng_compute_pool(compute, operands), &k, operands, reduce);
+    else if (reduce)
+        reference_reduction(operands, &k, rules);
+    else
+        reference_elementwise(operands, &k, rules);
+    eng_float_end(state);
+}

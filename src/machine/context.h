@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Coroutine stacks for the firmware's host port: hand-written switches for x86-64 and AArch64, no signals, no system
+ * calls. A context may be made by one thread and continued by another, as long as only one at a time runs it.
+ *
+ * What a switch keeps is what a C call keeps, except the floating-point control words: they belong to the thread.
+ */
+#ifndef MACHINE_CONTEXT_H
+#define MACHINE_CONTEXT_H
+
+#include <stddef.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HOST_CONTEXT_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HOST_CONTEXT_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define HOST_CONTEXT_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HOST_CONTEXT_TSAN 1
+#endif
+#endif
+#ifndef HOST_CONTEXT_ASAN
+#define HOST_CONTEXT_ASAN 0
+#endif
+#ifndef HOST_CONTEXT_TSAN
+#define HOST_CONTEXT_TSAN 0
+#endif
+
+/* All zeroes is the context of a thread's own stack: it is filled by the first switch away from it. */
+struct host_context {
+    void *sp; /* context.S knows that it is the first member */
+    void *stack;
+    size_t bytes;
+    void (*entry)(void *arg);
+    void *arg;
+    struct host_context *from; /* who switched here last */
+    void *fiber;               /* the thread sanitizer's; a thread's own is looked up at each switch away from it */
+    void *fake_stack;          /* the address sanitizer's, while switched away */
+};
+
+/* A context that calls entry(arg) on that stack when first switched to. Returning from entry aborts the process. */
+void host_context_make(struct host_context *context, void *stack, size_t bytes, void (*entry)(void *arg), void *arg);
+/* It will not be continued, and its stack is free for other use. Nothing for a thread's own context. Not while it runs. */
+void host_context_drop(struct host_context *context);
+
+/* Stores the running state in `from`, continues `to`; returns when somebody switches to `from`. */
+void host_context_swap(struct host_context *from, struct host_context *to);
+
+#if HOST_CONTEXT_ASAN || HOST_CONTEXT_TSAN
+/* The same with the sanitizers told. */
+void host_context_switch(struct host_context *from, struct host_context *to);
+#else
+static inline void host_context_switch(struct host_context *from, struct host_context *to)
+{
+    host_context_swap(from, to);
+}
+#endif
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `anemone info`: the boards and what stands where. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "protocol/board.h"
+#include "protocol/dart_regs.h"
+#include "protocol/task.h"
+#include "protocol/tm_regs.h"
+#include "tool/json.h"
+#include "tool/tool.h"
+
+const char tool_info_help[] =
+    "anemone info [--chip t6000|t8103] [--json]\n\n"
+    "Shows where the blocks of a board stand in physical memory, and the sizes a driver needs:\n"
+    "the engine's container, task manager, task queues, the three DARTs, the power-state\n"
+    "registers and DRAM. Without --chip it shows both boards; t6000 is the default of a machine.\n\n"
+    "  anemone info --chip t8103\n"
+    "  anemone info --json | python3 -m json.tool\n";
+
+struct base {
+    const char *name;
+    uint64_t address, bytes;
+};
+
+#define BASES 9
+
+static void list_bases(const struct pr_board *board, struct base base[BASES])
+{
+    const struct base table[BASES] = {
+        {"container", board->container, board->container_bytes},
+        {"descriptor_registers", board->container + PR_ENGINE_REGS, PR_ENGINE_TM - PR_ENGINE_REGS},
+        {"task_manager", board->container + PR_ENGINE_TM, 0x1000},
+        {"task_queues", board->container + PR_ENGINE_TQ, PR_TQ_COUNT * PR_TQ_STRIDE},
+        {"dart0", board->dart[0], PR_DART_WINDOW_BYTES},
+        {"dart1", board->dart[1], PR_DART_WINDOW_BYTES},
+        {"dart2", board->dart[2], PR_DART_WINDOW_BYTES},
+        {"pmu", board->pmu, PR_PMU_DOMAINS * PR_PMU_STRIDE},
+        {"dram", board->dram, 4ull << 30},
+    };
+
+    memcpy(base, table, sizeof(table));
+}
+
+static void print_board(const struct pr_board *board)
+{
+    struct base base[BASES];
+
+    list_bases(board, base);
+    printf("%s%s\n", board->name, board == &pr_board_table[PR_CHIP_T6000] ? " (default)" : "");
+    for (unsigned i = 0; i < BASES; i++)
+        printf("  %-22s 0x%011" PRIx64 "  %s0x%" PRIx64 " bytes\n", base[i].name, base[i].address, i == BASES - 1 ? "default " : "",
+               base[i].bytes);
+    printf("  %-22s 0x%x\n", "interrupt", board->interrupt);
+    printf("  source: %s\n\n", board->source);
+}
+
+static void print_sizes(void)
+{
+    printf("sizes\n");
+    printf("  %-22s 0x%x\n", "page", PR_PAGE_BYTES);
+    printf("  %-22s 0x%x\n", "DART aperture", PR_DART_APERTURE_BYTES);
+    printf("  %-22s %u, 0x%x bytes apart\n", "task queues", PR_TQ_COUNT, PR_TQ_STRIDE);
+    printf("  %-22s %u per queue\n", "buffer registers", PR_TD_BAR_COUNT);
+    printf("  %-22s 0x%x per queue\n", "L2", PR_L2_BYTES);
+    printf("  %-22s %u\n", "neural engines", PR_ENGINES_MAX);
+    printf("  %-22s %u words at most, on 0x%x boundaries\n", "descriptor", PR_TD_WORDS_MAX, PR_TD_ALIGN);
+}
+
+static void json_board(struct json *json, const struct pr_board *board)
+{
+    struct base base[BASES];
+
+    list_bases(board, base);
+    json_object(json, NULL);
+    json_string(json, "name", board->name);
+    json_number(json, "interrupt", board->interrupt);
+    json_string(json, "source", board->source);
+    json_object(json, "bases");
+    for (unsigned i = 0; i < BASES; i++)
+        json_number(json, base[i].name, base[i].address);
+    json_number(json, "dapf", board->dapf);
+    json_object_end(json);
+    json_object_end(json);
+}
+
+static void json_sizes(struct json *json)
+{
+    json_object(json, "sizes");
+    json_number(json, "page", PR_PAGE_BYTES);
+    json_number(json, "dart_aperture", PR_DART_APERTURE_BYTES);
+    json_number(json, "dart_streams", PR_DART_STREAMS);
+    json_number(json, "task_queues", PR_TQ_COUNT);
+    json_number(json, "task_queue_stride", PR_TQ_STRIDE);
+    json_number(json, "buffer_registers", PR_TD_BAR_COUNT);
+    json_number(json, "l2", PR_L2_BYTES);
+    json_number(json, "neural_engines", PR_ENGINES_MAX);
+    json_number(json, "descriptor_words", PR_TD_WORDS_MAX);
+    json_number(json, "descriptor_alignment", PR_TD_ALIGN);
+    json_object_end(json);
+}
+
+int tool_info(int argc, char **argv)
+{
+    bool as_json = false;
+    const char *chip = NULL;
+    const struct tool_option options[] = {{"json", &as_json, NULL}, {"chip", NULL, &chip}, {0}};
+    const struct pr_board *only;
+    struct json json;
+    unsigned count;
+
+    if (!tool_words(argc, argv, options, NULL, 0, &count))
+        return TOOL_USAGE;
+    only = chip ? pr_board_find(chip) : NULL;
+    if (chip && !only) {
+        tool_say("there is no board %s; t6000 and t8103 are known.", chip);
+        return TOOL_USAGE;
+    }
+    if (as_json) {
+        json_begin(&json, stdout);
+        json_string(&json, "version", ANEMONE_VERSION);
+        json_string(&json, "default_board", pr_board_table[PR_CHIP_T6000].name);
+        json_array(&json, "boards");
+    }
+    for (unsigned i = 0; i < PR_CHIP_COUNT; i++) {
+        if (only && only != &pr_board_table[i])
+            continue;
+        if (as_json)
+            json_board(&json, &pr_board_table[i]);
+        else
+            print_board(&pr_board_table[i]);
+    }
+    if (!as_json) {
+        print_sizes();
+        return TOOL_OK;
+    }
+    json_array_end(&json);
+    json_sizes(&json);
+    json_end(&json);
+    return TOOL_OK;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `anemone inspect`: a program image decoded. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "protocol/chain.h"
+#include "protocol/hwx.h"
+#include "protocol/listing.h"
+#include "tool/json.h"
+#include "tool/program.h"
+#include "tool/tool.h"
+
+const char tool_inspect_help[] =
+    "anemone inspect FILE.hwx [--listing] [--json]\n\n"
+    "Shows what a program image holds: its ports with shapes and strides, its buffers, and every\n"
+    "descriptor with its registers and fields by name. Only words that are not zero are shown.\n\n"
+    "  --listing   only the descriptor stream, in the text form that `anemone assemble` reads back\n"
+    "              to the same bytes\n"
+    "  --json      ports, buffers and descriptors as JSON\n\n"
+    "  anemone inspect relu.hwx\n"
+    "  anemone inspect relu.hwx --listing > relu.td && anemone assemble relu.td --output relu.text\n";
+
+static void print_line(void *context, const char *line, size_t length)
+{
+    (void)context;
+    fwrite(line, 1, length, stdout);
+    putchar('\n');
+}
+
+static const char *direction(const struct pr_hwx_port *port)
+{
+    return port->direction == PR_HWX_INPUT ? "input" : "output";
+}
+
+static const char *element(const struct pr_hwx_port *port)
+{
+    const char *name = pr_hwx_element_name(port->element);
+
+    return name ? name : "unknown";
+}
+
+static void print_port(const struct pr_hwx_port *port)
+{
+    printf("  %-6s %-20s BAR %-2u 0x%" PRIx64 " bytes", direction(port), port->name, port->bar, port->bytes);
+    if (port->shaped)
+        printf("  %s [%u, %u, %u, %u]  strides %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, element(port), port->n,
+               port->c, port->h, port->w, port->batch_stride, port->plane_stride, port->row_stride, port->element_stride);
+    putchar('\n');
+}
+
+static void print_program(const char *path, const struct pr_hwx *hwx)
+{
+    printf("# %s\n", path);
+    printf("text      0x%" PRIx64 " bytes at file offset 0x%" PRIx64 ", %u descriptors, the first of %u words\n",
+           hwx->text.size, hwx->text.offset, hwx->td_count, hwx->first_td_words);
+    printf("constants 0x%" PRIx64 " bytes at file offset 0x%" PRIx64 "\n", hwx->constant.size, hwx->constant.offset);
+    if (hwx->intermediate_bytes)
+        printf("scratch   0x%" PRIx64 " bytes in BAR %d\n", hwx->intermediate_bytes, PR_HWX_BAR_INTERMEDIATE);
+    printf("ports\n");
+    for (uint32_t i = 0; i < hwx->port_count; i++)
+        print_port(&hwx->port[i]);
+    printf("buffers");
+    for (uint32_t i = 0; i < PR_TD_BAR_COUNT; i++)
+        if (hwx->bar[i])
+            printf("  BAR %u 0x%" PRIx64, i, hwx->bar[i]);
+    printf("\n\n");
+}
+
+static void json_port(struct json *json, const struct pr_hwx_port *port)
+{
+    json_object(json, NULL);
+    json_string(json, "name", port->short_name);
+    json_string(json, "symbol", port->name);
+    json_string(json, "direction", direction(port));
+    json_string(json, "type", port->shaped ? element(port) : "unknown");
+    json_number(json, "bar", port->bar);
+    json_number(json, "bytes", port->bytes);
+    json_array(json, "shape");
+    if (port->shaped) {
+        json_number(json, NULL, port->n);
+        json_number(json, NULL, port->c);
+        json_number(json, NULL, port->h);
+        json_number(json, NULL, port->w);
+    }
+    json_array_end(json);
+    json_array(json, "strides");
+    if (port->shaped) {
+        json_number(json, NULL, port->batch_stride);
+        json_number(json, NULL, port->plane_stride);
+        json_number(json, NULL, port->row_stride);
+        json_number(json, NULL, port->element_stride);
+    }
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static void json_fields(struct json *json, const struct pr_td *td)
+{
+    json_object(json, "header");
+    for (unsigned i = 0; i < PR_H_COUNT; i++)
+        if (pr_td_header(td, (enum pr_td_header_field)i))
+            json_number(json, pr_header_table[i].name, pr_td_header(td, (enum pr_td_header_field)i));
+    json_object_end(json);
+    json_array(json, "writes");
+    for (uint32_t r = 0; r < td->record_count; r++) {
+        const struct pr_record *record = &td->record[r];
+
+        json_object(json, NULL);
+        json_number(json, "address", record->address);
+        json_array(json, "words");
+        for (uint32_t i = 0; i < record->count; i++)
+            json_number(json, NULL, td->word[record->offset + 1 + i]);
+        json_array_end(json);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void json_descriptors(struct json *json, const struct tool_program *program)
+{
+    const uint8_t *text = program->bytes + program->hwx.text.offset;
+    struct pr_chain chain;
+    struct pr_chain_link link;
+    struct pr_problem problem;
+    enum pr_chain_step step;
+    static struct pr_td td; /* too large for a stack; the command has one thread */
+
+    json_array(json, "descriptors");
+    pr_chain_begin(&chain, text, program->hwx.text.size, program->hwx.first_td_words, program->hwx.td_count);
+    while ((step = pr_chain_next(&chain, &link, &problem)) != PR_CHAIN_END) {
+        if (step != PR_CHAIN_LINK)
+            continue;
+        json_object(json, NULL);
+        json_number(json, "index", link.index);
+        json_number(json, "offset", link.offset);
+        json_number(json, "words", link.words);
+        if (pr_td_read(text + link.offset, link.words, &td, &problem))
+            json_fields(json, &td);
+        else
+            json_string(json, "problem", problem.text);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void print_json(const struct tool_program *program)
+{
+    const struct pr_hwx *hwx = &program->hwx;
+    struct json json;
+
+    json_begin(&json, stdout);
+    json_string(&json, "format", "hwx");
+    json_number(&json, "text_bytes", hwx->text.size);
+    json_number(&json, "constant_bytes", hwx->constant.size);
+    json_number(&json, "intermediate_bytes", hwx->intermediate_bytes);
+    json_array(&json, "ports");
+    for (uint32_t i = 0; i < hwx->port_count; i++)
+        json_port(&json, &hwx->port[i]);
+    json_array_end(&json);
+    json_descriptors(&json, program);
+    json_end(&json);
+}
+
+int tool_inspect(int argc, char **argv)
+{
+    bool listing = false, as_json = false;
+    const struct tool_option options[] = {{"listing", &listing, NULL}, {"json", &as_json, NULL}, {0}};
+    const char *path;
+    struct tool_program program;
+    struct pr_problem problem;
+    unsigned count;
+    int status = TOOL_OK;
+
+    if (!tool_words(argc, argv, options, &path, 1, &count))
+        return TOOL_USAGE;
+    if (count != 1) {
+        fputs(tool_inspect_help, stderr);
+        return TOOL_USAGE;
+    }
+    if (!tool_program_read(path, &program))
+        return TOOL_FAILURE;
+    if (as_json) {
+        print_json(&program);
+    } else {
+        if (!listing)
+            print_program(path, &program.hwx);
+        if (!pr_listing_write(program.bytes + program.hwx.text.offset, program.hwx.text.size, program.hwx.first_td_words,
+                              print_line, NULL, &problem)) {
+            tool_say("%s: %s", path, problem.text);
+            status = TOOL_FAILURE;
+        }
+    }
+    base_free(program.bytes);
+    return status;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The `anemone` command: its verbs and what they share. Results go to stdout, messages to stderr. */
+#ifndef TOOL_TOOL_H
+#define TOOL_TOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TOOL_OK = 0, TOOL_FAILURE = 1, TOOL_USAGE = 2 };
+
+struct tool_verb {
+    const char *name;
+    const char *summary; /* one line, for the list of verbs */
+    const char *help;    /* the whole of `anemone VERB --help` */
+    int (*run)(int argc, char **argv);
+};
+
+/* What an option of a verb is: a flag, or a name that takes a value. */
+struct tool_option {
+    const char *name; /* without the dashes */
+    bool *flag;
+    const char **value;
+};
+
+/*
+ * Reads a verb's words: options of the table (ending in a row without name) anywhere, everything else into `words`. Prints what is wrong and
+ * returns false on an unknown option, a missing value or too many words.
+ */
+bool tool_words(int argc, char **argv, const struct tool_option *options, const char **words, unsigned max, unsigned *count);
+
+/* A message: "anemone: ..." on stderr. */
+void tool_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A whole file, at most `limit` bytes, for base_free; NULL after saying why. */
+uint8_t *tool_file_read(const char *path, size_t limit, size_t *size);
+/* False after saying why. */
+bool tool_file_write(const char *path, const void *bytes, size_t size);
+
+int tool_assemble(int argc, char **argv);
+int tool_check(int argc, char **argv);
+int tool_demo(int argc, char **argv);
+int tool_doctor(int argc, char **argv);
+int tool_info(int argc, char **argv);
+int tool_inspect(int argc, char **argv);
+
+extern const char tool_assemble_help[], tool_check_help[], tool_demo_help[], tool_doctor_help[], tool_info_help[],
+    tool_inspect_help[];
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as a program image: read, judged and listed, with nothing outside them touched. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../listing_text.h"
+#include "protocol/chain.h"
+#include "protocol/hwx.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static void inside(const struct pr_hwx_span *span, size_t size)
+{
+    require(span->offset <= size && span->size <= size - span->offset);
+}
+
+static void check_ports(const struct pr_hwx *hwx)
+{
+    require(hwx->port_count <= PR_HWX_PORTS_MAX);
+    for (uint32_t i = 0; i < hwx->port_count; i++) {
+        const struct pr_hwx_port *port = &hwx->port[i];
+
+        require(memchr(port->name, '\0', sizeof(port->name)) != NULL);
+        require(strncmp(port->name, port->short_name, strlen(port->short_name)) == 0);
+        require(port->bar < PR_TD_BAR_COUNT && hwx->bar[port->bar] == port->vmaddr);
+        require(port->direction == PR_HWX_INPUT || port->direction == PR_HWX_OUTPUT);
+        require(!port->shaped || (port->n && port->c && port->h && port->w && port->d));
+    }
+}
+
+static void count(void *context, enum pr_finding finding, const struct pr_problem *problem)
+{
+    require(problem->kind != PR_PROBLEM_NONE && problem->text[0] != '\0');
+    if (finding == PR_FINDING_PROBLEM)
+        ++*(unsigned *)context;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct pr_problem problem;
+    static struct pr_hwx hwx;
+    unsigned problems = 0;
+
+    if (!pr_hwx_read(data, size, &hwx, &problem)) {
+        require(problem.kind != PR_PROBLEM_NONE && problem.text[0] != '\0');
+        return 0;
+    }
+    inside(&hwx.text, size);
+    inside(&hwx.constant, size);
+    inside(&hwx.banner, size);
+    check_ports(&hwx);
+    require(pr_check_stream(data + hwx.text.offset, (size_t)hwx.text.size, hwx.first_td_words, hwx.td_count,
+                            count, &problems) == (problems == 0));
+    require(
+        listing_text_survives(data + hwx.text.offset, (size_t)hwx.text.size, hwx.first_td_words, &problem));
+    return 0;
+}

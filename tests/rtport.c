@@ -170,7 +170,7 @@ int rtport_contexts(const struct rt_port *port)
 }
 
 /* What time has brought. */
-static void poll(struct rt_port *port)
+static void catch_up(struct rt_port *port)
 {
     if (port->timer && port->now >= port->timer) {
         port->timer = 0;
@@ -200,7 +200,7 @@ static uint64_t next_event(const struct rt_port *port)
 /* A handler may make another task run: this returns when the interrupted one is back. */
 static void deliver(struct rt_port *port)
 {
-    poll(port);
+    catch_up(port);
     while (!port->masked && port->pending) {
         const unsigned line = (unsigned)__builtin_ctzll(port->pending);
 
@@ -208,7 +208,7 @@ static void deliver(struct rt_port *port)
         port->masked = true;
         rt_kernel_interrupt(port->kernel, line);
         port->masked = false;
-        poll(port);
+        catch_up(port);
     }
 }
 
@@ -287,7 +287,7 @@ void rt_port_wait(struct rt_port *port)
             break;
         if (next <= port->limit && next != RT_FOREVER) {
             port->now = next > port->now ? next : port->now;
-            poll(port);
+            catch_up(port);
             continue;
         }
         if (port->limit != RT_FOREVER && port->limit > port->now)

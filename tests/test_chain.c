@@ -369,7 +369,7 @@ static void check_real_programs(void **state)
         size_t size;
 
         if (!path) {
-            print_message("%s is not here\n", programs[i].file);
+            print_message("# %s is not here\n", programs[i].file);
             skip();
         }
         bytes = test_file_read(path, &size);

@@ -75,7 +75,7 @@ static uint8_t *load_real(const char *name, size_t *size)
     uint8_t *bytes;
 
     if (!path) {
-        print_message("%s is not here\n", name);
+        print_message("# %s is not here\n", name);
         skip();
     }
     bytes = test_file_read(path, size);

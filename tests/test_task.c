@@ -35,7 +35,7 @@ static void load(const char *file, uint32_t nth, struct decoded *d, struct pr_hw
     size_t size;
 
     if (!path) {
-        print_message("%s is not here\n", file);
+        print_message("# %s is not here\n", file);
         skip();
     }
     bytes = test_file_read(path, &size);

@@ -55,6 +55,7 @@ static bool take_number(struct assembler *a, const char *what, uint32_t most, ui
 {
     struct pr_word word;
 
+    *number = 0;
     if (!pr_scan_word(&a->scan, &word))
         return pr_scan_fail(&a->scan, NULL, a->problem, "the %s is missing.", what);
     if (!pr_word_number(&word, number))

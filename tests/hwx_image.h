@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Program images made by hand, in the forms of both compiler generations, and what every reading of an image must keep:
- * for the tests of the image reader.
+ * Program images made by hand, in the forms of both compiler generations, and what every reading of an image
+ * must keep: for the tests of the image reader.
  */
 #ifndef TESTS_HWX_IMAGE_H
 #define TESTS_HWX_IMAGE_H
@@ -132,7 +132,7 @@ static inline void add_symbols(struct image *image, bool shapes)
 {
     static const char text[] =
         "\0float16:t5=r1;2;0\0x:t11=ar1;0;1;12=s384n:ar1;0;3;13=s128c:ar1;0;2;14=s64h:ar1;"
-        "0;7;15=s2w:5\0y@output:t16=ar1;0;1;12=s384n:ar1;0;3;13=s128c:ar1;0;2;14=s64h:ar1;0;"
+        "0;7;15=s2w:5\0y@output:t16=ar1;0;1;19=s384n:ar1;0;3;13=s128c:ar1;0;2;14=s64h:ar1;0;"
         "7;15=s2w:5";
     uint32_t at = add_command(image, 0x2, 0x18), table = image->at + 8, strings = table + 48;
 

@@ -36,7 +36,10 @@ static inline void listing_text_free(struct listing_text *t)
     memset(t, 0, sizeof(*t));
 }
 
-/* Lists a stream and assembles the text again: true when the same bytes come back. Every buffer is as long as needed. */
+/*
+ * Lists a stream and assembles the text again: true when the same bytes come back. Every buffer is as long as
+ * needed.
+ */
 static inline bool listing_text_survives(const uint8_t *bytes, size_t size, uint32_t first_words,
                                          struct pr_problem *problem)
 {

@@ -40,6 +40,7 @@ struct rt_port {
     enum rtport_end end;
     struct rt_fault fault;
     int contexts;
+    const void *last_stack;
     uint64_t reg[RTPORT_REGISTERS];
     uint32_t doorbells;
     uint64_t fabric;
@@ -98,10 +99,15 @@ static void boot(void *arg)
     rt_kernel_start(port->kernel);
 }
 
+/* Masked while outside: a kernel call made from there must not switch the test's own stack away. */
 static void leave(struct rt_port *port, enum rtport_end end)
 {
+    const bool masked = port->masked;
+
     port->end = end;
+    port->masked = true;
     host_context_switch(port->running, &port->host);
+    port->masked = masked;
 }
 
 enum rtport_end rtport_start(struct rt_port *port, void (*setup)(struct rt_kernel *kernel, void *arg),
@@ -167,6 +173,11 @@ const char *rtport_log(const struct rt_port *port)
 int rtport_contexts(const struct rt_port *port)
 {
     return port->contexts;
+}
+
+const void *rtport_last_stack(const struct rt_port *port)
+{
+    return port->last_stack;
 }
 
 /* What time has brought. */
@@ -306,6 +317,7 @@ void rt_port_context_make(struct rt_port *port, struct rt_context *context, void
                           void (*entry)(void *arg), void *arg)
 {
     port->contexts++;
+    port->last_stack = stack;
     host_context_make(inside(context), stack, bytes, entry, arg);
 }
 

@@ -3,6 +3,8 @@
  * A port of the real-time kernel for tests: tasks on the host's context switch, a virtual clock, interrupts on demand.
  * The test's thread drives: it boots a kernel and runs it until nothing is left to do. Interrupts are taken at kernel
  * calls, at register accesses and in wait. Assert after rtport_run, never inside a task: cmocka would jump between stacks.
+ * A kernel call made from outside, while it is idle, is like one in a critical section: what it wakes runs after the next
+ * interrupt.
  */
 #ifndef TESTS_RTPORT_H
 #define TESTS_RTPORT_H
@@ -50,7 +52,8 @@ uint64_t rtport_now(const struct rt_port *port);
 uint64_t rtport_timer(const struct rt_port *port); /* the deadline set, 0 for none */
 const struct rt_fault *rtport_fault(const struct rt_port *port);
 const char *rtport_log(const struct rt_port *port); /* all lines, each with a line end */
-/* Live contexts: made and not dropped. */
+/* Live contexts: made and not dropped; and the lowest address of the stack that was made last. */
 int rtport_contexts(const struct rt_port *port);
+const void *rtport_last_stack(const struct rt_port *port);
 
 #endif

@@ -98,15 +98,32 @@ static void writes(void **state)
     assert_int_equal(word(bytes, 40 + 4 * 32), 3);
 }
 
+/* As long as can be: 512 words, and a stream that ends at the limit. */
+static void longest(void **state)
+{
+    static const char end[] = "descriptor at 0x3ffffd8\n";
+    uint8_t bytes[CAPACITY];
+    struct pr_assembly result;
+
+    (void)state;
+    result = assemble("descriptor\nwrite 0 64\nwrite 0 64\nwrite 0 64\nwrite 0 64\nwrite 0 64\nwrite 0 64\n"
+                      "write 0 64\nwrite 0 46\n",
+                      bytes);
+    assert_int_equal(result.first_words, 512);
+    assert_int_equal(word(bytes, 4 * (10 + 7 * 65)), 45u << 26);
+    assert_true(pr_assemble(end, strlen(end), NULL, 0, &result, NULL));
+    assert_int_equal(result.size, 0x4000000);
+}
+
 /* Registers of the same name in two blocks: the record says which is meant. */
 static void same_names(void **state)
 {
     uint8_t bytes[CAPACITY];
 
     (void)state;
-    assemble(
-        "descriptor\nwrite TileDMASrc 1\nDMAConfig DependencyMode=1\nwrite TileDMADst 1\nDMAConfig L2BfrMode=1\n",
-        bytes);
+    assemble("descriptor\nwrite TileDMASrc 1\nDMAConfig DependencyMode=1\n"
+             "write TileDMADst 1\nDMAConfig L2BfrMode=1\n",
+             bytes);
     assert_int_equal(word(bytes, 44), 1u << 18);
     assert_int_equal(word(bytes, 52), 1u << 26);
 }
@@ -225,6 +242,11 @@ static const struct {
     {"descriptor\nwrite 0x4000000", "Line 2", "the limit is 0x3ffffff"},
     {"descriptor\nwrite L2 0", "Line 2", "1 to 64 words"},
     {"descriptor\nwrite L2 65", "Line 2", "1 to 64 words"},
+    {"descriptor\nwrite L2 1 1", "Line 2, column 12:", "more than this statement takes"},
+    {"descriptor at 0x3ffffdc", "Line 1", "ends at 0x4000004; the limit is 0x4000000"},
+    {"descriptor\nwrite 0 64\nwrite 0 64\nwrite 0 64\nwrite 0 64\n"
+     "write 0 64\nwrite 0 64\nwrite 0 64\nwrite 0 47",
+     "Line 9", "ends at word 513 of a descriptor of 512"},
     {"descriptor words 12\nwrite L2", "Line 2", "ends at word 29 of a descriptor of 12"},
     {"descriptor\nwrite L2\nTID=1", "Line 3", "ends at the first write"},
     {"descriptor\nwrite L2\nheader 11", "Line 3", "ends at the first write"},
@@ -336,10 +358,9 @@ static void hostile_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing),       cmocka_unit_test(headers),
-        cmocka_unit_test(writes),        cmocka_unit_test(same_names),
-        cmocka_unit_test(placement),     cmocka_unit_test(chains),
-        cmocka_unit_test(capacities),    cmocka_unit_test(mistakes_are_placed),
+        cmocka_unit_test(nothing),       cmocka_unit_test(headers),    cmocka_unit_test(writes),
+        cmocka_unit_test(longest),       cmocka_unit_test(same_names), cmocka_unit_test(placement),
+        cmocka_unit_test(chains),        cmocka_unit_test(capacities), cmocka_unit_test(mistakes_are_placed),
         cmocka_unit_test(hostile_texts),
     };
 

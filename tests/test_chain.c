@@ -95,9 +95,11 @@ static void backwards(void **state)
 static void first_descriptor(void **state)
 {
     struct stream s;
+    uint32_t found;
 
     (void)state;
     make_chain(&s, 1);
+    assert_true(pr_chain_read(s.bytes, STREAM, 512, 1, NULL, 0, &found, NULL));
     expect_fault(&s, STREAM, 9, 1, PR_PROBLEM_LIMIT, 0, "declares 9 words");
     expect_fault(&s, STREAM, 0, 1, PR_PROBLEM_LIMIT, 0, "10 to 512");
     expect_fault(&s, STREAM, 513, 1, PR_PROBLEM_LIMIT, 0, "declares 513 words");
@@ -138,7 +140,7 @@ static void broken_links(void **state)
     set_link(&s, 0x100, 0xffffff00, SHORT, false);
     expect_fault(&s, STREAM, SHORT, 3, PR_PROBLEM_CHAIN, 1, "0xffffff00");
     set_link(&s, 0x100, 0x200, 9, false);
-    expect_fault(&s, STREAM, SHORT, 3, PR_PROBLEM_CHAIN, 1, "so 9 words");
+    expect_fault(&s, STREAM, SHORT, 3, PR_PROBLEM_CHAIN, 1, "NextSize 8, so 9 words");
     set_link(&s, 0x100, 0x200, 0, false);
     expect_fault(&s, STREAM, SHORT, 3, PR_PROBLEM_INCONSISTENT, 1, "NextPointer 0x200, but NextSize 0");
     set_link(&s, 0x100, 0, SHORT, true);
@@ -210,7 +212,10 @@ static void random_walks(void **state)
     }
 }
 
-/* Two descriptors that copy a row of 77 elements, from buffer 5 to 6 and from 6 to 4: written by hand, in any order. */
+/*
+ * Two descriptors that copy a row of 77 elements, from buffer 5 to 6 and from 6 to 4: written by hand, in any
+ * order.
+ */
 static const char two_copies[] =
     "chain\n"
     "descriptor\n"

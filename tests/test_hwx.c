@@ -96,6 +96,72 @@ static void unknown_shapes_stay_unknown(void **state)
     }
 }
 
+/* The place of the nth command of a type in a made image. */
+static uint32_t command_at(const struct image *image, uint32_t type, uint32_t flavour, unsigned nth)
+{
+    uint32_t at = 32;
+
+    for (uint32_t i = 0; i < image->count; i++, at += pr_le32(image->bytes + at + 4))
+        if (pr_le32(image->bytes + at) == type && (type != 4 || pr_le32(image->bytes + at + 8) == flavour) &&
+            nth-- == 0)
+            return at;
+    fail();
+    return 0;
+}
+
+/* The first place of a string in the image. */
+static char *find_text(struct image *image, const char *text)
+{
+    for (size_t i = 0; i + strlen(text) < image->end; i++)
+        if (memcmp(image->bytes + i, text, strlen(text)) == 0)
+            return (char *)image->bytes + i;
+    fail();
+    return NULL;
+}
+
+/*
+ * Symbols that do not spell a whole shape are passed over; a shape that does not fit its surface is refused.
+ */
+static void odd_symbols(void **state)
+{
+    static const struct {
+        const char *from, *to;
+    } odd[] = {{"=s384n", "=s384q"}, {"x:t11=", "x:t11:"},   {";0;3;13", ";0;z;13"},    {"=s64h:", "_s64h:"},
+               {"=s2w:5", "=s2w:w"}, {";0;2;14", ";0;0;14"}, {"x:t11=ar1", "x:t11=az1"}};
+    struct image image;
+    struct pr_hwx hwx;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+        make_image(&image, &(struct form){.no_tensors = true});
+        memcpy(find_text(&image, odd[i].from), odd[i].to, strlen(odd[i].to));
+        expect_read(&image, &hwx);
+        assert_false(hwx.port[0].shaped);
+        assert_int_equal(hwx.port[0].n, 0);
+        expect_shape(&hwx.port[1]);
+    }
+    make_image(&image, &(struct form){.no_tensors = true});
+    memcpy(find_text(&image, ";0;3;13"), ";0;9;13", 7);
+    expect_refused(&image, PR_PROBLEM_INCONSISTENT, "strides of surface x reach past");
+}
+
+static void odd_names(void **state)
+{
+    struct image image;
+    struct pr_hwx hwx;
+    char *name;
+
+    (void)state;
+    make_image(&image, &(struct form){.no_tensors = true, .no_shapes = true});
+    name = (char *)image.bytes + command_at(&image, 6, 0, 0) + 0x14;
+    strcpy(name, "@ a~\xc3\xa9");
+    expect_read(&image, &hwx);
+    assert_string_equal(hwx.port[0].name, "@ a~\xc3\xa9");
+    assert_string_equal(hwx.port[0].short_name, "");
+    memset(name, 'a', 0x30 - 0x14); /* no NUL before the next command */
+    expect_refused(&image, PR_PROBLEM_LIMIT, "end with a NUL");
+}
+
 /* The scratch buffer is as large as the larger of what its section and the program say. */
 static void intermediate_buffer(void **state)
 {
@@ -142,19 +208,6 @@ static void names(void **state)
     assert_null(pr_hwx_element_name(24));
     assert_int_equal(pr_hwx_element_bits(0), 0);
     (void)state;
-}
-
-/* The place of the nth command of a type in a made image. */
-static uint32_t command_at(const struct image *image, uint32_t type, uint32_t flavour, unsigned nth)
-{
-    uint32_t at = 32;
-
-    for (uint32_t i = 0; i < image->count; i++, at += pr_le32(image->bytes + at + 4))
-        if (pr_le32(image->bytes + at) == type && (type != 4 || pr_le32(image->bytes + at + 8) == flavour) &&
-            nth-- == 0)
-            return at;
-    fail();
-    return 0;
 }
 
 /* One wrong word each: where (command, flavour, which, offset), the word, and what has to be said. */
@@ -312,6 +365,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(made_images),
         cmocka_unit_test(unknown_shapes_stay_unknown),
+        cmocka_unit_test(odd_symbols),
+        cmocka_unit_test(odd_names),
         cmocka_unit_test(intermediate_buffer),
         cmocka_unit_test(other_architectures),
         cmocka_unit_test(names),

@@ -133,7 +133,10 @@ static void real_images(void **state)
     }
 }
 
-/* Every length up to the end of the tables; then lengths that cut the sections, which no shorter file may hide. */
+/*
+ * Every length up to the end of the tables; then lengths that cut the sections, which no shorter file may
+ * hide.
+ */
 static void truncated_real_images(void **state)
 {
     (void)state;

@@ -133,7 +133,10 @@ static unsigned count_descriptors(const uint8_t *bytes, size_t size, uint32_t fi
 
 #define RANDOM_STREAM 0x6000u
 
-/* A chain of random descriptors with dirt between them; returns the size of the first, and how many there are. */
+/*
+ * A chain of random descriptors with dirt between them; returns the size of the first, and how many there
+ * are.
+ */
 static uint32_t make_stream(uint8_t *bytes, size_t *size, unsigned *count, struct test_rng *rng)
 {
     uint32_t offset = 0, first = 0, last = 0, words;

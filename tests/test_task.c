@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks decoded from descriptors: the real programs, hand-written ones, refusals by name, and the kernel packing rule. */
+/*
+ * Tasks decoded from descriptors: the real programs, hand-written ones, refusals by name, and the kernel
+ * packing rule.
+ */
 #include "support.h"
 
 #include <stdlib.h>
@@ -188,15 +191,18 @@ static void decodes_gemm(void **state)
 }
 
 /* Hand-written tasks: an addition of 4 channels of 3 x 5, and a convolution of 3 x 3 with bias. */
-#define SURFACES                                                                                                  \
-    "write TileDMASrc\nDMAConfig En=1\nRowStride 0x40\nPlaneStride 0x140\nDepthStride 0x500\nGroupStride 0x500\n" \
-    "Src2RowStride 0x40\nSrc2PlaneStride 0x140\nSrc2DepthStride 0x500\nSrc2GroupStride 0x500\n"                   \
-    "Fmt 0x01002031\nSrc2Fmt 0x2030\n"                                                                            \
-    "write L2\nSourceCfg 0x01500172\nResultCfg 0x0050017a\n"                                                      \
-    "write TileDMADst\nDMAConfig En=1\nRowStride 0x40\nPlaneStride 0x140\nDepthStride 0x500\nGroupStride 0x500\n" \
+#define SURFACES                                                                                \
+    "write TileDMASrc\nDMAConfig En=1\nRowStride 0x40\nPlaneStride 0x140\n"                     \
+    "DepthStride 0x500\nGroupStride 0x500\n"                                                    \
+    "Src2RowStride 0x40\nSrc2PlaneStride 0x140\nSrc2DepthStride 0x500\nSrc2GroupStride 0x500\n" \
+    "Fmt 0x01002031\nSrc2Fmt 0x2030\n"                                                          \
+    "write L2\nSourceCfg 0x01500172\nResultCfg 0x0050017a\n"                                    \
+    "write TileDMADst\nDMAConfig En=1\nRowStride 0x40\nPlaneStride 0x140\n"                     \
+    "DepthStride 0x500\nGroupStride 0x500\n"                                                    \
     "Fmt 0x01302031\n"
-#define COMMON                                                                                                  \
-    "write Common\nInDim Win=3 Hin=5\nInDepth 1\nChCfg 0x2a\nCin 4\nCout 4\nOutDim Wout=3 Hout=5\nOutDepth 1\n" \
+#define COMMON                                                                \
+    "write Common\nInDim Win=3 Hin=5\nInDepth 1\nChCfg 0x2a\nCin 4\nCout 4\n" \
+    "OutDim Wout=3 Hout=5\nOutDepth 1\n"                                      \
     "ConvCfg3D 0x2041\n"
 
 static const char addition[] = "descriptor\nRBase0=6 RBE0=1 RBase1=5 RBE1=1 WBase=4 WBE=1\n" COMMON

@@ -10,7 +10,10 @@
 
 #define FULL_WORDS 157u /* 10 header words, seven records with all registers of their blocks */
 
-/* Where the first register of each block stands in a full descriptor, from the public facts sheet, section 1.2. */
+/*
+ * Where the first register of each block stands in a full descriptor, from the public facts sheet, section
+ * 1.2.
+ */
 static const struct {
     const char *name;
     uint32_t offset, words, base;

@@ -12,9 +12,10 @@ struct pr_assembly {
 };
 
 /*
- * Reads any text of `length` characters. Writes as much of the stream as fits: with result->size > capacity the bytes
- * are incomplete and a second call with so many will do; a first call may have none. False, with line, column and a
- * sentence, when the text is not of the grammar or the stream exceeds PR_LISTING_BYTES_MAX.
+ * Reads any text of `length` characters. Writes as much of the stream as fits: with result->size > capacity
+ * the bytes are incomplete and a second call with so many will do; a first call may have none. False, with
+ * line, column and a sentence, when the text is not of the grammar or the stream exceeds
+ * PR_LISTING_BYTES_MAX.
  */
 bool pr_assemble(const char *text, size_t length, void *bytes, size_t capacity, struct pr_assembly *result,
                  struct pr_problem *problem);

@@ -52,8 +52,9 @@ static uint32_t follow(const struct pr_chain *chain, uint32_t offset)
 }
 
 /*
- * Brent's method, because nothing may be allocated: finds the length of the loop, then where it begins, and from these
- * the index of the link that closes it. A chain visits at most size / PR_TD_ALIGN + 1 places, so this is linear.
+ * Brent's method, because nothing may be allocated: finds the length of the loop, then where it begins, and
+ * from these the index of the link that closes it. A chain visits at most size / PR_TD_ALIGN + 1 places, so
+ * this is linear.
  */
 static uint32_t find_loop(const struct pr_chain *chain)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A chain of descriptors in a stream: the first at offset 0 with a declared size, each next where NextPointer says,
- * with NextSize + 1 words. NextPointer 0 ends the chain, so a chain never comes back to its first descriptor.
- * Only header words 1 and 7 are needed to walk, so a walk goes on past descriptors that are broken otherwise.
+ * A chain of descriptors in a stream: the first at offset 0 with a declared size, each next where NextPointer
+ * says, with NextSize + 1 words. NextPointer 0 ends the chain, so a chain never comes back to its first
+ * descriptor. Only header words 1 and 7 are needed to walk, so a walk goes on past descriptors that are
+ * broken otherwise.
  */
 #ifndef PROTOCOL_CHAIN_H
 #define PROTOCOL_CHAIN_H
@@ -28,8 +29,8 @@ struct pr_chain {
 };
 
 enum pr_chain_step {
-    PR_CHAIN_LINK, /* `link` is the next descriptor */
-    PR_CHAIN_FAULT, /* `problem` says what is wrong with the link given last, or with the first; the walk may go on */
+    PR_CHAIN_LINK,  /* `link` is the next descriptor */
+    PR_CHAIN_FAULT, /* `problem` tells of the link given last, or of the first; the walk may go on */
     PR_CHAIN_END,
 };
 
@@ -40,8 +41,8 @@ enum pr_chain_step pr_chain_next(struct pr_chain *chain, struct pr_chain_link *l
                                  struct pr_problem *problem);
 
 /*
- * Fills up to `capacity` links and sets `found` to the length of the chain, which may be more. False at the first
- * fault, with the links before it filled.
+ * Fills up to `capacity` links and sets `found` to the length of the chain, which may be more. False at the
+ * first fault, with the links before it filled.
  */
 bool pr_chain_read(const void *bytes, size_t size, uint32_t first_words, uint32_t count,
                    struct pr_chain_link *links, uint32_t capacity, uint32_t *found,
@@ -52,9 +53,9 @@ enum pr_finding { PR_FINDING_PROBLEM, PR_FINDING_REMARK };
 typedef void (*pr_check_report)(void *context, enum pr_finding finding, const struct pr_problem *problem);
 
 /*
- * Judges a whole stream: the chain, the framing and the bits of every descriptor, and the task each one asks for,
- * with the register image carried from zeros along the chain. Every finding is reported with its descriptor's index;
- * what depends on a broken part is skipped. True when nothing but remarks was found.
+ * Judges a whole stream: the chain, the framing and the bits of every descriptor, and the task each one asks
+ * for, with the register image carried from zeros along the chain. Every finding is reported with its
+ * descriptor's index; what depends on a broken part is skipped. True when nothing but remarks was found.
  */
 bool pr_check_stream(const void *bytes, size_t size, uint32_t first_words, uint32_t count,
                      pr_check_report report, void *context);

@@ -14,8 +14,8 @@ struct pr_edit {
 #define PR_EDIT_ANY_OWNER UINT32_MAX
 
 /*
- * Adds `FIELD=VALUE` or `+bits=VALUE` to an edit. The field is one of the table with that owner (register or header
- * word), and `field` is set to it, or left alone for `+bits`.
+ * Adds `FIELD=VALUE` or `+bits=VALUE` to an edit. The field is one of the table with that owner (register or
+ * header word), and `field` is set to it, or left alone for `+bits`.
  */
 bool pr_edit_word(const struct pr_scan *scan, const struct pr_word *word, const struct pr_field_info *table,
                   unsigned count, uint32_t owner, struct pr_edit *edit, const struct pr_field_info **field,

@@ -215,7 +215,10 @@ static bool section_span(const struct pr_hwx_reader *r, const struct pr_hwx_sect
     return true;
 }
 
-/* Text and constants are the sections at buffers 0 and 1; no other buffer may bring bytes of the file with it. */
+/*
+ * Text and constants are the sections at buffers 0 and 1; no other buffer may bring bytes of the file with
+ * it.
+ */
 static bool read_sections(struct pr_hwx_reader *r)
 {
     struct pr_hwx *hwx = r->hwx;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Program images (.hwx): a Mach-O-like file with the descriptor stream, the kernel data and the surfaces a program uses.
- * Nothing is assumed about order, offsets or sizes, which differ between compiler versions: everything is read from
- * the file. Sources: engine facts, sections 3.1 to 3.6, and the public files those were decoded from.
+ * Program images (.hwx): a Mach-O-like file with the descriptor stream, the kernel data and the surfaces a
+ * program uses. Nothing is assumed about order, offsets or sizes, which differ between compiler versions:
+ * everything is read from the file. Sources: engine facts, sections 3.1 to 3.6, and the public files those
+ * were decoded from.
  *
  *   header      8 words: magic, cputype, cpusubtype, filetype, commands, bytes of commands, flags, 0
  *   command     word type, word bytes, then the body; unknown types are skipped
@@ -112,8 +113,8 @@ struct pr_hwx {
 };
 
 /*
- * Reads an image. Any bytes give true, or false and a problem whose offset is the place in the file; no byte outside
- * the given ones is touched. The descriptors themselves are not judged here: see chain.h.
+ * Reads an image. Any bytes give true, or false and a problem whose offset is the place in the file; no byte
+ * outside the given ones is touched. The descriptors themselves are not judged here: see chain.h.
  */
 bool pr_hwx_read(const void *bytes, size_t size, struct pr_hwx *hwx, struct pr_problem *problem);
 

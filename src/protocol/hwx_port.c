@@ -205,7 +205,10 @@ static bool set_axis(struct pr_hwx_port *port, char axis, uint32_t extent, uint6
     }
 }
 
-/* `:tN=`, then per axis `ar1;0;EXTENT;N=sSTRIDEaxis:`, then the element code. False when it is no such string. */
+/*
+ * `:tN=`, then per axis `ar1;0;EXTENT;N=sSTRIDEaxis:`, then the element code. False when it is no such
+ * string or an axis is missing.
+ */
 static bool read_stab(struct pr_slice *text, struct pr_hwx_port *port)
 {
     uint64_t ignored, extent, stride, element;
@@ -227,7 +230,7 @@ static bool read_stab(struct pr_slice *text, struct pr_hwx_port *port)
     if (!pr_slice_take_number(text, &element) || element > UINT32_MAX)
         return false;
     port->element = (uint32_t)element;
-    return true;
+    return port->n && port->c && port->h && port->w;
 }
 
 /* A surface with no tensor descriptor takes its shape from a symbol, if one spells it. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two halves of the program image reader share: hwx.c (commands, sections) and hwx_port.c (surfaces). */
+/*
+ * What the two halves of the program image reader share: hwx.c (commands, sections) and hwx_port.c
+ * (surfaces).
+ */
 #ifndef PROTOCOL_HWX_READER_H
 #define PROTOCOL_HWX_READER_H
 

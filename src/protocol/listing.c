@@ -92,7 +92,10 @@ static void list_register(struct lister *l, uint32_t index, uint32_t alike, uint
     if (reg->count > 1)
         pr_text_printf(t, alike > 1 ? "[%u-%u]" : "[%u]", element, element + alike - 1);
     put_fields(t, pr_field_table, PR_F_COUNT, (uint32_t)id, word, known);
-    /* The one field of an address, stride or size counts 16 or 64 bytes: the word itself is the number of bytes. */
+    /*
+     * The one field of an address, stride or size counts 16 or 64 bytes: the word itself is the number of
+     * bytes.
+     */
     if (known > 0xfffff && !(known & 0xf) && !(word & ~known))
         pr_text_printf(t, "  # %x bytes", word);
     finish(l);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words on the lines of a text that nobody vouches for: spaces and tabs between words, `#` begins a comment. */
+/*
+ * Words on the lines of a text that nobody vouches for: spaces and tabs between words, `#` begins a comment.
+ */
 #ifndef PROTOCOL_SCAN_H
 #define PROTOCOL_SCAN_H
 
@@ -40,8 +42,8 @@ const char *pr_word_quote(const struct pr_word *word, struct pr_quote *quote);
 #define PR_QUOTE(word) pr_word_quote(word, &(struct pr_quote){.text = ""})
 
 /*
- * Fills `problem` with "Line L, column C: " and a sentence, in the format of pr_text_printf, and returns false. The place
- * is the word's, or where the scan stands when it is NULL.
+ * Fills `problem` with "Line L, column C: " and a sentence, in the format of pr_text_printf, and returns
+ * false. The place is the word's, or where the scan stands when it is NULL.
  */
 bool pr_scan_fail(const struct pr_scan *scan, const struct pr_word *word, struct pr_problem *problem,
                   const char *format, ...);

@@ -12,8 +12,8 @@ struct pr_slice {
 };
 
 /*
- * The part of `from` at an offset: false, saying that `what` ends too early, when it is not all inside. `out` may be
- * `from` itself; on failure it is left alone.
+ * The part of `from` at an offset: false, saying that `what` ends too early, when it is not all inside. `out`
+ * may be `from` itself; on failure it is left alone.
  */
 bool pr_slice_cut(const struct pr_slice *from, uint64_t offset, uint64_t size, const char *what,
                   struct pr_slice *out, struct pr_problem *problem);

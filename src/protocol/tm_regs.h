@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The task manager's registers and those of its eight queues.
- * Sources: engine facts, sections 2.2 to 2.4 (offsets as public drivers use them); seeds Table 29.7, whose offsets
- * +0x24000 and +0x25000 are the bases of these two maps; CHOSEN: ours, where no source names what the model needs.
+ * The task manager's registers and those of its eight queues. Sources: engine facts, sections 2.2 to 2.4
+ * (offsets as public drivers use them); seeds Table 29.7, whose offsets +0x24000 and +0x25000 are the bases
+ * of these two maps; CHOSEN: ours, where no source names what the model needs.
  */
 #ifndef PROTOCOL_TM_REGS_H
 #define PROTOCOL_TM_REGS_H
@@ -13,7 +13,10 @@
 #define PR_TQ_STRIDE 0x148u
 #define PR_TQ_BARS   32u
 
-/* Access: R, W, RW as the name says; POP: a word of the oldest event, which leaves its line when the last is read. */
+/*
+ * Access: R, W, RW as the name says; POP: a word of the oldest event, which leaves its line when the last is
+ * read.
+ */
 enum pr_access { PR_ACCESS_R, PR_ACCESS_W, PR_ACCESS_RW, PR_ACCESS_POP };
 
 /* X(id, name, offset from the task manager's base, access, source) */
@@ -94,8 +97,8 @@ enum pr_tq_reg {
 #define PR_TM_ABORT_QUEUE(queue) (1u << (queue))
 
 /*
- * IRQ0_INFO and IRQ1_INFO: how many descriptors, of which network. Two bytes are unknown and used here for the code of
- * enum pr_problem_kind, 0 when all is well, and for the queue (CHOSEN).
+ * IRQ0_INFO and IRQ1_INFO: how many descriptors, of which network. Two bytes are unknown and used here for
+ * the code of enum pr_problem_kind, 0 when all is well, and for the queue (CHOSEN).
  */
 #define PR_TM_EVENT_COUNT_LO    24
 #define PR_TM_EVENT_COUNT_WIDTH 8

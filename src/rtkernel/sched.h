@@ -9,8 +9,8 @@
 
 #include "rtkernel/state.h"
 
-/* Four words at the low end of a stack, then the fill by which its use is measured. */
-#define RT_STACK_GUARDS 4
+/* Eight words at the low end of a stack, then the fill by which its use is measured. */
+#define RT_STACK_GUARDS 8
 #define RT_STACK_GUARD  0x6472617567206b63ull
 #define RT_STACK_FILL   0xa5a5a5a5a5a5a5a5ull
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The input twice: as the text of a stream, and as the bytes of one. What is accepted survives the way there and back. */
+/*
+ * The input twice: as the text of a stream, and as the bytes of one. What is accepted survives the way there
+ * and back.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

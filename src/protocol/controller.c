@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a boot is refused. */
+#include "protocol/controller.h"
+
+const char *pr_boot_refusal_text(uint32_t reason)
+{
+    switch (reason) {
+#define X(id, value, text)                                                                                             \
+    case value:                                                                                                        \
+        return text;
+        PR_BOOT_REFUSALS(X)
+#undef X
+    default:
+        return "unknown reason";
+    }
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The neural engines: random convolutions and bypasses against a computation of the test's own, then the reference and every fast path
+ * must give its bytes, those between the elements included.
+ */
+#include "engine/ne.h"
+#include "tensors.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+
+enum { ONE = 0x3c00 };
+
+/* A task with its memory. Weights are kept twice: by channel for the model, and packed for the engine. */
+struct layer {
+    struct pr_task task;
+    struct guarded x, y, kernel[PR_ENGINES_MAX];
+    uint16_t *weight; /* [cout][cin][kh][kw] */
+    uint16_t *bias;   /* [cout] */
+    uint8_t *expected;
+    struct eng_operands operands;
+    struct eng_kernel_stream stream[PR_ENGINES_MAX];
+};
+
+static uint32_t taps_of(const struct layer *l)
+{
+    return l->task.src[0].extent[PR_AXIS_C] * l->task.ne.kw * l->task.ne.kh;
+}
+
+/* The packing of the kernel streams is what the protocol's tests are about: here its place function is believed. */
+static void pack_weights(struct layer *l, struct test_rng *rng)
+{
+    uint32_t taps = taps_of(l), cout = l->task.dst.extent[PR_AXIS_C], bias = l->task.ne.bias ? 1 : 0;
+
+    for (uint32_t e = 0; e < PR_ENGINES_MAX; e++) {
+        guarded_open(&l->kernel[e], pr_kernel_stream_bytes(&l->task, e), true);
+        test_rng_bytes(rng, l->kernel[e].bytes, l->kernel[e].size);
+        l->stream[e] = (struct eng_kernel_stream){l->kernel[e].bytes, l->kernel[e].size};
+    }
+    for (uint32_t c = 0; c < cout; c++) {
+        struct pr_kernel_place place;
+        uint8_t *plane;
+
+        assert_true(pr_kernel_place(&l->task, c, &place));
+        plane = l->kernel[place.engine].bytes + place.offset;
+        if (bias)
+            memcpy(plane + 2 * place.lane, &l->bias[c], 2);
+        for (uint32_t tap = 0; tap < taps; tap++)
+            memcpy(plane + 2 * ((size_t)(tap + bias) * place.lanes + place.lane), &l->weight[(size_t)c * taps + tap], 2);
+    }
+    for (uint32_t e = 0; e < PR_ENGINES_MAX; e++)
+        guarded_protect(&l->kernel[e]);
+}
+
+/* Memory and random contents for a task whose fields are all set. */
+static void layer_open(struct layer *l, struct test_rng *rng, enum palette palette)
+{
+    bool mac = l->task.ne.mode == PR_NE_MAC, at_end = pick(rng, 0, 3) != 0;
+    uint32_t cout = l->task.dst.extent[PR_AXIS_C];
+    size_t weights = mac ? (size_t)cout * taps_of(l) : 0;
+
+    guarded_open(&l->x, pr_tensor_span(&l->task.src[0]), at_end);
+    guarded_open(&l->y, pr_tensor_span(&l->task.dst), at_end);
+    random_halfs(rng, l->x.bytes, l->x.size, palette);
+    test_rng_bytes(rng, l->y.before, l->y.size);
+    guarded_protect(&l->x);
+    l->expected = malloc(l->y.size);
+    l->weight = malloc(2 * weights + 2);
+    l->bias = malloc(2 * (size_t)cout);
+    assert_true(l->expected && l->weight && l->bias);
+    for (size_t i = 0; i < weights; i++)
+        l->weight[i] = random_half(rng, palette == ANY && pick(rng, 0, 9) ? SMALL : palette);
+    for (size_t i = 0; i < cout; i++)
+        l->bias[i] = random_half(rng, palette);
+    if (mac)
+        pack_weights(l, rng);
+    memset(&l->operands, 0, sizeof(l->operands));
+    eng_view_of_host(&l->operands.src[0], &l->task.src[0], l->x.bytes);
+    eng_view_of_host(&l->operands.dst, &l->task.dst, l->y.bytes);
+}
+
+static void layer_close(struct layer *l)
+{
+    guarded_close(&l->x);
+    guarded_close(&l->y);
+    for (unsigned e = 0; l->task.ne.mode == PR_NE_MAC && e < PR_ENGINES_MAX; e++)
+        guarded_close(&l->kernel[e]);
+    free(l->expected);
+    free(l->weight);
+    free(l->bias);
+}
+
+/*
+ * One output. Products and sums are made in double: the product of two halfs is exact, and a sum of two floats rounded to double and
+ * then to float is the float sum. `taps` of 0 means that padding meets nothing at all.
+ */
+static float model_sum(const struct layer *l, bool m1, bool ceiling, const uint32_t out[PR_AXES])
+{
+    const struct pr_tensor *src = &l->task.src[0];
+    const struct pr_ne *ne = &l->task.ne;
+    const uint16_t *weight = l->weight + (size_t)out[PR_AXIS_C] * taps_of(l);
+    float sum = 0;
+
+    for (uint32_t c = 0; c < src->extent[PR_AXIS_C]; c++)
+        for (uint32_t ky = 0; ky < ne->kh; ky++)
+            for (uint32_t kx = 0; kx < ne->kw; kx++, weight++) {
+                long y = (long)(out[PR_AXIS_H] * ne->sy + ky) - (long)ne->py;
+                long x = (long)(out[PR_AXIS_W] * ne->sx + kx) - (long)ne->px;
+                uint32_t index[PR_AXES] = {(uint32_t)x, (uint32_t)y, 0, c, 0};
+
+                if (y < 0 || x < 0 || y >= (long)src->extent[PR_AXIS_H] || x >= (long)src->extent[PR_AXIS_W])
+                    continue;
+                sum = (float)(sum + model_load(element_get(src, l->x.bytes, index), m1, true, src->relu) *
+                                        model_load(*weight, m1, true, false));
+                if (ceiling && (sum >= 32768 || sum <= -32768))
+                    sum = sum > 0 ? INFINITY : -INFINITY;
+            }
+    return sum;
+}
+
+static uint16_t model_output(const struct layer *l, bool m1, const uint32_t out[PR_AXES])
+{
+    const struct pr_ne *ne = &l->task.ne;
+    bool mac = ne->mode == PR_NE_MAC, ceiling = m1 && mac && taps_of(l) > 1;
+    float v;
+
+    if (mac)
+        v = model_sum(l, m1, ceiling, out);
+    else
+        v = (float)model_load(element_get(&l->task.src[0], l->x.bytes, out), m1, false, l->task.src[0].relu);
+    if (mac && ne->bias)
+        v = (float)(v + model_load(l->bias[out[PR_AXIS_C]], m1, true, false));
+    if (ne->acc_bias & 0x7fff)
+        v = (float)(v + model_load(ne->acc_bias, m1, false, false));
+    if (ne->post_scale != ONE)
+        v = (float)(v * model_load(ne->post_scale, m1, false, false));
+    if (ne->relu && v < 0)
+        v = 0;
+    return model_store(v, m1, mac, ceiling);
+}
+
+static void model_run(const struct layer *l, bool m1)
+{
+    uint32_t index[PR_AXES] = {0};
+
+    memcpy(l->expected, l->y.before, l->y.size);
+    do
+        element_put(&l->task.dst, l->expected, index, model_output(l, m1, index));
+    while (next_index(index, l->task.dst.extent));
+}
+
+static void check_layer(struct layer *l, uint64_t round)
+{
+    struct eng_compute compute = {0};
+    struct way way;
+
+    for (unsigned policy = 0; policy < 2; policy++) {
+        model_run(l, policy == ENG_M1);
+        for (unsigned i = 0; way_get(i, &way); i++) {
+            compute.policy = (enum eng_policy)policy;
+            compute.path = way.path;
+            compute.pool = way_begin(&way);
+            memcpy(l->y.bytes, l->y.before, l->y.size);
+            assert_int_equal(eng_ne_run(&compute, &l->task, &l->operands, l->stream), 0);
+            check_bytes(&l->task.dst, l->y.bytes, l->expected, l->y.size, &way, round);
+        }
+    }
+    eng_scratch_free(&compute.scratch);
+}
+
+/* The numbers of a convolution but for its extents. */
+static void random_kernel(struct test_rng *rng, struct pr_ne *ne)
+{
+    ne->mode = PR_NE_MAC;
+    ne->kw = pick(rng, 1, 4);
+    ne->kh = pick(rng, 1, 3);
+    ne->px = pick(rng, 0, ne->kw);
+    ne->py = pick(rng, 0, ne->kh);
+    ne->sx = pick(rng, 0, 3) ? 1 : 2;
+    ne->sy = pick(rng, 0, 3) ? 1 : 2;
+    ne->lanes = 1u << pick(rng, 0, 5);
+    ne->engines = 1u << pick(rng, 0, 4);
+    ne->bias = test_rng_bool(rng);
+    ne->relu = pick(rng, 0, 3) == 0;
+    ne->acc_bias = pick(rng, 0, 2) ? 0 : random_half(rng, SMALL);
+    ne->post_scale = pick(rng, 0, 2) ? ONE : random_half(rng, SMALL);
+}
+
+/* The output reaches as far as some tap meets the input, and sometimes one further. */
+static void set_extents(struct test_rng *rng, struct pr_task *task, const uint32_t in[3], uint32_t cout)
+{
+    const struct pr_ne *ne = &task->ne;
+    uint32_t far_x = (in[0] + ne->px) / ne->sx + 1, far_y = (in[1] + ne->py) / ne->sy + 1;
+
+    memcpy(task->src[0].extent, (uint32_t[]){in[0], in[1], 1, in[2], 1}, sizeof(task->src[0].extent));
+    memcpy(task->dst.extent, (uint32_t[]){pick(rng, far_x > 3 ? far_x - 3 : 1, far_x), pick(rng, 1, far_y), 1, cout, 1},
+           sizeof(task->dst.extent));
+    random_layout(rng, &task->src[0], pick(rng, 0, 9) ? 0 : pick(rng, 0, 31));
+    random_layout(rng, &task->dst, 0);
+    task->src[0].relu = pick(rng, 0, 4) == 0;
+    task->dst.zero_tail = test_rng_bool(rng);
+}
+
+static void convolutions(void **state)
+{
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (uint64_t round = 0; round < 400; round++) {
+        test_rng_init(&rng, 1000 + round);
+        memset(&l, 0, sizeof(l));
+        l.task.unit = PR_UNIT_NE;
+        random_kernel(&rng, &l.task.ne);
+        set_extents(&rng, &l.task, (uint32_t[]){pick(&rng, 1, round % 3 ? 70 : 5), pick(&rng, 1, 5), pick(&rng, 1, 12)},
+                    pick(&rng, 1, round % 4 ? 12 : 70));
+        layer_open(&l, &rng, (enum palette)pick(&rng, 0, PALETTES - 1));
+        check_layer(&l, round);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
+static void one_tap(void **state)
+{
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (uint64_t round = 0; round < 40; round++) {
+        test_rng_init(&rng, 2000 + round);
+        memset(&l, 0, sizeof(l));
+        l.task.unit = PR_UNIT_NE;
+        random_kernel(&rng, &l.task.ne);
+        l.task.ne.kw = l.task.ne.kh = 1;
+        l.task.ne.px = l.task.ne.py = pick(&rng, 0, 1);
+        set_extents(&rng, &l.task, (uint32_t[]){pick(&rng, 1, 40), pick(&rng, 1, 4), 1}, pick(&rng, 1, 20));
+        layer_open(&l, &rng, round & 1 ? ANY : LARGE);
+        check_layer(&l, round);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
+/* Shapes beyond every limit of a block: columns, rows, channels in and out, taps. */
+static void large(void **state)
+{
+    static const struct {
+        uint32_t in[3], cout, kw, kh, px, py, sx, lanes, engines;
+    } shape[] = {
+        {{600, 3, 2}, 3, 3, 3, 1, 1, 1, 1, 4},       {{33, 40, 3}, 40, 3, 3, 1, 1, 1, 2, 16},
+        {{20, 3, 600}, 5, 3, 3, 1, 1, 1, 1, 4},      {{1, 1, 512}, 512, 1, 1, 0, 0, 1, 32, 16},
+        {{1, 1, 300}, 1100, 1, 1, 0, 0, 1, 32, 16},  {{1, 70, 40}, 33, 1, 5, 0, 2, 1, 2, 16},
+        {{3, 200, 9}, 24, 3, 2, 1, 0, 1, 1, 16},     {{150, 5, 5}, 70, 5, 3, 2, 1, 2, 4, 16},
+        {{16, 9, 130}, 80, 3, 3, 1, 1, 1, 4, 16},    {{40, 60, 2}, 2, 13, 29, 6, 14, 1, 1, 1},
+        {{2, 40, 12}, 64, 13, 29, 6, 14, 1, 4, 16},  {{64, 30, 17}, 33, 3, 3, 1, 1, 1, 2, 16},
+    };
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (uint64_t i = 0; i < 2 * sizeof(shape) / sizeof(shape[0]); i++) {
+        const uint64_t s = i / 2;
+        struct pr_ne *ne = &l.task.ne;
+
+        test_rng_init(&rng, 3000 + i);
+        memset(&l, 0, sizeof(l));
+        l.task.unit = PR_UNIT_NE;
+        random_kernel(&rng, ne);
+        ne->kw = shape[s].kw;
+        ne->kh = shape[s].kh;
+        ne->px = shape[s].px;
+        ne->py = shape[s].py;
+        ne->sx = shape[s].sx;
+        ne->sy = 1;
+        ne->lanes = shape[s].lanes;
+        ne->engines = shape[s].engines;
+        set_extents(&rng, &l.task, shape[s].in, shape[s].cout);
+        l.task.dst.extent[PR_AXIS_W] = shape[s].in[0] / ne->sx;
+        l.task.dst.extent[PR_AXIS_H] = shape[s].in[1];
+        random_layout(&rng, &l.task.dst, 0);
+        layer_open(&l, &rng, i & 1 ? LARGE : SMALL);
+        check_layer(&l, i);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
+static void bypasses(void **state)
+{
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (uint64_t round = 0; round < 300; round++) {
+        test_rng_init(&rng, 4000 + round);
+        memset(&l, 0, sizeof(l));
+        l.task.unit = PR_UNIT_NE;
+        l.task.ne.mode = PR_NE_BYPASS;
+        l.task.ne.relu = pick(&rng, 0, 3) == 0;
+        l.task.ne.acc_bias = pick(&rng, 0, 2) ? 0 : random_half(&rng, SMALL);
+        l.task.ne.post_scale = pick(&rng, 0, 2) ? ONE : random_half(&rng, SMALL);
+        memcpy(l.task.dst.extent,
+               (uint32_t[]){pick(&rng, 1, round % 20 ? 70 : 3000), pick(&rng, 1, 4), pick(&rng, 1, 2), pick(&rng, 1, 9),
+                            pick(&rng, 1, 3)},
+               sizeof(l.task.dst.extent));
+        memcpy(l.task.src[0].extent, l.task.dst.extent, sizeof(l.task.dst.extent));
+        random_layout(&rng, &l.task.src[0], pick(&rng, 0, 4) ? 0 : pick(&rng, 0, 31));
+        random_layout(&rng, &l.task.dst, 0);
+        l.task.src[0].relu = pick(&rng, 0, 4) == 0;
+        l.task.dst.zero_tail = test_rng_bool(&rng);
+        layer_open(&l, &rng, (enum palette)pick(&rng, 0, PALETTES - 1));
+        check_layer(&l, round);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
+/* A dot product of n taps, written out: 1x1, n channels. */
+static void check_dot(const uint16_t *x, const uint16_t *w, uint32_t n, struct pr_ne ne, uint16_t m1, uint16_t ieee)
+{
+    struct pr_task task = {.unit = PR_UNIT_NE, .ne = ne};
+    struct eng_kernel_stream stream[PR_ENGINES_MAX] = {{0}};
+    struct eng_compute compute = {0};
+    struct eng_operands operands = {0};
+    uint8_t kernel[4096] = {0};
+    uint16_t y;
+    struct way way;
+
+    task.ne.kw = task.ne.kh = task.ne.sx = task.ne.sy = task.ne.lanes = task.ne.engines = 1;
+    task.ne.mode = PR_NE_MAC;
+    task.src[0] = (struct pr_tensor){.home = PR_HOME_L2, .extent = {1, 1, 1, n, 1}, .stride = {2, 2, 2, 2, 2}};
+    task.dst = (struct pr_tensor){.home = PR_HOME_L2, .extent = {1, 1, 1, 1, 1}, .stride = {2, 2, 2, 2, 2}};
+    memcpy(kernel, w, 2 * (size_t)n);
+    stream[0] = (struct eng_kernel_stream){kernel, sizeof(kernel)};
+    eng_view_of_host(&operands.src[0], &task.src[0], (uint8_t *)(uintptr_t)x);
+    eng_view_of_host(&operands.dst, &task.dst, (uint8_t *)&y);
+    for (unsigned policy = 0; policy < 2; policy++) {
+        for (unsigned i = 0; way_get(i, &way); i++) {
+            compute.policy = (enum eng_policy)policy;
+            compute.path = way.path;
+            compute.pool = way_begin(&way);
+            y = 0x1234;
+            assert_int_equal(eng_ne_run(&compute, &task, &operands, stream), 0);
+            if (y != (policy == ENG_M1 ? m1 : ieee))
+                fail_msg("%u taps, first %04x * %04x, policy %u path %d isa %d: %04x", n, x[0], w[0], policy, way.path,
+                         way.isa, y);
+        }
+    }
+    eng_scratch_free(&compute.scratch);
+}
+
+#define DOT(x, w, ne, m1, ieee)                                                                                        \
+    check_dot((const uint16_t[])x, (const uint16_t[])w, sizeof((const uint16_t[])x) / 2, ne, m1, ieee)
+#define V(...) {__VA_ARGS__}
+
+static void edges(void **state)
+{
+    struct pr_ne ne = {.post_scale = ONE};
+
+    (void)state;
+    DOT(V(0x77ff, 0x0000), V(ONE, ONE), ne, 0x77ff, 0x77ff);                 /* 32752 passes */
+    DOT(V(0x77ff, 0x4c00), V(ONE, ONE), ne, 0x7c00, 0x7800);                 /* 32752 + 16 does not */
+    DOT(V(0xf7ff, 0xcc00), V(ONE, ONE), ne, 0xfc00, 0xf800);
+    DOT(V(0x77ff, 0x4c00, 0xf000), V(ONE, ONE, ONE), ne, 0x7c00, 0x7600);    /* nor does an interior sum */
+    DOT(V(0xf7ff, 0xcc00, 0x7000), V(ONE, ONE, ONE), ne, 0xfc00, 0xf600);
+    DOT(V(0xf400, 0x5c00), V(ONE, 0x5800), ne, 0x7400, 0x7400);              /* -16384 + 32768: the product may be */
+    DOT(V(0x7bff), V(ONE), ne, 0x7bff, 0x7bff);                              /* one tap keeps the whole range */
+    DOT(V(0x7bff), V(0xbc00), ne, 0xfbff, 0xfbff);
+    DOT(V(0x03ff, 0x0000), V(0x7800, ONE), ne, 0x0000, 0x3ffe);              /* a denormal input is zero: 1023 * 2^-9 */
+    DOT(V(0x7800, 0x0000), V(0x03ff, ONE), ne, 0x0000, 0x3ffe);              /* so is a weight */
+    DOT(V(0x0400, 0x0000), V(0x3800, ONE), ne, 0x0000, 0x0200);              /* and a result */
+    DOT(V(0x0001), V(ONE), ne, 0x0000, 0x0001);
+    DOT(V(0x7e00, 0x0000), V(ONE, ONE), ne, 0x7c00, 0x7e00);                 /* NaN reads as +inf */
+    DOT(V(ONE, ONE), V(0xfe00, ONE), ne, 0x7c00, 0x7e00);
+    DOT(V(0x7c00, ONE), V(0x0000, ONE), ne, 0x0000, 0x7e00);                 /* 0 * inf */
+    DOT(V(0x7c00, 0xfc00), V(ONE, ONE), ne, 0x0000, 0x7e00);                 /* inf - inf */
+    DOT(V(0xfc00, ONE), V(ONE, ONE), ne, 0xfc00, 0xfc00);
+    DOT(V(0x8000, 0x8000), V(ONE, ONE), ne, 0x0000, 0x0000);
+    DOT(V(0x6800, 0x3c00), V(ONE, ONE), ne, 0x6800, 0x6800);                 /* 2049 ties to even */
+    ne.acc_bias = 0x0011;
+    DOT(V(ONE, 0xbc00), V(ONE, ONE), ne, 0x0000, 0x0011); /* 1e-6 as a result is a denormal ... */
+    ne.post_scale = 0x6400;
+    DOT(V(ONE, 0xbc00), V(ONE, ONE), ne, 0x1440, 0x1440); /* ... but counts: 17 * 2^-24 * 2^10 */
+    ne = (struct pr_ne){.post_scale = 0x4000, .relu = true};
+    DOT(V(0x7400, 0x0000), V(ONE, ONE), ne, 0x7c00, 0x7800); /* the ceiling is the result's: 2 * 16384 */
+    DOT(V(0xf400, 0x0000), V(ONE, ONE), ne, 0x0000, 0x0000);
+    ways_end();
+}
+
+/* An infinite weight on the padding is not multiplied by anything. */
+static void infinite_weight_on_padding(void **state)
+{
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (uint64_t round = 0; round < 20; round++) {
+        test_rng_init(&rng, 5000 + round);
+        memset(&l, 0, sizeof(l));
+        l.task.unit = PR_UNIT_NE;
+        l.task.ne = (struct pr_ne){.mode = PR_NE_MAC, .kw = 3, .kh = 1, .px = 1, .sx = 1, .sy = 1, .lanes = 1, .engines = 4,
+                                   .post_scale = ONE};
+        set_extents(&rng, &l.task, (uint32_t[]){30, 1, 3}, 5);
+        l.task.dst.extent[PR_AXIS_W] = 30;
+        l.task.src[0].relu = false;
+        random_layout(&rng, &l.task.dst, 0);
+        layer_open(&l, &rng, SMALL);
+        for (unsigned e = 0; e < PR_ENGINES_MAX; e++)
+            guarded_close(&l.kernel[e]);
+        l.weight[9 + 3] = round & 1 ? 0x7c00 : 0x7e00; /* output channel 1, input channel 1, the left tap */
+        pack_weights(&l, &rng);
+        check_layer(&l, round);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
+/* A second run of the same task finds all its memory; a first one that finds none says so and writes nothing. */
+static void memory(void **state)
+{
+    struct eng_compute compute = {0};
+    unsigned long before;
+    struct test_rng rng;
+    struct layer l = {.task.unit = PR_UNIT_NE};
+    struct way way;
+
+    (void)state;
+    test_rng_init(&rng, 6000);
+    random_kernel(&rng, &l.task.ne);
+    set_extents(&rng, &l.task, (uint32_t[]){70, 9, 9}, 70);
+    layer_open(&l, &rng, SMALL);
+    for (unsigned i = 0; way_get(i, &way); i++) {
+        compute.path = way.path;
+        compute.pool = way_begin(&way);
+        eng_scratch_free(&compute.scratch);
+        memcpy(l.y.bytes, l.y.before, l.y.size);
+        base_alloc_fail_nth(1);
+        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream), -ENOMEM);
+        base_alloc_fail_nth(0);
+        assert_memory_equal(l.y.bytes, l.y.before, l.y.size);
+        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream), 0);
+        before = base_alloc_count();
+        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream), 0);
+        assert_int_equal(base_alloc_count(), before);
+    }
+    l.stream[0].size -= 1;
+    assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream), -EINVAL);
+    eng_scratch_free(&compute.scratch);
+    layer_close(&l);
+    ways_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(convolutions), cmocka_unit_test(one_tap), cmocka_unit_test(large),
+        cmocka_unit_test(bypasses),     cmocka_unit_test(edges),   cmocka_unit_test(infinite_weight_on_padding),
+        cmocka_unit_test(memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

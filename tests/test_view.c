@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Views: which ones lie on themselves, and operands that the host does not see in one piece. */
+#include "dart_rig.h"
+#include "engine/ne.h"
+#include "engine/pe.h"
+#include "tensors.h"
+
+enum { ONE = 0x3c00 };
+
+static int order(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* By trying: two elements closer than two bytes. */
+static bool elements_meet(const struct pr_tensor *t)
+{
+    uint64_t offset[4096];
+    uint32_t index[PR_AXES] = {0};
+    size_t count = 0;
+
+    do
+        offset[count++] = element_offset(t, index);
+    while (next_index(index, t->extent));
+    qsort(offset, count, sizeof(offset[0]), order);
+    for (size_t i = 1; i < count; i++)
+        if (offset[i] - offset[i - 1] < 2)
+            return true;
+    return false;
+}
+
+static void overlap_is_found(void **state)
+{
+    unsigned found = 0, missed_apart = 0;
+    struct test_rng rng;
+
+    (void)state;
+    test_rng_init(&rng, 1);
+    for (unsigned round = 0; round < 4000; round++) {
+        struct pr_tensor t = {.home = PR_HOME_DRAM};
+        struct eng_view view;
+        bool meet;
+
+        for (unsigned axis = 0; axis < PR_AXES; axis++) {
+            t.extent[axis] = pick(&rng, 1, 5);
+            t.stride[axis] = pick(&rng, 0, 3) ? 2 * pick(&rng, 0, 60) : pick(&rng, 0, 200);
+        }
+        if (round & 1)
+            random_layout(&rng, &t, 0);
+        eng_view_of_host(&view, &t, NULL);
+        meet = elements_meet(&t);
+        if (meet)
+            assert_true(eng_view_overlaps_itself(&view));
+        if (round & 1)
+            assert_false(eng_view_overlaps_itself(&view));
+        found += meet;
+        missed_apart += !meet && eng_view_overlaps_itself(&view);
+    }
+    assert_in_range(found, 500, 2000);
+    assert_in_range(missed_apart, 0, 400);
+}
+
+/* Rows of tails that reach into each other's neighbours are an overlap as well. */
+static void tails_count(void **state)
+{
+    struct pr_tensor t = {.home = PR_HOME_DRAM, .extent = {5, 4, 1, 1, 1}, .stride = {2, 8, 0, 0, 0}, .zero_tail = true};
+    struct eng_view view;
+
+    (void)state;
+    eng_view_of_host(&view, &t, NULL);
+    assert_true(eng_view_overlaps_itself(&view)); /* 10 bytes each 8 */
+    t.stride[PR_AXIS_H] = 16;
+    eng_view_of_host(&view, &t, NULL);
+    assert_false(eng_view_overlaps_itself(&view)); /* the tail ends where the next row begins */
+    assert_int_equal(view.tail, 16);
+    t.stride[PR_AXIS_H] = 64;
+    eng_view_of_host(&view, &t, NULL);
+    assert_int_equal(view.tail, 64);
+}
+
+/* Operands on pages that lie apart, with no window to gather them. */
+struct scattered {
+    struct rig rig;
+    struct dart_range x, y;
+    uint8_t *host_x, *host_y, *got;
+    size_t size_x, size_y;
+};
+
+static void scattered_open(struct scattered *s, struct test_rng *rng, const struct pr_task *task)
+{
+    struct dart_config config = {.form = PR_LEAF_SEED, .vma_budget = 1};
+    uint64_t pages = 64, at = 0x400000 + pick(rng, 0, 100), there = 0x800000 + pick(rng, 0, 100);
+
+    rig_start(&s->rig, &config, RIG_T6000_DRAM, 16u << 20);
+    rig_map_backwards(&s->rig, 0x400000, rig_alloc(&s->rig, pages), pages);
+    rig_map_backwards(&s->rig, 0x800000, rig_alloc(&s->rig, pages), pages);
+    s->size_x = pr_tensor_span(&task->src[0]);
+    s->size_y = pr_tensor_span(&task->dst);
+    assert_int_equal(rig_get(&s->rig, at, s->size_x, DART_READ, &s->x), 0);
+    assert_int_equal(rig_get(&s->rig, there, s->size_y, DART_WRITE, &s->y), 0);
+    assert_null(s->x.host);
+    assert_null(s->y.host);
+    s->host_x = malloc(s->size_x);
+    s->host_y = malloc(s->size_y);
+    s->got = malloc(s->size_y);
+    assert_true(s->host_x && s->host_y && s->got);
+    random_halfs(rng, s->host_x, s->size_x, ANY);
+    test_rng_bytes(rng, s->host_y, s->size_y);
+    dart_copy_out(&s->x, 0, s->host_x, s->size_x);
+    dart_copy_out(&s->y, 0, s->host_y, s->size_y);
+}
+
+static void scattered_close(struct scattered *s)
+{
+    free(s->host_x);
+    free(s->host_y);
+    free(s->got);
+    rig_end(&s->rig);
+}
+
+static void run(const struct pr_task *task, const struct way *way, const struct eng_operands *operands)
+{
+    static const uint8_t kernel[0x8000] = {0x00, 0x3c, 0x00, 0xbc, 0x00, 0x40};
+    struct eng_kernel_stream stream[PR_ENGINES_MAX];
+    struct eng_compute compute = {ENG_M1, way->path, way_begin(way), {0}};
+
+    for (unsigned e = 0; e < PR_ENGINES_MAX; e++)
+        stream[e] = (struct eng_kernel_stream){kernel, sizeof(kernel)};
+    if (task->unit == PR_UNIT_PE)
+        eng_pe_run(&compute, task, operands);
+    else
+        assert_int_equal(eng_ne_run(&compute, task, operands, stream), 0);
+    eng_scratch_free(&compute.scratch);
+}
+
+/* The same task on host memory and on scattered pages. */
+static void check_scattered(struct test_rng *rng, const struct pr_task *task)
+{
+    struct eng_operands near = {0}, far = {0};
+    struct scattered s;
+    struct way way;
+
+    scattered_open(&s, rng, task);
+    eng_view_of_host(&near.src[0], &task->src[0], s.host_x);
+    eng_view_of_host(&near.dst, &task->dst, s.host_y);
+    eng_view_of_range(&far.src[0], &task->src[0], &s.x);
+    eng_view_of_range(&far.dst, &task->dst, &s.y);
+    for (unsigned i = 0; way_get(i, &way); i++) {
+        run(task, &way, &near);
+        run(task, &way, &far);
+        dart_copy_in(&s.y, 0, s.got, s.size_y);
+        check_bytes(&task->dst, s.got, s.host_y, s.size_y, &way, i);
+    }
+    scattered_close(&s);
+}
+
+static void pages_apart(void **state)
+{
+    struct test_rng rng;
+
+    (void)state;
+    for (unsigned round = 0; round < 40; round++) {
+        struct pr_task task = {.unit = round & 1 ? PR_UNIT_NE : PR_UNIT_PE};
+
+        test_rng_init(&rng, 100 + round);
+        task.pe = (struct pr_pe){.scale = ONE, .pre_scale = ONE, .final_scale = 0x3f800000};
+        task.ne = (struct pr_ne){.post_scale = ONE, .kw = 3, .kh = 1, .px = 1, .sx = 1, .sy = 1, .lanes = 4, .engines = 2};
+        task.ne.mode = round & 2 ? PR_NE_MAC : PR_NE_BYPASS;
+        memcpy(task.src[0].extent, (uint32_t[]){pick(&rng, 1, round % 8 ? 70 : 3000), pick(&rng, 1, 5), 1, pick(&rng, 1, 9), 1},
+               sizeof(task.src[0].extent));
+        memcpy(task.dst.extent, task.src[0].extent, sizeof(task.dst.extent));
+        if (round % 4 == 0) {
+            task.pe.reduce = PR_PE_REDUCE_SUM;
+            task.dst.extent[PR_AXIS_W] = task.dst.extent[PR_AXIS_H] = 1;
+        }
+        random_layout(&rng, &task.src[0], 0);
+        random_layout(&rng, &task.dst, 0);
+        task.dst.zero_tail = test_rng_bool(&rng);
+        check_scattered(&rng, &task);
+    }
+    ways_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(overlap_is_found),
+        cmocka_unit_test(tails_count),
+        cmocka_unit_test(pages_apart),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

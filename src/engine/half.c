@@ -7,7 +7,7 @@
 #include "engine/kernels.h"
 #include "engine/numerics.h"
 
-#define FLOAT_NAN 0x7fc00000u
+#define FLOAT_QUIET_NAN 0x7fc00000u
 #define FLOAT_INFINITY 0x7f800000u
 #define FLOAT_MIN_HALF_NORMAL 0x38800000u /* 2^-14 */
 #define FLOAT_HALF_OVERFLOW 0x477ff000u   /* 65520: the midpoint of 65504 and 2^16, which ties to even and so upwards */
@@ -27,7 +27,7 @@ float eng_half_to_float(uint16_t half)
     uint32_t exponent;
 
     if (magnitude > ENG_HALF_INFINITY)
-        return float_of_bits(FLOAT_NAN);
+        return float_of_bits(sign | FLOAT_QUIET_NAN | magnitude << 13);
     if (magnitude == ENG_HALF_INFINITY)
         return float_of_bits(sign | FLOAT_INFINITY);
     if (magnitude == 0)
@@ -74,14 +74,12 @@ uint16_t eng_float_to_half(float value)
 
 void eng_half_row_to_float(const uint16_t *halfs, float *floats, size_t n)
 {
-    struct eng_load plain = eng_load_make(0, false, 1.0f);
+    struct eng_load plain = {.scale = 1};
 
     eng_kernels_get()->to_float((const uint8_t *)halfs, floats, n, &plain);
 }
 
 void eng_float_row_to_half(const float *floats, uint16_t *halfs, size_t n)
 {
-    struct eng_store plain = eng_store_make(0);
-
-    eng_kernels_get()->to_half(floats, (uint8_t *)halfs, n, &plain);
+    eng_kernels_get()->to_half(floats, (uint8_t *)halfs, n, 0);
 }

@@ -22,7 +22,7 @@ struct eng_pe_constants {
     float scale, bias, final, epsilon;
     bool abs, relu;
     struct eng_load load[2];
-    struct eng_store store;
+    unsigned store; /* rules */
 };
 
 /* Reductions run in this many lanes, element w in lane w mod ENG_LANES, whatever the vector's length. */
@@ -33,8 +33,8 @@ struct eng_finish {
     float unscale; /* a power of two */
     float bias;    /* of all elements, when the pointer below is NULL */
     float acc_bias, post_scale;
-    float floor;
-    struct eng_store store;
+    bool relu;
+    unsigned store; /* rules */
 };
 
 /*
@@ -67,14 +67,15 @@ struct eng_kernels {
     bool scaled;
 
     void (*to_float)(const uint8_t *halfs, float *floats, size_t n, const struct eng_load *load);
-    void (*to_half)(const float *floats, uint8_t *halfs, size_t n, const struct eng_store *store);
+    void (*to_half)(const float *floats, uint8_t *halfs, size_t n, unsigned rules);
+    /* Rows of n halfs, a multiple of `lanes`, at from_stride bytes become rows at to_stride floats. */
+    void (*rows_to_float)(const uint8_t *from, size_t from_stride, float *to, size_t to_stride, size_t rows, size_t n,
+                          const struct eng_load *load);
+    bool (*all_finite)(const float *floats, size_t n);
     void (*pe_line)(const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n, const struct eng_pe_constants *constants);
     /* Takes n elements into the lanes; the first one belongs to lane 0. */
     void (*pe_reduce)(float lanes[ENG_LANES], const uint8_t *a, size_t n, const struct eng_pe_constants *constants);
     void (*finish)(const float *acc, const float *bias, uint8_t *y, size_t n, const struct eng_finish *finish);
-    /* `rows` rows of n halfs at from_stride bytes become rows at to_stride floats. True when all are finite. */
-    bool (*pack)(const uint8_t *from, size_t from_stride, size_t rows, size_t n, float *to, size_t to_stride,
-                 const struct eng_load *load);
     /* `vectors` vectors of neighbouring columns of `group` output channels; the panel has exactly that many (a power of two). */
     void (*mac_columns)(const struct eng_mac *mac, unsigned group, unsigned vectors);
     /* One output pixel of `group` output channels, a power of two and a multiple of `lanes`; the panel has exactly that many. */

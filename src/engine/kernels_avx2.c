@@ -79,9 +79,10 @@ INLINE vec vec_and(vec v, uint32_t mask)
     return _mm256_and_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32((int)mask)));
 }
 
-INLINE vec vec_cut(vec v, vec floor)
+/* Not the other way round: of -0 and 0, or with a NaN, the instruction gives the second operand. */
+INLINE vec vec_relu(vec v)
 {
-    return _mm256_andnot_ps(_mm256_cmp_ps(v, floor, _CMP_LT_OQ), v);
+    return _mm256_max_ps(_mm256_setzero_ps(), v);
 }
 
 INLINE vec vec_first(vec v, size_t n, vec rest)
@@ -89,13 +90,23 @@ INLINE vec vec_first(vec v, size_t n, vec rest)
     return _mm256_blendv_ps(rest, v, _mm256_castsi256_ps(first(n)));
 }
 
+INLINE __m128i without_denormals(__m128i halfs)
+{
+    __m128i exponent = _mm_and_si128(halfs, _mm_set1_epi16(0x7c00));
+
+    return _mm_andnot_si128(_mm_cmpeq_epi16(exponent, _mm_setzero_si128()), halfs);
+}
+
 INLINE vec vec_of_halfs(__m128i halfs, const struct eng_load *load)
 {
-    vec v = _mm256_cvtph_ps(halfs);
+    vec v;
 
-    v = _mm256_blendv_ps(v, vec_set(load->nan), _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
-    v = _mm256_andnot_ps(_mm256_cmp_ps(vec_and(v, 0x7fffffff), vec_set(load->tiny), _CMP_LT_OQ), v);
-    return vec_mul(vec_cut(v, vec_set(load->floor)), vec_set(load->scale));
+    if (load->rules & ENG_RULE_NO_DENORMALS)
+        halfs = without_denormals(halfs);
+    v = _mm256_cvtph_ps(halfs);
+    if (load->rules & ENG_RULE_NAN_IS_INFINITY)
+        v = _mm256_min_ps(v, vec_set(__builtin_inff()));
+    return load->relu ? vec_relu(v) : v;
 }
 
 INLINE vec vec_from_halfs(const uint8_t *from, const struct eng_load *load)
@@ -117,31 +128,35 @@ INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_l
     return vec_of_halfs(_mm_loadu_si128((const void *)part), load);
 }
 
-INLINE __m128i halfs_of_vec(vec v, const struct eng_store *store)
+INLINE __m128i halfs_of_vec(vec v, unsigned rules)
 {
     __m128i half = _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    __m128i magnitude = _mm_and_si128(half, _mm_set1_epi16(0x7fff));
-    __m128i infinity = _mm_set1_epi16(0x7c00);
-    __m128i nan = _mm_cmpgt_epi16(magnitude, infinity);
-    __m128i high = _mm_cmpgt_epi16(magnitude, _mm_set1_epi16((short)(store->ceiling - 1)));
-    __m128i tiny = _mm_cmpgt_epi16(_mm_set1_epi16((short)store->tiny), magnitude);
-    __m128i signed_infinity = _mm_or_si128(_mm_xor_si128(half, magnitude), infinity);
+    __m128i magnitude = _mm_and_si128(half, _mm_set1_epi16(0x7fff)), infinity = _mm_set1_epi16(0x7c00);
+    __m128i nan = _mm_cmpgt_epi16(magnitude, infinity), high;
 
-    half = _mm_blendv_epi8(half, signed_infinity, high);
-    half = _mm_andnot_si128(tiny, half);
-    return _mm_blendv_epi8(half, _mm_set1_epi16((short)store->nan), nan);
+    if (rules & ENG_RULE_CEILING) {
+        high = _mm_cmpgt_epi16(magnitude, _mm_set1_epi16(0x77ff));
+        half = _mm_blendv_epi8(half, _mm_or_si128(_mm_xor_si128(half, magnitude), infinity), high);
+    }
+    if (rules & ENG_RULE_NAN_IS_ZERO)
+        half = _mm_andnot_si128(nan, half);
+    else
+        half = _mm_blendv_epi8(half, _mm_set1_epi16(0x7e00), nan);
+    if (rules & ENG_RULE_NO_MINUS_ZERO)
+        half = _mm_andnot_si128(_mm_cmpeq_epi16(magnitude, _mm_setzero_si128()), half);
+    return rules & ENG_RULE_NO_DENORMALS ? without_denormals(half) : half;
 }
 
-INLINE void vec_to_halfs(uint8_t *to, vec v, const struct eng_store *store)
+INLINE void vec_to_halfs(uint8_t *to, vec v, unsigned rules)
 {
-    _mm_storeu_si128((void *)to, halfs_of_vec(v, store));
+    _mm_storeu_si128((void *)to, halfs_of_vec(v, rules));
 }
 
-INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, const struct eng_store *store)
+INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, unsigned rules)
 {
     uint16_t part[8];
 
-    _mm_storeu_si128((void *)part, halfs_of_vec(v, store));
+    _mm_storeu_si128((void *)part, halfs_of_vec(v, rules));
     if (n & 4)
         __builtin_memcpy(to, part, 8);
     if (n & 2)

@@ -78,9 +78,10 @@ INLINE vec vec_and(vec v, uint32_t mask)
     return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32((int)mask)));
 }
 
-INLINE vec vec_cut(vec v, vec floor)
+/* Not the other way round: of -0 and 0, or with a NaN, the instruction gives the second operand. */
+INLINE vec vec_relu(vec v)
 {
-    return _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, floor, _CMP_LT_OQ), _mm512_setzero_ps());
+    return _mm512_max_ps(_mm512_setzero_ps(), v);
 }
 
 INLINE vec vec_first(vec v, size_t n, vec rest)
@@ -90,12 +91,15 @@ INLINE vec vec_first(vec v, size_t n, vec rest)
 
 INLINE vec vec_of_halfs(__m256i halfs, const struct eng_load *load)
 {
-    vec v = _mm512_cvtph_ps(halfs);
+    __mmask16 kept = 0xffff;
+    vec v;
 
-    v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), vec_set(load->nan));
-    v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(_mm512_abs_ps(v), vec_set(load->tiny), _CMP_LT_OQ),
-                           _mm512_setzero_ps());
-    return vec_mul(vec_cut(v, vec_set(load->floor)), vec_set(load->scale));
+    if (load->rules & ENG_RULE_NO_DENORMALS)
+        kept = _mm256_test_epi16_mask(halfs, _mm256_set1_epi16(0x7c00));
+    v = _mm512_maskz_cvtph_ps(kept, halfs);
+    if (load->rules & ENG_RULE_NAN_IS_INFINITY)
+        v = _mm512_min_ps(v, vec_set(__builtin_inff()));
+    return load->relu ? vec_relu(v) : v;
 }
 
 INLINE vec vec_from_halfs(const uint8_t *from, const struct eng_load *load)
@@ -108,29 +112,34 @@ INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_l
     return vec_of_halfs(_mm256_maskz_loadu_epi16(first(n), from), load);
 }
 
-INLINE __m256i halfs_of_vec(vec v, const struct eng_store *store)
+INLINE __m256i halfs_of_vec(vec v, unsigned rules)
 {
-    __m256i half = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    __m256i magnitude = _mm256_and_si256(half, _mm256_set1_epi16(0x7fff));
-    __m256i infinity = _mm256_set1_epi16(0x7c00);
-    __mmask16 nan = _mm256_cmpgt_epu16_mask(magnitude, infinity);
-    __mmask16 high = _mm256_cmpge_epu16_mask(magnitude, _mm256_set1_epi16((short)store->ceiling));
-    __mmask16 tiny = _mm256_cmplt_epu16_mask(magnitude, _mm256_set1_epi16((short)store->tiny));
-    __m256i signed_infinity = _mm256_or_si256(_mm256_xor_si256(half, magnitude), infinity);
+    __m256i half, magnitude, infinity = _mm256_set1_epi16(0x7c00);
+    __mmask16 number = _mm512_cmp_ps_mask(v, v, _CMP_ORD_Q);
 
-    half = _mm256_mask_mov_epi16(half, high, signed_infinity);
-    half = _mm256_mask_mov_epi16(half, tiny, _mm256_setzero_si256());
-    return _mm256_mask_mov_epi16(half, nan, _mm256_set1_epi16((short)store->nan));
+    half = _mm512_maskz_cvtps_ph(number, v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    if (!(rules & ENG_RULE_NAN_IS_ZERO))
+        half = _mm256_mask_mov_epi16(_mm256_set1_epi16(0x7e00), number, half);
+    if (rules & ENG_RULE_NO_MINUS_ZERO)
+        half = _mm256_maskz_mov_epi16(_mm256_test_epi16_mask(half, _mm256_set1_epi16(0x7fff)), half);
+    if (rules & ENG_RULE_NO_DENORMALS)
+        half = _mm256_maskz_mov_epi16(_mm256_test_epi16_mask(half, infinity), half);
+    if (rules & ENG_RULE_CEILING) {
+        magnitude = _mm256_and_si256(half, _mm256_set1_epi16(0x7fff));
+        half = _mm256_mask_mov_epi16(half, _mm256_cmpge_epu16_mask(magnitude, _mm256_set1_epi16(0x7800)),
+                                     _mm256_or_si256(_mm256_xor_si256(half, magnitude), infinity));
+    }
+    return half;
 }
 
-INLINE void vec_to_halfs(uint8_t *to, vec v, const struct eng_store *store)
+INLINE void vec_to_halfs(uint8_t *to, vec v, unsigned rules)
 {
-    _mm256_storeu_si256((void *)to, halfs_of_vec(v, store));
+    _mm256_storeu_si256((void *)to, halfs_of_vec(v, rules));
 }
 
-INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, const struct eng_store *store)
+INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, unsigned rules)
 {
-    _mm256_mask_storeu_epi16(to, first(n), halfs_of_vec(v, store));
+    _mm256_mask_storeu_epi16(to, first(n), halfs_of_vec(v, rules));
 }
 
 #include "engine/kernels_body.h"

@@ -11,26 +11,60 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
+INLINE void line_to_float(const uint8_t *halfs, float *floats, size_t n, const struct eng_load *load)
+{
+    vec scale = vec_set(load->scale);
+    size_t i = 0;
+
+    for (; i + LANES <= n; i += LANES)
+        vec_store(floats + i, vec_mul(vec_from_halfs(halfs + 2 * i, load), scale));
+    if (i < n)
+        vec_store_part(floats + i, vec_mul(vec_from_halfs_part(halfs + 2 * i, n - i, load), scale), n - i);
+}
+
 TARGET static void to_float(const uint8_t *halfs, float *floats, size_t n, const struct eng_load *load)
 {
     const struct eng_load rules = *load; /* a copy, which no store through `floats` can seem to change */
-    size_t i = 0;
 
-    for (; i + LANES <= n; i += LANES)
-        vec_store(floats + i, vec_from_halfs(halfs + 2 * i, &rules));
-    if (i < n)
-        vec_store_part(floats + i, vec_from_halfs_part(halfs + 2 * i, n - i, &rules), n - i);
+    line_to_float(halfs, floats, n, &rules);
 }
 
-TARGET static void to_half(const float *floats, uint8_t *halfs, size_t n, const struct eng_store *store)
+TARGET static void rows_to_float(const uint8_t *from, size_t from_stride, float *to, size_t to_stride, size_t rows, size_t n,
+                                 const struct eng_load *load)
 {
-    const struct eng_store rules = *store;
+    const struct eng_load rules = *load;
+    vec scale = vec_set(rules.scale);
+
+    for (size_t row = 0; row < rows; row++, from += from_stride, to += to_stride)
+        for (size_t i = 0; i < n; i += LANES)
+            vec_store(to + i, vec_mul(vec_from_halfs(from + 2 * i, &rules), scale));
+}
+
+TARGET static void to_half(const float *floats, uint8_t *halfs, size_t n, unsigned rules)
+{
     size_t i = 0;
 
     for (; i + LANES <= n; i += LANES)
-        vec_to_halfs(halfs + 2 * i, vec_load(floats + i), &rules);
+        vec_to_halfs(halfs + 2 * i, vec_load(floats + i), rules);
     if (i < n)
-        vec_to_halfs_part(halfs + 2 * i, vec_load_part(floats + i, n - i), n - i, &rules);
+        vec_to_halfs_part(halfs + 2 * i, vec_load_part(floats + i, n - i), n - i, rules);
+}
+
+/* x * 0 is 0 for every finite x and a NaN for every other. */
+TARGET static bool all_finite(const float *floats, size_t n)
+{
+    vec zeros = vec_set(0);
+    float lane[LANES], sum = 0;
+    size_t i = 0;
+
+    for (; i + LANES <= n; i += LANES)
+        zeros = vec_add(zeros, vec_mul(vec_load(floats + i), vec_set(0)));
+    if (i < n)
+        zeros = vec_add(zeros, vec_mul(vec_load_part(floats + i, n - i), vec_set(0)));
+    vec_store(lane, zeros);
+    for (unsigned k = 0; k < LANES; k++)
+        sum += lane[k];
+    return sum == 0;
 }
 
 /* op(pre * a, sign2 * b), with the sign cut off when asked. `op` and `two` are constants where this is inlined. */
@@ -58,7 +92,7 @@ INLINE vec pe_element(vec a, vec b, enum pr_pe_op op, bool two, const struct eng
     vec v = pe_combine(a, b, op, two, k);
 
     v = vec_add(vec_mul(vec_set(k->scale), v), vec_set(k->bias));
-    return vec_mul(vec_set(k->final), vec_cut(v, vec_set(eng_relu_floor(k->relu))));
+    return vec_mul(vec_set(k->final), k->relu ? vec_relu(v) : v);
 }
 
 INLINE void pe_line_of(const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n, enum pr_pe_op op, bool two,
@@ -72,13 +106,13 @@ INLINE void pe_line_of(const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n,
         v = vec_from_halfs(a + 2 * i, &k.load[0]);
         if (two)
             w = vec_from_halfs(b + 2 * i, &k.load[1]);
-        vec_to_halfs(y + 2 * i, pe_element(v, w, op, two, &k), &k.store);
+        vec_to_halfs(y + 2 * i, pe_element(v, w, op, two, &k), k.store);
     }
     if (i < n) {
         v = vec_from_halfs_part(a + 2 * i, n - i, &k.load[0]);
         if (two)
             w = vec_from_halfs_part(b + 2 * i, n - i, &k.load[1]);
-        vec_to_halfs_part(y + 2 * i, pe_element(v, w, op, two, &k), n - i, &k.store);
+        vec_to_halfs_part(y + 2 * i, pe_element(v, w, op, two, &k), n - i, k.store);
     }
 }
 
@@ -163,7 +197,7 @@ INLINE vec finish_element(vec v, vec bias, const struct eng_finish *f)
 {
     v = vec_add(vec_mul(v, vec_set(f->unscale)), bias);
     v = vec_mul(vec_add(v, vec_set(f->acc_bias)), vec_set(f->post_scale));
-    return vec_cut(v, vec_set(f->floor));
+    return f->relu ? vec_relu(v) : v;
 }
 
 TARGET static void finish(const float *acc, const float *bias, uint8_t *y, size_t n, const struct eng_finish *constants)
@@ -175,53 +209,13 @@ TARGET static void finish(const float *acc, const float *bias, uint8_t *y, size_
     for (; i + LANES <= n; i += LANES) {
         if (bias)
             b = vec_load(bias + i);
-        vec_to_halfs(y + 2 * i, finish_element(vec_load(acc + i), b, &f), &f.store);
+        vec_to_halfs(y + 2 * i, finish_element(vec_load(acc + i), b, &f), f.store);
     }
     if (i < n) {
         if (bias)
             b = vec_load_part(bias + i, n - i);
-        vec_to_halfs_part(y + 2 * i, finish_element(vec_load_part(acc + i, n - i), b, &f), n - i, &f.store);
+        vec_to_halfs_part(y + 2 * i, finish_element(vec_load_part(acc + i, n - i), b, &f), n - i, f.store);
     }
-}
-
-/* x * 0 is 0 for every finite x and a NaN for every other. */
-INLINE bool all_finite(vec zeros)
-{
-    float lane[LANES], sum = 0;
-
-    vec_store(lane, zeros);
-    for (unsigned i = 0; i < LANES; i++)
-        sum += lane[i];
-    return sum == 0;
-}
-
-TARGET static bool pack(const uint8_t *from, size_t from_stride, size_t rows, size_t n, float *to, size_t to_stride,
-                        const struct eng_load *load)
-{
-    const struct eng_load rules = *load;
-    vec zeros = vec_set(0), zero = vec_set(0);
-
-    /* Rows that follow each other on both sides are one long row. */
-    if (from_stride == 2 * n && to_stride == n) {
-        n *= rows;
-        rows = 1;
-    }
-    for (size_t row = 0; row < rows; row++, from += from_stride, to += to_stride) {
-        size_t i = 0;
-        vec v;
-
-        for (; i + LANES <= n; i += LANES) {
-            v = vec_from_halfs(from + 2 * i, &rules);
-            zeros = vec_add(zeros, vec_mul(v, zero));
-            vec_store(to + i, v);
-        }
-        if (i < n) {
-            v = vec_from_halfs_part(from + 2 * i, n - i, &rules);
-            zeros = vec_add(zeros, vec_mul(v, zero));
-            vec_store_part(to + i, v, n - i);
-        }
-    }
-    return all_finite(zeros);
 }
 
 INLINE void mac_columns_of(const struct eng_mac *m, unsigned group, unsigned vectors)
@@ -333,10 +327,11 @@ const struct eng_kernels KERNELS = {
     .scaled = SCALED,
     .to_float = to_float,
     .to_half = to_half,
+    .rows_to_float = rows_to_float,
+    .all_finite = all_finite,
     .pe_line = pe_line,
     .pe_reduce = pe_reduce,
     .finish = finish,
-    .pack = pack,
     .mac_columns = mac_columns,
     .mac_channels = mac_channels,
 };

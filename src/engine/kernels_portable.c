@@ -94,9 +94,9 @@ INLINE vec vec_min(vec a, vec b)
     return vec_choose((a < b) | (b != b), a, b);
 }
 
-INLINE vec vec_cut(vec v, vec floor)
+INLINE vec vec_relu(vec v)
 {
-    return (vec)((mask)v & ~(v < floor));
+    return (vec)((mask)v & ~(v < vec_set(0)));
 }
 
 INLINE vec vec_first(vec v, size_t n, vec rest)
@@ -108,19 +108,15 @@ INLINE vec vec_first(vec v, size_t n, vec rest)
 
 INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_load *load)
 {
-    float floats[LANES] = {0};
-    vec v;
+    vec v = vec_set(0);
 
     for (size_t i = 0; i < n; i++) {
         uint16_t half;
 
         memcpy(&half, from + 2 * i, sizeof(half));
-        floats[i] = eng_half_to_float(half);
+        v[i] = eng_load_value(half, load->rules);
     }
-    v = vec_load(floats);
-    v = vec_choose(v != v, vec_set(load->nan), v);
-    v = (vec)((mask)v & ~(vec_and(v, 0x7fffffff) < vec_set(load->tiny)));
-    return vec_cut(v, vec_set(load->floor)) * vec_set(load->scale);
+    return load->relu ? vec_relu(v) : v;
 }
 
 INLINE vec vec_from_halfs(const uint8_t *from, const struct eng_load *load)
@@ -128,25 +124,18 @@ INLINE vec vec_from_halfs(const uint8_t *from, const struct eng_load *load)
     return vec_from_halfs_part(from, LANES, load);
 }
 
-INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, const struct eng_store *store)
+INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, unsigned rules)
 {
     for (size_t i = 0; i < n; i++) {
-        uint16_t half = eng_float_to_half(v[i]);
-        uint16_t magnitude = half & ENG_HALF_MAGNITUDE;
+        uint16_t half = eng_store_value(v[i], rules);
 
-        if (magnitude > ENG_HALF_INFINITY)
-            half = store->nan;
-        else if (magnitude >= store->ceiling)
-            half = (half & ENG_HALF_SIGN) | ENG_HALF_INFINITY;
-        else if (magnitude < store->tiny)
-            half = 0;
         memcpy(to + 2 * i, &half, sizeof(half));
     }
 }
 
-INLINE void vec_to_halfs(uint8_t *to, vec v, const struct eng_store *store)
+INLINE void vec_to_halfs(uint8_t *to, vec v, unsigned rules)
 {
-    vec_to_halfs_part(to, v, LANES, store);
+    vec_to_halfs_part(to, v, LANES, rules);
 }
 
 #include "engine/kernels_body.h"

@@ -189,7 +189,7 @@ static void run_bypass(const struct eng_ne *ne, enum eng_path path)
     struct bypass b = {
         .kernels = eng_kernels_get(),
         .finish = ne->finish,
-        .load = eng_load_make(ne->rules->load, ne->operands->src[0].relu, 1.0f),
+        .load = {.rules = ne->rules->load, .relu = ne->operands->src[0].relu, .scale = 1},
         .src = ne->operands->src[0],
         .dst = ne->operands->dst,
     };
@@ -228,8 +228,8 @@ int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const st
                    .bias = -0.0f,
                    .acc_bias = eng_constant_addend(task->ne.acc_bias, rules->load),
                    .post_scale = eng_constant(task->ne.post_scale, rules->load),
-                   .floor = eng_relu_floor(task->ne.relu),
-                   .store = eng_store_make(rules->store)},
+                   .relu = task->ne.relu,
+                   .store = rules->store},
     };
     struct eng_float_state state = eng_float_begin();
     int error = 0;

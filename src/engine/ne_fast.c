@@ -211,26 +211,51 @@ static void load_step(const struct mac *m, const struct block *b)
     }
 }
 
-/* Weights of one panel's output channels for this step. True when all are finite. */
-static bool load_panel(const struct mac *m, const struct block *b, uint32_t first, uint32_t count)
+/* Rows of n halfs, a power of two, put beside other rows. */
+static void interleave(const uint8_t *from, size_t from_stride, uint8_t *to, size_t to_stride, size_t rows, uint32_t n)
+{
+    for (; rows; rows--, from += from_stride, to += to_stride) {
+        switch (n) {
+        case 1: memcpy(to, from, 2); break;
+        case 2: memcpy(to, from, 4); break;
+        case 4: memcpy(to, from, 8); break;
+        case 8: memcpy(to, from, 16); break;
+        default: memcpy(to, from, 2 * (size_t)n); break;
+        }
+    }
+}
+
+/*
+ * Weights of one panel's output channels for this step. The channels stand in runs, one for each engine's plane; runs that fill
+ * vectors become fp32 where they are, narrower ones are first put side by side.
+ */
+static void load_panel(const struct mac *m, const struct block *b, uint32_t first, uint32_t count)
 {
     const struct pr_task *task = m->ne->task;
     uint32_t taps = task->ne.kw * task->ne.kh, row = (task->ne.bias ? 1 : 0) + b->cin * taps, run;
+    size_t rows = (size_t)b->step * taps, all = rows * m->group;
     struct pr_kernel_place place;
-    bool finite = true;
+    bool beside = count < m->group;
 
-    if (count < m->group)
-        memset(b->panel, 0, (size_t)b->step * taps * m->group * sizeof(float));
+    if (beside)
+        memset(b->halfs, 0, all * 2);
     for (uint32_t c = 0; c < count; c += run) {
         const uint8_t *from;
 
         pr_kernel_place(task, first + c, &place);
         run = least(place.lanes - place.lane, count - c);
         from = m->ne->streams[place.engine].bytes + place.offset + ((uint64_t)row * place.lanes + place.lane) * 2;
-        finite &= m->kernels->pack(from, (size_t)place.lanes * 2, (size_t)b->step * taps, run, b->panel + c, m->group,
-                                   &m->weight);
+        if (run == m->group && run == place.lanes) {
+            m->kernels->to_float(from, b->panel, all, &m->weight);
+        } else if (run % m->kernels->lanes || beside) {
+            interleave(from, (size_t)place.lanes * 2, b->halfs + 2 * (size_t)c, (size_t)m->group * 2, rows, run);
+            beside = true;
+        } else {
+            m->kernels->rows_to_float(from, (size_t)place.lanes * 2, b->panel + c, m->group, rows, run, &m->weight);
+        }
     }
-    return finite;
+    if (beside)
+        m->kernels->to_float(b->halfs, b->panel, all, &m->weight);
 }
 
 /* The call of a kernel for output row y of the block, but for the column and the sums. False when the row meets no input. */
@@ -393,8 +418,8 @@ int eng_ne_mac_fast(const struct eng_ne *ne)
     struct mac m = {
         .ne = ne,
         .kernels = kernels,
-        .input = eng_load_make(rules, ne->operands->src[0].relu, scaled ? ENG_SCALE_INPUT : 1),
-        .weight = eng_load_make(rules, false, scaled ? ENG_SCALE_WEIGHT : 1),
+        .input = {.rules = rules, .relu = ne->operands->src[0].relu, .scale = scaled ? ENG_SCALE_INPUT : 1},
+        .weight = {.rules = rules, .scale = scaled ? ENG_SCALE_WEIGHT : 1},
         .finish = ne->finish,
         .ceiling = ceiling && !scaled ? ENG_CEILING : INFINITY,
         .cin = in[PR_AXIS_C],

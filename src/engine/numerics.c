@@ -99,27 +99,3 @@ float eng_min(float a, float b)
 {
     return a < b || isnan(b) ? a : b;
 }
-
-struct eng_load eng_load_make(unsigned rules, bool relu, float scale)
-{
-    return (struct eng_load){
-        .nan = rules & ENG_RULE_NAN_IS_INFINITY ? INFINITY : NAN,
-        .tiny = rules & ENG_RULE_NO_DENORMALS ? HALF_SMALLEST_NORMAL : 0,
-        .floor = eng_relu_floor(relu),
-        .scale = scale,
-    };
-}
-
-struct eng_store eng_store_make(unsigned rules)
-{
-    struct eng_store store = {
-        .nan = rules & ENG_RULE_NAN_IS_ZERO ? 0 : ENG_HALF_NAN,
-        .ceiling = rules & ENG_RULE_CEILING ? HALF_CEILING : ENG_HALF_INFINITY,
-    };
-
-    if (rules & ENG_RULE_NO_DENORMALS)
-        store.tiny = ENG_HALF_MIN_NORMAL;
-    else if (rules & ENG_RULE_NO_MINUS_ZERO)
-        store.tiny = 1;
-    return store;
-}

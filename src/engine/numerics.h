@@ -54,23 +54,11 @@ float eng_constant_fp32(uint32_t bits, unsigned load_rules);
 float eng_max(float a, float b);
 float eng_min(float a, float b);
 
-/*
- * The same rules as numbers to compare with, so that vector code needs no branches.
- * Load: NaN becomes `nan`; |x| < tiny becomes 0; x < floor becomes 0; then x * scale, a power of two.
- */
+/* How the fast path reads elements: with the rules, cut by ReLU, times a power of two. */
 struct eng_load {
-    float nan, tiny, floor, scale;
+    unsigned rules;
+    bool relu;
+    float scale;
 };
-/* Store, on the magnitude of the rounded half: NaN becomes `nan`; at or above `ceiling` infinite; below `tiny` +0. */
-struct eng_store {
-    uint16_t nan, ceiling, tiny;
-};
-struct eng_load eng_load_make(unsigned rules, bool relu, float scale);
-struct eng_store eng_store_make(unsigned rules);
-/* Below this an element is cut to zero by ReLU; -inf when there is none. */
-static inline float eng_relu_floor(bool relu)
-{
-    return relu ? 0.0f : -__builtin_inff();
-}
 
 #endif

@@ -23,13 +23,13 @@ struct eng_pe_constants eng_pe_constants_of(const struct pr_task *task, const st
         .epsilon = eng_constant_addend(pe->epsilon, rules->load),
         .abs = pe->abs,
         .relu = pe->relu,
-        .store = eng_store_make(rules->store),
+        .store = rules->store,
     };
 
     if (pe->negate1)
         k.pre = -k.pre;
     for (unsigned i = 0; i < 2; i++)
-        k.load[i] = eng_load_make(rules->load, operands->src[i].relu, 1.0f);
+        k.load[i] = (struct eng_load){.rules = rules->load, .relu = operands->src[i].relu, .scale = 1};
     return k;
 }
 

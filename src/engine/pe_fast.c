@@ -127,7 +127,7 @@ static void reduction_piece(void *context, size_t piece, unsigned worker)
     line.n = left < r->block ? left : r->block;
     for (uint32_t i = 0; i < line.n; i++)
         y[i] = reduce(r, first + i, group);
-    r->kernels->to_half(y, to, line.n, &r->k->store);
+    r->kernels->to_half(y, to, line.n, r->k->store);
     eng_view_line_put(dst, &line, to);
 }
 

@@ -42,8 +42,8 @@ static struct pr_tensor surface(uint32_t w, uint32_t h, uint32_t c)
                               .zero_tail = true};
 }
 
-static struct subject convolution(const char *name, uint32_t size_w, uint32_t size_h, uint32_t cin, uint32_t cout, uint32_t k,
-                                  uint32_t lanes)
+static struct subject convolution(const char *name, uint32_t size_w, uint32_t size_h, uint32_t cin,
+                                  uint32_t cout, uint32_t k, uint32_t lanes)
 {
     struct subject s = {.name = name, .unit = "GMAC/s"};
 
@@ -65,7 +65,8 @@ static struct subject convolution(const char *name, uint32_t size_w, uint32_t si
     return s;
 }
 
-static struct subject planar(const char *name, uint32_t w, uint32_t h, uint32_t c, bool two, enum pr_pe_reduce reduce)
+static struct subject planar(const char *name, uint32_t w, uint32_t h, uint32_t c, bool two,
+                             enum pr_pe_reduce reduce)
 {
     struct subject s = {.name = name, .unit = "GB/s"};
 
@@ -110,7 +111,8 @@ static void measure(struct eng_compute *compute, const struct subject *s)
 {
     struct eng_kernel_stream streams[PR_ENGINES_MAX] = {{0}};
     struct eng_operands operands = {0};
-    uint8_t *memory[3] = {memory_of(pr_tensor_span(&s->task.src[0])), memory_of(pr_tensor_span(&s->task.src[1])),
+    uint8_t *memory[3] = {memory_of(pr_tensor_span(&s->task.src[0])),
+                          memory_of(pr_tensor_span(&s->task.src[1])),
                           memory_of(pr_tensor_span(&s->task.dst))};
     double best = 1e9, begin = now();
 
@@ -129,8 +131,8 @@ static void measure(struct eng_compute *compute, const struct subject *s)
         took = now() - start;
         best = took < best ? took : best;
     }
-    printf("%-9s %u threads  %-34s %9.1f us %8.2f %s\n", isa_name[eng_isa_get()], eng_pool_workers(compute->pool), s->name,
-           1e6 * best, s->amount / best, s->unit);
+    printf("%-9s %u threads  %-34s %9.1f us %8.2f %s\n", isa_name[eng_isa_get()],
+           eng_pool_workers(compute->pool), s->name, 1e6 * best, s->amount / best, s->unit);
     for (unsigned i = 0; i < 3; i++)
         base_free(memory[i]);
     for (uint32_t e = 0; e < PR_ENGINES_MAX; e++)

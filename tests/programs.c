@@ -69,7 +69,7 @@ const char test_text_conv[] =
 
 void test_assemble(struct test_program *program, const char *format, ...)
 {
-    static char text[64 << 10];
+    static _Thread_local char text[64 << 10];
     struct pr_assembly assembly;
     struct pr_problem problem;
     va_list args;

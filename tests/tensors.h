@@ -65,11 +65,13 @@ enum palette { SMALL, LARGE, ANY, PALETTES };
 
 static inline uint16_t random_half(struct test_rng *rng, enum palette palette)
 {
-    static const uint16_t edge[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x83ff, 0x8400, 0x3c00, 0xbc00,
-                                    0x77ff, 0x7800, 0xf7ff, 0xf800, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0xfe01};
+    static const uint16_t edge[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x83ff,
+                                    0x8400, 0x3c00, 0xbc00, 0x77ff, 0x7800, 0xf7ff, 0xf800,
+                                    0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0xfe01};
 
     if (palette == ANY)
-        return test_rng_bool(rng) ? edge[pick(rng, 0, sizeof(edge) / sizeof(edge[0]) - 1)] : test_rng_fp16_any(rng);
+        return test_rng_bool(rng) ? edge[pick(rng, 0, sizeof(edge) / sizeof(edge[0]) - 1)]
+                                  : test_rng_fp16_any(rng);
     return test_rng_fp16_finite(rng, palette == LARGE ? 300 : 4);
 }
 
@@ -122,7 +124,8 @@ static inline uint64_t element_offset(const struct pr_tensor *t, const uint32_t 
     return offset;
 }
 
-static inline uint16_t element_get(const struct pr_tensor *t, const uint8_t *bytes, const uint32_t index[PR_AXES])
+static inline uint16_t element_get(const struct pr_tensor *t, const uint8_t *bytes,
+                                   const uint32_t index[PR_AXES])
 {
     uint16_t half;
 
@@ -131,7 +134,8 @@ static inline uint16_t element_get(const struct pr_tensor *t, const uint8_t *byt
 }
 
 /* Stores an element, and the zeros after the last one of a row. */
-static inline void element_put(const struct pr_tensor *t, uint8_t *bytes, const uint32_t index[PR_AXES], uint16_t half)
+static inline void element_put(const struct pr_tensor *t, uint8_t *bytes, const uint32_t index[PR_AXES],
+                               uint16_t half)
 {
     uint64_t offset = element_offset(t, index);
 
@@ -218,8 +222,8 @@ static inline void ways_end(void)
 }
 
 /* Compares a result with the expected bytes, between elements too; says which element differs. */
-static inline void check_bytes(const struct pr_tensor *t, const uint8_t *got, const uint8_t *expected, size_t size,
-                               const struct way *way, uint64_t round)
+static inline void check_bytes(const struct pr_tensor *t, const uint8_t *got, const uint8_t *expected,
+                               size_t size, const struct way *way, uint64_t round)
 {
     uint32_t index[PR_AXES] = {0};
 
@@ -229,12 +233,14 @@ static inline void check_bytes(const struct pr_tensor *t, const uint8_t *got, co
         uint16_t a = element_get(t, got, index), b = element_get(t, expected, index);
 
         if (a != b)
-            fail_msg("round %llu, path %d isa %d threads %u: element w%u h%u d%u c%u g%u of %ux%ux%ux%ux%u is %04x, not %04x",
-                     (unsigned long long)round, way->path, way->isa, way->threads, index[0], index[1], index[2],
-                     index[3], index[4], t->extent[0], t->extent[1], t->extent[2], t->extent[3], t->extent[4], a, b);
+            fail_msg(
+                "round %llu, path %d isa %d threads %u: element w%u h%u d%u c%u g%u of %ux%ux%ux%ux%u is %04x, not %04x",
+                (unsigned long long)round, way->path, way->isa, way->threads, index[0], index[1], index[2],
+                index[3], index[4], t->extent[0], t->extent[1], t->extent[2], t->extent[3], t->extent[4], a,
+                b);
     } while (next_index(index, t->extent));
-    fail_msg("round %llu, path %d isa %d threads %u: a byte between the elements has changed", (unsigned long long)round,
-             way->path, way->isa, way->threads);
+    fail_msg("round %llu, path %d isa %d threads %u: a byte between the elements has changed",
+             (unsigned long long)round, way->path, way->isa, way->threads);
 }
 
 #endif

@@ -110,6 +110,8 @@ static uint32_t make_descriptor(uint8_t *bytes, uint32_t offset, struct test_rng
 
         if (at + 1 + count > PR_TD_WORDS_MAX)
             break;
+        if (block->base + 4 * first == 0 && count == 1)
+            continue; /* a zero word is padding, not a record */
         put(bytes, offset + 4 * at, (count - 1) << 26 | (block->base + 4 * first));
         for (uint32_t i = 1; i <= count; i++)
             put(bytes, offset + 4 * (at + i),

@@ -305,9 +305,9 @@ static void bad_descriptors_leave_the_queue_stuck(void **state)
     struct test_program program;
 
     (void)state;
-    /* Declared larger than its records: the bytes that follow are taken for records, the last of which is cut off. */
+    /* Declared larger than its records: the bytes that follow are taken for records, and are none. */
     relu_program(&program, 16);
-    program.first_words += 7;
+    program.first_words += 8;
     expect_stuck(&program, 0x02, false);
     /* A record nobody knows. */
     relu_program(&program, 16);

@@ -47,7 +47,8 @@ static void pack_weights(struct layer *l, struct test_rng *rng)
         if (bias)
             memcpy(plane + 2 * place.lane, &l->bias[c], 2);
         for (uint32_t tap = 0; tap < taps; tap++)
-            memcpy(plane + 2 * ((size_t)(tap + bias) * place.lanes + place.lane), &l->weight[(size_t)c * taps + tap], 2);
+            memcpy(plane + 2 * ((size_t)(tap + bias) * place.lanes + place.lane),
+                   &l->weight[(size_t)c * taps + tap], 2);
     }
     for (uint32_t e = 0; e < PR_ENGINES_MAX; e++)
         guarded_protect(&l->kernel[e]);
@@ -194,7 +195,8 @@ static void set_extents(struct test_rng *rng, struct pr_task *task, const uint32
     uint32_t far_x = (in[0] + ne->px) / ne->sx + 1, far_y = (in[1] + ne->py) / ne->sy + 1;
 
     memcpy(task->src[0].extent, (uint32_t[]){in[0], in[1], 1, in[2], 1}, sizeof(task->src[0].extent));
-    memcpy(task->dst.extent, (uint32_t[]){pick(rng, far_x > 3 ? far_x - 3 : 1, far_x), pick(rng, 1, far_y), 1, cout, 1},
+    memcpy(task->dst.extent,
+           (uint32_t[]){pick(rng, far_x > 3 ? far_x - 3 : 1, far_x), pick(rng, 1, far_y), 1, cout, 1},
            sizeof(task->dst.extent));
     random_layout(rng, &task->src[0], pick(rng, 0, 9) ? 0 : pick(rng, 0, 31));
     random_layout(rng, &task->dst, 0);
@@ -213,7 +215,8 @@ static void convolutions(void **state)
         memset(&l, 0, sizeof(l));
         l.task.unit = PR_UNIT_NE;
         random_kernel(&rng, &l.task.ne);
-        set_extents(&rng, &l.task, (uint32_t[]){pick(&rng, 1, round % 3 ? 70 : 5), pick(&rng, 1, 5), pick(&rng, 1, 12)},
+        set_extents(&rng, &l.task,
+                    (uint32_t[]){pick(&rng, 1, round % 3 ? 70 : 5), pick(&rng, 1, 5), pick(&rng, 1, 12)},
                     pick(&rng, 1, round % 4 ? 12 : 70));
         layer_open(&l, &rng, (enum palette)pick(&rng, 0, PALETTES - 1));
         check_layer(&l, round);
@@ -249,12 +252,12 @@ static void large(void **state)
     static const struct {
         uint32_t in[3], cout, kw, kh, px, py, sx, lanes, engines;
     } shape[] = {
-        {{600, 3, 2}, 3, 3, 3, 1, 1, 1, 1, 4},       {{33, 40, 3}, 40, 3, 3, 1, 1, 1, 2, 16},
-        {{20, 3, 600}, 5, 3, 3, 1, 1, 1, 1, 4},      {{1, 1, 512}, 512, 1, 1, 0, 0, 1, 32, 16},
-        {{1, 1, 300}, 1100, 1, 1, 0, 0, 1, 32, 16},  {{1, 70, 40}, 33, 1, 5, 0, 2, 1, 2, 16},
-        {{3, 200, 9}, 24, 3, 2, 1, 0, 1, 1, 16},     {{150, 5, 5}, 70, 5, 3, 2, 1, 2, 4, 16},
-        {{16, 9, 130}, 80, 3, 3, 1, 1, 1, 4, 16},    {{40, 60, 2}, 2, 13, 29, 6, 14, 1, 1, 1},
-        {{2, 40, 12}, 64, 13, 29, 6, 14, 1, 4, 16},  {{64, 30, 17}, 33, 3, 3, 1, 1, 1, 2, 16},
+        {{600, 3, 2}, 3, 3, 3, 1, 1, 1, 1, 4},      {{33, 40, 3}, 40, 3, 3, 1, 1, 1, 2, 16},
+        {{20, 3, 600}, 5, 3, 3, 1, 1, 1, 1, 4},     {{1, 1, 512}, 512, 1, 1, 0, 0, 1, 32, 16},
+        {{1, 1, 300}, 1100, 1, 1, 0, 0, 1, 32, 16}, {{1, 70, 40}, 33, 1, 5, 0, 2, 1, 2, 16},
+        {{3, 200, 9}, 24, 3, 2, 1, 0, 1, 1, 16},    {{150, 5, 5}, 70, 5, 3, 2, 1, 2, 4, 16},
+        {{16, 9, 130}, 80, 3, 3, 1, 1, 1, 4, 16},   {{40, 60, 2}, 2, 13, 29, 6, 14, 1, 1, 1},
+        {{2, 40, 12}, 64, 13, 29, 6, 14, 1, 4, 16}, {{64, 30, 17}, 33, 3, 3, 1, 1, 1, 2, 16},
     };
     struct test_rng rng;
     struct layer l;
@@ -302,8 +305,8 @@ static void bypasses(void **state)
         l.task.ne.acc_bias = pick(&rng, 0, 2) ? 0 : random_half(&rng, SMALL);
         l.task.ne.post_scale = pick(&rng, 0, 2) ? ONE : random_half(&rng, SMALL);
         memcpy(l.task.dst.extent,
-               (uint32_t[]){pick(&rng, 1, round % 20 ? 70 : 3000), pick(&rng, 1, 4), pick(&rng, 1, 2), pick(&rng, 1, 9),
-                            pick(&rng, 1, 3)},
+               (uint32_t[]){pick(&rng, 1, round % 20 ? 70 : 3000), pick(&rng, 1, 4), pick(&rng, 1, 2),
+                            pick(&rng, 1, 9), pick(&rng, 1, 3)},
                sizeof(l.task.dst.extent));
         memcpy(l.task.src[0].extent, l.task.dst.extent, sizeof(l.task.dst.extent));
         random_layout(&rng, &l.task.src[0], pick(&rng, 0, 4) ? 0 : pick(&rng, 0, 31));
@@ -318,7 +321,8 @@ static void bypasses(void **state)
 }
 
 /* A dot product of n taps, written out: 1x1, n channels. */
-static void check_dot(const uint16_t *x, const uint16_t *w, uint32_t n, struct pr_ne ne, uint16_t m1, uint16_t ieee)
+static void check_dot(const uint16_t *x, const uint16_t *w, uint32_t n, struct pr_ne ne, uint16_t m1,
+                      uint16_t ieee)
 {
     struct pr_task task = {.unit = PR_UNIT_NE, .ne = ne};
     struct eng_kernel_stream stream[PR_ENGINES_MAX] = {{0}};
@@ -330,7 +334,8 @@ static void check_dot(const uint16_t *x, const uint16_t *w, uint32_t n, struct p
 
     task.ne.kw = task.ne.kh = task.ne.sx = task.ne.sy = task.ne.lanes = task.ne.engines = 1;
     task.ne.mode = PR_NE_MAC;
-    task.src[0] = (struct pr_tensor){.home = PR_HOME_L2, .extent = {1, 1, 1, n, 1}, .stride = {2, 2, 2, 2, 2}};
+    task.src[0] =
+        (struct pr_tensor){.home = PR_HOME_L2, .extent = {1, 1, 1, n, 1}, .stride = {2, 2, 2, 2, 2}};
     task.dst = (struct pr_tensor){.home = PR_HOME_L2, .extent = {1, 1, 1, 1, 1}, .stride = {2, 2, 2, 2, 2}};
     memcpy(kernel, w, 2 * (size_t)n);
     stream[0] = (struct eng_kernel_stream){kernel, sizeof(kernel)};
@@ -344,41 +349,44 @@ static void check_dot(const uint16_t *x, const uint16_t *w, uint32_t n, struct p
             y = 0x1234;
             assert_int_equal(eng_ne_run(&compute, &task, &operands, stream), 0);
             if (y != (policy == ENG_M1 ? m1 : ieee))
-                fail_msg("%u taps, first %04x * %04x, policy %u path %d isa %d: %04x", n, x[0], w[0], policy, way.path,
-                         way.isa, y);
+                fail_msg("%u taps, first %04x * %04x, policy %u path %d isa %d: %04x", n, x[0], w[0], policy,
+                         way.path, way.isa, y);
         }
     }
     eng_scratch_free(&compute.scratch);
 }
 
-#define DOT(x, w, ne, m1, ieee)                                                                                        \
+#define DOT(x, w, ne, m1, ieee) \
     check_dot((const uint16_t[])x, (const uint16_t[])w, sizeof((const uint16_t[])x) / 2, ne, m1, ieee)
-#define V(...) {__VA_ARGS__}
+#define V(...)      \
+    {               \
+        __VA_ARGS__ \
+    }
 
 static void edges(void **state)
 {
     struct pr_ne ne = {.post_scale = ONE};
 
     (void)state;
-    DOT(V(0x77ff, 0x0000), V(ONE, ONE), ne, 0x77ff, 0x77ff);                 /* 32752 passes */
-    DOT(V(0x77ff, 0x4c00), V(ONE, ONE), ne, 0x7c00, 0x7800);                 /* 32752 + 16 does not */
+    DOT(V(0x77ff, 0x0000), V(ONE, ONE), ne, 0x77ff, 0x77ff); /* 32752 passes */
+    DOT(V(0x77ff, 0x4c00), V(ONE, ONE), ne, 0x7c00, 0x7800); /* 32752 + 16 does not */
     DOT(V(0xf7ff, 0xcc00), V(ONE, ONE), ne, 0xfc00, 0xf800);
-    DOT(V(0x77ff, 0x4c00, 0xf000), V(ONE, ONE, ONE), ne, 0x7c00, 0x7600);    /* nor does an interior sum */
+    DOT(V(0x77ff, 0x4c00, 0xf000), V(ONE, ONE, ONE), ne, 0x7c00, 0x7600); /* nor does an interior sum */
     DOT(V(0xf7ff, 0xcc00, 0x7000), V(ONE, ONE, ONE), ne, 0xfc00, 0xf600);
-    DOT(V(0xf400, 0x5c00), V(ONE, 0x5800), ne, 0x7400, 0x7400);              /* -16384 + 32768: the product may be */
-    DOT(V(0x7bff), V(ONE), ne, 0x7bff, 0x7bff);                              /* one tap keeps the whole range */
+    DOT(V(0xf400, 0x5c00), V(ONE, 0x5800), ne, 0x7400, 0x7400); /* -16384 + 32768: the product may be */
+    DOT(V(0x7bff), V(ONE), ne, 0x7bff, 0x7bff);                 /* one tap keeps the whole range */
     DOT(V(0x7bff), V(0xbc00), ne, 0xfbff, 0xfbff);
-    DOT(V(0x03ff, 0x0000), V(0x7800, ONE), ne, 0x0000, 0x3ffe);              /* a denormal input is zero: 1023 * 2^-9 */
-    DOT(V(0x7800, 0x0000), V(0x03ff, ONE), ne, 0x0000, 0x3ffe);              /* so is a weight */
-    DOT(V(0x0400, 0x0000), V(0x3800, ONE), ne, 0x0000, 0x0200);              /* and a result */
+    DOT(V(0x03ff, 0x0000), V(0x7800, ONE), ne, 0x0000, 0x3ffe); /* a denormal input is zero: 1023 * 2^-9 */
+    DOT(V(0x7800, 0x0000), V(0x03ff, ONE), ne, 0x0000, 0x3ffe); /* so is a weight */
+    DOT(V(0x0400, 0x0000), V(0x3800, ONE), ne, 0x0000, 0x0200); /* and a result */
     DOT(V(0x0001), V(ONE), ne, 0x0000, 0x0001);
-    DOT(V(0x7e00, 0x0000), V(ONE, ONE), ne, 0x7c00, 0x7e00);                 /* NaN reads as +inf */
+    DOT(V(0x7e00, 0x0000), V(ONE, ONE), ne, 0x7c00, 0x7e00); /* NaN reads as +inf */
     DOT(V(ONE, ONE), V(0xfe00, ONE), ne, 0x7c00, 0x7e00);
-    DOT(V(0x7c00, ONE), V(0x0000, ONE), ne, 0x0000, 0x7e00);                 /* 0 * inf */
-    DOT(V(0x7c00, 0xfc00), V(ONE, ONE), ne, 0x0000, 0x7e00);                 /* inf - inf */
+    DOT(V(0x7c00, ONE), V(0x0000, ONE), ne, 0x0000, 0x7e00); /* 0 * inf */
+    DOT(V(0x7c00, 0xfc00), V(ONE, ONE), ne, 0x0000, 0x7e00); /* inf - inf */
     DOT(V(0xfc00, ONE), V(ONE, ONE), ne, 0xfc00, 0xfc00);
     DOT(V(0x8000, 0x8000), V(ONE, ONE), ne, 0x0000, 0x0000);
-    DOT(V(0x6800, 0x3c00), V(ONE, ONE), ne, 0x6800, 0x6800);                 /* 2049 ties to even */
+    DOT(V(0x6800, 0x3c00), V(ONE, ONE), ne, 0x6800, 0x6800); /* 2049 ties to even */
     ne.acc_bias = 0x0011;
     DOT(V(ONE, 0xbc00), V(ONE, ONE), ne, 0x0000, 0x0011); /* 1e-6 as a result is a denormal ... */
     ne.post_scale = 0x6400;
@@ -400,7 +408,14 @@ static void infinite_weight_on_padding(void **state)
         test_rng_init(&rng, 5000 + round);
         memset(&l, 0, sizeof(l));
         l.task.unit = PR_UNIT_NE;
-        l.task.ne = (struct pr_ne){.mode = PR_NE_MAC, .kw = 3, .kh = 1, .px = 1, .sx = 1, .sy = 1, .lanes = 1, .engines = 4,
+        l.task.ne = (struct pr_ne){.mode = PR_NE_MAC,
+                                   .kw = 3,
+                                   .kh = 1,
+                                   .px = 1,
+                                   .sx = 1,
+                                   .sy = 1,
+                                   .lanes = 1,
+                                   .engines = 4,
                                    .post_scale = ONE};
         set_extents(&rng, &l.task, (uint32_t[]){30, 1, 3}, 5);
         l.task.dst.extent[PR_AXIS_W] = 30;
@@ -455,8 +470,9 @@ static void memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions), cmocka_unit_test(one_tap), cmocka_unit_test(large),
-        cmocka_unit_test(bypasses),     cmocka_unit_test(edges),   cmocka_unit_test(infinite_weight_on_padding),
+        cmocka_unit_test(convolutions), cmocka_unit_test(one_tap),
+        cmocka_unit_test(large),        cmocka_unit_test(bypasses),
+        cmocka_unit_test(edges),        cmocka_unit_test(infinite_weight_on_padding),
         cmocka_unit_test(memory),
     };
 

@@ -43,27 +43,19 @@ static void store_rules(void **state)
         float value;
         uint16_t elementwise, mac, single, ieee;
     } row[] = {
-        {NAN, 0x0000, 0x0000, 0x0000, 0x7e00},
-        {-0.0f, 0x0000, 0x0000, 0x0000, 0x8000},
-        {0x1p-24f, 0x0001, 0x0000, 0x0000, 0x0001},
-        {-0x1p-24f, 0x8001, 0x0000, 0x0000, 0x8001},
-        {0x1p-30f, 0x0000, 0x0000, 0x0000, 0x0000},
-        {-0x1p-30f, 0x0000, 0x0000, 0x0000, 0x8000},
+        {NAN, 0x0000, 0x0000, 0x0000, 0x7e00},          {-0.0f, 0x0000, 0x0000, 0x0000, 0x8000},
+        {0x1p-24f, 0x0001, 0x0000, 0x0000, 0x0001},     {-0x1p-24f, 0x8001, 0x0000, 0x0000, 0x8001},
+        {0x1p-30f, 0x0000, 0x0000, 0x0000, 0x0000},     {-0x1p-30f, 0x0000, 0x0000, 0x0000, 0x8000},
         {0x1.ff8p-15f, 0x03ff, 0x0000, 0x0000, 0x03ff}, /* the largest denormal */
         {0x1.ffcp-15f, 0x0400, 0x0400, 0x0400, 0x0400}, /* rounds up to the smallest normal number */
-        {0x1p-14f, 0x0400, 0x0400, 0x0400, 0x0400},
-        {1.0f, 0x3c00, 0x3c00, 0x3c00, 0x3c00},
+        {0x1p-14f, 0x0400, 0x0400, 0x0400, 0x0400},     {1.0f, 0x3c00, 0x3c00, 0x3c00, 0x3c00},
         {2049.0f, 0x6800, 0x6800, 0x6800, 0x6800}, /* ties to even: 2048 */
         {2051.0f, 0x6802, 0x6802, 0x6802, 0x6802}, /* ties to even: 2052 */
-        {32752.0f, 0x77ff, 0x77ff, 0x77ff, 0x77ff},
-        {32759.0f, 0x77ff, 0x77ff, 0x77ff, 0x77ff},
+        {32752.0f, 0x77ff, 0x77ff, 0x77ff, 0x77ff},     {32759.0f, 0x77ff, 0x77ff, 0x77ff, 0x77ff},
         {32760.0f, 0x7800, 0x7c00, 0x7800, 0x7800}, /* rounds to 2^15 */
-        {-32760.0f, 0xf800, 0xfc00, 0xf800, 0xf800},
-        {32768.0f, 0x7800, 0x7c00, 0x7800, 0x7800},
-        {65504.0f, 0x7bff, 0x7c00, 0x7bff, 0x7bff},
-        {-65504.0f, 0xfbff, 0xfc00, 0xfbff, 0xfbff},
-        {65519.0f, 0x7bff, 0x7c00, 0x7bff, 0x7bff},
-        {65520.0f, 0x7c00, 0x7c00, 0x7c00, 0x7c00},
+        {-32760.0f, 0xf800, 0xfc00, 0xf800, 0xf800},    {32768.0f, 0x7800, 0x7c00, 0x7800, 0x7800},
+        {65504.0f, 0x7bff, 0x7c00, 0x7bff, 0x7bff},     {-65504.0f, 0xfbff, 0xfc00, 0xfbff, 0xfbff},
+        {65519.0f, 0x7bff, 0x7c00, 0x7bff, 0x7bff},     {65520.0f, 0x7c00, 0x7c00, 0x7c00, 0x7c00},
         {-INFINITY, 0xfc00, 0xfc00, 0xfc00, 0xfc00},
     };
 
@@ -78,7 +70,8 @@ static void store_rules(void **state)
                 assert_int_equal(m1, row[i].single);
             else
                 assert_int_equal(m1, row[i].elementwise);
-            assert_int_equal(eng_store_value(row[i].value, eng_rules_table[ENG_IEEE][kind].store), row[i].ieee);
+            assert_int_equal(eng_store_value(row[i].value, eng_rules_table[ENG_IEEE][kind].store),
+                             row[i].ieee);
         }
     }
 }
@@ -157,8 +150,9 @@ static void float_environment(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(load_rules),         cmocka_unit_test(store_rules), cmocka_unit_test(partial_sums),
-        cmocka_unit_test(larger_and_smaller), cmocka_unit_test(constants),   cmocka_unit_test(float_environment),
+        cmocka_unit_test(load_rules),   cmocka_unit_test(store_rules),
+        cmocka_unit_test(partial_sums), cmocka_unit_test(larger_and_smaller),
+        cmocka_unit_test(constants),    cmocka_unit_test(float_environment),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,8 @@ static float model_reduce(const struct pr_task *task, bool m1, const uint8_t *sr
         for (uint32_t h = 0; h < t->extent[PR_AXIS_H]; h++)
             for (uint32_t w = 0; w < t->extent[PR_AXIS_W]; w++) {
                 uint32_t index[PR_AXES] = {w, h, d, c, g};
-                float v = model_combine(&task->pe, m1, model_load(element_get(t, src, index), m1, false, t->relu), 0);
+                float v = model_combine(&task->pe, m1,
+                                        model_load(element_get(t, src, index), m1, false, t->relu), 0);
 
                 if (!max)
                     lane[w % 16] = fp32((double)lane[w % 16] + v);
@@ -95,9 +96,10 @@ static void model_run(const struct pr_task *task, bool m1, const uint8_t *a, con
         if (task->pe.reduce)
             v = model_reduce(task, m1, a, index[PR_AXIS_C], index[PR_AXIS_G]);
         else
-            v = model_element(&task->pe, m1, model_load(element_get(&task->src[0], a, index), m1, false, task->src[0].relu),
-                              task->pe.two_sources ? model_load(element_get(&task->src[1], b, index), m1, false,
-                                                                task->src[1].relu)
+            v = model_element(&task->pe, m1,
+                              model_load(element_get(&task->src[0], a, index), m1, false, task->src[0].relu),
+                              task->pe.two_sources ? model_load(element_get(&task->src[1], b, index), m1,
+                                                                false, task->src[1].relu)
                                                    : 0);
         element_put(&task->dst, y, index, model_store(v, m1, false, false));
     } while (next_index(index, task->dst.extent));
@@ -145,7 +147,9 @@ static void random_elementwise(struct test_rng *rng, struct pr_task *task)
     memset(task, 0, sizeof(*task));
     task->unit = PR_UNIT_PE;
     pe->two_sources = pick(rng, 0, 3) != 0;
-    pe->op = pe->two_sources ? (enum pr_pe_op)pick(rng, 0, 4) : test_rng_bool(rng) ? PR_PE_ADD : PR_PE_SQUARE_OF_SUM;
+    pe->op = pe->two_sources      ? (enum pr_pe_op)pick(rng, 0, 4)
+             : test_rng_bool(rng) ? PR_PE_ADD
+                                  : PR_PE_SQUARE_OF_SUM;
     if (pe->op == PR_PE_ADD || pe->op == PR_PE_SQUARE_OF_SUM) {
         pe->negate1 = pick(rng, 0, 3) == 0;
         pe->negate2 = pe->two_sources && pick(rng, 0, 3) == 0;
@@ -217,7 +221,8 @@ static void bench_close(struct bench *s)
     free(s->expected);
 }
 
-static void operands_of(const struct pr_task *task, uint8_t *a, uint8_t *b, uint8_t *y, struct eng_operands *operands)
+static void operands_of(const struct pr_task *task, uint8_t *a, uint8_t *b, uint8_t *y,
+                        struct eng_operands *operands)
 {
     memset(operands, 0, sizeof(*operands));
     eng_view_of_host(&operands->src[0], &task->src[0], a);
@@ -325,8 +330,8 @@ static void check_edge(struct pr_pe pe, uint16_t a, uint16_t b, uint16_t m1, uin
             y = 0x1234;
             eng_pe_run(&compute, &task, &operands);
             if (y != (policy == ENG_M1 ? m1 : ieee))
-                fail_msg("op %d of %04x and %04x, policy %u path %d isa %d: %04x", pe.op, a, b, policy, way.path, way.isa,
-                         y);
+                fail_msg("op %d of %04x and %04x, policy %u path %d isa %d: %04x", pe.op, a, b, policy,
+                         way.path, way.isa, y);
         }
     }
 }
@@ -364,7 +369,7 @@ static void edges(void **state)
     check_edge(pe, 0x4000, 0xc200, 0x3c00, 0x3c00); /* (2 - 3)^2 */
     pe.negate1 = true;
     check_edge(pe, 0x4000, 0x4500, 0x4880, 0x4880); /* (5 - 2)^2 */
-    check_edge(copy, 0x8000, 0, 0x0000, 0x8000);    /* a copy under ieee keeps -0, for nothing is added to it */
+    check_edge(copy, 0x8000, 0, 0x0000, 0x8000); /* a copy under ieee keeps -0, for nothing is added to it */
     check_edge(copy, 0x83ff, 0, 0x83ff, 0x83ff);
     check_edge(copy, 0xfbff, 0, 0xfbff, 0xfbff);
     copy.op = PR_PE_SQUARE_OF_SUM;
@@ -385,18 +390,20 @@ static void edges(void **state)
 /* Sums that tell the tree from any other: 2^25 and ones, which fp32 drops or keeps depending on who meets whom. */
 static void tree_of_sums(void **state)
 {
-    struct pr_task task = {.unit = PR_UNIT_PE,
-                           .pe = {.reduce = PR_PE_REDUCE_SUM, .scale = ONE, .pre_scale = ONE, .final_scale = 0x3f800000}};
+    struct pr_task task = {
+        .unit = PR_UNIT_PE,
+        .pe = {.reduce = PR_PE_REDUCE_SUM, .scale = ONE, .pre_scale = ONE, .final_scale = 0x3f800000}};
     uint16_t x[40] = {0}, y;
     struct eng_operands operands;
     struct way way;
 
     (void)state;
-    task.src[0] = (struct pr_tensor){.home = PR_HOME_DRAM, .extent = {40, 1, 1, 1, 1}, .stride = {2, 80, 80, 80, 80}};
+    task.src[0] =
+        (struct pr_tensor){.home = PR_HOME_DRAM, .extent = {40, 1, 1, 1, 1}, .stride = {2, 80, 80, 80, 80}};
     task.dst = (struct pr_tensor){.home = PR_HOME_DRAM, .extent = {1, 1, 1, 1, 1}, .stride = {2, 2, 2, 2, 2}};
     task.pe.op = PR_PE_SQUARE_OF_SUM;
-    x[0] = 0x7000;  /* 8192^2 = 2^26 in lane 0 ... */
-    x[16] = 0x3c00; /* ... which swallows a one of its own lane */
+    x[0] = 0x7000;                 /* 8192^2 = 2^26 in lane 0 ... */
+    x[16] = 0x3c00;                /* ... which swallows a one of its own lane */
     x[1] = x[17] = x[33] = 0x4000; /* 4 + 4 + 4 in lane 1 */
     operands_of(&task, (uint8_t *)x, NULL, (uint8_t *)&y, &operands);
     task.pe.final_scale = fp32_bits(0x1p-26f);
@@ -506,9 +513,14 @@ static void allocates_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elementwise), cmocka_unit_test(reductions),   cmocka_unit_test(large),
-        cmocka_unit_test(edges),       cmocka_unit_test(tree_of_sums), cmocka_unit_test(in_place),
-        cmocka_unit_test(destination_on_itself), cmocka_unit_test(allocates_nothing),
+        cmocka_unit_test(elementwise),
+        cmocka_unit_test(reductions),
+        cmocka_unit_test(large),
+        cmocka_unit_test(edges),
+        cmocka_unit_test(tree_of_sums),
+        cmocka_unit_test(in_place),
+        cmocka_unit_test(destination_on_itself),
+        cmocka_unit_test(allocates_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

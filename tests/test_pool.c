@@ -135,8 +135,8 @@ static void creation_can_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_piece_once), cmocka_unit_test(one_thread_is_a_loop),
-        cmocka_unit_test(idle_pools),       cmocka_unit_test(warm_runs_allocate_nothing),
+        cmocka_unit_test(every_piece_once),  cmocka_unit_test(one_thread_is_a_loop),
+        cmocka_unit_test(idle_pools),        cmocka_unit_test(warm_runs_allocate_nothing),
         cmocka_unit_test(creation_can_fail),
     };
 

@@ -7,10 +7,11 @@
 #include "engine/kernels.h"
 #include "engine/numerics.h"
 
-#define FLOAT_QUIET_NAN 0x7fc00000u
-#define FLOAT_INFINITY 0x7f800000u
+#define FLOAT_QUIET_NAN       0x7fc00000u
+#define FLOAT_INFINITY        0x7f800000u
 #define FLOAT_MIN_HALF_NORMAL 0x38800000u /* 2^-14 */
-#define FLOAT_HALF_OVERFLOW 0x477ff000u   /* 65520: the midpoint of 65504 and 2^16, which ties to even and so upwards */
+#define FLOAT_HALF_OVERFLOW \
+    0x477ff000u /* 65520: the midpoint of 65504 and 2^16, which ties to even and so upwards */
 
 static float float_of_bits(uint32_t bits)
 {

@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ENG_HALF_SIGN 0x8000u
-#define ENG_HALF_MAGNITUDE 0x7fffu
-#define ENG_HALF_INFINITY 0x7c00u
-#define ENG_HALF_NAN 0x7e00u
+#define ENG_HALF_SIGN       0x8000u
+#define ENG_HALF_MAGNITUDE  0x7fffu
+#define ENG_HALF_INFINITY   0x7c00u
+#define ENG_HALF_NAN        0x7e00u
 #define ENG_HALF_MIN_NORMAL 0x0400u
 
 /* Exact. */

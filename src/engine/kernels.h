@@ -16,9 +16,9 @@
 /* The constants of a planar-engine task, ready for arithmetic. */
 struct eng_pe_constants {
     enum pr_pe_op op;
-    bool two;               /* sources */
-    bool max;               /* reductions: the largest instead of the sum */
-    float pre, sign2;       /* factors of the sources; a subtraction is in the sign */
+    bool two;         /* sources */
+    bool max;         /* reductions: the largest instead of the sum */
+    float pre, sign2; /* factors of the sources; a subtraction is in the sign */
     float scale, bias, final, epsilon;
     bool abs, relu;
     struct eng_load load[2];
@@ -39,26 +39,28 @@ struct eng_finish {
 
 /*
  * Products are summed in one chain per output: for each input channel, for each kernel row, for each kernel column. Weights are in a
- * panel of fp32: [channel][kernel row][kernel column][output channel]. Input rows are fp32, `in` the first one that is used.
+ * panel of fp32: [channel][kernel row][kernel column][output channel]. Input is fp32; all distances are in floats.
  */
 struct eng_mac {
-    const float *in;
-    size_t in_channel, in_row; /* floats from one to the next */
+    const float *in; /* what kernel row ky0 and column 0 meet, for the first output */
+    size_t in_channel, in_row, in_tap;
+    size_t in_next; /* from one vector of columns (or pixel) to the next */
     const float *panel;
-    uint32_t channels;         /* input channels */
-    uint32_t kh, kw;           /* the panel's kernel ... */
-    uint32_t ky0, ky1;         /* ... rows of it that meet the input; `in` is the row of ky0 */
-    uint32_t kx0, kx1;         /* columns likewise, for outputs in channel vectors; `in` is the column of kx 0 */
+    uint32_t channels;           /* input channels */
+    uint32_t kh, kw;             /* the panel's kernel ... */
+    uint32_t ky0, ky1, kx0, kx1; /* ... and the part of it that is used */
     float *acc;
-    size_t acc_channel;        /* floats from one output channel to the next, for outputs in column vectors */
-    float ceiling;             /* kernels that do not scale: a partial sum that reaches it becomes infinite */
+    size_t acc_channel; /* from one output channel to the next, in mac_columns */
+    size_t acc_next;    /* as in_next */
+    float ceiling;      /* kernels that do not scale: a partial sum that reaches it becomes infinite */
 };
 
 struct eng_kernels {
-    unsigned lanes;        /* floats in a vector: 4, 8 or 16 */
-    unsigned panel;        /* output channels at most in mac_columns, a power of two */
-    unsigned columns;      /* vectors at most in mac_columns */
-    unsigned wide_panel;   /* output channels at most in mac_channels, a power of two */
+    unsigned lanes;      /* floats in a vector: 4, 8 or 16 */
+    unsigned panel;      /* output channels at most in mac_columns, a power of two */
+    unsigned columns;    /* vectors at most in mac_columns */
+    unsigned wide_panel; /* output channels at most in mac_channels, a power of two */
+    unsigned pixels;     /* pixels at most in mac_channels, a power of two */
     /*
      * A fused multiply-add finds the ceiling for nothing: with inputs times 2^112 and weights times 2, a partial sum that reaches
      * 2^15 is one that overflows fp32, and nothing else changes because the factors are powers of two and nothing underflows.
@@ -69,22 +71,25 @@ struct eng_kernels {
     void (*to_float)(const uint8_t *halfs, float *floats, size_t n, const struct eng_load *load);
     void (*to_half)(const float *floats, uint8_t *halfs, size_t n, unsigned rules);
     /* Rows of n halfs, a multiple of `lanes`, at from_stride bytes become rows at to_stride floats. */
-    void (*rows_to_float)(const uint8_t *from, size_t from_stride, float *to, size_t to_stride, size_t rows, size_t n,
-                          const struct eng_load *load);
+    void (*rows_to_float)(const uint8_t *from, size_t from_stride, float *to, size_t to_stride, size_t rows,
+                          size_t n, const struct eng_load *load);
     bool (*all_finite)(const float *floats, size_t n);
-    void (*pe_line)(const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n, const struct eng_pe_constants *constants);
+    void (*pe_line)(const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n,
+                    const struct eng_pe_constants *constants);
     /* Takes n elements into the lanes; the first one belongs to lane 0. */
-    void (*pe_reduce)(float lanes[ENG_LANES], const uint8_t *a, size_t n, const struct eng_pe_constants *constants);
-    void (*finish)(const float *acc, const float *bias, uint8_t *y, size_t n, const struct eng_finish *finish);
-    /* `vectors` vectors of neighbouring columns of `group` output channels; the panel has exactly that many (a power of two). */
+    void (*pe_reduce)(float lanes[ENG_LANES], const uint8_t *a, size_t n,
+                      const struct eng_pe_constants *constants);
+    void (*finish)(const float *acc, const float *bias, uint8_t *y, size_t n,
+                   const struct eng_finish *finish);
+    /* `vectors` vectors of columns of `group` output channels; the panel has exactly that many, a power of two. */
     void (*mac_columns)(const struct eng_mac *mac, unsigned group, unsigned vectors);
-    /* One output pixel of `group` output channels, a power of two and a multiple of `lanes`; the panel has exactly that many. */
-    void (*mac_channels)(const struct eng_mac *mac, unsigned group);
+    /* `pixels` outputs, a power of two, of `group` channels; the panel has exactly that many, `lanes` times a power of two. */
+    void (*mac_channels)(const struct eng_mac *mac, unsigned group, unsigned pixels);
 };
 
-#define ENG_SCALE_INPUT 0x1p112f
+#define ENG_SCALE_INPUT  0x1p112f
 #define ENG_SCALE_WEIGHT 2.0f
-#define ENG_UNSCALE 0x1p-113f
+#define ENG_UNSCALE      0x1p-113f
 
 extern const struct eng_kernels eng_kernels_portable;
 #if defined(__x86_64__)

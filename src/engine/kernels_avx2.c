@@ -5,14 +5,15 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define TARGET __attribute__((target("avx2,fma,f16c")))
-#define INLINE static inline __attribute__((always_inline)) TARGET
-#define KERNELS eng_kernels_avx2
-#define LANES 8
-#define PANEL 4
-#define COLUMNS 3
-#define WIDE_VECTORS 8
-#define SCALED 1
+#define TARGET       __attribute__((target("avx2,fma,f16c")))
+#define INLINE       static inline __attribute__((always_inline)) TARGET
+#define KERNELS      eng_kernels_avx2
+#define LANES        8
+#define PANEL        4
+#define COLUMNS      3
+#define WIDE_VECTORS 4
+#define PIXELS       2
+#define SCALED       1
 
 typedef __m256 vec;
 

@@ -5,14 +5,15 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
-#define INLINE static inline __attribute__((always_inline)) TARGET
-#define KERNELS eng_kernels_avx512
-#define LANES 16
-#define PANEL 8
-#define COLUMNS 3
+#define TARGET       __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+#define INLINE       static inline __attribute__((always_inline)) TARGET
+#define KERNELS      eng_kernels_avx512
+#define LANES        16
+#define PANEL        8
+#define COLUMNS      3
 #define WIDE_VECTORS 4
-#define SCALED 1
+#define PIXELS       4
+#define SCALED       1
 
 typedef __m512 vec;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops, for one instruction set. The including file has defined the vector type and its functions, TARGET, INLINE, KERNELS,
- * LANES, PANEL, COLUMNS, WIDE_VECTORS and SCALED; this file ends with the table of the set. It is included once per instruction set and so has
+ * LANES, PANEL, COLUMNS, WIDE_VECTORS, PIXELS and SCALED; this file ends with the table of the set. It is included once per instruction set and so has
  * no guard.
  */
 
@@ -29,8 +29,8 @@ TARGET static void to_float(const uint8_t *halfs, float *floats, size_t n, const
     line_to_float(halfs, floats, n, &rules);
 }
 
-TARGET static void rows_to_float(const uint8_t *from, size_t from_stride, float *to, size_t to_stride, size_t rows, size_t n,
-                                 const struct eng_load *load)
+TARGET static void rows_to_float(const uint8_t *from, size_t from_stride, float *to, size_t to_stride,
+                                 size_t rows, size_t n, const struct eng_load *load)
 {
     const struct eng_load rules = *load;
     vec scale = vec_set(rules.scale);
@@ -116,7 +116,8 @@ INLINE void pe_line_of(const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n,
     }
 }
 
-TARGET static void pe_line(const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n, const struct eng_pe_constants *k)
+TARGET static void pe_line(const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n,
+                           const struct eng_pe_constants *k)
 {
     if (!k->two) {
         if (k->op == PR_PE_SQUARE_OF_SUM)
@@ -178,7 +179,8 @@ INLINE void pe_reduce_of(float *lanes, const uint8_t *a, size_t n, enum pr_pe_op
         vec_store(lanes + part * LANES, sum[part]);
 }
 
-TARGET static void pe_reduce(float lanes[ENG_LANES], const uint8_t *a, size_t n, const struct eng_pe_constants *k)
+TARGET static void pe_reduce(float lanes[ENG_LANES], const uint8_t *a, size_t n,
+                             const struct eng_pe_constants *k)
 {
     if (k->op == PR_PE_SQUARE_OF_SUM) {
         if (k->max)
@@ -200,7 +202,8 @@ INLINE vec finish_element(vec v, vec bias, const struct eng_finish *f)
     return f->relu ? vec_relu(v) : v;
 }
 
-TARGET static void finish(const float *acc, const float *bias, uint8_t *y, size_t n, const struct eng_finish *constants)
+TARGET static void finish(const float *acc, const float *bias, uint8_t *y, size_t n,
+                          const struct eng_finish *constants)
 {
     const struct eng_finish f = *constants;
     vec b = vec_set(f.bias);
@@ -221,21 +224,24 @@ TARGET static void finish(const float *acc, const float *bias, uint8_t *y, size_
 INLINE void mac_columns_of(const struct eng_mac *m, unsigned group, unsigned vectors)
 {
     vec sum[PANEL][COLUMNS], x[COLUMNS], ceiling = vec_set(m->ceiling);
+    const size_t next = m->in_next, tap = m->in_tap;
 
     UNROLL
     for (unsigned c = 0; c < group; c++)
         UNROLL
-        for (unsigned v = 0; v < vectors; v++)
-            sum[c][v] = vec_load(m->acc + c * m->acc_channel + v * LANES);
+    for (unsigned v = 0; v < vectors; v++)
+        sum[c][v] = vec_load(m->acc + c * m->acc_channel + v * m->acc_next);
     for (uint32_t channel = 0; channel < m->channels; channel++) {
         const float *weight = m->panel + ((size_t)channel * m->kh + m->ky0) * m->kw * group;
         const float *row = m->in + channel * m->in_channel;
 
         for (uint32_t ky = m->ky0; ky < m->ky1; ky++, row += m->in_row) {
-            for (uint32_t kx = 0; kx < m->kw; kx++, weight += group) {
+            const float *at = row;
+
+            for (uint32_t kx = 0; kx < m->kw; kx++, weight += group, at += tap) {
                 UNROLL
                 for (unsigned v = 0; v < vectors; v++)
-                    x[v] = vec_load(row + kx + v * LANES);
+                    x[v] = vec_load(at + v * next);
                 UNROLL
                 for (unsigned c = 0; c < group; c++) {
                     vec w = vec_set(weight[c]);
@@ -250,8 +256,8 @@ INLINE void mac_columns_of(const struct eng_mac *m, unsigned group, unsigned vec
     UNROLL
     for (unsigned c = 0; c < group; c++)
         UNROLL
-        for (unsigned v = 0; v < vectors; v++)
-            vec_store(m->acc + c * m->acc_channel + v * LANES, sum[c][v]);
+    for (unsigned v = 0; v < vectors; v++)
+        vec_store(m->acc + c * m->acc_channel + v * m->acc_next, sum[c][v]);
 }
 
 INLINE void mac_columns_group(const struct eng_mac *m, unsigned group, unsigned vectors)
@@ -278,44 +284,63 @@ TARGET static void mac_columns(const struct eng_mac *m, unsigned group, unsigned
     }
 }
 
-INLINE void mac_channels_of(const struct eng_mac *m, unsigned vectors)
+INLINE void mac_channels_of(const struct eng_mac *m, unsigned vectors, unsigned pixels)
 {
-    vec sum[WIDE_VECTORS], ceiling = vec_set(m->ceiling);
-    const size_t group = (size_t)vectors * LANES;
+    vec sum[PIXELS][WIDE_VECTORS], x[PIXELS], ceiling = vec_set(m->ceiling);
+    const size_t group = (size_t)vectors * LANES, next = m->in_next, tap = m->in_tap;
 
     UNROLL
+    for (unsigned p = 0; p < pixels; p++)
+        UNROLL
     for (unsigned v = 0; v < vectors; v++)
-        sum[v] = vec_load(m->acc + v * LANES);
+        sum[p][v] = vec_load(m->acc + p * m->acc_next + v * LANES);
     for (uint32_t channel = 0; channel < m->channels; channel++) {
-        const float *plane = m->panel + (size_t)channel * m->kh * m->kw * group;
-        const float *row = m->in + channel * m->in_channel;
+        const float *row = m->in + channel * m->in_channel + m->kx0 * tap;
 
         for (uint32_t ky = m->ky0; ky < m->ky1; ky++, row += m->in_row) {
-            const float *weight = plane + ((size_t)ky * m->kw + m->kx0) * group;
+            const float *weight = m->panel + (((size_t)channel * m->kh + ky) * m->kw + m->kx0) * group;
+            const float *at = row;
 
-            for (uint32_t kx = m->kx0; kx < m->kx1; kx++, weight += group) {
-                vec x = vec_set(row[kx]);
-
+            for (uint32_t kx = m->kx0; kx < m->kx1; kx++, weight += group, at += tap) {
                 UNROLL
-                for (unsigned v = 0; v < vectors; v++)
-                    sum[v] = vec_mac(sum[v], x, vec_load(weight + v * LANES), ceiling);
+                for (unsigned p = 0; p < pixels; p++)
+                    x[p] = vec_set(at[p * next]);
+                UNROLL
+                for (unsigned v = 0; v < vectors; v++) {
+                    vec w = vec_load(weight + v * LANES);
+
+                    UNROLL
+                    for (unsigned p = 0; p < pixels; p++)
+                        sum[p][v] = vec_mac(sum[p][v], x[p], w, ceiling);
+                }
             }
         }
     }
     UNROLL
+    for (unsigned p = 0; p < pixels; p++)
+        UNROLL
     for (unsigned v = 0; v < vectors; v++)
-        vec_store(m->acc + v * LANES, sum[v]);
+        vec_store(m->acc + p * m->acc_next + v * LANES, sum[p][v]);
 }
 
-TARGET static void mac_channels(const struct eng_mac *m, unsigned group)
+INLINE void mac_channels_group(const struct eng_mac *m, unsigned vectors, unsigned pixels)
+{
+    if (pixels == 1)
+        mac_channels_of(m, vectors, 1);
+    else if (pixels == 2)
+        mac_channels_of(m, vectors, 2);
+#if PIXELS > 2
+    else
+        mac_channels_of(m, vectors, 4);
+#endif
+}
+
+TARGET static void mac_channels(const struct eng_mac *m, unsigned group, unsigned pixels)
 {
     switch (group / LANES) {
-    case 1: mac_channels_of(m, 1); break;
-    case 2: mac_channels_of(m, 2); break;
-    case 4: mac_channels_of(m, 4); break;
-#if WIDE_VECTORS > 4
-    case 8: mac_channels_of(m, 8); break;
-#endif
+    case 1: mac_channels_group(m, 1, pixels); break;
+    case 2: mac_channels_group(m, 2, pixels); break;
+    case 4: mac_channels_group(m, 4, pixels); break;
     }
 }
 
@@ -324,6 +349,7 @@ const struct eng_kernels KERNELS = {
     .panel = PANEL,
     .columns = COLUMNS,
     .wide_panel = WIDE_VECTORS * LANES,
+    .pixels = PIXELS,
     .scaled = SCALED,
     .to_float = to_float,
     .to_half = to_half,

@@ -9,13 +9,14 @@
 #include "engine/half.h"
 
 #define TARGET
-#define INLINE static inline __attribute__((always_inline))
-#define KERNELS eng_kernels_portable
-#define LANES 4
-#define PANEL 4
-#define COLUMNS 2
-#define WIDE_VECTORS 8
-#define SCALED 0
+#define INLINE       static inline __attribute__((always_inline))
+#define KERNELS      eng_kernels_portable
+#define LANES        4
+#define PANEL        4
+#define COLUMNS      2
+#define WIDE_VECTORS 4
+#define PIXELS       2
+#define SCALED       0
 
 typedef float vec __attribute__((vector_size(16)));
 typedef int32_t mask __attribute__((vector_size(16)));

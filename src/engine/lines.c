@@ -5,8 +5,8 @@
 #include <string.h>
 
 enum {
-    NARROW = 16,       /* rows shorter than this are not worth a line of their own */
-    PIECE_LOG2 = 15,   /* elements that are worth handing to another thread */
+    NARROW = 16,     /* rows shorter than this are not worth a line of their own */
+    PIECE_LOG2 = 15, /* elements that are worth handing to another thread */
 };
 
 /* Walking axis `outer` after all of `inner` is walking on along `inner`. A row that has a tail stays as long as it is. */
@@ -15,7 +15,8 @@ static bool axes_join(struct eng_view *const views[], unsigned count, unsigned i
     const uint32_t *extent = views[0]->extent;
 
     /* An axis of length 1 takes another in only downwards: two of them would hand a third to and fro for ever. */
-    if (inner == outer || extent[outer] == 1 || (extent[inner] == 1 && inner > outer) || (uint64_t)extent[inner] * extent[outer] > INT32_MAX)
+    if (inner == outer || extent[outer] == 1 || (extent[inner] == 1 && inner > outer) ||
+        (uint64_t)extent[inner] * extent[outer] > INT32_MAX)
         return false;
     for (unsigned i = 0; i < count; i++) {
         if (views[i]->tail && (inner == PR_AXIS_W || outer == PR_AXIS_W))

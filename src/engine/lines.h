@@ -10,8 +10,8 @@
 
 struct eng_lines {
     uint32_t extent[PR_AXES];
-    enum pr_axis axis;  /* lines run along it */
-    uint32_t step;      /* elements in a line, but for the last of its row */
+    enum pr_axis axis; /* lines run along it */
+    uint32_t step;     /* elements in a line, but for the last of its row */
     uint64_t lines;
     uint64_t per_piece; /* lines in a piece */
 };

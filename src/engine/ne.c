@@ -25,7 +25,8 @@ float eng_ne_bias(const struct eng_ne *ne, uint32_t channel)
     return eng_load_value(stream_half(ne, &place, 0), ne->rules->load | ne->rules->mac);
 }
 
-void eng_ne_taps(uint32_t out, uint32_t step, uint32_t pad, uint32_t taps, uint32_t in, uint32_t *first, uint32_t *end)
+void eng_ne_taps(uint32_t out, uint32_t step, uint32_t pad, uint32_t taps, uint32_t in, uint32_t *first,
+                 uint32_t *end)
 {
     int64_t begin = (int64_t)out * step - pad; /* where tap 0 is */
     int64_t last = (int64_t)in - begin;
@@ -37,8 +38,8 @@ void eng_ne_taps(uint32_t out, uint32_t step, uint32_t pad, uint32_t taps, uint3
 }
 
 /* The weights of one output channel on one row of the input: the chain of every output goes on by kw taps. */
-static void reference_taps(const struct eng_ne *ne, const struct pr_kernel_place *place, uint32_t tap, const float *in,
-                           float *sum)
+static void reference_taps(const struct eng_ne *ne, const struct pr_kernel_place *place, uint32_t tap,
+                           const float *in, float *sum)
 {
     const struct pr_ne *n = &ne->task->ne;
     uint32_t win = ne->operands->src[0].extent[PR_AXIS_W], wout = ne->operands->dst.extent[PR_AXIS_W];

@@ -34,7 +34,8 @@ struct eng_ne {
 /* The kernel's value of an output channel that is added to its sums; -0 when there is none. */
 float eng_ne_bias(const struct eng_ne *ne, uint32_t channel);
 /* Which of the kernel's taps along one axis meet the input for output `out`: [first, end), empty when none does. */
-void eng_ne_taps(uint32_t out, uint32_t step, uint32_t pad, uint32_t taps, uint32_t in, uint32_t *first, uint32_t *end);
+void eng_ne_taps(uint32_t out, uint32_t step, uint32_t pad, uint32_t taps, uint32_t in, uint32_t *first,
+                 uint32_t *end);
 int eng_ne_mac_fast(const struct eng_ne *ne);
 
 #endif

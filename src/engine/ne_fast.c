@@ -14,18 +14,18 @@
 
 /* Sizes of a block, so that what it works on stays in the second-level cache. They change the speed and nothing else. */
 enum {
-    COLUMNS_MAX = 256,          /* column vectors: of a block; */
-    PIXELS_MAX = 512,           /* rows times columns; */
-    CHANNELS_MAX = 64,          /* output channels */
-    WIDE_COLUMNS_MAX = 64,      /* channel vectors: the same */
+    COLUMNS_MAX = 256,     /* column vectors: of a block; */
+    PIXELS_MAX = 512,      /* rows times columns; */
+    CHANNELS_MAX = 64,     /* output channels */
+    WIDE_COLUMNS_MAX = 64, /* channel vectors: the same */
     WIDE_PIXELS_MAX = 256,
     WIDE_CHANNELS_MAX = 512,
-    SUMS_MAX = 65536,           /* of a block */
-    INPUT_FLOATS_MAX = 65536,   /* input in a step */
-    PANEL_TAPS = 4096,          /* kernel taps in a step; */
-    WIDE_TAPS = 128,            /* so few that the panel stays in the first-level cache */
-    PIECE_WORK = 4 << 20,       /* products that are worth another piece */
-    SPLIT_PIXELS = 64,          /* blocks are not cut below these */
+    SUMS_MAX = 65536,         /* of a block */
+    INPUT_FLOATS_MAX = 65536, /* input in a step */
+    PANEL_TAPS = 4096,        /* kernel taps in a step; */
+    WIDE_TAPS = 64,           /* so few that the panel stays in the first-level cache */
+    PIECE_WORK = 12 << 20,    /* products that are worth another piece */
+    SPLIT_PIXELS = 256,       /* blocks are not cut below these */
     SPLIT_CHANNELS = 16,
 };
 
@@ -35,13 +35,13 @@ struct mac {
     struct eng_load input, weight;
     struct eng_finish finish;
     float ceiling;
-    bool wide;                         /* channel vectors */
+    bool wide; /* channel vectors */
     uint32_t cin, hin, win, cout, hout, wout;
-    uint32_t channels, rows, columns;  /* of a block */
-    uint32_t step;                     /* input channels */
-    uint32_t in_rows, in_columns;      /* of a block's input, the latter with what vectors read beyond */
-    uint32_t blocks[3];                /* along columns, rows, channels */
-    uint32_t group;                    /* channels of a panel */
+    uint32_t channels, rows, columns; /* of a block */
+    uint32_t step;                    /* input channels */
+    uint32_t in_rows, in_columns;     /* of a block's input, the latter with what vectors read beyond */
+    uint32_t blocks[3];               /* along columns, rows, channels */
+    uint32_t group;                   /* channels of a panel */
     size_t acc_row, acc_floats, in_floats, panel_floats, worker_floats;
     float *memory;
 };
@@ -53,6 +53,7 @@ struct block {
     uint32_t iy, iy_end;
     uint32_t cin, step; /* input channels of the present step */
     float *acc, *in, *panel, *bias;
+    uint8_t *halfs; /* the panel before it is fp32 */
 };
 
 static uint32_t least(uint64_t a, uint64_t b)
@@ -105,7 +106,8 @@ static void plan(struct mac *m)
     uint32_t lanes = m->kernels->lanes, taps = n->kw * n->kh;
 
     /* Column vectors cost fewer loads, and need neighbouring columns to be neighbouring inputs. */
-    m->wide = n->sx != 1 || 4 * share(m->wout, lanes) < 3 * share(least(m->cout, m->kernels->wide_panel), lanes);
+    m->wide =
+        n->sx != 1 || 4 * share(m->wout, lanes) < 3 * share(least(m->cout, m->kernels->wide_panel), lanes);
     plan_blocks(m);
     m->group = m->wide ? power_of_two(m->channels, lanes, m->kernels->wide_panel)
                        : power_of_two(m->channels, 1, m->kernels->panel);
@@ -123,7 +125,8 @@ static void plan(struct mac *m)
     m->acc_floats = pr_round_up((uint64_t)m->channels * m->rows * m->acc_row, 16);
     m->in_floats = pr_round_up((uint64_t)m->step * m->in_rows * m->in_columns, 16);
     m->panel_floats = pr_round_up((uint64_t)m->step * taps * m->group, 16);
-    m->worker_floats = m->acc_floats + m->in_floats + m->panel_floats + pr_round_up(m->channels, 16);
+    m->worker_floats = m->acc_floats + m->in_floats + m->panel_floats + pr_round_up(m->channels, 16) +
+                       pr_round_up(m->panel_floats / 2, 16);
 }
 
 static void block_begin(const struct mac *m, struct block *b, size_t piece, unsigned worker)
@@ -147,9 +150,8 @@ static void block_begin(const struct mac *m, struct block *b, size_t piece, unsi
     b->in = b->acc + m->acc_floats;
     b->panel = b->in + m->in_floats;
     b->bias = b->panel + m->panel_floats;
+    b->halfs = (uint8_t *)(b->bias + pr_round_up(m->channels, 16));
     memset(b->acc, 0, m->acc_floats * sizeof(float));
-    for (uint32_t c = 0; c < m->channels; c++)
-        b->bias[c] = c < b->channels ? eng_ne_bias(m->ne, b->c0 + c) : 0;
 }
 
 static void load_line(const struct mac *m, struct eng_line line, float *to)
@@ -211,8 +213,9 @@ static void load_step(const struct mac *m, const struct block *b)
     }
 }
 
-/* Rows of n halfs, a power of two, put beside other rows. */
-static void interleave(const uint8_t *from, size_t from_stride, uint8_t *to, size_t to_stride, size_t rows, uint32_t n)
+/* Rows of n halfs put beside other rows; n is a power of two but for the last run of all. */
+static void interleave(const uint8_t *from, size_t from_stride, uint8_t *to, size_t to_stride, size_t rows,
+                       uint32_t n)
 {
     for (; rows; rows--, from += from_stride, to += to_stride) {
         switch (n) {
@@ -226,39 +229,85 @@ static void interleave(const uint8_t *from, size_t from_stride, uint8_t *to, siz
 }
 
 /*
- * Weights of one panel's output channels for this step. The channels stand in runs, one for each engine's plane; runs that fill
- * vectors become fp32 where they are, narrower ones are first put side by side.
+ * A run: output channels that stand side by side in one engine's rows. Returns how many there are, and where kernel row `row` of the
+ * first one is.
  */
-static void load_panel(const struct mac *m, const struct block *b, uint32_t first, uint32_t count)
+static uint32_t run_at(const struct mac *m, uint32_t channel, uint32_t left, uint64_t row,
+                       const uint8_t **from, size_t *stride)
 {
-    const struct pr_task *task = m->ne->task;
-    uint32_t taps = task->ne.kw * task->ne.kh, row = (task->ne.bias ? 1 : 0) + b->cin * taps, run;
-    size_t rows = (size_t)b->step * taps, all = rows * m->group;
     struct pr_kernel_place place;
-    bool beside = count < m->group;
 
-    if (beside)
-        memset(b->halfs, 0, all * 2);
-    for (uint32_t c = 0; c < count; c += run) {
-        const uint8_t *from;
-
-        pr_kernel_place(task, first + c, &place);
-        run = least(place.lanes - place.lane, count - c);
-        from = m->ne->streams[place.engine].bytes + place.offset + ((uint64_t)row * place.lanes + place.lane) * 2;
-        if (run == m->group && run == place.lanes) {
-            m->kernels->to_float(from, b->panel, all, &m->weight);
-        } else if (run % m->kernels->lanes || beside) {
-            interleave(from, (size_t)place.lanes * 2, b->halfs + 2 * (size_t)c, (size_t)m->group * 2, rows, run);
-            beside = true;
-        } else {
-            m->kernels->rows_to_float(from, (size_t)place.lanes * 2, b->panel + c, m->group, rows, run, &m->weight);
-        }
-    }
-    if (beside)
-        m->kernels->to_float(b->halfs, b->panel, all, &m->weight);
+    pr_kernel_place(m->ne->task, channel, &place);
+    *stride = (size_t)place.lanes * 2;
+    *from = m->ne->streams[place.engine].bytes + place.offset + row * *stride + (uint64_t)place.lane * 2;
+    return least(place.lanes - place.lane, left);
 }
 
-/* The call of a kernel for output row y of the block, but for the column and the sums. False when the row meets no input. */
+/* The kernel row where this step's weights begin. */
+static uint64_t first_row(const struct mac *m, const struct block *b)
+{
+    const struct pr_ne *n = &m->ne->task->ne;
+
+    return (n->bias ? 1 : 0) + (uint64_t)b->cin * n->kw * n->kh;
+}
+
+static void load_bias(const struct mac *m, const struct block *b)
+{
+    struct eng_load load = m->weight;
+    const uint8_t *from;
+    size_t stride;
+    uint32_t run;
+
+    load.scale = 1;
+    for (uint32_t c = 0; c < b->channels; c += run) {
+        run = 1;
+        if (m->ne->task->ne.bias) {
+            run = run_at(m, b->c0 + c, b->channels - c, 0, &from, &stride);
+            m->kernels->to_float(from, b->bias + c, run, &load);
+        } else {
+            b->bias[c] = -0.0f;
+        }
+    }
+}
+
+/* Runs that fill vectors become fp32 from where they stand; false when there are others. */
+static bool load_wide_runs(const struct mac *m, const struct block *b, uint32_t first, size_t rows)
+{
+    const uint8_t *from;
+    size_t stride;
+    uint32_t run;
+
+    for (uint32_t c = 0; c < m->group; c += run) {
+        run = run_at(m, first + c, m->group - c, first_row(m, b), &from, &stride);
+        if (run == m->group && stride == 2 * (size_t)run)
+            m->kernels->to_float(from, b->panel, rows * run, &m->weight);
+        else if (run % m->kernels->lanes == 0)
+            m->kernels->rows_to_float(from, stride, b->panel + c, m->group, rows, run, &m->weight);
+        else
+            return false;
+    }
+    return true;
+}
+
+/* The weights of one panel's output channels for this step. Narrow runs are put side by side before they become fp32. */
+static void load_panel(const struct mac *m, const struct block *b, uint32_t first, uint32_t count)
+{
+    size_t rows = (size_t)b->step * m->ne->task->ne.kw * m->ne->task->ne.kh, stride;
+    const uint8_t *from;
+    uint32_t run;
+
+    if (count == m->group && load_wide_runs(m, b, first, rows))
+        return;
+    if (count < m->group)
+        memset(b->halfs, 0, rows * m->group * 2);
+    for (uint32_t c = 0; c < count; c += run) {
+        run = run_at(m, first + c, count - c, first_row(m, b), &from, &stride);
+        interleave(from, stride, b->halfs + 2 * (size_t)c, (size_t)m->group * 2, rows, run);
+    }
+    m->kernels->to_float(b->halfs, b->panel, rows * m->group, &m->weight);
+}
+
+/* The call of a kernel for output row y of the block, but for columns and sums. False when the row meets no input. */
 static bool row_begin(const struct mac *m, const struct block *b, uint32_t y, struct eng_mac *call)
 {
     const struct pr_ne *n = &m->ne->task->ne;
@@ -266,6 +315,7 @@ static bool row_begin(const struct mac *m, const struct block *b, uint32_t y, st
     *call = (struct eng_mac){
         .in_channel = (size_t)m->in_rows * m->in_columns,
         .in_row = m->in_columns,
+        .in_tap = 1,
         .panel = b->panel,
         .channels = b->step,
         .kh = n->kh,
@@ -280,6 +330,16 @@ static bool row_begin(const struct mac *m, const struct block *b, uint32_t y, st
     return true;
 }
 
+/* For a kernel of one tap the loop over channels is the inner one: it is called as one channel with a row of taps. */
+static void flatten(struct eng_mac *call)
+{
+    if (call->kh != 1 || call->kw != 1 || call->in_tap != 1)
+        return;
+    call->in_tap = call->in_channel;
+    call->kw = call->kx1 = call->channels;
+    call->channels = 1;
+}
+
 /*
  * Padding is zeros in memory, and zero times a weight adds nothing unless the weight is infinite or a NaN. For a panel that has such
  * a weight, one sum at a time, without the taps on the padding.
@@ -287,21 +347,20 @@ static bool row_begin(const struct mac *m, const struct block *b, uint32_t y, st
 static void mac_without_padding(const struct mac *m, const struct block *b, const struct eng_mac *call)
 {
     const struct pr_ne *n = &m->ne->task->ne;
+    uint32_t kx0, kx1;
 
     for (uint32_t x = 0; x < b->columns; x++) {
-        struct eng_mac one = *call;
-
-        eng_ne_taps(b->x0 + x, n->sx, n->px, n->kw, m->win, &one.kx0, &one.kx1);
+        eng_ne_taps(b->x0 + x, n->sx, n->px, n->kw, m->win, &kx0, &kx1);
         for (uint32_t c = 0; c < m->group; c++) {
             float *sum = call->acc + c * call->acc_channel + x;
 
-            for (uint32_t i = 0; i < one.channels; i++)
-                for (uint32_t ky = one.ky0; ky < one.ky1; ky++)
-                    for (uint32_t kx = one.kx0; kx < one.kx1; kx++) {
-                        const float *row = one.in + i * one.in_channel + (ky - one.ky0) * one.in_row;
+            for (uint32_t i = 0; i < call->channels; i++)
+                for (uint32_t ky = call->ky0; ky < call->ky1; ky++)
+                    for (uint32_t kx = kx0; kx < kx1; kx++) {
+                        const float *row = call->in + i * call->in_channel + (ky - call->ky0) * call->in_row;
                         size_t tap = ((size_t)i * n->kh + ky) * n->kw + kx;
 
-                        *sum = fmaf(row[x + kx], one.panel[tap * m->group + c], *sum);
+                        *sum = fmaf(row[x + kx], call->panel[tap * m->group + c], *sum);
                         if (fabsf(*sum) >= m->ceiling)
                             *sum = copysignf(INFINITY, *sum);
                     }
@@ -309,38 +368,90 @@ static void mac_without_padding(const struct mac *m, const struct block *b, cons
     }
 }
 
-static void mac_in_columns(const struct mac *m, const struct block *b, uint32_t first, bool exact)
+/* How many rows from this one on, up to a limit, use the same rows of the kernel. */
+static uint32_t rows_alike(const struct mac *m, const struct block *b, uint32_t row, uint32_t limit)
 {
-    uint32_t lanes = m->kernels->lanes, all = blocks_of(b->columns, lanes);
+    const struct pr_ne *n = &m->ne->task->ne;
+    uint32_t ky0, ky1, first, end, count = 1;
+
+    eng_ne_taps(b->y0 + row, n->sy, n->py, n->kh, m->hin, &ky0, &ky1);
+    for (; count < least(limit, b->rows - row); count++) {
+        eng_ne_taps(b->y0 + row + count, n->sy, n->py, n->kh, m->hin, &first, &end);
+        if (first != ky0 || end != ky1)
+            break;
+    }
+    return count;
+}
+
+/* Vectors side by side; rows of one vector are taken several at a time. */
+static void mac_in_columns(const struct mac *m, const struct block *b, uint32_t first)
+{
+    const struct pr_ne *n = &m->ne->task->ne;
+    uint32_t lanes = m->kernels->lanes, all = blocks_of(b->columns, lanes), rows;
     uint32_t tiles = blocks_of(all, m->kernels->columns), each = blocks_of(all, tiles);
+    bool padded = b->ix < 0 || b->ix + b->columns - 1 + n->kw > m->win;
+    bool exact = padded && !m->kernels->all_finite(b->panel, (size_t)b->step * n->kw * n->kh * m->group);
     struct eng_mac call;
 
-    for (uint32_t row = 0; row < b->rows; row++) {
+    for (uint32_t row = 0; row < b->rows; row += rows) {
+        rows = all == 1 && !exact ? rows_alike(m, b, row, m->kernels->columns) : 1;
         if (!row_begin(m, b, b->y0 + row, &call))
             continue;
         call.acc_channel = m->rows * m->acc_row;
         call.acc = b->acc + first * call.acc_channel + row * m->acc_row;
+        call.in_next = all == 1 ? (size_t)n->sy * m->in_columns : lanes;
+        call.acc_next = all == 1 ? m->acc_row : lanes;
         if (exact) {
             mac_without_padding(m, b, &call);
             continue;
         }
+        flatten(&call);
         for (uint32_t v = 0; v < all; v += each, call.in += each * lanes, call.acc += each * lanes)
-            m->kernels->mac_columns(&call, m->group, least(each, all - v));
+            m->kernels->mac_columns(&call, m->group, all == 1 ? rows : least(each, all - v));
     }
+}
+
+/* Pixels from x on that use the same columns of the kernel: as many as a kernel takes at once. */
+static uint32_t pixels_alike(const struct mac *m, const struct block *b, uint32_t x, uint32_t *kx0,
+                             uint32_t *kx1)
+{
+    const struct pr_ne *n = &m->ne->task->ne;
+    uint32_t count = m->kernels->pixels, first, end;
+
+    eng_ne_taps(b->x0 + x, n->sx, n->px, n->kw, m->win, kx0, kx1);
+    for (; count > 1; count /= 2) {
+        if (x + count > b->columns)
+            continue;
+        /* Where the first and the last of them agree, all do. */
+        eng_ne_taps(b->x0 + x + count - 1, n->sx, n->px, n->kw, m->win, &first, &end);
+        if (first == *kx0 && end == *kx1)
+            break;
+    }
+    return count;
 }
 
 static void mac_in_channels(const struct mac *m, const struct block *b, uint32_t first)
 {
     const struct pr_ne *n = &m->ne->task->ne;
     struct eng_mac call;
+    uint32_t pixels;
 
     for (uint32_t row = 0; row < b->rows; row++) {
         if (!row_begin(m, b, b->y0 + row, &call))
             continue;
         call.acc = b->acc + ((size_t)first * m->rows + (size_t)row * m->group) * m->columns;
-        for (uint32_t x = 0; x < b->columns; x++, call.in += n->sx, call.acc += m->group) {
-            eng_ne_taps(b->x0 + x, n->sx, n->px, n->kw, m->win, &call.kx0, &call.kx1);
-            m->kernels->mac_channels(&call, m->group);
+        call.in_next = n->sx;
+        call.acc_next = m->group;
+        for (uint32_t x = 0; x < b->columns; x += pixels) {
+            struct eng_mac some = call;
+
+            pixels = pixels_alike(m, b, x, &some.kx0, &some.kx1);
+            some.in += (size_t)x * n->sx;
+            some.acc += (size_t)x * m->group;
+            if (some.kx0 == some.kx1)
+                continue;
+            flatten(&some);
+            m->kernels->mac_channels(&some, m->group, pixels);
         }
     }
 }
@@ -371,7 +482,8 @@ static void finish_channels(const struct mac *m, const struct block *b)
     for (uint32_t c = 0; c < b->channels; c += m->group) {
         for (uint32_t pixel = 0; pixel < b->rows * b->columns; pixel++) {
             uint32_t row = pixel / b->columns, x = pixel % b->columns;
-            const float *acc = b->acc + ((size_t)c * m->rows + (size_t)row * m->group) * m->columns + x * m->group;
+            const float *acc =
+                b->acc + ((size_t)c * m->rows + (size_t)row * m->group) * m->columns + x * m->group;
             struct eng_line line = {.index = {b->x0 + x, b->y0 + row, 0, b->c0 + c, 0},
                                     .axis = PR_AXIS_C,
                                     .n = least(m->group, b->channels - c)};
@@ -386,21 +498,19 @@ static void finish_channels(const struct mac *m, const struct block *b)
 static void mac_piece(void *context, size_t piece, unsigned worker)
 {
     const struct mac *m = context;
-    bool padded;
     struct block b;
 
     block_begin(m, &b, piece, worker);
-    padded = b.ix < 0 || b.ix + b.columns - 1 + m->ne->task->ne.kw > m->win;
+    load_bias(m, &b);
     for (b.cin = 0; b.cin < m->cin; b.cin += b.step) {
         b.step = least(m->step, m->cin - b.cin);
         load_step(m, &b);
         for (uint32_t c = 0; c < b.channels; c += m->group) {
-            bool finite = load_panel(m, &b, b.c0 + c, least(m->group, b.channels - c));
-
+            load_panel(m, &b, b.c0 + c, least(m->group, b.channels - c));
             if (m->wide)
                 mac_in_channels(m, &b, c);
             else
-                mac_in_columns(m, &b, c, padded && !finite);
+                mac_in_columns(m, &b, c);
         }
     }
     if (m->wide)

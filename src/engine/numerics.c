@@ -8,7 +8,7 @@
 #include "engine/half.h"
 
 /* Measured on devices, except where docs/provenance.md says chosen. */
-#define LOAD ENG_RULE_NAN_IS_INFINITY
+#define LOAD  ENG_RULE_NAN_IS_INFINITY
 #define STORE (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO)
 
 const struct eng_rules eng_rules_table[2][ENG_KINDS] = {

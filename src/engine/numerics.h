@@ -31,8 +31,8 @@ enum eng_rule {
 };
 
 struct eng_rules {
-    unsigned load;  /* every element and constant as it is read */
-    unsigned mac;   /* operands of products and the kernel's bias row (no denormals), partial sums (ceiling) */
+    unsigned load; /* every element and constant as it is read */
+    unsigned mac;  /* operands of products and the kernel's bias row (no denormals), partial sums (ceiling) */
     unsigned store; /* every element as it is written */
 };
 

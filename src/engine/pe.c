@@ -130,8 +130,8 @@ float eng_pe_reduce_end(float lanes[ENG_LANES], const struct eng_pe_constants *k
 }
 
 /* One tree, chosen: lane w mod 16 takes its elements row by row in the order of D and H. */
-static float reference_reduce(const struct eng_view *src, const struct eng_pe_constants *k, unsigned load_rules,
-                              uint32_t channel, uint32_t group)
+static float reference_reduce(const struct eng_view *src, const struct eng_pe_constants *k,
+                              unsigned load_rules, uint32_t channel, uint32_t group)
 {
     uint32_t index[PR_AXES] = {[PR_AXIS_C] = channel, [PR_AXIS_G] = group};
     float lanes[ENG_LANES], a;

@@ -51,15 +51,16 @@ struct reduction {
     const struct eng_kernels *kernels;
     const struct eng_pe_constants *k;
     const struct eng_operands *operands;
-    uint32_t block;  /* channels of one piece */
-    uint32_t blocks; /* in each group */
+    uint32_t extent[PR_AXES]; /* of the source, with rows joined where that keeps every element in its lane */
+    uint32_t block;           /* channels of one piece */
+    uint32_t blocks;          /* in each group */
 };
 
 /* The elements of one row go to their lanes. */
 static void reduce_row(const struct reduction *r, uint32_t index[PR_AXES], float lanes[ENG_LANES])
 {
     const struct eng_view *src = &r->operands->src[0];
-    uint32_t width = src->extent[PR_AXIS_W];
+    uint32_t width = r->extent[PR_AXIS_W];
     uint32_t step = eng_view_is_packed(src, PR_AXIS_W) ? width : ENG_LINE_MAX;
     uint8_t buffer[ENG_LINE_BYTES];
     struct eng_line line = {.axis = PR_AXIS_W};
@@ -96,7 +97,7 @@ static void reduce_columns(const struct reduction *r, uint32_t index[PR_AXES], f
 
 static float reduce(const struct reduction *r, uint32_t channel, uint32_t group)
 {
-    const uint32_t *extent = r->operands->src[0].extent;
+    const uint32_t *extent = r->extent;
     uint32_t index[PR_AXES] = {[PR_AXIS_C] = channel, [PR_AXIS_G] = group};
     bool narrow = extent[PR_AXIS_W] <= 4 && extent[PR_AXIS_H] >= 8;
     float lanes[ENG_LANES];
@@ -131,12 +132,31 @@ static void reduction_piece(void *context, size_t piece, unsigned worker)
     eng_view_line_put(dst, &line, to);
 }
 
-static void run_reduction(struct eng_pool *pool, const struct eng_pe_constants *k, const struct eng_operands *operands)
+/* Rows that follow each other without a gap are one row, if they are whole turns of the lanes. */
+static void join_rows(struct reduction *r, enum pr_axis axis)
+{
+    const struct eng_view *src = &r->operands->src[0];
+    uint64_t bytes = (uint64_t)r->extent[PR_AXIS_W] * 2;
+
+    if (axis == PR_AXIS_D && r->extent[PR_AXIS_H] != 1)
+        return;
+    if (!eng_view_is_packed(src, PR_AXIS_W) || r->extent[PR_AXIS_W] % ENG_LANES ||
+        src->stride[axis] != bytes || bytes * r->extent[axis] > INT32_MAX)
+        return;
+    r->extent[PR_AXIS_W] *= r->extent[axis];
+    r->extent[axis] = 1;
+}
+
+static void run_reduction(struct eng_pool *pool, const struct eng_pe_constants *k,
+                          const struct eng_operands *operands)
 {
     const uint32_t *in = operands->src[0].extent, *out = operands->dst.extent;
     uint64_t plane = (uint64_t)in[PR_AXIS_W] * in[PR_AXIS_H] * in[PR_AXIS_D], block = REDUCE_WORK / plane;
     struct reduction r = {.kernels = eng_kernels_get(), .k = k, .operands = operands};
 
+    memcpy(r.extent, in, sizeof(r.extent));
+    join_rows(&r, PR_AXIS_H);
+    join_rows(&r, PR_AXIS_D);
     r.block = block < 1 ? 1 : block < REDUCE_CHANNELS ? (uint32_t)block : REDUCE_CHANNELS;
     r.blocks = (out[PR_AXIS_C] + r.block - 1) / r.block;
     eng_pool_run(pool, (size_t)r.blocks * out[PR_AXIS_G], reduction_piece, &r);

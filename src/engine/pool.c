@@ -19,13 +19,13 @@ struct worker {
 
 struct eng_pool {
     unsigned threads;
-    unsigned started; /* workers that have a thread */
+    unsigned started;   /* workers that have a thread */
     atomic_size_t next; /* piece to take */
 
     /* Guards what follows. */
     pthread_mutex_t lock;
     pthread_cond_t open_changed, inside_changed;
-    bool open;         /* there is a run that a worker may join */
+    bool open; /* there is a run that a worker may join */
     bool stop;
     unsigned inside;   /* workers that joined */
     unsigned long run; /* number of the run, so that a worker joins each once */
@@ -90,8 +90,9 @@ static int start_workers(struct eng_pool *pool)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (unsigned i = 1; i < pool->threads && !error; i++) {
         pool->worker[i] = (struct worker){.pool = pool, .number = i};
-        error = base_alloc_allowed() ? pthread_create(&pool->worker[i].thread, NULL, worker_main, &pool->worker[i])
-                                     : EAGAIN;
+        error = base_alloc_allowed()
+                    ? pthread_create(&pool->worker[i].thread, NULL, worker_main, &pool->worker[i])
+                    : EAGAIN;
         if (!error)
             pool->started++;
     }

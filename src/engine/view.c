@@ -94,7 +94,8 @@ static void gather(const struct eng_view *view, uint64_t offset, uint64_t step, 
     }
 }
 
-static void scatter(const struct eng_view *view, uint64_t offset, uint64_t step, uint32_t n, const uint8_t *buffer)
+static void scatter(const struct eng_view *view, uint64_t offset, uint64_t step, uint32_t n,
+                    const uint8_t *buffer)
 {
     if (view->host) {
         uint8_t *to = view->host + offset;
@@ -181,8 +182,8 @@ void eng_view_load_row(const struct eng_view *view, const uint32_t index[PR_AXES
     }
 }
 
-void eng_view_store_row(const struct eng_view *view, const uint32_t index[PR_AXES], const float *in, uint32_t n,
-                        unsigned rules)
+void eng_view_store_row(const struct eng_view *view, const uint32_t index[PR_AXES], const float *in,
+                        uint32_t n, unsigned rules)
 {
     struct eng_line line = {.axis = PR_AXIS_W};
     uint8_t buffer[ENG_LINE_BYTES];

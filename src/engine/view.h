@@ -39,7 +39,7 @@ struct eng_line {
 };
 
 /* Lines that have to be gathered or scattered go through a buffer of the caller's, this many elements at most. */
-#define ENG_LINE_MAX 1024u
+#define ENG_LINE_MAX   1024u
 #define ENG_LINE_BYTES (2u * ENG_LINE_MAX)
 
 /* Whether lines along the axis lie packed in host memory, so that their length has no limit. */
@@ -56,7 +56,7 @@ void eng_view_line_put(const struct eng_view *view, const struct eng_line *line,
  */
 void eng_view_load_row(const struct eng_view *view, const uint32_t index[PR_AXES], float *out, uint32_t n,
                        unsigned rules);
-void eng_view_store_row(const struct eng_view *view, const uint32_t index[PR_AXES], const float *in, uint32_t n,
-                        unsigned rules);
+void eng_view_store_row(const struct eng_view *view, const uint32_t index[PR_AXES], const float *in,
+                        uint32_t n, unsigned rules);
 
 #endif

@@ -15,7 +15,8 @@ const struct pr_board pr_board_table[PR_CHIP_COUNT] = {
             .pmu = 0x28e08c000,
             .dram = 0x10000000000,
             .interrupt = 0x302,
-            .source = "seeds ch. 27-29, engine facts 2.1, guide facts 7.1",
+            .revision = 96 << 8 | 17,
+            .source = "seeds ch. 27-29 (revision: Table 27.9), engine facts 2.1, guide facts 7.1",
         },
     [PR_CHIP_T8103] =
         {
@@ -27,7 +28,8 @@ const struct pr_board pr_board_table[PR_CHIP_COUNT] = {
             .pmu = 0x23b70c000,
             .dram = 0x800000000,
             .interrupt = 0x302,
-            .source = "engine facts 2.1; DRAM base from the firmware address in command facts 6; interrupt line chosen",
+            .revision = 96 << 8 | 17,
+            .source = "engine facts 2.1; DRAM base from the firmware address in command facts 6; interrupt line and revision chosen",
         },
 };
 

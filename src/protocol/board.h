@@ -25,6 +25,7 @@ struct pr_board {
     uint64_t pmu;                        /* power-state registers */
     uint64_t dram;
     uint32_t interrupt;                  /* the engine's line at the interrupt controller */
+    uint32_t revision;                   /* what the controller compares with its boot arguments: version << 8 | minor version */
     const char *source;
 };
 

@@ -28,7 +28,7 @@ enum pr_channel {
 #undef X
     PR_CHANNEL_COUNT
 };
-#define PR_CHANNELS_MAX 0x21u /* the host refuses a table of more */
+#define PR_CHANNEL_TABLE_LIMIT 0x21u /* the host refuses a table of more */
 
 struct pr_channel_info {
     const char *name;

@@ -18,6 +18,7 @@
 #define PR_CONTAINER_CHECKSUM_VALID 0xffffffffu /* checksum word that means "checked" (guide 4.4) */
 #define PR_CONTAINER_BYTES_MAX 0x40000000u
 #define PR_SECTION_LIMIT 0xe0000000u /* device address + size of a section */
+#define PR_MAPPED_BASE 0x1bc400000000ull /* rebase records: this with the device address in its low half (design 11) */
 
 /* X(id, number, name, mandatory). Mandatory as the H13 checks demand: command facts 4.5. */
 #define PR_SECTIONS(X)                                                                                                 \
@@ -99,7 +100,7 @@ struct pr_procedure {
 };
 
 /*
- * Reads a container from a private copy. All checks that need no memory beyond it: magics, version, sizes, order, overlaps, padding, limits,
+ * Reads a container from a private copy, aligned to 8 bytes. All checks that need no memory beyond it: magics, version, sizes, order, overlaps, padding, limits,
  * section contents against each other (operation bars name generic buffers, procedures name operations).
  */
 struct pr_container {

@@ -75,6 +75,7 @@ const char *pr_boot_refusal_text(uint32_t reason);
 #define PR_RING_VERSION 0x00020000u     /* high half: ring-buffer version (CHOSEN value) */
 #define PR_EXTRA_HEAP_BYTES 0x100000u   /* CHOSEN: what the controller asks for in scratch 3 */
 #define PR_COMMAND_POOL_BYTES 0x40000u
+#define PR_FRAMEWORK_BYTES 0x80000u /* CHOSEN: framework reservation a host passes; the firmware's own state lives there */
 #define PR_SLOT_BYTES 0x40u
 
 /*

@@ -67,6 +67,12 @@ struct pr_body_resources {                                  /* RESOURCE_INFO_GET
 };
 _Static_assert(sizeof(struct pr_body_resources) == 0x5c, "0x64 bytes with the 8-byte header of the facts");
 struct pr_body_stats_sizes { uint32_t header, event, debug_event, engine; }; /* STATS_BUFFER_SIZE_GET */
+/* Replies whose bodies no source has (CHOSEN). CONFIG_GET: 8 bytes, first word not 0. */
+struct pr_body_config { uint32_t timebase_hz, engines; };
+struct pr_body_build { uint32_t protocol_version, ring_version; char text[0x38]; }; /* BUILDINFO, when the host left room */
+#define PR_TIMEBASE_HZ 24000000u
+#define PR_MCACHE_BYTES 0x200000u /* MCACHE_SIZE_GET; command facts 2 */
+
 #define PR_STATS_HEADER_BYTES 0x28u
 #define PR_STATS_EVENT_BYTES 0x14u
 #define PR_STATS_DEBUG_BYTES 0x10u

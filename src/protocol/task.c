@@ -14,6 +14,7 @@ enum { NL_NONE = 0, NL_RELU = 1 };
 enum { SRC2_NONE = 0, SRC2_ADDED = 2, SRC2_SUBTRACTED = 3 };
 enum { COND_NONE = 0, COND_ABS = 1 };
 enum { ELEMENT_BYTES = 2 };
+enum { HALF_ONE = 0x3c00 };
 
 struct decoder {
     const struct pr_td *td;
@@ -299,9 +300,11 @@ static bool decode_pe_reduction(const struct decoder *d)
         return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_REDUCE, "only 0 (sum) and 2 (max) are decoded");
     pe->reduce = reduce ? PR_PE_REDUCE_MAX : PR_PE_REDUCE_SUM;
     pe->epsilon = (uint16_t)get(d, PR_F_PE_EPSILON);
-    if (pe->relu || pe->negate1)
-        return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_RELU, "a reduction with ReLU or a negated source is not decoded");
-    return true;
+    if (pe->negate1)
+        return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_SUB1, "a reduction of a negated source is not decoded");
+    return require(d, PR_F_PE_RELU, 0, "a reduction with ReLU is not decoded") &&
+           require(d, PR_F_PE_SCALE, HALF_ONE, "a scale other than 1 is not decoded in a reduction") &&
+           require(d, PR_F_PE_BIAS, 0, "a bias is not decoded in a reduction");
 }
 
 static bool same_extents(const struct decoder *d, const uint32_t in[PR_AXES], const uint32_t out[PR_AXES])

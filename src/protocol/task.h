@@ -44,7 +44,7 @@ enum pr_pe_reduce { PR_PE_REDUCE_NONE, PR_PE_REDUCE_SUM, PR_PE_REDUCE_MAX };
 
 /*
  * Elementwise: y = final_scale * relu?(scale * abs?(op(+-pre_scale * a, +-b)) + bias).
- * Reduction:   y = final_scale * reduce(a) + epsilon, over W, H and D of each channel and group.
+ * Reduction:   y = final_scale * reduce(abs?(op(pre_scale * a))) + epsilon, over W, H and D of each channel and group.
  */
 struct pr_pe {
     enum pr_pe_op op;

@@ -155,6 +155,11 @@ static bool read_record(struct pr_td *td, uint32_t at, struct pr_problem *proble
         problem->address = record->address;
         problem->bits = td->word[at];
     }
+    /* Zeros read as "write InDim = 0": in every known descriptor they are the padding after a size declared too large. */
+    if (td->word[at] == 0 && td->record_count)
+        return pr_problem_set(problem, PR_PROBLEM_OVER_DECLARED,
+                              "Word %u is 0 where a record is expected: the declared size of %u words is too large.", at,
+                              td->words);
     if (!record_in_block(record))
         return pr_problem_set(problem, PR_PROBLEM_UNKNOWN_RECORD,
                               "Word %u (%x) writes %u registers from %x, which no known register block holds; the "

@@ -95,7 +95,7 @@ struct level {
 
 static struct level next_level(const struct pr_task *task, uint32_t lanes, uint32_t left)
 {
-    struct level level = {.lanes = lanes};
+    struct level level = {.lanes = lanes ? lanes : 1};
     uint32_t width;
 
     while (level.lanes > 1 && level.lanes * task->ne.engines > left)

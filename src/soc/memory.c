@@ -67,11 +67,22 @@ static int new_file(uint64_t bytes, const char *name, int *file, struct base_err
     return 0;
 }
 
-static int place(struct soc_memory *m, unsigned index, uint64_t start, uint64_t bytes, const char *name,
+static int duplicate_file(int from, int *file, struct base_error *error)
+{
+    int fd = base_alloc_allowed() ? fcntl(from, F_DUPFD_CLOEXEC, 0) : -1;
+
+    if (fd < 0)
+        return base_fail(error, ENOMEM, "A surface's file could not be duplicated.");
+    *file = fd;
+    return 0;
+}
+
+/* Maps a bank's file, new or (from >= 0) a duplicate, at its place in the reserved range. */
+static int place(struct soc_memory *m, unsigned index, uint64_t start, uint64_t bytes, const char *name, int from,
                  struct base_error *error)
 {
     struct bank *bank = &m->bank[index];
-    int status = new_file(bytes, name, &bank->file, error);
+    int status = from < 0 ? new_file(bytes, name, &bank->file, error) : duplicate_file(from, &bank->file, error);
 
     if (status)
         return status;
@@ -113,7 +124,7 @@ int soc_memory_create(uint64_t base, uint64_t bytes, struct soc_memory **memory,
         base_fail(error, ENOMEM, "The host refuses to reserve 0x%" PRIx64 " bytes of addresses.", m->host_bytes);
         goto fail;
     }
-    status = place(m, 0, 0, m->dram_bytes, "anemone-dram", error);
+    status = place(m, 0, 0, m->dram_bytes, "anemone-dram", -1, error);
     if (!status)
         status = soc_buddy_create(m->dram_bytes / PR_PAGE_BYTES, &m->dram, error);
     if (!status)
@@ -206,7 +217,7 @@ static unsigned free_bank(const struct soc_memory *m)
     return 0;
 }
 
-int soc_memory_bank_add(struct soc_memory *memory, uint64_t bytes, uint64_t *address, struct base_error *error)
+static int add_bank(struct soc_memory *memory, int from, uint64_t bytes, uint64_t *address, struct base_error *error)
 {
     uint64_t pages = bytes / PR_PAGE_BYTES + (bytes % PR_PAGE_BYTES != 0), page;
     unsigned index = free_bank(memory);
@@ -218,7 +229,7 @@ int soc_memory_bank_add(struct soc_memory *memory, uint64_t bytes, uint64_t *add
     if (!soc_buddy_take(memory->surfaces, pages, &page))
         return base_fail(error, ENOMEM, "No physical addresses are left for a surface of %" PRIu64 " pages.", pages);
     status = place(memory, index, memory->dram_bytes + page * PR_PAGE_BYTES, pages * PR_PAGE_BYTES, "anemone-surface",
-                   error);
+                   from, error);
     if (status) {
         soc_buddy_give(memory->surfaces, page);
         return status;
@@ -227,6 +238,16 @@ int soc_memory_bank_add(struct soc_memory *memory, uint64_t bytes, uint64_t *add
         memory->bank_at[page + i] = (uint16_t)(index + 1);
     *address = memory->base + memory->bank[index].start;
     return 0;
+}
+
+int soc_memory_bank_add(struct soc_memory *memory, uint64_t bytes, uint64_t *address, struct base_error *error)
+{
+    return add_bank(memory, -1, bytes, address, error);
+}
+
+int soc_memory_bank_attach(struct soc_memory *memory, int file, uint64_t bytes, uint64_t *address, struct base_error *error)
+{
+    return add_bank(memory, file, bytes, address, error);
 }
 
 static const struct bank *bank_of(const struct soc_memory *m, uint64_t offset)

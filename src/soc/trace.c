@@ -13,7 +13,8 @@
 
 static const char *const layer_name[SOC_LAYER_COUNT] = {
     [SOC_LAYER_BUS] = "bus",   [SOC_LAYER_LINE] = "line",  [SOC_LAYER_PMU] = "pmu",
-    [SOC_LAYER_DART] = "dart", [SOC_LAYER_ENGINE] = "eng",
+    [SOC_LAYER_DART] = "dart", [SOC_LAYER_ENGINE] = "eng", [SOC_LAYER_CONTROLLER] = "asc",
+    [SOC_LAYER_FIRMWARE] = "fw", [SOC_LAYER_DRIVER] = "drv", [SOC_LAYER_CLIENT] = "client",
 };
 
 void soc_trace_init(struct soc_trace *trace, const struct soc_clock *clock)

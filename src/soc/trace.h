@@ -19,6 +19,10 @@ enum soc_layer {
     SOC_LAYER_PMU,
     SOC_LAYER_DART,
     SOC_LAYER_ENGINE,
+    SOC_LAYER_CONTROLLER, /* the registers between host and controller */
+    SOC_LAYER_FIRMWARE,   /* what the firmware logs */
+    SOC_LAYER_DRIVER,
+    SOC_LAYER_CLIENT, /* selectors in and out */
     SOC_LAYER_COUNT
 };
 

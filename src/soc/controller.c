@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The controller's registers. */
+#include "soc/controller.h"
+
+#include <string.h>
+
+#include "soc/bus.h"
+#include "soc/clock.h"
+#include "soc/lines.h"
+#include "soc/trace.h"
+
+static void update_lines(struct soc_controller *c)
+{
+    soc_lines_set(c->lines, c->doorbell_line, c->doorbell_pending || c->scratch_rang);
+    soc_lines_set(c->lines, c->host_line, c->host_pending != 0);
+}
+
+void soc_controller_reset(struct soc_controller *c)
+{
+    memset(c->scratch, 0, sizeof(c->scratch));
+    c->doorbell_pending = c->host_pending = 0;
+    c->scratch_rang = false;
+    if (!(c->rvbar & PR_RVBAR_LOCK))
+        c->rvbar = 0;
+    if (c->cpu_control & PR_CPU_RUN)
+        c->processor(c->context, false);
+    c->cpu_control = 0;
+    update_lines(c);
+}
+
+static uint32_t vector_read(void *context, uint32_t offset)
+{
+    const struct soc_controller *c = context;
+
+    return offset == 0 ? (uint32_t)c->rvbar : offset == 4 ? (uint32_t)(c->rvbar >> 32) : 0;
+}
+
+/* Once the low word was written with bit 0 the register holds. */
+static void vector_write(void *context, uint32_t offset, uint32_t value)
+{
+    struct soc_controller *c = context;
+
+    if (c->rvbar & PR_RVBAR_LOCK)
+        return;
+    if (offset == 0)
+        c->rvbar = (c->rvbar & ~0xffffffffull) | value;
+    if (offset == 4)
+        c->rvbar = (c->rvbar & 0xffffffffull) | (uint64_t)value << 32;
+}
+
+/* 24 MHz ticks. */
+static uint32_t timebase_read(void *context, uint32_t offset)
+{
+    const struct soc_controller *c = context;
+    uint64_t ticks = soc_clock_now(c->clock) * 24 / 1000;
+
+    return offset == 0 ? (uint32_t)ticks : offset == 4 ? (uint32_t)(ticks >> 32) : 0;
+}
+
+static void no_write(void *context, uint32_t offset, uint32_t value)
+{
+    (void)context;
+    (void)offset;
+    (void)value;
+}
+
+#define CPU_WINDOW 0x1400000u
+
+static uint32_t cpu_read(void *context, uint32_t offset)
+{
+    const struct soc_controller *c = context;
+
+    if (offset == PR_CTRL_CPU_CONTROL - CPU_WINDOW)
+        return c->cpu_control;
+    if (offset == PR_CTRL_CPU_STATUS - CPU_WINDOW)
+        return c->cpu_control & PR_CPU_RUN ? PR_CPU_STATUS_RUNNING : PR_CPU_STATUS_PARKED;
+    return 0;
+}
+
+static void cpu_write(void *context, uint32_t offset, uint32_t value)
+{
+    struct soc_controller *c = context;
+    bool was = c->cpu_control & PR_CPU_RUN;
+
+    if (offset != PR_CTRL_CPU_CONTROL - CPU_WINDOW)
+        return;
+    c->cpu_control = value;
+    SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "cpu control=0x%x", value);
+    if (was != !!(value & PR_CPU_RUN))
+        c->processor(c->context, !was);
+}
+
+#define MAILBOX_WINDOW 0x1840000u
+#define MAILBOX_END 0x185c000u
+#define REG(id) (PR_CTRL_##id - MAILBOX_WINDOW)
+
+static bool scratch_at(uint32_t offset, uint32_t *number)
+{
+    *number = (offset - REG(SCRATCH0)) / 4;
+    return offset >= REG(SCRATCH0) && *number < PR_SCRATCH_COUNT;
+}
+
+static uint32_t mailbox_read(void *context, uint32_t offset)
+{
+    struct soc_controller *c = context;
+    uint32_t number;
+
+    if (scratch_at(offset, &number)) {
+        if (c->by_controller && c->scratch_rang) {
+            c->scratch_rang = false;
+            update_lines(c);
+        }
+        return c->scratch[number];
+    }
+    switch (offset) {
+    case REG(HOST_PENDING):
+        return c->host_pending;
+    case REG(DOORBELL_PENDING):
+        return c->doorbell_pending;
+    default:
+        return 0;
+    }
+}
+
+static void scratch_write(struct soc_controller *c, uint32_t number, uint32_t value)
+{
+    c->scratch[number] = value;
+    SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "scratch %s number=%u value=0x%x", c->by_controller ? "controller" : "host",
+              number, value);
+    if (!c->by_controller && (number == 3 || number == 7))
+        c->scratch_rang = true;
+}
+
+static void mailbox_write(void *context, uint32_t offset, uint32_t value)
+{
+    struct soc_controller *c = context;
+    uint32_t number;
+
+    if (c->tamper && !c->tamper(c->context, offset + MAILBOX_WINDOW, &value))
+        return;
+    if (scratch_at(offset, &number)) {
+        scratch_write(c, number, value);
+    } else {
+        switch (offset) {
+        case REG(DOORBELL):
+            SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "doorbell host bits=0x%x", value);
+            c->doorbell_pending |= value;
+            break;
+        case REG(HOST_DOORBELL):
+            SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "doorbell controller bits=0x%x", value);
+            c->host_pending |= value;
+            break;
+        case REG(HOST_ACK):
+            c->host_pending &= ~value;
+            break;
+        case REG(DOORBELL_ACK):
+            c->doorbell_pending &= ~value;
+            break;
+        default:
+            return;
+        }
+    }
+    update_lines(c);
+}
+
+int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus, uint64_t container, struct base_error *error)
+{
+    const struct soc_block blocks[] = {
+        {"controller-vector", container + PR_CTRL_RVBAR_LO, PR_CTRL_WINDOW_BYTES, vector_read, vector_write, controller},
+        {"controller-time", container + PR_CTRL_TIMEBASE_LO, PR_CTRL_WINDOW_BYTES, timebase_read, no_write, controller},
+        {"controller-cpu", container + CPU_WINDOW, PR_CTRL_WINDOW_BYTES, cpu_read, cpu_write, controller},
+        {"controller-mailbox", container + MAILBOX_WINDOW, MAILBOX_END - MAILBOX_WINDOW, mailbox_read, mailbox_write, controller},
+    };
+    int status = 0;
+
+    for (unsigned i = 0; i < sizeof(blocks) / sizeof(blocks[0]) && !status; i++)
+        status = soc_bus_attach(bus, &blocks[i], error);
+    return status;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A client of iokit.h. */
+#include "iorig.h"
+
+#include <string.h>
+
+#include "programs.h"
+#include "protocol/hwx_write.h"
+#include "support.h"
+
+#define DOORBELL 7 /* the execution loop's */
+
+static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction, uint32_t bar, const struct td_shape *s)
+{
+    struct pr_hwx_port p = {.direction = direction,
+                            .bar = bar,
+                            .bytes = td_total(s),
+                            .element = PR_HWX_ELEMENT_FLOAT16,
+                            .n = s->n,
+                            .c = s->c,
+                            .h = s->h,
+                            .w = s->w,
+                            .d = 1,
+                            .batch_stride = td_tensor(s),
+                            .plane_stride = td_plane(s),
+                            .row_stride = td_row(s),
+                            .element_stride = 2};
+
+    strcpy(p.name, name);
+    return p;
+}
+
+size_t io_image_add(uint8_t *bytes, size_t capacity, uint32_t channels, uint32_t width)
+{
+    static _Thread_local struct test_program program;
+    struct td_shape s = {1, channels, 1, width};
+    struct pr_hwx_port ports[3] = {port("x", PR_HWX_INPUT, 5, &s), port("state_in", PR_HWX_INPUT, 6, &s),
+                                   port("state_out", PR_HWX_OUTPUT, 4, &s)};
+    struct pr_hwx_program image = {.port_count = 3, .port = ports, .td_count = 1};
+    size_t size;
+
+    test_assemble(&program, "%s", test_text_add);
+    td_set_shape(program.bytes, &s);
+    image.text = program.bytes;
+    image.text_bytes = program.size;
+    image.first_td_words = program.first_words;
+    size = pr_hwx_write(&image, bytes, capacity);
+    assert_true(size > 0 && size <= capacity);
+    return size;
+}
+
+IOReturn io_open(io_service_t service, ane_task_t task, uint32_t type, struct io_client *client)
+{
+    struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = 0x2710};
+    size_t size = sizeof(info);
+    IOReturn status = IOServiceOpen(service, task, type, &client->connect);
+
+    if (status)
+        return status;
+    status = IOConnectCallMethod(client->connect, 0, NULL, 0, &info, sizeof(info), NULL, NULL, &info, &size);
+    client->session = info.token;
+    return status;
+}
+
+IOReturn io_create(const struct io_client *client, const void *image, size_t size, uint64_t *token)
+{
+    struct ane_program_create create = {.size = ANE_PROGRAM_IMAGE + size};
+    struct ane_program_args *args;
+    IOReturn status;
+
+    assert_int_equal(ane_surface_create(0, ANE_PROGRAM_IMAGE + size, &create.surface), 0);
+    args = ane_surface_base(create.surface);
+    *args = (struct ane_program_args){
+        .representation = ANE_PROGRAM_LEGACY, .version = 1, .image_size = size, .procedures = 1, .qos = 21, .flags = 0x10, .name = "test"};
+    memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, image, size);
+    status = IOConnectCallMethod(client->connect, 3, NULL, 0, &create, sizeof(create), NULL, NULL, NULL, NULL);
+    *token = args->token;
+    ane_surface_release(create.surface);
+    return status;
+}
+
+IOReturn io_prepare(const struct io_client *client, uint64_t token, struct ane_program_prepare *prepare)
+{
+    size_t size = sizeof(*prepare);
+
+    *prepare = (struct ane_program_prepare){.token = token, .qos = 21, .priority = 5};
+    return IOConnectCallMethod(client->connect, 4, NULL, 0, prepare, sizeof(*prepare), NULL, NULL, prepare, &size);
+}
+
+IOReturn io_unprepare(const struct io_client *client, uint64_t token)
+{
+    struct ane_program_prepare prepare = {.token = token};
+
+    return IOConnectCallMethod(client->connect, 5, NULL, 0, &prepare, sizeof(prepare), NULL, NULL, NULL, NULL);
+}
+
+IOReturn io_destroy(const struct io_client *client, uint64_t token)
+{
+    struct ane_program_destroy destroy = {.token = token};
+
+    return IOConnectCallMethod(client->connect, 6, NULL, 0, &destroy, sizeof(destroy), NULL, NULL, NULL, NULL);
+}
+
+IOReturn io_request(const struct io_client *client, uint64_t token, uint64_t sequence, uint32_t priority, const uint32_t *surfaces,
+                    uint32_t inputs, uint32_t outputs, struct ane_request_reply *reply)
+{
+    struct ane_request request = {
+        .token = token, .sequence = sequence, .priority = priority, .qos = 21, .category = 2, .inputs = inputs, .outputs = outputs};
+    const uint64_t doorbell = DOORBELL;
+    size_t size = sizeof(*reply);
+
+    memcpy(request.surface, surfaces, (inputs + outputs) * sizeof(*surfaces));
+    return IOConnectCallMethod(client->connect, 2, &doorbell, 1, &request, sizeof(request), NULL, NULL, reply, &size);
+}
+
+static uint32_t surface_of(uint32_t bytes, uint16_t fill)
+{
+    uint16_t *halfs;
+    uint32_t id;
+
+    assert_int_equal(ane_surface_create(0, bytes, &id), 0);
+    halfs = ane_surface_base(id);
+    for (uint32_t i = 0; i < bytes / 2; i++)
+        halfs[i] = fill;
+    return id;
+}
+
+void io_accumulator_make(struct io_accumulator *a, io_service_t service, uint32_t channels, uint32_t width)
+{
+    static _Thread_local uint8_t image[1 << 20];
+    struct td_shape s = {1, channels, 1, width};
+    struct ane_program_prepare prepare;
+    size_t size = io_image_add(image, sizeof(image), channels, width);
+
+    *a = (struct io_accumulator){.channels = channels, .width = width};
+    assert_int_equal(io_open(service, 0, ANE_CLIENT_CONTROL, &a->client), kIOReturnSuccess);
+    assert_int_equal(io_create(&a->client, image, size, &a->token), kIOReturnSuccess);
+    assert_int_equal(io_prepare(&a->client, a->token, &prepare), kIOReturnSuccess);
+    assert_int_equal(prepare.inputs, 2);
+    assert_int_equal(prepare.outputs, 1);
+    a->x = surface_of(td_total(&s), 0x3c00);
+    a->state = surface_of(td_total(&s), 0);
+}
+
+IOReturn io_accumulator_step(struct io_accumulator *a)
+{
+    const uint32_t surfaces[3] = {a->x, a->state, a->state};
+    struct ane_request_reply reply = {0};
+    IOReturn status = io_request(&a->client, a->token, a->sequence, 5, surfaces, 2, 1, &reply);
+
+    if (!status) {
+        assert_int_equal(reply.sequence, a->sequence);
+        assert_true(reply.token == a->token);
+        assert_int_equal(reply.status, 0);
+        a->sequence++;
+    }
+    return status;
+}
+
+double io_accumulator_value(const struct io_accumulator *a)
+{
+    struct td_shape s = {1, a->channels, 1, a->width};
+    const uint8_t *bytes = ane_surface_base(a->state);
+    uint16_t first, bits;
+
+    memcpy(&first, bytes, 2);
+    for (uint32_t c = 0; c < s.c; c++)
+        for (uint32_t w = 0; w < s.w; w++) {
+            memcpy(&bits, bytes + td_at(&s, 0, c, 0, w), 2);
+            assert_int_equal(bits, first);
+        }
+    return test_half_to_double(first);
+}
+
+void io_accumulator_release(struct io_accumulator *a)
+{
+    assert_int_equal(io_unprepare(&a->client, a->token), kIOReturnSuccess);
+    assert_int_equal(io_destroy(&a->client, a->token), kIOReturnSuccess);
+    assert_int_equal(IOServiceClose(a->client.connect), kIOReturnSuccess);
+    ane_surface_release(a->x);
+    ane_surface_release(a->state);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole house below the runtime, through iokit.h: the resident accumulator, sabotage at every wall, threads, clients that close, several machines, and the warm path's
+ * promises.
+ */
+#include "support.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "iorig.h"
+#include "machine/internal.h"
+
+static struct ane_machine *make(void)
+{
+    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .trace = 1};
+    struct ane_machine *machine;
+
+    if (ane_machine_create(&config, &machine))
+        fail_msg("%s", ane_machine_error());
+    return machine;
+}
+
+static void the_accumulator_counts(void **state)
+{
+    struct ane_machine *machine = make();
+    struct io_accumulator a;
+
+    (void)state;
+    io_accumulator_make(&a, ane_machine_service(machine), 4, 40);
+    for (unsigned i = 1; i <= 4; i++) {
+        assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+        assert_true(io_accumulator_value(&a) == i);
+    }
+    io_accumulator_release(&a);
+    ane_machine_destroy(machine);
+}
+
+/* What each broken wall must be called. */
+static const struct {
+    enum mach_sabotage_kind kind;
+    const char *word;
+} sabotage[] = {
+    {MACH_SABOTAGE_DROP_DOORBELL, "never took"},     {MACH_SABOTAGE_CORRUPT_SLOT, "slot"},
+    {MACH_SABOTAGE_CLEAR_PTE, "DART"},               {MACH_SABOTAGE_ZERO_BAR, "DART"},
+    {MACH_SABOTAGE_DROP_PUSH, "stopped"},            {MACH_SABOTAGE_MASK_ENGINE_LINE, "stopped"},
+    {MACH_SABOTAGE_DROP_COMPLETION, "never arrived"}, {MACH_SABOTAGE_MASK_HOST_LINE, "interrupt"},
+    {MACH_SABOTAGE_CLOSE_WINDOW, "never arrived"},
+};
+
+static void every_wall_is_real(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof(sabotage) / sizeof(sabotage[0]); i++) {
+        struct ane_machine *machine = make();
+        struct io_accumulator a;
+        IOReturn status;
+
+        io_accumulator_make(&a, ane_machine_service(machine), 4, 40);
+        assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+        mach_sabotage_set(machine, sabotage[i].kind);
+        status = io_accumulator_step(&a);
+        print_message("# %s: 0x%x: %s\n", mach_sabotage_text(sabotage[i].kind), (unsigned)status, ane_machine_error());
+        assert_int_not_equal(status, kIOReturnSuccess);
+        assert_non_null(strstr(ane_machine_error(), sabotage[i].word));
+        mach_sabotage_set(machine, MACH_SABOTAGE_NONE);
+        IOServiceClose(a.client.connect);
+        ane_surface_release(a.x);
+        ane_surface_release(a.state);
+        ane_machine_destroy(machine);
+    }
+}
+
+#define THREADS 8
+#define STEPS 200
+
+struct worker {
+    io_service_t service;
+    unsigned number;
+    double value;
+};
+
+static void *accumulate(void *context)
+{
+    struct worker *worker = context;
+    struct io_accumulator a;
+
+    io_accumulator_make(&a, worker->service, 1 + worker->number, 20 + worker->number);
+    for (unsigned i = 0; i < STEPS; i++)
+        if (io_accumulator_step(&a))
+            return NULL;
+    worker->value = io_accumulator_value(&a);
+    io_accumulator_release(&a);
+    return NULL;
+}
+
+static void eight_threads_share_a_machine(void **state)
+{
+    struct ane_machine *machine = make();
+    struct worker worker[THREADS];
+    pthread_t thread[THREADS];
+
+    (void)state;
+    for (unsigned i = 0; i < THREADS; i++) {
+        worker[i] = (struct worker){.service = ane_machine_service(machine), .number = i};
+        assert_int_equal(pthread_create(&thread[i], NULL, accumulate, &worker[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_true(worker[i].value == STEPS);
+    ane_machine_destroy(machine);
+}
+
+struct stepper {
+    struct io_accumulator *a;
+    IOReturn status;
+    unsigned steps;
+};
+
+static void *step_until_closed(void *context)
+{
+    struct stepper *stepper = context;
+
+    while (!(stepper->status = io_accumulator_step(stepper->a)))
+        stepper->steps++;
+    return NULL;
+}
+
+static void a_client_closed_by_another_thread_ends_cleanly(void **state)
+{
+    struct ane_machine *machine = make();
+    uint64_t used = ane_machine_counter(machine, "dram.used");
+
+    (void)state;
+    for (unsigned round = 0; round < 20; round++) {
+        struct io_accumulator a;
+        struct stepper stepper = {.a = &a};
+        pthread_t thread;
+
+        io_accumulator_make(&a, ane_machine_service(machine), 2, 16);
+        assert_int_equal(pthread_create(&thread, NULL, step_until_closed, &stepper), 0);
+        usleep(500 * round);
+        assert_int_equal(IOServiceClose(a.client.connect), kIOReturnSuccess);
+        pthread_join(thread, NULL);
+        assert_true(stepper.status == kIOReturnAborted || stepper.status == ANE_RETURN_CLOSED ||
+                    stepper.status == kIOReturnBadArgument);
+        ane_surface_release(a.x);
+        ane_surface_release(a.state);
+    }
+    assert_int_equal(drv_stats_get(machine->driver).clients, 0);
+    assert_int_equal(drv_stats_get(machine->driver).programs, 0);
+    assert_int_equal(drv_stats_get(machine->driver).surfaces_mapped, 0);
+    assert_int_equal(ane_machine_counter(machine, "dram.used"), used);
+    ane_machine_destroy(machine);
+}
+
+static void three_machines_at_once(void **state)
+{
+    struct ane_machine *one = make(), *two = make();
+    struct io_accumulator a, b, c;
+
+    (void)state;
+    io_accumulator_make(&a, ane_machine_service(one), 2, 8);
+    io_accumulator_make(&b, ane_machine_service(two), 3, 9);
+    io_accumulator_make(&c, IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn")), 4, 10);
+    for (unsigned i = 1; i <= 5; i++) {
+        assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+        assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
+        assert_int_equal(io_accumulator_step(&c), kIOReturnSuccess);
+        assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
+        assert_true(io_accumulator_value(&a) == i && io_accumulator_value(&b) == 2 * i && io_accumulator_value(&c) == i);
+    }
+    io_accumulator_release(&a);
+    io_accumulator_release(&b);
+    io_accumulator_release(&c);
+    ane_machine_destroy(one);
+    ane_machine_destroy(two);
+}
+
+static void a_warm_path_asks_the_host_for_nothing(void **state)
+{
+    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
+    struct ane_machine *machine;
+    struct io_accumulator a;
+    struct rusage before, after;
+    unsigned long allocations;
+
+    (void)state;
+    assert_int_equal(ane_machine_create(&config, &machine), 0);
+    io_accumulator_make(&a, ane_machine_service(machine), 1, 32);
+    for (unsigned i = 0; i < 100; i++)
+        assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    allocations = base_alloc_count();
+    getrusage(RUSAGE_THREAD, &before);
+    for (unsigned i = 0; i < 10000; i++)
+        if (io_accumulator_step(&a))
+            fail();
+    getrusage(RUSAGE_THREAD, &after);
+    assert_int_equal(base_alloc_count(), allocations);
+    assert_int_equal(after.ru_majflt, before.ru_majflt);
+    assert_int_equal(after.ru_nvcsw, before.ru_nvcsw); /* voluntary: the thread never slept */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    assert_int_equal(after.ru_minflt, before.ru_minflt);
+#endif
+    io_accumulator_release(&a);
+    ane_machine_destroy(machine);
+}
+
+/* In a child that may only read, write and exit: a system call on the warm path would end it. */
+static void a_thousand_warm_dispatches_in_seccomp(void **state)
+{
+    pid_t child;
+    int status;
+
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* the sanitizers make system calls of their own */
+#endif
+    child = fork();
+    if (child == 0) {
+        struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
+        struct ane_machine *machine;
+        struct io_accumulator a;
+
+        if (ane_machine_create(&config, &machine))
+            _exit(2);
+        io_accumulator_make(&a, ane_machine_service(machine), 1, 32);
+        for (unsigned i = 0; i < 10; i++)
+            if (io_accumulator_step(&a))
+                _exit(3);
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+        for (unsigned i = 0; i < 1000; i++)
+            if (io_accumulator_step(&a))
+                syscall(SYS_exit, 4);
+        syscall(SYS_exit, 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void only_the_entitled_open(void **state)
+{
+    struct ane_machine *machine = make();
+    const char *const names[] = {"com.apple.ane.iokit-user-access"};
+    ane_task_t stranger = ane_task_create(NULL, 0, "TEAM", NULL), broker = ane_task_create(names, 1, "TEAM", NULL);
+    struct io_client client;
+    static uint8_t image[1 << 20];
+    size_t size = io_image_add(image, sizeof(image), 1, 8);
+    uint64_t token;
+
+    (void)state;
+    assert_int_equal(io_open(ane_machine_service(machine), stranger, ANE_CLIENT_CONTROL, &client), kIOReturnUnsupported);
+    assert_int_equal(io_open(ane_machine_service(machine), broker, ANE_CLIENT_CONTROL, &client), kIOReturnSuccess);
+    assert_int_equal(io_create(&client, image, size, &token), kIOReturnNotPermitted); /* raw images need the developer flag */
+    assert_int_equal(IOServiceClose(client.connect), kIOReturnSuccess);
+    assert_int_equal(IOServiceClose(client.connect), kIOReturnBadArgument);
+    assert_int_equal(io_open(0, 0, ANE_CLIENT_CONTROL, &client), kIOReturnNoDevice);
+    assert_int_equal(io_open(ane_machine_service(machine), 0, 77, &client), kIOReturnBadArgument);
+    ane_task_release(stranger);
+    ane_task_release(broker);
+    ane_machine_destroy(machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_accumulator_counts),
+        cmocka_unit_test(every_wall_is_real),
+        cmocka_unit_test(eight_threads_share_a_machine),
+        cmocka_unit_test(a_client_closed_by_another_thread_ends_cleanly),
+        cmocka_unit_test(three_machines_at_once),
+        cmocka_unit_test(a_warm_path_asks_the_host_for_nothing),
+        cmocka_unit_test(a_thousand_warm_dispatches_in_seccomp),
+        cmocka_unit_test(only_the_entitled_open),
+    };
+
+    return cmocka_run_group_tests_name("iokit", tests, NULL, NULL);
+}

@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host
 
 #define BOOT_STACK  (256u << 10)
 #define STACK_EXTRA (32u << 10) /* printf, and the sanitizers' frames */
-#define RAISES      16u
+#define RAISES      1024u
 #define TIMER_BIT   (1ull << RT_IRQ_TIMER)
 
 struct rt_port {
@@ -305,6 +305,8 @@ void rt_port_wait(struct rt_port *port)
             port->now = port->limit;
         leave(port, RTPORT_IDLE);
     }
+    if (port->masked)
+        port->pending = 0;
     deliver(port);
 }
 

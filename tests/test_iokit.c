@@ -49,11 +49,11 @@ static const struct {
     enum mach_sabotage_kind kind;
     const char *word;
 } sabotage[] = {
-    {MACH_SABOTAGE_DROP_DOORBELL, "never took"},     {MACH_SABOTAGE_CORRUPT_SLOT, "slot"},
-    {MACH_SABOTAGE_CLEAR_PTE, "DART"},               {MACH_SABOTAGE_ZERO_BAR, "DART"},
-    {MACH_SABOTAGE_DROP_PUSH, "stopped"},            {MACH_SABOTAGE_MASK_ENGINE_LINE, "stopped"},
-    {MACH_SABOTAGE_DROP_COMPLETION, "never arrived"}, {MACH_SABOTAGE_MASK_HOST_LINE, "interrupt"},
-    {MACH_SABOTAGE_CLOSE_WINDOW, "never arrived"},
+    {MACH_SABOTAGE_DROP_DOORBELL, "never took"},     {MACH_SABOTAGE_CORRUPT_SLOT, "read of 0x7"},
+    {MACH_SABOTAGE_CLEAR_PTE, "read of 0x4000, no page"},               {MACH_SABOTAGE_ZERO_BAR, "read of 0x0, no page"},
+    {MACH_SABOTAGE_DROP_PUSH, "push never reached"},            {MACH_SABOTAGE_MASK_ENGINE_LINE, "interrupt never came"},
+    {MACH_SABOTAGE_DROP_COMPLETION, "doorbell was lost"}, {MACH_SABOTAGE_MASK_HOST_LINE, "interrupt lost"},
+    {MACH_SABOTAGE_CLOSE_WINDOW, "fabric rejected"},
 };
 
 static void every_wall_is_real(void **state)

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "support.h"
@@ -53,6 +54,30 @@ static void every_piece_once(void **state)
         assert_int_equal(atomic_load(&t.wrong), 0);
         eng_pool_destroy(pool);
     }
+}
+
+/* Whoever comes late to its piece is waited for. */
+static void slow_piece(void *context, size_t piece, unsigned worker)
+{
+    struct tally *t = context;
+
+    usleep(worker ? 3000 : 1000);
+    t->plain[piece]++;
+}
+
+static void waits_for_the_last(void **state)
+{
+    static struct tally t;
+    struct eng_pool *pool;
+
+    (void)state;
+    assert_int_equal(eng_pool_create(3, &pool), 0);
+    for (unsigned run = 1; run <= 10; run++) {
+        eng_pool_run(pool, 4, slow_piece, &t);
+        for (unsigned i = 0; i < 4; i++)
+            assert_int_equal(t.plain[i], run);
+    }
+    eng_pool_destroy(pool);
 }
 
 static void in_order(void *context, size_t piece, unsigned worker)
@@ -135,9 +160,9 @@ static void creation_can_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_piece_once),  cmocka_unit_test(one_thread_is_a_loop),
-        cmocka_unit_test(idle_pools),        cmocka_unit_test(warm_runs_allocate_nothing),
-        cmocka_unit_test(creation_can_fail),
+        cmocka_unit_test(every_piece_once),           cmocka_unit_test(waits_for_the_last),
+        cmocka_unit_test(one_thread_is_a_loop),       cmocka_unit_test(idle_pools),
+        cmocka_unit_test(warm_runs_allocate_nothing), cmocka_unit_test(creation_can_fail),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

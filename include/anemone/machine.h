@@ -56,7 +56,7 @@ struct ane_machine_config {
     uint64_t dram_bytes; /* 0 = 4 GiB; sparse, untouched pages cost nothing */
     uint32_t engines;    /* 0 or 1: the M1 has one */
     uint32_t page_table; /* enum ane_page_table */
-    uint32_t firmware;   /* must be 0: the controller arrives with the driver */
+    uint32_t firmware;   /* 1: the machine has its controller and driver, booted; see iokit.h. 0: bare, the caller drives the engine */
     uint32_t strict_tlb; /* 1: walk the page table at every use and report missing invalidates */
     uint32_t threads;    /* worker threads the engine computes with; 0 = 1. Results do not depend on it */
     uint32_t vma_budget; /* host mappings the DART's windows may use; 0 = 24,000 */
@@ -107,6 +107,19 @@ ANE_API uint64_t ane_machine_trace_hash(struct ane_machine *machine);
 
 /* Counters; unknown names give 0. docs/machine.md lists them: "dart.faults", "dart.missing_invalidates", ... */
 ANE_API uint64_t ane_machine_counter(struct ane_machine *machine, const char *name);
+
+/*
+ * Wall time of requests by stage, for a machine with firmware and one request at a time. Switching it on or off clears the sums. The stages, in order: driver submit (call to
+ * doorbell), firmware take (doorbell to push), engine (push to its interrupt), firmware complete (interrupt to host doorbell), driver complete (host doorbell to return).
+ */
+#define ANE_STAGES 5
+struct ane_machine_profile {
+    uint64_t requests;
+    uint64_t wall_ns[ANE_STAGES];    /* sums */
+    uint64_t virtual_ns[ANE_STAGES]; /* what the model says it took */
+};
+ANE_API const char *ane_machine_stage_name(unsigned stage);
+ANE_API int ane_machine_profile(struct ane_machine *machine, int on, struct ane_machine_profile *sums);
 
 /* Where the blocks of this machine stand. */
 struct ane_machine_map {

@@ -34,7 +34,11 @@ static enum eng_isa isa_of_processor(void)
 #else
 static enum eng_isa isa_of_processor(void)
 {
+#if defined(__aarch64__)
+    return ENG_ISA_NEON;
+#else
     return ENG_ISA_PORTABLE;
+#endif
 }
 #endif
 

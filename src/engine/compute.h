@@ -2,8 +2,9 @@
 /*
  * How the datapath computes: which instruction set, which path, and the memory and threads it may use.
  *
- * Every operation has two paths. The reference is plain scalar C and says what the operation is; the fast path is chosen by what
- * the processor has. They give the same bits for every policy, instruction set and number of threads.
+ * Every operation has two paths. The reference is plain scalar C and says what the operation is; the fast
+ * path is chosen by what the processor has. They give the same bits for every policy, instruction set and
+ * number of threads.
  */
 #ifndef ENGINE_COMPUTE_H
 #define ENGINE_COMPUTE_H
@@ -17,7 +18,8 @@
 
 enum eng_path { ENG_PATH_FAST, ENG_PATH_REFERENCE };
 
-enum eng_isa { ENG_ISA_PORTABLE, ENG_ISA_AVX2, ENG_ISA_AVX512 };
+/* In rising order for each kind of processor. */
+enum eng_isa { ENG_ISA_PORTABLE, ENG_ISA_AVX2, ENG_ISA_AVX512, ENG_ISA_NEON = ENG_ISA_AVX2 };
 
 /* The best instruction set that the processor and the limit allow. */
 enum eng_isa eng_isa_get(void);
@@ -30,7 +32,10 @@ struct eng_scratch {
     size_t bytes;
 };
 
-/* At least `bytes` on a 64-byte boundary; what was there before is gone. NULL when there is no memory: the old one is kept. */
+/*
+ * At least `bytes` on a 64-byte boundary; what was there before is gone. NULL when there is no memory: the
+ * old one is kept.
+ */
 void *eng_scratch_reserve(struct eng_scratch *scratch, size_t bytes);
 void eng_scratch_free(struct eng_scratch *scratch);
 
@@ -42,20 +47,23 @@ struct eng_compute {
 };
 
 /*
- * A task's operands. The destination may lie exactly on a source of an elementwise task (same address and strides); any other
- * overlap of destination and sources is for the caller to take apart before.
+ * A task's operands. The destination may lie exactly on a source of an elementwise task (same address and
+ * strides); any other overlap of destination and sources is for the caller to take apart before.
  */
 struct eng_operands {
     struct eng_view src[2]; /* the second is all zero when the task has one source */
     struct eng_view dst;
 };
 
-/* The pool for a task: none when an operand has no host address, because a DART is used by one thread at a time. */
+/*
+ * The pool for a task: none when an operand has no host address, because a DART is used by one thread at a
+ * time.
+ */
 struct eng_pool *eng_compute_pool(const struct eng_compute *compute, const struct eng_operands *operands);
 
 /*
- * The floating-point environment is the thread's, and a caller may have changed it (flush to zero, rounding): kernels run between
- * these two, in the default one.
+ * The floating-point environment is the thread's, and a caller may have changed it (flush to zero, rounding):
+ * kernels run between these two, in the default one.
  */
 struct eng_float_state {
     uint64_t word;

@@ -171,7 +171,7 @@ static void keep_source(struct execution *x)
 {
     const struct pr_tensor *t = &x->task->src[0];
     struct pr_tensor kept = *t;
-    struct eng_view from, to;
+    struct eng_view from = {0}, to = {0};
     uint32_t index[PR_AXES] = {0};
 
     if (!t->keep)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Half precision (fp16) as bits. A NaN keeps its sign and payload and becomes quiet when it is read; whatever it was, it is written
- * as 0x7e00, so that two paths cannot differ in what the processor does to the bits of a NaN.
+ * Half precision (fp16) as bits. A NaN keeps its sign and payload and becomes quiet when it is read; whatever
+ * it was, it is written as 0x7e00, so that two paths cannot differ in what the processor does to the bits of
+ * a NaN.
  */
 #ifndef ENGINE_HALF_H
 #define ENGINE_HALF_H

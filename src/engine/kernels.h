@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inner loops of the fast path. kernels_body.h has them once; kernels_portable.c, kernels_avx2.c and kernels_avx512.c compile it
- * with a vector of 4, 8 or 16 floats. All of them vectorise over outputs and none over a sum, so their results are the same.
+ * The inner loops of the fast path. kernels_body.h has them once; kernels_portable.c, kernels_neon.c,
+ * kernels_avx2.c and kernels_avx512.c compile it with a vector of 4, 8 or 16 floats. All of them vectorise
+ * over outputs and none over a sum, so their results are the same.
  */
 #ifndef ENGINE_KERNELS_H
 #define ENGINE_KERNELS_H
@@ -38,8 +39,9 @@ struct eng_finish {
 };
 
 /*
- * Products are summed in one chain per output: for each input channel, for each kernel row, for each kernel column. Weights are in a
- * panel of fp32: [channel][kernel row][kernel column][output channel]. Input is fp32; all distances are in floats.
+ * Products are summed in one chain per output: for each input channel, for each kernel row, for each kernel
+ * column. Weights are in a panel of fp32: [channel][kernel row][kernel column][output channel]. Input is
+ * fp32; all distances are in floats.
  */
 struct eng_mac {
     const float *in; /* what kernel row ky0 and column 0 meet, for the first output */
@@ -62,9 +64,9 @@ struct eng_kernels {
     unsigned wide_panel; /* output channels at most in mac_channels, a power of two */
     unsigned pixels;     /* pixels at most in mac_channels, a power of two */
     /*
-     * A fused multiply-add finds the ceiling for nothing: with inputs times 2^112 and weights times 2, a partial sum that reaches
-     * 2^15 is one that overflows fp32, and nothing else changes because the factors are powers of two and nothing underflows.
-     * Kernels without one compare.
+     * A fused multiply-add finds the ceiling for nothing: with inputs times 2^112 and weights times 2, a
+     * partial sum that reaches 2^15 is one that overflows fp32, and nothing else changes because the factors
+     * are powers of two and nothing underflows. Kernels without one compare.
      */
     bool scaled;
 
@@ -81,9 +83,15 @@ struct eng_kernels {
                       const struct eng_pe_constants *constants);
     void (*finish)(const float *acc, const float *bias, uint8_t *y, size_t n,
                    const struct eng_finish *finish);
-    /* `vectors` vectors of columns of `group` output channels; the panel has exactly that many, a power of two. */
+    /*
+     * `vectors` vectors of columns of `group` output channels; the panel has exactly that many, a power of
+     * two.
+     */
     void (*mac_columns)(const struct eng_mac *mac, unsigned group, unsigned vectors);
-    /* `pixels` outputs, a power of two, of `group` channels; the panel has exactly that many, `lanes` times a power of two. */
+    /*
+     * `pixels` outputs, a power of two, of `group` channels; the panel has exactly that many, `lanes` times a
+     * power of two.
+     */
     void (*mac_channels)(const struct eng_mac *mac, unsigned group, unsigned pixels);
 };
 
@@ -94,6 +102,8 @@ struct eng_kernels {
 extern const struct eng_kernels eng_kernels_portable;
 #if defined(__x86_64__)
 extern const struct eng_kernels eng_kernels_avx2, eng_kernels_avx512;
+#elif defined(__aarch64__)
+extern const struct eng_kernels eng_kernels_neon;
 #endif
 
 /* Those of eng_isa_get. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inner loops, for one instruction set. The including file has defined the vector type and its functions, TARGET, INLINE, KERNELS,
- * LANES, PANEL, COLUMNS, WIDE_VECTORS, PIXELS and SCALED; this file ends with the table of the set. It is included once per instruction set and so has
- * no guard.
+ * The inner loops, for one instruction set. The including file has defined the vector type and its functions,
+ * TARGET, INLINE, KERNELS, LANES, PANEL, COLUMNS, WIDE_VECTORS, PIXELS and SCALED; this file ends with the
+ * table of the set. It is included once per instruction set and so has no guard.
  */
 
 #if defined(__clang__)
@@ -67,7 +67,10 @@ TARGET static bool all_finite(const float *floats, size_t n)
     return sum == 0;
 }
 
-/* op(pre * a, sign2 * b), with the sign cut off when asked. `op` and `two` are constants where this is inlined. */
+/*
+ * op(pre * a, sign2 * b), with the sign cut off when asked. `op` and `two` are constants where this is
+ * inlined.
+ */
 INLINE vec pe_combine(vec a, vec b, enum pr_pe_op op, bool two, const struct eng_pe_constants *k)
 {
     vec v = vec_mul(vec_set(k->pre), a);

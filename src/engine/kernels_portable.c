@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops in plain C with vectors of 4 floats, which every processor we know has; and the choice between the sets. */
+/*
+ * The inner loops in plain C with vectors of 4 floats, which every processor we know has; and the choice
+ * between the sets.
+ */
 #include "engine/kernels.h"
 
 #include <math.h>
@@ -75,7 +78,10 @@ INLINE vec vec_mul(vec a, vec b)
     return a * b;
 }
 
-/* The product of two halfs has 22 bits and is exact in fp32, so multiplying and then adding rounds once, as a fused one would. */
+/*
+ * The product of two halfs has 22 bits and is exact in fp32, so multiplying and then adding rounds once, as a
+ * fused one would.
+ */
 INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
 {
     vec infinity = vec_set(INFINITY);
@@ -149,6 +155,9 @@ const struct eng_kernels *eng_kernels_get(void)
     case ENG_ISA_AVX2: return &eng_kernels_avx2;
     case ENG_ISA_PORTABLE: break;
     }
+#elif defined(__aarch64__)
+    if (eng_isa_get() == ENG_ISA_NEON)
+        return &eng_kernels_neon;
 #endif
     return &eng_kernels_portable;
 }

@@ -9,12 +9,18 @@ enum {
     PIECE_LOG2 = 15, /* elements that are worth handing to another thread */
 };
 
-/* Walking axis `outer` after all of `inner` is walking on along `inner`. A row that has a tail stays as long as it is. */
+/*
+ * Walking axis `outer` after all of `inner` is walking on along `inner`. A row that has a tail stays as long
+ * as it is.
+ */
 static bool axes_join(struct eng_view *const views[], unsigned count, unsigned inner, unsigned outer)
 {
     const uint32_t *extent = views[0]->extent;
 
-    /* An axis of length 1 takes another in only downwards: two of them would hand a third to and fro for ever. */
+    /*
+     * An axis of length 1 takes another in only downwards: two of them would hand a third to and fro for
+     * ever.
+     */
     if (inner == outer || extent[outer] == 1 || (extent[inner] == 1 && inner > outer) ||
         (uint64_t)extent[inner] * extent[outer] > INT32_MAX)
         return false;

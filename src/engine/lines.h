@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All elements of some tensors of equal extents, cut into lines and the lines dealt out to the pieces of a pool's run: for tasks that
- * treat every element alike.
+ * All elements of some tensors of equal extents, cut into lines and the lines dealt out to the pieces of a
+ * pool's run: for tasks that treat every element alike.
  */
 #ifndef ENGINE_LINES_H
 #define ENGINE_LINES_H
@@ -16,7 +16,10 @@ struct eng_lines {
     uint64_t per_piece; /* lines in a piece */
 };
 
-/* Joins neighbouring axes that all views walk as one, so that lines get long; the views are changed accordingly. */
+/*
+ * Joins neighbouring axes that all views walk as one, so that lines get long; the views are changed
+ * accordingly.
+ */
 void eng_lines_cut(struct eng_lines *lines, struct eng_view *const views[], unsigned count);
 size_t eng_lines_pieces(const struct eng_lines *lines);
 /* The first line of a piece; returns how many there are. */

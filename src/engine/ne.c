@@ -7,6 +7,8 @@
 
 #include "engine/lines.h"
 
+enum { CHUNK = 256 };
+
 static uint16_t stream_half(const struct eng_ne *ne, const struct pr_kernel_place *place, uint32_t row)
 {
     uint64_t offset = place->offset + ((uint64_t)row * place->lanes + place->lane) * 2;
@@ -16,25 +18,12 @@ static uint16_t stream_half(const struct eng_ne *ne, const struct pr_kernel_plac
     return half;
 }
 
-float eng_ne_bias(const struct eng_ne *ne, uint32_t channel)
+/* What is added to a channel's sums; -0, which changes nothing, when the kernel has no bias row. */
+static float bias_value(const struct eng_ne *ne, const struct pr_kernel_place *place)
 {
-    struct pr_kernel_place place;
-
-    if (!ne->task->ne.bias || !pr_kernel_place(ne->task, channel, &place))
+    if (!ne->task->ne.bias)
         return -0.0f;
-    return eng_load_value(stream_half(ne, &place, 0), ne->rules->load | ne->rules->mac);
-}
-
-void eng_ne_taps(uint32_t out, uint32_t step, uint32_t pad, uint32_t taps, uint32_t in, uint32_t *first,
-                 uint32_t *end)
-{
-    int64_t begin = (int64_t)out * step - pad; /* where tap 0 is */
-    int64_t last = (int64_t)in - begin;
-
-    *first = begin < 0 ? (-begin < taps ? (uint32_t)-begin : taps) : 0;
-    *end = last < taps ? (last > 0 ? (uint32_t)last : 0) : taps;
-    if (*end < *first)
-        *end = *first;
+    return eng_load_value(stream_half(ne, place, 0), ne->rules->load | ne->rules->mac);
 }
 
 /* The weights of one output channel on one row of the input: the chain of every output goes on by kw taps. */
@@ -75,10 +64,11 @@ static void reference_mac_row(const struct eng_ne *ne, uint32_t channel, uint32_
     const struct pr_ne *n = &ne->task->ne;
     const struct eng_view *src = &ne->operands->src[0], *dst = &ne->operands->dst;
     uint32_t index[PR_AXES] = {0}, cin = src->extent[PR_AXIS_C], wout = dst->extent[PR_AXIS_W];
-    float bias = eng_ne_bias(ne, channel);
     struct pr_kernel_place place;
+    float bias;
 
     pr_kernel_place(ne->task, channel, &place);
+    bias = bias_value(ne, &place);
     memset(sum, 0, wout * sizeof(*sum));
     for (uint32_t c = 0; c < cin; c++) {
         for (uint32_t ky = 0; ky < n->kh; ky++) {
@@ -115,10 +105,13 @@ static int reference_mac(const struct eng_ne *ne)
 static int run_mac(const struct eng_ne *ne, enum eng_path path)
 {
     const uint32_t *in = ne->operands->src[0].extent, *out = ne->operands->dst.extent;
+    const struct pr_ne *n = &ne->task->ne;
 
+    if (!n->kw || !n->kh || !n->sx || !n->sy || !n->lanes || !n->engines || n->engines > PR_ENGINES_MAX)
+        return -EINVAL;
     if (in[PR_AXIS_D] != 1 || in[PR_AXIS_G] != 1 || out[PR_AXIS_D] != 1 || out[PR_AXIS_G] != 1)
         return -EINVAL;
-    for (uint32_t engine = 0; engine < ne->task->ne.engines; engine++)
+    for (uint32_t engine = 0; engine < n->engines; engine++)
         if (pr_kernel_stream_bytes(ne->task, engine) > ne->streams[engine].size)
             return -EINVAL;
     if (path == ENG_PATH_FAST && !eng_view_overlaps_itself(&ne->operands->dst))
@@ -129,10 +122,10 @@ static int run_mac(const struct eng_ne *ne, enum eng_path path)
 static void reference_bypass_row(const struct eng_ne *ne, uint32_t index[PR_AXES])
 {
     uint32_t width = ne->operands->dst.extent[PR_AXIS_W];
-    float a[256];
+    float a[CHUNK];
 
-    for (uint32_t x = 0; x < width; x += 256) {
-        uint32_t n = width - x < 256 ? width - x : 256;
+    for (uint32_t x = 0; x < width; x += CHUNK) {
+        uint32_t n = width - x < CHUNK ? width - x : CHUNK;
 
         index[PR_AXIS_W] = x;
         eng_view_load_row(&ne->operands->src[0], index, a, n, ne->rules->load);
@@ -224,7 +217,10 @@ int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const st
         .rules = rules,
         .scratch = &compute->scratch,
         .pool = eng_compute_pool(compute, operands),
-        /* The registers' constants are no operands of products: a denormal one counts (an epsilon of 1e-6 is one). */
+        /*
+         * The registers' constants are no operands of products: a denormal one counts (an epsilon of 1e-6 is
+         * one).
+         */
         .finish = {.unscale = 1,
                    .bias = -0.0f,
                    .acc_bias = eng_constant_addend(task->ne.acc_bias, rules->load),

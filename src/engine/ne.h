@@ -13,9 +13,10 @@ struct eng_kernel_stream {
 };
 
 /*
- * Runs a task of PR_UNIT_NE that pr_task_decode accepted. `streams` has PR_ENGINES_MAX entries and may be NULL for a bypass. Returns 0;
- * -ENOMEM when there is no working memory, and then nothing was written; -EINVAL when a stream is shorter than pr_kernel_stream_bytes
- * or the task is none that is run (groups or depth in a convolution), which is never so for a decoded task.
+ * Runs a task of PR_UNIT_NE that pr_task_decode accepted. `streams` has PR_ENGINES_MAX entries and may be
+ * NULL for a bypass. Returns 0; -ENOMEM when there is no working memory, and then nothing was written;
+ * -EINVAL when a stream is shorter than pr_kernel_stream_bytes or the task is none that is run (groups or
+ * depth in a convolution), which is never so for a decoded task.
  */
 int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const struct eng_operands *operands,
                const struct eng_kernel_stream *streams);
@@ -31,11 +32,6 @@ struct eng_ne {
     struct eng_finish finish;
 };
 
-/* The kernel's value of an output channel that is added to its sums; -0 when there is none. */
-float eng_ne_bias(const struct eng_ne *ne, uint32_t channel);
-/* Which of the kernel's taps along one axis meet the input for output `out`: [first, end), empty when none does. */
-void eng_ne_taps(uint32_t out, uint32_t step, uint32_t pad, uint32_t taps, uint32_t in, uint32_t *first,
-                 uint32_t *end);
 int eng_ne_mac_fast(const struct eng_ne *ne);
 
 #endif

@@ -2,17 +2,22 @@
 /*
  * The neural engines: the fast path of multiply-accumulate tasks.
  *
- * The output is cut into blocks of channels, rows and columns, each a piece of the pool's run. A block keeps its sums in fp32 and
- * takes the input channels in steps: input rows and weights of the step become fp32 once, then every sum's chain goes on where it
- * stood. Sums are vectors of neighbouring columns where rows are wide, of output channels where they are narrow.
+ * The output is cut into blocks of channels, rows and columns, each a piece of the pool's run. A block keeps
+ * its sums in fp32 and takes the input channels in steps: input rows and weights of the step become fp32
+ * once, then every sum's chain goes on where it stood. Sums are vectors of neighbouring columns where rows
+ * are wide, of output channels where they are narrow.
  */
-#include "engine/ne.h"
+#include "engine/ne_block.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-/* Sizes of a block, so that what it works on stays in the second-level cache. They change the speed and nothing else. */
+/*
+ * Sizes of a block, so that what it works on stays in the second-level cache. They change the speed and
+ * nothing else.
+ */
 enum {
     COLUMNS_MAX = 256,     /* column vectors: of a block; */
     PIXELS_MAX = 512,      /* rows times columns; */
@@ -29,40 +34,9 @@ enum {
     SPLIT_CHANNELS = 16,
 };
 
-struct mac {
-    const struct eng_ne *ne;
-    const struct eng_kernels *kernels;
-    struct eng_load input, weight;
-    struct eng_finish finish;
-    float ceiling;
-    bool wide; /* channel vectors */
-    uint32_t cin, hin, win, cout, hout, wout;
-    uint32_t channels, rows, columns; /* of a block */
-    uint32_t step;                    /* input channels */
-    uint32_t in_rows, in_columns;     /* of a block's input, the latter with what vectors read beyond */
-    uint32_t blocks[3];               /* along columns, rows, channels */
-    uint32_t group;                   /* channels of a panel */
-    size_t acc_row, acc_floats, in_floats, panel_floats, worker_floats;
-    float *memory;
-};
-
-/* One block, and where its memory is. */
-struct block {
-    uint32_t c0, channels, y0, rows, x0, columns;
-    int64_t ix; /* input column of the first one in memory; those outside the input are zeros */
-    uint32_t iy, iy_end;
-    uint32_t cin, step; /* input channels of the present step */
-    float *acc, *in, *panel, *bias;
-    uint8_t *halfs; /* the panel before it is fp32 */
-};
-
-static uint32_t least(uint64_t a, uint64_t b)
-{
-    return (uint32_t)(a < b ? a : b);
-}
-
 static uint32_t blocks_of(uint32_t all, uint32_t each)
 {
+    assert(all > 0 && each > 0);
     return (all + each - 1) / each;
 }
 
@@ -79,19 +53,19 @@ static uint32_t share(uint32_t used, uint32_t lanes)
     return 1024 * used / (uint32_t)pr_round_up(used, lanes);
 }
 
-static uint64_t work_of(const struct mac *m)
+static uint64_t work_of(const struct eng_mac_plan *m)
 {
     return (uint64_t)m->rows * m->columns * m->channels * m->cin * m->ne->task->ne.kw * m->ne->task->ne.kh;
 }
 
 /* Blocks as large as the limits allow, then smaller while each is still worth a piece of its own. */
-static void plan_blocks(struct mac *m)
+static void plan_blocks(struct eng_mac_plan *m)
 {
     uint32_t channels_min = m->wide ? m->kernels->wide_panel : SPLIT_CHANNELS;
 
-    m->columns = least(m->wout, m->wide ? WIDE_COLUMNS_MAX : COLUMNS_MAX);
-    m->rows = least(m->hout, (m->wide ? WIDE_PIXELS_MAX : PIXELS_MAX) / m->columns);
-    m->channels = least(m->cout, m->wide ? WIDE_CHANNELS_MAX : CHANNELS_MAX);
+    m->columns = eng_least(m->wout, m->wide ? WIDE_COLUMNS_MAX : COLUMNS_MAX);
+    m->rows = eng_least(m->hout, (m->wide ? WIDE_PIXELS_MAX : PIXELS_MAX) / m->columns);
+    m->channels = eng_least(m->cout, m->wide ? WIDE_CHANNELS_MAX : CHANNELS_MAX);
     while (m->channels > channels_min && m->rows * m->columns * m->channels > SUMS_MAX)
         m->channels /= 2;
     while (m->rows > 1 && m->rows * m->columns > SPLIT_PIXELS && work_of(m) > PIECE_WORK)
@@ -100,14 +74,14 @@ static void plan_blocks(struct mac *m)
         m->channels /= 2;
 }
 
-static void plan(struct mac *m)
+static void plan(struct eng_mac_plan *m)
 {
     const struct pr_ne *n = &m->ne->task->ne;
     uint32_t lanes = m->kernels->lanes, taps = n->kw * n->kh;
 
     /* Column vectors cost fewer loads, and need neighbouring columns to be neighbouring inputs. */
-    m->wide =
-        n->sx != 1 || 4 * share(m->wout, lanes) < 3 * share(least(m->cout, m->kernels->wide_panel), lanes);
+    m->wide = n->sx != 1 ||
+              4 * share(m->wout, lanes) < 3 * share(eng_least(m->cout, m->kernels->wide_panel), lanes);
     plan_blocks(m);
     m->group = m->wide ? power_of_two(m->channels, lanes, m->kernels->wide_panel)
                        : power_of_two(m->channels, 1, m->kernels->panel);
@@ -119,8 +93,8 @@ static void plan(struct mac *m)
     m->acc_row = m->wide ? m->columns : pr_round_up(m->columns, lanes);
     m->in_rows = (m->rows - 1) * n->sy + n->kh;
     m->in_columns = ((uint32_t)m->acc_row - 1) * n->sx + n->kw;
-    m->step = least(m->cin, INPUT_FLOATS_MAX / ((uint64_t)m->in_rows * m->in_columns));
-    m->step = least(m->step, (m->wide ? WIDE_TAPS : PANEL_TAPS) / taps);
+    m->step = eng_least(m->cin, INPUT_FLOATS_MAX / ((uint64_t)m->in_rows * m->in_columns));
+    m->step = eng_least(m->step, (m->wide ? WIDE_TAPS : PANEL_TAPS) / taps);
     m->step = m->step ? m->step : 1;
     m->acc_floats = pr_round_up((uint64_t)m->channels * m->rows * m->acc_row, 16);
     m->in_floats = pr_round_up((uint64_t)m->step * m->in_rows * m->in_columns, 16);
@@ -129,7 +103,23 @@ static void plan(struct mac *m)
                        pr_round_up(m->panel_floats / 2, 16);
 }
 
-static void block_begin(const struct mac *m, struct block *b, size_t piece, unsigned worker)
+/*
+ * Which of the kernel's taps along one axis meet the input for output `out`: [first, end), empty when none
+ * does.
+ */
+static void taps_inside(uint32_t out, uint32_t step, uint32_t pad, uint32_t taps, uint32_t in,
+                        uint32_t *first, uint32_t *end)
+{
+    int64_t begin = (int64_t)out * step - pad; /* where tap 0 is */
+    int64_t last = (int64_t)in - begin;
+
+    *first = begin < 0 ? (-begin < taps ? (uint32_t)-begin : taps) : 0;
+    *end = last < taps ? (last > 0 ? (uint32_t)last : 0) : taps;
+    if (*end < *first)
+        *end = *first;
+}
+
+static void block_begin(const struct eng_mac_plan *m, struct eng_block *b, size_t piece, unsigned worker)
 {
     const struct pr_ne *n = &m->ne->task->ne;
     int64_t iy, iy_end;
@@ -137,14 +127,14 @@ static void block_begin(const struct mac *m, struct block *b, size_t piece, unsi
     b->x0 = (uint32_t)(piece % m->blocks[0]) * m->columns;
     b->y0 = (uint32_t)(piece / m->blocks[0] % m->blocks[1]) * m->rows;
     b->c0 = (uint32_t)(piece / m->blocks[0] / m->blocks[1]) * m->channels;
-    b->columns = least(m->columns, m->wout - b->x0);
-    b->rows = least(m->rows, m->hout - b->y0);
-    b->channels = least(m->channels, m->cout - b->c0);
+    b->columns = eng_least(m->columns, m->wout - b->x0);
+    b->rows = eng_least(m->rows, m->hout - b->y0);
+    b->channels = eng_least(m->channels, m->cout - b->c0);
     b->ix = (int64_t)b->x0 * n->sx - n->px;
     iy = (int64_t)b->y0 * n->sy - n->py;
     iy_end = iy + (int64_t)(b->rows - 1) * n->sy + n->kh;
     b->iy = iy < 0 ? 0 : (uint32_t)iy;
-    b->iy_end = iy_end < 0 ? 0 : least((uint64_t)iy_end, m->hin);
+    b->iy_end = iy_end < 0 ? 0 : eng_least((uint64_t)iy_end, m->hin);
 
     b->acc = m->memory + worker * m->worker_floats;
     b->in = b->acc + m->acc_floats;
@@ -154,161 +144,12 @@ static void block_begin(const struct mac *m, struct block *b, size_t piece, unsi
     memset(b->acc, 0, m->acc_floats * sizeof(float));
 }
 
-static void load_line(const struct mac *m, struct eng_line line, float *to)
-{
-    const struct eng_view *src = &m->ne->operands->src[0];
-    uint32_t left = line.n, most = eng_view_is_packed(src, line.axis) ? left : ENG_LINE_MAX;
-    uint8_t buffer[ENG_LINE_BYTES];
-
-    for (; left; left -= line.n, to += line.n, line.index[line.axis] += line.n) {
-        line.n = least(left, most);
-        m->kernels->to_float(eng_view_line(src, &line, buffer), to, line.n, &m->input);
-    }
-}
-
-/* The rows of one input channel, with zeros where a row ends before the block does. */
-static void load_channel(const struct mac *m, const struct block *b, uint32_t channel, float *to)
-{
-    const struct pr_ne *n = &m->ne->task->ne;
-    int64_t end = (int64_t)m->win - b->ix, needed = (int64_t)(b->columns - 1) * n->sx + n->kw;
-    uint32_t first = b->ix < 0 ? least((uint64_t)-b->ix, m->in_columns) : 0;
-    struct eng_line line = {.axis = PR_AXIS_W};
-
-    end = end < needed ? end : needed;
-    line.n = end > first ? (uint32_t)end - first : 0;
-    line.index[PR_AXIS_W] = line.n ? (uint32_t)(b->ix + first) : 0;
-    line.index[PR_AXIS_C] = channel;
-    for (uint32_t iy = b->iy; iy < b->iy_end; iy++, to += m->in_columns) {
-        memset(to, 0, first * sizeof(float));
-        line.index[PR_AXIS_H] = iy;
-        load_line(m, line, to + first);
-        memset(to + first + line.n, 0, (m->in_columns - first - line.n) * sizeof(float));
-    }
-}
-
-/* Input that is one column, or one element, of each channel is read along H or C instead of in rows of one. */
-static void load_step(const struct mac *m, const struct block *b)
-{
-    size_t plane = (size_t)m->in_rows * m->in_columns;
-    bool column = m->in_columns == 1 && b->ix >= 0 && b->ix < m->win;
-    struct eng_line line = {.axis = PR_AXIS_H, .n = b->iy_end - b->iy};
-
-    if (b->iy >= b->iy_end)
-        return;
-    line.index[PR_AXIS_W] = column ? (uint32_t)b->ix : 0;
-    line.index[PR_AXIS_H] = b->iy;
-    line.index[PR_AXIS_C] = b->cin;
-    if (column && m->in_rows == 1) {
-        line.axis = PR_AXIS_C;
-        line.n = b->step;
-        load_line(m, line, b->in);
-        return;
-    }
-    for (uint32_t c = 0; c < b->step; c++) {
-        line.index[PR_AXIS_C] = b->cin + c;
-        if (column)
-            load_line(m, line, b->in + c * plane);
-        else
-            load_channel(m, b, b->cin + c, b->in + c * plane);
-    }
-}
-
-/* Rows of n halfs put beside other rows; n is a power of two but for the last run of all. */
-static void interleave(const uint8_t *from, size_t from_stride, uint8_t *to, size_t to_stride, size_t rows,
-                       uint32_t n)
-{
-    for (; rows; rows--, from += from_stride, to += to_stride) {
-        switch (n) {
-        case 1: memcpy(to, from, 2); break;
-        case 2: memcpy(to, from, 4); break;
-        case 4: memcpy(to, from, 8); break;
-        case 8: memcpy(to, from, 16); break;
-        default: memcpy(to, from, 2 * (size_t)n); break;
-        }
-    }
-}
-
 /*
- * A run: output channels that stand side by side in one engine's rows. Returns how many there are, and where kernel row `row` of the
- * first one is.
+ * The call of a kernel for output row y of the block, but for columns and sums. False when the row meets no
+ * input.
  */
-static uint32_t run_at(const struct mac *m, uint32_t channel, uint32_t left, uint64_t row,
-                       const uint8_t **from, size_t *stride)
-{
-    struct pr_kernel_place place;
-
-    pr_kernel_place(m->ne->task, channel, &place);
-    *stride = (size_t)place.lanes * 2;
-    *from = m->ne->streams[place.engine].bytes + place.offset + row * *stride + (uint64_t)place.lane * 2;
-    return least(place.lanes - place.lane, left);
-}
-
-/* The kernel row where this step's weights begin. */
-static uint64_t first_row(const struct mac *m, const struct block *b)
-{
-    const struct pr_ne *n = &m->ne->task->ne;
-
-    return (n->bias ? 1 : 0) + (uint64_t)b->cin * n->kw * n->kh;
-}
-
-static void load_bias(const struct mac *m, const struct block *b)
-{
-    struct eng_load load = m->weight;
-    const uint8_t *from;
-    size_t stride;
-    uint32_t run;
-
-    load.scale = 1;
-    for (uint32_t c = 0; c < b->channels; c += run) {
-        run = 1;
-        if (m->ne->task->ne.bias) {
-            run = run_at(m, b->c0 + c, b->channels - c, 0, &from, &stride);
-            m->kernels->to_float(from, b->bias + c, run, &load);
-        } else {
-            b->bias[c] = -0.0f;
-        }
-    }
-}
-
-/* Runs that fill vectors become fp32 from where they stand; false when there are others. */
-static bool load_wide_runs(const struct mac *m, const struct block *b, uint32_t first, size_t rows)
-{
-    const uint8_t *from;
-    size_t stride;
-    uint32_t run;
-
-    for (uint32_t c = 0; c < m->group; c += run) {
-        run = run_at(m, first + c, m->group - c, first_row(m, b), &from, &stride);
-        if (run == m->group && stride == 2 * (size_t)run)
-            m->kernels->to_float(from, b->panel, rows * run, &m->weight);
-        else if (run % m->kernels->lanes == 0)
-            m->kernels->rows_to_float(from, stride, b->panel + c, m->group, rows, run, &m->weight);
-        else
-            return false;
-    }
-    return true;
-}
-
-/* The weights of one panel's output channels for this step. Narrow runs are put side by side before they become fp32. */
-static void load_panel(const struct mac *m, const struct block *b, uint32_t first, uint32_t count)
-{
-    size_t rows = (size_t)b->step * m->ne->task->ne.kw * m->ne->task->ne.kh, stride;
-    const uint8_t *from;
-    uint32_t run;
-
-    if (count == m->group && load_wide_runs(m, b, first, rows))
-        return;
-    if (count < m->group)
-        memset(b->halfs, 0, rows * m->group * 2);
-    for (uint32_t c = 0; c < count; c += run) {
-        run = run_at(m, first + c, count - c, first_row(m, b), &from, &stride);
-        interleave(from, stride, b->halfs + 2 * (size_t)c, (size_t)m->group * 2, rows, run);
-    }
-    m->kernels->to_float(b->halfs, b->panel, rows * m->group, &m->weight);
-}
-
-/* The call of a kernel for output row y of the block, but for columns and sums. False when the row meets no input. */
-static bool row_begin(const struct mac *m, const struct block *b, uint32_t y, struct eng_mac *call)
+static bool row_begin(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t y,
+                      struct eng_mac *call)
 {
     const struct pr_ne *n = &m->ne->task->ne;
 
@@ -323,17 +164,20 @@ static bool row_begin(const struct mac *m, const struct block *b, uint32_t y, st
         .kx1 = n->kw,
         .ceiling = m->ceiling,
     };
-    eng_ne_taps(y, n->sy, n->py, n->kh, m->hin, &call->ky0, &call->ky1);
+    taps_inside(y, n->sy, n->py, n->kh, m->hin, &call->ky0, &call->ky1);
     if (call->ky0 == call->ky1)
         return false;
     call->in = b->in + ((size_t)y * n->sy + call->ky0 - n->py - b->iy) * m->in_columns;
     return true;
 }
 
-/* For a kernel of one tap the loop over channels is the inner one: it is called as one channel with a row of taps. */
+/*
+ * For a kernel of one tap the loop over channels is the inner one: it is called as one channel with a row of
+ * taps.
+ */
 static void flatten(struct eng_mac *call)
 {
-    if (call->kh != 1 || call->kw != 1 || call->in_tap != 1)
+    if (call->kh != 1 || call->kw != 1)
         return;
     call->in_tap = call->in_channel;
     call->kw = call->kx1 = call->channels;
@@ -341,16 +185,17 @@ static void flatten(struct eng_mac *call)
 }
 
 /*
- * Padding is zeros in memory, and zero times a weight adds nothing unless the weight is infinite or a NaN. For a panel that has such
- * a weight, one sum at a time, without the taps on the padding.
+ * Padding is zeros in memory, and zero times a weight adds nothing unless the weight is infinite or a NaN.
+ * For a panel that has such a weight, one sum at a time, without the taps on the padding.
  */
-static void mac_without_padding(const struct mac *m, const struct block *b, const struct eng_mac *call)
+static void mac_without_padding(const struct eng_mac_plan *m, const struct eng_block *b,
+                                const struct eng_mac *call)
 {
     const struct pr_ne *n = &m->ne->task->ne;
     uint32_t kx0, kx1;
 
     for (uint32_t x = 0; x < b->columns; x++) {
-        eng_ne_taps(b->x0 + x, n->sx, n->px, n->kw, m->win, &kx0, &kx1);
+        taps_inside(b->x0 + x, n->sx, n->px, n->kw, m->win, &kx0, &kx1);
         for (uint32_t c = 0; c < m->group; c++) {
             float *sum = call->acc + c * call->acc_channel + x;
 
@@ -369,14 +214,15 @@ static void mac_without_padding(const struct mac *m, const struct block *b, cons
 }
 
 /* How many rows from this one on, up to a limit, use the same rows of the kernel. */
-static uint32_t rows_alike(const struct mac *m, const struct block *b, uint32_t row, uint32_t limit)
+static uint32_t rows_alike(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t row,
+                           uint32_t limit)
 {
     const struct pr_ne *n = &m->ne->task->ne;
     uint32_t ky0, ky1, first, end, count = 1;
 
-    eng_ne_taps(b->y0 + row, n->sy, n->py, n->kh, m->hin, &ky0, &ky1);
-    for (; count < least(limit, b->rows - row); count++) {
-        eng_ne_taps(b->y0 + row + count, n->sy, n->py, n->kh, m->hin, &first, &end);
+    taps_inside(b->y0 + row, n->sy, n->py, n->kh, m->hin, &ky0, &ky1);
+    for (; count < eng_least(limit, b->rows - row); count++) {
+        taps_inside(b->y0 + row + count, n->sy, n->py, n->kh, m->hin, &first, &end);
         if (first != ky0 || end != ky1)
             break;
     }
@@ -384,7 +230,7 @@ static uint32_t rows_alike(const struct mac *m, const struct block *b, uint32_t 
 }
 
 /* Vectors side by side; rows of one vector are taken several at a time. */
-static void mac_in_columns(const struct mac *m, const struct block *b, uint32_t first)
+static void mac_in_columns(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t first)
 {
     const struct pr_ne *n = &m->ne->task->ne;
     uint32_t lanes = m->kernels->lanes, all = blocks_of(b->columns, lanes), rows;
@@ -407,30 +253,30 @@ static void mac_in_columns(const struct mac *m, const struct block *b, uint32_t 
         }
         flatten(&call);
         for (uint32_t v = 0; v < all; v += each, call.in += each * lanes, call.acc += each * lanes)
-            m->kernels->mac_columns(&call, m->group, all == 1 ? rows : least(each, all - v));
+            m->kernels->mac_columns(&call, m->group, all == 1 ? rows : eng_least(each, all - v));
     }
 }
 
 /* Pixels from x on that use the same columns of the kernel: as many as a kernel takes at once. */
-static uint32_t pixels_alike(const struct mac *m, const struct block *b, uint32_t x, uint32_t *kx0,
-                             uint32_t *kx1)
+static uint32_t pixels_alike(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t x,
+                             uint32_t *kx0, uint32_t *kx1)
 {
     const struct pr_ne *n = &m->ne->task->ne;
     uint32_t count = m->kernels->pixels, first, end;
 
-    eng_ne_taps(b->x0 + x, n->sx, n->px, n->kw, m->win, kx0, kx1);
+    taps_inside(b->x0 + x, n->sx, n->px, n->kw, m->win, kx0, kx1);
     for (; count > 1; count /= 2) {
         if (x + count > b->columns)
             continue;
         /* Where the first and the last of them agree, all do. */
-        eng_ne_taps(b->x0 + x + count - 1, n->sx, n->px, n->kw, m->win, &first, &end);
+        taps_inside(b->x0 + x + count - 1, n->sx, n->px, n->kw, m->win, &first, &end);
         if (first == *kx0 && end == *kx1)
             break;
     }
     return count;
 }
 
-static void mac_in_channels(const struct mac *m, const struct block *b, uint32_t first)
+static void mac_in_channels(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t first)
 {
     const struct pr_ne *n = &m->ne->task->ne;
     struct eng_mac call;
@@ -456,7 +302,7 @@ static void mac_in_channels(const struct mac *m, const struct block *b, uint32_t
     }
 }
 
-static void finish_columns(const struct mac *m, const struct block *b)
+static void finish_columns(const struct eng_mac_plan *m, const struct eng_block *b)
 {
     const struct eng_view *dst = &m->ne->operands->dst;
     struct eng_finish finish = m->finish;
@@ -474,7 +320,7 @@ static void finish_columns(const struct mac *m, const struct block *b)
     }
 }
 
-static void finish_channels(const struct mac *m, const struct block *b)
+static void finish_channels(const struct eng_mac_plan *m, const struct eng_block *b)
 {
     const struct eng_view *dst = &m->ne->operands->dst;
     uint8_t buffer[2 * WIDE_CHANNELS_MAX];
@@ -486,7 +332,7 @@ static void finish_channels(const struct mac *m, const struct block *b)
                 b->acc + ((size_t)c * m->rows + (size_t)row * m->group) * m->columns + x * m->group;
             struct eng_line line = {.index = {b->x0 + x, b->y0 + row, 0, b->c0 + c, 0},
                                     .axis = PR_AXIS_C,
-                                    .n = least(m->group, b->channels - c)};
+                                    .n = eng_least(m->group, b->channels - c)};
             uint8_t *to = eng_view_line_target(dst, &line, buffer);
 
             m->kernels->finish(acc, b->bias + c, to, line.n, &m->finish);
@@ -497,16 +343,16 @@ static void finish_channels(const struct mac *m, const struct block *b)
 
 static void mac_piece(void *context, size_t piece, unsigned worker)
 {
-    const struct mac *m = context;
-    struct block b;
+    const struct eng_mac_plan *m = context;
+    struct eng_block b;
 
     block_begin(m, &b, piece, worker);
-    load_bias(m, &b);
+    eng_block_load_bias(m, &b);
     for (b.cin = 0; b.cin < m->cin; b.cin += b.step) {
-        b.step = least(m->step, m->cin - b.cin);
-        load_step(m, &b);
+        b.step = eng_least(m->step, m->cin - b.cin);
+        eng_block_load_input(m, &b);
         for (uint32_t c = 0; c < b.channels; c += m->group) {
-            load_panel(m, &b, b.c0 + c, least(m->group, b.channels - c));
+            eng_block_load_panel(m, &b, b.c0 + c, eng_least(m->group, b.channels - c));
             if (m->wide)
                 mac_in_channels(m, &b, c);
             else
@@ -525,7 +371,7 @@ int eng_ne_mac_fast(const struct eng_ne *ne)
     const struct eng_kernels *kernels = eng_kernels_get();
     bool ceiling = ne->rules->mac & ENG_RULE_CEILING, scaled = ceiling && kernels->scaled;
     unsigned rules = ne->rules->load | ne->rules->mac;
-    struct mac m = {
+    struct eng_mac_plan m = {
         .ne = ne,
         .kernels = kernels,
         .input = {.rules = rules, .relu = ne->operands->src[0].relu, .scale = scaled ? ENG_SCALE_INPUT : 1},

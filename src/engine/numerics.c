@@ -25,8 +25,9 @@ const struct eng_rules eng_rules_table[2][ENG_KINDS] = {
 };
 
 /*
- * The ceiling of a stored result is decided after rounding to fp16: 32752 is the last half below 2^15, and whatever rounds to 2^15
- * is infinite. Deciding before rounding would let 32760 out as 32768, a value the device was never seen to give.
+ * The ceiling of a stored result is decided after rounding to fp16: 32752 is the last half below 2^15, and
+ * whatever rounds to 2^15 is infinite. Deciding before rounding would let 32760 out as 32768, a value the
+ * device was never seen to give.
  */
 #define HALF_CEILING 0x7800u /* 2^15 */
 

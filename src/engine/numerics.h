@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers: which rule applies at source load, in the multiply-accumulate and at store, per kind of operation and policy.
+ * The numbers: which rule applies at source load, in the multiply-accumulate and at store, per kind of
+ * operation and policy.
  *
- * Tensors are fp16, arithmetic is fp32, and a result is rounded once, half to even, at the store. `m1` adds the edges that were
- * measured on the engine; `ieee` adds nothing.
+ * Tensors are fp16, arithmetic is fp32, and a result is rounded once, half to even, at the store. `m1` adds
+ * the edges that were measured on the engine; `ieee` adds nothing.
  */
 #ifndef ENGINE_NUMERICS_H
 #define ENGINE_NUMERICS_H

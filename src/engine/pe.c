@@ -54,8 +54,9 @@ static float combine(const struct eng_pe_constants *k, float a, float b)
 }
 
 /*
- * y = final_scale * relu?(scale * abs?(op(...)) + bias), in this order, in fp32, rounded to fp16 once at the end. The formula fits
- * every known sample, but the order of scale and bias and the places of rounding inside are not public: they are chosen.
+ * y = final_scale * relu?(scale * abs?(op(...)) + bias), in this order, in fp32, rounded to fp16 once at the
+ * end. The formula fits every known sample, but the order of scale and bias and the places of rounding inside
+ * are not public: they are chosen.
  */
 static float element(const struct eng_pe_constants *k, float a, float b)
 {
@@ -120,7 +121,10 @@ float eng_pe_reduce_element(float lane, float a, const struct eng_pe_constants *
     return reduce_two(k, lane, combine(k, a, 0));
 }
 
-/* y = final_scale * tree + epsilon. The lanes meet pairwise: lane i takes lane i + 8, then i + 4, i + 2, i + 1. */
+/*
+ * y = final_scale * tree + epsilon. The lanes meet pairwise: lane i takes lane i + 8, then i + 4, i + 2, i +
+ * 1.
+ */
 float eng_pe_reduce_end(float lanes[ENG_LANES], const struct eng_pe_constants *k)
 {
     for (unsigned half = ENG_LANES / 2; half > 0; half /= 2)

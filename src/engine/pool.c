@@ -48,8 +48,8 @@ static void take_pieces(struct eng_pool *pool, size_t count, eng_pool_fn *fn, vo
 }
 
 /*
- * A worker joins a run only while the caller still keeps it open, and the caller waits only for those that joined: a worker that
- * wakes late costs nothing.
+ * A worker joins a run only while the caller still keeps it open, and the caller waits only for those that
+ * joined: a worker that wakes late costs nothing.
  */
 static void *worker_main(void *argument)
 {

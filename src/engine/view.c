@@ -35,8 +35,8 @@ void eng_view_of_range(struct eng_view *view, const struct pr_tensor *tensor, co
 }
 
 /*
- * Axes in rising order of stride: each must step over all that the smaller ones reach. That is more than needed for some odd
- * layouts, which then merely run in order.
+ * Axes in rising order of stride: each must step over all that the smaller ones reach. That is more than
+ * needed for some odd layouts, which then merely run in order.
  */
 bool eng_view_overlaps_itself(const struct eng_view *view)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tensor as the kernels see it: fp16 elements at byte strides, in host memory (granted DRAM, L2) or in a granted range that has no
- * contiguous host address. No byte outside the span that pr_tensor_span states is touched, and stores touch elements and row tails
- * alone. Addresses need no alignment.
+ * A tensor as the kernels see it: fp16 elements at byte strides, in host memory (granted DRAM, L2) or in a
+ * granted range that has no contiguous host address. No byte outside the span that pr_tensor_span states is
+ * touched, and stores touch elements and row tails alone. Addresses need no alignment.
  */
 #ifndef ENGINE_VIEW_H
 #define ENGINE_VIEW_H
@@ -38,7 +38,10 @@ struct eng_line {
     uint32_t n;
 };
 
-/* Lines that have to be gathered or scattered go through a buffer of the caller's, this many elements at most. */
+/*
+ * Lines that have to be gathered or scattered go through a buffer of the caller's, this many elements at
+ * most.
+ */
 #define ENG_LINE_MAX   1024u
 #define ENG_LINE_BYTES (2u * ENG_LINE_MAX)
 
@@ -46,13 +49,15 @@ struct eng_line {
 bool eng_view_is_packed(const struct eng_view *view, enum pr_axis axis);
 /* The line's halfs, packed: in place, or gathered into `buffer`. */
 const uint8_t *eng_view_line(const struct eng_view *view, const struct eng_line *line, uint8_t *buffer);
-/* Where to write the line's halfs, packed: in place, or `buffer`. eng_view_line_put then finishes the store. */
+/*
+ * Where to write the line's halfs, packed: in place, or `buffer`. eng_view_line_put then finishes the store.
+ */
 uint8_t *eng_view_line_target(const struct eng_view *view, const struct eng_line *line, uint8_t *buffer);
 void eng_view_line_put(const struct eng_view *view, const struct eng_line *line, const uint8_t *halfs);
 
 /*
- * The reference: rows of any length, element by element. index[PR_AXIS_W] is the first element. Rules are those of the site (enum
- * eng_rule).
+ * The reference: rows of any length, element by element. index[PR_AXIS_W] is the first element. Rules are
+ * those of the site (enum eng_rule).
  */
 void eng_view_load_row(const struct eng_view *view, const uint32_t index[PR_AXES], float *out, uint32_t n,
                        unsigned rules);

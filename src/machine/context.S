@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The switch itself: push what a called function must preserve, exchange stack pointers, pop. It is left by a plain return,
- * so that the processor's return predictor stays in step when two contexts switch at the same place. context.c builds a
- * new context's first frame in the same shape; its return address is host_context_begin.
+ * The switch itself: push what a called function must preserve, exchange stack pointers, pop. On x86-64 it is left by a jump,
+ * not by a return: the return predictor expects the other context's caller and would be wrong nearly every time. context.c
+ * builds a new context's first frame in the same shape; its return address is host_context_begin.
  *
  * The file carries no shadow-stack note on purpose: a linker then leaves that feature off, which a switch of stacks needs.
  */
@@ -53,7 +53,10 @@ host_context_swap:
     popq %rbp
     .cfi_adjust_cfa_offset -8
     .cfi_restore %rbp
-    ret
+    popq %rcx
+    .cfi_adjust_cfa_offset -8
+    .cfi_register %rip, %rcx
+    jmp *%rcx
     .cfi_endproc
     .size host_context_swap, . - host_context_swap
 

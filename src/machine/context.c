@@ -49,7 +49,8 @@ static void first_frame(void *arg)
     abort();
 }
 
-void host_context_make(struct host_context *context, void *stack, size_t bytes, void (*entry)(void *arg), void *arg)
+void host_context_make(struct host_context *context, void *stack, size_t bytes, void (*entry)(void *arg),
+                       void *arg)
 {
     uintptr_t top = ((uintptr_t)stack + bytes) & ~(uintptr_t)15;
     uintptr_t *frame = (uintptr_t *)top - FRAME_WORDS;
@@ -82,8 +83,8 @@ void host_context_drop(struct host_context *context)
 
 #if HOST_CONTEXT_ASAN || HOST_CONTEXT_TSAN
 /* Not instrumented: entry and exit of this function are seen by different contexts. */
-__attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) void
-host_context_switch(struct host_context *from, struct host_context *to)
+__attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) void host_context_switch(
+    struct host_context *from, struct host_context *to)
 {
     to->from = from;
 #if HOST_CONTEXT_TSAN

@@ -39,12 +39,13 @@ struct host_context {
     void (*entry)(void *arg);
     void *arg;
     struct host_context *from; /* who switched here last */
-    void *fiber;               /* the thread sanitizer's; a thread's own is looked up at each switch away from it */
-    void *fake_stack;          /* the address sanitizer's, while switched away */
+    void *fiber;      /* the thread sanitizer's; a thread's own is looked up at each switch away from it */
+    void *fake_stack; /* the address sanitizer's, while switched away */
 };
 
 /* A context that calls entry(arg) on that stack when first switched to. Returning from entry aborts the process. */
-void host_context_make(struct host_context *context, void *stack, size_t bytes, void (*entry)(void *arg), void *arg);
+void host_context_make(struct host_context *context, void *stack, size_t bytes, void (*entry)(void *arg),
+                       void *arg);
 /* It will not be continued, and its stack is free for other use. Nothing for a thread's own context. Not while it runs. */
 void host_context_drop(struct host_context *context);
 

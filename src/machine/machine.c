@@ -4,96 +4,23 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
-#include "dart/dart.h"
-#include "engine/engine.h"
-#include "protocol/board.h"
-#include "protocol/task.h"
-#include "soc/bus.h"
-#include "soc/clock.h"
-#include "soc/lines.h"
-#include "soc/memory.h"
-#include "soc/pmu.h"
-#include "soc/trace.h"
+#include "firmware/firmware.h"
+#include "machine/internal.h"
+#include "protocol/tm_regs.h"
 
 #define DRAM_DEFAULT (4ull << 30)
 #define DRAM_MAX (64ull << 30)
 #define THREADS_MAX 64u
-#define LINE_ENGINE 0u
+#define FIRMWARE_DRAM_MIN (64ull << 20)
 
 _Static_assert((int)ANE_CHIP_T6000 == (int)PR_CHIP_T6000 && (int)ANE_CHIP_T8103 == (int)PR_CHIP_T8103, "same numbering");
 _Static_assert((int)ANE_PAGE_TABLE_SEED == (int)PR_LEAF_SEED && (int)ANE_PAGE_TABLE_T8020 == (int)PR_LEAF_T8020 &&
                    (int)ANE_PAGE_TABLE_T6000 == (int)PR_LEAF_T6000,
                "same numbering");
 _Static_assert((int)ANE_NUMERICS_M1 == (int)ENG_M1 && (int)ANE_NUMERICS_IEEE == (int)ENG_IEEE, "same numbering");
-
-struct dart_window {
-    struct ane_machine *machine;
-    enum dart_port port;
-};
-
-struct ane_machine {
-    pthread_mutex_t lock; /* one caller at a time drives the machine */
-    unsigned long family; /* fork generation it was made in */
-    const struct pr_board *board;
-    struct soc_memory *memory;
-    struct soc_clock *clock;
-    struct soc_trace trace;
-    struct soc_lines lines;
-    struct soc_pmu pmu;
-    struct soc_bus *bus;
-    struct dart *dart;
-    struct eng *engine;
-    struct dart_window window[PR_DART_COUNT];
-    ane_trace_fn trace_fn;
-    void *trace_context;
-};
-
-static _Thread_local struct base_error last_error;
-
-const char *ane_machine_error(void)
-{
-    return last_error.text;
-}
-
-/* How many forks lie between this process and the one that loaded the library: asking costs no system call. */
-static atomic_ulong fork_generation;
-static pthread_once_t fork_watch = PTHREAD_ONCE_INIT;
-
-static void forked(void)
-{
-    atomic_fetch_add(&fork_generation, 1);
-}
-
-static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, forked);
-}
-
-/* Admits a call: false in a forked child, or when the trace function calls back into its machine. */
-static bool enter(struct ane_machine *m)
-{
-    last_error.text[0] = '\0';
-    if (atomic_load(&fork_generation) != m->family) {
-        base_fail(&last_error, EPERM, "A machine cannot be used in a forked child; make a new one there.");
-        return false;
-    }
-    if (pthread_mutex_lock(&m->lock)) {
-        base_fail(&last_error, EDEADLK, "The trace function must not call the machine it traces.");
-        return false;
-    }
-    return true;
-}
-
-static void leave(struct ane_machine *m)
-{
-    pthread_mutex_unlock(&m->lock);
-}
 
 static bool all_zero(const uint8_t *bytes, size_t count)
 {
@@ -130,8 +57,8 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
                          config->dram_bytes, (uint64_t)DRAM_MAX);
     if (config->engines > 1)
         return base_fail(error, EINVAL, "%u engines were asked for; the M1 has one.", config->engines);
-    if (config->firmware)
-        return base_fail(error, EINVAL, "This machine has no controller yet: firmware must be 0.");
+    if (config->firmware && config->dram_bytes < FIRMWARE_DRAM_MIN)
+        return base_fail(error, EINVAL, "With firmware a machine needs at least 0x%" PRIx64 " bytes of DRAM.", (uint64_t)FIRMWARE_DRAM_MIN);
     if (config->threads > THREADS_MAX)
         return base_fail(error, EINVAL, "%u worker threads were asked for; the limit is %u.", config->threads, THREADS_MAX);
     return 0;
@@ -143,6 +70,8 @@ static void power_lost(void *context)
 
     eng_reset(m->engine);
     dart_reset(m->dart);
+    if (m->port)
+        soc_controller_reset(&m->controller);
 }
 
 static bool powered(struct ane_machine *m, const char *block)
@@ -164,20 +93,23 @@ static void engine_write(void *context, uint32_t offset, uint32_t value)
 {
     struct ane_machine *m = context;
 
-    if (powered(m, "engine"))
-        eng_write32(m->engine, offset, value);
+    if (!powered(m, "engine") || !mach_sabotage_engine(m, offset, &value))
+        return;
+    if (offset == PR_ENGINE_TM - PR_ENGINE_REGS + PR_TM_REQ_PUSH)
+        mach_profile_pass(m, MACH_POINT_PUSH);
+    eng_write32(m->engine, offset, value);
 }
 
 static uint32_t window_read(void *context, uint32_t offset)
 {
-    struct dart_window *w = context;
+    struct mach_window *w = context;
 
     return powered(w->machine, "dart") ? dart_read32(w->machine->dart, w->port, offset) : 0;
 }
 
 static void window_write(void *context, uint32_t offset, uint32_t value)
 {
-    struct dart_window *w = context;
+    struct mach_window *w = context;
 
     if (powered(w->machine, "dart"))
         dart_write32(w->machine->dart, w->port, offset, value);
@@ -216,7 +148,7 @@ static int attach_blocks(struct ane_machine *m, struct base_error *error)
             .context = &m->window[i],
         };
 
-        m->window[i] = (struct dart_window){m, (enum dart_port)i};
+        m->window[i] = (struct mach_window){m, (enum dart_port)i};
         status = soc_bus_attach(m->bus, &window, error);
     }
     return status;
@@ -235,6 +167,70 @@ static int make_bus(struct ane_machine *m, struct base_error *error)
     return status ? status : attach_blocks(m, error);
 }
 
+static void processor_control(void *context, bool run)
+{
+    struct ane_machine *m = context;
+
+    mach_port_run(m->port, run);
+}
+
+static void engine_line_rose(void *context)
+{
+    struct ane_machine *m = context;
+
+    mach_profile_pass(m, MACH_POINT_ENGINE);
+    mach_port_raise(m->port, FW_LINE_ENGINE);
+}
+
+static void doorbell_line_rose(void *context)
+{
+    struct ane_machine *m = context;
+
+    mach_profile_pass(m, MACH_POINT_DOORBELL);
+    mach_port_raise(m->port, FW_LINE_DOORBELL);
+}
+
+/* The controller: its carve-out at the end of DRAM, where the boot loader left the firmware; its registers and its lines. */
+static int make_controller(struct ane_machine *m, struct base_error *error)
+{
+    int status;
+
+    m->image_bytes = FW_CARVE_OUT_BYTES;
+    status = soc_memory_alloc(m->memory, m->image_bytes, &m->image, error);
+    if (!status)
+        status = mach_port_create(m, error);
+    if (status)
+        return status;
+    m->controller = (struct soc_controller){
+        .clock = m->clock,
+        .lines = &m->lines,
+        .trace = &m->trace,
+        .doorbell_line = MACH_LINE_DOORBELL,
+        .host_line = MACH_LINE_HOST,
+        .processor = processor_control,
+        .tamper = mach_sabotage_mailbox,
+        .context = m,
+    };
+    soc_lines_wire(&m->lines, MACH_LINE_ENGINE, engine_line_rose, m);
+    soc_lines_wire(&m->lines, MACH_LINE_DOORBELL, doorbell_line_rose, m);
+    return soc_controller_attach(&m->controller, m->bus, m->board->container, error);
+}
+
+/* The driver boots the firmware; then the machine can be found as a service. */
+static int boot(struct ane_machine *m, struct base_error *error)
+{
+    int status;
+
+    if (!mach_enter(m))
+        return -EPERM;
+    status = mach_driver_start(m, mach_error());
+    mach_leave(m);
+    if (status)
+        return status;
+    m->service = mach_service_add(m);
+    return m->service ? 0 : base_fail(error, ENOSPC, "There are too many machines with firmware in this process.");
+}
+
 static int make_silicon(struct ane_machine *m, const struct ane_machine_config *config, struct base_error *error)
 {
     struct dart_config dart = {
@@ -247,7 +243,7 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
         .path = config->reference ? ENG_PATH_REFERENCE : ENG_PATH_FAST,
         .threads = config->threads,
         .max_work = config->max_work,
-        .line = LINE_ENGINE,
+        .line = MACH_LINE_ENGINE,
     };
     int status = soc_memory_create(m->board->dram, config->dram_bytes, &m->memory, error);
 
@@ -258,41 +254,34 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
     return status ? status : make_bus(m, error);
 }
 
-static int init_lock(pthread_mutex_t *lock)
+int ane_machine_create(const struct ane_machine_config *config, struct ane_machine **machine)
 {
-    pthread_mutexattr_t attributes;
-    int status = pthread_mutexattr_init(&attributes);
-
-    if (status)
-        return status;
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
-    status = pthread_mutex_init(lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-    return status;
+    return mach_create_sabotaged(config, MACH_SABOTAGE_NONE, machine);
 }
 
-int ane_machine_create(const struct ane_machine_config *config, struct ane_machine **machine)
+int mach_create_sabotaged(const struct ane_machine_config *config, enum mach_sabotage_kind kind, struct ane_machine **machine)
 {
     struct ane_machine_config taken;
     struct ane_machine *m;
+    struct base_error *error = mach_error();
     int status;
 
-    last_error.text[0] = '\0';
+    error->text[0] = '\0';
     if (!machine)
-        return base_fail(&last_error, EINVAL, "ane_machine_create was given no place for the machine.");
+        return base_fail(error, EINVAL, "ane_machine_create was given no place for the machine.");
     *machine = NULL;
-    status = take_config(config, &taken, &last_error);
+    status = take_config(config, &taken, error);
     if (status)
         return status;
     m = base_alloc(sizeof(*m));
-    if (!m || init_lock(&m->lock)) {
+    if (!m || mach_lock_init(m)) {
         base_free(m);
-        return base_fail(&last_error, ENOMEM, "No memory for a machine.");
+        return base_fail(error, ENOMEM, "No memory for a machine.");
     }
-    pthread_once(&fork_watch, watch_forks);
-    m->family = atomic_load(&fork_generation);
     m->board = &pr_board_table[taken.chip];
-    status = soc_clock_create(&m->clock, &last_error);
+    m->leaf_form = taken.page_table;
+    m->sabotage.kind = kind;
+    status = soc_clock_create(&m->clock, error);
     if (status)
         goto fail;
     soc_trace_init(&m->trace, m->clock);
@@ -300,7 +289,11 @@ int ane_machine_create(const struct ane_machine_config *config, struct ane_machi
         soc_trace_start(&m->trace, taken.trace_fn, taken.trace_context);
     soc_lines_init(&m->lines, &m->trace);
     soc_pmu_init(&m->pmu, &m->trace, power_lost, m);
-    status = make_silicon(m, &taken, &last_error);
+    status = make_silicon(m, &taken, error);
+    if (!status && taken.firmware)
+        status = make_controller(m, error);
+    if (!status && taken.firmware)
+        status = boot(m, error);
     if (status)
         goto fail;
     *machine = m;
@@ -314,6 +307,10 @@ void ane_machine_destroy(struct ane_machine *machine)
 {
     if (!machine)
         return;
+    mach_service_remove(machine);
+    drv_destroy(machine->driver);
+    mach_surfaces_detach(machine);
+    mach_port_destroy(machine->port);
     soc_bus_destroy(machine->bus);
     eng_destroy(machine->engine);
     dart_destroy(machine->dart);
@@ -327,29 +324,29 @@ uint32_t ane_machine_read32(struct ane_machine *machine, uint64_t address)
 {
     uint32_t value;
 
-    if (!enter(machine))
+    if (!mach_enter(machine))
         return 0;
     value = soc_bus_read32(machine->bus, address);
-    leave(machine);
+    mach_leave(machine);
     return value;
 }
 
 void ane_machine_write32(struct ane_machine *machine, uint64_t address, uint32_t value)
 {
-    if (!enter(machine))
+    if (!mach_enter(machine))
         return;
     soc_bus_write32(machine->bus, address, value);
-    leave(machine);
+    mach_leave(machine);
 }
 
 int ane_machine_dram_alloc(struct ane_machine *machine, uint64_t bytes, uint64_t *address)
 {
     int status;
 
-    if (!enter(machine))
+    if (!mach_enter(machine))
         return -EPERM;
-    status = soc_memory_alloc(machine->memory, bytes, address, &last_error);
-    leave(machine);
+    status = soc_memory_alloc(machine->memory, bytes, address, mach_error());
+    mach_leave(machine);
     return status;
 }
 
@@ -357,10 +354,10 @@ int ane_machine_dram_free(struct ane_machine *machine, uint64_t address)
 {
     int status;
 
-    if (!enter(machine))
+    if (!mach_enter(machine))
         return -EPERM;
-    status = soc_memory_free(machine->memory, address, &last_error);
-    leave(machine);
+    status = soc_memory_free(machine->memory, address, mach_error());
+    mach_leave(machine);
     return status;
 }
 
@@ -368,14 +365,14 @@ void *ane_machine_dram(struct ane_machine *machine, uint64_t address, uint64_t b
 {
     void *at;
 
-    if (!enter(machine))
+    if (!mach_enter(machine))
         return NULL;
     at = soc_memory_at(machine->memory, address, bytes);
     if (!at)
-        base_fail(&last_error, EFAULT,
+        base_fail(mach_error(), EFAULT,
                   "0x%" PRIx64 " bytes at 0x%" PRIx64 " are not inside DRAM, which is 0x%" PRIx64 " bytes at 0x%" PRIx64 ".",
                   bytes, address, soc_memory_bytes(machine->memory), soc_memory_base(machine->memory));
-    leave(machine);
+    mach_leave(machine);
     return at;
 }
 
@@ -383,10 +380,10 @@ int ane_machine_run(struct ane_machine *machine, uint64_t max_virtual_ns)
 {
     bool idle;
 
-    if (!enter(machine))
+    if (!mach_enter(machine))
         return -EPERM;
     idle = soc_clock_run(machine->clock, max_virtual_ns);
-    leave(machine);
+    mach_leave(machine);
     return idle ? 0 : 1;
 }
 
@@ -394,10 +391,10 @@ uint64_t ane_machine_now(struct ane_machine *machine)
 {
     uint64_t now;
 
-    if (!enter(machine))
+    if (!mach_enter(machine))
         return 0;
     now = soc_clock_now(machine->clock);
-    leave(machine);
+    mach_leave(machine);
     return now;
 }
 
@@ -405,10 +402,10 @@ int ane_machine_interrupt(struct ane_machine *machine)
 {
     bool level;
 
-    if (!enter(machine))
+    if (!mach_enter(machine))
         return 0;
-    level = soc_lines_level(&machine->lines, LINE_ENGINE);
-    leave(machine);
+    level = soc_lines_level(&machine->lines, MACH_LINE_ENGINE);
+    mach_leave(machine);
     return level;
 }
 
@@ -416,10 +413,10 @@ uint64_t ane_machine_trace_hash(struct ane_machine *machine)
 {
     uint64_t hash;
 
-    if (!enter(machine))
+    if (!mach_enter(machine))
         return 0;
     hash = machine->trace.hash;
-    leave(machine);
+    mach_leave(machine);
     return hash;
 }
 
@@ -447,7 +444,7 @@ static uint64_t counter(struct ane_machine *m, const char *name)
         {"engine.requests", engine.requests},
         {"engine.reused", engine.reused},
         {"engine.stuck", engine.stuck},
-        {"line.rises", m->lines.line[LINE_ENGINE].rises},
+        {"line.rises", m->lines.line[MACH_LINE_ENGINE].rises},
         {"trace.lines", m->trace.lines},
     };
 
@@ -461,10 +458,10 @@ uint64_t ane_machine_counter(struct ane_machine *machine, const char *name)
 {
     uint64_t value;
 
-    if (!enter(machine))
+    if (!mach_enter(machine))
         return 0;
     value = counter(machine, name);
-    leave(machine);
+    mach_leave(machine);
     return value;
 }
 
@@ -473,7 +470,7 @@ int ane_machine_map(struct ane_machine *machine, struct ane_machine_map *map)
     const struct pr_board *board = machine->board;
 
     if (!map || map->size != sizeof(*map))
-        return base_fail(&last_error, EINVAL, "The map's size must be %zu.", sizeof(*map));
+        return base_fail(mach_error(), EINVAL, "The map's size must be %zu.", sizeof(*map));
     *map = (struct ane_machine_map){
         .size = sizeof(*map),
         .board = board->name,

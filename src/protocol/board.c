@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Boards. */
 #include "protocol/board.h"
+#include "protocol/text.h"
 
 #include <string.h>
 
@@ -36,7 +37,7 @@ const struct pr_board pr_board_table[PR_CHIP_COUNT] = {
 const struct pr_board *pr_board_find(const char *name)
 {
     for (unsigned i = 0; i < PR_CHIP_COUNT; i++)
-        if (!strcmp(pr_board_table[i].name, name))
+        if (pr_string_equal(pr_board_table[i].name, name))
             return &pr_board_table[i];
     return NULL;
 }

@@ -16,7 +16,7 @@ struct reader {
 static const char *section_name(uint32_t kind)
 {
     switch (kind) {
-#define X(id, number, name, mandatory)                                                                       \
+#define X(id, number, name, mandatory) \
     case number: return name;
         PR_SECTIONS(X)
 #undef X
@@ -27,7 +27,7 @@ static const char *section_name(uint32_t kind)
 static bool section_mandatory(uint32_t kind)
 {
     switch (kind) {
-#define X(id, number, name, mandatory)                                                                       \
+#define X(id, number, name, mandatory) \
     case number: return mandatory;
         PR_SECTIONS(X)
 #undef X
@@ -89,11 +89,12 @@ static bool read_package(const struct reader *r, uint32_t *program_offset)
         return pr_problem_set(at(r, 0), PR_PROBLEM_LIMIT, "The container has %X bytes; the limit is %x.",
                               (uint64_t)r->size, PR_CONTAINER_BYTES_MAX);
     if (package->magic != PR_CONTAINER_PACKAGE)
-        return pr_problem_set(at(r, 0), PR_PROBLEM_FORMAT, "The package's magic is %x, not %x.", package->magic,
-                              PR_CONTAINER_PACKAGE);
+        return pr_problem_set(at(r, 0), PR_PROBLEM_FORMAT, "The package's magic is %x, not %x.",
+                              package->magic, PR_CONTAINER_PACKAGE);
     if (package->version != PR_CONTAINER_VERSION)
-        return pr_problem_set(at(r, 4), PR_PROBLEM_FORMAT, "The container has version %u; this reads version %u.",
-                              package->version, PR_CONTAINER_VERSION);
+        return pr_problem_set(at(r, 4), PR_PROBLEM_FORMAT,
+                              "The container has version %u; this reads version %u.", package->version,
+                              PR_CONTAINER_VERSION);
     if (package->checksum != PR_CONTAINER_CHECKSUM_VALID)
         return pr_problem_set(at(r, 8), PR_PROBLEM_FORMAT, "The checksum word is %x; %x means checked.",
                               package->checksum, PR_CONTAINER_CHECKSUM_VALID);
@@ -125,7 +126,8 @@ static bool read_program(const struct reader *r, uint32_t offset)
     r->container->program = program;
     return check_zero(r, sizeof(struct pr_container_package), offset - sizeof(struct pr_container_package),
                       "before the program") &&
-           check_zero(r, offset + offsetof(struct pr_container_program, zero), sizeof(program->zero), "program");
+           check_zero(r, offset + offsetof(struct pr_container_program, zero), sizeof(program->zero),
+                      "program");
 }
 
 static bool check_address(const struct reader *r, uint64_t place, const struct pr_container_section *s)
@@ -134,7 +136,8 @@ static bool check_address(const struct reader *r, uint64_t place, const struct p
         return pr_problem_set(at(r, place + 8), PR_PROBLEM_FORMAT,
                               "Section %s stands outside the container, but has the place %x there.",
                               section_name(s->kind), s->offset);
-    if (!s->address_bytes || s->address >= PR_SECTION_LIMIT || s->address_bytes > PR_SECTION_LIMIT - s->address)
+    if (!s->address_bytes || s->address >= PR_SECTION_LIMIT ||
+        s->address_bytes > PR_SECTION_LIMIT - s->address)
         return pr_problem_set(at(r, place + 16), PR_PROBLEM_LIMIT,
                               "Section %s has %X bytes at %X; it must have some, and end at %x at most.",
                               section_name(s->kind), s->address_bytes, s->address, PR_SECTION_LIMIT);
@@ -148,7 +151,8 @@ static bool check_place(const struct reader *r, uint64_t place, const struct pr_
         return pr_problem_set(at(r, place + 16), PR_PROBLEM_FORMAT,
                               "Section %s stands in the container, but has the address %X.",
                               section_name(s->kind), s->address);
-    if (s->offset % CONTENT_ALIGN || s->offset < *end || s->offset > r->size || s->bytes > r->size - s->offset)
+    if (s->offset % CONTENT_ALIGN || s->offset < *end || s->offset > r->size ||
+        s->bytes > r->size - s->offset)
         return pr_problem_set(
             at(r, place + 8), PR_PROBLEM_TRUNCATED,
             "Section %s: %x bytes at %x; they must begin at %X or after, on a multiple of %u, and end inside %X.",
@@ -198,12 +202,13 @@ static bool check_entries(const struct reader *r, uint32_t kind, uint32_t head, 
     uint64_t needed = head + (uint64_t)count * each;
 
     if (!count || count > most)
-        return pr_problem_set(at(r, s->offset), PR_PROBLEM_LIMIT, "Section %s has %u entries; 1 to %u are allowed.",
-                              section_name(kind), count, most);
+        return pr_problem_set(at(r, s->offset), PR_PROBLEM_LIMIT,
+                              "Section %s has %u entries; 1 to %u are allowed.", section_name(kind), count,
+                              most);
     if (s->bytes < needed)
         return pr_problem_set(at(r, s->offset), PR_PROBLEM_TRUNCATED,
-                              "Section %s has %x bytes; its %u entries need %X.", section_name(kind), s->bytes,
-                              count, needed);
+                              "Section %s has %x bytes; its %u entries need %X.", section_name(kind),
+                              s->bytes, count, needed);
     return check_zero(r, s->offset + needed, s->bytes - needed, section_name(kind));
 }
 
@@ -213,8 +218,8 @@ static bool section_holds(const struct reader *r, uint32_t kind, uint32_t head)
 
     if (s->bytes >= head)
         return true;
-    return pr_problem_set(at(r, s->offset), PR_PROBLEM_TRUNCATED, "Section %s has %x bytes; its head needs %x.",
-                          section_name(kind), s->bytes, head);
+    return pr_problem_set(at(r, s->offset), PR_PROBLEM_TRUNCATED,
+                          "Section %s has %x bytes; its head needs %x.", section_name(kind), s->bytes, head);
 }
 
 static bool check_buffer(const struct reader *r, uint32_t i, uint8_t *seen)
@@ -231,11 +236,11 @@ static bool check_buffer(const struct reader *r, uint32_t i, uint8_t *seen)
                               PR_GENERIC_BUFFERS_MAX);
     seen[b->index / 8] |= (uint8_t)(1u << (b->index % 8));
     if (b->type >= PR_BUFFER_TYPES)
-        return pr_problem_set(at(r, place + 8), PR_PROBLEM_LIMIT, "Buffer %u has type %u; types are below %u.", i,
-                              b->type, PR_BUFFER_TYPES);
+        return pr_problem_set(at(r, place + 8), PR_PROBLEM_LIMIT,
+                              "Buffer %u has type %u; types are below %u.", i, b->type, PR_BUFFER_TYPES);
     if (b->address >= PR_SECTION_LIMIT || b->bytes > PR_SECTION_LIMIT - b->address)
-        return pr_problem_set(at(r, place + 24), PR_PROBLEM_LIMIT, "Buffer %u: %X bytes at %X end above %x.", i,
-                              b->bytes, b->address, PR_SECTION_LIMIT);
+        return pr_problem_set(at(r, place + 24), PR_PROBLEM_LIMIT, "Buffer %u: %X bytes at %X end above %x.",
+                              i, b->bytes, b->address, PR_SECTION_LIMIT);
     if (b->type == PR_BUFFER_KERNEL && !r->container->section[PR_SECTION_KERNEL])
         return pr_problem_set(at(r, place + 8), PR_PROBLEM_INCONSISTENT,
                               "Buffer %u is the kernel, but there is no section kernel.", i);
@@ -302,10 +307,12 @@ static bool read_operations(const struct reader *r, const uint8_t *seen)
         const struct pr_operation *o = &r->container->operation[i];
         const uint64_t place = (uint64_t)((const uint8_t *)o - r->bytes);
 
-        if (o->type > 3 || o->zero0 || o->last_td < o->first_td || o->engines > 16 || o->bars > PR_TD_BAR_COUNT)
-            return pr_problem_set(at(r, place), PR_PROBLEM_LIMIT,
-                                  "Operation %u: type %u, descriptors %u to %u, %u cores, %u bars are not allowed.", i,
-                                  o->type, o->first_td, o->last_td, o->engines, o->bars);
+        if (o->type > 3 || o->zero0 || o->last_td < o->first_td || o->engines > 16 ||
+            o->bars > PR_TD_BAR_COUNT)
+            return pr_problem_set(
+                at(r, place), PR_PROBLEM_LIMIT,
+                "Operation %u: type %u, descriptors %u to %u, %u cores, %u bars are not allowed.", i, o->type,
+                o->first_td, o->last_td, o->engines, o->bars);
         if (!check_bars(r, i, seen))
             return false;
     }
@@ -325,14 +332,16 @@ static bool check_procedure(const struct reader *r, uint32_t i)
         return pr_problem_set(at(r, place), PR_PROBLEM_BINDING, "Procedure %u names operation %u of %u.", i,
                               p->operation, r->container->operations);
     if (p->first_words < PR_TD_HEADER_WORDS || p->first_words > PR_TD_WORDS_MAX ||
-        p->text_offset % PR_TD_ALIGN || p->text_offset > text || 4ull * p->first_words > text - p->text_offset)
-        return pr_problem_set(at(r, place + 4), PR_PROBLEM_TRUNCATED,
-                              "Procedure %u: %u words at %x of the text are not a descriptor inside its %X bytes.", i,
-                              p->first_words, p->text_offset, text);
+        p->text_offset % PR_TD_ALIGN || p->text_offset > text ||
+        4ull * p->first_words > text - p->text_offset)
+        return pr_problem_set(
+            at(r, place + 4), PR_PROBLEM_TRUNCATED,
+            "Procedure %u: %u words at %x of the text are not a descriptor inside its %X bytes.", i,
+            p->first_words, p->text_offset, text);
     if (p->io_buffers > r->container->generic->buffers)
         return pr_problem_set(at(r, place + 12), PR_PROBLEM_LIMIT,
-                              "Procedure %u has %u input and output buffers; the program has %u.", i, p->io_buffers,
-                              r->container->generic->buffers);
+                              "Procedure %u has %u input and output buffers; the program has %u.", i,
+                              p->io_buffers, r->container->generic->buffers);
     return true;
 }
 
@@ -355,7 +364,8 @@ static bool read_procedures(const struct reader *r)
     return true;
 }
 
-bool pr_container_read(const void *bytes, size_t size, struct pr_container *container, struct pr_problem *problem)
+bool pr_container_read(const void *bytes, size_t size, struct pr_container *container,
+                       struct pr_problem *problem)
 {
     const struct reader r = {bytes, size, container, problem};
     uint8_t seen[PR_GENERIC_BUFFERS_MAX / 8] = {0};

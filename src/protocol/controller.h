@@ -52,6 +52,9 @@ enum pr_controller_reg {
 /* What the controller says in scratch 0-3 at the first wake. */
 enum { PR_WAKE_CHANNELS = 0, PR_WAKE_IPC_BYTES_LESS_1 = 1, PR_WAKE_FLAGS = 2, PR_WAKE_EXTRA_HEAP = 3 };
 
+/* Scratch 5 while running: doorbells the fabric rejected for good, counted by the controller (CHOSEN). */
+#define PR_SCRATCH_REJECTED 5u
+
 /* A boot that is refused: scratch 7 = PR_BOOT_REFUSED | reason; the sentence is in the TERMINAL text or the log (CHOSEN). */
 #define PR_BOOT_REFUSED 0xbad00000u
 #define PR_BOOT_REFUSALS(X)                                                                                            \

@@ -4,6 +4,7 @@
 
 #include "protocol/dart_regs.h"
 #include "protocol/hwx_reader.h"
+#include "protocol/text.h"
 
 enum { SECTION_INPUT = 0x21, SECTION_OUTPUT = 0x23 }; /* low byte of a section's flags */
 enum { BINDING_NAME = 0x8, BINDING_ADDRESS = 0x10 };
@@ -47,7 +48,7 @@ static void set_short_name(struct pr_hwx_port *port)
 static struct pr_hwx_port *port_named(struct pr_hwx *hwx, const char *name)
 {
     for (uint32_t i = 0; i < hwx->port_count; i++)
-        if (strcmp(hwx->port[i].name, name) == 0)
+        if (pr_string_equal(hwx->port[i].name, name))
             return &hwx->port[i];
     return NULL;
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "protocol/text.h"
+
 enum { CMD_SYMTAB = 2, CMD_STATE = 4, CMD_BINDING = 6, CMD_SEGMENT = 0x19 };
 enum { STATE_PROGRAM = 1, STATE_TENSOR = 3 };
 enum { SEGMENT_BYTES = 72, SECTION_BYTES = 80, PROGRAM_BYTES = 0x868, TENSOR_HEAD = 0x88, BINDING_HEAD = 0x14 };
@@ -50,11 +52,7 @@ static void put64(struct writer *w, uint32_t at, uint64_t value)
 
 static uint32_t length(const char *string)
 {
-    uint32_t n = 0;
-
-    while (string[n])
-        n++;
-    return n;
+    return (uint32_t)pr_string_length(string);
 }
 
 static uint32_t command(struct writer *w, uint32_t type, uint32_t size)

@@ -43,7 +43,9 @@ _Static_assert(sizeof(struct pr_command_header) == 24, "Table 30.1 is six words"
     X(TRANSLATION, 10, "the DART refused an address")                                                                  \
     X(ABORTED, 11, "the call was aborted")                                                                             \
     X(STUCK, 12, "the task queue stopped on a descriptor")                                                             \
-    X(BUSY, 13, "programs or processes still use it")
+    X(BUSY, 13, "programs or processes still use it")                                                                  \
+    X(NOT_STARTED, 14, "the push never reached the task manager")                                                      \
+    X(LOST_INTERRUPT, 15, "the engine finished, but its interrupt never came")
 
 enum pr_status {
 #define X(id, value, text) PR_STATUS_##id = value,

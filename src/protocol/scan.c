@@ -50,7 +50,7 @@ bool pr_scan_word(struct pr_scan *scan, struct pr_word *word)
 
 bool pr_word_is(const struct pr_word *word, const char *string)
 {
-    return word->length == strlen(string) && memcmp(word->start, string, word->length) == 0;
+    return word->length == pr_string_length(string) && memcmp(word->start, string, word->length) == 0;
 }
 
 static unsigned digit_of(char c)

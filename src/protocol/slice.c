@@ -68,7 +68,7 @@ bool pr_slice_skip(struct pr_slice *slice, uint64_t bytes)
 
 bool pr_slice_take(struct pr_slice *slice, const char *string)
 {
-    size_t length = strlen(string);
+    size_t length = pr_string_length(string);
 
     return inside(slice, 0, length) && memcmp(slice->bytes, string, length) == 0 &&
            pr_slice_skip(slice, length);

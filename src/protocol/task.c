@@ -512,7 +512,7 @@ bool pr_task_decode(const struct pr_td *td, const struct pr_image *image, struct
                     struct pr_problem *problem)
 {
     struct decoder d = {td, image, task, problem};
-    uint32_t in[PR_AXES], out[PR_AXES];
+    uint32_t in[PR_AXES] = {0}, out[PR_AXES] = {0};
 
     memset(task, 0, sizeof(*task));
     if (head(&d, PR_H_TD_SKIP))

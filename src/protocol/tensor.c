@@ -93,14 +93,20 @@ struct level {
     uint64_t plane;    /* bytes of one plane */
 };
 
+/* Channels of one pass over all engines. */
+static uint32_t pass_width(const struct pr_task *task, uint32_t lanes)
+{
+    return lanes * (task->ne.engines ? task->ne.engines : 1);
+}
+
 static struct level next_level(const struct pr_task *task, uint32_t lanes, uint32_t left)
 {
     struct level level = {.lanes = lanes ? lanes : 1};
     uint32_t width;
 
-    while (level.lanes > 1 && level.lanes * task->ne.engines > left)
+    while (level.lanes > 1 && pass_width(task, level.lanes) > left)
         level.lanes /= 2;
-    width = level.lanes * task->ne.engines;
+    width = pass_width(task, level.lanes);
     level.channels = level.lanes == 1 ? left : left / width * width;
     level.plane = plane_bytes(task, level.lanes);
     return level;
@@ -115,7 +121,7 @@ bool pr_kernel_place(const struct pr_task *task, uint32_t channel, struct pr_ker
         return false;
     for (;;) {
         struct level level = next_level(task, lanes, left);
-        uint32_t width = level.lanes * task->ne.engines;
+        uint32_t width = pass_width(task, level.lanes);
 
         if (channel < level.channels) {
             place->engine = channel % width / level.lanes;
@@ -138,7 +144,7 @@ uint64_t pr_kernel_stream_bytes(const struct pr_task *task, uint32_t engine)
 
     while (left) {
         struct level level = next_level(task, lanes, left);
-        uint32_t width = level.lanes * task->ne.engines;
+        uint32_t width = pass_width(task, level.lanes);
         uint32_t passes = level.channels / width + (engine * level.lanes < level.channels % width ? 1 : 0);
 
         bytes += passes * level.plane;

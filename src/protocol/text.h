@@ -7,6 +7,23 @@
 
 #include "protocol/bits.h"
 
+/* C strings, for a room that has mem* functions alone. */
+static inline size_t pr_string_length(const char *string)
+{
+    size_t length = 0;
+
+    while (string[length])
+        length++;
+    return length;
+}
+
+static inline bool pr_string_equal(const char *a, const char *b)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    return *a == *b;
+}
+
 struct pr_text {
     char *buffer;  /* always NUL-terminated when capacity > 0 */
     size_t capacity;

@@ -271,7 +271,8 @@ int soc_memory_bank_remove(struct soc_memory *memory, uint64_t address, struct b
     if (!found || found == &memory->bank[0] || found->start != offset)
         return base_fail(error, EINVAL, "No surface starts at 0x%" PRIx64 ".", address);
     bank = &memory->bank[found - memory->bank];
-    mmap(memory->host + offset, bank->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    /* At worst the old mapping stays, and nobody finds it by an address any more. */
+    (void)mmap(memory->host + offset, bank->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     for (uint64_t i = 0; i < bank->bytes / PR_PAGE_BYTES; i++)
         memory->bank_at[page + i] = 0;
     close(bank->file);

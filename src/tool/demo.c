@@ -9,10 +9,10 @@
 
 #include <anemone/machine.h>
 
-#include "protocol/assemble.h"
 #include "protocol/board.h"
 #include "protocol/dart_regs.h"
 #include "protocol/tm_regs.h"
+#include "tool/sample.h"
 #include "tool/tool.h"
 
 const char tool_demo_help[] =
@@ -21,43 +21,7 @@ const char tool_demo_help[] =
     "planar engine, pushes it through a task queue and prints the result with the virtual time it\n"
     "took. --trace also shows every event of the machine on stderr.\n";
 
-/* y = a + b over [1, 8, 1, 32] fp16: channels 64 bytes apart, a in buffer 6, b in buffer 5, y in buffer 4. */
-static const char program[] = "descriptor\n"
-                              "  EON=1 SPL=1 TSR=1 TSE=1 SrcLoc=1 DstLoc=1\n"
-                              "  RBase0=6 RBE0=1 RBase1=5 RBE1=1 WBase=4 WBE=1\n"
-                              "  write Common\n"
-                              "    InDim Win=32 Hin=1\n"
-                              "    InDepth Din=1\n"
-                              "    ChCfg InFmt=2 Src2InFmt=2 OutFmt=2\n"
-                              "    Cin Cin=8\n"
-                              "    Cout Cout=8\n"
-                              "    OutDim Wout=32 Hout=1\n"
-                              "    OutDepth Dout=1\n"
-                              "    GroupConvCfg NumGroups=1\n"
-                              "    Cfg Sources=3 TaskType=3\n"
-                              "  write TileDMASrc\n"
-                              "    DMAConfig En=1\n"
-                              "    RowStride 64\n"
-                              "    PlaneStride 64\n"
-                              "    Src2RowStride 64\n"
-                              "    Src2PlaneStride 64\n"
-                              "    Fmt FmtMode=1 Truncate=3 MemFmt=2 Interleave=1\n"
-                              "    Src2Fmt Truncate=3 MemFmt=2\n"
-                              "  write L2\n"
-                              "    SourceCfg SourceType=2 DMAFmt=1 DMAInterleave=1 Source2ByDMA=1\n"
-                              "    ResultCfg ResultType=2 DMAFmt=1 DMAInterleave=1\n"
-                              "  write PE\n"
-                              "    PECfg Src2Mode=2\n"
-                              "    BiasScale Scale=0x3c00\n"
-                              "    PreScale PreScale=0x3c00\n"
-                              "    FinalScale 0x3f800000\n"
-                              "  write TileDMADst\n"
-                              "    DMAConfig En=1\n"
-                              "    RowStride 64\n"
-                              "    PlaneStride 64\n"
-                              "    Fmt FmtMode=1 Truncate=3 MemFmt=2 Interleave=1\n";
-
-enum { CHANNELS = 8, WIDTH = 32, QUEUE = 4 };
+enum { CHANNELS = TOOL_SAMPLE_CHANNELS, WIDTH = TOOL_SAMPLE_WIDTH, QUEUE = 4 };
 
 /* Device pages of the demo: descriptor, a, b, y. One physical run, mapped from the second page of the aperture on. */
 enum { PAGE_TEXT, PAGE_A, PAGE_B, PAGE_Y, PAGES };
@@ -127,14 +91,10 @@ static uint16_t half_of(unsigned value)
 static bool load(struct demo *d)
 {
     uint16_t *a = page_at(d, PAGE_A), *b = page_at(d, PAGE_B);
-    struct pr_assembly assembly;
-    struct pr_problem problem;
 
-    if (!pr_assemble(program, sizeof(program) - 1, page_at(d, PAGE_TEXT), PR_PAGE_BYTES, &assembly, &problem)) {
-        tool_say("%s", problem.text);
+    d->words = tool_sample_text(page_at(d, PAGE_TEXT), PR_PAGE_BYTES);
+    if (!d->words)
         return false;
-    }
-    d->words = assembly.first_words;
     for (unsigned i = 0; i < CHANNELS * WIDTH; i++) {
         a[i] = half_of(i);
         b[i] = half_of(1000);

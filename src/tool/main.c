@@ -11,6 +11,7 @@ static const struct tool_verb verbs[] = {
     {"inspect", "a program image decoded: ports, buffers, every descriptor by name", tool_inspect_help, tool_inspect},
     {"check", "what is wrong with a program image, and what the engine would do with it", tool_check_help, tool_check},
     {"assemble", "a descriptor stream from its text form", tool_assemble_help, tool_assemble},
+    {"bench", "what a dispatch costs on this host, layer by layer", tool_bench_help, tool_bench},
     {"demo", "boots a bare machine and lets a descriptor compute", tool_demo_help, tool_demo},
     {"doctor", "whether this host can run the machine well", tool_doctor_help, tool_doctor},
 };

@@ -38,13 +38,14 @@ uint8_t *tool_file_read(const char *path, size_t limit, size_t *size);
 bool tool_file_write(const char *path, const void *bytes, size_t size);
 
 int tool_assemble(int argc, char **argv);
+int tool_bench(int argc, char **argv);
 int tool_check(int argc, char **argv);
 int tool_demo(int argc, char **argv);
 int tool_doctor(int argc, char **argv);
 int tool_info(int argc, char **argv);
 int tool_inspect(int argc, char **argv);
 
-extern const char tool_assemble_help[], tool_check_help[], tool_demo_help[], tool_doctor_help[], tool_info_help[],
+extern const char tool_assemble_help[], tool_bench_help[], tool_check_help[], tool_demo_help[], tool_doctor_help[], tool_info_help[],
     tool_inspect_help[];
 
 #endif

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* User clients. */
+#include "driver/client.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "driver/domain.h"
+#include "driver/mapper.h"
+#include "driver/program.h"
+#include "driver/request.h"
+#include "driver/surface.h"
+
+/* Selector 0, output: seeds Table 27.3. */
+#define ANE_VERSION 32u
+#define ANE_VERSION_SECOND 256u
+#define ENGINES 1u
+#define CPU_SUBTYPE 4u
+/* "usage 2 returns the unsupported code 24" (seeds ch. 27): the bare number, which is no IOReturn of the public header. */
+#define USAGE_UNSUPPORTED_CODE ((IOReturn)24)
+
+/* The arguments of a call after the dispatcher's check of their sizes; the shims below check the pointers and copy each struct once. */
+typedef IOReturn (*handler)(struct drv_client *client, struct IOExternalMethodArguments *args);
+
+static IOReturn device_open(struct drv_client *client, struct IOExternalMethodArguments *args)
+{
+    struct drv *d = client->driver;
+    struct ane_device_info info;
+    uint32_t usage;
+
+    memcpy(&info, args->structureInput, sizeof(info));
+    usage = info.token & 0xff;
+    if (usage == ANE_USAGE_UNSUPPORTED)
+        return drv_refuse(d, USAGE_UNSUPPORTED_CODE, "Device open: usage 2 is not supported.");
+    if (usage != ANE_USAGE_STANDARD)
+        return drv_refuse(d, kIOReturnBadArgument, "Device open: usage %u is neither 1 nor 2.", usage);
+    if (info.timeout > DRV_TIMEOUT_MS_MAX)
+        return drv_refuse(d, kIOReturnBadArgument, "Device open: a timeout of %" PRIu64 " ms; the limit is %u.", info.timeout,
+                          DRV_TIMEOUT_MS_MAX);
+    if (client->open)
+        return drv_refuse(d, kIOReturnBusy, "Device open: the client is open already.");
+    client->open = true;
+    client->token = ++d->token;
+    client->timeout_ns = (info.timeout ? info.timeout : DRV_DEFAULT_TIMEOUT_MS) * DRV_MS;
+    info.token = client->token;
+    memset(info.reserved0, 0, sizeof(info.reserved0));
+    info.version[0] = ANE_VERSION;
+    info.version[1] = ANE_VERSION_SECOND;
+    info.engines = ENGINES;
+    info.reserved1 = 0;
+    info.cpu_subtype = CPU_SUBTYPE;
+    memcpy(args->structureOutput, &info, sizeof(info));
+    return kIOReturnSuccess;
+}
+
+static void tear_down(struct drv_client *client);
+
+/* The session ends; the handle stays, closed, until it is given back. */
+static IOReturn device_close(struct drv_client *client, struct IOExternalMethodArguments *args)
+{
+    (void)args;
+    if (client->calls > 1 || client->busy)
+        return drv_refuse(client->driver, kIOReturnBusy, "Device close: the client has calls under way.");
+    client->closing = true;
+    tear_down(client);
+    return kIOReturnSuccess;
+}
+
+static IOReturn send_request(struct drv_client *client, struct IOExternalMethodArguments *args)
+{
+    struct ane_request_reply reply;
+    struct ane_request request;
+    IOReturn result;
+
+    if (args->asyncWakePort)
+        return drv_refuse(client->driver, kIOReturnUnsupported, "Requests that complete at a wake port are not served yet.");
+    memcpy(&request, args->structureInput, sizeof(request));
+    result = drv_request_send(client, args->scalarInput[0], &request, &reply);
+    memcpy(args->structureOutput, &reply, sizeof(reply));
+    return result;
+}
+
+static IOReturn program_create(struct drv_client *client, struct IOExternalMethodArguments *args)
+{
+    struct ane_program_create create;
+
+    memcpy(&create, args->structureInput, sizeof(create));
+    return drv_program_create(client, &create);
+}
+
+static IOReturn program_prepare(struct drv_client *client, struct IOExternalMethodArguments *args)
+{
+    struct ane_program_prepare prepare;
+    IOReturn result;
+
+    memcpy(&prepare, args->structureInput, sizeof(prepare));
+    result = drv_program_prepare(client, &prepare);
+    if (!result)
+        memcpy(args->structureOutput, &prepare, sizeof(prepare));
+    return result;
+}
+
+static IOReturn program_unprepare(struct drv_client *client, struct IOExternalMethodArguments *args)
+{
+    struct ane_program_prepare prepare;
+
+    memcpy(&prepare, args->structureInput, sizeof(prepare));
+    return drv_program_unprepare(client, &prepare);
+}
+
+static IOReturn program_destroy(struct drv_client *client, struct IOExternalMethodArguments *args)
+{
+    struct ane_program_destroy destroy;
+
+    memcpy(&destroy, args->structureInput, sizeof(destroy));
+    return drv_program_destroy(client, &destroy);
+}
+
+static IOReturn check_map(struct drv_client *client, const struct ane_memory_map *map)
+{
+    bool zero = true;
+
+    for (size_t i = 0; i < sizeof(map->reserved); i++)
+        zero = zero && !map->reserved[i];
+    if (!zero || map->token != client->token)
+        return drv_refuse(client->driver, kIOReturnBadArgument, "Memory map: the token must be the session's, reserved bytes 0.");
+    return kIOReturnSuccess;
+}
+
+/* The scalar is a word of flags that nobody has decoded: 0. */
+static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArguments *args)
+{
+    struct drv *d = client->driver;
+    struct drv_mapping *mapping;
+    struct ane_memory_map map;
+    IOReturn result;
+
+    memcpy(&map, args->structureInput, sizeof(map));
+    result = check_map(client, &map);
+    if (result)
+        return result;
+    if (args->scalarInput[0] || (map.usage != DRV_USAGE_INPUT && map.usage != DRV_USAGE_OUTPUT && map.usage != DRV_USAGE_INTERMEDIATE))
+        return drv_refuse(d, kIOReturnBadArgument, "Memory map: usage %u is not a client's (1, 2 or 7), or the scalar is not 0.", map.usage);
+    client->busy++;
+    result = drv_domain_lend(client);
+    if (!result)
+        result = drv_surface_map(client, map.surface, map.usage, false, &mapping);
+    if (!result && (map.size == 0 || map.offset > mapping->bytes || map.size > mapping->bytes - map.offset))
+        result = drv_refuse(d, kIOReturnBadArgument, "Memory map: %" PRIu64 " bytes at %" PRIu64 " of surface %u, which has %" PRIu64 ".",
+                            map.size, map.offset, map.surface, mapping->bytes);
+    if (!result) {
+        mapping->pins++;
+        client->pinned++;
+        args->scalarOutput[0] = mapping->iova + map.offset;
+    }
+    drv_client_idle(client);
+    return result;
+}
+
+static IOReturn memory_unmap(struct drv_client *client, struct IOExternalMethodArguments *args)
+{
+    struct drv *d = client->driver;
+    struct drv_mapping *mapping;
+    struct ane_memory_map map;
+    IOReturn result;
+
+    memcpy(&map, args->structureInput, sizeof(map));
+    result = check_map(client, &map);
+    if (result)
+        return result;
+    mapping = drv_surface_at(client, map.surface, map.address);
+    if (!mapping)
+        return drv_refuse(d, kIOReturnBadArgument, "Memory unmap: surface %u is not mapped at 0x%" PRIx64 ".", map.surface, map.address);
+    if (mapping->uses && mapping->pins == 1)
+        return drv_refuse(d, kIOReturnBusy, "Memory unmap: requests still use surface %u.", map.surface);
+    client->pinned--;
+    if (--mapping->pins == 0)
+        drv_surface_unmap(client, mapping);
+    drv_domain_freed(d);
+    return kIOReturnSuccess;
+}
+
+/* Dispatch: the exact sizes of the tables, and a handler for what is implemented. */
+
+struct method {
+    const char *name;
+    uint32_t scalar_in, struct_in, scalar_out, struct_out;
+};
+
+#define X(selector, name, scalar_in, struct_in, scalar_out, struct_out) [selector] = {#name, scalar_in, struct_in, scalar_out, struct_out},
+static const struct method control_methods[] = {ANE_CONTROL_SELECTORS(X)};
+static const struct method direct_methods[] = {ANE_DIRECT_SELECTORS(X)};
+#undef X
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+static const handler control_handlers[COUNT(control_methods)] = {
+    device_open, device_close, send_request, program_create, program_prepare, program_unprepare, program_destroy,
+};
+static const handler direct_handlers[COUNT(direct_methods)] = {
+    device_open, device_close, send_request, NULL, NULL, memory_map, memory_unmap,
+};
+_Static_assert(COUNT(control_methods) == 17 && COUNT(direct_methods) == 9, "Tables 27.2 and 27.4");
+
+static bool sizes_match(const struct method *method, const struct IOExternalMethodArguments *args)
+{
+    return args->scalarInputCount == method->scalar_in && args->structureInputSize == method->struct_in &&
+           args->scalarOutputCount == method->scalar_out && args->structureOutputSize == method->struct_out;
+}
+
+/* The shim's second look: sizes again, and a pointer wherever a size is not 0. */
+static bool pointers_match(const struct method *method, const struct IOExternalMethodArguments *args)
+{
+    return sizes_match(method, args) && (!method->scalar_in || args->scalarInput) && (!method->struct_in || args->structureInput) &&
+           (!method->scalar_out || args->scalarOutput) && (!method->struct_out || args->structureOutput);
+}
+
+/* A hint client has no selectors of its own yet; a number at or past the end is a bad argument, as in IOKit's dispatcher. */
+static IOReturn look_up(const struct drv_client *client, uint32_t selector, const struct method **method, handler *run)
+{
+    bool control = client->type == ANE_CLIENT_CONTROL, direct = client->type == ANE_CLIENT_DIRECT_PATH;
+
+    if (selector >= (control ? COUNT(control_methods) : direct ? COUNT(direct_methods) : 0))
+        return kIOReturnBadArgument;
+    *method = control ? &control_methods[selector] : &direct_methods[selector];
+    *run = control ? control_handlers[selector] : direct_handlers[selector];
+    return kIOReturnSuccess;
+}
+
+static IOReturn dispatch(struct drv_client *client, uint32_t selector, struct IOExternalMethodArguments *args)
+{
+    const struct method *method;
+    handler run;
+
+    if (look_up(client, selector, &method, &run))
+        return drv_refuse(client->driver, kIOReturnBadArgument, "Selector %u does not exist on a client of type %u.", selector, client->type);
+    if (!sizes_match(method, args))
+        return drv_refuse(client->driver, kIOReturnBadArgument, "%s: sizes (%u, %u, %u, %u) are not (%u, %u, %u, %u).", method->name,
+                          args->scalarInputCount, args->structureInputSize, args->scalarOutputCount, args->structureOutputSize,
+                          method->scalar_in, method->struct_in, method->scalar_out, method->struct_out);
+    if (!pointers_match(method, args))
+        return drv_refuse(client->driver, kIOReturnBadArgument, "%s: an argument is NULL.", method->name);
+    if (!run)
+        return drv_refuse(client->driver, kIOReturnUnsupported, "%s is not served.", method->name);
+    if (selector != 0 && !client->open)
+        return drv_refuse(client->driver, kIOReturnNotReady, "%s before ANE_DeviceOpen.", method->name);
+    return run(client, args);
+}
+
+/* The life of a handle. */
+
+/*
+ * Waits until the firmware has nothing of the client's, then gives everything back. A client whose request never comes back stays, out of anybody's
+ * way, until it does.
+ */
+static void tear_down(struct drv_client *client)
+{
+    struct drv *d = client->driver;
+
+    client->quiet = !client->busy;
+    if (!client->quiet && drv_wait(d, &client->quiet, client->timeout_ns)) {
+        drv_trace(d, "client %u is kept: the firmware still has a request of it", client->number);
+        drv_request_give_up(client);
+        client->grave = true;
+        return;
+    }
+    client->grave = false;
+    client->busy++; /* nobody takes its domain meanwhile */
+    drv_program_leave_all(client);
+    drv_surface_unmap_all(client, true);
+    drv_domain_return(client);
+    client->busy--;
+}
+
+static void unlink_client(struct drv_client *client)
+{
+    struct drv_client **link = &client->driver->clients;
+
+    while (*link != client)
+        link = &(*link)->next;
+    *link = client->next;
+    client->driver->stats.clients--;
+    base_free(client);
+}
+
+/* Clients that could not be torn down when they closed and can be now. */
+static void bury(struct drv *d)
+{
+    struct drv_client *client = d->clients;
+
+    while (client) {
+        if (client->grave && client->gone && !client->calls && !client->busy) {
+            tear_down(client);
+            unlink_client(client);
+            client = d->clients; /* the list may be another one after the wait */
+        } else {
+            client = client->next;
+        }
+    }
+}
+
+void drv_client_idle(struct drv_client *client)
+{
+    if (--client->busy)
+        return;
+    client->quiet = true;
+    drv_domain_freed(client->driver);
+}
+
+/* The gate is held. */
+void drv_client_leave(struct drv_client *client)
+{
+    if (--client->calls || !client->gone)
+        return;
+    tear_down(client);
+    if (!client->grave)
+        unlink_client(client);
+}
+
+IOReturn drv_client_open(struct drv *d, const struct drv_identity *identity, uint32_t type, struct drv_client **client)
+{
+    struct drv_client *made;
+
+    *client = NULL;
+    if (!d->running)
+        return drv_refuse(d, kIOReturnNotReady, "The device has not started.");
+    if (type != ANE_CLIENT_CONTROL && type != ANE_CLIENT_DIRECT_PATH && type != ANE_CLIENT_HINTS)
+        return drv_refuse(d, kIOReturnBadArgument, "There is no client of type %u.", type);
+    if (!identity->may_open)
+        return drv_refuse(d, kIOReturnUnsupported, "The caller does not hold com.apple.ane.iokit-user-access.");
+    made = base_alloc(sizeof(*made));
+    if (!made)
+        return drv_refuse(d, kIOReturnNoMemory, "No memory for a client.");
+    drv_gate_enter(&d->gate, &d->platform);
+    bury(d);
+    drv_gate_leave(&d->gate);
+    made->driver = d;
+    made->identity = *identity;
+    made->type = type;
+    made->number = ++d->client_number;
+    made->timeout_ns = DRV_DEFAULT_TIMEOUT_MS * DRV_MS;
+    made->next = d->clients;
+    d->clients = made;
+    d->stats.clients++;
+    *client = made;
+    return kIOReturnSuccess;
+}
+
+void drv_client_close(struct drv_client *client)
+{
+    struct drv *d = client->driver;
+
+    drv_gate_enter(&d->gate, &d->platform);
+    client->closing = client->gone = true;
+    client->calls++;
+    drv_request_abort_all(client);
+    drv_client_leave(client);
+    bury(d);
+    drv_gate_leave(&d->gate);
+}
+
+IOReturn drv_client_call(struct drv_client *client, uint32_t selector, struct IOExternalMethodArguments *arguments)
+{
+    struct drv *d = client->driver;
+    IOReturn result;
+
+    if (!arguments)
+        return kIOReturnBadArgument;
+    if (client->closing)
+        return ANE_RETURN_CLOSED;
+    drv_gate_enter(&d->gate, &d->platform);
+    client->calls++;
+    result = dispatch(client, selector, arguments);
+    drv_client_leave(client);
+    drv_gate_leave(&d->gate);
+    return result;
+}
+
+void drv_client_drop_all(struct drv *d)
+{
+    while (d->clients) {
+        struct drv_client *client = d->clients;
+
+        drv_program_forget_all(client);
+        drv_surface_unmap_all(client, true);
+        drv_domain_return(client);
+        unlink_client(client);
+    }
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* User clients: dispatch tables, the life of a handle. */
+#ifndef DRIVER_CLIENT_H
+#define DRIVER_CLIENT_H
+
+#include "driver/state.h"
+
+/* Something that needed the client's domain is over. */
+void drv_client_idle(struct drv_client *client);
+/* A call leaves the handle; the last one out of a handle that was given back frees it. */
+void drv_client_leave(struct drv_client *client);
+/* After the controller has stopped. */
+void drv_client_drop_all(struct drv *driver);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Control commands: the 24-byte header of Table 30.1 and a body on IO, answered in place. */
+#ifndef DRIVER_COMMAND_H
+#define DRIVER_COMMAND_H
+
+#include "driver/state.h"
+
+struct drv_command_args {
+    uint32_t id, program, process;
+    void *body; /* in and, up to its size, out */
+    uint32_t bytes;
+    drv_reply reply; /* runs when the answer is there, before the caller does; may be NULL */
+    void *context;
+};
+
+/*
+ * Sends a command and waits for its answer, without the gate. kIOReturnSuccess when the firmware says so; the header comes back in `header` (may be NULL).
+ * A refusal sets the driver's last error and is translated.
+ */
+IOReturn drv_command_run(struct drv *driver, const struct drv_command_args *args, struct pr_command_header *header);
+/* The same while interrupts are off: looks at the rings between short waits. */
+int drv_command_run_polled(struct drv *driver, const struct drv_command_args *args, struct base_error *error);
+
+/* Slots of IO have come back. */
+void drv_command_returns(struct drv *driver);
+
+/* The firmware's status as an IOReturn. */
+IOReturn drv_status_return(uint32_t status);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Program images. */
+#include "driver/image.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "driver/mapper.h"
+#include "protocol/chain.h"
+#include "protocol/hwx.h"
+
+#define SECTION_ALIGN 16u
+#define ENGINES 16u /* neural-engine lanes */
+#define TDS_MAX 0x10000u
+
+/* The first finding that is no remark. */
+static void keep_first(void *context, enum pr_finding finding, const struct pr_problem *problem)
+{
+    struct pr_problem *first = context;
+
+    if (finding == PR_FINDING_PROBLEM && first->kind == PR_PROBLEM_NONE)
+        *first = *problem;
+}
+
+static IOReturn read_image(struct drv *d, const uint8_t *bytes, uint64_t size, struct pr_hwx *hwx)
+{
+    struct pr_problem problem = {0};
+
+    if (!pr_hwx_read(bytes, size, hwx, &problem))
+        return drv_refuse(d, kIOReturnBadArgument, "Program create: %s", problem.text);
+    memset(&problem, 0, sizeof(problem));
+    if (!pr_check_stream(bytes + hwx->text.offset, hwx->text.size, hwx->first_td_words, hwx->td_count, keep_first, &problem))
+        return drv_refuse(d, kIOReturnBadArgument, "Program create: descriptor %u: %s", problem.descriptor, problem.text);
+    if (hwx->td_count > TDS_MAX)
+        return drv_refuse(d, kIOReturnBadArgument, "Program create: %u descriptors; the limit is %u.", hwx->td_count, TDS_MAX);
+    return kIOReturnSuccess;
+}
+
+/* What the container is made from: the generic buffers in the order calls bind them, then text and kernel. */
+struct plan {
+    uint32_t buffers, io;
+    uint32_t type[PR_TD_BAR_COUNT], bar[PR_TD_BAR_COUNT];
+    uint64_t bytes[PR_TD_BAR_COUNT], address[PR_TD_BAR_COUNT];
+    uint32_t bars_used;
+};
+
+/* False when that buffer register has a buffer already. */
+static bool plan_add(struct plan *plan, uint32_t type, uint32_t bar, uint64_t bytes, uint64_t address)
+{
+    uint32_t i = plan->buffers;
+
+    if (plan->bars_used >> bar & 1)
+        return false;
+    plan->bars_used |= 1u << bar;
+    plan->type[i] = type;
+    plan->bar[i] = bar;
+    plan->bytes[i] = bytes;
+    plan->address[i] = address;
+    plan->buffers++;
+    return true;
+}
+
+static uint32_t plan_ports(struct plan *plan, const struct pr_hwx *hwx, enum pr_hwx_direction direction, uint32_t type)
+{
+    uint32_t before = plan->buffers;
+
+    for (uint32_t i = 0; i < hwx->port_count; i++)
+        if (hwx->port[i].direction == direction && !plan_add(plan, type, hwx->port[i].bar, hwx->port[i].bytes, 0))
+            return UINT32_MAX;
+    return plan->buffers - before;
+}
+
+static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_hwx *hwx, struct drv_program *program)
+{
+    program->inputs = plan_ports(plan, hwx, PR_HWX_INPUT, PR_BUFFER_IN);
+    program->outputs = program->inputs == UINT32_MAX ? UINT32_MAX : plan_ports(plan, hwx, PR_HWX_OUTPUT, PR_BUFFER_OUT);
+    if (program->outputs == UINT32_MAX)
+        return drv_refuse(d, kIOReturnBadArgument, "Program create: two surfaces share one buffer register.");
+    if (hwx->intermediate_bytes) {
+        if (!plan_add(plan, PR_BUFFER_INTERMEDIATE, PR_HWX_BAR_INTERMEDIATE, hwx->intermediate_bytes, 0))
+            return drv_refuse(d, kIOReturnBadArgument, "Program create: a surface stands where the intermediate buffer is.");
+        program->intermediates = 1;
+    }
+    plan->io = plan->buffers;
+    memcpy(program->bytes, plan->bytes, plan->io * sizeof(plan->bytes[0]));
+    plan_add(plan, PR_BUFFER_TEXT, PR_HWX_BAR_TEXT, program->text.bytes, program->text.iova);
+    if (program->kernel.bytes)
+        plan_add(plan, PR_BUFFER_KERNEL, PR_HWX_BAR_CONST, program->kernel.bytes, program->kernel.iova);
+    return kIOReturnSuccess;
+}
+
+/* Where things stand in the container. */
+struct layout {
+    uint32_t sections, headers, generic, generic_bytes, operation, operation_bytes, procedure, procedure_bytes, bytes;
+};
+
+static struct layout lay_out(const struct plan *plan, bool kernel)
+{
+    struct layout at = {.sections = kernel ? 5 : 4};
+
+    at.headers = sizeof(struct pr_container_package) + sizeof(struct pr_container_program);
+    at.generic = (uint32_t)pr_round_up(at.headers + at.sections * sizeof(struct pr_container_section), SECTION_ALIGN);
+    at.generic_bytes = (uint32_t)(sizeof(struct pr_generic) + plan->buffers * sizeof(struct pr_generic_buffer));
+    at.operation = (uint32_t)pr_round_up(at.generic + at.generic_bytes, SECTION_ALIGN);
+    at.operation_bytes = 4 + sizeof(struct pr_operation);
+    at.procedure = (uint32_t)pr_round_up(at.operation + at.operation_bytes, SECTION_ALIGN);
+    at.procedure_bytes = 8 + sizeof(struct pr_procedure);
+    at.bytes = (uint32_t)pr_round_up(at.procedure + at.procedure_bytes, SECTION_ALIGN);
+    return at;
+}
+
+static void write_headers(uint8_t *to, const struct layout *at, const struct drv_program *program)
+{
+    const struct pr_container_package package = {.magic = PR_CONTAINER_PACKAGE,
+                                                 .version = PR_CONTAINER_VERSION,
+                                                 .checksum = PR_CONTAINER_CHECKSUM_VALID,
+                                                 .bytes = at->bytes,
+                                                 .program_offset = sizeof(package)};
+    struct pr_container_program head = {.magic = PR_CONTAINER_PROGRAM, .sections = at->sections};
+    struct pr_container_section section[] = {
+        {.kind = PR_SECTION_GENERIC, .offset = at->generic, .bytes = at->generic_bytes},
+        {.kind = PR_SECTION_KERNEL, .address = program->kernel.iova, .address_bytes = program->kernel.bytes},
+        {.kind = PR_SECTION_TEXT, .address = program->text.iova, .address_bytes = program->text.bytes},
+        {.kind = PR_SECTION_OPERATION, .offset = at->operation, .bytes = at->operation_bytes},
+        {.kind = PR_SECTION_PROCEDURE, .offset = at->procedure, .bytes = at->procedure_bytes},
+    };
+    uint8_t *next = to + at->headers;
+
+    pr_put_le64(head.identity, program->token);
+    memcpy(to, &package, sizeof(package));
+    memcpy(to + sizeof(package), &head, sizeof(head));
+    for (unsigned i = 0; i < PR_SECTION_COUNT; i++) {
+        if (section[i].kind == PR_SECTION_KERNEL && !program->kernel.bytes)
+            continue;
+        section[i].magic = PR_CONTAINER_SECTION;
+        memcpy(next, &section[i], sizeof(section[i]));
+        next += sizeof(section[i]);
+    }
+}
+
+static void write_sections(uint8_t *to, const struct layout *at, const struct plan *plan, const struct drv_program *program)
+{
+    struct pr_generic generic = {.max_ane_used = 1, .engines = ENGINES, .buffers = plan->buffers};
+    struct pr_operation operation = {.last_td = (uint16_t)(program->td_count - 1), .engines = ENGINES, .bars = plan->buffers};
+    const struct pr_procedure procedure = {.first_words = program->first_words, .io_buffers = plan->io};
+
+    memcpy(to + at->generic, &generic, sizeof(generic));
+    for (uint32_t i = 0; i < plan->buffers; i++) {
+        const struct pr_generic_buffer buffer = {
+            .valid = 1, .index = i, .type = plan->type[i], .address = plan->address[i], .bytes = plan->bytes[i]};
+
+        memcpy(to + at->generic + sizeof(generic) + i * sizeof(buffer), &buffer, sizeof(buffer));
+        operation.bar[i].bar = plan->bar[i];
+        operation.bar[i].buffer = i;
+    }
+    pr_put_le32(to + at->operation, 1);
+    memcpy(to + at->operation + 4, &operation, sizeof(operation));
+    pr_put_le32(to + at->procedure, 1);
+    memcpy(to + at->procedure + 8, &procedure, sizeof(procedure));
+}
+
+static IOReturn make(struct drv *d, uint32_t usage, uint64_t bytes, const char *what, struct drv_block *block)
+{
+    if (!drv_block_make(d, &d->shared, usage, bytes, block))
+        return kIOReturnSuccess;
+    return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for the %s, %" PRIu64 " bytes.", what, bytes);
+}
+
+static IOReturn load_spans(struct drv *d, const uint8_t *bytes, const struct pr_hwx *hwx, struct drv_program *program)
+{
+    IOReturn result = make(d, DRV_USAGE_TEXT, hwx->text.size, "text", &program->text);
+
+    if (result)
+        return result;
+    memcpy(program->text.host, bytes + hwx->text.offset, hwx->text.size);
+    if (!hwx->constant.size)
+        return kIOReturnSuccess;
+    result = make(d, DRV_USAGE_KERNEL, hwx->constant.size, "kernel", &program->kernel);
+    if (!result)
+        memcpy(program->kernel.host, bytes + hwx->constant.offset, hwx->constant.size);
+    return result;
+}
+
+static IOReturn load(struct drv *d, const uint8_t *bytes, uint64_t size, struct drv_program *program, struct pr_hwx *hwx)
+{
+    struct plan plan = {0};
+    struct layout at;
+    IOReturn result = read_image(d, bytes, size, hwx);
+
+    if (!result)
+        result = load_spans(d, bytes, hwx, program);
+    if (result)
+        return result;
+    program->td_count = hwx->td_count;
+    program->first_words = hwx->first_td_words;
+    result = plan_buffers(d, &plan, hwx, program);
+    if (result)
+        return result;
+    at = lay_out(&plan, program->kernel.bytes);
+    result = make(d, DRV_USAGE_CONSTANTS, at.bytes, "container", &program->container);
+    if (result)
+        return result;
+    write_headers(program->container.host, &at, program);
+    write_sections(program->container.host, &at, &plan, program);
+    return kIOReturnSuccess;
+}
+
+IOReturn drv_image_load(struct drv *d, const void *bytes, uint64_t size, struct drv_program *program)
+{
+    struct pr_hwx *hwx = base_alloc(sizeof(*hwx));
+    IOReturn result;
+
+    if (!hwx)
+        return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory to read the image.");
+    result = load(d, bytes, size, program, hwx);
+    base_free(hwx);
+    if (result)
+        drv_image_drop(d, program);
+    return result;
+}
+
+void drv_image_drop(struct drv *d, struct drv_program *program)
+{
+    drv_block_drop(d, &program->container);
+    drv_block_drop(d, &program->kernel);
+    drv_block_drop(d, &program->text);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The mailbox. */
+#include "driver/mailbox.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "driver/command.h"
+#include "driver/mapper.h"
+#include "driver/request.h"
+#include "driver/ring.h"
+
+#define LINE_BYTES 160u
+#define SHARED_BYTES_MAX 0x200000u /* what the public driver grants at most (command facts 5.1) */
+
+uint32_t drv_mailbox_read(struct drv *d, uint32_t reg)
+{
+    return soc_bus_read32(d->platform.bus, d->aperture[0].base + reg);
+}
+
+void drv_mailbox_write(struct drv *d, uint32_t reg, uint32_t value)
+{
+    soc_bus_write32(d->platform.bus, d->aperture[0].base + reg, value);
+}
+
+void drv_mailbox_ring(struct drv *d, uint32_t index)
+{
+    if (index < PR_DOORBELL_INDEX_LIMIT)
+        drv_mailbox_write(d, PR_CTRL_DOORBELL, 1u << index);
+}
+
+/* Slots of one ring were given back. */
+static void ring_back(struct drv *d, enum pr_channel channel, bool any)
+{
+    if (any)
+        drv_mailbox_ring(d, d->ring[channel].bit);
+}
+
+static bool read_event(struct drv *d, uint64_t address, uint64_t length, struct pr_program_event *event)
+{
+    const void *payload = length >= sizeof(*event) ? drv_block_find(d, address, sizeof(*event)) : NULL;
+
+    if (payload)
+        memcpy(event, payload, sizeof(*event));
+    else
+        drv_trace(d, "IO_T2H: %" PRIu64 " bytes at 0x%" PRIx64 " are no event", length, address);
+    return payload;
+}
+
+static void take_events(struct drv *d)
+{
+    struct pr_slot *slot;
+    unsigned taken = 0;
+
+    while (taken < d->ring[PR_CHANNEL_IO_T2H].slots && (slot = drv_ring_take(d, PR_CHANNEL_IO_T2H))) {
+        uint64_t address = slot->address & ~PR_SLOT_OWNER, length = slot->length;
+        struct pr_program_event event;
+        bool good = read_event(d, address, length, &event);
+
+        taken++;
+        drv_ring_give(d, PR_CHANNEL_IO_T2H, address);
+        if (good && event.id == PR_CMD_PROGRAM_EVENT)
+            drv_request_event(d, &event);
+        else if (good)
+            drv_trace(d, "notification 0x%x %s", event.id, pr_command_name(event.id) ? pr_command_name(event.id) : "of an unknown kind");
+    }
+    ring_back(d, PR_CHANNEL_IO_T2H, taken);
+}
+
+static void print_text(struct drv *d, const uint8_t *text, uint64_t length)
+{
+    char line[LINE_BYTES];
+    size_t at = 0;
+
+    for (uint64_t i = 0; i < length && text[i] && at + 1 < sizeof(line); i++)
+        if (text[i] != '\n')
+            line[at++] = isprint(text[i]) ? (char)text[i] : '.';
+    line[at] = '\0';
+    drv_trace(d, "firmware: %s", line);
+}
+
+static void take_terminal(struct drv *d)
+{
+    struct pr_slot *slot;
+    unsigned taken = 0;
+
+    while (taken < d->ring[PR_CHANNEL_TERMINAL].slots && (slot = drv_ring_take(d, PR_CHANNEL_TERMINAL))) {
+        uint64_t address = slot->address & ~PR_SLOT_OWNER, length = slot->length;
+        const uint8_t *text = drv_block_find(d, address, length);
+
+        taken++;
+        if (text)
+            print_text(d, text, length);
+        else
+            drv_trace(d, "TERMINAL: %" PRIu64 " bytes at 0x%" PRIx64 " are outside the firmware's memory", length, address);
+        drv_ring_give(d, PR_CHANNEL_TERMINAL, address);
+    }
+    ring_back(d, PR_CHANNEL_TERMINAL, taken);
+}
+
+static void take_buffers(struct drv *d)
+{
+    struct pr_slot *slot;
+    unsigned taken = 0;
+
+    while (taken < d->ring[PR_CHANNEL_BUF_T2H].slots && (slot = drv_ring_take(d, PR_CHANNEL_BUF_T2H))) {
+        taken++;
+        drv_ring_give(d, PR_CHANNEL_BUF_T2H, slot->address);
+    }
+    ring_back(d, PR_CHANNEL_BUF_T2H, taken);
+}
+
+/* The device address of new memory for the firmware, or 0. */
+static uint64_t shared_alloc(struct drv *d, uint64_t bytes, uint32_t *index)
+{
+    for (*index = 0; *index < DRV_SHARED_BLOCKS; ++*index)
+        if (!d->shared_block[*index].bytes)
+            break;
+    if (*index == DRV_SHARED_BLOCKS || bytes > SHARED_BYTES_MAX ||
+        drv_block_make(d, &d->domain[0].space, DRV_USAGE_FIRMWARE_HEAP, bytes, &d->shared_block[*index])) {
+        drv_trace(d, "SHAREDMALLOC of %" PRIu64 " bytes refused", bytes);
+        *index = 0;
+        return 0;
+    }
+    drv_trace(d, "SHAREDMALLOC of %" PRIu64 " bytes: 0x%" PRIx64, bytes, d->shared_block[*index].iova);
+    return d->shared_block[*index].iova;
+}
+
+static void shared_free(struct drv *d, uint64_t address)
+{
+    for (unsigned i = 0; i < DRV_SHARED_BLOCKS; i++)
+        if (d->shared_block[i].bytes && d->shared_block[i].iova == address) {
+            drv_block_drop(d, &d->shared_block[i]);
+            return;
+        }
+    drv_trace(d, "SHAREDMALLOC: nothing to free at 0x%" PRIx64, address);
+}
+
+/* Address 0 asks for `length` bytes; any other address is given back. */
+static void take_shared(struct drv *d)
+{
+    struct pr_slot *slot;
+    unsigned taken = 0;
+
+    while (taken < d->ring[PR_CHANNEL_SHAREDMALLOC].slots && (slot = drv_ring_take(d, PR_CHANNEL_SHAREDMALLOC))) {
+        uint64_t address = slot->address & ~PR_SLOT_OWNER, length = slot->length;
+        uint32_t index = 0;
+
+        taken++;
+        if (address)
+            shared_free(d, address);
+        else
+            address = shared_alloc(d, length, &index);
+        slot->length = 0;
+        slot->reply = index;
+        drv_ring_give(d, PR_CHANNEL_SHAREDMALLOC, address);
+    }
+    ring_back(d, PR_CHANNEL_SHAREDMALLOC, taken);
+}
+
+static bool rang(const struct drv *d, uint32_t pending, enum pr_channel channel)
+{
+    return pending >> d->ring[channel].bit & 1;
+}
+
+static void handle(struct drv *d, uint32_t pending)
+{
+    if (rang(d, pending, PR_CHANNEL_IO_T2H))
+        take_events(d);
+    if (rang(d, pending, PR_CHANNEL_DATA_CHAIN_H2T))
+        drv_request_returns(d);
+    if (rang(d, pending, PR_CHANNEL_IO))
+        drv_command_returns(d);
+    if (rang(d, pending, PR_CHANNEL_SHAREDMALLOC))
+        take_shared(d);
+    if (rang(d, pending, PR_CHANNEL_TERMINAL))
+        take_terminal(d);
+    if (rang(d, pending, PR_CHANNEL_BUF_T2H))
+        take_buffers(d);
+}
+
+void drv_mailbox_poll(struct drv *d)
+{
+    handle(d, ~0u);
+}
+
+const char *drv_mailbox_recover(struct drv *d, enum pr_channel channel)
+{
+    uint32_t pending = drv_mailbox_read(d, PR_CTRL_HOST_PENDING);
+    const char *why = "the controller's doorbell was lost";
+
+    if (rang(d, pending, channel))
+        why = "interrupt lost, the controller had rung";
+    else if (drv_mailbox_read(d, PR_CTRL_SCRATCH(PR_SCRATCH_REJECTED)))
+        why = "the fabric rejected the controller's doorbell";
+    if (pending)
+        drv_mailbox_write(d, PR_CTRL_HOST_ACK, pending);
+    drv_mailbox_poll(d);
+    return why;
+}
+
+/* The line is a level: what rings after the acknowledgement raises it again. */
+void drv_interrupt(struct drv *d)
+{
+    uint32_t pending;
+
+    if (!d->interrupts)
+        return;
+    pending = drv_mailbox_read(d, PR_CTRL_HOST_PENDING);
+    if (!pending)
+        return;
+    drv_mailbox_write(d, PR_CTRL_HOST_ACK, pending);
+    d->stats.interrupts++;
+    handle(d, pending);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The mapper. */
+#include "driver/mapper.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define BUSY_POLLS 1000u
+
+static uint32_t dart_read(struct drv *d, unsigned dart, uint32_t offset)
+{
+    return soc_bus_read32(d->platform.bus, d->platform.board->dart[dart] + offset);
+}
+
+static void dart_write(struct drv *d, unsigned dart, uint32_t offset, uint32_t value)
+{
+    soc_bus_write32(d->platform.bus, d->platform.board->dart[dart] + offset, value);
+}
+
+void drv_mapper_init(struct drv *d)
+{
+    d->shared.first = DRV_SHARED_FIRST;
+    d->shared.end = PR_DART_APERTURE_BYTES;
+    for (uint32_t i = 0; i < PR_DART_DOMAINS; i++) {
+        struct drv_domain *domain = &d->domain[i];
+
+        domain->number = i;
+        domain->streams = i ? 1u << (PR_DART_DOMAIN_STREAM_FIRST + i - 1) : PR_DART_BASE_STREAMS;
+        domain->space.first = DRV_OWN_FIRST;
+        domain->space.end = DRV_SHARED_FIRST;
+    }
+}
+
+uint32_t drv_domain_stream(const struct drv_domain *domain)
+{
+    return (uint32_t)__builtin_ctz(domain->streams);
+}
+
+int drv_pages_take(struct drv *d, uint64_t bytes, uint64_t *physical, void **host)
+{
+    uint64_t whole = pr_round_up(bytes, PR_PAGE_BYTES);
+    int status = d->platform.alloc(d->platform.context, whole, physical);
+
+    if (status)
+        return status;
+    *host = d->platform.memory(d->platform.context, *physical, whole);
+    if (!*host) {
+        d->platform.free(d->platform.context, *physical);
+        return -EFAULT;
+    }
+    d->stats.pages += whole / PR_PAGE_BYTES;
+    return 0;
+}
+
+void drv_pages_give(struct drv *d, uint64_t physical, uint64_t bytes)
+{
+    d->platform.free(d->platform.context, physical);
+    d->stats.pages -= pr_round_up(bytes, PR_PAGE_BYTES) / PR_PAGE_BYTES;
+}
+
+/*
+ * All traffic of the entries that were changed is over when the command is. A page that becomes mapped needs none of this: what is not valid is
+ * not kept by the translation buffers.
+ */
+static void invalidate(struct drv *d, uint32_t streams)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    for (unsigned dart = 0; dart < PR_DART_COUNT; dart++) {
+        dart_write(d, dart, PR_DART_STREAM_SELECT, streams);
+        dart_write(d, dart, PR_DART_STREAM_COMMAND, PR_DART_COMMAND_INVALIDATE);
+        for (unsigned i = 0; dart_read(d, dart, PR_DART_STREAM_COMMAND) & PR_DART_COMMAND_BUSY; i++)
+            if (i == BUSY_POLLS) {
+                drv_trace(d, "dart %u: the invalidation of streams 0x%x never ended", dart, streams);
+                break;
+            }
+    }
+}
+
+static void point_streams(struct drv *d, const struct drv_domain *domain, bool on)
+{
+    uint32_t ttbr = on ? pr_dart_ttbr_make(domain->table) : 0;
+
+    for (unsigned dart = 0; dart < PR_DART_COUNT; dart++) {
+        uint32_t enabled = dart_read(d, dart, PR_DART_ENABLED_STREAMS);
+
+        for (uint32_t stream = 0; stream < PR_DART_STREAMS; stream++) {
+            if (!(domain->streams >> stream & 1))
+                continue;
+            dart_write(d, dart, PR_DART_TTBR + stream * PR_DART_TTBRS * 4, ttbr);
+            dart_write(d, dart, PR_DART_TCR + stream * 4, on ? PR_DART_TCR_TRANSLATE : 0);
+        }
+        dart_write(d, dart, PR_DART_ENABLED_STREAMS, on ? enabled | domain->streams : enabled & ~domain->streams);
+    }
+}
+
+int drv_domain_open(struct drv *d, struct drv_domain *domain)
+{
+    if (!domain->table) {
+        void *host;
+        int status = drv_pages_take(d, PR_PAGE_BYTES, &domain->table, &host);
+
+        if (status) {
+            domain->table = 0;
+            return status;
+        }
+        domain->entries = host;
+    }
+    point_streams(d, domain, true);
+    invalidate(d, domain->streams);
+    return 0;
+}
+
+static void drop_second(struct drv *d, struct drv_domain *domain, uint32_t first)
+{
+    drv_pages_give(d, domain->second[first].address, PR_PAGE_BYTES);
+    domain->second[first].address = 0;
+    domain->second[first].entries = NULL;
+    domain->second[first].used = 0;
+}
+
+void drv_domain_close(struct drv *d, struct drv_domain *domain)
+{
+    if (!domain->table)
+        return;
+    invalidate(d, domain->streams);
+    point_streams(d, domain, false);
+    for (uint32_t i = 0; i < DRV_TABLES; i++)
+        if (domain->second[i].address)
+            drop_second(d, domain, i);
+    drv_pages_give(d, domain->table, PR_PAGE_BYTES);
+    domain->table = 0;
+    domain->entries = NULL;
+    drv_space_clear(&domain->space);
+}
+
+uint32_t drv_usage_class(uint32_t usage)
+{
+    switch (usage) {
+#define X(id, code, class, role) \
+    case code: return class;
+        DRV_USAGES(X)
+#undef X
+    default: return 0;
+    }
+}
+
+/*
+ * Both classes give the same word (Table 28.4): in the seeds' form there are no other bits, and in the hardware forms an output stays readable,
+ * because a program may read back what it has put there.
+ */
+static uint64_t entry_make(const struct drv *d, uint64_t frame)
+{
+    const struct pr_leaf leaf = {.valid = true, .frame = frame, .sub_end = 0xfff};
+
+    return pr_leaf_encode((enum pr_leaf_form)d->platform.leaf_form, &leaf);
+}
+
+static int second_make(struct drv *d, struct drv_domain *domain, uint32_t first)
+{
+    uint64_t physical;
+    void *host;
+    int status;
+
+    if (domain->second[first].address)
+        return 0;
+    status = drv_pages_take(d, PR_PAGE_BYTES, &physical, &host);
+    if (status)
+        return status;
+    domain->second[first].address = physical;
+    domain->second[first].entries = host;
+    __atomic_store_n(&domain->entries[first], entry_make(d, physical), __ATOMIC_RELEASE);
+    return 0;
+}
+
+static uint32_t first_index(uint64_t iova)
+{
+    return (uint32_t)(iova >> PR_DART_L1_SHIFT);
+}
+
+static uint32_t second_index(uint64_t iova)
+{
+    return (uint32_t)(iova >> PR_DART_L2_SHIFT) % PR_DART_TABLE_ENTRIES;
+}
+
+/* Clears [iova, end) and gives back the tables that become empty. The entries are invalidated before a table's page can be used again. */
+static void clear(struct drv *d, struct drv_domain *domain, uint64_t iova, uint64_t end)
+{
+    uint32_t first = first_index(iova), last = first_index(end - 1);
+
+    for (uint64_t at = iova; at < end; at += PR_PAGE_BYTES) {
+        uint64_t *entry = &domain->second[first_index(at)].entries[second_index(at)];
+
+        if (*entry) {
+            __atomic_store_n(entry, 0, __ATOMIC_RELEASE);
+            domain->second[first_index(at)].used--;
+        }
+    }
+    for (uint32_t i = first; i <= last; i++)
+        if (!domain->second[i].used)
+            __atomic_store_n(&domain->entries[i], 0, __ATOMIC_RELEASE);
+    invalidate(d, domain->streams);
+    for (uint32_t i = first; i <= last; i++)
+        if (domain->second[i].address && !domain->second[i].used)
+            drop_second(d, domain, i);
+}
+
+int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uint64_t iova, uint64_t physical, uint64_t bytes)
+{
+    uint64_t end = iova + pr_round_up(bytes, PR_PAGE_BYTES);
+
+    for (uint32_t i = first_index(iova); i <= first_index(end - 1); i++) {
+        int status = second_make(d, domain, i);
+
+        if (status) {
+            for (uint32_t k = first_index(iova); k <= i; k++)
+                if (domain->second[k].address && !domain->second[k].used) {
+                    __atomic_store_n(&domain->entries[k], 0, __ATOMIC_RELEASE);
+                    drop_second(d, domain, k);
+                }
+            return status;
+        }
+    }
+    for (uint64_t at = iova; at < end; at += PR_PAGE_BYTES) {
+        uint64_t *entry = &domain->second[first_index(at)].entries[second_index(at)];
+
+        __atomic_store_n(entry, entry_make(d, physical + (at - iova)), __ATOMIC_RELEASE);
+        domain->second[first_index(at)].used++;
+    }
+    drv_trace(d, "map domain=%u usage=%u class=%u iova=0x%" PRIx64 " physical=0x%" PRIx64 " bytes=0x%" PRIx64, domain->number, usage,
+              drv_usage_class(usage), iova, physical, bytes);
+    return 0;
+}
+
+void drv_mapper_unmap(struct drv *d, struct drv_domain *domain, uint64_t iova, uint64_t bytes)
+{
+    drv_trace(d, "unmap domain=%u iova=0x%" PRIx64 " bytes=0x%" PRIx64, domain->number, iova, bytes);
+    clear(d, domain, iova, iova + pr_round_up(bytes, PR_PAGE_BYTES));
+}
+
+int drv_block_make(struct drv *d, struct drv_space *space, uint32_t usage, uint64_t bytes, struct drv_block *block)
+{
+    struct drv_block made = {.bytes = bytes, .usage = usage, .space = space};
+    int status = drv_pages_take(d, bytes, &made.physical, &made.host);
+
+    if (status)
+        return status;
+    status = drv_space_take(space, bytes, &made.iova);
+    if (status)
+        goto no_address;
+    status = drv_mapper_map(d, &d->domain[0], usage, made.iova, made.physical, bytes);
+    if (status)
+        goto not_mapped;
+    *block = made;
+    return 0;
+
+not_mapped:
+    drv_space_give(space, made.iova);
+no_address:
+    drv_pages_give(d, made.physical, bytes);
+    return status;
+}
+
+void drv_block_drop(struct drv *d, struct drv_block *block)
+{
+    if (!block->bytes)
+        return;
+    drv_mapper_unmap(d, &d->domain[0], block->iova, block->bytes);
+    drv_space_give(block->space, block->iova);
+    drv_pages_give(d, block->physical, block->bytes);
+    memset(block, 0, sizeof(*block));
+}
+
+static void *inside(const struct drv_block *block, uint64_t iova, uint64_t bytes)
+{
+    uint64_t offset = iova - block->iova;
+
+    if (iova < block->iova || offset > block->bytes || bytes > block->bytes - offset)
+        return NULL;
+    return (uint8_t *)block->host + offset;
+}
+
+void *drv_block_find(struct drv *d, uint64_t iova, uint64_t bytes)
+{
+    void *found = inside(&d->ipc, iova, bytes);
+
+    if (!found)
+        found = inside(&d->heap, iova, bytes);
+    for (unsigned i = 0; i < DRV_SHARED_BLOCKS && !found; i++)
+        found = inside(&d->shared_block[i], iova, bytes);
+    return found;
+}
+
+static const char *fault_text(uint32_t error)
+{
+    /* The bit that says which way the access went is no reason. */
+#define X(id, bit, text)                                                                  \
+    if (PR_DART_ERROR_##id != PR_DART_ERROR_WRITE && error & (uint32_t)PR_DART_ERROR_##id) \
+        return text;
+    PR_DART_ERRORS(X)
+#undef X
+    return "no reason given";
+}
+
+void drv_mapper_take_faults(struct drv *d, char *text, size_t size)
+{
+    size_t at = 0;
+
+    text[0] = '\0';
+    for (unsigned dart = 0; dart < PR_DART_COUNT; dart++) {
+        uint32_t error = dart_read(d, dart, PR_DART_ERROR);
+        uint64_t address;
+        int written;
+
+        if (!(error & PR_DART_ERROR_FLAG))
+            continue;
+        address = dart_read(d, dart, PR_DART_ERROR_ADDR_LO) | (uint64_t)dart_read(d, dart, PR_DART_ERROR_ADDR_HI) << 32;
+        dart_write(d, dart, PR_DART_ERROR, error);
+        written = snprintf(text + at, size - at, "; DART %u error 0x%x: stream %u, %s of 0x%" PRIx64 ", %s", dart, error,
+                           pr_bits_get(error, PR_DART_ERROR_STREAM_LO, PR_DART_ERROR_STREAM_WIDTH),
+                           error & (uint32_t)PR_DART_ERROR_WRITE ? "write" : "read", address, fault_text(error));
+        if (written < 0 || (size_t)written >= size - at)
+            return;
+        at += (size_t)written;
+    }
+}

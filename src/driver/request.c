@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests. */
+#include "driver/request.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "driver/client.h"
+#include "driver/command.h"
+#include "driver/mailbox.h"
+#include "driver/mapper.h"
+#include "driver/program.h"
+#include "driver/ring.h"
+#include "driver/surface.h"
+#include "protocol/chain.h"
+#include "protocol/tm_regs.h"
+
+#define BUFFER_ALIGN 64u
+#define COOKIE_INDEX 0xffu
+#define FAULT_BYTES 200u
+_Static_assert(DRV_REQUESTS <= COOKIE_INDEX, "a cookie names its request");
+
+void drv_request_init(struct drv *d, uint8_t *memory, uint64_t address)
+{
+    d->free_requests = NULL;
+    memset(d->band, 0, sizeof(d->band));
+    for (unsigned i = DRV_REQUESTS; i-- > 0;) {
+        struct drv_request *r = &d->request[i];
+
+        memset(r, 0, sizeof(*r));
+        r->index = i;
+        r->message = memory + i * DRV_CELL_BYTES;
+        r->address = address + i * DRV_CELL_BYTES;
+        r->next = d->free_requests;
+        d->free_requests = r;
+    }
+}
+
+static struct drv_band *band_of(struct drv *d, const struct drv_request *r)
+{
+    return &d->band[r->priority <= PR_PRIORITY_REALTIME_MAX];
+}
+
+static struct drv_request *take(struct drv_client *client)
+{
+    struct drv *d = client->driver;
+    struct drv_request *r = d->free_requests;
+
+    if (!r || client->requests == DRV_REQUESTS_PER_CLIENT)
+        return NULL;
+    d->free_requests = r->next;
+    client->requests++;
+    r->client = client;
+    r->cookie = ++d->serial << 8 | r->index;
+    r->waiting = r->pending = r->flying = r->done = false;
+    r->status = 0;
+    r->detail = 0;
+    r->bindings = 0;
+    return r;
+}
+
+/* What it binds is free again, and its process: nothing of the client's is under way because of it. */
+static void unbind(struct drv_request *r)
+{
+    if (!r->process)
+        return;
+    for (uint32_t i = 0; i < r->bindings; i++)
+        drv_surface_unuse(r->client, r->binding[i]);
+    r->bindings = 0;
+    drv_process_unpin(r->process);
+    r->process = NULL;
+}
+
+/* Nobody looks at it and the firmware does not have it. */
+static void give(struct drv *d, struct drv_request *r)
+{
+    r->client->requests--;
+    unbind(r);
+    r->cookie = 0;
+    r->client = NULL;
+    r->next = d->free_requests;
+    d->free_requests = r;
+}
+
+/* Binding. */
+
+static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t surface, uint64_t offset, uint32_t usage)
+{
+    struct drv_client *client = r->client;
+    struct drv_process *process = r->process;
+    struct drv_mapping *mapping = process->recent[position];
+    uint64_t least = process->program->bytes[position];
+
+    if (!mapping || mapping->surface != surface) {
+        IOReturn result = drv_surface_map(client, surface, usage, false, &mapping);
+
+        if (result)
+            return result;
+        process->recent[position] = mapping;
+    }
+    if (offset % BUFFER_ALIGN || offset > mapping->bytes || least > mapping->bytes - offset)
+        return drv_refuse(client->driver, kIOReturnBadArgument,
+                          "Buffer %u: %" PRIu64 " bytes at offset %" PRIu64 " of surface %u, which has %" PRIu64
+                          "; offsets are multiples of %u.",
+                          position, least, offset, surface, mapping->bytes, BUFFER_ALIGN);
+    mapping->uses++;
+    r->binding[r->bindings++] = mapping;
+    return kIOReturnSuccess;
+}
+
+/* The driver's own, one for each band: of one band only one request is in the firmware. */
+static IOReturn bind_intermediate(struct drv_request *r, uint32_t position)
+{
+    struct drv_process *process = r->process;
+    struct drv_mapping **own = &process->intermediate[r->priority <= PR_PRIORITY_REALTIME_MAX];
+    IOReturn result = kIOReturnSuccess;
+
+    if (!*own)
+        result = drv_surface_make(r->client, DRV_USAGE_INTERMEDIATE, process->program->bytes[position], own);
+    if (result)
+        return result;
+    (*own)->uses++;
+    r->binding[r->bindings++] = *own;
+    return kIOReturnSuccess;
+}
+
+static IOReturn bind_all(struct drv_request *r, const struct ane_request *request)
+{
+    const struct drv_program *program = r->process->program;
+    uint32_t given = request->inputs + request->outputs + request->intermediates;
+    IOReturn result = kIOReturnSuccess;
+
+    if (r->process->generation != r->client->generation) {
+        memset(r->process->recent, 0, sizeof(r->process->recent));
+        r->process->generation = r->client->generation;
+    }
+    for (uint32_t i = 0; i < given && !result; i++)
+        result = bind_surface(r, i, request->surface[i], request->offset[i],
+                              i < program->inputs                      ? DRV_USAGE_INPUT
+                              : i < program->inputs + program->outputs ? DRV_USAGE_OUTPUT
+                                                                       : DRV_USAGE_INTERMEDIATE);
+    if (!result && program->intermediates && !request->intermediates)
+        result = bind_intermediate(r, given);
+    return result;
+}
+
+/* Statistics are written by the firmware: in the base domain. */
+static IOReturn bind_stats(struct drv_request *r, uint32_t surface, struct pr_buffer *stats)
+{
+    struct drv_mapping *mapping;
+    IOReturn result;
+
+    memset(stats, 0, sizeof(*stats));
+    if (!surface)
+        return kIOReturnSuccess;
+    result = drv_surface_map(r->client, surface, DRV_USAGE_OUTPUT, true, &mapping);
+    if (result)
+        return result;
+    if (mapping->bytes < PR_STATS_HEADER_BYTES + PR_STATS_ENGINE_BYTES)
+        return drv_refuse(r->client->driver, kIOReturnBadArgument, "Statistics surface %u has %" PRIu64 " bytes; a record has %u.", surface,
+                          mapping->bytes, PR_STATS_HEADER_BYTES + PR_STATS_ENGINE_BYTES);
+    mapping->uses++;
+    r->binding[r->bindings++] = mapping;
+    *stats = (struct pr_buffer){.valid = 1, .type = PR_BUFFER_OUT, .address = mapping->iova, .bytes = mapping->bytes};
+    return kIOReturnSuccess;
+}
+
+static void build(struct drv_request *r, const struct ane_request *request)
+{
+    const struct drv_process *process = r->process;
+    const struct drv_program *program = process->program;
+    struct pr_call *call = (void *)r->message;
+    uint32_t buffers = r->bindings;
+
+    call->head = (struct pr_exe_header){.id = PR_EXE_PROCEDURE_CALL};
+    call->program_id = program->id;
+    call->process_id = process->id;
+    call->procedure = request->procedure;
+    call->priority = request->priority;
+    call->output_sets = PR_CALL_OUTPUT_SETS;
+    call->partitions = 1;
+    call->cookie = r->cookie;
+    call->buffers = buffers;
+    call->zero = 0;
+    for (uint32_t i = 0; i < buffers; i++) {
+        uint64_t offset = i < request->inputs + request->outputs + request->intermediates ? request->offset[i] : 0;
+
+        call->buffer[i] = (struct pr_buffer){
+            .valid = 1,
+            .index = i,
+            .type = i < program->inputs ? PR_BUFFER_IN : i < program->inputs + program->outputs ? PR_BUFFER_OUT : PR_BUFFER_INTERMEDIATE,
+            .address = r->binding[i]->iova + offset,
+            .bytes = r->binding[i]->bytes - offset,
+        };
+    }
+    r->length = PR_CALL_BYTES(buffers);
+}
+
+/* Sending. */
+
+static bool send(struct drv *d, struct drv_request *r)
+{
+    if (!drv_ring_post(d, PR_CHANNEL_DATA_CHAIN_H2T, r->address, r->length, r, &r->slot))
+        return false;
+    r->flying = true;
+    band_of(d, r)->flying = r;
+    return true;
+}
+
+/* The next of a band that is free. */
+static void advance(struct drv *d, struct drv_band *band)
+{
+    struct drv_request *r = band->pending;
+
+    if (!r || band->flying || !send(d, r))
+        return;
+    band->pending = r->next;
+    r->pending = false;
+}
+
+/* By priority, then arrival. */
+static void enqueue(struct drv *d, struct drv_request *r)
+{
+    struct drv_request **link = &band_of(d, r)->pending;
+
+    while (*link && (*link)->priority <= r->priority)
+        link = &(*link)->next;
+    r->next = *link;
+    *link = r;
+    r->pending = true;
+}
+
+static void dequeue(struct drv *d, struct drv_request *r)
+{
+    struct drv_request **link = &band_of(d, r)->pending;
+
+    while (*link != r)
+        link = &(*link)->next;
+    *link = r->next;
+    r->pending = false;
+}
+
+static void submit(struct drv *d, struct drv_request *r)
+{
+    struct drv_band *band = band_of(d, r);
+
+    r->waiting = true;
+    d->stats.requests++;
+    d->stats.in_flight++;
+    if (!band->pending && !band->flying && send(d, r))
+        return;
+    enqueue(d, r);
+    advance(d, band);
+}
+
+/* Coming back. */
+
+static void tell(struct drv_request *r, IOReturn result)
+{
+    if (r->done)
+        return;
+    r->result = result;
+    r->done = true;
+}
+
+/* The firmware has let go of it. */
+static void land(struct drv *d, struct drv_request *r, uint32_t status, uint64_t detail)
+{
+    struct drv_band *band = band_of(d, r);
+    struct drv_ring *ring = &d->ring[PR_CHANNEL_DATA_CHAIN_H2T];
+
+    r->flying = false;
+    r->status = status;
+    r->detail = detail;
+    if (ring->holder[r->slot] == r)
+        ring->holder[r->slot] = NULL;
+    d->stats.in_flight--;
+    tell(r, drv_status_return(status));
+    /* Others may wait for what it holds, and its caller may be slow. A failure is explained first: that needs the process. */
+    if (!r->waiting)
+        give(d, r);
+    else if (status == PR_STATUS_OK)
+        unbind(r);
+    if (band->flying == r) {
+        band->flying = NULL;
+        advance(d, band);
+    }
+}
+
+void drv_request_event(struct drv *d, const struct pr_program_event *event)
+{
+    uint32_t index = event->cookie & COOKIE_INDEX;
+    struct drv_request *r = index < DRV_REQUESTS ? &d->request[index] : NULL;
+
+    if (event->state != PR_EVENT_FINISHED)
+        return;
+    if (!r || !r->flying || r->cookie != event->cookie) {
+        drv_trace(d, "event for nobody: cookie 0x%" PRIx64 " program %u process %u", event->cookie, event->program_id, event->process_id);
+        return;
+    }
+    land(d, r, event->status, event->detail);
+}
+
+void drv_request_returns(struct drv *d)
+{
+    struct drv_ring *ring = &d->ring[PR_CHANNEL_DATA_CHAIN_H2T];
+
+    for (uint32_t i = 0; i < ring->slots; i++) {
+        struct drv_request *r = ring->holder[i];
+        uint16_t status;
+
+        if (!r || !drv_ring_returned(d, PR_CHANNEL_DATA_CHAIN_H2T, i))
+            continue;
+        ring->holder[i] = NULL;
+        status = pr_le16(r->message + offsetof(struct pr_exe_header, status));
+        if (status != PR_STATUS_OK)
+            land(d, r, status, 0);
+    }
+}
+
+void drv_request_abort_all(struct drv_client *client)
+{
+    struct drv *d = client->driver;
+
+    for (unsigned i = 0; i < DRV_REQUESTS; i++) {
+        struct drv_request *r = &d->request[i];
+
+        if (r->client != client || !r->waiting || r->done)
+            continue;
+        tell(r, kIOReturnAborted);
+        if (!r->pending)
+            continue;
+        dequeue(d, r);
+        d->stats.in_flight--;
+        unbind(r);
+    }
+}
+
+void drv_request_give_up(struct drv_client *client)
+{
+    struct drv *d = client->driver;
+
+    for (unsigned i = 0; i < DRV_BANDS; i++)
+        if (d->band[i].flying && d->band[i].flying->client == client) {
+            d->band[i].flying = NULL;
+            advance(d, &d->band[i]);
+        }
+}
+
+/* What went wrong. */
+
+/* The place of a descriptor in the program's chain, by its address; UINT32_MAX when it is none. */
+static uint32_t descriptor_index(const struct drv_program *program, uint32_t address)
+{
+    struct pr_chain chain;
+    struct pr_chain_link link;
+    struct pr_problem problem;
+    enum pr_chain_step step;
+
+    pr_chain_begin(&chain, program->text.host, program->text.bytes, program->first_words, program->td_count);
+    while ((step = pr_chain_next(&chain, &link, &problem)) != PR_CHAIN_END)
+        if (step == PR_CHAIN_LINK && program->text.iova + link.offset == address)
+            return link.index;
+    return UINT32_MAX;
+}
+
+/* The task manager's second error register holds the address of the descriptor; the firmware may pass it on in the detail. */
+static uint32_t failed_descriptor(struct drv *d, const struct drv_request *r)
+{
+    const struct drv_program *program = r->process->program;
+    uint32_t index = descriptor_index(program, (uint32_t)(r->detail >> 32));
+
+    if (index == UINT32_MAX)
+        index = descriptor_index(program, drv_mailbox_read(d, PR_ENGINE_TM + PR_TM_ERROR2));
+    return index;
+}
+
+static IOReturn explain_failure(struct drv *d, struct drv_request *r)
+{
+    const struct drv_program *program = r->process->program;
+    uint32_t descriptor = r->detail ? failed_descriptor(d, r) : UINT32_MAX;
+    char faults[FAULT_BYTES], where[32] = "";
+
+    drv_mapper_take_faults(d, faults, sizeof(faults));
+    if (descriptor != UINT32_MAX)
+        snprintf(where, sizeof(where), ", descriptor %u", descriptor);
+    return drv_refuse(d, r->result, "Client %u, program 0x%" PRIx64 " \"%s\"%s: %s (status %u, detail 0x%" PRIx64 ")%s.", r->client->number,
+                      program->token, program->name, where, pr_status_text(r->status), r->status, r->detail, faults);
+}
+
+/* The firmware has not answered in time. Each place where an answer can get lost has its own sentence. */
+static IOReturn explain_timeout(struct drv *d, struct drv_request *r)
+{
+    uint64_t ms = r->client->timeout_ns / DRV_MS, token = r->process->program->token;
+    uint32_t slot = r->slot;
+    char faults[FAULT_BYTES];
+    const char *why;
+
+    if (r->pending) {
+        dequeue(d, r);
+        d->stats.in_flight--;
+        return drv_refuse(d, kIOReturnTimeout,
+                          "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64 " ms: the request never left the driver, its band was taken.",
+                          r->client->number, token, ms);
+    }
+    why = drv_mailbox_recover(d, PR_CHANNEL_IO_T2H);
+    if (r->done)
+        return drv_refuse(d, kIOReturnTimeout,
+                          "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64 " ms: %s, the answer stood in the ring (status %u).",
+                          r->client->number, token, ms, why, r->status);
+    if (!drv_ring_returned(d, PR_CHANNEL_DATA_CHAIN_H2T, slot))
+        return drv_refuse(d, kIOReturnTimeout,
+                          "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
+                          " ms: the firmware never took the command: doorbell lost? (slot %u of DATA_CHAIN_H2T)",
+                          r->client->number, token, ms, slot);
+    drv_mapper_take_faults(d, faults, sizeof(faults));
+    return drv_refuse(d, kIOReturnTimeout,
+                      "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
+                      " ms: the firmware took the command, completion never arrived (task manager: error 0x%x, status 0x%x)%s.",
+                      r->client->number, token, ms, drv_mailbox_read(d, PR_ENGINE_TM + PR_TM_ERROR1),
+                      drv_mailbox_read(d, PR_ENGINE_TM + PR_TM_STATUS), faults);
+}
+
+/*
+ * What timed out in the firmware keeps its cell and bindings until it comes back, but no longer its band: the next doorbell may well bring the
+ * firmware to what it has missed. It also keeps the driver's intermediate buffer: others get a new one.
+ */
+static void leave_flying(struct drv *d, struct drv_request *r)
+{
+    struct drv_band *band = band_of(d, r);
+    struct drv_mapping **own = &r->process->intermediate[band - d->band];
+
+    for (uint32_t i = 0; *own && i < r->bindings; i++)
+        if (r->binding[i] == *own) {
+            (*own)->stale = true;
+            *own = NULL;
+        }
+    if (band->flying == r) {
+        band->flying = NULL;
+        advance(d, band);
+    }
+}
+
+static IOReturn await(struct drv *d, struct drv_request *r, struct ane_request_reply *reply)
+{
+    IOReturn result;
+
+    if (drv_wait(d, &r->done, r->client->timeout_ns))
+        result = explain_timeout(d, r);
+    else
+        result = r->result && r->status ? explain_failure(d, r) : r->result;
+    d->stats.completed += result == kIOReturnSuccess;
+    d->stats.aborted += result == kIOReturnAborted;
+    d->stats.failed += result != kIOReturnSuccess && result != kIOReturnAborted;
+    reply->status = result == kIOReturnTimeout || (result && !r->status) ? (uint32_t)result : r->status;
+    reply->detail = r->detail;
+    r->waiting = false;
+    if (!r->flying)
+        give(d, r);
+    else if (result == kIOReturnTimeout)
+        leave_flying(d, r);
+    return result;
+}
+
+/* Selector 2. */
+
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+    uint64_t any = 0, word;
+
+    for (size_t i = 0; i + sizeof(word) <= size; i += sizeof(word)) {
+        memcpy(&word, bytes + i, sizeof(word));
+        any |= word;
+    }
+    return !any;
+}
+_Static_assert(sizeof(((struct ane_request *)0)->reserved) % 8 == 0, "checked in words");
+
+/* `category` and `qos` are accepted as they come: nothing public says what else they may be. */
+static IOReturn check(struct drv *d, uint64_t doorbell, const struct ane_request *request)
+{
+    if (doorbell >= PR_DOORBELL_INDEX_LIMIT)
+        return drv_refuse(d, kIOReturnBadArgument, "Doorbell %" PRIu64 "; the limit is %u.", doorbell, PR_DOORBELL_INDEX_LIMIT);
+    /* Calls travel on one channel only; a doorbell of another would be rung for nothing. */
+    if (doorbell != d->ring[PR_CHANNEL_DATA_CHAIN_H2T].bit)
+        return drv_refuse(d, kIOReturnBadArgument, "Doorbell %" PRIu64 " is not that of DATA_CHAIN_H2T, %u.", doorbell,
+                          d->ring[PR_CHANNEL_DATA_CHAIN_H2T].bit);
+    if (request->priority >= PR_PRIORITIES)
+        return drv_refuse(d, kIOReturnBadArgument, "Priority %u; there are %u.", request->priority, PR_PRIORITIES);
+    if (request->procedure)
+        return drv_refuse(d, kIOReturnBadArgument, "Procedure %u; the program has 1.", request->procedure);
+    if (!is_zero(request->reserved, sizeof(request->reserved)))
+        return drv_refuse(d, kIOReturnBadArgument, "Reserved bytes of the request are not 0.");
+    return kIOReturnSuccess;
+}
+
+static IOReturn check_counts(struct drv *d, const struct drv_program *program, const struct ane_request *request)
+{
+    if (request->inputs == program->inputs && request->outputs == program->outputs &&
+        (request->intermediates == 0 || request->intermediates == program->intermediates))
+        return kIOReturnSuccess;
+    return drv_refuse(d, kIOReturnBadArgument,
+                      "The request binds %u inputs, %u outputs and %u intermediates; program 0x%" PRIx64 " has %u, %u and %u.", request->inputs,
+                      request->outputs, request->intermediates, program->token, program->inputs, program->outputs, program->intermediates);
+}
+
+IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request, struct ane_request_reply *reply)
+{
+    struct drv *d = client->driver;
+    struct drv_process *process;
+    struct drv_request *r;
+    IOReturn result = check(d, doorbell, request);
+
+    *reply = (struct ane_request_reply){.sequence = request->sequence, .token = request->token};
+    if (!result)
+        result = drv_process_get(client, request->token, &process);
+    if (result)
+        return result;
+    /* From here to the doorbell nothing waits: the process stays what it is. */
+    result = client->closing ? ANE_RETURN_CLOSED : check_counts(d, process->program, request);
+    r = result ? NULL : take(client);
+    if (!r) {
+        if (!result)
+            result = drv_refuse(d, kIOReturnNoResources, "Client %u has %u requests under way; the limits are %u per client and %u in all.",
+                                client->number, client->requests, DRV_REQUESTS_PER_CLIENT, DRV_REQUESTS);
+        drv_process_unpin(process);
+        return result;
+    }
+    r->process = process;
+    r->priority = request->priority;
+    result = bind_all(r, request);
+    if (!result) {
+        build(r, request);
+        result = bind_stats(r, request->stats_surface, &((struct pr_call *)(void *)r->message)->stats);
+    }
+    if (result) {
+        give(d, r);
+        return result;
+    }
+    submit(d, r);
+    return await(d, r, reply);
+}

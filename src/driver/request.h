@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests (selector 2): bound, put into a cell, sent when their band is free, and brought back by an event. */
+#ifndef DRIVER_REQUEST_H
+#define DRIVER_REQUEST_H
+
+#include "driver/state.h"
+
+/* The cells begin at `memory`, device address `address`. */
+void drv_request_init(struct drv *driver, uint8_t *memory, uint64_t address);
+
+/* On a private copy of the struct. */
+IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request, struct ane_request_reply *reply);
+
+/* The controller's side: an event, or slots of DATA_CHAIN_H2T that came back with a refusal. */
+void drv_request_event(struct drv *driver, const struct pr_program_event *event);
+void drv_request_returns(struct drv *driver);
+
+/* The client closes: its callers get kIOReturnAborted; what the firmware has stays until its event. */
+void drv_request_abort_all(struct drv_client *client);
+/* Nobody waits for the firmware any longer: bands are free for others. */
+void drv_request_give_up(struct drv_client *client);
+
+#endif

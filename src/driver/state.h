@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this room share: the device, its domains, rings, programs, clients and requests. */
+#ifndef DRIVER_STATE_H
+#define DRIVER_STATE_H
+
+#include "driver/driver.h"
+#include "driver/gate.h"
+#include "driver/space.h"
+#include "protocol/channel.h"
+#include "protocol/container.h"
+#include "protocol/dart_regs.h"
+#include "protocol/message.h"
+
+/* The first part of the aperture is each domain's own, the second one allocator: same address in the base domain and in the client's. */
+#define DRV_OWN_FIRST 0x4000u
+#define DRV_SHARED_FIRST 0xa0000000u
+
+/* The command pool is cut into cells, the largest message being a call with 64 buffers. */
+#define DRV_CELL_BYTES 0x1000u
+#define DRV_CELLS (PR_COMMAND_POOL_BYTES / DRV_CELL_BYTES)
+#define DRV_COMMANDS 16u /* control commands: one per slot of IO */
+#define DRV_REQUESTS (DRV_CELLS - DRV_COMMANDS)
+#define DRV_REQUESTS_PER_CLIENT (DRV_REQUESTS / 2) /* so that one client cannot take them all */
+_Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fits into a cell");
+
+#define DRV_HOLDERS 64u /* slots of a host-to-controller ring, at most */
+#define DRV_SHARED_BLOCKS 16u
+#define DRV_BUCKETS 64u
+#define DRV_BANDS 2u
+#define DRV_TABLES (PR_DART_APERTURE_BYTES >> PR_DART_L1_SHIFT)
+
+#define DRV_DEFAULT_TIMEOUT_MS 10000u
+#define DRV_TIMEOUT_MS_MAX 3600000u
+#define DRV_MS 1000000ull
+
+/* Usage codes, Table 28.5. X(id, code, protection class, role) */
+#define DRV_USAGES(X)                                             \
+    X(INPUT, 1, 3, "client input tensor")                         \
+    X(OUTPUT, 2, 1, "client output tensor")                       \
+    X(INTERMEDIATE, 7, 3, "intermediate buffer")                  \
+    X(KERNEL, 8, 3, "kernel and weights")                         \
+    X(TEXT, 9, 3, "program text, task descriptors, working set")  \
+    X(CONSTANTS, 11, 3, "program constants and scratch")          \
+    X(FIRMWARE_SURFACE, 0x1019, 3, "firmware power-on surface")   \
+    X(FIRMWARE_HEAP, 0x101a, 3, "firmware resident heap")
+
+enum drv_usage {
+#define X(id, code, class, role) DRV_USAGE_##id = code,
+    DRV_USAGES(X)
+#undef X
+};
+
+/* A translation domain: 0 is the base (firmware, system), 1-7 are lent to clients. */
+struct drv_domain {
+    uint32_t number;
+    uint32_t streams;          /* bitmap of its stream slots */
+    struct drv_client *client; /* to whom it is lent */
+    uint64_t table;            /* first-level table, physical; 0 while the domain is not in use */
+    uint64_t *entries;
+    struct {
+        uint64_t address;
+        uint64_t *entries;
+        uint32_t used;
+    } second[DRV_TABLES];
+    struct drv_space space;
+};
+
+/* DRAM of the driver's own, mapped in the base domain. */
+struct drv_block {
+    uint64_t physical, bytes; /* bytes 0: none */
+    uint64_t iova;
+    void *host;
+    uint32_t usage;
+    struct drv_space *space;
+};
+
+/* What a client sees mapped: a surface, or an intermediate buffer of the driver's. */
+struct drv_mapping {
+    struct drv_mapping *next; /* in its bucket */
+    struct drv_domain *domain;
+    uint64_t iova, bytes, physical;
+    uint32_t usage, surface;   /* surface 0: pages of the driver's own */
+    uint32_t uses;             /* requests that bind it */
+    uint32_t pins;             /* selector 5 */
+    bool stale;                /* the surface was released: goes with its last use */
+};
+
+struct drv_ring {
+    struct pr_slot *slot;
+    uint32_t slots, bit;
+    uint32_t cursor;             /* next slot to write or to take */
+    void *holder[DRV_HOLDERS];   /* host to controller: whose message a slot carries */
+};
+
+/* A control command under way. */
+typedef void (*drv_reply)(void *context, const struct pr_command_header *reply);
+struct drv_command {
+    bool busy;      /* the cell is taken */
+    bool abandoned; /* nobody waits any more: freed by its reply */
+    bool done;
+    uint32_t slot;
+    uint8_t *message;
+    uint64_t address;
+    drv_reply reply; /* called when the slot comes back; may be NULL */
+    void *context;
+};
+
+struct drv_program {
+    struct drv_program *next;
+    uint64_t token;
+    uint32_t id;              /* the firmware's slot */
+    struct drv_client *owner; /* NULL: its owner has gone, it lives until the last process ends */
+    struct drv_identity identity;
+    char name[64];
+    uint32_t inputs, outputs, intermediates;
+    uint64_t bytes[PR_CALL_BUFFERS_MAX]; /* least sizes, inputs, outputs, intermediate */
+    uint32_t td_count, first_words;
+    struct drv_block text, kernel, container;
+    struct drv_process *processes;
+    uint32_t pins; /* requests and lifecycle calls under way */
+    bool dying;    /* no longer found */
+};
+
+/* A program prepared by one client. It is parked while the client's domain is lent to another. */
+enum drv_process_state { DRV_PROCESS_PARKED, DRV_PROCESS_STARTING, DRV_PROCESS_LIVE };
+struct drv_process {
+    struct drv_process *next_of_client, *next_of_program;
+    struct drv_program *program;
+    struct drv_client *client;
+    enum drv_process_state state;
+    bool ending;         /* no longer found */
+    bool settled;        /* not starting: what others of the client wait for */
+    uint32_t status;     /* of the last start, enum pr_status */
+    uint32_t id;         /* the firmware's slot */
+    uint32_t old_id;     /* still to be terminated after an eviction */
+    uint32_t prepares;
+    uint32_t pins;
+    struct drv_mapping *intermediate[DRV_BANDS];
+    /* The mappings the last request bound; good while `generation` is the client's. */
+    uint64_t generation;
+    struct drv_mapping *recent[PR_CALL_BUFFERS_MAX];
+};
+
+struct drv_request {
+    struct drv_request *next; /* free, or waiting for its band */
+    struct drv_client *client;
+    struct drv_process *process;
+    uint64_t cookie; /* serial << 8 | index */
+    uint32_t index;
+    uint8_t *message;
+    uint64_t address;
+    uint32_t priority, length;
+    uint32_t slot;
+    bool waiting; /* a caller will look at the result */
+    bool pending; /* in its band's line */
+    bool flying;  /* the firmware has it */
+    bool done;
+    IOReturn result;
+    uint32_t status;
+    uint64_t detail;
+    uint32_t bindings;
+    struct drv_mapping *binding[PR_CALL_BUFFERS_MAX + 1]; /* and statistics */
+};
+
+struct drv_band {
+    struct drv_request *flying;  /* at most one in the firmware (design 11) */
+    struct drv_request *pending; /* by priority, then arrival */
+};
+
+struct drv_client {
+    struct drv_client *next;
+    struct drv *driver;
+    struct drv_identity identity;
+    uint32_t type, number;
+    bool open;    /* selector 0 was called */
+    bool closing; /* no further call gets in */
+    bool gone;    /* the handle was given back: freed with the last call */
+    bool grave;   /* to be torn down when its last request comes back */
+    bool quiet;   /* nothing of it is in the firmware: what a close waits for */
+    uint32_t calls;
+    uint32_t busy;    /* requests and operations that need its domain to stay */
+    uint32_t pinned;  /* mappings made by selector 5 */
+    uint32_t requests;
+    uint64_t token, timeout_ns;
+    struct drv_domain *domain;
+    struct drv_process *processes;
+    uint64_t generation; /* of its mappings */
+    struct drv_mapping *bucket[DRV_BUCKETS];
+};
+
+struct drv_aperture {
+    uint64_t base, bytes;
+};
+#define DRV_APERTURES 7u
+
+struct drv {
+    struct drv_platform platform;
+    struct base_error last;
+    struct drv_stats stats;
+    struct drv_aperture aperture[DRV_APERTURES];
+    bool running;    /* boot is over */
+    bool interrupts; /* enabled */
+    struct drv_gate gate;
+
+    struct drv_domain domain[PR_DART_DOMAINS];
+    struct drv_space shared;
+    struct drv_waiter *domain_waiters;
+
+    struct drv_block ipc, heap, pool, args, shared_block[DRV_SHARED_BLOCKS];
+    struct drv_ring ring[PR_CHANNEL_COUNT];
+    struct drv_command command[DRV_COMMANDS];
+    struct drv_request request[DRV_REQUESTS];
+    struct drv_request *free_requests;
+    struct drv_band band[DRV_BANDS];
+    uint64_t serial; /* of requests */
+    uint64_t token;  /* the last one given */
+    uint32_t client_number;
+
+    struct drv_client *clients;
+    struct drv_program *programs;
+};
+
+/* One sentence for drv_last_error and the trace; returns `code`. */
+IOReturn drv_refuse(struct drv *driver, IOReturn code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void drv_trace(struct drv *driver, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Waits without the gate. */
+int drv_wait(struct drv *driver, const bool *done, uint64_t timeout_ns);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Surfaces and intermediate buffers as a client's domain sees them: kept mapped until the client closes or the surface is released. */
+#ifndef DRIVER_SURFACE_H
+#define DRIVER_SURFACE_H
+
+#include "driver/state.h"
+
+/*
+ * The mapping of a surface under a usage code in the client's domain, or in the base domain for what the firmware itself writes. The client has a domain
+ * already. kIOReturnBadArgument when there is no such surface.
+ */
+IOReturn drv_surface_map(struct drv_client *client, uint32_t surface, uint32_t usage, bool base, struct drv_mapping **mapping);
+/* Pages of the driver's own in the client's domain. */
+IOReturn drv_surface_make(struct drv_client *client, uint32_t usage, uint64_t bytes, struct drv_mapping **mapping);
+/* The mapping that selector 5 made at this address, or NULL. */
+struct drv_mapping *drv_surface_at(struct drv_client *client, uint32_t surface, uint64_t address);
+
+/* One use less; a stale mapping goes with its last. */
+void drv_surface_unuse(struct drv_client *client, struct drv_mapping *mapping);
+void drv_surface_unmap(struct drv_client *client, struct drv_mapping *mapping);
+/* All of the client's. `base` too: those in the base domain. */
+void drv_surface_unmap_all(struct drv_client *client, bool base);
+
+#endif

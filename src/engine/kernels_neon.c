@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inner loops with the vector instructions that every AArch64 processor has: vectors of 4 floats. */
+#include "engine/kernels.h"
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#include <string.h>
+
+#define TARGET
+#define INLINE       static inline __attribute__((always_inline))
+#define KERNELS      eng_kernels_neon
+#define LANES        4
+#define PANEL        8
+#define COLUMNS      3
+#define WIDE_VECTORS 4
+#define PIXELS       4
+#define SCALED       1
+
+typedef float32x4_t vec;
+
+INLINE vec vec_set(float value)
+{
+    return vdupq_n_f32(value);
+}
+
+INLINE vec vec_load(const float *from)
+{
+    return vld1q_f32(from);
+}
+
+INLINE vec vec_load_part(const float *from, size_t n)
+{
+    float part[LANES] = {0};
+
+    memcpy(part, from, n * sizeof(float));
+    return vld1q_f32(part);
+}
+
+INLINE void vec_store(float *to, vec v)
+{
+    vst1q_f32(to, v);
+}
+
+INLINE void vec_store_part(float *to, vec v, size_t n)
+{
+    float part[LANES];
+
+    vst1q_f32(part, v);
+    memcpy(to, part, n * sizeof(float));
+}
+
+INLINE vec vec_add(vec a, vec b)
+{
+    return vaddq_f32(a, b);
+}
+
+INLINE vec vec_mul(vec a, vec b)
+{
+    return vmulq_f32(a, b);
+}
+
+INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
+{
+    (void)ceiling;
+    return vfmaq_f32(sum, x, weight);
+}
+
+INLINE vec vec_max(vec a, vec b)
+{
+    return vbslq_f32(vorrq_u32(vcgtq_f32(a, b), vmvnq_u32(vceqq_f32(b, b))), a, b);
+}
+
+INLINE vec vec_min(vec a, vec b)
+{
+    return vbslq_f32(vorrq_u32(vcltq_f32(a, b), vmvnq_u32(vceqq_f32(b, b))), a, b);
+}
+
+INLINE vec vec_and(vec v, uint32_t mask)
+{
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(mask)));
+}
+
+INLINE vec vec_relu(vec v)
+{
+    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(v), vcltzq_f32(v)));
+}
+
+INLINE vec vec_first(vec v, size_t n, vec rest)
+{
+    static const uint32_t lane[LANES] = {0, 1, 2, 3};
+
+    return vbslq_f32(vcltq_u32(vld1q_u32(lane), vdupq_n_u32((uint32_t)n)), v, rest);
+}
+
+INLINE uint16x4_t without_denormals(uint16x4_t halfs)
+{
+    return vand_u16(halfs, vtst_u16(halfs, vdup_n_u16(0x7c00)));
+}
+
+INLINE vec vec_of_halfs(uint16x4_t halfs, const struct eng_load *load)
+{
+    vec v;
+
+    if (load->rules & ENG_RULE_NO_DENORMALS)
+        halfs = without_denormals(halfs);
+    v = vcvt_f32_f16(vreinterpret_f16_u16(halfs));
+    if (load->rules & ENG_RULE_NAN_IS_INFINITY)
+        v = vbslq_f32(vceqq_f32(v, v), v, vec_set(__builtin_inff()));
+    return load->relu ? vec_relu(v) : v;
+}
+
+INLINE vec vec_from_halfs(const uint8_t *from, const struct eng_load *load)
+{
+    return vec_of_halfs(vreinterpret_u16_u8(vld1_u8(from)), load);
+}
+
+INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_load *load)
+{
+    uint8_t part[2 * LANES] = {0};
+
+    memcpy(part, from, 2 * n);
+    return vec_from_halfs(part, load);
+}
+
+INLINE void vec_to_halfs(uint8_t *to, vec v, unsigned rules)
+{
+    uint16x4_t half = vreinterpret_u16_f16(vcvt_f16_f32(v));
+    uint16x4_t magnitude = vand_u16(half, vdup_n_u16(0x7fff)), infinity = vdup_n_u16(0x7c00);
+    uint16x4_t nan = vcgt_u16(magnitude, infinity);
+
+    if (rules & ENG_RULE_CEILING)
+        half = vbsl_u16(vcge_u16(magnitude, vdup_n_u16(0x7800)),
+                        vorr_u16(veor_u16(half, magnitude), infinity), half);
+    if (rules & ENG_RULE_NAN_IS_ZERO)
+        half = vbic_u16(half, nan);
+    else
+        half = vbsl_u16(nan, vdup_n_u16(0x7e00), half);
+    if (rules & ENG_RULE_NO_MINUS_ZERO)
+        half = vand_u16(half, vtst_u16(half, vdup_n_u16(0x7fff)));
+    if (rules & ENG_RULE_NO_DENORMALS)
+        half = without_denormals(half);
+    vst1_u8(to, vreinterpret_u8_u16(half));
+}
+
+INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, unsigned rules)
+{
+    uint8_t part[2 * LANES];
+
+    vec_to_halfs(part, v, rules);
+    memcpy(to, part, 2 * n);
+}
+
+#include "engine/kernels_body.h"
+#endif

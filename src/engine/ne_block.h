@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One block of a multiply-accumulate task: what ne_fast.c computes with and ne_block.c fills. */
+#ifndef ENGINE_NE_BLOCK_H
+#define ENGINE_NE_BLOCK_H
+
+#include "engine/ne.h"
+
+/* A task and how it is cut. */
+struct eng_mac_plan {
+    const struct eng_ne *ne;
+    const struct eng_kernels *kernels;
+    struct eng_load input, weight;
+    struct eng_finish finish;
+    float ceiling;
+    bool wide; /* channel vectors */
+    uint32_t cin, hin, win, cout, hout, wout;
+    uint32_t channels, rows, columns; /* of a block */
+    uint32_t step;                    /* input channels */
+    uint32_t in_rows, in_columns;     /* of a block's input, the latter with what vectors read beyond */
+    uint32_t blocks[3];               /* along columns, rows, channels */
+    uint32_t group;                   /* channels of a panel */
+    size_t acc_row, acc_floats, in_floats, panel_floats, worker_floats;
+    float *memory;
+};
+
+/* One block, and where its memory is. */
+struct eng_block {
+    uint32_t c0, channels, y0, rows, x0, columns;
+    int64_t ix; /* input column of the first one in memory; those outside the input are zeros */
+    uint32_t iy, iy_end;
+    uint32_t cin, step; /* input channels of the present step */
+    float *acc, *in, *panel, *bias;
+    uint8_t *halfs; /* the panel before it is fp32 */
+};
+
+/* Input rows of the present step, as fp32. */
+void eng_block_load_input(const struct eng_mac_plan *m, const struct eng_block *b);
+/* The weights of output channels [first, first + count) for this step, `count` no more than a panel has. */
+void eng_block_load_panel(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t first,
+                          uint32_t count);
+void eng_block_load_bias(const struct eng_mac_plan *m, const struct eng_block *b);
+
+static inline uint32_t eng_least(uint64_t a, uint64_t b)
+{
+    return (uint32_t)(a < b ? a : b);
+}
+
+#endif

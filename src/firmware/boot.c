@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reset vector: handshakes, boot arguments, the kernel, the channel table, the tasks. */
+#include "firmware/channel.h"
+#include "firmware/exeloop.h"
+#include "firmware/pump.h"
+#include "firmware/server.h"
+#include "firmware/shared.h"
+#include "rtkernel/format.h"
+#include "rtkernel/heap.h"
+#include "rtkernel/kernel.h"
+#include "rtkernel/log.h"
+
+#define RING_ALIGN 0x40u
+
+/* Before there is a kernel or a state: what the processor was entered with, and what the host said. */
+struct boot {
+    const struct fw_reset *reset;
+    struct rt_kernel *kernel;
+    struct pr_boot_args args;
+};
+
+static uint32_t scratch_read(const struct boot *b, unsigned n)
+{
+    return rt_port_read32(b->reset->port, b->reset->registers + PR_CTRL_SCRATCH(n));
+}
+
+static void scratch_write(const struct boot *b, unsigned n, uint32_t value)
+{
+    rt_port_write32(b->reset->port, b->reset->registers + PR_CTRL_SCRATCH(n), value);
+}
+
+/* The sentence is for people; the host gets the number. There is no way back but a reset. */
+static _Noreturn void refuse(const struct boot *b, enum pr_boot_refusal reason, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static _Noreturn void refuse(const struct boot *b, enum pr_boot_refusal reason, const char *format, ...)
+{
+    char text[RT_TEXT_BYTES];
+    size_t length;
+    va_list args;
+
+    va_start(args, format);
+    length = rt_format_list(text, sizeof(text), format, args);
+    va_end(args);
+    rt_port_log(b->reset->port, text, length);
+    scratch_write(b, 7, PR_BOOT_REFUSED | (uint32_t)reason);
+    for (;;)
+        rt_port_wait(b->reset->port);
+}
+
+static void first_wake(const struct boot *b)
+{
+    scratch_write(b, PR_WAKE_CHANNELS, PR_CHANNEL_COUNT);
+    scratch_write(b, PR_WAKE_IPC_BYTES_LESS_1, pr_ipc_bytes() - 1);
+    scratch_write(b, PR_WAKE_FLAGS, 0);
+    scratch_write(b, PR_WAKE_EXTRA_HEAP, PR_EXTRA_HEAP_BYTES);
+    scratch_write(b, 7, PR_HANDSHAKE_WAKE);
+    while (scratch_read(b, 7) != PR_HANDSHAKE_GO)
+        rt_port_wait(b->reset->port);
+}
+
+static void copy_arguments(struct boot *b)
+{
+    const uint64_t address = scratch_read(b, 0) | (uint64_t)scratch_read(b, 1) << 32;
+    const void *window = rt_port_window(b->reset->port, address, sizeof(b->args));
+
+    if (!window)
+        refuse(b, PR_REFUSAL_BOOT_ARGUMENTS, "%s: nothing is mapped at 0x%llx",
+               pr_boot_refusal_text(PR_REFUSAL_BOOT_ARGUMENTS), (unsigned long long)address);
+    rt_memcpy(&b->args, window, sizeof(b->args));
+}
+
+static void check_versions(const struct boot *b)
+{
+    const struct pr_boot_args *args = &b->args;
+
+    if (args->chip_revision != b->reset->chip_revision)
+        refuse(b, PR_REFUSAL_CHIP_REVISION, "%s: %x, this is %x",
+               pr_boot_refusal_text(PR_REFUSAL_CHIP_REVISION), args->chip_revision, b->reset->chip_revision);
+    if (args->protocol_version != PR_PROTOCOL_VERSION)
+        refuse(b, PR_REFUSAL_PROTOCOL_VERSION, "%s: %x, this is %x",
+               pr_boot_refusal_text(PR_REFUSAL_PROTOCOL_VERSION), args->protocol_version,
+               PR_PROTOCOL_VERSION);
+    if (args->ring_version != PR_RING_VERSION)
+        refuse(b, PR_REFUSAL_RING_VERSION, "%s: %x, this is %x",
+               pr_boot_refusal_text(PR_REFUSAL_RING_VERSION), args->ring_version, PR_RING_VERSION);
+    if (args->page_bytes != PR_PAGE_BYTES)
+        refuse(b, PR_REFUSAL_PAGE_SIZE, "%s: %x", pr_boot_refusal_text(PR_REFUSAL_PAGE_SIZE),
+               args->page_bytes);
+}
+
+static bool mapped(const struct boot *b, uint64_t address, uint64_t bytes, uint64_t needed)
+{
+    return bytes >= needed && rt_port_window(b->reset->port, address, needed);
+}
+
+static void boot_kernel(struct boot *b)
+{
+    const struct rt_boot boot = {.base = b->reset->carve_out,
+                                 .bytes = b->reset->bytes,
+                                 .framework_bytes = b->args.framework_bytes,
+                                 .stack_extra = b->reset->stack_extra,
+                                 .log_level = RT_LOG_INFO,
+                                 .port = b->reset->port};
+    struct rt_refusal refusal;
+
+    if (rt_kernel_boot(&boot, &b->kernel, &refusal))
+        refuse(b, PR_REFUSAL_HEAP, "%s", refusal.text);
+    if (!mapped(b, b->args.heap, b->args.heap_bytes, PR_EXTRA_HEAP_BYTES))
+        refuse(b, PR_REFUSAL_HEAP, "extra heap: 0x%llx bytes at 0x%llx are not 0x%x mapped ones",
+               (unsigned long long)b->args.heap_bytes, (unsigned long long)b->args.heap, PR_EXTRA_HEAP_BYTES);
+}
+
+static void check_surfaces(const struct boot *b)
+{
+    const struct pr_boot_args *args = &b->args;
+
+    if (args->ipc % RING_ALIGN || args->slot_bytes != PR_SLOT_BYTES ||
+        !mapped(b, args->ipc, args->ipc_bytes, pr_ipc_bytes()) ||
+        !mapped(b, args->pool, args->pool_bytes, PR_COMMAND_POOL_BYTES))
+        refuse(b, PR_REFUSAL_IPC, "%s", pr_boot_refusal_text(PR_REFUSAL_IPC));
+}
+
+/* One store target; a host that names none gets the controller's own register. */
+static uint64_t doorbell_target(const struct boot *b)
+{
+    const uint64_t given = b->args.host_doorbell_lo | (uint64_t)b->args.host_doorbell_hi << 32;
+
+    return given ? given : b->reset->registers + PR_CTRL_HOST_DOORBELL;
+}
+
+static struct fw *make_state(const struct boot *b)
+{
+    struct fw *fw = rt_heap_alloc(b->kernel, RT_ARENA_FRAMEWORK, sizeof(*fw));
+
+    if (!fw)
+        refuse(b, PR_REFUSAL_HEAP, "framework reservation 0x%llx has no room for the firmware, 0x%zx",
+               (unsigned long long)b->args.framework_bytes, sizeof(*fw));
+    fw->kernel = b->kernel;
+    fw->port = b->reset->port;
+    fw->registers = b->reset->registers;
+    fw->heap = b->args.heap;
+    fw->host_doorbell = doorbell_target(b);
+    fw->unknown_id_panics = b->args.unknown_id_panics != 0;
+    for (unsigned i = 0; i < FW_TARGETS; i++)
+        fw->host_bits[i] = b->args.host_doorbell_bits[i];
+    return fw;
+}
+
+/* Scratch 3 still says how much heap is wanted; whatever the host puts there is its answer. */
+static void second_wake(const struct boot *b)
+{
+    const uint32_t before = scratch_read(b, 3);
+    uint32_t answer;
+
+    scratch_write(b, 0, (uint32_t)b->args.ipc);
+    scratch_write(b, 1, (uint32_t)(b->args.ipc >> 32));
+    rt_port_barrier(b->reset->port);
+    scratch_write(b, 7, PR_HANDSHAKE_WAKE);
+    while ((answer = scratch_read(b, 3)) == before)
+        rt_port_wait(b->reset->port);
+    if (answer != PR_HANDSHAKE_WAKE)
+        refuse(b, PR_REFUSAL_MAGIC, "%s: %x", pr_boot_refusal_text(PR_REFUSAL_MAGIC), answer);
+}
+
+_Noreturn void fw_reset_vector(const struct fw_reset *reset)
+{
+    struct boot b = {.reset = reset};
+    struct fw *fw;
+
+    first_wake(&b);
+    copy_arguments(&b);
+    check_versions(&b);
+    boot_kernel(&b);
+    fw = make_state(&b);
+    if (!fw_exeloop_create(fw) || !fw_server_create(fw))
+        refuse(&b, PR_REFUSAL_HEAP, "no room for the tasks");
+    check_surfaces(&b);
+    fw_channel_publish(fw, b.args.ipc);
+    second_wake(&b);
+    fw_channel_open(fw);
+    fw_pump_attach(fw);
+    scratch_write(&b, 3, PR_HANDSHAKE_DONE);
+    rt_kernel_start(b.kernel);
+}

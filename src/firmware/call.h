@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Procedure calls: the checks on the private copy of the message, and the table of accepted ones. */
+#ifndef FIRMWARE_CALL_H
+#define FIRMWARE_CALL_H
+
+#include "firmware/state.h"
+
+/* All calls free. */
+void fw_call_init(struct fw *fw);
+/* Checks the message of `length` bytes in exeloop.message; a sound one is a new call. */
+enum pr_status fw_call_accept(struct fw *fw, uint64_t length, uint16_t *number);
+/* The host has been told: the call is free. */
+void fw_call_release(struct fw *fw, uint16_t number);
+
+/* Lists of calls, oldest first. */
+void fw_call_put(struct fw *fw, struct fw_list *list, uint16_t number);
+uint16_t fw_call_take(struct fw *fw, struct fw_list *list);
+
+#endif

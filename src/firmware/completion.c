@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of calls. Only finished calls are told (state 1): nobody here waits for the last dispatch. */
+#include "firmware/completion.h"
+
+#include "firmware/call.h"
+#include "firmware/channel.h"
+#include "firmware/doorbell.h"
+#include "firmware/exeloop.h"
+#include "firmware/log.h"
+#include "firmware/queue.h"
+#include "firmware/shared.h"
+#include "rtkernel/timer.h"
+
+/* Table 29.9. The two words of the call object are chosen: its program, and its procedure. */
+struct stats_header {
+    uint16_t magic;
+    uint16_t zero0;
+    uint64_t time; /* nanoseconds from acceptance to the end */
+    uint32_t program;
+    uint64_t zero1;
+    uint32_t procedure;
+    uint64_t counter; /* calls of the process that have ended, with this one */
+    uint32_t descriptor_bytes;
+} __attribute__((packed));
+_Static_assert(sizeof(struct stats_header) == PR_STATS_HEADER_BYTES, "Table 29.9 is 0x28 bytes");
+_Static_assert(offsetof(struct stats_header, time) == 0x04 &&
+                   offsetof(struct stats_header, program) == 0x0c &&
+                   offsetof(struct stats_header, procedure) == 0x18 &&
+                   offsetof(struct stats_header, counter) == 0x1c &&
+                   offsetof(struct stats_header, descriptor_bytes) == 0x24,
+               "places of Table 29.9");
+
+/* No descriptors follow the header yet, so their area has no bytes. A buffer that is not mapped any more gets nothing. */
+static void write_stats(struct fw *fw, const struct fw_call *call)
+{
+    const struct stats_header header = {.magic = PR_STATS_MAGIC,
+                                        .time = rt_port_now(fw->port) - call->accepted,
+                                        .program = call->program,
+                                        .procedure = call->procedure,
+                                        .counter = fw->process[call->process].finished};
+
+    if (call->stats)
+        (void)fw_shared_out(fw, call->stats, &header, sizeof(header));
+}
+
+static void end(struct fw *fw, uint16_t number, enum pr_status status, uint64_t detail)
+{
+    struct fw_call *call = &fw->call[number];
+
+    call->status = (uint8_t)status;
+    call->detail = detail;
+    fw->process[call->process].finished++;
+    write_stats(fw, call);
+    fw_call_put(fw, &fw->exeloop.events, number);
+}
+
+void fw_completion_tell(struct fw *fw)
+{
+    struct fw_exeloop *e = &fw->exeloop;
+    bool told = false;
+    uint32_t slot;
+
+    while (e->events.head != FW_NO_CALL && fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot)) {
+        const uint16_t number = fw_call_take(fw, &e->events);
+        const struct fw_call *call = &fw->call[number];
+        const uint64_t cell = fw->heap + (uint64_t)slot * FW_EVENT_CELL_BYTES;
+        const struct pr_program_event event = {.sequence = e->sequence++,
+                                               .id = PR_CMD_PROGRAM_EVENT,
+                                               .cookie = call->cookie,
+                                               .program_id = call->program,
+                                               .process_id = call->process,
+                                               .status = call->status,
+                                               .state = PR_EVENT_FINISHED,
+                                               .detail = call->detail};
+
+        (void)fw_shared_out(fw, cell, &event, sizeof(event));
+        fw_channel_send(fw, PR_CHANNEL_IO_T2H, cell, sizeof(event), 0);
+        fw_call_release(fw, number);
+        told = true;
+    }
+    if (told)
+        fw_doorbell_complete(fw, PR_CHANNEL_IO_T2H);
+}
+
+/* What the engine says of a request that did not end well. */
+static uint64_t take_error(struct fw *fw)
+{
+    const uint64_t error = fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1) |
+                           (uint64_t)fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR2) << 32;
+
+    fw_register_write(fw, PR_ENGINE_TM + PR_TM_ERROR1, PR_TM_ERROR_FINE);
+    return error;
+}
+
+/* A queue retires its requests in the order they were pushed, so its oldest call is the one. */
+static void on_event(struct fw *fw, uint32_t info)
+{
+    const uint32_t code = pr_bits_get(info, PR_TM_EVENT_CODE_LO, PR_TM_EVENT_CODE_WIDTH);
+    const uint32_t queue = pr_bits_get(info, PR_TM_EVENT_QUEUE_LO, PR_TM_EVENT_QUEUE_WIDTH);
+    const uint16_t number = queue < PR_TQ_COUNT ? fw_queue_retire(fw, queue) : FW_NO_CALL;
+
+    if (number == FW_NO_CALL) {
+        fw->exeloop.stale++;
+        fw_log(fw, RT_LOG_WARNING, "engine event 0x%x is nobody's", info);
+        return;
+    }
+    if (!code)
+        end(fw, number, PR_STATUS_OK, 0);
+    else
+        end(fw, number, code == PR_PROBLEM_TRANSLATION ? PR_STATUS_TRANSLATION : PR_STATUS_ABORTED,
+            take_error(fw));
+}
+
+/* The second line repeats the first. Reading the last word of an event removes it. */
+static void drain_lines(struct fw *fw)
+{
+    uint32_t count = fw_register_read(fw, PR_ENGINE_TM + PR_TM_IRQ0_COUNT);
+
+    for (; count; count--) {
+        const uint32_t info = fw_register_read(fw, PR_ENGINE_TM + PR_TM_IRQ0_INFO);
+
+        (void)fw_register_read(fw, PR_ENGINE_TM + PR_TM_IRQ0_UNK2);
+        on_event(fw, info);
+    }
+    for (count = fw_register_read(fw, PR_ENGINE_TM + PR_TM_IRQ1_COUNT); count; count--)
+        (void)fw_register_read(fw, PR_ENGINE_TM + PR_TM_IRQ1_UNK2);
+}
+
+/* The engine first, then the host. */
+static void go_on(struct fw *fw)
+{
+    for (unsigned i = 0; i < PR_PRIORITIES; i++)
+        if (fw->exeloop.level[i].waiting.head != FW_NO_CALL)
+            fw_queue_pump(fw, i);
+    fw_completion_tell(fw);
+    if (!fw->exeloop.active)
+        rt_fsm_post(&fw->exeloop.machine, FW_EVENT_DRAIN, 0);
+}
+
+void fw_completion_drain(struct fw *fw)
+{
+    drain_lines(fw);
+    go_on(fw);
+}
+
+/* Why a queue is overdue: an event nobody announced, a task manager that has nothing to do, or a queue that stopped. */
+static enum pr_status overdue_reason(struct fw *fw)
+{
+    if (fw_register_read(fw, PR_ENGINE_TM + PR_TM_IRQ0_COUNT))
+        return PR_STATUS_LOST_INTERRUPT;
+    if (fw_register_read(fw, PR_ENGINE_TM + PR_TM_STATUS) & PR_TM_STATUS_IDLE)
+        return PR_STATUS_NOT_STARTED;
+    return PR_STATUS_STUCK;
+}
+
+static void abort_queue(struct fw *fw, unsigned level)
+{
+    const enum pr_status reason = overdue_reason(fw);
+    const uint32_t error = fw_queue_abort(fw, level);
+    uint16_t number;
+
+    fw_log(fw, RT_LOG_ERROR, "queue %u did not retire its request within 2 seconds: aborted, error 0x%x",
+           level, error);
+    while ((number = fw_queue_retire(fw, level)) != FW_NO_CALL)
+        end(fw, number, reason, error);
+}
+
+/* After an abort the event lines are read, so that no event of what was aborted is taken for a later call's. */
+void fw_completion_deadline(struct fw *fw)
+{
+    const uint64_t now = rt_port_now(fw->port);
+    bool aborted = false;
+    uint64_t due;
+
+    for (unsigned i = 0; i < PR_PRIORITIES; i++) {
+        if (!fw_queue_overdue(fw, i, now))
+            continue;
+        abort_queue(fw, i);
+        aborted = true;
+    }
+    if (aborted)
+        fw_completion_drain(fw);
+    if (fw_queue_deadline(fw, &due))
+        rt_timer_start(fw->exeloop.deadline, due > now ? due - now : 1, 0);
+}

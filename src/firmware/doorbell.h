@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Notifying the host: the guarded doorbell of Listing 29.3. */
+#ifndef FIRMWARE_DOORBELL_H
+#define FIRMWARE_DOORBELL_H
+
+#include "firmware/state.h"
+
+/* Rings the host with the bit of a channel. */
+void fw_doorbell_ring(struct fw *fw, enum pr_channel channel);
+/* The same for a completion, which the host may want at up to three targets. */
+void fw_doorbell_complete(struct fw *fw, enum pr_channel channel);
+
+#endif

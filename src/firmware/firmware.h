@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The controller's firmware. It knows the port, the kernel and the protocol, and nothing of the host it runs on. All state is one struct at the base of
+ * its carve-out, behind the kernel's.
+ */
+#ifndef FIRMWARE_FIRMWARE_H
+#define FIRMWARE_FIRMWARE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct rt_port;
+
+/* What the reset vector is entered with. */
+struct fw_reset {
+    struct rt_port *port;
+    void *carve_out; /* cleared by the caller */
+    size_t bytes;
+    uint64_t registers;     /* physical base of the engine container */
+    uint32_t chip_revision; /* of the silicon, to compare with the boot arguments */
+    size_t stack_extra;     /* see struct rt_boot */
+};
+
+/* The least carve-out that boots. */
+#define FW_CARVE_OUT_BYTES 0x800000u
+
+/* Interrupt lines the board delivers to the controller. */
+enum { FW_LINE_DOORBELL = 1, FW_LINE_ENGINE = 2 };
+
+/* The reset vector. Never returns; the processor may be stopped and entered here again. */
+_Noreturn void fw_reset_vector(const struct fw_reset *reset);
+
+#endif

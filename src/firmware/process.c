@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes. */
+#include "firmware/process.h"
+
+#include "firmware/program.h"
+#include "protocol/dart_regs.h"
+#include "rtkernel/irq.h"
+
+static bool find_slot(const struct fw *fw, uint32_t *slot)
+{
+    for (*slot = 0; *slot < PR_PROCESSES_MAX; ++*slot)
+        if (fw->process[*slot].state == FW_PROCESS_IDLE)
+            return true;
+    return false;
+}
+
+/* A bypass stream would reach memory past the DART. */
+static bool stream_allowed(uint32_t stream)
+{
+    return stream < PR_DART_STREAMS && !(PR_DART_BYPASS_STREAMS >> stream & 1);
+}
+
+enum pr_status fw_process_create(struct fw *fw, uint32_t program, uint32_t stream, uint32_t *slot)
+{
+    struct fw_program *of = fw_program_get(fw, program);
+    uint32_t previous;
+
+    if (!of)
+        return PR_STATUS_NO_PROGRAM;
+    if (!stream_allowed(stream))
+        return PR_STATUS_BAD_ARGUMENT;
+    if (!find_slot(fw, slot))
+        return PR_STATUS_NO_RESOURCES;
+    previous = rt_irq_mask(fw->kernel);
+    fw->process[*slot] = (struct fw_process){
+        .state = FW_PROCESS_RUNNING, .stream = (uint8_t)stream, .program = (uint16_t)program};
+    of->processes++;
+    rt_irq_restore(fw->kernel, previous);
+    return PR_STATUS_OK;
+}
+
+enum pr_status fw_process_terminate(struct fw *fw, uint32_t program, uint32_t slot)
+{
+    struct fw_process *process = &fw->process[slot < PR_PROCESSES_MAX ? slot : 0];
+    enum pr_status status = PR_STATUS_OK;
+    uint32_t previous;
+
+    if (slot >= PR_PROCESSES_MAX || process->state != FW_PROCESS_RUNNING)
+        return PR_STATUS_NO_PROCESS;
+    if (program != PR_NO_ID && program != process->program)
+        return PR_STATUS_NO_PROGRAM;
+    previous = rt_irq_mask(fw->kernel);
+    if (process->calls) {
+        status = PR_STATUS_BUSY;
+    } else {
+        process->state = FW_PROCESS_IDLE;
+        fw->program[process->program]->processes--;
+    }
+    rt_irq_restore(fw->kernel, previous);
+    return status;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes: instances of loaded programs, in 288 slots, each idle or running. */
+#ifndef FIRMWARE_PROCESS_H
+#define FIRMWARE_PROCESS_H
+
+#include "firmware/state.h"
+
+/* A running process of a program, whose engine traffic uses a DART stream. */
+enum pr_status fw_process_create(struct fw *fw, uint32_t program, uint32_t stream, uint32_t *slot);
+/* Back to idle; BUSY while it has calls. `program` may be PR_NO_ID. */
+enum pr_status fw_process_terminate(struct fw *fw, uint32_t program, uint32_t slot);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs: loading, with all checks on a private copy, and unloading. */
+#include "firmware/program.h"
+
+#include "firmware/log.h"
+#include "firmware/shared.h"
+#include "rtkernel/heap.h"
+#include "rtkernel/irq.h"
+
+/* A descriptor of a procedure's chain, from its header. */
+struct link {
+    uint32_t offset, words;           /* in the text */
+    uint32_t next_offset, next_words; /* 0: the last */
+};
+
+/* Reads the header of a link; what is wrong with it, or NULL. */
+static const char *read_link(struct fw *fw, const struct fw_program *program, struct link *link)
+{
+    uint32_t header[PR_TD_HEADER_WORDS], needed = PR_TD_HEADER_WORDS;
+
+    if (link->words < needed)
+        return "is smaller than a header";
+    if (!fw_shared_in(fw, header, program->container.section[PR_SECTION_TEXT]->address + link->offset,
+                      sizeof(header)))
+        return "is not mapped";
+    if (header[pr_header_table[PR_H_TDE].owner] >> pr_header_table[PR_H_TDE].lo & 1)
+        needed = PR_TD_HEADER_WORDS_EXTENDED;
+    if (link->words < needed)
+        return "is smaller than its extended header";
+    link->next_offset = header[pr_header_table[PR_H_NEXT_POINTER].owner];
+    link->next_words =
+        pr_bits_get(header[pr_header_table[PR_H_NEXT_SIZE].owner], pr_header_table[PR_H_NEXT_SIZE].lo,
+                    pr_header_table[PR_H_NEXT_SIZE].width) +
+        1;
+    if (link->next_offset % PR_TD_ALIGN || link->next_offset > program->text.bytes ||
+        4ull * link->next_words > program->text.bytes - link->next_offset)
+        return "has a next pointer outside the text";
+    return NULL;
+}
+
+/*
+ * Walks a procedure's chain in the text, headers only. The operation says how many descriptors there are, and that bounds the walk. The engine reads the
+ * text again and judges all of it; here a program that could never run is refused early.
+ */
+static bool check_chain(struct fw *fw, const struct fw_program *program, uint32_t index)
+{
+    const struct pr_procedure *procedure = &program->container.procedure[index];
+    const struct pr_operation *operation = &program->container.operation[procedure->operation];
+    const uint32_t count = (uint32_t)operation->last_td - operation->first_td + 1;
+    struct link link = {.next_offset = procedure->text_offset, .next_words = procedure->first_words};
+
+    for (uint32_t i = 0; i < count; i++) {
+        const char *wrong;
+
+        link = (struct link){.offset = link.next_offset, .words = link.next_words};
+        wrong = read_link(fw, program, &link);
+        if (!wrong && i + 1 == count && link.next_offset)
+            wrong = "should be the last";
+        if (!wrong && i + 1 < count && !link.next_offset)
+            wrong = "ends the chain too early";
+        if (wrong) {
+            fw_log(fw, RT_LOG_ERROR, "procedure %u: descriptor %u of %u, %u words at 0x%x of the text, %s",
+                   index, i, count, link.words, link.offset, wrong);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_text(struct fw *fw, const struct fw_program *program)
+{
+    const struct pr_container_section *text = program->container.section[PR_SECTION_TEXT];
+
+    if (!rt_port_window(fw->port, text->address, text->address_bytes)) {
+        fw_log(fw, RT_LOG_ERROR, "text 0x%llx bytes at 0x%llx is not mapped",
+               (unsigned long long)text->address_bytes, (unsigned long long)text->address);
+        return false;
+    }
+    for (uint32_t i = 0; i < program->container.procedures; i++)
+        if (!check_chain(fw, program, i))
+            return false;
+    return true;
+}
+
+static struct fw_rebase rebase(const struct pr_container_section *section)
+{
+    if (!section)
+        return (struct fw_rebase){0, 0};
+    return (struct fw_rebase){PR_MAPPED_BASE + section->address, section->address_bytes};
+}
+
+/* What calls look up, so that they need not search. */
+static void index_buffers(struct fw_program *program)
+{
+    for (uint32_t i = 0; i < PR_GENERIC_BUFFERS_MAX; i++)
+        program->place[i] = FW_NO_PLACE;
+    for (uint32_t i = 0; i < program->container.generic->buffers; i++)
+        program->place[program->container.buffer[i].index] = (uint16_t)i;
+}
+
+static enum pr_status check(struct fw *fw, struct fw_program *program, const void *copy, size_t bytes)
+{
+    struct pr_problem problem;
+
+    if (!pr_container_read(copy, bytes, &program->container, &problem)) {
+        fw_log(fw, RT_LOG_ERROR, "container: %s", problem.text);
+        return PR_STATUS_BAD_CONTAINER;
+    }
+    program->text = rebase(program->container.section[PR_SECTION_TEXT]);
+    program->kernel = rebase(program->container.section[PR_SECTION_KERNEL]);
+    index_buffers(program);
+    return check_text(fw, program) ? PR_STATUS_OK : PR_STATUS_BAD_CONTAINER;
+}
+
+static bool find_slot(const struct fw *fw, uint32_t *slot)
+{
+    for (*slot = 0; *slot < PR_PROGRAMS_MAX; ++*slot)
+        if (!fw->program[*slot])
+            return true;
+    return false;
+}
+
+enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, uint32_t *slot)
+{
+    const size_t head = pr_round_up(sizeof(struct fw_program), 16);
+    struct fw_program *program;
+    enum pr_status status;
+    uint8_t *copy;
+
+    if (bytes > PR_CONTAINER_BYTES_MAX || address >= PR_SECTION_LIMIT || bytes > PR_SECTION_LIMIT - address)
+        return PR_STATUS_BAD_ARGUMENT;
+    if (!find_slot(fw, slot))
+        return PR_STATUS_NO_RESOURCES;
+    program = rt_heap_alloc(fw->kernel, RT_ARENA_SYSTEM, head + bytes);
+    if (!program)
+        return PR_STATUS_NO_RESOURCES;
+    copy = (uint8_t *)program + head;
+    status =
+        fw_shared_in(fw, copy, address, bytes) ? check(fw, program, copy, bytes) : PR_STATUS_BAD_ARGUMENT;
+    if (status) {
+        rt_heap_free(fw->kernel, program);
+        return status;
+    }
+    fw->program[*slot] = program;
+    fw_log(fw, RT_LOG_INFO, "program %u: %u procedures, text at 0x%llx", *slot, program->container.procedures,
+           (unsigned long long)program->text.mapped);
+    return PR_STATUS_OK;
+}
+
+enum pr_status fw_program_unload(struct fw *fw, uint32_t slot)
+{
+    struct fw_program *program = fw_program_get(fw, slot);
+
+    if (!program)
+        return PR_STATUS_NO_PROGRAM;
+    if (program->processes)
+        return PR_STATUS_BUSY;
+    fw->program[slot] = NULL;
+    rt_heap_free(fw->kernel, program);
+    return PR_STATUS_OK;
+}

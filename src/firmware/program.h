@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs: containers the host has had loaded, in 144 slots. */
+#ifndef FIRMWARE_PROGRAM_H
+#define FIRMWARE_PROGRAM_H
+
+#include "firmware/state.h"
+
+/* Copies the container at a device address once, checks the copy, and gives it a slot. */
+enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, uint32_t *slot);
+/* BUSY while it has processes. */
+enum pr_status fw_program_unload(struct fw *fw, uint32_t slot);
+
+static inline struct fw_program *fw_program_get(struct fw *fw, uint32_t slot)
+{
+    return slot < PR_PROGRAMS_MAX ? fw->program[slot] : NULL;
+}
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The descriptor driver. */
+#include "firmware/queue.h"
+
+#include "firmware/call.h"
+#include "firmware/shared.h"
+#include "rtkernel/fault.h"
+
+static uint32_t queue_reg(unsigned queue, uint32_t reg)
+{
+    return PR_ENGINE_TQ + queue * PR_TQ_STRIDE + reg;
+}
+
+void fw_queue_start(struct fw *fw)
+{
+    fw_register_write(fw, PR_ENGINE_TM + PR_TM_TQ_EN, PR_TM_TQ_EN_ON);
+    for (unsigned i = 0; i < PR_TQ_COUNT; i++) {
+        fw_register_write(fw, queue_reg(i, PR_TQ_STATUS), PR_TQ_STATUS_IN_USE);
+        fw_register_write(fw, queue_reg(i, PR_TQ_PRTY), pr_tq_priority[i]);
+    }
+    fw_register_write(fw, PR_ENGINE_TM + PR_TM_IRQ_EN1, PR_TM_IRQ_EN1_ON);
+    fw_register_write(fw, PR_ENGINE_TM + PR_TM_IRQ_EN2, PR_TM_IRQ_EN2_ON);
+}
+
+/* 1 to 255, each in use once. Sixteen requests at most are on the queues, so there is always one. */
+static uint8_t take_network(struct fw_exeloop *e)
+{
+    do
+        e->network = e->network == 255 ? 1 : e->network + 1;
+    while (e->networks[e->network / 32] >> (e->network % 32) & 1);
+    e->networks[e->network / 32] |= 1u << (e->network % 32);
+    return (uint8_t)e->network;
+}
+
+/* 35 words into the queue's register file, its stream, and the three words of the push. */
+static void push(struct fw *fw, struct fw_call *call)
+{
+    const unsigned queue = call->level;
+
+    rt_assert(fw->kernel, rt_fsm_state(&fw->exeloop.machine) == FW_EXELOOP_EXEC, "a push outside EXEC");
+    call->network = take_network(&fw->exeloop);
+    for (unsigned i = 0; i < PR_TQ_BARS; i++)
+        fw_register_write(fw, queue_reg(queue, PR_TQ_BAR1 + 4 * i), call->bar[i]);
+    fw_register_write(fw, queue_reg(queue, PR_TQ_NID1),
+                      (uint32_t)call->network << PR_TQ_NID_LO | PR_TQ_NID_VALID);
+    fw_register_write(fw, queue_reg(queue, PR_TQ_SIZE1),
+                      call->info >> PR_TM_INFO_SIZE_LO << PR_TM_INFO_SIZE_LO);
+    fw_register_write(fw, queue_reg(queue, PR_TQ_ADDR1), call->address);
+    fw_register_write(fw, queue_reg(queue, PR_TQ_STREAM), call->stream);
+    fw_register_write(fw, PR_ENGINE_TM + PR_TM_REQ_ADDR, call->address);
+    fw_register_write(fw, PR_ENGINE_TM + PR_TM_REQ_INFO, call->info);
+    rt_port_barrier(fw->port);
+    fw_register_write(fw, PR_ENGINE_TM + PR_TM_REQ_PUSH,
+                      (uint32_t)pr_tq_priority[queue] << PR_TM_PUSH_PRIORITY_LO | queue
+                                                                                      << PR_TM_PUSH_QUEUE_LO);
+}
+
+void fw_queue_pump(struct fw *fw, unsigned level)
+{
+    struct fw_level *l = &fw->exeloop.level[level];
+
+    while (l->credit && l->waiting.head != FW_NO_CALL) {
+        uint16_t number;
+
+        /* With credit left it is vacant, unless somebody else uses the queue: then the deadline looks after it. */
+        if (!fw_register_read(fw, queue_reg(level, PR_TQ_VACANT)))
+            return;
+        number = fw_call_take(fw, &l->waiting);
+        if (l->running.head == FW_NO_CALL)
+            l->since = rt_port_now(fw->port);
+        l->credit--;
+        push(fw, &fw->call[number]);
+        fw_call_put(fw, &l->running, number);
+    }
+}
+
+void fw_queue_submit(struct fw *fw, uint16_t number)
+{
+    const unsigned level = fw->call[number].level;
+    struct fw_level *l = &fw->exeloop.level[level];
+
+    if (l->running.head == FW_NO_CALL && l->waiting.head == FW_NO_CALL)
+        l->since = rt_port_now(fw->port);
+    fw->exeloop.active++;
+    fw_call_put(fw, &l->waiting, number);
+    fw_queue_pump(fw, level);
+}
+
+uint16_t fw_queue_retire(struct fw *fw, unsigned level)
+{
+    struct fw_exeloop *e = &fw->exeloop;
+    struct fw_level *l = &e->level[level];
+    const uint16_t number = fw_call_take(fw, &l->running);
+    uint8_t network;
+
+    if (number == FW_NO_CALL)
+        return number;
+    network = fw->call[number].network;
+    e->networks[network / 32] &= ~(1u << (network % 32));
+    l->credit++;
+    l->since = rt_port_now(fw->port);
+    e->active--;
+    return number;
+}
+
+static bool busy(const struct fw_level *l)
+{
+    return l->running.head != FW_NO_CALL || l->waiting.head != FW_NO_CALL;
+}
+
+bool fw_queue_overdue(const struct fw *fw, unsigned level, uint64_t now)
+{
+    const struct fw_level *l = &fw->exeloop.level[level];
+
+    return busy(l) && now - l->since >= FW_DEADLINE_NS;
+}
+
+bool fw_queue_deadline(const struct fw *fw, uint64_t *time)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < PR_PRIORITIES; i++) {
+        const struct fw_level *l = &fw->exeloop.level[i];
+
+        if (!busy(l) || (any && l->since + FW_DEADLINE_NS >= *time))
+            continue;
+        *time = l->since + FW_DEADLINE_NS;
+        any = true;
+    }
+    return any;
+}
+
+uint32_t fw_queue_abort(struct fw *fw, unsigned level)
+{
+    const uint32_t error = fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1);
+
+    fw_register_write(fw, PR_ENGINE_TM + PR_TM_ABORT, PR_TM_ABORT_QUEUE(level));
+    fw_register_write(fw, PR_ENGINE_TM + PR_TM_ERROR1, PR_TM_ERROR_FINE);
+    fw->exeloop.level[level].since = rt_port_now(fw->port);
+    return error;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The descriptor driver: the engine's eight task queues, one per priority level. A level has two requests on its queue at most; further calls wait, first come,
+ * first served, and go when vacancy returns.
+ */
+#ifndef FIRMWARE_QUEUE_H
+#define FIRMWARE_QUEUE_H
+
+#include "firmware/state.h"
+
+/* Enables the queues and the engine's interrupts, once. */
+void fw_queue_start(struct fw *fw);
+/* Takes an accepted call: pushes it, or lets it wait. */
+void fw_queue_submit(struct fw *fw, uint16_t number);
+/* Pushes what waits, as far as the queue has room. */
+void fw_queue_pump(struct fw *fw, unsigned level);
+/* The oldest request of a queue has left it: its call, or FW_NO_CALL when there was none. */
+uint16_t fw_queue_retire(struct fw *fw, unsigned level);
+/* When the next deadline is due; false when no queue has one. */
+bool fw_queue_deadline(const struct fw *fw, uint64_t *time);
+/* Whether a queue's oldest request is overdue. */
+bool fw_queue_overdue(const struct fw *fw, unsigned level, uint64_t now);
+/* Drops all a queue holds; what the error register said before. */
+uint32_t fw_queue_abort(struct fw *fw, unsigned level);
+
+#endif

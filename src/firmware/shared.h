@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared memory and registers. A window is looked up for each use and not kept: the mapping is the host's. Bytes are copied in once; what follows
+ * works on the copy.
+ */
+#ifndef FIRMWARE_SHARED_H
+#define FIRMWARE_SHARED_H
+
+#include "firmware/state.h"
+#include "rtkernel/memory.h"
+#include "rtkernel/port.h"
+
+/* False when a byte of the range is not mapped. */
+static inline bool fw_shared_in(struct fw *fw, void *copy, uint64_t address, size_t bytes)
+{
+    const void *window = rt_port_window(fw->port, address, bytes);
+
+    if (!window)
+        return false;
+    rt_memcpy(copy, window, bytes);
+    return true;
+}
+
+static inline bool fw_shared_out(struct fw *fw, uint64_t address, const void *copy, size_t bytes)
+{
+    void *window = rt_port_window(fw->port, address, bytes);
+
+    if (!window)
+        return false;
+    rt_memcpy(window, copy, bytes);
+    return true;
+}
+
+/* Registers at an offset of the engine container. */
+static inline uint32_t fw_register_read(struct fw *fw, uint32_t offset)
+{
+    return rt_port_read32(fw->port, fw->registers + offset);
+}
+
+static inline void fw_register_write(struct fw *fw, uint32_t offset, uint32_t value)
+{
+    rt_port_write32(fw->port, fw->registers + offset, value);
+}
+
+#endif

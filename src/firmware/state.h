@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The firmware's state: one struct in the framework arena, shared by the files of this room and by nobody else.
+ *
+ * Two tasks, both in the application band: the execution loop (2) and the server (3). What the server changes and the execution loop
+ * reads (programs, processes) is changed in a critical section; everything else of the execution loop is its own.
+ */
+#ifndef FIRMWARE_STATE_H
+#define FIRMWARE_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "firmware/firmware.h"
+#include "protocol/board.h"
+#include "protocol/channel.h"
+#include "protocol/container.h"
+#include "protocol/controller.h"
+#include "protocol/message.h"
+#include "protocol/tm_regs.h"
+#include "rtkernel/fsm.h"
+
+struct rt_kernel;
+struct rt_port;
+struct rt_task;
+struct rt_timer;
+
+#define FW_EXELOOP_PRIORITY 2u
+#define FW_SERVER_PRIORITY  3u
+
+#define FW_CALLS       256u /* accepted and not yet told to the host, over all processes */
+#define FW_NO_CALL     0xffffu
+#define FW_CREDIT      2u            /* requests a level may hold on its queue: the queue's slots */
+#define FW_DEADLINE_NS 2000000000ull /* an unretired request is not waited for longer (Table 29.6) */
+#define FW_RING_TRIES  8u            /* rejected doorbell stores in a row */
+#define FW_TARGETS     3u            /* host doorbells of one completion */
+
+/* A shared-memory ring, seen from the controller. */
+struct fw_channel {
+    uint64_t ring; /* device address of slot 0 */
+    uint32_t slots;
+    uint32_t cursor; /* the slot to look at next */
+    bool ready;
+};
+
+/* What reaches a task's queues: a word of reasons is kept beside them, so that no reason is lost when a queue is full. */
+enum fw_record_kind { FW_RECORD_LOOK, FW_RECORD_DEADLINE, FW_RECORD_START };
+struct fw_record {
+    uint32_t kind;
+    uint32_t zero;
+};
+struct fw_pump {
+    struct rt_task *task;
+    uint32_t
+        reasons; /* bits of channels that rang, and FW_REASON_ENGINE; a look is posted when the first is set */
+};
+#define FW_REASON_ENGINE (1u << 31)
+
+/* A section the engine reads: its 64-bit mapped address, whose low half goes to a BAR. */
+struct fw_rebase {
+    uint64_t mapped;
+    uint64_t bytes;
+};
+
+/* A loaded program: this, and behind it the private copy of its container, in one block of the system arena. */
+struct fw_program {
+    struct pr_container container; /* points into the copy */
+    struct fw_rebase text, kernel; /* kernel.bytes is 0 when there is none */
+    uint32_t processes;
+    uint16_t
+        place[PR_GENERIC_BUFFERS_MAX]; /* of a buffer index in the table of generic buffers; FW_NO_PLACE */
+};
+#define FW_NO_PLACE 0xffffu
+
+enum fw_process_state { FW_PROCESS_IDLE, FW_PROCESS_RUNNING };
+struct fw_process {
+    uint8_t state;
+    uint8_t stream;
+    uint16_t program;
+    uint16_t calls; /* accepted and not told yet */
+    uint64_t finished;
+};
+
+/* An accepted call: what the queue needs, and what its event tells. */
+struct fw_call {
+    uint32_t bar[PR_TQ_BARS];
+    uint32_t address, info; /* REQ_ADDR, REQ_INFO */
+    uint64_t cookie;
+    uint64_t stats, stats_bytes;
+    uint64_t accepted; /* when */
+    uint64_t detail;
+    uint32_t procedure;
+    uint16_t program, process;
+    uint16_t next;
+    uint8_t level, stream, network, status;
+};
+
+struct fw_list {
+    uint16_t head, tail;
+};
+
+/* One priority level and the task queue of its number. */
+struct fw_level {
+    struct fw_list waiting, running; /* running: pushed, oldest first */
+    uint32_t credit;
+    uint64_t since; /* the oldest request is the oldest since then */
+};
+
+enum fw_exeloop_state { FW_EXELOOP_INIT, FW_EXELOOP_RUN, FW_EXELOOP_EXEC, FW_EXELOOP_STATES };
+
+struct fw_exeloop {
+    struct fw_pump pump;
+    struct rt_fsm machine;
+    struct rt_timer *deadline;
+    struct fw_level level[PR_PRIORITIES];
+    struct fw_list free, events; /* events: ended, the host not told yet */
+    uint32_t active;             /* calls waiting or running */
+    uint32_t sequence;           /* of PROGRAM_EVENTs */
+    uint32_t network;            /* the last one given out */
+    uint32_t networks[8];        /* a bit per network id in use */
+    uint32_t log_level;          /* property 0x00a1 */
+    uint64_t dropped, unknown, stale;
+
+    struct fw_call draft; /* the call being checked */
+    uint32_t bound_address[PR_GENERIC_BUFFERS_MAX];
+    uint64_t bound[PR_GENERIC_BUFFERS_MAX / 64]; /* which of them are the draft's */
+    _Alignas(8) uint8_t message[PR_CALL_BYTES(PR_CALL_BUFFERS_MAX)];
+};
+
+struct fw_server {
+    struct fw_pump pump;
+    uint64_t pmu_base;
+    int64_t host_time_offset;
+    struct pr_body_setting setting;
+    uint64_t loads; /* programs loaded since boot */
+    _Alignas(8) uint8_t message[(PR_MESSAGE_BYTES_MAX + 7u) & ~7u];
+};
+
+struct fw_terminal {
+    bool enabled;
+    uint64_t buffer; /* device address of the log buffer the host gave; 0: none yet */
+    uint64_t lost;
+};
+
+struct fw {
+    struct rt_kernel *kernel;
+    struct rt_port *port;
+    uint64_t registers;
+    uint64_t heap;          /* device address of the extra heap: one PROGRAM_EVENT cell per IO_T2H slot */
+    uint64_t host_doorbell; /* physical address */
+    uint32_t host_bits[FW_TARGETS];
+    uint32_t unrung;   /* bits whose store was rejected too often */
+    uint32_t rejected; /* times that happened */
+    bool unknown_id_panics;
+    struct fw_channel channel[PR_CHANNEL_COUNT];
+    struct fw_terminal terminal;
+    struct fw_server server;
+    struct fw_exeloop exeloop;
+    struct fw_program *program[PR_PROGRAMS_MAX];
+    struct fw_process process[PR_PROCESSES_MAX];
+    struct fw_call call[FW_CALLS];
+};
+
+_Static_assert(sizeof(struct fw) + 64 <= PR_FRAMEWORK_BYTES,
+               "the framework reservation holds the firmware's state");
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TERMINAL, the log buffer behind it, and the lines on their way there. */
+#include "firmware/terminal.h"
+
+#include <stdarg.h>
+
+#include "firmware/channel.h"
+#include "firmware/doorbell.h"
+#include "firmware/log.h"
+#include "firmware/shared.h"
+#include "rtkernel/format.h"
+#include "rtkernel/irq.h"
+
+#define REQUEST_SLOT 0u /* of SHAREDMALLOC: there is one request */
+
+enum {
+#define X(id, type, bit, slots) SLOTS_##id = slots,
+    PR_CHANNELS(X)
+#undef X
+};
+_Static_assert(SLOTS_TERMINAL *RT_LOG_WIDTH <= FW_TERMINAL_BUFFER_BYTES,
+               "the log buffer has a cell for every slot");
+
+void fw_terminal_request(struct fw *fw)
+{
+    uint32_t number;
+
+    if (!fw_channel_room(fw, PR_CHANNEL_SHAREDMALLOC, &number))
+        return;
+    fw_channel_send(fw, PR_CHANNEL_SHAREDMALLOC, 0, FW_TERMINAL_BUFFER_BYTES, FW_TERMINAL_TAG);
+    fw_doorbell_ring(fw, PR_CHANNEL_SHAREDMALLOC);
+}
+
+void fw_terminal_answer(struct fw *fw)
+{
+    struct pr_slot slot;
+    uint64_t address;
+
+    if (fw->terminal.buffer || !fw_channel_look(fw, PR_CHANNEL_SHAREDMALLOC, REQUEST_SLOT, &slot) ||
+        !(slot.address & PR_SLOT_OWNER))
+        return;
+    address = slot.address & ~PR_SLOT_OWNER;
+    if (address && rt_port_window(fw->port, address, FW_TERMINAL_BUFFER_BYTES))
+        fw->terminal.buffer = address;
+}
+
+void fw_terminal_line(struct fw *fw, const char *text, size_t length)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+    uint32_t number;
+
+    if (!fw->terminal.enabled || !fw->terminal.buffer)
+        goto out;
+    if (!fw_channel_room(fw, PR_CHANNEL_TERMINAL, &number)) {
+        fw->terminal.lost++;
+        goto out;
+    }
+    if (fw_shared_out(fw, fw->terminal.buffer + (uint64_t)number * RT_LOG_WIDTH, text, length)) {
+        fw_channel_send(fw, PR_CHANNEL_TERMINAL, fw->terminal.buffer + (uint64_t)number * RT_LOG_WIDTH,
+                        length, 0);
+        fw_doorbell_ring(fw, PR_CHANNEL_TERMINAL);
+    }
+out:
+    rt_irq_restore(fw->kernel, previous);
+}
+
+void fw_log(struct fw *fw, enum rt_log_level level, const char *format, ...)
+{
+    char text[RT_LOG_WIDTH];
+    size_t length;
+    va_list args;
+
+    va_start(args, format);
+    length = rt_format_list(text, sizeof(text), format, args);
+    va_end(args);
+    rt_log(fw->kernel, level, "%s", text);
+    if (level <= RT_LOG_INFO)
+        fw_terminal_line(fw, text, length);
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The controller's processor on this host: the firmware runs on stacks of its own, is entered by an event of the clock when an interrupt is pending, and leaves when it waits.
+ * Interrupts are taken at register accesses, at unmask and while waiting. Everything the firmware can reach goes through here: the bus, the DART, the fabric
+ * register, the clock.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "firmware/firmware.h"
+#include "machine/context.h"
+#include "machine/internal.h"
+#include "rtkernel/fault.h"
+#include "rtkernel/irq.h"
+#include "rtkernel/kernel.h"
+#include "rtkernel/port.h"
+
+_Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host context fits");
+
+#define BOOT_STACK_BYTES (256u << 10)
+#define STACK_EXTRA (24u << 10) /* what the model's own code needs below a register access */
+#define WAKE_NS 400u            /* from an interrupt line to the first instruction (chosen) */
+#define FIRMWARE_STREAM 0u
+
+struct rt_port {
+    struct ane_machine *machine;
+    struct host_context host;     /* the thread that drives */
+    struct host_context boot;     /* the reset vector's stack */
+    struct host_context *running; /* inside; NULL while parked */
+    void *boot_stack;
+    struct fw_reset reset;
+    bool kernel_made; /* contexts exist */
+    bool masked;
+    bool stopped;     /* faulted, halted or parked */
+    bool inside;      /* the firmware runs right now */
+    bool waiting;     /* it left in rt_port_wait */
+    uint64_t pending; /* interrupt lines */
+    uint64_t fabric;  /* S3_3_C15_C8_0 */
+    soc_event_id wake, timer;
+};
+
+static void enter_firmware(void *context);
+
+static void schedule(struct rt_port *port)
+{
+    if (port->stopped || port->inside || port->wake)
+        return;
+    port->wake = soc_clock_after(port->machine->clock, WAKE_NS, SOC_EVENT_FOREGROUND, enter_firmware, port);
+}
+
+void mach_port_raise(struct rt_port *port, unsigned line)
+{
+    port->pending |= 1ull << line;
+    schedule(port);
+}
+
+/* Runs the firmware until it waits or stops. */
+static void enter_firmware(void *context)
+{
+    struct rt_port *port = context;
+
+    port->wake = 0;
+    if (port->stopped)
+        return;
+    port->inside = true;
+    port->machine->controller.by_controller = true;
+    host_context_switch(&port->host, port->running);
+    port->machine->controller.by_controller = false;
+    port->inside = false;
+}
+
+/* Back to the thread that drives. */
+static void leave_firmware(struct rt_port *port)
+{
+    host_context_switch(port->running, &port->host);
+}
+
+static struct rt_kernel *kernel_of(const struct rt_port *port)
+{
+    return port->reset.carve_out;
+}
+
+static void deliver(struct rt_port *port)
+{
+    while (port->pending && !port->masked) {
+        unsigned line = (unsigned)__builtin_ctzll(port->pending);
+
+        port->pending &= port->pending - 1;
+        port->masked = true;
+        rt_kernel_interrupt(kernel_of(port), line);
+        port->masked = false;
+    }
+}
+
+static void run_reset_vector(void *arg)
+{
+    struct rt_port *port = arg;
+
+    fw_reset_vector(&port->reset);
+}
+
+static void stop(struct rt_port *port)
+{
+    struct soc_clock *clock = port->machine->clock;
+
+    soc_clock_cancel(clock, port->wake);
+    soc_clock_cancel(clock, port->timer);
+    port->wake = port->timer = 0;
+    if (port->kernel_made)
+        rt_kernel_close(kernel_of(port));
+    if (port->running)
+        host_context_drop(&port->boot);
+    port->kernel_made = false;
+    port->running = NULL;
+    port->stopped = true;
+}
+
+static bool vector_is_ours(const struct rt_port *port)
+{
+    uint64_t vector = port->machine->controller.rvbar & ~(uint64_t)(PR_PAGE_BYTES - 1) & 0xffffffffffffull;
+
+    return vector == port->machine->image;
+}
+
+void mach_port_run(struct rt_port *port, bool run)
+{
+    struct ane_machine *m = port->machine;
+
+    stop(port);
+    if (!run)
+        return;
+    if (!vector_is_ours(port)) {
+        SOC_TRACE(&m->trace, SOC_LAYER_CONTROLLER, "no code at the reset vector 0x%" PRIx64, m->controller.rvbar);
+        return;
+    }
+    memset(port->reset.carve_out, 0, port->reset.bytes);
+    host_context_make(&port->boot, port->boot_stack, BOOT_STACK_BYTES, run_reset_vector, port);
+    port->running = &port->boot;
+    port->masked = true;
+    port->stopped = false;
+    port->pending = 0;
+    port->fabric = PR_FABRIC_RESET;
+    schedule(port);
+}
+
+int mach_port_create(struct ane_machine *m, struct base_error *error)
+{
+    struct rt_port *port = base_alloc(sizeof(*port));
+
+    if (!port)
+        return base_fail(error, ENOMEM, "No memory for the controller.");
+    m->port = port;
+    port->machine = m;
+    port->stopped = true;
+    port->boot_stack = base_alloc_aligned(4096, BOOT_STACK_BYTES);
+    if (!port->boot_stack)
+        return base_fail(error, ENOMEM, "No memory for the controller's boot stack.");
+    port->reset = (struct fw_reset){
+        .port = port,
+        .carve_out = soc_memory_at(m->memory, m->image, m->image_bytes),
+        .bytes = m->image_bytes,
+        .registers = m->board->container,
+        .chip_revision = m->board->revision,
+        .stack_extra = STACK_EXTRA,
+    };
+    return 0;
+}
+
+void mach_port_destroy(struct rt_port *port)
+{
+    if (!port)
+        return;
+    stop(port);
+    base_free(port->boot_stack);
+    base_free(port);
+}
+
+/* The store of a doorbell to the host is forwarded only while the fabric window is open. */
+static bool forwarded(struct rt_port *port, uint64_t address)
+{
+    bool doorbell = address == port->machine->board->container + PR_CTRL_HOST_DOORBELL || address == PR_GPU_DOORBELL;
+
+    if (!doorbell)
+        return true;
+    if (port->fabric & PR_FABRIC_WINDOW || port->machine->sabotage.kind == MACH_SABOTAGE_CLOSE_WINDOW) {
+        port->fabric |= PR_FABRIC_REJECT;
+        port->machine->sabotage.hits++;
+        SOC_TRACE(&port->machine->trace, SOC_LAYER_CONTROLLER, "doorbell rejected: the window is closed");
+        return false;
+    }
+    return true;
+}
+
+uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
+{
+    uint32_t value = soc_bus_read32(port->machine->bus, address);
+
+    deliver(port);
+    return value;
+}
+
+void rt_port_write32(struct rt_port *port, uint64_t address, uint32_t value)
+{
+    if (forwarded(port, address))
+        soc_bus_write32(port->machine->bus, address, value);
+    deliver(port);
+}
+
+uint64_t rt_port_read64(struct rt_port *port, uint64_t address)
+{
+    uint64_t low = soc_bus_read32(port->machine->bus, address);
+
+    return low | (uint64_t)rt_port_read32(port, address + 4) << 32;
+}
+
+void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value)
+{
+    soc_bus_write32(port->machine->bus, address, (uint32_t)value);
+    rt_port_write32(port, address + 4, (uint32_t)(value >> 32));
+}
+
+uint64_t rt_port_sysreg_read(struct rt_port *port, uint32_t id)
+{
+    return id == RT_SYSREG_S3_3_C15_C8_0 ? port->fabric : 0;
+}
+
+void rt_port_sysreg_write(struct rt_port *port, uint32_t id, uint64_t value)
+{
+    if (id == RT_SYSREG_S3_3_C15_C8_0)
+        port->fabric = value;
+}
+
+void rt_port_barrier(struct rt_port *port)
+{
+    (void)port;
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+uint32_t rt_port_irq_mask(struct rt_port *port)
+{
+    bool was = port->masked;
+
+    port->masked = true;
+    return was;
+}
+
+void rt_port_irq_restore(struct rt_port *port, uint32_t previous)
+{
+    port->masked = previous;
+    deliver(port);
+}
+
+void rt_port_wait(struct rt_port *port)
+{
+    while (!port->pending)
+        leave_firmware(port);
+    /* Before the kernel runs nobody can be called: the wait itself is what the interrupt ends. */
+    if (port->masked)
+        port->pending = 0;
+    deliver(port);
+}
+
+void rt_port_context_make(struct rt_port *port, struct rt_context *context, void *stack, size_t bytes,
+                          void (*entry)(void *arg), void *arg)
+{
+    port->kernel_made = true;
+    host_context_make((struct host_context *)context, stack, bytes, entry, arg);
+}
+
+void rt_port_context_switch(struct rt_port *port, struct rt_context *from, struct rt_context *to)
+{
+    struct host_context *leaving = port->running == &port->boot ? &port->boot : (struct host_context *)from;
+
+    port->running = (struct host_context *)to;
+    host_context_switch(leaving, port->running);
+}
+
+void rt_port_context_drop(struct rt_port *port, struct rt_context *context)
+{
+    (void)port;
+    host_context_drop((struct host_context *)context);
+}
+
+uint64_t rt_port_now(struct rt_port *port)
+{
+    return soc_clock_now(port->machine->clock);
+}
+
+static void timer_fired(void *context)
+{
+    struct rt_port *port = context;
+
+    port->timer = 0;
+    mach_port_raise(port, RT_IRQ_TIMER);
+}
+
+void rt_port_timer_set(struct rt_port *port, uint64_t deadline)
+{
+    uint64_t now = rt_port_now(port);
+
+    soc_clock_cancel(port->machine->clock, port->timer);
+    port->timer = 0;
+    if (deadline)
+        port->timer = soc_clock_after(port->machine->clock, deadline > now ? deadline - now : 0, SOC_EVENT_FOREGROUND,
+                                      timer_fired, port);
+}
+
+void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
+{
+    struct dart_range range;
+
+    if (dart_range_get(port->machine->dart, DART_PORT_TASK, FIRMWARE_STREAM, address, bytes, DART_READ, &range))
+        return NULL;
+    return range.host;
+}
+
+void rt_port_log(struct rt_port *port, const char *line, size_t length)
+{
+    (void)length;
+    SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "%s", line);
+}
+
+/* The processor never comes back from here; another start of the machine drops this stack. */
+static _Noreturn void stay(struct rt_port *port)
+{
+    port->stopped = true;
+    for (;;)
+        leave_firmware(port);
+}
+
+void rt_port_fault(struct rt_port *port, const struct rt_fault *fault)
+{
+    SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "fault class=%u task=\"%s\" text=\"%s\"", (unsigned)fault->fault_class,
+              fault->task, fault->text);
+    stay(port);
+}
+
+void rt_port_halt(struct rt_port *port)
+{
+    SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "halt");
+    stay(port);
+}
+
+bool mach_port_alive(const struct rt_port *port)
+{
+    return !port->stopped;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a kernel would give the driver: memory, surfaces, time, waiting, a log. */
+#include "machine/internal.h"
+
+static int system_alloc(void *context, uint64_t bytes, uint64_t *address)
+{
+    struct ane_machine *m = context;
+
+    return soc_memory_alloc(m->memory, bytes, address, NULL);
+}
+
+static void system_free(void *context, uint64_t address)
+{
+    struct ane_machine *m = context;
+
+    soc_memory_free(m->memory, address, NULL);
+}
+
+static void *system_memory(void *context, uint64_t address, uint64_t bytes)
+{
+    struct ane_machine *m = context;
+
+    return soc_memory_at(m->memory, address, bytes);
+}
+
+static int system_surface_get(void *context, uint32_t id, uint64_t *address, uint64_t *bytes)
+{
+    return mach_surface_get(context, id, address, bytes);
+}
+
+static void system_surface_put(void *context, uint32_t id)
+{
+    mach_surface_put(context, id);
+}
+
+static uint64_t system_now(void *context)
+{
+    const struct ane_machine *m = context;
+
+    return soc_clock_now(m->clock);
+}
+
+static int system_wait(void *context, const bool *done, uint64_t timeout_ns)
+{
+    return mach_wait(context, done, timeout_ns);
+}
+
+static void system_trace(void *context, const char *line)
+{
+    struct ane_machine *m = context;
+
+    SOC_TRACE(&m->trace, SOC_LAYER_DRIVER, "%s", line);
+}
+
+static void host_line_rose(void *context)
+{
+    struct ane_machine *m = context;
+
+    mach_profile_pass(m, MACH_POINT_HOST);
+    if (m->driver)
+        drv_interrupt(m->driver);
+}
+
+int mach_driver_start(struct ane_machine *m, struct base_error *error)
+{
+    struct drv_platform platform = {
+        .context = m,
+        .bus = m->bus,
+        .board = m->board,
+        .firmware_image = m->image,
+        .leaf_form = m->leaf_form,
+        .alloc = system_alloc,
+        .free = system_free,
+        .memory = system_memory,
+        .surface_get = system_surface_get,
+        .surface_put = system_surface_put,
+        .now = system_now,
+        .wait = system_wait,
+        .trace = system_trace,
+    };
+    int status = drv_create(&platform, &m->driver, error);
+
+    if (status)
+        return status;
+    soc_lines_wire(&m->lines, MACH_LINE_HOST, host_line_rose, m);
+    return drv_start(m->driver, error);
+}

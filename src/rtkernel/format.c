@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A part of printf. */
+#include "rtkernel/format.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct output {
+    char *buffer;
+    size_t capacity, length;
+};
+
+struct conversion {
+    bool zero;
+    unsigned width;
+    size_t precision; /* SIZE_MAX: none */
+    unsigned longs;   /* 0 int, 1 long or size_t, 2 long long */
+    char letter;
+};
+
+static void put(struct output *out, char c)
+{
+    if (out->length + 1 < out->capacity)
+        out->buffer[out->length++] = c;
+}
+
+static void pad(struct output *out, char c, unsigned width, size_t used)
+{
+    for (; used < width; used++)
+        put(out, c);
+}
+
+static void put_string(struct output *out, const struct conversion *how, const char *string)
+{
+    size_t length = 0;
+
+    if (!string)
+        string = "(null)";
+    while (length < how->precision && string[length])
+        length++;
+    pad(out, ' ', how->width, length);
+    for (size_t i = 0; i < length; i++)
+        put(out, string[i]);
+}
+
+static void put_number(struct output *out, const struct conversion *how, uint64_t value, bool negative)
+{
+    const char *letters = how->letter == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
+    const unsigned base = how->letter == 'x' || how->letter == 'X' ? 16 : 10;
+    char digit[20];
+    unsigned count = 0;
+
+    do {
+        digit[count++] = letters[value % base];
+        value /= base;
+    } while (value);
+    if (negative && how->zero)
+        put(out, '-');
+    pad(out, how->zero ? '0' : ' ', how->width, count + negative);
+    if (negative && !how->zero)
+        put(out, '-');
+    while (count)
+        put(out, digit[--count]);
+}
+
+static unsigned read_count(const char **format)
+{
+    unsigned count = 0;
+
+    while (**format >= '0' && **format <= '9')
+        count = (count * 10 + (unsigned)(*(*format)++ - '0')) % 1000;
+    return count;
+}
+
+static struct conversion read_conversion(const char **format)
+{
+    struct conversion how = {.precision = SIZE_MAX};
+
+    if (**format == '0') {
+        how.zero = true;
+        ++*format;
+    }
+    how.width = read_count(format);
+    if (**format == '.') {
+        ++*format;
+        how.precision = read_count(format);
+    }
+    while (**format == 'l' || **format == 'z') {
+        how.longs++;
+        ++*format;
+    }
+    how.letter = **format;
+    return how;
+}
+
+static int64_t signed_argument(unsigned longs, va_list *args)
+{
+    if (!longs)
+        return va_arg(*args, int);
+    return longs == 1 ? va_arg(*args, long) : va_arg(*args, long long);
+}
+
+static uint64_t unsigned_argument(unsigned longs, va_list *args)
+{
+    if (!longs)
+        return va_arg(*args, unsigned);
+    return longs == 1 ? va_arg(*args, unsigned long) : va_arg(*args, unsigned long long);
+}
+
+/* False when it is none of ours: then it is text. */
+static bool put_conversion(struct output *out, const struct conversion *how, va_list *args)
+{
+    int64_t value;
+
+    switch (how->letter) {
+    case 's': put_string(out, how, va_arg(*args, const char *)); return true;
+    case 'c': put(out, (char)va_arg(*args, int)); return true;
+    case '%': put(out, '%'); return true;
+    case 'u':
+    case 'x':
+    case 'X': put_number(out, how, unsigned_argument(how->longs, args), false); return true;
+    case 'd':
+    case 'i':
+        value = signed_argument(how->longs, args);
+        put_number(out, how, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0);
+        return true;
+    default: return false;
+    }
+}
+
+size_t rt_format_list(char *buffer, size_t capacity, const char *format, va_list args)
+{
+    struct output out = {buffer, capacity, 0};
+    va_list mine; /* a parameter of this type may be a pointer: its address is not what a helper expects */
+
+    va_copy(mine, args);
+    while (*format) {
+        const char *begin = format++;
+        struct conversion how;
+
+        if (*begin != '%') {
+            put(&out, *begin);
+            continue;
+        }
+        how = read_conversion(&format);
+        if (*format && put_conversion(&out, &how, &mine)) {
+            format++;
+        } else {
+            while (begin < format)
+                put(&out, *begin++);
+        }
+    }
+    va_end(mine);
+    if (capacity)
+        buffer[out.length] = '\0';
+    return out.length;
+}
+
+size_t rt_format(char *buffer, size_t capacity, const char *format, ...)
+{
+    va_list args;
+    size_t length;
+
+    va_start(args, format);
+    length = rt_format_list(buffer, capacity, format, args);
+    va_end(args);
+    return length;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mutexes: a semaphore of one unit that knows who has it. Not recursive; priorities are not inherited. */
+#ifndef RTKERNEL_MUTEX_H
+#define RTKERNEL_MUTEX_H
+
+#include <stdint.h>
+
+#include "rtkernel/status.h"
+
+struct rt_kernel;
+struct rt_mutex;
+struct rt_task;
+
+/* RT_ENOSPC when the pool is exhausted. Any context. */
+int rt_mutex_create(struct rt_kernel *kernel, struct rt_mutex **mutex);
+/* RT_EBUSY while a task has it. Any context. */
+int rt_mutex_delete(struct rt_mutex *mutex);
+/* RT_EDEADLK when the caller has it, RT_EAGAIN, RT_ETIMEDOUT. Tasks only; blocks unless the timeout is 0. */
+int rt_mutex_lock(struct rt_mutex *mutex, uint64_t timeout);
+/* Hands it to the most urgent waiter. RT_EPERM when the caller does not have it. Tasks only. */
+int rt_mutex_unlock(struct rt_mutex *mutex);
+struct rt_task *rt_mutex_owner(const struct rt_mutex *mutex);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slots of the fixed pools; the lowest free one is taken. */
+#include "rtkernel/pool.h"
+
+#include "rtkernel/sched.h"
+
+#define X(id, member, count, name) _Static_assert((count) > 0 && (count) <= 64, "a pool is one word of bits");
+RT_POOLS(X)
+#undef X
+
+static const char *pool_name(enum rt_pool_kind kind)
+{
+    switch (kind) {
+#define X(id, member, count, name) \
+    case RT_POOL_##id: return name;
+        RT_POOLS(X)
+#undef X
+    default: return "?";
+    }
+}
+
+struct rt_pool_info rt_pool_info(const struct rt_kernel *kernel, enum rt_pool_kind kind)
+{
+    const struct rt_pool *pool = &kernel->pool[kind];
+
+    return (struct rt_pool_info){pool_name(kind), pool->total, pool->available};
+}
+
+int rt_pool_take(struct rt_kernel *kernel, enum rt_pool_kind kind)
+{
+    struct rt_pool *pool = &kernel->pool[kind];
+    int slot;
+
+    if (!pool->available)
+        return RT_ENOSPC;
+    slot = __builtin_ctzll(~pool->used);
+    pool->used |= 1ull << slot;
+    pool->available--;
+    return slot;
+}
+
+void rt_pool_release(struct rt_kernel *kernel, enum rt_pool_kind kind, size_t slot)
+{
+    struct rt_pool *pool = &kernel->pool[kind];
+
+    if (slot >= pool->total || !(pool->used >> slot & 1))
+        rt_fault_assert(kernel, "%s: a slot was released that is not in use", pool_name(kind));
+    pool->used &= ~(1ull << slot);
+    pool->available++;
+}

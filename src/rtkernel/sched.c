@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who runs next, and how the others wait. */
+#include "rtkernel/sched.h"
+
+static struct rt_task *task_of(struct rt_link *link)
+{
+    return RT_LINK_OWNER(link, struct rt_task, link);
+}
+
+void rt_sched_ready(struct rt_task *task)
+{
+    struct rt_kernel *kernel = task->kernel;
+
+    rt_link_insert(&kernel->ready[task->priority], &task->link);
+    kernel->ready_levels |= 1u << task->priority;
+}
+
+void rt_sched_unready(struct rt_task *task)
+{
+    struct rt_kernel *kernel = task->kernel;
+
+    rt_link_remove(&task->link);
+    if (rt_link_alone(&kernel->ready[task->priority]))
+        kernel->ready_levels &= ~(1u << task->priority);
+}
+
+void rt_sched_wake(struct rt_task *task, int result)
+{
+    rt_link_remove(&task->link);
+    rt_timeline_cancel(task->kernel, &task->timeout);
+    task->wait_result = result;
+    task->waiting_any = false;
+    task->state = RT_TASK_RUNNABLE;
+    if (!task->suspended)
+        rt_sched_ready(task);
+}
+
+static struct rt_task *next_task(struct rt_kernel *kernel)
+{
+    struct rt_task *task;
+
+    if (!kernel->ready_levels)
+        return kernel->idle;
+    task = task_of(kernel->ready[__builtin_ctz(kernel->ready_levels)].next);
+    rt_sched_unready(task);
+    return task;
+}
+
+RT_READS_STACKS static bool stack_is_whole(const struct rt_task *task)
+{
+    uint64_t difference = 0;
+
+    for (unsigned i = 0; i < RT_STACK_GUARDS; i++)
+        difference |= task->stack[i] ^ RT_STACK_GUARD;
+    return !difference;
+}
+
+void rt_sched_dispatch(struct rt_kernel *kernel)
+{
+    struct rt_task *from = kernel->current, *to;
+
+    if (!stack_is_whole(from))
+        rt_fault_assert(kernel, "stack of %s overflowed: %zu bytes are not enough", from->name,
+                        from->stack_bytes);
+    to = next_task(kernel);
+    if (to == from)
+        return;
+    kernel->current = to;
+    kernel->switches++;
+    to->runs++;
+    rt_port_context_switch(kernel->port, &from->context, &to->context);
+}
+
+void rt_sched_preempt(struct rt_kernel *kernel)
+{
+    struct rt_task *task = kernel->current;
+
+    if (task != kernel->idle) {
+        rt_link_insert(kernel->ready[task->priority].next, &task->link);
+        kernel->ready_levels |= 1u << task->priority;
+    }
+    rt_sched_dispatch(kernel);
+}
+
+/* Behind everybody as urgent: arrival decides among equals. */
+static void line_up(struct rt_link *waiters, struct rt_task *task)
+{
+    struct rt_link *before = waiters;
+
+    while (before->previous != waiters && task_of(before->previous)->priority > task->priority)
+        before = before->previous;
+    rt_link_insert(before, &task->link);
+}
+
+int rt_sched_block(struct rt_kernel *kernel, struct rt_link *waiters, enum rt_task_state state,
+                   uint64_t deadline)
+{
+    struct rt_task *task = kernel->current;
+
+    task->state = (uint8_t)state;
+    if (waiters)
+        line_up(waiters, task);
+    rt_timeline_add(kernel, &task->timeout, deadline);
+    rt_sched_dispatch(kernel);
+    return task->wait_result;
+}
+
+_Noreturn void rt_sched_start(struct rt_kernel *kernel)
+{
+    struct rt_task *first = next_task(kernel);
+
+    kernel->current = first;
+    kernel->switches++;
+    first->runs++;
+    rt_port_context_switch(kernel->port, &kernel->boot, &first->context);
+    rt_fault_assert(kernel, "the boot context was resumed");
+}
+
+_Noreturn void rt_sched_refuse_block(struct rt_kernel *kernel, const char *call)
+{
+    const char *where = "in a critical section";
+
+    if (kernel->in_interrupt)
+        where = "in interrupt context";
+    else if (!kernel->current)
+        where = "before the kernel is started";
+    rt_fault_assert(kernel, "%s called %s", call, where);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counting semaphores. */
+#include "rtkernel/semaphore.h"
+
+#include "rtkernel/sched.h"
+
+void rt_semaphore_init(struct rt_kernel *kernel, struct rt_semaphore *semaphore, uint32_t initial,
+                       uint32_t limit)
+{
+    semaphore->kernel = kernel;
+    semaphore->count = initial;
+    semaphore->limit = limit;
+    rt_link_init(&semaphore->waiters);
+}
+
+int rt_semaphore_create(struct rt_kernel *kernel, struct rt_semaphore **semaphore, uint32_t initial,
+                        uint32_t limit)
+{
+    uint32_t previous;
+    int slot;
+
+    if (!limit || initial > limit)
+        return RT_EINVAL;
+    previous = rt_sched_enter(kernel);
+    slot = rt_pool_take(kernel, RT_POOL_SEMAPHORE);
+    if (slot >= 0) {
+        *semaphore = &kernel->semaphore[slot];
+        rt_semaphore_init(kernel, *semaphore, initial, limit);
+    }
+    rt_sched_leave(kernel, previous);
+    return slot < 0 ? slot : RT_OK;
+}
+
+int rt_semaphore_delete(struct rt_semaphore *semaphore)
+{
+    struct rt_kernel *kernel = semaphore->kernel;
+    const uint32_t previous = rt_sched_enter(kernel);
+    const bool idle = rt_link_alone(&semaphore->waiters);
+
+    if (idle)
+        rt_pool_release(kernel, RT_POOL_SEMAPHORE, (size_t)(semaphore - kernel->semaphore));
+    rt_sched_leave(kernel, previous);
+    return idle ? RT_OK : RT_EBUSY;
+}
+
+int rt_semaphore_take(struct rt_semaphore *semaphore, uint64_t timeout)
+{
+    struct rt_kernel *kernel = semaphore->kernel;
+    const uint32_t previous = rt_sched_enter(kernel);
+    int result;
+
+    if (timeout)
+        rt_sched_check_block(kernel, previous, __func__);
+    result = rt_sched_take(semaphore, RT_TASK_SEMWAIT, timeout);
+    rt_sched_leave(kernel, previous);
+    return result;
+}
+
+int rt_semaphore_give(struct rt_semaphore *semaphore)
+{
+    struct rt_kernel *kernel = semaphore->kernel;
+    const uint32_t previous = rt_sched_enter(kernel);
+    const int result = rt_sched_give(semaphore);
+
+    rt_sched_leave(kernel, previous);
+    return result;
+}
+
+uint32_t rt_semaphore_count(const struct rt_semaphore *semaphore)
+{
+    return semaphore->count;
+}

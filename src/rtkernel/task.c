@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tasks, the idle task and the terminator. */
+#include "rtkernel/task.h"
+
+#include "rtkernel/memory.h"
+#include "rtkernel/queue.h"
+#include "rtkernel/sched.h"
+#include "rtkernel/semaphore.h"
+
+#define TERMINATOR_PRIORITY 1 /* the system band */
+#define STACK_MAX           (1u << 24)
+
+const char *rt_task_state_name(enum rt_task_state state)
+{
+    switch (state) {
+    case RT_TASK_RUNNABLE: return "RUNNABLE";
+    case RT_TASK_SUSPENDED: return "SUSPENDED";
+    case RT_TASK_WAITING: return "WAITING";
+    case RT_TASK_SEMWAIT: return "SEMWAIT";
+    case RT_TASK_BLOCKED: return "BLOCKED";
+    default: return "?";
+    }
+}
+
+/* A switch to a new context arrives here, with interrupts masked like every switch. */
+static void begin(void *arg)
+{
+    struct rt_task *task = arg;
+
+    rt_port_irq_restore(task->kernel->port, 0);
+    task->entry(task->arg);
+    rt_task_exit(task->kernel);
+}
+
+static void prepare_stack(struct rt_task *task)
+{
+    const size_t words = task->stack_bytes / sizeof(*task->stack);
+
+    for (size_t i = 0; i < words; i++)
+        task->stack[i] = i < RT_STACK_GUARDS ? RT_STACK_GUARD : RT_STACK_FILL;
+    rt_port_context_make(task->kernel->port, &task->context, task->stack, task->stack_bytes, begin, task);
+}
+
+/* A task that is in no list yet. */
+static int make(struct rt_kernel *kernel, struct rt_task **task, const char *name, unsigned priority,
+                size_t stack_bytes, void (*entry)(void *arg), void *arg)
+{
+    const int slot = rt_pool_take(kernel, RT_POOL_TASK);
+    struct rt_task *made;
+
+    if (slot < 0)
+        return slot;
+    made = &kernel->task[slot];
+    rt_memset(made, 0, sizeof(*made));
+    made->stack_bytes = (stack_bytes + kernel->stack_extra + 15) & ~(size_t)15;
+    made->stack = rt_heap_alloc(kernel, RT_ARENA_SYSTEM, made->stack_bytes);
+    if (!made->stack) {
+        rt_pool_release(kernel, RT_POOL_TASK, (size_t)slot);
+        return RT_ENOMEM;
+    }
+    made->kernel = kernel;
+    made->priority = (uint8_t)priority;
+    made->entry = entry;
+    made->arg = arg;
+    rt_link_init(&made->link);
+    rt_link_init(&made->timeout.link);
+    rt_memory_copy_name(made->name, sizeof(made->name), name);
+    prepare_stack(made);
+    *task = made;
+    return RT_OK;
+}
+
+int rt_task_create(struct rt_kernel *kernel, struct rt_task **task, const char *name, unsigned priority,
+                   size_t stack_bytes, void (*entry)(void *arg), void *arg)
+{
+    uint32_t previous;
+    int result;
+
+    if (priority >= RT_PRIORITY_LEVELS || stack_bytes < RT_STACK_MIN || stack_bytes > STACK_MAX)
+        return RT_EINVAL;
+    previous = rt_sched_enter(kernel);
+    result = make(kernel, task, name, priority, stack_bytes, entry, arg);
+    if (!result)
+        rt_sched_ready(*task);
+    rt_sched_leave(kernel, previous);
+    return result;
+}
+
+static void check_owns_nothing(struct rt_kernel *kernel, const struct rt_task *task)
+{
+    for (unsigned i = 0; i < RT_MUTEX_COUNT; i++) {
+        if (kernel->pool[RT_POOL_MUTEX].used >> i & 1 && kernel->mutex[i].owner == task)
+            rt_fault_assert(kernel, "%s exits with a mutex", task->name);
+    }
+}
+
+_Noreturn void rt_task_exit(struct rt_kernel *kernel)
+{
+    const uint32_t previous = rt_sched_enter(kernel);
+    struct rt_task *task = kernel->current;
+
+    rt_sched_check_block(kernel, previous, __func__);
+    check_owns_nothing(kernel, task);
+    task->state = RT_TASK_BLOCKED;
+    rt_link_insert(&kernel->dead, &task->link);
+    rt_sched_give(&kernel->dead_count);
+    rt_sched_dispatch(kernel);
+    rt_fault_assert(kernel, "%s was resumed after its exit", task->name);
+}
+
+struct rt_task *rt_task_current(struct rt_kernel *kernel)
+{
+    return kernel->current;
+}
+
+const char *rt_task_name(const struct rt_task *task)
+{
+    return task->name;
+}
+
+enum rt_task_state rt_task_state(const struct rt_task *task)
+{
+    return task->suspended ? RT_TASK_SUSPENDED : (enum rt_task_state)task->state;
+}
+
+int rt_task_suspend(struct rt_task *task)
+{
+    struct rt_kernel *kernel = task->kernel;
+    const uint32_t previous = rt_sched_enter(kernel);
+    int result = RT_OK;
+
+    if (kernel->in_interrupt)
+        rt_sched_refuse_block(kernel, __func__);
+    if (task == kernel->idle || task == kernel->terminator) {
+        result = RT_EINVAL;
+    } else if (!task->suspended) {
+        if (task == kernel->current)
+            rt_sched_check_block(kernel, previous, __func__);
+        task->suspended = true;
+        if (task == kernel->current)
+            rt_sched_dispatch(kernel);
+        else if (task->state == RT_TASK_RUNNABLE)
+            rt_sched_unready(task);
+    }
+    rt_sched_leave(kernel, previous);
+    return result;
+}
+
+int rt_task_resume(struct rt_task *task)
+{
+    struct rt_kernel *kernel = task->kernel;
+    const uint32_t previous = rt_sched_enter(kernel);
+
+    if (task->suspended) {
+        task->suspended = false;
+        if (task->state == RT_TASK_RUNNABLE)
+            rt_sched_ready(task);
+    }
+    rt_sched_leave(kernel, previous);
+    return RT_OK;
+}
+
+void rt_task_yield(struct rt_kernel *kernel)
+{
+    const uint32_t previous = rt_sched_enter(kernel);
+
+    rt_sched_check_block(kernel, previous, __func__);
+    rt_sched_ready(kernel->current);
+    rt_sched_dispatch(kernel);
+    rt_sched_leave(kernel, previous);
+}
+
+void rt_task_sleep(struct rt_kernel *kernel, uint64_t nanoseconds)
+{
+    const uint32_t previous = rt_sched_enter(kernel);
+
+    rt_sched_check_block(kernel, previous, __func__);
+    rt_sched_block(kernel, NULL, RT_TASK_WAITING, rt_timeline_deadline(kernel, nanoseconds));
+    rt_sched_leave(kernel, previous);
+}
+
+int rt_task_queues(struct rt_task *task, size_t width, uint32_t depth, uint32_t irq_depth)
+{
+    struct rt_kernel *kernel = task->kernel;
+    struct rt_queue *input, *interrupts;
+    int result;
+
+    if (task->input)
+        return RT_EBUSY;
+    result = rt_queue_create(kernel, &input, width, depth);
+    if (result)
+        return result;
+    result = rt_queue_create(kernel, &interrupts, width, irq_depth);
+    if (result) {
+        rt_queue_delete(input);
+        return result;
+    }
+    input->owner = interrupts->owner = task;
+    task->interrupts = interrupts;
+    task->input = input;
+    return RT_OK;
+}
+
+struct rt_queue *rt_task_input(const struct rt_task *task)
+{
+    return task->input;
+}
+
+struct rt_queue *rt_task_interrupts(const struct rt_task *task)
+{
+    return task->interrupts;
+}
+
+static struct rt_queue *queue_with_message(const struct rt_task *task)
+{
+    if (task->interrupts->messages.count)
+        return task->interrupts;
+    return task->input->messages.count ? task->input : NULL;
+}
+
+/* Waits until there is a message. It may be gone when the task runs: a queue does not belong to its owner alone. */
+static int await_message(struct rt_kernel *kernel, struct rt_task *task, uint64_t timeout)
+{
+    const uint64_t deadline = rt_timeline_deadline(kernel, timeout);
+    int result = RT_OK;
+
+    while (!result && !queue_with_message(task)) {
+        task->waiting_any = true;
+        result = rt_sched_block(kernel, NULL, RT_TASK_WAITING, deadline);
+    }
+    return result;
+}
+
+int rt_task_wait_any(struct rt_kernel *kernel, void *message, size_t capacity, struct rt_queue **from,
+                     uint64_t timeout)
+{
+    const uint32_t previous = rt_sched_enter(kernel);
+    struct rt_task *task = kernel->current;
+    struct rt_queue *queue;
+    int result = RT_OK;
+
+    rt_sched_check_task(kernel, __func__);
+    if (timeout)
+        rt_sched_check_block(kernel, previous, __func__);
+    if (!task->input || capacity < task->input->width)
+        result = RT_EINVAL;
+    else if (!queue_with_message(task))
+        result = timeout ? await_message(kernel, task, timeout) : RT_EAGAIN;
+    if (!result) {
+        queue = queue_with_message(task);
+        result = rt_queue_get(queue, message);
+        if (from)
+            *from = queue;
+    }
+    rt_sched_leave(kernel, previous);
+    return result;
+}
+
+RT_READS_STACKS static size_t stack_used(const struct rt_task *task)
+{
+    size_t untouched = RT_STACK_GUARDS;
+
+    while (untouched < task->stack_bytes / sizeof(*task->stack) && task->stack[untouched] == RT_STACK_FILL)
+        untouched++;
+    return task->stack_bytes - untouched * sizeof(*task->stack);
+}
+
+void rt_task_list(struct rt_kernel *kernel, void (*each)(void *arg, const struct rt_task_info *info),
+                  void *arg)
+{
+    const uint32_t previous = rt_sched_enter(kernel);
+
+    for (unsigned i = 0; i < RT_TASK_COUNT; i++) {
+        const struct rt_task *task = &kernel->task[i];
+        struct rt_task_info info = {.name = task->name,
+                                    .state = rt_task_state(task),
+                                    .priority = task->priority,
+                                    .stack_bytes = task->stack_bytes,
+                                    .runs = task->runs,
+                                    .running = task == kernel->current};
+
+        if (!(kernel->pool[RT_POOL_TASK].used >> i & 1))
+            continue;
+        info.stack_used = stack_used(task);
+        each(arg, &info);
+    }
+    rt_sched_leave(kernel, previous);
+}
+
+static void idle(void *arg)
+{
+    struct rt_kernel *kernel = arg;
+
+    for (;;)
+        rt_port_wait(kernel->port);
+}
+
+static void reap(struct rt_kernel *kernel)
+{
+    const uint32_t previous = rt_sched_enter(kernel);
+    struct rt_task *task = rt_sched_first(&kernel->dead);
+
+    rt_link_remove(&task->link);
+    rt_port_context_drop(kernel->port, &task->context);
+    if (task->input && (rt_queue_delete(task->input) || rt_queue_delete(task->interrupts)))
+        rt_fault_assert(kernel, "%s has exited, and a task waits on its queues", task->name);
+    rt_heap_free(kernel, task->stack);
+    rt_pool_release(kernel, RT_POOL_TASK, (size_t)(task - kernel->task));
+    rt_sched_leave(kernel, previous);
+}
+
+static void terminator(void *arg)
+{
+    struct rt_kernel *kernel = arg;
+
+    for (;;) {
+        rt_semaphore_take(&kernel->dead_count, RT_FOREVER);
+        reap(kernel);
+    }
+}
+
+int rt_task_create_system(struct rt_kernel *kernel)
+{
+    int result = make(kernel, &kernel->idle, "idle", RT_PRIORITY_IDLE, RT_STACK_SYSTEM, idle, kernel);
+
+    if (result)
+        return result;
+    result = make(kernel, &kernel->terminator, "terminator", TERMINATOR_PRIORITY, RT_STACK_SYSTEM, terminator,
+                  kernel);
+    if (!result)
+        rt_sched_ready(kernel->terminator);
+    return result;
+}

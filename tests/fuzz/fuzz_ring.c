@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes in a slot of the execution loop's ring and in the message it points to, written behind the driver's back: the firmware returns the slot with a status
+ * or drops it, and lives.
+ *
+ * Input: byte 0 bit 0: the slot keeps a good message address, bit 1: a good length; 24 bytes of slot; then the message.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../iorig.h"
+#include "machine/internal.h"
+#include "protocol/channel.h"
+#include "protocol/message.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MESSAGE_MAX 0x400u
+
+static struct ane_machine *machine;
+static struct pr_slot *ring;
+static uint64_t slots, next, cell; /* device address of a message cell */
+
+static void *device(uint64_t address, uint64_t bytes)
+{
+    struct dart_range range;
+
+    if (dart_range_get(machine->dart, DART_PORT_TASK, 0, address, bytes, DART_READ, &range) || !range.host)
+        abort();
+    return range.host;
+}
+
+static void make(void)
+{
+    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
+    const struct pr_channel_record *record;
+    struct io_accumulator a;
+
+    if (ane_machine_create(&config, &machine))
+        abort();
+    io_accumulator_make(&a, ane_machine_service(machine), 1, 16);
+    record = device(machine->sabotage.table + PR_CHANNEL_DATA_CHAIN_H2T * PR_CHANNEL_RECORD_BYTES, PR_CHANNEL_RECORD_BYTES);
+    slots = record->slots;
+    ring = device(record->ring, slots * PR_SLOT_BYTES);
+    if (io_accumulator_step(&a))
+        abort();
+    cell = ring[0].address & ~PR_SLOT_OWNER;
+    next = 1;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct pr_slot *slot;
+    size_t message;
+
+    if (!machine)
+        make();
+    if (size < 25)
+        return 0;
+    message = size - 25 < MESSAGE_MAX ? size - 25 : MESSAGE_MAX;
+    memcpy(device(cell, MESSAGE_MAX), data + 25, message);
+    slot = &ring[next++ % slots];
+    memcpy(slot, data + 1, 24);
+    if (data[0] & 1)
+        slot->address = cell;
+    if (data[0] & 2)
+        slot->length = message;
+    slot->address &= ~PR_SLOT_OWNER;
+    ane_machine_write32(machine, machine->board->container + PR_CTRL_DOORBELL, 1u << pr_channel_table[PR_CHANNEL_DATA_CHAIN_H2T].bit);
+    if (ane_machine_run(machine, 20000000000ull) || !(slot->address & PR_SLOT_OWNER) || !mach_port_alive(machine->port))
+        abort();
+    return 0;
+}

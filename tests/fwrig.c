@@ -1,0 +1,912 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The controller's surroundings for tests of the firmware. */
+#include "fwrig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/context.h"
+#include "rtkernel/fault.h"
+#include "rtkernel/irq.h"
+#include "rtkernel/kernel.h"
+#include "rtkernel/status.h"
+#include "support.h"
+
+_Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host context fits");
+
+#define BOOT_STACK  (256u << 10)
+#define STACK_EXTRA (32u << 10)
+#define EVENTS      64u
+#define TIMER_BIT   (1ull << RT_IRQ_TIMER)
+#define NO_WINDOW   UINT64_MAX
+
+struct rt_port {
+    /* processor */
+    struct fw_reset reset;
+    struct host_context host, booting;
+    struct host_context *running;
+    void *boot_stack;
+    bool masked, entered, kernel_made;
+    uint64_t pending, now, limit, timer;
+    enum fwrig_end end;
+    char fault[RT_TEXT_BYTES];
+    char log[65536];
+    size_t logged;
+    uint64_t accesses;
+
+    /* memory */
+    uint8_t *memory;
+    uint64_t hole, hole_bytes;
+    uint64_t flip, flip_bytes, flip_window, flip_window_bytes, flips;
+    uint8_t flip_byte;
+
+    /* registers */
+    uint32_t scratch[PR_SCRATCH_COUNT];
+    uint32_t doorbell_pending, host_pending;
+    uint64_t fabric;
+    unsigned rejects;
+    bool uncorrectable;
+    struct fwrig_fabric history[FWRIG_FABRIC];
+    size_t history_count;
+
+    /* task manager */
+    uint32_t tm[0x100 / 4];
+    uint32_t tq[PR_TQ_COUNT][FWRIG_TQ_WORDS];
+    unsigned held[PR_TQ_COUNT], foreign[PR_TQ_COUNT];
+    struct fwrig_push push[FWRIG_PUSHES];
+    size_t pushes;
+    uint32_t aborted, error1, error2;
+    bool drop_pushes;
+    uint32_t event[2][EVENTS];
+    unsigned events[2];
+
+    /* host */
+    uint32_t cursor[PR_CHANNEL_COUNT];
+    uint32_t rang;
+    char line[256];
+};
+
+/* The type tests see is the port itself. */
+static struct rt_port *port_of(const struct fwrig *rig)
+{
+    return (struct rt_port *)(uintptr_t)rig;
+}
+
+static struct fwrig *fwrig_of(struct rt_port *port)
+{
+    return (struct fwrig *)(void *)port;
+}
+
+static void check(bool good, const char *what)
+{
+    if (!good) {
+        fprintf(stderr, "fwrig: %s\n", what);
+        abort();
+    }
+}
+
+struct fwrig *fwrig_create(void)
+{
+    struct rt_port *port = calloc(1, sizeof(*port));
+
+    check(port, "no memory");
+    port->memory = aligned_alloc(0x4000, FWRIG_BYTES);
+    port->boot_stack = aligned_alloc(64, BOOT_STACK);
+    port->reset = (struct fw_reset){.port = port,
+                                    .carve_out = aligned_alloc(0x4000, FW_CARVE_OUT_BYTES),
+                                    .bytes = FW_CARVE_OUT_BYTES,
+                                    .registers = FWRIG_CONTAINER,
+                                    .chip_revision = FWRIG_REVISION,
+                                    .stack_extra = STACK_EXTRA};
+    check(port->memory && port->boot_stack && port->reset.carve_out, "no memory");
+    memset(port->memory, 0, FWRIG_BYTES);
+    port->flip_window = NO_WINDOW;
+    (void)fwrig_arguments(fwrig_of(port));
+    return fwrig_of(port);
+}
+
+static void stop(struct rt_port *port)
+{
+    if (!port->entered)
+        return;
+    if (port->kernel_made)
+        rt_kernel_close(port->reset.carve_out);
+    host_context_drop(&port->booting);
+    port->entered = port->kernel_made = false;
+}
+
+void fwrig_destroy(struct fwrig *rig)
+{
+    struct rt_port *port = port_of(rig);
+
+    stop(port);
+    free(port->reset.carve_out);
+    free(port->boot_stack);
+    free(port->memory);
+    free(port);
+}
+
+uint8_t *fwrig_memory(struct fwrig *rig, uint64_t address, size_t bytes)
+{
+    check(address >= FWRIG_BASE && bytes <= FWRIG_BYTES && address - FWRIG_BASE <= FWRIG_BYTES - bytes,
+          "no such memory");
+    return port_of(rig)->memory + (address - FWRIG_BASE);
+}
+
+void fwrig_hole(struct fwrig *rig, uint64_t address, uint64_t bytes)
+{
+    port_of(rig)->hole = address;
+    port_of(rig)->hole_bytes = bytes;
+}
+
+void fwrig_flip(struct fwrig *rig, uint64_t address, uint64_t bytes, uint8_t byte)
+{
+    struct rt_port *port = port_of(rig);
+
+    port->flip = address;
+    port->flip_bytes = bytes;
+    port->flip_byte = byte;
+    port->flip_window = NO_WINDOW;
+}
+
+uint64_t fwrig_flips(const struct fwrig *rig)
+{
+    return port_of(rig)->flips;
+}
+
+/* ---- the processor ---- */
+
+static void run_vector(void *arg)
+{
+    struct rt_port *port = arg;
+
+    fw_reset_vector(&port->reset);
+}
+
+static void leave(struct rt_port *port, enum fwrig_end end)
+{
+    port->end = end;
+    host_context_switch(port->running, &port->host);
+}
+
+static enum fwrig_end resume(struct rt_port *port)
+{
+    check(port->entered, "run before enter");
+    if (port->end == FWRIG_IDLE)
+        host_context_switch(&port->host, port->running);
+    return port->end;
+}
+
+enum fwrig_end fwrig_enter(struct fwrig *rig)
+{
+    struct rt_port *port = port_of(rig);
+
+    stop(port);
+    memset(port->reset.carve_out, 0, port->reset.bytes);
+    memset(port->cursor, 0, sizeof(port->cursor));
+    host_context_make(&port->booting, port->boot_stack, BOOT_STACK, run_vector, port);
+    port->running = &port->booting;
+    port->masked = true;
+    port->entered = true;
+    port->pending = port->timer = 0;
+    port->end = FWRIG_IDLE;
+    port->fabric = PR_FABRIC_RESET;
+    port->limit = port->now;
+    return resume(port);
+}
+
+enum fwrig_end fwrig_run(struct fwrig *rig)
+{
+    port_of(rig)->limit = port_of(rig)->now;
+    return resume(port_of(rig));
+}
+
+enum fwrig_end fwrig_pass(struct fwrig *rig, uint64_t nanoseconds)
+{
+    struct rt_port *port = port_of(rig);
+    enum fwrig_end end;
+
+    port->limit = port->now + nanoseconds;
+    end = resume(port);
+    port->now = port->limit;
+    return end;
+}
+
+const char *fwrig_log(const struct fwrig *rig)
+{
+    return port_of(rig)->log;
+}
+
+const char *fwrig_fault_text(const struct fwrig *rig)
+{
+    return port_of(rig)->fault;
+}
+
+uint64_t fwrig_now(const struct fwrig *rig)
+{
+    return port_of(rig)->now;
+}
+
+bool fwrig_timer_set(const struct fwrig *rig)
+{
+    return port_of(rig)->timer != 0;
+}
+
+uint64_t fwrig_accesses(const struct fwrig *rig)
+{
+    return port_of(rig)->accesses;
+}
+
+static void catch_up(struct rt_port *port)
+{
+    if (port->timer && port->now >= port->timer) {
+        port->timer = 0;
+        port->pending |= TIMER_BIT;
+    }
+}
+
+static void deliver(struct rt_port *port)
+{
+    catch_up(port);
+    while (!port->masked && port->pending) {
+        const unsigned line = (unsigned)__builtin_ctzll(port->pending);
+
+        port->pending &= port->pending - 1;
+        port->masked = true;
+        rt_kernel_interrupt(port->reset.carve_out, line);
+        port->masked = false;
+        catch_up(port);
+    }
+}
+
+/* Overwrites what the last window showed: nobody may look there again for what has been checked. */
+static void flip(struct rt_port *port)
+{
+    if (port->flip_window == NO_WINDOW)
+        return;
+    memset(port->memory + (port->flip_window - FWRIG_BASE), port->flip_byte, port->flip_window_bytes);
+    port->flip_window = NO_WINDOW;
+    port->flips++;
+}
+
+/* ---- registers ---- */
+
+static uint32_t event_read(struct rt_port *port, unsigned line, uint32_t offset)
+{
+    uint32_t info = port->events[line] ? port->event[line][0] : 0;
+
+    switch (offset) {
+    case 0: return port->events[line];
+    case PR_TM_IRQ0_INFO - PR_TM_IRQ0_COUNT: return info;
+    case PR_TM_IRQ0_UNK2 - PR_TM_IRQ0_COUNT:
+        if (port->events[line]) {
+            port->events[line]--;
+            memmove(port->event[line], port->event[line] + 1, port->events[line] * sizeof(uint32_t));
+        }
+        return 0;
+    default: return 0;
+    }
+}
+
+static void latch(struct rt_port *port, uint32_t value)
+{
+    const uint32_t queue = pr_bits_get(value, PR_TM_PUSH_QUEUE_LO, PR_TM_PUSH_QUEUE_WIDTH);
+    struct fwrig_push *push = &port->push[port->pushes % FWRIG_PUSHES];
+
+    check(port->held[queue] + port->foreign[queue] < 2, "push to a full queue");
+    check(port->tm[PR_TM_TQ_EN / 4] & PR_TM_TQ_EN_ON, "push to queues that are off");
+    check(port->tq[queue][PR_TQ_STATUS / 4] == PR_TQ_STATUS_IN_USE, "push to a queue that is not in use");
+    if (!port->drop_pushes)
+        port->held[queue]++;
+    *push = (struct fwrig_push){.queue = queue,
+                                .priority = value & 0xff,
+                                .address = port->tm[PR_TM_REQ_ADDR / 4],
+                                .info = port->tm[PR_TM_REQ_INFO / 4]};
+    memcpy(push->file, port->tq[queue], sizeof(push->file));
+    port->pushes++;
+}
+
+static uint32_t tm_read(struct rt_port *port, uint32_t offset)
+{
+    if (offset >= PR_TM_IRQ0_COUNT && offset <= PR_TM_IRQ0_UNK2)
+        return event_read(port, 0, offset - PR_TM_IRQ0_COUNT);
+    if (offset >= PR_TM_IRQ1_COUNT && offset <= PR_TM_IRQ1_UNK2)
+        return event_read(port, 1, offset - PR_TM_IRQ1_COUNT);
+    if (offset == PR_TM_ERROR1)
+        return port->error1;
+    if (offset == PR_TM_ERROR2)
+        return port->error2;
+    if (offset == PR_TM_STATUS) {
+        for (unsigned i = 0; i < PR_TQ_COUNT; i++)
+            if (port->held[i] || port->foreign[i])
+                return 0;
+        return PR_TM_STATUS_IDLE;
+    }
+    return port->tm[offset / 4];
+}
+
+static void tm_write(struct rt_port *port, uint32_t offset, uint32_t value)
+{
+    port->tm[offset / 4] = value;
+    switch (offset) {
+    case PR_TM_REQ_PUSH: latch(port, value); break;
+    case PR_TM_ERROR1: port->error1 = port->error2 = PR_TM_ERROR_FINE; break;
+    case PR_TM_ABORT:
+        port->aborted |= value;
+        for (unsigned i = 0; i < PR_TQ_COUNT; i++)
+            if (value >> i & 1)
+                port->held[i] = port->foreign[i] = 0;
+        break;
+    }
+}
+
+static uint32_t reg_read(struct rt_port *port, uint32_t offset)
+{
+    if (offset >= PR_CTRL_SCRATCH(0) && offset < PR_CTRL_SCRATCH(PR_SCRATCH_COUNT))
+        return port->scratch[(offset - PR_CTRL_SCRATCH(0)) / 4];
+    if (offset >= PR_ENGINE_TM && offset < PR_ENGINE_TM + 0x100)
+        return tm_read(port, offset - PR_ENGINE_TM);
+    if (offset >= PR_ENGINE_TQ && offset < PR_ENGINE_TQ + PR_TQ_COUNT * PR_TQ_STRIDE) {
+        const uint32_t queue = (offset - PR_ENGINE_TQ) / PR_TQ_STRIDE,
+                       reg = (offset - PR_ENGINE_TQ) % PR_TQ_STRIDE;
+
+        if (reg == PR_TQ_VACANT)
+            return 2 - port->held[queue] - port->foreign[queue];
+        return port->tq[queue][reg / 4];
+    }
+    switch (offset) {
+    case PR_CTRL_DOORBELL_PENDING: return port->doorbell_pending;
+    case PR_CTRL_HOST_PENDING: return port->host_pending;
+    default: check(false, "read of no register"); return 0;
+    }
+}
+
+/* A full history begins again. */
+static void remember(struct rt_port *port, enum fwrig_fabric_kind kind, uint32_t bits)
+{
+    if (port->history_count == FWRIG_FABRIC)
+        port->history_count = 0;
+    port->history[port->history_count++] = (struct fwrig_fabric){kind, bits, port->masked};
+}
+
+static void host_store(struct rt_port *port, uint32_t bits)
+{
+    remember(port, FWRIG_STORE, bits);
+    if (port->uncorrectable)
+        port->fabric |= PR_FABRIC_UNCORRECTABLE;
+    if (port->fabric & PR_FABRIC_WINDOW || port->rejects) {
+        port->rejects -= port->rejects != 0;
+        port->fabric |= PR_FABRIC_REJECT;
+        return;
+    }
+    port->host_pending |= bits;
+    port->rang |= bits;
+}
+
+static void reg_write(struct rt_port *port, uint32_t offset, uint32_t value, bool host)
+{
+    if (offset >= PR_CTRL_SCRATCH(0) && offset < PR_CTRL_SCRATCH(PR_SCRATCH_COUNT)) {
+        const uint32_t number = (offset - PR_CTRL_SCRATCH(0)) / 4;
+
+        port->scratch[number] = value;
+        if (host && (number == 3 || number == 7))
+            port->pending |= 1ull << FW_LINE_DOORBELL;
+        return;
+    }
+    if (offset >= PR_ENGINE_TM && offset < PR_ENGINE_TM + 0x100) {
+        tm_write(port, offset - PR_ENGINE_TM, value);
+        return;
+    }
+    if (offset >= PR_ENGINE_TQ && offset < PR_ENGINE_TQ + PR_TQ_COUNT * PR_TQ_STRIDE) {
+        const uint32_t queue = (offset - PR_ENGINE_TQ) / PR_TQ_STRIDE,
+                       reg = (offset - PR_ENGINE_TQ) % PR_TQ_STRIDE;
+
+        port->tq[queue][reg / 4] = value;
+        return;
+    }
+    switch (offset) {
+    case PR_CTRL_DOORBELL:
+        port->doorbell_pending |= value;
+        port->pending |= 1ull << FW_LINE_DOORBELL;
+        break;
+    case PR_CTRL_DOORBELL_ACK: port->doorbell_pending &= ~value; break;
+    case PR_CTRL_HOST_DOORBELL: host_store(port, value); break;
+    case PR_CTRL_HOST_ACK: port->host_pending &= ~value; break;
+    default: check(false, "write to no register"); break;
+    }
+}
+
+uint32_t fwrig_read(struct fwrig *rig, uint32_t offset)
+{
+    return reg_read(port_of(rig), offset);
+}
+
+void fwrig_write(struct fwrig *rig, uint32_t offset, uint32_t value)
+{
+    reg_write(port_of(rig), offset, value, true);
+}
+
+/* ---- the port ---- */
+
+uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
+{
+    flip(port);
+    deliver(port);
+    port->accesses++;
+    return reg_read(port, (uint32_t)(address - FWRIG_CONTAINER));
+}
+
+void rt_port_write32(struct rt_port *port, uint64_t address, uint32_t value)
+{
+    flip(port);
+    port->accesses++;
+    reg_write(port, (uint32_t)(address - FWRIG_CONTAINER), value, false);
+    deliver(port);
+}
+
+uint64_t rt_port_read64(struct rt_port *port, uint64_t address)
+{
+    return rt_port_read32(port, address) | (uint64_t)rt_port_read32(port, address + 4) << 32;
+}
+
+void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value)
+{
+    rt_port_write32(port, address, (uint32_t)value);
+    rt_port_write32(port, address + 4, (uint32_t)(value >> 32));
+}
+
+uint64_t rt_port_sysreg_read(struct rt_port *port, uint32_t id)
+{
+    check(id == RT_SYSREG_S3_3_C15_C8_0, "read of no system register");
+    return port->fabric;
+}
+
+void rt_port_sysreg_write(struct rt_port *port, uint32_t id, uint64_t value)
+{
+    const uint64_t changed = port->fabric ^ value;
+
+    check(id == RT_SYSREG_S3_3_C15_C8_0, "write to no system register");
+    port->fabric = value;
+    if (changed & PR_FABRIC_WINDOW)
+        remember(port, value & PR_FABRIC_WINDOW ? FWRIG_WINDOW_CLOSED : FWRIG_WINDOW_OPENED, 0);
+}
+
+/* Remembered only inside a guard. */
+void rt_port_barrier(struct rt_port *port)
+{
+    flip(port);
+    if (!(port->fabric & PR_FABRIC_WINDOW))
+        remember(port, FWRIG_BARRIER, 0);
+}
+
+uint32_t rt_port_irq_mask(struct rt_port *port)
+{
+    const uint32_t previous = port->masked;
+
+    flip(port);
+    port->masked = true;
+    return previous;
+}
+
+void rt_port_irq_restore(struct rt_port *port, uint32_t previous)
+{
+    port->masked = previous;
+    if (!previous)
+        deliver(port);
+}
+
+/* Before the kernel runs nobody can be called: the wait itself is what the interrupt ends. */
+void rt_port_wait(struct rt_port *port)
+{
+    flip(port);
+    for (;;) {
+        catch_up(port);
+        if (port->pending)
+            break;
+        if (port->timer && port->timer <= port->limit) {
+            port->now = port->timer;
+            continue;
+        }
+        leave(port, FWRIG_IDLE);
+    }
+    if (port->masked)
+        port->pending = 0;
+    deliver(port);
+}
+
+static struct host_context *inside(struct rt_context *context)
+{
+    return (struct host_context *)(void *)context;
+}
+
+void rt_port_context_make(struct rt_port *port, struct rt_context *context, void *stack, size_t bytes,
+                          void (*entry)(void *arg), void *arg)
+{
+    port->kernel_made = true;
+    host_context_make(inside(context), stack, bytes, entry, arg);
+}
+
+void rt_port_context_switch(struct rt_port *port, struct rt_context *from, struct rt_context *to)
+{
+    struct host_context *leaving = port->running == &port->booting ? &port->booting : inside(from);
+
+    port->running = inside(to);
+    host_context_switch(leaving, port->running);
+}
+
+void rt_port_context_drop(struct rt_port *port, struct rt_context *context)
+{
+    (void)port;
+    host_context_drop(inside(context));
+}
+
+uint64_t rt_port_now(struct rt_port *port)
+{
+    flip(port);
+    return port->now;
+}
+
+void rt_port_timer_set(struct rt_port *port, uint64_t deadline)
+{
+    port->timer = deadline;
+}
+
+static bool overlaps(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
+{
+    return a < b + b_bytes && b < a + a_bytes;
+}
+
+void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
+{
+    flip(port);
+    if (address < FWRIG_BASE || bytes > FWRIG_BYTES || address - FWRIG_BASE > FWRIG_BYTES - bytes)
+        return NULL;
+    if (port->hole_bytes && overlaps(address, bytes, port->hole, port->hole_bytes))
+        return NULL;
+    if (port->flip_bytes && overlaps(address, bytes, port->flip, port->flip_bytes)) {
+        port->flip_window = address;
+        port->flip_window_bytes = bytes;
+    }
+    return port->memory + (address - FWRIG_BASE);
+}
+
+void rt_port_log(struct rt_port *port, const char *line, size_t length)
+{
+    check(line[length] == '\0', "a line without its end");
+    if (port->logged + length + 2 > sizeof(port->log))
+        port->logged = 0;
+    memcpy(port->log + port->logged, line, length);
+    port->logged += length;
+    port->log[port->logged++] = '\n';
+    port->log[port->logged] = '\0';
+}
+
+void rt_port_fault(struct rt_port *port, const struct rt_fault *fault)
+{
+    memcpy(port->fault, fault->text, sizeof(port->fault));
+    leave(port, FWRIG_FAULTED);
+    abort();
+}
+
+void rt_port_halt(struct rt_port *port)
+{
+    leave(port, FWRIG_HALTED);
+    abort();
+}
+
+/* ---- fabric ---- */
+
+void fwrig_reject(struct fwrig *rig, unsigned count)
+{
+    port_of(rig)->rejects = count;
+}
+
+void fwrig_uncorrectable(struct fwrig *rig)
+{
+    port_of(rig)->uncorrectable = true;
+}
+
+size_t fwrig_fabric_count(const struct fwrig *rig)
+{
+    return port_of(rig)->history_count;
+}
+
+const struct fwrig_fabric *fwrig_fabric_at(const struct fwrig *rig, size_t i)
+{
+    check(i < port_of(rig)->history_count, "no such event on the fabric");
+    return &port_of(rig)->history[i];
+}
+
+bool fwrig_fabric_guarded(const struct fwrig *rig)
+{
+    static const enum fwrig_fabric_kind order[] = {FWRIG_WINDOW_OPENED, FWRIG_STORE, FWRIG_BARRIER,
+                                                   FWRIG_WINDOW_CLOSED};
+    const struct rt_port *port = port_of(rig);
+
+    for (size_t i = 0; i < port->history_count; i++)
+        if (port->history[i].kind != order[i % 4] || !port->history[i].masked)
+            return false;
+    return port->history_count % 4 == 0;
+}
+
+/* ---- task manager ---- */
+
+size_t fwrig_pushes(const struct fwrig *rig)
+{
+    return port_of(rig)->pushes;
+}
+
+const struct fwrig_push *fwrig_push_at(const struct fwrig *rig, size_t i)
+{
+    check(i < port_of(rig)->pushes && port_of(rig)->pushes - i <= FWRIG_PUSHES, "no such push");
+    return &port_of(rig)->push[i % FWRIG_PUSHES];
+}
+
+uint32_t fwrig_aborted(const struct fwrig *rig)
+{
+    return port_of(rig)->aborted;
+}
+
+void fwrig_set_error(struct fwrig *rig, uint32_t error1, uint32_t error2)
+{
+    port_of(rig)->error1 = error1;
+    port_of(rig)->error2 = error2;
+}
+
+void fwrig_drop_pushes(struct fwrig *rig)
+{
+    port_of(rig)->drop_pushes = true;
+}
+
+void fwrig_occupy(struct fwrig *rig, unsigned queue, unsigned requests)
+{
+    port_of(rig)->foreign[queue] = requests;
+}
+
+void fwrig_retire(struct fwrig *rig, unsigned queue, uint32_t code, bool raise)
+{
+    struct rt_port *port = port_of(rig);
+
+    if (port->held[queue])
+        port->held[queue]--;
+    for (unsigned line = 0; line < 2; line++) {
+        check(port->events[line] < EVENTS, "too many events");
+        port->event[line][port->events[line]++] = 1u << PR_TM_EVENT_COUNT_LO | 0x77u << PR_TM_EVENT_NID_LO |
+                                                  code << PR_TM_EVENT_CODE_LO | queue << PR_TM_EVENT_QUEUE_LO;
+    }
+    if (raise)
+        port->pending |= 1ull << FW_LINE_ENGINE;
+}
+
+/* ---- the host ---- */
+
+struct pr_boot_args *fwrig_arguments(struct fwrig *rig)
+{
+    struct pr_boot_args *args = (void *)fwrig_memory(rig, FWRIG_ARGS, sizeof(*args));
+    const uint64_t doorbell = FWRIG_CONTAINER + PR_CTRL_HOST_DOORBELL;
+
+    if (!args->ipc)
+        *args = (struct pr_boot_args){.ipc = FWRIG_IPC,
+                                      .heap = FWRIG_HEAP,
+                                      .heap_bytes = PR_EXTRA_HEAP_BYTES,
+                                      .ipc_bytes = pr_ipc_bytes(),
+                                      .pool = FWRIG_POOL,
+                                      .pool_bytes = PR_COMMAND_POOL_BYTES,
+                                      .slot_bytes = PR_SLOT_BYTES,
+                                      .chip_revision = FWRIG_REVISION,
+                                      .protocol_version = PR_PROTOCOL_VERSION,
+                                      .ring_version = PR_RING_VERSION,
+                                      .page_bytes = PR_PAGE_BYTES,
+                                      .host_doorbell_lo = (uint32_t)doorbell,
+                                      .host_doorbell_hi = (uint32_t)(doorbell >> 32),
+                                      .framework_bytes = PR_FRAMEWORK_BYTES};
+    return args;
+}
+
+static struct pr_slot *slot_at(struct fwrig *rig, enum pr_channel channel, uint32_t number)
+{
+    return (void *)fwrig_memory(rig, FWRIG_IPC + pr_ipc_ring_offset(channel) + number * PR_SLOT_BYTES,
+                                sizeof(struct pr_slot));
+}
+
+static void ring(struct fwrig *rig, enum pr_channel channel)
+{
+    fwrig_write(rig, PR_CTRL_DOORBELL, 1u << pr_channel_table[channel].bit);
+}
+
+static bool refused(struct fwrig *rig)
+{
+    return (fwrig_read(rig, PR_CTRL_SCRATCH(7)) & 0xfff00000u) == (PR_BOOT_REFUSED & 0xfff00000u);
+}
+
+/* The firmware asks for its log buffer. */
+static void serve_malloc(struct fwrig *rig)
+{
+    struct pr_slot *slot = slot_at(rig, PR_CHANNEL_SHAREDMALLOC, 0);
+
+    if (slot->address & PR_SLOT_OWNER)
+        return;
+    slot->reply = 0;
+    slot->address = FWRIG_LOG | PR_SLOT_OWNER;
+    slot->length = 0;
+    ring(rig, PR_CHANNEL_SHAREDMALLOC);
+    (void)fwrig_run(rig);
+}
+
+bool fwrig_boot(struct fwrig *rig)
+{
+    memset(port_of(rig)->scratch, 0, sizeof(port_of(rig)->scratch));
+    fwrig_enter(rig);
+    if (fwrig_read(rig, PR_CTRL_SCRATCH(7)) != PR_HANDSHAKE_WAKE)
+        return false;
+    fwrig_write(rig, PR_CTRL_SCRATCH(0), FWRIG_ARGS);
+    fwrig_write(rig, PR_CTRL_SCRATCH(1), 0);
+    fwrig_write(rig, PR_CTRL_SCRATCH(7), PR_HANDSHAKE_GO);
+    fwrig_run(rig);
+    if (refused(rig))
+        return false;
+    for (unsigned i = 0; i < PR_CHANNEL_COUNT; i++)
+        for (uint32_t n = 0; pr_channel_table[i].type == PR_CHANNEL_H2T && n < pr_channel_table[i].slots; n++)
+            slot_at(rig, (enum pr_channel)i, n)->address = PR_SLOT_OWNER;
+    fwrig_write(rig, PR_CTRL_SCRATCH(3), PR_HANDSHAKE_WAKE);
+    fwrig_run(rig);
+    if (refused(rig) || fwrig_read(rig, PR_CTRL_SCRATCH(3)) != PR_HANDSHAKE_DONE)
+        return false;
+    serve_malloc(rig);
+    return true;
+}
+
+void fwrig_boot_started(struct fwrig *rig)
+{
+    const struct pr_body_u32 one = {1};
+
+    assert_true(fwrig_boot(rig));
+    assert_int_equal(fwrig_control(rig, PR_CMD_START, &one, sizeof(one)), PR_STATUS_OK);
+}
+
+void fwrig_post(struct fwrig *rig, enum pr_channel channel, uint64_t address, uint64_t length, uint64_t reply)
+{
+    struct rt_port *port = port_of(rig);
+    struct pr_slot *slot = slot_at(rig, channel, port->cursor[channel]);
+
+    slot->length = length;
+    slot->reply = reply;
+    slot->address = address;
+    port->cursor[channel] = (port->cursor[channel] + 1) % pr_channel_table[channel].slots;
+    ring(rig, channel);
+}
+
+uint32_t fwrig_cursor(const struct fwrig *rig, enum pr_channel channel)
+{
+    return port_of(rig)->cursor[channel];
+}
+
+bool fwrig_slot_returned(struct fwrig *rig, enum pr_channel channel, uint32_t number)
+{
+    return slot_at(rig, channel, number)->address & PR_SLOT_OWNER;
+}
+
+uint32_t fwrig_rang(struct fwrig *rig)
+{
+    struct rt_port *port = port_of(rig);
+    const uint32_t rang = port->rang;
+
+    port->rang = port->host_pending = 0;
+    return rang;
+}
+
+bool fwrig_send(struct fwrig *rig, enum pr_channel channel, void *message, size_t length, size_t reply)
+{
+    const uint32_t number = fwrig_cursor(rig, channel);
+    const size_t room = reply > length ? reply : length;
+
+    memcpy(fwrig_memory(rig, FWRIG_POOL, room), message, length);
+    fwrig_post(rig, channel, FWRIG_POOL, length, reply);
+    if (fwrig_run(rig) != FWRIG_IDLE || !fwrig_slot_returned(rig, channel, number))
+        return false;
+    memcpy(message, fwrig_memory(rig, FWRIG_POOL, length), length);
+    return true;
+}
+
+struct fwrig_command *fwrig_reply(struct fwrig *rig)
+{
+    return (void *)fwrig_memory(rig, FWRIG_POOL, sizeof(struct fwrig_command));
+}
+
+uint32_t fwrig_control(struct fwrig *rig, uint32_t id, const void *body, size_t bytes)
+{
+    struct fwrig_command command = {
+        .header = {.id = id, .size = (uint32_t)bytes, .program_id = PR_NO_ID, .process_id = PR_NO_ID}};
+
+    if (bytes)
+        memcpy(command.body, body, bytes);
+    if (!fwrig_send(rig, PR_CHANNEL_IO, &command, sizeof(command.header) + bytes,
+                    sizeof(command.header) + bytes))
+        return FWRIG_LOST;
+    return PR_REPLY_STATUS(&command.header);
+}
+
+bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back)
+{
+    struct rt_port *port = port_of(rig);
+    struct pr_slot *slot = slot_at(rig, PR_CHANNEL_IO_T2H, port->cursor[PR_CHANNEL_IO_T2H]);
+
+    if (slot->address & PR_SLOT_OWNER)
+        return false;
+    assert_int_equal(slot->length, sizeof(*event));
+    memcpy(event, fwrig_memory(rig, slot->address, sizeof(*event)), sizeof(*event));
+    port->cursor[PR_CHANNEL_IO_T2H] =
+        (port->cursor[PR_CHANNEL_IO_T2H] + 1) % pr_channel_table[PR_CHANNEL_IO_T2H].slots;
+    if (give_back) {
+        slot->address |= PR_SLOT_OWNER;
+        ring(rig, PR_CHANNEL_IO_T2H);
+        (void)fwrig_run(rig);
+    }
+    return true;
+}
+
+const char *fwrig_terminal(struct fwrig *rig)
+{
+    struct rt_port *port = port_of(rig);
+    struct pr_slot *slot = slot_at(rig, PR_CHANNEL_TERMINAL, port->cursor[PR_CHANNEL_TERMINAL]);
+
+    if (slot->address & PR_SLOT_OWNER)
+        return NULL;
+    assert_true(slot->length < sizeof(port->line));
+    memcpy(port->line, fwrig_memory(rig, slot->address, slot->length), slot->length);
+    port->line[slot->length] = '\0';
+    slot->address |= PR_SLOT_OWNER;
+    port->cursor[PR_CHANNEL_TERMINAL] =
+        (port->cursor[PR_CHANNEL_TERMINAL] + 1) % pr_channel_table[PR_CHANNEL_TERMINAL].slots;
+    return port->line;
+}
+
+void fwrig_load(struct fwrig *rig)
+{
+    struct container_image image;
+    struct pr_body_load load;
+    struct fwrig_command create = {.header = {.id = PR_CMD_CREATE_PROCESS,
+                                              .size = sizeof(struct pr_body_process),
+                                              .process_id = PR_NO_ID}};
+
+    image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
+    image_text(fwrig_memory(rig, FWRIG_TEXT, IMAGE_TEXT_BYTES));
+    memcpy(fwrig_memory(rig, FWRIG_CONTAINERS, image.size), image.bytes, image.size);
+    load = (struct pr_body_load){FWRIG_CONTAINERS, image.size};
+    assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), PR_STATUS_OK);
+    create.header.program_id = fwrig_reply(rig)->header.program_id;
+    create.body[0] = 3; /* the DART stream */
+    assert_true(fwrig_send(rig, PR_CHANNEL_IO, &create, sizeof(create.header) + create.header.size, 0));
+    assert_int_equal(PR_REPLY_STATUS(&create.header), PR_STATUS_OK);
+}
+
+void fwrig_call_make(union fwrig_call *call, uint64_t cookie)
+{
+    memset(call, 0, sizeof(*call));
+    call->call.head.id = PR_EXE_PROCEDURE_CALL;
+    call->call.priority = 4;
+    call->call.output_sets = 1;
+    call->call.partitions = 1;
+    call->call.cookie = cookie;
+    call->call.buffers = 2;
+    call->part.buffer[0] = (struct pr_buffer){.valid = 1,
+                                              .index = IMAGE_INPUT,
+                                              .type = PR_BUFFER_IN,
+                                              .address = FWRIG_IN,
+                                              .bytes = IMAGE_INPUT_BYTES};
+    call->part.buffer[1] = (struct pr_buffer){.valid = 1,
+                                              .index = IMAGE_OUTPUT,
+                                              .type = PR_BUFFER_OUT,
+                                              .address = FWRIG_OUT,
+                                              .bytes = IMAGE_OUTPUT_BYTES};
+}
+
+uint32_t fwrig_call(struct fwrig *rig, union fwrig_call *call)
+{
+    union fwrig_call copy = *call;
+
+    if (!fwrig_send(rig, PR_CHANNEL_DATA_CHAIN_H2T, &copy, PR_CALL_BYTES(call->call.buffers), 0))
+        return FWRIG_LOST;
+    return copy.call.head.status;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The controller's surroundings for tests of the firmware: a port with registers, shared memory and a task manager that only remembers, and the host's side of
+ * the protocol. The firmware runs on stacks of its own, until it waits and nothing is pending; assert then, never inside.
+ */
+#ifndef TESTS_FWRIG_H
+#define TESTS_FWRIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "container_image.h"
+#include "firmware/firmware.h"
+#include "protocol/board.h"
+#include "protocol/channel.h"
+#include "protocol/controller.h"
+#include "protocol/message.h"
+#include "protocol/tm_regs.h"
+#include "rtkernel/port.h"
+
+#define FWRIG_CONTAINER 0x284000000ull
+#define FWRIG_REVISION  0x11u
+
+/* Shared memory, by device address. */
+#define FWRIG_BASE       0x00400000u
+#define FWRIG_BYTES      0x00800000u
+#define FWRIG_ARGS       0x00400000u
+#define FWRIG_IPC        0x00410000u
+#define FWRIG_HEAP       0x00440000u
+#define FWRIG_POOL       0x00540000u
+#define FWRIG_LOG        0x00600000u
+#define FWRIG_CONTAINERS 0x00680000u
+#define FWRIG_STATS      0x00700000u
+#define FWRIG_TEXT       0x00800000u
+#define FWRIG_KERNEL     0x00900000u
+#define FWRIG_IN         0x00a00000u
+#define FWRIG_OUT        0x00a40000u
+
+#define FWRIG_PUSHES   64u
+#define FWRIG_FABRIC   16384u /* a multiple of the four steps of a guard */
+#define FWRIG_TQ_WORDS (PR_TQ_STRIDE / 4)
+
+/* A request as the task manager latched it. */
+struct fwrig_push {
+    uint32_t queue, priority, address, info;
+    uint32_t file[FWRIG_TQ_WORDS]; /* the queue's registers */
+};
+
+/* What happened on the fabric, in order. */
+enum fwrig_fabric_kind { FWRIG_WINDOW_OPENED, FWRIG_WINDOW_CLOSED, FWRIG_STORE, FWRIG_BARRIER };
+struct fwrig_fabric {
+    enum fwrig_fabric_kind kind;
+    uint32_t bits; /* of a store */
+    bool masked;
+};
+
+enum fwrig_end { FWRIG_IDLE, FWRIG_FAULTED, FWRIG_HALTED };
+
+struct fwrig; /* is the port */
+
+struct fwrig *fwrig_create(void);
+void fwrig_destroy(struct fwrig *rig);
+uint8_t *fwrig_memory(struct fwrig *rig, uint64_t address, size_t bytes);
+/* No byte of the hole is mapped. */
+void fwrig_hole(struct fwrig *rig, uint64_t address, uint64_t bytes);
+/*
+ * From now on, the first port call after one that gave a window into this range overwrites that window with `byte`: what a firmware reads twice is not what
+ * it has checked. 0 bytes end it.
+ */
+void fwrig_flip(struct fwrig *rig, uint64_t address, uint64_t bytes, uint8_t byte);
+uint64_t fwrig_flips(const struct fwrig *rig);
+
+/* The processor. */
+enum fwrig_end fwrig_enter(struct fwrig *rig); /* at the reset vector, with a cleared carve-out */
+enum fwrig_end fwrig_run(struct fwrig *rig);   /* until it waits; time stands */
+enum fwrig_end fwrig_pass(struct fwrig *rig, uint64_t nanoseconds);
+const char *fwrig_log(const struct fwrig *rig);
+const char *fwrig_fault_text(const struct fwrig *rig);
+uint64_t fwrig_now(const struct fwrig *rig);
+bool fwrig_timer_set(const struct fwrig *rig);
+uint64_t fwrig_accesses(const struct fwrig *rig); /* register reads and writes so far */
+/* Registers at an offset of the engine container, as the host accesses them. */
+uint32_t fwrig_read(struct fwrig *rig, uint32_t offset);
+void fwrig_write(struct fwrig *rig, uint32_t offset, uint32_t value);
+
+/* The fabric. The next `count` stores are rejected. */
+void fwrig_reject(struct fwrig *rig, unsigned count);
+void fwrig_uncorrectable(struct fwrig *rig);
+size_t fwrig_fabric_count(const struct fwrig *rig);
+const struct fwrig_fabric *fwrig_fabric_at(const struct fwrig *rig, size_t i);
+/* Whether every store since stood in its guard: masked, opened, stored, barrier, closed. */
+bool fwrig_fabric_guarded(const struct fwrig *rig);
+
+/* The task manager. */
+size_t fwrig_pushes(const struct fwrig *rig);
+const struct fwrig_push *fwrig_push_at(const struct fwrig *rig, size_t i);
+uint32_t fwrig_aborted(const struct fwrig *rig); /* all bits written to ABORT */
+void fwrig_set_error(struct fwrig *rig, uint32_t error1, uint32_t error2);
+void fwrig_drop_pushes(struct fwrig *rig); /* from now on they are seen here and start nothing */
+void fwrig_occupy(struct fwrig *rig, unsigned queue, unsigned requests); /* somebody else's */
+/* The oldest request of a queue ends; with `raise`, its interrupt comes. */
+void fwrig_retire(struct fwrig *rig, unsigned queue, uint32_t code, bool raise);
+
+/* The host. */
+struct pr_boot_args *fwrig_arguments(struct fwrig *rig); /* sound ones; change them before fwrig_boot */
+/* All handshakes; false when refused (then scratch 7 says why). Serves SHAREDMALLOC and sends no commands. */
+bool fwrig_boot(struct fwrig *rig);
+/* Boots and sends START. Asserts. */
+void fwrig_boot_started(struct fwrig *rig);
+/*
+ * Sends `length` bytes on a channel at the next slot, rings and runs. False when the slot did not come back. The message, changed in place, is
+ * copied back to `message`.
+ */
+bool fwrig_send(struct fwrig *rig, enum pr_channel channel, void *message, size_t length, size_t reply);
+/* A slot with any words, and a ring; nothing is copied. */
+void fwrig_post(struct fwrig *rig, enum pr_channel channel, uint64_t address, uint64_t length,
+                uint64_t reply);
+bool fwrig_slot_returned(struct fwrig *rig, enum pr_channel channel, uint32_t number);
+uint32_t fwrig_cursor(const struct fwrig *rig, enum pr_channel channel);
+/* Bits the controller rang since the last call. */
+uint32_t fwrig_rang(struct fwrig *rig);
+/* A control command with a body; the status, or 0xffffffff when it did not come back. */
+struct fwrig_command {
+    struct pr_command_header header;
+    uint8_t body[0x200];
+};
+uint32_t fwrig_control(struct fwrig *rig, uint32_t id, const void *body, size_t bytes);
+struct fwrig_command *fwrig_reply(struct fwrig *rig); /* the last one's message */
+/* The next PROGRAM_EVENT; its slot is returned and the controller rung, when `give_back`. */
+bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back);
+/* The next line of TERMINAL, or NULL. */
+const char *fwrig_terminal(struct fwrig *rig);
+
+/* The program of container_image.h, loaded with a process: both ids are 0 on a fresh firmware. */
+void fwrig_load(struct fwrig *rig);
+union fwrig_call {
+    struct pr_call call;
+    struct {
+        uint8_t head[sizeof(struct pr_call)];
+        struct pr_buffer buffer[PR_CALL_BUFFERS_MAX];
+    } part;
+};
+/* A sound call of procedure 0: two buffers, priority 4. */
+void fwrig_call_make(union fwrig_call *call, uint64_t cookie);
+/* Sends it; the status the slot came back with. */
+uint32_t fwrig_call(struct fwrig *rig, union fwrig_call *call);
+#define FWRIG_LOST 0xffffffffu
+
+#endif

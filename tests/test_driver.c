@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver against a made-up controller: boot, programs, requests. */
+#include "drvrig.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "protocol/channel.h"
+#include "protocol/controller.h"
+
+static struct rig rig;
+
+/* Sends; a failure is told in the driver's words. */
+static void send_well(struct drv_client *client, const struct ane_request *request)
+{
+    struct ane_request_reply reply;
+
+    if (rig_send(client, request, &reply))
+        fail_msg("%s", drv_last_error(rig.driver));
+    assert_true(reply.sequence == request->sequence && reply.token == request->token && reply.status == 0);
+}
+
+static int boot(void **state)
+{
+    (void)state;
+    rig_make(&rig, true);
+    return 0;
+}
+
+static int drop(void **state)
+{
+    (void)state;
+    rig_drop(&rig);
+    return 0;
+}
+
+static void boots_in_order(void **state)
+{
+    const uint32_t expected[] = {
+#define X(name, text) PR_CMD_##name,
+        PR_BOOT_COMMANDS(X)
+#undef X
+    };
+    const char *const names[] = {"1 ANE 0x284000000", "2 PS 0x28e08c000", "3 PWGATE", "4 PTD", "5 ANEHAL1", "6 ANEHAL2", "7 ANEHAL3"};
+    struct drv_stats stats = drv_stats_get(rig.driver);
+
+    (void)state;
+    assert_int_equal(rig.command_count, sizeof(expected) / sizeof(expected[0]));
+    assert_memory_equal(rig.commands, expected, sizeof(expected));
+    assert_true(rig.rvbar == (RIG_IMAGE | 1));
+    assert_true(stats.boots == 1 && stats.boot_failures == 0);
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_true(rig_traced(&rig, names[i]));
+    assert_true(rig_traced(&rig, "SHAREDMALLOC of 262144 bytes"));
+    assert_true(rig_traced(&rig, "firmware: said the firmware"));
+    assert_int_equal(stats.pages, rig.used);
+}
+
+/* Boots that fail. */
+
+static void spoil_name(struct pr_channel_record *record)
+{
+    strcpy(record[3].name, "BUF_X2T");
+}
+static void spoil_twice(struct pr_channel_record *record)
+{
+    memcpy(record[3].name, record[2].name, sizeof(record[3].name));
+    record[3].type = record[2].type;
+}
+static void spoil_endless(struct pr_channel_record *record)
+{
+    memset(record[0].name, 'A', sizeof(record[0].name));
+}
+static void spoil_type(struct pr_channel_record *record)
+{
+    record[1].type = 1;
+}
+static void spoil_bit(struct pr_channel_record *record)
+{
+    record[5].bit = 32;
+}
+static void spoil_same_bit(struct pr_channel_record *record)
+{
+    record[5].bit = 4;
+}
+static void spoil_version(struct pr_channel_record *record)
+{
+    record[6].ring_version = 0x00010000;
+}
+static void spoil_slots(struct pr_channel_record *record)
+{
+    record[7].slots = 0x10000000000ull;
+}
+static void spoil_ring(struct pr_channel_record *record)
+{
+    record[7].ring += 0x100000;
+}
+static void spoil_overlap(struct pr_channel_record *record)
+{
+    record[7].ring = record[6].ring;
+}
+static void spoil_over_table(struct pr_channel_record *record)
+{
+    record[1].ring = record[0].ring - 0x100;
+}
+
+static void boot_fails(void (*prepare)(void), const char *sentence, unsigned boots)
+{
+    struct base_error error = {"nothing"};
+    struct drv_client *client;
+    struct drv_stats stats;
+
+    rig_make(&rig, false);
+    if (prepare)
+        prepare();
+    assert_int_equal(drv_create(&rig.platform, &rig.driver, &error), 0);
+    assert_true(drv_start(rig.driver, &error) < 0);
+    if (!strstr(error.text, sentence))
+        fail_msg("\"%s\" does not say \"%s\"", error.text, sentence);
+    assert_string_equal(drv_last_error(rig.driver), error.text);
+    stats = drv_stats_get(rig.driver);
+    assert_int_equal(stats.boots, boots);
+    assert_int_equal(stats.pages, 0);
+    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_CONTROL, &client), kIOReturnNotReady);
+    rig_drop(&rig);
+}
+
+#define SPOIL(what)               \
+    static void set_##what(void)  \
+    {                             \
+        rig.spoil_table = spoil_##what; \
+    }
+SPOIL(name)
+SPOIL(twice)
+SPOIL(endless)
+SPOIL(type)
+SPOIL(bit)
+SPOIL(same_bit)
+SPOIL(version)
+SPOIL(slots)
+SPOIL(ring)
+SPOIL(overlap)
+SPOIL(over_table)
+
+static void set_no_power(void)
+{
+    rig.no_power = true;
+}
+static void set_no_first(void)
+{
+    rig.no_first_wake = true;
+}
+static void set_no_second(void)
+{
+    rig.no_second_wakes = 100;
+}
+static void set_no_third(void)
+{
+    rig.no_third = true;
+}
+static void set_refusal(void)
+{
+    rig.refuse_boot = 6;
+}
+static void set_magic(void)
+{
+    rig.refuse_third = 8;
+}
+static void set_count(void)
+{
+    rig.channels = 0x21;
+}
+static void set_missing(void)
+{
+    rig.channels = 7;
+}
+static void set_ipc(void)
+{
+    rig.ipc_less_1 = 0x100;
+}
+static void set_heap(void)
+{
+    rig.heap = 0xffffffff;
+}
+static void set_table(void)
+{
+    rig.table_offset = 0x100000;
+}
+static void set_bad_command(void)
+{
+    rig.bad_command = PR_CMD_CH_PROPERTY_WRITE;
+    rig.bad_status = PR_STATUS_BAD_ARGUMENT;
+}
+static void set_silent(void)
+{
+    rig.silent_command = PR_CMD_START;
+}
+
+static void each_boot_failure_has_a_sentence(void **state)
+{
+    (void)state;
+    boot_fails(set_no_power, "Power domain 0 did not come on", 1);
+    boot_fails(set_no_first, "First wake missing", 1);
+    boot_fails(set_no_second, "Second wake missing", DRV_BOOT_TRIES);
+    boot_fails(set_no_third, "Third handshake missing", 1);
+    boot_fails(set_refusal, "initial heap does not exceed twice the framework reservation", 1);
+    boot_fails(set_magic, "scratch 3 does not hold the magic number", 1);
+    boot_fails(set_count, "33 channels", 1);
+    boot_fails(set_missing, "no channel DATA_CHAIN_H2T", 1);
+    boot_fails(set_ipc, "IPC surface of 257 bytes", 1);
+    boot_fails(set_heap, "bytes of heap", 1);
+    boot_fails(set_table, "is not inside the IPC surface", 1);
+    boot_fails(set_name, "\"BUF_X2T\", which is none of the eight", 1);
+    boot_fails(set_twice, "two channels named DEBUG", 1);
+    boot_fails(set_endless, "has no end", 1);
+    boot_fails(set_type, "Channel IO has type 1", 1);
+    boot_fails(set_bit, "doorbell bit 32", 1);
+    boot_fails(set_same_bit, "share doorbell bit 4", 1);
+    boot_fails(set_version, "ring-buffer version 0x10000", 1);
+    boot_fails(set_slots, "slots", 1);
+    boot_fails(set_ring, "The ring of channel DATA_CHAIN_H2T", 1);
+    boot_fails(set_overlap, "overlap", 1);
+    boot_fails(set_over_table, "lies over the channel table", 1);
+    boot_fails(set_bad_command, "refused boot command CH_PROPERTY_WRITE", 1);
+    boot_fails(set_silent, "Boot command START (0x1) was not answered", 1);
+}
+
+static void a_second_wake_may_come_late(void **state)
+{
+    struct drv_stats stats;
+
+    (void)state;
+    rig_make(&rig, false);
+    rig.no_second_wakes = 2;
+    assert_int_equal(drv_create(&rig.platform, &rig.driver, NULL), 0);
+    assert_int_equal(drv_start(rig.driver, NULL), 0);
+    stats = drv_stats_get(rig.driver);
+    assert_true(stats.boots == 3 && stats.boot_failures == 2);
+    rig_drop(&rig);
+}
+
+/* Programs and requests. */
+
+static void a_program_goes_round(void **state)
+{
+    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
+    const uint64_t pages = drv_stats_get(rig.driver).pages;
+    uint64_t token = rig_program(&rig, client, 2, 0x5000, 0);
+    const uint32_t surface[] = {rig_surface(&rig, 0x5000), rig_surface(&rig, 64), rig_surface(&rig, 64)};
+    uint32_t *a = rig_surface_base(&rig, surface[0]), *b = rig_surface_base(&rig, surface[1]), *y = rig_surface_base(&rig, surface[2]);
+    struct ane_request_reply reply;
+    struct ane_request request;
+
+    (void)state;
+    rig_request(&request, token, 2, 1, surface);
+    request.offset[0] = 0x4000;
+    a[0x1000] = 30;
+    *b = 12;
+    send_well(client, &request);
+    assert_int_equal(*y, 42);
+    assert_int_equal(drv_stats_get(rig.driver).surfaces_mapped, 3);
+    assert_int_equal(drv_stats_get(rig.driver).completed, 1);
+    assert_int_equal(rig_unprepare(client, token), kIOReturnSuccess);
+    assert_int_equal(rig_send(client, &request, &reply), kIOReturnNotReady);
+    assert_int_equal(rig_destroy(client, token), kIOReturnSuccess);
+    assert_int_equal(rig_send(client, &request, &reply), kIOReturnNotFound);
+    assert_int_equal(drv_stats_get(rig.driver).programs, 0);
+    drv_client_close(client);
+    assert_int_equal(drv_stats_get(rig.driver).pages, pages);
+    assert_int_equal(drv_stats_get(rig.driver).surfaces_mapped, 0);
+}
+
+/* Same pages, two device addresses; a guard page after each. */
+static void an_accumulator_is_bound_twice(void **state)
+{
+    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = rig_program(&rig, client, 2, 0, 0);
+    const uint32_t x = rig_surface(&rig, 64), sum = rig_surface(&rig, 64), surface[] = {x, sum, sum};
+    struct ane_request request;
+
+    (void)state;
+    *(uint32_t *)rig_surface_base(&rig, x) = 3;
+    rig_request(&request, token, 2, 1, surface);
+    for (unsigned i = 1; i <= 4; i++) {
+        send_well(client, &request);
+        assert_int_equal(*(uint32_t *)rig_surface_base(&rig, sum), 3 * i);
+    }
+    assert_int_equal(drv_stats_get(rig.driver).surfaces_mapped, 3);
+    assert_true(rig.surface[sum].uses == 2 && rig.surface[x].uses == 1);
+    assert_true(rig_walk(&rig, 0, 3, 0x4000) == rig.surface[x].address);
+    assert_true(rig_walk(&rig, 1, 3, 0x8000) == 0);
+    assert_true(rig_walk(&rig, 2, 3, 0xc000) == rig.surface[sum].address);
+    assert_true(rig_walk(&rig, 2, 3, 0x14000) == rig.surface[sum].address);
+    assert_true(rig_walk(&rig, 0, 4, 0x4000) == 0 && rig_walk(&rig, 0, 0, 0x4000) != rig.surface[x].address);
+    drv_client_close(client);
+    assert_true(rig_walk(&rig, 0, 3, 0x4000) == 0);
+    assert_true(rig.surface[sum].uses == 0 && rig.surface[x].uses == 0);
+    for (unsigned dart = 0; dart < 3; dart++)
+        assert_true(rig.invalidates[dart] >> 3 & 1);
+}
+
+static void an_intermediate_is_the_drivers_or_the_clients(void **state)
+{
+    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = rig_program(&rig, client, 1, 0, 0x9000);
+    const uint32_t x = rig_surface(&rig, 64), y = rig_surface(&rig, 64), scratch = rig_surface(&rig, 0x9000);
+    const uint32_t small = rig_surface(&rig, 0x8000), surface[] = {x, y};
+    struct ane_request_reply reply;
+    struct ane_request request;
+
+    (void)state;
+    rig_request(&request, token, 1, 1, surface);
+    send_well(client, &request);
+    uint64_t pages = drv_stats_get(rig.driver).pages;
+    send_well(client, &request);
+    assert_int_equal(drv_stats_get(rig.driver).pages, pages);
+    request.intermediates = 1;
+    request.surface[2] = scratch;
+    send_well(client, &request);
+    request.surface[2] = small;
+    assert_int_equal(rig_send(client, &request, &reply), kIOReturnBadArgument);
+    assert_non_null(strstr(drv_last_error(rig.driver), "Buffer 2"));
+    drv_client_close(client);
+}
+
+static void statistics_are_the_firmwares(void **state)
+{
+    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = rig_program(&rig, client, 1, 0, 0);
+    const uint32_t surface[] = {rig_surface(&rig, 64), rig_surface(&rig, 64)}, stats = rig_surface(&rig, 0x1000);
+    struct ane_request_reply reply;
+    struct ane_request request;
+
+    (void)state;
+    rig_request(&request, token, 1, 1, surface);
+    request.stats_surface = stats;
+    send_well(client, &request);
+    assert_int_equal(*(uint16_t *)rig_surface_base(&rig, stats), 0x0101);
+    request.stats_surface = rig_surface(&rig, 16);
+    assert_int_equal(rig_send(client, &request, &reply), kIOReturnBadArgument);
+    drv_client_close(client);
+    assert_int_equal(rig.surface[stats].uses, 0);
+}
+
+static void mappings_stay_until_the_surface_goes(void **state)
+{
+    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = rig_program(&rig, client, 1, 0, 0);
+    const uint32_t surface[] = {rig_surface(&rig, 64), rig_surface(&rig, 64)};
+    struct ane_request request;
+
+    (void)state;
+    rig_request(&request, token, 1, 1, surface);
+    send_well(client, &request);
+    drv_surface_released(rig.driver, surface[0]);
+    assert_true(rig.surface[surface[0]].uses == 0 && rig.surface[surface[1]].uses == 1);
+    assert_true(rig_walk(&rig, 0, 3, 0x4000) == 0);
+    send_well(client, &request);
+    drv_client_close(client);
+}
+
+static void a_warm_request_costs_little(void **state)
+{
+    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = rig_program(&rig, client, 2, 0, 0x4000), mmio;
+    const uint32_t surface[] = {rig_surface(&rig, 64), rig_surface(&rig, 64), rig_surface(&rig, 64)};
+    struct ane_request request;
+    uint32_t allocs, lines;
+
+    (void)state;
+    rig_request(&request, token, 2, 1, surface);
+    send_well(client, &request);
+    allocs = rig.alloc_calls;
+    lines = rig.line_count;
+    mmio = rig.mmio;
+    send_well(client, &request);
+    assert_true(rig.alloc_calls == allocs && rig.line_count == lines);
+    /* Doorbell; pending, acknowledgement, doorbell of the slot that goes back. */
+    assert_int_equal(rig.mmio - mmio, 4);
+    drv_client_close(client);
+}
+
+static void a_direct_client_attaches(void **state)
+{
+    struct drv_client *owner = rig_client(&rig, ANE_CLIENT_CONTROL), *direct = rig_client(&rig, ANE_CLIENT_DIRECT_PATH), *stranger;
+    const struct drv_identity other = {.may_open = true, .developer = true, .team = "ABCDE"};
+    struct ane_device_info info = {.token = 1};
+    uint64_t token = rig_program(&rig, owner, 1, 0, 0);
+    const uint32_t surface[] = {rig_surface(&rig, 64), rig_surface(&rig, 64)};
+    struct ane_program_prepare prepare;
+    struct ane_request_reply reply;
+    struct ane_request request;
+
+    (void)state;
+    rig_request(&request, token, 1, 1, surface);
+    send_well(direct, &request);
+    assert_int_equal(rig_destroy(owner, token), kIOReturnBusy);
+    assert_int_equal(drv_client_open(rig.driver, &other, ANE_CLIENT_DIRECT_PATH, &stranger), kIOReturnSuccess);
+    assert_int_equal(rig_call(stranger, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)), kIOReturnSuccess);
+    assert_int_equal(rig_send(stranger, &request, &reply), kIOReturnNotFound);
+    drv_client_close(stranger);
+    /* Its owner goes first: the program stays for who uses it, and nobody new finds it. */
+    drv_client_close(owner);
+    assert_int_equal(drv_stats_get(rig.driver).programs, 1);
+    send_well(direct, &request);
+    owner = rig_client(&rig, ANE_CLIENT_CONTROL);
+    assert_int_equal(rig_prepare(owner, token, &prepare), kIOReturnNotFound);
+    drv_client_close(owner);
+    drv_client_close(direct);
+    assert_int_equal(drv_stats_get(rig.driver).programs, 0);
+    assert_int_equal(drv_stats_get(rig.driver).clients, 0);
+}
+
+static void explicit_mappings(void **state)
+{
+    struct drv_client *direct = rig_client(&rig, ANE_CLIENT_DIRECT_PATH);
+    const uint32_t surface = rig_surface(&rig, 0x6000);
+    struct ane_device_info info = {.token = 1};
+    struct ane_memory_map map = {.surface = surface, .usage = 1, .offset = 0x100, .size = 0x5000};
+    struct drv_client *fresh;
+    uint64_t zero = 0, address = 0;
+
+    (void)state;
+    assert_int_equal(rig_call(direct, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), kIOReturnBadArgument);
+    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_DIRECT_PATH, &fresh), kIOReturnSuccess);
+    assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), kIOReturnNotReady);
+    assert_int_equal(rig_call(fresh, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)), kIOReturnSuccess);
+    map.token = info.token;
+    assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), kIOReturnSuccess);
+    assert_int_equal(address, 0x4100);
+    assert_true(rig_walk(&rig, 1, 3, address) == rig.surface[surface].address + 0x100);
+    map.usage = 9;
+    assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), kIOReturnBadArgument);
+    map.usage = 1;
+    map.size = 0x6000;
+    assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), kIOReturnBadArgument);
+    map.address = address + 0x10000;
+    assert_int_equal(rig_call(fresh, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), kIOReturnBadArgument);
+    map.address = address;
+    assert_int_equal(rig_call(fresh, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), kIOReturnSuccess);
+    assert_true(rig_walk(&rig, 1, 3, address) == 0);
+    assert_int_equal(rig_call(fresh, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), kIOReturnBadArgument);
+    drv_client_close(fresh);
+    drv_client_close(direct);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(boots_in_order, boot, drop),
+        cmocka_unit_test(each_boot_failure_has_a_sentence),
+        cmocka_unit_test(a_second_wake_may_come_late),
+        cmocka_unit_test_setup_teardown(a_program_goes_round, boot, drop),
+        cmocka_unit_test_setup_teardown(an_accumulator_is_bound_twice, boot, drop),
+        cmocka_unit_test_setup_teardown(an_intermediate_is_the_drivers_or_the_clients, boot, drop),
+        cmocka_unit_test_setup_teardown(statistics_are_the_firmwares, boot, drop),
+        cmocka_unit_test_setup_teardown(mappings_stay_until_the_surface_goes, boot, drop),
+        cmocka_unit_test_setup_teardown(a_warm_request_costs_little, boot, drop),
+        cmocka_unit_test_setup_teardown(a_direct_client_attaches, boot, drop),
+        cmocka_unit_test_setup_teardown(explicit_mappings, boot, drop),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that meet: bands and their order, timeouts and what is said of them, clients that close or need each other's domain, the gate. */
+#include "drvrig.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "driver/gate.h"
+
+static struct rig rig;
+static struct drv_client *client;
+static uint64_t token;
+static uint32_t surface[2];
+
+static int boot(void **state)
+{
+    (void)state;
+    rig_make(&rig, true);
+    client = rig_client(&rig, ANE_CLIENT_CONTROL);
+    token = rig_program(&rig, client, 1, 0, 0);
+    surface[0] = rig_surface(&rig, 64);
+    surface[1] = rig_surface(&rig, 64);
+    return 0;
+}
+
+static int drop(void **state)
+{
+    (void)state;
+    rig_drop(&rig);
+    return 0;
+}
+
+static IOReturn send(struct drv_client *who, uint32_t priority)
+{
+    struct ane_request_reply reply;
+    struct ane_request request;
+
+    rig_request(&request, token, 1, 1, surface);
+    request.priority = priority;
+    return rig_send(who, &request, &reply);
+}
+
+static void expect_error(const char *text)
+{
+    if (!strstr(drv_last_error(rig.driver), text))
+        fail_msg("\"%s\" does not say \"%s\"", drv_last_error(rig.driver), text);
+}
+
+/* Requests sent from inside the waits of others, each at a priority; the innermost lets the controller finish. */
+
+static const uint32_t *to_send;
+static unsigned left;
+static IOReturn results[16];
+
+static void send_next(struct rig *r)
+{
+    if (!left) {
+        r->admit = NULL;
+        r->hold = false;
+        return;
+    }
+    left--;
+    results[left] = send(client, *to_send++);
+}
+
+static void one_of_a_band_in_the_firmware(void **state)
+{
+    static const uint32_t priorities[] = {5, 7, 1, 2, 5, 0, 2};
+    /* The first as it came, then by level, ties by arrival; the realtime band goes by. */
+    static const uint32_t expected[] = {6, 2, 2, 5, 5, 7}, realtime[] = {1, 0};
+    unsigned seen = 0, seen_realtime = 0;
+
+    (void)state;
+    rig.hold = true;
+    rig.admit = send_next;
+    to_send = priorities;
+    left = sizeof(priorities) / sizeof(priorities[0]);
+    assert_int_equal(send(client, 6), kIOReturnSuccess);
+    for (unsigned i = 0; i < sizeof(priorities) / sizeof(priorities[0]); i++)
+        assert_int_equal(results[i], kIOReturnSuccess);
+    assert_int_equal(rig.most_normal, 1);
+    assert_int_equal(rig.most_realtime, 1);
+    assert_int_equal(rig.order_count, 8);
+    for (unsigned i = 0; i < 8; i++)
+        if (rig.order[i] <= 1)
+            assert_int_equal(rig.order[i], realtime[seen_realtime++]);
+        else
+            assert_int_equal(rig.order[i], expected[seen++]);
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+    assert_int_equal(drv_stats_get(rig.driver).completed, 8);
+}
+
+/* Timeouts. */
+
+static void a_lost_doorbell(void **state)
+{
+    (void)state;
+    rig.deaf = true;
+    assert_int_equal(send(client, 5), kIOReturnTimeout);
+    expect_error("never took the command: doorbell lost?");
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 1);
+    assert_int_equal(rig_unprepare(client, token), kIOReturnBusy);
+    assert_int_equal(rig_destroy(client, token), kIOReturnBusy);
+    /* The next doorbell brings the firmware to both. */
+    rig.deaf = false;
+    assert_int_equal(send(client, 5), kIOReturnSuccess);
+    rig_work(&rig);
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+    assert_int_equal(rig_destroy(client, token), kIOReturnSuccess);
+}
+
+static void a_lost_completion(void **state)
+{
+    (void)state;
+    rig.no_events = true;
+    assert_int_equal(send(client, 5), kIOReturnTimeout);
+    expect_error("completion never arrived");
+    rig.no_events = false;
+    assert_int_equal(send(client, 5), kIOReturnSuccess);
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 1);
+    /* Its client closes: the handle goes, what the firmware has stays, until the driver goes. */
+    drv_client_close(client);
+    assert_true(rig_traced(&rig, "is kept: the firmware still has a request of it"));
+    assert_int_equal(drv_stats_get(rig.driver).clients, 1);
+}
+
+static void a_lost_interrupt(void **state)
+{
+    (void)state;
+    rig.masked = true;
+    assert_int_equal(send(client, 5), kIOReturnTimeout);
+    expect_error("interrupt lost");
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+    /* The line was acknowledged, so it can rise again. */
+    rig.masked = false;
+    assert_int_equal(send(client, 5), kIOReturnSuccess);
+}
+
+static void a_lost_host_doorbell(void **state)
+{
+    (void)state;
+    rig.mute = true;
+    assert_int_equal(send(client, 5), kIOReturnTimeout);
+    expect_error("the controller's doorbell was lost");
+    rig.scratch[5] = 3;
+    assert_int_equal(send(client, 5), kIOReturnTimeout);
+    expect_error("the fabric rejected the controller's doorbell");
+    rig.mute = false;
+    assert_int_equal(send(client, 5), kIOReturnSuccess);
+}
+
+static void a_band_that_is_taken(void **state)
+{
+    static const uint32_t priorities[] = {5};
+
+    (void)state;
+    rig.no_events = true;
+    rig.admit = send_next;
+    rig.hold = true;
+    to_send = priorities;
+    left = 1;
+    assert_int_equal(send(client, 5), kIOReturnTimeout);
+    rig.no_events = false;
+    assert_int_equal(results[0], kIOReturnTimeout);
+    expect_error("completion never arrived");
+    assert_int_equal(drv_stats_get(rig.driver).failed, 2);
+    rig.hold = false;
+    rig_work(&rig);
+}
+
+static void a_silent_command(void **state)
+{
+    struct ane_program_prepare prepare;
+    uint64_t pages;
+
+    (void)state;
+    assert_int_equal(rig_unprepare(client, token), kIOReturnSuccess);
+    pages = drv_stats_get(rig.driver).pages;
+    rig.silent_command = PR_CMD_CREATE_PROCESS;
+    assert_int_equal(rig_prepare(client, token, &prepare), kIOReturnTimeout);
+    expect_error("Command CREATE_PROCESS");
+    assert_int_equal(drv_stats_get(rig.driver).pages, pages);
+    rig.silent_command = 0xffffffff;
+    rig.bad_command = PR_CMD_CREATE_PROCESS;
+    rig.bad_status = PR_STATUS_NO_RESOURCES;
+    assert_int_equal(rig_prepare(client, token, &prepare), kIOReturnNoResources);
+    expect_error("a table of the firmware is full");
+    rig.bad_status = 0;
+    assert_int_equal(rig_prepare(client, token, &prepare), kIOReturnSuccess);
+    assert_int_equal(send(client, 5), kIOReturnSuccess);
+}
+
+/* What the firmware says. */
+
+static void statuses(void **state)
+{
+    static const struct {
+        uint32_t status;
+        IOReturn result;
+    } row[] = {
+        {PR_STATUS_BAD_SIZE, kIOReturnBadArgument},     {PR_STATUS_BAD_ARGUMENT, kIOReturnBadArgument},
+        {PR_STATUS_NO_PROGRAM, kIOReturnBadArgument},   {PR_STATUS_NO_PROCESS, kIOReturnBadArgument},
+        {PR_STATUS_NO_RESOURCES, kIOReturnNoResources}, {PR_STATUS_NOT_READY, kIOReturnNotReady},
+        {PR_STATUS_TRANSLATION, kIOReturnError},        {PR_STATUS_ABORTED, kIOReturnAborted},
+        {PR_STATUS_STUCK, kIOReturnError},              {PR_STATUS_BUSY, kIOReturnBusy},
+        {77, kIOReturnError},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        rig.call_status = row[i].status;
+        assert_int_equal(send(client, 5), row[i].result);
+        expect_error(pr_status_text(row[i].status));
+        rig.call_status = 0;
+        rig.call_refusal = row[i].status;
+        assert_int_equal(send(client, 5), row[i].result);
+        rig.call_refusal = 0;
+        assert_int_equal(send(client, 5), kIOReturnSuccess);
+    }
+}
+
+static void a_fault_is_named(void **state)
+{
+    struct ane_request_reply reply;
+    struct ane_request request;
+    char expected[80];
+
+    (void)state;
+    rig_request(&request, token, 1, 1, surface);
+    rig.fault = true;
+    rig.call_status = PR_STATUS_TRANSLATION;
+    rig.call_detail = 0x0c | (uint64_t)rig.program[0].text << 32;
+    assert_int_equal(rig_send(client, &request, &reply), kIOReturnError);
+    assert_true(reply.status == PR_STATUS_TRANSLATION && reply.detail == rig.call_detail);
+    snprintf(expected, sizeof(expected), "Client 1, program 0x%llx \"sum\", descriptor 0", (unsigned long long)token);
+    expect_error(expected);
+    expect_error("DART 1 error 0x83000004: stream 3, read of 0x1234000, no page");
+    assert_int_equal(rig.dart[1][0x40 / 4], 0);
+    /* The address of the descriptor is also the task manager's to tell. */
+    rig.call_detail = 0x0c;
+    rig.tm_error2 = (uint32_t)rig.program[0].text;
+    assert_int_equal(rig_send(client, &request, &reply), kIOReturnError);
+    expect_error(expected);
+}
+
+/* Closing. */
+
+static void close_it(struct rig *r)
+{
+    r->admit = NULL;
+    r->hold = false;
+    drv_client_close(client);
+}
+
+static void a_client_closes_during_flight(void **state)
+{
+    (void)state;
+    rig.hold = true;
+    rig.admit = close_it;
+    assert_int_equal(send(client, 5), kIOReturnAborted);
+    rig_work(&rig);
+    assert_int_equal(drv_stats_get(rig.driver).aborted, 1);
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+    assert_int_equal(drv_stats_get(rig.driver).clients, 0);
+    assert_int_equal(drv_stats_get(rig.driver).programs, 0);
+    assert_true(rig.surface[surface[0]].uses == 0 && rig.surface[surface[1]].uses == 0);
+}
+
+static void close_held(struct rig *r)
+{
+    r->admit = NULL;
+    drv_client_close(client);
+    assert_int_equal(send(client, 5), ANE_RETURN_CLOSED); /* the handle is good while a call is inside */
+}
+
+static void what_is_in_the_firmware_stays(void **state)
+{
+    struct drv_client *other;
+
+    (void)state;
+    rig.hold = true;
+    rig.admit = close_held;
+    assert_int_equal(send(client, 5), kIOReturnAborted);
+    assert_int_equal(drv_stats_get(rig.driver).clients, 1);
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 1);
+    assert_int_equal(rig.surface[surface[0]].uses, 1);
+    assert_true(rig_finish_one(&rig, 0));
+    rig_work(&rig);
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+    /* The next who comes buries it. */
+    other = rig_client(&rig, ANE_CLIENT_CONTROL);
+    assert_int_equal(drv_stats_get(rig.driver).clients, 1);
+    assert_int_equal(drv_stats_get(rig.driver).programs, 0);
+    assert_int_equal(rig.surface[surface[0]].uses, 0);
+    drv_client_close(other);
+}
+
+static void close_with_others_pending(struct rig *r)
+{
+    if (left) {
+        left--;
+        results[left] = send(client, 5);
+        return;
+    }
+    r->admit = NULL;
+    r->hold = false;
+    drv_client_close(client);
+}
+
+static void those_in_line_are_told_too(void **state)
+{
+    (void)state;
+    rig.hold = true;
+    rig.admit = close_with_others_pending;
+    left = 3;
+    assert_int_equal(send(client, 5), kIOReturnAborted);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(results[i], kIOReturnAborted);
+    rig_work(&rig);
+    assert_int_equal(rig.order_count, 1); /* the firmware had one of them */
+    assert_int_equal(drv_stats_get(rig.driver).clients, 0);
+}
+
+static void device_close_ends_the_session(void **state)
+{
+    uint64_t pages;
+
+    (void)state;
+    assert_int_equal(send(client, 5), kIOReturnSuccess);
+    assert_int_equal(rig_call(client, 1, NULL, 0, NULL, 0, NULL, 0, NULL, 0), kIOReturnSuccess);
+    pages = drv_stats_get(rig.driver).pages;
+    assert_int_equal(drv_stats_get(rig.driver).programs, 0);
+    assert_int_equal(drv_stats_get(rig.driver).surfaces_mapped, 0);
+    assert_int_equal(send(client, 5), ANE_RETURN_CLOSED);
+    drv_client_close(client);
+    assert_int_equal(drv_stats_get(rig.driver).pages, pages);
+}
+
+/* Domains. */
+
+#define CLIENTS 10u
+
+static struct drv_client *many[CLIENTS];
+static uint64_t tokens[CLIENTS];
+
+static IOReturn send_as(unsigned i, uint32_t priority)
+{
+    struct ane_request_reply reply;
+    struct ane_request request;
+
+    rig_request(&request, tokens[i], 1, 1, surface);
+    request.priority = priority;
+    return rig_send(many[i], &request, &reply);
+}
+
+static void domains_are_lent_and_taken_back(void **state)
+{
+    uint64_t pages;
+
+    (void)state;
+    drv_client_close(client);
+    pages = drv_stats_get(rig.driver).pages;
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        many[i] = rig_client(&rig, ANE_CLIENT_CONTROL);
+        tokens[i] = rig_program(&rig, many[i], 1, 0, i % 2 ? 0x4000 : 0);
+    }
+    for (unsigned round = 0; round < 3; round++)
+        for (unsigned i = 0; i < CLIENTS; i++) {
+            *(uint32_t *)rig_surface_base(&rig, surface[0]) = 100 * round + i;
+            assert_int_equal(send_as(i, 5), kIOReturnSuccess);
+            assert_int_equal(*(uint32_t *)rig_surface_base(&rig, surface[1]), 100 * round + i);
+        }
+    for (unsigned i = 0; i < CLIENTS; i++)
+        drv_client_close(many[i]);
+    assert_int_equal(drv_stats_get(rig.driver).pages, pages);
+    assert_int_equal(drv_stats_get(rig.driver).surfaces_mapped, 0);
+    for (unsigned i = 0; i < RIG_PROCESSES; i++)
+        assert_false(rig.process[i].there);
+}
+
+static void send_as_next(struct rig *r)
+{
+    unsigned me = CLIENTS - left;
+
+    if (left == 0) {
+        r->admit = NULL;
+        r->hold = false;
+        return;
+    }
+    left--;
+    results[me] = send_as(me, 5);
+}
+
+/* All have a request under way at once: the eighth waits until one of the seven is idle. */
+static void nobody_is_left_without_a_domain(void **state)
+{
+    (void)state;
+    drv_client_close(client);
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        many[i] = rig_client(&rig, ANE_CLIENT_CONTROL);
+        tokens[i] = rig_program(&rig, many[i], 1, 0, 0);
+    }
+    rig.hold = true;
+    rig.admit = send_as_next;
+    left = CLIENTS - 1;
+    results[0] = send_as(0, 5);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        assert_int_equal(results[i], kIOReturnSuccess);
+    assert_int_equal(rig.most_normal, 1);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        drv_client_close(many[i]);
+}
+
+static void a_pinned_domain_is_kept(void **state)
+{
+    struct ane_device_info info = {.token = 1};
+    struct ane_memory_map map = {.surface = surface[0], .usage = 1, .size = 64};
+    struct drv_client *direct;
+    uint64_t zero = 0, address;
+
+    (void)state;
+    drv_client_close(client);
+    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_DIRECT_PATH, &direct), kIOReturnSuccess);
+    assert_int_equal(rig_call(direct, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)), kIOReturnSuccess);
+    map.token = info.token;
+    assert_int_equal(rig_call(direct, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), kIOReturnSuccess);
+    for (unsigned i = 0; i < 8; i++) {
+        many[i] = rig_client(&rig, ANE_CLIENT_CONTROL);
+        tokens[i] = rig_program(&rig, many[i], 1, 0, 0);
+        assert_int_equal(send_as(i, 5), kIOReturnSuccess);
+        assert_true(rig_walk(&rig, 0, 3, address) == rig.surface[surface[0]].address);
+    }
+    for (unsigned i = 0; i < 8; i++)
+        drv_client_close(many[i]);
+    drv_client_close(direct);
+}
+
+/* The gate. */
+
+static struct drv_gate gate;
+
+/* The owner goes while somebody waits. */
+static int gate_wait(void *context, const bool *done, uint64_t timeout_ns)
+{
+    (void)context;
+    (void)timeout_ns;
+    assert_false(*done);
+    drv_gate_leave(&gate);
+    assert_true(*done);
+    return 0;
+}
+
+static void the_gate_is_first_come_first_served(void **state)
+{
+    struct drv_platform platform = {.wait = gate_wait};
+    struct drv_waiter one, two, *line = NULL;
+
+    (void)state;
+    drv_waiter_append(&line, &one);
+    drv_waiter_append(&line, &two);
+    drv_waiter_wake(&line);
+    assert_true(one.done && !two.done && line == &two);
+    drv_waiter_remove(&line, &two);
+    assert_null(line);
+    drv_waiter_wake(&line);
+
+    drv_gate_enter(&gate, &platform);
+    assert_true(gate.held);
+    drv_gate_enter(&gate, &platform);
+    assert_true(gate.held && !gate.line);
+    drv_gate_leave(&gate);
+    assert_false(gate.held);
+    /* Owned; `two` and `one` wait: leaving hands it to the first. */
+    drv_gate_enter(&gate, &platform);
+    drv_waiter_append(&gate.line, &two);
+    drv_waiter_append(&gate.line, &one);
+    drv_gate_leave(&gate);
+    assert_true(gate.held && two.done && !one.done);
+    drv_gate_leave(&gate);
+    assert_true(gate.held && one.done && !gate.line);
+    drv_gate_leave(&gate);
+    assert_false(gate.held);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_of_a_band_in_the_firmware, boot, drop),
+        cmocka_unit_test_setup_teardown(a_lost_doorbell, boot, drop),
+        cmocka_unit_test_setup_teardown(a_lost_completion, boot, drop),
+        cmocka_unit_test_setup_teardown(a_lost_interrupt, boot, drop),
+        cmocka_unit_test_setup_teardown(a_lost_host_doorbell, boot, drop),
+        cmocka_unit_test_setup_teardown(a_band_that_is_taken, boot, drop),
+        cmocka_unit_test_setup_teardown(a_silent_command, boot, drop),
+        cmocka_unit_test_setup_teardown(statuses, boot, drop),
+        cmocka_unit_test_setup_teardown(a_fault_is_named, boot, drop),
+        cmocka_unit_test_setup_teardown(a_client_closes_during_flight, boot, drop),
+        cmocka_unit_test_setup_teardown(what_is_in_the_firmware_stays, boot, drop),
+        cmocka_unit_test_setup_teardown(those_in_line_are_told_too, boot, drop),
+        cmocka_unit_test_setup_teardown(device_close_ends_the_session, boot, drop),
+        cmocka_unit_test_setup_teardown(domains_are_lent_and_taken_back, boot, drop),
+        cmocka_unit_test_setup_teardown(nobody_is_left_without_a_domain, boot, drop),
+        cmocka_unit_test_setup_teardown(a_pinned_domain_is_kept, boot, drop),
+        cmocka_unit_test(the_gate_is_first_come_first_served),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

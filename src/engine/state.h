@@ -25,6 +25,8 @@ struct eng_request {
     uint32_t count;    /* descriptors to run at most */
     uint32_t stream;   /* DART stream slot */
     uint32_t priority; /* parameter of the push: smaller is more urgent */
+    bool named;        /* the queue's NID register names the network ... */
+    uint32_t nid;      /* ... else its first descriptor does */
     uint64_t arrival;
     uint32_t bar[PR_TD_BAR_COUNT];
 };

@@ -68,6 +68,7 @@ static void latch(struct eng_request *r, const struct eng *e, const struct eng_q
     /* The second register file is used when the request names its address: it was staged there. */
     bool second = q->reg[PR_TQ_ADDR2 / 4] != 0 && e->req_addr == q->reg[PR_TQ_ADDR2 / 4] &&
                   e->req_addr != q->reg[PR_TQ_ADDR1 / 4];
+    uint32_t nid = q->reg[(second ? PR_TQ_NID2 : PR_TQ_NID1) / 4];
 
     r->present = true;
     r->address = e->req_addr;
@@ -75,6 +76,8 @@ static void latch(struct eng_request *r, const struct eng *e, const struct eng_q
     r->count = pr_bits_get(e->req_info, PR_TM_INFO_COUNT_LO, PR_TM_INFO_COUNT_WIDTH);
     r->stream = q->reg[PR_TQ_STREAM / 4] % PR_DART_STREAMS;
     r->priority = value & 0xff;
+    r->named = nid & PR_TQ_NID_VALID;
+    r->nid = pr_bits_get(nid, PR_TQ_NID_LO, PR_TQ_NID_WIDTH);
     memcpy(r->bar, &q->reg[(second ? PR_TQ_BAR2 : PR_TQ_BAR1) / 4], sizeof(r->bar));
 }
 

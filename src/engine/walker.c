@@ -95,7 +95,7 @@ struct eng_prepared *eng_walker_prepare(struct eng *e, struct eng_queue *q, stru
             return NULL;
     }
     q->image = p->after;
-    q->cursor.nid = p->nid;
+    q->cursor.nid = q->slot[0].named ? q->slot[0].nid : p->nid;
     e->shown = &q->image;
     return p;
 }

@@ -76,6 +76,7 @@ struct ane_machine {
     struct rt_port *port;
     uint64_t image, image_bytes; /* the firmware's carve-out */
     struct drv *driver;
+    soc_event_id host_interrupt; /* the host's interrupt line rose and its handler has not run yet */
     io_service_t service;
     struct mach_sabotage sabotage;
     struct mach_profile profile;

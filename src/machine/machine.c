@@ -186,8 +186,17 @@ static void doorbell_line_rose(void *context)
 {
     struct ane_machine *m = context;
 
-    mach_profile_pass(m, MACH_POINT_DOORBELL);
     mach_port_raise(m->port, FW_LINE_DOORBELL);
+}
+
+/* Every store to the mailbox passes here first; false loses it. */
+static bool mailbox_store(void *context, uint32_t offset, uint32_t *value)
+{
+    struct ane_machine *m = context;
+
+    if (offset == PR_CTRL_DOORBELL)
+        mach_profile_pass(m, MACH_POINT_DOORBELL);
+    return mach_sabotage_mailbox(m, offset, value);
 }
 
 /* The controller: its carve-out at the end of DRAM, where the boot loader left the firmware; its registers and its lines. */
@@ -208,7 +217,7 @@ static int make_controller(struct ane_machine *m, struct base_error *error)
         .doorbell_line = MACH_LINE_DOORBELL,
         .host_line = MACH_LINE_HOST,
         .processor = processor_control,
-        .tamper = mach_sabotage_mailbox,
+        .tamper = mailbox_store,
         .context = m,
     };
     soc_lines_wire(&m->lines, MACH_LINE_ENGINE, engine_line_rose, m);

@@ -20,7 +20,7 @@
 _Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host context fits");
 
 #define BOOT_STACK_BYTES (256u << 10)
-#define STACK_EXTRA (24u << 10) /* what the model's own code needs below a register access */
+#define STACK_EXTRA (48u << 10) /* what the model's own code needs below a register access */
 #define WAKE_NS 400u            /* from an interrupt line to the first instruction (chosen) */
 #define FIRMWARE_STREAM 0u
 

@@ -104,10 +104,8 @@ static bool tamper_with_handshake(struct ane_machine *m, uint32_t offset, uint32
     return true;
 }
 
-bool mach_sabotage_mailbox(void *machine, uint32_t offset, uint32_t *value)
+bool mach_sabotage_mailbox(struct ane_machine *m, uint32_t offset, uint32_t *value)
 {
-    struct ane_machine *m = machine;
-
     /* The table's address passes by at the second wake. */
     if (m->controller.by_controller && offset == PR_CTRL_SCRATCH(0))
         m->sabotage.table = *value;

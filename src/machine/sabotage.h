@@ -54,6 +54,6 @@ uint32_t mach_sabotage_hits(struct ane_machine *machine);
 
 /* What the machine's wiring asks at each wall; false: the store is lost. */
 bool mach_sabotage_engine(struct ane_machine *machine, uint32_t offset, uint32_t *value); /* offset from PR_ENGINE_REGS */
-bool mach_sabotage_mailbox(void *machine, uint32_t offset, uint32_t *value);              /* offset in the container */
+bool mach_sabotage_mailbox(struct ane_machine *machine, uint32_t offset, uint32_t *value); /* offset in the container */
 
 #endif

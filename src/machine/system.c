@@ -2,6 +2,8 @@
 /* What a kernel would give the driver: memory, surfaces, time, waiting, a log. */
 #include "machine/internal.h"
 
+#define HOST_INTERRUPT_NS 100u /* from the line to the handler (chosen) */
+
 static int system_alloc(void *context, uint64_t bytes, uint64_t *address)
 {
     struct ane_machine *m = context;
@@ -52,13 +54,22 @@ static void system_trace(void *context, const char *line)
     SOC_TRACE(&m->trace, SOC_LAYER_DRIVER, "%s", line);
 }
 
+/* The host's processor takes the interrupt: never inside the store that raised it. */
+static void host_interrupt(void *context)
+{
+    struct ane_machine *m = context;
+
+    m->host_interrupt = 0;
+    drv_interrupt(m->driver);
+}
+
 static void host_line_rose(void *context)
 {
     struct ane_machine *m = context;
 
     mach_profile_pass(m, MACH_POINT_HOST);
-    if (m->driver)
-        drv_interrupt(m->driver);
+    if (!m->host_interrupt)
+        m->host_interrupt = soc_clock_after(m->clock, HOST_INTERRUPT_NS, SOC_EVENT_FOREGROUND, host_interrupt, m);
 }
 
 int mach_driver_start(struct ane_machine *m, struct base_error *error)

@@ -23,7 +23,7 @@ struct soc_controller {
     struct soc_trace *trace;
     unsigned doorbell_line, host_line;
     void (*processor)(void *context, bool run); /* CPU_CONTROL's run bit changed */
-    /* For tests: sees every store to the mailbox first; false loses it. NULL: none. */
+    /* Sees every store to the mailbox first; false loses it. NULL: none. */
     bool (*tamper)(void *context, uint32_t offset, uint32_t *value);
     void *context;
     bool by_controller;

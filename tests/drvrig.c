@@ -13,10 +13,10 @@
 #include "protocol/tm_regs.h"
 #include "soc/trace.h"
 
-#define PAGE PR_PAGE_BYTES
-#define BUS_BASE 0x280000000ull
+#define PAGE      PR_PAGE_BYTES
+#define BUS_BASE  0x280000000ull
 #define BUS_BYTES 0x10000000ull
-#define MAILBOX 0x1840000u
+#define MAILBOX   0x1840000u
 
 const struct drv_identity rig_identity = {.may_open = true, .data_chaining = true, .developer = true};
 
@@ -120,7 +120,8 @@ uint64_t rig_walk(const struct rig *rig, unsigned dart, uint32_t stream, uint64_
     uint32_t ttbr = reg[(0x200 + stream * 16) / 4];
     uint64_t table = (uint64_t)(ttbr & 0x7fffffffu) << 12, word;
 
-    if (iova >= 0xe0000000ull || !(ttbr >> 31) || !(reg[0xfc / 4] >> stream & 1) || reg[(0x100 + stream * 4) / 4] != 0x80)
+    if (iova >= 0xe0000000ull || !(ttbr >> 31) || !(reg[0xfc / 4] >> stream & 1) ||
+        reg[(0x100 + stream * 4) / 4] != 0x80)
         return 0;
     memcpy(&word, rig->dram + (table - board()->dram) + (iova >> 25) * 8, 8);
     if (!(word >> 63))
@@ -140,8 +141,7 @@ void *rig_at(struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova, uin
     return first ? dram_memory(rig, first, bytes) : NULL;
 }
 
-/* The base domain as the firmware sees it, the same through every controller. */
-static void *base_at(struct rig *rig, uint64_t iova, uint64_t bytes)
+void *rig_base_at(struct rig *rig, uint64_t iova, uint64_t bytes)
 {
     void *seen = rig_at(rig, 0, 0, iova, bytes);
 
@@ -285,378 +285,6 @@ static void mailbox_write(void *context, uint32_t offset, uint32_t value)
     }
 }
 
-/* The controller. */
-
-static void ring_host(struct rig *rig, unsigned bit)
-{
-    if (!rig->mute)
-        rig->host_pending |= 1u << bit;
-}
-
-static struct pr_slot *slot_at(struct rig *rig, unsigned channel, uint32_t number)
-{
-    return base_at(rig, rig->args.ipc + pr_ipc_ring_offset(channel) + number * 64, 64);
-}
-
-static uint32_t advance(struct rig *rig, unsigned channel)
-{
-    uint32_t now = rig->cursor[channel];
-
-    rig->cursor[channel] = (now + 1) % pr_channel_table[channel].slots;
-    return now;
-}
-
-/* False when the host has not given the slot back. */
-static bool tell(struct rig *rig, unsigned channel, uint64_t address, uint64_t length, uint64_t tag)
-{
-    struct pr_slot *slot = slot_at(rig, channel, rig->cursor[channel]);
-
-    if (!(slot->address & 1))
-        return false;
-    slot->length = length;
-    slot->reply = tag;
-    slot->address = address;
-    advance(rig, channel);
-    ring_host(rig, pr_channel_table[channel].bit);
-    return true;
-}
-
-static void first_wake(struct rig *rig)
-{
-    rig->boot = 2;
-    if (rig->no_first_wake)
-        return;
-    rig->scratch[0] = rig->channels ? rig->channels : 8;
-    rig->scratch[1] = rig->ipc_less_1 ? rig->ipc_less_1 : pr_ipc_bytes() - 1;
-    rig->scratch[3] = rig->heap ? rig->heap : 0x100000;
-    rig->scratch[7] = 0x08042006;
-}
-
-static void second_wake(struct rig *rig)
-{
-    uint64_t at = rig->scratch[0] | (uint64_t)rig->scratch[1] << 32;
-
-    memcpy(&rig->args, base_at(rig, at, sizeof(rig->args)), sizeof(rig->args));
-    rig->boot = 3;
-    if (rig->refuse_boot) {
-        rig->scratch[7] = 0xbad00000 | rig->refuse_boot;
-        return;
-    }
-    if (rig->no_second_wakes > 0) {
-        rig->no_second_wakes--;
-        return;
-    }
-    assert_int_equal(rig->args.chip_revision, board()->revision);
-    assert_true(rig->args.protocol_version == 0x00090511 && rig->args.ring_version == 0x00020000 && rig->args.page_bytes == 0x4000);
-    assert_true(rig->args.slot_bytes == 0x40 && rig->args.pool_bytes == 0x40000 && rig->args.ipc_bytes >= pr_ipc_bytes());
-    assert_non_null(base_at(rig, rig->args.heap, rig->args.heap_bytes));
-    assert_non_null(base_at(rig, rig->args.pool, 0x40000));
-    for (unsigned i = 0; i < 8; i++) {
-        struct pr_channel_record *record = base_at(rig, rig->args.ipc + i * 0x100, 0x100);
-
-        memset(record, 0, sizeof(*record));
-        strcpy(record->name, pr_channel_table[i].name);
-        record->type = pr_channel_table[i].type;
-        record->bit = pr_channel_table[i].bit;
-        record->slots = pr_channel_table[i].slots;
-        record->ring = rig->args.ipc + pr_ipc_ring_offset(i);
-        record->ring_version = 0x00020000;
-        rig->cursor[i] = 0;
-        for (uint32_t n = 0; n < record->slots; n++)
-            slot_at(rig, i, n)->address = pr_channel_table[i].type == PR_CHANNEL_H2T ? 0 : 1;
-    }
-    if (rig->spoil_table)
-        rig->spoil_table(base_at(rig, rig->args.ipc, 0x800));
-    rig->scratch[0] = (uint32_t)(rig->args.ipc + rig->table_offset);
-    rig->scratch[1] = 0;
-    rig->scratch[7] = 0x08042006;
-}
-
-static void third(struct rig *rig)
-{
-    for (unsigned i = 0; i < 8; i++)
-        if (pr_channel_table[i].type == PR_CHANNEL_H2T)
-            for (uint32_t n = 0; n < pr_channel_table[i].slots; n++)
-                assert_int_equal(slot_at(rig, i, n)->address, 1);
-    rig->boot = 4;
-    if (rig->refuse_third) {
-        rig->scratch[7] = 0xbad00000 | rig->refuse_third;
-        return;
-    }
-    if (rig->no_third)
-        return;
-    rig->scratch[3] = 0;
-    if (!rig->no_terminal)
-        tell(rig, PR_CHANNEL_SHAREDMALLOC, 0, 0x40000, 0x474f4c);
-}
-
-static uint32_t load_program(struct rig *rig, const struct pr_body_load *body, uint32_t *id)
-{
-    struct pr_problem problem;
-
-    for (*id = 0; *id < RIG_PROGRAMS && rig->program[*id].there; ++*id)
-        ;
-    if (*id == RIG_PROGRAMS)
-        return PR_STATUS_NO_RESOURCES;
-    assert_true(body->bytes <= sizeof(rig->program[0].container));
-    memcpy(rig->program[*id].container, base_at(rig, body->container, body->bytes), body->bytes);
-    if (!pr_container_read(rig->program[*id].container, body->bytes, &rig->program[*id].parts, &problem))
-        fail_msg("container: %s", problem.text);
-    rig->program[*id].text = rig->program[*id].parts.section[PR_SECTION_TEXT]->address;
-    assert_non_null(base_at(rig, rig->program[*id].text, rig->program[*id].parts.section[PR_SECTION_TEXT]->address_bytes));
-    assert_true(rig->program[*id].text >= 0xa0000000u);
-    rig->program[*id].there = true;
-    rig->program[*id].processes = 0;
-    return PR_STATUS_OK;
-}
-
-/* Text and kernel are where the base domain has them, on all three controllers. */
-static void check_process(struct rig *rig, uint32_t program, uint32_t stream)
-{
-    for (unsigned kind = PR_SECTION_KERNEL; kind <= PR_SECTION_TEXT; kind++) {
-        const struct pr_container_section *s = rig->program[program].parts.section[kind];
-
-        if (!s)
-            continue;
-        for (unsigned dart = 0; dart < 3; dart++)
-            assert_ptr_equal(rig_at(rig, dart, stream, s->address, s->address_bytes), base_at(rig, s->address, s->address_bytes));
-    }
-}
-
-static uint32_t create_process(struct rig *rig, uint32_t program, uint32_t stream, uint32_t *id)
-{
-    for (*id = 0; *id < RIG_PROCESSES && rig->process[*id].there; ++*id)
-        ;
-    if (*id == RIG_PROCESSES || program >= RIG_PROGRAMS || !rig->program[program].there)
-        return PR_STATUS_NO_RESOURCES;
-    assert_true(stream >= 3 && stream <= 9);
-    check_process(rig, program, stream);
-    rig->process[*id].there = true;
-    rig->process[*id].program = program;
-    rig->process[*id].stream = stream;
-    rig->program[program].processes++;
-    return PR_STATUS_OK;
-}
-
-static uint32_t run_command(struct rig *rig, struct pr_command_header *header, void *body)
-{
-    switch (header->id) {
-    case PR_CMD_LOAD_PROGRAM: return load_program(rig, body, &header->program_id);
-    case PR_CMD_UNLOAD_PROGRAM:
-        if (header->program_id >= RIG_PROGRAMS || !rig->program[header->program_id].there)
-            return PR_STATUS_NO_PROGRAM;
-        if (rig->program[header->program_id].processes)
-            return PR_STATUS_BUSY;
-        rig->program[header->program_id].there = false;
-        return PR_STATUS_OK;
-    case PR_CMD_CREATE_PROCESS: return create_process(rig, header->program_id, *(uint32_t *)body, &header->process_id);
-    case PR_CMD_TERMINATE_PROCESS:
-        if (header->process_id >= RIG_PROCESSES || !rig->process[header->process_id].there)
-            return PR_STATUS_NO_PROCESS;
-        rig->process[header->process_id].there = false;
-        rig->program[header->program_id].processes--;
-        return PR_STATUS_OK;
-    case PR_CMD_TIMEPROFILE_SHOW: assert_int_equal(header->size, 16); return PR_STATUS_OK;
-    case PR_CMD_CH_PROPERTY_WRITE: assert_int_equal(header->size, 12); return PR_STATUS_OK;
-    case PR_CMD_RESOURCE_INFO_GET: assert_int_equal(header->size, 0x5c); return PR_STATUS_OK;
-    case PR_CMD_SET_SNE_PMU_BASE2: assert_true(*(uint64_t *)body == board()->pmu); return PR_STATUS_OK;
-    case PR_CMD_ANE_DEFAULT_SETTING_SET: assert_int_equal(header->size, 16); return PR_STATUS_OK;
-    default: return PR_STATUS_OK;
-    }
-}
-
-static bool command(struct rig *rig)
-{
-    struct pr_slot *slot = slot_at(rig, PR_CHANNEL_IO, rig->cursor[PR_CHANNEL_IO]);
-    struct pr_command_header *header;
-    uint32_t status;
-
-    if (slot->address & 1)
-        return false;
-    advance(rig, PR_CHANNEL_IO);
-    assert_true(slot->address >= rig->args.pool && slot->address + slot->length <= rig->args.pool + 0x40000);
-    header = base_at(rig, slot->address, slot->length);
-    assert_int_equal(slot->length, 24 + header->size);
-    if (rig->command_count < 32)
-        rig->commands[rig->command_count++] = header->id;
-    if (header->id == rig->silent_command)
-        return true;
-    status = rig->bad_status && header->id == rig->bad_command ? rig->bad_status : run_command(rig, header, header + 1);
-    header->priority = status;
-    slot->address |= 1;
-    ring_host(rig, 1);
-    if (rig->log_buffer && !rig->no_terminal) {
-        strcpy(base_at(rig, rig->log_buffer, 64), "said the firmware");
-        tell(rig, PR_CHANNEL_TERMINAL, rig->log_buffer, 17, 0);
-    }
-    return true;
-}
-
-static void note_held(struct rig *rig)
-{
-    uint32_t normal = 0, realtime = 0;
-
-    for (unsigned i = 0; i < RIG_CALLS; i++)
-        if (rig->call[i].there)
-            *(rig->call[i].priority <= 1 ? &realtime : &normal) += 1;
-    rig->most_normal = normal > rig->most_normal ? normal : rig->most_normal;
-    rig->most_realtime = realtime > rig->most_realtime ? realtime : rig->most_realtime;
-}
-
-/* Every output's first word becomes the sum of the inputs' first words, every buffer seen through all three controllers. */
-static void compute(struct rig *rig, const struct rig_call *call)
-{
-    uint32_t sum = 0, *word;
-
-    for (uint32_t i = 0; i < call->buffers; i++) {
-        word = rig_at(rig, 1, call->stream, call->buffer[i].address, call->buffer[i].bytes);
-        assert_non_null(word);
-        assert_ptr_equal(word, rig_at(rig, 0, call->stream, call->buffer[i].address, call->buffer[i].bytes));
-        assert_ptr_equal(word, rig_at(rig, 2, call->stream, call->buffer[i].address, call->buffer[i].bytes));
-        if (call->buffer[i].type == PR_BUFFER_IN)
-            sum += *word;
-    }
-    for (uint32_t i = 0; i < call->buffers; i++)
-        if (call->buffer[i].type == PR_BUFFER_OUT)
-            *(uint32_t *)rig_at(rig, 2, call->stream, call->buffer[i].address, call->buffer[i].bytes) = sum;
-    if (call->stats.address)
-        *(uint16_t *)base_at(rig, call->stats.address, 0x28) = 0x0101;
-}
-
-static void finish(struct rig *rig, struct rig_call *call, uint32_t status)
-{
-    uint64_t cell = rig->args.heap + 64ull * rig->cursor[PR_CHANNEL_IO_T2H];
-    struct pr_program_event event = {.sequence = rig->sequence++,
-                                     .id = PR_CMD_PROGRAM_EVENT,
-                                     .cookie = call->cookie,
-                                     .program_id = call->program,
-                                     .process_id = call->process,
-                                     .status = status,
-                                     .state = 1,
-                                     .detail = status ? rig->call_detail : 0};
-
-    if (rig->order_count < 64)
-        rig->order[rig->order_count++] = call->priority;
-    if (!status)
-        compute(rig, call);
-    if (rig->fault) {
-        rig->dart[1][0x40 / 4] = 0x80000004u | call->stream << 24;
-        rig->dart[1][0x50 / 4] = 0x1234000;
-    }
-    call->there = false;
-    if (rig->no_events)
-        return;
-    memcpy(base_at(rig, cell, sizeof(event)), &event, sizeof(event));
-    assert_true(tell(rig, PR_CHANNEL_IO_T2H, cell, sizeof(event), 0));
-}
-
-static uint32_t accept(struct rig *rig, const struct pr_call *message, uint64_t length)
-{
-    struct rig_call *call = rig->call;
-
-    if (rig->call_refusal)
-        return rig->call_refusal;
-    while (call->there)
-        call++;
-    assert_true(call < rig->call + RIG_CALLS);
-    assert_int_equal(message->head.id, 0x204);
-    assert_int_equal(length, 0x60 + 0x30 * message->buffers);
-    assert_true(message->process_id < RIG_PROCESSES && rig->process[message->process_id].there);
-    assert_int_equal(rig->process[message->process_id].program, message->program_id);
-    assert_true(message->output_sets == 1 && message->partitions == 1);
-    assert_int_equal(message->buffers, rig->program[message->program_id].parts.procedure->io_buffers);
-    *call = (struct rig_call){.there = true,
-                              .cookie = message->cookie,
-                              .program = message->program_id,
-                              .process = message->process_id,
-                              .stream = rig->process[message->process_id].stream,
-                              .priority = message->priority,
-                              .buffers = message->buffers,
-                              .stats = message->stats};
-    memcpy(call->buffer, message->buffer, message->buffers * sizeof(call->buffer[0]));
-    for (uint32_t i = 0; i < message->buffers; i++) {
-        assert_true(call->buffer[i].valid == 1 && call->buffer[i].index == i && call->buffer[i].address % 64 == 0);
-        assert_true(call->buffer[i].type == rig->program[message->program_id].parts.buffer[i].type);
-        assert_true(call->buffer[i].bytes >= rig->program[message->program_id].parts.buffer[i].bytes);
-    }
-    note_held(rig);
-    return PR_STATUS_OK;
-}
-
-static bool take_call(struct rig *rig)
-{
-    struct pr_slot *slot = slot_at(rig, PR_CHANNEL_DATA_CHAIN_H2T, rig->cursor[PR_CHANNEL_DATA_CHAIN_H2T]);
-    struct pr_call *message;
-
-    if (slot->address & 1)
-        return false;
-    advance(rig, PR_CHANNEL_DATA_CHAIN_H2T);
-    message = base_at(rig, slot->address, slot->length);
-    message->head.status = (uint16_t)accept(rig, message, slot->length);
-    slot->address |= 1;
-    if (message->head.status)
-        ring_host(rig, 7);
-    return true;
-}
-
-bool rig_finish_one(struct rig *rig, uint32_t status)
-{
-    struct rig_call *oldest = NULL;
-
-    for (unsigned i = 0; i < RIG_CALLS; i++)
-        if (rig->call[i].there && (!oldest || rig->call[i].cookie >> 8 < oldest->cookie >> 8))
-            oldest = &rig->call[i];
-    if (oldest)
-        finish(rig, oldest, status);
-    return oldest;
-}
-
-static void read_answers(struct rig *rig)
-{
-    struct pr_slot *slot = slot_at(rig, PR_CHANNEL_SHAREDMALLOC, 0);
-
-    if (!rig->log_buffer && slot->address & 1 && slot->address > 1)
-        rig->log_buffer = slot->address & ~1ull;
-}
-
-/* One step; false when there is nothing to do. */
-static bool step(struct rig *rig)
-{
-    uint32_t bell = rig->doorbell;
-
-    if (rig->boot == 1)
-        first_wake(rig);
-    else if (rig->boot == 2 && rig->scratch[7] == 0xf7fbdff9)
-        second_wake(rig);
-    else if (rig->boot == 3 && rig->scratch[3] == 0x08042006 && rig->scratch[7] == 0x08042006)
-        third(rig);
-    else if (rig->host_pending && !rig->masked && !rig->line) {
-        /* Only when the line rises, as the machine does. */
-        rig->line = true;
-        drv_interrupt(rig->driver);
-    } else if (rig->boot == 4 && bell >> 1 & 1) {
-        if (!command(rig))
-            rig->doorbell &= ~2u;
-    } else if (rig->boot == 4 && bell >> 7 & 1) {
-        if (rig->deaf || !take_call(rig))
-            rig->doorbell &= ~0x80u;
-    } else if (rig->boot == 4 && bell) {
-        read_answers(rig);
-        rig->doorbell = 0;
-    } else if (rig->boot == 4 && !rig->hold && rig_finish_one(rig, rig->call_status)) {
-        return true;
-    } else {
-        return false;
-    }
-    return true;
-}
-
-void rig_work(struct rig *rig)
-{
-    while (step(rig))
-        ;
-}
-
 static uint64_t rig_now(void *context)
 {
     return ((struct rig *)context)->now;
@@ -667,7 +295,7 @@ static int rig_wait(void *context, const bool *done, uint64_t timeout_ns)
     struct rig *rig = context;
 
     for (;;) {
-        while (!*done && step(rig))
+        while (!*done && rig_step(rig))
             ;
         if (*done)
             return 0;
@@ -677,7 +305,8 @@ static int rig_wait(void *context, const bool *done, uint64_t timeout_ns)
         unsigned before = rig->admitted++;
 
         admit(rig);
-        if (rig->admit == admit && rig->admitted == before + 1 && !*done && !rig->host_pending && !rig->doorbell)
+        if (rig->admit == admit && rig->admitted == before + 1 && !*done && !rig->host_pending &&
+            !rig->doorbell)
             break;
     }
     rig->now += timeout_ns;
@@ -766,8 +395,9 @@ void rig_drop(struct rig *rig)
 
 /* Clients. */
 
-IOReturn rig_call(struct drv_client *client, uint32_t selector, const uint64_t *scalar, uint32_t scalars, const void *in, uint32_t in_bytes,
-                  uint64_t *scalar_out, uint32_t scalars_out, void *out, uint32_t out_bytes)
+IOReturn rig_call(struct drv_client *client, uint32_t selector, const uint64_t *scalar, uint32_t scalars,
+                  const void *in, uint32_t in_bytes, uint64_t *scalar_out, uint32_t scalars_out, void *out,
+                  uint32_t out_bytes)
 {
     struct IOExternalMethodArguments args = {.selector = selector,
                                              .scalarInput = scalar,
@@ -789,7 +419,8 @@ struct drv_client *rig_client(struct rig *rig, uint32_t type)
 
     assert_int_equal(drv_client_open(rig->driver, &rig_identity, type, &client), kIOReturnSuccess);
     if (type != ANE_CLIENT_HINTS)
-        assert_int_equal(rig_call(client, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)), kIOReturnSuccess);
+        assert_int_equal(rig_call(client, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
+                         kIOReturnSuccess);
     return client;
 }
 
@@ -813,13 +444,16 @@ static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction
     return p;
 }
 
-size_t rig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kernel_bytes, uint32_t intermediate_bytes)
+size_t rig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kernel_bytes,
+                 uint32_t intermediate_bytes)
 {
     static struct test_program program;
     static uint8_t kernel[0x10000];
     const struct td_shape one = {1, 1, 1, 1};
-    struct pr_hwx_port ports[3] = {port("y", PR_HWX_OUTPUT, 4), port("a", PR_HWX_INPUT, 5), port("b", PR_HWX_INPUT, 6)};
-    struct pr_hwx_program image = {.port_count = 1 + inputs, .port = ports, .td_count = 1, .intermediate_bytes = intermediate_bytes};
+    struct pr_hwx_port ports[3] = {port("y", PR_HWX_OUTPUT, 4), port("a", PR_HWX_INPUT, 5),
+                                   port("b", PR_HWX_INPUT, 6)};
+    struct pr_hwx_program image = {
+        .port_count = 1 + inputs, .port = ports, .td_count = 1, .intermediate_bytes = intermediate_bytes};
     size_t size;
 
     assert_true(inputs >= 1 && inputs <= 2 && kernel_bytes <= sizeof(kernel));
@@ -835,14 +469,21 @@ size_t rig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kern
     return size;
 }
 
-IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *image, size_t size, uint64_t *token)
+IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *image, size_t size,
+                    uint64_t *token)
 {
-    struct ane_program_create create = {.surface = rig_surface(rig, ANE_PROGRAM_IMAGE + size), .size = ANE_PROGRAM_IMAGE + size};
+    struct ane_program_create create = {.surface = rig_surface(rig, ANE_PROGRAM_IMAGE + size),
+                                        .size = ANE_PROGRAM_IMAGE + size};
     struct ane_program_args *args = rig_surface_base(rig, create.surface);
     IOReturn result;
 
-    *args = (struct ane_program_args){
-        .representation = ANE_PROGRAM_LEGACY, .version = 1, .image_size = size, .procedures = 1, .qos = 21, .flags = 0x10, .name = "sum"};
+    *args = (struct ane_program_args){.representation = ANE_PROGRAM_LEGACY,
+                                      .version = 1,
+                                      .image_size = size,
+                                      .procedures = 1,
+                                      .qos = 21,
+                                      .flags = 0x10,
+                                      .name = "sum"};
     memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, image, size);
     result = rig_call(client, 3, NULL, 0, &create, sizeof(create), NULL, 0, NULL, 0);
     *token = args->token;
@@ -874,7 +515,8 @@ IOReturn rig_destroy(struct drv_client *client, uint64_t token)
     return rig_call(client, 6, NULL, 0, &destroy, sizeof(destroy), NULL, 0, NULL, 0);
 }
 
-void rig_request(struct ane_request *request, uint64_t token, uint32_t inputs, uint32_t outputs, const uint32_t *surfaces)
+void rig_request(struct ane_request *request, uint64_t token, uint32_t inputs, uint32_t outputs,
+                 const uint32_t *surfaces)
 {
     memset(request, 0, sizeof(*request));
     request->token = token;
@@ -887,14 +529,16 @@ void rig_request(struct ane_request *request, uint64_t token, uint32_t inputs, u
     memcpy(request->surface, surfaces, (inputs + outputs) * sizeof(*surfaces));
 }
 
-IOReturn rig_send(struct drv_client *client, const struct ane_request *request, struct ane_request_reply *reply)
+IOReturn rig_send(struct drv_client *client, const struct ane_request *request,
+                  struct ane_request_reply *reply)
 {
     const uint64_t doorbell = 7;
 
     return rig_call(client, 2, &doorbell, 1, request, sizeof(*request), NULL, 0, reply, sizeof(*reply));
 }
 
-uint64_t rig_program(struct rig *rig, struct drv_client *client, uint32_t inputs, uint32_t kernel_bytes, uint32_t intermediate_bytes)
+uint64_t rig_program(struct rig *rig, struct drv_client *client, uint32_t inputs, uint32_t kernel_bytes,
+                     uint32_t intermediate_bytes)
 {
     static uint8_t image[0x20000];
     size_t size = rig_image(image, sizeof(image), inputs, kernel_bytes, intermediate_bytes);
@@ -904,6 +548,7 @@ uint64_t rig_program(struct rig *rig, struct drv_client *client, uint32_t inputs
     if (rig_create(rig, client, image, size, &token) || rig_prepare(client, token, &prepare))
         fail_msg("%s", drv_last_error(rig->driver));
     assert_true(prepare.inputs == inputs && prepare.outputs == 1 && prepare.procedures == 1);
-    assert_true(prepare.intermediates == (intermediate_bytes != 0) && prepare.intermediate_bytes == intermediate_bytes);
+    assert_true(prepare.intermediates == (intermediate_bytes != 0) &&
+                prepare.intermediate_bytes == intermediate_bytes);
     return token;
 }

@@ -13,13 +13,13 @@
 #include "protocol/container.h"
 #include "protocol/message.h"
 
-#define RIG_PAGES 2048u
-#define RIG_SURFACES 64u
-#define RIG_PROGRAMS 16u
+#define RIG_PAGES     2048u
+#define RIG_SURFACES  64u
+#define RIG_PROGRAMS  16u
 #define RIG_PROCESSES 32u
-#define RIG_CALLS 16u
-#define RIG_LINES 4096u
-#define RIG_IMAGE 0x10000800000ull /* where the firmware is said to be */
+#define RIG_CALLS     16u
+#define RIG_LINES     4096u
+#define RIG_IMAGE     0x10000800000ull /* where the firmware is said to be */
 
 struct rig_surface {
     uint64_t address, bytes;
@@ -88,17 +88,17 @@ struct rig {
     uint32_t channels, ipc_less_1, heap; /* what scratch 0, 1 and 3 say, when not 0 */
     void (*spoil_table)(struct pr_channel_record *record);
     uint64_t table_offset;
-    uint32_t bad_command, bad_status;   /* this command is answered so */
-    uint32_t silent_command;            /* this one is not */
-    bool deaf;                          /* doorbells of calls are lost */
-    bool hold;                          /* calls are accepted and stay */
-    bool no_events;                     /* they end, and nobody is told */
-    bool mute;                          /* the controller's doorbells are lost */
-    bool masked;                        /* the interrupt line is cut */
-    uint32_t call_status;               /* every call ends so */
+    uint32_t bad_command, bad_status; /* this command is answered so */
+    uint32_t silent_command;          /* this one is not */
+    bool deaf;                        /* doorbells of calls are lost */
+    bool hold;                        /* calls are accepted and stay */
+    bool no_events;                   /* they end, and nobody is told */
+    bool mute;                        /* the controller's doorbells are lost */
+    bool masked;                      /* the interrupt line is cut */
+    uint32_t call_status;             /* every call ends so */
     uint64_t call_detail;
-    uint32_t call_refusal;              /* every call is refused so */
-    bool fault;                         /* and the second DART shows a fault */
+    uint32_t call_refusal; /* every call is refused so */
+    bool fault;            /* and the second DART shows a fault */
 
     /* Runs inside a wait, when the controller has nothing to do: calls from elsewhere. */
     void (*admit)(struct rig *rig);
@@ -116,6 +116,10 @@ void rig_drop(struct rig *rig);
 void *rig_at(struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova, uint64_t bytes);
 /* The physical address; 0 when there is none. */
 uint64_t rig_walk(const struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova);
+/* The base domain as the firmware sees it, the same through every controller. */
+void *rig_base_at(struct rig *rig, uint64_t iova, uint64_t bytes);
+/* One step of the controller; false when there is nothing to do. */
+bool rig_step(struct rig *rig);
 /* The controller works until it has nothing to do. */
 void rig_work(struct rig *rig);
 /* Ends the oldest call that is held; false when there is none. */
@@ -131,19 +135,25 @@ struct drv_client *rig_client(struct rig *rig, uint32_t type);
 extern const struct drv_identity rig_identity;
 
 /* A small image: y = a + b, or with `inputs` 1 a rectifier; with a kernel, an intermediate buffer. Returns its size. */
-size_t rig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kernel_bytes, uint32_t intermediate_bytes);
+size_t rig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kernel_bytes,
+                 uint32_t intermediate_bytes);
 #define RIG_PORT_BYTES 64u
 
 /* Selectors by their structs. */
-IOReturn rig_call(struct drv_client *client, uint32_t selector, const uint64_t *scalar, uint32_t scalars, const void *in, uint32_t in_bytes,
-                  uint64_t *scalar_out, uint32_t scalars_out, void *out, uint32_t out_bytes);
-IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *image, size_t size, uint64_t *token);
+IOReturn rig_call(struct drv_client *client, uint32_t selector, const uint64_t *scalar, uint32_t scalars,
+                  const void *in, uint32_t in_bytes, uint64_t *scalar_out, uint32_t scalars_out, void *out,
+                  uint32_t out_bytes);
+IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *image, size_t size,
+                    uint64_t *token);
 IOReturn rig_prepare(struct drv_client *client, uint64_t token, struct ane_program_prepare *prepare);
 IOReturn rig_unprepare(struct drv_client *client, uint64_t token);
 IOReturn rig_destroy(struct drv_client *client, uint64_t token);
-void rig_request(struct ane_request *request, uint64_t token, uint32_t inputs, uint32_t outputs, const uint32_t *surfaces);
-IOReturn rig_send(struct drv_client *client, const struct ane_request *request, struct ane_request_reply *reply);
+void rig_request(struct ane_request *request, uint64_t token, uint32_t inputs, uint32_t outputs,
+                 const uint32_t *surfaces);
+IOReturn rig_send(struct drv_client *client, const struct ane_request *request,
+                  struct ane_request_reply *reply);
 /* Created and prepared. */
-uint64_t rig_program(struct rig *rig, struct drv_client *client, uint32_t inputs, uint32_t kernel_bytes, uint32_t intermediate_bytes);
+uint64_t rig_program(struct rig *rig, struct drv_client *client, uint32_t inputs, uint32_t kernel_bytes,
+                     uint32_t intermediate_bytes);
 
 #endif

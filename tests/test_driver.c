@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "protocol/channel.h"
-#include "protocol/controller.h"
+#include "driver/space.h"
 
 static struct rig rig;
 
@@ -41,7 +40,8 @@ static void boots_in_order(void **state)
         PR_BOOT_COMMANDS(X)
 #undef X
     };
-    const char *const names[] = {"1 ANE 0x284000000", "2 PS 0x28e08c000", "3 PWGATE", "4 PTD", "5 ANEHAL1", "6 ANEHAL2", "7 ANEHAL3"};
+    const char *const names[] = {"1 ANE 0x284000000", "2 PS 0x28e08c000", "3 PWGATE", "4 PTD",
+                                 "5 ANEHAL1",         "6 ANEHAL2",        "7 ANEHAL3"};
     struct drv_stats stats = drv_stats_get(rig.driver);
 
     (void)state;
@@ -121,13 +121,14 @@ static void boot_fails(void (*prepare)(void), const char *sentence, unsigned boo
     stats = drv_stats_get(rig.driver);
     assert_int_equal(stats.boots, boots);
     assert_int_equal(stats.pages, 0);
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_CONTROL, &client), kIOReturnNotReady);
+    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_CONTROL, &client),
+                     kIOReturnNotReady);
     rig_drop(&rig);
 }
 
-#define SPOIL(what)               \
-    static void set_##what(void)  \
-    {                             \
+#define SPOIL(what)                     \
+    static void set_##what(void)        \
+    {                                   \
         rig.spoil_table = spoil_##what; \
     }
 SPOIL(name)
@@ -247,7 +248,8 @@ static void a_program_goes_round(void **state)
     const uint64_t pages = drv_stats_get(rig.driver).pages;
     uint64_t token = rig_program(&rig, client, 2, 0x5000, 0);
     const uint32_t surface[] = {rig_surface(&rig, 0x5000), rig_surface(&rig, 64), rig_surface(&rig, 64)};
-    uint32_t *a = rig_surface_base(&rig, surface[0]), *b = rig_surface_base(&rig, surface[1]), *y = rig_surface_base(&rig, surface[2]);
+    uint32_t *a = rig_surface_base(&rig, surface[0]), *b = rig_surface_base(&rig, surface[1]),
+             *y = rig_surface_base(&rig, surface[2]);
     struct ane_request_reply reply;
     struct ane_request request;
 
@@ -327,7 +329,8 @@ static void statistics_are_the_firmwares(void **state)
 {
     struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
     uint64_t token = rig_program(&rig, client, 1, 0, 0);
-    const uint32_t surface[] = {rig_surface(&rig, 64), rig_surface(&rig, 64)}, stats = rig_surface(&rig, 0x1000);
+    const uint32_t surface[] = {rig_surface(&rig, 64), rig_surface(&rig, 64)},
+                   stats = rig_surface(&rig, 0x1000);
     struct ane_request_reply reply;
     struct ane_request request;
 
@@ -382,7 +385,8 @@ static void a_warm_request_costs_little(void **state)
 
 static void a_direct_client_attaches(void **state)
 {
-    struct drv_client *owner = rig_client(&rig, ANE_CLIENT_CONTROL), *direct = rig_client(&rig, ANE_CLIENT_DIRECT_PATH), *stranger;
+    struct drv_client *owner = rig_client(&rig, ANE_CLIENT_CONTROL),
+                      *direct = rig_client(&rig, ANE_CLIENT_DIRECT_PATH), *stranger;
     const struct drv_identity other = {.may_open = true, .developer = true, .team = "ABCDE"};
     struct ane_device_info info = {.token = 1};
     uint64_t token = rig_program(&rig, owner, 1, 0, 0);
@@ -395,8 +399,10 @@ static void a_direct_client_attaches(void **state)
     rig_request(&request, token, 1, 1, surface);
     send_well(direct, &request);
     assert_int_equal(rig_destroy(owner, token), kIOReturnBusy);
-    assert_int_equal(drv_client_open(rig.driver, &other, ANE_CLIENT_DIRECT_PATH, &stranger), kIOReturnSuccess);
-    assert_int_equal(rig_call(stranger, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)), kIOReturnSuccess);
+    assert_int_equal(drv_client_open(rig.driver, &other, ANE_CLIENT_DIRECT_PATH, &stranger),
+                     kIOReturnSuccess);
+    assert_int_equal(rig_call(stranger, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
+                     kIOReturnSuccess);
     assert_int_equal(rig_send(stranger, &request, &reply), kIOReturnNotFound);
     drv_client_close(stranger);
     /* Its owner goes first: the program stays for who uses it, and nobody new finds it. */
@@ -421,19 +427,25 @@ static void explicit_mappings(void **state)
     uint64_t zero = 0, address = 0;
 
     (void)state;
-    assert_int_equal(rig_call(direct, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), kIOReturnBadArgument);
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_DIRECT_PATH, &fresh), kIOReturnSuccess);
-    assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), kIOReturnNotReady);
-    assert_int_equal(rig_call(fresh, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)), kIOReturnSuccess);
+    assert_int_equal(rig_call(direct, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
+                     kIOReturnBadArgument);
+    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_DIRECT_PATH, &fresh),
+                     kIOReturnSuccess);
+    assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
+                     kIOReturnNotReady);
+    assert_int_equal(rig_call(fresh, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
+                     kIOReturnSuccess);
     map.token = info.token;
     assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), kIOReturnSuccess);
     assert_int_equal(address, 0x4100);
     assert_true(rig_walk(&rig, 1, 3, address) == rig.surface[surface].address + 0x100);
     map.usage = 9;
-    assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), kIOReturnBadArgument);
+    assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
+                     kIOReturnBadArgument);
     map.usage = 1;
     map.size = 0x6000;
-    assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), kIOReturnBadArgument);
+    assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
+                     kIOReturnBadArgument);
     map.address = address + 0x10000;
     assert_int_equal(rig_call(fresh, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), kIOReturnBadArgument);
     map.address = address;
@@ -442,6 +454,29 @@ static void explicit_mappings(void **state)
     assert_int_equal(rig_call(fresh, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), kIOReturnBadArgument);
     drv_client_close(fresh);
     drv_client_close(direct);
+}
+
+/* First fit, a guard page after each range, the same place again after it was given back. */
+static void device_addresses(void **state)
+{
+    struct drv_space space = {.first = 0x4000, .end = 0x4000 * 9};
+    uint64_t a, b, c, again;
+
+    (void)state;
+    assert_int_equal(drv_space_take(&space, 0, &a), -ENOSPC);
+    assert_int_equal(drv_space_take(&space, 0x4000 * 8, &a), -ENOSPC);
+    assert_int_equal(drv_space_take(&space, ~0ull, &a), -ENOSPC);
+    assert_int_equal(drv_space_take(&space, 1, &a), 0);
+    assert_int_equal(drv_space_take(&space, 0x4001, &b), 0);
+    assert_int_equal(drv_space_take(&space, 0x8000, &c), 0);
+    assert_true(a == 0x4000 && b == 0xc000 && c == 0x18000);
+    assert_int_equal(drv_space_take(&space, 1, &again), -ENOSPC);
+    drv_space_give(&space, b);
+    assert_int_equal(drv_space_take(&space, 0xc000, &again), -ENOSPC);
+    assert_int_equal(drv_space_take(&space, 0x8000, &again), 0);
+    assert_int_equal(again, b);
+    drv_space_clear(&space);
+    assert_null(space.ranges);
 }
 
 int main(void)
@@ -458,6 +493,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_warm_request_costs_little, boot, drop),
         cmocka_unit_test_setup_teardown(a_direct_client_attaches, boot, drop),
         cmocka_unit_test_setup_teardown(explicit_mappings, boot, drop),
+        cmocka_unit_test(device_addresses),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,11 +32,13 @@ static void expect_error(const char *text)
 
 /* Written out again from Tables 27.2 and 27.4. */
 static const uint32_t control_sizes[17][4] = {
-    {0, 104, 0, 104}, {0, 0, 0, 0},   {1, 2376, 0, 40}, {0, 32, 0, 0}, {0, 56, 0, 56}, {0, 56, 0, 0}, {0, 16, 0, 0},  {0, 0, 0, 32}, {0, 32, 0, 0},
-    {0, 16, 0, 24},   {0, 0, 1, 0},   {0, 24, 0, 0},    {0, 0, 0, 0},  {2, 0, 0, 0},   {2, 0, 0, 0},  {0, 0, 0, 0},   {3, 0, 0, 0},
+    {0, 104, 0, 104}, {0, 0, 0, 0},  {1, 2376, 0, 40}, {0, 32, 0, 0},  {0, 56, 0, 56}, {0, 56, 0, 0},
+    {0, 16, 0, 0},    {0, 0, 0, 32}, {0, 32, 0, 0},    {0, 16, 0, 24}, {0, 0, 1, 0},   {0, 24, 0, 0},
+    {0, 0, 0, 0},     {2, 0, 0, 0},  {2, 0, 0, 0},     {0, 0, 0, 0},   {3, 0, 0, 0},
 };
 static const uint32_t direct_sizes[9][4] = {
-    {0, 104, 0, 104}, {0, 0, 0, 0}, {1, 2376, 0, 40}, {0, 40, 0, 0}, {0, 3104, 0, 0}, {1, 2080, 1, 0}, {0, 2080, 0, 0}, {0, 16, 0, 24}, {0, 32, 0, 0},
+    {0, 104, 0, 104}, {0, 0, 0, 0},    {1, 2376, 0, 40}, {0, 40, 0, 0}, {0, 3104, 0, 0},
+    {1, 2080, 1, 0},  {0, 2080, 0, 0}, {0, 16, 0, 24},   {0, 32, 0, 0},
 };
 
 static uint8_t in[4096], out[4096];
@@ -53,7 +55,8 @@ static void check_sizes(uint32_t type, const uint32_t (*table)[4], uint32_t coun
 
     assert_int_equal(drv_client_open(rig.driver, &rig_identity, type, &fresh), kIOReturnSuccess);
     for (uint32_t selector = 0; selector < count; selector++) {
-        bool served = selector <= (type == ANE_CLIENT_CONTROL ? 6 : 2) || (type == ANE_CLIENT_DIRECT_PATH && (selector == 5 || selector == 6));
+        bool served = selector <= (type == ANE_CLIENT_CONTROL ? 6 : 2) ||
+                      (type == ANE_CLIENT_DIRECT_PATH && (selector == 5 || selector == 6));
 
         for (unsigned which = 0; which < 4; which++)
             for (int by = -1; by <= 1; by += 2) {
@@ -66,20 +69,21 @@ static void check_sizes(uint32_t type, const uint32_t (*table)[4], uint32_t coun
                 assert_int_equal(call_sizes(client, selector, sizes), kIOReturnBadArgument);
             }
         if (table[selector][0])
-            assert_int_equal(rig_call(client, selector, NULL, table[selector][0], in, table[selector][1], scalar_out, table[selector][2], out,
-                                      table[selector][3]),
+            assert_int_equal(rig_call(client, selector, NULL, table[selector][0], in, table[selector][1],
+                                      scalar_out, table[selector][2], out, table[selector][3]),
                              kIOReturnBadArgument);
         if (table[selector][1])
-            assert_int_equal(rig_call(client, selector, scalar_in, table[selector][0], NULL, table[selector][1], scalar_out,
-                                      table[selector][2], out, table[selector][3]),
-                             kIOReturnBadArgument);
-        if (table[selector][2])
-            assert_int_equal(rig_call(client, selector, scalar_in, table[selector][0], in, table[selector][1], NULL, table[selector][2], out,
+            assert_int_equal(rig_call(client, selector, scalar_in, table[selector][0], NULL,
+                                      table[selector][1], scalar_out, table[selector][2], out,
                                       table[selector][3]),
                              kIOReturnBadArgument);
+        if (table[selector][2])
+            assert_int_equal(rig_call(client, selector, scalar_in, table[selector][0], in, table[selector][1],
+                                      NULL, table[selector][2], out, table[selector][3]),
+                             kIOReturnBadArgument);
         if (table[selector][3])
-            assert_int_equal(rig_call(client, selector, scalar_in, table[selector][0], in, table[selector][1], scalar_out,
-                                      table[selector][2], NULL, table[selector][3]),
+            assert_int_equal(rig_call(client, selector, scalar_in, table[selector][0], in, table[selector][1],
+                                      scalar_out, table[selector][2], NULL, table[selector][3]),
                              kIOReturnBadArgument);
         if (!served)
             assert_int_equal(call_sizes(client, selector, table[selector]), kIOReturnUnsupported);
@@ -107,15 +111,21 @@ static void sizes_are_exact(void **state)
 static void opening(void **state)
 {
     const struct drv_identity nobody = {.developer = true};
-    struct ane_device_info info = {.token = 2, .callback = 0x1111222233334444ull, .receiver = 5, .timeout = 10000}, reply;
+    struct ane_device_info info = {.token = 2,
+                                   .callback = 0x1111222233334444ull,
+                                   .receiver = 5,
+                                   .timeout = 10000},
+                           reply;
     struct drv_client *client;
 
     (void)state;
-    assert_int_equal((uint32_t)drv_client_open(rig.driver, &nobody, ANE_CLIENT_CONTROL, &client), 0xe00002c7u);
+    assert_int_equal((uint32_t)drv_client_open(rig.driver, &nobody, ANE_CLIENT_CONTROL, &client),
+                     0xe00002c7u);
     assert_null(client);
     assert_int_equal(drv_client_open(rig.driver, &rig_identity, 0, &client), kIOReturnBadArgument);
     assert_int_equal(drv_client_open(rig.driver, &rig_identity, 4, &client), kIOReturnBadArgument);
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_CONTROL, &client), kIOReturnSuccess);
+    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_CONTROL, &client),
+                     kIOReturnSuccess);
     assert_int_equal(rig_call(client, 0, NULL, 0, &info, 104, NULL, 0, &reply, 104), 24);
     info.token = 3;
     assert_int_equal(rig_call(client, 0, NULL, 0, &info, 104, NULL, 0, &reply, 104), kIOReturnBadArgument);
@@ -124,8 +134,10 @@ static void opening(void **state)
     assert_int_equal(rig_call(client, 0, NULL, 0, &info, 104, NULL, 0, &reply, 104), kIOReturnBadArgument);
     info.timeout = 10000;
     assert_int_equal(rig_call(client, 0, NULL, 0, &info, 104, NULL, 0, &reply, 104), kIOReturnSuccess);
-    assert_true(reply.token > 0xffffffffull && reply.callback == info.callback && reply.receiver == 5 && reply.timeout == 10000);
-    assert_true(reply.version[0] == 32 && reply.version[1] == 256 && reply.engines == 1 && reply.cpu_subtype == 4);
+    assert_true(reply.token > 0xffffffffull && reply.callback == info.callback && reply.receiver == 5 &&
+                reply.timeout == 10000);
+    assert_true(reply.version[0] == 32 && reply.version[1] == 256 && reply.engines == 1 &&
+                reply.cpu_subtype == 4);
     assert_int_equal(rig_call(client, 0, NULL, 0, &info, 104, NULL, 0, &reply, 104), kIOReturnBusy);
     drv_client_close(client);
 }
@@ -142,8 +154,11 @@ struct attempt {
 
 static IOReturn try_create(struct drv_client *client, void (*change)(struct attempt *))
 {
-    struct attempt attempt = {.create = {.surface = rig_surface(&rig, 0x10000), .offset = 0x40, .size = ANE_PROGRAM_IMAGE + image_size},
-                              .args = {.representation = 1, .version = 1, .image_size = image_size, .procedures = 1}};
+    struct attempt attempt = {
+        .create = {.surface = rig_surface(&rig, 0x10000),
+                   .offset = 0x40,
+                   .size = ANE_PROGRAM_IMAGE + image_size},
+        .args = {.representation = 1, .version = 1, .image_size = image_size, .procedures = 1}};
     uint32_t surface = attempt.create.surface;
     uint8_t *base = rig_surface_base(&rig, surface);
     IOReturn result;
@@ -159,10 +174,10 @@ static IOReturn try_create(struct drv_client *client, void (*change)(struct atte
     return result;
 }
 
-#define CHANGE(name, what)                    \
+#define CHANGE(name, what)                       \
     static void change_##name(struct attempt *t) \
-    {                                         \
-        what;                                 \
+    {                                            \
+        what;                                    \
     }
 CHANGE(surface, t->create.surface = 60)
 CHANGE(no_surface, t->create.surface = 0)
@@ -319,18 +334,19 @@ static void requests_refuse(void **state)
 {
     struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
     uint64_t token = rig_program(&rig, client, 2, 0, 0x4000), doorbell = 7;
-    const uint32_t surface[] = {rig_surface(&rig, 128), rig_surface(&rig, 64), rig_surface(&rig, 64)}, tiny = rig_surface(&rig, 63);
+    const uint32_t surface[] = {rig_surface(&rig, 128), rig_surface(&rig, 64), rig_surface(&rig, 64)},
+                   tiny = rig_surface(&rig, 63);
     struct ane_request_reply reply;
     struct ane_request good, bad;
 
     (void)state;
     rig_request(&good, token, 2, 1, surface);
-#define REFUSED(change, code, text)                        \
-    do {                                                   \
-        bad = good;                                        \
-        change;                                            \
+#define REFUSED(change, code, text)                             \
+    do {                                                        \
+        bad = good;                                             \
+        change;                                                 \
         assert_int_equal(rig_send(client, &bad, &reply), code); \
-        expect_error(text);                                \
+        expect_error(text);                                     \
     } while (0)
     REFUSED(bad.token++, kIOReturnNotFound, "no program");
     REFUSED(bad.token = 0, kIOReturnNotFound, "no program");
@@ -352,11 +368,14 @@ static void requests_refuse(void **state)
     REFUSED((bad.intermediates = 1, bad.surface[3] = 62), kIOReturnBadArgument, "no surface 62");
 #undef REFUSED
     doorbell = 32;
-    assert_int_equal(rig_call(client, 2, &doorbell, 1, &good, 2376, NULL, 0, &reply, 40), kIOReturnBadArgument);
+    assert_int_equal(rig_call(client, 2, &doorbell, 1, &good, 2376, NULL, 0, &reply, 40),
+                     kIOReturnBadArgument);
     doorbell = 6;
-    assert_int_equal(rig_call(client, 2, &doorbell, 1, &good, 2376, NULL, 0, &reply, 40), kIOReturnBadArgument);
+    assert_int_equal(rig_call(client, 2, &doorbell, 1, &good, 2376, NULL, 0, &reply, 40),
+                     kIOReturnBadArgument);
     doorbell = 0x100000007ull;
-    assert_int_equal(rig_call(client, 2, &doorbell, 1, &good, 2376, NULL, 0, &reply, 40), kIOReturnBadArgument);
+    assert_int_equal(rig_call(client, 2, &doorbell, 1, &good, 2376, NULL, 0, &reply, 40),
+                     kIOReturnBadArgument);
     good.offset[0] = 64;
     assert_int_equal(rig_send(client, &good, &reply), kIOReturnSuccess);
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
@@ -489,7 +508,9 @@ static void random_selectors(void **state)
             else if (!which && selector == 3)
                 memcpy(in, &(struct ane_program_create){.surface = 1, .size = 64}, 32);
             for (int64_t i = test_rng_range(&rng, 0, 2); i > 0; i--)
-                in[test_rng_range(&rng, 0, sizes[1] < 0x40 || test_rng_bool(&rng) ? (sizes[1] ? sizes[1] - 1 : 0) : 0x3f)] ^=
+                in[test_rng_range(&rng, 0,
+                                  sizes[1] < 0x40 || test_rng_bool(&rng) ? (sizes[1] ? sizes[1] - 1 : 0)
+                                                                         : 0x3f)] ^=
                     (uint8_t)(1u << test_rng_range(&rng, 0, 7));
         }
         call_sizes(client[which], selector, sizes);
@@ -521,7 +542,8 @@ static void random_images(void **state)
 
         memcpy(image, copy, image_size);
         for (int64_t i = test_rng_range(&rng, 1, 4); i > 0; i--)
-            image[test_rng_range(&rng, 0, (int64_t)image_size - 1)] ^= (uint8_t)(1u << test_rng_range(&rng, 0, 7));
+            image[test_rng_range(&rng, 0, (int64_t)image_size - 1)] ^=
+                (uint8_t)(1u << test_rng_range(&rng, 0, 7));
         if (!rig_create(&rig, client, image, image_size, &token)) {
             loaded++;
             assert_int_equal(rig_destroy(client, token), kIOReturnSuccess);

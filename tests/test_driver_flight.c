@@ -54,13 +54,15 @@ static IOReturn results[16];
 
 static void send_next(struct rig *r)
 {
+    unsigned me;
+
     if (!left) {
         r->admit = NULL;
         r->hold = false;
         return;
     }
-    left--;
-    results[left] = send(client, *to_send++);
+    me = --left;
+    results[me] = send(client, *to_send++);
 }
 
 static void one_of_a_band_in_the_firmware(void **state)
@@ -190,6 +192,53 @@ static void a_silent_command(void **state)
     assert_int_equal(send(client, 5), kIOReturnSuccess);
 }
 
+/* What the firmware was given and has not let go of is kept until it stops. */
+static void programs_the_firmware_keeps(void **state)
+{
+    static uint8_t image[0x10000];
+    size_t size = rig_image(image, sizeof(image), 1, 0, 0);
+    uint64_t lost, pages = drv_stats_get(rig.driver).pages;
+
+    (void)state;
+    rig.silent_command = PR_CMD_LOAD_PROGRAM;
+    assert_int_equal(rig_create(&rig, client, image, size, &lost), kIOReturnTimeout);
+    assert_int_equal(drv_stats_get(rig.driver).programs, 2);
+    assert_true(drv_stats_get(rig.driver).pages > pages);
+    rig.silent_command = 0xffffffff;
+    rig.bad_command = PR_CMD_UNLOAD_PROGRAM;
+    rig.bad_status = PR_STATUS_BUSY;
+    assert_int_equal(rig_destroy(client, token), kIOReturnSuccess);
+    assert_true(rig_traced(&rig, "is kept: the firmware has not let it go"));
+    assert_int_equal(drv_stats_get(rig.driver).programs, 2);
+    assert_int_equal(send(client, 5), kIOReturnNotFound);
+    drv_client_close(client);
+    assert_int_equal(drv_stats_get(rig.driver).clients, 0);
+}
+
+#define LIMIT 24u /* requests of one client */
+
+static unsigned refused;
+
+static void send_until_refused(struct rig *r)
+{
+    if (send(client, 5) != kIOReturnNoResources)
+        return;
+    refused++;
+    r->admit = NULL;
+    r->hold = false;
+}
+
+static void one_client_cannot_take_every_cell(void **state)
+{
+    (void)state;
+    rig.hold = true;
+    rig.admit = send_until_refused;
+    assert_int_equal(send(client, 5), kIOReturnSuccess);
+    assert_int_equal(refused, 1);
+    assert_int_equal(rig.order_count, LIMIT);
+    assert_int_equal(rig.most_normal, 1);
+}
+
 /* What the firmware says. */
 
 static void statuses(void **state)
@@ -198,11 +247,16 @@ static void statuses(void **state)
         uint32_t status;
         IOReturn result;
     } row[] = {
-        {PR_STATUS_BAD_SIZE, kIOReturnBadArgument},     {PR_STATUS_BAD_ARGUMENT, kIOReturnBadArgument},
-        {PR_STATUS_NO_PROGRAM, kIOReturnBadArgument},   {PR_STATUS_NO_PROCESS, kIOReturnBadArgument},
-        {PR_STATUS_NO_RESOURCES, kIOReturnNoResources}, {PR_STATUS_NOT_READY, kIOReturnNotReady},
-        {PR_STATUS_TRANSLATION, kIOReturnError},        {PR_STATUS_ABORTED, kIOReturnAborted},
-        {PR_STATUS_STUCK, kIOReturnError},              {PR_STATUS_BUSY, kIOReturnBusy},
+        {PR_STATUS_BAD_SIZE, kIOReturnBadArgument},
+        {PR_STATUS_BAD_ARGUMENT, kIOReturnBadArgument},
+        {PR_STATUS_NO_PROGRAM, kIOReturnBadArgument},
+        {PR_STATUS_NO_PROCESS, kIOReturnBadArgument},
+        {PR_STATUS_NO_RESOURCES, kIOReturnNoResources},
+        {PR_STATUS_NOT_READY, kIOReturnNotReady},
+        {PR_STATUS_TRANSLATION, kIOReturnError},
+        {PR_STATUS_ABORTED, kIOReturnAborted},
+        {PR_STATUS_STUCK, kIOReturnError},
+        {PR_STATUS_BUSY, kIOReturnBusy},
         {77, kIOReturnError},
     };
 
@@ -232,7 +286,8 @@ static void a_fault_is_named(void **state)
     rig.call_detail = 0x0c | (uint64_t)rig.program[0].text << 32;
     assert_int_equal(rig_send(client, &request, &reply), kIOReturnError);
     assert_true(reply.status == PR_STATUS_TRANSLATION && reply.detail == rig.call_detail);
-    snprintf(expected, sizeof(expected), "Client 1, program 0x%llx \"sum\", descriptor 0", (unsigned long long)token);
+    snprintf(expected, sizeof(expected), "Client 1, program 0x%llx \"sum\", descriptor 0",
+             (unsigned long long)token);
     expect_error(expected);
     expect_error("DART 1 error 0x83000004: stream 3, read of 0x1234000, no page");
     assert_int_equal(rig.dart[1][0x40 / 4], 0);
@@ -298,8 +353,9 @@ static void what_is_in_the_firmware_stays(void **state)
 static void close_with_others_pending(struct rig *r)
 {
     if (left) {
-        left--;
-        results[left] = send(client, 5);
+        unsigned me = --left;
+
+        results[me] = send(client, 5);
         return;
     }
     r->admit = NULL;
@@ -420,10 +476,13 @@ static void a_pinned_domain_is_kept(void **state)
 
     (void)state;
     drv_client_close(client);
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_DIRECT_PATH, &direct), kIOReturnSuccess);
-    assert_int_equal(rig_call(direct, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)), kIOReturnSuccess);
+    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_DIRECT_PATH, &direct),
+                     kIOReturnSuccess);
+    assert_int_equal(rig_call(direct, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
+                     kIOReturnSuccess);
     map.token = info.token;
-    assert_int_equal(rig_call(direct, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), kIOReturnSuccess);
+    assert_int_equal(rig_call(direct, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
+                     kIOReturnSuccess);
     for (unsigned i = 0; i < 8; i++) {
         many[i] = rig_client(&rig, ANE_CLIENT_CONTROL);
         tokens[i] = rig_program(&rig, many[i], 1, 0, 0);
@@ -492,6 +551,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_lost_host_doorbell, boot, drop),
         cmocka_unit_test_setup_teardown(a_band_that_is_taken, boot, drop),
         cmocka_unit_test_setup_teardown(a_silent_command, boot, drop),
+        cmocka_unit_test_setup_teardown(programs_the_firmware_keeps, boot, drop),
+        cmocka_unit_test_setup_teardown(one_client_cannot_take_every_cell, boot, drop),
         cmocka_unit_test_setup_teardown(statuses, boot, drop),
         cmocka_unit_test_setup_teardown(a_fault_is_named, boot, drop),
         cmocka_unit_test_setup_teardown(a_client_closes_during_flight, boot, drop),

@@ -13,10 +13,10 @@
 #include "driver/surface.h"
 
 /* Selector 0, output: seeds Table 27.3. */
-#define ANE_VERSION 32u
+#define ANE_VERSION        32u
 #define ANE_VERSION_SECOND 256u
-#define ENGINES 1u
-#define CPU_SUBTYPE 4u
+#define ENGINES            1u
+#define CPU_SUBTYPE        4u
 /* "usage 2 returns the unsupported code 24" (seeds ch. 27): the bare number, which is no IOReturn of the public header. */
 #define USAGE_UNSUPPORTED_CODE ((IOReturn)24)
 
@@ -36,7 +36,8 @@ static IOReturn device_open(struct drv_client *client, struct IOExternalMethodAr
     if (usage != ANE_USAGE_STANDARD)
         return drv_refuse(d, kIOReturnBadArgument, "Device open: usage %u is neither 1 nor 2.", usage);
     if (info.timeout > DRV_TIMEOUT_MS_MAX)
-        return drv_refuse(d, kIOReturnBadArgument, "Device open: a timeout of %" PRIu64 " ms; the limit is %u.", info.timeout,
+        return drv_refuse(d, kIOReturnBadArgument,
+                          "Device open: a timeout of %" PRIu64 " ms; the limit is %u.", info.timeout,
                           DRV_TIMEOUT_MS_MAX);
     if (client->open)
         return drv_refuse(d, kIOReturnBusy, "Device open: the client is open already.");
@@ -74,7 +75,8 @@ static IOReturn send_request(struct drv_client *client, struct IOExternalMethodA
     IOReturn result;
 
     if (args->asyncWakePort)
-        return drv_refuse(client->driver, kIOReturnUnsupported, "Requests that complete at a wake port are not served yet.");
+        return drv_refuse(client->driver, kIOReturnUnsupported,
+                          "Requests that complete at a wake port are not served yet.");
     memcpy(&request, args->structureInput, sizeof(request));
     result = drv_request_send(client, args->scalarInput[0], &request, &reply);
     memcpy(args->structureOutput, &reply, sizeof(reply));
@@ -124,7 +126,8 @@ static IOReturn check_map(struct drv_client *client, const struct ane_memory_map
     for (size_t i = 0; i < sizeof(map->reserved); i++)
         zero = zero && !map->reserved[i];
     if (!zero || map->token != client->token)
-        return drv_refuse(client->driver, kIOReturnBadArgument, "Memory map: the token must be the session's, reserved bytes 0.");
+        return drv_refuse(client->driver, kIOReturnBadArgument,
+                          "Memory map: the token must be the session's, reserved bytes 0.");
     return kIOReturnSuccess;
 }
 
@@ -132,7 +135,7 @@ static IOReturn check_map(struct drv_client *client, const struct ane_memory_map
 static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct drv *d = client->driver;
-    struct drv_mapping *mapping;
+    struct drv_mapping *mapping = NULL;
     struct ane_memory_map map;
     IOReturn result;
 
@@ -140,15 +143,20 @@ static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArg
     result = check_map(client, &map);
     if (result)
         return result;
-    if (args->scalarInput[0] || (map.usage != DRV_USAGE_INPUT && map.usage != DRV_USAGE_OUTPUT && map.usage != DRV_USAGE_INTERMEDIATE))
-        return drv_refuse(d, kIOReturnBadArgument, "Memory map: usage %u is not a client's (1, 2 or 7), or the scalar is not 0.", map.usage);
+    if (args->scalarInput[0] || (map.usage != DRV_USAGE_INPUT && map.usage != DRV_USAGE_OUTPUT &&
+                                 map.usage != DRV_USAGE_INTERMEDIATE))
+        return drv_refuse(d, kIOReturnBadArgument,
+                          "Memory map: usage %u is not a client's (1, 2 or 7), or the scalar is not 0.",
+                          map.usage);
     client->busy++;
     result = drv_domain_lend(client);
     if (!result)
         result = drv_surface_map(client, map.surface, map.usage, false, &mapping);
     if (!result && (map.size == 0 || map.offset > mapping->bytes || map.size > mapping->bytes - map.offset))
-        result = drv_refuse(d, kIOReturnBadArgument, "Memory map: %" PRIu64 " bytes at %" PRIu64 " of surface %u, which has %" PRIu64 ".",
-                            map.size, map.offset, map.surface, mapping->bytes);
+        result =
+            drv_refuse(d, kIOReturnBadArgument,
+                       "Memory map: %" PRIu64 " bytes at %" PRIu64 " of surface %u, which has %" PRIu64 ".",
+                       map.size, map.offset, map.surface, mapping->bytes);
     if (!result) {
         mapping->pins++;
         client->pinned++;
@@ -171,7 +179,8 @@ static IOReturn memory_unmap(struct drv_client *client, struct IOExternalMethodA
         return result;
     mapping = drv_surface_at(client, map.surface, map.address);
     if (!mapping)
-        return drv_refuse(d, kIOReturnBadArgument, "Memory unmap: surface %u is not mapped at 0x%" PRIx64 ".", map.surface, map.address);
+        return drv_refuse(d, kIOReturnBadArgument, "Memory unmap: surface %u is not mapped at 0x%" PRIx64 ".",
+                          map.surface, map.address);
     if (mapping->uses && mapping->pins == 1)
         return drv_refuse(d, kIOReturnBusy, "Memory unmap: requests still use surface %u.", map.surface);
     client->pinned--;
@@ -188,14 +197,16 @@ struct method {
     uint32_t scalar_in, struct_in, scalar_out, struct_out;
 };
 
-#define X(selector, name, scalar_in, struct_in, scalar_out, struct_out) [selector] = {#name, scalar_in, struct_in, scalar_out, struct_out},
+#define X(selector, name, scalar_in, struct_in, scalar_out, struct_out) \
+    [selector] = {#name, scalar_in, struct_in, scalar_out, struct_out},
 static const struct method control_methods[] = {ANE_CONTROL_SELECTORS(X)};
 static const struct method direct_methods[] = {ANE_DIRECT_SELECTORS(X)};
 #undef X
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 static const handler control_handlers[COUNT(control_methods)] = {
-    device_open, device_close, send_request, program_create, program_prepare, program_unprepare, program_destroy,
+    device_open,     device_close,      send_request,    program_create,
+    program_prepare, program_unprepare, program_destroy,
 };
 static const handler direct_handlers[COUNT(direct_methods)] = {
     device_open, device_close, send_request, NULL, NULL, memory_map, memory_unmap,
@@ -211,12 +222,14 @@ static bool sizes_match(const struct method *method, const struct IOExternalMeth
 /* The shim's second look: sizes again, and a pointer wherever a size is not 0. */
 static bool pointers_match(const struct method *method, const struct IOExternalMethodArguments *args)
 {
-    return sizes_match(method, args) && (!method->scalar_in || args->scalarInput) && (!method->struct_in || args->structureInput) &&
-           (!method->scalar_out || args->scalarOutput) && (!method->struct_out || args->structureOutput);
+    return sizes_match(method, args) && (!method->scalar_in || args->scalarInput) &&
+           (!method->struct_in || args->structureInput) && (!method->scalar_out || args->scalarOutput) &&
+           (!method->struct_out || args->structureOutput);
 }
 
 /* A hint client has no selectors of its own yet; a number at or past the end is a bad argument, as in IOKit's dispatcher. */
-static IOReturn look_up(const struct drv_client *client, uint32_t selector, const struct method **method, handler *run)
+static IOReturn look_up(const struct drv_client *client, uint32_t selector, const struct method **method,
+                        handler *run)
 {
     bool control = client->type == ANE_CLIENT_CONTROL, direct = client->type == ANE_CLIENT_DIRECT_PATH;
 
@@ -233,11 +246,14 @@ static IOReturn dispatch(struct drv_client *client, uint32_t selector, struct IO
     handler run;
 
     if (look_up(client, selector, &method, &run))
-        return drv_refuse(client->driver, kIOReturnBadArgument, "Selector %u does not exist on a client of type %u.", selector, client->type);
+        return drv_refuse(client->driver, kIOReturnBadArgument,
+                          "Selector %u does not exist on a client of type %u.", selector, client->type);
     if (!sizes_match(method, args))
-        return drv_refuse(client->driver, kIOReturnBadArgument, "%s: sizes (%u, %u, %u, %u) are not (%u, %u, %u, %u).", method->name,
-                          args->scalarInputCount, args->structureInputSize, args->scalarOutputCount, args->structureOutputSize,
-                          method->scalar_in, method->struct_in, method->scalar_out, method->struct_out);
+        return drv_refuse(client->driver, kIOReturnBadArgument,
+                          "%s: sizes (%u, %u, %u, %u) are not (%u, %u, %u, %u).", method->name,
+                          args->scalarInputCount, args->structureInputSize, args->scalarOutputCount,
+                          args->structureOutputSize, method->scalar_in, method->struct_in, method->scalar_out,
+                          method->struct_out);
     if (!pointers_match(method, args))
         return drv_refuse(client->driver, kIOReturnBadArgument, "%s: an argument is NULL.", method->name);
     if (!run)
@@ -317,7 +333,8 @@ void drv_client_leave(struct drv_client *client)
         unlink_client(client);
 }
 
-IOReturn drv_client_open(struct drv *d, const struct drv_identity *identity, uint32_t type, struct drv_client **client)
+IOReturn drv_client_open(struct drv *d, const struct drv_identity *identity, uint32_t type,
+                         struct drv_client **client)
 {
     struct drv_client *made;
 
@@ -327,7 +344,8 @@ IOReturn drv_client_open(struct drv *d, const struct drv_identity *identity, uin
     if (type != ANE_CLIENT_CONTROL && type != ANE_CLIENT_DIRECT_PATH && type != ANE_CLIENT_HINTS)
         return drv_refuse(d, kIOReturnBadArgument, "There is no client of type %u.", type);
     if (!identity->may_open)
-        return drv_refuse(d, kIOReturnUnsupported, "The caller does not hold com.apple.ane.iokit-user-access.");
+        return drv_refuse(d, kIOReturnUnsupported,
+                          "The caller does not hold com.apple.ane.iokit-user-access.");
     made = base_alloc(sizeof(*made));
     if (!made)
         return drv_refuse(d, kIOReturnNoMemory, "No memory for a client.");
@@ -359,7 +377,8 @@ void drv_client_close(struct drv_client *client)
     drv_gate_leave(&d->gate);
 }
 
-IOReturn drv_client_call(struct drv_client *client, uint32_t selector, struct IOExternalMethodArguments *arguments)
+IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
+                         struct IOExternalMethodArguments *arguments)
 {
     struct drv *d = client->driver;
     IOReturn result;

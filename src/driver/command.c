@@ -51,7 +51,8 @@ static struct drv_command *post(struct drv *d, const struct drv_command_args *ar
     command->done = command->abandoned = false;
     command->reply = args->reply;
     command->context = args->context;
-    if (!drv_ring_post(d, PR_CHANNEL_IO, command->address, sizeof(header) + args->bytes, command, &command->slot))
+    if (!drv_ring_post(d, PR_CHANNEL_IO, command->address, sizeof(header) + args->bytes, command,
+                       &command->slot))
         return NULL;
     command->busy = true;
     return command;
@@ -81,7 +82,8 @@ void drv_command_returns(struct drv *d)
 }
 
 /* The answer, copied once. */
-static uint32_t finish(struct drv_command *command, const struct drv_command_args *args, struct pr_command_header *header)
+static uint32_t finish(struct drv_command *command, const struct drv_command_args *args,
+                       struct pr_command_header *header)
 {
     struct pr_command_header copy;
 
@@ -104,8 +106,8 @@ static IOReturn give_up(struct drv *d, struct drv_command *command, const struct
         command->abandoned = true;
         why = "no answer came: doorbell lost, or the firmware is stuck";
     }
-    return drv_refuse(d, kIOReturnTimeout, "Command %s (0x%x) timed out after %u ms: %s.", pr_command_name(args->id), args->id,
-                      DRV_DEFAULT_TIMEOUT_MS, why);
+    return drv_refuse(d, kIOReturnTimeout, "Command %s (0x%x) timed out after %u ms: %s.",
+                      pr_command_name(args->id), args->id, DRV_DEFAULT_TIMEOUT_MS, why);
 }
 
 IOReturn drv_command_run(struct drv *d, const struct drv_command_args *args, struct pr_command_header *header)
@@ -114,13 +116,15 @@ IOReturn drv_command_run(struct drv *d, const struct drv_command_args *args, str
     uint32_t status;
 
     if (!command)
-        return drv_refuse(d, kIOReturnNoResources, "Command %s found all %u commands or slots of IO under way.", pr_command_name(args->id),
-                          DRV_COMMANDS);
+        return drv_refuse(d, kIOReturnNoResources,
+                          "Command %s found all %u commands or slots of IO under way.",
+                          pr_command_name(args->id), DRV_COMMANDS);
     if (drv_wait(d, &command->done, DRV_DEFAULT_TIMEOUT_MS * DRV_MS))
         return give_up(d, command, args);
     status = finish(command, args, header);
     if (status != PR_STATUS_OK)
-        return drv_refuse(d, drv_status_return(status), "The firmware refused command %s (0x%x): %s (status %u).",
+        return drv_refuse(d, drv_status_return(status),
+                          "The firmware refused command %s (0x%x): %s (status %u).",
                           pr_command_name(args->id), args->id, pr_status_text(status), status);
     return kIOReturnSuccess;
 }
@@ -131,19 +135,20 @@ int drv_command_run_polled(struct drv *d, const struct drv_command_args *args, s
     uint32_t status;
 
     if (!command)
-        return base_fail(error, EBUSY, "Boot command %s found no free slot of IO.", pr_command_name(args->id));
+        return base_fail(error, EBUSY, "Boot command %s found no free slot of IO.",
+                         pr_command_name(args->id));
     for (unsigned i = 0; i < DRV_POLLS && !command->done; i++) {
         drv_device_pause(d);
         drv_mailbox_poll(d);
     }
     if (!command->done) {
         command->abandoned = true;
-        return base_fail(error, ETIMEDOUT, "Boot command %s (0x%x) was not answered within %u ms.", pr_command_name(args->id), args->id,
-                         DRV_POLLS_MS);
+        return base_fail(error, ETIMEDOUT, "Boot command %s (0x%x) was not answered within %u ms.",
+                         pr_command_name(args->id), args->id, DRV_POLLS_MS);
     }
     status = finish(command, args, NULL);
     if (status != PR_STATUS_OK)
-        return base_fail(error, EPROTO, "The firmware refused boot command %s (0x%x): %s.", pr_command_name(args->id), args->id,
-                         pr_status_text(status));
+        return base_fail(error, EPROTO, "The firmware refused boot command %s (0x%x): %s.",
+                         pr_command_name(args->id), args->id, pr_status_text(status));
     return 0;
 }

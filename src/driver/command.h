@@ -17,7 +17,8 @@ struct drv_command_args {
  * Sends a command and waits for its answer, without the gate. kIOReturnSuccess when the firmware says so; the header comes back in `header` (may be NULL).
  * A refusal sets the driver's last error and is translated.
  */
-IOReturn drv_command_run(struct drv *driver, const struct drv_command_args *args, struct pr_command_header *header);
+IOReturn drv_command_run(struct drv *driver, const struct drv_command_args *args,
+                         struct pr_command_header *header);
 /* The same while interrupts are off: looks at the rings between short waits. */
 int drv_command_run_polled(struct drv *driver, const struct drv_command_args *args, struct base_error *error);
 

@@ -20,12 +20,12 @@
 #define TRACE_BYTES 256u
 
 /* What boot accepts from scratch 1 and 3. */
-#define IPC_BYTES_MAX 0x1000000u
+#define IPC_BYTES_MAX  0x1000000u
 #define HEAP_BYTES_MAX 0x4000000u
-#define TEMPLATE_C0 4u /* command facts 6 */
+#define TEMPLATE_C0    4u /* command facts 6 */
 /* Properties and settings that boot writes (command facts 4.1 and 4.3; the setting's numbers are chosen). */
-#define PROPERTY_READ_ONLY_IMAGE 0x10a4u
-#define SETTING_SWITCH_LATENCY 1u
+#define PROPERTY_READ_ONLY_IMAGE  0x10a4u
+#define SETTING_SWITCH_LATENCY    1u
 #define SETTING_SWITCH_LATENCY_US 100u
 
 enum { BASE_CONTAINER, BASE_PMU, BASE_DART };
@@ -42,11 +42,11 @@ static const struct {
 } aperture_table[DRV_APERTURES] = {
     {"ANE", BASE_CONTAINER, 0, 0},
     {"PS", BASE_PMU, 0, 0x4000},
-    {"PWGATE", BASE_PMU, -0xc000, 0xc000},                        /* chosen: the power slice below the states (guide facts 7.1) */
-    {"PTD", BASE_DART, 0, PR_DART_WINDOW_BYTES},                  /* chosen: the first DART */
-    {"ANEHAL1", BASE_CONTAINER, PR_ENGINE_REGS, 0x24000},         /* chosen: descriptor registers */
-    {"ANEHAL2", BASE_CONTAINER, PR_ENGINE_TM, 0x4000},            /* chosen: task manager and queues */
-    {"ANEHAL3", BASE_CONTAINER, PR_CTRL_TIMEBASE_LO, 0x4000},     /* chosen: time base */
+    {"PWGATE", BASE_PMU, -0xc000, 0xc000}, /* chosen: the power slice below the states (guide facts 7.1) */
+    {"PTD", BASE_DART, 0, PR_DART_WINDOW_BYTES},              /* chosen: the first DART */
+    {"ANEHAL1", BASE_CONTAINER, PR_ENGINE_REGS, 0x24000},     /* chosen: descriptor registers */
+    {"ANEHAL2", BASE_CONTAINER, PR_ENGINE_TM, 0x4000},        /* chosen: task manager and queues */
+    {"ANEHAL3", BASE_CONTAINER, PR_CTRL_TIMEBASE_LO, 0x4000}, /* chosen: time base */
 };
 _Static_assert(PR_ENGINE_TM + 0x4000 == PR_ENGINE_REGS_END, "task manager and queues are one window");
 
@@ -111,12 +111,14 @@ int drv_create(const struct drv_platform *platform, struct drv **driver, struct 
     struct drv *d;
 
     if (platform->leaf_form >= PR_LEAF_FORMS)
-        return base_fail(error, EINVAL, "Page-table entry form %u is not one of the %u known.", platform->leaf_form, PR_LEAF_FORMS);
+        return base_fail(error, EINVAL, "Page-table entry form %u is not one of the %u known.",
+                         platform->leaf_form, PR_LEAF_FORMS);
     d = base_alloc(sizeof(*d));
     if (!d)
         return base_fail(error, ENOMEM, "No memory for the driver.");
     d->platform = *platform;
-    d->token = 0x100000000ull; /* tokens are never small numbers that a surface or a slot could be taken for */
+    d->token =
+        0x100000000ull; /* tokens are never small numbers that a surface or a slot could be taken for */
     drv_mapper_init(d);
     *driver = d;
     return 0;
@@ -125,12 +127,14 @@ int drv_create(const struct drv_platform *platform, struct drv **driver, struct 
 static void map_apertures(struct drv *d)
 {
     const struct pr_board *board = d->platform.board;
-    const uint64_t base[] = {[BASE_CONTAINER] = board->container, [BASE_PMU] = board->pmu, [BASE_DART] = board->dart[0]};
+    const uint64_t base[] = {
+        [BASE_CONTAINER] = board->container, [BASE_PMU] = board->pmu, [BASE_DART] = board->dart[0]};
 
     for (unsigned i = 0; i < DRV_APERTURES; i++) {
         d->aperture[i].base = base[aperture_table[i].base] + (uint64_t)aperture_table[i].offset;
         d->aperture[i].bytes = aperture_table[i].bytes ? aperture_table[i].bytes : board->container_bytes;
-        drv_trace(d, "aperture %u %s 0x%" PRIx64 " 0x%" PRIx64, i + 1, aperture_table[i].name, d->aperture[i].base, d->aperture[i].bytes);
+        drv_trace(d, "aperture %u %s 0x%" PRIx64 " 0x%" PRIx64, i + 1, aperture_table[i].name,
+                  d->aperture[i].base, d->aperture[i].bytes);
     }
 }
 
@@ -159,7 +163,9 @@ static int power_on(struct drv *d, struct base_error *error)
             drv_device_pause(d);
         }
         if (state != PR_PMU_READY)
-            return base_fail(error, ETIMEDOUT, "Power domain %u did not come on: its state is 0x%x, not 0x%x.", i, state, PR_PMU_READY);
+            return base_fail(error, ETIMEDOUT,
+                             "Power domain %u did not come on: its state is 0x%x, not 0x%x.", i, state,
+                             PR_PMU_READY);
     }
     return 0;
 }
@@ -204,26 +210,35 @@ static int await_scratch(struct drv *d, unsigned number, uint32_t value, bool ri
 }
 
 /* The firmware says in scratch 0, 1 and 3 what it needs. */
-static int read_wishes(struct drv *d, uint32_t *channels, uint64_t *ipc_bytes, uint64_t *heap_bytes, struct base_error *error)
+static int read_wishes(struct drv *d, uint32_t *channels, uint64_t *ipc_bytes, uint64_t *heap_bytes,
+                       struct base_error *error)
 {
     *channels = drv_mailbox_read(d, PR_CTRL_SCRATCH(PR_WAKE_CHANNELS));
     *ipc_bytes = (uint64_t)drv_mailbox_read(d, PR_CTRL_SCRATCH(PR_WAKE_IPC_BYTES_LESS_1)) + 1;
     *heap_bytes = drv_mailbox_read(d, PR_CTRL_SCRATCH(PR_WAKE_EXTRA_HEAP));
     if (*channels == 0 || *channels >= PR_CHANNEL_TABLE_LIMIT)
-        return base_fail(error, EPROTO, "The firmware announces %u channels; 1 to %u are possible.", *channels, PR_CHANNEL_TABLE_LIMIT - 1);
+        return base_fail(error, EPROTO, "The firmware announces %u channels; 1 to %u are possible.",
+                         *channels, PR_CHANNEL_TABLE_LIMIT - 1);
     if (*ipc_bytes < (uint64_t)*channels * PR_CHANNEL_RECORD_BYTES || *ipc_bytes > IPC_BYTES_MAX)
-        return base_fail(error, EPROTO, "The firmware asks for an IPC surface of %" PRIu64 " bytes; its table alone has %u, the limit is %u.",
+        return base_fail(error, EPROTO,
+                         "The firmware asks for an IPC surface of %" PRIu64
+                         " bytes; its table alone has %u, the limit is %u.",
                          *ipc_bytes, *channels * PR_CHANNEL_RECORD_BYTES, IPC_BYTES_MAX);
     if (*heap_bytes == 0 || *heap_bytes > HEAP_BYTES_MAX)
-        return base_fail(error, EPROTO, "The firmware asks for %" PRIu64 " bytes of heap; 1 to %u are possible.", *heap_bytes, HEAP_BYTES_MAX);
+        return base_fail(error, EPROTO,
+                         "The firmware asks for %" PRIu64 " bytes of heap; 1 to %u are possible.",
+                         *heap_bytes, HEAP_BYTES_MAX);
     return 0;
 }
 
-static int make_block(struct drv *d, uint32_t usage, uint64_t bytes, struct drv_block *block, struct base_error *error)
+static int make_block(struct drv *d, uint32_t usage, uint64_t bytes, struct drv_block *block,
+                      struct base_error *error)
 {
     int status = drv_block_make(d, &d->domain[0].space, usage, bytes, block);
 
-    return status ? base_fail(error, -status, "No memory for %" PRIu64 " bytes of the firmware's surfaces.", bytes) : 0;
+    return status ? base_fail(error, -status, "No memory for %" PRIu64 " bytes of the firmware's surfaces.",
+                              bytes)
+                  : 0;
 }
 
 static void drop_surfaces(struct drv *d)
@@ -288,7 +303,8 @@ static void cut_pool(struct drv *d)
         d->command[i].message = (uint8_t *)d->pool.host + i * DRV_CELL_BYTES;
         d->command[i].address = d->pool.iova + i * DRV_CELL_BYTES;
     }
-    drv_request_init(d, (uint8_t *)d->pool.host + DRV_COMMANDS * DRV_CELL_BYTES, d->pool.iova + DRV_COMMANDS * DRV_CELL_BYTES);
+    drv_request_init(d, (uint8_t *)d->pool.host + DRV_COMMANDS * DRV_CELL_BYTES,
+                     d->pool.iova + DRV_COMMANDS * DRV_CELL_BYTES);
 }
 
 /* The three handshakes. -EAGAIN: the second wake is missing. */
@@ -300,7 +316,9 @@ static int handshake(struct drv *d, struct base_error *error)
 
     status = await_scratch(d, 7, PR_HANDSHAKE_WAKE, false, error);
     if (status == -ETIMEDOUT)
-        return base_fail(error, ETIMEDOUT, "First wake missing: the controller did not come up at 0x%" PRIx64 " (scratch 7 is 0x%x).",
+        return base_fail(error, ETIMEDOUT,
+                         "First wake missing: the controller did not come up at 0x%" PRIx64
+                         " (scratch 7 is 0x%x).",
                          d->platform.firmware_image, drv_mailbox_read(d, PR_CTRL_SCRATCH(7)));
     if (!status)
         status = read_wishes(d, &channels, &ipc_bytes, &heap_bytes, error);
@@ -312,8 +330,10 @@ static int handshake(struct drv *d, struct base_error *error)
     write_boot_args(d);
     status = await_scratch(d, 7, PR_HANDSHAKE_WAKE, false, error);
     if (status == -ETIMEDOUT)
-        return base_fail(error, EAGAIN, "Second wake missing: the firmware did not publish its channels (scratch 7 is 0x%x).",
-                         drv_mailbox_read(d, PR_CTRL_SCRATCH(7)));
+        return base_fail(
+            error, EAGAIN,
+            "Second wake missing: the firmware did not publish its channels (scratch 7 is 0x%x).",
+            drv_mailbox_read(d, PR_CTRL_SCRATCH(7)));
     if (status)
         return status;
     table = drv_mailbox_read(d, PR_CTRL_SCRATCH(0)) | (uint64_t)drv_mailbox_read(d, PR_CTRL_SCRATCH(1)) << 32;
@@ -324,14 +344,16 @@ static int handshake(struct drv *d, struct base_error *error)
     drv_mailbox_write(d, PR_CTRL_SCRATCH(3), PR_HANDSHAKE_WAKE);
     status = await_scratch(d, 3, PR_HANDSHAKE_DONE, true, error);
     if (status == -ETIMEDOUT)
-        return base_fail(error, ETIMEDOUT, "Third handshake missing: the firmware did not clear scratch 3 (it is 0x%x).",
+        return base_fail(error, ETIMEDOUT,
+                         "Third handshake missing: the firmware did not clear scratch 3 (it is 0x%x).",
                          drv_mailbox_read(d, PR_CTRL_SCRATCH(3)));
     return status;
 }
 
 static int boot_command(struct drv *d, uint32_t id, void *body, uint32_t bytes, struct base_error *error)
 {
-    const struct drv_command_args args = {.id = id, .program = PR_NO_ID, .process = PR_NO_ID, .body = body, .bytes = bytes};
+    const struct drv_command_args args = {
+        .id = id, .program = PR_NO_ID, .process = PR_NO_ID, .body = body, .bytes = bytes};
 
     drv_trace(d, "boot command 0x%x %s", id, pr_command_name(id));
     return drv_command_run_polled(d, &args, error);
@@ -339,7 +361,8 @@ static int boot_command(struct drv *d, uint32_t id, void *body, uint32_t bytes, 
 
 static uint64_t controller_ns(struct drv *d)
 {
-    uint64_t ticks = drv_mailbox_read(d, PR_CTRL_TIMEBASE_LO) | (uint64_t)drv_mailbox_read(d, PR_CTRL_TIMEBASE_HI) << 32;
+    uint64_t ticks =
+        drv_mailbox_read(d, PR_CTRL_TIMEBASE_LO) | (uint64_t)drv_mailbox_read(d, PR_CTRL_TIMEBASE_HI) << 32;
 
     return ticks * 1000 / (PR_TIMEBASE_HZ / 1000000);
 }
@@ -352,7 +375,8 @@ static int first_commands(struct drv *d, struct base_error *error)
     struct pr_body_time time = {0};
     struct pr_body_property property = {0, PROPERTY_READ_ONLY_IMAGE, 1};
     struct pr_body_resources resources = {0};
-    struct pr_body_setting setting = {.count = 1, .row = {{SETTING_SWITCH_LATENCY, SETTING_SWITCH_LATENCY_US}}};
+    struct pr_body_setting setting = {.count = 1,
+                                      .row = {{SETTING_SWITCH_LATENCY, SETTING_SWITCH_LATENCY_US}}};
     const struct {
         uint32_t id, bytes;
         void *body;
@@ -375,8 +399,8 @@ static int first_commands(struct drv *d, struct base_error *error)
         status = boot_command(d, command[i].id, command[i].body, command[i].bytes, error);
     }
     if (!status)
-        drv_trace(d, "resources: programs=%u processes=%u procedures=%u engines=%u", resources.programs, resources.processes,
-                  resources.procedures, resources.engines);
+        drv_trace(d, "resources: programs=%u processes=%u procedures=%u engines=%u", resources.programs,
+                  resources.processes, resources.procedures, resources.engines);
     return status;
 }
 

@@ -6,8 +6,8 @@
 #include "driver/state.h"
 
 /* How long boot waits for each answer of the controller: so many looks, so far apart. */
-#define DRV_POLLS 1000u
-#define DRV_POLL_NS 50000u
+#define DRV_POLLS    1000u
+#define DRV_POLL_NS  50000u
 #define DRV_POLLS_MS (DRV_POLLS * (DRV_POLL_NS / 1000u) / 1000u)
 
 /* The seven apertures of Table 29.2, in order. */

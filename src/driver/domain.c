@@ -4,7 +4,7 @@
 
 #include "driver/client.h"
 #include "driver/mapper.h"
-#include "driver/program.h"
+#include "driver/process.h"
 #include "driver/surface.h"
 
 static struct drv_domain *find_free(struct drv *d)
@@ -55,7 +55,8 @@ static IOReturn take(struct drv_client *client, struct drv_domain *domain)
         return drv_refuse(d, kIOReturnNoMemory, "No memory for the page table of domain %u.", domain->number);
     domain->client = client;
     client->domain = domain;
-    drv_trace(d, "domain %u lent to client %u, stream %u", domain->number, client->number, drv_domain_stream(domain));
+    drv_trace(d, "domain %u lent to client %u, stream %u", domain->number, client->number,
+              drv_domain_stream(domain));
     return kIOReturnSuccess;
 }
 
@@ -66,10 +67,10 @@ static IOReturn evict(struct drv_client *victim, struct drv_client *client)
     IOReturn result;
 
     victim->calls++;
-    drv_program_park_all(victim);
+    drv_process_park_all(victim);
     drv_domain_return(victim);
     result = take(client, domain);
-    drv_program_terminate_parked(victim);
+    drv_process_terminate_parked(victim);
     drv_client_leave(victim);
     return result;
 }
@@ -87,7 +88,8 @@ IOReturn drv_domain_lend(struct drv_client *client)
         if (domain)
             return take(client, domain);
         if (now >= deadline)
-            return drv_refuse(d, kIOReturnNoResources, "All %u domains are lent to clients with work under way.", PR_DART_DOMAINS - 1);
+            return drv_refuse(d, kIOReturnNoResources,
+                              "All %u domains are lent to clients with work under way.", PR_DART_DOMAINS - 1);
         domain = find_idle(d);
         if (domain)
             return evict(domain->client, client);

@@ -67,11 +67,13 @@ void drv_destroy(struct drv *driver);
 /* The controller rang: called when the host's interrupt line rises, with the machine's lock held. */
 void drv_interrupt(struct drv *driver);
 
-IOReturn drv_client_open(struct drv *driver, const struct drv_identity *identity, uint32_t type, struct drv_client **client);
+IOReturn drv_client_open(struct drv *driver, const struct drv_identity *identity, uint32_t type,
+                         struct drv_client **client);
 /* Requests under way get kIOReturnAborted; programs, mappings and surfaces of the client are given back. The handle is gone afterwards. */
 void drv_client_close(struct drv_client *client);
 /* externalMethod: exact sizes are checked against the dispatch table, then by the shim, before anything is read. */
-IOReturn drv_client_call(struct drv_client *client, uint32_t selector, struct IOExternalMethodArguments *arguments);
+IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
+                         struct IOExternalMethodArguments *arguments);
 
 /* The surface's owner has released it: mappings kept for later requests are given back, those in use with their last use. */
 void drv_surface_released(struct drv *driver, uint32_t id);

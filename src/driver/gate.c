@@ -4,7 +4,8 @@
 
 #include "driver/driver.h"
 
-#define ROUND_NS 1000000000ull /* an owner that waits has given the gate up, so that no round ever ends by itself */
+#define ROUND_NS \
+    1000000000ull /* an owner that waits has given the gate up, so that no round ever ends by itself */
 
 void drv_waiter_append(struct drv_waiter **line, struct drv_waiter *waiter)
 {

@@ -11,8 +11,8 @@
 #include "protocol/hwx.h"
 
 #define SECTION_ALIGN 16u
-#define ENGINES 16u /* neural-engine lanes */
-#define TDS_MAX 0x10000u
+#define ENGINES       16u /* neural-engine lanes */
+#define TDS_MAX       0x10000u
 
 /* The first finding that is no remark. */
 static void keep_first(void *context, enum pr_finding finding, const struct pr_problem *problem)
@@ -30,10 +30,13 @@ static IOReturn read_image(struct drv *d, const uint8_t *bytes, uint64_t size, s
     if (!pr_hwx_read(bytes, size, hwx, &problem))
         return drv_refuse(d, kIOReturnBadArgument, "Program create: %s", problem.text);
     memset(&problem, 0, sizeof(problem));
-    if (!pr_check_stream(bytes + hwx->text.offset, hwx->text.size, hwx->first_td_words, hwx->td_count, keep_first, &problem))
-        return drv_refuse(d, kIOReturnBadArgument, "Program create: descriptor %u: %s", problem.descriptor, problem.text);
+    if (!pr_check_stream(bytes + hwx->text.offset, hwx->text.size, hwx->first_td_words, hwx->td_count,
+                         keep_first, &problem))
+        return drv_refuse(d, kIOReturnBadArgument, "Program create: descriptor %u: %s", problem.descriptor,
+                          problem.text);
     if (hwx->td_count > TDS_MAX)
-        return drv_refuse(d, kIOReturnBadArgument, "Program create: %u descriptors; the limit is %u.", hwx->td_count, TDS_MAX);
+        return drv_refuse(d, kIOReturnBadArgument, "Program create: %u descriptors; the limit is %u.",
+                          hwx->td_count, TDS_MAX);
     return kIOReturnSuccess;
 }
 
@@ -61,25 +64,30 @@ static bool plan_add(struct plan *plan, uint32_t type, uint32_t bar, uint64_t by
     return true;
 }
 
-static uint32_t plan_ports(struct plan *plan, const struct pr_hwx *hwx, enum pr_hwx_direction direction, uint32_t type)
+static uint32_t plan_ports(struct plan *plan, const struct pr_hwx *hwx, enum pr_hwx_direction direction,
+                           uint32_t type)
 {
     uint32_t before = plan->buffers;
 
     for (uint32_t i = 0; i < hwx->port_count; i++)
-        if (hwx->port[i].direction == direction && !plan_add(plan, type, hwx->port[i].bar, hwx->port[i].bytes, 0))
+        if (hwx->port[i].direction == direction &&
+            !plan_add(plan, type, hwx->port[i].bar, hwx->port[i].bytes, 0))
             return UINT32_MAX;
     return plan->buffers - before;
 }
 
-static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_hwx *hwx, struct drv_program *program)
+static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_hwx *hwx,
+                             struct drv_program *program)
 {
     program->inputs = plan_ports(plan, hwx, PR_HWX_INPUT, PR_BUFFER_IN);
-    program->outputs = program->inputs == UINT32_MAX ? UINT32_MAX : plan_ports(plan, hwx, PR_HWX_OUTPUT, PR_BUFFER_OUT);
+    program->outputs =
+        program->inputs == UINT32_MAX ? UINT32_MAX : plan_ports(plan, hwx, PR_HWX_OUTPUT, PR_BUFFER_OUT);
     if (program->outputs == UINT32_MAX)
         return drv_refuse(d, kIOReturnBadArgument, "Program create: two surfaces share one buffer register.");
     if (hwx->intermediate_bytes) {
         if (!plan_add(plan, PR_BUFFER_INTERMEDIATE, PR_HWX_BAR_INTERMEDIATE, hwx->intermediate_bytes, 0))
-            return drv_refuse(d, kIOReturnBadArgument, "Program create: a surface stands where the intermediate buffer is.");
+            return drv_refuse(d, kIOReturnBadArgument,
+                              "Program create: a surface stands where the intermediate buffer is.");
         program->intermediates = 1;
     }
     plan->io = plan->buffers;
@@ -92,7 +100,8 @@ static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_h
 
 /* Where things stand in the container. */
 struct layout {
-    uint32_t sections, headers, generic, generic_bytes, operation, operation_bytes, procedure, procedure_bytes, bytes;
+    uint32_t sections, headers, generic, generic_bytes, operation, operation_bytes, procedure,
+        procedure_bytes, bytes;
 };
 
 static struct layout lay_out(const struct plan *plan, bool kernel)
@@ -100,8 +109,10 @@ static struct layout lay_out(const struct plan *plan, bool kernel)
     struct layout at = {.sections = kernel ? 5 : 4};
 
     at.headers = sizeof(struct pr_container_package) + sizeof(struct pr_container_program);
-    at.generic = (uint32_t)pr_round_up(at.headers + at.sections * sizeof(struct pr_container_section), SECTION_ALIGN);
-    at.generic_bytes = (uint32_t)(sizeof(struct pr_generic) + plan->buffers * sizeof(struct pr_generic_buffer));
+    at.generic =
+        (uint32_t)pr_round_up(at.headers + at.sections * sizeof(struct pr_container_section), SECTION_ALIGN);
+    at.generic_bytes =
+        (uint32_t)(sizeof(struct pr_generic) + plan->buffers * sizeof(struct pr_generic_buffer));
     at.operation = (uint32_t)pr_round_up(at.generic + at.generic_bytes, SECTION_ALIGN);
     at.operation_bytes = 4 + sizeof(struct pr_operation);
     at.procedure = (uint32_t)pr_round_up(at.operation + at.operation_bytes, SECTION_ALIGN);
@@ -139,16 +150,21 @@ static void write_headers(uint8_t *to, const struct layout *at, const struct drv
     }
 }
 
-static void write_sections(uint8_t *to, const struct layout *at, const struct plan *plan, const struct drv_program *program)
+static void write_sections(uint8_t *to, const struct layout *at, const struct plan *plan,
+                           const struct drv_program *program)
 {
     struct pr_generic generic = {.max_ane_used = 1, .engines = ENGINES, .buffers = plan->buffers};
-    struct pr_operation operation = {.last_td = (uint16_t)(program->td_count - 1), .engines = ENGINES, .bars = plan->buffers};
+    struct pr_operation operation = {
+        .last_td = (uint16_t)(program->td_count - 1), .engines = ENGINES, .bars = plan->buffers};
     const struct pr_procedure procedure = {.first_words = program->first_words, .io_buffers = plan->io};
 
     memcpy(to + at->generic, &generic, sizeof(generic));
     for (uint32_t i = 0; i < plan->buffers; i++) {
-        const struct pr_generic_buffer buffer = {
-            .valid = 1, .index = i, .type = plan->type[i], .address = plan->address[i], .bytes = plan->bytes[i]};
+        const struct pr_generic_buffer buffer = {.valid = 1,
+                                                 .index = i,
+                                                 .type = plan->type[i],
+                                                 .address = plan->address[i],
+                                                 .bytes = plan->bytes[i]};
 
         memcpy(to + at->generic + sizeof(generic) + i * sizeof(buffer), &buffer, sizeof(buffer));
         operation.bar[i].bar = plan->bar[i];
@@ -164,10 +180,12 @@ static IOReturn make(struct drv *d, uint32_t usage, uint64_t bytes, const char *
 {
     if (!drv_block_make(d, &d->shared, usage, bytes, block))
         return kIOReturnSuccess;
-    return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for the %s, %" PRIu64 " bytes.", what, bytes);
+    return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for the %s, %" PRIu64 " bytes.", what,
+                      bytes);
 }
 
-static IOReturn load_spans(struct drv *d, const uint8_t *bytes, const struct pr_hwx *hwx, struct drv_program *program)
+static IOReturn load_spans(struct drv *d, const uint8_t *bytes, const struct pr_hwx *hwx,
+                           struct drv_program *program)
 {
     IOReturn result = make(d, DRV_USAGE_TEXT, hwx->text.size, "text", &program->text);
 
@@ -182,7 +200,8 @@ static IOReturn load_spans(struct drv *d, const uint8_t *bytes, const struct pr_
     return result;
 }
 
-static IOReturn load(struct drv *d, const uint8_t *bytes, uint64_t size, struct drv_program *program, struct pr_hwx *hwx)
+static IOReturn load(struct drv *d, const uint8_t *bytes, uint64_t size, struct drv_program *program,
+                     struct pr_hwx *hwx)
 {
     struct plan plan = {0};
     struct layout at;

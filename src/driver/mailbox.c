@@ -11,7 +11,7 @@
 #include "driver/request.h"
 #include "driver/ring.h"
 
-#define LINE_BYTES 160u
+#define LINE_BYTES       160u
 #define SHARED_BYTES_MAX 0x200000u /* what the public driver grants at most (command facts 5.1) */
 
 uint32_t drv_mailbox_read(struct drv *d, uint32_t reg)
@@ -63,7 +63,8 @@ static void take_events(struct drv *d)
         if (good && event.id == PR_CMD_PROGRAM_EVENT)
             drv_request_event(d, &event);
         else if (good)
-            drv_trace(d, "notification 0x%x %s", event.id, pr_command_name(event.id) ? pr_command_name(event.id) : "of an unknown kind");
+            drv_trace(d, "notification 0x%x %s", event.id,
+                      pr_command_name(event.id) ? pr_command_name(event.id) : "of an unknown kind");
     }
     ring_back(d, PR_CHANNEL_IO_T2H, taken);
 }
@@ -93,7 +94,8 @@ static void take_terminal(struct drv *d)
         if (text)
             print_text(d, text, length);
         else
-            drv_trace(d, "TERMINAL: %" PRIu64 " bytes at 0x%" PRIx64 " are outside the firmware's memory", length, address);
+            drv_trace(d, "TERMINAL: %" PRIu64 " bytes at 0x%" PRIx64 " are outside the firmware's memory",
+                      length, address);
         drv_ring_give(d, PR_CHANNEL_TERMINAL, address);
     }
     ring_back(d, PR_CHANNEL_TERMINAL, taken);
@@ -143,7 +145,8 @@ static void take_shared(struct drv *d)
     struct pr_slot *slot;
     unsigned taken = 0;
 
-    while (taken < d->ring[PR_CHANNEL_SHAREDMALLOC].slots && (slot = drv_ring_take(d, PR_CHANNEL_SHAREDMALLOC))) {
+    while (taken < d->ring[PR_CHANNEL_SHAREDMALLOC].slots &&
+           (slot = drv_ring_take(d, PR_CHANNEL_SHAREDMALLOC))) {
         uint64_t address = slot->address & ~PR_SLOT_OWNER, length = slot->length;
         uint32_t index = 0;
 

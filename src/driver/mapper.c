@@ -93,7 +93,8 @@ static void point_streams(struct drv *d, const struct drv_domain *domain, bool o
             dart_write(d, dart, PR_DART_TTBR + stream * PR_DART_TTBRS * 4, ttbr);
             dart_write(d, dart, PR_DART_TCR + stream * 4, on ? PR_DART_TCR_TRANSLATE : 0);
         }
-        dart_write(d, dart, PR_DART_ENABLED_STREAMS, on ? enabled | domain->streams : enabled & ~domain->streams);
+        dart_write(d, dart, PR_DART_ENABLED_STREAMS,
+                   on ? enabled | domain->streams : enabled & ~domain->streams);
     }
 }
 
@@ -208,7 +209,8 @@ static void clear(struct drv *d, struct drv_domain *domain, uint64_t iova, uint6
             drop_second(d, domain, i);
 }
 
-int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uint64_t iova, uint64_t physical, uint64_t bytes)
+int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uint64_t iova, uint64_t physical,
+                   uint64_t bytes)
 {
     uint64_t end = iova + pr_round_up(bytes, PR_PAGE_BYTES);
 
@@ -230,8 +232,8 @@ int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uin
         __atomic_store_n(entry, entry_make(d, physical + (at - iova)), __ATOMIC_RELEASE);
         domain->second[first_index(at)].used++;
     }
-    drv_trace(d, "map domain=%u usage=%u class=%u iova=0x%" PRIx64 " physical=0x%" PRIx64 " bytes=0x%" PRIx64, domain->number, usage,
-              drv_usage_class(usage), iova, physical, bytes);
+    drv_trace(d, "map domain=%u usage=%u class=%u iova=0x%" PRIx64 " physical=0x%" PRIx64 " bytes=0x%" PRIx64,
+              domain->number, usage, drv_usage_class(usage), iova, physical, bytes);
     return 0;
 }
 
@@ -241,7 +243,8 @@ void drv_mapper_unmap(struct drv *d, struct drv_domain *domain, uint64_t iova, u
     clear(d, domain, iova, iova + pr_round_up(bytes, PR_PAGE_BYTES));
 }
 
-int drv_block_make(struct drv *d, struct drv_space *space, uint32_t usage, uint64_t bytes, struct drv_block *block)
+int drv_block_make(struct drv *d, struct drv_space *space, uint32_t usage, uint64_t bytes,
+                   struct drv_block *block)
 {
     struct drv_block made = {.bytes = bytes, .usage = usage, .space = space};
     int status = drv_pages_take(d, bytes, &made.physical, &made.host);
@@ -297,7 +300,7 @@ void *drv_block_find(struct drv *d, uint64_t iova, uint64_t bytes)
 static const char *fault_text(uint32_t error)
 {
     /* The bit that says which way the access went is no reason. */
-#define X(id, bit, text)                                                                  \
+#define X(id, bit, text)                                                                   \
     if (PR_DART_ERROR_##id != PR_DART_ERROR_WRITE && error & (uint32_t)PR_DART_ERROR_##id) \
         return text;
     PR_DART_ERRORS(X)
@@ -317,11 +320,13 @@ void drv_mapper_take_faults(struct drv *d, char *text, size_t size)
 
         if (!(error & PR_DART_ERROR_FLAG))
             continue;
-        address = dart_read(d, dart, PR_DART_ERROR_ADDR_LO) | (uint64_t)dart_read(d, dart, PR_DART_ERROR_ADDR_HI) << 32;
+        address = dart_read(d, dart, PR_DART_ERROR_ADDR_LO) |
+                  (uint64_t)dart_read(d, dart, PR_DART_ERROR_ADDR_HI) << 32;
         dart_write(d, dart, PR_DART_ERROR, error);
-        written = snprintf(text + at, size - at, "; DART %u error 0x%x: stream %u, %s of 0x%" PRIx64 ", %s", dart, error,
-                           pr_bits_get(error, PR_DART_ERROR_STREAM_LO, PR_DART_ERROR_STREAM_WIDTH),
-                           error & (uint32_t)PR_DART_ERROR_WRITE ? "write" : "read", address, fault_text(error));
+        written =
+            snprintf(text + at, size - at, "; DART %u error 0x%x: stream %u, %s of 0x%" PRIx64 ", %s", dart,
+                     error, pr_bits_get(error, PR_DART_ERROR_STREAM_LO, PR_DART_ERROR_STREAM_WIDTH),
+                     error & (uint32_t)PR_DART_ERROR_WRITE ? "write" : "read", address, fault_text(error));
         if (written < 0 || (size_t)written >= size - at)
             return;
         at += (size_t)written;

@@ -14,7 +14,8 @@ void drv_domain_close(struct drv *driver, struct drv_domain *domain);
 uint32_t drv_domain_stream(const struct drv_domain *domain);
 
 /* Maps whole pages at an address that the caller took from a space. -ENOMEM; nothing is mapped then. */
-int drv_mapper_map(struct drv *driver, struct drv_domain *domain, uint32_t usage, uint64_t iova, uint64_t physical, uint64_t bytes);
+int drv_mapper_map(struct drv *driver, struct drv_domain *domain, uint32_t usage, uint64_t iova,
+                   uint64_t physical, uint64_t bytes);
 /* Clears the entries and invalidates; the pages may be given back afterwards. */
 void drv_mapper_unmap(struct drv *driver, struct drv_domain *domain, uint64_t iova, uint64_t bytes);
 
@@ -26,7 +27,8 @@ int drv_pages_take(struct drv *driver, uint64_t bytes, uint64_t *physical, void 
 void drv_pages_give(struct drv *driver, uint64_t physical, uint64_t bytes);
 
 /* A block: pages mapped in the base domain at an address of `space`. */
-int drv_block_make(struct drv *driver, struct drv_space *space, uint32_t usage, uint64_t bytes, struct drv_block *block);
+int drv_block_make(struct drv *driver, struct drv_space *space, uint32_t usage, uint64_t bytes,
+                   struct drv_block *block);
 void drv_block_drop(struct drv *driver, struct drv_block *block);
 /* The bytes behind a device address that the controller named; NULL unless they all lie in one block it may see. */
 void *drv_block_find(struct drv *driver, uint64_t iova, uint64_t bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs (loaded once, by their owner) and processes (a program prepared by one client). */
+/* Programs, loaded once, by their owner. */
 #ifndef DRIVER_PROGRAM_H
 #define DRIVER_PROGRAM_H
 
@@ -11,16 +11,11 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
 IOReturn drv_program_unprepare(struct drv_client *client, const struct ane_program_prepare *prepare);
 IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program_destroy *destroy);
 
-/*
- * The client's process of a program, pinned, running in the client's domain. A direct-path client, which has no selector to prepare with, is attached to a
- * program of the same identity at its first request.
- */
-IOReturn drv_process_get(struct drv_client *client, uint64_t token, struct drv_process **process);
-void drv_process_unpin(struct drv_process *process);
-
-/* Eviction: processes lose their slots. The first marks them, the second tells the firmware and waits. */
-void drv_program_park_all(struct drv_client *client);
-void drv_program_terminate_parked(struct drv_client *client);
+/* The program of a token, if the client may use it: its own, or one of the same team and code-directory hash. */
+struct drv_program *drv_program_find(struct drv_client *client, uint64_t token);
+IOReturn drv_program_not_found(struct drv *driver, uint64_t token);
+/* The last to leave a program without an owner unloads it. */
+void drv_program_unload_orphan(struct drv *driver, struct drv_program *program);
 
 /* The client goes: processes end, programs are unloaded or left to those that still use them. */
 void drv_program_leave_all(struct drv_client *client);

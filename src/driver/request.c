@@ -3,22 +3,17 @@
 #include "driver/request.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "driver/client.h"
 #include "driver/command.h"
-#include "driver/mailbox.h"
-#include "driver/mapper.h"
-#include "driver/program.h"
+#include "driver/diagnosis.h"
+#include "driver/process.h"
 #include "driver/ring.h"
 #include "driver/surface.h"
-#include "protocol/chain.h"
-#include "protocol/tm_regs.h"
 
 #define BUFFER_ALIGN 64u
 #define COOKIE_INDEX 0xffu
-#define FAULT_BYTES 200u
 _Static_assert(DRV_REQUESTS <= COOKIE_INDEX, "a cookie names its request");
 
 void drv_request_init(struct drv *d, uint8_t *memory, uint64_t address)
@@ -85,7 +80,8 @@ static void give(struct drv *d, struct drv_request *r)
 
 /* Binding. */
 
-static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t surface, uint64_t offset, uint32_t usage)
+static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t surface, uint64_t offset,
+                             uint32_t usage)
 {
     struct drv_client *client = r->client;
     struct drv_process *process = r->process;
@@ -101,8 +97,8 @@ static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t 
     }
     if (offset % BUFFER_ALIGN || offset > mapping->bytes || least > mapping->bytes - offset)
         return drv_refuse(client->driver, kIOReturnBadArgument,
-                          "Buffer %u: %" PRIu64 " bytes at offset %" PRIu64 " of surface %u, which has %" PRIu64
-                          "; offsets are multiples of %u.",
+                          "Buffer %u: %" PRIu64 " bytes at offset %" PRIu64
+                          " of surface %u, which has %" PRIu64 "; offsets are multiples of %u.",
                           position, least, offset, surface, mapping->bytes, BUFFER_ALIGN);
     mapping->uses++;
     r->binding[r->bindings++] = mapping;
@@ -158,11 +154,13 @@ static IOReturn bind_stats(struct drv_request *r, uint32_t surface, struct pr_bu
     if (result)
         return result;
     if (mapping->bytes < PR_STATS_HEADER_BYTES + PR_STATS_ENGINE_BYTES)
-        return drv_refuse(r->client->driver, kIOReturnBadArgument, "Statistics surface %u has %" PRIu64 " bytes; a record has %u.", surface,
+        return drv_refuse(r->client->driver, kIOReturnBadArgument,
+                          "Statistics surface %u has %" PRIu64 " bytes; a record has %u.", surface,
                           mapping->bytes, PR_STATS_HEADER_BYTES + PR_STATS_ENGINE_BYTES);
     mapping->uses++;
     r->binding[r->bindings++] = mapping;
-    *stats = (struct pr_buffer){.valid = 1, .type = PR_BUFFER_OUT, .address = mapping->iova, .bytes = mapping->bytes};
+    *stats = (struct pr_buffer){
+        .valid = 1, .type = PR_BUFFER_OUT, .address = mapping->iova, .bytes = mapping->bytes};
     return kIOReturnSuccess;
 }
 
@@ -184,12 +182,15 @@ static void build(struct drv_request *r, const struct ane_request *request)
     call->buffers = buffers;
     call->zero = 0;
     for (uint32_t i = 0; i < buffers; i++) {
-        uint64_t offset = i < request->inputs + request->outputs + request->intermediates ? request->offset[i] : 0;
+        uint64_t offset =
+            i < request->inputs + request->outputs + request->intermediates ? request->offset[i] : 0;
 
         call->buffer[i] = (struct pr_buffer){
             .valid = 1,
             .index = i,
-            .type = i < program->inputs ? PR_BUFFER_IN : i < program->inputs + program->outputs ? PR_BUFFER_OUT : PR_BUFFER_INTERMEDIATE,
+            .type = i < program->inputs                      ? PR_BUFFER_IN
+                    : i < program->inputs + program->outputs ? PR_BUFFER_OUT
+                                                             : PR_BUFFER_INTERMEDIATE,
             .address = r->binding[i]->iova + offset,
             .bytes = r->binding[i]->bytes - offset,
         };
@@ -296,7 +297,8 @@ void drv_request_event(struct drv *d, const struct pr_program_event *event)
     if (event->state != PR_EVENT_FINISHED)
         return;
     if (!r || !r->flying || r->cookie != event->cookie) {
-        drv_trace(d, "event for nobody: cookie 0x%" PRIx64 " program %u process %u", event->cookie, event->program_id, event->process_id);
+        drv_trace(d, "event for nobody: cookie 0x%" PRIx64 " program %u process %u", event->cookie,
+                  event->program_id, event->process_id);
         return;
     }
     land(d, r, event->status, event->detail);
@@ -348,80 +350,6 @@ void drv_request_give_up(struct drv_client *client)
         }
 }
 
-/* What went wrong. */
-
-/* The place of a descriptor in the program's chain, by its address; UINT32_MAX when it is none. */
-static uint32_t descriptor_index(const struct drv_program *program, uint32_t address)
-{
-    struct pr_chain chain;
-    struct pr_chain_link link;
-    struct pr_problem problem;
-    enum pr_chain_step step;
-
-    pr_chain_begin(&chain, program->text.host, program->text.bytes, program->first_words, program->td_count);
-    while ((step = pr_chain_next(&chain, &link, &problem)) != PR_CHAIN_END)
-        if (step == PR_CHAIN_LINK && program->text.iova + link.offset == address)
-            return link.index;
-    return UINT32_MAX;
-}
-
-/* The task manager's second error register holds the address of the descriptor; the firmware may pass it on in the detail. */
-static uint32_t failed_descriptor(struct drv *d, const struct drv_request *r)
-{
-    const struct drv_program *program = r->process->program;
-    uint32_t index = descriptor_index(program, (uint32_t)(r->detail >> 32));
-
-    if (index == UINT32_MAX)
-        index = descriptor_index(program, drv_mailbox_read(d, PR_ENGINE_TM + PR_TM_ERROR2));
-    return index;
-}
-
-static IOReturn explain_failure(struct drv *d, struct drv_request *r)
-{
-    const struct drv_program *program = r->process->program;
-    uint32_t descriptor = r->detail ? failed_descriptor(d, r) : UINT32_MAX;
-    char faults[FAULT_BYTES], where[32] = "";
-
-    drv_mapper_take_faults(d, faults, sizeof(faults));
-    if (descriptor != UINT32_MAX)
-        snprintf(where, sizeof(where), ", descriptor %u", descriptor);
-    return drv_refuse(d, r->result, "Client %u, program 0x%" PRIx64 " \"%s\"%s: %s (status %u, detail 0x%" PRIx64 ")%s.", r->client->number,
-                      program->token, program->name, where, pr_status_text(r->status), r->status, r->detail, faults);
-}
-
-/* The firmware has not answered in time. Each place where an answer can get lost has its own sentence. */
-static IOReturn explain_timeout(struct drv *d, struct drv_request *r)
-{
-    uint64_t ms = r->client->timeout_ns / DRV_MS, token = r->process->program->token;
-    uint32_t slot = r->slot;
-    char faults[FAULT_BYTES];
-    const char *why;
-
-    if (r->pending) {
-        dequeue(d, r);
-        d->stats.in_flight--;
-        return drv_refuse(d, kIOReturnTimeout,
-                          "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64 " ms: the request never left the driver, its band was taken.",
-                          r->client->number, token, ms);
-    }
-    why = drv_mailbox_recover(d, PR_CHANNEL_IO_T2H);
-    if (r->done)
-        return drv_refuse(d, kIOReturnTimeout,
-                          "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64 " ms: %s, the answer stood in the ring (status %u).",
-                          r->client->number, token, ms, why, r->status);
-    if (!drv_ring_returned(d, PR_CHANNEL_DATA_CHAIN_H2T, slot))
-        return drv_refuse(d, kIOReturnTimeout,
-                          "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
-                          " ms: the firmware never took the command: doorbell lost? (slot %u of DATA_CHAIN_H2T)",
-                          r->client->number, token, ms, slot);
-    drv_mapper_take_faults(d, faults, sizeof(faults));
-    return drv_refuse(d, kIOReturnTimeout,
-                      "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
-                      " ms: the firmware took the command, completion never arrived (task manager: error 0x%x, status 0x%x)%s.",
-                      r->client->number, token, ms, drv_mailbox_read(d, PR_ENGINE_TM + PR_TM_ERROR1),
-                      drv_mailbox_read(d, PR_ENGINE_TM + PR_TM_STATUS), faults);
-}
-
 /*
  * What timed out in the firmware keeps its cell and bindings until it comes back, but no longer its band: the next doorbell may well bring the
  * firmware to what it has missed. It also keeps the driver's intermediate buffer: others get a new one.
@@ -447,9 +375,13 @@ static IOReturn await(struct drv *d, struct drv_request *r, struct ane_request_r
     IOReturn result;
 
     if (drv_wait(d, &r->done, r->client->timeout_ns))
-        result = explain_timeout(d, r);
+        result = drv_diagnosis_timeout(d, r);
     else
-        result = r->result && r->status ? explain_failure(d, r) : r->result;
+        result = r->result && r->status ? drv_diagnosis_failure(d, r) : r->result;
+    if (r->pending) {
+        dequeue(d, r);
+        d->stats.in_flight--;
+    }
     d->stats.completed += result == kIOReturnSuccess;
     d->stats.aborted += result == kIOReturnAborted;
     d->stats.failed += result != kIOReturnSuccess && result != kIOReturnAborted;
@@ -481,13 +413,15 @@ _Static_assert(sizeof(((struct ane_request *)0)->reserved) % 8 == 0, "checked in
 static IOReturn check(struct drv *d, uint64_t doorbell, const struct ane_request *request)
 {
     if (doorbell >= PR_DOORBELL_INDEX_LIMIT)
-        return drv_refuse(d, kIOReturnBadArgument, "Doorbell %" PRIu64 "; the limit is %u.", doorbell, PR_DOORBELL_INDEX_LIMIT);
+        return drv_refuse(d, kIOReturnBadArgument, "Doorbell %" PRIu64 "; the limit is %u.", doorbell,
+                          PR_DOORBELL_INDEX_LIMIT);
     /* Calls travel on one channel only; a doorbell of another would be rung for nothing. */
     if (doorbell != d->ring[PR_CHANNEL_DATA_CHAIN_H2T].bit)
-        return drv_refuse(d, kIOReturnBadArgument, "Doorbell %" PRIu64 " is not that of DATA_CHAIN_H2T, %u.", doorbell,
-                          d->ring[PR_CHANNEL_DATA_CHAIN_H2T].bit);
+        return drv_refuse(d, kIOReturnBadArgument, "Doorbell %" PRIu64 " is not that of DATA_CHAIN_H2T, %u.",
+                          doorbell, d->ring[PR_CHANNEL_DATA_CHAIN_H2T].bit);
     if (request->priority >= PR_PRIORITIES)
-        return drv_refuse(d, kIOReturnBadArgument, "Priority %u; there are %u.", request->priority, PR_PRIORITIES);
+        return drv_refuse(d, kIOReturnBadArgument, "Priority %u; there are %u.", request->priority,
+                          PR_PRIORITIES);
     if (request->procedure)
         return drv_refuse(d, kIOReturnBadArgument, "Procedure %u; the program has 1.", request->procedure);
     if (!is_zero(request->reserved, sizeof(request->reserved)))
@@ -495,17 +429,21 @@ static IOReturn check(struct drv *d, uint64_t doorbell, const struct ane_request
     return kIOReturnSuccess;
 }
 
-static IOReturn check_counts(struct drv *d, const struct drv_program *program, const struct ane_request *request)
+static IOReturn check_counts(struct drv *d, const struct drv_program *program,
+                             const struct ane_request *request)
 {
     if (request->inputs == program->inputs && request->outputs == program->outputs &&
         (request->intermediates == 0 || request->intermediates == program->intermediates))
         return kIOReturnSuccess;
     return drv_refuse(d, kIOReturnBadArgument,
-                      "The request binds %u inputs, %u outputs and %u intermediates; program 0x%" PRIx64 " has %u, %u and %u.", request->inputs,
-                      request->outputs, request->intermediates, program->token, program->inputs, program->outputs, program->intermediates);
+                      "The request binds %u inputs, %u outputs and %u intermediates; program 0x%" PRIx64
+                      " has %u, %u and %u.",
+                      request->inputs, request->outputs, request->intermediates, program->token,
+                      program->inputs, program->outputs, program->intermediates);
 }
 
-IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request, struct ane_request_reply *reply)
+IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request,
+                          struct ane_request_reply *reply)
 {
     struct drv *d = client->driver;
     struct drv_process *process;
@@ -522,8 +460,10 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
     r = result ? NULL : take(client);
     if (!r) {
         if (!result)
-            result = drv_refuse(d, kIOReturnNoResources, "Client %u has %u requests under way; the limits are %u per client and %u in all.",
-                                client->number, client->requests, DRV_REQUESTS_PER_CLIENT, DRV_REQUESTS);
+            result =
+                drv_refuse(d, kIOReturnNoResources,
+                           "Client %u has %u requests under way; the limits are %u per client and %u in all.",
+                           client->number, client->requests, DRV_REQUESTS_PER_CLIENT, DRV_REQUESTS);
         drv_process_unpin(process);
         return result;
     }

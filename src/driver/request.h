@@ -9,7 +9,8 @@
 void drv_request_init(struct drv *driver, uint8_t *memory, uint64_t address);
 
 /* On a private copy of the struct. */
-IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request, struct ane_request_reply *reply);
+IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request,
+                          struct ane_request_reply *reply);
 
 /* The controller's side: an event, or slots of DATA_CHAIN_H2T that came back with a refusal. */
 void drv_request_event(struct drv *driver, const struct pr_program_event *event);

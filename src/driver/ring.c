@@ -10,18 +10,21 @@
 
 #define SLOTS_MAX 0x1000u
 
-static int check_name(const struct pr_channel_record *record, uint32_t number, uint32_t *channel, struct base_error *error)
+static int check_name(const struct pr_channel_record *record, uint32_t number, uint32_t *channel,
+                      struct base_error *error)
 {
     if (!memchr(record->name, '\0', sizeof(record->name)))
         return base_fail(error, EPROTO, "The name of channel %u in the firmware's table has no end.", number);
     for (*channel = 0; *channel < PR_CHANNEL_COUNT; ++*channel)
         if (!strcmp(record->name, pr_channel_table[*channel].name))
             return 0;
-    return base_fail(error, EPROTO, "Channel %u of the firmware's table is named \"%s\", which is none of the eight.", number,
-                     record->name);
+    return base_fail(error, EPROTO,
+                     "Channel %u of the firmware's table is named \"%s\", which is none of the eight.",
+                     number, record->name);
 }
 
-static int check_record(const struct drv *d, const struct pr_channel_record *record, uint32_t channel, struct base_error *error)
+static int check_record(const struct drv *d, const struct pr_channel_record *record, uint32_t channel,
+                        struct base_error *error)
 {
     const struct pr_channel_info *info = &pr_channel_table[channel];
     uint64_t offset = record->ring - d->ipc.iova;
@@ -30,19 +33,21 @@ static int check_record(const struct drv *d, const struct pr_channel_record *rec
     if (d->ring[channel].slot)
         return base_fail(error, EPROTO, "The firmware's table has two channels named %s.", info->name);
     if (record->type != (uint32_t)info->type || record->bit >= PR_DOORBELL_INDEX_LIMIT)
-        return base_fail(error, EPROTO, "Channel %s has type %u and doorbell bit %u; it should be of type %d with a bit below %u.",
-                         info->name, record->type, record->bit, (int)info->type, PR_DOORBELL_INDEX_LIMIT);
+        return base_fail(
+            error, EPROTO,
+            "Channel %s has type %u and doorbell bit %u; it should be of type %d with a bit below %u.",
+            info->name, record->type, record->bit, (int)info->type, PR_DOORBELL_INDEX_LIMIT);
     if (record->ring_version != PR_RING_VERSION)
-        return base_fail(error, EPROTO, "Channel %s has ring-buffer version 0x%x; the driver speaks 0x%x.", info->name,
-                         record->ring_version, PR_RING_VERSION);
+        return base_fail(error, EPROTO, "Channel %s has ring-buffer version 0x%x; the driver speaks 0x%x.",
+                         info->name, record->ring_version, PR_RING_VERSION);
     if (record->slots == 0 || record->slots > limit)
-        return base_fail(error, EPROTO, "Channel %s has %" PRIu64 " slots; 1 to %" PRIu64 " are possible.", info->name, record->slots,
-                         limit);
+        return base_fail(error, EPROTO, "Channel %s has %" PRIu64 " slots; 1 to %" PRIu64 " are possible.",
+                         info->name, record->slots, limit);
     if (record->ring < d->ipc.iova || record->ring % PR_SLOT_BYTES || offset > d->ipc.bytes ||
         record->slots * PR_SLOT_BYTES > d->ipc.bytes - offset)
         return base_fail(error, EPROTO,
-                         "The ring of channel %s, %" PRIu64 " slots at 0x%" PRIx64 ", is not inside the IPC surface at 0x%" PRIx64
-                         ", 0x%" PRIx64 " bytes.",
+                         "The ring of channel %s, %" PRIu64 " slots at 0x%" PRIx64
+                         ", is not inside the IPC surface at 0x%" PRIx64 ", 0x%" PRIx64 " bytes.",
                          info->name, record->slots, record->ring, d->ipc.iova, d->ipc.bytes);
     return 0;
 }
@@ -52,24 +57,28 @@ static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
     return a < b + b_bytes && b < a + a_bytes;
 }
 
-static int check_overlap(const struct drv *d, uint32_t channel, uint64_t table, uint64_t table_bytes, struct base_error *error)
+static int check_overlap(const struct drv *d, uint32_t channel, uint64_t table, uint64_t table_bytes,
+                         struct base_error *error)
 {
     const struct drv_ring *ring = &d->ring[channel];
-    uint64_t at = (uint64_t)((const uint8_t *)ring->slot - (const uint8_t *)d->ipc.host), bytes = ring->slots * PR_SLOT_BYTES;
+    uint64_t at = (uint64_t)((const uint8_t *)ring->slot - (const uint8_t *)d->ipc.host),
+             bytes = ring->slots * PR_SLOT_BYTES;
 
     if (overlap(at, bytes, table, table_bytes))
-        return base_fail(error, EPROTO, "The ring of channel %s lies over the channel table.", pr_channel_table[channel].name);
+        return base_fail(error, EPROTO, "The ring of channel %s lies over the channel table.",
+                         pr_channel_table[channel].name);
     for (uint32_t i = 0; i < PR_CHANNEL_COUNT; i++) {
         const struct drv_ring *other = &d->ring[i];
 
         if (i == channel || !other->slot)
             continue;
-        if (overlap(at, bytes, (uint64_t)((const uint8_t *)other->slot - (const uint8_t *)d->ipc.host), other->slots * PR_SLOT_BYTES))
-            return base_fail(error, EPROTO, "The rings of channels %s and %s overlap.", pr_channel_table[channel].name,
-                             pr_channel_table[i].name);
+        if (overlap(at, bytes, (uint64_t)((const uint8_t *)other->slot - (const uint8_t *)d->ipc.host),
+                    other->slots * PR_SLOT_BYTES))
+            return base_fail(error, EPROTO, "The rings of channels %s and %s overlap.",
+                             pr_channel_table[channel].name, pr_channel_table[i].name);
         if (ring->bit == other->bit)
-            return base_fail(error, EPROTO, "Channels %s and %s share doorbell bit %u.", pr_channel_table[channel].name,
-                             pr_channel_table[i].name, ring->bit);
+            return base_fail(error, EPROTO, "Channels %s and %s share doorbell bit %u.",
+                             pr_channel_table[channel].name, pr_channel_table[i].name, ring->bit);
     }
     return 0;
 }
@@ -82,9 +91,12 @@ int drv_ring_read_table(struct drv *d, uint64_t table, uint32_t count, struct ba
 
     memset(d->ring, 0, sizeof(d->ring));
     if (table < d->ipc.iova || offset > d->ipc.bytes || bytes > d->ipc.bytes - offset)
-        return base_fail(error, EPROTO, "The firmware's table of %u channels at 0x%" PRIx64 " is not inside the IPC surface.", count, table);
+        return base_fail(error, EPROTO,
+                         "The firmware's table of %u channels at 0x%" PRIx64
+                         " is not inside the IPC surface.",
+                         count, table);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t channel;
+        uint32_t channel = 0;
 
         memcpy(&record, (const uint8_t *)d->ipc.host + offset + i * PR_CHANNEL_RECORD_BYTES, sizeof(record));
         status = check_name(&record, i, &channel, error);
@@ -101,7 +113,8 @@ int drv_ring_read_table(struct drv *d, uint64_t table, uint32_t count, struct ba
     }
     for (uint32_t i = 0; i < PR_CHANNEL_COUNT; i++)
         if (!d->ring[i].slot)
-            return base_fail(error, EPROTO, "The firmware's table has no channel %s.", pr_channel_table[i].name);
+            return base_fail(error, EPROTO, "The firmware's table has no channel %s.",
+                             pr_channel_table[i].name);
     return 0;
 }
 
@@ -123,7 +136,8 @@ bool drv_ring_returned(const struct drv *d, enum pr_channel channel, uint32_t sl
     return slot_address(&d->ring[channel].slot[slot]) & PR_SLOT_OWNER;
 }
 
-bool drv_ring_post(struct drv *d, enum pr_channel channel, uint64_t address, uint64_t length, void *holder, uint32_t *slot)
+bool drv_ring_post(struct drv *d, enum pr_channel channel, uint64_t address, uint64_t length, void *holder,
+                   uint32_t *slot)
 {
     struct drv_ring *ring = &d->ring[channel];
     struct pr_slot *at = &ring->slot[ring->cursor];

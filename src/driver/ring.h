@@ -11,7 +11,8 @@ int drv_ring_read_table(struct drv *driver, uint64_t table, uint32_t count, stru
 void drv_ring_init_slots(struct drv *driver);
 
 /* Writes the next slot and rings. False when the ring is full: its next slot has not come back. */
-bool drv_ring_post(struct drv *driver, enum pr_channel channel, uint64_t address, uint64_t length, void *holder, uint32_t *slot);
+bool drv_ring_post(struct drv *driver, enum pr_channel channel, uint64_t address, uint64_t length,
+                   void *holder, uint32_t *slot);
 /* A slot that was posted has come back. */
 bool drv_ring_returned(const struct drv *driver, enum pr_channel channel, uint32_t slot);
 

@@ -12,36 +12,36 @@
 #include "protocol/message.h"
 
 /* The first part of the aperture is each domain's own, the second one allocator: same address in the base domain and in the client's. */
-#define DRV_OWN_FIRST 0x4000u
+#define DRV_OWN_FIRST    0x4000u
 #define DRV_SHARED_FIRST 0xa0000000u
 
 /* The command pool is cut into cells, the largest message being a call with 64 buffers. */
-#define DRV_CELL_BYTES 0x1000u
-#define DRV_CELLS (PR_COMMAND_POOL_BYTES / DRV_CELL_BYTES)
-#define DRV_COMMANDS 16u /* control commands: one per slot of IO */
-#define DRV_REQUESTS (DRV_CELLS - DRV_COMMANDS)
+#define DRV_CELL_BYTES          0x1000u
+#define DRV_CELLS               (PR_COMMAND_POOL_BYTES / DRV_CELL_BYTES)
+#define DRV_COMMANDS            16u /* control commands: one per slot of IO */
+#define DRV_REQUESTS            (DRV_CELLS - DRV_COMMANDS)
 #define DRV_REQUESTS_PER_CLIENT (DRV_REQUESTS / 2) /* so that one client cannot take them all */
 _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fits into a cell");
 
-#define DRV_HOLDERS 64u /* slots of a host-to-controller ring, at most */
+#define DRV_HOLDERS       64u /* slots of a host-to-controller ring, at most */
 #define DRV_SHARED_BLOCKS 16u
-#define DRV_BUCKETS 64u
-#define DRV_BANDS 2u
-#define DRV_TABLES (PR_DART_APERTURE_BYTES >> PR_DART_L1_SHIFT)
+#define DRV_BUCKETS       64u
+#define DRV_BANDS         2u
+#define DRV_TABLES        (PR_DART_APERTURE_BYTES >> PR_DART_L1_SHIFT)
 
 #define DRV_DEFAULT_TIMEOUT_MS 10000u
-#define DRV_TIMEOUT_MS_MAX 3600000u
-#define DRV_MS 1000000ull
+#define DRV_TIMEOUT_MS_MAX     3600000u
+#define DRV_MS                 1000000ull
 
 /* Usage codes, Table 28.5. X(id, code, protection class, role) */
-#define DRV_USAGES(X)                                             \
-    X(INPUT, 1, 3, "client input tensor")                         \
-    X(OUTPUT, 2, 1, "client output tensor")                       \
-    X(INTERMEDIATE, 7, 3, "intermediate buffer")                  \
-    X(KERNEL, 8, 3, "kernel and weights")                         \
-    X(TEXT, 9, 3, "program text, task descriptors, working set")  \
-    X(CONSTANTS, 11, 3, "program constants and scratch")          \
-    X(FIRMWARE_SURFACE, 0x1019, 3, "firmware power-on surface")   \
+#define DRV_USAGES(X)                                            \
+    X(INPUT, 1, 3, "client input tensor")                        \
+    X(OUTPUT, 2, 1, "client output tensor")                      \
+    X(INTERMEDIATE, 7, 3, "intermediate buffer")                 \
+    X(KERNEL, 8, 3, "kernel and weights")                        \
+    X(TEXT, 9, 3, "program text, task descriptors, working set") \
+    X(CONSTANTS, 11, 3, "program constants and scratch")         \
+    X(FIRMWARE_SURFACE, 0x1019, 3, "firmware power-on surface")  \
     X(FIRMWARE_HEAP, 0x101a, 3, "firmware resident heap")
 
 enum drv_usage {
@@ -79,17 +79,17 @@ struct drv_mapping {
     struct drv_mapping *next; /* in its bucket */
     struct drv_domain *domain;
     uint64_t iova, bytes, physical;
-    uint32_t usage, surface;   /* surface 0: pages of the driver's own */
-    uint32_t uses;             /* requests that bind it */
-    uint32_t pins;             /* selector 5 */
-    bool stale;                /* the surface was released: goes with its last use */
+    uint32_t usage, surface; /* surface 0: pages of the driver's own */
+    uint32_t uses;           /* requests that bind it */
+    uint32_t pins;           /* selector 5 */
+    bool stale;              /* the surface was released: goes with its last use */
 };
 
 struct drv_ring {
     struct pr_slot *slot;
     uint32_t slots, bit;
-    uint32_t cursor;             /* next slot to write or to take */
-    void *holder[DRV_HOLDERS];   /* host to controller: whose message a slot carries */
+    uint32_t cursor;           /* next slot to write or to take */
+    void *holder[DRV_HOLDERS]; /* host to controller: whose message a slot carries */
 };
 
 /* A control command under way. */
@@ -128,11 +128,11 @@ struct drv_process {
     struct drv_program *program;
     struct drv_client *client;
     enum drv_process_state state;
-    bool ending;         /* no longer found */
-    bool settled;        /* not starting: what others of the client wait for */
-    uint32_t status;     /* of the last start, enum pr_status */
-    uint32_t id;         /* the firmware's slot */
-    uint32_t old_id;     /* still to be terminated after an eviction */
+    bool ending;     /* no longer found */
+    bool settled;    /* not starting: what others of the client wait for */
+    uint32_t status; /* of the last start, enum pr_status */
+    uint32_t id;     /* the firmware's slot */
+    uint32_t old_id; /* still to be terminated after an eviction */
     uint32_t prepares;
     uint32_t pins;
     struct drv_mapping *intermediate[DRV_BANDS];
@@ -178,8 +178,8 @@ struct drv_client {
     bool grave;   /* to be torn down when its last request comes back */
     bool quiet;   /* nothing of it is in the firmware: what a close waits for */
     uint32_t calls;
-    uint32_t busy;    /* requests and operations that need its domain to stay */
-    uint32_t pinned;  /* mappings made by selector 5 */
+    uint32_t busy;   /* requests and operations that need its domain to stay */
+    uint32_t pinned; /* mappings made by selector 5 */
     uint32_t requests;
     uint64_t token, timeout_ns;
     struct drv_domain *domain;
@@ -221,7 +221,8 @@ struct drv {
 };
 
 /* One sentence for drv_last_error and the trace; returns `code`. */
-IOReturn drv_refuse(struct drv *driver, IOReturn code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+IOReturn drv_refuse(struct drv *driver, IOReturn code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void drv_trace(struct drv *driver, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Waits without the gate. */
 int drv_wait(struct drv *driver, const bool *done, uint64_t timeout_ns);

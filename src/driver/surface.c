@@ -14,7 +14,8 @@ static struct drv_mapping **bucket_of(struct drv_client *client, uint32_t surfac
 }
 
 /* An input and an output binding of one surface are two mappings: two device addresses over the same pages (seeds ch. 28). */
-static struct drv_mapping *find(struct drv_client *client, uint32_t surface, uint32_t usage, const struct drv_domain *domain)
+static struct drv_mapping *find(struct drv_client *client, uint32_t surface, uint32_t usage,
+                                const struct drv_domain *domain)
 {
     struct drv_mapping *mapping = *bucket_of(client, surface);
 
@@ -27,12 +28,15 @@ static struct drv_mapping *find(struct drv_client *client, uint32_t surface, uin
 
 static IOReturn map_refused(struct drv *d, int status, uint64_t bytes)
 {
-    return drv_refuse(d, status == -ENOSPC ? kIOReturnNoResources : kIOReturnNoMemory, "%" PRIu64 " bytes could not be mapped: %s.", bytes,
-                      status == -ENOSPC ? "the client's device addresses are used up" : "no memory for page tables");
+    return drv_refuse(d, status == -ENOSPC ? kIOReturnNoResources : kIOReturnNoMemory,
+                      "%" PRIu64 " bytes could not be mapped: %s.", bytes,
+                      status == -ENOSPC ? "the client's device addresses are used up"
+                                        : "no memory for page tables");
 }
 
 /* Puts pages into a domain under a new record. */
-static IOReturn add(struct drv_client *client, struct drv_domain *domain, const struct drv_mapping *wanted, struct drv_mapping **mapping)
+static IOReturn add(struct drv_client *client, struct drv_domain *domain, const struct drv_mapping *wanted,
+                    struct drv_mapping **mapping)
 {
     struct drv *d = client->driver;
     struct drv_mapping *made = base_alloc(sizeof(*made));
@@ -61,7 +65,8 @@ no_address:
     return map_refused(d, status, wanted->bytes);
 }
 
-IOReturn drv_surface_map(struct drv_client *client, uint32_t surface, uint32_t usage, bool base, struct drv_mapping **mapping)
+IOReturn drv_surface_map(struct drv_client *client, uint32_t surface, uint32_t usage, bool base,
+                         struct drv_mapping **mapping)
 {
     struct drv *d = client->driver;
     struct drv_domain *domain = base ? &d->domain[0] : client->domain;
@@ -74,7 +79,8 @@ IOReturn drv_surface_map(struct drv_client *client, uint32_t surface, uint32_t u
     if (!surface || d->platform.surface_get(d->platform.context, surface, &wanted.physical, &wanted.bytes))
         return drv_refuse(d, kIOReturnBadArgument, "There is no surface %u.", surface);
     if (wanted.bytes == 0 || wanted.physical % PR_PAGE_BYTES)
-        result = drv_refuse(d, kIOReturnBadArgument, "Surface %u is empty or does not begin on a page.", surface);
+        result =
+            drv_refuse(d, kIOReturnBadArgument, "Surface %u is empty or does not begin on a page.", surface);
     else
         result = add(client, domain, &wanted, mapping);
     if (result)
@@ -82,7 +88,8 @@ IOReturn drv_surface_map(struct drv_client *client, uint32_t surface, uint32_t u
     return result;
 }
 
-IOReturn drv_surface_make(struct drv_client *client, uint32_t usage, uint64_t bytes, struct drv_mapping **mapping)
+IOReturn drv_surface_make(struct drv_client *client, uint32_t usage, uint64_t bytes,
+                          struct drv_mapping **mapping)
 {
     struct drv *d = client->driver;
     struct drv_mapping wanted = {.bytes = bytes, .usage = usage};
@@ -102,7 +109,8 @@ struct drv_mapping *drv_surface_at(struct drv_client *client, uint32_t surface, 
     struct drv_mapping *mapping = *bucket_of(client, surface);
 
     for (; mapping; mapping = mapping->next)
-        if (mapping->surface == surface && mapping->pins && address >= mapping->iova && address - mapping->iova < mapping->bytes)
+        if (mapping->surface == surface && mapping->pins && address >= mapping->iova &&
+            address - mapping->iova < mapping->bytes)
             break;
     return mapping;
 }

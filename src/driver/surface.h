@@ -9,9 +9,11 @@
  * The mapping of a surface under a usage code in the client's domain, or in the base domain for what the firmware itself writes. The client has a domain
  * already. kIOReturnBadArgument when there is no such surface.
  */
-IOReturn drv_surface_map(struct drv_client *client, uint32_t surface, uint32_t usage, bool base, struct drv_mapping **mapping);
+IOReturn drv_surface_map(struct drv_client *client, uint32_t surface, uint32_t usage, bool base,
+                         struct drv_mapping **mapping);
 /* Pages of the driver's own in the client's domain. */
-IOReturn drv_surface_make(struct drv_client *client, uint32_t usage, uint64_t bytes, struct drv_mapping **mapping);
+IOReturn drv_surface_make(struct drv_client *client, uint32_t usage, uint64_t bytes,
+                          struct drv_mapping **mapping);
 /* The mapping that selector 5 made at this address, or NULL. */
 struct drv_mapping *drv_surface_at(struct drv_client *client, uint32_t surface, uint64_t address);
 

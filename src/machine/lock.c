@@ -125,7 +125,10 @@ static void sleep_outside(struct ane_machine *m, struct mach_waiter *waiter)
     pthread_mutex_unlock(&m->lock);
     while (!atomic_load(&waiter->woken))
         syscall(SYS_futex, &waiter->woken, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+    /* On the way in like any caller: time does not pass the one who has been woken by. */
+    atomic_fetch_add(&m->entering, 1);
     pthread_mutex_lock(&m->lock);
+    atomic_fetch_sub(&m->entering, 1);
 }
 
 #define LET_IN_SPINS 200

@@ -143,18 +143,37 @@ size_t ane_surface_lookup(uint32_t id)
     return bytes;
 }
 
+/* With the table locked: the client's view goes; the machines that still hold the pages. */
+static unsigned end_client_view(struct surface *surface, struct ane_machine *holders[ATTACHMENTS_MAX])
+{
+    unsigned count = 0;
+
+    munmap(surface->base, surface->bytes);
+    surface->live = false;
+    for (unsigned i = 0; i < ATTACHMENTS_MAX; i++)
+        if (surface->attachment[i].machine)
+            holders[count++] = surface->attachment[i].machine;
+    end_if_unused(surface);
+    return count;
+}
+
 void ane_surface_release(uint32_t id)
 {
+    struct ane_machine *holders[ATTACHMENTS_MAX];
     struct surface *surface;
+    unsigned count = 0;
 
     pthread_mutex_lock(&table_lock);
     surface = find(id);
-    if (surface && surface->live) {
-        munmap(surface->base, surface->bytes);
-        surface->live = false;
-        end_if_unused(surface);
-    }
+    if (surface && surface->live)
+        count = end_client_view(surface, holders);
     pthread_mutex_unlock(&table_lock);
+    /* Outside the table's lock, which is taken inside a machine's. */
+    for (unsigned i = 0; i < count; i++)
+        if (mach_enter(holders[i])) {
+            drv_surface_released(holders[i]->driver, id);
+            mach_leave(holders[i]);
+        }
 }
 
 /* The machine's row; with `make` a free one when it has none. */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes. */
+#include "driver/process.h"
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "driver/client.h"
+#include "driver/command.h"
+#include "driver/domain.h"
+#include "driver/mapper.h"
+#include "driver/program.h"
+#include "driver/surface.h"
+
+#define START_TRIES 4u
+
+struct drv_process *drv_process_find(const struct drv_client *client, uint64_t token)
+{
+    struct drv_process *process = client->processes;
+
+    while (process && (process->program->token != token || process->ending))
+        process = process->next_of_client;
+    return process;
+}
+
+struct drv_process *drv_process_add(struct drv_client *client, struct drv_program *program)
+{
+    struct drv_process *process = base_alloc(sizeof(*process));
+
+    if (!process)
+        return NULL;
+    process->client = client;
+    process->program = program;
+    process->id = process->old_id = PR_NO_ID;
+    process->settled = true;
+    process->next_of_client = client->processes;
+    client->processes = process;
+    process->next_of_program = program->processes;
+    program->processes = process;
+    return process;
+}
+
+void drv_process_remove(struct drv_process *process)
+{
+    struct drv_process **link = &process->client->processes;
+
+    while (*link != process)
+        link = &(*link)->next_of_client;
+    *link = process->next_of_client;
+    link = &process->program->processes;
+    while (*link != process)
+        link = &(*link)->next_of_program;
+    *link = process->next_of_program;
+    base_free(process);
+}
+
+/* Text and kernel stand at the address they have in the base domain. */
+static int map_program(struct drv *d, struct drv_domain *domain, const struct drv_program *program)
+{
+    const struct drv_block *text = &program->text, *kernel = &program->kernel;
+    int status = drv_mapper_map(d, domain, text->usage, text->iova, text->physical, text->bytes);
+
+    if (status || !kernel->bytes)
+        return status;
+    status = drv_mapper_map(d, domain, kernel->usage, kernel->iova, kernel->physical, kernel->bytes);
+    if (status)
+        drv_mapper_unmap(d, domain, text->iova, text->bytes);
+    return status;
+}
+
+static void unmap_program(struct drv *d, struct drv_domain *domain, const struct drv_program *program)
+{
+    drv_mapper_unmap(d, domain, program->text.iova, program->text.bytes);
+    if (program->kernel.bytes)
+        drv_mapper_unmap(d, domain, program->kernel.iova, program->kernel.bytes);
+}
+
+static void created(void *context, const struct pr_command_header *reply)
+{
+    struct drv_process *process = context;
+
+    process->status = PR_REPLY_STATUS(reply);
+    if (process->status == PR_STATUS_OK && reply->process_id < PR_PROCESSES_MAX) {
+        process->id = reply->process_id;
+        process->state = DRV_PROCESS_LIVE;
+    } else {
+        process->state = DRV_PROCESS_PARKED;
+    }
+    process->settled = true;
+}
+
+/* With a domain: text and kernel mapped there, and a slot of the firmware's for its stream. */
+static IOReturn start(struct drv_process *process)
+{
+    struct drv *d = process->client->driver;
+    struct drv_domain *domain = process->client->domain;
+    struct pr_body_process body = {.stream = drv_domain_stream(domain)};
+    const struct drv_command_args args = {.id = PR_CMD_CREATE_PROCESS,
+                                          .program = process->program->id,
+                                          .process = PR_NO_ID,
+                                          .body = &body,
+                                          .bytes = sizeof(body),
+                                          .reply = created,
+                                          .context = process};
+    IOReturn result;
+
+    if (map_program(d, domain, process->program))
+        return drv_refuse(d, kIOReturnNoMemory, "Program prepare: no memory for page tables.");
+    process->state = DRV_PROCESS_STARTING;
+    process->settled = false;
+    result = drv_command_run(d, &args, NULL);
+    if (!result && process->state != DRV_PROCESS_LIVE)
+        result = drv_refuse(d, kIOReturnError, "The firmware gave a process number of %u or more.",
+                            PR_PROCESSES_MAX);
+    if (result) {
+        /* It may have come to life unnoticed: an answer without an interrupt. */
+        process->old_id = process->id;
+        process->id = PR_NO_ID;
+        process->state = DRV_PROCESS_PARKED;
+        process->settled = true;
+        unmap_program(d, domain, process->program);
+    }
+    return result;
+}
+
+static IOReturn send_terminate(struct drv *d, const struct drv_program *program, uint32_t id)
+{
+    const struct drv_command_args args = {
+        .id = PR_CMD_TERMINATE_PROCESS, .program = program->id, .process = id};
+
+    return drv_command_run(d, &args, NULL);
+}
+
+void drv_process_pin(struct drv_process *process)
+{
+    process->pins++;
+    process->program->pins++;
+    process->client->busy++;
+}
+
+void drv_process_unpin(struct drv_process *process)
+{
+    process->pins--;
+    process->program->pins--;
+    drv_client_idle(process->client);
+}
+
+IOReturn drv_process_run(struct drv_process *process)
+{
+    struct drv_client *client = process->client;
+    IOReturn result = kIOReturnSuccess;
+
+    for (unsigned i = 0; process->state != DRV_PROCESS_LIVE && !result; i++) {
+        if (i == START_TRIES)
+            return drv_refuse(client->driver, kIOReturnBusy,
+                              "Program 0x%" PRIx64 " could not be started %u times.", process->program->token,
+                              START_TRIES);
+        if (process->state == DRV_PROCESS_STARTING)
+            drv_wait(client->driver, &process->settled, client->timeout_ns);
+        else if (!client->domain)
+            result = drv_domain_lend(client);
+        else
+            result = start(process);
+    }
+    return result;
+}
+
+void drv_process_end(struct drv_process *process)
+{
+    struct drv_client *client = process->client;
+    struct drv *d = client->driver;
+    uint32_t id = process->state == DRV_PROCESS_LIVE ? process->id : process->old_id;
+
+    process->ending = true;
+    if (process->state == DRV_PROCESS_LIVE)
+        unmap_program(d, client->domain, process->program);
+    process->state = DRV_PROCESS_PARKED;
+    process->id = process->old_id = PR_NO_ID;
+    for (unsigned band = 0; band < DRV_BANDS; band++)
+        if (process->intermediate[band])
+            drv_surface_unmap(client, process->intermediate[band]);
+    process->program->pins++;
+    if (id != PR_NO_ID)
+        send_terminate(d, process->program, id);
+    process->program->pins--;
+}
+
+void drv_process_park_all(struct drv_client *client)
+{
+    for (struct drv_process *process = client->processes; process; process = process->next_of_client)
+        if (process->state == DRV_PROCESS_LIVE) {
+            process->state = DRV_PROCESS_PARKED;
+            process->old_id = process->id;
+            process->id = PR_NO_ID;
+        }
+}
+
+void drv_process_terminate_parked(struct drv_client *client)
+{
+    for (;;) {
+        struct drv_process *process = client->processes;
+        struct drv_program *program;
+        uint32_t id;
+
+        while (process && process->old_id == PR_NO_ID)
+            process = process->next_of_client;
+        if (!process)
+            return;
+        /* The list may be another one after the wait. */
+        id = process->old_id;
+        program = process->program;
+        process->old_id = PR_NO_ID;
+        program->pins++;
+        send_terminate(client->driver, program, id);
+        program->pins--;
+        drv_program_unload_orphan(client->driver, program);
+    }
+}
+
+IOReturn drv_process_get(struct drv_client *client, uint64_t token, struct drv_process **found)
+{
+    struct drv *d = client->driver;
+    struct drv_process *process = drv_process_find(client, token);
+    IOReturn result;
+
+    if (!process || (!process->prepares && client->type != ANE_CLIENT_DIRECT_PATH)) {
+        struct drv_program *program = drv_program_find(client, token);
+
+        if (!program)
+            return drv_program_not_found(d, token);
+        if (client->type != ANE_CLIENT_DIRECT_PATH)
+            return drv_refuse(d, kIOReturnNotReady, "Program 0x%" PRIx64 " is not prepared.", token);
+        process = drv_process_add(client, program);
+        if (!process)
+            return drv_refuse(d, kIOReturnNoMemory, "Program 0x%" PRIx64 ": no memory to attach.", token);
+    }
+    drv_process_pin(process);
+    if (process->state == DRV_PROCESS_LIVE) {
+        *found = process;
+        return kIOReturnSuccess;
+    }
+    result = drv_process_run(process);
+    if (result)
+        drv_process_unpin(process);
+    *found = process;
+    return result;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes: a program prepared by one client, with a slot of the firmware's for the stream of the client's domain. */
+#ifndef DRIVER_PROCESS_H
+#define DRIVER_PROCESS_H
+
+#include "driver/state.h"
+
+/* The client's process of a program, or NULL. */
+struct drv_process *drv_process_find(const struct drv_client *client, uint64_t token);
+/* Parked; NULL without memory. */
+struct drv_process *drv_process_add(struct drv_client *client, struct drv_program *program);
+void drv_process_remove(struct drv_process *process);
+
+/* Pinned: its client keeps the domain, and nobody takes the process away. */
+void drv_process_pin(struct drv_process *process);
+void drv_process_unpin(struct drv_process *process);
+/* Gives a pinned process a domain and a slot if it has none. May wait. */
+IOReturn drv_process_run(struct drv_process *process);
+/* Ends a process of which nothing is in flight: unmapped, terminated, no longer found. */
+void drv_process_end(struct drv_process *process);
+
+/*
+ * The process a request is for, pinned and running. A direct-path client, which has no selector to prepare with, is attached to a program of the same
+ * identity at its first request.
+ */
+IOReturn drv_process_get(struct drv_client *client, uint64_t token, struct drv_process **process);
+
+/* Eviction: processes lose their slots. The first marks them, the second tells the firmware and waits. */
+void drv_process_park_all(struct drv_client *client);
+void drv_process_terminate_parked(struct drv_client *client);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The controller's surroundings for tests of the firmware: the host's side of the protocol. */
+#include "support.h"
+
+#include <string.h>
+
+#include "fwrig_state.h"
+
+struct pr_boot_args *fwrig_arguments(struct fwrig *rig)
+{
+    struct pr_boot_args *args = (void *)fwrig_memory(rig, FWRIG_ARGS, sizeof(*args));
+    const uint64_t doorbell = FWRIG_CONTAINER + PR_CTRL_HOST_DOORBELL;
+
+    if (!args->ipc)
+        *args = (struct pr_boot_args){.ipc = FWRIG_IPC,
+                                      .heap = FWRIG_HEAP,
+                                      .heap_bytes = PR_EXTRA_HEAP_BYTES,
+                                      .ipc_bytes = pr_ipc_bytes(),
+                                      .pool = FWRIG_POOL,
+                                      .pool_bytes = PR_COMMAND_POOL_BYTES,
+                                      .slot_bytes = PR_SLOT_BYTES,
+                                      .chip_revision = FWRIG_REVISION,
+                                      .protocol_version = PR_PROTOCOL_VERSION,
+                                      .ring_version = PR_RING_VERSION,
+                                      .page_bytes = PR_PAGE_BYTES,
+                                      .host_doorbell_lo = (uint32_t)doorbell,
+                                      .host_doorbell_hi = (uint32_t)(doorbell >> 32),
+                                      .framework_bytes = PR_FRAMEWORK_BYTES};
+    return args;
+}
+
+static struct pr_slot *slot_at(struct fwrig *rig, enum pr_channel channel, uint32_t number)
+{
+    return (void *)fwrig_memory(rig, FWRIG_IPC + pr_ipc_ring_offset(channel) + number * PR_SLOT_BYTES,
+                                sizeof(struct pr_slot));
+}
+
+static void ring(struct fwrig *rig, enum pr_channel channel)
+{
+    fwrig_write(rig, PR_CTRL_DOORBELL, 1u << pr_channel_table[channel].bit);
+}
+
+static bool refused(struct fwrig *rig)
+{
+    return (fwrig_read(rig, PR_CTRL_SCRATCH(7)) & 0xfff00000u) == (PR_BOOT_REFUSED & 0xfff00000u);
+}
+
+/* The firmware asks for its log buffer. */
+static void serve_malloc(struct fwrig *rig)
+{
+    struct pr_slot *slot = slot_at(rig, PR_CHANNEL_SHAREDMALLOC, 0);
+
+    if (slot->address & PR_SLOT_OWNER)
+        return;
+    slot->reply = 0;
+    slot->address = FWRIG_LOG | PR_SLOT_OWNER;
+    slot->length = 0;
+    ring(rig, PR_CHANNEL_SHAREDMALLOC);
+    (void)fwrig_run(rig);
+}
+
+bool fwrig_boot(struct fwrig *rig)
+{
+    memset(port_of(rig)->scratch, 0, sizeof(port_of(rig)->scratch));
+    fwrig_enter(rig);
+    if (fwrig_read(rig, PR_CTRL_SCRATCH(7)) != PR_HANDSHAKE_WAKE)
+        return false;
+    fwrig_write(rig, PR_CTRL_SCRATCH(0), FWRIG_ARGS);
+    fwrig_write(rig, PR_CTRL_SCRATCH(1), 0);
+    fwrig_write(rig, PR_CTRL_SCRATCH(7), PR_HANDSHAKE_GO);
+    fwrig_run(rig);
+    if (refused(rig))
+        return false;
+    for (unsigned i = 0; i < PR_CHANNEL_COUNT; i++)
+        for (uint32_t n = 0; pr_channel_table[i].type == PR_CHANNEL_H2T && n < pr_channel_table[i].slots; n++)
+            slot_at(rig, (enum pr_channel)i, n)->address = PR_SLOT_OWNER;
+    fwrig_write(rig, PR_CTRL_SCRATCH(3), PR_HANDSHAKE_WAKE);
+    fwrig_run(rig);
+    if (refused(rig) || fwrig_read(rig, PR_CTRL_SCRATCH(3)) != PR_HANDSHAKE_DONE)
+        return false;
+    serve_malloc(rig);
+    return true;
+}
+
+void fwrig_boot_started(struct fwrig *rig)
+{
+    const struct pr_body_u32 one = {1};
+
+    assert_true(fwrig_boot(rig));
+    assert_int_equal(fwrig_control(rig, PR_CMD_START, &one, sizeof(one)), PR_STATUS_OK);
+}
+
+void fwrig_post(struct fwrig *rig, enum pr_channel channel, uint64_t address, uint64_t length, uint64_t reply)
+{
+    struct rt_port *port = port_of(rig);
+    struct pr_slot *slot = slot_at(rig, channel, port->cursor[channel]);
+
+    slot->length = length;
+    slot->reply = reply;
+    slot->address = address;
+    port->cursor[channel] = (port->cursor[channel] + 1) % pr_channel_table[channel].slots;
+    ring(rig, channel);
+}
+
+uint32_t fwrig_cursor(const struct fwrig *rig, enum pr_channel channel)
+{
+    return port_of(rig)->cursor[channel];
+}
+
+bool fwrig_slot_returned(struct fwrig *rig, enum pr_channel channel, uint32_t number)
+{
+    return slot_at(rig, channel, number)->address & PR_SLOT_OWNER;
+}
+
+uint32_t fwrig_rang(struct fwrig *rig)
+{
+    struct rt_port *port = port_of(rig);
+    const uint32_t rang = port->rang;
+
+    port->rang = port->host_pending = 0;
+    return rang;
+}
+
+bool fwrig_send(struct fwrig *rig, enum pr_channel channel, void *message, size_t length, size_t reply)
+{
+    const uint32_t number = fwrig_cursor(rig, channel);
+    const size_t room = reply > length ? reply : length;
+
+    memcpy(fwrig_memory(rig, FWRIG_POOL, room), message, length);
+    fwrig_post(rig, channel, FWRIG_POOL, length, reply);
+    if (fwrig_run(rig) != FWRIG_IDLE || !fwrig_slot_returned(rig, channel, number))
+        return false;
+    memcpy(message, fwrig_memory(rig, FWRIG_POOL, length), length);
+    return true;
+}
+
+struct fwrig_command *fwrig_reply(struct fwrig *rig)
+{
+    return (void *)fwrig_memory(rig, FWRIG_POOL, sizeof(struct fwrig_command));
+}
+
+uint32_t fwrig_control(struct fwrig *rig, uint32_t id, const void *body, size_t bytes)
+{
+    struct fwrig_command command = {
+        .header = {.id = id, .size = (uint32_t)bytes, .program_id = PR_NO_ID, .process_id = PR_NO_ID}};
+
+    if (bytes)
+        memcpy(command.body, body, bytes);
+    if (!fwrig_send(rig, PR_CHANNEL_IO, &command, sizeof(command.header) + bytes,
+                    sizeof(command.header) + bytes))
+        return FWRIG_LOST;
+    return PR_REPLY_STATUS(&command.header);
+}
+
+bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back)
+{
+    struct rt_port *port = port_of(rig);
+    struct pr_slot *slot = slot_at(rig, PR_CHANNEL_IO_T2H, port->cursor[PR_CHANNEL_IO_T2H]);
+
+    if (slot->address & PR_SLOT_OWNER)
+        return false;
+    assert_int_equal(slot->length, sizeof(*event));
+    memcpy(event, fwrig_memory(rig, slot->address, sizeof(*event)), sizeof(*event));
+    port->cursor[PR_CHANNEL_IO_T2H] =
+        (port->cursor[PR_CHANNEL_IO_T2H] + 1) % pr_channel_table[PR_CHANNEL_IO_T2H].slots;
+    if (give_back) {
+        slot->address |= PR_SLOT_OWNER;
+        ring(rig, PR_CHANNEL_IO_T2H);
+        (void)fwrig_run(rig);
+    }
+    return true;
+}
+
+const char *fwrig_terminal(struct fwrig *rig)
+{
+    struct rt_port *port = port_of(rig);
+    struct pr_slot *slot = slot_at(rig, PR_CHANNEL_TERMINAL, port->cursor[PR_CHANNEL_TERMINAL]);
+
+    if (slot->address & PR_SLOT_OWNER)
+        return NULL;
+    assert_true(slot->length < sizeof(port->line));
+    memcpy(port->line, fwrig_memory(rig, slot->address, slot->length), slot->length);
+    port->line[slot->length] = '\0';
+    slot->address |= PR_SLOT_OWNER;
+    port->cursor[PR_CHANNEL_TERMINAL] =
+        (port->cursor[PR_CHANNEL_TERMINAL] + 1) % pr_channel_table[PR_CHANNEL_TERMINAL].slots;
+    return port->line;
+}
+
+void fwrig_load(struct fwrig *rig)
+{
+    struct container_image image;
+    struct pr_body_load load;
+    struct fwrig_command create = {.header = {.id = PR_CMD_CREATE_PROCESS,
+                                              .size = sizeof(struct pr_body_process),
+                                              .process_id = PR_NO_ID}};
+
+    image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
+    image_text(fwrig_memory(rig, FWRIG_TEXT, IMAGE_TEXT_BYTES));
+    memcpy(fwrig_memory(rig, FWRIG_CONTAINERS, image.size), image.bytes, image.size);
+    load = (struct pr_body_load){FWRIG_CONTAINERS, image.size};
+    assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), PR_STATUS_OK);
+    create.header.program_id = fwrig_reply(rig)->header.program_id;
+    create.body[0] = 3; /* the DART stream */
+    assert_true(fwrig_send(rig, PR_CHANNEL_IO, &create, sizeof(create.header) + create.header.size, 0));
+    assert_int_equal(PR_REPLY_STATUS(&create.header), PR_STATUS_OK);
+}
+
+void fwrig_call_make(union fwrig_call *call, uint64_t cookie)
+{
+    memset(call, 0, sizeof(*call));
+    call->call.head.id = PR_EXE_PROCEDURE_CALL;
+    call->call.priority = 4;
+    call->call.output_sets = 1;
+    call->call.partitions = 1;
+    call->call.cookie = cookie;
+    call->call.buffers = 2;
+    call->part.buffer[0] = (struct pr_buffer){.valid = 1,
+                                              .index = IMAGE_INPUT,
+                                              .type = PR_BUFFER_IN,
+                                              .address = FWRIG_IN,
+                                              .bytes = IMAGE_INPUT_BYTES};
+    call->part.buffer[1] = (struct pr_buffer){.valid = 1,
+                                              .index = IMAGE_OUTPUT,
+                                              .type = PR_BUFFER_OUT,
+                                              .address = FWRIG_OUT,
+                                              .bytes = IMAGE_OUTPUT_BYTES};
+}
+
+uint32_t fwrig_call(struct fwrig *rig, union fwrig_call *call)
+{
+    union fwrig_call copy = *call;
+
+    if (!fwrig_send(rig, PR_CHANNEL_DATA_CHAIN_H2T, &copy, PR_CALL_BYTES(call->call.buffers), 0))
+        return FWRIG_LOST;
+    return copy.call.head.status;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The port of fwrig.h from inside: for fwrig.c, the board, and fwrig_host.c, the host. */
+#ifndef TESTS_FWRIG_STATE_H
+#define TESTS_FWRIG_STATE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fwrig.h"
+#include "machine/context.h"
+#include "rtkernel/rt_limits.h"
+
+#define EVENTS 64u
+
+struct rt_port {
+    /* processor */
+    struct fw_reset reset;
+    struct host_context host, booting;
+    struct host_context *running;
+    void *boot_stack;
+    bool masked, entered, kernel_made;
+    uint64_t pending, now, limit, timer;
+    enum fwrig_end end;
+    char fault[RT_TEXT_BYTES];
+    char log[65536];
+    size_t logged;
+    uint64_t accesses;
+
+    /* memory */
+    uint8_t *memory;
+    uint64_t hole, hole_bytes;
+    uint64_t flip, flip_bytes, flip_window, flip_window_bytes, flips;
+    uint8_t flip_byte;
+
+    /* registers */
+    uint32_t scratch[PR_SCRATCH_COUNT];
+    uint32_t doorbell_pending, host_pending;
+    uint64_t fabric;
+    unsigned rejects;
+    bool uncorrectable;
+    struct fwrig_fabric history[FWRIG_FABRIC];
+    size_t history_count;
+
+    /* task manager */
+    uint32_t tm[0x100 / 4];
+    uint32_t tq[PR_TQ_COUNT][FWRIG_TQ_WORDS];
+    unsigned held[PR_TQ_COUNT], foreign[PR_TQ_COUNT];
+    struct fwrig_push push[FWRIG_PUSHES];
+    size_t pushes;
+    uint32_t aborted, error1, error2;
+    bool drop_pushes;
+    uint32_t event[2][EVENTS];
+    unsigned events[2];
+
+    /* host */
+    uint32_t cursor[PR_CHANNEL_COUNT];
+    uint32_t rang;
+    char line[256];
+};
+
+/* The type tests see is the port itself. */
+static inline struct rt_port *port_of(const struct fwrig *rig)
+{
+    return (struct rt_port *)(uintptr_t)rig;
+}
+
+static inline struct fwrig *fwrig_of(struct rt_port *port)
+{
+    return (struct fwrig *)(void *)port;
+}
+
+static inline void check(bool good, const char *what)
+{
+    if (!good) {
+        fprintf(stderr, "fwrig: %s\n", what);
+        abort();
+    }
+}
+
+#endif

@@ -157,6 +157,16 @@ struct ane_program_args {
 #define ANE_PROGRAM_LEGACY 1
 #define ANE_PROGRAM_RT 2
 
+/*
+ * What stands at ANE_PROGRAM_IMAGE when the representation is 2 (chosen): this, main.e5, zeros up to the next multiple of ANE_PROGRAM_BUNDLE_ALIGN (counted from here),
+ * weights.bin. image_size is the size of all of it. The driver expands the records of main.e5 into descriptors; they appear in no memory of the client.
+ */
+#define ANE_PROGRAM_BUNDLE_ALIGN 64
+struct ane_program_bundle {
+    uint64_t main_bytes;    /* +0x00 */
+    uint64_t weights_bytes; /* +0x08 */
+};
+
 /* Selectors 4 and 5 (chosen layout). Prepare returns what a request has to bind, in port order. */
 struct ane_program_prepare {
     uint64_t token;
@@ -184,13 +194,19 @@ struct ane_memory_map {
     uint8_t reserved[2080 - 40];
 };
 
-#define ANE_CHECK_SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " has the size of its selector")
-#define ANE_CHECK_OFFSET(type, field, at) _Static_assert(offsetof(type, field) == (at), #type "." #field)
+#ifdef __cplusplus
+#define ANE_STATIC_ASSERT static_assert
+#else
+#define ANE_STATIC_ASSERT _Static_assert
+#endif
+#define ANE_CHECK_SIZE(type, bytes) ANE_STATIC_ASSERT(sizeof(type) == (bytes), #type " has the size of its selector")
+#define ANE_CHECK_OFFSET(type, field, at) ANE_STATIC_ASSERT(offsetof(type, field) == (at), #type "." #field)
 ANE_CHECK_SIZE(struct ane_device_info, 104);
 ANE_CHECK_SIZE(struct ane_request, 2376);
 ANE_CHECK_SIZE(struct ane_request_reply, 40);
 ANE_CHECK_SIZE(struct ane_program_create, 32);
 ANE_CHECK_SIZE(struct ane_program_args, ANE_PROGRAM_IMAGE);
+ANE_CHECK_SIZE(struct ane_program_bundle, 16);
 ANE_CHECK_SIZE(struct ane_program_prepare, 56);
 ANE_CHECK_SIZE(struct ane_program_destroy, 16);
 ANE_CHECK_SIZE(struct ane_memory_map, 2080);

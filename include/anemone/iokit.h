@@ -23,6 +23,12 @@ ANE_API void ane_task_release(ane_task_t task);
 
 /* "H11ANEIn" is the one name that matches. The result is only good for IOServiceGetMatchingService. */
 ANE_API const void *IOServiceMatching(const char *name);
+/*
+ * The default machine, which IOServiceGetMatchingService and the runtime use. With a configuration it is made with that, firmware or not as said, and must not exist yet
+ * (-EBUSY). With NULL it is the one that exists, or one made now: defaults, and ANEMONE_NUMERICS (m1, ieee), ANEMONE_THREADS (a number) and
+ * ANEMONE_TRACE (a file the trace's lines are written to) of the environment. It lives as long as the process.
+ */
+ANE_API int ane_machine_default(const struct ane_machine_config *config, struct ane_machine **machine);
 /* The default machine's service, made and booted on first use; 0 when it cannot be (ane_machine_error() says why) or nothing matches. */
 ANE_API io_service_t IOServiceGetMatchingService(uint32_t main_port, const void *matching);
 /* The service of a machine made with firmware = 1; 0 for any other. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "driver/bundle.h"
 #include "driver/command.h"
 #include "driver/image.h"
 #include "driver/mapper.h"
@@ -55,13 +56,11 @@ static IOReturn check_args(struct drv_client *client, const struct ane_program_a
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: an image of %" PRIu64 " bytes; the arguments leave %" PRIu64 ".",
                           args->image_size, room);
-    if (args->representation == ANE_PROGRAM_RT)
-        return drv_refuse(d, kIOReturnUnsupported, "Program create: bundles are not expanded yet.");
-    if (args->representation != ANE_PROGRAM_LEGACY)
+    if (args->representation != ANE_PROGRAM_LEGACY && args->representation != ANE_PROGRAM_RT)
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: representation %u is neither 1 (image) nor 2 (bundle).",
                           args->representation);
-    if (!client->identity.developer)
+    if (args->representation == ANE_PROGRAM_LEGACY && !client->identity.developer)
         return drv_refuse(d, kIOReturnNotPermitted,
                           "Program create: a raw image is not signed for this caller.");
     return kIOReturnSuccess;
@@ -144,8 +143,10 @@ static struct drv_program *make_program(struct drv_client *client, const struct 
 }
 
 /* Reads the image from a copy of its own: nothing the client does to the surface meanwhile matters. */
-static IOReturn read_copy(struct drv *d, const uint8_t *from, uint64_t size, struct drv_program *program)
+static IOReturn read_copy(struct drv *d, const uint8_t *from, const struct ane_program_args *args,
+                          struct drv_program *program)
 {
+    const uint64_t size = args->image_size;
     uint64_t physical;
     IOReturn result;
     void *copy;
@@ -153,7 +154,8 @@ static IOReturn read_copy(struct drv *d, const uint8_t *from, uint64_t size, str
     if (drv_pages_take(d, size, &physical, &copy))
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for a copy of the image.");
     memcpy(copy, from, size);
-    result = drv_image_load(d, copy, size, program);
+    result = args->representation == ANE_PROGRAM_RT ? drv_bundle_load(d, copy, size, program)
+                                                    : drv_image_load(d, copy, size, program);
     drv_pages_give(d, physical, size);
     return result;
 }
@@ -167,7 +169,7 @@ static IOReturn load(struct drv_client *client, const uint8_t *from, const struc
 
     if (!program)
         return kIOReturnNoMemory;
-    result = read_copy(d, from, args->image_size, program);
+    result = read_copy(d, from, args, program);
     if (!result)
         result = send_load(d, program);
     if (result == kIOReturnTimeout) {

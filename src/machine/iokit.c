@@ -3,6 +3,8 @@
 #include <anemone/iokit.h>
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "machine/internal.h"
@@ -75,20 +77,77 @@ const void *IOServiceMatching(const char *name)
 static struct ane_machine *default_machine;
 static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
 
-io_service_t IOServiceGetMatchingService(uint32_t main_port, const void *matching)
+static void write_line(void *file, const char *line, size_t length)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
-    io_service_t service;
+    fwrite(line, 1, length, file);
+}
 
-    (void)main_port;
-    if (matching != matching_name)
-        return 0;
+/* What the environment says about the default machine. */
+static int environment_config(struct ane_machine_config *config)
+{
+    const char *numerics = getenv("ANEMONE_NUMERICS"), *threads = getenv("ANEMONE_THREADS"), *trace = getenv("ANEMONE_TRACE");
+    char *end;
+
+    *config = (struct ane_machine_config){.size = sizeof(*config), .firmware = 1};
+    if (numerics && !strcmp(numerics, "ieee"))
+        config->numerics = ANE_NUMERICS_IEEE;
+    else if (numerics && numerics[0] && strcmp(numerics, "m1") != 0)
+        return base_fail(mach_error(), EINVAL, "ANEMONE_NUMERICS is \"%s\"; m1 and ieee are known.", numerics);
+    if (threads && threads[0]) {
+        unsigned long count = strtoul(threads, &end, 10);
+
+        if (*end || threads[0] < '0' || threads[0] > '9' || count > UINT32_MAX)
+            return base_fail(mach_error(), EINVAL, "ANEMONE_THREADS is \"%s\"; a number is needed.", threads);
+        config->threads = (uint32_t)count;
+    }
+    if (trace && trace[0]) {
+        config->trace_context = fopen(trace, "we");
+        if (!config->trace_context)
+            return base_fail(mach_error(), errno, "ANEMONE_TRACE: %s cannot be written: %s.", trace, strerror(errno));
+        config->trace = 1;
+        config->trace_fn = write_line;
+    }
+    return 0;
+}
+
+static int make_default(const struct ane_machine_config *config)
+{
+    struct ane_machine_config own;
+    int result;
+
+    if (config)
+        return ane_machine_create(config, &default_machine);
+    result = environment_config(&own);
+    if (!result)
+        result = ane_machine_create(&own, &default_machine);
+    if (result && own.trace_context)
+        fclose(own.trace_context);
+    return result;
+}
+
+int ane_machine_default(const struct ane_machine_config *config, struct ane_machine **machine)
+{
+    int result = 0;
+
     pthread_mutex_lock(&default_lock);
     if (!default_machine)
-        ane_machine_create(&config, &default_machine);
-    service = ane_machine_service(default_machine);
+        result = make_default(config);
+    else if (config)
+        result = base_fail(mach_error(), EBUSY, "The default machine is in use; its configuration cannot be changed any more.");
+    if (!result)
+        *machine = default_machine;
     pthread_mutex_unlock(&default_lock);
-    return service;
+    return result;
+}
+
+io_service_t IOServiceGetMatchingService(uint32_t main_port, const void *matching)
+{
+    struct ane_machine *machine;
+
+    (void)main_port;
+    if (matching != matching_name || ane_machine_default(NULL, &machine))
+        return 0;
+    return ane_machine_service(machine);
 }
 
 static bool entitled(const char *const *entitlements, unsigned count, const char *name)

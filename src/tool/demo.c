@@ -1,195 +1,257 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `anemone demo`: a bare machine, the smallest driver that can run it, and one descriptor that adds two tensors. It uses the public
- * machine.h and shows each step, so that it can be read beside docs/machine.md.
+ * `anemone demo`: the whole machine for a newcomer. It boots, keeps a state on the engine across dispatches,
+ * runs the small network of the guide's chapter 2 and shows where the time of one dispatch goes.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include <anemone/machine.h>
+#include <anemone/iokit.h>
 
-#include "protocol/board.h"
-#include "protocol/dart_regs.h"
-#include "protocol/tm_regs.h"
-#include "tool/sample.h"
+#include "protocol/controller.h"
+#include "tool/demo.h"
+#include "tool/model.h"
+#include "tool/stages.h"
 #include "tool/tool.h"
 
 const char tool_demo_help[] =
-    "anemone demo [--trace]\n\n"
-    "Boots a bare machine, writes a page table, assembles a descriptor that adds two tensors on the\n"
-    "planar engine, pushes it through a task queue and prints the result with the virtual time it\n"
-    "took. --trace also shows every event of the machine on stderr.\n";
+    "anemone demo [--bare] [--trace]\n\n"
+    "Boots the machine and shows its handshakes, keeps an accumulator on the engine across four\n"
+    "dispatches, runs a small network (3x3 convolution, relu, mean) and checks it, and shows where\n"
+    "the time of a dispatch goes. Leaves nothing behind.\n\n"
+    "  --bare   only the silicon: a page table, one assembled descriptor, a task queue\n"
+    "  --trace  also every event of the machine, on stderr\n";
 
-enum { CHANNELS = TOOL_SAMPLE_CHANNELS, WIDTH = TOOL_SAMPLE_WIDTH, QUEUE = 4 };
+#define STEPS        4
+#define DISPATCHES   1000u
+#define COMMANDS_MAX 16u
+#define NAME_BYTES   48u
 
-/* Device pages of the demo: descriptor, a, b, y. One physical run, mapped from the second page of the aperture on. */
-enum { PAGE_TEXT, PAGE_A, PAGE_B, PAGE_Y, PAGES };
-
-struct demo {
-    struct ane_machine *machine;
-    struct ane_machine_map map;
-    uint64_t memory; /* physical address of the run */
-    uint32_t words;  /* of the descriptor */
+/* What the boot says, picked from the trace. */
+struct boot {
+    unsigned wakes;
+    uint64_t first, second, done, ready;
+    unsigned commands;
+    char command[COMMANDS_MAX][NAME_BYTES];
 };
 
-static uint32_t iova(unsigned page)
-{
-    return (page + 1) * PR_PAGE_BYTES;
-}
-
-static void *page_at(const struct demo *d, unsigned page)
-{
-    return ane_machine_dram(d->machine, d->memory + page * PR_PAGE_BYTES, PR_PAGE_BYTES);
-}
-
-static void manager(const struct demo *d, uint32_t reg, uint32_t value)
-{
-    ane_machine_write32(d->machine, d->map.task_manager + reg, value);
-}
-
-static void queue(const struct demo *d, uint32_t reg, uint32_t value)
-{
-    ane_machine_write32(d->machine, d->map.task_queues + QUEUE * PR_TQ_STRIDE + reg, value);
-}
-
-/* Two table pages: one first-level entry, a second-level entry per page of the demo. */
-static bool map_pages(const struct demo *d)
-{
-    uint64_t tables, *first, *second;
-    struct pr_leaf leaf = {.valid = true};
-
-    if (ane_machine_dram_alloc(d->machine, 2 * PR_PAGE_BYTES, &tables))
-        return false;
-    first = ane_machine_dram(d->machine, tables, PR_PAGE_BYTES);
-    second = ane_machine_dram(d->machine, tables + PR_PAGE_BYTES, PR_PAGE_BYTES);
-    leaf.frame = tables + PR_PAGE_BYTES;
-    first[0] = pr_leaf_encode(PR_LEAF_SEED, &leaf);
-    for (unsigned i = 0; i < PAGES; i++) {
-        leaf.frame = d->memory + i * PR_PAGE_BYTES;
-        second[i + 1] = pr_leaf_encode(PR_LEAF_SEED, &leaf);
-    }
-    for (unsigned i = 0; i < PR_DART_COUNT; i++)
-        ane_machine_write32(d->machine, d->map.dart[i] + PR_DART_TTBR, pr_dart_ttbr_make(tables));
-    printf("page table  at 0x%" PRIx64 ", TTBR 0x%x in all three DARTs, %d pages mapped\n", tables, pr_dart_ttbr_make(tables),
-           PAGES);
-    return true;
-}
-
-/* Bits of a whole number in half precision. */
-static uint16_t half_of(unsigned value)
-{
-    unsigned exponent = 0;
-
-    if (!value)
-        return 0;
-    while (value >> (exponent + 1))
-        exponent++;
-    return (uint16_t)((exponent + 15) << 10 | (value << 10 >> exponent & 0x3ff));
-}
-
-static bool load(struct demo *d)
-{
-    uint16_t *a = page_at(d, PAGE_A), *b = page_at(d, PAGE_B);
-
-    d->words = tool_sample_text(page_at(d, PAGE_TEXT), PR_PAGE_BYTES);
-    if (!d->words)
-        return false;
-    for (unsigned i = 0; i < CHANNELS * WIDTH; i++) {
-        a[i] = half_of(i);
-        b[i] = half_of(1000);
-    }
-    printf("descriptor  %u words assembled at device address 0x%x: a + b over [1, %d, 1, %d]\n", d->words, iova(PAGE_TEXT),
-           CHANNELS, WIDTH);
-    return true;
-}
-
-static void push(const struct demo *d)
-{
-    uint32_t size = (d->words - 1) << PR_TM_INFO_SIZE_LO;
-
-    manager(d, PR_TM_TQ_EN, PR_TM_TQ_EN_ON);
-    manager(d, PR_TM_IRQ_EN1, PR_TM_IRQ_EN1_ON);
-    manager(d, PR_TM_IRQ_EN2, PR_TM_IRQ_EN2_ON);
-    queue(d, PR_TQ_STATUS, PR_TQ_STATUS_IN_USE);
-    queue(d, PR_TQ_BAR1 + 4 * 0, iova(PAGE_TEXT));
-    queue(d, PR_TQ_BAR1 + 4 * 4, iova(PAGE_Y));
-    queue(d, PR_TQ_BAR1 + 4 * 5, iova(PAGE_B));
-    queue(d, PR_TQ_BAR1 + 4 * 6, iova(PAGE_A));
-    queue(d, PR_TQ_SIZE1, size);
-    queue(d, PR_TQ_ADDR1, iova(PAGE_TEXT));
-    manager(d, PR_TM_REQ_ADDR, iova(PAGE_TEXT));
-    manager(d, PR_TM_REQ_INFO, size | 1);
-    manager(d, PR_TM_REQ_PUSH, pr_tq_priority[QUEUE] | QUEUE << PR_TM_PUSH_QUEUE_LO);
-    printf("queue %d     pushed: REQ_PUSH = 0x%x\n", QUEUE, pr_tq_priority[QUEUE] | QUEUE << PR_TM_PUSH_QUEUE_LO);
-}
-
-static bool judge(const struct demo *d)
-{
-    const uint16_t *y = page_at(d, PAGE_Y);
-
-    printf("result      y[0..7] =");
-    for (unsigned i = 0; i < 8; i++)
-        printf(" 0x%04x", y[i]);
-    printf("  (1000 + 0, 1, 2, ... in half precision)\n");
-    for (unsigned i = 0; i < CHANNELS * WIDTH; i++)
-        if (y[i] != half_of(1000 + i)) {
-            tool_say("element %u is 0x%04x and should be 0x%04x.", i, y[i], half_of(1000 + i));
-            return false;
-        }
-    return true;
-}
-
-static bool run(struct demo *d)
-{
-    d->map.size = sizeof(d->map);
-    if (ane_machine_map(d->machine, &d->map) || ane_machine_dram_alloc(d->machine, PAGES * PR_PAGE_BYTES, &d->memory))
-        return false;
-    printf("board       %s: task manager 0x%" PRIx64 ", DARTs 0x%" PRIx64 "..., DRAM 0x%" PRIx64 "\n", d->map.board,
-           d->map.task_manager, d->map.dart[0], d->map.dram);
-    if (!map_pages(d) || !load(d))
-        return false;
-    push(d);
-    if (ane_machine_run(d->machine, 1000000000))
-        return false;
-    if (!(ane_machine_read32(d->machine, d->map.task_manager + PR_TM_STATUS) & PR_TM_STATUS_IDLE)) {
-        tool_say("the queue is stuck: ERROR1 is 0x%x.", ane_machine_read32(d->machine, d->map.task_manager + PR_TM_ERROR1));
-        return false;
-    }
-    printf("completion  interrupt line %s, event INFO 0x%08x, virtual time %" PRIu64 " ns\n",
-           ane_machine_interrupt(d->machine) ? "high" : "low",
-           ane_machine_read32(d->machine, d->map.task_manager + PR_TM_IRQ0_INFO), ane_machine_now(d->machine));
-    return judge(d);
-}
-
-static void trace_line(void *context, const char *line, size_t length)
+static void echo_line(void *context, const char *line, size_t length)
 {
     (void)context;
     fwrite(line, 1, length, stderr);
 }
 
+static void note_scratch(struct boot *boot, uint64_t ns, unsigned number, uint32_t value)
+{
+    if (number == 7 && value == PR_HANDSHAKE_WAKE) {
+        *(boot->wakes ? &boot->second : &boot->first) = ns;
+        boot->wakes++;
+    }
+    if (number == 3 && value == PR_HANDSHAKE_DONE)
+        boot->done = ns;
+}
+
+static void take_line(void *context, const char *line, size_t length)
+{
+    struct boot *boot = context;
+    char copy[256], name[NAME_BYTES];
+    unsigned number, value, id;
+    uint64_t ns;
+
+    if (length >= sizeof(copy) || boot->ready)
+        return;
+    memcpy(copy, line, length);
+    copy[length] = '\0';
+    if (sscanf(copy, "%" SCNu64 " asc scratch controller number=%u value=%x", &ns, &number, &value) == 3)
+        note_scratch(boot, ns, number, value);
+    else if (sscanf(copy, "%" SCNu64 " drv boot command %x %47s", &ns, &id, name) == 3 &&
+             boot->commands < COMMANDS_MAX)
+        memcpy(boot->command[boot->commands++], name, sizeof(name));
+    else if (strstr(copy, " drv the controller is ready") && sscanf(copy, "%" SCNu64, &ns) == 1)
+        boot->ready = ns;
+}
+
+/* A machine of its own, because tracing costs time that would be seen in the last part. */
+static bool boot_machine(struct boot *boot)
+{
+    struct ane_machine_config config = {
+        .size = sizeof(config), .firmware = 1, .trace = 1, .trace_fn = take_line, .trace_context = boot};
+    struct ane_machine *machine;
+
+    if (ane_machine_create(&config, &machine)) {
+        tool_say("%s", ane_machine_error());
+        return false;
+    }
+    ane_machine_destroy(machine);
+    printf("1. Boot: the driver maps seven apertures, lets the controller go, and they shake hands\n\n");
+    printf("  %8.1f us  scratch 7, first wake: the controller is alive\n", (double)boot->first / 1e3);
+    printf("  %8.1f us  scratch 7, second wake: the channel table is published\n",
+           (double)boot->second / 1e3);
+    printf("  %8.1f us  scratch 3 acknowledged: channels are ready, interrupts on\n",
+           (double)boot->done / 1e3);
+    printf("  %8.1f us  ready, after %u commands:", (double)boot->ready / 1e3, boot->commands);
+    for (unsigned i = 0; i < boot->commands; i++)
+        printf("%s %s", i % 3 ? "," : i ? ",\n              " : "\n              ", boot->command[i]);
+    printf("\n  (virtual time)\n\n");
+    return boot->wakes == 2 && boot->done && boot->ready;
+}
+
+static void put_halfs(void *to, float value, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        tool_convert(TOOL_FP16, (uint8_t *)to + 2 * i, TOOL_FP32, &value, 1);
+}
+
+static float half_at(const void *from, unsigned index)
+{
+    float value;
+
+    tool_convert(TOOL_FP32, &value, TOOL_FP16, (const uint8_t *)from + 2 * index, 1);
+    return value;
+}
+
+/* Listing 2.3: one buffer at the port that writes the state and at the port that reads it. */
+static bool bind_state(struct tool_model *model, void **state)
+{
+    struct tool_port *in = tool_model_port(model, false, "state_in", 8);
+    e5rt_io_port_t port = NULL;
+    bool good;
+
+    if (!in) {
+        tool_say("the accumulator has lost its port.");
+        return false;
+    }
+    *state = in->data;
+    good = tool_e5rt_said(e5rt_execution_stream_reset(model->stream), "accumulator") &&
+           tool_e5rt_said(
+               e5rt_execution_stream_operation_retain_output_port(model->operation, "state_out", &port),
+               "accumulator") &&
+           tool_e5rt_said(e5rt_io_port_bind_buffer_object(port, in->buffer), "accumulator");
+    if (port)
+        e5rt_io_port_release(&port);
+    return good;
+}
+
+static bool step(struct tool_model *model)
+{
+    return tool_e5rt_said(e5rt_execution_stream_operation_prepare_op_for_encode(model->operation),
+                          "accumulator") &&
+           tool_e5rt_said(e5rt_execution_stream_encode_operation(model->stream, model->operation),
+                          "accumulator") &&
+           tool_e5rt_said(e5rt_execution_stream_execute_sync(model->stream), "accumulator") &&
+           tool_e5rt_said(e5rt_execution_stream_reset(model->stream), "accumulator");
+}
+
+static bool accumulate(struct tool_model *model)
+{
+    struct tool_port *x = tool_model_port(model, false, "x", 1);
+    void *state;
+
+    if (!x || !bind_state(model, &state))
+        return false;
+    put_halfs(state, 0, DEMO_STATE);
+    put_halfs(x->data, 1, DEMO_STATE);
+    printf(
+        "2. A resident state: state_out = state_in + x, one buffer at both ports, nothing sent again\n\n  state after each dispatch:");
+    for (int i = 1; i <= STEPS; i++) {
+        if (!step(model))
+            return false;
+        printf(" %g", (double)half_at(state, 0));
+        for (unsigned at = 0; at < DEMO_STATE; at++)
+            if (half_at(state, at) != (float)i) {
+                printf("\n");
+                tool_say("element %u is %g after step %d.", at, (double)half_at(state, at), i);
+                return false;
+            }
+    }
+    printf("\n\n");
+    return true;
+}
+
+static bool judge_network(const struct tool_port *y)
+{
+    printf("  channel means:");
+    for (unsigned i = 0; i < DEMO_CHANNELS; i++)
+        printf(" %g", (double)half_at(y->data, i));
+    printf("\n");
+    for (unsigned i = 0; i < DEMO_CHANNELS; i++) {
+        float exact = (float)tool_demo_expected(i) / DEMO_PIXELS, wanted;
+        uint16_t rounded;
+
+        tool_convert(TOOL_FP16, &rounded, TOOL_FP32, &exact, 1);
+        tool_convert(TOOL_FP32, &wanted, TOOL_FP16, &rounded, 1);
+        if (half_at(y->data, i) != wanted) {
+            tool_say("channel %u is %g and should be %g.", i, (double)half_at(y->data, i), (double)wanted);
+            return false;
+        }
+    }
+    printf("  equal, bit for bit, to sums of whole numbers computed by this command\n\n");
+    return true;
+}
+
+static bool infer(struct tool_model *model, struct ane_machine *machine)
+{
+    struct tool_port *x = tool_model_port(model, false, "x", 1), *y = tool_model_port(model, true, "y", 1);
+    struct tool_stages stages;
+
+    if (!x || !y)
+        return false;
+    for (unsigned i = 0; i < DEMO_CHANNELS * DEMO_PIXELS; i++)
+        put_halfs((uint8_t *)x->data + 2 * i,
+                  (float)tool_demo_input(i / DEMO_PIXELS, i % DEMO_PIXELS / DEMO_SIDE, i % DEMO_SIDE), 1);
+    printf("3. The network of chapter 2: 3x3 convolution from 8 channels to 8, relu, mean over 16x16\n\n");
+    if (!tool_model_run(model) || !judge_network(y))
+        return false;
+    if (!tool_stages_measure(machine, tool_model_run, model, DISPATCHES, &stages))
+        return false;
+    printf("4. Where one dispatch goes (%u of them: p50 %.1f us wall time)\n\n", DISPATCHES, stages.p50);
+    tool_stages_print(&stages);
+    return true;
+}
+
+static bool show(const struct tool_demo_models *models, bool trace)
+{
+    struct ane_machine_config config = {
+        .size = sizeof(config), .firmware = 1, .trace = trace, .trace_fn = trace ? echo_line : NULL};
+    static struct tool_model model;
+    struct boot boot = {0};
+    struct ane_machine *machine;
+    bool good;
+
+    if (!boot_machine(&boot))
+        return false;
+    if (ane_machine_default(&config, &machine)) {
+        tool_say("%s", ane_machine_error());
+        return false;
+    }
+    good = tool_model_open(models->accumulator, &model) && accumulate(&model);
+    tool_model_close(&model);
+    if (!good)
+        return false;
+    good = tool_model_open(models->network, &model) && infer(&model, machine);
+    tool_model_close(&model);
+    return good;
+}
+
 int tool_demo(int argc, char **argv)
 {
-    bool trace = false;
-    const struct tool_option options[] = {{"trace", &trace, NULL}, {0}};
-    struct ane_machine_config config = {.size = sizeof(config)};
-    struct demo d = {0};
+    bool trace = false, bare = false, good;
+    const struct tool_option options[] = {{"trace", &trace, NULL}, {"bare", &bare, NULL}, {0}};
+    struct tool_demo_models models;
     unsigned count;
-    bool good;
 
     if (!tool_words(argc, argv, options, NULL, 0, &count))
         return TOOL_USAGE;
-    if (trace) {
-        config.trace = 1;
-        config.trace_fn = trace_line;
+    if (bare)
+        return tool_demo_bare(trace ? echo_line : NULL);
+    good = tool_demo_models_write(&models);
+    if (good) {
+        /* What it compiles goes when the demo goes. */
+        setenv("XDG_CACHE_HOME", models.folder, 1);
+        good = show(&models, trace);
     }
-    if (ane_machine_create(&config, &d.machine)) {
-        tool_say("%s", ane_machine_error());
-        return TOOL_FAILURE;
-    }
-    good = run(&d);
-    if (!good && ane_machine_error()[0])
-        tool_say("%s", ane_machine_error());
-    ane_machine_destroy(d.machine);
+    tool_demo_models_remove(&models);
     return good ? TOOL_OK : TOOL_FAILURE;
 }

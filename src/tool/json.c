@@ -96,6 +96,12 @@ void json_number(struct json *json, const char *name, uint64_t value)
     fprintf(json->file, "%" PRIu64, value);
 }
 
+void json_real(struct json *json, const char *name, double value)
+{
+    lead(json, name);
+    fprintf(json->file, "%.3f", value);
+}
+
 void json_bool(struct json *json, const char *name, bool value)
 {
     lead(json, name);

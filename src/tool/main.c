@@ -8,11 +8,15 @@
 
 static const struct tool_verb verbs[] = {
     {"info", "what machine this is: every base address and register block", tool_info_help, tool_info},
+    {"spec", "every number of the machine: selectors, registers, commands, limits", tool_spec_help, tool_spec},
+    {"compile", "a network becomes a bundle, in the cache", tool_compile_help, tool_compile},
+    {"run", "a model with tensors in and tensors out", tool_run_help, tool_run},
+    {"cache", "what the compiler keeps on disk", tool_cache_help, tool_cache},
     {"inspect", "a program image decoded: ports, buffers, every descriptor by name", tool_inspect_help, tool_inspect},
     {"check", "what is wrong with a program image, and what the engine would do with it", tool_check_help, tool_check},
     {"assemble", "a descriptor stream from its text form", tool_assemble_help, tool_assemble},
     {"bench", "what a dispatch costs on this host, layer by layer", tool_bench_help, tool_bench},
-    {"demo", "boots a bare machine and lets a descriptor compute", tool_demo_help, tool_demo},
+    {"demo", "boots the machine, runs a small network and shows where the time goes", tool_demo_help, tool_demo},
     {"doctor", "whether this host can run the machine well", tool_doctor_help, tool_doctor},
 };
 
@@ -91,7 +95,7 @@ static void print_help(FILE *file)
     for (size_t i = 0; i < VERBS; i++)
         fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].summary);
     fputs("\nResults go to stdout, messages to stderr. Exit status: 0 ok, 1 failure, 2 wrong usage.\n"
-          "Begin with `anemone demo`, then `anemone inspect FILE.hwx`.\n",
+          "Begin with `anemone demo`, then `anemone inspect FILE.hwx`; anemone(1) has the rest.\n",
           file);
 }
 

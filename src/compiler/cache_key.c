@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The key of a graph: everything that decides the bundle, and nothing else. */
+#include <sodium.h>
+#include <string.h>
+
+#include "compiler/cache.h"
+#include "protocol/bits.h"
+
+/* Changes whenever the same graph would become another bundle. */
+#define COMPILER_REVISION 1u
+
+struct hasher {
+    crypto_hash_sha256_state state;
+};
+
+static void add(struct hasher *h, const void *bytes, size_t size)
+{
+    crypto_hash_sha256_update(&h->state, bytes, size);
+}
+
+static void add_number(struct hasher *h, uint64_t value)
+{
+    uint8_t little[8];
+
+    pr_put_le64(little, value);
+    add(h, little, sizeof(little));
+}
+
+/* Lengths stand before what they count, so that no two graphs give one stream. */
+static void add_text(struct hasher *h, const char *text)
+{
+    add_number(h, strlen(text));
+    add(h, text, strlen(text));
+}
+
+static void add_shape(struct hasher *h, const struct cc_value *v)
+{
+    add_number(h, v->type);
+    add_number(h, v->rank);
+    for (uint32_t i = 0; i < v->rank; i++)
+        add_number(h, v->dim[i]);
+}
+
+static void add_attributes(struct hasher *h, const struct cc_attributes *a)
+{
+    const uint32_t number[] = {a->weight,   a->bias,   a->stride[0], a->stride[1], a->dilation[0], a->dilation[1],
+                               a->pad[0],   a->pad[1], a->pad[2],    a->pad[3],    a->groups,      a->transpose_x,
+                               a->transpose_y, a->axes, a->keep_dims, a->to};
+
+    for (unsigned i = 0; i < sizeof(number) / sizeof(number[0]); i++)
+        add_number(h, number[i]);
+}
+
+static void add_ports(struct hasher *h, const struct cc_graph *g, const uint32_t *list, uint32_t count)
+{
+    add_number(h, count);
+    for (uint32_t i = 0; i < count; i++) {
+        add_number(h, list[i]);
+        add_text(h, g->value[list[i]].name);
+    }
+}
+
+static void add_op(struct hasher *h, const struct cc_op *op)
+{
+    add_number(h, op->kind);
+    add_number(h, op->inputs);
+    for (uint32_t i = 0; i < op->inputs; i++)
+        add_number(h, op->input[i]);
+    add_number(h, op->output);
+    add_attributes(h, &op->a);
+}
+
+void cc_cache_key(const struct cc_graph *g, char key[CC_KEY_BYTES])
+{
+    uint8_t hash[CC_HASH_BYTES];
+    struct hasher h;
+
+    crypto_hash_sha256_init(&h.state);
+    add_text(&h, "anemone " ANEMONE_VERSION);
+    add_number(&h, COMPILER_REVISION);
+    add_number(&h, PR_E5_FORMAT_VERSION);
+    add_text(&h, g->function ? g->function : "main");
+    add_number(&h, g->values);
+    for (uint32_t i = 0; i < g->values; i++) {
+        const struct cc_value *v = &g->value[i];
+
+        add_shape(&h, v);
+        add_number(&h, v->data ? v->bytes : 0);
+        if (v->data)
+            add(&h, v->data, v->bytes);
+    }
+    add_ports(&h, g, g->input, g->inputs);
+    add_ports(&h, g, g->output, g->outputs);
+    add_number(&h, g->ops);
+    for (uint32_t i = 0; i < g->ops; i++)
+        add_op(&h, &g->op[i]);
+    crypto_hash_sha256_final(&h.state, hash);
+    cc_hex(hash, sizeof(hash), key);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a file to a bundle. */
+#include "compiler/compile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "compiler/bundle.h"
+#include "compiler/cache.h"
+#include "compiler/files.h"
+#include "compiler/graph.h"
+
+#define MODEL_BYTES_MAX (256u << 20) /* of a text; weights are files of their own */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* The folder that a model's weight files are relative to. */
+static int folder_of(const char *model, char folder[CC_PATH_BYTES], struct base_error *error)
+{
+    const char *slash = strrchr(model, '/');
+    size_t length = slash ? (size_t)(slash - model) : 1;
+
+    if (length >= CC_PATH_BYTES)
+        return base_fail(error, ENAMETOOLONG, "%.200s: the path has more than %u bytes.", model, CC_PATH_BYTES - 1);
+    memcpy(folder, slash ? model : ".", length);
+    if (slash == model)
+        folder[length++] = '/';
+    folder[length] = '\0';
+    return 0;
+}
+
+static int read_model(const char *model, struct cc_graph **graph, struct base_error *error)
+{
+    char folder[CC_PATH_BYTES];
+    struct base_error inner;
+    uint8_t *text;
+    size_t size;
+    int status;
+
+    if (!ends_with(model, ".mil"))
+        return base_fail(error, EINVAL, "%s: a model is a .mil file or the folder of a bundle.", model);
+    status = folder_of(model, folder, error);
+    if (!status)
+        status = cc_file_read(model, MODEL_BYTES_MAX, &text, &size, error);
+    if (status)
+        return status;
+    status = cc_mil_read((const char *)text, size, folder, graph, &inner);
+    base_free(text);
+    if (status)
+        return base_fail(error, -status, "%s: %s", model, inner.text);
+    status = cc_graph_check(*graph, &inner);
+    if (!status)
+        return 0;
+    cc_graph_destroy(*graph);
+    return base_fail(error, -status, "%s: %s", model, inner.text);
+}
+
+/* Puts a copy of the bundle at `to`; a bundle that stands there is replaced, anything else is not. */
+static int copy_out(const char *from, const char *to, struct base_error *error)
+{
+    char building[CC_PATH_BYTES], old[CC_PATH_BYTES] = "";
+    struct stat info;
+    int status;
+
+    if (!lstat(to, &info) && !cc_bundle_is(to))
+        return base_fail(error, EEXIST, "%s: it exists and is no bundle.", to);
+    status = cc_cache_beside(to, building, error);
+    if (status)
+        return status;
+    status = cc_bundle_copy(from, building, error);
+    if (!status && cc_bundle_is(to)) {
+        status = cc_cache_beside(to, old, error);
+        if (!status && rename(to, old))
+            status = base_fail(error, errno, "%s: cannot be replaced: %s.", to, strerror(errno));
+    }
+    if (!status && rename(building, to))
+        status = base_fail(error, errno, "%s: cannot be made: %s.", to, strerror(errno));
+    if (status)
+        cc_bundle_delete(building);
+    if (old[0])
+        cc_bundle_delete(old);
+    return status;
+}
+
+static int lower(const struct cc_graph *graph, const char *model, const struct cc_options *options, struct cc_program **program,
+                 struct base_error *error)
+{
+    struct base_error inner;
+    int status = cc_lower(graph, options->report, program, &inner);
+
+    return status ? base_fail(error, -status, "%s: %s", model, inner.text) : 0;
+}
+
+static uint32_t count_operations(const struct cc_graph *graph)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < graph->ops; i++)
+        count += graph->op[i].kind != CC_OP_INPUT && graph->op[i].kind != CC_OP_CONST;
+    return count;
+}
+
+static int build(const char *cache, const struct cc_graph *graph, const char *model, const struct cc_options *options,
+                 struct cc_bundle *bundle, struct cc_report *report, struct base_error *error)
+{
+    struct cc_program *program = NULL;
+    int status = 0, found = 0;
+
+    if (!options->force)
+        found = cc_cache_find(cache, report->key, bundle, error);
+    if (found < 0)
+        return found;
+    report->hit = found == 1;
+    if (!report->hit || options->report)
+        status = lower(graph, model, options, &program, error);
+    if (!status && !report->hit) {
+        /* An entry that cannot be removed stays, and is the same program. */
+        if (options->force)
+            cc_cache_remove(cache, report->key, NULL);
+        status = cc_cache_add(cache, report->key, program, error);
+        if (!status)
+            status = cc_bundle_of(program, cache, report->key, bundle, error);
+    } else if (status && report->hit) {
+        cc_bundle_release(bundle);
+    }
+    if (!status && program) {
+        report->text = program->report;
+        program->report = NULL;
+    }
+    cc_program_destroy(program);
+    return status;
+}
+
+static int compile_model(const char *model, const struct cc_options *options, struct cc_bundle *bundle, struct cc_report *report,
+                         struct base_error *error)
+{
+    char cache[CC_PATH_BYTES];
+    struct cc_graph *graph;
+    int status = cc_cache_folder(options->cache, cache, sizeof(cache), error);
+
+    if (!status)
+        status = read_model(model, &graph, error);
+    if (status)
+        return status;
+    report->operations = count_operations(graph);
+    cc_cache_key(graph, report->key);
+    status = build(cache, graph, model, options, bundle, report, error);
+    cc_graph_destroy(graph);
+    return status;
+}
+
+int cc_compile(const char *model, const struct cc_options *options, struct cc_bundle *bundle, struct cc_report *report,
+               struct base_error *error)
+{
+    static const struct cc_options defaults;
+    struct cc_report unwanted;
+    uint64_t start = now_ns();
+    struct stat info;
+    int status;
+
+    options = options ? options : &defaults;
+    report = report ? report : &unwanted;
+    memset(report, 0, sizeof(*report));
+    memset(bundle, 0, sizeof(*bundle));
+    if (!stat(model, &info) && S_ISDIR(info.st_mode))
+        status = cc_bundle_open(model, bundle, report->key, error);
+    else
+        status = compile_model(model, options, bundle, report, error);
+    if (!status)
+        status = cc_bundle_measure(bundle, report, error);
+    if (!status && options->output)
+        status = copy_out(bundle->path, options->output, error);
+    report->compile_ns = now_ns() - start;
+    if (status || report == &unwanted) {
+        base_free(report->text);
+        report->text = NULL;
+    }
+    if (status)
+        cc_bundle_release(bundle);
+    return status;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside the lowering: what its passes share. Only lower*.c and pass_*.c include this. */
+#ifndef COMPILER_LOWERING_H
+#define COMPILER_LOWERING_H
+
+#include "compiler/lower.h"
+
+/* A tensor in the engine's layout: right-aligned to n, c, h, w; rows on 64-byte boundaries, no other gaps. */
+struct cc_layout {
+    uint32_t n, c, h, w;
+    uint32_t row, plane, batch, bytes;
+};
+
+/* What is known about a graph value. */
+struct cc_home {
+    uint32_t root;        /* the value it is another name of; itself, usually */
+    const uint16_t *data; /* a constant's halfs */
+    uint16_t *owned;      /* converted halfs that `data` points to */
+    uint32_t uses;        /* by operations that are kept, and as an output */
+    bool placed;
+    struct pr_e5_operand at; /* place, index, offset; an intermediate's index is its buffer until the plan */
+};
+
+/* What is known about an operation. */
+struct cc_step {
+    bool live, skip;
+    bool relu;       /* a ReLU after it is done by it */
+    uint32_t output; /* its value, or that of the ReLU */
+};
+
+struct cc_buffer {
+    uint32_t bytes, offset;
+    bool touched;
+    uint32_t first, last; /* records that touch it */
+};
+
+struct cc_lowering {
+    const struct cc_graph *graph;
+    struct cc_home *home; /* per value */
+    struct cc_step *step; /* per operation */
+    const struct cc_op *op; /* the one being lowered, for messages */
+    bool relu;              /* of that one */
+    uint32_t buffers, buffer_capacity;
+    struct cc_buffer *buffer;
+    struct cc_program *program;
+    bool reports;
+    size_t report_length, report_capacity;
+    struct base_error *error;
+};
+
+/* The passes, in their order. Each leaves the graph alone. */
+int cc_pass_casts(struct cc_lowering *l); /* casts become other names, constants become halfs, the rest must be fp16 */
+int cc_pass_live(struct cc_lowering *l);  /* operations nothing depends on are left out; uses are counted */
+int cc_pass_fuse(struct cc_lowering *l);  /* a ReLU joins the only operation before it */
+int cc_pass_plan(struct cc_lowering *l);  /* intermediates get offsets; buffers that do not live together share them */
+
+/* Lowering of each family. */
+int cc_lower_elementwise(struct cc_lowering *l);
+int cc_lower_relu(struct cc_lowering *l);
+int cc_lower_conv(struct cc_lowering *l);
+int cc_lower_linear(struct cc_lowering *l);
+int cc_lower_matmul(struct cc_lowering *l);
+int cc_lower_reduce(struct cc_lowering *l);
+
+/* A sentence that names the operation and its line. */
+int cc_refuse(const struct cc_lowering *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int cc_no_memory(const struct cc_lowering *l);
+void cc_note(struct cc_lowering *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+const struct cc_value *cc_value_of(const struct cc_lowering *l, uint32_t value);
+uint32_t cc_root(const struct cc_lowering *l, uint32_t value);
+int cc_layout_of(const struct cc_lowering *l, uint32_t value, struct cc_layout *layout);
+/* Where to read a value: a constant is put into the constants in the engine's layout. Strides are those of the layout. */
+int cc_source(struct cc_lowering *l, uint32_t value, struct pr_e5_operand *operand, struct cc_layout *layout);
+/* Where the current operation's result goes. */
+int cc_result(struct cc_lowering *l, struct pr_e5_operand *operand, struct cc_layout *layout);
+/* A new intermediate buffer. */
+int cc_scratch(struct cc_lowering *l, uint64_t bytes, uint32_t *buffer);
+
+/* A record with neutral factors; and one that goes to the end of the program, after its extents have been checked. */
+struct pr_e5_record cc_record(enum pr_e5_kind kind);
+int cc_emit(struct cc_lowering *l, const struct pr_e5_record *record);
+/* Bytes, a multiple of 64, into the constants, once per content. */
+int cc_constant(struct cc_lowering *l, const void *bytes, uint32_t size, uint32_t *offset);
+
+/* Copies a value to an operand of the same layout. */
+int cc_emit_copy(struct cc_lowering *l, uint32_t value, const struct pr_e5_operand *to);
+
+/* Multiply-accumulate tasks: `batches` times the same kernel. */
+struct cc_mac {
+    struct pr_e5_operand src, dst; /* of batch 0 */
+    uint32_t batches;
+    uint32_t src_batch, dst_batch; /* bytes */
+    uint32_t in[3], out[3];        /* W, H, C */
+    uint32_t kw, kh, px, py;
+    bool turned;                   /* the result's channels lie side by side */
+    const uint16_t *weight, *bias; /* weight (o, i, t) at o * step[0] + i * step[1] + t * step[2] halfs */
+    uint32_t step[3];
+};
+int cc_emit_mac(struct cc_lowering *l, const struct cc_mac *mac);
+
+enum { CC_W, CC_H, CC_C, CC_G };
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels in the order in which the engines read them. */
+#ifndef COMPILER_PACK_H
+#define COMPILER_PACK_H
+
+#include <stdint.h>
+
+/* A block of output channels of one descriptor. */
+struct cc_pack {
+    uint32_t cin, taps, cout;
+    uint32_t lanes_log2, engines_log2;
+    const uint16_t *weight; /* (o, i, t) at o * step[0] + i * step[1] + t * step[2] halfs */
+    uint32_t step[3];
+    const uint16_t *bias; /* NULL: no bias rows */
+};
+
+/* The published choice: lanes by the output channels, engines all 16 as soon as there are so many channels. */
+uint32_t cc_pack_lanes_log2(uint32_t cout, uint32_t most);
+uint32_t cc_pack_engines_log2(uint32_t cout);
+/* Bytes of a plane of all lanes, and of the longest stream. */
+uint64_t cc_pack_plane_bytes(const struct cc_pack *pack);
+uint64_t cc_pack_stream_bytes(const struct cc_pack *pack);
+/* Engines that have a stream. */
+uint32_t cc_pack_streams(const struct cc_pack *pack);
+/* Fills cc_pack_streams() streams of `stream` bytes each, which are zeros before. */
+void cc_pack_kernel(const struct cc_pack *pack, uint64_t stream, uint8_t *bytes);
+
+#endif

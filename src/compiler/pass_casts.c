@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Casts: the engine computes in fp16, and ports convert. So a cast is another name of its input, a constant becomes halfs, and what remains
+ * must be fp16: arithmetic in another type is refused.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "compiler/half.h"
+#include "compiler/lowering.h"
+
+static int take_constant(struct cc_lowering *l, uint32_t value)
+{
+    const struct cc_value *v = cc_value_of(l, value);
+    struct cc_home *home = &l->home[value];
+    size_t count;
+
+    if (v->type == CC_FP16)
+        home->data = v->data;
+    if (v->type != CC_FP32)
+        return 0;
+    count = v->bytes / sizeof(float);
+    home->owned = base_alloc_array(count, sizeof(*home->owned));
+    if (!home->owned)
+        return cc_no_memory(l);
+    for (size_t i = 0; i < count; i++) {
+        float element;
+
+        memcpy(&element, (const uint8_t *)v->data + i * sizeof(element), sizeof(element));
+        home->owned[i] = cc_half_of_float(element);
+    }
+    home->data = home->owned;
+    return 0;
+}
+
+static int check_types(struct cc_lowering *l)
+{
+    for (uint32_t i = 0; i < l->op->inputs; i++) {
+        const struct cc_value *v = cc_value_of(l, l->op->input[i]);
+
+        if (v->type != CC_FP16)
+            return cc_refuse(l, "`%.64s` is %s and the engine computes in fp16; cast it first", v->name, cc_type_name(v->type));
+    }
+    return 0;
+}
+
+int cc_pass_casts(struct cc_lowering *l)
+{
+    int status = 0;
+
+    for (uint32_t i = 0; i < l->graph->values && !status; i++) {
+        l->home[i].root = i;
+        if (cc_value_of(l, i)->data)
+            status = take_constant(l, i);
+    }
+    for (uint32_t i = 0; i < l->graph->ops && !status; i++) {
+        l->op = &l->graph->op[i];
+        l->step[i].output = l->op->output;
+        if (l->op->kind == CC_OP_CAST) {
+            l->home[l->op->output].root = cc_root(l, l->op->input[0]);
+            l->step[i].skip = true;
+        } else if (l->op->kind == CC_OP_INPUT || l->op->kind == CC_OP_CONST) {
+            l->step[i].skip = true;
+        } else {
+            status = check_types(l);
+        }
+    }
+    return status;
+}

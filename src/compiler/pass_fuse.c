@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A ReLU joins the operation before it, when that can do one and nobody else wants its value. */
+#include "compiler/lowering.h"
+
+static bool can_relu(enum cc_op_kind kind)
+{
+    switch (kind) {
+    case CC_OP_ADD:
+    case CC_OP_SUB:
+    case CC_OP_MUL:
+    case CC_OP_MAXIMUM:
+    case CC_OP_MINIMUM:
+    case CC_OP_RELU:
+    case CC_OP_CONV:
+    case CC_OP_LINEAR:
+    case CC_OP_MATMUL: return true;
+    default: return false; /* a reduction has no ReLU */
+    }
+}
+
+/* The operation that makes a value, or NULL. */
+static struct cc_step *maker(struct cc_lowering *l, uint32_t value, uint32_t before)
+{
+    for (uint32_t i = before; i-- > 0;)
+        if (l->step[i].live && !l->step[i].skip && l->step[i].output == value)
+            return can_relu(l->graph->op[i].kind) ? &l->step[i] : NULL;
+    return NULL;
+}
+
+int cc_pass_fuse(struct cc_lowering *l)
+{
+    for (uint32_t i = 0; i < l->graph->ops; i++) {
+        const struct cc_op *op = &l->graph->op[i];
+        struct cc_step *before;
+        uint32_t value;
+
+        if (op->kind != CC_OP_RELU || !l->step[i].live)
+            continue;
+        value = cc_root(l, op->input[0]);
+        before = l->home[value].uses == 1 ? maker(l, value, i) : NULL;
+        if (!before)
+            continue;
+        before->relu = true;
+        before->output = op->output;
+        l->step[i].skip = true;
+        cc_note(l, "%s: relu -> joined to %s\n", op->name, l->graph->op[before - l->step].name);
+    }
+    return 0;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bundles. */
+#include "driver/bundle.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "driver/image.h"
+#include "driver/mapper.h"
+#include "protocol/e5.h"
+#include "protocol/hwx_write.h"
+
+/* What is needed while a bundle is expanded. */
+struct expansion {
+    struct pr_e5 e5;
+    struct pr_hwx_port port[PR_E5_PORTS_MAX];
+    struct pr_hwx_program image;
+    void *text;
+};
+
+/* Where the parts stand; false when they are not inside `size`. */
+static bool find_parts(const uint8_t *bytes, uint64_t size, struct ane_program_bundle *head, uint64_t *weights)
+{
+    if (size < sizeof(*head))
+        return false;
+    memcpy(head, bytes, sizeof(*head));
+    if (head->main_bytes > size - sizeof(*head))
+        return false;
+    *weights = pr_round_up(sizeof(*head) + head->main_bytes, ANE_PROGRAM_BUNDLE_ALIGN);
+    return *weights <= size && head->weights_bytes == size - *weights;
+}
+
+/* The image, in DRAM for as long as it is read. */
+static IOReturn load_image(struct drv *d, struct expansion *x, struct drv_program *program)
+{
+    size_t size = pr_hwx_write(&x->image, NULL, 0);
+    uint64_t physical;
+    IOReturn result;
+    void *bytes;
+
+    if (!size)
+        return drv_refuse(d, kIOReturnBadArgument, "Program create: the bundle's ports cannot stand in an image.");
+    if (drv_pages_take(d, size, &physical, &bytes))
+        return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for an image of %zu bytes.", size);
+    pr_hwx_write(&x->image, bytes, size);
+    result = drv_image_load(d, bytes, size, program);
+    drv_pages_give(d, physical, size);
+    return result;
+}
+
+static IOReturn expand(struct drv *d, struct expansion *x, const struct ane_program_bundle *head,
+                       const uint8_t *main, const uint8_t *weights, struct drv_program *program)
+{
+    struct pr_problem problem = {0};
+    uint32_t words;
+    size_t size;
+
+    if (!pr_e5_read(main, head->main_bytes, &x->e5, &problem) ||
+        !(size = pr_e5_expand(&x->e5, NULL, 0, &words, &problem)))
+        return drv_refuse(d, kIOReturnBadArgument, "Program create: %s", problem.text);
+    if (x->e5.constant_bytes != head->weights_bytes)
+        return drv_refuse(d, kIOReturnBadArgument,
+                          "Program create: the bundle wants %u bytes of constants and brings %" PRIu64 ".",
+                          x->e5.constant_bytes, head->weights_bytes);
+    x->text = base_alloc(size);
+    if (!x->text)
+        return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for %u descriptors.", x->e5.records);
+    pr_e5_expand(&x->e5, x->text, size, &words, &problem);
+    pr_e5_image_ports(&x->e5, x->port);
+    x->image = (struct pr_hwx_program){.text = x->text,
+                                       .text_bytes = (uint32_t)size,
+                                       .constant = head->weights_bytes ? weights : NULL,
+                                       .constant_bytes = (uint32_t)head->weights_bytes,
+                                       .td_count = x->e5.records,
+                                       .first_td_words = words,
+                                       .intermediate_bytes = x->e5.intermediate_bytes,
+                                       .port_count = x->e5.ports,
+                                       .port = x->port};
+    return load_image(d, x, program);
+}
+
+IOReturn drv_bundle_load(struct drv *d, const uint8_t *bytes, uint64_t size, struct drv_program *program)
+{
+    struct ane_program_bundle head;
+    struct expansion *x;
+    uint64_t weights;
+    IOReturn result;
+
+    if (!find_parts(bytes, size, &head, &weights))
+        return drv_refuse(d, kIOReturnBadArgument,
+                          "Program create: the two parts of the bundle do not fill its %" PRIu64 " bytes.", size);
+    x = base_alloc(sizeof(*x));
+    if (!x)
+        return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory to read the bundle.");
+    result = expand(d, x, &head, bytes + sizeof(head), bytes + weights, program);
+    base_free(x->text);
+    base_free(x);
+    return result;
+}

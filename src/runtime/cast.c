@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between a port's own form and the engine's. */
+#include "runtime/cast.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+#define SHORT_ROW 8u
+
+static uint16_t half_from_bits(uint32_t bits)
+{
+    uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff, shift, kept;
+
+    if (magnitude > 0x7f800000)
+        return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
+    if (magnitude >= 0x477ff000) /* rounds to 2^16 or more */
+        return (uint16_t)(sign | 0x7c00);
+    if (magnitude >= 0x38800000) { /* normal; the carry of rounding goes into the exponent */
+        kept = magnitude - 0x38000000;
+        return (uint16_t)(sign | ((kept + 0xfff + (kept >> 13 & 1)) >> 13));
+    }
+    if (magnitude < 0x33000000) /* below half of the smallest */
+        return (uint16_t)sign;
+    shift = 126 - (magnitude >> 23); /* 14 to 24 */
+    kept = (magnitude & 0x7fffff) | 0x800000;
+    return (uint16_t)(sign | ((kept + (1u << (shift - 1)) - 1 + (kept >> shift & 1)) >> shift));
+}
+
+static uint32_t bits_from_half(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 0x1f, mantissa = half & 0x3ff;
+
+    if (exponent == 0x1f)
+        return sign | 0x7f800000 | (mantissa ? 0x400000 | mantissa << 13 : 0);
+    if (exponent)
+        return sign | (exponent + 112) << 23 | mantissa << 13;
+    if (!mantissa)
+        return sign;
+    exponent = 113;
+    while (!(mantissa & 0x400)) {
+        mantissa <<= 1;
+        exponent--;
+    }
+    return sign | exponent << 23 | (mantissa & 0x3ff) << 13;
+}
+
+void e5_cast_to_half_reference(const float *from, uint16_t *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+
+        memcpy(&bits, &from[i], sizeof(bits));
+        to[i] = half_from_bits(bits);
+    }
+}
+
+void e5_cast_to_float_reference(const uint16_t *from, float *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = bits_from_half(from[i]);
+
+        memcpy(&to[i], &bits, sizeof(bits));
+    }
+}
+
+#if defined(__x86_64__)
+
+/* Asked once: cpuid is slow where a hypervisor answers it. */
+static bool has_f16c(void)
+{
+    static atomic_int answer; /* 0 not asked, 1 no, 2 yes */
+    int known = atomic_load_explicit(&answer, memory_order_relaxed);
+    unsigned a, b, c, d;
+
+    if (!known) {
+        known = __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C ? 2 : 1;
+        atomic_store_explicit(&answer, known, memory_order_relaxed);
+    }
+    return known == 2;
+}
+
+__attribute__((target("avx,f16c"))) static void to_half_f16c(const float *from, uint16_t *to, size_t count)
+{
+    size_t i = 0;
+
+    for (; i + 8 <= count; i += 8)
+        _mm_storeu_si128((__m128i *)(void *)(to + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+    e5_cast_to_half_reference(from + i, to + i, count - i);
+}
+
+__attribute__((target("avx,f16c"))) static void to_float_f16c(const uint16_t *from, float *to, size_t count)
+{
+    size_t i = 0;
+
+    for (; i + 8 <= count; i += 8)
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(from + i))));
+    e5_cast_to_float_reference(from + i, to + i, count - i);
+}
+
+void e5_cast_to_half(const float *from, uint16_t *to, size_t count)
+{
+    if (count >= SHORT_ROW && has_f16c())
+        to_half_f16c(from, to, count);
+    else
+        e5_cast_to_half_reference(from, to, count);
+}
+
+void e5_cast_to_float(const uint16_t *from, float *to, size_t count)
+{
+    if (count >= SHORT_ROW && has_f16c())
+        to_float_f16c(from, to, count);
+    else
+        e5_cast_to_float_reference(from, to, count);
+}
+
+#else
+
+void e5_cast_to_half(const float *from, uint16_t *to, size_t count)
+{
+    e5_cast_to_half_reference(from, to, count);
+}
+
+void e5_cast_to_float(const uint16_t *from, float *to, size_t count)
+{
+    e5_cast_to_float_reference(from, to, count);
+}
+
+#endif
+
+/* The engine's form with as few and as long rows as its strides allow. */
+static struct e5_form long_rows(struct e5_form f)
+{
+    if (f.h == 1 || f.row == 2ull * f.w) {
+        f.w *= f.h;
+        f.h = 1;
+    }
+    if (f.h == 1 && (f.c == 1 || f.plane == 2ull * f.w)) {
+        f.w *= f.c;
+        f.c = 1;
+    }
+    if (f.h == 1 && f.c == 1 && (f.n == 1 || f.batch == 2ull * f.w)) {
+        f.w *= f.n;
+        f.n = 1;
+    }
+    return f;
+}
+
+void e5_cast_in(const struct e5_layout *layout, const void *packed, void *engine)
+{
+    const struct e5_form f = long_rows(layout->form);
+    const uint8_t *from = packed;
+    size_t step = (layout->type == E5_FP32 ? sizeof(float) : sizeof(uint16_t)) * (size_t)f.w;
+
+    for (uint32_t n = 0; n < f.n; n++)
+        for (uint32_t c = 0; c < f.c; c++)
+            for (uint32_t h = 0; h < f.h; h++, from += step) {
+                void *row = (uint8_t *)engine + n * f.batch + c * f.plane + h * f.row;
+
+                if (layout->type == E5_FP32)
+                    e5_cast_to_half((const void *)from, row, f.w);
+                else
+                    memcpy(row, from, step);
+            }
+}
+
+void e5_cast_out(const struct e5_layout *layout, const void *engine, void *packed)
+{
+    const struct e5_form f = long_rows(layout->form);
+    uint8_t *to = packed;
+    size_t step = (layout->type == E5_FP32 ? sizeof(float) : sizeof(uint16_t)) * (size_t)f.w;
+
+    for (uint32_t n = 0; n < f.n; n++)
+        for (uint32_t c = 0; c < f.c; c++)
+            for (uint32_t h = 0; h < f.h; h++, to += step) {
+                const void *row = (const uint8_t *)engine + n * f.batch + c * f.plane + h * f.row;
+
+                if (layout->type == E5_FP32)
+                    e5_cast_to_float(row, (void *)to, f.w);
+                else
+                    memcpy(to, row, step);
+            }
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process's one connection to the driver. */
+#include "runtime/device.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PRIORITY     5u
+#define QOS          21u
+#define CATEGORY     2u
+#define DOORBELL     7u
+#define TIMEOUT_MS   0x2710u
+#define ARGS_VERSION 1u
+#define ARGS_FLAGS   0x10u
+
+enum {
+    DEVICE_OPEN = 0,
+    SEND_REQUEST = 2,
+    PROGRAM_CREATE = 3,
+    PROGRAM_PREPARE = 4,
+    PROGRAM_UNPREPARE = 5,
+    PROGRAM_DESTROY = 6
+};
+
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static io_connect_t connection; /* written once, under the lock, before any program is made */
+
+static int64_t open_now(void)
+{
+    struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = TIMEOUT_MS};
+    size_t size = sizeof(info);
+    io_service_t service = IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn"));
+    io_connect_t connect;
+    IOReturn result;
+
+    if (!service)
+        return e5_fail_driver(kIOReturnNoDevice, "The neural engine is not there");
+    result = IOServiceOpen(service, 0, ANE_CLIENT_CONTROL, &connect);
+    if (result)
+        return e5_fail_driver(result, "The neural engine could not be opened");
+    result =
+        IOConnectCallMethod(connect, DEVICE_OPEN, NULL, 0, &info, sizeof(info), NULL, NULL, &info, &size);
+    if (result) {
+        int64_t status = e5_fail_driver(result, "The neural engine could not be opened");
+
+        IOServiceClose(connect);
+        return status;
+    }
+    connection = connect;
+    return E5RT_OK;
+}
+
+static int64_t open_once(void)
+{
+    int64_t status;
+
+    pthread_mutex_lock(&open_lock);
+    status = connection ? E5RT_OK : open_now();
+    pthread_mutex_unlock(&open_lock);
+    return status;
+}
+
+static IOReturn call(uint32_t selector, const void *in, size_t size)
+{
+    return IOConnectCallMethod(connection, selector, NULL, 0, in, size, NULL, NULL, NULL, NULL);
+}
+
+/* Where the constants of a bundle stand behind ANE_PROGRAM_IMAGE. */
+static size_t weights_at(const struct e5_image *image)
+{
+    size_t end = sizeof(struct ane_program_bundle) + image->size;
+
+    return (end + ANE_PROGRAM_BUNDLE_ALIGN - 1) / ANE_PROGRAM_BUNDLE_ALIGN * ANE_PROGRAM_BUNDLE_ALIGN;
+}
+
+static size_t image_bytes(const struct e5_image *image)
+{
+    return image->representation == ANE_PROGRAM_RT ? weights_at(image) + image->weights_size : image->size;
+}
+
+/* The surface is zeroed. */
+static void write_program(const struct e5_image *image, const char *name, uint8_t *to)
+{
+    const struct ane_program_bundle bundle = {.main_bytes = image->size,
+                                              .weights_bytes = image->weights_size};
+    struct ane_program_args args = {.representation = image->representation,
+                                    .version = ARGS_VERSION,
+                                    .image_size = image_bytes(image),
+                                    .procedures = 1,
+                                    .qos = QOS,
+                                    .flags = ARGS_FLAGS};
+
+    snprintf(args.name, sizeof(args.name), "%s", name);
+    memcpy(to, &args, sizeof(args));
+    to += ANE_PROGRAM_IMAGE;
+    if (image->representation == ANE_PROGRAM_RT) {
+        memcpy(to, &bundle, sizeof(bundle));
+        memcpy(to + sizeof(bundle), image->bytes, image->size);
+        if (image->weights_size)
+            memcpy(to + weights_at(image), image->weights, image->weights_size);
+    } else {
+        memcpy(to, image->bytes, image->size);
+    }
+}
+
+static int64_t create(const struct e5_image *image, const char *name, uint64_t *token)
+{
+    struct ane_program_create arguments = {.size = ANE_PROGRAM_IMAGE + image_bytes(image)};
+    uint8_t *surface;
+    IOReturn result;
+
+    if (ane_surface_create(0, arguments.size, &arguments.surface))
+        return e5_fail(E5RT_NO_MEMORY, "Program %s: %s", name, ane_machine_error());
+    surface = ane_surface_base(arguments.surface);
+    write_program(image, name, surface);
+    result = call(PROGRAM_CREATE, &arguments, sizeof(arguments));
+    memcpy(token, surface + offsetof(struct ane_program_args, token), sizeof(*token));
+    ane_surface_release(arguments.surface);
+    return result ? e5_fail_driver(result, "The program could not be created") : E5RT_OK;
+}
+
+int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5_loaded *loaded)
+{
+    struct ane_program_prepare prepare = {.qos = QOS, .priority = PRIORITY};
+    size_t size = sizeof(prepare);
+    int64_t status = open_once();
+    IOReturn result;
+
+    if (!status)
+        status = create(image, name, &prepare.token);
+    if (status)
+        return status;
+    result = IOConnectCallMethod(connection, PROGRAM_PREPARE, NULL, 0, &prepare, sizeof(prepare), NULL, NULL,
+                                 &prepare, &size);
+    if (result) {
+        const struct ane_program_destroy destroy = {.token = prepare.token};
+
+        status = e5_fail_driver(result, "The program could not be prepared");
+        call(PROGRAM_DESTROY, &destroy, sizeof(destroy));
+        return status;
+    }
+    *loaded =
+        (struct e5_loaded){.token = prepare.token, .inputs = prepare.inputs, .outputs = prepare.outputs};
+    return E5RT_OK;
+}
+
+void e5_device_unload(uint64_t token)
+{
+    const struct ane_program_prepare unprepare = {.token = token};
+    const struct ane_program_destroy destroy = {.token = token};
+
+    call(PROGRAM_UNPREPARE, &unprepare, sizeof(unprepare));
+    call(PROGRAM_DESTROY, &destroy, sizeof(destroy));
+}
+
+void e5_device_request_init(struct ane_request *request, uint64_t token)
+{
+    *request = (struct ane_request){.token = token,
+                                    .sequence = request->sequence,
+                                    .priority = PRIORITY,
+                                    .qos = QOS,
+                                    .category = CATEGORY};
+}
+
+int64_t e5_device_request_send(struct ane_request *request, const char *name)
+{
+    const uint64_t doorbell = DOORBELL;
+    struct ane_request_reply reply;
+    size_t size = sizeof(reply);
+    IOReturn result;
+
+    request->sequence++;
+    result = IOConnectCallMethod(connection, SEND_REQUEST, &doorbell, 1, request, sizeof(*request), NULL,
+                                 NULL, &reply, &size);
+    if (result) {
+        char what[160];
+
+        snprintf(what, sizeof(what), "Operation %s failed", name);
+        return e5_fail_driver(result, what);
+    }
+    if (reply.status)
+        return e5_fail(E5RT_INVALID_OPERATION, "Operation %s failed with status %llu, detail 0x%llx.", name,
+                       (unsigned long long)reply.status, (unsigned long long)reply.detail);
+    return E5RT_OK;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process's one connection to the driver, opened when first needed. Any thread may call. */
+#ifndef RUNTIME_DEVICE_H
+#define RUNTIME_DEVICE_H
+
+#include <stddef.h>
+
+#include "runtime/error.h"
+
+/* What goes to program create: a raw image, or main.e5 with the constants it needs. */
+struct e5_image {
+    uint32_t representation; /* ANE_PROGRAM_LEGACY or ANE_PROGRAM_RT */
+    const void *bytes;
+    size_t size;
+    const void *weights; /* ANE_PROGRAM_RT */
+    size_t weights_size;
+};
+
+/* A program that is created and prepared. */
+struct e5_loaded {
+    uint64_t token;
+    uint32_t inputs, outputs; /* what a request has to bind */
+};
+
+int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5_loaded *loaded);
+void e5_device_unload(uint64_t token);
+
+/* A request that is sent again and again: all but the sequence is filled once. */
+void e5_device_request_init(struct ane_request *request, uint64_t token);
+/* Waits for it. `name` is the operation's, for the sentence. */
+int64_t e5_device_request_send(struct ane_request *request, const char *name);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A port as both sides see it: the model's type and shape, packed row-major; and the engine's fp16 planes and rows. */
+#ifndef RUNTIME_LAYOUT_H
+#define RUNTIME_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "protocol/e5.h"
+#include "protocol/hwx.h"
+
+#define E5_RANK_MAX 5u
+
+/* The model's types, as main.e5 writes them. */
+enum e5_type { E5_FP16 = 0, E5_FP32 = 1 };
+
+/* The engine's form of a tensor. Strides are bytes. */
+struct e5_form {
+    uint32_t n, c, h, w;
+    uint64_t batch, plane, row, bytes;
+};
+
+struct e5_layout {
+    char name[PR_HWX_NAME_BYTES];
+    char symbol[PR_HWX_NAME_BYTES]; /* another name it answers to */
+    bool input;
+    enum e5_type type;
+    uint32_t rank;
+    uint64_t dim[E5_RANK_MAX];
+    struct e5_form form;
+    uint64_t packed; /* bytes of the model's form */
+    bool same;       /* the model's form is the engine's */
+    /* Which descriptors use it, by number: what decides whether an output may stand in an input's memory. */
+    uint32_t first_write, last_read;
+};
+
+/* False and a sentence when the port cannot be described. */
+bool e5_layout_from_e5(struct e5_layout *layout, const struct pr_e5_port *port, struct pr_problem *problem);
+bool e5_layout_from_hwx(struct e5_layout *layout, const struct pr_hwx_port *port, struct pr_problem *problem);
+
+/* The engine's stride in bytes for each dimension of the model; false when one of them has no single stride. */
+bool e5_layout_strides(const struct e5_layout *layout, uint64_t strides[E5_RANK_MAX]);
+bool e5_form_equal(const struct e5_form *a, const struct e5_form *b);
+/* An output and an input may be the same memory: nothing of the input is read after the output's first write. */
+bool e5_layout_may_share(const struct e5_layout *input, const struct e5_layout *output);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that has been read. */
+#include "runtime/library.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "runtime/function.h"
+
+#define IMAGE_LIMIT (1ull << 31)
+
+static void end(void *handle)
+{
+    e5rt_program_library_t library = handle;
+
+    if (library->loaded)
+        e5_device_unload(library->token);
+    cc_bundle_release(&library->bundle);
+    base_free(library->port);
+    pthread_mutex_destroy(&library->lock);
+}
+
+static e5rt_program_library_t make(const char *path, uint32_t ports)
+{
+    e5rt_program_library_t library = e5_handle_make(E5_LIBRARY, sizeof(*library), end);
+    const char *slash = strrchr(path, '/');
+
+    if (!library)
+        return NULL;
+    pthread_mutex_init(&library->lock, NULL);
+    snprintf(library->name, sizeof(library->name), "%s", slash && slash[1] ? slash + 1 : path);
+    library->port = base_alloc_array(ports, sizeof(*library->port));
+    if (library->port)
+        return library;
+    e5_handle_drop(library);
+    return NULL;
+}
+
+/* Files. */
+
+static int read_whole(int file, uint8_t *bytes, size_t size)
+{
+    size_t done = 0;
+
+    while (done < size) {
+        ssize_t got = read(file, bytes + done, size - done);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got ? -errno : -EIO;
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+static int64_t read_file(const char *path, uint8_t **bytes, size_t *size)
+{
+    int64_t status = E5RT_OK;
+    struct stat about;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    if (file < 0)
+        return e5_fail(E5RT_INVALID_ARGUMENT, "%s: %s.", path, strerror(errno));
+    *bytes = NULL;
+    if (fstat(file, &about) || !S_ISREG(about.st_mode))
+        status = e5_fail(E5RT_INVALID_ARGUMENT, "%s is not a regular file.", path);
+    else if ((uint64_t)about.st_size > IMAGE_LIMIT)
+        status = e5_fail(E5RT_INVALID_ARGUMENT, "%s has %lld bytes; the limit is %llu.", path,
+                         (long long)about.st_size, IMAGE_LIMIT);
+    if (!status) {
+        *size = (size_t)about.st_size;
+        *bytes = base_alloc(*size);
+        if (!*bytes)
+            status = e5_fail_memory("the program image");
+        else if (read_whole(file, *bytes, *size))
+            status = e5_fail(E5RT_INVALID_ARGUMENT, "%s could not be read whole.", path);
+    }
+    close(file);
+    if (status) {
+        base_free(*bytes);
+        *bytes = NULL;
+    }
+    return status;
+}
+
+bool e5_library_is_image(const char *path)
+{
+    size_t length = strlen(path);
+    uint8_t magic[4];
+    struct stat about;
+    bool found;
+    int file;
+
+    if (length > 4 && !strcmp(path + length - 4, ".hwx"))
+        return true;
+    if (stat(path, &about) || !S_ISREG(about.st_mode))
+        return false;
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    found = file >= 0 && !read_whole(file, magic, sizeof(magic)) && pr_le32(magic) == PR_HWX_MAGIC;
+    if (file >= 0)
+        close(file);
+    return found;
+}
+
+/* Ports. */
+
+static struct e5_layout *next_port(e5rt_program_library_t library)
+{
+    return &library->port[library->inputs + library->outputs];
+}
+
+/* What a longer chain of a raw image reads when is not known: an output never stands in an input's memory. */
+static bool image_ports(e5rt_program_library_t library, const struct pr_hwx *hwx, struct pr_problem *problem)
+{
+    for (int outputs = 0; outputs < 2; outputs++)
+        for (uint32_t i = 0; i < hwx->port_count; i++) {
+            struct e5_layout *port = next_port(library);
+
+            if ((hwx->port[i].direction == PR_HWX_OUTPUT) != outputs)
+                continue;
+            if (!e5_layout_from_hwx(port, &hwx->port[i], problem))
+                return false;
+            port->last_read = hwx->td_count - 1;
+            *(outputs ? &library->outputs : &library->inputs) += 1;
+        }
+    return true;
+}
+
+/* The first write and the last read of a port, from the records. */
+static void trace_uses(struct e5_layout *port, const struct pr_e5 *e5, uint32_t index)
+{
+    port->first_write = e5->records;
+    for (uint32_t i = 0; i < e5->records; i++) {
+        struct pr_e5_record record;
+
+        memcpy(&record, e5->record + (size_t)i * PR_E5_RECORD_BYTES, sizeof(record));
+        for (unsigned s = 0; s < 2; s++)
+            if (record.src[s].place == PR_E5_PORT && record.src[s].index == index)
+                port->last_read = i;
+        if (record.dst.place == PR_E5_PORT && record.dst.index == index && port->first_write == e5->records)
+            port->first_write = i;
+    }
+}
+
+static bool bundle_ports(e5rt_program_library_t library, const struct pr_e5 *e5, struct pr_problem *problem)
+{
+    for (int outputs = 0; outputs < 2; outputs++)
+        for (uint32_t i = 0; i < e5->ports; i++) {
+            struct e5_layout *port = next_port(library);
+
+            if ((e5->port[i].direction == PR_HWX_OUTPUT) != outputs)
+                continue;
+            if (!e5_layout_from_e5(port, &e5->port[i], problem))
+                return false;
+            trace_uses(port, e5, i);
+            *(outputs ? &library->outputs : &library->inputs) += 1;
+        }
+    return true;
+}
+
+/* Two ports that share a short name are told apart by their symbols. */
+static void tell_apart(e5rt_program_library_t library)
+{
+    uint32_t count = library->inputs + library->outputs;
+
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t j = 0; j < count; j++)
+            if (i != j && library->port[i].input == library->port[j].input &&
+                !strcmp(library->port[i].name, library->port[j].name)) {
+                snprintf(library->port[i].name, sizeof(library->port[i].name), "%s", library->port[i].symbol);
+                snprintf(library->port[j].name, sizeof(library->port[j].name), "%s", library->port[j].symbol);
+            }
+}
+
+int e5_library_find(e5rt_program_library_t library, bool input, const char *name)
+{
+    uint32_t from = input ? 0 : library->inputs, to = from + (input ? library->inputs : library->outputs);
+
+    for (uint32_t i = from; i < to; i++)
+        if (!strcmp(library->port[i].name, name))
+            return (int)i;
+    for (uint32_t i = from; i < to; i++)
+        if (!strcmp(library->port[i].symbol, name))
+            return (int)i;
+    return -1;
+}
+
+/* Making. */
+
+static int64_t describe_image(const char *path, struct cc_bundle *bundle, struct pr_hwx *hwx,
+                              e5rt_program_library_t *made)
+{
+    struct pr_problem problem = {0};
+
+    if (!pr_hwx_read(bundle->main, bundle->main_bytes, hwx, &problem))
+        return e5_fail(E5RT_INVALID_ARGUMENT, "%s: %s", path, problem.text);
+    *made = make(path, hwx->port_count);
+    if (!*made)
+        return e5_fail_memory("the program library");
+    if (!image_ports(*made, hwx, &problem))
+        return e5_fail(E5RT_INVALID_DATA_TYPE, "%s: %s", path, problem.text);
+    tell_apart(*made);
+    snprintf((*made)->function, sizeof((*made)->function), "main");
+    (*made)->representation = ANE_PROGRAM_LEGACY;
+    return E5RT_OK;
+}
+
+static int64_t describe_bundle(const char *path, struct cc_bundle *bundle, struct pr_e5 *e5,
+                               e5rt_program_library_t *made)
+{
+    struct pr_problem problem = {0};
+
+    if (!pr_e5_read(bundle->main, bundle->main_bytes, e5, &problem))
+        return e5_fail(E5RT_INVALID_ARGUMENT, "%s: %s", path, problem.text);
+    *made = make(path, e5->ports);
+    if (!*made)
+        return e5_fail_memory("the program library");
+    if (!bundle_ports(*made, e5, &problem))
+        return e5_fail(E5RT_INVALID_DATA_TYPE, "%s: %s", path, problem.text);
+    snprintf((*made)->function, sizeof((*made)->function), "%s", e5->function);
+    (*made)->representation = ANE_PROGRAM_RT;
+    return E5RT_OK;
+}
+
+/* Ends both ways: the library has the bundle, or nobody has. */
+static int64_t finish(int64_t status, struct cc_bundle *bundle, e5rt_program_library_t made,
+                      e5rt_program_library_t *library)
+{
+    if (status || !made) {
+        cc_bundle_release(bundle);
+        e5_handle_drop(made);
+        return status;
+    }
+    made->bundle = *bundle;
+    *library = made;
+    return E5RT_OK;
+}
+
+int64_t e5_library_from_image(const char *path, e5rt_program_library_t *library)
+{
+    struct cc_bundle bundle = {0};
+    e5rt_program_library_t made = NULL;
+    struct pr_hwx *hwx;
+    int64_t status = read_file(path, &bundle.main, &bundle.main_bytes);
+
+    if (status)
+        return status;
+    hwx = base_alloc(sizeof(*hwx));
+    status = hwx ? describe_image(path, &bundle, hwx, &made) : e5_fail_memory("the program image");
+    base_free(hwx);
+    return finish(status, &bundle, made, library);
+}
+
+int64_t e5_library_from_bundle(const char *path, struct cc_bundle *bundle, e5rt_program_library_t *library)
+{
+    e5rt_program_library_t made = NULL;
+    struct pr_e5 *e5 = base_alloc(sizeof(*e5));
+    int64_t status = e5 ? describe_bundle(path, bundle, e5, &made) : e5_fail_memory("the bundle");
+
+    base_free(e5);
+    return finish(status, bundle, made, library);
+}
+
+static int64_t load(e5rt_program_library_t library)
+{
+    const struct e5_image image = {.representation = library->representation,
+                                   .bytes = library->bundle.main,
+                                   .size = library->bundle.main_bytes,
+                                   .weights = library->bundle.weights,
+                                   .weights_size = library->bundle.weights_bytes};
+    struct e5_loaded loaded;
+    int64_t status = e5_device_load(&image, library->name, &loaded);
+
+    if (status)
+        return status;
+    if (loaded.inputs != library->inputs || loaded.outputs != library->outputs) {
+        e5_device_unload(loaded.token);
+        return e5_fail(E5RT_INVALID_OPERATION,
+                       "Program %s has %u inputs and %u outputs; the driver wants %u and %u.", library->name,
+                       library->inputs, library->outputs, loaded.inputs, loaded.outputs);
+    }
+    library->token = loaded.token;
+    library->loaded = true;
+    cc_bundle_release(&library->bundle); /* the device has its own copy */
+    memset(&library->bundle, 0, sizeof(library->bundle));
+    return E5RT_OK;
+}
+
+int64_t e5_library_load(e5rt_program_library_t library)
+{
+    int64_t status;
+
+    pthread_mutex_lock(&library->lock);
+    status = library->loaded ? E5RT_OK : load(library);
+    pthread_mutex_unlock(&library->lock);
+    return status;
+}
+
+/* The calls. */
+
+int64_t e5rt_program_library_create(e5rt_program_library_t *library, const char *bundle_path)
+{
+    struct cc_bundle bundle = {0};
+    struct base_error error = {{0}};
+    int64_t status = e5_check_given(library, "the place for the library", __func__);
+
+    if (status)
+        return status;
+    *library = NULL;
+    if (!bundle_path || !bundle_path[0])
+        return e5_fail(E5RT_INVALID_ARGUMENT, "Invalid E5 path specified. @ GetE5PathFromCompositeBundle");
+    if (e5_library_is_image(bundle_path))
+        return e5_library_from_image(bundle_path, library);
+    status = e5_fail_errno(cc_bundle_read(bundle_path, &bundle, &error), &error);
+    return status ? status : e5_library_from_bundle(bundle_path, &bundle, library);
+}
+
+int64_t e5rt_program_library_get_num_functions(e5rt_program_library_t library, uint64_t *count)
+{
+    int64_t status = e5_check(library, E5_LIBRARY, __func__);
+
+    if (!status)
+        status = e5_check_given(count, "the place for the count", __func__);
+    if (!status)
+        *count = 1;
+    return status;
+}
+
+int64_t e5rt_program_library_get_function_names(e5rt_program_library_t library, uint64_t count,
+                                                const char **names)
+{
+    int64_t status = e5_check(library, E5_LIBRARY, __func__);
+
+    if (!status && count)
+        status = e5_check_given(names, "the place for the names", __func__);
+    if (status)
+        return status;
+    if (count > 1)
+        return e5_fail(E5RT_OUT_OF_BOUNDS,
+                       "%s: %" PRIu64 " names were asked for; the library has 1 function.", __func__, count);
+    if (count)
+        names[0] = library->function;
+    return E5RT_OK;
+}
+
+int64_t e5rt_program_library_retain_program_function(e5rt_program_library_t library, const char *name,
+                                                     e5rt_program_function_t *function)
+{
+    int64_t status = e5_check_given(function, "the place for the function", __func__);
+
+    if (status)
+        return status;
+    *function = NULL;
+    status = e5_check(library, E5_LIBRARY, __func__);
+    if (!status)
+        status = e5_check_given(name, "the function's name", __func__);
+    if (status)
+        return status;
+    if (strcmp(name, library->function) != 0)
+        return e5_fail(E5RT_INVALID_ARGUMENT, "There is no function %.64s in %s; it has %s.", name,
+                       library->name, library->function);
+    *function = e5_function_make(library);
+    return *function ? E5RT_OK : e5_fail_memory("the function");
+}
+
+int64_t e5rt_program_library_release(e5rt_program_library_t *library)
+{
+    return e5_handle_release(library, E5_LIBRARY, __func__);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that has been read: its ports, its bytes until they are loaded, and its token from then on. */
+#ifndef RUNTIME_LIBRARY_H
+#define RUNTIME_LIBRARY_H
+
+#include <pthread.h>
+
+#include "compiler/compile.h"
+#include "runtime/device.h"
+#include "runtime/handle.h"
+#include "runtime/layout.h"
+
+#define E5_PORTS_MAX 64u
+
+struct e5rt_program_library {
+    struct e5_handle handle;
+    char name[128]; /* the model's, for the driver's messages */
+    char function[PR_E5_NAME_BYTES];
+    uint32_t inputs, outputs;
+    struct e5_layout *port; /* inputs, then outputs: the order of a request */
+    pthread_mutex_t lock;   /* of what follows: functions of one library may be loaded by several threads */
+    struct cc_bundle bundle;
+    uint32_t representation;
+    bool loaded;
+    uint64_t token;
+};
+
+/* The path names a raw program image. */
+bool e5_library_is_image(const char *path);
+int64_t e5_library_from_image(const char *path, e5rt_program_library_t *library);
+/* Takes the bundle over, also when it fails. */
+int64_t e5_library_from_bundle(const char *path, struct cc_bundle *bundle, e5rt_program_library_t *library);
+/* Creates and prepares the program, once. */
+int64_t e5_library_load(e5rt_program_library_t library);
+/* Index of a port by either of its names; negative when there is none. */
+int e5_library_find(e5rt_program_library_t library, bool input, const char *name);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A compute operation: a loaded program with its bindings, and the request that runs it. */
+#ifndef RUNTIME_OPERATION_H
+#define RUNTIME_OPERATION_H
+
+#include "runtime/buffer.h"
+#include "runtime/function.h"
+
+/* What happens to a bound buffer around a request. */
+enum e5_passage {
+    E5_DIRECT, /* the engine uses it */
+    E5_CAST,   /* packed: cast to or from a stage in the engine's form */
+    E5_COPY, /* it has the engine's form, but an output of the same request stands in it: copied to a stage */
+};
+
+struct e5_binding {
+    e5rt_buffer_object_t buffer; /* kept */
+    enum e5_passage passage;
+    uint32_t stage; /* a surface in the engine's form, when one was needed */
+    void *stage_base;
+};
+
+struct e5rt_execution_stream_operation {
+    struct e5_handle handle;
+    e5rt_program_library_t library; /* kept */
+    char name[128];
+    bool encoded;                            /* in a stream */
+    bool arranged;                           /* passages and request agree with the bindings */
+    struct e5_binding binding[E5_PORTS_MAX]; /* inputs, then outputs */
+    struct ane_request request;
+};
+
+int64_t e5_operation_bind(e5rt_execution_stream_operation_t operation, uint32_t port,
+                          e5rt_buffer_object_t buffer);
+/* Everything is bound; stages exist and the request is built. */
+int64_t e5_operation_arrange(e5rt_execution_stream_operation_t operation);
+/* Inputs in, one request, outputs out. */
+int64_t e5_operation_run(e5rt_execution_stream_operation_t operation);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `anemone compile`: a network's file becomes a bundle. */
+#include "compiler/compile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "tool/json.h"
+#include "tool/tool.h"
+
+const char tool_compile_help[] =
+    "anemone compile MODEL [--output NAME.bundle] [--report] [--force] [--json]\n\n"
+    "Compiles a .mil file into a bundle in the cache and says whether the cache had it already, under\n"
+    "which key, and how long it took. MODEL may also be a bundle, which is then checked.\n\n"
+    "  --output NAME.bundle  also leaves a copy of the bundle there\n"
+    "  --report              one line per operation: what it became\n"
+    "  --force               compiles even when the cache has it\n\n"
+    "The cache is $XDG_CACHE_HOME/anemone, or ~/.cache/anemone; see `anemone cache`.\n";
+
+static void print_json(const char *model, const struct cc_bundle *bundle, const struct cc_report *report)
+{
+    struct json json;
+
+    json_begin(&json, stdout);
+    json_string(&json, "model", model);
+    json_string(&json, "cache", report->hit ? "hit" : "miss");
+    json_string(&json, "key", report->key);
+    json_string(&json, "bundle", bundle->path ? bundle->path : "");
+    json_real(&json, "compile_ms", (double)report->compile_ns / 1e6);
+    json_number(&json, "operations", report->operations);
+    json_number(&json, "descriptors", report->descriptors);
+    json_number(&json, "weights_bytes", report->weights_bytes);
+    json_number(&json, "intermediate_bytes", report->intermediate_bytes);
+    if (report->text)
+        json_string(&json, "report", report->text);
+    json_end(&json);
+}
+
+static void print_text(const struct cc_bundle *bundle, const struct cc_report *report)
+{
+    printf("cache         %s, %.3f ms\n", report->hit ? "hit" : "miss", (double)report->compile_ns / 1e6);
+    printf("key           %s\n", report->key);
+    printf("bundle        %s\n", bundle->path ? bundle->path : "");
+    printf("operations    %u\n", report->operations);
+    printf("descriptors   %u\n", report->descriptors);
+    printf("weights       %" PRIu64 " bytes\n", report->weights_bytes);
+    printf("intermediate  %" PRIu64 " bytes\n", report->intermediate_bytes);
+    if (report->text)
+        printf("\n%s", report->text);
+}
+
+int tool_compile(int argc, char **argv)
+{
+    struct cc_options wanted = {0};
+    bool as_json = false;
+    const struct tool_option options[] = {{"json", &as_json, NULL},
+                                          {"report", &wanted.report, NULL},
+                                          {"force", &wanted.force, NULL},
+                                          {"output", NULL, &wanted.output},
+                                          {0}};
+    struct base_error error = {{0}};
+    struct cc_bundle bundle = {0};
+    struct cc_report report = {0};
+    const char *model;
+    unsigned count;
+
+    if (!tool_words(argc, argv, options, &model, 1, &count))
+        return TOOL_USAGE;
+    if (count != 1) {
+        fputs(tool_compile_help, stderr);
+        return TOOL_USAGE;
+    }
+    if (cc_compile(model, &wanted, &bundle, &report, &error)) {
+        tool_say("%s", error.text);
+        return TOOL_FAILURE;
+    }
+    if (as_json)
+        print_json(model, &bundle, &report);
+    else
+        print_text(&bundle, &report);
+    base_free(report.text);
+    cc_bundle_release(&bundle);
+    return TOOL_OK;
+}

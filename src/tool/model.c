@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A model ready to run. */
+#include "tool/model.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "tool/tool.h"
+
+#define DTYPE_FP16 3u
+#define DTYPE_FP32 4u
+#define BUFFER_CPU 0u
+
+bool tool_e5rt_said(int64_t status, const char *what)
+{
+    const char *sentence = e5rt_get_last_error_message();
+
+    if (!status)
+        return true;
+    tool_say("%s: %s", what, sentence[0] ? sentence : e5rt_error_code_get_string(status));
+    return false;
+}
+
+static bool describe(struct tool_port *port, e5rt_tensor_desc_t desc, const char *path)
+{
+    uint64_t rank = 0, shape[TOOL_NPY_RANK_MAX];
+    uint32_t dtype = 0;
+
+    if (!tool_e5rt_said(e5rt_tensor_desc_get_rank(desc, &rank), path) ||
+        !tool_e5rt_said(e5rt_tensor_desc_get_dtype(desc, &dtype), path))
+        return false;
+    if (rank > TOOL_NPY_RANK_MAX || (dtype != DTYPE_FP16 && dtype != DTYPE_FP32)) {
+        tool_say("%s: port %s has %" PRIu64
+                 " dimensions of type %u; at most %u of fp16 or fp32 are read and written.",
+                 path, port->name, rank, dtype, TOOL_NPY_RANK_MAX);
+        return false;
+    }
+    if (!tool_e5rt_said(e5rt_tensor_desc_get_shape(desc, shape), path))
+        return false;
+    port->type = dtype == DTYPE_FP32 ? TOOL_FP32 : TOOL_FP16;
+    port->shape.rank = (unsigned)rank;
+    port->elements = 1;
+    for (unsigned i = 0; i < rank; i++) {
+        port->shape.dim[i] = shape[i];
+        port->elements *= shape[i];
+    }
+    return true;
+}
+
+static bool bind(struct tool_port *port, e5rt_io_port_t handle, const char *path)
+{
+    e5rt_tensor_desc_t desc = NULL;
+    bool good =
+        tool_e5rt_said(e5rt_io_port_retain_tensor_desc(handle, &desc), path) && describe(port, desc, path);
+
+    if (desc)
+        e5rt_tensor_desc_release(&desc);
+    return good &&
+           tool_e5rt_said(e5rt_buffer_object_alloc(&port->buffer,
+                                                   port->elements * tool_type_bytes(port->type), BUFFER_CPU),
+                          path) &&
+           tool_e5rt_said(e5rt_buffer_object_get_data_ptr(port->buffer, &port->data), path) &&
+           tool_e5rt_said(e5rt_io_port_bind_buffer_object(handle, port->buffer), path);
+}
+
+static bool bind_named(struct tool_model *model, bool output, const char *name, const char *path)
+{
+    struct tool_port *port = &model->port[model->ports];
+    e5rt_io_port_t handle = NULL;
+    bool good;
+
+    model->ports++;
+    port->name = name;
+    port->output = output;
+    good = tool_e5rt_said(
+               output ? e5rt_execution_stream_operation_retain_output_port(model->operation, name, &handle)
+                      : e5rt_execution_stream_operation_retain_input_port(model->operation, name, &handle),
+               path) &&
+           bind(port, handle, path);
+    if (handle)
+        e5rt_io_port_release(&handle);
+    return good;
+}
+
+static bool bind_all(struct tool_model *model, const char *path)
+{
+    const char *name[TOOL_MODEL_PORTS_MAX];
+    uint64_t inputs = 0, outputs = 0;
+
+    if (!tool_e5rt_said(e5rt_execution_stream_operation_get_num_inputs(model->operation, &inputs), path) ||
+        !tool_e5rt_said(e5rt_execution_stream_operation_get_num_outputs(model->operation, &outputs), path))
+        return false;
+    if (inputs > TOOL_MODEL_PORTS_MAX || outputs > TOOL_MODEL_PORTS_MAX - inputs) {
+        tool_say("%s: %" PRIu64 " ports; the limit is %u.", path, inputs + outputs, TOOL_MODEL_PORTS_MAX);
+        return false;
+    }
+    if (!tool_e5rt_said(e5rt_execution_stream_operation_get_input_names(model->operation, inputs, name),
+                        path) ||
+        !tool_e5rt_said(
+            e5rt_execution_stream_operation_get_output_names(model->operation, outputs, name + inputs), path))
+        return false;
+    for (uint64_t i = 0; i < inputs + outputs; i++)
+        if (!bind_named(model, i >= inputs, name[i], path))
+            return false;
+    return true;
+}
+
+static bool compile(struct tool_model *model, const char *path)
+{
+    e5rt_e5_compiler_t compiler = NULL;
+    bool good = tool_e5rt_said(e5rt_e5_compiler_create(&compiler), path) &&
+                tool_e5rt_said(e5rt_e5_compiler_compile(compiler, path, NULL, &model->library), path);
+
+    if (compiler)
+        e5rt_e5_compiler_release(&compiler);
+    return good;
+}
+
+static bool make_operation(struct tool_model *model, const char *path)
+{
+    e5rt_precompiled_compute_op_create_options_t options = NULL;
+    const char *function = NULL;
+    bool good =
+        tool_e5rt_said(e5rt_program_library_get_function_names(model->library, 1, &function), path) &&
+        tool_e5rt_said(
+            e5rt_program_library_retain_program_function(model->library, function, &model->function), path) &&
+        tool_e5rt_said(e5rt_program_function_load_for_execution(model->function), path) &&
+        tool_e5rt_said(e5rt_precompiled_compute_op_create_options_create_with_program_function(
+                           &options, model->function),
+                       path) &&
+        tool_e5rt_said(e5rt_execution_stream_operation_create_precompiled_compute_operation_with_options(
+                           &model->operation, options),
+                       path);
+
+    if (options)
+        e5rt_precompiled_compute_op_create_options_release(&options);
+    return good;
+}
+
+bool tool_model_open(const char *path, struct tool_model *model)
+{
+    *model = (struct tool_model){0};
+    return compile(model, path) && make_operation(model, path) && bind_all(model, path) &&
+           tool_e5rt_said(e5rt_execution_stream_create(&model->stream), path) &&
+           tool_e5rt_said(e5rt_execution_stream_encode_operation(model->stream, model->operation), path);
+}
+
+bool tool_model_run(void *model)
+{
+    return tool_e5rt_said(e5rt_execution_stream_execute_sync(((struct tool_model *)model)->stream),
+                          "dispatch");
+}
+
+void tool_model_close(struct tool_model *model)
+{
+    if (model->stream)
+        e5rt_execution_stream_release(&model->stream);
+    if (model->operation)
+        e5rt_execution_stream_operation_release(&model->operation);
+    if (model->function)
+        e5rt_program_function_release(&model->function);
+    if (model->library)
+        e5rt_program_library_release(&model->library);
+    for (unsigned i = 0; i < model->ports; i++)
+        if (model->port[i].buffer)
+            e5rt_buffer_object_release(&model->port[i].buffer);
+}
+
+static struct tool_port *find_named(struct tool_model *model, bool output, const char *name, size_t length)
+{
+    for (unsigned i = 0; i < model->ports; i++) {
+        struct tool_port *port = &model->port[i];
+
+        if (port->output == output && !strncmp(port->name, name, length) && !port->name[length])
+            return port;
+    }
+    return NULL;
+}
+
+/* Program images have a symbol for each port, NAME or NAME@output: the runtime knows both, and lists one. */
+struct tool_port *tool_model_port(struct tool_model *model, bool output, const char *name, size_t length)
+{
+    struct tool_port *port = find_named(model, output, name, length);
+    const char *at = memchr(name, '@', length);
+    e5rt_io_port_t handle = NULL;
+    char whole[256];
+
+    if (port || !at || length >= sizeof(whole))
+        return port;
+    memcpy(whole, name, length);
+    whole[length] = '\0';
+    if (output ? e5rt_execution_stream_operation_retain_output_port(model->operation, whole, &handle)
+               : e5rt_execution_stream_operation_retain_input_port(model->operation, whole, &handle))
+        return NULL;
+    e5rt_io_port_release(&handle);
+    return find_named(model, output, name, (size_t)(at - name));
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors in .npy files. */
+#include "tool/npy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAGIC        "\x93NUMPY"
+#define MAGIC_BYTES  6u
+#define HEADER_LIMIT 65536u /* numpy's own limit for what it trusts is 10000 */
+#define HEADER_ALIGN 64u
+#define WORD_BYTES   64u
+
+size_t tool_type_bytes(enum tool_type type)
+{
+    return type == TOOL_FP32 ? 4 : 2;
+}
+
+const char *tool_type_name(enum tool_type type)
+{
+    return type == TOOL_FP32 ? "fp32" : "fp16";
+}
+
+/* The header: a Python dictionary, in text. */
+struct text {
+    const char *at, *end;
+    struct base_error *error;
+};
+
+static void skip_space(struct text *t)
+{
+    while (t->at < t->end && (*t->at == ' ' || *t->at == '\t' || *t->at == '\n' || *t->at == '\r'))
+        t->at++;
+}
+
+static bool take(struct text *t, char c)
+{
+    skip_space(t);
+    if (t->at == t->end || *t->at != c)
+        return false;
+    t->at++;
+    return true;
+}
+
+static int malformed(struct text *t, const char *wanted)
+{
+    skip_space(t);
+    if (t->at == t->end)
+        return base_fail(t->error, EINVAL, "the header ends where %s should stand.", wanted);
+    return base_fail(t->error, EINVAL, "the header has 0x%02x where %s should stand.", (unsigned char)*t->at,
+                     wanted);
+}
+
+static int take_string(struct text *t, char word[WORD_BYTES])
+{
+    size_t length = 0;
+    char quote;
+
+    skip_space(t);
+    if (t->at == t->end || (*t->at != '\'' && *t->at != '"'))
+        return malformed(t, "a quoted word");
+    quote = *t->at++;
+    while (t->at < t->end && *t->at != quote) {
+        if (length + 1 == WORD_BYTES || *t->at < 0x20 || *t->at == 0x7f || *t->at == '\\')
+            return malformed(t, "a short, plain word");
+        word[length++] = *t->at++;
+    }
+    word[length] = '\0';
+    return take(t, quote) ? 0 : malformed(t, "a closing quote");
+}
+
+static int take_descr(struct text *t, struct tool_npy *npy)
+{
+    char word[WORD_BYTES];
+    int result;
+
+    skip_space(t);
+    if (t->at < t->end && *t->at == '[')
+        return base_fail(t->error, ENOTSUP,
+                         "it holds records; a tensor of one type is needed: fp16 (<f2) or fp32 (<f4).");
+    result = take_string(t, word);
+    if (result)
+        return result;
+    if (!strcmp(word, "<f2"))
+        npy->type = TOOL_FP16;
+    else if (!strcmp(word, "<f4"))
+        npy->type = TOOL_FP32;
+    else if (word[0] == '>')
+        return base_fail(t->error, ENOTSUP, "its type is %s, big-endian; fp16 (<f2) or fp32 (<f4) are taken.",
+                         word);
+    else
+        return base_fail(t->error, ENOTSUP, "its type is %s; fp16 (<f2) or fp32 (<f4) are taken.", word);
+    return 0;
+}
+
+static int take_order(struct text *t)
+{
+    skip_space(t);
+    if (t->end - t->at >= 5 && !memcmp(t->at, "False", 5)) {
+        t->at += 5;
+        return 0;
+    }
+    if (t->end - t->at >= 4 && !memcmp(t->at, "True", 4))
+        return base_fail(t->error, ENOTSUP,
+                         "it is in Fortran order; C order is needed (numpy.ascontiguousarray).");
+    return malformed(t, "True or False");
+}
+
+static int take_number(struct text *t, uint64_t *number)
+{
+    const char *start;
+
+    skip_space(t);
+    start = t->at;
+    *number = 0;
+    for (; t->at < t->end && *t->at >= '0' && *t->at <= '9'; t->at++)
+        if (__builtin_mul_overflow(*number, 10u, number) ||
+            __builtin_add_overflow(*number, (uint64_t)(*t->at - '0'), number))
+            return base_fail(t->error, EOVERFLOW, "a dimension is larger than any memory.");
+    return t->at == start ? malformed(t, "a dimension") : 0;
+}
+
+static int take_shape(struct text *t, struct tool_shape *shape)
+{
+    *shape = (struct tool_shape){0};
+    if (!take(t, '('))
+        return malformed(t, "the opening of the shape");
+    while (!take(t, ')')) {
+        int result;
+
+        if (shape->rank == TOOL_NPY_RANK_MAX)
+            return base_fail(t->error, ENOTSUP, "it has more than %u dimensions.", TOOL_NPY_RANK_MAX);
+        result = take_number(t, &shape->dim[shape->rank]);
+        if (result)
+            return result;
+        shape->rank++;
+        if (take(t, ','))
+            continue;
+        if (!take(t, ')'))
+            return malformed(t, "a comma or the end of the shape");
+        /* In Python (3) is a number; numpy writes (3,). */
+        if (shape->rank == 1)
+            return base_fail(t->error, EINVAL, "the header's shape is a number, not a tuple.");
+        break;
+    }
+    return 0;
+}
+
+enum { HAS_DESCR = 1, HAS_ORDER = 2, HAS_SHAPE = 4, HAS_ALL = 7 };
+
+static int take_entry(struct text *t, struct tool_npy *npy, unsigned *has)
+{
+    char key[WORD_BYTES];
+    unsigned what;
+    int result = take_string(t, key);
+
+    if (result)
+        return result;
+    what = !strcmp(key, "descr")           ? HAS_DESCR
+           : !strcmp(key, "fortran_order") ? HAS_ORDER
+           : !strcmp(key, "shape")         ? HAS_SHAPE
+                                           : 0;
+    if (!what)
+        return base_fail(t->error, EINVAL, "the header has the key %s, which no .npy file has.", key);
+    if (*has & what)
+        return base_fail(t->error, EINVAL, "the header has the key %s twice.", key);
+    *has |= what;
+    if (!take(t, ':'))
+        return malformed(t, "a colon");
+    return what == HAS_DESCR   ? take_descr(t, npy)
+           : what == HAS_ORDER ? take_order(t)
+                               : take_shape(t, &npy->shape);
+}
+
+static int read_header(struct text *t, struct tool_npy *npy)
+{
+    unsigned has = 0;
+
+    if (!take(t, '{'))
+        return malformed(t, "an opening brace");
+    while (!take(t, '}')) {
+        int result = take_entry(t, npy, &has);
+
+        if (result)
+            return result;
+        if (take(t, ','))
+            continue;
+        if (!take(t, '}'))
+            return malformed(t, "a comma or the closing brace");
+        break;
+    }
+    skip_space(t);
+    if (t->at != t->end)
+        return malformed(t, "the end of the header");
+    if (has != HAS_ALL)
+        return base_fail(t->error, EINVAL, "the header lacks %s.",
+                         !(has & HAS_DESCR)   ? "descr"
+                         : !(has & HAS_ORDER) ? "fortran_order"
+                                              : "shape");
+    return 0;
+}
+
+/* Where the header's text stands: after a length of two bytes in version 1, of four in 2 and 3. */
+static int find_header(const uint8_t *bytes, size_t size, struct text *t)
+{
+    size_t start, length;
+
+    if (size < MAGIC_BYTES + 2 || memcmp(bytes, MAGIC, MAGIC_BYTES))
+        return base_fail(t->error, EINVAL, "it is not a .npy file: it does not begin with \\x93NUMPY.");
+    if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
+        return base_fail(t->error, ENOTSUP, "it is a .npy file of version %u.%u; 1.0, 2.0 and 3.0 are known.",
+                         bytes[6], bytes[7]);
+    start = MAGIC_BYTES + 2 + (bytes[6] == 1 ? 2 : 4);
+    if (size < start)
+        return base_fail(t->error, EINVAL, "it ends inside its header.");
+    length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
+    if (bytes[6] != 1)
+        length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    if (length > HEADER_LIMIT)
+        return base_fail(t->error, EINVAL, "its header claims %zu bytes; %u is the limit.", length,
+                         HEADER_LIMIT);
+    if (length > size - start)
+        return base_fail(t->error, EINVAL, "it ends inside its header.");
+    t->at = (const char *)bytes + start;
+    t->end = t->at + length;
+    return 0;
+}
+
+int tool_npy_read(const void *bytes, size_t size, struct tool_npy *npy, struct base_error *error)
+{
+    struct text t = {.error = error};
+    uint64_t needed, there;
+    int result = find_header(bytes, size, &t);
+
+    *npy = (struct tool_npy){0};
+    if (result)
+        return result;
+    npy->data = (const uint8_t *)t.end;
+    there = size - (size_t)(npy->data - (const uint8_t *)bytes);
+    result = read_header(&t, npy);
+    if (result)
+        return result;
+    npy->elements = 1;
+    for (unsigned i = 0; i < npy->shape.rank; i++)
+        if (__builtin_mul_overflow(npy->elements, npy->shape.dim[i], &npy->elements))
+            return base_fail(error, EOVERFLOW, "its shape has more elements than any memory holds.");
+    if (__builtin_mul_overflow(npy->elements, (uint64_t)tool_type_bytes(npy->type), &needed) ||
+        needed != there)
+        return base_fail(error, EINVAL,
+                         "it has %" PRIu64 " bytes of data; %" PRIu64 " elements of %s need another number.",
+                         there, npy->elements, tool_type_name(npy->type));
+    return 0;
+}
+
+size_t tool_npy_header(enum tool_type type, const struct tool_shape *shape,
+                       char header[TOOL_NPY_HEADER_BYTES])
+{
+    size_t length = MAGIC_BYTES + 4, end;
+
+    memset(header, ' ', TOOL_NPY_HEADER_BYTES);
+    memcpy(header, MAGIC "\x01\x00", MAGIC_BYTES + 2);
+    length +=
+        (size_t)snprintf(header + length, TOOL_NPY_HEADER_BYTES - length,
+                         "{'descr': '<f%zu', 'fortran_order': False, 'shape': (", tool_type_bytes(type));
+    for (unsigned i = 0; i < shape->rank; i++)
+        length +=
+            (size_t)snprintf(header + length, TOOL_NPY_HEADER_BYTES - length, "%" PRIu64 "%s", shape->dim[i],
+                             i + 1 < shape->rank ? ", "
+                             : shape->rank == 1  ? ","
+                                                 : "");
+    length += (size_t)snprintf(header + length, TOOL_NPY_HEADER_BYTES - length, "), }");
+    header[length] = ' ';
+    end = (length + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN;
+    header[end - 1] = '\n';
+    header[8] = (char)((end - MAGIC_BYTES - 4) & 0xff);
+    header[9] = (char)((end - MAGIC_BYTES - 4) >> 8);
+    return end;
+}
+
+const char *tool_shape_text(const struct tool_shape *shape, char *text, size_t capacity)
+{
+    size_t length = (size_t)snprintf(text, capacity, "[");
+
+    for (unsigned i = 0; i < shape->rank && length < capacity; i++)
+        length +=
+            (size_t)snprintf(text + length, capacity - length, "%s%" PRIu64, i ? ", " : "", shape->dim[i]);
+    if (length < capacity)
+        snprintf(text + length, capacity - length, "]");
+    return text;
+}
+
+static bool same_shape(const struct tool_shape *a, const struct tool_shape *b)
+{
+    return a->rank == b->rank && !memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0]));
+}
+
+bool tool_shape_fits(const struct tool_shape *shape, const struct tool_shape *port)
+{
+    struct tool_shape squeezed = {0};
+
+    for (unsigned i = 0; i < port->rank; i++)
+        if (port->dim[i] != 1)
+            squeezed.dim[squeezed.rank++] = port->dim[i];
+    return same_shape(shape, port) || same_shape(shape, &squeezed);
+}
+
+static uint32_t single_of_half(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 0x1f, mantissa = half & 0x3ff;
+
+    if (exponent == 0x1f)
+        return sign | 0x7f800000 | mantissa << 13 | (mantissa ? 0x400000 : 0);
+    if (exponent)
+        return sign | (exponent + 112) << 23 | mantissa << 13;
+    if (!mantissa)
+        return sign;
+    for (exponent = 113; !(mantissa & 0x400); exponent--)
+        mantissa <<= 1;
+    return sign | exponent << 23 | (mantissa & 0x3ff) << 13;
+}
+
+static uint16_t half_of_single(uint32_t single)
+{
+    uint32_t sign = single >> 16 & 0x8000, exponent = single >> 23 & 0xff, mantissa = single & 0x7fffff,
+             shift, value, rest, middle;
+
+    if (exponent == 0xff)
+        return (uint16_t)(sign | 0x7c00 | (mantissa ? 0x200 | mantissa >> 13 : 0));
+    if (exponent >= 143)
+        return (uint16_t)(sign | 0x7c00);
+    if (exponent < 102) /* below half of the smallest denormal */
+        return (uint16_t)sign;
+    shift = exponent >= 113 ? 13 : 126 - exponent;
+    value = exponent >= 113 ? (exponent - 112) << 10 | mantissa >> 13 : (mantissa | 0x800000) >> shift;
+    rest = (exponent >= 113 ? mantissa : mantissa | 0x800000) & ((1u << shift) - 1);
+    middle = 1u << (shift - 1);
+    return (uint16_t)(sign | (value + (rest > middle || (rest == middle && value & 1))));
+}
+
+void tool_convert(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
+                  uint64_t elements)
+{
+    if (to_type == from_type) {
+        memcpy(to, from, elements * tool_type_bytes(to_type));
+        return;
+    }
+    for (uint64_t i = 0; i < elements; i++) {
+        uint32_t single;
+        uint16_t half;
+
+        if (to_type == TOOL_FP32) {
+            memcpy(&half, (const uint8_t *)from + 2 * i, sizeof(half));
+            single = single_of_half(half);
+            memcpy((uint8_t *)to + 4 * i, &single, sizeof(single));
+        } else {
+            memcpy(&single, (const uint8_t *)from + 4 * i, sizeof(single));
+            half = half_of_single(single);
+            memcpy((uint8_t *)to + 2 * i, &half, sizeof(half));
+        }
+    }
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors in .npy files: versions 1.0 to 3.0, half and single precision, C order. Reading trusts no byte. */
+#ifndef TOOL_NPY_H
+#define TOOL_NPY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define TOOL_NPY_RANK_MAX     8u
+#define TOOL_NPY_HEADER_BYTES 256u /* room for any header this file writes */
+
+enum tool_type { TOOL_FP16, TOOL_FP32 };
+
+struct tool_shape {
+    unsigned rank;
+    uint64_t dim[TOOL_NPY_RANK_MAX];
+};
+
+struct tool_npy {
+    enum tool_type type;
+    struct tool_shape shape;
+    uint64_t elements;
+    const uint8_t *data; /* inside the caller's bytes; no alignment */
+};
+
+size_t tool_type_bytes(enum tool_type type);
+const char *tool_type_name(enum tool_type type);
+
+/*
+ * 0, or a negative errno and a sentence that begins with what is wrong, for the caller to put the file's
+ * name before.
+ */
+int tool_npy_read(const void *bytes, size_t size, struct tool_npy *npy, struct base_error *error);
+/* Writes a version 1.0 header; its size, a multiple of 64. */
+size_t tool_npy_header(enum tool_type type, const struct tool_shape *shape,
+                       char header[TOOL_NPY_HEADER_BYTES]);
+
+/* "[1, 8, 16, 16]" */
+const char *tool_shape_text(const struct tool_shape *shape, char *text, size_t capacity);
+/* The same, or the same as `port` with its ones left out. */
+bool tool_shape_fits(const struct tool_shape *shape, const struct tool_shape *port);
+
+/*
+ * Copies elements, from one type to the other when they differ: exact to single, rounded half to even to
+ * half. No alignment is asked for.
+ */
+void tool_convert(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
+                  uint64_t elements);
+
+#endif

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `anemone run`: a model, tensors in, tensors out. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <anemone/iokit.h>
+
+#include "base/alloc.h"
+#include "tool/model.h"
+#include "tool/stages.h"
+#include "tool/tool.h"
+#include "tool/trace_file.h"
+
+const char tool_run_help[] =
+    "anemone run MODEL --input NAME=FILE.npy ... --output NAME=FILE.npy ...\n"
+    "            [--repeat N] [--numerics m1|ieee] [--threads N] [--trace FILE] [--json]\n\n"
+    "Runs a model once and writes its outputs. MODEL is a .mil file, a bundle folder or a program\n"
+    "image (.hwx). Tensors are .npy files, fp16 or fp32, in C order, of the port's shape (or of that\n"
+    "shape without its ones); they are converted to the port's type, and outputs have it.\n\n"
+    "  --input NAME=FILE   once for every input of the model\n"
+    "  --output NAME=FILE  for each output that is wanted; - is stdout\n"
+    "  --repeat N          dispatches N times and measures; the outputs are those of the last\n"
+    "  --numerics POLICY   m1 (default): the engine's edges; ieee: without them\n"
+    "  --threads N         worker threads of the engine; results do not depend on it\n"
+    "  --trace FILE        every event of the machine; FILE.json opens in a trace viewer\n"
+    "  --json              what happened, with latency_us, stages and m1_estimate_us\n\n"
+    "ANEMONE_NUMERICS, ANEMONE_THREADS and ANEMONE_TRACE stand for options that are not given.\n\n"
+    "  anemone run net.mil --input x=in.npy --output y=out.npy --repeat 100 --json\n";
+
+#define TENSOR_BYTES_MAX ((size_t)4 << 30)
+#define SHAPE_TEXT       128u
+#define THREADS_MAX      1024u
+
+/* NAME=FILE, as given. */
+struct binding {
+    const char *name, *file;
+    size_t length; /* of the name */
+};
+
+struct bindings {
+    unsigned count;
+    struct binding row[TOOL_MODEL_PORTS_MAX];
+};
+
+struct run {
+    bool as_json;
+    uint32_t repeat;
+    struct bindings in, out;
+    struct ane_machine_config config;
+    struct ane_machine *machine;
+    struct tool_trace trace;
+    struct tool_model model;
+    struct tool_stages stages;
+};
+
+static bool add_binding(struct bindings *bindings, const char *option, const char *word)
+{
+    const char *equals = strchr(word, '=');
+
+    if (!equals || equals == word || !equals[1]) {
+        tool_say("--%s takes NAME=FILE, not %s.", option, word);
+        return false;
+    }
+    if (bindings->count == TOOL_MODEL_PORTS_MAX) {
+        tool_say("more than %u times --%s.", TOOL_MODEL_PORTS_MAX, option);
+        return false;
+    }
+    bindings->row[bindings->count++] = (struct binding){word, equals + 1, (size_t)(equals - word)};
+    return true;
+}
+
+/* Takes the words of --input or --output out of argv. */
+static bool take_bindings(int *argc, char **argv, const char *option, struct bindings *bindings)
+{
+    size_t length = strlen(option);
+    int kept = 0;
+
+    for (int i = 0; i < *argc; i++) {
+        const char *word = argv[i];
+
+        if (strncmp(word, "--", 2) != 0 || strncmp(word + 2, option, length) != 0 ||
+            (word[length + 2] && word[length + 2] != '=')) {
+            argv[kept++] = argv[i];
+        } else if (word[length + 2]) {
+            if (!add_binding(bindings, option, word + length + 3))
+                return false;
+        } else if (i + 1 == *argc) {
+            tool_say("--%s needs a value.", option);
+            return false;
+        } else if (!add_binding(bindings, option, argv[++i])) {
+            return false;
+        }
+    }
+    *argc = kept;
+    return true;
+}
+
+static bool take_number(const char *option, const char *word, uint32_t most, uint32_t *number)
+{
+    char *end;
+    unsigned long value;
+
+    if (!word)
+        return true;
+    value = strtoul(word, &end, 10);
+    if (*end || word[0] < '0' || word[0] > '9' || value < 1 || value > most) {
+        tool_say("--%s takes a number from 1 to %u, not %s.", option, most, word);
+        return false;
+    }
+    *number = (uint32_t)value;
+    return true;
+}
+
+static bool take_words(struct run *run, int argc, char **argv, const char **model, const char **trace)
+{
+    const char *repeat = NULL, *numerics = getenv("ANEMONE_NUMERICS"), *threads = getenv("ANEMONE_THREADS");
+    const struct tool_option options[] = {{"json", &run->as_json, NULL}, {"repeat", NULL, &repeat},
+                                          {"numerics", NULL, &numerics}, {"threads", NULL, &threads},
+                                          {"trace", NULL, trace},        {0}};
+    unsigned count;
+
+    if (!take_bindings(&argc, argv, "input", &run->in) || !take_bindings(&argc, argv, "output", &run->out) ||
+        !tool_words(argc, argv, options, model, 1, &count))
+        return false;
+    if (count != 1) {
+        fputs(tool_run_help, stderr);
+        return false;
+    }
+    if (numerics && strcmp(numerics, "m1") != 0 && strcmp(numerics, "ieee") != 0) {
+        tool_say("there is no numeric policy %s; m1 and ieee are known.", numerics);
+        return false;
+    }
+    run->config.numerics = numerics && !strcmp(numerics, "ieee") ? ANE_NUMERICS_IEEE : ANE_NUMERICS_M1;
+    for (unsigned i = 0; i < run->out.count; i++)
+        if (run->as_json && !strcmp(run->out.row[i].file, "-")) {
+            tool_say("--json and an output on stdout exclude each other.");
+            return false;
+        }
+    return take_number("repeat", repeat, TOOL_REPEAT_MAX, &run->repeat) &&
+           take_number("threads", threads, THREADS_MAX, &run->config.threads);
+}
+
+static void say_ports(struct tool_model *model, bool output)
+{
+    char shape[SHAPE_TEXT];
+
+    for (unsigned i = 0; i < model->ports; i++)
+        if (model->port[i].output == output)
+            tool_say("  %s %s %s %s", output ? "output" : "input", model->port[i].name,
+                     tool_type_name(model->port[i].type),
+                     tool_shape_text(&model->port[i].shape, shape, sizeof(shape)));
+}
+
+static struct tool_port *find_port(struct tool_model *model, bool output, const struct binding *binding)
+{
+    struct tool_port *port = tool_model_port(model, output, binding->name, binding->length);
+
+    if (!port) {
+        tool_say("the model has no %s %.*s:", output ? "output" : "input", (int)binding->length,
+                 binding->name);
+        say_ports(model, output);
+    }
+    return port;
+}
+
+static bool read_tensor(struct tool_port *port, const char *path)
+{
+    char have[SHAPE_TEXT], want[SHAPE_TEXT];
+    struct base_error error;
+    struct tool_npy npy;
+    size_t size;
+    uint8_t *bytes = tool_file_read(path, TENSOR_BYTES_MAX, &size);
+    bool good;
+
+    if (!bytes)
+        return false;
+    good = !tool_npy_read(bytes, size, &npy, &error);
+    if (!good) {
+        tool_say("%s: %s", path, error.text);
+    } else if (!tool_shape_fits(&npy.shape, &port->shape)) {
+        tool_say("%s: its shape is %s; input %s is %s.", path,
+                 tool_shape_text(&npy.shape, have, sizeof(have)), port->name,
+                 tool_shape_text(&port->shape, want, sizeof(want)));
+        good = false;
+    } else {
+        tool_convert(port->type, port->data, npy.type, npy.data, npy.elements);
+    }
+    base_free(bytes);
+    return good;
+}
+
+static bool read_inputs(struct run *run)
+{
+    bool given[TOOL_MODEL_PORTS_MAX] = {0};
+    unsigned missing = 0;
+
+    for (unsigned i = 0; i < run->in.count; i++) {
+        struct tool_port *port = find_port(&run->model, false, &run->in.row[i]);
+
+        if (!port)
+            return false;
+        if (given[port - run->model.port]) {
+            tool_say("input %s is given twice.", port->name);
+            return false;
+        }
+        given[port - run->model.port] = true;
+        if (!read_tensor(port, run->in.row[i].file))
+            return false;
+    }
+    for (unsigned i = 0; i < run->model.ports; i++) {
+        const struct tool_port *port = &run->model.port[i];
+        char shape[SHAPE_TEXT];
+
+        if (port->output || given[i])
+            continue;
+        tool_say("no --input for %s, %s %s.", port->name, tool_type_name(port->type),
+                 tool_shape_text(&port->shape, shape, sizeof(shape)));
+        missing++;
+    }
+    return !missing;
+}
+
+static bool write_tensor(const struct tool_port *port, const char *path)
+{
+    char header[TOOL_NPY_HEADER_BYTES];
+    size_t head = tool_npy_header(port->type, &port->shape, header),
+           body = port->elements * tool_type_bytes(port->type);
+    uint8_t *bytes = base_alloc(head + body);
+    bool good;
+
+    if (!bytes) {
+        tool_say("%s: no memory to write it.", path);
+        return false;
+    }
+    memcpy(bytes, header, head);
+    memcpy(bytes + head, port->data, body);
+    good = tool_file_write(path, bytes, head + body);
+    base_free(bytes);
+    return good;
+}
+
+/* Where an output goes; NULL when nobody asked for it. */
+static const char *file_of(struct run *run, const struct tool_port *port)
+{
+    for (unsigned i = 0; i < run->out.count; i++)
+        if (tool_model_port(&run->model, true, run->out.row[i].name, run->out.row[i].length) == port)
+            return run->out.row[i].file;
+    return NULL;
+}
+
+static bool write_outputs(struct run *run)
+{
+    for (unsigned i = 0; i < run->out.count; i++) {
+        struct tool_port *port = find_port(&run->model, true, &run->out.row[i]);
+
+        if (!port || !write_tensor(port, run->out.row[i].file))
+            return false;
+    }
+    return true;
+}
+
+static bool check_outputs(struct run *run)
+{
+    for (unsigned i = 0; i < run->out.count; i++)
+        if (!find_port(&run->model, true, &run->out.row[i]))
+            return false;
+    return true;
+}
+
+static void print_json(struct run *run, const char *model)
+{
+    struct json json;
+
+    json_begin(&json, stdout);
+    json_string(&json, "model", model);
+    json_array(&json, "outputs");
+    for (unsigned i = 0; i < run->model.ports; i++) {
+        const struct tool_port *port = &run->model.port[i];
+
+        if (!port->output)
+            continue;
+        json_object(&json, NULL);
+        json_string(&json, "name", port->name);
+        json_string(&json, "type", tool_type_name(port->type));
+        json_array(&json, "shape");
+        for (unsigned d = 0; d < port->shape.rank; d++)
+            json_number(&json, NULL, port->shape.dim[d]);
+        json_array_end(&json);
+        if (file_of(run, port))
+            json_string(&json, "file", file_of(run, port));
+        json_object_end(&json);
+    }
+    json_array_end(&json);
+    json_number(&json, "repeat", run->repeat);
+    tool_stages_json(&json, &run->stages);
+    json_end(&json);
+}
+
+static void print_text(struct run *run)
+{
+    char shape[SHAPE_TEXT];
+
+    for (unsigned i = 0; i < run->out.count; i++)
+        if (!strcmp(run->out.row[i].file, "-"))
+            return;
+    for (unsigned i = 0; i < run->model.ports; i++) {
+        const struct tool_port *port = &run->model.port[i];
+        const char *file = file_of(run, port);
+
+        if (port->output)
+            printf("%s  %s %s%s%s\n", port->name, tool_type_name(port->type),
+                   tool_shape_text(&port->shape, shape, sizeof(shape)), file ? "  -> " : "  not written",
+                   file ? file : "");
+    }
+    if (run->repeat > 1) {
+        printf("\n%u dispatches: p10 %.2f us, p50 %.2f us, p90 %.2f us wall time\n\n", run->repeat,
+               run->stages.p10, run->stages.p50, run->stages.p90);
+        tool_stages_print(&run->stages);
+    }
+}
+
+static bool go(struct run *run, const char *model)
+{
+    if (ane_machine_default(&run->config, &run->machine)) {
+        tool_say("%s", ane_machine_error());
+        return false;
+    }
+    if (!tool_model_open(model, &run->model) || !read_inputs(run) || !check_outputs(run))
+        return false;
+    return tool_stages_measure(run->machine, tool_model_run, &run->model, run->repeat, &run->stages) &&
+           write_outputs(run);
+}
+
+int tool_run(int argc, char **argv)
+{
+    static struct run run; /* the default machine keeps a pointer to its trace */
+    const char *model, *trace = getenv("ANEMONE_TRACE");
+    bool good;
+
+    run = (struct run){.repeat = 1, .config = {.size = sizeof(run.config), .firmware = 1}};
+    if (!take_words(&run, argc, argv, &model, &trace))
+        return TOOL_USAGE;
+    if (trace && !tool_trace_open(&run.trace, trace, &run.config))
+        return TOOL_FAILURE;
+    good = go(&run, model);
+    if (good && run.as_json)
+        print_json(&run, model);
+    else if (good)
+        print_text(&run);
+    tool_model_close(&run.model);
+    good = tool_trace_close(&run.trace) && good;
+    return good ? TOOL_OK : TOOL_FAILURE;
+}

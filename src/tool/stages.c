@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What dispatches cost. */
+#include "tool/stages.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "protocol/seed_tables.h"
+#include "tool/tool.h"
+
+#define ESTIMATE_NOTE "budget of Table 2.3 plus the engine's virtual time; modelled, not measured"
+
+/* Machine stages by their place in ane_machine_profile. */
+enum { STAGE_RUNTIME, STAGE_SUBMIT, STAGE_TAKE, STAGE_ENGINE, STAGE_FIRMWARE, STAGE_COMPLETE };
+
+static const struct {
+    const char *stage;
+    double low, high;
+} budget[PR_BUDGET_COUNT] = {
+#define X(id, stage, low, high) \
+    [PR_BUDGET_##               \
+        id] = {stage, (double)(low) / PR_BUDGET_TENTHS_PER_US, (double)(high) / PR_BUDGET_TENTHS_PER_US},
+    PR_BUDGET(X)
+#undef X
+};
+
+const char *tool_stage_name(unsigned stage)
+{
+    return stage == STAGE_RUNTIME ? "binding and casts" : ane_machine_stage_name(stage - 1);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static bool measure_whole(bool (*dispatch)(void *context), void *context, uint32_t repeat,
+                          struct tool_stages *stages)
+{
+    uint64_t *times = base_alloc_array(repeat, sizeof(*times));
+
+    if (!times) {
+        tool_say("no memory for %u times.", repeat);
+        return false;
+    }
+    for (uint32_t i = 0; i < repeat; i++) {
+        uint64_t before = now_ns();
+
+        if (!dispatch(context)) {
+            base_free(times);
+            return false;
+        }
+        times[i] = now_ns() - before;
+    }
+    qsort(times, repeat, sizeof(*times), by_size);
+    stages->p10 = (double)times[repeat / 10] / 1e3;
+    stages->p50 = (double)times[repeat / 2] / 1e3;
+    stages->p90 = (double)times[repeat - 1 - repeat / 10] / 1e3;
+    base_free(times);
+    return true;
+}
+
+static void average(const struct ane_machine_profile *profile, uint64_t whole_ns, uint32_t rounds,
+                    struct tool_stages *stages)
+{
+    double inside = 0, requests = profile->requests ? (double)profile->requests : 1;
+
+    for (unsigned i = 0; i < ANE_STAGES; i++) {
+        stages->wall_us[i + 1] = (double)profile->wall_ns[i] / requests / 1e3;
+        stages->virtual_us[i + 1] = (double)profile->virtual_ns[i] / requests / 1e3;
+        inside += (double)profile->wall_ns[i] / 1e3;
+    }
+    /* What is left of the call: the runtime before and after its requests. */
+    stages->wall_us[STAGE_RUNTIME] =
+        (double)whole_ns / 1e3 > inside ? ((double)whole_ns / 1e3 - inside) / rounds : 0;
+}
+
+/* Once more, or for the only time, with the machine's profile on. */
+static bool measure_stages(struct ane_machine *machine, bool (*dispatch)(void *context), void *context,
+                           uint32_t rounds, struct tool_stages *stages)
+{
+    struct ane_machine_profile profile = {0};
+    uint64_t before = now_ns(), whole;
+    bool good = true;
+
+    ane_machine_profile(machine, 1, NULL);
+    for (uint32_t i = 0; i < rounds && good; i++)
+        good = dispatch(context);
+    whole = now_ns() - before;
+    ane_machine_profile(machine, 0, &profile);
+    if (good)
+        average(&profile, whole, rounds, stages);
+    if (good && rounds == 1 && stages->p50 == 0)
+        stages->p10 = stages->p50 = stages->p90 = (double)whole / 1e3;
+    return good;
+}
+
+bool tool_stages_measure(struct ane_machine *machine, bool (*dispatch)(void *context), void *context,
+                         uint32_t repeat, struct tool_stages *stages)
+{
+    *stages = (struct tool_stages){0};
+    if (repeat > 1 && !measure_whole(dispatch, context, repeat, stages))
+        return false;
+    if (!measure_stages(machine, dispatch, context, repeat > 1 ? repeat / 10 + 1 : 1, stages))
+        return false;
+    for (unsigned i = 0; i < PR_BUDGET_COUNT; i++)
+        stages->m1_estimate_us += (budget[i].low + budget[i].high) / 2;
+    stages->m1_estimate_us += stages->virtual_us[STAGE_ENGINE];
+    return true;
+}
+
+void tool_stages_json(struct json *json, const struct tool_stages *stages)
+{
+    json_object(json, "latency_us");
+    json_real(json, "p10", stages->p10);
+    json_real(json, "p50", stages->p50);
+    json_real(json, "p90", stages->p90);
+    json_object_end(json);
+    json_object(json, "stages");
+    for (unsigned i = 0; i < TOOL_STAGES; i++)
+        json_real(json, tool_stage_name(i), stages->wall_us[i]);
+    json_object_end(json);
+    json_object(json, "virtual_us");
+    for (unsigned i = 1; i < TOOL_STAGES; i++)
+        json_real(json, tool_stage_name(i), stages->virtual_us[i]);
+    json_object_end(json);
+    json_real(json, "m1_estimate_us", stages->m1_estimate_us);
+    json_string(json, "m1_estimate_note", ESTIMATE_NOTE);
+}
+
+/* A row of Table 2.3 beside what happens here in its place. */
+static void budget_row(enum pr_budget row, double wall, double virtual_time)
+{
+    char about[32];
+
+    if (budget[row].low < budget[row].high)
+        snprintf(about, sizeof(about), "%.0f to %.0f", budget[row].low, budget[row].high);
+    else
+        snprintf(about, sizeof(about), "%.0f", budget[row].low);
+    printf("  %-68s %10.2f %12.2f %12s\n", budget[row].stage, wall, virtual_time, about);
+}
+
+void tool_stages_print(const struct tool_stages *s)
+{
+    const double *w = s->wall_us, *v = s->virtual_us;
+    double wall = 0, virtual_time = 0;
+
+    for (unsigned i = 0; i < TOOL_STAGES; i++) {
+        wall += w[i];
+        virtual_time += v[i];
+    }
+    printf("  %-68s %10s %12s %12s\n", "stage", "here, us", "virtual, us", "an M1, us");
+    budget_row(PR_BUDGET_BIND, w[STAGE_RUNTIME], v[STAGE_RUNTIME]);
+    budget_row(PR_BUDGET_BUILD, w[STAGE_SUBMIT], v[STAGE_SUBMIT]);
+    budget_row(PR_BUDGET_KICK, 0, 0);
+    budget_row(PR_BUDGET_ROUND_TRIP, w[STAGE_TAKE] + w[STAGE_ENGINE] + w[STAGE_FIRMWARE],
+               v[STAGE_TAKE] + v[STAGE_ENGINE] + v[STAGE_FIRMWARE]);
+    budget_row(PR_BUDGET_COMPLETE, w[STAGE_COMPLETE], v[STAGE_COMPLETE]);
+    printf("  %-68s %10.2f %12.2f %12.1f\n", "together", wall, virtual_time, s->m1_estimate_us);
+    printf(
+        "  here: wall time of this host. virtual: what the model's clock says. an M1: the guide's measured budget (Table 2.3);\n"
+        "  together with the engine's virtual time (%.2f us) an estimate, not a measurement. The doorbell is part of the row above.\n",
+        v[STAGE_ENGINE]);
+}

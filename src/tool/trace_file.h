@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A machine's trace in a file: its lines as they are, or as Chrome trace events when the file's name ends in
+ * .json (ui.perfetto.dev opens it).
+ */
+#ifndef TOOL_TRACE_FILE_H
+#define TOOL_TRACE_FILE_H
+
+#include <anemone/machine.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct tool_trace {
+    const char *path;
+    FILE *file;
+    bool as_json, first;
+};
+
+/* False after saying why. Sets the trace fields of the configuration. */
+bool tool_trace_open(struct tool_trace *trace, const char *path, struct ane_machine_config *config);
+/*
+ * Ends the file; false after saying why. Nothing to do for one that was never opened. Lines that come later
+ * are lost.
+ */
+bool tool_trace_close(struct tool_trace *trace);
+
+#endif

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs for tests. */
+#include "graphrig.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "compiler/bundle.h"
+#include "protocol/chain.h"
+
+#define AXES 5
+
+void gr_open(struct gr *g, uint64_t stream, enum gr_numbers numbers)
+{
+    *g = (struct gr){.graph = cc_graph_create(), .numbers = numbers, .most = 4};
+    assert_non_null(g->graph);
+    test_rng_init(&g->rng, stream);
+}
+
+void gr_close(struct gr *g)
+{
+    cc_graph_destroy(g->graph);
+}
+
+static uint16_t number(struct gr *g)
+{
+    if (g->numbers == GR_WHOLE)
+        return test_half_from_double((double)test_rng_range(&g->rng, -g->most, g->most));
+    return test_rng_fp16_finite(&g->rng, 1);
+}
+
+static size_t elements(const struct cc_value *v)
+{
+    size_t count = 1;
+
+    for (uint32_t i = 0; i < v->rank; i++)
+        count *= v->dim[i];
+    return count;
+}
+
+static uint32_t value(struct gr *g, const char *name, enum cc_type type, struct gr_shape shape)
+{
+    char own[16];
+    int v;
+
+    snprintf(own, sizeof(own), "v%u", g->names++);
+    v = cc_graph_add_value(g->graph, name ? name : own, type, shape.rank, shape.dim);
+    assert_true(v >= 0);
+    return (uint32_t)v;
+}
+
+static struct cc_value *at(struct gr *g, uint32_t v)
+{
+    return &g->graph->value[v];
+}
+
+uint32_t gr_input(struct gr *g, const char *name, enum cc_type type, struct gr_shape shape)
+{
+    uint32_t v = value(g, name, type, shape);
+
+    assert_int_equal(cc_graph_add_input(g->graph, v), 0);
+    return v;
+}
+
+uint32_t gr_const(struct gr *g, struct gr_shape shape)
+{
+    uint32_t v = value(g, NULL, CC_FP16, shape);
+    uint16_t *halfs = base_alloc(at(g, v)->bytes);
+
+    assert_non_null(halfs);
+    for (size_t i = 0; i < elements(at(g, v)); i++)
+        halfs[i] = number(g);
+    at(g, v)->data = halfs;
+    return v;
+}
+
+uint32_t gr_scalar(struct gr *g, double scalar)
+{
+    uint32_t v = gr_const(g, (struct gr_shape){0});
+
+    *(uint16_t *)at(g, v)->data = test_half_from_double(scalar);
+    return v;
+}
+
+static struct cc_op *op(struct gr *g, enum cc_op_kind kind, uint32_t inputs, uint32_t a, uint32_t b, struct gr_shape out)
+{
+    uint32_t v = value(g, NULL, kind == CC_OP_CAST ? CC_FP32 : CC_FP16, out);
+    char name[24];
+    int o;
+
+    snprintf(name, sizeof(name), "%s_%u", cc_op_name(kind), v);
+    o = cc_graph_add_op(g->graph, kind, name, v + 1);
+    assert_true(o >= 0);
+    g->graph->op[o].inputs = inputs;
+    g->graph->op[o].input[0] = a;
+    g->graph->op[o].input[1] = b;
+    g->graph->op[o].output = v;
+    return &g->graph->op[o];
+}
+
+static struct gr_shape shape_of(struct gr *g, uint32_t v)
+{
+    struct gr_shape s = {.rank = at(g, v)->rank};
+
+    memcpy(s.dim, at(g, v)->dim, sizeof(s.dim));
+    return s;
+}
+
+/* Axes from the end; the last `fixed` are left at 1. */
+static struct gr_shape broadcast(struct gr_shape a, struct gr_shape b, uint32_t fixed)
+{
+    struct gr_shape out = {.rank = a.rank > b.rank ? a.rank : b.rank};
+
+    for (uint32_t i = 1; i <= out.rank; i++) {
+        uint32_t x = i <= a.rank ? a.dim[a.rank - i] : 1, y = i <= b.rank ? b.dim[b.rank - i] : 1;
+
+        out.dim[out.rank - i] = i <= fixed ? 1 : x > y ? x : y;
+    }
+    return out;
+}
+
+uint32_t gr_binary(struct gr *g, enum cc_op_kind kind, uint32_t a, uint32_t b)
+{
+    return op(g, kind, 2, a, b, broadcast(shape_of(g, a), shape_of(g, b), 0))->output;
+}
+
+uint32_t gr_relu(struct gr *g, uint32_t x)
+{
+    return op(g, CC_OP_RELU, 1, x, 0, shape_of(g, x))->output;
+}
+
+uint32_t gr_cast(struct gr *g, uint32_t x, enum cc_type to)
+{
+    struct cc_op *o = op(g, CC_OP_CAST, 1, x, 0, shape_of(g, x));
+
+    o->a.to = to;
+    at(g, o->output)->type = to;
+    at(g, o->output)->bytes = elements(at(g, o->output)) * cc_type_bytes(to);
+    return o->output;
+}
+
+uint32_t gr_conv(struct gr *g, uint32_t x, uint32_t weight, uint32_t bias, const uint32_t pad[4])
+{
+    struct gr_shape in = shape_of(g, x), w = shape_of(g, weight);
+    struct cc_op *o = op(g, CC_OP_CONV, 1, x, 0,
+                         GR(in.dim[0], w.dim[0], in.dim[2] + pad[0] + pad[1] - w.dim[2] + 1, in.dim[3] + pad[2] + pad[3] - w.dim[3] + 1));
+
+    o->a.weight = weight + 1;
+    o->a.bias = bias == GR_NONE ? 0 : bias + 1;
+    o->a.stride[0] = o->a.stride[1] = o->a.dilation[0] = o->a.dilation[1] = o->a.groups = 1;
+    memcpy(o->a.pad, pad, sizeof(o->a.pad));
+    return o->output;
+}
+
+uint32_t gr_linear(struct gr *g, uint32_t x, uint32_t weight, uint32_t bias)
+{
+    struct gr_shape out = shape_of(g, x);
+    struct cc_op *o;
+
+    out.dim[out.rank - 1] = at(g, weight)->dim[0];
+    o = op(g, CC_OP_LINEAR, 1, x, 0, out);
+    o->a.weight = weight + 1;
+    o->a.bias = bias == GR_NONE ? 0 : bias + 1;
+    return o->output;
+}
+
+uint32_t gr_matmul(struct gr *g, uint32_t x, uint32_t y, bool transpose_x, bool transpose_y)
+{
+    struct gr_shape a = shape_of(g, x), b = shape_of(g, y), out = broadcast(a, b, 2);
+    struct cc_op *o;
+
+    out.dim[out.rank - 2] = a.dim[a.rank - (transpose_x ? 1 : 2)];
+    out.dim[out.rank - 1] = b.dim[b.rank - (transpose_y ? 2 : 1)];
+    o = op(g, CC_OP_MATMUL, 2, x, y, out);
+    o->a.transpose_x = transpose_x;
+    o->a.transpose_y = transpose_y;
+    return o->output;
+}
+
+uint32_t gr_mean(struct gr *g, uint32_t x, uint32_t axes, bool keep)
+{
+    struct gr_shape in = shape_of(g, x), out = {.rank = 0};
+    struct cc_op *o;
+
+    for (uint32_t i = 0; i < in.rank; i++)
+        if (!(axes >> i & 1))
+            out.dim[out.rank++] = in.dim[i];
+        else if (keep)
+            out.dim[out.rank++] = 1;
+    o = op(g, CC_OP_REDUCE_MEAN, 1, x, 0, out);
+    o->a.axes = axes;
+    o->a.keep_dims = keep;
+    return o->output;
+}
+
+void gr_output(struct gr *g, uint32_t v)
+{
+    assert_int_equal(cc_graph_add_output(g->graph, v), 0);
+}
+
+/* The second computation. Tensors are row-major doubles; a shape is read as five axes, aligned at the end. */
+
+struct array {
+    uint32_t dim[AXES];
+    double *x;
+};
+
+static struct array array_of(const struct cc_value *v)
+{
+    struct array a = {.dim = {1, 1, 1, 1, 1}};
+
+    for (uint32_t i = 0; i < v->rank; i++)
+        a.dim[AXES - v->rank + i] = v->dim[i];
+    a.x = calloc(elements(v), sizeof(double));
+    assert_non_null(a.x);
+    return a;
+}
+
+/* Element at an index, axes of length 1 repeated. */
+static double *pick(const struct array *a, const uint32_t index[AXES])
+{
+    size_t place = 0;
+
+    for (unsigned i = 0; i < AXES; i++)
+        place = place * a->dim[i] + (a->dim[i] == 1 ? 0 : index[i]);
+    return &a->x[place];
+}
+
+static bool step(uint32_t index[AXES], const uint32_t dim[AXES])
+{
+    for (unsigned i = AXES; i-- > 0;) {
+        if (++index[i] < dim[i])
+            return true;
+        index[i] = 0;
+    }
+    return false;
+}
+
+static double two(enum cc_op_kind kind, double a, double b)
+{
+    switch (kind) {
+    case CC_OP_ADD: return a + b;
+    case CC_OP_SUB: return a - b;
+    case CC_OP_MUL: return a * b;
+    case CC_OP_MAXIMUM: return a > b ? a : b;
+    default: return a < b ? a : b;
+    }
+}
+
+static double conv_at(const struct cc_op *o, const struct array *x, const struct array *w, const double *bias, const uint32_t y[AXES])
+{
+    double sum = bias ? bias[y[2]] : 0;
+
+    for (uint32_t c = 0; c < w->dim[2]; c++)
+        for (uint32_t i = 0; i < w->dim[3]; i++)
+            for (uint32_t k = 0; k < w->dim[4]; k++) {
+                int64_t row = (int64_t)y[3] + i - o->a.pad[0], column = (int64_t)y[4] + k - o->a.pad[2];
+
+                if (row < 0 || row >= x->dim[3] || column < 0 || column >= x->dim[4])
+                    continue;
+                sum += *pick(x, (uint32_t[]){0, y[1], c, (uint32_t)row, (uint32_t)column}) * *pick(w, (uint32_t[]){0, y[2], c, i, k});
+            }
+    return sum;
+}
+
+static double product_at(const struct cc_op *o, const struct array *x, const struct array *z, const uint32_t y[AXES])
+{
+    uint32_t inner = x->dim[o->a.transpose_x ? 3 : 4];
+    double sum = 0;
+
+    for (uint32_t k = 0; k < inner; k++) {
+        uint32_t row = o->a.transpose_x ? k : y[3], column = o->a.transpose_x ? y[3] : k;
+        uint32_t row2 = o->a.transpose_y ? y[4] : k, column2 = o->a.transpose_y ? k : y[4];
+
+        sum += *pick(x, (uint32_t[]){y[0], y[1], y[2], row, column}) * *pick(z, (uint32_t[]){y[0], y[1], y[2], row2, column2});
+    }
+    return sum;
+}
+
+static double linear_at(const struct array *x, const struct array *w, const double *bias, const uint32_t y[AXES])
+{
+    double sum = bias ? bias[y[4]] : 0;
+
+    for (uint32_t k = 0; k < x->dim[4]; k++)
+        sum += *pick(x, (uint32_t[]){y[0], y[1], y[2], y[3], k}) * *pick(w, (uint32_t[]){0, 0, 0, y[4], k});
+    return sum;
+}
+
+static void mean(const struct cc_op *o, const struct cc_value *v, const struct array *x, double *y)
+{
+    uint32_t index[AXES] = {0}, kept[AXES];
+    double count = 1;
+    size_t total = 1;
+
+    for (unsigned i = 0; i < AXES; i++) {
+        bool reduced = i + v->rank >= AXES && o->a.axes >> (i + v->rank - AXES) & 1;
+
+        kept[i] = reduced ? 1 : x->dim[i];
+        count *= reduced ? x->dim[i] : 1;
+        total *= kept[i];
+    }
+    do {
+        size_t place = 0;
+
+        for (unsigned i = 0; i < AXES; i++)
+            place = place * kept[i] + (kept[i] == 1 ? 0 : index[i]);
+        y[place] += *pick(x, index);
+    } while (step(index, x->dim));
+    for (size_t i = 0; i < total; i++)
+        y[i] /= count;
+}
+
+static void compute(const struct cc_graph *graph, const struct cc_op *o, struct array *array)
+{
+    struct array *y = &array[o->output], *a = &array[o->input[0]], *b = &array[o->input[1]];
+    const struct array *w = o->a.weight ? &array[o->a.weight - 1] : NULL;
+    const double *bias = o->a.bias ? array[o->a.bias - 1].x : NULL;
+    uint32_t index[AXES] = {0};
+
+    if (o->kind == CC_OP_REDUCE_MEAN) {
+        mean(o, &graph->value[o->input[0]], a, y->x);
+        return;
+    }
+    do {
+        double *to = pick(y, index);
+
+        switch (o->kind) {
+        case CC_OP_CAST: *to = *pick(a, index); break;
+        case CC_OP_RELU: *to = fmax(0, *pick(a, index)); break;
+        case CC_OP_CONV: *to = conv_at(o, a, w, bias, index); break;
+        case CC_OP_LINEAR: *to = linear_at(a, w, bias, index); break;
+        case CC_OP_MATMUL: *to = product_at(o, a, b, index); break;
+        default: *to = two(o->kind, *pick(a, index), *pick(b, index)); break;
+        }
+    } while (step(index, y->dim));
+}
+
+/* Lowering and loading. */
+
+struct cc_program *gr_lower(struct gr *g)
+{
+    struct cc_program *program = NULL;
+    struct base_error error;
+
+    if (cc_graph_check(g->graph, &error) || cc_lower(g->graph, true, &program, &error))
+        fail_msg("%s", error.text);
+    return program;
+}
+
+const char *gr_refusal(struct gr *g)
+{
+    static struct base_error error;
+    struct cc_program *program = NULL;
+    int status;
+
+    if (cc_graph_check(g->graph, &error))
+        fail_msg("the graph itself: %s", error.text);
+    status = cc_lower(g->graph, false, &program, &error);
+    assert_true(status < 0);
+    assert_null(program);
+    return error.text;
+}
+
+uint8_t *gr_payload(const struct cc_program *program, size_t *size)
+{
+    struct ane_program_bundle head = {.weights_bytes = program->constant_bytes};
+    struct base_error error;
+    uint8_t *main, *payload;
+    size_t bytes, weights;
+
+    if (cc_bundle_main(program, &main, &bytes, &error))
+        fail_msg("%s", error.text);
+    head.main_bytes = bytes;
+    weights = (sizeof(head) + bytes + ANE_PROGRAM_BUNDLE_ALIGN - 1) / ANE_PROGRAM_BUNDLE_ALIGN * ANE_PROGRAM_BUNDLE_ALIGN;
+    *size = weights + program->constant_bytes;
+    payload = calloc(1, *size);
+    assert_non_null(payload);
+    memcpy(payload, &head, sizeof(head));
+    memcpy(payload + sizeof(head), main, bytes);
+    if (program->constant_bytes)
+        memcpy(payload + weights, program->constant, program->constant_bytes);
+    base_free(main);
+    return payload;
+}
+
+IOReturn gr_create(const struct io_client *client, const void *payload, size_t size, uint64_t *token)
+{
+    struct ane_program_create create = {.size = ANE_PROGRAM_IMAGE + size};
+    struct ane_program_args *args;
+    IOReturn status;
+
+    assert_int_equal(ane_surface_create(0, ANE_PROGRAM_IMAGE + size, &create.surface), 0);
+    args = ane_surface_base(create.surface);
+    *args = (struct ane_program_args){
+        .representation = ANE_PROGRAM_RT, .version = 1, .image_size = size, .procedures = 1, .qos = 21, .flags = 0x10, .name = "graph"};
+    memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, payload, size);
+    status = IOConnectCallMethod(client->connect, 3, NULL, 0, &create, sizeof(create), NULL, NULL, NULL, NULL);
+    *token = args->token;
+    ane_surface_release(create.surface);
+    return status;
+}
+
+/* Where element `i`, counted row-major over n, c, h, w, stands in the engine's layout: rows on 64-byte boundaries. */
+static size_t engine_offset(const struct pr_e5_port *p, size_t i)
+{
+    size_t row = ((size_t)p->w * 2 + 63) / 64 * 64;
+
+    return i / p->w * row + i % p->w * 2;
+}
+
+static uint32_t port_surface(struct gr *g, const struct pr_e5_port *p, struct array *array)
+{
+    size_t count = (size_t)p->n * p->c * p->h * p->w;
+    uint8_t *bytes;
+    uint32_t id;
+
+    assert_int_equal(ane_surface_create(0, p->bytes, &id), 0);
+    bytes = ane_surface_base(id);
+    memset(bytes, 0x7e, p->bytes); /* NaNs wherever nothing is written */
+    for (size_t i = 0; array && i < count; i++) {
+        uint16_t half = number(g);
+
+        memcpy(bytes + engine_offset(p, i), &half, 2);
+        array->x[i] = test_half_to_double(half);
+    }
+    return id;
+}
+
+static void compare(const struct gr *g, const struct pr_e5_port *p, uint32_t surface, const struct array *want)
+{
+    size_t count = (size_t)p->n * p->c * p->h * p->w;
+    const uint8_t *bytes = ane_surface_base(surface);
+
+    for (size_t i = 0; i < count; i++) {
+        double y, allowed = g->numbers == GR_WHOLE ? 0 : 0x1p-10 * fabs(want->x[i]) + 0x1p-13;
+        uint16_t half;
+
+        memcpy(&half, bytes + engine_offset(p, i), 2);
+        y = test_half_to_double(half);
+        if (!(fabs(y - want->x[i]) <= allowed))
+            fail_msg("%s [%u, %u, %u, %u], element %zu: %.9g, expected %.9g", p->name, p->n, p->c, p->h, p->w, i, y, want->x[i]);
+    }
+}
+
+static void fail_on_finding(void *context, enum pr_finding finding, const struct pr_problem *problem)
+{
+    (void)context;
+    (void)finding;
+    fail_msg("descriptor %u: %s", problem->descriptor, problem->text);
+}
+
+/* Every descriptor is explained, decodes, and has nothing to remark. */
+static void judge(const uint8_t *payload)
+{
+    struct ane_program_bundle head;
+    struct pr_e5 *e5 = malloc(sizeof(*e5));
+    struct pr_problem problem;
+    uint32_t words;
+    uint8_t *text;
+    size_t size;
+
+    assert_non_null(e5);
+    memcpy(&head, payload, sizeof(head));
+    if (!pr_e5_read(payload + sizeof(head), head.main_bytes, e5, &problem) || !(size = pr_e5_expand(e5, NULL, 0, &words, &problem)))
+        fail_msg("%s", problem.text);
+    text = malloc(size);
+    assert_non_null(text);
+    assert_int_equal(pr_e5_expand(e5, text, size, &words, &problem), size);
+    assert_true(pr_check_stream(text, size, words, e5->records, fail_on_finding, NULL));
+    free(text);
+    free(e5);
+}
+
+static void run(struct gr *g, const struct io_client *client, const struct cc_program *program, struct array *array)
+{
+    uint32_t surface[PR_E5_PORTS_MAX], inputs = g->graph->inputs, outputs = g->graph->outputs;
+    struct ane_program_prepare prepare;
+    struct ane_request_reply reply = {0};
+    uint64_t token;
+    size_t size;
+    uint8_t *payload = gr_payload(program, &size);
+
+    judge(payload);
+    for (uint32_t i = 0; i < inputs; i++)
+        surface[i] = port_surface(g, &program->port[i], &array[g->graph->input[i]]);
+    for (uint32_t i = 0; i < outputs; i++)
+        surface[inputs + i] = port_surface(g, &program->port[inputs + i], NULL);
+    for (uint32_t i = 0; i < g->graph->ops; i++)
+        if (g->graph->op[i].inputs)
+            compute(g->graph, &g->graph->op[i], array);
+    if (gr_create(client, payload, size, &token) || io_prepare(client, token, &prepare) ||
+        io_request(client, token, 1, 5, surface, inputs, outputs, &reply))
+        fail_msg("%s\n%s", ane_machine_error(), program->report);
+    assert_int_equal(prepare.inputs, inputs);
+    assert_int_equal(prepare.outputs, outputs);
+    for (uint32_t i = 0; i < outputs; i++)
+        compare(g, &program->port[inputs + i], surface[inputs + i], &array[g->graph->output[i]]);
+    assert_int_equal(io_unprepare(client, token), kIOReturnSuccess);
+    assert_int_equal(io_destroy(client, token), kIOReturnSuccess);
+    for (uint32_t i = 0; i < inputs + outputs; i++)
+        ane_surface_release(surface[i]);
+    free(payload);
+}
+
+uint32_t gr_check(struct gr *g, const struct io_client *client)
+{
+    struct cc_program *program = gr_lower(g);
+    struct array *array = calloc(g->graph->values, sizeof(*array));
+    uint32_t records = program->records;
+
+    assert_non_null(array);
+    for (uint32_t i = 0; i < g->graph->values; i++) {
+        const struct cc_value *v = &g->graph->value[i];
+
+        array[i] = array_of(v);
+        for (size_t k = 0; v->data && k < elements(v); k++)
+            array[i].x[k] = test_half_to_double(((const uint16_t *)v->data)[k]);
+    }
+    run(g, client, program, array);
+    for (uint32_t i = 0; i < g->graph->values; i++)
+        free(array[i].x);
+    free(array);
+    cc_program_destroy(program);
+    return records;
+}

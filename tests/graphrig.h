@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs for tests: built call by call, run through the whole house as a bundle, and computed a second time here, in double precision, from the operations' definitions.
+ */
+#ifndef TESTS_GRAPHRIG_H
+#define TESTS_GRAPHRIG_H
+
+#include <anemone/iokit.h>
+
+#include "compiler/graph.h"
+#include "compiler/lower.h"
+#include "iorig.h"
+#include "support.h"
+
+struct gr_shape {
+    uint32_t rank, dim[CC_RANK_MAX];
+};
+#define GR_COUNT(...) (sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+#define GR(...)       ((struct gr_shape){GR_COUNT(__VA_ARGS__), {__VA_ARGS__}})
+
+/* Numbers: small whole ones, for results that are exact; or any in [-1, 1]. */
+enum gr_numbers { GR_WHOLE, GR_REAL };
+
+struct gr {
+    struct cc_graph *graph;
+    struct test_rng rng;
+    enum gr_numbers numbers;
+    int most; /* largest whole number */
+    unsigned names;
+};
+
+void gr_open(struct gr *g, uint64_t stream, enum gr_numbers numbers);
+void gr_close(struct gr *g);
+
+/* Each returns the number of the new value. Results have the shape their operation gives. */
+uint32_t gr_input(struct gr *g, const char *name, enum cc_type type, struct gr_shape shape);
+uint32_t gr_const(struct gr *g, struct gr_shape shape); /* fp16, random */
+uint32_t gr_scalar(struct gr *g, double value);
+uint32_t gr_binary(struct gr *g, enum cc_op_kind kind, uint32_t a, uint32_t b);
+uint32_t gr_relu(struct gr *g, uint32_t x);
+uint32_t gr_cast(struct gr *g, uint32_t x, enum cc_type to);
+/* pad: top, bottom, left, right. bias: a value, or GR_NONE. */
+#define GR_NONE UINT32_MAX
+uint32_t gr_conv(struct gr *g, uint32_t x, uint32_t weight, uint32_t bias, const uint32_t pad[4]);
+uint32_t gr_linear(struct gr *g, uint32_t x, uint32_t weight, uint32_t bias);
+uint32_t gr_matmul(struct gr *g, uint32_t x, uint32_t y, bool transpose_x, bool transpose_y);
+uint32_t gr_mean(struct gr *g, uint32_t x, uint32_t axes, bool keep);
+void gr_output(struct gr *g, uint32_t value);
+
+/* Checks and lowers; fails the test with the compiler's sentence. */
+struct cc_program *gr_lower(struct gr *g);
+/* The sentence of a refusal; fails the test when there is none. */
+const char *gr_refusal(struct gr *g);
+
+/* The driver's payload of a program: header, main.e5, zeros, constants. free() it. */
+uint8_t *gr_payload(const struct cc_program *program, size_t *size);
+IOReturn gr_create(const struct io_client *client, const void *payload, size_t size, uint64_t *token);
+
+/* Lowers, loads, runs with random inputs and compares every output. Returns the number of descriptors. */
+uint32_t gr_check(struct gr *g, const struct io_client *client);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process's default machine: what the environment says about it, when it can be configured. One process,
+ * so the order of the tests counts.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <anemone/iokit.h>
+
+#include "support.h"
+
+static char trace_path[] = "/tmp/anemone-trace-XXXXXX";
+
+static void refused(const char *name, const char *value, const char *words)
+{
+    struct ane_machine *machine = NULL;
+
+    setenv(name, value, 1);
+    assert_int_equal(IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn")), 0);
+    assert_true(ane_machine_default(NULL, &machine) < 0);
+    assert_null(machine);
+    if (!strstr(ane_machine_error(), words))
+        fail_msg("said \"%s\", expected \"%s\"", ane_machine_error(), words);
+    unsetenv(name);
+}
+
+static void refuses_what_it_does_not_know(void **state)
+{
+    struct ane_machine_config bad = {.size = sizeof(bad), .numerics = 99, .firmware = 1};
+    struct ane_machine *machine = NULL;
+
+    (void)state;
+    refused("ANEMONE_NUMERICS", "exact", "ANEMONE_NUMERICS is \"exact\"; m1 and ieee are known.");
+    refused("ANEMONE_THREADS", "two", "ANEMONE_THREADS is \"two\"; a number is needed.");
+    refused("ANEMONE_THREADS", "-1", "a number is needed.");
+    refused("ANEMONE_THREADS", "4 cores", "a number is needed.");
+    refused("ANEMONE_TRACE", "/nowhere/at/all", "ANEMONE_TRACE: /nowhere/at/all cannot be written");
+    assert_true(ane_machine_default(&bad, &machine) < 0);
+    assert_null(machine);
+}
+
+static void follows_the_environment(void **state)
+{
+    struct ane_machine *machine = NULL, *again = NULL;
+    char text[4096] = "";
+    FILE *file;
+
+    (void)state;
+    close(mkstemp(trace_path));
+    setenv("ANEMONE_NUMERICS", "ieee", 1);
+    setenv("ANEMONE_THREADS", "2", 1);
+    setenv("ANEMONE_TRACE", trace_path, 1);
+    assert_int_equal(ane_machine_default(NULL, &machine), 0);
+    assert_non_null(machine);
+    assert_int_equal(ane_machine_default(NULL, &again), 0);
+    assert_ptr_equal(machine, again);
+    assert_int_equal(IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn")),
+                     ane_machine_service(machine));
+    assert_int_not_equal(ane_machine_service(machine), 0);
+    assert_int_not_equal(ane_machine_trace_hash(machine), 0);
+    file = fopen(trace_path, "r");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
+    fclose(file);
+    assert_non_null(strstr(text, " drv aperture 1 ANE "));
+}
+
+static void is_made_once(void **state)
+{
+    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
+    struct ane_machine *machine = NULL;
+
+    (void)state;
+    assert_int_equal(ane_machine_default(&config, &machine), -EBUSY);
+    assert_null(machine);
+    assert_non_null(strstr(ane_machine_error(), "in use"));
+    unlink(trace_path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refuses_what_it_does_not_know),
+        cmocka_unit_test(follows_the_environment),
+        cmocka_unit_test(is_made_once),
+    };
+
+    unsetenv("ANEMONE_NUMERICS");
+    unsetenv("ANEMONE_THREADS");
+    unsetenv("ANEMONE_TRACE");
+    return cmocka_run_group_tests_name("default_machine", tests, NULL, NULL);
+}

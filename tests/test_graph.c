@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A graph made by hand: what the check accepts, and each thing that it finds. */
+#include "support.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "compiler/graph.h"
+
+/* y = relu(x + k), x of 1x2x3x4 and k of [4] */
+static struct cc_graph *small(void)
+{
+    static const uint32_t dims[4] = {1, 2, 3, 4}, last[1] = {4};
+    struct cc_graph *graph = cc_graph_create();
+    struct cc_op *op;
+
+    assert_non_null(graph);
+    assert_int_equal(cc_graph_add_value(graph, "x", CC_FP16, 4, dims), 0);
+    assert_int_equal(cc_graph_add_input(graph, 0), 0);
+    assert_int_equal(cc_graph_add_const(graph, "k", CC_FP16, 1, last, base_alloc(8)), 1);
+    assert_int_equal(cc_graph_add_value(graph, "s", CC_FP16, 4, dims), 2);
+    assert_int_equal(cc_graph_add_value(graph, "y", CC_FP16, 4, dims), 3);
+    assert_int_equal(graph->value[3].bytes, 48);
+    op = &graph->op[cc_graph_add_op(graph, CC_OP_ADD, "sum", 7)];
+    *op = (struct cc_op){.kind = CC_OP_ADD,
+                         .name = op->name,
+                         .line = 7,
+                         .column = 5,
+                         .inputs = 2,
+                         .input = {0, 1},
+                         .output = 2};
+    op = &graph->op[cc_graph_add_op(graph, CC_OP_RELU, "relu", 0)];
+    op->inputs = 1;
+    op->input[0] = 2;
+    op->output = 3;
+    assert_int_equal(cc_graph_add_output(graph, 3), 0);
+    return graph;
+}
+
+static void finds(struct cc_graph *graph, const char *sentence)
+{
+    struct base_error error = {""};
+    int status = cc_graph_check(graph, &error);
+
+    if (status != -EINVAL || !strstr(error.text, sentence))
+        fail_msg("%d \"%s\", expected \"%s\"", status, error.text, sentence);
+    cc_graph_destroy(graph);
+}
+
+static void good(void **state)
+{
+    struct cc_graph *graph = small();
+    struct base_error error;
+
+    (void)state;
+    assert_int_equal(cc_graph_check(graph, &error), 0);
+    assert_int_equal(graph->ops, 3);
+    assert_int_equal(graph->op[0].kind, CC_OP_CONST);
+    assert_string_equal(cc_op_name(CC_OP_REDUCE_MEAN), "reduce_mean");
+    assert_string_equal(cc_type_name(CC_INT32), "int32");
+    assert_int_equal(cc_type_bytes(CC_BOOL), 1);
+    cc_graph_destroy(graph);
+    cc_graph_destroy(NULL);
+}
+
+static void bad(void **state)
+{
+    struct cc_graph *graph;
+
+    (void)state;
+    graph = small();
+    graph->op[1].input[0] = 3;
+    finds(graph, "Line 7, column 5: add `sum`: operand 0 is used before it is made");
+    graph = small();
+    graph->op[1].inputs = 1;
+    finds(graph, "1 operands, expected 2");
+    graph = small();
+    graph->op[1].input[1] = 99;
+    finds(graph, "used before it is made");
+    graph = small();
+    graph->op[1].output = 99;
+    finds(graph, "beyond the 4 values");
+    graph = small();
+    graph->op[2].output = 2;
+    finds(graph, "relu `relu`: its value `s` is made twice");
+    graph = small();
+    graph->op[2].kind = CC_OP_INPUT;
+    graph->op[2].inputs = 0;
+    finds(graph, "its value is no input");
+    graph = small();
+    graph->op[2].kind = CC_OP_COUNT;
+    finds(graph, "Operation 2 has no kind");
+    graph = small();
+    graph->op[2].kind = CC_OP_LINEAR;
+    finds(graph, "there is no weight");
+    graph = small();
+    graph->op[2].kind = CC_OP_LINEAR;
+    graph->op[2].a.weight = 1;
+    finds(graph, "weight `x` is not a constant");
+    graph = small();
+    graph->op[2].kind = CC_OP_CAST;
+    graph->op[2].a.to = CC_BOOL;
+    finds(graph, "dtype is bool");
+    graph = small();
+    graph->op[2].kind = CC_OP_REDUCE_MEAN;
+    finds(graph, "no axes");
+    graph = small();
+    graph->op[2].kind = CC_OP_REDUCE_MEAN;
+    graph->op[2].a.axes = 0x10;
+    finds(graph, "beyond rank 4");
+    graph = small();
+    graph->value[3].type = CC_FP32;
+    finds(graph, "says it has 48 bytes");
+    graph = small();
+    graph->value[3].rank = 6;
+    finds(graph, "rank 6 is more than 5");
+    graph = small();
+    graph->value[3].dim[0] = 0;
+    finds(graph, "axis 0 has length 0");
+    graph = small();
+    graph->value[3].type = (enum cc_type)9;
+    finds(graph, "type 9 does not exist");
+    graph = small();
+    graph->input[0] = 1;
+    finds(graph, "is an input and a constant");
+    graph = small();
+    graph->input[0] = 4;
+    finds(graph, "Input 0 is no value");
+    graph = small();
+    graph->output[0] = 4;
+    finds(graph, "Output 0 is a value that nothing makes");
+    graph = small();
+    graph->outputs = 0;
+    finds(graph, "no output");
+}
+
+static void limits(void **state)
+{
+    static const uint32_t wide[4] = {1, 1, 1, 16384}, wider[4] = {1, 1, 1, 16385}, deep[4] = {1, 65536, 1, 1},
+                          deeper[4] = {1, 65537, 1, 1}, flat[2] = {1, 65536}, flatter[2] = {1, 65537},
+                          five[5] = {1, 16385, 1, 1, 1}, batch[4] = {65536, 1, 1, 1},
+                          huge[4] = {65536, 65536, 16384, 16384};
+    struct base_error error;
+
+    (void)state;
+    assert_int_equal(cc_shape_check(CC_FP16, 4, wide, false, &error), 0);
+    assert_int_equal(cc_shape_check(CC_FP16, 4, wider, false, &error), -EINVAL);
+    assert_int_equal(cc_shape_check(CC_FP16, 4, wider, true, &error), 0);
+    assert_int_equal(cc_shape_check(CC_FP16, 4, deep, false, &error), 0);
+    assert_int_equal(cc_shape_check(CC_FP16, 4, deeper, false, &error), -EINVAL);
+    assert_int_equal(cc_shape_check(CC_FP16, 2, flat, false, &error), 0);
+    assert_int_equal(cc_shape_check(CC_FP16, 2, flatter, false, &error), -EINVAL);
+    assert_int_equal(cc_shape_check(CC_FP16, 5, five, false, &error), -EINVAL);
+    assert_non_null(strstr(error.text, "axis 1 (D)"));
+    assert_int_equal(cc_shape_check(CC_FP16, 4, batch, false, &error), 0);
+    assert_int_equal(cc_shape_check(CC_FP16, 4, huge, false, &error), -EINVAL);
+    assert_non_null(strstr(error.text, "2147483648 bytes"));
+    assert_int_equal(cc_shape_bytes(CC_FP32, 4, wide), 65536);
+    assert_int_equal(cc_shape_bytes(CC_FP32, 4, huge), 0);
+}
+
+static void no_memory(void **state)
+{
+    static const uint32_t one[1] = {1};
+    struct cc_graph *graph = cc_graph_create();
+    void *data = base_alloc(2);
+    unsigned long n = 0;
+    int status;
+
+    (void)state;
+    assert_int_equal(cc_graph_add_value(graph, "x", CC_FP16, 6, one), -EINVAL);
+    assert_int_equal(cc_graph_add_op(graph, CC_OP_COUNT, "x", 0), -EINVAL);
+    assert_int_equal(cc_graph_add_input(graph, 0), -EINVAL);
+    do {
+        assert_int_equal(graph->values, 0);
+        assert_int_equal(graph->ops, 0);
+        base_alloc_fail_nth(++n);
+        status = cc_graph_add_const(graph, "x", CC_FP16, 1, one, data);
+        base_alloc_fail_nth(0);
+        assert_true(status == 0 || status == -ENOMEM);
+    } while (status && n < 10);
+    assert_int_equal(status, 0);
+    assert_true(n > 2);
+    assert_ptr_equal(graph->value[0].data, data);
+    base_alloc_fail_nth(1);
+    assert_int_equal(cc_graph_add_output(graph, 0), -ENOMEM);
+    base_alloc_fail_nth(0);
+    cc_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good),
+        cmocka_unit_test(bad),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(no_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

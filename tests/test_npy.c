@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * .npy files: what is read, what is refused and how it is said, what is written; conversions against the
+ * test's own.
+ */
+#include "tool/npy.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+struct file {
+    uint8_t bytes[4096];
+    size_t size;
+};
+
+/* A file of this version with this header text, padded as numpy does, and `data` bytes that count up. */
+static struct file make(unsigned version, const char *header, size_t data)
+{
+    struct file file = {.size = 0};
+    size_t length = strlen(header), start = version == 1 ? 10 : 12;
+
+    memcpy(file.bytes, "\x93NUMPY", 6);
+    file.bytes[6] = (uint8_t)version;
+    file.bytes[8] = (uint8_t)length;
+    file.bytes[9] = (uint8_t)(length >> 8);
+    memcpy(file.bytes + start, header, length);
+    for (size_t i = 0; i < data; i++)
+        file.bytes[start + length + i] = (uint8_t)i;
+    file.size = start + length + data;
+    return file;
+}
+
+/* Reads from an allocation of exactly that size, so that a sanitizer sees the end. */
+static int read_file(const struct file *file, struct tool_npy *npy, struct base_error *error)
+{
+    uint8_t *bytes = malloc(file->size ? file->size : 1);
+    int result;
+
+    memcpy(bytes, file->bytes, file->size);
+    result = tool_npy_read(bytes, file->size, npy, error);
+    if (!result) {
+        size_t left = file->size - (size_t)(npy->data - bytes);
+
+        assert_memory_equal(npy->data, file->bytes + file->size - left, left);
+    }
+    free(bytes);
+    return result;
+}
+
+static void accepted(unsigned version, const char *header, size_t data, enum tool_type type, unsigned rank,
+                     const uint64_t *dim)
+{
+    struct file file = make(version, header, data);
+    struct base_error error = {{0}};
+    struct tool_npy npy;
+
+    if (read_file(&file, &npy, &error))
+        fail_msg("%s: %s", header, error.text);
+    assert_int_equal(npy.type, type);
+    assert_int_equal(npy.shape.rank, rank);
+    for (unsigned i = 0; i < rank; i++)
+        assert_int_equal(npy.shape.dim[i], dim[i]);
+}
+
+static void refused(unsigned version, const char *header, size_t data, int code, const char *words)
+{
+    struct file file = make(version, header, data);
+    struct base_error error = {{0}};
+    struct tool_npy npy;
+
+    assert_int_equal(read_file(&file, &npy, &error), -code);
+    if (!strstr(error.text, words))
+        fail_msg("%s: said \"%s\", expected \"%s\"", header, error.text, words);
+    assert_int_equal(error.text[strlen(error.text) - 1], '.');
+}
+
+static void reads(void **state)
+{
+    const uint64_t nchw[] = {1, 2, 3, 4}, three[] = {3};
+
+    (void)state;
+    accepted(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, 3, 4), }      \n", 96, TOOL_FP32, 4,
+             nchw);
+    accepted(2, "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, 3, 4), }\n", 96, TOOL_FP32, 4,
+             nchw);
+    accepted(3, "{\"shape\":(1,2,3,4,),\"descr\":\"<f2\",\"fortran_order\":False}", 48, TOOL_FP16, 4, nchw);
+    accepted(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (3,), }\n", 6, TOOL_FP16, 1, three);
+    accepted(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (), }\n", 2, TOOL_FP16, 0, NULL);
+    accepted(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (0,), }\n", 0, TOOL_FP16, 1,
+             (const uint64_t[]){0});
+}
+
+static void refuses_kinds(void **state)
+{
+    (void)state;
+    refused(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }\n", 24, ENOTSUP,
+            "its type is <f8; fp16 (<f2) or fp32 (<f4)");
+    refused(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n", 3, ENOTSUP, "its type is |u1");
+    refused(1, "{'descr': '>f4', 'fortran_order': False, 'shape': (3,), }\n", 12, ENOTSUP, "big-endian");
+    refused(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }\n", 12, ENOTSUP,
+            "it holds records");
+    refused(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }\n", 24, ENOTSUP, "Fortran order");
+    refused(4, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }\n", 12, ENOTSUP,
+            "version 4.0; 1.0, 2.0 and 3.0 are known");
+    refused(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }\n", 4, ENOTSUP,
+            "more than 8 dimensions");
+}
+
+static void refuses_damage(void **state)
+{
+    struct file file = make(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }\n", 12);
+    size_t whole = file.size;
+    struct base_error error;
+    struct tool_npy npy;
+
+    (void)state;
+    for (file.size = 0; file.size < whole; file.size++)
+        assert_true(read_file(&file, &npy, &error) < 0);
+    refused(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }\n", 13, EINVAL,
+            "it has 13 bytes of data; 3 elements of fp32");
+    refused(1, "{'descr': '<f4', 'shape': (3,), }\n", 12, EINVAL, "lacks fortran_order");
+    refused(1, "{'descr': '<f4', 'descr': '<f4', 'shape': (3,), }\n", 12, EINVAL, "descr twice");
+    refused(1, "{'descr': '<f4', 'order': 1}\n", 12, EINVAL, "the key order");
+    refused(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3), }\n", 12, EINVAL,
+            "a number, not a tuple");
+    refused(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (-3,), }\n", 12, EINVAL,
+            "where a dimension should stand");
+    refused(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), } x\n", 12, EINVAL,
+            "the end of the header");
+    refused(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3", 0, EINVAL, "ends where");
+    refused(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }\n", 12,
+            EOVERFLOW, "a dimension is larger");
+    refused(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }\n", 12,
+            EOVERFLOW, "more elements");
+    /* 2^62 elements of four bytes: the bytes overflow, the elements do not. */
+    refused(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904,), }\n", 0, EINVAL,
+            "need another number");
+    file = make(1, "", 0);
+    file.bytes[0] = 0x92;
+    assert_int_equal(read_file(&file, &npy, &error), -EINVAL);
+    assert_non_null(strstr(error.text, "not a .npy file"));
+}
+
+static void refuses_a_huge_header(void **state)
+{
+    struct file file = make(2, "{}", 0);
+    struct base_error error;
+    struct tool_npy npy;
+
+    (void)state;
+    file.bytes[11] = 0x7f;
+    assert_int_equal(read_file(&file, &npy, &error), -EINVAL);
+    assert_non_null(strstr(error.text, "65536 is the limit"));
+}
+
+/* What numpy.save writes for these shapes: 128 bytes with this text. */
+static void writes(void **state)
+{
+    static const struct {
+        enum tool_type type;
+        struct tool_shape shape;
+        const char *text;
+    } cases[] = {
+        {TOOL_FP16,
+         {4, {1, 8, 16, 16}},
+         "{'descr': '<f2', 'fortran_order': False, 'shape': (1, 8, 16, 16), }"},
+        {TOOL_FP32, {1, {5}}, "{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }"},
+        {TOOL_FP32, {0, {0}}, "{'descr': '<f4', 'fortran_order': False, 'shape': (), }"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char header[TOOL_NPY_HEADER_BYTES];
+        size_t size = tool_npy_header(cases[i].type, &cases[i].shape, header);
+
+        assert_int_equal(size, 128);
+        assert_memory_equal(header, "\x93NUMPY\x01\x00\x76\x00", 10);
+        assert_memory_equal(header + 10, cases[i].text, strlen(cases[i].text));
+        for (size_t at = 10 + strlen(cases[i].text); at < 127; at++)
+            assert_int_equal(header[at], ' ');
+        assert_int_equal(header[127], '\n');
+    }
+}
+
+static void writes_the_largest(void **state)
+{
+    struct tool_shape shape = {.rank = TOOL_NPY_RANK_MAX};
+    char header[TOOL_NPY_HEADER_BYTES];
+    struct file file = {.size = 0};
+    struct base_error error;
+    struct tool_npy npy;
+
+    (void)state;
+    for (unsigned i = 0; i < shape.rank; i++)
+        shape.dim[i] = UINT64_MAX;
+    file.size = tool_npy_header(TOOL_FP16, &shape, header);
+    assert_true(file.size <= TOOL_NPY_HEADER_BYTES && file.size % 64 == 0);
+    memcpy(file.bytes, header, file.size);
+    assert_int_equal(read_file(&file, &npy, &error), -EOVERFLOW);
+}
+
+static void shapes(void **state)
+{
+    const struct tool_shape port = {4, {1, 8, 1, 32}}, squeezed = {2, {8, 32}}, other = {2, {32, 8}},
+                            more = {5, {1, 1, 8, 1, 32}}, half = {3, {8, 1, 32}}, one = {4, {1, 1, 1, 1}},
+                            scalar = {0, {0}};
+    char text[64], small[8];
+
+    (void)state;
+    assert_true(tool_shape_fits(&port, &port));
+    assert_true(tool_shape_fits(&squeezed, &port));
+    assert_true(tool_shape_fits(&scalar, &one));
+    assert_false(tool_shape_fits(&other, &port));
+    assert_false(tool_shape_fits(&more, &port));
+    assert_false(tool_shape_fits(&half, &port));
+    assert_string_equal(tool_shape_text(&port, text, sizeof(text)), "[1, 8, 1, 32]");
+    assert_string_equal(tool_shape_text(&scalar, text, sizeof(text)), "[]");
+    assert_true(strlen(tool_shape_text(&port, small, sizeof(small))) < sizeof(small));
+}
+
+static void converts_every_half(void **state)
+{
+    (void)state;
+    for (uint32_t half = 0; half < 0x10000; half++) {
+        uint16_t from = (uint16_t)half, back;
+        float single;
+
+        tool_convert(TOOL_FP32, &single, TOOL_FP16, &from, 1);
+        tool_convert(TOOL_FP16, &back, TOOL_FP32, &single, 1);
+        if (test_half_is_nan(from)) {
+            assert_true(single != single);
+            assert_true(test_half_is_nan(back));
+            continue;
+        }
+        assert_true((double)single == test_half_to_double(from));
+        assert_int_equal(back, from);
+    }
+}
+
+static void rounds(void **state)
+{
+    struct test_rng rng;
+
+    (void)state;
+    test_rng_init(&rng, 1);
+    for (unsigned i = 0; i < 2000000; i++) {
+        /* Mostly near the halfs' range: exponents 90 to 145. */
+        uint32_t bits = test_rng_u32(&rng) & 0x807fffff;
+        float single;
+        uint16_t half;
+
+        bits |= (uint32_t)test_rng_range(&rng, 90, 145) << 23;
+        if (i % 3 == 0)
+            bits &= ~0xfffu; /* ties */
+        memcpy(&single, &bits, sizeof(single));
+        tool_convert(TOOL_FP16, &half, TOOL_FP32, &single, 1);
+        if (half != test_half_from_double((double)single))
+            fail_msg("0x%08x became 0x%04x, not 0x%04x", bits, half, test_half_from_double((double)single));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads),          cmocka_unit_test(refuses_kinds),
+        cmocka_unit_test(refuses_damage), cmocka_unit_test(refuses_a_huge_header),
+        cmocka_unit_test(writes),         cmocka_unit_test(writes_the_largest),
+        cmocka_unit_test(shapes),         cmocka_unit_test(converts_every_half),
+        cmocka_unit_test(rounds),
+    };
+
+    return cmocka_run_group_tests_name("npy", tests, NULL, NULL);
+}

@@ -1,0 +1,275 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The anemone command: verbs, exit statuses, where messages go, JSON that parses. Prints TAP.
+#
+#     ANEMONE=build/anemone test_tool.sh
+set -u
+anemone=${ANEMONE:?names the command}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+export XDG_CACHE_HOME="$folder/cache"
+programs=${ANEMONE_PROGRAMS:-$(dirname "$0")/../../shared/programs}
+unset ANEMONE_NUMERICS ANEMONE_THREADS ANEMONE_TRACE
+count=0
+failed=0
+
+# result STATUS NAME [SKIPPED]: one line of TAP, and what the command said when it failed
+result()
+{
+    count=$((count + 1))
+    if [ "$1" -eq 0 ]; then
+        echo "ok $count - $2${3:+ # SKIP $3}"
+        return
+    fi
+    failed=$((failed + 1))
+    echo "not ok $count - $2"
+    sed 's/^/# out: /' "$folder/out" | head -n 20
+    sed 's/^/# err: /' "$folder/err" | head -n 20
+}
+
+# gives STATUS WORDS...: the command ends with this status
+gives()
+{
+    wanted=$1
+    shift
+    "$anemone" "$@" >"$folder/out" 2>"$folder/err"
+    found=$?
+    [ "$found" -eq "$wanted" ]
+    result $? "anemone $* ends with $wanted"
+}
+
+# says TEXT: the last command's messages hold it, and its stdout is empty
+says()
+{
+    grep -qF -- "$1" "$folder/err" && ! [ -s "$folder/out" ]
+    result $? "  saying: $1"
+}
+
+# shows TEXT: the last command's results hold it, and it said nothing
+shows()
+{
+    grep -qF -- "$1" "$folder/out" && ! [ -s "$folder/err" ]
+    result $? "  showing: $1"
+}
+
+json()
+{
+    python3 -m json.tool <"$folder/out" >"$folder/json" 2>>"$folder/err"
+    result $? "  its results are JSON"
+}
+
+# holds EXPRESSION: true of the last results, as d
+holds()
+{
+    python3 -c "import json, sys; d = json.load(open(sys.argv[1])); sys.exit(0 if ($1) else 1)" "$folder/out" 2>>"$folder/err"
+    result $? "  where $1"
+}
+
+# tensor FILE TYPE SHAPE VALUE...: writes a .npy file; the last value is repeated. TYPE is e (fp16) or f (fp32)
+tensor()
+{
+    python3 - "$@" <<'PYTHON'
+import math, struct, sys
+path, kind, shape, values = sys.argv[1], sys.argv[2], [int(d) for d in sys.argv[3].split(",") if d], [float(v) for v in sys.argv[4:]]
+values += values[-1:] * (math.prod(shape) - len(values))
+text = "{'descr': '<f%d', 'fortran_order': False, 'shape': (%s), }\n" % (struct.calcsize(kind), "".join("%d, " % d for d in shape))
+with open(path, "wb") as file:
+    file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + struct.pack("<%d%s" % (len(values), kind), *values))
+PYTHON
+}
+
+# tensor_is FILE TYPE SHAPE VALUE: every element has this value
+tensor_is()
+{
+    python3 - "$@" 2>>"$folder/err" <<'PYTHON'
+import ast, struct, sys
+data = open(sys.argv[1], "rb").read()
+size = struct.unpack("<H", data[8:10])[0]
+head, data = ast.literal_eval(data[10:10 + size].decode()), data[10 + size:]
+values = struct.unpack("<%d%s" % (len(data) // struct.calcsize(sys.argv[2]), sys.argv[2]), data)
+good = head["shape"] == tuple(int(d) for d in sys.argv[3].split(",") if d) and set(values) == {float(sys.argv[4])}
+sys.stderr.write("" if good else "%s holds %s %s\n" % (sys.argv[1], head, sorted(set(values))[:4]))
+sys.exit(0 if good else 1)
+PYTHON
+    result $? "  $(basename "$1") holds $4 everywhere"
+}
+
+# The front.
+gives 2
+says "anemone VERB"
+gives 0 --help
+shows "Exit status: 0 ok, 1 failure, 2 wrong usage."
+gives 0 --version
+shows "anemone "
+gives 2 dance
+says "there is no verb dance"
+for verb in info spec compile run cache inspect check assemble bench demo doctor; do
+    gives 0 "$verb" --help
+    shows "anemone $verb"
+    gives 2 "$verb" --no-such-option
+    says "there is no option --no-such-option here"
+done
+
+# Spec.
+gives 0 spec
+shows "selectors"
+gives 0 spec --json
+json
+holds "len(d['selectors']['control']) == 17"
+gives 0 spec limits
+shows "custom_bars"
+gives 0 spec --list --json
+json
+gives 2 spec nothing
+says "there is no section nothing"
+gives 2 spec limits stats
+says "stats is one word too many"
+
+# Compile and cache.
+cat >"$folder/add.mil" <<'MIL'
+program(1.3)
+{
+    func main<ios18>(tensor<fp16, [1, 8, 1, 32]> a, tensor<fp32, [1, 8, 1, 32]> b) {
+        tensor<fp16, [1, 8, 1, 32]> c = cast(dtype = string("fp16"), x = b);
+        tensor<fp16, [1, 8, 1, 32]> y = add(x = a, y = c)[name = string("add")];
+    } -> (y);
+}
+MIL
+gives 0 cache list --json
+json
+holds "d['entries'] == [] and d['bytes'] == 0"
+gives 0 compile "$folder/add.mil" --json
+json
+holds "d['cache'] == 'miss' and len(d['key']) == 64 and d['descriptors'] >= 1"
+gives 0 compile "$folder/add.mil" --json
+holds "d['cache'] == 'hit'"
+gives 0 compile "$folder/add.mil" --force --json
+holds "d['cache'] == 'miss'"
+gives 0 compile "$folder/add.mil" --output "$folder/add.bundle"
+[ -f "$folder/add.bundle/main.e5" ] && [ -f "$folder/add.bundle/manifest.json" ]
+result $? "  --output leaves a bundle"
+gives 0 compile "$folder/add.mil" --report --force
+grep -q add "$folder/out"
+result $? "  --report names the operation"
+gives 0 cache list
+shows "1 entries"
+key=$("$anemone" cache list | cut -c1-12 | head -n 1)
+gives 1 cache remove 0000beef
+says "no such entry"
+gives 1 cache remove abc
+says "too short"
+gives 0 cache remove "$key"
+shows "0 entries, 0 bytes"
+"$anemone" compile "$folder/add.mil" >/dev/null
+gives 0 cache trim 1G
+shows "1 entries"
+gives 0 cache trim 0 --json
+holds "d['entries'] == []"
+"$anemone" compile "$folder/add.mil" >/dev/null
+gives 0 cache clear
+shows "0 entries"
+gives 2 cache
+says "anemone cache list"
+gives 2 cache trim much
+says "not a number of bytes"
+gives 2 compile
+says "anemone compile MODEL"
+gives 1 compile "$folder/absent.mil"
+says "absent.mil"
+printf 'program(1.3) { nonsense' >"$folder/bad.mil"
+gives 1 compile "$folder/bad.mil"
+says "bad.mil"
+
+# Run: words.
+gives 2 run
+says "anemone run MODEL"
+gives 2 run "$folder/add.mil" --input
+says "--input needs a value"
+gives 2 run "$folder/add.mil" --input a.npy
+says "--input takes NAME=FILE, not a.npy"
+gives 2 run "$folder/add.mil" --repeat 0
+says "--repeat takes a number from 1"
+gives 2 run "$folder/add.mil" --repeat 3x
+says "--repeat takes a number from 1"
+gives 2 run "$folder/add.mil" --threads none
+says "--threads takes a number"
+gives 2 run "$folder/add.mil" --numerics exact
+says "there is no numeric policy exact; m1 and ieee are known"
+gives 2 run "$folder/add.mil" --json --output y=-
+says "--json and an output on stdout exclude each other"
+gives 1 run "$folder/absent.mil"
+says "absent.mil"
+
+# Run: tensors.
+tensor "$folder/a.npy" e 1,8,1,32 1.5
+tensor "$folder/b.npy" f 8,32 2.25
+add="run $folder/add.mil"
+gives 1 $add
+says "no --input for a, fp16 [1, 8, 1, 32]."
+says "no --input for b, fp32 [1, 8, 1, 32]."
+gives 1 $add --input a="$folder/a.npy"
+says "no --input for b"
+gives 1 $add --input x="$folder/a.npy"
+says "the model has no input x:"
+gives 1 $add --input a="$folder/a.npy" --input a="$folder/a.npy"
+says "input a is given twice"
+gives 1 $add --input a="$folder/a.npy" --input b="$folder/b.npy" --output z="$folder/y.npy"
+says "the model has no output z:"
+tensor "$folder/wrong.npy" e 8,1,32 1
+gives 1 $add --input a="$folder/wrong.npy"
+says "its shape is [8, 1, 32]; input a is [1, 8, 1, 32]."
+gives 1 $add --input a="$folder/add.mil"
+says "it is not a .npy file"
+gives 0 $add --input a="$folder/a.npy" --input=b="$folder/b.npy" --output y="$folder/y.npy"
+shows "y  fp16 [1, 8, 1, 32]  -> "
+tensor_is "$folder/y.npy" e 1,8,1,32 3.75
+gives 0 run "$folder/add.bundle" --input a="$folder/a.npy" --input b="$folder/b.npy" --output y="$folder/z.npy"
+cmp "$folder/y.npy" "$folder/z.npy" >"$folder/out" 2>&1
+result $? "  a bundle gives the same bytes"
+"$anemone" $add --input a="$folder/a.npy" --input b="$folder/b.npy" --output y=- >"$folder/piped.npy" 2>"$folder/err"
+cmp "$folder/y.npy" "$folder/piped.npy" >"$folder/out" 2>&1
+result $? "an output on stdout gives the same bytes"
+gives 0 $add --input a="$folder/a.npy" --input b="$folder/b.npy" --output y="$folder/z.npy" --repeat 20 --json --numerics ieee \
+    --threads 2 --trace "$folder/trace.json"
+json
+holds "set(d['latency_us']) == {'p10', 'p50', 'p90'} and d['repeat'] == 20"
+holds "all(value >= 0 for value in d['stages'].values()) and len(d['stages']) == 6"
+holds "d['m1_estimate_us'] > 183"
+cmp "$folder/y.npy" "$folder/z.npy" >"$folder/out" 2>&1
+result $? "  two threads and ieee give the same bytes"
+python3 -m json.tool <"$folder/trace.json" >/dev/null 2>"$folder/err"
+result $? "  the trace is JSON"
+gives 0 $add --input a="$folder/a.npy" --input b="$folder/b.npy" --trace "$folder/trace.txt"
+grep -q "drv the controller is ready" "$folder/trace.txt"
+result $? "  the trace has the boot"
+
+# Run: program images.
+if [ -f "$programs/sum.hwx" ]; then
+    tensor "$folder/i.npy" f 1,64,1,1 1.5
+    tensor "$folder/j.npy" e 64 2
+    gives 0 run "$programs/sum.hwx" --input image="$folder/i.npy" --input image2="$folder/j.npy" --output probs="$folder/p.npy"
+    tensor_is "$folder/p.npy" e 1,64,1,1 3.5
+    cp "$programs/sum.hwx" "$folder/nameless"
+    gives 0 run "$folder/nameless" --input image="$folder/i.npy" --input image2="$folder/j.npy" --output "probs@output=$folder/q.npy"
+    cmp "$folder/p.npy" "$folder/q.npy" >"$folder/out" 2>&1
+    result $? "  by content and not by name"
+else
+    result 0 "program images" "no shared programs"
+fi
+
+# The environment, and options before it.
+export ANEMONE_NUMERICS=none
+gives 2 $add
+says "there is no numeric policy none"
+gives 0 $add --numerics m1 --input a="$folder/a.npy" --input b="$folder/b.npy"
+unset ANEMONE_NUMERICS
+
+# The demo.
+gives 0 demo
+grep -q "state after each dispatch: 1 2 3 4" "$folder/out"
+result $? "  the accumulator counts"
+gives 0 demo --bare
+shows "result      y[0..7] ="
+
+echo "1..$count"
+[ "$failed" -eq 0 ]

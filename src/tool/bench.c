@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `anemone bench`: what a dispatch costs here, layer by layer. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <anemone/iokit.h>
 
-#include "base/alloc.h"
-#include "tool/json.h"
+#include "tool/demo.h"
+#include "tool/model.h"
 #include "tool/sample.h"
+#include "tool/stages.h"
 #include "tool/tool.h"
 
 const char tool_bench_help[] =
     "anemone bench dispatch [--count N] [--json]\n\n"
-    "Measures a warm request through every layer: a descriptor that adds two small tensors, sent by\n"
-    "selector 2, N times (100,000 unless said). Shows the whole call as percentiles of wall time, and\n"
-    "how it divides: driver submit, firmware take, engine, firmware complete, driver complete. The\n"
-    "stages are measured in a second run, because reading the clock at every wall costs time itself.\n"
-    "Virtual time is what the model says, not what this host took.\n";
+    "Measures warm dispatches through every layer, N times each (100,000 unless said):\n\n"
+    "  add       a descriptor that adds two small tensors, sent by selector 2 with nothing above it\n"
+    "  network   the tiny network of the guide's chapter 2 (3x3 convolution from 8 channels to 8, relu,\n"
+    "            mean over 16x16), through the runtime\n\n"
+    "Shows the whole call as percentiles of wall time, and how it divides: binding and casts, driver\n"
+    "submit, firmware take, engine, firmware complete, driver complete. The stages are measured in a\n"
+    "second run, because reading the clock at every wall costs time itself. Virtual time is what the\n"
+    "model says, not what this host took.\n";
 
 #define COUNT_DEFAULT 100000u
-#define COUNT_MAX 10000000u
 #define WARM_UP 1000u
 #define IMAGE_BYTES (256u << 10)
 
@@ -86,8 +87,9 @@ static bool open_client(struct client *c)
     return true;
 }
 
-static bool dispatch(struct client *c)
+static bool dispatch(void *context)
 {
+    struct client *c = context;
     const uint64_t doorbell = 7;
     struct ane_request_reply reply;
     size_t size = sizeof(reply);
@@ -98,92 +100,72 @@ static bool dispatch(struct client *c)
     return !status || said(status, "a request");
 }
 
-static uint64_t now_ns(void)
+/* The raw request, on a machine of its own. */
+static bool measure_add(uint32_t count, struct tool_stages *stages)
 {
-    struct timespec now;
+    struct client client = {0};
+    bool good = open_client(&client);
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    for (unsigned i = 0; good && i < WARM_UP; i++)
+        good = dispatch(&client);
+    good = good && tool_stages_measure(client.machine, dispatch, &client, count, stages);
+    ane_machine_destroy(client.machine);
+    return good;
 }
 
-static int by_size(const void *a, const void *b)
+/* The tiny network, on the default machine as any application has it. */
+static bool measure_network(uint32_t count, struct tool_stages *stages)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    struct tool_demo_models models;
+    struct ane_machine *machine;
+    struct tool_model model = {0};
+    bool good;
 
-    return (x > y) - (x < y);
+    if (!tool_demo_models_write(&models))
+        return false;
+    good = !ane_machine_default(NULL, &machine);
+    if (!good)
+        tool_say("%s", ane_machine_error());
+    good = good && tool_model_open(models.network, &model);
+    for (unsigned i = 0; good && i < WARM_UP; i++)
+        good = tool_model_run(&model);
+    good = good && tool_stages_measure(machine, tool_model_run, &model, count, stages);
+    tool_model_close(&model);
+    tool_demo_models_remove(&models);
+    return good;
 }
 
-struct result {
-    uint32_t count;
-    uint32_t p10, p50, p90;
-    struct ane_machine_profile profile;
-};
-
-static bool measure(struct client *c, uint32_t *times, struct result *r)
+static void print_table(const char *name, const struct tool_stages *s)
 {
-    for (unsigned i = 0; i < WARM_UP; i++)
-        if (!dispatch(c))
-            return false;
-    for (uint32_t i = 0; i < r->count; i++) {
-        uint64_t before = now_ns();
-
-        if (!dispatch(c))
-            return false;
-        times[i] = (uint32_t)(now_ns() - before);
-    }
-    qsort(times, r->count, sizeof(*times), by_size);
-    r->p10 = times[r->count / 10];
-    r->p50 = times[r->count / 2];
-    r->p90 = times[r->count - 1 - r->count / 10];
-    ane_machine_profile(c->machine, 1, NULL);
-    for (uint32_t i = 0; i < r->count / 10 + 1; i++)
-        if (!dispatch(c))
-            return false;
-    ane_machine_profile(c->machine, 0, &r->profile);
-    return true;
+    printf("%s: p10 %.2f us, p50 %.2f us, p90 %.2f us wall time\n\n", name, s->p10, s->p50, s->p90);
+    printf("  %-20s %12s %14s\n", "stage", "wall us", "virtual us");
+    for (unsigned i = 0; i < TOOL_STAGES; i++)
+        printf("  %-20s %12.3f %14.3f\n", tool_stage_name(i), s->wall_us[i], s->virtual_us[i]);
+    printf("\n");
 }
 
-static void print_table(const struct result *r)
-{
-    printf("warm dispatch, %u requests: p10 %.2f us, p50 %.2f us, p90 %.2f us wall time\n\n", r->count, r->p10 / 1e3, r->p50 / 1e3,
-           r->p90 / 1e3);
-    printf("  %-20s %12s %14s\n", "stage", "wall ns", "virtual ns");
-    for (unsigned i = 0; i < ANE_STAGES; i++)
-        printf("  %-20s %12.0f %14.0f\n", ane_machine_stage_name(i), (double)r->profile.wall_ns[i] / (double)r->profile.requests,
-               (double)r->profile.virtual_ns[i] / (double)r->profile.requests);
-}
-
-static void print_json(const struct result *r)
+static void print_json(uint32_t count, const struct tool_stages *add, const struct tool_stages *network)
 {
     struct json json;
 
     json_begin(&json, stdout);
-    json_number(&json, "count", r->count);
-    json_object(&json, "latency_ns");
-    json_number(&json, "p10", r->p10);
-    json_number(&json, "p50", r->p50);
-    json_number(&json, "p90", r->p90);
+    json_number(&json, "count", count);
+    json_object(&json, "add");
+    tool_stages_json(&json, add);
     json_object_end(&json);
-    json_array(&json, "stages");
-    for (unsigned i = 0; i < ANE_STAGES; i++) {
-        json_object(&json, NULL);
-        json_string(&json, "name", ane_machine_stage_name(i));
-        json_number(&json, "wall_ns", r->profile.wall_ns[i] / r->profile.requests);
-        json_number(&json, "virtual_ns", r->profile.virtual_ns[i] / r->profile.requests);
-        json_object_end(&json);
-    }
-    json_array_end(&json);
+    json_object(&json, "network");
+    tool_stages_json(&json, network);
+    json_object_end(&json);
     json_end(&json);
 }
 
 int tool_bench(int argc, char **argv)
 {
-    bool as_json = false, good;
+    bool as_json = false;
     const char *count_word = NULL, *what;
     const struct tool_option options[] = {{"json", &as_json, NULL}, {"count", NULL, &count_word}, {0}};
-    struct client client = {0};
-    struct result result = {.count = COUNT_DEFAULT};
-    uint32_t *times;
+    struct tool_stages add, network;
+    unsigned long count = COUNT_DEFAULT;
     unsigned words;
 
     if (!tool_words(argc, argv, options, &what, 1, &words))
@@ -193,18 +175,18 @@ int tool_bench(int argc, char **argv)
         return TOOL_USAGE;
     }
     if (count_word)
-        result.count = (uint32_t)strtoul(count_word, NULL, 0);
-    if (result.count < 10 || result.count > COUNT_MAX) {
-        tool_say("--count takes a number from 10 to %u.", COUNT_MAX);
+        count = strtoul(count_word, NULL, 0);
+    if (count < 10 || count > TOOL_REPEAT_MAX) {
+        tool_say("--count takes a number from 10 to %u.", TOOL_REPEAT_MAX);
         return TOOL_USAGE;
     }
-    times = base_alloc_array(result.count, sizeof(*times));
-    good = times && open_client(&client) && measure(&client, times, &result);
-    if (good && as_json)
-        print_json(&result);
-    else if (good)
-        print_table(&result);
-    ane_machine_destroy(client.machine);
-    base_free(times);
-    return good ? TOOL_OK : TOOL_FAILURE;
+    if (!measure_add((uint32_t)count, &add) || !measure_network((uint32_t)count, &network))
+        return TOOL_FAILURE;
+    if (as_json) {
+        print_json((uint32_t)count, &add, &network);
+    } else {
+        print_table("add, selector 2", &add);
+        print_table("network of chapter 2, through the runtime", &network);
+    }
+    return TOOL_OK;
 }

@@ -17,7 +17,12 @@ bool tool_e5rt_said(int64_t status, const char *what)
 
     if (!status)
         return true;
-    tool_say("%s: %s", what, sentence[0] ? sentence : e5rt_error_code_get_string(status));
+    if (!sentence[0])
+        sentence = e5rt_error_code_get_string(status);
+    if (!strncmp(sentence, what, strlen(what)))
+        tool_say("%s", sentence);
+    else
+        tool_say("%s: %s", what, sentence);
     return false;
 }
 

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bundles on disk: what is in them, what a changed one is called, and compiling from a file to one. */
+#include "support.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "compiler/bundle.h"
+#include "graphrig.h"
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/anemone-bundle-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int drop_folder(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    return system(command) ? -1 : 0;
+}
+
+static const char *path(const char *name)
+{
+    static char text[4][256];
+    static unsigned next;
+    char *to = text[next++ % 4];
+
+    snprintf(to, sizeof(text[0]), "%s/%s", folder, name);
+    return to;
+}
+
+static void put(const char *name, const void *bytes, size_t size)
+{
+    FILE *file = fopen(path(name), "wb");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static struct cc_program *network(uint32_t size, uint64_t stream)
+{
+    const uint32_t one[4] = {1, 1, 1, 1};
+    struct cc_program *program;
+    uint32_t x, y;
+    struct gr g;
+
+    gr_open(&g, stream, GR_WHOLE);
+    x = gr_input(&g, "x", CC_FP16, GR(1, 8, size, size));
+    y = gr_relu(&g, gr_conv(&g, x, gr_const(&g, GR(16, 8, 3, 3)), gr_const(&g, GR(16)), one));
+    y = gr_binary(&g, CC_OP_ADD, y, gr_const(&g, GR(16, 1, 1)));
+    gr_output(&g, gr_mean(&g, y, 12, true));
+    program = gr_lower(&g);
+    gr_close(&g);
+    return program;
+}
+
+static size_t main_size(uint32_t size)
+{
+    struct cc_program *program = network(size, 1);
+    struct base_error error;
+    uint8_t *bytes;
+    size_t length;
+
+    assert_int_equal(cc_bundle_main(program, &bytes, &length, &error), 0);
+    base_free(bytes);
+    cc_program_destroy(program);
+    return length;
+}
+
+static void the_size_does_not_grow_with_the_tensor(void **state)
+{
+    size_t small = main_size(8), large = main_size(64);
+
+    (void)state;
+    assert_true((small > large ? small - large : large - small) <= 64);
+}
+
+static void lowering_is_deterministic(void **state)
+{
+    struct cc_program *a = network(8, 1), *b = network(8, 1);
+
+    (void)state;
+    assert_int_equal(a->records, b->records);
+    assert_memory_equal(a->record, b->record, a->records * sizeof(*a->record));
+    assert_memory_equal(a->constant, b->constant, a->constant_bytes);
+    cc_program_destroy(a);
+    cc_program_destroy(b);
+}
+
+static const char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+static void written(const char *name)
+{
+    struct cc_program *program = network(8, 1);
+    struct base_error error;
+
+    assert_int_equal(mkdir(path(name), 0777), 0);
+    if (cc_bundle_write(path(name), program, key, &error))
+        fail_msg("%s", error.text);
+    cc_program_destroy(program);
+}
+
+static void a_bundle_comes_back(void **state)
+{
+    struct cc_program *program = network(8, 1);
+    struct cc_bundle bundle;
+    struct base_error error;
+    char stated[CC_KEY_BYTES];
+
+    (void)state;
+    written("whole");
+    if (cc_bundle_open(path("whole"), &bundle, stated, &error))
+        fail_msg("%s", error.text);
+    assert_string_equal(stated, key);
+    assert_int_equal(bundle.weights_bytes, program->constant_bytes);
+    assert_memory_equal(bundle.weights, program->constant, bundle.weights_bytes);
+    assert_string_equal(bundle.path, path("whole"));
+    /* Each blob stands on a boundary and is named by its own hash. */
+    for (uint32_t i = 0; i < program->blobs; i++) {
+        assert_int_equal(program->blob[i].offset % 64, 0);
+        assert_true(program->blob[i].offset + program->blob[i].bytes <= program->constant_bytes);
+    }
+    assert_true(program->blobs >= 2);
+    cc_bundle_release(&bundle);
+    cc_program_destroy(program);
+    /* What is there already is not overwritten. */
+    program = network(8, 1);
+    assert_int_equal(cc_bundle_write(path("whole"), program, key, &error), -EEXIST);
+    cc_program_destroy(program);
+}
+
+static void changed_bundles_are_refused(void **state)
+{
+    static const char *const name[] = {"main.e5", "weights.bin", "manifest.json"};
+    struct cc_bundle bundle;
+    struct base_error error;
+    struct test_rng rng;
+
+    (void)state;
+    test_rng_init(&rng, 2);
+    written("changed");
+    for (unsigned i = 0; i < 3; i++) {
+        char file[64];
+        uint8_t *bytes;
+        size_t size;
+
+        snprintf(file, sizeof(file), "changed/%s", name[i]);
+        bytes = test_file_read(path(file), &size);
+        assert_non_null(bytes);
+        for (unsigned round = 0; round < 300; round++) {
+            size_t at = i == 2 ? round % size : (size_t)test_rng_range(&rng, 0, (int64_t)size - 1);
+            uint8_t bit = (uint8_t)(1u << test_rng_range(&rng, 0, 7));
+
+            bytes[at] ^= bit;
+            put(file, bytes, size);
+            error.text[0] = '\0';
+            if (cc_bundle_read(path("changed"), &bundle, &error) != -EBADMSG)
+                fail_msg("%s: byte %zu, bit 0x%x: %s", name[i], at, bit, error.text);
+            assert_null(bundle.main);
+            bytes[at] ^= bit;
+        }
+        for (unsigned round = 0; round < 20; round++) {
+            put(file, bytes, (size_t)test_rng_range(&rng, 0, (int64_t)size - 1));
+            assert_true(cc_bundle_read(path("changed"), &bundle, &error) < 0);
+        }
+        unlink(path(file));
+        assert_int_equal(cc_bundle_read(path("changed"), &bundle, &error), -ENOENT);
+        put(file, bytes, size);
+        if (cc_bundle_read(path("changed"), &bundle, &error))
+            fail_msg("%s", error.text);
+        cc_bundle_release(&bundle);
+        free(bytes);
+    }
+}
+
+/* Compiling. */
+
+static const char model[] = "program(1.3)\n{\n"
+                            "  func main<ios18>(tensor<fp16, [1, 4, 5, 6]> x, tensor<fp16, [4, 1, 1]> z) {\n"
+                            "    tensor<fp16, [1, 4, 5, 6]> s = add(x = x, y = z)[name = string(\"s\")];\n"
+                            "    tensor<fp16, [1, 4, 5, 6]> y = relu(x = s)[name = string(\"y\")];\n"
+                            "  } -> (y);\n}\n";
+
+static struct cc_options options(void)
+{
+    return (struct cc_options){.cache = path("cache")};
+}
+
+static void compile(const struct cc_options *o, const char *file, struct cc_bundle *bundle, struct cc_report *report)
+{
+    struct base_error error;
+
+    if (cc_compile(file, o, bundle, report, &error))
+        fail_msg("%s", error.text);
+}
+
+static void a_file_becomes_a_bundle(void **state)
+{
+    struct cc_options o = options();
+    struct cc_bundle bundle, again;
+    struct cc_report report;
+
+    (void)state;
+    put("m.mil", model, strlen(model));
+    o.report = true;
+    compile(&o, path("m.mil"), &bundle, &report);
+    assert_false(report.hit);
+    assert_int_equal(report.descriptors, 1);
+    assert_int_equal(report.operations, 2);
+    assert_int_equal(report.weights_bytes, 0);
+    assert_int_equal(strlen(report.key), 64);
+    assert_non_null(strstr(report.text, "s: add + relu -> 1 descriptor"));
+    base_free(report.text);
+    compile(&o, path("m.mil"), &again, &report);
+    assert_true(report.hit);
+    assert_non_null(strstr(report.text, "y: relu -> joined to s"));
+    base_free(report.text);
+    assert_int_equal(again.main_bytes, bundle.main_bytes);
+    assert_memory_equal(again.main, bundle.main, bundle.main_bytes);
+    assert_string_equal(again.path, bundle.path);
+    cc_bundle_release(&again);
+    o = options();
+    o.force = true;
+    compile(&o, path("m.mil"), &again, &report);
+    assert_false(report.hit);
+    assert_null(report.text);
+    assert_memory_equal(again.main, bundle.main, bundle.main_bytes);
+    cc_bundle_release(&again);
+    cc_bundle_release(&bundle);
+}
+
+static void a_bundle_is_a_model(void **state)
+{
+    struct cc_options o = options();
+    struct cc_bundle bundle, again;
+    struct cc_report report;
+    struct base_error error;
+
+    (void)state;
+    put("m.mil", model, strlen(model));
+    o.output = path("out.bundle");
+    compile(&o, path("m.mil"), &bundle, &report);
+    cc_bundle_release(&bundle);
+    compile(&o, path("m.mil"), &bundle, &report); /* replaces its own */
+    assert_true(cc_bundle_is(path("out.bundle")));
+    o.output = NULL;
+    compile(&o, path("out.bundle"), &again, &report);
+    assert_int_equal(report.descriptors, 1);
+    assert_memory_equal(again.main, bundle.main, bundle.main_bytes);
+    cc_bundle_release(&again);
+    cc_bundle_release(&bundle);
+    put("precious", "mine", 4);
+    o.output = path("precious");
+    assert_int_equal(cc_compile(path("m.mil"), &o, &bundle, &report, &error), -EEXIST);
+    assert_null(bundle.main);
+    assert_int_equal(mkdir(path("folder"), 0777), 0);
+    o.output = path("folder");
+    assert_int_equal(cc_compile(path("m.mil"), &o, &bundle, &report, &error), -EEXIST);
+}
+
+static void errors_are_sentences(void **state)
+{
+    struct cc_options o = options();
+    struct cc_bundle bundle;
+    struct cc_report report;
+    struct base_error error;
+
+    (void)state;
+    assert_int_equal(cc_compile(path("absent.mil"), &o, &bundle, &report, &error), -ENOENT);
+    assert_non_null(strstr(error.text, "absent.mil"));
+    put("m.other", model, strlen(model));
+    assert_int_equal(cc_compile(path("m.other"), &o, &bundle, &report, &error), -EINVAL);
+    assert_non_null(strstr(error.text, ".mil"));
+    put("bad.mil", "program(1.3)", 12);
+    assert_true(cc_compile(path("bad.mil"), &o, &bundle, &report, &error) < 0);
+    assert_non_null(strstr(error.text, "bad.mil"));
+    assert_true(cc_compile(folder, &o, &bundle, &report, &error) < 0);
+    assert_non_null(strstr(error.text, "manifest.json"));
+}
+
+/* Every allocation may fail: an error, no leak, no crash. */
+static void memory_may_run_out(void **state)
+{
+    struct cc_options o = options();
+    struct cc_bundle bundle;
+    struct cc_report report;
+    struct base_error error;
+    unsigned failures = 0;
+
+    (void)state;
+    put("m.mil", model, strlen(model));
+    o.report = true;
+    for (unsigned long n = 1;; n++) {
+        int status;
+
+        cc_cache_remove(o.cache, NULL, NULL);
+        base_alloc_fail_nth(n);
+        status = cc_compile(path("m.mil"), &o, &bundle, &report, &error);
+        base_alloc_fail_nth(0);
+        if (!status) {
+            bool whole = report.text != NULL; /* a report may be dropped for want of memory, nothing else */
+
+            base_free(report.text);
+            cc_bundle_release(&bundle);
+            if (whole)
+                break;
+            continue;
+        }
+        assert_null(bundle.main);
+        assert_null(report.text);
+        failures++;
+    }
+    assert_true(failures > 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_size_does_not_grow_with_the_tensor),
+        cmocka_unit_test(lowering_is_deterministic),
+        cmocka_unit_test(a_bundle_comes_back),
+        cmocka_unit_test(changed_bundles_are_refused),
+        cmocka_unit_test(a_file_becomes_a_bundle),
+        cmocka_unit_test(a_bundle_is_a_model),
+        cmocka_unit_test(errors_are_sentences),
+        cmocka_unit_test(memory_may_run_out),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}

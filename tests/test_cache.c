@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cache: keys, hits, broken entries, bounds, and several processes at once. */
+#include "support.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "compiler/cache.h"
+#include "graphrig.h"
+
+static char folder[64], cache[96];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/anemone-cache-XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(cache, sizeof(cache), "%s/deep/er", folder);
+    return 0;
+}
+
+static int drop_folder(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    return system(command) ? -1 : 0;
+}
+
+/* y = x + c, c of `width` halfs. */
+static void graph(struct gr *g, uint32_t width, uint64_t stream)
+{
+    uint32_t x;
+
+    gr_open(g, stream, GR_WHOLE);
+    x = gr_input(g, "x", CC_FP16, GR(2, width));
+    gr_output(g, gr_binary(g, CC_OP_ADD, x, gr_const(g, GR(width))));
+}
+
+static void add(uint32_t width, char key[CC_KEY_BYTES])
+{
+    struct cc_program *program;
+    struct base_error error;
+    struct gr g;
+
+    graph(&g, width, 1);
+    cc_cache_key(g.graph, key);
+    program = gr_lower(&g);
+    if (cc_cache_add(cache, key, program, &error))
+        fail_msg("%s", error.text);
+    cc_program_destroy(program);
+    gr_close(&g);
+}
+
+static bool find(const char *key)
+{
+    struct cc_bundle bundle;
+    struct base_error error;
+    int found = cc_cache_find(cache, key, &bundle, &error);
+
+    if (found < 0)
+        fail_msg("%s", error.text);
+    if (found)
+        cc_bundle_release(&bundle);
+    return found == 1;
+}
+
+static void file_of(const char *key, const char *name, char path[256])
+{
+    snprintf(path, 256, "%s/%s/%s", cache, key, name);
+}
+
+static unsigned names_in_cache(void)
+{
+    DIR *dir = opendir(cache);
+    unsigned count = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count - 2;
+}
+
+static void the_key_is_the_content(void **state)
+{
+    char first[CC_KEY_BYTES], other[CC_KEY_BYTES];
+    struct gr g;
+
+    (void)state;
+    graph(&g, 8, 1);
+    cc_cache_key(g.graph, first);
+    assert_int_equal(strlen(first), 64);
+    base_free(g.graph->op[0].name);
+    g.graph->op[0].name = base_strdup("another");
+    g.graph->op[0].line = 77;
+    cc_cache_key(g.graph, other);
+    assert_string_equal(first, other);
+#define DIFFERS(change)                      \
+    do {                                     \
+        change;                              \
+        cc_cache_key(g.graph, other);        \
+        assert_string_not_equal(first, other); \
+        strcpy(first, other);                \
+    } while (0)
+    DIFFERS(((uint8_t *)g.graph->value[1].data)[3] ^= 1);
+    DIFFERS(g.graph->op[0].kind = CC_OP_MUL);
+    DIFFERS(g.graph->op[0].a.keep_dims = true);
+    DIFFERS(g.graph->value[0].dim[0] = 3);
+    DIFFERS(g.graph->value[0].type = CC_FP32);
+    DIFFERS(g.graph->value[0].name[0] = 'u');
+#undef DIFFERS
+    gr_close(&g);
+}
+
+static void entries_are_found(void **state)
+{
+    char key[CC_KEY_BYTES];
+    struct cc_cache_entry entry[2];
+    struct base_error error;
+
+    (void)state;
+    assert_int_equal(cc_cache_list(cache, entry, 2, &error), 0);
+    add(8, key);
+    assert_true(find(key));
+    assert_int_equal(cc_cache_list(cache, entry, 2, &error), 1);
+    assert_string_equal(entry[0].key, key);
+    assert_true(entry[0].bytes > 256 && entry[0].used > 0);
+    assert_int_equal(names_in_cache(), 1);
+    add(8, key); /* again: the one that is there stays */
+    assert_int_equal(names_in_cache(), 1);
+    assert_int_equal(cc_cache_remove(cache, key, &error), 0);
+    assert_false(find(key));
+    assert_int_equal(cc_cache_remove(cache, key, &error), -ENOENT);
+    assert_int_equal(cc_cache_remove(cache, "../../etc", &error), -EINVAL);
+    assert_int_equal(names_in_cache(), 0);
+}
+
+static void broken_entries_go(void **state)
+{
+    static const char *const name[] = {"main.e5", "weights.bin", "manifest.json"};
+
+    (void)state;
+    for (unsigned i = 0; i < 6; i++) {
+        char key[CC_KEY_BYTES], path[256];
+
+        add(8, key);
+        file_of(key, name[i % 3], path);
+        if (i < 3)
+            assert_int_equal(truncate(path, 5), 0);
+        else
+            assert_int_equal(unlink(path), 0);
+        assert_false(find(key));
+        assert_int_equal(names_in_cache(), 0);
+    }
+}
+
+/* Another program's bundle under this key is no hit. */
+static void a_swapped_entry_goes(void **state)
+{
+    char a[CC_KEY_BYTES], b[CC_KEY_BYTES], from[256], to[256];
+
+    (void)state;
+    add(8, a);
+    memset(b, '0', 64);
+    b[64] = '\0';
+    file_of(a, "", from);
+    file_of(b, "", to);
+    from[strlen(from) - 1] = to[strlen(to) - 1] = '\0';
+    assert_int_equal(rename(from, to), 0);
+    assert_false(find(b));
+    assert_int_equal(names_in_cache(), 0);
+}
+
+static void the_least_recently_used_goes_first(void **state)
+{
+    char key[4][CC_KEY_BYTES];
+    struct cc_cache_entry entry[4];
+    struct base_error error;
+    uint64_t each = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct timespec long_ago[2] = {{1000 + i, 0}, {1000 + i, 0}};
+        char path[256];
+
+        add(8 + i, key[i]);
+        file_of(key[i], "", path);
+        assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+    }
+    assert_true(find(key[0])); /* used now */
+    assert_int_equal(cc_cache_list(cache, entry, 4, &error), 4);
+    assert_string_equal(entry[0].key, key[0]);
+    assert_string_equal(entry[1].key, key[3]);
+    assert_string_equal(entry[2].key, key[2]);
+    assert_string_equal(entry[3].key, key[1]);
+    for (unsigned i = 0; i < 4; i++)
+        each = entry[i].bytes > each ? entry[i].bytes : each;
+    assert_int_equal(cc_cache_trim(cache, 2 * each, &error), 0);
+    assert_true(find(key[0]) && find(key[3]));
+    assert_false(find(key[1]) || find(key[2]));
+    assert_int_equal(cc_cache_remove(cache, NULL, &error), 0);
+    assert_int_equal(names_in_cache(), 0);
+}
+
+/* What a process left half done an hour ago is taken away; what is under way is not, and what is not ours never. */
+static void leftovers_go(void **state)
+{
+    const struct timespec long_ago[2] = {{1000, 0}, {1000, 0}};
+    struct base_error error;
+    char path[256];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/.building-old", cache);
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+    snprintf(path, sizeof(path), "%s/.building-new", cache);
+    assert_int_equal(mkdir(path, 0777), 0);
+    snprintf(path, sizeof(path), "%s/mine", cache);
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(cc_cache_remove(cache, NULL, &error), 0);
+    assert_int_equal(names_in_cache(), 2);
+    assert_int_equal(rmdir(path), 0);
+    snprintf(path, sizeof(path), "%s/.building-new", cache);
+    assert_int_equal(rmdir(path), 0);
+}
+
+#define PROCESSES 6
+#define ROUNDS    40
+
+/* One of several: adds, finds, breaks and removes the same few entries. Its exit status says whether all of it worked. */
+static int quarrel(unsigned number)
+{
+    struct cc_program *program[3];
+    char key[3][CC_KEY_BYTES];
+    struct base_error error;
+    struct test_rng rng;
+    int wrong = 0;
+
+    test_rng_init(&rng, 100 + number);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct gr g;
+
+        graph(&g, 8 + i, 1);
+        cc_cache_key(g.graph, key[i]);
+        program[i] = gr_lower(&g);
+        gr_close(&g);
+    }
+    for (unsigned round = 0; round < ROUNDS && !wrong; round++) {
+        unsigned i = (unsigned)test_rng_range(&rng, 0, 2);
+        struct cc_bundle bundle;
+        char path[256];
+        int found;
+
+        wrong |= cc_cache_add(cache, key[i], program[i], &error) != 0;
+        found = cc_cache_find(cache, key[i], &bundle, &error);
+        wrong |= found < 0;
+        if (found == 1) {
+            wrong |= bundle.weights_bytes != program[i]->constant_bytes ||
+                     memcmp(bundle.weights, program[i]->constant, bundle.weights_bytes) != 0;
+            cc_bundle_release(&bundle);
+        }
+        file_of(key[i], "main.e5", path);
+        if (round % 4 == 0 && truncate(path, 100) && errno != ENOENT)
+            wrong = 1;
+        if (round % 7 == 0)
+            wrong |= cc_cache_trim(cache, 0, &error) != 0;
+    }
+    if (wrong)
+        fprintf(stderr, "# process %u: %s\n", number, error.text);
+    for (unsigned i = 0; i < 3; i++)
+        cc_program_destroy(program[i]);
+    return wrong;
+}
+
+static void processes_share_it(void **state)
+{
+    pid_t child[PROCESSES];
+    struct base_error error;
+
+    (void)state;
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        child[i] = fork();
+        assert_true(child[i] >= 0);
+        if (child[i] == 0)
+            _exit(quarrel(i));
+    }
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        int status;
+
+        assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    assert_int_equal(cc_cache_remove(cache, NULL, &error), 0);
+    assert_int_equal(names_in_cache(), 0);
+}
+
+static void the_folder_follows_the_environment(void **state)
+{
+    char path[256];
+    struct base_error error;
+    char *home = getenv("HOME"), *xdg = getenv("XDG_CACHE_HOME");
+    char *old_home = home ? strdup(home) : NULL, *old_xdg = xdg ? strdup(xdg) : NULL;
+
+    (void)state;
+    setenv("XDG_CACHE_HOME", "/some/cache", 1);
+    assert_int_equal(cc_cache_folder(NULL, path, sizeof(path), &error), 0);
+    assert_string_equal(path, "/some/cache/anemone");
+    setenv("XDG_CACHE_HOME", "relative", 1); /* the specification says to ignore it */
+    setenv("HOME", "/home/someone", 1);
+    assert_int_equal(cc_cache_folder(NULL, path, sizeof(path), &error), 0);
+    assert_string_equal(path, "/home/someone/.cache/anemone");
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("HOME");
+    assert_int_equal(cc_cache_folder(NULL, path, sizeof(path), &error), -ENOENT);
+    assert_int_equal(cc_cache_folder("/given", path, sizeof(path), &error), 0);
+    assert_string_equal(path, "/given");
+    assert_int_equal(cc_cache_folder("/given", path, 4, &error), -ENAMETOOLONG);
+    if (old_home)
+        setenv("HOME", old_home, 1);
+    if (old_xdg)
+        setenv("XDG_CACHE_HOME", old_xdg, 1);
+    free(old_home);
+    free(old_xdg);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_key_is_the_content),
+        cmocka_unit_test(entries_are_found),
+        cmocka_unit_test(broken_entries_go),
+        cmocka_unit_test(a_swapped_entry_goes),
+        cmocka_unit_test(the_least_recently_used_goes_first),
+        cmocka_unit_test(leftovers_go),
+        cmocka_unit_test(processes_share_it),
+        cmocka_unit_test(the_folder_follows_the_environment),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}

@@ -143,7 +143,7 @@ static bool check_shape(const struct pr_hwx_reader *r, const struct pr_slice *wh
 
 static bool read_tensor(const struct pr_hwx_reader *r, const struct pr_slice *tensor)
 {
-    char name[PR_HWX_NAME_BYTES];
+    char name[PR_HWX_NAME_BYTES] = {0};
     struct pr_hwx_port *port;
     struct pr_slice fixed;
 

@@ -96,7 +96,9 @@ struct level {
 /* Channels of one pass over all engines. */
 static uint32_t pass_width(const struct pr_task *task, uint32_t lanes)
 {
-    return lanes * (task->ne.engines ? task->ne.engines : 1);
+    uint32_t width = lanes * task->ne.engines;
+
+    return width ? width : 1;
 }
 
 static struct level next_level(const struct pr_task *task, uint32_t lanes, uint32_t left)

@@ -19,9 +19,10 @@ static inline size_t pr_string_length(const char *string)
 
 static inline bool pr_string_equal(const char *a, const char *b)
 {
-    while (*a && *a == *b)
-        a++, b++;
-    return *a == *b;
+    for (size_t i = 0; a[i] == b[i]; i++)
+        if (!a[i])
+            return true;
+    return false;
 }
 
 struct pr_text {

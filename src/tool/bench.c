@@ -170,7 +170,7 @@ int tool_bench(int argc, char **argv)
 
     if (!tool_words(argc, argv, options, &what, 1, &words))
         return TOOL_USAGE;
-    if (words != 1 || strcmp(what, "dispatch")) {
+    if (words != 1 || strcmp(what, "dispatch") != 0) {
         fputs(tool_bench_help, stderr);
         return TOOL_USAGE;
     }

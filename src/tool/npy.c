@@ -73,7 +73,7 @@ static int take_string(struct text *t, char word[WORD_BYTES])
 
 static int take_descr(struct text *t, struct tool_npy *npy)
 {
-    char word[WORD_BYTES];
+    char word[WORD_BYTES] = "";
     int result;
 
     skip_space(t);
@@ -207,7 +207,7 @@ static int find_header(const uint8_t *bytes, size_t size, struct text *t)
 {
     size_t start, length;
 
-    if (size < MAGIC_BYTES + 2 || memcmp(bytes, MAGIC, MAGIC_BYTES))
+    if (size < MAGIC_BYTES + 2 || memcmp(bytes, MAGIC, MAGIC_BYTES) != 0)
         return base_fail(t->error, EINVAL, "it is not a .npy file: it does not begin with \\x93NUMPY.");
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
         return base_fail(t->error, ENOTSUP, "it is a .npy file of version %u.%u; 1.0, 2.0 and 3.0 are known.",

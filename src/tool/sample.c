@@ -73,7 +73,7 @@ static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction
         .element_stride = 2,
     };
 
-    strcpy(p.name, name);
+    memcpy(p.name, name, strlen(name) + 1);
     return p;
 }
 

@@ -50,6 +50,7 @@ static bool measure_whole(bool (*dispatch)(void *context), void *context, uint32
                           struct tool_stages *stages)
 {
     uint64_t *times = base_alloc_array(repeat, sizeof(*times));
+    uint32_t tenth, half;
 
     if (!times) {
         tool_say("no memory for %u times.", repeat);
@@ -65,9 +66,11 @@ static bool measure_whole(bool (*dispatch)(void *context), void *context, uint32
         times[i] = now_ns() - before;
     }
     qsort(times, repeat, sizeof(*times), by_size);
-    stages->p10 = (double)times[repeat / 10] / 1e3;
-    stages->p50 = (double)times[repeat / 2] / 1e3;
-    stages->p90 = (double)times[repeat - 1 - repeat / 10] / 1e3;
+    tenth = repeat / 10;
+    half = repeat / 2;
+    stages->p10 = (double)times[tenth] / 1e3;
+    stages->p50 = (double)times[half] / 1e3;
+    stages->p90 = (double)times[repeat - 1 - tenth] / 1e3;
     base_free(times);
     return true;
 }

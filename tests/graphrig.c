@@ -85,7 +85,8 @@ uint32_t gr_scalar(struct gr *g, double scalar)
     return v;
 }
 
-static struct cc_op *op(struct gr *g, enum cc_op_kind kind, uint32_t inputs, uint32_t a, uint32_t b, struct gr_shape out)
+static struct cc_op *op(struct gr *g, enum cc_op_kind kind, uint32_t inputs, uint32_t a, uint32_t b,
+                        struct gr_shape out)
 {
     uint32_t v = value(g, NULL, kind == CC_OP_CAST ? CC_FP32 : CC_FP16, out);
     char name[24];
@@ -146,7 +147,8 @@ uint32_t gr_conv(struct gr *g, uint32_t x, uint32_t weight, uint32_t bias, const
 {
     struct gr_shape in = shape_of(g, x), w = shape_of(g, weight);
     struct cc_op *o = op(g, CC_OP_CONV, 1, x, 0,
-                         GR(in.dim[0], w.dim[0], in.dim[2] + pad[0] + pad[1] - w.dim[2] + 1, in.dim[3] + pad[2] + pad[3] - w.dim[3] + 1));
+                         GR(in.dim[0], w.dim[0], in.dim[2] + pad[0] + pad[1] - w.dim[2] + 1,
+                            in.dim[3] + pad[2] + pad[3] - w.dim[3] + 1));
 
     o->a.weight = weight + 1;
     o->a.bias = bias == GR_NONE ? 0 : bias + 1;
@@ -250,7 +252,8 @@ static double two(enum cc_op_kind kind, double a, double b)
     }
 }
 
-static double conv_at(const struct cc_op *o, const struct array *x, const struct array *w, const double *bias, const uint32_t y[AXES])
+static double conv_at(const struct cc_op *o, const struct array *x, const struct array *w, const double *bias,
+                      const uint32_t y[AXES])
 {
     double sum = bias ? bias[y[2]] : 0;
 
@@ -261,12 +264,14 @@ static double conv_at(const struct cc_op *o, const struct array *x, const struct
 
                 if (row < 0 || row >= x->dim[3] || column < 0 || column >= x->dim[4])
                     continue;
-                sum += *pick(x, (uint32_t[]){0, y[1], c, (uint32_t)row, (uint32_t)column}) * *pick(w, (uint32_t[]){0, y[2], c, i, k});
+                sum += *pick(x, (uint32_t[]){0, y[1], c, (uint32_t)row, (uint32_t)column}) *
+                       *pick(w, (uint32_t[]){0, y[2], c, i, k});
             }
     return sum;
 }
 
-static double product_at(const struct cc_op *o, const struct array *x, const struct array *z, const uint32_t y[AXES])
+static double product_at(const struct cc_op *o, const struct array *x, const struct array *z,
+                         const uint32_t y[AXES])
 {
     uint32_t inner = x->dim[o->a.transpose_x ? 3 : 4];
     double sum = 0;
@@ -275,12 +280,14 @@ static double product_at(const struct cc_op *o, const struct array *x, const str
         uint32_t row = o->a.transpose_x ? k : y[3], column = o->a.transpose_x ? y[3] : k;
         uint32_t row2 = o->a.transpose_y ? y[4] : k, column2 = o->a.transpose_y ? k : y[4];
 
-        sum += *pick(x, (uint32_t[]){y[0], y[1], y[2], row, column}) * *pick(z, (uint32_t[]){y[0], y[1], y[2], row2, column2});
+        sum += *pick(x, (uint32_t[]){y[0], y[1], y[2], row, column}) *
+               *pick(z, (uint32_t[]){y[0], y[1], y[2], row2, column2});
     }
     return sum;
 }
 
-static double linear_at(const struct array *x, const struct array *w, const double *bias, const uint32_t y[AXES])
+static double linear_at(const struct array *x, const struct array *w, const double *bias,
+                        const uint32_t y[AXES])
 {
     double sum = bias ? bias[y[4]] : 0;
 
@@ -374,7 +381,8 @@ uint8_t *gr_payload(const struct cc_program *program, size_t *size)
     if (cc_bundle_main(program, &main, &bytes, &error))
         fail_msg("%s", error.text);
     head.main_bytes = bytes;
-    weights = (sizeof(head) + bytes + ANE_PROGRAM_BUNDLE_ALIGN - 1) / ANE_PROGRAM_BUNDLE_ALIGN * ANE_PROGRAM_BUNDLE_ALIGN;
+    weights = (sizeof(head) + bytes + ANE_PROGRAM_BUNDLE_ALIGN - 1) / ANE_PROGRAM_BUNDLE_ALIGN *
+              ANE_PROGRAM_BUNDLE_ALIGN;
     *size = weights + program->constant_bytes;
     payload = calloc(1, *size);
     assert_non_null(payload);
@@ -394,10 +402,16 @@ IOReturn gr_create(const struct io_client *client, const void *payload, size_t s
 
     assert_int_equal(ane_surface_create(0, ANE_PROGRAM_IMAGE + size, &create.surface), 0);
     args = ane_surface_base(create.surface);
-    *args = (struct ane_program_args){
-        .representation = ANE_PROGRAM_RT, .version = 1, .image_size = size, .procedures = 1, .qos = 21, .flags = 0x10, .name = "graph"};
+    *args = (struct ane_program_args){.representation = ANE_PROGRAM_RT,
+                                      .version = 1,
+                                      .image_size = size,
+                                      .procedures = 1,
+                                      .qos = 21,
+                                      .flags = 0x10,
+                                      .name = "graph"};
     memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, payload, size);
-    status = IOConnectCallMethod(client->connect, 3, NULL, 0, &create, sizeof(create), NULL, NULL, NULL, NULL);
+    status =
+        IOConnectCallMethod(client->connect, 3, NULL, 0, &create, sizeof(create), NULL, NULL, NULL, NULL);
     *token = args->token;
     ane_surface_release(create.surface);
     return status;
@@ -429,7 +443,8 @@ static uint32_t port_surface(struct gr *g, const struct pr_e5_port *p, struct ar
     return id;
 }
 
-static void compare(const struct gr *g, const struct pr_e5_port *p, uint32_t surface, const struct array *want)
+static void compare(const struct gr *g, const struct pr_e5_port *p, uint32_t surface,
+                    const struct array *want)
 {
     size_t count = (size_t)p->n * p->c * p->h * p->w;
     const uint8_t *bytes = ane_surface_base(surface);
@@ -441,7 +456,8 @@ static void compare(const struct gr *g, const struct pr_e5_port *p, uint32_t sur
         memcpy(&half, bytes + engine_offset(p, i), 2);
         y = test_half_to_double(half);
         if (!(fabs(y - want->x[i]) <= allowed))
-            fail_msg("%s [%u, %u, %u, %u], element %zu: %.9g, expected %.9g", p->name, p->n, p->c, p->h, p->w, i, y, want->x[i]);
+            fail_msg("%s [%u, %u, %u, %u], element %zu: %.9g, expected %.9g", p->name, p->n, p->c, p->h, p->w,
+                     i, y, want->x[i]);
     }
 }
 
@@ -460,11 +476,12 @@ static void judge(const uint8_t *payload)
     struct pr_problem problem;
     uint32_t words;
     uint8_t *text;
-    size_t size;
+    size_t size = 0;
 
     assert_non_null(e5);
     memcpy(&head, payload, sizeof(head));
-    if (!pr_e5_read(payload + sizeof(head), head.main_bytes, e5, &problem) || !(size = pr_e5_expand(e5, NULL, 0, &words, &problem)))
+    if (!pr_e5_read(payload + sizeof(head), head.main_bytes, e5, &problem) ||
+        !(size = pr_e5_expand(e5, NULL, 0, &words, &problem)))
         fail_msg("%s", problem.text);
     text = malloc(size);
     assert_non_null(text);
@@ -474,7 +491,8 @@ static void judge(const uint8_t *payload)
     free(e5);
 }
 
-static void run(struct gr *g, const struct io_client *client, const struct cc_program *program, struct array *array)
+static void run(struct gr *g, const struct io_client *client, const struct cc_program *program,
+                struct array *array)
 {
     uint32_t surface[PR_E5_PORTS_MAX], inputs = g->graph->inputs, outputs = g->graph->outputs;
     struct ane_program_prepare prepare;

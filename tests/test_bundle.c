@@ -13,13 +13,16 @@
 #include "compiler/bundle.h"
 #include "graphrig.h"
 
-static char folder[64];
+static char folder[64], cache[96];
 
 static int make_folder(void **state)
 {
     (void)state;
     strcpy(folder, "/tmp/anemone-bundle-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(cache, sizeof(cache), "%s/cache", folder);
+    return 0;
 }
 
 static int drop_folder(void **state)
@@ -33,9 +36,9 @@ static int drop_folder(void **state)
 
 static const char *path(const char *name)
 {
-    static char text[4][256];
+    static char text[64][256];
     static unsigned next;
-    char *to = text[next++ % 4];
+    char *to = text[next++ % 64];
 
     snprintf(to, sizeof(text[0]), "%s/%s", folder, name);
     return to;
@@ -196,10 +199,11 @@ static const char model[] = "program(1.3)\n{\n"
 
 static struct cc_options options(void)
 {
-    return (struct cc_options){.cache = path("cache")};
+    return (struct cc_options){.cache = cache};
 }
 
-static void compile(const struct cc_options *o, const char *file, struct cc_bundle *bundle, struct cc_report *report)
+static void compile(const struct cc_options *o, const char *file, struct cc_bundle *bundle,
+                    struct cc_report *report)
 {
     struct base_error error;
 

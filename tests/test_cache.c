@@ -76,9 +76,9 @@ static bool find(const char *key)
     return found == 1;
 }
 
-static void file_of(const char *key, const char *name, char path[256])
+static void file_of(const char *key, const char *name, char path[512])
 {
-    snprintf(path, 256, "%s/%s/%s", cache, key, name);
+    snprintf(path, 512, "%s/%s/%s", cache, key, name);
 }
 
 static unsigned names_in_cache(void)
@@ -107,12 +107,12 @@ static void the_key_is_the_content(void **state)
     g.graph->op[0].line = 77;
     cc_cache_key(g.graph, other);
     assert_string_equal(first, other);
-#define DIFFERS(change)                      \
-    do {                                     \
-        change;                              \
-        cc_cache_key(g.graph, other);        \
+#define DIFFERS(change)                        \
+    do {                                       \
+        change;                                \
+        cc_cache_key(g.graph, other);          \
         assert_string_not_equal(first, other); \
-        strcpy(first, other);                \
+        strcpy(first, other);                  \
     } while (0)
     DIFFERS(((uint8_t *)g.graph->value[1].data)[3] ^= 1);
     DIFFERS(g.graph->op[0].kind = CC_OP_MUL);
@@ -153,7 +153,7 @@ static void broken_entries_go(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 6; i++) {
-        char key[CC_KEY_BYTES], path[256];
+        char key[CC_KEY_BYTES], path[512];
 
         add(8, key);
         file_of(key, name[i % 3], path);
@@ -169,7 +169,7 @@ static void broken_entries_go(void **state)
 /* Another program's bundle under this key is no hit. */
 static void a_swapped_entry_goes(void **state)
 {
-    char a[CC_KEY_BYTES], b[CC_KEY_BYTES], from[256], to[256];
+    char a[CC_KEY_BYTES], b[CC_KEY_BYTES], from[512], to[512];
 
     (void)state;
     add(8, a);
@@ -193,7 +193,7 @@ static void the_least_recently_used_goes_first(void **state)
     (void)state;
     for (uint32_t i = 0; i < 4; i++) {
         const struct timespec long_ago[2] = {{1000 + i, 0}, {1000 + i, 0}};
-        char path[256];
+        char path[512];
 
         add(8 + i, key[i]);
         file_of(key[i], "", path);
@@ -219,7 +219,7 @@ static void leftovers_go(void **state)
 {
     const struct timespec long_ago[2] = {{1000, 0}, {1000, 0}};
     struct base_error error;
-    char path[256];
+    char path[512];
 
     (void)state;
     snprintf(path, sizeof(path), "%s/.building-old", cache);
@@ -260,7 +260,7 @@ static int quarrel(unsigned number)
     for (unsigned round = 0; round < ROUNDS && !wrong; round++) {
         unsigned i = (unsigned)test_rng_range(&rng, 0, 2);
         struct cc_bundle bundle;
-        char path[256];
+        char path[512];
         int found;
 
         wrong |= cc_cache_add(cache, key[i], program[i], &error) != 0;
@@ -309,7 +309,7 @@ static void processes_share_it(void **state)
 
 static void the_folder_follows_the_environment(void **state)
 {
-    char path[256];
+    char path[512];
     struct base_error error;
     char *home = getenv("HOME"), *xdg = getenv("XDG_CACHE_HOME");
     char *old_home = home ? strdup(home) : NULL, *old_xdg = xdg ? strdup(xdg) : NULL;

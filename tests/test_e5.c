@@ -34,7 +34,8 @@ static int make_sample(void **state)
     gr_open(&g, 1, GR_WHOLE);
     x = gr_input(&g, "x", CC_FP32, GR(2, 3, 5, 7));
     y = gr_input(&g, "second", CC_FP16, GR(4, 1, 1));
-    x = gr_conv(&g, gr_cast(&g, x, CC_FP16), gr_const(&g, GR(4, 3, 1, 1)), gr_const(&g, GR(4)), (uint32_t[4]){0});
+    x = gr_conv(&g, gr_cast(&g, x, CC_FP16), gr_const(&g, GR(4, 3, 1, 1)), gr_const(&g, GR(4)),
+                (uint32_t[4]){0});
     x = gr_binary(&g, CC_OP_SUB, x, y);
     gr_output(&g, x);
     gr_output(&g, gr_mean(&g, x, 12, true));
@@ -164,12 +165,12 @@ static void records_are_checked(void **state)
     }
     assert_int_equal(all[0].kind, PR_E5_CONV);
     assert_true(sub && mean);
-#define REFUSED(at, change, word)          \
-    do {                                   \
-        struct pr_e5_record r = all[at];   \
-                                           \
-        change;                            \
-        expect_refusal(&r, at, word);      \
+#define REFUSED(at, change, word)        \
+    do {                                 \
+        struct pr_e5_record r = all[at]; \
+                                         \
+        change;                          \
+        expect_refusal(&r, at, word);    \
     } while (0)
     REFUSED(0, r.kind = 0, "kind");
     REFUSED(0, r.kind = 6, "kind");
@@ -260,7 +261,8 @@ static void changed_files_do_no_harm(void **state)
     for (unsigned round = 0; round < 20000; round++) {
         for (int n = (int)test_rng_range(&rng, 1, 6); n > 0; n--) {
             size_t at = (size_t)test_rng_range(&rng, 0, (int64_t)sample.size - 4);
-            uint32_t word = test_rng_bool(&rng) ? test_rng_u32(&rng) : (uint32_t)test_rng_range(&rng, -64, 64);
+            uint32_t word =
+                test_rng_bool(&rng) ? test_rng_u32(&rng) : (uint32_t)test_rng_range(&rng, -64, 64);
 
             memcpy(bytes + at, &word, test_rng_bool(&rng) ? 4 : 1);
         }
@@ -270,11 +272,38 @@ static void changed_files_do_no_harm(void **state)
     free(bytes);
 }
 
+/* The same file as flatc writes it: other places, and no fields that have their default. */
+static void another_writer_is_understood(void **state)
+{
+    static struct pr_e5 ours, theirs;
+    struct pr_problem problem;
+    uint32_t words;
+    uint8_t *bytes[2];
+    size_t size[2];
+
+    (void)state;
+    bytes[0] = test_file_read(TEST_SOURCE_ROOT "/tests/fuzz/seeds/e5/add", &size[0]);
+    bytes[1] = test_file_read(TEST_SOURCE_ROOT "/tests/fuzz/seeds/e5/flatc", &size[1]);
+    assert_non_null(bytes[0]);
+    assert_non_null(bytes[1]);
+    assert_true(size[0] != size[1] || memcmp(bytes[0], bytes[1], size[0]) != 0);
+    if (!pr_e5_read(bytes[0], size[0], &ours, &problem) ||
+        !pr_e5_read(bytes[1], size[1], &theirs, &problem) ||
+        !pr_e5_expand(&theirs, NULL, 0, &words, &problem))
+        fail_msg("%s", problem.text);
+    assert_int_equal(ours.ports, theirs.ports);
+    assert_memory_equal(ours.port, theirs.port, sizeof(ours.port));
+    assert_memory_equal(ours.record, theirs.record, ours.records * PR_E5_RECORD_BYTES);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
 /* The reader alone: fields that are absent, offsets that lead outside or nowhere. */
 static void the_reader_stays_inside(void **state)
 {
     /* root at 16, its vtable at 8: two slots, the first absent, the second a u32 of 7 */
-    static const uint8_t small[] = {16, 0, 0, 0, 'T', 'E', 'S', 'T', 8, 0, 8, 0, 0, 0, 4, 0, 8, 0, 0, 0, 7, 0, 0, 0};
+    static const uint8_t small[] = {16, 0, 0, 0, 'T', 'E', 'S', 'T', 8, 0, 8, 0,
+                                    0,  0, 4, 0, 8,   0,   0,   0,   7, 0, 0, 0};
     uint8_t bytes[sizeof(small)];
     struct pr_flat_table root;
     struct pr_flat flat;
@@ -312,9 +341,10 @@ static void the_reader_stays_inside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(descriptors_come_back),   cmocka_unit_test(the_file_says_what_went_in), cmocka_unit_test(the_stream_is_a_chain),
-        cmocka_unit_test(records_are_checked),     cmocka_unit_test(cut_files_are_refused),      cmocka_unit_test(changed_files_do_no_harm),
-        cmocka_unit_test(the_reader_stays_inside),
+        cmocka_unit_test(descriptors_come_back),        cmocka_unit_test(the_file_says_what_went_in),
+        cmocka_unit_test(the_stream_is_a_chain),        cmocka_unit_test(records_are_checked),
+        cmocka_unit_test(cut_files_are_refused),        cmocka_unit_test(changed_files_do_no_harm),
+        cmocka_unit_test(another_writer_is_understood), cmocka_unit_test(the_reader_stays_inside),
     };
 
     return cmocka_run_group_tests(tests, make_sample, drop_sample);

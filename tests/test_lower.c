@@ -5,6 +5,7 @@
  */
 #include "support.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "graphrig.h"
@@ -89,7 +90,8 @@ static void scalars_stand_in_registers(void **state)
         gr_open(&g, 0x2000 + round, GR_WHOLE);
         x = gr_input(&g, "x", CC_FP16, random_shape(&g));
         c = gr_scalar(&g, round % 2 ? 3 : -5);
-        gr_output(&g, round / 3 % 2 ? gr_binary(&g, kind[round % 3], x, c) : gr_binary(&g, kind[round % 3], c, x));
+        gr_output(&g, round / 3 % 2 ? gr_binary(&g, kind[round % 3], x, c)
+                                    : gr_binary(&g, kind[round % 3], c, x));
         assert_int_equal(gr_check(&g, &client), 1);
         program = gr_lower(&g);
         assert_int_equal(program->record[0].kind, PR_E5_ELEMENTWISE1);
@@ -105,7 +107,8 @@ static void wide_rows_are_cut(void **state)
 
     (void)state;
     gr_open(&g, 0x2100, GR_WHOLE);
-    gr_output(&g, gr_binary(&g, CC_OP_ADD, gr_input(&g, "x", CC_FP16, GR(2, 40000)), gr_input(&g, "y", CC_FP16, GR(40000))));
+    gr_output(&g, gr_binary(&g, CC_OP_ADD, gr_input(&g, "x", CC_FP16, GR(2, 40000)),
+                            gr_input(&g, "y", CC_FP16, GR(40000))));
     gr_output(&g, gr_binary(&g, CC_OP_MUL, 0, gr_input(&g, "z", CC_FP16, GR(2, 1))));
     assert_int_equal(gr_check(&g, &client), 6);
     gr_close(&g);
@@ -124,7 +127,8 @@ static void relu_alone(void **state)
     }
 }
 
-static void conv_once(uint64_t stream, enum gr_numbers numbers, struct gr_shape in, struct gr_shape kernel, bool bias, bool relu)
+static void conv_once(uint64_t stream, enum gr_numbers numbers, struct gr_shape in, struct gr_shape kernel,
+                      bool bias, bool relu)
 {
     uint32_t pad[4], x, y, b = GR_NONE;
     struct gr g;
@@ -158,8 +162,8 @@ static void conv_of_every_size(void **state)
         uint32_t kh = (uint32_t)test_rng_range(&rng, 1, 4), kw = (uint32_t)test_rng_range(&rng, 1, 5);
         uint32_t n = round % 4 ? 1 : 3;
 
-        conv_once(0x4001 + round, round % 2 ? GR_REAL : GR_WHOLE, GR(n, channels, h, w), GR(out, channels, kh, kw), round % 3 == 0,
-                  round % 5 == 0);
+        conv_once(0x4001 + round, round % 2 ? GR_REAL : GR_WHOLE, GR(n, channels, h, w),
+                  GR(out, channels, kh, kw), round % 3 == 0, round % 5 == 0);
     }
     conv_once(0x4100, GR_WHOLE, GR(1, 2, 30, 20), GR(3, 2, 29, 13), true, false);
     conv_once(0x4101, GR_WHOLE, GR(1, 3, 5, 33), GR(600, 3, 1, 1), true, true);
@@ -457,10 +461,70 @@ static void refusals_name_the_rule(void **state)
     x = gr_input(&g, "x", CC_FP16, GR(4, 4));
     refused(&g, gr_matmul(&g, x, x, false, false), "one of them must be a constant");
     gr_open(&g, 6, GR_WHOLE);
-    refused(&g, gr_binary(&g, CC_OP_ADD, gr_const(&g, GR(4)), gr_const(&g, GR(4))), "both operands are constants");
+    refused(&g, gr_binary(&g, CC_OP_ADD, gr_const(&g, GR(4)), gr_const(&g, GR(4))),
+            "both operands are constants");
     gr_open(&g, 7, GR_WHOLE);
     x = gr_input(&g, "x", CC_FP16, GR(9000, 1, 1, 2));
     refused(&g, gr_relu(&g, x), "at most 8191");
+}
+
+/* The driver believes nothing: sizes, bytes and places of a payload. A plain task may load a bundle; raw images are for developers. */
+static void bad_payloads_are_refused(void **state)
+{
+    const char *const entitlement[] = {"com.apple.ane.iokit-user-access"};
+    ane_task_t task = ane_task_create(entitlement, 1, NULL, NULL);
+    struct cc_program *program;
+    struct ane_program_bundle head;
+    struct io_client plain;
+    struct test_rng rng;
+    uint64_t token;
+    uint8_t *payload, *changed;
+    size_t size;
+    struct gr g;
+
+    (void)state;
+    gr_open(&g, 0x9000, GR_WHOLE);
+    gr_output(&g, gr_linear(&g, gr_input(&g, "x", CC_FP16, GR(5, 6)), gr_const(&g, GR(7, 6)), GR_NONE));
+    program = gr_lower(&g);
+    payload = gr_payload(program, &size);
+    changed = malloc(size);
+    assert_non_null(changed);
+    memcpy(&head, payload, sizeof(head));
+    test_rng_init(&rng, 0x9001);
+    for (unsigned round = 0; round < 400; round++) {
+        struct ane_program_bundle h = head;
+        size_t cut = size;
+        IOReturn status;
+
+        memcpy(changed, payload, size);
+        switch (round % 4) {
+        case 0: cut = (size_t)test_rng_range(&rng, 1, (int64_t)size - 1); break;
+        case 1:
+            h.main_bytes = test_rng_bool(&rng) ? test_rng_u64(&rng)
+                                               : head.main_bytes + (uint64_t)test_rng_range(&rng, 64, 4096);
+            break;
+        case 2: h.weights_bytes = test_rng_bool(&rng) ? test_rng_u64(&rng) : head.weights_bytes + 64; break;
+        default:
+            changed[16 + test_rng_range(&rng, 0, (int64_t)head.main_bytes - 1)] ^=
+                (uint8_t)(1u << test_rng_range(&rng, 0, 7));
+        }
+        memcpy(changed, &h, sizeof(h));
+        status = gr_create(&client, changed, cut, &token);
+        if (round % 4 < 3)
+            assert_int_equal(status, kIOReturnBadArgument);
+        else if (!status) /* a changed name, say */
+            assert_int_equal(io_destroy(&client, token), kIOReturnSuccess);
+    }
+    assert_int_equal(io_open(ane_machine_service(machine), task, ANE_CLIENT_CONTROL, &plain),
+                     kIOReturnSuccess);
+    assert_int_equal(io_create(&plain, payload, size, &token), kIOReturnNotPermitted);
+    assert_int_equal(gr_create(&plain, payload, size, &token), kIOReturnSuccess);
+    IOServiceClose(plain.connect);
+    ane_task_release(task);
+    free(changed);
+    free(payload);
+    cc_program_destroy(program);
+    gr_close(&g);
 }
 
 int main(void)
@@ -483,6 +547,7 @@ int main(void)
         cmocka_unit_test(dead_operations_are_left_out),
         cmocka_unit_test(constants_are_shared),
         cmocka_unit_test(refusals_name_the_rule),
+        cmocka_unit_test(bad_payloads_are_refused),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

@@ -13,9 +13,9 @@
 #include "base/alloc.h"
 #include "compiler/files.h"
 
-#define MAIN     "main.e5"
-#define WEIGHTS  "weights.bin"
-#define MANIFEST "manifest.json"
+#define MAIN               "main.e5"
+#define WEIGHTS            "weights.bin"
+#define MANIFEST           "manifest.json"
 #define MAIN_BYTES_MAX     (64u << 20)
 #define MANIFEST_BYTES_MAX (64u << 20)
 #define BLOB_LINE          128u
@@ -57,8 +57,8 @@ static void hash_text(const void *bytes, size_t size, char text[HASH_DIGITS + 1]
 
 /* Writing. */
 
-static int manifest(const struct cc_program *p, const char *key, const uint8_t *main, size_t main_bytes, char **text,
-                    struct base_error *error)
+static int manifest(const struct cc_program *p, const char *key, const uint8_t *main, size_t main_bytes,
+                    char **text, struct base_error *error)
 {
     size_t capacity = MANIFEST_HEAD + (size_t)p->blobs * BLOB_LINE, at;
     char main_hash[HASH_DIGITS + 1], weights_hash[HASH_DIGITS + 1], hash[HASH_DIGITS + 1];
@@ -69,11 +69,13 @@ static int manifest(const struct cc_program *p, const char *key, const uint8_t *
     hash_text(main, main_bytes, main_hash);
     hash_text(p->constant, p->constant_bytes, weights_hash);
     at = (size_t)snprintf(*text, capacity,
-                          FORM_VERSION "%u" FORM_KEY "%s" FORM_MAIN "%zu" FORM_HASH "%s" FORM_WEIGHTS "%u" FORM_HASH "%s" FORM_BLOBS,
+                          FORM_VERSION "%u" FORM_KEY "%s" FORM_MAIN "%zu" FORM_HASH "%s" FORM_WEIGHTS
+                                       "%u" FORM_HASH "%s" FORM_BLOBS,
                           PR_E5_FORMAT_VERSION, key, main_bytes, main_hash, p->constant_bytes, weights_hash);
     for (uint32_t i = 0; i < p->blobs; i++) {
         cc_hex(p->blob[i].hash, CC_HASH_BYTES, hash);
-        at += (size_t)snprintf(*text + at, capacity - at, "%s" FORM_BLOB "%u" FORM_BLOB_BYTES "%u" FORM_HASH "%s" FORM_BLOB_END,
+        at += (size_t)snprintf(*text + at, capacity - at,
+                               "%s" FORM_BLOB "%u" FORM_BLOB_BYTES "%u" FORM_HASH "%s" FORM_BLOB_END,
                                i ? "," : "", p->blob[i].offset, p->blob[i].bytes, hash);
     }
     at += (size_t)snprintf(*text + at, capacity - at, FORM_SELF);
@@ -82,7 +84,8 @@ static int manifest(const struct cc_program *p, const char *key, const uint8_t *
     return 0;
 }
 
-static int write_file(const char *folder, const char *name, const void *bytes, size_t size, struct base_error *error)
+static int write_file(const char *folder, const char *name, const void *bytes, size_t size,
+                      struct base_error *error)
 {
     char path[CC_PATH_BYTES];
     int status = cc_path_join(path, folder, name, error);
@@ -91,7 +94,8 @@ static int write_file(const char *folder, const char *name, const void *bytes, s
 }
 
 /* What the driver will do with it must work: found here, it is our own mistake. */
-static int check_main(const uint8_t *bytes, size_t size, uint64_t weights, struct pr_e5 *e5, struct base_error *error)
+static int check_main(const uint8_t *bytes, size_t size, uint64_t weights, struct pr_e5 *e5,
+                      struct base_error *error)
 {
     struct pr_problem problem = {0};
     uint32_t words;
@@ -99,12 +103,14 @@ static int check_main(const uint8_t *bytes, size_t size, uint64_t weights, struc
     if (!pr_e5_read(bytes, size, e5, &problem) || !pr_e5_expand(e5, NULL, 0, &words, &problem))
         return base_fail(error, EBADMSG, "%s", problem.text);
     if (e5->constant_bytes != weights)
-        return base_fail(error, EBADMSG, "main.e5 wants %u bytes of constants and weights.bin has %" PRIu64 ".", e5->constant_bytes,
-                         weights);
+        return base_fail(error, EBADMSG,
+                         "main.e5 wants %u bytes of constants and weights.bin has %" PRIu64 ".",
+                         e5->constant_bytes, weights);
     return 0;
 }
 
-int cc_bundle_write(const char *folder, const struct cc_program *program, const char *key, struct base_error *error)
+int cc_bundle_write(const char *folder, const struct cc_program *program, const char *key,
+                    struct base_error *error)
 {
     struct pr_e5 *e5 = base_alloc(sizeof(*e5));
     uint8_t *main = NULL;
@@ -112,7 +118,8 @@ int cc_bundle_write(const char *folder, const struct cc_program *program, const 
     size_t size = 0;
     int status;
 
-    status = e5 ? cc_bundle_main(program, &main, &size, error) : base_fail(error, ENOMEM, "There is no memory for a bundle.");
+    status = e5 ? cc_bundle_main(program, &main, &size, error)
+                : base_fail(error, ENOMEM, "There is no memory for a bundle.");
     if (!status)
         status = check_main(main, size, program->constant_bytes, e5, error);
     if (!status)
@@ -224,8 +231,8 @@ static bool read_manifest(const char *text, size_t size, struct contents *m)
     return !c.wrong && c.at == text + size && strcmp(self, wanted) == 0;
 }
 
-static int read_part(const char *folder, const char *name, uint64_t bytes, const char *hash, uint8_t **to, size_t *size,
-                     struct base_error *error)
+static int read_part(const char *folder, const char *name, uint64_t bytes, const char *hash, uint8_t **to,
+                     size_t *size, struct base_error *error)
 {
     char path[CC_PATH_BYTES], found[HASH_DIGITS + 1];
     int status = cc_path_join(path, folder, name, error);
@@ -236,12 +243,15 @@ static int read_part(const char *folder, const char *name, uint64_t bytes, const
         return status;
     hash_text(*to, *size, found);
     if (*size != bytes || strcmp(found, hash) != 0)
-        return base_fail(error, EBADMSG, "%s: its %zu bytes are not those the manifest states (%" PRIu64 " bytes, SHA-256 %s).", path,
-                         *size, bytes, hash);
+        return base_fail(error, EBADMSG,
+                         "%s: its %zu bytes are not those the manifest states (%" PRIu64
+                         " bytes, SHA-256 %s).",
+                         path, *size, bytes, hash);
     return 0;
 }
 
-static int open_bundle(const char *folder, struct cc_bundle *b, char key[CC_KEY_BYTES], struct base_error *error)
+static int open_bundle(const char *folder, struct cc_bundle *b, char key[CC_KEY_BYTES],
+                       struct base_error *error)
 {
     char path[CC_PATH_BYTES];
     struct contents m;
@@ -255,7 +265,8 @@ static int open_bundle(const char *folder, struct cc_bundle *b, char key[CC_KEY_
     if (status)
         return status;
     if (!read_manifest((const char *)text, size, &m))
-        status = base_fail(error, EBADMSG, "%s: not a manifest of format version %u, or changed since it was written.", path,
+        status = base_fail(error, EBADMSG,
+                           "%s: not a manifest of format version %u, or changed since it was written.", path,
                            PR_E5_FORMAT_VERSION);
     base_free(text);
     if (!status && (m.main_bytes > MAIN_BYTES_MAX || m.weights_bytes > PR_E5_BYTES_MAX))
@@ -263,7 +274,8 @@ static int open_bundle(const char *folder, struct cc_bundle *b, char key[CC_KEY_
     if (!status)
         status = read_part(folder, MAIN, m.main_bytes, m.main_hash, &b->main, &b->main_bytes, error);
     if (!status)
-        status = read_part(folder, WEIGHTS, m.weights_bytes, m.weights_hash, &b->weights, &b->weights_bytes, error);
+        status = read_part(folder, WEIGHTS, m.weights_bytes, m.weights_hash, &b->weights, &b->weights_bytes,
+                           error);
     if (status)
         return status;
     memcpy(key, m.key, CC_KEY_BYTES);
@@ -275,7 +287,8 @@ static int open_bundle(const char *folder, struct cc_bundle *b, char key[CC_KEY_
     return status;
 }
 
-int cc_bundle_open(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES], struct base_error *error)
+int cc_bundle_open(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES],
+                   struct base_error *error)
 {
     int status;
 
@@ -301,8 +314,8 @@ void cc_bundle_release(struct cc_bundle *bundle)
     memset(bundle, 0, sizeof(*bundle));
 }
 
-int cc_bundle_of(const struct cc_program *program, const char *folder, const char *name, struct cc_bundle *bundle,
-                 struct base_error *error)
+int cc_bundle_of(const struct cc_program *program, const char *folder, const char *name,
+                 struct cc_bundle *bundle, struct base_error *error)
 {
     char path[CC_PATH_BYTES];
     int status;

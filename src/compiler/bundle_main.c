@@ -14,35 +14,35 @@ enum { SECTION_RECORDS, SECTION_CONSTANTS, SECTIONS };
 enum { SYMBOLS_MAX = 64, ELEMENT_BYTES = 2 };
 
 /* Names of the file's own, after which the ports' follow. X(id, text) */
-#define SYMBOLS(X)                              \
-    X(CAST_IN, "cast_in")                       \
-    X(INFERENCE, "ane_inference")               \
-    X(CAST_OUT, "cast_out")                     \
-    X(RECORDS, "records")                       \
-    X(CONSTANTS, "constants")                   \
-    X(MAIN_FILE, "main.e5")                     \
-    X(WEIGHTS_FILE, "weights.bin")              \
-    X(TARGET_KEY, "target")                     \
-    X(TARGET, PR_E5_TARGET)                     \
-    X(COMPILER_KEY, "compiler")                 \
-    X(COMPILER, "anemone")                      \
-    X(VERSION_KEY, "compiler_version")          \
-    X(VERSION, ANEMONE_VERSION)                 \
-    X(DESCRIPTOR_KEY, "descriptor_version")     \
-    X(DESCRIPTOR, "7")                          \
-    X(LAYOUT_KEY, "layout")                     \
-    X(LAYOUT, "planar, rows on 64 bytes")       \
-    X(RECORD_KEY, "record_bytes")               \
-    X(RECORD, "256")                            \
-    X(ELEMENT_KEY, "element")                   \
-    X(ELEMENT, "fp16")                          \
+#define SYMBOLS(X)                          \
+    X(CAST_IN, "cast_in")                   \
+    X(INFERENCE, "ane_inference")           \
+    X(CAST_OUT, "cast_out")                 \
+    X(RECORDS, "records")                   \
+    X(CONSTANTS, "constants")               \
+    X(MAIN_FILE, "main.e5")                 \
+    X(WEIGHTS_FILE, "weights.bin")          \
+    X(TARGET_KEY, "target")                 \
+    X(TARGET, PR_E5_TARGET)                 \
+    X(COMPILER_KEY, "compiler")             \
+    X(COMPILER, "anemone")                  \
+    X(VERSION_KEY, "compiler_version")      \
+    X(VERSION, ANEMONE_VERSION)             \
+    X(DESCRIPTOR_KEY, "descriptor_version") \
+    X(DESCRIPTOR, "7")                      \
+    X(LAYOUT_KEY, "layout")                 \
+    X(LAYOUT, "planar, rows on 64 bytes")   \
+    X(RECORD_KEY, "record_bytes")           \
+    X(RECORD, "256")                        \
+    X(ELEMENT_KEY, "element")               \
+    X(ELEMENT, "fp16")                      \
     X(OPTIONS, "default")
 
 enum symbol {
 #define X(id, text) SYMBOL_##id,
     SYMBOLS(X)
 #undef X
-    SYMBOL_FUNCTION,
+        SYMBOL_FUNCTION,
     SYMBOL_PORT /* the first port; the others follow */
 };
 _Static_assert((int)SYMBOL_PORT + (int)PR_E5_PORTS_MAX <= (int)SYMBOLS_MAX, "every port has a symbol");
@@ -66,8 +66,9 @@ static uint32_t symbols(struct cc_flat *f, const struct cc_program *p)
 
 static uint32_t build_info(struct cc_flat *f)
 {
-    static const enum symbol key[] = {SYMBOL_TARGET_KEY, SYMBOL_COMPILER_KEY, SYMBOL_VERSION_KEY, SYMBOL_DESCRIPTOR_KEY,
-                                      SYMBOL_LAYOUT_KEY, SYMBOL_RECORD_KEY,   SYMBOL_ELEMENT_KEY};
+    static const enum symbol key[] = {SYMBOL_TARGET_KEY,     SYMBOL_COMPILER_KEY, SYMBOL_VERSION_KEY,
+                                      SYMBOL_DESCRIPTOR_KEY, SYMBOL_LAYOUT_KEY,   SYMBOL_RECORD_KEY,
+                                      SYMBOL_ELEMENT_KEY};
     uint32_t ref[sizeof(key) / sizeof(key[0])];
 
     for (unsigned i = 0; i < sizeof(key) / sizeof(key[0]); i++) {
@@ -138,7 +139,8 @@ static uint32_t ports(struct cc_flat *f, const struct cc_program *p)
 }
 
 /* The ports of a direction as values; `engine`: their tensors in the engine's layout. */
-static uint32_t values(struct cc_flat *f, const struct cc_program *p, enum pr_hwx_direction direction, bool engine)
+static uint32_t values(struct cc_flat *f, const struct cc_program *p, enum pr_hwx_direction direction,
+                       bool engine)
 {
     uint32_t value[PR_E5_PORTS_MAX], count = 0;
 
@@ -148,8 +150,8 @@ static uint32_t values(struct cc_flat *f, const struct cc_program *p, enum pr_hw
     return cc_flat_u32s(f, value, count);
 }
 
-static uint32_t operation(struct cc_flat *f, enum symbol name, unsigned type, uint32_t in, uint32_t out, unsigned kind,
-                          uint32_t attributes)
+static uint32_t operation(struct cc_flat *f, enum symbol name, unsigned type, uint32_t in, uint32_t out,
+                          unsigned kind, uint32_t attributes)
 {
     struct cc_flat_fields operation = {0};
 
@@ -169,8 +171,8 @@ static uint32_t cast(struct cc_flat *f, const struct cc_program *p, bool from_en
     uint32_t in = values(f, p, direction, from_engine), out = values(f, p, direction, !from_engine);
 
     cc_flat_put(&attributes, PR_E5_CAST_FROM_ENGINE, 1, from_engine);
-    return operation(f, from_engine ? SYMBOL_CAST_OUT : SYMBOL_CAST_IN, PR_E5_OPERATION_CAST, in, out, PR_E5_ATTRIBUTES_CAST,
-                     cc_flat_table(f, &attributes, PR_E5_CAST_COUNT));
+    return operation(f, from_engine ? SYMBOL_CAST_OUT : SYMBOL_CAST_IN, PR_E5_OPERATION_CAST, in, out,
+                     PR_E5_ATTRIBUTES_CAST, cc_flat_table(f, &attributes, PR_E5_CAST_COUNT));
 }
 
 static uint32_t inference(struct cc_flat *f, const struct cc_program *p)

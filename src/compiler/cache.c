@@ -14,9 +14,9 @@
 
 #include "base/alloc.h"
 
-#define BUILDING ".building-" /* and of six letters: an entry under way */
-#define LEAVING  ".leaving-"  /* one that is being removed */
-#define STALE_SECONDS 3600    /* after this nobody works on it any more */
+#define BUILDING      ".building-" /* and of six letters: an entry under way */
+#define LEAVING       ".leaving-"  /* one that is being removed */
+#define STALE_SECONDS 3600         /* after this nobody works on it any more */
 enum { KEY_DIGITS = 64 };
 
 int cc_cache_folder(const char *wanted, char *path, size_t capacity, struct base_error *error)
@@ -31,9 +31,12 @@ int cc_cache_folder(const char *wanted, char *path, size_t capacity, struct base
     else if (home && home[0] == '/')
         length = snprintf(path, capacity, "%s/.cache/anemone", home);
     else
-        return base_fail(error, ENOENT, "There is no place for the cache: neither XDG_CACHE_HOME nor HOME is set to a folder.");
+        return base_fail(
+            error, ENOENT,
+            "There is no place for the cache: neither XDG_CACHE_HOME nor HOME is set to a folder.");
     if (length <= 0 || (size_t)length >= capacity)
-        return base_fail(error, ENAMETOOLONG, "The path of the cache is empty or has more than %zu bytes.", capacity - 1);
+        return base_fail(error, ENAMETOOLONG, "The path of the cache is empty or has more than %zu bytes.",
+                         capacity - 1);
     return 0;
 }
 
@@ -95,13 +98,16 @@ int cc_cache_find(const char *cache, const char *key, struct cc_bundle *bundle, 
     if (status) {
         /* A broken entry, or one that another process is taking away: the same to us. */
         status = remove_entry(cache, key);
-        return status ? base_fail(error, -status, "%s: broken, and cannot be removed: %s.", path, strerror(-status)) : 0;
+        return status ? base_fail(error, -status, "%s: broken, and cannot be removed: %s.", path,
+                                  strerror(-status))
+                      : 0;
     }
     utimensat(AT_FDCWD, path, NULL, 0);
     return 1;
 }
 
-int cc_cache_add(const char *cache, const char *key, const struct cc_program *program, struct base_error *error)
+int cc_cache_add(const char *cache, const char *key, const struct cc_program *program,
+                 struct base_error *error)
 {
     char path[CC_PATH_BYTES], building[CC_PATH_BYTES];
     int status = cc_folder_make(cache, error);
@@ -140,7 +146,8 @@ static uint64_t entry_bytes(const char *path)
 
 static bool is_stale(const char *name, time_t changed)
 {
-    bool ours = strncmp(name, BUILDING, strlen(BUILDING)) == 0 || strncmp(name, LEAVING, strlen(LEAVING)) == 0;
+    bool ours =
+        strncmp(name, BUILDING, strlen(BUILDING)) == 0 || strncmp(name, LEAVING, strlen(LEAVING)) == 0;
 
     return ours && time(NULL) - changed > STALE_SECONDS;
 }
@@ -201,7 +208,8 @@ static int list_all(const char *cache, struct list *list, struct base_error *err
 
     *list = (struct list){0};
     if (!folder)
-        return errno == ENOENT ? 0 : base_fail(error, errno, "%s: cannot be read: %s.", cache, strerror(errno));
+        return errno == ENOENT ? 0
+                               : base_fail(error, errno, "%s: cannot be read: %s.", cache, strerror(errno));
     while (!status && (found = readdir(folder)))
         status = look(cache, found->d_name, list);
     closedir(folder);
@@ -214,7 +222,8 @@ static int list_all(const char *cache, struct list *list, struct base_error *err
     return 0;
 }
 
-long cc_cache_list(const char *wanted, struct cc_cache_entry *entries, size_t capacity, struct base_error *error)
+long cc_cache_list(const char *wanted, struct cc_cache_entry *entries, size_t capacity,
+                   struct base_error *error)
 {
     char cache[CC_PATH_BYTES];
     struct list list;
@@ -236,7 +245,8 @@ static int remove_named(const char *cache, const char *key, struct base_error *e
 {
     int status = remove_entry(cache, key);
 
-    return status ? base_fail(error, -status, "%s/%s: cannot be removed: %s.", cache, key, strerror(-status)) : 0;
+    return status ? base_fail(error, -status, "%s/%s: cannot be removed: %s.", cache, key, strerror(-status))
+                  : 0;
 }
 
 /* Removes from the least recently used on until `bytes` are kept. */

@@ -43,9 +43,10 @@ static void add_shape(struct hasher *h, const struct cc_value *v)
 
 static void add_attributes(struct hasher *h, const struct cc_attributes *a)
 {
-    const uint32_t number[] = {a->weight,   a->bias,   a->stride[0], a->stride[1], a->dilation[0], a->dilation[1],
-                               a->pad[0],   a->pad[1], a->pad[2],    a->pad[3],    a->groups,      a->transpose_x,
-                               a->transpose_y, a->axes, a->keep_dims, a->to};
+    const uint32_t number[] = {a->weight,      a->bias,        a->stride[0], a->stride[1],
+                               a->dilation[0], a->dilation[1], a->pad[0],    a->pad[1],
+                               a->pad[2],      a->pad[3],      a->groups,    a->transpose_x,
+                               a->transpose_y, a->axes,        a->keep_dims, a->to};
 
     for (unsigned i = 0; i < sizeof(number) / sizeof(number[0]); i++)
         add_number(h, number[i]);

@@ -39,7 +39,8 @@ static int folder_of(const char *model, char folder[CC_PATH_BYTES], struct base_
     size_t length = slash ? (size_t)(slash - model) : 1;
 
     if (length >= CC_PATH_BYTES)
-        return base_fail(error, ENAMETOOLONG, "%.200s: the path has more than %u bytes.", model, CC_PATH_BYTES - 1);
+        return base_fail(error, ENAMETOOLONG, "%.200s: the path has more than %u bytes.", model,
+                         CC_PATH_BYTES - 1);
     memcpy(folder, slash ? model : ".", length);
     if (slash == model)
         folder[length++] = '/';
@@ -100,8 +101,8 @@ static int copy_out(const char *from, const char *to, struct base_error *error)
     return status;
 }
 
-static int lower(const struct cc_graph *graph, const char *model, const struct cc_options *options, struct cc_program **program,
-                 struct base_error *error)
+static int lower(const struct cc_graph *graph, const char *model, const struct cc_options *options,
+                 struct cc_program **program, struct base_error *error)
 {
     struct base_error inner;
     int status = cc_lower(graph, options->report, program, &inner);
@@ -118,8 +119,9 @@ static uint32_t count_operations(const struct cc_graph *graph)
     return count;
 }
 
-static int build(const char *cache, const struct cc_graph *graph, const char *model, const struct cc_options *options,
-                 struct cc_bundle *bundle, struct cc_report *report, struct base_error *error)
+static int build(const char *cache, const struct cc_graph *graph, const char *model,
+                 const struct cc_options *options, struct cc_bundle *bundle, struct cc_report *report,
+                 struct base_error *error)
 {
     struct cc_program *program = NULL;
     int status = 0, found = 0;
@@ -149,11 +151,11 @@ static int build(const char *cache, const struct cc_graph *graph, const char *mo
     return status;
 }
 
-static int compile_model(const char *model, const struct cc_options *options, struct cc_bundle *bundle, struct cc_report *report,
-                         struct base_error *error)
+static int compile_model(const char *model, const struct cc_options *options, struct cc_bundle *bundle,
+                         struct cc_report *report, struct base_error *error)
 {
     char cache[CC_PATH_BYTES];
-    struct cc_graph *graph;
+    struct cc_graph *graph = NULL;
     int status = cc_cache_folder(options->cache, cache, sizeof(cache), error);
 
     if (!status)
@@ -167,11 +169,11 @@ static int compile_model(const char *model, const struct cc_options *options, st
     return status;
 }
 
-int cc_compile(const char *model, const struct cc_options *options, struct cc_bundle *bundle, struct cc_report *report,
-               struct base_error *error)
+int cc_compile(const char *model, const struct cc_options *options, struct cc_bundle *bundle,
+               struct cc_report *report, struct base_error *error)
 {
     static const struct cc_options defaults;
-    struct cc_report unwanted;
+    struct cc_report unwanted = {0};
     uint64_t start = now_ns();
     struct stat info;
     int status;

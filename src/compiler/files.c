@@ -24,7 +24,8 @@ int cc_path_join(char path[CC_PATH_BYTES], const char *folder, const char *name,
 
     if (length > 0 && (size_t)length < CC_PATH_BYTES)
         return 0;
-    return base_fail(error, ENAMETOOLONG, "%.200s: the path has more than %u bytes.", folder, CC_PATH_BYTES - 1);
+    return base_fail(error, ENAMETOOLONG, "%.200s: the path has more than %u bytes.", folder,
+                     CC_PATH_BYTES - 1);
 }
 
 static int read_all(int file, uint8_t *bytes, size_t size)
@@ -56,11 +57,13 @@ int cc_file_read(const char *path, size_t most, uint8_t **bytes, size_t *size, s
     else if (!S_ISREG(info.st_mode))
         status = base_fail(error, EINVAL, "%s: not a file.", path);
     else if ((uint64_t)info.st_size > most)
-        status = base_fail(error, EFBIG, "%s: it has %lld bytes; the limit is %zu.", path, (long long)info.st_size, most);
+        status = base_fail(error, EFBIG, "%s: it has %lld bytes; the limit is %zu.", path,
+                           (long long)info.st_size, most);
     else {
         *size = (size_t)info.st_size;
         *bytes = base_alloc(*size + 1);
-        status = *bytes ? read_all(file, *bytes, *size) : base_fail(error, ENOMEM, "%s: there is no memory to read it.", path);
+        status = *bytes ? read_all(file, *bytes, *size)
+                        : base_fail(error, ENOMEM, "%s: there is no memory to read it.", path);
         if (*bytes && status)
             base_fail(error, -status, "%s: cannot be read: %s.", path, strerror(-status));
     }

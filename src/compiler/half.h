@@ -34,7 +34,8 @@ static inline uint16_t cc_half_of_float(float value)
     magnitude = (magnitude & 0x7fffffu) | 0x800000u;
     rest = magnitude & ((1u << shift) - 1);
     magnitude >>= shift;
-    return (uint16_t)(sign | (magnitude + (rest > 1u << (shift - 1) || (rest == 1u << (shift - 1) && magnitude & 1))));
+    return (uint16_t)(sign | (magnitude +
+                              (rest > 1u << (shift - 1) || (rest == 1u << (shift - 1) && magnitude & 1))));
 }
 
 #endif

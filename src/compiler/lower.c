@@ -27,16 +27,19 @@ int cc_refuse(const struct cc_lowering *l, const char *format, ...)
         return base_fail(l->error, EINVAL, "%s.", text);
     if (l->op->line)
         snprintf(where, sizeof(where), "Line %u, column %u: ", l->op->line, l->op->column);
-    return base_fail(l->error, EINVAL, "%s%s `%.64s`: %s.", where, cc_op_name(l->op->kind), l->op->name, text);
+    return base_fail(l->error, EINVAL, "%s%s `%.64s`: %s.", where, cc_op_name(l->op->kind), l->op->name,
+                     text);
 }
 
 int cc_no_memory(const struct cc_lowering *l)
 {
-    return base_fail(l->error, ENOMEM, "There is no memory to compile a graph of %u operations.", l->graph->ops);
+    return base_fail(l->error, ENOMEM, "There is no memory to compile a graph of %u operations.",
+                     l->graph->ops);
 }
 
 /* Room for `more` elements after `count`. */
-static int grow(const struct cc_lowering *l, void **array, uint32_t *capacity, uint64_t count, uint64_t more, size_t size)
+static int grow(const struct cc_lowering *l, void **array, uint32_t *capacity, uint64_t count, uint64_t more,
+                size_t size)
 {
     uint64_t wanted = *capacity ? *capacity : 16;
     void *larger;
@@ -98,7 +101,8 @@ int cc_layout_of(const struct cc_lowering *l, uint32_t value, struct cc_layout *
     uint64_t bytes;
 
     if (v->rank > 4)
-        return cc_refuse(l, "`%.64s` has rank %u; the engine's tensors have at most 4 axes here (N, C, H, W)", v->name, v->rank);
+        return cc_refuse(l, "`%.64s` has rank %u; the engine's tensors have at most 4 axes here (N, C, H, W)",
+                         v->name, v->rank);
     for (uint32_t i = 0; i < v->rank; i++)
         extent[4 - v->rank + i] = v->dim[i];
     *layout = (struct cc_layout){.n = extent[0], .c = extent[1], .h = extent[2], .w = extent[3]};
@@ -114,7 +118,8 @@ int cc_layout_of(const struct cc_lowering *l, uint32_t value, struct cc_layout *
             layout->batch = (uint32_t)bytes;
     }
     if (bytes > PR_E5_BYTES_MAX)
-        return cc_refuse(l, "`%.64s` has more than %u bytes with its rows on 64-byte boundaries", v->name, PR_E5_BYTES_MAX);
+        return cc_refuse(l, "`%.64s` has more than %u bytes with its rows on 64-byte boundaries", v->name,
+                         PR_E5_BYTES_MAX);
     layout->bytes = (uint32_t)bytes;
     return 0;
 }
@@ -169,7 +174,8 @@ static int place_constant(struct cc_lowering *l, struct cc_home *home, const str
     if (!bytes)
         return cc_no_memory(l);
     for (uint32_t i = 0; i < rows; i++)
-        memcpy(bytes + (size_t)i * layout->row, home->data + (size_t)i * layout->w, (size_t)layout->w * ELEMENT_BYTES);
+        memcpy(bytes + (size_t)i * layout->row, home->data + (size_t)i * layout->w,
+               (size_t)layout->w * ELEMENT_BYTES);
     status = cc_constant(l, bytes, layout->bytes, &offset);
     base_free(bytes);
     home->at = (struct pr_e5_operand){.place = PR_E5_CONSTANT, .offset = offset};
@@ -244,8 +250,9 @@ int cc_emit(struct cc_lowering *l, const struct pr_e5_record *record)
         uint32_t most = record->in[i] > record->out[i] ? record->in[i] : record->out[i];
 
         if (most > limit[i])
-            return cc_refuse(l, "a descriptor would have %u on the axis of its %s; the engine takes at most %u", most, axis[i],
-                             limit[i]);
+            return cc_refuse(l,
+                             "a descriptor would have %u on the axis of its %s; the engine takes at most %u",
+                             most, axis[i], limit[i]);
     }
     if (p->records == PR_E5_RECORDS_MAX)
         return cc_refuse(l, "the program needs more than %u descriptors", PR_E5_RECORDS_MAX);
@@ -295,12 +302,15 @@ static int add_port(struct cc_lowering *l, uint32_t value, enum pr_hwx_direction
     if (l->program->ports == PR_E5_PORTS_MAX)
         return cc_refuse(l, "The function has more than %u inputs and outputs", PR_E5_PORTS_MAX);
     if (v->type != CC_FP16 && v->type != CC_FP32)
-        return cc_refuse(l, "`%.64s` is %s; inputs and outputs are fp16 or fp32", v->name, cc_type_name(v->type));
+        return cc_refuse(l, "`%.64s` is %s; inputs and outputs are fp16 or fp32", v->name,
+                         cc_type_name(v->type));
     if (!v->name[0] || strlen(v->name) >= sizeof(port->name))
-        return cc_refuse(l, "`%.64s`: the name of an input or output has 1 to %u characters", v->name, PR_E5_NAME_BYTES - 1);
+        return cc_refuse(l, "`%.64s`: the name of an input or output has 1 to %u characters", v->name,
+                         PR_E5_NAME_BYTES - 1);
     for (uint32_t i = 0; i < l->program->ports; i++)
         if (l->program->port[i].direction == direction && strcmp(l->program->port[i].name, v->name) == 0)
-            return cc_refuse(l, "`%.64s` is %s twice", v->name, direction == PR_HWX_INPUT ? "an input" : "an output");
+            return cc_refuse(l, "`%.64s` is %s twice", v->name,
+                             direction == PR_HWX_INPUT ? "an input" : "an output");
     status = cc_layout_of(l, value, &layout);
     if (status)
         return status;
@@ -400,8 +410,9 @@ static int lower_ops(struct cc_lowering *l)
         if (status)
             return status;
         l->program->operations++;
-        cc_note(l, "%s: %s%s -> %u descriptor%s\n", l->op->name, cc_op_name(l->op->kind), l->step[i].relu ? " + relu" : "",
-                l->program->records - before, l->program->records - before == 1 ? "" : "s");
+        cc_note(l, "%s: %s%s -> %u descriptor%s\n", l->op->name, cc_op_name(l->op->kind),
+                l->step[i].relu ? " + relu" : "", l->program->records - before,
+                l->program->records - before == 1 ? "" : "s");
     }
     return copy_outputs(l);
 }

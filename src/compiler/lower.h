@@ -28,7 +28,8 @@ struct cc_program {
     char *report; /* one line per operation, when asked for */
 };
 
-int cc_lower(const struct cc_graph *graph, bool report, struct cc_program **program, struct base_error *error);
+int cc_lower(const struct cc_graph *graph, bool report, struct cc_program **program,
+             struct base_error *error);
 void cc_program_destroy(struct cc_program *program);
 
 #endif

@@ -6,8 +6,8 @@
 
 /* Seen in public programs: 32 lanes for 1x1 kernels, 16 for larger ones. */
 enum { LANES_LOG2_POINT = 5, LANES_LOG2 = 4 };
-enum { PAD_MAX = 31 };        /* Px and Py have five bits */
-enum { TURNED_ALIGN = 32 };   /* channels that lie side by side: 64 bytes */
+enum { PAD_MAX = 31 };      /* Px and Py have five bits */
+enum { TURNED_ALIGN = 32 }; /* channels that lie side by side: 64 bytes */
 
 /* Output channels of one descriptor: as many passes over the engines as fit an engine's kernel memory. */
 static uint32_t block_channels(const struct cc_mac *mac, struct cc_pack *pack)
@@ -59,7 +59,8 @@ static struct pr_e5_record mac_record(const struct cc_lowering *l, const struct 
     r.kh = mac->kh;
     r.px = mac->px;
     r.py = mac->py;
-    r.flags = (l->relu ? PR_E5_RELU : 0) | (mac->bias ? PR_E5_BIAS : 0) | (mac->turned ? PR_E5_OUT_TRANSPOSE : 0);
+    r.flags =
+        (l->relu ? PR_E5_RELU : 0) | (mac->bias ? PR_E5_BIAS : 0) | (mac->turned ? PR_E5_OUT_TRANSPOSE : 0);
     return r;
 }
 
@@ -98,16 +99,21 @@ static int check_conv(const struct cc_lowering *l, const struct cc_value *weight
     const struct cc_attributes *a = &l->op->a;
 
     if (a->stride[0] != 1 || a->stride[1] != 1)
-        return cc_refuse(l, "strides are %u and %u; only stride 1 is done by this compiler yet", a->stride[0], a->stride[1]);
+        return cc_refuse(l, "strides are %u and %u; only stride 1 is done by this compiler yet", a->stride[0],
+                         a->stride[1]);
     if (a->dilation[0] != 1 || a->dilation[1] != 1)
-        return cc_refuse(l, "dilations are %u and %u; only dilation 1 is done by this compiler yet", a->dilation[0], a->dilation[1]);
+        return cc_refuse(l, "dilations are %u and %u; only dilation 1 is done by this compiler yet",
+                         a->dilation[0], a->dilation[1]);
     if (a->groups != 1)
-        return cc_refuse(l, "it has %u groups; only convolutions of 1 group are done by this compiler yet", a->groups);
+        return cc_refuse(l, "it has %u groups; only convolutions of 1 group are done by this compiler yet",
+                         a->groups);
     if (weight->dim[2] > PR_KERNEL_HEIGHT_MAX || weight->dim[3] > PR_KERNEL_WIDTH_MAX)
-        return cc_refuse(l, "its kernel is %u high and %u wide; the engine takes fp16 kernels up to %u high and %u wide", weight->dim[2],
-                         weight->dim[3], PR_KERNEL_HEIGHT_MAX, PR_KERNEL_WIDTH_MAX);
+        return cc_refuse(
+            l, "its kernel is %u high and %u wide; the engine takes fp16 kernels up to %u high and %u wide",
+            weight->dim[2], weight->dim[3], PR_KERNEL_HEIGHT_MAX, PR_KERNEL_WIDTH_MAX);
     if (a->pad[0] > PAD_MAX || a->pad[2] > PAD_MAX)
-        return cc_refuse(l, "its padding is %u at the top and %u at the left; the engine takes at most %u", a->pad[0], a->pad[2], PAD_MAX);
+        return cc_refuse(l, "its padding is %u at the top and %u at the left; the engine takes at most %u",
+                         a->pad[0], a->pad[2], PAD_MAX);
     return 0;
 }
 

@@ -28,11 +28,13 @@ static bool is_scalar(const struct cc_lowering *l, uint32_t value)
 
 static uint32_t broadcast_bits(const struct cc_layout *in, const struct cc_layout *out)
 {
-    return (in->w < out->w ? BROADCAST_W : 0) | (in->h < out->h ? BROADCAST_H : 0) | (in->c < out->c ? BROADCAST_C : 0);
+    return (in->w < out->w ? BROADCAST_W : 0) | (in->h < out->h ? BROADCAST_H : 0) |
+           (in->c < out->c ? BROADCAST_C : 0);
 }
 
 /* Reads `value` as source `which` of a task over `out`. */
-static int take_source(struct cc_lowering *l, struct pr_e5_record *r, unsigned which, uint32_t value, const struct cc_layout *out)
+static int take_source(struct cc_lowering *l, struct pr_e5_record *r, unsigned which, uint32_t value,
+                       const struct cc_layout *out)
 {
     struct cc_layout in;
     int status = cc_source(l, value, &r->src[which], &in);

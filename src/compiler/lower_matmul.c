@@ -8,8 +8,8 @@
 #define ROWS PR_WIDTH_MAX /* of one descriptor: they become its width */
 
 /* `rows` rows of `inner` elements, `row` bytes apart, from `src` on; in the buffer element (k, m) is at k * plane + 2 * m. */
-static int turn(struct cc_lowering *l, const struct pr_e5_operand *src, uint32_t row, uint32_t rows, uint32_t inner, uint32_t buffer,
-                uint32_t plane)
+static int turn(struct cc_lowering *l, const struct pr_e5_operand *src, uint32_t row, uint32_t rows,
+                uint32_t inner, uint32_t buffer, uint32_t plane)
 {
     int status = 0;
 
@@ -38,7 +38,8 @@ struct operand {
     bool inner_first;
 };
 
-static int product_rows(struct cc_lowering *l, struct cc_mac *mac, const struct operand *x, uint32_t first, uint32_t rows)
+static int product_rows(struct cc_lowering *l, struct cc_mac *mac, const struct operand *x, uint32_t first,
+                        uint32_t rows)
 {
     uint32_t inner = mac->in[CC_C], plane = (uint32_t)pr_round_up(2ull * rows, PR_ROW_ALIGN), buffer;
     struct pr_e5_operand src = x->src;
@@ -58,12 +59,14 @@ static int product_rows(struct cc_lowering *l, struct cc_mac *mac, const struct 
     status = cc_scratch(l, (uint64_t)plane * inner, &buffer);
     if (!status)
         status = turn(l, &src, x->row, rows, inner, buffer, plane);
-    mac->src = (struct pr_e5_operand){.place = PR_E5_INTERMEDIATE, .index = buffer, .row = plane, .plane = plane};
+    mac->src =
+        (struct pr_e5_operand){.place = PR_E5_INTERMEDIATE, .index = buffer, .row = plane, .plane = plane};
     return status ? status : cc_emit_mac(l, mac);
 }
 
 /* In pieces of at most ROWS rows. `dst_step` is what one row adds to the result's offset: its row, or 2 bytes. */
-static int product(struct cc_lowering *l, struct cc_mac *mac, const struct operand *x, uint32_t rows, uint32_t dst_step)
+static int product(struct cc_lowering *l, struct cc_mac *mac, const struct operand *x, uint32_t rows,
+                   uint32_t dst_step)
 {
     struct cc_mac part = *mac;
     int status = 0;
@@ -86,7 +89,8 @@ int cc_lower_linear(struct cc_lowering *l)
 {
     const struct cc_attributes *a = &l->op->a;
     const struct cc_value *weight = cc_value_of(l, a->weight - 1);
-    struct cc_mac mac = {.weight = l->home[a->weight - 1].data, .bias = a->bias ? l->home[a->bias - 1].data : NULL};
+    struct cc_mac mac = {.weight = l->home[a->weight - 1].data,
+                         .bias = a->bias ? l->home[a->bias - 1].data : NULL};
     struct operand x = {.inner_first = false};
     struct cc_layout in, out;
     int status = cc_source(l, l->op->input[0], &x.src, &in);
@@ -119,15 +123,16 @@ static uint32_t matrix_of(const struct cc_layout *operand, const struct cc_layou
 }
 
 struct matmul {
-    struct operand x;            /* the runtime operand, its matrix 0 */
-    const uint16_t *weight;      /* the constant one */
+    struct operand x;       /* the runtime operand, its matrix 0 */
+    const uint16_t *weight; /* the constant one */
     struct cc_layout runtime, constant, out;
     bool constant_first;
     uint32_t rows, inner, channels; /* of the convolution */
     uint32_t step[2];               /* halfs between output channels and inner elements of the constant */
 };
 
-static int matmul_one(struct cc_lowering *l, const struct matmul *m, const struct pr_e5_operand *dst, uint32_t i, uint32_t rows)
+static int matmul_one(struct cc_lowering *l, const struct matmul *m, const struct pr_e5_operand *dst,
+                      uint32_t i, uint32_t rows)
 {
     struct cc_mac mac = {.dst = *dst, .step = {m->step[0], m->step[1], 0}};
     struct operand x = m->x;
@@ -148,14 +153,18 @@ static int matmul_one(struct cc_lowering *l, const struct matmul *m, const struc
 static int read_matmul(struct cc_lowering *l, struct matmul *m, struct pr_e5_operand *dst)
 {
     const struct cc_op *op = l->op;
-    bool first = l->home[cc_root(l, op->input[0])].data != NULL, second = l->home[cc_root(l, op->input[1])].data != NULL;
+    bool first = l->home[cc_root(l, op->input[0])].data != NULL,
+         second = l->home[cc_root(l, op->input[1])].data != NULL;
     uint32_t runtime = op->input[first ? 1 : 0], constant = op->input[first ? 0 : 1];
     bool turned; /* the constant's inner axis is its last one */
     int status;
 
     if (first == second)
-        return cc_refuse(l, first ? "both operands are constants; compute it before compiling"
-                                  : "both operands are made at run time; one of them must be a constant for this compiler yet");
+        return cc_refuse(
+            l,
+            first
+                ? "both operands are constants; compute it before compiling"
+                : "both operands are made at run time; one of them must be a constant for this compiler yet");
     m->constant_first = first;
     m->weight = l->home[cc_root(l, constant)].data;
     status = cc_source(l, runtime, &m->x.src, &m->runtime);

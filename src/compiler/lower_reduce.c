@@ -73,9 +73,11 @@ static void join(struct axes *axes)
 }
 
 /* Strides of the source, and where each kept axis went in the result, whose axes may be fewer. */
-static void read_axes(const struct cc_lowering *l, const struct cc_layout *in, const struct cc_layout *out, struct axis all[AXES])
+static void read_axes(const struct cc_lowering *l, const struct cc_layout *in, const struct cc_layout *out,
+                      struct axis all[AXES])
 {
-    const uint32_t extent[AXES] = {in->n, in->c, in->h, in->w}, src[AXES] = {in->batch, in->plane, in->row, ELEMENT};
+    const uint32_t extent[AXES] = {in->n, in->c, in->h, in->w},
+                   src[AXES] = {in->batch, in->plane, in->row, ELEMENT};
     const uint32_t dst[AXES] = {out->batch, out->plane, out->row, ELEMENT};
     uint32_t rank = cc_value_of(l, l->op->input[0])->rank;
     unsigned place = AXES;
@@ -83,7 +85,8 @@ static void read_axes(const struct cc_lowering *l, const struct cc_layout *in, c
     for (unsigned i = AXES; i-- > 0;) {
         bool exists = i + rank >= AXES;
 
-        all[i] = (struct axis){.extent = extent[i], .src = src[i], .reduced = exists && l->op->a.axes >> (i + rank - AXES) & 1};
+        all[i] = (struct axis){
+            .extent = extent[i], .src = src[i], .reduced = exists && l->op->a.axes >> (i + rank - AXES) & 1};
         if (!exists || (all[i].reduced && !l->op->a.keep_dims))
             continue;
         place--;
@@ -122,8 +125,8 @@ static uint32_t float_bits(float value)
 }
 
 /* One reduction over axes of which the side by side one, if any, is reduced. */
-static int emit_reduction(struct cc_lowering *l, struct axes axes, uint32_t divisor, const struct pr_e5_operand *from,
-                          const struct pr_e5_operand *to)
+static int emit_reduction(struct cc_lowering *l, struct axes axes, uint32_t divisor,
+                          const struct pr_e5_operand *from, const struct pr_e5_operand *to)
 {
     struct pr_e5_record r = cc_record(PR_E5_REDUCE);
     bool turned = has(&axes, false, false, ELEMENT);
@@ -137,7 +140,9 @@ static int emit_reduction(struct cc_lowering *l, struct axes axes, uint32_t divi
     g = take(&axes, false, false, 0);
 
     if (axes.count || d.extent > PR_DEPTH_MAX)
-        return cc_refuse(l, "axes 0x%x of this shape need more than one reduction; reduce neighbouring axes first", l->op->a.axes);
+        return cc_refuse(
+            l, "axes 0x%x of this shape need more than one reduction; reduce neighbouring axes first",
+            l->op->a.axes);
     r.op = PR_PE_REDUCE_SUM;
     r.final_scale = float_bits(1.0f / (float)divisor);
     r.in[CC_W] = w.extent;
@@ -160,7 +165,8 @@ static int emit_reduction(struct cc_lowering *l, struct axes axes, uint32_t divi
 }
 
 /* Turns a reduced axis side by side in a buffer; the axes then have the buffer's strides as source strides. */
-static int emit_turn(struct cc_lowering *l, struct axes *axes, const struct pr_e5_operand *from, struct pr_e5_operand *to)
+static int emit_turn(struct cc_lowering *l, struct axes *axes, const struct pr_e5_operand *from,
+                     struct pr_e5_operand *to)
 {
     struct pr_e5_record r = cc_record(PR_E5_BYPASS);
     struct axis *w = NULL, *c = NULL, *rest[2] = {NULL, NULL};
@@ -208,10 +214,12 @@ static int emit_turn(struct cc_lowering *l, struct axes *axes, const struct pr_e
 }
 
 /* The axes to reduce have length 1: the elements move to where the result's axes have them. */
-static int emit_move(struct cc_lowering *l, struct axes *axes, const struct pr_e5_operand *from, const struct pr_e5_operand *to)
+static int emit_move(struct cc_lowering *l, struct axes *axes, const struct pr_e5_operand *from,
+                     const struct pr_e5_operand *to)
 {
     struct pr_e5_record r = cc_record(PR_E5_BYPASS);
-    struct axis w = take(axes, false, true, ELEMENT), g = take(axes, false, true, 0), c = take(axes, false, true, 0);
+    struct axis w = take(axes, false, true, ELEMENT), g = take(axes, false, true, 0),
+                c = take(axes, false, true, 0);
     struct axis h = take(axes, false, true, 0);
 
     r.in[CC_W] = w.extent;

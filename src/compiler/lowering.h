@@ -36,8 +36,8 @@ struct cc_buffer {
 
 struct cc_lowering {
     const struct cc_graph *graph;
-    struct cc_home *home; /* per value */
-    struct cc_step *step; /* per operation */
+    struct cc_home *home;   /* per value */
+    struct cc_step *step;   /* per operation */
     const struct cc_op *op; /* the one being lowered, for messages */
     bool relu;              /* of that one */
     uint32_t buffers, buffer_capacity;
@@ -49,10 +49,12 @@ struct cc_lowering {
 };
 
 /* The passes, in their order. Each leaves the graph alone. */
-int cc_pass_casts(struct cc_lowering *l); /* casts become other names, constants become halfs, the rest must be fp16 */
-int cc_pass_live(struct cc_lowering *l);  /* operations nothing depends on are left out; uses are counted */
-int cc_pass_fuse(struct cc_lowering *l);  /* a ReLU joins the only operation before it */
-int cc_pass_plan(struct cc_lowering *l);  /* intermediates get offsets; buffers that do not live together share them */
+int cc_pass_casts(
+    struct cc_lowering *l); /* casts become other names, constants become halfs, the rest must be fp16 */
+int cc_pass_live(struct cc_lowering *l); /* operations nothing depends on are left out; uses are counted */
+int cc_pass_fuse(struct cc_lowering *l); /* a ReLU joins the only operation before it */
+int cc_pass_plan(
+    struct cc_lowering *l); /* intermediates get offsets; buffers that do not live together share them */
 
 /* Lowering of each family. */
 int cc_lower_elementwise(struct cc_lowering *l);

@@ -39,7 +39,8 @@ static int check_types(struct cc_lowering *l)
         const struct cc_value *v = cc_value_of(l, l->op->input[i]);
 
         if (v->type != CC_FP16)
-            return cc_refuse(l, "`%.64s` is %s and the engine computes in fp16; cast it first", v->name, cc_type_name(v->type));
+            return cc_refuse(l, "`%.64s` is %s and the engine computes in fp16; cast it first", v->name,
+                             cc_type_name(v->type));
     }
     return 0;
 }

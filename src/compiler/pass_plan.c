@@ -31,7 +31,8 @@ static const struct cc_buffer *meets(const struct cc_lowering *l, uint32_t numbe
     for (uint32_t i = 0; i < number; i++) {
         const struct cc_buffer *other = &l->buffer[i];
 
-        if (together(b, other) && offset < (uint64_t)other->offset + other->bytes && other->offset < offset + b->bytes)
+        if (together(b, other) && offset < (uint64_t)other->offset + other->bytes &&
+            other->offset < offset + b->bytes)
             return other;
     }
     return NULL;

@@ -20,7 +20,8 @@ struct expansion {
 };
 
 /* Where the parts stand; false when they are not inside `size`. */
-static bool find_parts(const uint8_t *bytes, uint64_t size, struct ane_program_bundle *head, uint64_t *weights)
+static bool find_parts(const uint8_t *bytes, uint64_t size, struct ane_program_bundle *head,
+                       uint64_t *weights)
 {
     if (size < sizeof(*head))
         return false;
@@ -40,7 +41,8 @@ static IOReturn load_image(struct drv *d, struct expansion *x, struct drv_progra
     void *bytes;
 
     if (!size)
-        return drv_refuse(d, kIOReturnBadArgument, "Program create: the bundle's ports cannot stand in an image.");
+        return drv_refuse(d, kIOReturnBadArgument,
+                          "Program create: the bundle's ports cannot stand in an image.");
     if (drv_pages_take(d, size, &physical, &bytes))
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for an image of %zu bytes.", size);
     pr_hwx_write(&x->image, bytes, size);
@@ -65,7 +67,8 @@ static IOReturn expand(struct drv *d, struct expansion *x, const struct ane_prog
                           x->e5.constant_bytes, head->weights_bytes);
     x->text = base_alloc(size);
     if (!x->text)
-        return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for %u descriptors.", x->e5.records);
+        return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for %u descriptors.",
+                          x->e5.records);
     pr_e5_expand(&x->e5, x->text, size, &words, &problem);
     pr_e5_image_ports(&x->e5, x->port);
     x->image = (struct pr_hwx_program){.text = x->text,
@@ -89,7 +92,8 @@ IOReturn drv_bundle_load(struct drv *d, const uint8_t *bytes, uint64_t size, str
 
     if (!find_parts(bytes, size, &head, &weights))
         return drv_refuse(d, kIOReturnBadArgument,
-                          "Program create: the two parts of the bundle do not fill its %" PRIu64 " bytes.", size);
+                          "Program create: the two parts of the bundle do not fill its %" PRIu64 " bytes.",
+                          size);
     x = base_alloc(sizeof(*x));
     if (!x)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory to read the bundle.");

@@ -98,12 +98,14 @@ static bool read_tensor(struct reader *r, const struct pr_flat_table *port, stru
     if (pr_flat_u8(&r->flat, &tensor, PR_E5_TENSOR_STORAGE, 0) != PR_E5_STORAGE_PLANAR ||
         pr_flat_u8(&r->flat, &tensor, PR_E5_TENSOR_PACK, 0) != 1)
         return wrong(r, "a port's tensor is not planar");
-    if (!p->n || !p->c || !p->h || !p->w || !right_aligned(p) || !laid_out(p) || batch != (uint64_t)p->c * p->plane)
+    if (!p->n || !p->c || !p->h || !p->w || !right_aligned(p) || !laid_out(p) ||
+        batch != (uint64_t)p->c * p->plane)
         return wrong(r, "a port's tensor is not its shape in the engine's layout");
     if (dim.count != 4 || stride.count != 4 || pr_flat_vector_u32(&r->flat, &dim, 0) != p->n ||
         pr_flat_vector_u32(&r->flat, &dim, 1) != p->c || pr_flat_vector_u32(&r->flat, &dim, 2) != p->h ||
         pr_flat_vector_u32(&r->flat, &dim, 3) != p->w || pr_flat_vector_u64(&r->flat, &stride, 0) != batch ||
-        pr_flat_vector_u64(&r->flat, &stride, 1) != p->plane || pr_flat_vector_u64(&r->flat, &stride, 2) != p->row ||
+        pr_flat_vector_u64(&r->flat, &stride, 1) != p->plane ||
+        pr_flat_vector_u64(&r->flat, &stride, 2) != p->row ||
         pr_flat_vector_u64(&r->flat, &stride, 3) != ELEMENT_BYTES)
         return wrong(r, "a tensor descriptor contradicts itself");
     return sound(r);
@@ -153,7 +155,8 @@ static bool read_ports(struct reader *r, const struct pr_flat_table *function)
 }
 
 /* The numbers of all ports of a direction, in order, `shift` added. */
-static bool names_ports(struct reader *r, const struct pr_flat_vector *values, enum pr_hwx_direction direction, uint32_t shift)
+static bool names_ports(struct reader *r, const struct pr_flat_vector *values,
+                        enum pr_hwx_direction direction, uint32_t shift)
 {
     uint32_t at = 0;
 
@@ -174,16 +177,20 @@ static bool operation_fits(struct reader *r, const struct pr_flat_table *operati
         enum pr_hwx_direction in, out;
         uint8_t in_shift, out_shift; /* 1: the engine's tensors */
     } expected[PR_E5_BLOCK_LENGTH] = {
-        [PR_E5_BLOCK_CAST_IN] = {PR_E5_OPERATION_CAST, PR_E5_ATTRIBUTES_CAST, PR_HWX_INPUT, PR_HWX_INPUT, 0, 1},
-        [PR_E5_BLOCK_INFERENCE] = {PR_E5_OPERATION_INFERENCE, PR_E5_ATTRIBUTES_INFERENCE, PR_HWX_INPUT, PR_HWX_OUTPUT, 1, 1},
-        [PR_E5_BLOCK_CAST_OUT] = {PR_E5_OPERATION_CAST, PR_E5_ATTRIBUTES_CAST, PR_HWX_OUTPUT, PR_HWX_OUTPUT, 1, 0},
+        [PR_E5_BLOCK_CAST_IN] = {PR_E5_OPERATION_CAST, PR_E5_ATTRIBUTES_CAST, PR_HWX_INPUT, PR_HWX_INPUT, 0,
+                                 1},
+        [PR_E5_BLOCK_INFERENCE] = {PR_E5_OPERATION_INFERENCE, PR_E5_ATTRIBUTES_INFERENCE, PR_HWX_INPUT,
+                                   PR_HWX_OUTPUT, 1, 1},
+        [PR_E5_BLOCK_CAST_OUT] = {PR_E5_OPERATION_CAST, PR_E5_ATTRIBUTES_CAST, PR_HWX_OUTPUT, PR_HWX_OUTPUT,
+                                  1, 0},
     };
     struct pr_flat_vector in = pr_flat_vector(&r->flat, operation, PR_E5_OPERATION_INPUTS, 4);
     struct pr_flat_vector out = pr_flat_vector(&r->flat, operation, PR_E5_OPERATION_OUTPUTS, 4);
     uint32_t ports = r->e5->ports;
 
     return pr_flat_u8(&r->flat, operation, PR_E5_OPERATION_TYPE, 0) == expected[place].type &&
-           pr_flat_u8(&r->flat, operation, PR_E5_OPERATION_ATTRIBUTES_TYPE, 0) == expected[place].attributes &&
+           pr_flat_u8(&r->flat, operation, PR_E5_OPERATION_ATTRIBUTES_TYPE, 0) ==
+               expected[place].attributes &&
            names_ports(r, &in, expected[place].in, ports * expected[place].in_shift) &&
            names_ports(r, &out, expected[place].out, ports * expected[place].out_shift);
 }
@@ -220,8 +227,8 @@ static bool read_constants(struct reader *r, uint32_t number)
     bytes = pr_flat_u32(&r->flat, &section, PR_E5_SECTION_SIZE, 0);
     if (!sound(r))
         return false;
-    if (pr_flat_u8(&r->flat, &section, PR_E5_SECTION_KIND, 0) != PR_E5_SECTION_CONSTANTS || bytes % PR_ROW_ALIGN ||
-        bytes > PR_E5_BYTES_MAX)
+    if (pr_flat_u8(&r->flat, &section, PR_E5_SECTION_KIND, 0) != PR_E5_SECTION_CONSTANTS ||
+        bytes % PR_ROW_ALIGN || bytes > PR_E5_BYTES_MAX)
         return wrong(r, "the section of the constants is of another kind or has no valid size");
     r->e5->constant_bytes = bytes;
     return true;
@@ -239,8 +246,8 @@ static bool read_inference(struct reader *r, const struct pr_flat_table *operati
     if (pr_flat_u32(&r->flat, &a, PR_E5_INFERENCE_HANDLE, 0) != PR_HWX_BAR_INTERMEDIATE ||
         r->e5->intermediate_bytes % PR_ROW_ALIGN || r->e5->intermediate_bytes > PR_E5_BYTES_MAX)
         return wrong(r, "the intermediate buffer has no valid size or handle");
-    return read_records(r, pr_flat_u32(&r->flat, &a, PR_E5_INFERENCE_RECORDS, UINT32_MAX)) &&
-           read_constants(r, pr_flat_u32(&r->flat, &a, PR_E5_INFERENCE_CONSTANTS, UINT32_MAX));
+    return read_records(r, pr_flat_u32(&r->flat, &a, PR_E5_INFERENCE_RECORDS, 0)) &&
+           read_constants(r, pr_flat_u32(&r->flat, &a, PR_E5_INFERENCE_CONSTANTS, 0));
 }
 
 static bool read_block(struct reader *r, const struct pr_flat_table *function)
@@ -301,7 +308,8 @@ uint32_t pr_e5_port_bar(const struct pr_e5 *e5, uint32_t port)
     uint32_t bar = PR_E5_PORT_BAR;
 
     for (uint32_t i = 0; i < e5->ports; i++)
-        if (e5->port[i].direction == e5->port[port].direction ? i < port : e5->port[i].direction == PR_HWX_OUTPUT)
+        if (e5->port[i].direction == e5->port[port].direction ? i < port
+                                                              : e5->port[i].direction == PR_HWX_OUTPUT)
             bar++;
     return bar;
 }

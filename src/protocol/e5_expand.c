@@ -68,7 +68,8 @@ static bool check_ranges(const struct expander *x)
         return wrong(x, "its depth or its groups are not possible");
     if (r->op > PR_PE_SQUARE_OF_SUM || r->broadcast > 0xff)
         return wrong(x, "its operation or its broadcast bits are unknown");
-    if (r->kw > 0x1f || r->kh > 0x1f || r->px > 0x1f || r->py > 0x1f || r->lanes_log2 > 5 || r->engines_log2 > 4)
+    if (r->kw > 0x1f || r->kh > 0x1f || r->px > 0x1f || r->py > 0x1f || r->lanes_log2 > 5 ||
+        r->engines_log2 > 4)
         return wrong(x, "its kernel geometry is above the engine's limits");
     if (r->kernel % PR_ROW_ALIGN || r->kernel_bytes % PR_ROW_ALIGN || r->zero0)
         return wrong(x, "its kernel is not on a 64-byte boundary, or a reserved field is not 0");
@@ -79,7 +80,8 @@ static bool check_ranges(const struct expander *x)
 }
 
 /* The buffer register and the size of the buffer that an operand lives in. */
-static bool operand_buffer(const struct expander *x, const struct pr_e5_operand *o, uint32_t *bar, uint32_t *bytes)
+static bool operand_buffer(const struct expander *x, const struct pr_e5_operand *o, uint32_t *bar,
+                           uint32_t *bytes)
 {
     const uint32_t all = o->offset | o->row | o->plane | o->depth | o->group;
 
@@ -108,7 +110,7 @@ static bool operand_buffer(const struct expander *x, const struct pr_e5_operand 
 static bool place_operands(struct expander *x, uint32_t bytes[3])
 {
     const struct pr_e5_record *r = x->record;
-    uint32_t bar;
+    uint32_t bar = 0;
 
     if (!operand_buffer(x, &r->src[0], &bar, &bytes[0]))
         return false;
@@ -122,8 +124,8 @@ static bool place_operands(struct expander *x, uint32_t bytes[3])
     } else if (r->src[1].place != PR_E5_NONE) {
         return wrong(x, "a task of one source has two");
     }
-    if (r->dst.place == PR_E5_CONSTANT ||
-        (r->dst.place == PR_E5_PORT && r->dst.index < x->e5->ports && x->e5->port[r->dst.index].direction != PR_HWX_OUTPUT))
+    if (r->dst.place == PR_E5_CONSTANT || (r->dst.place == PR_E5_PORT && r->dst.index < x->e5->ports &&
+                                           x->e5->port[r->dst.index].direction != PR_HWX_OUTPUT))
         return wrong(x, "its result goes to a constant or an input");
     if (!operand_buffer(x, &r->dst, &bar, &bytes[2]))
         return false;
@@ -326,8 +328,8 @@ static bool inside(const struct expander *x, const struct pr_tensor *t, uint32_t
     if (x->problem)
         x->problem->descriptor = x->index;
     return pr_problem_set(x->problem, PR_PROBLEM_LIMIT,
-                          "Record %u: a tensor spans %U bytes from offset %u of buffer %u, which has %u.", x->index, span, t->base,
-                          t->bar, bytes);
+                          "Record %u: a tensor spans %U bytes from offset %u of buffer %u, which has %u.",
+                          x->index, span, t->base, t->bar, bytes);
 }
 
 /* What the engine will see must be what the record says, inside the buffers it names. */
@@ -378,7 +380,8 @@ static bool expand(struct expander *x, uint8_t words[PR_TD_WORDS_FULL * 4])
     return check_task(x, &task, bytes);
 }
 
-size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_t *first_words, struct pr_problem *problem)
+size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_t *first_words,
+                    struct pr_problem *problem)
 {
     *first_words = PR_TD_WORDS_FULL;
     for (uint32_t i = 0; i < e5->records; i++) {

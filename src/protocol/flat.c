@@ -53,10 +53,12 @@ static struct pr_flat_table table_at(struct pr_flat *flat, uint32_t at)
     return table;
 }
 
-struct pr_flat_table pr_flat_begin(struct pr_flat *flat, const void *bytes, size_t size, const char identifier[4])
+struct pr_flat_table pr_flat_begin(struct pr_flat *flat, const void *bytes, size_t size,
+                                   const char identifier[4])
 {
     *flat = (struct pr_flat){.bytes = bytes, .size = size > SIZE_MAX_BYTES ? 0 : (uint32_t)size};
-    if (!there(flat, 0, ROOT_BYTES) || memcmp(flat->bytes + IDENTIFIER_AT, identifier, IDENTIFIER_BYTES) != 0) {
+    if (!there(flat, 0, ROOT_BYTES) ||
+        memcmp(flat->bytes + IDENTIFIER_AT, identifier, IDENTIFIER_BYTES) != 0) {
         there(flat, UINT64_MAX, 0);
         return (struct pr_flat_table){0};
     }
@@ -85,14 +87,16 @@ uint8_t pr_flat_u8(struct pr_flat *flat, const struct pr_flat_table *table, unsi
     return at ? flat->bytes[at] : fallback;
 }
 
-uint32_t pr_flat_u32(struct pr_flat *flat, const struct pr_flat_table *table, unsigned slot, uint32_t fallback)
+uint32_t pr_flat_u32(struct pr_flat *flat, const struct pr_flat_table *table, unsigned slot,
+                     uint32_t fallback)
 {
     uint32_t at = field(flat, table, slot, 4);
 
     return at ? pr_le32(flat->bytes + at) : fallback;
 }
 
-uint64_t pr_flat_u64(struct pr_flat *flat, const struct pr_flat_table *table, unsigned slot, uint64_t fallback)
+uint64_t pr_flat_u64(struct pr_flat *flat, const struct pr_flat_table *table, unsigned slot,
+                     uint64_t fallback)
 {
     uint32_t at = field(flat, table, slot, 8);
 
@@ -127,7 +131,8 @@ struct pr_flat_vector pr_flat_vector(struct pr_flat *flat, const struct pr_flat_
     return at ? vector_at(flat, follow(flat, at), element_bytes) : (struct pr_flat_vector){0};
 }
 
-static uint32_t element(struct pr_flat *flat, const struct pr_flat_vector *vector, uint32_t index, uint32_t bytes)
+static uint32_t element(struct pr_flat *flat, const struct pr_flat_vector *vector, uint32_t index,
+                        uint32_t bytes)
 {
     if (!flat->broken && index < vector->count && vector->element == bytes)
         return vector->at + index * bytes;
@@ -135,14 +140,16 @@ static uint32_t element(struct pr_flat *flat, const struct pr_flat_vector *vecto
     return 0;
 }
 
-struct pr_flat_table pr_flat_vector_table(struct pr_flat *flat, const struct pr_flat_vector *vector, uint32_t index)
+struct pr_flat_table pr_flat_vector_table(struct pr_flat *flat, const struct pr_flat_vector *vector,
+                                          uint32_t index)
 {
     uint32_t at = element(flat, vector, index, 4);
 
     return at ? table_at(flat, follow(flat, at)) : (struct pr_flat_table){0};
 }
 
-struct pr_flat_vector pr_flat_vector_string(struct pr_flat *flat, const struct pr_flat_vector *vector, uint32_t index)
+struct pr_flat_vector pr_flat_vector_string(struct pr_flat *flat, const struct pr_flat_vector *vector,
+                                            uint32_t index)
 {
     uint32_t at = element(flat, vector, index, 4);
     struct pr_flat_vector string = {0};
@@ -150,7 +157,8 @@ struct pr_flat_vector pr_flat_vector_string(struct pr_flat *flat, const struct p
     if (at)
         string = vector_at(flat, follow(flat, at), 1);
     /* A string has a NUL after its last character. */
-    if (string.at && (!there(flat, string.at, (uint64_t)string.count + 1) || flat->bytes[string.at + string.count]))
+    if (string.at &&
+        (!there(flat, string.at, (uint64_t)string.count + 1) || flat->bytes[string.at + string.count]))
         there(flat, UINT64_MAX, 0);
     return flat->broken ? (struct pr_flat_vector){0} : string;
 }

@@ -29,19 +29,24 @@ struct pr_flat_vector {
 };
 
 /* The root table of a buffer that carries this file identifier. An absent table when it does not. */
-struct pr_flat_table pr_flat_begin(struct pr_flat *flat, const void *bytes, size_t size, const char identifier[4]);
+struct pr_flat_table pr_flat_begin(struct pr_flat *flat, const void *bytes, size_t size,
+                                   const char identifier[4]);
 
 /* A scalar field by its slot (0 is the first field of the schema's table), or `fallback` when it is absent. */
 uint8_t pr_flat_u8(struct pr_flat *flat, const struct pr_flat_table *table, unsigned slot, uint8_t fallback);
-uint32_t pr_flat_u32(struct pr_flat *flat, const struct pr_flat_table *table, unsigned slot, uint32_t fallback);
-uint64_t pr_flat_u64(struct pr_flat *flat, const struct pr_flat_table *table, unsigned slot, uint64_t fallback);
+uint32_t pr_flat_u32(struct pr_flat *flat, const struct pr_flat_table *table, unsigned slot,
+                     uint32_t fallback);
+uint64_t pr_flat_u64(struct pr_flat *flat, const struct pr_flat_table *table, unsigned slot,
+                     uint64_t fallback);
 struct pr_flat_table pr_flat_sub(struct pr_flat *flat, const struct pr_flat_table *table, unsigned slot);
 /* All `count` elements lie inside the bytes. */
 struct pr_flat_vector pr_flat_vector(struct pr_flat *flat, const struct pr_flat_table *table, unsigned slot,
                                      uint32_t element_bytes);
 /* Elements of a vector of offsets (element_bytes 4). An index past the end breaks the buffer. */
-struct pr_flat_table pr_flat_vector_table(struct pr_flat *flat, const struct pr_flat_vector *vector, uint32_t index);
-struct pr_flat_vector pr_flat_vector_string(struct pr_flat *flat, const struct pr_flat_vector *vector, uint32_t index);
+struct pr_flat_table pr_flat_vector_table(struct pr_flat *flat, const struct pr_flat_vector *vector,
+                                          uint32_t index);
+struct pr_flat_vector pr_flat_vector_string(struct pr_flat *flat, const struct pr_flat_vector *vector,
+                                            uint32_t index);
 uint32_t pr_flat_vector_u32(struct pr_flat *flat, const struct pr_flat_vector *vector, uint32_t index);
 uint64_t pr_flat_vector_u64(struct pr_flat *flat, const struct pr_flat_vector *vector, uint32_t index);
 

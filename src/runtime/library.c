@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "protocol/anec.h"
 #include "runtime/function.h"
 
 #define IMAGE_LIMIT (1ull << 31)
@@ -90,20 +91,29 @@ static int64_t read_file(const char *path, uint8_t **bytes, size_t *size)
     return status;
 }
 
+static bool ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path), wanted = strlen(end);
+
+    return length > wanted && !strcmp(path + length - wanted, end);
+}
+
+/* A name only decides who complains: a file that is no program at all is then not taken for a model's text. */
 bool e5_library_is_image(const char *path)
 {
-    size_t length = strlen(path);
-    uint8_t magic[4];
+    uint8_t head[PR_PROGRAM_HEAD_BYTES];
     struct stat about;
+    size_t size;
     bool found;
     int file;
 
-    if (length > 4 && !strcmp(path + length - 4, ".hwx"))
+    if (ends_with(path, ".hwx") || ends_with(path, ".anec"))
         return true;
     if (stat(path, &about) || !S_ISREG(about.st_mode))
         return false;
+    size = (uint64_t)about.st_size < sizeof(head) ? (size_t)about.st_size : sizeof(head);
     file = open(path, O_RDONLY | O_CLOEXEC);
-    found = file >= 0 && !read_whole(file, magic, sizeof(magic)) && pr_le32(magic) == PR_HWX_MAGIC;
+    found = file >= 0 && !read_whole(file, head, size) && pr_program_format(head, size) != PR_PROGRAM_UNKNOWN;
     if (file >= 0)
         close(file);
     return found;
@@ -194,12 +204,28 @@ int e5_library_find(e5rt_program_library_t library, bool input, const char *name
 
 /* Making. */
 
+/* The driver takes images: an .anec becomes one. */
+static int64_t convert(struct cc_bundle *bundle, const struct pr_hwx *hwx)
+{
+    size_t size = pr_anec_write_image(bundle->main, hwx, NULL, 0);
+    uint8_t *image = size ? base_alloc(size) : NULL;
+
+    if (!image)
+        return e5_fail_memory("the program image");
+    pr_anec_write_image(bundle->main, hwx, image, size);
+    base_free(bundle->main);
+    bundle->main = image;
+    bundle->main_bytes = size;
+    return E5RT_OK;
+}
+
 static int64_t describe_image(const char *path, struct cc_bundle *bundle, struct pr_hwx *hwx,
                               e5rt_program_library_t *made)
 {
     struct pr_problem problem = {0};
+    bool is_anec = pr_program_format(bundle->main, bundle->main_bytes) == PR_PROGRAM_ANEC;
 
-    if (!pr_hwx_read(bundle->main, bundle->main_bytes, hwx, &problem))
+    if (!pr_program_read(bundle->main, bundle->main_bytes, hwx, &problem))
         return e5_fail(E5RT_INVALID_ARGUMENT, "%s: %s", path, problem.text);
     *made = make(path, hwx->port_count);
     if (!*made)
@@ -209,7 +235,7 @@ static int64_t describe_image(const char *path, struct cc_bundle *bundle, struct
     tell_apart(*made);
     snprintf((*made)->function, sizeof((*made)->function), "main");
     (*made)->representation = ANE_PROGRAM_LEGACY;
-    return E5RT_OK;
+    return is_anec ? convert(bundle, hwx) : E5RT_OK;
 }
 
 static int64_t describe_bundle(const char *path, struct cc_bundle *bundle, struct pr_e5 *e5,

@@ -25,7 +25,7 @@ struct e5rt_program_library {
     uint64_t token;
 };
 
-/* The path names a raw program image. */
+/* The path names a compiled program: an image (.hwx) or an .anec. */
 bool e5_library_is_image(const char *path);
 int64_t e5_library_from_image(const char *path, e5rt_program_library_t *library);
 /* Takes the bundle over, also when it fails. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone check`: everything that is wrong with a program image. */
+/* `anemone check`: everything that is wrong with a program. */
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -9,8 +9,8 @@
 #include "tool/tool.h"
 
 const char tool_check_help[] =
-    "anemone check FILE.hwx [--json]\n\n"
-    "Reads a program image as the engine would and names everything that is wrong: descriptors that\n"
+    "anemone check FILE [--json]\n\n"
+    "Reads a program (.hwx or .anec) as the engine would and names everything that is wrong: descriptors that\n"
     "loop or run out of the stream, sizes that do not fit, records outside the known registers,\n"
     "bits nobody explains, fields that contradict each other or ask for what this model does not do.\n"
     "A descriptor like that leaves a queue of the engine stuck: on hardware the wait ends in -110.\n\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone inspect`: a program image decoded. */
+/* `anemone inspect`: a program decoded. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -12,8 +12,8 @@
 #include "tool/tool.h"
 
 const char tool_inspect_help[] =
-    "anemone inspect FILE.hwx [--listing] [--json]\n\n"
-    "Shows what a program image holds: its ports with shapes and strides, its buffers, and every\n"
+    "anemone inspect FILE [--listing] [--json]\n\n"
+    "Shows what a program (.hwx or .anec) holds: its ports with shapes and strides, its buffers, and every\n"
     "descriptor with its registers and fields by name. Only words that are not zero are shown.\n\n"
     "  --listing   only the descriptor stream, in the text form that `anemone assemble` reads back\n"
     "              to the same bytes\n"
@@ -150,7 +150,7 @@ static void print_json(const struct tool_program *program)
     struct json json;
 
     json_begin(&json, stdout);
-    json_string(&json, "format", "hwx");
+    json_string(&json, "format", program->format == PR_PROGRAM_ANEC ? "anec" : "hwx");
     json_number(&json, "text_bytes", hwx->text.size);
     json_number(&json, "constant_bytes", hwx->constant.size);
     json_number(&json, "intermediate_bytes", hwx->intermediate_bytes);

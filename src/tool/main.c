@@ -95,7 +95,7 @@ static void print_help(FILE *file)
     for (size_t i = 0; i < VERBS; i++)
         fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].summary);
     fputs("\nResults go to stdout, messages to stderr. Exit status: 0 ok, 1 failure, 2 wrong usage.\n"
-          "Begin with `anemone demo`, then `anemone inspect FILE.hwx`; anemone(1) has the rest.\n",
+          "Begin with `anemone demo`, then `anemone inspect FILE`; anemone(1) has the rest.\n",
           file);
 }
 

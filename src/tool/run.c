@@ -16,9 +16,10 @@
 const char tool_run_help[] =
     "anemone run MODEL --input NAME=FILE.npy ... --output NAME=FILE.npy ...\n"
     "            [--repeat N] [--numerics m1|ieee] [--threads N] [--trace FILE] [--json]\n\n"
-    "Runs a model once and writes its outputs. MODEL is a .mil file, a bundle folder or a program\n"
-    "image (.hwx). Tensors are .npy files, fp16 or fp32, in C order, of the port's shape (or of that\n"
-    "shape without its ones); they are converted to the port's type, and outputs have it.\n\n"
+    "Runs a model once and writes its outputs. MODEL is a .mil file, a bundle folder or a compiled\n"
+    "program (.hwx or .anec; the ports of an .anec are x0, x1, ... and y0, y1, ...). Tensors are .npy\n"
+    "files, fp16 or fp32, in C order, of the port's shape (or of that shape without its ones); they are\n"
+    "converted to the port's type, and outputs have it.\n\n"
     "  --input NAME=FILE   once for every input of the model\n"
     "  --output NAME=FILE  for each output that is wanted; - is stdout\n"
     "  --repeat N          dispatches N times and measures; the outputs are those of the last\n"

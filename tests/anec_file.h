@@ -41,7 +41,8 @@ static inline void anec_put64(struct anec_file *file, uint32_t at, uint64_t valu
 static inline void anec_begin(struct anec_file *file, uint32_t content, const void *text, uint32_t text_bytes,
                               uint32_t td_bytes, uint32_t tds, const void *kernel, uint32_t kernel_bytes)
 {
-    uint32_t kernel_at = (text_bytes + 15) / 16 * 16, size = kernel_bytes ? kernel_at + kernel_bytes : text_bytes;
+    uint32_t kernel_at = (text_bytes + 15) / 16 * 16,
+             size = kernel_bytes ? kernel_at + kernel_bytes : text_bytes;
 
     memset(file, 0, sizeof(*file));
     file->content = content;

@@ -257,6 +257,26 @@ else
     result 0 "program images" "no shared programs"
 fi
 
+# An .anec: the fuzzer's seeds are y0 = x0 + x1, with the content at 0x1000 (add) and at 0x800 (short).
+tensor "$folder/x0.npy" e 1,3,2,33 1.5
+tensor "$folder/x1.npy" f 3,2,33 0.25
+for seed in add short; do
+    cp "$(dirname "$0")/fuzz/seeds/anec/$seed" "$folder/$seed"
+    gives 0 inspect "$folder/$seed" --json
+    json
+    holds "d['format'] == 'anec' and [(p['name'], p['direction']) for p in d['ports']] == [('y0', 'output'), ('x0', 'input'), ('x1', 'input')]"
+    holds "all(p['type'] == 'float16' and p['shape'] == [1, 3, 2, 33] and p['strides'] == [768, 256, 128, 2] for p in d['ports'])"
+    gives 0 check "$folder/$seed"
+    shows "1 descriptors, 0 problems"
+    gives 0 run "$folder/$seed" --input x0="$folder/x0.npy" --input x1="$folder/x1.npy" --output y0="$folder/y0.npy"
+    tensor_is "$folder/y0.npy" e 1,3,2,33 1.75
+done
+head -c 4000 "$folder/add" >"$folder/cut.anec"
+gives 1 check "$folder/cut.anec"
+says "No descriptor of 157 words begins the content"
+gives 1 run "$folder/cut.anec"
+says "No descriptor of 157 words begins the content"
+
 # The environment, and options before it.
 export ANEMONE_NUMERICS=none
 gives 2 $add

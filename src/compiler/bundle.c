@@ -118,8 +118,9 @@ int cc_bundle_write(const char *folder, const struct cc_program *program, const 
     size_t size = 0;
     int status;
 
-    status = e5 ? cc_bundle_main(program, &main, &size, error)
-                : base_fail(error, ENOMEM, "There is no memory for a bundle.");
+    if (!e5)
+        return base_fail(error, ENOMEM, "There is no memory for a bundle.");
+    status = cc_bundle_main(program, &main, &size, error);
     if (!status)
         status = check_main(main, size, program->constant_bytes, e5, error);
     if (!status)
@@ -207,7 +208,7 @@ static void read_blobs(struct cursor *c, uint64_t weights)
 static bool read_manifest(const char *text, size_t size, struct contents *m)
 {
     struct cursor c = {.at = text, .begin = text};
-    char self[HASH_DIGITS + 1], wanted[HASH_DIGITS + 1];
+    char self[HASH_DIGITS + 1] = "", wanted[HASH_DIGITS + 1];
 
     expect(&c, FORM_VERSION);
     c.wrong |= number(&c) != PR_E5_FORMAT_VERSION;

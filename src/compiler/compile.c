@@ -160,7 +160,7 @@ static int compile_model(const char *model, const struct cc_options *options, st
 
     if (!status)
         status = read_model(model, &graph, error);
-    if (status)
+    if (status || !graph)
         return status;
     report->operations = count_operations(graph);
     cc_cache_key(graph, report->key);

@@ -100,12 +100,16 @@ int cc_layout_of(const struct cc_lowering *l, uint32_t value, struct cc_layout *
     uint32_t extent[4] = {1, 1, 1, 1};
     uint64_t bytes;
 
+    *layout = (struct cc_layout){0};
     if (v->rank > 4)
         return cc_refuse(l, "`%.64s` has rank %u; the engine's tensors have at most 4 axes here (N, C, H, W)",
                          v->name, v->rank);
     for (uint32_t i = 0; i < v->rank; i++)
         extent[4 - v->rank + i] = v->dim[i];
-    *layout = (struct cc_layout){.n = extent[0], .c = extent[1], .h = extent[2], .w = extent[3]};
+    layout->n = extent[0];
+    layout->c = extent[1];
+    layout->h = extent[2];
+    layout->w = extent[3];
     bytes = pr_round_up((uint64_t)layout->w * ELEMENT_BYTES, PR_ROW_ALIGN);
     for (int i = 3; i >= 0 && bytes <= PR_E5_BYTES_MAX; i--) {
         if (i == 3)
@@ -324,7 +328,7 @@ static int add_port(struct cc_lowering *l, uint32_t value, enum pr_hwx_direction
                                 .bytes = layout.bytes,
                                 .plane = layout.plane,
                                 .row = layout.row};
-    strcpy(port->name, v->name);
+    memcpy(port->name, v->name, strlen(v->name) + 1);
     memcpy(port->dim, v->dim, v->rank * sizeof(v->dim[0]));
     l->program->ports++;
     return 0;
@@ -419,8 +423,13 @@ static int lower_ops(struct cc_lowering *l)
 
 static int run(struct cc_lowering *l)
 {
-    int status = cc_pass_casts(l);
+    const char *name = l->graph->function ? l->graph->function : "main";
+    int status;
 
+    if (strlen(name) >= sizeof(l->program->function))
+        return cc_refuse(l, "The function's name has more than %u characters", PR_E5_NAME_BYTES - 1);
+    memcpy(l->program->function, name, strlen(name) + 1);
+    status = cc_pass_casts(l);
     if (!status)
         status = cc_pass_live(l);
     if (!status)
@@ -437,7 +446,6 @@ static int run(struct cc_lowering *l)
 int cc_lower(const struct cc_graph *graph, bool report, struct cc_program **program, struct base_error *error)
 {
     struct cc_lowering l = {.graph = graph, .reports = report, .error = error};
-    const char *name = graph->function ? graph->function : "main";
     int status;
 
     l.home = base_alloc_array(graph->values ? graph->values : 1, sizeof(*l.home));
@@ -445,12 +453,8 @@ int cc_lower(const struct cc_graph *graph, bool report, struct cc_program **prog
     l.program = base_alloc(sizeof(*l.program));
     if (!l.home || !l.step || !l.program)
         status = cc_no_memory(&l);
-    else if (strlen(name) >= sizeof(l.program->function))
-        status = cc_refuse(&l, "The function's name has more than %u characters", PR_E5_NAME_BYTES - 1);
     else
         status = run(&l);
-    if (!status)
-        strcpy(l.program->function, name);
     for (uint32_t i = 0; l.home && i < graph->values; i++)
         base_free(l.home[i].owned);
     base_free(l.home);

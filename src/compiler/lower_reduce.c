@@ -181,6 +181,8 @@ static int emit_turn(struct cc_lowering *l, struct axes *axes, const struct pr_e
         else if (a->reduced && (!c || a->extent > c->extent))
             c = a;
     }
+    if (!w || !c)
+        return cc_refuse(l, "there is no axis to turn");
     for (unsigned i = 0; i < axes->count; i++)
         if (&axes->axis[i] != w && &axes->axis[i] != c)
             rest[others++] = &axes->axis[i];

@@ -406,3 +406,8 @@ void drv_client_drop_all(struct drv *d)
         unlink_client(client);
     }
 }
+
+uint32_t drv_client_number(const struct drv_client *client)
+{
+    return client->number;
+}

@@ -78,6 +78,9 @@ IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
 /* The surface's owner has released it: mappings kept for later requests are given back, those in use with their last use. */
 void drv_surface_released(struct drv *driver, uint32_t id);
 
+/* Its number on this driver, from 1, never used again: what messages and traces call it. */
+uint32_t drv_client_number(const struct drv_client *client);
+
 /* The last failure on this driver in words, for logs and tests. */
 const char *drv_last_error(const struct drv *driver);
 

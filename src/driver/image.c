@@ -220,6 +220,8 @@ static IOReturn load(struct drv *d, const uint8_t *bytes, uint64_t size, struct 
     result = make(d, DRV_USAGE_CONSTANTS, at.bytes, "container", &program->container);
     if (result)
         return result;
+    /* Padding has to be zero, whatever a bare driver or a stray store left in the pages. */
+    memset(program->container.host, 0, at.bytes);
     write_headers(program->container.host, &at, program);
     write_sections(program->container.host, &at, &plan, program);
     return kIOReturnSuccess;

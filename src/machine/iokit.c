@@ -297,18 +297,20 @@ IOReturn IOServiceClose(io_connect_t connect)
 static IOReturn call(struct connect *row, uint32_t selector, struct IOExternalMethodArguments *arguments)
 {
     struct ane_machine *m = row->machine;
+    uint32_t number;
     IOReturn status;
 
     if (!mach_enter(m))
         return kIOReturnNotPermitted;
-    SOC_TRACE(&m->trace, SOC_LAYER_CLIENT, "call selector=%u in=%u out=%u", selector, arguments->structureInputSize,
-              arguments->structureOutputSize);
+    number = drv_client_number(row->client);
+    SOC_TRACE(&m->trace, SOC_LAYER_CLIENT, "call client=%u selector=%u in=%u out=%u", number, selector,
+              arguments->structureInputSize, arguments->structureOutputSize);
     if (selector == SELECTOR_REQUEST)
         mach_profile_pass(m, MACH_POINT_CALL);
     status = drv_client_call(row->client, selector, arguments);
     if (selector == SELECTOR_REQUEST)
         mach_profile_pass(m, MACH_POINT_RETURN);
-    SOC_TRACE(&m->trace, SOC_LAYER_CLIENT, "return selector=%u status=0x%x", selector, (unsigned)status);
+    SOC_TRACE(&m->trace, SOC_LAYER_CLIENT, "return client=%u selector=%u status=0x%x", number, selector, (unsigned)status);
     if (status && drv_last_error(m->driver)[0])
         base_fail(mach_error(), EIO, "%s", drv_last_error(m->driver));
     mach_leave(m);

@@ -16,6 +16,7 @@
 #include "rtkernel/irq.h"
 #include "rtkernel/kernel.h"
 #include "rtkernel/port.h"
+#include "rtkernel/task.h"
 
 _Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host context fits");
 
@@ -274,6 +275,7 @@ void rt_port_context_switch(struct rt_port *port, struct rt_context *from, struc
     struct host_context *leaving = port->running == &port->boot ? &port->boot : (struct host_context *)from;
 
     port->running = (struct host_context *)to;
+    SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "run task=%s", rt_task_name(rt_task_current(kernel_of(port))));
     host_context_switch(leaving, port->running);
 }
 

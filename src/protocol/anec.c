@@ -51,10 +51,11 @@ static uint32_t tiles(const struct reader *r, uint32_t bar)
     return pr_slice_u32(&r->head, TILES + 4 * bar);
 }
 
-static bool refuse_count(const struct reader *r, uint32_t at, const char *what, uint32_t value, const char *wants)
+static bool refuse_count(const struct reader *r, uint32_t at, const char *what, uint32_t value,
+                         const char *wants)
 {
-    return pr_slice_problem(&r->head, at, r->problem, PR_PROBLEM_INCONSISTENT, "The header's %s is %x; %s.", what, value,
-                            wants);
+    return pr_slice_problem(&r->head, at, r->problem, PR_PROBLEM_INCONSISTENT, "The header's %s is %x; %s.",
+                            what, value, wants);
 }
 
 static bool read_sizes(struct reader *r)
@@ -66,7 +67,8 @@ static bool read_sizes(struct reader *r)
     r->tsk_size = pr_slice_u64(&r->head, TSK_SIZE);
     r->krn_size = pr_slice_u64(&r->head, KRN_SIZE);
     if (td_size % 4 || td_size < 4 * PR_TD_HEADER_WORDS || td_size > 4 * PR_TD_WORDS_MAX)
-        return refuse_count(r, TD_SIZE, "td_size", td_size, "a descriptor has 0x28 to 0x800 bytes in whole words");
+        return refuse_count(r, TD_SIZE, "td_size", td_size,
+                            "a descriptor has 0x28 to 0x800 bytes in whole words");
     r->hwx->first_td_words = td_size / 4;
     r->hwx->td_count = pr_slice_u32(&r->head, TD_COUNT);
     if (r->hwx->td_count == 0)
@@ -77,12 +79,13 @@ static bool read_sizes(struct reader *r)
                                 (uint64_t)r->file.size);
     if (r->tsk_size < td_size || r->tsk_size > r->size)
         return pr_slice_problem(&r->head, TSK_SIZE, r->problem, PR_PROBLEM_INCONSISTENT,
-                                "The text has %X bytes; its first descriptor has %x and the content %X.", r->tsk_size, td_size,
-                                r->size);
+                                "The text has %X bytes; its first descriptor has %x and the content %X.",
+                                r->tsk_size, td_size, r->size);
     kernel = pr_round_up(r->tsk_size, PR_ANEC_KERNEL_ALIGN);
     if (r->krn_size && (kernel > r->size || r->krn_size > r->size - kernel))
         return pr_slice_problem(&r->head, KRN_SIZE, r->problem, PR_PROBLEM_INCONSISTENT,
-                                "The kernel has %X bytes from %X on; the content ends at %X.", r->krn_size, kernel, r->size);
+                                "The kernel has %X bytes from %X on; the content ends at %X.", r->krn_size,
+                                kernel, r->size);
     return true;
 }
 
@@ -111,17 +114,19 @@ static bool begins_content(const struct reader *r, uint64_t at, struct pr_proble
 static bool find_content(struct reader *r)
 {
     struct pr_problem usual = {0};
-    bool is_usual = begins_content(r, PR_ANEC_CONTENT, &usual), is_old = begins_content(r, PR_ANEC_CONTENT_OLD, NULL);
+    bool is_usual = begins_content(r, PR_ANEC_CONTENT, &usual),
+         is_old = begins_content(r, PR_ANEC_CONTENT_OLD, NULL);
     struct pr_hwx *hwx = r->hwx;
 
     if (is_usual && is_old)
-        return pr_slice_problem(&r->file, PR_ANEC_CONTENT, r->problem, PR_PROBLEM_FORMAT,
-                                "A descriptor of %u words can be read at both %x and %x: which one begins the content is not known.",
-                                hwx->first_td_words, PR_ANEC_CONTENT_OLD, PR_ANEC_CONTENT);
+        return pr_slice_problem(
+            &r->file, PR_ANEC_CONTENT, r->problem, PR_PROBLEM_FORMAT,
+            "A descriptor of %u words can be read at both %x and %x: which one begins the content is not known.",
+            hwx->first_td_words, PR_ANEC_CONTENT_OLD, PR_ANEC_CONTENT);
     if (!is_usual && !is_old)
         return pr_slice_problem(&r->file, PR_ANEC_CONTENT, r->problem, PR_PROBLEM_FORMAT,
-                                "No descriptor of %u words begins the content at %x or %x; at the latter: %s", hwx->first_td_words,
-                                PR_ANEC_CONTENT_OLD, PR_ANEC_CONTENT, usual.text);
+                                "No descriptor of %u words begins the content at %x or %x; at the latter: %s",
+                                hwx->first_td_words, PR_ANEC_CONTENT_OLD, PR_ANEC_CONTENT, usual.text);
     hwx->text.offset = is_usual ? PR_ANEC_CONTENT : PR_ANEC_CONTENT_OLD;
     hwx->text.size = r->tsk_size;
     if (!r->krn_size)
@@ -137,15 +142,18 @@ static bool read_tiles(struct reader *r)
     uint64_t next = pr_round_up(r->size, PR_ANEC_TILE);
 
     if (tiles(r, 0) && (uint64_t)tiles(r, 0) * PR_ANEC_TILE < r->size)
-        return refuse_count(r, TILES, "tiles[0]", tiles(r, 0), "the content does not fit into so many tiles of 16 KiB");
+        return refuse_count(r, TILES, "tiles[0]", tiles(r, 0),
+                            "the content does not fit into so many tiles of 16 KiB");
     for (uint32_t bar = 1; bar < PR_ANEC_FIRST_PORT; bar++)
         if (bar != PR_HWX_BAR_INTERMEDIATE && tiles(r, bar))
-            return pr_slice_problem(&r->head, TILES + 4 * bar, r->problem, PR_PROBLEM_UNSUPPORTED,
-                                    "Buffer %u has %u tiles of its own; 1 is the kernel behind the text, 2 has no known use.", bar,
-                                    tiles(r, bar));
+            return pr_slice_problem(
+                &r->head, TILES + 4 * bar, r->problem, PR_PROBLEM_UNSUPPORTED,
+                "Buffer %u has %u tiles of its own; 1 is the kernel behind the text, 2 has no known use.",
+                bar, tiles(r, bar));
     r->hwx->text.vmaddr = r->hwx->bar[PR_HWX_BAR_TEXT] = VM_BASE;
     if (r->krn_size)
-        r->hwx->constant.vmaddr = r->hwx->bar[PR_HWX_BAR_CONST] = VM_BASE + pr_round_up(r->tsk_size, PR_ANEC_KERNEL_ALIGN);
+        r->hwx->constant.vmaddr = r->hwx->bar[PR_HWX_BAR_CONST] =
+            VM_BASE + pr_round_up(r->tsk_size, PR_ANEC_KERNEL_ALIGN);
     for (uint32_t bar = PR_HWX_BAR_INTERMEDIATE; bar < PR_TD_BAR_COUNT; bar++) {
         if (!tiles(r, bar))
             continue;
@@ -155,8 +163,9 @@ static bool read_tiles(struct reader *r)
             r->surfaces |= 1u << bar;
     }
     if (next > VM_BYTES)
-        return pr_slice_problem(&r->head, TILES, r->problem, PR_PROBLEM_LIMIT,
-                                "The buffers have %X bytes together; addresses of an image leave room for %X.", next, VM_BYTES);
+        return pr_slice_problem(
+            &r->head, TILES, r->problem, PR_PROBLEM_LIMIT,
+            "The buffers have %X bytes together; addresses of an image leave room for %X.", next, VM_BYTES);
     r->hwx->intermediate_bytes = (uint64_t)tiles(r, PR_HWX_BAR_INTERMEDIATE) * PR_ANEC_TILE;
     return true;
 }
@@ -197,7 +206,8 @@ static void trace_buffers(struct reader *r)
 
 static bool refuse_buffer(const struct reader *r, enum pr_problem_kind kind, const char *format, uint32_t bar)
 {
-    return pr_slice_problem(&r->head, TILES + 4 * bar, r->problem, kind, format, bar, r->sources, r->destinations);
+    return pr_slice_problem(&r->head, TILES + 4 * bar, r->problem, kind, format, bar, r->sources,
+                            r->destinations);
 }
 
 /* `*outputs` is the set of destinations; the other surfaces are sources. */
@@ -210,20 +220,23 @@ static bool tell_directions(struct reader *r, uint32_t *outputs)
                              lowest((r->read | r->written) & ~r->surfaces));
     if (count_bits(r->written) > r->destinations) {
         if (r->read & r->written)
-            return refuse_buffer(r, PR_PROBLEM_INCONSISTENT,
-                                 "The descriptors read and write buffer %u, and the header's %u sources and %u destinations do "
-                                 "not make it a destination.",
-                                 lowest(r->read & r->written));
-        return refuse_buffer(r, PR_PROBLEM_INCONSISTENT,
-                             "The descriptors write buffer %u and others: more than the header's %u sources and %u destinations "
-                             "allow.",
-                             lowest(r->written));
+            return refuse_buffer(
+                r, PR_PROBLEM_INCONSISTENT,
+                "The descriptors read and write buffer %u, and the header's %u sources and %u destinations do "
+                "not make it a destination.",
+                lowest(r->read & r->written));
+        return refuse_buffer(
+            r, PR_PROBLEM_INCONSISTENT,
+            "The descriptors write buffer %u and others: more than the header's %u sources and %u destinations "
+            "allow.",
+            lowest(r->written));
     }
     if (count_bits(only_read) > r->sources)
-        return refuse_buffer(r, PR_PROBLEM_INCONSISTENT,
-                             "The descriptors only read buffer %u and others: more than the header's %u sources and %u "
-                             "destinations allow.",
-                             lowest(only_read));
+        return refuse_buffer(
+            r, PR_PROBLEM_INCONSISTENT,
+            "The descriptors only read buffer %u and others: more than the header's %u sources and %u "
+            "destinations allow.",
+            lowest(only_read));
     *outputs = r->written;
     while (count_bits(*outputs) < r->destinations) {
         *outputs |= 1u << lowest(unnamed);
@@ -266,8 +279,8 @@ static bool shape_port(const struct reader *r, struct pr_hwx_port *port)
 
         if (value == 0 || value > port->bytes)
             return pr_slice_problem(&r->head, at + 8 * i, r->problem, PR_PROBLEM_INCONSISTENT,
-                                    "Surface %s in buffer %u has an axis of length %U; it has %X bytes.", port->name, port->bar,
-                                    value, port->bytes);
+                                    "Surface %s in buffer %u has an axis of length %U; it has %X bytes.",
+                                    port->name, port->bar, value, port->bytes);
         *extent[i] = (uint32_t)value;
     }
     port->d = 1;
@@ -275,15 +288,16 @@ static bool shape_port(const struct reader *r, struct pr_hwx_port *port)
     port->row_stride = pr_slice_u64(&r->head, at + ROW_STRIDE);
     port->element_stride = HALF;
     if (port->row_stride < (uint64_t)HALF * port->w)
-        return pr_slice_problem(&r->head, at + ROW_STRIDE, r->problem, PR_PROBLEM_UNSUPPORTED,
-                                "Surface %s in buffer %u has rows of %X bytes for %u elements; only fp16 is known in this format.",
-                                port->name, port->bar, port->row_stride, port->w);
+        return pr_slice_problem(
+            &r->head, at + ROW_STRIDE, r->problem, PR_PROBLEM_UNSUPPORTED,
+            "Surface %s in buffer %u has rows of %X bytes for %u elements; only fp16 is known in this format.",
+            port->name, port->bar, port->row_stride, port->w);
     if (port->plane_stride <= port->bytes)
         port->batch_stride = port->c * port->plane_stride;
     if (port->plane_stride > port->bytes || !fits(port))
         return pr_slice_problem(&r->head, at, r->problem, PR_PROBLEM_INCONSISTENT,
-                                "The shape and strides of surface %s in buffer %u reach past its %X bytes.", port->name, port->bar,
-                                port->bytes);
+                                "The shape and strides of surface %s in buffer %u reach past its %X bytes.",
+                                port->name, port->bar, port->bytes);
     port->element = PR_HWX_ELEMENT_FLOAT16;
     port->shaped = true;
     return true;
@@ -298,8 +312,8 @@ static bool read_ports(struct reader *r)
     r->destinations = pr_slice_u32(&r->head, DST_COUNT);
     if ((uint64_t)r->sources + r->destinations != count_bits(r->surfaces))
         return pr_slice_problem(&r->head, SRC_COUNT, r->problem, PR_PROBLEM_INCONSISTENT,
-                                "The header has %u sources and %u destinations, but tiles for %u surfaces.", r->sources,
-                                r->destinations, count_bits(r->surfaces));
+                                "The header has %u sources and %u destinations, but tiles for %u surfaces.",
+                                r->sources, r->destinations, count_bits(r->surfaces));
     trace_buffers(r);
     if (!tell_directions(r, &outputs))
         return false;
@@ -329,9 +343,10 @@ bool pr_anec_read(const void *bytes, size_t size, struct pr_hwx *hwx, struct pr_
     if (problem)
         memset(problem, 0, sizeof(*problem));
     if (size > UINT32_MAX)
-        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "The file has %U bytes; the limit is 4 GiB.", (uint64_t)size);
-    return pr_slice_cut(&r.file, 0, PR_ANEC_HEADER_BYTES, ".anec header", &r.head, problem) && read_sizes(&r) &&
-           find_content(&r) && read_tiles(&r) && read_ports(&r);
+        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "The file has %U bytes; the limit is 4 GiB.",
+                              (uint64_t)size);
+    return pr_slice_cut(&r.file, 0, PR_ANEC_HEADER_BYTES, ".anec header", &r.head, problem) &&
+           read_sizes(&r) && find_content(&r) && read_tiles(&r) && read_ports(&r);
 }
 
 size_t pr_anec_write_image(const void *bytes, const struct pr_hwx *hwx, void *image, size_t capacity)
@@ -339,7 +354,8 @@ size_t pr_anec_write_image(const void *bytes, const struct pr_hwx *hwx, void *im
     const uint8_t *file = bytes;
     const struct pr_hwx_program program = {.text = file + hwx->text.offset,
                                            .text_bytes = (uint32_t)hwx->text.size,
-                                           .constant = hwx->constant.size ? file + hwx->constant.offset : NULL,
+                                           .constant =
+                                               hwx->constant.size ? file + hwx->constant.offset : NULL,
                                            .constant_bytes = (uint32_t)hwx->constant.size,
                                            .td_count = hwx->td_count,
                                            .first_td_words = hwx->first_td_words,
@@ -364,7 +380,8 @@ enum pr_program_format pr_program_format(const void *bytes, size_t size)
     td_size = pr_slice_u32(&head, TD_SIZE);
     sources = pr_slice_u32(&head, SRC_COUNT);
     destinations = pr_slice_u32(&head, DST_COUNT);
-    if (!pr_slice_u64(&head, SIZE) || (pr_slice_u64(&head, SIZE) | pr_slice_u64(&head, TSK_SIZE) | pr_slice_u64(&head, KRN_SIZE)) > UINT32_MAX)
+    if (!pr_slice_u64(&head, SIZE) || (pr_slice_u64(&head, SIZE) | pr_slice_u64(&head, TSK_SIZE) |
+                                       pr_slice_u64(&head, KRN_SIZE)) > UINT32_MAX)
         return PR_PROGRAM_UNKNOWN;
     if (td_size == 0 || td_size > 4 * PR_TD_WORDS_MAX || sources > PORTS || destinations > PORTS)
         return PR_PROGRAM_UNKNOWN;
@@ -382,9 +399,10 @@ bool pr_program_read(const void *bytes, size_t size, struct pr_hwx *hwx, struct 
         memset(hwx, 0, sizeof(*hwx));
         if (problem)
             memset(problem, 0, sizeof(*problem));
-        return pr_problem_set(problem, PR_PROBLEM_FORMAT,
-                              "The file begins with %x; a program image (.hwx) begins with %x, and an .anec with a header of small sizes.",
-                              pr_le32(bytes), PR_HWX_MAGIC);
+        return pr_problem_set(
+            problem, PR_PROBLEM_FORMAT,
+            "The file begins with %x; a program image (.hwx) begins with %x, and an .anec with a header of small sizes.",
+            pr_le32(bytes), PR_HWX_MAGIC);
     }
     return pr_hwx_read(bytes, size, hwx, problem);
 }

@@ -320,7 +320,7 @@ static void image_name(const char *name, uint32_t number, char to[PR_HWX_NAME_BY
     struct pr_text text;
 
     pr_text_init(&text, to, PR_HWX_NAME_BYTES);
-    for (size_t i = 0; name[i] && i < PR_HWX_NAME_BYTES - NUMBER_BYTES; i++)
+    for (size_t i = 0; i < PR_HWX_NAME_BYTES - NUMBER_BYTES && name[i]; i++)
         pr_text_put_char(&text, name[i]);
     pr_text_printf(&text, "@%u", number);
 }

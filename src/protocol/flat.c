@@ -160,7 +160,9 @@ struct pr_flat_vector pr_flat_vector_string(struct pr_flat *flat, const struct p
     if (string.at &&
         (!there(flat, string.at, (uint64_t)string.count + 1) || flat->bytes[string.at + string.count]))
         there(flat, UINT64_MAX, 0);
-    return flat->broken ? (struct pr_flat_vector){0} : string;
+    if (flat->broken)
+        return (struct pr_flat_vector){0};
+    return string;
 }
 
 uint32_t pr_flat_vector_u32(struct pr_flat *flat, const struct pr_flat_vector *vector, uint32_t index)

@@ -10,9 +10,10 @@
 
 const char tool_check_help[] =
     "anemone check FILE [--json]\n\n"
-    "Reads a program (.hwx or .anec) as the engine would and names everything that is wrong: descriptors that\n"
-    "loop or run out of the stream, sizes that do not fit, records outside the known registers,\n"
-    "bits nobody explains, fields that contradict each other or ask for what this model does not do.\n"
+    "Reads a program (.hwx or .anec) as the engine would and names everything that is wrong:\n"
+    "descriptors that loop or run out of the stream, sizes that do not fit, records outside the\n"
+    "known registers, bits nobody explains, fields that contradict each other or ask for what this\n"
+    "model does not do.\n"
     "A descriptor like that leaves a queue of the engine stuck: on hardware the wait ends in -110.\n\n"
     "Exit status 0: nothing found but remarks; 1: something is wrong.\n";
 

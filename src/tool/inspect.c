@@ -13,8 +13,8 @@
 
 const char tool_inspect_help[] =
     "anemone inspect FILE [--listing] [--json]\n\n"
-    "Shows what a program (.hwx or .anec) holds: its ports with shapes and strides, its buffers, and every\n"
-    "descriptor with its registers and fields by name. Only words that are not zero are shown.\n\n"
+    "Shows what a program (.hwx or .anec) holds: its ports with shapes and strides, its buffers, and\n"
+    "every descriptor with its registers and fields by name. Only words that are not zero are shown.\n\n"
     "  --listing   only the descriptor stream, in the text form that `anemone assemble` reads back\n"
     "              to the same bytes\n"
     "  --json      ports, buffers and descriptors as JSON\n\n"

@@ -9,9 +9,11 @@
 
 #include "tool/tool.h"
 
-/* Tracks of the JSON form: one per layer, then one per task queue. */
+/* Tracks of the JSON form: one per layer, then one per task queue, per task of the firmware and per client. */
 #define QUEUE_TRACK 100u
-#define QUEUES      8u
+#define QUEUES 8u
+#define TASK_TRACK 200u
+#define CLIENT_TRACK 300u
 
 static const char *const layers[] = {"bus", "line", "pmu", "dart", "eng", "asc", "fw", "drv", "client"};
 #define LAYERS (sizeof(layers) / sizeof(layers[0]))
@@ -61,32 +63,119 @@ static uint64_t number_after(const char *line, const char *key)
     return at ? strtoull(at + strlen(key), NULL, 0) : 0;
 }
 
-/* A started descriptor is a span on its queue's track; everything else is a moment on its layer's. */
+/* The track of a task by its name, named when it is first seen. */
+static unsigned task_track(struct tool_trace *trace, const char *name, size_t length)
+{
+    unsigned i;
+
+    if (length >= TOOL_TRACE_NAME)
+        length = TOOL_TRACE_NAME - 1;
+    for (i = 0; i < trace->tasks; i++)
+        if (strlen(trace->task[i]) == length && !memcmp(trace->task[i], name, length))
+            return TASK_TRACK + i;
+    if (i == TOOL_TRACE_TASKS)
+        return layer_track("fw", 2);
+    memcpy(trace->task[i], name, length);
+    trace->task[i][length] = '\0';
+    trace->tasks++;
+    name_track(trace, TASK_TRACK + i, trace->task[i]);
+    return TASK_TRACK + i;
+}
+
+static unsigned client_track(struct tool_trace *trace, const char *line)
+{
+    unsigned number = (unsigned)number_after(line, "client=");
+    char name[24];
+
+    if (number > trace->clients) {
+        snprintf(name, sizeof(name), "client %u", number);
+        name_track(trace, CLIENT_TRACK + number, name);
+        trace->clients = number;
+    }
+    return CLIENT_TRACK + number;
+}
+
+/* `info exeloop: ...` and `run task=exeloop` belong to that task. */
+static unsigned firmware_track(struct tool_trace *trace, const char *what)
+{
+    const char *second = what + strcspn(what, " ");
+
+    second += strspn(second, " ");
+    if (!strncmp(what, "run task=", 9))
+        return task_track(trace, what + 9, strcspn(what + 9, "\n"));
+    if (second[strcspn(second, " :\n")] == ':')
+        return task_track(trace, second, strcspn(second, ":"));
+    return layer_track("fw", 2);
+}
+
+static void put_time(FILE *file, const char *key, uint64_t ns)
+{
+    fprintf(file, ", \"%s\": %" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
+}
+
+static void put_text(FILE *file, const char *what)
+{
+    fputs(", \"name\": ", file);
+    put_string(file, what, strcspn(what, " \n"));
+    fputs(", \"args\": {\"line\": ", file);
+    put_string(file, what, strcspn(what, "\n"));
+    fputs("}}", file);
+}
+
+/* From a request to its descriptors and back to its return: arrows between the tracks. */
+static void put_flow(struct tool_trace *trace, const char *phase, unsigned track, uint64_t ns)
+{
+    event_begin(trace, phase, track);
+    put_time(trace->file, "ts", ns);
+    fprintf(trace->file, ", \"cat\": \"request\", \"name\": \"request\", \"id\": %u%s}", trace->request,
+            *phase == 'f' ? ", \"bp\": \"e\"" : "");
+}
+
+/* What a line is: its phase, the track it belongs to, and the flow it takes part in. */
+struct shape {
+    const char *phase, *flow;
+    unsigned track;
+};
+
+static struct shape shape_of(struct tool_trace *trace, const char *layer, const char *what)
+{
+    size_t length = strcspn(layer, " ");
+    struct shape shape = {"i", NULL, layer_track(layer, length)};
+
+    if (!strncmp(layer, "eng start ", 10)) {
+        shape = (struct shape){"X", "t", QUEUE_TRACK + (unsigned)number_after(layer, "queue=")};
+    } else if (!strncmp(layer, "client call ", 12)) {
+        shape = (struct shape){"B", strstr(layer, "selector=2 ") ? "s" : NULL, client_track(trace, layer)};
+        trace->request += shape.flow != NULL;
+    } else if (!strncmp(layer, "client return ", 14)) {
+        shape = (struct shape){"E", strstr(layer, "selector=2 ") ? "f" : NULL, client_track(trace, layer)};
+    } else if (!strncmp(layer, "fw ", 3)) {
+        shape.track = firmware_track(trace, what);
+    }
+    return shape;
+}
+
+/* A call is a span of its client, a descriptor a span of its queue; everything else is a moment. */
 static void put_event(struct tool_trace *trace, const char *line)
 {
     char *rest;
     uint64_t ns = strtoull(line, &rest, 10);
     const char *layer = rest + strspn(rest, " "), *what = layer + strcspn(layer, " ");
-    unsigned track = layer_track(layer, (size_t)(what - layer));
-    bool span = !strncmp(layer, "eng start ", 10);
+    struct shape shape;
 
     what += strspn(what, " ");
-    if (span)
-        track = QUEUE_TRACK + (unsigned)number_after(line, "queue=");
-    event_begin(trace, span ? "X" : "i", track);
-    fprintf(trace->file, ", \"ts\": %" PRIu64 ".%03u", ns / 1000, (unsigned)(ns % 1000));
-    if (span) {
-        uint64_t cost = number_after(line, "cost=");
-
-        fprintf(trace->file, ", \"dur\": %" PRIu64 ".%03u", cost / 1000, (unsigned)(cost % 1000));
-    } else {
+    shape = shape_of(trace, layer, what);
+    if (shape.flow && *shape.flow == 'f')
+        put_flow(trace, shape.flow, shape.track, ns);
+    event_begin(trace, shape.phase, shape.track);
+    put_time(trace->file, "ts", ns);
+    if (*shape.phase == 'X')
+        put_time(trace->file, "dur", number_after(line, "cost="));
+    if (*shape.phase == 'i')
         fputs(", \"s\": \"t\"", trace->file);
-    }
-    fputs(", \"name\": ", trace->file);
-    put_string(trace->file, what, strcspn(what, " \n"));
-    fputs(", \"args\": {\"line\": ", trace->file);
-    put_string(trace->file, what, strcspn(what, "\n"));
-    fputs("}}", trace->file);
+    put_text(trace->file, what);
+    if (shape.flow && *shape.flow != 'f')
+        put_flow(trace, shape.flow, shape.track, ns);
 }
 
 static void take_line(void *context, const char *line, size_t length)

@@ -11,10 +11,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#define TOOL_TRACE_TASKS 32u
+#define TOOL_TRACE_NAME 32u
+
 struct tool_trace {
     const char *path;
     FILE *file;
     bool as_json, first;
+    unsigned clients, request; /* highest client seen; requests so far */
+    unsigned tasks;
+    char task[TOOL_TRACE_TASKS][TOOL_TRACE_NAME];
 };
 
 /* False after saying why. Sets the trace fields of the configuration. */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as an .anec file: read, judged, and made into an image that says the same. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/anec.h"
+#include "protocol/chain.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static void inside(const struct pr_hwx_span *span, size_t size)
+{
+    require(span->offset <= size && span->size <= size - span->offset);
+}
+
+static void count(void *context, enum pr_finding finding, const struct pr_problem *problem)
+{
+    require(problem->kind != PR_PROBLEM_NONE && problem->text[0] != '\0');
+    if (finding == PR_FINDING_PROBLEM)
+        ++*(unsigned *)context;
+}
+
+static void check_ports(const struct pr_hwx *a, const struct pr_hwx *b)
+{
+    require(a->port_count == b->port_count);
+    for (uint32_t i = 0; i < a->port_count; i++) {
+        const struct pr_hwx_port *p = &a->port[i], *q = &b->port[i];
+
+        require(p->bar < PR_TD_BAR_COUNT && a->bar[p->bar] == p->vmaddr && b->bar[q->bar] == q->vmaddr);
+        require(p->bar == q->bar && p->bytes == q->bytes && p->direction == q->direction && p->shaped &&
+                q->shaped);
+        require(p->n == q->n && p->c == q->c && p->h == q->h && p->w == q->w && p->d == q->d);
+        require(strcmp(p->name, q->name) == 0 && p->batch_stride == q->batch_stride);
+    }
+}
+
+static void check_image(const uint8_t *data, const struct pr_hwx *hwx)
+{
+    size_t size = pr_anec_write_image(data, hwx, NULL, 0);
+    uint8_t *image = malloc(size);
+    static struct pr_hwx back;
+
+    require(image && size && pr_anec_write_image(data, hwx, image, size) == size);
+    require(pr_hwx_read(image, size, &back, NULL));
+    require(back.text.size == hwx->text.size && back.constant.size == hwx->constant.size);
+    require(back.td_count == hwx->td_count && back.first_td_words == hwx->first_td_words);
+    require(back.intermediate_bytes == hwx->intermediate_bytes);
+    check_ports(hwx, &back);
+    free(image);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct pr_problem problem;
+    static struct pr_hwx hwx;
+    unsigned problems = 0;
+
+    pr_program_read(data, size, &hwx, &problem);
+    if (!pr_anec_read(data, size, &hwx, &problem)) {
+        require(problem.kind != PR_PROBLEM_NONE && problem.text[0] != '\0');
+        return 0;
+    }
+    inside(&hwx.text, size);
+    inside(&hwx.constant, size);
+    require(pr_check_stream(data + hwx.text.offset, (size_t)hwx.text.size, hwx.first_td_words, hwx.td_count,
+                            count, &problems) == (problems == 0));
+    check_image(data, &hwx);
+    return 0;
+}

@@ -173,6 +173,7 @@ static void containers_change_under_the_firmware(void **state)
         }
     }
     flipper_stop(&f);
+    memset(container, 0, f.size); /* free pages are clean again, whatever a lost store left there */
     print_message("# %u programs loaded, %u were refused, %llu flips\n", good, bad, (unsigned long long)f.flips);
     IOServiceClose(client.connect);
     prove_alive(machine);

@@ -5,29 +5,29 @@
 #include <assert.h>
 #include <string.h>
 
-#define TTBR 0x200
-#define STREAM_SELECT 0x34
+#define TTBR           0x200
+#define STREAM_SELECT  0x34
 #define STREAM_COMMAND 0x20
-#define INVALIDATE (1u << 20)
+#define INVALIDATE     (1u << 20)
 
 #define TM_REQ_ADDR 0x00
 #define TM_REQ_INFO 0x04
 #define TM_REQ_PUSH 0x08
-#define TM_TQ_EN 0x0c
-#define TM_LINE0 0x14
-#define TM_LINE1 0x28
-#define TM_STATUS 0x54
-#define TM_IRQ_EN1 0x68
-#define TM_IRQ_ACK 0x6c
-#define TM_IRQ_EN2 0x70
+#define TM_TQ_EN    0x0c
+#define TM_LINE0    0x14
+#define TM_LINE1    0x28
+#define TM_STATUS   0x54
+#define TM_IRQ_EN1  0x68
+#define TM_IRQ_ACK  0x6c
+#define TM_IRQ_EN2  0x70
 
 #define TQ_STRIDE 0x148
 #define TQ_STATUS 0x000
-#define TQ_PRTY 0x010
-#define TQ_BAR1 0x020
-#define TQ_NID1 0x0a0
-#define TQ_SIZE1 0x130
-#define TQ_ADDR1 0x134
+#define TQ_PRTY   0x010
+#define TQ_BAR1   0x020
+#define TQ_NID1   0x0a0
+#define TQ_SIZE1  0x130
+#define TQ_ADDR1  0x134
 
 static const uint32_t priority[8] = {1, 2, 3, 4, 5, 6, 0x1e, 0x1f};
 
@@ -63,20 +63,16 @@ static uint64_t entry(const struct bare *bare, uint64_t pa)
         return (pa & 0xffffff000ull) | 0xfffull << 40 | 1;
     case ANE_PAGE_TABLE_T6000: /* bit 0 valid, address >> 4 in bits 37:10, whole page */
         return (pa >> 4 & 0x3ffffffc00ull) | 0xfffull << 40 | 1;
-    default: /* bit 63 valid, address unshifted */
-        return pa | 1ull << 63;
+    default: /* bit 63 valid, address unshifted */ return pa | 1ull << 63;
     }
 }
 
 static uint64_t entry_address(const struct bare *bare, uint64_t word)
 {
     switch (bare->form) {
-    case ANE_PAGE_TABLE_T8020:
-        return (word & 0xffffff000ull) | (bare->map.dram & ~0xfffffffffull);
-    case ANE_PAGE_TABLE_T6000:
-        return (word & 0x3ffffffc00ull) << 4;
-    default:
-        return word & ~(1ull << 63);
+    case ANE_PAGE_TABLE_T8020: return (word & 0xffffff000ull) | (bare->map.dram & ~0xfffffffffull);
+    case ANE_PAGE_TABLE_T6000: return (word & 0x3ffffffc00ull) << 4;
+    default: return word & ~(1ull << 63);
     }
 }
 

@@ -19,11 +19,11 @@
 struct bare {
     struct ane_machine *machine;
     struct ane_machine_map map;
-    uint32_t form;         /* enum ane_page_table */
-    uint64_t table;        /* physical address of the first-level table */
-    uint32_t stream;       /* DART stream the buffers are mapped on */
+    uint32_t form;   /* enum ane_page_table */
+    uint64_t table;  /* physical address of the first-level table */
+    uint32_t stream; /* DART stream the buffers are mapped on */
     uint32_t next_iova;
-    uint64_t pool;         /* physical pages handed out in a scattered order */
+    uint64_t pool; /* physical pages handed out in a scattered order */
     uint32_t pool_pages, pool_next;
 };
 
@@ -62,7 +62,7 @@ bool bare_program_read(const uint8_t *file, size_t size, struct bare_program *pr
 struct bare_request {
     uint32_t queue;
     uint32_t bar[BARE_BARS];
-    uint32_t first;       /* iova of the first descriptor's copy */
+    uint32_t first; /* iova of the first descriptor's copy */
     uint32_t first_words;
     uint32_t count;
 };

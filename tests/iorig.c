@@ -10,7 +10,8 @@
 
 #define DOORBELL 7 /* the execution loop's */
 
-static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction, uint32_t bar, const struct td_shape *s)
+static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction, uint32_t bar,
+                               const struct td_shape *s)
 {
     struct pr_hwx_port p = {.direction = direction,
                             .bar = bar,
@@ -70,10 +71,16 @@ IOReturn io_create(const struct io_client *client, const void *image, size_t siz
 
     assert_int_equal(ane_surface_create(0, ANE_PROGRAM_IMAGE + size, &create.surface), 0);
     args = ane_surface_base(create.surface);
-    *args = (struct ane_program_args){
-        .representation = ANE_PROGRAM_LEGACY, .version = 1, .image_size = size, .procedures = 1, .qos = 21, .flags = 0x10, .name = "test"};
+    *args = (struct ane_program_args){.representation = ANE_PROGRAM_LEGACY,
+                                      .version = 1,
+                                      .image_size = size,
+                                      .procedures = 1,
+                                      .qos = 21,
+                                      .flags = 0x10,
+                                      .name = "test"};
     memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, image, size);
-    status = IOConnectCallMethod(client->connect, 3, NULL, 0, &create, sizeof(create), NULL, NULL, NULL, NULL);
+    status =
+        IOConnectCallMethod(client->connect, 3, NULL, 0, &create, sizeof(create), NULL, NULL, NULL, NULL);
     *token = args->token;
     ane_surface_release(create.surface);
     return status;
@@ -84,33 +91,43 @@ IOReturn io_prepare(const struct io_client *client, uint64_t token, struct ane_p
     size_t size = sizeof(*prepare);
 
     *prepare = (struct ane_program_prepare){.token = token, .qos = 21, .priority = 5};
-    return IOConnectCallMethod(client->connect, 4, NULL, 0, prepare, sizeof(*prepare), NULL, NULL, prepare, &size);
+    return IOConnectCallMethod(client->connect, 4, NULL, 0, prepare, sizeof(*prepare), NULL, NULL, prepare,
+                               &size);
 }
 
 IOReturn io_unprepare(const struct io_client *client, uint64_t token)
 {
     struct ane_program_prepare prepare = {.token = token};
 
-    return IOConnectCallMethod(client->connect, 5, NULL, 0, &prepare, sizeof(prepare), NULL, NULL, NULL, NULL);
+    return IOConnectCallMethod(client->connect, 5, NULL, 0, &prepare, sizeof(prepare), NULL, NULL, NULL,
+                               NULL);
 }
 
 IOReturn io_destroy(const struct io_client *client, uint64_t token)
 {
     struct ane_program_destroy destroy = {.token = token};
 
-    return IOConnectCallMethod(client->connect, 6, NULL, 0, &destroy, sizeof(destroy), NULL, NULL, NULL, NULL);
+    return IOConnectCallMethod(client->connect, 6, NULL, 0, &destroy, sizeof(destroy), NULL, NULL, NULL,
+                               NULL);
 }
 
-IOReturn io_request(const struct io_client *client, uint64_t token, uint64_t sequence, uint32_t priority, const uint32_t *surfaces,
-                    uint32_t inputs, uint32_t outputs, struct ane_request_reply *reply)
+IOReturn io_request(const struct io_client *client, uint64_t token, uint64_t sequence, uint32_t priority,
+                    const uint32_t *surfaces, uint32_t inputs, uint32_t outputs,
+                    struct ane_request_reply *reply)
 {
-    struct ane_request request = {
-        .token = token, .sequence = sequence, .priority = priority, .qos = 21, .category = 2, .inputs = inputs, .outputs = outputs};
+    struct ane_request request = {.token = token,
+                                  .sequence = sequence,
+                                  .priority = priority,
+                                  .qos = 21,
+                                  .category = 2,
+                                  .inputs = inputs,
+                                  .outputs = outputs};
     const uint64_t doorbell = DOORBELL;
     size_t size = sizeof(*reply);
 
     memcpy(request.surface, surfaces, (inputs + outputs) * sizeof(*surfaces));
-    return IOConnectCallMethod(client->connect, 2, &doorbell, 1, &request, sizeof(request), NULL, NULL, reply, &size);
+    return IOConnectCallMethod(client->connect, 2, &doorbell, 1, &request, sizeof(request), NULL, NULL, reply,
+                               &size);
 }
 
 static uint32_t surface_of(uint32_t bytes, uint16_t fill)

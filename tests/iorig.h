@@ -20,8 +20,9 @@ IOReturn io_prepare(const struct io_client *client, uint64_t token, struct ane_p
 IOReturn io_unprepare(const struct io_client *client, uint64_t token);
 IOReturn io_destroy(const struct io_client *client, uint64_t token);
 /* Surfaces in port order: inputs, then outputs. */
-IOReturn io_request(const struct io_client *client, uint64_t token, uint64_t sequence, uint32_t priority, const uint32_t *surfaces,
-                    uint32_t inputs, uint32_t outputs, struct ane_request_reply *reply);
+IOReturn io_request(const struct io_client *client, uint64_t token, uint64_t sequence, uint32_t priority,
+                    const uint32_t *surfaces, uint32_t inputs, uint32_t outputs,
+                    struct ane_request_reply *reply);
 
 /* A program of io_image_add that accumulates: state += x. */
 struct io_accumulator {

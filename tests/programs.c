@@ -7,65 +7,67 @@
 #include "protocol/assemble.h"
 #include "support.h"
 
-#define KERNEL_DMA                                                                                                     \
-    "  write KernelDMASrc\n"                                                                                           \
-    "    CoeffDMAConfig[0-15] CacheHint=2\n"                                                                           \
+#define KERNEL_DMA                           \
+    "  write KernelDMASrc\n"                 \
+    "    CoeffDMAConfig[0-15] CacheHint=2\n" \
     "    CoeffBfrSize[0-15] 0x40\n"
-#define COMMON(extra)                                                                                                  \
-    "  write Common\n"                                                                                                 \
-    "    InDim Win=1 Hin=1\n"                                                                                          \
-    "    InDepth Din=1\n"                                                                                              \
-    "    Cin Cin=1\n"                                                                                                  \
-    "    Cout Cout=1\n"                                                                                                \
-    "    OutDim Wout=1 Hout=1\n"                                                                                       \
-    "    OutDepth Dout=1\n"                                                                                            \
-    "    ConvCfg Kw=1 Kh=1 Sx=1 Sy=1 Ox=1 Oy=1\n"                                                                      \
+#define COMMON(extra)                             \
+    "  write Common\n"                            \
+    "    InDim Win=1 Hin=1\n"                     \
+    "    InDepth Din=1\n"                         \
+    "    Cin Cin=1\n"                             \
+    "    Cout Cout=1\n"                           \
+    "    OutDim Wout=1 Hout=1\n"                  \
+    "    OutDepth Dout=1\n"                       \
+    "    ConvCfg Kw=1 Kh=1 Sx=1 Sy=1 Ox=1 Oy=1\n" \
     "    ConvCfg3D Kd=1 Sz=1 Oz=1\n" extra
-#define SOURCE(extra)                                                                                                  \
-    "  write TileDMASrc\n"                                                                                             \
-    "    DMAConfig En=1 CacheHint=2\n"                                                                                 \
+#define SOURCE(extra)                  \
+    "  write TileDMASrc\n"             \
+    "    DMAConfig En=1 CacheHint=2\n" \
     "    Fmt FmtMode=1 Truncate=3 MemFmt=2 Interleave=1\n" extra
-#define L2(source)                                                                                                     \
-    "  write L2\n"                                                                                                     \
-    "    SourceCfg SourceType=2 DMAFmt=1 DMAInterleave=1 " source "\n"                                                 \
+#define L2(source)                                                     \
+    "  write L2\n"                                                     \
+    "    SourceCfg SourceType=2 DMAFmt=1 DMAInterleave=1 " source "\n" \
     "    ResultCfg ResultType=2 DMAFmt=1 DMAInterleave=1\n"
-#define PLANAR(cfg)                                                                                                    \
-    "  write PE\n"                                                                                                     \
-    "    PECfg " cfg "\n"                                                                                              \
-    "    BiasScale Scale=0x3c00\n"                                                                                     \
-    "    PreScale PreScale=0x3c00\n"                                                                                   \
+#define PLANAR(cfg)                  \
+    "  write PE\n"                   \
+    "    PECfg " cfg "\n"            \
+    "    BiasScale Scale=0x3c00\n"   \
+    "    PreScale PreScale=0x3c00\n" \
     "    FinalScale 0x3f800000\n"
-#define NEURAL(kernel, mac)                                                                                            \
-    "  write NE\n"                                                                                                     \
-    "    KernelCfg PalettizedBits=8 " kernel "\n"                                                                      \
-    "    MACCfg BinaryPoint=0x1c Bit20=1 " mac "\n"                                                                    \
+#define NEURAL(kernel, mac)                         \
+    "  write NE\n"                                  \
+    "    KernelCfg PalettizedBits=8 " kernel "\n"   \
+    "    MACCfg BinaryPoint=0x1c Bit20=1 " mac "\n" \
     "    PostScale PostScale=0x3c00\n"
-#define RESULT                                                                                                         \
-    "  write TileDMADst\n"                                                                                             \
-    "    DMAConfig En=1 CacheHint=3\n"                                                                                 \
+#define RESULT                         \
+    "  write TileDMADst\n"             \
+    "    DMAConfig En=1 CacheHint=3\n" \
     "    Fmt FmtMode=1 Truncate=3 MemFmt=2 Interleave=1\n"
 
 const char test_text_add[] = "descriptor\n"
                              "  EON=1 SrcLoc=1 DstLoc=1 RBase0=6 RBE0=1 RBase1=5 RBE1=1 WBase=4 WBE=1\n"
-    "  write KernelDMASrc\n" COMMON("    ChCfg InFmt=2 Src2InFmt=2 OutFmt=2\n"
-                                    "    GroupConvCfg NumGroups=1\n"
-                                    "    Cfg Sources=3 TaskType=3\n")
-        SOURCE("    Src2DMAConfig CacheHint=2\n    Src2Fmt Truncate=3 MemFmt=2\n") L2("Source2ByDMA=1")
-            PLANAR("Src2Mode=2") "  write NE\n" RESULT;
+                             "  write KernelDMASrc\n" COMMON("    ChCfg InFmt=2 Src2InFmt=2 OutFmt=2\n"
+                                                             "    GroupConvCfg NumGroups=1\n"
+                                                             "    Cfg Sources=3 TaskType=3\n")
+                                 SOURCE("    Src2DMAConfig CacheHint=2\n    Src2Fmt Truncate=3 MemFmt=2\n")
+                                     L2("Source2ByDMA=1") PLANAR("Src2Mode=2") "  write NE\n" RESULT;
 
 const char test_text_relu[] =
     "descriptor\n"
     "  EON=1 SrcLoc=1 DstLoc=1 RBase0=5 RBE0=1 WBase=4 WBE=1 ENE=1\n" KERNEL_DMA COMMON(
         "    ChCfg InFmt=2 OutFmt=2\n"
         "    GroupConvCfg NumGroups=1 UnicastEn=1 UnicastCin=1\n"
-        "    Cfg Sources=1\n") SOURCE("    Src2DMAConfig CacheHint=2\n") L2("") "  write PE\n" NEURAL("", "OpMode=4 KernelMode=1 NonlinearMode=1") RESULT;
+        "    Cfg Sources=1\n") SOURCE("    Src2DMAConfig CacheHint=2\n")
+        L2("") "  write PE\n" NEURAL("", "OpMode=4 KernelMode=1 NonlinearMode=1") RESULT;
 
 const char test_text_conv[] =
     "descriptor\n"
     "  EON=1 SrcLoc=1 DstLoc=1 RBase0=5 RBE0=1 WBase=4 WBE=1 KBase0=1 KBE0=1\n" KERNEL_DMA COMMON(
         "    ChCfg InFmt=2 OutFmt=2\n"
         "    GroupConvCfg NumGroups=1 UnicastCin=1\n"
-        "    Cfg Sources=1 SmallSourceMode=1\n") SOURCE("    Src2DMAConfig CacheHint=2\n") L2("") "  write PE\n" NEURAL("KernelFmt=2", "") RESULT;
+        "    Cfg Sources=1 SmallSourceMode=1\n") SOURCE("    Src2DMAConfig CacheHint=2\n")
+        L2("") "  write PE\n" NEURAL("KernelFmt=2", "") RESULT;
 
 void test_assemble(struct test_program *program, const char *format, ...)
 {
@@ -98,7 +100,8 @@ static uint32_t plane(const struct test_conv *c, uint32_t lanes)
 }
 
 /* Channel by channel along the published rule, pass after pass: no formula shared with the engine. */
-static void locate(const struct test_conv *c, uint32_t o, uint32_t *engine, uint32_t *offset, uint32_t *lane, uint32_t *lanes)
+static void locate(const struct test_conv *c, uint32_t o, uint32_t *engine, uint32_t *offset, uint32_t *lane,
+                   uint32_t *lanes)
 {
     uint32_t engines = 1u << c->engines_log2, first = 0;
 
@@ -166,7 +169,9 @@ void test_program_conv(struct test_program *program, const struct test_conv *c)
     td_set(td, TD_COUT, c->cout);
     td_set_strides(td, TD_SRC_ROW, &in);
     td_set_strides(td, TD_DST_ROW, &out);
-    td_set(td, TD_CONV, c->k | c->k << 5 | c->lanes_log2 << 10 | 1 << 13 | 1 << 15 | c->pad << 17 | c->pad << 22 | 0x50000000u);
+    td_set(td, TD_CONV,
+           c->k | c->k << 5 | c->lanes_log2 << 10 | 1 << 13 | 1 << 15 | c->pad << 17 | c->pad << 22 |
+               0x50000000u);
     td_set(td, TD_CFG, td_get(td, TD_CFG) | c->engines_log2 << 19);
     td_set(td, TD_W8, td_get(td, TD_W8) | (c->engines_log2 + 1) << 24);
     if (c->bias)

@@ -16,7 +16,8 @@ struct test_program {
 };
 
 /* Assembles; fails the test with the assembler's sentence when it cannot. */
-void test_assemble(struct test_program *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void test_assemble(struct test_program *program, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Full descriptors (157 words, every block), so that tdpatch.h fits them. Sources: buffer 6, then 5; result: buffer 4. */
 

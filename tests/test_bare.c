@@ -18,8 +18,9 @@ struct setting {
 };
 
 static const struct setting settings[] = {
-    {ANE_CHIP_T6000, ANE_PAGE_TABLE_SEED},  {ANE_CHIP_T6000, ANE_PAGE_TABLE_T8020}, {ANE_CHIP_T6000, ANE_PAGE_TABLE_T6000},
-    {ANE_CHIP_T8103, ANE_PAGE_TABLE_SEED},  {ANE_CHIP_T8103, ANE_PAGE_TABLE_T8020}, {ANE_CHIP_T8103, ANE_PAGE_TABLE_T6000},
+    {ANE_CHIP_T6000, ANE_PAGE_TABLE_SEED},  {ANE_CHIP_T6000, ANE_PAGE_TABLE_T8020},
+    {ANE_CHIP_T6000, ANE_PAGE_TABLE_T6000}, {ANE_CHIP_T8103, ANE_PAGE_TABLE_SEED},
+    {ANE_CHIP_T8103, ANE_PAGE_TABLE_T8020}, {ANE_CHIP_T8103, ANE_PAGE_TABLE_T6000},
 };
 
 static struct ane_machine *make(const struct setting *setting, struct bare *bare, uint32_t pool_pages)
@@ -85,8 +86,8 @@ static void fill(struct test_rng *rng, uint16_t *values, uint32_t bytes)
         values[i] = test_rng_fp16_finite(rng, 1000.0);
 }
 
-static void compare(const struct td_shape *s, const struct operands *o, uint16_t (*expect)(uint16_t, uint16_t),
-                    bool zero_tail)
+static void compare(const struct td_shape *s, const struct operands *o,
+                    uint16_t (*expect)(uint16_t, uint16_t), bool zero_tail)
 {
     for (uint32_t n = 0; n < s->n; n++)
         for (uint32_t c = 0; c < s->c; c++)
@@ -107,8 +108,12 @@ static void run_shape(struct bare *bare, const struct bare_program *program, con
 {
     uint8_t *blob = malloc(program->blob_bytes);
     uint32_t bytes = td_total(s);
-    struct operands o = {malloc(bytes), malloc(bytes), malloc(bytes), bare_buffer(bare, bytes),
-                         bare_buffer(bare, bytes), bare_buffer(bare, bytes)};
+    struct operands o = {malloc(bytes),
+                         malloc(bytes),
+                         malloc(bytes),
+                         bare_buffer(bare, bytes),
+                         bare_buffer(bare, bytes),
+                         bare_buffer(bare, bytes)};
     struct bare_request request;
     bool zero_tail;
 
@@ -120,7 +125,8 @@ static void run_shape(struct bare *bare, const struct bare_program *program, con
     bare_put(bare, o.src1.iova, o.a, bytes);
     bare_put(bare, o.src2.iova, o.b, bytes);
     bare_fill(bare, o.dst.iova, 0xcc, bytes);
-    request = bare_load(bare, blob, program->blob_bytes, program->constants, program->first_words, program->count, 4);
+    request = bare_load(bare, blob, program->blob_bytes, program->constants, program->first_words,
+                        program->count, 4);
     request.bar[4] = o.dst.iova;
     request.bar[two_sources ? 6 : 5] = o.src1.iova; /* header word 8 of sum.hwx: RBase0 6, RBase1 5 */
     if (two_sources)
@@ -135,8 +141,8 @@ static void run_shape(struct bare *bare, const struct bare_program *program, con
     free(blob);
 }
 
-static void run_everywhere(const char *name, const struct td_shape *compiled, uint16_t (*expect)(uint16_t, uint16_t),
-                           bool two_sources)
+static void run_everywhere(const char *name, const struct td_shape *compiled,
+                           uint16_t (*expect)(uint16_t, uint16_t), bool two_sources)
 {
     struct bare_program program;
     uint8_t *file = read_program(name, &program);
@@ -183,8 +189,8 @@ static void published_results_hold(void **state)
     struct bare bare;
     struct ane_machine *machine = make(&settings[0], &bare, 200);
     struct bare_buffer src = bare_buffer(&bare, 0xc0), dst = bare_buffer(&bare, 0xc0);
-    struct bare_request request =
-        bare_load(&bare, file + program.text, program.blob_bytes, program.constants, program.first_words, program.count, 4);
+    struct bare_request request = bare_load(&bare, file + program.text, program.blob_bytes, program.constants,
+                                            program.first_words, program.count, 4);
     uint16_t x[77] = {0}, y[77];
 
     (void)state;

@@ -78,7 +78,8 @@ static void each_failure_has_its_own_sentence(void **state)
         if (failures[i].kind == MACH_SABOTAGE_BOOT_PAGE_SIZE)
             assert_non_null(strstr(log_text, "MMU invalid page size: 1000"));
         if (failures[i].kind == MACH_SABOTAGE_BOOT_NO_SECOND_WAKE)
-            assert_int_equal(count_of(log_text, "cpu control=0x10\n"), DRV_BOOT_TRIES); /* a bounded power-cycle loop */
+            assert_int_equal(count_of(log_text, "cpu control=0x10\n"),
+                             DRV_BOOT_TRIES); /* a bounded power-cycle loop */
     }
 }
 

@@ -130,8 +130,9 @@ static void a_full_clock_refuses_and_random_loads_stay_sorted(void **state)
         uint64_t fired = soc_clock_fired(clock);
 
         for (unsigned i = 0; i < SOC_CLOCK_EVENTS; i++)
-            assert_int_not_equal(
-                id[i] = soc_clock_after(clock, (uint64_t)test_rng_range(&rng, 0, 500), SOC_EVENT_FOREGROUND, ascending, clock), 0);
+            assert_int_not_equal(id[i] = soc_clock_after(clock, (uint64_t)test_rng_range(&rng, 0, 500),
+                                                         SOC_EVENT_FOREGROUND, ascending, clock),
+                                 0);
         assert_int_equal(soc_clock_after(clock, 1, SOC_EVENT_FOREGROUND, ascending, clock), 0);
         for (unsigned i = 0; i < SOC_CLOCK_EVENTS; i += 3)
             kept -= soc_clock_cancel(clock, id[i]);

@@ -113,7 +113,8 @@ static void rejected(void **state)
     (void)state;
     io_accumulator_make(&a, ane_machine_service(machine), 1, 32);
     assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-    record = device(machine, machine->sabotage.table + PR_CHANNEL_DATA_CHAIN_H2T * PR_CHANNEL_RECORD_BYTES, PR_CHANNEL_RECORD_BYTES);
+    record = device(machine, machine->sabotage.table + PR_CHANNEL_DATA_CHAIN_H2T * PR_CHANNEL_RECORD_BYTES,
+                    PR_CHANNEL_RECORD_BYTES);
     slot = device(machine, record->ring, record->slots * PR_SLOT_BYTES);
     call = device(machine, slot[0].address & ~PR_SLOT_OWNER, PR_CALL_BYTES(3));
     call->program_id = 77;

@@ -105,7 +105,8 @@ static void commands_change_under_the_firmware(void **state)
 #endif
     io_accumulator_make(&a, ane_machine_service(machine), 1, 16);
     assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-    record = device(machine, machine->sabotage.table + PR_CHANNEL_DATA_CHAIN_H2T * PR_CHANNEL_RECORD_BYTES, PR_CHANNEL_RECORD_BYTES);
+    record = device(machine, machine->sabotage.table + PR_CHANNEL_DATA_CHAIN_H2T * PR_CHANNEL_RECORD_BYTES,
+                    PR_CHANNEL_RECORD_BYTES);
     slot = device(machine, record->ring, record->slots * PR_SLOT_BYTES);
     /* The call's message: header, statistics descriptor, three buffer descriptors. */
     flipper_start(&f, device(machine, slot[0].address & ~PR_SLOT_OWNER, 0xf0), 0xf0);
@@ -116,7 +117,8 @@ static void commands_change_under_the_firmware(void **state)
             good++;
     }
     flipper_stop(&f);
-    print_message("# %u requests passed, %u were refused, %llu flips\n", good, bad, (unsigned long long)f.flips);
+    print_message("# %u requests passed, %u were refused, %llu flips\n", good, bad,
+                  (unsigned long long)f.flips);
     assert_true(good > 0);
     IOServiceClose(a.client.connect);
     ane_surface_release(a.x);
@@ -174,7 +176,8 @@ static void containers_change_under_the_firmware(void **state)
     }
     flipper_stop(&f);
     memset(container, 0, f.size); /* free pages are clean again, whatever a lost store left there */
-    print_message("# %u programs loaded, %u were refused, %llu flips\n", good, bad, (unsigned long long)f.flips);
+    print_message("# %u programs loaded, %u were refused, %llu flips\n", good, bad,
+                  (unsigned long long)f.flips);
     IOServiceClose(client.connect);
     prove_alive(machine);
     ane_machine_destroy(machine);

@@ -49,10 +49,14 @@ static const struct {
     enum mach_sabotage_kind kind;
     const char *word;
 } sabotage[] = {
-    {MACH_SABOTAGE_DROP_DOORBELL, "never took"},     {MACH_SABOTAGE_CORRUPT_SLOT, "read of 0x7"},
-    {MACH_SABOTAGE_CLEAR_PTE, "read of 0x4000, no page"},               {MACH_SABOTAGE_ZERO_BAR, "read of 0x0, no page"},
-    {MACH_SABOTAGE_DROP_PUSH, "push never reached"},            {MACH_SABOTAGE_MASK_ENGINE_LINE, "interrupt never came"},
-    {MACH_SABOTAGE_DROP_COMPLETION, "doorbell was lost"}, {MACH_SABOTAGE_MASK_HOST_LINE, "interrupt lost"},
+    {MACH_SABOTAGE_DROP_DOORBELL, "never took"},
+    {MACH_SABOTAGE_CORRUPT_SLOT, "read of 0x7"},
+    {MACH_SABOTAGE_CLEAR_PTE, "read of 0x4000, no page"},
+    {MACH_SABOTAGE_ZERO_BAR, "read of 0x0, no page"},
+    {MACH_SABOTAGE_DROP_PUSH, "push never reached"},
+    {MACH_SABOTAGE_MASK_ENGINE_LINE, "interrupt never came"},
+    {MACH_SABOTAGE_DROP_COMPLETION, "doorbell was lost"},
+    {MACH_SABOTAGE_MASK_HOST_LINE, "interrupt lost"},
     {MACH_SABOTAGE_CLOSE_WINDOW, "fabric rejected"},
 };
 
@@ -68,7 +72,8 @@ static void every_wall_is_real(void **state)
         assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
         mach_sabotage_set(machine, sabotage[i].kind);
         status = io_accumulator_step(&a);
-        print_message("# %s: 0x%x: %s\n", mach_sabotage_text(sabotage[i].kind), (unsigned)status, ane_machine_error());
+        print_message("# %s: 0x%x: %s\n", mach_sabotage_text(sabotage[i].kind), (unsigned)status,
+                      ane_machine_error());
         assert_int_not_equal(status, kIOReturnSuccess);
         assert_non_null(strstr(ane_machine_error(), sabotage[i].word));
         mach_sabotage_set(machine, MACH_SABOTAGE_NONE);
@@ -80,7 +85,7 @@ static void every_wall_is_real(void **state)
 }
 
 #define THREADS 8
-#define STEPS 200
+#define STEPS   200
 
 struct worker {
     io_service_t service;
@@ -177,7 +182,8 @@ static void three_machines_at_once(void **state)
         assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
         assert_int_equal(io_accumulator_step(&c), kIOReturnSuccess);
         assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
-        assert_true(io_accumulator_value(&a) == i && io_accumulator_value(&b) == 2 * i && io_accumulator_value(&c) == i);
+        assert_true(io_accumulator_value(&a) == i && io_accumulator_value(&b) == 2 * i &&
+                    io_accumulator_value(&c) == i);
     }
     io_accumulator_release(&a);
     io_accumulator_release(&b);
@@ -251,16 +257,20 @@ static void only_the_entitled_open(void **state)
 {
     struct ane_machine *machine = make();
     const char *const names[] = {"com.apple.ane.iokit-user-access"};
-    ane_task_t stranger = ane_task_create(NULL, 0, "TEAM", NULL), broker = ane_task_create(names, 1, "TEAM", NULL);
+    ane_task_t stranger = ane_task_create(NULL, 0, "TEAM", NULL),
+               broker = ane_task_create(names, 1, "TEAM", NULL);
     struct io_client client;
     static uint8_t image[1 << 20];
     size_t size = io_image_add(image, sizeof(image), 1, 8);
     uint64_t token;
 
     (void)state;
-    assert_int_equal(io_open(ane_machine_service(machine), stranger, ANE_CLIENT_CONTROL, &client), kIOReturnUnsupported);
-    assert_int_equal(io_open(ane_machine_service(machine), broker, ANE_CLIENT_CONTROL, &client), kIOReturnSuccess);
-    assert_int_equal(io_create(&client, image, size, &token), kIOReturnNotPermitted); /* raw images need the developer flag */
+    assert_int_equal(io_open(ane_machine_service(machine), stranger, ANE_CLIENT_CONTROL, &client),
+                     kIOReturnUnsupported);
+    assert_int_equal(io_open(ane_machine_service(machine), broker, ANE_CLIENT_CONTROL, &client),
+                     kIOReturnSuccess);
+    assert_int_equal(io_create(&client, image, size, &token),
+                     kIOReturnNotPermitted); /* raw images need the developer flag */
     assert_int_equal(IOServiceClose(client.connect), kIOReturnSuccess);
     assert_int_equal(IOServiceClose(client.connect), kIOReturnBadArgument);
     assert_int_equal(io_open(0, 0, ANE_CLIENT_CONTROL, &client), kIOReturnNoDevice);

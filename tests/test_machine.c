@@ -15,13 +15,13 @@
 #include "bare.h"
 #include "programs.h"
 
-#define TM_ABORT 0x10
-#define TM_STATUS 0x54
-#define TM_ERROR1 0x58
-#define DART_ERROR 0x40
+#define TM_ABORT     0x10
+#define TM_STATUS    0x54
+#define TM_ERROR1    0x58
+#define DART_ERROR   0x40
 #define DART_ADDR_LO 0x50
 #define DART_ADDR_HI 0x54
-#define ERROR_FINE 0x22222222u
+#define ERROR_FINE   0x22222222u
 
 static struct ane_machine *make(struct bare *bare, const struct ane_machine_config *changes)
 {
@@ -126,7 +126,8 @@ static void through_l2(struct test_program *program, uint32_t width, uint32_t ba
     snprintf(text + strlen(text), sizeof(text) - strlen(text), second, base);
     test_assemble(program, "%s", text);
     td_set_shape(program->bytes, &(struct td_shape){1, 1, 1, width});
-    td_set(program->bytes, TD_W8, td_get(program->bytes, TD_W8) | 1u << 23); /* TBE: the next descriptor is in buffer 0 */
+    td_set(program->bytes, TD_W8,
+           td_get(program->bytes, TD_W8) | 1u << 23); /* TBE: the next descriptor is in buffer 0 */
     td_set(program->bytes, TD_RESULT_CFG, 0x140);
     td_set(program->bytes, TD_L2_RESULT_BASE, base);
 }
@@ -155,7 +156,8 @@ static void queues_do_not_see_each_other(void **state)
     for (unsigned i = 0; i < 20; i++)
         put_halfs(&bare, high_src.iova + 2 * i, (double[]){-1.0 * i + 10}, 1);
     bare_push(&bare, &low);
-    assert_int_equal(ane_machine_run(machine, 10), 1); /* the first descriptor of queue 5 is in the datapath */
+    assert_int_equal(ane_machine_run(machine, 10),
+                     1); /* the first descriptor of queue 5 is in the datapath */
     bare_push(&bare, &high);
     assert_true(bare_wait(&bare));
     assert_int_equal(bare_finish(&bare, &low, &info), 2);
@@ -178,7 +180,8 @@ static void l2_is_empty_when_a_network_starts(void **state)
     (void)state;
     through_l2(&writer, 16, 0x100);
     relu_program(&reader, 16);
-    td_set(reader.bytes, TD_SOURCE_CFG, 0x140); /* resident: reads L2 at 0x100 without anyone having written it */
+    td_set(reader.bytes, TD_SOURCE_CFG,
+           0x140); /* resident: reads L2 at 0x100 without anyone having written it */
     td_set(reader.bytes, TD_L2_SRC_BASE, 0x100);
     write = load(&bare, &writer, 4);
     read = load(&bare, &reader, 4);
@@ -366,7 +369,15 @@ struct outcome {
 /* A run with several programs, queues and a fault, everything random but seeded. */
 static void eventful_run(const struct ane_machine_config *config, struct outcome *outcome)
 {
-    const struct test_conv conv = {.cin = 5, .cout = 17, .h = 9, .w = 13, .k = 3, .pad = 1, .lanes_log2 = 1, .engines_log2 = 3, .bias = 1};
+    const struct test_conv conv = {.cin = 5,
+                                   .cout = 17,
+                                   .h = 9,
+                                   .w = 13,
+                                   .k = 3,
+                                   .pad = 1,
+                                   .lanes_log2 = 1,
+                                   .engines_log2 = 3,
+                                   .bias = 1};
     struct td_shape out = test_conv_out(&conv);
     struct bare bare;
     struct ane_machine *machine = make(&bare, config);
@@ -428,7 +439,8 @@ static void the_same_run_gives_the_same_trace_and_bytes(void **state)
 
 static void machines_do_not_disturb_each_other(void **state)
 {
-    struct ane_machine_config other = {.size = sizeof(other), .chip = ANE_CHIP_T8103, .page_table = ANE_PAGE_TABLE_T6000, .trace = 1};
+    struct ane_machine_config other = {
+        .size = sizeof(other), .chip = ANE_CHIP_T8103, .page_table = ANE_PAGE_TABLE_T6000, .trace = 1};
     struct outcome alone, beside;
     struct bare bare;
     struct ane_machine *neighbour;
@@ -477,7 +489,8 @@ static void bad_configurations_are_named(void **state)
         assert_null(machine);
         assert_true(strlen(ane_machine_error()) > 20);
     }
-    assert_int_equal(ane_machine_create(&newer.config, &machine), 0); /* a newer struct with nothing new set */
+    assert_int_equal(ane_machine_create(&newer.config, &machine),
+                     0); /* a newer struct with nothing new set */
     ane_machine_destroy(machine);
     newer.later = 1;
     assert_int_equal(ane_machine_create(&newer.config, &machine), -EINVAL);
@@ -500,7 +513,8 @@ static void a_forked_child_is_refused(void **state)
 
     (void)state;
     if (child == 0) {
-        bool refused = ane_machine_dram_alloc(machine, 1, &address) == -EPERM && ane_machine_run(machine, 1) == -EPERM &&
+        bool refused = ane_machine_dram_alloc(machine, 1, &address) == -EPERM &&
+                       ane_machine_run(machine, 1) == -EPERM &&
                        ane_machine_dram(machine, bare.map.dram, 4) == NULL && bare_tm(&bare, TM_STATUS) == 0;
 
         _exit(refused ? 0 : 1);

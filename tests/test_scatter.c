@@ -10,18 +10,18 @@
 #include "bare.h"
 #include "programs.h"
 
-#define MIB (1u << 20)
+#define MIB    (1u << 20)
 #define BUDGET 24000u
 
 /* 2 GiB of DRAM pages; AddressSanitizer's shadow makes them dear, so that build takes a quarter. */
 #if defined(__SANITIZE_ADDRESS__)
 #define TOTAL_PAGES 32768u
-#define SETS 10u
-#define LARGE_MIB 128u
+#define SETS        10u
+#define LARGE_MIB   128u
 #else
 #define TOTAL_PAGES 131072u
-#define SETS 41u
-#define LARGE_MIB 544u
+#define SETS        41u
+#define LARGE_MIB   544u
 #endif
 #define SET_MIB 16u
 

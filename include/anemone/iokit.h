@@ -18,7 +18,8 @@ extern "C" {
 /* A caller's identity; 0 is the process itself, which may open the device and load raw program images. */
 typedef uint32_t ane_task_t;
 /* 0 when there are too many. team_id and cdhash (20 bytes) may be NULL. */
-ANE_API ane_task_t ane_task_create(const char *const *entitlements, unsigned count, const char *team_id, const uint8_t *cdhash);
+ANE_API ane_task_t ane_task_create(const char *const *entitlements, unsigned count, const char *team_id,
+                                   const uint8_t *cdhash);
 ANE_API void ane_task_release(ane_task_t task);
 
 /* "H11ANEIn" is the one name that matches. The result is only good for IOServiceGetMatchingService. */
@@ -38,14 +39,16 @@ ANE_API IOReturn IOServiceOpen(io_service_t service, ane_task_t task, uint32_t t
 /* Requests of this client that are under way end with kIOReturnAborted; what it held is given back. */
 ANE_API IOReturn IOServiceClose(io_connect_t connect);
 
-ANE_API IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint64_t *input, uint32_t inputCount,
-                                     const void *inputStruct, size_t inputStructCount, uint64_t *output, uint32_t *outputCount,
-                                     void *outputStruct, size_t *outputStructCount);
+ANE_API IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint64_t *input,
+                                     uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
+                                     uint64_t *output, uint32_t *outputCount, void *outputStruct,
+                                     size_t *outputStructCount);
 /* kIOReturnUnsupported for now. */
-ANE_API IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selector, uint32_t wakePort, uint64_t *reference,
-                                          uint32_t referenceCount, const uint64_t *input, uint32_t inputCount, const void *inputStruct,
-                                          size_t inputStructCount, uint64_t *output, uint32_t *outputCount, void *outputStruct,
-                                          size_t *outputStructCount);
+ANE_API IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selector, uint32_t wakePort,
+                                          uint64_t *reference, uint32_t referenceCount, const uint64_t *input,
+                                          uint32_t inputCount, const void *inputStruct,
+                                          size_t inputStructCount, uint64_t *output, uint32_t *outputCount,
+                                          void *outputStruct, size_t *outputStructCount);
 
 /* A surface: whole 16 KiB pages, zeroed, at a stable host address until it is released. 0, -ENOMEM, -EINVAL. */
 ANE_API int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id);

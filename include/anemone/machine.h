@@ -56,7 +56,8 @@ struct ane_machine_config {
     uint64_t dram_bytes; /* 0 = 4 GiB; sparse, untouched pages cost nothing */
     uint32_t engines;    /* 0 or 1: the M1 has one */
     uint32_t page_table; /* enum ane_page_table */
-    uint32_t firmware;   /* 1: the machine has its controller and driver, booted; see iokit.h. 0: bare, the caller drives the engine */
+    uint32_t
+        firmware; /* 1: the machine has its controller and driver, booted; see iokit.h. 0: bare, the caller drives the engine */
     uint32_t strict_tlb; /* 1: walk the page table at every use and report missing invalidates */
     uint32_t threads;    /* worker threads the engine computes with; 0 = 1. Results do not depend on it */
     uint32_t vma_budget; /* host mappings the DART's windows may use; 0 = 24,000 */

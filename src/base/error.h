@@ -8,6 +8,7 @@ struct base_error {
 };
 
 /* Writes the sentence (error may be NULL) and returns -code, so that a check can end with `return base_fail(...)`. */
-int base_fail(struct base_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int base_fail(struct base_error *error, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

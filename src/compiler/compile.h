@@ -19,24 +19,24 @@ struct cc_bundle {
 };
 
 struct cc_report {
-    bool hit;                /* the cache had it */
-    uint64_t compile_ns;     /* wall time */
+    bool hit;            /* the cache had it */
+    uint64_t compile_ns; /* wall time */
     uint32_t operations, descriptors;
     uint64_t weights_bytes, intermediate_bytes;
-    char key[65];            /* SHA-256 of graph, weights and options, hexadecimal */
-    char *text;              /* --report: one line per operation: name, what it became; base_free. NULL unless asked for */
+    char key[65]; /* SHA-256 of graph, weights and options, hexadecimal */
+    char *text; /* --report: one line per operation: name, what it became; base_free. NULL unless asked for */
 };
 
 struct cc_options {
-    const char *cache;       /* folder; NULL: $XDG_CACHE_HOME/anemone, else $HOME/.cache/anemone */
-    bool force;              /* compile even on a hit */
+    const char *cache; /* folder; NULL: $XDG_CACHE_HOME/anemone, else $HOME/.cache/anemone */
+    bool force;        /* compile even on a hit */
     bool report;
-    const char *output;      /* also copy the bundle here; NULL: no */
+    const char *output; /* also copy the bundle here; NULL: no */
 };
 
 /* MODEL is a .mil file or a bundle folder. 0 and a bundle; or a negative errno and one sentence. */
-int cc_compile(const char *model, const struct cc_options *options, struct cc_bundle *bundle, struct cc_report *report,
-               struct base_error *error);
+int cc_compile(const char *model, const struct cc_options *options, struct cc_bundle *bundle,
+               struct cc_report *report, struct base_error *error);
 /* Reads NAME.bundle: manifest hashes, FlatBuffer structure, record contents. Every byte is checked. */
 int cc_bundle_read(const char *path, struct cc_bundle *bundle, struct base_error *error);
 void cc_bundle_release(struct cc_bundle *bundle);
@@ -49,7 +49,8 @@ struct cc_cache_entry {
 };
 int cc_cache_folder(const char *wanted, char *path, size_t capacity, struct base_error *error);
 /* Fills up to `capacity` entries; returns how many there are, or a negative errno. */
-long cc_cache_list(const char *cache, struct cc_cache_entry *entries, size_t capacity, struct base_error *error);
+long cc_cache_list(const char *cache, struct cc_cache_entry *entries, size_t capacity,
+                   struct base_error *error);
 int cc_cache_remove(const char *cache, const char *key, struct base_error *error); /* NULL key: all */
 /* Removes least recently used entries until at most `bytes` are kept. */
 int cc_cache_trim(const char *cache, uint64_t bytes, struct base_error *error);

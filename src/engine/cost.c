@@ -5,11 +5,11 @@
  */
 #include "engine/state.h"
 
-#define FIXED_CYCLES 44u             /* per layer, compiler's cost model */
-#define CLOCK_MHZ 1140u              /* the operating point that model uses */
-#define MACS_PER_MICROSECOND 6000000u /* 12 TFLOP/s, overhead-isolated matmul slope */
-#define ELEMENTS_PER_MICROSECOND 18240u /* planar engine: 16 lanes a cycle (chosen) */
-#define DRAM_BYTES_PER_MICROSECOND 51000u /* weight stream, wall clock */
+#define FIXED_CYCLES               44u      /* per layer, compiler's cost model */
+#define CLOCK_MHZ                  1140u    /* the operating point that model uses */
+#define MACS_PER_MICROSECOND       6000000u /* 12 TFLOP/s, overhead-isolated matmul slope */
+#define ELEMENTS_PER_MICROSECOND   18240u   /* planar engine: 16 lanes a cycle (chosen) */
+#define DRAM_BYTES_PER_MICROSECOND 51000u   /* weight stream, wall clock */
 
 static uint64_t dram_bytes(const struct pr_tensor *t)
 {
@@ -36,6 +36,7 @@ uint64_t eng_cost_ns(const struct pr_task *task)
 
     for (unsigned i = 0; i < 2; i++)
         bytes += dram_bytes(&task->src[i]);
-    memory = bytes > UINT64_MAX / 1000 ? UINT64_MAX / DRAM_BYTES_PER_MICROSECOND : bytes * 1000 / DRAM_BYTES_PER_MICROSECOND;
+    memory = bytes > UINT64_MAX / 1000 ? UINT64_MAX / DRAM_BYTES_PER_MICROSECOND
+                                       : bytes * 1000 / DRAM_BYTES_PER_MICROSECOND;
     return (uint64_t)FIXED_CYCLES * 1000 / CLOCK_MHZ + (compute > memory ? compute : memory);
 }

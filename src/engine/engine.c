@@ -11,10 +11,11 @@
 
 #define TM_OFFSET (PR_ENGINE_TM - PR_ENGINE_REGS)
 #define TQ_OFFSET (PR_ENGINE_TQ - PR_ENGINE_REGS)
-#define TM_BYTES 0x1000u
+#define TM_BYTES  0x1000u
 
-int eng_create(const struct eng_config *config, struct dart *dart, struct soc_clock *clock, struct soc_lines *lines,
-               struct soc_trace *trace, struct eng **engine, struct base_error *error)
+int eng_create(const struct eng_config *config, struct dart *dart, struct soc_clock *clock,
+               struct soc_lines *lines, struct soc_trace *trace, struct eng **engine,
+               struct base_error *error)
 {
     struct eng *e = base_alloc(sizeof(*e));
     int status = -ENOMEM;
@@ -82,12 +83,9 @@ static uint32_t queue_read(const struct eng *e, uint32_t offset)
 
     switch (reg) {
     case PR_TQ_VACANT:
-    case PR_TQ_VACANCY_STATUS:
-        return vacant(q);
-    case PR_TQ_INFO:
-        return q->slot[0].present ? q->cursor.nid : 0;
-    default:
-        return q->reg[reg / 4];
+    case PR_TQ_VACANCY_STATUS: return vacant(q);
+    case PR_TQ_INFO: return q->slot[0].present ? q->cursor.nid : 0;
+    default: return q->reg[reg / 4];
     }
 }
 
@@ -106,26 +104,17 @@ static uint32_t manager_read(struct eng *e, uint32_t offset)
     if (offset >= PR_TM_IRQ1_COUNT && offset <= PR_TM_IRQ1_UNK2)
         return eng_event_read(e, 1, offset - PR_TM_IRQ1_COUNT);
     switch (offset) {
-    case PR_TM_REQ_ADDR:
-        return e->req_addr;
-    case PR_TM_REQ_INFO:
-        return e->req_info;
-    case PR_TM_TQ_EN:
-        return e->tq_en;
-    case PR_TM_COMMITTED:
-        return e->committed;
-    case PR_TM_STATUS:
-        return eng_taskmgr_idle(e) ? PR_TM_STATUS_IDLE : 0;
+    case PR_TM_REQ_ADDR: return e->req_addr;
+    case PR_TM_REQ_INFO: return e->req_info;
+    case PR_TM_TQ_EN: return e->tq_en;
+    case PR_TM_COMMITTED: return e->committed;
+    case PR_TM_STATUS: return eng_taskmgr_idle(e) ? PR_TM_STATUS_IDLE : 0;
     case PR_TM_ERROR1:
     case PR_TM_ERROR2:
-    case PR_TM_ERROR3:
-        return e->error[(offset - PR_TM_ERROR1) / 4];
-    case PR_TM_IRQ_EN1:
-        return e->irq_en1;
-    case PR_TM_IRQ_EN2:
-        return e->irq_en2;
-    default:
-        return 0;
+    case PR_TM_ERROR3: return e->error[(offset - PR_TM_ERROR1) / 4];
+    case PR_TM_IRQ_EN1: return e->irq_en1;
+    case PR_TM_IRQ_EN2: return e->irq_en2;
+    default: return 0;
     }
 }
 
@@ -139,31 +128,17 @@ static void clear_error(struct eng *e)
 static void manager_write(struct eng *e, uint32_t offset, uint32_t value)
 {
     switch (offset) {
-    case PR_TM_REQ_ADDR:
-        e->req_addr = value;
-        break;
-    case PR_TM_REQ_INFO:
-        e->req_info = value;
-        break;
-    case PR_TM_REQ_PUSH:
-        eng_taskmgr_push(e, value);
-        break;
-    case PR_TM_TQ_EN:
-        e->tq_en = value;
-        break;
-    case PR_TM_ABORT:
-        eng_taskmgr_abort(e, value);
-        break;
-    case PR_TM_ERROR1:
-        clear_error(e);
-        break;
+    case PR_TM_REQ_ADDR: e->req_addr = value; break;
+    case PR_TM_REQ_INFO: e->req_info = value; break;
+    case PR_TM_REQ_PUSH: eng_taskmgr_push(e, value); break;
+    case PR_TM_TQ_EN: e->tq_en = value; break;
+    case PR_TM_ABORT: eng_taskmgr_abort(e, value); break;
+    case PR_TM_ERROR1: clear_error(e); break;
     case PR_TM_IRQ_EN1:
         e->irq_en1 = value;
         eng_event_update_line(e);
         break;
-    case PR_TM_IRQ_ACK:
-        eng_event_ack(e, value);
-        break;
+    case PR_TM_IRQ_ACK: eng_event_ack(e, value); break;
     case PR_TM_IRQ_EN2:
         e->irq_en2 = value;
         eng_event_update_line(e);

@@ -29,8 +29,9 @@ struct eng_config {
 /* A descriptor of more work than this is refused (chosen: it keeps a hostile descriptor from stopping the host for minutes). */
 #define ENG_MAX_WORK (1ull << 42)
 
-int eng_create(const struct eng_config *config, struct dart *dart, struct soc_clock *clock, struct soc_lines *lines,
-               struct soc_trace *trace, struct eng **engine, struct base_error *error);
+int eng_create(const struct eng_config *config, struct dart *dart, struct soc_clock *clock,
+               struct soc_lines *lines, struct soc_trace *trace, struct eng **engine,
+               struct base_error *error);
 void eng_destroy(struct eng *engine);
 /* Power was lost: registers, queues and L2 are as after power-on. */
 void eng_reset(struct eng *engine);

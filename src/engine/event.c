@@ -51,16 +51,13 @@ uint32_t eng_event_read(struct eng *e, unsigned which, uint32_t offset)
     if (line->count == 0)
         return 0;
     switch (offset) {
-    case PR_TM_IRQ0_INFO - PR_TM_IRQ0_COUNT:
-        return event->info;
-    case PR_TM_IRQ0_TIME - PR_TM_IRQ0_COUNT:
-        return event->time;
+    case PR_TM_IRQ0_INFO - PR_TM_IRQ0_COUNT: return event->info;
+    case PR_TM_IRQ0_TIME - PR_TM_IRQ0_COUNT: return event->time;
     case PR_TM_IRQ0_UNK2 - PR_TM_IRQ0_COUNT:
         line->first = (line->first + 1) % ENG_EVENTS;
         line->count--;
         return 0;
-    default:
-        return 0;
+    default: return 0;
     }
 }
 

@@ -33,7 +33,8 @@ struct execution {
 
 static bool fault(struct execution *x, const char *what, uint32_t bar, uint64_t address)
 {
-    return pr_problem_set(x->problem, PR_PROBLEM_TRANSLATION, "%s of descriptor %u (BAR %u, from %X) is not all mapped.", what,
+    return pr_problem_set(x->problem, PR_PROBLEM_TRANSLATION,
+                          "%s of descriptor %u (BAR %u, from %X) is not all mapped.", what,
                           x->q->cursor.index, bar, address);
 }
 
@@ -70,7 +71,8 @@ static bool grant_kernel(struct execution *x)
 
         if (!need)
             continue;
-        if (dart_range_get(x->e->dart, DART_PORT_TASK, request->stream, address, need, DART_READ, &x->kernel[i]))
+        if (dart_range_get(x->e->dart, DART_PORT_TASK, request->stream, address, need, DART_READ,
+                           &x->kernel[i]))
             return fault(x, "The kernel", ne->kernel_bar, address);
         x->stream[i] = (struct eng_kernel_stream){x->kernel[i].host, need};
     }
@@ -80,13 +82,15 @@ static bool grant_kernel(struct execution *x)
 static bool grant_all(struct execution *x)
 {
     return grant(x, &x->src[0], &x->task->src[0], "Source 1", DART_PORT_SOURCE, DART_READ) &&
-           grant(x, &x->src[1], &x->task->src[1], "Source 2", DART_PORT_SOURCE, DART_READ) && grant_kernel(x) &&
+           grant(x, &x->src[1], &x->task->src[1], "Source 2", DART_PORT_SOURCE, DART_READ) &&
+           grant_kernel(x) &&
            grant(x, &x->dst, &x->task->dst, "The destination", DART_PORT_RESULT, DART_WRITE);
 }
 
 static bool no_memory(struct execution *x)
 {
-    return pr_problem_set(x->problem, PR_PROBLEM_LIMIT, "The host has no memory to run descriptor %u.", x->q->cursor.index);
+    return pr_problem_set(x->problem, PR_PROBLEM_LIMIT, "The host has no memory to run descriptor %u.",
+                          x->q->cursor.index);
 }
 
 /* Kernel bytes without a contiguous host address are gathered. */

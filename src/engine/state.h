@@ -12,10 +12,10 @@
 #include "soc/lines.h"
 #include "soc/trace.h"
 
-#define ENG_SLOTS 2        /* requests a queue holds: one running, one staged */
-#define ENG_EVENTS 64      /* completion events kept per line until they are read */
+#define ENG_SLOTS       2  /* requests a queue holds: one running, one staged */
+#define ENG_EVENTS      64 /* completion events kept per line until they are read */
 #define ENG_EVENT_LINES 2
-#define ENG_PREPARED 32    /* prepared descriptors kept */
+#define ENG_PREPARED    32 /* prepared descriptors kept */
 
 /* A pushed request: everything it needs, latched at the push. */
 struct eng_request {
@@ -33,11 +33,11 @@ struct eng_request {
 
 /* Where the walker stands in the running request. */
 struct eng_cursor {
-    uint32_t index;    /* descriptors completed */
-    uint32_t address;  /* of the current descriptor */
+    uint32_t index;   /* descriptors completed */
+    uint32_t address; /* of the current descriptor */
     uint32_t words;
     uint32_t nid;
-    bool opened;       /* the first descriptor has been read: image and L2 were reset for this network */
+    bool opened; /* the first descriptor has been read: image and L2 were reset for this network */
     /* Loop detection (Brent): a landmark address, moved at powers of two. */
     uint32_t landmark, power, steps;
 };
@@ -49,7 +49,7 @@ struct eng_prepared {
     struct pr_image before, after;
     struct pr_task task;
     uint32_t nid;
-    bool last;              /* no NextPointer */
+    bool last; /* no NextPointer */
     uint32_t next_bar;
     uint32_t next_pointer, next_words;
     uint64_t cost_ns;
@@ -115,7 +115,8 @@ void eng_taskmgr_schedule(struct eng *e);
 /* walker.c: reads, checks and prepares the descriptor at the queue's cursor. NULL and a problem when it cannot be run. */
 struct eng_prepared *eng_walker_prepare(struct eng *e, struct eng_queue *q, struct pr_problem *problem);
 /* Moves the cursor past a completed descriptor. False when the request is finished; problem->kind is set when the chain is bad. */
-bool eng_walker_advance(struct eng *e, struct eng_queue *q, const struct eng_prepared *p, struct pr_problem *problem);
+bool eng_walker_advance(struct eng *e, struct eng_queue *q, const struct eng_prepared *p,
+                        struct pr_problem *problem);
 
 /* Clears what was written to the queue's L2. */
 void eng_walker_clear_l2(struct eng_queue *q);

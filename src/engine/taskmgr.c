@@ -53,7 +53,8 @@ static void capture_error(struct eng *e, unsigned queue, const struct pr_problem
     if (e->error_captured)
         return;
     e->error_captured = true;
-    e->error[0] = (uint32_t)problem->kind | queue << PR_TM_ERROR1_QUEUE_LO | problem->offset << PR_TM_ERROR1_OFFSET_LO;
+    e->error[0] =
+        (uint32_t)problem->kind | queue << PR_TM_ERROR1_QUEUE_LO | problem->offset << PR_TM_ERROR1_OFFSET_LO;
     e->error[1] = e->queue[queue].cursor.address;
     e->error[2] = problem->bits;
 }
@@ -95,8 +96,8 @@ void eng_taskmgr_push(struct eng *e, uint32_t value)
     struct eng_queue *q = &e->queue[queue];
     struct eng_request *slot = q->slot[0].present ? &q->slot[1] : &q->slot[0];
 
-    SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "push queue=%u priority=%u address=0x%x info=0x%x", queue, value & 0xff,
-              e->req_addr, e->req_info);
+    SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "push queue=%u priority=%u address=0x%x info=0x%x", queue,
+              value & 0xff, e->req_addr, e->req_info);
     if (!(e->tq_en & PR_TM_TQ_EN_ON)) {
         push_refused(e, queue, "the queues are not enabled (TQ_EN)");
         return;
@@ -144,8 +145,8 @@ static void retire(struct eng *e, unsigned queue, uint32_t code)
     struct eng_queue *q = &e->queue[queue];
     uint32_t done = q->cursor.index & 0xff, nid = q->cursor.nid;
 
-    SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "retire queue=%u nid=0x%x descriptors=%u code=0x%x", queue, nid, q->cursor.index,
-              code);
+    SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "retire queue=%u nid=0x%x descriptors=%u code=0x%x", queue, nid,
+              q->cursor.index, code);
     e->committed = nid << PR_TM_COMMITTED_NID_LO;
     q->slot[0] = q->slot[1];
     q->slot[1].present = false;
@@ -181,8 +182,10 @@ void eng_taskmgr_schedule(struct eng *e)
             failed(e, (unsigned)queue, &problem);
             continue;
         }
-        SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "start queue=%d descriptor=%u address=0x%x unit=%s cost=%" PRIu64, queue,
-                  e->queue[queue].cursor.index, e->queue[queue].cursor.address, p->task.unit ? "ne" : "pe", p->cost_ns);
+        SOC_TRACE(e->trace, SOC_LAYER_ENGINE,
+                  "start queue=%d descriptor=%u address=0x%x unit=%s cost=%" PRIu64, queue,
+                  e->queue[queue].cursor.index, e->queue[queue].cursor.address, p->task.unit ? "ne" : "pe",
+                  p->cost_ns);
         e->running = queue;
         e->current = p;
         e->completion = soc_clock_after(e->clock, p->cost_ns, SOC_EVENT_FOREGROUND, complete, e);

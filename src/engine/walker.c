@@ -13,9 +13,10 @@ static bool fetch(struct eng *e, const struct eng_queue *q, struct pr_problem *p
     uint32_t bytes = 4 * q->cursor.words;
     struct dart_range range;
 
-    if (dart_range_get(e->dart, DART_PORT_TASK, q->slot[0].stream, q->cursor.address, bytes, DART_READ, &range))
-        return pr_problem_set(problem, PR_PROBLEM_TRANSLATION, "Descriptor %u at %x cannot be read.", q->cursor.index,
-                              q->cursor.address);
+    if (dart_range_get(e->dart, DART_PORT_TASK, q->slot[0].stream, q->cursor.address, bytes, DART_READ,
+                       &range))
+        return pr_problem_set(problem, PR_PROBLEM_TRANSLATION, "Descriptor %u at %x cannot be read.",
+                              q->cursor.index, q->cursor.address);
     dart_copy_in(&range, 0, e->fetch, bytes);
     return true;
 }
@@ -48,7 +49,8 @@ static void open_network(struct eng_queue *q)
     q->cursor.opened = true;
 }
 
-static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared *p, struct pr_problem *problem)
+static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared *p,
+                   struct pr_problem *problem)
 {
     struct pr_td *td = &e->td;
 
@@ -60,7 +62,8 @@ static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared
     if (!pr_task_decode(td, &p->after, &p->task, problem))
         return false;
     if (pr_task_work(&p->task) > e->config.max_work)
-        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "The task needs %U steps; this machine runs at most %U.",
+        return pr_problem_set(problem, PR_PROBLEM_LIMIT,
+                              "The task needs %U steps; this machine runs at most %U.",
                               pr_task_work(&p->task), e->config.max_work);
     p->nid = pr_td_header(td, PR_H_NID);
     p->next_pointer = pr_td_header(td, PR_H_NEXT_POINTER);
@@ -68,11 +71,11 @@ static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared
     p->next_bar = pr_td_header(td, PR_H_TBASE);
     p->last = p->next_pointer == 0;
     if (!p->last && !pr_td_header(td, PR_H_TBE))
-        return pr_problem_set(problem, PR_PROBLEM_CHAIN, "NextPointer is %x but TBE is 0: no buffer to take it from.",
-                              p->next_pointer);
+        return pr_problem_set(problem, PR_PROBLEM_CHAIN,
+                              "NextPointer is %x but TBE is 0: no buffer to take it from.", p->next_pointer);
     if (p->next_pointer % PR_TD_ALIGN)
-        return pr_problem_set(problem, PR_PROBLEM_CHAIN, "NextPointer %x is not a multiple of %x.", p->next_pointer,
-                              PR_TD_ALIGN);
+        return pr_problem_set(problem, PR_PROBLEM_CHAIN, "NextPointer %x is not a multiple of %x.",
+                              p->next_pointer, PR_TD_ALIGN);
     p->cost_ns = eng_cost_ns(&p->task);
     memcpy(p->word, e->fetch, 4 * q->cursor.words);
     p->words = q->cursor.words;
@@ -113,7 +116,8 @@ static bool meets_landmark(struct eng_cursor *c, uint32_t address)
     return false;
 }
 
-bool eng_walker_advance(struct eng *e, struct eng_queue *q, const struct eng_prepared *p, struct pr_problem *problem)
+bool eng_walker_advance(struct eng *e, struct eng_queue *q, const struct eng_prepared *p,
+                        struct pr_problem *problem)
 {
     struct eng_cursor *c = &q->cursor;
     uint64_t next;
@@ -124,10 +128,12 @@ bool eng_walker_advance(struct eng *e, struct eng_queue *q, const struct eng_pre
         return false;
     next = (uint64_t)q->slot[0].bar[p->next_bar] + p->next_pointer;
     if (next >= PR_DART_APERTURE_BYTES)
-        return pr_problem_set(problem, PR_PROBLEM_CHAIN, "The next descriptor would stand at %X; the aperture ends at %x.",
-                              next, PR_DART_APERTURE_BYTES);
+        return pr_problem_set(problem, PR_PROBLEM_CHAIN,
+                              "The next descriptor would stand at %X; the aperture ends at %x.", next,
+                              PR_DART_APERTURE_BYTES);
     if (meets_landmark(c, (uint32_t)next))
-        return pr_problem_set(problem, PR_PROBLEM_LOOP, "The chain comes back to the descriptor at %x.", (uint32_t)next);
+        return pr_problem_set(problem, PR_PROBLEM_LOOP, "The chain comes back to the descriptor at %x.",
+                              (uint32_t)next);
     c->address = (uint32_t)next;
     c->words = p->next_words;
     return true;

@@ -42,7 +42,15 @@ struct mach_waiter {
 };
 
 /* Where a request passes: the ends of the stages. */
-enum mach_point { MACH_POINT_CALL, MACH_POINT_DOORBELL, MACH_POINT_PUSH, MACH_POINT_ENGINE, MACH_POINT_HOST, MACH_POINT_RETURN, MACH_POINTS };
+enum mach_point {
+    MACH_POINT_CALL,
+    MACH_POINT_DOORBELL,
+    MACH_POINT_PUSH,
+    MACH_POINT_ENGINE,
+    MACH_POINT_HOST,
+    MACH_POINT_RETURN,
+    MACH_POINTS
+};
 _Static_assert(MACH_POINTS == ANE_STAGES + 1, "stages lie between points");
 
 struct mach_profile {
@@ -53,11 +61,11 @@ struct mach_profile {
 };
 
 struct ane_machine {
-    pthread_mutex_t lock;  /* one caller at a time inside */
-    atomic_uint entering;  /* callers on their way in: the one who drives lets them in between events */
-    bool driving;          /* somebody steps the clock; others that wait sleep. Protected by lock */
+    pthread_mutex_t lock;        /* one caller at a time inside */
+    atomic_uint entering;        /* callers on their way in: the one who drives lets them in between events */
+    bool driving;                /* somebody steps the clock; others that wait sleep. Protected by lock */
     struct mach_waiter *waiters; /* those who sleep, oldest first. Protected by lock */
-    unsigned long family;  /* fork generation it was made in */
+    unsigned long family;        /* fork generation it was made in */
 
     const struct pr_board *board;
     uint32_t leaf_form; /* enum pr_leaf_form */
@@ -103,7 +111,7 @@ static inline void mach_profile_pass(struct ane_machine *m, enum mach_point poin
 /* port.c: the controller's processor on this host. */
 int mach_port_create(struct ane_machine *m, struct base_error *error);
 void mach_port_destroy(struct rt_port *port);
-void mach_port_run(struct rt_port *port, bool run);  /* CPU_CONTROL's run bit */
+void mach_port_run(struct rt_port *port, bool run); /* CPU_CONTROL's run bit */
 void mach_port_raise(struct rt_port *port, unsigned line);
 /* It has been started and has neither faulted nor halted. */
 bool mach_port_alive(const struct rt_port *port);

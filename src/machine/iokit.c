@@ -9,12 +9,12 @@
 
 #include "machine/internal.h"
 
-#define SERVICES_MAX 64u
-#define CONNECTS_MAX 1024u
-#define TASKS_MAX 256u
-#define SERVICE_BASE 0x1000u
-#define CONNECT_BASE 0x10000u
-#define TURNS 0x1000u
+#define SERVICES_MAX     64u
+#define CONNECTS_MAX     1024u
+#define TASKS_MAX        256u
+#define SERVICE_BASE     0x1000u
+#define CONNECT_BASE     0x10000u
+#define TURNS            0x1000u
 #define SELECTOR_REQUEST 2u
 
 struct connect {
@@ -37,7 +37,8 @@ static struct ane_machine *service_table[SERVICES_MAX];
 static struct connect connect_table[CONNECTS_MAX];
 static struct task task_table[TASKS_MAX];
 
-static const struct drv_identity the_process = {.may_open = true, .data_chaining = true, .developer = true, .team = "self"};
+static const struct drv_identity the_process = {
+    .may_open = true, .data_chaining = true, .developer = true, .team = "self"};
 
 io_service_t mach_service_add(struct ane_machine *m)
 {
@@ -85,14 +86,16 @@ static void write_line(void *file, const char *line, size_t length)
 /* What the environment says about the default machine. */
 static int environment_config(struct ane_machine_config *config)
 {
-    const char *numerics = getenv("ANEMONE_NUMERICS"), *threads = getenv("ANEMONE_THREADS"), *trace = getenv("ANEMONE_TRACE");
+    const char *numerics = getenv("ANEMONE_NUMERICS"), *threads = getenv("ANEMONE_THREADS"),
+               *trace = getenv("ANEMONE_TRACE");
     char *end;
 
     *config = (struct ane_machine_config){.size = sizeof(*config), .firmware = 1};
     if (numerics && !strcmp(numerics, "ieee"))
         config->numerics = ANE_NUMERICS_IEEE;
     else if (numerics && numerics[0] && strcmp(numerics, "m1") != 0)
-        return base_fail(mach_error(), EINVAL, "ANEMONE_NUMERICS is \"%s\"; m1 and ieee are known.", numerics);
+        return base_fail(mach_error(), EINVAL, "ANEMONE_NUMERICS is \"%s\"; m1 and ieee are known.",
+                         numerics);
     if (threads && threads[0]) {
         unsigned long count = strtoul(threads, &end, 10);
 
@@ -103,7 +106,8 @@ static int environment_config(struct ane_machine_config *config)
     if (trace && trace[0]) {
         config->trace_context = fopen(trace, "we");
         if (!config->trace_context)
-            return base_fail(mach_error(), errno, "ANEMONE_TRACE: %s cannot be written: %s.", trace, strerror(errno));
+            return base_fail(mach_error(), errno, "ANEMONE_TRACE: %s cannot be written: %s.", trace,
+                             strerror(errno));
         config->trace = 1;
         config->trace_fn = write_line;
     }
@@ -133,7 +137,8 @@ int ane_machine_default(const struct ane_machine_config *config, struct ane_mach
     if (!default_machine)
         result = make_default(config);
     else if (config)
-        result = base_fail(mach_error(), EBUSY, "The default machine is in use; its configuration cannot be changed any more.");
+        result = base_fail(mach_error(), EBUSY,
+                           "The default machine is in use; its configuration cannot be changed any more.");
     if (!result)
         *machine = default_machine;
     pthread_mutex_unlock(&default_lock);
@@ -158,7 +163,8 @@ static bool entitled(const char *const *entitlements, unsigned count, const char
     return false;
 }
 
-ane_task_t ane_task_create(const char *const *entitlements, unsigned count, const char *team_id, const uint8_t *cdhash)
+ane_task_t ane_task_create(const char *const *entitlements, unsigned count, const char *team_id,
+                           const uint8_t *cdhash)
 {
     struct drv_identity identity = {
         .may_open = entitled(entitlements, count, "com.apple.ane.iokit-user-access"),
@@ -310,7 +316,8 @@ static IOReturn call(struct connect *row, uint32_t selector, struct IOExternalMe
     status = drv_client_call(row->client, selector, arguments);
     if (selector == SELECTOR_REQUEST)
         mach_profile_pass(m, MACH_POINT_RETURN);
-    SOC_TRACE(&m->trace, SOC_LAYER_CLIENT, "return client=%u selector=%u status=0x%x", number, selector, (unsigned)status);
+    SOC_TRACE(&m->trace, SOC_LAYER_CLIENT, "return client=%u selector=%u status=0x%x", number, selector,
+              (unsigned)status);
     if (status && drv_last_error(m->driver)[0])
         base_fail(mach_error(), EIO, "%s", drv_last_error(m->driver));
     mach_leave(m);
@@ -326,9 +333,10 @@ static void call_done(struct connect *row)
     pthread_mutex_unlock(&table_lock);
 }
 
-IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint64_t *input, uint32_t inputCount,
-                             const void *inputStruct, size_t inputStructCount, uint64_t *output, uint32_t *outputCount,
-                             void *outputStruct, size_t *outputStructCount)
+IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint64_t *input,
+                             uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
+                             uint64_t *output, uint32_t *outputCount, void *outputStruct,
+                             size_t *outputStructCount)
 {
     struct IOExternalMethodArguments arguments = {
         .selector = selector,
@@ -357,12 +365,15 @@ IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint
     return status;
 }
 
-IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selector, uint32_t wakePort, uint64_t *reference,
-                                  uint32_t referenceCount, const uint64_t *input, uint32_t inputCount, const void *inputStruct,
-                                  size_t inputStructCount, uint64_t *output, uint32_t *outputCount, void *outputStruct,
+IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selector, uint32_t wakePort,
+                                  uint64_t *reference, uint32_t referenceCount, const uint64_t *input,
+                                  uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
+                                  uint64_t *output, uint32_t *outputCount, void *outputStruct,
                                   size_t *outputStructCount)
 {
-    (void)connect, (void)selector, (void)wakePort, (void)reference, (void)referenceCount, (void)input, (void)inputCount;
-    (void)inputStruct, (void)inputStructCount, (void)output, (void)outputCount, (void)outputStruct, (void)outputStructCount;
+    (void)connect, (void)selector, (void)wakePort, (void)reference, (void)referenceCount, (void)input,
+        (void)inputCount;
+    (void)inputStruct, (void)inputStructCount, (void)output, (void)outputCount, (void)outputStruct,
+        (void)outputStructCount;
     return kIOReturnUnsupported;
 }

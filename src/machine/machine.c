@@ -11,16 +11,19 @@
 #include "machine/internal.h"
 #include "protocol/tm_regs.h"
 
-#define DRAM_DEFAULT (4ull << 30)
-#define DRAM_MAX (64ull << 30)
-#define THREADS_MAX 64u
+#define DRAM_DEFAULT      (4ull << 30)
+#define DRAM_MAX          (64ull << 30)
+#define THREADS_MAX       64u
 #define FIRMWARE_DRAM_MIN (64ull << 20)
 
-_Static_assert((int)ANE_CHIP_T6000 == (int)PR_CHIP_T6000 && (int)ANE_CHIP_T8103 == (int)PR_CHIP_T8103, "same numbering");
-_Static_assert((int)ANE_PAGE_TABLE_SEED == (int)PR_LEAF_SEED && (int)ANE_PAGE_TABLE_T8020 == (int)PR_LEAF_T8020 &&
+_Static_assert((int)ANE_CHIP_T6000 == (int)PR_CHIP_T6000 && (int)ANE_CHIP_T8103 == (int)PR_CHIP_T8103,
+               "same numbering");
+_Static_assert((int)ANE_PAGE_TABLE_SEED == (int)PR_LEAF_SEED &&
+                   (int)ANE_PAGE_TABLE_T8020 == (int)PR_LEAF_T8020 &&
                    (int)ANE_PAGE_TABLE_T6000 == (int)PR_LEAF_T6000,
                "same numbering");
-_Static_assert((int)ANE_NUMERICS_M1 == (int)ENG_M1 && (int)ANE_NUMERICS_IEEE == (int)ENG_IEEE, "same numbering");
+_Static_assert((int)ANE_NUMERICS_M1 == (int)ENG_M1 && (int)ANE_NUMERICS_IEEE == (int)ENG_IEEE,
+               "same numbering");
 
 static bool all_zero(const uint8_t *bytes, size_t count)
 {
@@ -38,10 +41,13 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
 
     *config = (struct ane_machine_config){.size = known};
     if (from && (from->size < offsetof(struct ane_machine_config, dram_bytes) || from->size > 4096))
-        return base_fail(error, EINVAL, "The configuration's size is %zu; set it to sizeof(struct ane_machine_config), %zu here.",
-                         from->size, known);
+        return base_fail(
+            error, EINVAL,
+            "The configuration's size is %zu; set it to sizeof(struct ane_machine_config), %zu here.",
+            from->size, known);
     if (from && from->size > known && !all_zero((const uint8_t *)from + known, from->size - known))
-        return base_fail(error, EINVAL, "The configuration sets fields that this version of the library does not know.");
+        return base_fail(error, EINVAL,
+                         "The configuration sets fields that this version of the library does not know.");
     if (from)
         memcpy(config, from, from->size < known ? from->size : known);
     if (!config->dram_bytes)
@@ -51,16 +57,20 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
     if (config->numerics > ANE_NUMERICS_IEEE)
         return base_fail(error, EINVAL, "Numerics %u are unknown; m1 is 0 and ieee is 1.", config->numerics);
     if (config->page_table >= PR_LEAF_FORMS)
-        return base_fail(error, EINVAL, "Page-table form %u is unknown; seed is 0, t8020 1, t6000 2.", config->page_table);
+        return base_fail(error, EINVAL, "Page-table form %u is unknown; seed is 0, t8020 1, t6000 2.",
+                         config->page_table);
     if (config->dram_bytes > DRAM_MAX)
-        return base_fail(error, EINVAL, "DRAM of 0x%" PRIx64 " bytes was asked for; the limit is 0x%" PRIx64 ".",
+        return base_fail(error, EINVAL,
+                         "DRAM of 0x%" PRIx64 " bytes was asked for; the limit is 0x%" PRIx64 ".",
                          config->dram_bytes, (uint64_t)DRAM_MAX);
     if (config->engines > 1)
         return base_fail(error, EINVAL, "%u engines were asked for; the M1 has one.", config->engines);
     if (config->firmware && config->dram_bytes < FIRMWARE_DRAM_MIN)
-        return base_fail(error, EINVAL, "With firmware a machine needs at least 0x%" PRIx64 " bytes of DRAM.", (uint64_t)FIRMWARE_DRAM_MIN);
+        return base_fail(error, EINVAL, "With firmware a machine needs at least 0x%" PRIx64 " bytes of DRAM.",
+                         (uint64_t)FIRMWARE_DRAM_MIN);
     if (config->threads > THREADS_MAX)
-        return base_fail(error, EINVAL, "%u worker threads were asked for; the limit is %u.", config->threads, THREADS_MAX);
+        return base_fail(error, EINVAL, "%u worker threads were asked for; the limit is %u.", config->threads,
+                         THREADS_MAX);
     return 0;
 }
 
@@ -237,10 +247,13 @@ static int boot(struct ane_machine *m, struct base_error *error)
     if (status)
         return status;
     m->service = mach_service_add(m);
-    return m->service ? 0 : base_fail(error, ENOSPC, "There are too many machines with firmware in this process.");
+    return m->service
+               ? 0
+               : base_fail(error, ENOSPC, "There are too many machines with firmware in this process.");
 }
 
-static int make_silicon(struct ane_machine *m, const struct ane_machine_config *config, struct base_error *error)
+static int make_silicon(struct ane_machine *m, const struct ane_machine_config *config,
+                        struct base_error *error)
 {
     struct dart_config dart = {
         .form = (enum pr_leaf_form)config->page_table,
@@ -268,7 +281,8 @@ int ane_machine_create(const struct ane_machine_config *config, struct ane_machi
     return mach_create_sabotaged(config, MACH_SABOTAGE_NONE, machine);
 }
 
-int mach_create_sabotaged(const struct ane_machine_config *config, enum mach_sabotage_kind kind, struct ane_machine **machine)
+int mach_create_sabotaged(const struct ane_machine_config *config, enum mach_sabotage_kind kind,
+                          struct ane_machine **machine)
 {
     struct ane_machine_config taken;
     struct ane_machine *m;
@@ -379,7 +393,8 @@ void *ane_machine_dram(struct ane_machine *machine, uint64_t address, uint64_t b
     at = soc_memory_at(machine->memory, address, bytes);
     if (!at)
         base_fail(mach_error(), EFAULT,
-                  "0x%" PRIx64 " bytes at 0x%" PRIx64 " are not inside DRAM, which is 0x%" PRIx64 " bytes at 0x%" PRIx64 ".",
+                  "0x%" PRIx64 " bytes at 0x%" PRIx64 " are not inside DRAM, which is 0x%" PRIx64
+                  " bytes at 0x%" PRIx64 ".",
                   bytes, address, soc_memory_bytes(machine->memory), soc_memory_base(machine->memory));
     mach_leave(machine);
     return at;

@@ -21,9 +21,9 @@
 _Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host context fits");
 
 #define BOOT_STACK_BYTES (256u << 10)
-#define STACK_EXTRA (48u << 10) /* what the model's own code needs below a register access */
-#define WAKE_NS 400u            /* from an interrupt line to the first instruction (chosen) */
-#define FIRMWARE_STREAM 0u
+#define STACK_EXTRA      (48u << 10) /* what the model's own code needs below a register access */
+#define WAKE_NS          400u        /* from an interrupt line to the first instruction (chosen) */
+#define FIRMWARE_STREAM  0u
 
 struct rt_port {
     struct ane_machine *machine;
@@ -133,7 +133,8 @@ void mach_port_run(struct rt_port *port, bool run)
     if (!run)
         return;
     if (!vector_is_ours(port)) {
-        SOC_TRACE(&m->trace, SOC_LAYER_CONTROLLER, "no code at the reset vector 0x%" PRIx64, m->controller.rvbar);
+        SOC_TRACE(&m->trace, SOC_LAYER_CONTROLLER, "no code at the reset vector 0x%" PRIx64,
+                  m->controller.rvbar);
         return;
     }
     memset(port->reset.carve_out, 0, port->reset.bytes);
@@ -181,7 +182,8 @@ void mach_port_destroy(struct rt_port *port)
 /* The store of a doorbell to the host is forwarded only while the fabric window is open. */
 static bool forwarded(struct rt_port *port, uint64_t address)
 {
-    bool doorbell = address == port->machine->board->container + PR_CTRL_HOST_DOORBELL || address == PR_GPU_DOORBELL;
+    bool doorbell =
+        address == port->machine->board->container + PR_CTRL_HOST_DOORBELL || address == PR_GPU_DOORBELL;
 
     if (!doorbell)
         return true;
@@ -275,7 +277,8 @@ void rt_port_context_switch(struct rt_port *port, struct rt_context *from, struc
     struct host_context *leaving = port->running == &port->boot ? &port->boot : (struct host_context *)from;
 
     port->running = (struct host_context *)to;
-    SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "run task=%s", rt_task_name(rt_task_current(kernel_of(port))));
+    SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "run task=%s",
+              rt_task_name(rt_task_current(kernel_of(port))));
     host_context_switch(leaving, port->running);
 }
 
@@ -305,15 +308,16 @@ void rt_port_timer_set(struct rt_port *port, uint64_t deadline)
     soc_clock_cancel(port->machine->clock, port->timer);
     port->timer = 0;
     if (deadline)
-        port->timer = soc_clock_after(port->machine->clock, deadline > now ? deadline - now : 0, SOC_EVENT_FOREGROUND,
-                                      timer_fired, port);
+        port->timer = soc_clock_after(port->machine->clock, deadline > now ? deadline - now : 0,
+                                      SOC_EVENT_FOREGROUND, timer_fired, port);
 }
 
 void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
 {
     struct dart_range range;
 
-    if (dart_range_get(port->machine->dart, DART_PORT_TASK, FIRMWARE_STREAM, address, bytes, DART_READ, &range))
+    if (dart_range_get(port->machine->dart, DART_PORT_TASK, FIRMWARE_STREAM, address, bytes, DART_READ,
+                       &range))
         return NULL;
     return range.host;
 }
@@ -334,8 +338,8 @@ static _Noreturn void stay(struct rt_port *port)
 
 void rt_port_fault(struct rt_port *port, const struct rt_fault *fault)
 {
-    SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "fault class=%u task=\"%s\" text=\"%s\"", (unsigned)fault->fault_class,
-              fault->task, fault->text);
+    SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "fault class=%u task=\"%s\" text=\"%s\"",
+              (unsigned)fault->fault_class, fault->task, fault->text);
     stay(port);
 }
 

@@ -37,7 +37,8 @@ void mach_profile_note(struct ane_machine *m, enum mach_point point)
 
 const char *ane_machine_stage_name(unsigned stage)
 {
-    static const char *const name[ANE_STAGES] = {"driver submit", "firmware take", "engine", "firmware complete", "driver complete"};
+    static const char *const name[ANE_STAGES] = {"driver submit", "firmware take", "engine",
+                                                 "firmware complete", "driver complete"};
 
     return stage < ANE_STAGES ? name[stage] : "";
 }

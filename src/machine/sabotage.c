@@ -40,8 +40,8 @@ static void *device_memory(struct ane_machine *m, uint64_t address, uint64_t byt
 /* Changes the address word of every slot of the execution loop that is the controller's turn. */
 static void corrupt_slot(struct ane_machine *m)
 {
-    struct pr_channel_record *record =
-        device_memory(m, m->sabotage.table + PR_CHANNEL_DATA_CHAIN_H2T * PR_CHANNEL_RECORD_BYTES, PR_CHANNEL_RECORD_BYTES);
+    struct pr_channel_record *record = device_memory(
+        m, m->sabotage.table + PR_CHANNEL_DATA_CHAIN_H2T * PR_CHANNEL_RECORD_BYTES, PR_CHANNEL_RECORD_BYTES);
     struct pr_slot *slot = record ? device_memory(m, record->ring, record->slots * PR_SLOT_BYTES) : NULL;
 
     for (uint64_t i = 0; slot && i < record->slots; i++)
@@ -61,24 +61,12 @@ static void change_boot_arguments(struct ane_machine *m)
         return;
     m->sabotage.hits++;
     switch (m->sabotage.kind) {
-    case MACH_SABOTAGE_BOOT_CHIP_REVISION:
-        args->chip_revision ^= 0x100;
-        break;
-    case MACH_SABOTAGE_BOOT_PROTOCOL_VERSION:
-        args->protocol_version++;
-        break;
-    case MACH_SABOTAGE_BOOT_RING_VERSION:
-        args->ring_version += 0x10000;
-        break;
-    case MACH_SABOTAGE_BOOT_PAGE_SIZE:
-        args->page_bytes = 0x1000;
-        break;
-    case MACH_SABOTAGE_BOOT_SMALL_HEAP:
-        args->framework_bytes = 0x600000;
-        break;
-    default:
-        m->sabotage.hits--;
-        break;
+    case MACH_SABOTAGE_BOOT_CHIP_REVISION: args->chip_revision ^= 0x100; break;
+    case MACH_SABOTAGE_BOOT_PROTOCOL_VERSION: args->protocol_version++; break;
+    case MACH_SABOTAGE_BOOT_RING_VERSION: args->ring_version += 0x10000; break;
+    case MACH_SABOTAGE_BOOT_PAGE_SIZE: args->page_bytes = 0x1000; break;
+    case MACH_SABOTAGE_BOOT_SMALL_HEAP: args->framework_bytes = 0x600000; break;
+    default: m->sabotage.hits--; break;
     }
 }
 
@@ -97,7 +85,8 @@ static bool tamper_with_handshake(struct ane_machine *m, uint32_t offset, uint32
     if (!wake)
         return true;
     m->sabotage.wakes++;
-    if ((m->sabotage.wakes % 2 == 0 && kind == MACH_SABOTAGE_BOOT_NO_SECOND_WAKE) || kind == MACH_SABOTAGE_BOOT_NO_FIRST_WAKE) {
+    if ((m->sabotage.wakes % 2 == 0 && kind == MACH_SABOTAGE_BOOT_NO_SECOND_WAKE) ||
+        kind == MACH_SABOTAGE_BOOT_NO_FIRST_WAKE) {
         m->sabotage.hits++;
         return false;
     }
@@ -126,9 +115,11 @@ bool mach_sabotage_mailbox(struct ane_machine *m, uint32_t offset, uint32_t *val
 static void clear_entry(struct ane_machine *m, uint32_t queue)
 {
     uint64_t base = m->board->container + PR_ENGINE_TQ + queue * PR_TQ_STRIDE;
-    uint32_t address = soc_bus_read32(m->bus, base + PR_TQ_BAR1 + 4 * 5), stream = soc_bus_read32(m->bus, base + PR_TQ_STREAM);
+    uint32_t address = soc_bus_read32(m->bus, base + PR_TQ_BAR1 + 4 * 5),
+             stream = soc_bus_read32(m->bus, base + PR_TQ_STREAM);
     uint32_t ttbr = dart_read32(m->dart, DART_PORT_SOURCE, PR_DART_TTBR + 16 * stream);
-    uint64_t *first = soc_memory_at(m->memory, pr_dart_ttbr_address(ttbr), 8 * PR_DART_TABLE_ENTRIES), *second;
+    uint64_t *first = soc_memory_at(m->memory, pr_dart_ttbr_address(ttbr), 8 * PR_DART_TABLE_ENTRIES),
+             *second;
     struct pr_leaf leaf;
 
     if (!first)
@@ -149,9 +140,7 @@ bool mach_sabotage_engine(struct ane_machine *machine, uint32_t offset, uint32_t
     bool push = offset == manager + PR_TM_REQ_PUSH;
 
     switch (machine->sabotage.kind) {
-    case MACH_SABOTAGE_DROP_PUSH:
-        machine->sabotage.hits += push;
-        return !push;
+    case MACH_SABOTAGE_DROP_PUSH: machine->sabotage.hits += push; return !push;
     case MACH_SABOTAGE_CLEAR_PTE:
         if (push)
             clear_entry(machine, pr_bits_get(*value, PR_TM_PUSH_QUEUE_LO, PR_TM_PUSH_QUEUE_WIDTH));
@@ -163,7 +152,6 @@ bool mach_sabotage_engine(struct ane_machine *machine, uint32_t offset, uint32_t
             *value = 0;
         }
         return true;
-    default:
-        return true;
+    default: return true;
     }
 }

@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "machine/internal.h"
 
-#define SURFACES_MAX 4096u
+#define SURFACES_MAX    4096u
 #define ATTACHMENTS_MAX 8u
 
 struct attachment {
@@ -69,11 +69,14 @@ static int make_file(struct surface *surface)
 
     if (file < 0)
         return -ENOMEM;
-    if (ftruncate(file, (off_t)surface->bytes) || fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+    if (ftruncate(file, (off_t)surface->bytes) ||
+        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
         close(file);
         return -ENOMEM;
     }
-    base = base_alloc_allowed() ? mmap(NULL, surface->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0) : MAP_FAILED;
+    base = base_alloc_allowed()
+               ? mmap(NULL, surface->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0)
+               : MAP_FAILED;
     if (base == MAP_FAILED) {
         close(file);
         return -ENOMEM;
@@ -116,7 +119,9 @@ int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id)
         *id = (uint32_t)(surface - table) + surface->turn * SURFACES_MAX;
     }
     pthread_mutex_unlock(&table_lock);
-    return status ? base_fail(error, ENOMEM, "No memory for a surface of %zu bytes, or %u exist already.", bytes, SURFACES_MAX - 1) : 0;
+    return status ? base_fail(error, ENOMEM, "No memory for a surface of %zu bytes, or %u exist already.",
+                              bytes, SURFACES_MAX - 1)
+                  : 0;
 }
 
 void *ane_surface_base(uint32_t id)

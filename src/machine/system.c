@@ -69,7 +69,8 @@ static void host_line_rose(void *context)
 
     mach_profile_pass(m, MACH_POINT_HOST);
     if (!m->host_interrupt)
-        m->host_interrupt = soc_clock_after(m->clock, HOST_INTERRUPT_NS, SOC_EVENT_FOREGROUND, host_interrupt, m);
+        m->host_interrupt =
+            soc_clock_after(m->clock, HOST_INTERRUPT_NS, SOC_EVENT_FOREGROUND, host_interrupt, m);
 }
 
 int mach_driver_start(struct ane_machine *m, struct base_error *error)

@@ -30,7 +30,8 @@ const struct pr_board pr_board_table[PR_CHIP_COUNT] = {
             .dram = 0x800000000,
             .interrupt = 0x302,
             .revision = 96 << 8 | 17,
-            .source = "engine facts 2.1; DRAM base from the firmware address in command facts 6; interrupt line and revision chosen",
+            .source =
+                "engine facts 2.1; DRAM base from the firmware address in command facts 6; interrupt line and revision chosen",
         },
 };
 

@@ -10,9 +10,9 @@
 #define PR_DART_COUNT 3u
 
 /* Offsets inside the engine container, the same on both boards (facts: engine 2.1, commands 5.1 and 6). */
-#define PR_ENGINE_REGS 0x1c00000u /* task-descriptor registers as the fetcher sees them */
-#define PR_ENGINE_TM 0x1c24000u   /* task manager */
-#define PR_ENGINE_TQ 0x1c25000u   /* task queues */
+#define PR_ENGINE_REGS     0x1c00000u /* task-descriptor registers as the fetcher sees them */
+#define PR_ENGINE_TM       0x1c24000u /* task manager */
+#define PR_ENGINE_TQ       0x1c25000u /* task queues */
 #define PR_ENGINE_REGS_END 0x1c28000u
 
 enum pr_chip { PR_CHIP_T6000, PR_CHIP_T8103, PR_CHIP_COUNT };
@@ -22,10 +22,11 @@ struct pr_board {
     uint64_t container, container_bytes; /* the engine's aperture */
     uint64_t dart[PR_DART_COUNT];        /* 16 KiB each */
     uint64_t dapf;
-    uint64_t pmu;                        /* power-state registers */
+    uint64_t pmu; /* power-state registers */
     uint64_t dram;
-    uint32_t interrupt;                  /* the engine's line at the interrupt controller */
-    uint32_t revision;                   /* what the controller compares with its boot arguments: version << 8 | minor version */
+    uint32_t interrupt; /* the engine's line at the interrupt controller */
+    uint32_t
+        revision; /* what the controller compares with its boot arguments: version << 8 | minor version */
     const char *source;
 };
 
@@ -36,9 +37,9 @@ const struct pr_board *pr_board_find(const char *name);
 
 /* Power-state registers: seven words, 8 bytes apart (facts: engine 2.1, guide 7.1). Low nibble target, next nibble actual state. */
 #define PR_PMU_DOMAINS 7u
-#define PR_PMU_STRIDE 8u
-#define PR_PMU_ON 0xfu
-#define PR_PMU_OFF 0x300u
-#define PR_PMU_READY 0xffu
+#define PR_PMU_STRIDE  8u
+#define PR_PMU_ON      0xfu
+#define PR_PMU_OFF     0x300u
+#define PR_PMU_READY   0xffu
 
 #endif

@@ -12,21 +12,21 @@
 enum pr_channel_type { PR_CHANNEL_H2T = 0, PR_CHANNEL_T2H = 1, PR_CHANNEL_REPORT = 2 };
 
 /* X(id, type, doorbell bit, slots); traffic of each is in docs/protocol.md */
-#define PR_CHANNELS(X)                                                                                                 \
-    X(TERMINAL, REPORT, 0, 0x300)                                                                                      \
-    X(IO, H2T, 1, 0x10)                                                                                                \
-    X(DEBUG, H2T, 2, 0x08)                                                                                             \
-    X(BUF_H2T, H2T, 3, 0x40)                                                                                           \
-    X(BUF_T2H, T2H, 4, 0x40)                                                                                           \
-    X(SHAREDMALLOC, T2H, 5, 0x08)                                                                                      \
-    X(IO_T2H, T2H, 6, 0x40)                                                                                            \
+#define PR_CHANNELS(X)            \
+    X(TERMINAL, REPORT, 0, 0x300) \
+    X(IO, H2T, 1, 0x10)           \
+    X(DEBUG, H2T, 2, 0x08)        \
+    X(BUF_H2T, H2T, 3, 0x40)      \
+    X(BUF_T2H, T2H, 4, 0x40)      \
+    X(SHAREDMALLOC, T2H, 5, 0x08) \
+    X(IO_T2H, T2H, 6, 0x40)       \
     X(DATA_CHAIN_H2T, H2T, 7, 0x10)
 
 enum pr_channel {
 #define X(id, type, bit, slots) PR_CHANNEL_##id,
     PR_CHANNELS(X)
 #undef X
-    PR_CHANNEL_COUNT
+        PR_CHANNEL_COUNT
 };
 #define PR_CHANNEL_TABLE_LIMIT 0x21u /* the host refuses a table of more */
 
@@ -43,12 +43,14 @@ struct pr_channel_record {
     uint32_t type;
     uint32_t bit;
     uint64_t slots;
-    uint64_t ring;          /* device address of slot 0 */
-    uint32_t ring_version;  /* +0x58 CHOSEN place: checked by the host; the firmware checks the boot arguments' */
+    uint64_t ring; /* device address of slot 0 */
+    uint32_t
+        ring_version; /* +0x58 CHOSEN place: checked by the host; the firmware checks the boot arguments' */
     uint8_t reserved[0xa4];
 };
 #define PR_CHANNEL_RECORD_BYTES 0x100u
-_Static_assert(sizeof(struct pr_channel_record) == PR_CHANNEL_RECORD_BYTES, "a channel record is 0x100 bytes");
+_Static_assert(sizeof(struct pr_channel_record) == PR_CHANNEL_RECORD_BYTES,
+               "a channel record is 0x100 bytes");
 _Static_assert(offsetof(struct pr_channel_record, ring) == 0x50, "ring address at 0x50");
 
 /* IPC surface: the channel table first (CHOSEN), then the rings in table order, 0x100-aligned. */
@@ -63,7 +65,7 @@ uint32_t pr_ipc_bytes(void);
 struct pr_slot {
     uint64_t address; /* of the message, | owner bit */
     uint64_t length;
-    uint64_t reply;   /* reply length; for T2H: tag */
+    uint64_t reply; /* reply length; for T2H: tag */
     uint64_t zero[5];
 };
 _Static_assert(sizeof(struct pr_slot) == PR_SLOT_BYTES, "a slot is 64 bytes");

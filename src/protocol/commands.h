@@ -5,9 +5,9 @@
 
 #include "protocol/bits.h"
 
-#define PR_COMMAND_INVALID 0xffffffffu
+#define PR_COMMAND_INVALID  0xffffffffu
 #define PR_DISPATCHED_COUNT 93u
-#define PR_WIRE_COUNT 94u
+#define PR_WIRE_COUNT       94u
 
 enum pr_direction { PR_DIRECTION_H2F, PR_DIRECTION_F2H, PR_DIRECTION_BOTH };
 
@@ -18,15 +18,15 @@ enum pr_command {
 };
 
 /* Execution-loop channel: X(id, NAME, meaning, vtable offset as printed) */
-#define PR_EXELOOP_COMMANDS(X)                                                                                         \
-    X(0x002d, CH_DATA_FILE_LOAD2, "CH_DATA_FILE_LOAD2", "+0x250")                                                      \
-    X(0x0204, PROCEDURE_CALL, "procedure call", "+0x200")                                                              \
-    X(0x0209, CACHE_REQUEST_TRIGGER, "cache-request trigger", "+0x218")                                                \
-    X(0x020a, CACHE_REQUEST_SUBMIT, "cache-request submit", "cache path")                                              \
-    X(0x020c, PROCEDURE_CALL_WITH_BARS, "procedure call with bars", "+0x208 region")                                   \
-    X(0x0211, PROCEDURE_CALL_WITH_EVENTS, "procedure call with events", "events path")                                 \
-    X(0x0212, PROCEDURE_CALL_VARIANT, "procedure-call variant", "+0x210")                                              \
-    X(0x0404, RETURN_PROCESS_ID, "RETURN_PROCESS_ID", "+0x190")                                                        \
+#define PR_EXELOOP_COMMANDS(X)                                                         \
+    X(0x002d, CH_DATA_FILE_LOAD2, "CH_DATA_FILE_LOAD2", "+0x250")                      \
+    X(0x0204, PROCEDURE_CALL, "procedure call", "+0x200")                              \
+    X(0x0209, CACHE_REQUEST_TRIGGER, "cache-request trigger", "+0x218")                \
+    X(0x020a, CACHE_REQUEST_SUBMIT, "cache-request submit", "cache path")              \
+    X(0x020c, PROCEDURE_CALL_WITH_BARS, "procedure call with bars", "+0x208 region")   \
+    X(0x0211, PROCEDURE_CALL_WITH_EVENTS, "procedure call with events", "events path") \
+    X(0x0212, PROCEDURE_CALL_VARIANT, "procedure-call variant", "+0x210")              \
+    X(0x0404, RETURN_PROCESS_ID, "RETURN_PROCESS_ID", "+0x190")                        \
     X(0xff00, BACK_CHANNEL_RPC, "BACK_CHANNEL_RPC", "func 0x47818")
 
 enum pr_exeloop {

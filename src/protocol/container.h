@@ -11,28 +11,29 @@
 #include "protocol/problem.h"
 #include "protocol/td.h"
 
-#define PR_CONTAINER_PACKAGE 0x414e4548u /* "ANEH" read as a big-endian word */
-#define PR_CONTAINER_PROGRAM 0x414e4550u
-#define PR_CONTAINER_SECTION 0x414e4553u
-#define PR_CONTAINER_VERSION 1u
+#define PR_CONTAINER_PACKAGE        0x414e4548u /* "ANEH" read as a big-endian word */
+#define PR_CONTAINER_PROGRAM        0x414e4550u
+#define PR_CONTAINER_SECTION        0x414e4553u
+#define PR_CONTAINER_VERSION        1u
 #define PR_CONTAINER_CHECKSUM_VALID 0xffffffffu /* checksum word that means "checked" (guide 4.4) */
-#define PR_CONTAINER_BYTES_MAX 0x40000000u
-#define PR_SECTION_LIMIT 0xe0000000u /* device address + size of a section */
-#define PR_MAPPED_BASE 0x1bc400000000ull /* rebase records: this with the device address in its low half (design 11) */
+#define PR_CONTAINER_BYTES_MAX      0x40000000u
+#define PR_SECTION_LIMIT            0xe0000000u /* device address + size of a section */
+#define PR_MAPPED_BASE \
+    0x1bc400000000ull /* rebase records: this with the device address in its low half (design 11) */
 
 /* X(id, number, name, mandatory). Mandatory as the H13 checks demand: command facts 4.5. */
-#define PR_SECTIONS(X)                                                                                                 \
-    X(GENERIC, 0, "generic", true)                                                                                     \
-    X(KERNEL, 1, "kernel", false)                                                                                      \
-    X(TEXT, 2, "text", true)                                                                                           \
-    X(OPERATION, 3, "operation", true)                                                                                 \
+#define PR_SECTIONS(X)                 \
+    X(GENERIC, 0, "generic", true)     \
+    X(KERNEL, 1, "kernel", false)      \
+    X(TEXT, 2, "text", true)           \
+    X(OPERATION, 3, "operation", true) \
     X(PROCEDURE, 4, "procedure", true)
 
 enum pr_section {
 #define X(id, number, name, mandatory) PR_SECTION_##id = number,
     PR_SECTIONS(X)
 #undef X
-    PR_SECTION_COUNT
+        PR_SECTION_COUNT
 };
 
 struct pr_container_package {
@@ -63,7 +64,8 @@ struct pr_generic {
     uint32_t buffers; /* +0x204 */
     /* struct pr_generic_buffer follow at +0x208 */
 };
-_Static_assert(offsetof(struct pr_generic, buffers) == 0x204 && sizeof(struct pr_generic) == 0x208, "generic section");
+_Static_assert(offsetof(struct pr_generic, buffers) == 0x204 && sizeof(struct pr_generic) == 0x208,
+               "generic section");
 struct pr_generic_buffer {
     uint32_t valid, index, type, zero0;
     uint64_t zero1;
@@ -72,7 +74,15 @@ struct pr_generic_buffer {
     uint64_t tag;
 };
 _Static_assert(sizeof(struct pr_generic_buffer) == 0x30, "as a buffer descriptor");
-enum { PR_BUFFER_IN, PR_BUFFER_OUT, PR_BUFFER_INTERMEDIATE, PR_BUFFER_KERNEL, PR_BUFFER_TEXT, PR_BUFFER_MUTABLE, PR_BUFFER_TYPES };
+enum {
+    PR_BUFFER_IN,
+    PR_BUFFER_OUT,
+    PR_BUFFER_INTERMEDIATE,
+    PR_BUFFER_KERNEL,
+    PR_BUFFER_TEXT,
+    PR_BUFFER_MUTABLE,
+    PR_BUFFER_TYPES
+};
 
 /* operation: u32 count, then entries of 0x110 bytes. */
 #define PR_OPERATIONS_MAX 0x80u
@@ -113,6 +123,7 @@ struct pr_container {
     uint32_t procedures;
     const struct pr_procedure *procedure;
 };
-bool pr_container_read(const void *bytes, size_t size, struct pr_container *container, struct pr_problem *problem);
+bool pr_container_read(const void *bytes, size_t size, struct pr_container *container,
+                       struct pr_problem *problem);
 
 #endif

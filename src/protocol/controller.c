@@ -5,12 +5,10 @@
 const char *pr_boot_refusal_text(uint32_t reason)
 {
     switch (reason) {
-#define X(id, value, text)                                                                                             \
-    case value:                                                                                                        \
-        return text;
+#define X(id, value, text) \
+    case value: return text;
         PR_BOOT_REFUSALS(X)
 #undef X
-    default:
-        return "unknown reason";
+    default: return "unknown reason";
     }
 }

@@ -14,9 +14,9 @@ static const struct form {
     [PR_LEAF_T6000] = {"t6000", 0, 2, 3, 10, 37, 4, true, false},
 };
 
-#define SUB_START_LOW 52
-#define SUB_END_LOW 40
-#define SUB_MASK 0xfffu
+#define SUB_START_LOW    52
+#define SUB_END_LOW      40
+#define SUB_MASK         0xfffu
 #define SUB_PAGE_DISABLE 1 /* t8020: bit 1 switches the sub-page range off */
 
 static bool bit(uint64_t word, unsigned position)
@@ -52,11 +52,12 @@ struct pr_leaf pr_leaf_decode(enum pr_leaf_form form, uint64_t word)
 uint64_t pr_leaf_encode(enum pr_leaf_form form, const struct pr_leaf *leaf)
 {
     const struct form *f = &form_table[form];
-    uint64_t word = with(f->valid, leaf->valid) | with(f->no_write, leaf->no_write) | with(f->no_read, leaf->no_read);
+    uint64_t word =
+        with(f->valid, leaf->valid) | with(f->no_write, leaf->no_write) | with(f->no_read, leaf->no_read);
 
     word |= leaf->frame >> f->frame_shift & pr_bits64_mask(f->frame_high, f->frame_low);
     if (f->sub_page)
-        word |= (uint64_t)(leaf->sub_start & SUB_MASK) << SUB_START_LOW |
-                (uint64_t)(leaf->sub_end & SUB_MASK) << SUB_END_LOW;
+        word |= (uint64_t)(leaf->sub_start & SUB_MASK) << SUB_START_LOW | (uint64_t)(leaf->sub_end & SUB_MASK)
+                                                                              << SUB_END_LOW;
     return word;
 }

@@ -8,33 +8,33 @@
 
 #include "protocol/bits.h"
 
-#define PR_DART_APERTURE_BASE 0x0u
+#define PR_DART_APERTURE_BASE  0x0u
 #define PR_DART_APERTURE_BYTES 0xE0000000u /* 3.5 GiB */
-#define PR_DART_PAGES (PR_DART_APERTURE_BYTES / 0x4000u)
-#define PR_DART_STREAMS 16u
-#define PR_DART_TTBRS 4u /* per stream */
-#define PR_DART_WINDOW_BYTES 0x4000u
+#define PR_DART_PAGES          (PR_DART_APERTURE_BYTES / 0x4000u)
+#define PR_DART_STREAMS        16u
+#define PR_DART_TTBRS          4u /* per stream */
+#define PR_DART_WINDOW_BYTES   0x4000u
 
 /* X(id, name, offset, count, stride, source) */
-#define PR_DART_REGISTERS(X)                                                                                           \
-    X(PARAMS1, "PARAMS1", 0x00, 1, 4, "facts 5.1")                                                                     \
-    X(PARAMS2, "PARAMS2", 0x04, 1, 4, "facts 5.1")                                                                     \
-    X(STREAM_COMMAND, "STREAM_COMMAND", 0x20, 1, 4, "facts 5.1")                                                       \
-    X(STREAM_SELECT, "STREAM_SELECT", 0x34, 1, 4, "facts 5.1")                                                         \
-    X(ERROR, "ERROR", 0x40, 1, 4, "Table 28.3")                                                                        \
-    X(ERROR_ADDR_LO, "ERROR_ADDR_LO", 0x50, 1, 4, "Table 28.3")                                                        \
-    X(ERROR_ADDR_HI, "ERROR_ADDR_HI", 0x54, 1, 4, "Table 28.3")                                                        \
-    X(CONFIG, "CONFIG", 0x60, 1, 4, "facts 5.1")                                                                       \
-    X(UNKNOWN_68, "UNKNOWN_68", 0x68, 2, 4, "facts 5.1")                                                               \
-    X(REMAP, "REMAP", 0x80, 4, 4, "facts 5.1")                                                                         \
-    X(DAPF_LOCK, "DAPF_LOCK", 0xf0, 1, 4, "facts 5.1")                                                                 \
-    X(DAPF_UNKNOWN, "DAPF_UNKNOWN", 0xf8, 1, 4, "facts 5.1")                                                           \
-    X(ENABLED_STREAMS, "ENABLED_STREAMS", 0xfc, 1, 4, "Table 28.3")                                                    \
-    X(TCR, "TCR", 0x100, 16, 4, "Table 28.3")                                                                          \
-    X(TTBR, "TTBR", 0x200, 64, 4, "Table 28.3")                                                                        \
-    X(TLB_CONTROL, "TLB_CONTROL", 0x1000, 1, 4, "Table 28.3")                                                          \
-    X(TLB_STATUS, "TLB_STATUS", 0x100c, 1, 4, "Table 28.10")                                                           \
-    X(TLB_ERROR0, "TLB_ERROR0", 0x1020, 1, 4, "Table 28.3")                                                            \
+#define PR_DART_REGISTERS(X)                                        \
+    X(PARAMS1, "PARAMS1", 0x00, 1, 4, "facts 5.1")                  \
+    X(PARAMS2, "PARAMS2", 0x04, 1, 4, "facts 5.1")                  \
+    X(STREAM_COMMAND, "STREAM_COMMAND", 0x20, 1, 4, "facts 5.1")    \
+    X(STREAM_SELECT, "STREAM_SELECT", 0x34, 1, 4, "facts 5.1")      \
+    X(ERROR, "ERROR", 0x40, 1, 4, "Table 28.3")                     \
+    X(ERROR_ADDR_LO, "ERROR_ADDR_LO", 0x50, 1, 4, "Table 28.3")     \
+    X(ERROR_ADDR_HI, "ERROR_ADDR_HI", 0x54, 1, 4, "Table 28.3")     \
+    X(CONFIG, "CONFIG", 0x60, 1, 4, "facts 5.1")                    \
+    X(UNKNOWN_68, "UNKNOWN_68", 0x68, 2, 4, "facts 5.1")            \
+    X(REMAP, "REMAP", 0x80, 4, 4, "facts 5.1")                      \
+    X(DAPF_LOCK, "DAPF_LOCK", 0xf0, 1, 4, "facts 5.1")              \
+    X(DAPF_UNKNOWN, "DAPF_UNKNOWN", 0xf8, 1, 4, "facts 5.1")        \
+    X(ENABLED_STREAMS, "ENABLED_STREAMS", 0xfc, 1, 4, "Table 28.3") \
+    X(TCR, "TCR", 0x100, 16, 4, "Table 28.3")                       \
+    X(TTBR, "TTBR", 0x200, 64, 4, "Table 28.3")                     \
+    X(TLB_CONTROL, "TLB_CONTROL", 0x1000, 1, 4, "Table 28.3")       \
+    X(TLB_STATUS, "TLB_STATUS", 0x100c, 1, 4, "Table 28.10")        \
+    X(TLB_ERROR0, "TLB_ERROR0", 0x1020, 1, 4, "Table 28.3")         \
     X(TLB_ERROR1, "TLB_ERROR1", 0x1028, 1, 4, "Table 28.3")
 
 enum pr_dart_reg {
@@ -44,35 +44,35 @@ enum pr_dart_reg {
 };
 
 #define PR_DART_PARAMS1_PAGE_SHIFT_LO 24 /* [27:24] page shift - 0 in units of the driver's reading */
-#define PR_DART_PARAMS2_BYPASS 0x1u
-#define PR_DART_COMMAND_INVALIDATE (1u << 20)
-#define PR_DART_COMMAND_BUSY (1u << 2)
-#define PR_DART_TCR_TRANSLATE (1u << 7)
-#define PR_DART_TCR_BYPASS (1u << 8)
-#define PR_DART_TTBR_VALID (1u << 31)
-#define PR_DART_TTBR_SHIFT 12
-#define PR_DART_CONFIG_LOCK (1u << 15)
-#define PR_DART_CONFIG_RESET 0x80000025u /* the live config word of Table 28.2 */
+#define PR_DART_PARAMS2_BYPASS        0x1u
+#define PR_DART_COMMAND_INVALIDATE    (1u << 20)
+#define PR_DART_COMMAND_BUSY          (1u << 2)
+#define PR_DART_TCR_TRANSLATE         (1u << 7)
+#define PR_DART_TCR_BYPASS            (1u << 8)
+#define PR_DART_TTBR_VALID            (1u << 31)
+#define PR_DART_TTBR_SHIFT            12
+#define PR_DART_CONFIG_LOCK           (1u << 15)
+#define PR_DART_CONFIG_RESET          0x80000025u /* the live config word of Table 28.2 */
 
 /* Streams: 0-2 on the base table; 13 and 15 bypass (Table 28.2); 3-9 carry domains 1-7 (chosen). */
-#define PR_DART_BASE_STREAMS 0x0007u
-#define PR_DART_BYPASS_STREAMS 0xa000u
+#define PR_DART_BASE_STREAMS        0x0007u
+#define PR_DART_BYPASS_STREAMS      0xa000u
 #define PR_DART_DOMAIN_STREAM_FIRST 3u
-#define PR_DART_DOMAINS 8u
+#define PR_DART_DOMAINS             8u
 
 /* ERROR: flag 31, stream 27-24, then one bit per code. X(id, bit, text) */
-#define PR_DART_ERROR_FLAG (1u << 31)
-#define PR_DART_ERROR_STREAM_LO 24
+#define PR_DART_ERROR_FLAG         (1u << 31)
+#define PR_DART_ERROR_STREAM_LO    24
 #define PR_DART_ERROR_STREAM_WIDTH 4
-#define PR_DART_ERRORS(X)                                                                                              \
-    X(NO_TTBR, 0, "no translation table base")                                                                         \
-    X(NO_PMD, 1, "no second-level table")                                                                              \
-    X(NO_PTE, 2, "no page")                                                                                            \
-    X(WRITE_FAULT, 3, "page is not writable")                                                                          \
-    X(READ_FAULT, 4, "page is not readable")                                                                           \
-    X(PTE_READ_FAULT, 6, "page table is outside memory")                                                               \
-    X(SUBPAGE_PROT, 7, "outside the sub-page range")                                                                   \
-    X(WRITE, 10, "the access was a write")                                                                             \
+#define PR_DART_ERRORS(X)                                \
+    X(NO_TTBR, 0, "no translation table base")           \
+    X(NO_PMD, 1, "no second-level table")                \
+    X(NO_PTE, 2, "no page")                              \
+    X(WRITE_FAULT, 3, "page is not writable")            \
+    X(READ_FAULT, 4, "page is not readable")             \
+    X(PTE_READ_FAULT, 6, "page table is outside memory") \
+    X(SUBPAGE_PROT, 7, "outside the sub-page range")     \
+    X(WRITE, 10, "the access was a write")               \
     X(NO_DAPF_MATCH, 11, "no address filter matched")
 
 enum pr_dart_error {
@@ -82,9 +82,9 @@ enum pr_dart_error {
 };
 
 /* Two levels below the table base: 2048 entries of 8 bytes each. VA [37:36] TTBR, [35:25] first, [24:14] second, [13:0] offset. */
-#define PR_DART_TABLE_ENTRIES 2048u
-#define PR_DART_L1_SHIFT 25
-#define PR_DART_L2_SHIFT 14
+#define PR_DART_TABLE_ENTRIES    2048u
+#define PR_DART_L1_SHIFT         25
+#define PR_DART_L2_SHIFT         14
 #define PR_DART_TTBR_INDEX_SHIFT 36
 
 static inline uint64_t pr_dart_ttbr_address(uint32_t ttbr)
@@ -102,9 +102,9 @@ enum pr_leaf_form { PR_LEAF_SEED, PR_LEAF_T8020, PR_LEAF_T6000, PR_LEAF_FORMS };
 
 struct pr_leaf {
     bool valid;
-    bool no_read, no_write;        /* the seed form has no such bits */
-    uint64_t frame;                /* physical address of the page or next table */
-    uint32_t sub_start, sub_end;   /* sub-page range in 4-byte units: 0 and 0xfff mean the whole page */
+    bool no_read, no_write;      /* the seed form has no such bits */
+    uint64_t frame;              /* physical address of the page or next table */
+    uint32_t sub_start, sub_end; /* sub-page range in 4-byte units: 0 and 0xfff mean the whole page */
 };
 
 const char *pr_leaf_form_name(enum pr_leaf_form form);

@@ -11,37 +11,37 @@
 #include "protocol/task.h"
 
 #define PR_E5_FORMAT_VERSION 4u
-#define PR_E5_RECORDS_MAX 10240u /* descriptors of one program, as the largest known */
-#define PR_E5_PORTS_MAX 28u /* ports have the buffers from 4 to 31 */
-#define PR_E5_PORT_BAR 4u
-#define PR_E5_BYTES_MAX 0x40000000u /* of a tensor, the intermediates, the constants; chosen */
-#define PR_E5_NAME_BYTES 128u
+#define PR_E5_RECORDS_MAX    10240u /* descriptors of one program, as the largest known */
+#define PR_E5_PORTS_MAX      28u    /* ports have the buffers from 4 to 31 */
+#define PR_E5_PORT_BAR       4u
+#define PR_E5_BYTES_MAX      0x40000000u /* of a tensor, the intermediates, the constants; chosen */
+#define PR_E5_NAME_BYTES     128u
 
 /* Where an operand of a record lives. */
 enum pr_e5_place { PR_E5_NONE, PR_E5_PORT, PR_E5_INTERMEDIATE, PR_E5_CONSTANT };
 
 struct pr_e5_operand {
-    uint32_t place; /* enum pr_e5_place */
-    uint32_t index; /* PORT: which */
-    uint32_t offset; /* bytes */
+    uint32_t place;                    /* enum pr_e5_place */
+    uint32_t index;                    /* PORT: which */
+    uint32_t offset;                   /* bytes */
     uint32_t row, plane, depth, group; /* strides, bytes, multiples of 64 */
 };
 
 /* One descriptor. 256 bytes, little-endian, zeros where unused. */
 struct pr_e5_record {
-    uint32_t kind;  /* enum pr_e5_kind */
-    uint32_t flags; /* enum pr_e5_flag */
+    uint32_t kind;          /* enum pr_e5_kind */
+    uint32_t flags;         /* enum pr_e5_flag */
     uint32_t in[4], out[4]; /* W, H, C, groups */
     struct pr_e5_operand src[2], dst;
     uint16_t scale, bias, pre_scale, post_scale, acc_bias, zero0; /* fp16 */
     uint32_t final_scale;                                         /* fp32 */
-    uint32_t op; /* enum pr_pe_op; PR_E5_REDUCE: enum pr_pe_reduce */
-    uint32_t broadcast;                                           /* Src1WHDC | Src2WHDC << 4 */
+    uint32_t op;        /* enum pr_pe_op; PR_E5_REDUCE: enum pr_pe_reduce */
+    uint32_t broadcast; /* Src1WHDC | Src2WHDC << 4 */
     uint32_t kw, kh, px, py;
     uint32_t lanes_log2, engines_log2;
-    uint32_t kernel;       /* offset of engine 0's stream in the constants; the others follow, kernel_bytes apart */
+    uint32_t kernel; /* offset of engine 0's stream in the constants; the others follow, kernel_bytes apart */
     uint32_t kernel_bytes; /* of each */
-    uint32_t depth;        /* axis D of the source, and of the result unless the record is a reduction; 0 means 1 */
+    uint32_t depth; /* axis D of the source, and of the result unless the record is a reduction; 0 means 1 */
     uint32_t zero1[18];
 };
 #define PR_E5_RECORD_BYTES 256u
@@ -60,9 +60,9 @@ enum pr_e5_flag {
 struct pr_e5_port {
     char name[PR_E5_NAME_BYTES];
     enum pr_hwx_direction direction;
-    uint32_t type;           /* the model's: 0 fp16, 1 fp32 (enum cc_type) */
-    uint32_t rank, dim[5];   /* the model's shape */
-    uint32_t n, c, h, w;     /* as the engine sees it */
+    uint32_t type;              /* the model's: 0 fp16, 1 fp32 (enum cc_type) */
+    uint32_t rank, dim[5];      /* the model's shape */
+    uint32_t n, c, h, w;        /* as the engine sees it */
     uint32_t bytes, plane, row; /* engine layout; batch stride = c * plane */
 };
 
@@ -88,7 +88,8 @@ void pr_e5_record(const struct pr_e5 *e5, uint32_t index, struct pr_e5_record *r
  * capacity are checked and not written. Ports get buffers 4.. (outputs first, then inputs, in port order), intermediate 3, constants 1. Each task is decoded back and compared
  * with the record: a record that would not pass the engine's own checks, or touches bytes outside its buffers, is refused.
  */
-size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_t *first_words, struct pr_problem *problem);
+size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_t *first_words,
+                    struct pr_problem *problem);
 /* The buffer register of a port. */
 uint32_t pr_e5_port_bar(const struct pr_e5 *e5, uint32_t port);
 /* The ports as program images state them, for pr_hwx_write; `ports` has room for PR_E5_PORTS_MAX. */

@@ -8,15 +8,21 @@
 
 enum { CMD_SYMTAB = 2, CMD_STATE = 4, CMD_BINDING = 6, CMD_SEGMENT = 0x19 };
 enum { STATE_PROGRAM = 1, STATE_TENSOR = 3 };
-enum { SEGMENT_BYTES = 72, SECTION_BYTES = 80, PROGRAM_BYTES = 0x868, TENSOR_HEAD = 0x88, BINDING_HEAD = 0x14 };
-#define FLAGS 0x200000u
-#define PAGE 0x4000u
-#define VM_BASE 0x30000000u
-#define TEXT_FLAGS 0x28u
-#define CONST_FLAGS 0x26u
-#define INPUT_FLAGS 0x21u
+enum {
+    SEGMENT_BYTES = 72,
+    SECTION_BYTES = 80,
+    PROGRAM_BYTES = 0x868,
+    TENSOR_HEAD = 0x88,
+    BINDING_HEAD = 0x14
+};
+#define FLAGS        0x200000u
+#define PAGE         0x4000u
+#define VM_BASE      0x30000000u
+#define TEXT_FLAGS   0x28u
+#define CONST_FLAGS  0x26u
+#define INPUT_FLAGS  0x21u
 #define OUTPUT_FLAGS 0x23u
-#define BSS_FLAGS 0x25u
+#define BSS_FLAGS    0x25u
 
 struct writer {
     uint8_t *bytes;
@@ -67,8 +73,8 @@ static uint32_t command(struct writer *w, uint32_t type, uint32_t size)
 }
 
 /* A segment of `sections` sections; returns where its first section header stands. */
-static uint32_t segment(struct writer *w, const char *name, uint32_t address, uint32_t size, uint32_t file, uint32_t file_bytes,
-                        uint32_t protection, uint32_t sections)
+static uint32_t segment(struct writer *w, const char *name, uint32_t address, uint32_t size, uint32_t file,
+                        uint32_t file_bytes, uint32_t protection, uint32_t sections)
 {
     uint32_t at = command(w, CMD_SEGMENT, SEGMENT_BYTES + SECTION_BYTES * sections);
 
@@ -83,8 +89,8 @@ static uint32_t segment(struct writer *w, const char *name, uint32_t address, ui
     return at + SEGMENT_BYTES;
 }
 
-static void section(struct writer *w, uint32_t at, const char *name, const char *owner, uint32_t address, uint32_t size, uint32_t file,
-                    uint32_t flags)
+static void section(struct writer *w, uint32_t at, const char *name, const char *owner, uint32_t address,
+                    uint32_t size, uint32_t file, uint32_t flags)
 {
     put_bytes(w, at, name, length(name));
     put_bytes(w, at + 16, owner, length(owner));
@@ -112,15 +118,16 @@ static void write_text(struct writer *w, uint32_t file)
 {
     const struct pr_hwx_program *p = w->program;
     uint32_t sections = p->constant_bytes ? 2 : 1, vm = take_vm(w, blob_bytes(w));
-    uint32_t at = segment(w, "__TEXT", vm, (uint32_t)pr_round_up(blob_bytes(w), PAGE), file, blob_bytes(w), 5, sections);
+    uint32_t at = segment(w, "__TEXT", vm, (uint32_t)pr_round_up(blob_bytes(w), PAGE), file, blob_bytes(w), 5,
+                          sections);
 
     section(w, at, "__text", "__TEXT", vm, p->text_bytes, file, TEXT_FLAGS);
     w->bar[PR_HWX_BAR_TEXT] = vm;
     put_bytes(w, file, p->text, p->text_bytes);
     if (!p->constant_bytes)
         return;
-    section(w, at + SECTION_BYTES, "__const", "__TEXT", vm + w->constant_offset, p->constant_bytes, file + w->constant_offset,
-            CONST_FLAGS);
+    section(w, at + SECTION_BYTES, "__const", "__TEXT", vm + w->constant_offset, p->constant_bytes,
+            file + w->constant_offset, CONST_FLAGS);
     w->bar[PR_HWX_BAR_CONST] = vm + w->constant_offset;
     put_bytes(w, file + w->constant_offset, p->constant, p->constant_bytes);
 }
@@ -129,9 +136,11 @@ static void write_surface(struct writer *w, const struct pr_hwx_port *port)
 {
     bool input = port->direction == PR_HWX_INPUT;
     uint32_t vm = take_vm(w, port->bytes);
-    uint32_t at = segment(w, "__FVMLIB", vm, (uint32_t)pr_round_up(port->bytes, PAGE), 0, 0, input ? 1 : 2, 1);
+    uint32_t at =
+        segment(w, "__FVMLIB", vm, (uint32_t)pr_round_up(port->bytes, PAGE), 0, 0, input ? 1 : 2, 1);
 
-    section(w, at, input ? "__const" : "__data", "__FVMLIB", vm, (uint32_t)port->bytes, 0, input ? INPUT_FLAGS : OUTPUT_FLAGS);
+    section(w, at, input ? "__const" : "__data", "__FVMLIB", vm, (uint32_t)port->bytes, 0,
+            input ? INPUT_FLAGS : OUTPUT_FLAGS);
     w->bar[port->bar] = vm;
 }
 
@@ -213,7 +222,8 @@ static bool writable(const struct pr_hwx_program *p)
     for (uint32_t i = 0; i < p->port_count; i++) {
         const struct pr_hwx_port *port = &p->port[i];
 
-        if (port->bar >= PR_TD_BAR_COUNT || used >> port->bar & 1 || !port->name[0] || port->bytes > UINT32_MAX)
+        if (port->bar >= PR_TD_BAR_COUNT || used >> port->bar & 1 || !port->name[0] ||
+            port->bytes > UINT32_MAX)
             return false;
         used |= 1u << port->bar;
     }
@@ -240,8 +250,14 @@ static void write_all(struct writer *w, uint32_t file)
 
 static void write_header(struct writer *w)
 {
-    const uint32_t word[8] = {PR_HWX_MAGIC, PR_HWX_CPU, PR_HWX_SUBTYPE_H13, PR_HWX_FILE_TYPE,
-                              w->commands,  w->at - PR_HWX_HEADER_BYTES, FLAGS, 0};
+    const uint32_t word[8] = {PR_HWX_MAGIC,
+                              PR_HWX_CPU,
+                              PR_HWX_SUBTYPE_H13,
+                              PR_HWX_FILE_TYPE,
+                              w->commands,
+                              w->at - PR_HWX_HEADER_BYTES,
+                              FLAGS,
+                              0};
 
     for (unsigned i = 0; i < 8; i++)
         put32(w, 4 * i, word[i]);

@@ -5,12 +5,10 @@
 const char *pr_status_text(uint32_t status)
 {
     switch (status) {
-#define X(id, value, text)                                                                                             \
-    case value:                                                                                                        \
-        return text;
+#define X(id, value, text) \
+    case value: return text;
         PR_STATUSES(X)
 #undef X
-    default:
-        return "unknown status";
+    default: return "unknown status";
     }
 }

@@ -10,12 +10,12 @@
 #include "protocol/bits.h"
 #include "protocol/commands.h"
 
-#define PR_MESSAGE_BYTES_MAX 0x1b89u /* message size bound, command facts 3.1: less than this */
-#define PR_PRIORITIES 8u
+#define PR_MESSAGE_BYTES_MAX     0x1b89u /* message size bound, command facts 3.1: less than this */
+#define PR_PRIORITIES            8u
 #define PR_PRIORITY_REALTIME_MAX 1u
-#define PR_PROGRAMS_MAX 144u
-#define PR_PROCESSES_MAX 288u
-#define PR_NO_ID 0xffffffffu /* -1: unbound program or process */
+#define PR_PROGRAMS_MAX          144u
+#define PR_PROCESSES_MAX         288u
+#define PR_NO_ID                 0xffffffffu /* -1: unbound program or process */
 
 /* sCSneControllerCmdHdr, Table 30.1. `size` is the body that follows. */
 struct pr_command_header {
@@ -29,22 +29,22 @@ struct pr_command_header {
 _Static_assert(sizeof(struct pr_command_header) == 24, "Table 30.1 is six words");
 
 /* The firmware's answer, written to the header's `priority` place of the reply (CHOSEN): 0 is well. X(id, value, text) */
-#define PR_STATUSES(X)                                                                                                 \
-    X(OK, 0, "done")                                                                                                   \
-    X(BAD_SIZE, 1, "message or body has the wrong size")                                                               \
-    X(UNKNOWN_COMMAND, 2, "no such command on this channel")                                                           \
-    X(BAD_ARGUMENT, 3, "an argument is outside its bounds")                                                            \
-    X(NO_PROGRAM, 4, "no such program")                                                                                \
-    X(NO_PROCESS, 5, "no such process")                                                                                \
-    X(NO_RESOURCES, 6, "a table of the firmware is full")                                                              \
-    X(NOT_READY, 7, "the channel is not ready")                                                                        \
-    X(BAD_CONTAINER, 8, "the program container failed its checks")                                                     \
-    X(WRONG_STATE, 9, "not allowed in this state")                                                                     \
-    X(TRANSLATION, 10, "the DART refused an address")                                                                  \
-    X(ABORTED, 11, "the call was aborted")                                                                             \
-    X(STUCK, 12, "the task queue stopped on a descriptor")                                                             \
-    X(BUSY, 13, "programs or processes still use it")                                                                  \
-    X(NOT_STARTED, 14, "the push never reached the task manager")                                                      \
+#define PR_STATUSES(X)                                             \
+    X(OK, 0, "done")                                               \
+    X(BAD_SIZE, 1, "message or body has the wrong size")           \
+    X(UNKNOWN_COMMAND, 2, "no such command on this channel")       \
+    X(BAD_ARGUMENT, 3, "an argument is outside its bounds")        \
+    X(NO_PROGRAM, 4, "no such program")                            \
+    X(NO_PROCESS, 5, "no such process")                            \
+    X(NO_RESOURCES, 6, "a table of the firmware is full")          \
+    X(NOT_READY, 7, "the channel is not ready")                    \
+    X(BAD_CONTAINER, 8, "the program container failed its checks") \
+    X(WRONG_STATE, 9, "not allowed in this state")                 \
+    X(TRANSLATION, 10, "the DART refused an address")              \
+    X(ABORTED, 11, "the call was aborted")                         \
+    X(STUCK, 12, "the task queue stopped on a descriptor")         \
+    X(BUSY, 13, "programs or processes still use it")              \
+    X(NOT_STARTED, 14, "the push never reached the task manager")  \
     X(LOST_INTERRUPT, 15, "the engine finished, but its interrupt never came")
 
 enum pr_status {
@@ -58,44 +58,70 @@ const char *pr_status_text(uint32_t status);
 #define PR_REPLY_STATUS(header) ((header)->priority)
 
 /* Bodies of the control commands (after the header). Sizes from command facts 2 less their 8-byte header, where known. */
-struct pr_body_u32 { uint32_t value; };                     /* PRINT_ENABLE, START, TRACE_ENABLE, STOP, DSID_SET: 4 bytes */
-struct pr_body_pmu { uint64_t base; };                      /* SET_SNE_PMU_BASE2: 8 bytes */
-struct pr_body_property { uint32_t channel, property, value; }; /* CH_PROPERTY_WRITE: 0xc bytes */
-struct pr_body_time { uint64_t host_ns, controller_ns; };   /* host-to-engine time synchronisation (CHOSEN body; sent as TIMEPROFILE_SHOW, log 0x08) */
-struct pr_body_setting { uint64_t count; struct { uint32_t reg, value; } row[2]; }; /* ANE_DEFAULT_SETTING_SET: 8 + 8n */
-struct pr_body_resources {                                  /* RESOURCE_INFO_GET: 0x5c bytes, command facts 4.2 */
+struct pr_body_u32 {
+    uint32_t value;
+}; /* PRINT_ENABLE, START, TRACE_ENABLE, STOP, DSID_SET: 4 bytes */
+struct pr_body_pmu {
+    uint64_t base;
+}; /* SET_SNE_PMU_BASE2: 8 bytes */
+struct pr_body_property {
+    uint32_t channel, property, value;
+}; /* CH_PROPERTY_WRITE: 0xc bytes */
+struct pr_body_time {
+    uint64_t host_ns, controller_ns;
+}; /* host-to-engine time synchronisation (CHOSEN body; sent as TIMEPROFILE_SHOW, log 0x08) */
+struct pr_body_setting {
+    uint64_t count;
+    struct {
+        uint32_t reg, value;
+    } row[2];
+};                         /* ANE_DEFAULT_SETTING_SET: 8 + 8n */
+struct pr_body_resources { /* RESOURCE_INFO_GET: 0x5c bytes, command facts 4.2 */
     uint32_t programs, processes, wait_events, calls_per_process, procedures, cache_requests, engines;
     uint32_t zero[16];
 };
 _Static_assert(sizeof(struct pr_body_resources) == 0x5c, "0x64 bytes with the 8-byte header of the facts");
-struct pr_body_stats_sizes { uint32_t header, event, debug_event, engine; }; /* STATS_BUFFER_SIZE_GET */
+struct pr_body_stats_sizes {
+    uint32_t header, event, debug_event, engine;
+}; /* STATS_BUFFER_SIZE_GET */
 /* Replies whose bodies no source has (CHOSEN). CONFIG_GET: 8 bytes, first word not 0. */
-struct pr_body_config { uint32_t timebase_hz, engines; };
-struct pr_body_build { uint32_t protocol_version, ring_version; char text[0x38]; }; /* BUILDINFO, when the host left room */
-#define PR_TIMEBASE_HZ 24000000u
+struct pr_body_config {
+    uint32_t timebase_hz, engines;
+};
+struct pr_body_build {
+    uint32_t protocol_version, ring_version;
+    char text[0x38];
+}; /* BUILDINFO, when the host left room */
+#define PR_TIMEBASE_HZ  24000000u
 #define PR_MCACHE_BYTES 0x200000u /* MCACHE_SIZE_GET; command facts 2 */
 
 #define PR_STATS_HEADER_BYTES 0x28u
-#define PR_STATS_EVENT_BYTES 0x14u
-#define PR_STATS_DEBUG_BYTES 0x10u
+#define PR_STATS_EVENT_BYTES  0x14u
+#define PR_STATS_DEBUG_BYTES  0x10u
 #define PR_STATS_ENGINE_BYTES 0x20u
-#define PR_STATS_MAGIC 0x0101u
+#define PR_STATS_MAGIC        0x0101u
 
 /* LOAD_PROGRAM: one container by device address (design: ANEH/ANEP/ANES). Reply: program_id of the header. */
-struct pr_body_load { uint64_t container; uint64_t bytes; };
+struct pr_body_load {
+    uint64_t container;
+    uint64_t bytes;
+};
 /* CREATE_PROCESS: program_id in the header; reply process_id. `stream` is the DART stream of the client's domain (CHOSEN). */
-struct pr_body_process { uint32_t stream; uint32_t reserved; };
+struct pr_body_process {
+    uint32_t stream;
+    uint32_t reserved;
+};
 
 /* Boot commands in order (seeds ch. 29). X(command) */
-#define PR_BOOT_COMMANDS(X)                                                                                            \
-    X(PRINT_ENABLE, "print-enable")                                                                                    \
-    X(START, "start")                                                                                                  \
-    X(SET_SNE_PMU_BASE2, "performance-monitoring-unit base set")                                                       \
-    X(TIMEPROFILE_SHOW, "host-to-engine time synchronization")                                                         \
-    X(CH_PROPERTY_WRITE, "channel-property write")                                                                     \
-    X(RESOURCE_INFO_GET, "resource-information query")                                                                 \
-    X(ANE_DEFAULT_SETTING_SET, "default-setting write")                                                                \
-    X(MCACHE_SIZE_GET, "memory-cache power-on")                                                                        \
+#define PR_BOOT_COMMANDS(X)                                      \
+    X(PRINT_ENABLE, "print-enable")                              \
+    X(START, "start")                                            \
+    X(SET_SNE_PMU_BASE2, "performance-monitoring-unit base set") \
+    X(TIMEPROFILE_SHOW, "host-to-engine time synchronization")   \
+    X(CH_PROPERTY_WRITE, "channel-property write")               \
+    X(RESOURCE_INFO_GET, "resource-information query")           \
+    X(ANE_DEFAULT_SETTING_SET, "default-setting write")          \
+    X(MCACHE_SIZE_GET, "memory-cache power-on")                  \
     X(INIT_SHARED_EVENT_INFO, "shared-event-information initialization")
 
 /* Execution loop: the head every message of that channel has. */
@@ -105,23 +131,23 @@ struct pr_exe_header {
     uint16_t status; /* 0 from the host; pr_status when the slot comes back */
 };
 
-#define PR_CALL_BUFFERS_MAX 64u
-#define PR_CALL_OUTPUT_SETS 1u
-#define PR_CUSTOM_BARS_MAX 32u
-#define PR_SIGNAL_EVENTS_MAX 16u
-#define PR_EXECUTE_ORDER_MAX 128u
-#define PR_TRIGGER_INPUTS_MAX 16u
-#define PR_SHARED_EVENTS_LIMIT 2u
-#define PR_IN_FLIGHT_MAX 127u
-#define PR_DOORBELL_INDEX_LIMIT 32u
+#define PR_CALL_BUFFERS_MAX       64u
+#define PR_CALL_OUTPUT_SETS       1u
+#define PR_CUSTOM_BARS_MAX        32u
+#define PR_SIGNAL_EVENTS_MAX      16u
+#define PR_EXECUTE_ORDER_MAX      128u
+#define PR_TRIGGER_INPUTS_MAX     16u
+#define PR_SHARED_EVENTS_LIMIT    2u
+#define PR_IN_FLIGHT_MAX          127u
+#define PR_DOORBELL_INDEX_LIMIT   32u
 #define PR_BACK_CHANNEL_BYTES_MAX 0x800000u
-#define PR_BACK_CHANNEL_MAGIC 0x55aa55aau
+#define PR_BACK_CHANNEL_MAGIC     0x55aa55aau
 
 /* sCSneBufferDescriptor, command facts 4.4. */
 struct pr_buffer {
-    uint32_t valid;  /* bit 0 */
-    uint32_t index;  /* of the program's generic buffer */
-    uint32_t type;   /* 0 in, 1 out, 2 intermediate, 3 kernel, 4 text, 5 mutable */
+    uint32_t valid; /* bit 0 */
+    uint32_t index; /* of the program's generic buffer */
+    uint32_t type;  /* 0 in, 1 out, 2 intermediate, 3 kernel, 4 text, 5 mutable */
     uint32_t memory;
     uint32_t zero[2];
     uint64_t address; /* device address, below 4 GiB */
@@ -133,16 +159,16 @@ _Static_assert(sizeof(struct pr_buffer) == 0x30, "a buffer descriptor is 0x30 by
 /* PROCEDURE_CALL: priority at +0x14 as the seeds read it; what follows +0x18 is command facts 4.4. */
 struct pr_call {
     struct pr_exe_header head;
-    uint32_t program_id;   /* +0x08 */
-    uint32_t process_id;   /* +0x0c */
-    uint32_t procedure;    /* +0x10 */
-    uint32_t priority;     /* +0x14 */
-    uint32_t output_sets;  /* +0x18 CHOSEN place: nbrOfOutputBufferSets, 1 */
-    uint32_t partitions;   /* +0x1c CHOSEN place: task-descriptor partitions, 1 or more */
-    uint64_t cookie;       /* +0x20 returned in events */
-    uint32_t buffers;      /* +0x28 */
-    uint32_t zero;         /* +0x2c */
-    struct pr_buffer stats; /* +0x30 statistics buffer; address or bytes 0: none */
+    uint32_t program_id;       /* +0x08 */
+    uint32_t process_id;       /* +0x0c */
+    uint32_t procedure;        /* +0x10 */
+    uint32_t priority;         /* +0x14 */
+    uint32_t output_sets;      /* +0x18 CHOSEN place: nbrOfOutputBufferSets, 1 */
+    uint32_t partitions;       /* +0x1c CHOSEN place: task-descriptor partitions, 1 or more */
+    uint64_t cookie;           /* +0x20 returned in events */
+    uint32_t buffers;          /* +0x28 */
+    uint32_t zero;             /* +0x2c */
+    struct pr_buffer stats;    /* +0x30 statistics buffer; address or bytes 0: none */
     struct pr_buffer buffer[]; /* +0x60 */
 };
 #define PR_CALL_BYTES(buffers) (0x60u + 0x30u * (buffers))

@@ -10,9 +10,8 @@
 const char *pr_problem_kind_text(enum pr_problem_kind kind)
 {
     switch (kind) {
-#define X(id, value, text)                                                                                             \
-    case PR_PROBLEM_##id:                                                                                              \
-        return text;
+#define X(id, value, text) \
+    case PR_PROBLEM_##id: return text;
         PR_PROBLEM_KINDS(X)
 #undef X
     }

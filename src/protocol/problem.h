@@ -6,20 +6,20 @@
 #include "protocol/bits.h"
 
 /* The kinds of finding; the number is what the task manager's first error register shows for a stuck queue. */
-#define PR_PROBLEM_KINDS(X)                                                                                            \
-    X(NONE, 0x00, "no problem")                                                                                        \
-    X(TRUNCATED, 0x01, "bytes end too early")                                                                          \
-    X(OVER_DECLARED, 0x02, "declared size runs past the records")                                                      \
-    X(UNKNOWN_RECORD, 0x03, "record outside the known register blocks")                                                \
-    X(UNEXPLAINED_BITS, 0x04, "bits set that no public source explains")                                               \
-    X(CHAIN, 0x05, "descriptor chain is broken")                                                                       \
-    X(LOOP, 0x06, "descriptor chain loops")                                                                            \
-    X(UNSUPPORTED, 0x07, "a decoded field asks for something this model does not do")                                  \
-    X(INCONSISTENT, 0x08, "two fields contradict each other")                                                          \
-    X(LIMIT, 0x09, "a limit is exceeded")                                                                              \
-    X(BINDING, 0x0a, "a buffer index has no buffer")                                                                   \
-    X(FORMAT, 0x0b, "not a file of this format")                                                                       \
-    X(TRANSLATION, 0x0c, "the DART refused an address")                                                                \
+#define PR_PROBLEM_KINDS(X)                                                           \
+    X(NONE, 0x00, "no problem")                                                       \
+    X(TRUNCATED, 0x01, "bytes end too early")                                         \
+    X(OVER_DECLARED, 0x02, "declared size runs past the records")                     \
+    X(UNKNOWN_RECORD, 0x03, "record outside the known register blocks")               \
+    X(UNEXPLAINED_BITS, 0x04, "bits set that no public source explains")              \
+    X(CHAIN, 0x05, "descriptor chain is broken")                                      \
+    X(LOOP, 0x06, "descriptor chain loops")                                           \
+    X(UNSUPPORTED, 0x07, "a decoded field asks for something this model does not do") \
+    X(INCONSISTENT, 0x08, "two fields contradict each other")                         \
+    X(LIMIT, 0x09, "a limit is exceeded")                                             \
+    X(BINDING, 0x0a, "a buffer index has no buffer")                                  \
+    X(FORMAT, 0x0b, "not a file of this format")                                      \
+    X(TRANSLATION, 0x0c, "the DART refused an address")                               \
     X(STATE, 0x0d, "the device is not in the state this needs")
 
 enum pr_problem_kind {

@@ -34,7 +34,8 @@ static uint32_t head(const struct decoder *d, enum pr_td_header_field field)
 }
 
 /* Names the field in full; returns false. */
-static bool refuse(const struct decoder *d, enum pr_problem_kind kind, enum pr_td_field field, const char *why)
+static bool refuse(const struct decoder *d, enum pr_problem_kind kind, enum pr_td_field field,
+                   const char *why)
 {
     const struct pr_field_info *info = &pr_field_table[field];
     const struct pr_reg_info *reg = &pr_reg_table[info->owner];
@@ -44,8 +45,9 @@ static bool refuse(const struct decoder *d, enum pr_problem_kind kind, enum pr_t
         d->problem->offset = 0;
         d->problem->bits = get(d, field);
     }
-    return pr_problem_set(d->problem, kind, "%s.%s.%s (register %x) is %u: %s.", pr_block_table[reg->block].name,
-                          reg->name, info->name, reg->address, get(d, field), why);
+    return pr_problem_set(d->problem, kind, "%s.%s.%s (register %x) is %u: %s.",
+                          pr_block_table[reg->block].name, reg->name, info->name, reg->address, get(d, field),
+                          why);
 }
 
 static bool refuse_header(const struct decoder *d, enum pr_problem_kind kind, enum pr_td_header_field field,
@@ -76,11 +78,11 @@ static bool decode_extents(const struct decoder *d, uint32_t in[PR_AXES], uint32
         bool output;
         enum pr_axis axis;
     } table[] = {
-        {PR_F_WIN, PR_WIDTH_MAX, false, PR_AXIS_W},     {PR_F_HIN, PR_HEIGHT_MAX, false, PR_AXIS_H},
-        {PR_F_DIN, PR_DEPTH_MAX, false, PR_AXIS_D},     {PR_F_CIN, PR_CHANNELS_MAX, false, PR_AXIS_C},
-        {PR_F_WOUT, PR_WIDTH_MAX, true, PR_AXIS_W},     {PR_F_HOUT, PR_HEIGHT_MAX, true, PR_AXIS_H},
-        {PR_F_DOUT, PR_DEPTH_MAX, true, PR_AXIS_D},     {PR_F_COUT, PR_CHANNELS_MAX, true, PR_AXIS_C},
-        {PR_F_NUM_GROUPS, 0x1fff, false, PR_AXIS_G},    {PR_F_NUM_GROUPS, 0x1fff, true, PR_AXIS_G},
+        {PR_F_WIN, PR_WIDTH_MAX, false, PR_AXIS_W},  {PR_F_HIN, PR_HEIGHT_MAX, false, PR_AXIS_H},
+        {PR_F_DIN, PR_DEPTH_MAX, false, PR_AXIS_D},  {PR_F_CIN, PR_CHANNELS_MAX, false, PR_AXIS_C},
+        {PR_F_WOUT, PR_WIDTH_MAX, true, PR_AXIS_W},  {PR_F_HOUT, PR_HEIGHT_MAX, true, PR_AXIS_H},
+        {PR_F_DOUT, PR_DEPTH_MAX, true, PR_AXIS_D},  {PR_F_COUT, PR_CHANNELS_MAX, true, PR_AXIS_C},
+        {PR_F_NUM_GROUPS, 0x1fff, false, PR_AXIS_G}, {PR_F_NUM_GROUPS, 0x1fff, true, PR_AXIS_G},
     };
 
     for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -164,11 +166,13 @@ static bool decode_source1(const struct decoder *d)
         return true;
     }
     if (type != SOURCE_STAGED && type != SOURCE_KEPT)
-        return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_SOURCE_TYPE, "streamed hand-off between descriptors is not run");
+        return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_SOURCE_TYPE,
+                      "streamed hand-off between descriptors is not run");
     if (!get(d, PR_F_SRC_EN))
         return refuse(d, PR_PROBLEM_INCONSISTENT, PR_F_SRC_EN, "SourceCfg says the source comes by DMA");
     if (!head(d, PR_H_RBE0))
-        return refuse_header(d, PR_PROBLEM_INCONSISTENT, PR_H_RBE0, "the source comes by DMA and needs its buffer");
+        return refuse_header(d, PR_PROBLEM_INCONSISTENT, PR_H_RBE0,
+                             "the source comes by DMA and needs its buffer");
     if (!source1_format(d))
         return false;
     dram_source(d, t, 0);
@@ -192,7 +196,8 @@ static bool decode_source2(const struct decoder *d)
         return true;
     }
     if (!head(d, PR_H_RBE1))
-        return refuse_header(d, PR_PROBLEM_INCONSISTENT, PR_H_RBE1, "source 2 comes by DMA and needs its buffer");
+        return refuse_header(d, PR_PROBLEM_INCONSISTENT, PR_H_RBE1,
+                             "source 2 comes by DMA and needs its buffer");
     if (!require(d, PR_F_SRC2_MEM_FMT, FMT_FP16, "only fp16 (2) memory is decoded here") ||
         !require(d, PR_F_SRC2_SHIFT, 0, "a shifted source is not decoded"))
         return false;
@@ -209,7 +214,8 @@ static bool destination_format(const struct decoder *d)
            require(d, PR_F_DST_INTERLEAVE, 1, "only planar surfaces (interleave 1) are written here") &&
            require(d, PR_F_DST_CMP_VEC, 0, "compressed vectors are not decoded") &&
            require(d, PR_F_RESULT_DMA_FMT, 1, "only fp16 (1) staging is decoded here") &&
-           require(d, PR_F_RESULT_DMA_INTERLEAVE, 1, "only planar surfaces (interleave 1) are written here") &&
+           require(d, PR_F_RESULT_DMA_INTERLEAVE, 1,
+                   "only planar surfaces (interleave 1) are written here") &&
            require(d, PR_F_RESULT_DMA_CMP_VEC, 0, "compressed vectors are not decoded") &&
            require(d, PR_F_RESULT_DMA_OFFSET_CH, 0, "a channel offset is not decoded");
 }
@@ -231,11 +237,13 @@ static bool decode_destination(const struct decoder *d)
         return true;
     }
     if (type != RESULT_STAGED)
-        return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_RESULT_TYPE, "only results in L2 (0) or by DMA (2) are run");
+        return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_RESULT_TYPE,
+                      "only results in L2 (0) or by DMA (2) are run");
     if (!get(d, PR_F_DST_EN))
         return refuse(d, PR_PROBLEM_INCONSISTENT, PR_F_DST_EN, "ResultCfg says the result goes out by DMA");
     if (!head(d, PR_H_WBE))
-        return refuse_header(d, PR_PROBLEM_INCONSISTENT, PR_H_WBE, "the result goes out by DMA and needs its buffer");
+        return refuse_header(d, PR_PROBLEM_INCONSISTENT, PR_H_WBE,
+                             "the result goes out by DMA and needs its buffer");
     if (!destination_format(d))
         return false;
     t->home = PR_HOME_DRAM;
@@ -267,18 +275,21 @@ static bool decode_pe_op(const struct decoder *d)
     uint32_t op = get(d, PR_F_PE_OP), src2 = get(d, PR_F_PE_SRC2);
 
     if (op > PR_PE_SQUARE_OF_SUM)
-        return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_OP, "elementwise operations above 4 are not decoded");
+        return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_OP,
+                      "elementwise operations above 4 are not decoded");
     pe->op = (enum pr_pe_op)op;
     pe->negate1 = get(d, PR_F_PE_SUB1);
     pe->negate2 = src2 == SRC2_SUBTRACTED;
     if (pe->two_sources && src2 != SRC2_ADDED && src2 != SRC2_SUBTRACTED)
-        return refuse(d, PR_PROBLEM_INCONSISTENT, PR_F_PE_SRC2, "a task of two sources adds (2) or subtracts (3) source 2");
+        return refuse(d, PR_PROBLEM_INCONSISTENT, PR_F_PE_SRC2,
+                      "a task of two sources adds (2) or subtracts (3) source 2");
     if (!pe->two_sources && src2 != SRC2_NONE)
         return refuse(d, PR_PROBLEM_INCONSISTENT, PR_F_PE_SRC2, "a task of one source has no second operand");
     if (!pe->two_sources && op != PR_PE_ADD && op != PR_PE_SQUARE_OF_SUM)
         return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_OP, "with one source only 0 and 4 are decoded");
     if ((pe->negate1 || pe->negate2) && op != PR_PE_ADD && op != PR_PE_SQUARE_OF_SUM)
-        return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_OP, "a subtracted source is decoded for 0 and 4 only");
+        return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_OP,
+                      "a subtracted source is decoded for 0 and 4 only");
     if (get(d, PR_F_PE_COND) > COND_ABS)
         return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_COND, "only 0 and 1 (absolute value) are decoded");
     pe->abs = get(d, PR_F_PE_COND) == COND_ABS;
@@ -293,7 +304,8 @@ static bool decode_pe_reduction(const struct decoder *d)
 
     if (get(d, PR_F_TASK_TYPE) != TYPE_REDUCTION) {
         if (get(d, PR_F_PE_EPSILON))
-            return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_EPSILON, "an epsilon is decoded for reductions only");
+            return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_EPSILON,
+                          "an epsilon is decoded for reductions only");
         return require(d, PR_F_PE_REDUCE, 0, "this task is no reduction");
     }
     if (reduce != 0 && reduce != 2)
@@ -301,7 +313,8 @@ static bool decode_pe_reduction(const struct decoder *d)
     pe->reduce = reduce ? PR_PE_REDUCE_MAX : PR_PE_REDUCE_SUM;
     pe->epsilon = (uint16_t)get(d, PR_F_PE_EPSILON);
     if (pe->negate1)
-        return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_SUB1, "a reduction of a negated source is not decoded");
+        return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_SUB1,
+                      "a reduction of a negated source is not decoded");
     return require(d, PR_F_PE_RELU, 0, "a reduction with ReLU is not decoded") &&
            require(d, PR_F_PE_SCALE, HALF_ONE, "a scale other than 1 is not decoded in a reduction") &&
            require(d, PR_F_PE_BIAS, 0, "a bias is not decoded in a reduction");
@@ -313,7 +326,8 @@ static bool same_extents(const struct decoder *d, const uint32_t in[PR_AXES], co
 
     for (unsigned axis = PR_AXIS_W; axis <= PR_AXIS_C; axis++)
         if (in[axis] != out[axis])
-            return refuse(d, PR_PROBLEM_INCONSISTENT, field[axis], "this task keeps the extents of its source");
+            return refuse(d, PR_PROBLEM_INCONSISTENT, field[axis],
+                          "this task keeps the extents of its source");
     return true;
 }
 
@@ -361,18 +375,20 @@ static bool decode_kernel(const struct decoder *d)
         !require(d, PR_F_PALETTIZED_EN, 0, "palettized kernels are not read by this model yet") ||
         !require(d, PR_F_SPARSE_FMT, 0, "zero-skipping kernels are not read by this model yet") ||
         !require(d, PR_F_GROUP_KERNEL_REUSE, 0, "kernel reuse between groups is not decoded") ||
-        !require(d, PR_F_KERNEL_AT_RUNTIME, 0, "kernels from a runtime buffer are not read by this model yet") ||
+        !require(d, PR_F_KERNEL_AT_RUNTIME, 0,
+                 "kernels from a runtime buffer are not read by this model yet") ||
         !require(d, PR_F_UNICAST_EN, 0, "depthwise and unicast kernels are not run by this model yet") ||
         !require(d, PR_F_NUM_GROUPS, 1, "grouped convolution is not run by this model yet") ||
         !require(d, PR_F_DIN, 1, "convolution over depth is not run"))
         return false;
     for (unsigned i = 0; i < 4; i++)
         if (pr_image_get_at(d->image, PR_F_EXTRA_EN, i))
-            return pr_problem_set(d->problem, PR_PROBLEM_UNSUPPORTED,
-                                  "KernelDMASrc.ExtraDMAConfig[%u].En is 1: the extra kernel streams are not decoded.",
-                                  i);
+            return pr_problem_set(
+                d->problem, PR_PROBLEM_UNSUPPORTED,
+                "KernelDMASrc.ExtraDMAConfig[%u].En is 1: the extra kernel streams are not decoded.", i);
     if (!head(d, PR_H_KBE0))
-        return refuse_header(d, PR_PROBLEM_INCONSISTENT, PR_H_KBE0, "the task needs a kernel and names no buffer");
+        return refuse_header(d, PR_PROBLEM_INCONSISTENT, PR_H_KBE0,
+                             "the task needs a kernel and names no buffer");
     ne->kernel_bar = head(d, PR_H_KBASE0);
     for (uint32_t i = 0; i < PR_ENGINES_MAX; i++) {
         ne->stream[i].enabled = pr_image_get_at(d->image, PR_F_COEFF_EN, i);
@@ -390,19 +406,22 @@ static bool check_kernel_streams(const struct decoder *d)
         uint64_t need = pr_kernel_stream_bytes(d->task, i);
 
         if (need && !ne->stream[i].enabled)
-            return pr_problem_set(d->problem, PR_PROBLEM_INCONSISTENT,
-                                  "KernelDMASrc.CoeffDMAConfig[%u].En is 0, but engine %u computes channels and needs %U "
-                                  "kernel bytes.",
-                                  i, i, need);
+            return pr_problem_set(
+                d->problem, PR_PROBLEM_INCONSISTENT,
+                "KernelDMASrc.CoeffDMAConfig[%u].En is 0, but engine %u computes channels and needs %U "
+                "kernel bytes.",
+                i, i, need);
         if (need > ne->stream[i].bytes)
-            return pr_problem_set(d->problem, PR_PROBLEM_INCONSISTENT,
-                                  "KernelDMASrc.CoeffBfrSize[%u] holds %u bytes, but the channels of engine %u need %U.", i,
-                                  ne->stream[i].bytes, i, need);
+            return pr_problem_set(
+                d->problem, PR_PROBLEM_INCONSISTENT,
+                "KernelDMASrc.CoeffBfrSize[%u] holds %u bytes, but the channels of engine %u need %U.", i,
+                ne->stream[i].bytes, i, need);
         if (ne->stream[i].enabled && ne->stream[i].bytes > PR_KERNEL_CHUNK_MAX && !get(d, PR_F_SMALL_SOURCE))
-            return pr_problem_set(d->problem, PR_PROBLEM_LIMIT,
-                                  "KernelDMASrc.CoeffBfrSize[%u] is %x; without SmallSourceMode an engine takes at most %x "
-                                  "kernel bytes per descriptor.",
-                                  i, ne->stream[i].bytes, PR_KERNEL_CHUNK_MAX);
+            return pr_problem_set(
+                d->problem, PR_PROBLEM_LIMIT,
+                "KernelDMASrc.CoeffBfrSize[%u] is %x; without SmallSourceMode an engine takes at most %x "
+                "kernel bytes per descriptor.",
+                i, ne->stream[i].bytes, PR_KERNEL_CHUNK_MAX);
     }
     return true;
 }
@@ -458,7 +477,8 @@ static bool decode_ne(const struct decoder *d, const uint32_t in[PR_AXES], const
         return refuse_header(d, PR_PROBLEM_INCONSISTENT, PR_H_ENE, "it must be Common.Cfg.ActiveNE + 1");
     ne->engines = 1u << get(d, PR_F_ACTIVE_NE);
     if (get(d, PR_F_NONLINEAR_MODE) > NL_RELU)
-        return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_NONLINEAR_MODE, "lookup tables are not run by this model yet");
+        return refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_NONLINEAR_MODE,
+                      "lookup tables are not run by this model yet");
     ne->relu = get(d, PR_F_NONLINEAR_MODE) == NL_RELU;
     ne->bias = get(d, PR_F_BIAS_MODE);
     ne->acc_bias = (uint16_t)get(d, PR_F_ACC_BIAS);
@@ -488,8 +508,9 @@ static bool check_l2(const struct decoder *d, const char *what, uint32_t base, u
 {
     if (base + span <= PR_L2_BYTES)
         return true;
-    return pr_problem_set(d->problem, PR_PROBLEM_LIMIT, "The %s in L2 starts at %x and spans %X bytes; L2 ends at %x.",
-                          what, base, span, PR_L2_BYTES);
+    return pr_problem_set(d->problem, PR_PROBLEM_LIMIT,
+                          "The %s in L2 starts at %x and spans %X bytes; L2 ends at %x.", what, base, span,
+                          PR_L2_BYTES);
 }
 
 static bool check_l2_tensors(const struct decoder *d)
@@ -516,7 +537,8 @@ bool pr_task_decode(const struct pr_td *td, const struct pr_image *image, struct
 
     memset(task, 0, sizeof(*task));
     if (head(&d, PR_H_TD_SKIP))
-        return refuse_header(&d, PR_PROBLEM_UNSUPPORTED, PR_H_TD_SKIP, "what a skipped descriptor does is not known");
+        return refuse_header(&d, PR_PROBLEM_UNSUPPORTED, PR_H_TD_SKIP,
+                             "what a skipped descriptor does is not known");
     if (!decode_extents(&d, in, out) || !decode_source1(&d) || !decode_destination(&d))
         return false;
     task->unit = head(&d, PR_H_ENE) ? PR_UNIT_NE : PR_UNIT_PE;

@@ -11,16 +11,16 @@
 enum pr_axis { PR_AXIS_W, PR_AXIS_H, PR_AXIS_D, PR_AXIS_C, PR_AXIS_G, PR_AXES };
 
 /* Limits of the M1, from the guide's reject table and the register widths. */
-#define PR_WIDTH_MAX 16384u
-#define PR_HEIGHT_MAX 16384u
-#define PR_DEPTH_MAX 16384u
-#define PR_CHANNELS_MAX 65536u
-#define PR_KERNEL_WIDTH_MAX 13u
+#define PR_WIDTH_MAX         16384u
+#define PR_HEIGHT_MAX        16384u
+#define PR_DEPTH_MAX         16384u
+#define PR_CHANNELS_MAX      65536u
+#define PR_KERNEL_WIDTH_MAX  13u
 #define PR_KERNEL_HEIGHT_MAX 29u
-#define PR_KERNEL_CHUNK_MAX 0x10000u /* kernel bytes per engine and descriptor, unless SmallSourceMode */
-#define PR_L2_BYTES 0x200000u
-#define PR_ENGINES_MAX 16u
-#define PR_ROW_ALIGN 64u /* granule of DRAM row tails */
+#define PR_KERNEL_CHUNK_MAX  0x10000u /* kernel bytes per engine and descriptor, unless SmallSourceMode */
+#define PR_L2_BYTES          0x200000u
+#define PR_ENGINES_MAX       16u
+#define PR_ROW_ALIGN         64u /* granule of DRAM row tails */
 
 enum pr_unit { PR_UNIT_PE, PR_UNIT_NE };
 enum pr_home { PR_HOME_NONE, PR_HOME_DRAM, PR_HOME_L2 };
@@ -28,14 +28,14 @@ enum pr_home { PR_HOME_NONE, PR_HOME_DRAM, PR_HOME_L2 };
 /* A tensor of fp16 elements. Strides are in bytes; a broadcast axis has stride 0. */
 struct pr_tensor {
     enum pr_home home;
-    uint32_t bar;               /* DRAM: which buffer register its base is relative to */
-    uint32_t base;              /* byte offset from that buffer, or address in L2 */
-    uint32_t extent[PR_AXES];   /* elements the task touches */
+    uint32_t bar;             /* DRAM: which buffer register its base is relative to */
+    uint32_t base;            /* byte offset from that buffer, or address in L2 */
+    uint32_t extent[PR_AXES]; /* elements the task touches */
     uint32_t stride[PR_AXES];
-    bool relu;                  /* source: negative elements read as zero */
-    bool zero_tail;             /* destination: rows are filled with zeros up to PR_ROW_ALIGN */
-    bool keep;                  /* DRAM source that is also left in L2 (source type 1) ... */
-    uint32_t keep_base;         /* ... here */
+    bool relu;          /* source: negative elements read as zero */
+    bool zero_tail;     /* destination: rows are filled with zeros up to PR_ROW_ALIGN */
+    bool keep;          /* DRAM source that is also left in L2 (source type 1) ... */
+    uint32_t keep_base; /* ... here */
     uint32_t keep_stride[PR_AXES];
 };
 

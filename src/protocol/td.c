@@ -18,9 +18,9 @@ enum {
 #include "protocol/td_regs.def"
 };
 
-#define PR_TD_REG(block, id, name, address, count)                                                                     \
+#define PR_TD_REG(block, id, name, address, count) \
     _Static_assert((address) % 4 == 0 && (address) >= BASE_OF(block), name " stands in its block");
-#define PR_TD_FIELD(reg, id, name, lo, width, use, source)                                                             \
+#define PR_TD_FIELD(reg, id, name, lo, width, use, source) \
     _Static_assert((width) > 0 && (lo) + (width) <= 32, name " fits a word");
 #include "protocol/td_regs.def"
 
@@ -30,19 +30,19 @@ const struct pr_block_info pr_block_table[PR_BLOCK_COUNT] = {
 };
 
 const struct pr_reg_info pr_reg_table[PR_REG_COUNT] = {
-#define PR_TD_REG(block, id, name, address, count)                                                                     \
-    [PR_REG_##id] = {name, PR_BLOCK_##block, address, count, FIRST_##block + ((address) - BASE_OF(block)) / 4},
+#define PR_TD_REG(block, id, name, address, count) \
+    [PR_REG_##id] = {name, PR_BLOCK_##block, address, count, FIRST_##block + ((address)-BASE_OF(block)) / 4},
 #include "protocol/td_regs.def"
 };
 
 const struct pr_field_info pr_field_table[PR_F_COUNT] = {
-#define PR_TD_FIELD(reg, id, name, lo, width, use, source)                                                             \
+#define PR_TD_FIELD(reg, id, name, lo, width, use, source) \
     [PR_F_##id] = {name, PR_REG_##reg, lo, width, PR_USE_##use, PR_SOURCE_##source},
 #include "protocol/td_regs.def"
 };
 
 const struct pr_field_info pr_header_table[PR_H_COUNT] = {
-#define PR_TD_HEADER_FIELD(word, id, name, lo, width, use, source)                                                     \
+#define PR_TD_HEADER_FIELD(word, id, name, lo, width, use, source) \
     [PR_H_##id] = {name, word, lo, width, PR_USE_##use, PR_SOURCE_##source},
 #include "protocol/td_header.def"
 };
@@ -131,8 +131,8 @@ static bool truncated(struct pr_problem *problem, uint32_t words)
     if (problem)
         problem->offset = 0;
     return pr_problem_set(problem, PR_PROBLEM_TRUNCATED,
-                          "The descriptor declares %u words; a header needs %u, or %u when TDE is set.", words,
-                          PR_TD_HEADER_WORDS, PR_TD_HEADER_WORDS_EXTENDED);
+                          "The descriptor declares %u words; a header needs %u, or %u when TDE is set.",
+                          words, PR_TD_HEADER_WORDS, PR_TD_HEADER_WORDS_EXTENDED);
 }
 
 static bool record_in_block(const struct pr_record *record)
@@ -157,18 +157,21 @@ static bool read_record(struct pr_td *td, uint32_t at, struct pr_problem *proble
     }
     /* Zeros read as "write InDim = 0": in every known descriptor they are the padding after a size declared too large. */
     if (td->word[at] == 0 && td->record_count)
-        return pr_problem_set(problem, PR_PROBLEM_OVER_DECLARED,
-                              "Word %u is 0 where a record is expected: the declared size of %u words is too large.", at,
-                              td->words);
+        return pr_problem_set(
+            problem, PR_PROBLEM_OVER_DECLARED,
+            "Word %u is 0 where a record is expected: the declared size of %u words is too large.", at,
+            td->words);
     if (!record_in_block(record))
-        return pr_problem_set(problem, PR_PROBLEM_UNKNOWN_RECORD,
-                              "Word %u (%x) writes %u registers from %x, which no known register block holds; the "
-                              "declared size of %u words may be too large.",
-                              at, td->word[at], record->count, record->address, td->words);
+        return pr_problem_set(
+            problem, PR_PROBLEM_UNKNOWN_RECORD,
+            "Word %u (%x) writes %u registers from %x, which no known register block holds; the "
+            "declared size of %u words may be too large.",
+            at, td->word[at], record->count, record->address, td->words);
     if (at + 1 + record->count > td->words)
-        return pr_problem_set(problem, PR_PROBLEM_OVER_DECLARED,
-                              "The record at word %u needs words up to %u, but the descriptor declares only %u.", at,
-                              at + record->count, td->words);
+        return pr_problem_set(
+            problem, PR_PROBLEM_OVER_DECLARED,
+            "The record at word %u needs words up to %u, but the descriptor declares only %u.", at,
+            at + record->count, td->words);
     td->record_count++;
     return true;
 }
@@ -194,8 +197,8 @@ bool pr_td_read(const void *bytes, uint32_t words, struct pr_td *td, struct pr_p
     return true;
 }
 
-static bool unexplained(struct pr_problem *problem, uint32_t at, uint32_t address, uint32_t bits, const char *what,
-                        uint32_t word)
+static bool unexplained(struct pr_problem *problem, uint32_t at, uint32_t address, uint32_t bits,
+                        const char *what, uint32_t word)
 {
     if (problem) {
         problem->offset = 4 * at;
@@ -203,8 +206,8 @@ static bool unexplained(struct pr_problem *problem, uint32_t at, uint32_t addres
         problem->bits = bits;
     }
     return pr_problem_set(problem, PR_PROBLEM_UNEXPLAINED_BITS,
-                          "Word %u (%s, value %x) has bits %x set, which no public source explains.", at, what, word,
-                          bits);
+                          "Word %u (%s, value %x) has bits %x set, which no public source explains.", at,
+                          what, word, bits);
 }
 
 bool pr_td_explained(const struct pr_td *td, struct pr_problem *problem)

@@ -13,12 +13,12 @@
 #include "protocol/bits.h"
 #include "protocol/problem.h"
 
-#define PR_TD_HEADER_WORDS 10
+#define PR_TD_HEADER_WORDS          10
 #define PR_TD_HEADER_WORDS_EXTENDED 11
-#define PR_TD_WORDS_MAX 512u  /* NextSize and the size register hold words - 1 in nine bits */
-#define PR_TD_ALIGN 0x100u    /* descriptors start on this boundary of the stream */
-#define PR_TD_BAR_COUNT 32u
-#define PR_TD_RECORDS_MAX (PR_TD_WORDS_MAX / 2)
+#define PR_TD_WORDS_MAX             512u   /* NextSize and the size register hold words - 1 in nine bits */
+#define PR_TD_ALIGN                 0x100u /* descriptors start on this boundary of the stream */
+#define PR_TD_BAR_COUNT             32u
+#define PR_TD_RECORDS_MAX           (PR_TD_WORDS_MAX / 2)
 
 enum pr_td_block {
 #define PR_TD_BLOCK(id, name, base, words) PR_BLOCK_##id,

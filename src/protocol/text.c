@@ -78,27 +78,13 @@ void pr_text_vprintf(struct pr_text *text, const char *format, va_list args)
             continue;
         }
         switch (*++format) {
-        case 's':
-            pr_text_put(text, va_arg(args, const char *));
-            break;
-        case 'u':
-            pr_text_put_dec(text, va_arg(args, unsigned));
-            break;
-        case 'd':
-            put_int(text, va_arg(args, int));
-            break;
-        case 'x':
-            pr_text_put_hex(text, va_arg(args, unsigned), 1);
-            break;
-        case 'X':
-            pr_text_put_hex(text, va_arg(args, uint64_t), 1);
-            break;
-        case 'U':
-            pr_text_put_dec(text, va_arg(args, uint64_t));
-            break;
-        default:
-            pr_text_put_char(text, *format);
-            break;
+        case 's': pr_text_put(text, va_arg(args, const char *)); break;
+        case 'u': pr_text_put_dec(text, va_arg(args, unsigned)); break;
+        case 'd': put_int(text, va_arg(args, int)); break;
+        case 'x': pr_text_put_hex(text, va_arg(args, unsigned), 1); break;
+        case 'X': pr_text_put_hex(text, va_arg(args, uint64_t), 1); break;
+        case 'U': pr_text_put_dec(text, va_arg(args, uint64_t)); break;
+        default: pr_text_put_char(text, *format); break;
         }
     }
 }

@@ -26,7 +26,7 @@ static inline bool pr_string_equal(const char *a, const char *b)
 }
 
 struct pr_text {
-    char *buffer;  /* always NUL-terminated when capacity > 0 */
+    char *buffer; /* always NUL-terminated when capacity > 0 */
     size_t capacity;
     size_t length; /* what has been written, without the NUL */
     bool full;     /* something was dropped */

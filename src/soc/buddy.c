@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 
 #define ORDERS 33
-#define NONE UINT32_MAX
+#define NONE   UINT32_MAX
 
 /* Per page: meaningful for the first page of a free block or of a taken run. */
 struct page {
@@ -83,14 +83,16 @@ int soc_buddy_create(uint64_t pages, struct soc_buddy **buddy, struct base_error
     void *table = MAP_FAILED;
 
     if (pages == 0 || pages >= NONE)
-        return base_fail(error, EINVAL, "A memory of %llu pages cannot be managed.", (unsigned long long)pages);
+        return base_fail(error, EINVAL, "A memory of %llu pages cannot be managed.",
+                         (unsigned long long)pages);
     b = base_alloc(sizeof(*b));
     if (b && base_alloc_allowed())
         table = mmap(NULL, pages * sizeof(struct page), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (table == MAP_FAILED) {
         base_free(b);
-        return base_fail(error, ENOMEM, "No memory for the page table of %llu pages.", (unsigned long long)pages);
+        return base_fail(error, ENOMEM, "No memory for the page table of %llu pages.",
+                         (unsigned long long)pages);
     }
     b->pages = pages;
     b->page = table;

@@ -44,8 +44,8 @@ int soc_bus_attach(struct soc_bus *bus, const struct soc_block *block, struct ba
     if (block->base < bus->base || block->base - bus->base > bus->bytes ||
         block->bytes > bus->bytes - (block->base - bus->base) || block->base % SOC_BUS_GRANULE ||
         block->bytes % SOC_BUS_GRANULE)
-        return base_fail(error, EINVAL, "Block %s at 0x%" PRIx64 " is not whole granules of the bus.", block->name,
-                         block->base);
+        return base_fail(error, EINVAL, "Block %s at 0x%" PRIx64 " is not whole granules of the bus.",
+                         block->name, block->base);
     if (bus->blocks == SOC_BUS_BLOCKS)
         return base_fail(error, ENOSPC, "The bus holds at most %d blocks.", SOC_BUS_BLOCKS);
     for (uint64_t i = 0; i < count; i++)

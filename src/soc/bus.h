@@ -22,7 +22,7 @@ struct soc_block {
 };
 
 #define SOC_BUS_GRANULE 0x4000u
-#define SOC_BUS_BLOCKS 250
+#define SOC_BUS_BLOCKS  250
 
 /* Covers [base, base + bytes). An access nobody answers reads SOC_BUS_OPEN, is counted and traced. */
 #define SOC_BUS_OPEN 0u

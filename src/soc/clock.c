@@ -97,8 +97,8 @@ static void sift_down(struct soc_clock *c, unsigned place, uint16_t slot)
     put(c, place, slot);
 }
 
-soc_event_id soc_clock_after(struct soc_clock *clock, uint64_t delay, enum soc_event_kind kind, soc_event_fn fn,
-                             void *context)
+soc_event_id soc_clock_after(struct soc_clock *clock, uint64_t delay, enum soc_event_kind kind,
+                             soc_event_fn fn, void *context)
 {
     uint16_t slot;
 

@@ -28,8 +28,8 @@ uint64_t soc_clock_fired(const struct soc_clock *clock);
 
 /* Sets an event `delay` from now. 0 when there are too many events (SOC_CLOCK_EVENTS). Never allocates. */
 #define SOC_CLOCK_EVENTS 1024
-soc_event_id soc_clock_after(struct soc_clock *clock, uint64_t delay, enum soc_event_kind kind, soc_event_fn fn,
-                             void *context);
+soc_event_id soc_clock_after(struct soc_clock *clock, uint64_t delay, enum soc_event_kind kind,
+                             soc_event_fn fn, void *context);
 /* True when the event was still set. */
 bool soc_clock_cancel(struct soc_clock *clock, soc_event_id id);
 

@@ -91,8 +91,8 @@ static void cpu_write(void *context, uint32_t offset, uint32_t value)
 }
 
 #define MAILBOX_WINDOW 0x1840000u
-#define MAILBOX_END 0x185c000u
-#define REG(id) (PR_CTRL_##id - MAILBOX_WINDOW)
+#define MAILBOX_END    0x185c000u
+#define REG(id)        (PR_CTRL_##id - MAILBOX_WINDOW)
 
 static bool scratch_at(uint32_t offset, uint32_t *number)
 {
@@ -113,20 +113,17 @@ static uint32_t mailbox_read(void *context, uint32_t offset)
         return c->scratch[number];
     }
     switch (offset) {
-    case REG(HOST_PENDING):
-        return c->host_pending;
-    case REG(DOORBELL_PENDING):
-        return c->doorbell_pending;
-    default:
-        return 0;
+    case REG(HOST_PENDING): return c->host_pending;
+    case REG(DOORBELL_PENDING): return c->doorbell_pending;
+    default: return 0;
     }
 }
 
 static void scratch_write(struct soc_controller *c, uint32_t number, uint32_t value)
 {
     c->scratch[number] = value;
-    SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "scratch %s number=%u value=0x%x", c->by_controller ? "controller" : "host",
-              number, value);
+    SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "scratch %s number=%u value=0x%x",
+              c->by_controller ? "controller" : "host", number, value);
     if (!c->by_controller && (number == 3 || number == 7))
         c->scratch_rang = true;
 }
@@ -150,26 +147,25 @@ static void mailbox_write(void *context, uint32_t offset, uint32_t value)
             SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "doorbell controller bits=0x%x", value);
             c->host_pending |= value;
             break;
-        case REG(HOST_ACK):
-            c->host_pending &= ~value;
-            break;
-        case REG(DOORBELL_ACK):
-            c->doorbell_pending &= ~value;
-            break;
-        default:
-            return;
+        case REG(HOST_ACK): c->host_pending &= ~value; break;
+        case REG(DOORBELL_ACK): c->doorbell_pending &= ~value; break;
+        default: return;
         }
     }
     update_lines(c);
 }
 
-int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus, uint64_t container, struct base_error *error)
+int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus, uint64_t container,
+                          struct base_error *error)
 {
     const struct soc_block blocks[] = {
-        {"controller-vector", container + PR_CTRL_RVBAR_LO, PR_CTRL_WINDOW_BYTES, vector_read, vector_write, controller},
-        {"controller-time", container + PR_CTRL_TIMEBASE_LO, PR_CTRL_WINDOW_BYTES, timebase_read, no_write, controller},
+        {"controller-vector", container + PR_CTRL_RVBAR_LO, PR_CTRL_WINDOW_BYTES, vector_read, vector_write,
+         controller},
+        {"controller-time", container + PR_CTRL_TIMEBASE_LO, PR_CTRL_WINDOW_BYTES, timebase_read, no_write,
+         controller},
         {"controller-cpu", container + CPU_WINDOW, PR_CTRL_WINDOW_BYTES, cpu_read, cpu_write, controller},
-        {"controller-mailbox", container + MAILBOX_WINDOW, MAILBOX_END - MAILBOX_WINDOW, mailbox_read, mailbox_write, controller},
+        {"controller-mailbox", container + MAILBOX_WINDOW, MAILBOX_END - MAILBOX_WINDOW, mailbox_read,
+         mailbox_write, controller},
     };
     int status = 0;
 

@@ -31,11 +31,13 @@ struct soc_controller {
     uint32_t cpu_control;
     uint32_t scratch[PR_SCRATCH_COUNT];
     uint32_t doorbell_pending, host_pending;
-    bool scratch_rang; /* the host wrote scratch 3 or 7: rings the controller until it looks at a scratch word */
+    bool
+        scratch_rang; /* the host wrote scratch 3 or 7: rings the controller until it looks at a scratch word */
 };
 
 /* Attaches the register windows to the bus at `container`. */
-int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus, uint64_t container, struct base_error *error);
+int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus, uint64_t container,
+                          struct base_error *error);
 /* Power was lost. The reset vector stays when it is latched. */
 void soc_controller_reset(struct soc_controller *controller);
 

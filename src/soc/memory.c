@@ -22,16 +22,17 @@
 #endif
 #ifdef POISONING
 #include <sanitizer/asan_interface.h>
-#define POISON(at, bytes) __asan_poison_memory_region(at, bytes)
+#define POISON(at, bytes)   __asan_poison_memory_region(at, bytes)
 #define UNPOISON(at, bytes) __asan_unpoison_memory_region(at, bytes)
 #else
-#define POISON(at, bytes) ((void)(at), (void)(bytes))
+#define POISON(at, bytes)   ((void)(at), (void)(bytes))
 #define UNPOISON(at, bytes) ((void)(at), (void)(bytes))
 #endif
 
 #define SURFACE_SPACE (64ull << 30) /* physical addresses after DRAM where surface banks are placed */
-#define BANKS_MAX 4096u
-#define CLEAR_BY_STORE (4u * PR_PAGE_BYTES) /* runs up to this are cleared by stores, longer ones by giving pages back */
+#define BANKS_MAX     4096u
+#define CLEAR_BY_STORE \
+    (4u * PR_PAGE_BYTES) /* runs up to this are cleared by stores, longer ones by giving pages back */
 
 struct bank {
     uint64_t start; /* offset in the reserved range */
@@ -46,7 +47,7 @@ struct soc_memory {
     uint64_t host_bytes;
     struct soc_buddy *dram;
     struct soc_buddy *surfaces;
-    uint16_t *bank_at; /* per page of the surface space: bank index + 1 */
+    uint16_t *bank_at;           /* per page of the surface space: bank index + 1 */
     struct bank bank[BANKS_MAX]; /* 0 is DRAM */
 };
 
@@ -60,8 +61,8 @@ static int new_file(uint64_t bytes, const char *name, int *file, struct base_err
         int code = errno;
 
         close(fd);
-        return base_fail(error, ENOMEM, "A memory file of 0x%" PRIx64 " bytes for %s failed: %s.", bytes, name,
-                         strerror(code));
+        return base_fail(error, ENOMEM, "A memory file of 0x%" PRIx64 " bytes for %s failed: %s.", bytes,
+                         name, strerror(code));
     }
     *file = fd;
     return 0;
@@ -78,11 +79,12 @@ static int duplicate_file(int from, int *file, struct base_error *error)
 }
 
 /* Maps a bank's file, new or (from >= 0) a duplicate, at its place in the reserved range. */
-static int place(struct soc_memory *m, unsigned index, uint64_t start, uint64_t bytes, const char *name, int from,
-                 struct base_error *error)
+static int place(struct soc_memory *m, unsigned index, uint64_t start, uint64_t bytes, const char *name,
+                 int from, struct base_error *error)
 {
     struct bank *bank = &m->bank[index];
-    int status = from < 0 ? new_file(bytes, name, &bank->file, error) : duplicate_file(from, &bank->file, error);
+    int status =
+        from < 0 ? new_file(bytes, name, &bank->file, error) : duplicate_file(from, &bank->file, error);
 
     if (status)
         return status;
@@ -121,7 +123,8 @@ int soc_memory_create(uint64_t base, uint64_t bytes, struct soc_memory **memory,
     m->host = reserve(m->host_bytes, PROT_NONE);
     m->bank_at = reserve(SURFACE_SPACE / PR_PAGE_BYTES * sizeof(*m->bank_at), PROT_READ | PROT_WRITE);
     if (!m->host || !m->bank_at) {
-        base_fail(error, ENOMEM, "The host refuses to reserve 0x%" PRIx64 " bytes of addresses.", m->host_bytes);
+        base_fail(error, ENOMEM, "The host refuses to reserve 0x%" PRIx64 " bytes of addresses.",
+                  m->host_bytes);
         goto fail;
     }
     status = place(m, 0, 0, m->dram_bytes, "anemone-dram", -1, error);
@@ -179,7 +182,8 @@ int soc_memory_alloc(struct soc_memory *memory, uint64_t bytes, uint64_t *addres
         return base_fail(error, EINVAL, "An allocation of 0 bytes was asked for; the unit is a page of 0x%x.",
                          PR_PAGE_BYTES);
     if (!base_alloc_allowed() || !soc_buddy_take(memory->dram, pages, &page))
-        return base_fail(error, ENOMEM, "No run of %" PRIu64 " free pages is left; 0x%" PRIx64 " of 0x%" PRIx64
+        return base_fail(error, ENOMEM,
+                         "No run of %" PRIu64 " free pages is left; 0x%" PRIx64 " of 0x%" PRIx64
                          " bytes of DRAM are in use.",
                          pages, soc_memory_used(memory), memory->dram_bytes);
     UNPOISON(memory->host + page * PR_PAGE_BYTES, pages * PR_PAGE_BYTES);
@@ -217,19 +221,22 @@ static unsigned free_bank(const struct soc_memory *m)
     return 0;
 }
 
-static int add_bank(struct soc_memory *memory, int from, uint64_t bytes, uint64_t *address, struct base_error *error)
+static int add_bank(struct soc_memory *memory, int from, uint64_t bytes, uint64_t *address,
+                    struct base_error *error)
 {
     uint64_t pages = bytes / PR_PAGE_BYTES + (bytes % PR_PAGE_BYTES != 0), page;
     unsigned index = free_bank(memory);
     int status;
 
     if (!bytes || !index)
-        return base_fail(error, bytes ? ENOSPC : EINVAL, "A surface of 0x%" PRIx64 " bytes cannot be made (at most %u exist).",
-                         bytes, BANKS_MAX - 1);
+        return base_fail(error, bytes ? ENOSPC : EINVAL,
+                         "A surface of 0x%" PRIx64 " bytes cannot be made (at most %u exist).", bytes,
+                         BANKS_MAX - 1);
     if (!soc_buddy_take(memory->surfaces, pages, &page))
-        return base_fail(error, ENOMEM, "No physical addresses are left for a surface of %" PRIu64 " pages.", pages);
-    status = place(memory, index, memory->dram_bytes + page * PR_PAGE_BYTES, pages * PR_PAGE_BYTES, "anemone-surface",
-                   from, error);
+        return base_fail(error, ENOMEM, "No physical addresses are left for a surface of %" PRIu64 " pages.",
+                         pages);
+    status = place(memory, index, memory->dram_bytes + page * PR_PAGE_BYTES, pages * PR_PAGE_BYTES,
+                   "anemone-surface", from, error);
     if (status) {
         soc_buddy_give(memory->surfaces, page);
         return status;
@@ -240,12 +247,14 @@ static int add_bank(struct soc_memory *memory, int from, uint64_t bytes, uint64_
     return 0;
 }
 
-int soc_memory_bank_add(struct soc_memory *memory, uint64_t bytes, uint64_t *address, struct base_error *error)
+int soc_memory_bank_add(struct soc_memory *memory, uint64_t bytes, uint64_t *address,
+                        struct base_error *error)
 {
     return add_bank(memory, -1, bytes, address, error);
 }
 
-int soc_memory_bank_attach(struct soc_memory *memory, int file, uint64_t bytes, uint64_t *address, struct base_error *error)
+int soc_memory_bank_attach(struct soc_memory *memory, int file, uint64_t bytes, uint64_t *address,
+                           struct base_error *error)
 {
     return add_bank(memory, file, bytes, address, error);
 }
@@ -272,7 +281,8 @@ int soc_memory_bank_remove(struct soc_memory *memory, uint64_t address, struct b
         return base_fail(error, EINVAL, "No surface starts at 0x%" PRIx64 ".", address);
     bank = &memory->bank[found - memory->bank];
     /* At worst the old mapping stays, and nobody finds it by an address any more. */
-    (void)mmap(memory->host + offset, bank->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    (void)mmap(memory->host + offset, bank->bytes, PROT_NONE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     for (uint64_t i = 0; i < bank->bytes / PR_PAGE_BYTES; i++)
         memory->bank_at[page + i] = 0;
     close(bank->file);

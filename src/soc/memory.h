@@ -32,9 +32,11 @@ uint64_t soc_memory_used(const struct soc_memory *memory);
 /*
  * A bank of its own for a surface: a sealed memory file, placed after DRAM. Its file descriptor may be handed to a client.
  */
-int soc_memory_bank_add(struct soc_memory *memory, uint64_t bytes, uint64_t *address, struct base_error *error);
+int soc_memory_bank_add(struct soc_memory *memory, uint64_t bytes, uint64_t *address,
+                        struct base_error *error);
 /* The same with a file that exists (a surface made elsewhere): it is duplicated, `bytes` is its size in whole pages. */
-int soc_memory_bank_attach(struct soc_memory *memory, int file, uint64_t bytes, uint64_t *address, struct base_error *error);
+int soc_memory_bank_attach(struct soc_memory *memory, int file, uint64_t bytes, uint64_t *address,
+                           struct base_error *error);
 int soc_memory_bank_remove(struct soc_memory *memory, uint64_t address, struct base_error *error);
 /* The bank's file descriptor (owned by the memory), or -1. */
 int soc_memory_bank_file(const struct soc_memory *memory, uint64_t address);

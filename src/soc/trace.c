@@ -9,11 +9,11 @@
 #include "soc/clock.h"
 
 #define FNV_OFFSET 0xcbf29ce484222325ull
-#define FNV_PRIME 0x100000001b3ull
+#define FNV_PRIME  0x100000001b3ull
 
 static const char *const layer_name[SOC_LAYER_COUNT] = {
-    [SOC_LAYER_BUS] = "bus",   [SOC_LAYER_LINE] = "line",  [SOC_LAYER_PMU] = "pmu",
-    [SOC_LAYER_DART] = "dart", [SOC_LAYER_ENGINE] = "eng", [SOC_LAYER_CONTROLLER] = "asc",
+    [SOC_LAYER_BUS] = "bus",     [SOC_LAYER_LINE] = "line",  [SOC_LAYER_PMU] = "pmu",
+    [SOC_LAYER_DART] = "dart",   [SOC_LAYER_ENGINE] = "eng", [SOC_LAYER_CONTROLLER] = "asc",
     [SOC_LAYER_FIRMWARE] = "fw", [SOC_LAYER_DRIVER] = "drv", [SOC_LAYER_CLIENT] = "client",
 };
 
@@ -33,7 +33,8 @@ void soc_trace_line(struct soc_trace *trace, enum soc_layer layer, const char *f
 {
     char line[512];
     va_list args;
-    int length = snprintf(line, sizeof(line), "%" PRIu64 " %s ", soc_clock_now(trace->clock), layer_name[layer]);
+    int length =
+        snprintf(line, sizeof(line), "%" PRIu64 " %s ", soc_clock_now(trace->clock), layer_name[layer]);
 
     va_start(args, format);
     length += vsnprintf(line + length, sizeof(line) - (size_t)length, format, args);

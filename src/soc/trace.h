@@ -44,10 +44,10 @@ void soc_trace_line(struct soc_trace *trace, enum soc_layer layer, const char *f
     __attribute__((format(printf, 3, 4)));
 
 /* The warm path pays one test when tracing is off. */
-#define SOC_TRACE(trace, layer, ...)                                                                                   \
-    do {                                                                                                               \
-        if ((trace)->on)                                                                                               \
-            soc_trace_line((trace), (layer), __VA_ARGS__);                                                             \
+#define SOC_TRACE(trace, layer, ...)                       \
+    do {                                                   \
+        if ((trace)->on)                                   \
+            soc_trace_line((trace), (layer), __VA_ARGS__); \
     } while (0)
 
 #endif

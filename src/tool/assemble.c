@@ -63,6 +63,7 @@ int tool_assemble(int argc, char **argv)
         return TOOL_FAILURE;
     written = tool_file_write(output, bytes, result.size);
     base_free(bytes);
-    tool_say("%u descriptors, %zu bytes; the first has %u words.", result.descriptors, result.size, result.first_words);
+    tool_say("%u descriptors, %zu bytes; the first has %u words.", result.descriptors, result.size,
+             result.first_words);
     return written ? TOOL_OK : TOOL_FAILURE;
 }

@@ -24,8 +24,8 @@ const char tool_bench_help[] =
     "model says, not what this host took.\n";
 
 #define COUNT_DEFAULT 100000u
-#define WARM_UP 1000u
-#define IMAGE_BYTES (256u << 10)
+#define WARM_UP       1000u
+#define IMAGE_BYTES   (256u << 10)
 
 struct client {
     struct ane_machine *machine;
@@ -52,13 +52,17 @@ static bool create_program(struct client *c)
     if (ane_surface_create(0, IMAGE_BYTES, &create.surface))
         return said(kIOReturnNoMemory, "making a surface");
     args = ane_surface_base(create.surface);
-    *args = (struct ane_program_args){.representation = ANE_PROGRAM_LEGACY, .version = 1, .procedures = 1, .qos = 21, .flags = 0x10};
-    args->image_size = tool_sample_image((uint8_t *)args + ANE_PROGRAM_IMAGE, IMAGE_BYTES - ANE_PROGRAM_IMAGE);
+    *args = (struct ane_program_args){
+        .representation = ANE_PROGRAM_LEGACY, .version = 1, .procedures = 1, .qos = 21, .flags = 0x10};
+    args->image_size =
+        tool_sample_image((uint8_t *)args + ANE_PROGRAM_IMAGE, IMAGE_BYTES - ANE_PROGRAM_IMAGE);
     create.size = ANE_PROGRAM_IMAGE + args->image_size;
-    good = said(IOConnectCallMethod(c->connect, 3, NULL, 0, &create, sizeof(create), NULL, NULL, NULL, NULL), "program create");
+    good = said(IOConnectCallMethod(c->connect, 3, NULL, 0, &create, sizeof(create), NULL, NULL, NULL, NULL),
+                "program create");
     prepare.token = c->request.token = args->token;
     ane_surface_release(create.surface);
-    return good && said(IOConnectCallMethod(c->connect, 4, NULL, 0, &prepare, sizeof(prepare), NULL, NULL, &prepare, &size),
+    return good && said(IOConnectCallMethod(c->connect, 4, NULL, 0, &prepare, sizeof(prepare), NULL, NULL,
+                                            &prepare, &size),
                         "program prepare");
 }
 
@@ -72,8 +76,10 @@ static bool open_client(struct client *c)
         tool_say("%s", ane_machine_error());
         return false;
     }
-    if (!said(IOServiceOpen(ane_machine_service(c->machine), 0, ANE_CLIENT_CONTROL, &c->connect), "opening the device") ||
-        !said(IOConnectCallMethod(c->connect, 0, NULL, 0, &info, sizeof(info), NULL, NULL, &info, &size), "device open") ||
+    if (!said(IOServiceOpen(ane_machine_service(c->machine), 0, ANE_CLIENT_CONTROL, &c->connect),
+              "opening the device") ||
+        !said(IOConnectCallMethod(c->connect, 0, NULL, 0, &info, sizeof(info), NULL, NULL, &info, &size),
+              "device open") ||
         !create_program(c))
         return false;
     c->request.priority = 5;
@@ -93,8 +99,8 @@ static bool dispatch(void *context)
     const uint64_t doorbell = 7;
     struct ane_request_reply reply;
     size_t size = sizeof(reply);
-    IOReturn status =
-        IOConnectCallMethod(c->connect, 2, &doorbell, 1, &c->request, sizeof(c->request), NULL, NULL, &reply, &size);
+    IOReturn status = IOConnectCallMethod(c->connect, 2, &doorbell, 1, &c->request, sizeof(c->request), NULL,
+                                          NULL, &reply, &size);
 
     c->request.sequence++;
     return !status || said(status, "a request");

@@ -31,8 +31,8 @@ static void report(void *context, enum pr_finding finding, const struct pr_probl
     r->problems += !remark;
     r->remarks += remark;
     if (!r->as_json) {
-        printf("%s: descriptor %u, byte 0x%x: %s\n    %s\n", remark ? "remark" : "problem", problem->descriptor,
-               problem->offset, pr_problem_kind_text(problem->kind), problem->text);
+        printf("%s: descriptor %u, byte 0x%x: %s\n    %s\n", remark ? "remark" : "problem",
+               problem->descriptor, problem->offset, pr_problem_kind_text(problem->kind), problem->text);
         return;
     }
     json_object(&r->json, NULL);
@@ -67,15 +67,16 @@ int tool_check(int argc, char **argv)
         json_begin(&r.json, stdout);
         json_array(&r.json, "findings");
     }
-    good = pr_check_stream(program.bytes + program.hwx.text.offset, program.hwx.text.size, program.hwx.first_td_words,
-                           program.hwx.td_count, report, &r);
+    good = pr_check_stream(program.bytes + program.hwx.text.offset, program.hwx.text.size,
+                           program.hwx.first_td_words, program.hwx.td_count, report, &r);
     base_free(program.bytes);
     if (r.as_json) {
         json_array_end(&r.json);
         json_bool(&r.json, "good", good);
         json_end(&r.json);
     } else {
-        printf("%s: %u descriptors, %u problems, %u remarks\n", path, program.hwx.td_count, r.problems, r.remarks);
+        printf("%s: %u descriptors, %u problems, %u remarks\n", path, program.hwx.td_count, r.problems,
+               r.remarks);
     }
     return good ? TOOL_OK : TOOL_FAILURE;
 }

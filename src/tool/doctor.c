@@ -28,7 +28,8 @@ struct finding {
     char text[200];
 };
 
-__attribute__((format(printf, 4, 5))) static void find(struct finding *f, enum grade grade, const char *name, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void find(struct finding *f, enum grade grade, const char *name,
+                                                       const char *format, ...)
 {
     va_list args;
 
@@ -59,7 +60,8 @@ static void look_at_memory_files(struct finding *f)
     int file = memfd_create("anemone-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
     if (file < 0) {
-        find(f, BAD, "memory files", "memfd_create fails: %s. A sandbox may forbid it; DRAM cannot be made.", strerror(errno));
+        find(f, BAD, "memory files", "memfd_create fails: %s. A sandbox may forbid it; DRAM cannot be made.",
+             strerror(errno));
         return;
     }
     close(file);
@@ -71,13 +73,16 @@ static void look_at_mappings(struct finding *f)
     uint64_t limit = read_number("/proc/sys/vm/max_map_count");
 
     if (!limit)
-        find(f, WEAK, "mappings", "vm.max_map_count cannot be read; the DART's windows use up to %u mappings.", BUDGET);
+        find(f, WEAK, "mappings",
+             "vm.max_map_count cannot be read; the DART's windows use up to %u mappings.", BUDGET);
     else if (limit < 2 * BUDGET)
         find(f, WEAK, "mappings",
-             "vm.max_map_count is %" PRIu64 "; set vma_budget of a machine to at most a third of it, or raise it above %u.", limit,
-             2 * BUDGET);
+             "vm.max_map_count is %" PRIu64
+             "; set vma_budget of a machine to at most a third of it, or raise it above %u.",
+             limit, 2 * BUDGET);
     else
-        find(f, GOOD, "mappings", "vm.max_map_count is %" PRIu64 "; a machine uses at most %u.", limit, BUDGET);
+        find(f, GOOD, "mappings", "vm.max_map_count is %" PRIu64 "; a machine uses at most %u.", limit,
+             BUDGET);
 }
 
 static void look_at_address_space(struct finding *f)
@@ -88,7 +93,8 @@ static void look_at_address_space(struct finding *f)
 
     getrlimit(RLIMIT_AS, &limit);
     if (at == MAP_FAILED) {
-        find(f, BAD, "address space", "80 GiB of addresses cannot be reserved: %s. Look at `ulimit -v` (now %s).", strerror(errno),
+        find(f, BAD, "address space",
+             "80 GiB of addresses cannot be reserved: %s. Look at `ulimit -v` (now %s).", strerror(errno),
              limit.rlim_cur == RLIM_INFINITY ? "unlimited" : "limited");
         return;
     }
@@ -101,8 +107,8 @@ static void look_at_memory(struct finding *f)
     long pages = sysconf(_SC_AVPHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
     uint64_t free_bytes = pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes : 0;
 
-    find(f, free_bytes < (1ull << 30) ? WEAK : GOOD, "memory", "%" PRIu64 " MiB are free; only DRAM pages that are touched count.",
-         free_bytes >> 20);
+    find(f, free_bytes < (1ull << 30) ? WEAK : GOOD, "memory",
+         "%" PRIu64 " MiB are free; only DRAM pages that are touched count.", free_bytes >> 20);
 }
 
 static void look_at_processor(struct finding *f)
@@ -154,7 +160,8 @@ static void print_json(struct json *json, const struct finding *f)
 int tool_doctor(int argc, char **argv)
 {
     static void (*const look[])(struct finding *) = {
-        look_at_processor, look_at_memory, look_at_memory_files, look_at_address_space, look_at_mappings, look_at_machine,
+        look_at_processor,     look_at_memory,   look_at_memory_files,
+        look_at_address_space, look_at_mappings, look_at_machine,
     };
     bool as_json = false, bad = false;
     const struct tool_option options[] = {{"json", &as_json, NULL}, {0}};

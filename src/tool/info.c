@@ -50,8 +50,8 @@ static void print_board(const struct pr_board *board)
     list_bases(board, base);
     printf("%s%s\n", board->name, board == &pr_board_table[PR_CHIP_T6000] ? " (default)" : "");
     for (unsigned i = 0; i < BASES; i++)
-        printf("  %-22s 0x%011" PRIx64 "  %s0x%" PRIx64 " bytes\n", base[i].name, base[i].address, i == BASES - 1 ? "default " : "",
-               base[i].bytes);
+        printf("  %-22s 0x%011" PRIx64 "  %s0x%" PRIx64 " bytes\n", base[i].name, base[i].address,
+               i == BASES - 1 ? "default " : "", base[i].bytes);
     printf("  %-22s 0x%x\n", "interrupt", board->interrupt);
     printf("  source: %s\n\n", board->source);
 }

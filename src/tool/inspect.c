@@ -44,17 +44,20 @@ static void print_port(const struct pr_hwx_port *port)
 {
     printf("  %-6s %-20s BAR %-2u 0x%" PRIx64 " bytes", direction(port), port->name, port->bar, port->bytes);
     if (port->shaped)
-        printf("  %s [%u, %u, %u, %u]  strides %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, element(port), port->n,
-               port->c, port->h, port->w, port->batch_stride, port->plane_stride, port->row_stride, port->element_stride);
+        printf("  %s [%u, %u, %u, %u]  strides %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, element(port),
+               port->n, port->c, port->h, port->w, port->batch_stride, port->plane_stride, port->row_stride,
+               port->element_stride);
     putchar('\n');
 }
 
 static void print_program(const char *path, const struct pr_hwx *hwx)
 {
     printf("# %s\n", path);
-    printf("text      0x%" PRIx64 " bytes at file offset 0x%" PRIx64 ", %u descriptors, the first of %u words\n",
+    printf("text      0x%" PRIx64 " bytes at file offset 0x%" PRIx64
+           ", %u descriptors, the first of %u words\n",
            hwx->text.size, hwx->text.offset, hwx->td_count, hwx->first_td_words);
-    printf("constants 0x%" PRIx64 " bytes at file offset 0x%" PRIx64 "\n", hwx->constant.size, hwx->constant.offset);
+    printf("constants 0x%" PRIx64 " bytes at file offset 0x%" PRIx64 "\n", hwx->constant.size,
+           hwx->constant.offset);
     if (hwx->intermediate_bytes)
         printf("scratch   0x%" PRIx64 " bytes in BAR %d\n", hwx->intermediate_bytes, PR_HWX_BAR_INTERMEDIATE);
     printf("ports\n");
@@ -185,8 +188,8 @@ int tool_inspect(int argc, char **argv)
     } else {
         if (!listing)
             print_program(path, &program.hwx);
-        if (!pr_listing_write(program.bytes + program.hwx.text.offset, program.hwx.text.size, program.hwx.first_td_words,
-                              print_line, NULL, &problem)) {
+        if (!pr_listing_write(program.bytes + program.hwx.text.offset, program.hwx.text.size,
+                              program.hwx.first_td_words, print_line, NULL, &problem)) {
             tool_say("%s: %s", path, problem.text);
             status = TOOL_FAILURE;
         }

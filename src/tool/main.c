@@ -8,15 +8,19 @@
 
 static const struct tool_verb verbs[] = {
     {"info", "what machine this is: every base address and register block", tool_info_help, tool_info},
-    {"spec", "every number of the machine: selectors, registers, commands, limits", tool_spec_help, tool_spec},
+    {"spec", "every number of the machine: selectors, registers, commands, limits", tool_spec_help,
+     tool_spec},
     {"compile", "a network becomes a bundle, in the cache", tool_compile_help, tool_compile},
     {"run", "a model with tensors in and tensors out", tool_run_help, tool_run},
     {"cache", "what the compiler keeps on disk", tool_cache_help, tool_cache},
-    {"inspect", "a program image decoded: ports, buffers, every descriptor by name", tool_inspect_help, tool_inspect},
-    {"check", "what is wrong with a program image, and what the engine would do with it", tool_check_help, tool_check},
+    {"inspect", "a program image decoded: ports, buffers, every descriptor by name", tool_inspect_help,
+     tool_inspect},
+    {"check", "what is wrong with a program image, and what the engine would do with it", tool_check_help,
+     tool_check},
     {"assemble", "a descriptor stream from its text form", tool_assemble_help, tool_assemble},
     {"bench", "what a dispatch costs on this host, layer by layer", tool_bench_help, tool_bench},
-    {"demo", "boots the machine, runs a small network and shows where the time goes", tool_demo_help, tool_demo},
+    {"demo", "boots the machine, runs a small network and shows where the time goes", tool_demo_help,
+     tool_demo},
     {"doctor", "whether this host can run the machine well", tool_doctor_help, tool_doctor},
 };
 
@@ -33,7 +37,8 @@ void tool_say(const char *format, ...)
     fputc('\n', stderr);
 }
 
-static const struct tool_option *find_option(const struct tool_option *options, const char *name, size_t length)
+static const struct tool_option *find_option(const struct tool_option *options, const char *name,
+                                             size_t length)
 {
     for (; options->name; options++)
         if (strlen(options->name) == length && !memcmp(options->name, name, length))
@@ -64,7 +69,8 @@ static int take_option(const char *word, const char *next, const struct tool_opt
     return equals ? 1 : 2;
 }
 
-bool tool_words(int argc, char **argv, const struct tool_option *options, const char **words, unsigned max, unsigned *count)
+bool tool_words(int argc, char **argv, const struct tool_option *options, const char **words, unsigned max,
+                unsigned *count)
 {
     *count = 0;
     for (int i = 0; i < argc;) {

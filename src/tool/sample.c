@@ -80,7 +80,8 @@ static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction
 size_t tool_sample_image(uint8_t *bytes, size_t capacity)
 {
     static uint8_t text[4 * PR_TD_WORDS_MAX];
-    struct pr_hwx_port ports[3] = {port("b", PR_HWX_INPUT, 5), port("a", PR_HWX_INPUT, 6), port("y", PR_HWX_OUTPUT, 4)};
+    struct pr_hwx_port ports[3] = {port("b", PR_HWX_INPUT, 5), port("a", PR_HWX_INPUT, 6),
+                                   port("y", PR_HWX_OUTPUT, 4)};
     struct pr_hwx_program image = {.port_count = 3, .port = ports, .td_count = 1, .text = text};
 
     image.first_td_words = tool_sample_text(text, sizeof(text));

@@ -6,7 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TOOL_SAMPLE_CHANNELS = 8, TOOL_SAMPLE_WIDTH = 32, TOOL_SAMPLE_BYTES = TOOL_SAMPLE_CHANNELS * TOOL_SAMPLE_WIDTH * 2 };
+enum {
+    TOOL_SAMPLE_CHANNELS = 8,
+    TOOL_SAMPLE_WIDTH = 32,
+    TOOL_SAMPLE_BYTES = TOOL_SAMPLE_CHANNELS * TOOL_SAMPLE_WIDTH * 2
+};
 
 /* The descriptor's bytes; its words, or 0 after saying what is wrong. a in buffer 6, b in buffer 5, y in buffer 4. */
 uint32_t tool_sample_text(uint8_t *bytes, size_t capacity);

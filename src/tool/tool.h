@@ -27,7 +27,8 @@ struct tool_option {
  * Reads a verb's words: options of the table (ending in a row without name) anywhere, everything else into `words`. Prints what is wrong and
  * returns false on an unknown option, a missing value or too many words.
  */
-bool tool_words(int argc, char **argv, const struct tool_option *options, const char **words, unsigned max, unsigned *count);
+bool tool_words(int argc, char **argv, const struct tool_option *options, const char **words, unsigned max,
+                unsigned *count);
 
 /* A message: "anemone: ..." on stderr. */
 void tool_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -49,7 +50,8 @@ int tool_inspect(int argc, char **argv);
 int tool_run(int argc, char **argv);
 int tool_spec(int argc, char **argv);
 
-extern const char tool_assemble_help[], tool_bench_help[], tool_cache_help[], tool_check_help[], tool_compile_help[],
-    tool_demo_help[], tool_doctor_help[], tool_info_help[], tool_inspect_help[], tool_run_help[], tool_spec_help[];
+extern const char tool_assemble_help[], tool_bench_help[], tool_cache_help[], tool_check_help[],
+    tool_compile_help[], tool_demo_help[], tool_doctor_help[], tool_info_help[], tool_inspect_help[],
+    tool_run_help[], tool_spec_help[];
 
 #endif

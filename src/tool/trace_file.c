@@ -10,9 +10,9 @@
 #include "tool/tool.h"
 
 /* Tracks of the JSON form: one per layer, then one per task queue, per task of the firmware and per client. */
-#define QUEUE_TRACK 100u
-#define QUEUES 8u
-#define TASK_TRACK 200u
+#define QUEUE_TRACK  100u
+#define QUEUES       8u
+#define TASK_TRACK   200u
 #define CLIENT_TRACK 300u
 
 static const char *const layers[] = {"bus", "line", "pmu", "dart", "eng", "asc", "fw", "drv", "client"};

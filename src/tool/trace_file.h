@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #define TOOL_TRACE_TASKS 32u
-#define TOOL_TRACE_NAME 32u
+#define TOOL_TRACE_NAME  32u
 
 struct tool_trace {
     const char *path;

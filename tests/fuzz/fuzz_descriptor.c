@@ -11,10 +11,10 @@
 
 #include <anemone/machine.h>
 
-#define PAGE 0x4000u
+#define PAGE       0x4000u
 #define TEXT_PAGES 2u
 #define DATA_PAGES 6u
-#define CANARY 0x5a
+#define CANARY     0x5a
 
 struct rig {
     struct ane_machine *machine;

@@ -59,7 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     fill(&request, data[1], data + 2, size - 2);
     if (data[0] == 2) {
-        IOConnectCallMethod(good.client.connect, 2, scalars, 1, &request, sizeof(request), NULL, NULL, out, &struct_out);
+        IOConnectCallMethod(good.client.connect, 2, scalars, 1, &request, sizeof(request), NULL, NULL, out,
+                            &struct_out);
     } else if (data[0] > 2) {
         /* Close and destroy would end the good client: every other selector, with the sizes of the input. */
         uint32_t selector = data[0] == 6 || data[0] == 5 ? 40 : data[0];
@@ -67,8 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         scalar_out = data[2] % 16;
         struct_out = data[3] * 8u;
         memcpy(scalars, data, size < sizeof(scalars) ? size : sizeof(scalars));
-        IOConnectCallMethod(good.client.connect, selector, scalars, data[1] % 16, &request, data[2] * 8u % sizeof(request), results,
-                            &scalar_out, out, &struct_out);
+        IOConnectCallMethod(good.client.connect, selector, scalars, data[1] % 16, &request,
+                            data[2] * 8u % sizeof(request), results, &scalar_out, out, &struct_out);
     }
     /* x may have been written: it is 1 again, and the accumulator goes on where it was. */
     for (unsigned i = 0; i < 16; i++)

@@ -39,7 +39,8 @@ static void make(void)
     if (ane_machine_create(&config, &machine))
         abort();
     io_accumulator_make(&a, ane_machine_service(machine), 1, 16);
-    record = device(machine->sabotage.table + PR_CHANNEL_DATA_CHAIN_H2T * PR_CHANNEL_RECORD_BYTES, PR_CHANNEL_RECORD_BYTES);
+    record = device(machine->sabotage.table + PR_CHANNEL_DATA_CHAIN_H2T * PR_CHANNEL_RECORD_BYTES,
+                    PR_CHANNEL_RECORD_BYTES);
     slots = record->slots;
     ring = device(record->ring, slots * PR_SLOT_BYTES);
     if (io_accumulator_step(&a))
@@ -66,8 +67,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (data[0] & 2)
         slot->length = message;
     slot->address &= ~PR_SLOT_OWNER;
-    ane_machine_write32(machine, machine->board->container + PR_CTRL_DOORBELL, 1u << pr_channel_table[PR_CHANNEL_DATA_CHAIN_H2T].bit);
-    if (ane_machine_run(machine, 20000000000ull) || !(slot->address & PR_SLOT_OWNER) || !mach_port_alive(machine->port))
+    ane_machine_write32(machine, machine->board->container + PR_CTRL_DOORBELL,
+                        1u << pr_channel_table[PR_CHANNEL_DATA_CHAIN_H2T].bit);
+    if (ane_machine_run(machine, 20000000000ull) || !(slot->address & PR_SLOT_OWNER) ||
+        !mach_port_alive(machine->port))
         abort();
     return 0;
 }

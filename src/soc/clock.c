@@ -73,9 +73,13 @@ static void put(struct soc_clock *c, unsigned place, uint16_t slot)
 
 static void sift_up(struct soc_clock *c, unsigned place, uint16_t slot)
 {
-    while (place > 0 && before(c, slot, c->heap[(place - 1) / 2])) {
-        put(c, place, c->heap[(place - 1) / 2]);
-        place = (place - 1) / 2;
+    while (place > 0) {
+        unsigned parent = (place - 1) / 2;
+
+        if (!before(c, slot, c->heap[parent]))
+            break;
+        put(c, place, c->heap[parent]);
+        place = parent;
     }
     put(c, place, slot);
 }

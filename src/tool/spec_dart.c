@@ -135,7 +135,7 @@ void spec_usage_codes(struct spec *spec)
     char name[16];
 
 #define X(code, class, printed, role)         \
-    snprintf(name, sizeof(name), "%u", code); \
+    snprintf(name, sizeof(name), "%d", code); \
     if (class)                                \
         spec_number(spec, name, class);       \
     else                                      \

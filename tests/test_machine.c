@@ -331,6 +331,12 @@ static void bad_descriptors_leave_the_queue_stuck(void **state)
     relu_program(&program, 16);
     td_set(program.bytes, TD_MAC_CFG, td_get(program.bytes, TD_MAC_CFG) ^ 3u << 16);
     expect_stuck(&program, 0x07, false);
+    /* A result whose elements lie on each other. */
+    relu_program(&program, 16);
+    td_set(program.bytes, TD_OUT_DIM, 4 << 16 | 16);
+    td_set(program.bytes, TD_IN_DIM, 4 << 16 | 16);
+    td_set(program.bytes, TD_DST_ROW, 0);
+    expect_stuck(&program, 0x08, false);
     /* More work than the machine allows is a limit, not a hang. */
     relu_program(&program, 16);
     td_set(program.bytes, TD_IN_DIM, 0x7fff7fff);

@@ -355,6 +355,16 @@ static void missing_buffers(void **state)
 }
 
 /* L2 has 2 MiB: a resident tensor past its end is refused, one that just fits is not. */
+static void set_extents(struct pr_image *image, uint32_t w, uint32_t h, uint32_t c)
+{
+    pr_image_put(image, PR_F_WIN, w);
+    pr_image_put(image, PR_F_WOUT, w);
+    pr_image_put(image, PR_F_HIN, h);
+    pr_image_put(image, PR_F_HOUT, h);
+    pr_image_put(image, PR_F_CIN, c);
+    pr_image_put(image, PR_F_COUT, c);
+}
+
 static void resident_tensors(void **state)
 {
     struct pr_problem problem = {0};
@@ -364,9 +374,14 @@ static void resident_tensors(void **state)
     write_task(addition, &d);
     pr_image_put(&d.image, PR_F_RESULT_TYPE, 0);
     pr_image_put(&d.image, PR_F_L2_RESULT_BASE, 0x1ffff);
+    set_extents(&d.image, 1, 1, 1);
     decode(&d);
     assert_int_equal(d.task.dst.home, PR_HOME_L2);
     assert_int_equal(d.task.dst.base, 0x1ffff0);
+    set_extents(&d.image, 1, 2, 1); /* two rows on the same place */
+    assert_false(pr_task_decode(&d.td, &d.image, &d.task, &problem));
+    assert_int_equal(problem.kind, PR_PROBLEM_INCONSISTENT);
+    assert_non_null(strstr(problem.text, "overlap"));
     pr_image_put(&d.image, PR_F_L2_RESULT_ROW, 1);
     assert_false(pr_task_decode(&d.td, &d.image, &d.task, &problem));
     assert_int_equal(problem.kind, PR_PROBLEM_LIMIT);

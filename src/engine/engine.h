@@ -26,8 +26,10 @@ struct eng_config {
     unsigned line;     /* interrupt line */
 };
 
-/* A descriptor of more work than this is refused (chosen: it keeps a hostile descriptor from stopping the host for minutes). */
-#define ENG_MAX_WORK (1ull << 42)
+/* A descriptor of more work than this is refused: multiply-accumulates, or elements where there are none (chosen: it keeps a
+ * hostile descriptor from stopping the host for minutes). */
+#define ENG_MAX_WORK     (1ull << 40)
+#define ENG_MAX_ELEMENTS (1ull << 33)
 
 int eng_create(const struct eng_config *config, struct dart *dart, struct soc_clock *clock,
                struct soc_lines *lines, struct soc_trace *trace, struct eng **engine,

@@ -49,6 +49,14 @@ static void open_network(struct eng_queue *q)
     q->cursor.opened = true;
 }
 
+/* A step of a task without products is cheaper for the engine, and dearer for a host that has to touch memory for it. */
+static uint64_t work_limit(const struct eng *e, const struct pr_task *task)
+{
+    bool mac = task->unit == PR_UNIT_NE && task->ne.mode == PR_NE_MAC;
+
+    return mac || e->config.max_work < ENG_MAX_ELEMENTS ? e->config.max_work : ENG_MAX_ELEMENTS;
+}
+
 static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared *p,
                    struct pr_problem *problem)
 {
@@ -61,10 +69,10 @@ static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared
     pr_td_apply(td, &p->after);
     if (!pr_task_decode(td, &p->after, &p->task, problem))
         return false;
-    if (pr_task_work(&p->task) > e->config.max_work)
+    if (pr_task_work(&p->task) > work_limit(e, &p->task))
         return pr_problem_set(problem, PR_PROBLEM_LIMIT,
                               "The task needs %U steps; this machine runs at most %U.",
-                              pr_task_work(&p->task), e->config.max_work);
+                              pr_task_work(&p->task), work_limit(e, &p->task));
     p->nid = pr_td_header(td, PR_H_NID);
     p->next_pointer = pr_td_header(td, PR_H_NEXT_POINTER);
     p->next_words = pr_td_header(td, PR_H_NEXT_SIZE) + 1;

@@ -47,6 +47,34 @@ uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor)
     return end;
 }
 
+/* Of the axes that have more than one element and are not taken, the one with the smallest stride; PR_AXES when there is none. */
+static unsigned next_axis(const struct pr_tensor *tensor, unsigned taken)
+{
+    unsigned best = PR_AXES;
+
+    for (unsigned axis = 0; axis < PR_AXES; axis++) {
+        if (taken >> axis & 1 || tensor->extent[axis] == 1)
+            continue;
+        if (best == PR_AXES || tensor->stride[axis] < tensor->stride[best])
+            best = axis;
+    }
+    return best;
+}
+
+bool pr_tensor_overlaps_itself(const struct pr_tensor *tensor)
+{
+    uint64_t inside = 2; /* bytes from the first to past the last of what the axes so far span */
+    unsigned taken = 0, axis;
+
+    while ((axis = next_axis(tensor, taken)) < PR_AXES) {
+        if (tensor->stride[axis] < inside)
+            return true;
+        inside += (uint64_t)(tensor->extent[axis] - 1) * tensor->stride[axis];
+        taken |= 1u << axis;
+    }
+    return false;
+}
+
 uint64_t pr_tensor_elements(const struct pr_tensor *tensor)
 {
     uint64_t count = 1;

@@ -40,29 +40,7 @@ void eng_view_of_range(struct eng_view *view, const struct pr_tensor *tensor, co
  */
 bool eng_view_overlaps_itself(const struct eng_view *view)
 {
-    bool done[PR_AXES] = {false};
-    uint64_t reach = ELEMENT;
-
-    if (view->tail) {
-        done[PR_AXIS_W] = true;
-        reach = view->tail;
-    }
-    for (unsigned round = 0; round < PR_AXES; round++) {
-        unsigned least = PR_AXES;
-
-        for (unsigned axis = 0; axis < PR_AXES; axis++)
-            if (!done[axis] && (least == PR_AXES || view->stride[axis] < view->stride[least]))
-                least = axis;
-        if (least == PR_AXES)
-            break;
-        done[least] = true;
-        if (view->extent[least] == 1)
-            continue;
-        if (view->stride[least] < reach)
-            return true;
-        reach += (uint64_t)(view->extent[least] - 1) * view->stride[least];
-    }
-    return false;
+    return pr_strides_overlap(view->extent, view->stride, view->tail);
 }
 
 static uint64_t offset_of(const struct eng_view *view, const uint32_t index[PR_AXES])

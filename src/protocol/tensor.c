@@ -47,29 +47,29 @@ uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor)
     return end;
 }
 
-/* Of the axes that have more than one element and are not taken, the one with the smallest stride; PR_AXES when there is none. */
-static unsigned next_axis(const struct pr_tensor *tensor, unsigned taken)
+/* Of the axes with more than one element that are not taken, the one with the smallest stride; PR_AXES when there is none. */
+static unsigned next_axis(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], unsigned taken)
 {
     unsigned best = PR_AXES;
 
     for (unsigned axis = 0; axis < PR_AXES; axis++) {
-        if (taken >> axis & 1 || tensor->extent[axis] == 1)
+        if (taken >> axis & 1 || extent[axis] == 1)
             continue;
-        if (best == PR_AXES || tensor->stride[axis] < tensor->stride[best])
+        if (best == PR_AXES || stride[axis] < stride[best])
             best = axis;
     }
     return best;
 }
 
-bool pr_tensor_overlaps_itself(const struct pr_tensor *tensor)
+bool pr_strides_overlap(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint64_t row)
 {
-    uint64_t inside = 2; /* bytes from the first to past the last of what the axes so far span */
-    unsigned taken = 0, axis;
+    uint64_t inside = row ? row : 2; /* bytes that the axes so far span */
+    unsigned taken = row ? 1u << PR_AXIS_W : 0, axis;
 
-    while ((axis = next_axis(tensor, taken)) < PR_AXES) {
-        if (tensor->stride[axis] < inside)
+    while ((axis = next_axis(extent, stride, taken)) < PR_AXES) {
+        if (stride[axis] < inside)
             return true;
-        inside += (uint64_t)(tensor->extent[axis] - 1) * tensor->stride[axis];
+        inside += (uint64_t)(extent[axis] - 1) * stride[axis];
         taken |= 1u << axis;
     }
     return false;

@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "protocol/half.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
@@ -12,57 +14,20 @@
 
 #define SHORT_ROW 8u
 
-static uint16_t half_from_bits(uint32_t bits)
-{
-    uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff, shift, kept;
-
-    if (magnitude > 0x7f800000)
-        return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
-    if (magnitude >= 0x477ff000) /* rounds to 2^16 or more */
-        return (uint16_t)(sign | 0x7c00);
-    if (magnitude >= 0x38800000) { /* normal; the carry of rounding goes into the exponent */
-        kept = magnitude - 0x38000000;
-        return (uint16_t)(sign | ((kept + 0xfff + (kept >> 13 & 1)) >> 13));
-    }
-    if (magnitude < 0x33000000) /* below half of the smallest */
-        return (uint16_t)sign;
-    shift = 126 - (magnitude >> 23); /* 14 to 24 */
-    kept = (magnitude & 0x7fffff) | 0x800000;
-    return (uint16_t)(sign | ((kept + (1u << (shift - 1)) - 1 + (kept >> shift & 1)) >> shift));
-}
-
-static uint32_t bits_from_half(uint16_t half)
-{
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 0x1f, mantissa = half & 0x3ff;
-
-    if (exponent == 0x1f)
-        return sign | 0x7f800000 | (mantissa ? 0x400000 | mantissa << 13 : 0);
-    if (exponent)
-        return sign | (exponent + 112) << 23 | mantissa << 13;
-    if (!mantissa)
-        return sign;
-    exponent = 113;
-    while (!(mantissa & 0x400)) {
-        mantissa <<= 1;
-        exponent--;
-    }
-    return sign | exponent << 23 | (mantissa & 0x3ff) << 13;
-}
-
 void e5_cast_to_half_reference(const float *from, uint16_t *to, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t bits;
 
         memcpy(&bits, &from[i], sizeof(bits));
-        to[i] = half_from_bits(bits);
+        to[i] = pr_half_of_single(bits);
     }
 }
 
 void e5_cast_to_float_reference(const uint16_t *from, float *to, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint32_t bits = bits_from_half(from[i]);
+        uint32_t bits = pr_single_of_half(from[i]);
 
         memcpy(&to[i], &bits, sizeof(bits));
     }

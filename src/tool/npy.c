@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "protocol/half.h"
+
 #define MAGIC        "\x93NUMPY"
 #define MAGIC_BYTES  6u
 #define HEADER_LIMIT 65536u /* numpy's own limit for what it trusts is 10000 */
@@ -306,39 +308,6 @@ bool tool_shape_fits(const struct tool_shape *shape, const struct tool_shape *po
     return same_shape(shape, port) || same_shape(shape, &squeezed);
 }
 
-static uint32_t single_of_half(uint16_t half)
-{
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 0x1f, mantissa = half & 0x3ff;
-
-    if (exponent == 0x1f)
-        return sign | 0x7f800000 | mantissa << 13 | (mantissa ? 0x400000 : 0);
-    if (exponent)
-        return sign | (exponent + 112) << 23 | mantissa << 13;
-    if (!mantissa)
-        return sign;
-    for (exponent = 113; !(mantissa & 0x400); exponent--)
-        mantissa <<= 1;
-    return sign | exponent << 23 | (mantissa & 0x3ff) << 13;
-}
-
-static uint16_t half_of_single(uint32_t single)
-{
-    uint32_t sign = single >> 16 & 0x8000, exponent = single >> 23 & 0xff, mantissa = single & 0x7fffff,
-             shift, value, rest, middle;
-
-    if (exponent == 0xff)
-        return (uint16_t)(sign | 0x7c00 | (mantissa ? 0x200 | mantissa >> 13 : 0));
-    if (exponent >= 143)
-        return (uint16_t)(sign | 0x7c00);
-    if (exponent < 102) /* below half of the smallest denormal */
-        return (uint16_t)sign;
-    shift = exponent >= 113 ? 13 : 126 - exponent;
-    value = exponent >= 113 ? (exponent - 112) << 10 | mantissa >> 13 : (mantissa | 0x800000) >> shift;
-    rest = (exponent >= 113 ? mantissa : mantissa | 0x800000) & ((1u << shift) - 1);
-    middle = 1u << (shift - 1);
-    return (uint16_t)(sign | (value + (rest > middle || (rest == middle && value & 1))));
-}
-
 void tool_convert(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
                   uint64_t elements)
 {
@@ -352,11 +321,11 @@ void tool_convert(enum tool_type to_type, void *to, enum tool_type from_type, co
 
         if (to_type == TOOL_FP32) {
             memcpy(&half, (const uint8_t *)from + 2 * i, sizeof(half));
-            single = single_of_half(half);
+            single = pr_single_of_half(half);
             memcpy((uint8_t *)to + 4 * i, &single, sizeof(single));
         } else {
             memcpy(&single, (const uint8_t *)from + 4 * i, sizeof(single));
-            half = half_of_single(single);
+            half = pr_half_of_single(single);
             memcpy((uint8_t *)to + 2 * i, &half, sizeof(half));
         }
     }

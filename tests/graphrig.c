@@ -396,25 +396,7 @@ uint8_t *gr_payload(const struct cc_program *program, size_t *size)
 
 IOReturn gr_create(const struct io_client *client, const void *payload, size_t size, uint64_t *token)
 {
-    struct ane_program_create create = {.size = ANE_PROGRAM_IMAGE + size};
-    struct ane_program_args *args;
-    IOReturn status;
-
-    assert_int_equal(ane_surface_create(0, ANE_PROGRAM_IMAGE + size, &create.surface), 0);
-    args = ane_surface_base(create.surface);
-    *args = (struct ane_program_args){.representation = ANE_PROGRAM_RT,
-                                      .version = 1,
-                                      .image_size = size,
-                                      .procedures = 1,
-                                      .qos = 21,
-                                      .flags = 0x10,
-                                      .name = "graph"};
-    memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, payload, size);
-    status =
-        IOConnectCallMethod(client->connect, 3, NULL, 0, &create, sizeof(create), NULL, NULL, NULL, NULL);
-    *token = args->token;
-    ane_surface_release(create.surface);
-    return status;
+    return io_create_as(client, ANE_PROGRAM_RT, payload, size, token);
 }
 
 /* Where element `i`, counted row-major over n, c, h, w, stands in the engine's layout: rows on 64-byte boundaries. */

@@ -63,7 +63,8 @@ IOReturn io_open(io_service_t service, ane_task_t task, uint32_t type, struct io
     return status;
 }
 
-IOReturn io_create(const struct io_client *client, const void *image, size_t size, uint64_t *token)
+IOReturn io_create_as(const struct io_client *client, uint32_t representation, const void *payload,
+                      size_t size, uint64_t *token)
 {
     struct ane_program_create create = {.size = ANE_PROGRAM_IMAGE + size};
     struct ane_program_args *args;
@@ -71,19 +72,24 @@ IOReturn io_create(const struct io_client *client, const void *image, size_t siz
 
     assert_int_equal(ane_surface_create(0, ANE_PROGRAM_IMAGE + size, &create.surface), 0);
     args = ane_surface_base(create.surface);
-    *args = (struct ane_program_args){.representation = ANE_PROGRAM_LEGACY,
+    *args = (struct ane_program_args){.representation = representation,
                                       .version = 1,
                                       .image_size = size,
                                       .procedures = 1,
                                       .qos = 21,
                                       .flags = 0x10,
                                       .name = "test"};
-    memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, image, size);
+    memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, payload, size);
     status =
         IOConnectCallMethod(client->connect, 3, NULL, 0, &create, sizeof(create), NULL, NULL, NULL, NULL);
     *token = args->token;
     ane_surface_release(create.surface);
     return status;
+}
+
+IOReturn io_create(const struct io_client *client, const void *image, size_t size, uint64_t *token)
+{
+    return io_create_as(client, ANE_PROGRAM_LEGACY, image, size, token);
 }
 
 IOReturn io_prepare(const struct io_client *client, uint64_t token, struct ane_program_prepare *prepare)

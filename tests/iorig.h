@@ -15,6 +15,9 @@ struct io_client {
 
 /* Each returns what the driver said. */
 IOReturn io_open(io_service_t service, ane_task_t task, uint32_t type, struct io_client *client);
+/* A payload of either representation; io_create takes a program image. */
+IOReturn io_create_as(const struct io_client *client, uint32_t representation, const void *payload,
+                      size_t size, uint64_t *token);
 IOReturn io_create(const struct io_client *client, const void *image, size_t size, uint64_t *token);
 IOReturn io_prepare(const struct io_client *client, uint64_t token, struct ane_program_prepare *prepare);
 IOReturn io_unprepare(const struct io_client *client, uint64_t token);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inside.h"
 #include "iorig.h"
-#include "machine/internal.h"
 #include "protocol/channel.h"
 #include "protocol/message.h"
 
@@ -93,14 +93,6 @@ static void dispatch(void **state)
     ane_machine_destroy(machine);
 }
 
-static void *device(struct ane_machine *machine, uint64_t address, uint64_t bytes)
-{
-    struct dart_range range;
-
-    assert_int_equal(dart_range_get(machine->dart, DART_PORT_TASK, 0, address, bytes, DART_READ, &range), 0);
-    return range.host;
-}
-
 /* A procedure call that names a program nobody loaded, put into the ring behind the driver's back. */
 static void rejected(void **state)
 {
@@ -113,10 +105,9 @@ static void rejected(void **state)
     (void)state;
     io_accumulator_make(&a, ane_machine_service(machine), 1, 32);
     assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-    record = device(machine, machine->sabotage.table + PR_CHANNEL_DATA_CHAIN_H2T * PR_CHANNEL_RECORD_BYTES,
-                    PR_CHANNEL_RECORD_BYTES);
-    slot = device(machine, record->ring, record->slots * PR_SLOT_BYTES);
-    call = device(machine, slot[0].address & ~PR_SLOT_OWNER, PR_CALL_BYTES(3));
+    record = inside_channel(machine);
+    slot = inside_ring(machine);
+    call = inside_memory(machine, slot[0].address & ~PR_SLOT_OWNER, PR_CALL_BYTES(3));
     call->program_id = 77;
     text[0] = '\0';
     slot[1] = slot[0];

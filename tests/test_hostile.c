@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "inside.h"
 #include "iorig.h"
-#include "machine/internal.h"
 #include "protocol/channel.h"
 #include "protocol/container.h"
 
@@ -67,15 +67,6 @@ static struct ane_machine *make(void)
     return machine;
 }
 
-static void *device(struct ane_machine *machine, uint64_t address, uint64_t bytes)
-{
-    struct dart_range range;
-
-    assert_int_equal(dart_range_get(machine->dart, DART_PORT_TASK, 0, address, bytes, DART_READ, &range), 0);
-    assert_non_null(range.host);
-    return range.host;
-}
-
 /* A closed client is replaced: a request that was hit may have cost its connection's slot. */
 static void prove_alive(struct ane_machine *machine)
 {
@@ -93,7 +84,6 @@ static void prove_alive(struct ane_machine *machine)
 static void commands_change_under_the_firmware(void **state)
 {
     struct ane_machine *machine = make();
-    const struct pr_channel_record *record;
     const struct pr_slot *slot;
     struct io_accumulator a;
     struct flipper f;
@@ -105,11 +95,9 @@ static void commands_change_under_the_firmware(void **state)
 #endif
     io_accumulator_make(&a, ane_machine_service(machine), 1, 16);
     assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-    record = device(machine, machine->sabotage.table + PR_CHANNEL_DATA_CHAIN_H2T * PR_CHANNEL_RECORD_BYTES,
-                    PR_CHANNEL_RECORD_BYTES);
-    slot = device(machine, record->ring, record->slots * PR_SLOT_BYTES);
+    slot = inside_ring(machine);
     /* The call's message: header, statistics descriptor, three buffer descriptors. */
-    flipper_start(&f, device(machine, slot[0].address & ~PR_SLOT_OWNER, 0xf0), 0xf0);
+    flipper_start(&f, inside_memory(machine, slot[0].address & ~PR_SLOT_OWNER, 0xf0), 0xf0);
     for (unsigned i = 0; i < 20000; i++) {
         if (io_accumulator_step(&a))
             bad++;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../inside.h"
 #include "../iorig.h"
-#include "machine/internal.h"
 #include "protocol/channel.h"
 #include "protocol/message.h"
 
@@ -21,15 +21,6 @@ static struct ane_machine *machine;
 static struct pr_slot *ring;
 static uint64_t slots, next, cell; /* device address of a message cell */
 
-static void *device(uint64_t address, uint64_t bytes)
-{
-    struct dart_range range;
-
-    if (dart_range_get(machine->dart, DART_PORT_TASK, 0, address, bytes, DART_READ, &range) || !range.host)
-        abort();
-    return range.host;
-}
-
 static void make(void)
 {
     struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
@@ -39,10 +30,9 @@ static void make(void)
     if (ane_machine_create(&config, &machine))
         abort();
     io_accumulator_make(&a, ane_machine_service(machine), 1, 16);
-    record = device(machine->sabotage.table + PR_CHANNEL_DATA_CHAIN_H2T * PR_CHANNEL_RECORD_BYTES,
-                    PR_CHANNEL_RECORD_BYTES);
+    record = inside_channel(machine);
     slots = record->slots;
-    ring = device(record->ring, slots * PR_SLOT_BYTES);
+    ring = inside_ring(machine);
     if (io_accumulator_step(&a))
         abort();
     cell = ring[0].address & ~PR_SLOT_OWNER;
@@ -59,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 25)
         return 0;
     message = size - 25 < MESSAGE_MAX ? size - 25 : MESSAGE_MAX;
-    memcpy(device(cell, MESSAGE_MAX), data + 25, message);
+    memcpy(inside_memory(machine, cell, MESSAGE_MAX), data + 25, message);
     slot = &ring[next++ % slots];
     memcpy(slot, data + 1, 24);
     if (data[0] & 1)

@@ -56,6 +56,7 @@ static struct subject convolution(const char *name, uint32_t size_w, uint32_t si
                                .px = k / 2,
                                .py = k / 2,
                                .sx = 1,
+                               .ox = 1,
                                .sy = 1,
                                .lanes = lanes,
                                .engines = 16,
@@ -98,7 +99,7 @@ static uint8_t *memory_of(uint64_t bytes)
 }
 
 static void run(struct eng_compute *compute, const struct subject *s, const struct eng_operands *operands,
-                const struct eng_kernel_stream *streams)
+                const struct pr_kernel_bytes *streams)
 {
     if (s->task.unit == PR_UNIT_PE)
         eng_pe_run(compute, &s->task, operands);
@@ -109,7 +110,7 @@ static void run(struct eng_compute *compute, const struct subject *s, const stru
 /* The best of many runs: what the code does when nothing else disturbs. */
 static void measure(struct eng_compute *compute, const struct subject *s)
 {
-    struct eng_kernel_stream streams[PR_ENGINES_MAX] = {{0}};
+    struct pr_kernel_bytes streams[PR_ENGINES_MAX] = {{0}};
     struct eng_operands operands = {0};
     uint8_t *memory[3] = {memory_of(pr_tensor_span(&s->task.src[0])),
                           memory_of(pr_tensor_span(&s->task.src[1])),

@@ -20,7 +20,7 @@ struct layer {
     uint16_t *bias;   /* [cout] */
     uint8_t *expected;
     struct eng_operands operands;
-    struct eng_kernel_stream stream[PR_ENGINES_MAX];
+    struct pr_kernel_bytes stream[PR_ENGINES_MAX];
 };
 
 static uint32_t taps_of(const struct layer *l)
@@ -39,13 +39,13 @@ static void pack_weights(struct layer *l, struct test_rng *rng)
     for (uint32_t e = 0; e < PR_ENGINES_MAX; e++) {
         guarded_open(&l->kernel[e], pr_kernel_stream_bytes(&l->task, e), true);
         test_rng_bytes(rng, l->kernel[e].bytes, l->kernel[e].size);
-        l->stream[e] = (struct eng_kernel_stream){l->kernel[e].bytes, l->kernel[e].size};
+        l->stream[e] = (struct pr_kernel_bytes){l->kernel[e].bytes, l->kernel[e].size};
     }
     for (uint32_t c = 0; c < cout; c++) {
         struct pr_kernel_place place;
         uint8_t *plane;
 
-        assert_true(pr_kernel_place(&l->task, c, &place));
+        assert_true(pr_kernel_place(&l->task, 0, c, &place));
         plane = l->kernel[place.engine].bytes + place.offset;
         if (bias)
             memcpy(plane + 2 * place.lane, &l->bias[c], 2);
@@ -182,6 +182,7 @@ static void random_kernel(struct test_rng *rng, struct pr_ne *ne)
     ne->kh = pick(rng, 1, 3);
     ne->px = pick(rng, 0, ne->kw);
     ne->py = pick(rng, 0, ne->kh);
+    ne->ox = 1;
     ne->sx = pick(rng, 0, 3) ? 1 : 2;
     ne->sy = pick(rng, 0, 3) ? 1 : 2;
     ne->lanes = 1u << pick(rng, 0, 5);
@@ -279,6 +280,7 @@ static void large(void **state)
         ne->kh = shape[s].kh;
         ne->px = shape[s].px;
         ne->py = shape[s].py;
+        ne->ox = 1;
         ne->sx = shape[s].sx;
         ne->sy = 1;
         ne->lanes = shape[s].lanes;
@@ -329,20 +331,20 @@ static void check_dot(const uint16_t *x, const uint16_t *w, uint32_t n, struct p
                       uint16_t ieee)
 {
     struct pr_task task = {.unit = PR_UNIT_NE, .ne = ne};
-    struct eng_kernel_stream stream[PR_ENGINES_MAX] = {{0}};
+    struct pr_kernel_bytes stream[PR_ENGINES_MAX] = {{0}};
     struct eng_compute compute = {0};
     struct eng_operands operands = {0};
     uint8_t kernel[4096] = {0};
     uint16_t y;
     struct way way;
 
-    task.ne.kw = task.ne.kh = task.ne.sx = task.ne.sy = task.ne.lanes = task.ne.engines = 1;
+    task.ne.kw = task.ne.kh = task.ne.sx = task.ne.ox = task.ne.sy = task.ne.lanes = task.ne.engines = 1;
     task.ne.mode = PR_NE_MAC;
     task.src[0] =
         (struct pr_tensor){.home = PR_HOME_L2, .extent = {1, 1, 1, n, 1}, .stride = {2, 2, 2, 2, 2}};
     task.dst = (struct pr_tensor){.home = PR_HOME_L2, .extent = {1, 1, 1, 1, 1}, .stride = {2, 2, 2, 2, 2}};
     memcpy(kernel, w, 2 * (size_t)n);
-    stream[0] = (struct eng_kernel_stream){kernel, sizeof(kernel)};
+    stream[0] = (struct pr_kernel_bytes){kernel, sizeof(kernel)};
     eng_view_of_host(&operands.src[0], &task.src[0], (uint8_t *)(uintptr_t)x);
     eng_view_of_host(&operands.dst, &task.dst, (uint8_t *)&y);
     for (unsigned policy = 0; policy < 2; policy++) {
@@ -417,6 +419,7 @@ static void infinite_weight_on_padding(void **state)
                                    .kh = 1,
                                    .px = 1,
                                    .sx = 1,
+                                   .ox = 1,
                                    .sy = 1,
                                    .lanes = 1,
                                    .engines = 4,

@@ -11,6 +11,7 @@
 #include "protocol/assemble.h"
 #include "protocol/chain.h"
 #include "protocol/hwx.h"
+#include "protocol/kernel.h"
 #include "protocol/task.h"
 
 /* A descriptor and the registers it leaves behind. */
@@ -424,7 +425,7 @@ static void expect_place(const struct pr_task *task, uint32_t channel, uint32_t 
 {
     struct pr_kernel_place place;
 
-    assert_true(pr_kernel_place(task, channel, &place));
+    assert_true(pr_kernel_place(task, 0, channel, &place));
     assert_int_equal(place.engine, engine);
     assert_int_equal(place.offset, offset);
     assert_int_equal(place.lane, lane);
@@ -459,7 +460,7 @@ static void dense_kernels(void **state)
             }
         for (uint32_t engine = 0; engine < cases[i].engines; engine++)
             assert_int_equal(pr_kernel_stream_bytes(&task, engine), (uint64_t)passes * plane);
-        assert_false(pr_kernel_place(&task, cases[i].cout, &place));
+        assert_false(pr_kernel_place(&task, 0, cases[i].cout, &place));
     }
 }
 
@@ -511,7 +512,7 @@ static void places_do_not_collide(void **state)
             struct pr_kernel_place place;
             uint32_t at;
 
-            assert_true(pr_kernel_place(&task, channel, &place));
+            assert_true(pr_kernel_place(&task, 0, channel, &place));
             assert_true(place.engine < task.ne.engines && place.lane < place.lanes);
             assert_true(place.offset + 2 * place.lanes <= pr_kernel_stream_bytes(&task, place.engine));
             at = place.offset / 64 * 32 + place.lane;

@@ -121,11 +121,11 @@ static void scattered_close(struct scattered *s)
 static void run(const struct pr_task *task, const struct way *way, const struct eng_operands *operands)
 {
     static const uint8_t kernel[0x8000] = {0x00, 0x3c, 0x00, 0xbc, 0x00, 0x40};
-    struct eng_kernel_stream stream[PR_ENGINES_MAX];
+    struct pr_kernel_bytes stream[PR_ENGINES_MAX];
     struct eng_compute compute = {ENG_M1, way->path, way_begin(way), {0}};
 
     for (unsigned e = 0; e < PR_ENGINES_MAX; e++)
-        stream[e] = (struct eng_kernel_stream){kernel, sizeof(kernel)};
+        stream[e] = (struct pr_kernel_bytes){kernel, sizeof(kernel)};
     if (task->unit == PR_UNIT_PE)
         eng_pe_run(&compute, task, operands);
     else
@@ -164,8 +164,15 @@ static void pages_apart(void **state)
 
         test_rng_init(&rng, 100 + round);
         task.pe = (struct pr_pe){.scale = ONE, .pre_scale = ONE, .final_scale = 0x3f800000};
-        task.ne = (struct pr_ne){
-            .post_scale = ONE, .kw = 3, .kh = 1, .px = 1, .sx = 1, .sy = 1, .lanes = 4, .engines = 2};
+        task.ne = (struct pr_ne){.post_scale = ONE,
+                                 .kw = 3,
+                                 .kh = 1,
+                                 .px = 1,
+                                 .sx = 1,
+                                 .ox = 1,
+                                 .sy = 1,
+                                 .lanes = 4,
+                                 .engines = 2};
         task.ne.mode = round & 2 ? PR_NE_MAC : PR_NE_BYPASS;
         memcpy(task.src[0].extent,
                (uint32_t[]){pick(&rng, 1, round % 8 ? 70 : 3000), pick(&rng, 1, 5), 1, pick(&rng, 1, 9), 1},

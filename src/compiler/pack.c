@@ -2,6 +2,7 @@
 /* Packing by the rule of protocol/task.h. */
 #include "compiler/pack.h"
 
+#include "protocol/kernel.h"
 #include "protocol/task.h"
 
 #define ENGINES_LOG2_MAX 4u
@@ -77,7 +78,7 @@ void cc_pack_kernel(const struct cc_pack *p, uint64_t stream, uint8_t *bytes)
     struct pr_task task = task_of(p);
     struct pr_kernel_place place;
 
-    for (uint32_t o = 0; pr_kernel_place(&task, o, &place); o++) {
+    for (uint32_t o = 0; pr_kernel_place(&task, 0, o, &place); o++) {
         uint8_t *at = bytes + place.engine * stream + place.offset + 2 * place.lane;
         const uint16_t *from = p->weight + (size_t)o * p->step[0];
 

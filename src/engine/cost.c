@@ -4,6 +4,7 @@
  *   time = fixed + max(arithmetic, memory)
  */
 #include "engine/state.h"
+#include "protocol/kernel.h"
 
 #define FIXED_CYCLES               44u      /* per layer, compiler's cost model */
 #define CLOCK_MHZ                  1140u    /* the operating point that model uses */

@@ -28,7 +28,7 @@ struct execution {
     struct pr_problem *problem;
     struct operand src[2], dst;
     struct dart_range kernel[PR_ENGINES_MAX];
-    struct eng_kernel_stream stream[PR_ENGINES_MAX];
+    struct pr_kernel_bytes stream[PR_ENGINES_MAX];
 };
 
 static bool fault(struct execution *x, const char *what, uint32_t bar, uint64_t address)
@@ -74,7 +74,7 @@ static bool grant_kernel(struct execution *x)
         if (dart_range_get(x->e->dart, DART_PORT_TASK, request->stream, address, need, DART_READ,
                            &x->kernel[i]))
             return fault(x, "The kernel", ne->kernel_bar, address);
-        x->stream[i] = (struct eng_kernel_stream){x->kernel[i].host, need};
+        x->stream[i] = (struct pr_kernel_bytes){x->kernel[i].host, need};
     }
     return true;
 }

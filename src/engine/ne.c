@@ -67,7 +67,7 @@ static void reference_mac_row(const struct eng_ne *ne, uint32_t channel, uint32_
     struct pr_kernel_place place;
     float bias;
 
-    pr_kernel_place(ne->task, channel, &place);
+    pr_kernel_place(ne->task, 0, channel, &place);
     bias = bias_value(ne, &place);
     memset(sum, 0, wout * sizeof(*sum));
     for (uint32_t c = 0; c < cin; c++) {
@@ -207,7 +207,7 @@ static enum eng_kind kind_of(const struct pr_task *task)
 }
 
 int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const struct eng_operands *operands,
-               const struct eng_kernel_stream *streams)
+               const struct pr_kernel_bytes *streams)
 {
     const struct eng_rules *rules = &eng_rules_table[compute->policy][kind_of(task)];
     struct eng_ne ne = {

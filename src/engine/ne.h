@@ -5,12 +5,7 @@
 
 #include "engine/compute.h"
 #include "engine/kernels.h"
-
-/* The kernel bytes of one engine, from the beginning of its stream. */
-struct eng_kernel_stream {
-    const uint8_t *bytes;
-    uint64_t size;
-};
+#include "protocol/kernel.h"
 
 /*
  * Runs a task of PR_UNIT_NE that pr_task_decode accepted. `streams` has PR_ENGINES_MAX entries and may be
@@ -19,13 +14,13 @@ struct eng_kernel_stream {
  * depth in a convolution), which is never so for a decoded task.
  */
 int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const struct eng_operands *operands,
-               const struct eng_kernel_stream *streams);
+               const struct pr_kernel_bytes *streams);
 
 /* Within the room: a task on its way. */
 struct eng_ne {
     const struct pr_task *task;
     const struct eng_operands *operands;
-    const struct eng_kernel_stream *streams;
+    const struct pr_kernel_bytes *streams;
     const struct eng_rules *rules;
     struct eng_scratch *scratch;
     struct eng_pool *pool;

@@ -89,7 +89,7 @@ static uint32_t run_at(const struct eng_mac_plan *m, uint32_t channel, uint32_t 
 {
     struct pr_kernel_place place;
 
-    pr_kernel_place(m->ne->task, channel, &place);
+    pr_kernel_place(m->ne->task, 0, channel, &place);
     *stride = (size_t)place.lanes * 2;
     *from = m->ne->streams[place.engine].bytes + place.offset + row * *stride + (uint64_t)place.lane * 2;
     return eng_least(place.lanes - place.lane, left);

@@ -7,20 +7,22 @@
 
 #include "engine/half.h"
 
-/* Measured on devices, except where docs/provenance.md says chosen. */
-#define LOAD  ENG_RULE_NAN_IS_INFINITY
-#define STORE (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO)
+/* Measured on devices, except where docs/provenance.md says inferred or chosen. */
+#define LOAD    ENG_RULE_NAN_IS_INFINITY
+#define PE_LOAD LOAD
+#define MAC     (ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)
+#define STORE   (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO)
 
-const struct eng_rules eng_rules_table[2][ENG_KINDS] = {
-    [ENG_M1] =
-        {
-            [ENG_KIND_PE_ELEMENTWISE] = {LOAD, 0, STORE},
-            [ENG_KIND_PE_REDUCTION] = {LOAD, 0, STORE},
-            [ENG_KIND_NE_BYPASS] = {LOAD, 0, STORE},
-            [ENG_KIND_NE_MAC] = {LOAD, ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING,
-                                 STORE | ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING},
-            [ENG_KIND_NE_MAC_SINGLE] = {LOAD, ENG_RULE_NO_DENORMALS, STORE | ENG_RULE_NO_DENORMALS},
-        },
+#define M1_RULES                                                                                        \
+    {                                                                                                   \
+        [ENG_KIND_PE_ELEMENTWISE] = {PE_LOAD, 0, STORE}, [ENG_KIND_PE_REDUCTION] = {PE_LOAD, 0, STORE}, \
+        [ENG_KIND_NE_BYPASS] = {LOAD, 0, STORE}, [ENG_KIND_NE_FOLD] = {LOAD, 0, STORE},                 \
+        [ENG_KIND_NE_MAC] = {LOAD, MAC, STORE | MAC},                                                   \
+        [ENG_KIND_NE_MAC_SINGLE] = {LOAD, ENG_RULE_NO_DENORMALS, STORE | ENG_RULE_NO_DENORMALS},        \
+    }
+
+const struct eng_rules eng_rules_table[ENG_POLICIES][ENG_KINDS] = {
+    [ENG_M1] = M1_RULES, [ENG_M1_EXACT] = M1_RULES,
     /* [ENG_IEEE]: no rules at all. */
 };
 
@@ -32,6 +34,8 @@ const struct eng_rules eng_rules_table[2][ENG_KINDS] = {
 #define HALF_CEILING 0x7800u /* 2^15 */
 
 #define HALF_SMALLEST_NORMAL 0x1p-14f
+#define SLICE_CEILING        0x1p12f
+#define FINITE_INFINITY      0x1p16f
 
 float eng_relu(float value)
 {
@@ -43,7 +47,11 @@ float eng_load_value(uint16_t half, unsigned rules)
     float value = eng_half_to_float(half);
 
     if (isnan(value) && rules & ENG_RULE_NAN_IS_INFINITY)
-        return INFINITY;
+        value = INFINITY;
+    if (fabsf(value) >= SLICE_CEILING && rules & ENG_RULE_SLICE)
+        value = copysignf(INFINITY, value);
+    if (isinf(value) && rules & ENG_RULE_FINITE_INFINITY)
+        return copysignf(FINITE_INFINITY, value);
     if (fabsf(value) < HALF_SMALLEST_NORMAL && rules & ENG_RULE_NO_DENORMALS)
         return 0;
     return value;

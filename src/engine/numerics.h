@@ -4,7 +4,8 @@
  * operation and policy.
  *
  * Tensors are fp16, arithmetic is fp32, and a result is rounded once, half to even, at the store. `m1` adds
- * the edges that were measured on the engine; `ieee` adds nothing.
+ * the edges that were measured on the engine; `ieee` adds nothing; `m1-exact` is `m1` with sums of products made as
+ * exact.h says.
  */
 #ifndef ENGINE_NUMERICS_H
 #define ENGINE_NUMERICS_H
@@ -12,23 +13,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum eng_policy { ENG_M1, ENG_IEEE };
+enum eng_policy { ENG_M1, ENG_IEEE, ENG_M1_EXACT, ENG_POLICIES };
 
 enum eng_kind {
     ENG_KIND_PE_ELEMENTWISE,
     ENG_KIND_PE_REDUCTION,
     ENG_KIND_NE_BYPASS,
+    ENG_KIND_NE_FOLD, /* the largest of, or the product of, a window's elements */
     ENG_KIND_NE_MAC,
     ENG_KIND_NE_MAC_SINGLE, /* one input channel and a kernel of one tap: no accumulation, so no ceiling */
     ENG_KINDS
 };
 
 enum eng_rule {
-    ENG_RULE_NAN_IS_INFINITY = 1, /* load: a NaN reads as +inf */
-    ENG_RULE_NAN_IS_ZERO = 2,     /* store: an indeterminate form (inf - inf, 0 * inf) is written as +0 */
-    ENG_RULE_NO_MINUS_ZERO = 4,   /* store: -0 is written as +0 */
-    ENG_RULE_NO_DENORMALS = 8,    /* MAC operands and MAC results: an fp16 denormal is +0 */
-    ENG_RULE_CEILING = 16,        /* MAC partial sums and MAC results: 2^15 and above is infinite */
+    ENG_RULE_NAN_IS_INFINITY = 1,  /* load: a NaN reads as +inf */
+    ENG_RULE_NAN_IS_ZERO = 2,      /* store: an indeterminate form (inf - inf, 0 * inf) is written as +0 */
+    ENG_RULE_NO_MINUS_ZERO = 4,    /* store: -0 is written as +0 */
+    ENG_RULE_NO_DENORMALS = 8,     /* MAC operands and MAC results: an fp16 denormal is +0 */
+    ENG_RULE_CEILING = 16,         /* MAC partial sums and MAC results: 2^15 and above is infinite */
+    ENG_RULE_FINITE_INFINITY = 32, /* load: an infinity counts as 2^16, so that inf - inf and 0 * inf are 0 */
+    ENG_RULE_SLICE = 64,           /* load of a row from an offset inside it: 2^12 and above is infinite */
 };
 
 struct eng_rules {
@@ -37,7 +41,7 @@ struct eng_rules {
     unsigned store; /* every element as it is written */
 };
 
-extern const struct eng_rules eng_rules_table[2][ENG_KINDS]; /* [policy][kind] */
+extern const struct eng_rules eng_rules_table[ENG_POLICIES][ENG_KINDS]; /* [policy][kind] */
 
 /* The rules, one value at a time: what the reference uses. */
 #define ENG_CEILING 32768.0f

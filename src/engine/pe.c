@@ -46,6 +46,7 @@ static float combine(const struct eng_pe_constants *k, float a, float b)
         case PR_PE_MUL: v = v * b; break;
         case PR_PE_MAX: v = eng_max(v, b); break;
         case PR_PE_MIN: v = eng_min(v, b); break;
+        case PR_PE_AFFINE: break;
         }
     }
     if (k->op == PR_PE_SQUARE_OF_SUM)

@@ -6,6 +6,7 @@
 #include "dart/dart.h"
 #include "engine/compute.h"
 #include "engine/engine.h"
+#include "protocol/kernel.h"
 #include "protocol/task.h"
 #include "protocol/tm_regs.h"
 #include "soc/clock.h"

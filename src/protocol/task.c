@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A task decoded from a register image. */
-#include "protocol/task.h"
+#include "protocol/kernel.h"
 
 #include <string.h>
 
@@ -434,6 +434,7 @@ static bool decode_convolution(const struct decoder *d)
     ne->kh = get(d, PR_F_KH);
     ne->px = get(d, PR_F_PX);
     ne->py = get(d, PR_F_PY);
+    ne->ox = 1;
     ne->sx = get(d, PR_F_SX);
     ne->sy = get(d, PR_F_SY);
     ne->lanes = 1u << get(d, PR_F_OCG_SIZE);

@@ -23,32 +23,51 @@ enum pr_axis { PR_AXIS_W, PR_AXIS_H, PR_AXIS_D, PR_AXIS_C, PR_AXIS_G, PR_AXES };
 #define PR_ROW_ALIGN         64u /* granule of DRAM row tails */
 
 enum pr_unit { PR_UNIT_PE, PR_UNIT_NE };
-enum pr_home { PR_HOME_NONE, PR_HOME_DRAM, PR_HOME_L2 };
 
-/* A tensor of fp16 elements. Strides are in bytes; a broadcast axis has stride 0. */
+/* Where a tensor is. A stream goes from one descriptor to the next one and is gone after it (types 3). */
+enum pr_home { PR_HOME_NONE, PR_HOME_DRAM, PR_HOME_L2, PR_HOME_STREAM };
+
+/* What its elements are. Integers are read as the numbers they are, and written rounded and cut to their range. */
+enum pr_format { PR_FP16, PR_U8, PR_I8 };
+uint32_t pr_format_bytes(enum pr_format format);
+
+/*
+ * A tensor. Strides are in bytes; a broadcast axis has stride 0. With an interleave of k, k channels stand side by side: channel
+ * c is at c / k * stride[C] + c % k elements, and stride[W] steps over all k. A stream has neither base nor strides.
+ */
 struct pr_tensor {
     enum pr_home home;
+    enum pr_format format;
     uint32_t bar;             /* DRAM: which buffer register its base is relative to */
     uint32_t base;            /* byte offset from that buffer, or address in L2 */
     uint32_t extent[PR_AXES]; /* elements the task touches */
     uint32_t stride[PR_AXES];
-    bool relu;          /* source: negative elements read as zero */
-    bool zero_tail;     /* destination: rows are filled with zeros up to PR_ROW_ALIGN */
-    bool keep;          /* DRAM source that is also left in L2 (source type 1) ... */
-    uint32_t keep_base; /* ... here */
-    uint32_t keep_stride[PR_AXES];
+    uint32_t interleave; /* 0 and 1: none */
+    bool relu;           /* source: negative elements read as zero */
+    bool slice;          /* source: a row is read from an offset inside it (PixelOffset) */
+    bool zero_tail;      /* destination: rows are filled with zeros up to PR_ROW_ALIGN */
+    bool keep;           /* DRAM tensor that is also left in L2 (types 1) ... */
+    uint32_t keep_base;  /* ... here, without the axes it is broadcast along */
+    uint32_t keep_extent[PR_AXES], keep_stride[PR_AXES];
 };
 
-enum pr_pe_op { PR_PE_ADD, PR_PE_MUL, PR_PE_MAX, PR_PE_MIN, PR_PE_SQUARE_OF_SUM };
-enum pr_pe_reduce { PR_PE_REDUCE_NONE, PR_PE_REDUCE_SUM, PR_PE_REDUCE_MAX };
+/* AFFINE: (a +- row 0) * row 1, the rows being two of source 2, which has an element per channel and group: its extent is 1, 2, 1, C, G. */
+enum pr_pe_op { PR_PE_ADD, PR_PE_MUL, PR_PE_MAX, PR_PE_MIN, PR_PE_SQUARE_OF_SUM, PR_PE_AFFINE };
+enum pr_pe_reduce { PR_PE_REDUCE_NONE, PR_PE_REDUCE_SUM, PR_PE_REDUCE_MAX, PR_PE_REDUCE_MIN };
+/* 1.0 where the elementwise result compares so with 0, else 0.0. */
+enum pr_pe_compare { PR_PE_COMPARE_NONE, PR_PE_EQUAL, PR_PE_GREATER, PR_PE_GREATER_EQUAL };
+enum pr_pe_function { PR_PE_FUNCTION_NONE, PR_PE_RECIPROCAL, PR_PE_RSQRT };
 
 /*
- * Elementwise: y = final_scale * relu?(scale * abs?(op(+-pre_scale * a, +-b)) + bias).
- * Reduction:   y = final_scale * reduce(abs?(op(pre_scale * a))) + epsilon, over W, H and D of each channel and group.
+ * v = compare?(abs?(op(+-pre_scale * a, +-b)))
+ * Elementwise: y = final_scale * relu?(scale * v + bias).
+ * Reduction:   y = function(final_scale * reduce(v) + epsilon), over W, H and D of each channel and group.
  */
 struct pr_pe {
     enum pr_pe_op op;
     enum pr_pe_reduce reduce;
+    enum pr_pe_compare compare;
+    enum pr_pe_function function;
     bool two_sources;
     bool negate1, negate2; /* subtract that source instead of adding it */
     bool relu, abs;
@@ -56,21 +75,35 @@ struct pr_pe {
     uint32_t final_scale;                     /* fp32 bits */
 };
 
-enum pr_ne_mode { PR_NE_BYPASS, PR_NE_MAC };
+/* MAC: sum of products with a kernel. MAX: the largest in the window. PRODUCT: of the channels. */
+enum pr_ne_mode { PR_NE_BYPASS, PR_NE_MAC, PR_NE_MAX, PR_NE_PRODUCT };
 
 struct pr_kernel_stream {
     bool enabled;
     uint32_t base, bytes; /* in the kernel buffer */
 };
 
-/* y = relu?(post_scale * (sum of products + bias + acc_bias)) */
+/*
+ * y = relu?(table?(post_scale * (mode(...) + bias + acc_bias))).
+ * Output column s * ox + j of a row is made from the window of kw + ox - 1 columns that begins at input column s * sx - px, with the
+ * j-th of the ox kernels of its channel. A group has its own channels and its own kernel.
+ */
 struct pr_ne {
     enum pr_ne_mode mode;
     uint32_t kw, kh, px, py, sx, sy;
+    uint32_t ox;      /* output columns of one step */
+    uint32_t unicast; /* input channels that an output channel has for itself; 0: all see all */
     uint32_t lanes;   /* output channels per engine and pass, before the last passes */
     uint32_t engines; /* neural engines in use */
-    bool bias;        /* a bias row stands before each plane of weights */
+    bool pad_lowest;  /* MAX: what is outside the input never wins; else it is zero */
+    bool ones;        /* the kernel is all ones and has no bytes */
+    bool sparse;      /* the streams leave zeros out */
+    bool palette;     /* ... and every other weight is the first of the 32 values before the records */
+    bool reuse;       /* the kernel of group 0 is that of all groups */
+    enum pr_format kernel_format;
+    bool bias; /* a bias row stands before each plane of weights */
     bool relu;
+    bool table;                    /* the streams begin with an activation table */
     uint16_t acc_bias, post_scale; /* fp16 bits */
     uint32_t kernel_bar;
     struct pr_kernel_stream stream[PR_ENGINES_MAX];
@@ -106,18 +139,5 @@ bool pr_strides_overlap(const uint32_t extent[PR_AXES], const uint32_t stride[PR
 uint64_t pr_tensor_elements(const struct pr_tensor *tensor);
 /* Multiply-accumulates, or elements visited for tasks that have none: the task's work. */
 uint64_t pr_task_work(const struct pr_task *task);
-
-/*
- * Where output channel `channel` finds its weights: which engine's stream, the byte offset of its plane's first bias or weight row
- * in that stream, the lane in each row and the lanes of the plane. False when channel >= Cout.
- */
-struct pr_kernel_place {
-    uint32_t engine;
-    uint32_t offset;
-    uint32_t lane, lanes;
-};
-bool pr_kernel_place(const struct pr_task *task, uint32_t channel, struct pr_kernel_place *place);
-/* Bytes of the stream of one engine that the task's channels need. */
-uint64_t pr_kernel_stream_bytes(const struct pr_task *task, uint32_t engine);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes of a task's tensors, and where its kernel rows stand. */
-#include "protocol/task.h"
+/* Sizes of a task's tensors. */
+#include "protocol/kernel.h"
 
 static uint64_t span(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint64_t row)
 {
@@ -98,88 +98,6 @@ uint64_t pr_task_work(const struct pr_task *task)
         return task->pe.reduce ? pr_tensor_elements(&task->src[0]) : elements;
     if (task->ne.mode == PR_NE_BYPASS)
         return elements;
-    taps = (uint64_t)task->src[0].extent[PR_AXIS_C] * task->ne.kw * task->ne.kh;
+    taps = (uint64_t)pr_kernel_channels(task) * pr_kernel_window(task) * task->ne.kh;
     return elements > UINT64_MAX / taps ? UINT64_MAX : elements * taps;
-}
-
-/* A plane: the weights of up to `lanes` output channels on one engine. */
-static uint64_t plane_bytes(const struct pr_task *task, uint32_t lanes)
-{
-    uint32_t taps = task->src[0].extent[PR_AXIS_C] * task->ne.kw * task->ne.kh;
-    uint32_t rows = taps + (task->ne.bias ? 1 : 0);
-
-    return pr_round_up((uint64_t)rows * lanes * 2, 64);
-}
-
-/*
- * Passes are dealt out with all lanes while they fill every engine; what is left over goes to passes with the largest power of
- * two of lanes that still fills every engine, the last ones with a single lane. A level is a run of passes of equal lanes.
- */
-struct level {
-    uint32_t lanes;
-    uint32_t channels; /* of this level */
-    uint64_t plane;    /* bytes of one plane */
-};
-
-/* Channels of one pass over all engines. */
-static uint32_t pass_width(const struct pr_task *task, uint32_t lanes)
-{
-    uint32_t width = lanes * task->ne.engines;
-
-    return width ? width : 1;
-}
-
-static struct level next_level(const struct pr_task *task, uint32_t lanes, uint32_t left)
-{
-    struct level level = {.lanes = lanes ? lanes : 1};
-    uint32_t width;
-
-    while (level.lanes > 1 && pass_width(task, level.lanes) > left)
-        level.lanes /= 2;
-    width = pass_width(task, level.lanes);
-    level.channels = level.lanes == 1 ? left : left / width * width;
-    level.plane = plane_bytes(task, level.lanes);
-    return level;
-}
-
-bool pr_kernel_place(const struct pr_task *task, uint32_t channel, struct pr_kernel_place *place)
-{
-    uint32_t left = task->dst.extent[PR_AXIS_C], lanes = task->ne.lanes;
-    uint64_t offset = 0;
-
-    if (channel >= left)
-        return false;
-    for (;;) {
-        struct level level = next_level(task, lanes, left);
-        uint32_t width = pass_width(task, level.lanes);
-
-        if (channel < level.channels) {
-            place->engine = channel % width / level.lanes;
-            place->offset = (uint32_t)(offset + channel / width * level.plane);
-            place->lane = channel % level.lanes;
-            place->lanes = level.lanes;
-            return true;
-        }
-        channel -= level.channels;
-        left -= level.channels;
-        offset += level.channels / width * level.plane;
-        lanes = level.lanes;
-    }
-}
-
-uint64_t pr_kernel_stream_bytes(const struct pr_task *task, uint32_t engine)
-{
-    uint32_t left = task->dst.extent[PR_AXIS_C], lanes = task->ne.lanes;
-    uint64_t bytes = 0;
-
-    while (left) {
-        struct level level = next_level(task, lanes, left);
-        uint32_t width = pass_width(task, level.lanes);
-        uint32_t passes = level.channels / width + (engine * level.lanes < level.channels % width ? 1 : 0);
-
-        bytes += passes * level.plane;
-        left -= level.channels;
-        lanes = level.lanes;
-    }
-    return bytes;
 }

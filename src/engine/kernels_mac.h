@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Part of kernels_body.h, with its conditions: sums of products. */
+
+INLINE void mac_columns_of(const struct eng_mac *m, unsigned group, unsigned vectors)
+{
+    vec sum[PANEL][COLUMNS], x[COLUMNS], ceiling = vec_set(m->ceiling);
+    const size_t next = m->in_next, tap = m->in_tap;
+
+    UNROLL
+    for (unsigned c = 0; c < group; c++)
+        UNROLL
+    for (unsigned v = 0; v < vectors; v++)
+        sum[c][v] = vec_load(m->acc + c * m->acc_channel + v * m->acc_next);
+    for (uint32_t channel = 0; channel < m->channels; channel++) {
+        const float *weight = m->panel + ((size_t)channel * m->kh + m->ky0) * m->kw * group;
+        const float *row = m->in + channel * m->in_channel;
+
+        for (uint32_t ky = m->ky0; ky < m->ky1; ky++, row += m->in_row) {
+            const float *at = row;
+
+            for (uint32_t kx = 0; kx < m->kw; kx++, weight += group, at += tap) {
+                UNROLL
+                for (unsigned v = 0; v < vectors; v++)
+                    x[v] = vec_load(at + v * next);
+                UNROLL
+                for (unsigned c = 0; c < group; c++) {
+                    vec w = vec_set(weight[c]);
+
+                    UNROLL
+                    for (unsigned v = 0; v < vectors; v++)
+                        sum[c][v] = vec_mac(sum[c][v], x[v], w, ceiling);
+                }
+            }
+        }
+    }
+    UNROLL
+    for (unsigned c = 0; c < group; c++)
+        UNROLL
+    for (unsigned v = 0; v < vectors; v++)
+        vec_store(m->acc + c * m->acc_channel + v * m->acc_next, sum[c][v]);
+}
+
+INLINE void mac_columns_group(const struct eng_mac *m, unsigned group, unsigned vectors)
+{
+    if (vectors == 1)
+        mac_columns_of(m, group, 1);
+    else if (vectors == 2)
+        mac_columns_of(m, group, 2);
+#if COLUMNS > 2
+    else
+        mac_columns_of(m, group, 3);
+#endif
+}
+
+TARGET static void mac_columns(const struct eng_mac *m, unsigned group, unsigned vectors)
+{
+    switch (group) {
+    case 1: mac_columns_group(m, 1, vectors); break;
+    case 2: mac_columns_group(m, 2, vectors); break;
+    case 4: mac_columns_group(m, 4, vectors); break;
+#if PANEL > 4
+    case 8: mac_columns_group(m, 8, vectors); break;
+#endif
+    }
+}
+
+INLINE void mac_channels_of(const struct eng_mac *m, unsigned vectors, unsigned pixels)
+{
+    vec sum[PIXELS][WIDE_VECTORS], x[PIXELS], ceiling = vec_set(m->ceiling);
+    const size_t group = (size_t)vectors * LANES, next = m->in_next, tap = m->in_tap;
+
+    UNROLL
+    for (unsigned p = 0; p < pixels; p++)
+        UNROLL
+    for (unsigned v = 0; v < vectors; v++)
+        sum[p][v] = vec_load(m->acc + p * m->acc_next + v * LANES);
+    for (uint32_t channel = 0; channel < m->channels; channel++) {
+        const float *row = m->in + channel * m->in_channel + m->kx0 * tap;
+
+        for (uint32_t ky = m->ky0; ky < m->ky1; ky++, row += m->in_row) {
+            const float *weight = m->panel + (((size_t)channel * m->kh + ky) * m->kw + m->kx0) * group;
+            const float *at = row;
+
+            for (uint32_t kx = m->kx0; kx < m->kx1; kx++, weight += group, at += tap) {
+                UNROLL
+                for (unsigned p = 0; p < pixels; p++)
+                    x[p] = vec_set(at[p * next]);
+                UNROLL
+                for (unsigned v = 0; v < vectors; v++) {
+                    vec w = vec_load(weight + v * LANES);
+
+                    UNROLL
+                    for (unsigned p = 0; p < pixels; p++)
+                        sum[p][v] = vec_mac(sum[p][v], x[p], w, ceiling);
+                }
+            }
+        }
+    }
+    UNROLL
+    for (unsigned p = 0; p < pixels; p++)
+        UNROLL
+    for (unsigned v = 0; v < vectors; v++)
+        vec_store(m->acc + p * m->acc_next + v * LANES, sum[p][v]);
+}
+
+INLINE void mac_channels_group(const struct eng_mac *m, unsigned vectors, unsigned pixels)
+{
+    if (pixels == 1)
+        mac_channels_of(m, vectors, 1);
+    else if (pixels == 2)
+        mac_channels_of(m, vectors, 2);
+#if PIXELS > 2
+    else
+        mac_channels_of(m, vectors, 4);
+#endif
+}
+
+TARGET static void mac_channels(const struct eng_mac *m, unsigned group, unsigned pixels)
+{
+    switch (group / LANES) {
+    case 1: mac_channels_group(m, 1, pixels); break;
+    case 2: mac_channels_group(m, 2, pixels); break;
+    case 4: mac_channels_group(m, 4, pixels); break;
+    }
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An activation table: 33 knots over a domain, with straight lines between them, tails beyond them and clamps beyond those; and the
+ * range reductions of square root, reciprocal, logarithm and exponential around it.
+ */
+#ifndef ENGINE_TABLE_H
+#define ENGINE_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/numerics.h"
+#include "protocol/kernel.h"
+
+#define ENG_TABLE_KNOTS 33u
+
+/* How x is brought into the knots' domain and the value back. */
+enum eng_table_form {
+    ENG_TABLE_PLAIN,      /* knots from `first` on, 2^-s apart */
+    ENG_TABLE_SQRT,       /* x = m * 4^e, m in [0.5, 2): f(m) * 2^e */
+    ENG_TABLE_RSQRT,      /* the same: f(m) * 2^-e */
+    ENG_TABLE_RECIPROCAL, /* x = m * 2^e, m in [0.5, 1): f(m) * 2^-e */
+    ENG_TABLE_LOG2,       /* the same: f(m) + e */
+    ENG_TABLE_EXP2,       /* x = e + r, r in [0, 1): f(r) * 2^e */
+    ENG_TABLE_FRACTION,   /* x - trunc(x) */
+    ENG_TABLE_TRUNCATE,   /* trunc(x) */
+};
+
+/* Ready for arithmetic. */
+struct eng_table {
+    enum eng_table_form form;
+    bool odd;        /* f(-x) = -f(x): the knots are for |x| */
+    bool positive;   /* nothing below zero: +0 there */
+    float low, high; /* x <= low gives below, x >= high gives above */
+    float below, above;
+    float knot[ENG_TABLE_KNOTS];
+    float first, scale; /* the first knot's x, and 1 / distance of knots; a power of two */
+    float low_slope, low_intercept, high_slope, high_intercept;
+};
+
+/* False with a problem when the table's code or exponent is none that is decoded. */
+bool eng_table_read(struct eng_table *table, const uint16_t halfs[PR_TABLE_HALFS],
+                    struct pr_problem *problem);
+/* The reference: one value, in fp32. */
+float eng_table_value(const struct eng_table *table, float x);
+
+#endif

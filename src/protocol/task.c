@@ -555,7 +555,7 @@ bool pr_task_decode(const struct pr_td *td, const struct pr_image *image, struct
             memcpy(task->src[1].extent, out, sizeof(out));
         memcpy(task->dst.extent, out, sizeof(out));
     }
-    if (pr_strides_overlap(task->dst.extent, task->dst.stride, 0))
+    if (pr_tensor_overlaps(&task->dst, 0))
         return refuse(&d, PR_PROBLEM_INCONSISTENT,
                       task->dst.home == PR_HOME_DRAM ? PR_F_DST_ROW : PR_F_L2_RESULT_ROW,
                       "the result's strides make its elements overlap");

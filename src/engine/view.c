@@ -100,11 +100,11 @@ unsigned eng_view_rules(const struct eng_view *view, unsigned load_rules)
  */
 bool eng_view_overlaps_itself(const struct eng_view *view)
 {
-    struct pr_tensor tensor = {.format = view->format, .interleave = view->interleave};
+    uint32_t count[PR_AXES], bundle = bundle_of(view);
 
-    memcpy(tensor.extent, view->extent, sizeof(tensor.extent));
-    memcpy(tensor.stride, view->stride, sizeof(tensor.stride));
-    return pr_tensor_overlaps(&tensor, view->tail);
+    memcpy(count, view->extent, sizeof(count));
+    count[PR_AXIS_C] = (count[PR_AXIS_C] + bundle - 1) / bundle;
+    return pr_strides_overlap(count, view->stride, bundle * pr_format_bytes(view->format), view->tail);
 }
 
 /* Where a channel's elements stand in a bundle. */

@@ -27,10 +27,10 @@ static uint32_t steps(const struct pr_tensor *tensor, unsigned axis)
 }
 
 /* From the first byte to past the last one that the channels touch, at one place of the other axes. */
-static uint64_t channels_span(const struct pr_tensor *tensor, uint64_t stride)
+static uint64_t channels_span(const struct pr_tensor *tensor, uint32_t channels, uint64_t stride)
 {
     uint32_t each = bundle_channels(tensor), element = pr_format_bytes(tensor->format);
-    uint32_t channels = tensor->extent[PR_AXIS_C], last = (channels - 1) / each;
+    uint32_t last = (channels - 1) / each;
     uint64_t end = last * stride + (uint64_t)(channels - last * each) * element;
     /* A last bundle that is not full may end before the one before it does. */
     uint64_t before = last ? (last - 1) * stride + bundle_bytes(tensor) : 0;
@@ -38,13 +38,13 @@ static uint64_t channels_span(const struct pr_tensor *tensor, uint64_t stride)
     return end > before ? end : before;
 }
 
-static uint64_t span(const struct pr_tensor *tensor, const uint32_t stride[PR_AXES], uint64_t channels)
+static uint64_t span(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint64_t channels)
 {
     uint64_t last = 0;
 
     for (unsigned axis = 0; axis < PR_AXES; axis++)
         if (axis != PR_AXIS_C)
-            last += (uint64_t)(tensor->extent[axis] - 1) * stride[axis];
+            last += (uint64_t)(extent[axis] - 1) * stride[axis];
     return last + channels;
 }
 
@@ -56,21 +56,24 @@ static bool has_tails(const struct pr_tensor *tensor)
 
 uint64_t pr_tensor_span(const struct pr_tensor *tensor)
 {
-    uint64_t row;
+    const uint32_t *extent = tensor->extent, *stride = tensor->stride;
+    uint64_t before;
 
     if (tensor->home == PR_HOME_NONE)
         return 0;
     if (!has_tails(tensor))
-        return span(tensor, tensor->stride, channels_span(tensor, tensor->stride[PR_AXIS_C]));
-    row = (uint64_t)(tensor->extent[PR_AXIS_W] - 1) * tensor->stride[PR_AXIS_W];
-    return span(tensor, tensor->stride,
-                (uint64_t)(steps(tensor, PR_AXIS_C) - 1) * tensor->stride[PR_AXIS_C] +
-                    pr_tensor_tail_end(tensor) - row);
+        return span(extent, stride, channels_span(tensor, extent[PR_AXIS_C], stride[PR_AXIS_C]));
+    before = (uint64_t)(extent[PR_AXIS_W] - 1) * stride[PR_AXIS_W];
+    return span(extent, stride,
+                (uint64_t)(steps(tensor, PR_AXIS_C) - 1) * stride[PR_AXIS_C] + pr_tensor_tail_end(tensor) -
+                    before);
 }
 
 uint64_t pr_tensor_keep_span(const struct pr_tensor *tensor)
 {
-    return span(tensor, tensor->keep_stride, channels_span(tensor, tensor->keep_stride[PR_AXIS_C]));
+    const uint32_t *extent = tensor->keep_extent, *stride = tensor->keep_stride;
+
+    return span(extent, stride, channels_span(tensor, extent[PR_AXIS_C], stride[PR_AXIS_C]));
 }
 
 uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor)
@@ -86,33 +89,43 @@ uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor)
     return end;
 }
 
-/* Of the axes with more than one step that are not taken, the one with the smallest stride; PR_AXES when there is none. */
-static unsigned next_axis(const struct pr_tensor *tensor, unsigned taken)
+/* Of the axes with more than one element that are not taken, the one with the smallest stride; PR_AXES when there is none. */
+static unsigned next_axis(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], unsigned taken)
 {
     unsigned best = PR_AXES;
 
     for (unsigned axis = 0; axis < PR_AXES; axis++) {
-        if (taken >> axis & 1 || steps(tensor, axis) == 1)
+        if (taken >> axis & 1 || extent[axis] == 1)
             continue;
-        if (best == PR_AXES || tensor->stride[axis] < tensor->stride[best])
+        if (best == PR_AXES || stride[axis] < stride[best])
             best = axis;
     }
     return best;
 }
 
-/* A bundle counts whole, whether or not its last channels are there. */
-bool pr_tensor_overlaps(const struct pr_tensor *tensor, uint64_t row)
+bool pr_strides_overlap(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint32_t element,
+                        uint64_t row)
 {
-    uint64_t inside = row ? row : bundle_bytes(tensor); /* bytes that the axes so far span */
+    uint64_t inside = row ? row : element; /* bytes that the axes so far span */
     unsigned taken = row ? 1u << PR_AXIS_W : 0, axis;
 
-    while ((axis = next_axis(tensor, taken)) < PR_AXES) {
-        if (tensor->stride[axis] < inside)
+    while ((axis = next_axis(extent, stride, taken)) < PR_AXES) {
+        if (stride[axis] < inside)
             return true;
-        inside += (uint64_t)(steps(tensor, axis) - 1) * tensor->stride[axis];
+        inside += (uint64_t)(extent[axis] - 1) * stride[axis];
         taken |= 1u << axis;
     }
     return false;
+}
+
+/* A bundle counts whole, whether or not its last channels are there. */
+bool pr_tensor_overlaps(const struct pr_tensor *tensor, const uint32_t stride[PR_AXES])
+{
+    uint32_t count[PR_AXES];
+
+    for (unsigned axis = 0; axis < PR_AXES; axis++)
+        count[axis] = steps(tensor, axis);
+    return pr_strides_overlap(count, stride, bundle_bytes(tensor), 0);
 }
 
 uint64_t pr_tensor_elements(const struct pr_tensor *tensor)

@@ -87,4 +87,5 @@ const struct eng_kernels KERNELS = {
     .finish = finish,
     .mac_columns = mac_columns,
     .mac_channels = mac_channels,
+    .fold_columns = fold_columns,
 };

@@ -40,13 +40,10 @@ struct eng_ne {
 
 /* What the reference does, one output row at a time; the rows are dealt out to `pool`. */
 int eng_ne_reference(const struct eng_ne *ne, struct eng_pool *pool);
-/* Every output channel sees every input channel. */
-int eng_ne_dense(const struct eng_ne *ne);
-/* Output channels that have input channels for themselves, and folds. */
+/* Multiply-accumulate where every output channel sees every input channel, one output column a step. */
+int eng_ne_mac_fast(const struct eng_ne *ne);
+/* All others: output channels that have input channels for themselves, several columns a step, folds. */
 int eng_ne_columns(const struct eng_ne *ne);
-
-/* The destination as the j-th column of a step sees it: `columns` has ENG_NE_OX_MAX entries. */
-void eng_ne_split_columns(const struct eng_ne *ne, struct eng_view *columns);
 
 /*
  * Which of the window's taps along one axis meet the input for output (or step) `out`: [first, end), empty
@@ -62,12 +59,6 @@ static inline void eng_ne_taps_inside(uint32_t out, uint32_t step, uint32_t pad,
     *end = last < taps ? (last > 0 ? (uint32_t)last : 0) : taps;
     if (*end < *first)
         *end = *first;
-}
-
-/* Steps that make a row of the output. */
-static inline uint32_t eng_ne_steps(const struct eng_ne *ne)
-{
-    return (ne->operands.dst.extent[PR_AXIS_W] - 1) / ne->task->ne.ox + 1;
 }
 
 #endif

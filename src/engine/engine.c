@@ -60,8 +60,11 @@ void eng_destroy(struct eng *engine)
     eng_compute_free(&engine->compute);
     eng_scratch_free(&engine->staged);
     eng_scratch_free(&engine->gathered);
-    for (unsigned i = 0; i < PR_TQ_COUNT; i++)
+    for (unsigned i = 0; i < PR_TQ_COUNT; i++) {
         base_free(engine->queue[i].l2);
+        eng_scratch_free(&engine->queue[i].stream[0].memory);
+        eng_scratch_free(&engine->queue[i].stream[1].memory);
+    }
     base_free(engine);
 }
 

@@ -35,6 +35,7 @@ static bool reusable(const struct eng *e, const struct eng_queue *q, const struc
 
 void eng_walker_clear_l2(struct eng_queue *q)
 {
+    q->stream[0].full = q->stream[1].full = false;
     if (q->l2_high > q->l2_low)
         memset(q->l2 + q->l2_low, 0, q->l2_high - q->l2_low);
     q->l2_low = PR_L2_BYTES;

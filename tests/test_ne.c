@@ -167,11 +167,11 @@ static void check_layer(struct layer *l, uint64_t round)
             compute.path = way.path;
             compute.pool = way_begin(&way);
             memcpy(l->y.bytes, l->y.before, l->y.size);
-            assert_int_equal(eng_ne_run(&compute, &l->task, &l->operands, l->stream), 0);
+            assert_int_equal(eng_ne_run(&compute, &l->task, &l->operands, l->stream, NULL), 0);
             check_bytes(&l->task.dst, l->y.bytes, l->expected, l->y.size, &way, round);
         }
     }
-    eng_scratch_free(&compute.scratch);
+    eng_compute_free(&compute);
 }
 
 /* The numbers of a convolution but for its extents. */
@@ -353,13 +353,13 @@ static void check_dot(const uint16_t *x, const uint16_t *w, uint32_t n, struct p
             compute.path = way.path;
             compute.pool = way_begin(&way);
             y = 0x1234;
-            assert_int_equal(eng_ne_run(&compute, &task, &operands, stream), 0);
+            assert_int_equal(eng_ne_run(&compute, &task, &operands, stream, NULL), 0);
             if (y != (policy == ENG_M1 ? m1 : ieee))
                 fail_msg("%u taps, first %04x * %04x, policy %u path %d isa %d: %04x", n, x[0], w[0], policy,
                          way.path, way.isa, y);
         }
     }
-    eng_scratch_free(&compute.scratch);
+    eng_compute_free(&compute);
 }
 
 #define DOT(x, w, ne, m1, ieee) \
@@ -458,20 +458,20 @@ static void memory(void **state)
     for (unsigned i = 0; way_get(i, &way); i++) {
         compute.path = way.path;
         compute.pool = way_begin(&way);
-        eng_scratch_free(&compute.scratch);
+        eng_compute_free(&compute);
         memcpy(l.y.bytes, l.y.before, l.y.size);
         base_alloc_fail_nth(1);
-        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream), -ENOMEM);
+        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), -ENOMEM);
         base_alloc_fail_nth(0);
         assert_memory_equal(l.y.bytes, l.y.before, l.y.size);
-        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream), 0);
+        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), 0);
         before = base_alloc_count();
-        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream), 0);
+        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), 0);
         assert_int_equal(base_alloc_count(), before);
     }
     l.stream[0].size -= 1;
-    assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream), -EINVAL);
-    eng_scratch_free(&compute.scratch);
+    assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), -EINVAL);
+    eng_compute_free(&compute);
     layer_close(&l);
     ways_end();
 }

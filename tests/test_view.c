@@ -122,15 +122,15 @@ static void run(const struct pr_task *task, const struct way *way, const struct 
 {
     static const uint8_t kernel[0x8000] = {0x00, 0x3c, 0x00, 0xbc, 0x00, 0x40};
     struct pr_kernel_bytes stream[PR_ENGINES_MAX];
-    struct eng_compute compute = {ENG_M1, way->path, way_begin(way), {0}};
+    struct eng_compute compute = {.policy = ENG_M1, .path = way->path, .pool = way_begin(way)};
 
     for (unsigned e = 0; e < PR_ENGINES_MAX; e++)
         stream[e] = (struct pr_kernel_bytes){kernel, sizeof(kernel)};
     if (task->unit == PR_UNIT_PE)
         eng_pe_run(&compute, task, operands);
     else
-        assert_int_equal(eng_ne_run(&compute, task, operands, stream), 0);
-    eng_scratch_free(&compute.scratch);
+        assert_int_equal(eng_ne_run(&compute, task, operands, stream, NULL), 0);
+    eng_compute_free(&compute);
 }
 
 /* The same task on host memory and on scattered pages. */

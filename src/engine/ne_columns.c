@@ -30,9 +30,9 @@ struct columns {
     uint32_t width, rows;        /* of a block */
     uint32_t blocks_x, blocks_y; /* in a channel */
     uint64_t blocks, per_piece;
-    uint32_t group;                               /* columns of a step, or more: a power of two */
-    uint32_t acc_row;                             /* floats */
-    size_t in_tap, in_row;                        /* floats from tap to tap and row to row */
+    uint32_t group;        /* columns of a step, or more: a power of two */
+    uint32_t acc_row;      /* floats */
+    size_t in_tap, in_row; /* floats from tap to tap and row to row */
     size_t acc_floats, in_floats, panel_floats;
     size_t line_floats, worker_floats;
     float *memory;
@@ -242,8 +242,7 @@ static void mac_block(const struct columns *k, const struct block *b)
     for (uint32_t c = 0; c < k->channels; c++) {
         load_input(k, b, b->channel * n->unicast + c);
         load_panel(k, b, c);
-        careful =
-            padded && !k->kernels->all_finite(b->panel, (size_t)k->window * n->kh * k->group);
+        careful = padded && !k->kernels->all_finite(b->panel, (size_t)k->window * n->kh * k->group);
         for (uint32_t row = 0; row < b->rows; row++)
             mac_row(k, b, row, careful);
     }

@@ -171,7 +171,8 @@ static void reference_piece(void *context, size_t piece, unsigned worker)
     const struct reference *r = context;
     const struct eng_ne *ne = r->ne;
     const struct eng_view *dst = &ne->operands.dst;
-    uint32_t channel = (uint32_t)(piece / dst->extent[PR_AXIS_H]), y = (uint32_t)(piece % dst->extent[PR_AXIS_H]);
+    uint32_t channel = (uint32_t)(piece / dst->extent[PR_AXIS_H]),
+             y = (uint32_t)(piece % dst->extent[PR_AXIS_H]);
     struct sum *sum = (struct sum *)(r->memory + worker * r->worker_bytes);
     float *in = (float *)(sum + dst->extent[PR_AXIS_W]);
     uint32_t index[PR_AXES] = {[PR_AXIS_H] = y, [PR_AXIS_C] = channel};

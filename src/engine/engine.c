@@ -25,6 +25,8 @@ int eng_create(const struct eng_config *config, struct dart *dart, struct soc_cl
     e->config = *config;
     if (!e->config.max_work)
         e->config.max_work = ENG_MAX_WORK;
+    if (!e->config.cost)
+        e->config.cost = &pr_cost_m1_max;
     e->dart = dart;
     e->clock = clock;
     e->lines = lines;

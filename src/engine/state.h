@@ -127,9 +127,6 @@ void eng_walker_clear_l2(struct eng_queue *q);
 /* execute.c: grants operands and computes. False and a problem when nothing was done. */
 bool eng_execute(struct eng *e, struct eng_queue *q, const struct pr_task *task, struct pr_problem *problem);
 
-/* cost.c: virtual nanoseconds one task takes. */
-uint64_t eng_cost_ns(const struct pr_task *task);
-
 /* event.c: completion events and the interrupt line. */
 void eng_event_post(struct eng *e, uint32_t info);
 uint32_t eng_event_read(struct eng *e, unsigned line, uint32_t offset);

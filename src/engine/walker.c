@@ -85,7 +85,7 @@ static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared
     if (p->next_pointer % PR_TD_ALIGN)
         return pr_problem_set(problem, PR_PROBLEM_CHAIN, "NextPointer %x is not a multiple of %x.",
                               p->next_pointer, PR_TD_ALIGN);
-    p->cost_ns = eng_cost_ns(&p->task);
+    p->cost_ns = pr_cost_ns(e->config.cost, &p->task);
     memcpy(p->word, e->fetch, 4 * q->cursor.words);
     p->words = q->cursor.words;
     return true;

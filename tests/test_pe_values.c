@@ -398,8 +398,11 @@ static void softmax(void **state)
 
     (void)state;
     test_rng_init(&rng, 70000);
-    for (unsigned i = 0; i < ELEMENTS; i++)
-        x[i] = test_half_from_double((test_rng_unit(&rng) - 0.5) * (double)(4 + 4 * (i / PLANE)));
+    for (unsigned i = 0; i < ELEMENTS; i++) {
+        unsigned wide = 4 + 4 * (i / PLANE);
+
+        x[i] = test_half_from_double((test_rng_unit(&rng) - 0.5) * wide);
+    }
     for (unsigned i = 0; way_get(i, &way); i++) {
         memset(y, 0xff, sizeof(y));
         run_softmax(&way, x, row, power, y);

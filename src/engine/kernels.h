@@ -106,6 +106,11 @@ struct eng_kernels {
      * power of two.
      */
     void (*mac_channels)(const struct eng_mac *mac, unsigned group, unsigned pixels);
+    /*
+     * n columns, a multiple of `lanes`, take in one element for each tap: the larger, or the product. Taps
+     * are `tap` floats apart.
+     */
+    void (*fold_columns)(float *acc, const float *in, size_t tap, uint32_t taps, size_t n, bool product);
 };
 
 #define ENG_SCALE_INPUT  0x1p112f

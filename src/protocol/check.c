@@ -146,29 +146,27 @@ static void check_written(struct check *check, uint32_t descriptor)
     check->written |= missing;
 }
 
-/* A size that cannot be framed: what would fit instead. */
+/* A descriptor that cannot be framed: the header length or the size that would fit instead. */
 static void check_framing(struct check *check, const struct pr_chain_link *link, uint32_t broken_at)
 {
     const uint8_t *bytes = check->bytes + link->offset;
     uint32_t words = broken_at / 4, extended = pr_le32(bytes + 24) >> 24 & 1;
-    struct pr_problem problem = {.offset = broken_at, .outcome = PR_OUTCOME_HANG};
+    struct pr_problem problem = {.offset = 24, .bits = extended, .outcome = PR_OUTCOME_HANG};
 
-    if (words > PR_TD_HEADER_WORDS_EXTENDED && pr_td_read(bytes, words, &check->td, NULL)) {
+    memcpy(check->other, bytes, (size_t)4 * link->words);
+    check->other[27] ^= 1; /* TDE */
+    if (pr_td_read(check->other, link->words, &check->td, NULL)) {
+        pr_problem_set(&problem, PR_PROBLEM_INCONSISTENT,
+                       "TDE is %u, so the header has %u words; the records are whole when it has %u.",
+                       extended, PR_TD_HEADER_WORDS + extended, PR_TD_HEADER_WORDS_EXTENDED - extended);
+    } else if (words > PR_TD_HEADER_WORDS_EXTENDED && pr_td_read(bytes, words, &check->td, NULL)) {
+        problem.offset = problem.bits = broken_at;
         pr_problem_set(&problem, PR_PROBLEM_OVER_DECLARED,
                        "The records end cleanly after %u words; the declared size is %u.", words,
                        link->words);
-        report(check, PR_FINDING_REMARK, link->index, &problem);
+    } else {
         return;
     }
-    memcpy(check->other, bytes, (size_t)4 * link->words);
-    check->other[27] ^= 1; /* TDE */
-    if (!pr_td_read(check->other, link->words, &check->td, NULL))
-        return;
-    problem.offset = 24;
-    problem.bits = extended;
-    pr_problem_set(&problem, PR_PROBLEM_INCONSISTENT,
-                   "TDE is %u, so the header has %u words; the records are whole when it has %u.", extended,
-                   PR_TD_HEADER_WORDS + extended, PR_TD_HEADER_WORDS_EXTENDED - extended);
     report(check, PR_FINDING_REMARK, link->index, &problem);
 }
 

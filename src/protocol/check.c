@@ -98,12 +98,12 @@ static void check_header(struct check *check, uint32_t descriptor)
 
 static void check_places(struct check *check, uint32_t descriptor)
 {
-    bool from_dram = check->task.src[0].home == PR_HOME_DRAM;
+    bool from_dram = check->task.src[0].home == PR_HOME_DRAM || check->task.src[1].home == PR_HOME_DRAM;
     bool to_dram = check->task.dst.home == PR_HOME_DRAM;
 
     if (pr_td_header(&check->td, PR_H_SRC_LOC) != from_dram)
         report_header(check, PR_FINDING_REMARK, descriptor, PR_H_SRC_LOC, PR_OUTCOME_UNKNOWN,
-                      "in all known programs it is 1 when source 1 comes by DMA and 0 when not");
+                      "in all known programs it is 1 when a source comes by DMA and 0 when none does");
     if (pr_td_header(&check->td, PR_H_DST_LOC) != to_dram)
         report_header(check, PR_FINDING_REMARK, descriptor, PR_H_DST_LOC, PR_OUTCOME_UNKNOWN,
                       "in all known programs it is 1 when the result goes out by DMA and 0 when not");

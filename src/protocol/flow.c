@@ -163,6 +163,7 @@ static void remember_write(struct pr_flow *flow, const struct pr_tensor *dst)
     flow->write[flow->writes++] = (struct pr_flow_write){*dst, flow->descriptor, false};
 }
 
+/* A read finds what was written, or what nobody wrote; whether it fits its buffer is another matter. */
 static void check_read(struct pr_flow *flow, const struct extent *x)
 {
     struct pr_problem problem = {.address = base_register(x->field), .bits = x->base};
@@ -287,8 +288,8 @@ static void check_source(struct pr_flow *flow, const struct pr_tensor *t, unsign
     case PR_HOME_STREAM: check_stream(flow, t); break;
     case PR_HOME_L2: check_l2(flow, t, name[which], which ? PR_F_L2_SRC2_BASE : PR_F_L2_SRC_BASE); break;
     case PR_HOME_DRAM:
-        if (fits(flow, &x))
-            check_read(flow, &x);
+        fits(flow, &x);
+        check_read(flow, &x);
         break;
     }
 }

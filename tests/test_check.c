@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "programs.h"
@@ -507,6 +508,38 @@ static void sharing(void **state)
     assert_in_range(shared, 100, 2900);
 }
 
+/* The public programs are silent, with their buffers and all. */
+static void real_programs(void **state)
+{
+    static const char *const names[] = {"relu.hwx", "sum.hwx",  "sigmoid.hwx", "concat.hwx",
+                                        "conv.hwx", "gemm.hwx", "golden.hwx"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *path = test_program_path(names[i]);
+        struct pr_check_program program;
+        static struct pr_hwx hwx;
+        uint8_t *bytes;
+        size_t size;
+
+        if (!path) {
+            print_message("# %s is not here\n", names[i]);
+            skip();
+        }
+        bytes = test_file_read(path, &size);
+        assert_non_null(bytes);
+        assert_true(pr_hwx_read(bytes, size, &hwx, NULL));
+        pr_check_program_of(&program, bytes, &hwx);
+        judge(&program);
+        expect_counts(0, 0);
+        /* and not because nothing is looked at */
+        program.buffers.bar[hwx.port[0].bar].bytes = 1;
+        judge(&program);
+        assert_true(found.problems > 0);
+        free(bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -515,7 +548,7 @@ int main(void)
         cmocka_unit_test(framing),        cmocka_unit_test(header_and_chain),
         cmocka_unit_test(all_refusals),   cmocka_unit_test(level_two),
         cmocka_unit_test(streams),        cmocka_unit_test(kernels),
-        cmocka_unit_test(sharing),
+        cmocka_unit_test(sharing),        cmocka_unit_test(real_programs),
     };
 
     return cmocka_run_group_tests_name("check", tests, NULL, NULL);

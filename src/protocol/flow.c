@@ -12,11 +12,6 @@
 static const char *const role_name[] = {"no buffer",          "the descriptors", "the constants",
                                         "the scratch buffer", "an input",        "an output"};
 
-static uint32_t element_bytes(enum pr_format format)
-{
-    return format == PR_FP16 ? 2 : 1;
-}
-
 static void report(struct pr_flow *flow, enum pr_finding finding, enum pr_outcome outcome,
                    struct pr_problem *problem)
 {
@@ -111,7 +106,7 @@ static void check_target(struct pr_flow *flow, const struct pr_tensor *dst)
 static bool share(const struct pr_tensor *a, const struct pr_tensor *b, unsigned taken, int64_t distance)
 {
     unsigned best = PR_AXES;
-    int64_t stride, bytes = element_bytes(a->format), step;
+    int64_t stride, bytes = pr_format_bytes(a->format), step;
 
     for (unsigned axis = 0; axis < PR_AXES; axis++)
         if (!(taken >> axis & 1) && a->stride[axis] && (best == PR_AXES || a->stride[axis] > a->stride[best]))
@@ -244,7 +239,7 @@ static void check_l2(struct pr_flow *flow, const struct pr_tensor *t, const char
     uint32_t place;
 
     if (flow->guessing ||
-        over_l2(flow, t->base, t->extent, t->stride, element_bytes(t->format), false, &place))
+        over_l2(flow, t->base, t->extent, t->stride, pr_format_bytes(t->format), false, &place))
         return;
     pr_problem_set(
         &problem, PR_PROBLEM_INCONSISTENT,
@@ -356,14 +351,14 @@ static void add_result(struct pr_flow *flow, const struct pr_task *task)
     const struct extent x = {"The result", dst->bar, dst->base, pr_tensor_span(dst), PR_F_DST_ADDR, true};
 
     if (src->keep)
-        over_l2(flow, src->keep_base, src->keep_extent, src->keep_stride, element_bytes(src->format), true,
+        over_l2(flow, src->keep_base, src->keep_extent, src->keep_stride, pr_format_bytes(src->format), true,
                 NULL);
     if (dst->keep)
-        over_l2(flow, dst->keep_base, dst->keep_extent, dst->keep_stride, element_bytes(dst->format), true,
+        over_l2(flow, dst->keep_base, dst->keep_extent, dst->keep_stride, pr_format_bytes(dst->format), true,
                 NULL);
     flow->stream = *dst;
     if (dst->home == PR_HOME_L2)
-        over_l2(flow, dst->base, dst->extent, dst->stride, element_bytes(dst->format), true, NULL);
+        over_l2(flow, dst->base, dst->extent, dst->stride, pr_format_bytes(dst->format), true, NULL);
     if (dst->home != PR_HOME_DRAM)
         return;
     check_target(flow, dst);

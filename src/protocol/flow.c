@@ -130,7 +130,8 @@ static bool spans_meet(const struct pr_tensor *a, const struct pr_tensor *b)
 static bool same_elements(const struct pr_tensor *a, const struct pr_tensor *b)
 {
     return a->format == b->format && a->interleave <= 1 && b->interleave <= 1 &&
-           !memcmp(a->stride, b->stride, sizeof(a->stride)) && !pr_strides_overlap(a->extent, a->stride, 0) &&
+           memcmp(a->stride, b->stride, sizeof(a->stride)) == 0 &&
+           !pr_strides_overlap(a->extent, a->stride, 0) &&
            share(a, b, 0, (int64_t)b->base - (int64_t)a->base);
 }
 
@@ -259,7 +260,7 @@ static void check_stream(struct pr_flow *flow, const struct pr_tensor *t)
         pr_problem_set(&problem, PR_PROBLEM_INCONSISTENT,
                        "L2.SourceCfg.SourceType is 3, a stream, but the descriptor before hands none over "
                        "(ResultType 3).");
-    else if (memcmp(from->extent, t->extent, sizeof(t->extent)))
+    else if (memcmp(from->extent, t->extent, sizeof(t->extent)) != 0)
         pr_problem_set(
             &problem, PR_PROBLEM_INCONSISTENT,
             "L2.SourceCfg.SourceType is 3: the stream has %u x %u x %u x %u in %u groups, but the descriptor "

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "engine/numerics.h"
+#include "engine/table.h"
 #include "protocol/task.h"
 
 /* The constants of a planar-engine task, ready for arithmetic. */
@@ -29,12 +30,18 @@ struct eng_pe_constants {
 /* Reductions run in this many lanes, element w in lane w mod ENG_LANES, whatever the vector's length. */
 #define ENG_LANES 16u
 
-/* The end of a neural-engine task: y = relu?((sum * unscale + bias + acc_bias) * post_scale). */
+/*
+ * The end of a neural-engine task: y = f((sum * unscale + bias + acc_bias) * post_scale), where f is a table,
+ * or ReLU, or nothing. With a table, ceiling and denormals of a multiply-accumulate belong to the value that
+ * enters the table, not to the one that is stored.
+ */
 struct eng_finish {
     float unscale; /* a power of two */
     float bias;    /* of all elements, when the pointer below is NULL */
     float acc_bias, post_scale;
-    bool relu;
+    bool relu;                     /* without a table */
+    const struct eng_table *table; /* NULL: none */
+    unsigned enter; /* rules (ceiling, denormals, indeterminate forms) of the value that enters the table */
     unsigned store; /* rules */
 };
 

@@ -68,6 +68,7 @@ TARGET static bool all_finite(const float *floats, size_t n)
 }
 
 #include "engine/kernels_pe.h"
+#include "engine/kernels_table.h"
 #include "engine/kernels_finish.h"
 #include "engine/kernels_mac.h"
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/finish.h"
 #include "engine/lines.h"
 
 enum { CHUNK = 256 };
@@ -47,17 +48,6 @@ static void reference_taps(const struct eng_ne *ne, const struct pr_kernel_place
     }
 }
 
-/* y = relu?(post_scale * (sum + bias + acc_bias)), in fp32; what is not there is left out. */
-static float finish_value(const struct eng_ne *ne, float sum, float bias)
-{
-    const struct pr_ne *n = &ne->task->ne;
-    float v = sum + bias;
-
-    v = v + ne->finish.acc_bias;
-    v = v * ne->finish.post_scale;
-    return n->relu ? eng_relu(v) : v;
-}
-
 /* One output row: chains over input channel, kernel row, kernel column, in this order, from +0. */
 static void reference_mac_row(const struct eng_ne *ne, uint32_t channel, uint32_t y, float *in, float *sum)
 {
@@ -83,7 +73,7 @@ static void reference_mac_row(const struct eng_ne *ne, uint32_t channel, uint32_
         }
     }
     for (uint32_t x = 0; x < wout; x++)
-        sum[x] = finish_value(ne, sum[x], bias);
+        sum[x] = eng_finish_value(&ne->finish, sum[x], bias);
     index[PR_AXIS_C] = channel;
     index[PR_AXIS_H] = y;
     eng_view_store_row(dst, index, sum, wout, ne->rules->store);
@@ -130,7 +120,7 @@ static void reference_bypass_row(const struct eng_ne *ne, uint32_t index[PR_AXES
         index[PR_AXIS_W] = x;
         eng_view_load_row(&ne->operands->src[0], index, a, n, ne->rules->load);
         for (uint32_t i = 0; i < n; i++)
-            a[i] = finish_value(ne, a[i], -0.0f);
+            a[i] = eng_finish_value(&ne->finish, a[i], -0.0f);
         eng_view_store_row(&ne->operands->dst, index, a, n, ne->rules->store);
     }
 }

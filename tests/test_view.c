@@ -88,10 +88,29 @@ static void spans_are_tight(void **state)
             end = past > end ? past : end;
         } while (next_index(index, t.extent));
         assert_int_equal(pr_tensor_span(&t), end);
-        memcpy(t.keep_extent, t.extent, sizeof(t.extent));
-        memcpy(t.keep_stride, t.stride, sizeof(t.stride));
-        assert_int_equal(pr_tensor_keep_span(&t), end);
     }
+}
+
+/* What is kept in L2 has every channel at the stride of channels, however they stand in DRAM. */
+static void kept_channels_are_apart(void **state)
+{
+    struct pr_tensor t = {.home = PR_HOME_DRAM,
+                          .extent = {3, 2, 1, 6, 1},
+                          .stride = {8, 64, 0, 128, 0},
+                          .interleave = 4,
+                          .keep = true,
+                          .keep_extent = {3, 2, 1, 6, 1},
+                          .keep_stride = {2, 6, 0, 12, 0}};
+
+    (void)state;
+    assert_int_equal(pr_tensor_span(&t), 128 + 64 + 2 * 8 + 8 - 4);
+    assert_int_equal(pr_tensor_keep_span(&t), 5 * 12 + 6 + 4 + 2);
+    assert_false(pr_tensor_overlaps(&t, t.stride));
+    assert_false(pr_tensor_overlaps(&t, t.keep_stride));
+    t.keep_stride[PR_AXIS_C] = 11;
+    assert_true(pr_tensor_overlaps(&t, t.keep_stride));
+    t.stride[PR_AXIS_W] = 7;
+    assert_true(pr_tensor_overlaps(&t, t.stride));
 }
 
 /* Bytes: as they are read, and every half as it is written. */

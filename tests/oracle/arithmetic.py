@@ -59,6 +59,11 @@ def ceil_partial(values):
     return np.where(np.abs(values) >= CEILING, np.copysign(F32(np.inf), values), values).astype(F32)
 
 
+def ceil_result(values):
+    """A finished sum that would be stored as 2^15 or more is infinite, also when it goes to a table instead."""
+    return np.where(np.abs(values.astype(np.float16)) >= CEILING, np.copysign(F32(np.inf), values), values).astype(F32)
+
+
 def store(values):
     """One rounding to half, to nearest even. What is indeterminate is +0, and so is -0."""
     halves = values.astype(np.float16)
@@ -68,11 +73,8 @@ def store(values):
 
 def store_mac(values, ceiling):
     """The same for the result of a multiply-accumulate: no denormals, and nothing finite from 2^15 on where there is a ceiling."""
-    halves = store(values)
+    halves = store(ceil_result(values) if ceiling else values)
     halves[np.abs(halves) < np.float16(2.0 ** -14)] = 0
-    if ceiling:
-        over = np.abs(halves) >= np.float16(32768)
-        halves[over] = np.copysign(np.float16(np.inf), halves[over])
     return halves
 
 

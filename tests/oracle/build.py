@@ -257,7 +257,7 @@ def pack_kernel(bench, weights, active, lanes, bias=None, sy=1, sx=1, outputs=1,
             for channels in engine_planes:
                 row = None if bias is None else bias[group, channels]
                 chunk += pack_record(weights[group, channels], row, sy, sx, outputs, form, unicast)
-                if not unicast:
-                    chunk += b"\0" * (-len(chunk) % 64)
+            if not unicast:
+                chunk += b"\0" * (-len(chunk) % 64)
         result[engine] = (bench.constant(chunk), len(chunk))
     return result

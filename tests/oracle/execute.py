@@ -223,16 +223,22 @@ class Neural(Unit):
         x = ar.clean(self.source(self.in_dims).astype(F32))
         if task.InputReLU1:
             x = np.fmax(x, F32(0))
-        store = ar.store
+        ceiling = task.OpMode == OP_MAC and self.inputs() * task.Kh * task.Kw > 1
         if task.OpMode == OP_BYPASS:
             v = x
         elif task.OpMode == OP_MAC:
-            taps = self.inputs() * task.Kh * task.Kw
-            v = self.accumulated(ar.flush(x), kernel, taps > 1)
-            store = lambda values: ar.store_mac(values, taps > 1)
+            v = self.accumulated(ar.flush(x), kernel, ceiling)
         else:
             v = self.joined(x)
-        self.result(self.finished(self.after(v, kernel), store), task.NETranspose)
+        v = self.scaled(v)
+        if task.NonlinearMode == 2:
+            # What is in the table's way is the accumulator's range, not its smallest values: an epsilon of 1e-6 is a denormal half.
+            v, store = kernel.table(ar.ceil_result(v) if ceiling else v), ar.store
+        elif task.OpMode == OP_MAC:
+            store = lambda values: ar.store_mac(values, ceiling)
+        else:
+            store = ar.store
+        self.result(self.finished(v, store), task.NETranspose)
 
     def inputs(self):
         return self.task.UnicastCin if self.task.UnicastEn else self.task.Cin
@@ -284,10 +290,8 @@ class Neural(Unit):
                 total = np.where(inside, (total * values).astype(F32), total)
         return total
 
-    def after(self, v, kernel):
+    def scaled(self, v):
         task = self.task
         v = (v + ar.half(task.AccBias)).astype(F32)
         v = (v * ar.half(task.PostScale)).astype(F32)
-        if task.NonlinearMode == 1:
-            return np.fmax(v, F32(0))
-        return kernel.table(v) if task.NonlinearMode == 2 else v
+        return np.fmax(v, F32(0)) if task.NonlinearMode == 1 else v

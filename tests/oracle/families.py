@@ -7,7 +7,7 @@ import numpy as np
 
 from . import execute as ex
 from . import tables
-from .build import Place, half_bits, pack_kernel, single_bits
+from .build import Place, deal, half_bits, pack_kernel, single_bits
 
 FAMILIES = {}
 
@@ -168,41 +168,68 @@ def neural_transpose(bench, rng):
     bench.neural(bench.input(shape), bench.output(shape, transposed=True))
 
 
+class Size:
+    """The shape of a random convolution."""
+
+    def __init__(self, rng, unicast, kernels, strides, lanes, form, bias):
+        self.active = int(rng.choice([0, 1, 2, 4]))
+        self.kh, self.kw = kernels[int(rng.integers(len(kernels)))]
+        self.sy, self.sx = strides[int(rng.integers(len(strides)))]
+        self.ocg = 0 if unicast else int(rng.choice(lanes))
+        self.bias = some(rng) if bias is None else bias
+        self.cout = int(rng.integers(1, 20 if unicast else 41))
+        if form == "sparse" and not unicast:
+            # one plane an engine: whether several are padded one by one is not known
+            self.active = min(self.active, 2)
+            self.cout = 1 << self.ocg + self.active
+        self.inputs = unicast or int(rng.integers(1, 10))
+        self.py, self.px = int(rng.integers(0, self.kh // 2 + 1)), int(rng.integers(0, self.kw // 2 + 1))
+        self.h, self.w = int(rng.integers(self.kh, self.kh + 8)), int(rng.integers(self.kw, self.kw + 20))
+
+    def seamless(self):
+        """No plane that another follows ends inside 64 bytes."""
+        step = 2 * (self.inputs * self.kh * self.kw + self.bias)
+        engines = deal(self.cout, 1 << self.ocg, 1 << self.active).values()
+        return all(len(channels) * step % 64 == 0 for engine_planes in engines for channels in engine_planes[:-1])
+
+
+def drawn_weights(rng, shape, form):
+    if form == "int8":
+        return rng.integers(-128, 128, shape)
+    weights = rng.normal(size=shape).astype(np.float16)
+    weights[rng.random(shape) < 0.3] = 0
+    return weights
+
+
 def convolution(bench, rng, unicast=0, groups=1, kernels=((1, 1), (3, 3), (1, 5), (2, 3)), strides=((1, 1),), form="half", lanes=(0, 1, 2, 3, 4),
-                table=None, bias=None, outputs=1, inputs_max=9, weights=None, palette=None, **fields):
-    """A MAC task of any packing. `unicast` inputs belong to each output when it is not 0."""
-    active = int(rng.choice([0, 1, 2, 4]))
-    kh, kw = kernels[int(rng.integers(len(kernels)))]
-    sy, sx = strides[int(rng.integers(len(strides)))]
-    ocg = 0 if unicast else int(rng.choice(lanes))
-    cout = int(rng.integers(1, 41)) if not unicast else int(rng.integers(1, 20))
-    cin = cout * unicast if unicast else int(rng.integers(1, inputs_max + 1))
-    py, px = int(rng.integers(0, kh // 2 + 1)), int(rng.integers(0, kw // 2 + 1))
-    h, w = int(rng.integers(kh, kh + 8)), int(rng.integers(kw, kw + 20))
-    ho = (h + 2 * py - kh) // sy + 1
-    wo = (w + 2 * px - kw) // sx + 1 if outputs == 1 else (w + 2 * px - kw + 1 + outputs - 1) // outputs
-    if weights is None:
-        weights = rng.normal(size=(groups, cout, unicast or cin, kh, kw)).astype(np.float16)
-        if form in ("sparse", "half"):
-            weights[rng.random(weights.shape) < 0.3] = 0
-        elif form == "int8":
-            weights = rng.integers(-128, 128, weights.shape)
-        elif form == "palette":
-            weights = (weights > 0) * 1.0
-    bias = some(rng) if bias is None else bias
-    rows = rng.normal(size=(groups, cout)).astype(np.float16) if bias else None
-    kernel = pack_kernel(bench, weights, active, 1 << ocg, rows, sy, sx, outputs, form, bool(unicast), table, palette)
-    settings = dict(OpMode=0, KernelMode=0, UnicastEn=int(unicast > 0), UnicastCin=unicast or 1, NumGroups=groups, BiasMode=bias, Kh=kh, Kw=kw, Sy=sy,
-                    Sx=sx, Py=py, Px=px, Ox=outputs, OCGSize=ocg, SparseFmt=int(form in ("sparse", "palette")), KernelFmt=1 if form == "int8" else 2,
-                    NonlinearMode=2 if table else some(rng, 0.3), SmallSourceMode=1, active=active)
+                table=None, bias=None, outputs=1, seamless=True, **fields):
+    """A MAC task of any packing. `unicast` inputs belong to each output when it is not 0; `outputs` columns are made a step."""
+    size = None
+    while size is None or (not unicast and form == "half" and size.seamless() != seamless):
+        size = Size(rng, unicast, kernels, strides, lanes, form, bias)
+    ho = (size.h + 2 * size.py - size.kh) // size.sy + 1
+    wo = (size.w + 2 * size.px - size.kw) // size.sx + 1 if outputs == 1 else (size.w + 2 * size.px - size.kw + outputs) // outputs
+    weights = drawn_weights(rng, (groups, size.cout, size.inputs, size.kh, size.kw), form)
+    rows = rng.normal(size=(groups, size.cout)).astype(np.float16) if size.bias else None
+    kernel = pack_kernel(bench, weights, size.active, 1 << size.ocg, rows, size.sy, size.sx, outputs, form, bool(unicast), table)
+    settings = dict(OpMode=0, KernelMode=0, UnicastEn=int(unicast > 0), UnicastCin=unicast or 1, NumGroups=groups, BiasMode=size.bias, Kh=size.kh,
+                    Kw=size.kw, Sy=size.sy, Sx=size.sx, Py=size.py, Px=size.px, Ox=outputs, OCGSize=size.ocg, SparseFmt=int(form == "sparse"),
+                    KernelFmt=1 if form == "int8" else 2, NonlinearMode=2 if table else some(rng, 0.3), SmallSourceMode=1, active=size.active)
     settings.update(fields)
-    bench.neural(bench.input((groups, cin, 1, h, w)), bench.output((groups, cout, 1, ho, wo * outputs)),
-                 out_dims=(groups, cout, 1, ho, wo), kernel=kernel, **settings)
+    cin = size.cout * unicast if unicast else size.inputs
+    bench.neural(bench.input((groups, cin, 1, size.h, size.w)), bench.output((groups, size.cout, 1, ho, wo * outputs)),
+                 out_dims=(groups, size.cout, 1, ho, wo), kernel=kernel, **settings)
 
 
 @family()
 def conv_dense(bench, rng):
     convolution(bench, rng)
+
+
+@family()
+def conv_planes(bench, rng):
+    """Several planes an engine, which follow each other without padding: published chunks of three 0x820-byte planes have 0x1880 bytes."""
+    convolution(bench, rng, seamless=False)
 
 
 @family()

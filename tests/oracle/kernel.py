@@ -5,7 +5,7 @@ import numpy as np
 from . import table
 from .arithmetic import F32, clean
 
-PLANE_ALIGNMENT = 64
+GROUP_ALIGNMENT = 64
 PALETTE_BYTES = 64
 
 
@@ -47,7 +47,7 @@ class Cursor:
         return clean(np.frombuffer(self.bytes(2 * count), "<f2").astype(F32))
 
     def align(self):
-        self.at += -(self.at - self.start) % PLANE_ALIGNMENT
+        self.at += -(self.at - self.start) % GROUP_ALIGNMENT
 
 
 class Kernel:
@@ -84,6 +84,10 @@ class Kernel:
         for group in range(task.NumGroups):
             for engine, first, lanes in layout:
                 self._read_plane(cursors[engine], group, first, lanes)
+            # A group's planes follow each other; 768 channels in three planes of 0x820 bytes are published as chunks of 0x1880.
+            if not self.unicast:
+                for cursor in cursors.values():
+                    cursor.align()
 
     def _read_palettes(self, cursors):
         """Only one sample is public: a 1-bit palette on a sparse stream, all indices 0 and not to be seen in the bytes."""
@@ -109,8 +113,6 @@ class Kernel:
             if y < task.Kh and x < task.Kw:
                 for lane in range(lanes):
                     self.weights[group, first + lane, :, y, x] = slots[:, index, lane * outputs]
-        if not self.unicast:
-            cursor.align()
 
     def _sparse(self, cursor, steps, lanes):
         """A mask byte for eight slots, then what is not zero. There are more slots than lanes where lanes are few."""

@@ -23,6 +23,9 @@ result_kept silu softmax softmax_channels source_bytes table_bypass table_epsilo
 
 PROGRAMS = 6  # of each family
 
+# The command's defaults, whatever the caller prefers.
+PLAIN = {name: value for name, value in os.environ.items() if name not in ("ANEMONE_NUMERICS", "ANEMONE_THREADS", "ANEMONE_TRACE")}
+
 try:
     import numpy as np
 except ImportError:
@@ -64,7 +67,7 @@ def command_outputs(anemone, folder, made, inputs):
     names = {bar: os.path.join(folder, "y%d.npy" % i) for i, bar in enumerate(made.outputs())}
     for i, bar in enumerate(made.outputs()):
         words += ["--output", "y%d=%s" % (i, names[bar])]
-    result = subprocess.run(words, capture_output=True, text=True, check=False)
+    result = subprocess.run(words, capture_output=True, text=True, check=False, env=PLAIN)
     if result.returncode:
         raise Refused(result.stderr.strip())
     return {bar: np.load(name).tobytes() for bar, name in names.items()}

@@ -131,7 +131,7 @@ static bool same_elements(const struct pr_tensor *a, const struct pr_tensor *b)
 {
     return a->format == b->format && a->interleave <= 1 && b->interleave <= 1 &&
            memcmp(a->stride, b->stride, sizeof(a->stride)) == 0 &&
-           !pr_strides_overlap(a->extent, a->stride, 0) &&
+           !pr_tensor_overlaps(a, a->stride) &&
            share(a, b, 0, (int64_t)b->base - (int64_t)a->base);
 }
 

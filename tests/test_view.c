@@ -305,9 +305,13 @@ static void pages_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(overlap_is_found), cmocka_unit_test(spans_are_tight),
-        cmocka_unit_test(integers),         cmocka_unit_test(tails_of_other_elements),
-        cmocka_unit_test(tails_count),      cmocka_unit_test(pages_apart),
+        cmocka_unit_test(overlap_is_found),
+        cmocka_unit_test(spans_are_tight),
+        cmocka_unit_test(kept_channels_are_apart),
+        cmocka_unit_test(integers),
+        cmocka_unit_test(tails_of_other_elements),
+        cmocka_unit_test(tails_count),
+        cmocka_unit_test(pages_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

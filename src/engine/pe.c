@@ -31,7 +31,9 @@ struct eng_pe_constants eng_pe_constants_of(const struct pr_task *task, const st
     if (pe->negate1)
         k.pre = -k.pre;
     for (unsigned i = 0; i < 2; i++)
-        k.load[i] = (struct eng_load){.rules = rules->load, .relu = operands->src[i].relu, .scale = 1};
+        k.load[i] = (struct eng_load){.rules = eng_view_rules(&operands->src[i], rules->load),
+                                      .relu = operands->src[i].relu,
+                                      .scale = 1};
     return k;
 }
 

@@ -33,6 +33,9 @@ static bool decode_window(const struct pr_decoder *d)
     if (ne->ox == 0 || ne->ox > OUTPUTS_MAX)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OX,
                                 "1 or 2 output columns for each step are decoded");
+    if (ne->ox > 1 && (ne->mode != PR_NE_MAC || ne->ones))
+        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OX,
+                                "several output columns for each step are decoded with kernel data only");
     if (ne->ox > 1 && !ne->unicast)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OX,
                                 "several output columns for each step are decoded for unicast kernels only");

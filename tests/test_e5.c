@@ -180,7 +180,7 @@ static void records_are_checked(void **state)
     REFUSED(0, r.out[2] = 65537, "extent");
     REFUSED(0, r.in[3] = r.out[3] = 8192, "extent");
     REFUSED(0, r.in[3] = 2, "groups");
-    REFUSED(0, r.in[3] = r.out[3] = 2, "NumGroups");
+    REFUSED(0, r.in[3] = r.out[3] = 2, "CoeffBfrSize[0] holds");
     REFUSED(0, r.depth = 16385, "depth");
     REFUSED(0, r.kw = 32, "geometry");
     REFUSED(0, r.kw = 0, "Kw");

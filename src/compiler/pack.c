@@ -40,8 +40,10 @@ static struct pr_task task_of(const struct cc_pack *p)
 
     task.src[0].extent[PR_AXIS_C] = p->cin;
     task.dst.extent[PR_AXIS_C] = p->cout;
+    task.dst.extent[PR_AXIS_G] = 1;
+    task.ne.mode = PR_NE_MAC;
     task.ne.kw = p->taps;
-    task.ne.kh = 1;
+    task.ne.kh = task.ne.sx = task.ne.sy = task.ne.ox = 1;
     task.ne.bias = p->bias != NULL;
     task.ne.lanes = 1u << p->lanes_log2;
     task.ne.engines = 1u << p->engines_log2;

@@ -48,4 +48,16 @@ static inline uint16_t pr_half_of_single(uint32_t single)
     return (uint16_t)(sign | pr_shift_to_even((magnitude & 0x7fffff) | 0x800000, 126 - (magnitude >> 23)));
 }
 
+/* A whole number between -255 and 255: exact. */
+static inline uint16_t pr_half_of_int(int value)
+{
+    uint32_t magnitude = (uint32_t)(value < 0 ? -value : value), exponent = 25;
+
+    if (!magnitude)
+        return 0;
+    for (; !(magnitude & 0x400); exponent--)
+        magnitude <<= 1;
+    return (uint16_t)((value < 0 ? 0x8000u : 0u) | exponent << 10 | (magnitude & 0x3ff));
+}
+
 #endif

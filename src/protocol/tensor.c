@@ -2,6 +2,11 @@
 /* Sizes of a task's tensors. */
 #include "protocol/kernel.h"
 
+uint32_t pr_format_bytes(enum pr_format format)
+{
+    return format == PR_FP16 ? 2 : 1;
+}
+
 static uint64_t span(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint64_t row)
 {
     uint64_t last = 0;
@@ -31,7 +36,8 @@ uint64_t pr_tensor_span(const struct pr_tensor *tensor)
 
 uint64_t pr_tensor_keep_span(const struct pr_tensor *tensor)
 {
-    return span(tensor->extent, tensor->keep_stride, row_bytes(tensor->extent, tensor->keep_stride));
+    return span(tensor->keep_extent, tensor->keep_stride,
+                row_bytes(tensor->keep_extent, tensor->keep_stride));
 }
 
 uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor)
@@ -73,6 +79,11 @@ bool pr_strides_overlap(const uint32_t extent[PR_AXES], const uint32_t stride[PR
         taken |= 1u << axis;
     }
     return false;
+}
+
+bool pr_tensor_overlaps(const struct pr_tensor *tensor, const uint32_t stride[PR_AXES])
+{
+    return pr_strides_overlap(tensor->extent, stride, 0);
 }
 
 uint64_t pr_tensor_elements(const struct pr_tensor *tensor)

@@ -36,7 +36,7 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
  * Comparisons and LOGICAL_* give CC_BOOL, which only CAST, SELECT and LOGICAL_* take and which is never an input, an output or a constant. The engine has no such type: a bool is
  * an fp16 of 0.0 or 1.0, so that a CAST of it to fp16 or fp32 is another name. SELECT is (cond, a, b), all three broadcast; the two branches are fp.
  *
- * REDUCE_L2_NORM sqrt(sum x^2), REDUCE_SUM_SQUARE sum x^2. LAYER_NORM, INSTANCE_NORM (over H, W) and BATCH_NORM: (x - mean) / sqrt(variance + epsilon) * gamma + beta.
+ * REDUCE_L2_NORM sqrt(sum x^2), REDUCE_SUM_SQUARE sum x^2. LAYER_NORM (over `axes`), INSTANCE_NORM (over the axes after the second, per channel) and BATCH_NORM: (x - mean) / sqrt(variance + epsilon) * gamma + beta.
  *
  * RESHAPE, EXPAND_DIMS and SQUEEZE keep the elements in row-major order and change the shape: all that matters is in the two values' shapes. Both SLICE_* are begin[] and size[] over the
  * axes of x, and the axes in `axes`, which have size 1, are then left out. TILE repeats the whole axis, reps[] times. STACK is CONCAT with a new axis of length 1 in each operand.
@@ -143,6 +143,7 @@ enum cc_op_kind {
         CC_OP_COUNT
 };
 const char *cc_op_name(enum cc_op_kind kind);
+bool cc_op_gives_bool(enum cc_op_kind kind); /* comparisons and LOGICAL_* */
 
 /*
  * INPUT and CONST are operations without inputs that stand before the first use of their value, so that every value has one maker. cc_graph_check does not insist on them: an input

@@ -152,7 +152,7 @@ static int take_pass(struct cc_lowering *l, struct pr_e5_record *r, const struct
     if (!pass->table)
         return 0;
     for (unsigned i = 0; i < CC_TABLE_HALFS; i++)
-        pr_put_le16(bytes + 2 * i, pass->table->half[i]);
+        cc_put_half(bytes + 2 * i, pass->table->half[i]);
     r->flags |= PR_E5_TABLE;
     r->kernel_bytes = sizeof(bytes);
     return cc_constant(l, bytes, sizeof(bytes), &r->kernel);

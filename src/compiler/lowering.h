@@ -156,6 +156,8 @@ struct cc_planar {
 /* Of one source, or of two whose axes of length 1 are repeated. W lies side by side in all of them. */
 int cc_planar(struct cc_lowering *l, const struct cc_planar *how, const struct cc_view *a,
               const struct cc_view *b, const struct cc_view *to);
+/* The largest whole number that is not above x, or (`up`) the smallest that is not below. */
+int cc_emit_floor(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y, bool up);
 /* A record of equal extents in and out, cut where an axis is longer than the engine takes. */
 int cc_emit_cut(struct cc_lowering *l, const struct pr_e5_record *record);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A ReLU joins the operation before it, when that can do one and nobody else wants its value. */
+#include <string.h>
+
 #include "compiler/lowering.h"
 
 static bool can_relu(enum cc_op_kind kind)
@@ -27,6 +29,12 @@ static struct cc_step *maker(struct cc_lowering *l, uint32_t value, uint32_t bef
     return NULL;
 }
 
+/* The operation will be lowered to the shape of the ReLU's result. */
+static bool same_shape(const struct cc_value *a, const struct cc_value *b)
+{
+    return a->rank == b->rank && !memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0]));
+}
+
 int cc_pass_fuse(struct cc_lowering *l)
 {
     for (uint32_t i = 0; i < l->graph->ops; i++) {
@@ -37,6 +45,8 @@ int cc_pass_fuse(struct cc_lowering *l)
         if (op->kind != CC_OP_RELU || !l->step[i].live)
             continue;
         value = cc_root(l, op->input[0]);
+        if (!same_shape(cc_value_of(l, value), cc_value_of(l, op->output)))
+            continue;
         before = l->home[value].uses == 1 ? maker(l, value, i) : NULL;
         if (!before)
             continue;

@@ -14,7 +14,7 @@ enum { TYPE_ONE_SOURCE = 2, TYPE_TWO_SOURCES, TYPE_AFFINE, TYPE_REDUCTION, TYPE_
 enum { SOURCES_ONE = 1, SOURCES_TWO = 3 };
 enum { MAC_MULTIPLY = 0, MAC_PRODUCT = 2, MAC_MAX = 3, MAC_BYPASS = 4 };
 enum { BINARY_POINT_FP16 = 0x1c, PALETTE_IDLE = 8, NL_RELU = 1, NL_TABLE = 2, PAD_LOWEST = 1 };
-enum { SRC2_ADDED = 2, SRC2_SUBTRACTED = 3, REDUCE_SUM = 0, REDUCE_MAX = 2, COND_ABS = 1 };
+enum { SRC2_ADDED = 2, SRC2_SUBTRACTED = 3, REDUCE_SUM = 0, REDUCE_MAX = 2, REDUCE_MIN = 3, COND_ABS = 1 };
 enum { INTERLEAVE_LANES = 4 }; /* the one other interleave that public programs have */
 enum { W, H, C, G };           /* places in a record's extents */
 
@@ -120,7 +120,7 @@ static bool check_ranges(const struct expander *x)
             return wrong(x, "an extent is 0 or above the engine's limit");
     if (r->depth > PR_DEPTH_MAX || r->in[G] != r->out[G])
         return wrong(x, "its depth or its groups are not possible");
-    if (r->op > (is_reduction(r) ? PR_PE_REDUCE_MAX : PR_PE_SQUARE_OF_SUM) || r->broadcast > 0xff ||
+    if (r->op > (is_reduction(r) ? PR_PE_REDUCE_MIN : PR_PE_SQUARE_OF_SUM) || r->broadcast > 0xff ||
         r->elementwise > PR_PE_SQUARE_OF_SUM || r->function > PR_PE_RSQRT || r->compare > PR_PE_GREATER_EQUAL)
         return wrong(x, "its operation or its broadcast bits are unknown");
     if (r->compare && r->flags & PR_E5_ABS)
@@ -300,6 +300,7 @@ static void write_planar(struct expander *x)
 {
     const struct pr_e5_record *r = x->record;
     bool two = has_two_sources(r), max = is_reduction(r) && r->op == PR_PE_REDUCE_MAX;
+    bool min = is_reduction(r) && r->op == PR_PE_REDUCE_MIN;
 
     put(x, PR_F_CFG_SOURCES, two ? SOURCES_TWO : SOURCES_ONE);
     put(x, PR_F_TASK_TYPE, task_type((enum pr_e5_kind)r->kind));
@@ -315,7 +316,7 @@ static void write_planar(struct expander *x)
     if (two)
         put(x, PR_F_PE_SRC2, r->flags & PR_E5_SUBTRACT2 ? SRC2_SUBTRACTED : SRC2_ADDED);
     put(x, PR_F_PE_OP, is_reduction(r) ? r->elementwise : r->op);
-    put(x, PR_F_PE_REDUCE, max ? REDUCE_MAX : REDUCE_SUM);
+    put(x, PR_F_PE_REDUCE, max ? REDUCE_MAX : min ? REDUCE_MIN : REDUCE_SUM);
     put(x, PR_F_PADDING_MODE, max ? PAD_LOWEST : 0);
     put(x, PR_F_PE_FUNCTION, r->function);
     put(x, PR_F_PE_SCALE, r->scale);

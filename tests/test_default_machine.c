@@ -34,7 +34,7 @@ static void refuses_what_it_does_not_know(void **state)
     struct ane_machine *machine = NULL;
 
     (void)state;
-    refused("ANEMONE_NUMERICS", "exact", "ANEMONE_NUMERICS is \"exact\"; m1 and ieee are known.");
+    refused("ANEMONE_NUMERICS", "exact", "ANEMONE_NUMERICS is \"exact\"; m1, ieee and m1-exact are known.");
     refused("ANEMONE_THREADS", "two", "ANEMONE_THREADS is \"two\"; a number is needed.");
     refused("ANEMONE_THREADS", "-1", "a number is needed.");
     refused("ANEMONE_THREADS", "4 cores", "a number is needed.");

@@ -329,7 +329,7 @@ static void bad_descriptors_leave_the_queue_stuck(void **state)
     expect_stuck(&program, 0x06, true);
     /* Something this model does not do. */
     relu_program(&program, 16);
-    td_set(program.bytes, TD_MAC_CFG, td_get(program.bytes, TD_MAC_CFG) ^ 3u << 16);
+    td_set(program.bytes, TD_MAC_CFG, td_get(program.bytes, TD_MAC_CFG) | 3u << 16);
     expect_stuck(&program, 0x07, false);
     /* A result whose elements lie on each other. */
     relu_program(&program, 16);

@@ -194,7 +194,7 @@ says "--repeat takes a number from 1"
 gives 2 run "$folder/add.mil" --threads none
 says "--threads takes a number"
 gives 2 run "$folder/add.mil" --numerics exact
-says "there is no numeric policy exact; m1 and ieee are known"
+says "there is no numeric policy exact; m1, ieee and m1-exact are known"
 gives 2 run "$folder/add.mil" --json --output y=-
 says "--json and an output on stdout exclude each other"
 gives 1 run "$folder/absent.mil"

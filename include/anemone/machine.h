@@ -31,9 +31,14 @@ enum ane_chip {
 
 /* Numeric policies. docs/architecture.md has the table of rules. */
 enum ane_numerics {
-    ANE_NUMERICS_M1 = 0, /* fp32 chains with the engine's documented edges; the default */
-    ANE_NUMERICS_IEEE = 1,
+    ANE_NUMERICS_M1 = 0,       /* fp32 chains with the engine's documented edges; the default */
+    ANE_NUMERICS_IEEE = 1,     /* the same chains with IEEE edges */
+    ANE_NUMERICS_M1_EXACT = 2, /* the engine's own accumulator, as published figures show it; slow */
 };
+
+/* The policy of that name (m1, ieee, m1-exact), or -1. */
+ANE_API int ane_numerics_named(const char *name);
+#define ANE_NUMERICS_NAMES "m1, ieee and m1-exact"
 
 /* Forms of a page-table entry. docs/dart.md. */
 enum ane_page_table {

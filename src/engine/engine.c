@@ -25,6 +25,8 @@ int eng_create(const struct eng_config *config, struct dart *dart, struct soc_cl
     e->config = *config;
     if (!e->config.max_work)
         e->config.max_work = ENG_MAX_WORK;
+    if (!e->config.cost)
+        e->config.cost = &pr_cost_m1_max;
     e->dart = dart;
     e->clock = clock;
     e->lines = lines;
@@ -60,8 +62,11 @@ void eng_destroy(struct eng *engine)
     eng_scratch_free(&engine->compute.scratch);
     eng_scratch_free(&engine->staged);
     eng_scratch_free(&engine->gathered);
-    for (unsigned i = 0; i < PR_TQ_COUNT; i++)
+    for (unsigned i = 0; i < PR_TQ_COUNT; i++) {
         base_free(engine->queue[i].l2);
+        eng_scratch_free(&engine->queue[i].stream[0].memory);
+        eng_scratch_free(&engine->queue[i].stream[1].memory);
+    }
     base_free(engine);
 }
 

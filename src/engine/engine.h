@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "engine/compute.h"
+#include "protocol/cost.h"
 
 struct eng;
 struct dart;
@@ -21,9 +22,10 @@ struct soc_trace;
 struct eng_config {
     enum eng_policy policy;
     enum eng_path path;
-    unsigned threads;  /* 0 = 1 */
-    uint64_t max_work; /* 0 = ENG_MAX_WORK */
-    unsigned line;     /* interrupt line */
+    unsigned threads;                 /* 0 = 1 */
+    uint64_t max_work;                /* 0 = ENG_MAX_WORK */
+    unsigned line;                    /* interrupt line */
+    const struct pr_cost_model *cost; /* NULL = pr_cost_m1_max */
 };
 
 /* A descriptor of more work than this is refused: multiply-accumulates, or elements where there are none (chosen: it keeps a

@@ -15,7 +15,8 @@
 /* One operand: where it is and what was granted. */
 struct operand {
     const struct pr_tensor *tensor;
-    bool granted; /* range is set: the operand is in DRAM */
+    struct pr_tensor packed; /* what `tensor` points to when it is a stream */
+    bool granted;            /* range is set: the operand is in DRAM */
     struct dart_range range;
     uint8_t *host; /* its bytes, when they are contiguous for the host */
     uint64_t span;
@@ -38,6 +39,27 @@ static bool fault(struct execution *x, const char *what, uint32_t bar, uint64_t 
                           x->q->cursor.index, bar, address);
 }
 
+/* Streams are taken in turns: the one the descriptor before made is read, the other one written. */
+static struct eng_stream *stream_of(struct execution *x, enum dart_access access)
+{
+    unsigned made = x->q->cursor.index % 2;
+
+    return &x->q->stream[access == DART_WRITE ? made : 1 - made];
+}
+
+static bool stream_operand(struct execution *x, struct operand *o, enum dart_access access)
+{
+    struct eng_stream *stream = stream_of(x, access);
+    bool done = access == DART_WRITE
+                    ? eng_stream_make(stream, o->tensor, &o->packed, x->problem)
+                    : eng_stream_take(stream, x->q->cursor.index, o->tensor, &o->packed, x->problem);
+
+    o->tensor = &o->packed;
+    o->span = pr_tensor_span(&o->packed);
+    o->host = stream->memory.memory;
+    return done;
+}
+
 static bool grant(struct execution *x, struct operand *o, const struct pr_tensor *tensor, const char *what,
                   enum dart_port port, enum dart_access access)
 {
@@ -48,6 +70,8 @@ static bool grant(struct execution *x, struct operand *o, const struct pr_tensor
     o->span = pr_tensor_span(tensor);
     if (tensor->home == PR_HOME_L2)
         o->host = x->q->l2 + tensor->base;
+    if (tensor->home == PR_HOME_STREAM)
+        return stream_operand(x, o, access);
     if (tensor->home != PR_HOME_DRAM)
         return true;
     address = (uint64_t)request->bar[tensor->bar] + tensor->base;
@@ -63,9 +87,7 @@ static bool grant_kernel(struct execution *x)
     const struct eng_request *request = &x->q->slot[0];
     const struct pr_ne *ne = &x->task->ne;
 
-    if (x->task->unit != PR_UNIT_NE || ne->mode != PR_NE_MAC)
-        return true;
-    for (uint32_t i = 0; i < ne->engines; i++) {
+    for (uint32_t i = 0; x->task->unit == PR_UNIT_NE && i < ne->engines; i++) {
         uint64_t need = pr_kernel_stream_bytes(x->task, i);
         uint64_t address = (uint64_t)request->bar[ne->kernel_bar] + ne->stream[i].base;
 
@@ -122,7 +144,9 @@ static bool in_place(const struct execution *x, const struct operand *src)
 {
     bool alike = x->task->unit == PR_UNIT_PE ? !x->task->pe.reduce : x->task->ne.mode == PR_NE_BYPASS;
 
-    return alike && src->host && src->host == x->dst.host &&
+    return alike && src->host && src->host == x->dst.host && src->tensor->format == x->dst.tensor->format &&
+           src->tensor->interleave == x->dst.tensor->interleave &&
+           !memcmp(src->tensor->extent, x->dst.tensor->extent, sizeof(src->tensor->extent)) &&
            !memcmp(src->tensor->stride, x->dst.tensor->stride, sizeof(src->tensor->stride));
 }
 
@@ -170,34 +194,39 @@ static void copy_row(const struct eng_view *from, const struct eng_view *to, con
     }
 }
 
-/* Copies a source of type 1 to the place in L2 where later descriptors find it. */
-static void keep_source(struct execution *x)
-{
-    const struct pr_tensor *t = &x->task->src[0];
-    struct pr_tensor kept = *t;
-    struct eng_view from = {0}, to = {0};
-    uint32_t index[PR_AXES] = {0};
-
-    if (!t->keep)
-        return;
-    kept.base = t->keep_base;
-    memcpy(kept.stride, t->keep_stride, sizeof(kept.stride));
-    operand_view(&x->src[0], &from);
-    from.relu = false;
-    eng_view_of_host(&to, &kept, x->q->l2 + kept.base);
-    for (index[PR_AXIS_G] = 0; index[PR_AXIS_G] < t->extent[PR_AXIS_G]; index[PR_AXIS_G]++)
-        for (index[PR_AXIS_C] = 0; index[PR_AXIS_C] < t->extent[PR_AXIS_C]; index[PR_AXIS_C]++)
-            for (index[PR_AXIS_D] = 0; index[PR_AXIS_D] < t->extent[PR_AXIS_D]; index[PR_AXIS_D]++)
-                for (index[PR_AXIS_H] = 0; index[PR_AXIS_H] < t->extent[PR_AXIS_H]; index[PR_AXIS_H]++)
-                    copy_row(&from, &to, index);
-}
-
 static void mark_l2(struct eng_queue *q, uint32_t base, uint64_t span)
 {
     if (base < q->l2_low)
         q->l2_low = base;
     if (base + span > q->l2_high)
         q->l2_high = (uint32_t)(base + span);
+}
+
+/* Copies a tensor in DRAM to the place in L2 where later descriptors find it. */
+static void keep(struct execution *x, const struct operand *o)
+{
+    const struct pr_tensor *t = o->tensor;
+    struct pr_tensor dram = *t, kept = *t;
+    struct operand from = *o;
+    struct eng_view source = {0}, to = {0};
+    uint32_t index[PR_AXES] = {0};
+
+    if (!t->keep)
+        return;
+    memcpy(dram.extent, t->keep_extent, sizeof(dram.extent));
+    memcpy(kept.extent, t->keep_extent, sizeof(kept.extent));
+    memcpy(kept.stride, t->keep_stride, sizeof(kept.stride));
+    dram.relu = kept.relu = dram.zero_tail = kept.zero_tail = false;
+    kept.interleave = 1;
+    from.tensor = &dram;
+    mark_l2(x->q, t->keep_base, pr_tensor_keep_span(t));
+    operand_view(&from, &source);
+    eng_view_of_host(&to, &kept, x->q->l2 + t->keep_base);
+    for (index[PR_AXIS_G] = 0; index[PR_AXIS_G] < kept.extent[PR_AXIS_G]; index[PR_AXIS_G]++)
+        for (index[PR_AXIS_C] = 0; index[PR_AXIS_C] < kept.extent[PR_AXIS_C]; index[PR_AXIS_C]++)
+            for (index[PR_AXIS_D] = 0; index[PR_AXIS_D] < kept.extent[PR_AXIS_D]; index[PR_AXIS_D]++)
+                for (index[PR_AXIS_H] = 0; index[PR_AXIS_H] < kept.extent[PR_AXIS_H]; index[PR_AXIS_H]++)
+                    copy_row(&source, &to, index);
 }
 
 static int compute(struct execution *x, struct operand *dst)
@@ -243,13 +272,16 @@ static bool run(struct execution *x)
 
     if (!grant_all(x) || !gather_kernel(x))
         return false;
-    if (x->task->src[0].keep)
-        mark_l2(x->q, x->task->src[0].keep_base, pr_tensor_keep_span(&x->task->src[0]));
     if (x->task->dst.home == PR_HOME_L2)
         mark_l2(x->q, x->task->dst.base, x->dst.span);
-    keep_source(x);
+    keep(x, &x->src[0]);
     status = needs_staging(x) ? compute_staged(x) : compute(x, &x->dst);
-    return status ? no_memory(x) : true;
+    if (status)
+        return no_memory(x);
+    keep(x, &x->dst);
+    if (x->task->dst.home == PR_HOME_STREAM)
+        eng_stream_fill(stream_of(x, DART_WRITE), x->q->cursor.index, &x->dst.packed);
+    return true;
 }
 
 bool eng_execute(struct eng *e, struct eng_queue *q, const struct pr_task *task, struct pr_problem *problem)

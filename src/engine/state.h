@@ -6,6 +6,7 @@
 #include "dart/dart.h"
 #include "engine/compute.h"
 #include "engine/engine.h"
+#include "engine/stream.h"
 #include "protocol/kernel.h"
 #include "protocol/task.h"
 #include "protocol/tm_regs.h"
@@ -62,7 +63,8 @@ struct eng_queue {
     struct eng_cursor cursor;
     struct pr_image image;
     uint8_t *l2;
-    uint32_t l2_low, l2_high; /* what was written since the network started: [low, high) */
+    struct eng_stream stream[2]; /* one may be read while the other is written */
+    uint32_t l2_low, l2_high;    /* what was written since the network started: [low, high) */
     bool stuck;
 };
 
@@ -124,9 +126,6 @@ void eng_walker_clear_l2(struct eng_queue *q);
 
 /* execute.c: grants operands and computes. False and a problem when nothing was done. */
 bool eng_execute(struct eng *e, struct eng_queue *q, const struct pr_task *task, struct pr_problem *problem);
-
-/* cost.c: virtual nanoseconds one task takes. */
-uint64_t eng_cost_ns(const struct pr_task *task);
 
 /* event.c: completion events and the interrupt line. */
 void eng_event_post(struct eng *e, uint32_t info);

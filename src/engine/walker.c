@@ -35,6 +35,7 @@ static bool reusable(const struct eng *e, const struct eng_queue *q, const struc
 
 void eng_walker_clear_l2(struct eng_queue *q)
 {
+    q->stream[0].full = q->stream[1].full = false;
     if (q->l2_high > q->l2_low)
         memset(q->l2 + q->l2_low, 0, q->l2_high - q->l2_low);
     q->l2_low = PR_L2_BYTES;
@@ -84,7 +85,7 @@ static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared
     if (p->next_pointer % PR_TD_ALIGN)
         return pr_problem_set(problem, PR_PROBLEM_CHAIN, "NextPointer %x is not a multiple of %x.",
                               p->next_pointer, PR_TD_ALIGN);
-    p->cost_ns = eng_cost_ns(&p->task);
+    p->cost_ns = pr_cost_ns(e->config.cost, &p->task);
     memcpy(p->word, e->fetch, 4 * q->cursor.words);
     p->words = q->cursor.words;
     return true;

@@ -91,11 +91,14 @@ static int environment_config(struct ane_machine_config *config)
     char *end;
 
     *config = (struct ane_machine_config){.size = sizeof(*config), .firmware = 1};
-    if (numerics && !strcmp(numerics, "ieee"))
-        config->numerics = ANE_NUMERICS_IEEE;
-    else if (numerics && numerics[0] && strcmp(numerics, "m1") != 0)
-        return base_fail(mach_error(), EINVAL, "ANEMONE_NUMERICS is \"%s\"; m1 and ieee are known.",
-                         numerics);
+    if (numerics && numerics[0]) {
+        int policy = ane_numerics_named(numerics);
+
+        if (policy < 0)
+            return base_fail(mach_error(), EINVAL, "ANEMONE_NUMERICS is \"%s\"; %s are known.", numerics,
+                             ANE_NUMERICS_NAMES);
+        config->numerics = (uint32_t)policy;
+    }
     if (threads && threads[0]) {
         unsigned long count = strtoul(threads, &end, 10);
 

@@ -54,8 +54,9 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
         config->dram_bytes = DRAM_DEFAULT;
     if (config->chip >= PR_CHIP_COUNT)
         return base_fail(error, EINVAL, "Chip %u is unknown; t6000 is 0 and t8103 is 1.", config->chip);
-    if (config->numerics > ANE_NUMERICS_IEEE)
-        return base_fail(error, EINVAL, "Numerics %u are unknown; m1 is 0 and ieee is 1.", config->numerics);
+    if (config->numerics > ANE_NUMERICS_M1_EXACT)
+        return base_fail(error, EINVAL, "Numerics %u are unknown; m1 is 0, ieee is 1 and m1-exact is 2.",
+                         config->numerics);
     if (config->page_table >= PR_LEAF_FORMS)
         return base_fail(error, EINVAL, "Page-table form %u is unknown; seed is 0, t8020 1, t6000 2.",
                          config->page_table);
@@ -266,6 +267,7 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
         .threads = config->threads,
         .max_work = config->max_work,
         .line = MACH_LINE_ENGINE,
+        .cost = config->chip == PR_CHIP_T8103 ? &pr_cost_m1 : &pr_cost_m1_max,
     };
     int status = soc_memory_create(m->board->dram, config->dram_bytes, &m->memory, error);
 
@@ -274,6 +276,17 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
     if (!status)
         status = eng_create(&engine, m->dart, m->clock, &m->lines, &m->trace, &m->engine, error);
     return status ? status : make_bus(m, error);
+}
+
+int ane_numerics_named(const char *name)
+{
+    static const char *const names[] = {
+        [ANE_NUMERICS_M1] = "m1", [ANE_NUMERICS_IEEE] = "ieee", [ANE_NUMERICS_M1_EXACT] = "m1-exact"};
+
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!strcmp(name, names[i]))
+            return (int)i;
+    return -1;
 }
 
 int ane_machine_create(const struct ane_machine_config *config, struct ane_machine **machine)

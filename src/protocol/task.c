@@ -119,6 +119,13 @@ static void dram_source(const struct pr_decoder *d, struct pr_tensor *t, unsigne
     take_strides(d, source_dram[which], PR_DRAM_SHIFT, t, t->stride);
 }
 
+/* A stream has no strides of its own: any will do that are not those of a broadcast. */
+static void stream_strides(struct pr_tensor *t)
+{
+    for (unsigned axis = 0; axis < PR_AXES; axis++)
+        t->stride[axis] = pr_format_bytes(t->format);
+}
+
 static void l2_source(const struct pr_decoder *d, struct pr_tensor *t, unsigned which)
 {
     t->home = PR_HOME_L2;
@@ -190,8 +197,10 @@ static bool decode_source1(const struct pr_decoder *d)
     t->relu = pr_decode_get(d, PR_F_INPUT_RELU);
     if (type == TYPE_RESIDENT || type == TYPE_STREAM) {
         l2_source(d, t, 0);
-        if (type == TYPE_STREAM)
+        if (type == TYPE_STREAM) {
             t->home = PR_HOME_STREAM;
+            stream_strides(t);
+        }
         return source1_offset(d, t, false);
     }
     if (!pr_decode_get(d, PR_F_SRC_EN))
@@ -274,6 +283,8 @@ static bool decode_destination(const struct pr_decoder *d)
         t->home = type == TYPE_STREAM ? PR_HOME_STREAM : PR_HOME_L2;
         t->base = pr_decode_get(d, PR_F_L2_RESULT_BASE) << PR_L2_SHIFT;
         take_strides(d, l2, PR_L2_SHIFT, t, t->stride);
+        if (type == TYPE_STREAM)
+            stream_strides(t);
         return true;
     }
     if (!pr_decode_get(d, PR_F_DST_EN))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone bench`: what a dispatch costs here, layer by layer. */
+/* `anemone bench`: what a dispatch costs here, layer by layer; and what the model says the M1 takes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <anemone/iokit.h>
 
+#include "tool/bench.h"
 #include "tool/demo.h"
 #include "tool/model.h"
 #include "tool/sample.h"
@@ -13,7 +14,12 @@
 #include "tool/tool.h"
 
 const char tool_bench_help[] =
-    "anemone bench dispatch [--count N] [--json]\n\n"
+    "anemone bench dispatch [--count N] [--json]\n"
+    "anemone bench m1 [--json]\n\n"
+    "m1 prints, for published latencies of convolutions and matrix products on M1 machines, what the\n"
+    "cost model behind virtual time says, row by row, and the median error. Its constants are published\n"
+    "ones and none of them was fitted to a row of the table.\n\n"
+    "dispatch measures this host.\n"
     "Measures warm dispatches through every layer, N times each (100,000 unless said):\n\n"
     "  add       a descriptor that adds two small tensors, sent by selector 2 with nothing above it\n"
     "  network   the tiny network of the guide's chapter 2 (3x3 convolution from 8 channels to 8, relu,\n"
@@ -176,6 +182,10 @@ int tool_bench(int argc, char **argv)
 
     if (!tool_words(argc, argv, options, &what, 1, &words))
         return TOOL_USAGE;
+    if (words == 1 && !strcmp(what, "m1") && !count_word) {
+        tool_bench_m1(as_json);
+        return TOOL_OK;
+    }
     if (words != 1 || strcmp(what, "dispatch") != 0) {
         fputs(tool_bench_help, stderr);
         return TOOL_USAGE;

@@ -15,7 +15,7 @@
 
 const char tool_run_help[] =
     "anemone run MODEL --input NAME=FILE.npy ... --output NAME=FILE.npy ...\n"
-    "            [--repeat N] [--numerics m1|ieee] [--threads N] [--trace FILE] [--json]\n\n"
+    "            [--repeat N] [--numerics m1|m1-exact|ieee] [--threads N] [--trace FILE] [--json]\n\n"
     "Runs a model once and writes its outputs. MODEL is a .mil file, a bundle folder or a compiled\n"
     "program (.hwx or .anec; the ports of an .anec are x0, x1, ... and y0, y1, ...). Tensors are .npy\n"
     "files, fp16 or fp32, in C order, of the port's shape (or of that shape without its ones); they are\n"
@@ -23,7 +23,8 @@ const char tool_run_help[] =
     "  --input NAME=FILE   once for every input of the model\n"
     "  --output NAME=FILE  for each output that is wanted; - is stdout\n"
     "  --repeat N          dispatches N times and measures; the outputs are those of the last\n"
-    "  --numerics POLICY   m1 (default): the engine's edges; ieee: without them\n"
+    "  --numerics POLICY   m1 (default): the engine's edges; ieee: without them; m1-exact: with the\n"
+    "                      engine's accumulator too, slow\n"
     "  --threads N         worker threads of the engine; results do not depend on it\n"
     "  --trace FILE        every event of the machine; FILE.json opens in a trace viewer\n"
     "  --json              what happened, with latency_us, stages and m1_estimate_us\n\n"
@@ -120,6 +121,7 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
     const struct tool_option options[] = {{"json", &run->as_json, NULL}, {"repeat", NULL, &repeat},
                                           {"numerics", NULL, &numerics}, {"threads", NULL, &threads},
                                           {"trace", NULL, trace},        {0}};
+    int policy;
     unsigned count;
 
     if (!take_bindings(&argc, argv, "input", &run->in) || !take_bindings(&argc, argv, "output", &run->out) ||
@@ -129,11 +131,12 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
         fputs(tool_run_help, stderr);
         return false;
     }
-    if (numerics && strcmp(numerics, "m1") != 0 && strcmp(numerics, "ieee") != 0) {
-        tool_say("there is no numeric policy %s; m1 and ieee are known.", numerics);
+    policy = numerics && numerics[0] ? ane_numerics_named(numerics) : ANE_NUMERICS_M1;
+    if (policy < 0) {
+        tool_say("there is no numeric policy %s; %s are known.", numerics, ANE_NUMERICS_NAMES);
         return false;
     }
-    run->config.numerics = numerics && !strcmp(numerics, "ieee") ? ANE_NUMERICS_IEEE : ANE_NUMERICS_M1;
+    run->config.numerics = (uint32_t)policy;
     for (unsigned i = 0; i < run->out.count; i++)
         if (run->as_json && !strcmp(run->out.row[i].file, "-")) {
             tool_say("--json and an output on stdout exclude each other.");

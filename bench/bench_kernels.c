@@ -103,7 +103,7 @@ static void run(struct eng_compute *compute, const struct subject *s, const stru
 {
     if (s->task.unit == PR_UNIT_PE)
         eng_pe_run(compute, &s->task, operands);
-    else if (eng_ne_run(compute, &s->task, operands, streams))
+    else if (eng_ne_run(compute, &s->task, operands, streams, NULL))
         exit(1);
 }
 
@@ -171,7 +171,7 @@ int main(int argc, char **argv)
         for (unsigned i = 0; i < sizeof(subject) / sizeof(subject[0]); i++)
             measure(&compute, &subject[i]);
     }
-    eng_scratch_free(&compute.scratch);
+    eng_compute_free(&compute);
     eng_pool_destroy(compute.pool);
     return 0;
 }

@@ -95,6 +95,17 @@ static inline void random_halfs(struct test_rng *rng, uint8_t *bytes, size_t siz
     }
 }
 
+/* Bytes of an element, and of the channels that stand side by side. */
+static inline uint32_t element_bytes(const struct pr_tensor *t)
+{
+    return t->format == PR_FP16 ? 2 : 1;
+}
+
+static inline uint32_t bundle_of(const struct pr_tensor *t)
+{
+    return t->interleave > 1 ? t->interleave : 1;
+}
+
 /*
  * Strides for the extents: axes nest in a random order, W inside all others more often than not, with random
  * gaps. Axes whose bit is set in `broadcast` get stride 0.
@@ -104,7 +115,7 @@ static inline void random_layout(struct test_rng *rng, struct pr_tensor *t, uint
     unsigned order[PR_AXES] = {PR_AXIS_W, PR_AXIS_H, PR_AXIS_D, PR_AXIS_C, PR_AXIS_G};
     unsigned first = pick(rng, 0, 3) ? 1 : 0;
     bool gaps = pick(rng, 0, 3) != 0;
-    uint32_t reach = 2;
+    uint32_t reach = element_bytes(t) * bundle_of(t), unit = element_bytes(t);
 
     for (unsigned i = first; i < PR_AXES; i++) {
         unsigned other = pick(rng, i, PR_AXES - 1), axis = order[other];
@@ -120,38 +131,62 @@ static inline void random_layout(struct test_rng *rng, struct pr_tensor *t, uint
         }
         t->stride[order[i]] = reach;
         if (gaps && i > 0)
-            t->stride[order[i]] += 2 * pick(rng, 0, 20);
+            t->stride[order[i]] += unit * pick(rng, 0, 20);
         reach = t->stride[order[i]] * t->extent[order[i]];
+        if (order[i] == PR_AXIS_C)
+            reach = t->stride[PR_AXIS_C] * ((t->extent[PR_AXIS_C] + bundle_of(t) - 1) / bundle_of(t));
     }
 }
 
 static inline uint64_t element_offset(const struct pr_tensor *t, const uint32_t index[PR_AXES])
 {
-    uint64_t offset = 0;
+    uint32_t bundle = bundle_of(t), channel = index[PR_AXIS_C];
+    uint64_t offset = (uint64_t)(channel / bundle) * t->stride[PR_AXIS_C];
 
+    offset += (uint64_t)(channel % bundle) * element_bytes(t);
     for (unsigned axis = 0; axis < PR_AXES; axis++)
-        offset += (uint64_t)index[axis] * t->stride[axis];
+        if (axis != PR_AXIS_C)
+            offset += (uint64_t)index[axis] * t->stride[axis];
     return offset;
 }
 
+/* As a half, which integers of 8 bits are without loss. */
 static inline uint16_t element_get(const struct pr_tensor *t, const uint8_t *bytes,
                                    const uint32_t index[PR_AXES])
 {
+    const uint8_t *at = bytes + element_offset(t, index);
     uint16_t half;
 
-    memcpy(&half, bytes + element_offset(t, index), 2);
+    if (t->format != PR_FP16)
+        return test_half_from_double(t->format == PR_I8 ? (int8_t)*at : *at);
+    memcpy(&half, at, 2);
     return half;
+}
+
+/* A half as an integer of the tensor's format. */
+static inline uint8_t byte_of_half(const struct pr_tensor *t, uint16_t half)
+{
+    double low = t->format == PR_I8 ? -128 : 0, high = t->format == PR_I8 ? 127 : 255;
+    double value = test_half_is_nan(half) ? 0 : nearbyint(test_half_to_double(half));
+
+    value = value < low ? low : value > high ? high : value;
+    return (uint8_t)(int)value;
 }
 
 /* Stores an element, and the zeros after the last one of a row. */
 static inline void element_put(const struct pr_tensor *t, uint8_t *bytes, const uint32_t index[PR_AXES],
                                uint16_t half)
 {
-    uint64_t offset = element_offset(t, index);
+    uint8_t *at = bytes + element_offset(t, index);
+    uint32_t bundle = element_bytes(t) * bundle_of(t), lane = index[PR_AXIS_C] % bundle_of(t);
 
-    memcpy(bytes + offset, &half, 2);
-    if (t->zero_tail && t->stride[PR_AXIS_W] == 2 && index[PR_AXIS_W] + 1 == t->extent[PR_AXIS_W])
-        memset(bytes + offset + 2, 0, pr_tensor_tail_end(t) - 2 * t->extent[PR_AXIS_W]);
+    if (t->format == PR_FP16)
+        memcpy(at, &half, 2);
+    else
+        *at = byte_of_half(t, half);
+    if (t->zero_tail && t->stride[PR_AXIS_W] == bundle && index[PR_AXIS_W] + 1 == t->extent[PR_AXIS_W])
+        memset(at - lane * element_bytes(t) + bundle, 0,
+               pr_tensor_tail_end(t) - bundle * t->extent[PR_AXIS_W]);
 }
 
 /* Steps through all indices, W first. False after the last. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/compute.h"
+#include "engine/kernels.h"
 #include "support.h"
 
 #if defined(__x86_64__)
@@ -24,17 +25,62 @@ static void load_rules(void **state)
     for (unsigned kind = 0; kind < ENG_KINDS; kind++) {
         bool mac = kind == ENG_KIND_NE_MAC || kind == ENG_KIND_NE_MAC_SINGLE;
         unsigned m1 = load_of(ENG_M1, (enum eng_kind)kind), ieee = load_of(ENG_IEEE, (enum eng_kind)kind);
+        bool planar = kind == ENG_KIND_PE_ELEMENTWISE || kind == ENG_KIND_PE_REDUCTION;
+        float infinity = planar ? 65536 : INFINITY;
 
-        assert_true(eng_load_value(0x7e00, m1) == INFINITY);
-        assert_true(eng_load_value(0xfc01, m1) == INFINITY); /* a negative NaN too */
+        assert_true(eng_load_value(0x7e00, m1) == infinity);
+        assert_true(eng_load_value(0xfc01, m1) == infinity); /* a negative NaN too */
         assert_true(isnan(eng_load_value(0x7e00, ieee)));
-        assert_true(eng_load_value(0xfc00, m1) == -INFINITY);
+        assert_true(eng_load_value(0xfc00, m1) == -infinity);
+        assert_true(eng_load_value(0xfc00, ieee) == -INFINITY);
         assert_true(eng_load_value(0x03ff, m1) == (mac ? 0 : 0x3ffp-24f));
         assert_true(eng_load_value(0x03ff, ieee) == 0x3ffp-24f);
         assert_true(eng_load_value(0x0400, m1) == 0x1p-14f);
         assert_true(!signbit(eng_load_value(0x8001, m1)) == mac);
         assert_true(eng_load_value(0x7bff, m1) == 65504);
     }
+}
+
+/* A row from an offset inside it: 4094 is the last half that is kept. */
+static void slices(void **state)
+{
+    unsigned slice = ENG_RULE_SLICE | ENG_RULE_NAN_IS_INFINITY, planar = slice | ENG_RULE_FINITE_INFINITY;
+
+    (void)state;
+    assert_true(eng_load_value(0x6bff, slice) == 4094 && eng_load_value(0xebff, planar) == -4094);
+    assert_true(eng_load_value(0x6c00, slice) == INFINITY && eng_load_value(0xec00, slice) == -INFINITY);
+    assert_true(eng_load_value(0x6c00, planar) == 65536 && eng_load_value(0xec00, planar) == -65536);
+    assert_true(eng_load_value(0x7e00, slice) == INFINITY && isnan(eng_load_value(0x7e00, ENG_RULE_SLICE)));
+}
+
+/* Every half with every set of rules, in the vectors of each instruction set. */
+static void load_rules_in_vectors(void **state)
+{
+    static uint16_t halfs[0x10000];
+    static float floats[0x10000];
+
+    (void)state;
+    for (uint32_t i = 0; i < 0x10000; i++)
+        halfs[i] = (uint16_t)i;
+    for (unsigned set = 0; set < 32; set++) {
+        struct eng_load load = {.relu = set & 16, .scale = 1};
+
+        load.rules = (set & 1 ? ENG_RULE_NAN_IS_INFINITY : 0) | (set & 2 ? ENG_RULE_NO_DENORMALS : 0) |
+                     (set & 4 ? ENG_RULE_FINITE_INFINITY : 0) | (set & 8 ? ENG_RULE_SLICE : 0);
+        for (unsigned isa = ENG_ISA_PORTABLE; isa <= ENG_ISA_AVX512; isa++) {
+            eng_isa_limit((enum eng_isa)isa);
+            eng_kernels_get()->to_float((const uint8_t *)halfs, floats, 0x10000 - 1, &load);
+            for (uint32_t i = 0; i < 0x10000 - 1; i++) {
+                float expected = eng_load_value(halfs[i], load.rules);
+
+                expected = load.relu ? eng_relu(expected) : expected;
+                if (isnan(expected) ? !isnan(floats[i]) : memcmp(&floats[i], &expected, 4) != 0)
+                    fail_msg("half %04x, rules %02x, isa %u: %a, not %a", i, load.rules, isa,
+                             (double)floats[i], (double)expected);
+            }
+        }
+    }
+    eng_isa_limit(ENG_ISA_AVX512);
 }
 
 static void store_rules(void **state)
@@ -120,6 +166,8 @@ static void constants(void **state)
     assert_true(eng_constant_fp32(0x39800000, load) == 1.0f / 4096);
     assert_true(eng_constant_fp32(0xffc00000, load) == INFINITY);
     assert_true(isnan(eng_constant_fp32(0xffc00000, 0)));
+    assert_true(eng_constant_fp32(0xff800000, load | ENG_RULE_FINITE_INFINITY) == -65536);
+    assert_true(eng_constant(0x7c00, load | ENG_RULE_FINITE_INFINITY) == 65536);
 }
 
 /* A caller's flush-to-zero or rounding mode does not reach the kernels, and is there again afterwards. */
@@ -150,9 +198,14 @@ static void float_environment(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(load_rules),   cmocka_unit_test(store_rules),
-        cmocka_unit_test(partial_sums), cmocka_unit_test(larger_and_smaller),
-        cmocka_unit_test(constants),    cmocka_unit_test(float_environment),
+        cmocka_unit_test(load_rules),
+        cmocka_unit_test(slices),
+        cmocka_unit_test(load_rules_in_vectors),
+        cmocka_unit_test(store_rules),
+        cmocka_unit_test(partial_sums),
+        cmocka_unit_test(larger_and_smaller),
+        cmocka_unit_test(constants),
+        cmocka_unit_test(float_environment),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

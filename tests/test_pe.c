@@ -19,9 +19,17 @@ static float fp32(double value)
     return (float)value;
 }
 
+/* Under m1 the planar engine counts an infinity, and so a NaN, as 2^16. */
+static double pe_load(uint16_t half, bool m1, bool mac, bool relu)
+{
+    double value = model_load(half, m1, mac, relu);
+
+    return m1 && isinf(value) ? copysign(65536, value) : value;
+}
+
 static float model_combine(const struct pr_pe *pe, bool m1, double a, double b)
 {
-    float v = fp32(model_load(pe->pre_scale, m1, false, false) * a), w = (float)b;
+    float v = fp32(pe_load(pe->pre_scale, m1, false, false) * a), w = (float)b;
 
     if (pe->negate1)
         v = -v;
@@ -47,9 +55,9 @@ static float model_element(const struct pr_pe *pe, bool m1, double a, double b)
     float v = model_combine(pe, m1, a, b), final;
 
     memcpy(&final, &pe->final_scale, sizeof(final));
-    v = fp32(v * model_load(pe->scale, m1, false, false));
+    v = fp32(v * pe_load(pe->scale, m1, false, false));
     if (pe->bias & 0x7fff)
-        v = fp32(v + model_load(pe->bias, m1, false, false));
+        v = fp32(v + pe_load(pe->bias, m1, false, false));
     if (pe->relu && v < 0)
         v = 0;
     return fp32((double)v * final);
@@ -71,8 +79,8 @@ static float model_reduce(const struct pr_task *task, bool m1, const uint8_t *sr
         for (uint32_t h = 0; h < t->extent[PR_AXIS_H]; h++)
             for (uint32_t w = 0; w < t->extent[PR_AXIS_W]; w++) {
                 uint32_t index[PR_AXES] = {w, h, d, c, g};
-                float v = model_combine(&task->pe, m1,
-                                        model_load(element_get(t, src, index), m1, false, t->relu), 0);
+                float v =
+                    model_combine(&task->pe, m1, pe_load(element_get(t, src, index), m1, false, t->relu), 0);
 
                 if (!max)
                     lane[w % 16] = fp32((double)lane[w % 16] + v);
@@ -88,7 +96,7 @@ static float model_reduce(const struct pr_task *task, bool m1, const uint8_t *sr
     memcpy(&final, &task->pe.final_scale, sizeof(final));
     lane[0] = fp32((double)lane[0] * final);
     if (task->pe.epsilon & 0x7fff)
-        lane[0] = fp32(lane[0] + model_load(task->pe.epsilon, m1, false, false));
+        lane[0] = fp32(lane[0] + pe_load(task->pe.epsilon, m1, false, false));
     return lane[0];
 }
 
@@ -103,9 +111,9 @@ static void model_run(const struct pr_task *task, bool m1, const uint8_t *a, con
             v = model_reduce(task, m1, a, index[PR_AXIS_C], index[PR_AXIS_G]);
         else
             v = model_element(&task->pe, m1,
-                              model_load(element_get(&task->src[0], a, index), m1, false, task->src[0].relu),
-                              task->pe.two_sources ? model_load(element_get(&task->src[1], b, index), m1,
-                                                                false, task->src[1].relu)
+                              pe_load(element_get(&task->src[0], a, index), m1, false, task->src[0].relu),
+                              task->pe.two_sources ? pe_load(element_get(&task->src[1], b, index), m1, false,
+                                                             task->src[1].relu)
                                                    : 0);
         element_put(&task->dst, y, index, model_store(v, m1, false, false));
     } while (next_index(index, task->dst.extent));
@@ -249,7 +257,8 @@ static void check_task(struct test_rng *rng, const struct pr_task *task, uint64_
         memcpy(s.expected, s.y.before, s.y.size);
         model_run(task, policy == ENG_M1, s.a.bytes, s.b.bytes, s.expected);
         for (unsigned i = 0; way_get(i, &way); i++) {
-            struct eng_compute compute = {(enum eng_policy)policy, way.path, way_begin(&way), {0}};
+            struct eng_compute compute = {
+                .policy = (enum eng_policy)policy, .path = way.path, .pool = way_begin(&way)};
 
             memcpy(s.y.bytes, s.y.before, s.y.size);
             eng_pe_run(&compute, task, &operands);
@@ -331,7 +340,8 @@ static void check_edge(struct pr_pe pe, uint16_t a, uint16_t b, uint16_t m1, uin
     operands_of(&task, (uint8_t *)&a, (uint8_t *)&b, (uint8_t *)&y, &operands);
     for (unsigned policy = 0; policy < 2; policy++) {
         for (unsigned i = 0; way_get(i, &way); i++) {
-            struct eng_compute compute = {(enum eng_policy)policy, way.path, way_begin(&way), {0}};
+            struct eng_compute compute = {
+                .policy = (enum eng_policy)policy, .path = way.path, .pool = way_begin(&way)};
 
             y = 0x1234;
             eng_pe_run(&compute, &task, &operands);
@@ -364,6 +374,9 @@ static void edges(void **state)
     check_edge(pe, 0x0001, 0x3800, 0x0000, 0x0000); /* half of the smallest ties to even */
     check_edge(pe, 0x0003, 0x3800, 0x0002, 0x0002);
     check_edge(pe, 0x5c00, 0x5c00, 0x7c00, 0x7c00); /* 256 * 256 */
+    check_edge(pe, 0xfc00, 0x398c, 0xf98c, 0xfc00); /* log(+0): log2 gives -inf, times ln 2 is -45440 */
+    check_edge(pe, 0x7c00, 0x3c00, 0x7c00, 0x7c00); /* an infinity stays one, though it counts as 65536 */
+    check_edge(pe, 0x7e00, 0xbc00, 0xfc00, 0x7e00);
     pe.op = PR_PE_MAX;
     check_edge(pe, 0x7e00, 0x3c00, 0x7c00, 0x3c00);
     check_edge(pe, 0x3c00, 0x7e00, 0x7c00, 0x3c00);
@@ -417,7 +430,7 @@ static void tree_of_sums(void **state)
     operands_of(&task, (uint8_t *)x, NULL, (uint8_t *)&y, &operands);
     task.pe.final_scale = fp32_bits(0x1p-26f);
     for (unsigned i = 0; way_get(i, &way); i++) {
-        struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}};
+        struct eng_compute compute = {.policy = ENG_M1, .path = way.path, .pool = way_begin(&way)};
 
         eng_pe_run(&compute, &task, &operands);
         assert_int_equal(y, ONE);
@@ -430,7 +443,7 @@ static void tree_of_sums(void **state)
     x[8] = 0xfbff; /* lane 8 meets lane 0 before lane 4 does */
     x[4] = 0x0001;
     for (unsigned i = 0; way_get(i, &way); i++) {
-        struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}};
+        struct eng_compute compute = {.policy = ENG_M1, .path = way.path, .pool = way_begin(&way)};
 
         eng_pe_run(&compute, &task, &operands);
         assert_int_equal(y, 0x0001);
@@ -465,7 +478,7 @@ static void in_place(void **state)
         model_run(&task, true, s.a.bytes, s.b.bytes, s.expected);
         operands_of(&task, s.y.bytes, s.b.bytes, s.y.bytes, &operands);
         for (unsigned i = 0; way_get(i, &way); i++) {
-            struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}};
+            struct eng_compute compute = {.policy = ENG_M1, .path = way.path, .pool = way_begin(&way)};
 
             memcpy(s.y.bytes, s.y.before, s.y.size);
             eng_pe_run(&compute, &task, &operands);
@@ -497,7 +510,7 @@ static void destination_on_itself(void **state)
         bench_open(&s, &rng, &task);
         operands_of(&task, s.a.bytes, s.b.bytes, s.y.bytes, &operands);
         for (unsigned i = 0; way_get(i, &way); i++) {
-            struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}};
+            struct eng_compute compute = {.policy = ENG_M1, .path = way.path, .pool = way_begin(&way)};
 
             memcpy(s.y.bytes, s.y.before, s.y.size);
             eng_pe_run(&compute, &task, &operands);

@@ -14,7 +14,7 @@ static int order(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* By trying: two elements closer than two bytes. */
+/* By trying: two elements closer than their size. */
 static bool elements_meet(const struct pr_tensor *t)
 {
     uint64_t offset[4096];
@@ -26,7 +26,7 @@ static bool elements_meet(const struct pr_tensor *t)
     while (next_index(index, t->extent));
     qsort(offset, count, sizeof(offset[0]), order);
     for (size_t i = 1; i < count; i++)
-        if (offset[i] - offset[i - 1] < 2)
+        if (offset[i] - offset[i - 1] < element_bytes(t))
             return true;
     return false;
 }
@@ -43,6 +43,10 @@ static void overlap_is_found(void **state)
         struct eng_view view;
         bool meet;
 
+        if (round & 2) {
+            t.format = (enum pr_format)pick(&rng, 0, 2);
+            t.interleave = pick(&rng, 0, 4);
+        }
         for (unsigned axis = 0; axis < PR_AXES; axis++) {
             t.extent[axis] = pick(&rng, 1, 5);
             t.stride[axis] = pick(&rng, 0, 3) ? 2 * pick(&rng, 0, 60) : pick(&rng, 0, 200);
@@ -58,6 +62,88 @@ static void overlap_is_found(void **state)
         found += meet;
     }
     assert_true(found > 100);
+}
+
+/* By trying: from the first byte to past the last one. */
+static void spans_are_tight(void **state)
+{
+    struct test_rng rng;
+
+    (void)state;
+    test_rng_init(&rng, 2);
+    for (unsigned round = 0; round < 2000; round++) {
+        struct pr_tensor t = {.home = PR_HOME_DRAM};
+        uint32_t index[PR_AXES] = {0};
+        uint64_t end = 0;
+
+        t.format = (enum pr_format)pick(&rng, 0, 2);
+        t.interleave = pick(&rng, 0, 5);
+        for (unsigned axis = 0; axis < PR_AXES; axis++) {
+            t.extent[axis] = pick(&rng, 1, axis == PR_AXIS_C ? 12 : 4);
+            t.stride[axis] = pick(&rng, 0, 300);
+        }
+        do {
+            uint64_t past = element_offset(&t, index) + element_bytes(&t);
+
+            end = past > end ? past : end;
+        } while (next_index(index, t.extent));
+        assert_int_equal(pr_tensor_span(&t), end);
+        memcpy(t.keep_extent, t.extent, sizeof(t.extent));
+        memcpy(t.keep_stride, t.stride, sizeof(t.stride));
+        assert_int_equal(pr_tensor_keep_span(&t), end);
+    }
+}
+
+/* Bytes: as they are read, and every half as it is written. */
+static void integers(void **state)
+{
+    struct pr_tensor t = {.home = PR_HOME_DRAM, .extent = {1, 1, 1, 1, 1}, .stride = {1, 1, 1, 1, 1}};
+    struct eng_line line = {.axis = PR_AXIS_W, .n = 1};
+    uint8_t byte, buffer[2];
+    struct eng_view view;
+    uint16_t half;
+
+    (void)state;
+    for (t.format = PR_U8; t.format <= PR_I8; t.format++) {
+        eng_view_of_host(&view, &t, &byte);
+        for (unsigned i = 0; i < 256; i++) {
+            byte = (uint8_t)i;
+            memcpy(&half, eng_view_line(&view, &line, buffer), 2);
+            assert_true(test_half_to_double(half) == (t.format == PR_I8 ? (int8_t)byte : byte));
+        }
+        for (unsigned i = 0; i < 65536; i++) {
+            half = (uint16_t)i;
+            memcpy(buffer, &half, 2);
+            eng_view_line_put(&view, &line, buffer);
+            if (byte != byte_of_half(&t, half))
+                fail_msg("half %04x is written as %02x", half, byte);
+        }
+    }
+}
+
+/* Rows of bytes, and of interleaved channels, end where their last bundle does. */
+static void tails_of_other_elements(void **state)
+{
+    struct pr_tensor t = {.home = PR_HOME_DRAM, .extent = {5, 4, 1, 6, 1}, .stride = {8, 64, 0, 256, 0}};
+    struct eng_view view;
+
+    (void)state;
+    t.zero_tail = true;
+    t.interleave = 4;
+    eng_view_of_host(&view, &t, NULL);
+    assert_int_equal(view.tail_begin, 40);
+    assert_int_equal(view.tail, 64);
+    assert_int_equal(pr_tensor_span(&t), 512);
+    t.format = PR_U8;
+    t.interleave = 0;
+    t.stride[PR_AXIS_W] = 1;
+    eng_view_of_host(&view, &t, NULL);
+    assert_int_equal(view.tail_begin, 5);
+    assert_int_equal(view.tail, 64);
+    t.stride[PR_AXIS_H] = 7; /* a row of bytes that the next one follows soon */
+    eng_view_of_host(&view, &t, NULL);
+    assert_int_equal(view.tail, 7);
+    assert_false(eng_view_overlaps_itself(&view));
 }
 
 /* Rows of tails that reach into each other's neighbours are an overlap as well. */
@@ -122,15 +208,15 @@ static void run(const struct pr_task *task, const struct way *way, const struct 
 {
     static const uint8_t kernel[0x8000] = {0x00, 0x3c, 0x00, 0xbc, 0x00, 0x40};
     struct pr_kernel_bytes stream[PR_ENGINES_MAX];
-    struct eng_compute compute = {ENG_M1, way->path, way_begin(way), {0}};
+    struct eng_compute compute = {.policy = ENG_M1, .path = way->path, .pool = way_begin(way)};
 
     for (unsigned e = 0; e < PR_ENGINES_MAX; e++)
         stream[e] = (struct pr_kernel_bytes){kernel, sizeof(kernel)};
     if (task->unit == PR_UNIT_PE)
         eng_pe_run(&compute, task, operands);
     else
-        assert_int_equal(eng_ne_run(&compute, task, operands, stream), 0);
-    eng_scratch_free(&compute.scratch);
+        assert_int_equal(eng_ne_run(&compute, task, operands, stream, NULL), 0);
+    eng_compute_free(&compute);
 }
 
 /* The same task on host memory and on scattered pages. */
@@ -159,7 +245,7 @@ static void pages_apart(void **state)
     struct test_rng rng;
 
     (void)state;
-    for (unsigned round = 0; round < 40; round++) {
+    for (unsigned round = 0; round < 80; round++) {
         struct pr_task task = {.unit = round & 1 ? PR_UNIT_NE : PR_UNIT_PE};
 
         test_rng_init(&rng, 100 + round);
@@ -173,9 +259,16 @@ static void pages_apart(void **state)
                                  .sy = 1,
                                  .lanes = 4,
                                  .engines = 2};
+        if (round % 3 == 2) {
+            task.src[0].format = (enum pr_format)pick(&rng, 0, 2);
+            task.dst.format = (enum pr_format)pick(&rng, 0, 2);
+            task.src[0].interleave = pick(&rng, 0, 4);
+            task.dst.interleave = pick(&rng, 0, 4);
+        }
         task.ne.mode = round & 2 ? PR_NE_MAC : PR_NE_BYPASS;
         memcpy(task.src[0].extent,
-               (uint32_t[]){pick(&rng, 1, round % 8 ? 70 : 3000), pick(&rng, 1, 5), 1, pick(&rng, 1, 9), 1},
+               (uint32_t[]){pick(&rng, 1, round % 8 ? 70 : 3000), pick(&rng, 1, 5), 1, pick(&rng, 1, 9),
+                            pick(&rng, 1, 2)},
                sizeof(task.src[0].extent));
         memcpy(task.dst.extent, task.src[0].extent, sizeof(task.dst.extent));
         if (round % 4 == 0) {
@@ -193,9 +286,9 @@ static void pages_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(overlap_is_found),
-        cmocka_unit_test(tails_count),
-        cmocka_unit_test(pages_apart),
+        cmocka_unit_test(overlap_is_found), cmocka_unit_test(spans_are_tight),
+        cmocka_unit_test(integers),         cmocka_unit_test(tails_of_other_elements),
+        cmocka_unit_test(tails_count),      cmocka_unit_test(pages_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

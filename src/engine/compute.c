@@ -82,6 +82,12 @@ void eng_scratch_free(struct eng_scratch *scratch)
     scratch->bytes = 0;
 }
 
+void eng_compute_free(struct eng_compute *compute)
+{
+    eng_scratch_free(&compute->scratch);
+    eng_scratch_free(&compute->kernel);
+}
+
 static bool has_no_host(const struct eng_view *view)
 {
     return !view->host && view->range.bytes;

@@ -44,7 +44,10 @@ struct eng_compute {
     enum eng_path path;
     struct eng_pool *pool; /* NULL: the calling thread alone */
     struct eng_scratch scratch;
+    struct eng_scratch kernel; /* a kernel that cannot be read where it stands */
 };
+/* Gives back the working memory. */
+void eng_compute_free(struct eng_compute *compute);
 
 /*
  * A task's operands. The destination may lie exactly on a source of an elementwise task (same address and

@@ -59,7 +59,7 @@ void eng_destroy(struct eng *engine)
     if (!engine)
         return;
     eng_pool_destroy(engine->compute.pool);
-    eng_scratch_free(&engine->compute.scratch);
+    eng_compute_free(&engine->compute);
     eng_scratch_free(&engine->staged);
     eng_scratch_free(&engine->gathered);
     for (unsigned i = 0; i < PR_TQ_COUNT; i++) {

@@ -240,7 +240,7 @@ static int compute(struct execution *x, struct operand *dst)
         eng_pe_run(&x->e->compute, x->task, &operands);
         return 0;
     }
-    return eng_ne_run(&x->e->compute, x->task, &operands, x->stream);
+    return eng_ne_run(&x->e->compute, x->task, &operands, x->stream, x->problem);
 }
 
 /* The result is made beside and put in its place whole; bytes between its rows stay as they are. */

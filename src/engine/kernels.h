@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "engine/numerics.h"
+#include "engine/table.h"
 #include "protocol/task.h"
 
 /* The constants of a planar-engine task, ready for arithmetic. */
@@ -29,12 +30,18 @@ struct eng_pe_constants {
 /* Reductions run in this many lanes, element w in lane w mod ENG_LANES, whatever the vector's length. */
 #define ENG_LANES 16u
 
-/* The end of a neural-engine task: y = relu?((sum * unscale + bias + acc_bias) * post_scale). */
+/*
+ * The end of a neural-engine task: y = f((sum * unscale + bias + acc_bias) * post_scale), where f is a table,
+ * or ReLU, or nothing. With a table, ceiling and denormals of a multiply-accumulate belong to the value that
+ * enters the table, not to the one that is stored.
+ */
 struct eng_finish {
     float unscale; /* a power of two */
     float bias;    /* of all elements, when the pointer below is NULL */
     float acc_bias, post_scale;
-    bool relu;
+    bool relu;                     /* without a table */
+    const struct eng_table *table; /* NULL: none */
+    unsigned enter; /* rules (ceiling, denormals, indeterminate forms) of the value that enters the table */
     unsigned store; /* rules */
 };
 
@@ -93,6 +100,11 @@ struct eng_kernels {
      * power of two.
      */
     void (*mac_channels)(const struct eng_mac *mac, unsigned group, unsigned pixels);
+    /*
+     * n columns, a multiple of `lanes`, take in one element for each tap: the larger, or the product. Taps
+     * are `tap` floats apart.
+     */
+    void (*fold_columns)(float *acc, const float *in, size_t tap, uint32_t taps, size_t n, bool product);
 };
 
 #define ENG_SCALE_INPUT  0x1p112f

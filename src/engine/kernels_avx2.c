@@ -91,6 +91,48 @@ INLINE vec vec_first(vec v, size_t n, vec rest)
     return _mm256_blendv_ps(rest, v, _mm256_castsi256_ps(first(n)));
 }
 
+INLINE vec vec_if_less(vec a, vec b, vec yes, vec no)
+{
+    return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
+}
+
+INLINE vec vec_if_at_most(vec a, vec b, vec yes, vec no)
+{
+    return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LE_OQ));
+}
+
+INLINE vec vec_floor(vec v)
+{
+    return _mm256_floor_ps(v);
+}
+
+/* v = significand * 2^exponent, the significand in [1, 2), for numbers that are normal. */
+INLINE vec vec_exponent(vec v)
+{
+    __m256i biased = _mm256_srli_epi32(_mm256_castps_si256(vec_and(v, 0x7fffffff)), 23);
+
+    return _mm256_cvtepi32_ps(_mm256_sub_epi32(biased, _mm256_set1_epi32(127)));
+}
+
+INLINE vec vec_significand(vec v)
+{
+    return _mm256_or_ps(vec_and(v, 0x7fffff), vec_set(1));
+}
+
+/* Of whole numbers from -126 to 127. */
+INLINE vec vec_power_of_two(vec exponent)
+{
+    __m256i biased = _mm256_add_epi32(_mm256_cvtps_epi32(exponent), _mm256_set1_epi32(127));
+
+    return _mm256_castsi256_ps(_mm256_slli_epi32(biased, 23));
+}
+
+/* Element index[i] of an array; whole numbers inside it. */
+INLINE vec vec_gather(const float *from, vec index)
+{
+    return _mm256_i32gather_ps(from, _mm256_cvtps_epi32(index), 4);
+}
+
 INLINE __m128i without_denormals(__m128i halfs)
 {
     __m128i exponent = _mm_and_si128(halfs, _mm_set1_epi16(0x7c00));
@@ -107,6 +149,11 @@ INLINE vec vec_of_halfs(__m128i halfs, const struct eng_load *load)
     v = _mm256_cvtph_ps(halfs);
     if (load->rules & ENG_RULE_NAN_IS_INFINITY)
         v = _mm256_min_ps(v, vec_set(__builtin_inff()));
+    if (load->rules & ENG_RULE_SLICE)
+        v = vec_if_at_most(vec_set(ENG_SLICE_CEILING), vec_and(v, 0x7fffffff),
+                           _mm256_mul_ps(v, vec_set(__builtin_inff())), v);
+    if (load->rules & ENG_RULE_FINITE_INFINITY)
+        v = _mm256_max_ps(vec_set(-ENG_FINITE_INFINITY), _mm256_min_ps(vec_set(ENG_FINITE_INFINITY), v));
     return load->relu ? vec_relu(v) : v;
 }
 

@@ -90,6 +90,48 @@ INLINE vec vec_first(vec v, size_t n, vec rest)
     return _mm512_mask_mov_ps(rest, first(n), v);
 }
 
+INLINE vec vec_if_less(vec a, vec b, vec yes, vec no)
+{
+    return _mm512_mask_mov_ps(no, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), yes);
+}
+
+INLINE vec vec_if_at_most(vec a, vec b, vec yes, vec no)
+{
+    return _mm512_mask_mov_ps(no, _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ), yes);
+}
+
+INLINE vec vec_floor(vec v)
+{
+    return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+
+/* v = significand * 2^exponent, the significand in [1, 2), for numbers that are normal. */
+INLINE vec vec_exponent(vec v)
+{
+    __m512i biased = _mm512_srli_epi32(_mm512_castps_si512(vec_and(v, 0x7fffffff)), 23);
+
+    return _mm512_cvtepi32_ps(_mm512_sub_epi32(biased, _mm512_set1_epi32(127)));
+}
+
+INLINE vec vec_significand(vec v)
+{
+    return _mm512_or_ps(vec_and(v, 0x7fffff), vec_set(1));
+}
+
+/* Of whole numbers from -126 to 127. */
+INLINE vec vec_power_of_two(vec exponent)
+{
+    __m512i biased = _mm512_add_epi32(_mm512_cvtps_epi32(exponent), _mm512_set1_epi32(127));
+
+    return _mm512_castsi512_ps(_mm512_slli_epi32(biased, 23));
+}
+
+/* Element index[i] of an array; whole numbers inside it. */
+INLINE vec vec_gather(const float *from, vec index)
+{
+    return _mm512_i32gather_ps(_mm512_cvtps_epi32(index), from, 4);
+}
+
 INLINE vec vec_of_halfs(__m256i halfs, const struct eng_load *load)
 {
     __mmask16 kept = 0xffff;
@@ -100,6 +142,11 @@ INLINE vec vec_of_halfs(__m256i halfs, const struct eng_load *load)
     v = _mm512_maskz_cvtph_ps(kept, halfs);
     if (load->rules & ENG_RULE_NAN_IS_INFINITY)
         v = _mm512_min_ps(v, vec_set(__builtin_inff()));
+    if (load->rules & ENG_RULE_SLICE)
+        v = vec_if_at_most(vec_set(ENG_SLICE_CEILING), vec_and(v, 0x7fffffff),
+                           _mm512_mul_ps(v, vec_set(__builtin_inff())), v);
+    if (load->rules & ENG_RULE_FINITE_INFINITY)
+        v = _mm512_max_ps(vec_set(-ENG_FINITE_INFINITY), _mm512_min_ps(vec_set(ENG_FINITE_INFINITY), v));
     return load->relu ? vec_relu(v) : v;
 }
 

@@ -68,6 +68,7 @@ TARGET static bool all_finite(const float *floats, size_t n)
 }
 
 #include "engine/kernels_pe.h"
+#include "engine/kernels_table.h"
 #include "engine/kernels_finish.h"
 #include "engine/kernels_mac.h"
 
@@ -87,4 +88,5 @@ const struct eng_kernels KERNELS = {
     .finish = finish,
     .mac_columns = mac_columns,
     .mac_channels = mac_channels,
+    .fold_columns = fold_columns,
 };

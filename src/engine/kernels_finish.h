@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Part of kernels_body.h, with its conditions: the end of a neural-engine task. */
 
+/* As eng_finish_enter. A number of 2^15 and above times infinity is the infinity of its sign. */
+INLINE vec finish_enter(vec v, unsigned rules)
+{
+    vec magnitude = vec_and(v, 0x7fffffff), zero = vec_set(0), infinity = vec_set(__builtin_inff());
+
+    if (rules & ENG_RULE_NAN_IS_ZERO)
+        v = vec_if_at_most(magnitude, infinity, v, zero);
+    if (rules & ENG_RULE_CEILING)
+        v = vec_if_at_most(vec_set(ENG_CEILING), magnitude, vec_mul(v, infinity), v);
+    if (rules & ENG_RULE_NO_DENORMALS)
+        v = vec_if_less(magnitude, vec_set(ENG_SMALLEST_NORMAL), zero, v);
+    return v;
+}
+
 INLINE vec finish_element(vec v, vec bias, const struct eng_finish *f)
 {
     v = vec_add(vec_mul(v, vec_set(f->unscale)), bias);
     v = vec_mul(vec_add(v, vec_set(f->acc_bias)), vec_set(f->post_scale));
+    if (f->table)
+        return table_element(f->table, finish_enter(v, f->enter));
     return f->relu ? vec_relu(v) : v;
 }
 

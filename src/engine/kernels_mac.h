@@ -123,3 +123,18 @@ TARGET static void mac_channels(const struct eng_mac *m, unsigned group, unsigne
     case 4: mac_channels_group(m, 4, pixels); break;
     }
 }
+
+TARGET static void fold_columns(float *acc, const float *in, size_t tap, uint32_t taps, size_t n,
+                                bool product)
+{
+    for (size_t i = 0; i < n; i += LANES) {
+        vec v = vec_load(acc + i);
+
+        for (uint32_t t = 0; t < taps; t++) {
+            vec x = vec_load(in + t * tap + i);
+
+            v = product ? vec_mul(v, x) : vec_max(v, x);
+        }
+        vec_store(acc + i, v);
+    }
+}

@@ -92,6 +92,56 @@ INLINE vec vec_first(vec v, size_t n, vec rest)
     return vbslq_f32(vcltq_u32(vld1q_u32(lane), vdupq_n_u32((uint32_t)n)), v, rest);
 }
 
+INLINE vec vec_if_less(vec a, vec b, vec yes, vec no)
+{
+    return vbslq_f32(vcltq_f32(a, b), yes, no);
+}
+
+INLINE vec vec_if_at_most(vec a, vec b, vec yes, vec no)
+{
+    return vbslq_f32(vcleq_f32(a, b), yes, no);
+}
+
+INLINE vec vec_floor(vec v)
+{
+    return vrndmq_f32(v);
+}
+
+/* v = significand * 2^exponent, the significand in [1, 2), for numbers that are normal. */
+INLINE vec vec_exponent(vec v)
+{
+    int32x4_t biased = vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_f32(vec_and(v, 0x7fffffff)), 23));
+
+    return vcvtq_f32_s32(vsubq_s32(biased, vdupq_n_s32(127)));
+}
+
+INLINE vec vec_significand(vec v)
+{
+    uint32x4_t fraction = vandq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(0x7fffff));
+
+    return vreinterpretq_f32_u32(vorrq_u32(fraction, vdupq_n_u32(0x3f800000)));
+}
+
+/* Of whole numbers from -126 to 127. */
+INLINE vec vec_power_of_two(vec exponent)
+{
+    int32x4_t biased = vaddq_s32(vcvtq_s32_f32(exponent), vdupq_n_s32(127));
+
+    return vreinterpretq_f32_s32(vshlq_n_s32(biased, 23));
+}
+
+/* Element index[i] of an array; whole numbers inside it. */
+INLINE vec vec_gather(const float *from, vec index)
+{
+    uint32_t at[LANES];
+    float lane[LANES];
+
+    vst1q_u32(at, vcvtq_u32_f32(index));
+    for (unsigned i = 0; i < LANES; i++)
+        lane[i] = from[at[i]];
+    return vld1q_f32(lane);
+}
+
 INLINE uint16x4_t without_denormals(uint16x4_t halfs)
 {
     return vand_u16(halfs, vtst_u16(halfs, vdup_n_u16(0x7c00)));
@@ -106,6 +156,11 @@ INLINE vec vec_of_halfs(uint16x4_t halfs, const struct eng_load *load)
     v = vcvt_f32_f16(vreinterpret_f16_u16(halfs));
     if (load->rules & ENG_RULE_NAN_IS_INFINITY)
         v = vbslq_f32(vceqq_f32(v, v), v, vec_set(__builtin_inff()));
+    if (load->rules & ENG_RULE_SLICE)
+        v = vec_if_at_most(vec_set(ENG_SLICE_CEILING), vec_and(v, 0x7fffffff),
+                           vec_mul(v, vec_set(__builtin_inff())), v);
+    if (load->rules & ENG_RULE_FINITE_INFINITY)
+        v = vmaxq_f32(vminq_f32(v, vec_set(ENG_FINITE_INFINITY)), vec_set(-ENG_FINITE_INFINITY));
     return load->relu ? vec_relu(v) : v;
 }
 

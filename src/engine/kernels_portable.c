@@ -113,6 +113,50 @@ INLINE vec vec_first(vec v, size_t n, vec rest)
     return vec_choose((mask){0, 1, 2, 3} < (mask){k, k, k, k}, v, rest);
 }
 
+INLINE vec vec_if_less(vec a, vec b, vec yes, vec no)
+{
+    return vec_choose(a < b, yes, no);
+}
+
+INLINE vec vec_if_at_most(vec a, vec b, vec yes, vec no)
+{
+    return vec_choose(a <= b, yes, no);
+}
+
+INLINE vec vec_floor(vec v)
+{
+    for (unsigned i = 0; i < LANES; i++)
+        v[i] = floorf(v[i]);
+    return v;
+}
+
+/* v = significand * 2^exponent, the significand in [1, 2), for numbers that are normal. */
+INLINE vec vec_exponent(vec v)
+{
+    return __builtin_convertvector(((mask)v >> 23 & 0xff) - 127, vec);
+}
+
+INLINE vec vec_significand(vec v)
+{
+    return (vec)(((mask)v & 0x7fffff) | 0x3f800000);
+}
+
+/* Of whole numbers from -126 to 127. */
+INLINE vec vec_power_of_two(vec exponent)
+{
+    return (vec)((__builtin_convertvector(exponent, mask) + 127) << 23);
+}
+
+/* Element index[i] of an array; whole numbers inside it. */
+INLINE vec vec_gather(const float *from, vec index)
+{
+    vec v;
+
+    for (unsigned i = 0; i < LANES; i++)
+        v[i] = from[(unsigned)index[i]];
+    return v;
+}
+
 INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_load *load)
 {
     vec v = vec_set(0);

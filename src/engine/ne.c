@@ -1,143 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The neural engines: the reference, the bypass, and the way to the fast path. */
+/* The neural engines: the bypass, and the way to the reference and the fast paths of the others. */
 #include "engine/ne.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "engine/finish.h"
 #include "engine/lines.h"
 
 enum { CHUNK = 256 };
 
-static uint16_t stream_half(const struct eng_ne *ne, const struct pr_kernel_place *place, uint32_t row)
-{
-    uint64_t offset = place->offset + ((uint64_t)row * place->lanes + place->lane) * 2;
-    uint16_t half;
-
-    memcpy(&half, ne->streams[place->engine].bytes + offset, sizeof(half));
-    return half;
-}
-
-/* What is added to a channel's sums; -0, which changes nothing, when the kernel has no bias row. */
-static float bias_value(const struct eng_ne *ne, const struct pr_kernel_place *place)
-{
-    if (!ne->task->ne.bias)
-        return -0.0f;
-    return eng_load_value(stream_half(ne, place, 0), ne->rules->load | ne->rules->mac);
-}
-
-/* The weights of one output channel on one row of the input: the chain of every output goes on by kw taps. */
-static void reference_taps(const struct eng_ne *ne, const struct pr_kernel_place *place, uint32_t tap,
-                           const float *in, float *sum)
-{
-    const struct pr_ne *n = &ne->task->ne;
-    uint32_t win = ne->operands->src[0].extent[PR_AXIS_W], wout = ne->operands->dst.extent[PR_AXIS_W];
-
-    for (uint32_t kx = 0; kx < n->kw; kx++) {
-        uint16_t half = stream_half(ne, place, (n->bias ? 1 : 0) + tap + kx);
-        float weight = eng_load_value(half, ne->rules->load | ne->rules->mac);
-
-        for (uint32_t x = 0; x < wout; x++) {
-            int64_t ix = (int64_t)x * n->sx + kx - n->px;
-
-            /* A tap on the padding is left out, whatever its weight. */
-            if (ix >= 0 && ix < win)
-                sum[x] = eng_mac_value(sum[x], in[ix], weight, ne->rules->mac);
-        }
-    }
-}
-
-/* y = relu?(post_scale * (sum + bias + acc_bias)), in fp32; what is not there is left out. */
-static float finish_value(const struct eng_ne *ne, float sum, float bias)
-{
-    const struct pr_ne *n = &ne->task->ne;
-    float v = sum + bias;
-
-    v = v + ne->finish.acc_bias;
-    v = v * ne->finish.post_scale;
-    return n->relu ? eng_relu(v) : v;
-}
-
-/* One output row: chains over input channel, kernel row, kernel column, in this order, from +0. */
-static void reference_mac_row(const struct eng_ne *ne, uint32_t channel, uint32_t y, float *in, float *sum)
-{
-    const struct pr_ne *n = &ne->task->ne;
-    const struct eng_view *src = &ne->operands->src[0], *dst = &ne->operands->dst;
-    uint32_t index[PR_AXES] = {0}, cin = src->extent[PR_AXIS_C], wout = dst->extent[PR_AXIS_W];
-    struct pr_kernel_place place;
-    float bias;
-
-    pr_kernel_place(ne->task, 0, channel, &place);
-    bias = bias_value(ne, &place);
-    memset(sum, 0, wout * sizeof(*sum));
-    for (uint32_t c = 0; c < cin; c++) {
-        for (uint32_t ky = 0; ky < n->kh; ky++) {
-            int64_t iy = (int64_t)y * n->sy + ky - n->py;
-
-            if (iy < 0 || iy >= src->extent[PR_AXIS_H])
-                continue;
-            index[PR_AXIS_C] = c;
-            index[PR_AXIS_H] = (uint32_t)iy;
-            eng_view_load_row(src, index, in, src->extent[PR_AXIS_W], ne->rules->load | ne->rules->mac);
-            reference_taps(ne, &place, (c * n->kh + ky) * n->kw, in, sum);
-        }
-    }
-    for (uint32_t x = 0; x < wout; x++)
-        sum[x] = finish_value(ne, sum[x], bias);
-    index[PR_AXIS_C] = channel;
-    index[PR_AXIS_H] = y;
-    eng_view_store_row(dst, index, sum, wout, ne->rules->store);
-}
-
-static int reference_mac(const struct eng_ne *ne)
-{
-    const uint32_t *in = ne->operands->src[0].extent, *out = ne->operands->dst.extent;
-    float *row = eng_scratch_reserve(ne->scratch, ((size_t)in[PR_AXIS_W] + out[PR_AXIS_W]) * sizeof(*row));
-
-    if (!row)
-        return -ENOMEM;
-    for (uint32_t channel = 0; channel < out[PR_AXIS_C]; channel++)
-        for (uint32_t y = 0; y < out[PR_AXIS_H]; y++)
-            reference_mac_row(ne, channel, y, row, row + in[PR_AXIS_W]);
-    return 0;
-}
-
-static int run_mac(const struct eng_ne *ne, enum eng_path path)
-{
-    const uint32_t *in = ne->operands->src[0].extent, *out = ne->operands->dst.extent;
-    const struct pr_ne *n = &ne->task->ne;
-
-    if (!n->kw || !n->kh || !n->sx || !n->sy || !n->lanes || !n->engines || n->engines > PR_ENGINES_MAX)
-        return -EINVAL;
-    if (in[PR_AXIS_D] != 1 || in[PR_AXIS_G] != 1 || out[PR_AXIS_D] != 1 || out[PR_AXIS_G] != 1)
-        return -EINVAL;
-    for (uint32_t engine = 0; engine < n->engines; engine++)
-        if (pr_kernel_stream_bytes(ne->task, engine) > ne->streams[engine].size)
-            return -EINVAL;
-    if (path == ENG_PATH_FAST && !eng_view_overlaps_itself(&ne->operands->dst))
-        return eng_ne_mac_fast(ne);
-    return reference_mac(ne);
-}
-
 static void reference_bypass_row(const struct eng_ne *ne, uint32_t index[PR_AXES])
 {
-    uint32_t width = ne->operands->dst.extent[PR_AXIS_W];
+    uint32_t width = ne->operands.dst.extent[PR_AXIS_W];
     float a[CHUNK];
 
     for (uint32_t x = 0; x < width; x += CHUNK) {
         uint32_t n = width - x < CHUNK ? width - x : CHUNK;
 
         index[PR_AXIS_W] = x;
-        eng_view_load_row(&ne->operands->src[0], index, a, n, ne->rules->load);
+        eng_view_load_row(&ne->operands.src[0], index, a, n, ne->rules->load);
         for (uint32_t i = 0; i < n; i++)
-            a[i] = finish_value(ne, a[i], -0.0f);
-        eng_view_store_row(&ne->operands->dst, index, a, n, ne->rules->store);
+            a[i] = eng_finish_value(&ne->finish, a[i], -0.0f);
+        eng_view_store_row(&ne->operands.dst, index, a, n, ne->finish.store);
     }
 }
 
 static void reference_bypass(const struct eng_ne *ne)
 {
-    const uint32_t *extent = ne->operands->dst.extent;
+    const uint32_t *extent = ne->operands.dst.extent;
     uint32_t index[PR_AXES];
 
     for (index[PR_AXIS_G] = 0; index[PR_AXIS_G] < extent[PR_AXIS_G]; index[PR_AXIS_G]++)
@@ -183,9 +74,11 @@ static void run_bypass(const struct eng_ne *ne, enum eng_path path)
     struct bypass b = {
         .kernels = eng_kernels_get(),
         .finish = ne->finish,
-        .load = {.rules = ne->rules->load, .relu = ne->operands->src[0].relu, .scale = 1},
-        .src = ne->operands->src[0],
-        .dst = ne->operands->dst,
+        .load = {.rules = eng_view_rules(&ne->operands.src[0], ne->rules->load),
+                 .relu = ne->operands.src[0].relu,
+                 .scale = 1},
+        .src = ne->operands.src[0],
+        .dst = ne->operands.dst,
     };
     struct eng_view *views[] = {&b.dst, &b.src};
 
@@ -201,20 +94,86 @@ static enum eng_kind kind_of(const struct pr_task *task)
 {
     if (task->ne.mode == PR_NE_BYPASS)
         return ENG_KIND_NE_BYPASS;
-    if ((uint64_t)task->src[0].extent[PR_AXIS_C] * task->ne.kw * task->ne.kh == 1)
+    if (task->ne.mode != PR_NE_MAC)
+        return ENG_KIND_NE_FOLD;
+    if ((uint64_t)pr_kernel_channels(task) * pr_kernel_window(task) * task->ne.kh == 1)
         return ENG_KIND_NE_MAC_SINGLE;
     return ENG_KIND_NE_MAC;
 }
 
-int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const struct eng_operands *operands,
-               const struct pr_kernel_bytes *streams)
+/* Whether there are loops for the task. A decoded one is never refused. */
+static bool is_runnable(const struct pr_task *task)
 {
-    const struct eng_rules *rules = &eng_rules_table[compute->policy][kind_of(task)];
+    const uint32_t *in = task->src[0].extent, *out = task->dst.extent;
+    const struct pr_ne *n = &task->ne;
+
+    if (n->mode == PR_NE_BYPASS)
+        return true;
+    if (!n->kw || !n->kh || !n->sx || !n->sy || !n->ox || n->ox > ENG_NE_OX_MAX)
+        return false;
+    if (in[PR_AXIS_D] != 1 || out[PR_AXIS_D] != 1 || in[PR_AXIS_G] != out[PR_AXIS_G])
+        return false;
+    if ((uint64_t)n->unicast * out[PR_AXIS_C] > in[PR_AXIS_C])
+        return false;
+    /* Without weights nothing says which columns of the window each output column of a step has. */
+    if (n->mode != PR_NE_MAC)
+        return n->ox == 1;
+    return (n->ox == 1 || !n->ones) && n->lanes && n->engines && n->engines <= PR_ENGINES_MAX;
+}
+
+static int run_group(const struct eng_ne *ne, enum eng_path path)
+{
+    bool in_order = eng_view_overlaps_itself(&ne->operands.dst);
+
+    if (ne->exact)
+        return eng_ne_reference(ne, in_order ? NULL : ne->pool);
+    if (path == ENG_PATH_REFERENCE || in_order)
+        return eng_ne_reference(ne, NULL);
+    if (ne->task->ne.mode == PR_NE_MAC && !ne->task->ne.unicast && ne->task->ne.ox == 1)
+        return eng_ne_mac_fast(ne);
+    return eng_ne_columns(ne);
+}
+
+/* Working memory is the same for all groups: when there is none, the first one finds out. */
+static int run_groups(struct eng_ne *ne, const struct eng_operands *operands, enum eng_path path)
+{
+    int error = 0;
+
+    for (uint32_t g = 0; g < operands->dst.extent[PR_AXIS_G] && !error; g++) {
+        ne->operands.src[0] = eng_view_group(&operands->src[0], g);
+        ne->operands.dst = eng_view_group(&operands->dst, g);
+        ne->group = ne->task->ne.reuse ? 0 : g;
+        error = run_group(ne, path);
+    }
+    return error;
+}
+
+/*
+ * With a table, what a multiply-accumulate does to its result happens to the value that enters the table; the
+ * value that comes out is stored like any other.
+ */
+static void set_rules(struct eng_finish *finish, const struct eng_rules *rules, const struct eng_table *table)
+{
+    finish->table = table;
+    finish->store = rules->store;
+    if (!table)
+        return;
+    finish->enter = rules->store & (ENG_RULE_CEILING | ENG_RULE_NO_DENORMALS | ENG_RULE_NAN_IS_ZERO);
+    finish->store = rules->store & ~(unsigned)(ENG_RULE_CEILING | ENG_RULE_NO_DENORMALS);
+}
+
+int eng_ne_compute(struct eng_compute *compute, const struct pr_task *task,
+                   const struct eng_operands *operands, const struct eng_weights *weights,
+                   const struct eng_table *table)
+{
+    enum eng_kind kind = kind_of(task);
+    const struct eng_rules *rules = &eng_rules_table[compute->policy][kind];
     struct eng_ne ne = {
         .task = task,
-        .operands = operands,
-        .streams = streams,
+        .operands = *operands,
+        .weights = weights,
         .rules = rules,
+        .exact = compute->policy == ENG_M1_EXACT && kind == ENG_KIND_NE_MAC,
         .scratch = &compute->scratch,
         .pool = eng_compute_pool(compute, operands),
         /*
@@ -225,16 +184,49 @@ int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const st
                    .bias = -0.0f,
                    .acc_bias = eng_constant_addend(task->ne.acc_bias, rules->load),
                    .post_scale = eng_constant(task->ne.post_scale, rules->load),
-                   .relu = task->ne.relu,
-                   .store = rules->store},
+                   .relu = task->ne.relu},
     };
-    struct eng_float_state state = eng_float_begin();
+    struct eng_float_state state;
     int error = 0;
 
+    if (!is_runnable(task))
+        return -EINVAL;
+    set_rules(&ne.finish, rules, table);
+    state = eng_float_begin();
     if (task->ne.mode == PR_NE_BYPASS)
         run_bypass(&ne, compute->path);
     else
-        error = run_mac(&ne, compute->path);
+        error = run_groups(&ne, operands, compute->path);
     eng_float_end(state);
     return error;
+}
+
+static bool read_table(struct eng_table *table, const struct pr_task *task,
+                       const struct pr_kernel_bytes *streams, struct pr_problem *problem)
+{
+    uint16_t halfs[PR_TABLE_HALFS];
+
+    return pr_kernel_table(task, streams, halfs, problem) && eng_table_read(table, halfs, problem);
+}
+
+int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const struct eng_operands *operands,
+               const struct pr_kernel_bytes *streams, struct pr_problem *problem)
+{
+    struct eng_weights weights = {0};
+    struct eng_table table;
+    int error = 0;
+
+    if (!is_runnable(task)) {
+        pr_problem_set(problem, PR_PROBLEM_UNSUPPORTED,
+                       "A window of %ux%u with steps of %ux%u and %u columns a step is none that is run.",
+                       task->ne.kw, task->ne.kh, task->ne.sx, task->ne.sy, task->ne.ox);
+        return -EINVAL;
+    }
+    if (task->ne.table && !read_table(&table, task, streams, problem))
+        return -EINVAL;
+    if (task->ne.mode == PR_NE_MAC)
+        error = eng_weights_open(&weights, task, streams, &compute->kernel, problem);
+    if (error)
+        return error;
+    return eng_ne_compute(compute, task, operands, &weights, task->ne.table ? &table : NULL);
 }

@@ -1,32 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The neural engines: convolution (and matrix product, which is one of 1x1), and bypass. */
+/* The neural engines: convolution (and matrix product, which is one of 1x1), the largest of or the product of a window, and bypass. */
 #ifndef ENGINE_NE_H
 #define ENGINE_NE_H
 
 #include "engine/compute.h"
 #include "engine/kernels.h"
+#include "engine/table.h"
+#include "engine/weights.h"
 #include "protocol/kernel.h"
+
+/* Output columns of one step at most: the register has two bits. */
+#define ENG_NE_OX_MAX 3u
 
 /*
  * Runs a task of PR_UNIT_NE that pr_task_decode accepted. `streams` has PR_ENGINES_MAX entries and may be
- * NULL for a bypass. Returns 0; -ENOMEM when there is no working memory, and then nothing was written;
- * -EINVAL when a stream is shorter than pr_kernel_stream_bytes or the task is none that is run (groups or
- * depth in a convolution), which is never so for a decoded task.
+ * NULL for a task that has neither kernel nor table. Returns 0; or, when nothing was written, -ENOMEM when
+ * there is no working memory, and -EINVAL with a problem when the streams are too short or hold no kernel or
+ * no table, or when the task is none that is run, which is never so for a decoded one.
  */
 int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const struct eng_operands *operands,
-               const struct pr_kernel_bytes *streams);
+               const struct pr_kernel_bytes *streams, struct pr_problem *problem);
+/* The same with kernel (NULL for a task without one) and table (or NULL) read. */
+int eng_ne_compute(struct eng_compute *compute, const struct pr_task *task,
+                   const struct eng_operands *operands, const struct eng_weights *weights,
+                   const struct eng_table *table);
 
-/* Within the room: a task on its way. */
+/* Within the room: one group of a task on its way. */
 struct eng_ne {
     const struct pr_task *task;
-    const struct eng_operands *operands;
-    const struct pr_kernel_bytes *streams;
+    struct eng_operands operands; /* the group's */
+    const struct eng_weights *weights;
+    uint32_t group; /* of the kernel */
     const struct eng_rules *rules;
+    bool exact; /* sums are made as exact.h says */
     struct eng_scratch *scratch;
     struct eng_pool *pool;
     struct eng_finish finish;
 };
 
+/* What the reference does, one output row at a time; the rows are dealt out to `pool`. */
+int eng_ne_reference(const struct eng_ne *ne, struct eng_pool *pool);
+/* Multiply-accumulate where every output channel sees every input channel, one output column a step. */
 int eng_ne_mac_fast(const struct eng_ne *ne);
+/* All others: output channels that have input channels for themselves, several columns a step, folds. */
+int eng_ne_columns(const struct eng_ne *ne);
+
+/*
+ * Which of the window's taps along one axis meet the input for output (or step) `out`: [first, end), empty
+ * when none does.
+ */
+static inline void eng_ne_taps_inside(uint32_t out, uint32_t step, uint32_t pad, uint32_t taps, uint32_t in,
+                                      uint32_t *first, uint32_t *end)
+{
+    int64_t begin = (int64_t)out * step - pad; /* where tap 0 is */
+    int64_t last = (int64_t)in - begin;
+
+    *first = begin < 0 ? (-begin < taps ? (uint32_t)-begin : taps) : 0;
+    *end = last < taps ? (last > 0 ? (uint32_t)last : 0) : taps;
+    if (*end < *first)
+        *end = *first;
+}
 
 #endif

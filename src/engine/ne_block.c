@@ -6,7 +6,7 @@
 
 static void load_line(const struct eng_mac_plan *m, struct eng_line line, float *to)
 {
-    const struct eng_view *src = &m->ne->operands->src[0];
+    const struct eng_view *src = &m->ne->operands.src[0];
     uint32_t left = line.n, most = eng_view_is_packed(src, line.axis) ? left : ENG_LINE_MAX;
     uint8_t buffer[ENG_LINE_BYTES];
 
@@ -81,40 +81,30 @@ static void interleave(const uint8_t *from, size_t from_stride, uint8_t *to, siz
 }
 
 /*
- * A run: output channels that stand side by side in one engine's rows. Returns how many there are, and where
- * kernel row `row` of the first one is.
+ * Output channels whose weights stand side by side. Returns how many there are, and where those of this step
+ * begin.
  */
-static uint32_t run_at(const struct eng_mac_plan *m, uint32_t channel, uint32_t left, uint64_t row,
-                       const uint8_t **from, size_t *stride)
-{
-    struct pr_kernel_place place;
-
-    pr_kernel_place(m->ne->task, 0, channel, &place);
-    *stride = (size_t)place.lanes * 2;
-    *from = m->ne->streams[place.engine].bytes + place.offset + row * *stride + (uint64_t)place.lane * 2;
-    return eng_least(place.lanes - place.lane, left);
-}
-
-/* The kernel row where this step's weights begin. */
-static uint64_t first_row(const struct eng_mac_plan *m, const struct eng_block *b)
+static uint32_t run_at(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t channel,
+                       uint32_t most, const uint8_t **from, size_t *stride)
 {
     const struct pr_ne *n = &m->ne->task->ne;
+    uint64_t row = (uint64_t)b->cin * n->kw * n->kh;
 
-    return (n->bias ? 1 : 0) + (uint64_t)b->cin * n->kw * n->kh;
+    return eng_weights_run(m->ne->weights, m->ne->task, m->ne->group, channel, most, row, from, stride);
 }
 
 void eng_block_load_bias(const struct eng_mac_plan *m, const struct eng_block *b)
 {
+    const struct eng_ne *ne = m->ne;
     struct eng_load load = m->weight;
     const uint8_t *from;
-    size_t stride;
     uint32_t run;
 
     load.scale = 1;
     for (uint32_t c = 0; c < b->channels; c += run) {
         run = 1;
-        if (m->ne->task->ne.bias) {
-            run = run_at(m, b->c0 + c, b->channels - c, 0, &from, &stride);
+        if (ne->task->ne.bias) {
+            run = eng_weights_bias_run(ne->weights, ne->task, ne->group, b->c0 + c, b->channels - c, &from);
             m->kernels->to_float(from, b->bias + c, run, &load);
         } else {
             b->bias[c] = -0.0f;
@@ -131,7 +121,7 @@ static bool load_wide_runs(const struct eng_mac_plan *m, const struct eng_block 
     uint32_t run;
 
     for (uint32_t c = 0; c < m->group; c += run) {
-        run = run_at(m, first + c, m->group - c, first_row(m, b), &from, &stride);
+        run = run_at(m, b, first + c, m->group - c, &from, &stride);
         if (run == m->group && stride == 2 * (size_t)run)
             m->kernels->to_float(from, b->panel, rows * run, &m->weight);
         else if (run % m->kernels->lanes == 0)
@@ -158,7 +148,7 @@ void eng_block_load_panel(const struct eng_mac_plan *m, const struct eng_block *
     if (count < m->group)
         memset(b->halfs, 0, rows * m->group * 2);
     for (uint32_t c = 0; c < count; c += run) {
-        run = run_at(m, first + c, count - c, first_row(m, b), &from, &stride);
+        run = run_at(m, b, first + c, count - c, &from, &stride);
         interleave(from, stride, b->halfs + 2 * (size_t)c, (size_t)m->group * 2, rows, run);
     }
     m->kernels->to_float(b->halfs, b->panel, rows * m->group, &m->weight);

@@ -103,22 +103,6 @@ static void plan(struct eng_mac_plan *m)
                        pr_round_up(m->panel_floats / 2, 16);
 }
 
-/*
- * Which of the kernel's taps along one axis meet the input for output `out`: [first, end), empty when none
- * does.
- */
-static void taps_inside(uint32_t out, uint32_t step, uint32_t pad, uint32_t taps, uint32_t in,
-                        uint32_t *first, uint32_t *end)
-{
-    int64_t begin = (int64_t)out * step - pad; /* where tap 0 is */
-    int64_t last = (int64_t)in - begin;
-
-    *first = begin < 0 ? (-begin < taps ? (uint32_t)-begin : taps) : 0;
-    *end = last < taps ? (last > 0 ? (uint32_t)last : 0) : taps;
-    if (*end < *first)
-        *end = *first;
-}
-
 static void block_begin(const struct eng_mac_plan *m, struct eng_block *b, size_t piece, unsigned worker)
 {
     const struct pr_ne *n = &m->ne->task->ne;
@@ -164,7 +148,7 @@ static bool row_begin(const struct eng_mac_plan *m, const struct eng_block *b, u
         .kx1 = n->kw,
         .ceiling = m->ceiling,
     };
-    taps_inside(y, n->sy, n->py, n->kh, m->hin, &call->ky0, &call->ky1);
+    eng_ne_taps_inside(y, n->sy, n->py, n->kh, m->hin, &call->ky0, &call->ky1);
     if (call->ky0 == call->ky1)
         return false;
     call->in = b->in + ((size_t)y * n->sy + call->ky0 - n->py - b->iy) * m->in_columns;
@@ -195,7 +179,7 @@ static void mac_without_padding(const struct eng_mac_plan *m, const struct eng_b
     uint32_t kx0, kx1;
 
     for (uint32_t x = 0; x < b->columns; x++) {
-        taps_inside(b->x0 + x, n->sx, n->px, n->kw, m->win, &kx0, &kx1);
+        eng_ne_taps_inside(b->x0 + x, n->sx, n->px, n->kw, m->win, &kx0, &kx1);
         for (uint32_t c = 0; c < m->group; c++) {
             float *sum = call->acc + c * call->acc_channel + x;
 
@@ -220,9 +204,9 @@ static uint32_t rows_alike(const struct eng_mac_plan *m, const struct eng_block 
     const struct pr_ne *n = &m->ne->task->ne;
     uint32_t ky0, ky1, first, end, count = 1;
 
-    taps_inside(b->y0 + row, n->sy, n->py, n->kh, m->hin, &ky0, &ky1);
+    eng_ne_taps_inside(b->y0 + row, n->sy, n->py, n->kh, m->hin, &ky0, &ky1);
     for (; count < eng_least(limit, b->rows - row); count++) {
-        taps_inside(b->y0 + row + count, n->sy, n->py, n->kh, m->hin, &first, &end);
+        eng_ne_taps_inside(b->y0 + row + count, n->sy, n->py, n->kh, m->hin, &first, &end);
         if (first != ky0 || end != ky1)
             break;
     }
@@ -264,12 +248,12 @@ static uint32_t pixels_alike(const struct eng_mac_plan *m, const struct eng_bloc
     const struct pr_ne *n = &m->ne->task->ne;
     uint32_t count = m->kernels->pixels, first, end;
 
-    taps_inside(b->x0 + x, n->sx, n->px, n->kw, m->win, kx0, kx1);
+    eng_ne_taps_inside(b->x0 + x, n->sx, n->px, n->kw, m->win, kx0, kx1);
     for (; count > 1; count /= 2) {
         if (x + count > b->columns)
             continue;
         /* Where the first and the last of them agree, all do. */
-        taps_inside(b->x0 + x + count - 1, n->sx, n->px, n->kw, m->win, &first, &end);
+        eng_ne_taps_inside(b->x0 + x + count - 1, n->sx, n->px, n->kw, m->win, &first, &end);
         if (first == *kx0 && end == *kx1)
             break;
     }
@@ -304,7 +288,7 @@ static void mac_in_channels(const struct eng_mac_plan *m, const struct eng_block
 
 static void finish_columns(const struct eng_mac_plan *m, const struct eng_block *b)
 {
-    const struct eng_view *dst = &m->ne->operands->dst;
+    const struct eng_view *dst = &m->ne->operands.dst;
     struct eng_finish finish = m->finish;
     uint8_t buffer[2 * COLUMNS_MAX];
 
@@ -322,7 +306,7 @@ static void finish_columns(const struct eng_mac_plan *m, const struct eng_block 
 
 static void finish_channels(const struct eng_mac_plan *m, const struct eng_block *b)
 {
-    const struct eng_view *dst = &m->ne->operands->dst;
+    const struct eng_view *dst = &m->ne->operands.dst;
     uint8_t buffer[2 * WIDE_CHANNELS_MAX];
 
     for (uint32_t c = 0; c < b->channels; c += m->group) {
@@ -367,14 +351,17 @@ static void mac_piece(void *context, size_t piece, unsigned worker)
 
 int eng_ne_mac_fast(const struct eng_ne *ne)
 {
-    const uint32_t *in = ne->operands->src[0].extent, *out = ne->operands->dst.extent;
+    const uint32_t *in = ne->operands.src[0].extent, *out = ne->operands.dst.extent;
     const struct eng_kernels *kernels = eng_kernels_get();
     bool ceiling = ne->rules->mac & ENG_RULE_CEILING, scaled = ceiling && kernels->scaled;
     unsigned rules = ne->rules->load | ne->rules->mac;
+    const struct eng_view *src = &ne->operands.src[0];
     struct eng_mac_plan m = {
         .ne = ne,
         .kernels = kernels,
-        .input = {.rules = rules, .relu = ne->operands->src[0].relu, .scale = scaled ? ENG_SCALE_INPUT : 1},
+        .input = {.rules = eng_view_rules(src, rules),
+                  .relu = src->relu,
+                  .scale = scaled ? ENG_SCALE_INPUT : 1},
         .weight = {.rules = rules, .scale = scaled ? ENG_SCALE_WEIGHT : 1},
         .finish = ne->finish,
         .ceiling = ceiling && !scaled ? ENG_CEILING : INFINITY,

@@ -7,9 +7,16 @@
 
 #include "engine/half.h"
 
-/* Measured on devices, except where docs/provenance.md says inferred or chosen. */
+/*
+ * Measured on devices, except where docs/provenance.md says inferred or chosen.
+ *
+ * That the planar engine counts an infinity as 2^16 is inferred: the logarithm of +0 is published as -45440,
+ * which is -65536 times the half nearest to ln 2 (0.693359375), and its program takes log2 from a table (-inf
+ * at 0) before the planar engine multiplies by that half. The same rule gives what is published of inf - inf
+ * and 0 * inf, +0 both.
+ */
 #define LOAD    ENG_RULE_NAN_IS_INFINITY
-#define PE_LOAD LOAD
+#define PE_LOAD (LOAD | ENG_RULE_FINITE_INFINITY)
 #define MAC     (ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING)
 #define STORE   (ENG_RULE_NAN_IS_ZERO | ENG_RULE_NO_MINUS_ZERO)
 
@@ -33,10 +40,6 @@ const struct eng_rules eng_rules_table[ENG_POLICIES][ENG_KINDS] = {
  */
 #define HALF_CEILING 0x7800u /* 2^15 */
 
-#define HALF_SMALLEST_NORMAL 0x1p-14f
-#define SLICE_CEILING        0x1p12f
-#define FINITE_INFINITY      0x1p16f
-
 float eng_relu(float value)
 {
     return value < 0 ? 0 : value;
@@ -48,11 +51,11 @@ float eng_load_value(uint16_t half, unsigned rules)
 
     if (isnan(value) && rules & ENG_RULE_NAN_IS_INFINITY)
         value = INFINITY;
-    if (fabsf(value) >= SLICE_CEILING && rules & ENG_RULE_SLICE)
+    if (fabsf(value) >= ENG_SLICE_CEILING && rules & ENG_RULE_SLICE)
         value = copysignf(INFINITY, value);
     if (isinf(value) && rules & ENG_RULE_FINITE_INFINITY)
-        return copysignf(FINITE_INFINITY, value);
-    if (fabsf(value) < HALF_SMALLEST_NORMAL && rules & ENG_RULE_NO_DENORMALS)
+        return copysignf(ENG_FINITE_INFINITY, value);
+    if (fabsf(value) < ENG_SMALLEST_NORMAL && rules & ENG_RULE_NO_DENORMALS)
         return 0;
     return value;
 }
@@ -96,7 +99,11 @@ float eng_constant_fp32(uint32_t bits, unsigned load_rules)
     float value;
 
     memcpy(&value, &bits, sizeof(value));
-    return isnan(value) && load_rules & ENG_RULE_NAN_IS_INFINITY ? INFINITY : value;
+    if (isnan(value) && load_rules & ENG_RULE_NAN_IS_INFINITY)
+        value = INFINITY;
+    if (isinf(value) && load_rules & ENG_RULE_FINITE_INFINITY)
+        return copysignf(ENG_FINITE_INFINITY, value);
+    return value;
 }
 
 float eng_max(float a, float b)

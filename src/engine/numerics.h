@@ -44,7 +44,10 @@ struct eng_rules {
 extern const struct eng_rules eng_rules_table[ENG_POLICIES][ENG_KINDS]; /* [policy][kind] */
 
 /* The rules, one value at a time: what the reference uses. */
-#define ENG_CEILING 32768.0f
+#define ENG_CEILING         32768.0f
+#define ENG_SMALLEST_NORMAL 0x1p-14f /* of halfs */
+#define ENG_SLICE_CEILING   0x1p12f
+#define ENG_FINITE_INFINITY 0x1p16f
 float eng_relu(float value);
 float eng_load_value(uint16_t half, unsigned rules);
 float eng_mac_value(float sum, float x, float weight, unsigned rules);

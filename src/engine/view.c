@@ -4,20 +4,39 @@
 
 #include <string.h>
 
+#include "engine/half.h"
 #include "engine/numerics.h"
+#include "protocol/half.h"
 
-enum { ELEMENT = 2 };
+enum { HALF = 2 };
+
+static bool is_interleaved(const struct eng_view *view)
+{
+    return view->interleave > 1;
+}
+
+static uint32_t bundle_of(const struct eng_view *view)
+{
+    return is_interleaved(view) ? view->interleave : 1;
+}
 
 static void view_of_tensor(struct eng_view *view, const struct pr_tensor *tensor)
 {
+    uint32_t row;
+
     memset(view, 0, sizeof(*view));
     memcpy(view->extent, tensor->extent, sizeof(view->extent));
     memcpy(view->stride, tensor->stride, sizeof(view->stride));
+    view->format = tensor->format;
+    view->interleave = tensor->interleave;
     view->relu = tensor->relu;
-    if (tensor->zero_tail && tensor->stride[PR_AXIS_W] == ELEMENT) {
-        uint32_t end = pr_tensor_tail_end(tensor);
-
-        view->tail = end > tensor->extent[PR_AXIS_W] * ELEMENT ? end : 0;
+    view->slice = tensor->slice;
+    if (tensor->zero_tail && tensor->stride[PR_AXIS_W] == bundle_of(view) * pr_format_bytes(view->format)) {
+        row = tensor->extent[PR_AXIS_W] * tensor->stride[PR_AXIS_W];
+        if (pr_tensor_tail_end(tensor) > row) {
+            view->tail_begin = row;
+            view->tail = pr_tensor_tail_end(tensor);
+        }
     }
 }
 
@@ -34,67 +53,213 @@ void eng_view_of_range(struct eng_view *view, const struct pr_tensor *tensor, co
     view->range = *range;
 }
 
+static void move(struct eng_view *view, uint64_t bytes)
+{
+    if (view->host)
+        view->host += bytes;
+    else
+        view->origin += bytes;
+}
+
+struct eng_view eng_view_group(const struct eng_view *view, uint32_t group)
+{
+    struct eng_view part = *view;
+
+    part.extent[PR_AXIS_G] = 1;
+    move(&part, (uint64_t)group * view->stride[PR_AXIS_G]);
+    return part;
+}
+
+struct eng_view eng_view_columns(const struct eng_view *view, uint32_t first, uint32_t step)
+{
+    struct eng_view part = *view;
+    uint32_t all = view->extent[PR_AXIS_W];
+    uint64_t skipped = (uint64_t)first * view->stride[PR_AXIS_W];
+
+    part.extent[PR_AXIS_W] = all > first ? (all - first + step - 1) / step : 0;
+    part.stride[PR_AXIS_W] *= step;
+    move(&part, skipped);
+    /* Who writes a row's last element fills its tail. */
+    if (view->tail && first == (all - 1) % step) {
+        part.tail_begin -= (uint32_t)skipped;
+        part.tail -= (uint32_t)skipped;
+    } else {
+        part.tail_begin = part.tail = 0;
+    }
+    return part;
+}
+
+unsigned eng_view_rules(const struct eng_view *view, unsigned load_rules)
+{
+    return view->slice && load_rules ? load_rules | ENG_RULE_SLICE : load_rules;
+}
+
 /*
  * Axes in rising order of stride: each must step over all that the smaller ones reach. That is more than
  * needed for some odd layouts, which then merely run in order.
  */
 bool eng_view_overlaps_itself(const struct eng_view *view)
 {
-    return pr_strides_overlap(view->extent, view->stride, view->tail);
+    uint32_t count[PR_AXES], bundle = bundle_of(view);
+
+    memcpy(count, view->extent, sizeof(count));
+    count[PR_AXIS_C] = (count[PR_AXIS_C] + bundle - 1) / bundle;
+    return pr_strides_overlap(count, view->stride, bundle * pr_format_bytes(view->format), view->tail);
+}
+
+/* Where a channel's elements stand in a bundle. */
+static uint64_t channel_offset(const struct eng_view *view, uint32_t channel)
+{
+    if (!is_interleaved(view))
+        return (uint64_t)channel * view->stride[PR_AXIS_C];
+    return (uint64_t)(channel / view->interleave) * view->stride[PR_AXIS_C] +
+           (uint64_t)(channel % view->interleave) * pr_format_bytes(view->format);
 }
 
 static uint64_t offset_of(const struct eng_view *view, const uint32_t index[PR_AXES])
 {
-    uint64_t offset = 0;
+    uint64_t offset = view->origin + channel_offset(view, index[PR_AXIS_C]);
 
     for (unsigned axis = 0; axis < PR_AXES; axis++)
-        offset += (uint64_t)index[axis] * view->stride[axis];
+        if (axis != PR_AXIS_C)
+            offset += (uint64_t)index[axis] * view->stride[axis];
     return offset;
+}
+
+/* A line whose elements are not at equal distances. */
+static bool is_uneven(const struct eng_view *view, const struct eng_line *line)
+{
+    return is_interleaved(view) && line->axis == PR_AXIS_C;
+}
+
+/* Where element i of a line is, given where element 0 is. */
+static uint64_t offset_in_line(const struct eng_view *view, const struct eng_line *line, uint64_t first,
+                               uint32_t i)
+{
+    uint32_t channel = line->index[PR_AXIS_C];
+
+    if (!is_uneven(view, line))
+        return first + (uint64_t)i * view->stride[line->axis];
+    return first - channel_offset(view, channel) + channel_offset(view, channel + i);
 }
 
 bool eng_view_is_packed(const struct eng_view *view, enum pr_axis axis)
 {
-    return view->host && view->stride[axis] == ELEMENT;
+    return view->host && view->stride[axis] == HALF && view->format == PR_FP16 && !is_interleaved(view);
 }
 
-static void gather(const struct eng_view *view, uint64_t offset, uint64_t step, uint32_t n, uint8_t *buffer)
+/* The line's elements as they are, side by side. `bytes` is the size of one. */
+static void gather(const struct eng_view *view, const struct eng_line *line, uint32_t bytes, uint8_t *to)
 {
-    if (view->host) {
-        const uint8_t *from = view->host + offset;
+    uint64_t offset = offset_of(view, line->index), step = view->stride[line->axis];
 
-        for (uint32_t i = 0; i < n; i++)
-            memcpy(buffer + (size_t)i * ELEMENT, from + i * step, ELEMENT);
-    } else if (step == ELEMENT) {
-        dart_copy_in(&view->range, offset, buffer, (uint64_t)n * ELEMENT);
+    if (!view->host && !is_uneven(view, line) && step == bytes) {
+        dart_copy_in(&view->range, offset, to, (uint64_t)line->n * bytes);
+    } else if (!view->host) {
+        for (uint32_t i = 0; i < line->n; i++)
+            dart_copy_in(&view->range, offset_in_line(view, line, offset, i), to + (size_t)i * bytes, bytes);
+    } else if (is_uneven(view, line)) {
+        for (uint32_t i = 0; i < line->n; i++)
+            memcpy(to + (size_t)i * bytes, view->host + offset_in_line(view, line, offset, i), bytes);
+    } else if (bytes == 1) {
+        for (uint32_t i = 0; i < line->n; i++)
+            to[i] = view->host[offset + i * step];
     } else {
-        for (uint32_t i = 0; i < n; i++)
-            dart_copy_in(&view->range, offset + i * step, buffer + (size_t)i * ELEMENT, ELEMENT);
+        for (uint32_t i = 0; i < line->n; i++)
+            memcpy(to + (size_t)i * HALF, view->host + offset + i * step, HALF);
     }
 }
 
-static void scatter(const struct eng_view *view, uint64_t offset, uint64_t step, uint32_t n,
-                    const uint8_t *buffer)
+static void scatter(const struct eng_view *view, const struct eng_line *line, uint32_t bytes,
+                    const uint8_t *from)
 {
-    if (view->host) {
-        uint8_t *to = view->host + offset;
+    uint64_t offset = offset_of(view, line->index), step = view->stride[line->axis];
 
-        for (uint32_t i = 0; i < n; i++)
-            memcpy(to + i * step, buffer + (size_t)i * ELEMENT, ELEMENT);
-    } else if (step == ELEMENT) {
-        dart_copy_out(&view->range, offset, buffer, (uint64_t)n * ELEMENT);
+    if (!view->host && !is_uneven(view, line) && step == bytes) {
+        dart_copy_out(&view->range, offset, from, (uint64_t)line->n * bytes);
+    } else if (!view->host) {
+        for (uint32_t i = 0; i < line->n; i++)
+            dart_copy_out(&view->range, offset_in_line(view, line, offset, i), from + (size_t)i * bytes,
+                          bytes);
+    } else if (is_uneven(view, line)) {
+        for (uint32_t i = 0; i < line->n; i++)
+            memcpy(view->host + offset_in_line(view, line, offset, i), from + (size_t)i * bytes, bytes);
+    } else if (bytes == 1) {
+        for (uint32_t i = 0; i < line->n; i++)
+            view->host[offset + i * step] = from[i];
     } else {
-        for (uint32_t i = 0; i < n; i++)
-            dart_copy_out(&view->range, offset + i * step, buffer + (size_t)i * ELEMENT, ELEMENT);
+        for (uint32_t i = 0; i < line->n; i++)
+            memcpy(view->host + offset + i * step, from + (size_t)i * HALF, HALF);
     }
+}
+
+/* The half of a number below 2^11: its highest bit is hidden, the others move up to it. */
+static uint16_t half_of_number(uint32_t number)
+{
+    unsigned high;
+
+    if (!number)
+        return 0;
+    high = 31 - (unsigned)__builtin_clz(number);
+    return (uint16_t)(((high + 15) << 10) + (number << (10 - high)) - 0x400);
+}
+
+static uint16_t half_of_byte(uint8_t byte, enum pr_format format)
+{
+    if (format == PR_I8 && byte & 0x80)
+        return ENG_HALF_SIGN | half_of_number(256u - byte);
+    return half_of_number(byte);
+}
+
+/* Rounded half to even and cut to the range. A half is a whole number of 2^-24, or of more when it is large. */
+static uint8_t byte_of_half(uint16_t half, enum pr_format format)
+{
+    uint32_t magnitude = half & ENG_HALF_MAGNITUDE, exponent = magnitude >> 10, number;
+    uint32_t fraction = (magnitude & 0x3ff) | 0x400;
+    bool negative = half & ENG_HALF_SIGN;
+    uint32_t most = format == PR_U8 ? (negative ? 0 : 255) : (negative ? 128 : 127);
+
+    if (magnitude > ENG_HALF_INFINITY || exponent < 14)
+        return 0; /* a NaN, or below a half */
+    number = exponent >= 25 ? most : pr_shift_to_even(fraction, 25 - exponent);
+    number = number < most ? number : most;
+    return (uint8_t)(negative ? 0 - number : number);
+}
+
+/* Lines are halfs: bytes are gathered behind the middle of the buffer and grow from its beginning. */
+static void gather_bytes(const struct eng_view *view, const struct eng_line *line, uint8_t *buffer)
+{
+    const uint8_t *bytes = buffer + line->n;
+
+    gather(view, line, 1, buffer + line->n);
+    for (uint32_t i = 0; i < line->n; i++) {
+        uint16_t half = half_of_byte(bytes[i], view->format);
+
+        memcpy(buffer + (size_t)i * HALF, &half, HALF);
+    }
+}
+
+static void scatter_bytes(const struct eng_view *view, const struct eng_line *line, const uint8_t *halfs)
+{
+    uint8_t bytes[ENG_LINE_MAX];
+
+    for (uint32_t i = 0; i < line->n; i++) {
+        uint16_t half;
+
+        memcpy(&half, halfs + (size_t)i * HALF, HALF);
+        bytes[i] = byte_of_half(half, view->format);
+    }
+    scatter(view, line, 1, bytes);
 }
 
 const uint8_t *eng_view_line(const struct eng_view *view, const struct eng_line *line, uint8_t *buffer)
 {
-    uint64_t offset = offset_of(view, line->index);
-
     if (eng_view_is_packed(view, line->axis))
-        return view->host + offset;
-    gather(view, offset, view->stride[line->axis], line->n, buffer);
+        return view->host + offset_of(view, line->index);
+    if (view->format == PR_FP16)
+        gather(view, line, HALF, buffer);
+    else
+        gather_bytes(view, line, buffer);
     return buffer;
 }
 
@@ -103,33 +268,46 @@ uint8_t *eng_view_line_target(const struct eng_view *view, const struct eng_line
     return eng_view_is_packed(view, line->axis) ? view->host + offset_of(view, line->index) : buffer;
 }
 
-/* Zeros from the last element of a row to the end of its tail. `offset` is that element's. */
-static void fill_tail(const struct eng_view *view, uint64_t offset)
+/* Zeros after the row that has this element. */
+static void fill_tail(const struct eng_view *view, const uint32_t index[PR_AXES])
 {
     static const uint8_t zeros[PR_ROW_ALIGN];
-    uint32_t bytes = view->tail - view->extent[PR_AXIS_W] * ELEMENT;
+    uint32_t row[PR_AXES], bundle = bundle_of(view), bytes = view->tail - view->tail_begin;
+    uint64_t offset;
 
+    if (index[PR_AXIS_C] % bundle != bundle - 1 && index[PR_AXIS_C] + 1 != view->extent[PR_AXIS_C])
+        return;
+    memcpy(row, index, sizeof(row));
+    row[PR_AXIS_W] = 0;
+    row[PR_AXIS_C] -= row[PR_AXIS_C] % bundle;
+    offset = offset_of(view, row) + view->tail_begin;
     if (view->host)
-        memset(view->host + offset + ELEMENT, 0, bytes);
+        memset(view->host + offset, 0, bytes);
     else
-        dart_copy_out(&view->range, offset + ELEMENT, zeros, bytes);
+        dart_copy_out(&view->range, offset, zeros, bytes);
+}
+
+static void fill_tails(const struct eng_view *view, struct eng_line line)
+{
+    if (line.axis == PR_AXIS_W) {
+        if (line.index[PR_AXIS_W] + line.n == view->extent[PR_AXIS_W])
+            fill_tail(view, line.index);
+    } else if (line.index[PR_AXIS_W] + 1 == view->extent[PR_AXIS_W]) {
+        for (uint32_t i = 0; i < line.n; i++, line.index[line.axis]++)
+            fill_tail(view, line.index);
+    }
 }
 
 void eng_view_line_put(const struct eng_view *view, const struct eng_line *line, const uint8_t *halfs)
 {
-    uint64_t offset = offset_of(view, line->index), step = view->stride[line->axis];
-
-    if (!view->host || halfs != view->host + offset)
-        scatter(view, offset, step, line->n, halfs);
-    if (!view->tail)
-        return;
-    if (line->axis == PR_AXIS_W) {
-        if (line->index[PR_AXIS_W] + line->n == view->extent[PR_AXIS_W])
-            fill_tail(view, offset + (uint64_t)(line->n - 1) * ELEMENT);
-    } else if (line->index[PR_AXIS_W] + 1 == view->extent[PR_AXIS_W]) {
-        for (uint32_t i = 0; i < line->n; i++)
-            fill_tail(view, offset + i * step);
-    }
+    if (view->format != PR_FP16)
+        scatter_bytes(view, line, halfs);
+    else if (!eng_view_is_packed(view, line->axis))
+        scatter(view, line, HALF, halfs);
+    else if (halfs != view->host + offset_of(view, line->index))
+        memcpy(view->host + offset_of(view, line->index), halfs, (size_t)line->n * HALF);
+    if (view->tail)
+        fill_tails(view, *line);
 }
 
 static uint32_t shorter(uint32_t a, uint32_t b)
@@ -143,6 +321,7 @@ void eng_view_load_row(const struct eng_view *view, const uint32_t index[PR_AXES
     struct eng_line line = {.axis = PR_AXIS_W};
     uint8_t buffer[ENG_LINE_BYTES];
 
+    rules = eng_view_rules(view, rules);
     memcpy(line.index, index, sizeof(line.index));
     for (uint32_t done = 0; done < n; done += line.n) {
         line.index[PR_AXIS_W] = index[PR_AXIS_W] + done;
@@ -152,7 +331,7 @@ void eng_view_load_row(const struct eng_view *view, const uint32_t index[PR_AXES
         for (uint32_t i = 0; i < line.n; i++) {
             uint16_t half;
 
-            memcpy(&half, halfs + (size_t)i * ELEMENT, ELEMENT);
+            memcpy(&half, halfs + (size_t)i * HALF, HALF);
             out[done + i] = eng_load_value(half, rules);
             if (view->relu)
                 out[done + i] = eng_relu(out[done + i]);
@@ -173,7 +352,7 @@ void eng_view_store_row(const struct eng_view *view, const uint32_t index[PR_AXE
         for (uint32_t i = 0; i < line.n; i++) {
             uint16_t half = eng_store_value(in[done + i], rules);
 
-            memcpy(buffer + (size_t)i * ELEMENT, &half, ELEMENT);
+            memcpy(buffer + (size_t)i * HALF, &half, HALF);
         }
         eng_view_line_put(view, &line, buffer);
     }

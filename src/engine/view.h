@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tensor as the kernels see it: fp16 elements at byte strides, in host memory (granted DRAM, L2) or in a
+ * A tensor as the kernels see it: elements at byte strides, in host memory (granted DRAM, L2) or in a
  * granted range that has no contiguous host address. No byte outside the span that pr_tensor_span states is
  * touched, and stores touch elements and row tails alone. Addresses need no alignment.
+ *
+ * Whatever the elements are, lines of them are halfs: integers of 8 bits are halfs without loss, and are made
+ * from halfs by rounding half to even and cutting to the range; a NaN makes 0.
  */
 #ifndef ENGINE_VIEW_H
 #define ENGINE_VIEW_H
@@ -16,17 +19,36 @@
 
 struct eng_view {
     uint8_t *host;           /* element 0, or NULL: */
-    struct dart_range range; /* the range that begins with element 0 */
+    struct dart_range range; /* the range that has element 0 ... */
+    uint64_t origin;         /* ... at this byte */
+    enum pr_format format;
+    uint32_t interleave; /* channels that stand side by side; 0 and 1: none */
     uint32_t extent[PR_AXES];
     uint32_t stride[PR_AXES]; /* bytes; 0 along a broadcast axis */
-    uint32_t tail;            /* stores fill each row with zeros up to this byte of it; 0: they do not */
-    bool relu;                /* loads cut negative elements to zero */
+    /*
+     * Stores fill each row with zeros between these two of its bytes; both 0: they do not. A tail belongs to
+     * the last channel of its bundle.
+     */
+    uint32_t tail_begin, tail;
+    bool relu;  /* loads cut negative elements to zero */
+    bool slice; /* loads follow the rule for slices */
 };
 
 /* `base` is where the tensor begins (its `base` field already added). */
 void eng_view_of_host(struct eng_view *view, const struct pr_tensor *tensor, uint8_t *base);
 /* `range` begins where the tensor begins and holds its span. */
 void eng_view_of_range(struct eng_view *view, const struct pr_tensor *tensor, const struct dart_range *range);
+
+/* The part of a view that is one group of it. */
+struct eng_view eng_view_group(const struct eng_view *view, uint32_t group);
+/*
+ * The part of a view that is every `step`-th column of it from the first-th on. Its extent along W is 0 when
+ * there is no such column.
+ */
+struct eng_view eng_view_columns(const struct eng_view *view, uint32_t first, uint32_t step);
+
+/* The rules of a load, with the one for slices where that applies: never for `ieee`, which has none. */
+unsigned eng_view_rules(const struct eng_view *view, unsigned load_rules);
 
 /* Two indices may name the same bytes, so that the order of stores matters. Never false when they do. */
 bool eng_view_overlaps_itself(const struct eng_view *view);
@@ -45,7 +67,7 @@ struct eng_line {
 #define ENG_LINE_MAX   1024u
 #define ENG_LINE_BYTES (2u * ENG_LINE_MAX)
 
-/* Whether lines along the axis lie packed in host memory, so that their length has no limit. */
+/* Whether lines along the axis lie in host memory as packed halfs, so that their length has no limit. */
 bool eng_view_is_packed(const struct eng_view *view, enum pr_axis axis);
 /* The line's halfs, packed: in place, or gathered into `buffer`. */
 const uint8_t *eng_view_line(const struct eng_view *view, const struct eng_line *line, uint8_t *buffer);
@@ -57,7 +79,7 @@ void eng_view_line_put(const struct eng_view *view, const struct eng_line *line,
 
 /*
  * The reference: rows of any length, element by element. index[PR_AXIS_W] is the first element. Rules are
- * those of the site (enum eng_rule).
+ * those of the site (enum eng_rule); that for slices is added here.
  */
 void eng_view_load_row(const struct eng_view *view, const uint32_t index[PR_AXES], float *out, uint32_t n,
                        unsigned rules);

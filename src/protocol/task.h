@@ -131,10 +131,11 @@ uint64_t pr_tensor_keep_span(const struct pr_tensor *tensor);
 /* Where the zero fill of a row ends: the next PR_ROW_ALIGN boundary, but not inside the next row. */
 uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor);
 /*
- * Whether two elements at these strides may share bytes; never false when they do. `row` is what a row of W reaches to when it
- * has a tail, else 0.
+ * Whether two elements of so many bytes at these strides may share bytes; never false when they do. Interleaved channels are one
+ * element, and C counts their bundles. `row` is what a row of W reaches to when it has a tail, else 0.
  */
-bool pr_strides_overlap(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint64_t row);
+bool pr_strides_overlap(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint32_t element,
+                        uint64_t row);
 /* The same for the tensor's elements at these strides, its own or those it is kept with. */
 bool pr_tensor_overlaps(const struct pr_tensor *tensor, const uint32_t stride[PR_AXES]);
 /* Elements in the tensor's index space (broadcast axes counted as often as they are read). */

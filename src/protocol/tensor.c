@@ -7,48 +7,84 @@ uint32_t pr_format_bytes(enum pr_format format)
     return format == PR_FP16 ? 2 : 1;
 }
 
-static uint64_t span(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint64_t row)
+/* Channels that stand side by side: together they are what W steps over. */
+static uint32_t bundle_channels(const struct pr_tensor *tensor)
+{
+    return tensor->interleave > 1 ? tensor->interleave : 1;
+}
+
+static uint32_t bundle_bytes(const struct pr_tensor *tensor)
+{
+    return bundle_channels(tensor) * pr_format_bytes(tensor->format);
+}
+
+/* Steps along an axis: along C, bundles. */
+static uint32_t steps(const struct pr_tensor *tensor, unsigned axis)
+{
+    uint32_t each = axis == PR_AXIS_C ? bundle_channels(tensor) : 1;
+
+    return (tensor->extent[axis] - 1) / each + 1;
+}
+
+/* From the first byte to past the last one that the channels touch, at one place of the other axes. */
+static uint64_t channels_span(const struct pr_tensor *tensor, uint32_t channels, uint64_t stride)
+{
+    uint32_t each = bundle_channels(tensor), element = pr_format_bytes(tensor->format);
+    uint32_t last = (channels - 1) / each;
+    uint64_t end = last * stride + (uint64_t)(channels - last * each) * element;
+    /* A last bundle that is not full may end before the one before it does. */
+    uint64_t before = last ? (last - 1) * stride + bundle_bytes(tensor) : 0;
+
+    return end > before ? end : before;
+}
+
+static uint64_t span(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint64_t channels)
 {
     uint64_t last = 0;
 
-    for (unsigned axis = PR_AXIS_H; axis < PR_AXES; axis++)
-        last += (uint64_t)(extent[axis] - 1) * stride[axis];
-    return last + row;
+    for (unsigned axis = 0; axis < PR_AXES; axis++)
+        if (axis != PR_AXIS_C)
+            last += (uint64_t)(extent[axis] - 1) * stride[axis];
+    return last + channels;
 }
 
-static uint64_t row_bytes(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES])
+/* Only packed rows have tails; other rows may be longer than 32 bits hold. */
+static bool has_tails(const struct pr_tensor *tensor)
 {
-    return (uint64_t)(extent[PR_AXIS_W] - 1) * stride[PR_AXIS_W] + 2;
+    return tensor->zero_tail && tensor->stride[PR_AXIS_W] == bundle_bytes(tensor);
 }
 
 uint64_t pr_tensor_span(const struct pr_tensor *tensor)
 {
-    uint64_t row;
+    const uint32_t *extent = tensor->extent, *stride = tensor->stride;
+    uint64_t before;
 
     if (tensor->home == PR_HOME_NONE)
         return 0;
-    row = row_bytes(tensor->extent, tensor->stride);
-    /* Only packed rows have tails; other rows may be longer than 32 bits hold. */
-    if (tensor->zero_tail && tensor->stride[PR_AXIS_W] == 2)
-        row = pr_tensor_tail_end(tensor);
-    return span(tensor->extent, tensor->stride, row);
+    if (!has_tails(tensor))
+        return span(extent, stride, channels_span(tensor, extent[PR_AXIS_C], stride[PR_AXIS_C]));
+    before = (uint64_t)(extent[PR_AXIS_W] - 1) * stride[PR_AXIS_W];
+    return span(extent, stride,
+                (uint64_t)(steps(tensor, PR_AXIS_C) - 1) * stride[PR_AXIS_C] + pr_tensor_tail_end(tensor) -
+                    before);
 }
 
 uint64_t pr_tensor_keep_span(const struct pr_tensor *tensor)
 {
-    return span(tensor->keep_extent, tensor->keep_stride,
-                row_bytes(tensor->keep_extent, tensor->keep_stride));
+    const uint32_t *extent = tensor->keep_extent, *stride = tensor->keep_stride;
+
+    return span(extent, stride, channels_span(tensor, extent[PR_AXIS_C], stride[PR_AXIS_C]));
 }
 
 uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor)
 {
-    uint32_t row = (uint32_t)row_bytes(tensor->extent, tensor->stride);
+    uint32_t row = (tensor->extent[PR_AXIS_W] - 1) * tensor->stride[PR_AXIS_W] + bundle_bytes(tensor);
     uint32_t end = (uint32_t)pr_round_up(row, PR_ROW_ALIGN);
 
-    if (tensor->stride[PR_AXIS_W] != 2)
+    if (tensor->stride[PR_AXIS_W] != bundle_bytes(tensor))
         return row;
     for (unsigned axis = PR_AXIS_H; axis < PR_AXES; axis++)
-        if (tensor->extent[axis] > 1 && tensor->stride[axis] >= row && tensor->stride[axis] < end)
+        if (steps(tensor, axis) > 1 && tensor->stride[axis] >= row && tensor->stride[axis] < end)
             end = tensor->stride[axis];
     return end;
 }
@@ -67,9 +103,10 @@ static unsigned next_axis(const uint32_t extent[PR_AXES], const uint32_t stride[
     return best;
 }
 
-bool pr_strides_overlap(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint64_t row)
+bool pr_strides_overlap(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint32_t element,
+                        uint64_t row)
 {
-    uint64_t inside = row ? row : 2; /* bytes that the axes so far span */
+    uint64_t inside = row ? row : element; /* bytes that the axes so far span */
     unsigned taken = row ? 1u << PR_AXIS_W : 0, axis;
 
     while ((axis = next_axis(extent, stride, taken)) < PR_AXES) {
@@ -81,9 +118,14 @@ bool pr_strides_overlap(const uint32_t extent[PR_AXES], const uint32_t stride[PR
     return false;
 }
 
+/* A bundle counts whole, whether or not its last channels are there. */
 bool pr_tensor_overlaps(const struct pr_tensor *tensor, const uint32_t stride[PR_AXES])
 {
-    return pr_strides_overlap(tensor->extent, stride, 0);
+    uint32_t count[PR_AXES];
+
+    for (unsigned axis = 0; axis < PR_AXES; axis++)
+        count[axis] = steps(tensor, axis);
+    return pr_strides_overlap(count, stride, bundle_bytes(tensor), 0);
 }
 
 uint64_t pr_tensor_elements(const struct pr_tensor *tensor)

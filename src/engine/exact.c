@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One sum of products, as the published error figures of the engine suggest that it is made. */
+#include "engine/exact.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/numerics.h"
+
+enum {
+    GROUP = 4,         /* lanes that are summed before they meet the accumulator */
+    GAP = 12,          /* exponents so far apart: the smaller one of two is lost inside a group */
+    PRODUCT_MIN = -16, /* a product whose operands' exponents sum to less is lost */
+};
+#define UNITS   0x1p17 /* of the grid, in 1 */
+#define CEILING ((int64_t)(ENG_CEILING * UNITS))
+
+void eng_exact_begin(struct eng_exact *exact)
+{
+    memset(exact, 0, sizeof(*exact));
+}
+
+/* Of a number that is not zero, a denormal of fp32 or infinite: every half is none of these. */
+static int exponent_of(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return (int)(bits >> 23 & 0xff) - 127;
+}
+
+/* The product on the grid, cut towards zero; exact before that, for halfs have 11 bits each. */
+static int64_t product_of(float x, float weight)
+{
+    if (x == 0 || weight == 0 || exponent_of(x) + exponent_of(weight) < PRODUCT_MIN)
+        return 0;
+    return (int64_t)((double)x * weight * UNITS);
+}
+
+static int exponent_of_units(int64_t units)
+{
+    return 63 - __builtin_clzll((unsigned long long)(units < 0 ? -units : units));
+}
+
+static int64_t group_add(int64_t group, int64_t product)
+{
+    int gap;
+
+    if (group == 0 || product == 0)
+        return group + product;
+    gap = exponent_of_units(group) - exponent_of_units(product);
+    if (gap >= GAP)
+        return group;
+    return gap <= -GAP ? product : group + product;
+}
+
+void eng_exact_add(struct eng_exact *exact, float x, float weight)
+{
+    int64_t sum;
+
+    if (!isfinite(x) || !isfinite(weight))
+        exact->special += x * weight;
+    if (exact->special != 0)
+        return;
+    exact->group = group_add(exact->group, product_of(x, weight));
+    sum = exact->sum + exact->group;
+    /*
+     * Every lane is a partial sum: published is that one above 2^15 stays infinite though the rest would
+     * bring it down, not where in a group of lanes it was.
+     */
+    if (sum >= CEILING || sum <= -CEILING)
+        exact->special = sum < 0 ? -INFINITY : INFINITY;
+    if (++exact->lane == GROUP) {
+        exact->sum = sum;
+        exact->group = 0;
+        exact->lane = 0;
+    }
+}
+
+float eng_exact_end(struct eng_exact *exact)
+{
+    if (exact->special != 0)
+        return exact->special;
+    return (float)((double)(exact->sum + exact->group) / UNITS);
+}

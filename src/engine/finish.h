@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a neural-engine task, one value at a time: what the kernels' finish is compared with. */
+#ifndef ENGINE_FINISH_H
+#define ENGINE_FINISH_H
+
+#include "engine/kernels.h"
+
+/* From the sum and the kernel's bias to the value that is stored. */
+float eng_finish_value(const struct eng_finish *finish, float sum, float bias);
+/*
+ * What a value is when it enters an activation table. Under the rules of a multiply-accumulate (`enter`): an
+ * indeterminate form is +0, 2^15 and above is infinite, and what is below the smallest normal half is +0. All
+ * is decided on the fp32 value, which is not rounded to a half before the table; that is chosen.
+ */
+float eng_finish_enter(float value, unsigned rules);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where weights are read. */
+#include "engine/weights.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int check_plain(const struct pr_task *task, const struct pr_kernel_bytes *streams,
+                       struct pr_problem *problem)
+{
+    for (uint32_t engine = 0; engine < task->ne.engines; engine++) {
+        uint64_t need = pr_kernel_stream_bytes(task, engine);
+
+        if (need <= streams[engine].size)
+            continue;
+        pr_problem_set(problem, PR_PROBLEM_TRUNCATED,
+                       "The kernel of engine %u has %U bytes, and the task needs %U.", engine,
+                       streams[engine].size, need);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int expand(struct eng_weights *weights, const struct pr_task *task,
+                  const struct pr_kernel_bytes *streams, struct eng_scratch *memory,
+                  struct pr_problem *problem)
+{
+    uint64_t groups = pr_kernel_groups(task), each = pr_kernel_weights(task), bias;
+    uint16_t *halfs;
+
+    if (each > PR_KERNEL_HALF_MAX / groups) {
+        pr_problem_set(problem, PR_PROBLEM_LIMIT,
+                       "The kernel has %U weights in each of %U groups; more than %u in all are not held.",
+                       each, groups, PR_KERNEL_HALF_MAX);
+        return -EINVAL;
+    }
+    bias = (uint64_t)task->dst.extent[PR_AXIS_C] * task->dst.extent[PR_AXIS_G];
+    halfs = eng_scratch_reserve(memory, (size_t)(groups * each + bias) * sizeof(*halfs));
+    if (!halfs)
+        return -ENOMEM;
+    weights->halfs = halfs;
+    weights->bias = halfs + groups * each;
+    return pr_kernel_expand(task, streams, halfs, halfs + groups * each, problem) ? 0 : -EINVAL;
+}
+
+int eng_weights_open(struct eng_weights *weights, const struct pr_task *task,
+                     const struct pr_kernel_bytes *streams, struct eng_scratch *memory,
+                     struct pr_problem *problem)
+{
+    memset(weights, 0, sizeof(*weights));
+    if (!pr_kernel_is_plain(task))
+        return expand(weights, task, streams, memory, problem);
+    weights->streams = streams;
+    return check_plain(task, streams, problem);
+}
+
+uint32_t eng_weights_run(const struct eng_weights *weights, const struct pr_task *task, uint32_t group,
+                         uint32_t column, uint32_t most, uint64_t row, const uint8_t **from, size_t *stride)
+{
+    uint64_t columns = (uint64_t)task->dst.extent[PR_AXIS_C] * task->ne.ox;
+    struct pr_kernel_place place;
+
+    if (!weights->streams) {
+        *stride = (size_t)columns * 2;
+        *from = (const uint8_t *)(weights->halfs + group * pr_kernel_weights(task) + row * columns + column);
+        return most;
+    }
+    pr_kernel_place(task, group, column, &place);
+    *stride = (size_t)place.lanes * 2;
+    row += task->ne.bias ? 1 : 0;
+    *from = weights->streams[place.engine].bytes + place.offset + row * *stride + (uint64_t)place.lane * 2;
+    return place.lanes - place.lane < most ? place.lanes - place.lane : most;
+}
+
+uint16_t eng_weights_half(const struct eng_weights *weights, const struct pr_task *task, uint32_t group,
+                          uint32_t column, uint64_t row)
+{
+    const uint8_t *from;
+    size_t stride;
+    uint16_t half;
+
+    eng_weights_run(weights, task, group, column, 1, row, &from, &stride);
+    memcpy(&half, from, sizeof(half));
+    return half;
+}
+
+uint32_t eng_weights_bias_run(const struct eng_weights *weights, const struct pr_task *task, uint32_t group,
+                              uint32_t channel, uint32_t most, const uint8_t **from)
+{
+    struct pr_kernel_place place;
+
+    if (!weights->streams) {
+        *from = (const uint8_t *)(weights->bias + (uint64_t)group * task->dst.extent[PR_AXIS_C] + channel);
+        return most;
+    }
+    pr_kernel_place(task, group, channel, &place);
+    *from = weights->streams[place.engine].bytes + place.offset + (uint64_t)place.lane * 2;
+    return place.lanes - place.lane < most ? place.lanes - place.lane : most;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel of a multiply-accumulate task as the datapath reads it: a plain one where it stands in the
+ * streams, any other one expanded.
+ *
+ * A kernel is rows of halfs: a row for each input channel that an output channel sees, kernel row and window
+ * column, in this order; in a row a column for each output channel and output column of a step.
+ */
+#ifndef ENGINE_WEIGHTS_H
+#define ENGINE_WEIGHTS_H
+
+#include "engine/compute.h"
+#include "protocol/kernel.h"
+
+struct eng_weights {
+    const struct pr_kernel_bytes *streams; /* of a plain kernel; NULL for one that was expanded: */
+    const uint16_t *halfs, *bias;          /* as pr_kernel_expand orders them */
+};
+
+/*
+ * Makes a task's kernel readable; what is expanded goes to `memory`. Returns 0; -ENOMEM; -EINVAL with a
+ * problem when the streams are too short, contradict themselves or make more weights than an expanded kernel
+ * may have.
+ */
+int eng_weights_open(struct eng_weights *weights, const struct pr_task *task,
+                     const struct pr_kernel_bytes *streams, struct eng_scratch *memory,
+                     struct pr_problem *problem);
+
+/*
+ * A run: columns of one group's kernel that stand side by side, from `column` on and at most `most`. Returns
+ * how many there are, where the first one's half of row `row` is, and the distance of rows in bytes.
+ */
+uint32_t eng_weights_run(const struct eng_weights *weights, const struct pr_task *task, uint32_t group,
+                         uint32_t column, uint32_t most, uint64_t row, const uint8_t **from, size_t *stride);
+uint16_t eng_weights_half(const struct eng_weights *weights, const struct pr_task *task, uint32_t group,
+                          uint32_t column, uint64_t row);
+/*
+ * The same for the bias of output channels, of a task that has one: the run, and where its first half is.
+ */
+uint32_t eng_weights_bias_run(const struct eng_weights *weights, const struct pr_task *task, uint32_t group,
+                              uint32_t channel, uint32_t most, const uint8_t **from);
+
+#endif

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The neural engines in all their forms: groups, channels of an output channel's own, steps, several columns
+ * a step, folds, tables, tensors of bytes and of interleaved channels. Every way to run a task must give what
+ * the test computes.
+ */
+#include "ne_layer.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+
+static void random_finish(struct test_rng *rng, struct pr_ne *ne)
+{
+    ne->relu = pick(rng, 0, 3) == 0;
+    ne->acc_bias = pick(rng, 0, 2) ? 0 : random_half(rng, SMALL);
+    ne->post_scale = pick(rng, 0, 2) ? ONE : random_half(rng, SMALL);
+}
+
+/* Elements that are not always halfs and channels that are not always apart. */
+static void random_elements(struct test_rng *rng, struct pr_tensor *t)
+{
+    static const enum pr_format formats[] = {PR_FP16, PR_FP16, PR_U8, PR_I8};
+
+    t->format = formats[pick(rng, 0, 3)];
+    t->interleave = pick(rng, 0, 2) ? pick(rng, 0, 1) : pick(rng, 2, 5);
+}
+
+/* What every form has: a window, steps, extents, layouts. The mode's own numbers are set before. */
+static void random_task(struct test_rng *rng, struct pr_task *task, uint32_t width, uint32_t cout)
+{
+    struct pr_ne *ne = &task->ne;
+    uint32_t in[PR_AXES] = {pick(rng, 1, width), pick(rng, 1, 7), 1, 1, 1}, far_x, far_y;
+
+    task->unit = PR_UNIT_NE;
+    ne->kw = ne->mode == PR_NE_PRODUCT ? 1 : pick(rng, 1, 4);
+    ne->kh = ne->mode == PR_NE_PRODUCT ? 1 : pick(rng, 1, 3);
+    ne->sx = pick(rng, 1, 3);
+    ne->sy = pick(rng, 1, 3);
+    ne->px = pick(rng, 0, ne->kw);
+    ne->py = pick(rng, 0, ne->kh);
+    ne->lanes = 1u << pick(rng, 0, 3);
+    ne->engines = 1u << pick(rng, 0, 4);
+    random_finish(rng, ne);
+    in[PR_AXIS_C] = ne->unicast ? ne->unicast * cout : pick(rng, 1, 6);
+    in[PR_AXIS_G] = pick(rng, 0, 2) ? 1 : pick(rng, 2, 3);
+    far_x = ((in[PR_AXIS_W] + ne->px) / ne->sx + 1) * ne->ox;
+    far_y = (in[PR_AXIS_H] + ne->py) / ne->sy + 1;
+    memcpy(task->src[0].extent, in, sizeof(in));
+    memcpy(task->dst.extent,
+           (uint32_t[]){pick(rng, far_x > 3 ? far_x - 3 : 1, far_x), pick(rng, 1, far_y), 1, cout,
+                        in[PR_AXIS_G]},
+           sizeof(in));
+    random_elements(rng, &task->src[0]);
+    random_elements(rng, &task->dst);
+    random_layout(rng, &task->src[0], pick(rng, 0, 9) ? 0 : pick(rng, 0, 31));
+    random_layout(rng, &task->dst, 0);
+    task->src[0].relu = pick(rng, 0, 4) == 0;
+    task->src[0].slice = pick(rng, 0, 4) == 0;
+    task->dst.zero_tail = test_rng_bool(rng);
+}
+
+static void run_rounds(uint64_t stream, unsigned rounds, void (*choose)(struct test_rng *, struct pr_ne *))
+{
+    struct test_rng rng;
+    struct layer l;
+
+    for (uint64_t round = 0; round < rounds; round++) {
+        test_rng_init(&rng, stream + round);
+        memset(&l, 0, sizeof(l));
+        choose(&rng, &l.task.ne);
+        random_task(&rng, &l.task, round % 3 ? 70 : round % 20 ? 6 : 900, pick(&rng, 1, round % 4 ? 4 : 40));
+        layer_open(&l, &rng, (enum palette)pick(&rng, 0, PALETTES - 1));
+        check_layer(&l, round);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
+static void choose_unicast(struct test_rng *rng, struct pr_ne *ne)
+{
+    ne->mode = PR_NE_MAC;
+    ne->unicast = pick(rng, 1, 3);
+    ne->ox = pick(rng, 1, ENG_NE_OX_MAX);
+    ne->bias = test_rng_bool(rng);
+    ne->reuse = test_rng_bool(rng);
+}
+
+static void unicast(void **state)
+{
+    (void)state;
+    run_rounds(10000, 700, choose_unicast);
+}
+
+static void choose_dense(struct test_rng *rng, struct pr_ne *ne)
+{
+    ne->mode = PR_NE_MAC;
+    ne->ox = pick(rng, 0, 2) ? 1 : pick(rng, 2, ENG_NE_OX_MAX);
+    ne->bias = test_rng_bool(rng);
+    ne->reuse = test_rng_bool(rng);
+}
+
+static void dense(void **state)
+{
+    (void)state;
+    run_rounds(20000, 500, choose_dense);
+}
+
+/* Without streams: the kernel's unpacking is part of this one. */
+static void choose_ones(struct test_rng *rng, struct pr_ne *ne)
+{
+    ne->mode = PR_NE_MAC;
+    ne->unicast = pick(rng, 0, 2);
+    ne->ox = 1;
+    ne->ones = true;
+}
+
+static void ones(void **state)
+{
+    struct eng_compute compute = {0};
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    run_rounds(30000, 100, choose_ones);
+    for (uint64_t round = 0; round < 100; round++) {
+        test_rng_init(&rng, 31000 + round);
+        memset(&l, 0, sizeof(l));
+        choose_ones(&rng, &l.task.ne);
+        random_task(&rng, &l.task, 30, pick(&rng, 1, 9));
+        layer_open(&l, &rng, SMALL);
+        model_run(&l, ENG_M1);
+        memcpy(l.y.bytes, l.y.before, l.y.size);
+        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), 0);
+        assert_memory_equal(l.y.bytes, l.expected, l.y.size);
+        layer_close(&l);
+    }
+    eng_compute_free(&compute);
+}
+
+static void choose_fold(struct test_rng *rng, struct pr_ne *ne)
+{
+    ne->mode = pick(rng, 0, 3) ? PR_NE_MAX : PR_NE_PRODUCT;
+    ne->unicast = ne->mode == PR_NE_PRODUCT ? pick(rng, 1, 4) : pick(rng, 0, 3);
+    ne->pad_lowest = ne->mode == PR_NE_MAX && test_rng_bool(rng);
+    ne->ox = 1;
+    ne->ones = true;
+}
+
+static void folds(void **state)
+{
+    (void)state;
+    run_rounds(40000, 700, choose_fold);
+}
+
+static void bypasses(void **state)
+{
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (uint64_t round = 0; round < 300; round++) {
+        struct pr_task *task = &l.task;
+
+        test_rng_init(&rng, 50000 + round);
+        memset(&l, 0, sizeof(l));
+        task->unit = PR_UNIT_NE;
+        task->ne.mode = PR_NE_BYPASS;
+        random_finish(&rng, &task->ne);
+        memcpy(task->dst.extent,
+               (uint32_t[]){pick(&rng, 1, round % 20 ? 70 : 3000), pick(&rng, 1, 4), pick(&rng, 1, 2),
+                            pick(&rng, 1, 30), pick(&rng, 1, 3)},
+               sizeof(task->dst.extent));
+        memcpy(task->src[0].extent, task->dst.extent, sizeof(task->dst.extent));
+        random_elements(&rng, &task->src[0]);
+        random_elements(&rng, &task->dst);
+        random_layout(&rng, &task->src[0], pick(&rng, 0, 4) ? 0 : pick(&rng, 0, 31));
+        random_layout(&rng, &task->dst, 0);
+        task->src[0].slice = test_rng_bool(&rng);
+        task->dst.zero_tail = test_rng_bool(&rng);
+        layer_open(&l, &rng, (enum palette)pick(&rng, 0, PALETTES - 1));
+        check_layer(&l, round);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
+/* A table of straight pieces between -16 and 16, and random ones beyond. */
+static void random_table(struct test_rng *rng, uint16_t halfs[PR_TABLE_HALFS], struct eng_table *table)
+{
+    memset(halfs, 0, PR_TABLE_BYTES);
+    halfs[0] = 0xd000; /* clamps at -32 and 32 */
+    halfs[1] = 0x5000;
+    for (unsigned i = 2; i < 41; i++)
+        halfs[i] = random_half(rng, SMALL);
+    halfs[41] = 0; /* knots 1 apart */
+    halfs[42] = 1;
+    assert_true(eng_table_read(table, halfs, NULL));
+}
+
+static void tables(void **state)
+{
+    uint16_t halfs[PR_TABLE_HALFS];
+    struct eng_table table;
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (uint64_t round = 0; round < 200; round++) {
+        test_rng_init(&rng, 60000 + round);
+        memset(&l, 0, sizeof(l));
+        if (round & 1)
+            choose_unicast(&rng, &l.task.ne);
+        else
+            choose_fold(&rng, &l.task.ne);
+        random_task(&rng, &l.task, 40, pick(&rng, 1, 9));
+        random_table(&rng, halfs, &table);
+        l.table = &table;
+        l.task.ne.table = true;
+        l.task.ne.relu = false;
+        layer_open(&l, &rng, (enum palette)pick(&rng, 0, PALETTES - 1));
+        check_layer(&l, round);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
+/* The table that stands at the head of a stream is the one that is used. */
+static void table_of_a_stream(void **state)
+{
+    struct eng_compute compute = {0};
+    uint16_t halfs[PR_TABLE_HALFS];
+    struct eng_table table;
+    struct test_rng rng;
+    struct layer l = {.task = {.unit = PR_UNIT_NE}};
+    struct pr_ne *ne = &l.task.ne;
+
+    (void)state;
+    test_rng_init(&rng, 65000);
+    ne->mode = PR_NE_MAX;
+    ne->ox = ne->unicast = 1;
+    random_task(&rng, &l.task, 40, 3);
+    random_table(&rng, halfs, &table);
+    ne->engines = 1;
+    ne->table = true;
+    ne->relu = false;
+    ne->stream[0] = (struct pr_kernel_stream){.enabled = true, .bytes = PR_TABLE_BYTES};
+    l.table = &table;
+    layer_open(&l, &rng, SMALL);
+    model_run(&l, ENG_M1);
+    memcpy(l.y.bytes, l.y.before, l.y.size);
+    l.stream[0] = (struct pr_kernel_bytes){(const uint8_t *)halfs, PR_TABLE_BYTES};
+    assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), 0);
+    assert_memory_equal(l.y.bytes, l.expected, l.y.size);
+    eng_compute_free(&compute);
+    layer_close(&l);
+}
+
+/* The sums of m1-exact, whichever path is asked for; folds are those of m1. */
+static void exact_sums(void **state)
+{
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (uint64_t round = 0; round < 150; round++) {
+        test_rng_init(&rng, 70000 + round);
+        memset(&l, 0, sizeof(l));
+        if (round % 4 == 0)
+            choose_fold(&rng, &l.task.ne);
+        else if (round % 4 == 1)
+            choose_unicast(&rng, &l.task.ne);
+        else
+            choose_dense(&rng, &l.task.ne);
+        random_task(&rng, &l.task, 30, pick(&rng, 1, 9));
+        layer_open(&l, &rng, (enum palette)pick(&rng, 0, PALETTES - 1));
+        check_policy(&l, ENG_M1_EXACT, round);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
+/* An infinite weight on the padding is not multiplied by anything, whatever the step. */
+static void infinite_weight_on_padding(void **state)
+{
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (uint64_t round = 0; round < 40; round++) {
+        test_rng_init(&rng, 80000 + round);
+        memset(&l, 0, sizeof(l));
+        choose_unicast(&rng, &l.task.ne);
+        random_task(&rng, &l.task, 40, 3);
+        l.task.src[0].relu = false;
+        layer_open(&l, &rng, SMALL);
+        *weight_at(&l, 0, 0, 1, 0) = round & 1 ? 0x7c00 : 0x7e00;
+        check_layer(&l, round);
+        layer_close(&l);
+    }
+    ways_end();
+}
+
+/* No memory for kernel or sums: the task says so and writes nothing; afterwards all of it is found again. */
+static void memory(void **state)
+{
+    struct eng_compute compute = {0};
+    unsigned long before;
+    struct test_rng rng;
+    struct layer l;
+
+    (void)state;
+    for (unsigned nth = 1; nth <= 2; nth++) {
+        test_rng_init(&rng, 90000);
+        memset(&l, 0, sizeof(l));
+        choose_ones(&rng, &l.task.ne);
+        random_task(&rng, &l.task, 40, 9);
+        layer_open(&l, &rng, SMALL);
+        memcpy(l.y.bytes, l.y.before, l.y.size);
+        base_alloc_fail_nth(nth);
+        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), -ENOMEM);
+        base_alloc_fail_nth(0);
+        assert_memory_equal(l.y.bytes, l.y.before, l.y.size);
+        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), 0);
+        before = base_alloc_count();
+        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), 0);
+        assert_int_equal(base_alloc_count(), before);
+        eng_compute_free(&compute);
+        layer_close(&l);
+    }
+}
+
+/* Bad streams and tables, and forms without loops. */
+static void refusals(void **state)
+{
+    struct pr_kernel_bytes streams[PR_ENGINES_MAX] = {{0}};
+    struct eng_compute compute = {0};
+    struct eng_operands operands = {0};
+    uint8_t table[PR_TABLE_BYTES], x[8] = {0}, y[8] = {0};
+    struct pr_problem problem = {0};
+    struct pr_task task = {.unit = PR_UNIT_NE};
+
+    (void)state;
+    task.ne = (struct pr_ne){.mode = PR_NE_MAC, .kw = 3, .kh = 1, .sx = 2, .sy = 1, .ox = 1, .lanes = 1};
+    task.ne.engines = task.ne.unicast = 1;
+    task.src[0] =
+        (struct pr_tensor){.home = PR_HOME_L2, .extent = {1, 1, 1, 1, 1}, .stride = {2, 2, 2, 2, 2}};
+    task.dst = task.src[0];
+    eng_view_of_host(&operands.src[0], &task.src[0], x);
+    eng_view_of_host(&operands.dst, &task.dst, y);
+    assert_int_equal(eng_ne_run(&compute, &task, &operands, streams, &problem), -EINVAL);
+    assert_true(problem.text[0]); /* no weights */
+
+    memset(&problem, 0, sizeof(problem));
+    memset(table, 0xff, sizeof(table));
+    task.ne = (struct pr_ne){.mode = PR_NE_BYPASS, .table = true, .engines = 1, .lanes = 1};
+    task.ne.kw = task.ne.kh = task.ne.sx = task.ne.sy = task.ne.ox = task.ne.unicast = 1;
+    task.ne.stream[0] = (struct pr_kernel_stream){.enabled = true, .bytes = sizeof(table)};
+    streams[0] = (struct pr_kernel_bytes){table, sizeof(table)};
+    assert_int_equal(eng_ne_run(&compute, &task, &operands, streams, &problem), -EINVAL);
+    assert_true(problem.text[0]);
+
+    memset(&problem, 0, sizeof(problem));
+    task.ne.mode = PR_NE_MAX;
+    task.ne.table = false;
+    task.ne.ox = 2; /* which columns of the window would be whose? */
+    assert_int_equal(eng_ne_run(&compute, &task, &operands, streams, &problem), -EINVAL);
+    assert_int_equal(problem.kind, PR_PROBLEM_UNSUPPORTED);
+    assert_int_equal(y[0], 0);
+    eng_compute_free(&compute);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unicast),
+        cmocka_unit_test(dense),
+        cmocka_unit_test(ones),
+        cmocka_unit_test(folds),
+        cmocka_unit_test(bypasses),
+        cmocka_unit_test(tables),
+        cmocka_unit_test(exact_sums),
+        cmocka_unit_test(infinite_weight_on_padding),
+        cmocka_unit_test(memory),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(table_of_a_stream),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -181,6 +181,14 @@ static void no_memory(void **state)
         "tensor<fp16, [2, 20]> r = mul(x = s, y = fp16(2)); tensor<fp16, [2, 20]> y = identity(x = r);"
         "tensor<fp16, [20]> c = identity(x = b); fp16 m = reduce_mean(x = y);}->(y, r, c, m);}",
         20);
+    starve(
+        "program(1.3){func f(tensor<fp16, [2, 4]> a){"
+        "tensor<fp16, [1, 4]> p, tensor<fp16, [1, 4]> q = split(x = a, axis = int32(0), num_splits = int32(2))[name = string(\"s\")];"
+        "tensor<fp16, [4]> k = const()[val = tensor<fp16, [4]>([1, 2, 3, 4])];"
+        "tensor<fp16, [1, 4]> n = layer_norm(x = q, axes = tensor<int32, [1]>([-1]), gamma = k, beta = k, epsilon = fp16(1));"
+        "tensor<bool, [1, 4]> l = less(x = p, y = n); tensor<fp16, [1, 4]> w = select(cond = l, a = p, b = fp16(0));"
+        "tensor<fp16, [3, 4]> y = concat(values = (p, n, w), axis = int32(0));}->(y);}",
+        20);
 }
 
 static void try_text(const char *text, size_t length)

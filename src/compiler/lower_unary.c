@@ -68,9 +68,13 @@ int cc_emit_floor(struct cc_lowering *l, const struct cc_view *x, const struct c
     return cc_planar(l, &(struct cc_planar){.flags = up ? 0 : PR_E5_SUBTRACT2}, &t, &s, y);
 }
 
-/* log(1 + e^x) = max(x, 0) + ln 2 * log2(1 + 2^(-|x| log2 e)): no table of 33 knots is as close. */
+/*
+ * log(1 + e^x) = max(x, 0) + ln 2 * log2(1 + 2^(-|x| log2 e)): no table of 33 knots is as close. The chip is measured to give +0 at infinity,
+ * so the table of max(x, 0) does.
+ */
 static int softplus(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
 {
+    struct cc_pieces ramp = {0, INFINITE, 0, 0, 0, CC_HALF_ONE, 0};
     struct cc_view t, s;
     int status = cc_view_scratch(l, y->extent, &t);
 
@@ -83,7 +87,7 @@ static int softplus(struct cc_lowering *l, const struct cc_view *x, const struct
     if (!status)
         status = by_curve(l, &s, &t, CC_CURVE_LOG2, 0, CC_HALF_ONE);
     if (!status)
-        status = cc_move(l, x, &s, &(struct cc_pass){.relu = true});
+        status = by_pieces(l, x, &s, &ramp);
     return status ? status : cc_planar(l, &(struct cc_planar){.pre_scale = LN_2}, &t, &s, y);
 }
 
@@ -146,6 +150,14 @@ static int sigmoid_hard(struct cc_lowering *l, const struct cc_view *x, const st
     return status ? status : by_pieces(l, &t, y, &least);
 }
 
+/* The largest half below this one. */
+static uint16_t half_before(uint16_t half)
+{
+    if (!(half & ~CC_HALF_SIGN))
+        return CC_HALF_SIGN | 1;
+    return half & CC_HALF_SIGN ? half + 1 : half - 1;
+}
+
 /* Operations that are two straight pieces. */
 static int pieces(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
 {
@@ -165,7 +177,8 @@ static int pieces(struct cc_lowering *l, const struct cc_view *x, const struct c
         break;
     case CC_OP_THRESHOLD: p.below = p.y_below = alpha; break;
     case CC_OP_THRESHOLDED_RELU:
-        p.below = alpha;
+        /* The clamp includes its end. */
+        p.below = half_before(alpha);
         p.y_below = 0;
         break;
     case CC_OP_CLAMPED_RELU:

@@ -64,9 +64,10 @@ static int open_planes(struct cc_lowering *l, uint32_t axes, const struct cc_vie
     status = cc_view_scratch(l, extent, &tx);
     if (!status)
         status = cc_view_scratch(l, extent, &ty);
+    if (status)
+        return status;
     from = cc_view_permuted(x, perm);
-    if (!status)
-        status = cc_move(l, &from, &tx, NULL);
+    status = cc_move(l, &from, &tx, NULL);
     p->moved = true;
     p->back_from = ty;
     p->back_to = cc_view_permuted(y, perm);

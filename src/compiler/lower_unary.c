@@ -150,9 +150,11 @@ static int sigmoid_hard(struct cc_lowering *l, const struct cc_view *x, const st
     return status ? status : by_pieces(l, &t, y, &least);
 }
 
-/* The largest half below this one. */
+/* The largest half below this one; there is none below -inf. */
 static uint16_t half_before(uint16_t half)
 {
+    if (half == MINUS_INFINITE)
+        return half;
     if (!(half & ~CC_HALF_SIGN))
         return CC_HALF_SIGN | 1;
     return half & CC_HALF_SIGN ? half + 1 : half - 1;

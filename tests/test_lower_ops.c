@@ -526,6 +526,36 @@ static void convolutions_of_groups_and_strides(void **state)
     }
 }
 
+static void tables_join_convolutions(void **state)
+{
+    static const enum cc_op_kind kind[] = {CC_OP_SIGMOID,    CC_OP_TANH,  CC_OP_GELU, CC_OP_SILU,
+                                           CC_OP_LEAKY_RELU, CC_OP_RELU6, CC_OP_EXP};
+
+    (void)state;
+    for (unsigned round = 0; round < 42; round++) {
+        struct cc_attributes a = {.dilation = {1, 1}, .stride = {1, 1}, .pad = {1, 1, 1, 1}, .groups = 1},
+                             alpha = {.alpha = 0.25f};
+        uint32_t x, out;
+        struct gr g;
+
+        gr_open(&g, 0x112000 + round, GR_REAL);
+        g.slack = 128;
+        out = pick(&g, 1, 40);
+        if (round % 3 == 0) {
+            x = gr_input(&g, "x", CC_FP16, GR(3, 20));
+            x = gr_linear(&g, x, gr_const(&g, GR(out, 20)), round % 2 ? gr_const(&g, GR(out)) : GR_NONE);
+        } else {
+            a.groups = round % 3 == 1 ? 1 : 6;
+            a.weight = gr_const(&g, GR(out * a.groups, 1, 3, 3)) + 1;
+            a.bias = round % 2 ? gr_const(&g, GR(out * a.groups)) + 1 : 0;
+            x = gr_window(&g, CC_OP_CONV, gr_input(&g, "x", CC_FP16, GR(1, a.groups, 5, 9)), &a);
+        }
+        gr_output(&g, gr_unary(&g, kind[round % 7], x, &alpha));
+        assert_int_equal(gr_check(&g, &client), round % 3 ? 1 : 2);
+        gr_close(&g);
+    }
+}
+
 static void pools(void **state)
 {
     (void)state;
@@ -618,6 +648,7 @@ int main(void)
         cmocka_unit_test(concatenations),
         cmocka_unit_test(stacks_and_tiles),
         cmocka_unit_test(convolutions_of_groups_and_strides),
+        cmocka_unit_test(tables_join_convolutions),
         cmocka_unit_test(pools),
         cmocka_unit_test(products_of_two_runtime_matrices),
         cmocka_unit_test(refusals_name_the_rule),

@@ -426,13 +426,17 @@ static int lower_ops(struct cc_lowering *l)
         if (!l->step[i].live || l->step[i].skip)
             continue;
         l->relu = l->step[i].relu;
+        l->activation = l->step[i].activation;
         status = lower_op(l);
         if (status)
             return status;
         l->program->operations++;
-        cc_note(l, "%s: %s%s -> %u descriptor%s\n", l->op->name, cc_op_name(l->op->kind),
-                l->step[i].relu ? " + relu" : "", l->program->records - before,
-                l->program->records - before == 1 ? "" : "s");
+        cc_note(l, "%s: %s%s%s -> %u descriptor%s\n", l->op->name, cc_op_name(l->op->kind),
+                l->activation || l->relu ? " + " : "",
+                l->activation ? cc_op_name(l->activation->kind)
+                : l->relu     ? "relu"
+                              : "",
+                l->program->records - before, l->program->records - before == 1 ? "" : "s");
     }
     return copy_outputs(l);
 }

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "compiler/lowering.h"
 #include "compiler/pack.h"
+#include "protocol/kernel.h"
 
 /* Seen in public programs: 32 lanes for 1x1 kernels, 16 for larger ones. */
 enum { LANES_LOG2_POINT = 5, LANES_LOG2 = 4 };
@@ -18,7 +19,8 @@ static uint32_t block_channels(const struct cc_mac *mac, struct cc_pack *pack)
     while (pack->lanes_log2 && cc_pack_plane_bytes(pack) > PR_KERNEL_CHUNK_MAX)
         pack->lanes_log2--;
     width = 1u << (pack->lanes_log2 + pack->engines_log2);
-    passes = (uint32_t)(PR_KERNEL_CHUNK_MAX / cc_pack_plane_bytes(pack) / (pack->groups ? pack->groups : 1));
+    passes = (uint32_t)((PR_KERNEL_CHUNK_MAX - PR_TABLE_BYTES * (pack->table != NULL)) /
+                        cc_pack_plane_bytes(pack) / (pack->groups ? pack->groups : 1));
     width *= passes ? passes : 1;
     if (mac->turned && width < pack->cout)
         width = (uint32_t)pr_round_up(width, TURNED_ALIGN);
@@ -99,7 +101,7 @@ static bool fits(const struct cc_mac *mac)
 {
     struct cc_pack pack = pack_of(mac);
 
-    return mac->groups <= GROUPS_MAX && cc_pack_stream_bytes(&pack) <= PR_KERNEL_CHUNK_MAX &&
+    return mac->groups <= GROUPS_MAX && cc_pack_stream_bytes(&pack) <= PR_KERNEL_CHUNK_MAX - PR_TABLE_BYTES &&
            block_channels(mac, &pack) >= mac->out[CC_C];
 }
 
@@ -107,8 +109,14 @@ int cc_emit_mac(struct cc_lowering *l, const struct cc_mac *mac)
 {
     const uint32_t cout = mac->out[CC_C];
     struct cc_pack pack = pack_of(mac);
-    uint32_t block = block_channels(mac, &pack);
+    struct cc_table table;
+    uint16_t scale = 0;
+    uint32_t block;
     int status = 0;
+
+    if (l->activation && cc_activation(l->activation, &table, &scale))
+        pack.table = &table;
+    block = block_channels(mac, &pack);
 
     for (uint32_t first = 0; first < cout && !status; first += block) {
         struct pr_e5_record r = mac_record(l, mac);
@@ -121,6 +129,10 @@ int cc_emit_mac(struct cc_lowering *l, const struct cc_mac *mac)
             r.src[0].offset += first * mac->src.plane;
         }
         r.dst.offset += mac->turned ? 2 * first : first * mac->dst.plane;
+        if (pack.table) {
+            r.flags |= PR_E5_TABLE;
+            r.post_scale = scale ? scale : r.post_scale;
+        }
         status = pack_block(l, &pack, &r);
         for (uint32_t b = 0; b < mac->batches && !status; b++) {
             status = cc_emit(l, &r);

@@ -109,11 +109,8 @@ static int softsign(struct cc_lowering *l, const struct cc_view *x, const struct
 static int gelu(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
 {
     struct cc_view t;
-    int status;
+    int status = cc_view_scratch(l, y->extent, &t);
 
-    if (l->op->a.gelu != CC_GELU_SIGMOID)
-        return by_curve(l, x, y, CC_CURVE_GELU, 0, 0);
-    status = cc_view_scratch(l, y->extent, &t);
     if (!status)
         status = by_curve(l, x, &t, CC_CURVE_SIGMOID, cc_half_of_float(1.702f), 0);
     return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &t, y);
@@ -160,63 +157,81 @@ static uint16_t half_before(uint16_t half)
     return half & CC_HALF_SIGN ? half + 1 : half - 1;
 }
 
-/* Operations that are two straight pieces. */
-static int pieces(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
+/* Operations that are two straight pieces; false for another one, and for a clamp that no table says. */
+static bool pieces_of(const struct cc_op *op, struct cc_pieces *p)
 {
-    uint16_t alpha = cc_half_of_float(l->op->a.alpha), beta = cc_half_of_float(l->op->a.beta);
-    struct cc_pieces p = {MINUS_INFINITE, INFINITE, MINUS_INFINITE, INFINITE, CC_HALF_ONE, CC_HALF_ONE, 0};
+    uint16_t alpha = cc_half_of_float(op->a.alpha), beta = cc_half_of_float(op->a.beta);
 
-    switch (l->op->kind) {
+    *p = (struct cc_pieces){MINUS_INFINITE, INFINITE, MINUS_INFINITE, INFINITE, CC_HALF_ONE, CC_HALF_ONE, 0};
+    switch (op->kind) {
     case CC_OP_RELU6:
-        p.below = p.y_below = 0;
-        p.above = p.y_above = cc_half_of_float(6);
+        p->below = p->y_below = 0;
+        p->above = p->y_above = cc_half_of_float(6);
         break;
     case CC_OP_CLIP:
-        if (l->op->a.alpha > l->op->a.beta)
-            return cc_refuse(l, "alpha is greater than beta, so that every result is the same");
-        p.below = p.y_below = alpha;
-        p.above = p.y_above = beta;
+        p->below = p->y_below = alpha;
+        p->above = p->y_above = beta;
         break;
-    case CC_OP_THRESHOLD: p.below = p.y_below = alpha; break;
+    case CC_OP_THRESHOLD: p->below = p->y_below = alpha; break;
     case CC_OP_THRESHOLDED_RELU:
         /* The clamp includes its end. */
-        p.below = half_before(alpha);
-        p.y_below = 0;
+        p->below = half_before(alpha);
+        p->y_below = 0;
         break;
     case CC_OP_CLAMPED_RELU:
-        if (l->op->a.beta < 0)
-            return cc_refuse(l, "beta is negative; the clamp of one table begins at 0 or above");
-        p.above = p.y_above = beta;
-        p.negative = alpha;
+        p->above = p->y_above = beta;
+        p->negative = alpha;
         break;
-    default: p.negative = alpha; break; /* leaky_relu */
+    case CC_OP_LEAKY_RELU: p->negative = alpha; break;
+    default: return false;
     }
     /* An infinite x has the sign of the slope it goes down by. */
-    if (p.y_below == MINUS_INFINITE && p.negative & CC_HALF_SIGN)
-        p.y_below = INFINITE;
-    if (p.y_below == MINUS_INFINITE && !p.negative)
-        p.y_below = 0;
-    return by_pieces(l, x, y, &p);
+    if (p->y_below == MINUS_INFINITE && p->negative & CC_HALF_SIGN)
+        p->y_below = INFINITE;
+    if (p->y_below == MINUS_INFINITE && !p->negative)
+        p->y_below = 0;
+    return op->kind != CC_OP_CLAMPED_RELU || op->a.beta >= 0;
+}
+
+bool cc_activation(const struct cc_op *op, struct cc_table *table, uint16_t *scale)
+{
+    static const struct {
+        enum cc_op_kind kind;
+        enum cc_curve curve;
+    } known[] = {{CC_OP_SIGMOID, CC_CURVE_SIGMOID}, {CC_OP_TANH, CC_CURVE_TANH}, {CC_OP_EXP, CC_CURVE_EXP2},
+                 {CC_OP_EXP2, CC_CURVE_EXP2},       {CC_OP_SQRT, CC_CURVE_SQRT}, {CC_OP_SIGN, CC_CURVE_SIGN},
+                 {CC_OP_SILU, CC_CURVE_SILU},       {CC_OP_GELU, CC_CURVE_GELU}};
+    struct cc_pieces pieces;
+
+    *scale = op->kind == CC_OP_EXP ? LOG2_E : 0;
+    if (op->kind == CC_OP_GELU && op->a.gelu == CC_GELU_SIGMOID)
+        return false;
+    for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (op->kind == known[i].kind) {
+            *table = cc_table_curve(known[i].curve);
+            return true;
+        }
+    if (op->kind == CC_OP_ELU)
+        *table = cc_table_elu(op->a.alpha);
+    else if (pieces_of(op, &pieces))
+        *table = cc_table_pieces(&pieces);
+    else
+        return false;
+    return true;
 }
 
 static int lower_view(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
 {
-    uint16_t epsilon = cc_half_of_float(l->op->a.epsilon);
-    struct cc_table elu = cc_table_elu(l->op->a.alpha);
+    uint16_t epsilon = cc_half_of_float(l->op->a.epsilon), scale;
+    struct cc_table table;
 
+    if (cc_activation(l->op, &table, &scale))
+        return by_table(l, x, y, &table, scale, 0);
     switch (l->op->kind) {
-    case CC_OP_SIGMOID: return by_curve(l, x, y, CC_CURVE_SIGMOID, 0, 0);
-    case CC_OP_TANH: return by_curve(l, x, y, CC_CURVE_TANH, 0, 0);
-    case CC_OP_EXP: return by_curve(l, x, y, CC_CURVE_EXP2, LOG2_E, 0);
-    case CC_OP_EXP2: return by_curve(l, x, y, CC_CURVE_EXP2, 0, 0);
     case CC_OP_LOG: return logarithm(l, x, y);
-    case CC_OP_SQRT: return by_curve(l, x, y, CC_CURVE_SQRT, 0, 0);
     case CC_OP_RSQRT: return by_curve(l, x, y, CC_CURVE_RSQRT, 0, epsilon);
     case CC_OP_INVERSE: return by_curve(l, x, y, CC_CURVE_RECIPROCAL, 0, epsilon);
-    case CC_OP_SIGN: return by_curve(l, x, y, CC_CURVE_SIGN, 0, 0);
-    case CC_OP_SILU: return by_curve(l, x, y, CC_CURVE_SILU, 0, 0);
     case CC_OP_GELU: return gelu(l, x, y);
-    case CC_OP_ELU: return by_table(l, x, y, &elu, 0, 0);
     case CC_OP_ABS: return by_planar(l, x, y, &(struct cc_planar){.flags = PR_E5_ABS});
     case CC_OP_SQUARE: return by_planar(l, x, y, &(struct cc_planar){.op = PR_PE_SQUARE_OF_SUM});
     case CC_OP_CEIL: return cc_emit_floor(l, x, y, true);
@@ -231,7 +246,9 @@ static int lower_view(struct cc_lowering *l, const struct cc_view *x, const stru
         return by_planar(l, x, y,
                          &(struct cc_planar){.scale = cc_half_of_float(l->op->a.alpha),
                                              .bias = cc_half_of_float(l->op->a.beta)});
-    default: return pieces(l, x, y);
+    case CC_OP_CLAMPED_RELU:
+        return cc_refuse(l, "beta is negative; the clamp of one table begins at 0 or above");
+    default: return cc_refuse(l, "this operation has no form on the engine");
     }
 }
 

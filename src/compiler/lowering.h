@@ -25,8 +25,9 @@ struct cc_home {
 /* What is known about an operation. */
 struct cc_step {
     bool live, skip;
-    bool relu;       /* a ReLU after it is done by it */
-    uint32_t output; /* its value, or that of the ReLU */
+    bool relu;                      /* a ReLU after it is done by it */
+    const struct cc_op *activation; /* an operation after it that is one table, done by it; NULL: none */
+    uint32_t output;                /* its value, or that of what it also does */
 };
 
 struct cc_buffer {
@@ -37,10 +38,11 @@ struct cc_buffer {
 
 struct cc_lowering {
     const struct cc_graph *graph;
-    struct cc_home *home;   /* per value */
-    struct cc_step *step;   /* per operation */
-    const struct cc_op *op; /* the one being lowered, for messages */
-    bool relu;              /* of that one */
+    struct cc_home *home;           /* per value */
+    struct cc_step *step;           /* per operation */
+    const struct cc_op *op;         /* the one being lowered, for messages */
+    bool relu;                      /* of that one */
+    const struct cc_op *activation; /* of that one */
     uint32_t buffers, buffer_capacity;
     struct cc_buffer *buffer;
     struct cc_program *program;
@@ -53,7 +55,7 @@ struct cc_lowering {
 int cc_pass_casts(
     struct cc_lowering *l); /* casts become other names, constants become halfs, the rest must be fp16 */
 int cc_pass_live(struct cc_lowering *l); /* operations nothing depends on are left out; uses are counted */
-int cc_pass_fuse(struct cc_lowering *l); /* a ReLU joins the only operation before it */
+int cc_pass_fuse(struct cc_lowering *l); /* a ReLU or a table joins the only operation before it */
 int cc_pass_plan(
     struct cc_lowering *l); /* intermediates get offsets; buffers that do not live together share them */
 
@@ -63,6 +65,8 @@ int cc_lower_divide(struct cc_lowering *l); /* real_div, floor_div, pow */
 int cc_lower_logic(struct cc_lowering *l);  /* comparisons, logical_*, select */
 int cc_lower_relu(struct cc_lowering *l);
 int cc_lower_unary(struct cc_lowering *l);
+/* The table that an operation is, and the factor before it (0: none); false when it is more than that. */
+bool cc_activation(const struct cc_op *op, struct cc_table *table, uint16_t *scale);
 int cc_lower_conv(struct cc_lowering *l);
 int cc_lower_pool(struct cc_lowering *l);
 int cc_lower_linear(struct cc_lowering *l);

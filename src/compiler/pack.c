@@ -50,6 +50,7 @@ static struct pr_task task_of(const struct cc_pack *p)
     task.ne.ox = 1;
     task.ne.unicast = p->unicast;
     task.ne.bias = p->bias != NULL;
+    task.ne.table = p->table != NULL;
     task.ne.lanes = 1u << p->lanes_log2;
     task.ne.engines = 1u << p->engines_log2;
     return task;
@@ -62,6 +63,7 @@ uint64_t cc_pack_plane_bytes(const struct cc_pack *p)
 
     one.cout = 1u << (p->lanes_log2 + p->engines_log2);
     one.groups = 1;
+    one.table = NULL;
     task = task_of(&one);
     return pr_kernel_stream_bytes(&task, 0);
 }
@@ -99,6 +101,9 @@ void cc_pack_kernel(const struct cc_pack *p, uint64_t stream, uint8_t *bytes)
     uint32_t channels = pr_kernel_channels(&task);
     struct pr_kernel_place place;
 
+    for (uint32_t e = 0; p->table && e < cc_pack_streams(p); e++)
+        for (uint32_t i = 0; i < CC_TABLE_HALFS; i++)
+            cc_put_half(bytes + e * stream + 2 * (size_t)i, p->table->half[i]);
     for (uint32_t g = 0; g < task.dst.extent[PR_AXIS_G]; g++)
         for (uint32_t o = 0; pr_kernel_place(&task, g, o, &place); o++) {
             uint8_t *at = bytes + place.engine * stream + place.offset + 2 * place.lane;

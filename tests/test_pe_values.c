@@ -38,7 +38,7 @@ static void check_edge(struct pr_pe pe, uint16_t a, uint16_t b, uint16_t m1, uin
     operands_of(&task, &a, &b, &y, &operands);
     for (unsigned policy = 0; policy < ENG_POLICIES; policy++) {
         for (unsigned i = 0; way_get(i, &way); i++) {
-            struct eng_compute compute = {(enum eng_policy)policy, way.path, way_begin(&way), {0}};
+            struct eng_compute compute = {(enum eng_policy)policy, way.path, way_begin(&way), {0}, {0}};
 
             y = 0x1234;
             eng_pe_run(&compute, &task, &operands);
@@ -71,6 +71,9 @@ static void edges(void **state)
     check_edge(pe, 0x0001, 0x3800, 0x0000, 0x0000); /* half of the smallest ties to even */
     check_edge(pe, 0x0003, 0x3800, 0x0002, 0x0002);
     check_edge(pe, 0x5c00, 0x5c00, 0x7c00, 0x7c00); /* 256 * 256 */
+    check_edge(pe, 0xfc00, 0x398c, 0xf98c, 0xfc00); /* log(+0): log2 gives -inf, times ln 2 is -45440 */
+    check_edge(pe, 0x7c00, 0x3c00, 0x7c00, 0x7c00); /* an infinity stays one, though it counts as 65536 */
+    check_edge(pe, 0x7e00, 0xbc00, 0xfc00, 0x7e00);
     pe.op = PR_PE_MAX;
     check_edge(pe, 0x7e00, 0x3c00, 0x7c00, 0x3c00);
     check_edge(pe, 0x3c00, 0x7e00, 0x7c00, 0x3c00);
@@ -199,7 +202,7 @@ static void affine(void **state)
         rows[i] = test_half_from_double(row[i / 2][i % 2]);
     operands_of(&task, x, rows, y, &operands);
     for (unsigned i = 0; way_get(i, &way); i++) {
-        struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}};
+        struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}, {0}};
 
         eng_pe_run(&compute, &task, &operands);
         for (unsigned k = 0; k < 12; k++)
@@ -232,7 +235,7 @@ static void tree_of_sums(void **state)
     operands_of(&task, x, NULL, &y, &operands);
     task.pe.final_scale = fp32_bits(0x1p-26f);
     for (unsigned i = 0; way_get(i, &way); i++) {
-        struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}};
+        struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}, {0}};
 
         eng_pe_run(&compute, &task, &operands);
         assert_int_equal(y, ONE);
@@ -245,7 +248,7 @@ static void tree_of_sums(void **state)
     x[8] = 0xfbff; /* lane 8 meets lane 0 before lane 4 does */
     x[4] = 0x0001;
     for (unsigned i = 0; way_get(i, &way); i++) {
-        struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}};
+        struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}, {0}};
 
         eng_pe_run(&compute, &task, &operands);
         assert_int_equal(y, 0x0001);
@@ -274,7 +277,7 @@ static const struct pr_pe plain = {.scale = ONE, .pre_scale = ONE, .final_scale 
 
 static void run_task(const struct way *way, const struct pr_task *task, uint16_t *a, uint16_t *b, uint16_t *y)
 {
-    struct eng_compute compute = {ENG_M1, way->path, way_begin(way), {0}};
+    struct eng_compute compute = {ENG_M1, way->path, way_begin(way), {0}, {0}};
     struct eng_operands operands;
 
     operands_of(task, a, b, y, &operands);
@@ -398,8 +401,11 @@ static void softmax(void **state)
 
     (void)state;
     test_rng_init(&rng, 70000);
-    for (unsigned i = 0; i < ELEMENTS; i++)
-        x[i] = test_half_from_double((test_rng_unit(&rng) - 0.5) * (double)(4 + 4 * (i / PLANE)));
+    for (unsigned i = 0; i < ELEMENTS; i++) {
+        unsigned wide = 4 + 4 * (i / PLANE);
+
+        x[i] = test_half_from_double((test_rng_unit(&rng) - 0.5) * wide);
+    }
     for (unsigned i = 0; way_get(i, &way); i++) {
         memset(y, 0xff, sizeof(y));
         run_softmax(&way, x, row, power, y);

@@ -263,7 +263,7 @@ int cc_mil_axis(struct cc_mil *mil, struct cc_mil_call *call, const char *name, 
     const struct cc_mil_literal *literal;
     int status = cc_mil_need(mil, call, name);
 
-    if (status || (status = parameter(mil, call, name, CC_MIL_INT32, &literal)))
+    if (status || (status = parameter(mil, call, name, CC_MIL_INT32, &literal)) || !literal)
         return status;
     if (literal->type.rank)
         return cc_mil_wrong(mil, call, name, EINVAL, "is %s, expected one int32",

@@ -15,17 +15,18 @@ INLINE vec finish_enter(vec v, unsigned rules)
     return v;
 }
 
-INLINE vec finish_element(vec v, vec bias, const struct eng_finish *f)
+/* `table` says whether there is one, and is a constant where this is inlined. */
+INLINE vec finish_element(vec v, vec bias, bool table, const struct eng_finish *f)
 {
     v = vec_add(vec_mul(v, vec_set(f->unscale)), bias);
     v = vec_mul(vec_add(v, vec_set(f->acc_bias)), vec_set(f->post_scale));
-    if (f->table)
+    if (table)
         return table_element(f->table, finish_enter(v, f->enter));
     return f->relu ? vec_relu(v) : v;
 }
 
-TARGET static void finish(const float *acc, const float *bias, uint8_t *y, size_t n,
-                          const struct eng_finish *constants)
+INLINE void finish_line(const float *acc, const float *bias, uint8_t *y, size_t n, bool table,
+                        const struct eng_finish *constants)
 {
     const struct eng_finish f = *constants;
     vec b = vec_set(f.bias);
@@ -34,11 +35,21 @@ TARGET static void finish(const float *acc, const float *bias, uint8_t *y, size_
     for (; i + LANES <= n; i += LANES) {
         if (bias)
             b = vec_load(bias + i);
-        vec_to_halfs(y + 2 * i, finish_element(vec_load(acc + i), b, &f), f.store);
+        vec_to_halfs(y + 2 * i, finish_element(vec_load(acc + i), b, table, &f), f.store);
     }
     if (i < n) {
         if (bias)
             b = vec_load_part(bias + i, n - i);
-        vec_to_halfs_part(y + 2 * i, finish_element(vec_load_part(acc + i, n - i), b, &f), n - i, f.store);
+        vec_to_halfs_part(y + 2 * i, finish_element(vec_load_part(acc + i, n - i), b, table, &f), n - i,
+                          f.store);
     }
+}
+
+TARGET static void finish(const float *acc, const float *bias, uint8_t *y, size_t n,
+                          const struct eng_finish *constants)
+{
+    if (constants->table)
+        finish_line(acc, bias, y, n, true, constants);
+    else
+        finish_line(acc, bias, y, n, false, constants);
 }

@@ -61,6 +61,20 @@ INLINE vec pe_value(const uint8_t *const in[ENG_PE_LINES], size_t at, size_t n, 
     return pe_combine(a, b, c, form, k);
 }
 
+/*
+ * A copy, which no store can seem to change. The planar engine keeps denormals and has no ceiling under any
+ * policy: with these rules cut off the loops do not ask for them.
+ */
+INLINE struct eng_pe_constants pe_constants_of(const struct eng_pe_constants *constants)
+{
+    struct eng_pe_constants k = *constants;
+
+    k.load[0].rules &= ~(unsigned)ENG_RULE_NO_DENORMALS;
+    k.load[1].rules &= ~(unsigned)ENG_RULE_NO_DENORMALS;
+    k.store &= ~(unsigned)(ENG_RULE_NO_DENORMALS | ENG_RULE_CEILING);
+    return k;
+}
+
 INLINE vec pe_finish(vec v, const struct eng_pe_constants *k)
 {
     v = vec_add(vec_mul(vec_set(k->scale), v), vec_set(k->bias));
@@ -70,7 +84,7 @@ INLINE vec pe_finish(vec v, const struct eng_pe_constants *k)
 INLINE void pe_line_of(const uint8_t *const in[ENG_PE_LINES], uint8_t *y, size_t n, struct pe_form form,
                        const struct eng_pe_constants *constants)
 {
-    const struct eng_pe_constants k = *constants;
+    const struct eng_pe_constants k = pe_constants_of(constants);
     const uint8_t *const line[ENG_PE_LINES] = {in[0], in[1], in[2]};
     size_t i = 0;
 
@@ -126,7 +140,7 @@ INLINE vec reduce_nothing(enum pr_pe_reduce reduce)
 INLINE void pe_reduce_of(float *lanes, const uint8_t *const in[ENG_PE_LINES], size_t n, struct pe_form form,
                          enum pr_pe_reduce reduce, const struct eng_pe_constants *constants)
 {
-    const struct eng_pe_constants k = *constants;
+    const struct eng_pe_constants k = pe_constants_of(constants);
     const uint8_t *const line[ENG_PE_LINES] = {in[0], in[1], in[2]};
     vec sum[PARTS], v;
     size_t i = 0;

@@ -167,11 +167,9 @@ INLINE vec vec_power_of_two(vec exponent)
 /* Element index[i] of an array; whole numbers inside it. */
 INLINE vec vec_gather(const float *from, vec index)
 {
-    vec v;
-
     for (unsigned i = 0; i < LANES; i++)
-        v[i] = from[(unsigned)index[i]];
-    return v;
+        index[i] = from[(unsigned)index[i]];
+    return index;
 }
 
 INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_load *load)

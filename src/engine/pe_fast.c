@@ -129,13 +129,21 @@ static void reduce_row(const struct reduction *r, uint32_t index[PR_AXES], float
     }
 }
 
+static void column_floats(const struct reduction *r, unsigned source, const struct eng_line *line,
+                          float floats[ENG_LINE_MAX])
+{
+    uint8_t buffer[ENG_LINE_BYTES];
+    const uint8_t *halfs = source_line(&r->operands->src[source], line, buffer);
+
+    r->kernels->to_float(halfs, floats, line->n, &r->k->load[source]);
+}
+
 /* Of narrow rows a column at a time: every lane still takes its elements in the same order. */
 static void reduce_columns(const struct reduction *r, uint32_t index[PR_AXES], float lanes[ENG_LANES])
 {
     uint32_t height = r->extent[PR_AXIS_H];
     struct eng_line line = {.axis = PR_AXIS_H};
-    uint8_t buffer[ENG_LINE_BYTES];
-    float floats[2][ENG_LINE_MAX];
+    float a[ENG_LINE_MAX], b[ENG_LINE_MAX];
 
     memcpy(line.index, index, sizeof(line.index));
     for (uint32_t w = 0; w < r->extent[PR_AXIS_W]; w++) {
@@ -143,12 +151,11 @@ static void reduce_columns(const struct reduction *r, uint32_t index[PR_AXES], f
         for (uint32_t h = 0; h < height; h += line.n) {
             line.index[PR_AXIS_H] = h;
             line.n = height - h < ENG_LINE_MAX ? height - h : ENG_LINE_MAX;
-            for (unsigned i = 0; i < r->sources; i++)
-                r->kernels->to_float(source_line(&r->operands->src[i], &line, buffer), floats[i], line.n,
-                                     &r->k->load[i]);
+            column_floats(r, 0, &line, a);
+            if (r->k->two)
+                column_floats(r, 1, &line, b);
             for (uint32_t i = 0; i < line.n; i++)
-                lanes[w] =
-                    eng_pe_reduce_element(lanes[w], floats[0][i], r->sources == 2 ? floats[1][i] : 0, r->k);
+                lanes[w] = eng_pe_reduce_element(lanes[w], a[i], r->k->two ? b[i] : 0, r->k);
         }
     }
 }

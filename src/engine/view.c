@@ -79,13 +79,9 @@ struct eng_view eng_view_columns(const struct eng_view *view, uint32_t first, ui
     part.extent[PR_AXIS_W] = all > first ? (all - first + step - 1) / step : 0;
     part.stride[PR_AXIS_W] *= step;
     move(&part, skipped);
-    /* Who writes a row's last element fills its tail. */
-    if (view->tail && first == (all - 1) % step) {
-        part.tail_begin -= (uint32_t)skipped;
-        part.tail -= (uint32_t)skipped;
-    } else {
+    /* The first of the parts has a column in every row: it fills the tails. */
+    if (first)
         part.tail_begin = part.tail = 0;
-    }
     return part;
 }
 
@@ -268,33 +264,47 @@ uint8_t *eng_view_line_target(const struct eng_view *view, const struct eng_line
     return eng_view_is_packed(view, line->axis) ? view->host + offset_of(view, line->index) : buffer;
 }
 
-/* Zeros after the row that has this element. */
-static void fill_tail(const struct eng_view *view, const uint32_t index[PR_AXES])
+/* Zeros after the row that begins at `offset`. */
+static void fill_tail(const struct eng_view *view, uint64_t offset)
 {
     static const uint8_t zeros[PR_ROW_ALIGN];
-    uint32_t row[PR_AXES], bundle = bundle_of(view), bytes = view->tail - view->tail_begin;
-    uint64_t offset;
+    uint32_t bytes = view->tail - view->tail_begin;
 
-    if (index[PR_AXIS_C] % bundle != bundle - 1 && index[PR_AXIS_C] + 1 != view->extent[PR_AXIS_C])
+    if (view->host)
+        memset(view->host + offset + view->tail_begin, 0, bytes);
+    else
+        dart_copy_out(&view->range, offset + view->tail_begin, zeros, bytes);
+}
+
+/* The row that has this element, if its channel is the last one of the bundle. */
+static void fill_tail_of_bundle(const struct eng_view *view, const uint32_t index[PR_AXES])
+{
+    uint32_t row[PR_AXES], lane = index[PR_AXIS_C] % view->interleave;
+
+    if (lane + 1 != view->interleave && index[PR_AXIS_C] + 1 != view->extent[PR_AXIS_C])
         return;
     memcpy(row, index, sizeof(row));
     row[PR_AXIS_W] = 0;
-    row[PR_AXIS_C] -= row[PR_AXIS_C] % bundle;
-    offset = offset_of(view, row) + view->tail_begin;
-    if (view->host)
-        memset(view->host + offset, 0, bytes);
-    else
-        dart_copy_out(&view->range, offset, zeros, bytes);
+    row[PR_AXIS_C] -= lane;
+    fill_tail(view, offset_of(view, row));
 }
 
+/* The rows whose last element is on the line. */
 static void fill_tails(const struct eng_view *view, struct eng_line line)
 {
-    if (line.axis == PR_AXIS_W) {
-        if (line.index[PR_AXIS_W] + line.n == view->extent[PR_AXIS_W])
-            fill_tail(view, line.index);
-    } else if (line.index[PR_AXIS_W] + 1 == view->extent[PR_AXIS_W]) {
-        for (uint32_t i = 0; i < line.n; i++, line.index[line.axis]++)
-            fill_tail(view, line.index);
+    bool along = line.axis == PR_AXIS_W;
+    uint64_t row, step = view->stride[line.axis];
+
+    if (line.index[PR_AXIS_W] + (along ? line.n : 1) != view->extent[PR_AXIS_W])
+        return;
+    line.n = along ? 1 : line.n;
+    line.index[PR_AXIS_W] = 0;
+    row = offset_of(view, line.index);
+    for (uint32_t i = 0; i < line.n; i++, line.index[line.axis]++) {
+        if (is_interleaved(view))
+            fill_tail_of_bundle(view, line.index);
+        else
+            fill_tail(view, row + i * step);
     }
 }
 

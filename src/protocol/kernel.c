@@ -44,7 +44,7 @@ static bool has_weights(const struct pr_task *task)
 uint32_t pr_plane_slots(const struct pr_task *task, uint32_t lanes)
 {
     const struct pr_ne *ne = &task->ne;
-    uint32_t least = ne->unicast ? 2 : 4;
+    uint32_t least = ne->small ? 4 : 2;
 
     if (ne->unicast)
         lanes = ne->ox;
@@ -58,6 +58,11 @@ uint32_t pr_plane_positions(const struct pr_task *task)
     return (uint32_t)(pr_round_up(pr_kernel_window(task), ne->sx) * pr_round_up(ne->kh, ne->sy));
 }
 
+bool pr_plane_is_filled(const struct pr_task *task)
+{
+    return !task->ne.unicast && (task->ne.sparse || task->dst.extent[PR_AXIS_G] > 1);
+}
+
 /* Bytes of a dense plane of so many lanes. */
 static uint64_t plane_bytes(const struct pr_task *task, uint32_t lanes)
 {
@@ -67,7 +72,7 @@ static uint64_t plane_bytes(const struct pr_task *task, uint32_t lanes)
 
     if (ne->bias)
         bytes += (uint64_t)lanes * ne->ox * 2;
-    return ne->unicast ? bytes : pr_round_up(bytes, PR_ROW_ALIGN);
+    return pr_plane_is_filled(task) ? pr_round_up(bytes, PR_ROW_ALIGN) : bytes;
 }
 
 /*
@@ -191,7 +196,7 @@ uint64_t pr_kernel_stream_bytes(const struct pr_task *task, uint32_t engine)
         return 0;
     if (task->ne.sparse)
         return stream->bytes;
-    return head_bytes(task) + group_bytes(task, engine) * pr_kernel_groups(task);
+    return pr_round_up(head_bytes(task) + group_bytes(task, engine) * pr_kernel_groups(task), PR_ROW_ALIGN);
 }
 
 bool pr_kernel_table(const struct pr_task *task, const struct pr_kernel_bytes streams[PR_ENGINES_MAX],

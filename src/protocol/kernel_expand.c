@@ -196,7 +196,7 @@ static bool read_group(struct reader *r)
     while (pr_plane_next(r->task, plane)) {
         if (!read_bias(r) || !(r->task->ne.sparse ? read_sparse(r) : read_dense(r)))
             return false;
-        if (r->task->ne.unicast)
+        if (!pr_plane_is_filled(r->task))
             continue;
         r->at = pr_round_up(r->at, PR_ROW_ALIGN);
         if (r->at > r->size)

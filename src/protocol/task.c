@@ -364,9 +364,6 @@ static bool check_result(const struct pr_decoder *d)
         return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT,
                                 t->home == PR_HOME_DRAM ? PR_F_DST_ROW : PR_F_L2_RESULT_ROW,
                                 "the result's strides make its elements overlap");
-    if (t->keep && pr_tensor_overlaps(t, t->keep_stride))
-        return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, PR_F_L2_RESULT_ROW,
-                                "the strides of the result kept in L2 make its elements overlap");
     return true;
 }
 

@@ -98,6 +98,7 @@ struct pr_ne {
     bool pad_lowest;  /* MAX: what is outside the input never wins; else it is zero */
     bool ones;        /* the kernel is all ones and has no bytes */
     bool sparse;      /* the streams leave zeros out */
+    bool small;       /* SmallSourceMode: sparse streams then count four lanes at least, not two */
     bool palette;     /* ... and every other weight is the first of the 32 values before the records */
     bool reuse;       /* the kernel of group 0 is that of all groups */
     enum pr_format kernel_format;

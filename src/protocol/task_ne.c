@@ -74,6 +74,7 @@ static bool decode_weights(const struct pr_decoder *d)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_KERNEL_FMT,
                                 "kernels of 1 (int8) and 2 (fp16) are decoded");
     ne->sparse = pr_decode_get(d, PR_F_SPARSE_FMT);
+    ne->small = pr_decode_get(d, PR_F_SMALL_SOURCE);
     ne->palette = pr_decode_get(d, PR_F_PALETTIZED_EN);
     ne->reuse = pr_decode_get(d, PR_F_GROUP_KERNEL_REUSE);
     if (ne->palette && !ne->sparse)

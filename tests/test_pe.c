@@ -19,6 +19,12 @@ static float fp32(double value)
     return (float)value;
 }
 
+/* Every element and constant is read so. */
+static double pe_load(uint16_t half, bool m1, bool relu)
+{
+    return model_load(half, m1, false, relu);
+}
+
 static float model_compare(enum pr_pe_compare compare, bool m1, float v)
 {
     if (m1 && isnan(v))
@@ -32,7 +38,7 @@ static float model_compare(enum pr_pe_compare compare, bool m1, float v)
 
 static float model_combine(const struct pr_pe *pe, bool m1, double a, double b, double c)
 {
-    float v = fp32(model_load(pe->pre_scale, m1, false, false) * a), w = (float)b;
+    float v = fp32(pe_load(pe->pre_scale, m1, false) * a), w = (float)b;
 
     if (pe->negate1)
         v = -v;
@@ -61,7 +67,7 @@ static float model_combine(const struct pr_pe *pe, bool m1, double a, double b, 
 static double model_source(const struct pr_tensor *t, const uint8_t *bytes, bool m1,
                            const uint32_t index[PR_AXES])
 {
-    return model_load(element_get(t, bytes, index), m1, false, t->relu);
+    return pe_load(element_get(t, bytes, index), m1, t->relu);
 }
 
 /* What is stored, or reduced, for an index of the result (elementwise) or the source (reductions). */
@@ -86,9 +92,9 @@ static float model_finish(const struct pr_pe *pe, bool m1, float v)
     float final;
 
     memcpy(&final, &pe->final_scale, sizeof(final));
-    v = fp32(v * model_load(pe->scale, m1, false, false));
+    v = fp32(v * pe_load(pe->scale, m1, false));
     if (pe->bias & 0x7fff)
-        v = fp32(v + model_load(pe->bias, m1, false, false));
+        v = fp32(v + pe_load(pe->bias, m1, false));
     if (pe->relu && v < 0)
         v = 0;
     return fp32((double)v * final);
@@ -141,7 +147,7 @@ static float model_reduce(const struct pr_task *task, bool m1, const uint8_t *sr
     memcpy(&final, &task->pe.final_scale, sizeof(final));
     lane[0] = fp32((double)lane[0] * final);
     if (task->pe.epsilon & 0x7fff)
-        lane[0] = fp32(lane[0] + model_load(task->pe.epsilon, m1, false, false));
+        lane[0] = fp32(lane[0] + pe_load(task->pe.epsilon, m1, false));
     return model_function(task->pe.function, m1, lane[0]);
 }
 

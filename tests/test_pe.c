@@ -19,10 +19,12 @@ static float fp32(double value)
     return (float)value;
 }
 
-/* Every element and constant is read so. */
-static double pe_load(uint16_t half, bool m1, bool relu)
+/* Under m1 the planar engine counts an infinity, and so a NaN, as 2^16. */
+static double pe_load(uint16_t half, bool m1, bool mac, bool relu)
 {
-    return model_load(half, m1, false, relu);
+    double value = model_load(half, m1, mac, relu);
+
+    return m1 && isinf(value) ? copysign(65536, value) : value;
 }
 
 static float model_compare(enum pr_pe_compare compare, bool m1, float v)
@@ -38,7 +40,7 @@ static float model_compare(enum pr_pe_compare compare, bool m1, float v)
 
 static float model_combine(const struct pr_pe *pe, bool m1, double a, double b, double c)
 {
-    float v = fp32(pe_load(pe->pre_scale, m1, false) * a), w = (float)b;
+    float v = fp32(pe_load(pe->pre_scale, m1, false, false) * a), w = (float)b;
 
     if (pe->negate1)
         v = -v;
@@ -67,7 +69,7 @@ static float model_combine(const struct pr_pe *pe, bool m1, double a, double b, 
 static double model_source(const struct pr_tensor *t, const uint8_t *bytes, bool m1,
                            const uint32_t index[PR_AXES])
 {
-    return pe_load(element_get(t, bytes, index), m1, t->relu);
+    return pe_load(element_get(t, bytes, index), m1, false, t->relu);
 }
 
 /* What is stored, or reduced, for an index of the result (elementwise) or the source (reductions). */
@@ -92,9 +94,9 @@ static float model_finish(const struct pr_pe *pe, bool m1, float v)
     float final;
 
     memcpy(&final, &pe->final_scale, sizeof(final));
-    v = fp32(v * pe_load(pe->scale, m1, false));
+    v = fp32(v * pe_load(pe->scale, m1, false, false));
     if (pe->bias & 0x7fff)
-        v = fp32(v + pe_load(pe->bias, m1, false));
+        v = fp32(v + pe_load(pe->bias, m1, false, false));
     if (pe->relu && v < 0)
         v = 0;
     return fp32((double)v * final);
@@ -147,7 +149,7 @@ static float model_reduce(const struct pr_task *task, bool m1, const uint8_t *sr
     memcpy(&final, &task->pe.final_scale, sizeof(final));
     lane[0] = fp32((double)lane[0] * final);
     if (task->pe.epsilon & 0x7fff)
-        lane[0] = fp32(lane[0] + pe_load(task->pe.epsilon, m1, false));
+        lane[0] = fp32(lane[0] + pe_load(task->pe.epsilon, m1, false, false));
     return model_function(task->pe.function, m1, lane[0]);
 }
 
@@ -358,7 +360,7 @@ static void check_task(struct test_rng *rng, const struct pr_task *task, uint64_
         memcpy(s.expected, s.y.before, s.y.size);
         model_run(task, policy != ENG_IEEE, s.a.bytes, s.b.bytes, s.expected);
         for (unsigned i = 0; way_get(i, &way); i++) {
-            struct eng_compute compute = {(enum eng_policy)policy, way.path, way_begin(&way), {0}};
+            struct eng_compute compute = {(enum eng_policy)policy, way.path, way_begin(&way), {0}, {0}};
 
             memcpy(s.y.bytes, s.y.before, s.y.size);
             eng_pe_run(&compute, task, &operands);
@@ -459,7 +461,7 @@ static void in_place(void **state)
         model_run(&task, true, s.a.bytes, s.b.bytes, s.expected);
         operands_of(&task, s.y.bytes, s.b.bytes, s.y.bytes, &operands);
         for (unsigned i = 0; way_get(i, &way); i++) {
-            struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}};
+            struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}, {0}};
 
             memcpy(s.y.bytes, s.y.before, s.y.size);
             eng_pe_run(&compute, &task, &operands);
@@ -491,7 +493,7 @@ static void destination_on_itself(void **state)
         bench_open(&s, &rng, &task);
         operands_of(&task, s.a.bytes, s.b.bytes, s.y.bytes, &operands);
         for (unsigned i = 0; way_get(i, &way); i++) {
-            struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}};
+            struct eng_compute compute = {ENG_M1, way.path, way_begin(&way), {0}, {0}};
 
             memcpy(s.y.bytes, s.y.before, s.y.size);
             eng_pe_run(&compute, &task, &operands);

@@ -258,7 +258,7 @@ static void pack_plane(struct packer *p, unsigned engine, uint32_t group, uint32
         for (uint32_t column = 0; column < ne->ox; column++)
             put_half(p->k, engine, p->bias[group * cout + channel + lane]);
     pack_body(p, engine, group, channel, lanes);
-    if (!ne->unicast && (ne->sparse || p->k->task.dst.extent[PR_AXIS_G] > 1))
+    if (!ne->unicast && ne->sparse)
         fill_up(p->k, engine);
 }
 
@@ -267,12 +267,15 @@ static void pack(struct packer *p)
     const struct pr_ne *ne = &p->k->task.ne;
     uint32_t cout = p->k->task.dst.extent[PR_AXIS_C];
 
-    for (uint32_t group = 0; group < p->k->task.dst.extent[PR_AXIS_G]; group++)
+    for (uint32_t group = 0; group < p->k->task.dst.extent[PR_AXIS_G]; group++) {
         for (uint32_t channel = 0, lanes = ne->unicast ? 1 : ne->lanes; channel < cout;) {
             lanes = lanes_at(ne, cout - channel, lanes);
             for (uint32_t engine = 0; engine < ne->engines && channel < cout; engine++, channel += lanes)
                 pack_plane(p, engine, group, channel, lanes);
         }
+        for (uint32_t engine = 0; !ne->unicast && engine < ne->engines; engine++)
+            fill_up(p->k, engine);
+    }
 }
 
 static void random_kernels(void **state)

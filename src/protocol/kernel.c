@@ -58,11 +58,6 @@ uint32_t pr_plane_positions(const struct pr_task *task)
     return (uint32_t)(pr_round_up(pr_kernel_window(task), ne->sx) * pr_round_up(ne->kh, ne->sy));
 }
 
-bool pr_plane_is_filled(const struct pr_task *task)
-{
-    return !task->ne.unicast && (task->ne.sparse || task->dst.extent[PR_AXIS_G] > 1);
-}
-
 /* Bytes of a dense plane of so many lanes. */
 static uint64_t plane_bytes(const struct pr_task *task, uint32_t lanes)
 {
@@ -72,7 +67,7 @@ static uint64_t plane_bytes(const struct pr_task *task, uint32_t lanes)
 
     if (ne->bias)
         bytes += (uint64_t)lanes * ne->ox * 2;
-    return pr_plane_is_filled(task) ? pr_round_up(bytes, PR_ROW_ALIGN) : bytes;
+    return bytes;
 }
 
 /*
@@ -139,7 +134,7 @@ static uint64_t group_bytes(const struct pr_task *task, uint32_t engine)
         left -= level.channels;
         lanes = level.lanes;
     }
-    return bytes;
+    return task->ne.unicast ? bytes : pr_round_up(bytes, PR_ROW_ALIGN);
 }
 
 static uint32_t head_bytes(const struct pr_task *task)

@@ -16,8 +16,6 @@ bool pr_plane_next(const struct pr_task *task, struct pr_plane *plane);
 
 /* Weights that stand side by side for each input channel and kernel position in a plane of so many lanes. */
 uint32_t pr_plane_slots(const struct pr_task *task, uint32_t lanes);
-/* Planes are filled up to 64 bytes; else only the whole stream is. */
-bool pr_plane_is_filled(const struct pr_task *task);
 /* Kernel positions that are walked: the window, enlarged to whole strides. */
 uint32_t pr_plane_positions(const struct pr_task *task);
 

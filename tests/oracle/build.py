@@ -224,7 +224,7 @@ def window_weight(weights, lane, y, x, outputs):
     return weights[..., y, x - o] if y < rows and 0 <= x - o < columns else np.zeros(weights.shape[:-2])
 
 
-def pack_record(weights, bias, sy, sx, outputs, form, unicast):
+def pack_record(weights, bias, sy, sx, outputs, form, small):
     """One plane: `weights` [lanes, inputs, rows, columns] of a plane's channels, `form` "half", "int8", "sparse" or "palette"."""
     lanes = weights.shape[0] * outputs
     steps = []
@@ -236,7 +236,7 @@ def pack_record(weights, bias, sy, sx, outputs, form, unicast):
         return data + np.array(steps, np.int8).tobytes()
     if form == "half":
         return data + np.array(steps, "<f2").tobytes()
-    wide = max(lanes, 2 if unicast else 4)
+    wide = max(lanes, 4 if small else 2)
     slots = [value for step in steps for value in step + [0.0] * (wide - lanes)]
     slots += [0.0] * (-len(slots) % 8)
     body = b""
@@ -248,7 +248,7 @@ def pack_record(weights, bias, sy, sx, outputs, form, unicast):
     return data + len(body).to_bytes(2, "little") + b"\0" + body
 
 
-def pack_kernel(bench, weights, active, lanes, bias=None, sy=1, sx=1, outputs=1, form="half", unicast=False, table=None, palette=None):
+def pack_kernel(bench, weights, active, lanes, bias=None, sy=1, sx=1, outputs=1, form="half", unicast=False, table=None, palette=None, small=False):
     """`weights` [groups, outputs, inputs, rows, columns], `bias` [groups, outputs]: {engine: (offset, bytes)} for Bench.neural."""
     result = {}
     for engine, engine_planes in deal(weights.shape[1], lanes, 1 << active).items():
@@ -256,7 +256,7 @@ def pack_kernel(bench, weights, active, lanes, bias=None, sy=1, sx=1, outputs=1,
         for group in range(weights.shape[0]):
             for channels in engine_planes:
                 row = None if bias is None else bias[group, channels]
-                chunk += pack_record(weights[group, channels], row, sy, sx, outputs, form, unicast)
+                chunk += pack_record(weights[group, channels], row, sy, sx, outputs, form, small)
             if not unicast:
                 chunk += b"\0" * (-len(chunk) % 64)
         result[engine] = (bench.constant(chunk), len(chunk))

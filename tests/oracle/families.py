@@ -211,10 +211,11 @@ def convolution(bench, rng, unicast=0, groups=1, kernels=((1, 1), (3, 3), (1, 5)
     wo = (size.w + 2 * size.px - size.kw) // size.sx + 1 if outputs == 1 else (size.w + 2 * size.px - size.kw + outputs) // outputs
     weights = drawn_weights(rng, (groups, size.cout, size.inputs, size.kh, size.kw), form)
     rows = rng.normal(size=(groups, size.cout)).astype(np.float16) if size.bias else None
-    kernel = pack_kernel(bench, weights, size.active, 1 << size.ocg, rows, size.sy, size.sx, outputs, form, bool(unicast), table)
+    small = some(rng)
+    kernel = pack_kernel(bench, weights, size.active, 1 << size.ocg, rows, size.sy, size.sx, outputs, form, bool(unicast), table, small=small)
     settings = dict(OpMode=0, KernelMode=0, UnicastEn=int(unicast > 0), UnicastCin=unicast or 1, NumGroups=groups, BiasMode=size.bias, Kh=size.kh,
                     Kw=size.kw, Sy=size.sy, Sx=size.sx, Py=size.py, Px=size.px, Ox=outputs, OCGSize=size.ocg, SparseFmt=int(form == "sparse"),
-                    KernelFmt=1 if form == "int8" else 2, NonlinearMode=2 if table else some(rng, 0.3), SmallSourceMode=1, active=size.active)
+                    KernelFmt=1 if form == "int8" else 2, NonlinearMode=2 if table else some(rng, 0.3), SmallSourceMode=small, active=size.active)
     settings.update(fields)
     cin = size.cout * unicast if unicast else size.inputs
     bench.neural(bench.input((groups, cin, 1, size.h, size.w)), bench.output((groups, size.cout, 1, ho, wo * outputs)),

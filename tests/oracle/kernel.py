@@ -116,7 +116,7 @@ class Kernel:
 
     def _sparse(self, cursor, steps, lanes):
         """A mask byte for eight slots, then what is not zero. There are more slots than lanes where lanes are few."""
-        wide = max(lanes, 2 if self.unicast else 4)
+        wide = max(lanes, 4 if self.task.SmallSourceMode else 2)
         count = int.from_bytes(cursor.bytes(2), "little")
         assert cursor.bytes(1) == b"\0"
         body = Cursor(cursor.bytes(count), 0)

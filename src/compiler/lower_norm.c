@@ -242,7 +242,7 @@ static unsigned channel_axis(const struct cc_lowering *l)
 }
 
 /* gamma or beta: over the planes' elements (layer_norm), or one for each channel. */
-static int take_parameter(struct cc_lowering *l, uint32_t value, const struct planes *p, struct cc_view *view)
+static int take_parameter(struct cc_lowering *l, uint32_t value, struct cc_view *view)
 {
     const struct cc_value *v = cc_value_of(l, value);
     struct cc_view whole;
@@ -261,13 +261,11 @@ static int take_parameter(struct cc_lowering *l, uint32_t value, const struct pl
         view->extent[i] = i == channel_axis(l) ? v->dim[0] : 1;
         view->stride[i] = i == CC_AXIS_W ? CC_ELEMENT : PR_ROW_ALIGN;
     }
-    (void)p;
     return status;
 }
 
 /* x * gamma + beta, each where there is one; `x` and `y` have the shape that the parameters fit. */
-static int scale_and_shift(struct cc_lowering *l, const struct planes *p, const struct cc_view *x,
-                           const struct cc_view *y)
+static int scale_and_shift(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
 {
     const struct cc_attributes *a = &l->op->a;
     struct cc_view gamma, beta, t = *y;
@@ -276,12 +274,12 @@ static int scale_and_shift(struct cc_lowering *l, const struct planes *p, const 
     if (a->weight && a->bias)
         status = cc_view_scratch(l, y->extent, &t);
     if (!status && a->weight)
-        status = take_parameter(l, a->weight - 1, p, &gamma);
+        status = take_parameter(l, a->weight - 1, &gamma);
     if (!status && a->weight)
         status = cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &gamma, &t);
     if (status || !a->bias)
         return status;
-    status = take_parameter(l, a->bias - 1, p, &beta);
+    status = take_parameter(l, a->bias - 1, &beta);
     return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, a->weight ? &t : x, &beta, y);
 }
 
@@ -295,7 +293,7 @@ static int norm_with_parameters(struct cc_lowering *l, const struct planes *p, c
         status = cc_view_scratch(l, p->x.extent, &t);
         if (!status)
             status = normalize(l, p, &t);
-        return status ? status : scale_and_shift(l, p, &t, &p->y);
+        return status ? status : scale_and_shift(l, &t, &p->y);
     }
     /* instance_norm: its planes are those of the tensor, which are not moved. */
     status = cc_view_scratch(l, y->extent, &whole);
@@ -303,7 +301,7 @@ static int norm_with_parameters(struct cc_lowering *l, const struct planes *p, c
     t.at = whole.at;
     if (!status)
         status = normalize(l, p, &t);
-    return status ? status : scale_and_shift(l, p, &whole, y);
+    return status ? status : scale_and_shift(l, &whole, y);
 }
 
 int cc_lower_norm(struct cc_lowering *l)

@@ -83,12 +83,6 @@ enum pr_e5_flag {
     PR_E5_TRANSPOSE2 = 512,
 };
 
-/*
- * PixelOffset is a register that no public program uses: that it shifts the rows of source 1 is our reading, and holds only
- * in descriptors that carry this word in another register that no program uses.
- */
-#define PR_E5_CHOSEN_MARK 0x414e454du
-
 /* A port: the model's name and type, and the engine's layout of it. */
 struct pr_e5_port {
     char name[PR_E5_NAME_BYTES];

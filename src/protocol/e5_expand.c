@@ -248,7 +248,7 @@ static void write_source(struct expander *x)
     put(x, PR_F_SRC2_HINT, HINT_SOURCE);
     if (x->record->slice) {
         pr_image_put_at(&x->image, PR_F_PIXEL_OFFSET, 0, x->record->slice);
-        pr_image_put_at(&x->image, PR_F_CHOSEN_MARK, 0, PR_E5_CHOSEN_MARK);
+        pr_image_put_at(&x->image, PR_F_CHOSEN_MARK, 0, PR_CHOSEN_MARK);
     }
     if (!has_two_sources(x->record))
         return;

@@ -22,6 +22,12 @@ enum pr_axis { PR_AXIS_W, PR_AXIS_H, PR_AXIS_D, PR_AXIS_C, PR_AXIS_G, PR_AXES };
 #define PR_ENGINES_MAX       16u
 #define PR_ROW_ALIGN         64u /* granule of DRAM row tails */
 
+/*
+ * PixelOffset has a public name and no public meaning. Here it is the column of a source's rows that is read first, and counts only
+ * in descriptors that carry this mark in a register that every known program leaves at 0.
+ */
+#define PR_CHOSEN_MARK 0x414e454du
+
 enum pr_unit { PR_UNIT_PE, PR_UNIT_NE };
 
 /* Where a tensor is. A stream goes from one descriptor to the next one and is gone after it (types 3). */

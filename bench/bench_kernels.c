@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The speed of the datapath: multiply-accumulates per second of a convolution and two matrix products, bytes
+ * The speed of the datapath: multiply-accumulates per second of convolutions, matrix products and folds, bytes
  * per second of an elementwise sum, a copy and a reduction, for each instruction set of the machine.
  * Arguments: threads (1), then the instruction sets at most (0 portable, 1 AVX2, 2 AVX-512).
  */
@@ -66,6 +66,32 @@ static struct subject convolution(const char *name, uint32_t size_w, uint32_t si
     return s;
 }
 
+/* Every output channel has one input channel for itself. */
+static struct subject unicast(const char *name, uint32_t size, uint32_t channels, uint32_t step,
+                              enum pr_ne_mode mode)
+{
+    struct subject s = convolution(name, size, size, channels, channels, 3, 1);
+
+    s.task.ne.mode = mode;
+    s.task.ne.unicast = 1;
+    s.task.ne.sx = s.task.ne.sy = step;
+    s.task.ne.bias = mode == PR_NE_MAC;
+    s.task.ne.pad_lowest = s.task.ne.ones = mode == PR_NE_MAX;
+    s.task.dst = surface(size / step, size / step, channels);
+    s.amount = 1e-9 * (double)pr_task_work(&s.task);
+    return s;
+}
+
+static struct subject strided(const char *name, uint32_t size, uint32_t cin, uint32_t cout)
+{
+    struct subject s = convolution(name, size, size, cin, cout, 3, 4);
+
+    s.task.ne.sx = s.task.ne.sy = 2;
+    s.task.dst = surface(size / 2, size / 2, cout);
+    s.amount = 1e-9 * (double)pr_task_work(&s.task);
+    return s;
+}
+
 static struct subject planar(const char *name, uint32_t w, uint32_t h, uint32_t c, bool two,
                              enum pr_pe_reduce reduce)
 {
@@ -121,7 +147,8 @@ static void measure(struct eng_compute *compute, const struct subject *s)
     if (s->task.pe.two_sources)
         eng_view_of_host(&operands.src[1], &s->task.src[1], memory[1]);
     eng_view_of_host(&operands.dst, &s->task.dst, memory[2]);
-    for (uint32_t e = 0; s->task.unit == PR_UNIT_NE && e < PR_ENGINES_MAX; e++) {
+    for (uint32_t e = 0; s->task.unit == PR_UNIT_NE && s->task.ne.mode == PR_NE_MAC && e < PR_ENGINES_MAX;
+         e++) {
         streams[e].size = pr_kernel_stream_bytes(&s->task, e);
         streams[e].bytes = memory_of(streams[e].size);
     }
@@ -132,7 +159,7 @@ static void measure(struct eng_compute *compute, const struct subject *s)
         took = now() - start;
         best = took < best ? took : best;
     }
-    printf("%-9s %u threads  %-34s %9.1f us %8.2f %s\n", isa_name[eng_isa_get()],
+    printf("%-9s %u threads  %-40s %9.1f us %8.2f %s\n", isa_name[eng_isa_get()],
            eng_pool_workers(compute->pool), s->name, 1e6 * best, s->amount / best, s->unit);
     for (unsigned i = 0; i < 3; i++)
         base_free(memory[i]);
@@ -148,6 +175,10 @@ int main(int argc, char **argv)
         convolution("conv 1x1, 56x56, 256 to 64", 56, 56, 256, 64, 1, 4),
         convolution("gemm 512x512, 512 columns", 512, 1, 512, 512, 1, 16),
         convolution("gemm 512x512, 1 column", 1, 1, 512, 512, 1, 32),
+        strided("conv 3x3 in steps of 2, 64x64, 64 to 64", 64, 64, 64),
+        unicast("depthwise 3x3, 64x64, 64 channels", 64, 64, 1, PR_NE_MAC),
+        unicast("depthwise 3x3 in steps of 2", 64, 64, 2, PR_NE_MAC),
+        unicast("max of 3x3 in steps of 2", 64, 64, 2, PR_NE_MAX),
         planar("add, 64x64, 64 channels", 64, 64, 64, true, PR_PE_REDUCE_NONE),
         planar("add, 50x50, 64 channels", 50, 50, 64, true, PR_PE_REDUCE_NONE),
         planar("add, 1x1, 4096 channels", 1, 1, 4096, true, PR_PE_REDUCE_NONE),

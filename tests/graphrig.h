@@ -9,6 +9,7 @@
 
 #include "compiler/graph.h"
 #include "compiler/lower.h"
+#include "graphref.h"
 #include "iorig.h"
 #include "support.h"
 
@@ -25,7 +26,9 @@ struct gr {
     struct cc_graph *graph;
     struct test_rng rng;
     enum gr_numbers numbers;
-    int most; /* largest whole number */
+    int most;      /* largest whole number */
+    bool positive; /* numbers are above 0: whole ones from 1, others from 0.25 */
+    double slack;  /* real results may be off by this many times the rounding of one operation; 1 */
     unsigned names;
 };
 
@@ -36,6 +39,19 @@ void gr_close(struct gr *g);
 uint32_t gr_input(struct gr *g, const char *name, enum cc_type type, struct gr_shape shape);
 uint32_t gr_const(struct gr *g, struct gr_shape shape); /* fp16, random */
 uint32_t gr_scalar(struct gr *g, double value);
+/* Any operation, with the shape that it gives; a may be NULL. */
+uint32_t gr_op(struct gr *g, enum cc_op_kind kind, uint32_t inputs, const uint32_t *input,
+               struct gr_shape out, const struct cc_attributes *a);
+uint32_t gr_unary(struct gr *g, enum cc_op_kind kind, uint32_t x, const struct cc_attributes *a);
+uint32_t gr_select(struct gr *g, uint32_t cond, uint32_t a, uint32_t b);
+uint32_t gr_reduce(struct gr *g, enum cc_op_kind kind, uint32_t x, uint32_t axes, bool keep);
+/* CONV, whose weight and all else is in the attributes, and the pools. */
+uint32_t gr_window(struct gr *g, enum cc_op_kind kind, uint32_t x, const struct cc_attributes *a);
+uint32_t gr_transpose(struct gr *g, uint32_t x, const uint32_t *perm);
+uint32_t gr_reshape(struct gr *g, uint32_t x, struct gr_shape shape);
+uint32_t gr_slice(struct gr *g, uint32_t x, const uint32_t *begin, struct gr_shape size);
+uint32_t gr_tile(struct gr *g, uint32_t x, const uint32_t *reps);
+uint32_t gr_concat(struct gr *g, uint32_t count, const uint32_t *values, uint32_t axis);
 uint32_t gr_binary(struct gr *g, enum cc_op_kind kind, uint32_t a, uint32_t b);
 uint32_t gr_relu(struct gr *g, uint32_t x);
 uint32_t gr_cast(struct gr *g, uint32_t x, enum cc_type to);

@@ -12,6 +12,15 @@
 
 enum { ONE = 0x3c00 };
 
+/* Sanitizers find what they find in fewer rounds. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ROUNDS(n) ((n) / 3)
+#elif defined(__has_feature)
+#define ROUNDS(n) (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ? (n) / 3 : (n))
+#else
+#define ROUNDS(n) (n)
+#endif
+
 /*
  * Weights are kept in the order in which kernels are unpacked; those of plain kernels are packed into streams
  * for the engine.

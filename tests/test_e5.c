@@ -173,8 +173,10 @@ static void records_are_checked(void **state)
         expect_refusal(&r, at, word);    \
     } while (0)
     REFUSED(0, r.kind = 0, "kind");
-    REFUSED(0, r.kind = 6, "kind");
-    REFUSED(0, r.flags |= 0x20, "unknown flags");
+    REFUSED(0, r.kind = 10, "kind");
+    REFUSED(0, r.flags |= 0x400, "flags");
+    REFUSED(0, r.flags |= PR_E5_ABS, "flags");
+    REFUSED(0, r.flags |= PR_E5_TABLE | PR_E5_RELU, "contradict");
     REFUSED(0, r.in[0] = 0, "extent");
     REFUSED(0, r.in[0] = 16385, "extent");
     REFUSED(0, r.out[2] = 65537, "extent");
@@ -188,11 +190,23 @@ static void records_are_checked(void **state)
     REFUSED(0, r.lanes_log2 = 6, "geometry");
     REFUSED(0, r.engines_log2 = 5, "geometry");
     REFUSED(0, r.kernel += 32, "64-byte boundary");
-    REFUSED(0, r.kernel = 0x40000000, "ends after the constants");
-    REFUSED(0, r.kernel_bytes = 0xffffffc0, "ends after the constants");
+    REFUSED(0, r.kernel = 0x40000000, "ends after the buffer");
+    REFUSED(0, r.kernel_bytes = 0xffffffc0, "ends after the buffer");
     REFUSED(0, r.kernel_bytes = 0, "CoeffBfrSize");
-    REFUSED(0, r.zero0 = 1, "reserved");
-    REFUSED(0, r.zero1[17] = 1, "reserved");
+    REFUSED(0, r.flags |= PR_E5_TABLE, "CoeffBfrSize");
+    REFUSED(0, r.sx = 4, "geometry");
+    REFUSED(0, r.unicast = 0x10000, "geometry");
+    REFUSED(0, r.unicast = 2, "UnicastCin");
+    REFUSED(0, r.kernel_place = 9, "place");
+    REFUSED(0, (r.kernel_place = PR_E5_PORT, r.kernel_index = 9), "port that does not exist");
+    REFUSED(0, (r.kernel_place = PR_E5_PORT, r.kernel_index = 1, r.kernel = 0x100), "ends after the buffer");
+    REFUSED(0, (r.kernel_place = PR_E5_INTERMEDIATE, r.kernel_index = 1), "index");
+    REFUSED(0, r.flags |= PR_E5_ONES | PR_E5_BIAS, "bias row");
+    REFUSED(0, r.slice = 0x10000, "slice");
+    REFUSED(0, r.slice = 0x4000, "spans");
+    REFUSED(0, r.interleave = 3, "interleave");
+    REFUSED(0, r.function = 1, "planar engine does");
+    REFUSED(0, r.zero[7] = 1, "reserved");
     REFUSED(0, r.src[0].place = 9, "place");
     REFUSED(0, r.src[0].place = PR_E5_NONE, "place");
     REFUSED(0, r.src[0].index = 4, "port that does not exist");
@@ -206,6 +220,12 @@ static void records_are_checked(void **state)
     REFUSED(0, r.dst.place = PR_E5_CONSTANT, "constant");
     REFUSED(sub, r.broadcast = 0x100, "broadcast");
     REFUSED(sub, r.op = 5, "operation");
+    REFUSED(sub, r.compare = 4, "operation");
+    REFUSED(sub, (r.compare = 1, r.flags |= PR_E5_ABS), "magnitude");
+    REFUSED(sub, r.unicast = 1, "neural task does");
+    REFUSED(sub, r.flags |= PR_E5_TABLE, "flags");
+    REFUSED(sub, r.epsilon = 1, "reduction");
+    REFUSED(sub, r.function = 1, "reduction");
     REFUSED(sub, r.op = PR_PE_MUL, "subtracted source");
     REFUSED(sub, r.src[1].index = 7, "port that does not exist");
     REFUSED(sub, r.src[1].place = PR_E5_NONE, "place");
@@ -213,6 +233,10 @@ static void records_are_checked(void **state)
     REFUSED(sub, (r.src[1].place = PR_E5_INTERMEDIATE, r.src[1].index = 1), "index");
     REFUSED(sub, r.in[0] = 6, "extents");
     REFUSED(mean, r.flags = PR_E5_RELU, "ReLU");
+    REFUSED(mean, r.op = 4, "operation");
+    REFUSED(mean, r.function = 3, "operation");
+    REFUSED(mean, r.elementwise = 5, "operation");
+    REFUSED(mean, r.kind = PR_E5_REDUCE2, "place");
     REFUSED(mean, r.out[0] = 2, "extents");
 #undef REFUSED
 }

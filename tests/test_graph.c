@@ -135,6 +135,122 @@ static void bad(void **state)
     finds(graph, "no output");
 }
 
+/* y of `small` by another operation of one operand. */
+static struct cc_graph *by(enum cc_op_kind kind, struct cc_attributes a)
+{
+    struct cc_graph *graph = small();
+
+    graph->op[2].kind = kind;
+    graph->op[2].a = a;
+    return graph;
+}
+
+static void bad_attributes(void **state)
+{
+    static const struct {
+        enum cc_op_kind kind;
+        struct cc_attributes a;
+        const char *sentence;
+    } cases[] = {
+        {CC_OP_CLIP, {.alpha = 1}, "clip `relu`: alpha is 1 and beta is 0"},
+        {CC_OP_GELU, {.gelu = (enum cc_gelu)3}, "mode 3 does not exist"},
+        {CC_OP_SOFTMAX, {.axis = 4}, "axis 4 reaches beyond rank 4"},
+        {CC_OP_LAYER_NORM, {.axes = 0}, "no axes"},
+        {CC_OP_LAYER_NORM, {.axes = 0x10}, "beyond rank 4"},
+        {CC_OP_LAYER_NORM, {.axes = 8, .weight = 3}, "gamma `s` is not a constant"},
+        {CC_OP_LAYER_NORM,
+         {.axes = 4, .weight = 2},
+         "gamma is tensor<fp16, [4]>, expected tensor<fp16, [3]>"},
+        {CC_OP_LAYER_NORM, {.axes = 8, .bias = 99}, "beyond the 4 values"},
+        {CC_OP_BATCH_NORM, {.mean = 99}, "beyond the 4 values"},
+        {CC_OP_BATCH_NORM, {.variance = 99}, "beyond the 4 values"},
+        {CC_OP_BATCH_NORM, {.variance = 2}, "there is no mean"},
+        {CC_OP_BATCH_NORM, {.mean = 2}, "there is no variance"},
+        {CC_OP_BATCH_NORM,
+         {.mean = 2, .variance = 2},
+         "mean is tensor<fp16, [4]>, expected one axis of length 2"},
+        {CC_OP_MAX_POOL, {.stride = {1, 1}, .dilation = {1, 1}}, "kernel size 0"},
+        {CC_OP_MAX_POOL, {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 2}}, "dilation 2 of axis 3"},
+        {CC_OP_AVG_POOL, {.kernel = {1, 1}, .dilation = {1, 1}}, "stride 0"},
+        {CC_OP_AVG_POOL,
+         {.kernel = {4, 1}, .stride = {1, 1}, .dilation = {1, 1}},
+         "the kernel spans 4 and axis 2"},
+        {CC_OP_AVG_POOL,
+         {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .pad = {1}},
+         "padding 1 and 0"},
+        {CC_OP_TRANSPOSE, {.perm = {0, 1, 2, 4}}, "perm has 4 at place 3"},
+        {CC_OP_TRANSPOSE, {.perm = {0, 1, 1, 3}}, "perm has 1 at place 2"},
+        {CC_OP_TRANSPOSE, {.perm = {1, 0, 2, 3}}, "it gives tensor<fp16, [2, 1, 3, 4]>"},
+        {CC_OP_EXPAND_DIMS, {.axes = 3}, "the result has rank 6"},
+        {CC_OP_EXPAND_DIMS, {.axes = 0x20}, "reach beyond the result's rank 5"},
+        {CC_OP_SQUEEZE, {.axes = 0x10}, "reach beyond rank 4"},
+        {CC_OP_SQUEEZE, {.axes = 2}, "axis 1 has length 2"},
+        {CC_OP_SLICE_BY_SIZE, {.size = {1, 2, 3, 0}}, "0 elements from 0 on axis 3"},
+        {CC_OP_SLICE_BY_SIZE, {.begin = {0, 1}, .size = {1, 2, 3, 4}}, "2 elements from 1 on axis 1"},
+        {CC_OP_SLICE_BY_INDEX, {.begin = {0, UINT32_MAX}, .size = {1, 2, 3, 4}}, "from 4294967295 on axis 1"},
+        {CC_OP_SLICE_BY_INDEX, {.size = {1, 2, 3, 4}, .axes = 4}, "axis 2 has length 3"},
+        {CC_OP_TILE, {.reps = {1, 1, 1}}, "axis 3 of length 4 0 times"},
+        {CC_OP_TILE, {.reps = {1, 1, 1, UINT32_MAX}}, "axis 3 of length 4 4294967295 times"},
+        {CC_OP_CONCAT, {.axis = 4}, "axis 4 reaches beyond rank 4"},
+        {CC_OP_STACK, {.axis = 5}, "axis 5 reaches beyond the result's rank 5"},
+        {CC_OP_LOGICAL_NOT, {.axis = 0}, "operand `s` is tensor<fp16, [1, 2, 3, 4]>, expected bool"},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        finds(by(cases[i].kind, cases[i].a), cases[i].sentence);
+}
+
+static void truth_values(void **state)
+{
+    struct cc_graph *graph = small();
+    struct base_error error;
+
+    (void)state;
+    graph->op[1].kind = CC_OP_LESS;
+    graph->value[2].type = CC_BOOL;
+    graph->value[2].bytes = 24;
+    graph->op[2].kind = CC_OP_CAST;
+    assert_int_equal(cc_graph_check(graph, &error), 0);
+    graph->output[0] = 2;
+    finds(graph, "Output `s` is tensor<bool, [1, 2, 3, 4]>, expected fp16 or fp32");
+    assert_true(cc_op_gives_bool(CC_OP_LESS_EQUAL) && cc_op_gives_bool(CC_OP_LOGICAL_NOT));
+    assert_false(cc_op_gives_bool(CC_OP_SELECT) || cc_op_gives_bool(CC_OP_COUNT));
+}
+
+static void lists(void **state)
+{
+    struct cc_graph *graph;
+    struct base_error error;
+
+    (void)state;
+    graph = by(CC_OP_CONCAT, (struct cc_attributes){.axis = 1});
+    graph->op[2].inputs = 2;
+    graph->op[2].input[1] = 0;
+    graph->value[3].dim[1] = 4;
+    graph->value[3].bytes *= 2;
+    assert_int_equal(cc_graph_check(graph, &error), 0);
+    graph->op[2].inputs = 0;
+    finds(graph, "0 operands, expected 1 to 16");
+    graph = by(CC_OP_CONCAT, (struct cc_attributes){.axis = 1});
+    graph->op[2].inputs = CC_INPUTS_MAX + 1;
+    finds(graph, "a value index reaches beyond");
+    graph = by(CC_OP_CONCAT, (struct cc_attributes){.axis = 1});
+    graph->op[2].inputs = 2;
+    graph->op[2].input[1] = 1;
+    finds(
+        graph,
+        "`s` is tensor<fp16, [1, 2, 3, 4]> and `k` is tensor<fp16, [4]>, expected equal lengths but on axis 1");
+    graph = by(CC_OP_STACK, (struct cc_attributes){.axis = 0});
+    graph->op[2].inputs = 2;
+    graph->op[2].input[1] = 1;
+    finds(graph, "expected one shape");
+    graph = by(CC_OP_RESHAPE, (struct cc_attributes){.axis = 0});
+    graph->value[3].dim[3] = 5;
+    graph->value[3].bytes = 60;
+    finds(graph, "do not hold the same number of elements");
+}
+
 static void limits(void **state)
 {
     static const uint32_t wide[4] = {1, 1, 1, 16384}, wider[4] = {1, 1, 1, 16385}, deep[4] = {1, 65536, 1, 1},
@@ -192,9 +308,8 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good),
-        cmocka_unit_test(bad),
-        cmocka_unit_test(limits),
+        cmocka_unit_test(good),         cmocka_unit_test(bad),   cmocka_unit_test(bad_attributes),
+        cmocka_unit_test(truth_values), cmocka_unit_test(lists), cmocka_unit_test(limits),
         cmocka_unit_test(no_memory),
     };
 

@@ -212,7 +212,7 @@ static void pack_body(struct packer *p, unsigned engine, uint32_t group, uint32_
     uint64_t mask_at = 0, length_at = p->k->stream[engine].size;
 
     if (ne->sparse) {
-        slots = ne->unicast ? 2 : used < 4 ? 4 : used;
+        slots = used < (ne->small ? 4u : 2u) ? (ne->small ? 4u : 2u) : used;
         for (unsigned i = 0; i < 3; i++)
             put_byte(p->k, engine, 0);
     }
@@ -258,7 +258,7 @@ static void pack_plane(struct packer *p, unsigned engine, uint32_t group, uint32
         for (uint32_t column = 0; column < ne->ox; column++)
             put_half(p->k, engine, p->bias[group * cout + channel + lane]);
     pack_body(p, engine, group, channel, lanes);
-    if (!ne->unicast)
+    if (!ne->unicast && ne->sparse)
         fill_up(p->k, engine);
 }
 
@@ -267,12 +267,15 @@ static void pack(struct packer *p)
     const struct pr_ne *ne = &p->k->task.ne;
     uint32_t cout = p->k->task.dst.extent[PR_AXIS_C];
 
-    for (uint32_t group = 0; group < p->k->task.dst.extent[PR_AXIS_G]; group++)
+    for (uint32_t group = 0; group < p->k->task.dst.extent[PR_AXIS_G]; group++) {
         for (uint32_t channel = 0, lanes = ne->unicast ? 1 : ne->lanes; channel < cout;) {
             lanes = lanes_at(ne, cout - channel, lanes);
             for (uint32_t engine = 0; engine < ne->engines && channel < cout; engine++, channel += lanes)
                 pack_plane(p, engine, group, channel, lanes);
         }
+        for (uint32_t engine = 0; !ne->unicast && engine < ne->engines; engine++)
+            fill_up(p->k, engine);
+    }
 }
 
 static void random_kernels(void **state)
@@ -298,6 +301,7 @@ static void random_kernels(void **state)
         k.task.ne.lanes = unicast ? 1 : 1u << below(&rng, 6);
         k.task.ne.engines = 1u << below(&rng, 5);
         k.task.ne.sparse = below(&rng, 2);
+        k.task.ne.small = below(&rng, 2);
         k.task.ne.bias = below(&rng, 2);
         all = pr_kernel_weights(&k.task) * k.task.dst.extent[PR_AXIS_G];
         if (all * 4 > ROOM)
@@ -313,8 +317,8 @@ static void random_kernels(void **state)
         for (uint32_t e = 0; e < k.task.ne.engines; e++) {
             uint64_t need = pr_kernel_stream_bytes(&k.task, e);
 
-            /* Dense streams are as long as the task says; the fill of the very last plane need not be there. */
-            assert_true(k.task.ne.sparse || need == k.stream[e].size);
+            /* Dense streams are as long as the task says, filled up to 64 bytes. */
+            assert_true(k.task.ne.sparse || need == (k.stream[e].size + 63) / 64 * 64);
             assert_int_equal(pr_kernel_engine_works(&k.task, e), k.stream[e].size != 0);
         }
     }

@@ -38,11 +38,13 @@ static void wrong_programs(void **state)
     refused(changed("fp32, [1, 8, 16, 16]> x)", "fp32, [1, 99999999999, 16, 16]> x)"), ERANGE,
             "expected at most 2147483647");
     refused(
-        changed("relu(x = c)", "gelu(x = c, mode = [1, (2)])"), EOPNOTSUPP,
-        "Line 13, column 42: operation `gelu` is not known; known are const, add, sub, mul, maximum, minimum, relu, conv, "
-        "linear, matmul, reduce_mean, cast, identity.");
-    refused(changed("r = relu(x = c)", "r, tensor<fp16, [1]> s = split(x = c)"), EOPNOTSUPP,
-            "operation `split` is not known");
+        changed("relu(x = c)", "erf(x = c, mode = [1, (2)])"), EOPNOTSUPP,
+        "Line 13, column 42: operation `erf` is not known; known with this first letter are equal, exp, exp2, elu, "
+        "expand_dims.");
+    refused(changed("relu(x = c)", "while_loop(x = c)"), EOPNOTSUPP,
+            "operation `while_loop` is not known, nor any that begins with `w`.");
+    refused(changed("r = relu(x = c)", "r, tensor<fp16, [1]> s = topk(x = c)"), EOPNOTSUPP,
+            "operation `topk` is not known");
     refused(changed("r = relu(x = c)", "r, tensor<fp16, [1]> s = relu(x = c)"), EINVAL,
             "relu gives one result");
     refused(changed("relu(x = c)", "relu(x = d)"), EINVAL,
@@ -178,6 +180,14 @@ static void no_memory(void **state)
         "tensor<fp16, [2, 20]> s = add(x = a, y = tensor<fp16, [20]>([1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0]))[name = string(\"s\")];"
         "tensor<fp16, [2, 20]> r = mul(x = s, y = fp16(2)); tensor<fp16, [2, 20]> y = identity(x = r);"
         "tensor<fp16, [20]> c = identity(x = b); fp16 m = reduce_mean(x = y);}->(y, r, c, m);}",
+        20);
+    starve(
+        "program(1.3){func f(tensor<fp16, [2, 4]> a){"
+        "tensor<fp16, [1, 4]> p, tensor<fp16, [1, 4]> q = split(x = a, axis = int32(0), num_splits = int32(2))[name = string(\"s\")];"
+        "tensor<fp16, [4]> k = const()[val = tensor<fp16, [4]>([1, 2, 3, 4])];"
+        "tensor<fp16, [1, 4]> n = layer_norm(x = q, axes = tensor<int32, [1]>([-1]), gamma = k, beta = k, epsilon = fp16(1));"
+        "tensor<bool, [1, 4]> l = less(x = p, y = n); tensor<fp16, [1, 4]> w = select(cond = l, a = p, b = fp16(0));"
+        "tensor<fp16, [3, 4]> y = concat(values = (p, n, w), axis = int32(0));}->(y);}",
         20);
 }
 

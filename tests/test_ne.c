@@ -50,7 +50,7 @@ static void convolutions(void **state)
     struct layer l;
 
     (void)state;
-    for (uint64_t round = 0; round < 400; round++) {
+    for (uint64_t round = 0; round < ROUNDS(400); round++) {
         test_rng_init(&rng, 1000 + round);
         memset(&l, 0, sizeof(l));
         l.task.unit = PR_UNIT_NE;
@@ -137,7 +137,7 @@ static void bypasses(void **state)
     struct layer l;
 
     (void)state;
-    for (uint64_t round = 0; round < 300; round++) {
+    for (uint64_t round = 0; round < ROUNDS(300); round++) {
         test_rng_init(&rng, 4000 + round);
         memset(&l, 0, sizeof(l));
         l.task.unit = PR_UNIT_NE;

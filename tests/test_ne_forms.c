@@ -89,7 +89,7 @@ static void choose_unicast(struct test_rng *rng, struct pr_ne *ne)
 static void unicast(void **state)
 {
     (void)state;
-    run_rounds(10000, 700, choose_unicast);
+    run_rounds(10000, ROUNDS(700), choose_unicast);
 }
 
 static void choose_dense(struct test_rng *rng, struct pr_ne *ne)
@@ -103,7 +103,7 @@ static void choose_dense(struct test_rng *rng, struct pr_ne *ne)
 static void dense(void **state)
 {
     (void)state;
-    run_rounds(20000, 500, choose_dense);
+    run_rounds(20000, ROUNDS(500), choose_dense);
 }
 
 /* Without streams: the kernel's unpacking is part of this one. */
@@ -122,8 +122,8 @@ static void ones(void **state)
     struct layer l;
 
     (void)state;
-    run_rounds(30000, 100, choose_ones);
-    for (uint64_t round = 0; round < 100; round++) {
+    run_rounds(30000, ROUNDS(100), choose_ones);
+    for (uint64_t round = 0; round < ROUNDS(100); round++) {
         test_rng_init(&rng, 31000 + round);
         memset(&l, 0, sizeof(l));
         choose_ones(&rng, &l.task.ne);
@@ -150,7 +150,7 @@ static void choose_fold(struct test_rng *rng, struct pr_ne *ne)
 static void folds(void **state)
 {
     (void)state;
-    run_rounds(40000, 700, choose_fold);
+    run_rounds(40000, ROUNDS(700), choose_fold);
 }
 
 static void bypasses(void **state)
@@ -159,7 +159,7 @@ static void bypasses(void **state)
     struct layer l;
 
     (void)state;
-    for (uint64_t round = 0; round < 300; round++) {
+    for (uint64_t round = 0; round < ROUNDS(300); round++) {
         struct pr_task *task = &l.task;
 
         test_rng_init(&rng, 50000 + round);
@@ -206,7 +206,7 @@ static void tables(void **state)
     struct layer l;
 
     (void)state;
-    for (uint64_t round = 0; round < 200; round++) {
+    for (uint64_t round = 0; round < ROUNDS(200); round++) {
         test_rng_init(&rng, 60000 + round);
         memset(&l, 0, sizeof(l));
         if (round & 1)
@@ -263,7 +263,7 @@ static void exact_sums(void **state)
     struct layer l;
 
     (void)state;
-    for (uint64_t round = 0; round < 150; round++) {
+    for (uint64_t round = 0; round < ROUNDS(150); round++) {
         test_rng_init(&rng, 70000 + round);
         memset(&l, 0, sizeof(l));
         if (round % 4 == 0)

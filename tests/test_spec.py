@@ -9,6 +9,7 @@ again and compares.
 """
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -153,6 +154,7 @@ VALUES = [
     ("dispatch.two_threads_percent", 104),
     ("messages.header_bytes", 24),
     ("descriptor.image_magic", 0xBEEFFACE),
+    ("descriptor.counts.the_same_with_array_elements", 258),
 ]
 
 # A path to an array of rows, a column, and that column from top to bottom.
@@ -276,6 +278,20 @@ def check_request(spec):
     assert (reply["sequence"], reply["token"], reply["status"]) == (0, 8, 0x20)
 
 
+def check_descriptor(spec):
+    """Every field says what it means, where that is from and what is done with it; the counts are those of the rows."""
+    rows = spec["descriptor"]["header_fields"] + spec["descriptor"]["fields"]
+    for row in rows:
+        assert row["meaning"].endswith(".") and row["action"], row
+        assert re.match(r"(engine|oracles) [1-4]\.[0-9]+ [ABCDU]$|ours$", row["meaning_source"]), row
+        assert (row["use"] == "refused") <= bool(row["accepted"]), row
+    counts = spec["descriptor"]["counts"]
+    assert counts["fields"] == len(rows)
+    for use in ("decoded", "hint", "opaque", "refused", "chosen"):
+        assert counts[use] == sum(row["use"] == use for row in rows), use
+    assert len(spec["descriptor"]["restrictions"]) == sum(bool(row["accepted"]) for row in rows)
+
+
 def check_sections_alone(spec, command):
     for name in spec:
         if name == "version":
@@ -310,6 +326,7 @@ def main():
               ("families hold their counts", lambda: check_families(spec)),
               ("dart windows and offsets", lambda: check_dart(spec)),
               ("request fields", lambda: check_request(spec)),
+              ("descriptor fields are explained", lambda: check_descriptor(spec)),
               ("each section alone, in both forms", lambda: check_sections_alone(spec, command)),
               ("the reference pages are up to date", lambda: check_pages(command, root))]
     print(f"1..{len(cases)}")

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/td.h"
+#include "programs.h"
+#include "protocol/task.h"
 
 #define FULL_WORDS 157u /* 10 header words, seven records with all registers of their blocks */
 
@@ -22,6 +23,25 @@ static const struct {
     {"L2", 0x1e0, 18, 0x04800},          {"PE", 0x22c, 4, 0x08800},      {"NE", 0x240, 5, 0x0c800},
     {"TileDMADst", 0x258, 7, 0x17800},
 };
+
+/* The mean over W and H of each channel, from buffer 5 to buffer 4. */
+static const char mean_text[] = "chain\n"
+                                "descriptor\n"
+                                "  RBE0=1 RBase0=5 WBE=1 WBase=4\n"
+                                "  w6 SrcLoc=1 DstLoc=1\n"
+                                "  write Common\n"
+                                "    InDim Win=4 Hin=4\n    InDepth 1\n    OutDim Wout=4 Hout=4\n"
+                                "    OutDepth 1\n    ChCfg InFmt=2 OutFmt=2\n    Cin 3\n    Cout 3\n"
+                                "    ConvCfg 0x5000a021\n    ConvCfg3D 0x2041\n    GroupConvCfg 1\n"
+                                "    Cfg Sources=1 TaskType=5\n"
+                                "  write TileDMASrc\n"
+                                "    DMAConfig En=1\n    RowStride 0x40\n    PlaneStride 0x100\n"
+                                "    Fmt 0x01002031\n"
+                                "  write L2\n    SourceCfg 0x172\n    ResultCfg 0x172\n"
+                                "  write PE\n    BiasScale Scale=0x3c00\n    PreScale PreScale=0x3c00\n"
+                                "    FinalScale 0x3d800000\n"
+                                "  write TileDMADst\n    DMAConfig En=1\n    RowStride 0x40\n"
+                                "    PlaneStride 0x40\n    Fmt 0x01302031\n";
 
 /* One line of the register printer's table. */
 struct named {
@@ -217,6 +237,83 @@ static void tables_are_sound(void **state)
         for (unsigned j = 0; j < i; j++)
             if (pr_reg_table[i].block == pr_reg_table[j].block)
                 assert_string_not_equal(pr_reg_table[i].name, pr_reg_table[j].name);
+}
+
+static void expect_words(const struct pr_field_info *info)
+{
+    size_t length = strlen(info->meaning);
+
+    assert_true(length > 4 && info->meaning[length - 1] == '.' && strlen(info->where) > 3);
+    if (info->use == PR_USE_REFUSED)
+        assert_true(info->accepted != 0);
+    /* An accepted value fits the field, and some value that fits is not accepted. */
+    if (info->accepted) {
+        uint64_t all = info->width < 5 ? (1ull << (1u << info->width)) - 1 : UINT32_MAX;
+
+        assert_int_equal(info->accepted & ~all, 0);
+        assert_true(info->accepted != all);
+    }
+}
+
+/* Every field says what it means and where that is from; no value of a field has two words. */
+static void fields_are_explained(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < PR_H_COUNT; i++)
+        expect_words(&pr_header_table[i]);
+    for (unsigned i = 0; i < PR_F_COUNT; i++)
+        expect_words(&pr_field_table[i]);
+    for (unsigned i = 0; i < pr_value_count; i++) {
+        const struct pr_value_info *value = &pr_value_table[i];
+        const struct pr_field_info *info = &pr_field_table[value->field];
+
+        assert_true(value->value >> info->width == 0);
+        assert_true(!info->accepted || info->accepted >> value->value & 1);
+        assert_ptr_equal(pr_value_text((enum pr_td_field)value->field, value->value), value->text);
+    }
+    assert_string_equal(pr_value_text(PR_F_SOURCE_TYPE, 2), "DMA, staged");
+    assert_null(pr_value_text(PR_F_OP_MODE, 1));
+    assert_null(pr_value_text(PR_F_WIN, 0));
+}
+
+/* Every value that the table calls refused is refused by one of our own tasks at least, as it stands. */
+static bool some_task_refuses(enum pr_td_field field, uint32_t value)
+{
+    static const struct test_conv conv = {4, 4, 5, 5, 3, 1, 0, 2, 1};
+    static struct test_program programs[4];
+    static struct pr_task task;
+    static struct pr_td td;
+
+    if (!programs[0].size) {
+        test_assemble(&programs[0], "%s", test_text_add);
+        test_assemble(&programs[1], "%s", test_text_relu);
+        test_program_conv(&programs[2], &conv);
+        test_assemble(&programs[3], "%s", mean_text);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        struct pr_image image = {{0}};
+
+        assert_true(pr_td_read(programs[i].bytes, programs[i].first_words, &td, NULL));
+        pr_td_apply(&td, &image);
+        if (!pr_task_decode(&td, &image, &task, NULL))
+            fail_msg("program %zu is refused as it is", i);
+        pr_image_put(&image, field, value);
+        if (!pr_task_decode(&td, &image, &task, NULL))
+            return true;
+    }
+    return false;
+}
+
+static void refused_values_are_refused(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < PR_F_COUNT; i++) {
+        const struct pr_field_info *info = &pr_field_table[i];
+
+        for (uint32_t value = 0; info->accepted && value < 1u << info->width; value++)
+            if (!(info->accepted >> value & 1) && !some_task_refuses((enum pr_td_field)i, value))
+                fail_msg("%s.%s = %u is run", pr_reg_table[info->owner].name, info->name, value);
+    }
 }
 
 static void image_addresses(void **state)
@@ -429,6 +526,8 @@ int main(void)
         cmocka_unit_test(printer_agrees),
         cmocka_unit_test(blocks_as_documented),
         cmocka_unit_test(tables_are_sound),
+        cmocka_unit_test(fields_are_explained),
+        cmocka_unit_test(refused_values_are_refused),
         cmocka_unit_test(image_addresses),
         cmocka_unit_test(header_lengths),
         cmocka_unit_test(full_descriptors),

@@ -310,6 +310,50 @@ says "No descriptor of 157 words begins the content"
 gives 1 run "$folder/cut.anec"
 says "No descriptor of 157 words begins the content"
 
+# Check and inspect: y0 = clamp(x0), by a table in the constants and a buffer between two descriptors.
+seed=$(dirname "$0")/fuzz/seeds/anec/scratch
+gives 0 check "$seed"
+shows "2 descriptors, 0 problems, 0 remarks"
+gives 0 inspect "$seed"
+shows "NE copy: 3x2x24 from buffer 5 -> 3x2x24 to buffer 3, 1 engine, activation table."
+shows "table code 0x1, knots 2^-64 apart: clamp"
+shows "L2.SourceCfg.SourceType                  2           = DMA, staged"
+gives 0 inspect "$seed" --json
+json
+holds "d['descriptors'][0]['table']['function'] == 'clamp' and d['descriptors'][0]['kernel'][0]['bytes'] == 128"
+holds "d['descriptors'][1]['task'].startswith('NE copy: 3x2x24 from buffer 3')"
+holds "any(f['name'] == 'SourceType' and f['value_meaning'] == 'DMA, staged' for f in d['descriptors'][0]['fields'])"
+"$anemone" inspect "$seed" --listing >"$folder/scratch.td"
+gives 0 check "$folder/scratch.td"
+shows "2 descriptors, 0 problems, 0 remarks"
+gives 0 inspect "$folder/scratch.td" --json
+holds "d['format'] == 'listing' and len(d['descriptors']) == 2"
+# The scratch buffer is made too small, a stride too large, and a value what nobody explains: all three are told.
+python3 - "$seed" "$folder/bad.anec" <<'PYTHON'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+struct.pack_into("<I", data, 0x1000 + 0x17c, 0x40000)  # descriptor 0: PlaneStride of the source
+struct.pack_into("<I", data, 0x1000 + 0x264, 0x2000)  # and of the result, in the scratch buffer
+struct.pack_into("<I", data, 0x1300 + 0x244, 0x10000d)  # descriptor 1: OpMode 5
+open(sys.argv[2], "wb").write(data)
+PYTHON
+gives 1 check "$folder/bad.anec"
+shows "but buffer 5 (an input) has 0x4000."
+shows "The DART faults on the address"
+shows "but buffer 3 (the scratch buffer) has 0x4000."
+shows "OpMode (register 0xc804) is 5"
+shows "2 descriptors, 3 problems, 0 remarks"
+gives 1 check "$folder/bad.anec" --json
+json
+holds "[f['descriptor'] for f in d['findings']] == [0, 0, 1] and not d['good'] and all(f['engine'] for f in d['findings'])"
+printf 'descriptor\n  Nonsense=1\n' >"$folder/nonsense.td"
+gives 1 check "$folder/nonsense.td"
+says "nonsense.td: "
+gives 1 inspect "$folder/nonsense.td"
+says "nonsense.td: "
+gives 2 check
+says "anemone check FILE"
+
 # The environment, and options before it.
 export ANEMONE_NUMERICS=none
 gives 2 $add

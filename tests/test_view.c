@@ -88,10 +88,29 @@ static void spans_are_tight(void **state)
             end = past > end ? past : end;
         } while (next_index(index, t.extent));
         assert_int_equal(pr_tensor_span(&t), end);
-        memcpy(t.keep_extent, t.extent, sizeof(t.extent));
-        memcpy(t.keep_stride, t.stride, sizeof(t.stride));
-        assert_int_equal(pr_tensor_keep_span(&t), end);
     }
+}
+
+/* What is kept in L2 has every channel at the stride of channels, however they stand in DRAM. */
+static void kept_channels_are_apart(void **state)
+{
+    struct pr_tensor t = {.home = PR_HOME_DRAM,
+                          .extent = {3, 2, 1, 6, 1},
+                          .stride = {8, 64, 0, 128, 0},
+                          .interleave = 4,
+                          .keep = true,
+                          .keep_extent = {3, 2, 1, 6, 1},
+                          .keep_stride = {2, 6, 0, 12, 0}};
+
+    (void)state;
+    assert_int_equal(pr_tensor_span(&t), 128 + 64 + 2 * 8 + 8 - 4);
+    assert_int_equal(pr_tensor_keep_span(&t), 5 * 12 + 6 + 4 + 2);
+    assert_false(pr_tensor_overlaps(&t, t.stride));
+    assert_false(pr_tensor_overlaps(&t, t.keep_stride));
+    t.keep_stride[PR_AXIS_C] = 11;
+    assert_true(pr_tensor_overlaps(&t, t.keep_stride));
+    t.stride[PR_AXIS_W] = 7;
+    assert_true(pr_tensor_overlaps(&t, t.stride));
 }
 
 /* Bytes: as they are read, and every half as it is written. */
@@ -283,12 +302,45 @@ static void pages_apart(void **state)
     ways_end();
 }
 
+/* From 2^12 on a slice is infinite, in both units and on every path; without a slice nothing is. */
+static void slices(void **state)
+{
+    uint16_t x[4] = {0x6bff, 0x6c00, 0xebff, 0xec00}, y[4]; /* 4094, 4096 and their negatives */
+    static const uint16_t cut[4] = {0x6bff, 0x7c00, 0xebff, 0xfc00};
+    struct pr_task task = {
+        .src = {{.home = PR_HOME_DRAM, .extent = {4, 1, 1, 1, 1}, .stride = {2, 8, 8, 8, 8}}}};
+    struct eng_operands operands = {0};
+    struct way way;
+
+    (void)state;
+    task.dst = task.src[0];
+    task.pe = (struct pr_pe){.scale = ONE, .pre_scale = ONE, .final_scale = 0x3f800000};
+    task.ne = (struct pr_ne){.mode = PR_NE_BYPASS, .post_scale = ONE};
+    for (unsigned round = 0; round < 4; round++) {
+        task.unit = round & 1 ? PR_UNIT_NE : PR_UNIT_PE;
+        task.src[0].slice = round & 2;
+        eng_view_of_host(&operands.src[0], &task.src[0], (uint8_t *)x);
+        eng_view_of_host(&operands.dst, &task.dst, (uint8_t *)y);
+        for (unsigned i = 0; way_get(i, &way); i++) {
+            memset(y, 0, sizeof(y));
+            run(&task, &way, &operands);
+            assert_memory_equal(y, round & 2 ? cut : x, sizeof(y));
+        }
+    }
+    ways_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(overlap_is_found), cmocka_unit_test(spans_are_tight),
-        cmocka_unit_test(integers),         cmocka_unit_test(tails_of_other_elements),
-        cmocka_unit_test(tails_count),      cmocka_unit_test(pages_apart),
+        cmocka_unit_test(overlap_is_found),
+        cmocka_unit_test(spans_are_tight),
+        cmocka_unit_test(kept_channels_are_apart),
+        cmocka_unit_test(integers),
+        cmocka_unit_test(tails_of_other_elements),
+        cmocka_unit_test(tails_count),
+        cmocka_unit_test(pages_apart),
+        cmocka_unit_test(slices),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #include "protocol/bits.h"
 
 /* Changes whenever the same graph would become another bundle. */
-#define COMPILER_REVISION 1u
+#define COMPILER_REVISION 2u
 
 struct hasher {
     crypto_hash_sha256_state state;
@@ -41,15 +41,37 @@ static void add_shape(struct hasher *h, const struct cc_value *v)
         add_number(h, v->dim[i]);
 }
 
+static void add_numbers(struct hasher *h, const uint32_t *numbers, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        add_number(h, numbers[i]);
+}
+
+static void add_float(struct hasher *h, float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    add_number(h, bits);
+}
+
 static void add_attributes(struct hasher *h, const struct cc_attributes *a)
 {
-    const uint32_t number[] = {a->weight,      a->bias,        a->stride[0], a->stride[1],
-                               a->dilation[0], a->dilation[1], a->pad[0],    a->pad[1],
-                               a->pad[2],      a->pad[3],      a->groups,    a->transpose_x,
-                               a->transpose_y, a->axes,        a->keep_dims, a->to};
+    const uint32_t number[] = {a->weight,      a->bias, a->mean,      a->variance, a->groups, a->transpose_x,
+                               a->transpose_y, a->axes, a->keep_dims, a->axis,     a->gelu,   a->to};
 
-    for (unsigned i = 0; i < sizeof(number) / sizeof(number[0]); i++)
-        add_number(h, number[i]);
+    add_numbers(h, number, sizeof(number) / sizeof(number[0]));
+    add_numbers(h, a->kernel, 2);
+    add_numbers(h, a->stride, 2);
+    add_numbers(h, a->dilation, 2);
+    add_numbers(h, a->pad, 4);
+    add_numbers(h, a->perm, CC_RANK_MAX);
+    add_numbers(h, a->begin, CC_RANK_MAX);
+    add_numbers(h, a->size, CC_RANK_MAX);
+    add_numbers(h, a->reps, CC_RANK_MAX);
+    add_float(h, a->alpha);
+    add_float(h, a->beta);
+    add_float(h, a->epsilon);
 }
 
 static void add_ports(struct hasher *h, const struct cc_graph *g, const uint32_t *list, uint32_t count)

@@ -19,4 +19,19 @@ static inline uint16_t cc_half_of_float(float value)
     return pr_half_of_single(bits);
 }
 
+static inline float cc_float_of_half(uint16_t half)
+{
+    uint32_t bits = pr_single_of_half(half);
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+static inline void cc_put_half(uint8_t *at, uint16_t half)
+{
+    at[0] = (uint8_t)half;
+    at[1] = (uint8_t)(half >> 8);
+}
+
 #endif

@@ -269,19 +269,17 @@ int cc_emit(struct cc_lowering *l, const struct pr_e5_record *record)
 
 int cc_emit_copy(struct cc_lowering *l, uint32_t value, const struct pr_e5_operand *to)
 {
-    struct pr_e5_record record = cc_record(PR_E5_BYPASS);
+    struct cc_pass pass = {.relu = l->relu};
     struct cc_layout layout;
-    int status = cc_source(l, value, &record.src[0], &layout);
+    struct pr_e5_operand at;
+    struct cc_view from, dst;
+    int status = cc_source(l, value, &at, &layout);
 
     if (status)
         return status;
-    record.dst = *to;
-    record.in[CC_W] = record.out[CC_W] = layout.w;
-    record.in[CC_H] = record.out[CC_H] = layout.h;
-    record.in[CC_C] = record.out[CC_C] = layout.c;
-    record.in[CC_G] = record.out[CC_G] = layout.n;
-    record.flags = l->relu ? PR_E5_RELU : 0;
-    return cc_emit(l, &record);
+    from = cc_view_of(&at, &layout);
+    dst = cc_view_of(to, &layout);
+    return cc_move(l, &from, &dst, &pass);
 }
 
 int cc_lower_relu(struct cc_lowering *l)
@@ -387,17 +385,35 @@ static int lower_op(struct cc_lowering *l)
     case CC_OP_MUL:
     case CC_OP_MAXIMUM:
     case CC_OP_MINIMUM: return cc_lower_elementwise(l);
+    case CC_OP_REAL_DIV:
+    case CC_OP_FLOOR_DIV:
+    case CC_OP_POW: return cc_lower_divide(l);
     case CC_OP_RELU: return cc_lower_relu(l);
     case CC_OP_CONV: return cc_lower_conv(l);
+    case CC_OP_MAX_POOL:
+    case CC_OP_AVG_POOL: return cc_lower_pool(l);
     case CC_OP_LINEAR: return cc_lower_linear(l);
     case CC_OP_MATMUL: return cc_lower_matmul(l);
-    case CC_OP_REDUCE_MEAN: return cc_lower_reduce(l);
+    case CC_OP_SOFTMAX: return cc_lower_softmax(l);
+    case CC_OP_LAYER_NORM:
+    case CC_OP_INSTANCE_NORM: return cc_lower_norm(l);
+    case CC_OP_BATCH_NORM: return cc_lower_batch_norm(l);
+    case CC_OP_SELECT: return cc_lower_logic(l);
+#define X(id, name, inputs) case CC_OP_##id:
+        CC_OPS_COMPARE(X)
+        CC_OPS_LOGICAL(X)
+        return cc_lower_logic(l);
+        CC_OPS_REDUCE(X)
+        return cc_lower_reduce(l);
+        CC_OPS_LAYOUT(X)
+        return cc_lower_layout(l);
+#undef X
     case CC_OP_INPUT:
     case CC_OP_CONST:
     case CC_OP_CAST:
-    case CC_OP_COUNT: break;
+    case CC_OP_COUNT: return cc_refuse(l, "this operation has no form on the engine");
+    default: return cc_lower_unary(l);
     }
-    return cc_refuse(l, "this operation has no form on the engine");
 }
 
 static int lower_ops(struct cc_lowering *l)
@@ -410,13 +426,17 @@ static int lower_ops(struct cc_lowering *l)
         if (!l->step[i].live || l->step[i].skip)
             continue;
         l->relu = l->step[i].relu;
+        l->activation = l->step[i].activation;
         status = lower_op(l);
         if (status)
             return status;
         l->program->operations++;
-        cc_note(l, "%s: %s%s -> %u descriptor%s\n", l->op->name, cc_op_name(l->op->kind),
-                l->step[i].relu ? " + relu" : "", l->program->records - before,
-                l->program->records - before == 1 ? "" : "s");
+        cc_note(l, "%s: %s%s%s -> %u descriptor%s\n", l->op->name, cc_op_name(l->op->kind),
+                l->activation || l->relu ? " + " : "",
+                l->activation ? cc_op_name(l->activation->kind)
+                : l->relu     ? "relu"
+                              : "",
+                l->program->records - before, l->program->records - before == 1 ? "" : "s");
     }
     return copy_outputs(l);
 }

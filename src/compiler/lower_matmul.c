@@ -159,12 +159,8 @@ static int read_matmul(struct cc_lowering *l, struct matmul *m, struct pr_e5_ope
     bool turned; /* the constant's inner axis is its last one */
     int status;
 
-    if (first == second)
-        return cc_refuse(
-            l,
-            first
-                ? "both operands are constants; compute it before compiling"
-                : "both operands are made at run time; one of them must be a constant for this compiler yet");
+    if (first && second)
+        return cc_refuse(l, "both operands are constants; compute it before compiling");
     m->constant_first = first;
     m->weight = l->home[cc_root(l, constant)].data;
     status = cc_source(l, runtime, &m->x.src, &m->runtime);
@@ -189,8 +185,11 @@ int cc_lower_matmul(struct cc_lowering *l)
 {
     struct matmul m = {.constant_first = false};
     struct pr_e5_operand dst;
-    int status = read_matmul(l, &m, &dst);
+    int status;
 
+    if (!cc_is_constant(l, l->op->input[0]) && !cc_is_constant(l, l->op->input[1]))
+        return cc_lower_product(l);
+    status = read_matmul(l, &m, &dst);
     if (status)
         return status;
     /* One matrix for all: the rows of all leading axes are rows of one product. */

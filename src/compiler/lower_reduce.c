@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce_mean: the planar engine sums over the width, height and depth of each channel and group, so the axes of a tensor are dealt out: reduced ones to those three, kept ones to
+ * Reductions: the planar engine sums over the width, height and depth of each channel and group, so the axes of a tensor are dealt out: reduced ones to those three, kept ones to
  * channels and groups. When the axis whose elements lie side by side is kept, a bypass first turns a reduced one into its place.
  */
 #include <string.h>
 
+#include "compiler/half.h"
 #include "compiler/lowering.h"
 
 enum { AXES = 4, ELEMENT = 2 };
@@ -124,8 +125,35 @@ static uint32_t float_bits(float value)
     return bits;
 }
 
+/* What is done before, in and after the reduction. */
+struct how {
+    enum pr_pe_reduce reduce;
+    enum pr_pe_op before;
+    enum pr_pe_function after;
+    float scale;
+};
+
+static struct how how_of(const struct cc_lowering *l, uint32_t count)
+{
+    struct how how = {.reduce = PR_PE_REDUCE_SUM, .scale = 1};
+
+    switch (l->op->kind) {
+    case CC_OP_REDUCE_MEAN: how.scale = 1.0f / (float)count; break;
+    case CC_OP_REDUCE_MAX: how.reduce = PR_PE_REDUCE_MAX; break;
+    case CC_OP_REDUCE_MIN: how.reduce = PR_PE_REDUCE_MIN; break;
+    /* The sum of squares may be too large for a half where its root is not. */
+    case CC_OP_REDUCE_L2_NORM:
+        how.after = PR_PE_RSQRT;
+        how.before = PR_PE_SQUARE_OF_SUM;
+        break;
+    case CC_OP_REDUCE_SUM_SQUARE: how.before = PR_PE_SQUARE_OF_SUM; break;
+    default: break;
+    }
+    return how;
+}
+
 /* One reduction over axes of which the side by side one, if any, is reduced. */
-static int emit_reduction(struct cc_lowering *l, struct axes axes, uint32_t divisor,
+static int emit_reduction(struct cc_lowering *l, struct axes axes, const struct how *how,
                           const struct pr_e5_operand *from, const struct pr_e5_operand *to)
 {
     struct pr_e5_record r = cc_record(PR_E5_REDUCE);
@@ -143,8 +171,10 @@ static int emit_reduction(struct cc_lowering *l, struct axes axes, uint32_t divi
         return cc_refuse(
             l, "axes 0x%x of this shape need more than one reduction; reduce neighbouring axes first",
             l->op->a.axes);
-    r.op = PR_PE_REDUCE_SUM;
-    r.final_scale = float_bits(1.0f / (float)divisor);
+    r.op = how->reduce;
+    r.elementwise = how->before;
+    r.function = how->after;
+    r.final_scale = float_bits(how->scale);
     r.in[CC_W] = w.extent;
     r.in[CC_H] = h.extent;
     r.depth = d.extent;
@@ -240,13 +270,50 @@ static int emit_move(struct cc_lowering *l, struct axes *axes, const struct pr_e
     return cc_emit(l, &r);
 }
 
+static int emit_all(struct cc_lowering *l, const struct axis all[AXES], const struct pr_e5_operand *from,
+                    const struct pr_e5_operand *to)
+{
+    struct axes axes = collect(all);
+    struct pr_e5_operand turned;
+    uint64_t count = 1;
+    struct how how;
+    int status;
+
+    for (unsigned i = 0; i < AXES; i++)
+        count *= all[i].reduced ? all[i].extent : 1;
+    how = how_of(l, (uint32_t)count);
+    if (!has(&axes, false, true, ELEMENT))
+        return emit_reduction(l, axes, &how, from, to);
+    if (!has(&axes, true, true, 0))
+        return emit_move(l, &axes, from, to);
+    status = emit_turn(l, &axes, from, &turned);
+    return status ? status : emit_reduction(l, axes, &how, &turned, to);
+}
+
+/* Nothing longer than 1 is reduced, and so nothing is squared on the way: what is left to do to each element. */
+static int finish_single(struct cc_lowering *l, const struct cc_view *from, const struct cc_view *to)
+{
+    if (l->op->kind == CC_OP_REDUCE_L2_NORM)
+        return cc_planar(l, &(struct cc_planar){.flags = PR_E5_ABS}, from, NULL, to);
+    return cc_planar(l, &(struct cc_planar){.op = PR_PE_SQUARE_OF_SUM}, from, NULL, to);
+}
+
+/* The norm comes as its reciprocal. */
+static int finish_norm(struct cc_lowering *l, const struct cc_view *from, const struct cc_view *to)
+{
+    struct cc_table table = cc_table_curve(CC_CURVE_RECIPROCAL);
+
+    return cc_move(l, from, to, &(struct cc_pass){.table = &table});
+}
+
 int cc_lower_reduce(struct cc_lowering *l)
 {
-    struct pr_e5_operand from, to, turned;
+    bool norm = l->op->kind == CC_OP_REDUCE_L2_NORM, squares = norm || l->op->kind == CC_OP_REDUCE_SUM_SQUARE;
+    bool moves = true; /* every reduced axis has length 1, and the kept ones lie side by side */
+    struct pr_e5_operand from, to, first;
+    struct cc_view result, buffer;
     struct cc_layout in, out;
     struct axis all[AXES];
-    uint64_t divisor = 1;
-    struct axes axes;
     int status = cc_source(l, l->op->input[0], &from, &in);
 
     if (!status)
@@ -255,12 +322,19 @@ int cc_lower_reduce(struct cc_lowering *l)
         return status;
     read_axes(l, &in, &out, all);
     for (unsigned i = 0; i < AXES; i++)
-        divisor *= all[i].reduced ? all[i].extent : 1;
-    axes = collect(all);
-    if (!has(&axes, false, true, ELEMENT))
-        return emit_reduction(l, axes, (uint32_t)divisor, &from, &to);
-    if (!has(&axes, true, true, 0))
-        return emit_move(l, &axes, &from, &to);
-    status = emit_turn(l, &axes, &from, &turned);
-    return status ? status : emit_reduction(l, axes, (uint32_t)divisor, &turned, &to);
+        moves &= !all[i].reduced || all[i].extent == 1;
+    moves &= in.w > 1;
+    if (!norm && !(squares && moves))
+        return emit_all(l, all, &from, &to);
+    result = cc_view_of(&to, &out);
+    status = cc_view_scratch(l, result.extent, &buffer);
+    first = to;
+    first.place = buffer.at.place;
+    first.index = buffer.at.index;
+    first.offset = 0;
+    if (!status)
+        status = emit_all(l, all, &from, &first);
+    if (status)
+        return status;
+    return moves ? finish_single(l, &buffer, &result) : finish_norm(l, &buffer, &result);
 }

@@ -93,6 +93,35 @@ static int read_attributes(struct cc_mil *mil, struct cc_mil_call *call)
     return status;
 }
 
+static int undefined(struct cc_mil *mil, const struct cc_mil_token *name)
+{
+    return cc_mil_fail(mil, name, EINVAL, "nothing before this line is called `%.*s`.",
+                       name->length > 64 ? 64 : (int)name->length, name->text);
+}
+
+/* `(a, b)`: names of values */
+static int read_list(struct cc_mil *mil, struct cc_mil_argument *argument)
+{
+    int status = cc_mil_take(mil, '(');
+
+    while (status == 0) {
+        struct cc_mil_token name = mil->token;
+        const struct cc_mil_symbol *symbol;
+
+        if ((status = cc_mil_take_name(mil, "the name of a value", &name)))
+            return status;
+        if (argument->items == CC_INPUTS_MAX)
+            return cc_mil_fail(mil, &name, EINVAL, "a list has more than %u values.", CC_INPUTS_MAX);
+        if (!(symbol = cc_mil_find(mil, &name)))
+            return undefined(mil, &name);
+        argument->item[argument->items++] = (uint32_t)(symbol - mil->symbol) + 1;
+        if (!cc_mil_is(mil, ','))
+            return cc_mil_take(mil, ')');
+        status = cc_mil_advance(mil);
+    }
+    return status;
+}
+
 static int read_argument(struct cc_mil *mil, struct cc_mil_call *call)
 {
     struct cc_mil_argument *argument = &call->argument[call->arguments];
@@ -113,6 +142,10 @@ static int read_argument(struct cc_mil *mil, struct cc_mil_call *call)
     if ((status = cc_mil_take(mil, '=')))
         return status;
     argument->place = mil->token;
+    if (cc_mil_is(mil, '(')) {
+        call->arguments++;
+        return read_list(mil, argument);
+    }
     if (mil->token.kind != CC_MIL_NAME)
         return cc_mil_expected(mil, "the name of a value, or a typed constant");
     symbol = cc_mil_find(mil, &mil->token);
@@ -125,9 +158,7 @@ static int read_argument(struct cc_mil *mil, struct cc_mil_call *call)
     if ((status = cc_mil_advance(mil)))
         return status;
     if (!cc_mil_is(mil, '<') && !cc_mil_is(mil, '('))
-        return cc_mil_fail(mil, &argument->place, EINVAL, "nothing before this line is called `%.*s`.",
-                           argument->place.length > 64 ? 64 : (int)argument->place.length,
-                           argument->place.text);
+        return undefined(mil, &argument->place);
     mil->at = (size_t)(argument->place.text - mil->text);
     mil->line = argument->place.line;
     mil->column = argument->place.column;
@@ -159,7 +190,7 @@ static int build_const(struct cc_mil *mil, struct cc_mil_call *call)
 
     for (unsigned i = 0; !call->has_val && i < call->arguments; i++) {
         if (call->argument[i].name.length == 3 && memcmp(call->argument[i].name.text, "val", 3) == 0 &&
-            !call->argument[i].symbol) {
+            !call->argument[i].symbol && !call->argument[i].items) {
             from = &call->argument[i].constant.literal;
             call->has_val = true;
         }
@@ -189,29 +220,41 @@ static void release_call(struct cc_mil_call *call)
     base_free(call->name);
 }
 
-static int read_call(struct cc_mil *mil, struct cc_mil_call *call)
+/* `type name, type name, ... =` */
+static int read_results(struct cc_mil *mil, struct cc_mil_call *call)
 {
-    struct cc_mil_type another;
-    struct cc_mil_token name;
-    bool several = false;
     int status;
 
-    call->type_at = mil->token;
-    if ((status = cc_mil_read_type(mil, &call->type)) ||
-        (status = cc_mil_take_name(mil, "the name of the result", &call->result)))
-        return status;
-    while (cc_mil_is(mil, ',')) {
-        several = true;
-        if ((status = cc_mil_advance(mil)) || (status = cc_mil_read_type(mil, &another)) ||
-            (status = cc_mil_take_name(mil, "the name of a result", &name)))
+    do {
+        struct cc_mil_result *result = &call->each[call->results];
+
+        if (call->results && (status = cc_mil_advance(mil)))
             return status;
-    }
-    if ((status = cc_mil_take(mil, '=')) ||
+        if (call->results == CC_MIL_RESULTS_MAX)
+            return cc_mil_fail(mil, &mil->token, EINVAL, "a call has more than %u results.",
+                               CC_MIL_RESULTS_MAX);
+        result->type_at = mil->token;
+        if ((status = cc_mil_read_type(mil, &result->type)) ||
+            (status = cc_mil_take_name(mil, "the name of the result", &result->name)))
+            return status;
+        call->results++;
+    } while (cc_mil_is(mil, ','));
+    call->type = call->each[0].type;
+    call->type_at = call->each[0].type_at;
+    call->result = call->each[0].name;
+    return cc_mil_take(mil, '=');
+}
+
+static int read_call(struct cc_mil *mil, struct cc_mil_call *call)
+{
+    int status;
+
+    if ((status = read_results(mil, call)) ||
         (status = cc_mil_take_name(mil, "an operation", &call->operation)))
         return status;
     if (!cc_mil_op_known(&call->operation))
         return cc_mil_op_unknown(mil, &call->operation);
-    if (several)
+    if (call->results > 1 && !cc_mil_op_splits(&call->operation))
         return cc_mil_fail(mil, &call->result, EINVAL, "%.*s gives one result, expected one name before `=`.",
                            (int)call->operation.length, call->operation.text);
     if ((status = read_arguments(mil, call)) || (status = read_attributes(mil, call)))
@@ -337,6 +380,10 @@ static int read_output(struct cc_mil *mil)
     if (mil->graph->outputs == CC_MIL_PORTS_MAX)
         return cc_mil_fail(mil, &name, EINVAL, "a function has more than %u outputs.", CC_MIL_PORTS_MAX);
     value = symbol->value - 1;
+    if (mil->graph->value[value].type == CC_BOOL)
+        return cc_mil_fail(mil, &name, EINVAL,
+                           "output `%.*s` is bool, expected fp16 or fp32: a cast makes 0 and 1 of it.", shown,
+                           name.text);
     if ((status = name_output(mil, &name, &value)))
         return status;
     return cc_graph_add_output(mil->graph, value) ? cc_mil_no_memory(mil) : 0;

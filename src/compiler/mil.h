@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside the MIL front end. A text becomes tokens (mil_lex.c), tokens become types and typed constants (mil_literal.c), names stand
- * for values or constants (mil_names.c), a call becomes an operation (mil_op.c), and the program around them is in mil.c.
+ * for values or constants (mil_names.c), a call becomes an operation (mil_op.c and its families, mil_argument.c), and the program around them is in mil.c.
  *
  * Every function that returns int gives 0, or a negative errno with the sentence written; nothing is undone but what it made.
  */
@@ -20,6 +20,7 @@
 #define CC_MIL_NUMBER_MAX    128u /* characters of a number */
 #define CC_MIL_NESTING_MAX   32u
 #define CC_MIL_ARGUMENTS_MAX 16u
+#define CC_MIL_RESULTS_MAX   32u  /* of a split */
 #define CC_MIL_PORTS_MAX     256u /* inputs, and outputs, of a function */
 
 enum cc_mil_kind { CC_MIL_END, CC_MIL_NAME, CC_MIL_NUMBER, CC_MIL_STRING, CC_MIL_ARROW, CC_MIL_MARK };
@@ -83,10 +84,19 @@ struct cc_mil_argument {
     struct cc_mil_token place;     /* where the value stands */
     uint32_t symbol;               /* number + 1; 0: inline */
     struct cc_mil_symbol constant; /* inline */
+    unsigned items;                /* of a list `(a, b)`; 0: not a list */
+    uint32_t item[CC_INPUTS_MAX];  /* symbol number + 1 */
 };
 
-/* One statement: its declaration, the call, its attributes. */
+struct cc_mil_result {
+    struct cc_mil_type type;
+    struct cc_mil_token type_at, name;
+};
+
+/* One statement: its declarations, the call, its attributes. Of several results the first, until the call is built. */
 struct cc_mil_call {
+    unsigned results;
+    struct cc_mil_result each[CC_MIL_RESULTS_MAX];
     struct cc_mil_type type;
     struct cc_mil_token type_at, result, operation;
     unsigned arguments;
@@ -133,6 +143,7 @@ int cc_mil_add_op(struct cc_mil *mil, enum cc_op_kind kind, const char *name, co
 
 /* mil_op.c */
 bool cc_mil_op_known(const struct cc_mil_token *name);
+bool cc_mil_op_splits(const struct cc_mil_token *name); /* may have several results */
 int cc_mil_op_unknown(struct cc_mil *mil, const struct cc_mil_token *name);
 int cc_mil_op_build(struct cc_mil *mil, struct cc_mil_call *call);
 

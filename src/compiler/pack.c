@@ -2,6 +2,7 @@
 /* Packing by the rule of protocol/task.h. */
 #include "compiler/pack.h"
 
+#include "compiler/half.h"
 #include "protocol/kernel.h"
 #include "protocol/task.h"
 
@@ -40,11 +41,16 @@ static struct pr_task task_of(const struct cc_pack *p)
 
     task.src[0].extent[PR_AXIS_C] = p->cin;
     task.dst.extent[PR_AXIS_C] = p->cout;
-    task.dst.extent[PR_AXIS_G] = 1;
+    task.dst.extent[PR_AXIS_G] = p->groups ? p->groups : 1;
     task.ne.mode = PR_NE_MAC;
-    task.ne.kw = p->taps;
-    task.ne.kh = task.ne.sx = task.ne.sy = task.ne.ox = 1;
+    task.ne.kw = p->kw;
+    task.ne.kh = p->kh;
+    task.ne.sx = p->sx ? p->sx : 1;
+    task.ne.sy = p->sy ? p->sy : 1;
+    task.ne.ox = 1;
+    task.ne.unicast = p->unicast;
     task.ne.bias = p->bias != NULL;
+    task.ne.table = p->table != NULL;
     task.ne.lanes = 1u << p->lanes_log2;
     task.ne.engines = 1u << p->engines_log2;
     return task;
@@ -52,16 +58,22 @@ static struct pr_task task_of(const struct cc_pack *p)
 
 uint64_t cc_pack_plane_bytes(const struct cc_pack *p)
 {
-    uint64_t rows = (uint64_t)p->cin * p->taps + (p->bias ? 1 : 0);
+    struct cc_pack one = *p;
+    struct pr_task task;
 
-    return pr_round_up(rows * 2 << p->lanes_log2, PR_ROW_ALIGN);
+    one.cout = 1u << (p->lanes_log2 + p->engines_log2);
+    one.groups = 1;
+    one.table = NULL;
+    task = task_of(&one);
+    return pr_kernel_stream_bytes(&task, 0);
 }
 
 uint64_t cc_pack_stream_bytes(const struct cc_pack *p)
 {
     struct pr_task task = task_of(p);
 
-    return pr_kernel_stream_bytes(&task, 0); /* the first engine has the most channels */
+    return pr_round_up(pr_kernel_stream_bytes(&task, 0),
+                       PR_ROW_ALIGN); /* the first engine has the most channels */
 }
 
 uint32_t cc_pack_streams(const struct cc_pack *p)
@@ -69,27 +81,40 @@ uint32_t cc_pack_streams(const struct cc_pack *p)
     return p->cout < 1u << p->engines_log2 ? p->cout : 1u << p->engines_log2;
 }
 
-static void put_half(uint8_t *at, uint16_t half)
+/* The rows of one input channel, by phase of the stride; beyond the kernel they are zeros. Returns where the next one's begin. */
+static uint8_t *put_channel(const struct cc_pack *p, const struct pr_ne *ne, const uint16_t *from,
+                            uint8_t *at, uint32_t lanes)
 {
-    at[0] = (uint8_t)half;
-    at[1] = (uint8_t)(half >> 8);
+    uint32_t width = (uint32_t)pr_round_up(ne->kw, ne->sx), height = (uint32_t)pr_round_up(ne->kh, ne->sy);
+
+    for (uint32_t phase = 0; phase < ne->sx * ne->sy; phase++)
+        for (uint32_t y = phase / ne->sx; y < height; y += ne->sy)
+            for (uint32_t x = phase % ne->sx; x < width; x += ne->sx, at += 2 * (size_t)lanes)
+                if (x < ne->kw && y < ne->kh)
+                    cc_put_half(at, from[((size_t)y * ne->kw + x) * p->step[2]]);
+    return at;
 }
 
 void cc_pack_kernel(const struct cc_pack *p, uint64_t stream, uint8_t *bytes)
 {
     struct pr_task task = task_of(p);
+    uint32_t channels = pr_kernel_channels(&task);
     struct pr_kernel_place place;
 
-    for (uint32_t o = 0; pr_kernel_place(&task, 0, o, &place); o++) {
-        uint8_t *at = bytes + place.engine * stream + place.offset + 2 * place.lane;
-        const uint16_t *from = p->weight + (size_t)o * p->step[0];
+    for (uint32_t e = 0; p->table && e < cc_pack_streams(p); e++)
+        for (uint32_t i = 0; i < CC_TABLE_HALFS; i++)
+            cc_put_half(bytes + e * stream + 2 * (size_t)i, p->table->half[i]);
+    for (uint32_t g = 0; g < task.dst.extent[PR_AXIS_G]; g++)
+        for (uint32_t o = 0; pr_kernel_place(&task, g, o, &place); o++) {
+            uint8_t *at = bytes + place.engine * stream + place.offset + 2 * place.lane;
+            size_t output = (size_t)g * p->group_step + o;
 
-        if (p->bias) {
-            put_half(at, p->bias[o]);
-            at += 2 * (size_t)place.lanes;
+            if (p->bias) {
+                cc_put_half(at, p->bias[output]);
+                at += 2 * (size_t)place.lanes;
+            }
+            for (uint32_t i = 0; i < channels; i++)
+                at = put_channel(p, &task.ne, p->weight + output * p->step[0] + (size_t)i * p->step[1], at,
+                                 place.lanes);
         }
-        for (uint32_t i = 0; i < p->cin; i++)
-            for (uint32_t t = 0; t < p->taps; t++, at += 2 * (size_t)place.lanes)
-                put_half(at, from[(size_t)i * p->step[1] + (size_t)t * p->step[2]]);
-    }
 }

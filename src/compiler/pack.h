@@ -3,15 +3,24 @@
 #ifndef COMPILER_PACK_H
 #define COMPILER_PACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "compiler/tables.h"
 
 /* A block of output channels of one descriptor. */
 struct cc_pack {
-    uint32_t cin, taps, cout;
+    uint32_t cin, kw, kh, cout; /* channels of one group */
+    uint32_t sx, sy;            /* strides: 0 means 1 */
+    uint32_t groups;            /* 0 means 1 */
+    bool unicast;               /* each output channel sees one input channel */
     uint32_t lanes_log2, engines_log2;
-    const uint16_t *weight; /* (o, i, t) at o * step[0] + i * step[1] + t * step[2] halfs */
+    const uint16_t
+        *weight; /* (o, i, t) at o * step[0] + i * step[1] + t * step[2] halfs; t = row * kw + column */
     uint32_t step[3];
-    const uint16_t *bias; /* NULL: no bias rows */
+    uint32_t group_step;          /* output channels from one group's to the next one's */
+    const uint16_t *bias;         /* NULL: no bias rows */
+    const struct cc_table *table; /* at the head of every stream; NULL: none */
 };
 
 /* The published choice: lanes by the output channels, engines all 16 as soon as there are so many channels. */

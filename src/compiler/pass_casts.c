@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Casts: the engine computes in fp16, and ports convert. So a cast is another name of its input, a constant becomes halfs, and what remains
- * must be fp16: arithmetic in another type is refused.
+ * Casts: the engine computes in fp16, and ports convert. So a cast is another name of its input, as is a new shape of the same rows; a constant becomes halfs, and what
+ * remains must be fp16, or a truth of 0 or 1: arithmetic in another type is refused.
  */
 #include <string.h>
 
@@ -33,12 +33,25 @@ static int take_constant(struct cc_lowering *l, uint32_t value)
     return 0;
 }
 
+/* A shape whose rows are the same ones, in the same order, lies as it is. */
+static bool is_another_name(const struct cc_lowering *l)
+{
+    const struct cc_value *x, *y;
+
+    if (l->op->kind != CC_OP_RESHAPE && l->op->kind != CC_OP_EXPAND_DIMS && l->op->kind != CC_OP_SQUEEZE)
+        return false;
+    x = cc_value_of(l, l->op->input[0]);
+    y = cc_value_of(l, l->op->output);
+    return x->rank <= CC_AXES && y->rank <= CC_AXES && x->type == CC_FP16 &&
+           (x->rank ? x->dim[x->rank - 1] : 1) == (y->rank ? y->dim[y->rank - 1] : 1);
+}
+
 static int check_types(struct cc_lowering *l)
 {
     for (uint32_t i = 0; i < l->op->inputs; i++) {
         const struct cc_value *v = cc_value_of(l, l->op->input[i]);
 
-        if (v->type != CC_FP16)
+        if (v->type != CC_FP16 && v->type != CC_BOOL)
             return cc_refuse(l, "`%.64s` is %s and the engine computes in fp16; cast it first", v->name,
                              cc_type_name(v->type));
     }
@@ -57,7 +70,7 @@ int cc_pass_casts(struct cc_lowering *l)
     for (uint32_t i = 0; i < l->graph->ops && !status; i++) {
         l->op = &l->graph->op[i];
         l->step[i].output = l->op->output;
-        if (l->op->kind == CC_OP_CAST) {
+        if (l->op->kind == CC_OP_CAST || is_another_name(l)) {
             l->home[l->op->output].root = cc_root(l, l->op->input[0]);
             l->step[i].skip = true;
         } else if (l->op->kind == CC_OP_INPUT || l->op->kind == CC_OP_CONST) {

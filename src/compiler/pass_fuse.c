@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ReLU joins the operation before it, when that can do one and nobody else wants its value. */
+/* A ReLU, or an operation that is one table, joins the operation before it, when that can do it and nobody else wants its value. */
+#include <string.h>
+
 #include "compiler/lowering.h"
 
 static bool can_relu(enum cc_op_kind kind)
@@ -18,32 +20,59 @@ static bool can_relu(enum cc_op_kind kind)
     }
 }
 
-/* The operation that makes a value, or NULL. */
-static struct cc_step *maker(struct cc_lowering *l, uint32_t value, uint32_t before)
+/* A convolution with weights has its table at the head of its streams; of a matmul one operand must be weights. */
+static bool can_activate(const struct cc_lowering *l, const struct cc_op *op)
 {
-    for (uint32_t i = before; i-- > 0;)
-        if (l->step[i].live && !l->step[i].skip && l->step[i].output == value)
-            return can_relu(l->graph->op[i].kind) ? &l->step[i] : NULL;
+    if (op->kind == CC_OP_MATMUL)
+        return l->home[cc_root(l, op->input[0])].data || l->home[cc_root(l, op->input[1])].data;
+    return op->kind == CC_OP_CONV || op->kind == CC_OP_LINEAR;
+}
+
+/* The operation that makes a value, or NULL. */
+static struct cc_step *maker(struct cc_lowering *l, uint32_t value, uint32_t before, bool relu)
+{
+    for (uint32_t i = before; i-- > 0;) {
+        const struct cc_op *op = &l->graph->op[i];
+
+        if (!l->step[i].live || l->step[i].skip || l->step[i].output != value)
+            continue;
+        if (l->step[i].activation || (l->step[i].relu && !relu))
+            return NULL;
+        return (relu ? can_relu(op->kind) : can_activate(l, op)) ? &l->step[i] : NULL;
+    }
     return NULL;
+}
+
+/* The operation will be lowered to the shape of the ReLU's result. */
+static bool same_shape(const struct cc_value *a, const struct cc_value *b)
+{
+    return a->rank == b->rank && !memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0]));
 }
 
 int cc_pass_fuse(struct cc_lowering *l)
 {
     for (uint32_t i = 0; i < l->graph->ops; i++) {
         const struct cc_op *op = &l->graph->op[i];
+        bool relu = op->kind == CC_OP_RELU;
         struct cc_step *before;
+        struct cc_table table;
+        uint16_t scale;
         uint32_t value;
 
-        if (op->kind != CC_OP_RELU || !l->step[i].live)
+        if (!l->step[i].live || (!relu && !cc_activation(op, &table, &scale)))
             continue;
         value = cc_root(l, op->input[0]);
-        before = l->home[value].uses == 1 ? maker(l, value, i) : NULL;
+        if (!same_shape(cc_value_of(l, value), cc_value_of(l, op->output)))
+            continue;
+        before = l->home[value].uses == 1 ? maker(l, value, i, relu) : NULL;
         if (!before)
             continue;
-        before->relu = true;
+        before->relu |= relu;
+        before->activation = relu ? before->activation : op;
         before->output = op->output;
         l->step[i].skip = true;
-        cc_note(l, "%s: relu -> joined to %s\n", op->name, l->graph->op[before - l->step].name);
+        cc_note(l, "%s: %s -> joined to %s\n", op->name, cc_op_name(op->kind),
+                l->graph->op[before - l->step].name);
     }
     return 0;
 }

@@ -63,6 +63,14 @@ static void settle(const struct cc_lowering *l, struct pr_e5_operand *operand)
     operand->index = 0;
 }
 
+static void settle_kernel(const struct cc_lowering *l, struct pr_e5_record *record)
+{
+    if (record->kernel_place != PR_E5_INTERMEDIATE)
+        return;
+    record->kernel += l->buffer[record->kernel_index].offset;
+    record->kernel_index = 0;
+}
+
 int cc_pass_plan(struct cc_lowering *l)
 {
     struct cc_program *p = l->program;
@@ -72,6 +80,9 @@ int cc_pass_plan(struct cc_lowering *l)
         touch(l, &p->record[i].src[0], i);
         touch(l, &p->record[i].src[1], i);
         touch(l, &p->record[i].dst, i);
+        touch(l,
+              &(struct pr_e5_operand){.place = p->record[i].kernel_place, .index = p->record[i].kernel_index},
+              i);
     }
     for (uint32_t i = 0; i < l->buffers && !status; i++)
         status = place(l, i);
@@ -79,6 +90,7 @@ int cc_pass_plan(struct cc_lowering *l)
         settle(l, &p->record[i].src[0]);
         settle(l, &p->record[i].src[1]);
         settle(l, &p->record[i].dst);
+        settle_kernel(l, &p->record[i]);
     }
     return status;
 }

@@ -276,6 +276,8 @@ static bool run(struct execution *x)
         mark_l2(x->q, x->task->dst.base, x->dst.span);
     keep(x, &x->src[0]);
     status = needs_staging(x) ? compute_staged(x) : compute(x, &x->dst);
+    if (status == -EINVAL)
+        return false; /* with the problem that the datapath found */
     if (status)
         return no_memory(x);
     keep(x, &x->dst);

@@ -18,14 +18,19 @@
 /* The constants of a planar-engine task, ready for arithmetic. */
 struct eng_pe_constants {
     enum pr_pe_op op;
+    enum pr_pe_reduce reduce;
+    enum pr_pe_compare compare;
+    enum pr_pe_function function;
     bool two;         /* sources */
-    bool max;         /* reductions: the largest instead of the sum */
     float pre, sign2; /* factors of the sources; a subtraction is in the sign */
     float scale, bias, final, epsilon;
     bool abs, relu;
     struct eng_load load[2];
     unsigned store; /* rules */
 };
+
+/* Lines that an element of a planar-engine task is made from, at most. */
+#define ENG_PE_LINES 3u
 
 /* Reductions run in this many lanes, element w in lane w mod ENG_LANES, whatever the vector's length. */
 #define ENG_LANES 16u
@@ -83,10 +88,11 @@ struct eng_kernels {
     void (*rows_to_float)(const uint8_t *from, size_t from_stride, float *to, size_t to_stride, size_t rows,
                           size_t n, const struct eng_load *load);
     bool (*all_finite)(const float *floats, size_t n);
-    void (*pe_line)(const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n,
+    /* The halfs of source 1 and of source 2 if there is one; AFFINE takes rows 0 and 1 of source 2. */
+    void (*pe_line)(const uint8_t *const in[ENG_PE_LINES], uint8_t *y, size_t n,
                     const struct eng_pe_constants *constants);
     /* Takes n elements into the lanes; the first one belongs to lane 0. */
-    void (*pe_reduce)(float lanes[ENG_LANES], const uint8_t *a, size_t n,
+    void (*pe_reduce)(float lanes[ENG_LANES], const uint8_t *const in[ENG_PE_LINES], size_t n,
                       const struct eng_pe_constants *constants);
     void (*finish)(const float *acc, const float *bias, uint8_t *y, size_t n,
                    const struct eng_finish *finish);

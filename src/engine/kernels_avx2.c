@@ -86,6 +86,23 @@ INLINE vec vec_relu(vec v)
     return _mm256_max_ps(_mm256_setzero_ps(), v);
 }
 
+/* A NaN becomes 0. */
+INLINE vec vec_number(vec v)
+{
+    return _mm256_and_ps(v, _mm256_cmp_ps(v, v, _CMP_ORD_Q));
+}
+
+/* 1 where that is so, else 0; a NaN is neither. */
+INLINE vec vec_is_zero(vec v)
+{
+    return _mm256_and_ps(vec_set(1), _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_EQ_OQ));
+}
+
+INLINE vec vec_is_above_zero(vec v)
+{
+    return _mm256_and_ps(vec_set(1), _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_GT_OQ));
+}
+
 INLINE vec vec_first(vec v, size_t n, vec rest)
 {
     return _mm256_blendv_ps(rest, v, _mm256_castsi256_ps(first(n)));

@@ -85,6 +85,23 @@ INLINE vec vec_relu(vec v)
     return _mm512_max_ps(_mm512_setzero_ps(), v);
 }
 
+/* A NaN becomes 0. */
+INLINE vec vec_number(vec v)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(v, v, _CMP_ORD_Q), v);
+}
+
+/* 1 where that is so, else 0; a NaN is neither. */
+INLINE vec vec_is_zero(vec v)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_EQ_OQ), vec_set(1));
+}
+
+INLINE vec vec_is_above_zero(vec v)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_GT_OQ), vec_set(1));
+}
+
 INLINE vec vec_first(vec v, size_t n, vec rest)
 {
     return _mm512_mask_mov_ps(rest, first(n), v);

@@ -22,22 +22,45 @@ INLINE void line_to_float(const uint8_t *halfs, float *floats, size_t n, const s
         vec_store_part(floats + i, vec_mul(vec_from_halfs_part(halfs + 2 * i, n - i, load), scale), n - i);
 }
 
+/*
+ * What is read with rules that are rare has loops of its own: branches for them would slow down the others'. A
+ * copy of the rules, because no store through `floats` can seem to change it.
+ */
+#define RARE_RULES (ENG_RULE_SLICE | ENG_RULE_FINITE_INFINITY)
+
 TARGET static void to_float(const uint8_t *halfs, float *floats, size_t n, const struct eng_load *load)
 {
-    const struct eng_load rules = *load; /* a copy, which no store through `floats` can seem to change */
+    struct eng_load rules = *load;
 
+    if (rules.rules & RARE_RULES) {
+        line_to_float(halfs, floats, n, &rules);
+        return;
+    }
+    rules.rules &= ~(unsigned)RARE_RULES;
     line_to_float(halfs, floats, n, &rules);
+}
+
+INLINE void rows_to_float_by(const uint8_t *from, size_t from_stride, float *to, size_t to_stride,
+                             size_t rows, size_t n, const struct eng_load *load)
+{
+    vec scale = vec_set(load->scale);
+
+    for (size_t row = 0; row < rows; row++, from += from_stride, to += to_stride)
+        for (size_t i = 0; i < n; i += LANES)
+            vec_store(to + i, vec_mul(vec_from_halfs(from + 2 * i, load), scale));
 }
 
 TARGET static void rows_to_float(const uint8_t *from, size_t from_stride, float *to, size_t to_stride,
                                  size_t rows, size_t n, const struct eng_load *load)
 {
-    const struct eng_load rules = *load;
-    vec scale = vec_set(rules.scale);
+    struct eng_load rules = *load;
 
-    for (size_t row = 0; row < rows; row++, from += from_stride, to += to_stride)
-        for (size_t i = 0; i < n; i += LANES)
-            vec_store(to + i, vec_mul(vec_from_halfs(from + 2 * i, &rules), scale));
+    if (rules.rules & RARE_RULES) {
+        rows_to_float_by(from, from_stride, to, to_stride, rows, n, &rules);
+        return;
+    }
+    rules.rules &= ~(unsigned)RARE_RULES;
+    rows_to_float_by(from, from_stride, to, to_stride, rows, n, &rules);
 }
 
 TARGET static void to_half(const float *floats, uint8_t *halfs, size_t n, unsigned rules)

@@ -85,6 +85,23 @@ INLINE vec vec_relu(vec v)
     return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(v), vcltzq_f32(v)));
 }
 
+/* A NaN becomes 0. */
+INLINE vec vec_number(vec v)
+{
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), vceqq_f32(v, v)));
+}
+
+/* 1 where that is so, else 0; a NaN is neither. */
+INLINE vec vec_is_zero(vec v)
+{
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(vec_set(1)), vceqzq_f32(v)));
+}
+
+INLINE vec vec_is_above_zero(vec v)
+{
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(vec_set(1)), vcgtzq_f32(v)));
+}
+
 INLINE vec vec_first(vec v, size_t n, vec rest)
 {
     static const uint32_t lane[LANES] = {0, 1, 2, 3};

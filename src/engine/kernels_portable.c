@@ -106,6 +106,23 @@ INLINE vec vec_relu(vec v)
     return (vec)((mask)v & ~(v < vec_set(0)));
 }
 
+/* A NaN becomes 0. */
+INLINE vec vec_number(vec v)
+{
+    return (vec)((mask)v & (v == v));
+}
+
+/* 1 where that is so, else 0; a NaN is neither. */
+INLINE vec vec_is_zero(vec v)
+{
+    return (vec)((mask)vec_set(1) & (v == vec_set(0)));
+}
+
+INLINE vec vec_is_above_zero(vec v)
+{
+    return (vec)((mask)vec_set(1) & (v > vec_set(0)));
+}
+
 INLINE vec vec_first(vec v, size_t n, vec rest)
 {
     int32_t k = (int32_t)n;

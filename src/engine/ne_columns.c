@@ -141,7 +141,26 @@ static void load_row(const struct columns *k, const struct block *b, uint32_t ch
     fill(to + first + line.n, n - first - line.n, k->outside);
 }
 
-/* The input rows that the block meets. Wider steps are taken apart, so that a tap meets neighbours. */
+/*
+ * What each tap meets side by side. The tap that is one step further meets the same elements, but for the
+ * first.
+ */
+static void spread(const struct columns *k, const float *line, float *to)
+{
+    uint32_t step = k->ne->task->ne.sx, n = k->acc_row;
+
+    for (uint32_t p = 0; p < k->window; p++, to += k->in_tap) {
+        if (p >= step) {
+            memcpy(to, to - step * k->in_tap + 1, (n - 1) * sizeof(float));
+            to[n - 1] = line[(size_t)(n - 1) * step + p];
+            continue;
+        }
+        for (uint32_t x = 0; x < n; x++)
+            to[x] = line[(size_t)x * step + p];
+    }
+}
+
+/* The input rows that the block meets. */
 static void load_input(const struct columns *k, const struct block *b, uint32_t channel)
 {
     const struct pr_ne *n = &k->ne->task->ne;
@@ -150,14 +169,9 @@ static void load_input(const struct columns *k, const struct block *b, uint32_t 
     for (uint32_t row = 0; row < rows; row++) {
         float *to = b->in + row * k->in_row;
 
-        if (n->sx == 1) {
-            load_row(k, b, channel, b->iy + row, to, length);
-            continue;
-        }
-        load_row(k, b, channel, b->iy + row, b->line, length);
-        for (uint32_t p = 0; p < k->window; p++)
-            for (uint32_t x = 0; x < k->acc_row; x++)
-                to[p * k->in_tap + x] = b->line[x * n->sx + p];
+        load_row(k, b, channel, b->iy + row, n->sx == 1 ? to : b->line, length);
+        if (n->sx != 1)
+            spread(k, b->line, to);
     }
 }
 
@@ -207,6 +221,7 @@ static void mac_row(const struct columns *k, const struct block *b, uint32_t row
 {
     const struct pr_ne *n = &k->ne->task->ne;
     uint32_t lanes = k->kernels->lanes, vectors = k->acc_row / lanes;
+    uint32_t each = blocks_of(vectors, blocks_of(vectors, k->kernels->columns));
     struct eng_mac call = {
         .in_row = k->in_row,
         .in_tap = k->in_tap,
@@ -228,10 +243,8 @@ static void mac_row(const struct columns *k, const struct block *b, uint32_t row
         mac_without_padding(k, b, &call);
         return;
     }
-    for (uint32_t v = 0, some; v < vectors; v += some, call.in += some * lanes, call.acc += some * lanes) {
-        some = least(k->kernels->columns, vectors - v);
-        k->kernels->mac_columns(&call, k->group, some);
-    }
+    for (uint32_t v = 0; v < vectors; v += each, call.in += each * lanes, call.acc += each * lanes)
+        k->kernels->mac_columns(&call, k->group, least(each, vectors - v));
 }
 
 static void mac_block(const struct columns *k, const struct block *b)

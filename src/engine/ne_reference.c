@@ -24,8 +24,8 @@ struct sum {
 
 struct reference {
     const struct eng_ne *ne;
-    uint8_t *memory;
-    size_t worker_bytes;
+    struct sum *memory; /* for each worker the sums of a row, and then room for a row of the input */
+    size_t worker_sums;
 };
 
 static void sum_begin(const struct eng_ne *ne, struct sum *sum)
@@ -173,7 +173,7 @@ static void reference_piece(void *context, size_t piece, unsigned worker)
     const struct eng_view *dst = &ne->operands.dst;
     uint32_t channel = (uint32_t)(piece / dst->extent[PR_AXIS_H]),
              y = (uint32_t)(piece % dst->extent[PR_AXIS_H]);
-    struct sum *sum = (struct sum *)(r->memory + worker * r->worker_bytes);
+    struct sum *sum = r->memory + worker * r->worker_sums;
     float *in = (float *)(sum + dst->extent[PR_AXIS_W]);
     uint32_t index[PR_AXES] = {[PR_AXIS_H] = y, [PR_AXIS_C] = channel};
 
@@ -192,8 +192,8 @@ int eng_ne_reference(const struct eng_ne *ne, struct eng_pool *pool)
     uint32_t row = in[PR_AXIS_W] > out[PR_AXIS_W] ? in[PR_AXIS_W] : out[PR_AXIS_W];
     struct reference r = {.ne = ne};
 
-    r.worker_bytes = pr_round_up(out[PR_AXIS_W] * sizeof(struct sum) + row * sizeof(float), 64);
-    r.memory = eng_scratch_reserve(ne->scratch, r.worker_bytes * eng_pool_workers(pool));
+    r.worker_sums = out[PR_AXIS_W] + (row * sizeof(float) + sizeof(struct sum) - 1) / sizeof(struct sum);
+    r.memory = eng_scratch_reserve(ne->scratch, r.worker_sums * eng_pool_workers(pool) * sizeof(struct sum));
     if (!r.memory)
         return -ENOMEM;
     eng_pool_run(pool, (size_t)out[PR_AXIS_C] * out[PR_AXIS_H], reference_piece, &r);

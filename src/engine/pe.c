@@ -13,8 +13,10 @@ struct eng_pe_constants eng_pe_constants_of(const struct pr_task *task, const st
     const struct pr_pe *pe = &task->pe;
     struct eng_pe_constants k = {
         .op = pe->op,
+        .reduce = pe->reduce,
+        .compare = pe->compare,
+        .function = pe->function,
         .two = pe->two_sources,
-        .max = pe->reduce == PR_PE_REDUCE_MAX,
         .pre = eng_constant(pe->pre_scale, rules->load),
         .sign2 = pe->negate2 ? -1.0f : 1.0f,
         .scale = eng_constant(pe->scale, rules->load),
@@ -29,12 +31,28 @@ struct eng_pe_constants eng_pe_constants_of(const struct pr_task *task, const st
     if (pe->negate1)
         k.pre = -k.pre;
     for (unsigned i = 0; i < 2; i++)
-        k.load[i] = (struct eng_load){.rules = rules->load, .relu = operands->src[i].relu, .scale = 1};
+        k.load[i] = (struct eng_load){.rules = eng_view_rules(&operands->src[i], rules->load),
+                                      .relu = operands->src[i].relu,
+                                      .scale = 1};
     return k;
 }
 
-/* Separate fp32 operations: no step is fused with the next. */
-static float combine(const struct eng_pe_constants *k, float a, float b)
+/* An indeterminate form would be stored as 0, so it compares as 0 too. */
+static float compared(const struct eng_pe_constants *k, float v)
+{
+    if (isnan(v) && k->store & ENG_RULE_NAN_IS_ZERO)
+        v = 0;
+    switch (k->compare) {
+    case PR_PE_COMPARE_NONE: break;
+    case PR_PE_EQUAL: return v == 0;
+    case PR_PE_GREATER: return v > 0;
+    case PR_PE_GREATER_EQUAL: return v >= 0;
+    }
+    return v;
+}
+
+/* Separate fp32 operations: no step is fused with the next. `c` is AFFINE's row 1. */
+static float combine(const struct eng_pe_constants *k, float a, float b, float c)
 {
     float v = k->pre * a;
 
@@ -46,41 +64,60 @@ static float combine(const struct eng_pe_constants *k, float a, float b)
         case PR_PE_MUL: v = v * b; break;
         case PR_PE_MAX: v = eng_max(v, b); break;
         case PR_PE_MIN: v = eng_min(v, b); break;
-        case PR_PE_AFFINE: break;
+        case PR_PE_AFFINE: v = (v + b) * c; break;
         }
     }
     if (k->op == PR_PE_SQUARE_OF_SUM)
         v = v * v;
-    return k->abs ? fabsf(v) : v;
+    if (k->abs)
+        v = fabsf(v);
+    return k->compare ? compared(k, v) : v;
 }
 
 /*
- * y = final_scale * relu?(scale * abs?(op(...)) + bias), in this order, in fp32, rounded to fp16 once at the
+ * y = final_scale * relu?(scale * compare?(abs?(op(...))) + bias), in this order, in fp32, rounded to fp16 once at the
  * end. The formula fits every known sample, but the order of scale and bias and the places of rounding inside
  * are not public: they are chosen.
  */
-static float element(const struct eng_pe_constants *k, float a, float b)
+static float element(const struct eng_pe_constants *k, float a, float b, float c)
 {
-    float v = k->scale * combine(k, a, b) + k->bias;
+    float v = k->scale * combine(k, a, b, c) + k->bias;
 
     return k->final * (k->relu ? eng_relu(v) : v);
+}
+
+/* The affine's source 2 has one element in each of its two rows for all of a channel and group. */
+static void load_affine(const struct eng_view *src, const uint32_t index[PR_AXES], unsigned rules, float *b,
+                        float *c, uint32_t n)
+{
+    uint32_t at[PR_AXES] = {[PR_AXIS_C] = index[PR_AXIS_C], [PR_AXIS_G] = index[PR_AXIS_G]};
+
+    eng_view_load_row(src, at, b, 1, rules);
+    at[PR_AXIS_H] = 1;
+    eng_view_load_row(src, at, c, 1, rules);
+    for (uint32_t i = 1; i < n; i++) {
+        b[i] = b[0];
+        c[i] = c[0];
+    }
 }
 
 static void reference_row(const struct eng_operands *operands, const struct eng_pe_constants *k,
                           const struct eng_rules *rules, uint32_t index[PR_AXES])
 {
     uint32_t width = operands->dst.extent[PR_AXIS_W];
-    float a[CHUNK], b[CHUNK] = {0};
+    float a[CHUNK], b[CHUNK] = {0}, c[CHUNK] = {0};
 
     for (uint32_t x = 0; x < width; x += CHUNK) {
         uint32_t n = width - x < CHUNK ? width - x : CHUNK;
 
         index[PR_AXIS_W] = x;
         eng_view_load_row(&operands->src[0], index, a, n, rules->load);
-        if (k->two)
+        if (k->two && k->op == PR_PE_AFFINE)
+            load_affine(&operands->src[1], index, rules->load, b, c, n);
+        else if (k->two)
             eng_view_load_row(&operands->src[1], index, b, n, rules->load);
         for (uint32_t i = 0; i < n; i++)
-            a[i] = element(k, a[i], b[i]);
+            a[i] = element(k, a[i], b[i], c[i]);
         eng_view_store_row(&operands->dst, index, a, n, rules->store);
     }
 }
@@ -108,48 +145,72 @@ static void reference_elementwise(const struct eng_operands *operands, const str
 
 static float reduce_two(const struct eng_pe_constants *k, float a, float b)
 {
-    return k->max ? eng_max(a, b) : a + b;
+    switch (k->reduce) {
+    case PR_PE_REDUCE_NONE:
+    case PR_PE_REDUCE_SUM: break;
+    case PR_PE_REDUCE_MAX: return eng_max(a, b);
+    case PR_PE_REDUCE_MIN: return eng_min(a, b);
+    }
+    return a + b;
 }
 
 void eng_pe_reduce_begin(float lanes[ENG_LANES], const struct eng_pe_constants *k)
 {
+    float nothing = k->reduce == PR_PE_REDUCE_MAX ? -INFINITY : k->reduce == PR_PE_REDUCE_MIN ? INFINITY : 0;
+
     for (unsigned lane = 0; lane < ENG_LANES; lane++)
-        lanes[lane] = k->max ? -INFINITY : 0;
+        lanes[lane] = nothing;
 }
 
-float eng_pe_reduce_element(float lane, float a, const struct eng_pe_constants *k)
+float eng_pe_reduce_element(float lane, float a, float b, const struct eng_pe_constants *k)
 {
-    return reduce_two(k, lane, combine(k, a, 0));
+    return reduce_two(k, lane, combine(k, a, b, 0));
+}
+
+/* Division and square root are rounded correctly everywhere. Where -0 cannot be stored, it has no pole of its own either. */
+static float function_of(const struct eng_pe_constants *k, float v)
+{
+    if (v == 0 && k->store & ENG_RULE_NO_MINUS_ZERO)
+        v = 0;
+    switch (k->function) {
+    case PR_PE_FUNCTION_NONE: break;
+    case PR_PE_RECIPROCAL: return 1.0f / v;
+    case PR_PE_RSQRT: return 1.0f / sqrtf(v);
+    }
+    return v;
 }
 
 /*
- * y = final_scale * tree + epsilon. The lanes meet pairwise: lane i takes lane i + 8, then i + 4, i + 2, i +
- * 1.
+ * y = function(final_scale * tree + epsilon). The lanes meet pairwise: lane i takes lane i + 8, then i + 4, i
+ * + 2, i + 1.
  */
 float eng_pe_reduce_end(float lanes[ENG_LANES], const struct eng_pe_constants *k)
 {
     for (unsigned half = ENG_LANES / 2; half > 0; half /= 2)
         for (unsigned lane = 0; lane < half; lane++)
             lanes[lane] = reduce_two(k, lanes[lane], lanes[lane + half]);
-    return k->final * lanes[0] + k->epsilon;
+    return function_of(k, k->final * lanes[0] + k->epsilon);
 }
 
 /* One tree, chosen: lane w mod 16 takes its elements row by row in the order of D and H. */
-static float reference_reduce(const struct eng_view *src, const struct eng_pe_constants *k,
+static float reference_reduce(const struct eng_operands *operands, const struct eng_pe_constants *k,
                               unsigned load_rules, uint32_t channel, uint32_t group)
 {
+    const uint32_t *extent = operands->src[0].extent;
     uint32_t index[PR_AXES] = {[PR_AXIS_C] = channel, [PR_AXIS_G] = group};
-    float lanes[ENG_LANES], a;
+    float lanes[ENG_LANES], a, b = 0;
 
     eng_pe_reduce_begin(lanes, k);
-    for (uint32_t d = 0; d < src->extent[PR_AXIS_D]; d++) {
-        for (uint32_t h = 0; h < src->extent[PR_AXIS_H]; h++) {
-            for (uint32_t w = 0; w < src->extent[PR_AXIS_W]; w++) {
+    for (uint32_t d = 0; d < extent[PR_AXIS_D]; d++) {
+        for (uint32_t h = 0; h < extent[PR_AXIS_H]; h++) {
+            for (uint32_t w = 0; w < extent[PR_AXIS_W]; w++) {
                 index[PR_AXIS_W] = w;
                 index[PR_AXIS_H] = h;
                 index[PR_AXIS_D] = d;
-                eng_view_load_row(src, index, &a, 1, load_rules);
-                lanes[w % ENG_LANES] = eng_pe_reduce_element(lanes[w % ENG_LANES], a, k);
+                eng_view_load_row(&operands->src[0], index, &a, 1, load_rules);
+                if (k->two)
+                    eng_view_load_row(&operands->src[1], index, &b, 1, load_rules);
+                lanes[w % ENG_LANES] = eng_pe_reduce_element(lanes[w % ENG_LANES], a, b, k);
             }
         }
     }
@@ -162,7 +223,7 @@ static void reference_reduction(const struct eng_operands *operands, const struc
     uint32_t index[PR_AXES] = {0};
 
     do {
-        float y = reference_reduce(&operands->src[0], k, rules->load, index[PR_AXIS_C], index[PR_AXIS_G]);
+        float y = reference_reduce(operands, k, rules->load, index[PR_AXIS_C], index[PR_AXIS_G]);
 
         eng_view_store_row(&operands->dst, index, &y, 1, rules->store);
     } while (next_row(index, operands->dst.extent));

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains of descriptors: the walk along one, and the judgement of a whole stream. */
+/* Chains of descriptors: the walk along one. */
 #include "protocol/chain.h"
 
 #include <string.h>
 
-#include "protocol/task.h"
-
-#define NO_LOOP        UINT32_MAX
-#define NO_OFFSET      UINT32_MAX
-#define WORDS_REPORTED 16 /* words with unexplained bits, per descriptor */
+#define NO_LOOP   UINT32_MAX
+#define NO_OFFSET UINT32_MAX
 
 /* What can be wrong with a link, in the order it is told. */
 enum fault {
@@ -217,6 +214,18 @@ static void describe(const struct pr_chain *chain, enum fault fault, struct pr_p
     }
 }
 
+/* The marks' own effect is not known; a count that is too small runs so many, as seen on hardware. */
+static enum pr_outcome fault_outcome(enum fault fault)
+{
+    switch (fault) {
+    case END_EARLY:
+    case END_MISSING:
+    case SIZE_ALONE: return PR_OUTCOME_UNKNOWN;
+    case TOO_LONG: return PR_OUTCOME_PARTIAL;
+    default: return PR_OUTCOME_HANG;
+    }
+}
+
 static void tell(struct pr_chain *chain, struct pr_problem *problem)
 {
     const struct pr_field_info *info;
@@ -236,6 +245,7 @@ static void tell(struct pr_chain *chain, struct pr_problem *problem)
             pr_bits_get(pr_le32(chain->bytes + chain->last.offset + 4u * info->owner), info->lo, info->width);
     }
     describe(chain, (enum fault)fault, problem);
+    problem->outcome = fault_outcome((enum fault)fault);
 }
 
 enum pr_chain_step pr_chain_next(struct pr_chain *chain, struct pr_chain_link *link,
@@ -270,87 +280,6 @@ bool pr_chain_read(const void *bytes, size_t size, uint32_t first_words, uint32_
                 links[*found] = link;
             ++*found;
             break;
-        }
-    }
-}
-
-struct check {
-    const uint8_t *bytes;
-    pr_check_report report;
-    void *context;
-    bool clean;
-    struct pr_td td;
-    struct pr_image image;
-    struct pr_task task;
-};
-
-static void report(struct check *check, enum pr_finding finding, uint32_t descriptor,
-                   struct pr_problem *problem)
-{
-    problem->descriptor = descriptor;
-    if (finding == PR_FINDING_PROBLEM)
-        check->clean = false;
-    check->report(check->context, finding, problem);
-}
-
-/* pr_td_explained names one word; with its bits cleared in our copy it names the next. */
-static void check_bits(struct check *check, uint32_t descriptor)
-{
-    struct pr_td td = check->td;
-    struct pr_problem problem = {0};
-
-    for (unsigned i = 0; i < WORDS_REPORTED && !pr_td_explained(&td, &problem); i++) {
-        report(check, PR_FINDING_PROBLEM, descriptor, &problem);
-        td.word[problem.offset / 4] &= ~problem.bits;
-    }
-}
-
-/* In every public sample LNID is 0 on the first descriptor of a network and 1 on the others. */
-static void check_first(struct check *check, uint32_t descriptor)
-{
-    struct pr_problem problem = {0};
-    uint32_t expected = descriptor ? 1 : 0;
-
-    if (pr_td_header(&check->td, PR_H_LNID) == expected)
-        return;
-    problem.bits = pr_td_header(&check->td, PR_H_LNID);
-    pr_problem_set(
-        &problem, PR_PROBLEM_INCONSISTENT,
-        "Descriptor %u has LNID %u; in all known programs it is 0 on the first and 1 on the others.",
-        descriptor, problem.bits);
-    report(check, PR_FINDING_REMARK, descriptor, &problem);
-}
-
-static void check_descriptor(struct check *check, const struct pr_chain_link *link)
-{
-    struct pr_problem problem = {0};
-
-    if (!pr_td_read(check->bytes + link->offset, link->words, &check->td, &problem)) {
-        report(check, PR_FINDING_PROBLEM, link->index, &problem);
-        return;
-    }
-    check_first(check, link->index);
-    check_bits(check, link->index);
-    pr_td_apply(&check->td, &check->image);
-    memset(&problem, 0, sizeof(problem));
-    if (!pr_task_decode(&check->td, &check->image, &check->task, &problem))
-        report(check, PR_FINDING_PROBLEM, link->index, &problem);
-}
-
-bool pr_check_stream(const void *bytes, size_t size, uint32_t first_words, uint32_t count,
-                     pr_check_report callback, void *context)
-{
-    struct check check = {.bytes = bytes, .report = callback, .context = context, .clean = true};
-    struct pr_chain_link link;
-    struct pr_problem problem;
-    struct pr_chain chain;
-
-    pr_chain_begin(&chain, bytes, size, first_words, count);
-    for (;;) {
-        switch (pr_chain_next(&chain, &link, &problem)) {
-        case PR_CHAIN_LINK: check_descriptor(&check, &link); break;
-        case PR_CHAIN_FAULT: report(&check, PR_FINDING_PROBLEM, problem.descriptor, &problem); break;
-        case PR_CHAIN_END: return check.clean;
         }
     }
 }

@@ -55,7 +55,8 @@ typedef void (*pr_check_report)(void *context, enum pr_finding finding, const st
 /*
  * Judges a whole stream: the chain, the framing and the bits of every descriptor, and the task each one asks
  * for, with the register image carried from zeros along the chain. Every finding is reported with its
- * descriptor's index; what depends on a broken part is skipped. True when nothing but remarks was found.
+ * descriptor's index; what depends on a broken part is skipped. True when nothing but remarks was found. Stands in check.c; check.h
+ * judges a program with its buffers.
  */
 bool pr_check_stream(const void *bytes, size_t size, uint32_t first_words, uint32_t count,
                      pr_check_report report, void *context);

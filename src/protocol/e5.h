@@ -33,27 +33,54 @@ struct pr_e5_record {
     uint32_t flags;         /* enum pr_e5_flag */
     uint32_t in[4], out[4]; /* W, H, C, groups */
     struct pr_e5_operand src[2], dst;
-    uint16_t scale, bias, pre_scale, post_scale, acc_bias, zero0; /* fp16 */
-    uint32_t final_scale;                                         /* fp32 */
-    uint32_t op;        /* enum pr_pe_op; PR_E5_REDUCE: enum pr_pe_reduce */
+    uint16_t scale, bias, pre_scale, post_scale, acc_bias, epsilon; /* fp16 */
+    uint32_t final_scale;                                           /* fp32 */
+    uint32_t op;        /* enum pr_pe_op; of the reductions enum pr_pe_reduce */
     uint32_t broadcast; /* Src1WHDC | Src2WHDC << 4 */
     uint32_t kw, kh, px, py;
     uint32_t lanes_log2, engines_log2;
-    uint32_t kernel; /* offset of engine 0's stream in the constants; the others follow, kernel_bytes apart */
+    /*
+     * Offset of engine 0's stream; the others follow, kernel_bytes apart. A table without a kernel is one stream of
+     * PR_TABLE_BYTES that all engines read.
+     */
+    uint32_t kernel;
     uint32_t kernel_bytes; /* of each */
-    uint32_t depth; /* axis D of the source, and of the result unless the record is a reduction; 0 means 1 */
-    uint32_t zero1[18];
+    uint32_t depth;  /* axis D of the source, and of the result unless the record is a reduction; 0 means 1 */
+    uint32_t sx, sy; /* what the window moves by; 0 means 1 */
+    uint32_t unicast; /* CONV, MAX, PRODUCT: input channels that an output channel has for itself; 0: all */
+    uint32_t kernel_place, kernel_index; /* enum pr_e5_place; PR_E5_NONE: constants, else made at run time */
+    uint32_t slice;                      /* the column at which the rows of source 1 begin */
+    uint32_t interleave;                 /* channels of the result that stand side by side; 0 means 1 */
+    uint32_t elementwise;                /* of the reductions: enum pr_pe_op, done before */
+    uint32_t function;                   /* of the reductions: enum pr_pe_function, done after */
+    uint32_t compare;                    /* enum pr_pe_compare */
+    uint32_t zero[8];
 };
 #define PR_E5_RECORD_BYTES 256u
 _Static_assert(sizeof(struct pr_e5_record) == PR_E5_RECORD_BYTES, "a record is 256 bytes");
 
-enum pr_e5_kind { PR_E5_ELEMENTWISE1 = 1, PR_E5_ELEMENTWISE2, PR_E5_REDUCE, PR_E5_BYPASS, PR_E5_CONV };
+enum pr_e5_kind {
+    PR_E5_ELEMENTWISE1 = 1,
+    PR_E5_ELEMENTWISE2,
+    PR_E5_REDUCE,
+    PR_E5_BYPASS,
+    PR_E5_CONV,
+    PR_E5_MAX,     /* the largest of a window */
+    PR_E5_PRODUCT, /* of the channels that an output channel has */
+    PR_E5_REDUCE2, /* of what an operation makes of two sources */
+    PR_E5_AFFINE,  /* source 2 has two rows: what is added, and the factor */
+};
 enum pr_e5_flag {
     PR_E5_RELU = 1,
     PR_E5_BIAS = 2,          /* a bias row stands before each plane of weights */
     PR_E5_OUT_TRANSPOSE = 4, /* channel and width change places in the result */
     PR_E5_SUBTRACT2 = 8,
     PR_E5_SUBTRACT1 = 16,
+    PR_E5_TABLE = 32,       /* the streams begin with an activation table */
+    PR_E5_ONES = 64,        /* CONV: the kernel is all ones and has no bytes */
+    PR_E5_ABS = 128,        /* planar: the magnitude of the elementwise result */
+    PR_E5_TRANSPOSE1 = 256, /* planar: channel and width change places in source 1, in source 2 */
+    PR_E5_TRANSPOSE2 = 512,
 };
 
 /* A port: the model's name and type, and the engine's layout of it. */

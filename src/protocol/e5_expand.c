@@ -4,19 +4,25 @@
 
 #include <string.h>
 
+#include "protocol/kernel.h"
 #include "protocol/td_write.h"
 
 /* Field codes; task.c names the ones it acts on. The others are what every known descriptor of such a task has. */
 enum { FMT_FP16 = 2, DMA_FMT_FP16 = 1, FMT_MODE = 1, TRUNCATE = 3, INTERLEAVE_PLANAR = 1, STAGED = 2 };
 enum { HINT_SOURCE = 2, HINT_RESULT = 3, HINT_KERNEL = 2 };
-enum { TYPE_ONE_SOURCE = 2, TYPE_TWO_SOURCES = 3, TYPE_REDUCTION = 5 };
+enum { TYPE_ONE_SOURCE = 2, TYPE_TWO_SOURCES, TYPE_AFFINE, TYPE_REDUCTION, TYPE_REDUCTION2 };
 enum { SOURCES_ONE = 1, SOURCES_TWO = 3 };
-enum { MAC_BYPASS = 4, BINARY_POINT_FP16 = 0x1c, PALETTE_IDLE = 8, NL_RELU = 1 };
-enum { SRC2_ADDED = 2, SRC2_SUBTRACTED = 3, REDUCE_SUM = 0, REDUCE_MAX = 2 };
-enum { W, H, C, G }; /* places in a record's extents */
+enum { MAC_MULTIPLY = 0, MAC_PRODUCT = 2, MAC_MAX = 3, MAC_BYPASS = 4 };
+enum { BINARY_POINT_FP16 = 0x1c, PALETTE_IDLE = 8, NL_RELU = 1, NL_TABLE = 2, PAD_LOWEST = 1 };
+enum { SRC2_ADDED = 2, SRC2_SUBTRACTED = 3, REDUCE_SUM = 0, REDUCE_MAX = 2, REDUCE_MIN = 3, COND_ABS = 1 };
+enum { INTERLEAVE_LANES = 4 }; /* the one other interleave that public programs have */
+enum { W, H, C, G };           /* places in a record's extents */
 
-#define FLAGS_KNOWN (PR_E5_RELU | PR_E5_BIAS | PR_E5_OUT_TRANSPOSE | PR_E5_SUBTRACT2 | PR_E5_SUBTRACT1)
-#define TD_STEP     ((uint32_t)((PR_TD_WORDS_FULL * 4 + PR_TD_ALIGN - 1) / PR_TD_ALIGN * PR_TD_ALIGN))
+#define FLAGS_PLANAR                                                                                       \
+    (PR_E5_RELU | PR_E5_OUT_TRANSPOSE | PR_E5_SUBTRACT2 | PR_E5_SUBTRACT1 | PR_E5_ABS | PR_E5_TRANSPOSE1 | \
+     PR_E5_TRANSPOSE2)
+#define FLAGS_NEURAL (PR_E5_RELU | PR_E5_BIAS | PR_E5_OUT_TRANSPOSE | PR_E5_TABLE | PR_E5_ONES)
+#define TD_STEP      ((uint32_t)((PR_TD_WORDS_FULL * 4 + PR_TD_ALIGN - 1) / PR_TD_ALIGN * PR_TD_ALIGN))
 
 struct expander {
     const struct pr_e5 *e5;
@@ -48,7 +54,57 @@ static void head(struct expander *x, enum pr_td_header_field field, uint32_t val
 
 static bool is_ne(const struct pr_e5_record *r)
 {
-    return r->kind == PR_E5_BYPASS || r->kind == PR_E5_CONV;
+    return r->kind >= PR_E5_BYPASS && r->kind <= PR_E5_PRODUCT;
+}
+
+static bool is_reduction(const struct pr_e5_record *r)
+{
+    return r->kind == PR_E5_REDUCE || r->kind == PR_E5_REDUCE2;
+}
+
+static bool has_two_sources(const struct pr_e5_record *r)
+{
+    return r->kind == PR_E5_ELEMENTWISE2 || r->kind == PR_E5_REDUCE2 || r->kind == PR_E5_AFFINE;
+}
+
+/* Weights that have bytes. */
+static bool has_weights(const struct pr_e5_record *r)
+{
+    return r->kind == PR_E5_CONV && !(r->flags & PR_E5_ONES);
+}
+
+/* What only one of the two units has. */
+static bool check_unit(const struct expander *x)
+{
+    const struct pr_e5_record *r = x->record;
+
+    if (r->flags & ~(uint32_t)(is_ne(r) ? FLAGS_NEURAL : FLAGS_PLANAR))
+        return wrong(x, "it has flags that its kind does not know");
+    if ((r->flags & PR_E5_TABLE && r->flags & PR_E5_RELU) || (r->flags & PR_E5_ONES && r->kind != PR_E5_CONV))
+        return wrong(x, "its flags contradict each other");
+    if (is_ne(r) && (r->elementwise || r->function || r->compare || r->epsilon || r->broadcast))
+        return wrong(x, "it asks a neural task for what the planar engine does");
+    if (!is_ne(r) && (r->unicast || r->sx || r->sy || r->kernel_place || r->kernel_index || r->kernel_bytes))
+        return wrong(x, "it asks the planar engine for what a neural task does");
+    if (!is_reduction(r) && (r->elementwise || r->function || r->epsilon))
+        return wrong(x, "it asks for what a reduction does and is none");
+    return true;
+}
+
+static bool check_kernel(const struct expander *x)
+{
+    const struct pr_e5_record *r = x->record;
+
+    if (r->kernel % PR_ROW_ALIGN || r->kernel_bytes % PR_ROW_ALIGN)
+        return wrong(x, "its kernel is not on a 64-byte boundary");
+    if (r->kw > 0x1f || r->kh > 0x1f || r->px > 0x1f || r->py > 0x1f || r->lanes_log2 > 5 ||
+        r->engines_log2 > 4 || r->sx > 3 || r->sy > 3 || r->unicast > 0xffff)
+        return wrong(x, "its kernel geometry is above the engine's limits");
+    if (r->kernel_place && !has_weights(r))
+        return wrong(x, "it has no kernel that could be made at run time");
+    if (r->unicast && r->kind == PR_E5_BYPASS)
+        return wrong(x, "a bypass passes each channel to itself");
+    return true;
 }
 
 /* Fields that are narrower in a register than here; what they mean together is judged on the decoded task. */
@@ -57,26 +113,24 @@ static bool check_ranges(const struct expander *x)
     const struct pr_e5_record *r = x->record;
     const uint32_t limit[4] = {PR_WIDTH_MAX, PR_HEIGHT_MAX, PR_CHANNELS_MAX, 0x1fff};
 
-    if (r->kind < PR_E5_ELEMENTWISE1 || r->kind > PR_E5_CONV)
+    if (r->kind < PR_E5_ELEMENTWISE1 || r->kind > PR_E5_AFFINE)
         return wrong(x, "its kind is unknown");
-    if (r->flags & ~(uint32_t)FLAGS_KNOWN)
-        return wrong(x, "it has unknown flags");
     for (unsigned i = 0; i < 4; i++)
         if (!r->in[i] || r->in[i] > limit[i] || !r->out[i] || r->out[i] > limit[i])
             return wrong(x, "an extent is 0 or above the engine's limit");
     if (r->depth > PR_DEPTH_MAX || r->in[G] != r->out[G])
         return wrong(x, "its depth or its groups are not possible");
-    if (r->op > PR_PE_SQUARE_OF_SUM || r->broadcast > 0xff)
+    if (r->op > (is_reduction(r) ? PR_PE_REDUCE_MIN : PR_PE_SQUARE_OF_SUM) || r->broadcast > 0xff ||
+        r->elementwise > PR_PE_SQUARE_OF_SUM || r->function > PR_PE_RSQRT || r->compare > PR_PE_GREATER_EQUAL)
         return wrong(x, "its operation or its broadcast bits are unknown");
-    if (r->kw > 0x1f || r->kh > 0x1f || r->px > 0x1f || r->py > 0x1f || r->lanes_log2 > 5 ||
-        r->engines_log2 > 4)
-        return wrong(x, "its kernel geometry is above the engine's limits");
-    if (r->kernel % PR_ROW_ALIGN || r->kernel_bytes % PR_ROW_ALIGN || r->zero0)
-        return wrong(x, "its kernel is not on a 64-byte boundary, or a reserved field is not 0");
-    for (unsigned i = 0; i < sizeof(r->zero1) / sizeof(r->zero1[0]); i++)
-        if (r->zero1[i])
+    if (r->compare && r->flags & PR_E5_ABS)
+        return wrong(x, "it compares and takes a magnitude at once");
+    if (r->slice > 0xffff || (r->interleave > 1 && r->interleave != INTERLEAVE_LANES))
+        return wrong(x, "its slice or its interleave is not possible");
+    for (unsigned i = 0; i < sizeof(r->zero) / sizeof(r->zero[0]); i++)
+        if (r->zero[i])
             return wrong(x, "a reserved field is not 0");
-    return true;
+    return check_unit(x) && check_kernel(x);
 }
 
 /* The buffer register and the size of the buffer that an operand lives in. */
@@ -107,7 +161,26 @@ static bool operand_buffer(const struct expander *x, const struct pr_e5_operand 
     return o->index == 0 || wrong(x, "an operand outside the ports has an index");
 }
 
-static bool place_operands(struct expander *x, uint32_t bytes[3])
+/* The kernel's buffer: the constants, or where it was made. */
+static bool kernel_buffer(struct expander *x, uint32_t *bytes)
+{
+    const struct pr_e5_record *r = x->record;
+    struct pr_e5_operand kernel = {.place = r->kernel_place ? r->kernel_place : (uint32_t)PR_E5_CONSTANT,
+                                   .index = r->kernel_index,
+                                   .offset = r->kernel};
+    uint32_t bar = 0;
+
+    if (!has_weights(r) && !(r->flags & PR_E5_TABLE))
+        return true;
+    if (!operand_buffer(x, &kernel, &bar, bytes))
+        return false;
+    head(x, PR_H_KBASE0, bar);
+    head(x, PR_H_KBE0, 1);
+    return true;
+}
+
+/* `bytes` of source 1, source 2, result and kernel. */
+static bool place_operands(struct expander *x, uint32_t bytes[4])
 {
     const struct pr_e5_record *r = x->record;
     uint32_t bar = 0;
@@ -116,7 +189,7 @@ static bool place_operands(struct expander *x, uint32_t bytes[3])
         return false;
     head(x, PR_H_RBASE0, bar);
     head(x, PR_H_RBE0, 1);
-    if (r->kind == PR_E5_ELEMENTWISE2) {
+    if (has_two_sources(r)) {
         if (!operand_buffer(x, &r->src[1], &bar, &bytes[1]))
             return false;
         head(x, PR_H_RBASE1, bar);
@@ -131,13 +204,13 @@ static bool place_operands(struct expander *x, uint32_t bytes[3])
         return false;
     head(x, PR_H_WBASE, bar);
     head(x, PR_H_WBE, 1);
-    return true;
+    return kernel_buffer(x, &bytes[3]);
 }
 
 static void write_extents(struct expander *x)
 {
     const struct pr_e5_record *r = x->record;
-    bool keeps = r->kind == PR_E5_REDUCE; /* the registers of a reduction state its source twice */
+    bool keeps = is_reduction(r); /* the registers of a reduction state its source twice */
     const uint32_t *out = keeps ? r->in : r->out;
 
     put(x, PR_F_WIN, r->in[W]);
@@ -173,7 +246,11 @@ static void write_source(struct expander *x)
     put(x, PR_F_SOURCE_DMA_FMT, DMA_FMT_FP16);
     put(x, PR_F_SOURCE_DMA_INTERLEAVE, INTERLEAVE_PLANAR);
     put(x, PR_F_SRC2_HINT, HINT_SOURCE);
-    if (x->record->kind != PR_E5_ELEMENTWISE2)
+    if (x->record->slice) {
+        pr_image_put_at(&x->image, PR_F_PIXEL_OFFSET, 0, x->record->slice);
+        pr_image_put_at(&x->image, PR_F_CHOSEN_MARK, 0, PR_CHOSEN_MARK);
+    }
+    if (!has_two_sources(x->record))
         return;
     put(x, PR_F_SRC2_IN_FMT, FMT_FP16);
     put(x, PR_F_SRC2_ADDR, b->offset >> 6);
@@ -189,11 +266,12 @@ static void write_source(struct expander *x)
 static void write_result(struct expander *x)
 {
     const struct pr_e5_operand *y = &x->record->dst;
+    uint32_t interleave = x->record->interleave ? x->record->interleave : (uint32_t)INTERLEAVE_PLANAR;
 
     put(x, PR_F_OUT_FMT, FMT_FP16);
     put(x, PR_F_RESULT_TYPE, STAGED);
     put(x, PR_F_RESULT_DMA_FMT, DMA_FMT_FP16);
-    put(x, PR_F_RESULT_DMA_INTERLEAVE, INTERLEAVE_PLANAR);
+    put(x, PR_F_RESULT_DMA_INTERLEAVE, interleave);
     put(x, PR_F_DST_EN, 1);
     put(x, PR_F_DST_HINT, HINT_RESULT);
     put(x, PR_F_DST_ADDR, y->offset >> 6);
@@ -204,47 +282,48 @@ static void write_result(struct expander *x)
     put(x, PR_F_DST_FMT_MODE, FMT_MODE);
     put(x, PR_F_DST_TRUNCATE, TRUNCATE);
     put(x, PR_F_DST_MEM_FMT, FMT_FP16);
-    put(x, PR_F_DST_INTERLEAVE, INTERLEAVE_PLANAR);
+    put(x, PR_F_DST_INTERLEAVE, interleave);
+}
+
+static uint32_t task_type(enum pr_e5_kind kind)
+{
+    switch (kind) {
+    case PR_E5_ELEMENTWISE2: return TYPE_TWO_SOURCES;
+    case PR_E5_REDUCE: return TYPE_REDUCTION;
+    case PR_E5_REDUCE2: return TYPE_REDUCTION2;
+    case PR_E5_AFFINE: return TYPE_AFFINE;
+    default: return TYPE_ONE_SOURCE;
+    }
 }
 
 static void write_planar(struct expander *x)
 {
     const struct pr_e5_record *r = x->record;
-    bool two = r->kind == PR_E5_ELEMENTWISE2, reduce = r->kind == PR_E5_REDUCE;
+    bool two = has_two_sources(r), max = is_reduction(r) && r->op == PR_PE_REDUCE_MAX;
+    bool min = is_reduction(r) && r->op == PR_PE_REDUCE_MIN;
 
     put(x, PR_F_CFG_SOURCES, two ? SOURCES_TWO : SOURCES_ONE);
-    put(x, PR_F_TASK_TYPE, two ? TYPE_TWO_SOURCES : reduce ? TYPE_REDUCTION : TYPE_ONE_SOURCE);
+    put(x, PR_F_TASK_TYPE, task_type((enum pr_e5_kind)r->kind));
     put(x, PR_F_SRC1_BCAST, r->broadcast & 0xf);
     put(x, PR_F_SRC2_BCAST, r->broadcast >> 4);
+    put(x, PR_F_SRC1_TRANSPOSE, (r->flags & PR_E5_TRANSPOSE1) != 0);
+    put(x, PR_F_SRC2_TRANSPOSE, (r->flags & PR_E5_TRANSPOSE2) != 0);
     put(x, PR_F_OUT_TRANSPOSE, (r->flags & PR_E5_OUT_TRANSPOSE) != 0);
     put(x, PR_F_PE_RELU, (r->flags & PR_E5_RELU) != 0);
     put(x, PR_F_PE_SUB1, (r->flags & PR_E5_SUBTRACT1) != 0);
+    /* The codes of the comparisons follow the one of the magnitude. */
+    put(x, PR_F_PE_COND, r->flags & PR_E5_ABS ? COND_ABS : r->compare ? COND_ABS + r->compare : 0);
     if (two)
         put(x, PR_F_PE_SRC2, r->flags & PR_E5_SUBTRACT2 ? SRC2_SUBTRACTED : SRC2_ADDED);
-    if (reduce)
-        put(x, PR_F_PE_REDUCE, r->op == PR_PE_REDUCE_MAX ? REDUCE_MAX : REDUCE_SUM);
-    else
-        put(x, PR_F_PE_OP, r->op);
+    put(x, PR_F_PE_OP, is_reduction(r) ? r->elementwise : r->op);
+    put(x, PR_F_PE_REDUCE, max ? REDUCE_MAX : min ? REDUCE_MIN : REDUCE_SUM);
+    put(x, PR_F_PADDING_MODE, max ? PAD_LOWEST : 0);
+    put(x, PR_F_PE_FUNCTION, r->function);
     put(x, PR_F_PE_SCALE, r->scale);
     put(x, PR_F_PE_BIAS, r->bias);
     put(x, PR_F_PE_PRE_SCALE, r->pre_scale);
+    put(x, PR_F_PE_EPSILON, r->epsilon);
     put(x, PR_F_PE_FINAL_SCALE, r->final_scale);
-}
-
-static void write_kernel(struct expander *x, uint32_t engines)
-{
-    const struct pr_e5_record *r = x->record;
-
-    head(x, PR_H_KBASE0, PR_HWX_BAR_CONST);
-    head(x, PR_H_KBE0, 1);
-    put(x, PR_F_KERNEL_FMT, FMT_FP16);
-    put(x, PR_F_SMALL_SOURCE, 1);
-    for (uint32_t e = 0; e < engines; e++) {
-        pr_image_put_at(&x->image, PR_F_COEFF_EN, e, 1);
-        pr_image_put_at(&x->image, PR_F_COEFF_HINT, e, HINT_KERNEL);
-        pr_image_put_at(&x->image, PR_F_COEFF_ADDR, e, (r->kernel + e * r->kernel_bytes) >> 6);
-        pr_image_put_at(&x->image, PR_F_COEFF_BYTES, e, r->kernel_bytes >> 6);
-    }
 }
 
 /* Engines that a convolution's channels reach: the last passes have one lane each. */
@@ -255,10 +334,40 @@ static uint32_t engines_used(const struct pr_e5_record *r)
     return r->out[C] < engines ? r->out[C] : engines;
 }
 
+/* A stream for each engine; or the one table, for all of them. */
+static void write_kernel(struct expander *x)
+{
+    const struct pr_e5_record *r = x->record;
+    bool weights = has_weights(r);
+    uint32_t engines = weights ? engines_used(r) : 1u << r->engines_log2;
+
+    put(x, PR_F_KERNEL_FMT, FMT_FP16);
+    put(x, PR_F_KERNEL_AT_RUNTIME, weights && r->kernel_place);
+    put(x, PR_F_SMALL_SOURCE, weights);
+    put(x, PR_F_KDMA_LOAD, 1);
+    for (uint32_t e = 0; e < engines; e++) {
+        pr_image_put_at(&x->image, PR_F_COEFF_EN, e, 1);
+        pr_image_put_at(&x->image, PR_F_COEFF_HINT, e, HINT_KERNEL);
+        pr_image_put_at(&x->image, PR_F_COEFF_ADDR, e,
+                        (r->kernel + (weights ? e * r->kernel_bytes : 0)) >> 6);
+        pr_image_put_at(&x->image, PR_F_COEFF_BYTES, e, r->kernel_bytes >> 6);
+    }
+}
+
+static uint32_t op_mode(enum pr_e5_kind kind)
+{
+    switch (kind) {
+    case PR_E5_BYPASS: return MAC_BYPASS;
+    case PR_E5_MAX: return MAC_MAX;
+    case PR_E5_PRODUCT: return MAC_PRODUCT;
+    default: return MAC_MULTIPLY;
+    }
+}
+
 static void write_neural(struct expander *x)
 {
     const struct pr_e5_record *r = x->record;
-    bool conv = r->kind == PR_E5_CONV;
+    uint32_t unicast = r->kind == PR_E5_BYPASS ? 1 : r->unicast;
 
     head(x, PR_H_ENE, r->engines_log2 + 1);
     put(x, PR_F_ACTIVE_NE, r->engines_log2);
@@ -267,30 +376,32 @@ static void write_neural(struct expander *x)
     put(x, PR_F_OCG_SIZE, r->lanes_log2);
     put(x, PR_F_PX, r->px);
     put(x, PR_F_PY, r->py);
-    put(x, PR_F_UNICAST_EN, !conv);
-    put(x, PR_F_UNICAST_CIN, 1);
+    put(x, PR_F_UNICAST_EN, unicast != 0);
+    put(x, PR_F_UNICAST_CIN, unicast ? unicast : 1);
+    put(x, PR_F_ELEM_MULT, r->kind == PR_E5_PRODUCT);
+    put(x, PR_F_PADDING_MODE, r->kind == PR_E5_MAX ? PAD_LOWEST : 0);
     put(x, PR_F_PALETTIZED_BITS, PALETTE_IDLE);
-    put(x, PR_F_OP_MODE, conv ? 0 : MAC_BYPASS);
-    put(x, PR_F_KERNEL_MODE, !conv);
+    put(x, PR_F_OP_MODE, op_mode((enum pr_e5_kind)r->kind));
+    put(x, PR_F_KERNEL_MODE, !has_weights(r));
     put(x, PR_F_BIAS_MODE, (r->flags & PR_E5_BIAS) != 0);
     put(x, PR_F_BINARY_POINT, BINARY_POINT_FP16);
     put(x, PR_F_MAC_BIT20, 1);
-    put(x, PR_F_NONLINEAR_MODE, r->flags & PR_E5_RELU ? NL_RELU : 0);
+    put(x, PR_F_NONLINEAR_MODE, r->flags & PR_E5_TABLE ? NL_TABLE : r->flags & PR_E5_RELU ? NL_RELU : 0);
     put(x, PR_F_ACC_BIAS, r->acc_bias);
     put(x, PR_F_POST_SCALE, r->post_scale);
-    if (conv)
-        write_kernel(x, engines_used(r));
+    if (has_weights(r) || r->flags & PR_E5_TABLE)
+        write_kernel(x);
 }
 
 static void write_convolution(struct expander *x)
 {
     const struct pr_e5_record *r = x->record;
-    bool conv = r->kind == PR_E5_CONV;
+    bool window = is_ne(r) && r->kind != PR_E5_BYPASS;
 
-    put(x, PR_F_KW, conv ? r->kw : 1);
-    put(x, PR_F_KH, conv ? r->kh : 1);
-    put(x, PR_F_SX, 1);
-    put(x, PR_F_SY, 1);
+    put(x, PR_F_KW, window ? r->kw : 1);
+    put(x, PR_F_KH, window ? r->kh : 1);
+    put(x, PR_F_SX, r->sx ? r->sx : 1);
+    put(x, PR_F_SY, r->sy ? r->sy : 1);
     put(x, PR_F_OX, 1);
     put(x, PR_F_OY, 1);
     put(x, PR_F_KD, 1);
@@ -332,8 +443,24 @@ static bool inside(const struct expander *x, const struct pr_tensor *t, uint32_t
                           x->index, span, t->base, t->bar, bytes);
 }
 
+/* Every stream that the descriptor names lies in the kernel's buffer and has what its engine needs. */
+static bool kernel_inside(const struct expander *x, const struct pr_task *task, uint32_t bytes)
+{
+    for (uint32_t e = 0; e < PR_ENGINES_MAX; e++) {
+        const struct pr_kernel_stream *stream = &task->ne.stream[e];
+
+        if (!stream->enabled)
+            continue;
+        if ((uint64_t)stream->base + stream->bytes > bytes)
+            return wrong(x, "its kernel ends after the buffer that has it");
+        if (pr_kernel_stream_bytes(task, e) > stream->bytes)
+            return wrong(x, "its kernel has fewer bytes than its channels need");
+    }
+    return true;
+}
+
 /* What the engine will see must be what the record says, inside the buffers it names. */
-static bool check_task(const struct expander *x, const struct pr_task *task, const uint32_t bytes[3])
+static bool check_task(const struct expander *x, const struct pr_task *task, const uint32_t bytes[4])
 {
     static const enum pr_axis axis[4] = {PR_AXIS_W, PR_AXIS_H, PR_AXIS_C, PR_AXIS_G};
     const struct pr_e5_record *r = x->record;
@@ -341,12 +468,8 @@ static bool check_task(const struct expander *x, const struct pr_task *task, con
     for (unsigned i = 0; i < 4; i++)
         if (task->dst.extent[axis[i]] != r->out[i])
             return wrong(x, "its result has other extents than its kind gives");
-    if (r->kind == PR_E5_CONV) {
-        uint64_t end = r->kernel + (uint64_t)engines_used(r) * r->kernel_bytes;
-
-        if (end > x->e5->constant_bytes)
-            return wrong(x, "its kernel ends after the constants");
-    }
+    if (is_ne(r) && !kernel_inside(x, task, bytes[3]))
+        return false;
     for (unsigned i = 0; i < 2; i++)
         if (task->src[i].home != PR_HOME_NONE && !inside(x, &task->src[i], bytes[i]))
             return false;
@@ -355,7 +478,7 @@ static bool check_task(const struct expander *x, const struct pr_task *task, con
 
 static bool expand(struct expander *x, uint8_t words[PR_TD_WORDS_FULL * 4])
 {
-    uint32_t bytes[3] = {0};
+    uint32_t bytes[4] = {0};
     struct pr_task task;
     struct pr_td td;
 

@@ -44,7 +44,7 @@ static bool has_weights(const struct pr_task *task)
 uint32_t pr_plane_slots(const struct pr_task *task, uint32_t lanes)
 {
     const struct pr_ne *ne = &task->ne;
-    uint32_t least = ne->unicast ? 2 : 4;
+    uint32_t least = ne->small ? 4 : 2;
 
     if (ne->unicast)
         lanes = ne->ox;
@@ -67,7 +67,7 @@ static uint64_t plane_bytes(const struct pr_task *task, uint32_t lanes)
 
     if (ne->bias)
         bytes += (uint64_t)lanes * ne->ox * 2;
-    return ne->unicast ? bytes : pr_round_up(bytes, PR_ROW_ALIGN);
+    return bytes;
 }
 
 /*
@@ -134,7 +134,7 @@ static uint64_t group_bytes(const struct pr_task *task, uint32_t engine)
         left -= level.channels;
         lanes = level.lanes;
     }
-    return bytes;
+    return task->ne.unicast ? bytes : pr_round_up(bytes, PR_ROW_ALIGN);
 }
 
 static uint32_t head_bytes(const struct pr_task *task)
@@ -191,7 +191,7 @@ uint64_t pr_kernel_stream_bytes(const struct pr_task *task, uint32_t engine)
         return 0;
     if (task->ne.sparse)
         return stream->bytes;
-    return head_bytes(task) + group_bytes(task, engine) * pr_kernel_groups(task);
+    return pr_round_up(head_bytes(task) + group_bytes(task, engine) * pr_kernel_groups(task), PR_ROW_ALIGN);
 }
 
 bool pr_kernel_table(const struct pr_task *task, const struct pr_kernel_bytes streams[PR_ENGINES_MAX],

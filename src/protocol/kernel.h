@@ -4,9 +4,9 @@
  *
  * A stream is: the activation table of 128 bytes if the task has one; a palette block of 64 bytes if it has one; then, group after
  * group, the planes of the engine's passes. A plane of dense fp16 weights is a bias row, if there is one, and a row for each input
- * channel and kernel position, with one half for each of its lanes (output channels), filled up to 64 bytes. With a unicast kernel
- * a plane is one channel's, and only the whole stream is filled up. Strided kernels are walked by phase of the stride, and may
- * leave zeros out.
+ * channel and kernel position, with one half for each of its lanes (output channels). With a unicast kernel a plane is one
+ * channel's. Strided kernels are walked by phase of the stride, and may leave zeros out. A group ends on 64 bytes, and so
+ * does each sparse plane, except in unicast kernels, of which only the whole stream does.
  */
 #ifndef PROTOCOL_KERNEL_H
 #define PROTOCOL_KERNEL_H

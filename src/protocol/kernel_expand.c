@@ -188,6 +188,15 @@ static bool read_head(struct reader *r)
     return true;
 }
 
+/* What has been read is filled up to 64 bytes, except in unicast kernels and, perhaps, at the stream's end. */
+static void fill(struct reader *r)
+{
+    if (!r->task->ne.unicast)
+        r->at = pr_round_up(r->at, PR_ROW_ALIGN);
+    if (r->at > r->size)
+        r->at = r->size;
+}
+
 static bool read_group(struct reader *r)
 {
     struct pr_plane *plane = &r->plane;
@@ -196,12 +205,10 @@ static bool read_group(struct reader *r)
     while (pr_plane_next(r->task, plane)) {
         if (!read_bias(r) || !(r->task->ne.sparse ? read_sparse(r) : read_dense(r)))
             return false;
-        if (r->task->ne.unicast)
-            continue;
-        r->at = pr_round_up(r->at, PR_ROW_ALIGN);
-        if (r->at > r->size)
-            r->at = r->size; /* the last plane need not be filled up */
+        if (r->task->ne.sparse)
+            fill(r);
     }
+    fill(r);
     return true;
 }
 

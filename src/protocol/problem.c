@@ -18,6 +18,17 @@ const char *pr_problem_kind_text(enum pr_problem_kind kind)
     return "unknown";
 }
 
+const char *pr_outcome_text(enum pr_outcome outcome)
+{
+    switch (outcome) {
+#define X(id, text) \
+    case PR_OUTCOME_##id: return text;
+        PR_OUTCOMES(X)
+#undef X
+    }
+    return "unknown";
+}
+
 bool pr_problem_set(struct pr_problem *problem, enum pr_problem_kind kind, const char *format, ...)
 {
     struct pr_text text;

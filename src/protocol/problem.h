@@ -28,17 +28,35 @@ enum pr_problem_kind {
 #undef X
 };
 
-struct pr_problem {
-    enum pr_problem_kind kind;
-    uint32_t descriptor; /* index of the descriptor in its chain, from 0 */
-    uint32_t offset;     /* byte offset inside the descriptor or file */
-    uint32_t address;    /* register address, when there is one */
-    uint32_t bits;       /* the bits or the value complained about */
-    char text[240];      /* one sentence */
+/* What the engine does with it, as far as it is known: X(id, sentence) */
+#define PR_OUTCOMES(X)                                                                                    \
+    X(UNKNOWN, "What the engine does then is not known.")                                                 \
+    X(HANG, "The engine hangs: the task manager never becomes idle, and the driver's wait ends in -110.") \
+    X(FAULT, "The DART faults on the address: the queue is stuck, and the driver's wait ends in -110.")   \
+    X(FOREIGN, "The engine runs on, silently, with bytes that belong to something else.")                 \
+    X(STALE, "The engine runs on, silently, with what was left there before.")                            \
+    X(PARTIAL, "The engine runs only the number that was declared.")                                      \
+    X(HARMLESS, "The engine runs.")
+
+enum pr_outcome {
+#define X(id, text) PR_OUTCOME_##id,
+    PR_OUTCOMES(X)
+#undef X
 };
 
-/* The table's text for a kind. */
+struct pr_problem {
+    enum pr_problem_kind kind;
+    enum pr_outcome outcome; /* what a judgement of a program adds */
+    uint32_t descriptor;     /* index of the descriptor in its chain, from 0 */
+    uint32_t offset;         /* byte offset inside the descriptor or file */
+    uint32_t address;        /* register address, when there is one */
+    uint32_t bits;           /* the bits or the value complained about */
+    char text[240];          /* one sentence */
+};
+
+/* The tables' texts. */
 const char *pr_problem_kind_text(enum pr_problem_kind kind);
+const char *pr_outcome_text(enum pr_outcome outcome);
 
 /*
  * Fills `problem` (which may be NULL) and returns false, so that a check can end with `return pr_problem_set(...)`. The format

@@ -11,12 +11,6 @@ enum { FORMAT_U8 = 0, FORMAT_I8 = 1, FORMAT_FP16 = 2 };
 enum { STAGING_8_BIT = 0, STAGING_FP16 = 1 };
 enum { TYPE_RESIDENT = 0, TYPE_KEPT = 1, TYPE_STAGED = 2, TYPE_STREAM = 3 }; /* SourceType and ResultType */
 
-/*
- * PixelOffset has a public name and no public meaning. Here it is the column of a source's rows that is read first, and counts only
- * in descriptors that carry this mark in a register that every known program leaves at 0.
- */
-#define CHOSEN_MARK 0x414e454du
-
 bool pr_decode_refuse(const struct pr_decoder *d, enum pr_problem_kind kind, enum pr_td_field field,
                       const char *why)
 {
@@ -169,7 +163,7 @@ static bool source1_offset(const struct pr_decoder *d, struct pr_tensor *t, bool
 
     for (unsigned i = 0; i < 4; i++) {
         uint32_t value = pr_image_get_at(d->image, PR_F_PIXEL_OFFSET, i);
-        bool chosen = i == 0 && by_dma && pr_image_get_at(d->image, PR_F_CHOSEN_MARK, 0) == CHOSEN_MARK;
+        bool chosen = i == 0 && by_dma && pr_image_get_at(d->image, PR_F_CHOSEN_MARK, 0) == PR_CHOSEN_MARK;
 
         if (value && !chosen)
             return pr_problem_set(
@@ -364,9 +358,6 @@ static bool check_result(const struct pr_decoder *d)
         return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT,
                                 t->home == PR_HOME_DRAM ? PR_F_DST_ROW : PR_F_L2_RESULT_ROW,
                                 "the result's strides make its elements overlap");
-    if (t->keep && pr_tensor_overlaps(t, t->keep_stride))
-        return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, PR_F_L2_RESULT_ROW,
-                                "the strides of the result kept in L2 make its elements overlap");
     return true;
 }
 

@@ -22,6 +22,12 @@ enum pr_axis { PR_AXIS_W, PR_AXIS_H, PR_AXIS_D, PR_AXIS_C, PR_AXIS_G, PR_AXES };
 #define PR_ENGINES_MAX       16u
 #define PR_ROW_ALIGN         64u /* granule of DRAM row tails */
 
+/*
+ * PixelOffset has a public name and no public meaning. Here it is the column of a source's rows that is read first, and counts only
+ * in descriptors that carry this mark in a register that every known program leaves at 0.
+ */
+#define PR_CHOSEN_MARK 0x414e454du
+
 enum pr_unit { PR_UNIT_PE, PR_UNIT_NE };
 
 /* Where a tensor is. A stream goes from one descriptor to the next one and is gone after it (types 3). */
@@ -98,6 +104,7 @@ struct pr_ne {
     bool pad_lowest;  /* MAX: what is outside the input never wins; else it is zero */
     bool ones;        /* the kernel is all ones and has no bytes */
     bool sparse;      /* the streams leave zeros out */
+    bool small;       /* SmallSourceMode: sparse streams then count four lanes at least, not two */
     bool palette;     /* ... and every other weight is the first of the 32 values before the records */
     bool reuse;       /* the kernel of group 0 is that of all groups */
     enum pr_format kernel_format;

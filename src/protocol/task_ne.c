@@ -33,6 +33,9 @@ static bool decode_window(const struct pr_decoder *d)
     if (ne->ox == 0 || ne->ox > OUTPUTS_MAX)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OX,
                                 "1 or 2 output columns for each step are decoded");
+    if (ne->ox > 1 && (ne->mode != PR_NE_MAC || ne->ones))
+        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OX,
+                                "several output columns for each step are decoded with kernel data only");
     if (ne->ox > 1 && !ne->unicast)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OX,
                                 "several output columns for each step are decoded for unicast kernels only");
@@ -74,6 +77,7 @@ static bool decode_weights(const struct pr_decoder *d)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_KERNEL_FMT,
                                 "kernels of 1 (int8) and 2 (fp16) are decoded");
     ne->sparse = pr_decode_get(d, PR_F_SPARSE_FMT);
+    ne->small = pr_decode_get(d, PR_F_SMALL_SOURCE);
     ne->palette = pr_decode_get(d, PR_F_PALETTIZED_EN);
     ne->reuse = pr_decode_get(d, PR_F_GROUP_KERNEL_REUSE);
     if (ne->palette && !ne->sparse)

@@ -20,7 +20,7 @@ enum {
 
 #define PR_TD_REG(block, id, name, address, count) \
     _Static_assert((address) % 4 == 0 && (address) >= BASE_OF(block), name " stands in its block");
-#define PR_TD_FIELD(reg, id, name, lo, width, use, source) \
+#define PR_TD_FIELD(reg, id, name, lo, width, use, source, where, accepted, meaning, action) \
     _Static_assert((width) > 0 && (lo) + (width) <= 32, name " fits a word");
 #include "protocol/td_regs.def"
 
@@ -35,17 +35,37 @@ const struct pr_reg_info pr_reg_table[PR_REG_COUNT] = {
 #include "protocol/td_regs.def"
 };
 
+/* The sets of accepted values. */
+#define ANY   0
+#define IS(n) (1u << (n))
+#define TO(n) ((2u << (n)) - 1)
+
 const struct pr_field_info pr_field_table[PR_F_COUNT] = {
-#define PR_TD_FIELD(reg, id, name, lo, width, use, source) \
-    [PR_F_##id] = {name, PR_REG_##reg, lo, width, PR_USE_##use, PR_SOURCE_##source},
+#define PR_TD_FIELD(reg, id, name, lo, width, use, source, where, accepted, meaning, action) \
+    [PR_F_##id] = {name,  PR_REG_##reg, lo,      width, PR_USE_##use, PR_SOURCE_##source,    \
+                   where, accepted,     meaning, action},
 #include "protocol/td_regs.def"
 };
 
 const struct pr_field_info pr_header_table[PR_H_COUNT] = {
-#define PR_TD_HEADER_FIELD(word, id, name, lo, width, use, source) \
-    [PR_H_##id] = {name, word, lo, width, PR_USE_##use, PR_SOURCE_##source},
+#define PR_TD_HEADER_FIELD(word, id, name, lo, width, use, source, where, accepted, meaning, action) \
+    [PR_H_##id] = {name, word, lo, width, PR_USE_##use, PR_SOURCE_##source, where, accepted, meaning, action},
 #include "protocol/td_header.def"
 };
+
+const struct pr_value_info pr_value_table[] = {
+#define PR_TD_VALUE(field, value, text) {PR_F_##field, value, text},
+#include "protocol/td_values.def"
+};
+const unsigned pr_value_count = sizeof(pr_value_table) / sizeof(pr_value_table[0]);
+
+const char *pr_value_text(enum pr_td_field field, uint32_t value)
+{
+    for (unsigned i = 0; i < pr_value_count; i++)
+        if (pr_value_table[i].field == field && pr_value_table[i].value == value)
+            return pr_value_table[i].text;
+    return NULL;
+}
 
 int pr_image_index(uint32_t address)
 {

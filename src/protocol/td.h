@@ -5,7 +5,7 @@
  *   descriptor = 10 header words (11 when TDE is set), then records until the declared size
  *   record     = [31:26] count - 1, [25:0] register byte address; then count words
  *
- * The tables are td_header.def and td_regs.def; everything here is derived from them.
+ * The tables are td_header.def, td_regs.def and td_values.def; everything here is derived from them.
  */
 #ifndef PROTOCOL_TD_H
 #define PROTOCOL_TD_H
@@ -33,13 +33,14 @@ enum pr_td_reg {
 };
 
 enum pr_td_field {
-#define PR_TD_FIELD(reg, id, name, lo, width, use, source) PR_F_##id,
+#define PR_TD_FIELD(reg, id, name, lo, width, use, source, where, accepted, meaning, action) PR_F_##id,
 #include "protocol/td_regs.def"
     PR_F_COUNT
 };
 
 enum pr_td_header_field {
-#define PR_TD_HEADER_FIELD(word, id, name, lo, width, use, source) PR_H_##id,
+#define PR_TD_HEADER_FIELD(word, id, name, lo, width, use, source, where, accepted, meaning, action) \
+    PR_H_##id,
 #include "protocol/td_header.def"
     PR_H_COUNT
 };
@@ -51,7 +52,7 @@ enum {
 #include "protocol/td_regs.def"
 };
 
-enum pr_use { PR_USE_DECODED, PR_USE_HINT, PR_USE_OPAQUE };
+enum pr_use { PR_USE_DECODED, PR_USE_HINT, PR_USE_OPAQUE, PR_USE_REFUSED, PR_USE_CHOSEN, PR_USE_COUNT };
 enum pr_source { PR_SOURCE_ANEREGS, PR_SOURCE_FACTS, PR_SOURCE_ORACLES, PR_SOURCE_CHOSEN };
 
 struct pr_block_info {
@@ -73,14 +74,27 @@ struct pr_field_info {
     const char *name;
     uint16_t owner; /* enum pr_td_reg, or the header word */
     uint8_t lo, width;
-    uint8_t use;    /* enum pr_use */
-    uint8_t source; /* enum pr_source */
+    uint8_t use;         /* enum pr_use */
+    uint8_t source;      /* enum pr_source */
+    const char *where;   /* the sheet, section and confidence of the meaning */
+    uint32_t accepted;   /* bit n: the value n is run; 0: every value */
+    const char *meaning; /* one sentence */
+    const char *action;  /* what the use does not tell, or "" */
+};
+
+/* What a value of a coded field means: "DMA, staged". */
+struct pr_value_info {
+    uint16_t field; /* enum pr_td_field */
+    uint16_t value;
+    const char *text;
 };
 
 extern const struct pr_block_info pr_block_table[PR_BLOCK_COUNT];
 extern const struct pr_reg_info pr_reg_table[PR_REG_COUNT];
 extern const struct pr_field_info pr_field_table[PR_F_COUNT];
 extern const struct pr_field_info pr_header_table[PR_H_COUNT];
+extern const struct pr_value_info pr_value_table[];
+extern const unsigned pr_value_count;
 
 /* The values of all registers a descriptor can write, in block order: what a queue carries from one descriptor to the next. */
 struct pr_image {
@@ -113,6 +127,9 @@ uint32_t pr_image_get(const struct pr_image *image, enum pr_td_field field);
 uint32_t pr_image_get_at(const struct pr_image *image, enum pr_td_field field, uint32_t element);
 void pr_image_put(struct pr_image *image, enum pr_td_field field, uint32_t value);
 void pr_image_put_at(struct pr_image *image, enum pr_td_field field, uint32_t element, uint32_t value);
+
+/* What a value of a field means, or NULL when the table has no word for it. */
+const char *pr_value_text(enum pr_td_field field, uint32_t value);
 
 /* The bits of header word `word` that fields of the table cover. */
 uint32_t pr_header_known_bits(uint32_t word);

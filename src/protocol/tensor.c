@@ -27,11 +27,12 @@ static uint32_t steps(const struct pr_tensor *tensor, unsigned axis)
 }
 
 /* From the first byte to past the last one that the channels touch, at one place of the other axes. */
-static uint64_t channels_span(const struct pr_tensor *tensor, uint32_t channels, uint64_t stride)
+static uint64_t channels_span(const struct pr_tensor *tensor)
 {
-    uint32_t each = bundle_channels(tensor), element = pr_format_bytes(tensor->format);
-    uint32_t last = (channels - 1) / each;
-    uint64_t end = last * stride + (uint64_t)(channels - last * each) * element;
+    uint32_t each = bundle_channels(tensor), channels = tensor->extent[PR_AXIS_C],
+             last = (channels - 1) / each;
+    uint64_t stride = tensor->stride[PR_AXIS_C];
+    uint64_t end = last * stride + (uint64_t)(channels - last * each) * pr_format_bytes(tensor->format);
     /* A last bundle that is not full may end before the one before it does. */
     uint64_t before = last ? (last - 1) * stride + bundle_bytes(tensor) : 0;
 
@@ -62,18 +63,20 @@ uint64_t pr_tensor_span(const struct pr_tensor *tensor)
     if (tensor->home == PR_HOME_NONE)
         return 0;
     if (!has_tails(tensor))
-        return span(extent, stride, channels_span(tensor, extent[PR_AXIS_C], stride[PR_AXIS_C]));
+        return span(extent, stride, channels_span(tensor));
     before = (uint64_t)(extent[PR_AXIS_W] - 1) * stride[PR_AXIS_W];
     return span(extent, stride,
                 (uint64_t)(steps(tensor, PR_AXIS_C) - 1) * stride[PR_AXIS_C] + pr_tensor_tail_end(tensor) -
                     before);
 }
 
+/* Channels that stand side by side in DRAM are kept apart. */
 uint64_t pr_tensor_keep_span(const struct pr_tensor *tensor)
 {
     const uint32_t *extent = tensor->keep_extent, *stride = tensor->keep_stride;
+    uint64_t channels = (uint64_t)(extent[PR_AXIS_C] - 1) * stride[PR_AXIS_C];
 
-    return span(extent, stride, channels_span(tensor, extent[PR_AXIS_C], stride[PR_AXIS_C]));
+    return span(extent, stride, channels + pr_format_bytes(tensor->format));
 }
 
 uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor)
@@ -118,11 +121,13 @@ bool pr_strides_overlap(const uint32_t extent[PR_AXES], const uint32_t stride[PR
     return false;
 }
 
-/* A bundle counts whole, whether or not its last channels are there. */
+/* A bundle counts whole, whether or not its last channels are there; what is kept in L2 has none. */
 bool pr_tensor_overlaps(const struct pr_tensor *tensor, const uint32_t stride[PR_AXES])
 {
     uint32_t count[PR_AXES];
 
+    if (stride == tensor->keep_stride)
+        return pr_strides_overlap(tensor->extent, stride, pr_format_bytes(tensor->format), 0);
     for (unsigned axis = 0; axis < PR_AXES; axis++)
         count[axis] = steps(tensor, axis);
     return pr_strides_overlap(count, stride, bundle_bytes(tensor), 0);

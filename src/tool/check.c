@@ -3,19 +3,21 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "protocol/chain.h"
+#include "protocol/check.h"
 #include "tool/json.h"
 #include "tool/program.h"
 #include "tool/tool.h"
 
 const char tool_check_help[] =
     "anemone check FILE [--json]\n\n"
-    "Reads a program (.hwx or .anec) as the engine would and names everything that is wrong:\n"
-    "descriptors that loop or run out of the stream, sizes that do not fit, records outside the\n"
-    "known registers, bits nobody explains, fields that contradict each other or ask for what this\n"
-    "model does not do.\n"
-    "A descriptor like that leaves a queue of the engine stuck: on hardware the wait ends in -110.\n\n"
-    "Exit status 0: nothing found but remarks; 1: something is wrong.\n";
+    "Reads a program (.hwx, .anec, or the text form of a descriptor stream) as the engine would and\n"
+    "names everything that is wrong, not only the first: descriptors that loop or run out of the\n"
+    "stream, sizes declared too large or too small, records outside the known registers, bits nobody\n"
+    "explains, fields that contradict each other or ask for what this model does not do; tensors and\n"
+    "kernels that do not fit the buffers they are bound to, L2 and buffers read before they are\n"
+    "written, streams that nobody takes over. Each finding ends with what the engine does then, as\n"
+    "far as that is known. A text form has no buffers, so nothing is said about them.\n\n"
+    "Exit status 0: nothing found but remarks; 1: something is wrong; 2: wrong usage.\n";
 
 struct report {
     struct json json;
@@ -31,8 +33,12 @@ static void report(void *context, enum pr_finding finding, const struct pr_probl
     r->problems += !remark;
     r->remarks += remark;
     if (!r->as_json) {
-        printf("%s: descriptor %u, byte 0x%x: %s\n    %s\n", remark ? "remark" : "problem",
-               problem->descriptor, problem->offset, pr_problem_kind_text(problem->kind), problem->text);
+        printf("%s: descriptor %u, byte 0x%x", remark ? "remark" : "problem", problem->descriptor,
+               problem->offset);
+        if (problem->address)
+            printf(", register 0x%x", problem->address);
+        printf(": %s\n    %s\n    %s\n", pr_problem_kind_text(problem->kind), problem->text,
+               pr_outcome_text(problem->outcome));
         return;
     }
     json_object(&r->json, NULL);
@@ -43,11 +49,14 @@ static void report(void *context, enum pr_finding finding, const struct pr_probl
     json_number(&r->json, "bits", problem->bits);
     json_string(&r->json, "kind", pr_problem_kind_text(problem->kind));
     json_string(&r->json, "text", problem->text);
+    json_string(&r->json, "engine", pr_outcome_text(problem->outcome));
     json_object_end(&r->json);
 }
 
 int tool_check(int argc, char **argv)
 {
+    static struct pr_check_program judged;
+    static struct pr_flow flow; /* too large for a stack; the command has one thread */
     struct report r = {0};
     const struct tool_option options[] = {{"json", &r.as_json, NULL}, {0}};
     struct tool_program program;
@@ -67,8 +76,9 @@ int tool_check(int argc, char **argv)
         json_begin(&r.json, stdout);
         json_array(&r.json, "findings");
     }
-    good = pr_check_stream(program.bytes + program.hwx.text.offset, program.hwx.text.size,
-                           program.hwx.first_td_words, program.hwx.td_count, report, &r);
+    pr_check_program_of(&judged, program.bytes, &program.hwx);
+    judged.buffers.known = !program.listing;
+    good = pr_check_program(&judged, &flow, report, &r);
     base_free(program.bytes);
     if (r.as_json) {
         json_array_end(&r.json);

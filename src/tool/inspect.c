@@ -4,17 +4,17 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "protocol/chain.h"
 #include "protocol/hwx.h"
 #include "protocol/listing.h"
-#include "tool/json.h"
-#include "tool/program.h"
+#include "tool/descriptor.h"
 #include "tool/tool.h"
 
 const char tool_inspect_help[] =
     "anemone inspect FILE [--listing] [--json]\n\n"
-    "Shows what a program (.hwx or .anec) holds: its ports with shapes and strides, its buffers, and\n"
-    "every descriptor with its registers and fields by name. Only words that are not zero are shown.\n\n"
+    "Shows what a program (.hwx, .anec, or the text form of a descriptor stream) holds: its ports\n"
+    "with shapes and strides, its buffers, and every descriptor: the task in one sentence, the\n"
+    "kernel streams, what function an activation table seems to be, and each field that is not\n"
+    "zero with its place, its value and what that means (docs/descriptor.md has them all).\n\n"
     "  --listing   only the descriptor stream, in the text form that `anemone assemble` reads back\n"
     "              to the same bytes\n"
     "  --json      ports, buffers and descriptors as JSON\n\n"
@@ -121,31 +121,42 @@ static void json_fields(struct json *json, const struct pr_td *td)
     json_array_end(json);
 }
 
-static void json_descriptors(struct json *json, const struct tool_program *program)
+static void json_descriptor(struct json *json, const struct tool_descriptors *d,
+                            const struct pr_chain_link *link)
 {
-    const uint8_t *text = program->bytes + program->hwx.text.offset;
+    json_object(json, NULL);
+    json_number(json, "index", link->index);
+    json_number(json, "offset", link->offset);
+    json_number(json, "words", link->words);
+    if (d->framed) {
+        json_fields(json, &d->td);
+        tool_descriptor_json(d, json);
+    } else {
+        json_string(json, "problem", d->problem.text);
+    }
+    json_object_end(json);
+}
+
+/* Every descriptor of the chain, as text when there is no JSON to write to. */
+static void show_descriptors(const struct tool_program *program, struct json *json)
+{
+    static struct tool_descriptors d; /* too large for a stack; the command has one thread */
     struct pr_chain chain;
     struct pr_chain_link link;
-    struct pr_problem problem;
     enum pr_chain_step step;
-    static struct pr_td td; /* too large for a stack; the command has one thread */
 
-    json_array(json, "descriptors");
-    pr_chain_begin(&chain, text, program->hwx.text.size, program->hwx.first_td_words, program->hwx.td_count);
-    while ((step = pr_chain_next(&chain, &link, &problem)) != PR_CHAIN_END) {
+    tool_descriptors_begin(&d, program);
+    pr_chain_begin(&chain, program->bytes + program->hwx.text.offset, program->hwx.text.size,
+                   program->hwx.first_td_words, program->hwx.td_count);
+    while ((step = pr_chain_next(&chain, &link, NULL)) != PR_CHAIN_END) {
         if (step != PR_CHAIN_LINK)
             continue;
-        json_object(json, NULL);
-        json_number(json, "index", link.index);
-        json_number(json, "offset", link.offset);
-        json_number(json, "words", link.words);
-        if (pr_td_read(text + link.offset, link.words, &td, &problem))
-            json_fields(json, &td);
+        tool_descriptors_take(&d, &link);
+        if (json)
+            json_descriptor(json, &d, &link);
         else
-            json_string(json, "problem", problem.text);
-        json_object_end(json);
+            tool_descriptor_print(&d, &link);
     }
-    json_array_end(json);
 }
 
 static void print_json(const struct tool_program *program)
@@ -154,7 +165,10 @@ static void print_json(const struct tool_program *program)
     struct json json;
 
     json_begin(&json, stdout);
-    json_string(&json, "format", program->format == PR_PROGRAM_ANEC ? "anec" : "hwx");
+    json_string(&json, "format",
+                program->listing                     ? "listing"
+                : program->format == PR_PROGRAM_ANEC ? "anec"
+                                                     : "hwx");
     json_number(&json, "text_bytes", hwx->text.size);
     json_number(&json, "constant_bytes", hwx->constant.size);
     json_number(&json, "intermediate_bytes", hwx->intermediate_bytes);
@@ -162,7 +176,9 @@ static void print_json(const struct tool_program *program)
     for (uint32_t i = 0; i < hwx->port_count; i++)
         json_port(&json, &hwx->port[i]);
     json_array_end(&json);
-    json_descriptors(&json, program);
+    json_array(&json, "descriptors");
+    show_descriptors(program, &json);
+    json_array_end(&json);
     json_end(&json);
 }
 
@@ -186,14 +202,13 @@ int tool_inspect(int argc, char **argv)
         return TOOL_FAILURE;
     if (as_json) {
         print_json(&program);
-    } else {
-        if (!listing)
-            print_program(path, &program.hwx);
-        if (!pr_listing_write(program.bytes + program.hwx.text.offset, program.hwx.text.size,
-                              program.hwx.first_td_words, print_line, NULL, &problem)) {
-            tool_say("%s: %s", path, problem.text);
-            status = TOOL_FAILURE;
-        }
+    } else if (!listing) {
+        print_program(path, &program.hwx);
+        show_descriptors(&program, NULL);
+    } else if (!pr_listing_write(program.bytes + program.hwx.text.offset, program.hwx.text.size,
+                                 program.hwx.first_td_words, print_line, NULL, &problem)) {
+        tool_say("%s: %s", path, problem.text);
+        status = TOOL_FAILURE;
     }
     base_free(program.bytes);
     return status;

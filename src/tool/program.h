@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program read from a file: an image (.hwx) or an .anec, by its content. */
+/* A program read from a file: an image (.hwx), an .anec, or the text form of a stream, by its content. */
 #ifndef TOOL_PROGRAM_H
 #define TOOL_PROGRAM_H
 
@@ -8,9 +8,10 @@
 #define TOOL_PROGRAM_BYTES_MAX (512u << 20)
 
 struct tool_program {
-    uint8_t *bytes; /* the whole file, for base_free */
+    uint8_t *bytes; /* the whole file, or the assembled stream; for base_free */
     size_t size;
     enum pr_program_format format;
+    bool listing; /* the text form: it was assembled, and there are no ports and no constants */
     struct pr_hwx hwx;
 };
 

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections of `anemone spec`: task queues, descriptors, boards. */
+/* Sections of `anemone spec`: task queues and boards. */
 #include "protocol/board.h"
-#include "protocol/hwx.h"
 #include "protocol/seed_tables.h"
-#include "protocol/td.h"
 #include "protocol/tm_regs.h"
 #include "tool/spec.h"
 
 _Static_assert(PR_TQ_BARS + 3 == PR_TQ_SUBMIT_WORDS, "32 bars, network id, size and address");
-
-#define DESCRIPTOR_VERSION 7
 
 static const char *const access_name[] = {"R", "W", "RW", "POP"};
 
@@ -46,69 +42,6 @@ void spec_task_queue(struct spec *spec)
 #define X(id, title, offset, access, source) reg(spec, title, offset, 1, PR_ACCESS_##access, source);
     PR_TM_REGISTERS(X)
 #undef X
-    spec_array_end(spec);
-}
-
-static void field(struct spec *spec, const struct pr_field_info *info, bool header)
-{
-    static const char *const use[] = {"decoded", "hint", "opaque"};
-    static const char *const source[] = {"aneregs", "facts", "oracles", "chosen"};
-
-    spec_object(spec, NULL);
-    if (header)
-        spec_number(spec, "word", info->owner);
-    else
-        spec_text(spec, "register", pr_reg_table[info->owner].name);
-    if (!header)
-        spec_hex(spec, "address", pr_reg_table[info->owner].address);
-    spec_text(spec, "name", info->name);
-    spec_number(spec, "low_bit", info->lo);
-    spec_number(spec, "width", info->width);
-    spec_text(spec, "use", use[info->use]);
-    spec_text(spec, "source", source[info->source]);
-    spec_object_end(spec);
-}
-
-static void write_blocks(struct spec *spec)
-{
-    spec_array(spec, "blocks");
-    for (unsigned i = 0; i < PR_BLOCK_COUNT; i++) {
-        spec_object(spec, NULL);
-        spec_text(spec, "name", pr_block_table[i].name);
-        spec_hex(spec, "base", pr_block_table[i].base);
-        spec_number(spec, "words", pr_block_table[i].words);
-        spec_object_end(spec);
-    }
-    spec_array_end(spec);
-    spec_array(spec, "registers");
-    for (unsigned i = 0; i < PR_REG_COUNT; i++) {
-        spec_object(spec, NULL);
-        spec_text(spec, "block", pr_block_table[pr_reg_table[i].block].name);
-        spec_text(spec, "name", pr_reg_table[i].name);
-        spec_hex(spec, "address", pr_reg_table[i].address);
-        spec_number(spec, "count", pr_reg_table[i].count);
-        spec_object_end(spec);
-    }
-    spec_array_end(spec);
-}
-
-void spec_descriptor(struct spec *spec)
-{
-    spec_number(spec, "version", DESCRIPTOR_VERSION);
-    spec_number(spec, "header_words", PR_TD_HEADER_WORDS);
-    spec_number(spec, "header_words_extended", PR_TD_HEADER_WORDS_EXTENDED);
-    spec_number(spec, "words_max", PR_TD_WORDS_MAX);
-    spec_hex(spec, "alignment", PR_TD_ALIGN);
-    spec_number(spec, "buffer_registers", PR_TD_BAR_COUNT);
-    spec_hex(spec, "image_magic", PR_HWX_MAGIC);
-    spec_array(spec, "header_fields");
-    for (unsigned i = 0; i < PR_H_COUNT; i++)
-        field(spec, &pr_header_table[i], true);
-    spec_array_end(spec);
-    write_blocks(spec);
-    spec_array(spec, "fields");
-    for (unsigned i = 0; i < PR_F_COUNT; i++)
-        field(spec, &pr_field_table[i], false);
     spec_array_end(spec);
 }
 

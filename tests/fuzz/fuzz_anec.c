@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge.h"
 #include "protocol/anec.h"
-#include "protocol/chain.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,13 +18,6 @@ static void require(bool condition)
 static void inside(const struct pr_hwx_span *span, size_t size)
 {
     require(span->offset <= size && span->size <= size - span->offset);
-}
-
-static void count(void *context, enum pr_finding finding, const struct pr_problem *problem)
-{
-    require(problem->kind != PR_PROBLEM_NONE && problem->text[0] != '\0');
-    if (finding == PR_FINDING_PROBLEM)
-        ++*(unsigned *)context;
 }
 
 static void check_ports(const struct pr_hwx *a, const struct pr_hwx *b)
@@ -59,8 +52,8 @@ static void check_image(const uint8_t *data, const struct pr_hwx *hwx)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct pr_problem problem;
+    static struct pr_check_program program;
     static struct pr_hwx hwx;
-    unsigned problems = 0;
 
     pr_program_read(data, size, &hwx, &problem);
     if (!pr_anec_read(data, size, &hwx, &problem)) {
@@ -69,8 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     inside(&hwx.text, size);
     inside(&hwx.constant, size);
-    require(pr_check_stream(data + hwx.text.offset, (size_t)hwx.text.size, hwx.first_td_words, hwx.td_count,
-                            count, &problems) == (problems == 0));
+    pr_check_program_of(&program, data, &hwx);
+    judge(&program);
     check_image(data, &hwx);
     return 0;
 }

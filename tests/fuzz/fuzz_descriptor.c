@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as descriptors, pushed to a queue of a bare machine: the task manager ends idle or with its error registers set, no byte outside
- * what the page table grants changes, and the next good request runs.
+ * what the page table grants changes, and the next good request runs. Before that they are judged and told as check and inspect do.
  *
  * Input: word 0 low 9 bits: size of the first descriptor in words - 1; high half: descriptor count; then the stream.
  */
@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include <anemone/machine.h>
+
+#include "judge.h"
 
 #define PAGE       0x4000u
 #define TEXT_PAGES 2u
@@ -103,6 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct rig rig;
+    static struct pr_check_program program;
     uint32_t head;
 
     if (!rig.machine)
@@ -113,6 +116,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size -= 4;
     if (size > TEXT_PAGES * PAGE)
         size = TEXT_PAGES * PAGE;
+    program = (struct pr_check_program){
+        .text = data + 4, .text_bytes = size, .first_words = (head & 0x1ff) + 1, .count = head >> 16 & 15};
+    judge(&program);
     for (unsigned i = 0; i < RIG_PAGES; i++)
         memset(page_at(&rig, i, 1), i == 0 || i == DATA - 1 || i == END ? CANARY : 0, PAGE);
     memcpy(page_at(&rig, TEXT, TEXT_PAGES), data + 4, size);

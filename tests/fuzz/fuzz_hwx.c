@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../listing_text.h"
-#include "protocol/chain.h"
+#include "judge.h"
 #include "protocol/hwx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -35,18 +35,11 @@ static void check_ports(const struct pr_hwx *hwx)
     }
 }
 
-static void count(void *context, enum pr_finding finding, const struct pr_problem *problem)
-{
-    require(problem->kind != PR_PROBLEM_NONE && problem->text[0] != '\0');
-    if (finding == PR_FINDING_PROBLEM)
-        ++*(unsigned *)context;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct pr_problem problem;
+    static struct pr_check_program program;
     static struct pr_hwx hwx;
-    unsigned problems = 0;
 
     if (!pr_hwx_read(data, size, &hwx, &problem)) {
         require(problem.kind != PR_PROBLEM_NONE && problem.text[0] != '\0');
@@ -56,8 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     inside(&hwx.constant, size);
     inside(&hwx.banner, size);
     check_ports(&hwx);
-    require(pr_check_stream(data + hwx.text.offset, (size_t)hwx.text.size, hwx.first_td_words, hwx.td_count,
-                            count, &problems) == (problems == 0));
+    pr_check_program_of(&program, data, &hwx);
+    judge(&program);
     require(
         listing_text_survives(data + hwx.text.offset, (size_t)hwx.text.size, hwx.first_td_words, &problem));
     return 0;

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of windows that slide over H and W: conv and the pools. */
+#include "compiler/mil_op.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* As much padding as makes ceil(length / stride) outputs; the odd one goes behind, or before with same_lower. */
+static void same_padding(const struct cc_value *x, const uint32_t kernel[2], struct cc_attributes *a,
+                         bool lower)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t stride = a->stride[i], length = x->dim[2 + i];
+        uint64_t extent = (uint64_t)(kernel[i] - 1) * a->dilation[i] + 1;
+        uint64_t covered = ((length + stride - 1) / stride - 1) * stride + extent;
+        uint64_t total = covered > length ? covered - length : 0;
+        uint32_t less = (uint32_t)(total / 2), more = (uint32_t)(total - less);
+
+        a->pad[2 * i] = lower ? more : less;
+        a->pad[2 * i + 1] = lower ? less : more;
+    }
+}
+
+/* `kernel` is NULL when x or the kernel has another rank than 4: that is refused when the operation is checked. */
+static int take_padding(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft,
+                        const uint32_t *kernel)
+{
+    const char *padding = "valid";
+    const int32_t *unused;
+    uint32_t count;
+    int status = cc_mil_string(mil, call, "pad_type", &padding);
+
+    if (status)
+        return status;
+    if (strcmp(padding, "custom") == 0) {
+        status = cc_mil_need(mil, call, "pad");
+        return status ? status : cc_mil_ints(mil, call, "pad", 4, 0, CC_WIDTH_MAX, draft->a.pad);
+    }
+    if (strcmp(padding, "same") != 0 && strcmp(padding, "same_lower") != 0 && strcmp(padding, "valid") != 0)
+        return cc_mil_wrong(mil, call, "pad_type", EINVAL,
+                            "is \"%.40s\", expected valid, same, same_lower or custom", padding);
+    if (kernel && padding[0] == 's')
+        same_padding(cc_mil_first(mil, draft), kernel, &draft->a, padding[4] != '\0');
+    return cc_mil_list(mil, call, "pad", &unused, &count);
+}
+
+int cc_mil_take_conv(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    struct cc_attributes *a = &draft->a;
+    const struct cc_value *weight;
+    int status = cc_mil_take_linear(mil, call, draft);
+
+    a->stride[0] = a->stride[1] = a->dilation[0] = a->dilation[1] = a->groups = 1;
+    if (status || (status = cc_mil_ints(mil, call, "strides", 2, 1, CC_WIDTH_MAX, a->stride)) ||
+        (status = cc_mil_ints(mil, call, "dilations", 2, 1, CC_WIDTH_MAX, a->dilation)) ||
+        (status = cc_mil_ints(mil, call, "groups", 1, 1, CC_CHANNEL_MAX, &a->groups)))
+        return status;
+    weight = &mil->graph->value[a->weight - 1];
+    return take_padding(mil, call, draft,
+                        cc_mil_first(mil, draft)->rank == 4 && weight->rank == 4 ? weight->dim + 2 : NULL);
+}
+
+static int take_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    struct cc_attributes *a = &draft->a;
+    bool ceil_mode = false;
+    int status = cc_mil_operand(mil, call, "x", draft);
+
+    a->stride[0] = a->stride[1] = a->dilation[0] = a->dilation[1] = 1;
+    if (status || (status = cc_mil_need(mil, call, "kernel_sizes")) ||
+        (status = cc_mil_ints(mil, call, "kernel_sizes", 2, 1, CC_WIDTH_MAX, a->kernel)) ||
+        (status = cc_mil_ints(mil, call, "strides", 2, 1, CC_WIDTH_MAX, a->stride)) ||
+        (status = cc_mil_need(mil, call, "pad_type")) ||
+        (status = cc_mil_bool(mil, call, "ceil_mode", &ceil_mode)))
+        return status;
+    if (ceil_mode)
+        return cc_mil_wrong(mil, call, "ceil_mode", EOPNOTSUPP,
+                            "is true; only pools that round their size down are done by this compiler");
+    return take_padding(mil, call, draft, cc_mil_first(mil, draft)->rank == 4 ? a->kernel : NULL);
+}
+
+int cc_mil_take_max_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    return take_pool(mil, call, draft);
+}
+
+/* Whether any window that fits covers an element of the padding. */
+static bool meets_padding(const struct cc_value *x, const struct cc_attributes *a)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t length = (uint64_t)x->dim[2 + i] + a->pad[2 * i], padded = length + a->pad[2 * i + 1];
+
+        if (a->pad[2 * i])
+            return true;
+        if (padded >= a->kernel[i] &&
+            (padded - a->kernel[i]) / a->stride[i] * a->stride[i] + a->kernel[i] > length)
+            return true;
+    }
+    return false;
+}
+
+int cc_mil_take_avg_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    const struct cc_value *x;
+    bool exclude = false;
+    int status = take_pool(mil, call, draft);
+
+    if (status || (status = cc_mil_bool(mil, call, "exclude_padding_from_average", &exclude)))
+        return status;
+    x = cc_mil_first(mil, draft);
+    if (exclude && x->rank == 4 && meets_padding(x, &draft->a))
+        return cc_mil_wrong(
+            mil, call, "exclude_padding_from_average", EOPNOTSUPP,
+            "is true and the windows meet the padding (%u, %u, %u, %u); only averages that count it are "
+            "done by this compiler",
+            draft->a.pad[0], draft->a.pad[1], draft->a.pad[2], draft->a.pad[3]);
+    return 0;
+}

@@ -10,8 +10,6 @@ float eng_finish_enter(float value, unsigned rules)
         return rules & ENG_RULE_NAN_IS_ZERO ? 0 : value;
     if (fabsf(value) >= ENG_CEILING && rules & ENG_RULE_CEILING)
         return copysignf(INFINITY, value);
-    if (fabsf(value) < ENG_SMALLEST_NORMAL && rules & ENG_RULE_NO_DENORMALS)
-        return 0;
     return value;
 }
 

@@ -46,7 +46,7 @@ struct eng_finish {
     float acc_bias, post_scale;
     bool relu;                     /* without a table */
     const struct eng_table *table; /* NULL: none */
-    unsigned enter; /* rules (ceiling, denormals, indeterminate forms) of the value that enters the table */
+    unsigned enter; /* rules (ceiling, indeterminate forms) of the value that enters the table */
     unsigned store; /* rules */
 };
 

@@ -10,8 +10,6 @@ INLINE vec finish_enter(vec v, unsigned rules)
         v = vec_if_at_most(magnitude, infinity, v, zero);
     if (rules & ENG_RULE_CEILING)
         v = vec_if_at_most(vec_set(ENG_CEILING), magnitude, vec_mul(v, infinity), v);
-    if (rules & ENG_RULE_NO_DENORMALS)
-        v = vec_if_less(magnitude, vec_set(ENG_SMALLEST_NORMAL), zero, v);
     return v;
 }
 

@@ -254,7 +254,8 @@ static const struct {
     {ANEC_NCHW + 48 * 4 + 32, 8, UINT64_MAX, PR_PROBLEM_INCONSISTENT, "reach past"},
     {ANEC_NCHW + 48 * 4 + 32, 8, 0x2000, PR_PROBLEM_INCONSISTENT, "reach past"},
     {ANEC_NCHW + 48 * 4 + 40, 8, 0x4000, PR_PROBLEM_INCONSISTENT, "reach past"},
-    {ANEC_NCHW + 48 * 4 + 40, 8, 64, PR_PROBLEM_UNSUPPORTED, "rows of 0x40 bytes for 33 elements"},
+    {ANEC_NCHW + 48 * 4 + 40, 8, 64, PR_PROBLEM_INCONSISTENT,
+     "rows of 0x40 bytes for 33 elements of float16"},
 };
 
 static void damaged_files(void **state)

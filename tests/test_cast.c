@@ -163,6 +163,7 @@ static void check_both_ways(struct test_rng *rng, const struct e5_layout *l)
     uint8_t *packed = malloc(l->packed), *back = malloc(l->packed), *engine = calloc(1, f->bytes);
     size_t element = l->type == E5_FP32 ? 4 : 2, i = 0;
 
+    assert_int_equal(f->type, E5_FP16);
     for (size_t k = 0; k < l->packed / element; k++) {
         float value = (float)test_half_to_double(test_rng_fp16_finite(rng, 1000));
         uint16_t half = test_half_from_double((double)value);
@@ -215,6 +216,84 @@ static void engine_rows_and_packed_ones(void **state)
             fail_msg("%s", problem.text);
         check_both_ways(&rng, &layout);
     }
+}
+
+/* A port of bytes: rows on 64-byte boundaries, with or without gaps. */
+static struct pr_hwx_port byte_port(bool sign, uint32_t n, uint32_t c, uint32_t h, uint32_t w, uint32_t gap)
+{
+    struct pr_hwx_port port = {.name = "p",
+                               .direction = PR_HWX_INPUT,
+                               .shaped = true,
+                               .element = sign ? PR_HWX_ELEMENT_INT8 : PR_HWX_ELEMENT_UINT8,
+                               .n = n,
+                               .c = c,
+                               .h = h,
+                               .w = w,
+                               .d = 1,
+                               .element_stride = 1};
+
+    port.row_stride = (w + 63) / 64 * 64 + 64 * (gap & 1);
+    port.plane_stride = port.row_stride * h + 64 * (gap >> 1);
+    port.batch_stride = port.plane_stride * c;
+    port.bytes = port.batch_stride * n;
+    return port;
+}
+
+static void bytes_are_copied(struct test_rng *rng, const struct e5_layout *l)
+{
+    const struct e5_form *f = &l->form;
+    uint8_t *packed = malloc(l->packed), *back = malloc(l->packed), *engine = calloc(1, f->bytes),
+            *at = packed;
+
+    assert_int_equal(l->packed, (uint64_t)f->n * f->c * f->h * f->w);
+    for (size_t k = 0; k < l->packed; k++)
+        packed[k] = (uint8_t)(test_rng_u32(rng) | 1); /* never 0, which stands between the rows */
+    e5_cast_in(l, packed, engine);
+    e5_cast_out(l, engine, back);
+    assert_memory_equal(packed, back, l->packed);
+    for (uint32_t n = 0; n < f->n; n++)
+        for (uint32_t c = 0; c < f->c; c++)
+            for (uint32_t h = 0; h < f->h; h++, at += f->w) {
+                uint8_t *row = engine + n * f->batch + c * f->plane + h * f->row;
+
+                assert_memory_equal(row, at, f->w);
+                memset(row, 0, f->w);
+            }
+    for (size_t k = 0; k < f->bytes; k++)
+        assert_int_equal(engine[k], 0);
+    free(packed), free(back), free(engine);
+}
+
+static void rows_of_bytes(void **state)
+{
+    struct pr_problem problem;
+    struct e5_layout layout;
+    struct pr_hwx_port port;
+    struct test_rng rng;
+
+    (void)state;
+    test_rng_init(&rng, 4);
+    for (unsigned round = 0; round < 2000; round++) {
+        uint32_t dims[4];
+
+        for (unsigned i = 0; i < 4; i++)
+            dims[i] = test_rng_bool(&rng) ? 1 : (uint32_t)test_rng_range(&rng, 1, i == 3 ? 140 : 5);
+        if (test_rng_range(&rng, 0, 3) == 0)
+            dims[3] = 64;
+        port = byte_port(round & 1, dims[0], dims[1], dims[2], dims[3], (uint32_t)test_rng_range(&rng, 0, 3));
+        if (!e5_layout_from_hwx(&layout, &port, &problem))
+            fail_msg("%s", problem.text);
+        assert_int_equal(layout.type, round & 1 ? E5_INT8 : E5_UINT8);
+        bytes_are_copied(&rng, &layout);
+    }
+    port = byte_port(false, 2, 3, 5, 64, 0);
+    assert_true(e5_layout_from_hwx(&layout, &port, &problem) && layout.same);
+    port = byte_port(false, 2, 3, 5, 63, 0);
+    assert_true(e5_layout_from_hwx(&layout, &port, &problem) && !layout.same);
+    port.bytes = 2 * 3 * 5 * 64 - 1; /* odd, and the last element is inside */
+    assert_true(e5_layout_from_hwx(&layout, &port, &problem));
+    port.bytes--;
+    assert_false(e5_layout_from_hwx(&layout, &port, &problem));
 }
 
 static void when_both_forms_are_one(void **state)
@@ -279,6 +358,7 @@ int main(void)
         cmocka_unit_test(fast_rows_equal_plain_rows),
         cmocka_unit_test(all_halfs_in_fast_rows),
         cmocka_unit_test(engine_rows_and_packed_ones),
+        cmocka_unit_test(rows_of_bytes),
         cmocka_unit_test(when_both_forms_are_one),
         cmocka_unit_test(strides_of_other_ranks),
     };

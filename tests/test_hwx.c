@@ -93,6 +93,7 @@ static void unknown_shapes_stay_unknown(void **state)
         assert_false(hwx.port[i].shaped);
         assert_int_equal(hwx.port[i].c, 0);
         assert_int_equal(hwx.port[i].bytes, 0x180);
+        assert_int_equal(hwx.port[i].element, PR_HWX_ELEMENT_FLOAT16);
     }
 }
 
@@ -107,6 +108,38 @@ static uint32_t command_at(const struct image *image, uint32_t type, uint32_t fl
             return at;
     fail();
     return 0;
+}
+
+/* What has no shape holds what the descriptors take it for; of two that contradict each other neither is believed. */
+static void elements_without_shapes(void **state)
+{
+    struct image image;
+    struct pr_hwx hwx;
+
+    (void)state;
+    make_image(&image,
+               &(struct form){.no_tensors = true, .no_shapes = true}); /* output in buffer 4, input in 5 */
+    put32(&image, TEXT_AT + 0x20, 5 | 1 << 5 | 4 << 12 | 1 << 17);
+    put32(&image, TEXT_AT + 0x16c, 1); /* both transfers are enabled */
+    put32(&image, TEXT_AT + 0x258, 1);
+    put32(&image, TEXT_AT + 0x1e4, 2); /* and move DRAM */
+    put32(&image, TEXT_AT + 0x210, 2);
+    put32(&image, TEXT_AT + 0x270, 0x1000); /* MemFmt 1 */
+    expect_read(&image, &hwx);
+    assert_int_equal(hwx.port[0].element, PR_HWX_ELEMENT_UINT8);
+    assert_int_equal(hwx.port[1].element, PR_HWX_ELEMENT_INT8);
+    assert_false(hwx.port[0].shaped);
+    put32(&image, TEXT_AT + 0x20, 5 | 1 << 5 | 5 << 12 | 1 << 17);
+    expect_refused(&image, PR_PROBLEM_INCONSISTENT,
+                   "Descriptor 0 takes the surface in buffer 5 for uint8, and descriptor 0 for int8.");
+    /* A file that says what its surfaces hold is not asked again. */
+    make_image(&image, &(struct form){0});
+    put32(&image, command_at(&image, 4, 3, 1) + 0x24, 3);
+    put64(&image, command_at(&image, 4, 3, 1) + 0x68, 1);
+    expect_read(&image, &hwx);
+    assert_int_equal(hwx.port[0].element, PR_HWX_ELEMENT_UINT8);
+    assert_int_equal(hwx.port[0].element_stride, 1);
+    assert_int_equal(hwx.port[0].row_stride, 64);
 }
 
 /* The first place of a string in the image. */
@@ -365,6 +398,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(made_images),
         cmocka_unit_test(unknown_shapes_stay_unknown),
+        cmocka_unit_test(elements_without_shapes),
         cmocka_unit_test(odd_symbols),
         cmocka_unit_test(odd_names),
         cmocka_unit_test(intermediate_buffer),

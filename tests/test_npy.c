@@ -92,14 +92,21 @@ static void reads(void **state)
     accepted(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (), }\n", 2, TOOL_FP16, 0, NULL);
     accepted(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (0,), }\n", 0, TOOL_FP16, 1,
              (const uint64_t[]){0});
+    accepted(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n", 3, TOOL_UINT8, 1, three);
+    accepted(1, "{'descr': '|i1', 'fortran_order': False, 'shape': (1, 2, 3, 4), }\n", 24, TOOL_INT8, 4,
+             nchw);
+    accepted(1, "{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }\n", 3, TOOL_UINT8, 1, three);
 }
 
 static void refuses_kinds(void **state)
 {
     (void)state;
     refused(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }\n", 24, ENOTSUP,
-            "its type is <f8; fp16 (<f2) or fp32 (<f4)");
-    refused(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n", 3, ENOTSUP, "its type is |u1");
+            "its type is <f8; fp16 (<f2), fp32 (<f4), uint8 (|u1), int8 (|i1) or bool (|b1) are taken");
+    refused(1, "{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }\n", 6, ENOTSUP, "its type is <u2");
+    refused(1, "{'descr': '|S1', 'fortran_order': False, 'shape': (3,), }\n", 3, ENOTSUP, "its type is |S1");
+    refused(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n", 6, EINVAL,
+            "6 bytes of data; 3 elements of uint8");
     refused(1, "{'descr': '>f4', 'fortran_order': False, 'shape': (3,), }\n", 12, ENOTSUP, "big-endian");
     refused(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }\n", 12, ENOTSUP,
             "it holds records");
@@ -170,6 +177,8 @@ static void writes(void **state)
          "{'descr': '<f2', 'fortran_order': False, 'shape': (1, 8, 16, 16), }"},
         {TOOL_FP32, {1, {5}}, "{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }"},
         {TOOL_FP32, {0, {0}}, "{'descr': '<f4', 'fortran_order': False, 'shape': (), }"},
+        {TOOL_UINT8, {2, {3, 4}}, "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 4), }"},
+        {TOOL_INT8, {1, {7}}, "{'descr': '|i1', 'fortran_order': False, 'shape': (7,), }"},
     };
 
     (void)state;
@@ -229,8 +238,8 @@ static void converts_every_half(void **state)
         uint16_t from = (uint16_t)half, back;
         float single;
 
-        tool_convert(TOOL_FP32, &single, TOOL_FP16, &from, 1);
-        tool_convert(TOOL_FP16, &back, TOOL_FP32, &single, 1);
+        tool_convert_float(TOOL_FP32, &single, TOOL_FP16, &from, 1);
+        tool_convert_float(TOOL_FP16, &back, TOOL_FP32, &single, 1);
         if (test_half_is_nan(from)) {
             assert_true(single != single);
             assert_true(test_half_is_nan(back));
@@ -257,20 +266,106 @@ static void rounds(void **state)
         if (i % 3 == 0)
             bits &= ~0xfffu; /* ties */
         memcpy(&single, &bits, sizeof(single));
-        tool_convert(TOOL_FP16, &half, TOOL_FP32, &single, 1);
+        tool_convert_float(TOOL_FP16, &half, TOOL_FP32, &single, 1);
         if (half != test_half_from_double((double)single))
             fail_msg("0x%08x became 0x%04x, not 0x%04x", bits, half, test_half_from_double((double)single));
     }
 }
 
+/* Every byte as every type and back. */
+static void converts_every_byte(void **state)
+{
+    static const enum tool_type wider[] = {TOOL_FP16, TOOL_FP32};
+    uint8_t all[256], back[256];
+    float singles[256];
+    uint16_t halfs[256];
+
+    (void)state;
+    for (unsigned i = 0; i < 256; i++)
+        all[i] = (uint8_t)i;
+    for (unsigned sign = 0; sign < 2; sign++) {
+        enum tool_type bytes = sign ? TOOL_INT8 : TOOL_UINT8;
+
+        assert_int_equal(tool_convert(TOOL_FP16, halfs, bytes, all, 256, NULL), 0);
+        assert_int_equal(tool_convert(TOOL_FP32, singles, bytes, all, 256, NULL), 0);
+        for (unsigned i = 0; i < 256; i++) {
+            double value = sign && i > 127 ? (double)i - 256 : (double)i;
+
+            assert_true((double)singles[i] == value && test_half_to_double(halfs[i]) == value);
+        }
+        for (unsigned k = 0; k < 2; k++) {
+            const void *from = wider[k] == TOOL_FP16 ? (const void *)halfs : (const void *)singles;
+
+            memset(back, 0x55, sizeof(back));
+            assert_int_equal(tool_convert(bytes, back, wider[k], from, 256, NULL), 0);
+            assert_memory_equal(back, all, sizeof(all));
+        }
+        memset(back, 0x55, sizeof(back));
+        assert_int_equal(tool_convert(bytes, back, bytes, all, 256, NULL), 0);
+        assert_memory_equal(back, all, sizeof(all));
+    }
+    assert_int_equal(tool_convert(TOOL_INT8, back, TOOL_UINT8, all, 128, NULL), 0);
+    assert_memory_equal(back, all, 128);
+}
+
+static void one_refused(enum tool_type to, enum tool_type from, const void *element, const char *words)
+{
+    uint8_t elements[12] = {0}, got[3];
+    struct base_error error = {{0}};
+
+    memcpy(elements + 2 * tool_type_bytes(from), element, tool_type_bytes(from)); /* the last of three */
+    assert_int_equal(tool_convert(to, got, from, elements, 3, &error), -ERANGE);
+    if (!strstr(error.text, words))
+        fail_msg("said \"%s\", expected \"%s\"", error.text, words);
+}
+
+static void refuses_what_a_byte_cannot_hold(void **state)
+{
+    static const struct {
+        enum tool_type to;
+        float value;
+        const char *words;
+    } each[] = {
+        {TOOL_UINT8, 256, "its element 2 is 256; uint8 holds whole numbers from 0 to 255."},
+        {TOOL_UINT8, -1, "its element 2 is -1; uint8 holds whole numbers from 0 to 255."},
+        {TOOL_UINT8, 1.5f, "its element 2 is 1.5;"},
+        {TOOL_UINT8, 255.5f, "255.5"},
+        {TOOL_UINT8, 1e30f, "e+30; uint8"},
+        {TOOL_INT8, 128, "its element 2 is 128; int8 holds whole numbers from -128 to 127."},
+        {TOOL_INT8, -129, "-129"},
+        {TOOL_INT8, -0.5f, "-0.5"},
+        {TOOL_INT8, -__builtin_inff(), "-inf"},
+        {TOOL_UINT8, __builtin_nanf(""), "nan"},
+    };
+    const uint16_t half = test_half_from_double(300.0);
+    const uint8_t byte = 200;
+    const float zero = -0.0f;
+    uint8_t got = 1;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++)
+        one_refused(each[i].to, TOOL_FP32, &each[i].value, each[i].words);
+    one_refused(TOOL_UINT8, TOOL_FP16, &half, "300");
+    one_refused(TOOL_INT8, TOOL_UINT8, &byte, "its element 2 is 200; int8");
+    one_refused(TOOL_UINT8, TOOL_INT8, &byte, "its element 2 is -56; uint8");
+    assert_int_equal(tool_convert(TOOL_UINT8, &got, TOOL_FP32, &zero, 1, NULL), 0);
+    assert_int_equal(got, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads),          cmocka_unit_test(refuses_kinds),
-        cmocka_unit_test(refuses_damage), cmocka_unit_test(refuses_a_huge_header),
-        cmocka_unit_test(writes),         cmocka_unit_test(writes_the_largest),
-        cmocka_unit_test(shapes),         cmocka_unit_test(converts_every_half),
+        cmocka_unit_test(reads),
+        cmocka_unit_test(refuses_kinds),
+        cmocka_unit_test(refuses_damage),
+        cmocka_unit_test(refuses_a_huge_header),
+        cmocka_unit_test(writes),
+        cmocka_unit_test(writes_the_largest),
+        cmocka_unit_test(shapes),
+        cmocka_unit_test(converts_every_half),
         cmocka_unit_test(rounds),
+        cmocka_unit_test(converts_every_byte),
+        cmocka_unit_test(refuses_what_a_byte_cannot_hold),
     };
 
     return cmocka_run_group_tests_name("npy", tests, NULL, NULL);

@@ -55,10 +55,10 @@ def command_outputs(anemone, folder, made, inputs):
     path = os.path.join(folder, "program.anec")
     with open(path, "wb") as file:
         file.write(program.write_anec(made))
-    words = [anemone, "run", path]
+    words, kinds = [anemone, "run", path], made.types()
     for i, bar in enumerate(made.inputs()):
         name = os.path.join(folder, "x%d.npy" % i)
-        np.save(name, np.frombuffer(inputs[bar], "<f2").reshape(program.flat_shape(len(inputs[bar]))))
+        np.save(name, np.frombuffer(inputs[bar], kinds[bar]).reshape(program.flat_shape(len(inputs[bar]), kinds[bar])))
         words += ["--input", "x%d=%s" % (i, name)]
     names = {bar: os.path.join(folder, "y%d.npy" % i) for i, bar in enumerate(made.outputs())}
     for i, bar in enumerate(made.outputs()):

@@ -65,14 +65,16 @@ holds()
     result $? "  where $1"
 }
 
-# tensor FILE TYPE SHAPE VALUE...: writes a .npy file; the last value is repeated. TYPE is e (fp16) or f (fp32)
+# tensor FILE TYPE SHAPE VALUE...: writes a .npy file; the last value is repeated. TYPE is e (fp16), f (fp32), B (uint8), b (int8) or ? (bool)
 tensor()
 {
     python3 - "$@" <<'PYTHON'
 import math, struct, sys
-path, kind, shape, values = sys.argv[1], sys.argv[2], [int(d) for d in sys.argv[3].split(",") if d], [float(v) for v in sys.argv[4:]]
+path, kind, shape = sys.argv[1], sys.argv[2], [int(d) for d in sys.argv[3].split(",") if d]
+values = [(float if kind in "ef" else int)(v) for v in sys.argv[4:]]
 values += values[-1:] * (math.prod(shape) - len(values))
-text = "{'descr': '<f%d', 'fortran_order': False, 'shape': (%s), }\n" % (struct.calcsize(kind), "".join("%d, " % d for d in shape))
+descr = {"e": "<f2", "f": "<f4", "B": "|u1", "b": "|i1", "?": "|b1"}[kind]
+text = "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }\n" % (descr, "".join("%d, " % d for d in shape))
 with open(path, "wb") as file:
     file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + struct.pack("<%d%s" % (len(values), kind), *values))
 PYTHON
@@ -86,6 +88,7 @@ import ast, struct, sys
 data = open(sys.argv[1], "rb").read()
 size = struct.unpack("<H", data[8:10])[0]
 head, data = ast.literal_eval(data[10:10 + size].decode()), data[10 + size:]
+assert head["descr"] == {"e": "<f2", "f": "<f4", "B": "|u1", "b": "|i1"}[sys.argv[2]], head
 values = struct.unpack("<%d%s" % (len(data) // struct.calcsize(sys.argv[2]), sys.argv[2]), data)
 good = head["shape"] == tuple(int(d) for d in sys.argv[3].split(",") if d) and set(values) == {float(sys.argv[4])}
 sys.stderr.write("" if good else "%s holds %s %s\n" % (sys.argv[1], head, sorted(set(values))[:4]))
@@ -271,6 +274,36 @@ for seed in add short; do
     gives 0 run "$folder/$seed" --input x0="$folder/x0.npy" --input x1="$folder/x1.npy" --output y0="$folder/y0.npy"
     tensor_is "$folder/y0.npy" e 1,3,2,33 1.75
 done
+
+# An .anec of bytes: the seed is y0 = relu(x0), int8 to uint8.
+cp "$(dirname "$0")/fuzz/seeds/anec/bytes" "$folder/bytes"
+gives 0 inspect "$folder/bytes" --json
+json
+holds "[(p['name'], p['type'], p['strides']) for p in d['ports']] == [('y0', 'uint8', [384, 128, 64, 1]), ('x0', 'int8', [384, 128, 64, 1])]"
+gives 0 inspect "$folder/bytes"
+shows "uint8 [1, 3, 2, 33]  strides 384 128 64 1"
+gives 0 check "$folder/bytes"
+tensor "$folder/i8.npy" b 1,3,2,33 -7
+gives 0 run "$folder/bytes" --input x0="$folder/i8.npy" --output y0="$folder/y8.npy"
+shows "y0  uint8 [1, 3, 2, 33]  -> "
+tensor_is "$folder/y8.npy" B 1,3,2,33 0
+tensor "$folder/i8.npy" b 3,2,33 127
+gives 0 run "$folder/bytes" --input x0="$folder/i8.npy" --output y0="$folder/y8.npy" --json
+holds "d['outputs'][0]['type'] == 'uint8'"
+tensor_is "$folder/y8.npy" B 1,3,2,33 127
+for kind in e f B "?"; do
+    tensor "$folder/one.npy" "$kind" 1,3,2,33 1
+    gives 0 run "$folder/bytes" --input x0="$folder/one.npy" --output y0="$folder/y8.npy"
+    tensor_is "$folder/y8.npy" B 1,3,2,33 1
+done
+tensor "$folder/u8.npy" B 1,3,2,33 127 128
+gives 1 run "$folder/bytes" --input x0="$folder/u8.npy"
+says "u8.npy: its element 1 is 128; int8 holds whole numbers from -128 to 127."
+tensor "$folder/half.npy" e 1,3,2,33 1 2 0.5
+gives 1 run "$folder/bytes" --input x0="$folder/half.npy"
+says "half.npy: its element 2 is 0.5; int8 holds whole numbers from -128 to 127."
+gives 1 run "$folder/bytes"
+says "no --input for x0, int8 [1, 3, 2, 33]."
 head -c 4000 "$folder/add" >"$folder/cut.anec"
 gives 1 check "$folder/cut.anec"
 says "No descriptor of 157 words begins the content"

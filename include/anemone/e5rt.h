@@ -116,7 +116,7 @@ ANE_API int64_t e5rt_buffer_object_get_data_ptr(e5rt_buffer_object_t buffer, voi
 ANE_API int64_t e5rt_buffer_object_get_size(e5rt_buffer_object_t buffer, size_t *bytes);
 ANE_API int64_t e5rt_buffer_object_get_type(e5rt_buffer_object_t buffer, uint32_t *type);
 ANE_API int64_t e5rt_buffer_object_release(e5rt_buffer_object_t *buffer);
-/* For `count` tensors, one after the other, each of get_size bytes rounded up to 64; a port uses the first. It holds fp16 at the descriptor's strides, whatever the port's type. */
+/* For `count` tensors, one after the other, each of get_size bytes rounded up to 64; a port uses the first. It holds the engine's type at the descriptor's strides: the port's, and fp16 for a port of fp32. */
 ANE_API int64_t e5rt_tensor_desc_alloc_buffer_object(e5rt_tensor_desc_t desc, uint32_t type, uint64_t count,
                                                      e5rt_buffer_object_t *buffer);
 ANE_API int64_t e5rt_tensor_desc_get_rank(e5rt_tensor_desc_t desc, uint64_t *rank);
@@ -124,8 +124,8 @@ ANE_API int64_t e5rt_tensor_desc_get_shape(e5rt_tensor_desc_t desc, uint64_t *sh
 ANE_API int64_t e5rt_tensor_desc_get_strides(e5rt_tensor_desc_t desc,
                                              uint64_t *strides); /* bytes, engine layout */
 ANE_API int64_t e5rt_tensor_desc_get_size(e5rt_tensor_desc_t desc, size_t *bytes);
-ANE_API int64_t e5rt_tensor_desc_get_dtype(e5rt_tensor_desc_t desc,
-                                           uint32_t *dtype); /* the port's: 3 fp16, 4 fp32 (guide 3.6) */
+ANE_API int64_t e5rt_tensor_desc_get_dtype(
+    e5rt_tensor_desc_t desc, uint32_t *dtype); /* the port's: 1 uint8, 2 int8, 3 fp16, 4 fp32 (guide 3.6) */
 ANE_API int64_t e5rt_tensor_desc_release(e5rt_tensor_desc_t *desc);
 
 /*

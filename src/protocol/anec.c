@@ -4,20 +4,20 @@
 
 #include <string.h>
 
-#include "protocol/chain.h"
 #include "protocol/hwx_write.h"
 #include "protocol/slice.h"
 #include "protocol/text.h"
+#include "protocol/uses.h"
 
 /* Places in the header. */
 enum { SIZE = 0, TD_SIZE = 8, TD_COUNT = 12, TSK_SIZE = 16, KRN_SIZE = 24, SRC_COUNT = 32, DST_COUNT = 36 };
 enum { TILES = 0x28, NCHW = 0xa8, NCHW_BYTES = 48, PLANE_STRIDE = 32, ROW_STRIDE = 40 };
 
-#define HALF    2u
 #define VM_BASE 0x30000000u
 /* Addresses of an image have 32 bits. */
 #define VM_BYTES (0x100000000ull - VM_BASE)
 #define PORTS    (PR_TD_BAR_COUNT - PR_ANEC_FIRST_PORT)
+#define PORT_SET (~0u << PR_ANEC_FIRST_PORT)
 
 struct reader {
     struct pr_slice file, head;
@@ -25,7 +25,8 @@ struct reader {
     struct pr_problem *problem;
     uint64_t size, tsk_size, krn_size;
     uint32_t sources, destinations;
-    uint32_t surfaces, read, written; /* sets of buffers: bit b is buffer b */
+    uint32_t surfaces; /* a set of buffers: bit b is buffer b */
+    struct pr_uses uses;
 };
 
 static uint32_t count_bits(uint32_t set)
@@ -170,40 +171,6 @@ static bool read_tiles(struct reader *r)
     return true;
 }
 
-/* A buffer that a descriptor's header selects, as a set of one; empty when the selector is not enabled. */
-static uint32_t selected(const uint8_t *td, enum pr_td_header_field base, enum pr_td_header_field enable)
-{
-    const struct pr_field_info *b = &pr_header_table[base], *e = &pr_header_table[enable];
-
-    if (!pr_bits_get(pr_le32(td + 4u * e->owner), e->lo, e->width))
-        return 0;
-    return 1u << pr_bits_get(pr_le32(td + 4u * b->owner), b->lo, b->width);
-}
-
-/* What the chain reads and writes, as far as it can be walked; what is wrong with it is not told here. */
-static void trace_buffers(struct reader *r)
-{
-    const uint8_t *text = r->file.bytes + r->hwx->text.offset;
-    struct pr_chain_link link;
-    struct pr_chain chain;
-    enum pr_chain_step step;
-
-    pr_chain_begin(&chain, text, (size_t)r->tsk_size, r->hwx->first_td_words, r->hwx->td_count);
-    while ((step = pr_chain_next(&chain, &link, NULL)) != PR_CHAIN_END) {
-        const uint8_t *td = text + link.offset;
-
-        if (step != PR_CHAIN_LINK || link.words < PR_TD_HEADER_WORDS)
-            continue;
-        r->written |= selected(td, PR_H_WBASE, PR_H_WBE);
-        r->read |= selected(td, PR_H_RBASE0, PR_H_RBE0) | selected(td, PR_H_RBASE1, PR_H_RBE1);
-        /* A kernel may come from a surface. */
-        r->read |= selected(td, PR_H_KBASE0, PR_H_KBE0) | selected(td, PR_H_KBASE1, PR_H_KBE1) |
-                   selected(td, PR_H_KBASE2, PR_H_KBE2) | selected(td, PR_H_KBASE3, PR_H_KBE3);
-    }
-    r->written &= ~0u << PR_ANEC_FIRST_PORT;
-    r->read &= ~0u << PR_ANEC_FIRST_PORT;
-}
-
 static bool refuse_buffer(const struct reader *r, enum pr_problem_kind kind, const char *format, uint32_t bar)
 {
     return pr_slice_problem(&r->head, TILES + 4 * bar, r->problem, kind, format, bar, r->sources,
@@ -213,23 +180,24 @@ static bool refuse_buffer(const struct reader *r, enum pr_problem_kind kind, con
 /* `*outputs` is the set of destinations; the other surfaces are sources. */
 static bool tell_directions(struct reader *r, uint32_t *outputs)
 {
-    uint32_t only_read = r->read & ~r->written, unnamed = r->surfaces & ~(r->read | r->written);
+    uint32_t read = r->uses.read & PORT_SET, written = r->uses.written & PORT_SET;
+    uint32_t only_read = read & ~written, unnamed = r->surfaces & ~(read | written);
 
-    if ((r->read | r->written) & ~r->surfaces)
+    if ((read | written) & ~r->surfaces)
         return refuse_buffer(r, PR_PROBLEM_BINDING, "A descriptor uses buffer %u, which has no tiles.",
-                             lowest((r->read | r->written) & ~r->surfaces));
-    if (count_bits(r->written) > r->destinations) {
-        if (r->read & r->written)
+                             lowest((read | written) & ~r->surfaces));
+    if (count_bits(written) > r->destinations) {
+        if (read & written)
             return refuse_buffer(
                 r, PR_PROBLEM_INCONSISTENT,
                 "The descriptors read and write buffer %u, and the header's %u sources and %u destinations do "
                 "not make it a destination.",
-                lowest(r->read & r->written));
+                lowest(read & written));
         return refuse_buffer(
             r, PR_PROBLEM_INCONSISTENT,
             "The descriptors write buffer %u and others: more than the header's %u sources and %u destinations "
             "allow.",
-            lowest(r->written));
+            lowest(written));
     }
     if (count_bits(only_read) > r->sources)
         return refuse_buffer(
@@ -237,7 +205,7 @@ static bool tell_directions(struct reader *r, uint32_t *outputs)
             "The descriptors only read buffer %u and others: more than the header's %u sources and %u "
             "destinations allow.",
             lowest(only_read));
-    *outputs = r->written;
+    *outputs = written;
     while (count_bits(*outputs) < r->destinations) {
         *outputs |= 1u << lowest(unnamed);
         unnamed &= unnamed - 1;
@@ -259,14 +227,27 @@ static void name_port(struct pr_hwx_port *port, char letter, uint32_t number)
 static bool fits(const struct pr_hwx_port *port)
 {
     const uint64_t extent[] = {port->n, port->c, port->h, port->w};
-    const uint64_t stride[] = {port->batch_stride, port->plane_stride, port->row_stride, HALF};
-    uint64_t left = port->bytes - HALF;
+    const uint64_t stride[] = {port->batch_stride, port->plane_stride, port->row_stride,
+                               port->element_stride};
+    uint64_t left = port->bytes - port->element_stride;
 
     for (unsigned i = 0; i < 4; i++) {
         if (stride[i] && extent[i] - 1 > left / stride[i])
             return false;
         left -= (extent[i] - 1) * stride[i];
     }
+    return true;
+}
+
+/* The header has no types: what the descriptors take a surface for is what it holds. */
+static bool set_element(const struct reader *r, struct pr_hwx_port *port)
+{
+    if (!pr_uses_element(&r->uses, port->bar, &port->element, r->problem)) {
+        if (r->problem)
+            r->problem->offset = NCHW + NCHW_BYTES * port->bar;
+        return false;
+    }
+    port->element_stride = pr_hwx_element_bits(port->element) / 8;
     return true;
 }
 
@@ -286,19 +267,19 @@ static bool shape_port(const struct reader *r, struct pr_hwx_port *port)
     port->d = 1;
     port->plane_stride = pr_slice_u64(&r->head, at + PLANE_STRIDE);
     port->row_stride = pr_slice_u64(&r->head, at + ROW_STRIDE);
-    port->element_stride = HALF;
-    if (port->row_stride < (uint64_t)HALF * port->w)
-        return pr_slice_problem(
-            &r->head, at + ROW_STRIDE, r->problem, PR_PROBLEM_UNSUPPORTED,
-            "Surface %s in buffer %u has rows of %X bytes for %u elements; only fp16 is known in this format.",
-            port->name, port->bar, port->row_stride, port->w);
+    if (!set_element(r, port))
+        return false;
+    if (port->row_stride < port->element_stride * port->w)
+        return pr_slice_problem(&r->head, at + ROW_STRIDE, r->problem, PR_PROBLEM_INCONSISTENT,
+                                "Surface %s in buffer %u has rows of %X bytes for %u elements of %s.",
+                                port->name, port->bar, port->row_stride, port->w,
+                                pr_hwx_element_name(port->element));
     if (port->plane_stride <= port->bytes)
         port->batch_stride = port->c * port->plane_stride;
     if (port->plane_stride > port->bytes || !fits(port))
         return pr_slice_problem(&r->head, at, r->problem, PR_PROBLEM_INCONSISTENT,
                                 "The shape and strides of surface %s in buffer %u reach past its %X bytes.",
                                 port->name, port->bar, port->bytes);
-    port->element = PR_HWX_ELEMENT_FLOAT16;
     port->shaped = true;
     return true;
 }
@@ -314,7 +295,8 @@ static bool read_ports(struct reader *r)
         return pr_slice_problem(&r->head, SRC_COUNT, r->problem, PR_PROBLEM_INCONSISTENT,
                                 "The header has %u sources and %u destinations, but tiles for %u surfaces.",
                                 r->sources, r->destinations, count_bits(r->surfaces));
-    trace_buffers(r);
+    pr_uses_trace(r->file.bytes + hwx->text.offset, (size_t)r->tsk_size, hwx->first_td_words, hwx->td_count,
+                  &r->uses);
     if (!tell_directions(r, &outputs))
         return false;
     for (uint32_t left = r->surfaces; left; left &= left - 1) {

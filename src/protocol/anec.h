@@ -6,14 +6,15 @@
  *   header   0x6a8 bytes, packed, little-endian
  *     +0x000 u64 size, u32 td_size, u32 td_count, u64 tsk_size, u64 krn_size, u32 src_count, u32 dst_count
  *     +0x028 u32 tiles[32]: the size of each buffer in units of 16 KiB; 0 is an unused one
- *     +0x0a8 u64 nchw[32][6]: N, C, H, W, plane stride, row stride of each surface, which holds fp16
+ *     +0x0a8 u64 nchw[32][6]: N, C, H, W, plane stride, row stride of each surface
  *   content  `size` bytes at 0x1000 (anecc) or at 0x800 (libane): where the first descriptor is
  *     text   tsk_size bytes: buffer 0
  *     kernel krn_size bytes, after the text rounded up to 16: buffer 1
  *
  * Buffer 3 is the intermediate. Surfaces stand from buffer 4 on: by convention destinations, then sources. Files
  * with the inputs first exist, so the descriptors decide: a buffer that any of them writes is a destination, one
- * that they only read is a source; one they never name is what the counts still lack, destinations first.
+ * that they only read is a source; one they never name is what the counts still lack, destinations first. They
+ * decide about types too, which the header lacks: a surface holds what they take it for, fp16 when none tells.
  */
 #ifndef PROTOCOL_ANEC_H
 #define PROTOCOL_ANEC_H

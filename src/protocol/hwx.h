@@ -93,9 +93,13 @@ struct pr_hwx_port {
     enum pr_hwx_direction direction;
     uint32_t bar;
     uint64_t vmaddr;
-    uint64_t bytes;   /* of the surface */
-    bool shaped;      /* the file says what follows; else all of it is 0 */
-    uint32_t element; /* enum pr_hwx_element, or a code newer than that */
+    uint64_t bytes; /* of the surface */
+    /*
+     * enum pr_hwx_element, or a code newer than that. Of a surface without a shape it is what the descriptors take
+     * it for, fp16 when none tells.
+     */
+    uint32_t element;
+    bool shaped; /* the file says what follows; else all of it is 0 */
     uint32_t n, c, h, w, d;
     /* Bytes. The batch stride is the size of one batch element; no depth stride is known. */
     uint64_t batch_stride, plane_stride, row_stride, element_stride;

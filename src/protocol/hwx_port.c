@@ -5,6 +5,7 @@
 #include "protocol/dart_regs.h"
 #include "protocol/hwx_reader.h"
 #include "protocol/text.h"
+#include "protocol/uses.h"
 
 enum { SECTION_INPUT = 0x21, SECTION_OUTPUT = 0x23 }; /* low byte of a section's flags */
 enum { BINDING_NAME = 0x8, BINDING_ADDRESS = 0x10 };
@@ -276,7 +277,32 @@ static bool read_symbols(const struct pr_hwx_reader *r)
     return true;
 }
 
+/* Where the file has no shape it has no type either, but the descriptors do. */
+static bool find_elements(const struct pr_hwx_reader *r)
+{
+    struct pr_hwx *hwx = r->hwx;
+    struct pr_uses uses;
+    bool traced = false;
+
+    for (uint32_t i = 0; i < hwx->port_count; i++) {
+        struct pr_hwx_port *port = &hwx->port[i];
+
+        if (port->shaped)
+            continue;
+        if (!traced)
+            pr_uses_trace(r->file.bytes + hwx->text.offset, (size_t)hwx->text.size, hwx->first_td_words,
+                          hwx->td_count, &uses);
+        traced = true;
+        if (!pr_uses_element(&uses, port->bar, &port->element, r->problem)) {
+            if (r->problem)
+                r->problem->offset = (uint32_t)hwx->text.offset;
+            return false;
+        }
+    }
+    return true;
+}
+
 bool pr_hwx_read_ports(const struct pr_hwx_reader *r)
 {
-    return read_bindings(r) && read_tensors(r) && read_symbols(r);
+    return read_bindings(r) && read_tensors(r) && read_symbols(r) && find_elements(r);
 }

@@ -101,15 +101,17 @@ void e5_cast_to_float(const uint16_t *from, float *to, size_t count)
 /* The engine's form with as few and as long rows as its strides allow. */
 static struct e5_form long_rows(struct e5_form f)
 {
-    if (f.h == 1 || f.row == 2ull * f.w) {
+    const uint64_t element = e5_type_bytes(f.type);
+
+    if (f.h == 1 || f.row == element * f.w) {
         f.w *= f.h;
         f.h = 1;
     }
-    if (f.h == 1 && (f.c == 1 || f.plane == 2ull * f.w)) {
+    if (f.h == 1 && (f.c == 1 || f.plane == element * f.w)) {
         f.w *= f.c;
         f.c = 1;
     }
-    if (f.h == 1 && f.c == 1 && (f.n == 1 || f.batch == 2ull * f.w)) {
+    if (f.h == 1 && f.c == 1 && (f.n == 1 || f.batch == element * f.w)) {
         f.w *= f.n;
         f.n = 1;
     }
@@ -120,7 +122,7 @@ void e5_cast_in(const struct e5_layout *layout, const void *packed, void *engine
 {
     const struct e5_form f = long_rows(layout->form);
     const uint8_t *from = packed;
-    size_t step = (layout->type == E5_FP32 ? sizeof(float) : sizeof(uint16_t)) * (size_t)f.w;
+    size_t step = e5_type_bytes(layout->type) * (size_t)f.w;
 
     for (uint32_t n = 0; n < f.n; n++)
         for (uint32_t c = 0; c < f.c; c++)
@@ -138,7 +140,7 @@ void e5_cast_out(const struct e5_layout *layout, const void *engine, void *packe
 {
     const struct e5_form f = long_rows(layout->form);
     uint8_t *to = packed;
-    size_t step = (layout->type == E5_FP32 ? sizeof(float) : sizeof(uint16_t)) * (size_t)f.w;
+    size_t step = e5_type_bytes(layout->type) * (size_t)f.w;
 
     for (uint32_t n = 0; n < f.n; n++)
         for (uint32_t c = 0; c < f.c; c++)

@@ -7,8 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HALF       2u
 #define SIZE_LIMIT (1ull << 32) /* of a surface */
+
+uint32_t e5_type_bytes(enum e5_type type)
+{
+    return type == E5_FP32 ? 4 : type == E5_FP16 ? 2 : 1;
+}
+
+const char *e5_type_name(enum e5_type type)
+{
+    static const char *const names[] = {
+        [E5_FP16] = "fp16", [E5_FP32] = "fp32", [E5_UINT8] = "uint8", [E5_INT8] = "int8"};
+
+    return names[type];
+}
 
 static bool refuse(struct pr_problem *problem, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -36,7 +48,8 @@ static uint64_t elements(const struct e5_form *f)
 
 static bool is_packed(const struct e5_form *f)
 {
-    uint64_t row = (uint64_t)f->w * HALF, plane = times(row, f->h), batch = times(plane, f->c);
+    uint64_t row = (uint64_t)f->w * e5_type_bytes(f->type), plane = times(row, f->h),
+             batch = times(plane, f->c);
 
     return (f->h == 1 || f->row == row) && (f->c == 1 || f->plane == plane) &&
            (f->n == 1 || f->batch == batch);
@@ -46,18 +59,16 @@ static bool is_packed(const struct e5_form *f)
 static uint64_t reach(const struct e5_form *f)
 {
     return times(f->n - 1, f->batch) + times(f->c - 1, f->plane) + times(f->h - 1, f->row) +
-           (uint64_t)f->w * HALF;
+           (uint64_t)f->w * e5_type_bytes(f->type);
 }
 
 /* The rest of a layout, from name, type, dims and form. */
 static bool complete(struct e5_layout *l, struct pr_problem *problem)
 {
     const struct e5_form *f = &l->form;
+    uint32_t element = e5_type_bytes(f->type);
     uint64_t count = 1;
 
-    if (l->type != E5_FP16 && l->type != E5_FP32)
-        return refuse(problem, "Port %s has type %u; the runtime knows 0 (fp16) and 1 (fp32).", l->name,
-                      (unsigned)l->type);
     if (l->rank > E5_RANK_MAX)
         return refuse(problem, "Port %s has rank %u; the limit is %u.", l->name, l->rank, E5_RANK_MAX);
     for (uint32_t i = 0; i < l->rank; i++)
@@ -66,11 +77,12 @@ static bool complete(struct e5_layout *l, struct pr_problem *problem)
         return refuse(problem,
                       "Port %s has %" PRIu64 " elements for the model and %" PRIu64 " for the engine.",
                       l->name, count, elements(f));
-    if (f->row % HALF || f->plane % HALF || f->batch % HALF || reach(f) > f->bytes || f->bytes > SIZE_LIMIT)
+    if (f->row % element || f->plane % element || f->batch % element || reach(f) > f->bytes ||
+        f->bytes > SIZE_LIMIT)
         return refuse(problem, "Port %s reaches %" PRIu64 " of its %" PRIu64 " bytes.", l->name, reach(f),
                       f->bytes);
-    l->packed = count * (l->type == E5_FP32 ? 4 : HALF);
-    l->same = l->type == E5_FP16 && is_packed(f);
+    l->packed = count * e5_type_bytes(l->type);
+    l->same = l->type == f->type && is_packed(f);
     return true;
 }
 
@@ -80,11 +92,15 @@ bool e5_layout_from_e5(struct e5_layout *l, const struct pr_e5_port *p, struct p
     snprintf(l->name, sizeof(l->name), "%s", p->name);
     snprintf(l->symbol, sizeof(l->symbol), "%s", p->name);
     l->input = p->direction == PR_HWX_INPUT;
+    if (p->type != E5_FP16 && p->type != E5_FP32)
+        return refuse(problem, "Port %s has type %u; a bundle's ports have 0 (fp16) or 1 (fp32).", l->name,
+                      p->type);
     l->type = (enum e5_type)p->type;
     l->rank = p->rank;
     for (uint32_t i = 0; i < p->rank && i < E5_RANK_MAX; i++)
         l->dim[i] = p->dim[i];
-    l->form = (struct e5_form){.n = p->n,
+    l->form = (struct e5_form){.type = E5_FP16,
+                               .n = p->n,
                                .c = p->c,
                                .h = p->h,
                                .w = p->w,
@@ -95,19 +111,33 @@ bool e5_layout_from_e5(struct e5_layout *l, const struct pr_e5_port *p, struct p
     return complete(l, problem);
 }
 
-/* A surface without a shape is a row of halfs. */
+/* A surface without a shape is one row. */
 static void one_row(struct e5_layout *l, uint64_t bytes)
 {
+    uint64_t count = bytes / e5_type_bytes(l->type);
+
     l->rank = 1;
-    l->dim[0] = bytes / HALF;
-    l->form = (struct e5_form){.n = 1,
+    l->dim[0] = count;
+    l->form = (struct e5_form){.type = l->type,
+                               .n = 1,
                                .c = 1,
                                .h = 1,
-                               .w = (uint32_t)(bytes / HALF),
+                               .w = (uint32_t)count,
                                .batch = bytes,
                                .plane = bytes,
                                .row = bytes,
                                .bytes = bytes};
+}
+
+/* False for elements that the engine has, if at all, inside a program only. */
+static bool type_of_element(uint32_t element, enum e5_type *type)
+{
+    switch (element) {
+    case PR_HWX_ELEMENT_FLOAT16: *type = E5_FP16; return true;
+    case PR_HWX_ELEMENT_UINT8: *type = E5_UINT8; return true;
+    case PR_HWX_ELEMENT_INT8: *type = E5_INT8; return true;
+    default: return false;
+    }
 }
 
 bool e5_layout_from_hwx(struct e5_layout *l, const struct pr_hwx_port *p, struct pr_problem *problem)
@@ -118,28 +148,28 @@ bool e5_layout_from_hwx(struct e5_layout *l, const struct pr_hwx_port *p, struct
     snprintf(l->name, sizeof(l->name), "%s", p->short_name);
     snprintf(l->symbol, sizeof(l->symbol), "%s", p->name);
     l->input = p->direction == PR_HWX_INPUT;
-    l->type = E5_FP16;
     if (p->bytes > SIZE_LIMIT)
         return refuse(problem, "Port %s has %" PRIu64 " bytes; a surface has 4 GiB at most.", l->name,
                       p->bytes);
+    if (!type_of_element(p->element, &l->type))
+        return refuse(problem, "Port %s has elements of type %s; the runtime binds float16, uint8 and int8.",
+                      l->name, element ? element : "unknown");
     if (!p->shaped) {
         one_row(l, p->bytes);
         return complete(l, problem);
     }
-    if (p->element != PR_HWX_ELEMENT_FLOAT16)
-        return refuse(problem, "Port %s has elements of type %s; the runtime binds float16.", l->name,
-                      element ? element : "unknown");
-    if (p->d > 1 || p->element_stride != HALF)
+    if (p->d > 1 || p->element_stride != e5_type_bytes(l->type))
         return refuse(problem,
                       "Port %s has depth %u and %" PRIu64
-                      " bytes between elements; the runtime knows 1 and 2.",
-                      l->name, p->d, p->element_stride);
+                      " bytes between elements of %s; the runtime knows depth 1 and elements side by side.",
+                      l->name, p->d, p->element_stride, element);
     l->rank = 4;
     l->dim[0] = p->n;
     l->dim[1] = p->c;
     l->dim[2] = p->h;
     l->dim[3] = p->w;
-    l->form = (struct e5_form){.n = p->n,
+    l->form = (struct e5_form){.type = l->type,
+                               .n = p->n,
                                .c = p->c,
                                .h = p->h,
                                .w = p->w,
@@ -152,8 +182,8 @@ bool e5_layout_from_hwx(struct e5_layout *l, const struct pr_hwx_port *p, struct
 
 bool e5_form_equal(const struct e5_form *a, const struct e5_form *b)
 {
-    return a->n == b->n && a->c == b->c && a->h == b->h && a->w == b->w && a->batch == b->batch &&
-           a->plane == b->plane && a->row == b->row && a->bytes == b->bytes;
+    return a->type == b->type && a->n == b->n && a->c == b->c && a->h == b->h && a->w == b->w &&
+           a->batch == b->batch && a->plane == b->plane && a->row == b->row && a->bytes == b->bytes;
 }
 
 bool e5_layout_may_share(const struct e5_layout *input, const struct e5_layout *output)
@@ -196,11 +226,12 @@ static bool take(uint64_t extent[4], uint64_t stride[4], unsigned *axis, uint64_
 bool e5_layout_strides(const struct e5_layout *l, uint64_t strides[E5_RANK_MAX])
 {
     const struct e5_form *f = &l->form;
-    uint64_t extent[4] = {f->w, f->h, f->c, f->n}, stride[4] = {HALF, f->row, f->plane, f->batch};
+    const uint64_t element = e5_type_bytes(f->type);
+    uint64_t extent[4] = {f->w, f->h, f->c, f->n}, stride[4] = {element, f->row, f->plane, f->batch};
     unsigned axis = 0;
 
     if (l->rank == 4 && l->dim[0] == f->n && l->dim[1] == f->c && l->dim[2] == f->h) {
-        strides[0] = f->batch, strides[1] = f->plane, strides[2] = f->row, strides[3] = HALF;
+        strides[0] = f->batch, strides[1] = f->plane, strides[2] = f->row, strides[3] = element;
         return true;
     }
     for (uint32_t i = l->rank; i-- > 0;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A port as both sides see it: the model's type and shape, packed row-major; and the engine's fp16 planes and rows. */
+/* A port as both sides see it: the model's type and shape, packed row-major; and the engine's type, planes and rows. */
 #ifndef RUNTIME_LAYOUT_H
 #define RUNTIME_LAYOUT_H
 
@@ -11,11 +11,14 @@
 
 #define E5_RANK_MAX 5u
 
-/* The model's types, as main.e5 writes them. */
-enum e5_type { E5_FP16 = 0, E5_FP32 = 1 };
+/* The first two are the model's types as main.e5 writes them; the engine has all but fp32. */
+enum e5_type { E5_FP16 = 0, E5_FP32 = 1, E5_UINT8, E5_INT8 };
+uint32_t e5_type_bytes(enum e5_type type);
+const char *e5_type_name(enum e5_type type);
 
 /* The engine's form of a tensor. Strides are bytes. */
 struct e5_form {
+    enum e5_type type;
     uint32_t n, c, h, w;
     uint64_t batch, plane, row, bytes;
 };

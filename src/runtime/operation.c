@@ -63,11 +63,11 @@ static int64_t check_form(const struct e5_layout *layout, e5rt_buffer_object_t b
                        layout->name, need, buffer->bytes);
     if (buffer->engine && !e5_form_equal(&buffer->form, &layout->form))
         return e5_fail(E5RT_INVALID_ARGUMENT,
-                       "Port %s has %ux%ux%ux%u elements in rows of %" PRIu64
-                       " bytes; the buffer was allocated for %ux%ux%ux%u in rows of %" PRIu64 ".",
+                       "Port %s has %ux%ux%ux%u elements of %s in rows of %" PRIu64
+                       " bytes; the buffer was allocated for %ux%ux%ux%u of %s in rows of %" PRIu64 ".",
                        layout->name, layout->form.n, layout->form.c, layout->form.h, layout->form.w,
-                       layout->form.row, buffer->form.n, buffer->form.c, buffer->form.h, buffer->form.w,
-                       buffer->form.row);
+                       e5_type_name(layout->form.type), layout->form.row, buffer->form.n, buffer->form.c,
+                       buffer->form.h, buffer->form.w, e5_type_name(buffer->form.type), buffer->form.row);
     return E5RT_OK;
 }
 

@@ -8,7 +8,7 @@
 #include "runtime/buffer.h"
 
 /* Guide 3.6. */
-enum { DTYPE_FP16 = 3, DTYPE_FP32 = 4 };
+static const uint32_t dtypes[] = {[E5_UINT8] = 1, [E5_INT8] = 2, [E5_FP16] = 3, [E5_FP32] = 4};
 
 static void end(void *handle)
 {
@@ -98,7 +98,7 @@ int64_t e5rt_tensor_desc_get_dtype(e5rt_tensor_desc_t desc, uint32_t *dtype)
     int64_t status = check(desc, dtype, __func__);
 
     if (!status)
-        *dtype = desc->layout->type == E5_FP32 ? DTYPE_FP32 : DTYPE_FP16;
+        *dtype = dtypes[desc->layout->type];
     return status;
 }
 

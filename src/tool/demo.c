@@ -101,14 +101,14 @@ static bool boot_machine(struct boot *boot)
 static void put_halfs(void *to, float value, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        tool_convert(TOOL_FP16, (uint8_t *)to + 2 * i, TOOL_FP32, &value, 1);
+        tool_convert_float(TOOL_FP16, (uint8_t *)to + 2 * i, TOOL_FP32, &value, 1);
 }
 
 static float half_at(const void *from, unsigned index)
 {
     float value;
 
-    tool_convert(TOOL_FP32, &value, TOOL_FP16, (const uint8_t *)from + 2 * index, 1);
+    tool_convert_float(TOOL_FP32, &value, TOOL_FP16, (const uint8_t *)from + 2 * index, 1);
     return value;
 }
 
@@ -180,8 +180,8 @@ static bool judge_network(const struct tool_port *y)
         float exact = (float)tool_demo_expected(i) / DEMO_PIXELS, wanted;
         uint16_t rounded;
 
-        tool_convert(TOOL_FP16, &rounded, TOOL_FP32, &exact, 1);
-        tool_convert(TOOL_FP32, &wanted, TOOL_FP16, &rounded, 1);
+        tool_convert_float(TOOL_FP16, &rounded, TOOL_FP32, &exact, 1);
+        tool_convert_float(TOOL_FP32, &wanted, TOOL_FP16, &rounded, 1);
         if (half_at(y->data, i) != wanted) {
             tool_say("channel %u is %g and should be %g.", i, (double)half_at(y->data, i), (double)wanted);
             return false;

@@ -108,7 +108,7 @@ static bool write_weights(const char *path)
             for (unsigned i = 0; i < DEMO_KERNEL * DEMO_KERNEL; i++, at += 2) {
                 float value = (float)weight(out, in, i / DEMO_KERNEL, i % DEMO_KERNEL);
 
-                tool_convert(TOOL_FP16, at, TOOL_FP32, &value, 1);
+                tool_convert_float(TOOL_FP16, at, TOOL_FP32, &value, 1);
             }
     return tool_file_write(path, file, sizeof(file));
 }

@@ -42,10 +42,11 @@ static const char *element(const struct pr_hwx_port *port)
 
 static void print_port(const struct pr_hwx_port *port)
 {
-    printf("  %-6s %-20s BAR %-2u 0x%" PRIx64 " bytes", direction(port), port->name, port->bar, port->bytes);
+    printf("  %-6s %-20s BAR %-2u 0x%" PRIx64 " bytes  %s", direction(port), port->name, port->bar,
+           port->bytes, element(port));
     if (port->shaped)
-        printf("  %s [%u, %u, %u, %u]  strides %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, element(port),
-               port->n, port->c, port->h, port->w, port->batch_stride, port->plane_stride, port->row_stride,
+        printf(" [%u, %u, %u, %u]  strides %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, port->n, port->c,
+               port->h, port->w, port->batch_stride, port->plane_stride, port->row_stride,
                port->element_stride);
     putchar('\n');
 }
@@ -76,7 +77,7 @@ static void json_port(struct json *json, const struct pr_hwx_port *port)
     json_string(json, "name", port->short_name);
     json_string(json, "symbol", port->name);
     json_string(json, "direction", direction(port));
-    json_string(json, "type", port->shaped ? element(port) : "unknown");
+    json_string(json, "type", element(port));
     json_number(json, "bar", port->bar);
     json_number(json, "bytes", port->bytes);
     json_array(json, "shape");

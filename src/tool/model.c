@@ -7,8 +7,6 @@
 
 #include "tool/tool.h"
 
-#define DTYPE_FP16 3u
-#define DTYPE_FP32 4u
 #define BUFFER_CPU 0u
 
 bool tool_e5rt_said(int64_t status, const char *what)
@@ -26,6 +24,18 @@ bool tool_e5rt_said(int64_t status, const char *what)
     return false;
 }
 
+/* The runtime's types by their numbers (guide 3.6). */
+static bool find_type(uint32_t dtype, enum tool_type *type)
+{
+    switch (dtype) {
+    case 1: *type = TOOL_UINT8; return true;
+    case 2: *type = TOOL_INT8; return true;
+    case 3: *type = TOOL_FP16; return true;
+    case 4: *type = TOOL_FP32; return true;
+    default: return false;
+    }
+}
+
 static bool describe(struct tool_port *port, e5rt_tensor_desc_t desc, const char *path)
 {
     uint64_t rank = 0, shape[TOOL_NPY_RANK_MAX];
@@ -34,15 +44,15 @@ static bool describe(struct tool_port *port, e5rt_tensor_desc_t desc, const char
     if (!tool_e5rt_said(e5rt_tensor_desc_get_rank(desc, &rank), path) ||
         !tool_e5rt_said(e5rt_tensor_desc_get_dtype(desc, &dtype), path))
         return false;
-    if (rank > TOOL_NPY_RANK_MAX || (dtype != DTYPE_FP16 && dtype != DTYPE_FP32)) {
-        tool_say("%s: port %s has %" PRIu64
-                 " dimensions of type %u; at most %u of fp16 or fp32 are read and written.",
-                 path, port->name, rank, dtype, TOOL_NPY_RANK_MAX);
+    if (rank > TOOL_NPY_RANK_MAX || !find_type(dtype, &port->type)) {
+        tool_say(
+            "%s: port %s has %" PRIu64
+            " dimensions of type %u; at most %u of uint8, int8, fp16 or fp32 (1 to 4) are read and written.",
+            path, port->name, rank, dtype, TOOL_NPY_RANK_MAX);
         return false;
     }
     if (!tool_e5rt_said(e5rt_tensor_desc_get_shape(desc, shape), path))
         return false;
-    port->type = dtype == DTYPE_FP32 ? TOOL_FP32 : TOOL_FP16;
     port->shape.rank = (unsigned)rank;
     port->elements = 1;
     for (unsigned i = 0; i < rank; i++) {

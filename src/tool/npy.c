@@ -15,14 +15,26 @@
 #define HEADER_ALIGN 64u
 #define WORD_BYTES   64u
 
+static const struct {
+    const char *name, *descr;
+    size_t bytes;
+} types[] = {
+    [TOOL_FP16] = {"fp16", "<f2", 2},
+    [TOOL_FP32] = {"fp32", "<f4", 4},
+    [TOOL_UINT8] = {"uint8", "|u1", 1},
+    [TOOL_INT8] = {"int8", "|i1", 1},
+};
+#define TYPES       (sizeof(types) / sizeof(types[0]))
+#define TYPES_TAKEN "fp16 (<f2), fp32 (<f4), uint8 (|u1), int8 (|i1) or bool (|b1)"
+
 size_t tool_type_bytes(enum tool_type type)
 {
-    return type == TOOL_FP32 ? 4 : 2;
+    return types[type].bytes;
 }
 
 const char *tool_type_name(enum tool_type type)
 {
-    return type == TOOL_FP32 ? "fp32" : "fp16";
+    return types[type].name;
 }
 
 /* The header: a Python dictionary, in text. */
@@ -81,19 +93,19 @@ static int take_descr(struct text *t, struct tool_npy *npy)
     skip_space(t);
     if (t->at < t->end && *t->at == '[')
         return base_fail(t->error, ENOTSUP,
-                         "it holds records; a tensor of one type is needed: fp16 (<f2) or fp32 (<f4).");
+                         "it holds records; a tensor of one type is needed: " TYPES_TAKEN ".");
     result = take_string(t, word);
     if (result)
         return result;
-    if (!strcmp(word, "<f2"))
-        npy->type = TOOL_FP16;
-    else if (!strcmp(word, "<f4"))
-        npy->type = TOOL_FP32;
-    else if (word[0] == '>')
-        return base_fail(t->error, ENOTSUP, "its type is %s, big-endian; fp16 (<f2) or fp32 (<f4) are taken.",
-                         word);
-    else
-        return base_fail(t->error, ENOTSUP, "its type is %s; fp16 (<f2) or fp32 (<f4) are taken.", word);
+    for (unsigned i = 0; i < TYPES; i++)
+        if (!strcmp(word, types[i].descr)) {
+            npy->type = (enum tool_type)i;
+            return 0;
+        }
+    if (strcmp(word, "|b1") != 0)
+        return base_fail(t->error, ENOTSUP, "its type is %s%s; " TYPES_TAKEN " are taken.", word,
+                         word[0] == '>' ? ", big-endian" : "");
+    npy->type = TOOL_UINT8; /* a byte each, 0 or 1 */
     return 0;
 }
 
@@ -263,9 +275,8 @@ size_t tool_npy_header(enum tool_type type, const struct tool_shape *shape,
 
     memset(header, ' ', TOOL_NPY_HEADER_BYTES);
     memcpy(header, MAGIC "\x01\x00", MAGIC_BYTES + 2);
-    length +=
-        (size_t)snprintf(header + length, TOOL_NPY_HEADER_BYTES - length,
-                         "{'descr': '<f%zu', 'fortran_order': False, 'shape': (", tool_type_bytes(type));
+    length += (size_t)snprintf(header + length, TOOL_NPY_HEADER_BYTES - length,
+                               "{'descr': '%s', 'fortran_order': False, 'shape': (", types[type].descr);
     for (unsigned i = 0; i < shape->rank; i++)
         length +=
             (size_t)snprintf(header + length, TOOL_NPY_HEADER_BYTES - length, "%" PRIu64 "%s", shape->dim[i],
@@ -308,8 +319,8 @@ bool tool_shape_fits(const struct tool_shape *shape, const struct tool_shape *po
     return same_shape(shape, port) || same_shape(shape, &squeezed);
 }
 
-void tool_convert(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
-                  uint64_t elements)
+void tool_convert_float(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
+                        uint64_t elements)
 {
     if (to_type == from_type) {
         memcpy(to, from, elements * tool_type_bytes(to_type));
@@ -329,4 +340,52 @@ void tool_convert(enum tool_type to_type, void *to, enum tool_type from_type, co
             memcpy((uint8_t *)to + 2 * i, &half, sizeof(half));
         }
     }
+}
+
+static float load(enum tool_type type, const void *from, uint64_t index)
+{
+    const uint8_t *at = (const uint8_t *)from + index * tool_type_bytes(type);
+    float value;
+
+    switch (type) {
+    case TOOL_UINT8: return (float)*at;
+    case TOOL_INT8: return (float)(int8_t)*at;
+    case TOOL_FP16:
+    case TOOL_FP32: tool_convert_float(TOOL_FP32, &value, type, at, 1); break;
+    }
+    return value;
+}
+
+/* To an integer, or to what holds every integer of 8 bits. */
+static bool store(enum tool_type type, void *to, uint64_t index, float value)
+{
+    uint8_t *at = (uint8_t *)to + index * tool_type_bytes(type);
+
+    if (type == TOOL_FP16 || type == TOOL_FP32) {
+        tool_convert_float(type, at, TOOL_FP32, &value, 1);
+        return true;
+    }
+    /* A NaN fails both comparisons. */
+    if (!(value >= (type == TOOL_INT8 ? INT8_MIN : 0) && value <= (type == TOOL_INT8 ? INT8_MAX : UINT8_MAX)))
+        return false;
+    *at = (uint8_t)(int)value;
+    return (float)(int)value == value;
+}
+
+int tool_convert(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
+                 uint64_t elements, struct base_error *error)
+{
+    bool integers = tool_type_bytes(to_type) == 1 || tool_type_bytes(from_type) == 1;
+
+    if (to_type == from_type || !integers) {
+        tool_convert_float(to_type, to, from_type, from, elements);
+        return 0;
+    }
+    for (uint64_t i = 0; i < elements; i++)
+        if (!store(to_type, to, i, load(from_type, from, i)))
+            return base_fail(error, ERANGE,
+                             "its element %" PRIu64 " is %.9g; %s holds whole numbers from %s.", i,
+                             (double)load(from_type, from, i), tool_type_name(to_type),
+                             to_type == TOOL_INT8 ? "-128 to 127" : "0 to 255");
+    return 0;
 }

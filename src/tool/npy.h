@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors in .npy files: versions 1.0 to 3.0, half and single precision, C order. Reading trusts no byte. */
+/* Tensors in .npy files: versions 1.0 to 3.0, half and single precision and integers of 8 bits, C order. Reading trusts no byte. */
 #ifndef TOOL_NPY_H
 #define TOOL_NPY_H
 
@@ -12,7 +12,7 @@
 #define TOOL_NPY_RANK_MAX     8u
 #define TOOL_NPY_HEADER_BYTES 256u /* room for any header this file writes */
 
-enum tool_type { TOOL_FP16, TOOL_FP32 };
+enum tool_type { TOOL_FP16, TOOL_FP32, TOOL_UINT8, TOOL_INT8 };
 
 struct tool_shape {
     unsigned rank;
@@ -44,10 +44,14 @@ const char *tool_shape_text(const struct tool_shape *shape, char *text, size_t c
 bool tool_shape_fits(const struct tool_shape *shape, const struct tool_shape *port);
 
 /*
- * Copies elements, from one type to the other when they differ: exact to single, rounded half to even to
- * half. No alignment is asked for.
+ * Copies elements, from one type to the other when they differ: exact to single and to integers, rounded half to
+ * even to half. No alignment is asked for. 0, or a negative errno and a sentence for the caller to put the file's name
+ * before when an integer of 8 bits cannot hold an element; between halfs and singles there is no such case.
  */
-void tool_convert(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
-                  uint64_t elements);
+int tool_convert(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
+                 uint64_t elements, struct base_error *error);
+/* Between halfs and singles. */
+void tool_convert_float(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
+                        uint64_t elements);
 
 #endif

@@ -18,8 +18,9 @@ const char tool_run_help[] =
     "            [--repeat N] [--numerics m1|m1-exact|ieee] [--threads N] [--trace FILE] [--json]\n\n"
     "Runs a model once and writes its outputs. MODEL is a .mil file, a bundle folder or a compiled\n"
     "program (.hwx or .anec; the ports of an .anec are x0, x1, ... and y0, y1, ...). Tensors are .npy\n"
-    "files, fp16 or fp32, in C order, of the port's shape (or of that shape without its ones); they are\n"
-    "converted to the port's type, and outputs have it.\n\n"
+    "files, fp16, fp32, uint8, int8 or bool (a uint8 of 0 or 1), in C order, of the port's shape (or of\n"
+    "that shape without its ones); they are converted to the port's type, without loss when that is an\n"
+    "integer, and outputs have it.\n\n"
     "  --input NAME=FILE   once for every input of the model\n"
     "  --output NAME=FILE  for each output that is wanted; - is stdout\n"
     "  --repeat N          dispatches N times and measures; the outputs are those of the last\n"
@@ -188,8 +189,9 @@ static bool read_tensor(struct tool_port *port, const char *path)
                  tool_shape_text(&npy.shape, have, sizeof(have)), port->name,
                  tool_shape_text(&port->shape, want, sizeof(want)));
         good = false;
-    } else {
-        tool_convert(port->type, port->data, npy.type, npy.data, npy.elements);
+    } else if (tool_convert(port->type, port->data, npy.type, npy.data, npy.elements, &error)) {
+        tool_say("%s: %s", path, error.text);
+        good = false;
     }
     base_free(bytes);
     return good;

@@ -44,7 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(!tool_npy_read(copy, head + body, &again, NULL));
     require(again.type == npy.type && again.elements == npy.elements &&
             !memcmp(&again.shape, &npy.shape, sizeof(npy.shape)));
-    tool_convert(npy.type == TOOL_FP16 ? TOOL_FP32 : TOOL_FP16, other, npy.type, npy.data, npy.elements);
+    for (int type = TOOL_FP16; type <= TOOL_INT8; type++)
+        require(!tool_convert((enum tool_type)type, other, npy.type, npy.data, npy.elements, &error) ||
+                error.text[strlen(error.text) - 1] == '.');
     free(copy);
     free(other);
     return 0;

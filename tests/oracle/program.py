@@ -9,6 +9,8 @@ ANEC_HEADER = 0x1000
 ANEC_SURFACES = 32
 FIRST_SURFACE = 4
 INTERMEDIATE = 3
+MOVED = (1, 2)  # SourceType and ResultType of what comes from memory or goes there
+BYTES, SIGNED, HALVES = TYPES = ("|u1", "|i1", "<f2")  # by the codes of ChCfg
 
 
 def round_up(value, unit):
@@ -32,6 +34,18 @@ class Program:
     def outputs(self):
         return sorted(bar for bar, (output, _) in self.surfaces.items() if output)
 
+    def types(self):
+        """What each surface holds, as numpy names it: the format of the tasks that move it."""
+        found = {bar: HALVES for bar in self.surfaces}
+        for task in self.tasks:
+            if task.RBE0 and task.SourceType in MOVED:
+                found[task.RBase0] = TYPES[task.InFmt]
+            if task.RBE1 and task.Source2DMA:
+                found[task.RBase1] = TYPES[task.Src2InFmt]
+            if task.WBE and task.ResultType in MOVED:
+                found[task.WBase] = TYPES[task.OutFmt]
+        return found
+
     def buffers(self, inputs):
         """What the engine's buffer registers point to, with `inputs` as {number: bytes}."""
         bars = {0: bytearray(self.text), 1: bytearray(self.constants), INTERMEDIATE: bytearray(self.scratch)}
@@ -42,9 +56,9 @@ class Program:
         return bars
 
 
-def flat_shape(size):
+def flat_shape(size, kind):
     """A whole buffer as one tensor of 64-byte rows, so that a file of it holds every byte, row tails included."""
-    return (1, 1, size // 64, 32)
+    return (1, 1, size // 64, 32 if kind == HALVES else 64)
 
 
 def write_anec(program):
@@ -55,9 +69,10 @@ def write_anec(program):
     tiles, shapes = [0] * ANEC_SURFACES, [[0] * 6 for _ in range(ANEC_SURFACES)]
     tiles[0] = round_up(len(content), PAGE) // PAGE
     tiles[INTERMEDIATE] = round_up(program.scratch, PAGE) // PAGE
+    kinds = program.types()
     for bar, (_, size) in program.surfaces.items():
         tiles[bar] = round_up(size, PAGE) // PAGE
-        shapes[bar] = list(flat_shape(size)) + [size, 64]
+        shapes[bar] = list(flat_shape(size, kinds[bar])) + [size, 64]
     header = struct.pack("<QIIQQII", len(content), 4 * program.first_words, tasks, len(program.text), len(program.constants),
                          len(program.inputs()), len(program.outputs()))
     header += struct.pack("<32I", *tiles) + b"".join(struct.pack("<6Q", *shape) for shape in shapes)

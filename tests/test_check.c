@@ -441,6 +441,7 @@ static void kernels(void **state)
     task.ne.table = true;
     task.ne.stream[2] = (struct pr_kernel_stream){true, 0x80, 0x80};
     memset(&found, 0, sizeof(found));
+    constants[0x80 + 82] = 4;
     constants[0x80 + 84] = 0xc5;
     pr_flow_begin(&flow, &buffers, take, NULL);
     pr_flow_task(&flow, 0, &task);
@@ -449,7 +450,7 @@ static void kernels(void **state)
     pr_flow_begin(&flow, &buffers, take, NULL);
     pr_flow_task(&flow, 0, &task);
     expect_counts(1, 0);
-    finding("table at 0x80 of the constants has code 0xc7");
+    finding("table's code (half 42) is 0xc7");
     task.ne.stream[2].bytes = 0xc0;
     pr_flow_begin(&flow, &buffers, take, NULL);
     pr_flow_task(&flow, 0, &task);

@@ -174,7 +174,7 @@ static void tables(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         uint8_t bytes[128] = {0};
-        struct pr_activation table;
+        uint16_t table[PR_TABLE_HALFS];
 
         for (unsigned j = 0; j < 4; j++) {
             put_half(bytes + 2 * j, known[i].clamp[j]);
@@ -183,8 +183,8 @@ static void tables(void **state)
         put_half(bytes + 8, known[i].first);
         put_half(bytes + 82, known[i].shift);
         put_half(bytes + 84, known[i].code);
-        pr_activation_read(&table, bytes);
-        assert_string_equal(pr_activation_guess(&table), known[i].function);
+        pr_activation_read(table, bytes);
+        assert_string_equal(pr_activation_guess(table), known[i].function);
     }
     assert_null(pr_activation_form(0x65));
     assert_non_null(pr_activation_form(0xc9));

@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "compiler/half.h"
+#include "protocol/activation.h"
 
-enum { KNOTS = 33, AT_KNOTS = 4, AT_TAILS = 37, AT_SPACING = 41, AT_CODE = 42 };
+enum { KNOTS = (int)PR_ACTIVATION_KNOTS };
 enum { NO_SPACING = 0x40, CODE_PLAIN = 1, CODE_BELOW_ZERO = 2, CODE_ODD = 0x60 };
 enum { INFINITE = 0x7c00, SMALLEST = 0x0001 };
 
@@ -105,10 +106,10 @@ struct cc_table cc_table_curve(enum cc_curve curve)
     struct cc_table table = {{0}};
 
     memcpy(table.half, c->ends, sizeof(c->ends));
-    memcpy(table.half + AT_KNOTS, c->knots, sizeof(c->knots));
-    memcpy(table.half + AT_TAILS, c->tails, sizeof(c->tails));
-    table.half[AT_SPACING] = c->spacing;
-    table.half[AT_CODE] = c->code;
+    memcpy(table.half + PR_AT_KNOTS, c->knots, sizeof(c->knots));
+    memcpy(table.half + PR_AT_LOW_SLOPE, c->tails, sizeof(c->tails));
+    table.half[PR_AT_SHIFT] = c->spacing;
+    table.half[PR_AT_CODE] = c->code;
     return table;
 }
 
@@ -117,13 +118,13 @@ struct cc_table cc_table_pieces(const struct cc_pieces *p)
     struct cc_table table = {{p->below, p->above, p->y_below, p->y_above}};
 
     for (unsigned i = 0; i < KNOTS; i++)
-        table.half[AT_KNOTS + i] = p->offset;
-    table.half[AT_TAILS] = p->negative;
-    table.half[AT_TAILS + 1] = p->offset;
-    table.half[AT_TAILS + 2] = p->positive;
-    table.half[AT_TAILS + 3] = p->offset;
-    table.half[AT_SPACING] = NO_SPACING;
-    table.half[AT_CODE] = CODE_PLAIN;
+        table.half[PR_AT_KNOTS + i] = p->offset;
+    table.half[PR_AT_LOW_SLOPE] = p->negative;
+    table.half[PR_AT_LOW_SLOPE + 1] = p->offset;
+    table.half[PR_AT_LOW_SLOPE + 2] = p->positive;
+    table.half[PR_AT_LOW_SLOPE + 3] = p->offset;
+    table.half[PR_AT_SHIFT] = NO_SPACING;
+    table.half[PR_AT_CODE] = CODE_PLAIN;
     return table;
 }
 
@@ -134,10 +135,10 @@ struct cc_table cc_table_step(enum cc_step_kind kind)
              high = kind == CC_STEP_NEGATIVE ? 0 : CC_HALF_ONE;
     struct cc_table table = {{CC_HALF_SIGN | SMALLEST, SMALLEST, low, high}};
 
-    table.half[AT_TAILS + 1] = low;
-    table.half[AT_TAILS + 3] = high;
-    table.half[AT_SPACING] = NO_SPACING;
-    table.half[AT_CODE] = CODE_PLAIN;
+    table.half[PR_AT_LOW_SLOPE + 1] = low;
+    table.half[PR_AT_LOW_SLOPE + 3] = high;
+    table.half[PR_AT_SHIFT] = NO_SPACING;
+    table.half[PR_AT_CODE] = CODE_PLAIN;
     return table;
 }
 
@@ -147,11 +148,11 @@ struct cc_table cc_table_elu(float alpha)
     struct cc_table table = {{cc_half_of_float(-LOWEST), INFINITE, cc_half_of_float(-alpha), INFINITE}};
 
     for (int i = 0; i < KNOTS; i++)
-        table.half[AT_KNOTS + i] =
+        table.half[PR_AT_KNOTS + i] =
             cc_half_of_float(alpha * expm1f((float)i / (1 << SPACING_LOG2) - (float)LOWEST));
-    table.half[AT_TAILS + 1] = cc_half_of_float(-alpha);
-    table.half[AT_TAILS + 2] = CC_HALF_ONE;
-    table.half[AT_SPACING] = SPACING_LOG2;
-    table.half[AT_CODE] = CODE_BELOW_ZERO;
+    table.half[PR_AT_LOW_SLOPE + 1] = cc_half_of_float(-alpha);
+    table.half[PR_AT_LOW_SLOPE + 2] = CC_HALF_ONE;
+    table.half[PR_AT_SHIFT] = SPACING_LOG2;
+    table.half[PR_AT_CODE] = CODE_BELOW_ZERO;
     return table;
 }

@@ -10,25 +10,13 @@
 #include <stdint.h>
 
 #include "engine/numerics.h"
-#include "protocol/kernel.h"
+#include "protocol/activation.h"
 
-#define ENG_TABLE_KNOTS 33u
-
-/* How x is brought into the knots' domain and the value back. */
-enum eng_table_form {
-    ENG_TABLE_PLAIN,      /* knots from `first` on, 2^-s apart */
-    ENG_TABLE_SQRT,       /* x = m * 4^e, m in [0.5, 2): f(m) * 2^e */
-    ENG_TABLE_RSQRT,      /* the same: f(m) * 2^-e */
-    ENG_TABLE_RECIPROCAL, /* x = m * 2^e, m in [0.5, 1): f(m) * 2^-e */
-    ENG_TABLE_LOG2,       /* the same: f(m) + e */
-    ENG_TABLE_EXP2,       /* x = e + r, r in [0, 1): f(r) * 2^e */
-    ENG_TABLE_FRACTION,   /* x - trunc(x) */
-    ENG_TABLE_TRUNCATE,   /* trunc(x) */
-};
+#define ENG_TABLE_KNOTS PR_ACTIVATION_KNOTS
 
 /* Ready for arithmetic. */
 struct eng_table {
-    enum eng_table_form form;
+    enum pr_activation_kind kind;
     bool odd;        /* f(-x) = -f(x): the knots are for |x| */
     bool positive;   /* nothing below zero: +0 there */
     float low, high; /* x <= low gives below, x >= high gives above */

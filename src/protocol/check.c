@@ -265,6 +265,7 @@ static bool check_task(struct check *check, uint32_t descriptor)
     struct pr_image image = check->image;
     unsigned told = 0;
 
+    memset(&check->task, 0, sizeof(check->task));
     if (!check_extents(check, descriptor))
         return false;
     for (; told < FIELDS_REPORTED; told++) {
@@ -303,6 +304,7 @@ static void check_descriptor(struct check *check, const struct pr_chain_link *li
     if (!check->flow)
         return;
     if (!known) {
+        pr_flow_places(check->flow, link->index, &check->task);
         pr_flow_gap(check->flow);
         return;
     }

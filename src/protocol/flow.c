@@ -130,8 +130,7 @@ static bool spans_meet(const struct pr_tensor *a, const struct pr_tensor *b)
 static bool same_elements(const struct pr_tensor *a, const struct pr_tensor *b)
 {
     return a->format == b->format && a->interleave <= 1 && b->interleave <= 1 &&
-           memcmp(a->stride, b->stride, sizeof(a->stride)) == 0 &&
-           !pr_tensor_overlaps(a, a->stride) &&
+           memcmp(a->stride, b->stride, sizeof(a->stride)) == 0 && !pr_tensor_overlaps(a, a->stride) &&
            share(a, b, 0, (int64_t)b->base - (int64_t)a->base);
 }
 
@@ -273,16 +272,33 @@ static void check_stream(struct pr_flow *flow, const struct pr_tensor *t)
     report(flow, PR_FINDING_PROBLEM, PR_OUTCOME_HANG, &problem);
 }
 
+static const char *const source_name[2] = {"Source 1", "Source 2"};
+
+static struct extent source_extent(const struct pr_tensor *t, unsigned which)
+{
+    return (struct extent){source_name[which],
+                           t->bar,
+                           t->base,
+                           pr_tensor_span(t),
+                           which ? PR_F_SRC2_ADDR : PR_F_SRC_ADDR,
+                           false};
+}
+
+static struct extent result_extent(const struct pr_tensor *t)
+{
+    return (struct extent){"The result", t->bar, t->base, pr_tensor_span(t), PR_F_DST_ADDR, true};
+}
+
 static void check_source(struct pr_flow *flow, const struct pr_tensor *t, unsigned which)
 {
-    static const char *const name[2] = {"Source 1", "Source 2"};
-    const struct extent x = {
-        name[which], t->bar, t->base, pr_tensor_span(t), which ? PR_F_SRC2_ADDR : PR_F_SRC_ADDR, false};
+    const struct extent x = source_extent(t, which);
 
     switch (t->home) {
     case PR_HOME_NONE: break;
     case PR_HOME_STREAM: check_stream(flow, t); break;
-    case PR_HOME_L2: check_l2(flow, t, name[which], which ? PR_F_L2_SRC2_BASE : PR_F_L2_SRC_BASE); break;
+    case PR_HOME_L2:
+        check_l2(flow, t, source_name[which], which ? PR_F_L2_SRC2_BASE : PR_F_L2_SRC_BASE);
+        break;
     case PR_HOME_DRAM:
         fits(flow, &x);
         check_read(flow, &x);
@@ -295,19 +311,14 @@ static void check_table(struct pr_flow *flow, const struct pr_task *task,
 {
     const struct pr_flow_buffers *b = flow->buffers;
     struct pr_problem problem = {.address = base_register(PR_F_COEFF_ADDR), .bits = stream->base};
-    struct pr_activation activation;
+    uint16_t half[PR_TABLE_HALFS];
 
     if (!task->ne.table || !b->constants || b->bar[task->ne.kernel_bar].role != PR_ROLE_CONSTANT ||
         stream->bytes < PR_TABLE_BYTES)
         return;
-    pr_activation_read(&activation, b->constants + stream->base);
-    if (pr_activation_form(activation.code))
+    pr_activation_read(half, b->constants + stream->base);
+    if (pr_activation_check(half, &problem))
         return;
-    problem.bits = activation.code;
-    pr_problem_set(
-        &problem, PR_PROBLEM_UNSUPPORTED,
-        "The activation table at %x of the constants has code %x in halfword 42; no public table has it.",
-        stream->base, activation.code);
     report(flow, PR_FINDING_PROBLEM, PR_OUTCOME_UNKNOWN, &problem);
 }
 
@@ -349,7 +360,7 @@ static void check_dropped(struct pr_flow *flow, const struct pr_task *task)
 static void add_result(struct pr_flow *flow, const struct pr_task *task)
 {
     const struct pr_tensor *dst = &task->dst, *src = &task->src[0];
-    const struct extent x = {"The result", dst->bar, dst->base, pr_tensor_span(dst), PR_F_DST_ADDR, true};
+    const struct extent x = result_extent(dst);
 
     if (src->keep)
         over_l2(flow, src->keep_base, src->keep_extent, src->keep_stride, pr_format_bytes(src->format), true,
@@ -365,6 +376,26 @@ static void add_result(struct pr_flow *flow, const struct pr_task *task)
     check_target(flow, dst);
     fits(flow, &x);
     remember_write(flow, dst);
+}
+
+static bool is_placed(const struct pr_tensor *t)
+{
+    return t->home == PR_HOME_DRAM && t->extent[PR_AXIS_W];
+}
+
+void pr_flow_places(struct pr_flow *flow, uint32_t descriptor, const struct pr_task *task)
+{
+    struct extent x;
+
+    flow->descriptor = descriptor;
+    for (unsigned i = 0; i < 2; i++) {
+        x = source_extent(&task->src[i], i);
+        if (is_placed(&task->src[i]))
+            fits(flow, &x);
+    }
+    x = result_extent(&task->dst);
+    if (is_placed(&task->dst))
+        fits(flow, &x);
 }
 
 void pr_flow_task(struct pr_flow *flow, uint32_t descriptor, const struct pr_task *task)

@@ -17,7 +17,7 @@
     X(UNSUPPORTED, 0x07, "a decoded field asks for something this model does not do") \
     X(INCONSISTENT, 0x08, "two fields contradict each other")                         \
     X(LIMIT, 0x09, "a limit is exceeded")                                             \
-    X(BINDING, 0x0a, "a buffer index has no buffer")                                  \
+    X(BINDING, 0x0a, "a buffer is not there, or too small")                           \
     X(FORMAT, 0x0b, "not a file of this format")                                      \
     X(TRANSLATION, 0x0c, "the DART refused an address")                               \
     X(STATE, 0x0d, "the device is not in the state this needs")

@@ -126,7 +126,7 @@ struct pr_task {
 
 /*
  * Decodes the task of a descriptor that pr_td_read accepted, given the image after pr_td_apply. False, naming descriptor field and
- * value, when something is malformed, contradictory, or not done by this model.
+ * value, when something is malformed, contradictory, or not done by this model; tensors whose extents are not 0 are decoded then.
  */
 bool pr_task_decode(const struct pr_td *td, const struct pr_image *image, struct pr_task *task,
                     struct pr_problem *problem);

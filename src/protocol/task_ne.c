@@ -253,12 +253,12 @@ bool pr_decode_ne(const struct pr_decoder *d)
         return pr_decode_refuse_header(d, PR_PROBLEM_INCONSISTENT, PR_H_ENE,
                                        "it must be Common.Cfg.ActiveNE + 1");
     ne->engines = 1u << pr_decode_get(d, PR_F_ACTIVE_NE);
+    memcpy(task->src[0].extent, d->in, sizeof(d->in));
+    memcpy(task->dst.extent, d->out, sizeof(d->out));
     if (!decode_mode(d) || !decode_nonlinear(d))
         return false;
     if (!pr_decode_transpose(d, &task->dst, PR_F_NE_OUT_TRANSPOSE))
         return false;
-    memcpy(task->src[0].extent, d->in, sizeof(d->in));
-    memcpy(task->dst.extent, d->out, sizeof(d->out));
     if (ne->mode == PR_NE_BYPASS) {
         ne->kw = ne->kh = ne->sx = ne->sy = ne->ox = ne->unicast = 1;
         return check_bypass(d) && decode_kernel(d);

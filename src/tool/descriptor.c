@@ -108,7 +108,7 @@ static void print_field(const struct shown *field, void *context)
 }
 
 /* The table in the constants, when the task has one there. */
-static bool find_table(const struct tool_descriptors *d, struct pr_activation *table)
+static bool find_table(const struct tool_descriptors *d, uint16_t table[PR_TABLE_HALFS])
 {
     const struct pr_hwx *hwx = &d->program->hwx;
     const struct pr_ne *ne = &d->task.ne;
@@ -128,15 +128,15 @@ static bool find_table(const struct tool_descriptors *d, struct pr_activation *t
 
 static void print_kernel(const struct tool_descriptors *d)
 {
-    struct pr_activation table;
+    uint16_t table[PR_TABLE_HALFS];
 
     for (unsigned i = 0; d->decoded && d->task.unit == PR_UNIT_NE && i < PR_ENGINES_MAX; i++)
         if (d->task.ne.stream[i].enabled)
             printf("  kernel of engine %-2u 0x%x bytes at 0x%x of buffer %u\n", i, d->task.ne.stream[i].bytes,
                    d->task.ne.stream[i].base, d->task.ne.kernel_bar);
-    if (find_table(d, &table))
-        printf("  table code 0x%x, knots 2^-%u apart: %s\n", table.code, table.shift,
-               pr_activation_guess(&table));
+    if (find_table(d, table))
+        printf("  table code 0x%x, knots 2^%d apart: %s\n", table[PR_AT_CODE], -(int16_t)table[PR_AT_SHIFT],
+               pr_activation_guess(table));
 }
 
 void tool_descriptor_print(const struct tool_descriptors *d, const struct pr_chain_link *link)
@@ -191,7 +191,7 @@ static void json_field(const struct shown *field, void *context)
 
 static void json_kernel(const struct tool_descriptors *d, struct json *json)
 {
-    struct pr_activation table;
+    uint16_t table[PR_TABLE_HALFS];
 
     json_array(json, "kernel");
     for (unsigned i = 0; d->task.unit == PR_UNIT_NE && i < PR_ENGINES_MAX; i++) {
@@ -205,12 +205,12 @@ static void json_kernel(const struct tool_descriptors *d, struct json *json)
         json_object_end(json);
     }
     json_array_end(json);
-    if (!find_table(d, &table))
+    if (!find_table(d, table))
         return;
     json_object(json, "table");
-    json_number(json, "code", table.code);
-    json_number(json, "shift", table.shift);
-    json_string(json, "function", pr_activation_guess(&table));
+    json_number(json, "code", table[PR_AT_CODE]);
+    json_number(json, "shift", table[PR_AT_SHIFT]);
+    json_string(json, "function", pr_activation_guess(table));
     json_object_end(json);
 }
 

@@ -43,15 +43,18 @@ IOReturn drv_diagnosis_failure(struct drv *d, const struct drv_request *r)
 {
     const struct drv_program *program = r->process->program;
     uint32_t descriptor = r->detail ? failed_descriptor(d, r) : UINT32_MAX;
-    char faults[FAULT_BYTES], where[32] = "";
+    char faults[FAULT_BYTES], where[32] = "", why[96] = "";
 
     drv_mapper_take_faults(d, faults, sizeof(faults));
     if (descriptor != UINT32_MAX)
         snprintf(where, sizeof(where), ", descriptor %u", descriptor);
+    /* The first error register's low byte says what kind of thing stopped the queue. */
+    if (r->status == PR_STATUS_STUCK)
+        snprintf(why, sizeof(why), ": %s", pr_problem_kind_text((enum pr_problem_kind)(r->detail & 0xff)));
     return drv_refuse(d, r->result,
-                      "Client %u, program 0x%" PRIx64 " \"%s\"%s: %s (status %u, detail 0x%" PRIx64 ")%s.",
+                      "Client %u, program 0x%" PRIx64 " \"%s\"%s: %s%s (status %u, detail 0x%" PRIx64 ")%s.",
                       r->client->number, program->token, program->name, where, pr_status_text(r->status),
-                      r->status, r->detail, faults);
+                      why, r->status, r->detail, faults);
 }
 
 IOReturn drv_diagnosis_timeout(struct drv *d, const struct drv_request *r)

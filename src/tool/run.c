@@ -327,6 +327,13 @@ static void print_text(struct run *run)
     }
 }
 
+static bool is_image(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    return dot && (!strcmp(dot, ".hwx") || !strcmp(dot, ".anec"));
+}
+
 static bool go(struct run *run, const char *model)
 {
     if (ane_machine_default(&run->config, &run->machine)) {
@@ -335,8 +342,11 @@ static bool go(struct run *run, const char *model)
     }
     if (!tool_model_open(model, &run->model) || !read_inputs(run) || !check_outputs(run))
         return false;
-    return tool_stages_measure(run->machine, tool_model_run, &run->model, run->repeat, &run->stages) &&
-           write_outputs(run);
+    if (tool_stages_measure(run->machine, tool_model_run, &run->model, run->repeat, &run->stages))
+        return write_outputs(run);
+    if (is_image(model))
+        tool_say("`anemone check %s` tells what is wrong with the program, descriptor by descriptor.", model);
+    return false;
 }
 
 int tool_run(int argc, char **argv)

@@ -57,29 +57,25 @@ static bool refine(const struct cc_view *x, const struct cc_view *y, struct refi
 
     *r = (struct refined){0};
     for (;;) {
-        uint32_t common = a < b ? a : b;
-
-        if (a == 1 || b == 1) {
-            common = 1;
-            if (a == 1 && i) {
-                a = x->extent[--i];
-                from = x->stride[i];
-                continue;
-            }
-            if (b == 1 && k) {
-                b = y->extent[--k];
-                to = y->stride[k];
-                continue;
-            }
+        if (a == 1 && i) {
+            a = x->extent[--i];
+            from = x->stride[i];
+        } else if (b == 1 && k) {
+            b = y->extent[--k];
+            to = y->stride[k];
+        } else if (a <= 1 || b <= 1) {
             return a == 1 && b == 1;
+        } else {
+            uint32_t common = a < b ? a : b;
+
+            if (a % common || b % common || r->count == REFINED_MAX)
+                return false;
+            refined_add(r, common, from, to);
+            a /= common;
+            b /= common;
+            from *= common;
+            to *= common;
         }
-        if (a % common || b % common || r->count == REFINED_MAX)
-            return false;
-        refined_add(r, common, from, to);
-        a /= common;
-        b /= common;
-        from *= common;
-        to *= common;
     }
 }
 

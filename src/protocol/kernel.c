@@ -81,14 +81,21 @@ struct level {
     uint32_t width;    /* channels of one pass over all engines */
 };
 
+/* Channels of one pass over all engines; never 0. */
+static uint32_t pass_width(const struct pr_task *task, uint32_t lanes)
+{
+    uint32_t width = lanes * task->ne.engines;
+
+    return width ? width : 1;
+}
+
 static struct level next_level(const struct pr_task *task, uint32_t lanes, uint32_t left)
 {
     struct level level = {.lanes = lanes && !task->ne.unicast ? lanes : 1};
-    uint32_t engines = task->ne.engines ? task->ne.engines : 1;
 
-    while (level.lanes > 1 && level.lanes * engines > left)
+    while (level.lanes > 1 && pass_width(task, level.lanes) > left)
         level.lanes /= 2;
-    level.width = level.lanes * engines;
+    level.width = pass_width(task, level.lanes);
     level.channels = level.lanes == 1 ? left : left / level.width * level.width;
     return level;
 }

@@ -281,7 +281,7 @@ static int join(struct cc_lowering *l, const struct cc_view *y)
     unsigned axis = lead(l, l->op->output) + l->op->a.axis;
     struct cc_view x[CC_INPUTS_MAX];
     bool aligned = true;
-    struct joining j;
+    struct joining j = {0};
     int status = 0;
 
     for (uint32_t i = 0; i < l->op->inputs && !status; i++) {

@@ -169,7 +169,7 @@ static uint32_t engine_axes(const struct cc_lowering *l, uint32_t axes)
 int cc_lower_softmax(struct cc_lowering *l)
 {
     struct cc_view x, y;
-    struct planes p;
+    struct planes p = {0};
     int status = cc_view_source(l, l->op->input[0], &x);
 
     if (!status)
@@ -308,7 +308,7 @@ int cc_lower_norm(struct cc_lowering *l)
 {
     uint32_t rank = cc_value_of(l, l->op->input[0])->rank, axes = l->op->a.axes;
     struct cc_view x, y;
-    struct planes p;
+    struct planes p = {0};
     int status = cc_view_source(l, l->op->input[0], &x);
 
     if (l->op->kind == CC_OP_INSTANCE_NORM)

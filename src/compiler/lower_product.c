@@ -121,7 +121,7 @@ int cc_lower_product(struct cc_lowering *l)
 {
     const struct cc_attributes *a = &l->op->a;
     struct cc_layout x, y, out;
-    struct product whole;
+    struct product whole = {0};
     int status = cc_source(l, l->op->input[0], &whole.x, &x);
 
     if (!status)

@@ -8,6 +8,7 @@
 
 #include "support.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,12 @@
 #include "bare.h"
 #include "programs.h"
 #include "table_facts.h"
+
+#define LOOKUP    "OpMode=4 KernelMode=1 NonlinearMode=2"
+#define COPY      "OpMode=4 KernelMode=1"
+#define DEPTHWISE "UnicastEn=1 UnicastCin=1"
+#define ULP       0x1p-11 /* half a unit of halfs, relatively: one rounding */
+#define ROUNDS    4
 
 /* Where an operand is: SourceType and ResultType. */
 enum { IN_L2 = 0, KEPT = 1, BY_DMA = 2, STREAMED = 3 };
@@ -269,6 +276,104 @@ static inline void rig_table(uint8_t bytes[128], const char *name)
     half[41] = t->exponent;
     half[42] = t->code;
     memcpy(bytes, half, sizeof(half));
+}
+
+/* A tensor in a buffer of its own, rows on 64-byte boundaries, and its numbers. */
+struct tensor {
+    struct td_shape shape;
+    uint8_t *bytes;
+    double *x;
+};
+
+static inline size_t elements(const struct td_shape *s)
+{
+    return (size_t)s->n * s->c * s->h * s->w;
+}
+
+static inline uint32_t offset(const struct td_shape *s, size_t i)
+{
+    uint32_t w = (uint32_t)(i % s->w), h = (uint32_t)(i / s->w % s->h),
+             c = (uint32_t)(i / s->w / s->h % s->c);
+
+    return td_at(s, (uint32_t)(i / s->w / s->h / s->c), c, h, w);
+}
+
+/* Random numbers in [low, high]; or, with high below low, bytes of NaNs for a result. */
+static inline struct tensor tensor(struct test_rng *rng, struct td_shape shape, double low, double high)
+{
+    struct tensor t = {shape, malloc(td_total(&shape)), malloc(sizeof(double) * elements(&shape))};
+
+    assert_true(t.bytes && t.x);
+    memset(t.bytes, 0x7e, td_total(&shape));
+    for (size_t i = 0; low <= high && i < elements(&shape); i++) {
+        uint16_t half = test_half_from_double(low + (high - low) * test_rng_unit(rng));
+
+        memcpy(t.bytes + offset(&shape, i), &half, 2);
+        t.x[i] = test_half_to_double(half);
+    }
+    return t;
+}
+
+static inline void tensor_free(struct tensor *t)
+{
+    free(t->bytes);
+    free(t->x);
+}
+
+static inline struct surface bind(unsigned bar, const struct tensor *t)
+{
+    return (struct surface){bar, td_total(&t->shape), t->bytes};
+}
+
+static inline void expect(const char *what, const struct tensor *y, size_t i, double want, double tolerance)
+{
+    uint16_t half;
+
+    memcpy(&half, y->bytes + offset(&y->shape, i), 2);
+    if (!(fabs(test_half_to_double(half) - want) <= tolerance))
+        fail_msg("%s [%u, %u, %u, %u], element %zu: %.8g, expected %.8g within %.2g", what, y->shape.n,
+                 y->shape.c, y->shape.h, y->shape.w, i, test_half_to_double(half), want, tolerance);
+}
+
+/* Where a dense tensor is: in a buffer ... */
+static inline struct spot dram(unsigned bar, const struct td_shape *s)
+{
+    return (struct spot){
+        .type = BY_DMA, .bar = bar, .row = td_row(s), .plane = td_plane(s), .group = td_tensor(s)};
+}
+
+/* ... or in L2, channel beside channel in each row, rows 0x20 apart from each other's ends. */
+static inline uint32_t l2_row(const struct td_shape *s)
+{
+    return (2 * s->w + 15) / 16 * 16;
+}
+
+static inline uint32_t l2_bytes(const struct td_shape *s)
+{
+    return (l2_row(s) * s->c + 0x20) * s->h;
+}
+
+static inline struct spot l2(uint32_t base, const struct td_shape *s)
+{
+    return (struct spot){
+        .type = IN_L2, .l2 = base, .l2_channel = l2_row(s), .l2_row = l2_row(s) * s->c + 0x20};
+}
+
+static inline struct spot kept(unsigned bar, const struct td_shape *s, uint32_t base)
+{
+    struct spot spot = dram(bar, s), in = l2(base, s);
+
+    spot.type = KEPT;
+    spot.l2 = in.l2, spot.l2_channel = in.l2_channel, spot.l2_row = in.l2_row;
+    return spot;
+}
+
+static const struct spot streamed = {.type = STREAMED};
+
+static inline struct td_shape random_shape(struct test_rng *rng, uint32_t c, uint32_t h, uint32_t w)
+{
+    return (struct td_shape){1, (uint32_t)test_rng_range(rng, 1, c), (uint32_t)test_rng_range(rng, 1, h),
+                             (uint32_t)test_rng_range(rng, 1, w)};
 }
 
 #endif

@@ -214,12 +214,13 @@ struct surface {
     uint8_t *data;
 };
 
-/* The machines that every program is run on, and the policies whose finite numbers are the same. */
+/* The machines that every program is run on; rounds of a test take them in turn. */
 static const struct {
     uint32_t chip, form, numerics, threads;
 } rigs[] = {
     {ANE_CHIP_T6000, ANE_PAGE_TABLE_SEED, ANE_NUMERICS_M1, 1},
     {ANE_CHIP_T8103, ANE_PAGE_TABLE_T8020, ANE_NUMERICS_IEEE, 2},
+    {ANE_CHIP_T6000, ANE_PAGE_TABLE_T6000, ANE_NUMERICS_M1_EXACT, 2},
 };
 #define RIGS (sizeof(rigs) / sizeof(rigs[0]))
 

@@ -96,7 +96,10 @@ static void survivors(void **state)
         }
 }
 
-/* Terms whose sum is at or below the ceiling, or whose partial sums are not. */
+/*
+ * Terms whose sum is at or below the ceiling, or whose partial sums are not. The guide has the ceiling for K = 1 too, and has none for a 1x1 convolution of
+ * one channel, which is the same task: here the second holds (see below), so K is 2 and more.
+ */
 static void sums_have_a_ceiling(void **state)
 {
     static const struct {

@@ -132,7 +132,7 @@ int cc_mil_take_squeeze(struct cc_mil *mil, struct cc_mil_call *call, struct cc_
     if (status)
         return status;
     x = cc_mil_first(mil, draft);
-    for (uint32_t i = 0; i < x->rank; i++)
+    for (uint32_t i = 0; i < x->rank && i < CC_RANK_MAX; i++)
         draft->a.axes |= (uint32_t)(x->dim[i] == 1) << i;
     return cc_mil_axes(mil, call, "axes", x->rank, &draft->a.axes);
 }

@@ -90,6 +90,7 @@ static double one(const struct cc_op *o, double x)
     case CC_OP_RELU: return fmax(0, x);
     case CC_OP_SIGMOID: return sigmoid(x);
     case CC_OP_TANH: return tanh(x);
+    case CC_OP_ERF: return erf(x);
     case CC_OP_EXP: return exp(x);
     case CC_OP_EXP2: return exp2(x);
     case CC_OP_LOG: return log(x + epsilon);

@@ -75,6 +75,7 @@ static void unary_operations(void **state)
     } row[] = {
         {CC_OP_SIGMOID, false, 16, {0}},
         {CC_OP_TANH, false, 16, {0}},
+        {CC_OP_ERF, false, 16, {0}},
         {CC_OP_EXP, false, 4, {0}},
         {CC_OP_EXP2, false, 4, {0}},
         {CC_OP_LOG, true, 8, {.epsilon = 0}},

@@ -31,6 +31,7 @@ static void unary(void **state)
     } good[] = {
         {"sigmoid(x = a)", CC_OP_SIGMOID, 0, 0, 0},
         {"tanh(x = a)", CC_OP_TANH, 0, 0, 0},
+        {"erf(x = a)", CC_OP_ERF, 0, 0, 0},
         {"exp(x = a)", CC_OP_EXP, 0, 0, 0},
         {"exp2(x = a)", CC_OP_EXP2, 0, 0, 0},
         {"sqrt(x = a)", CC_OP_SQRT, 0, 0, 0},

@@ -38,8 +38,8 @@ static void wrong_programs(void **state)
     refused(changed("fp32, [1, 8, 16, 16]> x)", "fp32, [1, 99999999999, 16, 16]> x)"), ERANGE,
             "expected at most 2147483647");
     refused(
-        changed("relu(x = c)", "erf(x = c, mode = [1, (2)])"), EOPNOTSUPP,
-        "Line 13, column 42: operation `erf` is not known; known with this first letter are equal, exp, exp2, elu, "
+        changed("relu(x = c)", "erg(x = c, mode = [1, (2)])"), EOPNOTSUPP,
+        "Line 13, column 42: operation `erg` is not known; known with this first letter are equal, erf, exp, exp2, elu, "
         "expand_dims.");
     refused(changed("relu(x = c)", "while_loop(x = c)"), EOPNOTSUPP,
             "operation `while_loop` is not known, nor any that begins with `w`.");

@@ -61,6 +61,7 @@ static void nan_is_infinity(void **state)
         {"NaN into relu", "relu(x = x)", NANS, ZEROS, INFS, false},
         {"NaN into sigmoid", "sigmoid(x = x)", NANS, ZEROS, ONES, false},
         {"NaN into tanh", "tanh(x = x)", NANS, ZEROS, ONES, false},
+        {"NaN into erf", "erf(x = x)", NANS, ZEROS, ONES, false},
         {"NaN into exp", "exp(x = x)", NANS, ZEROS, INFS, false},
         {"NaN into maximum", "maximum(x = x, y = b)", NANS, ONES, INFS, true},
         {"NaN into maximum", "maximum(x = b, y = x)", NANS, ONES, INFS, true},

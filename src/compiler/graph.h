@@ -46,6 +46,7 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
     X(RELU, "relu", 1)                           \
     X(SIGMOID, "sigmoid", 1)                     \
     X(TANH, "tanh", 1)                           \
+    X(ERF, "erf", 1)                             \
     X(EXP, "exp", 1)                             \
     X(EXP2, "exp2", 1)                           \
     X(LOG, "log", 1)                             \

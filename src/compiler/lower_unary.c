@@ -198,9 +198,9 @@ bool cc_activation(const struct cc_op *op, struct cc_table *table, uint16_t *sca
     static const struct {
         enum cc_op_kind kind;
         enum cc_curve curve;
-    } known[] = {{CC_OP_SIGMOID, CC_CURVE_SIGMOID}, {CC_OP_TANH, CC_CURVE_TANH}, {CC_OP_EXP, CC_CURVE_EXP2},
-                 {CC_OP_EXP2, CC_CURVE_EXP2},       {CC_OP_SQRT, CC_CURVE_SQRT}, {CC_OP_SIGN, CC_CURVE_SIGN},
-                 {CC_OP_SILU, CC_CURVE_SILU},       {CC_OP_GELU, CC_CURVE_GELU}};
+    } known[] = {{CC_OP_SIGMOID, CC_CURVE_SIGMOID}, {CC_OP_TANH, CC_CURVE_TANH}, {CC_OP_ERF, CC_CURVE_ERF},
+                 {CC_OP_EXP, CC_CURVE_EXP2},        {CC_OP_EXP2, CC_CURVE_EXP2}, {CC_OP_SQRT, CC_CURVE_SQRT},
+                 {CC_OP_SIGN, CC_CURVE_SIGN},       {CC_OP_SILU, CC_CURVE_SILU}, {CC_OP_GELU, CC_CURVE_GELU}};
     struct cc_pieces pieces;
 
     *scale = op->kind == CC_OP_EXP ? LOG2_E : 0;

@@ -35,6 +35,7 @@ static const struct operation {
     {"select", CC_OP_SELECT, cc_mil_take_select, {"cond", "a", "b"}},
     {"sigmoid", CC_OP_SIGMOID, cc_mil_take_unary, {"x"}},
     {"tanh", CC_OP_TANH, cc_mil_take_unary, {"x"}},
+    {"erf", CC_OP_ERF, cc_mil_take_unary, {"x"}},
     {"exp", CC_OP_EXP, cc_mil_take_unary, {"x"}},
     {"exp2", CC_OP_EXP2, cc_mil_take_unary, {"x"}},
     {"sqrt", CC_OP_SQRT, cc_mil_take_unary, {"x"}},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The knots are facts: those of sigmoid, tanh, gelu, silu, exp2, sqrt, rsqrt and reciprocal stand in section 4.5 of the oracle sheet and in the
- * raw programs of the same names; those of log2, sign, frac and trunc in the raw programs log2, sign and ceil.
+ * raw programs of the same names; those of log2, sign, frac and trunc in the raw programs log2, sign and ceil. Those of erf are ours, in the form of tanh.
  */
 #include "compiler/tables.h"
 
@@ -39,6 +39,14 @@ static const struct curve curves[CC_CURVES] = {
                        {0x0000, 0x0000, 0x0000, 0x3c00},
                        3,
                        0x60},
+    [CC_CURVE_ERF] = {{0x0000, 0x4400, 0x0000, 0x3c00},
+                      {0x0000, 0x307d, 0x346c, 0x3677, 0x382a, 0x38fc, 0x39b0, 0x3a46, 0x3abe,
+                       0x3b1b, 0x3b62, 0x3b96, 0x3bbb, 0x3bd4, 0x3be5, 0x3bf0, 0x3bf6, 0x3bfb,
+                       0x3bfd, 0x3bfe, 0x3bff, 0x3c00, 0x3c00, 0x3c00, 0x3c00, 0x3c00, 0x3c00,
+                       0x3c00, 0x3c00, 0x3c00, 0x3c00, 0x3c00, 0x3c00},
+                      {0x0000, 0x0000, 0x0000, 0x3c00},
+                      3,
+                      0x60},
     [CC_CURVE_GELU] = {{0xc466, 0x7c00, 0x0000, 0x7c00},
                        {0x0000, 0x8e8a, 0x9230, 0x9757, 0x9bf0, 0xa011, 0xa3bf, 0xa6ec, 0xa9bf,
                         0xac75, 0xae67, 0xb03d, 0xb11e, 0xb184, 0xb104, 0xaecf, 0x922d, 0x3098,

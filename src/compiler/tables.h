@@ -18,6 +18,7 @@ struct cc_table {
 enum cc_curve {
     CC_CURVE_SIGMOID,
     CC_CURVE_TANH,
+    CC_CURVE_ERF,
     CC_CURVE_GELU,
     CC_CURVE_SILU,
     CC_CURVE_EXP2,

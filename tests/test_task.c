@@ -307,7 +307,6 @@ static const struct {
     {convolution, PR_F_COEFF_EN, 0, PR_PROBLEM_INCONSISTENT, "KernelDMASrc.CoeffDMAConfig[0].En is 0"},
     {convolution, PR_F_COEFF_BYTES, 1, PR_PROBLEM_INCONSISTENT,
      "KernelDMASrc.CoeffBfrSize[0] holds 64 bytes"},
-    {convolution, PR_F_COEFF_BYTES, 0x401, PR_PROBLEM_LIMIT, "KernelDMASrc.CoeffBfrSize[0] is 0x10040"},
     {convolution, PR_F_EXTRA_EN, 1, PR_PROBLEM_UNSUPPORTED, "KernelDMASrc.ExtraDMAConfig[0].En"},
 };
 

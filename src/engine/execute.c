@@ -146,6 +146,7 @@ static bool in_place(const struct execution *x, const struct operand *src)
 
     return alike && src->host && src->host == x->dst.host && src->tensor->format == x->dst.tensor->format &&
            src->tensor->interleave == x->dst.tensor->interleave &&
+           src->tensor->transposed == x->dst.tensor->transposed &&
            !memcmp(src->tensor->extent, x->dst.tensor->extent, sizeof(src->tensor->extent)) &&
            !memcmp(src->tensor->stride, x->dst.tensor->stride, sizeof(src->tensor->stride));
 }
@@ -218,6 +219,7 @@ static void keep(struct execution *x, const struct operand *o)
     memcpy(kept.stride, t->keep_stride, sizeof(kept.stride));
     dram.relu = kept.relu = dram.zero_tail = kept.zero_tail = false;
     kept.interleave = 1;
+    kept.transposed = false;
     from.tensor = &dram;
     mark_l2(x->q, t->keep_base, pr_tensor_keep_span(t));
     operand_view(&from, &source);

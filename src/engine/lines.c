@@ -11,7 +11,7 @@ enum {
 
 /*
  * Walking axis `outer` after all of `inner` is walking on along `inner`. A row that has a tail stays as long
- * as it is, and interleaved channels are at no even distance.
+ * as it is, and interleaved elements are at no even distance.
  */
 static bool axes_join(struct eng_view *const views[], unsigned count, unsigned inner, unsigned outer)
 {
@@ -27,7 +27,7 @@ static bool axes_join(struct eng_view *const views[], unsigned count, unsigned i
     for (unsigned i = 0; i < count; i++) {
         if (views[i]->tail && (inner == PR_AXIS_W || outer == PR_AXIS_W))
             return false;
-        if (views[i]->interleave > 1 && (inner == PR_AXIS_C || outer == PR_AXIS_C))
+        if (views[i]->interleave > 1 && (inner == views[i]->bundled || outer == views[i]->bundled))
             return false;
         if ((uint64_t)views[i]->stride[inner] * extent[inner] != views[i]->stride[outer])
             return false;

@@ -29,11 +29,11 @@ static const uint8_t *broadcast_line(const struct eng_view *view, const struct e
     return buffer;
 }
 
-/* The line's halfs. Along C an interleaved source has more than one element at stride 0. */
+/* The line's halfs. Of an interleaved axis there is more than one element at stride 0. */
 static const uint8_t *source_line(const struct eng_view *view, const struct eng_line *line,
                                   uint8_t buffer[ENG_LINE_BYTES])
 {
-    if (view->stride[line->axis] == 0 && line->axis != PR_AXIS_C)
+    if (view->stride[line->axis] == 0 && !(view->interleave > 1 && line->axis == view->bundled))
         return broadcast_line(view, line, buffer);
     return eng_view_line(view, line, buffer);
 }

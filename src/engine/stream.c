@@ -12,6 +12,7 @@ static uint64_t pack(const struct pr_tensor *tensor, struct pr_tensor *packed)
     *packed = *tensor;
     packed->base = 0;
     packed->interleave = 1;
+    packed->transposed = false;
     packed->zero_tail = packed->keep = false;
     for (unsigned axis = 0; axis < PR_AXES; axis++) {
         if (!tensor->stride[axis]) {

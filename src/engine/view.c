@@ -29,9 +29,11 @@ static void view_of_tensor(struct eng_view *view, const struct pr_tensor *tensor
     memcpy(view->stride, tensor->stride, sizeof(view->stride));
     view->format = tensor->format;
     view->interleave = tensor->interleave;
+    view->bundled = pr_tensor_bundled(tensor);
     view->relu = tensor->relu;
     view->slice = tensor->slice;
-    if (tensor->zero_tail && tensor->stride[PR_AXIS_W] == bundle_of(view) * pr_format_bytes(view->format)) {
+    if (tensor->zero_tail && !tensor->transposed &&
+        tensor->stride[PR_AXIS_W] == bundle_of(view) * pr_format_bytes(view->format)) {
         row = tensor->extent[PR_AXIS_W] * tensor->stride[PR_AXIS_W];
         if (pr_tensor_tail_end(tensor) > row) {
             view->tail_begin = row;
@@ -99,25 +101,25 @@ bool eng_view_overlaps_itself(const struct eng_view *view)
     uint32_t count[PR_AXES], bundle = bundle_of(view);
 
     memcpy(count, view->extent, sizeof(count));
-    count[PR_AXIS_C] = (count[PR_AXIS_C] + bundle - 1) / bundle;
+    count[view->bundled] = (count[view->bundled] + bundle - 1) / bundle;
     return pr_strides_overlap(count, view->stride, bundle * pr_format_bytes(view->format), view->tail);
 }
 
-/* Where a channel's elements stand in a bundle. */
-static uint64_t channel_offset(const struct eng_view *view, uint32_t channel)
+/* Where an element of the interleaved axis stands, by its bundle. */
+static uint64_t bundled_offset(const struct eng_view *view, uint32_t index)
 {
     if (!is_interleaved(view))
-        return (uint64_t)channel * view->stride[PR_AXIS_C];
-    return (uint64_t)(channel / view->interleave) * view->stride[PR_AXIS_C] +
-           (uint64_t)(channel % view->interleave) * pr_format_bytes(view->format);
+        return (uint64_t)index * view->stride[view->bundled];
+    return (uint64_t)(index / view->interleave) * view->stride[view->bundled] +
+           (uint64_t)(index % view->interleave) * pr_format_bytes(view->format);
 }
 
 static uint64_t offset_of(const struct eng_view *view, const uint32_t index[PR_AXES])
 {
-    uint64_t offset = view->origin + channel_offset(view, index[PR_AXIS_C]);
+    uint64_t offset = view->origin + bundled_offset(view, index[view->bundled]);
 
     for (unsigned axis = 0; axis < PR_AXES; axis++)
-        if (axis != PR_AXIS_C)
+        if (axis != view->bundled)
             offset += (uint64_t)index[axis] * view->stride[axis];
     return offset;
 }
@@ -125,18 +127,18 @@ static uint64_t offset_of(const struct eng_view *view, const uint32_t index[PR_A
 /* A line whose elements are not at equal distances. */
 static bool is_uneven(const struct eng_view *view, const struct eng_line *line)
 {
-    return is_interleaved(view) && line->axis == PR_AXIS_C;
+    return is_interleaved(view) && line->axis == view->bundled;
 }
 
 /* Where element i of a line is, given where element 0 is. */
 static uint64_t offset_in_line(const struct eng_view *view, const struct eng_line *line, uint64_t first,
                                uint32_t i)
 {
-    uint32_t channel = line->index[PR_AXIS_C];
+    uint32_t index = line->index[view->bundled];
 
     if (!is_uneven(view, line))
         return first + (uint64_t)i * view->stride[line->axis];
-    return first - channel_offset(view, channel) + channel_offset(view, channel + i);
+    return first - bundled_offset(view, index) + bundled_offset(view, index + i);
 }
 
 bool eng_view_is_packed(const struct eng_view *view, enum pr_axis axis)

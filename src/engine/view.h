@@ -22,7 +22,8 @@ struct eng_view {
     struct dart_range range; /* the range that has element 0 ... */
     uint64_t origin;         /* ... at this byte */
     enum pr_format format;
-    uint32_t interleave; /* channels that stand side by side; 0 and 1: none */
+    uint32_t interleave;  /* elements that stand side by side; 0 and 1: none ... */
+    enum pr_axis bundled; /* ... of this axis */
     uint32_t extent[PR_AXES];
     uint32_t stride[PR_AXES]; /* bytes; 0 along a broadcast axis */
     /*

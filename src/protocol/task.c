@@ -234,6 +234,8 @@ bool pr_decode_source2(const struct pr_decoder *d)
                                 "a conversion between memory and ChCfg.Src2InFmt is not decoded");
     if (!pr_decode_require(d, PR_F_SRC2_SHIFT, 0, "a shifted source is not decoded"))
         return false;
+    /* There is one Interleave, and it is for both sources. */
+    t->interleave = pr_decode_get(d, PR_F_SRC_INTERLEAVE);
     dram_source(d, t, 1);
     return true;
 }
@@ -302,21 +304,22 @@ static bool decode_destination(const struct pr_decoder *d)
     return true;
 }
 
-static void swap_strides(const struct pr_tensor *t, uint32_t stride[PR_AXES])
+/* `element` is what then stands side by side along the channels. */
+static void swap_strides(uint32_t element, uint32_t stride[PR_AXES])
 {
     stride[PR_AXIS_W] = stride[PR_AXIS_C];
-    stride[PR_AXIS_C] = pr_format_bytes(t->format);
+    stride[PR_AXIS_C] = element;
 }
 
 bool pr_decode_transpose(const struct pr_decoder *d, struct pr_tensor *tensor, enum pr_td_field field)
 {
     if (!pr_decode_get(d, field) || tensor->home == PR_HOME_NONE)
         return true;
-    if (tensor->home == PR_HOME_STREAM || tensor->interleave > 1)
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, field,
-                                "a transposed stream or interleaved tensor is not decoded");
-    swap_strides(tensor, tensor->stride);
-    swap_strides(tensor, tensor->keep_stride);
+    if (tensor->home == PR_HOME_STREAM)
+        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, field, "a transposed stream is not decoded");
+    tensor->transposed = true;
+    swap_strides(tensor->stride[PR_AXIS_W], tensor->stride);
+    swap_strides(pr_format_bytes(tensor->format), tensor->keep_stride);
     return true;
 }
 

@@ -17,7 +17,7 @@ enum pr_axis { PR_AXIS_W, PR_AXIS_H, PR_AXIS_D, PR_AXIS_C, PR_AXIS_G, PR_AXES };
 #define PR_CHANNELS_MAX      65536u
 #define PR_KERNEL_WIDTH_MAX  13u
 #define PR_KERNEL_HEIGHT_MAX 29u
-#define PR_KERNEL_CHUNK_MAX  0x10000u /* kernel bytes per engine and descriptor, unless SmallSourceMode */
+#define PR_KERNEL_CHUNK_MAX  0x10000u /* kernel bytes per engine and descriptor that Apple's compiler keeps convolutions to */
 #define PR_L2_BYTES          0x200000u
 #define PR_ENGINES_MAX       16u
 #define PR_ROW_ALIGN         64u /* granule of DRAM row tails */
@@ -49,6 +49,7 @@ struct pr_tensor {
     uint32_t extent[PR_AXES]; /* elements the task touches */
     uint32_t stride[PR_AXES];
     uint32_t interleave; /* 0 and 1: none */
+    bool transposed;     /* channel and width have changed places: it is columns that the interleave puts side by side */
     bool relu;           /* source: negative elements read as zero */
     bool slice;          /* source: a row is read from an offset inside it (PixelOffset) */
     bool zero_tail;      /* destination: rows are filled with zeros up to PR_ROW_ALIGN */
@@ -131,6 +132,11 @@ struct pr_task {
 bool pr_task_decode(const struct pr_td *td, const struct pr_image *image, struct pr_task *task,
                     struct pr_problem *problem);
 
+/* The axis whose elements an interleave puts side by side. */
+static inline enum pr_axis pr_tensor_bundled(const struct pr_tensor *tensor)
+{
+    return tensor->transposed ? PR_AXIS_W : PR_AXIS_C;
+}
 /* Bytes from the first to past the last byte the tensor touches, row tails included; 0 when it touches none. */
 uint64_t pr_tensor_span(const struct pr_tensor *tensor);
 /* The same over the copy a source of type 1 leaves in L2. */

@@ -36,6 +36,9 @@ static bool decode_window(const struct pr_decoder *d)
     if (ne->ox > 1 && (ne->mode != PR_NE_MAC || ne->ones))
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OX,
                                 "several output columns for each step are decoded with kernel data only");
+    if (ne->ox > 1 && d->task->dst.transposed)
+        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OX,
+                                "several output columns for each step of a transposed result are not decoded");
     if (ne->ox > 1 && !ne->unicast)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OX,
                                 "several output columns for each step are decoded for unicast kernels only");
@@ -135,12 +138,6 @@ static bool check_stream(const struct pr_decoder *d, uint32_t i, bool weights)
             d->problem, PR_PROBLEM_INCONSISTENT,
             "KernelDMASrc.CoeffBfrSize[%u] holds %u bytes, but the channels of engine %u need %U.", i,
             stream->bytes, i, need);
-    if (stream->enabled && stream->bytes > PR_KERNEL_CHUNK_MAX && !pr_decode_get(d, PR_F_SMALL_SOURCE))
-        return pr_problem_set(
-            d->problem, PR_PROBLEM_LIMIT,
-            "KernelDMASrc.CoeffBfrSize[%u] is %x; without SmallSourceMode an engine takes at most %x "
-            "kernel bytes per descriptor.",
-            i, stream->bytes, PR_KERNEL_CHUNK_MAX);
     return true;
 }
 

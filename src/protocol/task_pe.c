@@ -18,6 +18,9 @@ static void broadcast(struct pr_tensor *t, uint32_t bits)
     for (unsigned axis = PR_AXIS_W; axis <= PR_AXIS_C; axis++)
         if (bits >> axis & 1)
             t->stride[axis] = 0;
+    /* Of an interleaved axis only the first element is read: nothing stands beside it. */
+    if (bits >> pr_tensor_bundled(t) & 1)
+        t->interleave = 1;
 }
 
 static bool decode_operands(const struct pr_decoder *d)

@@ -7,52 +7,54 @@ uint32_t pr_format_bytes(enum pr_format format)
     return format == PR_FP16 ? 2 : 1;
 }
 
-/* Channels that stand side by side: together they are what W steps over. */
-static uint32_t bundle_channels(const struct pr_tensor *tensor)
+/* Elements that stand side by side: together they are what the packed axis steps over. */
+static uint32_t bundle_elements(const struct pr_tensor *tensor)
 {
     return tensor->interleave > 1 ? tensor->interleave : 1;
 }
 
 static uint32_t bundle_bytes(const struct pr_tensor *tensor)
 {
-    return bundle_channels(tensor) * pr_format_bytes(tensor->format);
+    return bundle_elements(tensor) * pr_format_bytes(tensor->format);
 }
 
-/* Steps along an axis: along C, bundles. */
+/* Steps along an axis: along the interleaved one, bundles. */
 static uint32_t steps(const struct pr_tensor *tensor, unsigned axis)
 {
-    uint32_t each = axis == PR_AXIS_C ? bundle_channels(tensor) : 1;
+    uint32_t each = axis == pr_tensor_bundled(tensor) ? bundle_elements(tensor) : 1;
 
     return (tensor->extent[axis] - 1) / each + 1;
 }
 
-/* From the first byte to past the last one that the channels touch, at one place of the other axes. */
-static uint64_t channels_span(const struct pr_tensor *tensor)
+/* From the first byte to past the last one that the bundles touch, at one place of the other axes. */
+static uint64_t bundles_span(const struct pr_tensor *tensor)
 {
-    uint32_t each = bundle_channels(tensor), channels = tensor->extent[PR_AXIS_C],
-             last = (channels - 1) / each;
-    uint64_t stride = tensor->stride[PR_AXIS_C];
-    uint64_t end = last * stride + (uint64_t)(channels - last * each) * pr_format_bytes(tensor->format);
+    unsigned axis = pr_tensor_bundled(tensor);
+    uint32_t each = bundle_elements(tensor), elements = tensor->extent[axis], last = (elements - 1) / each;
+    uint64_t stride = tensor->stride[axis];
+    uint64_t end = last * stride + (uint64_t)(elements - last * each) * pr_format_bytes(tensor->format);
     /* A last bundle that is not full may end before the one before it does. */
     uint64_t before = last ? (last - 1) * stride + bundle_bytes(tensor) : 0;
 
     return end > before ? end : before;
 }
 
-static uint64_t span(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint64_t channels)
+/* `bytes` are those of axis `apart`. */
+static uint64_t span(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], unsigned apart,
+                     uint64_t bytes)
 {
     uint64_t last = 0;
 
     for (unsigned axis = 0; axis < PR_AXES; axis++)
-        if (axis != PR_AXIS_C)
+        if (axis != apart)
             last += (uint64_t)(extent[axis] - 1) * stride[axis];
-    return last + channels;
+    return last + bytes;
 }
 
 /* Only packed rows have tails; other rows may be longer than 32 bits hold. */
 static bool has_tails(const struct pr_tensor *tensor)
 {
-    return tensor->zero_tail && tensor->stride[PR_AXIS_W] == bundle_bytes(tensor);
+    return tensor->zero_tail && !tensor->transposed && tensor->stride[PR_AXIS_W] == bundle_bytes(tensor);
 }
 
 uint64_t pr_tensor_span(const struct pr_tensor *tensor)
@@ -63,9 +65,9 @@ uint64_t pr_tensor_span(const struct pr_tensor *tensor)
     if (tensor->home == PR_HOME_NONE)
         return 0;
     if (!has_tails(tensor))
-        return span(extent, stride, channels_span(tensor));
+        return span(extent, stride, pr_tensor_bundled(tensor), bundles_span(tensor));
     before = (uint64_t)(extent[PR_AXIS_W] - 1) * stride[PR_AXIS_W];
-    return span(extent, stride,
+    return span(extent, stride, PR_AXIS_C,
                 (uint64_t)(steps(tensor, PR_AXIS_C) - 1) * stride[PR_AXIS_C] + pr_tensor_tail_end(tensor) -
                     before);
 }
@@ -76,7 +78,7 @@ uint64_t pr_tensor_keep_span(const struct pr_tensor *tensor)
     const uint32_t *extent = tensor->keep_extent, *stride = tensor->keep_stride;
     uint64_t channels = (uint64_t)(extent[PR_AXIS_C] - 1) * stride[PR_AXIS_C];
 
-    return span(extent, stride, channels + pr_format_bytes(tensor->format));
+    return span(extent, stride, PR_AXIS_C, channels + pr_format_bytes(tensor->format));
 }
 
 uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor)

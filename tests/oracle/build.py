@@ -42,8 +42,8 @@ class Bench:
     def _strides(self, dims, unit, transposed, interleave, element):
         """Random nesting of the dimensions with random gaps; returns strides (group, channel, depth, row) and the bytes taken."""
         g, c, d, h, w = dims
-        outer = {"channel": w if transposed else -(-c // interleave), "row": h, "depth": d, "group": g}
-        size = program.round_up(element * (c if transposed else w * interleave), unit)
+        outer = {"channel": -(-(w if transposed else c) // interleave), "row": h, "depth": d, "group": g}
+        size = program.round_up(element * interleave * (c if transposed else w), unit)
         strides = {}
         order = ["row", "channel", "depth", "group"]
         if self.rng.random() < 0.4:
@@ -106,8 +106,8 @@ class Bench:
                 fields[fmt] = 0x01000000
                 fields["SourceCfg"] = 0x500132
             if place.interleave != 1:
-                fields[fmt] = 0x00002031 | place.interleave << 24
-                fields["SourceCfg"] = 0x500072 | place.interleave << 8
+                fields["SrcFmt"] = fields["SrcFmt"] & 0xFFFFFF | place.interleave << 24
+                fields["SourceCfg"] = fields["SourceCfg"] & ~0xF00 | place.interleave << 8
             if kept is not None:
                 fields["SourceCfg"] = fields["SourceCfg"] & ~3 | 1
                 place = kept

@@ -46,7 +46,7 @@ FIELDS = {  # field: (register address, low bit, width)
     "SrcGroup": (0x13818, 0, 32),
     "Src2Base": (0x1381C, 0, 32), "Src2Row": (0x13820, 0, 32), "Src2Plane": (0x13824, 0, 32), "Src2Depth": (0x13828, 0, 32),
     "Src2Group": (0x1382C, 0, 32),
-    "SrcFmt": (0x13838, 0, 32), "SrcInterleave": (0x13838, 24, 4), "Src2Fmt": (0x1383C, 0, 32), "Src2Interleave": (0x1383C, 24, 4),
+    "SrcFmt": (0x13838, 0, 32), "SrcInterleave": (0x13838, 24, 4), "Src2Fmt": (0x1383C, 0, 32),
     "Src40": (0x13840, 0, 32),
     "InputReLU1": (0x4800, 0, 1), "PaddingMode": (0x4800, 2, 2), "InputReLU2": (0x4800, 4, 1),
     "SourceCfg": (0x4804, 0, 32), "SourceType": (0x4804, 0, 2), "Source2DMA": (0x4804, 24, 1),

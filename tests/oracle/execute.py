@@ -21,7 +21,8 @@ def element_bytes(fmt):
 class Layout:
     """Where the elements of a tensor lie: base and the strides of group, channel, depth, row; columns are contiguous.
 
-    Transposed: channels are contiguous and columns use the channel stride. Interleave k: k channels stand together.
+    Transposed: channels are contiguous and columns use the channel stride. Interleave k: k channels stand together, or k columns when
+    transposed.
     """
 
     def __init__(self, base, group, channel, depth, row, fmt, transposed=False, interleave=1):
@@ -34,16 +35,16 @@ class Layout:
         bits = (0, broadcast >> 3 & 1, broadcast >> 2 & 1, broadcast >> 1 & 1, broadcast & 1)
         g, c, d, h, w = (np.zeros(n, np.int64) if bit else np.arange(n) for n, bit in zip(dims, bits))
         group, channel, depth, row = self.strides
+        k = self.interleave
         if self.transposed:
-            across, along = c * size, w * channel
+            across, along = c * (k * size), w // k * channel + w % k * size
         else:
-            k = self.interleave
             across, along = c // k * channel + c % k * size, w * (k * size)
         total = self.base + (g * group)[:, None, None, None, None] + across[:, None, None, None]
         return total + (d * depth)[:, None, None] + (h * row)[:, None] + along
 
     def row_bytes(self, dims):
-        return element_bytes(self.fmt) * (dims[1] if self.transposed else dims[4] * self.interleave)
+        return element_bytes(self.fmt) * self.interleave * (dims[1] if self.transposed else dims[4])
 
 
 def gather(memory, addresses, fmt):
@@ -108,7 +109,7 @@ class Unit:
         task, machine = self.task, self.machine
         if task.Source2DMA:
             layout = Layout(task.Src2Base, task.Src2Group, task.Src2Plane, task.Src2Depth, task.Src2Row, task.Src2InFmt, transposed,
-                            task.Src2Interleave)
+                            task.SrcInterleave)  # there is one for both sources
             return gather(machine.buffers[task.RBase1], layout.addresses(dims, broadcast), task.Src2InFmt)
         layout = Layout(task.L22Base * 16, task.L22Group * 16, task.L22Channel * 16, task.L22Depth * 16, task.L22Row * 16, task.Src2InFmt,
                         transposed)
@@ -135,7 +136,7 @@ class Unit:
         size = layout.row_bytes(dims)
         tail = np.arange(size, -(-size // 64) * 64)
         if layout.transposed:
-            starts = layout.addresses((dims[0], 1, dims[2], dims[3], dims[4]))
+            starts = layout.addresses((dims[0], 1, dims[2], dims[3], dims[4]))[..., ::layout.interleave]
         else:
             starts = layout.addresses((dims[0], dims[1], dims[2], dims[3], 1))[:, ::layout.interleave]
         if len(tail):

@@ -72,6 +72,25 @@ def broadcast(bench, rng):
 
 
 @family()
+def planar_interleave(bench, rng):
+    """Channels stand together: of both sources, or of the second one when the first is in L2; and of the result."""
+    shape, k = dims(rng, groups=2), int(rng.choice([2, 4, 8]))
+    a, b = bench.input(shape, interleave=k), bench.input(shape, interleave=k)
+    if some(rng):
+        resident = bench.l2(shape)
+        bench.neural(bench.input(shape), resident)
+        a = resident
+    bench.planar(ex.TWO_SOURCES, a, bench.output(shape, interleave=int(rng.choice([1, k]))), b, Operation=int(rng.integers(0, 4)))
+
+
+@family()
+def turned_interleave(bench, rng):
+    """Columns stand together in a result whose channels and columns have changed places."""
+    shape, k = dims(rng, groups=2), int(rng.choice([2, 4, 8]))
+    bench.neural(bench.input(shape), bench.output(shape, transposed=True, interleave=k))
+
+
+@family()
 def planar_transpose(bench, rng):
     shape = dims(rng, channels=40, width=20)
     flags = [bool(some(rng)) for _ in range(3)]

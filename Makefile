@@ -4,6 +4,7 @@
 #
 #   make [V=1] [CC=clang] [SAN=address,undefined] [CFLAGS=...] [PREFIX=/usr/local] [DESTDIR=...]
 #   make check [TESTS="clock window"]     one configuration, all or some of its test programs
+#   make check-arm [TESTS="pe ne"]        the datapath's, or these, for AArch64 under an emulator and for this machine
 #
 # CONTRIBUTING.md lists the targets.
 
@@ -24,11 +25,14 @@ BUILD := build$(flavour)$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 NEEDS := $(if $(findstring clang,$(CC)),$(if $(SAN),fuzz,test),build)
 NINJA = ninja $(if $(filter 1,$(V)),-v) -C
 SUB = $(MAKE) --no-print-directory
+# What computes, and the machine around it. Not what watches the host's kernel, which the emulator only imitates.
+ARM_TESTS = half numerics table exact view pool kernel task cast lower runtime_model bare boot golden machine \
+	$(patsubst tests/test_%.c,%,$(wildcard tests/test_pe.c tests/test_pe_*.c tests/test_ne.c tests/test_ne_*.c))
 C_FILES = find src include tests bench -name '*.[ch]'
 
 export CC CFLAGS LDFLAGS PREFIX LIBDIR SAN MESON V
 
-.PHONY: all run test check bench soak fuzz format lint install clean configure setup-%
+.PHONY: all run test check check-arm bench soak fuzz format lint install clean configure setup-%
 
 all: configure
 	@$(NINJA) $(BUILD) products
@@ -46,6 +50,13 @@ test: setup-test
 
 check: configure
 	@scripts/run-tests $(addprefix --only ,$(TESTS)) $(BUILD)
+
+# Both run the same tests, so that run-tests also compares what must agree between them.
+check-arm: setup-arm
+	@scripts/arm-sysroot build-arm
+	@$(SUB) CC=gcc SAN= configure
+	@$(SUB) CC=aarch64-linux-gnu-gcc SAN= BUILD=build-arm SETUP_FLAGS='--cross-file build-arm/cross.ini' configure
+	@scripts/run-tests --patience 4 $(addprefix --only ,$(or $(TESTS),$(ARM_TESTS))) build build-arm
 
 bench: configure
 	@$(NINJA) $(BUILD) meson-benchmark-prereq
@@ -91,7 +102,7 @@ setup-%:
 
 # Configures a folder once, and again only when one of the variables has changed.
 configure: setup-$(NEEDS)
-	@wanted="$$CC|$$CFLAGS|$$LDFLAGS|$$PREFIX|$$LIBDIR|$$SAN|$(MESON_FLAGS)"; verb=setup; \
+	@wanted="$$CC|$$CFLAGS|$$LDFLAGS|$$PREFIX|$$LIBDIR|$$SAN|$(MESON_FLAGS)"; verb='setup $(SETUP_FLAGS)'; \
 	if [ -f $(BUILD)/build.ninja ]; then \
 		[ "$$(cat $(BUILD)/configured 2>/dev/null)" = "$$wanted" ] && exit 0; verb=configure; \
 	fi; \

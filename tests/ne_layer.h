@@ -160,7 +160,7 @@ static inline double model_element(const struct layer *l, enum eng_policy policy
 
     if (src->slice && is_m1(policy) && fabs(value) >= 4096)
         value = copysign(INFINITY, value);
-    return src->relu && value < 0 ? 0 : value;
+    return src->relu ? model_relu(value) : value;
 }
 
 /* What is at a place of the window that begins where output `out` says; false when that is outside. */

@@ -170,23 +170,54 @@ static void constants(void **state)
     assert_true(eng_constant(0x7c00, load | ENG_RULE_FINITE_INFINITY) == 65536);
 }
 
+#if defined(__x86_64__)
+#define FLOAT_MODES 0xe040ull /* flush to zero, denormals are zero, round towards zero */
+
+static uint64_t float_word(void)
+{
+    return _mm_getcsr();
+}
+
+static void set_float_word(uint64_t word)
+{
+    _mm_setcsr((unsigned)word);
+}
+#elif defined(__aarch64__)
+#define FLOAT_MODES 0x1c00000ull /* flush to zero, which takes denormals for zero too; round towards zero */
+
+static uint64_t float_word(void)
+{
+    uint64_t word;
+
+    __asm__ volatile("mrs %0, fpcr" : "=r"(word));
+    return word;
+}
+
+static void set_float_word(uint64_t word)
+{
+    __asm__ volatile("msr fpcr, %0" : : "r"(word));
+}
+#endif
+
 /* A caller's flush-to-zero or rounding mode does not reach the kernels, and is there again afterwards. */
 static void float_environment(void **state)
 {
-#if defined(__x86_64__)
+#if defined(FLOAT_MODES)
     volatile float tiny = FLT_MIN, third = 1.0f / 3;
-    unsigned before = _mm_getcsr();
+    uint64_t before = float_word();
     struct eng_float_state saved;
-    bool kept, nearest;
+    volatile bool flushed, kept, nearest; /* each computed where it is written */
 
     (void)state;
-    _mm_setcsr(before | 0xe040); /* flush to zero, denormals are zero, round towards zero */
+    set_float_word(before | FLOAT_MODES);
+    flushed = tiny / 2 == 0;
     saved = eng_float_begin();
     kept = tiny / 2 > 0;
     nearest = third * 3 == 1;
     eng_float_end(saved);
-    assert_int_equal(_mm_getcsr() & 0xe040, 0xe040);
-    _mm_setcsr(before);
+    assert_int_equal(float_word() & FLOAT_MODES, FLOAT_MODES);
+    set_float_word(before);
+    assert_true(flushed);
     assert_true(kept);
     assert_true(nearest);
 #else

@@ -82,7 +82,7 @@ INLINE vec vec_and(vec v, uint32_t mask)
 
 INLINE vec vec_relu(vec v)
 {
-    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(v), vcltzq_f32(v)));
+    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(v), vcleq_f32(v, vec_set(ENG_BELOW_ZERO))));
 }
 
 /* A NaN becomes 0. */

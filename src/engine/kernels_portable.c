@@ -103,7 +103,7 @@ INLINE vec vec_min(vec a, vec b)
 
 INLINE vec vec_relu(vec v)
 {
-    return (vec)((mask)v & ~(v < vec_set(0)));
+    return (vec)((mask)v & ~(v <= vec_set(ENG_BELOW_ZERO)));
 }
 
 /* A NaN becomes 0. */

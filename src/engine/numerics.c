@@ -42,7 +42,7 @@ const struct eng_rules eng_rules_table[ENG_POLICIES][ENG_KINDS] = {
 
 float eng_relu(float value)
 {
-    return value < 0 ? 0 : value;
+    return value <= ENG_BELOW_ZERO ? 0 : value;
 }
 
 float eng_load_value(uint16_t half, unsigned rules)

@@ -48,6 +48,11 @@ extern const struct eng_rules eng_rules_table[ENG_POLICIES][ENG_KINDS]; /* [poli
 #define ENG_SMALLEST_NORMAL 0x1p-14f /* of halfs */
 #define ENG_SLICE_CEILING   0x1p12f
 #define ENG_FINITE_INFINITY 0x1p16f
+/*
+ * The first number below zero. ReLU compares with it, and not with 0, because clang 14 for AArch64 makes a maximum out of
+ * `v < 0 ? 0 : v`, and of -0 and 0 that instruction gives 0.
+ */
+#define ENG_BELOW_ZERO (-0x1p-149f)
 float eng_relu(float value);
 float eng_load_value(uint16_t half, unsigned rules);
 float eng_mac_value(float sum, float x, float weight, unsigned rules);

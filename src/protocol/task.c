@@ -87,13 +87,19 @@ typedef const enum pr_td_field stride_fields[4];
 static void take_strides(const struct pr_decoder *d, stride_fields field, unsigned shift,
                          const struct pr_tensor *t, uint32_t stride[PR_AXES])
 {
-    uint32_t interleave = t->interleave > 1 ? t->interleave : 1;
-
-    stride[PR_AXIS_W] = interleave * pr_format_bytes(t->format);
+    stride[PR_AXIS_W] = pr_format_bytes(t->format);
     stride[PR_AXIS_H] = pr_decode_get(d, field[0]) << shift;
     stride[PR_AXIS_C] = pr_decode_get(d, field[1]) << shift;
     stride[PR_AXIS_D] = pr_decode_get(d, field[2]) << shift;
     stride[PR_AXIS_G] = pr_decode_get(d, field[3]) << shift;
+}
+
+/* In DRAM channels may stand side by side, and a column steps over all of them; in L2 they never do. */
+static void take_dram_strides(const struct pr_decoder *d, stride_fields field, struct pr_tensor *t)
+{
+    take_strides(d, field, PR_DRAM_SHIFT, t, t->stride);
+    if (t->interleave > 1)
+        t->stride[PR_AXIS_W] *= t->interleave;
 }
 
 static stride_fields source_dram[2] = {
@@ -110,7 +116,7 @@ static void dram_source(const struct pr_decoder *d, struct pr_tensor *t, unsigne
     t->home = PR_HOME_DRAM;
     t->bar = pr_decode_head(d, which ? PR_H_RBASE1 : PR_H_RBASE0);
     t->base = pr_decode_get(d, which ? PR_F_SRC2_ADDR : PR_F_SRC_ADDR) << PR_DRAM_SHIFT;
-    take_strides(d, source_dram[which], PR_DRAM_SHIFT, t, t->stride);
+    take_dram_strides(d, source_dram[which], t);
 }
 
 /* A stream has no strides of its own: any will do that are not those of a broadcast. */
@@ -293,7 +299,7 @@ static bool decode_destination(const struct pr_decoder *d)
     t->bar = pr_decode_head(d, PR_H_WBASE);
     t->base = pr_decode_get(d, PR_F_DST_ADDR) << PR_DRAM_SHIFT;
     t->zero_tail = pr_decode_get(d, PR_F_DST_ZERO_PAD_LAST) || pr_decode_get(d, PR_F_DST_ZERO_PAD_FIRST);
-    take_strides(d, dram, PR_DRAM_SHIFT, t, t->stride);
+    take_dram_strides(d, dram, t);
     if (type == TYPE_KEPT) {
         t->keep = true;
         t->keep_base = pr_decode_get(d, PR_F_L2_RESULT_BASE) << PR_L2_SHIFT;
@@ -361,11 +367,11 @@ static bool check_result(const struct pr_decoder *d)
     return true;
 }
 
-/* What stays in L2 of a kept source is what the DMA read: without the axes it is broadcast along. */
-static void set_kept_extents(struct pr_tensor *t)
+/* What stays in L2 of a kept source is what the DMA read: without the axes it is broadcast along (bits in the order W, H, D, C). */
+static void set_kept_extents(struct pr_tensor *t, uint32_t broadcast)
 {
     for (unsigned axis = 0; axis < PR_AXES; axis++)
-        t->keep_extent[axis] = t->stride[axis] ? t->extent[axis] : 1;
+        t->keep_extent[axis] = broadcast >> axis & 1 ? 1 : t->extent[axis];
 }
 
 bool pr_task_decode(const struct pr_td *td, const struct pr_image *image, struct pr_task *task,
@@ -382,8 +388,8 @@ bool pr_task_decode(const struct pr_td *td, const struct pr_image *image, struct
     task->unit = pr_decode_head(&d, PR_H_ENE) ? PR_UNIT_NE : PR_UNIT_PE;
     if (task->unit == PR_UNIT_NE ? !pr_decode_ne(&d) : !pr_decode_pe(&d))
         return false;
-    set_kept_extents(&task->src[0]);
-    set_kept_extents(&task->dst);
+    set_kept_extents(&task->src[0], task->unit == PR_UNIT_PE ? pr_decode_get(&d, PR_F_SRC1_BCAST) : 0);
+    set_kept_extents(&task->dst, 0);
     return check_result(&d) && check_l2_tensor(&d, &task->src[0], "source 1") &&
            check_l2_tensor(&d, &task->src[1], "source 2") && check_l2_tensor(&d, &task->dst, "result");
 }

@@ -12,12 +12,14 @@ enum { REDUCE_SUM = 0, REDUCE_MAX = 2, REDUCE_MIN = 3 };
 enum { FUNCTION_MAX = PR_PE_RSQRT };
 enum { HALF_ONE = 0x3c00 };
 
-/* Strides along the broadcast axes become 0. Bits in the order W, H, D, C. */
+/* Strides along the broadcast axes become 0. Bits in the order W, H, D, C. Beside the one channel there is none. */
 static void broadcast(struct pr_tensor *t, uint32_t bits)
 {
     for (unsigned axis = PR_AXIS_W; axis <= PR_AXIS_C; axis++)
         if (bits >> axis & 1)
             t->stride[axis] = 0;
+    if (bits >> PR_AXIS_C & 1)
+        t->interleave = 1;
 }
 
 static bool decode_operands(const struct pr_decoder *d)

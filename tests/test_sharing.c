@@ -255,12 +255,54 @@ static void one_row_kept_as_many(void **state)
     }
 }
 
+/* The pages of a tensor are one and the same: its result is that of one page, however often it stands there and whoever comes first. */
+static void one_page_many_times(void **state)
+{
+    enum { PAGES = 32, HALFS = BARE_PAGE / 2 };
+    struct td_shape s = {1, PAGES, 1, HALFS};
+    struct step step = {.type = ONE_SOURCE,
+                        .w = s.w,
+                        .h = s.h,
+                        .cin = s.c,
+                        .src = dram(5, &s),
+                        .dst = dram(5, &s),
+                        .bias = 0x3c00};
+    struct ane_machine_config config = {
+        .size = sizeof(config), .page_table = ANE_PAGE_TABLE_SEED, .threads = 2};
+    static struct test_program program;
+    struct bare_request request;
+    struct ane_machine *machine;
+    uint16_t page[HALFS];
+    struct bare bare;
+    uint64_t frame;
+
+    (void)state;
+    rig_assemble(&program, &step, 1);
+    assert_int_equal(ane_machine_create(&config, &machine), 0);
+    bare_start(&bare, machine, ANE_PAGE_TABLE_SEED, 64);
+    request = bare_load(&bare, program.bytes, program.size, 0, program.first_words, program.count, 4);
+    assert_int_equal(ane_machine_dram_alloc(machine, BARE_PAGE, &frame), 0);
+    request.bar[5] = 0x4000000;
+    for (uint32_t i = 0; i < PAGES; i++)
+        bare_map(&bare, request.bar[5] + i * BARE_PAGE, frame);
+    bare_invalidate(&bare);
+    for (uint32_t i = 0; i < HALFS; i++)
+        page[i] = test_half_from_double(i % 100);
+    bare_put(&bare, request.bar[5], page, sizeof(page));
+    assert_true(bare_run(&bare, &request));
+    bare_get(&bare, request.bar[5], page, sizeof(page));
+    for (uint32_t i = 0; i < HALFS; i++)
+        assert_int_equal(page[i], test_half_from_double(i % 100 + 1));
+    ane_machine_destroy(machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_rows_under_their_result), cmocka_unit_test(kept_over_the_other_source),
         cmocka_unit_test(kept_under_the_result),       cmocka_unit_test(interleaved_and_kept),
         cmocka_unit_test(interleaved_and_broadcast),   cmocka_unit_test(one_row_kept_as_many),
+        cmocka_unit_test(one_page_many_times),
     };
 
     return cmocka_run_group_tests_name("sharing", tests, NULL, NULL);

@@ -184,6 +184,9 @@ static bool covers_kept(const struct execution *x)
 
 static bool needs_staging(const struct execution *x)
 {
+    /* Pages that stand in it twice would be written by whoever comes last. */
+    if (x->dst.granted && dart_range_repeats(&x->dst.range))
+        return true;
     if (covers_kept(x) || collides(x, &x->src[0]) || collides(x, &x->src[1]))
         return true;
     for (unsigned i = 0; x->dst.granted && i < PR_ENGINES_MAX; i++)

@@ -52,31 +52,33 @@ bool pr_decode_format(uint32_t code, enum pr_format *format)
     return code <= FORMAT_FP16;
 }
 
+const struct pr_axis_field pr_axis_fields[PR_AXIS_FIELDS] = {
+    {PR_F_WIN, PR_WIDTH_MAX, PR_AXIS_W, true, false},
+    {PR_F_HIN, PR_HEIGHT_MAX, PR_AXIS_H, true, false},
+    {PR_F_DIN, PR_DEPTH_MAX, PR_AXIS_D, true, false},
+    {PR_F_CIN, PR_CHANNELS_MAX, PR_AXIS_C, true, false},
+    {PR_F_WOUT, PR_WIDTH_MAX, PR_AXIS_W, false, true},
+    {PR_F_HOUT, PR_HEIGHT_MAX, PR_AXIS_H, false, true},
+    {PR_F_DOUT, PR_DEPTH_MAX, PR_AXIS_D, false, true},
+    {PR_F_COUT, PR_CHANNELS_MAX, PR_AXIS_C, false, true},
+    {PR_F_NUM_GROUPS, PR_GROUPS_MAX, PR_AXIS_G, true, true},
+};
+
 static bool decode_extents(struct pr_decoder *d)
 {
-    static const struct {
-        enum pr_td_field field;
-        uint32_t limit;
-        bool output;
-        enum pr_axis axis;
-    } table[] = {
-        {PR_F_WIN, PR_WIDTH_MAX, false, PR_AXIS_W},  {PR_F_HIN, PR_HEIGHT_MAX, false, PR_AXIS_H},
-        {PR_F_DIN, PR_DEPTH_MAX, false, PR_AXIS_D},  {PR_F_CIN, PR_CHANNELS_MAX, false, PR_AXIS_C},
-        {PR_F_WOUT, PR_WIDTH_MAX, true, PR_AXIS_W},  {PR_F_HOUT, PR_HEIGHT_MAX, true, PR_AXIS_H},
-        {PR_F_DOUT, PR_DEPTH_MAX, true, PR_AXIS_D},  {PR_F_COUT, PR_CHANNELS_MAX, true, PR_AXIS_C},
-        {PR_F_NUM_GROUPS, 0x1fff, false, PR_AXIS_G}, {PR_F_NUM_GROUPS, 0x1fff, true, PR_AXIS_G},
-    };
-
-    for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        uint32_t value = pr_decode_get(d, table[i].field);
+    for (unsigned i = 0; i < PR_AXIS_FIELDS; i++) {
+        const struct pr_axis_field *axis = &pr_axis_fields[i];
+        uint32_t value = pr_decode_get(d, axis->field);
 
         if (value == 0)
-            return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, table[i].field,
+            return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, axis->field,
                                     "a tensor has no axis of length 0");
-        if (value > table[i].limit)
-            return pr_decode_refuse(d, PR_PROBLEM_LIMIT, table[i].field,
-                                    "the axis limit of the M1 is smaller");
-        (table[i].output ? d->out : d->in)[table[i].axis] = value;
+        if (value > axis->limit)
+            return pr_decode_refuse(d, PR_PROBLEM_LIMIT, axis->field, "the axis limit of the M1 is smaller");
+        if (axis->input)
+            d->in[axis->axis] = value;
+        if (axis->output)
+            d->out[axis->axis] = value;
     }
     return true;
 }
@@ -181,6 +183,11 @@ static bool source1_offset(const struct pr_decoder *d, struct pr_tensor *t, bool
     if (offset && t->interleave > 1)
         return pr_problem_set(d->problem, PR_PROBLEM_UNSUPPORTED,
                               "TileDMASrc.PixelOffset[0] is %u, and the source is interleaved.", offset);
+    if (offset * pr_format_bytes(t->format) > UINT32_MAX - t->base)
+        return pr_problem_set(
+            d->problem, PR_PROBLEM_LIMIT,
+            "TileDMASrc.PixelOffset[0] is %u, and BaseAddr %x: the sum has more than 32 bits.", offset,
+            t->base);
     t->base += offset * pr_format_bytes(t->format);
     t->slice = offset != 0;
     return true;

@@ -15,6 +15,7 @@ enum pr_axis { PR_AXIS_W, PR_AXIS_H, PR_AXIS_D, PR_AXIS_C, PR_AXIS_G, PR_AXES };
 #define PR_HEIGHT_MAX        16384u
 #define PR_DEPTH_MAX         16384u
 #define PR_CHANNELS_MAX      65536u
+#define PR_GROUPS_MAX        0x1fffu
 #define PR_KERNEL_WIDTH_MAX  13u
 #define PR_KERNEL_HEIGHT_MAX 29u
 #define PR_KERNEL_CHUNK_MAX  0x10000u /* kernel bytes per engine and descriptor, unless SmallSourceMode */
@@ -27,6 +28,16 @@ enum pr_axis { PR_AXIS_W, PR_AXIS_H, PR_AXIS_D, PR_AXIS_C, PR_AXIS_G, PR_AXES };
  * in descriptors that carry this mark in a register that every known program leaves at 0.
  */
 #define PR_CHOSEN_MARK 0x414e454du
+
+/* The fields of Common that state extents: of the input, of the output, or of both. */
+struct pr_axis_field {
+    enum pr_td_field field;
+    uint32_t limit; /* 1 to this many */
+    enum pr_axis axis;
+    bool input, output;
+};
+#define PR_AXIS_FIELDS 9u
+extern const struct pr_axis_field pr_axis_fields[PR_AXIS_FIELDS];
 
 enum pr_unit { PR_UNIT_PE, PR_UNIT_NE };
 

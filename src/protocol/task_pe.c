@@ -22,6 +22,14 @@ static void broadcast(struct pr_tensor *t, uint32_t bits)
         t->interleave = 1;
 }
 
+/* Source 2 of an affine task has two rows and no other width or depth: only C is left to broadcast it along. */
+static uint32_t broadcast2(const struct pr_decoder *d)
+{
+    uint32_t bits = pr_decode_get(d, PR_F_SRC2_BCAST);
+
+    return d->task->pe.op == PR_PE_AFFINE ? bits & 1u << PR_AXIS_C : bits;
+}
+
 static bool decode_operands(const struct pr_decoder *d)
 {
     struct pr_pe *pe = &d->task->pe;
@@ -174,6 +182,6 @@ bool pr_decode_pe(const struct pr_decoder *d)
         return false;
     broadcast(&task->src[0], pr_decode_get(d, PR_F_SRC1_BCAST));
     if (task->pe.two_sources)
-        broadcast(&task->src[1], pr_decode_get(d, PR_F_SRC2_BCAST));
+        broadcast(&task->src[1], broadcast2(d));
     return true;
 }

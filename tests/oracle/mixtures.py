@@ -121,7 +121,8 @@ def affine_groups(bench, rng):
     result = bench.l2(shape)
     if not second.dma and shape[2:] == (1, 2, 1):
         result = second
-    bench.planar(ex.TWO_ROWS, bench.input(shape), result, second, Second=int(rng.integers(2, 4)), InputReLU1=some(rng, 0.3))
+    bench.planar(ex.TWO_ROWS, bench.input(shape), result, second, Second=int(rng.integers(2, 4)), InputReLU1=some(rng, 0.3),
+                 Broadcast2=int(rng.choice([0, 0, 1, 2, 3, 8, 11])))
     bench.planar(ex.ONE_SOURCE, result, bench.output(shape))
 
 

@@ -130,7 +130,7 @@ static bool spans_meet(const struct pr_tensor *a, const struct pr_tensor *b)
 static bool same_elements(const struct pr_tensor *a, const struct pr_tensor *b)
 {
     return a->format == b->format && a->interleave <= 1 && b->interleave <= 1 &&
-           memcmp(a->stride, b->stride, sizeof(a->stride)) == 0 && !pr_tensor_overlaps(a, a->stride) &&
+           memcmp(a->stride, b->stride, sizeof(a->stride)) == 0 && !pr_tensor_overlaps(a) &&
            share(a, b, 0, (int64_t)b->base - (int64_t)a->base);
 }
 

@@ -367,7 +367,7 @@ static bool check_result(const struct pr_decoder *d)
 
     if (t->home == PR_HOME_STREAM)
         return true;
-    if (pr_tensor_overlaps(t, t->stride))
+    if (pr_tensor_overlaps(t))
         return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT,
                                 t->home == PR_HOME_DRAM ? PR_F_DST_ROW : PR_F_L2_RESULT_ROW,
                                 "the result's strides make its elements overlap");

@@ -154,8 +154,8 @@ uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor);
  */
 bool pr_strides_overlap(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint32_t element,
                         uint64_t row);
-/* The same for the tensor's elements at these strides, its own or those it is kept with. */
-bool pr_tensor_overlaps(const struct pr_tensor *tensor, const uint32_t stride[PR_AXES]);
+/* The same for the tensor's elements. */
+bool pr_tensor_overlaps(const struct pr_tensor *tensor);
 /* Elements in the tensor's index space (broadcast axes counted as often as they are read). */
 uint64_t pr_tensor_elements(const struct pr_tensor *tensor);
 /* Multiply-accumulates, or elements visited for tasks that have none: the task's work. */

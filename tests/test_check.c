@@ -416,6 +416,20 @@ static void streams(void **state)
     expect_counts(1, 0);
     finding(
         "the stream has 2 x 1 x 5 x 8 in 1 groups, but the descriptor before hands over 2 x 1 x 4 x 8 in 1");
+    /* a source that is broadcast takes one element for all of an axis */
+    begin();
+    use.src[0].stride[PR_AXIS_H] = 0;
+    make.dst.extent[PR_AXIS_H] = 1;
+    pr_flow_task(&flow, 0, &make);
+    pr_flow_task(&flow, 1, &use);
+    assert_true(pr_flow_end(&flow));
+    expect_counts(0, 0);
+    begin();
+    use.src[0].format = PR_I8;
+    pr_flow_task(&flow, 0, &make);
+    pr_flow_task(&flow, 1, &use);
+    expect_counts(1, 0);
+    finding("the stream is taken for elements of another format than the descriptor before hands over");
     begin();
     pr_flow_task(&flow, 0, &make);
     pr_flow_task(&flow, 1, &make);
@@ -439,6 +453,7 @@ static void kernels(void **state)
     task.unit = PR_UNIT_NE;
     task.ne.kernel_bar = 1;
     task.ne.table = true;
+    task.ne.engines = 4;
     task.ne.stream[2] = (struct pr_kernel_stream){true, 0x80, 0x80};
     memset(&found, 0, sizeof(found));
     constants[0x80 + 82] = 4;
@@ -451,6 +466,16 @@ static void kernels(void **state)
     pr_flow_task(&flow, 0, &task);
     expect_counts(1, 0);
     finding("table's code (half 42) is 0xc7");
+    /* the engines' tables are one and the same */
+    memset(&found, 0, sizeof(found));
+    constants[0x80 + 84] = 0xc5;
+    task.ne.stream[3] = (struct pr_kernel_stream){true, 0, 0x80};
+    pr_flow_begin(&flow, &buffers, take, NULL);
+    pr_flow_task(&flow, 0, &task);
+    expect_counts(1, 0);
+    finding("The activation table of engine 3 is not that of the first engine");
+    task.ne.stream[3].enabled = false;
+    constants[0x80 + 84] = 0xc7;
     task.ne.stream[2].bytes = 0xc0;
     pr_flow_begin(&flow, &buffers, take, NULL);
     pr_flow_task(&flow, 0, &task);

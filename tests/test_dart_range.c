@@ -88,7 +88,7 @@ static bool overlap(struct dart_range *a, struct dart_range *b)
 static void overlap_is_physical(void **state)
 {
     struct rig rig;
-    struct dart_range run, alias, apart, scattered, same, other, empty;
+    struct dart_range run, alias, apart, scattered, same, other, empty, twice;
     uint64_t page;
 
     (void)state;
@@ -107,6 +107,14 @@ static void overlap_is_physical(void **state)
     get(&rig, 0x5000000, 4, &same);
     get(&rig, 0x6000000, 4, &other);
     get(&rig, 0x1000000, 0, &empty);
+    assert_false(dart_range_repeats(&run) || dart_range_repeats(&scattered) || dart_range_repeats(&empty));
+    rig_map_backwards(&rig, 0x7000000, page, 4);
+    rig_map_run(&rig, 0x7000000 + 4 * RIG_PAGE, page + 2 * RIG_PAGE, 1);
+    get(&rig, 0x7000000, 4, &twice);
+    assert_false(dart_range_repeats(&twice));
+    get(&rig, 0x7000000, 5, &twice);
+    assert_true(dart_range_repeats(&twice));
+    assert_true(dart_range_repeats(&twice)); /* nothing is left of the first time */
     assert_true(overlap(&run, &run));
     assert_true(overlap(&run, &alias));     /* two addresses of page 7 */
     assert_false(overlap(&run, &apart));    /* neighbours */

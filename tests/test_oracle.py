@@ -24,11 +24,11 @@ except ImportError:
     print("1..0 # SKIP needs numpy (Debian: python3-numpy)")
     sys.exit(0)
 
-from oracle import chains, execute, program  # noqa: E402  (numpy first)
+from oracle import chains, execute, mixtures, program  # noqa: E402  (numpy first)
 from oracle.build import Bench  # noqa: E402
 from oracle.families import FAMILIES  # noqa: E402
 
-assert chains  # its families stand in FAMILIES
+assert chains and mixtures  # their families stand in FAMILIES
 
 
 class Refused(Exception):

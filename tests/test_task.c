@@ -328,6 +328,50 @@ static void refusals_name_the_field(void **state)
     }
 }
 
+/* A kernel of ones is the same for all groups, and has no more weights than any that is unpacked: what does not fit is told before it is run. */
+static void kernels_of_ones(void **state)
+{
+    struct pr_problem problem = {0};
+    struct decoded d;
+
+    (void)state;
+    write_task(convolution, &d);
+    pr_image_put(&d.image, PR_F_KERNEL_MODE, 1);
+    pr_image_put(&d.image, PR_F_BIAS_MODE, 0);
+    pr_image_put(&d.image, PR_F_NUM_GROUPS, 0x1fff);
+    decode(&d);
+    assert_int_equal(pr_kernel_groups(&d.task), 1);
+    assert_int_equal(pr_kernel_weights(&d.task), 9 * 4 * 4);
+    pr_image_put(&d.image, PR_F_CIN, 65536);
+    pr_image_put(&d.image, PR_F_COUT, 65536);
+    pr_image_put(&d.image, PR_F_NUM_GROUPS, 1);
+    assert_false(pr_task_decode(&d.td, &d.image, &d.task, &problem));
+    assert_int_equal(problem.kind, PR_PROBLEM_LIMIT);
+    assert_non_null(strstr(problem.text, "The kernel has 38654705664 weights in each of 1 groups"));
+}
+
+/* A row that is read from an offset inside it begins where 32 bits can say. */
+static void offsets_of_rows(void **state)
+{
+    struct pr_problem problem = {0};
+    struct decoded d;
+
+    (void)state;
+    write_task(addition, &d);
+    pr_image_put_at(&d.image, PR_F_CHOSEN_MARK, 0, PR_CHOSEN_MARK);
+    pr_image_put_at(&d.image, PR_F_PIXEL_OFFSET, 0, 3);
+    pr_image_put(&d.image, PR_F_SRC_ADDR, 0x1000);
+    decode(&d);
+    assert_int_equal(d.task.src[0].base, 0x40006);
+    pr_image_put(&d.image, PR_F_SRC_ADDR, 0x3ffffff);
+    decode(&d);
+    assert_int_equal(d.task.src[0].base, 0xffffffc6);
+    pr_image_put_at(&d.image, PR_F_PIXEL_OFFSET, 0, 32);
+    assert_false(pr_task_decode(&d.td, &d.image, &d.task, &problem));
+    assert_int_equal(problem.kind, PR_PROBLEM_LIMIT);
+    assert_non_null(strstr(problem.text, "PixelOffset[0] is 32, and BaseAddr 0xffffffc0"));
+}
+
 /* Header bits cleared: the buffer that the registers need has no base. */
 static void missing_buffers(void **state)
 {
@@ -541,6 +585,8 @@ int main(void)
         cmocka_unit_test(decodes_gemm),
         cmocka_unit_test(hand_written),
         cmocka_unit_test(refusals_name_the_field),
+        cmocka_unit_test(kernels_of_ones),
+        cmocka_unit_test(offsets_of_rows),
         cmocka_unit_test(missing_buffers),
         cmocka_unit_test(resident_tensors),
         cmocka_unit_test(spans),

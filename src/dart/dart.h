@@ -74,6 +74,8 @@ void dart_copy_out(const struct dart_range *range, uint64_t offset, const void *
 
 /* Two granted ranges share a physical page. */
 bool dart_ranges_overlap(const struct dart_range *a, const struct dart_range *b);
+/* A physical page may stand in a granted range more than once; never false when one does. */
+bool dart_range_repeats(const struct dart_range *range);
 
 /* Counters, for tests, `doctor` and the log. */
 struct dart_stats {

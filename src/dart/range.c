@@ -360,3 +360,24 @@ bool dart_ranges_overlap(const struct dart_range *a, const struct dart_range *b)
         return scattered_overlap(a->domain->core->marks, &y, &x);
     return scattered_overlap(a->domain->core->marks, &x, &y);
 }
+
+bool dart_range_repeats(const struct dart_range *range)
+{
+    uint64_t *marks = range->domain->core->marks;
+    struct extent extent;
+    bool found = false;
+
+    if (!range->bytes)
+        return false;
+    extent = extent_of(range);
+    if (extent.contiguous)
+        return false;
+    for (uint32_t page = extent.first; page <= extent.last; page++) {
+        uint32_t mark = extent_frame(&extent, page) % DART_MARKS;
+
+        found = found || marks[mark / 64] >> mark % 64 & 1;
+        marks[mark / 64] |= 1ull << mark % 64;
+    }
+    marks_set(marks, &extent, false);
+    return found;
+}

@@ -28,10 +28,13 @@ struct eng_config {
     const struct pr_cost_model *cost; /* NULL = pr_cost_m1_max */
 };
 
-/* A descriptor of more work than this is refused: multiply-accumulates, or elements where there are none (chosen: it keeps a
- * hostile descriptor from stopping the host for minutes). */
+/*
+ * A descriptor of more work than this is refused: multiply-accumulates whose weights are used often; elements, and products one by
+ * one; either where few are side by side (chosen: a hostile descriptor stops the host for a minute or two at most).
+ */
 #define ENG_MAX_WORK     (1ull << 40)
 #define ENG_MAX_ELEMENTS (1ull << 33)
+#define ENG_MAX_NARROW   (1ull << 31)
 
 int eng_create(const struct eng_config *config, struct dart *dart, struct soc_clock *clock,
                struct soc_lines *lines, struct soc_trace *trace, struct eng **engine,

@@ -2,7 +2,7 @@
 /*
  * One task: its operands are granted by the DART in the order source 1, source 2, kernel, destination; only when all are granted does
  * the datapath run. Reads happen as if all before the writes: where the destination shares bytes with anything that is read, the result
- * is staged.
+ * is staged. What is kept of source 1 is written before the result.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -139,12 +139,19 @@ static bool gather_kernel(struct execution *x)
     return true;
 }
 
+/* Each element of the result is made from the one element of this source that has its index. */
+static bool is_elementwise(const struct execution *x, const struct operand *src)
+{
+    if (x->task->unit != PR_UNIT_PE)
+        return x->task->ne.mode == PR_NE_BYPASS;
+    return !x->task->pe.reduce && !(x->task->pe.op == PR_PE_AFFINE && src == &x->src[1]);
+}
+
 /* The destination lies on this source element by element: each element is read before it is written. */
 static bool in_place(const struct execution *x, const struct operand *src)
 {
-    bool alike = x->task->unit == PR_UNIT_PE ? !x->task->pe.reduce : x->task->ne.mode == PR_NE_BYPASS;
-
-    return alike && src->host && src->host == x->dst.host && src->tensor->format == x->dst.tensor->format &&
+    return is_elementwise(x, src) && src->host && src->host == x->dst.host &&
+           src->tensor->format == x->dst.tensor->format &&
            src->tensor->interleave == x->dst.tensor->interleave &&
            src->tensor->transposed == x->dst.tensor->transposed &&
            !memcmp(src->tensor->extent, x->dst.tensor->extent, sizeof(src->tensor->extent)) &&
@@ -163,9 +170,25 @@ static bool collides(const struct execution *x, const struct operand *src)
     return src->granted ? dart_ranges_overlap(&src->range, &x->dst.range) : hosts_overlap(src, &x->dst);
 }
 
+/* The result goes over the source that is kept, or over its copy: the copy is made in between. */
+static bool covers_kept(const struct execution *x)
+{
+    const struct pr_tensor *src = x->src[0].tensor, *dst = x->dst.tensor;
+
+    if (!src->keep)
+        return false;
+    if (x->dst.granted)
+        return dart_ranges_overlap(&x->src[0].range, &x->dst.range);
+    return dst->home == PR_HOME_L2 && dst->base < src->keep_base + pr_tensor_keep_span(src) &&
+           src->keep_base < dst->base + x->dst.span;
+}
+
 static bool needs_staging(const struct execution *x)
 {
-    if (collides(x, &x->src[0]) || collides(x, &x->src[1]))
+    /* Pages that stand in it twice would be written by whoever comes last. */
+    if (x->dst.granted && dart_range_repeats(&x->dst.range))
+        return true;
+    if (covers_kept(x) || collides(x, &x->src[0]) || collides(x, &x->src[1]))
         return true;
     for (unsigned i = 0; x->dst.granted && i < PR_ENGINES_MAX; i++)
         if (x->stream[i].size && dart_ranges_overlap(&x->kernel[i], &x->dst.range))
@@ -261,11 +284,22 @@ static int compute_staged(struct execution *x)
     status = compute(x, &staged);
     if (status)
         return status;
+    keep(x, &x->src[0]);
     if (x->dst.granted)
         dart_copy_out(&x->dst.range, 0, staged.host, x->dst.span);
     else
         memcpy(x->dst.host, staged.host, x->dst.span);
     return 0;
+}
+
+/* A source is kept after everything has been read, and only when the task has been done. */
+static int compute_in_place(struct execution *x)
+{
+    int status = compute(x, &x->dst);
+
+    if (!status)
+        keep(x, &x->src[0]);
+    return status;
 }
 
 static bool run(struct execution *x)
@@ -276,8 +310,7 @@ static bool run(struct execution *x)
         return false;
     if (x->task->dst.home == PR_HOME_L2)
         mark_l2(x->q, x->task->dst.base, x->dst.span);
-    keep(x, &x->src[0]);
-    status = needs_staging(x) ? compute_staged(x) : compute(x, &x->dst);
+    status = needs_staging(x) ? compute_staged(x) : compute_in_place(x);
     if (status == -EINVAL)
         return false; /* with the problem that the datapath found */
     if (status)

@@ -142,7 +142,7 @@ static int run_groups(struct eng_ne *ne, const struct eng_operands *operands, en
     for (uint32_t g = 0; g < operands->dst.extent[PR_AXIS_G] && !error; g++) {
         ne->operands.src[0] = eng_view_group(&operands->src[0], g);
         ne->operands.dst = eng_view_group(&operands->dst, g);
-        ne->group = ne->task->ne.reuse ? 0 : g;
+        ne->group = pr_kernel_groups(ne->task) == 1 ? 0 : g;
         error = run_group(ne, path);
     }
     return error;

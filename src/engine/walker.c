@@ -50,12 +50,38 @@ static void open_network(struct eng_queue *q)
     q->cursor.opened = true;
 }
 
-/* A step of a task without products is cheaper for the engine, and dearer for a host that has to touch memory for it. */
+/* Fewer results than these side by side, or made with one weight, leave the host's vectors empty. */
+enum { ROW = 16, REUSE = 64 };
+
+/* Elements that are read or made side by side. */
+static uint64_t row_of(const struct pr_task *task)
+{
+    const uint32_t *in = task->src[0].extent;
+
+    if (task->unit == PR_UNIT_PE)
+        return task->pe.reduce ? (uint64_t)in[PR_AXIS_W] * in[PR_AXIS_H] * in[PR_AXIS_D] : ROW;
+    return task->ne.mode == PR_NE_BYPASS ? ROW : task->dst.extent[PR_AXIS_W];
+}
+
+/*
+ * What is a step for the engine is more for a host that has to touch memory for it, most of all where what it has read and converted
+ * is used for few results.
+ */
+static uint64_t step_limit(const struct eng *e, const struct pr_task *task)
+{
+    const uint32_t *out = task->dst.extent;
+    bool sums = task->unit == PR_UNIT_NE && task->ne.mode == PR_NE_MAC && !task->ne.unicast;
+
+    if (!sums || e->config.policy == ENG_M1_EXACT)
+        return row_of(task) < ROW ? ENG_MAX_NARROW : ENG_MAX_ELEMENTS;
+    return (uint64_t)out[PR_AXIS_W] * out[PR_AXIS_H] < REUSE ? ENG_MAX_NARROW : ENG_MAX_WORK;
+}
+
 static uint64_t work_limit(const struct eng *e, const struct pr_task *task)
 {
-    bool mac = task->unit == PR_UNIT_NE && task->ne.mode == PR_NE_MAC;
+    uint64_t limit = step_limit(e, task);
 
-    return mac || e->config.max_work < ENG_MAX_ELEMENTS ? e->config.max_work : ENG_MAX_ELEMENTS;
+    return limit == ENG_MAX_WORK || e->config.max_work < limit ? e->config.max_work : limit;
 }
 
 static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared *p,

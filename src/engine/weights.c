@@ -34,7 +34,7 @@ static int expand(struct eng_weights *weights, const struct pr_task *task,
                        each, groups, PR_KERNEL_HALF_MAX);
         return -EINVAL;
     }
-    bias = (uint64_t)task->dst.extent[PR_AXIS_C] * task->dst.extent[PR_AXIS_G];
+    bias = groups * task->dst.extent[PR_AXIS_C];
     halfs = eng_scratch_reserve(memory, (size_t)(groups * each + bias) * sizeof(*halfs));
     if (!halfs)
         return -ENOMEM;

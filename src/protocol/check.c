@@ -199,28 +199,23 @@ static void check_after(struct check *check, const struct pr_chain_link *link)
 /* All extents that are 0 or too large; none when all are 0, which is one fault and not ten. */
 static bool check_extents(struct check *check, uint32_t descriptor)
 {
-    static const struct {
-        enum pr_td_field field;
-        uint32_t limit;
-    } table[] = {{PR_F_WIN, PR_WIDTH_MAX},    {PR_F_HIN, PR_HEIGHT_MAX},    {PR_F_DIN, PR_DEPTH_MAX},
-                 {PR_F_CIN, PR_CHANNELS_MAX}, {PR_F_WOUT, PR_WIDTH_MAX},    {PR_F_HOUT, PR_HEIGHT_MAX},
-                 {PR_F_DOUT, PR_DEPTH_MAX},   {PR_F_COUT, PR_CHANNELS_MAX}, {PR_F_NUM_GROUPS, 0x1fff}};
-    unsigned count = sizeof(table) / sizeof(table[0]), zeros = 0, wrong = 0;
+    unsigned zeros = 0, wrong = 0;
 
-    for (unsigned i = 0; i < count; i++)
-        zeros += pr_image_get(&check->image, table[i].field) == 0;
-    if (zeros == count)
+    for (unsigned i = 0; i < PR_AXIS_FIELDS; i++)
+        zeros += pr_image_get(&check->image, pr_axis_fields[i].field) == 0;
+    if (zeros == PR_AXIS_FIELDS)
         return true;
-    for (unsigned i = 0; i < count; i++) {
-        const struct pr_field_info *info = &pr_field_table[table[i].field];
-        uint32_t value = pr_image_get(&check->image, table[i].field);
+    for (unsigned i = 0; i < PR_AXIS_FIELDS; i++) {
+        const struct pr_axis_field *axis = &pr_axis_fields[i];
+        const struct pr_field_info *info = &pr_field_table[axis->field];
+        uint32_t value = pr_image_get(&check->image, axis->field);
         struct pr_problem problem = {.address = pr_reg_table[info->owner].address, .bits = value};
 
-        if (value && value <= table[i].limit)
+        if (value && value <= axis->limit)
             continue;
         pr_problem_set(&problem, value ? PR_PROBLEM_LIMIT : PR_PROBLEM_INCONSISTENT,
                        "Common.%s.%s (register %x) is %u: the axis has 1 to %u.",
-                       pr_reg_table[info->owner].name, info->name, problem.address, value, table[i].limit);
+                       pr_reg_table[info->owner].name, info->name, problem.address, value, axis->limit);
         report(check, PR_FINDING_PROBLEM, descriptor, &problem);
         wrong++;
     }

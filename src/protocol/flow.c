@@ -130,7 +130,7 @@ static bool spans_meet(const struct pr_tensor *a, const struct pr_tensor *b)
 static bool same_elements(const struct pr_tensor *a, const struct pr_tensor *b)
 {
     return a->format == b->format && a->interleave <= 1 && b->interleave <= 1 &&
-           memcmp(a->stride, b->stride, sizeof(a->stride)) == 0 && !pr_tensor_overlaps(a, a->stride) &&
+           memcmp(a->stride, b->stride, sizeof(a->stride)) == 0 && !pr_tensor_overlaps(a) &&
            share(a, b, 0, (int64_t)b->base - (int64_t)a->base);
 }
 
@@ -248,6 +248,15 @@ static void check_l2(struct pr_flow *flow, const struct pr_tensor *t, const char
     report(flow, PR_FINDING_PROBLEM, PR_OUTCOME_STALE, &problem);
 }
 
+/* A source that is broadcast along an axis takes over one element of it. */
+static bool takes_all(const struct pr_tensor *t, const struct pr_tensor *from)
+{
+    for (unsigned axis = 0; axis < PR_AXES; axis++)
+        if (from->extent[axis] != (t->stride[axis] ? t->extent[axis] : 1))
+            return false;
+    return true;
+}
+
 static void check_stream(struct pr_flow *flow, const struct pr_tensor *t)
 {
     struct pr_problem problem = {.address = base_register(PR_F_SOURCE_TYPE), .bits = 3};
@@ -259,7 +268,11 @@ static void check_stream(struct pr_flow *flow, const struct pr_tensor *t)
         pr_problem_set(&problem, PR_PROBLEM_INCONSISTENT,
                        "L2.SourceCfg.SourceType is 3, a stream, but the descriptor before hands none over "
                        "(ResultType 3).");
-    else if (memcmp(from->extent, t->extent, sizeof(t->extent)) != 0)
+    else if (from->format != t->format)
+        pr_problem_set(&problem, PR_PROBLEM_INCONSISTENT,
+                       "L2.SourceCfg.SourceType is 3: the stream is taken for elements of another format "
+                       "than the descriptor before hands over.");
+    else if (!takes_all(t, from))
         pr_problem_set(
             &problem, PR_PROBLEM_INCONSISTENT,
             "L2.SourceCfg.SourceType is 3: the stream has %u x %u x %u x %u in %u groups, but the descriptor "
@@ -306,26 +319,27 @@ static void check_source(struct pr_flow *flow, const struct pr_tensor *t, unsign
     }
 }
 
-static void check_table(struct pr_flow *flow, const struct pr_task *task,
-                        const struct pr_kernel_stream *stream)
+/* The table as the engine takes it from the streams, all of which fit the constants. */
+static void check_table(struct pr_flow *flow, const struct pr_task *task)
 {
     const struct pr_flow_buffers *b = flow->buffers;
-    struct pr_problem problem = {.address = base_register(PR_F_COEFF_ADDR), .bits = stream->base};
+    struct pr_problem problem = {.address = base_register(PR_F_COEFF_ADDR)};
+    struct pr_kernel_bytes streams[PR_ENGINES_MAX] = {{0}};
     uint16_t half[PR_TABLE_HALFS];
 
-    if (!task->ne.table || !b->constants || b->bar[task->ne.kernel_bar].role != PR_ROLE_CONSTANT ||
-        stream->bytes < PR_TABLE_BYTES)
+    if (!task->ne.table || !b->constants || b->bar[task->ne.kernel_bar].role != PR_ROLE_CONSTANT)
         return;
-    pr_activation_read(half, b->constants + stream->base);
-    if (pr_activation_check(half, &problem))
+    for (uint32_t i = 0; i < task->ne.engines; i++)
+        if (task->ne.stream[i].enabled)
+            streams[i] = (struct pr_kernel_bytes){b->constants + task->ne.stream[i].base,
+                                                  pr_kernel_stream_bytes(task, i)};
+    if (pr_kernel_table(task, streams, half, &problem) && pr_activation_check(half, &problem))
         return;
     report(flow, PR_FINDING_PROBLEM, PR_OUTCOME_UNKNOWN, &problem);
 }
 
 static void check_kernel(struct pr_flow *flow, const struct pr_task *task)
 {
-    bool seen = false;
-
     if (task->unit != PR_UNIT_NE)
         return;
     for (uint32_t i = 0; i < PR_ENGINES_MAX; i++) {
@@ -338,10 +352,8 @@ static void check_kernel(struct pr_flow *flow, const struct pr_task *task)
         if (!fits(flow, &x))
             return;
         check_read(flow, &x);
-        if (!seen)
-            check_table(flow, task, s);
-        seen = true;
     }
+    check_table(flow, task);
 }
 
 /* A stream is gone after the descriptor that follows. */

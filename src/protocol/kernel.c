@@ -24,7 +24,7 @@ uint64_t pr_kernel_weights(const struct pr_task *task)
 
 uint32_t pr_kernel_groups(const struct pr_task *task)
 {
-    return task->ne.reuse ? 1 : task->dst.extent[PR_AXIS_G];
+    return task->ne.reuse || task->ne.ones ? 1 : task->dst.extent[PR_AXIS_G];
 }
 
 bool pr_kernel_is_plain(const struct pr_task *task)

@@ -16,7 +16,7 @@
 #define PR_TABLE_BYTES     128u
 #define PR_TABLE_HALFS     64u
 #define PR_PALETTE_BYTES   64u
-#define PR_KERNEL_HALF_MAX (1u << 28) /* weights of an expanded kernel; chosen */
+#define PR_KERNEL_HALF_MAX (1u << 28) /* weights of a kernel that is not plain, ones too; chosen */
 
 /* The bytes of one engine's stream, as they were read. */
 struct pr_kernel_bytes {
@@ -56,12 +56,12 @@ bool pr_kernel_place(const struct pr_task *task, uint32_t group, uint32_t channe
 /*
  * Any kernel into one order: for each group, for each input channel, kernel row and window column, a half for each output channel
  * and column of a step (channel * ox + column); and a bias for each group and output channel, -0 when there is none. `weights` has
- * room for the groups (one, if the kernel is reused) times pr_kernel_weights, `bias` for the groups times Cout. False with a problem
- * when a stream ends too early or contradicts itself.
+ * room for pr_kernel_groups times pr_kernel_weights, `bias` for pr_kernel_groups times Cout. False with a problem when a stream ends
+ * too early or contradicts itself.
  */
 bool pr_kernel_expand(const struct pr_task *task, const struct pr_kernel_bytes streams[PR_ENGINES_MAX],
                       uint16_t *weights, uint16_t *bias, struct pr_problem *problem);
-/* Groups that have a kernel of their own. */
+/* Groups that have a kernel of their own: 1 when all have the same, because it is reused or all ones. */
 uint32_t pr_kernel_groups(const struct pr_task *task);
 
 /*

@@ -52,31 +52,33 @@ bool pr_decode_format(uint32_t code, enum pr_format *format)
     return code <= FORMAT_FP16;
 }
 
+const struct pr_axis_field pr_axis_fields[PR_AXIS_FIELDS] = {
+    {PR_F_WIN, PR_WIDTH_MAX, PR_AXIS_W, true, false},
+    {PR_F_HIN, PR_HEIGHT_MAX, PR_AXIS_H, true, false},
+    {PR_F_DIN, PR_DEPTH_MAX, PR_AXIS_D, true, false},
+    {PR_F_CIN, PR_CHANNELS_MAX, PR_AXIS_C, true, false},
+    {PR_F_WOUT, PR_WIDTH_MAX, PR_AXIS_W, false, true},
+    {PR_F_HOUT, PR_HEIGHT_MAX, PR_AXIS_H, false, true},
+    {PR_F_DOUT, PR_DEPTH_MAX, PR_AXIS_D, false, true},
+    {PR_F_COUT, PR_CHANNELS_MAX, PR_AXIS_C, false, true},
+    {PR_F_NUM_GROUPS, PR_GROUPS_MAX, PR_AXIS_G, true, true},
+};
+
 static bool decode_extents(struct pr_decoder *d)
 {
-    static const struct {
-        enum pr_td_field field;
-        uint32_t limit;
-        bool output;
-        enum pr_axis axis;
-    } table[] = {
-        {PR_F_WIN, PR_WIDTH_MAX, false, PR_AXIS_W},  {PR_F_HIN, PR_HEIGHT_MAX, false, PR_AXIS_H},
-        {PR_F_DIN, PR_DEPTH_MAX, false, PR_AXIS_D},  {PR_F_CIN, PR_CHANNELS_MAX, false, PR_AXIS_C},
-        {PR_F_WOUT, PR_WIDTH_MAX, true, PR_AXIS_W},  {PR_F_HOUT, PR_HEIGHT_MAX, true, PR_AXIS_H},
-        {PR_F_DOUT, PR_DEPTH_MAX, true, PR_AXIS_D},  {PR_F_COUT, PR_CHANNELS_MAX, true, PR_AXIS_C},
-        {PR_F_NUM_GROUPS, 0x1fff, false, PR_AXIS_G}, {PR_F_NUM_GROUPS, 0x1fff, true, PR_AXIS_G},
-    };
-
-    for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        uint32_t value = pr_decode_get(d, table[i].field);
+    for (unsigned i = 0; i < PR_AXIS_FIELDS; i++) {
+        const struct pr_axis_field *axis = &pr_axis_fields[i];
+        uint32_t value = pr_decode_get(d, axis->field);
 
         if (value == 0)
-            return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, table[i].field,
+            return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, axis->field,
                                     "a tensor has no axis of length 0");
-        if (value > table[i].limit)
-            return pr_decode_refuse(d, PR_PROBLEM_LIMIT, table[i].field,
-                                    "the axis limit of the M1 is smaller");
-        (table[i].output ? d->out : d->in)[table[i].axis] = value;
+        if (value > axis->limit)
+            return pr_decode_refuse(d, PR_PROBLEM_LIMIT, axis->field, "the axis limit of the M1 is smaller");
+        if (axis->input)
+            d->in[axis->axis] = value;
+        if (axis->output)
+            d->out[axis->axis] = value;
     }
     return true;
 }
@@ -87,13 +89,19 @@ typedef const enum pr_td_field stride_fields[4];
 static void take_strides(const struct pr_decoder *d, stride_fields field, unsigned shift,
                          const struct pr_tensor *t, uint32_t stride[PR_AXES])
 {
-    uint32_t interleave = t->interleave > 1 ? t->interleave : 1;
-
-    stride[PR_AXIS_W] = interleave * pr_format_bytes(t->format);
+    stride[PR_AXIS_W] = pr_format_bytes(t->format);
     stride[PR_AXIS_H] = pr_decode_get(d, field[0]) << shift;
     stride[PR_AXIS_C] = pr_decode_get(d, field[1]) << shift;
     stride[PR_AXIS_D] = pr_decode_get(d, field[2]) << shift;
     stride[PR_AXIS_G] = pr_decode_get(d, field[3]) << shift;
+}
+
+/* In DRAM channels may stand side by side, and a column steps over all of them; in L2 they never do. */
+static void take_dram_strides(const struct pr_decoder *d, stride_fields field, struct pr_tensor *t)
+{
+    take_strides(d, field, PR_DRAM_SHIFT, t, t->stride);
+    if (t->interleave > 1)
+        t->stride[PR_AXIS_W] *= t->interleave;
 }
 
 static stride_fields source_dram[2] = {
@@ -110,7 +118,7 @@ static void dram_source(const struct pr_decoder *d, struct pr_tensor *t, unsigne
     t->home = PR_HOME_DRAM;
     t->bar = pr_decode_head(d, which ? PR_H_RBASE1 : PR_H_RBASE0);
     t->base = pr_decode_get(d, which ? PR_F_SRC2_ADDR : PR_F_SRC_ADDR) << PR_DRAM_SHIFT;
-    take_strides(d, source_dram[which], PR_DRAM_SHIFT, t, t->stride);
+    take_dram_strides(d, source_dram[which], t);
 }
 
 /* A stream has no strides of its own: any will do that are not those of a broadcast. */
@@ -175,6 +183,11 @@ static bool source1_offset(const struct pr_decoder *d, struct pr_tensor *t, bool
     if (offset && t->interleave > 1)
         return pr_problem_set(d->problem, PR_PROBLEM_UNSUPPORTED,
                               "TileDMASrc.PixelOffset[0] is %u, and the source is interleaved.", offset);
+    if (offset * pr_format_bytes(t->format) > UINT32_MAX - t->base)
+        return pr_problem_set(
+            d->problem, PR_PROBLEM_LIMIT,
+            "TileDMASrc.PixelOffset[0] is %u, and BaseAddr %x: the sum has more than 32 bits.", offset,
+            t->base);
     t->base += offset * pr_format_bytes(t->format);
     t->slice = offset != 0;
     return true;
@@ -295,7 +308,7 @@ static bool decode_destination(const struct pr_decoder *d)
     t->bar = pr_decode_head(d, PR_H_WBASE);
     t->base = pr_decode_get(d, PR_F_DST_ADDR) << PR_DRAM_SHIFT;
     t->zero_tail = pr_decode_get(d, PR_F_DST_ZERO_PAD_LAST) || pr_decode_get(d, PR_F_DST_ZERO_PAD_FIRST);
-    take_strides(d, dram, PR_DRAM_SHIFT, t, t->stride);
+    take_dram_strides(d, dram, t);
     if (type == TYPE_KEPT) {
         t->keep = true;
         t->keep_base = pr_decode_get(d, PR_F_L2_RESULT_BASE) << PR_L2_SHIFT;
@@ -357,18 +370,18 @@ static bool check_result(const struct pr_decoder *d)
 
     if (t->home == PR_HOME_STREAM)
         return true;
-    if (pr_tensor_overlaps(t, t->stride))
+    if (pr_tensor_overlaps(t))
         return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT,
                                 t->home == PR_HOME_DRAM ? PR_F_DST_ROW : PR_F_L2_RESULT_ROW,
                                 "the result's strides make its elements overlap");
     return true;
 }
 
-/* What stays in L2 of a kept source is what the DMA read: without the axes it is broadcast along. */
-static void set_kept_extents(struct pr_tensor *t)
+/* What stays in L2 of a kept source is what the DMA read: without the axes it is broadcast along (bits in the order W, H, D, C). */
+static void set_kept_extents(struct pr_tensor *t, uint32_t broadcast)
 {
     for (unsigned axis = 0; axis < PR_AXES; axis++)
-        t->keep_extent[axis] = t->stride[axis] ? t->extent[axis] : 1;
+        t->keep_extent[axis] = broadcast >> axis & 1 ? 1 : t->extent[axis];
 }
 
 bool pr_task_decode(const struct pr_td *td, const struct pr_image *image, struct pr_task *task,
@@ -385,8 +398,8 @@ bool pr_task_decode(const struct pr_td *td, const struct pr_image *image, struct
     task->unit = pr_decode_head(&d, PR_H_ENE) ? PR_UNIT_NE : PR_UNIT_PE;
     if (task->unit == PR_UNIT_NE ? !pr_decode_ne(&d) : !pr_decode_pe(&d))
         return false;
-    set_kept_extents(&task->src[0]);
-    set_kept_extents(&task->dst);
+    set_kept_extents(&task->src[0], task->unit == PR_UNIT_PE ? pr_decode_get(&d, PR_F_SRC1_BCAST) : 0);
+    set_kept_extents(&task->dst, 0);
     return check_result(&d) && check_l2_tensor(&d, &task->src[0], "source 1") &&
            check_l2_tensor(&d, &task->src[1], "source 2") && check_l2_tensor(&d, &task->dst, "result");
 }

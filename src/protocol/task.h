@@ -15,6 +15,7 @@ enum pr_axis { PR_AXIS_W, PR_AXIS_H, PR_AXIS_D, PR_AXIS_C, PR_AXIS_G, PR_AXES };
 #define PR_HEIGHT_MAX        16384u
 #define PR_DEPTH_MAX         16384u
 #define PR_CHANNELS_MAX      65536u
+#define PR_GROUPS_MAX        0x1fffu
 #define PR_KERNEL_WIDTH_MAX  13u
 #define PR_KERNEL_HEIGHT_MAX 29u
 #define PR_KERNEL_CHUNK_MAX  0x10000u /* kernel bytes per engine and descriptor that Apple's compiler keeps convolutions to */
@@ -27,6 +28,16 @@ enum pr_axis { PR_AXIS_W, PR_AXIS_H, PR_AXIS_D, PR_AXIS_C, PR_AXIS_G, PR_AXES };
  * in descriptors that carry this mark in a register that every known program leaves at 0.
  */
 #define PR_CHOSEN_MARK 0x414e454du
+
+/* The fields of Common that state extents: of the input, of the output, or of both. */
+struct pr_axis_field {
+    enum pr_td_field field;
+    uint32_t limit; /* 1 to this many */
+    enum pr_axis axis;
+    bool input, output;
+};
+#define PR_AXIS_FIELDS 9u
+extern const struct pr_axis_field pr_axis_fields[PR_AXIS_FIELDS];
 
 enum pr_unit { PR_UNIT_PE, PR_UNIT_NE };
 
@@ -149,8 +160,8 @@ uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor);
  */
 bool pr_strides_overlap(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint32_t element,
                         uint64_t row);
-/* The same for the tensor's elements at these strides, its own or those it is kept with. */
-bool pr_tensor_overlaps(const struct pr_tensor *tensor, const uint32_t stride[PR_AXES]);
+/* The same for the tensor's elements. */
+bool pr_tensor_overlaps(const struct pr_tensor *tensor);
 /* Elements in the tensor's index space (broadcast axes counted as often as they are read). */
 uint64_t pr_tensor_elements(const struct pr_tensor *tensor);
 /* Multiply-accumulates, or elements visited for tasks that have none: the task's work. */

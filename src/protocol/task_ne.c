@@ -93,13 +93,19 @@ static bool decode_weights(const struct pr_decoder *d)
     if (ne->kernel_format == PR_I8 && (ne->sparse || ne->bias))
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_KERNEL_FMT,
                                 "an int8 kernel is decoded dense and without a bias row only");
-    if (!pr_kernel_is_plain(d->task) &&
-        pr_kernel_weights(d->task) > PR_KERNEL_HALF_MAX / pr_kernel_groups(d->task))
-        return pr_problem_set(
-            d->problem, PR_PROBLEM_LIMIT,
-            "The kernel has %U weights in each of %u groups; at most %u in all are unpacked.",
-            pr_kernel_weights(d->task), pr_kernel_groups(d->task), PR_KERNEL_HALF_MAX);
     return true;
+}
+
+/* A kernel that is not used where it stands is unpacked, also one of ones. */
+static bool check_size(const struct pr_decoder *d)
+{
+    uint64_t weights = pr_kernel_weights(d->task);
+    uint32_t groups = pr_kernel_groups(d->task);
+
+    return pr_kernel_is_plain(d->task) || weights <= PR_KERNEL_HALF_MAX / groups ||
+           pr_problem_set(d->problem, PR_PROBLEM_LIMIT,
+                          "The kernel has %U weights in each of %u groups; at most %u in all are unpacked.",
+                          weights, groups, PR_KERNEL_HALF_MAX);
 }
 
 static bool decode_streams(const struct pr_decoder *d)
@@ -163,6 +169,8 @@ static bool decode_kernel(const struct pr_decoder *d)
 
     ne->lanes = 1;
     if (weights && !decode_weights(d))
+        return false;
+    if (ne->mode == PR_NE_MAC && !check_size(d))
         return false;
     if (!weights && ne->bias)
         return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, PR_F_BIAS_MODE,

@@ -12,7 +12,7 @@ enum { REDUCE_SUM = 0, REDUCE_MAX = 2, REDUCE_MIN = 3 };
 enum { FUNCTION_MAX = PR_PE_RSQRT };
 enum { HALF_ONE = 0x3c00 };
 
-/* Strides along the broadcast axes become 0. Bits in the order W, H, D, C. */
+/* Strides along the broadcast axes become 0. Bits in the order W, H, D, C. Beside the one channel there is none. */
 static void broadcast(struct pr_tensor *t, uint32_t bits)
 {
     for (unsigned axis = PR_AXIS_W; axis <= PR_AXIS_C; axis++)
@@ -21,6 +21,14 @@ static void broadcast(struct pr_tensor *t, uint32_t bits)
     /* Of an interleaved axis only the first element is read: nothing stands beside it. */
     if (bits >> pr_tensor_bundled(t) & 1)
         t->interleave = 1;
+}
+
+/* Source 2 of an affine task has two rows and no other width or depth: only C is left to broadcast it along. */
+static uint32_t broadcast2(const struct pr_decoder *d)
+{
+    uint32_t bits = pr_decode_get(d, PR_F_SRC2_BCAST);
+
+    return d->task->pe.op == PR_PE_AFFINE ? bits & 1u << PR_AXIS_C : bits;
 }
 
 static bool decode_operands(const struct pr_decoder *d)
@@ -175,6 +183,6 @@ bool pr_decode_pe(const struct pr_decoder *d)
         return false;
     broadcast(&task->src[0], pr_decode_get(d, PR_F_SRC1_BCAST));
     if (task->pe.two_sources)
-        broadcast(&task->src[1], pr_decode_get(d, PR_F_SRC2_BCAST));
+        broadcast(&task->src[1], broadcast2(d));
     return true;
 }

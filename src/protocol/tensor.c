@@ -123,16 +123,14 @@ bool pr_strides_overlap(const uint32_t extent[PR_AXES], const uint32_t stride[PR
     return false;
 }
 
-/* A bundle counts whole, whether or not its last channels are there; what is kept in L2 has none. */
-bool pr_tensor_overlaps(const struct pr_tensor *tensor, const uint32_t stride[PR_AXES])
+/* A bundle counts whole, whether or not its last channels are there. */
+bool pr_tensor_overlaps(const struct pr_tensor *tensor)
 {
     uint32_t count[PR_AXES];
 
-    if (stride == tensor->keep_stride)
-        return pr_strides_overlap(tensor->extent, stride, pr_format_bytes(tensor->format), 0);
     for (unsigned axis = 0; axis < PR_AXES; axis++)
         count[axis] = steps(tensor, axis);
-    return pr_strides_overlap(count, stride, bundle_bytes(tensor), 0);
+    return pr_strides_overlap(count, tensor->stride, bundle_bytes(tensor), 0);
 }
 
 uint64_t pr_tensor_elements(const struct pr_tensor *tensor)

@@ -127,7 +127,7 @@ class Bench:
             if place.interleave != 1:
                 fields["ResultCfg"] = 0x50007A | place.interleave << 8
             if kept is not None:
-                fields["ResultCfg"] = 0x141
+                fields["ResultCfg"] = 0x41 | place.interleave << 8
                 place = kept
                 g, c, d, r = place.strides
         if place.where == "l2":

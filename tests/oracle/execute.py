@@ -86,7 +86,7 @@ class Unit:
     """What both engines share: sources, results, the tensor's size."""
 
     def __init__(self, machine, task):
-        self.machine, self.task = machine, task
+        self.machine, self.task, self.kept = machine, task, None
         self.in_dims = (task.NumGroups, task.Cin, task.Din, task.Hin, task.Win)
 
     def source(self, dims, broadcast=0, transposed=False):
@@ -102,7 +102,7 @@ class Unit:
         values = gather(machine.buffers[task.RBase0], outside.addresses(dims, broadcast), task.InFmt)
         if task.SourceType == TYPE_KEPT:
             inside.transposed = False
-            scatter(machine.l2, inside.addresses(dims, broadcast), values)
+            self.kept = inside.addresses(dims, broadcast), values
         return values
 
     def source2(self, dims, broadcast, transposed):
@@ -118,6 +118,8 @@ class Unit:
     def result(self, elements, transposed):
         """`elements` are halves or bytes, in the tensor's true size."""
         task, machine, dims = self.task, self.machine, elements.shape
+        if self.kept:
+            scatter(machine.l2, *self.kept)
         if task.ResultType == TYPE_HANDED:
             machine.handed = elements
         if task.ResultType in (TYPE_RESIDENT, TYPE_KEPT):

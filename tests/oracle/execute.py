@@ -44,7 +44,8 @@ class Layout:
         return total + (d * depth)[:, None, None] + (h * row)[:, None] + along
 
     def row_bytes(self, dims):
-        return element_bytes(self.fmt) * self.interleave * (dims[1] if self.transposed else dims[4])
+        """Of a row that is not transposed."""
+        return element_bytes(self.fmt) * self.interleave * dims[4]
 
 
 def gather(memory, addresses, fmt):
@@ -134,13 +135,12 @@ class Unit:
             scatter(memory, outside.addresses(dims), elements)
 
     def _zero_tails(self, memory, layout, dims):
-        """From the end of each row to the next 64 bytes."""
+        """From the end of each row to the next 64 bytes; a transposed result has none, which is chosen."""
+        if layout.transposed:
+            return
         size = layout.row_bytes(dims)
         tail = np.arange(size, -(-size // 64) * 64)
-        if layout.transposed:
-            starts = layout.addresses((dims[0], 1, dims[2], dims[3], dims[4]))[..., ::layout.interleave]
-        else:
-            starts = layout.addresses((dims[0], dims[1], dims[2], dims[3], 1))[:, ::layout.interleave]
+        starts = layout.addresses((dims[0], dims[1], dims[2], dims[3], 1))[:, ::layout.interleave]
         if len(tail):
             scatter(memory, starts.reshape(-1, 1) + tail, np.zeros((starts.size, len(tail)), np.uint8))
 

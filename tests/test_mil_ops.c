@@ -94,7 +94,7 @@ static void unary(void **state)
             "expected a finite number");
     refused(call(A, "log(x = a, epsilon = fp16(inf))"), EINVAL, "epsilon is inf, expected a finite number");
     refused(call(A, "log(x = a, epsilon = int32(1))"), EINVAL,
-            "Line 3, column 53: epsilon is int32, expected one constant of fp16 or fp32");
+            "Line 3, column 53: log `y`: epsilon is int32, expected one constant of fp16 or fp32");
     refused(call(A, "log(x = a, epsilon = tensor<fp16, [1]>([1]))"), EINVAL,
             "epsilon is tensor<fp16, [1]>, expected one constant of fp16 or fp32");
     refused(call(A, "log(x = a, epsilon = a)"), EINVAL, "epsilon is a tensor computed at run time");

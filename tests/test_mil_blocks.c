@@ -295,13 +295,33 @@ static void division_by_extremes(void **state)
     }
 }
 
+/* Each descriptor of a tile doubles what is there. */
+static void repetitions_double(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        check_network(
+            HEAD
+            "func main<ios18>(tensor<fp16, [1, 2, 1, 9]> x) {\n"
+            "tensor<fp16, [1, 2, 1000, 9]> y = tile(reps = tensor<int32, [4]>([1, 1, 1000, 1]), x = x)[name = string(\"y\")];\n"
+            "} -> (y);\n}\n",
+            0x400700, 0),
+        11);
+    check_network(
+        HEAD
+        "func main<ios18>(tensor<fp16, [2, 3, 1, 5]> x) {\n"
+        "tensor<fp16, [6, 3, 7, 65]> y = tile(reps = tensor<int32, [4]>([3, 1, 7, 13]), x = x)[name = string(\"y\")];\n"
+        "} -> (y);\n}\n",
+        0x400701, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(residual_block),       cmocka_unit_test(inverted_residual),
         cmocka_unit_test(transformer_block),    cmocka_unit_test(skip_connection),
         cmocka_unit_test(gated_cell),           cmocka_unit_test(norm_over_columns),
-        cmocka_unit_test(division_by_extremes),
+        cmocka_unit_test(division_by_extremes), cmocka_unit_test(repetitions_double),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

@@ -60,6 +60,26 @@ int cc_mil_take_conv(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
                         cc_mil_first(mil, draft)->rank == 4 && weight->rank == 4 ? weight->dim + 2 : NULL);
 }
 
+/*
+ * A size that is rounded up is one more window, which reaches beyond the end: as much padding behind it. There is none where that window would begin behind the elements. Padding of
+ * `same` leaves nothing to round. Whether anything changed.
+ */
+static bool round_up(const struct cc_value *x, struct cc_attributes *a)
+{
+    bool changed = false;
+
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t length = (uint64_t)x->dim[2 + i] + a->pad[2 * i], padded = length + a->pad[2 * i + 1];
+        uint64_t slides = padded >= a->kernel[i] ? padded - a->kernel[i] : 0, rest = slides % a->stride[i];
+
+        if (!rest || slides - rest + a->stride[i] >= length)
+            continue;
+        a->pad[2 * i + 1] += (uint32_t)(a->stride[i] - rest);
+        changed = true;
+    }
+    return changed;
+}
+
 static int take_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
     struct cc_attributes *a = &draft->a;
@@ -73,10 +93,14 @@ static int take_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
         (status = cc_mil_need(mil, call, "pad_type")) ||
         (status = cc_mil_bool(mil, call, "ceil_mode", &ceil_mode)))
         return status;
-    if (ceil_mode)
+    status = take_padding(mil, call, draft, cc_mil_first(mil, draft)->rank == 4 ? a->kernel : NULL);
+    if (status || !ceil_mode || cc_mil_first(mil, draft)->rank != 4)
+        return status;
+    if (round_up(cc_mil_first(mil, draft), a) && draft->kind == CC_OP_AVG_POOL)
         return cc_mil_wrong(mil, call, "ceil_mode", EOPNOTSUPP,
-                            "is true; only pools that round their size down are done by this compiler");
-    return take_padding(mil, call, draft, cc_mil_first(mil, draft)->rank == 4 ? a->kernel : NULL);
+                            "is true and a window reaches beyond the end; such averages are not done by this "
+                            "compiler");
+    return 0;
 }
 
 int cc_mil_take_max_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)

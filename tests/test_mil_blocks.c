@@ -251,6 +251,27 @@ static void gated_cell(void **state)
         0x400400, 64);
 }
 
+/* Windows over one axis, as for sound: [N, C, W] throughout. */
+static void windows_over_a_line(void **state)
+{
+    (void)state;
+    check_network(
+        HEAD
+        "func main<ios16>(tensor<fp16, [2, 5, 70]> x) {\n"
+        "tensor<int32, [1]> one = const()[name = string(\"one\"), val = tensor<int32, [1]>([1])];\n"
+        "tensor<int32, [1]> two = const()[name = string(\"two\"), val = tensor<int32, [1]>([2])];\n"
+        "tensor<int32, [2]> p1 = const()[name = string(\"p1\"), val = tensor<int32, [2]>([1, 2])];\n"
+        "tensor<int32, [2]> p0 = const()[name = string(\"p0\"), val = tensor<int32, [2]>([0, 0])];\n"
+        "tensor<fp16, [2, 12, 36]> a = conv(bias = $12$, dilations = one, groups = int32(1), pad = p1, pad_type = string(\"custom\"), strides = two, weight = $12,5,3$, x = x)[name = string(\"a\")];\n"
+        "tensor<fp16, [2, 12, 36]> a1 = gelu(mode = string(\"EXACT\"), x = a)[name = string(\"a1\")];\n"
+        "tensor<fp16, [2, 12, 36]> b = conv(dilations = one, groups = int32(12), pad = p0, pad_type = string(\"same\"), strides = one, weight = $12,1,5$, x = a1)[name = string(\"b\")];\n"
+        "tensor<fp16, [2, 12, 17]> m = max_pool(ceil_mode = bool(false), kernel_sizes = tensor<int32, [1]>([3]), pad = p0, pad_type = string(\"valid\"), strides = two, x = b)[name = string(\"m\")];\n"
+        "tensor<fp16, [2, 12, 9]> v = avg_pool(ceil_mode = bool(false), exclude_padding_from_average = bool(false), kernel_sizes = two, pad = p0, pad_type = string(\"same\"), strides = two, x = m)[name = string(\"v\")];\n"
+        "tensor<fp16, [2, 4, 9]> y = conv(weight = $4,12,1$, x = v)[name = string(\"y\")];\n"
+        "} -> (y, m);\n}\n",
+        0x400800, 64);
+}
+
 /* gamma and beta have one row where the elements of x stand on a row each. */
 static void norm_over_columns(void **state)
 {
@@ -322,6 +343,7 @@ int main(void)
         cmocka_unit_test(transformer_block),    cmocka_unit_test(skip_connection),
         cmocka_unit_test(gated_cell),           cmocka_unit_test(norm_over_columns),
         cmocka_unit_test(division_by_extremes), cmocka_unit_test(repetitions_double),
+        cmocka_unit_test(windows_over_a_line),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

@@ -336,6 +336,22 @@ static void repetitions_double(void **state)
         0x400701, 0);
 }
 
+/* What no port can have is told with its place in the text. */
+static void ports_are_refused_in_place(void **state)
+{
+    struct gr g;
+
+    (void)state;
+    gr_open(&g, 0x400900, GR_REAL);
+    cc_graph_destroy(g.graph);
+    g.graph = parse("program(1.3)\n{func main<ios18>(tensor<fp16, [1, 2, 3, 4, 5]> x) {\n"
+                    "tensor<fp16, [1, 2, 3, 4, 5]> y = relu(x = x);\n} -> (y);}");
+    assert_string_equal(
+        gr_refusal(&g),
+        "Line 2, column 49: input `x`: `x` has rank 5; the engine's tensors have at most 4 axes here (N, C, H, W).");
+    gr_close(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,7 +359,7 @@ int main(void)
         cmocka_unit_test(transformer_block),    cmocka_unit_test(skip_connection),
         cmocka_unit_test(gated_cell),           cmocka_unit_test(norm_over_columns),
         cmocka_unit_test(division_by_extremes), cmocka_unit_test(repetitions_double),
-        cmocka_unit_test(windows_over_a_line),
+        cmocka_unit_test(windows_over_a_line),  cmocka_unit_test(ports_are_refused_in_place),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

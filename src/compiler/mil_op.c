@@ -251,7 +251,7 @@ static int add_line(struct cc_mil *mil, struct cc_mil_call *call, const struct c
 static int build_op(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_mil_draft *draft)
 {
     struct cc_mil_symbol *symbol;
-    uint32_t value;
+    uint32_t value = 0;
     int status =
         draft->line ? add_line(mil, call, draft, &value) : add_op(mil, call, draft, &call->type, &value);
 

@@ -36,7 +36,7 @@ static void transposes(void **state)
     refused(call("8, 1, 4, 6", "transpose(x = a, perm = tensor<int32, [4]>([3, 0, 2, 1]))"), EINVAL,
             "transpose `y`: it gives tensor<fp16, [8, 1, 6, 4]>, but tensor<fp16, [8, 1, 4, 6]> is declared");
     refused(call("1, 4, 6, 8", "transpose(x = a, perm = tensor<int32, [4]>([0, 1, 2, 2]))"), EINVAL,
-            "Line 3, column 56: perm has 2, expected each axis of rank 4 once");
+            "Line 3, column 56: transpose `y`: perm has 2, expected each axis of rank 4 once");
     refused(call("1, 4, 6, 8", "transpose(x = a, perm = tensor<int32, [4]>([0, 1, 2, 4]))"), EINVAL,
             "perm has 4");
     refused(call("1, 4, 6, 8", "transpose(x = a, perm = tensor<int32, [4]>([0, 1, 2, -5]))"), EINVAL,

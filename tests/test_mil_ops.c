@@ -94,7 +94,7 @@ static void unary(void **state)
             "expected a finite number");
     refused(call(A, "log(x = a, epsilon = fp16(inf))"), EINVAL, "epsilon is inf, expected a finite number");
     refused(call(A, "log(x = a, epsilon = int32(1))"), EINVAL,
-            "Line 3, column 53: epsilon is int32, expected one constant of fp16 or fp32");
+            "Line 3, column 53: log `y`: epsilon is int32, expected one constant of fp16 or fp32");
     refused(call(A, "log(x = a, epsilon = tensor<fp16, [1]>([1]))"), EINVAL,
             "epsilon is tensor<fp16, [1]>, expected one constant of fp16 or fp32");
     refused(call(A, "log(x = a, epsilon = a)"), EINVAL, "epsilon is a tensor computed at run time");
@@ -303,6 +303,37 @@ static void norms(void **state)
         EINVAL, "expected rank 3 or 4");
 }
 
+/* A window more where it begins inside x or the padding before it, and as much padding behind as it needs. */
+static void pools_that_round_up(void **state)
+{
+    static const struct {
+        const char *shape, *rest;
+        uint32_t pad[4];
+    } good[] = {
+        {"1, 4, 6, 8", "same\")", {0, 1, 1, 1}},
+        {"1, 4, 3, 4", "valid\"), strides = tensor<int32, [2]>([2, 2])", {0, 0, 0, 1}},
+        {"1, 4, 2, 3", "valid\"), strides = tensor<int32, [2]>([3, 3])", {0, 0, 0, 1}},
+        {"1, 4, 3, 3",
+         "custom\"), pad = tensor<int32, [4]>([1, 1, 1, 1]), strides = tensor<int32, [2]>([3, 3])",
+         {1, 1, 1, 1}},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        struct cc_graph *graph;
+        char text[512];
+
+        snprintf(
+            text, sizeof(text),
+            "tensor<fp16, [%s]> y = max_pool(x = a, kernel_sizes = tensor<int32, [2]>([2, 3]), ceil_mode = "
+            "bool(true), pad_type = string(\"%s);",
+            good[i].shape, good[i].rest);
+        graph = parse(around(text));
+        assert_memory_equal(last(graph)->a.pad, good[i].pad, sizeof(good[i].pad));
+        cc_graph_destroy(graph);
+    }
+}
+
 static void pools(void **state)
 {
     static const struct {
@@ -349,8 +380,10 @@ static void pools(void **state)
             "exclude_padding_from_average is true and the windows meet the padding (0, 1, 1, 1)");
     refused(call(A, "max" POOL "string(\"same\"), exclude_padding_from_average = bool(false))"), EINVAL,
             "max_pool has no argument `exclude_padding_from_average`");
-    refused(call(A, "max" POOL "string(\"same\"), ceil_mode = bool(true))"), EOPNOTSUPP,
-            "ceil_mode is true; only pools");
+    refused(call("tensor<fp16, [1, 4, 2, 4]>",
+                 "avg" POOL
+                 "string(\"valid\"), strides = tensor<int32, [2]>([3, 2]), ceil_mode = bool(true))"),
+            EOPNOTSUPP, "avg_pool `y`: ceil_mode is true and a window reaches beyond the end");
     refused(call(A, "max" POOL "string(\"full\"))"), EINVAL, "pad_type is \"full\"");
     refused(call(A, "max_pool(x = a, kernel_sizes = tensor<int32, [2]>([2, 3]))"), EINVAL,
             "max_pool has no argument `pad_type`, which it needs");
@@ -363,9 +396,11 @@ static void pools(void **state)
         EINVAL, "the kernel spans 7 and axis 2 has 6 with its padding");
     refused(
         call(B, "max_pool(x = b, kernel_sizes = tensor<int32, [2]>([1, 1]), pad_type = string(\"same\"))"),
-        EINVAL, "expected rank 4");
-    refused(call(B, "max_pool(x = b, kernel_sizes = tensor<int32, [1]>([1]), pad_type = string(\"valid\"))"),
+        EINVAL, "max_pool `y`: kernel_sizes is tensor<int32, [2]>, expected 1 number of int32");
+    refused(call(A, "max_pool(x = a, kernel_sizes = tensor<int32, [1]>([1]), pad_type = string(\"valid\"))"),
             EINVAL, "expected 2 numbers of int32");
+    cc_graph_destroy(parse(
+        call(B, "max_pool(x = b, kernel_sizes = tensor<int32, [1]>([1]), pad_type = string(\"valid\"))")));
 }
 
 int main(void)
@@ -373,7 +408,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unary),  cmocka_unit_test(gelu),      cmocka_unit_test(number_used_twice),
         cmocka_unit_test(truths), cmocka_unit_test(divisions), cmocka_unit_test(reductions),
-        cmocka_unit_test(norms),  cmocka_unit_test(pools),
+        cmocka_unit_test(norms),  cmocka_unit_test(pools),     cmocka_unit_test(pools_that_round_up),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -9,7 +9,10 @@
 #include "compiler/bundle.h"
 #include "compiler/files.h"
 
-/* SHA-256 over operations, shapes, attributes, port names, constants and the compiler's version. */
+/* SHA-256 of the sources of compiler and protocol in hex, made when they are built: what other sources compiled may be another program. */
+extern const char cc_fingerprint[];
+
+/* SHA-256 over operations, shapes, attributes, port names, constants, and the compiler's version and fingerprint. */
 void cc_cache_key(const struct cc_graph *graph, char key[CC_KEY_BYTES]);
 /* 1: found, whole and marked as used. 0: not there, or broken and removed. Negative: cannot tell. */
 int cc_cache_find(const char *cache, const char *key, struct cc_bundle *bundle, struct base_error *error);

@@ -6,9 +6,6 @@
 #include "compiler/cache.h"
 #include "protocol/bits.h"
 
-/* Changes whenever the same graph would become another bundle. */
-#define COMPILER_REVISION 2u
-
 struct hasher {
     crypto_hash_sha256_state state;
 };
@@ -100,7 +97,7 @@ void cc_cache_key(const struct cc_graph *g, char key[CC_KEY_BYTES])
 
     crypto_hash_sha256_init(&h.state);
     add_text(&h, "anemone " ANEMONE_VERSION);
-    add_number(&h, COMPILER_REVISION);
+    add_text(&h, cc_fingerprint);
     add_number(&h, PR_E5_FORMAT_VERSION);
     add_text(&h, g->function ? g->function : "main");
     add_number(&h, g->values);

@@ -294,6 +294,15 @@ int cc_lower_relu(struct cc_lowering *l)
 
 /* Ports. */
 
+/* The operation that makes a value, for messages about its port; NULL when there is none. */
+static const struct cc_op *maker_of(const struct cc_graph *g, uint32_t value)
+{
+    for (uint32_t i = 0; i < g->ops; i++)
+        if (g->op[i].output == value)
+            return &g->op[i];
+    return NULL;
+}
+
 static int add_port(struct cc_lowering *l, uint32_t value, enum pr_hwx_direction direction)
 {
     const struct cc_value *v = cc_value_of(l, value);
@@ -301,8 +310,10 @@ static int add_port(struct cc_lowering *l, uint32_t value, enum pr_hwx_direction
     struct cc_layout layout;
     int status;
 
+    l->op = NULL;
     if (l->program->ports == PR_E5_PORTS_MAX)
         return cc_refuse(l, "The function has more than %u inputs and outputs", PR_E5_PORTS_MAX);
+    l->op = maker_of(l->graph, value);
     if (v->type != CC_FP16 && v->type != CC_FP32)
         return cc_refuse(l, "`%.64s` is %s; inputs and outputs are fp16 or fp32", v->name,
                          cc_type_name(v->type));

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quotients and powers: a table for one operand, a product, and for a power a table of the product. */
+#include <math.h>
+
 #include "compiler/half.h"
 #include "compiler/lowering.h"
+
+enum { SCALE_EXPONENT_MAX = 12 }; /* well inside the halfs that have all their bits */
 
 static int product(struct cc_lowering *l, const struct cc_view *a, const struct cc_view *b,
                    const struct cc_view *y)
@@ -17,16 +21,31 @@ static int by_curve(struct cc_lowering *l, enum cc_curve curve, const struct cc_
     return status ? status : cc_move(l, x, y, &(struct cc_pass){.table = &table});
 }
 
+/* x times the reciprocal of a number that is neither 0 nor infinite. A reciprocal that no half holds, or holds with few bits, is a product of two halfs. */
+static int divide_by(struct cc_lowering *l, const struct cc_view *x, float number, const struct cc_view *y)
+{
+    struct cc_planar how = {.op = PR_PE_ADD};
+    int exponent, before;
+
+    (void)frexpf(1 / number, &exponent);
+    before = exponent > SCALE_EXPONENT_MAX    ? exponent - SCALE_EXPONENT_MAX
+             : exponent < -SCALE_EXPONENT_MAX ? exponent + SCALE_EXPONENT_MAX
+                                              : 0;
+    how.pre_scale = cc_half_of_float(ldexpf(1, before));
+    how.scale = cc_half_of_float(ldexpf(1 / number, -before));
+    return cc_planar(l, &how, x, NULL, y);
+}
+
 static int divide_to(struct cc_lowering *l, const struct cc_view *y)
 {
     struct cc_view a, b, inverse;
     int status = cc_view_source(l, l->op->input[0], &a);
 
     if (!status && cc_is_scalar(l, l->op->input[1])) {
-        uint16_t scale = cc_half_of_float(1 / cc_float_of_half(l->home[cc_root(l, l->op->input[1])].data[0]));
+        float number = cc_float_of_half(l->home[cc_root(l, l->op->input[1])].data[0]);
 
-        if (scale & ~CC_HALF_SIGN)
-            return cc_planar(l, &(struct cc_planar){.scale = scale}, &a, NULL, y);
+        if (isfinite(number) && number != 0)
+            return divide_by(l, &a, number, y);
     }
     if (!status)
         status = cc_view_source(l, l->op->input[1], &b);

@@ -226,6 +226,21 @@ static int join_close(struct cc_lowering *l, const struct joining *j)
     return j->apart ? cc_move(l, &j->in, &j->y, NULL) : 0;
 }
 
+/* `reps` times x: each round takes what the rounds before have made, so that it is twice as much. */
+static int join_repeat(struct cc_lowering *l, struct joining *j, const struct cc_view *x, uint32_t reps)
+{
+    int status = join_add(l, j, x);
+
+    for (uint32_t made = 1, more; made < reps && !status; made += more) {
+        struct cc_view before = j->apart ? j->in : j->y;
+
+        more = made < reps - made ? made : reps - made;
+        before.extent[j->axis] = more * x->extent[j->axis];
+        status = join_add(l, j, &before);
+    }
+    return status;
+}
+
 static int tile(struct cc_lowering *l, struct cc_view x, const struct cc_view *y)
 {
     uint32_t first = lead(l, l->op->input[0]);
@@ -248,8 +263,8 @@ static int tile(struct cc_lowering *l, struct cc_view x, const struct cc_view *y
             status = cc_view_scratch(l, extent, &to);
         if (!status)
             status = join_open(l, &to, i, x.extent[i] * CC_ELEMENT % PR_ROW_ALIGN == 0, &j);
-        for (uint32_t k = 0; k < reps && !status; k++)
-            status = join_add(l, &j, &x);
+        if (!status)
+            status = join_repeat(l, &j, &x, reps);
         if (!status)
             status = join_close(l, &j);
         x = to;

@@ -219,20 +219,35 @@ static int normalize(struct cc_lowering *l, const struct planes *p, const struct
     return status ? status : emit_over(l, affine, &p->x, to);
 }
 
-/* A constant's elements, each on a row of its own. */
-static int column(struct cc_lowering *l, const uint16_t *halfs, uint32_t count, struct cc_view *view)
+/* A constant's elements, `width` of them on each row. */
+static int constant_rows(struct cc_lowering *l, const uint16_t *halfs, uint32_t rows, uint32_t width,
+                         struct cc_view *view)
 {
-    uint8_t *bytes = base_alloc_array(count, PR_ROW_ALIGN);
+    uint64_t row = pr_round_up((uint64_t)width * CC_ELEMENT, PR_ROW_ALIGN);
+    uint8_t *bytes;
     int status;
 
+    if (rows * row > PR_E5_BYTES_MAX)
+        return cc_refuse(l, "a parameter has more than %u bytes with its rows on 64-byte boundaries",
+                         PR_E5_BYTES_MAX);
+    bytes = base_alloc_array(rows, row);
     if (!bytes)
         return cc_no_memory(l);
-    for (uint32_t i = 0; i < count; i++)
-        cc_put_half(bytes + (size_t)i * PR_ROW_ALIGN, halfs[i]);
-    *view = (struct cc_view){.at = {.place = PR_E5_CONSTANT}};
-    status = cc_constant(l, bytes, count * PR_ROW_ALIGN, &view->at.offset);
+    for (uint32_t i = 0; i < rows; i++)
+        for (uint32_t k = 0; k < width; k++)
+            cc_put_half(bytes + i * row + (size_t)k * CC_ELEMENT, halfs[(size_t)i * width + k]);
+    *view = (struct cc_view){.at = {.place = PR_E5_CONSTANT},
+                             .extent = {1, 1, rows, width},
+                             .stride = {0, 0, (uint32_t)row, CC_ELEMENT}};
+    status = cc_constant(l, bytes, (uint32_t)(rows * row), &view->at.offset);
     base_free(bytes);
     return status;
+}
+
+/* Each element on a row of its own. */
+static int column(struct cc_lowering *l, const uint16_t *halfs, uint32_t count, struct cc_view *view)
+{
+    return constant_rows(l, halfs, count, 1, view);
 }
 
 /* The axis of the channels among the four, of an operand [N, C, ...]. */
@@ -241,22 +256,22 @@ static unsigned channel_axis(const struct cc_lowering *l)
     return CC_AXES - cc_value_of(l, l->op->input[0])->rank + 1;
 }
 
-/* gamma or beta: over the planes' elements (layer_norm), or one for each channel. */
-static int take_parameter(struct cc_lowering *l, uint32_t value, struct cc_view *view)
+/*
+ * gamma or beta of `x`: one for each element of a plane (layer_norm), or one for each channel. The elements of a plane are the parameter's, in the same order, but not
+ * always on rows of the same length: a plane of [1, C, 1, 1] has C rows.
+ */
+static int take_parameter(struct cc_lowering *l, uint32_t value, const struct cc_view *x,
+                          struct cc_view *view)
 {
+    const uint16_t *halfs = l->home[cc_root(l, value)].data;
     const struct cc_value *v = cc_value_of(l, value);
-    struct cc_view whole;
     int status;
 
-    if (l->op->kind == CC_OP_LAYER_NORM) {
-        status = cc_view_source(l, value, &whole);
-        if (!status)
-            *view = merged(&whole, 0);
-        return status;
-    }
+    if (l->op->kind == CC_OP_LAYER_NORM)
+        return constant_rows(l, halfs, x->extent[CC_AXIS_H], x->extent[CC_AXIS_W], view);
     if (channel_axis(l) == CC_AXIS_W)
         return cc_view_source(l, value, view);
-    status = column(l, l->home[cc_root(l, value)].data, v->dim[0], view);
+    status = column(l, halfs, v->dim[0], view);
     for (unsigned i = 0; i < CC_AXES; i++) {
         view->extent[i] = i == channel_axis(l) ? v->dim[0] : 1;
         view->stride[i] = i == CC_AXIS_W ? CC_ELEMENT : PR_ROW_ALIGN;
@@ -274,12 +289,12 @@ static int scale_and_shift(struct cc_lowering *l, const struct cc_view *x, const
     if (a->weight && a->bias)
         status = cc_view_scratch(l, y->extent, &t);
     if (!status && a->weight)
-        status = take_parameter(l, a->weight - 1, &gamma);
+        status = take_parameter(l, a->weight - 1, x, &gamma);
     if (!status && a->weight)
         status = cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &gamma, &t);
     if (status || !a->bias)
         return status;
-    status = take_parameter(l, a->bias - 1, &beta);
+    status = take_parameter(l, a->bias - 1, x, &beta);
     return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, a->weight ? &t : x, &beta, y);
 }
 

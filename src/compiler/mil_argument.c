@@ -31,13 +31,16 @@ int cc_mil_wrong(struct cc_mil *mil, struct cc_mil_call *call, const char *name,
                  ...)
 {
     struct cc_mil_argument *given = cc_mil_given(call, name);
-    char text[400];
+    int shown = call->result.length > 64 ? 64 : (int)call->result.length;
+    char text[320];
     va_list args;
 
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    return cc_mil_fail(mil, given ? &given->place : &call->operation, code, "%s %s.", name, text);
+    return cc_mil_fail(mil, given ? &given->place : &call->operation, code, "%.*s `%.*s`: %s %s.",
+                       (int)call->operation.length, call->operation.text, call->name ? 64 : shown,
+                       call->name ? call->name : call->result.text, name, text);
 }
 
 static struct cc_mil_symbol *symbol_of(struct cc_mil *mil, struct cc_mil_argument *given)

@@ -196,17 +196,17 @@ static int build_alias(struct cc_mil *mil, struct cc_mil_call *call, uint32_t va
     return 0;
 }
 
-static int build_op(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_mil_draft *draft)
+/* An operation and its value, of that type. */
+static int add_op(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_mil_draft *draft,
+                  const struct cc_mil_type *type, uint32_t *value)
 {
     char *name = call->name && !draft->parts ? base_strdup(call->name) : cc_mil_token_copy(&call->result);
-    struct cc_mil_symbol *symbol;
     struct cc_op *op;
-    uint32_t value;
     int status;
 
     if (!name)
         return cc_mil_no_memory(mil);
-    if ((status = cc_mil_add_value(mil, &call->result, &call->type, &value)) == 0)
+    if ((status = cc_mil_add_value(mil, &call->result, type, value)) == 0)
         status = cc_mil_add_op(mil, draft->kind, name, &call->operation, &op);
     base_free(name);
     if (status)
@@ -214,9 +214,48 @@ static int build_op(struct cc_mil *mil, struct cc_mil_call *call, const struct c
     op->inputs = draft->inputs;
     memcpy(op->input, draft->input, sizeof(op->input));
     op->a = draft->a;
-    op->output = value;
-    if ((status = cc_op_check(mil->graph, op, mil->error)) ||
-        (status = cc_mil_define(mil, &call->result, &symbol)))
+    op->output = *value;
+    return cc_op_check(mil->graph, op, mil->error);
+}
+
+int cc_mil_heighten(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    struct cc_mil_draft expand = {.kind = CC_OP_EXPAND_DIMS, .inputs = 1, .a = {.axes = 1u << 2}};
+    const struct cc_value *x = cc_mil_first(mil, draft);
+    struct cc_mil_type type = {
+        .scalar = (enum cc_mil_scalar)x->type, .rank = 4, .dim = {x->dim[0], x->dim[1], 1, x->dim[2]}};
+
+    expand.input[0] = draft->input[0];
+    draft->line = true;
+    return add_op(mil, call, &expand, &type, &draft->input[0]);
+}
+
+/* The operation at a height of 1, and the same without it. */
+static int add_line(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_mil_draft *draft,
+                    uint32_t *value)
+{
+    struct cc_mil_draft squeeze = {.kind = CC_OP_SQUEEZE, .inputs = 1, .a = {.axes = 1u << 2}};
+    struct cc_mil_type type = {.scalar = call->type.scalar,
+                               .rank = 4,
+                               .dim = {call->type.dim[0], call->type.dim[1], 1, call->type.dim[2]}};
+    int status;
+
+    if (call->type.rank != 3)
+        return cc_mil_fail(
+            mil, &call->type_at, EINVAL, "%.*s of a tensor with 3 axes gives one with 3, but %s is declared.",
+            (int)call->operation.length, call->operation.text, cc_mil_type_text(&call->type).text);
+    status = add_op(mil, call, draft, &type, &squeeze.input[0]);
+    return status ? status : add_op(mil, call, &squeeze, &call->type, value);
+}
+
+static int build_op(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_mil_draft *draft)
+{
+    struct cc_mil_symbol *symbol;
+    uint32_t value = 0;
+    int status =
+        draft->line ? add_line(mil, call, draft, &value) : add_op(mil, call, draft, &call->type, &value);
+
+    if (status || (status = cc_mil_define(mil, &call->result, &symbol)))
         return status;
     symbol->value = value + 1;
     return 0;

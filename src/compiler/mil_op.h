@@ -12,6 +12,7 @@ struct cc_mil_draft {
     uint32_t input[CC_INPUTS_MAX];
     struct cc_attributes a;
     bool alias; /* another name of its operand */
+    bool line;  /* a window over one axis: its operand has a height of 1 put in, which its result has not */
     /* A split: how long each result is on this axis. 0 parts: anything else. */
     uint32_t parts, axis, part[CC_MIL_RESULTS_MAX];
 };
@@ -34,7 +35,9 @@ cc_mil_taker cc_mil_take_transpose, cc_mil_take_reshape, cc_mil_take_expand_dims
     cc_mil_take_slice_by_index, cc_mil_take_slice_by_size, cc_mil_take_tile, cc_mil_take_concat,
     cc_mil_take_stack, cc_mil_take_split;
 
-/* mil_op.c: refuses a declared type that is not what the call gives. */
+/* mil_op.c: puts a height of 1 into the draft's operand [N, C, W]. */
+int cc_mil_heighten(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft);
+/* Refuses a declared type that is not what the call gives. */
 int cc_mil_declared(struct cc_mil *mil, const struct cc_mil_call *call, const struct cc_mil_type *gives);
 
 /* mil_argument.c. What is not given leaves the caller's default alone; cc_mil_need refuses that. */

@@ -14,7 +14,7 @@
 
 const char tool_cache_help[] =
     "anemone cache list|remove KEY|clear|trim BYTES [--json]\n\n"
-    "Compiled bundles are kept under the SHA-256 of their network, weights and options.\n\n"
+    "Compiled bundles are kept under the SHA-256 of their network, their weights and the compiler.\n\n"
     "  list         every entry, the last used first\n"
     "  remove KEY   drops one entry; the first characters of its key are enough\n"
     "  clear        drops all\n"

@@ -26,7 +26,9 @@ static uint8_t *read_all(FILE *file, const char *path, size_t limit, size_t *siz
         return NULL;
     }
     if (ferror(file) || length > limit) {
-        if (ferror(file))
+        if (ferror(file) && errno == EISDIR)
+            tool_say("%s: it is a folder; a file is needed here.", path);
+        else if (ferror(file))
             tool_say("%s: reading failed: %s.", path, strerror(errno));
         else
             tool_say("%s: larger than %zu bytes, the limit for this.", path, limit);

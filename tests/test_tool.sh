@@ -155,7 +155,7 @@ gives 0 compile "$folder/add.mil" --report --force
 grep -q add "$folder/out"
 result $? "  --report names the operation"
 gives 0 cache list
-shows "1 entries"
+shows "1 entry,"
 key=$("$anemone" cache list | cut -c1-12 | head -n 1)
 gives 1 cache remove 0000beef
 says "no such entry"
@@ -165,7 +165,7 @@ gives 0 cache remove "$key"
 shows "0 entries, 0 bytes"
 "$anemone" compile "$folder/add.mil" >/dev/null
 gives 0 cache trim 1G
-shows "1 entries"
+shows "1 entry,"
 gives 0 cache trim 0 --json
 holds "d['entries'] == []"
 "$anemone" compile "$folder/add.mil" >/dev/null

@@ -57,7 +57,10 @@ static int read_model(const char *model, struct cc_graph **graph, struct base_er
     int status;
 
     if (!ends_with(model, ".mil"))
-        return base_fail(error, EINVAL, "%s: a model is a .mil file or the folder of a bundle.", model);
+        return base_fail(
+            error, EINVAL,
+            "%s: a model is a .mil file, the folder of a bundle, or a compiled program (.hwx, .anec).",
+            model);
     status = folder_of(model, folder, error);
     if (!status)
         status = cc_file_read(model, MODEL_BYTES_MAX, &text, &size, error);

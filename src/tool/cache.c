@@ -96,7 +96,8 @@ static void print_text(const struct cache *cache)
         printf("%s  %12" PRIu64 "  %s\n", cache->entry[i].key, cache->entry[i].bytes, when);
         bytes += cache->entry[i].bytes;
     }
-    printf("%zu entries, %" PRIu64 " bytes in %s\n", cache->count, bytes, cache->folder);
+    printf("%zu %s, %" PRIu64 " bytes in %s\n", cache->count, cache->count == 1 ? "entry" : "entries", bytes,
+           cache->folder);
 }
 
 /* The one entry whose key begins so. */

@@ -189,10 +189,9 @@ static void no_memory(void **state)
         "tensor<bool, [1, 4]> l = less(x = p, y = n); tensor<fp16, [1, 4]> w = select(cond = l, a = p, b = fp16(0));"
         "tensor<fp16, [3, 4]> y = concat(values = (p, n, w), axis = int32(0));}->(y);}",
         20);
-    starve(
-        "program(1.3){func f(tensor<fp16, [1, 2, 4]> a){"
-        "tensor<fp16, [1, 1, 4]> y = conv(x = a, weight = tensor<fp16, [1, 2, 1]>([1, 2]));}->(y);}",
-        10);
+    starve("program(1.3){func f(tensor<fp16, [1, 2, 4]> a){"
+           "tensor<fp16, [1, 1, 4]> y = conv(x = a, weight = tensor<fp16, [1, 2, 1]>([1, 2]));}->(y);}",
+           10);
 }
 
 static void try_text(const char *text, size_t length)

@@ -66,9 +66,10 @@ struct ane_machine_config {
     uint32_t strict_tlb; /* 1: walk the page table at every use and report missing invalidates */
     uint32_t threads;    /* worker threads the engine computes with; 0 = 1. Results do not depend on it */
     uint32_t vma_budget; /* host mappings the DART's windows may use; 0 = 24,000 */
-    uint64_t max_work;   /* largest descriptor: multiply-accumulates, or elements; 0 = 2^40 (2^33 elements, 2^31 narrow ones) */
-    uint32_t reference;  /* 1: compute with the plain reference kernels */
-    uint32_t trace;      /* 1: trace; lines go to trace_fn when it is set, and always into the hash */
+    uint64_t
+        max_work; /* largest descriptor: multiply-accumulates, or elements; 0 = 2^40 (2^33 elements, 2^31 narrow ones) */
+    uint32_t reference; /* 1: compute with the plain reference kernels */
+    uint32_t trace;     /* 1: trace; lines go to trace_fn when it is set, and always into the hash */
     ane_trace_fn trace_fn;
     void *trace_context;
 };

@@ -53,8 +53,8 @@ IOReturn drv_diagnosis_failure(struct drv *d, const struct drv_request *r)
         snprintf(why, sizeof(why), ": %s", pr_problem_kind_text((enum pr_problem_kind)(r->detail & 0xff)));
     return drv_refuse(d, r->result,
                       "Client %u, program 0x%" PRIx64 " \"%s\"%s: %s%s (status %u, detail 0x%" PRIx64 ")%s.",
-                      r->client->number, program->token, program->name, where, pr_status_text(r->status),
-                      why, r->status, r->detail, faults);
+                      r->client->number, program->token, program->name, where, pr_status_text(r->status), why,
+                      r->status, r->detail, faults);
 }
 
 IOReturn drv_diagnosis_timeout(struct drv *d, const struct drv_request *r)

@@ -40,7 +40,8 @@ INLINE vec table_root(const struct eng_table *t, vec x)
     vec e = vec_floor(vec_mul(vec_add(exponent, vec_set(1)), vec_set(0.5f)));
     vec m = vec_mul(vec_significand(x), table_power(vec_sub(exponent, vec_add(e, e))));
 
-    return vec_mul(table_between(t, m), table_power(t->kind == PR_ACTIVATION_SQRT ? e : vec_mul(e, vec_set(-1))));
+    return vec_mul(table_between(t, m),
+                   table_power(t->kind == PR_ACTIVATION_SQRT ? e : vec_mul(e, vec_set(-1))));
 }
 
 INLINE vec table_curve(const struct eng_table *t, vec x)
@@ -52,7 +53,8 @@ INLINE vec table_curve(const struct eng_table *t, vec x)
     case PR_ACTIVATION_PLAIN: return table_plain(t, x);
     case PR_ACTIVATION_SQRT:
     case PR_ACTIVATION_RSQRT: return table_root(t, x);
-    case PR_ACTIVATION_RECIPROCAL: return vec_mul(table_between(t, half), table_power(vec_mul(e, vec_set(-1))));
+    case PR_ACTIVATION_RECIPROCAL:
+        return vec_mul(table_between(t, half), table_power(vec_mul(e, vec_set(-1))));
     case PR_ACTIVATION_LOG2: return vec_add(table_between(t, half), e);
     case PR_ACTIVATION_EXP2: return vec_mul(table_between(t, vec_sub(x, whole)), table_power(whole));
     case PR_ACTIVATION_FRACTION: return vec_sub(x, whole);

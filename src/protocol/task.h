@@ -18,10 +18,11 @@ enum pr_axis { PR_AXIS_W, PR_AXIS_H, PR_AXIS_D, PR_AXIS_C, PR_AXIS_G, PR_AXES };
 #define PR_GROUPS_MAX        0x1fffu
 #define PR_KERNEL_WIDTH_MAX  13u
 #define PR_KERNEL_HEIGHT_MAX 29u
-#define PR_KERNEL_CHUNK_MAX  0x10000u /* kernel bytes per engine and descriptor that Apple's compiler keeps convolutions to */
-#define PR_L2_BYTES          0x200000u
-#define PR_ENGINES_MAX       16u
-#define PR_ROW_ALIGN         64u /* granule of DRAM row tails */
+#define PR_KERNEL_CHUNK_MAX \
+    0x10000u /* kernel bytes per engine and descriptor that Apple's compiler keeps convolutions to */
+#define PR_L2_BYTES    0x200000u
+#define PR_ENGINES_MAX 16u
+#define PR_ROW_ALIGN   64u /* granule of DRAM row tails */
 
 /*
  * PixelOffset has a public name and no public meaning. Here it is the column of a source's rows that is read first, and counts only
@@ -60,12 +61,13 @@ struct pr_tensor {
     uint32_t extent[PR_AXES]; /* elements the task touches */
     uint32_t stride[PR_AXES];
     uint32_t interleave; /* 0 and 1: none */
-    bool transposed;     /* channel and width have changed places: it is columns that the interleave puts side by side */
-    bool relu;           /* source: negative elements read as zero */
-    bool slice;          /* source: a row is read from an offset inside it (PixelOffset) */
-    bool zero_tail;      /* destination: rows are filled with zeros up to PR_ROW_ALIGN */
-    bool keep;           /* DRAM tensor that is also left in L2 (types 1) ... */
-    uint32_t keep_base;  /* ... here, without the axes it is broadcast along */
+    bool
+        transposed; /* channel and width have changed places: it is columns that the interleave puts side by side */
+    bool relu;          /* source: negative elements read as zero */
+    bool slice;         /* source: a row is read from an offset inside it (PixelOffset) */
+    bool zero_tail;     /* destination: rows are filled with zeros up to PR_ROW_ALIGN */
+    bool keep;          /* DRAM tensor that is also left in L2 (types 1) ... */
+    uint32_t keep_base; /* ... here, without the axes it is broadcast along */
     uint32_t keep_extent[PR_AXES], keep_stride[PR_AXES];
 };
 

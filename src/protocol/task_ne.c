@@ -37,8 +37,9 @@ static bool decode_window(const struct pr_decoder *d)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OX,
                                 "several output columns for each step are decoded with kernel data only");
     if (ne->ox > 1 && d->task->dst.transposed)
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OX,
-                                "several output columns for each step of a transposed result are not decoded");
+        return pr_decode_refuse(
+            d, PR_PROBLEM_UNSUPPORTED, PR_F_OX,
+            "several output columns for each step of a transposed result are not decoded");
     if (ne->ox > 1 && !ne->unicast)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OX,
                                 "several output columns for each step are decoded for unicast kernels only");

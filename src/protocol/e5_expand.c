@@ -5,16 +5,12 @@
 #include <string.h>
 
 #include "protocol/kernel.h"
+#include "protocol/td_codes.h"
 #include "protocol/td_write.h"
 
-/* Field codes; task.c names the ones it acts on. The others are what every known descriptor of such a task has. */
-enum { FMT_FP16 = 2, DMA_FMT_FP16 = 1, FMT_MODE = 1, TRUNCATE = 3, INTERLEAVE_PLANAR = 1, STAGED = 2 };
-enum { HINT_SOURCE = 2, HINT_RESULT = 3, HINT_KERNEL = 2 };
-enum { TYPE_ONE_SOURCE = 2, TYPE_TWO_SOURCES, TYPE_AFFINE, TYPE_REDUCTION, TYPE_REDUCTION2 };
-enum { SOURCES_ONE = 1, SOURCES_TWO = 3 };
-enum { MAC_MULTIPLY = 0, MAC_PRODUCT = 2, MAC_MAX = 3, MAC_BYPASS = 4 };
-enum { BINARY_POINT_FP16 = 0x1c, PALETTE_IDLE = 8, NL_RELU = 1, NL_TABLE = 2, PAD_LOWEST = 1 };
-enum { SRC2_ADDED = 2, SRC2_SUBTRACTED = 3, REDUCE_SUM = 0, REDUCE_MAX = 2, REDUCE_MIN = 3, COND_ABS = 1 };
+/* What every known descriptor of such a task has in fields that nothing here acts on. */
+enum { FMT_MODE = 1, TRUNCATE = 3, INTERLEAVE_PLANAR = 1, SOURCES_ONE = 1, SOURCES_TWO = 3 };
+enum { HINT_SOURCE = 2, HINT_RESULT = 3, HINT_KERNEL = 2, BINARY_POINT_FP16 = 0x1c, PALETTE_IDLE = 8 };
 enum { INTERLEAVE_LANES = 4 }; /* the one other interleave that public programs have */
 enum { W, H, C, G };           /* places in a record's extents */
 
@@ -230,7 +226,7 @@ static void write_source(struct expander *x)
 {
     const struct pr_e5_operand *a = &x->record->src[0], *b = &x->record->src[1];
 
-    put(x, PR_F_IN_FMT, FMT_FP16);
+    put(x, PR_F_IN_FMT, PR_CODE_FP16);
     put(x, PR_F_SRC_EN, 1);
     put(x, PR_F_SRC_HINT, HINT_SOURCE);
     put(x, PR_F_SRC_ADDR, a->offset >> 6);
@@ -240,10 +236,10 @@ static void write_source(struct expander *x)
     put(x, PR_F_SRC_GROUP, a->group >> 6);
     put(x, PR_F_SRC_FMT_MODE, FMT_MODE);
     put(x, PR_F_SRC_TRUNCATE, TRUNCATE);
-    put(x, PR_F_SRC_MEM_FMT, FMT_FP16);
+    put(x, PR_F_SRC_MEM_FMT, PR_CODE_FP16);
     put(x, PR_F_SRC_INTERLEAVE, INTERLEAVE_PLANAR);
-    put(x, PR_F_SOURCE_TYPE, STAGED);
-    put(x, PR_F_SOURCE_DMA_FMT, DMA_FMT_FP16);
+    put(x, PR_F_SOURCE_TYPE, PR_TYPE_STAGED);
+    put(x, PR_F_SOURCE_DMA_FMT, PR_STAGING_FP16);
     put(x, PR_F_SOURCE_DMA_INTERLEAVE, INTERLEAVE_PLANAR);
     put(x, PR_F_SRC2_HINT, HINT_SOURCE);
     if (x->record->slice) {
@@ -252,14 +248,14 @@ static void write_source(struct expander *x)
     }
     if (!has_two_sources(x->record))
         return;
-    put(x, PR_F_SRC2_IN_FMT, FMT_FP16);
+    put(x, PR_F_SRC2_IN_FMT, PR_CODE_FP16);
     put(x, PR_F_SRC2_ADDR, b->offset >> 6);
     put(x, PR_F_SRC2_ROW, b->row >> 6);
     put(x, PR_F_SRC2_PLANE, b->plane >> 6);
     put(x, PR_F_SRC2_DEPTH, b->depth >> 6);
     put(x, PR_F_SRC2_GROUP, b->group >> 6);
     put(x, PR_F_SRC2_TRUNCATE, TRUNCATE);
-    put(x, PR_F_SRC2_MEM_FMT, FMT_FP16);
+    put(x, PR_F_SRC2_MEM_FMT, PR_CODE_FP16);
     put(x, PR_F_SOURCE2_BY_DMA, 1);
 }
 
@@ -268,9 +264,9 @@ static void write_result(struct expander *x)
     const struct pr_e5_operand *y = &x->record->dst;
     uint32_t interleave = x->record->interleave ? x->record->interleave : (uint32_t)INTERLEAVE_PLANAR;
 
-    put(x, PR_F_OUT_FMT, FMT_FP16);
-    put(x, PR_F_RESULT_TYPE, STAGED);
-    put(x, PR_F_RESULT_DMA_FMT, DMA_FMT_FP16);
+    put(x, PR_F_OUT_FMT, PR_CODE_FP16);
+    put(x, PR_F_RESULT_TYPE, PR_TYPE_STAGED);
+    put(x, PR_F_RESULT_DMA_FMT, PR_STAGING_FP16);
     put(x, PR_F_RESULT_DMA_INTERLEAVE, interleave);
     put(x, PR_F_DST_EN, 1);
     put(x, PR_F_DST_HINT, HINT_RESULT);
@@ -281,18 +277,18 @@ static void write_result(struct expander *x)
     put(x, PR_F_DST_GROUP, y->group >> 6);
     put(x, PR_F_DST_FMT_MODE, FMT_MODE);
     put(x, PR_F_DST_TRUNCATE, TRUNCATE);
-    put(x, PR_F_DST_MEM_FMT, FMT_FP16);
+    put(x, PR_F_DST_MEM_FMT, PR_CODE_FP16);
     put(x, PR_F_DST_INTERLEAVE, interleave);
 }
 
 static uint32_t task_type(enum pr_e5_kind kind)
 {
     switch (kind) {
-    case PR_E5_ELEMENTWISE2: return TYPE_TWO_SOURCES;
-    case PR_E5_REDUCE: return TYPE_REDUCTION;
-    case PR_E5_REDUCE2: return TYPE_REDUCTION2;
-    case PR_E5_AFFINE: return TYPE_AFFINE;
-    default: return TYPE_ONE_SOURCE;
+    case PR_E5_ELEMENTWISE2: return PR_TASK_TWO_SOURCES;
+    case PR_E5_REDUCE: return PR_TASK_REDUCTION;
+    case PR_E5_REDUCE2: return PR_TASK_REDUCTION_OF_TWO;
+    case PR_E5_AFFINE: return PR_TASK_AFFINE;
+    default: return PR_TASK_ONE_SOURCE;
     }
 }
 
@@ -312,12 +308,12 @@ static void write_planar(struct expander *x)
     put(x, PR_F_PE_RELU, (r->flags & PR_E5_RELU) != 0);
     put(x, PR_F_PE_SUB1, (r->flags & PR_E5_SUBTRACT1) != 0);
     /* The codes of the comparisons follow the one of the magnitude. */
-    put(x, PR_F_PE_COND, r->flags & PR_E5_ABS ? COND_ABS : r->compare ? COND_ABS + r->compare : 0);
+    put(x, PR_F_PE_COND, r->flags & PR_E5_ABS ? PR_COND_ABS : r->compare ? PR_COND_ABS + r->compare : 0);
     if (two)
-        put(x, PR_F_PE_SRC2, r->flags & PR_E5_SUBTRACT2 ? SRC2_SUBTRACTED : SRC2_ADDED);
+        put(x, PR_F_PE_SRC2, r->flags & PR_E5_SUBTRACT2 ? PR_SRC2_SUBTRACTED : PR_SRC2_ADDED);
     put(x, PR_F_PE_OP, is_reduction(r) ? r->elementwise : r->op);
-    put(x, PR_F_PE_REDUCE, max ? REDUCE_MAX : min ? REDUCE_MIN : REDUCE_SUM);
-    put(x, PR_F_PADDING_MODE, max ? PAD_LOWEST : 0);
+    put(x, PR_F_PE_REDUCE, max ? PR_REDUCE_MAX : min ? PR_REDUCE_MIN : PR_REDUCE_SUM);
+    put(x, PR_F_PADDING_MODE, max ? PR_PADDING_LOWEST : 0);
     put(x, PR_F_PE_FUNCTION, r->function);
     put(x, PR_F_PE_SCALE, r->scale);
     put(x, PR_F_PE_BIAS, r->bias);
@@ -341,7 +337,7 @@ static void write_kernel(struct expander *x)
     bool weights = has_weights(r);
     uint32_t engines = weights ? engines_used(r) : 1u << r->engines_log2;
 
-    put(x, PR_F_KERNEL_FMT, FMT_FP16);
+    put(x, PR_F_KERNEL_FMT, PR_CODE_FP16);
     put(x, PR_F_KERNEL_AT_RUNTIME, weights && r->kernel_place);
     put(x, PR_F_SMALL_SOURCE, weights);
     put(x, PR_F_KDMA_LOAD, 1);
@@ -357,10 +353,10 @@ static void write_kernel(struct expander *x)
 static uint32_t op_mode(enum pr_e5_kind kind)
 {
     switch (kind) {
-    case PR_E5_BYPASS: return MAC_BYPASS;
-    case PR_E5_MAX: return MAC_MAX;
-    case PR_E5_PRODUCT: return MAC_PRODUCT;
-    default: return MAC_MULTIPLY;
+    case PR_E5_BYPASS: return PR_OP_BYPASS;
+    case PR_E5_MAX: return PR_OP_MAX;
+    case PR_E5_PRODUCT: return PR_OP_PRODUCT;
+    default: return PR_OP_MULTIPLY;
     }
 }
 
@@ -379,14 +375,17 @@ static void write_neural(struct expander *x)
     put(x, PR_F_UNICAST_EN, unicast != 0);
     put(x, PR_F_UNICAST_CIN, unicast ? unicast : 1);
     put(x, PR_F_ELEM_MULT, r->kind == PR_E5_PRODUCT);
-    put(x, PR_F_PADDING_MODE, r->kind == PR_E5_MAX ? PAD_LOWEST : 0);
+    put(x, PR_F_PADDING_MODE, r->kind == PR_E5_MAX ? PR_PADDING_LOWEST : 0);
     put(x, PR_F_PALETTIZED_BITS, PALETTE_IDLE);
     put(x, PR_F_OP_MODE, op_mode((enum pr_e5_kind)r->kind));
     put(x, PR_F_KERNEL_MODE, !has_weights(r));
     put(x, PR_F_BIAS_MODE, (r->flags & PR_E5_BIAS) != 0);
     put(x, PR_F_BINARY_POINT, BINARY_POINT_FP16);
     put(x, PR_F_MAC_BIT20, 1);
-    put(x, PR_F_NONLINEAR_MODE, r->flags & PR_E5_TABLE ? NL_TABLE : r->flags & PR_E5_RELU ? NL_RELU : 0);
+    put(x, PR_F_NONLINEAR_MODE,
+        r->flags & PR_E5_TABLE  ? PR_NL_TABLE
+        : r->flags & PR_E5_RELU ? PR_NL_RELU
+                                : 0);
     put(x, PR_F_ACC_BIAS, r->acc_bias);
     put(x, PR_F_POST_SCALE, r->post_scale);
     if (has_weights(r) || r->flags & PR_E5_TABLE)

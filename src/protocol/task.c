@@ -6,11 +6,6 @@
 
 #include "protocol/task_decode.h"
 
-/* Field codes. */
-enum { FORMAT_U8 = 0, FORMAT_I8 = 1, FORMAT_FP16 = 2 };
-enum { STAGING_8_BIT = 0, STAGING_FP16 = 1 };
-enum { TYPE_RESIDENT = 0, TYPE_KEPT = 1, TYPE_STAGED = 2, TYPE_STREAM = 3 }; /* SourceType and ResultType */
-
 bool pr_decode_refuse(const struct pr_decoder *d, enum pr_problem_kind kind, enum pr_td_field field,
                       const char *why)
 {
@@ -48,8 +43,8 @@ bool pr_decode_require(const struct pr_decoder *d, enum pr_td_field field, uint3
 
 bool pr_decode_format(uint32_t code, enum pr_format *format)
 {
-    *format = code == FORMAT_U8 ? PR_U8 : code == FORMAT_I8 ? PR_I8 : PR_FP16;
-    return code <= FORMAT_FP16;
+    *format = code == PR_CODE_U8 ? PR_U8 : code == PR_CODE_I8 ? PR_I8 : PR_FP16;
+    return code <= PR_CODE_FP16;
 }
 
 const struct pr_axis_field pr_axis_fields[PR_AXIS_FIELDS] = {
@@ -138,7 +133,7 @@ static void l2_source(const struct pr_decoder *d, struct pr_tensor *t, unsigned 
 /* The staging code that goes with a format. */
 static uint32_t staging_of(enum pr_format format)
 {
-    return format == PR_FP16 ? STAGING_FP16 : STAGING_8_BIT;
+    return format == PR_FP16 ? PR_STAGING_FP16 : PR_STAGING_8_BIT;
 }
 
 static bool source1_memory(const struct pr_decoder *d, struct pr_tensor *t)
@@ -202,9 +197,9 @@ static bool decode_source1(const struct pr_decoder *d)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_IN_FMT,
                                 "formats are 0 (uint8), 1 (int8) and 2 (fp16)");
     t->relu = pr_decode_get(d, PR_F_INPUT_RELU);
-    if (type == TYPE_RESIDENT || type == TYPE_STREAM) {
+    if (type == PR_TYPE_RESIDENT || type == PR_TYPE_STREAM) {
         l2_source(d, t, 0);
-        if (type == TYPE_STREAM) {
+        if (type == PR_TYPE_STREAM) {
             t->home = PR_HOME_STREAM;
             stream_strides(t);
         }
@@ -219,7 +214,7 @@ static bool decode_source1(const struct pr_decoder *d)
     if (!source1_memory(d, t))
         return false;
     dram_source(d, t, 0);
-    if (type == TYPE_KEPT) {
+    if (type == PR_TYPE_KEPT) {
         t->keep = true;
         t->keep_base = pr_decode_get(d, PR_F_L2_SRC_BASE) << PR_L2_SHIFT;
         take_strides(d, source_l2[0], PR_L2_SHIFT, t, t->keep_stride);
@@ -288,11 +283,11 @@ static bool decode_destination(const struct pr_decoder *d)
     if (!pr_decode_format(pr_decode_get(d, PR_F_OUT_FMT), &t->format))
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OUT_FMT,
                                 "formats are 0 (uint8), 1 (int8) and 2 (fp16)");
-    if (type == TYPE_RESIDENT || type == TYPE_STREAM) {
-        t->home = type == TYPE_STREAM ? PR_HOME_STREAM : PR_HOME_L2;
+    if (type == PR_TYPE_RESIDENT || type == PR_TYPE_STREAM) {
+        t->home = type == PR_TYPE_STREAM ? PR_HOME_STREAM : PR_HOME_L2;
         t->base = pr_decode_get(d, PR_F_L2_RESULT_BASE) << PR_L2_SHIFT;
         take_strides(d, l2, PR_L2_SHIFT, t, t->stride);
-        if (type == TYPE_STREAM)
+        if (type == PR_TYPE_STREAM)
             stream_strides(t);
         return true;
     }
@@ -309,7 +304,7 @@ static bool decode_destination(const struct pr_decoder *d)
     t->base = pr_decode_get(d, PR_F_DST_ADDR) << PR_DRAM_SHIFT;
     t->zero_tail = pr_decode_get(d, PR_F_DST_ZERO_PAD_LAST) || pr_decode_get(d, PR_F_DST_ZERO_PAD_FIRST);
     take_dram_strides(d, dram, t);
-    if (type == TYPE_KEPT) {
+    if (type == PR_TYPE_KEPT) {
         t->keep = true;
         t->keep_base = pr_decode_get(d, PR_F_L2_RESULT_BASE) << PR_L2_SHIFT;
         take_strides(d, l2, PR_L2_SHIFT, t, t->keep_stride);

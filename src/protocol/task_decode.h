@@ -4,6 +4,7 @@
 #define PROTOCOL_TASK_DECODE_H
 
 #include "protocol/kernel.h"
+#include "protocol/td_codes.h"
 
 struct pr_decoder {
     const struct pr_td *td;

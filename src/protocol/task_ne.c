@@ -4,10 +4,6 @@
 
 #include "protocol/task_decode.h"
 
-/* Field codes. */
-enum { OP_MULTIPLY = 0, OP_PRODUCT = 2, OP_MAX = 3, OP_BYPASS = 4 };
-enum { NL_NONE = 0, NL_RELU = 1, NL_TABLE = 2 };
-enum { PADDING_ZERO = 0, PADDING_LOWEST = 1 };
 enum { PALETTE_ONE_BIT = 1 };
 enum { LANES_MAX = 32, OUTPUTS_MAX = 2 };
 
@@ -186,11 +182,11 @@ static bool decode_nonlinear(const struct pr_decoder *d)
     struct pr_ne *ne = &d->task->ne;
     uint32_t mode = pr_decode_get(d, PR_F_NONLINEAR_MODE);
 
-    if (mode > NL_TABLE)
+    if (mode > PR_NL_TABLE)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_NONLINEAR_MODE,
                                 "0 (none), 1 (ReLU) and 2 (table) are decoded");
-    ne->relu = mode == NL_RELU;
-    ne->table = mode == NL_TABLE;
+    ne->relu = mode == PR_NL_RELU;
+    ne->table = mode == PR_NL_TABLE;
     ne->bias = pr_decode_get(d, PR_F_BIAS_MODE);
     ne->acc_bias = (uint16_t)pr_decode_get(d, PR_F_ACC_BIAS);
     ne->post_scale = (uint16_t)pr_decode_get(d, PR_F_POST_SCALE);
@@ -207,23 +203,23 @@ static bool decode_mode(const struct pr_decoder *d)
     bool ones = pr_decode_get(d, PR_F_KERNEL_MODE);
 
     switch (mode) {
-    case OP_MULTIPLY: ne->mode = PR_NE_MAC; break;
-    case OP_PRODUCT: ne->mode = PR_NE_PRODUCT; break;
-    case OP_MAX: ne->mode = PR_NE_MAX; break;
-    case OP_BYPASS: ne->mode = PR_NE_BYPASS; break;
+    case PR_OP_MULTIPLY: ne->mode = PR_NE_MAC; break;
+    case PR_OP_PRODUCT: ne->mode = PR_NE_PRODUCT; break;
+    case PR_OP_MAX: ne->mode = PR_NE_MAX; break;
+    case PR_OP_BYPASS: ne->mode = PR_NE_BYPASS; break;
     default:
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_OP_MODE,
                                 "0 (multiply), 2 (product), 3 (max) and 4 (bypass) are decoded");
     }
     ne->ones = ones;
-    if (!ones && mode != OP_MULTIPLY)
+    if (!ones && mode != PR_OP_MULTIPLY)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_KERNEL_MODE,
                                 "this OpMode is decoded without a kernel (KernelMode 1) only");
-    ne->pad_lowest = padding == PADDING_LOWEST;
-    if (padding != PADDING_ZERO && !(padding == PADDING_LOWEST && mode == OP_MAX))
+    ne->pad_lowest = padding == PR_PADDING_LOWEST;
+    if (padding != PR_PADDING_ZERO && !(padding == PR_PADDING_LOWEST && mode == PR_OP_MAX))
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PADDING_MODE,
                                 "0 (zero) is decoded, and 1 (never wins) for the largest element");
-    if (pr_decode_get(d, PR_F_ELEM_MULT) != (mode == OP_PRODUCT ? 1u : 0u))
+    if (pr_decode_get(d, PR_F_ELEM_MULT) != (mode == PR_OP_PRODUCT ? 1u : 0u))
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_ELEM_MULT,
                                 "it is decoded together with OpMode 2, and only then");
     return true;

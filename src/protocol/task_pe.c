@@ -4,15 +4,10 @@
 
 #include "protocol/task_decode.h"
 
-/* Field codes. */
-enum { TYPE_ONE_SOURCE = 2, TYPE_TWO_SOURCES, TYPE_AFFINE, TYPE_REDUCTION, TYPE_REDUCTION_OF_TWO };
-enum { SRC2_NONE = 0, SRC2_ADDED = 2, SRC2_SUBTRACTED = 3 };
-enum { COND_NONE, COND_ABS, COND_EQUAL, COND_GREATER, COND_GREATER_EQUAL };
-enum { REDUCE_SUM = 0, REDUCE_MAX = 2, REDUCE_MIN = 3 };
 enum { FUNCTION_MAX = PR_PE_RSQRT };
 enum { HALF_ONE = 0x3c00 };
 
-/* Strides along the broadcast axes become 0. Bits in the order W, H, D, C. Beside the one channel there is none. */
+/* Strides along the broadcast axes become 0. Bits in the order W, H, D, C. */
 static void broadcast(struct pr_tensor *t, uint32_t bits)
 {
     for (unsigned axis = PR_AXIS_W; axis <= PR_AXIS_C; axis++)
@@ -38,11 +33,11 @@ static bool decode_operands(const struct pr_decoder *d)
     bool signs = pe->op == PR_PE_ADD || pe->op == PR_PE_SQUARE_OF_SUM || pe->op == PR_PE_AFFINE;
 
     pe->negate1 = pr_decode_get(d, PR_F_PE_SUB1);
-    pe->negate2 = src2 == SRC2_SUBTRACTED;
-    if (pe->two_sources && src2 != SRC2_ADDED && src2 != SRC2_SUBTRACTED)
+    pe->negate2 = src2 == PR_SRC2_SUBTRACTED;
+    if (pe->two_sources && src2 != PR_SRC2_ADDED && src2 != PR_SRC2_SUBTRACTED)
         return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, PR_F_PE_SRC2,
                                 "a task of two sources adds (2) or subtracts (3) source 2");
-    if (!pe->two_sources && src2 != SRC2_NONE)
+    if (!pe->two_sources && src2 != PR_SRC2_NONE)
         return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, PR_F_PE_SRC2,
                                 "a task of one source has no second operand");
     if (!pe->two_sources && !signs)
@@ -56,16 +51,16 @@ static bool decode_operands(const struct pr_decoder *d)
 
 static bool decode_condition(const struct pr_decoder *d)
 {
-    static const enum pr_pe_compare compare[] = {[COND_EQUAL] = PR_PE_EQUAL,
-                                                 [COND_GREATER] = PR_PE_GREATER,
-                                                 [COND_GREATER_EQUAL] = PR_PE_GREATER_EQUAL};
+    static const enum pr_pe_compare compare[] = {[PR_COND_EQUAL] = PR_PE_EQUAL,
+                                                 [PR_COND_GREATER] = PR_PE_GREATER,
+                                                 [PR_COND_GREATER_EQUAL] = PR_PE_GREATER_EQUAL};
     uint32_t cond = pr_decode_get(d, PR_F_PE_COND);
 
-    if (cond > COND_GREATER_EQUAL)
+    if (cond > PR_COND_GREATER_EQUAL)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_COND,
                                 "only 0, 1 (absolute value), 2 (equal), 3 (greater) and 4 (greater or equal) "
                                 "are decoded");
-    d->task->pe.abs = cond == COND_ABS;
+    d->task->pe.abs = cond == PR_COND_ABS;
     d->task->pe.compare = compare[cond];
     return true;
 }
@@ -78,11 +73,12 @@ static bool decode_op(const struct pr_decoder *d, uint32_t type)
     if (op > PR_PE_SQUARE_OF_SUM)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_OP,
                                 "elementwise operations above 4 are not decoded");
-    if (type == TYPE_AFFINE && op != PR_PE_ADD)
+    if (type == PR_TASK_AFFINE && op != PR_PE_ADD)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_OP,
                                 "a two-row affine task adds or subtracts (0)");
-    pe->op = type == TYPE_AFFINE ? PR_PE_AFFINE : (enum pr_pe_op)op;
-    pe->two_sources = type == TYPE_TWO_SOURCES || type == TYPE_AFFINE || type == TYPE_REDUCTION_OF_TWO;
+    pe->op = type == PR_TASK_AFFINE ? PR_PE_AFFINE : (enum pr_pe_op)op;
+    pe->two_sources =
+        type == PR_TASK_TWO_SOURCES || type == PR_TASK_AFFINE || type == PR_TASK_REDUCTION_OF_TWO;
     pe->relu = pr_decode_get(d, PR_F_PE_RELU);
     pe->scale = (uint16_t)pr_decode_get(d, PR_F_PE_SCALE);
     pe->bias = (uint16_t)pr_decode_get(d, PR_F_PE_BIAS);
@@ -107,12 +103,12 @@ static bool decode_reduction(const struct pr_decoder *d)
     struct pr_pe *pe = &d->task->pe;
     uint32_t reduce = pr_decode_get(d, PR_F_PE_REDUCE), function = pr_decode_get(d, PR_F_PE_FUNCTION);
 
-    if (reduce != REDUCE_SUM && reduce != REDUCE_MAX && reduce != REDUCE_MIN)
+    if (reduce != PR_REDUCE_SUM && reduce != PR_REDUCE_MAX && reduce != PR_REDUCE_MIN)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_REDUCE,
                                 "0 (sum), 2 (max) and 3 (min) are run; a mean is a sum with FinalScale");
-    pe->reduce = reduce == REDUCE_MAX   ? PR_PE_REDUCE_MAX
-                 : reduce == REDUCE_MIN ? PR_PE_REDUCE_MIN
-                                        : PR_PE_REDUCE_SUM;
+    pe->reduce = reduce == PR_REDUCE_MAX   ? PR_PE_REDUCE_MAX
+                 : reduce == PR_REDUCE_MIN ? PR_PE_REDUCE_MIN
+                                           : PR_PE_REDUCE_SUM;
     if (function > FUNCTION_MAX)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_FUNCTION,
                                 "only 1 (reciprocal) and 2 (reciprocal square root) are decoded");
@@ -163,9 +159,9 @@ bool pr_decode_pe(const struct pr_decoder *d)
 {
     struct pr_task *task = d->task;
     uint32_t type = pr_decode_get(d, PR_F_TASK_TYPE), extent[PR_AXES];
-    bool reduces = type == TYPE_REDUCTION || type == TYPE_REDUCTION_OF_TWO;
+    bool reduces = type == PR_TASK_REDUCTION || type == PR_TASK_REDUCTION_OF_TWO;
 
-    if (type < TYPE_ONE_SOURCE || type > TYPE_REDUCTION_OF_TWO)
+    if (type < PR_TASK_ONE_SOURCE || type > PR_TASK_REDUCTION_OF_TWO)
         return pr_decode_refuse(
             d, PR_PROBLEM_UNSUPPORTED, PR_F_TASK_TYPE,
             "the planar engine runs 2 (one source), 3 (two sources), 4 (two-row affine), 5 "

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "protocol/td_codes.h"
+
 /* Image index of each block's first word: each entry continues after the last word of the one before. */
 enum {
 #define PR_TD_BLOCK(id, name, base, words) FIRST_##id, LAST_##id = FIRST_##id + (words)-1,

@@ -8,43 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graphrig.h"
-
-static struct ane_machine *machine;
-static struct io_client client;
-
-static int open_machine(void **state)
-{
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
-
-    (void)state;
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client) != kIOReturnSuccess;
-}
-
-static int close_machine(void **state)
-{
-    (void)state;
-    IOServiceClose(client.connect);
-    ane_machine_destroy(machine);
-    return 0;
-}
-
-static uint32_t pick(struct gr *g, uint32_t lo, uint32_t hi)
-{
-    return (uint32_t)test_rng_range(&g->rng, lo, hi);
-}
-
-/* Rank 1 to 4, odd sizes, batches. */
-static struct gr_shape random_shape(struct gr *g)
-{
-    struct gr_shape s = {.rank = pick(g, 1, 4)};
-
-    for (uint32_t i = 0; i < s.rank; i++)
-        s.dim[i] = i + 1 == s.rank ? pick(g, 1, 70) : pick(g, 1, 5);
-    return s;
-}
+#include "lower_machine.h"
 
 /* Some axes of length 1, leading axes left away. */
 static struct gr_shape thin(struct gr *g, struct gr_shape s)

@@ -11,12 +11,17 @@
 #define CC_HALF_ONE  0x3c00u
 #define CC_HALF_SIGN 0x8000u
 
-static inline uint16_t cc_half_of_float(float value)
+static inline uint32_t cc_float_bits(float value)
 {
     uint32_t bits;
 
     memcpy(&bits, &value, sizeof(bits));
-    return pr_half_of_single(bits);
+    return bits;
+}
+
+static inline uint16_t cc_half_of_float(float value)
+{
+    return pr_half_of_single(cc_float_bits(value));
 }
 
 static inline float cc_float_of_half(uint16_t half)

@@ -181,14 +181,6 @@ int cc_lower_softmax(struct cc_lowering *l)
     return status ? status : close_planes(l, &p);
 }
 
-static uint32_t float_bits(float value)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &value, sizeof(bits));
-    return bits;
-}
-
 /* (x - mean) / sqrt(variance + epsilon) of each plane, to `to`. */
 static int normalize(struct cc_lowering *l, const struct planes *p, const struct cc_view *to)
 {
@@ -203,7 +195,7 @@ static int normalize(struct cc_lowering *l, const struct planes *p, const struct
     first = number_row(&numbers, 0);
     second = number_row(&numbers, 1);
     mean.op = root.op = PR_PE_REDUCE_SUM;
-    mean.final_scale = root.final_scale = float_bits(1.0f / count);
+    mean.final_scale = root.final_scale = cc_float_bits(1.0f / count);
     root.elementwise = PR_PE_SQUARE_OF_SUM;
     root.function = PR_PE_RSQRT;
     root.epsilon = cc_half_of_float(l->op->a.epsilon);

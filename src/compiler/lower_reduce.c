@@ -117,14 +117,6 @@ static bool has(const struct axes *axes, bool reduced, bool source, uint32_t str
     return take(&copy, reduced, source, stride).extent > 1;
 }
 
-static uint32_t float_bits(float value)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &value, sizeof(bits));
-    return bits;
-}
-
 /* What is done before, in and after the reduction. */
 struct how {
     enum pr_pe_reduce reduce;
@@ -174,7 +166,7 @@ static int emit_reduction(struct cc_lowering *l, struct axes axes, const struct 
     r.op = how->reduce;
     r.elementwise = how->before;
     r.function = how->after;
-    r.final_scale = float_bits(how->scale);
+    r.final_scale = cc_float_bits(how->scale);
     r.in[CC_W] = w.extent;
     r.in[CC_H] = h.extent;
     r.depth = d.extent;

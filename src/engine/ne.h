@@ -45,6 +45,17 @@ int eng_ne_mac_fast(const struct eng_ne *ne);
 /* All others: output channels that have input channels for themselves, several columns a step, folds. */
 int eng_ne_columns(const struct eng_ne *ne);
 
+static inline uint32_t eng_least(uint64_t a, uint64_t b)
+{
+    return (uint32_t)(a < b ? a : b);
+}
+
+/* Blocks of `each` that hold `all`; neither is 0. */
+static inline uint32_t eng_ne_blocks(uint32_t all, uint32_t each)
+{
+    return (all - 1) / each + 1;
+}
+
 /*
  * Which of the window's taps along one axis meet the input for output (or step) `out`: [first, end), empty
  * when none does.

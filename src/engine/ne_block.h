@@ -40,9 +40,4 @@ void eng_block_load_panel(const struct eng_mac_plan *m, const struct eng_block *
                           uint32_t count);
 void eng_block_load_bias(const struct eng_mac_plan *m, const struct eng_block *b);
 
-static inline uint32_t eng_least(uint64_t a, uint64_t b)
-{
-    return (uint32_t)(a < b ? a : b);
-}
-
 #endif

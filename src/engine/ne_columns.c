@@ -45,27 +45,17 @@ struct block {
     uint8_t *halfs;
 };
 
-static uint32_t least(uint64_t a, uint64_t b)
-{
-    return (uint32_t)(a < b ? a : b);
-}
-
-static uint32_t blocks_of(uint32_t all, uint32_t each)
-{
-    return (all + each - 1) / each;
-}
-
 static void plan(struct columns *k)
 {
     const struct pr_ne *n = &k->ne->task->ne;
     uint32_t in_rows;
     uint64_t work;
 
-    k->width = least(k->steps, WIDTH_MAX);
+    k->width = eng_least(k->steps, WIDTH_MAX);
     k->acc_row = (uint32_t)pr_round_up(k->width, k->kernels->lanes);
-    k->rows = least(k->hout, PIXELS_MAX / k->acc_row);
-    k->blocks_x = blocks_of(k->steps, k->width);
-    k->blocks_y = blocks_of(k->hout, k->rows);
+    k->rows = eng_least(k->hout, PIXELS_MAX / k->acc_row);
+    k->blocks_x = eng_ne_blocks(k->steps, k->width);
+    k->blocks_y = eng_ne_blocks(k->hout, k->rows);
     k->blocks = (uint64_t)k->blocks_x * k->blocks_y * k->cout;
     work = (uint64_t)k->width * k->rows * n->ox * k->channels * k->window * n->kh;
     k->per_piece = work < PIECE_WORK ? PIECE_WORK / work : 1;
@@ -88,8 +78,8 @@ static void block_begin(const struct columns *k, struct block *b, uint64_t numbe
     b->x0 = (uint32_t)(number % k->blocks_x) * k->width;
     b->y0 = (uint32_t)(number / k->blocks_x % k->blocks_y) * k->rows;
     b->channel = (uint32_t)(number / k->blocks_x / k->blocks_y);
-    b->width = least(k->width, k->steps - b->x0);
-    b->rows = least(k->rows, k->hout - b->y0);
+    b->width = eng_least(k->width, k->steps - b->x0);
+    b->rows = eng_least(k->rows, k->hout - b->y0);
     b->ix = (int64_t)b->x0 * n->sx - n->px;
     b->iy = (int64_t)b->y0 * n->sy - n->py;
     b->acc = k->memory + worker * k->worker_floats;
@@ -114,7 +104,7 @@ static void load_line(const struct columns *k, struct eng_line line, float *to)
     uint8_t buffer[ENG_LINE_BYTES];
 
     for (; left; left -= line.n, to += line.n, line.index[PR_AXIS_W] += line.n) {
-        line.n = least(left, most);
+        line.n = eng_least(left, most);
         k->kernels->to_float(eng_view_line(src, &line, buffer), to, line.n, &k->input);
     }
 }
@@ -123,7 +113,7 @@ static void load_line(const struct columns *k, struct eng_line line, float *to)
 static void load_row(const struct columns *k, const struct block *b, uint32_t channel, int64_t iy, float *to,
                      uint32_t n)
 {
-    uint32_t first = b->ix < 0 ? least((uint64_t)-b->ix, n) : 0;
+    uint32_t first = b->ix < 0 ? eng_least((uint64_t)-b->ix, n) : 0;
     int64_t end = (int64_t)k->win - b->ix;
     struct eng_line line = {.axis = PR_AXIS_W};
 
@@ -221,7 +211,7 @@ static void mac_row(const struct columns *k, const struct block *b, uint32_t row
 {
     const struct pr_ne *n = &k->ne->task->ne;
     uint32_t lanes = k->kernels->lanes, vectors = k->acc_row / lanes;
-    uint32_t each = blocks_of(vectors, blocks_of(vectors, k->kernels->columns));
+    uint32_t each = eng_ne_blocks(vectors, eng_ne_blocks(vectors, k->kernels->columns));
     struct eng_mac call = {
         .in_row = k->in_row,
         .in_tap = k->in_tap,
@@ -244,7 +234,7 @@ static void mac_row(const struct columns *k, const struct block *b, uint32_t row
         return;
     }
     for (uint32_t v = 0; v < vectors; v += each, call.in += each * lanes, call.acc += each * lanes)
-        k->kernels->mac_columns(&call, k->group, least(each, vectors - v));
+        k->kernels->mac_columns(&call, k->group, eng_least(each, vectors - v));
 }
 
 static void mac_block(const struct columns *k, const struct block *b)
@@ -304,7 +294,7 @@ static void finish_block(const struct columns *k, const struct block *b)
             continue;
         for (uint32_t row = 0; row < b->rows; row++) {
             struct eng_line line = {.index = {b->x0, b->y0 + row, 0, b->channel, 0},
-                                    .n = least(b->width, dst->extent[PR_AXIS_W] - b->x0)};
+                                    .n = eng_least(b->width, dst->extent[PR_AXIS_W] - b->x0)};
             uint8_t *to = eng_view_line_target(dst, &line, buffer);
 
             k->kernels->finish(b->acc + ((size_t)j * k->rows + row) * k->acc_row, NULL, to, line.n, &finish);
@@ -359,7 +349,7 @@ int eng_ne_columns(const struct eng_ne *ne)
         .ceiling = ceiling && !scaled ? ENG_CEILING : INFINITY,
         .channels = pr_kernel_channels(ne->task),
         .window = pr_kernel_window(ne->task),
-        .steps = blocks_of(out[PR_AXIS_W], ne->task->ne.ox),
+        .steps = eng_ne_blocks(out[PR_AXIS_W], ne->task->ne.ox),
         .hin = in[PR_AXIS_H],
         .win = in[PR_AXIS_W],
         .cout = out[PR_AXIS_C],

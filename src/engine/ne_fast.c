@@ -9,7 +9,6 @@
  */
 #include "engine/ne_block.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -33,12 +32,6 @@ enum {
     SPLIT_PIXELS = 256,       /* blocks are not cut below these */
     SPLIT_CHANNELS = 16,
 };
-
-static uint32_t blocks_of(uint32_t all, uint32_t each)
-{
-    assert(all > 0 && each > 0);
-    return (all + each - 1) / each;
-}
 
 static uint32_t power_of_two(uint32_t at_least, uint32_t low, uint32_t high)
 {
@@ -86,9 +79,9 @@ static void plan(struct eng_mac_plan *m)
     m->group = m->wide ? power_of_two(m->channels, lanes, m->kernels->wide_panel)
                        : power_of_two(m->channels, 1, m->kernels->panel);
     m->channels = (uint32_t)pr_round_up(m->channels, m->group);
-    m->blocks[0] = blocks_of(m->wout, m->columns);
-    m->blocks[1] = blocks_of(m->hout, m->rows);
-    m->blocks[2] = blocks_of(m->cout, m->channels);
+    m->blocks[0] = eng_ne_blocks(m->wout, m->columns);
+    m->blocks[1] = eng_ne_blocks(m->hout, m->rows);
+    m->blocks[2] = eng_ne_blocks(m->cout, m->channels);
 
     m->acc_row = m->wide ? m->columns : pr_round_up(m->columns, lanes);
     m->in_rows = (m->rows - 1) * n->sy + n->kh;
@@ -217,8 +210,8 @@ static uint32_t rows_alike(const struct eng_mac_plan *m, const struct eng_block 
 static void mac_in_columns(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t first)
 {
     const struct pr_ne *n = &m->ne->task->ne;
-    uint32_t lanes = m->kernels->lanes, all = blocks_of(b->columns, lanes), rows;
-    uint32_t tiles = blocks_of(all, m->kernels->columns), each = blocks_of(all, tiles);
+    uint32_t lanes = m->kernels->lanes, all = eng_ne_blocks(b->columns, lanes), rows;
+    uint32_t tiles = eng_ne_blocks(all, m->kernels->columns), each = eng_ne_blocks(all, tiles);
     bool padded = b->ix < 0 || b->ix + b->columns - 1 + n->kw > m->win;
     bool exact = padded && !m->kernels->all_finite(b->panel, (size_t)b->step * n->kw * n->kh * m->group);
     struct eng_mac call;

@@ -191,22 +191,9 @@ static void scatter(const struct eng_view *view, const struct eng_line *line, ui
     }
 }
 
-/* The half of a number below 2^11: its highest bit is hidden, the others move up to it. */
-static uint16_t half_of_number(uint32_t number)
-{
-    unsigned high;
-
-    if (!number)
-        return 0;
-    high = 31 - (unsigned)__builtin_clz(number);
-    return (uint16_t)(((high + 15) << 10) + (number << (10 - high)) - 0x400);
-}
-
 static uint16_t half_of_byte(uint8_t byte, enum pr_format format)
 {
-    if (format == PR_I8 && byte & 0x80)
-        return ENG_HALF_SIGN | half_of_number(256u - byte);
-    return half_of_number(byte);
+    return pr_half_of_int(format == PR_I8 ? (int8_t)byte : byte);
 }
 
 /* Rounded half to even and cut to the range. A half is a whole number of 2^-24, or of more when it is large. */

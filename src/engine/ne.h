@@ -3,6 +3,8 @@
 #ifndef ENGINE_NE_H
 #define ENGINE_NE_H
 
+#include <assert.h>
+
 #include "engine/compute.h"
 #include "engine/kernels.h"
 #include "engine/table.h"
@@ -53,6 +55,7 @@ static inline uint32_t eng_least(uint64_t a, uint64_t b)
 /* Blocks of `each` that hold `all`; neither is 0. */
 static inline uint32_t eng_ne_blocks(uint32_t all, uint32_t each)
 {
+    assert(all > 0 && each > 0);
     return (all - 1) / each + 1;
 }
 

@@ -151,18 +151,35 @@ bool soc_clock_cancel(struct soc_clock *clock, soc_event_id id)
     return true;
 }
 
-bool soc_clock_step(struct soc_clock *clock, uint64_t limit)
+uint64_t soc_clock_next(const struct soc_clock *clock)
 {
-    struct event event;
+    return clock->foreground ? clock->event[clock->heap[0]].time : UINT64_MAX;
+}
 
-    if (clock->foreground == 0 || clock->event[clock->heap[0]].time > limit)
-        return false;
-    event = clock->event[clock->heap[0]];
+static void fire_first(struct soc_clock *clock)
+{
+    struct event event = clock->event[clock->heap[0]];
+
     take_out(clock, clock->heap[0]);
     clock->now = event.time;
     clock->fired++;
     event.fn(event.context);
+}
+
+bool soc_clock_step(struct soc_clock *clock, uint64_t limit)
+{
+    if (soc_clock_next(clock) > limit || clock->foreground == 0)
+        return false;
+    fire_first(clock);
     return true;
+}
+
+void soc_clock_advance(struct soc_clock *clock, uint64_t time)
+{
+    while (clock->count && clock->event[clock->heap[0]].time <= time)
+        fire_first(clock);
+    if (clock->now < time)
+        clock->now = time;
 }
 
 bool soc_clock_run(struct soc_clock *clock, uint64_t span)

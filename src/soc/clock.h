@@ -33,10 +33,14 @@ soc_event_id soc_clock_after(struct soc_clock *clock, uint64_t delay, enum soc_e
 /* True when the event was still set. */
 bool soc_clock_cancel(struct soc_clock *clock, soc_event_id id);
 
+/* The time of the next event; UINT64_MAX when no foreground event is set. */
+uint64_t soc_clock_next(const struct soc_clock *clock);
 /* No foreground event is set. */
 bool soc_clock_idle(const struct soc_clock *clock);
 /* Fires the next event if it is due at or before `limit`; moves time to it. False when there is none, or only background ones. */
 bool soc_clock_step(struct soc_clock *clock, uint64_t limit);
+/* Moves time to `time`, where no foreground event is due before it: a wait in virtual time ends there. Background events on the way fire. */
+void soc_clock_advance(struct soc_clock *clock, uint64_t time);
 /* Steps until idle or until `span` has passed; then, if not idle, time stands at the limit. True when idle. */
 bool soc_clock_run(struct soc_clock *clock, uint64_t span);
 

@@ -76,12 +76,15 @@ static void *dram_memory(void *context, uint64_t address, uint64_t bytes)
     return address < board()->dram || offset > all || bytes > all - offset ? NULL : rig->dram + offset;
 }
 
-static int surface_get(void *context, uint32_t id, uint64_t *address, uint64_t *bytes)
+static int surface_get(void *context, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+                       struct base_error *error)
 {
     struct rig *rig = context;
 
     if (id == 0 || id >= RIG_SURFACES || !rig->surface[id].there)
-        return -ENOENT;
+        return base_fail(error, ENOENT, "There is no surface %u.", id);
+    if (rig->surface[id].task != task)
+        return base_fail(error, EPERM, "Surface %u belongs to another task.", id);
     rig->surface[id].uses++;
     *address = rig->surface[id].address;
     *bytes = rig->surface[id].bytes;
@@ -290,9 +293,10 @@ static uint64_t rig_now(void *context)
     return ((struct rig *)context)->now;
 }
 
-static int rig_wait(void *context, const bool *done, uint64_t timeout_ns)
+static int rig_wait(void *context, const bool *done, struct drv_deadline *deadline)
 {
     struct rig *rig = context;
+    uint64_t timeout_ns = deadline ? deadline->ns : 0;
 
     for (;;) {
         while (!*done && rig_step(rig))
@@ -409,7 +413,7 @@ IOReturn rig_call(struct drv_client *client, uint32_t selector, const uint64_t *
                                              .structureOutput = out,
                                              .structureOutputSize = out_bytes};
 
-    return drv_client_call(client, selector, &args);
+    return drv_client_call(client, selector, &args, NULL);
 }
 
 struct drv_client *rig_client(struct rig *rig, uint32_t type)
@@ -417,7 +421,7 @@ struct drv_client *rig_client(struct rig *rig, uint32_t type)
     struct ane_device_info info = {.token = 1, .timeout = 10000};
     struct drv_client *client;
 
-    assert_int_equal(drv_client_open(rig->driver, &rig_identity, type, &client), kIOReturnSuccess);
+    assert_int_equal(drv_client_open(rig->driver, &rig_identity, type, &client, NULL), kIOReturnSuccess);
     if (type != ANE_CLIENT_HINTS)
         assert_int_equal(rig_call(client, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
                          kIOReturnSuccess);

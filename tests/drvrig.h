@@ -25,6 +25,7 @@ struct rig_surface {
     uint64_t address, bytes;
     uint32_t uses; /* the driver's */
     bool there;
+    uint32_t task;
 };
 
 /* A call the controller has accepted. */

@@ -56,6 +56,7 @@ IOReturn io_open(io_service_t service, ane_task_t task, uint32_t type, struct io
     size_t size = sizeof(info);
     IOReturn status = IOServiceOpen(service, task, type, &client->connect);
 
+    client->task = task;
     if (status)
         return status;
     status = IOConnectCallMethod(client->connect, 0, NULL, 0, &info, sizeof(info), NULL, NULL, &info, &size);
@@ -70,7 +71,7 @@ IOReturn io_create_as(const struct io_client *client, uint32_t representation, c
     struct ane_program_args *args;
     IOReturn status;
 
-    assert_int_equal(ane_surface_create(0, ANE_PROGRAM_IMAGE + size, &create.surface), 0);
+    assert_int_equal(ane_surface_create(client->task, ANE_PROGRAM_IMAGE + size, &create.surface), 0);
     args = ane_surface_base(create.surface);
     *args = (struct ane_program_args){.representation = representation,
                                       .version = 1,

@@ -10,6 +10,7 @@ size_t io_image_add(uint8_t *bytes, size_t capacity, uint32_t channels, uint32_t
 
 struct io_client {
     io_connect_t connect;
+    ane_task_t task; /* whose client it is: its surfaces are made by the same */
     uint64_t session;
 };
 

@@ -35,9 +35,9 @@ static void refuses_what_it_does_not_know(void **state)
 
     (void)state;
     refused("ANEMONE_NUMERICS", "exact", "ANEMONE_NUMERICS is \"exact\"; m1, ieee and m1-exact are known.");
-    refused("ANEMONE_THREADS", "two", "ANEMONE_THREADS is \"two\"; a number is needed.");
-    refused("ANEMONE_THREADS", "-1", "a number is needed.");
-    refused("ANEMONE_THREADS", "4 cores", "a number is needed.");
+    refused("ANEMONE_THREADS", "two", "ANEMONE_THREADS is \"two\"; it is a number from 1 to 64.");
+    refused("ANEMONE_THREADS", "-1", "it is a number from 1 to 64.");
+    refused("ANEMONE_THREADS", "4 cores", "it is a number from 1 to 64.");
     refused("ANEMONE_TRACE", "/nowhere/at/all", "ANEMONE_TRACE: /nowhere/at/all cannot be written");
     assert_true(ane_machine_default(&bad, &machine) < 0);
     assert_null(machine);

@@ -121,7 +121,7 @@ static void boot_fails(void (*prepare)(void), const char *sentence, unsigned boo
     stats = drv_stats_get(rig.driver);
     assert_int_equal(stats.boots, boots);
     assert_int_equal(stats.pages, 0);
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_CONTROL, &client),
+    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_CONTROL, &client, NULL),
                      kIOReturnNotReady);
     rig_drop(&rig);
 }
@@ -387,7 +387,7 @@ static void a_direct_client_attaches(void **state)
 {
     struct drv_client *owner = rig_client(&rig, ANE_CLIENT_CONTROL),
                       *direct = rig_client(&rig, ANE_CLIENT_DIRECT_PATH), *stranger;
-    const struct drv_identity other = {.may_open = true, .developer = true, .team = "ABCDE"};
+    const struct drv_identity other = {.may_open = true, .developer = true, .task = 1, .team = "ABCDE"};
     struct ane_device_info info = {.token = 1};
     uint64_t token = rig_program(&rig, owner, 1, 0, 0);
     const uint32_t surface[] = {rig_surface(&rig, 64), rig_surface(&rig, 64)};
@@ -399,7 +399,7 @@ static void a_direct_client_attaches(void **state)
     rig_request(&request, token, 1, 1, surface);
     send_well(direct, &request);
     assert_int_equal(rig_destroy(owner, token), kIOReturnBusy);
-    assert_int_equal(drv_client_open(rig.driver, &other, ANE_CLIENT_DIRECT_PATH, &stranger),
+    assert_int_equal(drv_client_open(rig.driver, &other, ANE_CLIENT_DIRECT_PATH, &stranger, NULL),
                      kIOReturnSuccess);
     assert_int_equal(rig_call(stranger, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
                      kIOReturnSuccess);
@@ -429,7 +429,7 @@ static void explicit_mappings(void **state)
     (void)state;
     assert_int_equal(rig_call(direct, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
                      kIOReturnBadArgument);
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_DIRECT_PATH, &fresh),
+    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_DIRECT_PATH, &fresh, NULL),
                      kIOReturnSuccess);
     assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
                      kIOReturnNotReady);

@@ -53,7 +53,7 @@ static void check_sizes(uint32_t type, const uint32_t (*table)[4], uint32_t coun
 {
     struct drv_client *client = rig_client(&rig, type), *fresh;
 
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, type, &fresh), kIOReturnSuccess);
+    assert_int_equal(drv_client_open(rig.driver, &rig_identity, type, &fresh, NULL), kIOReturnSuccess);
     for (uint32_t selector = 0; selector < count; selector++) {
         bool served = selector <= (type == ANE_CLIENT_CONTROL ? 6 : 2) ||
                       (type == ANE_CLIENT_DIRECT_PATH && (selector == 5 || selector == 6));
@@ -92,7 +92,7 @@ static void check_sizes(uint32_t type, const uint32_t (*table)[4], uint32_t coun
     }
     assert_int_equal(call_sizes(client, count, table[0]), kIOReturnBadArgument);
     assert_int_equal(call_sizes(client, 0xffffffff, table[0]), kIOReturnBadArgument);
-    assert_int_equal(drv_client_call(client, 0, NULL), kIOReturnBadArgument);
+    assert_int_equal(drv_client_call(client, 0, NULL, NULL), kIOReturnBadArgument);
     drv_client_close(fresh);
     drv_client_close(client);
 }
@@ -119,12 +119,12 @@ static void opening(void **state)
     struct drv_client *client;
 
     (void)state;
-    assert_int_equal((uint32_t)drv_client_open(rig.driver, &nobody, ANE_CLIENT_CONTROL, &client),
+    assert_int_equal((uint32_t)drv_client_open(rig.driver, &nobody, ANE_CLIENT_CONTROL, &client, NULL),
                      0xe00002c7u);
     assert_null(client);
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, 0, &client), kIOReturnBadArgument);
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, 4, &client), kIOReturnBadArgument);
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_CONTROL, &client),
+    assert_int_equal(drv_client_open(rig.driver, &rig_identity, 0, &client, NULL), kIOReturnBadArgument);
+    assert_int_equal(drv_client_open(rig.driver, &rig_identity, 4, &client, NULL), kIOReturnBadArgument);
+    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_CONTROL, &client, NULL),
                      kIOReturnSuccess);
     assert_int_equal(rig_call(client, 0, NULL, 0, &info, 104, NULL, 0, &reply, 104), 24);
     info.token = 3;
@@ -241,7 +241,7 @@ static void create_refuses(void **state)
         expect_error(row[i].text);
         assert_int_equal(drv_stats_get(rig.driver).pages, pages);
     }
-    assert_int_equal(drv_client_open(rig.driver, &plain, ANE_CLIENT_CONTROL, &other), kIOReturnSuccess);
+    assert_int_equal(drv_client_open(rig.driver, &plain, ANE_CLIENT_CONTROL, &other, NULL), kIOReturnSuccess);
     assert_int_equal(rig_call(other, 0, NULL, 0, &info, 104, NULL, 0, &info, 104), kIOReturnSuccess);
     assert_int_equal(try_create(other, NULL), kIOReturnNotPermitted);
     drv_client_close(other);
@@ -387,7 +387,7 @@ static void requests_refuse(void **state)
                                              .structureInputSize = 2376,
                                              .structureOutput = &reply,
                                              .structureOutputSize = 40};
-    assert_int_equal(drv_client_call(client, 2, &args), kIOReturnUnsupported);
+    assert_int_equal(drv_client_call(client, 2, &args, NULL), kIOReturnUnsupported);
     drv_client_close(client);
     assert_int_equal(rig.surface[tiny].uses, 0);
 }
@@ -413,7 +413,7 @@ static IOReturn everything(bool *started)
     if (drv_start(rig.driver, &error))
         return kIOReturnNoMemory;
     *started = true;
-    result = drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_CONTROL, &client);
+    result = drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_CONTROL, &client, NULL);
     if (result)
         return result;
     result = rig_call(client, 0, NULL, 0, &info, 104, NULL, 0, &info, 104);

@@ -47,6 +47,19 @@ enum ane_page_table {
     ANE_PAGE_TABLE_T6000 = 2,
 };
 
+/*
+ * How time and callers go together. The machine's own waits (timers of engine, firmware and driver, modelled costs) are always in virtual time, and the
+ * clock moves over them. A caller's own deadline (the timeout of a request, or of waiting for a place in a table) is different:
+ */
+enum ane_clock {
+    ANE_CLOCK_OPEN =
+        0, /* it is wall time: other threads may act meanwhile, and virtual time never jumps over them; the default */
+    ANE_CLOCK_CLOSED =
+        1, /* it is virtual time too: with nothing left to do the clock jumps to it. For tests and replay: the calls are all there is */
+};
+
+#define ANE_THREADS_MAX 64u
+
 /* One line of trace, ending in a newline. Called while the machine is busy: it must not call the machine. */
 typedef void (*ane_trace_fn)(void *context, const char *line, size_t length);
 
@@ -64,7 +77,8 @@ struct ane_machine_config {
     uint32_t
         firmware; /* 1: the machine has its controller and driver, booted; see iokit.h. 0: bare, the caller drives the engine */
     uint32_t strict_tlb; /* 1: walk the page table at every use and report missing invalidates */
-    uint32_t threads;    /* worker threads the engine computes with; 0 = 1. Results do not depend on it */
+    uint32_t
+        threads; /* worker threads the engine computes with, ANE_THREADS_MAX at most; 0 = 1. Results do not depend on it */
     uint32_t vma_budget; /* host mappings the DART's windows may use; 0 = 24,000 */
     uint64_t
         max_work; /* largest descriptor: multiply-accumulates, or elements; 0 = 2^40 (2^33 elements, 2^31 narrow ones) */
@@ -72,6 +86,7 @@ struct ane_machine_config {
     uint32_t trace;     /* 1: trace; lines go to trace_fn when it is set, and always into the hash */
     ane_trace_fn trace_fn;
     void *trace_context;
+    uint32_t clock; /* enum ane_clock */
 };
 
 /*
@@ -79,7 +94,11 @@ struct ane_machine_config {
  * ane_machine_error() says why. config NULL means the defaults.
  */
 ANE_API int ane_machine_create(const struct ane_machine_config *config, struct ane_machine **machine);
-/* NULL is allowed. Pointers from ane_machine_dram end with it. */
+/*
+ * Connections that are open on the machine are closed first: their calls under way return kIOReturnAborted or kIOReturnExclusiveAccess, later ones
+ * kIOReturnExclusiveAccess. Surfaces outlive it. Waits until every call through a connection has returned; the caller sees to it that no call of this header is
+ * under way. Pointers from ane_machine_dram end with it. NULL is allowed. In a forked child, and from the trace function, it does nothing.
+ */
 ANE_API void ane_machine_destroy(struct ane_machine *machine);
 
 /* The last error of the calling thread, one sentence; "" when there was none. Valid until the thread's next call. */
@@ -104,6 +123,14 @@ ANE_API void *ane_machine_dram(struct ane_machine *machine, uint64_t address, ui
  * negative errno otherwise.
  */
 ANE_API int ane_machine_run(struct ane_machine *machine, uint64_t max_virtual_ns);
+/*
+ * Calls fn(context) at virtual time `when` (ane_machine_now or later), on a thread of its own that may call the machine and its driver as any other. Virtual time stands
+ * still while fn runs, and passes while it waits inside a call; so calls announced this way happen in one order, always the same. Two at the same time come in
+ * the order they were announced. It needs a thread that lets time pass: ane_machine_run, or any call that waits. What has not begun when the machine is
+ * destroyed never does. 0; -EINVAL when `when` has passed or fn is NULL; -ENOSPC, -ENOMEM, -EAGAIN.
+ */
+ANE_API int ane_machine_call_at(struct ane_machine *machine, uint64_t when, void (*fn)(void *context),
+                                void *context);
 /* Virtual nanoseconds since reset. */
 ANE_API uint64_t ane_machine_now(struct ane_machine *machine);
 /* 1 while the engine's interrupt line is high. */

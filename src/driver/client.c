@@ -135,6 +135,7 @@ static IOReturn check_map(struct drv_client *client, const struct ane_memory_map
 static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct drv *d = client->driver;
+    struct drv_deadline deadline = {.ns = client->timeout_ns};
     struct drv_mapping *mapping = NULL;
     struct ane_memory_map map;
     IOReturn result;
@@ -149,7 +150,7 @@ static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArg
                           "Memory map: usage %u is not a client's (1, 2 or 7), or the scalar is not 0.",
                           map.usage);
     client->busy++;
-    result = drv_domain_lend(client);
+    result = drv_domain_lend(client, &deadline);
     if (!result)
         result = drv_surface_map(client, map.surface, map.usage, false, &mapping);
     if (!result && (map.size == 0 || map.offset > mapping->bytes || map.size > mapping->bytes - map.offset))
@@ -160,6 +161,7 @@ static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArg
     if (!result) {
         mapping->pins++;
         client->pinned++;
+        drv_domain_keep(client);
         args->scalarOutput[0] = mapping->iova + map.offset;
     }
     drv_client_idle(client);
@@ -271,16 +273,17 @@ static IOReturn dispatch(struct drv_client *client, uint32_t selector, struct IO
  */
 static void tear_down(struct drv_client *client)
 {
+    struct drv_deadline timer = {.timer = true, .ns = client->timeout_ns};
     struct drv *d = client->driver;
 
     client->quiet = !client->busy;
-    if (!client->quiet && drv_wait(d, &client->quiet, client->timeout_ns)) {
+    if (!client->quiet && drv_wait(d, &client->quiet, &timer)) {
         drv_trace(d, "client %u is kept: the firmware still has a request of it", client->number);
         drv_request_give_up(client);
-        client->grave = true;
+        client->lingering = true;
         return;
     }
-    client->grave = false;
+    client->lingering = false;
     client->busy++; /* nobody takes its domain meanwhile */
     drv_program_leave_all(client);
     drv_surface_unmap_all(client, true);
@@ -299,20 +302,25 @@ static void unlink_client(struct drv_client *client)
     base_free(client);
 }
 
-/* Clients that could not be torn down when they closed and can be now. */
-static void bury(struct drv *d)
+static struct drv_client *find_lingering(struct drv *d)
 {
     struct drv_client *client = d->clients;
 
-    while (client) {
-        if (client->grave && client->gone && !client->calls && !client->busy) {
-            tear_down(client);
-            unlink_client(client);
-            client = d->clients; /* the list may be another one after the wait */
-        } else {
-            client = client->next;
-        }
+    while (client && !(client->lingering && client->gone && !client->calls && !client->busy))
+        client = client->next;
+    return client;
+}
+
+/* Clients and programs that could not be ended when it was time, and can be now. */
+static void reap(struct drv *d)
+{
+    struct drv_client *client;
+
+    while ((client = find_lingering(d))) {
+        client->calls++;
+        drv_client_leave(client);
     }
+    drv_program_reap(d);
 }
 
 void drv_client_idle(struct drv_client *client)
@@ -323,22 +331,24 @@ void drv_client_idle(struct drv_client *client)
     drv_domain_freed(client->driver);
 }
 
-/* The gate is held. */
+/* The gate is held. The last call stays counted until the client is torn down, so that nobody else begins to. */
 void drv_client_leave(struct drv_client *client)
 {
-    if (--client->calls || !client->gone)
+    if (client->calls > 1 || !client->gone) {
+        client->calls--;
         return;
+    }
     tear_down(client);
-    if (!client->grave)
+    client->calls--;
+    if (!client->lingering)
         unlink_client(client);
 }
 
-IOReturn drv_client_open(struct drv *d, const struct drv_identity *identity, uint32_t type,
-                         struct drv_client **client)
+static IOReturn open_client(struct drv *d, const struct drv_identity *identity, uint32_t type,
+                            struct drv_client **client)
 {
     struct drv_client *made;
 
-    *client = NULL;
     if (!d->running)
         return drv_refuse(d, kIOReturnNotReady, "The device has not started.");
     if (type != ANE_CLIENT_CONTROL && type != ANE_CLIENT_DIRECT_PATH && type != ANE_CLIENT_HINTS)
@@ -349,9 +359,6 @@ IOReturn drv_client_open(struct drv *d, const struct drv_identity *identity, uin
     made = base_alloc(sizeof(*made));
     if (!made)
         return drv_refuse(d, kIOReturnNoMemory, "No memory for a client.");
-    drv_gate_enter(&d->gate, &d->platform);
-    bury(d);
-    drv_gate_leave(&d->gate);
     made->driver = d;
     made->identity = *identity;
     made->type = type;
@@ -364,6 +371,21 @@ IOReturn drv_client_open(struct drv *d, const struct drv_identity *identity, uin
     return kIOReturnSuccess;
 }
 
+IOReturn drv_client_open(struct drv *d, const struct drv_identity *identity, uint32_t type,
+                         struct drv_client **client, struct base_error *error)
+{
+    IOReturn result;
+
+    *client = NULL;
+    drv_gate_enter(&d->gate, &d->platform);
+    reap(d);
+    d->error = error;
+    result = open_client(d, identity, type, client);
+    d->error = NULL;
+    drv_gate_leave(&d->gate);
+    return result;
+}
+
 void drv_client_close(struct drv_client *client)
 {
     struct drv *d = client->driver;
@@ -372,24 +394,26 @@ void drv_client_close(struct drv_client *client)
     client->closing = client->gone = true;
     client->calls++;
     drv_request_abort_all(client);
+    drv_waiter_wake_client(&d->domain_waiters, client);
     drv_client_leave(client);
-    bury(d);
+    reap(d);
     drv_gate_leave(&d->gate);
 }
 
 IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
-                         struct IOExternalMethodArguments *arguments)
+                         struct IOExternalMethodArguments *arguments, struct base_error *error)
 {
     struct drv *d = client->driver;
     IOReturn result;
 
     if (!arguments)
         return kIOReturnBadArgument;
-    if (client->closing)
-        return ANE_RETURN_CLOSED;
-    drv_gate_enter(&d->gate, &d->platform);
     client->calls++;
-    result = dispatch(client, selector, arguments);
+    drv_gate_enter(&d->gate, &d->platform);
+    d->error = error;
+    result = client->closing ? drv_refuse(d, ANE_RETURN_CLOSED, "Client %u is closed.", client->number)
+                             : dispatch(client, selector, arguments);
+    d->error = NULL;
     drv_client_leave(client);
     drv_gate_leave(&d->gate);
     return result;

@@ -28,7 +28,7 @@ IOReturn drv_status_return(uint32_t status)
     }
 }
 
-static struct drv_command *take(struct drv *d)
+static struct drv_command *find_free(struct drv *d)
 {
     for (unsigned i = 0; i < DRV_COMMANDS; i++)
         if (!d->command[i].busy)
@@ -36,26 +36,71 @@ static struct drv_command *take(struct drv *d)
     return NULL;
 }
 
-/* NULL when every command or slot is under way. */
-static struct drv_command *post(struct drv *d, const struct drv_command_args *args)
+/* False when every cell or slot is under way. */
+static bool post(struct drv *d, const struct drv_command_args *args, struct drv_answer *answer)
 {
     const struct pr_command_header header = {
         .id = args->id, .size = args->bytes, .program_id = args->program, .process_id = args->process};
-    struct drv_command *command = take(d);
+    struct drv_command *command = find_free(d);
 
     if (!command)
-        return NULL;
+        return false;
     memcpy(command->message, &header, sizeof(header));
     if (args->bytes)
         memcpy(command->message + sizeof(header), args->body, args->bytes);
-    command->done = command->abandoned = false;
+    command->answer = answer;
+    command->body = args->body;
+    command->bytes = args->bytes;
     command->reply = args->reply;
+    command->late = args->late;
     command->context = args->context;
-    if (!drv_ring_post(d, PR_CHANNEL_IO, command->address, sizeof(header) + args->bytes, command,
-                       &command->slot))
-        return NULL;
-    command->busy = true;
-    return command;
+    command->late_context = args->late_context;
+    answer->done = false;
+    command->busy = drv_ring_post(d, PR_CHANNEL_IO, command->address, sizeof(header) + args->bytes, command,
+                                  &command->slot);
+    return command->busy;
+}
+
+/* First come, first served. */
+static bool post_in_turn(struct drv *d, const struct drv_command_args *args, struct drv_answer *answer)
+{
+    struct drv_deadline patience = {.ns = DRV_DEFAULT_TIMEOUT_MS * DRV_MS};
+    struct drv_waiter waiter = {0};
+    bool posted, in_time = true;
+
+    if (!d->command_waiters && post(d, args, answer))
+        return true;
+    drv_waiter_append(&d->command_waiters, &waiter);
+    do {
+        posted = d->command_waiters == &waiter && post(d, args, answer);
+        waiter.done = false;
+        if (!posted)
+            in_time = !drv_wait(d, &waiter.done, &patience);
+    } while (!posted && in_time);
+    drv_waiter_remove(&d->command_waiters, &waiter);
+    drv_waiter_wake_first(&d->command_waiters);
+    return posted;
+}
+
+/* The answer is copied once, and the cell is free. */
+static void take_answer(struct drv *d, struct drv_command *command)
+{
+    struct pr_command_header header;
+
+    memcpy(&header, command->message, sizeof(header));
+    command->busy = false;
+    if (command->answer) {
+        if (command->bytes)
+            memcpy(command->body, command->message + sizeof(header), command->bytes);
+        command->answer->header = header;
+        command->answer->done = true;
+        if (command->reply)
+            command->reply(command->context, &header);
+        return;
+    }
+    drv_trace(d, "a command that was given up has come back: slot %u of IO", command->slot);
+    if (command->late)
+        command->late(command->late_context, &header);
 }
 
 void drv_command_returns(struct drv *d)
@@ -68,42 +113,25 @@ void drv_command_returns(struct drv *d)
         if (!command || !drv_ring_returned(d, PR_CHANNEL_IO, i))
             continue;
         ring->holder[i] = NULL;
-        command->done = true;
-        if (command->abandoned) {
-            command->busy = false;
-            drv_trace(d, "a command that was given up has come back: slot %u of IO", i);
-        } else if (command->reply) {
-            struct pr_command_header reply;
-
-            memcpy(&reply, command->message, sizeof(reply));
-            command->reply(command->context, &reply);
-        }
+        take_answer(d, command);
     }
+    drv_waiter_wake_first(&d->command_waiters);
 }
 
-/* The answer, copied once. */
-static uint32_t finish(struct drv_command *command, const struct drv_command_args *args,
-                       struct pr_command_header *header)
+/* The caller's record ends: what comes back later is for nobody. */
+static void abandon(struct drv *d, const struct drv_answer *answer)
 {
-    struct pr_command_header copy;
-
-    memcpy(&copy, command->message, sizeof(copy));
-    if (args->bytes)
-        memcpy(args->body, command->message + sizeof(copy), args->bytes);
-    command->busy = false;
-    if (header)
-        *header = copy;
-    return PR_REPLY_STATUS(&copy);
+    for (unsigned i = 0; i < DRV_COMMANDS; i++)
+        if (d->command[i].busy && d->command[i].answer == answer)
+            d->command[i].answer = NULL;
 }
 
-static IOReturn give_up(struct drv *d, struct drv_command *command, const struct drv_command_args *args)
+static IOReturn give_up(struct drv *d, const struct drv_answer *answer, const struct drv_command_args *args)
 {
     const char *why = drv_mailbox_recover(d, PR_CHANNEL_IO);
 
-    if (command->done) {
-        command->busy = false;
-    } else {
-        command->abandoned = true;
+    if (!answer->done) {
+        abandon(d, answer);
         why = "no answer came: doorbell lost, or the firmware is stuck";
     }
     return drv_refuse(d, kIOReturnTimeout, "Command %s (0x%x) timed out after %u ms: %s.",
@@ -112,16 +140,20 @@ static IOReturn give_up(struct drv *d, struct drv_command *command, const struct
 
 IOReturn drv_command_run(struct drv *d, const struct drv_command_args *args, struct pr_command_header *header)
 {
-    struct drv_command *command = post(d, args);
+    struct drv_deadline timer = {.timer = true, .ns = DRV_DEFAULT_TIMEOUT_MS * DRV_MS};
+    struct drv_answer answer;
     uint32_t status;
 
-    if (!command)
-        return drv_refuse(d, kIOReturnNoResources,
-                          "Command %s found all %u commands or slots of IO under way.",
-                          pr_command_name(args->id), DRV_COMMANDS);
-    if (drv_wait(d, &command->done, DRV_DEFAULT_TIMEOUT_MS * DRV_MS))
-        return give_up(d, command, args);
-    status = finish(command, args, header);
+    if (!post_in_turn(d, args, &answer))
+        return drv_refuse(
+            d, kIOReturnNoResources,
+            "Command %s (0x%x) was not sent: all %u commands or slots of IO were under way for %u ms.",
+            pr_command_name(args->id), args->id, DRV_COMMANDS, DRV_DEFAULT_TIMEOUT_MS);
+    if (drv_wait(d, &answer.done, &timer))
+        return give_up(d, &answer, args);
+    if (header)
+        *header = answer.header;
+    status = PR_REPLY_STATUS(&answer.header);
     if (status != PR_STATUS_OK)
         return drv_refuse(d, drv_status_return(status),
                           "The firmware refused command %s (0x%x): %s (status %u).",
@@ -131,22 +163,22 @@ IOReturn drv_command_run(struct drv *d, const struct drv_command_args *args, str
 
 int drv_command_run_polled(struct drv *d, const struct drv_command_args *args, struct base_error *error)
 {
-    struct drv_command *command = post(d, args);
+    struct drv_answer answer;
     uint32_t status;
 
-    if (!command)
+    if (!post(d, args, &answer))
         return base_fail(error, EBUSY, "Boot command %s found no free slot of IO.",
                          pr_command_name(args->id));
-    for (unsigned i = 0; i < DRV_POLLS && !command->done; i++) {
+    for (unsigned i = 0; i < DRV_POLLS && !answer.done; i++) {
         drv_device_pause(d);
         drv_mailbox_poll(d);
     }
-    if (!command->done) {
-        command->abandoned = true;
+    if (!answer.done) {
+        abandon(d, &answer);
         return base_fail(error, ETIMEDOUT, "Boot command %s (0x%x) was not answered within %u ms.",
                          pr_command_name(args->id), args->id, DRV_POLLS_MS);
     }
-    status = finish(command, args, NULL);
+    status = PR_REPLY_STATUS(&answer.header);
     if (status != PR_STATUS_OK)
         return base_fail(error, EPROTO, "The firmware refused boot command %s (0x%x): %s.",
                          pr_command_name(args->id), args->id, pr_status_text(status));

@@ -75,6 +75,8 @@ IOReturn drv_refuse(struct drv *d, IOReturn code, const char *format, ...)
     va_start(args, format);
     vsnprintf(d->last.text, sizeof(d->last.text), format, args);
     va_end(args);
+    if (d->error)
+        *d->error = d->last;
     drv_trace(d, "refused 0x%x: %s", (unsigned)code, d->last.text);
     return code;
 }
@@ -89,21 +91,24 @@ struct drv_stats drv_stats_get(const struct drv *d)
     return d->stats;
 }
 
-int drv_wait(struct drv *d, const bool *done, uint64_t timeout_ns)
+int drv_wait(struct drv *d, const bool *done, struct drv_deadline *deadline)
 {
-    int status;
+    struct base_error *error = d->error;
 
+    d->error = NULL;
     drv_gate_leave(&d->gate);
-    status = d->platform.wait(d->platform.context, done, timeout_ns);
+    d->platform.wait(d->platform.context, done, deadline);
     drv_gate_enter(&d->gate, &d->platform);
-    return *done ? 0 : status ? status : -ETIMEDOUT;
+    d->error = error;
+    return *done ? 0 : -ETIMEDOUT;
 }
 
 void drv_device_pause(struct drv *d)
 {
+    struct drv_deadline poll = {.timer = true, .ns = DRV_POLL_NS};
     const bool never = false;
 
-    d->platform.wait(d->platform.context, &never, DRV_POLL_NS);
+    d->platform.wait(d->platform.context, &never, &poll);
 }
 
 int drv_create(const struct drv_platform *platform, struct drv **driver, struct base_error *error)

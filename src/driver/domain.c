@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Domains and to whom they are lent. */
+/*
+ * Domains and to whom they are lent. Whoever waits stands in one line; only its first takes a domain, and looks again whenever one may have become free or
+ * idle. A client that leaves is never evicted: its own end returns the domain.
+ */
 #include "driver/domain.h"
 
 #include "driver/client.h"
@@ -15,22 +18,58 @@ static struct drv_domain *find_free(struct drv *d)
     return NULL;
 }
 
-/* Addresses that selector 5 gave out must stay good, so such a client keeps its domain. */
-static struct drv_domain *find_idle(struct drv *d)
+/* Addresses that selector 5 gave out must stay valid, so such a client keeps its domain. */
+static bool may_be_evicted(const struct drv_client *client)
 {
-    for (unsigned i = 1; i < PR_DART_DOMAINS; i++) {
-        const struct drv_client *client = d->domain[i].client;
+    return !client->pinned && !client->gone;
+}
 
-        if (!client->busy && !client->pinned)
-            return &d->domain[i];
+/* The one that has been lent longest, of clients with nothing under way or, with `busy`, of any. */
+static struct drv_domain *find_oldest(struct drv *d, bool busy)
+{
+    struct drv_domain *oldest = NULL;
+
+    for (unsigned i = 1; i < PR_DART_DOMAINS; i++) {
+        struct drv_domain *domain = &d->domain[i];
+
+        if (!domain->client || !may_be_evicted(domain->client) || (domain->client->busy && !busy))
+            continue;
+        if (!oldest || domain->lent < oldest->lent)
+            oldest = domain;
     }
-    return NULL;
+    return oldest;
 }
 
 void drv_domain_freed(struct drv *d)
 {
-    if (d->domain_waiters)
-        drv_waiter_wake(&d->domain_waiters);
+    drv_waiter_wake_first(&d->domain_waiters);
+}
+
+/* One at a time: it is enough for the first in the line. */
+static void ask_to_yield(struct drv *d)
+{
+    struct drv_domain *oldest;
+
+    for (unsigned i = 1; i < PR_DART_DOMAINS; i++)
+        if (d->domain[i].client && d->domain[i].client->yielding)
+            return;
+    oldest = find_oldest(d, true);
+    if (oldest)
+        oldest->client->yielding = true;
+}
+
+static void stop_yielding(struct drv_client *client)
+{
+    client->yielding = false;
+    drv_waiter_wake_client(&client->driver->domain_waiters, client);
+}
+
+void drv_domain_keep(struct drv_client *client)
+{
+    if (!client->yielding)
+        return;
+    stop_yielding(client);
+    drv_domain_freed(client->driver);
 }
 
 void drv_domain_return(struct drv_client *client)
@@ -43,6 +82,7 @@ void drv_domain_return(struct drv_client *client)
     drv_trace(client->driver, "domain %u taken back from client %u", domain->number, client->number);
     client->domain = NULL;
     domain->client = NULL;
+    stop_yielding(client);
     drv_domain_close(client->driver, domain);
     drv_domain_freed(client->driver);
 }
@@ -54,7 +94,9 @@ static IOReturn take(struct drv_client *client, struct drv_domain *domain)
     if (drv_domain_open(d, domain))
         return drv_refuse(d, kIOReturnNoMemory, "No memory for the page table of domain %u.", domain->number);
     domain->client = client;
+    domain->lent = ++d->loans;
     client->domain = domain;
+    drv_waiter_wake_client(&d->domain_waiters, client);
     drv_trace(d, "domain %u lent to client %u, stream %u", domain->number, client->number,
               drv_domain_stream(domain));
     return kIOReturnSuccess;
@@ -75,27 +117,84 @@ static IOReturn evict(struct drv_client *victim, struct drv_client *client)
     return result;
 }
 
-IOReturn drv_domain_lend(struct drv_client *client)
+/* What the first in the line can do now. False: nothing yet. */
+static bool try_to_lend(struct drv_client *client, struct drv_waiter *waiter, IOReturn *result)
 {
     struct drv *d = client->driver;
-    uint64_t deadline = d->platform.now(d->platform.context) + client->timeout_ns;
+    struct drv_domain *domain = find_free(d);
+    struct drv_client *victim = NULL;
 
-    while (!client->domain) {
-        struct drv_domain *domain = find_free(d);
-        uint64_t now = d->platform.now(d->platform.context);
-        struct drv_waiter waiter;
-
-        if (domain)
-            return take(client, domain);
-        if (now >= deadline)
-            return drv_refuse(d, kIOReturnNoResources,
-                              "All %u domains are lent to clients with work under way.", PR_DART_DOMAINS - 1);
-        domain = find_idle(d);
-        if (domain)
-            return evict(domain->client, client);
-        drv_waiter_append(&d->domain_waiters, &waiter);
-        drv_wait(d, &waiter.done, deadline - now);
-        drv_waiter_remove(&d->domain_waiters, &waiter);
+    if (!domain) {
+        domain = find_oldest(d, false);
+        victim = domain ? domain->client : NULL;
     }
-    return kIOReturnSuccess;
+    if (!domain) {
+        ask_to_yield(d);
+        return false;
+    }
+    /* Out of the line first: eviction waits, and the next in the line may find another domain meanwhile. */
+    drv_waiter_remove(&d->domain_waiters, waiter);
+    *result = victim ? evict(victim, client) : take(client, domain);
+    return true;
+}
+
+static IOReturn closed(struct drv_client *client)
+{
+    return drv_refuse(client->driver, kIOReturnAborted, "Client %u was closed while it waited for a domain.",
+                      client->number);
+}
+
+static IOReturn none_in_time(struct drv *d)
+{
+    return drv_refuse(d, kIOReturnNoResources,
+                      "All %u domains stayed lent, to clients with work under way or with mapped memory.",
+                      PR_DART_DOMAINS - 1);
+}
+
+IOReturn drv_domain_lend(struct drv_client *client, struct drv_deadline *deadline)
+{
+    struct drv *d = client->driver;
+    struct drv_waiter waiter = {.client = client};
+    IOReturn result = kIOReturnSuccess;
+
+    if (client->domain)
+        return kIOReturnSuccess;
+    drv_waiter_append(&d->domain_waiters, &waiter);
+    while (!client->domain) {
+        if (client->closing) {
+            result = closed(client);
+            break;
+        }
+        if (d->domain_waiters == &waiter && try_to_lend(client, &waiter, &result))
+            break;
+        waiter.done = false;
+        if (drv_wait(d, &waiter.done, deadline)) {
+            result = client->domain ? kIOReturnSuccess : none_in_time(d);
+            break;
+        }
+    }
+    drv_waiter_remove(&d->domain_waiters, &waiter);
+    drv_domain_freed(d);
+    return result;
+}
+
+IOReturn drv_domain_await_turn(struct drv_client *client, struct drv_deadline *deadline)
+{
+    struct drv *d = client->driver;
+    struct drv_waiter waiter = {.client = client};
+    IOReturn result = kIOReturnSuccess;
+
+    drv_waiter_append(&d->domain_waiters, &waiter);
+    while (client->yielding && !result) {
+        waiter.done = false;
+        if (client->closing)
+            result = closed(client);
+        else if (d->domain_waiters == &waiter)
+            stop_yielding(client); /* those who asked have been served or have left */
+        else if (drv_wait(d, &waiter.done, deadline))
+            result = none_in_time(d);
+    }
+    drv_waiter_remove(&d->domain_waiters, &waiter);
+    drv_domain_freed(d);
+    return result;
 }

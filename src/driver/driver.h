@@ -19,6 +19,16 @@
 struct drv;
 struct drv_client;
 
+/*
+ * How long a wait may last, from the first wait that uses it. A timer is the driver's own, in virtual time. Anything else is a caller's patience, while
+ * other callers may act: whether that is wall time or virtual time is the platform's business.
+ */
+struct drv_deadline {
+    bool timer;
+    uint64_t ns;
+    uint64_t at; /* the platform's: 0 until the first wait */
+};
+
 /* What a kernel would give the driver. Functions return 0 or a negative errno. */
 struct drv_platform {
     void *context;
@@ -32,16 +42,20 @@ struct drv_platform {
     void (*free)(void *context, uint64_t address);
     void *(*memory)(void *context, uint64_t address, uint64_t bytes);
 
-    /* A surface by id: its physical pages (contiguous) and size; counted, put back as often as got. -ENOENT when there is none. */
-    int (*surface_get)(void *context, uint32_t id, uint64_t *address, uint64_t *bytes);
+    /*
+     * A surface by id, for a caller of that task: its physical pages (contiguous) and size; counted, put back as often as got. -ENOENT when there is none,
+     * -EPERM when it is another task's, others when it cannot be attached; with a sentence.
+     */
+    int (*surface_get)(void *context, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+                       struct base_error *error);
     void (*surface_put)(void *context, uint32_t id);
 
     uint64_t (*now)(void *context);
     /*
-     * Lets the machine run until *done is true or `timeout_ns` of virtual time have passed (-ETIMEDOUT). Other calls into the driver may be admitted
+     * Lets the machine run until *done is true or the deadline has passed (-ETIMEDOUT); NULL is no deadline. Other calls into the driver may be admitted
      * meanwhile. May be called with work of other waiters outstanding.
      */
-    int (*wait)(void *context, const bool *done, uint64_t timeout_ns);
+    int (*wait)(void *context, const bool *done, struct drv_deadline *deadline);
     /* One line for the trace, without a newline. */
     void (*trace)(void *context, const char *line);
 };
@@ -51,6 +65,9 @@ struct drv_identity {
     bool may_open;      /* com.apple.ane.iokit-user-access, or the process itself */
     bool data_chaining; /* com.apple.ane.allow-dataChaining-access */
     bool developer;     /* may load raw program images */
+    uint32_t task;      /* a number that no other caller ever has; 0 is the process itself */
+    bool
+        has_signature; /* team and hash below are those of a code signature; without one a caller equals only itself */
     char team[32];
     uint8_t cdhash[20];
 };
@@ -67,13 +84,14 @@ void drv_destroy(struct drv *driver);
 /* The controller rang: called when the host's interrupt line rises, with the machine's lock held. */
 void drv_interrupt(struct drv *driver);
 
+/* A refusal writes its sentence to `error`, which may be NULL; so does drv_client_call. */
 IOReturn drv_client_open(struct drv *driver, const struct drv_identity *identity, uint32_t type,
-                         struct drv_client **client);
+                         struct drv_client **client, struct base_error *error);
 /* Requests under way get kIOReturnAborted; programs, mappings and surfaces of the client are given back. The handle is gone afterwards. */
 void drv_client_close(struct drv_client *client);
 /* externalMethod: exact sizes are checked against the dispatch table, then by the shim, before anything is read. */
 IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
-                         struct IOExternalMethodArguments *arguments);
+                         struct IOExternalMethodArguments *arguments, struct base_error *error);
 
 /* The surface's owner has released it: mappings kept for later requests are given back, those in use with their last use. */
 void drv_surface_released(struct drv *driver, uint32_t id);
@@ -81,7 +99,7 @@ void drv_surface_released(struct drv *driver, uint32_t id);
 /* Its number on this driver, from 1, never used again: what messages and traces call it. */
 uint32_t drv_client_number(const struct drv_client *client);
 
-/* The last failure on this driver in words, for logs and tests. */
+/* The last failure on this driver in words, whoever's it was: for logs and tests. */
 const char *drv_last_error(const struct drv *driver);
 
 struct drv_stats {

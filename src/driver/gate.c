@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command gate. */
+/* Lines and the command gate. A gate with a line is held: it is passed on to the first in the line, never free in between. */
 #include "driver/gate.h"
 
-#include "driver/driver.h"
+#include <stddef.h>
 
-#define ROUND_NS \
-    1000000000ull /* an owner that waits has given the gate up, so that no round ever ends by itself */
+#include "driver/driver.h"
 
 void drv_waiter_append(struct drv_waiter **line, struct drv_waiter *waiter)
 {
@@ -25,14 +24,17 @@ void drv_waiter_remove(struct drv_waiter **line, struct drv_waiter *waiter)
         }
 }
 
-void drv_waiter_wake(struct drv_waiter **line)
+void drv_waiter_wake_first(struct drv_waiter **line)
 {
-    struct drv_waiter *first = *line;
+    if (*line)
+        (*line)->done = true;
+}
 
-    if (!first)
-        return;
-    *line = first->next;
-    first->done = true;
+void drv_waiter_wake_client(struct drv_waiter **line, const struct drv_client *client)
+{
+    for (struct drv_waiter *waiter = *line; waiter; waiter = waiter->next)
+        if (waiter->client == client)
+            waiter->done = true;
 }
 
 void drv_gate_enter(struct drv_gate *gate, const struct drv_platform *platform)
@@ -44,15 +46,18 @@ void drv_gate_enter(struct drv_gate *gate, const struct drv_platform *platform)
         return;
     }
     drv_waiter_append(&gate->line, &waiter);
-    while (!waiter.done)
-        platform->wait(platform->context, &waiter.done, ROUND_NS);
+    /* Without a deadline: every owner gives the gate up before it waits for anything. */
+    platform->wait(platform->context, &waiter.done, NULL);
 }
 
 void drv_gate_leave(struct drv_gate *gate)
 {
-    /* With somebody in the line the gate stays held: it is theirs now. */
-    if (gate->line)
-        drv_waiter_wake(&gate->line);
-    else
+    struct drv_waiter *first = gate->line;
+
+    if (!first) {
         gate->held = false;
+        return;
+    }
+    gate->line = first->next;
+    first->done = true;
 }

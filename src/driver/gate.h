@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command gate: a lock of the model, not of the host. One owner, then first come, first served; its owner gives it up while it waits for the
- * machine.
+ * Lines of callers that wait for their turn, and the command gate: a lock of the model, not of the host. One owner, then first come, first served; its
+ * owner gives it up while it waits for the machine.
  */
 #ifndef DRIVER_GATE_H
 #define DRIVER_GATE_H
 
 #include <stdbool.h>
 
+struct drv_client;
 struct drv_platform;
+struct drv_request;
 
-/* Somebody in a line; `done` is what the platform's wait looks at. */
+/* A caller in a line, on its stack. `done` is what the platform's wait looks at. */
 struct drv_waiter {
     struct drv_waiter *next;
+    struct drv_client *client;   /* whose call it is; NULL where the line does not ask */
+    struct drv_request *request; /* what it waited for, handed over with `done` */
     bool done;
 };
 void drv_waiter_append(struct drv_waiter **line, struct drv_waiter *waiter);
+/* Nothing when it is not in the line any more. */
 void drv_waiter_remove(struct drv_waiter **line, struct drv_waiter *waiter);
-/* Takes out the first and tells it. */
-void drv_waiter_wake(struct drv_waiter **line);
+/* The first in the line looks again; it keeps its place. */
+void drv_waiter_wake_first(struct drv_waiter **line);
+/* So do all of one client. */
+void drv_waiter_wake_client(struct drv_waiter **line, const struct drv_client *client);
 
 struct drv_gate {
     bool held;

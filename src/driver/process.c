@@ -79,6 +79,7 @@ static void created(void *context, const struct pr_command_header *reply)
 {
     struct drv_process *process = context;
 
+    process->program->ghosts--;
     process->status = PR_REPLY_STATUS(reply);
     if (process->status == PR_STATUS_OK && reply->process_id < PR_PROCESSES_MAX) {
         process->id = reply->process_id;
@@ -89,46 +90,101 @@ static void created(void *context, const struct pr_command_header *reply)
     process->settled = true;
 }
 
+/* Nobody waits for the process any more: it is terminated when a call comes by. */
+static void created_late(void *context, const struct pr_command_header *reply)
+{
+    struct drv_program *program = context;
+    struct drv *d = program->driver;
+
+    if (PR_REPLY_STATUS(reply) == PR_STATUS_OK && reply->process_id < PR_PROCESSES_MAX)
+        d->stray[reply->process_id] = program;
+    else
+        program->ghosts--;
+    d->reap = true;
+}
+
+static void terminated(void *context, const struct pr_command_header *reply)
+{
+    struct drv_program *program = context;
+
+    if (PR_REPLY_STATUS(reply) == PR_STATUS_OK)
+        program->ghosts--;
+    program->driver->reap = true;
+}
+
+/* An answer that comes too late still counts: the program stays until the firmware has let go of all its processes. */
+static void terminate(struct drv *d, struct drv_program *program, uint32_t id)
+{
+    const struct drv_command_args args = {.id = PR_CMD_TERMINATE_PROCESS,
+                                          .program = program->id,
+                                          .process = id,
+                                          .reply = terminated,
+                                          .context = program,
+                                          .late = terminated,
+                                          .late_context = program};
+
+    program->ghosts++;
+    program->pins++;
+    if (drv_command_run(d, &args, NULL) == kIOReturnNoResources) {
+        d->stray[id] = program; /* it was not sent */
+        d->reap = true;
+    }
+    program->pins--;
+}
+
+void drv_process_reap(struct drv *d)
+{
+    for (uint32_t id = 0; id < PR_PROCESSES_MAX; id++) {
+        struct drv_program *program = d->stray[id];
+
+        if (!program)
+            continue;
+        d->stray[id] = NULL;
+        program->ghosts--;
+        terminate(d, program, id);
+    }
+}
+
 /* With a domain: text and kernel mapped there, and a slot of the firmware's for its stream. */
 static IOReturn start(struct drv_process *process)
 {
     struct drv *d = process->client->driver;
+    struct drv_program *program = process->program;
     struct drv_domain *domain = process->client->domain;
     struct pr_body_process body = {.stream = drv_domain_stream(domain)};
     const struct drv_command_args args = {.id = PR_CMD_CREATE_PROCESS,
-                                          .program = process->program->id,
+                                          .program = program->id,
                                           .process = PR_NO_ID,
                                           .body = &body,
                                           .bytes = sizeof(body),
                                           .reply = created,
-                                          .context = process};
+                                          .context = process,
+                                          .late = created_late,
+                                          .late_context = program};
     IOReturn result;
 
-    if (map_program(d, domain, process->program))
+    if (map_program(d, domain, program))
         return drv_refuse(d, kIOReturnNoMemory, "Program prepare: no memory for page tables.");
     process->state = DRV_PROCESS_STARTING;
     process->settled = false;
+    program->ghosts++;
     result = drv_command_run(d, &args, NULL);
+    if (result == kIOReturnNoResources && process->state == DRV_PROCESS_STARTING)
+        program->ghosts--; /* it was not sent */
     if (!result && process->state != DRV_PROCESS_LIVE)
         result = drv_refuse(d, kIOReturnError, "The firmware gave a process number of %u or more.",
                             PR_PROCESSES_MAX);
     if (result) {
-        /* It may have come to life unnoticed: an answer without an interrupt. */
-        process->old_id = process->id;
+        uint32_t unnoticed = process->id; /* an answer without an interrupt: it did come to life */
+
         process->id = PR_NO_ID;
         process->state = DRV_PROCESS_PARKED;
         process->settled = true;
-        unmap_program(d, domain, process->program);
+        unmap_program(d, domain, program);
+        if (unnoticed != PR_NO_ID)
+            terminate(d, program, unnoticed);
     }
     return result;
-}
-
-static IOReturn send_terminate(struct drv *d, const struct drv_program *program, uint32_t id)
-{
-    const struct drv_command_args args = {
-        .id = PR_CMD_TERMINATE_PROCESS, .program = program->id, .process = id};
-
-    return drv_command_run(d, &args, NULL);
 }
 
 void drv_process_pin(struct drv_process *process)
@@ -145,7 +201,7 @@ void drv_process_unpin(struct drv_process *process)
     drv_client_idle(process->client);
 }
 
-IOReturn drv_process_run(struct drv_process *process)
+IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadline)
 {
     struct drv_client *client = process->client;
     IOReturn result = kIOReturnSuccess;
@@ -155,12 +211,16 @@ IOReturn drv_process_run(struct drv_process *process)
             return drv_refuse(client->driver, kIOReturnBusy,
                               "Program 0x%" PRIx64 " could not be started %u times.", process->program->token,
                               START_TRIES);
-        if (process->state == DRV_PROCESS_STARTING)
-            drv_wait(client->driver, &process->settled, client->timeout_ns);
-        else if (!client->domain)
-            result = drv_domain_lend(client);
-        else
+        if (process->state == DRV_PROCESS_STARTING) {
+            if (drv_wait(client->driver, &process->settled, deadline))
+                result =
+                    drv_refuse(client->driver, kIOReturnTimeout,
+                               "Program 0x%" PRIx64 " was still being started.", process->program->token);
+        } else if (!client->domain) {
+            result = drv_domain_lend(client, deadline);
+        } else {
             result = start(process);
+        }
     }
     return result;
 }
@@ -179,10 +239,22 @@ void drv_process_end(struct drv_process *process)
     for (unsigned band = 0; band < DRV_BANDS; band++)
         if (process->intermediate[band])
             drv_surface_unmap(client, process->intermediate[band]);
-    process->program->pins++;
     if (id != PR_NO_ID)
-        send_terminate(d, process->program, id);
-    process->program->pins--;
+        terminate(d, process->program, id);
+}
+
+void drv_process_drop_unused(struct drv_process *process)
+{
+    struct drv_program *program = process->program;
+    struct drv *d = process->client->driver;
+
+    if (process->prepares || process->pins || process->state != DRV_PROCESS_PARKED)
+        return;
+    drv_process_pin(process);
+    drv_process_end(process);
+    drv_process_unpin(process);
+    drv_process_remove(process);
+    drv_program_unload_orphan(d, program);
 }
 
 void drv_process_park_all(struct drv_client *client)
@@ -210,19 +282,21 @@ void drv_process_terminate_parked(struct drv_client *client)
         id = process->old_id;
         program = process->program;
         process->old_id = PR_NO_ID;
-        program->pins++;
-        send_terminate(client->driver, program, id);
-        program->pins--;
+        terminate(client->driver, program, id);
         drv_program_unload_orphan(client->driver, program);
     }
 }
 
-IOReturn drv_process_get(struct drv_client *client, uint64_t token, struct drv_process **found)
+IOReturn drv_process_get(struct drv_client *client, uint64_t token, struct drv_deadline *deadline,
+                         struct drv_process **found)
 {
     struct drv *d = client->driver;
-    struct drv_process *process = drv_process_find(client, token);
-    IOReturn result;
+    struct drv_process *process;
+    IOReturn result = client->yielding ? drv_domain_await_turn(client, deadline) : kIOReturnSuccess;
 
+    if (result)
+        return result;
+    process = drv_process_find(client, token);
     if (!process || (!process->prepares && client->type != ANE_CLIENT_DIRECT_PATH)) {
         struct drv_program *program = drv_program_find(client, token);
 
@@ -239,9 +313,11 @@ IOReturn drv_process_get(struct drv_client *client, uint64_t token, struct drv_p
         *found = process;
         return kIOReturnSuccess;
     }
-    result = drv_process_run(process);
-    if (result)
-        drv_process_unpin(process);
+    result = drv_process_run(process, deadline);
     *found = process;
+    if (result) {
+        drv_process_unpin(process);
+        drv_process_drop_unused(process);
+    }
     return result;
 }

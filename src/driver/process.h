@@ -15,7 +15,7 @@ void drv_process_remove(struct drv_process *process);
 void drv_process_pin(struct drv_process *process);
 void drv_process_unpin(struct drv_process *process);
 /* Gives a pinned process a domain and a slot if it has none. May wait. */
-IOReturn drv_process_run(struct drv_process *process);
+IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadline);
 /* Ends a process of which nothing is in flight: unmapped, terminated, no longer found. */
 void drv_process_end(struct drv_process *process);
 
@@ -23,7 +23,13 @@ void drv_process_end(struct drv_process *process);
  * The process a request is for, pinned and running. A direct-path client, which has no selector to prepare with, is attached to a program of the same
  * identity at its first request.
  */
-IOReturn drv_process_get(struct drv_client *client, uint64_t token, struct drv_process **process);
+IOReturn drv_process_get(struct drv_client *client, uint64_t token, struct drv_deadline *deadline,
+                         struct drv_process **process);
+/* Unpinned after a failure: one that was never prepared or attached goes, and with it a program that nobody else has. */
+void drv_process_drop_unused(struct drv_process *process);
+
+/* Sends what could not be sent before: terminations of processes that no client has. */
+void drv_process_reap(struct drv *driver);
 
 /* Eviction: processes lose their slots. The first marks them, the second tells the firmware and waits. */
 void drv_process_park_all(struct drv_client *client);

@@ -12,6 +12,7 @@
 #include "driver/image.h"
 #include "driver/mapper.h"
 #include "driver/process.h"
+#include "driver/surface.h"
 
 #define IMAGE_BYTES_MAX PR_CONTAINER_BYTES_MAX
 
@@ -20,10 +21,16 @@ IOReturn drv_program_not_found(struct drv *d, uint64_t token)
     return drv_refuse(d, kIOReturnNotFound, "There is no program 0x%" PRIx64 " for this client.", token);
 }
 
-/* A second client may use a resident program only with the owner's team and code-directory hash (seeds ch. 27). */
+/*
+ * A second client may use a resident program only with the owner's team and code-directory hash (seeds ch. 27). A caller without a signature equals only
+ * itself.
+ */
 static bool same_identity(const struct drv_identity *a, const struct drv_identity *b)
 {
-    return !memcmp(a->team, b->team, sizeof(a->team)) && !memcmp(a->cdhash, b->cdhash, sizeof(a->cdhash));
+    if (a->task == b->task)
+        return true;
+    return a->has_signature && b->has_signature && !memcmp(a->team, b->team, sizeof(a->team)) &&
+           !memcmp(a->cdhash, b->cdhash, sizeof(a->cdhash));
 }
 
 struct drv_program *drv_program_find(struct drv_client *client, uint64_t token)
@@ -75,32 +82,57 @@ static void copy_name(char *to, size_t size, const char *from, size_t length)
     to[at] = '\0';
 }
 
+/* Sent once; the answer counts whenever it comes. */
+static void loaded(void *context, const struct pr_command_header *reply)
+{
+    struct drv_program *program = context;
+
+    program->unanswered = false;
+    program->unloaded = PR_REPLY_STATUS(reply) != PR_STATUS_OK;
+    if (!program->unloaded)
+        program->id = reply->program_id;
+    program->driver->reap = true;
+}
+
+static void unloaded(void *context, const struct pr_command_header *reply)
+{
+    struct drv_program *program = context;
+    uint32_t status = PR_REPLY_STATUS(reply);
+
+    program->unanswered = false;
+    program->unloaded = status == PR_STATUS_OK || status == PR_STATUS_NO_PROGRAM;
+    program->driver->reap = true;
+}
+
+/* While an answer is outstanding the program stays where it is. */
+static IOReturn send(struct drv *d, struct drv_program *program, struct drv_command_args args,
+                     drv_reply answer)
+{
+    IOReturn result;
+
+    args.process = PR_NO_ID;
+    args.reply = args.late = answer;
+    args.context = args.late_context = program;
+    program->unanswered = true;
+    result = drv_command_run(d, &args, NULL);
+    if (result != kIOReturnTimeout)
+        program->unanswered = false; /* answered, or not sent */
+    return result;
+}
+
 static IOReturn send_load(struct drv *d, struct drv_program *program)
 {
     struct pr_body_load body = {program->container.iova, program->container.bytes};
-    const struct drv_command_args args = {.id = PR_CMD_LOAD_PROGRAM,
-                                          .program = PR_NO_ID,
-                                          .process = PR_NO_ID,
-                                          .body = &body,
-                                          .bytes = sizeof(body)};
-    struct pr_command_header reply;
-    IOReturn result = drv_command_run(d, &args, &reply);
-
-    if (result)
-        return result;
-    if (reply.program_id >= PR_PROGRAMS_MAX)
-        return drv_refuse(d, kIOReturnError, "The firmware loaded a program as %u; the limit is %u.",
-                          reply.program_id, PR_PROGRAMS_MAX);
-    program->id = reply.program_id;
-    return kIOReturnSuccess;
-}
-
-static IOReturn send_unload(struct drv *d, const struct drv_program *program)
-{
     const struct drv_command_args args = {
-        .id = PR_CMD_UNLOAD_PROGRAM, .program = program->id, .process = PR_NO_ID};
+        .id = PR_CMD_LOAD_PROGRAM, .program = PR_NO_ID, .body = &body, .bytes = sizeof(body)};
+    IOReturn result;
 
-    return drv_command_run(d, &args, NULL);
+    program->unloaded = true; /* unless it is sent and answered otherwise */
+    result = send(d, program, args, loaded);
+    if (!result && program->id >= PR_PROGRAMS_MAX)
+        result = drv_refuse(d, kIOReturnError, "The firmware loaded a program as %u; the limit is %u.",
+                            program->id, PR_PROGRAMS_MAX);
+    return result;
 }
 
 static void free_program(struct drv *d, struct drv_program *program)
@@ -116,14 +148,20 @@ static void link_program(struct drv *d, struct drv_program *program)
     d->stats.programs++;
 }
 
-/* The firmware may still read it, or thinks that it does: the pages stay until the controller stops. */
-static void keep_lost(struct drv *d, struct drv_program *program)
+static void unlink_program(struct drv *d, struct drv_program *program)
 {
-    program->owner = NULL;
-    program->dying = true;
-    program->pins = 1;
-    link_program(d, program);
-    drv_trace(d, "program 0x%" PRIx64 " is kept: the firmware has not let it go", program->token);
+    struct drv_program **link = &d->programs;
+
+    while (*link != program)
+        link = &(*link)->next;
+    *link = program->next;
+    d->stats.programs--;
+}
+
+/* In use, or perhaps in use by the firmware. */
+static bool is_needed(const struct drv_program *program)
+{
+    return program->owner || program->processes || program->pins || program->ghosts || program->unanswered;
 }
 
 static struct drv_program *make_program(struct drv_client *client, const struct ane_program_args *args)
@@ -134,6 +172,7 @@ static struct drv_program *make_program(struct drv_client *client, const struct 
         drv_refuse(client->driver, kIOReturnNoMemory, "Program create: no memory.");
         return NULL;
     }
+    program->driver = client->driver;
     program->token = ++client->driver->token;
     program->owner = client;
     program->identity = client->identity;
@@ -170,17 +209,19 @@ static IOReturn load(struct drv_client *client, const uint8_t *from, const struc
     if (!program)
         return kIOReturnNoMemory;
     result = read_copy(d, from, args, program);
-    if (!result)
-        result = send_load(d, program);
-    if (result == kIOReturnTimeout) {
-        keep_lost(d, program);
-        return result;
-    }
     if (result) {
         free_program(d, program);
         return result;
     }
     link_program(d, program);
+    program->dying = true; /* not found until it is loaded */
+    result = send_load(d, program);
+    if (result) {
+        program->owner = NULL;
+        drv_program_unload_orphan(d, program);
+        return result;
+    }
+    program->dying = false;
     *token = program->token;
     drv_trace(d, "program 0x%" PRIx64 " \"%s\" loaded as %u: %u in, %u out, %u descriptors", program->token,
               program->name, program->id, program->inputs, program->outputs, program->td_count);
@@ -219,9 +260,9 @@ IOReturn drv_program_create(struct drv_client *client, const struct ane_program_
 
     if (create->flags || create->reserved)
         return drv_refuse(d, kIOReturnBadArgument, "Program create: flags and reserved words must be 0.");
-    if (!create->surface || d->platform.surface_get(d->platform.context, create->surface, &physical, &bytes))
-        return drv_refuse(d, kIOReturnBadArgument, "Program create: there is no surface %u.",
-                          create->surface);
+    result = drv_surface_get(client, create->surface, &physical, &bytes);
+    if (result)
+        return result;
     surface = d->platform.memory(d->platform.context, physical, bytes);
     result = surface ? create_from(client, create, surface, bytes)
                      : drv_refuse(d, kIOReturnBadArgument, "Program create: surface %u has no memory.",
@@ -232,18 +273,42 @@ IOReturn drv_program_create(struct drv_client *client, const struct ane_program_
 
 void drv_program_unload_orphan(struct drv *d, struct drv_program *program)
 {
-    struct drv_program **link = &d->programs;
+    const struct drv_command_args args = {.id = PR_CMD_UNLOAD_PROGRAM, .program = program->id};
 
-    if (program->owner || program->processes || program->pins)
+    if (is_needed(program))
         return;
-    while (*link != program)
-        link = &(*link)->next;
-    *link = program->next;
-    d->stats.programs--;
-    if (send_unload(d, program))
-        keep_lost(d, program);
-    else
+    program->dying = true;
+    if (!program->unloaded)
+        send(d, program, args, unloaded);
+    if (program->unloaded) {
+        unlink_program(d, program);
         free_program(d, program);
+        return;
+    }
+    d->reap = true;
+    drv_trace(d, "program 0x%" PRIx64 " is kept until the firmware has unloaded it", program->token);
+}
+
+static struct drv_program *find_orphan(struct drv *d)
+{
+    struct drv_program *program = d->programs;
+
+    while (program && is_needed(program))
+        program = program->next;
+    return program;
+}
+
+void drv_program_reap(struct drv *d)
+{
+    struct drv_program *orphan;
+
+    if (!d->reap)
+        return;
+    d->reap = false;
+    drv_process_reap(d);
+    /* One that cannot be unloaded now sets `reap` again, and waits for the next call. */
+    while (!d->reap && (orphan = find_orphan(d)))
+        drv_program_unload_orphan(d, orphan);
 }
 
 IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepare *prepare)
@@ -251,6 +316,7 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
     struct drv *d = client->driver;
     struct drv_process *process = drv_process_find(client, prepare->token);
     struct drv_program *program = drv_program_find(client, prepare->token);
+    struct drv_deadline deadline = {.ns = client->timeout_ns};
     IOReturn result;
 
     if (prepare->flags || prepare->reserved || prepare->priority >= PR_PRIORITIES)
@@ -265,11 +331,11 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
         return drv_refuse(d, kIOReturnNoMemory, "Program prepare: no memory.");
     process->prepares++;
     drv_process_pin(process);
-    result = drv_process_run(process);
+    result = drv_process_run(process, &deadline);
     drv_process_unpin(process);
     if (result) {
-        if (--process->prepares == 0 && !process->pins)
-            drv_process_remove(process);
+        process->prepares--;
+        drv_process_drop_unused(process);
         return result;
     }
     prepare->inputs = program->inputs;

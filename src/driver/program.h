@@ -14,8 +14,10 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
 /* The program of a token, if the client may use it: its own, or one of the same team and code-directory hash. */
 struct drv_program *drv_program_find(struct drv_client *client, uint64_t token);
 IOReturn drv_program_not_found(struct drv *driver, uint64_t token);
-/* The last to leave a program without an owner unloads it. */
+/* The last to leave a program without an owner unloads it. May wait; the program may be gone afterwards. */
 void drv_program_unload_orphan(struct drv *driver, struct drv_program *program);
+/* Ends what could not be ended in time: the firmware was late, or its queue full. May wait. */
+void drv_program_reap(struct drv *driver);
 
 /* The client goes: processes end, programs are unloaded or left to those that still use them. */
 void drv_program_leave_all(struct drv_client *client);

@@ -37,6 +37,21 @@ static struct drv_band *band_of(struct drv *d, const struct drv_request *r)
     return &d->band[r->priority <= PR_PRIORITY_REALTIME_MAX];
 }
 
+/* A free request becomes one of the client's. */
+static void assign(struct drv_request *r, struct drv_client *client)
+{
+    struct drv *d = client->driver;
+
+    client->requests++;
+    r->client = client;
+    r->cookie = ++d->serial << 8 | r->index;
+    r->waiting = r->pending = r->flying = r->done = false;
+    r->status = 0;
+    r->detail = 0;
+    r->bindings = 0;
+}
+
+/* Whoever waits for a request gets one as soon as it is free, so that a free one means that nobody waits who might have it. */
 static struct drv_request *take(struct drv_client *client)
 {
     struct drv *d = client->driver;
@@ -45,14 +60,51 @@ static struct drv_request *take(struct drv_client *client)
     if (!r || client->requests == DRV_REQUESTS_PER_CLIENT)
         return NULL;
     d->free_requests = r->next;
-    client->requests++;
-    r->client = client;
-    r->cookie = ++d->serial << 8 | r->index;
-    r->waiting = r->pending = r->flying = r->done = false;
-    r->status = 0;
-    r->detail = 0;
-    r->bindings = 0;
+    assign(r, client);
     return r;
+}
+
+/* The same, waiting for one: first come, first served among clients below their limit. */
+static IOReturn take_in_turn(struct drv_client *client, struct drv_deadline *deadline, struct drv_request **r)
+{
+    struct drv *d = client->driver;
+    struct drv_waiter waiter = {.client = client, .request = take(client)};
+    bool in_time = true;
+
+    if (!waiter.request) {
+        drv_waiter_append(&d->request_waiters, &waiter);
+        in_time = !drv_wait(d, &waiter.done, deadline);
+        drv_waiter_remove(&d->request_waiters, &waiter);
+    }
+    *r = waiter.request;
+    if (*r)
+        return kIOReturnSuccess;
+    if (in_time)
+        return drv_refuse(d, kIOReturnAborted, "Client %u was closed while its request waited to be sent.",
+                          client->number);
+    return drv_refuse(d, kIOReturnTimeout,
+                      "Client %u has had %u requests under way for %" PRIu64
+                      " ms; the limits are %u per client and %u in all.",
+                      client->number, client->requests, (uint64_t)(client->timeout_ns / DRV_MS),
+                      DRV_REQUESTS_PER_CLIENT, DRV_REQUESTS);
+}
+
+/* A request has become free: the first in the line that may have it gets it. */
+static void pass_on(struct drv *d, struct drv_request *r)
+{
+    struct drv_waiter *waiter = d->request_waiters;
+
+    while (waiter && waiter->client->requests == DRV_REQUESTS_PER_CLIENT)
+        waiter = waiter->next;
+    if (!waiter) {
+        r->next = d->free_requests;
+        d->free_requests = r;
+        return;
+    }
+    drv_waiter_remove(&d->request_waiters, waiter);
+    assign(r, waiter->client);
+    waiter->request = r;
+    waiter->done = true;
 }
 
 /* What it binds is free again, and its process: nothing of the client's is under way because of it. */
@@ -74,8 +126,7 @@ static void give(struct drv *d, struct drv_request *r)
     unbind(r);
     r->cookie = 0;
     r->client = NULL;
-    r->next = d->free_requests;
-    d->free_requests = r;
+    pass_on(d, r);
 }
 
 /* Binding. */
@@ -321,10 +372,25 @@ void drv_request_returns(struct drv *d)
     }
 }
 
+/* Those of the client that wait for a request leave the line without one. */
+static void abort_waiters(struct drv_client *client)
+{
+    struct drv_waiter *waiter = client->driver->request_waiters, *next;
+
+    for (; waiter; waiter = next) {
+        next = waiter->next;
+        if (waiter->client != client)
+            continue;
+        drv_waiter_remove(&client->driver->request_waiters, waiter);
+        waiter->done = true;
+    }
+}
+
 void drv_request_abort_all(struct drv_client *client)
 {
     struct drv *d = client->driver;
 
+    abort_waiters(client);
     for (unsigned i = 0; i < DRV_REQUESTS; i++) {
         struct drv_request *r = &d->request[i];
 
@@ -370,11 +436,12 @@ static void leave_flying(struct drv *d, struct drv_request *r)
     }
 }
 
-static IOReturn await(struct drv *d, struct drv_request *r, struct ane_request_reply *reply)
+static IOReturn await(struct drv *d, struct drv_request *r, struct drv_deadline *deadline,
+                      struct ane_request_reply *reply)
 {
     IOReturn result;
 
-    if (drv_wait(d, &r->done, r->client->timeout_ns))
+    if (drv_wait(d, &r->done, deadline))
         result = drv_diagnosis_timeout(d, r);
     else
         result = r->result && r->status ? drv_diagnosis_failure(d, r) : r->result;
@@ -442,9 +509,24 @@ static IOReturn check_counts(struct drv *d, const struct drv_program *program,
                       program->inputs, program->outputs, program->intermediates);
 }
 
+/* With the process pinned. From the request in hand to the doorbell nothing waits: the process stays what it is. */
+static IOReturn prepare(struct drv_request *r, struct drv_process *process, const struct ane_request *request)
+{
+    IOReturn result;
+
+    r->process = process;
+    r->priority = request->priority;
+    result = bind_all(r, request);
+    if (result)
+        return result;
+    build(r, request);
+    return bind_stats(r, request->stats_surface, &((struct pr_call *)(void *)r->message)->stats);
+}
+
 IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request,
                           struct ane_request_reply *reply)
 {
+    struct drv_deadline deadline = {.ns = client->timeout_ns};
     struct drv *d = client->driver;
     struct drv_process *process;
     struct drv_request *r;
@@ -452,32 +534,23 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
 
     *reply = (struct ane_request_reply){.sequence = request->sequence, .token = request->token};
     if (!result)
-        result = drv_process_get(client, request->token, &process);
+        result = drv_process_get(client, request->token, &deadline, &process);
     if (result)
         return result;
-    /* From here to the doorbell nothing waits: the process stays what it is. */
-    result = client->closing ? ANE_RETURN_CLOSED : check_counts(d, process->program, request);
-    r = result ? NULL : take(client);
-    if (!r) {
-        if (!result)
-            result =
-                drv_refuse(d, kIOReturnNoResources,
-                           "Client %u has %u requests under way; the limits are %u per client and %u in all.",
-                           client->number, client->requests, DRV_REQUESTS_PER_CLIENT, DRV_REQUESTS);
+    result = check_counts(d, process->program, request);
+    if (!result)
+        result = take_in_turn(client, &deadline, &r);
+    if (result) {
         drv_process_unpin(process);
         return result;
     }
-    r->process = process;
-    r->priority = request->priority;
-    result = bind_all(r, request);
-    if (!result) {
-        build(r, request);
-        result = bind_stats(r, request->stats_surface, &((struct pr_call *)(void *)r->message)->stats);
-    }
+    result = client->closing ? drv_refuse(d, kIOReturnAborted, "Client %u was closed.", client->number)
+                             : prepare(r, process, request);
     if (result) {
+        r->process = process;
         give(d, r);
         return result;
     }
     submit(d, r);
-    return await(d, r, reply);
+    return await(d, r, &deadline, reply);
 }

@@ -55,6 +55,7 @@ struct drv_domain {
     uint32_t number;
     uint32_t streams;          /* bitmap of its stream slots */
     struct drv_client *client; /* to whom it is lent */
+    uint64_t lent;             /* serial number of the loan: the smallest is the oldest */
     uint64_t table;            /* first-level table, physical; 0 while the domain is not in use */
     uint64_t *entries;
     struct {
@@ -92,21 +93,30 @@ struct drv_ring {
     void *holder[DRV_HOLDERS]; /* host to controller: whose message a slot carries */
 };
 
-/* A control command under way. */
+/*
+ * A control command under way: a cell of the pool, free again as soon as its slot has come back. The answer is copied to the caller's own record then; a
+ * caller that no longer waits has none.
+ */
 typedef void (*drv_reply)(void *context, const struct pr_command_header *reply);
-struct drv_command {
-    bool busy;      /* the cell is taken */
-    bool abandoned; /* nobody waits any more: freed by its reply */
+struct drv_answer {
     bool done;
+    struct pr_command_header header;
+};
+struct drv_command {
+    bool busy; /* the cell is taken */
     uint32_t slot;
     uint8_t *message;
     uint64_t address;
-    drv_reply reply; /* called when the slot comes back; may be NULL */
-    void *context;
+    struct drv_answer *answer; /* NULL: the caller has given up */
+    void *body;                /* the caller's */
+    uint32_t bytes;
+    drv_reply reply, late; /* called when the slot comes back, with or without a caller; may be NULL */
+    void *context, *late_context;
 };
 
 struct drv_program {
     struct drv_program *next;
+    struct drv *driver;
     uint64_t token;
     uint32_t id;              /* the firmware's slot */
     struct drv_client *owner; /* NULL: its owner has gone, it lives until the last process ends */
@@ -117,8 +127,11 @@ struct drv_program {
     uint32_t td_count, first_words;
     struct drv_block text, kernel, container;
     struct drv_process *processes;
-    uint32_t pins; /* requests and lifecycle calls under way */
-    bool dying;    /* no longer found */
+    uint32_t pins;   /* requests and lifecycle calls under way */
+    uint32_t ghosts; /* processes that the firmware has, or may have, and no client */
+    bool dying;      /* no longer found */
+    bool unanswered; /* a load or unload is with the firmware: its answer decides what is left */
+    bool unloaded;   /* the firmware does not have it any more */
 };
 
 /* A program prepared by one client. It is parked while the client's domain is lent to another. */
@@ -172,11 +185,12 @@ struct drv_client {
     struct drv *driver;
     struct drv_identity identity;
     uint32_t type, number;
-    bool open;    /* selector 0 was called */
-    bool closing; /* no further call gets in */
-    bool gone;    /* the handle was given back: freed with the last call */
-    bool grave;   /* to be torn down when its last request comes back */
-    bool quiet;   /* nothing of it is in the firmware: what a close waits for */
+    bool open;      /* selector 0 was called */
+    bool closing;   /* no further call gets in */
+    bool gone;      /* the handle was given back: freed with the last call */
+    bool lingering; /* could not be torn down; will be when its last request has come back */
+    bool quiet;     /* nothing of it is in the firmware: what a close waits for */
+    bool yielding;  /* others wait for a domain: its next requests queue behind them */
     uint32_t calls;
     uint32_t busy;   /* requests and operations that need its domain to stay */
     uint32_t pinned; /* mappings made by selector 5 */
@@ -196,6 +210,7 @@ struct drv_aperture {
 struct drv {
     struct drv_platform platform;
     struct base_error last;
+    struct base_error *error; /* the sentence of the call that runs now; NULL when nobody asks */
     struct drv_stats stats;
     struct drv_aperture aperture[DRV_APERTURES];
     bool running;    /* boot is over */
@@ -204,7 +219,8 @@ struct drv {
 
     struct drv_domain domain[PR_DART_DOMAINS];
     struct drv_space shared;
-    struct drv_waiter *domain_waiters;
+    uint64_t loans;
+    struct drv_waiter *domain_waiters, *command_waiters, *request_waiters;
 
     struct drv_block ipc, heap, pool, args, shared_block[DRV_SHARED_BLOCKS];
     struct drv_ring ring[PR_CHANNEL_COUNT];
@@ -218,6 +234,9 @@ struct drv {
 
     struct drv_client *clients;
     struct drv_program *programs;
+    /* What could not be ended in time and is tried again: see drv_program_reap. */
+    bool reap;
+    struct drv_program *stray[PR_PROCESSES_MAX]; /* processes to terminate, by their number */
 };
 
 /* One sentence for drv_last_error and the trace; returns `code`. */
@@ -225,6 +244,6 @@ IOReturn drv_refuse(struct drv *driver, IOReturn code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void drv_trace(struct drv *driver, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Waits without the gate. */
-int drv_wait(struct drv *driver, const bool *done, uint64_t timeout_ns);
+int drv_wait(struct drv *driver, const bool *done, struct drv_deadline *deadline);
 
 #endif

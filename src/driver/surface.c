@@ -65,6 +65,23 @@ no_address:
     return map_refused(d, status, wanted->bytes);
 }
 
+IOReturn drv_surface_get(const struct drv_client *client, uint32_t surface, uint64_t *physical,
+                         uint64_t *bytes)
+{
+    struct drv *d = client->driver;
+    struct base_error error = {{0}};
+    int status =
+        d->platform.surface_get(d->platform.context, surface, client->identity.task, physical, bytes, &error);
+
+    switch (status) {
+    case 0: return kIOReturnSuccess;
+    case -ENOENT: return drv_refuse(d, kIOReturnBadArgument, "%s", error.text);
+    case -EPERM: return drv_refuse(d, kIOReturnNotPermitted, "%s", error.text);
+    case -ENOMEM: return drv_refuse(d, kIOReturnNoMemory, "%s", error.text);
+    default: return drv_refuse(d, kIOReturnNoResources, "%s", error.text);
+    }
+}
+
 IOReturn drv_surface_map(struct drv_client *client, uint32_t surface, uint32_t usage, bool base,
                          struct drv_mapping **mapping)
 {
@@ -76,8 +93,9 @@ IOReturn drv_surface_map(struct drv_client *client, uint32_t surface, uint32_t u
     *mapping = find(client, surface, usage, domain);
     if (*mapping)
         return kIOReturnSuccess;
-    if (!surface || d->platform.surface_get(d->platform.context, surface, &wanted.physical, &wanted.bytes))
-        return drv_refuse(d, kIOReturnBadArgument, "There is no surface %u.", surface);
+    result = drv_surface_get(client, surface, &wanted.physical, &wanted.bytes);
+    if (result)
+        return result;
     if (wanted.bytes == 0 || wanted.physical % PR_PAGE_BYTES)
         result =
             drv_refuse(d, kIOReturnBadArgument, "Surface %u is empty or does not begin on a page.", surface);

@@ -13,6 +13,7 @@
 #include "dart/dart.h"
 #include "driver/driver.h"
 #include "engine/engine.h"
+#include "machine/lock.h"
 #include "machine/sabotage.h"
 #include "protocol/board.h"
 #include "soc/bus.h"
@@ -27,18 +28,11 @@
 enum { MACH_LINE_ENGINE, MACH_LINE_DOORBELL, MACH_LINE_HOST };
 
 struct rt_port;
+struct mach_injection;
 
 struct mach_window {
     struct ane_machine *machine;
     enum dart_port port;
-};
-
-/* A thread that waits for something the machine will do. */
-struct mach_waiter {
-    struct mach_waiter *next;
-    const bool *done;
-    bool expired;
-    atomic_uint woken; /* the thread's own futex word */
 };
 
 /* Where a request passes: the ends of the stages. */
@@ -61,11 +55,14 @@ struct mach_profile {
 };
 
 struct ane_machine {
-    pthread_mutex_t lock;        /* one caller at a time inside */
-    atomic_uint entering;        /* callers on their way in: the one who drives lets them in between events */
-    bool driving;                /* somebody steps the clock; others that wait sleep. Protected by lock */
-    struct mach_waiter *waiters; /* those who sleep, oldest first. Protected by lock */
-    unsigned long family;        /* fork generation it was made in */
+    struct mach_lock lock; /* one caller at a time inside */
+    unsigned long family;  /* fork generation it was made in */
+    bool closed_clock;     /* callers' deadlines are in virtual time too */
+    struct mach_injection *injections;
+
+    /* Under the lock of the tables: */
+    unsigned holds; /* open connections, and calls that found the machine through a table */
+    bool ending;    /* no new hold */
 
     const struct pr_board *board;
     uint32_t leaf_form; /* enum pr_leaf_form */
@@ -90,15 +87,15 @@ struct ane_machine {
     struct mach_profile profile;
 };
 
-/* lock.c: admits a call; false (with a sentence in the thread's error) in a forked child or from the trace function. */
+/* entry.c: admits a call and clears the calling thread's error; false (with a sentence) for NULL, in a forked child or from the trace function. */
 bool mach_enter(struct ane_machine *m);
 void mach_leave(struct ane_machine *m);
-int mach_lock_init(struct ane_machine *m);
-/* The calling thread's last error. */
+/* The calling thread's error; the second clears it first. */
 struct base_error *mach_error(void);
+struct base_error *mach_error_begin(void);
 unsigned long mach_fork_generation(void);
-/* With the lock held: drives the machine, or sleeps while another thread does, until *done or `timeout_ns` of virtual time passed. */
-int mach_wait(struct ane_machine *m, const bool *done, uint64_t timeout_ns);
+/* True, with a sentence, when the machine belongs to a process this one was forked from. */
+bool mach_is_inherited(const struct ane_machine *m);
 
 /* profile.c: notes that a request passes a point; nothing while profiling is off. */
 void mach_profile_note(struct ane_machine *m, enum mach_point point);
@@ -119,12 +116,44 @@ bool mach_port_alive(const struct rt_port *port);
 /* system.c: the driver's platform. */
 int mach_driver_start(struct ane_machine *m, struct base_error *error);
 
-/* iokit.c, surface.c */
+/* tables.c: the lock of services, connections and tasks, and the holds that it guards. */
+void mach_tables_lock(void);
+void mach_tables_unlock(void);
+void mach_tables_wait(void); /* locked: until the next change */
+void mach_tables_changed(void);
+void mach_tables_forked(void);
+/* False once the machine's end has begun. The second form with the tables locked. */
+bool mach_hold(struct ane_machine *m);
+bool mach_hold_locked(struct ane_machine *m);
+void mach_release(struct ane_machine *m);
+void mach_release_locked(struct ane_machine *m);
+
+/* service.c */
 io_service_t mach_service_add(struct ane_machine *m);
 void mach_service_remove(struct ane_machine *m);
-int mach_surface_get(struct ane_machine *m, uint32_t id, uint64_t *address, uint64_t *bytes);
+/* The machine of a service, held; or NULL. */
+struct ane_machine *mach_service_hold(io_service_t service);
+void mach_service_fork_begin(void);
+void mach_service_fork_end(bool child);
+
+/* connect.c: refuses new holds, closes what is open on the machine, waits for the last hold. False when called from the trace function. */
+bool mach_connect_end_all(struct ane_machine *m);
+void mach_connect_forked(void);
+
+/* task.c: false, with a sentence, when there is no such task. */
+bool mach_task_identity(uint32_t task, struct drv_identity *identity);
+
+/* surface.c: -ENOENT, -EPERM for another task's, -ENOMEM and others with a sentence. */
+int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+                     struct base_error *error);
 void mach_surface_put(struct ane_machine *m, uint32_t id);
-/* The machine goes: surfaces still attached to it are let go. */
+/* The machine ends: surfaces still attached to it are detached. */
 void mach_surfaces_detach(struct ane_machine *m);
+void mach_surface_fork_begin(void);
+void mach_surface_fork_end(bool child);
+
+/* inject.c: inside, those not begun will not be; outside, until the others have ended. */
+void mach_injections_cancel(struct ane_machine *m);
+void mach_injections_join(struct ane_machine *m);
 
 #endif

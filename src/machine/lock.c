@@ -1,189 +1,259 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Who is inside a machine. One thread at a time; of those that wait, one drives the machine and the others sleep on a word of their own (leader and followers).
- * A thread alone touches no futex: an uncontended lock and a wait that it drives itself make no system call.
- */
+/* Admission: whoever releases the mutex first settles who drives next (see the invariant in lock.h). */
+#include "machine/lock.h"
+
 #include <errno.h>
-#include <linux/futex.h>
-#include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <stddef.h>
 
-#include "machine/internal.h"
+#define WALL_STEPS 1024u /* events between two looks at the wall clock by a thread that drives */
 
-static _Thread_local struct base_error last_error;
-
-struct base_error *mach_error(void)
+int mach_lock_init(struct mach_lock *lock, struct soc_clock *clock)
 {
-    return &last_error;
+    lock->clock = clock;
+    return -mach_host_mutex_init(&lock->mutex);
 }
 
-const char *ane_machine_error(void)
+void mach_lock_destroy(struct mach_lock *lock)
 {
-    return last_error.text;
+    mach_host_mutex_destroy(&lock->mutex);
 }
 
-/* How many forks lie between this process and the one that loaded the library: asking costs no system call. */
-static atomic_ulong fork_generation;
-static pthread_once_t fork_watch = PTHREAD_ONCE_INIT;
-
-static void forked(void)
+/* Events due at the deadline's own time come before it. */
+static bool finished(const struct mach_lock *lock, const struct mach_waiter *waiter)
 {
-    atomic_fetch_add(&fork_generation, 1);
+    uint64_t now = soc_clock_now(lock->clock);
+
+    if (waiter->over || *waiter->done)
+        return true;
+    if (waiter->until_idle && soc_clock_idle(lock->clock))
+        return true;
+    return waiter->virtual_at <= now && soc_clock_next(lock->clock) > now;
 }
 
-static void watch_forks(void)
+/* The waiter is no longer in the list. It counts as inbound until it has the mutex. */
+static void wake(struct mach_lock *lock, struct mach_waiter *waiter)
 {
-    pthread_atfork(NULL, NULL, forked);
+    waiter->asleep = false;
+    mach_host_count_add(&lock->inbound, 1);
+    mach_host_wake(&waiter->woken);
 }
 
-unsigned long mach_fork_generation(void)
+/* Wakes those whose wait is over. Returns the earliest virtual deadline of the others. */
+static uint64_t sweep(struct mach_lock *lock)
 {
-    pthread_once(&fork_watch, watch_forks);
-    return atomic_load(&fork_generation);
-}
-
-int mach_lock_init(struct ane_machine *m)
-{
-    pthread_mutexattr_t attributes;
-    int status = pthread_mutexattr_init(&attributes);
-
-    if (status)
-        return -status;
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
-    status = pthread_mutex_init(&m->lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-    m->family = mach_fork_generation();
-    return -status;
-}
-
-bool mach_enter(struct ane_machine *m)
-{
-    int status;
-
-    last_error.text[0] = '\0';
-    if (atomic_load(&fork_generation) != m->family) {
-        base_fail(&last_error, EPERM, "A machine cannot be used in a forked child; make a new one there.");
-        return false;
-    }
-    atomic_fetch_add(&m->entering, 1);
-    status = pthread_mutex_lock(&m->lock);
-    atomic_fetch_sub(&m->entering, 1);
-    if (status)
-        base_fail(&last_error, EDEADLK, "The trace function must not call the machine it traces.");
-    return !status;
-}
-
-void mach_leave(struct ane_machine *m)
-{
-    pthread_mutex_unlock(&m->lock);
-}
-
-static void wake(struct mach_waiter *waiter)
-{
-    atomic_store(&waiter->woken, 1);
-    syscall(SYS_futex, &waiter->woken, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
-
-/* Takes those out whose wait is over and wakes them. */
-static void wake_finished(struct ane_machine *m)
-{
-    struct mach_waiter **link = &m->waiters;
+    struct mach_waiter **link = &lock->waiters;
+    uint64_t earliest = UINT64_MAX;
 
     while (*link) {
         struct mach_waiter *waiter = *link;
 
-        if (*waiter->done || waiter->expired) {
-            *link = waiter->next;
-            wake(waiter);
-        } else {
+        if (!finished(lock, waiter)) {
+            if (waiter->virtual_at < earliest)
+                earliest = waiter->virtual_at;
             link = &waiter->next;
+            continue;
         }
+        *link = waiter->next;
+        waiter->over = true;
+        waiter->idle = soc_clock_idle(lock->clock);
+        if (waiter->injected) {
+            waiter->counted = true;
+            lock->acting++;
+        }
+        wake(lock, waiter);
     }
+    return earliest;
 }
 
-/* The driver leaves: exactly one of those who sleep takes over. */
-static void hand_over(struct ane_machine *m)
+/* Before every release of the mutex: keeps the invariant. */
+static void settle(struct mach_lock *lock)
 {
-    struct mach_waiter *heir = m->waiters;
+    struct mach_waiter *heir;
+    uint64_t earliest;
 
-    if (!heir)
+    if (!lock->waiters)
         return;
-    m->waiters = heir->next;
-    wake(heir);
+    earliest = sweep(lock);
+    heir = lock->waiters;
+    if (!heir || lock->driving || lock->acting || mach_host_count(&lock->inbound))
+        return;
+    if (earliest == UINT64_MAX && soc_clock_idle(lock->clock))
+        return;
+    lock->waiters = heir->next;
+    wake(lock, heir);
 }
 
-static void sleep_outside(struct ane_machine *m, struct mach_waiter *waiter)
+static void release(struct mach_lock *lock)
 {
-    struct mach_waiter **link = &m->waiters;
+    settle(lock);
+    mach_host_mutex_unlock(&lock->mutex);
+}
 
-    atomic_store(&waiter->woken, 0);
-    waiter->next = NULL;
+bool mach_lock_enter(struct mach_lock *lock)
+{
+    bool entered;
+
+    mach_host_count_add(&lock->inbound, 1);
+    entered = mach_host_mutex_lock(&lock->mutex);
+    mach_host_count_add(&lock->inbound, -1);
+    return entered;
+}
+
+void mach_lock_leave(struct mach_lock *lock)
+{
+    release(lock);
+}
+
+static uint64_t wall_end(struct mach_deadline *deadline)
+{
+    if (!deadline)
+        return MACH_HOST_FOREVER;
+    if (!deadline->at) {
+        uint64_t now = mach_host_now();
+
+        deadline->at = deadline->ns > MACH_HOST_FOREVER - now ? MACH_HOST_FOREVER : now + deadline->ns;
+    }
+    return deadline->at;
+}
+
+static void append(struct mach_lock *lock, struct mach_waiter *waiter)
+{
+    struct mach_waiter **link = &lock->waiters;
+
     while (*link)
         link = &(*link)->next;
     *link = waiter;
-    pthread_mutex_unlock(&m->lock);
-    while (!atomic_load(&waiter->woken))
-        syscall(SYS_futex, &waiter->woken, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
-    /* On the way in like any caller: time does not pass the one who has been woken by. */
-    atomic_fetch_add(&m->entering, 1);
-    pthread_mutex_lock(&m->lock);
-    atomic_fetch_sub(&m->entering, 1);
+    waiter->next = NULL;
+    waiter->asleep = true;
 }
 
-#define LET_IN_SPINS 200
-
-/* Calls are admitted between events: whoever is on the way in comes in now. */
-static void let_others_in(struct ane_machine *m)
+static void remove_waiter(struct mach_lock *lock, struct mach_waiter *waiter)
 {
-    unsigned waiting = atomic_load(&m->entering);
+    struct mach_waiter **link = &lock->waiters;
 
-    if (!waiting)
+    while (*link != waiter)
+        link = &(*link)->next;
+    *link = waiter->next;
+    waiter->asleep = false;
+}
+
+static void sleep_outside(struct mach_lock *lock, struct mach_waiter *waiter)
+{
+    uint64_t until = wall_end(waiter->wall);
+    bool woken;
+
+    atomic_store(&waiter->woken, 0);
+    append(lock, waiter);
+    release(lock);
+    woken = mach_host_sleep(&waiter->woken, until);
+    /* A waker has counted this thread in already. */
+    if (!woken)
+        mach_host_count_add(&lock->inbound, 1);
+    mach_host_mutex_lock(&lock->mutex);
+    mach_host_count_add(&lock->inbound, -1);
+    if (woken)
         return;
-    pthread_mutex_unlock(&m->lock);
-    for (unsigned i = 0; i < LET_IN_SPINS && atomic_load(&m->entering) >= waiting; i++)
-        sched_yield();
-    pthread_mutex_lock(&m->lock);
+    if (waiter->asleep)
+        remove_waiter(lock, waiter);
+    else
+        mach_host_count_add(&lock->inbound, -1); /* woken after its time was over */
+    waiter->over = true;
 }
 
-/* Drives until the wait is over. */
-static void drive(struct ane_machine *m, const struct mach_waiter *waiter)
+/* One event, or a move of the clock to the next virtual deadline. False when only other threads can bring anything about. */
+static bool advance(struct mach_lock *lock, const struct mach_waiter *waiter)
 {
-    m->driving = true;
-    while (!*waiter->done && !waiter->expired) {
-        soc_clock_step(m->clock, UINT64_MAX);
-        if (m->waiters)
-            wake_finished(m);
-        let_others_in(m);
+    uint64_t limit = lock->waiters ? sweep(lock) : UINT64_MAX;
+
+    if (waiter->virtual_at < limit)
+        limit = waiter->virtual_at;
+    if (lock->acting)
+        return false;
+    if (soc_clock_step(lock->clock, limit))
+        return true;
+    /* Time does not pass a thread that is about to act. */
+    if (limit == UINT64_MAX || mach_host_count(&lock->inbound))
+        return false;
+    soc_clock_advance(lock->clock, limit);
+    return true;
+}
+
+/* True when the wait is over. */
+static bool drive(struct mach_lock *lock, struct mach_waiter *waiter)
+{
+    unsigned steps = 0;
+
+    lock->driving = true;
+    while (!finished(lock, waiter) && advance(lock, waiter)) {
+        /* Calls are admitted between events. */
+        if (mach_host_count(&lock->inbound))
+            mach_host_give_way(&lock->mutex, &lock->inbound);
+        if (++steps % WALL_STEPS == 0 && waiter->wall && mach_host_now() >= wall_end(waiter->wall))
+            waiter->over = true;
     }
-    m->driving = false;
-    hand_over(m);
+    lock->driving = false;
+    return finished(lock, waiter);
 }
 
-static void expire(void *context)
+static void wait_on(struct mach_lock *lock, struct mach_waiter *waiter)
 {
-    struct mach_waiter *waiter = context;
-
-    waiter->expired = true;
+    waiter->injected = mach_host_slot() == lock;
+    lock->acting -= waiter->injected;
+    while (!finished(lock, waiter))
+        if (lock->driving || !drive(lock, waiter))
+            sleep_outside(lock, waiter);
+    lock->acting += waiter->injected && !waiter->counted;
 }
 
-int mach_wait(struct ane_machine *m, const bool *done, uint64_t timeout_ns)
+static uint64_t virtual_end(const struct mach_lock *lock, uint64_t span)
 {
-    struct mach_waiter waiter = {.done = done};
-    soc_event_id deadline;
+    uint64_t now = soc_clock_now(lock->clock);
+
+    return span > UINT64_MAX - now ? UINT64_MAX : now + span;
+}
+
+int mach_lock_wait(struct mach_lock *lock, const bool *done, struct mach_deadline *deadline)
+{
+    struct mach_waiter waiter = {.done = done, .virtual_at = UINT64_MAX};
 
     if (*done)
         return 0;
-    /* The deadline is a foreground event: with nothing else to do the clock jumps to it. */
-    deadline = soc_clock_after(m->clock, timeout_ns, SOC_EVENT_FOREGROUND, expire, &waiter);
-    if (!deadline)
-        return -ENOSPC;
-    while (!*done && !waiter.expired) {
-        if (m->driving)
-            sleep_outside(m, &waiter);
-        else
-            drive(m, &waiter);
+    if (deadline->wall) {
+        waiter.wall = deadline->ns == MACH_HOST_FOREVER ? NULL : deadline;
+    } else {
+        if (!deadline->at)
+            deadline->at = virtual_end(lock, deadline->ns);
+        waiter.virtual_at = deadline->at;
     }
-    soc_clock_cancel(m->clock, deadline);
+    wait_on(lock, &waiter);
     return *done ? 0 : -ETIMEDOUT;
+}
+
+bool mach_lock_run(struct mach_lock *lock, uint64_t span_ns)
+{
+    const bool never = false;
+    struct mach_waiter waiter = {
+        .done = &never, .until_idle = true, .virtual_at = virtual_end(lock, span_ns)};
+
+    wait_on(lock, &waiter);
+    return waiter.idle || soc_clock_idle(lock->clock);
+}
+
+void mach_lock_act_begin(struct mach_lock *lock)
+{
+    lock->acting++;
+}
+
+void mach_lock_act_adopt(struct mach_lock *lock)
+{
+    mach_host_slot_set(lock);
+}
+
+void mach_lock_act_end(struct mach_lock *lock)
+{
+    mach_host_slot_set(NULL);
+    if (!mach_lock_enter(lock))
+        return;
+    lock->acting--;
+    mach_lock_leave(lock);
 }

@@ -13,7 +13,6 @@
 
 #define DRAM_DEFAULT      (4ull << 30)
 #define DRAM_MAX          (64ull << 30)
-#define THREADS_MAX       64u
 #define FIRMWARE_DRAM_MIN (64ull << 20)
 
 _Static_assert((int)ANE_CHIP_T6000 == (int)PR_CHIP_T6000 && (int)ANE_CHIP_T8103 == (int)PR_CHIP_T8103,
@@ -69,9 +68,11 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
     if (config->firmware && config->dram_bytes < FIRMWARE_DRAM_MIN)
         return base_fail(error, EINVAL, "With firmware a machine needs at least 0x%" PRIx64 " bytes of DRAM.",
                          (uint64_t)FIRMWARE_DRAM_MIN);
-    if (config->threads > THREADS_MAX)
+    if (config->threads > ANE_THREADS_MAX)
         return base_fail(error, EINVAL, "%u worker threads were asked for; the limit is %u.", config->threads,
-                         THREADS_MAX);
+                         ANE_THREADS_MAX);
+    if (config->clock > ANE_CLOCK_CLOSED)
+        return base_fail(error, EINVAL, "Clock %u is unknown; open is 0 and closed is 1.", config->clock);
     return 0;
 }
 
@@ -283,10 +284,49 @@ int ane_numerics_named(const char *name)
     static const char *const names[] = {
         [ANE_NUMERICS_M1] = "m1", [ANE_NUMERICS_IEEE] = "ieee", [ANE_NUMERICS_M1_EXACT] = "m1-exact"};
 
-    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (unsigned i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
         if (!strcmp(name, names[i]))
             return (int)i;
     return -1;
+}
+
+/* A clock and a lock; everything else is made around them. */
+static struct ane_machine *make_empty(struct base_error *error)
+{
+    struct ane_machine *m = base_alloc(sizeof(*m));
+
+    if (!m) {
+        base_fail(error, ENOMEM, "No memory for a machine.");
+        return NULL;
+    }
+    m->family = mach_fork_generation();
+    if (soc_clock_create(&m->clock, error)) {
+        base_free(m);
+        return NULL;
+    }
+    if (mach_lock_init(&m->lock, m->clock)) {
+        base_fail(error, ENOMEM, "No memory for a machine's lock.");
+        soc_clock_destroy(m->clock);
+        base_free(m);
+        return NULL;
+    }
+    return m;
+}
+
+/* Nobody is inside any more, or was yet. */
+static void take_apart(struct ane_machine *m)
+{
+    mach_service_remove(m);
+    drv_destroy(m->driver);
+    mach_surfaces_detach(m);
+    mach_port_destroy(m->port);
+    soc_bus_destroy(m->bus);
+    eng_destroy(m->engine);
+    dart_destroy(m->dart);
+    soc_memory_destroy(m->memory);
+    mach_lock_destroy(&m->lock);
+    soc_clock_destroy(m->clock);
+    base_free(m);
 }
 
 int ane_machine_create(const struct ane_machine_config *config, struct ane_machine **machine)
@@ -299,27 +339,22 @@ int mach_create_sabotaged(const struct ane_machine_config *config, enum mach_sab
 {
     struct ane_machine_config taken;
     struct ane_machine *m;
-    struct base_error *error = mach_error();
+    struct base_error *error = mach_error_begin();
     int status;
 
-    error->text[0] = '\0';
     if (!machine)
         return base_fail(error, EINVAL, "ane_machine_create was given no place for the machine.");
     *machine = NULL;
     status = take_config(config, &taken, error);
     if (status)
         return status;
-    m = base_alloc(sizeof(*m));
-    if (!m || mach_lock_init(m)) {
-        base_free(m);
-        return base_fail(error, ENOMEM, "No memory for a machine.");
-    }
+    m = make_empty(error);
+    if (!m)
+        return -ENOMEM;
     m->board = &pr_board_table[taken.chip];
     m->leaf_form = taken.page_table;
+    m->closed_clock = taken.clock == ANE_CLOCK_CLOSED;
     m->sabotage.kind = kind;
-    status = soc_clock_create(&m->clock, error);
-    if (status)
-        goto fail;
     soc_trace_init(&m->trace, m->clock);
     if (taken.trace)
         soc_trace_start(&m->trace, taken.trace_fn, taken.trace_context);
@@ -335,25 +370,25 @@ int mach_create_sabotaged(const struct ane_machine_config *config, enum mach_sab
     *machine = m;
     return 0;
 fail:
-    ane_machine_destroy(m);
+    take_apart(m);
     return status;
 }
 
+/*
+ * From outside in: no new call finds the machine; what is open on it is closed, so that calls inside return; injected calls end; then nobody is inside and
+ * its parts go.
+ */
 void ane_machine_destroy(struct ane_machine *machine)
 {
-    if (!machine)
+    mach_error_begin();
+    if (!machine || !mach_enter(machine))
         return;
+    mach_injections_cancel(machine);
+    mach_leave(machine);
     mach_service_remove(machine);
-    drv_destroy(machine->driver);
-    mach_surfaces_detach(machine);
-    mach_port_destroy(machine->port);
-    soc_bus_destroy(machine->bus);
-    eng_destroy(machine->engine);
-    dart_destroy(machine->dart);
-    soc_memory_destroy(machine->memory);
-    soc_clock_destroy(machine->clock);
-    pthread_mutex_destroy(&machine->lock);
-    base_free(machine);
+    mach_connect_end_all(machine);
+    mach_injections_join(machine);
+    take_apart(machine);
 }
 
 uint32_t ane_machine_read32(struct ane_machine *machine, uint64_t address)
@@ -381,7 +416,8 @@ int ane_machine_dram_alloc(struct ane_machine *machine, uint64_t bytes, uint64_t
 
     if (!mach_enter(machine))
         return -EPERM;
-    status = soc_memory_alloc(machine->memory, bytes, address, mach_error());
+    status = address ? soc_memory_alloc(machine->memory, bytes, address, mach_error())
+                     : base_fail(mach_error(), EINVAL, "DRAM alloc: no place for the address was given.");
     mach_leave(machine);
     return status;
 }
@@ -419,7 +455,7 @@ int ane_machine_run(struct ane_machine *machine, uint64_t max_virtual_ns)
 
     if (!mach_enter(machine))
         return -EPERM;
-    idle = soc_clock_run(machine->clock, max_virtual_ns);
+    idle = mach_lock_run(&machine->lock, max_virtual_ns);
     mach_leave(machine);
     return idle ? 0 : 1;
 }
@@ -486,7 +522,7 @@ static uint64_t counter(struct ane_machine *m, const char *name)
     };
 
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-        if (!strcmp(table[i].name, name))
+        if (name && !strcmp(table[i].name, name))
             return table[i].value;
     return 0;
 }
@@ -504,10 +540,14 @@ uint64_t ane_machine_counter(struct ane_machine *machine, const char *name)
 
 int ane_machine_map(struct ane_machine *machine, struct ane_machine_map *map)
 {
-    const struct pr_board *board = machine->board;
+    const struct pr_board *board;
 
+    mach_error_begin();
+    if (!machine)
+        return base_fail(mach_error(), EINVAL, "The machine is NULL.");
     if (!map || map->size != sizeof(*map))
         return base_fail(mach_error(), EINVAL, "The map's size must be %zu.", sizeof(*map));
+    board = machine->board;
     *map = (struct ane_machine_map){
         .size = sizeof(*map),
         .board = board->name,

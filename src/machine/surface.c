@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Surfaces: sealed memory files of the process, each with a host address for the client. A machine that uses one attaches its file as a bank of physical memory; the
- * bank is there as long as the driver holds the surface.
+ * Surfaces: sealed memory files of the process, each with a host address for the client and an owner, the task that made it. A machine that uses one
+ * attaches its file as a bank of physical memory; the bank exists as long as the driver holds the surface.
+ *
+ * The row of a surface ends with the later of two: its release, and its last attachment. Both happen under the table's lock, which may be taken inside a
+ * machine's lock, never around it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,65 +17,66 @@
 #include "base/alloc.h"
 #include "machine/internal.h"
 
-#define SURFACES_MAX    4096u
-#define ATTACHMENTS_MAX 8u
+#define SURFACES_MAX  4096u
+#define TURNS         (1u << 20) /* an id is row + turn * SURFACES_MAX, in 32 bits */
+#define SURFACE_BYTES (1ull << 32)
+_Static_assert(SURFACES_MAX *(uint64_t)TURNS == 1ull << 32, "row and turn fill an id");
 
 struct attachment {
+    struct attachment *next;
     struct ane_machine *machine;
     uint64_t address;
     unsigned uses;
+    bool told; /* its driver knows, or will not be told, that the surface was released */
 };
 
 struct surface {
-    bool live;     /* not released */
     bool taken;    /* the row is in use */
-    uint32_t turn; /* counts up with every use of the row: part of the id */
+    bool live;     /* not released */
+    uint32_t turn; /* modulo TURNS */
+    ane_task_t task;
     int file;
     size_t asked, bytes;
     void *base;
-    struct attachment attachment[ATTACHMENTS_MAX];
+    struct attachment *attachments;
 };
 
-/* Protects the table. Taken inside a machine's lock, never around it. */
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct surface table[SURFACES_MAX];
+static unsigned last_row; /* rows are used in turn, so that a stale id stays stale for long */
 
-/* An id is a row and its turn, so that a stale one finds nothing. */
+/* A stale id finds nothing: its turn is over. */
 static struct surface *find(uint32_t id)
 {
-    uint32_t row = id % SURFACES_MAX;
-    struct surface *surface = &table[row];
+    struct surface *surface = &table[id % SURFACES_MAX];
 
     return id && surface->taken && surface->turn == id / SURFACES_MAX ? surface : NULL;
 }
 
-static bool attached(const struct surface *surface)
-{
-    for (unsigned i = 0; i < ATTACHMENTS_MAX; i++)
-        if (surface->attachment[i].machine)
-            return true;
-    return false;
-}
-
 static void end_if_unused(struct surface *surface)
 {
-    if (surface->live || attached(surface))
+    if (surface->live || surface->attachments)
         return;
     close(surface->file);
     surface->taken = false;
 }
 
+/* 0 or a negative errno. */
 static int make_file(struct surface *surface)
 {
     void *base;
-    int file = base_alloc_allowed() ? memfd_create("anemone-surface", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
+    int status, file;
 
-    if (file < 0)
+    if (!base_alloc_allowed())
         return -ENOMEM;
+    file = memfd_create("anemone-surface", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (file < 0)
+        return -errno;
     if (ftruncate(file, (off_t)surface->bytes) ||
         fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+        status = -errno;
         close(file);
-        return -ENOMEM;
+        return status;
     }
     base = base_alloc_allowed()
                ? mmap(NULL, surface->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0)
@@ -86,42 +90,60 @@ static int make_file(struct surface *surface)
     return 0;
 }
 
+/* Row 0 is not used: no id is 0. */
 static struct surface *free_row(void)
 {
-    for (unsigned i = 1; i < SURFACES_MAX; i++)
-        if (!table[i].taken)
-            return &table[i];
+    for (unsigned i = 1; i < SURFACES_MAX; i++) {
+        unsigned row = (last_row + i - 1) % (SURFACES_MAX - 1) + 1;
+
+        if (!table[row].taken) {
+            last_row = row;
+            return &table[row];
+        }
+    }
     return NULL;
+}
+
+/* With the table locked. */
+static int add(ane_task_t task, size_t bytes, uint32_t *id, struct base_error *error)
+{
+    struct surface *surface = free_row();
+    int status;
+
+    if (!surface)
+        return base_fail(error, ENOSPC, "Surface create: %u surfaces exist already; release one.",
+                         SURFACES_MAX - 1);
+    surface->asked = bytes;
+    surface->bytes = pr_round_up(bytes, PR_PAGE_BYTES);
+    status = make_file(surface);
+    if (status)
+        return base_fail(error, -status, "Surface create: a memory file of %zu bytes could not be made: %s.",
+                         bytes, strerror(-status));
+    surface->taken = surface->live = true;
+    surface->task = task;
+    surface->turn = (surface->turn + 1) % TURNS;
+    surface->attachments = NULL;
+    *id = (uint32_t)(surface - table) + surface->turn * SURFACES_MAX;
+    return 0;
 }
 
 int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id)
 {
-    struct base_error *error = mach_error();
-    struct surface *surface;
+    struct base_error *error = mach_error_begin();
+    struct drv_identity identity;
     int status;
 
-    (void)task;
-    error->text[0] = '\0';
-    if (!bytes || bytes > (1ull << 32) || !id)
-        return base_fail(error, EINVAL, "A surface of %zu bytes cannot be made: 1 byte to 4 GiB.", bytes);
+    if (!id)
+        return base_fail(error, EINVAL, "Surface create: no place for the id was given.");
+    *id = 0;
+    if (!bytes || bytes > SURFACE_BYTES)
+        return base_fail(error, EINVAL, "Surface create: %zu bytes; 1 byte to 4 GiB are possible.", bytes);
+    if (!mach_task_identity(task, &identity))
+        return -EINVAL;
     pthread_mutex_lock(&table_lock);
-    surface = free_row();
-    status = -ENOMEM;
-    if (surface) {
-        surface->asked = bytes;
-        surface->bytes = pr_round_up(bytes, PR_PAGE_BYTES);
-        status = make_file(surface);
-    }
-    if (!status) {
-        surface->taken = surface->live = true;
-        surface->turn++;
-        memset(surface->attachment, 0, sizeof(surface->attachment));
-        *id = (uint32_t)(surface - table) + surface->turn * SURFACES_MAX;
-    }
+    status = add(task, bytes, id, error);
     pthread_mutex_unlock(&table_lock);
-    return status ? base_fail(error, ENOMEM, "No memory for a surface of %zu bytes, or %u exist already.",
-                              bytes, SURFACES_MAX - 1)
-                  : 0;
+    return status;
 }
 
 void *ane_surface_base(uint32_t id)
@@ -148,100 +170,129 @@ size_t ane_surface_lookup(uint32_t id)
     return bytes;
 }
 
-/* With the table locked: the client's view goes; the machines that still hold the pages. */
-static unsigned end_client_view(struct surface *surface, struct ane_machine *holders[ATTACHMENTS_MAX])
+/*
+ * The next machine whose driver must give back a surface that was released, held. One at a time: between the two locks a machine may detach by itself, or
+ * end; then its end detaches the surface.
+ */
+static struct ane_machine *hold_next(uint32_t id)
 {
-    unsigned count = 0;
+    struct ane_machine *m = NULL;
+    struct surface *surface;
 
+    pthread_mutex_lock(&table_lock);
+    surface = find(id);
+    for (struct attachment *row = surface ? surface->attachments : NULL; row && !m; row = row->next) {
+        if (!row->told && mach_hold(row->machine))
+            m = row->machine;
+        row->told = true;
+    }
+    pthread_mutex_unlock(&table_lock);
+    return m;
+}
+
+/* With the table locked. False when there is no such surface. */
+static bool end_client_view(uint32_t id)
+{
+    struct surface *surface = find(id);
+
+    if (!surface || !surface->live)
+        return false;
     munmap(surface->base, surface->bytes);
     surface->live = false;
-    for (unsigned i = 0; i < ATTACHMENTS_MAX; i++)
-        if (surface->attachment[i].machine)
-            holders[count++] = surface->attachment[i].machine;
     end_if_unused(surface);
-    return count;
+    return true;
 }
 
 void ane_surface_release(uint32_t id)
 {
-    struct ane_machine *holders[ATTACHMENTS_MAX];
-    struct surface *surface;
-    unsigned count = 0;
+    struct ane_machine *m;
+    bool ended;
 
+    mach_error_begin();
     pthread_mutex_lock(&table_lock);
-    surface = find(id);
-    if (surface && surface->live)
-        count = end_client_view(surface, holders);
+    ended = end_client_view(id);
     pthread_mutex_unlock(&table_lock);
-    /* Outside the table's lock, which is taken inside a machine's. */
-    for (unsigned i = 0; i < count; i++)
-        if (mach_enter(holders[i])) {
-            drv_surface_released(holders[i]->driver, id);
-            mach_leave(holders[i]);
+    while (ended && (m = hold_next(id))) {
+        if (mach_enter(m)) {
+            drv_surface_released(m->driver, id);
+            mach_leave(m);
         }
+        mach_release(m);
+    }
 }
 
-/* The machine's row; with `make` a free one when it has none. */
-static struct attachment *attachment_of(struct surface *surface, struct ane_machine *m, bool make)
+static struct attachment **attachment_of(struct surface *surface, const struct ane_machine *m)
 {
-    for (unsigned i = 0; i < ATTACHMENTS_MAX; i++)
-        if (surface->attachment[i].machine == m)
-            return &surface->attachment[i];
-    for (unsigned i = 0; make && i < ATTACHMENTS_MAX; i++)
-        if (!surface->attachment[i].machine)
-            return &surface->attachment[i];
-    return NULL;
+    struct attachment **link = &surface->attachments;
+
+    while (*link && (*link)->machine != m)
+        link = &(*link)->next;
+    return link;
 }
 
-static int attach(struct surface *surface, struct ane_machine *m, uint64_t *address)
+static int attach(struct surface *surface, struct ane_machine *m, uint64_t *address, struct base_error *error)
 {
-    struct attachment *row = attachment_of(surface, m, true);
-    int status = 0;
+    struct attachment **link = attachment_of(surface, m), *row = *link;
+    int status;
 
-    if (!row)
-        return -ENOSPC;
-    if (!row->machine)
-        status = soc_memory_bank_attach(m->memory, surface->file, surface->bytes, &row->address, NULL);
-    if (status)
-        return status;
-    row->machine = m;
+    if (!row) {
+        row = base_alloc(sizeof(*row));
+        if (!row)
+            return base_fail(error, ENOMEM, "No memory to attach a surface.");
+        row->machine = m;
+        status = soc_memory_bank_attach(m->memory, surface->file, surface->bytes, &row->address, error);
+        if (status) {
+            base_free(row);
+            return status;
+        }
+        *link = row;
+    }
     row->uses++;
     *address = row->address;
     return 0;
 }
 
-int mach_surface_get(struct ane_machine *m, uint32_t id, uint64_t *address, uint64_t *bytes)
+int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+                     struct base_error *error)
 {
     struct surface *surface;
-    int status = -ENOENT;
+    int status;
 
     pthread_mutex_lock(&table_lock);
     surface = find(id);
-    if (surface && surface->live) {
-        status = attach(surface, m, address);
+    if (!surface || !surface->live) {
+        status = base_fail(error, ENOENT, "There is no surface %u.", id);
+    } else if (surface->task != task) {
+        status = base_fail(error, EPERM,
+                           "Surface %u belongs to another task; only the task that made it may use it.", id);
+    } else {
+        status = attach(surface, m, address, error);
         *bytes = surface->bytes;
     }
     pthread_mutex_unlock(&table_lock);
     return status;
 }
 
-static void detach(struct surface *surface, struct attachment *row)
+static void detach(struct surface *surface, struct attachment **link)
 {
+    struct attachment *row = *link;
+
     soc_memory_bank_remove(row->machine->memory, row->address, NULL);
-    *row = (struct attachment){0};
+    *link = row->next;
+    base_free(row);
     end_if_unused(surface);
 }
 
 void mach_surface_put(struct ane_machine *m, uint32_t id)
 {
+    struct attachment **link;
     struct surface *surface;
-    struct attachment *row;
 
     pthread_mutex_lock(&table_lock);
     surface = find(id);
-    row = surface ? attachment_of(surface, m, false) : NULL;
-    if (row && --row->uses == 0)
-        detach(surface, row);
+    link = surface ? attachment_of(surface, m) : NULL;
+    if (link && *link && --(*link)->uses == 0)
+        detach(surface, link);
     pthread_mutex_unlock(&table_lock);
 }
 
@@ -249,10 +300,27 @@ void mach_surfaces_detach(struct ane_machine *m)
 {
     pthread_mutex_lock(&table_lock);
     for (unsigned i = 1; i < SURFACES_MAX; i++) {
-        struct attachment *row = table[i].taken ? attachment_of(&table[i], m, false) : NULL;
+        struct attachment **link = table[i].taken ? attachment_of(&table[i], m) : NULL;
 
-        if (row)
-            detach(&table[i], row);
+        if (link && *link)
+            detach(&table[i], link);
     }
+    pthread_mutex_unlock(&table_lock);
+}
+
+void mach_surface_fork_begin(void)
+{
+    pthread_mutex_lock(&table_lock);
+}
+
+/* In the child: the files go, the addresses stay mapped, so that pointers of the parent's time still point to memory. */
+void mach_surface_fork_end(bool child)
+{
+    for (unsigned i = 1; child && i < SURFACES_MAX; i++)
+        if (table[i].taken) {
+            close(table[i].file);
+            table[i].taken = table[i].live = false;
+            table[i].attachments = NULL;
+        }
     pthread_mutex_unlock(&table_lock);
 }

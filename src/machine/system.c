@@ -25,9 +25,10 @@ static void *system_memory(void *context, uint64_t address, uint64_t bytes)
     return soc_memory_at(m->memory, address, bytes);
 }
 
-static int system_surface_get(void *context, uint32_t id, uint64_t *address, uint64_t *bytes)
+static int system_surface_get(void *context, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+                              struct base_error *error)
 {
-    return mach_surface_get(context, id, address, bytes);
+    return mach_surface_get(context, id, task, address, bytes, error);
 }
 
 static void system_surface_put(void *context, uint32_t id)
@@ -42,9 +43,20 @@ static uint64_t system_now(void *context)
     return soc_clock_now(m->clock);
 }
 
-static int system_wait(void *context, const bool *done, uint64_t timeout_ns)
+/* The driver's own timers are always virtual; a caller's patience is, with a closed clock. */
+static int system_wait(void *context, const bool *done, struct drv_deadline *deadline)
 {
-    return mach_wait(context, done, timeout_ns);
+    struct ane_machine *m = context;
+    struct mach_deadline own = {.wall = true, .ns = MACH_HOST_FOREVER};
+    int status;
+
+    if (deadline)
+        own = (struct mach_deadline){
+            .wall = !deadline->timer && !m->closed_clock, .ns = deadline->ns, .at = deadline->at};
+    status = mach_lock_wait(&m->lock, done, &own);
+    if (deadline)
+        deadline->at = own.at;
+    return status;
 }
 
 static void system_trace(void *context, const char *line)

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls into a machine: who may enter, the calling thread's error, and what a fork leaves to the child. */
+#include <errno.h>
+
+#include "machine/internal.h"
+
+static _Thread_local struct base_error last_error;
+
+struct base_error *mach_error(void)
+{
+    return &last_error;
+}
+
+struct base_error *mach_error_begin(void)
+{
+    last_error.text[0] = '\0';
+    return &last_error;
+}
+
+const char *ane_machine_error(void)
+{
+    return last_error.text;
+}
+
+/* Forks between this process and the one that loaded the library. Reading it costs no system call. */
+static atomic_ulong fork_generation;
+
+/*
+ * A fork while other threads hold one of the process's tables would leave the child with a table that is locked for ever. So the forking thread takes them
+ * first. Order: default machine, surfaces, tables.
+ */
+static void before_fork(void)
+{
+    mach_service_fork_begin();
+    mach_surface_fork_begin();
+    mach_tables_lock();
+}
+
+static void after_fork(void)
+{
+    mach_tables_unlock();
+    mach_surface_fork_end(false);
+    mach_service_fork_end(false);
+}
+
+/* The child begins with no machine, no connection and no surface: those of its parent are not its own. */
+static void in_child(void)
+{
+    atomic_fetch_add(&fork_generation, 1);
+    mach_connect_forked();
+    mach_tables_unlock();
+    mach_surface_fork_end(true);
+    mach_service_fork_end(true);
+}
+
+static __attribute__((constructor)) void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, in_child);
+}
+
+unsigned long mach_fork_generation(void)
+{
+    return atomic_load(&fork_generation);
+}
+
+bool mach_is_inherited(const struct ane_machine *m)
+{
+    if (atomic_load(&fork_generation) == m->family)
+        return false;
+    base_fail(&last_error, EPERM, "A machine cannot be used in a forked child; make a new one there.");
+    return true;
+}
+
+bool mach_enter(struct ane_machine *m)
+{
+    mach_error_begin();
+    if (!m) {
+        base_fail(&last_error, EINVAL, "The machine is NULL.");
+        return false;
+    }
+    if (mach_is_inherited(m))
+        return false;
+    if (mach_lock_enter(&m->lock))
+        return true;
+    base_fail(&last_error, EDEADLK, "The trace function must not call the machine it traces.");
+    return false;
+}
+
+void mach_leave(struct ane_machine *m)
+{
+    mach_lock_leave(&m->lock);
+}

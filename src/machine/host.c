@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host's primitives for lock.c: an error-checking mutex and one futex word per sleeping thread. */
+#include "machine/host.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GIVE_WAY_YIELDS 200u
+#define NS_PER_S        1000000000ull
+
+int mach_host_mutex_init(pthread_mutex_t *mutex)
+{
+    pthread_mutexattr_t attributes;
+    int status = pthread_mutexattr_init(&attributes);
+
+    if (status)
+        return status;
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
+    status = pthread_mutex_init(mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    return status;
+}
+
+void mach_host_mutex_destroy(pthread_mutex_t *mutex)
+{
+    pthread_mutex_destroy(mutex);
+}
+
+bool mach_host_mutex_lock(pthread_mutex_t *mutex)
+{
+    return pthread_mutex_lock(mutex) == 0;
+}
+
+void mach_host_mutex_unlock(pthread_mutex_t *mutex)
+{
+    pthread_mutex_unlock(mutex);
+}
+
+void mach_host_count_add(atomic_uint *count, int change)
+{
+    atomic_fetch_add(count, (unsigned)change);
+}
+
+unsigned mach_host_count(atomic_uint *count)
+{
+    return atomic_load(count);
+}
+
+void mach_host_give_way(pthread_mutex_t *mutex, atomic_uint *inbound)
+{
+    unsigned waiting = atomic_load(inbound);
+
+    pthread_mutex_unlock(mutex);
+    for (unsigned i = 0; i < GIVE_WAY_YIELDS && atomic_load(inbound) >= waiting; i++)
+        sched_yield();
+    pthread_mutex_lock(mutex);
+}
+
+bool mach_host_sleep(atomic_uint *word, uint64_t until)
+{
+    struct timespec at = {(time_t)(until / NS_PER_S), (long)(until % NS_PER_S)};
+
+    while (!atomic_load(word)) {
+        long status = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, 0,
+                              until == MACH_HOST_FOREVER ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY);
+
+        if (status && errno == ETIMEDOUT)
+            return atomic_load(word) != 0;
+    }
+    return true;
+}
+
+void mach_host_wake(atomic_uint *word)
+{
+    atomic_store(word, 1);
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static _Thread_local void *slot;
+
+void mach_host_slot_set(void *pointer)
+{
+    slot = pointer;
+}
+
+void *mach_host_slot(void)
+{
+    return slot;
+}
+
+uint64_t mach_host_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}

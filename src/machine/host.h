@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What lock.c needs of the host: a mutex, a word to sleep on, a count, a clock. host.c implements it with pthreads and futexes. A test that explores
+ * schedules links its own implementation instead, in which every one of these calls is a point where another thread may run.
+ */
+#ifndef MACHINE_HOST_H
+#define MACHINE_HOST_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MACH_HOST_FOREVER UINT64_MAX
+
+/* 0 or a positive errno. */
+int mach_host_mutex_init(pthread_mutex_t *mutex);
+void mach_host_mutex_destroy(pthread_mutex_t *mutex);
+/* False when the calling thread holds it already. */
+bool mach_host_mutex_lock(pthread_mutex_t *mutex);
+void mach_host_mutex_unlock(pthread_mutex_t *mutex);
+
+/* Adds to a count that other threads read without the mutex. */
+void mach_host_count_add(atomic_uint *count, int change);
+unsigned mach_host_count(atomic_uint *count);
+/* Releases the mutex so that threads counted in `inbound` can take it, and takes it again. Bounded: it does not wait for all of them. */
+void mach_host_give_way(pthread_mutex_t *mutex, atomic_uint *inbound);
+
+/* Sleeps until the word is 1, or until `until` on mach_host_now's clock: false then. */
+bool mach_host_sleep(atomic_uint *word, uint64_t until);
+/* Sets the word to 1 and wakes the thread that sleeps on it. The word may be gone as soon as it is set. */
+void mach_host_wake(atomic_uint *word);
+
+/* One pointer of the calling thread's own; NULL at first. */
+void mach_host_slot_set(void *pointer);
+void *mach_host_slot(void);
+
+/* Wall time in nanoseconds; monotonic. */
+uint64_t mach_host_now(void);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Admission to a machine. One thread at a time is inside. A thread that waits drives the machine's clock itself; while another thread drives, it sleeps on
+ * a word of its own (leader and followers). A thread that is alone makes no system call.
+ *
+ * Invariant, whenever the mutex is free: if a sleeper's wait is over, or there is a sleeper and something left to drive (an event of the clock, or a
+ * deadline in virtual time), then some thread drives, is on its way in, or is an injected call that runs. Each of these settles the rest when it releases
+ * the mutex: it wakes the sleepers whose wait is over, and one more to drive when nobody else will. tests/test_lock.c explores all schedules of three
+ * threads over this file.
+ */
+#ifndef MACHINE_LOCK_H
+#define MACHINE_LOCK_H
+
+#include "machine/host.h"
+#include "soc/clock.h"
+
+/*
+ * How long a wait may last. Virtual: the clock moves on to the end of the wait when there is nothing else to do. Wall: the clock never moves because of
+ * it. It begins with the first wait that uses it, so that one deadline can cover several waits of a call.
+ */
+struct mach_deadline {
+    bool wall;
+    uint64_t ns; /* MACH_HOST_FOREVER: none */
+    uint64_t at; /* its end; 0 until it begins */
+};
+
+/* A thread that waits. On its stack; in the list only while it sleeps. For lock.c and its test. */
+struct mach_waiter {
+    struct mach_waiter *next;
+    const bool *done;
+    bool until_idle;            /* mach_lock_run: an idle clock ends the wait */
+    uint64_t virtual_at;        /* UINT64_MAX: no deadline in virtual time */
+    struct mach_deadline *wall; /* NULL: no deadline in wall time */
+    bool idle;                  /* the clock was, when another thread found this wait finished */
+    bool over;                  /* found finished by another thread, or the wall deadline has passed */
+    bool asleep;                /* in the list */
+    bool injected;              /* an injected call: counted in `acting` when its wait is over */
+    bool counted;
+    atomic_uint woken;
+};
+
+struct mach_lock {
+    pthread_mutex_t mutex;
+    atomic_uint inbound; /* threads that will take the mutex next: callers, and sleepers that were woken */
+    struct soc_clock *clock;
+    /* Protected by the mutex: */
+    bool driving;    /* a thread steps the clock; it may have released the mutex between two events */
+    unsigned acting; /* injected calls that run: the clock stands still until each waits or ends */
+    struct mach_waiter *waiters; /* those who sleep, oldest first */
+};
+
+/* 0 or a negative errno. The clock stays the caller's. */
+int mach_lock_init(struct mach_lock *lock, struct soc_clock *clock);
+void mach_lock_destroy(struct mach_lock *lock);
+
+/* False when the calling thread is inside already. */
+bool mach_lock_enter(struct mach_lock *lock);
+void mach_lock_leave(struct mach_lock *lock);
+
+/* Inside: until *done, or -ETIMEDOUT. Other threads are admitted meanwhile. */
+int mach_lock_wait(struct mach_lock *lock, const bool *done, struct mach_deadline *deadline);
+/* Inside: drives until no foreground event is left (true) or `span_ns` of virtual time have passed (false). */
+bool mach_lock_run(struct mach_lock *lock, uint64_t span_ns);
+
+/*
+ * Injected calls. `begin` is called inside, by an event of the clock, for a thread that it is about to release: the clock stands still from here on. That
+ * thread calls `adopt` first and `end` last; between them it may enter, wait and leave as it likes, and the clock moves only while it waits.
+ */
+void mach_lock_act_begin(struct mach_lock *lock);
+void mach_lock_act_adopt(struct mach_lock *lock);
+void mach_lock_act_end(struct mach_lock *lock);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Services: machines with firmware, found by number; and the process's default machine. */
+#include <anemone/iokit.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/internal.h"
+
+#define SERVICES_MAX 64u
+#define SERVICE_BASE 0x1000u
+
+/* Under the lock of the tables. */
+static struct ane_machine *service_table[SERVICES_MAX];
+
+io_service_t mach_service_add(struct ane_machine *m)
+{
+    io_service_t service = 0;
+
+    mach_tables_lock();
+    for (unsigned i = 0; i < SERVICES_MAX && !service; i++)
+        if (!service_table[i]) {
+            service_table[i] = m;
+            service = SERVICE_BASE + i;
+        }
+    mach_tables_unlock();
+    return service;
+}
+
+void mach_service_remove(struct ane_machine *m)
+{
+    mach_tables_lock();
+    for (unsigned i = 0; i < SERVICES_MAX; i++)
+        if (service_table[i] == m)
+            service_table[i] = NULL;
+    mach_tables_unlock();
+}
+
+struct ane_machine *mach_service_hold(io_service_t service)
+{
+    struct ane_machine *m = NULL;
+
+    mach_tables_lock();
+    if (service >= SERVICE_BASE && service < SERVICE_BASE + SERVICES_MAX)
+        m = service_table[service - SERVICE_BASE];
+    if (m && !mach_hold_locked(m))
+        m = NULL;
+    mach_tables_unlock();
+    return m;
+}
+
+io_service_t ane_machine_service(struct ane_machine *machine)
+{
+    return machine ? machine->service : 0;
+}
+
+static const char matching_name[] = "H11ANEIn";
+
+const void *IOServiceMatching(const char *name)
+{
+    return name && !strcmp(name, matching_name) ? matching_name : NULL;
+}
+
+/* The default machine, under its own lock: making one takes a while. */
+static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ane_machine *default_machine;
+static FILE *default_trace;
+
+static void write_line(void *file, const char *line, size_t length)
+{
+    fwrite(line, 1, length, file);
+}
+
+/* What the environment says about the default machine. */
+static int environment_config(struct ane_machine_config *config)
+{
+    const char *numerics = getenv("ANEMONE_NUMERICS"), *threads = getenv("ANEMONE_THREADS"),
+               *trace = getenv("ANEMONE_TRACE");
+    char *end;
+
+    *config = (struct ane_machine_config){.size = sizeof(*config), .firmware = 1};
+    if (numerics && numerics[0]) {
+        int policy = ane_numerics_named(numerics);
+
+        if (policy < 0)
+            return base_fail(mach_error(), EINVAL, "ANEMONE_NUMERICS is \"%s\"; %s are known.", numerics,
+                             ANE_NUMERICS_NAMES);
+        config->numerics = (uint32_t)policy;
+    }
+    if (threads && threads[0]) {
+        unsigned long count = strtoul(threads, &end, 10);
+
+        if (*end || threads[0] < '0' || threads[0] > '9' || count < 1 || count > ANE_THREADS_MAX)
+            return base_fail(mach_error(), EINVAL, "ANEMONE_THREADS is \"%s\"; it is a number from 1 to %u.",
+                             threads, ANE_THREADS_MAX);
+        config->threads = (uint32_t)count;
+    }
+    if (trace && trace[0]) {
+        config->trace_context = fopen(trace, "we");
+        if (!config->trace_context)
+            return base_fail(mach_error(), errno, "ANEMONE_TRACE: %s cannot be written: %s.", trace,
+                             strerror(errno));
+        config->trace = 1;
+        config->trace_fn = write_line;
+    }
+    return 0;
+}
+
+static int make_default(const struct ane_machine_config *config)
+{
+    struct ane_machine_config own;
+    int result;
+
+    if (config)
+        return ane_machine_create(config, &default_machine);
+    result = environment_config(&own);
+    if (result)
+        return result;
+    result = ane_machine_create(&own, &default_machine);
+    if (!result)
+        default_trace = own.trace_context;
+    else if (own.trace_context)
+        fclose(own.trace_context);
+    return result;
+}
+
+int ane_machine_default(const struct ane_machine_config *config, struct ane_machine **machine)
+{
+    int result = 0;
+
+    mach_error_begin();
+    pthread_mutex_lock(&default_lock);
+    if (!default_machine)
+        result = make_default(config);
+    else if (config)
+        result = base_fail(mach_error(), EBUSY,
+                           "The default machine is in use; its configuration cannot be changed any more.");
+    if (!result && machine)
+        *machine = default_machine;
+    pthread_mutex_unlock(&default_lock);
+    return result;
+}
+
+void mach_service_fork_begin(void)
+{
+    pthread_mutex_lock(&default_lock);
+    /* Lines that are still in the buffer would be written twice, by the parent and at the child's exit. */
+    if (default_trace)
+        fflush(default_trace);
+}
+
+void mach_service_fork_end(bool child)
+{
+    if (child) {
+        memset(service_table, 0, sizeof(service_table));
+        default_machine = NULL;
+        default_trace = NULL;
+    }
+    pthread_mutex_unlock(&default_lock);
+}
+
+io_service_t IOServiceGetMatchingService(uint32_t main_port, const void *matching)
+{
+    struct ane_machine *machine;
+
+    (void)main_port;
+    mach_error_begin();
+    if (matching != matching_name) {
+        base_fail(mach_error(), ENOENT, "The matching dictionary is not that of %s.", matching_name);
+        return 0;
+    }
+    return ane_machine_default(NULL, &machine) ? 0 : ane_machine_service(machine);
+}

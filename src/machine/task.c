@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Callers' identities. An id is never given out twice, so that a released one names nothing. */
+#include <anemone/iokit.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "machine/internal.h"
+
+#define TASKS_MAX 256u
+
+struct task {
+    ane_task_t id; /* 0: free */
+    struct drv_identity identity;
+};
+
+/* Both under the lock of the tables. */
+static struct task task_table[TASKS_MAX];
+static ane_task_t last_id;
+
+static const struct drv_identity the_process = {.may_open = true, .data_chaining = true, .developer = true};
+
+static bool entitled(const char *const *entitlements, unsigned count, const char *name)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (!strcmp(entitlements[i], name))
+            return true;
+    return false;
+}
+
+static int check(const char *const *entitlements, unsigned count, const char *team_id)
+{
+    struct base_error *error = mach_error_begin();
+    const size_t most = sizeof(the_process.team) - 1;
+
+    if (count && !entitlements)
+        return base_fail(error, EINVAL, "Task create: %u entitlements are announced and the list is NULL.",
+                         count);
+    for (unsigned i = 0; i < count; i++)
+        if (!entitlements[i])
+            return base_fail(error, EINVAL, "Task create: entitlement %u of %u is NULL.", i, count);
+    if (team_id && strlen(team_id) > most)
+        return base_fail(error, EINVAL, "Task create: the team has %zu characters; the limit is %zu.",
+                         strlen(team_id), most);
+    return 0;
+}
+
+static ane_task_t add(const struct drv_identity *identity)
+{
+    ane_task_t id = 0;
+
+    mach_tables_lock();
+    for (unsigned i = 0; i < TASKS_MAX && !id && last_id < UINT32_MAX; i++)
+        if (!task_table[i].id) {
+            id = ++last_id;
+            task_table[i] = (struct task){id, *identity};
+            task_table[i].identity.task = id;
+        }
+    mach_tables_unlock();
+    return id;
+}
+
+ane_task_t ane_task_create(const char *const *entitlements, unsigned count, const char *team_id,
+                           const uint8_t *cdhash)
+{
+    struct drv_identity identity = {0};
+    ane_task_t id;
+
+    if (check(entitlements, count, team_id))
+        return 0;
+    identity.may_open = entitled(entitlements, count, "com.apple.ane.iokit-user-access");
+    identity.data_chaining = entitled(entitlements, count, "com.apple.ane.allow-dataChaining-access");
+    if (team_id)
+        strcpy(identity.team, team_id);
+    if (cdhash) {
+        identity.has_signature = true;
+        memcpy(identity.cdhash, cdhash, sizeof(identity.cdhash));
+    }
+    id = add(&identity);
+    if (!id)
+        base_fail(mach_error(), ENOSPC, "Task create: %u tasks exist already; release one.", TASKS_MAX);
+    return id;
+}
+
+/* With the tables locked. */
+static struct task *find(ane_task_t id)
+{
+    for (unsigned i = 0; i < TASKS_MAX; i++)
+        if (task_table[i].id == id)
+            return &task_table[i];
+    return NULL;
+}
+
+void ane_task_release(ane_task_t id)
+{
+    struct task *task;
+
+    mach_tables_lock();
+    task = id ? find(id) : NULL;
+    if (task)
+        *task = (struct task){0};
+    mach_tables_unlock();
+}
+
+bool mach_task_identity(ane_task_t id, struct drv_identity *identity)
+{
+    const struct task *task;
+
+    if (!id) {
+        *identity = the_process;
+        return true;
+    }
+    mach_tables_lock();
+    task = find(id);
+    if (task)
+        *identity = task->identity;
+    mach_tables_unlock();
+    if (!task)
+        base_fail(mach_error(), EINVAL, "There is no task %u; it was released, or never made.", id);
+    return task;
+}

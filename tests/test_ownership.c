@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who owns what, through iokit.h and machine.h: surfaces and programs of tasks, identities, connections of a machine that ends, ids that have been given back,
+ * forks. Everything here happens in one order.
+ */
+#include "support.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "iorig.h"
+
+static struct ane_machine *make(void)
+{
+    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .clock = ANE_CLOCK_CLOSED};
+    struct ane_machine *machine;
+
+    if (ane_machine_create(&config, &machine))
+        fail_msg("%s", ane_machine_error());
+    return machine;
+}
+
+static const char *const open_entitlement[] = {"com.apple.ane.iokit-user-access"};
+
+static ane_task_t make_task(const char *team, uint8_t hash)
+{
+    uint8_t cdhash[20];
+    ane_task_t task;
+
+    memset(cdhash, hash, sizeof(cdhash));
+    task = ane_task_create(open_entitlement, 1, team, hash ? cdhash : NULL);
+    assert_int_not_equal(task, 0);
+    return task;
+}
+
+static void says(const char *words)
+{
+    if (!strstr(ane_machine_error(), words))
+        fail_msg("\"%s\" does not say \"%s\"", ane_machine_error(), words);
+}
+
+static void memory_map(const struct io_client *client, uint32_t surface, IOReturn expected)
+{
+    struct ane_memory_map map = {.surface = surface, .usage = 1, .size = 64, .token = client->session};
+    uint64_t zero = 0, address = 0;
+    uint32_t one = 1;
+
+    assert_int_equal(
+        IOConnectCallMethod(client->connect, 5, &zero, 1, &map, sizeof(map), &address, &one, NULL, NULL),
+        expected);
+}
+
+/* Another task can neither map, nor bind, nor have statistics written to a surface whose id it guesses. */
+static void a_surface_belongs_to_its_task(void **state)
+{
+    struct ane_machine *machine = make();
+    ane_task_t a = make_task("TEAM", 1), b = make_task("OTHER", 2);
+    struct io_client direct;
+    uint32_t mine, theirs;
+
+    (void)state;
+    assert_int_equal(ane_surface_create(a, 64, &mine), 0);
+    assert_int_equal(ane_surface_create(b, 64, &theirs), 0);
+    assert_int_equal(io_open(ane_machine_service(machine), b, ANE_CLIENT_DIRECT_PATH, &direct),
+                     kIOReturnSuccess);
+    memory_map(&direct, mine, kIOReturnNotPermitted);
+    says("belongs to another task");
+    memory_map(&direct, theirs, kIOReturnSuccess);
+    IOServiceClose(direct.connect);
+    /* The process itself is a task too. */
+    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &direct),
+                     kIOReturnSuccess);
+    memory_map(&direct, mine, kIOReturnNotPermitted);
+    assert_int_equal(ane_surface_create(12345, 64, &mine), -EINVAL);
+    ane_machine_destroy(machine);
+    ane_surface_release(theirs);
+    ane_task_release(a);
+    ane_task_release(b);
+}
+
+/* A program of the process: `user` opens, and tries to attach to it. */
+static IOReturn attach(struct ane_machine *machine, const struct io_client *owner, ane_task_t user)
+{
+    static uint8_t image[1 << 16];
+    struct ane_program_prepare prepare;
+    struct io_client other;
+    uint64_t token;
+    IOReturn status;
+
+    assert_int_equal(io_create(owner, image, io_image_add(image, sizeof(image), 1, 8), &token),
+                     kIOReturnSuccess);
+    assert_int_equal(io_open(ane_machine_service(machine), user, ANE_CLIENT_CONTROL, &other),
+                     kIOReturnSuccess);
+    status = io_prepare(&other, token, &prepare);
+    IOServiceClose(other.connect);
+    assert_int_equal(io_destroy(owner, token), kIOReturnSuccess);
+    return status;
+}
+
+static void identities_are_equal_by_signature_alone(void **state)
+{
+    struct ane_machine *machine = make();
+    ane_task_t self = make_task("self", 0), unsigned_one = make_task(NULL, 0);
+    struct io_client owner;
+
+    (void)state;
+    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &owner), kIOReturnSuccess);
+    assert_int_equal(attach(machine, &owner, 0), kIOReturnSuccess);
+    assert_int_equal(attach(machine, &owner, self), kIOReturnNotFound);
+    assert_int_equal(attach(machine, &owner, unsigned_one), kIOReturnNotFound);
+    IOServiceClose(owner.connect);
+    ane_machine_destroy(machine);
+    ane_task_release(self);
+    ane_task_release(unsigned_one);
+}
+
+static void a_released_task_names_nothing(void **state)
+{
+    struct ane_machine *machine = make();
+    ane_task_t first = make_task(NULL, 0), next;
+    struct io_client client;
+    char team[64];
+
+    (void)state;
+    ane_task_release(first);
+    next = make_task("TEAM", 3);
+    assert_int_not_equal(next, first);
+    assert_int_equal(io_open(ane_machine_service(machine), first, ANE_CLIENT_CONTROL, &client),
+                     kIOReturnBadArgument);
+    says("There is no task");
+    ane_task_release(next);
+    /* A team that would be cut off is refused; it could equal another's. */
+    memset(team, 'T', sizeof(team));
+    team[32] = '\0';
+    assert_int_equal(ane_task_create(open_entitlement, 1, team, NULL), 0);
+    says("32 characters; the limit is 31");
+    assert_int_equal(ane_task_create(NULL, 1, NULL, NULL), 0);
+    for (unsigned i = 0; i < 1000; i++) {
+        next = make_task(NULL, 0);
+        assert_true(next > first);
+        first = next;
+        ane_task_release(next);
+    }
+    ane_machine_destroy(machine);
+}
+
+#define CONNECTIONS 110u /* ten times as many are more than the table has rows */
+
+static void a_machine_closes_what_is_open_on_it(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 10; round++) {
+        struct ane_machine *machine = make();
+        io_service_t service = ane_machine_service(machine);
+        io_connect_t connect[CONNECTIONS], again;
+
+        for (unsigned i = 0; i < CONNECTIONS; i++)
+            assert_int_equal(IOServiceOpen(service, 0, ANE_CLIENT_CONTROL, &connect[i]), kIOReturnSuccess);
+        ane_machine_destroy(machine);
+        for (unsigned i = 0; i < CONNECTIONS; i++) {
+            assert_int_equal(IOConnectCallMethod(connect[i], 1, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL),
+                             ANE_RETURN_CLOSED);
+            says("closed");
+            assert_int_equal(IOServiceClose(connect[i]), ANE_RETURN_CLOSED);
+        }
+        assert_int_equal(IOServiceOpen(service, 0, ANE_CLIENT_CONTROL, &again), kIOReturnNoDevice);
+    }
+}
+
+/* Rows are used in turn, so that a stale id names nothing for 2^32 surfaces; every new id names its surface. */
+static void a_stale_surface_id_names_nothing(void **state)
+{
+    uint32_t first, id = 0, last = 0;
+
+    (void)state;
+    assert_int_equal(ane_surface_create(0, 64, &first), 0);
+    ane_surface_release(first);
+    for (unsigned i = 0; i < 10000; i++) {
+        assert_int_equal(ane_surface_create(0, 64, &id), 0);
+        assert_non_null(ane_surface_base(id));
+        assert_int_equal(ane_surface_lookup(id), 64);
+        assert_int_not_equal(id, last);
+        assert_null(ane_surface_base(first));
+        ane_surface_release(id);
+        assert_null(ane_surface_base(id));
+        last = id;
+    }
+    assert_int_equal(ane_surface_create(0, 5, NULL), -EINVAL);
+    says("no place for the id");
+}
+
+/* A child of its own: what it does to the parent's machine does nothing, and it can make one itself. */
+static void a_forked_child_leaves_the_machine_alone(void **state)
+{
+    struct ane_machine *machine = make();
+    struct io_accumulator a;
+    pid_t child;
+    int status;
+
+    (void)state;
+    io_accumulator_make(&a, ane_machine_service(machine), 2, 16);
+    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    child = fork();
+    if (child == 0) {
+        struct ane_machine *own;
+        struct io_accumulator b;
+
+        ane_machine_destroy(machine);
+        if (!strstr(ane_machine_error(), "forked child"))
+            _exit(2);
+        if (IOServiceClose(a.client.connect) != ANE_RETURN_CLOSED)
+            _exit(3);
+        if (ane_machine_default(NULL, &own))
+            _exit(4);
+        io_accumulator_make(&b, ane_machine_service(own), 2, 16);
+        if (io_accumulator_step(&b) || io_accumulator_value(&b) != 1)
+            _exit(5);
+        io_accumulator_release(&b);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    assert_true(io_accumulator_value(&a) == 2);
+    io_accumulator_release(&a);
+    ane_machine_destroy(machine);
+}
+
+/* A size that does not fit 32 bits is not the size that it ends in. */
+static void sizes_are_not_cut_off(void **state)
+{
+    struct ane_machine *machine = make();
+    struct ane_device_info info = {.token = ANE_USAGE_STANDARD};
+    size_t size = sizeof(info) + (1ull << 32);
+    io_connect_t connect;
+
+    (void)state;
+    assert_int_equal(IOServiceOpen(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &connect),
+                     kIOReturnSuccess);
+    assert_int_equal(IOConnectCallMethod(connect, 0, NULL, 0, &info, sizeof(info), NULL, NULL, &info, &size),
+                     kIOReturnBadArgument);
+    says("sizes");
+    ane_machine_destroy(machine);
+}
+
+/* A sentence is the caller's own: cleared by the next call, and never another client's. */
+static void a_sentence_belongs_to_its_call(void **state)
+{
+    struct ane_machine *machine = make();
+    struct io_client a, b;
+
+    (void)state;
+    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &a), kIOReturnSuccess);
+    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &b), kIOReturnSuccess);
+    memory_map(&a, 3735928559u, kIOReturnBadArgument);
+    says("There is no surface 3735928559");
+    assert_int_equal(IOServiceClose(b.connect), kIOReturnSuccess);
+    assert_string_equal(ane_machine_error(), "");
+    assert_int_equal(IOConnectCallMethod(b.connect, 1, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL),
+                     ANE_RETURN_CLOSED);
+    says("closed");
+    assert_int_equal(IOServiceOpen(ane_machine_service(machine), 0, 77, &b.connect), kIOReturnBadArgument);
+    says("type 77");
+    assert_int_equal(IOServiceOpen(0, 0, ANE_CLIENT_CONTROL, &b.connect), kIOReturnNoDevice);
+    says("no such service");
+    ane_machine_destroy(machine);
+}
+
+/* NULL where a pointer is needed: a sentence, or nothing. */
+static void null_is_refused(void **state)
+{
+    struct ane_machine *machine = make();
+    struct ane_machine_map map = {.size = sizeof(map)};
+
+    (void)state;
+    assert_int_equal(ane_machine_default(NULL, NULL), 0);
+    assert_int_equal(ane_machine_counter(machine, NULL), 0);
+    assert_int_equal(ane_machine_dram_alloc(machine, 1, NULL), -EINVAL);
+    assert_int_equal(ane_numerics_named(NULL), -1);
+    assert_int_equal(ane_machine_call_at(machine, 0, NULL, NULL), -EINVAL);
+    assert_int_equal(ane_machine_run(NULL, 0), -EPERM);
+    says("NULL");
+    assert_int_equal(ane_machine_read32(NULL, 0), 0);
+    ane_machine_write32(NULL, 0, 0);
+    assert_int_equal(ane_machine_dram_alloc(NULL, 1, NULL), -EPERM);
+    assert_int_equal(ane_machine_dram_free(NULL, 0), -EPERM);
+    assert_null(ane_machine_dram(NULL, 0, 1));
+    assert_int_equal(ane_machine_now(NULL), 0);
+    assert_int_equal(ane_machine_interrupt(NULL), 0);
+    assert_int_equal(ane_machine_trace_hash(NULL), 0);
+    assert_int_equal(ane_machine_counter(NULL, "x"), 0);
+    assert_int_equal(ane_machine_profile(NULL, 0, NULL), -EPERM);
+    assert_int_equal(ane_machine_map(NULL, &map), -EINVAL);
+    assert_int_equal(ane_machine_service(NULL), 0);
+    ane_machine_destroy(NULL);
+    ane_machine_destroy(machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_surface_belongs_to_its_task),
+        cmocka_unit_test(identities_are_equal_by_signature_alone),
+        cmocka_unit_test(a_released_task_names_nothing),
+        cmocka_unit_test(a_machine_closes_what_is_open_on_it),
+        cmocka_unit_test(a_stale_surface_id_names_nothing),
+        cmocka_unit_test(a_forked_child_leaves_the_machine_alone),
+        cmocka_unit_test(sizes_are_not_cut_off),
+        cmocka_unit_test(a_sentence_belongs_to_its_call),
+        cmocka_unit_test(null_is_refused),
+    };
+
+    return cmocka_run_group_tests_name("ownership", tests, NULL, NULL);
+}

@@ -340,6 +340,9 @@ void drv_client_leave(struct drv_client *client)
     }
     tear_down(client);
     client->calls--;
+    if (client->ended)
+        *client->ended = true;
+    client->ended = NULL;
     if (!client->lingering)
         unlink_client(client);
 }
@@ -389,13 +392,18 @@ IOReturn drv_client_open(struct drv *d, const struct drv_identity *identity, uin
 void drv_client_close(struct drv_client *client)
 {
     struct drv *d = client->driver;
+    bool ended = false;
 
     drv_gate_enter(&d->gate, &d->platform);
     client->closing = client->gone = true;
+    client->ended = &ended;
     client->calls++;
     drv_request_abort_all(client);
     drv_waiter_wake_client(&d->domain_waiters, client);
     drv_client_leave(client);
+    /* Calls of other threads, or an eviction, may still be inside; the last of them ends the client. */
+    if (!ended)
+        drv_wait(d, &ended, NULL);
     reap(d);
     drv_gate_leave(&d->gate);
 }

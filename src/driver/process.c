@@ -124,12 +124,12 @@ static void terminate(struct drv *d, struct drv_program *program, uint32_t id)
                                           .late_context = program};
 
     program->ghosts++;
-    program->pins++;
+    drv_program_hold(program);
     if (drv_command_run(d, &args, NULL) == kIOReturnNoResources) {
         d->stray[id] = program; /* it was not sent */
         d->reap = true;
     }
-    program->pins--;
+    drv_program_unhold(program);
 }
 
 void drv_process_reap(struct drv *d)

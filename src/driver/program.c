@@ -104,6 +104,17 @@ static void unloaded(void *context, const struct pr_command_header *reply)
     program->driver->reap = true;
 }
 
+void drv_program_hold(struct drv_program *program)
+{
+    program->holds++;
+    program->unheld = false;
+}
+
+void drv_program_unhold(struct drv_program *program)
+{
+    program->unheld = --program->holds == 0;
+}
+
 /* While an answer is outstanding the program stays where it is. */
 static IOReturn send(struct drv *d, struct drv_program *program, struct drv_command_args args,
                      drv_reply answer)
@@ -114,7 +125,9 @@ static IOReturn send(struct drv *d, struct drv_program *program, struct drv_comm
     args.reply = args.late = answer;
     args.context = args.late_context = program;
     program->unanswered = true;
+    drv_program_hold(program);
     result = drv_command_run(d, &args, NULL);
+    drv_program_unhold(program);
     if (result != kIOReturnTimeout)
         program->unanswered = false; /* answered, or not sent */
     return result;
@@ -161,7 +174,8 @@ static void unlink_program(struct drv *d, struct drv_program *program)
 /* In use, or perhaps in use by the firmware. */
 static bool is_needed(const struct drv_program *program)
 {
-    return program->owner || program->processes || program->pins || program->ghosts || program->unanswered;
+    return program->owner || program->processes || program->pins || program->holds || program->ghosts ||
+           program->unanswered;
 }
 
 static struct drv_program *make_program(struct drv_client *client, const struct ane_program_args *args)
@@ -381,6 +395,7 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
     struct drv *d = client->driver;
     struct drv_program *program = drv_program_find(client, destroy->token);
     struct drv_process *process = drv_process_find(client, destroy->token);
+    struct drv_deadline timer = {.timer = true, .ns = client->timeout_ns};
 
     if (destroy->flags)
         return drv_refuse(d, kIOReturnBadArgument, "Program destroy: flags must be 0.");
@@ -398,6 +413,9 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
         drv_process_unpin(process);
         drv_process_remove(process);
     }
+    /* An eviction may still be ending processes of it. */
+    if (program->holds)
+        drv_wait(d, &program->unheld, &timer);
     program->owner = NULL;
     drv_program_unload_orphan(d, program);
     return kIOReturnSuccess;

@@ -14,6 +14,9 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
 /* The program of a token, if the client may use it: its own, or one of the same team and code-directory hash. */
 struct drv_program *drv_program_find(struct drv_client *client, uint64_t token);
 IOReturn drv_program_not_found(struct drv *driver, uint64_t token);
+/* While a command about the program is under way it is not freed. Whoever has held it calls drv_program_unload_orphan afterwards. */
+void drv_program_hold(struct drv_program *program);
+void drv_program_unhold(struct drv_program *program);
 /* The last to leave a program without an owner unloads it. May wait; the program may be gone afterwards. */
 void drv_program_unload_orphan(struct drv *driver, struct drv_program *program);
 /* Ends what could not be ended in time: the firmware was late, or its queue full. May wait. */

@@ -127,7 +127,9 @@ struct drv_program {
     uint32_t td_count, first_words;
     struct drv_block text, kernel, container;
     struct drv_process *processes;
-    uint32_t pins;   /* requests and lifecycle calls under way */
+    uint32_t pins;  /* requests and lifecycle calls of clients under way */
+    uint32_t holds; /* commands of the driver's own under way; `unheld` when the last has ended */
+    bool unheld;
     uint32_t ghosts; /* processes that the firmware has, or may have, and no client */
     bool dying;      /* no longer found */
     bool unanswered; /* a load or unload is with the firmware: its answer decides what is left */
@@ -190,6 +192,7 @@ struct drv_client {
     bool gone;      /* the handle was given back: freed with the last call */
     bool lingering; /* could not be torn down; will be when its last request has come back */
     bool quiet;     /* nothing of it is in the firmware: what a close waits for */
+    bool *ended;    /* of the close that waits until everything is given back; NULL when none does */
     bool yielding;  /* others wait for a domain: its next requests queue behind them */
     uint32_t calls;
     uint32_t busy;   /* requests and operations that need its domain to stay */

@@ -90,8 +90,8 @@ static uint64_t shared_hash(void)
     for (unsigned i = 0; i < EXPLORER_FLAGS; i++)
         hash = mix(hash, run.flag[i]);
     for (const struct mach_waiter *w = run.lock.waiters; w; w = w->next)
-        hash = mix(mix(hash, thread_of(w)),
-                   w->virtual_at ^ (uint64_t)w->over << 62 ^ (uint64_t)w->counted << 61);
+        hash =
+            mix(mix(hash, thread_of(w)), w->virtual_at ^ (uint64_t)w->over << 62 ^ (uint64_t)w->asleep << 61);
     return hash;
 }
 
@@ -163,13 +163,14 @@ bool mach_host_mutex_lock(pthread_mutex_t *mutex)
 /* The invariant of lock.h, whenever the mutex is free. */
 static void check_invariant(void)
 {
-    bool over = false, left = !soc_clock_idle(run.clock);
+    bool sleepers = false, over = false, left = !soc_clock_idle(run.clock);
 
     for (const struct mach_waiter *w = run.lock.waiters; w; w = w->next) {
-        over = over || *w->done || w->over || (w->until_idle && soc_clock_idle(run.clock));
+        sleepers = sleepers || w->asleep;
+        over = over || (w->asleep && (*w->done || (w->until_idle && soc_clock_idle(run.clock))));
         left = left || w->virtual_at != UINT64_MAX;
     }
-    if (!run.lock.waiters || (!over && !left))
+    if (!sleepers || (!over && !left))
         return;
     explorer_expect(run.lock.driving || run.lock.acting || atomic_load(&run.lock.inbound),
                     "sleepers are left with nobody to wake them");
@@ -320,7 +321,7 @@ static void clear(void)
 static void check_end(void)
 {
     explorer_expect(all_ended(), "threads are asleep for ever");
-    explorer_expect(!run.lock.waiters && !run.lock.driving && !run.lock.acting &&
+    explorer_expect(!run.lock.waiters && !run.lock.runs && !run.lock.driving && !run.lock.acting &&
                         !atomic_load(&run.lock.inbound),
                     "the lock is not clean at the end");
 }

@@ -52,7 +52,13 @@ size_t io_image_add(uint8_t *bytes, size_t capacity, uint32_t channels, uint32_t
 
 IOReturn io_open(io_service_t service, ane_task_t task, uint32_t type, struct io_client *client)
 {
-    struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = 0x2710};
+    return io_open_timed(service, task, type, 0x2710, client);
+}
+
+IOReturn io_open_timed(io_service_t service, ane_task_t task, uint32_t type, uint64_t timeout_ms,
+                       struct io_client *client)
+{
+    struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = timeout_ms};
     size_t size = sizeof(info);
     IOReturn status = IOServiceOpen(service, task, type, &client->connect);
 
@@ -151,13 +157,19 @@ static uint32_t surface_of(uint32_t bytes, uint16_t fill)
 
 void io_accumulator_make(struct io_accumulator *a, io_service_t service, uint32_t channels, uint32_t width)
 {
+    io_accumulator_make_timed(a, service, channels, width, 0x2710);
+}
+
+void io_accumulator_make_timed(struct io_accumulator *a, io_service_t service, uint32_t channels,
+                               uint32_t width, uint64_t timeout_ms)
+{
     static _Thread_local uint8_t image[1 << 20];
     struct td_shape s = {1, channels, 1, width};
     struct ane_program_prepare prepare;
     size_t size = io_image_add(image, sizeof(image), channels, width);
 
     *a = (struct io_accumulator){.channels = channels, .width = width};
-    assert_int_equal(io_open(service, 0, ANE_CLIENT_CONTROL, &a->client), kIOReturnSuccess);
+    assert_int_equal(io_open_timed(service, 0, ANE_CLIENT_CONTROL, timeout_ms, &a->client), kIOReturnSuccess);
     assert_int_equal(io_create(&a->client, image, size, &a->token), kIOReturnSuccess);
     assert_int_equal(io_prepare(&a->client, a->token, &prepare), kIOReturnSuccess);
     assert_int_equal(prepare.inputs, 2);

@@ -16,6 +16,8 @@ struct io_client {
 
 /* Each returns what the driver said. */
 IOReturn io_open(io_service_t service, ane_task_t task, uint32_t type, struct io_client *client);
+IOReturn io_open_timed(io_service_t service, ane_task_t task, uint32_t type, uint64_t timeout_ms,
+                       struct io_client *client);
 /* A payload of either representation; io_create takes a program image. */
 IOReturn io_create_as(const struct io_client *client, uint32_t representation, const void *payload,
                       size_t size, uint64_t *token);
@@ -37,6 +39,8 @@ struct io_accumulator {
 };
 /* Asserts that everything works. The surface x holds ones, the state zeros. */
 void io_accumulator_make(struct io_accumulator *a, io_service_t service, uint32_t channels, uint32_t width);
+void io_accumulator_make_timed(struct io_accumulator *a, io_service_t service, uint32_t channels,
+                               uint32_t width, uint64_t timeout_ms);
 IOReturn io_accumulator_step(struct io_accumulator *a);
 /* The state's element 0 as a number; asserts that all elements are the same. */
 double io_accumulator_value(const struct io_accumulator *a);

@@ -18,19 +18,21 @@ void mach_lock_destroy(struct mach_lock *lock)
     mach_host_mutex_destroy(&lock->mutex);
 }
 
-/* Events due at the deadline's own time come before it. */
-static bool finished(const struct mach_lock *lock, const struct mach_waiter *waiter)
+/* Events due at the deadline's own time come before it. Of injected calls one acts at a time, so that their order is always the same. */
+static bool may_end(const struct mach_lock *lock, const struct mach_waiter *waiter)
 {
     uint64_t now = soc_clock_now(lock->clock);
 
-    if (waiter->over || *waiter->done)
+    if (waiter->injected && lock->acting)
+        return false;
+    if (*waiter->done)
         return true;
-    if (waiter->until_idle && soc_clock_idle(lock->clock))
+    if (waiter->until_idle && soc_clock_idle(lock->clock) && !lock->acting)
         return true;
     return waiter->virtual_at <= now && soc_clock_next(lock->clock) > now;
 }
 
-/* The waiter is no longer in the list. It counts as inbound until it has the mutex. */
+/* It counts as inbound until it has the mutex. */
 static void wake(struct mach_lock *lock, struct mach_waiter *waiter)
 {
     waiter->asleep = false;
@@ -38,31 +40,46 @@ static void wake(struct mach_lock *lock, struct mach_waiter *waiter)
     mach_host_wake(&waiter->woken);
 }
 
-/* Wakes those whose wait is over. Returns the earliest virtual deadline of the others. */
-static uint64_t sweep(struct mach_lock *lock)
+static void end_wait(struct mach_lock *lock, struct mach_waiter *waiter)
 {
-    struct mach_waiter **link = &lock->waiters;
+    waiter->over = true;
+    waiter->idle = soc_clock_idle(lock->clock);
+    lock->acting += waiter->injected;
+    if (waiter->asleep)
+        wake(lock, waiter);
+}
+
+/* Ends the waits of one kind that may end: mach_lock_run's, or the others. Returns the earliest virtual deadline of the rest. */
+static uint64_t sweep_kind(struct mach_lock *lock, bool until_idle)
+{
     uint64_t earliest = UINT64_MAX;
 
-    while (*link) {
-        struct mach_waiter *waiter = *link;
-
-        if (!finished(lock, waiter)) {
-            if (waiter->virtual_at < earliest)
-                earliest = waiter->virtual_at;
-            link = &waiter->next;
+    for (struct mach_waiter *waiter = lock->waiters; waiter; waiter = waiter->next) {
+        if (waiter->over)
             continue;
-        }
-        *link = waiter->next;
-        waiter->over = true;
-        waiter->idle = soc_clock_idle(lock->clock);
-        if (waiter->injected) {
-            waiter->counted = true;
-            lock->acting++;
-        }
-        wake(lock, waiter);
+        if (waiter->until_idle == until_idle && may_end(lock, waiter))
+            end_wait(lock, waiter);
+        else if (waiter->virtual_at < earliest)
+            earliest = waiter->virtual_at;
     }
     return earliest;
+}
+
+/* An injected call whose wait has ended acts again, and the machine is not idle: runs come last. */
+static uint64_t sweep(struct mach_lock *lock)
+{
+    uint64_t earliest = sweep_kind(lock, false);
+
+    return lock->runs ? sweep_kind(lock, true) : earliest;
+}
+
+static struct mach_waiter *first_asleep(const struct mach_lock *lock)
+{
+    struct mach_waiter *waiter = lock->waiters;
+
+    while (waiter && !waiter->asleep)
+        waiter = waiter->next;
+    return waiter;
 }
 
 /* Before every release of the mutex: keeps the invariant. */
@@ -74,13 +91,13 @@ static void settle(struct mach_lock *lock)
     if (!lock->waiters)
         return;
     earliest = sweep(lock);
-    heir = lock->waiters;
-    if (!heir || lock->driving || lock->acting || mach_host_count(&lock->inbound))
+    if (lock->driving || lock->acting || mach_host_count(&lock->inbound))
         return;
     if (earliest == UINT64_MAX && soc_clock_idle(lock->clock))
         return;
-    lock->waiters = heir->next;
-    wake(lock, heir);
+    heir = first_asleep(lock);
+    if (heir)
+        wake(lock, heir);
 }
 
 static void release(struct mach_lock *lock)
@@ -123,8 +140,7 @@ static void append(struct mach_lock *lock, struct mach_waiter *waiter)
     while (*link)
         link = &(*link)->next;
     *link = waiter;
-    waiter->next = NULL;
-    waiter->asleep = true;
+    lock->runs += waiter->until_idle;
 }
 
 static void remove_waiter(struct mach_lock *lock, struct mach_waiter *waiter)
@@ -134,7 +150,7 @@ static void remove_waiter(struct mach_lock *lock, struct mach_waiter *waiter)
     while (*link != waiter)
         link = &(*link)->next;
     *link = waiter->next;
-    waiter->asleep = false;
+    lock->runs -= waiter->until_idle;
 }
 
 static void sleep_outside(struct mach_lock *lock, struct mach_waiter *waiter)
@@ -143,7 +159,7 @@ static void sleep_outside(struct mach_lock *lock, struct mach_waiter *waiter)
     bool woken;
 
     atomic_store(&waiter->woken, 0);
-    append(lock, waiter);
+    waiter->asleep = true;
     release(lock);
     woken = mach_host_sleep(&waiter->woken, until);
     /* A waker has counted this thread in already. */
@@ -153,20 +169,16 @@ static void sleep_outside(struct mach_lock *lock, struct mach_waiter *waiter)
     mach_host_count_add(&lock->inbound, -1);
     if (woken)
         return;
-    if (waiter->asleep)
-        remove_waiter(lock, waiter);
-    else
-        mach_host_count_add(&lock->inbound, -1); /* woken after its time was over */
-    waiter->over = true;
+    if (!waiter->asleep)
+        mach_host_count_add(&lock->inbound, -1); /* woken after its time had passed */
+    waiter->asleep = false;
+    if (!waiter->over)
+        end_wait(lock, waiter);
 }
 
 /* One event, or a move of the clock to the next virtual deadline. False when only other threads can bring anything about. */
-static bool advance(struct mach_lock *lock, const struct mach_waiter *waiter)
+static bool advance(struct mach_lock *lock, uint64_t limit)
 {
-    uint64_t limit = lock->waiters ? sweep(lock) : UINT64_MAX;
-
-    if (waiter->virtual_at < limit)
-        limit = waiter->virtual_at;
     if (lock->acting)
         return false;
     if (soc_clock_step(lock->clock, limit))
@@ -178,31 +190,39 @@ static bool advance(struct mach_lock *lock, const struct mach_waiter *waiter)
     return true;
 }
 
-/* True when the wait is over. */
-static bool drive(struct mach_lock *lock, struct mach_waiter *waiter)
+/* Steps the clock until the wait is over or nothing can be stepped. Waits that have ended come first: their threads may go on before anything else happens. */
+static void drive(struct mach_lock *lock, struct mach_waiter *waiter)
 {
     unsigned steps = 0;
 
     lock->driving = true;
-    while (!finished(lock, waiter) && advance(lock, waiter)) {
+    for (;;) {
+        uint64_t limit = sweep(lock);
+
+        if (waiter->over || !advance(lock, limit))
+            break;
         /* Calls are admitted between events. */
         if (mach_host_count(&lock->inbound))
             mach_host_give_way(&lock->mutex, &lock->inbound);
-        if (++steps % WALL_STEPS == 0 && waiter->wall && mach_host_now() >= wall_end(waiter->wall))
-            waiter->over = true;
+        if (++steps % WALL_STEPS == 0 && waiter->wall && mach_host_now() >= wall_end(waiter->wall) &&
+            !waiter->over)
+            end_wait(lock, waiter);
     }
     lock->driving = false;
-    return finished(lock, waiter);
 }
 
 static void wait_on(struct mach_lock *lock, struct mach_waiter *waiter)
 {
     waiter->injected = mach_host_slot() == lock;
     lock->acting -= waiter->injected;
-    while (!finished(lock, waiter))
-        if (lock->driving || !drive(lock, waiter))
+    append(lock, waiter);
+    while (!waiter->over) {
+        if (!lock->driving)
+            drive(lock, waiter);
+        if (!waiter->over)
             sleep_outside(lock, waiter);
-    lock->acting += waiter->injected && !waiter->counted;
+    }
+    remove_waiter(lock, waiter);
 }
 
 static uint64_t virtual_end(const struct mach_lock *lock, uint64_t span)
@@ -236,7 +256,7 @@ bool mach_lock_run(struct mach_lock *lock, uint64_t span_ns)
         .done = &never, .until_idle = true, .virtual_at = virtual_end(lock, span_ns)};
 
     wait_on(lock, &waiter);
-    return waiter.idle || soc_clock_idle(lock->clock);
+    return waiter.idle;
 }
 
 void mach_lock_act_begin(struct mach_lock *lock)

@@ -24,18 +24,17 @@ struct mach_deadline {
     uint64_t at; /* its end; 0 until it begins */
 };
 
-/* A thread that waits. On its stack; in the list only while it sleeps. For lock.c and its test. */
+/* A thread that waits: on its stack, and in the list from the beginning of the wait to its end. For lock.c and its test. */
 struct mach_waiter {
     struct mach_waiter *next;
     const bool *done;
-    bool until_idle;            /* mach_lock_run: an idle clock ends the wait */
+    bool until_idle;            /* mach_lock_run: an idle machine ends the wait */
     uint64_t virtual_at;        /* UINT64_MAX: no deadline in virtual time */
     struct mach_deadline *wall; /* NULL: no deadline in wall time */
-    bool idle;                  /* the clock was, when another thread found this wait finished */
-    bool over;                  /* found finished by another thread, or the wall deadline has passed */
-    bool asleep;                /* in the list */
-    bool injected;              /* an injected call: counted in `acting` when its wait is over */
-    bool counted;
+    bool injected;              /* an injected call: counted in `acting` again when its wait is over */
+    bool over;                  /* the wait has ended */
+    bool idle;                  /* the clock was, when it ended */
+    bool asleep;                /* on its word; whoever clears this wakes it */
     atomic_uint woken;
 };
 
@@ -45,8 +44,9 @@ struct mach_lock {
     struct soc_clock *clock;
     /* Protected by the mutex: */
     bool driving;    /* a thread steps the clock; it may have released the mutex between two events */
-    unsigned acting; /* injected calls that run: the clock stands still until each waits or ends */
-    struct mach_waiter *waiters; /* those who sleep, oldest first */
+    unsigned acting; /* injected calls that run: the clock does not move until each waits or ends */
+    unsigned runs;   /* of the waiters, those of mach_lock_run */
+    struct mach_waiter *waiters; /* oldest first */
 };
 
 /* 0 or a negative errno. The clock stays the caller's. */
@@ -59,11 +59,11 @@ void mach_lock_leave(struct mach_lock *lock);
 
 /* Inside: until *done, or -ETIMEDOUT. Other threads are admitted meanwhile. */
 int mach_lock_wait(struct mach_lock *lock, const bool *done, struct mach_deadline *deadline);
-/* Inside: drives until no foreground event is left (true) or `span_ns` of virtual time have passed (false). */
+/* Inside: drives until no foreground event is left and no injected call runs (true), or `span_ns` of virtual time have passed (false). */
 bool mach_lock_run(struct mach_lock *lock, uint64_t span_ns);
 
 /*
- * Injected calls. `begin` is called inside, by an event of the clock, for a thread that it is about to release: the clock stands still from here on. That
+ * Injected calls run one at a time, in the order in which their waits began. `begin` is called inside, by an event of the clock, for a thread that it is about to release: the clock stands still from here on. That
  * thread calls `adopt` first and `end` last; between them it may enter, wait and leave as it likes, and the clock moves only while it waits.
  */
 void mach_lock_act_begin(struct mach_lock *lock);

@@ -4,7 +4,6 @@
  * bank is there as long as the driver holds the surface.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <anemone/iokit.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "machine/internal.h"
 
 #define SURFACES_MAX    4096u
@@ -65,15 +65,10 @@ static void end_if_unused(struct surface *surface)
 static int make_file(struct surface *surface)
 {
     void *base;
-    int file = base_alloc_allowed() ? memfd_create("anemone-surface", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
+    int file = base_file_memory("anemone-surface", surface->bytes);
 
     if (file < 0)
         return -ENOMEM;
-    if (ftruncate(file, (off_t)surface->bytes) ||
-        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-        close(file);
-        return -ENOMEM;
-    }
     base = base_alloc_allowed()
                ? mmap(NULL, surface->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0)
                : MAP_FAILED;

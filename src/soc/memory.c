@@ -3,13 +3,13 @@
 #include "soc/memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "protocol/board.h"
 #include "soc/buddy.h"
 
@@ -53,27 +53,21 @@ struct soc_memory {
 
 static int new_file(uint64_t bytes, const char *name, int *file, struct base_error *error)
 {
-    int fd = base_alloc_allowed() ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
+    int fd = base_file_memory(name, bytes);
 
     if (fd < 0)
-        return base_fail(error, ENOMEM, "No memory file for %s: %s.", name, strerror(errno));
-    if (ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-        int code = errno;
-
-        close(fd);
         return base_fail(error, ENOMEM, "A memory file of 0x%" PRIx64 " bytes for %s failed: %s.", bytes,
-                         name, strerror(code));
-    }
+                         name, strerror(-fd));
     *file = fd;
     return 0;
 }
 
 static int duplicate_file(int from, int *file, struct base_error *error)
 {
-    int fd = base_alloc_allowed() ? fcntl(from, F_DUPFD_CLOEXEC, 0) : -1;
+    int fd = base_file_duplicate(from);
 
     if (fd < 0)
-        return base_fail(error, ENOMEM, "A surface's file could not be duplicated.");
+        return base_fail(error, ENOMEM, "A surface's file could not be duplicated: %s.", strerror(-fd));
     *file = fd;
     return 0;
 }

@@ -25,6 +25,9 @@ _Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host
 #define WAKE_NS          400u        /* from an interrupt line to the first instruction (chosen) */
 #define FIRMWARE_STREAM  0u
 
+/* What a store of the firmware asks of its own processor; done when the firmware's stack is no longer in use. */
+enum order { ORDER_NONE, ORDER_STOP, ORDER_START };
+
 struct rt_port {
     struct ane_machine *machine;
     struct host_context host;     /* the thread that drives */
@@ -34,9 +37,9 @@ struct rt_port {
     struct fw_reset reset;
     bool kernel_made; /* contexts exist */
     bool masked;
-    bool stopped;     /* faulted, halted or parked */
-    bool inside;      /* the firmware runs right now */
-    bool waiting;     /* it left in rt_port_wait */
+    bool stopped; /* faulted, halted or parked */
+    bool inside;  /* the firmware runs right now */
+    enum order order;
     uint64_t pending; /* interrupt lines */
     uint64_t fabric;  /* S3_3_C15_C8_0 */
     soc_event_id wake, timer;
@@ -55,21 +58,6 @@ void mach_port_raise(struct rt_port *port, unsigned line)
 {
     port->pending |= 1ull << line;
     schedule(port);
-}
-
-/* Runs the firmware until it waits or stops. */
-static void enter_firmware(void *context)
-{
-    struct rt_port *port = context;
-
-    port->wake = 0;
-    if (port->stopped)
-        return;
-    port->inside = true;
-    port->machine->controller.by_controller = true;
-    host_context_switch(&port->host, port->running);
-    port->machine->controller.by_controller = false;
-    port->inside = false;
 }
 
 /* Back to the thread that drives. */
@@ -125,13 +113,11 @@ static bool vector_is_ours(const struct rt_port *port)
     return vector == port->machine->image;
 }
 
-void mach_port_run(struct rt_port *port, bool run)
+/* At the reset vector, in a cleared carve-out. */
+static void start(struct rt_port *port)
 {
     struct ane_machine *m = port->machine;
 
-    stop(port);
-    if (!run)
-        return;
     if (!vector_is_ours(port)) {
         SOC_TRACE(&m->trace, SOC_LAYER_CONTROLLER, "no code at the reset vector 0x%" PRIx64,
                   m->controller.rvbar);
@@ -145,6 +131,38 @@ void mach_port_run(struct rt_port *port, bool run)
     port->pending = 0;
     port->fabric = PR_FABRIC_RESET;
     schedule(port);
+}
+
+/* A store of the firmware may stop the processor that executes it: that waits until enter_firmware is back. */
+void mach_port_run(struct rt_port *port, bool run)
+{
+    if (port->inside) {
+        port->order = run ? ORDER_START : ORDER_STOP;
+        return;
+    }
+    stop(port);
+    if (run)
+        start(port);
+}
+
+/* Runs the firmware until it waits or stops. */
+static void enter_firmware(void *context)
+{
+    struct rt_port *port = context;
+    enum order order;
+
+    port->wake = 0;
+    if (port->stopped)
+        return;
+    port->inside = true;
+    port->machine->controller.by_controller = true;
+    host_context_switch(&port->host, port->running);
+    port->machine->controller.by_controller = false;
+    port->inside = false;
+    order = port->order;
+    port->order = ORDER_NONE;
+    if (order != ORDER_NONE)
+        mach_port_run(port, order == ORDER_START);
 }
 
 int mach_port_create(struct ane_machine *m, struct base_error *error)
@@ -196,11 +214,27 @@ static bool forwarded(struct rt_port *port, uint64_t address)
     return true;
 }
 
+/* The processor does not go on from here; a restart drops this stack. */
+static _Noreturn void stay(struct rt_port *port)
+{
+    port->stopped = true;
+    for (;;)
+        leave_firmware(port);
+}
+
+/* The boundary between two instructions: the processor stops here if it has stopped itself, and takes interrupts. */
+static void end_access(struct rt_port *port)
+{
+    if (port->order != ORDER_NONE)
+        stay(port);
+    deliver(port);
+}
+
 uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
 {
     uint32_t value = soc_bus_read32(port->machine->bus, address);
 
-    deliver(port);
+    end_access(port);
     return value;
 }
 
@@ -208,7 +242,7 @@ void rt_port_write32(struct rt_port *port, uint64_t address, uint32_t value)
 {
     if (forwarded(port, address))
         soc_bus_write32(port->machine->bus, address, value);
-    deliver(port);
+    end_access(port);
 }
 
 uint64_t rt_port_read64(struct rt_port *port, uint64_t address)
@@ -221,6 +255,8 @@ uint64_t rt_port_read64(struct rt_port *port, uint64_t address)
 void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value)
 {
     soc_bus_write32(port->machine->bus, address, (uint32_t)value);
+    if (port->order != ORDER_NONE)
+        stay(port);
     rt_port_write32(port, address + 4, (uint32_t)(value >> 32));
 }
 
@@ -326,14 +362,6 @@ void rt_port_log(struct rt_port *port, const char *line, size_t length)
 {
     (void)length;
     SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "%s", line);
-}
-
-/* The processor never comes back from here; another start of the machine drops this stack. */
-static _Noreturn void stay(struct rt_port *port)
-{
-    port->stopped = true;
-    for (;;)
-        leave_firmware(port);
 }
 
 void rt_port_fault(struct rt_port *port, const struct rt_fault *fault)

@@ -91,7 +91,7 @@ ANE_API void ane_machine_write32(struct ane_machine *machine, uint64_t address, 
 
 /* Whole 16 KiB pages of DRAM in one physical run, zeroed. -ENOMEM when there is no such run, -EINVAL for 0 bytes. */
 ANE_API int ane_machine_dram_alloc(struct ane_machine *machine, uint64_t bytes, uint64_t *address);
-/* Gives such a run back. -EINVAL when none starts there. */
+/* Gives such a run back. -EINVAL when none starts there, or when it is the driver's or the firmware's. */
 ANE_API int ane_machine_dram_free(struct ane_machine *machine, uint64_t address);
 /*
  * Host address of [address, address + bytes) of DRAM, stable until the machine is destroyed; NULL when any of it is outside. DRAM that was

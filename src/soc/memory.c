@@ -46,6 +46,7 @@ struct soc_memory {
     uint8_t *host; /* the reserved range: DRAM, then surfaces */
     uint64_t host_bytes;
     struct soc_buddy *dram;
+    uint8_t *owner; /* per page of DRAM, of the run that starts there: enum soc_owner */
     struct soc_buddy *surfaces;
     uint16_t *bank_at;           /* per page of the surface space: bank index + 1 */
     struct bank bank[BANKS_MAX]; /* 0 is DRAM */
@@ -116,7 +117,8 @@ int soc_memory_create(uint64_t base, uint64_t bytes, struct soc_memory **memory,
         m->bank[i].file = -1;
     m->host = reserve(m->host_bytes, PROT_NONE);
     m->bank_at = reserve(SURFACE_SPACE / PR_PAGE_BYTES * sizeof(*m->bank_at), PROT_READ | PROT_WRITE);
-    if (!m->host || !m->bank_at) {
+    m->owner = reserve(m->dram_bytes / PR_PAGE_BYTES, PROT_READ | PROT_WRITE);
+    if (!m->host || !m->bank_at || !m->owner) {
         base_fail(error, ENOMEM, "The host refuses to reserve 0x%" PRIx64 " bytes of addresses.",
                   m->host_bytes);
         goto fail;
@@ -148,6 +150,8 @@ void soc_memory_destroy(struct soc_memory *memory)
     }
     if (memory->bank_at)
         munmap(memory->bank_at, SURFACE_SPACE / PR_PAGE_BYTES * sizeof(*memory->bank_at));
+    if (memory->owner)
+        munmap(memory->owner, memory->dram_bytes / PR_PAGE_BYTES);
     soc_buddy_destroy(memory->dram);
     soc_buddy_destroy(memory->surfaces);
     base_free(memory);
@@ -168,7 +172,8 @@ uint64_t soc_memory_used(const struct soc_memory *memory)
     return soc_buddy_used(memory->dram) * PR_PAGE_BYTES;
 }
 
-int soc_memory_alloc(struct soc_memory *memory, uint64_t bytes, uint64_t *address, struct base_error *error)
+int soc_memory_alloc(struct soc_memory *memory, enum soc_owner owner, uint64_t bytes, uint64_t *address,
+                     struct base_error *error)
 {
     uint64_t pages = bytes / PR_PAGE_BYTES + (bytes % PR_PAGE_BYTES != 0), page;
 
@@ -181,6 +186,7 @@ int soc_memory_alloc(struct soc_memory *memory, uint64_t bytes, uint64_t *addres
                          " bytes of DRAM are in use.",
                          pages, soc_memory_used(memory), memory->dram_bytes);
     UNPOISON(memory->host + page * PR_PAGE_BYTES, pages * PR_PAGE_BYTES);
+    memory->owner[page] = (uint8_t)owner;
     *address = memory->base + page * PR_PAGE_BYTES;
     return 0;
 }
@@ -193,17 +199,21 @@ static void forget(struct soc_memory *m, uint64_t offset, uint64_t bytes)
     POISON(m->host + offset, bytes);
 }
 
-int soc_memory_free(struct soc_memory *memory, uint64_t address, struct base_error *error)
+int soc_memory_free(struct soc_memory *memory, enum soc_owner owner, uint64_t address,
+                    struct base_error *error)
 {
-    uint64_t offset = address - memory->base;
-    uint64_t pages = 0;
+    static const char *const name[SOC_OWNERS] = {"the caller of machine.h", "the driver", "the firmware"};
+    uint64_t offset = address - memory->base, page = offset / PR_PAGE_BYTES, pages = 0;
 
     if (offset < memory->dram_bytes && offset % PR_PAGE_BYTES == 0)
-        pages = soc_buddy_run(memory->dram, offset / PR_PAGE_BYTES);
+        pages = soc_buddy_run(memory->dram, page);
     if (!pages)
         return base_fail(error, EINVAL, "No allocated run starts at 0x%" PRIx64 ".", address);
+    if (memory->owner[page] != owner)
+        return base_fail(error, EINVAL, "The run at 0x%" PRIx64 " belongs to %s; only its owner can free it.",
+                         address, name[memory->owner[page]]);
     forget(memory, offset, pages * PR_PAGE_BYTES);
-    soc_buddy_give(memory->dram, offset / PR_PAGE_BYTES);
+    soc_buddy_give(memory->dram, page);
     return 0;
 }
 

@@ -131,6 +131,33 @@ static void a_run_is_freed_by_its_owner_alone(void **state)
     soc_memory_destroy(memory);
 }
 
+static void count(void *context)
+{
+    ++*(unsigned *)context;
+}
+
+static void a_watched_range_tells_every_use(void **state)
+{
+    struct soc_memory *memory = make();
+    unsigned seen = 0;
+
+    (void)state;
+    soc_memory_watch(memory, BASE + 2 * PAGE, 3 * PAGE, count, &seen);
+    assert_non_null(soc_memory_at(memory, BASE, 2 * PAGE));
+    assert_non_null(soc_memory_at(memory, BASE + 5 * PAGE, PAGE));
+    assert_null(soc_memory_at(memory, BASE + 2 * PAGE, DRAM));
+    assert_int_equal(seen, 0);
+    assert_non_null(soc_memory_at(memory, BASE, 2 * PAGE + 1));
+    assert_non_null(soc_memory_at(memory, BASE + 3 * PAGE, 8));
+    assert_non_null(soc_memory_at(memory, BASE + 5 * PAGE - 1, 1));
+    assert_non_null(soc_memory_at(memory, BASE, DRAM));
+    assert_int_equal(seen, 4);
+    soc_memory_watch(memory, 0, 0, NULL, NULL);
+    assert_non_null(soc_memory_at(memory, BASE, DRAM));
+    assert_int_equal(seen, 4);
+    soc_memory_destroy(memory);
+}
+
 static void a_surface_is_a_sealed_file_of_its_own(void **state)
 {
     struct soc_memory *memory = make();
@@ -192,6 +219,7 @@ int main(void)
         cmocka_unit_test(runs_do_not_overlap_and_come_back_clean),
         cmocka_unit_test(wrong_requests_are_named),
         cmocka_unit_test(a_run_is_freed_by_its_owner_alone),
+        cmocka_unit_test(a_watched_range_tells_every_use),
         cmocka_unit_test(a_surface_is_a_sealed_file_of_its_own),
         cmocka_unit_test(every_refused_acquisition_unwinds),
     };

@@ -210,7 +210,7 @@ static bool mailbox_store(void *context, uint32_t offset, uint32_t *value)
     return mach_sabotage_mailbox(m, offset, value);
 }
 
-/* The controller: its carve-out at the end of DRAM, where the boot loader left the firmware; its registers and its lines. */
+/* The controller: its carve-out, the first run of DRAM, where the boot loader left the firmware; its registers and its lines. */
 static int make_controller(struct ane_machine *m, struct base_error *error)
 {
     int status;

@@ -6,10 +6,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 #include "firmware/firmware.h"
+#include "machine/carveout.h"
 #include "machine/context.h"
 #include "machine/internal.h"
 #include "rtkernel/fault.h"
@@ -20,10 +21,9 @@
 
 _Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host context fits");
 
-#define BOOT_STACK_BYTES (256u << 10)
-#define STACK_EXTRA      (48u << 10) /* what the model's own code needs below a register access */
-#define WAKE_NS          400u        /* from an interrupt line to the first instruction (chosen) */
-#define FIRMWARE_STREAM  0u
+#define STACK_EXTRA     (48u << 10) /* what the model's own code needs below a register access */
+#define WAKE_NS         400u        /* from an interrupt line to the first instruction (chosen) */
+#define FIRMWARE_STREAM 0u
 
 /* What a store of the firmware asks of its own processor; done when the firmware's stack is no longer in use. */
 enum order { ORDER_NONE, ORDER_STOP, ORDER_START };
@@ -33,7 +33,8 @@ struct rt_port {
     struct host_context host;     /* the thread that drives */
     struct host_context boot;     /* the reset vector's stack */
     struct host_context *running; /* inside; NULL while parked */
-    void *boot_stack;
+    struct mach_carveout carveout;
+    uint64_t damage; /* physical address where the carve-out was changed; 0: nowhere */
     struct fw_reset reset;
     bool kernel_made; /* contexts exist */
     bool masked;
@@ -123,8 +124,8 @@ static void start(struct rt_port *port)
                   m->controller.rvbar);
         return;
     }
-    memset(port->reset.carve_out, 0, port->reset.bytes);
-    host_context_make(&port->boot, port->boot_stack, BOOT_STACK_BYTES, run_reset_vector, port);
+    mach_carveout_clear(&port->carveout);
+    host_context_make(&port->boot, port->carveout.stack, port->carveout.stack_bytes, run_reset_vector, port);
     port->running = &port->boot;
     port->masked = true;
     port->stopped = false;
@@ -145,42 +146,72 @@ void mach_port_run(struct rt_port *port, bool run)
         start(port);
 }
 
+/* The firmware does not run; others may look at its memory. */
+static void show_carveout(struct rt_port *port)
+{
+    mach_carveout_show(&port->carveout, port->kernel_made ? rt_kernel_extent(kernel_of(port)) : 0);
+}
+
+/* Somebody is about to get a host address in the carve-out, or a DART entry for it. */
+static void carveout_seen(void *context)
+{
+    struct rt_port *port = context;
+
+    if (port->carveout.exposed)
+        return;
+    port->carveout.exposed = true;
+    show_carveout(port);
+}
+
+/* What a store of the firmware did to its own processor is done now. */
+static void obey(struct rt_port *port)
+{
+    enum order order = port->order;
+
+    port->order = ORDER_NONE;
+    mach_port_run(port, order == ORDER_START);
+}
+
 /* Runs the firmware until it waits or stops. */
 static void enter_firmware(void *context)
 {
     struct rt_port *port = context;
-    enum order order;
 
     port->wake = 0;
     if (port->stopped)
         return;
+    if (port->carveout.exposed)
+        port->damage = mach_carveout_changed(&port->carveout);
     port->inside = true;
     port->machine->controller.by_controller = true;
     host_context_switch(&port->host, port->running);
     port->machine->controller.by_controller = false;
     port->inside = false;
-    order = port->order;
-    port->order = ORDER_NONE;
-    if (order != ORDER_NONE)
-        mach_port_run(port, order == ORDER_START);
+    if (port->order != ORDER_NONE)
+        obey(port);
+    else if (port->carveout.exposed)
+        show_carveout(port);
 }
 
 int mach_port_create(struct ane_machine *m, struct base_error *error)
 {
     struct rt_port *port = base_alloc(sizeof(*port));
+    int status;
 
     if (!port)
         return base_fail(error, ENOMEM, "No memory for the controller.");
     m->port = port;
     port->machine = m;
     port->stopped = true;
-    port->boot_stack = base_alloc_aligned(4096, BOOT_STACK_BYTES);
-    if (!port->boot_stack)
-        return base_fail(error, ENOMEM, "No memory for the controller's boot stack.");
+    status = mach_carveout_create(&port->carveout, m->image,
+                                  soc_memory_at(m->memory, m->image, m->image_bytes), m->image_bytes, error);
+    if (status)
+        return status;
+    soc_memory_watch(m->memory, m->image, m->image_bytes, carveout_seen, port);
     port->reset = (struct fw_reset){
         .port = port,
-        .carve_out = soc_memory_at(m->memory, m->image, m->image_bytes),
-        .bytes = m->image_bytes,
+        .carve_out = port->carveout.memory,
+        .bytes = port->carveout.bytes,
         .registers = m->board->container,
         .chip_revision = m->board->revision,
         .stack_extra = STACK_EXTRA,
@@ -190,10 +221,14 @@ int mach_port_create(struct ane_machine *m, struct base_error *error)
 
 void mach_port_destroy(struct rt_port *port)
 {
+    struct ane_machine *m;
+
     if (!port)
         return;
+    m = port->machine;
     stop(port);
-    base_free(port->boot_stack);
+    soc_memory_watch(m->memory, 0, 0, NULL, NULL);
+    mach_carveout_destroy(&port->carveout);
     base_free(port);
 }
 
@@ -291,10 +326,23 @@ void rt_port_irq_restore(struct rt_port *port, uint32_t previous)
     deliver(port);
 }
 
+/* The processor finds that its memory is not what it was. */
+static _Noreturn void fail_damaged(struct rt_port *port)
+{
+    char text[RT_TEXT_BYTES];
+
+    snprintf(text, sizeof(text), "the firmware's carve-out was changed from outside at 0x%" PRIx64,
+             port->damage);
+    rt_kernel_exception(kernel_of(port), RT_FAULT_SYNC, NULL, text);
+}
+
 void rt_port_wait(struct rt_port *port)
 {
-    while (!port->pending)
+    while (!port->pending) {
         leave_firmware(port);
+        if (port->damage)
+            fail_damaged(port);
+    }
     /* Before the kernel runs nobody can be called: the wait itself is what the interrupt ends. */
     if (port->masked)
         port->pending = 0;

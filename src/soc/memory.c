@@ -40,11 +40,19 @@ struct bank {
     int file; /* -1: free */
 };
 
+/* A range by offsets; an end of 0: none. */
+struct watch {
+    uint64_t start, end;
+    void (*seen)(void *context);
+    void *context;
+};
+
 struct soc_memory {
     uint64_t base;
     uint64_t dram_bytes;
     uint8_t *host; /* the reserved range: DRAM, then surfaces */
     uint64_t host_bytes;
+    struct watch watch;
     struct soc_buddy *dram;
     uint8_t *owner; /* per page of DRAM, of the run that starts there: enum soc_owner */
     struct soc_buddy *surfaces;
@@ -307,12 +315,25 @@ void *soc_memory_at(const struct soc_memory *memory, uint64_t address, uint64_t 
     uint64_t offset = address - memory->base;
     const struct bank *bank;
 
-    if (offset < memory->dram_bytes)
-        return bytes <= memory->dram_bytes - offset ? memory->host + offset : NULL;
+    if (offset < memory->dram_bytes) {
+        if (bytes > memory->dram_bytes - offset)
+            return NULL;
+        if (offset < memory->watch.end && offset + bytes > memory->watch.start)
+            memory->watch.seen(memory->watch.context);
+        return memory->host + offset;
+    }
     bank = bank_of(memory, offset);
     if (!bank || bytes > bank->bytes - (offset - bank->start))
         return NULL;
     return memory->host + offset;
+}
+
+void soc_memory_watch(struct soc_memory *memory, uint64_t address, uint64_t bytes,
+                      void (*seen)(void *context), void *context)
+{
+    uint64_t start = address - memory->base;
+
+    memory->watch = (struct watch){start, bytes ? start + bytes : 0, seen, context};
 }
 
 int soc_memory_file_at(const struct soc_memory *memory, uint64_t address, int *file, uint64_t *offset)

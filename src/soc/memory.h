@@ -54,6 +54,13 @@ int soc_memory_bank_file(const struct soc_memory *memory, uint64_t address);
 /* Host address of [address, address + bytes), or NULL when the range is not inside one bank. Costs no more than a few compares. */
 void *soc_memory_at(const struct soc_memory *memory, uint64_t address, uint64_t bytes);
 
+/*
+ * A range of DRAM whose first use from outside somebody wants to know: `seen` is called before soc_memory_at gives out an address in it, every
+ * time. One range; 0 bytes end it.
+ */
+void soc_memory_watch(struct soc_memory *memory, uint64_t address, uint64_t bytes,
+                      void (*seen)(void *context), void *context);
+
 /* File and offset behind a page, for a second mapping of it. -EFAULT when no bank holds it. */
 int soc_memory_file_at(const struct soc_memory *memory, uint64_t address, int *file, uint64_t *offset);
 

@@ -6,6 +6,8 @@
  *
  * Every function is safe to call from any thread; calls on one machine are admitted one at a time. Machines do not share
  * anything. A machine must not be used in a forked child: such calls fail (or read 0) and change nothing.
+ *
+ * With firmware, a signal handler of the process may run on a stack of the firmware and has 128 KiB there; one that needs more needs SA_ONSTACK.
  */
 #ifndef ANEMONE_MACHINE_H
 #define ANEMONE_MACHINE_H
@@ -47,7 +49,10 @@ enum ane_page_table {
     ANE_PAGE_TABLE_T6000 = 2,
 };
 
-/* One line of trace, ending in a newline. Called while the machine is busy: it must not call the machine. */
+/*
+ * One line of trace, ending in a newline. Called while the machine is busy: it must return, and must not call the machine. It runs on the stack of
+ * the thread whose call drives the machine, never on a stack of the firmware, and may use all that is left there.
+ */
 typedef void (*ane_trace_fn)(void *context, const char *line, size_t length);
 
 /*

@@ -33,6 +33,10 @@ int mach_carveout_create(struct mach_carveout *c, uint64_t address, void *dram, 
         at = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
         return base_fail(error, ENOMEM, "No memory for the controller: the host refuses 0x%zx bytes.", whole);
+    if (mprotect(at, page, PROT_NONE)) {
+        munmap(at, whole);
+        return base_fail(error, ENOMEM, "No guard page for the controller's stack: %s.", strerror(errno));
+    }
     *c = (struct mach_carveout){
         .mapping = at,
         .mapping_bytes = whole,
@@ -61,6 +65,18 @@ void mach_carveout_clear(struct mach_carveout *c)
     if (c->exposed)
         memset(c->dram, 0, c->bytes);
     c->shown = 0;
+}
+
+/*
+ * Read-only and not inaccessible, because the kernel reads its stacks from below to measure them. What overflows a stack writes. Should the
+ * host refuse, the kernel's own guard words are still there.
+ */
+void mach_carveout_guard(const struct mach_carveout *c, void *stack, size_t bytes, bool on)
+{
+    size_t below = (size_t)((uint8_t *)stack - (uint8_t *)c->memory), at = round_up(below, c->page);
+
+    if (at + c->page <= below + bytes)
+        (void)mprotect((uint8_t *)c->memory + at, c->page, on ? PROT_READ : PROT_READ | PROT_WRITE);
 }
 
 READS_STACKS void mach_carveout_show(struct mach_carveout *c, size_t used)

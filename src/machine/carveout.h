@@ -32,8 +32,11 @@ int mach_carveout_create(struct mach_carveout *carveout, uint64_t address, void 
                          struct base_error *error);
 void mach_carveout_destroy(struct mach_carveout *carveout);
 
-/* Zeros, for a restart. */
+/* Zeros, for a restart. No stack in it has a guard page. */
 void mach_carveout_clear(struct mach_carveout *carveout);
+
+/* The page at the low end of a stack in the memory becomes a guard page, or memory again. */
+void mach_carveout_guard(const struct mach_carveout *carveout, void *stack, size_t bytes, bool on);
 
 /* The firmware stops running; `used` bytes from the start are in use. */
 void mach_carveout_show(struct mach_carveout *carveout, size_t used);

@@ -21,8 +21,10 @@
 
 _Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host context fits");
 
-#define STACK_EXTRA     (48u << 10) /* what the model's own code needs below a register access */
-#define WAKE_NS         400u        /* from an interrupt line to the first instruction (chosen) */
+/* Added to the firmware's own stack sizes: the model's code below a register access, and a signal handler of the process above it. */
+#define MODEL_STACK     (48u << 10)
+#define SIGNAL_STACK    (128u << 10) /* what docs/caveats.md promises */
+#define WAKE_NS         400u         /* from an interrupt line to the first instruction (chosen) */
 #define FIRMWARE_STREAM 0u
 
 /* What a store of the firmware asks of its own processor; done when the firmware's stack is no longer in use. */
@@ -44,6 +46,10 @@ struct rt_port {
     uint64_t pending; /* interrupt lines */
     uint64_t fabric;  /* S3_3_C15_C8_0 */
     soc_event_id wake, timer;
+    soc_trace_sink sink; /* the machine's trace function, and a line that waits for it */
+    void *sink_context;
+    const char *line;
+    size_t line_bytes;
 };
 
 static void enter_firmware(void *context);
@@ -146,6 +152,29 @@ void mach_port_run(struct rt_port *port, bool run)
         start(port);
 }
 
+/* A trace function may need more stack than the firmware has: its lines are passed on from the stack of the thread that drives. */
+static void take_line(void *context, const char *line, size_t bytes)
+{
+    struct rt_port *port = context;
+
+    if (!port->inside) {
+        port->sink(port->sink_context, line, bytes);
+        return;
+    }
+    port->line = line;
+    port->line_bytes = bytes;
+    leave_firmware(port);
+}
+
+static bool pass_line(struct rt_port *port)
+{
+    if (!port->line)
+        return false;
+    port->sink(port->sink_context, port->line, port->line_bytes);
+    port->line = NULL;
+    return true;
+}
+
 /* The firmware does not run; others may look at its memory. */
 static void show_carveout(struct rt_port *port)
 {
@@ -184,7 +213,9 @@ static void enter_firmware(void *context)
         port->damage = mach_carveout_changed(&port->carveout);
     port->inside = true;
     port->machine->controller.by_controller = true;
-    host_context_switch(&port->host, port->running);
+    do
+        host_context_switch(&port->host, port->running);
+    while (pass_line(port));
     port->machine->controller.by_controller = false;
     port->inside = false;
     if (port->order != ORDER_NONE)
@@ -214,8 +245,13 @@ int mach_port_create(struct ane_machine *m, struct base_error *error)
         .bytes = port->carveout.bytes,
         .registers = m->board->container,
         .chip_revision = m->board->revision,
-        .stack_extra = STACK_EXTRA,
+        .stack_extra = MODEL_STACK + SIGNAL_STACK + 2 * port->carveout.page, /* a whole page is the guard */
     };
+    if (m->trace.sink) {
+        port->sink = m->trace.sink;
+        port->sink_context = m->trace.context;
+        soc_trace_start(&m->trace, take_line, port);
+    }
     return 0;
 }
 
@@ -227,6 +263,8 @@ void mach_port_destroy(struct rt_port *port)
         return;
     m = port->machine;
     stop(port);
+    if (port->sink)
+        soc_trace_start(&m->trace, port->sink, port->sink_context);
     soc_memory_watch(m->memory, 0, 0, NULL, NULL);
     mach_carveout_destroy(&port->carveout);
     base_free(port);
@@ -354,22 +392,26 @@ void rt_port_context_make(struct rt_port *port, struct rt_context *context, void
 {
     port->kernel_made = true;
     host_context_make((struct host_context *)context, stack, bytes, entry, arg);
+    mach_carveout_guard(&port->carveout, stack, bytes, true);
 }
 
 void rt_port_context_switch(struct rt_port *port, struct rt_context *from, struct rt_context *to)
 {
     struct host_context *leaving = port->running == &port->boot ? &port->boot : (struct host_context *)from;
 
-    port->running = (struct host_context *)to;
+    /* Before the change: a trace line leaves the stack that is still in use. */
     SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "run task=%s",
               rt_task_name(rt_task_current(kernel_of(port))));
+    port->running = (struct host_context *)to;
     host_context_switch(leaving, port->running);
 }
 
 void rt_port_context_drop(struct rt_port *port, struct rt_context *context)
 {
-    (void)port;
-    host_context_drop((struct host_context *)context);
+    struct host_context *host = (struct host_context *)context;
+
+    mach_carveout_guard(&port->carveout, host->stack, host->bytes, false);
+    host_context_drop(host);
 }
 
 uint64_t rt_port_now(struct rt_port *port)

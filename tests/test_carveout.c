@@ -59,7 +59,7 @@ static void runs_of_others_cannot_be_freed(void **state)
 }
 
 /* A machine with a client, and the memory of its firmware as anybody who uses the board sees it. */
-struct victim {
+struct subject {
     struct ane_machine *machine;
     struct io_accumulator a;
     uint8_t *carve_out;
@@ -76,13 +76,13 @@ static void keep_fault(void *context, const char *line, size_t length)
         memcpy(said, line, length + 1);
 }
 
-static void victim_make(struct victim *v)
+static void subject_make(struct subject *v)
 {
     struct ane_machine_config config = {
         .size = sizeof(config), .firmware = 1, .trace = 1, .trace_fn = keep_fault};
 
     said[0] = '\0';
-    *v = (struct victim){0};
+    *v = (struct subject){0};
     assert_int_equal(ane_machine_create(&config, &v->machine), 0);
     io_accumulator_make(&v->a, ane_machine_service(v->machine), 2, 33);
     v->bytes = v->machine->image_bytes;
@@ -91,7 +91,7 @@ static void victim_make(struct victim *v)
 }
 
 /* One request. True when it was done, with the right result; otherwise the controller has failed and said why. */
-static bool victim_works(struct victim *v)
+static bool subject_works(struct subject *v)
 {
     if (!io_accumulator_step(&v->a)) {
         v->steps++;
@@ -103,7 +103,7 @@ static bool victim_works(struct victim *v)
     return false;
 }
 
-static void victim_end(struct victim *v)
+static void subject_end(struct subject *v)
 {
     IOServiceClose(v->a.client.connect);
     ane_surface_release(v->a.x);
@@ -112,7 +112,7 @@ static void victim_end(struct victim *v)
 }
 
 /* A single bit or a block, anywhere. Half of all damage is in the lower eighth, which is sure to be in use. */
-static void damage(struct test_rng *rng, const struct victim *v)
+static void damage(struct test_rng *rng, const struct subject *v)
 {
     uint64_t limit = test_rng_range(rng, 0, 1) ? v->bytes : v->bytes / 8;
     uint64_t at = (uint64_t)test_rng_range(rng, 0, (int64_t)limit - 1);
@@ -128,46 +128,46 @@ static void damage(struct test_rng *rng, const struct victim *v)
 
 static void damage_between_requests_is_a_fault_of_the_controller(void **state)
 {
-    struct victim v, other;
+    struct subject v, other;
     struct test_rng rng;
     unsigned faults = 0, unharmed = 0;
 
     (void)state;
     test_rng_init(&rng, 18);
-    victim_make(&other);
-    victim_make(&v);
+    subject_make(&other);
+    subject_make(&v);
     for (unsigned i = 0; i < 60; i++) {
         damage(&rng, &v);
-        if (victim_works(&v)) {
+        if (subject_works(&v)) {
             unharmed++;
             continue;
         }
         faults++;
         /* A dead controller answers nothing, and every call comes back. */
         assert_int_not_equal(io_accumulator_step(&v.a), kIOReturnSuccess);
-        victim_end(&v);
-        victim_make(&v);
-        assert_true(victim_works(&v));
-        assert_true(victim_works(&other));
+        subject_end(&v);
+        subject_make(&v);
+        assert_true(subject_works(&v));
+        assert_true(subject_works(&other));
     }
     print_message("# %u faults, %u times nothing in use was hit\n", faults, unharmed);
     assert_true(faults > 5 && unharmed > 5);
-    victim_end(&v);
-    victim_end(&other);
+    subject_end(&v);
+    subject_end(&other);
 }
 
 /* The same with commands, and a restart in place of a new machine. */
 static void a_controller_is_restarted_after_damage(void **state)
 {
-    struct victim v, other;
+    struct subject v, other;
     struct bootrig rig;
     struct test_rng rng;
     unsigned faults = 0, unharmed = 0;
 
     (void)state;
     test_rng_init(&rng, 180);
-    victim_make(&other);
-    victim_make(&v);
+    subject_make(&other);
+    subject_make(&v);
     bootrig_make(&rig, v.machine);
     assert_true(bootrig_boot(&rig));
     for (unsigned i = 0; i < 500; i++) {
@@ -182,84 +182,84 @@ static void a_controller_is_restarted_after_damage(void **state)
         assert_non_null(strstr(said, "carve-out was changed from outside at 0x"));
         assert_false(bootrig_answers(&rig));
         assert_true(bootrig_boot(&rig) && bootrig_answers(&rig));
-        assert_true(victim_works(&other));
+        assert_true(subject_works(&other));
     }
     print_message("# %u faults, %u times nothing in use was hit\n", faults, unharmed);
     assert_true(faults > 50 && unharmed > 50);
-    victim_end(&v);
-    victim_end(&other);
+    subject_end(&v);
+    subject_end(&other);
 }
 
-struct vandal {
-    const struct victim *victim;
+struct writer {
+    const struct subject *subject;
     struct test_rng rng;
     atomic_bool end;
 };
 
-static void *vandalize(void *arg)
+static void *write_damage(void *arg)
 {
-    struct vandal *vandal = arg;
+    struct writer *writer = arg;
 
-    while (!atomic_load(&vandal->end))
-        damage(&vandal->rng, vandal->victim);
+    while (!atomic_load(&writer->end))
+        damage(&writer->rng, writer->subject);
     return NULL;
 }
 
 static void damage_during_requests_is_survived(void **state)
 {
-    struct victim v, other;
+    struct subject v, other;
 
     (void)state;
-    victim_make(&other);
+    subject_make(&other);
     for (unsigned round = 0; round < 12; round++) {
-        struct vandal vandal = {.victim = &v};
+        struct writer writer = {.subject = &v};
         pthread_t thread;
 
-        victim_make(&v);
-        test_rng_init(&vandal.rng, 1800 + round);
-        assert_int_equal(pthread_create(&thread, NULL, vandalize, &vandal), 0);
-        for (unsigned i = 0; i < 200 && victim_works(&v); i++)
+        subject_make(&v);
+        test_rng_init(&writer.rng, 1800 + round);
+        assert_int_equal(pthread_create(&thread, NULL, write_damage, &writer), 0);
+        for (unsigned i = 0; i < 200 && subject_works(&v); i++)
             ;
         (void)io_accumulator_step(&v.a);
-        atomic_store(&vandal.end, true);
+        atomic_store(&writer.end, true);
         assert_int_equal(pthread_join(thread, NULL), 0);
-        victim_end(&v);
-        assert_true(victim_works(&other));
+        subject_end(&v);
+        assert_true(subject_works(&other));
     }
-    victim_end(&other);
+    subject_end(&other);
 }
 
 static void the_fault_names_the_address(void **state)
 {
-    struct victim v;
+    struct subject v;
     char expected[80];
 
     (void)state;
-    victim_make(&v);
-    assert_true(victim_works(&v));
+    subject_make(&v);
+    assert_true(subject_works(&v));
     v.carve_out[0x345] ^= 0x10;
-    assert_false(victim_works(&v));
+    assert_false(subject_works(&v));
     snprintf(expected, sizeof(expected), "changed from outside at 0x%llx\"",
              (unsigned long long)v.machine->image + 0x340); /* the word */
     assert_non_null(strstr(said, expected));
-    victim_end(&v);
+    subject_end(&v);
 }
 
 /* The end of the heap is free: nobody notices, as on the device. */
 static void free_heap_may_be_changed(void **state)
 {
-    struct victim v;
+    struct subject v;
 
     (void)state;
-    victim_make(&v);
+    subject_make(&v);
     memset(v.carve_out + v.bytes - 0x1000, 0x77, 0x1000);
     for (unsigned i = 0; i < 10; i++)
-        assert_true(victim_works(&v));
+        assert_true(subject_works(&v));
     assert_int_equal(v.carve_out[v.bytes - 1], 0x77);
-    victim_end(&v);
+    subject_end(&v);
 }
 
-static bool holds(const struct victim *v, const char *text)
+static bool holds(const struct subject *v, const char *text)
 {
     return memmem(v->carve_out, v->bytes, text, strlen(text) + 1);
 }
@@ -268,12 +268,12 @@ static bool holds(const struct victim *v, const char *text)
 static void the_carve_out_can_be_read(void **state)
 {
     struct bootrig rig;
-    struct victim v;
+    struct subject v;
 
     (void)state;
-    victim_make(&v);
+    subject_make(&v);
     assert_true(holds(&v, "exeloop") && holds(&v, "terminator"));
-    assert_true(victim_works(&v));
+    assert_true(subject_works(&v));
     assert_true(holds(&v, "exeloop") && holds(&v, "terminator"));
     /* A restart clears it. */
     bootrig_make(&rig, v.machine);
@@ -282,7 +282,7 @@ static void the_carve_out_can_be_read(void **state)
     assert_false(holds(&v, "exeloop") || holds(&v, "terminator"));
     assert_true(bootrig_boot(&rig) && bootrig_answers(&rig));
     assert_true(holds(&v, "exeloop") && holds(&v, "terminator"));
-    victim_end(&v);
+    subject_end(&v);
 }
 
 /* Without a pointer: surfaces of the firmware that a page table puts into the carve-out. */

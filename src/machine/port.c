@@ -192,8 +192,8 @@ static void carveout_seen(void *context)
     show_carveout(port);
 }
 
-/* What a store of the firmware did to its own processor is done now. */
-static void obey(struct rt_port *port)
+/* Carries out what a store of the firmware asked of its own processor. */
+static void apply_order(struct rt_port *port)
 {
     enum order order = port->order;
 
@@ -219,7 +219,7 @@ static void enter_firmware(void *context)
     port->machine->controller.by_controller = false;
     port->inside = false;
     if (port->order != ORDER_NONE)
-        obey(port);
+        apply_order(port);
     else if (port->carveout.exposed)
         show_carveout(port);
 }
@@ -364,7 +364,7 @@ void rt_port_irq_restore(struct rt_port *port, uint32_t previous)
     deliver(port);
 }
 
-/* The processor finds that its memory is not what it was. */
+/* The fault of a processor whose memory was changed by others. */
 static _Noreturn void fail_damaged(struct rt_port *port)
 {
     char text[RT_TEXT_BYTES];

@@ -50,7 +50,7 @@ static inline uint64_t rig_alloc(struct rig *rig, uint64_t pages)
     struct base_error error;
     uint64_t address = 0;
 
-    assert_int_equal(soc_memory_alloc(rig->memory, pages * RIG_PAGE, &address, &error), 0);
+    assert_int_equal(soc_memory_alloc(rig->memory, SOC_OWNER_CALLER, pages * RIG_PAGE, &address, &error), 0);
     return address;
 }
 

@@ -82,7 +82,7 @@ static void freed_table(void **state)
     rig_start(&rig, &(struct dart_config){0}, RIG_T6000_DRAM, 128 * RIG_PAGE);
     rig_map(&rig, 0x4000, rig_alloc(&rig, 1));
     assert_int_equal(rig_get(&rig, 0x4000, 4, DART_READ, &range), 0);
-    assert_int_equal(soc_memory_free(rig.memory, rig.table, &error), 0);
+    assert_int_equal(soc_memory_free(rig.memory, SOC_OWNER_CALLER, rig.table, &error), 0);
     assert_int_equal(rig_get(&rig, 0x4000, 4, DART_READ, &range), 0);
     rig_invalidate(&rig, DART_PORT_SOURCE, 1);
     assert_int_equal(rig_get(&rig, 0x4000, 4, DART_READ, &range), -EFAULT);

@@ -59,12 +59,12 @@ static void runs_do_not_overlap_and_come_back_clean(void **state)
             at = soc_memory_at(memory, run[i].address, run[i].bytes);
             assert_int_equal(at[0], run[i].tag);
             assert_int_equal(at[run[i].bytes - 1], run[i].tag);
-            assert_int_equal(soc_memory_free(memory, run[i].address, NULL), 0);
+            assert_int_equal(soc_memory_free(memory, SOC_OWNER_CALLER, run[i].address, NULL), 0);
             run[i].bytes = 0;
             continue;
         }
         run[i].bytes = (uint64_t)test_rng_range(&rng, 1, 40) * PAGE - (uint64_t)test_rng_range(&rng, 0, 100);
-        if (soc_memory_alloc(memory, run[i].bytes, &run[i].address, NULL)) {
+        if (soc_memory_alloc(memory, SOC_OWNER_CALLER, run[i].bytes, &run[i].address, NULL)) {
             run[i].bytes = 0;
             continue;
         }
@@ -79,11 +79,11 @@ static void runs_do_not_overlap_and_come_back_clean(void **state)
     }
     for (unsigned i = 0; i < 200; i++)
         if (run[i].bytes)
-            assert_int_equal(soc_memory_free(memory, run[i].address, NULL), 0);
+            assert_int_equal(soc_memory_free(memory, SOC_OWNER_CALLER, run[i].address, NULL), 0);
     assert_int_equal(soc_memory_used(memory), 0);
     /* Everything has been joined again: one run takes it all. */
-    assert_int_equal(soc_memory_alloc(memory, DRAM, &run[0].address, NULL), 0);
-    assert_int_equal(soc_memory_alloc(memory, 1, &run[1].address, NULL), -ENOMEM);
+    assert_int_equal(soc_memory_alloc(memory, SOC_OWNER_CALLER, DRAM, &run[0].address, NULL), 0);
+    assert_int_equal(soc_memory_alloc(memory, SOC_OWNER_CALLER, 1, &run[1].address, NULL), -ENOMEM);
     soc_memory_destroy(memory);
 }
 
@@ -94,15 +94,67 @@ static void wrong_requests_are_named(void **state)
     uint64_t address;
 
     (void)state;
-    assert_int_equal(soc_memory_alloc(memory, 0, &address, &error), -EINVAL);
+    assert_int_equal(soc_memory_alloc(memory, SOC_OWNER_CALLER, 0, &address, &error), -EINVAL);
     assert_non_null(strstr(error.text, "0 bytes"));
-    assert_int_equal(soc_memory_alloc(memory, DRAM + 1, &address, &error), -ENOMEM);
-    assert_int_equal(soc_memory_alloc(memory, UINT64_MAX, &address, &error), -ENOMEM);
-    assert_int_equal(soc_memory_alloc(memory, 2 * PAGE, &address, &error), 0);
-    assert_int_equal(soc_memory_free(memory, address + PAGE, &error), -EINVAL);
-    assert_int_equal(soc_memory_free(memory, address, &error), 0);
-    assert_int_equal(soc_memory_free(memory, address, &error), -EINVAL);
+    assert_int_equal(soc_memory_alloc(memory, SOC_OWNER_CALLER, DRAM + 1, &address, &error), -ENOMEM);
+    assert_int_equal(soc_memory_alloc(memory, SOC_OWNER_CALLER, UINT64_MAX, &address, &error), -ENOMEM);
+    assert_int_equal(soc_memory_alloc(memory, SOC_OWNER_CALLER, 2 * PAGE, &address, &error), 0);
+    assert_int_equal(soc_memory_free(memory, SOC_OWNER_CALLER, address + PAGE, &error), -EINVAL);
+    assert_int_equal(soc_memory_free(memory, SOC_OWNER_CALLER, address, &error), 0);
+    assert_int_equal(soc_memory_free(memory, SOC_OWNER_CALLER, address, &error), -EINVAL);
     assert_non_null(strstr(error.text, "No allocated run"));
+    soc_memory_destroy(memory);
+}
+
+static void a_run_is_freed_by_its_owner_alone(void **state)
+{
+    struct soc_memory *memory = make();
+    struct base_error error;
+    uint64_t address, used;
+    uint8_t *at;
+
+    (void)state;
+    for (unsigned owner = 0; owner < SOC_OWNERS; owner++) {
+        assert_int_equal(soc_memory_alloc(memory, (enum soc_owner)owner, 2 * PAGE, &address, NULL), 0);
+        used = soc_memory_used(memory);
+        at = soc_memory_at(memory, address, 2 * PAGE);
+        at[PAGE] = 0x5a;
+        for (unsigned other = 0; other < SOC_OWNERS; other++)
+            if (other != owner) {
+                assert_int_equal(soc_memory_free(memory, (enum soc_owner)other, address, &error), -EINVAL);
+                assert_non_null(strstr(error.text, "belongs to"));
+            }
+        assert_int_equal(at[PAGE], 0x5a);
+        assert_int_equal(soc_memory_used(memory), used);
+        assert_int_equal(soc_memory_free(memory, (enum soc_owner)owner, address, &error), 0);
+    }
+    soc_memory_destroy(memory);
+}
+
+static void count(void *context)
+{
+    ++*(unsigned *)context;
+}
+
+static void a_watched_range_tells_every_use(void **state)
+{
+    struct soc_memory *memory = make();
+    unsigned seen = 0;
+
+    (void)state;
+    soc_memory_watch(memory, BASE + 2 * PAGE, 3 * PAGE, count, &seen);
+    assert_non_null(soc_memory_at(memory, BASE, 2 * PAGE));
+    assert_non_null(soc_memory_at(memory, BASE + 5 * PAGE, PAGE));
+    assert_null(soc_memory_at(memory, BASE + 2 * PAGE, DRAM));
+    assert_int_equal(seen, 0);
+    assert_non_null(soc_memory_at(memory, BASE, 2 * PAGE + 1));
+    assert_non_null(soc_memory_at(memory, BASE + 3 * PAGE, 8));
+    assert_non_null(soc_memory_at(memory, BASE + 5 * PAGE - 1, 1));
+    assert_non_null(soc_memory_at(memory, BASE, DRAM));
+    assert_int_equal(seen, 4);
+    soc_memory_watch(memory, 0, 0, NULL, NULL);
+    assert_non_null(soc_memory_at(memory, BASE, DRAM));
+    assert_int_equal(seen, 4);
     soc_memory_destroy(memory);
 }
 
@@ -166,6 +218,8 @@ int main(void)
         cmocka_unit_test(an_address_is_an_offset),
         cmocka_unit_test(runs_do_not_overlap_and_come_back_clean),
         cmocka_unit_test(wrong_requests_are_named),
+        cmocka_unit_test(a_run_is_freed_by_its_owner_alone),
+        cmocka_unit_test(a_watched_range_tells_every_use),
         cmocka_unit_test(a_surface_is_a_sealed_file_of_its_own),
         cmocka_unit_test(every_refused_acquisition_unwinds),
     };

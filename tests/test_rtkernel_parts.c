@@ -134,6 +134,32 @@ static void an_arena_can_be_used_up(void **state)
     rtport_destroy(rig.port);
 }
 
+static void the_extent_ends_above_the_highest_block(void **state)
+{
+    struct rig rig = {.port = NULL};
+    uint8_t *base, *block[3];
+    size_t before;
+
+    (void)state;
+    run(&rig, "");
+    base = (uint8_t *)rig.kernel;
+    before = rt_kernel_extent(rig.kernel);
+    assert_true(before > rt_kernel_bytes() + FRAMEWORK && before < CARVE_OUT);
+    for (unsigned i = 0; i < 3; i++) {
+        block[i] = rt_heap_alloc(rig.kernel, RT_ARENA_SYSTEM, 1000);
+        assert_int_equal(rt_kernel_extent(rig.kernel), (size_t)(block[i] - base) + 1008);
+    }
+    rt_heap_free(rig.kernel, block[1]);
+    assert_int_equal(rt_kernel_extent(rig.kernel), (size_t)(block[2] - base) + 1008);
+    rt_heap_free(rig.kernel, block[2]);
+    assert_int_equal(rt_kernel_extent(rig.kernel), (size_t)(block[0] - base) + 1008);
+    assert_non_null(rt_heap_alloc(rig.kernel, RT_ARENA_FRAMEWORK, 1000));
+    assert_int_equal(rt_kernel_extent(rig.kernel), (size_t)(block[0] - base) + 1008);
+    rt_heap_free(rig.kernel, block[0]);
+    assert_int_equal(rt_kernel_extent(rig.kernel), before);
+    rtport_destroy(rig.port);
+}
+
 /* Mutex: the reset mutex's life. */
 static void lock_second(void *arg)
 {
@@ -490,6 +516,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_heap_keeps_blocks_apart),
+        cmocka_unit_test(the_extent_ends_above_the_highest_block),
         cmocka_unit_test(an_arena_can_be_used_up),
         cmocka_unit_test(a_mutex_has_one_owner),
         cmocka_unit_test(a_mailbox_holds_one_word),

@@ -361,6 +361,40 @@ says "there is no numeric policy none"
 gives 0 $add --numerics m1 --input a="$folder/a.npy" --input b="$folder/b.npy"
 unset ANEMONE_NUMERICS
 
+# Standard descriptors that are closed: no file of the command takes their place.
+# closed STATUS DESCRIPTORS WORDS...: the command ends with this status when these are closed
+closed()
+{
+    wanted=$1
+    which=$2
+    shift 2
+    rm -f "$folder/trace.json" "$folder/y.npy"
+    : >"$folder/out" 2>"$folder/err"
+    (
+        case $which in *0*) exec <&- ;; esac
+        case $which in *1*) exec >&- ;; *) exec >"$folder/out" ;; esac
+        case $which in *2*) exec 2>&- ;; *) exec 2>"$folder/err" ;; esac
+        exec "$anemone" "$@"
+    )
+    found=$?
+    [ "$found" -eq "$wanted" ]
+    result $? "anemone $1 ends with $wanted when $which is closed"
+}
+
+sum="--input a=$folder/a.npy --input b=$folder/b.npy --output y=$folder/y.npy"
+for which in 0 1 2 01 02 12 012; do
+    closed 1 $which $add --input a="$folder/absent.npy"
+    closed 1 $which $add --input a="$folder/absent.npy" --trace "$folder/trace.json"
+    ! grep -qs absent "$folder/trace.json"
+    result $? "  the trace holds no message"
+    # Results that cannot be written are a failure.
+    case $which in *1*) wanted=1 ;; *) wanted=0 ;; esac
+    closed $wanted $which $add $sum --trace "$folder/trace.json"
+    python3 -m json.tool <"$folder/trace.json" >/dev/null 2>>"$folder/err"
+    result $? "  the trace holds nothing else"
+    tensor_is "$folder/y.npy" e 1,8,1,32 3.75
+done
+
 # The demo.
 gives 0 demo
 grep -q "state after each dispatch: 1 2 3 4" "$folder/out"

@@ -6,6 +6,8 @@
  *
  * Every function is safe to call from any thread; calls on one machine are admitted one at a time. Machines do not share
  * anything. A machine must not be used in a forked child: such calls fail (or read 0) and change nothing.
+ *
+ * With firmware, a signal handler of the process may run on a stack of the firmware and has 128 KiB there; one that needs more needs SA_ONSTACK.
  */
 #ifndef ANEMONE_MACHINE_H
 #define ANEMONE_MACHINE_H
@@ -48,19 +50,25 @@ enum ane_page_table {
 };
 
 /*
- * How time and callers go together. The machine's own waits (timers of engine, firmware and driver, modelled costs) are always in virtual time, and the
- * clock moves over them. A caller's own deadline (the timeout of a request, or of waiting for a place in a table) is different:
+ * How time and callers go together. The machine's own waits (timers of engine, firmware and driver, modelled costs) are always
+ * in virtual time, and the clock moves over them. A caller's deadline is different: the timeout of a request, or of waiting for
+ * a place in a table.
+ *   open    It is wall time. Other threads may act meanwhile, and virtual time never jumps over them. The default.
+ *   closed  It is virtual time too: with nothing left to do the clock jumps to it. For tests and replay, where the calls under
+ *           way are all there is.
  */
 enum ane_clock {
-    ANE_CLOCK_OPEN =
-        0, /* it is wall time: other threads may act meanwhile, and virtual time never jumps over them; the default */
-    ANE_CLOCK_CLOSED =
-        1, /* it is virtual time too: with nothing left to do the clock jumps to it. For tests and replay: the calls are all there is */
+    ANE_CLOCK_OPEN = 0,
+    ANE_CLOCK_CLOSED = 1,
 };
 
+/* Worker threads of one machine, at most. */
 #define ANE_THREADS_MAX 64u
 
-/* One line of trace, ending in a newline. Called while the machine is busy: it must not call the machine. */
+/*
+ * One line of trace, ending in a newline. Called while the machine is busy: it must return, and must not call the machine. It runs on the stack of
+ * the thread whose call drives the machine, never on a stack of the firmware, and may use all that is left there.
+ */
 typedef void (*ane_trace_fn)(void *context, const char *line, size_t length);
 
 /*
@@ -110,11 +118,13 @@ ANE_API void ane_machine_write32(struct ane_machine *machine, uint64_t address, 
 
 /* Whole 16 KiB pages of DRAM in one physical run, zeroed. -ENOMEM when there is no such run, -EINVAL for 0 bytes. */
 ANE_API int ane_machine_dram_alloc(struct ane_machine *machine, uint64_t bytes, uint64_t *address);
-/* Gives such a run back. -EINVAL when none starts there. */
+/* Gives such a run back. -EINVAL when none starts there, or when it is the driver's or the firmware's. */
 ANE_API int ane_machine_dram_free(struct ane_machine *machine, uint64_t address);
 /*
  * Host address of [address, address + bytes) of DRAM, stable until the machine is destroyed; NULL when any of it is outside. DRAM that was
- * never allocated may be used too: it is memory.
+ * never allocated may be used too: it is memory. With firmware, the first run of DRAM (8 MiB) is the firmware's: it shows the firmware's memory
+ * while the controller sleeps, and a change of what is in use there is a fault of the controller when it runs next. Once an address in that run
+ * was asked for, every request takes about 0.3 ms longer.
  */
 ANE_API void *ane_machine_dram(struct ane_machine *machine, uint64_t address, uint64_t bytes);
 

@@ -211,13 +211,13 @@ static bool mailbox_store(void *context, uint32_t offset, uint32_t *value)
     return mach_sabotage_mailbox(m, offset, value);
 }
 
-/* The controller: its carve-out at the end of DRAM, where the boot loader left the firmware; its registers and its lines. */
+/* The controller: its carve-out, the first run of DRAM, where the boot loader left the firmware; its registers and its lines. */
 static int make_controller(struct ane_machine *m, struct base_error *error)
 {
     int status;
 
     m->image_bytes = FW_CARVE_OUT_BYTES;
-    status = soc_memory_alloc(m->memory, m->image_bytes, &m->image, error);
+    status = soc_memory_alloc(m->memory, SOC_OWNER_FIRMWARE, m->image_bytes, &m->image, error);
     if (!status)
         status = mach_port_create(m, error);
     if (status)
@@ -416,7 +416,7 @@ int ane_machine_dram_alloc(struct ane_machine *machine, uint64_t bytes, uint64_t
 
     if (!mach_enter(machine))
         return -EPERM;
-    status = address ? soc_memory_alloc(machine->memory, bytes, address, mach_error())
+    status = address ? soc_memory_alloc(machine->memory, SOC_OWNER_CALLER, bytes, address, mach_error())
                      : base_fail(mach_error(), EINVAL, "DRAM alloc: no place for the address was given.");
     mach_leave(machine);
     return status;
@@ -428,7 +428,7 @@ int ane_machine_dram_free(struct ane_machine *machine, uint64_t address)
 
     if (!mach_enter(machine))
         return -EPERM;
-    status = soc_memory_free(machine->memory, address, mach_error());
+    status = soc_memory_free(machine->memory, SOC_OWNER_CALLER, address, mach_error());
     mach_leave(machine);
     return status;
 }

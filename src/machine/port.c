@@ -6,10 +6,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 #include "firmware/firmware.h"
+#include "machine/carveout.h"
 #include "machine/context.h"
 #include "machine/internal.h"
 #include "rtkernel/fault.h"
@@ -20,26 +21,35 @@
 
 _Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host context fits");
 
-#define BOOT_STACK_BYTES (256u << 10)
-#define STACK_EXTRA      (48u << 10) /* what the model's own code needs below a register access */
-#define WAKE_NS          400u        /* from an interrupt line to the first instruction (chosen) */
-#define FIRMWARE_STREAM  0u
+/* Added to the firmware's own stack sizes: the model's code below a register access, and a signal handler of the process above it. */
+#define MODEL_STACK     (48u << 10)
+#define SIGNAL_STACK    (128u << 10) /* what docs/caveats.md promises */
+#define WAKE_NS         400u         /* from an interrupt line to the first instruction (chosen) */
+#define FIRMWARE_STREAM 0u
+
+/* What a store of the firmware asks of its own processor; done when the firmware's stack is no longer in use. */
+enum order { ORDER_NONE, ORDER_STOP, ORDER_START };
 
 struct rt_port {
     struct ane_machine *machine;
     struct host_context host;     /* the thread that drives */
     struct host_context boot;     /* the reset vector's stack */
     struct host_context *running; /* inside; NULL while parked */
-    void *boot_stack;
+    struct mach_carveout carveout;
+    uint64_t damage; /* physical address where the carve-out was changed; 0: nowhere */
     struct fw_reset reset;
     bool kernel_made; /* contexts exist */
     bool masked;
-    bool stopped;     /* faulted, halted or parked */
-    bool inside;      /* the firmware runs right now */
-    bool waiting;     /* it left in rt_port_wait */
+    bool stopped; /* faulted, halted or parked */
+    bool inside;  /* the firmware runs right now */
+    enum order order;
     uint64_t pending; /* interrupt lines */
     uint64_t fabric;  /* S3_3_C15_C8_0 */
     soc_event_id wake, timer;
+    soc_trace_sink sink; /* the machine's trace function, and a line that waits for it */
+    void *sink_context;
+    const char *line;
+    size_t line_bytes;
 };
 
 static void enter_firmware(void *context);
@@ -55,21 +65,6 @@ void mach_port_raise(struct rt_port *port, unsigned line)
 {
     port->pending |= 1ull << line;
     schedule(port);
-}
-
-/* Runs the firmware until it waits or stops. */
-static void enter_firmware(void *context)
-{
-    struct rt_port *port = context;
-
-    port->wake = 0;
-    if (port->stopped)
-        return;
-    port->inside = true;
-    port->machine->controller.by_controller = true;
-    host_context_switch(&port->host, port->running);
-    port->machine->controller.by_controller = false;
-    port->inside = false;
 }
 
 /* Back to the thread that drives. */
@@ -125,20 +120,18 @@ static bool vector_is_ours(const struct rt_port *port)
     return vector == port->machine->image;
 }
 
-void mach_port_run(struct rt_port *port, bool run)
+/* At the reset vector, in a cleared carve-out. */
+static void start(struct rt_port *port)
 {
     struct ane_machine *m = port->machine;
 
-    stop(port);
-    if (!run)
-        return;
     if (!vector_is_ours(port)) {
         SOC_TRACE(&m->trace, SOC_LAYER_CONTROLLER, "no code at the reset vector 0x%" PRIx64,
                   m->controller.rvbar);
         return;
     }
-    memset(port->reset.carve_out, 0, port->reset.bytes);
-    host_context_make(&port->boot, port->boot_stack, BOOT_STACK_BYTES, run_reset_vector, port);
+    mach_carveout_clear(&port->carveout);
+    host_context_make(&port->boot, port->carveout.stack, port->carveout.stack_bytes, run_reset_vector, port);
     port->running = &port->boot;
     port->masked = true;
     port->stopped = false;
@@ -147,35 +140,133 @@ void mach_port_run(struct rt_port *port, bool run)
     schedule(port);
 }
 
+/* A store of the firmware may stop the processor that executes it: that waits until enter_firmware is back. */
+void mach_port_run(struct rt_port *port, bool run)
+{
+    if (port->inside) {
+        port->order = run ? ORDER_START : ORDER_STOP;
+        return;
+    }
+    stop(port);
+    if (run)
+        start(port);
+}
+
+/* A trace function may need more stack than the firmware has: its lines are passed on from the stack of the thread that drives. */
+static void take_line(void *context, const char *line, size_t bytes)
+{
+    struct rt_port *port = context;
+
+    if (!port->inside) {
+        port->sink(port->sink_context, line, bytes);
+        return;
+    }
+    port->line = line;
+    port->line_bytes = bytes;
+    leave_firmware(port);
+}
+
+static bool pass_line(struct rt_port *port)
+{
+    if (!port->line)
+        return false;
+    port->sink(port->sink_context, port->line, port->line_bytes);
+    port->line = NULL;
+    return true;
+}
+
+/* The firmware does not run; others may look at its memory. */
+static void show_carveout(struct rt_port *port)
+{
+    mach_carveout_show(&port->carveout, port->kernel_made ? rt_kernel_extent(kernel_of(port)) : 0);
+}
+
+/* Somebody is about to get a host address in the carve-out, or a DART entry for it. */
+static void carveout_seen(void *context)
+{
+    struct rt_port *port = context;
+
+    if (port->carveout.exposed)
+        return;
+    port->carveout.exposed = true;
+    show_carveout(port);
+}
+
+/* Carries out what a store of the firmware asked of its own processor. */
+static void apply_order(struct rt_port *port)
+{
+    enum order order = port->order;
+
+    port->order = ORDER_NONE;
+    mach_port_run(port, order == ORDER_START);
+}
+
+/* Runs the firmware until it waits or stops. */
+static void enter_firmware(void *context)
+{
+    struct rt_port *port = context;
+
+    port->wake = 0;
+    if (port->stopped)
+        return;
+    if (port->carveout.exposed)
+        port->damage = mach_carveout_changed(&port->carveout);
+    port->inside = true;
+    port->machine->controller.by_controller = true;
+    do
+        host_context_switch(&port->host, port->running);
+    while (pass_line(port));
+    port->machine->controller.by_controller = false;
+    port->inside = false;
+    if (port->order != ORDER_NONE)
+        apply_order(port);
+    else if (port->carveout.exposed)
+        show_carveout(port);
+}
+
 int mach_port_create(struct ane_machine *m, struct base_error *error)
 {
     struct rt_port *port = base_alloc(sizeof(*port));
+    int status;
 
     if (!port)
         return base_fail(error, ENOMEM, "No memory for the controller.");
     m->port = port;
     port->machine = m;
     port->stopped = true;
-    port->boot_stack = base_alloc_aligned(4096, BOOT_STACK_BYTES);
-    if (!port->boot_stack)
-        return base_fail(error, ENOMEM, "No memory for the controller's boot stack.");
+    status = mach_carveout_create(&port->carveout, m->image,
+                                  soc_memory_at(m->memory, m->image, m->image_bytes), m->image_bytes, error);
+    if (status)
+        return status;
+    soc_memory_watch(m->memory, m->image, m->image_bytes, carveout_seen, port);
     port->reset = (struct fw_reset){
         .port = port,
-        .carve_out = soc_memory_at(m->memory, m->image, m->image_bytes),
-        .bytes = m->image_bytes,
+        .carve_out = port->carveout.memory,
+        .bytes = port->carveout.bytes,
         .registers = m->board->container,
         .chip_revision = m->board->revision,
-        .stack_extra = STACK_EXTRA,
+        .stack_extra = MODEL_STACK + SIGNAL_STACK + 2 * port->carveout.page, /* a whole page is the guard */
     };
+    if (m->trace.sink) {
+        port->sink = m->trace.sink;
+        port->sink_context = m->trace.context;
+        soc_trace_start(&m->trace, take_line, port);
+    }
     return 0;
 }
 
 void mach_port_destroy(struct rt_port *port)
 {
+    struct ane_machine *m;
+
     if (!port)
         return;
+    m = port->machine;
     stop(port);
-    base_free(port->boot_stack);
+    if (port->sink)
+        soc_trace_start(&m->trace, port->sink, port->sink_context);
+    soc_memory_watch(m->memory, 0, 0, NULL, NULL);
+    mach_carveout_destroy(&port->carveout);
     base_free(port);
 }
 
@@ -196,11 +287,27 @@ static bool forwarded(struct rt_port *port, uint64_t address)
     return true;
 }
 
+/* The processor does not go on from here; a restart drops this stack. */
+static _Noreturn void stay(struct rt_port *port)
+{
+    port->stopped = true;
+    for (;;)
+        leave_firmware(port);
+}
+
+/* The boundary between two instructions: the processor stops here if it has stopped itself, and takes interrupts. */
+static void end_access(struct rt_port *port)
+{
+    if (port->order != ORDER_NONE)
+        stay(port);
+    deliver(port);
+}
+
 uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
 {
     uint32_t value = soc_bus_read32(port->machine->bus, address);
 
-    deliver(port);
+    end_access(port);
     return value;
 }
 
@@ -208,7 +315,7 @@ void rt_port_write32(struct rt_port *port, uint64_t address, uint32_t value)
 {
     if (forwarded(port, address))
         soc_bus_write32(port->machine->bus, address, value);
-    deliver(port);
+    end_access(port);
 }
 
 uint64_t rt_port_read64(struct rt_port *port, uint64_t address)
@@ -221,6 +328,8 @@ uint64_t rt_port_read64(struct rt_port *port, uint64_t address)
 void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value)
 {
     soc_bus_write32(port->machine->bus, address, (uint32_t)value);
+    if (port->order != ORDER_NONE)
+        stay(port);
     rt_port_write32(port, address + 4, (uint32_t)(value >> 32));
 }
 
@@ -255,10 +364,23 @@ void rt_port_irq_restore(struct rt_port *port, uint32_t previous)
     deliver(port);
 }
 
+/* The fault of a processor whose memory was changed by others. */
+static _Noreturn void fail_damaged(struct rt_port *port)
+{
+    char text[RT_TEXT_BYTES];
+
+    snprintf(text, sizeof(text), "the firmware's carve-out was changed from outside at 0x%" PRIx64,
+             port->damage);
+    rt_kernel_exception(kernel_of(port), RT_FAULT_SYNC, NULL, text);
+}
+
 void rt_port_wait(struct rt_port *port)
 {
-    while (!port->pending)
+    while (!port->pending) {
         leave_firmware(port);
+        if (port->damage)
+            fail_damaged(port);
+    }
     /* Before the kernel runs nobody can be called: the wait itself is what the interrupt ends. */
     if (port->masked)
         port->pending = 0;
@@ -270,22 +392,26 @@ void rt_port_context_make(struct rt_port *port, struct rt_context *context, void
 {
     port->kernel_made = true;
     host_context_make((struct host_context *)context, stack, bytes, entry, arg);
+    mach_carveout_guard(&port->carveout, stack, bytes, true);
 }
 
 void rt_port_context_switch(struct rt_port *port, struct rt_context *from, struct rt_context *to)
 {
     struct host_context *leaving = port->running == &port->boot ? &port->boot : (struct host_context *)from;
 
-    port->running = (struct host_context *)to;
+    /* Before the change: a trace line leaves the stack that is still in use. */
     SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "run task=%s",
               rt_task_name(rt_task_current(kernel_of(port))));
+    port->running = (struct host_context *)to;
     host_context_switch(leaving, port->running);
 }
 
 void rt_port_context_drop(struct rt_port *port, struct rt_context *context)
 {
-    (void)port;
-    host_context_drop((struct host_context *)context);
+    struct host_context *host = (struct host_context *)context;
+
+    mach_carveout_guard(&port->carveout, host->stack, host->bytes, false);
+    host_context_drop(host);
 }
 
 uint64_t rt_port_now(struct rt_port *port)
@@ -326,14 +452,6 @@ void rt_port_log(struct rt_port *port, const char *line, size_t length)
 {
     (void)length;
     SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "%s", line);
-}
-
-/* The processor never comes back from here; another start of the machine drops this stack. */
-static _Noreturn void stay(struct rt_port *port)
-{
-    port->stopped = true;
-    for (;;)
-        leave_firmware(port);
 }
 
 void rt_port_fault(struct rt_port *port, const struct rt_fault *fault)

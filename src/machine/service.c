@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "machine/internal.h"
 
 #define SERVICES_MAX 64u
@@ -98,7 +99,7 @@ static int environment_config(struct ane_machine_config *config)
         config->threads = (uint32_t)count;
     }
     if (trace && trace[0]) {
-        config->trace_context = fopen(trace, "we");
+        config->trace_context = base_file_write(trace);
         if (!config->trace_context)
             return base_fail(mach_error(), errno, "ANEMONE_TRACE: %s cannot be written: %s.", trace,
                              strerror(errno));

@@ -7,7 +7,6 @@
  * machine's lock, never around it.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include <anemone/iokit.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "machine/internal.h"
 
 #define SURFACES_MAX  4096u
@@ -65,19 +65,10 @@ static void end_if_unused(struct surface *surface)
 static int make_file(struct surface *surface)
 {
     void *base;
-    int status, file;
+    int file = base_file_memory("anemone-surface", surface->bytes);
 
-    if (!base_alloc_allowed())
-        return -ENOMEM;
-    file = memfd_create("anemone-surface", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0)
-        return -errno;
-    if (ftruncate(file, (off_t)surface->bytes) ||
-        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-        status = -errno;
-        close(file);
-        return status;
-    }
+        return file;
     base = base_alloc_allowed()
                ? mmap(NULL, surface->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0)
                : MAP_FAILED;

@@ -8,14 +8,14 @@ static int system_alloc(void *context, uint64_t bytes, uint64_t *address)
 {
     struct ane_machine *m = context;
 
-    return soc_memory_alloc(m->memory, bytes, address, NULL);
+    return soc_memory_alloc(m->memory, SOC_OWNER_DRIVER, bytes, address, NULL);
 }
 
 static void system_free(void *context, uint64_t address)
 {
     struct ane_machine *m = context;
 
-    soc_memory_free(m->memory, address, NULL);
+    soc_memory_free(m->memory, SOC_OWNER_DRIVER, address, NULL);
 }
 
 static void *system_memory(void *context, uint64_t address, uint64_t bytes)

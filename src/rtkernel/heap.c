@@ -58,6 +58,17 @@ static struct block *lowest(const struct rt_arena *arena)
     return arena->bytes ? (struct block *)(void *)arena->base : NULL;
 }
 
+const uint8_t *rt_heap_top(const struct rt_kernel *kernel, enum rt_arena_id id)
+{
+    const struct rt_arena *arena = &kernel->arena[id];
+    const uint8_t *top = arena->base;
+
+    for (struct block *block = lowest(arena); block; block = above(arena, block))
+        if (block->size & IN_USE)
+            top = (const uint8_t *)block + size_of(block);
+    return top;
+}
+
 static struct block *first_fit(const struct rt_arena *arena, uint64_t size)
 {
     struct block *block = lowest(arena);

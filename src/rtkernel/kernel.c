@@ -111,6 +111,19 @@ void rt_kernel_close(struct rt_kernel *kernel)
     }
 }
 
+size_t rt_kernel_extent(const struct rt_kernel *kernel)
+{
+    const uint8_t *base = (const uint8_t *)kernel, *end = base + rt_kernel_bytes();
+
+    for (unsigned i = 0; i < RT_ARENAS; i++) {
+        const uint8_t *top = rt_heap_top(kernel, (enum rt_arena_id)i);
+
+        if (top > end)
+            end = top;
+    }
+    return (size_t)(end - base);
+}
+
 struct rt_port *rt_kernel_port(const struct rt_kernel *kernel)
 {
     return kernel->port;

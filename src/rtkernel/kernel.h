@@ -50,6 +50,9 @@ _Noreturn void rt_kernel_start(struct rt_kernel *kernel);
  */
 void rt_kernel_close(struct rt_kernel *kernel);
 
+/* Bytes of the carve-out, from its base, that hold anything: what is above them is free heap. */
+size_t rt_kernel_extent(const struct rt_kernel *kernel);
+
 struct rt_port *rt_kernel_port(const struct rt_kernel *kernel);
 bool rt_kernel_in_interrupt(const struct rt_kernel *kernel);
 /* Context switches since the start. */

@@ -54,6 +54,8 @@ void rt_semaphore_init(struct rt_kernel *kernel, struct rt_semaphore *semaphore,
 int rt_queue_put(struct rt_queue *queue, const void *message, size_t bytes);
 int rt_queue_get(struct rt_queue *queue, void *message);
 void rt_heap_init(struct rt_kernel *kernel, enum rt_arena_id arena, void *base, size_t bytes);
+/* The end of the highest block in use, or the arena's base. */
+const uint8_t *rt_heap_top(const struct rt_kernel *kernel, enum rt_arena_id arena);
 int rt_task_create_system(struct rt_kernel *kernel);
 
 static inline uint32_t rt_sched_enter(struct rt_kernel *kernel)

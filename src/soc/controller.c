@@ -80,14 +80,19 @@ static uint32_t cpu_read(void *context, uint32_t offset)
 static void cpu_write(void *context, uint32_t offset, uint32_t value)
 {
     struct soc_controller *c = context;
-    bool was = c->cpu_control & PR_CPU_RUN;
+    bool was = c->cpu_control & PR_CPU_RUN, run = value & PR_CPU_RUN;
 
     if (offset != PR_CTRL_CPU_CONTROL - CPU_WINDOW)
         return;
     c->cpu_control = value;
     SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "cpu control=0x%x", value);
-    if (was != !!(value & PR_CPU_RUN))
-        c->processor(c->context, !was);
+    if (!was && run) {
+        /* The line would stay high, and what the host rings next would not be an edge. */
+        c->doorbell_pending = 0;
+        update_lines(c);
+    }
+    if (was != run)
+        c->processor(c->context, run);
 }
 
 #define MAILBOX_WINDOW 0x1840000u

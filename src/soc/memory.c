@@ -3,13 +3,13 @@
 #include "soc/memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "protocol/board.h"
 #include "soc/buddy.h"
 
@@ -40,12 +40,21 @@ struct bank {
     int file; /* -1: free */
 };
 
+/* A range by offsets; an end of 0: none. */
+struct watch {
+    uint64_t start, end;
+    void (*seen)(void *context);
+    void *context;
+};
+
 struct soc_memory {
     uint64_t base;
     uint64_t dram_bytes;
     uint8_t *host; /* the reserved range: DRAM, then surfaces */
     uint64_t host_bytes;
+    struct watch watch;
     struct soc_buddy *dram;
+    uint8_t *owner; /* per page of DRAM, of the run that starts there: enum soc_owner */
     struct soc_buddy *surfaces;
     uint16_t *bank_at;           /* per page of the surface space: bank index + 1 */
     struct bank bank[BANKS_MAX]; /* 0 is DRAM */
@@ -53,27 +62,21 @@ struct soc_memory {
 
 static int new_file(uint64_t bytes, const char *name, int *file, struct base_error *error)
 {
-    int fd = base_alloc_allowed() ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
+    int fd = base_file_memory(name, bytes);
 
     if (fd < 0)
-        return base_fail(error, ENOMEM, "No memory file for %s: %s.", name, strerror(errno));
-    if (ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-        int code = errno;
-
-        close(fd);
         return base_fail(error, ENOMEM, "A memory file of 0x%" PRIx64 " bytes for %s failed: %s.", bytes,
-                         name, strerror(code));
-    }
+                         name, strerror(-fd));
     *file = fd;
     return 0;
 }
 
 static int duplicate_file(int from, int *file, struct base_error *error)
 {
-    int fd = base_alloc_allowed() ? fcntl(from, F_DUPFD_CLOEXEC, 0) : -1;
+    int fd = base_file_duplicate(from);
 
     if (fd < 0)
-        return base_fail(error, ENOMEM, "A surface's file could not be duplicated.");
+        return base_fail(error, ENOMEM, "A surface's file could not be duplicated: %s.", strerror(-fd));
     *file = fd;
     return 0;
 }
@@ -122,7 +125,8 @@ int soc_memory_create(uint64_t base, uint64_t bytes, struct soc_memory **memory,
         m->bank[i].file = -1;
     m->host = reserve(m->host_bytes, PROT_NONE);
     m->bank_at = reserve(SURFACE_SPACE / PR_PAGE_BYTES * sizeof(*m->bank_at), PROT_READ | PROT_WRITE);
-    if (!m->host || !m->bank_at) {
+    m->owner = reserve(m->dram_bytes / PR_PAGE_BYTES, PROT_READ | PROT_WRITE);
+    if (!m->host || !m->bank_at || !m->owner) {
         base_fail(error, ENOMEM, "The host refuses to reserve 0x%" PRIx64 " bytes of addresses.",
                   m->host_bytes);
         goto fail;
@@ -154,6 +158,8 @@ void soc_memory_destroy(struct soc_memory *memory)
     }
     if (memory->bank_at)
         munmap(memory->bank_at, SURFACE_SPACE / PR_PAGE_BYTES * sizeof(*memory->bank_at));
+    if (memory->owner)
+        munmap(memory->owner, memory->dram_bytes / PR_PAGE_BYTES);
     soc_buddy_destroy(memory->dram);
     soc_buddy_destroy(memory->surfaces);
     base_free(memory);
@@ -174,7 +180,8 @@ uint64_t soc_memory_used(const struct soc_memory *memory)
     return soc_buddy_used(memory->dram) * PR_PAGE_BYTES;
 }
 
-int soc_memory_alloc(struct soc_memory *memory, uint64_t bytes, uint64_t *address, struct base_error *error)
+int soc_memory_alloc(struct soc_memory *memory, enum soc_owner owner, uint64_t bytes, uint64_t *address,
+                     struct base_error *error)
 {
     uint64_t pages = bytes / PR_PAGE_BYTES + (bytes % PR_PAGE_BYTES != 0), page;
 
@@ -187,6 +194,7 @@ int soc_memory_alloc(struct soc_memory *memory, uint64_t bytes, uint64_t *addres
                          " bytes of DRAM are in use.",
                          pages, soc_memory_used(memory), memory->dram_bytes);
     UNPOISON(memory->host + page * PR_PAGE_BYTES, pages * PR_PAGE_BYTES);
+    memory->owner[page] = (uint8_t)owner;
     *address = memory->base + page * PR_PAGE_BYTES;
     return 0;
 }
@@ -199,17 +207,21 @@ static void forget(struct soc_memory *m, uint64_t offset, uint64_t bytes)
     POISON(m->host + offset, bytes);
 }
 
-int soc_memory_free(struct soc_memory *memory, uint64_t address, struct base_error *error)
+int soc_memory_free(struct soc_memory *memory, enum soc_owner owner, uint64_t address,
+                    struct base_error *error)
 {
-    uint64_t offset = address - memory->base;
-    uint64_t pages = 0;
+    static const char *const name[SOC_OWNERS] = {"the caller of machine.h", "the driver", "the firmware"};
+    uint64_t offset = address - memory->base, page = offset / PR_PAGE_BYTES, pages = 0;
 
     if (offset < memory->dram_bytes && offset % PR_PAGE_BYTES == 0)
-        pages = soc_buddy_run(memory->dram, offset / PR_PAGE_BYTES);
+        pages = soc_buddy_run(memory->dram, page);
     if (!pages)
         return base_fail(error, EINVAL, "No allocated run starts at 0x%" PRIx64 ".", address);
+    if (memory->owner[page] != owner)
+        return base_fail(error, EINVAL, "The run at 0x%" PRIx64 " belongs to %s; only its owner can free it.",
+                         address, name[memory->owner[page]]);
     forget(memory, offset, pages * PR_PAGE_BYTES);
-    soc_buddy_give(memory->dram, offset / PR_PAGE_BYTES);
+    soc_buddy_give(memory->dram, page);
     return 0;
 }
 
@@ -303,12 +315,25 @@ void *soc_memory_at(const struct soc_memory *memory, uint64_t address, uint64_t 
     uint64_t offset = address - memory->base;
     const struct bank *bank;
 
-    if (offset < memory->dram_bytes)
-        return bytes <= memory->dram_bytes - offset ? memory->host + offset : NULL;
+    if (offset < memory->dram_bytes) {
+        if (bytes > memory->dram_bytes - offset)
+            return NULL;
+        if (offset < memory->watch.end && offset + bytes > memory->watch.start)
+            memory->watch.seen(memory->watch.context);
+        return memory->host + offset;
+    }
     bank = bank_of(memory, offset);
     if (!bank || bytes > bank->bytes - (offset - bank->start))
         return NULL;
     return memory->host + offset;
+}
+
+void soc_memory_watch(struct soc_memory *memory, uint64_t address, uint64_t bytes,
+                      void (*seen)(void *context), void *context)
+{
+    uint64_t start = address - memory->base;
+
+    memory->watch = (struct watch){start, bytes ? start + bytes : 0, seen, context};
 }
 
 int soc_memory_file_at(const struct soc_memory *memory, uint64_t address, int *file, uint64_t *offset)

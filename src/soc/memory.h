@@ -22,10 +22,20 @@ void soc_memory_destroy(struct soc_memory *memory);
 uint64_t soc_memory_base(const struct soc_memory *memory);
 uint64_t soc_memory_bytes(const struct soc_memory *memory); /* of system DRAM */
 
+/* Who may free a run of DRAM. */
+enum soc_owner {
+    SOC_OWNER_CALLER,   /* somebody who uses the board from outside: ane_machine_dram_alloc */
+    SOC_OWNER_DRIVER,   /* the machine's own driver */
+    SOC_OWNER_FIRMWARE, /* the boot loader: the firmware's carve-out */
+    SOC_OWNERS
+};
+
 /* Whole pages of system DRAM, zeroed, in one run. -ENOMEM when no run is long enough, -EINVAL for zero bytes. */
-int soc_memory_alloc(struct soc_memory *memory, uint64_t bytes, uint64_t *address, struct base_error *error);
-/* Gives back a run that soc_memory_alloc gave. The bytes are forgotten. -EINVAL when it is no such run. */
-int soc_memory_free(struct soc_memory *memory, uint64_t address, struct base_error *error);
+int soc_memory_alloc(struct soc_memory *memory, enum soc_owner owner, uint64_t bytes, uint64_t *address,
+                     struct base_error *error);
+/* Gives back a run that soc_memory_alloc gave to this owner. The bytes are forgotten. -EINVAL when it is no such run. */
+int soc_memory_free(struct soc_memory *memory, enum soc_owner owner, uint64_t address,
+                    struct base_error *error);
 /* Bytes of system DRAM in allocated runs. */
 uint64_t soc_memory_used(const struct soc_memory *memory);
 
@@ -43,6 +53,13 @@ int soc_memory_bank_file(const struct soc_memory *memory, uint64_t address);
 
 /* Host address of [address, address + bytes), or NULL when the range is not inside one bank. Costs no more than a few compares. */
 void *soc_memory_at(const struct soc_memory *memory, uint64_t address, uint64_t bytes);
+
+/*
+ * A range of DRAM whose first use from outside somebody wants to know: `seen` is called before soc_memory_at gives out an address in it, every
+ * time. One range; 0 bytes end it.
+ */
+void soc_memory_watch(struct soc_memory *memory, uint64_t address, uint64_t bytes,
+                      void (*seen)(void *context), void *context);
 
 /* File and offset behind a page, for a second mapping of it. -EFAULT when no bank holds it. */
 int soc_memory_file_at(const struct soc_memory *memory, uint64_t address, int *file, uint64_t *offset);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The `anemone` command: choosing the verb, reading its words. */
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool/tool.h"
 
@@ -129,8 +131,20 @@ static int run_verb(const struct tool_verb *verb, int argc, char **argv)
     return status;
 }
 
+/*
+ * The next file that is opened would take the number of a standard descriptor that is closed, and receive what is meant for it. /dev/null
+ * takes it instead, opened so that reading stdin and writing the others fails as it would on a closed one.
+ */
+static void keep_standard_descriptors(void)
+{
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++)
+        if (fcntl(file, F_GETFD) < 0)
+            (void)open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
+    keep_standard_descriptors();
     if (argc < 2) {
         print_help(stderr);
         return TOOL_USAGE;

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The firmware's memory, and how others see it. */
+#include "machine/carveout.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+#define STACK_BYTES (256u << 10)
+
+/*
+ * These loops read stacks, which carry the address sanitizer's marks, and DRAM, which other threads may write at any time. A word is read
+ * once, and nothing is decided by it but equality.
+ */
+#define READS_STACKS __attribute__((noinline, no_sanitize("address"), no_sanitize("thread")))
+
+static size_t round_up(size_t bytes, size_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+int mach_carveout_create(struct mach_carveout *c, uint64_t address, void *dram, size_t bytes,
+                         struct base_error *error)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), stack = round_up(STACK_BYTES, page);
+    size_t whole = page + stack + round_up(bytes, page);
+    uint8_t *at = MAP_FAILED;
+
+    if (base_alloc_allowed())
+        at = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        return base_fail(error, ENOMEM, "No memory for the controller: the host refuses 0x%zx bytes.", whole);
+    if (mprotect(at, page, PROT_NONE)) {
+        munmap(at, whole);
+        return base_fail(error, ENOMEM, "No guard page for the controller's stack: %s.", strerror(errno));
+    }
+    *c = (struct mach_carveout){
+        .mapping = at,
+        .mapping_bytes = whole,
+        .page = page,
+        .stack = at + page,
+        .stack_bytes = stack,
+        .memory = (void *)(at + page + stack),
+        .bytes = bytes,
+        .dram = dram,
+        .address = address,
+    };
+    return 0;
+}
+
+void mach_carveout_destroy(struct mach_carveout *c)
+{
+    if (c->mapping)
+        munmap(c->mapping, c->mapping_bytes);
+    c->mapping = NULL;
+}
+
+void mach_carveout_clear(struct mach_carveout *c)
+{
+    if (madvise(c->memory, c->bytes, MADV_DONTNEED))
+        memset(c->memory, 0, c->bytes);
+    if (c->exposed)
+        memset(c->dram, 0, c->bytes);
+    c->shown = 0;
+}
+
+/*
+ * Read-only and not inaccessible, because the kernel reads its stacks from below to measure them. What overflows a stack writes. Should the
+ * host refuse, the kernel's own guard words are still there.
+ */
+void mach_carveout_guard(const struct mach_carveout *c, void *stack, size_t bytes, bool on)
+{
+    size_t below = (size_t)((uint8_t *)stack - (uint8_t *)c->memory), at = round_up(below, c->page);
+
+    if (at + c->page <= below + bytes)
+        (void)mprotect((uint8_t *)c->memory + at, c->page, on ? PROT_READ : PROT_READ | PROT_WRITE);
+}
+
+READS_STACKS void mach_carveout_show(struct mach_carveout *c, size_t used)
+{
+    if (!c->exposed)
+        return;
+    for (size_t i = 0; i < used / sizeof(*c->memory); i++)
+        if (__atomic_load_n(&c->dram[i], __ATOMIC_RELAXED) != c->memory[i])
+            __atomic_store_n(&c->dram[i], c->memory[i], __ATOMIC_RELAXED);
+    c->shown = used;
+}
+
+READS_STACKS uint64_t mach_carveout_changed(const struct mach_carveout *c)
+{
+    if (!c->exposed)
+        return 0;
+    for (size_t i = 0; i < c->shown / sizeof(*c->memory); i++)
+        if (__atomic_load_n(&c->dram[i], __ATOMIC_RELAXED) != c->memory[i])
+            return c->address + i * sizeof(*c->memory);
+    return 0;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a driver author can do to the controller from outside, by register accesses and bytes in DRAM alone. The controller may stop or
+ * fail; the process and the machine go on, and another boot works.
+ */
+#include "support.h"
+
+#include "bootrig.h"
+#include "protocol/board.h"
+#include "protocol/tm_regs.h"
+
+static struct ane_machine *make(uint32_t chip, struct bootrig *rig)
+{
+    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .chip = chip};
+    struct ane_machine *machine;
+
+    assert_int_equal(ane_machine_create(&config, &machine), 0);
+    bootrig_make(rig, machine);
+    return machine;
+}
+
+static void boots_well(struct bootrig *rig)
+{
+    bootrig_doorbell(rig, 0);
+    assert_true(bootrig_boot(rig));
+    assert_true(bootrig_answers(rig));
+    assert_int_equal(bootrig_read(rig, PR_CTRL_CPU_STATUS), PR_CPU_STATUS_RUNNING);
+}
+
+static void it_boots_from_outside(void **state)
+{
+    (void)state;
+    for (uint32_t chip = 0; chip < 2; chip++) {
+        struct bootrig rig;
+        struct ane_machine *machine = make(chip, &rig);
+
+        boots_well(&rig);
+        boots_well(&rig);
+        ane_machine_destroy(machine);
+    }
+}
+
+/* The store that should ring the host clears the run bit: the processor stops there. */
+static void a_store_to_cpu_control_stops_the_controller(void **state)
+{
+    struct bootrig rig;
+    struct ane_machine *machine = make(ANE_CHIP_T6000, &rig);
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        bootrig_doorbell(&rig, bootrig_register(&rig, PR_CTRL_CPU_CONTROL));
+        assert_true(bootrig_boot(&rig));
+        assert_int_equal(bootrig_read(&rig, PR_CTRL_CPU_STATUS), PR_CPU_STATUS_PARKED);
+        assert_int_equal(bootrig_read(&rig, PR_CTRL_CPU_CONTROL) & PR_CPU_RUN, 0);
+        assert_false(bootrig_answers(&rig));
+        boots_well(&rig);
+    }
+    ane_machine_destroy(machine);
+}
+
+/* It switches a power domain off: engine, DARTs and controller lose their state. */
+static void a_store_to_a_power_state_resets_the_controller(void **state)
+{
+    struct bootrig rig;
+    struct ane_machine *machine = make(ANE_CHIP_T8103, &rig);
+
+    (void)state;
+    for (unsigned domain = 0; domain < PR_PMU_DOMAINS; domain++) {
+        uint64_t word = rig.bare.map.pmu + domain * PR_PMU_STRIDE;
+
+        bootrig_doorbell(&rig, word);
+        (void)bootrig_boot(&rig);
+        assert_int_not_equal(ane_machine_read32(machine, word) & 0xff, PR_PMU_READY);
+        assert_int_equal(bootrig_read(&rig, PR_CTRL_CPU_STATUS), PR_CPU_STATUS_PARKED);
+        assert_int_equal(bootrig_read(&rig, PR_CTRL_SCRATCH(0)), 0);
+        assert_false(bootrig_answers(&rig));
+        boots_well(&rig);
+    }
+    ane_machine_destroy(machine);
+}
+
+/* The machine can be destroyed while a stopped controller has never been started again. */
+static void a_machine_ends_with_a_stopped_controller(void **state)
+{
+    struct bootrig rig;
+    struct ane_machine *machine = make(ANE_CHIP_T6000, &rig);
+
+    (void)state;
+    bootrig_doorbell(&rig, bootrig_register(&rig, PR_CTRL_CPU_CONTROL));
+    assert_true(bootrig_boot(&rig));
+    ane_machine_destroy(machine);
+}
+
+static void every_doorbell_address_is_survived(void **state)
+{
+    static const uint32_t registers[] = {
+#define X(id, name, offset, source) offset,
+        PR_CONTROLLER_REGISTERS(X)
+#undef X
+                PR_ENGINE_TM +
+            PR_TM_REQ_PUSH,
+        PR_ENGINE_TM + PR_TM_ABORT, PR_ENGINE_TM + PR_TM_TQ_EN, PR_ENGINE_TQ};
+    struct bootrig rig;
+    struct ane_machine *machine = make(ANE_CHIP_T6000, &rig);
+    struct test_rng rng;
+
+    (void)state;
+    test_rng_init(&rng, 17);
+    for (unsigned i = 0; i < 200; i++) {
+        uint64_t address = rig.bare.map.container + (uint64_t)test_rng_range(&rng, 0, 0x7fffff) * 4;
+
+        if (i < sizeof(registers) / sizeof(registers[0]))
+            address = bootrig_register(&rig, registers[i]);
+        else if (i % 2)
+            address = rig.bare.map.dart[i % 3] + (uint64_t)test_rng_range(&rng, 0, 0xfff) * 4;
+        bootrig_doorbell(&rig, address);
+        rig.args.host_doorbell_bits[0] = i % 3 ? (uint32_t)test_rng_range(&rng, 0, 0xffff) : 0;
+        if (bootrig_boot(&rig))
+            (void)bootrig_answers(&rig);
+    }
+    rig.args.host_doorbell_bits[0] = 0;
+    boots_well(&rig);
+    ane_machine_destroy(machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_boots_from_outside),
+        cmocka_unit_test(a_store_to_cpu_control_stops_the_controller),
+        cmocka_unit_test(a_store_to_a_power_state_resets_the_controller),
+        cmocka_unit_test(a_machine_ends_with_a_stopped_controller),
+        cmocka_unit_test(every_doorbell_address_is_survived),
+    };
+
+    return cmocka_run_group_tests_name("controller", tests, NULL, NULL);
+}

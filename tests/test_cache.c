@@ -251,6 +251,63 @@ static void leftovers_go(void **state)
     assert_int_equal(rmdir(path), 0);
 }
 
+/* Enough entries that their list is allocated twice. */
+enum { MANY = 100 };
+
+static void fill(void)
+{
+    for (unsigned i = 0; i < MANY; i++) {
+        char path[512];
+
+        snprintf(path, sizeof(path), "%s/%064x", cache, i);
+        assert_true(!mkdir(path, 0777) || errno == EEXIST);
+    }
+}
+
+static long list_cache(struct base_error *error)
+{
+    struct cc_cache_entry entry[MANY];
+
+    return cc_cache_list(cache, entry, MANY, error);
+}
+
+static long trim_cache(struct base_error *error)
+{
+    return cc_cache_trim(cache, UINT64_MAX, error);
+}
+
+static long clear_cache(struct base_error *error)
+{
+    return cc_cache_remove(cache, NULL, error);
+}
+
+/* Whatever the cache is asked, each of its allocations may fail. */
+static void memory_may_run_out(void **state)
+{
+    long (*const call[])(struct base_error * error) = {list_cache, trim_cache, clear_cache};
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        unsigned long n = 0;
+        long status;
+
+        do {
+            struct base_error error = {{0}};
+
+            fill();
+            base_alloc_fail_nth(++n);
+            status = call[i](&error);
+            base_alloc_fail_nth(0);
+            if (status < 0) {
+                assert_int_equal(status, -ENOMEM);
+                assert_non_null(strstr(error.text, cache));
+            }
+        } while (status < 0);
+        assert_true(n > 2); /* two failures at least: the list is allocated, and allocated again */
+    }
+    assert_int_equal(names_in_cache(), 0);
+}
+
 #define PROCESSES 6
 #define ROUNDS    40
 
@@ -360,6 +417,7 @@ int main(void)
         cmocka_unit_test(a_swapped_entry_goes),
         cmocka_unit_test(the_least_recently_used_goes_first),
         cmocka_unit_test(leftovers_go),
+        cmocka_unit_test(memory_may_run_out),
         cmocka_unit_test(processes_share_it),
         cmocka_unit_test(the_folder_follows_the_environment),
     };

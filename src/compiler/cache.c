@@ -215,6 +215,7 @@ static int list_all(const char *cache, struct list *list, struct base_error *err
     closedir(folder);
     if (status) {
         base_free(list->entry);
+        *list = (struct list){0};
         return base_fail(error, -status, "%s: there is no memory to list it.", cache);
     }
     if (list->count)
@@ -249,8 +250,8 @@ static int remove_named(const char *cache, const char *key, struct base_error *e
                   : 0;
 }
 
-/* Removes from the least recently used on until `bytes` are kept. */
-static int shrink(const char *cache, uint64_t bytes, struct base_error *error)
+/* Removes from the least recently used on until `bytes` are kept; with `all` also entries of no bytes. */
+static int shrink(const char *cache, uint64_t bytes, bool all, struct base_error *error)
 {
     struct list list;
     uint64_t kept = 0;
@@ -258,13 +259,12 @@ static int shrink(const char *cache, uint64_t bytes, struct base_error *error)
 
     for (size_t i = 0; !status && i < list.count; i++) {
         kept += list.entry[i].bytes;
-        if (kept > bytes) {
+        if (all || kept > bytes) {
             kept -= list.entry[i].bytes;
             status = remove_named(cache, list.entry[i].key, error);
         }
     }
-    if (list.entry)
-        base_free(list.entry);
+    base_free(list.entry);
     return status;
 }
 
@@ -275,7 +275,7 @@ int cc_cache_remove(const char *wanted, const char *key, struct base_error *erro
     int status = cc_cache_folder(wanted, cache, sizeof(cache), error);
 
     if (status || !key)
-        return status ? status : shrink(cache, 0, error);
+        return status ? status : shrink(cache, 0, true, error);
     if (!is_key(key))
         return base_fail(error, EINVAL, "`%.80s` is no key: a key has 64 hexadecimal digits.", key);
     status = cc_path_join(path, cache, key, error);
@@ -289,5 +289,5 @@ int cc_cache_trim(const char *wanted, uint64_t bytes, struct base_error *error)
     char cache[CC_PATH_BYTES];
     int status = cc_cache_folder(wanted, cache, sizeof(cache), error);
 
-    return status ? status : shrink(cache, bytes, error);
+    return status ? status : shrink(cache, bytes, false, error);
 }

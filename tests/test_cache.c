@@ -48,7 +48,7 @@ static void graph(struct gr *g, uint32_t width, uint64_t stream)
     gr_output(g, gr_binary(g, CC_OP_ADD, x, gr_const(g, GR(width))));
 }
 
-static void add(uint32_t width, char key[CC_KEY_BYTES])
+static void make_bundle(uint32_t width, char key[CC_KEY_BYTES], struct cc_bundle *bundle)
 {
     struct cc_program *program;
     struct base_error error;
@@ -57,10 +57,21 @@ static void add(uint32_t width, char key[CC_KEY_BYTES])
     graph(&g, width, 1);
     cc_cache_key(g.graph, key);
     program = gr_lower(&g);
-    if (cc_cache_add(cache, key, program, &error))
+    if (cc_bundle_of(program, key, bundle, &error))
         fail_msg("%s", error.text);
     cc_program_destroy(program);
     gr_close(&g);
+}
+
+static void add(uint32_t width, char key[CC_KEY_BYTES])
+{
+    struct cc_bundle bundle;
+    struct base_error error;
+
+    make_bundle(width, key, &bundle);
+    if (cc_cache_add(cache, key, &bundle, &error))
+        fail_msg("%s", error.text);
+    cc_bundle_release(&bundle);
 }
 
 static bool find(const char *key)
@@ -314,33 +325,27 @@ static void memory_may_run_out(void **state)
 /* One of several: adds, finds, breaks and removes the same few entries. Its exit status says whether all of it worked. */
 static int quarrel(unsigned number)
 {
-    struct cc_program *program[3];
+    struct cc_bundle whole[3];
     char key[3][CC_KEY_BYTES];
     struct base_error error;
     struct test_rng rng;
     int wrong = 0;
 
     test_rng_init(&rng, 100 + number);
-    for (uint32_t i = 0; i < 3; i++) {
-        struct gr g;
-
-        graph(&g, 8 + i, 1);
-        cc_cache_key(g.graph, key[i]);
-        program[i] = gr_lower(&g);
-        gr_close(&g);
-    }
+    for (uint32_t i = 0; i < 3; i++)
+        make_bundle(8 + i, key[i], &whole[i]);
     for (unsigned round = 0; round < ROUNDS && !wrong; round++) {
         unsigned i = (unsigned)test_rng_range(&rng, 0, 2);
         struct cc_bundle bundle;
         char path[512];
         int found;
 
-        wrong |= cc_cache_add(cache, key[i], program[i], &error) != 0;
+        wrong |= cc_cache_add(cache, key[i], &whole[i], &error) != 0;
         found = cc_cache_find(cache, key[i], &bundle, &error);
         wrong |= found < 0;
         if (found == 1) {
-            wrong |= bundle.weights_bytes != program[i]->constant_bytes ||
-                     memcmp(bundle.weights, program[i]->constant, bundle.weights_bytes) != 0;
+            wrong |= bundle.weights_bytes != whole[i].weights_bytes ||
+                     memcmp(bundle.weights, whole[i].weights, bundle.weights_bytes) != 0;
             cc_bundle_release(&bundle);
         }
         file_of(key[i], "main.e5", path);
@@ -352,7 +357,7 @@ static int quarrel(unsigned number)
     if (wrong)
         fprintf(stderr, "# process %u: %s\n", number, error.text);
     for (unsigned i = 0; i < 3; i++)
-        cc_program_destroy(program[i]);
+        cc_bundle_release(&whole[i]);
     return wrong;
 }
 

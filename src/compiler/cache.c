@@ -45,19 +45,6 @@ static bool is_key(const char *name)
     return strlen(name) == KEY_DIGITS && strspn(name, "0123456789abcdef") == KEY_DIGITS;
 }
 
-int cc_cache_beside(const char *path, char made[CC_PATH_BYTES], struct base_error *error)
-{
-    const char *slash = strrchr(path, '/');
-    int folder = slash ? (int)(slash - path) : 1;
-    int length = snprintf(made, CC_PATH_BYTES, "%.*s/" BUILDING "XXXXXX", folder, slash ? path : ".");
-
-    if (length <= 0 || (size_t)length >= CC_PATH_BYTES)
-        return base_fail(error, ENAMETOOLONG, "%.200s: the path is too long.", path);
-    if (!mkdtemp(made))
-        return base_fail(error, errno, "%s: the folder cannot be made: %s.", made, strerror(errno));
-    return 0;
-}
-
 /* Out of sight first, in one step; then gone. */
 static int remove_entry(const char *cache, const char *name)
 {
@@ -106,8 +93,7 @@ int cc_cache_find(const char *cache, const char *key, struct cc_bundle *bundle, 
     return 1;
 }
 
-int cc_cache_add(const char *cache, const char *key, const struct cc_program *program,
-                 struct base_error *error)
+int cc_cache_add(const char *cache, const char *key, const struct cc_bundle *bundle, struct base_error *error)
 {
     char path[CC_PATH_BYTES], building[CC_PATH_BYTES];
     int status = cc_folder_make(cache, error);
@@ -115,10 +101,10 @@ int cc_cache_add(const char *cache, const char *key, const struct cc_program *pr
     if (!status)
         status = cc_path_join(path, cache, key, error);
     if (!status)
-        status = cc_cache_beside(path, building, error);
+        status = cc_folder_make_beside(path, building, error);
     if (status)
         return status;
-    status = cc_bundle_write(building, program, key, error);
+    status = cc_bundle_save(building, bundle, error);
     if (!status && rename(building, path)) {
         if (errno != EEXIST && errno != ENOTEMPTY)
             status = base_fail(error, errno, "%s: cannot be put into place: %s.", path, strerror(errno));

@@ -16,10 +16,8 @@ extern const char cc_fingerprint[];
 void cc_cache_key(const struct cc_graph *graph, char key[CC_KEY_BYTES]);
 /* 1: found, whole and marked as used. 0: not there, or broken and removed. Negative: cannot tell. */
 int cc_cache_find(const char *cache, const char *key, struct cc_bundle *bundle, struct base_error *error);
-/* Writes the program as an entry and trims the cache. When another process was faster its entry stays. */
-int cc_cache_add(const char *cache, const char *key, const struct cc_program *program,
+/* Writes the bundle as an entry and trims the cache. When another process was faster its entry stays. */
+int cc_cache_add(const char *cache, const char *key, const struct cc_bundle *bundle,
                  struct base_error *error);
-/* A fresh folder beside `path` under a name nobody has. */
-int cc_cache_beside(const char *path, char made[CC_PATH_BYTES], struct base_error *error);
 
 #endif

@@ -77,30 +77,81 @@ static int read_model(const char *model, struct cc_graph **graph, struct base_er
     return base_fail(error, -status, "%s: %s", model, inner.text);
 }
 
-/* Puts a copy of the bundle at `to`; a bundle that stands there is replaced, anything else is not. */
-static int copy_out(const char *from, const char *to, struct base_error *error)
+/* Without the slashes at its end, which the name of a folder may have and rename() does not take. */
+static int output_path(const char *wanted, char to[CC_PATH_BYTES], struct base_error *error)
 {
-    char building[CC_PATH_BYTES], old[CC_PATH_BYTES] = "";
-    struct stat info;
-    int status;
+    size_t length = strlen(wanted);
 
-    if (!lstat(to, &info) && !cc_bundle_is(to))
-        return base_fail(error, EEXIST, "%s: it exists and is no bundle.", to);
-    status = cc_cache_beside(to, building, error);
+    if (!length)
+        return base_fail(error, EINVAL, "The path of the output is empty.");
+    while (length > 1 && wanted[length - 1] == '/')
+        length--;
+    if (length >= CC_PATH_BYTES)
+        return base_fail(error, ENAMETOOLONG, "%.200s: the path has more than %u bytes.", wanted,
+                         CC_PATH_BYTES - 1);
+    memcpy(to, wanted, length);
+    to[length] = '\0';
+    return 0;
+}
+
+static int check_replaceable(const char *to, struct base_error *error)
+{
+    struct base_error why = {{0}};
+
+    if (!cc_bundle_check(to, &why))
+        return 0;
+    return base_fail(
+        error, EEXIST,
+        "%s: it exists and is not a whole bundle, so it is not replaced; remove it or choose another path. %s",
+        to, why.text);
+}
+
+/* `to` becomes what `building` is. What was there before is moved aside first, and moved back when that fails. */
+static int replace(const char *building, const char *to, struct base_error *error)
+{
+    char old[CC_PATH_BYTES];
+    int status = cc_folder_make_beside(to, old, error);
+
     if (status)
         return status;
-    status = cc_bundle_copy(from, building, error);
-    if (!status && cc_bundle_is(to)) {
-        status = cc_cache_beside(to, old, error);
-        if (!status && rename(to, old))
-            status = base_fail(error, errno, "%s: cannot be replaced: %s.", to, strerror(errno));
+    if (rename(to, old)) {
+        status = base_fail(error, errno, "%s: cannot be replaced: %s.", to, strerror(errno));
+        rmdir(old);
+        return status;
     }
-    if (!status && rename(building, to))
+    if (rename(building, to)) {
+        status = base_fail(error, errno, "%s: cannot be replaced: %s.", to, strerror(errno));
+        rename(old, to);
+        return status;
+    }
+    cc_bundle_delete(old);
+    return 0;
+}
+
+/* Writes the bundle to a path; a bundle that is there is replaced, anything else is not. */
+static int write_out(const struct cc_bundle *bundle, const char *wanted, struct base_error *error)
+{
+    char to[CC_PATH_BYTES], building[CC_PATH_BYTES];
+    struct stat info;
+    bool there;
+    int status = output_path(wanted, to, error);
+
+    if (status)
+        return status;
+    there = !lstat(to, &info);
+    if (there)
+        status = check_replaceable(to, error);
+    if (!status)
+        status = cc_folder_make_beside(to, building, error);
+    if (status)
+        return status;
+    status = cc_bundle_save(building, bundle, error);
+    if (!status && there)
+        status = replace(building, to, error);
+    else if (!status && rename(building, to))
         status = base_fail(error, errno, "%s: cannot be made: %s.", to, strerror(errno));
     if (status)
         cc_bundle_delete(building);
-    if (old[0])
-        cc_bundle_delete(old);
     return status;
 }
 
@@ -122,6 +173,27 @@ static uint32_t count_operations(const struct cc_graph *graph)
     return count;
 }
 
+/* The program's bundle, in memory and as an entry of the cache. */
+static int keep(const char *cache, const struct cc_program *program, const char *key,
+                struct cc_bundle *bundle, struct base_error *error)
+{
+    char path[CC_PATH_BYTES];
+    int status = cc_bundle_of(program, key, bundle, error);
+
+    if (status)
+        return status;
+    status = cc_path_join(path, cache, key, error);
+    if (!status)
+        status = cc_cache_add(cache, key, bundle, error);
+    if (!status) {
+        bundle->path = base_strdup(path);
+        status = bundle->path ? 0 : base_fail(error, ENOMEM, "There is no memory for a path.");
+    }
+    if (status)
+        cc_bundle_release(bundle);
+    return status;
+}
+
 static int build(const char *cache, const struct cc_graph *graph, const char *model,
                  const struct cc_options *options, struct cc_bundle *bundle, struct cc_report *report,
                  struct base_error *error)
@@ -140,9 +212,7 @@ static int build(const char *cache, const struct cc_graph *graph, const char *mo
         /* An entry that cannot be removed stays, and is the same program. */
         if (options->force)
             cc_cache_remove(cache, report->key, NULL);
-        status = cc_cache_add(cache, report->key, program, error);
-        if (!status)
-            status = cc_bundle_of(program, cache, report->key, bundle, error);
+        status = keep(cache, program, report->key, bundle, error);
     } else if (status && report->hit) {
         cc_bundle_release(bundle);
     }
@@ -192,7 +262,7 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
     if (!status)
         status = cc_bundle_measure(bundle, report, error);
     if (!status && options->output)
-        status = copy_out(bundle->path, options->output, error);
+        status = write_out(bundle, options->output, error);
     report->compile_ns = now_ns() - start;
     if (status || report == &unwanted) {
         base_free(report->text);

@@ -9,10 +9,11 @@
 
 #include "base/error.h"
 
-/* A bundle that has been read and checked: main.e5 and weights.bin as bytes, for program create. */
+/* A bundle in memory, checked: its three files as bytes. main.e5 and weights.bin are what program create takes. */
 struct cc_bundle {
-    char *path;
-    uint8_t *main; /* main.e5 */
+    char *path;     /* the folder that has it; NULL: none */
+    char *manifest; /* manifest.json, with a NUL after it */
+    uint8_t *main;  /* main.e5 */
     size_t main_bytes;
     uint8_t *weights;
     size_t weights_bytes;
@@ -31,7 +32,8 @@ struct cc_options {
     const char *cache; /* folder; NULL: $XDG_CACHE_HOME/anemone, else $HOME/.cache/anemone */
     bool force;        /* compile even on a hit */
     bool report;
-    const char *output; /* also copy the bundle here; NULL: no */
+    const char *
+        output; /* also write the bundle here; NULL: no. A bundle that is there is replaced, all else refused */
 };
 
 /* MODEL is a .mil file or a bundle folder. 0 and a bundle; or a negative errno and one sentence. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -112,5 +113,19 @@ int cc_folder_make(const char *path, struct base_error *error)
         if (mkdir(part, 0777) && errno != EEXIST)
             return failed(error, part, "the folder cannot be made");
     }
+    return 0;
+}
+
+int cc_folder_make_beside(const char *path, char made[CC_PATH_BYTES], struct base_error *error)
+{
+    const char *slash = strrchr(path, '/');
+    int length = slash ? (int)(slash - path) : 1;
+    const char *folder = slash ? path : ".";
+
+    if (snprintf(made, CC_PATH_BYTES, "%.*s/.building-XXXXXX", length, folder) >= (int)CC_PATH_BYTES)
+        return base_fail(error, ENAMETOOLONG, "%.200s: the path is too long.", path);
+    if (!mkdtemp(made))
+        return base_fail(error, errno, "%s: nothing can be made in the folder %.*s: %s.", path,
+                         slash == path ? 1 : length, folder, strerror(errno));
     return 0;
 }

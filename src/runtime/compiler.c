@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "compiler/cache.h"
@@ -248,14 +249,15 @@ int64_t e5rt_e5_compiler_is_new_compile_required(e5rt_e5_compiler_t compiler, co
 {
     struct base_error error = {{0}};
     int64_t status = check_model(compiler, model_path, options, __func__);
+    struct stat info;
     int found;
 
     if (!status)
         status = e5_check_given(required, "the place for the answer", __func__);
     if (status)
         return status;
-    /* A bundle and a raw image are compiled already. */
-    found = e5_library_is_image(model_path) || cc_bundle_is(model_path)
+    /* A folder is a bundle, or no model at all; bundles and raw images are compiled already. */
+    found = e5_library_is_image(model_path) || (!stat(model_path, &info) && S_ISDIR(info.st_mode))
                 ? 1
                 : find_cached(model_path, compiler->cache, &error);
     if (found < 0)

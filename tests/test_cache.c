@@ -240,28 +240,6 @@ static void the_least_recently_used_goes_first(void **state)
     assert_int_equal(names_in_cache(), 0);
 }
 
-/* What a process left half done an hour ago is taken away; what is under way is not, and what is not ours never. */
-static void leftovers_go(void **state)
-{
-    const struct timespec long_ago[2] = {{1000, 0}, {1000, 0}};
-    struct base_error error;
-    char path[512];
-
-    (void)state;
-    snprintf(path, sizeof(path), "%s/.building-old", cache);
-    assert_int_equal(mkdir(path, 0777), 0);
-    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
-    snprintf(path, sizeof(path), "%s/.building-new", cache);
-    assert_int_equal(mkdir(path, 0777), 0);
-    snprintf(path, sizeof(path), "%s/mine", cache);
-    assert_int_equal(mkdir(path, 0777), 0);
-    assert_int_equal(cc_cache_remove(cache, NULL, &error), 0);
-    assert_int_equal(names_in_cache(), 2);
-    assert_int_equal(rmdir(path), 0);
-    snprintf(path, sizeof(path), "%s/.building-new", cache);
-    assert_int_equal(rmdir(path), 0);
-}
-
 /* Enough entries that their list is allocated twice. */
 enum { MANY = 100 };
 
@@ -421,7 +399,6 @@ int main(void)
         cmocka_unit_test(broken_entries_go),
         cmocka_unit_test(a_swapped_entry_goes),
         cmocka_unit_test(the_least_recently_used_goes_first),
-        cmocka_unit_test(leftovers_go),
         cmocka_unit_test(memory_may_run_out),
         cmocka_unit_test(processes_share_it),
         cmocka_unit_test(the_folder_follows_the_environment),

@@ -246,6 +246,27 @@ gives 0 $add --input a="$folder/a.npy" --input b="$folder/b.npy" --trace "$folde
 grep -q "drv the controller is ready" "$folder/trace.txt"
 result $? "  the trace has the boot"
 
+# A cache that cannot be used: the model runs all the same, and one sentence says why it is not kept.
+: >"$folder/file"
+for place in "" "$folder/file" /proc/anemone; do
+    "$anemone" cache clear >/dev/null
+    (
+        unset HOME XDG_CACHE_HOME
+        [ -z "$place" ] || export XDG_CACHE_HOME="$place"
+        "$anemone" $add --input a="$folder/a.npy" --input b="$folder/b.npy" --output y="$folder/z.npy" &&
+            "$anemone" compile "$folder/add.mil" --output "$folder/memory.bundle"
+    ) >"$folder/out" 2>"$folder/err"
+    result $? "run and compile with the cache in '$place'"
+    [ "$(grep -c "^anemone: The cache cannot be used, so the program was compiled in memory and is not kept: " "$folder/err")" -eq 2 ] &&
+        [ "$(wc -l <"$folder/err")" -eq 2 ]
+    result $? "  each says so once"
+    cmp "$folder/y.npy" "$folder/z.npy" >>"$folder/err" 2>&1 && cmp "$folder/add.bundle/main.e5" "$folder/memory.bundle/main.e5" >>"$folder/err" 2>&1
+    result $? "  the results are the same"
+done
+(unset HOME XDG_CACHE_HOME && "$anemone" run "$folder/absent.mil") >"$folder/out" 2>"$folder/err"
+[ $? -eq 1 ] && grep -q "absent.mil: cannot be opened: No such file" "$folder/err" && ! grep -q HOME "$folder/err"
+result $? "a missing model without HOME is a missing model"
+
 # Run: program images.
 if [ -f "$programs/sum.hwx" ]; then
     tensor "$folder/i.npy" f 1,64,1,1 1.5

@@ -44,6 +44,11 @@ typedef struct e5rt_tensor_desc *e5rt_tensor_desc_t;
 
 ANE_API const char *e5rt_error_code_get_string(int64_t code);
 ANE_API const char *e5rt_get_last_error_message(void);
+/*
+ * Ours, not in the guide: one sentence about what the calling thread's last e5rt_e5_compiler_compile worked around, or "". The library itself prints nothing. There is one such
+ * case: the cache could not be used, so the program was compiled in memory and is not kept.
+ */
+ANE_API const char *e5rt_get_last_warning_message(void);
 
 /* Compiler. A NULL options or config handle means the defaults. */
 ANE_API int64_t e5rt_e5_compiler_config_options_create(e5rt_e5_compiler_config_options_t *config);

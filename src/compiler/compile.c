@@ -173,49 +173,60 @@ static uint32_t count_operations(const struct cc_graph *graph)
     return count;
 }
 
-/* The program's bundle, in memory and as an entry of the cache. */
-static int keep(const char *cache, const struct cc_program *program, const char *key,
-                struct cc_bundle *bundle, struct base_error *error)
+static void note(struct cc_report *report, const char *what, const struct base_error *why)
 {
-    char path[CC_PATH_BYTES];
-    int status = cc_bundle_of(program, key, bundle, error);
-
-    if (status)
-        return status;
-    status = cc_path_join(path, cache, key, error);
-    if (!status)
-        status = cc_cache_add(cache, key, bundle, error);
-    if (!status) {
-        bundle->path = base_strdup(path);
-        status = bundle->path ? 0 : base_fail(error, ENOMEM, "There is no memory for a path.");
-    }
-    if (status)
-        cc_bundle_release(bundle);
-    return status;
+    base_fail(&report->trouble, 0, "%s: %s", what, why->text);
 }
 
-static int build(const char *cache, const struct cc_graph *graph, const char *model,
-                 const struct cc_options *options, struct cc_bundle *bundle, struct cc_report *report,
-                 struct base_error *error)
+/* Makes the bundle an entry of the cache. False, and why, when that is not possible. */
+static bool keep(const char *cache, const struct cc_options *options, struct cc_bundle *bundle,
+                 struct cc_report *report, struct base_error *why)
 {
+    char path[CC_PATH_BYTES];
+
+    if (cc_path_join(path, cache, report->key, why))
+        return false;
+    /* An entry that cannot be removed stays, and is the same program. */
+    if (options->force)
+        cc_cache_remove(cache, report->key, NULL);
+    if (cc_cache_add(cache, report->key, bundle, why))
+        return false;
+    bundle->path = base_strdup(path);
+    if (!bundle->path) {
+        base_fail(why, ENOMEM, "There is no memory for a path.");
+        return false;
+    }
+    if (cc_cache_trim(cache, CC_CACHE_BYTES_DEFAULT, why))
+        note(report, "The cache was not trimmed", why);
+    return true;
+}
+
+/* From the cache, or lowered and put there. */
+static int build(const struct cc_graph *graph, const char *model, const struct cc_options *options,
+                 struct cc_bundle *bundle, struct cc_report *report, struct base_error *error)
+{
+    char cache[CC_PATH_BYTES];
+    struct base_error why = {{0}};
     struct cc_program *program = NULL;
+    bool usable = !cc_cache_folder(options->cache, cache, sizeof(cache), &why);
     int status = 0, found = 0;
 
-    if (!options->force)
-        found = cc_cache_find(cache, report->key, bundle, error);
-    if (found < 0)
-        return found;
+    if (usable && !options->force) {
+        found = cc_cache_find(cache, report->key, bundle, &why);
+        usable = found >= 0;
+    }
     report->hit = found == 1;
     if (!report->hit || options->report)
         status = lower(graph, model, options, &program, error);
     if (!status && !report->hit) {
-        /* An entry that cannot be removed stays, and is the same program. */
-        if (options->force)
-            cc_cache_remove(cache, report->key, NULL);
-        status = keep(cache, program, report->key, bundle, error);
+        status = cc_bundle_of(program, report->key, bundle, error);
+        if (!status && usable)
+            usable = keep(cache, options, bundle, report, &why);
     } else if (status && report->hit) {
         cc_bundle_release(bundle);
     }
+    if (!usable)
+        note(report, "The cache cannot be used, so the program was compiled in memory and is not kept", &why);
     if (!status && program) {
         report->text = program->report;
         program->report = NULL;
@@ -227,19 +238,34 @@ static int build(const char *cache, const struct cc_graph *graph, const char *mo
 static int compile_model(const char *model, const struct cc_options *options, struct cc_bundle *bundle,
                          struct cc_report *report, struct base_error *error)
 {
-    char cache[CC_PATH_BYTES];
     struct cc_graph *graph = NULL;
-    int status = cc_cache_folder(options->cache, cache, sizeof(cache), error);
+    int status = read_model(model, &graph, error);
 
-    if (!status)
-        status = read_model(model, &graph, error);
-    if (status || !graph)
+    if (status)
         return status;
     report->operations = count_operations(graph);
     cc_cache_key(graph, report->key);
-    status = build(cache, graph, model, options, bundle, report, error);
+    status = build(graph, model, options, bundle, report, error);
     cc_graph_destroy(graph);
     return status;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+
+    return !stat(path, &info) && S_ISDIR(info.st_mode);
+}
+
+/* A bundle that the cache does not have is where the output is. */
+static int write_output(struct cc_bundle *bundle, const char *output, struct base_error *error)
+{
+    int status = write_out(bundle, output, error);
+
+    if (status || bundle->path)
+        return status;
+    bundle->path = base_strdup(output);
+    return bundle->path ? 0 : base_fail(error, ENOMEM, "There is no memory for a path.");
 }
 
 int cc_compile(const char *model, const struct cc_options *options, struct cc_bundle *bundle,
@@ -248,21 +274,20 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
     static const struct cc_options defaults;
     struct cc_report unwanted = {0};
     uint64_t start = now_ns();
-    struct stat info;
     int status;
 
     options = options ? options : &defaults;
     report = report ? report : &unwanted;
     memset(report, 0, sizeof(*report));
     memset(bundle, 0, sizeof(*bundle));
-    if (!stat(model, &info) && S_ISDIR(info.st_mode))
+    if (is_folder(model))
         status = cc_bundle_open(model, bundle, report->key, error);
     else
         status = compile_model(model, options, bundle, report, error);
     if (!status)
         status = cc_bundle_measure(bundle, report, error);
     if (!status && options->output)
-        status = write_out(bundle, options->output, error);
+        status = write_output(bundle, options->output, error);
     report->compile_ns = now_ns() - start;
     if (status || report == &unwanted) {
         base_free(report->text);
@@ -271,4 +296,28 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
     if (status)
         cc_bundle_release(bundle);
     return status;
+}
+
+int cc_compile_find(const char *model, const char *wanted, struct base_error *error)
+{
+    char cache[CC_PATH_BYTES], key[CC_KEY_BYTES];
+    struct cc_bundle bundle = {0};
+    struct cc_graph *graph;
+    int status;
+
+    if (is_folder(model)) {
+        status = cc_bundle_read(model, &bundle, error);
+        cc_bundle_release(&bundle);
+        return status ? status : 1;
+    }
+    status = read_model(model, &graph, error);
+    if (status)
+        return status;
+    cc_cache_key(graph, key);
+    cc_graph_destroy(graph);
+    if (cc_cache_folder(wanted, cache, sizeof(cache), NULL))
+        return 0;
+    status = cc_cache_find(cache, key, &bundle, NULL);
+    cc_bundle_release(&bundle);
+    return status == 1;
 }

@@ -3,8 +3,9 @@
  * The runtime an application calls: compile a network once, bind buffers to its ports, dispatch many times. Names and argument order are those of the guide's chapter 2.
  *
  * Every call returns a status, 0 = ok; e5rt_get_last_error_message() has one sentence about the last failure of the calling thread. create and alloc return through the
- * first parameter, compile, retain and get through the last. Handles are counted; release takes the address of the handle and clears it. A handle
- * may be used by one thread at a time; different handles by different threads.
+ * first parameter, compile, retain and get through the last. Handles are counted; release takes the address of the handle and clears it. What
+ * another handle still needs (a stream its operations, an operation its buffers) stays until that one is released, but a copy of a released handle is refused. A handle may be used
+ * by one thread at a time; different handles by different threads.
  */
 #ifndef ANEMONE_E5RT_H
 #define ANEMONE_E5RT_H

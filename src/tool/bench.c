@@ -58,6 +58,8 @@ static bool create_program(struct client *c)
     if (ane_surface_create(0, IMAGE_BYTES, &create.surface))
         return said(kIOReturnNoMemory, "making a surface");
     args = ane_surface_base(create.surface);
+    if (!args)
+        return said(kIOReturnNoMemory, "reaching a surface");
     *args = (struct ane_program_args){
         .representation = ANE_PROGRAM_LEGACY, .version = 1, .procedures = 1, .qos = 21, .flags = 0x10};
     args->image_size =

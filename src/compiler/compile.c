@@ -14,6 +14,7 @@
 #include "compiler/cache.h"
 #include "compiler/files.h"
 #include "compiler/graph.h"
+#include "protocol/anec.h"
 
 #define MODEL_BYTES_MAX (256u << 20) /* of a text; weights are files of their own */
 
@@ -48,6 +49,34 @@ static int folder_of(const char *model, char folder[CC_PATH_BYTES], struct base_
     return 0;
 }
 
+/* Whether the file is a compiled program, by what it begins with. */
+static bool is_program(FILE *file)
+{
+    uint8_t head[PR_PROGRAM_HEAD_BYTES];
+    size_t size = fread(head, 1, sizeof(head), file);
+
+    return pr_program_format(head, size) != PR_PROGRAM_UNKNOWN;
+}
+
+/* Why a file that is not called .mil is not compiled. */
+static int refuse_model(const char *model, struct base_error *error)
+{
+    FILE *file = fopen(model, "rbe");
+    bool program;
+
+    if (!file)
+        return base_fail(error, errno, "%s: cannot be opened: %s.", model, strerror(errno));
+    program = is_program(file);
+    fclose(file);
+    if (program)
+        return base_fail(error, EINVAL,
+                         "%s: a compiled program is not compiled again; it can be run as it is.", model);
+    return base_fail(
+        error, EINVAL,
+        "%s: a model is a .mil file, the folder of a bundle or, to be run, a compiled program (.hwx, .anec).",
+        model);
+}
+
 static int read_model(const char *model, struct cc_graph **graph, struct base_error *error)
 {
     char folder[CC_PATH_BYTES];
@@ -57,10 +86,7 @@ static int read_model(const char *model, struct cc_graph **graph, struct base_er
     int status;
 
     if (!ends_with(model, ".mil"))
-        return base_fail(
-            error, EINVAL,
-            "%s: a model is a .mil file, the folder of a bundle, or a compiled program (.hwx, .anec).",
-            model);
+        return refuse_model(model, error);
     status = folder_of(model, folder, error);
     if (!status)
         status = cc_file_read(model, MODEL_BYTES_MAX, &text, &size, error);
@@ -257,6 +283,23 @@ static bool is_folder(const char *path)
     return !stat(path, &info) && S_ISDIR(info.st_mode);
 }
 
+/* A folder that is not a bundle may be another form of a model. */
+static int open_folder(const char *model, struct cc_bundle *bundle, char key[CC_KEY_BYTES],
+                       struct base_error *error)
+{
+    char manifest[CC_PATH_BYTES], text[CC_PATH_BYTES];
+    int status = cc_path_join(manifest, model, "manifest.json", error);
+
+    if (!status)
+        status = cc_path_join(text, model, "model.mil", error);
+    if (status)
+        return status;
+    if (access(manifest, F_OK) && errno == ENOENT)
+        return base_fail(error, ENOENT, "%s: the folder has no manifest.json, so it is not a bundle%s.",
+                         model, access(text, F_OK) ? "" : "; it has a model.mil, which can be compiled");
+    return cc_bundle_open(model, bundle, key, error);
+}
+
 /* A bundle that the cache does not have is where the output is. */
 static int write_output(struct cc_bundle *bundle, const char *output, struct base_error *error)
 {
@@ -281,7 +324,7 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
     memset(report, 0, sizeof(*report));
     memset(bundle, 0, sizeof(*bundle));
     if (is_folder(model))
-        status = cc_bundle_open(model, bundle, report->key, error);
+        status = open_folder(model, bundle, report->key, error);
     else
         status = compile_model(model, options, bundle, report, error);
     if (!status)
@@ -306,7 +349,7 @@ int cc_compile_find(const char *model, const char *wanted, struct base_error *er
     int status;
 
     if (is_folder(model)) {
-        status = cc_bundle_read(model, &bundle, error);
+        status = open_folder(model, &bundle, key, error);
         cc_bundle_release(&bundle);
         return status ? status : 1;
     }

@@ -267,7 +267,7 @@ static int compile_model(const char *model, const struct cc_options *options, st
     struct cc_graph *graph = NULL;
     int status = read_model(model, &graph, error);
 
-    if (status)
+    if (status || !graph)
         return status;
     report->operations = count_operations(graph);
     cc_cache_key(graph, report->key);
@@ -345,7 +345,7 @@ int cc_compile_find(const char *model, const char *wanted, struct base_error *er
 {
     char cache[CC_PATH_BYTES], key[CC_KEY_BYTES];
     struct cc_bundle bundle = {0};
-    struct cc_graph *graph;
+    struct cc_graph *graph = NULL;
     int status;
 
     if (is_folder(model)) {
@@ -354,7 +354,7 @@ int cc_compile_find(const char *model, const char *wanted, struct base_error *er
         return status ? status : 1;
     }
     status = read_model(model, &graph, error);
-    if (status)
+    if (status || !graph)
         return status;
     cc_cache_key(graph, key);
     cc_graph_destroy(graph);

@@ -106,6 +106,7 @@ static void write_program(const struct e5_image *image, const char *name, uint8_
 
 int64_t e5_device_surface(uint64_t bytes, const char *what, uint32_t *surface, void **base)
 {
+    *base = NULL;
     if (ane_surface_create(0, bytes, surface)) {
         *surface = 0;
         return e5_fail(E5RT_NO_MEMORY, "%s: %s", what, ane_machine_error());
@@ -129,7 +130,7 @@ static int64_t create(const struct e5_image *image, const char *name, uint64_t *
 
     snprintf(what, sizeof(what), "Program %s", name);
     status = e5_device_surface(arguments.size, what, &arguments.surface, &surface);
-    if (status)
+    if (!surface)
         return status;
     write_program(image, name, surface);
     result = call(PROGRAM_CREATE, &arguments, sizeof(arguments));

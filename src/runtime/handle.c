@@ -131,7 +131,8 @@ int64_t e5_check_optional(const void *handle, enum e5_kind kind, const char *cal
 
 int64_t e5_handle_release(void *address, enum e5_kind kind, const char *call)
 {
-    struct e5_handle *handle = NULL;
+    struct e5_handle *h;
+    void *handle = NULL;
     int64_t status;
 
     if (address)
@@ -141,7 +142,8 @@ int64_t e5_handle_release(void *address, enum e5_kind kind, const char *call)
     status = e5_check(handle, kind, call);
     if (status)
         return status;
-    if (!atomic_exchange(&handle->given, false))
+    h = handle;
+    if (!atomic_exchange(&h->given, false))
         return fail_released(kind, call);
     memset(address, 0, sizeof(handle));
     e5_handle_drop(handle);

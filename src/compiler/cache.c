@@ -164,8 +164,10 @@ int cc_cache_add(const char *cache, const char *key, const struct cc_bundle *bun
     status = begin_work(cache, BUILDING, &work);
     if (status)
         return base_fail(error, -status, "%s: cannot be written: %s.", cache, strerror(-status));
-    status = cc_bundle_save(work.path, bundle, error);
-    if (!status && rename(work.path, path) && errno != EEXIST && errno != ENOTEMPTY)
+    status = cc_bundle_save(work.path, bundle, NULL);
+    if (status)
+        base_fail(error, -status, "%s: cannot be written: %s.", path, strerror(-status));
+    else if (rename(work.path, path) && errno != EEXIST && errno != ENOTEMPTY)
         status = base_fail(error, errno, "%s: cannot be put into place: %s.", path, strerror(errno));
     cc_tree_remove(work.path); /* what was not renamed */
     end_work(&work);

@@ -171,10 +171,13 @@ static int write_out(const struct cc_bundle *bundle, const char *wanted, struct 
         status = cc_folder_make_beside(to, building, error);
     if (status)
         return status;
-    status = cc_bundle_save(building, bundle, error);
-    if (!status && there)
+    /* The message names the path that was given, not the one that is written first. */
+    status = cc_bundle_save(building, bundle, NULL);
+    if (status)
+        base_fail(error, -status, "%s: cannot be written: %s.", to, strerror(-status));
+    else if (there)
         status = replace(building, to, error);
-    else if (!status && rename(building, to))
+    else if (rename(building, to))
         status = base_fail(error, errno, "%s: cannot be made: %s.", to, strerror(errno));
     if (status)
         cc_bundle_delete(building);

@@ -53,6 +53,7 @@ check: configure
 
 # Both run the same tests, so that run-tests also compares what must agree between them.
 check-arm: setup-arm
+	@scripts/own-build build-arm
 	@scripts/arm-sysroot build-arm
 	@$(SUB) CC=gcc SAN= configure
 	@$(SUB) CC=aarch64-linux-gnu-gcc SAN= BUILD=build-arm SETUP_FLAGS='--cross-file build-arm/cross.ini' configure
@@ -100,8 +101,9 @@ clean:
 setup-%:
 	@scripts/setup $*
 
-# Configures a folder once, and again only when one of the variables has changed.
+# Configures a folder once, and again only when one of the variables has changed or the checkout is in another place.
 configure: setup-$(NEEDS)
+	@scripts/own-build $(BUILD)
 	@wanted="$$CC|$$CFLAGS|$$LDFLAGS|$$PREFIX|$$LIBDIR|$$SAN|$(MESON_FLAGS)"; verb='setup $(SETUP_FLAGS)'; \
 	if [ -f $(BUILD)/build.ninja ]; then \
 		[ "$$(cat $(BUILD)/configured 2>/dev/null)" = "$$wanted" ] && exit 0; verb=configure; \

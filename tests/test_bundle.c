@@ -105,15 +105,27 @@ static void lowering_is_deterministic(void **state)
 
 static const char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
-static void written(const char *name)
+static int save(const char *name, struct base_error *error)
 {
     struct cc_program *program = network(8, 1);
+    struct cc_bundle bundle;
+    int status;
+
+    if (cc_bundle_of(program, key, &bundle, error))
+        fail_msg("%s", error->text);
+    cc_program_destroy(program);
+    status = cc_bundle_save(path(name), &bundle, error);
+    cc_bundle_release(&bundle);
+    return status;
+}
+
+static void written(const char *name)
+{
     struct base_error error;
 
     assert_int_equal(mkdir(path(name), 0777), 0);
-    if (cc_bundle_write(path(name), program, key, &error))
+    if (save(name, &error))
         fail_msg("%s", error.text);
-    cc_program_destroy(program);
 }
 
 static void a_bundle_comes_back(void **state)
@@ -140,9 +152,7 @@ static void a_bundle_comes_back(void **state)
     cc_bundle_release(&bundle);
     cc_program_destroy(program);
     /* What is there already is not overwritten. */
-    program = network(8, 1);
-    assert_int_equal(cc_bundle_write(path("whole"), program, key, &error), -EEXIST);
-    cc_program_destroy(program);
+    assert_int_equal(save("whole", &error), -EEXIST);
 }
 
 static void changed_bundles_are_refused(void **state)
@@ -259,7 +269,7 @@ static void a_bundle_is_a_model(void **state)
     compile(&o, path("m.mil"), &bundle, &report);
     cc_bundle_release(&bundle);
     compile(&o, path("m.mil"), &bundle, &report); /* replaces its own */
-    assert_true(cc_bundle_is(path("out.bundle")));
+    assert_int_equal(cc_bundle_check(path("out.bundle"), &error), 0);
     o.output = NULL;
     compile(&o, path("out.bundle"), &again, &report);
     assert_int_equal(report.descriptors, 1);
@@ -273,6 +283,117 @@ static void a_bundle_is_a_model(void **state)
     assert_int_equal(mkdir(path("folder"), 0777), 0);
     o.output = path("folder");
     assert_int_equal(cc_compile(path("m.mil"), &o, &bundle, &report, &error), -EEXIST);
+}
+
+/* Names, kinds, link targets and contents of everything in the folder but the cache. */
+static void snapshot(char text[65536])
+{
+    char command[512];
+    FILE *pipe;
+    size_t size;
+
+    snprintf(command, sizeof(command),
+             "cd '%s' && find . -path ./cache -prune -o -printf '%%p %%y %%l\\n' | sort &&"
+             " find . -path ./cache -prune -o -type f -exec cksum {} + | sort",
+             folder);
+    pipe = popen(command, "r");
+    assert_non_null(pipe);
+    size = fread(text, 1, 65535, pipe);
+    assert_true(size > 0 && size < 65535);
+    text[size] = '\0';
+    assert_int_equal(pclose(pipe), 0);
+}
+
+static void not_replaced(const char *name)
+{
+    static char before[65536], after[65536];
+    struct cc_options o = options();
+    struct base_error error = {{0}};
+    struct cc_bundle bundle;
+    int status;
+
+    o.output = path(name);
+    snapshot(before);
+    status = cc_compile(path("m.mil"), &o, &bundle, NULL, &error);
+    snapshot(after);
+    if (status != -EEXIST || !strstr(error.text, path(name)))
+        fail_msg("%s: status %d, \"%s\"", name, status, error.text);
+    assert_string_equal(before, after);
+}
+
+static void only_a_bundle_is_replaced(void **state)
+{
+    static const char foreign[] = "{\"manifest_version\": 3, \"name\": \"not a bundle\"}\n";
+    struct cc_options o = options();
+    struct cc_bundle bundle;
+
+    (void)state;
+    put("m.mil", model, strlen(model));
+    assert_int_equal(mkdir(path("extension"), 0777), 0);
+    put("extension/manifest.json", foreign, strlen(foreign));
+    not_replaced("extension");
+    put("extension/main.e5", "mine", 4);
+    put("extension/weights.bin", "mine", 4);
+    not_replaced("extension");
+    written("changed-later");
+    put("changed-later/weights.bin", "edited by hand", 14);
+    not_replaced("changed-later");
+    written("with-notes");
+    put("with-notes/notes.txt", "mine", 4);
+    not_replaced("with-notes");
+    written("with-hidden");
+    put("with-hidden/.hidden", "mine", 4);
+    not_replaced("with-hidden");
+    written("elsewhere");
+    assert_int_equal(symlink("elsewhere", path("link")), 0);
+    not_replaced("link");
+    o.output = path("link/");
+    assert_int_equal(cc_compile(path("m.mil"), &o, &bundle, NULL, NULL), -EEXIST);
+    assert_int_equal(cc_bundle_check(path("elsewhere"), NULL), 0);
+    assert_int_equal(symlink("nowhere", path("dangling")), 0);
+    not_replaced("dangling");
+    written("linked-file");
+    assert_int_equal(rename(path("linked-file/main.e5"), path("kept.e5")), 0);
+    assert_int_equal(symlink("../kept.e5", path("linked-file/main.e5")), 0);
+    not_replaced("linked-file");
+}
+
+static void an_output_path_may_end_in_slashes(void **state)
+{
+    struct cc_options o = options();
+    struct cc_bundle bundle;
+    struct cc_report report;
+
+    (void)state;
+    put("m.mil", model, strlen(model));
+    o.output = path("slashes.bundle//");
+    for (unsigned i = 0; i < 2; i++) { /* made, then replaced */
+        compile(&o, path("m.mil"), &bundle, &report);
+        cc_bundle_release(&bundle);
+    }
+    o.output = NULL;
+    compile(&o, path("slashes.bundle"), &bundle, &report);
+    cc_bundle_release(&bundle);
+}
+
+/* The message names what the user gave, and no name that only this program knows. */
+static void an_output_without_a_folder(void **state)
+{
+    struct cc_options o = options();
+    struct cc_bundle bundle;
+    struct cc_report report;
+    struct base_error error;
+
+    (void)state;
+    put("m.mil", model, strlen(model));
+    o.output = path("absent/x.bundle");
+    assert_int_equal(cc_compile(path("m.mil"), &o, &bundle, &report, &error), -ENOENT);
+    assert_non_null(strstr(error.text, path("absent/x.bundle")));
+    assert_non_null(strstr(error.text, "No such file or directory"));
+    assert_null(strstr(error.text, ".building"));
+    o.output = "";
+    assert_int_equal(cc_compile(path("m.mil"), &o, &bundle, &report, &error), -EINVAL);
+    assert_non_null(strstr(error.text, "empty"));
 }
 
 static void errors_are_sentences(void **state)
@@ -315,7 +436,8 @@ static void memory_may_run_out(void **state)
         status = cc_compile(path("m.mil"), &o, &bundle, &report, &error);
         base_alloc_fail_nth(0);
         if (!status) {
-            bool whole = report.text != NULL; /* a report may be dropped for want of memory, nothing else */
+            /* Without memory a report may be dropped and the cache not used, nothing else. */
+            bool whole = report.text && !report.trouble.text[0];
 
             base_free(report.text);
             cc_bundle_release(&bundle);
@@ -339,6 +461,9 @@ int main(void)
         cmocka_unit_test(changed_bundles_are_refused),
         cmocka_unit_test(a_file_becomes_a_bundle),
         cmocka_unit_test(a_bundle_is_a_model),
+        cmocka_unit_test(only_a_bundle_is_replaced),
+        cmocka_unit_test(an_output_path_may_end_in_slashes),
+        cmocka_unit_test(an_output_without_a_folder),
         cmocka_unit_test(errors_are_sentences),
         cmocka_unit_test(memory_may_run_out),
     };

@@ -48,7 +48,7 @@ static void graph(struct gr *g, uint32_t width, uint64_t stream)
     gr_output(g, gr_binary(g, CC_OP_ADD, x, gr_const(g, GR(width))));
 }
 
-static void add(uint32_t width, char key[CC_KEY_BYTES])
+static void make_bundle(uint32_t width, char key[CC_KEY_BYTES], struct cc_bundle *bundle)
 {
     struct cc_program *program;
     struct base_error error;
@@ -57,10 +57,21 @@ static void add(uint32_t width, char key[CC_KEY_BYTES])
     graph(&g, width, 1);
     cc_cache_key(g.graph, key);
     program = gr_lower(&g);
-    if (cc_cache_add(cache, key, program, &error))
+    if (cc_bundle_of(program, key, bundle, &error))
         fail_msg("%s", error.text);
     cc_program_destroy(program);
     gr_close(&g);
+}
+
+static void add(uint32_t width, char key[CC_KEY_BYTES])
+{
+    struct cc_bundle bundle;
+    struct base_error error;
+
+    make_bundle(width, key, &bundle);
+    if (cc_cache_add(cache, key, &bundle, &error))
+        fail_msg("%s", error.text);
+    cc_bundle_release(&bundle);
 }
 
 static bool find(const char *key)
@@ -229,26 +240,61 @@ static void the_least_recently_used_goes_first(void **state)
     assert_int_equal(names_in_cache(), 0);
 }
 
-/* What a process left half done an hour ago is taken away; what is under way is not, and what is not ours never. */
-static void leftovers_go(void **state)
+/* Enough entries that their list is allocated twice. */
+enum { MANY = 100 };
+
+static void fill(void)
 {
-    const struct timespec long_ago[2] = {{1000, 0}, {1000, 0}};
-    struct base_error error;
-    char path[512];
+    for (unsigned i = 0; i < MANY; i++) {
+        char path[512];
+
+        snprintf(path, sizeof(path), "%s/%064x", cache, i);
+        assert_true(!mkdir(path, 0777) || errno == EEXIST);
+    }
+}
+
+static long list_cache(struct base_error *error)
+{
+    struct cc_cache_entry entry[MANY];
+
+    return cc_cache_list(cache, entry, MANY, error);
+}
+
+static long trim_cache(struct base_error *error)
+{
+    return cc_cache_trim(cache, UINT64_MAX, error);
+}
+
+static long clear_cache(struct base_error *error)
+{
+    return cc_cache_remove(cache, NULL, error);
+}
+
+/* Whatever the cache is asked, each of its allocations may fail. */
+static void memory_may_run_out(void **state)
+{
+    long (*const call[])(struct base_error * error) = {list_cache, trim_cache, clear_cache};
 
     (void)state;
-    snprintf(path, sizeof(path), "%s/.building-old", cache);
-    assert_int_equal(mkdir(path, 0777), 0);
-    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
-    snprintf(path, sizeof(path), "%s/.building-new", cache);
-    assert_int_equal(mkdir(path, 0777), 0);
-    snprintf(path, sizeof(path), "%s/mine", cache);
-    assert_int_equal(mkdir(path, 0777), 0);
-    assert_int_equal(cc_cache_remove(cache, NULL, &error), 0);
-    assert_int_equal(names_in_cache(), 2);
-    assert_int_equal(rmdir(path), 0);
-    snprintf(path, sizeof(path), "%s/.building-new", cache);
-    assert_int_equal(rmdir(path), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        unsigned long n = 0;
+        long status;
+
+        do {
+            struct base_error error = {{0}};
+
+            fill();
+            base_alloc_fail_nth(++n);
+            status = call[i](&error);
+            base_alloc_fail_nth(0);
+            if (status < 0) {
+                assert_int_equal(status, -ENOMEM);
+                assert_non_null(strstr(error.text, cache));
+            }
+        } while (status < 0);
+        assert_true(n > 2); /* two failures at least: the list is allocated, and allocated again */
+    }
+    assert_int_equal(names_in_cache(), 0);
 }
 
 #define PROCESSES 6
@@ -257,33 +303,27 @@ static void leftovers_go(void **state)
 /* One of several: adds, finds, breaks and removes the same few entries. Its exit status says whether all of it worked. */
 static int quarrel(unsigned number)
 {
-    struct cc_program *program[3];
+    struct cc_bundle whole[3];
     char key[3][CC_KEY_BYTES];
     struct base_error error;
     struct test_rng rng;
     int wrong = 0;
 
     test_rng_init(&rng, 100 + number);
-    for (uint32_t i = 0; i < 3; i++) {
-        struct gr g;
-
-        graph(&g, 8 + i, 1);
-        cc_cache_key(g.graph, key[i]);
-        program[i] = gr_lower(&g);
-        gr_close(&g);
-    }
+    for (uint32_t i = 0; i < 3; i++)
+        make_bundle(8 + i, key[i], &whole[i]);
     for (unsigned round = 0; round < ROUNDS && !wrong; round++) {
         unsigned i = (unsigned)test_rng_range(&rng, 0, 2);
         struct cc_bundle bundle;
         char path[512];
         int found;
 
-        wrong |= cc_cache_add(cache, key[i], program[i], &error) != 0;
+        wrong |= cc_cache_add(cache, key[i], &whole[i], &error) != 0;
         found = cc_cache_find(cache, key[i], &bundle, &error);
         wrong |= found < 0;
         if (found == 1) {
-            wrong |= bundle.weights_bytes != program[i]->constant_bytes ||
-                     memcmp(bundle.weights, program[i]->constant, bundle.weights_bytes) != 0;
+            wrong |= bundle.weights_bytes != whole[i].weights_bytes ||
+                     memcmp(bundle.weights, whole[i].weights, bundle.weights_bytes) != 0;
             cc_bundle_release(&bundle);
         }
         file_of(key[i], "main.e5", path);
@@ -295,7 +335,7 @@ static int quarrel(unsigned number)
     if (wrong)
         fprintf(stderr, "# process %u: %s\n", number, error.text);
     for (unsigned i = 0; i < 3; i++)
-        cc_program_destroy(program[i]);
+        cc_bundle_release(&whole[i]);
     return wrong;
 }
 
@@ -359,7 +399,7 @@ int main(void)
         cmocka_unit_test(broken_entries_go),
         cmocka_unit_test(a_swapped_entry_goes),
         cmocka_unit_test(the_least_recently_used_goes_first),
-        cmocka_unit_test(leftovers_go),
+        cmocka_unit_test(memory_may_run_out),
         cmocka_unit_test(processes_share_it),
         cmocka_unit_test(the_folder_follows_the_environment),
     };

@@ -291,6 +291,37 @@ static void the_cache_is_asked_first(void **state)
     OK(e5rt_e5_compiler_release(&compiler));
 }
 
+/* The cache only saves time: without it the model is compiled, and a warning says why it is not kept. */
+static void a_cache_that_cannot_be_used(void **state)
+{
+    const uint32_t dim[] = {1, 2, 1, 9};
+    e5rt_e5_compiler_config_options_t config;
+    e5rt_program_library_t library;
+    e5rt_e5_compiler_t compiler, other;
+    int required = 0;
+
+    (void)state;
+    write_model("uncached.mil", true, dim, 4, false);
+    e5_write("a-file", "mine", 4);
+    OK(e5rt_e5_compiler_config_options_create(&config));
+    OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, e5_path("a-file")));
+    OK(e5rt_e5_compiler_create_with_config(&compiler, config));
+    OK(e5rt_e5_compiler_is_new_compile_required(compiler, e5_path("uncached.mil"), NULL, &required));
+    assert_int_equal(required, 1);
+    OK(e5rt_e5_compiler_compile(compiler, e5_path("uncached.mil"), NULL, &library));
+    assert_non_null(strstr(e5rt_get_last_warning_message(), "compiled in memory"));
+    assert_non_null(strstr(e5rt_get_last_warning_message(), e5_path("a-file")));
+    OK(e5rt_program_library_release(&library));
+    /* The next compilation has nothing to warn about. */
+    OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, e5_path("good-cache")));
+    OK(e5rt_e5_compiler_create_with_config(&other, config));
+    OK(e5rt_e5_compiler_compile(other, e5_path("uncached.mil"), NULL, &library));
+    assert_string_equal(e5rt_get_last_warning_message(), "");
+    OK(e5rt_program_library_release(&library));
+    OK(e5rt_e5_compiler_config_options_release(&config));
+    OK(e5rt_e5_compiler_release(&compiler)), OK(e5rt_e5_compiler_release(&other));
+}
+
 static void models_that_are_refused(void **state)
 {
     static const char text[] =
@@ -374,6 +405,7 @@ int main(void)
         cmocka_unit_test(engine_buffers_need_no_cast),
         cmocka_unit_test(casts_round_at_the_ports),
         cmocka_unit_test(the_cache_is_asked_first),
+        cmocka_unit_test(a_cache_that_cannot_be_used),
         cmocka_unit_test(models_that_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(threads_compile_the_same_model),

@@ -160,6 +160,63 @@ static void handles_that_are_wrong(void **state)
     assert_string_equal(e5rt_error_code_get_string(-1), "UNKNOWN ERROR CODE");
 }
 
+/* Everything that another handle keeps, released once more through a copy: the other handle goes on. */
+static void handles_that_are_released_twice(void **state)
+{
+    const struct td_shape s = {1, 1, 1, 32};
+    e5rt_execution_stream_operation_t operation;
+    e5rt_program_function_t function;
+    e5rt_program_library_t library;
+    e5rt_buffer_object_t x = e5_buffer(64), copy;
+    e5rt_execution_stream_t stream;
+    struct e5_model model;
+    uint64_t count;
+    void *data;
+
+    (void)state;
+    e5_write_adder("add.hwx", &s, 1);
+    e5_model_open(&model, e5_path("add.hwx"));
+    operation = model.operation, function = model.function, library = model.library, copy = x;
+    e5_bind(operation, "x", x), e5_bind(operation, "state_in", x), e5_bind(operation, "state_out", x);
+    OK(e5rt_execution_stream_create(&stream));
+    OK(e5rt_execution_stream_encode_operation(stream, operation));
+    e5_model_close(&model);
+    OK(e5rt_buffer_object_release(&x));
+    for (unsigned i = 0; i < 3; i++) {
+        FAILS(e5rt_execution_stream_operation_release(&operation), E5RT_INVALID_ARGUMENT,
+              "e5rt_execution_stream_operation_t has been released");
+        FAILS(e5rt_program_function_release(&function), E5RT_INVALID_ARGUMENT, "has been released");
+        FAILS(e5rt_program_library_release(&library), E5RT_INVALID_ARGUMENT, "has been released");
+        FAILS(e5rt_buffer_object_release(&copy), E5RT_INVALID_ARGUMENT, "has been released");
+        assert_non_null(operation);
+        /* A stale handle is refused everywhere, also while another handle keeps what it named. */
+        FAILS(e5rt_execution_stream_operation_get_num_inputs(operation, &count), E5RT_INVALID_ARGUMENT,
+              "has been released");
+        FAILS(e5rt_buffer_object_get_data_ptr(copy, &data), E5RT_INVALID_ARGUMENT, "has been released");
+        OK(e5rt_execution_stream_execute_sync(stream));
+    }
+    OK(e5rt_execution_stream_reset(stream));
+    OK(e5rt_execution_stream_release(&stream));
+}
+
+/* A function keeps its library, which is read and not loaded yet. */
+static void a_library_that_is_released_twice(void **state)
+{
+    const struct td_shape s = {1, 1, 1, 32};
+    e5rt_program_function_t function;
+    e5rt_program_library_t library, copy;
+
+    (void)state;
+    e5_write_adder("add.hwx", &s, 1);
+    OK(e5rt_program_library_create(&library, e5_path("add.hwx")));
+    copy = library;
+    OK(e5rt_program_library_retain_program_function(library, "main", &function));
+    OK(e5rt_program_library_release(&library));
+    FAILS(e5rt_program_library_release(&copy), E5RT_INVALID_ARGUMENT, "has been released");
+    OK(e5rt_program_function_load_for_execution(function));
+    OK(e5rt_program_function_release(&function));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +224,8 @@ int main(void)
         cmocka_unit_test(names_and_counts),
         cmocka_unit_test(paths_and_options_that_are_refused),
         cmocka_unit_test(handles_that_are_wrong),
+        cmocka_unit_test(handles_that_are_released_twice),
+        cmocka_unit_test(a_library_that_is_released_twice),
     };
 
     return cmocka_run_group_tests_name("runtime_refusals", tests, NULL, NULL);

@@ -113,6 +113,27 @@ for verb in info spec compile run cache inspect check assemble bench demo doctor
     says "there is no option --no-such-option here"
 done
 
+# `--` ends the options: what follows is a word, also when it begins with dashes.
+for verb in info spec compile run cache inspect check assemble bench demo doctor; do
+    "$anemone" "$verb" -- --help >"$folder/out" 2>"$folder/err"
+    status=$?
+    [ "$status" -ne 0 ] && ! [ -s "$folder/out" ] && ! grep -q "no option" "$folder/err"
+    result $? "anemone $verb -- --help does not print its help"
+done
+gives 0 spec --json -- limits
+json
+gives 2 info -- --json
+says "--json is one word too many"
+
+# What cannot be written is a failure.
+for words in --help --version help "info --help" "spec --help" "compile --help" "run --help" "cache --help" "inspect --help" \
+    "check --help" "assemble --help" "bench --help" "demo --help" "doctor --help" info spec "spec --json" "cache list" "bench m1"; do
+    # shellcheck disable=SC2086
+    "$anemone" $words >/dev/full 2>"$folder/err"
+    [ $? -eq 1 ] && grep -q "^anemone: .*stdout.*No space left on device" "$folder/err"
+    result $? "anemone $words >/dev/full fails and says why"
+done
+
 # Spec.
 gives 0 spec
 shows "selectors"
@@ -179,6 +200,32 @@ gives 2 compile
 says "anemone compile MODEL"
 gives 1 compile "$folder/absent.mil"
 says "absent.mil"
+says "absent.mil: cannot be opened: No such file or directory."
+gives 1 compile "$folder/absent"
+says "absent: cannot be opened: No such file or directory."
+gives 1 compile "$folder/absent.hwx"
+says "absent.hwx: cannot be opened: No such file or directory."
+gives 1 compile "$(dirname "$0")/fuzz/seeds/anec/add"
+says "seeds/anec/add: a compiled program is not compiled again; it can be run as it is."
+cp "$folder/add.mil" "$folder/add.text"
+gives 1 compile "$folder/add.text"
+says "add.text: a model is a .mil file, the folder of a bundle"
+mkdir "$folder/plain"
+gives 1 compile "$folder/plain"
+says "plain: the folder has no manifest.json, so it is not a bundle."
+cp "$folder/add.mil" "$folder/plain/model.mil"
+gives 1 compile "$folder/plain"
+says "plain: the folder has no manifest.json, so it is not a bundle; it has a model.mil, which can be compiled."
+gives 0 compile "$folder/add.mil" --output "$folder/slash.bundle/"
+gives 1 compile "$folder/add.mil" --output "$folder/no/x.bundle"
+says "no/x.bundle: nothing can be made in the folder $folder/no: No such file or directory."
+gives 2 compile "$folder/add.mil" --output "$folder/one.bundle" --output="$folder/two.bundle"
+says "--output is given twice."
+gives 2 compile "$folder/add.mil" --json=yes
+says "--json takes no value."
+cp "$folder/add.mil" "$folder/--odd.mil"
+(cd "$folder" && "$anemone" compile --report -- --odd.mil) >"$folder/out" 2>"$folder/err"
+result $? "a model whose name begins with dashes is compiled after --"
 printf 'program(1.3) { nonsense' >"$folder/bad.mil"
 gives 1 compile "$folder/bad.mil"
 says "bad.mil"
@@ -194,8 +241,12 @@ gives 2 run "$folder/add.mil" --repeat 0
 says "--repeat takes a number from 1"
 gives 2 run "$folder/add.mil" --repeat 3x
 says "--repeat takes a number from 1"
-gives 2 run "$folder/add.mil" --threads none
-says "--threads takes a number"
+for number in none 0 65 1024 -1 ""; do
+    gives 2 run "$folder/add.mil" --threads "$number"
+    says "--threads takes a number from 1 to 64, not '$number'."
+done
+gives 2 run "$folder/add.mil" --repeat 2 --repeat 3
+says "--repeat is given twice."
 gives 2 run "$folder/add.mil" --numerics exact
 says "there is no numeric policy exact; m1, ieee and m1-exact are known"
 gives 2 run "$folder/add.mil" --json --output y=-
@@ -223,6 +274,38 @@ gives 1 $add --input a="$folder/wrong.npy"
 says "its shape is [8, 1, 32]; input a is [1, 8, 1, 32]."
 gives 1 $add --input a="$folder/add.mil"
 says "it is not a .npy file"
+gives 1 $add --input a=/dev/zero
+says "/dev/zero: it is not a .npy file"
+gives 1 $add --input a="$folder"
+says "it is a folder"
+gives 1 $add --input a="$folder/absent.npy"
+says "absent.npy: No such file or directory"
+head -c 300 "$folder/a.npy" >"$folder/short.npy"
+gives 1 $add --input a="$folder/short.npy"
+says "of the 512 bytes that 256 elements of fp16 need"
+(cat "$folder/a.npy" && echo) >"$folder/long.npy"
+gives 1 $add --input a="$folder/long.npy"
+says "more than the 512 bytes that 256 elements of fp16 need"
+# The header is judged before the data is read: of a tensor of 2 MB most is left.
+tensor "$folder/large.npy" e 1024,1024 1
+{
+    "$anemone" $add --input a=- >"$folder/out" 2>"$folder/err"
+    wc -c >"$folder/left"
+} <"$folder/large.npy"
+[ "$(cat "$folder/left")" -gt 2000000 ] && grep -q "its shape is \[1024, 1024\]; input a is \[1, 8, 1, 32\]" "$folder/err"
+result $? "a tensor of the wrong shape is not read"
+"$anemone" $add --input a=- --input b="$folder/b.npy" --output y="$folder/z.npy" <"$folder/a.npy" >"$folder/out" 2>"$folder/err"
+result $? "a tensor is read from stdin"
+gives 0 $add --input a="$folder/a.npy" --input b="$folder/b.npy" --output y="$folder/z.npy" --threads 64
+cp "$folder/a.npy" "$folder/--a.npy"
+(cd "$folder" && "$anemone" run --input a=--a.npy --input b=b.npy -- --odd.mil) >"$folder/out" 2>"$folder/err"
+result $? "a model whose name begins with dashes is run after --"
+(cd "$folder" && "$anemone" run -- --odd.mil --input a=a.npy) >"$folder/out" 2>"$folder/err"
+[ $? -eq 2 ] && grep -q "one word too many" "$folder/err"
+result $? "no option is taken after --"
+"$anemone" $add --input a="$folder/a.npy" --input b="$folder/b.npy" --output y=- >/dev/full 2>"$folder/err"
+[ $? -eq 1 ] && grep -q "No space left on device" "$folder/err"
+result $? "an output on a full stdout is a failure"
 gives 0 $add --input a="$folder/a.npy" --input=b="$folder/b.npy" --output y="$folder/y.npy"
 shows "y  fp16 [1, 8, 1, 32]  -> "
 tensor_is "$folder/y.npy" e 1,8,1,32 3.75
@@ -245,6 +328,27 @@ result $? "  the trace is JSON"
 gives 0 $add --input a="$folder/a.npy" --input b="$folder/b.npy" --trace "$folder/trace.txt"
 grep -q "drv the controller is ready" "$folder/trace.txt"
 result $? "  the trace has the boot"
+
+# A cache that cannot be used: the model runs all the same, and one sentence says why it is not kept.
+: >"$folder/file"
+for place in "" "$folder/file" /proc/anemone; do
+    "$anemone" cache clear >/dev/null
+    (
+        unset HOME XDG_CACHE_HOME
+        [ -z "$place" ] || export XDG_CACHE_HOME="$place"
+        "$anemone" $add --input a="$folder/a.npy" --input b="$folder/b.npy" --output y="$folder/z.npy" &&
+            "$anemone" compile "$folder/add.mil" --output "$folder/memory.bundle"
+    ) >"$folder/out" 2>"$folder/err"
+    result $? "run and compile with the cache in '$place'"
+    [ "$(grep -c "^anemone: The cache cannot be used, so the program was compiled in memory and is not kept: " "$folder/err")" -eq 2 ] &&
+        [ "$(wc -l <"$folder/err")" -eq 2 ]
+    result $? "  each says so once"
+    cmp "$folder/y.npy" "$folder/z.npy" >>"$folder/err" 2>&1 && cmp "$folder/add.bundle/main.e5" "$folder/memory.bundle/main.e5" >>"$folder/err" 2>&1
+    result $? "  the results are the same"
+done
+(unset HOME XDG_CACHE_HOME && "$anemone" run "$folder/absent.mil") >"$folder/out" 2>"$folder/err"
+[ $? -eq 1 ] && grep -q "absent.mil: cannot be opened: No such file" "$folder/err" && ! grep -q HOME "$folder/err"
+result $? "a missing model without HOME is a missing model"
 
 # Run: program images.
 if [ -f "$programs/sum.hwx" ]; then
@@ -357,9 +461,26 @@ says "anemone check FILE"
 # The environment, and options before it.
 export ANEMONE_NUMERICS=none
 gives 2 $add
-says "there is no numeric policy none"
+says "ANEMONE_NUMERICS: there is no numeric policy none"
 gives 0 $add --numerics m1 --input a="$folder/a.npy" --input b="$folder/b.npy"
 unset ANEMONE_NUMERICS
+for number in none 0 65 1024; do
+    export ANEMONE_THREADS="$number"
+    gives 2 $add
+    says "ANEMONE_THREADS takes a number from 1 to 64, not '$number'."
+    ! grep -q -e "--threads" "$folder/err"
+    result $? "  without a word about --threads"
+done
+gives 0 $add --threads 1 --input a="$folder/a.npy" --input b="$folder/b.npy"
+export ANEMONE_THREADS= ANEMONE_TRACE=
+gives 0 $add --input a="$folder/a.npy" --input b="$folder/b.npy"
+unset ANEMONE_THREADS ANEMONE_TRACE
+
+# Bench: words.
+for number in 9 10x 0x10 "" 99999999999999999999; do
+    gives 2 bench dispatch --count "$number"
+    says "--count takes a number from 10 to"
+done
 
 # Standard descriptors that are closed: no file of the command takes their place.
 # closed STATUS DESCRIPTORS WORDS...: the command ends with this status when these are closed

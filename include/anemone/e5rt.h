@@ -3,8 +3,9 @@
  * The runtime an application calls: compile a network once, bind buffers to its ports, dispatch many times. Names and argument order are those of the guide's chapter 2.
  *
  * Every call returns a status, 0 = ok; e5rt_get_last_error_message() has one sentence about the last failure of the calling thread. create and alloc return through the
- * first parameter, compile, retain and get through the last. Handles are counted; release takes the address of the handle and clears it. A handle
- * may be used by one thread at a time; different handles by different threads.
+ * first parameter, compile, retain and get through the last. Handles are counted; release takes the address of the handle and clears it. What
+ * another handle still needs (a stream its operations, an operation its buffers) stays until that one is released, but a copy of a released handle is refused. A handle may be used
+ * by one thread at a time; different handles by different threads.
  */
 #ifndef ANEMONE_E5RT_H
 #define ANEMONE_E5RT_H
@@ -44,6 +45,11 @@ typedef struct e5rt_tensor_desc *e5rt_tensor_desc_t;
 
 ANE_API const char *e5rt_error_code_get_string(int64_t code);
 ANE_API const char *e5rt_get_last_error_message(void);
+/*
+ * Ours, not in the guide: one sentence about what the calling thread's last e5rt_e5_compiler_compile worked around, or "". The library itself prints nothing. There is one such
+ * case: the cache could not be used, so the program was compiled in memory and is not kept.
+ */
+ANE_API const char *e5rt_get_last_warning_message(void);
 
 /* Compiler. A NULL options or config handle means the defaults. */
 ANE_API int64_t e5rt_e5_compiler_config_options_create(e5rt_e5_compiler_config_options_t *config);

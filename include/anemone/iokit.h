@@ -27,7 +27,8 @@ ANE_API const void *IOServiceMatching(const char *name);
 /*
  * The default machine, which IOServiceGetMatchingService and the runtime use. With a configuration it is made with that, firmware or not as said, and must not exist yet
  * (-EBUSY). With NULL it is the one that exists, or one made now: defaults, and ANEMONE_NUMERICS (m1, ieee), ANEMONE_THREADS (a number) and
- * ANEMONE_TRACE (a file the trace's lines are written to) of the environment. It lives as long as the process.
+ * ANEMONE_TRACE (a file the trace's lines are written to) of the environment. It lives as long as the process, also when the
+ * library was opened with dlopen and closed.
  */
 ANE_API int ane_machine_default(const struct ane_machine_config *config, struct ane_machine **machine);
 /* The default machine's service, made and booted on first use; 0 when it cannot be (ane_machine_error() says why) or nothing matches. */

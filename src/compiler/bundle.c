@@ -2,6 +2,7 @@
 /* Bundles on disk. The manifest is JSON in one fixed form, so that reading it is comparing it. */
 #include "compiler/bundle.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <sodium.h>
@@ -109,31 +110,48 @@ static int check_main(const uint8_t *bytes, size_t size, uint64_t weights, struc
     return 0;
 }
 
-int cc_bundle_write(const char *folder, const struct cc_program *program, const char *key,
-                    struct base_error *error)
+static int fill(const struct cc_program *program, const char *key, struct cc_bundle *b,
+                struct base_error *error)
 {
-    struct pr_e5 *e5 = base_alloc(sizeof(*e5));
-    uint8_t *main = NULL;
-    char *text = NULL;
-    size_t size = 0;
+    int status = cc_bundle_main(program, &b->main, &b->main_bytes, error);
+    struct pr_e5 *e5;
+
+    if (status)
+        return status;
+    e5 = base_alloc(sizeof(*e5));
+    b->weights = base_alloc(program->constant_bytes);
+    b->weights_bytes = program->constant_bytes;
+    if (!e5 || !b->weights) {
+        base_free(e5);
+        return base_fail(error, ENOMEM, "There is no memory for a bundle.");
+    }
+    if (program->constant_bytes)
+        memcpy(b->weights, program->constant, program->constant_bytes);
+    status = check_main(b->main, b->main_bytes, b->weights_bytes, e5, error);
+    base_free(e5);
+    return status ? status : manifest(program, key, b->main, b->main_bytes, &b->manifest, error);
+}
+
+int cc_bundle_of(const struct cc_program *program, const char *key, struct cc_bundle *bundle,
+                 struct base_error *error)
+{
     int status;
 
-    if (!e5)
-        return base_fail(error, ENOMEM, "There is no memory for a bundle.");
-    status = cc_bundle_main(program, &main, &size, error);
+    memset(bundle, 0, sizeof(*bundle));
+    status = fill(program, key, bundle, error);
+    if (status)
+        cc_bundle_release(bundle);
+    return status;
+}
+
+int cc_bundle_save(const char *folder, const struct cc_bundle *bundle, struct base_error *error)
+{
+    int status = write_file(folder, MAIN, bundle->main, bundle->main_bytes, error);
+
     if (!status)
-        status = check_main(main, size, program->constant_bytes, e5, error);
+        status = write_file(folder, WEIGHTS, bundle->weights, bundle->weights_bytes, error);
     if (!status)
-        status = manifest(program, key, main, size, &text, error);
-    if (!status)
-        status = write_file(folder, MAIN, main, size, error);
-    if (!status)
-        status = write_file(folder, WEIGHTS, program->constant, program->constant_bytes, error);
-    if (!status)
-        status = write_file(folder, MANIFEST, text, strlen(text), error);
-    base_free(text);
-    base_free(main);
-    base_free(e5);
+        status = write_file(folder, MANIFEST, bundle->manifest, strlen(bundle->manifest), error);
     return status;
 }
 
@@ -251,27 +269,34 @@ static int read_part(const char *folder, const char *name, uint64_t bytes, const
     return 0;
 }
 
-static int open_bundle(const char *folder, struct cc_bundle *b, char key[CC_KEY_BYTES],
-                       struct base_error *error)
+static int read_text(const char *folder, char **text, struct contents *m, struct base_error *error)
 {
     char path[CC_PATH_BYTES];
-    struct contents m;
-    struct pr_e5 *e5;
-    uint8_t *text;
+    uint8_t *bytes;
     size_t size;
     int status = cc_path_join(path, folder, MANIFEST, error);
 
     if (!status)
-        status = cc_file_read(path, MANIFEST_BYTES_MAX, &text, &size, error);
+        status = cc_file_read(path, MANIFEST_BYTES_MAX, &bytes, &size, error);
     if (status)
         return status;
-    if (!read_manifest((const char *)text, size, &m))
-        status = base_fail(error, EBADMSG,
-                           "%s: not a manifest of format version %u, or changed since it was written.", path,
-                           PR_E5_FORMAT_VERSION);
-    base_free(text);
-    if (!status && (m.main_bytes > MAIN_BYTES_MAX || m.weights_bytes > PR_E5_BYTES_MAX))
-        status = base_fail(error, EFBIG, "%s: the files it names are too large.", path);
+    *text = (char *)bytes;
+    if (!read_manifest(*text, size, m))
+        return base_fail(error, EBADMSG,
+                         "%s: not a manifest of format version %u, or changed since it was written.", path,
+                         PR_E5_FORMAT_VERSION);
+    if (m->main_bytes > MAIN_BYTES_MAX || m->weights_bytes > PR_E5_BYTES_MAX)
+        return base_fail(error, EFBIG, "%s: the files it names are too large.", path);
+    return 0;
+}
+
+static int open_bundle(const char *folder, struct cc_bundle *b, char key[CC_KEY_BYTES],
+                       struct base_error *error)
+{
+    struct contents m;
+    struct pr_e5 *e5;
+    int status = read_text(folder, &b->manifest, &m, error);
+
     if (!status)
         status = read_part(folder, MAIN, m.main_bytes, m.main_hash, &b->main, &b->main_bytes, error);
     if (!status)
@@ -310,33 +335,10 @@ int cc_bundle_read(const char *path, struct cc_bundle *bundle, struct base_error
 void cc_bundle_release(struct cc_bundle *bundle)
 {
     base_free(bundle->path);
+    base_free(bundle->manifest);
     base_free(bundle->main);
     base_free(bundle->weights);
     memset(bundle, 0, sizeof(*bundle));
-}
-
-int cc_bundle_of(const struct cc_program *program, const char *folder, const char *name,
-                 struct cc_bundle *bundle, struct base_error *error)
-{
-    char path[CC_PATH_BYTES];
-    int status;
-
-    memset(bundle, 0, sizeof(*bundle));
-    status = cc_path_join(path, folder, name, error);
-    if (!status)
-        status = cc_bundle_main(program, &bundle->main, &bundle->main_bytes, error);
-    if (status)
-        return status;
-    bundle->path = base_strdup(path);
-    bundle->weights = base_alloc(program->constant_bytes);
-    bundle->weights_bytes = program->constant_bytes;
-    if (!bundle->path || !bundle->weights) {
-        cc_bundle_release(bundle);
-        return base_fail(error, ENOMEM, "There is no memory for a bundle.");
-    }
-    if (program->constant_bytes)
-        memcpy(bundle->weights, program->constant, program->constant_bytes);
-    return 0;
 }
 
 int cc_bundle_measure(const struct cc_bundle *bundle, struct cc_report *report, struct base_error *error)
@@ -346,13 +348,13 @@ int cc_bundle_measure(const struct cc_bundle *bundle, struct cc_report *report, 
     int status = 0;
 
     if (!e5)
-        return base_fail(error, ENOMEM, "%s: there is no memory to read it.", bundle->path);
+        return base_fail(error, ENOMEM, "There is no memory to read main.e5.");
     if (pr_e5_read(bundle->main, bundle->main_bytes, e5, &problem)) {
         report->descriptors = e5->records;
         report->intermediate_bytes = e5->intermediate_bytes;
         report->weights_bytes = e5->constant_bytes;
     } else {
-        status = base_fail(error, EBADMSG, "%s: %s", bundle->path, problem.text);
+        status = base_fail(error, EBADMSG, "main.e5: %s", problem.text);
     }
     base_free(e5);
     return status;
@@ -360,48 +362,67 @@ int cc_bundle_measure(const struct cc_bundle *bundle, struct cc_report *report, 
 
 /* Folders. */
 
-bool cc_bundle_is(const char *folder)
+static const char *const file_name[] = {MANIFEST, MAIN, WEIGHTS};
+enum { FILES = sizeof(file_name) / sizeof(file_name[0]) };
+
+static bool is_file_of_bundle(const char *folder, const char *name)
 {
     char path[CC_PATH_BYTES];
     struct stat info;
 
-    return !cc_path_join(path, folder, MANIFEST, NULL) && !stat(path, &info) && S_ISREG(info.st_mode);
+    for (unsigned i = 0; i < FILES; i++)
+        if (strcmp(name, file_name[i]) == 0)
+            return !cc_path_join(path, folder, name, NULL) && !lstat(path, &info) && S_ISREG(info.st_mode);
+    return false;
+}
+
+/* Nothing but the files of a bundle; whether they are all there is for its reader to say. */
+static int check_names(const char *folder, struct base_error *error)
+{
+    DIR *open = opendir(folder);
+    struct dirent *found;
+    int status = 0;
+
+    if (!open)
+        return base_fail(error, errno, "%s: cannot be read: %s.", folder, strerror(errno));
+    while (!status && (found = readdir(open))) {
+        if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0)
+            continue;
+        if (!is_file_of_bundle(folder, found->d_name))
+            status = base_fail(error, EBADMSG, "%s: it has %s, which is not a file of a bundle.", folder,
+                               found->d_name);
+    }
+    closedir(open);
+    return status;
+}
+
+int cc_bundle_check(const char *folder, struct base_error *error)
+{
+    struct cc_bundle bundle;
+    struct stat info;
+    int status;
+
+    if (lstat(folder, &info))
+        return base_fail(error, errno, "%s: cannot be opened: %s.", folder, strerror(errno));
+    if (!S_ISDIR(info.st_mode))
+        return base_fail(error, ENOTDIR, "%s: not a folder.", folder);
+    status = check_names(folder, error);
+    if (!status)
+        status = cc_bundle_read(folder, &bundle, error);
+    if (!status)
+        cc_bundle_release(&bundle);
+    return status;
 }
 
 int cc_bundle_delete(const char *folder)
 {
-    static const char *const name[] = {MANIFEST, MAIN, WEIGHTS};
     char path[CC_PATH_BYTES];
 
-    for (unsigned i = 0; i < 3; i++) {
-        if (cc_path_join(path, folder, name[i], NULL))
+    for (unsigned i = 0; i < FILES; i++) {
+        if (cc_path_join(path, folder, file_name[i], NULL))
             return -ENAMETOOLONG;
         if (unlink(path) && errno != ENOENT)
             return -errno;
     }
     return rmdir(folder) && errno != ENOENT ? -errno : 0;
-}
-
-int cc_bundle_copy(const char *from, const char *to, struct base_error *error)
-{
-    char path[CC_PATH_BYTES], key[CC_KEY_BYTES];
-    struct cc_bundle bundle;
-    uint8_t *text = NULL;
-    size_t size = 0;
-    int status = cc_bundle_open(from, &bundle, key, error);
-
-    if (status)
-        return status;
-    status = cc_path_join(path, from, MANIFEST, error);
-    if (!status)
-        status = cc_file_read(path, MANIFEST_BYTES_MAX, &text, &size, error);
-    if (!status)
-        status = write_file(to, MAIN, bundle.main, bundle.main_bytes, error);
-    if (!status)
-        status = write_file(to, WEIGHTS, bundle.weights, bundle.weights_bytes, error);
-    if (!status)
-        status = write_file(to, MANIFEST, text, size, error);
-    base_free(text);
-    cc_bundle_release(&bundle);
-    return status;
 }

@@ -10,17 +10,15 @@
 
 /* main.e5 of a program, for the caller to base_free. */
 int cc_bundle_main(const struct cc_program *program, uint8_t **bytes, size_t *size, struct base_error *error);
+/* The bundle of a program under a key, in memory. */
+int cc_bundle_of(const struct cc_program *program, const char *key, struct cc_bundle *bundle,
+                 struct base_error *error);
 /* The three files into an existing folder that has none of them. */
-int cc_bundle_write(const char *folder, const struct cc_program *program, const char *key,
-                    struct base_error *error);
-/* The same three files from one folder to another, checked on the way. */
-int cc_bundle_copy(const char *from, const char *to, struct base_error *error);
+int cc_bundle_save(const char *folder, const struct cc_bundle *bundle, struct base_error *error);
+/* 0 when the path is a folder of three files that are a whole bundle, and of nothing else. */
+int cc_bundle_check(const char *folder, struct base_error *error);
 /* The files of a bundle and the folder itself; what else is in it stays, and is an error. */
 int cc_bundle_delete(const char *folder);
-bool cc_bundle_is(const char *folder);
-/* The bundle that cc_bundle_write makes, from memory; its path is `folder`/`name`. */
-int cc_bundle_of(const struct cc_program *program, const char *folder, const char *name,
-                 struct cc_bundle *bundle, struct base_error *error);
 /* cc_bundle_read, and the key that the manifest states. */
 int cc_bundle_open(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES],
                    struct base_error *error);

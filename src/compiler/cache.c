@@ -8,16 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 
-#define BUILDING      ".building-" /* and of six letters: an entry under way */
+#define BUILDING      ".building-" /* and six letters: an entry that is being written */
 #define LEAVING       ".leaving-"  /* one that is being removed */
-#define STALE_SECONDS 3600         /* after this nobody works on it any more */
-enum { KEY_DIGITS = 64 };
+#define STALE_SECONDS 3600         /* the age of a leftover on a file system without locks */
+enum { KEY_DIGITS = 64, ATTEMPTS = 16 };
 
 int cc_cache_folder(const char *wanted, char *path, size_t capacity, struct base_error *error)
 {
@@ -45,111 +46,149 @@ static bool is_key(const char *name)
     return strlen(name) == KEY_DIGITS && strspn(name, "0123456789abcdef") == KEY_DIGITS;
 }
 
-int cc_cache_beside(const char *path, char made[CC_PATH_BYTES], struct base_error *error)
-{
-    const char *slash = strrchr(path, '/');
-    int folder = slash ? (int)(slash - path) : 1;
-    int length = snprintf(made, CC_PATH_BYTES, "%.*s/" BUILDING "XXXXXX", folder, slash ? path : ".");
+/* A folder in the cache that this process works in, locked until the work ends. */
+struct work {
+    char path[CC_PATH_BYTES];
+    int lock;
+};
 
-    if (length <= 0 || (size_t)length >= CC_PATH_BYTES)
-        return base_fail(error, ENAMETOOLONG, "%.200s: the path is too long.", path);
-    if (!mkdtemp(made))
-        return base_fail(error, errno, "%s: the folder cannot be made: %s.", made, strerror(errno));
-    return 0;
+/* Another process may take the folder for a leftover and lock it first; then the next one is tried. */
+static int try_work(const char *cache, const char *prefix, struct work *work)
+{
+    int length = snprintf(work->path, sizeof(work->path), "%s/%sXXXXXX", cache, prefix), code;
+
+    if (length <= 0 || (size_t)length >= sizeof(work->path))
+        return -ENAMETOOLONG;
+    if (!mkdtemp(work->path))
+        return -errno;
+    work->lock = open(work->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (work->lock >= 0 && (!flock(work->lock, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK) &&
+        !access(work->path, F_OK))
+        return 0;
+    code = work->lock < 0 && errno != ENOENT ? errno : EAGAIN;
+    if (work->lock >= 0)
+        close(work->lock);
+    rmdir(work->path);
+    return -code;
+}
+
+static int begin_work(const char *cache, const char *prefix, struct work *work)
+{
+    int status = -EAGAIN;
+
+    for (unsigned i = 0; i < ATTEMPTS && status == -EAGAIN; i++)
+        status = try_work(cache, prefix, work);
+    return status;
+}
+
+static void end_work(struct work *work)
+{
+    close(work->lock);
 }
 
 /* Out of sight first, in one step; then gone. */
 static int remove_entry(const char *cache, const char *name)
 {
-    char path[CC_PATH_BYTES], leaving[CC_PATH_BYTES];
-    int status = cc_path_join(path, cache, name, NULL);
+    char path[CC_PATH_BYTES], inside[CC_PATH_BYTES];
+    struct work work;
+    int status = cc_path_join(path, cache, name, NULL), removed;
 
-    if (!status)
-        status = cc_path_join(leaving, cache, LEAVING "XXXXXX", NULL);
     if (status)
         return status;
-    if (!mkdtemp(leaving))
-        return -errno;
-    if (rename(path, leaving)) {
-        status = errno == ENOENT ? 0 : -errno;
-        rmdir(leaving);
-        return status;
+    /* A full file system may have no room for one more folder. */
+    if (begin_work(cache, LEAVING, &work))
+        return cc_tree_remove(path);
+    status = cc_path_join(inside, work.path, "entry", NULL);
+    if (!status && rename(path, inside) && errno != ENOENT)
+        status = -errno;
+    removed = cc_tree_remove(work.path);
+    end_work(&work);
+    return status ? status : removed;
+}
+
+/* Failures that say nothing about the entry: it may be whole. */
+static bool says_nothing(int status)
+{
+    return status == -ENOMEM || status == -EACCES || status == -EPERM || status == -EIO ||
+           status == -EMFILE || status == -ENFILE;
+}
+
+/* A bundle under another key than its own is broken too. */
+static int open_entry(const char *path, const char *key, struct cc_bundle *bundle, struct base_error *error)
+{
+    char stated[CC_KEY_BYTES];
+    int status = cc_bundle_open(path, bundle, stated, error);
+
+    if (!status && strcmp(stated, key) != 0) {
+        cc_bundle_release(bundle);
+        return -EBADMSG;
     }
-    return cc_bundle_delete(leaving);
+    return status;
 }
 
 int cc_cache_find(const char *cache, const char *key, struct cc_bundle *bundle, struct base_error *error)
 {
-    char path[CC_PATH_BYTES], stated[CC_KEY_BYTES];
+    char path[CC_PATH_BYTES];
     struct stat info;
     int status = cc_path_join(path, cache, key, error);
 
     if (status)
         return status;
-    if (stat(path, &info))
-        return 0;
-    status = cc_bundle_open(path, bundle, stated, error);
-    if (!status && strcmp(stated, key) != 0) {
-        cc_bundle_release(bundle);
-        status = -EBADMSG;
+    if (lstat(path, &info))
+        return errno == ENOENT ? 0
+                               : base_fail(error, errno, "%s: cannot be read: %s.", cache, strerror(errno));
+    status = S_ISDIR(info.st_mode) ? open_entry(path, key, bundle, error) : -EBADMSG;
+    if (!status) {
+        utimensat(AT_FDCWD, path, NULL, 0);
+        return 1;
     }
-    if (status == -ENOMEM)
+    if (says_nothing(status))
         return status;
-    if (status) {
-        /* A broken entry, or one that another process is taking away: the same to us. */
-        status = remove_entry(cache, key);
-        return status ? base_fail(error, -status, "%s: broken, and cannot be removed: %s.", path,
-                                  strerror(-status))
-                      : 0;
-    }
-    utimensat(AT_FDCWD, path, NULL, 0);
-    return 1;
+    /* A broken entry, or one that another process is taking away: the same to us. */
+    status = remove_entry(cache, key);
+    return status
+               ? base_fail(error, -status, "%s: broken, and cannot be removed: %s.", path, strerror(-status))
+               : 0;
 }
 
-int cc_cache_add(const char *cache, const char *key, const struct cc_program *program,
-                 struct base_error *error)
+int cc_cache_add(const char *cache, const char *key, const struct cc_bundle *bundle, struct base_error *error)
 {
-    char path[CC_PATH_BYTES], building[CC_PATH_BYTES];
+    char path[CC_PATH_BYTES];
+    struct work work;
     int status = cc_folder_make(cache, error);
 
     if (!status)
         status = cc_path_join(path, cache, key, error);
-    if (!status)
-        status = cc_cache_beside(path, building, error);
     if (status)
         return status;
-    status = cc_bundle_write(building, program, key, error);
-    if (!status && rename(building, path)) {
-        if (errno != EEXIST && errno != ENOTEMPTY)
-            status = base_fail(error, errno, "%s: cannot be put into place: %s.", path, strerror(errno));
-        cc_bundle_delete(building);
-    } else if (status) {
-        cc_bundle_delete(building);
-    }
-    return status ? status : cc_cache_trim(cache, CC_CACHE_BYTES_DEFAULT, error);
+    status = begin_work(cache, BUILDING, &work);
+    if (status)
+        return base_fail(error, -status, "%s: cannot be written: %s.", cache, strerror(-status));
+    status = cc_bundle_save(work.path, bundle, NULL);
+    if (status)
+        base_fail(error, -status, "%s: cannot be written: %s.", path, strerror(-status));
+    else if (rename(work.path, path) && errno != EEXIST && errno != ENOTEMPTY)
+        status = base_fail(error, errno, "%s: cannot be put into place: %s.", path, strerror(errno));
+    cc_tree_remove(work.path); /* what was not renamed */
+    end_work(&work);
+    return status;
 }
 
 /* Looking through the folder. */
 
-static uint64_t entry_bytes(const char *path)
+static uint64_t entry_bytes(const char *path, const struct stat *entry)
 {
     static const char *const name[] = {"main.e5", "weights.bin", "manifest.json"};
     char file[CC_PATH_BYTES];
     struct stat info;
     uint64_t bytes = 0;
 
+    if (!S_ISDIR(entry->st_mode))
+        return (uint64_t)entry->st_size;
     for (unsigned i = 0; i < 3; i++)
-        if (!cc_path_join(file, path, name[i], NULL) && !stat(file, &info))
+        if (!cc_path_join(file, path, name[i], NULL) && !lstat(file, &info))
             bytes += (uint64_t)info.st_size;
     return bytes;
-}
-
-static bool is_stale(const char *name, time_t changed)
-{
-    bool ours =
-        strncmp(name, BUILDING, strlen(BUILDING)) == 0 || strncmp(name, LEAVING, strlen(LEAVING)) == 0;
-
-    return ours && time(NULL) - changed > STALE_SECONDS;
 }
 
 struct list {
@@ -181,20 +220,17 @@ static int newest_first(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
+/* Whatever has the name of a key: what is not a bundle is in the way of one. */
 static int look(const char *cache, const char *name, struct list *list)
 {
     struct cc_cache_entry entry = {.bytes = 0};
     char path[CC_PATH_BYTES];
     struct stat info;
 
-    if (cc_path_join(path, cache, name, NULL) || lstat(path, &info) || !S_ISDIR(info.st_mode))
-        return 0;
-    if (is_stale(name, info.st_mtime))
-        cc_bundle_delete(path);
-    if (!is_key(name))
+    if (!is_key(name) || cc_path_join(path, cache, name, NULL) || lstat(path, &info))
         return 0;
     memcpy(entry.key, name, KEY_DIGITS + 1);
-    entry.bytes = entry_bytes(path);
+    entry.bytes = entry_bytes(path, &info);
     entry.used = info.st_mtime;
     return list_add(list, &entry);
 }
@@ -215,6 +251,7 @@ static int list_all(const char *cache, struct list *list, struct base_error *err
     closedir(folder);
     if (status) {
         base_free(list->entry);
+        *list = (struct list){0};
         return base_fail(error, -status, "%s: there is no memory to list it.", cache);
     }
     if (list->count)
@@ -249,22 +286,64 @@ static int remove_named(const char *cache, const char *key, struct base_error *e
                   : 0;
 }
 
-/* Removes from the least recently used on until `bytes` are kept. */
-static int shrink(const char *cache, uint64_t bytes, struct base_error *error)
+static bool is_work(const char *name)
+{
+    return strncmp(name, BUILDING, strlen(BUILDING)) == 0 || strncmp(name, LEAVING, strlen(LEAVING)) == 0;
+}
+
+/* Removes the folder unless a process works in it. */
+static void remove_leftover(const char *path)
+{
+    int lock = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat info;
+    bool left;
+
+    if (lock < 0)
+        return;
+    left = !flock(lock, LOCK_EX | LOCK_NB);
+    if (!left && errno != EWOULDBLOCK)
+        left = !fstat(lock, &info) && time(NULL) - info.st_mtime > STALE_SECONDS;
+    if (left)
+        cc_tree_remove(path);
+    close(lock);
+}
+
+static void remove_leftovers(const char *cache)
+{
+    DIR *folder = opendir(cache);
+    char path[CC_PATH_BYTES];
+    struct dirent *found;
+
+    if (!folder)
+        return;
+    while ((found = readdir(folder)))
+        if (is_work(found->d_name) && !cc_path_join(path, cache, found->d_name, NULL))
+            remove_leftover(path);
+    closedir(folder);
+}
+
+/*
+ * Removes leftovers, and entries from the least recently used on until `bytes` are kept; with `all` every entry. One
+ * that cannot be removed does not keep the others.
+ */
+static int shrink(const char *cache, uint64_t bytes, bool all, struct base_error *error)
 {
     struct list list;
     uint64_t kept = 0;
     int status = list_all(cache, &list, error);
 
-    for (size_t i = 0; !status && i < list.count; i++) {
+    remove_leftovers(cache);
+    for (size_t i = 0; i < list.count; i++) {
+        int removed = 0;
+
         kept += list.entry[i].bytes;
-        if (kept > bytes) {
+        if (all || kept > bytes) {
             kept -= list.entry[i].bytes;
-            status = remove_named(cache, list.entry[i].key, error);
+            removed = remove_named(cache, list.entry[i].key, status ? NULL : error);
         }
+        status = status ? status : removed;
     }
-    if (list.entry)
-        base_free(list.entry);
+    base_free(list.entry);
     return status;
 }
 
@@ -275,11 +354,11 @@ int cc_cache_remove(const char *wanted, const char *key, struct base_error *erro
     int status = cc_cache_folder(wanted, cache, sizeof(cache), error);
 
     if (status || !key)
-        return status ? status : shrink(cache, 0, error);
+        return status ? status : shrink(cache, 0, true, error);
     if (!is_key(key))
         return base_fail(error, EINVAL, "`%.80s` is no key: a key has 64 hexadecimal digits.", key);
     status = cc_path_join(path, cache, key, error);
-    if (!status && stat(path, &info))
+    if (!status && lstat(path, &info))
         return base_fail(error, ENOENT, "The cache has no entry %s.", key);
     return status ? status : remove_named(cache, key, error);
 }
@@ -289,5 +368,5 @@ int cc_cache_trim(const char *wanted, uint64_t bytes, struct base_error *error)
     char cache[CC_PATH_BYTES];
     int status = cc_cache_folder(wanted, cache, sizeof(cache), error);
 
-    return status ? status : shrink(cache, bytes, error);
+    return status ? status : shrink(cache, bytes, false, error);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache of bundles, a folder per key. An entry is built beside under a name of its own and renamed into place, so that a name either does not exist or is whole; several
- * processes may work on one cache. What a reader finds broken is removed and made again. Its time of use is the folder's.
+ * The cache of bundles, a folder per key. An entry is built under another name and renamed into place, so that a key either does not exist or is whole. Several processes may
+ * use one cache; a folder that one of them works in is locked (flock), so that leftovers of a process that ended can be told from it. What a reader finds broken is removed and
+ * made again. The time of use of an entry is that of its folder.
  */
 #ifndef COMPILER_CACHE_H
 #define COMPILER_CACHE_H
@@ -14,12 +15,10 @@ extern const char cc_fingerprint[];
 
 /* SHA-256 over operations, shapes, attributes, port names, constants, and the compiler's version and fingerprint. */
 void cc_cache_key(const struct cc_graph *graph, char key[CC_KEY_BYTES]);
-/* 1: found, whole and marked as used. 0: not there, or broken and removed. Negative: cannot tell. */
+/* 1: found, whole and marked as used. 0: not there, or broken and removed. Negative: it cannot be read, or not removed. */
 int cc_cache_find(const char *cache, const char *key, struct cc_bundle *bundle, struct base_error *error);
-/* Writes the program as an entry and trims the cache. When another process was faster its entry stays. */
-int cc_cache_add(const char *cache, const char *key, const struct cc_program *program,
+/* Writes the bundle as an entry. When another process was faster its entry stays. */
+int cc_cache_add(const char *cache, const char *key, const struct cc_bundle *bundle,
                  struct base_error *error);
-/* A fresh folder beside `path` under a name nobody has. */
-int cc_cache_beside(const char *path, char made[CC_PATH_BYTES], struct base_error *error);
 
 #endif

@@ -14,6 +14,7 @@
 #include "compiler/cache.h"
 #include "compiler/files.h"
 #include "compiler/graph.h"
+#include "protocol/anec.h"
 
 #define MODEL_BYTES_MAX (256u << 20) /* of a text; weights are files of their own */
 
@@ -48,6 +49,34 @@ static int folder_of(const char *model, char folder[CC_PATH_BYTES], struct base_
     return 0;
 }
 
+/* Whether the file is a compiled program, by what it begins with. */
+static bool is_program(FILE *file)
+{
+    uint8_t head[PR_PROGRAM_HEAD_BYTES];
+    size_t size = fread(head, 1, sizeof(head), file);
+
+    return pr_program_format(head, size) != PR_PROGRAM_UNKNOWN;
+}
+
+/* Why a file that is not called .mil is not compiled. */
+static int refuse_model(const char *model, struct base_error *error)
+{
+    FILE *file = fopen(model, "rbe");
+    bool program;
+
+    if (!file)
+        return base_fail(error, errno, "%s: cannot be opened: %s.", model, strerror(errno));
+    program = is_program(file);
+    fclose(file);
+    if (program)
+        return base_fail(error, EINVAL,
+                         "%s: a compiled program is not compiled again; it can be run as it is.", model);
+    return base_fail(
+        error, EINVAL,
+        "%s: a model is a .mil file, the folder of a bundle or, to be run, a compiled program (.hwx, .anec).",
+        model);
+}
+
 static int read_model(const char *model, struct cc_graph **graph, struct base_error *error)
 {
     char folder[CC_PATH_BYTES];
@@ -57,10 +86,7 @@ static int read_model(const char *model, struct cc_graph **graph, struct base_er
     int status;
 
     if (!ends_with(model, ".mil"))
-        return base_fail(
-            error, EINVAL,
-            "%s: a model is a .mil file, the folder of a bundle, or a compiled program (.hwx, .anec).",
-            model);
+        return refuse_model(model, error);
     status = folder_of(model, folder, error);
     if (!status)
         status = cc_file_read(model, MODEL_BYTES_MAX, &text, &size, error);
@@ -77,30 +103,84 @@ static int read_model(const char *model, struct cc_graph **graph, struct base_er
     return base_fail(error, -status, "%s: %s", model, inner.text);
 }
 
-/* Puts a copy of the bundle at `to`; a bundle that stands there is replaced, anything else is not. */
-static int copy_out(const char *from, const char *to, struct base_error *error)
+/* Without the slashes at its end, which the name of a folder may have and rename() does not take. */
+static int output_path(const char *wanted, char to[CC_PATH_BYTES], struct base_error *error)
 {
-    char building[CC_PATH_BYTES], old[CC_PATH_BYTES] = "";
-    struct stat info;
-    int status;
+    size_t length = strlen(wanted);
 
-    if (!lstat(to, &info) && !cc_bundle_is(to))
-        return base_fail(error, EEXIST, "%s: it exists and is no bundle.", to);
-    status = cc_cache_beside(to, building, error);
+    if (!length)
+        return base_fail(error, EINVAL, "The path of the output is empty.");
+    while (length > 1 && wanted[length - 1] == '/')
+        length--;
+    if (length >= CC_PATH_BYTES)
+        return base_fail(error, ENAMETOOLONG, "%.200s: the path has more than %u bytes.", wanted,
+                         CC_PATH_BYTES - 1);
+    memcpy(to, wanted, length);
+    to[length] = '\0';
+    return 0;
+}
+
+static int check_replaceable(const char *to, struct base_error *error)
+{
+    struct base_error why = {{0}};
+
+    if (!cc_bundle_check(to, &why))
+        return 0;
+    return base_fail(
+        error, EEXIST,
+        "%s: it exists and is not a whole bundle, so it is not replaced; remove it or choose another path. %s",
+        to, why.text);
+}
+
+/* `to` becomes what `building` is. What was there before is moved aside first, and moved back when that fails. */
+static int replace(const char *building, const char *to, struct base_error *error)
+{
+    char old[CC_PATH_BYTES];
+    int status = cc_folder_make_beside(to, old, error);
+
     if (status)
         return status;
-    status = cc_bundle_copy(from, building, error);
-    if (!status && cc_bundle_is(to)) {
-        status = cc_cache_beside(to, old, error);
-        if (!status && rename(to, old))
-            status = base_fail(error, errno, "%s: cannot be replaced: %s.", to, strerror(errno));
+    if (rename(to, old)) {
+        status = base_fail(error, errno, "%s: cannot be replaced: %s.", to, strerror(errno));
+        rmdir(old);
+        return status;
     }
-    if (!status && rename(building, to))
+    if (rename(building, to)) {
+        status = base_fail(error, errno, "%s: cannot be replaced: %s.", to, strerror(errno));
+        rename(old, to);
+        return status;
+    }
+    cc_bundle_delete(old);
+    return 0;
+}
+
+/* Writes the bundle to a path; a bundle that is there is replaced, anything else is not. */
+static int write_out(const struct cc_bundle *bundle, const char *wanted, struct base_error *error)
+{
+    char to[CC_PATH_BYTES], building[CC_PATH_BYTES];
+    struct stat info;
+    bool there;
+    int status = output_path(wanted, to, error);
+
+    if (status)
+        return status;
+    there = !lstat(to, &info);
+    if (there)
+        status = check_replaceable(to, error);
+    if (!status)
+        status = cc_folder_make_beside(to, building, error);
+    if (status)
+        return status;
+    /* The message names the path that was given, not the one that is written first. */
+    status = cc_bundle_save(building, bundle, NULL);
+    if (status)
+        base_fail(error, -status, "%s: cannot be written: %s.", to, strerror(-status));
+    else if (there)
+        status = replace(building, to, error);
+    else if (rename(building, to))
         status = base_fail(error, errno, "%s: cannot be made: %s.", to, strerror(errno));
     if (status)
         cc_bundle_delete(building);
-    if (old[0])
-        cc_bundle_delete(old);
     return status;
 }
 
@@ -122,30 +202,60 @@ static uint32_t count_operations(const struct cc_graph *graph)
     return count;
 }
 
-static int build(const char *cache, const struct cc_graph *graph, const char *model,
-                 const struct cc_options *options, struct cc_bundle *bundle, struct cc_report *report,
-                 struct base_error *error)
+static void note(struct cc_report *report, const char *what, const struct base_error *why)
 {
+    base_fail(&report->trouble, 0, "%s: %s", what, why->text);
+}
+
+/* Makes the bundle an entry of the cache. False, and why, when that is not possible. */
+static bool keep(const char *cache, const struct cc_options *options, struct cc_bundle *bundle,
+                 struct cc_report *report, struct base_error *why)
+{
+    char path[CC_PATH_BYTES];
+
+    if (cc_path_join(path, cache, report->key, why))
+        return false;
+    /* An entry that cannot be removed stays, and is the same program. */
+    if (options->force)
+        cc_cache_remove(cache, report->key, NULL);
+    if (cc_cache_add(cache, report->key, bundle, why))
+        return false;
+    bundle->path = base_strdup(path);
+    if (!bundle->path) {
+        base_fail(why, ENOMEM, "There is no memory for a path.");
+        return false;
+    }
+    if (cc_cache_trim(cache, CC_CACHE_BYTES_DEFAULT, why))
+        note(report, "The cache was not trimmed", why);
+    return true;
+}
+
+/* From the cache, or lowered and put there. */
+static int build(const struct cc_graph *graph, const char *model, const struct cc_options *options,
+                 struct cc_bundle *bundle, struct cc_report *report, struct base_error *error)
+{
+    char cache[CC_PATH_BYTES];
+    struct base_error why = {{0}};
     struct cc_program *program = NULL;
+    bool usable = !cc_cache_folder(options->cache, cache, sizeof(cache), &why);
     int status = 0, found = 0;
 
-    if (!options->force)
-        found = cc_cache_find(cache, report->key, bundle, error);
-    if (found < 0)
-        return found;
+    if (usable && !options->force) {
+        found = cc_cache_find(cache, report->key, bundle, &why);
+        usable = found >= 0;
+    }
     report->hit = found == 1;
     if (!report->hit || options->report)
         status = lower(graph, model, options, &program, error);
     if (!status && !report->hit) {
-        /* An entry that cannot be removed stays, and is the same program. */
-        if (options->force)
-            cc_cache_remove(cache, report->key, NULL);
-        status = cc_cache_add(cache, report->key, program, error);
-        if (!status)
-            status = cc_bundle_of(program, cache, report->key, bundle, error);
+        status = cc_bundle_of(program, report->key, bundle, error);
+        if (!status && usable)
+            usable = keep(cache, options, bundle, report, &why);
     } else if (status && report->hit) {
         cc_bundle_release(bundle);
     }
+    if (!usable)
+        note(report, "The cache cannot be used, so the program was compiled in memory and is not kept", &why);
     if (!status && program) {
         report->text = program->report;
         program->report = NULL;
@@ -157,19 +267,51 @@ static int build(const char *cache, const struct cc_graph *graph, const char *mo
 static int compile_model(const char *model, const struct cc_options *options, struct cc_bundle *bundle,
                          struct cc_report *report, struct base_error *error)
 {
-    char cache[CC_PATH_BYTES];
     struct cc_graph *graph = NULL;
-    int status = cc_cache_folder(options->cache, cache, sizeof(cache), error);
+    int status = read_model(model, &graph, error);
 
-    if (!status)
-        status = read_model(model, &graph, error);
     if (status || !graph)
         return status;
     report->operations = count_operations(graph);
     cc_cache_key(graph, report->key);
-    status = build(cache, graph, model, options, bundle, report, error);
+    status = build(graph, model, options, bundle, report, error);
     cc_graph_destroy(graph);
     return status;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+
+    return !stat(path, &info) && S_ISDIR(info.st_mode);
+}
+
+/* A folder that is not a bundle may be another form of a model. */
+static int open_folder(const char *model, struct cc_bundle *bundle, char key[CC_KEY_BYTES],
+                       struct base_error *error)
+{
+    char manifest[CC_PATH_BYTES], text[CC_PATH_BYTES];
+    int status = cc_path_join(manifest, model, "manifest.json", error);
+
+    if (!status)
+        status = cc_path_join(text, model, "model.mil", error);
+    if (status)
+        return status;
+    if (access(manifest, F_OK) && errno == ENOENT)
+        return base_fail(error, ENOENT, "%s: the folder has no manifest.json, so it is not a bundle%s.",
+                         model, access(text, F_OK) ? "" : "; it has a model.mil, which can be compiled");
+    return cc_bundle_open(model, bundle, key, error);
+}
+
+/* A bundle that the cache does not have is where the output is. */
+static int write_output(struct cc_bundle *bundle, const char *output, struct base_error *error)
+{
+    int status = write_out(bundle, output, error);
+
+    if (status || bundle->path)
+        return status;
+    bundle->path = base_strdup(output);
+    return bundle->path ? 0 : base_fail(error, ENOMEM, "There is no memory for a path.");
 }
 
 int cc_compile(const char *model, const struct cc_options *options, struct cc_bundle *bundle,
@@ -178,21 +320,20 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
     static const struct cc_options defaults;
     struct cc_report unwanted = {0};
     uint64_t start = now_ns();
-    struct stat info;
     int status;
 
     options = options ? options : &defaults;
     report = report ? report : &unwanted;
     memset(report, 0, sizeof(*report));
     memset(bundle, 0, sizeof(*bundle));
-    if (!stat(model, &info) && S_ISDIR(info.st_mode))
-        status = cc_bundle_open(model, bundle, report->key, error);
+    if (is_folder(model))
+        status = open_folder(model, bundle, report->key, error);
     else
         status = compile_model(model, options, bundle, report, error);
     if (!status)
         status = cc_bundle_measure(bundle, report, error);
     if (!status && options->output)
-        status = copy_out(bundle->path, options->output, error);
+        status = write_output(bundle, options->output, error);
     report->compile_ns = now_ns() - start;
     if (status || report == &unwanted) {
         base_free(report->text);
@@ -201,4 +342,28 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
     if (status)
         cc_bundle_release(bundle);
     return status;
+}
+
+int cc_compile_find(const char *model, const char *wanted, struct base_error *error)
+{
+    char cache[CC_PATH_BYTES], key[CC_KEY_BYTES];
+    struct cc_bundle bundle = {0};
+    struct cc_graph *graph = NULL;
+    int status;
+
+    if (is_folder(model)) {
+        status = open_folder(model, &bundle, key, error);
+        cc_bundle_release(&bundle);
+        return status ? status : 1;
+    }
+    status = read_model(model, &graph, error);
+    if (status || !graph)
+        return status;
+    cc_cache_key(graph, key);
+    cc_graph_destroy(graph);
+    if (cc_cache_folder(wanted, cache, sizeof(cache), NULL))
+        return 0;
+    status = cc_cache_find(cache, key, &bundle, NULL);
+    cc_bundle_release(&bundle);
+    return status == 1;
 }

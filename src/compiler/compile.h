@@ -9,10 +9,11 @@
 
 #include "base/error.h"
 
-/* A bundle that has been read and checked: main.e5 and weights.bin as bytes, for program create. */
+/* A bundle in memory, checked: its three files as bytes. main.e5 and weights.bin are what program create takes. */
 struct cc_bundle {
-    char *path;
-    uint8_t *main; /* main.e5 */
+    char *path;     /* the folder that has it; NULL: none */
+    char *manifest; /* manifest.json, with a NUL after it */
+    uint8_t *main;  /* main.e5 */
     size_t main_bytes;
     uint8_t *weights;
     size_t weights_bytes;
@@ -23,7 +24,8 @@ struct cc_report {
     uint64_t compile_ns; /* wall time */
     uint32_t operations, descriptors;
     uint64_t weights_bytes, intermediate_bytes;
-    char key[65]; /* SHA-256 of graph, weights and options, hexadecimal */
+    char key[65];              /* SHA-256 of graph, weights and options, hexadecimal */
+    struct base_error trouble; /* why the cache was not used, in one sentence; empty when it was */
     char *text; /* --report: one line per operation: name, what it became; base_free. NULL unless asked for */
 };
 
@@ -31,17 +33,26 @@ struct cc_options {
     const char *cache; /* folder; NULL: $XDG_CACHE_HOME/anemone, else $HOME/.cache/anemone */
     bool force;        /* compile even on a hit */
     bool report;
-    const char *output; /* also copy the bundle here; NULL: no */
+    const char *
+        output; /* also write the bundle here; NULL: no. A bundle that is there is replaced, all else refused */
 };
 
-/* MODEL is a .mil file or a bundle folder. 0 and a bundle; or a negative errno and one sentence. */
+/*
+ * MODEL is a .mil file or a bundle folder. 0 and a bundle; or a negative errno and one sentence. The cache only saves
+ * time: when it cannot be read or written the bundle is in memory alone, and report->trouble says why.
+ */
 int cc_compile(const char *model, const struct cc_options *options, struct cc_bundle *bundle,
                struct cc_report *report, struct base_error *error);
+/*
+ * 1: the model is a bundle, or the cache has its program. 0: it has to be compiled, also when the cache cannot be
+ * read. Negative: there is no such model, and one sentence.
+ */
+int cc_compile_find(const char *model, const char *cache, struct base_error *error);
 /* Reads NAME.bundle: manifest hashes, FlatBuffer structure, record contents. Every byte is checked. */
 int cc_bundle_read(const char *path, struct cc_bundle *bundle, struct base_error *error);
 void cc_bundle_release(struct cc_bundle *bundle);
 
-/* The cache: entries by key, newest use first. */
+/* The cache: entries by key, newest use first. What has a key's name and is not a bundle counts as an entry. */
 struct cc_cache_entry {
     char key[65];
     uint64_t bytes;
@@ -52,7 +63,7 @@ int cc_cache_folder(const char *wanted, char *path, size_t capacity, struct base
 long cc_cache_list(const char *cache, struct cc_cache_entry *entries, size_t capacity,
                    struct base_error *error);
 int cc_cache_remove(const char *cache, const char *key, struct base_error *error); /* NULL key: all */
-/* Removes least recently used entries until at most `bytes` are kept. */
+/* Removes least recently used entries until at most `bytes` are kept, and what ended processes left. */
 int cc_cache_trim(const char *cache, uint64_t bytes, struct base_error *error);
 #define CC_CACHE_BYTES_DEFAULT (2ull << 30)
 

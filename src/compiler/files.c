@@ -4,7 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -97,6 +100,17 @@ int cc_file_write(const char *path, const void *bytes, size_t size, struct base_
     return status;
 }
 
+/* Leaves errno as it is. */
+static bool is_folder(const char *path)
+{
+    int kept = errno;
+    struct stat info;
+    bool folder = !stat(path, &info) && S_ISDIR(info.st_mode);
+
+    errno = kept;
+    return folder;
+}
+
 int cc_folder_make(const char *path, struct base_error *error)
 {
     char part[CC_PATH_BYTES];
@@ -109,8 +123,36 @@ int cc_folder_make(const char *path, struct base_error *error)
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
-        if (mkdir(part, 0777) && errno != EEXIST)
+        if (mkdir(part, 0777) && (errno != EEXIST || !is_folder(part)))
             return failed(error, part, "the folder cannot be made");
     }
+    return 0;
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    (void)info, (void)kind, (void)walk;
+    return remove(path) && errno != ENOENT ? -1 : 0;
+}
+
+int cc_tree_remove(const char *path)
+{
+    enum { DESCRIPTORS = 8 };
+
+    return nftw(path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) && errno != ENOENT ? -errno
+                                                                                                    : 0;
+}
+
+int cc_folder_make_beside(const char *path, char made[CC_PATH_BYTES], struct base_error *error)
+{
+    const char *slash = strrchr(path, '/');
+    int length = slash ? (int)(slash - path) : 1;
+    const char *folder = slash ? path : ".";
+
+    if (snprintf(made, CC_PATH_BYTES, "%.*s/.building-XXXXXX", length, folder) >= (int)CC_PATH_BYTES)
+        return base_fail(error, ENAMETOOLONG, "%.200s: the path is too long.", path);
+    if (!mkdtemp(made))
+        return base_fail(error, errno, "%s: nothing can be made in the folder %.*s: %s.", path,
+                         slash == path ? 1 : length, folder, strerror(errno));
     return 0;
 }

@@ -18,5 +18,9 @@ int cc_file_read(const char *path, size_t most, uint8_t **bytes, size_t *size, s
 int cc_file_write(const char *path, const void *bytes, size_t size, struct base_error *error);
 /* A folder and those above it. */
 int cc_folder_make(const char *path, struct base_error *error);
+/* Whatever is at the path, with all that is in it; links are removed, not followed. 0 also when nothing is there. */
+int cc_tree_remove(const char *path);
+/* A fresh folder in the folder that `path` is in, under a name of its own. */
+int cc_folder_make_beside(const char *path, char made[CC_PATH_BYTES], struct base_error *error);
 
 #endif

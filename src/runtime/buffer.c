@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "runtime/device.h"
+
 #define TYPES     3u
 #define BYTES_MAX (1ull << 32)
 
@@ -11,13 +13,15 @@ static void end(void *handle)
 {
     e5rt_buffer_object_t buffer = handle;
 
-    ane_surface_release(buffer->surface);
+    if (buffer->surface)
+        ane_surface_release(buffer->surface);
 }
 
 int64_t e5_buffer_make(uint64_t bytes, uint32_t type, const struct e5_form *form,
                        e5rt_buffer_object_t *buffer)
 {
     e5rt_buffer_object_t made;
+    int64_t status;
 
     if (type >= TYPES)
         return e5_fail(E5RT_INVALID_TYPE, "Invalid BufferType @ AllocMemory: %u; there are 0, 1 and 2.",
@@ -34,14 +38,12 @@ int64_t e5_buffer_make(uint64_t bytes, uint32_t type, const struct e5_form *form
         made->engine = true;
         made->form = *form;
     }
-    if (ane_surface_create(0, made->bytes, &made->surface)) {
-        made->surface = 0;
+    status = e5_device_surface(made->bytes, "The buffer object", &made->surface, &made->base);
+    if (status)
         e5_handle_drop(made);
-        return e5_fail(E5RT_NO_MEMORY, "%s", ane_machine_error());
-    }
-    made->base = ane_surface_base(made->surface);
-    *buffer = made;
-    return E5RT_OK;
+    else
+        *buffer = made;
+    return status;
 }
 
 int64_t e5rt_buffer_object_alloc(e5rt_buffer_object_t *buffer, size_t bytes, uint32_t type)

@@ -3,13 +3,9 @@
 #include "compiler/compile.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "compiler/cache.h"
-#include "compiler/files.h"
-#include "compiler/graph.h"
 #include "runtime/library.h"
 
 /* Device types (guide 1.5). */
@@ -205,6 +201,7 @@ int64_t e5rt_e5_compiler_compile(e5rt_e5_compiler_t compiler, const char *model_
     if (status)
         return status;
     *library = NULL;
+    e5_warn("");
     status = check_model(compiler, model_path, options, __func__);
     if (status)
         return status;
@@ -213,34 +210,10 @@ int64_t e5rt_e5_compiler_compile(e5rt_e5_compiler_t compiler, const char *model_
     wanted.cache = compiler->cache;
     wanted.force = options && options->force;
     status = e5_fail_errno(cc_compile(model_path, &wanted, &bundle, &report, &error), &error);
-    return status ? status : e5_library_from_bundle(model_path, &bundle, library);
-}
-
-/* 1 when the cache has this text's program, 0 when not; or a negative errno. */
-static int find_cached(const char *model, const char *wanted, struct base_error *error)
-{
-    char cache[CC_PATH_BYTES], folder[CC_PATH_BYTES], key[CC_KEY_BYTES];
-    const char *slash = strrchr(model, '/');
-    struct cc_bundle bundle = {0};
-    struct cc_graph *graph = NULL;
-    uint8_t *text = NULL;
-    size_t size;
-    int status = cc_cache_folder(wanted, cache, sizeof(cache), error);
-
-    if (!status)
-        status = cc_file_read(model, SIZE_MAX / 2, &text, &size, error);
     if (status)
         return status;
-    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - model) + 1 : 1, slash ? model : ".");
-    status = cc_mil_read((const char *)text, size, folder, &graph, error);
-    base_free(text);
-    if (status)
-        return status;
-    cc_cache_key(graph, key);
-    cc_graph_destroy(graph);
-    status = cc_cache_find(cache, key, &bundle, error);
-    cc_bundle_release(&bundle);
-    return status;
+    e5_warn(report.trouble.text);
+    return e5_library_from_bundle(model_path, &bundle, library);
 }
 
 int64_t e5rt_e5_compiler_is_new_compile_required(e5rt_e5_compiler_t compiler, const char *model_path,
@@ -254,10 +227,8 @@ int64_t e5rt_e5_compiler_is_new_compile_required(e5rt_e5_compiler_t compiler, co
         status = e5_check_given(required, "the place for the answer", __func__);
     if (status)
         return status;
-    /* A bundle and a raw image are compiled already. */
-    found = e5_library_is_image(model_path) || cc_bundle_is(model_path)
-                ? 1
-                : find_cached(model_path, compiler->cache, &error);
+    /* A raw image is compiled already. */
+    found = e5_library_is_image(model_path) ? 1 : cc_compile_find(model_path, compiler->cache, &error);
     if (found < 0)
         return e5_fail_errno(found, &error);
     *required = !found || (options && options->force);

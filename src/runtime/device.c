@@ -104,18 +104,37 @@ static void write_program(const struct e5_image *image, const char *name, uint8_
     }
 }
 
+int64_t e5_device_surface(uint64_t bytes, const char *what, uint32_t *surface, void **base)
+{
+    *base = NULL;
+    if (ane_surface_create(0, bytes, surface)) {
+        *surface = 0;
+        return e5_fail(E5RT_NO_MEMORY, "%s: %s", what, ane_machine_error());
+    }
+    *base = ane_surface_base(*surface);
+    if (*base)
+        return E5RT_OK;
+    ane_surface_release(*surface);
+    *surface = 0;
+    return e5_fail(E5RT_NO_MEMORY, "%s: its surface of %llu bytes has no memory in this process.", what,
+                   (unsigned long long)bytes);
+}
+
 static int64_t create(const struct e5_image *image, const char *name, uint64_t *token)
 {
     struct ane_program_create arguments = {.size = ANE_PROGRAM_IMAGE + image_bytes(image)};
-    uint8_t *surface;
+    char what[160];
+    void *surface;
+    int64_t status;
     IOReturn result;
 
-    if (ane_surface_create(0, arguments.size, &arguments.surface))
-        return e5_fail(E5RT_NO_MEMORY, "Program %s: %s", name, ane_machine_error());
-    surface = ane_surface_base(arguments.surface);
+    snprintf(what, sizeof(what), "Program %s", name);
+    status = e5_device_surface(arguments.size, what, &arguments.surface, &surface);
+    if (!surface)
+        return status;
     write_program(image, name, surface);
     result = call(PROGRAM_CREATE, &arguments, sizeof(arguments));
-    memcpy(token, surface + offsetof(struct ane_program_args, token), sizeof(*token));
+    memcpy(token, (uint8_t *)surface + offsetof(struct ane_program_args, token), sizeof(*token));
     ane_surface_release(arguments.surface);
     return result ? e5_fail_driver(result, "The program could not be created") : E5RT_OK;
 }

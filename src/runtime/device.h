@@ -25,6 +25,9 @@ struct e5_loaded {
 int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5_loaded *loaded);
 void e5_device_unload(uint64_t token);
 
+/* A surface and its bytes in this process, for ane_surface_release. `what` begins the sentence of a failure. */
+int64_t e5_device_surface(uint64_t bytes, const char *what, uint32_t *surface, void **base);
+
 /* A request that is sent again and again: all but the sequence is filled once. */
 void e5_device_request_init(struct ane_request *request, uint64_t token);
 /* Waits for it. `name` is the operation's, for the sentence. */

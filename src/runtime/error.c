@@ -6,11 +6,21 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static _Thread_local char sentence[768];
+static _Thread_local char sentence[768], warning[768];
 
 const char *e5rt_get_last_error_message(void)
 {
     return sentence;
+}
+
+const char *e5rt_get_last_warning_message(void)
+{
+    return warning;
+}
+
+void e5_warn(const char *text)
+{
+    snprintf(warning, sizeof(warning), "%s", text);
 }
 
 /* Guide 1.1. */

@@ -74,6 +74,7 @@ void *e5_handle_make(enum e5_kind kind, size_t bytes, void (*end)(void *handle))
         return NULL;
     handle->mark = LIVE + kind;
     handle->end = end;
+    atomic_init(&handle->given, true);
     atomic_init(&handle->count, 1);
     return handle;
 }
@@ -100,6 +101,11 @@ void e5_handle_drop(void *handle)
     put_released(h, kind);
 }
 
+static int64_t fail_released(enum e5_kind kind, const char *call)
+{
+    return e5_fail(E5RT_INVALID_ARGUMENT, "%s: the %s has been released.", call, kind_name[kind]);
+}
+
 int64_t e5_check(const void *handle, enum e5_kind kind, const char *call)
 {
     const struct e5_handle *h = handle;
@@ -108,12 +114,12 @@ int64_t e5_check(const void *handle, enum e5_kind kind, const char *call)
         return e5_fail(E5RT_INVALID_ARGUMENT, "%s: the %s is NULL.", call, kind_name[kind]);
     if ((uintptr_t)h % _Alignof(struct e5_handle) == 0) {
         if (h->mark == LIVE + kind)
-            return E5RT_OK;
+            return atomic_load(&h->given) ? E5RT_OK : fail_released(kind, call);
         if (h->mark - LIVE < E5_KINDS)
             return e5_fail(E5RT_INVALID_ARGUMENT, "%s: an %s was given where an %s is needed.", call,
                            kind_name[h->mark - LIVE], kind_name[kind]);
         if (h->mark == RELEASED + kind)
-            return e5_fail(E5RT_INVALID_ARGUMENT, "%s: the %s has been released.", call, kind_name[kind]);
+            return fail_released(kind, call);
     }
     return e5_fail(E5RT_INVALID_ARGUMENT, "%s: this is no %s.", call, kind_name[kind]);
 }
@@ -125,6 +131,7 @@ int64_t e5_check_optional(const void *handle, enum e5_kind kind, const char *cal
 
 int64_t e5_handle_release(void *address, enum e5_kind kind, const char *call)
 {
+    struct e5_handle *h;
     void *handle = NULL;
     int64_t status;
 
@@ -135,6 +142,9 @@ int64_t e5_handle_release(void *address, enum e5_kind kind, const char *call)
     status = e5_check(handle, kind, call);
     if (status)
         return status;
+    h = handle;
+    if (!atomic_exchange(&h->given, false))
+        return fail_released(kind, call);
     memset(address, 0, sizeof(handle));
     e5_handle_drop(handle);
     return E5RT_OK;

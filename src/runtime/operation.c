@@ -125,14 +125,12 @@ static enum e5_passage passage(e5rt_execution_stream_operation_t operation, uint
 
 static int64_t make_stage(struct e5_binding *binding, const struct e5_layout *layout)
 {
+    char what[sizeof(layout->name) + 8];
+
     if (binding->passage == E5_DIRECT || binding->stage)
         return E5RT_OK;
-    if (ane_surface_create(0, layout->form.bytes, &binding->stage)) {
-        binding->stage = 0;
-        return e5_fail(E5RT_NO_MEMORY, "Port %s: %s", layout->name, ane_machine_error());
-    }
-    binding->stage_base = ane_surface_base(binding->stage);
-    return E5RT_OK;
+    snprintf(what, sizeof(what), "Port %s", layout->name);
+    return e5_device_surface(layout->form.bytes, what, &binding->stage, &binding->stage_base);
 }
 
 static void build_request(e5rt_execution_stream_operation_t operation)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `anemone bench`: what a dispatch costs here, layer by layer; and what the model says the M1 takes. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <anemone/iokit.h>
@@ -16,20 +15,22 @@
 const char tool_bench_help[] =
     "anemone bench dispatch [--count N] [--json]\n"
     "anemone bench m1 [--json]\n\n"
-    "m1 prints, for published latencies of convolutions and matrix products on M1 machines, what the\n"
-    "cost model behind virtual time says, row by row, and the median error. Its constants are published\n"
-    "ones and none of them was fitted to a row of the table.\n\n"
-    "dispatch measures this host.\n"
-    "Measures warm dispatches through every layer, N times each (100,000 unless said):\n\n"
+    "dispatch measures warm dispatches on this host through every layer, N times each (100,000 unless\n"
+    "given; 10 at least):\n\n"
     "  add       a descriptor that adds two small tensors, sent by selector 2 with nothing above it\n"
     "  network   the tiny network of the guide's chapter 2 (3x3 convolution from 8 channels to 8, relu,\n"
     "            mean over 16x16), through the runtime\n\n"
-    "Shows the whole call as percentiles of wall time, and how it divides: binding and casts, driver\n"
+    "It shows the whole call as percentiles of wall time, and how it divides: binding and casts, driver\n"
     "submit, firmware take, engine, firmware complete, driver complete. The stages are measured in a\n"
-    "second run, because reading the clock at every wall costs time itself. Virtual time is what the\n"
-    "model says, not what this host took.\n";
+    "second run, because reading the clock at every boundary costs time itself. Virtual time is what\n"
+    "the model computes, not what this host took.\n\n"
+    "m1 prints, for published latencies of convolutions and matrix products on M1 machines, what the\n"
+    "cost model behind virtual time gives, row by row, and the median error. Its constants are published\n"
+    "ones and none of them was fitted to a row of the table.\n\n"
+    "  anemone bench dispatch --count 10000\n";
 
 #define COUNT_DEFAULT 100000u
+#define COUNT_MIN     10u
 #define WARM_UP       1000u
 #define IMAGE_BYTES   (256u << 10)
 
@@ -58,6 +59,8 @@ static bool create_program(struct client *c)
     if (ane_surface_create(0, IMAGE_BYTES, &create.surface))
         return said(kIOReturnNoMemory, "making a surface");
     args = ane_surface_base(create.surface);
+    if (!args)
+        return said(kIOReturnNoMemory, "reaching a surface");
     *args = (struct ane_program_args){
         .representation = ANE_PROGRAM_LEGACY, .version = 1, .procedures = 1, .qos = 21, .flags = 0x10};
     args->image_size =
@@ -177,7 +180,7 @@ int tool_bench(int argc, char **argv)
     const char *count_word = NULL, *what;
     const struct tool_option options[] = {{"json", &as_json, NULL}, {"count", NULL, &count_word}, {0}};
     struct tool_stages add, network;
-    unsigned long count = COUNT_DEFAULT;
+    uint32_t count = COUNT_DEFAULT;
     unsigned words;
 
     if (!tool_words(argc, argv, options, &what, 1, &words))
@@ -190,16 +193,12 @@ int tool_bench(int argc, char **argv)
         fputs(tool_bench_help, stderr);
         return TOOL_USAGE;
     }
-    if (count_word)
-        count = strtoul(count_word, NULL, 0);
-    if (count < 10 || count > TOOL_REPEAT_MAX) {
-        tool_say("--count takes a number from 10 to %u.", TOOL_REPEAT_MAX);
+    if (count_word && !tool_number("--count", count_word, COUNT_MIN, TOOL_REPEAT_MAX, &count))
         return TOOL_USAGE;
-    }
-    if (!measure_add((uint32_t)count, &add) || !measure_network((uint32_t)count, &network))
+    if (!measure_add(count, &add) || !measure_network(count, &network))
         return TOOL_FAILURE;
     if (as_json) {
-        print_json((uint32_t)count, &add, &network);
+        print_json(count, &add, &network);
     } else {
         print_table("add, selector 2", &add);
         print_table("network of chapter 2, through the runtime", &network);

@@ -12,11 +12,16 @@
 const char tool_compile_help[] =
     "anemone compile MODEL [--output NAME.bundle] [--report] [--force] [--json]\n\n"
     "Compiles a .mil file into a bundle in the cache and says whether the cache had it already, under\n"
-    "which key, and how long it took. MODEL may also be a bundle, which is then checked.\n\n"
-    "  --output NAME.bundle  also leaves a copy of the bundle there\n"
+    "which key, and how long it took. MODEL may also be a bundle, which is then checked. A compiled\n"
+    "program (.hwx, .anec) is not compiled again: `anemone run` takes it.\n\n"
+    "  --output NAME.bundle  also writes the bundle there; a bundle that is there is replaced, anything\n"
+    "                        else is refused and stays as it is\n"
     "  --report              one line per operation: what it became\n"
-    "  --force               compiles even when the cache has it\n\n"
-    "The cache is $XDG_CACHE_HOME/anemone, or ~/.cache/anemone; see `anemone cache`.\n";
+    "  --force               compiles even when the cache has it\n"
+    "  --json                the same as JSON\n\n"
+    "The cache is $XDG_CACHE_HOME/anemone, or ~/.cache/anemone; see `anemone cache`. Where it cannot be\n"
+    "used the bundle is made in memory, and a message says why it is not kept.\n\n"
+    "  anemone compile net.mil --output net.bundle --report\n";
 
 static void print_json(const char *model, const struct cc_bundle *bundle, const struct cc_report *report)
 {
@@ -41,7 +46,7 @@ static void print_text(const struct cc_bundle *bundle, const struct cc_report *r
 {
     printf("cache         %s, %.3f ms\n", report->hit ? "hit" : "miss", (double)report->compile_ns / 1e6);
     printf("key           %s\n", report->key);
-    printf("bundle        %s\n", bundle->path ? bundle->path : "");
+    printf("bundle        %s\n", bundle->path ? bundle->path : "in memory, not kept");
     printf("operations    %u\n", report->operations);
     printf("descriptors   %u\n", report->descriptors);
     printf("weights       %" PRIu64 " bytes\n", report->weights_bytes);
@@ -75,6 +80,8 @@ int tool_compile(int argc, char **argv)
         tool_say("%s", error.text);
         return TOOL_FAILURE;
     }
+    if (report.trouble.text[0])
+        tool_say("%s", report.trouble.text);
     if (as_json)
         print_json(model, &bundle, &report);
     else

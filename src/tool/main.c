@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The `anemone` command: choosing the verb, reading its words. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,8 +50,8 @@ static const struct tool_option *find_option(const struct tool_option *options, 
     return NULL;
 }
 
-/* One --option; `next` is the word after it. Returns how many words it took, 0 when it is wrong. */
-static int take_option(const char *word, const char *next, const struct tool_option *options)
+/* One --option; `next` is the word after it, `given` has a bit for each that has a value. Returns how many words it took, 0 when it is wrong. */
+static int take_option(const char *word, const char *next, const struct tool_option *options, uint32_t *given)
 {
     const char *name = word + 2, *equals = strchr(name, '=');
     size_t length = equals ? (size_t)(equals - name) : strlen(name);
@@ -59,10 +61,19 @@ static int take_option(const char *word, const char *next, const struct tool_opt
         tool_say("there is no option %s here; --help lists them.", word);
         return 0;
     }
+    if (option->flag && equals) {
+        tool_say("--%s takes no value.", option->name);
+        return 0;
+    }
     if (option->flag) {
         *option->flag = true;
         return 1;
     }
+    if (*given & 1u << (option - options)) {
+        tool_say("--%s is given twice.", option->name);
+        return 0;
+    }
+    *given |= 1u << (option - options);
     if (!equals && !next) {
         tool_say("%s needs a value.", word);
         return 0;
@@ -74,12 +85,17 @@ static int take_option(const char *word, const char *next, const struct tool_opt
 bool tool_words(int argc, char **argv, const struct tool_option *options, const char **words, unsigned max,
                 unsigned *count)
 {
+    bool ended = false;
+    uint32_t given = 0;
+
     *count = 0;
     for (int i = 0; i < argc;) {
         int taken = 1;
 
-        if (!strncmp(argv[i], "--", 2) && argv[i][2]) {
-            taken = take_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL, options);
+        if (!ended && !strcmp(argv[i], "--")) {
+            ended = true;
+        } else if (!ended && !strncmp(argv[i], "--", 2)) {
+            taken = take_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL, options, &given);
             if (!taken)
                 return false;
         } else if (*count == max) {
@@ -93,6 +109,21 @@ bool tool_words(int argc, char **argv, const struct tool_option *options, const 
     return true;
 }
 
+bool tool_number(const char *name, const char *word, uint32_t least, uint32_t most, uint32_t *number)
+{
+    char *end;
+    unsigned long value;
+
+    errno = 0;
+    value = strtoul(word, &end, 10);
+    if (errno || *end || word[0] < '0' || word[0] > '9' || value < least || value > most) {
+        tool_say("%s takes a number from %u to %u, not '%s'.", name, least, most, word);
+        return false;
+    }
+    *number = (uint32_t)value;
+    return true;
+}
+
 static void print_help(FILE *file)
 {
     fputs("anemone - the M1 neural engine as software\n\n"
@@ -102,14 +133,16 @@ static void print_help(FILE *file)
           file);
     for (size_t i = 0; i < VERBS; i++)
         fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].summary);
-    fputs("\nResults go to stdout, messages to stderr. Exit status: 0 ok, 1 failure, 2 wrong usage.\n"
+    fputs("\nOptions may stand anywhere before `--`, which ends them: what follows is a word, also when it\n"
+          "begins with dashes. --option VALUE and --option=VALUE are the same.\n"
+          "Results go to stdout, messages to stderr. Exit status: 0 ok, 1 failure, 2 wrong usage.\n"
           "Begin with `anemone demo`, then `anemone inspect FILE`; anemone(1) has the rest.\n",
           file);
 }
 
 static bool asks_for_help(int argc, char **argv)
 {
-    for (int i = 0; i < argc; i++)
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
             return true;
     return false;
@@ -117,18 +150,10 @@ static bool asks_for_help(int argc, char **argv)
 
 static int run_verb(const struct tool_verb *verb, int argc, char **argv)
 {
-    int status;
-
-    if (asks_for_help(argc, argv)) {
-        fputs(verb->help, stdout);
-        return TOOL_OK;
-    }
-    status = verb->run(argc, argv);
-    if (fflush(stdout) || ferror(stdout)) {
-        tool_say("the results could not be written to stdout.");
-        return TOOL_FAILURE;
-    }
-    return status;
+    if (!asks_for_help(argc, argv))
+        return verb->run(argc, argv);
+    fputs(verb->help, stdout);
+    return TOOL_OK;
 }
 
 /*
@@ -142,9 +167,8 @@ static void keep_standard_descriptors(void)
             (void)open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    keep_standard_descriptors();
     if (argc < 2) {
         print_help(stderr);
         return TOOL_USAGE;
@@ -162,4 +186,21 @@ int main(int argc, char **argv)
             return run_verb(&verbs[i], argc - 2, argv + 2);
     tool_say("there is no verb %s; `anemone --help` lists them.", argv[1]);
     return TOOL_USAGE;
+}
+
+/* What is still in stdout's buffer may be all there is, so its last write decides too. */
+int main(int argc, char **argv)
+{
+    bool failed;
+    int status;
+
+    keep_standard_descriptors();
+    status = run(argc, argv);
+    failed = ferror(stdout);
+    errno = 0;
+    if (fflush(stdout) || failed) {
+        tool_say("writing to stdout failed%s%s.", errno ? ": " : "", errno ? strerror(errno) : "");
+        return TOOL_FAILURE;
+    }
+    return status;
 }

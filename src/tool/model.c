@@ -126,6 +126,8 @@ static bool compile(struct tool_model *model, const char *path)
     bool good = tool_e5rt_said(e5rt_e5_compiler_create(&compiler), path) &&
                 tool_e5rt_said(e5rt_e5_compiler_compile(compiler, path, NULL, &model->library), path);
 
+    if (good && e5rt_get_last_warning_message()[0])
+        tool_say("%s", e5rt_get_last_warning_message());
     if (compiler)
         e5rt_e5_compiler_release(&compiler);
     return good;

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "protocol/bits.h"
 #include "protocol/half.h"
 
 #define MAGIC        "\x93NUMPY"
@@ -216,56 +218,102 @@ static int read_header(struct text *t, struct tool_npy *npy)
     return 0;
 }
 
-/* Where the header's text stands: after a length of two bytes in version 1, of four in 2 and 3. */
-static int find_header(const uint8_t *bytes, size_t size, struct text *t)
+static int fail_reading(struct base_error *error)
 {
-    size_t start, length;
+    int code = errno ? errno : EIO;
 
-    if (size < MAGIC_BYTES + 2 || memcmp(bytes, MAGIC, MAGIC_BYTES) != 0)
-        return base_fail(t->error, EINVAL, "it is not a .npy file: it does not begin with \\x93NUMPY.");
-    if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
-        return base_fail(t->error, ENOTSUP, "it is a .npy file of version %u.%u; 1.0, 2.0 and 3.0 are known.",
-                         bytes[6], bytes[7]);
-    start = MAGIC_BYTES + 2 + (bytes[6] == 1 ? 2 : 4);
-    if (size < start)
-        return base_fail(t->error, EINVAL, "it ends inside its header.");
-    length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
-    if (bytes[6] != 1)
-        length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
-    if (length > HEADER_LIMIT)
-        return base_fail(t->error, EINVAL, "its header claims %zu bytes; %u is the limit.", length,
+    if (code == EISDIR)
+        return base_fail(error, code, "it is a folder; a file is needed here.");
+    return base_fail(error, code, "reading failed: %s.", strerror(code));
+}
+
+/* 0 and how many bytes there were, up to `size`. */
+static int take_bytes(FILE *file, void *bytes, size_t size, size_t *got, struct base_error *error)
+{
+    *got = fread(bytes, 1, size, file);
+    return *got < size && ferror(file) ? fail_reading(error) : 0;
+}
+
+/* How long the header's text is: two bytes say so in version 1, four in 2 and 3. */
+static int take_length(FILE *file, size_t *length, struct base_error *error)
+{
+    uint8_t head[MAGIC_BYTES + 2], little[4] = {0};
+    size_t got, wide;
+    int result = take_bytes(file, head, sizeof(head), &got, error);
+
+    if (result)
+        return result;
+    if (got < sizeof(head) || memcmp(head, MAGIC, MAGIC_BYTES) != 0)
+        return base_fail(error, EINVAL, "it is not a .npy file: it does not begin with \\x93NUMPY.");
+    if (head[6] < 1 || head[6] > 3 || head[7] != 0)
+        return base_fail(error, ENOTSUP, "it is a .npy file of version %u.%u; 1.0, 2.0 and 3.0 are known.",
+                         head[6], head[7]);
+    wide = head[6] == 1 ? 2 : 4;
+    result = take_bytes(file, little, wide, &got, error);
+    if (result)
+        return result;
+    if (got < wide)
+        return base_fail(error, EINVAL, "it ends inside its header.");
+    *length = pr_le32(little);
+    if (*length > HEADER_LIMIT)
+        return base_fail(error, EINVAL, "its header claims %zu bytes; %u is the limit.", *length,
                          HEADER_LIMIT);
-    if (length > size - start)
-        return base_fail(t->error, EINVAL, "it ends inside its header.");
-    t->at = (const char *)bytes + start;
-    t->end = t->at + length;
     return 0;
 }
 
-int tool_npy_read(const void *bytes, size_t size, struct tool_npy *npy, struct base_error *error)
+static int read_text(FILE *file, char *text, size_t length, struct tool_npy *npy, struct base_error *error)
 {
-    struct text t = {.error = error};
-    uint64_t needed, there;
-    int result = find_header(bytes, size, &t);
+    struct text t = {.at = text, .end = text + length, .error = error};
+    size_t got;
+    int result = take_bytes(file, text, length, &got, error);
+
+    if (!result && got < length)
+        result = base_fail(error, EINVAL, "it ends inside its header.");
+    return result ? result : read_header(&t, npy);
+}
+
+int tool_npy_read_header(FILE *file, struct tool_npy *npy, struct base_error *error)
+{
+    size_t length = 0;
+    char *text;
+    int result = take_length(file, &length, error);
 
     *npy = (struct tool_npy){0};
     if (result)
         return result;
-    npy->data = (const uint8_t *)t.end;
-    there = size - (size_t)(npy->data - (const uint8_t *)bytes);
-    result = read_header(&t, npy);
+    text = base_alloc(length);
+    if (!text)
+        return base_fail(error, ENOMEM, "there is no memory to read it.");
+    result = read_text(file, text, length, npy, error);
+    base_free(text);
     if (result)
         return result;
     npy->elements = 1;
     for (unsigned i = 0; i < npy->shape.rank; i++)
         if (__builtin_mul_overflow(npy->elements, npy->shape.dim[i], &npy->elements))
             return base_fail(error, EOVERFLOW, "its shape has more elements than any memory holds.");
-    if (__builtin_mul_overflow(npy->elements, (uint64_t)tool_type_bytes(npy->type), &needed) ||
-        needed != there)
-        return base_fail(error, EINVAL,
-                         "it has %" PRIu64 " bytes of data; %" PRIu64 " elements of %s need another number.",
-                         there, npy->elements, tool_type_name(npy->type));
+    if (__builtin_mul_overflow(npy->elements, (uint64_t)tool_type_bytes(npy->type), &npy->bytes))
+        return base_fail(error, EOVERFLOW, "its shape has more elements than any memory holds.");
     return 0;
+}
+
+int tool_npy_read_data(FILE *file, const struct tool_npy *npy, void *data, struct base_error *error)
+{
+    size_t got;
+    int result = take_bytes(file, data, npy->bytes, &got, error);
+
+    if (result)
+        return result;
+    if (got < npy->bytes)
+        return base_fail(error, EINVAL,
+                         "its data ends after %zu of the %" PRIu64 " bytes that %" PRIu64
+                         " elements of %s need.",
+                         got, npy->bytes, npy->elements, tool_type_name(npy->type));
+    if (getc(file) != EOF)
+        return base_fail(error, EINVAL,
+                         "its data has more than the %" PRIu64 " bytes that %" PRIu64 " elements of %s need.",
+                         npy->bytes, npy->elements, tool_type_name(npy->type));
+    return ferror(file) ? fail_reading(error) : 0;
 }
 
 size_t tool_npy_header(enum tool_type type, const struct tool_shape *shape,

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 
@@ -22,18 +23,19 @@ struct tool_shape {
 struct tool_npy {
     enum tool_type type;
     struct tool_shape shape;
-    uint64_t elements;
-    const uint8_t *data; /* inside the caller's bytes; no alignment */
+    uint64_t elements, bytes; /* of data, which follow the header */
 };
 
 size_t tool_type_bytes(enum tool_type type);
 const char *tool_type_name(enum tool_type type);
 
 /*
- * 0, or a negative errno and a sentence that begins with what is wrong, for the caller to put the file's
- * name before.
+ * A file in two steps, so that a tensor nobody can use is refused before its data is read. 0, or a negative errno and a
+ * sentence that begins with what is wrong, for the caller to put the file's name before.
  */
-int tool_npy_read(const void *bytes, size_t size, struct tool_npy *npy, struct base_error *error);
+int tool_npy_read_header(FILE *file, struct tool_npy *npy, struct base_error *error);
+/* npy->bytes of data, after which the file has to end. */
+int tool_npy_read_data(FILE *file, const struct tool_npy *npy, void *data, struct base_error *error);
 /* Writes a version 1.0 header; its size, a multiple of 64. */
 size_t tool_npy_header(enum tool_type type, const struct tool_shape *shape,
                        char header[TOOL_NPY_HEADER_BYTES]);

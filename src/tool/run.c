@@ -7,9 +7,9 @@
 
 #include <anemone/iokit.h>
 
-#include "base/alloc.h"
 #include "tool/model.h"
 #include "tool/stages.h"
+#include "tool/tensor.h"
 #include "tool/tool.h"
 #include "tool/trace_file.h"
 
@@ -21,20 +21,18 @@ const char tool_run_help[] =
     "files, fp16, fp32, uint8, int8 or bool (a uint8 of 0 or 1), in C order, of the port's shape (or of\n"
     "that shape without its ones); they are converted to the port's type, without loss when that is an\n"
     "integer, and outputs have it.\n\n"
-    "  --input NAME=FILE   once for every input of the model\n"
+    "  --input NAME=FILE   once for every input of the model; - is stdin\n"
     "  --output NAME=FILE  for each output that is wanted; - is stdout\n"
     "  --repeat N          dispatches N times and measures; the outputs are those of the last\n"
     "  --numerics POLICY   m1 (default): the engine's edges; ieee: without them; m1-exact: with the\n"
     "                      engine's accumulator too, slow\n"
-    "  --threads N         worker threads of the engine; results do not depend on it\n"
+    "  --threads N         worker threads of the engine, 1 to 64; results do not depend on it\n"
     "  --trace FILE        every event of the machine; FILE.json opens in a trace viewer\n"
     "  --json              what happened, with latency_us, stages and m1_estimate_us\n\n"
     "ANEMONE_NUMERICS, ANEMONE_THREADS and ANEMONE_TRACE stand for options that are not given.\n\n"
     "  anemone run net.mil --input x=in.npy --output y=out.npy --repeat 100 --json\n";
 
-#define TENSOR_BYTES_MAX ((size_t)4 << 30)
-#define SHAPE_TEXT       128u
-#define THREADS_MAX      1024u
+#define SHAPE_TEXT 128u
 
 /* NAME=FILE, as given. */
 struct binding {
@@ -74,16 +72,18 @@ static bool add_binding(struct bindings *bindings, const char *option, const cha
     return true;
 }
 
-/* Takes the words of --input or --output out of argv. */
+/* Takes the words of --input or --output, as far as `--`, out of argv. */
 static bool take_bindings(int *argc, char **argv, const char *option, struct bindings *bindings)
 {
     size_t length = strlen(option);
+    bool ended = false;
     int kept = 0;
 
     for (int i = 0; i < *argc; i++) {
         const char *word = argv[i];
 
-        if (strncmp(word, "--", 2) != 0 || strncmp(word + 2, option, length) != 0 ||
+        ended = ended || !strcmp(word, "--");
+        if (ended || strncmp(word, "--", 2) != 0 || strncmp(word + 2, option, length) != 0 ||
             (word[length + 2] && word[length + 2] != '=')) {
             argv[kept++] = argv[i];
         } else if (word[length + 2]) {
@@ -100,29 +100,66 @@ static bool take_bindings(int *argc, char **argv, const char *option, struct bin
     return true;
 }
 
-static bool take_number(const char *option, const char *word, uint32_t most, uint32_t *number)
-{
-    char *end;
-    unsigned long value;
+/* An option that is not given, or the variable that stands for it; an empty variable is none. */
+struct setting {
+    const char *option, *variable; /* their names */
+    const char *given;             /* with the option */
+};
 
-    if (!word)
-        return true;
-    value = strtoul(word, &end, 10);
-    if (*end || word[0] < '0' || word[0] > '9' || value < 1 || value > most) {
-        tool_say("--%s takes a number from 1 to %u, not %s.", option, most, word);
+static const char *setting_value(const struct setting *setting)
+{
+    const char *value = setting->given ? setting->given : getenv(setting->variable);
+
+    return setting->given || (value && value[0]) ? value : NULL;
+}
+
+/* The name that a message about the value begins with. */
+static const char *setting_name(const struct setting *setting)
+{
+    return setting->given ? setting->option : setting->variable;
+}
+
+static bool take_numerics(const struct setting *setting, struct run *run)
+{
+    const char *value = setting_value(setting);
+    int policy = value ? ane_numerics_named(value) : ANE_NUMERICS_M1;
+
+    if (policy < 0) {
+        tool_say("%s: there is no numeric policy %s; %s are known.", setting_name(setting), value,
+                 ANE_NUMERICS_NAMES);
         return false;
     }
-    *number = (uint32_t)value;
+    run->config.numerics = (uint32_t)policy;
+    return true;
+}
+
+static bool take_threads(const struct setting *setting, struct run *run)
+{
+    const char *value = setting_value(setting);
+
+    return !value || tool_number(setting_name(setting), value, 1, ANE_THREADS_MAX, &run->config.threads);
+}
+
+static bool check_stdout(const struct run *run)
+{
+    for (unsigned i = 0; i < run->out.count; i++)
+        if (run->as_json && !strcmp(run->out.row[i].file, "-")) {
+            tool_say("--json and an output on stdout exclude each other.");
+            return false;
+        }
     return true;
 }
 
 static bool take_words(struct run *run, int argc, char **argv, const char **model, const char **trace)
 {
-    const char *repeat = NULL, *numerics = getenv("ANEMONE_NUMERICS"), *threads = getenv("ANEMONE_THREADS");
-    const struct tool_option options[] = {{"json", &run->as_json, NULL}, {"repeat", NULL, &repeat},
-                                          {"numerics", NULL, &numerics}, {"threads", NULL, &threads},
-                                          {"trace", NULL, trace},        {0}};
-    int policy;
+    struct setting numerics = {"--numerics", "ANEMONE_NUMERICS", NULL},
+                   threads = {"--threads", "ANEMONE_THREADS", NULL},
+                   traced = {"--trace", "ANEMONE_TRACE", NULL};
+    const char *repeat = NULL;
+    const struct tool_option options[] = {
+        {"json", &run->as_json, NULL},       {"repeat", NULL, &repeat},
+        {"numerics", NULL, &numerics.given}, {"threads", NULL, &threads.given},
+        {"trace", NULL, &traced.given},      {0}};
     unsigned count;
 
     if (!take_bindings(&argc, argv, "input", &run->in) || !take_bindings(&argc, argv, "output", &run->out) ||
@@ -132,19 +169,9 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
         fputs(tool_run_help, stderr);
         return false;
     }
-    policy = numerics && numerics[0] ? ane_numerics_named(numerics) : ANE_NUMERICS_M1;
-    if (policy < 0) {
-        tool_say("there is no numeric policy %s; %s are known.", numerics, ANE_NUMERICS_NAMES);
-        return false;
-    }
-    run->config.numerics = (uint32_t)policy;
-    for (unsigned i = 0; i < run->out.count; i++)
-        if (run->as_json && !strcmp(run->out.row[i].file, "-")) {
-            tool_say("--json and an output on stdout exclude each other.");
-            return false;
-        }
-    return take_number("repeat", repeat, TOOL_REPEAT_MAX, &run->repeat) &&
-           take_number("threads", threads, THREADS_MAX, &run->config.threads);
+    *trace = setting_value(&traced);
+    return take_numerics(&numerics, run) && check_stdout(run) && take_threads(&threads, run) &&
+           (!repeat || tool_number("--repeat", repeat, 1, TOOL_REPEAT_MAX, &run->repeat));
 }
 
 static void say_ports(struct tool_model *model, bool output)
@@ -170,33 +197,6 @@ static struct tool_port *find_port(struct tool_model *model, bool output, const 
     return port;
 }
 
-static bool read_tensor(struct tool_port *port, const char *path)
-{
-    char have[SHAPE_TEXT], want[SHAPE_TEXT];
-    struct base_error error;
-    struct tool_npy npy;
-    size_t size;
-    uint8_t *bytes = tool_file_read(path, TENSOR_BYTES_MAX, &size);
-    bool good;
-
-    if (!bytes)
-        return false;
-    good = !tool_npy_read(bytes, size, &npy, &error);
-    if (!good) {
-        tool_say("%s: %s", path, error.text);
-    } else if (!tool_shape_fits(&npy.shape, &port->shape)) {
-        tool_say("%s: its shape is %s; input %s is %s.", path,
-                 tool_shape_text(&npy.shape, have, sizeof(have)), port->name,
-                 tool_shape_text(&port->shape, want, sizeof(want)));
-        good = false;
-    } else if (tool_convert(port->type, port->data, npy.type, npy.data, npy.elements, &error)) {
-        tool_say("%s: %s", path, error.text);
-        good = false;
-    }
-    base_free(bytes);
-    return good;
-}
-
 static bool read_inputs(struct run *run)
 {
     bool given[TOOL_MODEL_PORTS_MAX] = {0};
@@ -212,7 +212,7 @@ static bool read_inputs(struct run *run)
             return false;
         }
         given[port - run->model.port] = true;
-        if (!read_tensor(port, run->in.row[i].file))
+        if (!tool_tensor_read(port, run->in.row[i].file))
             return false;
     }
     for (unsigned i = 0; i < run->model.ports; i++) {
@@ -226,25 +226,6 @@ static bool read_inputs(struct run *run)
         missing++;
     }
     return !missing;
-}
-
-static bool write_tensor(const struct tool_port *port, const char *path)
-{
-    char header[TOOL_NPY_HEADER_BYTES];
-    size_t head = tool_npy_header(port->type, &port->shape, header),
-           body = port->elements * tool_type_bytes(port->type);
-    uint8_t *bytes = base_alloc(head + body);
-    bool good;
-
-    if (!bytes) {
-        tool_say("%s: no memory to write it.", path);
-        return false;
-    }
-    memcpy(bytes, header, head);
-    memcpy(bytes + head, port->data, body);
-    good = tool_file_write(path, bytes, head + body);
-    base_free(bytes);
-    return good;
 }
 
 /* Where an output goes; NULL when nobody asked for it. */
@@ -261,7 +242,7 @@ static bool write_outputs(struct run *run)
     for (unsigned i = 0; i < run->out.count; i++) {
         struct tool_port *port = find_port(&run->model, true, &run->out.row[i]);
 
-        if (!port || !write_tensor(port, run->out.row[i].file))
+        if (!port || !tool_tensor_write(port, run->out.row[i].file))
             return false;
     }
     return true;
@@ -352,7 +333,7 @@ static bool go(struct run *run, const char *model)
 int tool_run(int argc, char **argv)
 {
     static struct run run; /* the default machine keeps a pointer to its trace */
-    const char *model, *trace = getenv("ANEMONE_TRACE");
+    const char *model, *trace;
     bool good;
 
     run = (struct run){.repeat = 1, .config = {.size = sizeof(run.config), .firmware = 1}};

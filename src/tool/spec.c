@@ -7,10 +7,12 @@
 #include "tool/tool.h"
 
 const char tool_spec_help[] =
-    "anemone spec [SECTION] [--json]\n\n"
+    "anemone spec [SECTION] [--list] [--json]\n\n"
     "Prints what the machine is made of: every selector with its sizes, return codes, register maps,\n"
     "channels, commands, states, limits and descriptor fields, from the tables the code is built on.\n"
-    "With a SECTION only that one; `anemone spec --list` names them.\n\n"
+    "With a SECTION only that one.\n\n"
+    "  --list   the names of the sections and what is in them\n"
+    "  --json   the same as JSON\n\n"
     "  anemone spec selectors\n"
     "  anemone spec --json | python3 -c 'import json,sys; print(json.load(sys.stdin)[\"limits\"])'\n";
 

@@ -24,11 +24,14 @@ struct tool_option {
 };
 
 /*
- * Reads a verb's words: options of the table (ending in a row without name) anywhere, everything else into `words`. Prints what is wrong and
- * returns false on an unknown option, a missing value or too many words.
+ * Reads a verb's words: options of the table (at most 32, ending in a row without name) anywhere before `--`, everything else into `words`. Prints what is wrong and
+ * returns false on an unknown option, a missing or needless value, a second value, or too many words.
  */
 bool tool_words(int argc, char **argv, const struct tool_option *options, const char **words, unsigned max,
                 unsigned *count);
+
+/* A whole number from `least` to `most`; false after saying so. `name` is what the number was given with. */
+bool tool_number(const char *name, const char *word, uint32_t least, uint32_t most, uint32_t *number);
 
 /* A message: "anemone: ..." on stderr. */
 void tool_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

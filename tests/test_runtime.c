@@ -364,6 +364,41 @@ static void threads_with_streams_of_their_own(void **state)
     e5_model_close(&model);
 }
 
+/* A child has a device of its own, made anew; what its parent loaded fails there with a sentence, and the parent goes on. */
+static void a_forked_child_has_a_device_of_its_own(void **state)
+{
+    const struct td_shape s = {1, 3, 1, 33};
+    e5rt_buffer_object_t x = e5_buffer(198), y = e5_buffer(198);
+    e5rt_execution_stream_t stream;
+    struct e5_model model;
+    pid_t child;
+    int status;
+
+    (void)state;
+    e5_write_adder("fork.hwx", &s, 1);
+    e5_model_open(&model, e5_path("fork.hwx"));
+    e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", y),
+        e5_bind(model.operation, "state_out", y);
+    OK(e5rt_execution_stream_create(&stream));
+    OK(e5rt_execution_stream_encode_operation(stream, model.operation));
+    OK(e5rt_execution_stream_execute_sync(stream));
+    child = fork();
+    if (child == 0) {
+        if (!e5rt_execution_stream_execute_sync(stream) || !strstr(e5rt_get_last_error_message(), "closed"))
+            _exit(2);
+        if (e5_once(e5_path("fork.hwx"), 0))
+            _exit(3);
+        /* The child's own program may have the number of the parent's. */
+        _exit(e5rt_execution_stream_execute_sync(stream) ? 0 : 4);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    OK(e5rt_execution_stream_execute_sync(stream));
+    OK(e5rt_execution_stream_release(&stream));
+    e5_model_close(&model);
+    OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&y));
+}
+
 /*
  * In a child that may only read, write and exit: an allocation or a system call on the warm path would end it. Has to
  * be the first test: the device must not be open.
@@ -419,6 +454,7 @@ int main(void)
         cmocka_unit_test(states_of_an_operation),
         cmocka_unit_test(a_program_of_the_real_compiler_runs),
         cmocka_unit_test(threads_with_streams_of_their_own),
+        cmocka_unit_test(a_forked_child_has_a_device_of_its_own),
     };
 
     return cmocka_run_group_tests_name("runtime", tests, NULL, NULL);

@@ -23,8 +23,32 @@ enum {
     PROGRAM_DESTROY = 6
 };
 
+/* Protects the connection, which is 0 until it is open. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-static io_connect_t connection; /* written once, under the lock, before any program is made */
+static io_connect_t connection;
+static pthread_once_t fork_watch = PTHREAD_ONCE_INIT;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&open_lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&open_lock);
+}
+
+static void in_child(void)
+{
+    connection = 0;
+    pthread_mutex_unlock(&open_lock);
+}
+
+/* Later than the machine's own handlers, so that this lock is taken before theirs, as in open_now. */
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, in_child);
+}
 
 static int64_t open_now(void)
 {
@@ -51,19 +75,21 @@ static int64_t open_now(void)
     return E5RT_OK;
 }
 
-static int64_t open_once(void)
+static int64_t open_once(io_connect_t *opened)
 {
     int64_t status;
 
+    pthread_once(&fork_watch, watch_forks);
     pthread_mutex_lock(&open_lock);
     status = connection ? E5RT_OK : open_now();
+    *opened = connection;
     pthread_mutex_unlock(&open_lock);
     return status;
 }
 
-static IOReturn call(uint32_t selector, const void *in, size_t size)
+static IOReturn call(io_connect_t connect, uint32_t selector, const void *in, size_t size)
 {
-    return IOConnectCallMethod(connection, selector, NULL, 0, in, size, NULL, NULL, NULL, NULL);
+    return IOConnectCallMethod(connect, selector, NULL, 0, in, size, NULL, NULL, NULL, NULL);
 }
 
 /* Where the constants of a bundle stand behind ANE_PROGRAM_IMAGE. */
@@ -120,7 +146,7 @@ int64_t e5_device_surface(uint64_t bytes, const char *what, uint32_t *surface, v
                    (unsigned long long)bytes);
 }
 
-static int64_t create(const struct e5_image *image, const char *name, uint64_t *token)
+static int64_t create(io_connect_t connect, const struct e5_image *image, const char *name, uint64_t *token)
 {
     struct ane_program_create arguments = {.size = ANE_PROGRAM_IMAGE + image_bytes(image)};
     char what[160];
@@ -133,7 +159,7 @@ static int64_t create(const struct e5_image *image, const char *name, uint64_t *
     if (!surface)
         return status;
     write_program(image, name, surface);
-    result = call(PROGRAM_CREATE, &arguments, sizeof(arguments));
+    result = call(connect, PROGRAM_CREATE, &arguments, sizeof(arguments));
     memcpy(token, (uint8_t *)surface + offsetof(struct ane_program_args, token), sizeof(*token));
     ane_surface_release(arguments.surface);
     return result ? e5_fail_driver(result, "The program could not be created") : E5RT_OK;
@@ -143,46 +169,47 @@ int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5
 {
     struct ane_program_prepare prepare = {.qos = QOS, .priority = PRIORITY};
     size_t size = sizeof(prepare);
-    int64_t status = open_once();
+    io_connect_t connect;
+    int64_t status = open_once(&connect);
     IOReturn result;
 
     if (!status)
-        status = create(image, name, &prepare.token);
+        status = create(connect, image, name, &prepare.token);
     if (status)
         return status;
-    result = IOConnectCallMethod(connection, PROGRAM_PREPARE, NULL, 0, &prepare, sizeof(prepare), NULL, NULL,
+    result = IOConnectCallMethod(connect, PROGRAM_PREPARE, NULL, 0, &prepare, sizeof(prepare), NULL, NULL,
                                  &prepare, &size);
     if (result) {
         const struct ane_program_destroy destroy = {.token = prepare.token};
 
         status = e5_fail_driver(result, "The program could not be prepared");
-        call(PROGRAM_DESTROY, &destroy, sizeof(destroy));
+        call(connect, PROGRAM_DESTROY, &destroy, sizeof(destroy));
         return status;
     }
-    *loaded =
-        (struct e5_loaded){.token = prepare.token, .inputs = prepare.inputs, .outputs = prepare.outputs};
+    *loaded = (struct e5_loaded){
+        .connection = connect, .token = prepare.token, .inputs = prepare.inputs, .outputs = prepare.outputs};
     return E5RT_OK;
 }
 
-void e5_device_unload(uint64_t token)
+void e5_device_unload(const struct e5_loaded *loaded)
 {
-    const struct ane_program_prepare unprepare = {.token = token};
-    const struct ane_program_destroy destroy = {.token = token};
+    const struct ane_program_prepare unprepare = {.token = loaded->token};
+    const struct ane_program_destroy destroy = {.token = loaded->token};
 
-    call(PROGRAM_UNPREPARE, &unprepare, sizeof(unprepare));
-    call(PROGRAM_DESTROY, &destroy, sizeof(destroy));
+    call(loaded->connection, PROGRAM_UNPREPARE, &unprepare, sizeof(unprepare));
+    call(loaded->connection, PROGRAM_DESTROY, &destroy, sizeof(destroy));
 }
 
-void e5_device_request_init(struct ane_request *request, uint64_t token)
+void e5_device_request_init(struct ane_request *request, const struct e5_loaded *loaded)
 {
-    *request = (struct ane_request){.token = token,
+    *request = (struct ane_request){.token = loaded->token,
                                     .sequence = request->sequence,
                                     .priority = PRIORITY,
                                     .qos = QOS,
                                     .category = CATEGORY};
 }
 
-int64_t e5_device_request_send(struct ane_request *request, const char *name)
+int64_t e5_device_request_send(struct ane_request *request, const struct e5_loaded *loaded, const char *name)
 {
     const uint64_t doorbell = DOORBELL;
     struct ane_request_reply reply;
@@ -190,8 +217,8 @@ int64_t e5_device_request_send(struct ane_request *request, const char *name)
     IOReturn result;
 
     request->sequence++;
-    result = IOConnectCallMethod(connection, SEND_REQUEST, &doorbell, 1, request, sizeof(*request), NULL,
-                                 NULL, &reply, &size);
+    result = IOConnectCallMethod(loaded->connection, SEND_REQUEST, &doorbell, 1, request, sizeof(*request),
+                                 NULL, NULL, &reply, &size);
     if (result) {
         char what[160];
 

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process's one connection to the driver, opened when first needed. Any thread may call. */
+/*
+ * The process's one connection to the driver, opened when first needed. Any thread may call. A forked child opens one of its own; what its parent loaded
+ * cannot be used there.
+ */
 #ifndef RUNTIME_DEVICE_H
 #define RUNTIME_DEVICE_H
 
 #include <stddef.h>
+
+#include <anemone/iokit.h>
 
 #include "runtime/error.h"
 
@@ -18,19 +23,20 @@ struct e5_image {
 
 /* A program that is created and prepared. */
 struct e5_loaded {
+    io_connect_t connection; /* on which it was */
     uint64_t token;
     uint32_t inputs, outputs; /* what a request has to bind */
 };
 
 int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5_loaded *loaded);
-void e5_device_unload(uint64_t token);
+void e5_device_unload(const struct e5_loaded *loaded);
 
 /* A surface and its bytes in this process, for ane_surface_release. `what` begins the sentence of a failure. */
 int64_t e5_device_surface(uint64_t bytes, const char *what, uint32_t *surface, void **base);
 
 /* A request that is sent again and again: all but the sequence is filled once. */
-void e5_device_request_init(struct ane_request *request, uint64_t token);
+void e5_device_request_init(struct ane_request *request, const struct e5_loaded *loaded);
 /* Waits for it. `name` is the operation's, for the sentence. */
-int64_t e5_device_request_send(struct ane_request *request, const char *name);
+int64_t e5_device_request_send(struct ane_request *request, const struct e5_loaded *loaded, const char *name);
 
 #endif

@@ -32,6 +32,22 @@ static struct {
 } released[E5_KINDS];
 static pthread_mutex_t released_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static void before_fork(void)
+{
+    pthread_mutex_lock(&released_lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&released_lock);
+}
+
+/* The lock is taken inside all others: its place among the handlers does not matter. */
+static __attribute__((constructor)) void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 static struct e5_handle *take_released(enum e5_kind kind)
 {
     struct e5_handle *handle = NULL;

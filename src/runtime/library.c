@@ -21,7 +21,7 @@ static void end(void *handle)
     e5rt_program_library_t library = handle;
 
     if (library->loaded)
-        e5_device_unload(library->token);
+        e5_device_unload(&library->program);
     cc_bundle_release(&library->bundle);
     base_free(library->port);
     pthread_mutex_destroy(&library->lock);
@@ -307,12 +307,12 @@ static int64_t load(e5rt_program_library_t library)
     if (status)
         return status;
     if (loaded.inputs != library->inputs || loaded.outputs != library->outputs) {
-        e5_device_unload(loaded.token);
+        e5_device_unload(&loaded);
         return e5_fail(E5RT_INVALID_OPERATION,
                        "Program %s has %u inputs and %u outputs; the driver wants %u and %u.", library->name,
                        library->inputs, library->outputs, loaded.inputs, loaded.outputs);
     }
-    library->token = loaded.token;
+    library->program = loaded;
     library->loaded = true;
     cc_bundle_release(&library->bundle); /* the device has its own copy */
     memset(&library->bundle, 0, sizeof(library->bundle));

@@ -22,7 +22,7 @@ struct e5rt_program_library {
     struct cc_bundle bundle;
     uint32_t representation;
     bool loaded;
-    uint64_t token;
+    struct e5_loaded program; /* once it is loaded */
 };
 
 /* The path names a compiled program: an image (.hwx) or an .anec. */

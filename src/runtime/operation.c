@@ -137,7 +137,7 @@ static void build_request(e5rt_execution_stream_operation_t operation)
 {
     struct ane_request *request = &operation->request;
 
-    e5_device_request_init(request, operation->library->token);
+    e5_device_request_init(request, &operation->library->program);
     request->inputs = operation->library->inputs;
     request->outputs = operation->library->outputs;
     for (uint32_t i = 0; i < port_count(operation); i++) {
@@ -189,7 +189,7 @@ int64_t e5_operation_run(e5rt_execution_stream_operation_t operation)
 
     for (uint32_t i = 0; i < library->inputs; i++)
         pass_in(&library->port[i], &operation->binding[i]);
-    status = e5_device_request_send(&operation->request, operation->name);
+    status = e5_device_request_send(&operation->request, &library->program, operation->name);
     if (status)
         return status;
     for (uint32_t i = library->inputs; i < port_count(operation); i++)

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values that operations give at the edges of fp16, under m1 and under ieee: every half, negative bases, whole quotients, sums above the ceiling of the
+ * multiply-accumulate, infinities, tiny epsilons. Expected values are the operations' definitions in double precision.
+ */
+#include "support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graphrig.h"
+
+enum { POLICIES = 2, HALFS = 0x10000 };
+#define ALL_HALFS GR(16, 64, 64)
+
+static const enum ane_numerics policy_of[POLICIES] = {ANE_NUMERICS_M1, ANE_NUMERICS_IEEE};
+static const char *const policy_name[POLICIES] = {"m1", "ieee"};
+static struct ane_machine *machine[POLICIES];
+static struct io_client client[POLICIES];
+
+static int open_machines(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < POLICIES; i++) {
+        struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .numerics = policy_of[i]};
+
+        if (ane_machine_create(&config, &machine[i]))
+            fail_msg("%s", ane_machine_error());
+        if (io_open(ane_machine_service(machine[i]), 0, ANE_CLIENT_CONTROL, &client[i]))
+            return 1;
+    }
+    return 0;
+}
+
+static int close_machines(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < POLICIES; i++) {
+        IOServiceClose(client[i].connect);
+        ane_machine_destroy(machine[i]);
+    }
+    return 0;
+}
+
+static double number(uint16_t half)
+{
+    return test_half_to_double(half);
+}
+
+static uint16_t half(double value)
+{
+    return test_half_from_double(value);
+}
+
+/* The same number; -0 is 0. */
+static bool same(uint16_t a, uint16_t b)
+{
+    return a == b || (!(a & 0x7fff) && !(b & 0x7fff));
+}
+
+static const uint16_t *all_halfs(void)
+{
+    static uint16_t x[HALFS];
+
+    for (unsigned i = 0; i < HALFS; i++)
+        x[i] = (uint16_t)i;
+    return x;
+}
+
+/* y = op(x) of all halfs. */
+static void run_unary(unsigned policy, enum cc_op_kind kind, const struct cc_attributes *a, uint16_t *y)
+{
+    struct gr g;
+
+    gr_open(&g, 1, GR_REAL);
+    gr_output(&g, gr_unary(&g, kind, gr_input(&g, "x", CC_FP16, ALL_HALFS), a));
+    gr_run(&g, &client[policy], (const uint16_t *const[]){all_halfs()}, &y);
+    gr_close(&g);
+}
+
+/* clamped_relu: min(beta, x >= 0 ? x : alpha x). One fp32 product and one rounding: every bit is known. */
+static void clamped_relu_of_every_half(void **state)
+{
+    static const double alphas[] = {-0.5, -2, -3.7, -0.01, -300, 0.25, 0}, betas[] = {0, 0.3, 1, 6, 1000};
+    static uint16_t y[HALFS];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(alphas) / sizeof(alphas[0]); i++)
+        for (unsigned k = 0; k < sizeof(betas) / sizeof(betas[0]); k++) {
+            double alpha = number(half(alphas[i])), beta = number(half(betas[k]));
+            struct cc_attributes a = {.alpha = (float)alpha, .beta = (float)beta};
+
+            run_unary((i + k) % POLICIES, CC_OP_CLAMPED_RELU, &a, y);
+            for (unsigned j = 0; j < HALFS; j++) {
+                double x = number((uint16_t)j), want = fmin(beta, x >= 0 ? x : alpha == 0 ? 0 : alpha * x);
+
+                if (!isnan(x) && !same(y[j], half(want)))
+                    fail_msg("%s: clamped_relu of %g, alpha %g, beta %g: %g, expected %g",
+                             policy_name[(i + k) % POLICIES], x, alpha, beta, number(y[j]), want);
+            }
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clamped_relu_of_every_half),
+    };
+
+    return cmocka_run_group_tests(tests, open_machines, close_machines);
+}

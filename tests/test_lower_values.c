@@ -103,10 +103,56 @@ static void clamped_relu_of_every_half(void **state)
         }
 }
 
+/* thresholded_relu after a linear sees the number that the linear stores, whether it has a descriptor of its own or not. */
+static void thresholds_see_stored_numbers(void **state)
+{
+    enum { ROWS = 512, INNER = 8, OUT = 4 };
+    static uint16_t x[ROWS * INNER], y[ROWS * OUT], stored[ROWS * OUT], fused[ROWS * OUT];
+    static const float alpha[] = {0.5f, 0.3f, -0.25f, 0};
+    uint16_t *both[2] = {stored, y}, *one = fused;
+    struct test_rng rng;
+
+    (void)state;
+    test_rng_init(&rng, 0x500);
+    for (unsigned i = 0; i < 4; i++) {
+        struct cc_attributes a = {.alpha = alpha[i]};
+        uint16_t bound = half((double)alpha[i]);
+
+        /* The first of each sum is a half next to alpha, the others less than a step of fp16. */
+        for (unsigned k = 0; k < ROWS * INNER; k++)
+            x[k] = k % INNER ? test_rng_fp16_finite(&rng, 1e-4)
+                             : (uint16_t)(bound + (bound ? test_rng_range(&rng, -1, 1) : 0));
+        for (unsigned part = 0; part < 2; part++) {
+            uint32_t v, w;
+            struct gr g;
+
+            gr_open(&g, 8, GR_REAL); /* the same weights in both */
+            v = gr_input(&g, "x", CC_FP16, GR(ROWS, INNER));
+            w = gr_const(&g, GR(OUT, INNER));
+            for (unsigned k = 0; k < OUT; k++)
+                ((uint16_t *)g.graph->value[w].data)[k * INNER] = half(1);
+            v = gr_linear(&g, v, w, GR_NONE);
+            if (part == 0)
+                gr_output(&g, v);
+            gr_output(&g, gr_unary(&g, CC_OP_THRESHOLDED_RELU, v, &a));
+            gr_run(&g, &client[0], (const uint16_t *const[]){x}, part ? &one : both);
+            gr_close(&g);
+        }
+        for (unsigned k = 0; k < ROWS * OUT; k++) {
+            uint16_t want = number(stored[k]) >= number(bound) ? stored[k] : 0;
+
+            if (!same(y[k], want) || !same(fused[k], want))
+                fail_msg("%.9g, alpha %g: %.9g and, alone, %.9g", number(stored[k]), (double)alpha[i],
+                         number(y[k]), number(fused[k]));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clamped_relu_of_every_half),
+        cmocka_unit_test(thresholds_see_stored_numbers),
     };
 
     return cmocka_run_group_tests(tests, open_machines, close_machines);

@@ -245,6 +245,16 @@ bool cc_activation(const struct cc_op *op, struct cc_table *table, uint16_t *sca
     return true;
 }
 
+bool cc_activation_fuses(const struct cc_op *op)
+{
+    struct cc_table table;
+    uint16_t scale;
+
+    if (op->kind == CC_OP_THRESHOLDED_RELU || (op->kind == CC_OP_CLAMPED_RELU && op->a.alpha < 0))
+        return false;
+    return cc_activation(op, &table, &scale);
+}
+
 static int lower_view(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
 {
     uint16_t epsilon = cc_half_of_float(l->op->a.epsilon), scale;

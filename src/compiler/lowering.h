@@ -67,6 +67,11 @@ int cc_lower_relu(struct cc_lowering *l);
 int cc_lower_unary(struct cc_lowering *l);
 /* The table that an operation is, and the factor before it (0: none); false when it is more than that. */
 bool cc_activation(const struct cc_op *op, struct cc_table *table, uint16_t *scale);
+/*
+ * Whether that table may join the operation before it. What enters a table is not rounded to fp16; a threshold between two halfs would decide otherwise than on the stored
+ * number, so such an operation keeps a descriptor of its own.
+ */
+bool cc_activation_fuses(const struct cc_op *op);
 int cc_lower_conv(struct cc_lowering *l);
 int cc_lower_pool(struct cc_lowering *l);
 int cc_lower_linear(struct cc_lowering *l);

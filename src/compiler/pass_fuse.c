@@ -55,11 +55,9 @@ int cc_pass_fuse(struct cc_lowering *l)
         const struct cc_op *op = &l->graph->op[i];
         bool relu = op->kind == CC_OP_RELU;
         struct cc_step *before;
-        struct cc_table table;
-        uint16_t scale;
         uint32_t value;
 
-        if (!l->step[i].live || (!relu && !cc_activation(op, &table, &scale)))
+        if (!l->step[i].live || (!relu && !cc_activation_fuses(op)))
             continue;
         value = cc_root(l, op->input[0]);
         if (!same_shape(cc_value_of(l, value), cc_value_of(l, op->output)))

@@ -5,6 +5,7 @@
  */
 #include "support.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,14 +142,14 @@ static void quotients_and_powers(void **state)
 
 static void powers_of_constants(void **state)
 {
-    static const double power[] = {1, 2, 3, 0.5, -1, -0.5, 1.5};
+    static const double power[] = {1, 2, 3, 0.5, -1, -0.5, 1.5, 4, 5, 7, 0};
 
     (void)state;
     for (unsigned i = 0; i < sizeof(power) / sizeof(power[0]); i++) {
         struct gr g;
 
         gr_open(&g, 0x104000 + i, GR_REAL);
-        g.positive = true;
+        g.positive = power[i] < 0 || power[i] != floor(power[i]);
         g.slack = 16;
         gr_output(&g, gr_binary(&g, CC_OP_POW, gr_input(&g, "x", CC_FP16, random_shape(&g)),
                                 gr_scalar(&g, power[i])));

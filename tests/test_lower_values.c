@@ -80,6 +80,37 @@ static void run_unary(unsigned policy, enum cc_op_kind kind, const struct cc_att
     gr_close(&g);
 }
 
+/* y = op(x, scalar). */
+static void run_scalar(unsigned policy, enum cc_op_kind kind, struct gr_shape shape, const uint16_t *x,
+                       double scalar, uint16_t *y)
+{
+    uint32_t v;
+    struct gr g;
+
+    gr_open(&g, 2, GR_REAL);
+    v = gr_input(&g, "x", CC_FP16, shape);
+    v = gr_binary(&g, kind, v, gr_scalar(&g, scalar));
+    gr_output(&g, cc_op_gives_bool(kind) ? gr_cast(&g, v, CC_FP16) : v);
+    gr_run(&g, &client[policy], &x, &y);
+    gr_close(&g);
+}
+
+/* y = op(a, b), of the same shape. */
+static void run_binary(unsigned policy, enum cc_op_kind kind, struct gr_shape shape, const uint16_t *a,
+                       const uint16_t *b, uint16_t *y)
+{
+    uint32_t v, w;
+    struct gr g;
+
+    gr_open(&g, 3, GR_REAL);
+    v = gr_input(&g, "a", CC_FP16, shape);
+    w = gr_input(&g, "b", CC_FP16, shape);
+    v = gr_binary(&g, kind, v, w);
+    gr_output(&g, cc_op_gives_bool(kind) ? gr_cast(&g, v, CC_FP16) : v);
+    gr_run(&g, &client[policy], (const uint16_t *const[]){a, b}, &y);
+    gr_close(&g);
+}
+
 /* clamped_relu: min(beta, x >= 0 ? x : alpha x). One fp32 product and one rounding: every bit is known. */
 static void clamped_relu_of_every_half(void **state)
 {
@@ -101,6 +132,85 @@ static void clamped_relu_of_every_half(void **state)
                              policy_name[(i + k) % POLICIES], x, alpha, beta, number(y[j]), want);
             }
         }
+}
+
+/* |n| - 1 products, each rounded to fp16, and a table of reciprocals for a negative exponent. */
+static double power_error(double n)
+{
+    return (fabs(n) + 1) * 0x1p-11 + (n < 0 ? 0x1p-10 : 0);
+}
+
+static void check_power(const char *policy, double x, double n, uint16_t y, double relative)
+{
+    double want = pow(x, n), got = number(y), allowed;
+
+    if (x < 0 && n != floor(n))
+        want = 0; /* indeterminate: the engine's rule is +0 */
+    allowed = relative * fabs(want) + (n < 0 ? 0x1p-16 : 0x1p-24);
+    if (isinf(want) || fabs(want) > 65504 * (1 - relative)) {
+        /* A number that may or may not be above the range keeps its sign at least. */
+        if (fabs(got) < 65504 * (1 - 2 * relative) || signbit(got) != signbit(want))
+            fail_msg("%s: %g^%g is %g, expected %g", policy, x, n, got, want);
+    } else if (!(fabs(got - want) <= allowed)) {
+        fail_msg("%s: %g^%g is %g, expected %g", policy, x, n, got, want);
+    }
+}
+
+static void whole_powers_of_every_half(void **state)
+{
+    static const double power[] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 13, -1, -2, -3, -4};
+    static uint16_t y[HALFS];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(power) / sizeof(power[0]); i++)
+        for (unsigned p = 0; p < POLICIES; p++) {
+            run_scalar(p, CC_OP_POW, ALL_HALFS, all_halfs(), power[i], y);
+            for (unsigned j = 0; j < HALFS; j++) {
+                double x = number((uint16_t)j);
+
+                /* The engine has one zero: 1 / -0 is +inf. */
+                if (!isnan(x) && !(x == 0 && power[i] < 0))
+                    check_power(policy_name[p], x, power[i], y[j], power_error(power[i]));
+            }
+        }
+}
+
+static void fractional_powers(void **state)
+{
+    static const double power[] = {0.5, -0.5, 1.5, 0.25, -2.5, 2.5};
+    static uint16_t y[HALFS];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(power) / sizeof(power[0]); i++)
+        for (unsigned p = 0; p < POLICIES; p++) {
+            run_scalar(p, CC_OP_POW, ALL_HALFS, all_halfs(), power[i], y);
+            for (unsigned j = 0; j < HALFS; j++) {
+                double x = number((uint16_t)j);
+
+                if (!isnan(x))
+                    check_power(policy_name[p], x, power[i], y[j], 0.05);
+            }
+        }
+}
+
+/* Bases and exponents that are both known at run time only. */
+static void powers_of_tensors(void **state)
+{
+    static const double base[] = {-8, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 2, 3, 7};
+    static const double power[] = {-3, -2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4, 5};
+    enum { BASES = 12, POWERS = 12, COUNT = BASES * POWERS };
+    uint16_t a[COUNT], b[COUNT], y[COUNT];
+
+    (void)state;
+    for (unsigned i = 0; i < COUNT; i++) {
+        a[i] = half(base[i / POWERS]);
+        b[i] = half(power[i % POWERS]);
+    }
+    for (unsigned p = 0; p < POLICIES; p++) {
+        run_binary(p, CC_OP_POW, GR(BASES, POWERS), a, b, y);
+        for (unsigned i = 0; i < COUNT; i++)
+            check_power(policy_name[p], number(a[i]), number(b[i]), y[i], 0.05);
+    }
 }
 
 /* thresholded_relu after a linear sees the number that the linear stores, whether it has a descriptor of its own or not. */
@@ -152,6 +262,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clamped_relu_of_every_half),
+        cmocka_unit_test(whole_powers_of_every_half),
+        cmocka_unit_test(fractional_powers),
+        cmocka_unit_test(powers_of_tensors),
         cmocka_unit_test(thresholds_see_stored_numbers),
     };
 

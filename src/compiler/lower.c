@@ -397,8 +397,8 @@ static int lower_op(struct cc_lowering *l)
     case CC_OP_MAXIMUM:
     case CC_OP_MINIMUM: return cc_lower_elementwise(l);
     case CC_OP_REAL_DIV:
-    case CC_OP_FLOOR_DIV:
-    case CC_OP_POW: return cc_lower_divide(l);
+    case CC_OP_FLOOR_DIV: return cc_lower_divide(l);
+    case CC_OP_POW: return cc_lower_power(l);
     case CC_OP_RELU: return cc_lower_relu(l);
     case CC_OP_CONV: return cc_lower_conv(l);
     case CC_OP_MAX_POOL:

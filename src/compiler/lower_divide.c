@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quotients and powers: a table for one operand, a product, and for a power a table of the product. */
+/* Quotients: a table of reciprocals for one operand, and a product. */
 #include <math.h>
 
 #include "compiler/half.h"
@@ -54,57 +54,6 @@ static int divide_to(struct cc_lowering *l, const struct cc_view *y)
     return status ? status : product(l, &a, &inverse, y);
 }
 
-/* x^y for a y that the planar engine can do: 1, 2 and 3. */
-static int small_power(struct cc_lowering *l, const struct cc_view *x, unsigned power,
-                       const struct cc_view *y)
-{
-    struct cc_planar square = {.op = PR_PE_SQUARE_OF_SUM};
-    struct cc_view t;
-    int status;
-
-    if (power == 1)
-        return cc_move(l, x, y, NULL);
-    if (power == 2)
-        return cc_planar(l, &square, x, NULL, y);
-    status = cc_view_scratch(l, x->extent, &t);
-    if (!status)
-        status = cc_planar(l, &square, x, NULL, &t);
-    return status ? status : product(l, x, &t, y);
-}
-
-/* 2^(y log2 x). What a negative x gives is what the engine's logarithm gives. */
-static int power_to(struct cc_lowering *l, const struct cc_view *y)
-{
-    struct cc_table exponential = cc_table_curve(CC_CURVE_EXP2);
-    struct cc_pass pass = {.table = &exponential};
-    struct cc_view a, b, t, s;
-    int status = cc_view_source(l, l->op->input[0], &a);
-
-    if (status)
-        return status;
-    if (cc_is_scalar(l, l->op->input[1])) {
-        uint16_t half = l->home[cc_root(l, l->op->input[1])].data[0];
-
-        for (unsigned i = 1; i <= 3; i++)
-            if (half == cc_half_of_float((float)i))
-                return small_power(l, &a, i, y);
-        pass.scale = half;
-        if (half & ~CC_HALF_SIGN) {
-            status = by_curve(l, CC_CURVE_LOG2, &a, &t);
-            return status ? status : cc_move(l, &t, y, &pass);
-        }
-    }
-    status = cc_view_source(l, l->op->input[1], &b);
-    if (!status)
-        status = by_curve(l, CC_CURVE_LOG2, &a, &t);
-    if (!status)
-        status = cc_view_scratch(l, y->extent, &s);
-    if (!status)
-        status = product(l, &t, &b, &s);
-    pass.scale = 0;
-    return status ? status : cc_move(l, &s, y, &pass);
-}
-
 int cc_lower_divide(struct cc_lowering *l)
 {
     struct cc_view y, t;
@@ -114,8 +63,6 @@ int cc_lower_divide(struct cc_lowering *l)
         return status;
     if (cc_is_constant(l, l->op->input[0]) && cc_is_constant(l, l->op->input[1]))
         return cc_refuse(l, "both operands are constants; compute it before compiling");
-    if (l->op->kind == CC_OP_POW)
-        return power_to(l, &y);
     if (l->op->kind == CC_OP_REAL_DIV)
         return divide_to(l, &y);
     status = cc_view_scratch(l, y.extent, &t);

@@ -61,8 +61,9 @@ int cc_pass_plan(
 
 /* Lowering of each family. */
 int cc_lower_elementwise(struct cc_lowering *l);
-int cc_lower_divide(struct cc_lowering *l); /* real_div, floor_div, pow */
-int cc_lower_logic(struct cc_lowering *l);  /* comparisons, logical_*, select */
+int cc_lower_divide(struct cc_lowering *l); /* real_div, floor_div */
+int cc_lower_power(struct cc_lowering *l);
+int cc_lower_logic(struct cc_lowering *l); /* comparisons, logical_*, select */
 int cc_lower_relu(struct cc_lowering *l);
 int cc_lower_unary(struct cc_lowering *l);
 /* The table that an operation is, and the factor before it (0: none); false when it is more than that. */
@@ -139,6 +140,8 @@ int cc_view_source(struct cc_lowering *l, uint32_t value, struct cc_view *view);
 int cc_view_result(struct cc_lowering *l, struct cc_view *view);
 /* A new intermediate of this shape in the engine's layout. */
 int cc_view_scratch(struct cc_lowering *l, const uint32_t extent[CC_AXES], struct cc_view *view);
+/* A constant of one element. */
+int cc_view_number(struct cc_lowering *l, uint16_t half, struct cc_view *view);
 /* The same elements with axis i where axis perm[i] was. */
 struct cc_view cc_view_permuted(const struct cc_view *view, const uint32_t perm[CC_AXES]);
 bool cc_is_constant(const struct cc_lowering *l, uint32_t value);
@@ -155,12 +158,13 @@ struct cc_pass {
 int cc_move(struct cc_lowering *l, const struct cc_view *from, const struct cc_view *to,
             const struct cc_pass *pass);
 
-/* What the planar engine does: y = relu?(scale * compare?(abs?(op(pre_scale * a, b))) + bias). */
+/* What the planar engine does: y = final_scale * relu?(scale * compare?(abs?(op(pre_scale * a, b))) + bias). */
 struct cc_planar {
     enum pr_pe_op op;
     enum pr_pe_compare compare;
     uint32_t flags;                  /* enum pr_e5_flag */
     uint16_t scale, bias, pre_scale; /* a scale of 0 means 1 */
+    float final_scale;               /* the same */
 };
 /* Of one source, or of two whose axes of length 1 are repeated. W lies side by side in all of them. */
 int cc_planar(struct cc_lowering *l, const struct cc_planar *how, const struct cc_view *a,

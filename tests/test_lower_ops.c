@@ -158,20 +158,27 @@ static void powers_of_constants(void **state)
     }
 }
 
-/* A quotient that is no whole number by far: one that is, may fall to either side. */
-static void floor_of_a_quotient(void **state)
+/* Whole quotients too: the floor is that of the true quotient. */
+static void floors_of_quotients(void **state)
 {
-    struct gr g;
-
     (void)state;
-    gr_open(&g, 0x104100, GR_WHOLE);
-    g.most = 7;
-    gr_output(&g,
-              gr_binary(&g, CC_OP_FLOOR_DIV,
-                        gr_binary(&g, CC_OP_ADD, gr_input(&g, "x", CC_FP16, GR(3, 40)), gr_scalar(&g, 0.5)),
-                        gr_scalar(&g, 4)));
-    gr_check(&g, &client);
-    gr_close(&g);
+    for (unsigned round = 0; round < 12; round++) {
+        struct gr_shape shape;
+        uint32_t x, y;
+        struct gr g;
+
+        gr_open(&g, 0x104100 + round, GR_WHOLE);
+        g.most = round % 4 ? 300 : 20;
+        g.positive = true; /* no divisor of 0 */
+        shape = random_shape(&g);
+        x = round % 3 == 2 ? gr_const(&g, thin(&g, shape)) : gr_input(&g, "x", CC_FP16, shape);
+        y = round % 3 == 1   ? gr_scalar(&g, (double)round - 6.5)
+            : round % 3 == 0 ? gr_const(&g, thin(&g, shape))
+                             : gr_input(&g, "y", CC_FP16, shape);
+        gr_output(&g, gr_binary(&g, CC_OP_FLOOR_DIV, x, y));
+        gr_check(&g, &client);
+        gr_close(&g);
+    }
 }
 
 static void comparisons_and_logic(void **state)
@@ -600,7 +607,7 @@ int main(void)
         cmocka_unit_test(whole_numbers_stay),
         cmocka_unit_test(quotients_and_powers),
         cmocka_unit_test(powers_of_constants),
-        cmocka_unit_test(floor_of_a_quotient),
+        cmocka_unit_test(floors_of_quotients),
         cmocka_unit_test(comparisons_and_logic),
         cmocka_unit_test(reductions_over_any_axes),
         cmocka_unit_test(softmax_over_any_axis),

@@ -213,6 +213,107 @@ static void powers_of_tensors(void **state)
     }
 }
 
+/* floor(x / d), where a half holds it; the others are within one step of fp16. */
+static void check_quotient(const char *policy, double x, double d, uint16_t y)
+{
+    double want = floor(x / d), got = number(y);
+
+    if (fabs(want) > 65504)
+        return;
+    if (number(half(want)) == want ? got != want : !(fabs(got - want) <= 0x1p-10 * fabs(want)))
+        fail_msg("%s: %.9g // %.9g is %g, expected %g", policy, x, d, got, want);
+}
+
+static void floor_div_by_constants(void **state)
+{
+    static const double divisor[] = {3,   11,    1.5,  7,      10,    -3,   -11,    0.7,
+                                     0.1, -0.01, 1000, 2047.0, 65504, 1e-3, 6.1e-5, 0.333};
+    static uint16_t y[HALFS];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(divisor) / sizeof(divisor[0]); i++)
+        for (unsigned p = 0; p < POLICIES; p++) {
+            run_scalar(p, CC_OP_FLOOR_DIV, ALL_HALFS, all_halfs(), divisor[i], y);
+            for (unsigned j = 0; j < HALFS; j++)
+                if (isfinite(number((uint16_t)j)))
+                    check_quotient(policy_name[p], number((uint16_t)j), number(half(divisor[i])), y[j]);
+        }
+}
+
+static void floor_div_by_tensors(void **state)
+{
+    enum { COUNT = 16384 };
+    static uint16_t a[COUNT], b[COUNT], y[COUNT];
+    struct test_rng rng;
+
+    (void)state;
+    test_rng_init(&rng, 0x301);
+    for (unsigned round = 0; round < 10; round++) {
+        for (unsigned i = 0; i < COUNT; i++) {
+            b[i] = half((double)test_rng_range(&rng, -40, 40));
+            a[i] = half((double)test_rng_range(&rng, -2048, 2048));
+            if (round == 1)
+                b[i] = half(11);
+            if (round > 1)
+                b[i] = test_rng_fp16_finite(&rng, round == 2 ? 1 : 300);
+            if (round > 1) /* next to a whole quotient */
+                a[i] = half(number(b[i]) * (double)test_rng_range(&rng, -2047, 2047));
+            if (round > 3)
+                a[i] = test_rng_fp16_finite(&rng, 60000);
+            if (round > 5) /* every size of divisor */
+                b[i] = test_rng_fp16_any(&rng);
+            if (round > 5)
+                a[i] = round > 7 ? test_rng_fp16_any(&rng)
+                                 : half(number(b[i]) * (double)test_rng_range(&rng, -2047, 2047));
+            if (!(b[i] & 0x7fff) || !isfinite(number(b[i])))
+                b[i] = half(1);
+            if (!isfinite(number(a[i])))
+                a[i] = half(1);
+        }
+        run_binary(round % POLICIES, CC_OP_FLOOR_DIV, GR(2, 8, 1024), a, b, y);
+        for (unsigned i = 0; i < COUNT; i++)
+            check_quotient(policy_name[round % POLICIES], number(a[i]), number(b[i]), y[i]);
+    }
+}
+
+static void floor_div_by_zero(void **state)
+{
+    static const double x[] = {1, -1, 0.25, -0.25, 0x1p-9, -0x1p-9, 60000, -65504};
+    uint16_t a[8], b[8] = {0}, y[8];
+
+    (void)state;
+    for (unsigned i = 0; i < 8; i++)
+        a[i] = half(x[i]);
+    for (unsigned p = 0; p < POLICIES; p++) {
+        run_binary(p, CC_OP_FLOOR_DIV, GR(8), a, b, y);
+        for (unsigned i = 0; i < 8; i++)
+            assert_int_equal(y[i], x[i] > 0 ? 0x7c00 : 0xfc00);
+    }
+}
+
+static void floor_div_repeats_axes(void **state)
+{
+    enum { ROWS = 70, COLUMNS = 40 };
+    static uint16_t a[ROWS], b[COLUMNS], y[ROWS * COLUMNS];
+    uint32_t v, w;
+    uint16_t *to = y;
+    struct gr g;
+
+    (void)state;
+    gr_open(&g, 4, GR_REAL);
+    v = gr_input(&g, "a", CC_FP16, GR(1, ROWS, 1));
+    w = gr_input(&g, "b", CC_FP16, GR(1, 1, COLUMNS));
+    gr_output(&g, gr_binary(&g, CC_OP_FLOOR_DIV, v, w));
+    for (unsigned i = 0; i < ROWS; i++)
+        a[i] = half((double)i * 13 - 400);
+    for (unsigned i = 0; i < COLUMNS; i++)
+        b[i] = half((double)i - 20.5);
+    gr_run(&g, &client[0], (const uint16_t *const[]){a, b}, &to);
+    gr_close(&g);
+    for (unsigned i = 0; i < ROWS * COLUMNS; i++)
+        check_quotient("m1", number(a[i / COLUMNS]), number(b[i % COLUMNS]), y[i]);
+}
+
 /* thresholded_relu after a linear sees the number that the linear stores, whether it has a descriptor of its own or not. */
 static void thresholds_see_stored_numbers(void **state)
 {
@@ -265,6 +366,10 @@ int main(void)
         cmocka_unit_test(whole_powers_of_every_half),
         cmocka_unit_test(fractional_powers),
         cmocka_unit_test(powers_of_tensors),
+        cmocka_unit_test(floor_div_by_constants),
+        cmocka_unit_test(floor_div_by_tensors),
+        cmocka_unit_test(floor_div_by_zero),
+        cmocka_unit_test(floor_div_repeats_axes),
         cmocka_unit_test(thresholds_see_stored_numbers),
     };
 

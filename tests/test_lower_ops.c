@@ -552,6 +552,19 @@ static void pools(void **state)
     }
 }
 
+/* More planes than a descriptor has channels. */
+static void averages_of_many_planes(void **state)
+{
+    struct cc_attributes a = {.dilation = {1, 1}, .stride = {1, 1}, .kernel = {2, 2}};
+    struct gr g;
+
+    (void)state;
+    gr_open(&g, 0x110100, GR_REAL);
+    gr_output(&g, gr_window(&g, CC_OP_AVG_POOL, gr_input(&g, "x", CC_FP16, GR(2, 40000, 2, 3)), &a));
+    gr_check(&g, &client);
+    gr_close(&g);
+}
+
 static void products_of_two_runtime_matrices(void **state)
 {
     (void)state;
@@ -623,6 +636,7 @@ int main(void)
         cmocka_unit_test(convolutions_of_groups_and_strides),
         cmocka_unit_test(tables_join_convolutions),
         cmocka_unit_test(pools),
+        cmocka_unit_test(averages_of_many_planes),
         cmocka_unit_test(products_of_two_runtime_matrices),
         cmocka_unit_test(refusals_name_the_rule),
     };

@@ -314,6 +314,88 @@ static void floor_div_repeats_axes(void **state)
         check_quotient("m1", number(a[i / COLUMNS]), number(b[i % COLUMNS]), y[i]);
 }
 
+/* Averages are as good as a mean: sums do not reach the ceiling, and 1/n is not a half. */
+static void averages(unsigned policy, uint32_t size, const struct cc_attributes *a, double scale)
+{
+    enum { CHANNELS = 3 };
+    uint16_t *x = calloc((size_t)CHANNELS * size * size, sizeof(*x)), *y = NULL;
+    const struct cc_value *v;
+    struct test_rng rng;
+    uint32_t high, wide;
+    struct gr g;
+
+    assert_non_null(x);
+    test_rng_init(&rng, 0x400 + size);
+    for (unsigned i = 0; i < CHANNELS * size * size; i++) {
+        x[i] = i < size * size ? half(scale) : test_rng_fp16_finite(&rng, scale);
+        if (fabs(number(x[i])) < 0x1p-14) /* m1 has no denormals in a sum of products */
+            x[i] = 0;
+    }
+    gr_open(&g, 5, GR_REAL);
+    gr_output(&g, gr_window(&g, CC_OP_AVG_POOL, gr_input(&g, "x", CC_FP16, GR(1, CHANNELS, size, size)), a));
+    v = &g.graph->value[g.graph->output[0]];
+    high = v->dim[2];
+    wide = v->dim[3];
+    y = calloc(gr_elements(v), sizeof(*y));
+    assert_non_null(y);
+    assert_int_equal(gr_run(&g, &client[policy], (const uint16_t *const[]){x}, &y), 1);
+    for (uint32_t i = 0; i < CHANNELS * high * wide; i++) {
+        uint32_t c = i / (high * wide), row = i / wide % high, column = i % wide;
+        double sum = 0, most = 0, want;
+
+        for (uint32_t r = 0; r < a->kernel[0]; r++)
+            for (uint32_t k = 0; k < a->kernel[1]; k++) {
+                uint32_t h = row * a->stride[0] + r - a->pad[0], w = column * a->stride[1] + k - a->pad[2];
+                double element = h < size && w < size ? number(x[(c * size + h) * size + w]) : 0;
+
+                sum += element;
+                most = fmax(most, fabs(element));
+            }
+        want = sum / ((double)a->kernel[0] * a->kernel[1]);
+        /* One rounding to fp16, and fp32 sums. */
+        if (!(fabs(number(y[i]) - want) <= 0x1.01p-11 * fabs(want) + 0x1p-20 * most + 0x1p-25))
+            fail_msg("%s: the average of %u by %u numbers up to %g is %.9g, expected %.9g",
+                     policy_name[policy], a->kernel[0], a->kernel[1], scale, number(y[i]), want);
+    }
+    gr_close(&g);
+    free(x);
+    free(y);
+}
+
+static void averages_do_not_overflow(void **state)
+{
+    static const double scale[] = {700, 4, 0.01, 33000, 65504};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(scale) / sizeof(scale[0]); i++)
+        for (uint32_t kernel = 2; kernel <= 9; kernel++) {
+            struct cc_attributes a = {
+                .kernel = {kernel, kernel}, .stride = {1, 1}, .dilation = {1, 1}, .pad = {0}};
+
+            averages(kernel % POLICIES, kernel, &a, scale[i]); /* the whole of a channel */
+            averages((kernel + 1) % POLICIES, kernel + 3, &a, scale[i]);
+            a.pad[0] = a.pad[2] = 1;
+            a.stride[0] = a.stride[1] = 2;
+            averages(kernel % POLICIES, kernel + 6, &a, scale[i]);
+        }
+}
+
+/* Every window that the engine takes, and larger ones that are the whole of a channel. */
+static void averages_of_large_windows(void **state)
+{
+    (void)state;
+    for (uint32_t stride = 1; stride <= 3; stride++) {
+        struct cc_attributes a = {.kernel = {29, 13}, .stride = {stride, stride}, .dilation = {1, 1}};
+
+        averages(0, 31, &a, 65504);
+        a.kernel[0] = 1;
+        averages(1, 31, &a, 700);
+        a.kernel[0] = 31;
+        a.kernel[1] = 31;
+        averages(0, 31, &a, 700);
+    }
+}
+
 /* thresholded_relu after a linear sees the number that the linear stores, whether it has a descriptor of its own or not. */
 static void thresholds_see_stored_numbers(void **state)
 {
@@ -370,6 +452,8 @@ int main(void)
         cmocka_unit_test(floor_div_by_tensors),
         cmocka_unit_test(floor_div_by_zero),
         cmocka_unit_test(floor_div_repeats_axes),
+        cmocka_unit_test(averages_do_not_overflow),
+        cmocka_unit_test(averages_of_large_windows),
         cmocka_unit_test(thresholds_see_stored_numbers),
     };
 

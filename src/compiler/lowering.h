@@ -120,6 +120,8 @@ struct cc_mac {
     bool turned;                   /* the result's channels lie side by side */
     const uint16_t *weight, *bias; /* weight (o, i, t) at o * step[0] + i * step[1] + t * step[2] halfs */
     uint32_t step[3];
+    const struct cc_table *table; /* or the activation that is joined to the operation, if there is one */
+    uint16_t scale;               /* before that table; 0 means 1 */
 };
 int cc_emit_mac(struct cc_lowering *l, const struct cc_mac *mac);
 

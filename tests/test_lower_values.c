@@ -396,6 +396,28 @@ static void averages_of_large_windows(void **state)
     }
 }
 
+/* A part that begins on a 64-byte boundary of the last axis is read from its own address: no value is too large. */
+static void aligned_slices_do_not_clamp(void **state)
+{
+    enum { ROWS = 3, COLUMNS = 128 };
+    uint16_t x[ROWS * COLUMNS], y[2][ROWS * COLUMNS], *out[2] = {y[0], y[1]};
+    struct gr g;
+
+    (void)state;
+    for (unsigned i = 0; i < ROWS * COLUMNS; i++)
+        x[i] = half(5000 + 150.0 * i);
+    gr_open(&g, 6, GR_REAL);
+    for (unsigned i = 0; i < 2; i++)
+        gr_output(&g, gr_slice(&g, i ? g.graph->input[0] : gr_input(&g, "x", CC_FP16, GR(ROWS, COLUMNS)),
+                               (uint32_t[]){0, i ? 96 : 32}, GR(ROWS, i ? 1 : 64)));
+    assert_int_equal(gr_run(&g, &client[0], (const uint16_t *const[]){x}, out), 2);
+    gr_close(&g);
+    for (unsigned i = 0; i < ROWS * 64; i++)
+        assert_int_equal(y[0][i], x[i / 64 * COLUMNS + 32 + i % 64]);
+    for (unsigned i = 0; i < ROWS; i++)
+        assert_int_equal(y[1][i], x[i * COLUMNS + 96]);
+}
+
 /* thresholded_relu after a linear sees the number that the linear stores, whether it has a descriptor of its own or not. */
 static void thresholds_see_stored_numbers(void **state)
 {
@@ -444,17 +466,12 @@ static void thresholds_see_stored_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clamped_relu_of_every_half),
-        cmocka_unit_test(whole_powers_of_every_half),
-        cmocka_unit_test(fractional_powers),
-        cmocka_unit_test(powers_of_tensors),
-        cmocka_unit_test(floor_div_by_constants),
-        cmocka_unit_test(floor_div_by_tensors),
-        cmocka_unit_test(floor_div_by_zero),
-        cmocka_unit_test(floor_div_repeats_axes),
-        cmocka_unit_test(averages_do_not_overflow),
-        cmocka_unit_test(averages_of_large_windows),
-        cmocka_unit_test(thresholds_see_stored_numbers),
+        cmocka_unit_test(clamped_relu_of_every_half),  cmocka_unit_test(whole_powers_of_every_half),
+        cmocka_unit_test(fractional_powers),           cmocka_unit_test(powers_of_tensors),
+        cmocka_unit_test(floor_div_by_constants),      cmocka_unit_test(floor_div_by_tensors),
+        cmocka_unit_test(floor_div_by_zero),           cmocka_unit_test(floor_div_repeats_axes),
+        cmocka_unit_test(averages_do_not_overflow),    cmocka_unit_test(averages_of_large_windows),
+        cmocka_unit_test(aligned_slices_do_not_clamp), cmocka_unit_test(thresholds_see_stored_numbers),
     };
 
     return cmocka_run_group_tests(tests, open_machines, close_machines);

@@ -323,7 +323,7 @@ static void ports_cast(void **state)
     y = gr_binary(&g, CC_OP_ADD, gr_cast(&g, x, CC_FP16), gr_scalar(&g, 1));
     gr_output(&g, gr_cast(&g, y, CC_FP32));
     gr_output(&g, y);
-    gr_output(&g, x);
+    gr_output(&g, gr_cast(&g, x, CC_FP16));
     assert_int_equal(gr_check(&g, &client), 3); /* one computes, two copy */
     program = gr_lower(&g);
     assert_int_equal(program->port[0].type, CC_FP32);
@@ -436,6 +436,25 @@ static void refusals_name_the_rule(void **state)
             "both operands are constants");
 }
 
+/* An fp32 value may have other names, but it is no output before it has been a half: that would round it without saying so. */
+static void fp32_does_not_pass_unchanged(void **state)
+{
+    uint32_t x;
+    struct gr g;
+
+    (void)state;
+    gr_open(&g, 1, GR_WHOLE);
+    refused(&g, gr_input(&g, "x", CC_FP32, GR(4)), "`x` is fp32 and an output without a change");
+    gr_open(&g, 2, GR_WHOLE);
+    x = gr_input(&g, "x", CC_FP32, GR(4));
+    refused(&g, gr_cast(&g, gr_cast(&g, x, CC_FP32), CC_FP32), "cast it first");
+    gr_open(&g, 3, GR_WHOLE);
+    x = gr_cast(&g, gr_input(&g, "x", CC_FP32, GR(4)), CC_FP32);
+    gr_output(&g, gr_cast(&g, gr_cast(&g, gr_cast(&g, x, CC_FP16), CC_FP32), CC_FP32));
+    gr_check(&g, &client);
+    gr_close(&g);
+}
+
 /* The driver believes nothing: sizes, bytes and places of a payload. A plain task may load a bundle; raw images are for developers. */
 static void bad_payloads_are_refused(void **state)
 {
@@ -516,6 +535,7 @@ int main(void)
         cmocka_unit_test(dead_operations_are_left_out),
         cmocka_unit_test(constants_are_shared),
         cmocka_unit_test(refusals_name_the_rule),
+        cmocka_unit_test(fp32_does_not_pass_unchanged),
         cmocka_unit_test(bad_payloads_are_refused),
     };
 

@@ -17,6 +17,7 @@ struct cc_home {
     uint32_t root;        /* the value it is another name of; itself, usually */
     const uint16_t *data; /* a constant's halfs */
     uint16_t *owned;      /* converted halfs that `data` points to */
+    uint32_t maker;       /* the operation that makes it, number + 1; 0: none */
     uint32_t uses;        /* by operations that are kept, and as an output */
     bool placed;
     struct pr_e5_operand at; /* place, index, offset; an intermediate's index is its buffer until the plan */
@@ -91,6 +92,8 @@ void cc_note(struct cc_lowering *l, const char *format, ...) __attribute__((form
 
 const struct cc_value *cc_value_of(const struct cc_lowering *l, uint32_t value);
 uint32_t cc_root(const struct cc_lowering *l, uint32_t value);
+/* The operation that makes a value; NULL when there is none. */
+const struct cc_op *cc_maker(const struct cc_lowering *l, uint32_t value);
 int cc_layout_of(const struct cc_lowering *l, uint32_t value, struct cc_layout *layout);
 /* Where to read a value: a constant is put into the constants in the engine's layout. Strides are those of the layout. */
 int cc_source(struct cc_lowering *l, uint32_t value, struct pr_e5_operand *operand, struct cc_layout *layout);

@@ -353,6 +353,53 @@ static void intermediates_share(void **state)
     gr_close(&g);
 }
 
+/* As many operations as a large model has: passes look each of them up, they do not search. */
+static void a_long_chain_is_one_descriptor(void **state)
+{
+    struct cc_program *program;
+    uint32_t x;
+    struct gr g;
+
+    (void)state;
+    gr_open(&g, 0x8300, GR_WHOLE);
+    x = gr_input(&g, "x", CC_FP16, GR(4));
+    for (unsigned i = 0; i < 200000; i++)
+        x = gr_relu(&g, x);
+    gr_output(&g, x);
+    program = gr_lower(&g);
+    assert_int_equal(program->records, 1);
+    assert_int_equal(program->intermediate_bytes, 0);
+    cc_program_destroy(program);
+    gr_close(&g);
+}
+
+/* Each of them lives until its maximum is taken, so none may lie on another. */
+static void many_intermediates_live_together(void **state)
+{
+    enum { COUNT = 4000, BYTES = 64 };
+    struct cc_program *program;
+    uint32_t *value = calloc(COUNT, sizeof(*value)), x;
+    struct gr g;
+
+    (void)state;
+    assert_non_null(value);
+    gr_open(&g, 0x8400, GR_WHOLE);
+    x = gr_input(&g, "x", CC_FP16, GR(3));
+    for (unsigned i = 0; i < COUNT; i++)
+        value[i] = gr_binary(&g, CC_OP_ADD, x, gr_scalar(&g, (double)((i * 7) % 2000)));
+    x = value[0];
+    for (unsigned i = 1; i < COUNT; i++)
+        x = gr_binary(&g, CC_OP_MAXIMUM, x, value[i]);
+    gr_output(&g, x);
+    program = gr_lower(&g);
+    assert_true(program->intermediate_bytes >= COUNT * BYTES);
+    assert_true(program->intermediate_bytes <= (COUNT + 2) * BYTES);
+    cc_program_destroy(program);
+    assert_int_equal(gr_check(&g, &client), 2 * COUNT - 1);
+    gr_close(&g);
+    free(value);
+}
+
 static void dead_operations_are_left_out(void **state)
 {
     struct gr g;
@@ -532,6 +579,8 @@ int main(void)
         cmocka_unit_test(a_chain_runs),
         cmocka_unit_test(ports_cast),
         cmocka_unit_test(intermediates_share),
+        cmocka_unit_test(a_long_chain_is_one_descriptor),
+        cmocka_unit_test(many_intermediates_live_together),
         cmocka_unit_test(dead_operations_are_left_out),
         cmocka_unit_test(constants_are_shared),
         cmocka_unit_test(refusals_name_the_rule),

@@ -418,6 +418,99 @@ static void aligned_slices_do_not_clamp(void **state)
         assert_int_equal(y[1][i], x[i * COLUMNS + 96]);
 }
 
+static bool compared(enum cc_op_kind kind, double a, double b)
+{
+    switch (kind) {
+    case CC_OP_EQUAL: return a == b;
+    case CC_OP_NOT_EQUAL: return a != b;
+    case CC_OP_GREATER: return a > b;
+    case CC_OP_LESS: return a < b;
+    case CC_OP_LESS_EQUAL: return a <= b;
+    default: return a >= b;
+    }
+}
+
+static void check_comparison(unsigned policy, enum cc_op_kind kind, uint16_t a, uint16_t b, uint16_t y)
+{
+    double m = number(a), n = number(b);
+
+    if (policy_of[policy] == ANE_NUMERICS_M1) { /* a NaN is read as +inf */
+        m = isnan(m) ? INFINITY : m;
+        n = isnan(n) ? INFINITY : n;
+    }
+    if (number(y) != compared(kind, m, n))
+        fail_msg("%s: %s(%g, %g) is %g", policy_name[policy], cc_op_name(kind), m, n, number(y));
+}
+
+/* IEEE 754: infinities of one sign are equal, and a NaN is not even equal to itself. */
+static void comparisons_of_infinities(void **state)
+{
+    static const enum cc_op_kind kind[] = {CC_OP_EQUAL, CC_OP_NOT_EQUAL,  CC_OP_GREATER,
+                                           CC_OP_LESS,  CC_OP_LESS_EQUAL, CC_OP_GREATER_EQUAL};
+    static const uint16_t edge[] = {0x7c00, 0xfc00, 0x7bff, 0xfbff, 0x3c00,
+                                    0x0001, 0x8001, 0x8000, 0x0000, 0x7e00};
+    enum { EDGES = 10, COUNT = EDGES * EDGES };
+    uint16_t a[COUNT], b[COUNT], y[COUNT];
+
+    (void)state;
+    for (unsigned i = 0; i < COUNT; i++) {
+        a[i] = edge[i / EDGES];
+        b[i] = edge[i % EDGES];
+    }
+    for (unsigned p = 0; p < POLICIES; p++)
+        for (unsigned k = 0; k < sizeof(kind) / sizeof(kind[0]); k++) {
+            run_binary(p, kind[k], GR(COUNT), a, b, y);
+            for (unsigned i = 0; i < COUNT; i++)
+                check_comparison(p, kind[k], a[i], b[i], y[i]);
+            for (unsigned j = 0; j < EDGES - 1; j++) { /* constants, infinite and finite */
+                run_scalar(p, kind[k], GR(EDGES), edge, number(edge[j]), y);
+                for (unsigned i = 0; i < EDGES; i++)
+                    check_comparison(p, kind[k], edge[i], edge[j], y[i]);
+            }
+        }
+}
+
+/* An epsilon that no half holds still keeps a row of equal numbers from 0 / 0. */
+static void norms_with_a_tiny_epsilon(void **state)
+{
+    static const float epsilon[] = {1e-12f, 1e-8f, 1e-5f};
+    static const enum cc_op_kind kind[] = {CC_OP_LAYER_NORM, CC_OP_INSTANCE_NORM};
+    enum { ROWS = 4, COLUMNS = 24 };
+    uint16_t x[ROWS * COLUMNS], y[ROWS * COLUMNS], *out = y;
+
+    (void)state;
+    /* Rows: equal numbers, zeros, numbers of size 1, numbers of size 0.01. */
+    for (unsigned i = 0; i < ROWS * COLUMNS; i++)
+        x[i] = half(i / COLUMNS == 0   ? 3
+                    : i / COLUMNS == 1 ? 0
+                                       : (i % 7 - 2.5) * (i / COLUMNS == 2 ? 1 : 0.01));
+    for (unsigned e = 0; e < 3 * POLICIES * 2; e++) {
+        struct cc_attributes a = {.epsilon = epsilon[e % 3], .axes = 8};
+        unsigned p = e / 3 % POLICIES;
+        struct gr g;
+
+        gr_open(&g, 7, GR_REAL);
+        gr_output(&g, gr_unary(&g, kind[e / 6], gr_input(&g, "x", CC_FP16, GR(1, ROWS, 1, COLUMNS)), &a));
+        gr_run(&g, &client[p], (const uint16_t *const[]){x}, &out);
+        gr_close(&g);
+        for (unsigned row = 0; row < ROWS; row++) {
+            double mean = 0, variance = 0;
+
+            for (unsigned i = 0; i < COLUMNS; i++)
+                mean += number(x[row * COLUMNS + i]) / COLUMNS;
+            for (unsigned i = 0; i < COLUMNS; i++)
+                variance += pow(number(x[row * COLUMNS + i]) - mean, 2) / COLUMNS;
+            for (unsigned i = 0; i < COLUMNS; i++) {
+                double want = (number(x[row * COLUMNS + i]) - mean) / sqrt(variance + (double)epsilon[e % 3]);
+
+                if (!(fabs(number(y[row * COLUMNS + i]) - want) <= 0.005 * fabs(want) + 0.002))
+                    fail_msg("%s: row %u, epsilon %g: %g, expected %g", policy_name[p], row,
+                             (double)epsilon[e % 3], number(y[row * COLUMNS + i]), want);
+            }
+        }
+    }
+}
+
 /* thresholded_relu after a linear sees the number that the linear stores, whether it has a descriptor of its own or not. */
 static void thresholds_see_stored_numbers(void **state)
 {
@@ -471,7 +564,8 @@ int main(void)
         cmocka_unit_test(floor_div_by_constants),      cmocka_unit_test(floor_div_by_tensors),
         cmocka_unit_test(floor_div_by_zero),           cmocka_unit_test(floor_div_repeats_axes),
         cmocka_unit_test(averages_do_not_overflow),    cmocka_unit_test(averages_of_large_windows),
-        cmocka_unit_test(aligned_slices_do_not_clamp), cmocka_unit_test(thresholds_see_stored_numbers),
+        cmocka_unit_test(aligned_slices_do_not_clamp), cmocka_unit_test(comparisons_of_infinities),
+        cmocka_unit_test(norms_with_a_tiny_epsilon),   cmocka_unit_test(thresholds_see_stored_numbers),
     };
 
     return cmocka_run_group_tests(tests, open_machines, close_machines);

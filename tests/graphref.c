@@ -120,7 +120,7 @@ static double one(const struct cc_op *o, double x)
     }
 }
 
-/* What has no value is 0, as the engine's rule for indeterminate forms says. */
+/* Indeterminate forms are 0: the engine's documented rule. */
 static double power(double a, double b)
 {
     return a < 0 && b != floor(b) ? 0 : pow(a, b);

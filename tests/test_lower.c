@@ -353,7 +353,7 @@ static void intermediates_share(void **state)
     gr_close(&g);
 }
 
-/* As many operations as a large model has: passes look each of them up, they do not search. */
+/* A pass that searches for the operation before would need quadratic time here. */
 static void a_long_chain_is_one_descriptor(void **state)
 {
     struct cc_program *program;
@@ -373,7 +373,7 @@ static void a_long_chain_is_one_descriptor(void **state)
     gr_close(&g);
 }
 
-/* Each of them lives until its maximum is taken, so none may lie on another. */
+/* Every tensor is in use until its maximum is taken, so no two may overlap. */
 static void many_intermediates_live_together(void **state)
 {
     enum { COUNT = 4000, BYTES = 64 };
@@ -483,7 +483,7 @@ static void refusals_name_the_rule(void **state)
             "both operands are constants");
 }
 
-/* An fp32 value may have other names, but it is no output before it has been a half: that would round it without saying so. */
+/* An fp32 value may be renamed, but it cannot be an output before it has been cast to fp16: it would be rounded without a cast in the program. */
 static void fp32_does_not_pass_unchanged(void **state)
 {
     uint32_t x;
@@ -491,7 +491,7 @@ static void fp32_does_not_pass_unchanged(void **state)
 
     (void)state;
     gr_open(&g, 1, GR_WHOLE);
-    refused(&g, gr_input(&g, "x", CC_FP32, GR(4)), "`x` is fp32 and an output without a change");
+    refused(&g, gr_input(&g, "x", CC_FP32, GR(4)), "`x` is fp32 and reaches this output unchanged");
     gr_open(&g, 2, GR_WHOLE);
     x = gr_input(&g, "x", CC_FP32, GR(4));
     refused(&g, gr_cast(&g, gr_cast(&g, x, CC_FP32), CC_FP32), "cast it first");

@@ -72,6 +72,7 @@ static void unary_operations(void **state)
         {CC_OP_THRESHOLDED_RELU, false, 0, {.alpha = 0.25f}},
         {CC_OP_THRESHOLDED_RELU, false, 0, {.alpha = -0.25f}},
         {CC_OP_CLAMPED_RELU, false, 2, {.alpha = 0.25f, .beta = 0.5f}},
+        {CC_OP_CLAMPED_RELU, false, 2, {.alpha = -0.5f, .beta = 0.25f}},
         {CC_OP_LINEAR_ACTIVATION, false, 2, {.alpha = 3, .beta = -0.5f}},
         {CC_OP_SCALED_TANH, false, 32, {.alpha = 2, .beta = 0.5f}},
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values that operations give at the edges of fp16, under m1 and under ieee: every half, negative bases, whole quotients, sums above the ceiling of the
- * multiply-accumulate, infinities, tiny epsilons. Expected values are the operations' definitions in double precision.
+ * Results at the edges of fp16, under m1 and ieee: all 65,536 fp16 values, negative bases, integer quotients, sums above the ceiling of the multiply-accumulate, infinities, tiny epsilons. Expected
+ * values are computed here in double precision from the definitions of the operations.
  */
 #include "support.h"
 
@@ -12,8 +12,8 @@
 
 #include "graphrig.h"
 
-enum { POLICIES = 2, HALFS = 0x10000 };
-#define ALL_HALFS GR(16, 64, 64)
+enum { POLICIES = 2, VALUES = 0x10000 };
+#define ALL_VALUES GR(16, 64, 64)
 
 static const enum ane_numerics policy_of[POLICIES] = {ANE_NUMERICS_M1, ANE_NUMERICS_IEEE};
 static const char *const policy_name[POLICIES] = {"m1", "ieee"};
@@ -60,23 +60,23 @@ static bool same(uint16_t a, uint16_t b)
     return a == b || (!(a & 0x7fff) && !(b & 0x7fff));
 }
 
-static const uint16_t *all_halfs(void)
+static const uint16_t *all_values(void)
 {
-    static uint16_t x[HALFS];
+    static uint16_t x[VALUES];
 
-    for (unsigned i = 0; i < HALFS; i++)
+    for (unsigned i = 0; i < VALUES; i++)
         x[i] = (uint16_t)i;
     return x;
 }
 
-/* y = op(x) of all halfs. */
+/* y = op(x) of all fp16 values. */
 static void run_unary(unsigned policy, enum cc_op_kind kind, const struct cc_attributes *a, uint16_t *y)
 {
     struct gr g;
 
     gr_open(&g, 1, GR_REAL);
-    gr_output(&g, gr_unary(&g, kind, gr_input(&g, "x", CC_FP16, ALL_HALFS), a));
-    gr_run(&g, &client[policy], (const uint16_t *const[]){all_halfs()}, &y);
+    gr_output(&g, gr_unary(&g, kind, gr_input(&g, "x", CC_FP16, ALL_VALUES), a));
+    gr_run(&g, &client[policy], (const uint16_t *const[]){all_values()}, &y);
     gr_close(&g);
 }
 
@@ -112,10 +112,10 @@ static void run_binary(unsigned policy, enum cc_op_kind kind, struct gr_shape sh
 }
 
 /* clamped_relu: min(beta, x >= 0 ? x : alpha x). One fp32 product and one rounding: every bit is known. */
-static void clamped_relu_of_every_half(void **state)
+static void clamped_relu_of_every_value(void **state)
 {
     static const double alphas[] = {-0.5, -2, -3.7, -0.01, -300, 0.25, 0}, betas[] = {0, 0.3, 1, 6, 1000};
-    static uint16_t y[HALFS];
+    static uint16_t y[VALUES];
 
     (void)state;
     for (unsigned i = 0; i < sizeof(alphas) / sizeof(alphas[0]); i++)
@@ -124,7 +124,7 @@ static void clamped_relu_of_every_half(void **state)
             struct cc_attributes a = {.alpha = (float)alpha, .beta = (float)beta};
 
             run_unary((i + k) % POLICIES, CC_OP_CLAMPED_RELU, &a, y);
-            for (unsigned j = 0; j < HALFS; j++) {
+            for (unsigned j = 0; j < VALUES; j++) {
                 double x = number((uint16_t)j), want = fmin(beta, x >= 0 ? x : alpha == 0 ? 0 : alpha * x);
 
                 if (!isnan(x) && !same(y[j], half(want)))
@@ -148,7 +148,7 @@ static void check_power(const char *policy, double x, double n, uint16_t y, doub
         want = 0; /* indeterminate: the engine's rule is +0 */
     allowed = relative * fabs(want) + (n < 0 ? 0x1p-16 : 0x1p-24);
     if (isinf(want) || fabs(want) > 65504 * (1 - relative)) {
-        /* A number that may or may not be above the range keeps its sign at least. */
+        /* Next to the end of the range the result may overflow; its sign must be right. */
         if (fabs(got) < 65504 * (1 - 2 * relative) || signbit(got) != signbit(want))
             fail_msg("%s: %g^%g is %g, expected %g", policy, x, n, got, want);
     } else if (!(fabs(got - want) <= allowed)) {
@@ -156,19 +156,19 @@ static void check_power(const char *policy, double x, double n, uint16_t y, doub
     }
 }
 
-static void whole_powers_of_every_half(void **state)
+static void whole_powers_of_every_value(void **state)
 {
     static const double power[] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 13, -1, -2, -3, -4};
-    static uint16_t y[HALFS];
+    static uint16_t y[VALUES];
 
     (void)state;
     for (unsigned i = 0; i < sizeof(power) / sizeof(power[0]); i++)
         for (unsigned p = 0; p < POLICIES; p++) {
-            run_scalar(p, CC_OP_POW, ALL_HALFS, all_halfs(), power[i], y);
-            for (unsigned j = 0; j < HALFS; j++) {
+            run_scalar(p, CC_OP_POW, ALL_VALUES, all_values(), power[i], y);
+            for (unsigned j = 0; j < VALUES; j++) {
                 double x = number((uint16_t)j);
 
-                /* The engine has one zero: 1 / -0 is +inf. */
+                /* 1 / -0 is +inf on this engine. */
                 if (!isnan(x) && !(x == 0 && power[i] < 0))
                     check_power(policy_name[p], x, power[i], y[j], power_error(power[i]));
             }
@@ -178,13 +178,13 @@ static void whole_powers_of_every_half(void **state)
 static void fractional_powers(void **state)
 {
     static const double power[] = {0.5, -0.5, 1.5, 0.25, -2.5, 2.5};
-    static uint16_t y[HALFS];
+    static uint16_t y[VALUES];
 
     (void)state;
     for (unsigned i = 0; i < sizeof(power) / sizeof(power[0]); i++)
         for (unsigned p = 0; p < POLICIES; p++) {
-            run_scalar(p, CC_OP_POW, ALL_HALFS, all_halfs(), power[i], y);
-            for (unsigned j = 0; j < HALFS; j++) {
+            run_scalar(p, CC_OP_POW, ALL_VALUES, all_values(), power[i], y);
+            for (unsigned j = 0; j < VALUES; j++) {
                 double x = number((uint16_t)j);
 
                 if (!isnan(x))
@@ -193,7 +193,7 @@ static void fractional_powers(void **state)
         }
 }
 
-/* Bases and exponents that are both known at run time only. */
+/* Bases and exponents that are both run-time tensors. */
 static void powers_of_tensors(void **state)
 {
     static const double base[] = {-8, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 2, 3, 7};
@@ -213,7 +213,7 @@ static void powers_of_tensors(void **state)
     }
 }
 
-/* floor(x / d), where a half holds it; the others are within one step of fp16. */
+/* floor(x / d) exactly where fp16 can represent it, else within one fp16 step. */
 static void check_quotient(const char *policy, double x, double d, uint16_t y)
 {
     double want = floor(x / d), got = number(y);
@@ -228,13 +228,13 @@ static void floor_div_by_constants(void **state)
 {
     static const double divisor[] = {3,   11,    1.5,  7,      10,    -3,   -11,    0.7,
                                      0.1, -0.01, 1000, 2047.0, 65504, 1e-3, 6.1e-5, 0.333};
-    static uint16_t y[HALFS];
+    static uint16_t y[VALUES];
 
     (void)state;
     for (unsigned i = 0; i < sizeof(divisor) / sizeof(divisor[0]); i++)
         for (unsigned p = 0; p < POLICIES; p++) {
-            run_scalar(p, CC_OP_FLOOR_DIV, ALL_HALFS, all_halfs(), divisor[i], y);
-            for (unsigned j = 0; j < HALFS; j++)
+            run_scalar(p, CC_OP_FLOOR_DIV, ALL_VALUES, all_values(), divisor[i], y);
+            for (unsigned j = 0; j < VALUES; j++)
                 if (isfinite(number((uint16_t)j)))
                     check_quotient(policy_name[p], number((uint16_t)j), number(half(divisor[i])), y[j]);
         }
@@ -314,7 +314,7 @@ static void floor_div_repeats_axes(void **state)
         check_quotient("m1", number(a[i / COLUMNS]), number(b[i % COLUMNS]), y[i]);
 }
 
-/* Averages are as good as a mean: sums do not reach the ceiling, and 1/n is not a half. */
+/* Averages have the precision of a mean: no sum reaches the ceiling, and 1/n is not rounded to fp16. */
 static void averages(unsigned policy, uint32_t size, const struct cc_attributes *a, double scale)
 {
     enum { CHANNELS = 3 };
@@ -380,7 +380,7 @@ static void averages_do_not_overflow(void **state)
         }
 }
 
-/* Every window that the engine takes, and larger ones that are the whole of a channel. */
+/* The largest windows of the engine, and larger ones that cover the whole channel. */
 static void averages_of_large_windows(void **state)
 {
     (void)state;
@@ -396,7 +396,7 @@ static void averages_of_large_windows(void **state)
     }
 }
 
-/* A part that begins on a 64-byte boundary of the last axis is read from its own address: no value is too large. */
+/* A slice that begins on a 64-byte boundary of the last axis is read from its own address and does not clamp. */
 static void aligned_slices_do_not_clamp(void **state)
 {
     enum { ROWS = 3, COLUMNS = 128 };
@@ -470,7 +470,7 @@ static void comparisons_of_infinities(void **state)
         }
 }
 
-/* An epsilon that no half holds still keeps a row of equal numbers from 0 / 0. */
+/* An epsilon that rounds to 0 in fp16 still prevents 0 / 0 for a row of equal values. */
 static void norms_with_a_tiny_epsilon(void **state)
 {
     static const float epsilon[] = {1e-12f, 1e-8f, 1e-5f};
@@ -511,7 +511,7 @@ static void norms_with_a_tiny_epsilon(void **state)
     }
 }
 
-/* thresholded_relu after a linear sees the number that the linear stores, whether it has a descriptor of its own or not. */
+/* thresholded_relu after a linear compares the fp16 value that the linear stores, whether that value is an output or not. */
 static void thresholds_see_stored_numbers(void **state)
 {
     enum { ROWS = 512, INNER = 8, OUT = 4 };
@@ -526,7 +526,7 @@ static void thresholds_see_stored_numbers(void **state)
         struct cc_attributes a = {.alpha = alpha[i]};
         uint16_t bound = half((double)alpha[i]);
 
-        /* The first of each sum is a half next to alpha, the others less than a step of fp16. */
+        /* The first term of each sum is an fp16 value next to alpha, the others are smaller than one fp16 step. */
         for (unsigned k = 0; k < ROWS * INNER; k++)
             x[k] = k % INNER ? test_rng_fp16_finite(&rng, 1e-4)
                              : (uint16_t)(bound + (bound ? test_rng_range(&rng, -1, 1) : 0));
@@ -559,7 +559,7 @@ static void thresholds_see_stored_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clamped_relu_of_every_half),  cmocka_unit_test(whole_powers_of_every_half),
+        cmocka_unit_test(clamped_relu_of_every_value), cmocka_unit_test(whole_powers_of_every_value),
         cmocka_unit_test(fractional_powers),           cmocka_unit_test(powers_of_tensors),
         cmocka_unit_test(floor_div_by_constants),      cmocka_unit_test(floor_div_by_tensors),
         cmocka_unit_test(floor_div_by_zero),           cmocka_unit_test(floor_div_repeats_axes),

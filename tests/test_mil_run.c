@@ -134,7 +134,7 @@ static void attention_runs(void **state)
     gr_close(&g);
 }
 
-/* An identity of an fp32 input is refused where it stands in the text; behind a cast it is another name. */
+/* An identity of an fp32 input is refused with its line; after a cast from fp16 it is a new name only. */
 static void fp32_identities(void **state)
 {
     static const char text[] = "program(1.3)\n{func main<ios18>(tensor<fp32, [4]> x) {\n"
@@ -157,7 +157,7 @@ static void fp32_identities(void **state)
         } else {
             sentence = gr_refusal(&g);
             assert_non_null(strstr(sentence, "Line 6"));
-            assert_non_null(strstr(sentence, "`x` is fp32 and an output without a change"));
+            assert_non_null(strstr(sentence, "`x` is fp32 and reaches this output unchanged"));
         }
         gr_close(&g);
     }

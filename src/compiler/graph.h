@@ -148,7 +148,7 @@ bool cc_op_gives_bool(enum cc_op_kind kind); /* comparisons and LOGICAL_* */
 
 /*
  * INPUT and CONST are operations without inputs that stand before the first use of their value, so that every value has one maker. cc_graph_check does not insist on them: an input
- * is what the input list names, a constant is what has data. Operand constants may be of any rank that broadcasts, 0 too. A CAST to the type its input has is a copy; the lowering refuses an fp32 output that was never a half.
+ * is what the input list names, a constant is what has data. Operand constants may be of any rank that broadcasts, 0 too. A CAST to the type its input has is a copy; the lowering refuses an fp32 output that was never fp16.
  */
 
 struct cc_value {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Quotients: a table of reciprocals for one operand, and a product. A floor_div rounds such a quotient to a whole number near the right one and then corrects that by the
- * remainder, which the planar engine computes without rounding: products of two halfs and their difference fit fp32.
+ * remainder, which the planar engine computes without rounding: the product of two fp16 values and its difference from a third are exact in fp32.
  */
 #include <math.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static bool divides_by_number(const struct cc_lowering *l, float *number)
     return isfinite(*number) && *number != 0;
 }
 
-/* x times the reciprocal of a number. A reciprocal that no half holds, or holds with few bits, is a product of two halfs. */
+/* x times the reciprocal of a number. A reciprocal that is outside the normal range of fp16 is a product of two fp16 factors. */
 static int divide_by_number(struct cc_lowering *l, const struct cc_view *x, float number,
                             const struct cc_view *y)
 {
@@ -62,8 +62,8 @@ static int divide(struct cc_lowering *l, const struct cc_view *x, const struct c
 }
 
 /*
- * The quotient by an fp32 reciprocal, rounded to fp16, lies between the floor of the true one and the whole number above: both are halfs up to 2048. Cut off towards 0 it is one of the two;
- * it is the one above where divisor * n is beyond x.
+ * The quotient by an fp32 reciprocal, rounded to fp16, lies between the floor of the true quotient and the next integer: both are fp16 values up to 2048. Truncated towards 0 it is one of the two.
+ * It is the upper one where divisor * n exceeds x.
  */
 static int floor_by_number(struct cc_lowering *l, const struct cc_view *x, float number,
                            const struct cc_view *y)
@@ -148,7 +148,7 @@ static int reduce_planes(struct cc_lowering *l, struct pr_e5_record r, uint32_t 
 /* What a division by a tensor works on; every operand has the result's shape. */
 struct division {
     struct planes given;   /* the divisor without its sign; x with the sign of the quotient */
-    struct planes guesses; /* minus a whole number near the quotient, minus the two beside it, and last 1 */
+    struct planes guesses; /* minus an integer near the quotient, minus its two neighbours, and last 1 */
     struct planes rest;    /* remainders */
     struct cc_view
         inverse; /* of RANGE times the divisor: finite for every divisor but 0, and as exact as a quotient needs it for large ones */
@@ -181,7 +181,7 @@ static int rough_quotient(struct cc_lowering *l, const struct division *d, const
                   : cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL, .scale = RANGE}, x, &d->inverse, y);
 }
 
-/* What -quotient is without its fraction. It stays finite, so that no difference of infinities comes of it. */
+/* The integer part of -quotient. It is clamped to a finite value, so that no difference of infinities follows. */
 static int negated_whole(struct cc_lowering *l, const struct cc_view *quotient, const struct cc_view *y)
 {
     struct cc_table table = cc_table_curve(CC_CURVE_TRUNCATE);
@@ -225,7 +225,7 @@ static int open_division(struct cc_lowering *l, const struct cc_view *x, const s
                   : cc_move(l, &size, &d->inverse, &(struct cc_pass){.table = &reciprocal, .scale = RANGE});
 }
 
-/* The first guess is off by what the table of reciprocals is; what its remainder leaves of that is less than one and a bit. */
+/* The first guess has the error of the reciprocal table. After one correction by its remainder the error is below 1.01. */
 static int guess(struct cc_lowering *l, const struct division *d)
 {
     struct cc_view dividend = plane(&d->given, DIVIDEND), rough = plane(&d->guesses, ABOVE),
@@ -246,8 +246,8 @@ static int guess(struct cc_lowering *l, const struct division *d)
 }
 
 /*
- * Of the guess n and the whole numbers beside it, as many are not above the quotient as have a remainder that is not negative. With n from floor - 1 to floor + 2 the
- * floor is n - 2 plus their number.
+ * Counts how many of n - 1, n and n + 1 are not above the quotient, which are those with a remainder >= 0. The guess n is between floor - 1 and floor + 2, so
+ * the floor is n - 2 plus that count.
  */
 static int floor_by_tensor(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *divisor,
                            const struct cc_view *y)

@@ -166,8 +166,8 @@ static int reshape(struct cc_lowering *l, struct cc_view x, struct cc_view y)
 }
 
 /*
- * A first column on a 64-byte boundary is another address, as in the public program of such a slice; any other one is the engine's slice field, which makes numbers
- * above 4094 infinite (docs/provenance.md).
+ * A first column on a 64-byte boundary is expressed by the base address, as in the public program of such a slice. Any other first column needs the slice field, with which values
+ * above 4094 become infinite (docs/provenance.md).
  */
 static int slice(struct cc_lowering *l, struct cc_view x, const struct cc_view *result)
 {

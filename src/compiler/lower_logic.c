@@ -25,7 +25,7 @@ static int invert(struct cc_lowering *l, const struct cc_view *x, const struct c
     return cc_planar(l, &(struct cc_planar){.scale = MINUS_ONE, .bias = CC_HALF_ONE}, x, NULL, y);
 }
 
-/* A constant whose elements are all numbers: its difference from anything but a NaN is not one. */
+/* A constant without infinities and NaNs. */
 static bool is_finite(const struct cc_lowering *l, uint32_t value)
 {
     const struct cc_value *v = cc_value_of(l, value);
@@ -38,7 +38,7 @@ static bool is_finite(const struct cc_lowering *l, uint32_t value)
     return halfs != NULL;
 }
 
-/* The difference of infinities of one sign is a NaN under ieee, though they are equal. */
+/* Under ieee the difference of two infinities of the same sign is a NaN, although they are equal. */
 static bool needs_infinities(const struct cc_lowering *l)
 {
     return comparison[l->op->kind].compare != PR_PE_GREATER && !is_finite(l, l->op->input[0]) &&

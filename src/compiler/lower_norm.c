@@ -182,8 +182,8 @@ int cc_lower_softmax(struct cc_lowering *l)
 }
 
 /*
- * An epsilon that is no half cannot be added. What it is for is done apart: the reciprocal root is not above that of the epsilon, and is finite, so that planes of
- * equal elements give 0.
+ * The epsilon register is fp16. An epsilon that rounds to 0 there cannot be added; instead the reciprocal root is bounded by 1 / sqrt(epsilon) and by the largest fp16 value,
+ * so that a plane of equal elements gives 0 and not 0 / 0.
  */
 static bool epsilon_is_lost(const struct cc_lowering *l)
 {

@@ -47,7 +47,7 @@ static int largest(struct cc_lowering *l, const struct cc_mac *window, uint32_t 
     return cc_emit(l, &r);
 }
 
-/* One window that is the whole of a channel: the planar engine's mean, for windows of any size. */
+/* One window that covers the whole channel: a mean on the planar engine, for windows of any size. */
 static int average_all(struct cc_lowering *l, const struct cc_mac *window, uint32_t batches)
 {
     struct pr_e5_record r = cc_record(PR_E5_REDUCE);
@@ -62,13 +62,14 @@ static int average_all(struct cc_lowering *l, const struct cc_mac *window, uint3
     return cc_emit(l, &r);
 }
 
-/* Two halfs whose product is closest to a number in [2, 4); the first one is in [2, 4) too. */
+/* Two fp16 factors whose product is closest to a number in [2, 4); the first one is in [2, 4) too. */
 static void split_factor(double factor, uint16_t *slope, uint16_t *scale)
 {
     enum { STEPS = 1024, TWO = 0x4000 };
     double least = factor;
 
-    for (uint16_t half = TWO; half < TWO + STEPS; half++) {
+    for (unsigned i = 0; i < STEPS; i++) {
+        uint16_t half = (uint16_t)(TWO + i);
         double first = (double)cc_float_of_half(half);
         uint16_t second = cc_half_of_float((float)(factor / first));
         double off = fabs(first * (double)cc_float_of_half(second) - factor);
@@ -82,33 +83,34 @@ static void split_factor(double factor, uint16_t *slope, uint16_t *scale)
 }
 
 /*
- * A sum of products that stays below the ceiling of 2^15, whatever the elements are: the kernel is 2^-k, at most half of 1/n. Post-scale and the slope of a table make up for it with the precision of
- * two halfs, where 1/n alone would be one, and the table lets averages above the ceiling out.
+ * The weights are 2^-k, at most 1/2 of 1/n, so that no partial sum reaches the ceiling of 2^15. The post-scale and the slope of a linear table supply the rest of the factor 1/n: two fp16
+ * factors are more precise than one. The ceiling does not apply after a table, so averages above 2^15 are stored too.
  */
-static int average(struct cc_lowering *l, struct cc_mac *window, uint32_t batches)
+static int average(struct cc_lowering *l, const struct cc_mac *window, uint32_t batches)
 {
     struct cc_pieces line = {MINUS_INFINITE, INFINITE, MINUS_INFINITE, INFINITE, 0, 0, 0};
     uint32_t count = window->kw * window->kh;
+    struct cc_mac mac = *window;
     struct cc_table table;
     uint16_t weight;
     int k = 1;
 
     while (1u << (k - 1) < count)
         k++;
-    split_factor(ldexp(1, k) / count, &line.positive, &window->scale);
+    split_factor(ldexp(1, k) / count, &line.positive, &mac.scale);
     line.negative = line.positive;
     table = cc_table_pieces(&line);
     weight = cc_half_of_float(ldexpf(1, -k));
-    window->table = &table;
-    window->weight = &weight;
-    window->depthwise = true;
-    window->batches = 1;
-    /* Planes of all batches follow each other: they are channels. */
-    if ((uint64_t)window->in[CC_C] * batches <= PR_CHANNELS_MAX)
-        window->in[CC_C] = window->out[CC_C] = window->in[CC_C] * batches;
+    mac.table = &table;
+    mac.weight = &weight;
+    mac.depthwise = true;
+    mac.batches = 1;
+    /* The planes of all batches are contiguous and can be treated as channels. */
+    if ((uint64_t)mac.in[CC_C] * batches <= PR_CHANNELS_MAX)
+        mac.in[CC_C] = mac.out[CC_C] = mac.in[CC_C] * batches;
     else
-        window->batches = batches;
-    return cc_emit_mac(l, window);
+        mac.batches = batches;
+    return cc_emit_mac(l, &mac);
 }
 
 int cc_lower_pool(struct cc_lowering *l)

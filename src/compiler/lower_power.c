@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pow. A whole exponent that is known is a chain of products, so that a negative base has its sign; a square root has a table. Every other power is 2^(y log2 |x|), and what is
- * known of x and y decides on its sign. A negative base has no power that is not whole: the result is +0, as the engine's rule for indeterminate forms says.
+ * pow. A constant integer exponent is a chain of products, which gives negative bases the right sign; exponents of 0.5 and -0.5 are tables. Every other power is 2^(y log2 |x|) with the sign
+ * computed separately. A negative base with an exponent that is not an integer is indeterminate, and the result is +0 by the engine's rule for indeterminate forms.
  */
 #include <math.h>
 
@@ -26,7 +26,7 @@ static int to_scratch(struct cc_lowering *l, const struct cc_table *table, uint1
     return status ? status : cc_move(l, x, y, &(struct cc_pass){.table = table, .scale = scale});
 }
 
-/* Every result is 1, whatever the base is. */
+/* y = 1. */
 static int ones(struct cc_lowering *l, const struct cc_view *y)
 {
     struct cc_view one;
@@ -50,7 +50,7 @@ static int chain(struct cc_lowering *l, struct cc_view *power, const struct cc_v
     return status;
 }
 
-/* x^n by squares and products, from the highest bit of n on: what is made on the way is less extreme than the result. */
+/* x^n by squaring and multiplying, from the highest bit of n. No intermediate power overflows or underflows before the result does. */
 static int whole_power(struct cc_lowering *l, const struct cc_view *x, uint32_t n, const struct cc_view *y)
 {
     struct cc_view power = *x;
@@ -78,8 +78,7 @@ static int reciprocal(struct cc_lowering *l, const struct cc_view *x, const stru
 }
 
 /*
- * The reciprocal of x^n. A power that is too small for fp16 has lost its sign, so that of an odd n is the reciprocal of an even power times the reciprocal
- * of x, which keeps it.
+ * The reciprocal of x^n. A power that underflows to 0 has lost its sign, so an odd n is computed as 1 / x^(n-1) times 1 / x.
  */
 static int negative_power(struct cc_lowering *l, const struct cc_view *x, uint32_t n, const struct cc_view *y)
 {
@@ -103,7 +102,7 @@ static int negative_power(struct cc_lowering *l, const struct cc_view *x, uint32
     return status ? status : product(l, &even, &single, y);
 }
 
-/* The public table, but for +inf, whose logarithm is 0 there: no power but the 0th of an infinity is 1. */
+/* The public table, except that log2(+inf) is +inf. The public table has 0 there, which would make every power of an infinity 1. */
 static struct cc_table logarithm(void)
 {
     struct cc_table table = cc_table_curve(CC_CURVE_LOG2);
@@ -112,7 +111,7 @@ static struct cc_table logarithm(void)
     return table;
 }
 
-/* An exponent that is not whole: 0 where x is negative. */
+/* An exponent that is not an integer: the result is 0 where x is negative. */
 static int fractional_power(struct cc_lowering *l, const struct cc_view *x, uint16_t exponent,
                             const struct cc_view *y)
 {
@@ -147,7 +146,7 @@ static int known_power(struct cc_lowering *l, const struct cc_view *x, uint16_t 
     return exponent > 0 ? whole_power(l, x, (uint32_t)size, y) : negative_power(l, x, (uint32_t)size, y);
 }
 
-/* Of each exponent what a negative base's power is taken off 1 by: 0 when it is even, 2 when it is odd, 1 when it is not whole. */
+/* For each exponent c, so that a negative base has the factor 1 - c: 0 for even, 2 for odd, 1 for an exponent that is not an integer. */
 static int parity(struct cc_lowering *l, const struct cc_view *exponent, struct cc_view *parity)
 {
     struct cc_table fraction = cc_table_curve(CC_CURVE_FRACTION), differs = cc_table_not_zero(CC_HALF_ONE);
@@ -167,7 +166,7 @@ static int parity(struct cc_lowering *l, const struct cc_view *exponent, struct 
                               &broken, parity);
 }
 
-/* y = power, with the sign that a negative base gives it. */
+/* y = power times the factor that a negative base needs. */
 static int give_sign(struct cc_lowering *l, const struct cc_view *base, const struct cc_view *exponent,
                      const struct cc_view *power, const struct cc_view *y)
 {
@@ -188,8 +187,8 @@ static int give_sign(struct cc_lowering *l, const struct cc_view *base, const st
 }
 
 /*
- * 2^(exponent * log2 of a base that is not negative). An exponent of 0 gives 1 even where the logarithm is infinite: the logarithm is kept at 0 or above
- * there, so that the product is 0.
+ * 2^(exponent * log2(base)) of a base that is not negative. An exponent of 0 gives 1 even where the logarithm is infinite: there the logarithm is replaced by a finite one, so that the product
+ * is 0.
  */
 static int positive_power(struct cc_lowering *l, const struct cc_view *base, const struct cc_view *exponent,
                           const struct cc_view *y)

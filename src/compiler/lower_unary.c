@@ -158,8 +158,8 @@ static uint16_t half_before(uint16_t half)
 }
 
 /*
- * Where alpha x, of a negative alpha, begins to be below beta: of the halfs that are not, the one nearest to 0. A product of two halfs is exact in double
- * precision, so nothing is lost in the search; it begins at most one half away.
+ * For a negative alpha: the fp16 value nearest to 0 for which alpha x >= beta. The product of two fp16 values is exact in double precision, so the search is exact; it starts at most one
+ * fp16 value away from the result.
  */
 static uint16_t last_clamped(uint16_t alpha, uint16_t beta)
 {
@@ -173,7 +173,7 @@ static uint16_t last_clamped(uint16_t alpha, uint16_t beta)
     return half;
 }
 
-/* min(beta, x >= 0 ? x : alpha x); beta is not negative. A negative alpha goes up to beta on the left too. */
+/* min(beta, x >= 0 ? x : alpha x), beta >= 0. With a negative alpha the clamp at beta applies on both sides. */
 static void clamp_both_sides(struct cc_pieces *p, uint16_t alpha, uint16_t beta)
 {
     p->above = p->y_above = beta;

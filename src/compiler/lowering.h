@@ -70,8 +70,8 @@ int cc_lower_unary(struct cc_lowering *l);
 /* The table that an operation is, and the factor before it (0: none); false when it is more than that. */
 bool cc_activation(const struct cc_op *op, struct cc_table *table, uint16_t *scale);
 /*
- * Whether that table may join the operation before it. What enters a table is not rounded to fp16; a threshold between two halfs would decide otherwise than on the stored
- * number, so such an operation keeps a descriptor of its own.
+ * Whether that table may be joined to the operation before it. The value that enters a table is not rounded to fp16, so a threshold would be compared with a value that is never stored;
+ * operations with such a threshold get their own descriptor.
  */
 bool cc_activation_fuses(const struct cc_op *op);
 int cc_lower_conv(struct cc_lowering *l);

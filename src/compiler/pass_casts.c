@@ -58,7 +58,7 @@ static int check_types(struct cc_lowering *l)
     return 0;
 }
 
-/* An fp32 output is the cast of a half. An fp32 value that only changes its name would be rounded to a half on the way, without a cast that says so. */
+/* An fp32 output must be the cast of an fp16 value. An fp32 value that is only renamed would be rounded to fp16 without a cast in the program. */
 static int check_output(struct cc_lowering *l, uint32_t output)
 {
     uint32_t value = output;
@@ -69,7 +69,7 @@ static int check_output(struct cc_lowering *l, uint32_t output)
         if (!op || op->kind != CC_OP_CAST) {
             l->op = cc_maker(l, output);
             return cc_refuse(l,
-                             "`%.64s` is fp32 and an output without a change, and the engine computes in "
+                             "`%.64s` is fp32 and reaches this output unchanged, and the engine computes in "
                              "fp16; cast it first, to fp16 and back",
                              cc_value_of(l, value)->name);
         }

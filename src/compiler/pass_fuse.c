@@ -28,7 +28,7 @@ static bool can_activate(const struct cc_lowering *l, const struct cc_op *op)
     return op->kind == CC_OP_CONV || op->kind == CC_OP_LINEAR;
 }
 
-/* The operation that makes a value, if it can do this one too; else NULL. */
+/* The operation that makes a value, if the ReLU or table can be joined to it; else NULL. */
 static struct cc_step *maker(struct cc_lowering *l, uint32_t value, bool relu)
 {
     uint32_t number = l->home[value].maker;

@@ -27,8 +27,8 @@ static bool together(const struct cc_buffer *a, const struct cc_buffer *b)
 }
 
 /*
- * The lowest offset at which the buffer meets no neighbour that lives at the same time. `placed` has the buffers that have an offset, ordered by it: what has been passed once ends
- * before every later place.
+ * The lowest offset at which the buffer overlaps no buffer with an overlapping lifetime. `placed` lists the buffers that have an offset, sorted by it, so one pass over it is
+ * enough.
  */
 static uint64_t find_offset(const struct cc_lowering *l, const struct cc_buffer *b, const uint32_t *placed,
                             uint32_t count)
@@ -47,7 +47,7 @@ static uint64_t find_offset(const struct cc_lowering *l, const struct cc_buffer 
     return offset;
 }
 
-/* Puts the buffer behind those of the same offset. */
+/* Keeps the list sorted; after buffers of the same offset. */
 static void insert(const struct cc_lowering *l, uint32_t number, uint32_t *placed, uint32_t count)
 {
     uint32_t low = 0, high = count;
@@ -81,8 +81,10 @@ static int place(struct cc_lowering *l, uint32_t number, uint32_t *placed)
 static int place_all(struct cc_lowering *l)
 {
     uint32_t *placed = base_alloc_array(l->buffers ? l->buffers : 1, sizeof(*placed));
-    int status = placed ? 0 : cc_no_memory(l);
+    int status = 0;
 
+    if (!placed)
+        return cc_no_memory(l);
     for (uint32_t i = 0; i < l->buffers && !status; i++)
         status = place(l, i, placed);
     base_free(placed);

@@ -120,6 +120,12 @@ static double one(const struct cc_op *o, double x)
     }
 }
 
+/* Indeterminate forms are 0: the engine's documented rule. */
+static double power(double a, double b)
+{
+    return a < 0 && b != floor(b) ? 0 : pow(a, b);
+}
+
 static double two(enum cc_op_kind kind, double a, double b)
 {
     switch (kind) {
@@ -130,7 +136,7 @@ static double two(enum cc_op_kind kind, double a, double b)
     case CC_OP_MINIMUM: return a < b ? a : b;
     case CC_OP_REAL_DIV: return a / b;
     case CC_OP_FLOOR_DIV: return floor(a / b);
-    case CC_OP_POW: return pow(a, b);
+    case CC_OP_POW: return power(a, b);
     case CC_OP_EQUAL: return a == b;
     case CC_OP_NOT_EQUAL: return a != b;
     case CC_OP_GREATER: return a > b;

@@ -334,6 +334,11 @@ IOReturn gr_create(const struct io_client *client, const void *payload, size_t s
     return io_create_as(client, ANE_PROGRAM_RT, payload, size, token);
 }
 
+static size_t port_elements(const struct pr_e5_port *p)
+{
+    return (size_t)p->n * p->c * p->h * p->w;
+}
+
 /* Where element `i`, counted row-major over n, c, h, w, stands in the engine's layout: rows on 64-byte boundaries. */
 static size_t engine_offset(const struct pr_e5_port *p, size_t i)
 {
@@ -344,7 +349,7 @@ static size_t engine_offset(const struct pr_e5_port *p, size_t i)
 
 static uint32_t port_surface(struct gr *g, const struct pr_e5_port *p, struct gr_array *array)
 {
-    size_t count = (size_t)p->n * p->c * p->h * p->w;
+    size_t count = port_elements(p);
     uint8_t *bytes;
     uint32_t id;
 
@@ -363,7 +368,7 @@ static uint32_t port_surface(struct gr *g, const struct pr_e5_port *p, struct gr
 static void compare(const struct gr *g, const struct pr_e5_port *p, uint32_t surface,
                     const struct gr_array *want)
 {
-    size_t count = (size_t)p->n * p->c * p->h * p->w;
+    size_t count = port_elements(p);
     const uint8_t *bytes = ane_surface_base(surface);
 
     for (size_t i = 0; i < count; i++) {
@@ -408,10 +413,11 @@ static void judge(const uint8_t *payload)
     free(e5);
 }
 
-static void run(struct gr *g, const struct io_client *client, const struct cc_program *program,
-                struct gr_array *array)
+/* Loads the program and runs it once; `surface` has one per port. */
+static void run_once(const struct io_client *client, const struct cc_program *program, uint32_t inputs,
+                     const uint32_t *surface)
 {
-    uint32_t surface[PR_E5_PORTS_MAX], inputs = g->graph->inputs, outputs = g->graph->outputs;
+    uint32_t outputs = program->ports - inputs;
     struct ane_program_prepare prepare;
     struct ane_request_reply reply = {0};
     uint64_t token;
@@ -419,6 +425,49 @@ static void run(struct gr *g, const struct io_client *client, const struct cc_pr
     uint8_t *payload = gr_payload(program, &size);
 
     judge(payload);
+    if (gr_create(client, payload, size, &token) || io_prepare(client, token, &prepare) ||
+        io_request(client, token, 1, 5, surface, inputs, outputs, &reply))
+        fail_msg("%s\n%s", ane_machine_error(), program->report);
+    assert_int_equal(prepare.inputs, inputs);
+    assert_int_equal(prepare.outputs, outputs);
+    assert_int_equal(io_unprepare(client, token), kIOReturnSuccess);
+    assert_int_equal(io_destroy(client, token), kIOReturnSuccess);
+    free(payload);
+}
+
+static void release_surfaces(const struct cc_program *program, const uint32_t *surface)
+{
+    for (uint32_t i = 0; i < program->ports; i++)
+        ane_surface_release(surface[i]);
+}
+
+uint32_t gr_run(struct gr *g, const struct io_client *client, const uint16_t *const *in, uint16_t *const *out)
+{
+    struct cc_program *program = gr_lower(g);
+    uint32_t surface[PR_E5_PORTS_MAX], inputs = g->graph->inputs, records = program->records;
+
+    for (uint32_t i = 0; i < program->ports; i++) {
+        const struct pr_e5_port *p = &program->port[i];
+
+        surface[i] = port_surface(g, p, NULL);
+        for (size_t k = 0; i < inputs && k < port_elements(p); k++)
+            memcpy((uint8_t *)ane_surface_base(surface[i]) + engine_offset(p, k), &in[i][k], 2);
+    }
+    run_once(client, program, inputs, surface);
+    for (uint32_t i = inputs; i < program->ports; i++)
+        for (size_t k = 0; k < port_elements(&program->port[i]); k++)
+            memcpy(&out[i - inputs][k],
+                   (uint8_t *)ane_surface_base(surface[i]) + engine_offset(&program->port[i], k), 2);
+    release_surfaces(program, surface);
+    cc_program_destroy(program);
+    return records;
+}
+
+static void run(struct gr *g, const struct io_client *client, const struct cc_program *program,
+                struct gr_array *array)
+{
+    uint32_t surface[PR_E5_PORTS_MAX], inputs = g->graph->inputs, outputs = g->graph->outputs;
+
     for (uint32_t i = 0; i < inputs; i++)
         surface[i] = port_surface(g, &program->port[i], &array[g->graph->input[i]]);
     for (uint32_t i = 0; i < outputs; i++)
@@ -426,18 +475,10 @@ static void run(struct gr *g, const struct io_client *client, const struct cc_pr
     for (uint32_t i = 0; i < g->graph->ops; i++)
         if (g->graph->op[i].inputs)
             gr_compute(g->graph, &g->graph->op[i], array);
-    if (gr_create(client, payload, size, &token) || io_prepare(client, token, &prepare) ||
-        io_request(client, token, 1, 5, surface, inputs, outputs, &reply))
-        fail_msg("%s\n%s", ane_machine_error(), program->report);
-    assert_int_equal(prepare.inputs, inputs);
-    assert_int_equal(prepare.outputs, outputs);
+    run_once(client, program, inputs, surface);
     for (uint32_t i = 0; i < outputs; i++)
         compare(g, &program->port[inputs + i], surface[inputs + i], &array[g->graph->output[i]]);
-    assert_int_equal(io_unprepare(client, token), kIOReturnSuccess);
-    assert_int_equal(io_destroy(client, token), kIOReturnSuccess);
-    for (uint32_t i = 0; i < inputs + outputs; i++)
-        ane_surface_release(surface[i]);
-    free(payload);
+    release_surfaces(program, surface);
 }
 
 uint32_t gr_check(struct gr *g, const struct io_client *client)

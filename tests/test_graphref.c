@@ -113,6 +113,10 @@ static void pairs(void **state)
         memcpy(want.x, cases[i].want, sizeof(cases[i].want));
         check(&(struct cc_op){.kind = cases[i].kind, .inputs = 2}, two, 2, &want);
     }
+    /* (-4)^0.5 is indeterminate: 0; (-4)^3, 0^0 */
+    check(&(struct cc_op){.kind = CC_OP_POW, .inputs = 2},
+          (struct tensor[]){{1, {3}, {-4, -4, 0}}, {1, {3}, {0.5, 3, 0}}}, 2,
+          &(struct tensor){1, {3}, {0, -64, 1}});
     /* cond [2, 2], a [2, 1], b [2] */
     check(&(struct cc_op){.kind = CC_OP_SELECT, .inputs = 3},
           (struct tensor[]){{2, {2, 2}, {0, 1, 0, 0}}, {2, {2, 1}, {-0.5, 3}}, {1, {2}, {7, 9}}}, 3, &matrix);

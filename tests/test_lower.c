@@ -323,7 +323,7 @@ static void ports_cast(void **state)
     y = gr_binary(&g, CC_OP_ADD, gr_cast(&g, x, CC_FP16), gr_scalar(&g, 1));
     gr_output(&g, gr_cast(&g, y, CC_FP32));
     gr_output(&g, y);
-    gr_output(&g, x);
+    gr_output(&g, gr_cast(&g, x, CC_FP16));
     assert_int_equal(gr_check(&g, &client), 3); /* one computes, two copy */
     program = gr_lower(&g);
     assert_int_equal(program->port[0].type, CC_FP32);
@@ -351,6 +351,53 @@ static void intermediates_share(void **state)
     assert_int_equal(program->intermediate_bytes, 2 * 4 * 8 * 64);
     cc_program_destroy(program);
     gr_close(&g);
+}
+
+/* A pass that searches for the operation before would need quadratic time here. */
+static void a_long_chain_is_one_descriptor(void **state)
+{
+    struct cc_program *program;
+    uint32_t x;
+    struct gr g;
+
+    (void)state;
+    gr_open(&g, 0x8300, GR_WHOLE);
+    x = gr_input(&g, "x", CC_FP16, GR(4));
+    for (unsigned i = 0; i < 200000; i++)
+        x = gr_relu(&g, x);
+    gr_output(&g, x);
+    program = gr_lower(&g);
+    assert_int_equal(program->records, 1);
+    assert_int_equal(program->intermediate_bytes, 0);
+    cc_program_destroy(program);
+    gr_close(&g);
+}
+
+/* Every tensor is in use until its maximum is taken, so no two may overlap. */
+static void many_intermediates_live_together(void **state)
+{
+    enum { COUNT = 4000, BYTES = 64 };
+    struct cc_program *program;
+    uint32_t *value = calloc(COUNT, sizeof(*value)), x;
+    struct gr g;
+
+    (void)state;
+    assert_non_null(value);
+    gr_open(&g, 0x8400, GR_WHOLE);
+    x = gr_input(&g, "x", CC_FP16, GR(3));
+    for (unsigned i = 0; i < COUNT; i++)
+        value[i] = gr_binary(&g, CC_OP_ADD, x, gr_scalar(&g, (double)((i * 7) % 2000)));
+    x = value[0];
+    for (unsigned i = 1; i < COUNT; i++)
+        x = gr_binary(&g, CC_OP_MAXIMUM, x, value[i]);
+    gr_output(&g, x);
+    program = gr_lower(&g);
+    assert_true(program->intermediate_bytes >= COUNT * BYTES);
+    assert_true(program->intermediate_bytes <= (COUNT + 2) * BYTES);
+    cc_program_destroy(program);
+    assert_int_equal(gr_check(&g, &client), 2 * COUNT - 1);
+    gr_close(&g);
+    free(value);
 }
 
 static void dead_operations_are_left_out(void **state)
@@ -436,6 +483,25 @@ static void refusals_name_the_rule(void **state)
             "both operands are constants");
 }
 
+/* An fp32 value may be renamed, but it cannot be an output before it has been cast to fp16: it would be rounded without a cast in the program. */
+static void fp32_does_not_pass_unchanged(void **state)
+{
+    uint32_t x;
+    struct gr g;
+
+    (void)state;
+    gr_open(&g, 1, GR_WHOLE);
+    refused(&g, gr_input(&g, "x", CC_FP32, GR(4)), "`x` is fp32 and reaches this output unchanged");
+    gr_open(&g, 2, GR_WHOLE);
+    x = gr_input(&g, "x", CC_FP32, GR(4));
+    refused(&g, gr_cast(&g, gr_cast(&g, x, CC_FP32), CC_FP32), "cast it first");
+    gr_open(&g, 3, GR_WHOLE);
+    x = gr_cast(&g, gr_input(&g, "x", CC_FP32, GR(4)), CC_FP32);
+    gr_output(&g, gr_cast(&g, gr_cast(&g, gr_cast(&g, x, CC_FP16), CC_FP32), CC_FP32));
+    gr_check(&g, &client);
+    gr_close(&g);
+}
+
 /* The driver believes nothing: sizes, bytes and places of a payload. A plain task may load a bundle; raw images are for developers. */
 static void bad_payloads_are_refused(void **state)
 {
@@ -513,9 +579,12 @@ int main(void)
         cmocka_unit_test(a_chain_runs),
         cmocka_unit_test(ports_cast),
         cmocka_unit_test(intermediates_share),
+        cmocka_unit_test(a_long_chain_is_one_descriptor),
+        cmocka_unit_test(many_intermediates_live_together),
         cmocka_unit_test(dead_operations_are_left_out),
         cmocka_unit_test(constants_are_shared),
         cmocka_unit_test(refusals_name_the_rule),
+        cmocka_unit_test(fp32_does_not_pass_unchanged),
         cmocka_unit_test(bad_payloads_are_refused),
     };
 

@@ -5,6 +5,7 @@
  */
 #include "support.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,7 @@ static void unary_operations(void **state)
         {CC_OP_THRESHOLDED_RELU, false, 0, {.alpha = 0.25f}},
         {CC_OP_THRESHOLDED_RELU, false, 0, {.alpha = -0.25f}},
         {CC_OP_CLAMPED_RELU, false, 2, {.alpha = 0.25f, .beta = 0.5f}},
+        {CC_OP_CLAMPED_RELU, false, 2, {.alpha = -0.5f, .beta = 0.25f}},
         {CC_OP_LINEAR_ACTIVATION, false, 2, {.alpha = 3, .beta = -0.5f}},
         {CC_OP_SCALED_TANH, false, 32, {.alpha = 2, .beta = 0.5f}},
     };
@@ -141,14 +143,14 @@ static void quotients_and_powers(void **state)
 
 static void powers_of_constants(void **state)
 {
-    static const double power[] = {1, 2, 3, 0.5, -1, -0.5, 1.5};
+    static const double power[] = {1, 2, 3, 0.5, -1, -0.5, 1.5, 4, 5, 7, 0};
 
     (void)state;
     for (unsigned i = 0; i < sizeof(power) / sizeof(power[0]); i++) {
         struct gr g;
 
         gr_open(&g, 0x104000 + i, GR_REAL);
-        g.positive = true;
+        g.positive = power[i] < 0 || power[i] != floor(power[i]);
         g.slack = 16;
         gr_output(&g, gr_binary(&g, CC_OP_POW, gr_input(&g, "x", CC_FP16, random_shape(&g)),
                                 gr_scalar(&g, power[i])));
@@ -157,20 +159,27 @@ static void powers_of_constants(void **state)
     }
 }
 
-/* A quotient that is no whole number by far: one that is, may fall to either side. */
-static void floor_of_a_quotient(void **state)
+/* Whole quotients too: the floor is that of the true quotient. */
+static void floors_of_quotients(void **state)
 {
-    struct gr g;
-
     (void)state;
-    gr_open(&g, 0x104100, GR_WHOLE);
-    g.most = 7;
-    gr_output(&g,
-              gr_binary(&g, CC_OP_FLOOR_DIV,
-                        gr_binary(&g, CC_OP_ADD, gr_input(&g, "x", CC_FP16, GR(3, 40)), gr_scalar(&g, 0.5)),
-                        gr_scalar(&g, 4)));
-    gr_check(&g, &client);
-    gr_close(&g);
+    for (unsigned round = 0; round < 12; round++) {
+        struct gr_shape shape;
+        uint32_t x, y;
+        struct gr g;
+
+        gr_open(&g, 0x104100 + round, GR_WHOLE);
+        g.most = round % 4 ? 300 : 20;
+        g.positive = true; /* no divisor of 0 */
+        shape = random_shape(&g);
+        x = round % 3 == 2 ? gr_const(&g, thin(&g, shape)) : gr_input(&g, "x", CC_FP16, shape);
+        y = round % 3 == 1   ? gr_scalar(&g, (double)round - 6.5)
+            : round % 3 == 0 ? gr_const(&g, thin(&g, shape))
+                             : gr_input(&g, "y", CC_FP16, shape);
+        gr_output(&g, gr_binary(&g, CC_OP_FLOOR_DIV, x, y));
+        gr_check(&g, &client);
+        gr_close(&g);
+    }
 }
 
 static void comparisons_and_logic(void **state)
@@ -544,6 +553,19 @@ static void pools(void **state)
     }
 }
 
+/* More planes than a descriptor has channels. */
+static void averages_of_many_planes(void **state)
+{
+    struct cc_attributes a = {.dilation = {1, 1}, .stride = {1, 1}, .kernel = {2, 2}};
+    struct gr g;
+
+    (void)state;
+    gr_open(&g, 0x110100, GR_REAL);
+    gr_output(&g, gr_window(&g, CC_OP_AVG_POOL, gr_input(&g, "x", CC_FP16, GR(2, 40000, 2, 3)), &a));
+    gr_check(&g, &client);
+    gr_close(&g);
+}
+
 static void products_of_two_runtime_matrices(void **state)
 {
     (void)state;
@@ -599,7 +621,7 @@ int main(void)
         cmocka_unit_test(whole_numbers_stay),
         cmocka_unit_test(quotients_and_powers),
         cmocka_unit_test(powers_of_constants),
-        cmocka_unit_test(floor_of_a_quotient),
+        cmocka_unit_test(floors_of_quotients),
         cmocka_unit_test(comparisons_and_logic),
         cmocka_unit_test(reductions_over_any_axes),
         cmocka_unit_test(softmax_over_any_axis),
@@ -615,6 +637,7 @@ int main(void)
         cmocka_unit_test(convolutions_of_groups_and_strides),
         cmocka_unit_test(tables_join_convolutions),
         cmocka_unit_test(pools),
+        cmocka_unit_test(averages_of_many_planes),
         cmocka_unit_test(products_of_two_runtime_matrices),
         cmocka_unit_test(refusals_name_the_rule),
     };

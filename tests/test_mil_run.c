@@ -134,6 +134,35 @@ static void attention_runs(void **state)
     gr_close(&g);
 }
 
+/* An identity of an fp32 input is refused with its line; after a cast from fp16 it is a new name only. */
+static void fp32_identities(void **state)
+{
+    static const char text[] = "program(1.3)\n{func main<ios18>(tensor<fp32, [4]> x) {\n"
+                               "tensor<fp16, [4]> h = cast(x = x, dtype = string(\"fp16\"));\n"
+                               "tensor<fp32, [4]> f = cast(x = h, dtype = string(\"fp32\"));\n"
+                               "tensor<fp32, [4]> y = identity(x = %s);\n"
+                               "} -> (y);}";
+    char whole[512];
+    const char *sentence;
+    struct gr g;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        gr_open(&g, 0x202000, GR_WHOLE);
+        cc_graph_destroy(g.graph);
+        snprintf(whole, sizeof(whole), text, i ? "f" : "x");
+        g.graph = parse(whole);
+        if (i) {
+            gr_check(&g, &client);
+        } else {
+            sentence = gr_refusal(&g);
+            assert_non_null(strstr(sentence, "Line 6"));
+            assert_non_null(strstr(sentence, "`x` is fp32 and reaches this output unchanged"));
+        }
+        gr_close(&g);
+    }
+}
+
 /* y = call of x, halfs in, halfs out, by way of the runtime. */
 static void run_text(const char *call, uint32_t in, uint32_t out, const uint16_t *x, uint16_t *y)
 {
@@ -231,10 +260,8 @@ static void a_slice_clamps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bodies_run),
-        cmocka_unit_test(attention_runs),
-        cmocka_unit_test(known_numbers),
-        cmocka_unit_test(a_slice_clamps),
+        cmocka_unit_test(bodies_run),    cmocka_unit_test(attention_runs), cmocka_unit_test(fp32_identities),
+        cmocka_unit_test(known_numbers), cmocka_unit_test(a_slice_clamps),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

@@ -31,7 +31,7 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
  * LOG log(x + epsilon), RSQRT 1 / sqrt(x + epsilon), INVERSE 1 / (x + epsilon); LEAKY_RELU x >= 0 ? x : alpha x; ELU x > 0 ? x : alpha (e^x - 1);
  * CLIP min(max(x, alpha), beta); SIGMOID_HARD min(max(alpha x + beta, 0), 1); THRESHOLD max(x, alpha); THRESHOLDED_RELU x >= alpha ? x : 0;
  * CLAMPED_RELU min(beta, x >= 0 ? x : alpha x); LINEAR_ACTIVATION alpha x + beta; SCALED_TANH alpha tanh(beta x); SOFTSIGN x / (1 + |x|);
- * SOFTPLUS log(1 + e^x); SILU x / (1 + e^-x); SIGN -1, 0 or 1.
+ * SOFTPLUS log(1 + e^x); SILU x / (1 + e^-x); SIGN -1, 0 or 1; POW x^y, 1 for y = 0, and 0 for a negative x whose y is not whole.
  *
  * Comparisons and LOGICAL_* give CC_BOOL, which only CAST, SELECT and LOGICAL_* take and which is never an input, an output or a constant. The engine has no such type: a bool is
  * an fp16 of 0.0 or 1.0, so that a CAST of it to fp16 or fp32 is another name. SELECT is (cond, a, b), all three broadcast; the two branches are fp.
@@ -148,7 +148,7 @@ bool cc_op_gives_bool(enum cc_op_kind kind); /* comparisons and LOGICAL_* */
 
 /*
  * INPUT and CONST are operations without inputs that stand before the first use of their value, so that every value has one maker. cc_graph_check does not insist on them: an input
- * is what the input list names, a constant is what has data. Operand constants may be of any rank that broadcasts, 0 too. A CAST to the type its input has is a copy.
+ * is what the input list names, a constant is what has data. Operand constants may be of any rank that broadcasts, 0 too. A CAST to the type its input has is a copy; the lowering refuses an fp32 output that was never fp16.
  */
 
 struct cc_value {

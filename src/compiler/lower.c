@@ -94,6 +94,13 @@ uint32_t cc_root(const struct cc_lowering *l, uint32_t value)
     return value;
 }
 
+const struct cc_op *cc_maker(const struct cc_lowering *l, uint32_t value)
+{
+    uint32_t maker = l->home[value].maker;
+
+    return maker ? &l->graph->op[maker - 1] : NULL;
+}
+
 int cc_layout_of(const struct cc_lowering *l, uint32_t value, struct cc_layout *layout)
 {
     const struct cc_value *v = cc_value_of(l, value);
@@ -294,15 +301,6 @@ int cc_lower_relu(struct cc_lowering *l)
 
 /* Ports. */
 
-/* The operation that makes a value, for messages about its port; NULL when there is none. */
-static const struct cc_op *maker_of(const struct cc_graph *g, uint32_t value)
-{
-    for (uint32_t i = 0; i < g->ops; i++)
-        if (g->op[i].output == value)
-            return &g->op[i];
-    return NULL;
-}
-
 static int add_port(struct cc_lowering *l, uint32_t value, enum pr_hwx_direction direction)
 {
     const struct cc_value *v = cc_value_of(l, value);
@@ -313,7 +311,7 @@ static int add_port(struct cc_lowering *l, uint32_t value, enum pr_hwx_direction
     l->op = NULL;
     if (l->program->ports == PR_E5_PORTS_MAX)
         return cc_refuse(l, "The function has more than %u inputs and outputs", PR_E5_PORTS_MAX);
-    l->op = maker_of(l->graph, value);
+    l->op = cc_maker(l, value);
     if (v->type != CC_FP16 && v->type != CC_FP32)
         return cc_refuse(l, "`%.64s` is %s; inputs and outputs are fp16 or fp32", v->name,
                          cc_type_name(v->type));
@@ -397,8 +395,8 @@ static int lower_op(struct cc_lowering *l)
     case CC_OP_MAXIMUM:
     case CC_OP_MINIMUM: return cc_lower_elementwise(l);
     case CC_OP_REAL_DIV:
-    case CC_OP_FLOOR_DIV:
-    case CC_OP_POW: return cc_lower_divide(l);
+    case CC_OP_FLOOR_DIV: return cc_lower_divide(l);
+    case CC_OP_POW: return cc_lower_power(l);
     case CC_OP_RELU: return cc_lower_relu(l);
     case CC_OP_CONV: return cc_lower_conv(l);
     case CC_OP_MAX_POOL:

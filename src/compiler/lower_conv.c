@@ -110,10 +110,11 @@ int cc_emit_mac(struct cc_lowering *l, const struct cc_mac *mac)
     const uint32_t cout = mac->out[CC_C];
     struct cc_pack pack = pack_of(mac);
     struct cc_table table;
-    uint16_t scale = 0;
+    uint16_t scale = mac->scale;
     uint32_t block;
     int status = 0;
 
+    pack.table = mac->table;
     if (l->activation && cc_activation(l->activation, &table, &scale))
         pack.table = &table;
     block = block_channels(mac, &pack);

@@ -165,6 +165,10 @@ static int reshape(struct cc_lowering *l, struct cc_view x, struct cc_view y)
     return status;
 }
 
+/*
+ * A first column on a 64-byte boundary is expressed by the base address, as in the public program of such a slice. Any other first column needs the slice field, with which values
+ * above 4094 become infinite (docs/provenance.md).
+ */
 static int slice(struct cc_lowering *l, struct cc_view x, const struct cc_view *result)
 {
     uint32_t first = lead(l, l->op->input[0]);
@@ -177,7 +181,7 @@ static int slice(struct cc_lowering *l, struct cc_view x, const struct cc_view *
         uint32_t begin = exists ? l->op->a.begin[i - first] : 0;
 
         x.extent[i] = y.extent[i] = exists ? l->op->a.size[i - first] : 1;
-        if (i == CC_AXIS_W)
+        if (i == CC_AXIS_W && begin * CC_ELEMENT % PR_ROW_ALIGN)
             pass.slice = begin;
         else
             x.at.offset += begin * x.stride[i];

@@ -181,19 +181,42 @@ int cc_lower_softmax(struct cc_lowering *l)
     return status ? status : close_planes(l, &p);
 }
 
+/*
+ * The epsilon register is fp16. An epsilon that rounds to 0 there cannot be added; instead the reciprocal root is bounded by 1 / sqrt(epsilon) and by the largest fp16 value,
+ * so that a plane of equal elements gives 0 and not 0 / 0.
+ */
+static bool epsilon_is_lost(const struct cc_lowering *l)
+{
+    return l->op->a.epsilon > 0 && !cc_half_of_float(l->op->a.epsilon);
+}
+
+static int bound_roots(struct cc_lowering *l, const struct cc_view *roots, const struct cc_view *to)
+{
+    enum { LARGEST = 0x7bff };
+    float most = 1 / sqrtf(l->op->a.epsilon);
+    uint16_t half = most < cc_float_of_half(LARGEST) ? cc_half_of_float(most) : (uint16_t)LARGEST;
+    struct cc_view bound;
+    int status = cc_view_number(l, half, &bound);
+
+    return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_MIN}, roots, &bound, to);
+}
+
 /* (x - mean) / sqrt(variance + epsilon) of each plane, to `to`. */
 static int normalize(struct cc_lowering *l, const struct planes *p, const struct cc_view *to)
 {
     struct pr_e5_record mean = cc_record(PR_E5_REDUCE), root = cc_record(PR_E5_REDUCE2),
                         affine = cc_record(PR_E5_AFFINE);
     float count = (float)p->x.extent[CC_AXIS_H] * (float)p->x.extent[CC_AXIS_W];
-    struct cc_view numbers, first, second;
+    bool bounded = epsilon_is_lost(l);
+    struct cc_view numbers, first, second, roots;
     int status = open_numbers(l, p, &numbers);
 
     if (status)
         return status;
     first = number_row(&numbers, 0);
-    second = number_row(&numbers, 1);
+    roots = second = number_row(&numbers, 1);
+    if (bounded)
+        status = cc_view_scratch(l, second.extent, &roots);
     mean.op = root.op = PR_PE_REDUCE_SUM;
     mean.final_scale = root.final_scale = cc_float_bits(1.0f / count);
     root.elementwise = PR_PE_SQUARE_OF_SUM;
@@ -205,9 +228,12 @@ static int normalize(struct cc_lowering *l, const struct planes *p, const struct
     root.src[1].plane = affine.src[1].plane = first.stride[CC_AXIS_C];
     affine.src[1].row = numbers.stride[CC_AXIS_C];
     affine.flags = PR_E5_SUBTRACT2;
-    status = emit_over(l, mean, &p->x, &first);
     if (!status)
-        status = emit_over(l, root, &p->x, &second);
+        status = emit_over(l, mean, &p->x, &first);
+    if (!status)
+        status = emit_over(l, root, &p->x, &roots);
+    if (!status && bounded)
+        status = bound_roots(l, &roots, &second);
     return status ? status : emit_over(l, affine, &p->x, to);
 }
 

@@ -157,6 +157,34 @@ static uint16_t half_before(uint16_t half)
     return half & CC_HALF_SIGN ? half + 1 : half - 1;
 }
 
+/*
+ * For a negative alpha: the fp16 value nearest to 0 for which alpha x >= beta. The product of two fp16 values is exact in double precision, so the search is exact; it starts at most one
+ * fp16 value away from the result.
+ */
+static uint16_t last_clamped(uint16_t alpha, uint16_t beta)
+{
+    double slope = (double)cc_float_of_half(alpha), top = (double)cc_float_of_half(beta);
+    uint16_t half = cc_half_of_float((float)(top / slope)) | CC_HALF_SIGN;
+
+    while (half < MINUS_INFINITE && slope * (double)cc_float_of_half(half) < top)
+        half++;
+    while (half > CC_HALF_SIGN && slope * (double)cc_float_of_half(half - 1) >= top)
+        half--;
+    return half;
+}
+
+/* min(beta, x >= 0 ? x : alpha x), beta >= 0. With a negative alpha the clamp at beta applies on both sides. */
+static void clamp_both_sides(struct cc_pieces *p, uint16_t alpha, uint16_t beta)
+{
+    p->above = p->y_above = beta;
+    p->negative = alpha;
+    if (!(alpha & CC_HALF_SIGN))
+        return;
+    p->y_below = beta;
+    if (alpha != CC_HALF_SIGN)
+        p->below = last_clamped(alpha, beta);
+}
+
 /* Operations that are two straight pieces; false for another one, and for a clamp that no table says. */
 static bool pieces_of(const struct cc_op *op, struct cc_pieces *p)
 {
@@ -178,10 +206,7 @@ static bool pieces_of(const struct cc_op *op, struct cc_pieces *p)
         p->below = half_before(alpha);
         p->y_below = 0;
         break;
-    case CC_OP_CLAMPED_RELU:
-        p->above = p->y_above = beta;
-        p->negative = alpha;
-        break;
+    case CC_OP_CLAMPED_RELU: clamp_both_sides(p, alpha, beta); break;
     case CC_OP_LEAKY_RELU: p->negative = alpha; break;
     default: return false;
     }
@@ -218,6 +243,16 @@ bool cc_activation(const struct cc_op *op, struct cc_table *table, uint16_t *sca
     else
         return false;
     return true;
+}
+
+bool cc_activation_fuses(const struct cc_op *op)
+{
+    struct cc_table table;
+    uint16_t scale;
+
+    if (op->kind == CC_OP_THRESHOLDED_RELU || (op->kind == CC_OP_CLAMPED_RELU && op->a.alpha < 0))
+        return false;
+    return cc_activation(op, &table, &scale);
 }
 
 static int lower_view(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)

@@ -54,6 +54,17 @@ int cc_view_scratch(struct cc_lowering *l, const uint32_t extent[CC_AXES], struc
     return cc_scratch(l, bytes, &view->at.index);
 }
 
+int cc_view_number(struct cc_lowering *l, uint16_t half, struct cc_view *view)
+{
+    uint8_t bytes[PR_ROW_ALIGN] = {0};
+
+    cc_put_half(bytes, half);
+    *view = (struct cc_view){.at = {.place = PR_E5_CONSTANT},
+                             .extent = {1, 1, 1, 1},
+                             .stride = {PR_ROW_ALIGN, PR_ROW_ALIGN, PR_ROW_ALIGN, CC_ELEMENT}};
+    return cc_constant(l, bytes, sizeof(bytes), &view->at.offset);
+}
+
 struct cc_view cc_view_permuted(const struct cc_view *view, const uint32_t perm[CC_AXES])
 {
     struct cc_view turned = {.at = view->at};
@@ -247,6 +258,7 @@ int cc_planar(struct cc_lowering *l, const struct cc_planar *how, const struct c
     r.scale = how->scale ? how->scale : r.scale;
     r.pre_scale = how->pre_scale ? how->pre_scale : r.pre_scale;
     r.bias = how->bias;
+    r.final_scale = how->final_scale != 0 ? cc_float_bits(how->final_scale) : r.final_scale;
     take_source(&r, 0, a, to);
     if (b)
         take_source(&r, 1, b, to);

@@ -17,6 +17,7 @@ struct cc_home {
     uint32_t root;        /* the value it is another name of; itself, usually */
     const uint16_t *data; /* a constant's halfs */
     uint16_t *owned;      /* converted halfs that `data` points to */
+    uint32_t maker;       /* the operation that makes it, number + 1; 0: none */
     uint32_t uses;        /* by operations that are kept, and as an output */
     bool placed;
     struct pr_e5_operand at; /* place, index, offset; an intermediate's index is its buffer until the plan */
@@ -61,12 +62,18 @@ int cc_pass_plan(
 
 /* Lowering of each family. */
 int cc_lower_elementwise(struct cc_lowering *l);
-int cc_lower_divide(struct cc_lowering *l); /* real_div, floor_div, pow */
-int cc_lower_logic(struct cc_lowering *l);  /* comparisons, logical_*, select */
+int cc_lower_divide(struct cc_lowering *l); /* real_div, floor_div */
+int cc_lower_power(struct cc_lowering *l);
+int cc_lower_logic(struct cc_lowering *l); /* comparisons, logical_*, select */
 int cc_lower_relu(struct cc_lowering *l);
 int cc_lower_unary(struct cc_lowering *l);
 /* The table that an operation is, and the factor before it (0: none); false when it is more than that. */
 bool cc_activation(const struct cc_op *op, struct cc_table *table, uint16_t *scale);
+/*
+ * Whether that table may be joined to the operation before it. The value that enters a table is not rounded to fp16, so a threshold would be compared with a value that is never stored;
+ * operations with such a threshold get their own descriptor.
+ */
+bool cc_activation_fuses(const struct cc_op *op);
 int cc_lower_conv(struct cc_lowering *l);
 int cc_lower_pool(struct cc_lowering *l);
 int cc_lower_linear(struct cc_lowering *l);
@@ -85,6 +92,8 @@ void cc_note(struct cc_lowering *l, const char *format, ...) __attribute__((form
 
 const struct cc_value *cc_value_of(const struct cc_lowering *l, uint32_t value);
 uint32_t cc_root(const struct cc_lowering *l, uint32_t value);
+/* The operation that makes a value; NULL when there is none. */
+const struct cc_op *cc_maker(const struct cc_lowering *l, uint32_t value);
 int cc_layout_of(const struct cc_lowering *l, uint32_t value, struct cc_layout *layout);
 /* Where to read a value: a constant is put into the constants in the engine's layout. Strides are those of the layout. */
 int cc_source(struct cc_lowering *l, uint32_t value, struct pr_e5_operand *operand, struct cc_layout *layout);
@@ -114,6 +123,8 @@ struct cc_mac {
     bool turned;                   /* the result's channels lie side by side */
     const uint16_t *weight, *bias; /* weight (o, i, t) at o * step[0] + i * step[1] + t * step[2] halfs */
     uint32_t step[3];
+    const struct cc_table *table; /* or the activation that is joined to the operation, if there is one */
+    uint16_t scale;               /* before that table; 0 means 1 */
 };
 int cc_emit_mac(struct cc_lowering *l, const struct cc_mac *mac);
 
@@ -134,6 +145,8 @@ int cc_view_source(struct cc_lowering *l, uint32_t value, struct cc_view *view);
 int cc_view_result(struct cc_lowering *l, struct cc_view *view);
 /* A new intermediate of this shape in the engine's layout. */
 int cc_view_scratch(struct cc_lowering *l, const uint32_t extent[CC_AXES], struct cc_view *view);
+/* A constant of one element. */
+int cc_view_number(struct cc_lowering *l, uint16_t half, struct cc_view *view);
 /* The same elements with axis i where axis perm[i] was. */
 struct cc_view cc_view_permuted(const struct cc_view *view, const uint32_t perm[CC_AXES]);
 bool cc_is_constant(const struct cc_lowering *l, uint32_t value);
@@ -150,12 +163,13 @@ struct cc_pass {
 int cc_move(struct cc_lowering *l, const struct cc_view *from, const struct cc_view *to,
             const struct cc_pass *pass);
 
-/* What the planar engine does: y = relu?(scale * compare?(abs?(op(pre_scale * a, b))) + bias). */
+/* What the planar engine does: y = final_scale * relu?(scale * compare?(abs?(op(pre_scale * a, b))) + bias). */
 struct cc_planar {
     enum pr_pe_op op;
     enum pr_pe_compare compare;
     uint32_t flags;                  /* enum pr_e5_flag */
     uint16_t scale, bias, pre_scale; /* a scale of 0 means 1 */
+    float final_scale;               /* the same */
 };
 /* Of one source, or of two whose axes of length 1 are repeated. W lies side by side in all of them. */
 int cc_planar(struct cc_lowering *l, const struct cc_planar *how, const struct cc_view *a,

@@ -58,6 +58,26 @@ static int check_types(struct cc_lowering *l)
     return 0;
 }
 
+/* An fp32 output must be the cast of an fp16 value. An fp32 value that is only renamed would be rounded to fp16 without a cast in the program. */
+static int check_output(struct cc_lowering *l, uint32_t output)
+{
+    uint32_t value = output;
+    const struct cc_op *op;
+
+    while (cc_value_of(l, value)->type == CC_FP32) {
+        op = cc_maker(l, value);
+        if (!op || op->kind != CC_OP_CAST) {
+            l->op = cc_maker(l, output);
+            return cc_refuse(l,
+                             "`%.64s` is fp32 and reaches this output unchanged, and the engine computes in "
+                             "fp16; cast it first, to fp16 and back",
+                             cc_value_of(l, value)->name);
+        }
+        value = op->input[0];
+    }
+    return 0;
+}
+
 int cc_pass_casts(struct cc_lowering *l)
 {
     int status = 0;
@@ -70,6 +90,7 @@ int cc_pass_casts(struct cc_lowering *l)
     for (uint32_t i = 0; i < l->graph->ops && !status; i++) {
         l->op = &l->graph->op[i];
         l->step[i].output = l->op->output;
+        l->home[l->op->output].maker = i + 1;
         if (l->op->kind == CC_OP_CAST || is_another_name(l)) {
             l->home[l->op->output].root = cc_root(l, l->op->input[0]);
             l->step[i].skip = true;
@@ -79,5 +100,7 @@ int cc_pass_casts(struct cc_lowering *l)
             status = check_types(l);
         }
     }
+    for (uint32_t i = 0; i < l->graph->outputs && !status; i++)
+        status = check_output(l, l->graph->output[i]);
     return status;
 }

@@ -28,19 +28,17 @@ static bool can_activate(const struct cc_lowering *l, const struct cc_op *op)
     return op->kind == CC_OP_CONV || op->kind == CC_OP_LINEAR;
 }
 
-/* The operation that makes a value, or NULL. */
-static struct cc_step *maker(struct cc_lowering *l, uint32_t value, uint32_t before, bool relu)
+/* The operation that makes a value, if the ReLU or table can be joined to it; else NULL. */
+static struct cc_step *maker(struct cc_lowering *l, uint32_t value, bool relu)
 {
-    for (uint32_t i = before; i-- > 0;) {
-        const struct cc_op *op = &l->graph->op[i];
+    uint32_t number = l->home[value].maker;
+    struct cc_step *step = number ? &l->step[number - 1] : NULL;
 
-        if (!l->step[i].live || l->step[i].skip || l->step[i].output != value)
-            continue;
-        if (l->step[i].activation || (l->step[i].relu && !relu))
-            return NULL;
-        return (relu ? can_relu(op->kind) : can_activate(l, op)) ? &l->step[i] : NULL;
-    }
-    return NULL;
+    if (!step || !step->live || step->skip || step->activation || (step->relu && !relu))
+        return NULL;
+    if (!(relu ? can_relu(l->graph->op[number - 1].kind) : can_activate(l, &l->graph->op[number - 1])))
+        return NULL;
+    return step;
 }
 
 /* The operation will be lowered to the shape of the ReLU's result. */
@@ -55,21 +53,20 @@ int cc_pass_fuse(struct cc_lowering *l)
         const struct cc_op *op = &l->graph->op[i];
         bool relu = op->kind == CC_OP_RELU;
         struct cc_step *before;
-        struct cc_table table;
-        uint16_t scale;
         uint32_t value;
 
-        if (!l->step[i].live || (!relu && !cc_activation(op, &table, &scale)))
+        if (!l->step[i].live || (!relu && !cc_activation_fuses(op)))
             continue;
         value = cc_root(l, op->input[0]);
         if (!same_shape(cc_value_of(l, value), cc_value_of(l, op->output)))
             continue;
-        before = l->home[value].uses == 1 ? maker(l, value, i, relu) : NULL;
+        before = l->home[value].uses == 1 ? maker(l, value, relu) : NULL;
         if (!before)
             continue;
         before->relu |= relu;
         before->activation = relu ? before->activation : op;
         before->output = op->output;
+        l->home[op->output].maker = (uint32_t)(before - l->step) + 1;
         l->step[i].skip = true;
         cc_note(l, "%s: %s -> joined to %s\n", op->name, cc_op_name(op->kind),
                 l->graph->op[before - l->step].name);

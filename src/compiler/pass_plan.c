@@ -3,6 +3,9 @@
  * The intermediate buffer: each tensor lives from the first to the last record that touches it; tensors are placed in the order of their birth, each
  * at the lowest offset that no tensor living at the same time overlaps. Records run in sequence, so that is all there is to order.
  */
+#include <string.h>
+
+#include "base/alloc.h"
 #include "compiler/lowering.h"
 
 static void touch(struct cc_lowering *l, const struct pr_e5_operand *operand, uint32_t record)
@@ -23,36 +26,69 @@ static bool together(const struct cc_buffer *a, const struct cc_buffer *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* The first living neighbour that [offset, offset + bytes) meets, or NULL. */
-static const struct cc_buffer *meets(const struct cc_lowering *l, uint32_t number, uint64_t offset)
+/*
+ * The lowest offset at which the buffer overlaps no buffer with an overlapping lifetime. `placed` lists the buffers that have an offset, sorted by it, so one pass over it is
+ * enough.
+ */
+static uint64_t find_offset(const struct cc_lowering *l, const struct cc_buffer *b, const uint32_t *placed,
+                            uint32_t count)
 {
-    const struct cc_buffer *b = &l->buffer[number];
-
-    for (uint32_t i = 0; i < number; i++) {
-        const struct cc_buffer *other = &l->buffer[i];
-
-        if (together(b, other) && offset < (uint64_t)other->offset + other->bytes &&
-            other->offset < offset + b->bytes)
-            return other;
-    }
-    return NULL;
-}
-
-static int place(struct cc_lowering *l, uint32_t number)
-{
-    struct cc_buffer *b = &l->buffer[number];
-    const struct cc_buffer *other;
     uint64_t offset = 0;
 
-    /* Each step goes past the end of a neighbour, of which there are finitely many. */
-    while ((other = meets(l, number, offset)))
-        offset = (uint64_t)other->offset + other->bytes;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct cc_buffer *other = &l->buffer[placed[i]];
+        uint64_t end = (uint64_t)other->offset + other->bytes;
+
+        if (other->offset >= offset + b->bytes)
+            break;
+        if (together(b, other) && end > offset)
+            offset = end;
+    }
+    return offset;
+}
+
+/* Keeps the list sorted; after buffers of the same offset. */
+static void insert(const struct cc_lowering *l, uint32_t number, uint32_t *placed, uint32_t count)
+{
+    uint32_t low = 0, high = count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (l->buffer[placed[middle]].offset <= l->buffer[number].offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    memmove(&placed[low + 1], &placed[low], (count - low) * sizeof(*placed));
+    placed[low] = number;
+}
+
+static int place(struct cc_lowering *l, uint32_t number, uint32_t *placed)
+{
+    struct cc_buffer *b = &l->buffer[number];
+    uint64_t offset = find_offset(l, b, placed, number);
+
     if (offset + b->bytes > PR_E5_BYTES_MAX)
         return cc_refuse(l, "The intermediate tensors need more than %u bytes at once", PR_E5_BYTES_MAX);
     b->offset = (uint32_t)offset;
+    insert(l, number, placed, number);
     if (offset + b->bytes > l->program->intermediate_bytes)
         l->program->intermediate_bytes = (uint32_t)(offset + b->bytes);
     return 0;
+}
+
+static int place_all(struct cc_lowering *l)
+{
+    uint32_t *placed = base_alloc_array(l->buffers ? l->buffers : 1, sizeof(*placed));
+    int status = 0;
+
+    if (!placed)
+        return cc_no_memory(l);
+    for (uint32_t i = 0; i < l->buffers && !status; i++)
+        status = place(l, i, placed);
+    base_free(placed);
+    return status;
 }
 
 static void settle(const struct cc_lowering *l, struct pr_e5_operand *operand)
@@ -74,7 +110,7 @@ static void settle_kernel(const struct cc_lowering *l, struct pr_e5_record *reco
 int cc_pass_plan(struct cc_lowering *l)
 {
     struct cc_program *p = l->program;
-    int status = 0;
+    int status;
 
     for (uint32_t i = 0; i < p->records; i++) {
         touch(l, &p->record[i].src[0], i);
@@ -84,8 +120,7 @@ int cc_pass_plan(struct cc_lowering *l)
               &(struct pr_e5_operand){.place = p->record[i].kernel_place, .index = p->record[i].kernel_index},
               i);
     }
-    for (uint32_t i = 0; i < l->buffers && !status; i++)
-        status = place(l, i);
+    status = place_all(l);
     for (uint32_t i = 0; i < p->records && !status; i++) {
         settle(l, &p->record[i].src[0]);
         settle(l, &p->record[i].src[1]);

@@ -137,10 +137,8 @@ struct cc_table cc_table_pieces(const struct cc_pieces *p)
 }
 
 /* As the public tables of x < 0, x == 0 and x != 0: clamps at the smallest numbers, and tails that say the same. */
-struct cc_table cc_table_step(enum cc_step_kind kind)
+static struct cc_table levels(uint16_t low, uint16_t high)
 {
-    uint16_t low = kind == CC_STEP_POSITIVE ? 0 : CC_HALF_ONE,
-             high = kind == CC_STEP_NEGATIVE ? 0 : CC_HALF_ONE;
     struct cc_table table = {{CC_HALF_SIGN | SMALLEST, SMALLEST, low, high}};
 
     table.half[PR_AT_LOW_SLOPE + 1] = low;
@@ -148,6 +146,16 @@ struct cc_table cc_table_step(enum cc_step_kind kind)
     table.half[PR_AT_SHIFT] = NO_SPACING;
     table.half[PR_AT_CODE] = CODE_PLAIN;
     return table;
+}
+
+struct cc_table cc_table_step(enum cc_step_kind kind)
+{
+    return kind == CC_STEP_NEGATIVE ? levels(CC_HALF_ONE, 0) : levels(0, CC_HALF_ONE);
+}
+
+struct cc_table cc_table_not_zero(uint16_t value)
+{
+    return levels(value, value);
 }
 
 struct cc_table cc_table_elu(float alpha)

@@ -42,9 +42,11 @@ struct cc_pieces {
 };
 struct cc_table cc_table_pieces(const struct cc_pieces *pieces);
 
-/* 1 where x < 0, where x > 0, where x != 0; 0 elsewhere. */
-enum cc_step_kind { CC_STEP_NEGATIVE, CC_STEP_POSITIVE, CC_STEP_NOT_ZERO };
+/* 1 where x < 0, where x > 0; 0 elsewhere. */
+enum cc_step_kind { CC_STEP_NEGATIVE, CC_STEP_POSITIVE };
 struct cc_table cc_table_step(enum cc_step_kind kind);
+/* 0 at 0; this fp16 value everywhere else. */
+struct cc_table cc_table_not_zero(uint16_t value);
 
 /* alpha (e^x - 1) below zero, x above. The knots are ours: a public program has this form, with the constants of selu. */
 struct cc_table cc_table_elu(float alpha);

@@ -17,7 +17,7 @@
 
 static struct ane_machine *make(void)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
+    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .clock = ANE_CLOCK_CLOSED};
     struct ane_machine *machine;
 
     assert_int_equal(ane_machine_create(&config, &machine), 0);
@@ -79,7 +79,7 @@ static void keep_fault(void *context, const char *line, size_t length)
 static void subject_make(struct subject *v)
 {
     struct ane_machine_config config = {
-        .size = sizeof(config), .firmware = 1, .trace = 1, .trace_fn = keep_fault};
+        .size = sizeof(config), .firmware = 1, .clock = ANE_CLOCK_CLOSED, .trace = 1, .trace_fn = keep_fault};
 
     said[0] = '\0';
     *v = (struct subject){0};

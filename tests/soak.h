@@ -52,8 +52,8 @@ struct soak {
 
 /* The workers; each takes a struct soak. Threads of each are SOAK_THREADS in all. */
 #define SOAK_CREWS(X)   \
-    X(soak_alone, 8)    \
-    X(soak_shared, 36)  \
+    X(soak_alone, 11)   \
+    X(soak_shared, 33)  \
     X(soak_surfaces, 8) \
     X(soak_machines, 4) \
     X(soak_streams, 6)  \

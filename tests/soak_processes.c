@@ -55,13 +55,13 @@ void soak_machines(struct crew_worker *worker)
         soak_count(SOAK_MACHINE);
         if (crew_random(worker, 2)) {
             destroy_in_use(worker, machine, &user, &data);
-            continue;
+        } else {
+            out_data_release(&data);
+            out_user_release(&user);
+            crew_at(worker, "ane_machine_destroy");
+            ane_machine_destroy(machine);
         }
-        out_data_release(&data);
-        out_user_release(&user);
-        crew_at(worker, "ane_machine_destroy");
-        ane_machine_destroy(machine);
-        crew_pause(worker, 20000);
+        crew_pause(worker, 100000);
     }
 }
 
@@ -133,6 +133,6 @@ void soak_forks(struct crew_worker *worker)
         }
         crew_child(worker, child, what[kind]);
         soak_count(kind < 2 ? SOAK_EXEC : SOAK_CHILD);
-        crew_pause(worker, 30000);
+        crew_pause(worker, 100000);
     }
 }

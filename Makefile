@@ -15,6 +15,8 @@ PREFIX ?= /usr/local
 LIBDIR ?= lib
 FUZZ_SECONDS ?= 60
 SOAK_ROUNDS ?= 20
+SOAK_SECONDS ?= 300
+RACE_SECONDS ?= 120
 # Debian's own Meson comes before any wrapper of that name in PATH.
 MESON ?= $(shell test -x /usr/bin/meson && echo /usr/bin/meson || echo meson)
 
@@ -32,7 +34,7 @@ C_FILES = find src include tests bench -name '*.[ch]'
 
 export CC CFLAGS LDFLAGS PREFIX LIBDIR SAN MESON V
 
-.PHONY: all run test check check-arm bench soak fuzz format lint install clean configure setup-%
+.PHONY: all run test check check-arm bench soak soak-suite fuzz format lint install clean configure setup-%
 
 all: configure
 	@$(NINJA) $(BUILD) products
@@ -63,8 +65,29 @@ bench: configure
 	@$(NINJA) $(BUILD) meson-benchmark-prereq
 	@$(MESON) test -C $(BUILD) --benchmark --no-rebuild --verbose --num-processes 1
 
-# The whole suite again and again under the sanitizers, each round with a random seed of its own.
+# Load from outside: the soak in three builds, then every race under the sanitizers. ANEMONE_TEST_SEED chooses another run. All of them are run, whatever fails.
 soak:
+	@$(SUB) CC=gcc SAN= configure
+	@$(SUB) CC=gcc SAN=address,undefined configure
+	@$(SUB) CC=gcc SAN=thread configure
+	@for folder in build build-address-undefined build-thread; do \
+		$(NINJA) $$folder tests/soak tests/races || exit 1; \
+	done
+	@failed=; \
+	for folder in build build-address-undefined build-thread; do \
+		echo "$$folder: soak, $(SOAK_SECONDS) seconds"; \
+		$$folder/tests/soak $(SOAK_SECONDS) || failed="$$failed $$folder/soak"; \
+	done; \
+	for folder in build-address-undefined build-thread; do \
+		for race in $$($$folder/tests/races --list | cut -d' ' -f1); do \
+			echo "$$folder: race $$race, $(RACE_SECONDS) seconds"; \
+			$$folder/tests/races $$race $(RACE_SECONDS) || failed="$$failed $$folder/$$race"; \
+		done; \
+	done; \
+	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+# The whole suite again and again under the sanitizers, each round with a random seed of its own.
+soak-suite:
 	@$(SUB) CC=gcc SAN=address,undefined configure
 	@scripts/run-tests --rounds $(SOAK_ROUNDS) build-address-undefined
 

@@ -174,19 +174,27 @@ unsigned long race_fork_destroy(double seconds)
 }
 
 /*
- * fork: other threads are inside the library at the fork. They do nothing that allocates: in a child, the sanitizers' allocators may
- * have been left locked.
+ * fork: other threads are inside the library at the fork. From the first fork to the last they do nothing that allocates: in a child, the
+ * sanitizers' allocators stay locked when another thread of the parent was in them.
  */
 
 #define INSIDERS 6u
 
+struct insiders {
+    struct out_user user;
+    atomic_uint inside; /* threads whose surface the driver has mapped */
+    atomic_bool over;
+};
+
 static void stay_inside(struct crew_worker *worker)
 {
-    const struct out_user *user = worker->shared;
+    struct insiders *insiders = worker->shared;
+    const struct out_user *user = &insiders->user;
     struct out_data data;
+    bool first = true;
 
     out_data_make(&data, 0);
-    while (crew_more()) {
+    while (!atomic_load(&insiders->over)) {
         uint32_t surface;
 
         out_good(out_request(worker, &user->client, user->token, &data), "A request (selector 2)");
@@ -195,20 +203,25 @@ static void stay_inside(struct crew_worker *worker)
             ane_surface_release(surface);
         if (out_nothing(user->client.connect) != kIOReturnUnsupported)
             crew_fail("Selector 10 did not answer unsupported: %s", ane_machine_error());
+        if (first)
+            atomic_fetch_add(&insiders->inside, 1);
+        first = false;
     }
     out_data_release(&data);
 }
 
 unsigned long race_fork(double seconds)
 {
-    struct ane_machine *machine = out_machine();
     struct crew_worker worker[INSIDERS] = {{0}}, *self = crew_main();
-    struct out_user user;
+    struct ane_machine *machine = out_machine();
+    struct insiders insiders = {0};
     unsigned long count = 0;
 
-    out_user_make(&user, ane_machine_service(machine));
+    out_user_make(&insiders.user, ane_machine_service(machine));
+    crew_start(worker, INSIDERS, stay_inside, &insiders);
+    while (atomic_load(&insiders.inside) < INSIDERS)
+        crew_pause(self, 100);
     crew_time(seconds);
-    crew_start(worker, INSIDERS, stay_inside, &user);
     do {
         pid_t child = fork();
 
@@ -220,8 +233,9 @@ unsigned long race_fork(double seconds)
                    "it makes a machine of its own while the parent's threads are inside the library");
         count++;
     } while (crew_more());
+    atomic_store(&insiders.over, true);
     crew_join(worker, INSIDERS);
-    out_user_release(&user);
+    out_user_release(&insiders.user);
     ane_machine_destroy(machine);
     return count;
 }

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define DEFAULT_SEED 0x414e454d4f4e45u
-#define MAPS_SLACK   512u /* stacks and arenas that the C library keeps for the next threads */
+#define MAPS_SLACK   (SOAK_SANITIZED ? 8192u : 512u) /* what the C library keeps for the next threads */
 
 /* What a call may answer, and why. Success is allowed while the machine exists. */
 
@@ -94,7 +94,7 @@ IOReturn soak_answer(enum soak_call call, enum soak_state state, IOReturn status
 /* What the process holds. */
 
 struct holdings {
-    unsigned files, threads, mappings;
+    unsigned files, threads, mappings, file_mappings;
     uint64_t dram, default_dram;
 };
 
@@ -111,16 +111,17 @@ static unsigned entries(const char *path)
     return count;
 }
 
-static unsigned lines(const char *path)
+/* Lines of /proc/self/maps; those that have the word. */
+static unsigned mappings(const char *word)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen("/proc/self/maps", "r");
     unsigned count = 0;
-    int byte;
+    char line[512];
 
     if (!file)
-        crew_fail("%s cannot be read.", path);
-    while ((byte = getc(file)) != EOF)
-        count += byte == '\n';
+        crew_fail("/proc/self/maps cannot be read.");
+    while (fgets(line, sizeof(line), file))
+        count += strstr(line, word) && strchr(line, '\n');
     fclose(file);
     return count;
 }
@@ -138,7 +139,8 @@ static struct holdings take_stock(const struct soak *soak)
 {
     return (struct holdings){.files = entries("/proc/self/fd"),
                              .threads = entries("/proc/self/task"),
-                             .mappings = lines("/proc/self/maps"),
+                             .mappings = mappings(""),
+                             .file_mappings = mappings("/memfd:"),
                              .dram = out_dram_used(soak->machine),
                              .default_dram = out_dram_used(default_machine())};
 }
@@ -166,6 +168,7 @@ static void check_stock(const struct soak *soak, const struct holdings *before)
     compare("Bytes of DRAM in use on the default machine", before->default_dram, after.default_dram, 0);
     compare("Open file descriptors", before->files, after.files, 0);
     compare("Threads", before->threads, after.threads, 0);
+    compare("Host mappings of memory files", before->file_mappings, after.file_mappings, 0);
     if (after.mappings > before->mappings)
         compare("Host mappings", before->mappings, after.mappings, MAPS_SLACK);
     out_tables_check(soak->machine, before->dram);

@@ -5,6 +5,18 @@
 
 #include "outrig.h"
 
+/* A sanitizer's allocator may be locked in a forked child, and its runtime has mappings of its own. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SOAK_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SOAK_SANITIZED 1
+#endif
+#endif
+#ifndef SOAK_SANITIZED
+#define SOAK_SANITIZED 0
+#endif
+
 /* Operations, as they are counted; the first group answers with an IOReturn and has rules. */
 #define SOAK_CALLS(X)         \
     X(OPEN, "open")           \
@@ -52,8 +64,8 @@ struct soak {
 
 /* The workers; each takes a struct soak. Threads of each are SOAK_THREADS in all. */
 #define SOAK_CREWS(X)   \
-    X(soak_alone, 8)    \
-    X(soak_shared, 36)  \
+    X(soak_alone, 11)   \
+    X(soak_shared, 33)  \
     X(soak_surfaces, 8) \
     X(soak_machines, 4) \
     X(soak_streams, 6)  \

@@ -4,10 +4,16 @@
 
 #include <string.h>
 
+/*
+ * 20 clients: 11 control clients of one thread, 5 of which have a direct-path client beside them, and 4 that are shared. Shared clients may have
+ * requests under way all the time, and pinned ones keep their domain; together they are fewer than the 7 domains, so that
+ * nobody waits in vain.
+ */
 #define PROGRAMS_PER_CONTROL 2u
-#define CONTROLS             5u
-#define SLOTS                8u /* the other 3 are direct-path clients */
-#define PINNED_MAX           3u /* of the 7 domains, so that there is always one for others */
+#define CONTROLS             2u
+#define SLOTS                4u /* the others are direct-path clients */
+#define IDENTITIES           2u /* of shared clients */
+#define PINNED_MAX           2u
 
 /* A connection that several threads use. */
 struct slot {
@@ -121,7 +127,7 @@ void soak_shared_begin(const struct soak *soak)
 
         pthread_mutex_init(&slot->lock, NULL);
         slot->type = i < CONTROLS ? ANE_CLIENT_CONTROL : ANE_CLIENT_DIRECT_PATH;
-        slot->identity = i % SOAK_TASKS;
+        slot->identity = i % IDENTITIES;
         open_as(soak, slot->identity, slot->type, &slot->client);
     }
 }
@@ -288,8 +294,10 @@ void soak_shared(struct crew_worker *worker)
 
     for (unsigned i = 0; i < SOAK_TASKS; i++)
         out_data_make(&data[i], soak->task[i]);
-    while (crew_more())
+    while (crew_more()) {
         shared_step(worker, soak, data);
+        crew_pause(worker, 2000);
+    }
     for (unsigned i = 0; i < SOAK_TASKS; i++)
         out_data_release(&data[i]);
 }

@@ -5,17 +5,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 /* Machines. */
 
 #define EXTRA_CONNECTIONS 4u
@@ -39,6 +28,18 @@ static void destroy_in_use(struct crew_worker *worker, struct ane_machine *machi
     out_data_release(data);
 }
 
+static void make_user(struct out_user *user, struct ane_machine *machine)
+{
+    out_user_make(user, ane_machine_service(machine));
+    soak_count(SOAK_OPEN), soak_count(SOAK_CREATE), soak_count(SOAK_PREPARE);
+}
+
+static void release_user(struct out_user *user)
+{
+    out_user_release(user);
+    soak_count(SOAK_UNPREPARE), soak_count(SOAK_DESTROY), soak_count(SOAK_CLOSE);
+}
+
 void soak_machines(struct crew_worker *worker)
 {
     while (crew_more()) {
@@ -48,20 +49,20 @@ void soak_machines(struct crew_worker *worker)
 
         crew_at(worker, "ane_machine_create");
         machine = out_machine();
-        out_user_make(&user, ane_machine_service(machine));
+        make_user(&user, machine);
         out_data_make(&data, 0);
         for (uint64_t i = 1 + crew_random(worker, 20); i > 0; i--)
             soak_answer(SOAK_REQUEST, SOAK_ALONE, out_request(worker, &user.client, user.token, &data));
         soak_count(SOAK_MACHINE);
         if (crew_random(worker, 2)) {
             destroy_in_use(worker, machine, &user, &data);
-            continue;
+        } else {
+            out_data_release(&data);
+            release_user(&user);
+            crew_at(worker, "ane_machine_destroy");
+            ane_machine_destroy(machine);
         }
-        out_data_release(&data);
-        out_user_release(&user);
-        crew_at(worker, "ane_machine_destroy");
-        ane_machine_destroy(machine);
-        crew_pause(worker, 20000);
+        crew_pause(worker, 100000);
     }
 }
 
@@ -118,7 +119,7 @@ void soak_forks(struct crew_worker *worker)
 
     while (crew_more()) {
         /* A forked child may find the sanitizers' allocators locked by a thread that it does not have: there it makes no machine. */
-        unsigned kind = (unsigned)crew_random(worker, SANITIZED ? 3 : 4);
+        unsigned kind = (unsigned)crew_random(worker, SOAK_SANITIZED ? 3 : 4);
         pid_t child;
 
         crew_at(worker, "fork");
@@ -133,6 +134,6 @@ void soak_forks(struct crew_worker *worker)
         }
         crew_child(worker, child, what[kind]);
         soak_count(kind < 2 ? SOAK_EXEC : SOAK_CHILD);
-        crew_pause(worker, 30000);
+        crew_pause(worker, 100000);
     }
 }

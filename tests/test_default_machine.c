@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -81,9 +82,53 @@ static void is_made_once(void **state)
     unlink(trace_path);
 }
 
+static unsigned lines_of(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    unsigned lines = 0;
+    int byte;
+
+    assert_non_null(file);
+    while ((byte = fgetc(file)) != EOF)
+        lines += byte == '\n';
+    fclose(file);
+    return lines;
+}
+
+/* A child that ends with exit() has the parent's buffers, and must find nothing of the trace in them. */
+static void a_child_writes_no_line_again(void **state)
+{
+    char path[] = "/tmp/anemone-trace-XXXXXX";
+    pid_t child, grandchild;
+    int status;
+
+    (void)state;
+    close(mkstemp(path));
+    child = fork();
+    if (child == 0) {
+        struct ane_machine *machine;
+        uint64_t lines;
+
+        setenv("ANEMONE_TRACE", path, 1);
+        if (ane_machine_default(NULL, &machine))
+            _exit(2);
+        lines = ane_machine_counter(machine, "trace.lines");
+        grandchild = fork();
+        if (grandchild == 0)
+            exit(0);
+        waitpid(grandchild, &status, 0);
+        fflush(NULL);
+        _exit(lines_of(path) == lines ? 0 : 3);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_child_writes_no_line_again),
         cmocka_unit_test(refuses_what_it_does_not_know),
         cmocka_unit_test(follows_the_environment),
         cmocka_unit_test(is_made_once),

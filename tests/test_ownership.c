@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -191,6 +192,35 @@ static void a_stale_surface_id_names_nothing(void **state)
     says("no place for the id");
 }
 
+/* A surface costs one descriptor, bound or not; the last one is refused with the host's reason. */
+static void surfaces_run_out_of_descriptors(void **state)
+{
+    struct ane_machine *machine = make();
+    struct rlimit usual, few;
+    struct io_client direct;
+    uint32_t id[64], count = 0;
+    int status;
+
+    (void)state;
+    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &direct),
+                     kIOReturnSuccess);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    few = (struct rlimit){(rlim_t)dup(0) + 32, usual.rlim_max};
+    close((int)few.rlim_cur - 32);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    while (!(status = ane_surface_create(0, 64, &id[count])) && count < 63) {
+        memory_map(&direct, id[count], kIOReturnSuccess);
+        count++;
+    }
+    assert_int_equal(status, -EMFILE);
+    says("Too many open files");
+    assert_true(count >= 30);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+    ane_machine_destroy(machine);
+    while (count > 0)
+        ane_surface_release(id[--count]);
+}
+
 /* A child of its own: what it does to the parent's machine does nothing, and it can make one itself. */
 static void a_forked_child_leaves_the_machine_alone(void **state)
 {
@@ -306,6 +336,7 @@ int main(void)
         cmocka_unit_test(a_released_task_names_nothing),
         cmocka_unit_test(a_machine_closes_what_is_open_on_it),
         cmocka_unit_test(a_stale_surface_id_names_nothing),
+        cmocka_unit_test(surfaces_run_out_of_descriptors),
         cmocka_unit_test(a_forked_child_leaves_the_machine_alone),
         cmocka_unit_test(sizes_are_not_cut_off),
         cmocka_unit_test(a_sentence_belongs_to_its_call),

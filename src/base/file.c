@@ -44,16 +44,6 @@ int base_file_memory(const char *name, uint64_t bytes)
     return file;
 }
 
-int base_file_duplicate(int file)
-{
-    int second;
-
-    if (!base_alloc_allowed())
-        return -ENOMEM;
-    second = fcntl(file, F_DUPFD_CLOEXEC, FIRST_FREE);
-    return second < 0 ? -errno : second;
-}
-
 FILE *base_file_write(const char *path)
 {
     int file = above_standard(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)), code;

@@ -11,8 +11,6 @@
 
 /* A memory file of `bytes` zeros whose size is sealed, or a negative errno. */
 int base_file_memory(const char *name, uint64_t bytes);
-/* A second descriptor of the same file, or a negative errno. */
-int base_file_duplicate(int file);
 /* A new or emptied file for writing, or NULL with errno set. */
 FILE *base_file_write(const char *path);
 

@@ -37,7 +37,8 @@
 struct bank {
     uint64_t start; /* offset in the reserved range */
     uint64_t bytes;
-    int file; /* -1: free */
+    int file;   /* -1: free */
+    bool owned; /* the file was made here and is closed with the bank */
 };
 
 /* A range by offsets; an end of 0: none. */
@@ -71,30 +72,28 @@ static int new_file(uint64_t bytes, const char *name, int *file, struct base_err
     return 0;
 }
 
-static int duplicate_file(int from, int *file, struct base_error *error)
+static void close_file(struct bank *bank)
 {
-    int fd = base_file_duplicate(from);
-
-    if (fd < 0)
-        return base_fail(error, ENOMEM, "A surface's file could not be duplicated: %s.", strerror(-fd));
-    *file = fd;
-    return 0;
+    if (bank->owned)
+        close(bank->file);
+    bank->file = -1;
 }
 
-/* Maps a bank's file, new or (from >= 0) a duplicate, at its place in the reserved range. */
+/* Maps a bank's file, new or (from >= 0) the caller's, at its place in the reserved range. */
 static int place(struct soc_memory *m, unsigned index, uint64_t start, uint64_t bytes, const char *name,
                  int from, struct base_error *error)
 {
     struct bank *bank = &m->bank[index];
-    int status =
-        from < 0 ? new_file(bytes, name, &bank->file, error) : duplicate_file(from, &bank->file, error);
+    int status = from < 0 ? new_file(bytes, name, &bank->file, error) : 0;
 
     if (status)
         return status;
+    bank->owned = from < 0;
+    if (!bank->owned)
+        bank->file = from;
     if (!base_alloc_allowed() || mmap(m->host + start, bytes, PROT_READ | PROT_WRITE,
                                       MAP_SHARED | MAP_FIXED | MAP_NORESERVE, bank->file, 0) == MAP_FAILED) {
-        close(bank->file);
-        bank->file = -1;
+        close_file(bank);
         return base_fail(error, ENOMEM, "Mapping 0x%" PRIx64 " bytes for %s failed.", bytes, name);
     }
     bank->start = start;
@@ -151,7 +150,7 @@ void soc_memory_destroy(struct soc_memory *memory)
         return;
     for (unsigned i = 0; i < BANKS_MAX; i++)
         if (memory->bank[i].file >= 0)
-            close(memory->bank[i].file);
+            close_file(&memory->bank[i]);
     if (memory->host) {
         UNPOISON(memory->host, memory->dram_bytes);
         munmap(memory->host, memory->host_bytes);
@@ -297,8 +296,7 @@ int soc_memory_bank_remove(struct soc_memory *memory, uint64_t address, struct b
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     for (uint64_t i = 0; i < bank->bytes / PR_PAGE_BYTES; i++)
         memory->bank_at[page + i] = 0;
-    close(bank->file);
-    bank->file = -1;
+    close_file(bank);
     soc_buddy_give(memory->surfaces, page);
     return 0;
 }

@@ -44,7 +44,7 @@ uint64_t soc_memory_used(const struct soc_memory *memory);
  */
 int soc_memory_bank_add(struct soc_memory *memory, uint64_t bytes, uint64_t *address,
                         struct base_error *error);
-/* The same with a file that exists (a surface made elsewhere): it is duplicated, `bytes` is its size in whole pages. */
+/* The same with a file that exists (a surface made elsewhere), which the caller keeps open as long as the bank exists; `bytes` is its size in whole pages. */
 int soc_memory_bank_attach(struct soc_memory *memory, int file, uint64_t bytes, uint64_t *address,
                            struct base_error *error);
 int soc_memory_bank_remove(struct soc_memory *memory, uint64_t address, struct base_error *error);

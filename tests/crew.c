@@ -255,6 +255,16 @@ unsigned long crew_steps(const struct crew_worker *workers, unsigned count)
     return sum;
 }
 
+pid_t crew_fork(void)
+{
+    pid_t child = fork();
+
+    /* Also after exec. The parent waits for less, and may have failed meanwhile. */
+    if (child == 0)
+        alarm(2 * QUIET_SECONDS);
+    return child;
+}
+
 void crew_child(struct crew_worker *worker, pid_t child, const char *what)
 {
     uint64_t limit = now_ns() + QUIET_SECONDS * 1000000000ull;

@@ -55,6 +55,8 @@ void crew_join(struct crew_worker *workers, unsigned count);
 /* How often they said crew_at. */
 unsigned long crew_steps(const struct crew_worker *workers, unsigned count);
 
+/* fork; a child that hangs is ended by the system when nobody waits for it any more. */
+pid_t crew_fork(void);
 /* Waits for a child; fails when it does not end within 30 seconds or with another status than 0. */
 void crew_child(struct crew_worker *worker, pid_t child, const char *what);
 

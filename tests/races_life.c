@@ -155,7 +155,7 @@ unsigned long race_fork_destroy(double seconds)
     crew_time(seconds);
     do {
         IOReturn status;
-        pid_t child = fork();
+        pid_t child = crew_fork();
 
         if (child == 0)
             misuse_in_child(machine);
@@ -223,7 +223,7 @@ unsigned long race_fork(double seconds)
         crew_pause(self, 100);
     crew_time(seconds);
     do {
-        pid_t child = fork();
+        pid_t child = crew_fork();
 
         if (child == 0) {
             out_own_machine(self);

@@ -123,7 +123,7 @@ void soak_forks(struct crew_worker *worker)
         pid_t child;
 
         crew_at(worker, "fork");
-        child = fork();
+        child = crew_fork();
         if (child == 0) {
             switch (kind) {
             case 0: execute("/bin/true", NULL);

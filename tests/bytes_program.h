@@ -13,7 +13,7 @@
 
 #include "anec_file.h"
 #include "programs.h"
-#include "protocol/hwx_write.h"
+#include "program/hwx_write.h"
 
 /* The codes of ChCfg and MemFmt. */
 enum { CODE_U8 = 0, CODE_I8 = 1, CODE_FP16 = 2 };

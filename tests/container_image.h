@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "protocol/container.h"
-#include "protocol/td.h"
+#include "program/td.h"
 
 #define IMAGE_TEXT_BYTES   0x800u
 #define IMAGE_KERNEL_BYTES 0x4000u

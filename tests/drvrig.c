@@ -9,7 +9,7 @@
 #include "programs.h"
 #include "protocol/channel.h"
 #include "protocol/dart_regs.h"
-#include "protocol/hwx_write.h"
+#include "program/hwx_write.h"
 #include "protocol/tm_regs.h"
 #include "soc/trace.h"
 

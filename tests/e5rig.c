@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "programs.h"
-#include "protocol/hwx_write.h"
+#include "program/hwx_write.h"
 #include "support.h"
 
 void e5_ok(int64_t status, const char *call, const char *file, int line)

@@ -6,7 +6,7 @@
 #ifndef TESTS_GRAPHREF_H
 #define TESTS_GRAPHREF_H
 
-#include "compiler/graph.h"
+#include "compiler/graph/graph.h"
 
 #define GR_AXES 5u
 

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "compiler/bundle.h"
-#include "protocol/chain.h"
+#include "listing/check.h"
+#include "compiler/store/bundle.h"
+#include "program/chain.h"
 
 void gr_open(struct gr *g, uint64_t stream, enum gr_numbers numbers)
 {

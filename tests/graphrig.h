@@ -7,8 +7,8 @@
 
 #include <anemone/iokit.h>
 
-#include "compiler/graph.h"
-#include "compiler/lower.h"
+#include "compiler/graph/graph.h"
+#include "compiler/lower/lower.h"
 #include "graphref.h"
 #include "iorig.h"
 #include "support.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/hwx.h"
+#include "program/hwx.h"
 
 /* An image under construction. */
 struct image {
@@ -235,7 +235,7 @@ static inline void expect_sound(const struct pr_hwx *hwx, size_t size)
 
         assert_true(strlen(port->name) > 0 && strlen(port->name) < PR_HWX_NAME_BYTES);
         assert_int_equal(strncmp(port->name, port->short_name, strlen(port->short_name)), 0);
-        assert_true(port->bar < PR_TD_BAR_COUNT && hwx->bar[port->bar] == port->vmaddr);
+        assert_true(port->bar < PR_TQ_BARS && hwx->bar[port->bar] == port->vmaddr);
         assert_true(port->direction == PR_HWX_INPUT || port->direction == PR_HWX_OUTPUT);
     }
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "programs.h"
-#include "protocol/hwx_write.h"
+#include "program/hwx_write.h"
 #include "support.h"
 
 #define DOORBELL 7 /* the execution loop's */

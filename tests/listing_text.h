@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/assemble.h"
-#include "protocol/listing.h"
+#include "listing/assemble.h"
+#include "listing/listing.h"
 
 struct listing_text {
     char *text; /* lines with their ends; never NUL-terminated on purpose */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "compiler/graph.h"
+#include "compiler/graph/graph.h"
 
 __attribute__((unused)) static const char example[] =
     "program(1.3)\n"

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "protocol/assemble.h"
+#include "listing/assemble.h"
 #include "support.h"
 
 #define KERNEL_DMA                           \

@@ -11,7 +11,7 @@
 #include "anec_file.h"
 #include "e5rig.h"
 #include "programs.h"
-#include "protocol/anec.h"
+#include "program/anec.h"
 
 #define READ_WRITE(r0, w) ((r0) | 1u << 5 | (w) << 12 | 1u << 17)
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "compiler/bundle.h"
+#include "compiler/store/bundle.h"
 #include "graphrig.h"
 
 static char folder[64], cache[96];

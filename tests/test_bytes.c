@@ -8,7 +8,7 @@
 #include "bytes_program.h"
 
 #include "e5rig.h"
-#include "protocol/anec.h"
+#include "program/anec.h"
 
 static uint8_t image[1 << 20];
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "compiler/cache.h"
+#include "compiler/store/cache.h"
 #include "graphrig.h"
 
 static char folder[64], cache[96];

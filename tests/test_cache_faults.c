@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "compiler/bundle.h"
+#include "compiler/store/bundle.h"
 #include "compiler/compile.h"
 
 #define NOBODY 65534u

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/assemble.h"
-#include "protocol/chain.h"
-#include "protocol/hwx.h"
+#include "listing/check.h"
+#include "listing/assemble.h"
+#include "program/chain.h"
+#include "program/hwx.h"
 
 #define PLACES 8u
 #define STREAM (PLACES * 0x100u)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "programs.h"
-#include "protocol/check.h"
+#include "listing/check.h"
 
 #define FINDINGS 40u
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/hwx.h"
+#include "program/hwx.h"
 
 static struct rig rig;
 

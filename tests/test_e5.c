@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "compiler/bundle.h"
+#include "compiler/store/bundle.h"
 #include "graphrig.h"
-#include "protocol/chain.h"
-#include "protocol/e5.h"
-#include "protocol/flat.h"
-#include "protocol/td_write.h"
+#include "program/chain.h"
+#include "program/e5.h"
+#include "program/flat.h"
+#include "program/td_write.h"
 
 /* A file with a convolution, an addition of two sources and a reduction. */
 struct sample {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "compiler/graph.h"
+#include "compiler/graph/graph.h"
 
 /* y = relu(x + k), x of 1x2x3x4 and k of [4] */
 static struct cc_graph *small(void)

@@ -26,7 +26,7 @@ def read_matrix(path):
             if not line:
                 continue
             room, colon, entries = line.partition(":")
-            if not colon or not re.fullmatch(r"[a-z0-9]+", room):
+            if not colon or not re.fullmatch(r"[a-z0-9]+(/[a-z0-9]+)?", room):
                 raise ValueError(f"{path}:{number}: expected `room: entry ...`")
             if room in matrix:
                 raise ValueError(f"{path}:{number}: a second line for {room}")
@@ -71,21 +71,32 @@ def resolve(root, path, quoted, angled):
     return ("missing" if quoted else "system"), name
 
 
-def allowed(room, entries, kind, name):
+def room_of(path, matrix):
+    """The room a header or source below src belongs to: its folder, when that has a line, or else the room around it."""
+    parts = path.split("/")
+    inner = "/".join(parts[:2])
+    return inner if len(parts) > 2 and inner in matrix else parts[0]
+
+
+def granted_by(room, entries, kind, name, matrix):
+    """The entry that allows an include; True when none is needed; None when it is not allowed."""
     if kind == "room":
-        target = name.split("/")[0]
-        return target == room or target in entries or name in entries
+        target = room_of(name, matrix)
+        if room in (target, target.split("/")[0]):
+            return True
+        choices = [name, target, target.split("/")[0]]
+        return next((choice for choice in choices if choice in entries), None)
     if kind == "public":
-        return room == PUBLIC or "anemone/*" in entries or name in entries
+        return True if room == PUBLIC else next((entry for entry in ("anemone/*", name) if entry in entries), None)
     if kind == "system":
         named = [entry for entry in entries if entry.startswith("<")]
-        return not named or "<*>" in named or f"<{name}>" in named
-    return False
+        return True if not named or "<*>" in named else next((e for e in named if e == f"<{name}>"), None)
+    return None
 
 
-def check_folder(root, folder, room, entries):
+def check_files(root, paths, room, entries, matrix, used):
     problems = []
-    for path in source_files(folder):
+    for path in paths:
         with open(path, encoding="utf-8", errors="replace") as file:
             # comments go, their line breaks stay
             text = COMMENT.sub(lambda match: "\n" * match[0].count("\n"), file.read())
@@ -98,25 +109,32 @@ def check_folder(root, folder, room, entries):
             kind, name = resolve(root, path, quoted, angled)
             if kind == "missing":
                 problems.append(f"{where}: includes {name}, which is not in the tree")
-            elif not allowed(room, entries, kind, name):
+                continue
+            grant = granted_by(room, entries, kind, name, matrix)
+            if grant is None:
                 problems.append(f"{where}: {room} may not include {name}")
+            used.add((room, grant))
     return problems
 
 
 def check_tree(root):
     """A list of (what was checked, its problems)."""
     matrix = read_matrix(os.path.join(root, "src", "include-matrix"))
-    results = []
-    for room in sorted(os.listdir(os.path.join(root, "src"))):
-        folder = os.path.join(root, "src", room)
-        if not os.path.isdir(folder):
-            continue
+    results, used, rooms = [], set(), {}
+    for path in source_files(os.path.join(root, "src")):
+        inside = os.path.relpath(path, os.path.join(root, "src")).replace(os.sep, "/")
+        if "/" in inside:
+            rooms.setdefault(room_of(inside, matrix), []).append(path)
+    for room, paths in sorted(rooms.items()):
         if room in matrix and room != PUBLIC:
-            results.append((f"room {room}", check_folder(root, folder, room, matrix[room])))
+            results.append((f"room {room}", check_files(root, paths, room, matrix[room], matrix, used)))
         else:
             results.append((f"room {room}", [f"src/{room}: has no line in src/include-matrix"]))
-    public = os.path.join(root, "include", "anemone")
-    results.append(("public headers", check_folder(root, public, PUBLIC, matrix.get(PUBLIC, []))))
+    public = source_files(os.path.join(root, "include", "anemone"))
+    results.append(("public headers", check_files(root, public, PUBLIC, matrix.get(PUBLIC, []), matrix, used)))
+    results.append(("every entry is used", [f"src/include-matrix: {room} names {entry}, which it does not include"
+                                            for room, entries in matrix.items() for entry in entries
+                                            if not entry.startswith("<") and (room, entry) not in used]))
     return results
 
 
@@ -126,6 +144,7 @@ base:
 soc: base <stdint.h>
 dart: base soc
 driver: base soc/bus.h anemone/iokit.h
+driver/low: base
 machine: base soc dart driver anemone/*
 public: <stdint.h>
 """
@@ -149,6 +168,17 @@ MADE_UP_FILES = [
       "src/driver/y.c:2: driver may not include anemone/machine.h"]),
     ("src/machine/m.h", '#include "driver/x.h"\n#include <anemone/machine.h>\n', []),
     ("src/driver/z.c", '#include "machine/m.h"\n', ["src/driver/z.c:1: driver may not include machine/m.h"]),
+    ("src/driver/low/a.h", '#include "base/a.h"\n', []),
+    ("src/driver/low/b.c", '#include "low/a.h"\n#include "driver/low/a.h"\n#include "driver/x.h"\n',
+     ["src/driver/low/b.c:1: includes low/a.h, which is not in the tree",
+      "src/driver/low/b.c:3: driver/low may not include driver/x.h"]),
+    ("src/driver/up.c", '#include "driver/low/a.h"\n', []),
+    ("src/include-matrix", None,
+     ["src/include-matrix: dart names base, which it does not include",
+      "src/include-matrix: driver names base, which it does not include",
+      "src/include-matrix: machine names base, which it does not include",
+      "src/include-matrix: machine names dart, which it does not include",
+      "src/include-matrix: machine names soc, which it does not include"]),
     ("src/stray/s.c", "", ["src/stray: has no line in src/include-matrix"]),
     ("include/anemone/iokit.h", "#include <anemone/machine.h>\n", []),
     ("include/anemone/machine.h", '#include <stdint.h>\n#include "soc/bus.h"\n#include <pthread.h>\n',
@@ -170,7 +200,8 @@ def check_made_up_tree():
     with tempfile.TemporaryDirectory() as root:
         write(root, "src/include-matrix", MADE_UP_MATRIX)
         for path, text, _ in MADE_UP_FILES:
-            write(root, path, text)
+            if text is not None:
+                write(root, path, text)
         found = sorted(problem for _, problems in check_tree(root) for problem in problems)
     wanted = sorted(problem for _, _, problems in MADE_UP_FILES for problem in problems)
     return ([f"not found: {problem}" for problem in wanted if problem not in found]

@@ -3,7 +3,7 @@
  * Kernel streams: bytes that public samples show, and random kernels packed here by the sheets' rules, must unpack into the one
  * order; bytes that are no stream are refused and nothing outside them is read.
  */
-#include "protocol/kernel.h"
+#include "program/kernel.h"
 #include "support.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "listing_text.h"
-#include "protocol/hwx.h"
+#include "program/hwx.h"
 #include "protocol/text.h"
 
 static void put(uint8_t *bytes, uint32_t offset, uint32_t value)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "protocol/activation.h"
+#include "program/activation.h"
 #include "tool/sentence.h"
 
 static void expect(const struct pr_task *task, const char *wanted)

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/assemble.h"
-#include "protocol/chain.h"
-#include "protocol/hwx.h"
-#include "protocol/kernel.h"
-#include "protocol/task.h"
+#include "listing/assemble.h"
+#include "program/chain.h"
+#include "program/hwx.h"
+#include "program/kernel.h"
+#include "program/task.h"
 
 /* A descriptor and the registers it leaves behind. */
 struct decoded {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "programs.h"
-#include "protocol/task.h"
+#include "program/task.h"
 
 #define FULL_WORDS 157u /* 10 header words, seven records with all registers of their blocks */
 

@@ -2,7 +2,7 @@
 /* What descriptors do with buffers: which they read and write, and what they take them to hold. */
 #include "bytes_program.h"
 
-#include "protocol/uses.h"
+#include "program/uses.h"
 
 static const uint32_t shape[4] = {1, 3, 2, 33};
 
@@ -190,7 +190,7 @@ static void damaged_streams(void **state)
             a_chain(&program, CODE_U8, CODE_FP16, CODE_FP16, CODE_I8);
         program.bytes[test_rng_range(&rng, 0, program.size - 1)] = (uint8_t)test_rng_u32(&rng);
         trace(&program, &uses);
-        for (unsigned bar = 0; bar < PR_TD_BAR_COUNT; bar++) {
+        for (unsigned bar = 0; bar < PR_TQ_BARS; bar++) {
             assert_true(uses.buffer[bar].element <= PR_HWX_ELEMENT_FLOAT16);
             assert_true(!uses.buffer[bar].element || (uses.read | uses.written) >> bar & 1);
         }

@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "compiler/bundle.h"
-#include "compiler/cache.h"
-#include "compiler/files.h"
-#include "compiler/graph.h"
-#include "protocol/anec.h"
+#include "compiler/store/bundle.h"
+#include "compiler/store/cache.h"
+#include "compiler/store/files.h"
+#include "compiler/graph/graph.h"
+#include "program/anec.h"
 
 #define MODEL_BYTES_MAX (256u << 20) /* of a text; weights are files of their own */
 

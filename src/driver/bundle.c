@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "driver/image.h"
 #include "driver/mapper.h"
-#include "protocol/e5.h"
-#include "protocol/hwx_write.h"
+#include "program/e5.h"
+#include "program/hwx_write.h"
 
 /* What is needed while a bundle is expanded. */
 struct expansion {

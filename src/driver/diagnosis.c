@@ -8,7 +8,7 @@
 #include "driver/mailbox.h"
 #include "driver/mapper.h"
 #include "driver/ring.h"
-#include "protocol/chain.h"
+#include "program/chain.h"
 #include "protocol/tm_regs.h"
 
 #define FAULT_BYTES 200u

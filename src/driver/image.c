@@ -7,8 +7,9 @@
 
 #include "base/alloc.h"
 #include "driver/mapper.h"
-#include "protocol/chain.h"
-#include "protocol/hwx.h"
+#include "listing/check.h"
+#include "program/chain.h"
+#include "program/hwx.h"
 
 #define SECTION_ALIGN 16u
 #define ENGINES       16u /* neural-engine lanes */
@@ -43,8 +44,8 @@ static IOReturn read_image(struct drv *d, const uint8_t *bytes, uint64_t size, s
 /* What the container is made from: the generic buffers in the order calls bind them, then text and kernel. */
 struct plan {
     uint32_t buffers, io;
-    uint32_t type[PR_TD_BAR_COUNT], bar[PR_TD_BAR_COUNT];
-    uint64_t bytes[PR_TD_BAR_COUNT], address[PR_TD_BAR_COUNT];
+    uint32_t type[PR_TQ_BARS], bar[PR_TQ_BARS];
+    uint64_t bytes[PR_TQ_BARS], address[PR_TQ_BARS];
     uint32_t bars_used;
 };
 

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "engine/compute.h"
-#include "protocol/cost.h"
+#include "program/cost.h"
 
 struct eng;
 struct dart;

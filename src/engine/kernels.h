@@ -13,7 +13,7 @@
 
 #include "engine/numerics.h"
 #include "engine/table.h"
-#include "protocol/task.h"
+#include "program/task.h"
 
 /* The constants of a planar-engine task, ready for arithmetic. */
 struct eng_pe_constants {

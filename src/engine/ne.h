@@ -9,7 +9,7 @@
 #include "engine/kernels.h"
 #include "engine/table.h"
 #include "engine/weights.h"
-#include "protocol/kernel.h"
+#include "program/kernel.h"
 
 /* Output columns of one step at most: the register has two bits. */
 #define ENG_NE_OX_MAX 3u

@@ -7,8 +7,8 @@
 #include "engine/compute.h"
 #include "engine/engine.h"
 #include "engine/stream.h"
-#include "protocol/kernel.h"
-#include "protocol/task.h"
+#include "program/kernel.h"
+#include "program/task.h"
 #include "protocol/tm_regs.h"
 #include "soc/clock.h"
 #include "soc/lines.h"
@@ -30,7 +30,7 @@ struct eng_request {
     bool named;        /* the queue's NID register names the network ... */
     uint32_t nid;      /* ... else its first descriptor does */
     uint64_t arrival;
-    uint32_t bar[PR_TD_BAR_COUNT];
+    uint32_t bar[PR_TQ_BARS];
 };
 
 /* Where the walker stands in the running request. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "engine/numerics.h"
-#include "protocol/activation.h"
+#include "program/activation.h"
 
 #define ENG_TABLE_KNOTS PR_ACTIVATION_KNOTS
 

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "dart/dart.h"
-#include "protocol/task.h"
+#include "program/task.h"
 
 struct eng_view {
     uint8_t *host;           /* element 0, or NULL: */

@@ -10,7 +10,7 @@
 #define ENGINE_WEIGHTS_H
 
 #include "engine/compute.h"
-#include "protocol/kernel.h"
+#include "program/kernel.h"
 
 struct eng_weights {
     const struct pr_kernel_bytes *streams; /* of a plain kernel; NULL for one that was expanded: */

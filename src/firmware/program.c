@@ -4,6 +4,7 @@
 
 #include "firmware/log.h"
 #include "firmware/shared.h"
+#include "protocol/td_frame.h"
 #include "rtkernel/heap.h"
 #include "rtkernel/irq.h"
 

@@ -2,6 +2,8 @@
 /* The firmware container, read and judged from a private copy. */
 #include "protocol/container.h"
 
+#include "protocol/td_frame.h"
+
 #include <string.h>
 
 #define CONTENT_ALIGN 8u
@@ -279,10 +281,10 @@ static bool check_bars(const struct reader *r, uint32_t i, const uint8_t *seen)
     for (uint32_t b = 0; b < o->bars; b++) {
         const uint32_t bar = o->bar[b].bar, buffer = o->bar[b].buffer;
 
-        if (bar >= PR_TD_BAR_COUNT || taken >> bar & 1)
+        if (bar >= PR_TQ_BARS || taken >> bar & 1)
             return pr_problem_set(at(r, place + 8ull * b), PR_PROBLEM_INCONSISTENT,
                                   "Operation %u names bar %u; bars are below %u, each once.", i, bar,
-                                  PR_TD_BAR_COUNT);
+                                  PR_TQ_BARS);
         taken |= 1u << bar;
         if (buffer >= PR_GENERIC_BUFFERS_MAX || !(seen[buffer / 8] >> (buffer % 8) & 1))
             return pr_problem_set(at(r, place + 8ull * b + 4), PR_PROBLEM_BINDING,
@@ -307,8 +309,7 @@ static bool read_operations(const struct reader *r, const uint8_t *seen)
         const struct pr_operation *o = &r->container->operation[i];
         const uint64_t place = (uint64_t)((const uint8_t *)o - r->bytes);
 
-        if (o->type > 3 || o->zero0 || o->last_td < o->first_td || o->engines > 16 ||
-            o->bars > PR_TD_BAR_COUNT)
+        if (o->type > 3 || o->zero0 || o->last_td < o->first_td || o->engines > 16 || o->bars > PR_TQ_BARS)
             return pr_problem_set(
                 at(r, place), PR_PROBLEM_LIMIT,
                 "Operation %u: type %u, descriptors %u to %u, %u cores, %u bars are not allowed.", i, o->type,

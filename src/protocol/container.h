@@ -9,7 +9,7 @@
 
 #include "protocol/bits.h"
 #include "protocol/problem.h"
-#include "protocol/td.h"
+#include "protocol/tm_regs.h"
 
 #define PR_CONTAINER_PACKAGE        0x414e4548u /* "ANEH" read as a big-endian word */
 #define PR_CONTAINER_PROGRAM        0x414e4550u
@@ -94,7 +94,7 @@ struct pr_operation {
     uint32_t bars;    /* at most 32 */
     struct {
         uint32_t bar, buffer; /* bar register below 32, index of a generic buffer */
-    } bar[PR_TD_BAR_COUNT];
+    } bar[PR_TQ_BARS];
 };
 _Static_assert(sizeof(struct pr_operation) == 0x110, "an operation is 0x110 bytes");
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "protocol/e5.h"
-#include "protocol/hwx.h"
+#include "program/e5.h"
+#include "program/hwx.h"
 
 #define E5_RANK_MAX 5u
 

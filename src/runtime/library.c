@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "protocol/anec.h"
+#include "program/anec.h"
 #include "runtime/function.h"
 
 #define IMAGE_LIMIT (1ull << 31)

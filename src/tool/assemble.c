@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "protocol/assemble.h"
+#include "listing/assemble.h"
 #include "tool/tool.h"
 
 const char tool_assemble_help[] =
@@ -17,7 +17,7 @@ const char tool_assemble_help[] =
     "    write Common\n"
     "      InDim Win=64 Hin=1\n"
     "  chain\n\n"
-    "Everything not named is 0. src/protocol/listing.h has the whole grammar.\n";
+    "Everything not named is 0. src/listing/listing.h has the whole grammar.\n";
 
 #define TEXT_MAX (256u << 20)
 

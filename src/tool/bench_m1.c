@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "protocol/cost.h"
-#include "protocol/kernel.h"
+#include "program/cost.h"
+#include "program/kernel.h"
 #include "tool/bench.h"
 #include "tool/json.h"
 

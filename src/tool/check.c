@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "protocol/check.h"
+#include "listing/check.h"
 #include "tool/json.h"
 #include "tool/program.h"
 #include "tool/tool.h"

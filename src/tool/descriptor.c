@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "protocol/activation.h"
+#include "program/activation.h"
 #include "tool/sentence.h"
 
 void tool_descriptors_begin(struct tool_descriptors *d, const struct tool_program *program)

@@ -3,8 +3,8 @@
 #ifndef TOOL_DESCRIPTOR_H
 #define TOOL_DESCRIPTOR_H
 
-#include "protocol/chain.h"
-#include "protocol/kernel.h"
+#include "program/chain.h"
+#include "program/kernel.h"
 #include "tool/json.h"
 #include "tool/program.h"
 

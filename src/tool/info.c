@@ -6,7 +6,7 @@
 
 #include "protocol/board.h"
 #include "protocol/dart_regs.h"
-#include "protocol/task.h"
+#include "program/task.h"
 #include "protocol/tm_regs.h"
 #include "tool/json.h"
 #include "tool/tool.h"
@@ -62,7 +62,7 @@ static void print_sizes(void)
     printf("  %-22s 0x%x\n", "page", PR_PAGE_BYTES);
     printf("  %-22s 0x%x\n", "DART aperture", PR_DART_APERTURE_BYTES);
     printf("  %-22s %u, 0x%x bytes apart\n", "task queues", PR_TQ_COUNT, PR_TQ_STRIDE);
-    printf("  %-22s %u per queue\n", "buffer registers", PR_TD_BAR_COUNT);
+    printf("  %-22s %u per queue\n", "buffer registers", PR_TQ_BARS);
     printf("  %-22s 0x%x per queue\n", "L2", PR_L2_BYTES);
     printf("  %-22s %u\n", "neural engines", PR_ENGINES_MAX);
     printf("  %-22s %u words at most, on 0x%x boundaries\n", "descriptor", PR_TD_WORDS_MAX, PR_TD_ALIGN);
@@ -93,7 +93,7 @@ static void json_sizes(struct json *json)
     json_number(json, "dart_streams", PR_DART_STREAMS);
     json_number(json, "task_queues", PR_TQ_COUNT);
     json_number(json, "task_queue_stride", PR_TQ_STRIDE);
-    json_number(json, "buffer_registers", PR_TD_BAR_COUNT);
+    json_number(json, "buffer_registers", PR_TQ_BARS);
     json_number(json, "l2", PR_L2_BYTES);
     json_number(json, "neural_engines", PR_ENGINES_MAX);
     json_number(json, "descriptor_words", PR_TD_WORDS_MAX);

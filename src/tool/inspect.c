@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "protocol/hwx.h"
-#include "protocol/listing.h"
+#include "program/hwx.h"
+#include "listing/listing.h"
 #include "tool/descriptor.h"
 #include "tool/tool.h"
 
@@ -65,7 +65,7 @@ static void print_program(const char *path, const struct pr_hwx *hwx)
     for (uint32_t i = 0; i < hwx->port_count; i++)
         print_port(&hwx->port[i]);
     printf("buffers");
-    for (uint32_t i = 0; i < PR_TD_BAR_COUNT; i++)
+    for (uint32_t i = 0; i < PR_TQ_BARS; i++)
         if (hwx->bar[i])
             printf("  BAR %u 0x%" PRIx64, i, hwx->bar[i]);
     printf("\n\n");

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/assemble.h"
+#include "listing/assemble.h"
 #include "tool/tool.h"
 
 /* Neither format begins with a letter or a comment: .hwx has its magic, .anec a size of less than 4 GiB in eight bytes. */

@@ -3,7 +3,7 @@
 #ifndef TOOL_PROGRAM_H
 #define TOOL_PROGRAM_H
 
-#include "protocol/anec.h"
+#include "program/anec.h"
 
 #define TOOL_PROGRAM_BYTES_MAX (512u << 20)
 

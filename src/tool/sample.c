@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "protocol/assemble.h"
-#include "protocol/hwx_write.h"
+#include "listing/assemble.h"
+#include "program/hwx_write.h"
 #include "tool/tool.h"
 
 /* y = a + b over [1, 8, 1, 32] fp16: channels 64 bytes apart, a in buffer 6, b in buffer 5, y in buffer 4. */

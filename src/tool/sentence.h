@@ -3,7 +3,7 @@
 #ifndef TOOL_SENTENCE_H
 #define TOOL_SENTENCE_H
 
-#include "protocol/task.h"
+#include "program/task.h"
 #include "protocol/text.h"
 
 #define TOOL_SENTENCE_BYTES 640u

@@ -2,8 +2,8 @@
 /* The descriptor's section of `anemone spec`: blocks, registers, fields, what each means and what is done with it. */
 #include <stdio.h>
 
-#include "protocol/hwx.h"
-#include "protocol/td.h"
+#include "program/hwx.h"
+#include "program/td.h"
 #include "protocol/text.h"
 #include "tool/spec.h"
 
@@ -176,7 +176,7 @@ void spec_descriptor(struct spec *spec)
     spec_number(spec, "header_words_extended", PR_TD_HEADER_WORDS_EXTENDED);
     spec_number(spec, "words_max", PR_TD_WORDS_MAX);
     spec_hex(spec, "alignment", PR_TD_ALIGN);
-    spec_number(spec, "buffer_registers", PR_TD_BAR_COUNT);
+    spec_number(spec, "buffer_registers", PR_TQ_BARS);
     spec_hex(spec, "image_magic", PR_HWX_MAGIC);
     spec_array(spec, "header_fields");
     for (unsigned i = 0; i < PR_H_COUNT; i++)

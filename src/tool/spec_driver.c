@@ -3,7 +3,7 @@
 #include <anemone/abi.h>
 
 #include "protocol/board.h"
-#include "protocol/hwx.h"
+#include "program/hwx.h"
 #include "protocol/seed_driver.h"
 #include "protocol/seed_tables.h"
 #include "tool/spec.h"

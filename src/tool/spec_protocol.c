@@ -5,14 +5,14 @@
 #include "protocol/channel.h"
 #include "protocol/commands.h"
 #include "protocol/container.h"
-#include "protocol/e5.h"
+#include "program/e5.h"
 #include "protocol/message.h"
 #include "protocol/seed_tables.h"
 #include "tool/spec.h"
 
 #define WORD_BYTES 32u
 
-_Static_assert(PR_TD_BAR_COUNT == PR_CUSTOM_BARS_MAX, "a custom bar names a buffer register");
+_Static_assert(PR_TQ_BARS == PR_CUSTOM_BARS_MAX, "a custom bar names a buffer register");
 
 /* The tables' tags in the seeds' small letters. */
 static const char *lower(const char *word, char out[WORD_BYTES])

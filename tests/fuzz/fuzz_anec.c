@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "judge.h"
-#include "protocol/anec.h"
+#include "program/anec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,7 +26,7 @@ static void check_ports(const struct pr_hwx *a, const struct pr_hwx *b)
     for (uint32_t i = 0; i < a->port_count; i++) {
         const struct pr_hwx_port *p = &a->port[i], *q = &b->port[i];
 
-        require(p->bar < PR_TD_BAR_COUNT && a->bar[p->bar] == p->vmaddr && b->bar[q->bar] == q->vmaddr);
+        require(p->bar < PR_TQ_BARS && a->bar[p->bar] == p->vmaddr && b->bar[q->bar] == q->vmaddr);
         require(p->bar == q->bar && p->bytes == q->bytes && p->direction == q->direction && p->shaped &&
                 q->shaped);
         require(p->n == q->n && p->c == q->c && p->h == q->h && p->w == q->w && p->d == q->d);

@@ -39,9 +39,9 @@ static void check(const uint8_t *bytes, size_t size, const struct pr_container *
         if (c->section[i])
             require(c->section[i]->address + c->section[i]->address_bytes <= PR_SECTION_LIMIT);
     for (uint32_t i = 0; i < c->operations; i++) {
-        require(c->operation[i].bars <= PR_TD_BAR_COUNT);
+        require(c->operation[i].bars <= PR_TQ_BARS);
         for (uint32_t b = 0; b < c->operation[i].bars; b++)
-            require(c->operation[i].bar[b].bar < PR_TD_BAR_COUNT && known(c, c->operation[i].bar[b].buffer));
+            require(c->operation[i].bar[b].bar < PR_TQ_BARS && known(c, c->operation[i].bar[b].buffer));
     }
     for (uint32_t i = 0; i < c->procedures; i++)
         require(c->procedure[i].operation < c->operations &&

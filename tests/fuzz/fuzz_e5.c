@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/chain.h"
-#include "protocol/e5.h"
-#include "protocol/hwx_write.h"
+#include "listing/check.h"
+#include "program/chain.h"
+#include "program/e5.h"
+#include "program/hwx_write.h"
 
 #define TEXT_BYTES (64u << 10) /* programs with more descriptors are only checked */
 
@@ -29,7 +30,7 @@ static void check_ports(const struct pr_e5 *e5)
 
         require(memchr(p->name, '\0', sizeof(p->name)) != NULL && p->name[0]);
         require(p->direction == PR_HWX_INPUT || p->direction == PR_HWX_OUTPUT);
-        require(bar >= PR_E5_PORT_BAR && bar < PR_TD_BAR_COUNT && !(used >> bar & 1));
+        require(bar >= PR_E5_PORT_BAR && bar < PR_TQ_BARS && !(used >> bar & 1));
         used |= 1u << bar;
         require(p->row % 64 == 0 && p->row >= 2 * (uint64_t)p->w && p->bytes <= PR_E5_BYTES_MAX);
     }

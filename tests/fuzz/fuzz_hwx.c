@@ -6,7 +6,7 @@
 
 #include "../listing_text.h"
 #include "judge.h"
-#include "protocol/hwx.h"
+#include "program/hwx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,7 +29,7 @@ static void check_ports(const struct pr_hwx *hwx)
 
         require(memchr(port->name, '\0', sizeof(port->name)) != NULL);
         require(strncmp(port->name, port->short_name, strlen(port->short_name)) == 0);
-        require(port->bar < PR_TD_BAR_COUNT && hwx->bar[port->bar] == port->vmaddr);
+        require(port->bar < PR_TQ_BARS && hwx->bar[port->bar] == port->vmaddr);
         require(port->direction == PR_HWX_INPUT || port->direction == PR_HWX_OUTPUT);
         require(!port->shaped || (port->n && port->c && port->h && port->w && port->d));
     }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../iorig.h"
-#include "protocol/anec.h"
+#include "program/anec.h"
 
 #define PORT_BYTES_MAX  (1u << 20) /* larger programs are left alone: they only cost time */
 #define IMAGE_BYTES_MAX (4u << 20)

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-#include "protocol/activation.h"
-#include "protocol/check.h"
+#include "program/activation.h"
+#include "listing/check.h"
 #include "tool/sentence.h"
 
 static void judge_take(void *context, enum pr_finding finding, const struct pr_problem *problem)

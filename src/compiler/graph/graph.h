@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small typed graph: what the front ends (MIL now, ONNX later) make and the passes work on. Values are tensors with fixed shapes; an operation makes one value. The graph
+ * owns everything in it.
+ */
+#ifndef COMPILER_GRAPH_GRAPH_H
+#define COMPILER_GRAPH_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define CC_RANK_MAX   5u
+#define CC_INPUTS_MAX 16u /* operands of a concat or stack; every other operation has at most 3 */
+
+/* Limits of the M1 engine (H13). Of a tensor of rank 3 to 5 the last axes are C, H, W; constants have no axis limits. */
+#define CC_WIDTH_MAX        16384u       /* W and H, and the depth of rank 5 */
+#define CC_CHANNEL_MAX      65536u       /* C, the batch, and every axis of rank 1 and 2 */
+#define CC_TENSOR_BYTES_MAX (2ull << 30) /* one tensor; also all weights of a program together */
+
+enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
+
+/* The count of operands of an operation that takes a list: 1 to CC_INPUTS_MAX. */
+#define CC_INPUTS_LIST UINT32_MAX
+
+/*
+ * Operations, by their MIL names: X(ID, "mil name", inputs). What each computes, where the name does not say it, with the attributes in cc_attributes:
+ *
+ * LOG log(x + epsilon), RSQRT 1 / sqrt(x + epsilon), INVERSE 1 / (x + epsilon); LEAKY_RELU x >= 0 ? x : alpha x; ELU x > 0 ? x : alpha (e^x - 1);
+ * CLIP min(max(x, alpha), beta); SIGMOID_HARD min(max(alpha x + beta, 0), 1); THRESHOLD max(x, alpha); THRESHOLDED_RELU x >= alpha ? x : 0;
+ * CLAMPED_RELU min(beta, x >= 0 ? x : alpha x); LINEAR_ACTIVATION alpha x + beta; SCALED_TANH alpha tanh(beta x); SOFTSIGN x / (1 + |x|);
+ * SOFTPLUS log(1 + e^x); SILU x / (1 + e^-x); SIGN -1, 0 or 1; POW x^y, 1 for y = 0, and 0 for a negative x whose y is not whole.
+ *
+ * Comparisons and LOGICAL_* give CC_BOOL, which only CAST, SELECT and LOGICAL_* take and which is never an input, an output or a constant. The engine has no such type: a bool is
+ * an fp16 of 0.0 or 1.0, so that a CAST of it to fp16 or fp32 is another name. SELECT is (cond, a, b), all three broadcast; the two branches are fp.
+ *
+ * REDUCE_L2_NORM sqrt(sum x^2), REDUCE_SUM_SQUARE sum x^2. LAYER_NORM (over `axes`), INSTANCE_NORM (over the axes after the second, per channel) and BATCH_NORM: (x - mean) / sqrt(variance + epsilon) * gamma + beta.
+ *
+ * RESHAPE, EXPAND_DIMS and SQUEEZE keep the elements in row-major order and change the shape: all that matters is in the two values' shapes. Both SLICE_* are begin[] and size[] over the
+ * axes of x, and the axes in `axes`, which have size 1, are then left out. TILE repeats the whole axis, reps[] times. STACK is CONCAT with a new axis of length 1 in each operand.
+ * A split has no operation: it becomes one SLICE_BY_SIZE per result. An identity is another name.
+ */
+#define CC_OPS_UNARY(X)                          \
+    X(RELU, "relu", 1)                           \
+    X(SIGMOID, "sigmoid", 1)                     \
+    X(TANH, "tanh", 1)                           \
+    X(ERF, "erf", 1)                             \
+    X(EXP, "exp", 1)                             \
+    X(EXP2, "exp2", 1)                           \
+    X(LOG, "log", 1)                             \
+    X(SQRT, "sqrt", 1)                           \
+    X(RSQRT, "rsqrt", 1)                         \
+    X(INVERSE, "inverse", 1)                     \
+    X(ABS, "abs", 1)                             \
+    X(SQUARE, "square", 1)                       \
+    X(SIGN, "sign", 1)                           \
+    X(CEIL, "ceil", 1)                           \
+    X(FLOOR, "floor", 1)                         \
+    X(GELU, "gelu", 1)                           \
+    X(SILU, "silu", 1)                           \
+    X(LEAKY_RELU, "leaky_relu", 1)               \
+    X(RELU6, "relu6", 1)                         \
+    X(CLIP, "clip", 1)                           \
+    X(ELU, "elu", 1)                             \
+    X(SOFTPLUS, "softplus", 1)                   \
+    X(SOFTSIGN, "softsign", 1)                   \
+    X(SIGMOID_HARD, "sigmoid_hard", 1)           \
+    X(THRESHOLD, "threshold", 1)                 \
+    X(THRESHOLDED_RELU, "thresholded_relu", 1)   \
+    X(CLAMPED_RELU, "clamped_relu", 1)           \
+    X(LINEAR_ACTIVATION, "linear_activation", 1) \
+    X(SCALED_TANH, "scaled_tanh", 1)
+
+#define CC_OPS_BINARY(X)         \
+    X(ADD, "add", 2)             \
+    X(SUB, "sub", 2)             \
+    X(MUL, "mul", 2)             \
+    X(MAXIMUM, "maximum", 2)     \
+    X(MINIMUM, "minimum", 2)     \
+    X(REAL_DIV, "real_div", 2)   \
+    X(FLOOR_DIV, "floor_div", 2) \
+    X(POW, "pow", 2)
+
+#define CC_OPS_COMPARE(X)                \
+    X(EQUAL, "equal", 2)                 \
+    X(NOT_EQUAL, "not_equal", 2)         \
+    X(GREATER, "greater", 2)             \
+    X(GREATER_EQUAL, "greater_equal", 2) \
+    X(LESS, "less", 2)                   \
+    X(LESS_EQUAL, "less_equal", 2)
+
+#define CC_OPS_LOGICAL(X)            \
+    X(LOGICAL_AND, "logical_and", 2) \
+    X(LOGICAL_OR, "logical_or", 2)   \
+    X(LOGICAL_XOR, "logical_xor", 2) \
+    X(LOGICAL_NOT, "logical_not", 1)
+
+#define CC_OPS_REDUCE(X)                   \
+    X(REDUCE_MEAN, "reduce_mean", 1)       \
+    X(REDUCE_SUM, "reduce_sum", 1)         \
+    X(REDUCE_MAX, "reduce_max", 1)         \
+    X(REDUCE_MIN, "reduce_min", 1)         \
+    X(REDUCE_L2_NORM, "reduce_l2_norm", 1) \
+    X(REDUCE_SUM_SQUARE, "reduce_sum_square", 1)
+
+#define CC_OPS_LAYOUT(X)                   \
+    X(TRANSPOSE, "transpose", 1)           \
+    X(RESHAPE, "reshape", 1)               \
+    X(EXPAND_DIMS, "expand_dims", 1)       \
+    X(SQUEEZE, "squeeze", 1)               \
+    X(SLICE_BY_INDEX, "slice_by_index", 1) \
+    X(SLICE_BY_SIZE, "slice_by_size", 1)   \
+    X(TILE, "tile", 1)                     \
+    X(CONCAT, "concat", CC_INPUTS_LIST)    \
+    X(STACK, "stack", CC_INPUTS_LIST)
+
+#define CC_OPS(X)                        \
+    X(INPUT, "input", 0)                 \
+    X(CONST, "const", 0)                 \
+    X(CAST, "cast", 1)                   \
+    CC_OPS_UNARY(X)                      \
+    CC_OPS_BINARY(X)                     \
+    CC_OPS_COMPARE(X)                    \
+    CC_OPS_LOGICAL(X)                    \
+    X(SELECT, "select", 3)               \
+    X(CONV, "conv", 1)                   \
+    X(LINEAR, "linear", 1)               \
+    X(MATMUL, "matmul", 2)               \
+    X(MAX_POOL, "max_pool", 1)           \
+    X(AVG_POOL, "avg_pool", 1)           \
+    CC_OPS_REDUCE(X)                     \
+    X(SOFTMAX, "softmax", 1)             \
+    X(LAYER_NORM, "layer_norm", 1)       \
+    X(INSTANCE_NORM, "instance_norm", 1) \
+    X(BATCH_NORM, "batch_norm", 1)       \
+    CC_OPS_LAYOUT(X)
+
+enum cc_op_kind {
+#define X(id, name, inputs) CC_OP_##id,
+    CC_OPS(X)
+#undef X
+        CC_OP_COUNT
+};
+const char *cc_op_name(enum cc_op_kind kind);
+bool cc_op_gives_bool(enum cc_op_kind kind); /* comparisons and LOGICAL_* */
+
+/*
+ * INPUT and CONST are operations without inputs that stand before the first use of their value, so that every value has one maker. cc_graph_check does not insist on them: an input
+ * is what the input list names, a constant is what has data. Operand constants may be of any rank that broadcasts, 0 too. A CAST to the type its input has is a copy; the lowering refuses an fp32 output that was never fp16.
+ */
+
+struct cc_value {
+    char *name;
+    enum cc_type type;
+    uint32_t rank;
+    uint32_t dim[CC_RANK_MAX];
+    void *data;   /* CONST: packed row-major, little-endian; NULL otherwise */
+    size_t bytes; /* of the whole tensor */
+};
+
+/* GELU: x Phi(x) itself, 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), or x sigmoid(1.702 x). */
+enum cc_gelu { CC_GELU_EXACT, CC_GELU_TANH, CC_GELU_SIGMOID };
+
+/* What an operation needs beyond its inputs. Unused members are 0. Axes count from the front, negative ones have been resolved. */
+struct cc_attributes {
+    /* Constants, value index + 1, 0 = none: of CONV and LINEAR; of the norms gamma and beta, 1 and 0 when there is none. */
+    uint32_t weight, bias;
+    uint32_t mean, variance;         /* BATCH_NORM: constants [C], value index + 1 */
+    uint32_t kernel[2];              /* MAX_POOL, AVG_POOL: height, width */
+    uint32_t stride[2], dilation[2]; /* CONV and pools (their dilation is 1): height, width */
+    /* CONV and pools: top, bottom, left, right, whatever pad_type said. Zeros; of MAX_POOL less than any number. */
+    uint32_t pad[4];
+    uint32_t groups;               /* CONV */
+    bool transpose_x, transpose_y; /* MATMUL */
+    uint32_t axes;  /* bit per axis: reductions, LAYER_NORM, SQUEEZE, SLICE_*; EXPAND_DIMS: result's */
+    bool keep_dims; /* reductions */
+    uint32_t axis;  /* SOFTMAX, CONCAT; STACK: of the result */
+    float alpha, beta, epsilon; /* the unary operations that have them; epsilon: the norms too */
+    enum cc_gelu gelu;
+    uint32_t perm[CC_RANK_MAX];                     /* TRANSPOSE: axis i of the result is axis perm[i] of x */
+    uint32_t begin[CC_RANK_MAX], size[CC_RANK_MAX]; /* SLICE_*, per axis of x */
+    uint32_t reps[CC_RANK_MAX];                     /* TILE, per axis of x */
+    enum cc_type to;                                /* CAST */
+};
+
+struct cc_op {
+    enum cc_op_kind kind;
+    char *name;
+    unsigned line, column; /* in the source text, for messages; 0: not from a text */
+    uint32_t inputs;
+    uint32_t input[CC_INPUTS_MAX]; /* value indices */
+    uint32_t output;               /* value index */
+    struct cc_attributes a;
+};
+
+struct cc_graph {
+    char *function; /* "main" */
+    uint32_t values, value_capacity;
+    struct cc_value *value;
+    uint32_t ops, op_capacity;
+    struct cc_op *op; /* in an order in which every input is made before it is used */
+    uint32_t inputs;
+    uint32_t *input; /* value indices, in the order of the signature */
+    uint32_t outputs;
+    uint32_t *output;
+};
+
+struct cc_graph *cc_graph_create(void);
+void cc_graph_destroy(struct cc_graph *graph);
+/* Index of a new value or operation, or a negative errno. Names are copied. */
+int cc_graph_add_value(struct cc_graph *graph, const char *name, enum cc_type type, uint32_t rank,
+                       const uint32_t *dims);
+/* A constant and its CONST operation. Takes `data` (from base_alloc, the whole tensor) when it succeeds. */
+int cc_graph_add_const(struct cc_graph *graph, const char *name, enum cc_type type, uint32_t rank,
+                       const uint32_t *dims, void *data);
+int cc_graph_add_op(struct cc_graph *graph, enum cc_op_kind kind, const char *name, unsigned line);
+int cc_graph_add_input(struct cc_graph *graph, uint32_t value);
+int cc_graph_add_output(struct cc_graph *graph, uint32_t value);
+/* Shapes, types and counts of every operation against its rules; one sentence naming operation, line and rule. */
+int cc_graph_check(const struct cc_graph *graph, struct base_error *error);
+/* The same for one operation, whose value indices exist. */
+int cc_op_check(const struct cc_graph *graph, const struct cc_op *op, struct base_error *error);
+/* Rank, axes and bytes of a tensor against the engine's limits. */
+int cc_shape_check(enum cc_type type, uint32_t rank, const uint32_t *dims, bool constant,
+                   struct base_error *error);
+/* 0 when an axis is empty or the whole is more than CC_TENSOR_BYTES_MAX. */
+size_t cc_shape_bytes(enum cc_type type, uint32_t rank, const uint32_t *dims);
+/* "tensor<fp16, [1, 8]>", or "fp16" for rank 0. */
+struct cc_shape_text {
+    char text[96];
+};
+struct cc_shape_text cc_shape_text(enum cc_type type, uint32_t rank, const uint32_t *dims);
+size_t cc_type_bytes(enum cc_type type);
+const char *cc_type_name(enum cc_type type); /* "fp16", ... as MIL writes them */
+
+/* mil.c: MIL text (program 1.3) into a graph. `folder` is what @model_path stands for; weight files are read from it and from nowhere else. */
+int cc_mil_read(const char *text, size_t length, const char *folder, struct cc_graph **graph,
+                struct base_error *error);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a checked graph to a program: ports, one parametric record per descriptor, constants in the engine's layout. */
+#ifndef COMPILER_LOWER_LOWER_H
+#define COMPILER_LOWER_LOWER_H
+
+#include "compiler/graph/graph.h"
+#include "program/e5.h"
+
+#define CC_HASH_BYTES 32u
+
+struct cc_blob {
+    uint32_t offset, bytes;
+    uint8_t hash[CC_HASH_BYTES]; /* SHA-256 */
+};
+
+struct cc_program {
+    char function[PR_E5_NAME_BYTES];
+    uint32_t ports;
+    struct pr_e5_port port[PR_E5_PORTS_MAX];
+    uint32_t records, record_capacity;
+    struct pr_e5_record *record;
+    uint32_t constant_bytes, constant_capacity;
+    uint8_t *constant;
+    uint32_t blobs, blob_capacity;
+    struct cc_blob *blob;
+    uint32_t intermediate_bytes;
+    uint32_t operations;
+    char *report; /* one line per operation, when asked for */
+};
+
+int cc_lower(const struct cc_graph *graph, bool report, struct cc_program **program,
+             struct base_error *error);
+void cc_program_destroy(struct cc_program *program);
+
+#endif

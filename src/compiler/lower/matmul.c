@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products with a constant matrix are 1x1 convolutions: the inner axis stands on channels, the other one on width. A runtime operand whose inner axis is its last one is
+ * turned first, by a bypass that writes channels side by side into the intermediate buffer.
+ */
+#include "compiler/lower/lowering.h"
+
+#define ROWS PR_WIDTH_MAX /* of one descriptor: they become its width */
+
+/* `rows` rows of `inner` elements, `row` bytes apart, from `src` on; in the buffer element (k, m) is at k * plane + 2 * m. */
+static int turn(struct cc_lowering *l, const struct pr_e5_operand *src, uint32_t row, uint32_t rows,
+                uint32_t inner, uint32_t buffer, uint32_t plane)
+{
+    int status = 0;
+
+    for (uint32_t k = 0; k < inner && !status; k += PR_WIDTH_MAX) {
+        struct pr_e5_record r = cc_record(PR_E5_BYPASS);
+
+        r.in[CC_W] = r.out[CC_W] = inner - k < PR_WIDTH_MAX ? inner - k : PR_WIDTH_MAX;
+        r.in[CC_H] = r.out[CC_H] = 1;
+        r.in[CC_C] = r.out[CC_C] = rows;
+        r.in[CC_G] = r.out[CC_G] = 1;
+        r.src[0] = *src;
+        r.src[0].offset += 2 * k;
+        r.src[0].plane = row;
+        r.dst = (struct pr_e5_operand){
+            .place = PR_E5_INTERMEDIATE, .index = buffer, .offset = k * plane, .row = plane, .plane = plane};
+        r.flags = PR_E5_OUT_TRANSPOSE;
+        status = cc_emit(l, &r);
+    }
+    return status;
+}
+
+/* The runtime operand of a product: `rows` rows from `src` on, or `inner` rows when its inner axis stands first. */
+struct operand {
+    struct pr_e5_operand src;
+    uint32_t row;
+    bool inner_first;
+};
+
+static int product_rows(struct cc_lowering *l, struct cc_mac *mac, const struct operand *x, uint32_t first,
+                        uint32_t rows)
+{
+    uint32_t inner = mac->in[CC_C], plane = (uint32_t)pr_round_up(2ull * rows, PR_ROW_ALIGN), buffer;
+    struct pr_e5_operand src = x->src;
+    int status;
+
+    mac->in[CC_W] = mac->out[CC_W] = rows;
+    mac->in[CC_H] = mac->out[CC_H] = 1;
+    mac->batches = 1;
+    mac->kw = mac->kh = 1;
+    if (x->inner_first) {
+        mac->src = src;
+        mac->src.offset += 2 * first;
+        mac->src.plane = x->row;
+        return cc_emit_mac(l, mac);
+    }
+    src.offset += first * x->row;
+    status = cc_scratch(l, (uint64_t)plane * inner, &buffer);
+    if (!status)
+        status = turn(l, &src, x->row, rows, inner, buffer, plane);
+    mac->src =
+        (struct pr_e5_operand){.place = PR_E5_INTERMEDIATE, .index = buffer, .row = plane, .plane = plane};
+    return status ? status : cc_emit_mac(l, mac);
+}
+
+/* In pieces of at most ROWS rows. `dst_step` is what one row adds to the result's offset: its row, or 2 bytes. */
+static int product(struct cc_lowering *l, struct cc_mac *mac, const struct operand *x, uint32_t rows,
+                   uint32_t dst_step)
+{
+    struct cc_mac part = *mac;
+    int status = 0;
+
+    for (uint32_t first = 0; first < rows && !status; first += ROWS) {
+        part.dst.offset = mac->dst.offset + first * dst_step;
+        status = product_rows(l, &part, x, first, rows - first < ROWS ? rows - first : ROWS);
+    }
+    return status;
+}
+
+/* The result's channels lie side by side, its width steps by rows. */
+static void turn_result(struct cc_mac *mac, const struct cc_layout *out)
+{
+    mac->turned = true;
+    mac->dst.plane = out->row;
+}
+
+int cc_lower_linear(struct cc_lowering *l)
+{
+    const struct cc_attributes *a = &l->op->a;
+    const struct cc_value *weight = cc_value_of(l, a->weight - 1);
+    struct cc_mac mac = {.weight = l->home[a->weight - 1].data,
+                         .bias = a->bias ? l->home[a->bias - 1].data : NULL};
+    struct operand x = {.inner_first = false};
+    struct cc_layout in, out;
+    int status = cc_source(l, l->op->input[0], &x.src, &in);
+
+    if (!status)
+        status = cc_result(l, &mac.dst, &out);
+    if (status)
+        return status;
+    x.row = in.row;
+    mac.in[CC_C] = weight->dim[1];
+    mac.out[CC_C] = weight->dim[0];
+    mac.step[0] = weight->dim[1];
+    mac.step[1] = 1;
+    turn_result(&mac, &out);
+    return product(l, &mac, &x, in.n * in.c * in.h, out.row);
+}
+
+/* Matrices of an operand's leading axes; they stand `plane` apart in the engine's layout, packed in a constant. */
+static uint32_t matrices(const struct cc_layout *layout)
+{
+    return layout->n * layout->c;
+}
+
+/* Which matrix of an operand belongs to matrix `i` of the result: its axes of length 1 are repeated. */
+static uint32_t matrix_of(const struct cc_layout *operand, const struct cc_layout *out, uint32_t i)
+{
+    uint32_t n = i / out->c % out->n, c = i % out->c;
+
+    return (operand->n > 1 ? n : 0) * operand->c + (operand->c > 1 ? c : 0);
+}
+
+struct matmul {
+    struct operand x;       /* the runtime operand, its matrix 0 */
+    const uint16_t *weight; /* the constant one */
+    struct cc_layout runtime, constant, out;
+    bool constant_first;
+    uint32_t rows, inner, channels; /* of the convolution */
+    uint32_t step[2];               /* halfs between output channels and inner elements of the constant */
+};
+
+static int matmul_one(struct cc_lowering *l, const struct matmul *m, const struct pr_e5_operand *dst,
+                      uint32_t i, uint32_t rows)
+{
+    struct cc_mac mac = {.dst = *dst, .step = {m->step[0], m->step[1], 0}};
+    struct operand x = m->x;
+
+    x.src.offset += matrix_of(&m->runtime, &m->out, i) * m->runtime.plane;
+    mac.weight = m->weight + (size_t)matrix_of(&m->constant, &m->out, i) * m->constant.h * m->constant.w;
+    mac.dst.offset += i * m->out.plane;
+    mac.in[CC_C] = m->inner;
+    mac.out[CC_C] = m->channels;
+    if (m->constant_first)
+        mac.dst.plane = m->out.row;
+    else
+        turn_result(&mac, &m->out);
+    return product(l, &mac, &x, rows, m->constant_first ? 2 : m->out.row);
+}
+
+/* Which operand is constant decides what is on channels: columns of y, or rows of x. */
+static int read_matmul(struct cc_lowering *l, struct matmul *m, struct pr_e5_operand *dst)
+{
+    const struct cc_op *op = l->op;
+    bool first = l->home[cc_root(l, op->input[0])].data != NULL,
+         second = l->home[cc_root(l, op->input[1])].data != NULL;
+    uint32_t runtime = op->input[first ? 1 : 0], constant = op->input[first ? 0 : 1];
+    bool turned; /* the constant's inner axis is its last one */
+    int status;
+
+    if (first && second)
+        return cc_refuse(l, "both operands are constants; compute it before compiling");
+    m->constant_first = first;
+    m->weight = l->home[cc_root(l, constant)].data;
+    status = cc_source(l, runtime, &m->x.src, &m->runtime);
+    if (!status)
+        status = cc_layout_of(l, constant, &m->constant);
+    if (!status)
+        status = cc_result(l, dst, &m->out);
+    if (status)
+        return status;
+    m->x.row = m->runtime.row;
+    m->x.inner_first = first ? !op->a.transpose_y : op->a.transpose_x;
+    m->inner = m->x.inner_first ? m->runtime.h : m->runtime.w;
+    m->rows = m->x.inner_first ? m->runtime.w : m->runtime.h;
+    m->channels = first ? m->out.h : m->out.w;
+    turned = first ? !op->a.transpose_x : op->a.transpose_y;
+    m->step[0] = turned ? m->constant.w : 1;
+    m->step[1] = turned ? 1 : m->constant.w;
+    return 0;
+}
+
+int cc_lower_matmul(struct cc_lowering *l)
+{
+    struct matmul m = {.constant_first = false};
+    struct pr_e5_operand dst;
+    int status;
+
+    if (!cc_is_constant(l, l->op->input[0]) && !cc_is_constant(l, l->op->input[1]))
+        return cc_lower_product(l);
+    status = read_matmul(l, &m, &dst);
+    if (status)
+        return status;
+    /* One matrix for all: the rows of all leading axes are rows of one product. */
+    if (!m.constant_first && !m.x.inner_first && matrices(&m.constant) == 1)
+        return matmul_one(l, &m, &dst, 0, matrices(&m.runtime) * m.rows);
+    for (uint32_t i = 0; i < matrices(&m.out) && !status; i++)
+        status = matmul_one(l, &m, &dst, i, m.rows);
+    return status;
+}

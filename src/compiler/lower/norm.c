@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * softmax and the norms: numbers of many elements each, applied to those elements. The tensor is seen as `kept` planes of `rows` by `width`
+ * elements that belong together; where its axes do not lie so, they are moved first, and back at the end.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "compiler/half.h"
+#include "compiler/lower/lowering.h"
+
+enum { LOG2_E = 0x3dc5, BROADCAST_WH2 = 0x30 };
+
+/* x and y are views of the axes 1, kept, rows, width. */
+struct planes {
+    struct cc_view x, y;
+    bool moved;
+    struct cc_view back_from, back_to;
+};
+
+/* Whether the axes from `first` on are those that belong together. */
+static bool trails(const struct cc_view *v, uint32_t axes, unsigned first)
+{
+    for (unsigned i = 0; i < CC_AXES; i++)
+        if (v->extent[i] > 1 && (axes >> i & 1) != (i >= first))
+            return false;
+    return true;
+}
+
+static struct cc_view merged(const struct cc_view *v, unsigned first)
+{
+    struct cc_view m = {
+        .at = v->at, .extent = {1, 1, 1, v->extent[CC_AXIS_W]}, .stride = {0, 0, 0, CC_ELEMENT}};
+
+    for (unsigned i = 0; i < CC_AXIS_W; i++)
+        m.extent[i < first ? CC_AXIS_C : CC_AXIS_H] *= v->extent[i];
+    m.stride[CC_AXIS_H] = v->stride[CC_AXIS_H];
+    m.stride[CC_AXIS_C] = first ? v->stride[first - 1] : 0;
+    return m;
+}
+
+static int open_planes(struct cc_lowering *l, uint32_t axes, const struct cc_view *x, const struct cc_view *y,
+                       struct planes *p)
+{
+    uint32_t perm[CC_AXES], extent[CC_AXES], count = 0, first = 0;
+    struct cc_view from, tx, ty;
+    int status;
+
+    *p = (struct planes){0};
+    for (unsigned i = 0; i < CC_AXES; i++)
+        if (trails(x, axes, i)) {
+            p->x = merged(x, i);
+            p->y = merged(y, i);
+            return 0;
+        }
+    for (unsigned i = 0; i < 2 * CC_AXES; i++)
+        if ((axes >> i % CC_AXES & 1) == i / CC_AXES)
+            perm[count++] = i % CC_AXES;
+    for (unsigned i = 0; i < CC_AXES; i++) {
+        extent[i] = x->extent[perm[i]];
+        first += !(axes >> i & 1);
+    }
+    status = cc_view_scratch(l, extent, &tx);
+    if (!status)
+        status = cc_view_scratch(l, extent, &ty);
+    if (status)
+        return status;
+    from = cc_view_permuted(x, perm);
+    status = cc_move(l, &from, &tx, NULL);
+    p->moved = true;
+    p->back_from = ty;
+    p->back_to = cc_view_permuted(y, perm);
+    p->x = merged(&tx, first);
+    p->y = merged(&ty, first);
+    return status;
+}
+
+static int close_planes(struct cc_lowering *l, const struct planes *p)
+{
+    return p->moved ? cc_move(l, &p->back_from, &p->back_to, NULL) : 0;
+}
+
+/* Two numbers for each plane: `rows` of them, each 64 bytes from the next plane's. */
+static int open_numbers(struct cc_lowering *l, const struct planes *p, struct cc_view *numbers)
+{
+    return cc_view_scratch(l, (uint32_t[CC_AXES]){1, 2, p->x.extent[CC_AXIS_C], 1}, numbers);
+}
+
+static struct cc_view number_row(const struct cc_view *numbers, unsigned row)
+{
+    struct cc_view v = {.at = numbers->at,
+                        .extent = {1, numbers->extent[CC_AXIS_H], 1, 1},
+                        .stride = {0, numbers->stride[CC_AXIS_H], 0, CC_ELEMENT}};
+
+    v.at.offset += row * numbers->stride[CC_AXIS_C];
+    return v;
+}
+
+/* A task over planes; it is cut where there are more of them than the engine has channels. */
+static int emit_over(struct cc_lowering *l, struct pr_e5_record r, const struct cc_view *x,
+                     const struct cc_view *to)
+{
+    uint32_t kept = x->extent[CC_AXIS_C];
+    bool reduces = r.kind != PR_E5_AFFINE;
+    int status = 0;
+
+    if (x->extent[CC_AXIS_H] > PR_HEIGHT_MAX || x->extent[CC_AXIS_W] > PR_WIDTH_MAX)
+        return cc_refuse(l,
+                         "%u rows of %u elements belong together; the engine takes at most %u by %u at once",
+                         x->extent[CC_AXIS_H], x->extent[CC_AXIS_W], PR_HEIGHT_MAX, PR_WIDTH_MAX);
+    r.in[CC_W] = x->extent[CC_AXIS_W];
+    r.in[CC_H] = x->extent[CC_AXIS_H];
+    r.in[CC_G] = 1;
+    r.src[0] = x->at;
+    r.src[0].row = x->stride[CC_AXIS_H];
+    r.src[0].plane = x->stride[CC_AXIS_C];
+    r.dst = to->at;
+    r.dst.row = to->stride[CC_AXIS_H];
+    r.dst.plane = to->stride[CC_AXIS_C];
+    for (uint32_t at = 0; at < kept && !status; at += PR_CHANNELS_MAX) {
+        r.in[CC_C] = kept - at < PR_CHANNELS_MAX ? kept - at : PR_CHANNELS_MAX;
+        memcpy(r.out, r.in, sizeof(r.out));
+        if (reduces)
+            r.out[CC_W] = r.out[CC_H] = 1;
+        status = cc_emit(l, &r);
+        r.src[0].offset += PR_CHANNELS_MAX * r.src[0].plane;
+        r.src[1].offset += r.src[1].place == PR_E5_NONE ? 0 : PR_CHANNELS_MAX * r.src[1].plane;
+        r.dst.offset += PR_CHANNELS_MAX * r.dst.plane;
+    }
+    return status;
+}
+
+static int softmax_planes(struct cc_lowering *l, const struct planes *p)
+{
+    struct cc_planar less = {.flags = PR_E5_SUBTRACT2, .scale = LOG2_E}, times = {.op = PR_PE_MUL};
+    struct cc_table exponential = cc_table_curve(CC_CURVE_EXP2);
+    struct cc_pass pass = {.table = &exponential};
+    struct pr_e5_record most = cc_record(PR_E5_REDUCE), sum = cc_record(PR_E5_REDUCE);
+    struct cc_view numbers, first, second, t, e;
+    int status = open_numbers(l, p, &numbers);
+
+    if (!status)
+        status = cc_view_scratch(l, p->x.extent, &t);
+    if (!status)
+        status = cc_view_scratch(l, p->x.extent, &e);
+    if (status)
+        return status;
+    first = number_row(&numbers, 0);
+    second = number_row(&numbers, 1);
+    most.op = PR_PE_REDUCE_MAX;
+    sum.op = PR_PE_REDUCE_SUM;
+    sum.function = PR_PE_RECIPROCAL;
+    status = emit_over(l, most, &p->x, &first);
+    if (!status)
+        status = cc_planar(l, &less, &p->x, &first, &t);
+    if (!status)
+        status = cc_move(l, &t, &e, &pass);
+    if (!status)
+        status = emit_over(l, sum, &e, &second);
+    return status ? status : cc_planar(l, &times, &e, &second, &p->y);
+}
+
+static uint32_t engine_axes(const struct cc_lowering *l, uint32_t axes)
+{
+    return axes << (CC_AXES - cc_value_of(l, l->op->input[0])->rank);
+}
+
+int cc_lower_softmax(struct cc_lowering *l)
+{
+    struct cc_view x, y;
+    struct planes p = {0};
+    int status = cc_view_source(l, l->op->input[0], &x);
+
+    if (!status)
+        status = cc_view_result(l, &y);
+    if (!status)
+        status = open_planes(l, engine_axes(l, 1u << l->op->a.axis), &x, &y, &p);
+    if (!status)
+        status = softmax_planes(l, &p);
+    return status ? status : close_planes(l, &p);
+}
+
+/*
+ * The epsilon register is fp16. An epsilon that rounds to 0 there cannot be added; instead the reciprocal root is bounded by 1 / sqrt(epsilon) and by the largest fp16 value,
+ * so that a plane of equal elements gives 0 and not 0 / 0.
+ */
+static bool epsilon_is_lost(const struct cc_lowering *l)
+{
+    return l->op->a.epsilon > 0 && !cc_half_of_float(l->op->a.epsilon);
+}
+
+static int bound_roots(struct cc_lowering *l, const struct cc_view *roots, const struct cc_view *to)
+{
+    enum { LARGEST = 0x7bff };
+    float most = 1 / sqrtf(l->op->a.epsilon);
+    uint16_t half = most < cc_float_of_half(LARGEST) ? cc_half_of_float(most) : (uint16_t)LARGEST;
+    struct cc_view bound;
+    int status = cc_view_number(l, half, &bound);
+
+    return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_MIN}, roots, &bound, to);
+}
+
+/* (x - mean) / sqrt(variance + epsilon) of each plane, to `to`. */
+static int normalize(struct cc_lowering *l, const struct planes *p, const struct cc_view *to)
+{
+    struct pr_e5_record mean = cc_record(PR_E5_REDUCE), root = cc_record(PR_E5_REDUCE2),
+                        affine = cc_record(PR_E5_AFFINE);
+    float count = (float)p->x.extent[CC_AXIS_H] * (float)p->x.extent[CC_AXIS_W];
+    bool bounded = epsilon_is_lost(l);
+    struct cc_view numbers, first, second, roots;
+    int status = open_numbers(l, p, &numbers);
+
+    if (status)
+        return status;
+    first = number_row(&numbers, 0);
+    roots = second = number_row(&numbers, 1);
+    if (bounded)
+        status = cc_view_scratch(l, second.extent, &roots);
+    mean.op = root.op = PR_PE_REDUCE_SUM;
+    mean.final_scale = root.final_scale = cc_float_bits(1.0f / count);
+    root.elementwise = PR_PE_SQUARE_OF_SUM;
+    root.function = PR_PE_RSQRT;
+    root.epsilon = cc_half_of_float(l->op->a.epsilon);
+    root.flags = PR_E5_SUBTRACT1;
+    root.broadcast = BROADCAST_WH2;
+    root.src[1] = affine.src[1] = first.at;
+    root.src[1].plane = affine.src[1].plane = first.stride[CC_AXIS_C];
+    affine.src[1].row = numbers.stride[CC_AXIS_C];
+    affine.flags = PR_E5_SUBTRACT2;
+    if (!status)
+        status = emit_over(l, mean, &p->x, &first);
+    if (!status)
+        status = emit_over(l, root, &p->x, &roots);
+    if (!status && bounded)
+        status = bound_roots(l, &roots, &second);
+    return status ? status : emit_over(l, affine, &p->x, to);
+}
+
+/* A constant's elements, `width` of them on each row. */
+static int constant_rows(struct cc_lowering *l, const uint16_t *halfs, uint32_t rows, uint32_t width,
+                         struct cc_view *view)
+{
+    uint64_t row = pr_round_up((uint64_t)width * CC_ELEMENT, PR_ROW_ALIGN);
+    uint8_t *bytes;
+    int status;
+
+    if (rows * row > PR_E5_BYTES_MAX)
+        return cc_refuse(l, "a parameter has more than %u bytes with its rows on 64-byte boundaries",
+                         PR_E5_BYTES_MAX);
+    bytes = base_alloc_array(rows, row);
+    if (!bytes)
+        return cc_no_memory(l);
+    for (uint32_t i = 0; i < rows; i++)
+        for (uint32_t k = 0; k < width; k++)
+            cc_put_half(bytes + i * row + (size_t)k * CC_ELEMENT, halfs[(size_t)i * width + k]);
+    *view = (struct cc_view){.at = {.place = PR_E5_CONSTANT},
+                             .extent = {1, 1, rows, width},
+                             .stride = {0, 0, (uint32_t)row, CC_ELEMENT}};
+    status = cc_constant(l, bytes, (uint32_t)(rows * row), &view->at.offset);
+    base_free(bytes);
+    return status;
+}
+
+/* Each element on a row of its own. */
+static int column(struct cc_lowering *l, const uint16_t *halfs, uint32_t count, struct cc_view *view)
+{
+    return constant_rows(l, halfs, count, 1, view);
+}
+
+/* The axis of the channels among the four, of an operand [N, C, ...]. */
+static unsigned channel_axis(const struct cc_lowering *l)
+{
+    return CC_AXES - cc_value_of(l, l->op->input[0])->rank + 1;
+}
+
+/*
+ * gamma or beta of `x`: one for each element of a plane (layer_norm), or one for each channel. The elements of a plane are the parameter's, in the same order, but not
+ * always on rows of the same length: a plane of [1, C, 1, 1] has C rows.
+ */
+static int take_parameter(struct cc_lowering *l, uint32_t value, const struct cc_view *x,
+                          struct cc_view *view)
+{
+    const uint16_t *halfs = l->home[cc_root(l, value)].data;
+    const struct cc_value *v = cc_value_of(l, value);
+    int status;
+
+    if (l->op->kind == CC_OP_LAYER_NORM)
+        return constant_rows(l, halfs, x->extent[CC_AXIS_H], x->extent[CC_AXIS_W], view);
+    if (channel_axis(l) == CC_AXIS_W)
+        return cc_view_source(l, value, view);
+    status = column(l, halfs, v->dim[0], view);
+    for (unsigned i = 0; i < CC_AXES; i++) {
+        view->extent[i] = i == channel_axis(l) ? v->dim[0] : 1;
+        view->stride[i] = i == CC_AXIS_W ? CC_ELEMENT : PR_ROW_ALIGN;
+    }
+    return status;
+}
+
+/* x * gamma + beta, each where there is one; `x` and `y` have the shape that the parameters fit. */
+static int scale_and_shift(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
+{
+    const struct cc_attributes *a = &l->op->a;
+    struct cc_view gamma, beta, t = *y;
+    int status = 0;
+
+    if (a->weight && a->bias)
+        status = cc_view_scratch(l, y->extent, &t);
+    if (!status && a->weight)
+        status = take_parameter(l, a->weight - 1, x, &gamma);
+    if (!status && a->weight)
+        status = cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &gamma, &t);
+    if (status || !a->bias)
+        return status;
+    status = take_parameter(l, a->bias - 1, x, &beta);
+    return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, a->weight ? &t : x, &beta, y);
+}
+
+/* Normalized planes in a buffer, and the same buffer as the whole tensor sees it. */
+static int norm_with_parameters(struct cc_lowering *l, const struct planes *p, const struct cc_view *y)
+{
+    struct cc_view t, whole;
+    int status;
+
+    if (l->op->kind == CC_OP_LAYER_NORM) {
+        status = cc_view_scratch(l, p->x.extent, &t);
+        if (!status)
+            status = normalize(l, p, &t);
+        return status ? status : scale_and_shift(l, &t, &p->y);
+    }
+    /* instance_norm: its planes are those of the tensor, which are not moved. */
+    status = cc_view_scratch(l, y->extent, &whole);
+    t = p->y;
+    t.at = whole.at;
+    if (!status)
+        status = normalize(l, p, &t);
+    return status ? status : scale_and_shift(l, &whole, y);
+}
+
+int cc_lower_norm(struct cc_lowering *l)
+{
+    uint32_t rank = cc_value_of(l, l->op->input[0])->rank, axes = l->op->a.axes;
+    struct cc_view x, y;
+    struct planes p = {0};
+    int status = cc_view_source(l, l->op->input[0], &x);
+
+    if (l->op->kind == CC_OP_INSTANCE_NORM)
+        axes = (1u << rank) - 4;
+    if (!status)
+        status = cc_view_result(l, &y);
+    if (!status)
+        status = open_planes(l, engine_axes(l, axes), &x, &y, &p);
+    if (!status && p.moved && l->op->kind == CC_OP_INSTANCE_NORM)
+        status = cc_refuse(l, "its axes do not lie together");
+    if (!status)
+        status = l->op->a.weight || l->op->a.bias ? norm_with_parameters(l, &p, &y) : normalize(l, &p, &p.y);
+    return status ? status : close_planes(l, &p);
+}
+
+/* Constants of the whole: y = (x + addend) * factor = x * factor + shift, for each channel. */
+struct batch {
+    uint32_t channels;
+    uint16_t *addend, *factor, *shift;
+    bool affine; /* every addend is a number */
+};
+
+static void fold(const struct cc_lowering *l, struct batch *b)
+{
+    const struct cc_attributes *a = &l->op->a;
+    const uint16_t *gamma = a->weight ? l->home[cc_root(l, a->weight - 1)].data : NULL;
+    const uint16_t *beta = a->bias ? l->home[cc_root(l, a->bias - 1)].data : NULL;
+    const uint16_t *mean = l->home[cc_root(l, a->mean - 1)].data,
+                   *variance = l->home[cc_root(l, a->variance - 1)].data;
+
+    b->affine = true;
+    for (uint32_t i = 0; i < b->channels; i++) {
+        float factor =
+            (gamma ? cc_float_of_half(gamma[i]) : 1) / sqrtf(cc_float_of_half(variance[i]) + a->epsilon);
+        float shift = (beta ? cc_float_of_half(beta[i]) : 0) - cc_float_of_half(mean[i]) * factor;
+
+        b->factor[i] = cc_half_of_float(factor);
+        b->shift[i] = cc_half_of_float(shift);
+        b->addend[i] = cc_half_of_float(factor != 0 ? shift / factor : 0);
+        /* What the halfs make of it is close to the shift, or the sum is done apart. */
+        b->affine &= b->factor[i] & ~CC_HALF_SIGN && fabsf(cc_float_of_half(b->addend[i])) < 2048;
+    }
+}
+
+/* Two rows in the constants: addends, factors. */
+static int emit_affine(struct cc_lowering *l, const struct batch *b, const struct cc_view *x,
+                       const struct cc_view *y)
+{
+    struct pr_e5_record r = cc_record(PR_E5_AFFINE);
+    unsigned c = channel_axis(l), g = c - 1;
+    uint32_t row = (uint32_t)pr_round_up(2ull * b->channels, PR_ROW_ALIGN);
+    uint8_t *bytes = base_alloc_array(2, row);
+    int status;
+
+    if (!bytes)
+        return cc_no_memory(l);
+    for (uint32_t i = 0; i < b->channels; i++) {
+        cc_put_half(bytes + 2 * (size_t)i, b->addend[i]);
+        cc_put_half(bytes + row + 2 * (size_t)i, b->factor[i]);
+    }
+    r.src[1] = (struct pr_e5_operand){.place = PR_E5_CONSTANT, .row = row};
+    status = cc_constant(l, bytes, 2 * row, &r.src[1].offset);
+    base_free(bytes);
+    if (status)
+        return status;
+    r.flags = PR_E5_TRANSPOSE2;
+    r.in[CC_W] = x->extent[CC_AXIS_W];
+    r.in[CC_H] = c == CC_AXIS_C ? x->extent[CC_AXIS_H] : 1;
+    r.in[CC_C] = x->extent[c];
+    r.in[CC_G] = x->extent[g];
+    memcpy(r.out, r.in, sizeof(r.out));
+    r.src[0] = x->at;
+    r.dst = y->at;
+    r.src[0].row = x->stride[CC_AXIS_H];
+    r.dst.row = y->stride[CC_AXIS_H];
+    r.src[0].plane = x->stride[c];
+    r.dst.plane = y->stride[c];
+    r.src[0].group = x->stride[g];
+    r.dst.group = y->stride[g];
+    return cc_emit_cut(l, &r);
+}
+
+static int emit_apart(struct cc_lowering *l, const struct batch *b, const struct cc_view *x,
+                      const struct cc_view *y)
+{
+    unsigned c = channel_axis(l);
+    struct cc_view parameter[2], t, turned[2];
+    int status = cc_view_scratch(l, y->extent, &t);
+
+    for (unsigned i = 0; i < 2 && !status; i++) {
+        status = column(l, i ? b->shift : b->factor, b->channels, &parameter[i]);
+        for (unsigned k = 0; k < CC_AXES; k++) {
+            parameter[i].extent[k] = k == c ? b->channels : 1;
+            parameter[i].stride[k] = k == CC_AXIS_W && c != CC_AXIS_W ? CC_ELEMENT : PR_ROW_ALIGN;
+        }
+        turned[i] = parameter[i];
+        if (!status && c == CC_AXIS_W) {
+            status = cc_view_scratch(l, parameter[i].extent, &turned[i]);
+            if (!status)
+                status = cc_move(l, &parameter[i], &turned[i], NULL);
+        }
+    }
+    if (!status)
+        status = cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &turned[0], &t);
+    return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, &t, &turned[1], y);
+}
+
+int cc_lower_batch_norm(struct cc_lowering *l)
+{
+    struct batch b = {.channels = cc_value_of(l, l->op->a.mean - 1)->dim[0]};
+    uint16_t *halfs = base_alloc_array(b.channels, 3 * sizeof(*halfs));
+    struct cc_view x, y;
+    int status;
+
+    if (!halfs)
+        return cc_no_memory(l);
+    b.addend = halfs;
+    b.factor = halfs + b.channels;
+    b.shift = halfs + 2 * (size_t)b.channels;
+    fold(l, &b);
+    status = cc_view_source(l, l->op->input[0], &x);
+    if (!status)
+        status = cc_view_result(l, &y);
+    if (!status && b.affine && channel_axis(l) < CC_AXIS_W && channel_axis(l) > 0)
+        status = emit_affine(l, &b, &x, &y);
+    else if (!status)
+        status = emit_apart(l, &b, &x, &y);
+    base_free(halfs);
+    return status;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packing by the rule of program/task.h. */
+#include "compiler/lower/pack.h"
+
+#include "compiler/half.h"
+#include "program/kernel.h"
+#include "program/task.h"
+
+#define ENGINES_LOG2_MAX 4u
+
+static uint32_t floor_log2(uint32_t value)
+{
+    uint32_t log2 = 0;
+
+    while (value >> (log2 + 1))
+        log2++;
+    return log2;
+}
+
+uint32_t cc_pack_engines_log2(uint32_t cout)
+{
+    uint32_t log2 = 0;
+
+    while (log2 < ENGINES_LOG2_MAX && 1u << log2 < cout)
+        log2++;
+    return log2;
+}
+
+uint32_t cc_pack_lanes_log2(uint32_t cout, uint32_t most)
+{
+    uint32_t per_engine = cout >> ENGINES_LOG2_MAX;
+    uint32_t log2 = per_engine ? floor_log2(per_engine) : 0;
+
+    return log2 < most ? log2 : most;
+}
+
+/* As much of the task as the rule looks at. */
+static struct pr_task task_of(const struct cc_pack *p)
+{
+    struct pr_task task = {0};
+
+    task.src[0].extent[PR_AXIS_C] = p->cin;
+    task.dst.extent[PR_AXIS_C] = p->cout;
+    task.dst.extent[PR_AXIS_G] = p->groups ? p->groups : 1;
+    task.ne.mode = PR_NE_MAC;
+    task.ne.kw = p->kw;
+    task.ne.kh = p->kh;
+    task.ne.sx = p->sx ? p->sx : 1;
+    task.ne.sy = p->sy ? p->sy : 1;
+    task.ne.ox = 1;
+    task.ne.unicast = p->unicast;
+    task.ne.bias = p->bias != NULL;
+    task.ne.table = p->table != NULL;
+    task.ne.lanes = 1u << p->lanes_log2;
+    task.ne.engines = 1u << p->engines_log2;
+    return task;
+}
+
+uint64_t cc_pack_plane_bytes(const struct cc_pack *p)
+{
+    struct cc_pack one = *p;
+    struct pr_task task;
+
+    one.cout = 1u << (p->lanes_log2 + p->engines_log2);
+    one.groups = 1;
+    one.table = NULL;
+    task = task_of(&one);
+    return pr_kernel_stream_bytes(&task, 0);
+}
+
+uint64_t cc_pack_stream_bytes(const struct cc_pack *p)
+{
+    struct pr_task task = task_of(p);
+
+    return pr_round_up(pr_kernel_stream_bytes(&task, 0),
+                       PR_ROW_ALIGN); /* the first engine has the most channels */
+}
+
+uint32_t cc_pack_streams(const struct cc_pack *p)
+{
+    return p->cout < 1u << p->engines_log2 ? p->cout : 1u << p->engines_log2;
+}
+
+/* The rows of one input channel, by phase of the stride; beyond the kernel they are zeros. Returns where the next one's begin. */
+static uint8_t *put_channel(const struct cc_pack *p, const struct pr_ne *ne, const uint16_t *from,
+                            uint8_t *at, uint32_t lanes)
+{
+    uint32_t width = (uint32_t)pr_round_up(ne->kw, ne->sx), height = (uint32_t)pr_round_up(ne->kh, ne->sy);
+
+    for (uint32_t phase = 0; phase < ne->sx * ne->sy; phase++)
+        for (uint32_t y = phase / ne->sx; y < height; y += ne->sy)
+            for (uint32_t x = phase % ne->sx; x < width; x += ne->sx, at += 2 * (size_t)lanes)
+                if (x < ne->kw && y < ne->kh)
+                    cc_put_half(at, from[((size_t)y * ne->kw + x) * p->step[2]]);
+    return at;
+}
+
+void cc_pack_kernel(const struct cc_pack *p, uint64_t stream, uint8_t *bytes)
+{
+    struct pr_task task = task_of(p);
+    uint32_t channels = pr_kernel_channels(&task);
+    struct pr_kernel_place place;
+
+    for (uint32_t e = 0; p->table && e < cc_pack_streams(p); e++)
+        for (uint32_t i = 0; i < CC_TABLE_HALFS; i++)
+            cc_put_half(bytes + e * stream + 2 * (size_t)i, p->table->half[i]);
+    for (uint32_t g = 0; g < task.dst.extent[PR_AXIS_G]; g++)
+        for (uint32_t o = 0; pr_kernel_place(&task, g, o, &place); o++) {
+            uint8_t *at = bytes + place.engine * stream + place.offset + 2 * place.lane;
+            size_t output = (size_t)g * p->group_step + o;
+
+            if (p->bias) {
+                cc_put_half(at, p->bias[output]);
+                at += 2 * (size_t)place.lanes;
+            }
+            for (uint32_t i = 0; i < channels; i++)
+                at = put_channel(p, &task.ne, p->weight + output * p->step[0] + (size_t)i * p->step[1], at,
+                                 place.lanes);
+        }
+}

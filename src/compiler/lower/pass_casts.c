@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Casts: the engine computes in fp16, and ports convert. So a cast is another name of its input, as is a new shape of the same rows; a constant becomes halfs, and what
+ * remains must be fp16, or a truth of 0 or 1: arithmetic in another type is refused.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "compiler/half.h"
+#include "compiler/lower/lowering.h"
+
+static int take_constant(struct cc_lowering *l, uint32_t value)
+{
+    const struct cc_value *v = cc_value_of(l, value);
+    struct cc_home *home = &l->home[value];
+    size_t count;
+
+    if (v->type == CC_FP16)
+        home->data = v->data;
+    if (v->type != CC_FP32)
+        return 0;
+    count = v->bytes / sizeof(float);
+    home->owned = base_alloc_array(count, sizeof(*home->owned));
+    if (!home->owned)
+        return cc_no_memory(l);
+    for (size_t i = 0; i < count; i++) {
+        float element;
+
+        memcpy(&element, (const uint8_t *)v->data + i * sizeof(element), sizeof(element));
+        home->owned[i] = cc_half_of_float(element);
+    }
+    home->data = home->owned;
+    return 0;
+}
+
+/* A shape whose rows are the same ones, in the same order, lies as it is. */
+static bool is_another_name(const struct cc_lowering *l)
+{
+    const struct cc_value *x, *y;
+
+    if (l->op->kind != CC_OP_RESHAPE && l->op->kind != CC_OP_EXPAND_DIMS && l->op->kind != CC_OP_SQUEEZE)
+        return false;
+    x = cc_value_of(l, l->op->input[0]);
+    y = cc_value_of(l, l->op->output);
+    return x->rank <= CC_AXES && y->rank <= CC_AXES && x->type == CC_FP16 &&
+           (x->rank ? x->dim[x->rank - 1] : 1) == (y->rank ? y->dim[y->rank - 1] : 1);
+}
+
+static int check_types(struct cc_lowering *l)
+{
+    for (uint32_t i = 0; i < l->op->inputs; i++) {
+        const struct cc_value *v = cc_value_of(l, l->op->input[i]);
+
+        if (v->type != CC_FP16 && v->type != CC_BOOL)
+            return cc_refuse(l, "`%.64s` is %s and the engine computes in fp16; cast it first", v->name,
+                             cc_type_name(v->type));
+    }
+    return 0;
+}
+
+/* An fp32 output must be the cast of an fp16 value. An fp32 value that is only renamed would be rounded to fp16 without a cast in the program. */
+static int check_output(struct cc_lowering *l, uint32_t output)
+{
+    uint32_t value = output;
+    const struct cc_op *op;
+
+    while (cc_value_of(l, value)->type == CC_FP32) {
+        op = cc_maker(l, value);
+        if (!op || op->kind != CC_OP_CAST) {
+            l->op = cc_maker(l, output);
+            return cc_refuse(l,
+                             "`%.64s` is fp32 and reaches this output unchanged, and the engine computes in "
+                             "fp16; cast it first, to fp16 and back",
+                             cc_value_of(l, value)->name);
+        }
+        value = op->input[0];
+    }
+    return 0;
+}
+
+int cc_pass_casts(struct cc_lowering *l)
+{
+    int status = 0;
+
+    for (uint32_t i = 0; i < l->graph->values && !status; i++) {
+        l->home[i].root = i;
+        if (cc_value_of(l, i)->data)
+            status = take_constant(l, i);
+    }
+    for (uint32_t i = 0; i < l->graph->ops && !status; i++) {
+        l->op = &l->graph->op[i];
+        l->step[i].output = l->op->output;
+        l->home[l->op->output].maker = i + 1;
+        if (l->op->kind == CC_OP_CAST || is_another_name(l)) {
+            l->home[l->op->output].root = cc_root(l, l->op->input[0]);
+            l->step[i].skip = true;
+        } else if (l->op->kind == CC_OP_INPUT || l->op->kind == CC_OP_CONST) {
+            l->step[i].skip = true;
+        } else {
+            status = check_types(l);
+        }
+    }
+    for (uint32_t i = 0; i < l->graph->outputs && !status; i++)
+        status = check_output(l, l->graph->output[i]);
+    return status;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A ReLU, or an operation that is one table, joins the operation before it, when that can do it and nobody else wants its value. */
+#include <string.h>
+
+#include "compiler/lower/lowering.h"
+
+static bool can_relu(enum cc_op_kind kind)
+{
+    switch (kind) {
+    case CC_OP_ADD:
+    case CC_OP_SUB:
+    case CC_OP_MUL:
+    case CC_OP_MAXIMUM:
+    case CC_OP_MINIMUM:
+    case CC_OP_RELU:
+    case CC_OP_CONV:
+    case CC_OP_LINEAR:
+    case CC_OP_MATMUL: return true;
+    default: return false; /* a reduction has no ReLU */
+    }
+}
+
+/* A convolution with weights has its table at the head of its streams; of a matmul one operand must be weights. */
+static bool can_activate(const struct cc_lowering *l, const struct cc_op *op)
+{
+    if (op->kind == CC_OP_MATMUL)
+        return l->home[cc_root(l, op->input[0])].data || l->home[cc_root(l, op->input[1])].data;
+    return op->kind == CC_OP_CONV || op->kind == CC_OP_LINEAR;
+}
+
+/* The operation that makes a value, if the ReLU or table can be joined to it; else NULL. */
+static struct cc_step *maker(struct cc_lowering *l, uint32_t value, bool relu)
+{
+    uint32_t number = l->home[value].maker;
+    struct cc_step *step = number ? &l->step[number - 1] : NULL;
+
+    if (!step || !step->live || step->skip || step->activation || (step->relu && !relu))
+        return NULL;
+    if (!(relu ? can_relu(l->graph->op[number - 1].kind) : can_activate(l, &l->graph->op[number - 1])))
+        return NULL;
+    return step;
+}
+
+/* The operation will be lowered to the shape of the ReLU's result. */
+static bool same_shape(const struct cc_value *a, const struct cc_value *b)
+{
+    return a->rank == b->rank && !memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0]));
+}
+
+int cc_pass_fuse(struct cc_lowering *l)
+{
+    for (uint32_t i = 0; i < l->graph->ops; i++) {
+        const struct cc_op *op = &l->graph->op[i];
+        bool relu = op->kind == CC_OP_RELU;
+        struct cc_step *before;
+        uint32_t value;
+
+        if (!l->step[i].live || (!relu && !cc_activation_fuses(op)))
+            continue;
+        value = cc_root(l, op->input[0]);
+        if (!same_shape(cc_value_of(l, value), cc_value_of(l, op->output)))
+            continue;
+        before = l->home[value].uses == 1 ? maker(l, value, relu) : NULL;
+        if (!before)
+            continue;
+        before->relu |= relu;
+        before->activation = relu ? before->activation : op;
+        before->output = op->output;
+        l->home[op->output].maker = (uint32_t)(before - l->step) + 1;
+        l->step[i].skip = true;
+        cc_note(l, "%s: %s -> joined to %s\n", op->name, cc_op_name(op->kind),
+                l->graph->op[before - l->step].name);
+    }
+    return 0;
+}

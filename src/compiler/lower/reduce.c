@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reductions: the planar engine sums over the width, height and depth of each channel and group, so the axes of a tensor are dealt out: reduced ones to those three, kept ones to
+ * channels and groups. When the axis whose elements lie side by side is kept, a bypass first turns a reduced one into its place.
+ */
+#include <string.h>
+
+#include "compiler/half.h"
+#include "compiler/lower/lowering.h"
+
+enum { AXES = 4, ELEMENT = 2 };
+
+struct axis {
+    uint32_t extent, src, dst; /* strides in bytes */
+    bool reduced;
+};
+
+struct axes {
+    unsigned count;
+    struct axis axis[AXES]; /* the slowest first */
+};
+
+/* The axes that are longer than 1. */
+static struct axes collect(const struct axis all[AXES])
+{
+    struct axes axes = {0};
+
+    for (unsigned i = 0; i < AXES; i++)
+        if (all[i].extent > 1)
+            axes.axis[axes.count++] = all[i];
+    return axes;
+}
+
+/* Whether `outer` and `inner` can be counted through as one axis. */
+static bool joins(const struct axis *outer, const struct axis *inner)
+{
+    return outer->reduced == inner->reduced && outer->src == inner->src * inner->extent &&
+           (outer->reduced || outer->dst == inner->dst * inner->extent);
+}
+
+static bool join_first(struct axes *axes, bool reduced)
+{
+    for (unsigned i = 0; i < axes->count; i++)
+        for (unsigned k = i + 1; k < axes->count; k++) {
+            struct axis *outer = &axes->axis[i], *inner = &axes->axis[k];
+
+            if (outer->reduced != reduced || !joins(outer, inner))
+                continue;
+            inner->extent *= outer->extent;
+            memmove(outer, outer + 1, (axes->count - i - 1) * sizeof(*outer));
+            axes->count--;
+            return true;
+        }
+    return false;
+}
+
+/* Axes that are side by side in the source do not count: they are the width. */
+static unsigned count(const struct axes *axes, bool reduced)
+{
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < axes->count; i++)
+        found += axes->axis[i].reduced == reduced && axes->axis[i].src != ELEMENT;
+    return found;
+}
+
+/* A reduction has two axes of each kind beside the width; more are joined, the slowest first. */
+static void join(struct axes *axes)
+{
+    while (count(axes, true) > 2 && join_first(axes, true))
+        ;
+    while (count(axes, false) > 2 && join_first(axes, false))
+        ;
+}
+
+/* Strides of the source, and where each kept axis went in the result, whose axes may be fewer. */
+static void read_axes(const struct cc_lowering *l, const struct cc_layout *in, const struct cc_layout *out,
+                      struct axis all[AXES])
+{
+    const uint32_t extent[AXES] = {in->n, in->c, in->h, in->w},
+                   src[AXES] = {in->batch, in->plane, in->row, ELEMENT};
+    const uint32_t dst[AXES] = {out->batch, out->plane, out->row, ELEMENT};
+    uint32_t rank = cc_value_of(l, l->op->input[0])->rank;
+    unsigned place = AXES;
+
+    for (unsigned i = AXES; i-- > 0;) {
+        bool exists = i + rank >= AXES;
+
+        all[i] = (struct axis){
+            .extent = extent[i], .src = src[i], .reduced = exists && l->op->a.axes >> (i + rank - AXES) & 1};
+        if (!exists || (all[i].reduced && !l->op->a.keep_dims))
+            continue;
+        place--;
+        all[i].dst = all[i].reduced ? 0 : dst[place];
+    }
+}
+
+/* Removes and returns the first axis that is (not) reduced and, if asked for, has that stride; extent 1 when there is none. */
+static struct axis take(struct axes *axes, bool reduced, bool source, uint32_t stride)
+{
+    for (unsigned i = 0; i < axes->count; i++) {
+        struct axis found = axes->axis[i];
+
+        if (found.reduced != reduced || (stride && (source ? found.src : found.dst) != stride))
+            continue;
+        memmove(&axes->axis[i], &axes->axis[i + 1], (axes->count - i - 1) * sizeof(found));
+        axes->count--;
+        return found;
+    }
+    return (struct axis){.extent = 1};
+}
+
+static bool has(const struct axes *axes, bool reduced, bool source, uint32_t stride)
+{
+    struct axes copy = *axes;
+
+    return take(&copy, reduced, source, stride).extent > 1;
+}
+
+/* What is done before, in and after the reduction. */
+struct how {
+    enum pr_pe_reduce reduce;
+    enum pr_pe_op before;
+    enum pr_pe_function after;
+    float scale;
+};
+
+static struct how how_of(const struct cc_lowering *l, uint32_t count)
+{
+    struct how how = {.reduce = PR_PE_REDUCE_SUM, .scale = 1};
+
+    switch (l->op->kind) {
+    case CC_OP_REDUCE_MEAN: how.scale = 1.0f / (float)count; break;
+    case CC_OP_REDUCE_MAX: how.reduce = PR_PE_REDUCE_MAX; break;
+    case CC_OP_REDUCE_MIN: how.reduce = PR_PE_REDUCE_MIN; break;
+    /* The sum of squares may be too large for a half where its root is not. */
+    case CC_OP_REDUCE_L2_NORM:
+        how.after = PR_PE_RSQRT;
+        how.before = PR_PE_SQUARE_OF_SUM;
+        break;
+    case CC_OP_REDUCE_SUM_SQUARE: how.before = PR_PE_SQUARE_OF_SUM; break;
+    default: break;
+    }
+    return how;
+}
+
+/* One reduction over axes of which the side by side one, if any, is reduced. */
+static int emit_reduction(struct cc_lowering *l, struct axes axes, const struct how *how,
+                          const struct pr_e5_operand *from, const struct pr_e5_operand *to)
+{
+    struct pr_e5_record r = cc_record(PR_E5_REDUCE);
+    bool turned = has(&axes, false, false, ELEMENT);
+    struct axis w, h, d, c, g;
+
+    join(&axes);
+    w = take(&axes, true, true, ELEMENT);
+    h = take(&axes, true, true, 0);
+    d = take(&axes, true, true, 0);
+    c = take(&axes, false, false, turned ? ELEMENT : 0);
+    g = take(&axes, false, false, 0);
+
+    if (axes.count || d.extent > PR_DEPTH_MAX)
+        return cc_refuse(
+            l, "axes 0x%x of this shape need more than one reduction; reduce neighbouring axes first",
+            l->op->a.axes);
+    r.op = how->reduce;
+    r.elementwise = how->before;
+    r.function = how->after;
+    r.final_scale = cc_float_bits(how->scale);
+    r.in[CC_W] = w.extent;
+    r.in[CC_H] = h.extent;
+    r.depth = d.extent;
+    r.in[CC_C] = r.out[CC_C] = c.extent;
+    r.in[CC_G] = r.out[CC_G] = g.extent;
+    r.out[CC_W] = r.out[CC_H] = 1;
+    r.src[0] = *from;
+    r.src[0].row = h.src;
+    r.src[0].depth = d.src;
+    r.src[0].plane = c.src;
+    r.src[0].group = g.src;
+    r.dst = *to;
+    r.dst.row = r.dst.depth = 0;
+    r.dst.plane = turned ? 0 : c.dst;
+    r.dst.group = g.dst;
+    r.flags = turned ? PR_E5_OUT_TRANSPOSE : 0;
+    return cc_emit(l, &r);
+}
+
+/* Turns a reduced axis side by side in a buffer; the axes then have the buffer's strides as source strides. */
+static int emit_turn(struct cc_lowering *l, struct axes *axes, const struct pr_e5_operand *from,
+                     struct pr_e5_operand *to)
+{
+    struct pr_e5_record r = cc_record(PR_E5_BYPASS);
+    struct axis *w = NULL, *c = NULL, *rest[2] = {NULL, NULL};
+    uint32_t others = 0, stride;
+    int status;
+
+    for (unsigned i = 0; i < axes->count; i++) {
+        struct axis *a = &axes->axis[i];
+
+        if (a->src == ELEMENT)
+            w = a;
+        else if (a->reduced && (!c || a->extent > c->extent))
+            c = a;
+    }
+    if (!w || !c)
+        return cc_refuse(l, "there is no axis to turn");
+    for (unsigned i = 0; i < axes->count; i++)
+        if (&axes->axis[i] != w && &axes->axis[i] != c)
+            rest[others++] = &axes->axis[i];
+    r.src[0] = *from;
+    r.in[CC_W] = w->extent;
+    r.in[CC_C] = c->extent;
+    r.in[CC_H] = rest[0] ? rest[0]->extent : 1;
+    r.in[CC_G] = rest[1] ? rest[1]->extent : 1;
+    r.src[0].plane = c->src;
+    r.src[0].row = rest[0] ? rest[0]->src : 0;
+    r.src[0].group = rest[1] ? rest[1]->src : 0;
+    memcpy(r.out, r.in, sizeof(r.out));
+    r.flags = PR_E5_OUT_TRANSPOSE;
+    stride = (uint32_t)pr_round_up((uint64_t)c->extent * ELEMENT, PR_ROW_ALIGN);
+    *to = (struct pr_e5_operand){.place = PR_E5_INTERMEDIATE};
+    status = cc_scratch(l, (uint64_t)stride * r.in[CC_W] * r.in[CC_H] * r.in[CC_G], &to->index);
+    if (status)
+        return status;
+    r.dst = *to;
+    r.dst.plane = stride;
+    c->src = ELEMENT;
+    w->src = stride;
+    stride *= r.in[CC_W];
+    /* The faster of the two stands inside the slower, as in the result. */
+    for (unsigned i = others; i-- > 0;) {
+        *(i ? &r.dst.group : &r.dst.row) = stride;
+        rest[i]->src = stride;
+        stride *= rest[i]->extent;
+    }
+    return cc_emit(l, &r);
+}
+
+/* The axes to reduce have length 1: the elements move to where the result's axes have them. */
+static int emit_move(struct cc_lowering *l, struct axes *axes, const struct pr_e5_operand *from,
+                     const struct pr_e5_operand *to)
+{
+    struct pr_e5_record r = cc_record(PR_E5_BYPASS);
+    struct axis w = take(axes, false, true, ELEMENT), g = take(axes, false, true, 0),
+                c = take(axes, false, true, 0);
+    struct axis h = take(axes, false, true, 0);
+
+    r.in[CC_W] = w.extent;
+    r.in[CC_H] = h.extent;
+    r.in[CC_C] = c.extent;
+    r.in[CC_G] = g.extent;
+    memcpy(r.out, r.in, sizeof(r.out));
+    r.src[0] = *from;
+    r.dst = *to;
+    r.src[0].row = h.src;
+    r.src[0].plane = c.src;
+    r.src[0].group = g.src;
+    r.dst.row = h.dst;
+    r.dst.plane = c.dst;
+    r.dst.group = g.dst;
+    return cc_emit(l, &r);
+}
+
+static int emit_all(struct cc_lowering *l, const struct axis all[AXES], const struct pr_e5_operand *from,
+                    const struct pr_e5_operand *to)
+{
+    struct axes axes = collect(all);
+    struct pr_e5_operand turned;
+    uint64_t count = 1;
+    struct how how;
+    int status;
+
+    for (unsigned i = 0; i < AXES; i++)
+        count *= all[i].reduced ? all[i].extent : 1;
+    how = how_of(l, (uint32_t)count);
+    if (!has(&axes, false, true, ELEMENT))
+        return emit_reduction(l, axes, &how, from, to);
+    if (!has(&axes, true, true, 0))
+        return emit_move(l, &axes, from, to);
+    status = emit_turn(l, &axes, from, &turned);
+    return status ? status : emit_reduction(l, axes, &how, &turned, to);
+}
+
+/* Nothing longer than 1 is reduced, and so nothing is squared on the way: what is left to do to each element. */
+static int finish_single(struct cc_lowering *l, const struct cc_view *from, const struct cc_view *to)
+{
+    if (l->op->kind == CC_OP_REDUCE_L2_NORM)
+        return cc_planar(l, &(struct cc_planar){.flags = PR_E5_ABS}, from, NULL, to);
+    return cc_planar(l, &(struct cc_planar){.op = PR_PE_SQUARE_OF_SUM}, from, NULL, to);
+}
+
+/* The norm comes as its reciprocal. */
+static int finish_norm(struct cc_lowering *l, const struct cc_view *from, const struct cc_view *to)
+{
+    struct cc_table table = cc_table_curve(CC_CURVE_RECIPROCAL);
+
+    return cc_move(l, from, to, &(struct cc_pass){.table = &table});
+}
+
+int cc_lower_reduce(struct cc_lowering *l)
+{
+    bool norm = l->op->kind == CC_OP_REDUCE_L2_NORM, squares = norm || l->op->kind == CC_OP_REDUCE_SUM_SQUARE;
+    bool moves = true; /* every reduced axis has length 1, and the kept ones lie side by side */
+    struct pr_e5_operand from, to, first;
+    struct cc_view result, buffer;
+    struct cc_layout in, out;
+    struct axis all[AXES];
+    int status = cc_source(l, l->op->input[0], &from, &in);
+
+    if (!status)
+        status = cc_result(l, &to, &out);
+    if (status)
+        return status;
+    read_axes(l, &in, &out, all);
+    for (unsigned i = 0; i < AXES; i++)
+        moves &= !all[i].reduced || all[i].extent == 1;
+    moves &= in.w > 1;
+    if (!norm && !(squares && moves))
+        return emit_all(l, all, &from, &to);
+    result = cc_view_of(&to, &out);
+    status = cc_view_scratch(l, result.extent, &buffer);
+    first = to;
+    first.place = buffer.at.place;
+    first.index = buffer.at.index;
+    first.offset = 0;
+    if (!status)
+        status = emit_all(l, all, &from, &first);
+    if (status)
+        return status;
+    return moves ? finish_single(l, &buffer, &result) : finish_norm(l, &buffer, &result);
+}

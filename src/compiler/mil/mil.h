@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside the MIL front end. A text becomes tokens (mil_lex.c), tokens become types and typed constants (mil_literal.c), names stand
+ * for values or constants (mil_names.c), a call becomes an operation (mil_op.c and its families, mil_argument.c), and the program around them is in mil.c.
+ *
+ * Every function that returns int gives 0, or a negative errno with the sentence written; nothing is undone but what it made.
+ */
+#ifndef COMPILER_MIL_MIL_H
+#define COMPILER_MIL_MIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "compiler/graph/graph.h"
+
+#define CC_MIL_TEXT_MAX      (64u << 20)
+#define CC_MIL_NAME_MAX      512u /* characters of a name or string */
+#define CC_MIL_NUMBER_MAX    128u /* characters of a number */
+#define CC_MIL_NESTING_MAX   32u
+#define CC_MIL_ARGUMENTS_MAX 16u
+#define CC_MIL_RESULTS_MAX   32u  /* of a split */
+#define CC_MIL_PORTS_MAX     256u /* inputs, and outputs, of a function */
+
+enum cc_mil_kind { CC_MIL_END, CC_MIL_NAME, CC_MIL_NUMBER, CC_MIL_STRING, CC_MIL_ARROW, CC_MIL_MARK };
+
+/* A piece of the text; of a string what stands between the quotes. */
+struct cc_mil_token {
+    enum cc_mil_kind kind;
+    const char *text;
+    size_t length;
+    unsigned line, column;
+};
+
+/* The types of constants: those of tensors, and two that only describe. */
+enum cc_mil_scalar {
+    CC_MIL_FP16 = CC_FP16,
+    CC_MIL_FP32 = CC_FP32,
+    CC_MIL_INT32 = CC_INT32,
+    CC_MIL_BOOL = CC_BOOL,
+    CC_MIL_TEXT,
+    CC_MIL_UINT64,
+};
+
+struct cc_mil_type {
+    enum cc_mil_scalar scalar;
+    uint32_t rank;
+    uint32_t dim[CC_RANK_MAX];
+};
+
+/* A typed constant: elements packed row-major, or a string and its zero. `data` may have moved into the graph. */
+struct cc_mil_literal {
+    struct cc_mil_type type;
+    void *data;
+};
+
+/* What a name stands for: a value of the graph, a constant, or a constant that is a value by now. */
+struct cc_mil_symbol {
+    const char *name; /* in the text */
+    size_t length;
+    struct cc_mil_literal literal;
+    bool constant;
+    uint32_t value; /* index + 1; 0 = not in the graph */
+};
+
+struct cc_mil {
+    const char *text;
+    size_t length, at;
+    unsigned line, column;
+    struct cc_mil_token token; /* the next one, not taken yet */
+    const char *folder;
+    uint64_t weight_bytes;
+    struct cc_graph *graph;
+    struct base_error *error;
+    struct cc_mil_symbol *symbol;
+    uint32_t symbols, symbol_capacity;
+    uint32_t *slot; /* hash table: symbol number + 1 */
+    uint32_t slots; /* a power of two */
+};
+
+struct cc_mil_argument {
+    struct cc_mil_token name;
+    struct cc_mil_token place;     /* where the value stands */
+    uint32_t symbol;               /* number + 1; 0: inline */
+    struct cc_mil_symbol constant; /* inline */
+    unsigned items;                /* of a list `(a, b)`; 0: not a list */
+    uint32_t item[CC_INPUTS_MAX];  /* symbol number + 1 */
+};
+
+struct cc_mil_result {
+    struct cc_mil_type type;
+    struct cc_mil_token type_at, name;
+};
+
+/* One statement: its declarations, the call, its attributes. Of several results the first, until the call is built. */
+struct cc_mil_call {
+    unsigned results;
+    struct cc_mil_result each[CC_MIL_RESULTS_MAX];
+    struct cc_mil_type type;
+    struct cc_mil_token type_at, result, operation;
+    unsigned arguments;
+    struct cc_mil_argument argument[CC_MIL_ARGUMENTS_MAX];
+    char *name;                /* attribute name, or NULL */
+    struct cc_mil_literal val; /* attribute val */
+    bool has_val;
+};
+
+/* mil_lex.c */
+int cc_mil_advance(struct cc_mil *mil);
+/* "Line 3, column 7: " and the sentence. */
+int cc_mil_fail(struct cc_mil *mil, const struct cc_mil_token *at, int code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Found the next token, expected something else. */
+int cc_mil_expected(struct cc_mil *mil, const char *what);
+int cc_mil_no_memory(struct cc_mil *mil);
+bool cc_mil_is(const struct cc_mil *mil, char mark);
+bool cc_mil_is_name(const struct cc_mil *mil, const char *name);
+int cc_mil_take(struct cc_mil *mil, char mark);
+int cc_mil_take_name(struct cc_mil *mil, const char *what, struct cc_mil_token *token);
+/* A copy with its zero; of a string with its escapes resolved. */
+char *cc_mil_token_copy(const struct cc_mil_token *token);
+
+/* mil_literal.c */
+int cc_mil_read_type(struct cc_mil *mil, struct cc_mil_type *type);
+int cc_mil_read_constant(struct cc_mil *mil, struct cc_mil_literal *literal); /* type ( value ) */
+struct cc_shape_text cc_mil_type_text(const struct cc_mil_type *type);
+bool cc_mil_type_equal(const struct cc_mil_type *a, const struct cc_mil_type *b);
+int cc_mil_token_uint(struct cc_mil *mil, const struct cc_mil_token *token, uint64_t most, uint64_t *value);
+
+/* mil_names.c */
+struct cc_mil_symbol *cc_mil_find(struct cc_mil *mil, const struct cc_mil_token *name);
+/* A new name; one that exists is refused. The pointer is good until the next one is made. */
+int cc_mil_define(struct cc_mil *mil, const struct cc_mil_token *name, struct cc_mil_symbol **symbol);
+void cc_mil_names_release(struct cc_mil *mil);
+/* The symbol's value; a constant of type fp16 or fp32 enters the graph now, under `name`. */
+int cc_mil_value(struct cc_mil *mil, struct cc_mil_symbol *symbol, const char *name,
+                 const struct cc_mil_token *at, uint32_t *value);
+int cc_mil_add_value(struct cc_mil *mil, const struct cc_mil_token *name, const struct cc_mil_type *type,
+                     uint32_t *value);
+int cc_mil_add_op(struct cc_mil *mil, enum cc_op_kind kind, const char *name, const struct cc_mil_token *at,
+                  struct cc_op **op);
+
+/* mil_op.c */
+bool cc_mil_op_known(const struct cc_mil_token *name);
+bool cc_mil_op_splits(const struct cc_mil_token *name); /* may have several results */
+int cc_mil_op_unknown(struct cc_mil *mil, const struct cc_mil_token *name);
+int cc_mil_op_build(struct cc_mil *mil, struct cc_mil_call *call);
+
+#endif

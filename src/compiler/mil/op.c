@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A call of MIL text into an operation of the graph: which there are, which arguments each takes, and how it enters the graph. */
+#include "compiler/mil/op.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+static const struct operation {
+    const char *name;
+    enum cc_op_kind kind;
+    cc_mil_taker *take;
+    const char *arguments[9];
+} operations[] = {
+    {"add", CC_OP_ADD, cc_mil_take_binary, {"x", "y"}},
+    {"sub", CC_OP_SUB, cc_mil_take_binary, {"x", "y"}},
+    {"mul", CC_OP_MUL, cc_mil_take_binary, {"x", "y"}},
+    {"maximum", CC_OP_MAXIMUM, cc_mil_take_binary, {"x", "y"}},
+    {"minimum", CC_OP_MINIMUM, cc_mil_take_binary, {"x", "y"}},
+    {"real_div", CC_OP_REAL_DIV, cc_mil_take_binary, {"x", "y"}},
+    {"floor_div", CC_OP_FLOOR_DIV, cc_mil_take_binary, {"x", "y"}},
+    {"pow", CC_OP_POW, cc_mil_take_binary, {"x", "y"}},
+    {"equal", CC_OP_EQUAL, cc_mil_take_binary, {"x", "y"}},
+    {"not_equal", CC_OP_NOT_EQUAL, cc_mil_take_binary, {"x", "y"}},
+    {"greater", CC_OP_GREATER, cc_mil_take_binary, {"x", "y"}},
+    {"greater_equal", CC_OP_GREATER_EQUAL, cc_mil_take_binary, {"x", "y"}},
+    {"less", CC_OP_LESS, cc_mil_take_binary, {"x", "y"}},
+    {"less_equal", CC_OP_LESS_EQUAL, cc_mil_take_binary, {"x", "y"}},
+    {"logical_and", CC_OP_LOGICAL_AND, cc_mil_take_binary, {"x", "y"}},
+    {"logical_or", CC_OP_LOGICAL_OR, cc_mil_take_binary, {"x", "y"}},
+    {"logical_xor", CC_OP_LOGICAL_XOR, cc_mil_take_binary, {"x", "y"}},
+    {"logical_not", CC_OP_LOGICAL_NOT, cc_mil_take_unary, {"x"}},
+    {"select", CC_OP_SELECT, cc_mil_take_select, {"cond", "a", "b"}},
+    {"sigmoid", CC_OP_SIGMOID, cc_mil_take_unary, {"x"}},
+    {"tanh", CC_OP_TANH, cc_mil_take_unary, {"x"}},
+    {"erf", CC_OP_ERF, cc_mil_take_unary, {"x"}},
+    {"exp", CC_OP_EXP, cc_mil_take_unary, {"x"}},
+    {"exp2", CC_OP_EXP2, cc_mil_take_unary, {"x"}},
+    {"sqrt", CC_OP_SQRT, cc_mil_take_unary, {"x"}},
+    {"abs", CC_OP_ABS, cc_mil_take_unary, {"x"}},
+    {"square", CC_OP_SQUARE, cc_mil_take_unary, {"x"}},
+    {"sign", CC_OP_SIGN, cc_mil_take_unary, {"x"}},
+    {"ceil", CC_OP_CEIL, cc_mil_take_unary, {"x"}},
+    {"floor", CC_OP_FLOOR, cc_mil_take_unary, {"x"}},
+    {"silu", CC_OP_SILU, cc_mil_take_unary, {"x"}},
+    {"relu", CC_OP_RELU, cc_mil_take_unary, {"x"}},
+    {"relu6", CC_OP_RELU6, cc_mil_take_unary, {"x"}},
+    {"softplus", CC_OP_SOFTPLUS, cc_mil_take_unary, {"x"}},
+    {"softsign", CC_OP_SOFTSIGN, cc_mil_take_unary, {"x"}},
+    {"log", CC_OP_LOG, cc_mil_take_epsilon, {"x", "epsilon"}},
+    {"rsqrt", CC_OP_RSQRT, cc_mil_take_epsilon, {"x", "epsilon"}},
+    {"inverse", CC_OP_INVERSE, cc_mil_take_epsilon, {"x", "epsilon"}},
+    {"gelu", CC_OP_GELU, cc_mil_take_gelu, {"x", "mode"}},
+    {"leaky_relu", CC_OP_LEAKY_RELU, cc_mil_take_alpha, {"x", "alpha"}},
+    {"elu", CC_OP_ELU, cc_mil_take_alpha, {"x", "alpha"}},
+    {"threshold", CC_OP_THRESHOLD, cc_mil_take_alpha, {"x", "alpha"}},
+    {"thresholded_relu", CC_OP_THRESHOLDED_RELU, cc_mil_take_alpha, {"x", "alpha"}},
+    {"clip", CC_OP_CLIP, cc_mil_take_alpha_beta, {"x", "alpha", "beta"}},
+    {"clamped_relu", CC_OP_CLAMPED_RELU, cc_mil_take_alpha_beta, {"x", "alpha", "beta"}},
+    {"sigmoid_hard", CC_OP_SIGMOID_HARD, cc_mil_take_alpha_beta, {"x", "alpha", "beta"}},
+    {"linear_activation", CC_OP_LINEAR_ACTIVATION, cc_mil_take_alpha_beta, {"x", "alpha", "beta"}},
+    {"scaled_tanh", CC_OP_SCALED_TANH, cc_mil_take_alpha_beta, {"x", "alpha", "beta"}},
+    {"conv",
+     CC_OP_CONV,
+     cc_mil_take_conv,
+     {"x", "weight", "bias", "strides", "pad_type", "pad", "dilations", "groups"}},
+    {"max_pool",
+     CC_OP_MAX_POOL,
+     cc_mil_take_max_pool,
+     {"x", "kernel_sizes", "strides", "pad_type", "pad", "ceil_mode"}},
+    {"avg_pool",
+     CC_OP_AVG_POOL,
+     cc_mil_take_avg_pool,
+     {"x", "kernel_sizes", "strides", "pad_type", "pad", "exclude_padding_from_average", "ceil_mode"}},
+    {"linear", CC_OP_LINEAR, cc_mil_take_linear, {"x", "weight", "bias"}},
+    {"matmul", CC_OP_MATMUL, cc_mil_take_matmul, {"x", "y", "transpose_x", "transpose_y"}},
+    {"reduce_mean", CC_OP_REDUCE_MEAN, cc_mil_take_reduce, {"x", "axes", "keep_dims"}},
+    {"reduce_sum", CC_OP_REDUCE_SUM, cc_mil_take_reduce, {"x", "axes", "keep_dims"}},
+    {"reduce_max", CC_OP_REDUCE_MAX, cc_mil_take_reduce, {"x", "axes", "keep_dims"}},
+    {"reduce_min", CC_OP_REDUCE_MIN, cc_mil_take_reduce, {"x", "axes", "keep_dims"}},
+    {"reduce_l2_norm", CC_OP_REDUCE_L2_NORM, cc_mil_take_reduce, {"x", "axes", "keep_dims"}},
+    {"reduce_sum_square", CC_OP_REDUCE_SUM_SQUARE, cc_mil_take_reduce, {"x", "axes", "keep_dims"}},
+    {"softmax", CC_OP_SOFTMAX, cc_mil_take_softmax, {"x", "axis"}},
+    {"layer_norm", CC_OP_LAYER_NORM, cc_mil_take_layer_norm, {"x", "axes", "gamma", "beta", "epsilon"}},
+    {"instance_norm", CC_OP_INSTANCE_NORM, cc_mil_take_instance_norm, {"x", "gamma", "beta", "epsilon"}},
+    {"batch_norm",
+     CC_OP_BATCH_NORM,
+     cc_mil_take_batch_norm,
+     {"x", "mean", "variance", "gamma", "beta", "epsilon"}},
+    {"transpose", CC_OP_TRANSPOSE, cc_mil_take_transpose, {"x", "perm"}},
+    {"reshape", CC_OP_RESHAPE, cc_mil_take_reshape, {"x", "shape"}},
+    {"expand_dims", CC_OP_EXPAND_DIMS, cc_mil_take_expand_dims, {"x", "axes"}},
+    {"squeeze", CC_OP_SQUEEZE, cc_mil_take_squeeze, {"x", "axes"}},
+    {"slice_by_index",
+     CC_OP_SLICE_BY_INDEX,
+     cc_mil_take_slice_by_index,
+     {"x", "begin", "end", "stride", "begin_mask", "end_mask", "squeeze_mask"}},
+    {"slice_by_size", CC_OP_SLICE_BY_SIZE, cc_mil_take_slice_by_size, {"x", "begin", "size"}},
+    {"tile", CC_OP_TILE, cc_mil_take_tile, {"x", "reps"}},
+    {"concat", CC_OP_CONCAT, cc_mil_take_concat, {"values", "axis", "interleave"}},
+    {"stack", CC_OP_STACK, cc_mil_take_stack, {"values", "axis"}},
+    {"split", CC_OP_SLICE_BY_SIZE, cc_mil_take_split, {"x", "axis", "num_splits", "split_sizes"}},
+    {"cast", CC_OP_CAST, cc_mil_take_cast, {"x", "dtype"}},
+    {"identity", CC_OP_CAST, cc_mil_take_identity, {"x"}},
+};
+#define OPERATIONS (sizeof(operations) / sizeof(operations[0]))
+
+static bool same(const struct cc_mil_token *token, const char *name)
+{
+    return token->length == strlen(name) && memcmp(token->text, name, token->length) == 0;
+}
+
+static const struct operation *operation_of(const struct cc_mil_token *name)
+{
+    for (size_t i = 0; i < OPERATIONS; i++)
+        if (same(name, operations[i].name))
+            return &operations[i];
+    return NULL;
+}
+
+bool cc_mil_op_known(const struct cc_mil_token *name)
+{
+    return same(name, "const") || operation_of(name);
+}
+
+bool cc_mil_op_splits(const struct cc_mil_token *name)
+{
+    return same(name, "split");
+}
+
+/* There are too many to list; one that is meant often begins with the same letter. */
+int cc_mil_op_unknown(struct cc_mil *mil, const struct cc_mil_token *name)
+{
+    int shown = name->length > 64 ? 64 : (int)name->length;
+    char known[320] = "";
+    size_t at = 0;
+
+    for (size_t i = 0; i < OPERATIONS && at < sizeof(known); i++)
+        if (operations[i].name[0] == name->text[0])
+            at += (size_t)snprintf(known + at, sizeof(known) - at, at ? ", %s" : "%s", operations[i].name);
+    if (!at)
+        return cc_mil_fail(mil, name, EOPNOTSUPP,
+                           "operation `%.*s` is not known, nor any that begins with `%c`.", shown, name->text,
+                           name->text[0]);
+    return cc_mil_fail(mil, name, EOPNOTSUPP,
+                       "operation `%.*s` is not known; known with this first letter are %s.", shown,
+                       name->text, known);
+}
+
+static int check_arguments(struct cc_mil *mil, const struct cc_mil_call *call,
+                           const struct operation *operation)
+{
+    char takes[128] = "";
+    size_t at = 0;
+
+    for (unsigned i = 0; i < call->arguments; i++) {
+        const struct cc_mil_token *name = &call->argument[i].name;
+        const char *const *known = operation->arguments;
+
+        while (*known && !same(name, *known))
+            known++;
+        if (*known)
+            continue;
+        for (known = operation->arguments; *known && at < sizeof(takes); known++)
+            at += (size_t)snprintf(takes + at, sizeof(takes) - at, at ? ", %s" : "%s", *known);
+        return cc_mil_fail(mil, name, EINVAL, "%s has no argument `%.*s`, expected one of %s.",
+                           operation->name, name->length > 64 ? 64 : (int)name->length, name->text, takes);
+    }
+    return 0;
+}
+
+int cc_mil_declared(struct cc_mil *mil, const struct cc_mil_call *call, const struct cc_mil_type *gives)
+{
+    if (cc_mil_type_equal(gives, &call->type))
+        return 0;
+    return cc_mil_fail(mil, &call->operation, EINVAL, "%.*s `%.*s`: it gives %s, but %s is declared.",
+                       (int)call->operation.length, call->operation.text,
+                       call->result.length > 64 ? 64 : (int)call->result.length, call->result.text,
+                       cc_mil_type_text(gives).text, cc_mil_type_text(&call->type).text);
+}
+
+/* Another name for a value: it needs no operation. */
+static int build_alias(struct cc_mil *mil, struct cc_mil_call *call, uint32_t value)
+{
+    const struct cc_value *source = &mil->graph->value[value];
+    struct cc_mil_type type = {.scalar = (enum cc_mil_scalar)source->type, .rank = source->rank};
+    struct cc_mil_symbol *symbol;
+    int status;
+
+    memcpy(type.dim, source->dim, sizeof(type.dim));
+    if ((status = cc_mil_declared(mil, call, &type)) || (status = cc_mil_define(mil, &call->result, &symbol)))
+        return status;
+    symbol->value = value + 1;
+    return 0;
+}
+
+/* An operation and its value, of that type. */
+static int add_op(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_mil_draft *draft,
+                  const struct cc_mil_type *type, uint32_t *value)
+{
+    char *name = call->name && !draft->parts ? base_strdup(call->name) : cc_mil_token_copy(&call->result);
+    struct cc_op *op;
+    int status;
+
+    if (!name)
+        return cc_mil_no_memory(mil);
+    if ((status = cc_mil_add_value(mil, &call->result, type, value)) == 0)
+        status = cc_mil_add_op(mil, draft->kind, name, &call->operation, &op);
+    base_free(name);
+    if (status)
+        return status;
+    op->inputs = draft->inputs;
+    memcpy(op->input, draft->input, sizeof(op->input));
+    op->a = draft->a;
+    op->output = *value;
+    return cc_op_check(mil->graph, op, mil->error);
+}
+
+int cc_mil_heighten(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    struct cc_mil_draft expand = {.kind = CC_OP_EXPAND_DIMS, .inputs = 1, .a = {.axes = 1u << 2}};
+    const struct cc_value *x = cc_mil_first(mil, draft);
+    struct cc_mil_type type = {
+        .scalar = (enum cc_mil_scalar)x->type, .rank = 4, .dim = {x->dim[0], x->dim[1], 1, x->dim[2]}};
+
+    expand.input[0] = draft->input[0];
+    draft->line = true;
+    return add_op(mil, call, &expand, &type, &draft->input[0]);
+}
+
+/* The operation at a height of 1, and the same without it. */
+static int add_line(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_mil_draft *draft,
+                    uint32_t *value)
+{
+    struct cc_mil_draft squeeze = {.kind = CC_OP_SQUEEZE, .inputs = 1, .a = {.axes = 1u << 2}};
+    struct cc_mil_type type = {.scalar = call->type.scalar,
+                               .rank = 4,
+                               .dim = {call->type.dim[0], call->type.dim[1], 1, call->type.dim[2]}};
+    int status;
+
+    if (call->type.rank != 3)
+        return cc_mil_fail(
+            mil, &call->type_at, EINVAL, "%.*s of a tensor with 3 axes gives one with 3, but %s is declared.",
+            (int)call->operation.length, call->operation.text, cc_mil_type_text(&call->type).text);
+    status = add_op(mil, call, draft, &type, &squeeze.input[0]);
+    return status ? status : add_op(mil, call, &squeeze, &call->type, value);
+}
+
+static int build_op(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_mil_draft *draft)
+{
+    struct cc_mil_symbol *symbol;
+    uint32_t value = 0;
+    int status =
+        draft->line ? add_line(mil, call, draft, &value) : add_op(mil, call, draft, &call->type, &value);
+
+    if (status || (status = cc_mil_define(mil, &call->result, &symbol)))
+        return status;
+    symbol->value = value + 1;
+    return 0;
+}
+
+/* A type that this operation may give, and that the engine holds. */
+static int check_type(struct cc_mil *mil, const struct cc_mil_call *call, const struct operation *operation)
+{
+    bool truth = call->type.scalar == CC_MIL_BOOL && cc_op_gives_bool(operation->kind);
+    struct base_error limit;
+
+    if (call->type.scalar != CC_MIL_FP16 && call->type.scalar != CC_MIL_FP32 && !truth)
+        return cc_mil_fail(mil, &call->type_at, EINVAL, "%s is declared to give %s, expected %s.",
+                           operation->name, cc_mil_type_text(&call->type).text,
+                           cc_op_gives_bool(operation->kind) ? "bool" : "fp16 or fp32");
+    if (cc_shape_check((enum cc_type)call->type.scalar, call->type.rank, call->type.dim, false, &limit))
+        return cc_mil_fail(mil, &call->type_at, EINVAL, "%.400s.", limit.text);
+    return 0;
+}
+
+static void turn_to_result(struct cc_mil_call *call, unsigned i)
+{
+    call->type = call->each[i].type;
+    call->type_at = call->each[i].type_at;
+    call->result = call->each[i].name;
+}
+
+/* One slice per result, each behind the one before. */
+static int build_split(struct cc_mil *mil, struct cc_mil_call *call, const struct operation *operation,
+                       struct cc_mil_draft *draft)
+{
+    const struct cc_value *source = cc_mil_first(mil, draft);
+    struct cc_mil_type type = {.scalar = (enum cc_mil_scalar)source->type, .rank = source->rank};
+    int status = 0;
+
+    if (draft->parts != call->results)
+        return cc_mil_fail(mil, &call->operation, EINVAL, "split gives %u results, but %u stand before `=`.",
+                           draft->parts, call->results);
+    memcpy(type.dim, source->dim, sizeof(type.dim));
+    memcpy(draft->a.size, source->dim, sizeof(draft->a.size));
+    for (unsigned i = 0; i < call->results && !status; i++) {
+        turn_to_result(call, i);
+        type.dim[draft->axis] = draft->a.size[draft->axis] = draft->part[i];
+        if ((status = check_type(mil, call, operation)) || (status = cc_mil_declared(mil, call, &type)))
+            break;
+        status = build_op(mil, call, draft);
+        draft->a.begin[draft->axis] += draft->part[i];
+    }
+    return status;
+}
+
+int cc_mil_op_build(struct cc_mil *mil, struct cc_mil_call *call)
+{
+    const struct operation *operation = operation_of(&call->operation);
+    struct cc_mil_draft draft = {.kind = operation->kind};
+    int status = check_type(mil, call, operation);
+
+    if (status || (status = check_arguments(mil, call, operation)) ||
+        (status = operation->take(mil, call, &draft)))
+        return status;
+    if (draft.parts)
+        return build_split(mil, call, operation, &draft);
+    return draft.alias ? build_alias(mil, call, draft.input[0]) : build_op(mil, call, &draft);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of what looks at whole axes: reductions, softmax, norms. */
+#include "compiler/mil/op.h"
+
+int cc_mil_take_reduce(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    int status = cc_mil_operand(mil, call, "x", draft);
+    uint32_t rank;
+
+    if (status)
+        return status;
+    rank = cc_mil_first(mil, draft)->rank;
+    draft->a.axes = (1u << rank) - 1;
+    if ((status = cc_mil_axes(mil, call, "axes", rank, &draft->a.axes)))
+        return status;
+    return cc_mil_bool(mil, call, "keep_dims", &draft->a.keep_dims);
+}
+
+/* The last axis, when none is named. */
+int cc_mil_take_softmax(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    int status = cc_mil_operand(mil, call, "x", draft);
+    uint32_t rank;
+
+    if (status)
+        return status;
+    rank = cc_mil_first(mil, draft)->rank;
+    draft->a.axis = rank ? rank - 1 : 0;
+    return cc_mil_given(call, "axis") ? cc_mil_axis(mil, call, "axis", rank, &draft->a.axis) : 0;
+}
+
+static int take_norm(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    int status;
+
+    draft->a.epsilon = 1e-5f;
+    if ((status = cc_mil_tensor(mil, call, "gamma", &draft->a.weight)) ||
+        (status = cc_mil_tensor(mil, call, "beta", &draft->a.bias)))
+        return status;
+    return cc_mil_float(mil, call, "epsilon", &draft->a.epsilon);
+}
+
+int cc_mil_take_layer_norm(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    int status = cc_mil_take_reduce(mil, call, draft);
+
+    return status ? status : take_norm(mil, call, draft);
+}
+
+int cc_mil_take_instance_norm(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    int status = cc_mil_operand(mil, call, "x", draft);
+
+    return status ? status : take_norm(mil, call, draft);
+}
+
+int cc_mil_take_batch_norm(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+{
+    int status = cc_mil_operand(mil, call, "x", draft);
+
+    if (status || (status = cc_mil_need(mil, call, "mean")) ||
+        (status = cc_mil_need(mil, call, "variance")) ||
+        (status = cc_mil_tensor(mil, call, "mean", &draft->a.mean)) ||
+        (status = cc_mil_tensor(mil, call, "variance", &draft->a.variance)))
+        return status;
+    return take_norm(mil, call, draft);
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bundles on disk. The manifest is JSON in one fixed form, so that reading it is comparing it. */
+#include "compiler/store/bundle.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "compiler/store/files.h"
+
+#define MAIN               "main.e5"
+#define WEIGHTS            "weights.bin"
+#define MANIFEST           "manifest.json"
+#define MAIN_BYTES_MAX     (64u << 20)
+#define MANIFEST_BYTES_MAX (64u << 20)
+#define BLOB_LINE          128u
+#define MANIFEST_HEAD      1024u
+
+/* The manifest's pieces, in their order; values stand between them. */
+#define FORM_VERSION    "{\n  \"format_version\": "
+#define FORM_KEY        ",\n  \"key\": \""
+#define FORM_MAIN       "\",\n  \"" MAIN "\": {\"bytes\": "
+#define FORM_WEIGHTS    "\"},\n  \"" WEIGHTS "\": {\"bytes\": "
+#define FORM_HASH       ", \"sha256\": \""
+#define FORM_BLOBS      "\"},\n  \"blobs\": ["
+#define FORM_BLOB       "\n    {\"offset\": "
+#define FORM_BLOB_BYTES ", \"bytes\": "
+#define FORM_BLOB_END   "\"}"
+#define FORM_SELF       "],\n  \"sha256\": \""
+#define FORM_END        "\"\n}\n"
+
+enum { HASH_DIGITS = 2 * CC_HASH_BYTES };
+
+void cc_hex(const uint8_t *bytes, size_t count, char *text)
+{
+    static const char digit[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < count; i++) {
+        text[2 * i] = digit[bytes[i] >> 4];
+        text[2 * i + 1] = digit[bytes[i] & 15];
+    }
+    text[2 * count] = '\0';
+}
+
+static void hash_text(const void *bytes, size_t size, char text[HASH_DIGITS + 1])
+{
+    uint8_t hash[CC_HASH_BYTES];
+
+    crypto_hash_sha256(hash, bytes, size);
+    cc_hex(hash, sizeof(hash), text);
+}
+
+/* Writing. */
+
+static int manifest(const struct cc_program *p, const char *key, const uint8_t *main, size_t main_bytes,
+                    char **text, struct base_error *error)
+{
+    size_t capacity = MANIFEST_HEAD + (size_t)p->blobs * BLOB_LINE, at;
+    char main_hash[HASH_DIGITS + 1], weights_hash[HASH_DIGITS + 1], hash[HASH_DIGITS + 1];
+
+    *text = base_alloc(capacity);
+    if (!*text)
+        return base_fail(error, ENOMEM, "There is no memory for the manifest.");
+    hash_text(main, main_bytes, main_hash);
+    hash_text(p->constant, p->constant_bytes, weights_hash);
+    at = (size_t)snprintf(*text, capacity,
+                          FORM_VERSION "%u" FORM_KEY "%s" FORM_MAIN "%zu" FORM_HASH "%s" FORM_WEIGHTS
+                                       "%u" FORM_HASH "%s" FORM_BLOBS,
+                          PR_E5_FORMAT_VERSION, key, main_bytes, main_hash, p->constant_bytes, weights_hash);
+    for (uint32_t i = 0; i < p->blobs; i++) {
+        cc_hex(p->blob[i].hash, CC_HASH_BYTES, hash);
+        at += (size_t)snprintf(*text + at, capacity - at,
+                               "%s" FORM_BLOB "%u" FORM_BLOB_BYTES "%u" FORM_HASH "%s" FORM_BLOB_END,
+                               i ? "," : "", p->blob[i].offset, p->blob[i].bytes, hash);
+    }
+    at += (size_t)snprintf(*text + at, capacity - at, FORM_SELF);
+    hash_text(*text, at, hash);
+    snprintf(*text + at, capacity - at, "%s" FORM_END, hash);
+    return 0;
+}
+
+static int write_file(const char *folder, const char *name, const void *bytes, size_t size,
+                      struct base_error *error)
+{
+    char path[CC_PATH_BYTES];
+    int status = cc_path_join(path, folder, name, error);
+
+    return status ? status : cc_file_write(path, bytes, size, error);
+}
+
+/* What the driver will do with it must work: found here, it is our own mistake. */
+static int check_main(const uint8_t *bytes, size_t size, uint64_t weights, struct pr_e5 *e5,
+                      struct base_error *error)
+{
+    struct pr_problem problem = {0};
+    uint32_t words;
+
+    if (!pr_e5_read(bytes, size, e5, &problem) || !pr_e5_expand(e5, NULL, 0, &words, &problem))
+        return base_fail(error, EBADMSG, "%s", problem.text);
+    if (e5->constant_bytes != weights)
+        return base_fail(error, EBADMSG,
+                         "main.e5 wants %u bytes of constants and weights.bin has %" PRIu64 ".",
+                         e5->constant_bytes, weights);
+    return 0;
+}
+
+static int fill(const struct cc_program *program, const char *key, struct cc_bundle *b,
+                struct base_error *error)
+{
+    int status = cc_bundle_main(program, &b->main, &b->main_bytes, error);
+    struct pr_e5 *e5;
+
+    if (status)
+        return status;
+    e5 = base_alloc(sizeof(*e5));
+    b->weights = base_alloc(program->constant_bytes);
+    b->weights_bytes = program->constant_bytes;
+    if (!e5 || !b->weights) {
+        base_free(e5);
+        return base_fail(error, ENOMEM, "There is no memory for a bundle.");
+    }
+    if (program->constant_bytes)
+        memcpy(b->weights, program->constant, program->constant_bytes);
+    status = check_main(b->main, b->main_bytes, b->weights_bytes, e5, error);
+    base_free(e5);
+    return status ? status : manifest(program, key, b->main, b->main_bytes, &b->manifest, error);
+}
+
+int cc_bundle_of(const struct cc_program *program, const char *key, struct cc_bundle *bundle,
+                 struct base_error *error)
+{
+    int status;
+
+    memset(bundle, 0, sizeof(*bundle));
+    status = fill(program, key, bundle, error);
+    if (status)
+        cc_bundle_release(bundle);
+    return status;
+}
+
+int cc_bundle_save(const char *folder, const struct cc_bundle *bundle, struct base_error *error)
+{
+    int status = write_file(folder, MAIN, bundle->main, bundle->main_bytes, error);
+
+    if (!status)
+        status = write_file(folder, WEIGHTS, bundle->weights, bundle->weights_bytes, error);
+    if (!status)
+        status = write_file(folder, MANIFEST, bundle->manifest, strlen(bundle->manifest), error);
+    return status;
+}
+
+/* Reading. */
+
+struct cursor {
+    const char *at, *begin;
+    bool wrong;
+};
+
+static void expect(struct cursor *c, const char *form)
+{
+    size_t length = strlen(form);
+
+    if (c->wrong || strncmp(c->at, form, length) != 0)
+        c->wrong = true;
+    else
+        c->at += length;
+}
+
+static bool next_is(const struct cursor *c, const char *form)
+{
+    return !c->wrong && strncmp(c->at, form, strlen(form)) == 0;
+}
+
+static uint64_t number(struct cursor *c)
+{
+    const char *first = c->at;
+    uint64_t value = 0;
+
+    while (!c->wrong && *c->at >= '0' && *c->at <= '9') {
+        value = 10 * value + (uint64_t)(*c->at++ - '0');
+        if (value > UINT32_MAX || (first[0] == '0' && c->at - first > 1))
+            c->wrong = true;
+    }
+    c->wrong |= c->at == first;
+    return value;
+}
+
+static void digits(struct cursor *c, char text[HASH_DIGITS + 1])
+{
+    for (unsigned i = 0; i < HASH_DIGITS && !c->wrong; i++, c->at++) {
+        c->wrong = !((*c->at >= '0' && *c->at <= '9') || (*c->at >= 'a' && *c->at <= 'f'));
+        text[i] = *c->at;
+    }
+    text[HASH_DIGITS] = '\0';
+}
+
+struct contents {
+    char key[CC_KEY_BYTES];
+    uint64_t main_bytes, weights_bytes;
+    char main_hash[HASH_DIGITS + 1], weights_hash[HASH_DIGITS + 1];
+};
+
+static void read_blobs(struct cursor *c, uint64_t weights)
+{
+    char hash[HASH_DIGITS + 1];
+    uint64_t end = 0;
+
+    while (next_is(c, end ? "," FORM_BLOB : FORM_BLOB)) {
+        expect(c, end ? "," FORM_BLOB : FORM_BLOB);
+        c->wrong |= number(c) != end;
+        expect(c, FORM_BLOB_BYTES);
+        end += number(c);
+        expect(c, FORM_HASH);
+        digits(c, hash);
+        expect(c, FORM_BLOB_END);
+    }
+    c->wrong |= end != weights;
+}
+
+static bool read_manifest(const char *text, size_t size, struct contents *m)
+{
+    struct cursor c = {.at = text, .begin = text};
+    char self[HASH_DIGITS + 1] = "", wanted[HASH_DIGITS + 1];
+
+    expect(&c, FORM_VERSION);
+    c.wrong |= number(&c) != PR_E5_FORMAT_VERSION;
+    expect(&c, FORM_KEY);
+    digits(&c, m->key);
+    expect(&c, FORM_MAIN);
+    m->main_bytes = number(&c);
+    expect(&c, FORM_HASH);
+    digits(&c, m->main_hash);
+    expect(&c, FORM_WEIGHTS);
+    m->weights_bytes = number(&c);
+    expect(&c, FORM_HASH);
+    digits(&c, m->weights_hash);
+    expect(&c, FORM_BLOBS);
+    read_blobs(&c, m->weights_bytes);
+    expect(&c, FORM_SELF);
+    if (!c.wrong)
+        hash_text(text, (size_t)(c.at - text), self);
+    digits(&c, wanted);
+    expect(&c, FORM_END);
+    return !c.wrong && c.at == text + size && strcmp(self, wanted) == 0;
+}
+
+static int read_part(const char *folder, const char *name, uint64_t bytes, const char *hash, uint8_t **to,
+                     size_t *size, struct base_error *error)
+{
+    char path[CC_PATH_BYTES], found[HASH_DIGITS + 1];
+    int status = cc_path_join(path, folder, name, error);
+
+    if (!status)
+        status = cc_file_read(path, bytes, to, size, error);
+    if (status)
+        return status;
+    hash_text(*to, *size, found);
+    if (*size != bytes || strcmp(found, hash) != 0)
+        return base_fail(error, EBADMSG,
+                         "%s: its %zu bytes are not those the manifest states (%" PRIu64
+                         " bytes, SHA-256 %s).",
+                         path, *size, bytes, hash);
+    return 0;
+}
+
+static int read_text(const char *folder, char **text, struct contents *m, struct base_error *error)
+{
+    char path[CC_PATH_BYTES];
+    uint8_t *bytes;
+    size_t size;
+    int status = cc_path_join(path, folder, MANIFEST, error);
+
+    if (!status)
+        status = cc_file_read(path, MANIFEST_BYTES_MAX, &bytes, &size, error);
+    if (status)
+        return status;
+    *text = (char *)bytes;
+    if (!read_manifest(*text, size, m))
+        return base_fail(error, EBADMSG,
+                         "%s: not a manifest of format version %u, or changed since it was written.", path,
+                         PR_E5_FORMAT_VERSION);
+    if (m->main_bytes > MAIN_BYTES_MAX || m->weights_bytes > PR_E5_BYTES_MAX)
+        return base_fail(error, EFBIG, "%s: the files it names are too large.", path);
+    return 0;
+}
+
+static int open_bundle(const char *folder, struct cc_bundle *b, char key[CC_KEY_BYTES],
+                       struct base_error *error)
+{
+    struct contents m;
+    struct pr_e5 *e5;
+    int status = read_text(folder, &b->manifest, &m, error);
+
+    if (!status)
+        status = read_part(folder, MAIN, m.main_bytes, m.main_hash, &b->main, &b->main_bytes, error);
+    if (!status)
+        status = read_part(folder, WEIGHTS, m.weights_bytes, m.weights_hash, &b->weights, &b->weights_bytes,
+                           error);
+    if (status)
+        return status;
+    memcpy(key, m.key, CC_KEY_BYTES);
+    e5 = base_alloc(sizeof(*e5));
+    b->path = base_strdup(folder);
+    status = e5 && b->path ? check_main(b->main, b->main_bytes, b->weights_bytes, e5, error)
+                           : base_fail(error, ENOMEM, "%s: there is no memory to read it.", folder);
+    base_free(e5);
+    return status;
+}
+
+int cc_bundle_open(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES],
+                   struct base_error *error)
+{
+    int status;
+
+    memset(bundle, 0, sizeof(*bundle));
+    status = open_bundle(folder, bundle, key, error);
+    if (status)
+        cc_bundle_release(bundle);
+    return status;
+}
+
+int cc_bundle_read(const char *path, struct cc_bundle *bundle, struct base_error *error)
+{
+    char key[CC_KEY_BYTES];
+
+    return cc_bundle_open(path, bundle, key, error);
+}
+
+void cc_bundle_release(struct cc_bundle *bundle)
+{
+    base_free(bundle->path);
+    base_free(bundle->manifest);
+    base_free(bundle->main);
+    base_free(bundle->weights);
+    memset(bundle, 0, sizeof(*bundle));
+}
+
+int cc_bundle_measure(const struct cc_bundle *bundle, struct cc_report *report, struct base_error *error)
+{
+    struct pr_e5 *e5 = base_alloc(sizeof(*e5));
+    struct pr_problem problem = {0};
+    int status = 0;
+
+    if (!e5)
+        return base_fail(error, ENOMEM, "There is no memory to read main.e5.");
+    if (pr_e5_read(bundle->main, bundle->main_bytes, e5, &problem)) {
+        report->descriptors = e5->records;
+        report->intermediate_bytes = e5->intermediate_bytes;
+        report->weights_bytes = e5->constant_bytes;
+    } else {
+        status = base_fail(error, EBADMSG, "main.e5: %s", problem.text);
+    }
+    base_free(e5);
+    return status;
+}
+
+/* Folders. */
+
+static const char *const file_name[] = {MANIFEST, MAIN, WEIGHTS};
+enum { FILES = sizeof(file_name) / sizeof(file_name[0]) };
+
+static bool is_file_of_bundle(const char *folder, const char *name)
+{
+    char path[CC_PATH_BYTES];
+    struct stat info;
+
+    for (unsigned i = 0; i < FILES; i++)
+        if (strcmp(name, file_name[i]) == 0)
+            return !cc_path_join(path, folder, name, NULL) && !lstat(path, &info) && S_ISREG(info.st_mode);
+    return false;
+}
+
+/* Nothing but the files of a bundle; whether they are all there is for its reader to say. */
+static int check_names(const char *folder, struct base_error *error)
+{
+    DIR *open = opendir(folder);
+    struct dirent *found;
+    int status = 0;
+
+    if (!open)
+        return base_fail(error, errno, "%s: cannot be read: %s.", folder, strerror(errno));
+    while (!status && (found = readdir(open))) {
+        if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0)
+            continue;
+        if (!is_file_of_bundle(folder, found->d_name))
+            status = base_fail(error, EBADMSG, "%s: it has %s, which is not a file of a bundle.", folder,
+                               found->d_name);
+    }
+    closedir(open);
+    return status;
+}
+
+int cc_bundle_check(const char *folder, struct base_error *error)
+{
+    struct cc_bundle bundle;
+    struct stat info;
+    int status;
+
+    if (lstat(folder, &info))
+        return base_fail(error, errno, "%s: cannot be opened: %s.", folder, strerror(errno));
+    if (!S_ISDIR(info.st_mode))
+        return base_fail(error, ENOTDIR, "%s: not a folder.", folder);
+    status = check_names(folder, error);
+    if (!status)
+        status = cc_bundle_read(folder, &bundle, error);
+    if (!status)
+        cc_bundle_release(&bundle);
+    return status;
+}
+
+int cc_bundle_delete(const char *folder)
+{
+    char path[CC_PATH_BYTES];
+
+    for (unsigned i = 0; i < FILES; i++) {
+        if (cc_path_join(path, folder, file_name[i], NULL))
+            return -ENAMETOOLONG;
+        if (unlink(path) && errno != ENOENT)
+            return -errno;
+    }
+    return rmdir(folder) && errno != ENOENT ? -errno : 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bundles: NAME.bundle/{main.e5, weights.bin, manifest.json}. */
+#ifndef COMPILER_STORE_BUNDLE_H
+#define COMPILER_STORE_BUNDLE_H
+
+#include "compiler/compile.h"
+#include "compiler/lower/lower.h"
+
+#define CC_KEY_BYTES 65u /* 64 hexadecimal digits and a NUL */
+
+/* main.e5 of a program, for the caller to base_free. */
+int cc_bundle_main(const struct cc_program *program, uint8_t **bytes, size_t *size, struct base_error *error);
+/* The bundle of a program under a key, in memory. */
+int cc_bundle_of(const struct cc_program *program, const char *key, struct cc_bundle *bundle,
+                 struct base_error *error);
+/* The three files into an existing folder that has none of them. */
+int cc_bundle_save(const char *folder, const struct cc_bundle *bundle, struct base_error *error);
+/* 0 when the path is a folder of three files that are a whole bundle, and of nothing else. */
+int cc_bundle_check(const char *folder, struct base_error *error);
+/* The files of a bundle and the folder itself; what else is in it stays, and is an error. */
+int cc_bundle_delete(const char *folder);
+/* cc_bundle_read, and the key that the manifest states. */
+int cc_bundle_open(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES],
+                   struct base_error *error);
+/* How many operations and descriptors, and how large; from main.e5. */
+int cc_bundle_measure(const struct cc_bundle *bundle, struct cc_report *report, struct base_error *error);
+
+void cc_hex(const uint8_t *bytes, size_t count, char *text);
+
+#endif

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records into descriptors. */
+#include "program/e5.h"
+
+#include <string.h>
+
+#include "program/kernel.h"
+#include "program/td_codes.h"
+#include "program/td_write.h"
+
+/* What every known descriptor of such a task has in fields that nothing here acts on. */
+enum { FMT_MODE = 1, TRUNCATE = 3, INTERLEAVE_PLANAR = 1, SOURCES_ONE = 1, SOURCES_TWO = 3 };
+enum { HINT_SOURCE = 2, HINT_RESULT = 3, HINT_KERNEL = 2, BINARY_POINT_FP16 = 0x1c, PALETTE_IDLE = 8 };
+enum { INTERLEAVE_LANES = 4 }; /* the one other interleave that public programs have */
+enum { W, H, C, G };           /* places in a record's extents */
+
+#define FLAGS_PLANAR                                                                                       \
+    (PR_E5_RELU | PR_E5_OUT_TRANSPOSE | PR_E5_SUBTRACT2 | PR_E5_SUBTRACT1 | PR_E5_ABS | PR_E5_TRANSPOSE1 | \
+     PR_E5_TRANSPOSE2)
+#define FLAGS_NEURAL (PR_E5_RELU | PR_E5_BIAS | PR_E5_OUT_TRANSPOSE | PR_E5_TABLE | PR_E5_ONES)
+#define TD_STEP      ((uint32_t)((PR_TD_WORDS_FULL * 4 + PR_TD_ALIGN - 1) / PR_TD_ALIGN * PR_TD_ALIGN))
+
+struct expander {
+    const struct pr_e5 *e5;
+    const struct pr_e5_record *record;
+    uint32_t index; /* of the record */
+    struct pr_td_head head;
+    struct pr_image image;
+    struct pr_problem *problem;
+};
+
+static bool wrong(const struct expander *x, const char *what)
+{
+    if (x->problem) {
+        x->problem->descriptor = x->index;
+        x->problem->offset = x->index * PR_E5_RECORD_BYTES;
+    }
+    return pr_problem_set(x->problem, PR_PROBLEM_FORMAT, "Record %u: %s.", x->index, what);
+}
+
+static void put(struct expander *x, enum pr_td_field field, uint32_t value)
+{
+    pr_image_put(&x->image, field, value);
+}
+
+static void head(struct expander *x, enum pr_td_header_field field, uint32_t value)
+{
+    pr_td_head_put(&x->head, field, value);
+}
+
+static bool is_ne(const struct pr_e5_record *r)
+{
+    return r->kind >= PR_E5_BYPASS && r->kind <= PR_E5_PRODUCT;
+}
+
+static bool is_reduction(const struct pr_e5_record *r)
+{
+    return r->kind == PR_E5_REDUCE || r->kind == PR_E5_REDUCE2;
+}
+
+static bool has_two_sources(const struct pr_e5_record *r)
+{
+    return r->kind == PR_E5_ELEMENTWISE2 || r->kind == PR_E5_REDUCE2 || r->kind == PR_E5_AFFINE;
+}
+
+/* Weights that have bytes. */
+static bool has_weights(const struct pr_e5_record *r)
+{
+    return r->kind == PR_E5_CONV && !(r->flags & PR_E5_ONES);
+}
+
+/* What only one of the two units has. */
+static bool check_unit(const struct expander *x)
+{
+    const struct pr_e5_record *r = x->record;
+
+    if (r->flags & ~(uint32_t)(is_ne(r) ? FLAGS_NEURAL : FLAGS_PLANAR))
+        return wrong(x, "it has flags that its kind does not know");
+    if ((r->flags & PR_E5_TABLE && r->flags & PR_E5_RELU) || (r->flags & PR_E5_ONES && r->kind != PR_E5_CONV))
+        return wrong(x, "its flags contradict each other");
+    if (is_ne(r) && (r->elementwise || r->function || r->compare || r->epsilon || r->broadcast))
+        return wrong(x, "it asks a neural task for what the planar engine does");
+    if (!is_ne(r) && (r->unicast || r->sx || r->sy || r->kernel_place || r->kernel_index || r->kernel_bytes))
+        return wrong(x, "it asks the planar engine for what a neural task does");
+    if (!is_reduction(r) && (r->elementwise || r->function || r->epsilon))
+        return wrong(x, "it asks for what a reduction does and is none");
+    return true;
+}
+
+static bool check_kernel(const struct expander *x)
+{
+    const struct pr_e5_record *r = x->record;
+
+    if (r->kernel % PR_ROW_ALIGN || r->kernel_bytes % PR_ROW_ALIGN)
+        return wrong(x, "its kernel is not on a 64-byte boundary");
+    if (r->kw > 0x1f || r->kh > 0x1f || r->px > 0x1f || r->py > 0x1f || r->lanes_log2 > 5 ||
+        r->engines_log2 > 4 || r->sx > 3 || r->sy > 3 || r->unicast > 0xffff)
+        return wrong(x, "its kernel geometry is above the engine's limits");
+    if (r->kernel_place && !has_weights(r))
+        return wrong(x, "it has no kernel that could be made at run time");
+    if (r->unicast && r->kind == PR_E5_BYPASS)
+        return wrong(x, "a bypass passes each channel to itself");
+    return true;
+}
+
+/* Fields that are narrower in a register than here; what they mean together is judged on the decoded task. */
+static bool check_ranges(const struct expander *x)
+{
+    const struct pr_e5_record *r = x->record;
+    const uint32_t limit[4] = {PR_WIDTH_MAX, PR_HEIGHT_MAX, PR_CHANNELS_MAX, 0x1fff};
+
+    if (r->kind < PR_E5_ELEMENTWISE1 || r->kind > PR_E5_AFFINE)
+        return wrong(x, "its kind is unknown");
+    for (unsigned i = 0; i < 4; i++)
+        if (!r->in[i] || r->in[i] > limit[i] || !r->out[i] || r->out[i] > limit[i])
+            return wrong(x, "an extent is 0 or above the engine's limit");
+    if (r->depth > PR_DEPTH_MAX || r->in[G] != r->out[G])
+        return wrong(x, "its depth or its groups are not possible");
+    if (r->op > (is_reduction(r) ? PR_PE_REDUCE_MIN : PR_PE_SQUARE_OF_SUM) || r->broadcast > 0xff ||
+        r->elementwise > PR_PE_SQUARE_OF_SUM || r->function > PR_PE_RSQRT || r->compare > PR_PE_GREATER_EQUAL)
+        return wrong(x, "its operation or its broadcast bits are unknown");
+    if (r->compare && r->flags & PR_E5_ABS)
+        return wrong(x, "it compares and takes a magnitude at once");
+    if (r->slice > 0xffff || (r->interleave > 1 && r->interleave != INTERLEAVE_LANES))
+        return wrong(x, "its slice or its interleave is not possible");
+    for (unsigned i = 0; i < sizeof(r->zero) / sizeof(r->zero[0]); i++)
+        if (r->zero[i])
+            return wrong(x, "a reserved field is not 0");
+    return check_unit(x) && check_kernel(x);
+}
+
+/* The buffer register and the size of the buffer that an operand lives in. */
+static bool operand_buffer(const struct expander *x, const struct pr_e5_operand *o, uint32_t *bar,
+                           uint32_t *bytes)
+{
+    const uint32_t all = o->offset | o->row | o->plane | o->depth | o->group;
+
+    if (all % PR_ROW_ALIGN)
+        return wrong(x, "an operand's offset or stride is no multiple of 64");
+    switch (o->place) {
+    case PR_E5_PORT:
+        if (o->index >= x->e5->ports)
+            return wrong(x, "an operand names a port that does not exist");
+        *bar = pr_e5_port_bar(x->e5, o->index);
+        *bytes = x->e5->port[o->index].bytes;
+        return true;
+    case PR_E5_INTERMEDIATE:
+        *bar = PR_HWX_BAR_INTERMEDIATE;
+        *bytes = x->e5->intermediate_bytes;
+        break;
+    case PR_E5_CONSTANT:
+        *bar = PR_HWX_BAR_CONST;
+        *bytes = x->e5->constant_bytes;
+        break;
+    default: return wrong(x, "an operand's place is unknown");
+    }
+    return o->index == 0 || wrong(x, "an operand outside the ports has an index");
+}
+
+/* The kernel's buffer: the constants, or where it was made. */
+static bool kernel_buffer(struct expander *x, uint32_t *bytes)
+{
+    const struct pr_e5_record *r = x->record;
+    struct pr_e5_operand kernel = {.place = r->kernel_place ? r->kernel_place : (uint32_t)PR_E5_CONSTANT,
+                                   .index = r->kernel_index,
+                                   .offset = r->kernel};
+    uint32_t bar = 0;
+
+    if (!has_weights(r) && !(r->flags & PR_E5_TABLE))
+        return true;
+    if (!operand_buffer(x, &kernel, &bar, bytes))
+        return false;
+    head(x, PR_H_KBASE0, bar);
+    head(x, PR_H_KBE0, 1);
+    return true;
+}
+
+/* `bytes` of source 1, source 2, result and kernel. */
+static bool place_operands(struct expander *x, uint32_t bytes[4])
+{
+    const struct pr_e5_record *r = x->record;
+    uint32_t bar = 0;
+
+    if (!operand_buffer(x, &r->src[0], &bar, &bytes[0]))
+        return false;
+    head(x, PR_H_RBASE0, bar);
+    head(x, PR_H_RBE0, 1);
+    if (has_two_sources(r)) {
+        if (!operand_buffer(x, &r->src[1], &bar, &bytes[1]))
+            return false;
+        head(x, PR_H_RBASE1, bar);
+        head(x, PR_H_RBE1, 1);
+    } else if (r->src[1].place != PR_E5_NONE) {
+        return wrong(x, "a task of one source has two");
+    }
+    if (r->dst.place == PR_E5_CONSTANT || (r->dst.place == PR_E5_PORT && r->dst.index < x->e5->ports &&
+                                           x->e5->port[r->dst.index].direction != PR_HWX_OUTPUT))
+        return wrong(x, "its result goes to a constant or an input");
+    if (!operand_buffer(x, &r->dst, &bar, &bytes[2]))
+        return false;
+    head(x, PR_H_WBASE, bar);
+    head(x, PR_H_WBE, 1);
+    return kernel_buffer(x, &bytes[3]);
+}
+
+static void write_extents(struct expander *x)
+{
+    const struct pr_e5_record *r = x->record;
+    bool keeps = is_reduction(r); /* the registers of a reduction state its source twice */
+    const uint32_t *out = keeps ? r->in : r->out;
+
+    put(x, PR_F_WIN, r->in[W]);
+    put(x, PR_F_HIN, r->in[H]);
+    put(x, PR_F_CIN, r->in[C]);
+    put(x, PR_F_DIN, r->depth ? r->depth : 1);
+    put(x, PR_F_WOUT, out[W]);
+    put(x, PR_F_HOUT, out[H]);
+    put(x, PR_F_COUT, out[C]);
+    put(x, PR_F_DOUT, r->depth ? r->depth : 1);
+    put(x, PR_F_NUM_GROUPS, r->in[G]);
+    put(x, PR_F_TILE_HEIGHT, out[H]);
+    put(x, PR_F_TASK_ID, x->index & 0xffff);
+}
+
+static void write_source(struct expander *x)
+{
+    const struct pr_e5_operand *a = &x->record->src[0], *b = &x->record->src[1];
+
+    put(x, PR_F_IN_FMT, PR_CODE_FP16);
+    put(x, PR_F_SRC_EN, 1);
+    put(x, PR_F_SRC_HINT, HINT_SOURCE);
+    put(x, PR_F_SRC_ADDR, a->offset >> 6);
+    put(x, PR_F_SRC_ROW, a->row >> 6);
+    put(x, PR_F_SRC_PLANE, a->plane >> 6);
+    put(x, PR_F_SRC_DEPTH, a->depth >> 6);
+    put(x, PR_F_SRC_GROUP, a->group >> 6);
+    put(x, PR_F_SRC_FMT_MODE, FMT_MODE);
+    put(x, PR_F_SRC_TRUNCATE, TRUNCATE);
+    put(x, PR_F_SRC_MEM_FMT, PR_CODE_FP16);
+    put(x, PR_F_SRC_INTERLEAVE, INTERLEAVE_PLANAR);
+    put(x, PR_F_SOURCE_TYPE, PR_TYPE_STAGED);
+    put(x, PR_F_SOURCE_DMA_FMT, PR_STAGING_FP16);
+    put(x, PR_F_SOURCE_DMA_INTERLEAVE, INTERLEAVE_PLANAR);
+    put(x, PR_F_SRC2_HINT, HINT_SOURCE);
+    if (x->record->slice) {
+        pr_image_put_at(&x->image, PR_F_PIXEL_OFFSET, 0, x->record->slice);
+        pr_image_put_at(&x->image, PR_F_CHOSEN_MARK, 0, PR_CHOSEN_MARK);
+    }
+    if (!has_two_sources(x->record))
+        return;
+    put(x, PR_F_SRC2_IN_FMT, PR_CODE_FP16);
+    put(x, PR_F_SRC2_ADDR, b->offset >> 6);
+    put(x, PR_F_SRC2_ROW, b->row >> 6);
+    put(x, PR_F_SRC2_PLANE, b->plane >> 6);
+    put(x, PR_F_SRC2_DEPTH, b->depth >> 6);
+    put(x, PR_F_SRC2_GROUP, b->group >> 6);
+    put(x, PR_F_SRC2_TRUNCATE, TRUNCATE);
+    put(x, PR_F_SRC2_MEM_FMT, PR_CODE_FP16);
+    put(x, PR_F_SOURCE2_BY_DMA, 1);
+}
+
+static void write_result(struct expander *x)
+{
+    const struct pr_e5_operand *y = &x->record->dst;
+    uint32_t interleave = x->record->interleave ? x->record->interleave : (uint32_t)INTERLEAVE_PLANAR;
+
+    put(x, PR_F_OUT_FMT, PR_CODE_FP16);
+    put(x, PR_F_RESULT_TYPE, PR_TYPE_STAGED);
+    put(x, PR_F_RESULT_DMA_FMT, PR_STAGING_FP16);
+    put(x, PR_F_RESULT_DMA_INTERLEAVE, interleave);
+    put(x, PR_F_DST_EN, 1);
+    put(x, PR_F_DST_HINT, HINT_RESULT);
+    put(x, PR_F_DST_ADDR, y->offset >> 6);
+    put(x, PR_F_DST_ROW, y->row >> 6);
+    put(x, PR_F_DST_PLANE, y->plane >> 6);
+    put(x, PR_F_DST_DEPTH, y->depth >> 6);
+    put(x, PR_F_DST_GROUP, y->group >> 6);
+    put(x, PR_F_DST_FMT_MODE, FMT_MODE);
+    put(x, PR_F_DST_TRUNCATE, TRUNCATE);
+    put(x, PR_F_DST_MEM_FMT, PR_CODE_FP16);
+    put(x, PR_F_DST_INTERLEAVE, interleave);
+}
+
+static uint32_t task_type(enum pr_e5_kind kind)
+{
+    switch (kind) {
+    case PR_E5_ELEMENTWISE2: return PR_TASK_TWO_SOURCES;
+    case PR_E5_REDUCE: return PR_TASK_REDUCTION;
+    case PR_E5_REDUCE2: return PR_TASK_REDUCTION_OF_TWO;
+    case PR_E5_AFFINE: return PR_TASK_AFFINE;
+    default: return PR_TASK_ONE_SOURCE;
+    }
+}
+
+static void write_planar(struct expander *x)
+{
+    const struct pr_e5_record *r = x->record;
+    bool two = has_two_sources(r), max = is_reduction(r) && r->op == PR_PE_REDUCE_MAX;
+    bool min = is_reduction(r) && r->op == PR_PE_REDUCE_MIN;
+
+    put(x, PR_F_CFG_SOURCES, two ? SOURCES_TWO : SOURCES_ONE);
+    put(x, PR_F_TASK_TYPE, task_type((enum pr_e5_kind)r->kind));
+    put(x, PR_F_SRC1_BCAST, r->broadcast & 0xf);
+    put(x, PR_F_SRC2_BCAST, r->broadcast >> 4);
+    put(x, PR_F_SRC1_TRANSPOSE, (r->flags & PR_E5_TRANSPOSE1) != 0);
+    put(x, PR_F_SRC2_TRANSPOSE, (r->flags & PR_E5_TRANSPOSE2) != 0);
+    put(x, PR_F_OUT_TRANSPOSE, (r->flags & PR_E5_OUT_TRANSPOSE) != 0);
+    put(x, PR_F_PE_RELU, (r->flags & PR_E5_RELU) != 0);
+    put(x, PR_F_PE_SUB1, (r->flags & PR_E5_SUBTRACT1) != 0);
+    /* The codes of the comparisons follow the one of the magnitude. */
+    put(x, PR_F_PE_COND, r->flags & PR_E5_ABS ? PR_COND_ABS : r->compare ? PR_COND_ABS + r->compare : 0);
+    if (two)
+        put(x, PR_F_PE_SRC2, r->flags & PR_E5_SUBTRACT2 ? PR_SRC2_SUBTRACTED : PR_SRC2_ADDED);
+    put(x, PR_F_PE_OP, is_reduction(r) ? r->elementwise : r->op);
+    put(x, PR_F_PE_REDUCE, max ? PR_REDUCE_MAX : min ? PR_REDUCE_MIN : PR_REDUCE_SUM);
+    put(x, PR_F_PADDING_MODE, max ? PR_PADDING_LOWEST : 0);
+    put(x, PR_F_PE_FUNCTION, r->function);
+    put(x, PR_F_PE_SCALE, r->scale);
+    put(x, PR_F_PE_BIAS, r->bias);
+    put(x, PR_F_PE_PRE_SCALE, r->pre_scale);
+    put(x, PR_F_PE_EPSILON, r->epsilon);
+    put(x, PR_F_PE_FINAL_SCALE, r->final_scale);
+}
+
+/* Engines that a convolution's channels reach: the last passes have one lane each. */
+static uint32_t engines_used(const struct pr_e5_record *r)
+{
+    uint32_t engines = 1u << r->engines_log2;
+
+    return r->out[C] < engines ? r->out[C] : engines;
+}
+
+/* A stream for each engine; or the one table, for all of them. */
+static void write_kernel(struct expander *x)
+{
+    const struct pr_e5_record *r = x->record;
+    bool weights = has_weights(r);
+    uint32_t engines = weights ? engines_used(r) : 1u << r->engines_log2;
+
+    put(x, PR_F_KERNEL_FMT, PR_CODE_FP16);
+    put(x, PR_F_KERNEL_AT_RUNTIME, weights && r->kernel_place);
+    put(x, PR_F_SMALL_SOURCE, weights);
+    put(x, PR_F_KDMA_LOAD, 1);
+    for (uint32_t e = 0; e < engines; e++) {
+        pr_image_put_at(&x->image, PR_F_COEFF_EN, e, 1);
+        pr_image_put_at(&x->image, PR_F_COEFF_HINT, e, HINT_KERNEL);
+        pr_image_put_at(&x->image, PR_F_COEFF_ADDR, e,
+                        (r->kernel + (weights ? e * r->kernel_bytes : 0)) >> 6);
+        pr_image_put_at(&x->image, PR_F_COEFF_BYTES, e, r->kernel_bytes >> 6);
+    }
+}
+
+static uint32_t op_mode(enum pr_e5_kind kind)
+{
+    switch (kind) {
+    case PR_E5_BYPASS: return PR_OP_BYPASS;
+    case PR_E5_MAX: return PR_OP_MAX;
+    case PR_E5_PRODUCT: return PR_OP_PRODUCT;
+    default: return PR_OP_MULTIPLY;
+    }
+}
+
+static void write_neural(struct expander *x)
+{
+    const struct pr_e5_record *r = x->record;
+    uint32_t unicast = r->kind == PR_E5_BYPASS ? 1 : r->unicast;
+
+    head(x, PR_H_ENE, r->engines_log2 + 1);
+    put(x, PR_F_ACTIVE_NE, r->engines_log2);
+    put(x, PR_F_CFG_SOURCES, SOURCES_ONE);
+    put(x, PR_F_NE_OUT_TRANSPOSE, (r->flags & PR_E5_OUT_TRANSPOSE) != 0);
+    put(x, PR_F_OCG_SIZE, r->lanes_log2);
+    put(x, PR_F_PX, r->px);
+    put(x, PR_F_PY, r->py);
+    put(x, PR_F_UNICAST_EN, unicast != 0);
+    put(x, PR_F_UNICAST_CIN, unicast ? unicast : 1);
+    put(x, PR_F_ELEM_MULT, r->kind == PR_E5_PRODUCT);
+    put(x, PR_F_PADDING_MODE, r->kind == PR_E5_MAX ? PR_PADDING_LOWEST : 0);
+    put(x, PR_F_PALETTIZED_BITS, PALETTE_IDLE);
+    put(x, PR_F_OP_MODE, op_mode((enum pr_e5_kind)r->kind));
+    put(x, PR_F_KERNEL_MODE, !has_weights(r));
+    put(x, PR_F_BIAS_MODE, (r->flags & PR_E5_BIAS) != 0);
+    put(x, PR_F_BINARY_POINT, BINARY_POINT_FP16);
+    put(x, PR_F_MAC_BIT20, 1);
+    put(x, PR_F_NONLINEAR_MODE,
+        r->flags & PR_E5_TABLE  ? PR_NL_TABLE
+        : r->flags & PR_E5_RELU ? PR_NL_RELU
+                                : 0);
+    put(x, PR_F_ACC_BIAS, r->acc_bias);
+    put(x, PR_F_POST_SCALE, r->post_scale);
+    if (has_weights(r) || r->flags & PR_E5_TABLE)
+        write_kernel(x);
+}
+
+static void write_convolution(struct expander *x)
+{
+    const struct pr_e5_record *r = x->record;
+    bool window = is_ne(r) && r->kind != PR_E5_BYPASS;
+
+    put(x, PR_F_KW, window ? r->kw : 1);
+    put(x, PR_F_KH, window ? r->kh : 1);
+    put(x, PR_F_SX, r->sx ? r->sx : 1);
+    put(x, PR_F_SY, r->sy ? r->sy : 1);
+    put(x, PR_F_OX, 1);
+    put(x, PR_F_OY, 1);
+    put(x, PR_F_KD, 1);
+    put(x, PR_F_SZ, 1);
+    put(x, PR_F_OZ, 1);
+}
+
+/* First, last and next descriptor of the network. */
+static void write_chain(struct expander *x)
+{
+    bool first = x->index == 0, last = x->index + 1 == x->e5->records;
+
+    head(x, PR_H_TID, x->index & 0xffff);
+    head(x, PR_H_LNID, !first);
+    head(x, PR_H_EON, last);
+    head(x, PR_H_SPL, first);
+    head(x, PR_H_TSR, last);
+    head(x, PR_H_TSE, last);
+    head(x, PR_H_SRC_LOC, 1);
+    head(x, PR_H_DST_LOC, 1);
+    if (last)
+        return;
+    head(x, PR_H_NEXT_SIZE, PR_TD_WORDS_FULL - 1);
+    head(x, PR_H_NEXT_POINTER, (x->index + 1) * TD_STEP);
+    head(x, PR_H_TBASE, PR_HWX_BAR_TEXT);
+    head(x, PR_H_TBE, 1);
+}
+
+static bool inside(const struct expander *x, const struct pr_tensor *t, uint32_t bytes)
+{
+    uint64_t span = pr_tensor_span(t);
+
+    if (span <= bytes && t->base <= bytes - span)
+        return true;
+    if (x->problem)
+        x->problem->descriptor = x->index;
+    return pr_problem_set(x->problem, PR_PROBLEM_LIMIT,
+                          "Record %u: a tensor spans %U bytes from offset %u of buffer %u, which has %u.",
+                          x->index, span, t->base, t->bar, bytes);
+}
+
+/* Every stream that the descriptor names lies in the kernel's buffer and has what its engine needs. */
+static bool kernel_inside(const struct expander *x, const struct pr_task *task, uint32_t bytes)
+{
+    for (uint32_t e = 0; e < PR_ENGINES_MAX; e++) {
+        const struct pr_kernel_stream *stream = &task->ne.stream[e];
+
+        if (!stream->enabled)
+            continue;
+        if ((uint64_t)stream->base + stream->bytes > bytes)
+            return wrong(x, "its kernel ends after the buffer that has it");
+        if (pr_kernel_stream_bytes(task, e) > stream->bytes)
+            return wrong(x, "its kernel has fewer bytes than its channels need");
+    }
+    return true;
+}
+
+/* What the engine will see must be what the record says, inside the buffers it names. */
+static bool check_task(const struct expander *x, const struct pr_task *task, const uint32_t bytes[4])
+{
+    static const enum pr_axis axis[4] = {PR_AXIS_W, PR_AXIS_H, PR_AXIS_C, PR_AXIS_G};
+    const struct pr_e5_record *r = x->record;
+
+    for (unsigned i = 0; i < 4; i++)
+        if (task->dst.extent[axis[i]] != r->out[i])
+            return wrong(x, "its result has other extents than its kind gives");
+    if (is_ne(r) && !kernel_inside(x, task, bytes[3]))
+        return false;
+    for (unsigned i = 0; i < 2; i++)
+        if (task->src[i].home != PR_HOME_NONE && !inside(x, &task->src[i], bytes[i]))
+            return false;
+    return inside(x, &task->dst, bytes[2]);
+}
+
+static bool expand(struct expander *x, uint8_t words[PR_TD_WORDS_FULL * 4])
+{
+    uint32_t bytes[4] = {0};
+    struct pr_task task;
+    struct pr_td td;
+
+    if (!check_ranges(x) || !place_operands(x, bytes))
+        return false;
+    write_extents(x);
+    write_convolution(x);
+    write_source(x);
+    write_result(x);
+    if (is_ne(x->record))
+        write_neural(x);
+    else
+        write_planar(x);
+    write_chain(x);
+    pr_td_write(&x->head, &x->image, words);
+    if (!pr_td_read(words, PR_TD_WORDS_FULL, &td, x->problem) || !pr_td_explained(&td, x->problem) ||
+        !pr_task_decode(&td, &x->image, &task, x->problem)) {
+        if (x->problem)
+            x->problem->descriptor = x->index;
+        return false;
+    }
+    return check_task(x, &task, bytes);
+}
+
+size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_t *first_words,
+                    struct pr_problem *problem)
+{
+    *first_words = PR_TD_WORDS_FULL;
+    for (uint32_t i = 0; i < e5->records; i++) {
+        struct pr_e5_record record;
+        struct expander x = {.e5 = e5, .record = &record, .index = i, .problem = problem};
+        uint8_t words[PR_TD_WORDS_FULL * 4];
+        size_t at = (size_t)i * TD_STEP;
+
+        pr_e5_record(e5, i, &record);
+        if (!expand(&x, words))
+            return 0;
+        if (capacity < TD_STEP || at > capacity - TD_STEP)
+            continue;
+        memcpy((uint8_t *)text + at, words, sizeof(words));
+        memset((uint8_t *)text + at + sizeof(words), 0, TD_STEP - sizeof(words));
+    }
+    return (size_t)e5->records * TD_STEP;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any kernel into one order. */
+#include <string.h>
+
+#include "protocol/half.h"
+#include "program/kernel_plane.h"
+
+enum { HALF_ONE = 0x3c00, HALF_MINUS_ZERO = 0x8000 };
+enum { MASK_SLOTS = 8 };  /* slots that a mask byte speaks for */
+enum { RECORD_HEAD = 3 }; /* a length of two bytes and a zero byte */
+
+struct reader {
+    const struct pr_task *task;
+    struct pr_plane plane;
+    const uint8_t *bytes;
+    uint64_t size, at;
+    uint16_t palette;         /* its first value */
+    uint16_t *weights, *bias; /* of the group */
+    struct pr_problem *problem;
+};
+
+static bool ends_early(const struct reader *r)
+{
+    return pr_problem_set(
+        r->problem, PR_PROBLEM_INCONSISTENT,
+        "The kernel stream of engine %u ends at byte %U, inside the plane of output channel %u.",
+        r->plane.engine, r->size, r->plane.channel);
+}
+
+static bool contradicts(const struct reader *r, const char *why)
+{
+    return pr_problem_set(r->problem, PR_PROBLEM_INCONSISTENT,
+                          "The kernel stream of engine %u, output channel %u: %s.", r->plane.engine,
+                          r->plane.channel, why);
+}
+
+static bool has(const struct reader *r, uint64_t bytes)
+{
+    return bytes <= r->size - r->at;
+}
+
+static uint16_t take_half(struct reader *r)
+{
+    uint16_t half = (uint16_t)(r->bytes[r->at] | r->bytes[r->at + 1] << 8);
+
+    r->at += 2;
+    return half;
+}
+
+/* A stored position: where it is in the kernel's window, and its place in the one order. */
+struct position {
+    uint32_t phase_y, phase_x, y, x;
+    uint32_t channel;
+};
+
+static void position_next(const struct pr_task *task, struct position *p)
+{
+    const struct pr_ne *ne = &task->ne;
+    uint32_t width = (uint32_t)pr_round_up(pr_kernel_window(task), ne->sx);
+    uint32_t height = (uint32_t)pr_round_up(ne->kh, ne->sy);
+
+    p->x += ne->sx;
+    if (p->x < width)
+        return;
+    p->x = p->phase_x;
+    p->y += ne->sy;
+    if (p->y < height)
+        return;
+    if (++p->phase_x == ne->sx) {
+        p->phase_x = 0;
+        if (++p->phase_y == ne->sy) {
+            p->phase_y = 0;
+            p->channel++;
+        }
+    }
+    p->x = p->phase_x;
+    p->y = p->phase_y;
+}
+
+/* Where a slot's weight goes; NULL when the slot stands for none. */
+static uint16_t *slot_target(const struct reader *r, const struct position *p, uint32_t slot)
+{
+    const struct pr_task *task = r->task;
+    uint32_t window = pr_kernel_window(task), cout = task->dst.extent[PR_AXIS_C], ox = task->ne.ox;
+    uint64_t tap = ((uint64_t)p->channel * task->ne.kh + p->y) * window + p->x;
+    uint32_t used = task->ne.unicast ? ox : r->plane.lanes;
+
+    if (p->x >= window || p->y >= task->ne.kh || slot >= used)
+        return NULL;
+    return r->weights + tap * cout * ox +
+           (task->ne.unicast ? r->plane.channel * ox + slot : r->plane.channel + slot);
+}
+
+static bool read_bias(struct reader *r)
+{
+    const struct pr_ne *ne = &r->task->ne;
+
+    if (!ne->bias)
+        return true;
+    if (!has(r, (uint64_t)r->plane.lanes * ne->ox * 2))
+        return ends_early(r);
+    for (uint32_t lane = 0; lane < r->plane.lanes; lane++)
+        for (uint32_t column = 0; column < ne->ox; column++) {
+            uint16_t half = take_half(r);
+
+            if (column == 0)
+                r->bias[r->plane.channel + lane] = half;
+        }
+    return true;
+}
+
+static bool read_dense(struct reader *r)
+{
+    const struct pr_task *task = r->task;
+    uint32_t slots = pr_plane_slots(task, r->plane.lanes), size = pr_format_bytes(task->ne.kernel_format);
+    uint64_t rows = (uint64_t)pr_kernel_channels(task) * pr_plane_positions(task);
+    struct position p = {0};
+
+    if (!has(r, rows * slots * size))
+        return ends_early(r);
+    for (uint64_t row = 0; row < rows; row++, position_next(task, &p))
+        for (uint32_t slot = 0; slot < slots; slot++) {
+            uint16_t half = size == 2 ? take_half(r) : pr_half_of_int((int8_t)r->bytes[r->at++]);
+            uint16_t *to = slot_target(r, &p, slot);
+
+            if (to)
+                *to = half;
+        }
+    return true;
+}
+
+/* The body of a record: for every eight slots a mask, then the weights of its set bits. */
+static bool read_body(struct reader *r, uint64_t end)
+{
+    const struct pr_task *task = r->task;
+    uint32_t slots = pr_plane_slots(task, r->plane.lanes), in_mask = 0, mask = 0;
+    uint64_t rows = (uint64_t)pr_kernel_channels(task) * pr_plane_positions(task);
+    struct position p = {0};
+
+    for (uint64_t row = 0; row < rows; row++, position_next(task, &p))
+        for (uint32_t slot = 0; slot < slots; slot++, in_mask = (in_mask + 1) % MASK_SLOTS) {
+            uint16_t *to = slot_target(r, &p, slot);
+
+            if (in_mask == 0) {
+                if (r->at >= end)
+                    return contradicts(r, "its record is shorter than the masks of its weights");
+                mask = r->bytes[r->at++];
+            }
+            if (!(mask >> in_mask & 1))
+                continue;
+            if (!to)
+                return contradicts(r, "a mask claims a weight outside the kernel");
+            if (task->ne.palette) {
+                *to = r->palette;
+                continue;
+            }
+            if (end - r->at < 2)
+                return contradicts(r, "its record is shorter than its weights");
+            *to = take_half(r);
+        }
+    return r->at == end || contradicts(r, "its record is longer than its weights");
+}
+
+static bool read_sparse(struct reader *r)
+{
+    uint32_t length;
+
+    if (!has(r, RECORD_HEAD))
+        return ends_early(r);
+    length = take_half(r);
+    if (r->bytes[r->at++])
+        return contradicts(r, "the byte after its record's length is not 0");
+    if (!has(r, length))
+        return ends_early(r);
+    return read_body(r, r->at + length);
+}
+
+/* What stands before the planes. */
+static bool read_head(struct reader *r)
+{
+    r->at = r->task->ne.table ? PR_TABLE_BYTES : 0;
+    if (r->at > r->size || !has(r, r->task->ne.palette ? PR_PALETTE_BYTES : 0))
+        return ends_early(r);
+    if (r->task->ne.palette) {
+        r->palette = take_half(r);
+        r->at += PR_PALETTE_BYTES - 2;
+    }
+    return true;
+}
+
+/* What has been read is filled up to 64 bytes, except in unicast kernels and, perhaps, at the stream's end. */
+static void fill(struct reader *r)
+{
+    if (!r->task->ne.unicast)
+        r->at = pr_round_up(r->at, PR_ROW_ALIGN);
+    if (r->at > r->size)
+        r->at = r->size;
+}
+
+static bool read_group(struct reader *r)
+{
+    struct pr_plane *plane = &r->plane;
+
+    plane->next = 0;
+    while (pr_plane_next(r->task, plane)) {
+        if (!read_bias(r) || !(r->task->ne.sparse ? read_sparse(r) : read_dense(r)))
+            return false;
+        if (r->task->ne.sparse)
+            fill(r);
+    }
+    fill(r);
+    return true;
+}
+
+static bool read_stream(struct reader *r, uint16_t *weights, uint16_t *bias)
+{
+    if (!pr_kernel_engine_works(r->task, r->plane.engine))
+        return true;
+    if (!read_head(r))
+        return false;
+    for (uint32_t group = 0; group < pr_kernel_groups(r->task); group++) {
+        r->weights = weights + group * pr_kernel_weights(r->task);
+        r->bias = bias + (uint64_t)group * r->task->dst.extent[PR_AXIS_C];
+        if (!read_group(r))
+            return false;
+    }
+    return true;
+}
+
+bool pr_kernel_expand(const struct pr_task *task, const struct pr_kernel_bytes streams[PR_ENGINES_MAX],
+                      uint16_t *weights, uint16_t *bias, struct pr_problem *problem)
+{
+    uint64_t all = pr_kernel_weights(task) * pr_kernel_groups(task);
+    uint64_t biases = (uint64_t)task->dst.extent[PR_AXIS_C] * pr_kernel_groups(task);
+
+    for (uint64_t i = 0; i < all; i++)
+        weights[i] = task->ne.ones ? HALF_ONE : 0;
+    for (uint64_t i = 0; i < biases; i++)
+        bias[i] = HALF_MINUS_ZERO;
+    if (task->ne.ones)
+        return true;
+    for (uint32_t engine = 0; engine < task->ne.engines; engine++) {
+        struct reader r = {.task = task,
+                           .plane = {.engine = engine},
+                           .bytes = streams[engine].bytes,
+                           .size = streams[engine].size,
+                           .problem = problem};
+
+        if (!read_stream(&r, weights, bias))
+            return false;
+    }
+    return true;
+}

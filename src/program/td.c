@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Task descriptors: tables, framing, register image. */
+#include "program/td.h"
+
+#include <string.h>
+
+#include "program/td_codes.h"
+
+/* Image index of each block's first word: each entry continues after the last word of the one before. */
+enum {
+#define PR_TD_BLOCK(id, name, base, words) FIRST_##id, LAST_##id = FIRST_##id + (words)-1,
+#include "program/td_regs.def"
+    FIRST_END
+};
+_Static_assert((int)FIRST_END == (int)PR_IMAGE_WORDS, "the image holds every word of every block");
+
+#define BASE_OF(block) BASE_##block
+enum {
+#define PR_TD_BLOCK(id, name, base, words) BASE_##id = (base),
+#include "program/td_regs.def"
+};
+
+#define PR_TD_REG(block, id, name, address, count) \
+    _Static_assert((address) % 4 == 0 && (address) >= BASE_OF(block), name " stands in its block");
+#define PR_TD_FIELD(reg, id, name, lo, width, use, source, where, accepted, meaning, action) \
+    _Static_assert((width) > 0 && (lo) + (width) <= 32, name " fits a word");
+#include "program/td_regs.def"
+
+const struct pr_block_info pr_block_table[PR_BLOCK_COUNT] = {
+#define PR_TD_BLOCK(id, name, base, words) [PR_BLOCK_##id] = {name, base, words, FIRST_##id},
+#include "program/td_regs.def"
+};
+
+const struct pr_reg_info pr_reg_table[PR_REG_COUNT] = {
+#define PR_TD_REG(block, id, name, address, count) \
+    [PR_REG_##id] = {name, PR_BLOCK_##block, address, count, FIRST_##block + ((address)-BASE_OF(block)) / 4},
+#include "program/td_regs.def"
+};
+
+const struct pr_field_info pr_field_table[PR_F_COUNT] = {
+#define PR_TD_FIELD(reg, id, name, lo, width, use, source, where, accepted, meaning, action) \
+    [PR_F_##id] = {name,  PR_REG_##reg, lo,      width, PR_USE_##use, PR_SOURCE_##source,    \
+                   where, accepted,     meaning, action},
+#include "program/td_regs.def"
+};
+
+const struct pr_value_info pr_value_table[] = {
+#define PR_TD_VALUE(field, value, text) {PR_F_##field, value, text},
+#include "program/td_values.def"
+};
+const unsigned pr_value_count = sizeof(pr_value_table) / sizeof(pr_value_table[0]);
+
+const char *pr_value_text(enum pr_td_field field, uint32_t value)
+{
+    for (unsigned i = 0; i < pr_value_count; i++)
+        if (pr_value_table[i].field == field && pr_value_table[i].value == value)
+            return pr_value_table[i].text;
+    return NULL;
+}
+
+int pr_image_index(uint32_t address)
+{
+    for (unsigned i = 0; i < PR_BLOCK_COUNT; i++) {
+        const struct pr_block_info *block = &pr_block_table[i];
+
+        if (address >= block->base && address < block->base + 4 * block->words && address % 4 == 0)
+            return (int)(block->first + (address - block->base) / 4);
+    }
+    return -1;
+}
+
+enum pr_td_reg pr_image_reg(uint32_t index, uint32_t *element)
+{
+    for (unsigned i = 0; i < PR_REG_COUNT; i++) {
+        const struct pr_reg_info *reg = &pr_reg_table[i];
+
+        if (index >= reg->first && index < reg->first + reg->count) {
+            *element = index - reg->first;
+            return (enum pr_td_reg)i;
+        }
+    }
+    return PR_REG_COUNT;
+}
+
+uint32_t pr_image_known_bits(uint32_t index)
+{
+    uint32_t element, bits = 0;
+    enum pr_td_reg reg = pr_image_reg(index, &element);
+
+    for (unsigned i = 0; i < PR_F_COUNT; i++)
+        if (pr_field_table[i].owner == reg)
+            bits |= pr_bits_mask(pr_field_table[i].lo, pr_field_table[i].width);
+    return bits;
+}
+
+uint32_t pr_header_known_bits(uint32_t word)
+{
+    uint32_t bits = 0;
+
+    for (unsigned i = 0; i < PR_H_COUNT; i++)
+        if (pr_header_table[i].owner == word)
+            bits |= pr_bits_mask(pr_header_table[i].lo, pr_header_table[i].width);
+    return bits;
+}
+
+uint32_t pr_image_get_at(const struct pr_image *image, enum pr_td_field field, uint32_t element)
+{
+    const struct pr_field_info *info = &pr_field_table[field];
+
+    return pr_bits_get(image->word[pr_reg_table[info->owner].first + element], info->lo, info->width);
+}
+
+uint32_t pr_image_get(const struct pr_image *image, enum pr_td_field field)
+{
+    return pr_image_get_at(image, field, 0);
+}
+
+void pr_image_put_at(struct pr_image *image, enum pr_td_field field, uint32_t element, uint32_t value)
+{
+    const struct pr_field_info *info = &pr_field_table[field];
+    uint32_t *word = &image->word[pr_reg_table[info->owner].first + element];
+
+    *word = pr_bits_put(*word, info->lo, info->width, value);
+}
+
+void pr_image_put(struct pr_image *image, enum pr_td_field field, uint32_t value)
+{
+    pr_image_put_at(image, field, 0, value);
+}
+
+uint32_t pr_td_header(const struct pr_td *td, enum pr_td_header_field field)
+{
+    const struct pr_field_info *info = &pr_header_table[field];
+
+    if (info->owner >= td->header_words)
+        return 0;
+    return pr_bits_get(td->word[info->owner], info->lo, info->width);
+}
+
+static bool truncated(struct pr_problem *problem, uint32_t words)
+{
+    if (problem)
+        problem->offset = 0;
+    return pr_problem_set(problem, PR_PROBLEM_TRUNCATED,
+                          "The descriptor declares %u words; a header needs %u, or %u when TDE is set.",
+                          words, PR_TD_HEADER_WORDS, PR_TD_HEADER_WORDS_EXTENDED);
+}
+
+static bool record_in_block(const struct pr_record *record)
+{
+    int first = pr_image_index(record->address);
+    int last = pr_image_index(record->address + 4 * (record->count - 1u));
+
+    return first >= 0 && last == first + (int)record->count - 1;
+}
+
+static bool read_record(struct pr_td *td, uint32_t at, struct pr_problem *problem)
+{
+    struct pr_record *record = &td->record[td->record_count];
+
+    record->offset = (uint16_t)at;
+    record->count = (uint16_t)(pr_bits_get(td->word[at], 26, 6) + 1);
+    record->address = td->word[at] & 0x3ffffffu;
+    if (problem) {
+        problem->offset = 4 * at;
+        problem->address = record->address;
+        problem->bits = td->word[at];
+    }
+    /* Zeros read as "write InDim = 0": in every known descriptor they are the padding after a size declared too large. */
+    if (td->word[at] == 0 && td->record_count)
+        return pr_problem_set(
+            problem, PR_PROBLEM_OVER_DECLARED,
+            "Word %u is 0 where a record is expected: the declared size of %u words is too large.", at,
+            td->words);
+    if (!record_in_block(record))
+        return pr_problem_set(
+            problem, PR_PROBLEM_UNKNOWN_RECORD,
+            "Word %u (%x) writes %u registers from %x, which no known register block holds; the "
+            "declared size of %u words may be too large.",
+            at, td->word[at], record->count, record->address, td->words);
+    if (at + 1 + record->count > td->words)
+        return pr_problem_set(
+            problem, PR_PROBLEM_OVER_DECLARED,
+            "The record at word %u needs words up to %u, but the descriptor declares only %u.", at,
+            at + record->count, td->words);
+    td->record_count++;
+    return true;
+}
+
+bool pr_td_read(const void *bytes, uint32_t words, struct pr_td *td, struct pr_problem *problem)
+{
+    uint32_t at;
+
+    if (words < PR_TD_HEADER_WORDS || words > PR_TD_WORDS_MAX)
+        return truncated(problem, words);
+    td->words = words;
+    td->record_count = 0;
+    for (uint32_t i = 0; i < words; i++)
+        td->word[i] = pr_le32((const uint8_t *)bytes + 4 * i);
+    td->header_words = PR_TD_HEADER_WORDS;
+    if (pr_td_header(td, PR_H_TDE))
+        td->header_words = PR_TD_HEADER_WORDS_EXTENDED;
+    if (words < td->header_words)
+        return truncated(problem, words);
+    for (at = td->header_words; at < words; at += 1u + td->record[td->record_count - 1].count)
+        if (!read_record(td, at, problem))
+            return false;
+    return true;
+}
+
+static bool unexplained(struct pr_problem *problem, uint32_t at, uint32_t address, uint32_t bits,
+                        const char *what, uint32_t word)
+{
+    if (problem) {
+        problem->offset = 4 * at;
+        problem->address = address;
+        problem->bits = bits;
+    }
+    return pr_problem_set(problem, PR_PROBLEM_UNEXPLAINED_BITS,
+                          "Word %u (%s, value %x) has bits %x set, which no public source explains.", at,
+                          what, word, bits);
+}
+
+bool pr_td_explained(const struct pr_td *td, struct pr_problem *problem)
+{
+    for (uint32_t i = 0; i < td->header_words; i++) {
+        uint32_t bits = td->word[i] & ~pr_header_known_bits(i);
+
+        if (bits)
+            return unexplained(problem, i, 0, bits, "header", td->word[i]);
+    }
+    for (uint32_t r = 0; r < td->record_count; r++) {
+        const struct pr_record *record = &td->record[r];
+        uint32_t first = (uint32_t)pr_image_index(record->address);
+
+        for (uint32_t i = 0; i < record->count; i++) {
+            uint32_t element, word = td->word[record->offset + 1 + i];
+            uint32_t bits = word & ~pr_image_known_bits(first + i);
+
+            if (bits)
+                return unexplained(problem, record->offset + 1 + i, record->address + 4 * i, bits,
+                                   pr_reg_table[pr_image_reg(first + i, &element)].name, word);
+        }
+    }
+    return true;
+}
+
+void pr_td_apply(const struct pr_td *td, struct pr_image *image)
+{
+    for (uint32_t r = 0; r < td->record_count; r++) {
+        const struct pr_record *record = &td->record[r];
+
+        memcpy(&image->word[pr_image_index(record->address)], &td->word[record->offset + 1],
+               record->count * sizeof(uint32_t));
+    }
+}

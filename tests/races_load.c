@@ -174,7 +174,7 @@ static void prepare_in_vain(struct crew_worker *worker)
         crew_at(worker, "program prepare (selector 4)");
         status = out_prepare(&orphans->second, orphans->token);
         /* Not found: the owner closed before the call came. */
-        if (status != kIOReturnNoResources && status != kIOReturnNotFound)
+        if (status != kIOReturnTimeout && status != kIOReturnNotFound)
             crew_fail("A prepare that can get no domain answered 0x%x: %s", (unsigned)status,
                       ane_machine_error());
         atomic_store(&orphans->answered, cycle);
@@ -242,7 +242,7 @@ static void wait_for_domain(struct crew_worker *worker)
         crew_at(worker, "program prepare (selector 4)");
         status = out_prepare(&waiters->client[worker->number % WAITER_CLIENTS], waiters->token);
         /* Every domain is pinned, so that a wait may end without one. */
-        if (status && status != kIOReturnNoResources)
+        if (status && status != kIOReturnTimeout)
             crew_fail("A prepare that waits for a domain answered 0x%x: %s", (unsigned)status,
                       ane_machine_error());
     }

@@ -146,7 +146,7 @@ static IOReturn closed(struct drv_client *client)
 
 static IOReturn none_in_time(struct drv *d)
 {
-    return drv_refuse(d, kIOReturnNoResources,
+    return drv_refuse(d, kIOReturnTimeout,
                       "All %u domains stayed lent, to clients with work under way or with mapped memory.",
                       PR_DART_DOMAINS - 1);
 }

@@ -11,6 +11,7 @@
 #include "driver/process.h"
 #include "driver/ring.h"
 #include "driver/surface.h"
+#include "protocol/stats.h"
 
 #define BUFFER_ALIGN 64u
 #define COOKIE_INDEX 0xffu

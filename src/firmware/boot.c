@@ -141,7 +141,7 @@ static struct fw *make_state(const struct boot *b)
     fw->heap = b->args.heap;
     fw->host_doorbell = doorbell_target(b);
     fw->unknown_id_panics = b->args.unknown_id_panics != 0;
-    for (unsigned i = 0; i < FW_TARGETS; i++)
+    for (unsigned i = 0; i < PR_DOORBELL_TARGETS; i++)
         fw->host_bits[i] = b->args.host_doorbell_bits[i];
     return fw;
 }

@@ -4,6 +4,7 @@
 
 #include "firmware/program.h"
 #include "firmware/shared.h"
+#include "protocol/stats.h"
 #include "rtkernel/kernel.h"
 
 #define TEXT_BAR     0u

@@ -9,35 +9,17 @@
 #include "firmware/log.h"
 #include "firmware/queue.h"
 #include "firmware/shared.h"
+#include "protocol/stats.h"
 #include "rtkernel/timer.h"
-
-/* Table 29.9. The two words of the call object are chosen: its program, and its procedure. */
-struct stats_header {
-    uint16_t magic;
-    uint16_t zero0;
-    uint64_t time; /* nanoseconds from acceptance to the end */
-    uint32_t program;
-    uint64_t zero1;
-    uint32_t procedure;
-    uint64_t counter; /* calls of the process that have ended, with this one */
-    uint32_t descriptor_bytes;
-} __attribute__((packed));
-_Static_assert(sizeof(struct stats_header) == PR_STATS_HEADER_BYTES, "Table 29.9 is 0x28 bytes");
-_Static_assert(offsetof(struct stats_header, time) == 0x04 &&
-                   offsetof(struct stats_header, program) == 0x0c &&
-                   offsetof(struct stats_header, procedure) == 0x18 &&
-                   offsetof(struct stats_header, counter) == 0x1c &&
-                   offsetof(struct stats_header, descriptor_bytes) == 0x24,
-               "places of Table 29.9");
 
 /* No descriptors follow the header yet, so their area has no bytes. A buffer that is not mapped any more gets nothing. */
 static void write_stats(struct fw *fw, const struct fw_call *call)
 {
-    const struct stats_header header = {.magic = PR_STATS_MAGIC,
-                                        .time = rt_port_now(fw->port) - call->accepted,
-                                        .program = call->program,
-                                        .procedure = call->procedure,
-                                        .counter = fw->process[call->process].finished};
+    const struct pr_stats_header header = {.magic = PR_STATS_MAGIC,
+                                           .time = rt_port_now(fw->port) - call->accepted,
+                                           .program = call->program,
+                                           .procedure = call->procedure,
+                                           .counter = fw->process[call->process].finished};
 
     if (call->stats)
         (void)fw_shared_out(fw, call->stats, &header, sizeof(header));
@@ -159,8 +141,8 @@ static void abort_queue(struct fw *fw, unsigned level)
     const uint32_t error = fw_queue_abort(fw, level);
     uint16_t number;
 
-    fw_log(fw, RT_LOG_ERROR, "queue %u did not retire its request within 2 seconds: aborted, error 0x%x",
-           level, error);
+    fw_log(fw, RT_LOG_ERROR, "queue %u did not retire its request within %u seconds: aborted, error 0x%x",
+           level, PR_DEADLINE_MS / 1000, error);
     while ((number = fw_queue_retire(fw, level)) != FW_NO_CALL)
         end(fw, number, reason, error);
 }

@@ -68,7 +68,7 @@ void fw_doorbell_ring(struct fw *fw, enum pr_channel channel)
 void fw_doorbell_complete(struct fw *fw, enum pr_channel channel)
 {
     ring(fw, 1u << pr_channel_table[channel].bit | fw->host_bits[0]);
-    for (unsigned i = 1; i < FW_TARGETS; i++)
+    for (unsigned i = 1; i < PR_DOORBELL_TARGETS; i++)
         if (fw->host_bits[i])
             ring(fw, fw->host_bits[i]);
 }

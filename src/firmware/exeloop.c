@@ -36,7 +36,7 @@ static void on_first_dispatch(void *context, unsigned event, uint64_t argument)
     struct fw *fw = context;
 
     on_dispatch(context, event, argument);
-    rt_timer_start(fw->exeloop.deadline, FW_DEADLINE_NS, 0);
+    rt_timer_start(fw->exeloop.deadline, PR_DEADLINE_NS, 0);
 }
 
 static void on_drain(void *context, unsigned event, uint64_t argument)
@@ -48,21 +48,25 @@ static void on_drain(void *context, unsigned event, uint64_t argument)
     rt_timer_stop(fw->exeloop.deadline);
 }
 
-static const char *const state_names[FW_EXELOOP_STATES] = {"INIT", "RUN", "EXEC"};
+static const char *const state_names[PR_EXECUTION_COUNT] = {
+#define X(id, number, meaning) [PR_EXECUTION_##id] = #id,
+    PR_EXECUTION_STATES(X)
+#undef X
+};
 static const char *const event_names[FW_EVENTS] = {"start", "dispatch", "drain"};
 static const struct rt_fsm_row rows[] = {
-    {FW_EXELOOP_INIT, FW_EVENT_START, FW_EXELOOP_RUN, on_start},
-    {FW_EXELOOP_RUN, FW_EVENT_DISPATCH, FW_EXELOOP_EXEC, on_first_dispatch},
-    {FW_EXELOOP_EXEC, FW_EVENT_DISPATCH, FW_EXELOOP_EXEC, on_dispatch},
-    {FW_EXELOOP_EXEC, FW_EVENT_DRAIN, FW_EXELOOP_RUN, on_drain},
+    {PR_EXECUTION_INIT, FW_EVENT_START, PR_EXECUTION_RUN, on_start},
+    {PR_EXECUTION_RUN, FW_EVENT_DISPATCH, PR_EXECUTION_EXEC, on_first_dispatch},
+    {PR_EXECUTION_EXEC, FW_EVENT_DISPATCH, PR_EXECUTION_EXEC, on_dispatch},
+    {PR_EXECUTION_EXEC, FW_EVENT_DRAIN, PR_EXECUTION_RUN, on_drain},
 };
 static const struct rt_fsm_table table = {
     .name = "exeloop",
     .state_names = state_names,
     .event_names = event_names,
-    .states = FW_EXELOOP_STATES,
+    .states = PR_EXECUTION_COUNT,
     .events = FW_EVENTS,
-    .first = FW_EXELOOP_INIT,
+    .first = PR_EXECUTION_INIT,
     .strict = RT_FSM_LENIENT,
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(rows[0]),
@@ -82,7 +86,7 @@ static enum pr_status procedure_call(struct fw *fw, uint64_t length)
     enum pr_status status;
     uint16_t number;
 
-    if (rt_fsm_state(&fw->exeloop.machine) == FW_EXELOOP_INIT)
+    if (rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_INIT)
         return PR_STATUS_NOT_READY;
     status = fw_call_accept(fw, length, &number);
     if (!status) {
@@ -185,7 +189,7 @@ enum pr_status fw_exeloop_start(struct fw *fw)
 {
     const struct fw_record start = {.kind = FW_RECORD_START};
 
-    if (rt_fsm_state(&fw->exeloop.machine) != FW_EXELOOP_INIT)
+    if (rt_fsm_state(&fw->exeloop.machine) != PR_EXECUTION_INIT)
         return PR_STATUS_WRONG_STATE;
     if (rt_queue_send(rt_task_input(fw->exeloop.pump.task), &start, sizeof(start), RT_FOREVER))
         return PR_STATUS_NO_RESOURCES;

@@ -22,11 +22,11 @@ void fw_queue_start(struct fw *fw)
     fw_register_write(fw, PR_ENGINE_TM + PR_TM_IRQ_EN2, PR_TM_IRQ_EN2_ON);
 }
 
-/* 1 to 255, each in use once. Sixteen requests at most are on the queues, so there is always one. */
+/* Each id is in use once. Sixteen requests at most are on the queues, so there is always one. */
 static uint8_t take_network(struct fw_exeloop *e)
 {
     do
-        e->network = e->network == 255 ? 1 : e->network + 1;
+        e->network = e->network == PR_NETWORK_ID_MAX ? PR_NETWORK_ID_MIN : e->network + 1;
     while (e->networks[e->network / 32] >> (e->network % 32) & 1);
     e->networks[e->network / 32] |= 1u << (e->network % 32);
     return (uint8_t)e->network;
@@ -37,7 +37,7 @@ static void push(struct fw *fw, struct fw_call *call)
 {
     const unsigned queue = call->level;
 
-    rt_assert(fw->kernel, rt_fsm_state(&fw->exeloop.machine) == FW_EXELOOP_EXEC, "a push outside EXEC");
+    rt_assert(fw->kernel, rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_EXEC, "a push outside EXEC");
     call->network = take_network(&fw->exeloop);
     for (unsigned i = 0; i < PR_TQ_BARS; i++)
         fw_register_write(fw, queue_reg(queue, PR_TQ_BAR1 + 4 * i), call->bar[i]);
@@ -112,7 +112,7 @@ bool fw_queue_overdue(const struct fw *fw, unsigned level, uint64_t now)
 {
     const struct fw_level *l = &fw->exeloop.level[level];
 
-    return busy(l) && now - l->since >= FW_DEADLINE_NS;
+    return busy(l) && now - l->since >= PR_DEADLINE_NS;
 }
 
 bool fw_queue_deadline(const struct fw *fw, uint64_t *time)
@@ -122,9 +122,9 @@ bool fw_queue_deadline(const struct fw *fw, uint64_t *time)
     for (unsigned i = 0; i < PR_PRIORITIES; i++) {
         const struct fw_level *l = &fw->exeloop.level[i];
 
-        if (!busy(l) || (any && l->since + FW_DEADLINE_NS >= *time))
+        if (!busy(l) || (any && l->since + PR_DEADLINE_NS >= *time))
             continue;
-        *time = l->since + FW_DEADLINE_NS;
+        *time = l->since + PR_DEADLINE_NS;
         any = true;
     }
     return any;

@@ -17,6 +17,7 @@
 #include "protocol/channel.h"
 #include "protocol/container.h"
 #include "protocol/controller.h"
+#include "protocol/execution.h"
 #include "protocol/message.h"
 #include "protocol/tm_regs.h"
 #include "rtkernel/fsm.h"
@@ -29,12 +30,10 @@ struct rt_timer;
 #define FW_EXELOOP_PRIORITY 2u
 #define FW_SERVER_PRIORITY  3u
 
-#define FW_CALLS       256u /* accepted and not yet told to the host, over all processes */
-#define FW_NO_CALL     0xffffu
-#define FW_CREDIT      2u            /* requests a level may hold on its queue: the queue's slots */
-#define FW_DEADLINE_NS 2000000000ull /* an unretired request is not waited for longer (Table 29.6) */
-#define FW_RING_TRIES  8u            /* rejected doorbell stores in a row */
-#define FW_TARGETS     3u            /* host doorbells of one completion */
+#define FW_CALLS      256u /* accepted and not yet told to the host, over all processes */
+#define FW_NO_CALL    0xffffu
+#define FW_CREDIT     2u /* requests a level may hold on its queue: the queue's slots */
+#define FW_RING_TRIES 8u /* rejected doorbell stores in a row */
 
 /* A shared-memory ring, seen from the controller. */
 struct fw_channel {
@@ -107,19 +106,17 @@ struct fw_level {
     uint64_t since; /* the oldest request is the oldest since then */
 };
 
-enum fw_exeloop_state { FW_EXELOOP_INIT, FW_EXELOOP_RUN, FW_EXELOOP_EXEC, FW_EXELOOP_STATES };
-
 struct fw_exeloop {
     struct fw_pump pump;
     struct rt_fsm machine;
     struct rt_timer *deadline;
     struct fw_level level[PR_PRIORITIES];
-    struct fw_list free, events; /* events: ended, the host not told yet */
-    uint32_t active;             /* calls waiting or running */
-    uint32_t sequence;           /* of PROGRAM_EVENTs */
-    uint32_t network;            /* the last one given out */
-    uint32_t networks[8];        /* a bit per network id in use */
-    uint32_t log_level;          /* property 0x00a1 */
+    struct fw_list free, events;                     /* events: ended, the host not told yet */
+    uint32_t active;                                 /* calls waiting or running */
+    uint32_t sequence;                               /* of PROGRAM_EVENTs */
+    uint32_t network;                                /* the last one given out */
+    uint32_t networks[(PR_NETWORK_ID_MAX + 1) / 32]; /* a bit per network id in use */
+    uint32_t log_level;                              /* property 0x00a1 */
     uint64_t dropped, unknown, stale;
 
     struct fw_call draft; /* the call being checked */
@@ -149,7 +146,7 @@ struct fw {
     uint64_t registers;
     uint64_t heap;          /* device address of the extra heap: one PROGRAM_EVENT cell per IO_T2H slot */
     uint64_t host_doorbell; /* physical address */
-    uint32_t host_bits[FW_TARGETS];
+    uint32_t host_bits[PR_DOORBELL_TARGETS];
     uint32_t unrung;   /* bits whose store was rejected too often */
     uint32_t rejected; /* times that happened */
     bool unknown_id_panics;

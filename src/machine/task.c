@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "machine/internal.h"
+#include "protocol/entitlement.h"
 
 #define TASKS_MAX 256u
 
@@ -20,10 +21,16 @@ static ane_task_t last_id;
 
 static const struct drv_identity the_process = {.may_open = true, .data_chaining = true, .developer = true};
 
-static bool entitled(const char *const *entitlements, unsigned count, const char *name)
+static const char *const entitlement_key[PR_ENTITLEMENT_COUNT] = {
+#define X(id, key, capability, holders) [PR_ENTITLEMENT_##id] = key,
+    PR_ENTITLEMENTS(X)
+#undef X
+};
+
+static bool entitled(const char *const *entitlements, unsigned count, enum pr_entitlement entitlement)
 {
     for (unsigned i = 0; i < count; i++)
-        if (!strcmp(entitlements[i], name))
+        if (!strcmp(entitlements[i], entitlement_key[entitlement]))
             return true;
     return false;
 }
@@ -68,8 +75,8 @@ ane_task_t ane_task_create(const char *const *entitlements, unsigned count, cons
 
     if (check(entitlements, count, team_id))
         return 0;
-    identity.may_open = entitled(entitlements, count, "com.apple.ane.iokit-user-access");
-    identity.data_chaining = entitled(entitlements, count, "com.apple.ane.allow-dataChaining-access");
+    identity.may_open = entitled(entitlements, count, PR_ENTITLEMENT_OPEN);
+    identity.data_chaining = entitled(entitlements, count, PR_ENTITLEMENT_DATA_CHAINING);
     if (team_id)
         strcpy(identity.team, team_id);
     if (cdhash) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Boards. */
 #include "protocol/board.h"
+
+#include "protocol/device.h"
 #include "protocol/text.h"
 
 #include <string.h>
@@ -16,7 +18,7 @@ const struct pr_board pr_board_table[PR_CHIP_COUNT] = {
             .pmu = 0x28e08c000,
             .dram = 0x10000000000,
             .interrupt = 0x302,
-            .revision = 96 << 8 | 17,
+            .revision = PR_DEVICE_VERSION << 8 | PR_DEVICE_MINOR_VERSION,
             .source = "seeds ch. 27-29 (revision: Table 27.9), engine facts 2.1, guide facts 7.1",
         },
     [PR_CHIP_T8103] =
@@ -29,7 +31,7 @@ const struct pr_board pr_board_table[PR_CHIP_COUNT] = {
             .pmu = 0x23b70c000,
             .dram = 0x800000000,
             .interrupt = 0x302,
-            .revision = 96 << 8 | 17,
+            .revision = PR_DEVICE_VERSION << 8 | PR_DEVICE_MINOR_VERSION,
             .source =
                 "engine facts 2.1; DRAM base from the firmware address in command facts 6; interrupt line and revision chosen",
         },

@@ -35,6 +35,22 @@ extern const struct pr_board pr_board_table[PR_CHIP_COUNT];
 /* The board of that name, or NULL. */
 const struct pr_board *pr_board_find(const char *name);
 
+/* The driver's apertures, in order (seeds Table 29.2). X(id, name, role) */
+#define PR_APERTURES(X)                                                                                 \
+    X(ANE, "ANE", "main control aperture, holding the scratch registers and the reset-vector register") \
+    X(PS, "PS", "power-state")                                                                          \
+    X(PWGATE, "PWGATE", "power-gate")                                                                   \
+    X(PTD, "PTD", "page-table and translation-domain control")                                          \
+    X(ANEHAL1, "ANEHAL1", "hardware-abstraction register aperture")                                     \
+    X(ANEHAL2, "ANEHAL2", "hardware-abstraction register aperture")                                     \
+    X(ANEHAL3, "ANEHAL3", "hardware-abstraction register aperture")
+enum pr_aperture {
+#define X(id, name, role) PR_APERTURE_##id,
+    PR_APERTURES(X)
+#undef X
+        PR_APERTURE_COUNT
+};
+
 /* Power-state registers: seven words, 8 bytes apart (facts: engine 2.1, guide 7.1). Low nibble target, next nibble actual state. */
 #define PR_PMU_DOMAINS 7u
 #define PR_PMU_STRIDE  8u

@@ -5,7 +5,6 @@
 
 #include "protocol/bits.h"
 
-#define PR_COMMAND_INVALID  0xffffffffu
 #define PR_DISPATCHED_COUNT 93u
 #define PR_WIRE_COUNT       94u
 

@@ -44,12 +44,7 @@ enum pr_controller_reg {
 /* Handshakes, in order. Table 29.3; words from command facts 6. */
 #define PR_HANDSHAKE_WAKE 0x08042006u /* controller: scratch 7, first and second wake; host: scratch 3 */
 #define PR_HANDSHAKE_GO   0xf7fbdff9u /* host: scratch 7, boot arguments are in scratch 0 and 1 */
-#define PR_HANDSHAKE_DONE 0x0u        /* controller: scratch 3 cleared, running */
-#define PR_HANDSHAKES(X)                                                                    \
-    X(1, "scratch 7, first wake", "the controller is alive after the reset-vector handoff") \
-    X(2, "scratch 7, second wake", "the channel-description table is ready")                \
-    X(3, "scratch 3, plus a magic-number-1 check", "final acknowledgement before interrupts are enabled")
-
+#define PR_HANDSHAKE_DONE 0x0u
 /* What the controller says in scratch 0-3 at the first wake. */
 enum { PR_WAKE_CHANNELS = 0, PR_WAKE_IPC_BYTES_LESS_1 = 1, PR_WAKE_FLAGS = 2, PR_WAKE_EXTRA_HEAP = 3 };
 

@@ -8,7 +8,6 @@
 
 #include "protocol/bits.h"
 
-#define PR_DART_APERTURE_BASE  0x0u
 #define PR_DART_APERTURE_BYTES 0xE0000000u /* 3.5 GiB */
 #define PR_DART_PAGES          (PR_DART_APERTURE_BYTES / 0x4000u)
 #define PR_DART_STREAMS        16u

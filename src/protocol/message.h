@@ -7,6 +7,8 @@
 #ifndef PROTOCOL_MESSAGE_H
 #define PROTOCOL_MESSAGE_H
 
+#include <stddef.h>
+
 #include "protocol/bits.h"
 #include "protocol/commands.h"
 
@@ -26,6 +28,18 @@ struct pr_command_header {
     uint32_t process_id;
     uint32_t procedure_id;
 };
+/* X(member, the seed's name, offset, type, meaning) */
+#define PR_HEADER_FIELDS(X)                                                               \
+    X(id, "id", 0x00, "u32", "the eCSneCmdId selector")                                   \
+    X(size, "size", 0x04, "u32", "byte length of the command body that follows")          \
+    X(priority, "priority", 0x08, "u32", "scheduling band, 0..7")                         \
+    X(program_id, "programId", 0x0c, "i32", "loaded-program slot, -1 when invalid")       \
+    X(process_id, "processId", 0x10, "i32", "per-program process instance, -1 when none") \
+    X(procedure_id, "procedureId", 0x14, "u32", "index into the program's procedure table")
+#define X(member, name, offset, type, meaning) \
+    _Static_assert(offsetof(struct pr_command_header, member) == (offset), "Table 30.1");
+PR_HEADER_FIELDS(X)
+#undef X
 _Static_assert(sizeof(struct pr_command_header) == 24, "Table 30.1 is six words");
 
 /* The firmware's answer, written to the header's `priority` place of the reply (CHOSEN): 0 is well. X(id, value, text) */
@@ -95,12 +109,6 @@ struct pr_body_build {
 #define PR_TIMEBASE_HZ  24000000u
 #define PR_MCACHE_BYTES 0x200000u /* MCACHE_SIZE_GET; command facts 2 */
 
-#define PR_STATS_HEADER_BYTES 0x28u
-#define PR_STATS_EVENT_BYTES  0x14u
-#define PR_STATS_DEBUG_BYTES  0x10u
-#define PR_STATS_ENGINE_BYTES 0x20u
-#define PR_STATS_MAGIC        0x0101u
-
 /* LOAD_PROGRAM: one container by device address (design: ANEH/ANEP/ANES). Reply: program_id of the header. */
 struct pr_body_load {
     uint64_t container;
@@ -131,17 +139,10 @@ struct pr_exe_header {
     uint16_t status; /* 0 from the host; pr_status when the slot comes back */
 };
 
-#define PR_CALL_BUFFERS_MAX       64u
-#define PR_CALL_OUTPUT_SETS       1u
-#define PR_CUSTOM_BARS_MAX        32u
-#define PR_SIGNAL_EVENTS_MAX      16u
-#define PR_EXECUTE_ORDER_MAX      128u
-#define PR_TRIGGER_INPUTS_MAX     16u
-#define PR_SHARED_EVENTS_LIMIT    2u
-#define PR_IN_FLIGHT_MAX          127u
-#define PR_DOORBELL_INDEX_LIMIT   32u
-#define PR_BACK_CHANNEL_BYTES_MAX 0x800000u
-#define PR_BACK_CHANNEL_MAGIC     0x55aa55aau
+#define PR_CALL_BUFFERS_MAX     64u
+#define PR_CALL_OUTPUT_SETS     1u
+#define PR_IN_FLIGHT_MAX        127u
+#define PR_DOORBELL_INDEX_LIMIT 32u
 
 /* sCSneBufferDescriptor, command facts 4.4. */
 struct pr_buffer {

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "protocol/seed_tables.h"
+#include "tool/spec/facts.h"
 #include "tool/tool.h"
 
 #define ESTIMATE_NOTE "budget of Table 2.3 plus the engine's virtual time; modelled, not measured"
@@ -18,11 +18,11 @@ enum { STAGE_RUNTIME, STAGE_SUBMIT, STAGE_TAKE, STAGE_ENGINE, STAGE_FIRMWARE, ST
 static const struct {
     const char *stage;
     double low, high;
-} budget[PR_BUDGET_COUNT] = {
-#define X(id, stage, low, high) \
-    [PR_BUDGET_##               \
-        id] = {stage, (double)(low) / PR_BUDGET_TENTHS_PER_US, (double)(high) / PR_BUDGET_TENTHS_PER_US},
-    PR_BUDGET(X)
+} budget[FACT_BUDGET_COUNT] = {
+#define X(id, stage, low, high)                                             \
+    [FACT_BUDGET_##id] = {stage, (double)(low) / FACT_BUDGET_TENTHS_PER_US, \
+                          (double)(high) / FACT_BUDGET_TENTHS_PER_US},
+    FACT_BUDGET(X)
 #undef X
 };
 
@@ -118,7 +118,7 @@ bool tool_stages_measure(struct ane_machine *machine, bool (*dispatch)(void *con
         return false;
     if (!measure_stages(machine, dispatch, context, repeat > 1 ? repeat / 10 + 1 : 1, stages))
         return false;
-    for (unsigned i = 0; i < PR_BUDGET_COUNT; i++)
+    for (unsigned i = 0; i < FACT_BUDGET_COUNT; i++)
         stages->m1_estimate_us += (budget[i].low + budget[i].high) / 2;
     stages->m1_estimate_us += stages->virtual_us[STAGE_ENGINE];
     return true;
@@ -144,7 +144,7 @@ void tool_stages_json(struct json *json, const struct tool_stages *stages)
 }
 
 /* A row of Table 2.3 beside what happens here in its place. */
-static void budget_row(enum pr_budget row, double wall, double virtual_time)
+static void budget_row(enum fact_budget row, double wall, double virtual_time)
 {
     char about[32];
 
@@ -165,12 +165,12 @@ void tool_stages_print(const struct tool_stages *s)
         virtual_time += v[i];
     }
     printf("  %-68s %10s %12s %12s\n", "stage", "here, us", "virtual, us", "an M1, us");
-    budget_row(PR_BUDGET_BIND, w[STAGE_RUNTIME], v[STAGE_RUNTIME]);
-    budget_row(PR_BUDGET_BUILD, w[STAGE_SUBMIT], v[STAGE_SUBMIT]);
-    budget_row(PR_BUDGET_KICK, 0, 0);
-    budget_row(PR_BUDGET_ROUND_TRIP, w[STAGE_TAKE] + w[STAGE_ENGINE] + w[STAGE_FIRMWARE],
+    budget_row(FACT_BUDGET_BIND, w[STAGE_RUNTIME], v[STAGE_RUNTIME]);
+    budget_row(FACT_BUDGET_BUILD, w[STAGE_SUBMIT], v[STAGE_SUBMIT]);
+    budget_row(FACT_BUDGET_KICK, 0, 0);
+    budget_row(FACT_BUDGET_ROUND_TRIP, w[STAGE_TAKE] + w[STAGE_ENGINE] + w[STAGE_FIRMWARE],
                v[STAGE_TAKE] + v[STAGE_ENGINE] + v[STAGE_FIRMWARE]);
-    budget_row(PR_BUDGET_COMPLETE, w[STAGE_COMPLETE], v[STAGE_COMPLETE]);
+    budget_row(FACT_BUDGET_COMPLETE, w[STAGE_COMPLETE], v[STAGE_COMPLETE]);
     printf("  %-68s %10.2f %12.2f %12.1f\n", "together", wall, virtual_time, s->m1_estimate_us);
     printf(
         "  here: wall time of this host. virtual: what the model's clock says. an M1: the guide's measured budget (Table 2.3);\n"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tool/spec.h"
+#include "tool/spec/spec.h"
 #include "tool/tool.h"
 
 const char tool_spec_help[] =

@@ -2,11 +2,11 @@
 /* Sections of `anemone spec`: the driver's surface (ch. 27) and the execution model (ch. 2). */
 #include <anemone/abi.h>
 
-#include "protocol/board.h"
 #include "program/hwx.h"
-#include "protocol/seed_driver.h"
-#include "protocol/seed_tables.h"
-#include "tool/spec.h"
+#include "protocol/device.h"
+#include "protocol/entitlement.h"
+#include "tool/spec/facts.h"
+#include "tool/spec/spec.h"
 
 _Static_assert(PR_DEVICE_CPU_SUBTYPE == PR_HWX_SUBTYPE_H13, "the device's subtype is that of its images");
 
@@ -119,7 +119,7 @@ static void write_device_info(struct spec *spec)
     FIELD(ane_device_info, cpu_subtype, "out: CPU subtype = 4");
     spec_array_end(spec);
     spec_object(spec, "device_info_values");
-    spec_hex(spec, "board_id", PR_DEVICE_INFO_BOARD);
+    spec_hex(spec, "board_id", FACT_DEVICE_INFO_BOARD);
     spec_number(spec, "timeout_ms", PR_DEVICE_INFO_TIMEOUT);
     spec_number(spec, "version", PR_DEVICE_INFO_VERSION);
     spec_number(spec, "version_high", PR_DEVICE_INFO_VERSION_HI);
@@ -145,9 +145,9 @@ static void write_request(struct spec *spec)
     FIELD(ane_request, offset, "chosen: of each buffer in its surface");
     spec_array_end(spec);
     spec_object(spec, "request_values");
-    spec_number(spec, "priority", PR_REQUEST_PRIORITY);
-    spec_number(spec, "qos", PR_REQUEST_QOS);
-    spec_number(spec, "category", PR_REQUEST_CATEGORY);
+    spec_number(spec, "priority", FACT_REQUEST_PRIORITY);
+    spec_number(spec, "qos", FACT_REQUEST_QOS);
+    spec_number(spec, "category", FACT_REQUEST_CATEGORY);
     spec_object_end(spec);
     spec_array(spec, "request_reply");
     FIELD(ane_request_reply, sequence, "the sequence and result");
@@ -159,10 +159,10 @@ static void write_request(struct spec *spec)
 
 static void write_dispatch_record(struct spec *spec)
 {
-    spec_number(spec, "dispatch_stride", PR_DISPATCH_STRIDE);
+    spec_number(spec, "dispatch_stride", FACT_DISPATCH_STRIDE);
     spec_array(spec, "dispatch_record");
 #define X(name, offset, bytes) field(spec, name, offset, bytes, "");
-    PR_DISPATCH_FIELDS(X)
+    FACT_DISPATCH_FIELDS(X)
 #undef X
     spec_array_end(spec);
 }
@@ -186,7 +186,7 @@ void spec_abi(struct spec *spec)
 
 void spec_driver(struct spec *spec)
 {
-    spec_text(spec, "build", PR_KEXT_BUILD);
+    spec_text(spec, "build", FACT_KEXT_BUILD);
     spec_array(spec, "kexts");
 #define X(a, b, c, d)               \
     spec_object(spec, NULL);        \
@@ -195,7 +195,7 @@ void spec_driver(struct spec *spec)
     spec_text(spec, "class", c);    \
     spec_text(spec, "provider", d); \
     spec_object_end(spec);
-    PR_KEXTS(X)
+    FACT_KEXTS(X)
 #undef X
     spec_array_end(spec);
     spec_array(spec, "clients");
@@ -204,7 +204,7 @@ void spec_driver(struct spec *spec)
     spec_text(spec, "class", a); \
     spec_text(spec, "use", b);   \
     spec_object_end(spec);
-    PR_CLIENTS(X)
+    FACT_CLIENTS(X)
 #undef X
     spec_array_end(spec);
     spec_array(spec, "methods");
@@ -213,35 +213,43 @@ void spec_driver(struct spec *spec)
     spec_text(spec, "method", a); \
     spec_text(spec, "role", b);   \
     spec_object_end(spec);
-    PR_DIRECT_METHODS(X)
+    FACT_DIRECT_METHODS(X)
 #undef X
     spec_array_end(spec);
 }
 
+static void entitlement(struct spec *spec, const char *key, const char *capability, const char *holders,
+                        const char *kind)
+{
+    spec_object(spec, NULL);
+    spec_text(spec, "key", key);
+    spec_text(spec, "capability", capability);
+    spec_text(spec, "holders", holders);
+    spec_text(spec, "kind", kind);
+    spec_object_end(spec);
+}
+
 void spec_entitlements(struct spec *spec)
 {
-#define X(a, b, c, d)                 \
-    spec_object(spec, NULL);          \
-    spec_text(spec, "key", a);        \
-    spec_text(spec, "capability", b); \
-    spec_text(spec, "holders", c);    \
-    spec_text(spec, "kind", #d);      \
-    spec_object_end(spec);
+#define X(id, a, b, c) entitlement(spec, a, b, c, "OPEN");
     PR_ENTITLEMENTS(X)
+#undef X
+#define X(a, b, c, d) entitlement(spec, a, b, c, #d);
+    FACT_ENTITLEMENTS(X)
 #undef X
 }
 
 void spec_device(struct spec *spec)
 {
-    spec_text(spec, "architecture", PR_DEVICE_ARCHITECTURE);
+    spec_text(spec, "architecture", FACT_DEVICE_ARCHITECTURE);
     spec_number(spec, "version", PR_DEVICE_VERSION);
     spec_number(spec, "minor_version", PR_DEVICE_MINOR_VERSION);
-    spec_number(spec, "board_type", PR_DEVICE_BOARD_TYPE);
-    spec_number(spec, "board_subtype", PR_DEVICE_BOARD_SUBTYPE);
-    spec_number(spec, "cores", PR_DEVICE_CORES);
+    spec_number(spec, "board_type", FACT_DEVICE_BOARD_TYPE);
+    spec_number(spec, "board_subtype", FACT_DEVICE_BOARD_SUBTYPE);
+    spec_number(spec, "cores", FACT_DEVICE_CORES);
     spec_number(spec, "engines", PR_DEVICE_ENGINES);
     spec_number(spec, "cpu_subtype", PR_DEVICE_CPU_SUBTYPE);
-    spec_bool(spec, "internal_build", PR_DEVICE_INTERNAL_BUILD);
+    spec_bool(spec, "internal_build", FACT_DEVICE_INTERNAL_BUILD);
 }
 
 void spec_dispatch(struct spec *spec)
@@ -253,22 +261,22 @@ void spec_dispatch(struct spec *spec)
     spec_text(spec, "what", b);  \
     spec_text(spec, "where", c); \
     spec_object_end(spec);
-    PR_REPRESENTATIONS(X)
+    FACT_REPRESENTATIONS(X)
 #undef X
     spec_array_end(spec);
     spec_array(spec, "budget");
-#define X(id, stage, low, high)                                     \
-    spec_object(spec, NULL);                                        \
-    spec_text(spec, "stage", stage);                                \
-    spec_number(spec, "us_low", (low) / PR_BUDGET_TENTHS_PER_US);   \
-    spec_number(spec, "us_high", (high) / PR_BUDGET_TENTHS_PER_US); \
+#define X(id, stage, low, high)                                       \
+    spec_object(spec, NULL);                                          \
+    spec_text(spec, "stage", stage);                                  \
+    spec_number(spec, "us_low", (low) / FACT_BUDGET_TENTHS_PER_US);   \
+    spec_number(spec, "us_high", (high) / FACT_BUDGET_TENTHS_PER_US); \
     spec_object_end(spec);
-    PR_BUDGET(X)
+    FACT_BUDGET(X)
 #undef X
     spec_array_end(spec);
-    spec_number(spec, "whole_us", PR_DISPATCH_US);
-    spec_number(spec, "submit_us", PR_DISPATCH_SUBMIT_US);
-    spec_number(spec, "overhead_percent", PR_DISPATCH_OVERHEAD_PERCENT);
-    spec_number(spec, "interrupts", PR_DISPATCH_INTERRUPTS);
-    spec_number(spec, "two_threads_percent", PR_DISPATCH_TWO_THREADS_PERCENT);
+    spec_number(spec, "whole_us", FACT_DISPATCH_US);
+    spec_number(spec, "submit_us", FACT_DISPATCH_SUBMIT_US);
+    spec_number(spec, "overhead_percent", FACT_DISPATCH_OVERHEAD_PERCENT);
+    spec_number(spec, "interrupts", FACT_DISPATCH_INTERRUPTS);
+    spec_number(spec, "two_threads_percent", FACT_DISPATCH_TWO_THREADS_PERCENT);
 }

@@ -5,7 +5,7 @@
 #include "program/hwx.h"
 #include "program/td.h"
 #include "protocol/text.h"
-#include "tool/spec.h"
+#include "tool/spec/spec.h"
 
 #define DESCRIPTOR_VERSION 7
 #define WORDS_BYTES        160u

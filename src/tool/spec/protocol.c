@@ -6,13 +6,14 @@
 #include "protocol/commands.h"
 #include "protocol/container.h"
 #include "program/e5.h"
+#include "protocol/execution.h"
 #include "protocol/message.h"
-#include "protocol/seed_tables.h"
-#include "tool/spec.h"
+#include "tool/spec/facts.h"
+#include "tool/spec/spec.h"
 
 #define WORD_BYTES 32u
 
-_Static_assert(PR_TQ_BARS == PR_CUSTOM_BARS_MAX, "a custom bar names a buffer register");
+_Static_assert(PR_TQ_BARS == FACT_CUSTOM_BARS_MAX, "a custom bar names a buffer register");
 
 /* The tables' tags in the seeds' small letters. */
 static const char *lower(const char *word, char out[WORD_BYTES])
@@ -94,10 +95,10 @@ void spec_commands(struct spec *spec)
     spec_number(spec, "count", members);          \
     spec_text(spec, "subsystem", what);           \
     spec_object_end(spec);
-    PR_FAMILIES(X)
+    FACT_FAMILIES(X)
 #undef X
     spec_array_end(spec);
-    spec_hex(spec, "invalid", PR_COMMAND_INVALID);
+    spec_hex(spec, "invalid", FACT_COMMAND_INVALID);
 }
 
 /* The corrected name of an id, for the rows of Table 30.6. */
@@ -126,19 +127,19 @@ void spec_exeloop(struct spec *spec)
 
 static void write_call_limits(struct spec *spec)
 {
-    spec_number(spec, "custom_bars", PR_CUSTOM_BARS_MAX);
-    spec_number(spec, "signal_events", PR_SIGNAL_EVENTS_MAX);
+    spec_number(spec, "custom_bars", FACT_CUSTOM_BARS_MAX);
+    spec_number(spec, "signal_events", FACT_SIGNAL_EVENTS_MAX);
     spec_number(spec, "wait_and_signal_events_above", 0);
-    spec_number(spec, "custom_execute_order", PR_EXECUTE_ORDER_MAX);
+    spec_number(spec, "custom_execute_order", FACT_EXECUTE_ORDER_MAX);
     spec_number(spec, "output_buffer_sets", PR_CALL_OUTPUT_SETS);
-    spec_number(spec, "event_masks", PR_EVENT_MASKS);
-    spec_number(spec, "trigger_input_buffers", PR_TRIGGER_INPUTS_MAX);
-    spec_number(spec, "active_shared_events", PR_SHARED_EVENTS_LIMIT);
-    spec_number(spec, "partitions_min", PR_PARTITIONS_MIN);
-    spec_number(spec, "cache_request_partitions", PR_CACHE_PARTITIONS);
-    spec_number(spec, "cache_requests_in_list", PR_CACHE_REQUESTS_IN_LIST);
-    spec_number(spec, "custom_bars_in_program", PR_CUSTOM_BARS_IN_PROGRAM);
-    spec_number(spec, "event_record_bytes", PR_EVENT_RECORD_BYTES);
+    spec_number(spec, "event_masks", FACT_EVENT_MASKS);
+    spec_number(spec, "trigger_input_buffers", FACT_TRIGGER_INPUTS_MAX);
+    spec_number(spec, "active_shared_events", FACT_SHARED_EVENTS_LIMIT);
+    spec_number(spec, "partitions_min", FACT_PARTITIONS_MIN);
+    spec_number(spec, "cache_request_partitions", FACT_CACHE_PARTITIONS);
+    spec_number(spec, "cache_requests_in_list", FACT_CACHE_REQUESTS_IN_LIST);
+    spec_number(spec, "custom_bars_in_program", FACT_CUSTOM_BARS_IN_PROGRAM);
+    spec_number(spec, "event_record_bytes", FACT_EVENT_RECORD_BYTES);
 }
 
 void spec_limits(struct spec *spec)
@@ -148,13 +149,13 @@ void spec_limits(struct spec *spec)
     spec_number(spec, "processes", PR_PROCESSES_MAX);
     spec_number(spec, "requests_in_flight_per_pool", PR_IN_FLIGHT_MAX);
     spec_number(spec, "doorbell_index", PR_DOORBELL_INDEX_LIMIT);
-    spec_hex(spec, "back_channel_payload", PR_BACK_CHANNEL_BYTES_MAX);
-    spec_hex(spec, "back_channel_magic", PR_BACK_CHANNEL_MAGIC);
-    spec_number(spec, "rpc_events_free_min", PR_RPC_EVENTS_FREE_MIN);
+    spec_hex(spec, "back_channel_payload", FACT_BACK_CHANNEL_BYTES_MAX);
+    spec_hex(spec, "back_channel_magic", FACT_BACK_CHANNEL_MAGIC);
+    spec_number(spec, "rpc_events_free_min", FACT_RPC_EVENTS_FREE_MIN);
     spec_number(spec, "priority_levels", PR_PRIORITIES);
     spec_number(spec, "network_ids", PR_NETWORK_ID_MAX);
-    spec_hex(spec, "program_table_offset", PR_PROGRAM_TABLE_OFFSET);
-    spec_hex(spec, "program_table_stride", PR_PROGRAM_TABLE_STRIDE);
+    spec_hex(spec, "program_table_offset", FACT_PROGRAM_TABLE_OFFSET);
+    spec_hex(spec, "program_table_stride", FACT_PROGRAM_TABLE_STRIDE);
     spec_hex(spec, "message_bytes_below", PR_MESSAGE_BYTES_MAX);
     spec_number(spec, "call_buffers", PR_CALL_BUFFERS_MAX);
     spec_hex(spec, "container_bytes", PR_CONTAINER_BYTES_MAX);
@@ -169,12 +170,12 @@ void spec_limits(struct spec *spec)
 static void write_header(struct spec *spec)
 {
     spec_array(spec, "header");
-#define X(title, at, kind, note)      \
-    spec_object(spec, NULL);          \
-    spec_text(spec, "field", title);  \
-    spec_hex(spec, "offset", at);     \
-    spec_text(spec, "type", kind);    \
-    spec_text(spec, "meaning", note); \
+#define X(member, title, at, kind, note) \
+    spec_object(spec, NULL);             \
+    spec_text(spec, "field", title);     \
+    spec_hex(spec, "offset", at);        \
+    spec_text(spec, "type", kind);       \
+    spec_text(spec, "meaning", note);    \
     spec_object_end(spec);
     PR_HEADER_FIELDS(X)
 #undef X
@@ -187,7 +188,7 @@ static void write_header(struct spec *spec)
     spec_text(spec, "type", kind);   \
     spec_text(spec, "bound", rule);  \
     spec_object_end(spec);
-    PR_CALL_FIELDS(X)
+    FACT_CALL_FIELDS(X)
 #undef X
     spec_array_end(spec);
     spec_hex(spec, "call_bytes", sizeof(struct pr_call));

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sections of `anemone spec`: the controller and its firmware (ch. 29). */
+#include "protocol/board.h"
 #include "protocol/commands.h"
 #include "protocol/controller.h"
+#include "protocol/execution.h"
 #include "protocol/message.h"
-#include "protocol/seed_tables.h"
+#include "protocol/stats.h"
+#include "tool/spec/facts.h"
 #include "protocol/tm_regs.h"
-#include "tool/spec.h"
+#include "tool/spec/spec.h"
 
-_Static_assert(PR_SYSTEM_BAND_HIGH == PR_PRIORITY_REALTIME_MAX &&
-                   PR_APPLICATION_BAND_HIGH + 1 == PR_PRIORITIES,
-               "the bands are the levels");
 _Static_assert(PR_FABRIC_WINDOW == 1ull << 39 && PR_FABRIC_REJECT == 1ull << 7 &&
                    PR_FABRIC_UNCORRECTABLE == 1ull << 1,
                "Table 29.5");
@@ -24,7 +24,7 @@ static void pair(struct spec *spec, const char *key, const char *first, const ch
 
 void spec_apertures(struct spec *spec)
 {
-#define X(title, use) pair(spec, "name", title, "role", use);
+#define X(id, title, use) pair(spec, "name", title, "role", use);
     PR_APERTURES(X)
 #undef X
 }
@@ -32,7 +32,7 @@ void spec_apertures(struct spec *spec)
 void spec_task_states(struct spec *spec)
 {
 #define X(title, note) pair(spec, "name", #title, "meaning", note);
-    PR_TASK_STATES(X)
+    FACT_TASK_STATES(X)
 #undef X
 }
 
@@ -43,8 +43,11 @@ void spec_execution_states(struct spec *spec)
         int number;
         const char *meaning;
     } states[] = {
-#define X(title, id, note) {title, id, note},
+#define X(id, value, note) {#id, value, note},
         PR_EXECUTION_STATES(X)
+#undef X
+#define X(title, value, note) {title, value, note},
+            FACT_EXECUTION_STATES(X)
 #undef X
     };
 
@@ -64,16 +67,16 @@ void spec_execution(struct spec *spec)
 {
     spec_array(spec, "events");
 #define X(title, note) pair(spec, "name", title, "meaning", note);
-    PR_EXECUTION_EVENTS(X)
+    FACT_EXECUTION_EVENTS(X)
 #undef X
     spec_array_end(spec);
     spec_array(spec, "machines");
 #define X(title, names) pair(spec, "machine", title, "states", names);
-    PR_SMALL_MACHINES(X)
+    FACT_SMALL_MACHINES(X)
 #undef X
     spec_array_end(spec);
-    spec_text(spec, "core", PR_CONTROLLER_CORE);
-    spec_number(spec, "hardware_threads", PR_CONTROLLER_THREADS);
+    spec_text(spec, "core", FACT_CONTROLLER_CORE);
+    spec_number(spec, "hardware_threads", FACT_CONTROLLER_THREADS);
 }
 
 static void range(struct spec *spec, const char *name, uint64_t low, uint64_t high)
@@ -87,8 +90,8 @@ static void range(struct spec *spec, const char *name, uint64_t low, uint64_t hi
 void spec_scheduler(struct spec *spec)
 {
     spec_number(spec, "levels", PR_PRIORITIES);
-    range(spec, "system_band", PR_SYSTEM_BAND_LOW, PR_SYSTEM_BAND_HIGH);
-    range(spec, "application_band", PR_APPLICATION_BAND_LOW, PR_APPLICATION_BAND_HIGH);
+    range(spec, "system_band", 0, PR_PRIORITY_REALTIME_MAX);
+    range(spec, "application_band", PR_PRIORITY_REALTIME_MAX + 1, PR_PRIORITIES - 1);
     spec_array(spec, "weights");
     for (unsigned i = 0; i < PR_TQ_COUNT; i++)
         spec_number(spec, NULL, pr_tq_priority[i]);
@@ -109,7 +112,7 @@ void spec_stats(struct spec *spec)
     spec_hex(spec, "engine", PR_STATS_ENGINE_BYTES);
     spec_hex(spec, "magic", PR_STATS_MAGIC);
     spec_array(spec, "fields");
-#define X(at, size, title)            \
+#define X(member, at, size, title)    \
     spec_object(spec, NULL);          \
     spec_hex(spec, "offset", at);     \
     spec_number(spec, "bytes", size); \
@@ -118,28 +121,28 @@ void spec_stats(struct spec *spec)
     PR_STATS_FIELDS(X)
 #undef X
     spec_array_end(spec);
-    spec_number(spec, "engines_max", PR_STATS_ENGINES_MAX);
-    spec_hex(spec, "engine_stride", PR_STATS_ENGINE_STRIDE);
-    spec_number(spec, "counter_quad", PR_STATS_QUAD_BYTES);
-    spec_hex(spec, "counter_quad_offset", PR_STATS_QUAD_OFFSET);
-    spec_hex(spec, "power_status_base", PR_PERF_BASE);
-    spec_number(spec, "power_status_stride", PR_PERF_STRIDE);
-    spec_number(spec, "power_status_entries", PR_PERF_ENTRIES);
+    spec_number(spec, "engines_max", FACT_STATS_ENGINES_MAX);
+    spec_hex(spec, "engine_stride", FACT_STATS_ENGINE_STRIDE);
+    spec_number(spec, "counter_quad", FACT_STATS_QUAD_BYTES);
+    spec_hex(spec, "counter_quad_offset", FACT_STATS_QUAD_OFFSET);
+    spec_hex(spec, "power_status_base", FACT_PERF_BASE);
+    spec_number(spec, "power_status_stride", FACT_PERF_STRIDE);
+    spec_number(spec, "power_status_entries", FACT_PERF_ENTRIES);
 }
 
 void spec_fabric(struct spec *spec)
 {
-    spec_text(spec, "register", PR_FABRIC_REGISTER);
+    spec_text(spec, "register", FACT_FABRIC_REGISTER);
     spec_array(spec, "bits");
 #define X(position, use)                \
     spec_object(spec, NULL);            \
     spec_number(spec, "bit", position); \
     spec_text(spec, "role", use);       \
     spec_object_end(spec);
-    PR_FABRIC_BITS(X)
+    FACT_FABRIC_BITS(X)
 #undef X
     spec_array_end(spec);
-    spec_number(spec, "access_sites", PR_FABRIC_SITES);
+    spec_number(spec, "access_sites", FACT_FABRIC_SITES);
     spec_number(spec, "doorbell_targets", PR_DOORBELL_TARGETS);
     spec_hex(spec, "gpu_doorbell", PR_GPU_DOORBELL);
 }
@@ -152,7 +155,7 @@ void spec_handshakes(struct spec *spec)
     spec_text(spec, "register", place); \
     spec_text(spec, "meaning", note);   \
     spec_object_end(spec);
-    PR_HANDSHAKES(X)
+    FACT_HANDSHAKES(X)
 #undef X
 }
 
@@ -184,7 +187,7 @@ static void write_registers(struct spec *spec)
 #undef X
     spec_array_end(spec);
     spec_number(spec, "scratch_registers", PR_SCRATCH_COUNT);
-    spec_hex(spec, "endpoint", PR_RTBUDDY_ENDPOINT);
+    spec_hex(spec, "endpoint", FACT_RTBUDDY_ENDPOINT);
     spec_hex(spec, "wake_word", PR_HANDSHAKE_WAKE);
     spec_hex(spec, "go_word", PR_HANDSHAKE_GO);
 }
@@ -249,12 +252,12 @@ void spec_faults(struct spec *spec)
 {
     spec_array(spec, "dispositions");
 #define X(cause, end) pair(spec, "cause", cause, "disposition", end);
-    PR_DISPOSITIONS(X)
+    FACT_DISPOSITIONS(X)
 #undef X
     spec_array_end(spec);
     spec_array(spec, "exception_classes");
 #define X(title) spec_text(spec, NULL, title);
-    PR_EXCEPTION_CLASSES(X)
+    FACT_EXCEPTION_CLASSES(X)
 #undef X
     spec_array_end(spec);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sections of `anemone spec`: task queues and boards. */
 #include "protocol/board.h"
-#include "protocol/seed_tables.h"
+#include "tool/spec/facts.h"
+#include "protocol/execution.h"
 #include "protocol/tm_regs.h"
-#include "tool/spec.h"
-
-_Static_assert(PR_TQ_BARS + 3 == PR_TQ_SUBMIT_WORDS, "32 bars, network id, size and address");
+#include "tool/spec/spec.h"
 
 static const char *const access_name[] = {"R", "W", "RW", "POP"};
 
@@ -29,7 +28,7 @@ void spec_task_queue(struct spec *spec)
     spec_number(spec, "submit_words", PR_TQ_SUBMIT_WORDS);
     spec_object(spec, "registers");
 #define X(key, title, offset) spec_hex(spec, key, offset);
-    PR_SUBMIT_REGISTERS(X)
+    FACT_SUBMIT_REGISTERS(X)
 #undef X
     spec_object_end(spec);
     spec_array(spec, "queue_map");

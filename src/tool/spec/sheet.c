@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "tool/spec.h"
+#include "tool/spec/spec.h"
 
 #define COLUMNS_MAX 16u
 #define NAME_WIDTH  30

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the device says about itself: its properties (seeds Table 27.9) and the answer to device open (Table 27.3). */
+#ifndef PROTOCOL_DEVICE_H
+#define PROTOCOL_DEVICE_H
+
+#include "protocol/bits.h"
+
+/* Properties. The board's revision word is made of the first two. */
+#define PR_DEVICE_VERSION       96u
+#define PR_DEVICE_MINOR_VERSION 17u
+#define PR_DEVICE_ENGINES       1u
+#define PR_DEVICE_CPU_SUBTYPE   4u
+
+/* Device open: what it fills in, its default timeout, and the code that a refused usage (2) answers with. */
+#define PR_DEVICE_INFO_VERSION    32u
+#define PR_DEVICE_INFO_VERSION_HI 256u
+#define PR_DEVICE_INFO_TIMEOUT    10000u /* milliseconds */
+#define PR_USAGE_REFUSED          24u    /* the bare number; the public header has no such IOReturn */
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entitlements that something checks (seeds Table 27.7). */
+#ifndef PROTOCOL_ENTITLEMENT_H
+#define PROTOCOL_ENTITLEMENT_H
+
+/* X(id, key, capability, holders) */
+#define PR_ENTITLEMENTS(X)                                                  \
+    X(OPEN, "com.apple.ane.iokit-user-access",                              \
+      "the hard kernel gate: open the user client, privileged device open", \
+      "2: the broker and its per-user sibling")                             \
+    X(DATA_CHAINING, "com.apple.ane.allow-dataChaining-access",             \
+      "resident data-chaining on the direct-path client", "kernel-checked at client init")
+
+enum pr_entitlement {
+#define X(id, key, capability, holders) PR_ENTITLEMENT_##id,
+    PR_ENTITLEMENTS(X)
+#undef X
+        PR_ENTITLEMENT_COUNT
+};
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The execution loop and its scheduler (seeds Tables 29.6 and 29.8): states, bands, deadline, network ids. */
+#ifndef PROTOCOL_EXECUTION_H
+#define PROTOCOL_EXECUTION_H
+
+#include "protocol/message.h"
+#include "protocol/tm_regs.h"
+
+/* States of the loop that the firmware has. X(id, number, meaning) */
+#define PR_EXECUTION_STATES(X)                                                                             \
+    X(INIT, 0,                                                                                             \
+      "the start node, after the loop is constructed but before it is armed; no hardware work dispatches") \
+    X(RUN, 1, "non-secure and runnable, the engine is powered and owned but nothing is in flight")         \
+    X(EXEC, 2, "a task-descriptor partition is in flight, non-secure; a handler may touch hardware")
+enum pr_execution_state {
+#define X(id, number, meaning) PR_EXECUTION_##id = (number),
+    PR_EXECUTION_STATES(X)
+#undef X
+        PR_EXECUTION_COUNT
+};
+
+/* Levels are strict, 0 first: the system's band up to PR_PRIORITY_REALTIME_MAX, then the applications'. */
+_Static_assert(PR_PRIORITY_REALTIME_MAX == 1 && PR_PRIORITIES == 8, "Table 29.6");
+
+#define PR_DEADLINE_MS 2000u /* an unretired request is not waited for longer */
+#define PR_DEADLINE_NS (PR_DEADLINE_MS * 1000000ull)
+
+/* A running call has a network id of its own. */
+#define PR_NETWORK_ID_MIN 1u
+#define PR_NETWORK_ID_MAX 255u
+
+/* Words of the queue's register file that a push writes: the BARs, network id, size and address. */
+#define PR_TQ_SUBMIT_WORDS (PR_TQ_BARS + 3)
+_Static_assert(PR_TQ_SUBMIT_WORDS == 35, "Table 29.6");
+
+#define PR_DOORBELL_TARGETS 3u /* host doorbells of one completion */
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Facts that `anemone spec` prints and that nothing in this tree does yet, chapter by chapter of the seeds. Printed only: a
+ * row moves to the table of its thing, in src/protocol or src/program, with the change that makes it happen.
+ */
+#ifndef TOOL_SPEC_FACTS_H
+#define TOOL_SPEC_FACTS_H
+
+/* Chapters 27 and 28. */
+
+/* Table 27.1: X(role, bundle, principal class, provider match) */
+#define FACT_KEXTS(X)                                                                                  \
+    X("interface and hardware driver", "AppleH11ANEInterface", "ANEHWDevice (registered as H11ANEIn)", \
+      "RTBuddyService, role ANE")                                                                      \
+    X("per-die abstraction layer", "AppleT8132ANEHAL", "AppleT8132ANEHAL", "IOResources")              \
+    X("multi-engine arbiter", "AppleANELoadBalancer", "ANEDriver (H1xANELoadBalancer)", "IOResources, IOKit")
+#define FACT_KEXT_BUILD "9.511.3"
+
+/* Listing 27.1: X(class, use). Their numbers at IOServiceOpen are chosen: include/anemone/abi.h. */
+#define FACT_CLIENTS(X)                                                                     \
+    X("H11ANEInUserClient", "control client: program lifecycle and the inference hot path") \
+    X("H11ANEInDirectPathClient", "direct path: enqueue, memory-map, session-hint")         \
+    X("ANEClientHints", "scheduling-hint client (setClientHint)")
+
+/* Listing 27.4, IOExternalMethodDispatch2022: X(field, offset, bytes) */
+#define FACT_DISPATCH_FIELDS(X)            \
+    X("function", 0x00, 8)                 \
+    X("checkScalarInputCount", 0x08, 4)    \
+    X("checkStructureInputSize", 0x0c, 4)  \
+    X("checkScalarOutputCount", 0x10, 4)   \
+    X("checkStructureOutputSize", 0x14, 4) \
+    X("reserved", 0x18, 0x10)
+#define FACT_DISPATCH_STRIDE 40u
+
+/* Table 27.5: X(methods, role); they have no selector of their own. */
+#define FACT_DIRECT_METHODS(X)                                                                          \
+    X("ANE_PowerOn / ANE_PowerOff / ANE_IsPowered", "power-domain control")                             \
+    X("ANE_LoadFirmware / ANE_ForgetFirmware", "firmware image lifecycle")                              \
+    X("ANE_SendCommand", "raw firmware command injection")                                              \
+    X("ANE_SetPowerManagement / ANE_SetDynamicPowerGating / ANE_SetPowerGatingHysteresisTime",          \
+      "power policy")                                                                                   \
+    X("ANE_SetThrottlingPercentage", "thermal throttle")                                                \
+    X("ANE_SetDARTCacheTTL / ANE_FlushInactiveDARTMappings / ANE_UnmapDartBuffers",                     \
+      "address-translation controls")                                                                   \
+    X("ANE_ReadANERegister / ANE_WriteANERegister", "raw memory-mapped register read and write")        \
+    X("ANE_FWSharedEventDoorbellRing", "ring the firmware shared-event doorbell")                       \
+    X("ANE_AddPersistentClient / ANE_RemovePersistentClient", "keep the device resident")               \
+    X("ANE_MPMMemoryMapRequest / ANE_MPMMemoryUnmapRequest", "the multi-process managed-memory region") \
+    X("ANE_ExclaveCycle / ANE_ExclaveLoad / ANE_ExclaveEvaluate / ANE_ExclaveUnload",                   \
+      "secure-world load and evaluate")                                                                 \
+    X("ANE_ExclaveReadPropertyValue / ANE_ExclaveWritePropertyValue", "secure-world property access")   \
+    X("ANE_GetClientsInfo / ANE_ShowSharedMemoryAllocations / ANE_ShowModelMemoryStatus", "diagnostics")
+
+/*
+ * Tables 27.7 and 27.8: X(key, capability, holders, kind). kind: DRIVER beyond the two gates of
+ * protocol/entitlement.h, BROKER the private family.
+ */
+#define FACT_ENTITLEMENTS(X)                                                                                \
+    X("com.apple.ane.realtime-priority-client", "the real-time-priority client grant", "", DRIVER)          \
+    X("com.apple.ane.allow-system-reserved-priorities", "use of the system-reserved scheduling priorities", \
+      "", DRIVER)                                                                                           \
+    X("com.apple.ane.memory", "a memory-access grant", "", DRIVER)                                          \
+    X("com.apple.ane.allow-data", "a data-access grant", "", DRIVER)                                        \
+    X("com.apple.private.ane.allow-set-client-hints", "set per-client hints", "", DRIVER)                   \
+    X("com.apple.private.ane.allow-share-coalition-hints", "share hints across a coalition", "", DRIVER)    \
+    X("com.apple.aned.private.allow", "baseline: compile, load, instantiate through the broker", "18",      \
+      BROKER)                                                                                               \
+    X("com.apple.aned.private.ANEAccess.allow", "inference-client access-grant variant", "14", BROKER)      \
+    X("com.apple.aned.private.adapterWeight.allow",                                                         \
+      "stream adapter weights onto a shared resident base model", "5", BROKER)                              \
+    X("com.apple.aned.private.processModelShare.allow", "share one resident model across processes", "4",   \
+      BROKER)                                                                                               \
+    X("com.apple.aned.private.secondaryANECompilerServiceAccess.allow",                                     \
+      "the longer-duration compiler service for large models", "1", BROKER)                                 \
+    X("com.apple.aned.private.aggressivePowerSaving", "the aggressive-power-saving execution mode",         \
+      "gate helper only", BROKER)                                                                           \
+    X("com.apple.aned.private.modelPurgeInAllPartitions", "purge models across all cache partitions",       \
+      "gate helper only", BROKER)                                                                           \
+    X("com.apple.security.temporary-exception.iokit-user-client-class",                                     \
+      "open the direct-path user client for own submission", "27", BROKER)                                  \
+    X("com.apple.security.ts.ane-client", "trust-cache blessed-client slot for latency-critical consumers", \
+      "5", BROKER)
+
+/* Table 28.2. The other numbers of the node: dart_regs.h. */
+#define FACT_DART_APERTURE_BASE      0x0u
+#define FACT_DART_NODE               "dart-ane0"
+#define FACT_DART_COMPATIBLE         "dart,t6000"
+#define FACT_DART_NODE_STREAMS       0x0000a001u
+#define FACT_DART_NODE_BYPASS        0x0000a000u
+#define FACT_DART_NODE_OPTIONS       0x25u
+#define FACT_DART_ISOLATION_CONTEXTS 7u               /* mapper-ane0-iso1 to iso7, beside the base */
+#define FACT_DART_TTBR_SEEN          0x90022320u      /* live value of the active streams */
+#define FACT_DART_TABLE_SEEN         0x10022320000ull /* what it points at */
+
+/* The seed's leaf word, Table 28.4: X(name, high bit, low bit, value) */
+#define FACT_LEAF_FIELDS(X)                                                   \
+    X("valid", 63, 63, "1 on map, 0 on unmap")                                \
+    X("aux protection class 3", 62, 62, "0: set only when prot bit 3 is set") \
+    X("aux protection class 4", 60, 60, "0: set only when prot bit 4 is set") \
+    X("aux protection class 5", 59, 59, "0: set only when prot bit 5 is set") \
+    X("physical frame", 46, 14, "full physical address, unshifted")           \
+    X("within-page offset", 13, 0, "0")
+#define FACT_LEAF_VALID_BIT       63
+#define FACT_LEAF_FRAME_HIGH_BIT  46
+#define FACT_LEAF_FRAME_LOW_BIT   14
+#define FACT_LEAF_TEMPLATE        0x8000000000000000ull
+#define FACT_LEAF_EVENTS_MEASURED 26178u
+
+/* Listing 28.1, ppl_iommu_seg: X(field, offset, note) */
+#define FACT_SEGMENT_FIELDS(X)                  \
+    X("iova", 0x00, "device virtual address")   \
+    X("phys", 0x08, "physical DRAM page")       \
+    X("size", 0x10, "0x4000 (16 KB granule)")   \
+    X("prot", 0x18, "3 = RW, 1 = device-write") \
+    X("reserved", 0x20, "0")
+#define FACT_SEGMENT_BYTES 0x28u
+
+/* Table 28.6: X(buffer, usage code) */
+#define FACT_LOAD_BUFFERS(X)           \
+    X("input tensor", 1)               \
+    X("output tensor", 2)              \
+    X("weights", 8)                    \
+    X("program text", 9)               \
+    X("constants", 11)                 \
+    X("intermediate", 7)               \
+    X("working set", 9)                \
+    X("firmware shared surface", 4121) \
+    X("firmware resident heap", 4122)
+
+/* Table 28.7: X(letter, name, what it holds) */
+#define FACT_ADDRESS_SPACES(X)                                                  \
+    X("A", "Host IOVA", "host page table, fully resolved to physical")          \
+    X("B", "Engine-register", "where the firmware writes the DMA-engine bases") \
+    X("C", "DRAM-tile aperture", "what streams: the weight and data tiles")
+
+/* Table 28.8 and the arithmetic beside it: X(field, offset from engine + FACT_REBASE_OBJECT, meaning) */
+#define FACT_REBASE_FIELDS(X)                           \
+    X("dvaBase", 0xb98, "host / DART IOVA region base") \
+    X("regionSize", 0xba0, "mapped region size")        \
+    X("mappedBase", 0xba8, "firmware runtime aperture base, the rebase target base")
+#define FACT_REBASE_OBJECT       0xa000u
+#define FACT_REBASE_HIGH_HALF    0x1bc4u
+#define FACT_REBASE_BAR_BASE     0x285c25020ull
+#define FACT_REBASE_RECORD_BYTES 44u
+
+/* Table 28.9: X(scale, bytes, what it governs) */
+#define FACT_ALIGNMENTS(X)                                          \
+    X("DMA width granule", 16, "the data-movement quantum")         \
+    X("segment alignment", 256, "program-text and segment packing") \
+    X("page granule", 16384, "the device-address page, allocation and wiring unit")
+
+/* Table 28.11, IODARTErrorInfo: X(field, offset, type, meaning) */
+#define FACT_DART_ERROR_INFO(X)                                       \
+    X("Type", 0x00, "string", "fault type, also the event-id header") \
+    X("HwClass", 0x08, "string", "hardware fault class")              \
+    X("HwError", 0x10, "string", "hardware error code")               \
+    X("HwStatus", 0x18, "u32", "raw DART fault-status word")          \
+    X("IsWrite", 0x20, "bool", "0 read fault, 1 write fault")         \
+    X("SID", 0x28, "u32", "DART stream id of the faulting agent")     \
+    X("Address", 0x30, "u32", "faulting IOVA")                        \
+    X("TTBRIndex", 0x40, "u32", "translation-table base index")       \
+    X("L2Index", 0x50, "u32", "page-table walk L2 index")             \
+    X("L3Index", 0x58, "u32", "page-table walk L3 index")             \
+    X("AXI_ID", 0x90, "4 x 8-byte slot", "AXI master / transaction ids, each printed as a 32-bit value")
+#define FACT_FAULT_STATUS_OFFSET \
+    0xe028u /* of the engine's device object; benign when (status | 0x80) == 0xa0 */
+#define FACT_FAULT_STATUS_BENIGN 0xa0u
+
+/* Table 27.6, as observed. */
+#define FACT_REQUEST_PRIORITY 5u
+#define FACT_REQUEST_QOS      21u
+#define FACT_REQUEST_CATEGORY 2u
+
+/* The board id seen at +0x08 of device open's input. */
+#define FACT_DEVICE_INFO_BOARD 0x1111222233334444ull
+
+/* Table 27.9, what protocol/device.h does not hold. */
+#define FACT_DEVICE_ARCHITECTURE   "h13g"
+#define FACT_DEVICE_BOARD_TYPE     96u
+#define FACT_DEVICE_BOARD_SUBTYPE  0u
+#define FACT_DEVICE_CORES          16u
+#define FACT_DEVICE_INTERNAL_BUILD 0
+
+#define FACT_USAGE_FIRMWARE_FLAG 0x1000u /* set in the usage codes of the firmware class */
+
+/* Chapters 2, 29 and 30. */
+
+/* Table 2.2: X(name, what it is, where it lives) */
+#define FACT_REPRESENTATIONS(X)                                                              \
+    X("the bundle", "a flat-buffer container with a parametric per-op descriptor",           \
+      "the on-disk content-addressed cache")                                                 \
+    X("the program image", "a signed executable the kernel loader parses, magic 0xbeefface", \
+      "materialized below the host boundary at load")                                        \
+    X("the firmware container",                                                              \
+      "the firmware's load format, a three-level container keyed by program identity",       \
+      "resident on the engine")
+
+/* Table 2.3, tenths of a microsecond: X(id, stage, low, high) */
+#define FACT_BUDGET(X)                                                                    \
+    X(BIND, "user-space binding, runtime, and host fp16 input and output copy", 250, 250) \
+    X(BUILD, "building the firmware request", 160, 160)                                   \
+    X(KICK, "firmware kick: the doorbell, which returns asynchronously", 20, 30)          \
+    X(ROUND_TRIP, "firmware round trip", 1300, 1300)                                      \
+    X(COMPLETE, "kernel-side completion processing", 100, 100)
+enum fact_budget {
+#define X(id, stage, low, high) FACT_BUDGET_##id,
+    FACT_BUDGET(X)
+#undef X
+        FACT_BUDGET_COUNT
+};
+#define FACT_BUDGET_TENTHS_PER_US         10u
+#define FACT_DISPATCH_US                  190u /* the whole call as measured */
+#define FACT_DISPATCH_SUBMIT_US           163u /* the send-request method, entry to return */
+#define FACT_DISPATCH_OVERHEAD_PERCENT    98u
+#define FACT_DISPATCH_INTERRUPTS          2u
+#define FACT_DISPATCH_TWO_THREADS_PERCENT 104u /* 1.04 times: submissions serialize */
+
+/* Table 29.1: X(name, meaning) */
+#define FACT_TASK_STATES(X)                                          \
+    X(RUNNABLE, "ready or running")                                  \
+    X(SUSPENDED, "explicitly parked")                                \
+    X(WAITING, "blocked on a generic wait, such as a message queue") \
+    X(SEMWAIT, "blocked specifically on a semaphore")                \
+    X(BLOCKED, "blocked")
+
+#define FACT_CONTROLLER_CORE    "CHINOOK"
+#define FACT_CONTROLLER_THREADS 11u /* CHINOOK_CPU_IMPL_THID0 to THID10 */
+#define FACT_RTBUDDY_ENDPOINT   0xe400u
+
+/* Table 29.4, what message.h does not hold. */
+#define FACT_EVENT_MASKS    1u
+#define FACT_PARTITIONS_MIN 1u
+
+/* Table 29.5: X(bit, role) */
+#define FACT_FABRIC_BITS(X)                                                      \
+    X(0, "fabric-path enable, cleared with bits 2 and 4 on the power-gate path") \
+    X(1, "uncorrectable last-level-cache error, read-only and sticky")           \
+    X(2, "fabric-link status, must be 1 for the power-gate condition")           \
+    X(4, "fabric-link secondary status, must be 0 for the power-gate condition") \
+    X(7, "transaction-reject status, clearable on a rejected doorbell")          \
+    X(39, "doorbell-window arm and disarm: clear opens the store window, set closes it")
+#define FACT_FABRIC_REGISTER "S3_3_C15_C8_0"
+#define FACT_FABRIC_SITES    28u
+
+/* Table 29.7: X(key, name as printed, offset as printed) */
+#define FACT_SUBMIT_REGISTERS(X)                                         \
+    X("submit_doorbell", "submit doorbell", 0x24000)                     \
+    X("size_count", "size and count", 0x24004)                           \
+    X("priority_network_id", "priority and network identifier", 0x24008) \
+    X("enable", "queue enable", 0x25000)                                 \
+    X("status_vacancy", "queue status and vacancy", 0x2500c)             \
+    X("buffer_access_registers", "buffer-access-register file", 0x250a0)
+
+/* Table 29.8, what protocol/execution.h does not hold. PAUSE is a named transient without a number: X(name, number or -1, meaning) */
+#define FACT_EXECUTION_STATES(X)                                                             \
+    X("EXEC-SECURE", 3,                                                                      \
+      "in flight while the secure phase is asserted, the engine owned by the secure tenant") \
+    X("PAUSE", -1, "fully quiesced for a secure-mode boundary, rejects all events")
+/* The events that drive it. */
+#define FACT_EXECUTION_EVENTS(X)                             \
+    X("dispatch", "a procedure call or trigger is accepted") \
+    X("drain", "toward idle")                                \
+    X("enter-secure", "into the secure phase")               \
+    X("exit-secure", "out of the secure phase")
+/* The smaller machines beside it: X(machine, states) */
+#define FACT_SMALL_MACHINES(X)                            \
+    X("process", "idle, running")                         \
+    X("cache request", "available, in-use, invalidating") \
+    X("output set", "available, in-execution")
+
+/* Table 29.9, what protocol/stats.h does not hold. */
+#define FACT_STATS_ENGINES_MAX   32u
+#define FACT_STATS_ENGINE_STRIDE 0x48u
+#define FACT_STATS_QUAD_BYTES    16u
+#define FACT_STATS_QUAD_OFFSET   0x30u          /* of the engine's block */
+#define FACT_PERF_BASE           0x28e08c000ull /* power-status registers that are never packed into the statistics */
+#define FACT_PERF_STRIDE         8u
+#define FACT_PERF_ENTRIES        5u
+
+/* Faults and recovery. */
+#define FACT_DISPOSITIONS(X)                                                   \
+    X("version-minor mismatch", "warned about, work continues")                \
+    X("torn-down process or wrong-state cache handle", "dropped and counted")  \
+    X("integrity, section or argument validation", "rejected without running") \
+    X("failed invariant, processor exception or uncorrectable cache error", "dump and reset")
+#define FACT_EXCEPTION_CLASSES(X) \
+    X("non-maskable interrupt") X("interrupt") X("fast interrupt") X("synchronous abort")
+
+/* Table 30.3: X(field, type, bound) */
+#define FACT_CALL_FIELDS(X)                                                \
+    X("nbrOfOutputBufferSets", "u32", "== 1 on the M1 generation")         \
+    X("nbrOfWaitEvents", "u32", "nbrOfWaitEvents + nbrOfSignalEvents > 0") \
+    X("nbrOfSignalEvents", "u32", "<= 16")                                 \
+    X("nbrOfCustomBars", "u32", "<= 32 on the wire")                       \
+    X("stats.buffer", "u64", ">= pProc->pStatArrayBaseOrig")               \
+    X("stats.size", "u64", "covers the three stats records")
+
+/* Table 30.4 and ch. 30's text, what message.h does not hold. */
+#define FACT_CACHE_PARTITIONS       1u
+#define FACT_CACHE_REQUESTS_IN_LIST 1u
+#define FACT_CUSTOM_BARS_IN_PROGRAM 128u
+#define FACT_EVENT_RECORD_BYTES     24u /* { u32 type; u32 targetMask; u64 id; u64 value; } */
+#define FACT_RPC_EVENTS_FREE_MIN    2u
+#define FACT_PROGRAM_TABLE_OFFSET   0x9948u
+#define FACT_PROGRAM_TABLE_STRIDE   0x20u
+
+/* Table 30.5: X(tag in commands.def, low id, high id, count, subsystem) */
+#define FACT_FAMILIES(X)                                             \
+    X(CONTROL, 0x01, 0x34, 52, "control, config, power, debug")      \
+    X(NOTIFY, 0x100, 0x108, 9, "channel notifications")              \
+    X(PROGRAM, 0x200, 0x212, 19, "program, process, procedure call") \
+    X(EVENT, 0x300, 0x305, 6, "events")                              \
+    X(HANDSHAKE, 0x400, 0x404, 5, "id handshakes")                   \
+    X(OUTLIER, 0x0000, 0xff00, 3, "outliers")
+
+/* Bounds of calls and of the back channel that no handler reads. */
+#define FACT_CUSTOM_BARS_MAX        32u
+#define FACT_SIGNAL_EVENTS_MAX      16u
+#define FACT_EXECUTE_ORDER_MAX      128u
+#define FACT_TRIGGER_INPUTS_MAX     16u
+#define FACT_SHARED_EVENTS_LIMIT    2u
+#define FACT_BACK_CHANNEL_BYTES_MAX 0x800000u
+#define FACT_BACK_CHANNEL_MAGIC     0x55aa55aau
+#define FACT_COMMAND_INVALID        0xffffffffu
+
+/* controller: scratch 3 cleared, running */
+#define FACT_HANDSHAKES(X)                                                                  \
+    X(1, "scratch 7, first wake", "the controller is alive after the reset-vector handoff") \
+    X(2, "scratch 7, second wake", "the channel-description table is ready")                \
+    X(3, "scratch 3, plus a magic-number-1 check", "final acknowledgement before interrupts are enabled")
+
+#endif

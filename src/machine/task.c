@@ -78,7 +78,7 @@ ane_task_t ane_task_create(const char *const *entitlements, unsigned count, cons
     identity.may_open = entitled(entitlements, count, PR_ENTITLEMENT_OPEN);
     identity.data_chaining = entitled(entitlements, count, PR_ENTITLEMENT_DATA_CHAINING);
     if (team_id)
-        strcpy(identity.team, team_id);
+        memcpy(identity.team, team_id, strlen(team_id) + 1);
     if (cdhash) {
         identity.has_signature = true;
         memcpy(identity.cdhash, cdhash, sizeof(identity.cdhash));

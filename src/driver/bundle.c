@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "driver/block.h"
 #include "driver/image.h"
-#include "driver/mapper.h"
 #include "program/e5.h"
 #include "program/hwx_write.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "driver/domain.h"
-#include "driver/mapper.h"
 #include "driver/program.h"
 #include "driver/request.h"
 #include "driver/surface.h"

@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "driver/block.h"
 #include "driver/client.h"
 #include "driver/command.h"
+#include "driver/domain.h"
 #include "driver/mailbox.h"
 #include "driver/mapper.h"
 #include "driver/program.h"

@@ -5,10 +5,46 @@
  */
 #include "driver/domain.h"
 
+#include "driver/block.h"
 #include "driver/client.h"
 #include "driver/mapper.h"
 #include "driver/process.h"
 #include "driver/surface.h"
+
+uint32_t drv_domain_stream(const struct drv_domain *domain)
+{
+    return (uint32_t)__builtin_ctz(domain->streams);
+}
+
+int drv_domain_open(struct drv *d, struct drv_domain *domain)
+{
+    if (!domain->table) {
+        void *host;
+        int status = drv_pages_take(d, PR_PAGE_BYTES, &domain->table, &host);
+
+        if (status) {
+            domain->table = 0;
+            return status;
+        }
+        domain->entries = host;
+    }
+    drv_mapper_point_streams(d, domain, true);
+    drv_mapper_invalidate(d, domain->streams);
+    return 0;
+}
+
+void drv_domain_close(struct drv *d, struct drv_domain *domain)
+{
+    if (!domain->table)
+        return;
+    drv_mapper_invalidate(d, domain->streams);
+    drv_mapper_point_streams(d, domain, false);
+    drv_mapper_drop_tables(d, domain);
+    drv_pages_give(d, domain->table, PR_PAGE_BYTES);
+    domain->table = 0;
+    domain->entries = NULL;
+    drv_space_clear(&domain->space);
+}
 
 static struct drv_domain *find_free(struct drv *d)
 {

@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Domains 1-7 and to whom they are lent. */
+/* Domains: their streams and first-level tables, and to which clients domains 1-7 are lent. */
 #ifndef DRIVER_DOMAIN_H
 #define DRIVER_DOMAIN_H
 
 #include "driver/state.h"
+
+/* The stream a domain's processes use. */
+uint32_t drv_domain_stream(const struct drv_domain *domain);
+/*
+ * Makes the domain's first-level table and points its streams to it. After a power cycle the table exists already;
+ * only the registers are written then.
+ */
+int drv_domain_open(struct drv *driver, struct drv_domain *domain);
+/* Stops the streams and frees all tables and addresses. */
+void drv_domain_close(struct drv *driver, struct drv_domain *domain);
 
 /*
  * Gives the client a domain if it has none: a free one, or that of a client with nothing under way. Waits until there is one, first come, first served;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "driver/mapper.h"
+#include "driver/block.h"
 #include "listing/check.h"
 #include "program/chain.h"
 #include "program/hwx.h"

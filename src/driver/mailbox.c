@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "driver/block.h"
 #include "driver/command.h"
-#include "driver/mapper.h"
 #include "driver/request.h"
 #include "driver/ring.h"
 

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "driver/block.h"
 #include "driver/bundle.h"
 #include "driver/command.h"
 #include "driver/image.h"
-#include "driver/mapper.h"
 #include "driver/process.h"
 #include "driver/surface.h"
 

@@ -6,6 +6,7 @@
 #include "driver/driver.h"
 #include "driver/gate.h"
 #include "driver/space.h"
+#include "driver/usage.h"
 #include "protocol/channel.h"
 #include "protocol/container.h"
 #include "protocol/dart_regs.h"
@@ -32,23 +33,6 @@ _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fit
 #define DRV_DEFAULT_TIMEOUT_MS 10000u
 #define DRV_TIMEOUT_MS_MAX     3600000u
 #define DRV_MS                 1000000ull
-
-/* Usage codes, Table 28.5. X(id, code, protection class, role) */
-#define DRV_USAGES(X)                                            \
-    X(INPUT, 1, 3, "client input tensor")                        \
-    X(OUTPUT, 2, 1, "client output tensor")                      \
-    X(INTERMEDIATE, 7, 3, "intermediate buffer")                 \
-    X(KERNEL, 8, 3, "kernel and weights")                        \
-    X(TEXT, 9, 3, "program text, task descriptors, working set") \
-    X(CONSTANTS, 11, 3, "program constants and scratch")         \
-    X(FIRMWARE_SURFACE, 0x1019, 3, "firmware power-on surface")  \
-    X(FIRMWARE_HEAP, 0x101a, 3, "firmware resident heap")
-
-enum drv_usage {
-#define X(id, code, class, role) DRV_USAGE_##id = code,
-    DRV_USAGES(X)
-#undef X
-};
 
 /* A translation domain: 0 is the base (firmware, system), 1-7 are lent to clients. */
 struct drv_domain {

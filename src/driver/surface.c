@@ -6,7 +6,9 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "driver/block.h"
 #include "driver/mapper.h"
+#include "driver/usage.h"
 
 static struct drv_mapping **bucket_of(struct drv_client *client, uint32_t surface)
 {

@@ -278,7 +278,7 @@ static void tear_down(struct drv_client *client)
     client->quiet = !client->busy;
     if (!client->quiet && drv_wait(d, &client->quiet, &timer)) {
         drv_trace(d, "client %u is kept: the firmware still has a request of it", client->number);
-        drv_request_give_up(client);
+        drv_request_leave_bands(client);
         client->lingering = true;
         return;
     }

@@ -64,13 +64,13 @@ IOReturn drv_diagnosis_timeout(struct drv *d, const struct drv_request *r)
     char faults[FAULT_BYTES];
     const char *why;
 
-    if (r->pending)
+    if (r->state == DRV_REQUEST_QUEUED)
         return drv_refuse(d, kIOReturnTimeout,
                           "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
                           " ms: the request never left the driver, its band was taken.",
                           r->client->number, token, ms);
     why = drv_mailbox_recover(d, PR_CHANNEL_IO_T2H);
-    if (r->done)
+    if (r->state == DRV_REQUEST_DONE)
         return drv_refuse(d, kIOReturnTimeout,
                           "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
                           " ms: %s, the answer stood in the ring (status %u).",

@@ -18,7 +18,7 @@ void drv_request_returns(struct drv *driver);
 
 /* The client closes: its callers get kIOReturnAborted; what the firmware has stays until its event. */
 void drv_request_abort_all(struct drv_client *client);
-/* Nobody waits for the firmware any longer: bands are free for others. */
-void drv_request_give_up(struct drv_client *client);
+/* The client's requests no longer keep others out of their bands: the firmware has been waited for long enough. */
+void drv_request_leave_bands(struct drv_client *client);
 
 #endif

@@ -140,8 +140,19 @@ struct drv_process {
     struct drv_mapping *recent[PR_CALL_BUFFERS_MAX];
 };
 
+/* The life of a request. The table of transitions is in request.c. */
+enum drv_request_state {
+    DRV_REQUEST_FREE,        /* in the list of free requests */
+    DRV_REQUEST_BOUND,       /* a client's: being bound and written into its cell */
+    DRV_REQUEST_QUEUED,      /* in its band's queue, a caller waits */
+    DRV_REQUEST_IN_FIRMWARE, /* the firmware has it, a caller waits */
+    DRV_REQUEST_ABORTED,     /* the firmware has it, its caller has a result and has not looked yet */
+    DRV_REQUEST_ABANDONED,   /* the firmware has it, no caller waits */
+    DRV_REQUEST_DONE,        /* only its caller has it, and has a result */
+};
+
 struct drv_request {
-    struct drv_request *next; /* free, or waiting for its band */
+    struct drv_request *next; /* free, or in the queue of its band */
     struct drv_client *client;
     struct drv_process *process;
     uint64_t cookie; /* serial << 8 | index */
@@ -150,10 +161,8 @@ struct drv_request {
     uint64_t address;
     uint32_t priority, length;
     uint32_t slot;
-    bool waiting; /* a caller will look at the result */
-    bool pending; /* in its band's line */
-    bool flying;  /* the firmware has it */
-    bool done;
+    enum drv_request_state state;
+    bool done; /* ABORTED or DONE: what its caller waits for */
     IOReturn result;
     uint32_t status;
     uint64_t detail;
@@ -162,8 +171,8 @@ struct drv_request {
 };
 
 struct drv_band {
-    struct drv_request *flying;  /* at most one in the firmware (design 11) */
-    struct drv_request *pending; /* by priority, then arrival */
+    struct drv_request *running; /* at most one in the firmware (design 11) */
+    struct drv_request *queue;   /* by priority, then arrival */
 };
 
 struct drv_client {

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* User clients. */
+/*
+ * User clients. A handle is in exactly one state, which only set_state() changes and only in the order of the enum,
+ * except that a zombie is RELEASED again while it is torn down. From RELEASED on, whoever takes `calls` to 0 ends
+ * the client: every call is counted in `calls` from before it waits for the gate until it has left. A client
+ * keeps its domain while `busy` is not 0.
+ */
 #include "driver/client.h"
 
 #include <inttypes.h>
@@ -7,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "driver/domain.h"
+#include "driver/lifecycle.h"
 #include "driver/program.h"
 #include "driver/request.h"
 #include "driver/surface.h"
@@ -19,7 +25,34 @@
 /* "usage 2 returns the unsupported code 24" (seeds ch. 27): the bare number, which is no IOReturn of the public header. */
 #define USAGE_UNSUPPORTED_CODE ((IOReturn)24)
 
-/* The arguments of a call after the dispatcher's check of their sizes; the shims below check the pointers and copy each struct once. */
+#define NEXT(state) (1u << DRV_CLIENT_##state)
+static const struct drv_lifecycle_state states[] = {
+    [DRV_CLIENT_NEW] = {"new", NEXT(OPEN) | NEXT(RELEASED)},
+    [DRV_CLIENT_OPEN] = {"open", NEXT(CLOSED) | NEXT(RELEASED)},
+    [DRV_CLIENT_CLOSED] = {"closed", NEXT(RELEASED)},
+    [DRV_CLIENT_RELEASED] = {"released", NEXT(ZOMBIE)},
+    [DRV_CLIENT_ZOMBIE] = {"zombie", NEXT(RELEASED)},
+};
+#undef NEXT
+static const struct drv_lifecycle lifecycle = {"client", sizeof(states) / sizeof(states[0]), states};
+
+static void set_state(struct drv_client *client, enum drv_client_state state)
+{
+    drv_lifecycle_check(&lifecycle, client->state, state);
+    client->state = state;
+}
+
+bool drv_client_is_closed(const struct drv_client *client)
+{
+    return client->state >= DRV_CLIENT_CLOSED;
+}
+
+bool drv_client_is_released(const struct drv_client *client)
+{
+    return client->state >= DRV_CLIENT_RELEASED;
+}
+
+/* A handler's arguments have the sizes of the dispatch table and no NULL; it copies each struct once. */
 typedef IOReturn (*handler)(struct drv_client *client, struct IOExternalMethodArguments *args);
 
 static IOReturn device_open(struct drv_client *client, struct IOExternalMethodArguments *args)
@@ -38,9 +71,9 @@ static IOReturn device_open(struct drv_client *client, struct IOExternalMethodAr
         return drv_refuse(d, kIOReturnBadArgument,
                           "Device open: a timeout of %" PRIu64 " ms; the limit is %u.", info.timeout,
                           DRV_TIMEOUT_MS_MAX);
-    if (client->open)
+    if (client->state != DRV_CLIENT_NEW)
         return drv_refuse(d, kIOReturnBusy, "Device open: the client is open already.");
-    client->open = true;
+    set_state(client, DRV_CLIENT_OPEN);
     client->token = ++d->token;
     client->timeout_ns = (info.timeout ? info.timeout : DRV_DEFAULT_TIMEOUT_MS) * DRV_MS;
     info.token = client->token;
@@ -54,7 +87,7 @@ static IOReturn device_open(struct drv_client *client, struct IOExternalMethodAr
     return kIOReturnSuccess;
 }
 
-static void tear_down(struct drv_client *client);
+static bool tear_down(struct drv_client *client);
 
 /* The session ends; the handle stays, closed, until it is given back. */
 static IOReturn device_close(struct drv_client *client, struct IOExternalMethodArguments *args)
@@ -62,7 +95,7 @@ static IOReturn device_close(struct drv_client *client, struct IOExternalMethodA
     (void)args;
     if (client->calls > 1 || client->busy)
         return drv_refuse(client->driver, kIOReturnBusy, "Device close: the client has calls under way.");
-    client->closing = true;
+    set_state(client, DRV_CLIENT_CLOSED);
     tear_down(client);
     return kIOReturnSuccess;
 }
@@ -148,7 +181,7 @@ static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArg
         return drv_refuse(d, kIOReturnBadArgument,
                           "Memory map: usage %u is not a client's (1, 2 or 7), or the scalar is not 0.",
                           map.usage);
-    client->busy++;
+    drv_client_busy(client);
     result = drv_domain_lend(client, &deadline);
     if (!result)
         result = drv_surface_map(client, map.surface, map.usage, false, &mapping);
@@ -259,35 +292,40 @@ static IOReturn dispatch(struct drv_client *client, uint32_t selector, struct IO
         return drv_refuse(client->driver, kIOReturnBadArgument, "%s: an argument is NULL.", method->name);
     if (!run)
         return drv_refuse(client->driver, kIOReturnUnsupported, "%s is not served.", method->name);
-    if (selector != 0 && !client->open)
+    if (selector != 0 && client->state == DRV_CLIENT_NEW)
         return drv_refuse(client->driver, kIOReturnNotReady, "%s before ANE_DeviceOpen.", method->name);
     return run(client, args);
 }
 
 /* The life of a handle. */
 
+/* `idle` follows `busy`. */
+static void count_busy(struct drv_client *client, int change)
+{
+    client->busy += (uint32_t)change;
+    client->idle = !client->busy;
+}
+
 /*
- * Waits until the firmware has nothing of the client's, then gives everything back. A client whose request never comes back stays, out of anybody's
- * way, until it does.
+ * Waits until the firmware has nothing of the client's, then frees everything it holds. False when the firmware
+ * still has a request after the client's timeout: only a released client can have one.
  */
-static void tear_down(struct drv_client *client)
+static bool tear_down(struct drv_client *client)
 {
     struct drv_deadline timer = {.timer = true, .ns = client->timeout_ns};
     struct drv *d = client->driver;
 
-    client->quiet = !client->busy;
-    if (!client->quiet && drv_wait(d, &client->quiet, &timer)) {
+    if (!client->idle && drv_wait(d, &client->idle, &timer)) {
         drv_trace(d, "client %u is kept: the firmware still has a request of it", client->number);
         drv_request_leave_bands(client);
-        client->lingering = true;
-        return;
+        return false;
     }
-    client->lingering = false;
-    client->busy++; /* nobody takes its domain meanwhile */
+    count_busy(client, 1); /* its domain is not lent to another meanwhile */
     drv_program_leave_all(client);
     drv_surface_unmap_all(client, true);
     drv_domain_return(client);
-    client->busy--;
+    count_busy(client, -1);
+    return true;
 }
 
 static void unlink_client(struct drv_client *client)
@@ -301,11 +339,11 @@ static void unlink_client(struct drv_client *client)
     base_free(client);
 }
 
-static struct drv_client *find_lingering(struct drv *d)
+static struct drv_client *find_zombie(struct drv *d)
 {
     struct drv_client *client = d->clients;
 
-    while (client && !(client->lingering && client->gone && !client->calls && !client->busy))
+    while (client && !(client->state == DRV_CLIENT_ZOMBIE && !client->calls && client->idle))
         client = client->next;
     return client;
 }
@@ -315,35 +353,44 @@ static void reap(struct drv *d)
 {
     struct drv_client *client;
 
-    while ((client = find_lingering(d))) {
+    while ((client = find_zombie(d))) {
+        set_state(client, DRV_CLIENT_RELEASED);
         client->calls++;
         drv_client_leave(client);
     }
     drv_program_reap(d);
 }
 
-void drv_client_idle(struct drv_client *client)
+void drv_client_busy(struct drv_client *client)
 {
-    if (--client->busy)
-        return;
-    client->quiet = true;
-    drv_domain_freed(client->driver);
+    count_busy(client, 1);
 }
 
-/* The gate is held. The last call stays counted until the client is torn down, so that nobody else begins to. */
+void drv_client_idle(struct drv_client *client)
+{
+    count_busy(client, -1);
+    if (client->idle)
+        drv_domain_freed(client->driver);
+}
+
+/* The gate is held. The last call stays counted until the client is torn down, so that no other begins to. */
 void drv_client_leave(struct drv_client *client)
 {
-    if (client->calls > 1 || !client->gone) {
+    bool ended;
+
+    if (client->calls > 1 || !drv_client_is_released(client)) {
         client->calls--;
         return;
     }
-    tear_down(client);
+    ended = tear_down(client);
     client->calls--;
     if (client->ended)
         *client->ended = true;
     client->ended = NULL;
-    if (!client->lingering)
+    if (ended)
         unlink_client(client);
+    else
+        set_state(client, DRV_CLIENT_ZOMBIE);
 }
 
 static IOReturn open_client(struct drv *d, const struct drv_identity *identity, uint32_t type,
@@ -365,6 +412,7 @@ static IOReturn open_client(struct drv *d, const struct drv_identity *identity, 
     made->identity = *identity;
     made->type = type;
     made->number = ++d->client_number;
+    made->idle = true;
     made->timeout_ns = DRV_DEFAULT_TIMEOUT_MS * DRV_MS;
     made->next = d->clients;
     d->clients = made;
@@ -394,7 +442,7 @@ void drv_client_close(struct drv_client *client)
     bool ended = false;
 
     drv_gate_enter(&d->gate, &d->platform);
-    client->closing = client->gone = true;
+    set_state(client, DRV_CLIENT_RELEASED);
     client->ended = &ended;
     client->calls++;
     drv_request_abort_all(client);
@@ -418,8 +466,9 @@ IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
     client->calls++;
     drv_gate_enter(&d->gate, &d->platform);
     d->error = error;
-    result = client->closing ? drv_refuse(d, ANE_RETURN_CLOSED, "Client %u is closed.", client->number)
-                             : dispatch(client, selector, arguments);
+    result = drv_client_is_closed(client)
+                 ? drv_refuse(d, ANE_RETURN_CLOSED, "Client %u is closed.", client->number)
+                 : dispatch(client, selector, arguments);
     d->error = NULL;
     drv_client_leave(client);
     drv_gate_leave(&d->gate);

@@ -57,7 +57,7 @@ static struct drv_domain *find_free(struct drv *d)
 /* Addresses that selector 5 gave out must stay valid, so such a client keeps its domain. */
 static bool may_be_evicted(const struct drv_client *client)
 {
-    return !client->pinned && !client->gone;
+    return !client->pinned && !drv_client_is_released(client);
 }
 
 /* The one that has been lent longest, of clients with nothing under way or, with `busy`, of any. */
@@ -197,7 +197,7 @@ IOReturn drv_domain_lend(struct drv_client *client, struct drv_deadline *deadlin
         return kIOReturnSuccess;
     drv_waiter_append(&d->domain_waiters, &waiter);
     while (!client->domain) {
-        if (client->closing) {
+        if (drv_client_is_closed(client)) {
             result = closed(client);
             break;
         }
@@ -223,7 +223,7 @@ IOReturn drv_domain_await_turn(struct drv_client *client, struct drv_deadline *d
     drv_waiter_append(&d->domain_waiters, &waiter);
     while (client->yielding && !result) {
         waiter.done = false;
-        if (client->closing)
+        if (drv_client_is_closed(client))
             result = closed(client);
         else if (d->domain_waiters == &waiter)
             stop_yielding(client); /* those who asked have been served or have left */

@@ -191,7 +191,7 @@ void drv_process_pin(struct drv_process *process)
 {
     process->pins++;
     process->program->pins++;
-    process->client->busy++;
+    drv_client_busy(process->client);
 }
 
 void drv_process_unpin(struct drv_process *process)

@@ -589,8 +589,9 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
         drv_process_unpin(process);
         return result;
     }
-    result = client->closing ? drv_refuse(d, kIOReturnAborted, "Client %u was closed.", client->number)
-                             : prepare_request(r, process, request);
+    result = drv_client_is_closed(client)
+                 ? drv_refuse(d, kIOReturnAborted, "Client %u was closed.", client->number)
+                 : prepare_request(r, process, request);
     if (result) {
         r->process = process;
         free_request(d, r);

@@ -175,18 +175,24 @@ struct drv_band {
     struct drv_request *queue;   /* by priority, then arrival */
 };
 
+/* The life of a client's handle, in this order. The table of transitions is in client.c. */
+enum drv_client_state {
+    DRV_CLIENT_NEW,      /* selector 0 has not been called */
+    DRV_CLIENT_OPEN,     /* the session is open */
+    DRV_CLIENT_CLOSED,   /* the session has ended (selector 1): no further call gets in */
+    DRV_CLIENT_RELEASED, /* the handle was given back: ends with its last call */
+    DRV_CLIENT_ZOMBIE,   /* the same, but the firmware still has a request of it: ends when that comes back */
+};
+
 struct drv_client {
     struct drv_client *next;
     struct drv *driver;
     struct drv_identity identity;
     uint32_t type, number;
-    bool open;      /* selector 0 was called */
-    bool closing;   /* no further call gets in */
-    bool gone;      /* the handle was given back: freed with the last call */
-    bool lingering; /* could not be torn down; will be when its last request has come back */
-    bool quiet;     /* nothing of it is in the firmware: what a close waits for */
-    bool *ended;    /* of the close that waits until everything is given back; NULL when none does */
-    bool yielding;  /* others wait for a domain: its next requests queue behind them */
+    enum drv_client_state state;
+    bool idle;     /* `busy` is 0: what a close waits for */
+    bool *ended;   /* of the close that waits until everything is freed; NULL when none does */
+    bool yielding; /* others wait for a domain: its next requests queue behind them */
     uint32_t calls;
     uint32_t busy;   /* requests and operations that need its domain to stay */
     uint32_t pinned; /* mappings made by selector 5 */

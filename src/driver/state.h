@@ -120,16 +120,20 @@ struct drv_program {
     bool unloaded;   /* the firmware does not have it any more */
 };
 
-/* A program prepared by one client. It is parked while the client's domain is lent to another. */
-enum drv_process_state { DRV_PROCESS_PARKED, DRV_PROCESS_STARTING, DRV_PROCESS_LIVE };
+/* The life of a process, a program prepared by one client. The table of transitions is in process.c. */
+enum drv_process_state {
+    DRV_PROCESS_PARKED,   /* without a slot: not started yet, or its client's domain was lent to another */
+    DRV_PROCESS_STARTING, /* its creation is with the firmware; one caller waits for that */
+    DRV_PROCESS_LIVE,     /* has a slot, and text and kernel mapped in its client's domain */
+    DRV_PROCESS_ENDED,    /* no longer found; removed when its termination is over */
+};
+
 struct drv_process {
     struct drv_process *next_of_client, *next_of_program;
     struct drv_program *program;
     struct drv_client *client;
     enum drv_process_state state;
-    bool ending;     /* no longer found */
-    bool settled;    /* not starting: what others of the client wait for */
-    uint32_t status; /* of the last start, enum pr_status */
+    bool settled;    /* not STARTING: what other callers of the client wait for */
     uint32_t id;     /* the firmware's slot */
     uint32_t old_id; /* still to be terminated after an eviction */
     uint32_t prepares;

@@ -98,9 +98,20 @@ struct drv_command {
     void *context, *late_context;
 };
 
+/* The life of a program, as the firmware and its clients see it. The table of transitions is in program.c. */
+enum drv_program_state {
+    DRV_PROGRAM_NEW,       /* the firmware has not been asked to load it */
+    DRV_PROGRAM_LOADING,   /* a load is with the firmware; its answer decides, whenever it comes */
+    DRV_PROGRAM_LOADED,    /* the firmware has it, clients do not find it: just loaded, or to be unloaded */
+    DRV_PROGRAM_READY,     /* the firmware has it, clients find it while it has an owner */
+    DRV_PROGRAM_UNLOADING, /* an unload is with the firmware; its answer decides, whenever it comes */
+    DRV_PROGRAM_UNLOADED,  /* the firmware does not have it */
+};
+
 struct drv_program {
     struct drv_program *next;
     struct drv *driver;
+    enum drv_program_state state;
     uint64_t token;
     uint32_t id;              /* the firmware's slot */
     struct drv_client *owner; /* NULL: its owner has gone, it lives until the last process ends */
@@ -115,9 +126,6 @@ struct drv_program {
     uint32_t holds; /* commands of the driver's own under way; `unheld` when the last has ended */
     bool unheld;
     uint32_t ghosts; /* processes that the firmware has, or may have, and no client */
-    bool dying;      /* no longer found */
-    bool unanswered; /* a load or unload is with the firmware: its answer decides what is left */
-    bool unloaded;   /* the firmware does not have it any more */
 };
 
 /* The life of a process, a program prepared by one client. The table of transitions is in process.c. */

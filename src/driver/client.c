@@ -231,6 +231,12 @@ struct method {
     uint32_t scalar_in, struct_in, scalar_out, struct_out;
 };
 
+#define X(selector, name, scalar_in, struct_in, scalar_out, struct_out) CONTROL_##name = selector,
+enum control_selector { ANE_CONTROL_SELECTORS(X) };
+#undef X
+#define X(selector, name, scalar_in, struct_in, scalar_out, struct_out) DIRECT_##name = selector,
+enum direct_selector { ANE_DIRECT_SELECTORS(X) };
+#undef X
 #define X(selector, name, scalar_in, struct_in, scalar_out, struct_out) \
     [selector] = {#name, scalar_in, struct_in, scalar_out, struct_out},
 static const struct method control_methods[] = {ANE_CONTROL_SELECTORS(X)};
@@ -238,12 +244,17 @@ static const struct method direct_methods[] = {ANE_DIRECT_SELECTORS(X)};
 #undef X
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
+/* A selector without a handler is not served. */
 static const handler control_handlers[COUNT(control_methods)] = {
-    device_open,     device_close,      send_request,    program_create,
-    program_prepare, program_unprepare, program_destroy,
+    [CONTROL_ANE_DeviceOpen] = device_open,          [CONTROL_ANE_DeviceClose] = device_close,
+    [CONTROL_ANE_ProgramSendRequest] = send_request, [CONTROL_ANE_ProgramCreate] = program_create,
+    [CONTROL_ANE_ProgramPrepare] = program_prepare,  [CONTROL_ANE_ProgramUnprepare] = program_unprepare,
+    [CONTROL_ANE_ProgramDestroy] = program_destroy,
 };
 static const handler direct_handlers[COUNT(direct_methods)] = {
-    device_open, device_close, send_request, NULL, NULL, memory_map, memory_unmap,
+    [DIRECT_ANE_DeviceOpen] = device_open,          [DIRECT_ANE_DeviceClose] = device_close,
+    [DIRECT_ANE_ProgramSendRequest] = send_request, [DIRECT_ANE_MemoryMapRequest] = memory_map,
+    [DIRECT_ANE_MemoryUnMapRequest] = memory_unmap,
 };
 _Static_assert(COUNT(control_methods) == 17 && COUNT(direct_methods) == 9, "Tables 27.2 and 27.4");
 
@@ -253,15 +264,14 @@ static bool sizes_match(const struct method *method, const struct IOExternalMeth
            args->scalarOutputCount == method->scalar_out && args->structureOutputSize == method->struct_out;
 }
 
-/* The shim's second look: sizes again, and a pointer wherever a size is not 0. */
+/* A pointer wherever a size is not 0. */
 static bool pointers_match(const struct method *method, const struct IOExternalMethodArguments *args)
 {
-    return sizes_match(method, args) && (!method->scalar_in || args->scalarInput) &&
-           (!method->struct_in || args->structureInput) && (!method->scalar_out || args->scalarOutput) &&
-           (!method->struct_out || args->structureOutput);
+    return (!method->scalar_in || args->scalarInput) && (!method->struct_in || args->structureInput) &&
+           (!method->scalar_out || args->scalarOutput) && (!method->struct_out || args->structureOutput);
 }
 
-/* A hint client has no selectors of its own yet; a number at or past the end is a bad argument, as in IOKit's dispatcher. */
+/* A hint client has no selectors yet; a number at or past the end is a bad argument, as in IOKit's dispatcher. */
 static IOReturn look_up(const struct drv_client *client, uint32_t selector, const struct method **method,
                         handler *run)
 {
@@ -292,7 +302,7 @@ static IOReturn dispatch(struct drv_client *client, uint32_t selector, struct IO
         return drv_refuse(client->driver, kIOReturnBadArgument, "%s: an argument is NULL.", method->name);
     if (!run)
         return drv_refuse(client->driver, kIOReturnUnsupported, "%s is not served.", method->name);
-    if (selector != 0 && client->state == DRV_CLIENT_NEW)
+    if (run != device_open && client->state == DRV_CLIENT_NEW)
         return drv_refuse(client->driver, kIOReturnNotReady, "%s before ANE_DeviceOpen.", method->name);
     return run(client, args);
 }

@@ -89,7 +89,7 @@ IOReturn drv_client_open(struct drv *driver, const struct drv_identity *identity
                          struct drv_client **client, struct base_error *error);
 /* Requests under way get kIOReturnAborted; programs, mappings and surfaces of the client are given back. The handle is gone afterwards. */
 void drv_client_close(struct drv_client *client);
-/* externalMethod: exact sizes are checked against the dispatch table, then by the shim, before anything is read. */
+/* externalMethod: exact sizes and then pointers are checked against the dispatch table before anything is read. */
 IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
                          struct IOExternalMethodArguments *arguments, struct base_error *error);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages and blocks. A block is either empty (bytes 0) or complete: pages, a device address and a mapping in the
- * base domain. Every page taken here is counted until it is given back, so the count of an idle driver shows a leak.
+ * Pages and blocks. A block is either empty (bytes 0) or complete: pages, a device address and a mapping in
+ * the base domain. Every page taken here is counted until it is given back, so the count of an idle driver
+ * shows a leak.
  */
 #include "driver/block.h"
 
@@ -66,7 +67,7 @@ void drv_block_drop(struct drv *d, struct drv_block *block)
     memset(block, 0, sizeof(*block));
 }
 
-static void *inside(const struct drv_block *block, uint64_t iova, uint64_t bytes)
+static void *inside_block(const struct drv_block *block, uint64_t iova, uint64_t bytes)
 {
     uint64_t offset = iova - block->iova;
 
@@ -77,11 +78,11 @@ static void *inside(const struct drv_block *block, uint64_t iova, uint64_t bytes
 
 void *drv_block_find(struct drv *d, uint64_t iova, uint64_t bytes)
 {
-    void *found = inside(&d->ipc, iova, bytes);
+    void *found = inside_block(&d->ipc, iova, bytes);
 
     if (!found)
-        found = inside(&d->heap, iova, bytes);
+        found = inside_block(&d->heap, iova, bytes);
     for (unsigned i = 0; i < DRV_SHARED_BLOCKS && !found; i++)
-        found = inside(&d->shared_block[i], iova, bytes);
+        found = inside_block(&d->shared_block[i], iova, bytes);
     return found;
 }

@@ -14,7 +14,10 @@ int drv_block_make(struct drv *driver, struct drv_space *space, uint32_t usage, 
                    struct drv_block *block);
 /* Does nothing to an empty block. */
 void drv_block_drop(struct drv *driver, struct drv_block *block);
-/* The bytes behind a device address that the controller named; NULL unless they all are in one block it may see. */
+/*
+ * The bytes behind a device address that the controller named; NULL unless they all are in one block it may
+ * see.
+ */
 void *drv_block_find(struct drv *driver, uint64_t iova, uint64_t bytes);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * User clients. A handle is in exactly one state, which only set_state() changes and only in the order of the enum,
- * except that a zombie is RELEASED again while it is torn down. From RELEASED on, whoever takes `calls` to 0 ends
- * the client: every call is counted in `calls` from before it waits for the gate until it has left. A client
- * keeps its domain while `busy` is not 0.
+ * User clients. A handle is in exactly one state, which only set_state() changes and only in the order of the
+ * enum, except that a zombie is RELEASED again while it is torn down. From RELEASED on, the call that takes
+ * `calls` to 0 ends the client: every call is counted in `calls` from before it waits for the gate until it
+ * has left. A client keeps its domain while `busy` is not 0.
  */
 #include "driver/client.h"
 
@@ -22,7 +22,10 @@
 #define ANE_VERSION_SECOND 256u
 #define ENGINES            1u
 #define CPU_SUBTYPE        4u
-/* "usage 2 returns the unsupported code 24" (seeds ch. 27): the bare number, which is no IOReturn of the public header. */
+/*
+ * "usage 2 returns the unsupported code 24" (seeds ch. 27): the bare number, which is not an IOReturn of the
+ * public header.
+ */
 #define USAGE_UNSUPPORTED_CODE ((IOReturn)24)
 
 #define NEXT(state) (1u << DRV_CLIENT_##state)
@@ -163,7 +166,7 @@ static IOReturn check_map(struct drv_client *client, const struct ane_memory_map
     return kIOReturnSuccess;
 }
 
-/* The scalar is a word of flags that nobody has decoded: 0. */
+/* The scalar is a word of flags whose meaning is unknown: only 0 is accepted. */
 static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct drv *d = client->driver;
@@ -271,7 +274,10 @@ static bool pointers_match(const struct method *method, const struct IOExternalM
            (!method->scalar_out || args->scalarOutput) && (!method->struct_out || args->structureOutput);
 }
 
-/* A hint client has no selectors yet; a number at or past the end is a bad argument, as in IOKit's dispatcher. */
+/*
+ * A hint client has no selectors yet; a number at or past the end is a bad argument, as in IOKit's
+ * dispatcher.
+ */
 static IOReturn look_up(const struct drv_client *client, uint32_t selector, const struct method **method,
                         handler *run)
 {
@@ -317,8 +323,8 @@ static void count_busy(struct drv_client *client, int change)
 }
 
 /*
- * Waits until the firmware has nothing of the client's, then frees everything it holds. False when the firmware
- * still has a request after the client's timeout: only a released client can have one.
+ * Waits until the firmware has nothing of the client's, then frees everything it holds. False when the
+ * firmware still has a request after the client's timeout: only a released client can have one.
  */
 static bool tear_down(struct drv_client *client)
 {
@@ -359,7 +365,7 @@ static struct drv_client *find_zombie(struct drv *d)
 }
 
 /* Clients and programs that could not be ended when it was time, and can be now. */
-static void reap(struct drv *d)
+static void reap_all(struct drv *d)
 {
     struct drv_client *client;
 
@@ -438,7 +444,7 @@ IOReturn drv_client_open(struct drv *d, const struct drv_identity *identity, uin
 
     *client = NULL;
     drv_gate_enter(&d->gate, &d->platform);
-    reap(d);
+    reap_all(d);
     d->error = error;
     result = open_client(d, identity, type, client);
     d->error = NULL;
@@ -461,7 +467,7 @@ void drv_client_close(struct drv_client *client)
     /* Calls of other threads, or an eviction, may still be inside; the last of them ends the client. */
     if (!ended)
         drv_wait(d, &ended, NULL);
-    reap(d);
+    reap_all(d);
     drv_gate_leave(&d->gate);
 }
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device. */
+/*
+ * The device. The controller runs from a successful drv_start until drv_destroy; `running` and `interrupts`
+ * are true exactly in between. What the firmware announces during boot is checked before anything is made
+ * from it. After boot its surfaces are freed only when the controller has stopped. drv_wait releases the gate
+ * around every wait; boot does not take it, because there are no clients yet.
+ */
 #include "driver/device.h"
 
 #include <errno.h>
@@ -37,8 +42,8 @@
 enum { BASE_CONTAINER, BASE_PMU, BASE_DART };
 
 /*
- * Table 29.2. The roles are the seeds', the container, the power states and the DART are the board's; what is marked so is chosen: the seeds name
- * these apertures, no public source places them.
+ * Table 29.2. The roles are the seeds', the container, the power states and the DART are the board's; what is
+ * marked so is chosen: the seeds name these apertures, no public source places them.
  */
 static const struct {
     const char *name;
@@ -194,7 +199,7 @@ static void reset_controller(struct drv *d)
     drv_mailbox_write(d, PR_CTRL_CPU_CONTROL, PR_CPU_RUN);
 }
 
-static bool refused(uint32_t scratch7, struct base_error *error, int *status)
+static bool boot_refused(uint32_t scratch7, struct base_error *error, int *status)
 {
     if ((scratch7 & 0xfff00000u) != PR_BOOT_REFUSED)
         return false;
@@ -211,7 +216,7 @@ static int await_scratch(struct drv *d, unsigned number, uint32_t value, bool ri
     for (unsigned poll = 0; poll < DRV_POLLS; poll++) {
         if (drv_mailbox_read(d, PR_CTRL_SCRATCH(number)) == value)
             return 0;
-        if (refused(drv_mailbox_read(d, PR_CTRL_SCRATCH(7)), error, &status))
+        if (boot_refused(drv_mailbox_read(d, PR_CTRL_SCRATCH(7)), error, &status))
             return status;
         drv_device_pause(d);
         if (rings)
@@ -306,7 +311,7 @@ static void write_boot_args(struct drv *d)
     drv_mailbox_write(d, PR_CTRL_SCRATCH(7), PR_HANDSHAKE_GO);
 }
 
-/* Where messages stand: the first cells are for control commands, the others for calls. */
+/* Where messages are: the first cells are for control commands, the others for calls. */
 static void cut_pool(struct drv *d)
 {
     memset(d->command, 0, sizeof(d->command));

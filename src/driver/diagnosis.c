@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What went wrong with a request, in words. */
+/*
+ * What went wrong with a request, in words. These functions write a sentence and do not change the request,
+ * except that the search for a lost answer completes a request whose answer is in the ring. Registers are
+ * read, and the DARTs' error registers cleared, only after a failure: a request that succeeds costs no access
+ * for its diagnosis.
+ */
 #include "driver/diagnosis.h"
 
 #include <inttypes.h>
@@ -28,7 +33,10 @@ static uint32_t descriptor_index(const struct drv_program *program, uint32_t add
     return UINT32_MAX;
 }
 
-/* The task manager's second error register holds the address of the descriptor; the firmware may pass it on in the detail. */
+/*
+ * The task manager's second error register holds the address of the descriptor; the firmware may pass it on
+ * in the detail.
+ */
 static uint32_t failed_descriptor(struct drv *d, const struct drv_request *r)
 {
     const struct drv_program *program = r->process->program;

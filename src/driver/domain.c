@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Domains and to whom they are lent. Whoever waits stands in one line; only its first takes a domain, and looks again whenever one may have become free or
- * idle. A client that leaves is never evicted: its own end returns the domain.
+ * Domains. A domain has a first-level table exactly while it is open; domains 1-7 are open while they are
+ * lent, the base domain from boot to the end. domain->client and client->domain always name each other.
+ * Callers that wait are in one line; only the first takes a domain, and tries again whenever one may have
+ * become free or idle. A client whose handle was given back is never evicted: its own end returns the domain.
  */
 #include "driver/domain.h"
 
@@ -46,7 +48,7 @@ void drv_domain_close(struct drv *d, struct drv_domain *domain)
     drv_space_clear(&domain->space);
 }
 
-static struct drv_domain *find_free(struct drv *d)
+static struct drv_domain *find_free_domain(struct drv *d)
 {
     for (unsigned i = 1; i < PR_DART_DOMAINS; i++)
         if (!d->domain[i].client)
@@ -61,7 +63,7 @@ static bool may_be_evicted(const struct drv_client *client)
 }
 
 /* The one that has been lent longest, of clients with nothing under way or, with `busy`, of any. */
-static struct drv_domain *find_oldest(struct drv *d, bool busy)
+static struct drv_domain *find_oldest_domain(struct drv *d, bool busy)
 {
     struct drv_domain *oldest = NULL;
 
@@ -89,7 +91,7 @@ static void ask_to_yield(struct drv *d)
     for (unsigned i = 1; i < PR_DART_DOMAINS; i++)
         if (d->domain[i].client && d->domain[i].client->yielding)
             return;
-    oldest = find_oldest(d, true);
+    oldest = find_oldest_domain(d, true);
     if (oldest)
         oldest->client->yielding = true;
 }
@@ -123,7 +125,7 @@ void drv_domain_return(struct drv_client *client)
     drv_domain_freed(client->driver);
 }
 
-static IOReturn take(struct drv_client *client, struct drv_domain *domain)
+static IOReturn lend_domain(struct drv_client *client, struct drv_domain *domain)
 {
     struct drv *d = client->driver;
 
@@ -138,8 +140,11 @@ static IOReturn take(struct drv_client *client, struct drv_domain *domain)
     return kIOReturnSuccess;
 }
 
-/* Its processes are parked and get a new slot with the next domain. The domain changes hands before anybody waits. */
-static IOReturn evict(struct drv_client *victim, struct drv_client *client)
+/*
+ * Its processes are parked and get a new slot with the next domain. The domain changes hands before the first
+ * wait.
+ */
+static IOReturn evict_client(struct drv_client *victim, struct drv_client *client)
 {
     struct drv_domain *domain = victim->domain;
     IOReturn result;
@@ -147,7 +152,7 @@ static IOReturn evict(struct drv_client *victim, struct drv_client *client)
     victim->calls++;
     drv_process_park_all(victim);
     drv_domain_return(victim);
-    result = take(client, domain);
+    result = lend_domain(client, domain);
     drv_process_terminate_parked(victim);
     drv_client_leave(victim);
     return result;
@@ -157,11 +162,11 @@ static IOReturn evict(struct drv_client *victim, struct drv_client *client)
 static bool try_to_lend(struct drv_client *client, struct drv_waiter *waiter, IOReturn *result)
 {
     struct drv *d = client->driver;
-    struct drv_domain *domain = find_free(d);
+    struct drv_domain *domain = find_free_domain(d);
     struct drv_client *victim = NULL;
 
     if (!domain) {
-        domain = find_oldest(d, false);
+        domain = find_oldest_domain(d, false);
         victim = domain ? domain->client : NULL;
     }
     if (!domain) {
@@ -170,17 +175,17 @@ static bool try_to_lend(struct drv_client *client, struct drv_waiter *waiter, IO
     }
     /* Out of the line first: eviction waits, and the next in the line may find another domain meanwhile. */
     drv_waiter_remove(&d->domain_waiters, waiter);
-    *result = victim ? evict(victim, client) : take(client, domain);
+    *result = victim ? evict_client(victim, client) : lend_domain(client, domain);
     return true;
 }
 
-static IOReturn closed(struct drv_client *client)
+static IOReturn refuse_closed(struct drv_client *client)
 {
     return drv_refuse(client->driver, kIOReturnAborted, "Client %u was closed while it waited for a domain.",
                       client->number);
 }
 
-static IOReturn none_in_time(struct drv *d)
+static IOReturn refuse_late(struct drv *d)
 {
     return drv_refuse(d, kIOReturnTimeout,
                       "All %u domains stayed lent, to clients with work under way or with mapped memory.",
@@ -198,14 +203,14 @@ IOReturn drv_domain_lend(struct drv_client *client, struct drv_deadline *deadlin
     drv_waiter_append(&d->domain_waiters, &waiter);
     while (!client->domain) {
         if (drv_client_is_closed(client)) {
-            result = closed(client);
+            result = refuse_closed(client);
             break;
         }
         if (d->domain_waiters == &waiter && try_to_lend(client, &waiter, &result))
             break;
         waiter.done = false;
         if (drv_wait(d, &waiter.done, deadline)) {
-            result = client->domain ? kIOReturnSuccess : none_in_time(d);
+            result = client->domain ? kIOReturnSuccess : refuse_late(d);
             break;
         }
     }
@@ -224,11 +229,11 @@ IOReturn drv_domain_await_turn(struct drv_client *client, struct drv_deadline *d
     while (client->yielding && !result) {
         waiter.done = false;
         if (drv_client_is_closed(client))
-            result = closed(client);
+            result = refuse_closed(client);
         else if (d->domain_waiters == &waiter)
             stop_yielding(client); /* those who asked have been served or have left */
         else if (drv_wait(d, &waiter.done, deadline))
-            result = none_in_time(d);
+            result = refuse_late(d);
     }
     drv_waiter_remove(&d->domain_waiters, &waiter);
     drv_domain_freed(d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Life cycles: the states of one kind of object, and which state may follow which. Each kind has one const table and
- * one function that changes the state of an object; that function checks the transition here first.
+ * Life cycles: the states of one kind of object, and which state may follow which. Each kind has one const
+ * table and one function that changes the state of an object; that function checks the transition here first.
  */
 #ifndef DRIVER_LIFECYCLE_H
 #define DRIVER_LIFECYCLE_H
@@ -22,8 +22,8 @@ struct drv_lifecycle {
 
 bool drv_lifecycle_allows(const struct drv_lifecycle *cycle, unsigned from, unsigned to);
 /*
- * Ends the process with a message on stderr when the transition is not allowed. Nothing that a client, a file or the
- * firmware does may lead there: such a transition is an error of the driver itself.
+ * Ends the process with a message on stderr when the transition is not allowed. Nothing that a client, a file
+ * or the firmware does may lead there: such a transition is an error of the driver itself.
  */
 void drv_lifecycle_check(const struct drv_lifecycle *cycle, unsigned from, unsigned to);
 

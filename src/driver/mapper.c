@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mapper. A second-level table exists exactly while one of its entries is valid; an entry that was valid is
- * invalidated in all three DARTs before its page, or the page of its table, can be used for anything else.
+ * The mapper. A second-level table exists exactly while one of its entries is valid; an entry that was valid
+ * is invalidated in all three DARTs before its page, or the page of its table, can be used for anything else.
  */
 #include "driver/mapper.h"
 
@@ -38,8 +38,8 @@ void drv_mapper_init(struct drv *d)
 }
 
 /*
- * All traffic through the changed entries is over when the command is. A page that becomes mapped needs none of
- * this: the translation buffers do not keep invalid entries.
+ * All traffic through the changed entries is over when the command is. A page that becomes mapped needs none
+ * of this: the translation buffers do not keep invalid entries.
  */
 void drv_mapper_invalidate(struct drv *d, uint32_t streams)
 {
@@ -89,8 +89,8 @@ void drv_mapper_drop_tables(struct drv *d, struct drv_domain *domain)
 }
 
 /*
- * Both classes give the same word (Table 28.4): in the seeds' form there are no other bits, and in the hardware
- * forms an output stays readable, because a program may read back what it has written there.
+ * Both classes give the same word (Table 28.4): in the seeds' form there are no other bits, and in the
+ * hardware forms an output stays readable, because a program may read back what it has written there.
  */
 static uint64_t make_entry(const struct drv *d, uint64_t frame)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes. A process is in exactly one state, which only set_state() changes. Text and kernel of its program are
- * mapped in its client's domain while it is STARTING or LIVE; `id` is its slot while it is LIVE, and none otherwise.
- * A caller that starts or uses a process has it pinned; while it is pinned for that, it is neither parked nor ended.
+ * Processes. A process is in exactly one state, which only set_state() changes. Text and kernel of its
+ * program are mapped in its client's domain while it is STARTING or LIVE; `id` is its slot while it is LIVE,
+ * and none otherwise. A caller that starts or uses a process has it pinned; while it is pinned for that, it
+ * is neither parked nor ended.
  *
- * A process the firmware has, or may have, without a client's process for it is a ghost: counted in its program,
- * which is not unloaded before the firmware has confirmed that the last ghost is gone.
+ * A process the firmware has, or may have, without a client's process for it is a ghost: counted in its
+ * program, which is not unloaded before the firmware has confirmed that the last ghost is gone.
  */
 #include "driver/process.h"
 
@@ -135,7 +136,10 @@ static void terminated(void *context, const struct pr_command_header *reply)
     program->driver->reap = true;
 }
 
-/* An answer that comes too late still counts: the program stays until the firmware has let go of all its processes. */
+/*
+ * An answer that comes too late still counts: the program stays until the firmware has let go of all its
+ * processes.
+ */
 static void terminate_process(struct drv *d, struct drv_program *program, uint32_t id)
 {
     const struct drv_command_args args = {.id = PR_CMD_TERMINATE_PROCESS,

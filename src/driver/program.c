@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs. A program is in exactly one state, which only set_state() changes. While a command about it is with
- * the firmware (LOADING, UNLOADING) it is not freed, even if its caller has left: the answer, late or not, moves it
- * on. A program is unloaded when it is not needed: no owner, no processes, no call or command under way,
- * no ghosts. It is freed only as UNLOADED, because until then the firmware may read its container and text.
+ * Programs. A program is in exactly one state, which only set_state() changes. While a command about it is
+ * with the firmware (LOADING, UNLOADING) it is not freed, even if its caller has left: the answer, late or
+ * not, moves it on. A program is unloaded when it is not needed: no owner, no processes, no call or command
+ * under way, no ghosts. It is freed as UNLOADED: until then the firmware may read its container and text. The
+ * exceptions are a program the firmware never knew (NEW), and the end of the driver, after the controller has
+ * stopped.
  */
 #include "driver/program.h"
 
@@ -46,8 +48,8 @@ IOReturn drv_program_not_found(struct drv *d, uint64_t token)
 }
 
 /*
- * A second client may use a resident program only with the owner's team and code-directory hash (seeds ch. 27). A
- * caller without a signature equals only itself.
+ * A second client may use a resident program only with the owner's team and code-directory hash (seeds ch.
+ * 27). A caller without a signature equals only itself.
  */
 static bool same_identity(const struct drv_identity *a, const struct drv_identity *b)
 {
@@ -142,8 +144,8 @@ void drv_program_unhold(struct drv_program *program)
 }
 
 /*
- * Sends a load or an unload. `under_way` is the program's state until the answer comes; a command that was not sent
- * leaves it in state `unsent`.
+ * Sends a load or an unload. `under_way` is the program's state until the answer comes; a command that was
+ * not sent leaves it in state `unsent`.
  */
 static IOReturn send_command(struct drv *d, struct drv_program *program, struct drv_command_args args,
                              drv_reply answered, enum drv_program_state under_way,

@@ -3,9 +3,9 @@
  * Requests. A request is in exactly one state, which only set_state() changes. What holds in each:
  *
  *   FREE         in d->free_requests; no client, no cookie
- *   BOUND        counted in client->requests; a call of the client writes it, and does not wait meanwhile
+ *   BOUND        counted in client->requests; a call of the client fills it
  *   QUEUED       in the queue of its band; counted in stats.in_flight; process pinned
- *   IN_FIRMWARE  posted; counted in stats.in_flight; bindings and process stay until an event or a refused slot
+ *   IN_FIRMWARE  posted; counted in stats.in_flight; bindings and process stay until it comes back
  *   ABORTED      as IN_FIRMWARE, but the caller has its result already
  *   ABANDONED    as IN_FIRMWARE, but no caller is left; it becomes free when it comes back
  *   DONE         the caller takes the result and frees it; bindings are left only to explain a failure
@@ -77,7 +77,7 @@ static struct drv_band *band_of(struct drv *d, const struct drv_request *r)
 }
 
 /* A free request becomes one of the client's. */
-static void assign(struct drv_request *r, struct drv_client *client)
+static void assign_request(struct drv_request *r, struct drv_client *client)
 {
     struct drv *d = client->driver;
 
@@ -90,7 +90,10 @@ static void assign(struct drv_request *r, struct drv_client *client)
     r->bindings = 0;
 }
 
-/* A caller that waits for a request gets it as soon as it is free: while one is free, no caller waits that may have it. */
+/*
+ * A caller that waits for a request gets it as soon as it is free: while one is free, no caller waits that
+ * may have it.
+ */
 static struct drv_request *take_request(struct drv_client *client)
 {
     struct drv *d = client->driver;
@@ -99,7 +102,7 @@ static struct drv_request *take_request(struct drv_client *client)
     if (!r || client->requests == DRV_REQUESTS_PER_CLIENT)
         return NULL;
     d->free_requests = r->next;
-    assign(r, client);
+    assign_request(r, client);
     return r;
 }
 
@@ -142,13 +145,13 @@ static void pass_on_request(struct drv *d, struct drv_request *r)
         return;
     }
     drv_waiter_remove(&d->request_waiters, waiter);
-    assign(r, waiter->client);
+    assign_request(r, waiter->client);
     waiter->request = r;
     waiter->done = true;
 }
 
 /* Its mappings and its process are free again: nothing of the client's is under way because of it. */
-static void unbind(struct drv_request *r)
+static void unbind_request(struct drv_request *r)
 {
     if (!r->process)
         return;
@@ -164,7 +167,7 @@ static void free_request(struct drv *d, struct drv_request *r)
 {
     set_state(r, DRV_REQUEST_FREE);
     r->client->requests--;
-    unbind(r);
+    unbind_request(r);
     r->cookie = 0;
     r->client = NULL;
     pass_on_request(d, r);
@@ -320,7 +323,7 @@ static void leave_band(struct drv *d, struct drv_band *band, const struct drv_re
 }
 
 /* By priority, then arrival. */
-static void enqueue(struct drv *d, struct drv_request *r)
+static void enqueue_request(struct drv *d, struct drv_request *r)
 {
     struct drv_request **link = &band_of(d, r)->queue;
 
@@ -332,7 +335,7 @@ static void enqueue(struct drv *d, struct drv_request *r)
 }
 
 /* Out of its queue, unsent; the caller sets the next state. */
-static void dequeue(struct drv *d, struct drv_request *r)
+static void dequeue_request(struct drv *d, struct drv_request *r)
 {
     struct drv_request **link = &band_of(d, r)->queue;
 
@@ -350,7 +353,7 @@ static void submit_request(struct drv *d, struct drv_request *r)
     d->stats.in_flight++;
     if (!band->queue && !band->running && send_request(d, r))
         return;
-    enqueue(d, r);
+    enqueue_request(d, r);
     advance_band(d, band);
 }
 
@@ -373,9 +376,12 @@ static void complete_request(struct drv *d, struct drv_request *r, uint32_t stat
         free_request(d, r);
     } else {
         set_state(r, DRV_REQUEST_DONE);
-        /* Others may wait for what it holds, and its caller may be slow; to explain a failure takes the process. */
+        /*
+         * Others may wait for what it holds, and its caller may be slow; to explain a failure takes the
+         * process.
+         */
         if (status == PR_STATUS_OK)
-            unbind(r);
+            unbind_request(r);
     }
     leave_band(d, band, r);
 }
@@ -441,9 +447,9 @@ void drv_request_abort_all(struct drv_client *client)
             set_state(r, DRV_REQUEST_ABORTED);
             continue;
         }
-        dequeue(d, r);
+        dequeue_request(d, r);
         set_state(r, DRV_REQUEST_DONE);
-        unbind(r);
+        unbind_request(r);
     }
 }
 
@@ -457,9 +463,9 @@ void drv_request_leave_bands(struct drv_client *client)
 }
 
 /*
- * A request that timed out in the firmware keeps its cell and bindings until it comes back, but not its band: the
- * next doorbell may make the firmware see what it has missed. It also keeps the driver's intermediate buffer:
- * others get a new one.
+ * A request that timed out in the firmware keeps its cell and bindings until it comes back, but not its band:
+ * the next doorbell may make the firmware see what it has missed. It also keeps the driver's intermediate
+ * buffer: others get a new one.
  */
 static void abandon_request(struct drv *d, struct drv_request *r)
 {
@@ -496,7 +502,7 @@ static IOReturn await_completion(struct drv *d, struct drv_request *r, struct dr
     else
         result = r->result && r->status ? drv_diagnosis_failure(d, r) : r->result;
     if (r->state == DRV_REQUEST_QUEUED)
-        dequeue(d, r);
+        dequeue_request(d, r);
     d->stats.completed += result == kIOReturnSuccess;
     d->stats.aborted += result == kIOReturnAborted;
     d->stats.failed += result != kIOReturnSuccess && result != kIOReturnAborted;
@@ -553,7 +559,10 @@ static IOReturn check_counts(struct drv *d, const struct drv_program *program,
                       program->inputs, program->outputs, program->intermediates);
 }
 
-/* With the process pinned. From the request in hand to the doorbell nothing waits: the process stays what it is. */
+/*
+ * With the process pinned. From the request in hand to the doorbell nothing waits: the process stays what it
+ * is.
+ */
 static IOReturn prepare_request(struct drv_request *r, struct drv_process *process,
                                 const struct ane_request *request)
 {

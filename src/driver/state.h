@@ -12,7 +12,10 @@
 #include "protocol/dart_regs.h"
 #include "protocol/message.h"
 
-/* The first part of the aperture is each domain's own, the second one allocator: same address in the base domain and in the client's. */
+/*
+ * The first part of the aperture is each domain's own, the second one allocator: same address in the base
+ * domain and in the client's.
+ */
 #define DRV_OWN_FIRST    0x4000u
 #define DRV_SHARED_FIRST 0xa0000000u
 
@@ -78,8 +81,8 @@ struct drv_ring {
 };
 
 /*
- * A control command under way: a cell of the pool, free again as soon as its slot has come back. The answer is copied to the caller's own record then; a
- * caller that no longer waits has none.
+ * A control command under way: a cell of the pool, free again as soon as its slot has come back. The answer
+ * is copied to the caller's own record then; a caller that no longer waits has none.
  */
 typedef void (*drv_reply)(void *context, const struct pr_command_header *reply);
 struct drv_answer {
@@ -224,7 +227,7 @@ struct drv_aperture {
 struct drv {
     struct drv_platform platform;
     struct base_error last;
-    struct base_error *error; /* the sentence of the call that runs now; NULL when nobody asks */
+    struct base_error *error; /* the sentence of the call that runs now; NULL when the caller does not ask */
     struct drv_stats stats;
     struct drv_aperture aperture[DRV_APERTURES];
     bool running;    /* boot is over */

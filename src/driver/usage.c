@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Usage codes. The table in the header is the only list of them; 0 is never a class, so it can mean "unknown". */
+/*
+ * Usage codes. The table in the header is the only list of them; 0 is never a class, so it can mean
+ * "unknown".
+ */
 #include "driver/usage.h"
 
 uint32_t drv_usage_class(uint32_t usage)

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bundles. */
+/*
+ * Bundles. A bundle takes the same path as a raw image, on purpose: it is expanded to an image in DRAM of the
+ * driver's own and handed to drv_image_load, so that nothing is loaded that the image's checks have not seen.
+ * The bytes are a private copy; no pointer into them is kept afterwards.
+ */
 #include "driver/bundle.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "driver/block.h"
 #include "driver/image.h"
-#include "driver/mapper.h"
 #include "program/e5.h"
 #include "program/hwx_write.h"
 
@@ -19,7 +23,7 @@ struct expansion {
     void *text;
 };
 
-/* Where the parts stand; false when they are not inside `size`. */
+/* Where the parts are; false when they are not inside `size`. */
 static bool find_parts(const uint8_t *bytes, uint64_t size, struct ane_program_bundle *head,
                        uint64_t *weights)
 {
@@ -51,8 +55,8 @@ static IOReturn load_image(struct drv *d, struct expansion *x, struct drv_progra
     return result;
 }
 
-static IOReturn expand(struct drv *d, struct expansion *x, const struct ane_program_bundle *head,
-                       const uint8_t *main, const uint8_t *weights, struct drv_program *program)
+static IOReturn expand_bundle(struct drv *d, struct expansion *x, const struct ane_program_bundle *head,
+                              const uint8_t *main, const uint8_t *weights, struct drv_program *program)
 {
     struct pr_problem problem = {0};
     uint32_t words;
@@ -97,7 +101,7 @@ IOReturn drv_bundle_load(struct drv *d, const uint8_t *bytes, uint64_t size, str
     x = base_alloc(sizeof(*x));
     if (!x)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory to read the bundle.");
-    result = expand(d, x, &head, bytes + sizeof(head), bytes + weights, program);
+    result = expand_bundle(d, x, &head, bytes + sizeof(head), bytes + weights, program);
     base_free(x->text);
     base_free(x);
     return result;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* User clients. */
+/*
+ * User clients. A handle is in exactly one state, which only set_state() changes and only in the order of the
+ * enum, except that a zombie is RELEASED again while it is torn down. From RELEASED on, the call that takes
+ * `calls` to 0 ends the client: every call is counted in `calls` from before it waits for the gate until it
+ * has left. A client keeps its domain while `busy` is not 0.
+ */
 #include "driver/client.h"
 
 #include <inttypes.h>
@@ -7,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "driver/domain.h"
-#include "driver/mapper.h"
+#include "driver/lifecycle.h"
 #include "driver/program.h"
 #include "driver/request.h"
 #include "driver/surface.h"
@@ -17,10 +22,40 @@
 #define ANE_VERSION_SECOND 256u
 #define ENGINES            1u
 #define CPU_SUBTYPE        4u
-/* "usage 2 returns the unsupported code 24" (seeds ch. 27): the bare number, which is no IOReturn of the public header. */
+/*
+ * "usage 2 returns the unsupported code 24" (seeds ch. 27): the bare number, which is not an IOReturn of the
+ * public header.
+ */
 #define USAGE_UNSUPPORTED_CODE ((IOReturn)24)
 
-/* The arguments of a call after the dispatcher's check of their sizes; the shims below check the pointers and copy each struct once. */
+#define NEXT(state) (1u << DRV_CLIENT_##state)
+static const struct drv_lifecycle_state states[] = {
+    [DRV_CLIENT_NEW] = {"new", NEXT(OPEN) | NEXT(RELEASED)},
+    [DRV_CLIENT_OPEN] = {"open", NEXT(CLOSED) | NEXT(RELEASED)},
+    [DRV_CLIENT_CLOSED] = {"closed", NEXT(RELEASED)},
+    [DRV_CLIENT_RELEASED] = {"released", NEXT(ZOMBIE)},
+    [DRV_CLIENT_ZOMBIE] = {"zombie", NEXT(RELEASED)},
+};
+#undef NEXT
+static const struct drv_lifecycle lifecycle = {"client", sizeof(states) / sizeof(states[0]), states};
+
+static void set_state(struct drv_client *client, enum drv_client_state state)
+{
+    drv_lifecycle_check(&lifecycle, client->state, state);
+    client->state = state;
+}
+
+bool drv_client_is_closed(const struct drv_client *client)
+{
+    return client->state >= DRV_CLIENT_CLOSED;
+}
+
+bool drv_client_is_released(const struct drv_client *client)
+{
+    return client->state >= DRV_CLIENT_RELEASED;
+}
+
+/* A handler's arguments have the sizes of the dispatch table and no NULL; it copies each struct once. */
 typedef IOReturn (*handler)(struct drv_client *client, struct IOExternalMethodArguments *args);
 
 static IOReturn device_open(struct drv_client *client, struct IOExternalMethodArguments *args)
@@ -39,9 +74,9 @@ static IOReturn device_open(struct drv_client *client, struct IOExternalMethodAr
         return drv_refuse(d, kIOReturnBadArgument,
                           "Device open: a timeout of %" PRIu64 " ms; the limit is %u.", info.timeout,
                           DRV_TIMEOUT_MS_MAX);
-    if (client->open)
+    if (client->state != DRV_CLIENT_NEW)
         return drv_refuse(d, kIOReturnBusy, "Device open: the client is open already.");
-    client->open = true;
+    set_state(client, DRV_CLIENT_OPEN);
     client->token = ++d->token;
     client->timeout_ns = (info.timeout ? info.timeout : DRV_DEFAULT_TIMEOUT_MS) * DRV_MS;
     info.token = client->token;
@@ -55,7 +90,7 @@ static IOReturn device_open(struct drv_client *client, struct IOExternalMethodAr
     return kIOReturnSuccess;
 }
 
-static void tear_down(struct drv_client *client);
+static bool tear_down(struct drv_client *client);
 
 /* The session ends; the handle stays, closed, until it is given back. */
 static IOReturn device_close(struct drv_client *client, struct IOExternalMethodArguments *args)
@@ -63,7 +98,7 @@ static IOReturn device_close(struct drv_client *client, struct IOExternalMethodA
     (void)args;
     if (client->calls > 1 || client->busy)
         return drv_refuse(client->driver, kIOReturnBusy, "Device close: the client has calls under way.");
-    client->closing = true;
+    set_state(client, DRV_CLIENT_CLOSED);
     tear_down(client);
     return kIOReturnSuccess;
 }
@@ -131,7 +166,7 @@ static IOReturn check_map(struct drv_client *client, const struct ane_memory_map
     return kIOReturnSuccess;
 }
 
-/* The scalar is a word of flags that nobody has decoded: 0. */
+/* The scalar is a word of flags whose meaning is unknown: only 0 is accepted. */
 static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct drv *d = client->driver;
@@ -149,7 +184,7 @@ static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArg
         return drv_refuse(d, kIOReturnBadArgument,
                           "Memory map: usage %u is not a client's (1, 2 or 7), or the scalar is not 0.",
                           map.usage);
-    client->busy++;
+    drv_client_busy(client);
     result = drv_domain_lend(client, &deadline);
     if (!result)
         result = drv_surface_map(client, map.surface, map.usage, false, &mapping);
@@ -199,6 +234,12 @@ struct method {
     uint32_t scalar_in, struct_in, scalar_out, struct_out;
 };
 
+#define X(selector, name, scalar_in, struct_in, scalar_out, struct_out) CONTROL_##name = selector,
+enum control_selector { ANE_CONTROL_SELECTORS(X) };
+#undef X
+#define X(selector, name, scalar_in, struct_in, scalar_out, struct_out) DIRECT_##name = selector,
+enum direct_selector { ANE_DIRECT_SELECTORS(X) };
+#undef X
 #define X(selector, name, scalar_in, struct_in, scalar_out, struct_out) \
     [selector] = {#name, scalar_in, struct_in, scalar_out, struct_out},
 static const struct method control_methods[] = {ANE_CONTROL_SELECTORS(X)};
@@ -206,12 +247,17 @@ static const struct method direct_methods[] = {ANE_DIRECT_SELECTORS(X)};
 #undef X
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
+/* A selector without a handler is not served. */
 static const handler control_handlers[COUNT(control_methods)] = {
-    device_open,     device_close,      send_request,    program_create,
-    program_prepare, program_unprepare, program_destroy,
+    [CONTROL_ANE_DeviceOpen] = device_open,          [CONTROL_ANE_DeviceClose] = device_close,
+    [CONTROL_ANE_ProgramSendRequest] = send_request, [CONTROL_ANE_ProgramCreate] = program_create,
+    [CONTROL_ANE_ProgramPrepare] = program_prepare,  [CONTROL_ANE_ProgramUnprepare] = program_unprepare,
+    [CONTROL_ANE_ProgramDestroy] = program_destroy,
 };
 static const handler direct_handlers[COUNT(direct_methods)] = {
-    device_open, device_close, send_request, NULL, NULL, memory_map, memory_unmap,
+    [DIRECT_ANE_DeviceOpen] = device_open,          [DIRECT_ANE_DeviceClose] = device_close,
+    [DIRECT_ANE_ProgramSendRequest] = send_request, [DIRECT_ANE_MemoryMapRequest] = memory_map,
+    [DIRECT_ANE_MemoryUnMapRequest] = memory_unmap,
 };
 _Static_assert(COUNT(control_methods) == 17 && COUNT(direct_methods) == 9, "Tables 27.2 and 27.4");
 
@@ -221,15 +267,17 @@ static bool sizes_match(const struct method *method, const struct IOExternalMeth
            args->scalarOutputCount == method->scalar_out && args->structureOutputSize == method->struct_out;
 }
 
-/* The shim's second look: sizes again, and a pointer wherever a size is not 0. */
+/* A pointer wherever a size is not 0. */
 static bool pointers_match(const struct method *method, const struct IOExternalMethodArguments *args)
 {
-    return sizes_match(method, args) && (!method->scalar_in || args->scalarInput) &&
-           (!method->struct_in || args->structureInput) && (!method->scalar_out || args->scalarOutput) &&
-           (!method->struct_out || args->structureOutput);
+    return (!method->scalar_in || args->scalarInput) && (!method->struct_in || args->structureInput) &&
+           (!method->scalar_out || args->scalarOutput) && (!method->struct_out || args->structureOutput);
 }
 
-/* A hint client has no selectors of its own yet; a number at or past the end is a bad argument, as in IOKit's dispatcher. */
+/*
+ * A hint client has no selectors yet; a number at or past the end is a bad argument, as in IOKit's
+ * dispatcher.
+ */
 static IOReturn look_up(const struct drv_client *client, uint32_t selector, const struct method **method,
                         handler *run)
 {
@@ -260,35 +308,40 @@ static IOReturn dispatch(struct drv_client *client, uint32_t selector, struct IO
         return drv_refuse(client->driver, kIOReturnBadArgument, "%s: an argument is NULL.", method->name);
     if (!run)
         return drv_refuse(client->driver, kIOReturnUnsupported, "%s is not served.", method->name);
-    if (selector != 0 && !client->open)
+    if (run != device_open && client->state == DRV_CLIENT_NEW)
         return drv_refuse(client->driver, kIOReturnNotReady, "%s before ANE_DeviceOpen.", method->name);
     return run(client, args);
 }
 
 /* The life of a handle. */
 
+/* `idle` follows `busy`. */
+static void count_busy(struct drv_client *client, int change)
+{
+    client->busy += (uint32_t)change;
+    client->idle = !client->busy;
+}
+
 /*
- * Waits until the firmware has nothing of the client's, then gives everything back. A client whose request never comes back stays, out of anybody's
- * way, until it does.
+ * Waits until the firmware has nothing of the client's, then frees everything it holds. False when the
+ * firmware still has a request after the client's timeout: only a released client can have one.
  */
-static void tear_down(struct drv_client *client)
+static bool tear_down(struct drv_client *client)
 {
     struct drv_deadline timer = {.timer = true, .ns = client->timeout_ns};
     struct drv *d = client->driver;
 
-    client->quiet = !client->busy;
-    if (!client->quiet && drv_wait(d, &client->quiet, &timer)) {
+    if (!client->idle && drv_wait(d, &client->idle, &timer)) {
         drv_trace(d, "client %u is kept: the firmware still has a request of it", client->number);
-        drv_request_give_up(client);
-        client->lingering = true;
-        return;
+        drv_request_leave_bands(client);
+        return false;
     }
-    client->lingering = false;
-    client->busy++; /* nobody takes its domain meanwhile */
+    count_busy(client, 1); /* its domain is not lent to another meanwhile */
     drv_program_leave_all(client);
     drv_surface_unmap_all(client, true);
     drv_domain_return(client);
-    client->busy--;
+    count_busy(client, -1);
+    return true;
 }
 
 static void unlink_client(struct drv_client *client)
@@ -302,49 +355,58 @@ static void unlink_client(struct drv_client *client)
     base_free(client);
 }
 
-static struct drv_client *find_lingering(struct drv *d)
+static struct drv_client *find_zombie(struct drv *d)
 {
     struct drv_client *client = d->clients;
 
-    while (client && !(client->lingering && client->gone && !client->calls && !client->busy))
+    while (client && !(client->state == DRV_CLIENT_ZOMBIE && !client->calls && client->idle))
         client = client->next;
     return client;
 }
 
 /* Clients and programs that could not be ended when it was time, and can be now. */
-static void reap(struct drv *d)
+static void reap_all(struct drv *d)
 {
     struct drv_client *client;
 
-    while ((client = find_lingering(d))) {
+    while ((client = find_zombie(d))) {
+        set_state(client, DRV_CLIENT_RELEASED);
         client->calls++;
         drv_client_leave(client);
     }
     drv_program_reap(d);
 }
 
-void drv_client_idle(struct drv_client *client)
+void drv_client_busy(struct drv_client *client)
 {
-    if (--client->busy)
-        return;
-    client->quiet = true;
-    drv_domain_freed(client->driver);
+    count_busy(client, 1);
 }
 
-/* The gate is held. The last call stays counted until the client is torn down, so that nobody else begins to. */
+void drv_client_idle(struct drv_client *client)
+{
+    count_busy(client, -1);
+    if (client->idle)
+        drv_domain_freed(client->driver);
+}
+
+/* The gate is held. The last call stays counted until the client is torn down, so that no other begins to. */
 void drv_client_leave(struct drv_client *client)
 {
-    if (client->calls > 1 || !client->gone) {
+    bool ended;
+
+    if (client->calls > 1 || !drv_client_is_released(client)) {
         client->calls--;
         return;
     }
-    tear_down(client);
+    ended = tear_down(client);
     client->calls--;
     if (client->ended)
         *client->ended = true;
     client->ended = NULL;
-    if (!client->lingering)
+    if (ended)
         unlink_client(client);
+    else
+        set_state(client, DRV_CLIENT_ZOMBIE);
 }
 
 static IOReturn open_client(struct drv *d, const struct drv_identity *identity, uint32_t type,
@@ -366,6 +428,7 @@ static IOReturn open_client(struct drv *d, const struct drv_identity *identity, 
     made->identity = *identity;
     made->type = type;
     made->number = ++d->client_number;
+    made->idle = true;
     made->timeout_ns = DRV_DEFAULT_TIMEOUT_MS * DRV_MS;
     made->next = d->clients;
     d->clients = made;
@@ -381,7 +444,7 @@ IOReturn drv_client_open(struct drv *d, const struct drv_identity *identity, uin
 
     *client = NULL;
     drv_gate_enter(&d->gate, &d->platform);
-    reap(d);
+    reap_all(d);
     d->error = error;
     result = open_client(d, identity, type, client);
     d->error = NULL;
@@ -395,7 +458,7 @@ void drv_client_close(struct drv_client *client)
     bool ended = false;
 
     drv_gate_enter(&d->gate, &d->platform);
-    client->closing = client->gone = true;
+    set_state(client, DRV_CLIENT_RELEASED);
     client->ended = &ended;
     client->calls++;
     drv_request_abort_all(client);
@@ -404,7 +467,7 @@ void drv_client_close(struct drv_client *client)
     /* Calls of other threads, or an eviction, may still be inside; the last of them ends the client. */
     if (!ended)
         drv_wait(d, &ended, NULL);
-    reap(d);
+    reap_all(d);
     drv_gate_leave(&d->gate);
 }
 
@@ -419,8 +482,9 @@ IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
     client->calls++;
     drv_gate_enter(&d->gate, &d->platform);
     d->error = error;
-    result = client->closing ? drv_refuse(d, ANE_RETURN_CLOSED, "Client %u is closed.", client->number)
-                             : dispatch(client, selector, arguments);
+    result = drv_client_is_closed(client)
+                 ? drv_refuse(d, ANE_RETURN_CLOSED, "Client %u is closed.", client->number)
+                 : dispatch(client, selector, arguments);
     d->error = NULL;
     drv_client_leave(client);
     drv_gate_leave(&d->gate);

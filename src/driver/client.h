@@ -5,7 +5,13 @@
 
 #include "driver/state.h"
 
-/* Something that needed the client's domain is over. */
+/* No further call gets in. */
+bool drv_client_is_closed(const struct drv_client *client);
+/* The handle was given back. */
+bool drv_client_is_released(const struct drv_client *client);
+
+/* Something begins that needs the client's domain to stay; and it is over. */
+void drv_client_busy(struct drv_client *client);
 void drv_client_idle(struct drv_client *client);
 /* A call leaves the handle; the last one out of a handle that was given back frees it. */
 void drv_client_leave(struct drv_client *client);

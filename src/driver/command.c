@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Control commands. */
+/*
+ * Control commands. A cell is busy from a successful post until its slot comes back, and never longer: the
+ * answer is copied out of shared memory once, at that moment. `answer`, `body` and `context` are the caller's
+ * and are used only while it waits; one that gives up is taken out of its cell first, and `late` gets the
+ * answer. After boot, a caller that finds every cell or slot busy waits in one line, first come, first
+ * served.
+ */
 #include "driver/command.h"
 
 #include <errno.h>
@@ -28,7 +34,7 @@ IOReturn drv_status_return(uint32_t status)
     }
 }
 
-static struct drv_command *find_free(struct drv *d)
+static struct drv_command *find_free_command(struct drv *d)
 {
     for (unsigned i = 0; i < DRV_COMMANDS; i++)
         if (!d->command[i].busy)
@@ -37,11 +43,11 @@ static struct drv_command *find_free(struct drv *d)
 }
 
 /* False when every cell or slot is under way. */
-static bool post(struct drv *d, const struct drv_command_args *args, struct drv_answer *answer)
+static bool post_command(struct drv *d, const struct drv_command_args *args, struct drv_answer *answer)
 {
     const struct pr_command_header header = {
         .id = args->id, .size = args->bytes, .program_id = args->program, .process_id = args->process};
-    struct drv_command *command = find_free(d);
+    struct drv_command *command = find_free_command(d);
 
     if (!command)
         return false;
@@ -62,17 +68,18 @@ static bool post(struct drv *d, const struct drv_command_args *args, struct drv_
 }
 
 /* First come, first served. */
-static bool post_in_turn(struct drv *d, const struct drv_command_args *args, struct drv_answer *answer)
+static bool post_command_in_turn(struct drv *d, const struct drv_command_args *args,
+                                 struct drv_answer *answer)
 {
     struct drv_deadline patience = {.ns = DRV_DEFAULT_TIMEOUT_MS * DRV_MS};
     struct drv_waiter waiter = {0};
     bool posted, in_time = true;
 
-    if (!d->command_waiters && post(d, args, answer))
+    if (!d->command_waiters && post_command(d, args, answer))
         return true;
     drv_waiter_append(&d->command_waiters, &waiter);
     do {
-        posted = d->command_waiters == &waiter && post(d, args, answer);
+        posted = d->command_waiters == &waiter && post_command(d, args, answer);
         waiter.done = false;
         if (!posted)
             in_time = !drv_wait(d, &waiter.done, &patience);
@@ -118,20 +125,21 @@ void drv_command_returns(struct drv *d)
     drv_waiter_wake_first(&d->command_waiters);
 }
 
-/* The caller's record ends: what comes back later is for nobody. */
-static void abandon(struct drv *d, const struct drv_answer *answer)
+/* The caller's record ends: an answer that comes later has no caller. */
+static void abandon_answer(struct drv *d, const struct drv_answer *answer)
 {
     for (unsigned i = 0; i < DRV_COMMANDS; i++)
         if (d->command[i].busy && d->command[i].answer == answer)
             d->command[i].answer = NULL;
 }
 
-static IOReturn give_up(struct drv *d, const struct drv_answer *answer, const struct drv_command_args *args)
+static IOReturn give_up_command(struct drv *d, const struct drv_answer *answer,
+                                const struct drv_command_args *args)
 {
     const char *why = drv_mailbox_recover(d, PR_CHANNEL_IO);
 
     if (!answer->done) {
-        abandon(d, answer);
+        abandon_answer(d, answer);
         why = "no answer came: doorbell lost, or the firmware is stuck";
     }
     return drv_refuse(d, kIOReturnTimeout, "Command %s (0x%x) timed out after %u ms: %s.",
@@ -144,13 +152,13 @@ IOReturn drv_command_run(struct drv *d, const struct drv_command_args *args, str
     struct drv_answer answer;
     uint32_t status;
 
-    if (!post_in_turn(d, args, &answer))
+    if (!post_command_in_turn(d, args, &answer))
         return drv_refuse(
             d, kIOReturnNoResources,
             "Command %s (0x%x) was not sent: all %u commands or slots of IO were under way for %u ms.",
             pr_command_name(args->id), args->id, DRV_COMMANDS, DRV_DEFAULT_TIMEOUT_MS);
     if (drv_wait(d, &answer.done, &timer))
-        return give_up(d, &answer, args);
+        return give_up_command(d, &answer, args);
     if (header)
         *header = answer.header;
     status = PR_REPLY_STATUS(&answer.header);
@@ -166,7 +174,7 @@ int drv_command_run_polled(struct drv *d, const struct drv_command_args *args, s
     struct drv_answer answer;
     uint32_t status;
 
-    if (!post(d, args, &answer))
+    if (!post_command(d, args, &answer))
         return base_fail(error, EBUSY, "Boot command %s found no free slot of IO.",
                          pr_command_name(args->id));
     for (unsigned i = 0; i < DRV_POLLS && !answer.done; i++) {
@@ -174,7 +182,7 @@ int drv_command_run_polled(struct drv *d, const struct drv_command_args *args, s
         drv_mailbox_poll(d);
     }
     if (!answer.done) {
-        abandon(d, &answer);
+        abandon_answer(d, &answer);
         return base_fail(error, ETIMEDOUT, "Boot command %s (0x%x) was not answered within %u ms.",
                          pr_command_name(args->id), args->id, DRV_POLLS_MS);
     }

@@ -11,14 +11,15 @@ struct drv_command_args {
     uint32_t bytes;
     drv_reply reply; /* runs when the answer is there, before the caller does; may be NULL */
     void *context;
-    drv_reply
-        late; /* runs instead when the caller has given up: its context outlives the caller; may be NULL */
+    /* Runs instead when the caller has given up: its context outlives the caller; may be NULL. */
+    drv_reply late;
     void *late_context;
 };
 
 /*
- * Sends a command and waits for its answer, without the gate. With every cell or slot under way it first waits for its turn, as long as a caller would. kIOReturnSuccess when the firmware says so; the header comes back in `header` (may be NULL).
- * A refusal sets the driver's last error and is translated.
+ * Sends a command and waits for its answer, without the gate. With every cell or slot under way it first
+ * waits for its turn, as long as a caller would. kIOReturnSuccess when the firmware says so; the header comes
+ * back in `header` (may be NULL). A refusal sets the driver's last error and is translated.
  */
 IOReturn drv_command_run(struct drv *driver, const struct drv_command_args *args,
                          struct pr_command_header *header);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device. */
+/*
+ * The device. The controller runs from a successful drv_start until drv_destroy; `running` and `interrupts`
+ * are true exactly in between. What the firmware announces during boot is checked before anything is made
+ * from it. After boot its surfaces are freed only when the controller has stopped. drv_wait releases the gate
+ * around every wait; boot does not take it, because there are no clients yet.
+ */
 #include "driver/device.h"
 
 #include <errno.h>
@@ -9,8 +14,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "driver/block.h"
 #include "driver/client.h"
 #include "driver/command.h"
+#include "driver/domain.h"
 #include "driver/mailbox.h"
 #include "driver/mapper.h"
 #include "driver/program.h"
@@ -27,12 +34,16 @@
 #define PROPERTY_READ_ONLY_IMAGE  0x10a4u
 #define SETTING_SWITCH_LATENCY    1u
 #define SETTING_SWITCH_LATENCY_US 100u
+#define SETTINGS                  1u /* how many of them */
+/* A body of so many settings: the count, then the rows in use. */
+#define SETTING_BYTES(rows) \
+    (offsetof(struct pr_body_setting, row) + (rows) * sizeof(((struct pr_body_setting *)0)->row[0]))
 
 enum { BASE_CONTAINER, BASE_PMU, BASE_DART };
 
 /*
- * Table 29.2. The roles are the seeds', the container, the power states and the DART are the board's; what is marked so is chosen: the seeds name
- * these apertures, no public source places them.
+ * Table 29.2. The roles are the seeds', the container, the power states and the DART are the board's; what is
+ * marked so is chosen: the seeds name these apertures, no public source places them.
  */
 static const struct {
     const char *name;
@@ -188,7 +199,7 @@ static void reset_controller(struct drv *d)
     drv_mailbox_write(d, PR_CTRL_CPU_CONTROL, PR_CPU_RUN);
 }
 
-static bool refused(uint32_t scratch7, struct base_error *error, int *status)
+static bool boot_refused(uint32_t scratch7, struct base_error *error, int *status)
 {
     if ((scratch7 & 0xfff00000u) != PR_BOOT_REFUSED)
         return false;
@@ -205,7 +216,7 @@ static int await_scratch(struct drv *d, unsigned number, uint32_t value, bool ri
     for (unsigned poll = 0; poll < DRV_POLLS; poll++) {
         if (drv_mailbox_read(d, PR_CTRL_SCRATCH(number)) == value)
             return 0;
-        if (refused(drv_mailbox_read(d, PR_CTRL_SCRATCH(7)), error, &status))
+        if (boot_refused(drv_mailbox_read(d, PR_CTRL_SCRATCH(7)), error, &status))
             return status;
         drv_device_pause(d);
         if (rings)
@@ -300,7 +311,7 @@ static void write_boot_args(struct drv *d)
     drv_mailbox_write(d, PR_CTRL_SCRATCH(7), PR_HANDSHAKE_GO);
 }
 
-/* Where messages stand: the first cells are for control commands, the others for calls. */
+/* Where messages are: the first cells are for control commands, the others for calls. */
 static void cut_pool(struct drv *d)
 {
     memset(d->command, 0, sizeof(d->command));
@@ -372,40 +383,62 @@ static uint64_t controller_ns(struct drv *d)
     return ticks * 1000 / (PR_TIMEBASE_HZ / 1000000);
 }
 
-/* The first commands, in the order of PR_BOOT_COMMANDS. */
+/* The bodies of the first commands, in and out. */
+struct boot_bodies {
+    struct pr_body_u32 print, start, cache;
+    struct pr_body_pmu pmu;
+    struct pr_body_time time;
+    struct pr_body_property property;
+    struct pr_body_resources resources;
+    struct pr_body_setting setting;
+};
+
+/* Read when the command is sent, not before: boot takes time. */
+static void fill_time(struct drv *d, struct boot_bodies *bodies)
+{
+    bodies->time = (struct pr_body_time){d->platform.now(d->platform.context), controller_ns(d)};
+}
+
+#define BODY(member) offsetof(struct boot_bodies, member), sizeof(((struct boot_bodies *)0)->member)
+/* In the order of PR_BOOT_COMMANDS. */
+static const struct {
+    uint32_t id;
+    size_t offset, bytes;                                    /* of its body */
+    void (*fill)(struct drv *d, struct boot_bodies *bodies); /* just before it is sent; may be NULL */
+} first_command[] = {
+    {PR_CMD_PRINT_ENABLE, BODY(print), NULL},
+    {PR_CMD_START, BODY(start), NULL},
+    {PR_CMD_SET_SNE_PMU_BASE2, BODY(pmu), NULL},
+    {PR_CMD_TIMEPROFILE_SHOW, BODY(time), fill_time},
+    {PR_CMD_CH_PROPERTY_WRITE, BODY(property), NULL},
+    {PR_CMD_RESOURCE_INFO_GET, BODY(resources), NULL},
+    {PR_CMD_ANE_DEFAULT_SETTING_SET, offsetof(struct boot_bodies, setting), SETTING_BYTES(SETTINGS), NULL},
+    {PR_CMD_MCACHE_SIZE_GET, BODY(cache), NULL},
+    {PR_CMD_INIT_SHARED_EVENT_INFO, 0, 0, NULL},
+};
+#undef BODY
+
 static int first_commands(struct drv *d, struct base_error *error)
 {
-    struct pr_body_u32 one = {1}, start = {1}, cache = {0};
-    struct pr_body_pmu pmu = {d->aperture[1].base};
-    struct pr_body_time time = {0};
-    struct pr_body_property property = {0, PROPERTY_READ_ONLY_IMAGE, 1};
-    struct pr_body_resources resources = {0};
-    struct pr_body_setting setting = {.count = 1,
-                                      .row = {{SETTING_SWITCH_LATENCY, SETTING_SWITCH_LATENCY_US}}};
-    const struct {
-        uint32_t id, bytes;
-        void *body;
-    } command[] = {
-        {PR_CMD_PRINT_ENABLE, sizeof(one), &one},
-        {PR_CMD_START, sizeof(start), &start},
-        {PR_CMD_SET_SNE_PMU_BASE2, sizeof(pmu), &pmu},
-        {PR_CMD_TIMEPROFILE_SHOW, sizeof(time), &time},
-        {PR_CMD_CH_PROPERTY_WRITE, sizeof(property), &property},
-        {PR_CMD_RESOURCE_INFO_GET, sizeof(resources), &resources},
-        {PR_CMD_ANE_DEFAULT_SETTING_SET, 8 + 8 * 1, &setting},
-        {PR_CMD_MCACHE_SIZE_GET, sizeof(cache), &cache},
-        {PR_CMD_INIT_SHARED_EVENT_INFO, 0, NULL},
+    struct boot_bodies bodies = {
+        .print = {1},
+        .start = {1},
+        .pmu = {d->aperture[1].base},
+        .property = {0, PROPERTY_READ_ONLY_IMAGE, 1},
+        .setting = {.count = SETTINGS, .row = {{SETTING_SWITCH_LATENCY, SETTING_SWITCH_LATENCY_US}}},
     };
     int status = 0;
 
-    for (unsigned i = 0; i < sizeof(command) / sizeof(command[0]) && !status; i++) {
-        if (command[i].body == &time)
-            time = (struct pr_body_time){d->platform.now(d->platform.context), controller_ns(d)};
-        status = boot_command(d, command[i].id, command[i].body, command[i].bytes, error);
+    for (unsigned i = 0; i < sizeof(first_command) / sizeof(first_command[0]) && !status; i++) {
+        if (first_command[i].fill)
+            first_command[i].fill(d, &bodies);
+        status = boot_command(d, first_command[i].id, (uint8_t *)&bodies + first_command[i].offset,
+                              (uint32_t)first_command[i].bytes, error);
     }
     if (!status)
-        drv_trace(d, "resources: programs=%u processes=%u procedures=%u engines=%u", resources.programs,
-                  resources.processes, resources.procedures, resources.engines);
+        drv_trace(d, "resources: programs=%u processes=%u procedures=%u engines=%u",
+                  bodies.resources.programs, bodies.resources.processes, bodies.resources.procedures,
+                  bodies.resources.engines);
     return status;
 }
 

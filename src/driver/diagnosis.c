@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What went wrong with a request, in words. */
+/*
+ * What went wrong with a request, in words. These functions write a sentence and do not change the request,
+ * except that the search for a lost answer completes a request whose answer is in the ring. Registers are
+ * read, and the DARTs' error registers cleared, only after a failure: a request that succeeds costs no access
+ * for its diagnosis.
+ */
 #include "driver/diagnosis.h"
 
 #include <inttypes.h>
@@ -28,7 +33,10 @@ static uint32_t descriptor_index(const struct drv_program *program, uint32_t add
     return UINT32_MAX;
 }
 
-/* The task manager's second error register holds the address of the descriptor; the firmware may pass it on in the detail. */
+/*
+ * The task manager's second error register holds the address of the descriptor; the firmware may pass it on
+ * in the detail.
+ */
 static uint32_t failed_descriptor(struct drv *d, const struct drv_request *r)
 {
     const struct drv_program *program = r->process->program;
@@ -64,13 +72,13 @@ IOReturn drv_diagnosis_timeout(struct drv *d, const struct drv_request *r)
     char faults[FAULT_BYTES];
     const char *why;
 
-    if (r->pending)
+    if (r->state == DRV_REQUEST_QUEUED)
         return drv_refuse(d, kIOReturnTimeout,
                           "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
                           " ms: the request never left the driver, its band was taken.",
                           r->client->number, token, ms);
     why = drv_mailbox_recover(d, PR_CHANNEL_IO_T2H);
-    if (r->done)
+    if (r->state == DRV_REQUEST_DONE)
         return drv_refuse(d, kIOReturnTimeout,
                           "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
                           " ms: %s, the answer stood in the ring (status %u).",

@@ -1,16 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Domains and to whom they are lent. Whoever waits stands in one line; only its first takes a domain, and looks again whenever one may have become free or
- * idle. A client that leaves is never evicted: its own end returns the domain.
+ * Domains. A domain has a first-level table exactly while it is open; domains 1-7 are open while they are
+ * lent, the base domain from boot to the end. domain->client and client->domain always name each other.
+ * Callers that wait are in one line; only the first takes a domain, and tries again whenever one may have
+ * become free or idle. A client whose handle was given back is never evicted: its own end returns the domain.
  */
 #include "driver/domain.h"
 
+#include "driver/block.h"
 #include "driver/client.h"
 #include "driver/mapper.h"
 #include "driver/process.h"
 #include "driver/surface.h"
 
-static struct drv_domain *find_free(struct drv *d)
+uint32_t drv_domain_stream(const struct drv_domain *domain)
+{
+    return (uint32_t)__builtin_ctz(domain->streams);
+}
+
+int drv_domain_open(struct drv *d, struct drv_domain *domain)
+{
+    if (!domain->table) {
+        void *host;
+        int status = drv_pages_take(d, PR_PAGE_BYTES, &domain->table, &host);
+
+        if (status) {
+            domain->table = 0;
+            return status;
+        }
+        domain->entries = host;
+    }
+    drv_mapper_point_streams(d, domain, true);
+    drv_mapper_invalidate(d, domain->streams);
+    return 0;
+}
+
+void drv_domain_close(struct drv *d, struct drv_domain *domain)
+{
+    if (!domain->table)
+        return;
+    drv_mapper_invalidate(d, domain->streams);
+    drv_mapper_point_streams(d, domain, false);
+    drv_mapper_drop_tables(d, domain);
+    drv_pages_give(d, domain->table, PR_PAGE_BYTES);
+    domain->table = 0;
+    domain->entries = NULL;
+    drv_space_clear(&domain->space);
+}
+
+static struct drv_domain *find_free_domain(struct drv *d)
 {
     for (unsigned i = 1; i < PR_DART_DOMAINS; i++)
         if (!d->domain[i].client)
@@ -21,11 +59,11 @@ static struct drv_domain *find_free(struct drv *d)
 /* Addresses that selector 5 gave out must stay valid, so such a client keeps its domain. */
 static bool may_be_evicted(const struct drv_client *client)
 {
-    return !client->pinned && !client->gone;
+    return !client->pinned && !drv_client_is_released(client);
 }
 
 /* The one that has been lent longest, of clients with nothing under way or, with `busy`, of any. */
-static struct drv_domain *find_oldest(struct drv *d, bool busy)
+static struct drv_domain *find_oldest_domain(struct drv *d, bool busy)
 {
     struct drv_domain *oldest = NULL;
 
@@ -53,7 +91,7 @@ static void ask_to_yield(struct drv *d)
     for (unsigned i = 1; i < PR_DART_DOMAINS; i++)
         if (d->domain[i].client && d->domain[i].client->yielding)
             return;
-    oldest = find_oldest(d, true);
+    oldest = find_oldest_domain(d, true);
     if (oldest)
         oldest->client->yielding = true;
 }
@@ -87,7 +125,7 @@ void drv_domain_return(struct drv_client *client)
     drv_domain_freed(client->driver);
 }
 
-static IOReturn take(struct drv_client *client, struct drv_domain *domain)
+static IOReturn lend_domain(struct drv_client *client, struct drv_domain *domain)
 {
     struct drv *d = client->driver;
 
@@ -102,8 +140,11 @@ static IOReturn take(struct drv_client *client, struct drv_domain *domain)
     return kIOReturnSuccess;
 }
 
-/* Its processes are parked and get a new slot with the next domain. The domain changes hands before anybody waits. */
-static IOReturn evict(struct drv_client *victim, struct drv_client *client)
+/*
+ * Its processes are parked and get a new slot with the next domain. The domain changes hands before the first
+ * wait.
+ */
+static IOReturn evict_client(struct drv_client *victim, struct drv_client *client)
 {
     struct drv_domain *domain = victim->domain;
     IOReturn result;
@@ -111,7 +152,7 @@ static IOReturn evict(struct drv_client *victim, struct drv_client *client)
     victim->calls++;
     drv_process_park_all(victim);
     drv_domain_return(victim);
-    result = take(client, domain);
+    result = lend_domain(client, domain);
     drv_process_terminate_parked(victim);
     drv_client_leave(victim);
     return result;
@@ -121,11 +162,11 @@ static IOReturn evict(struct drv_client *victim, struct drv_client *client)
 static bool try_to_lend(struct drv_client *client, struct drv_waiter *waiter, IOReturn *result)
 {
     struct drv *d = client->driver;
-    struct drv_domain *domain = find_free(d);
+    struct drv_domain *domain = find_free_domain(d);
     struct drv_client *victim = NULL;
 
     if (!domain) {
-        domain = find_oldest(d, false);
+        domain = find_oldest_domain(d, false);
         victim = domain ? domain->client : NULL;
     }
     if (!domain) {
@@ -134,17 +175,17 @@ static bool try_to_lend(struct drv_client *client, struct drv_waiter *waiter, IO
     }
     /* Out of the line first: eviction waits, and the next in the line may find another domain meanwhile. */
     drv_waiter_remove(&d->domain_waiters, waiter);
-    *result = victim ? evict(victim, client) : take(client, domain);
+    *result = victim ? evict_client(victim, client) : lend_domain(client, domain);
     return true;
 }
 
-static IOReturn closed(struct drv_client *client)
+static IOReturn refuse_closed(struct drv_client *client)
 {
     return drv_refuse(client->driver, kIOReturnAborted, "Client %u was closed while it waited for a domain.",
                       client->number);
 }
 
-static IOReturn none_in_time(struct drv *d)
+static IOReturn refuse_late(struct drv *d)
 {
     return drv_refuse(d, kIOReturnTimeout,
                       "All %u domains stayed lent, to clients with work under way or with mapped memory.",
@@ -161,15 +202,15 @@ IOReturn drv_domain_lend(struct drv_client *client, struct drv_deadline *deadlin
         return kIOReturnSuccess;
     drv_waiter_append(&d->domain_waiters, &waiter);
     while (!client->domain) {
-        if (client->closing) {
-            result = closed(client);
+        if (drv_client_is_closed(client)) {
+            result = refuse_closed(client);
             break;
         }
         if (d->domain_waiters == &waiter && try_to_lend(client, &waiter, &result))
             break;
         waiter.done = false;
         if (drv_wait(d, &waiter.done, deadline)) {
-            result = client->domain ? kIOReturnSuccess : none_in_time(d);
+            result = client->domain ? kIOReturnSuccess : refuse_late(d);
             break;
         }
     }
@@ -187,12 +228,12 @@ IOReturn drv_domain_await_turn(struct drv_client *client, struct drv_deadline *d
     drv_waiter_append(&d->domain_waiters, &waiter);
     while (client->yielding && !result) {
         waiter.done = false;
-        if (client->closing)
-            result = closed(client);
+        if (drv_client_is_closed(client))
+            result = refuse_closed(client);
         else if (d->domain_waiters == &waiter)
             stop_yielding(client); /* those who asked have been served or have left */
         else if (drv_wait(d, &waiter.done, deadline))
-            result = none_in_time(d);
+            result = refuse_late(d);
     }
     drv_waiter_remove(&d->domain_waiters, &waiter);
     drv_domain_freed(d);

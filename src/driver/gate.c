@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines and the command gate. A gate with a line is held: it is passed on to the first in the line, never free in between. */
+/*
+ * Lines and the command gate. While callers are in the gate's line the gate is held: it is passed on to the
+ * first of them and never free in between. A waiter is in one line at most, and on the stack of its call.
+ */
 #include "driver/gate.h"
 
 #include <stddef.h>

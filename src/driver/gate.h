@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of callers that wait for their turn, and the command gate: a lock of the model, not of the host. One owner, then first come, first served; its
- * owner gives it up while it waits for the machine.
+ * Lines of callers that wait for their turn, and the command gate: a lock of the model, not of the host. One
+ * owner, then first come, first served; its owner gives it up while it waits for the machine.
  */
 #ifndef DRIVER_GATE_H
 #define DRIVER_GATE_H

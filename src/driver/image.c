@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Program images. */
+/*
+ * Program images. The bytes are a private copy. Every check comes before anything is made from what it
+ * checks; on failure no block is left. The container is written here from checked values, with zeroes between
+ * them; of the caller's bytes only text and kernel are copied to memory that the firmware or the engine
+ * reads.
+ */
 #include "driver/image.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "driver/mapper.h"
+#include "driver/block.h"
 #include "listing/check.h"
 #include "program/chain.h"
 #include "program/hwx.h"
@@ -15,7 +20,7 @@
 #define ENGINES       16u /* neural-engine lanes */
 #define TDS_MAX       0x10000u
 
-/* The first finding that is no remark. */
+/* The first finding that is a problem and not a remark. */
 static void keep_first(void *context, enum pr_finding finding, const struct pr_problem *problem)
 {
     struct pr_problem *first = context;
@@ -99,7 +104,7 @@ static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_h
     return kIOReturnSuccess;
 }
 
-/* Where things stand in the container. */
+/* Where things are in the container. */
 struct layout {
     uint32_t sections, headers, generic, generic_bytes, operation, operation_bytes, procedure,
         procedure_bytes, bytes;
@@ -177,7 +182,8 @@ static void write_sections(uint8_t *to, const struct layout *at, const struct pl
     memcpy(to + at->procedure + 8, &procedure, sizeof(procedure));
 }
 
-static IOReturn make(struct drv *d, uint32_t usage, uint64_t bytes, const char *what, struct drv_block *block)
+static IOReturn make_block(struct drv *d, uint32_t usage, uint64_t bytes, const char *what,
+                           struct drv_block *block)
 {
     if (!drv_block_make(d, &d->shared, usage, bytes, block))
         return kIOReturnSuccess;
@@ -188,21 +194,21 @@ static IOReturn make(struct drv *d, uint32_t usage, uint64_t bytes, const char *
 static IOReturn load_spans(struct drv *d, const uint8_t *bytes, const struct pr_hwx *hwx,
                            struct drv_program *program)
 {
-    IOReturn result = make(d, DRV_USAGE_TEXT, hwx->text.size, "text", &program->text);
+    IOReturn result = make_block(d, DRV_USAGE_TEXT, hwx->text.size, "text", &program->text);
 
     if (result)
         return result;
     memcpy(program->text.host, bytes + hwx->text.offset, hwx->text.size);
     if (!hwx->constant.size)
         return kIOReturnSuccess;
-    result = make(d, DRV_USAGE_KERNEL, hwx->constant.size, "kernel", &program->kernel);
+    result = make_block(d, DRV_USAGE_KERNEL, hwx->constant.size, "kernel", &program->kernel);
     if (!result)
         memcpy(program->kernel.host, bytes + hwx->constant.offset, hwx->constant.size);
     return result;
 }
 
-static IOReturn load(struct drv *d, const uint8_t *bytes, uint64_t size, struct drv_program *program,
-                     struct pr_hwx *hwx)
+static IOReturn load_image(struct drv *d, const uint8_t *bytes, uint64_t size, struct drv_program *program,
+                           struct pr_hwx *hwx)
 {
     struct plan plan = {0};
     struct layout at;
@@ -218,7 +224,7 @@ static IOReturn load(struct drv *d, const uint8_t *bytes, uint64_t size, struct 
     if (result)
         return result;
     at = lay_out(&plan, program->kernel.bytes);
-    result = make(d, DRV_USAGE_CONSTANTS, at.bytes, "container", &program->container);
+    result = make_block(d, DRV_USAGE_CONSTANTS, at.bytes, "container", &program->container);
     if (result)
         return result;
     /* Padding has to be zero, whatever a bare driver or a stray store left in the pages. */
@@ -235,7 +241,7 @@ IOReturn drv_image_load(struct drv *d, const void *bytes, uint64_t size, struct 
 
     if (!hwx)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory to read the image.");
-    result = load(d, bytes, size, program, hwx);
+    result = load_image(d, bytes, size, program, hwx);
     base_free(hwx);
     if (result)
         drv_image_drop(d, program);

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mailbox. */
+/*
+ * The mailbox. What the controller wrote is hostile: the bytes behind a slot are used only when they all are
+ * in memory that the controller may see, and copied first where more than a log line depends on them. Every
+ * slot taken is given back, and a ring of which slots were given back is rung once. One pass takes no more
+ * slots than the ring has, so that a controller that always has one more cannot keep the driver here.
+ */
 #include "driver/mailbox.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "driver/block.h"
 #include "driver/command.h"
-#include "driver/mapper.h"
 #include "driver/request.h"
 #include "driver/ring.h"
 
@@ -162,30 +167,30 @@ static void take_shared(struct drv *d)
     ring_back(d, PR_CHANNEL_SHAREDMALLOC, taken);
 }
 
-static bool rang(const struct drv *d, uint32_t pending, enum pr_channel channel)
+static bool channel_rang(const struct drv *d, uint32_t pending, enum pr_channel channel)
 {
     return pending >> d->ring[channel].bit & 1;
 }
 
-static void handle(struct drv *d, uint32_t pending)
+static void handle_channels(struct drv *d, uint32_t pending)
 {
-    if (rang(d, pending, PR_CHANNEL_IO_T2H))
+    if (channel_rang(d, pending, PR_CHANNEL_IO_T2H))
         take_events(d);
-    if (rang(d, pending, PR_CHANNEL_DATA_CHAIN_H2T))
+    if (channel_rang(d, pending, PR_CHANNEL_DATA_CHAIN_H2T))
         drv_request_returns(d);
-    if (rang(d, pending, PR_CHANNEL_IO))
+    if (channel_rang(d, pending, PR_CHANNEL_IO))
         drv_command_returns(d);
-    if (rang(d, pending, PR_CHANNEL_SHAREDMALLOC))
+    if (channel_rang(d, pending, PR_CHANNEL_SHAREDMALLOC))
         take_shared(d);
-    if (rang(d, pending, PR_CHANNEL_TERMINAL))
+    if (channel_rang(d, pending, PR_CHANNEL_TERMINAL))
         take_terminal(d);
-    if (rang(d, pending, PR_CHANNEL_BUF_T2H))
+    if (channel_rang(d, pending, PR_CHANNEL_BUF_T2H))
         take_buffers(d);
 }
 
 void drv_mailbox_poll(struct drv *d)
 {
-    handle(d, ~0u);
+    handle_channels(d, ~0u);
 }
 
 const char *drv_mailbox_recover(struct drv *d, enum pr_channel channel)
@@ -193,7 +198,7 @@ const char *drv_mailbox_recover(struct drv *d, enum pr_channel channel)
     uint32_t pending = drv_mailbox_read(d, PR_CTRL_HOST_PENDING);
     const char *why = "the controller's doorbell was lost";
 
-    if (rang(d, pending, channel))
+    if (channel_rang(d, pending, channel))
         why = "interrupt lost, the controller had rung";
     else if (drv_mailbox_read(d, PR_CTRL_SCRATCH(PR_SCRATCH_REJECTED)))
         why = "the fabric rejected the controller's doorbell";
@@ -215,5 +220,5 @@ void drv_interrupt(struct drv *d)
         return;
     drv_mailbox_write(d, PR_CTRL_HOST_ACK, pending);
     d->stats.interrupts++;
-    handle(d, pending);
+    handle_channels(d, pending);
 }

@@ -12,8 +12,8 @@ void drv_mailbox_ring(struct drv *driver, uint32_t index);
 /* Looks at every ring, as if each had rung. */
 void drv_mailbox_poll(struct drv *driver);
 /*
- * The same after a wait that was too long. Returns why an answer that is found now was not told before, as a phrase, and acknowledges what is pending, so that the line can
- * rise again.
+ * The same after a timeout. Returns a phrase that says why the interrupt was missed, and acknowledges pending
+ * bits, so that the line can rise again.
  */
 const char *drv_mailbox_recover(struct drv *driver, enum pr_channel channel);
 

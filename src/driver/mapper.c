@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mapper. */
+/*
+ * The mapper. A second-level table exists exactly while one of its entries is valid; an entry that was valid
+ * is invalidated in all three DARTs before its page, or the page of its table, can be used for anything else.
+ */
 #include "driver/mapper.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/alloc.h"
+#include "driver/block.h"
+#include "driver/usage.h"
 
 #define BUSY_POLLS 1000u
 
@@ -35,38 +37,11 @@ void drv_mapper_init(struct drv *d)
     }
 }
 
-uint32_t drv_domain_stream(const struct drv_domain *domain)
-{
-    return (uint32_t)__builtin_ctz(domain->streams);
-}
-
-int drv_pages_take(struct drv *d, uint64_t bytes, uint64_t *physical, void **host)
-{
-    uint64_t whole = pr_round_up(bytes, PR_PAGE_BYTES);
-    int status = d->platform.alloc(d->platform.context, whole, physical);
-
-    if (status)
-        return status;
-    *host = d->platform.memory(d->platform.context, *physical, whole);
-    if (!*host) {
-        d->platform.free(d->platform.context, *physical);
-        return -EFAULT;
-    }
-    d->stats.pages += whole / PR_PAGE_BYTES;
-    return 0;
-}
-
-void drv_pages_give(struct drv *d, uint64_t physical, uint64_t bytes)
-{
-    d->platform.free(d->platform.context, physical);
-    d->stats.pages -= pr_round_up(bytes, PR_PAGE_BYTES) / PR_PAGE_BYTES;
-}
-
 /*
- * All traffic of the entries that were changed is over when the command is. A page that becomes mapped needs none of this: what is not valid is
- * not kept by the translation buffers.
+ * All traffic through the changed entries is over when the command is. A page that becomes mapped needs none
+ * of this: the translation buffers do not keep invalid entries.
  */
-static void invalidate(struct drv *d, uint32_t streams)
+void drv_mapper_invalidate(struct drv *d, uint32_t streams)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (unsigned dart = 0; dart < PR_DART_COUNT; dart++) {
@@ -80,7 +55,7 @@ static void invalidate(struct drv *d, uint32_t streams)
     }
 }
 
-static void point_streams(struct drv *d, const struct drv_domain *domain, bool on)
+void drv_mapper_point_streams(struct drv *d, const struct drv_domain *domain, bool on)
 {
     uint32_t ttbr = on ? pr_dart_ttbr_make(domain->table) : 0;
 
@@ -98,24 +73,7 @@ static void point_streams(struct drv *d, const struct drv_domain *domain, bool o
     }
 }
 
-int drv_domain_open(struct drv *d, struct drv_domain *domain)
-{
-    if (!domain->table) {
-        void *host;
-        int status = drv_pages_take(d, PR_PAGE_BYTES, &domain->table, &host);
-
-        if (status) {
-            domain->table = 0;
-            return status;
-        }
-        domain->entries = host;
-    }
-    point_streams(d, domain, true);
-    invalidate(d, domain->streams);
-    return 0;
-}
-
-static void drop_second(struct drv *d, struct drv_domain *domain, uint32_t first)
+static void drop_table(struct drv *d, struct drv_domain *domain, uint32_t first)
 {
     drv_pages_give(d, domain->second[first].address, PR_PAGE_BYTES);
     domain->second[first].address = 0;
@@ -123,44 +81,25 @@ static void drop_second(struct drv *d, struct drv_domain *domain, uint32_t first
     domain->second[first].used = 0;
 }
 
-void drv_domain_close(struct drv *d, struct drv_domain *domain)
+void drv_mapper_drop_tables(struct drv *d, struct drv_domain *domain)
 {
-    if (!domain->table)
-        return;
-    invalidate(d, domain->streams);
-    point_streams(d, domain, false);
     for (uint32_t i = 0; i < DRV_TABLES; i++)
         if (domain->second[i].address)
-            drop_second(d, domain, i);
-    drv_pages_give(d, domain->table, PR_PAGE_BYTES);
-    domain->table = 0;
-    domain->entries = NULL;
-    drv_space_clear(&domain->space);
-}
-
-uint32_t drv_usage_class(uint32_t usage)
-{
-    switch (usage) {
-#define X(id, code, class, role) \
-    case code: return class;
-        DRV_USAGES(X)
-#undef X
-    default: return 0;
-    }
+            drop_table(d, domain, i);
 }
 
 /*
- * Both classes give the same word (Table 28.4): in the seeds' form there are no other bits, and in the hardware forms an output stays readable,
- * because a program may read back what it has put there.
+ * Both classes give the same word (Table 28.4): in the seeds' form there are no other bits, and in the
+ * hardware forms an output stays readable, because a program may read back what it has written there.
  */
-static uint64_t entry_make(const struct drv *d, uint64_t frame)
+static uint64_t make_entry(const struct drv *d, uint64_t frame)
 {
     const struct pr_leaf leaf = {.valid = true, .frame = frame, .sub_end = 0xfff};
 
     return pr_leaf_encode((enum pr_leaf_form)d->platform.leaf_form, &leaf);
 }
 
-static int second_make(struct drv *d, struct drv_domain *domain, uint32_t first)
+static int make_table(struct drv *d, struct drv_domain *domain, uint32_t first)
 {
     uint64_t physical;
     void *host;
@@ -173,7 +112,7 @@ static int second_make(struct drv *d, struct drv_domain *domain, uint32_t first)
         return status;
     domain->second[first].address = physical;
     domain->second[first].entries = host;
-    __atomic_store_n(&domain->entries[first], entry_make(d, physical), __ATOMIC_RELEASE);
+    __atomic_store_n(&domain->entries[first], make_entry(d, physical), __ATOMIC_RELEASE);
     return 0;
 }
 
@@ -187,8 +126,8 @@ static uint32_t second_index(uint64_t iova)
     return (uint32_t)(iova >> PR_DART_L2_SHIFT) % PR_DART_TABLE_ENTRIES;
 }
 
-/* Clears [iova, end) and gives back the tables that become empty. The entries are invalidated before a table's page can be used again. */
-static void clear(struct drv *d, struct drv_domain *domain, uint64_t iova, uint64_t end)
+/* Clears [iova, end) and frees the tables that become empty, after their entries are invalidated. */
+static void clear_entries(struct drv *d, struct drv_domain *domain, uint64_t iova, uint64_t end)
 {
     uint32_t first = first_index(iova), last = first_index(end - 1);
 
@@ -203,10 +142,10 @@ static void clear(struct drv *d, struct drv_domain *domain, uint64_t iova, uint6
     for (uint32_t i = first; i <= last; i++)
         if (!domain->second[i].used)
             __atomic_store_n(&domain->entries[i], 0, __ATOMIC_RELEASE);
-    invalidate(d, domain->streams);
+    drv_mapper_invalidate(d, domain->streams);
     for (uint32_t i = first; i <= last; i++)
         if (domain->second[i].address && !domain->second[i].used)
-            drop_second(d, domain, i);
+            drop_table(d, domain, i);
 }
 
 int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uint64_t iova, uint64_t physical,
@@ -215,13 +154,13 @@ int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uin
     uint64_t end = iova + pr_round_up(bytes, PR_PAGE_BYTES);
 
     for (uint32_t i = first_index(iova); i <= first_index(end - 1); i++) {
-        int status = second_make(d, domain, i);
+        int status = make_table(d, domain, i);
 
         if (status) {
             for (uint32_t k = first_index(iova); k <= i; k++)
                 if (domain->second[k].address && !domain->second[k].used) {
                     __atomic_store_n(&domain->entries[k], 0, __ATOMIC_RELEASE);
-                    drop_second(d, domain, k);
+                    drop_table(d, domain, k);
                 }
             return status;
         }
@@ -229,7 +168,7 @@ int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uin
     for (uint64_t at = iova; at < end; at += PR_PAGE_BYTES) {
         uint64_t *entry = &domain->second[first_index(at)].entries[second_index(at)];
 
-        __atomic_store_n(entry, entry_make(d, physical + (at - iova)), __ATOMIC_RELEASE);
+        __atomic_store_n(entry, make_entry(d, physical + (at - iova)), __ATOMIC_RELEASE);
         domain->second[first_index(at)].used++;
     }
     drv_trace(d, "map domain=%u usage=%u class=%u iova=0x%" PRIx64 " physical=0x%" PRIx64 " bytes=0x%" PRIx64,
@@ -240,66 +179,12 @@ int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uin
 void drv_mapper_unmap(struct drv *d, struct drv_domain *domain, uint64_t iova, uint64_t bytes)
 {
     drv_trace(d, "unmap domain=%u iova=0x%" PRIx64 " bytes=0x%" PRIx64, domain->number, iova, bytes);
-    clear(d, domain, iova, iova + pr_round_up(bytes, PR_PAGE_BYTES));
-}
-
-int drv_block_make(struct drv *d, struct drv_space *space, uint32_t usage, uint64_t bytes,
-                   struct drv_block *block)
-{
-    struct drv_block made = {.bytes = bytes, .usage = usage, .space = space};
-    int status = drv_pages_take(d, bytes, &made.physical, &made.host);
-
-    if (status)
-        return status;
-    status = drv_space_take(space, bytes, &made.iova);
-    if (status)
-        goto no_address;
-    status = drv_mapper_map(d, &d->domain[0], usage, made.iova, made.physical, bytes);
-    if (status)
-        goto not_mapped;
-    *block = made;
-    return 0;
-
-not_mapped:
-    drv_space_give(space, made.iova);
-no_address:
-    drv_pages_give(d, made.physical, bytes);
-    return status;
-}
-
-void drv_block_drop(struct drv *d, struct drv_block *block)
-{
-    if (!block->bytes)
-        return;
-    drv_mapper_unmap(d, &d->domain[0], block->iova, block->bytes);
-    drv_space_give(block->space, block->iova);
-    drv_pages_give(d, block->physical, block->bytes);
-    memset(block, 0, sizeof(*block));
-}
-
-static void *inside(const struct drv_block *block, uint64_t iova, uint64_t bytes)
-{
-    uint64_t offset = iova - block->iova;
-
-    if (iova < block->iova || offset > block->bytes || bytes > block->bytes - offset)
-        return NULL;
-    return (uint8_t *)block->host + offset;
-}
-
-void *drv_block_find(struct drv *d, uint64_t iova, uint64_t bytes)
-{
-    void *found = inside(&d->ipc, iova, bytes);
-
-    if (!found)
-        found = inside(&d->heap, iova, bytes);
-    for (unsigned i = 0; i < DRV_SHARED_BLOCKS && !found; i++)
-        found = inside(&d->shared_block[i], iova, bytes);
-    return found;
+    clear_entries(d, domain, iova, iova + pr_round_up(bytes, PR_PAGE_BYTES));
 }
 
 static const char *fault_text(uint32_t error)
 {
-    /* The bit that says which way the access went is no reason. */
+    /* The bit that says which way the access went is not a reason. */
 #define X(id, bit, text)                                                                   \
     if (PR_DART_ERROR_##id != PR_DART_ERROR_WRITE && error & (uint32_t)PR_DART_ERROR_##id) \
         return text;

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes. */
+/*
+ * Processes. A process is in exactly one state, which only set_state() changes. Text and kernel of its
+ * program are mapped in its client's domain while it is STARTING or LIVE; `id` is its slot while it is LIVE,
+ * and none otherwise. A caller that starts or uses a process has it pinned; while it is pinned for that, it
+ * is neither parked nor ended.
+ *
+ * A process the firmware has, or may have, without a client's process for it is a ghost: counted in its
+ * program, which is not unloaded before the firmware has confirmed that the last ghost is gone.
+ */
 #include "driver/process.h"
 
 #include <inttypes.h>
@@ -8,17 +16,35 @@
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/domain.h"
+#include "driver/lifecycle.h"
 #include "driver/mapper.h"
 #include "driver/program.h"
 #include "driver/surface.h"
 
 #define START_TRIES 4u
 
+#define NEXT(state) (1u << DRV_PROCESS_##state)
+static const struct drv_lifecycle_state states[] = {
+    [DRV_PROCESS_PARKED] = {"parked", NEXT(STARTING) | NEXT(ENDED)},
+    [DRV_PROCESS_STARTING] = {"starting", NEXT(LIVE) | NEXT(PARKED)},
+    [DRV_PROCESS_LIVE] = {"live", NEXT(PARKED) | NEXT(ENDED)},
+    [DRV_PROCESS_ENDED] = {"ended", 0},
+};
+#undef NEXT
+static const struct drv_lifecycle lifecycle = {"process", sizeof(states) / sizeof(states[0]), states};
+
+static void set_state(struct drv_process *process, enum drv_process_state state)
+{
+    drv_lifecycle_check(&lifecycle, process->state, state);
+    process->state = state;
+    process->settled = state != DRV_PROCESS_STARTING;
+}
+
 struct drv_process *drv_process_find(const struct drv_client *client, uint64_t token)
 {
     struct drv_process *process = client->processes;
 
-    while (process && (process->program->token != token || process->ending))
+    while (process && (process->program->token != token || process->state == DRV_PROCESS_ENDED))
         process = process->next_of_client;
     return process;
 }
@@ -54,7 +80,7 @@ void drv_process_remove(struct drv_process *process)
     base_free(process);
 }
 
-/* Text and kernel stand at the address they have in the base domain. */
+/* Text and kernel are at the address they have in the base domain. */
 static int map_program(struct drv *d, struct drv_domain *domain, const struct drv_program *program)
 {
     const struct drv_block *text = &program->text, *kernel = &program->kernel;
@@ -80,17 +106,15 @@ static void created(void *context, const struct pr_command_header *reply)
     struct drv_process *process = context;
 
     process->program->ghosts--;
-    process->status = PR_REPLY_STATUS(reply);
-    if (process->status == PR_STATUS_OK && reply->process_id < PR_PROCESSES_MAX) {
+    if (PR_REPLY_STATUS(reply) == PR_STATUS_OK && reply->process_id < PR_PROCESSES_MAX) {
         process->id = reply->process_id;
-        process->state = DRV_PROCESS_LIVE;
+        set_state(process, DRV_PROCESS_LIVE);
     } else {
-        process->state = DRV_PROCESS_PARKED;
+        set_state(process, DRV_PROCESS_PARKED);
     }
-    process->settled = true;
 }
 
-/* Nobody waits for the process any more: it is terminated when a call comes by. */
+/* No caller waits for the process any more: the next reap terminates it. */
 static void created_late(void *context, const struct pr_command_header *reply)
 {
     struct drv_program *program = context;
@@ -112,8 +136,11 @@ static void terminated(void *context, const struct pr_command_header *reply)
     program->driver->reap = true;
 }
 
-/* An answer that comes too late still counts: the program stays until the firmware has let go of all its processes. */
-static void terminate(struct drv *d, struct drv_program *program, uint32_t id)
+/*
+ * An answer that comes too late still counts: the program stays until the firmware has let go of all its
+ * processes.
+ */
+static void terminate_process(struct drv *d, struct drv_program *program, uint32_t id)
 {
     const struct drv_command_args args = {.id = PR_CMD_TERMINATE_PROCESS,
                                           .program = program->id,
@@ -141,12 +168,26 @@ void drv_process_reap(struct drv *d)
             continue;
         d->stray[id] = NULL;
         program->ghosts--;
-        terminate(d, program, id);
+        terminate_process(d, program, id);
     }
 }
 
+/* The start failed, whatever the firmware may have done. */
+static void undo_start(struct drv_process *process, struct drv_domain *domain)
+{
+    struct drv *d = process->client->driver;
+    uint32_t unnoticed = process->id; /* an answer without an interrupt: the firmware did create it */
+
+    process->id = PR_NO_ID;
+    if (process->state != DRV_PROCESS_PARKED)
+        set_state(process, DRV_PROCESS_PARKED);
+    unmap_program(d, domain, process->program);
+    if (unnoticed != PR_NO_ID)
+        terminate_process(d, process->program, unnoticed);
+}
+
 /* With a domain: text and kernel mapped there, and a slot of the firmware's for its stream. */
-static IOReturn start(struct drv_process *process)
+static IOReturn start_process(struct drv_process *process)
 {
     struct drv *d = process->client->driver;
     struct drv_program *program = process->program;
@@ -165,8 +206,7 @@ static IOReturn start(struct drv_process *process)
 
     if (map_program(d, domain, program))
         return drv_refuse(d, kIOReturnNoMemory, "Program prepare: no memory for page tables.");
-    process->state = DRV_PROCESS_STARTING;
-    process->settled = false;
+    set_state(process, DRV_PROCESS_STARTING);
     program->ghosts++;
     result = drv_command_run(d, &args, NULL);
     if (result == kIOReturnNoResources && process->state == DRV_PROCESS_STARTING)
@@ -174,16 +214,8 @@ static IOReturn start(struct drv_process *process)
     if (!result && process->state != DRV_PROCESS_LIVE)
         result = drv_refuse(d, kIOReturnError, "The firmware gave a process number of %u or more.",
                             PR_PROCESSES_MAX);
-    if (result) {
-        uint32_t unnoticed = process->id; /* an answer without an interrupt: it did come to life */
-
-        process->id = PR_NO_ID;
-        process->state = DRV_PROCESS_PARKED;
-        process->settled = true;
-        unmap_program(d, domain, program);
-        if (unnoticed != PR_NO_ID)
-            terminate(d, program, unnoticed);
-    }
+    if (result)
+        undo_start(process, domain);
     return result;
 }
 
@@ -191,7 +223,7 @@ void drv_process_pin(struct drv_process *process)
 {
     process->pins++;
     process->program->pins++;
-    process->client->busy++;
+    drv_client_busy(process->client);
 }
 
 void drv_process_unpin(struct drv_process *process)
@@ -219,7 +251,7 @@ IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadl
         } else if (!client->domain) {
             result = drv_domain_lend(client, deadline);
         } else {
-            result = start(process);
+            result = start_process(process);
         }
     }
     return result;
@@ -231,16 +263,15 @@ void drv_process_end(struct drv_process *process)
     struct drv *d = client->driver;
     uint32_t id = process->state == DRV_PROCESS_LIVE ? process->id : process->old_id;
 
-    process->ending = true;
     if (process->state == DRV_PROCESS_LIVE)
         unmap_program(d, client->domain, process->program);
-    process->state = DRV_PROCESS_PARKED;
+    set_state(process, DRV_PROCESS_ENDED);
     process->id = process->old_id = PR_NO_ID;
     for (unsigned band = 0; band < DRV_BANDS; band++)
         if (process->intermediate[band])
             drv_surface_unmap(client, process->intermediate[band]);
     if (id != PR_NO_ID)
-        terminate(d, process->program, id);
+        terminate_process(d, process->program, id);
 }
 
 void drv_process_drop_unused(struct drv_process *process)
@@ -261,7 +292,7 @@ void drv_process_park_all(struct drv_client *client)
 {
     for (struct drv_process *process = client->processes; process; process = process->next_of_client)
         if (process->state == DRV_PROCESS_LIVE) {
-            process->state = DRV_PROCESS_PARKED;
+            set_state(process, DRV_PROCESS_PARKED);
             process->old_id = process->id;
             process->id = PR_NO_ID;
         }
@@ -282,7 +313,7 @@ void drv_process_terminate_parked(struct drv_client *client)
         id = process->old_id;
         program = process->program;
         process->old_id = PR_NO_ID;
-        terminate(client->driver, program, id);
+        terminate_process(client->driver, program, id);
         drv_program_unload_orphan(client->driver, program);
     }
 }

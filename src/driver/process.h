@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes: a program prepared by one client, with a slot of the firmware's for the stream of the client's domain. */
+/*
+ * Processes: a program prepared by one client, with a slot of the firmware's for the stream of the client's
+ * domain.
+ */
 #ifndef DRIVER_PROCESS_H
 #define DRIVER_PROCESS_H
 
@@ -11,7 +14,7 @@ struct drv_process *drv_process_find(const struct drv_client *client, uint64_t t
 struct drv_process *drv_process_add(struct drv_client *client, struct drv_program *program);
 void drv_process_remove(struct drv_process *process);
 
-/* Pinned: its client keeps the domain, and nobody takes the process away. */
+/* Pinned: its client keeps the domain, and the process is neither parked nor ended. */
 void drv_process_pin(struct drv_process *process);
 void drv_process_unpin(struct drv_process *process);
 /* Gives a pinned process a domain and a slot if it has none. May wait. */
@@ -20,18 +23,24 @@ IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadl
 void drv_process_end(struct drv_process *process);
 
 /*
- * The process a request is for, pinned and running. A direct-path client, which has no selector to prepare with, is attached to a program of the same
- * identity at its first request.
+ * The process a request is for, pinned and running. A direct-path client, which has no selector to prepare
+ * with, is attached to a program of the same identity at its first request.
  */
 IOReturn drv_process_get(struct drv_client *client, uint64_t token, struct drv_deadline *deadline,
                          struct drv_process **process);
-/* Unpinned after a failure: one that was never prepared or attached goes, and with it a program that nobody else has. */
+/*
+ * Unpinned after a failure: one that was never prepared or attached goes, and with it a program that is not
+ * needed any more.
+ */
 void drv_process_drop_unused(struct drv_process *process);
 
 /* Sends what could not be sent before: terminations of processes that no client has. */
 void drv_process_reap(struct drv *driver);
 
-/* Eviction: processes lose their slots. The first marks them, the second tells the firmware and waits. */
+/*
+ * Eviction: processes lose their slots. The first marks them, the second terminates them in the firmware and
+ * waits.
+ */
 void drv_process_park_all(struct drv_client *client);
 void drv_process_terminate_parked(struct drv_client *client);
 

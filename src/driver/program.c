@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs. */
+/*
+ * Programs. A program is in exactly one state, which only set_state() changes. While a command about it is
+ * with the firmware (LOADING, UNLOADING) it is not freed, even if its caller has left: the answer, late or
+ * not, moves it on. A program is unloaded when it is not needed: no owner, no processes, no call or command
+ * under way, no ghosts. It is freed as UNLOADED: until then the firmware may read its container and text. The
+ * exceptions are a program the firmware never knew (NEW), and the end of the driver, after the controller has
+ * stopped.
+ */
 #include "driver/program.h"
 
 #include <inttypes.h>
@@ -7,14 +14,33 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "driver/block.h"
 #include "driver/bundle.h"
 #include "driver/command.h"
 #include "driver/image.h"
-#include "driver/mapper.h"
+#include "driver/lifecycle.h"
 #include "driver/process.h"
 #include "driver/surface.h"
 
 #define IMAGE_BYTES_MAX PR_CONTAINER_BYTES_MAX
+
+#define NEXT(state) (1u << DRV_PROGRAM_##state)
+static const struct drv_lifecycle_state states[] = {
+    [DRV_PROGRAM_NEW] = {"new", NEXT(LOADING)},
+    [DRV_PROGRAM_LOADING] = {"loading", NEXT(LOADED) | NEXT(UNLOADED)},
+    [DRV_PROGRAM_LOADED] = {"loaded", NEXT(READY) | NEXT(UNLOADING)},
+    [DRV_PROGRAM_READY] = {"ready", NEXT(LOADED)},
+    [DRV_PROGRAM_UNLOADING] = {"unloading", NEXT(LOADED) | NEXT(UNLOADED)},
+    [DRV_PROGRAM_UNLOADED] = {"unloaded", 0},
+};
+#undef NEXT
+static const struct drv_lifecycle lifecycle = {"program", sizeof(states) / sizeof(states[0]), states};
+
+static void set_state(struct drv_program *program, enum drv_program_state state)
+{
+    drv_lifecycle_check(&lifecycle, program->state, state);
+    program->state = state;
+}
 
 IOReturn drv_program_not_found(struct drv *d, uint64_t token)
 {
@@ -22,8 +48,8 @@ IOReturn drv_program_not_found(struct drv *d, uint64_t token)
 }
 
 /*
- * A second client may use a resident program only with the owner's team and code-directory hash (seeds ch. 27). A caller without a signature equals only
- * itself.
+ * A second client may use a resident program only with the owner's team and code-directory hash (seeds ch.
+ * 27). A caller without a signature equals only itself.
  */
 static bool same_identity(const struct drv_identity *a, const struct drv_identity *b)
 {
@@ -37,7 +63,7 @@ struct drv_program *drv_program_find(struct drv_client *client, uint64_t token)
 {
     for (struct drv_program *program = client->driver->programs; program; program = program->next)
         if (program->token == token)
-            return program->owner && !program->dying &&
+            return program->owner && program->state == DRV_PROGRAM_READY &&
                            (program->owner == client || same_identity(&program->identity, &client->identity))
                        ? program
                        : NULL;
@@ -83,24 +109,26 @@ static void copy_name(char *to, size_t size, const char *from, size_t length)
 }
 
 /* Sent once; the answer counts whenever it comes. */
-static void loaded(void *context, const struct pr_command_header *reply)
+static void load_answered(void *context, const struct pr_command_header *reply)
 {
     struct drv_program *program = context;
 
-    program->unanswered = false;
-    program->unloaded = PR_REPLY_STATUS(reply) != PR_STATUS_OK;
-    if (!program->unloaded)
+    if (PR_REPLY_STATUS(reply) == PR_STATUS_OK) {
         program->id = reply->program_id;
+        set_state(program, DRV_PROGRAM_LOADED);
+    } else {
+        set_state(program, DRV_PROGRAM_UNLOADED);
+    }
     program->driver->reap = true;
 }
 
-static void unloaded(void *context, const struct pr_command_header *reply)
+static void unload_answered(void *context, const struct pr_command_header *reply)
 {
     struct drv_program *program = context;
     uint32_t status = PR_REPLY_STATUS(reply);
 
-    program->unanswered = false;
-    program->unloaded = status == PR_STATUS_OK || status == PR_STATUS_NO_PROGRAM;
+    set_state(program, status == PR_STATUS_OK || status == PR_STATUS_NO_PROGRAM ? DRV_PROGRAM_UNLOADED
+                                                                                : DRV_PROGRAM_LOADED);
     program->driver->reap = true;
 }
 
@@ -115,21 +143,25 @@ void drv_program_unhold(struct drv_program *program)
     program->unheld = --program->holds == 0;
 }
 
-/* While an answer is outstanding the program stays where it is. */
-static IOReturn send(struct drv *d, struct drv_program *program, struct drv_command_args args,
-                     drv_reply answer)
+/*
+ * Sends a load or an unload. `under_way` is the program's state until the answer comes; a command that was
+ * not sent leaves it in state `unsent`.
+ */
+static IOReturn send_command(struct drv *d, struct drv_program *program, struct drv_command_args args,
+                             drv_reply answered, enum drv_program_state under_way,
+                             enum drv_program_state unsent)
 {
     IOReturn result;
 
     args.process = PR_NO_ID;
-    args.reply = args.late = answer;
+    args.reply = args.late = answered;
     args.context = args.late_context = program;
-    program->unanswered = true;
+    set_state(program, under_way);
     drv_program_hold(program);
     result = drv_command_run(d, &args, NULL);
     drv_program_unhold(program);
-    if (result != kIOReturnTimeout)
-        program->unanswered = false; /* answered, or not sent */
+    if (result != kIOReturnTimeout && program->state == under_way)
+        set_state(program, unsent);
     return result;
 }
 
@@ -138,14 +170,20 @@ static IOReturn send_load(struct drv *d, struct drv_program *program)
     struct pr_body_load body = {program->container.iova, program->container.bytes};
     const struct drv_command_args args = {
         .id = PR_CMD_LOAD_PROGRAM, .program = PR_NO_ID, .body = &body, .bytes = sizeof(body)};
-    IOReturn result;
+    IOReturn result =
+        send_command(d, program, args, load_answered, DRV_PROGRAM_LOADING, DRV_PROGRAM_UNLOADED);
 
-    program->unloaded = true; /* unless it is sent and answered otherwise */
-    result = send(d, program, args, loaded);
     if (!result && program->id >= PR_PROGRAMS_MAX)
         result = drv_refuse(d, kIOReturnError, "The firmware loaded a program as %u; the limit is %u.",
                             program->id, PR_PROGRAMS_MAX);
     return result;
+}
+
+static void send_unload(struct drv *d, struct drv_program *program)
+{
+    const struct drv_command_args args = {.id = PR_CMD_UNLOAD_PROGRAM, .program = program->id};
+
+    send_command(d, program, args, unload_answered, DRV_PROGRAM_UNLOADING, DRV_PROGRAM_LOADED);
 }
 
 static void free_program(struct drv *d, struct drv_program *program)
@@ -175,7 +213,7 @@ static void unlink_program(struct drv *d, struct drv_program *program)
 static bool is_needed(const struct drv_program *program)
 {
     return program->owner || program->processes || program->pins || program->holds || program->ghosts ||
-           program->unanswered;
+           program->state == DRV_PROGRAM_LOADING || program->state == DRV_PROGRAM_UNLOADING;
 }
 
 static struct drv_program *make_program(struct drv_client *client, const struct ane_program_args *args)
@@ -213,8 +251,8 @@ static IOReturn read_copy(struct drv *d, const uint8_t *from, const struct ane_p
     return result;
 }
 
-static IOReturn load(struct drv_client *client, const uint8_t *from, const struct ane_program_args *args,
-                     uint64_t *token)
+static IOReturn load_program(struct drv_client *client, const uint8_t *from,
+                             const struct ane_program_args *args, uint64_t *token)
 {
     struct drv *d = client->driver;
     struct drv_program *program = make_program(client, args);
@@ -228,14 +266,13 @@ static IOReturn load(struct drv_client *client, const uint8_t *from, const struc
         return result;
     }
     link_program(d, program);
-    program->dying = true; /* not found until it is loaded */
     result = send_load(d, program);
     if (result) {
         program->owner = NULL;
         drv_program_unload_orphan(d, program);
         return result;
     }
-    program->dying = false;
+    set_state(program, DRV_PROGRAM_READY);
     *token = program->token;
     drv_trace(d, "program 0x%" PRIx64 " \"%s\" loaded as %u: %u in, %u out, %u descriptors", program->token,
               program->name, program->id, program->inputs, program->outputs, program->td_count);
@@ -259,7 +296,7 @@ static IOReturn create_from(struct drv_client *client, const struct ane_program_
     memcpy(&args, surface + create->offset, sizeof(args));
     result = check_args(client, &args, create->size - ANE_PROGRAM_IMAGE);
     if (!result)
-        result = load(client, surface + create->offset + ANE_PROGRAM_IMAGE, &args, &token);
+        result = load_program(client, surface + create->offset + ANE_PROGRAM_IMAGE, &args, &token);
     if (!result)
         memcpy(surface + create->offset, &token, sizeof(token));
     return result;
@@ -287,14 +324,13 @@ IOReturn drv_program_create(struct drv_client *client, const struct ane_program_
 
 void drv_program_unload_orphan(struct drv *d, struct drv_program *program)
 {
-    const struct drv_command_args args = {.id = PR_CMD_UNLOAD_PROGRAM, .program = program->id};
-
     if (is_needed(program))
         return;
-    program->dying = true;
-    if (!program->unloaded)
-        send(d, program, args, unloaded);
-    if (program->unloaded) {
+    if (program->state == DRV_PROGRAM_READY)
+        set_state(program, DRV_PROGRAM_LOADED);
+    if (program->state == DRV_PROGRAM_LOADED)
+        send_unload(d, program);
+    if (program->state == DRV_PROGRAM_UNLOADED) {
         unlink_program(d, program);
         free_program(d, program);
         return;
@@ -406,7 +442,7 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
     if (program->processes && (program->processes != process || process->next_of_program))
         return drv_refuse(d, kIOReturnBusy, "Program 0x%" PRIx64 " is prepared by another client.",
                           destroy->token);
-    program->dying = true;
+    set_state(program, DRV_PROGRAM_LOADED);
     if (process) {
         drv_process_pin(process);
         drv_process_end(process);
@@ -421,14 +457,15 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
     return kIOReturnSuccess;
 }
 
-static void leave_program(struct drv *d, struct drv_client *client, bool tell)
+/* The client's programs lose their owner. With `unload` the firmware unloads those that are not needed. */
+static void disown_programs(struct drv *d, struct drv_client *client, bool unload)
 {
     for (struct drv_program *program = d->programs, *next; program; program = next) {
         next = program->next;
         if (program->owner != client)
             continue;
         program->owner = NULL;
-        if (tell) {
+        if (unload) {
             drv_program_unload_orphan(d, program);
             next = d->programs; /* the list may be another one after the wait */
         }
@@ -445,14 +482,14 @@ void drv_program_leave_all(struct drv_client *client)
         drv_process_remove(process);
         drv_program_unload_orphan(client->driver, program);
     }
-    leave_program(client->driver, client, true);
+    disown_programs(client->driver, client, true);
 }
 
 void drv_program_forget_all(struct drv_client *client)
 {
     while (client->processes)
         drv_process_remove(client->processes);
-    leave_program(client->driver, client, false);
+    disown_programs(client->driver, client, false);
 }
 
 void drv_program_drop_all(struct drv *d)

@@ -11,10 +11,15 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
 IOReturn drv_program_unprepare(struct drv_client *client, const struct ane_program_prepare *prepare);
 IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program_destroy *destroy);
 
-/* The program of a token, if the client may use it: its own, or one of the same team and code-directory hash. */
+/*
+ * The program of a token, if the client may use it: its own, or one of the same team and code-directory hash.
+ */
 struct drv_program *drv_program_find(struct drv_client *client, uint64_t token);
 IOReturn drv_program_not_found(struct drv *driver, uint64_t token);
-/* While a command about the program is under way it is not freed. Whoever has held it calls drv_program_unload_orphan afterwards. */
+/*
+ * While a command about the program is under way it is not freed. The caller that held it calls
+ * drv_program_unload_orphan afterwards.
+ */
 void drv_program_hold(struct drv_program *program);
 void drv_program_unhold(struct drv_program *program);
 /* The last to leave a program without an owner unloads it. May wait; the program may be gone afterwards. */
@@ -24,7 +29,7 @@ void drv_program_reap(struct drv *driver);
 
 /* The client goes: processes end, programs are unloaded or left to those that still use them. */
 void drv_program_leave_all(struct drv_client *client);
-/* After the controller has stopped: without telling it. */
+/* After the controller has stopped: without a command to it. */
 void drv_program_forget_all(struct drv_client *client);
 void drv_program_drop_all(struct drv *driver);
 

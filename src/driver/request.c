@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests. */
+/*
+ * Requests. A request is in exactly one state, which only set_state() changes. What holds in each:
+ *
+ *   FREE         in d->free_requests; no client, no cookie
+ *   BOUND        counted in client->requests; a call of the client fills it
+ *   QUEUED       in the queue of its band; counted in stats.in_flight; process pinned
+ *   IN_FIRMWARE  posted; counted in stats.in_flight; bindings and process stay until it comes back
+ *   ABORTED      as IN_FIRMWARE, but the caller has its result already
+ *   ABANDONED    as IN_FIRMWARE, but no caller is left; it becomes free when it comes back
+ *   DONE         the caller takes the result and frees it; bindings are left only to explain a failure
+ *
+ * Of one band at most one request runs in the firmware, unless its caller has given it up (leave_band).
+ */
 #include "driver/request.h"
 
 #include <inttypes.h>
@@ -8,6 +20,7 @@
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/diagnosis.h"
+#include "driver/lifecycle.h"
 #include "driver/process.h"
 #include "driver/ring.h"
 #include "driver/surface.h"
@@ -16,6 +29,32 @@
 #define BUFFER_ALIGN 64u
 #define COOKIE_INDEX 0xffu
 _Static_assert(DRV_REQUESTS <= COOKIE_INDEX, "a cookie names its request");
+
+#define NEXT(state) (1u << DRV_REQUEST_##state)
+static const struct drv_lifecycle_state states[] = {
+    [DRV_REQUEST_FREE] = {"free", NEXT(BOUND)},
+    [DRV_REQUEST_BOUND] = {"bound", NEXT(QUEUED) | NEXT(IN_FIRMWARE) | NEXT(FREE)},
+    [DRV_REQUEST_QUEUED] = {"queued", NEXT(IN_FIRMWARE) | NEXT(DONE) | NEXT(FREE)},
+    [DRV_REQUEST_IN_FIRMWARE] = {"in the firmware", NEXT(DONE) | NEXT(ABORTED) | NEXT(ABANDONED)},
+    [DRV_REQUEST_ABORTED] = {"aborted", NEXT(DONE) | NEXT(ABANDONED)},
+    [DRV_REQUEST_ABANDONED] = {"abandoned", NEXT(FREE)},
+    [DRV_REQUEST_DONE] = {"done", NEXT(FREE)},
+};
+#undef NEXT
+static const struct drv_lifecycle lifecycle = {"request", sizeof(states) / sizeof(states[0]), states};
+
+static void set_state(struct drv_request *r, enum drv_request_state state)
+{
+    drv_lifecycle_check(&lifecycle, r->state, state);
+    r->state = state;
+    r->done = state == DRV_REQUEST_ABORTED || state == DRV_REQUEST_DONE;
+}
+
+static bool firmware_has(const struct drv_request *r)
+{
+    return r->state == DRV_REQUEST_IN_FIRMWARE || r->state == DRV_REQUEST_ABORTED ||
+           r->state == DRV_REQUEST_ABANDONED;
+}
 
 void drv_request_init(struct drv *d, uint8_t *memory, uint64_t address)
 {
@@ -39,21 +78,24 @@ static struct drv_band *band_of(struct drv *d, const struct drv_request *r)
 }
 
 /* A free request becomes one of the client's. */
-static void assign(struct drv_request *r, struct drv_client *client)
+static void assign_request(struct drv_request *r, struct drv_client *client)
 {
     struct drv *d = client->driver;
 
+    set_state(r, DRV_REQUEST_BOUND);
     client->requests++;
     r->client = client;
     r->cookie = ++d->serial << 8 | r->index;
-    r->waiting = r->pending = r->flying = r->done = false;
     r->status = 0;
     r->detail = 0;
     r->bindings = 0;
 }
 
-/* Whoever waits for a request gets one as soon as it is free, so that a free one means that nobody waits who might have it. */
-static struct drv_request *take(struct drv_client *client)
+/*
+ * A caller that waits for a request gets it as soon as it is free: while one is free, no caller waits that
+ * may have it.
+ */
+static struct drv_request *take_request(struct drv_client *client)
 {
     struct drv *d = client->driver;
     struct drv_request *r = d->free_requests;
@@ -61,15 +103,16 @@ static struct drv_request *take(struct drv_client *client)
     if (!r || client->requests == DRV_REQUESTS_PER_CLIENT)
         return NULL;
     d->free_requests = r->next;
-    assign(r, client);
+    assign_request(r, client);
     return r;
 }
 
 /* The same, waiting for one: first come, first served among clients below their limit. */
-static IOReturn take_in_turn(struct drv_client *client, struct drv_deadline *deadline, struct drv_request **r)
+static IOReturn await_request(struct drv_client *client, struct drv_deadline *deadline,
+                              struct drv_request **r)
 {
     struct drv *d = client->driver;
-    struct drv_waiter waiter = {.client = client, .request = take(client)};
+    struct drv_waiter waiter = {.client = client, .request = take_request(client)};
     bool in_time = true;
 
     if (!waiter.request) {
@@ -91,7 +134,7 @@ static IOReturn take_in_turn(struct drv_client *client, struct drv_deadline *dea
 }
 
 /* A request has become free: the first in the line that may have it gets it. */
-static void pass_on(struct drv *d, struct drv_request *r)
+static void pass_on_request(struct drv *d, struct drv_request *r)
 {
     struct drv_waiter *waiter = d->request_waiters;
 
@@ -103,13 +146,13 @@ static void pass_on(struct drv *d, struct drv_request *r)
         return;
     }
     drv_waiter_remove(&d->request_waiters, waiter);
-    assign(r, waiter->client);
+    assign_request(r, waiter->client);
     waiter->request = r;
     waiter->done = true;
 }
 
-/* What it binds is free again, and its process: nothing of the client's is under way because of it. */
-static void unbind(struct drv_request *r)
+/* Its mappings and its process are free again: nothing of the client's is under way because of it. */
+static void unbind_request(struct drv_request *r)
 {
     if (!r->process)
         return;
@@ -120,14 +163,15 @@ static void unbind(struct drv_request *r)
     r->process = NULL;
 }
 
-/* Nobody looks at it and the firmware does not have it. */
-static void give(struct drv *d, struct drv_request *r)
+/* No caller looks at it and the firmware does not have it. */
+static void free_request(struct drv *d, struct drv_request *r)
 {
+    set_state(r, DRV_REQUEST_FREE);
     r->client->requests--;
-    unbind(r);
+    unbind_request(r);
     r->cookie = 0;
     r->client = NULL;
-    pass_on(d, r);
+    pass_on_request(d, r);
 }
 
 /* Binding. */
@@ -216,7 +260,7 @@ static IOReturn bind_stats(struct drv_request *r, uint32_t surface, struct pr_bu
     return kIOReturnSuccess;
 }
 
-static void build(struct drv_request *r, const struct ane_request *request)
+static void build_call(struct drv_request *r, const struct ane_request *request)
 {
     const struct drv_process *process = r->process;
     const struct drv_program *program = process->program;
@@ -252,93 +296,95 @@ static void build(struct drv_request *r, const struct ane_request *request)
 
 /* Sending. */
 
-static bool send(struct drv *d, struct drv_request *r)
+static bool send_request(struct drv *d, struct drv_request *r)
 {
     if (!drv_ring_post(d, PR_CHANNEL_DATA_CHAIN_H2T, r->address, r->length, r, &r->slot))
         return false;
-    r->flying = true;
-    band_of(d, r)->flying = r;
+    set_state(r, DRV_REQUEST_IN_FIRMWARE);
+    band_of(d, r)->running = r;
     return true;
 }
 
-/* The next of a band that is free. */
-static void advance(struct drv *d, struct drv_band *band)
+/* Sends the next of a band that is free. */
+static void advance_band(struct drv *d, struct drv_band *band)
 {
-    struct drv_request *r = band->pending;
+    struct drv_request *r = band->queue;
 
-    if (!r || band->flying || !send(d, r))
+    if (r && !band->running && send_request(d, r))
+        band->queue = r->next;
+}
+
+/* The band is free for others, if it was this request's. */
+static void leave_band(struct drv *d, struct drv_band *band, const struct drv_request *r)
+{
+    if (band->running != r)
         return;
-    band->pending = r->next;
-    r->pending = false;
+    band->running = NULL;
+    advance_band(d, band);
 }
 
 /* By priority, then arrival. */
-static void enqueue(struct drv *d, struct drv_request *r)
+static void enqueue_request(struct drv *d, struct drv_request *r)
 {
-    struct drv_request **link = &band_of(d, r)->pending;
+    struct drv_request **link = &band_of(d, r)->queue;
 
     while (*link && (*link)->priority <= r->priority)
         link = &(*link)->next;
     r->next = *link;
     *link = r;
-    r->pending = true;
+    set_state(r, DRV_REQUEST_QUEUED);
 }
 
-static void dequeue(struct drv *d, struct drv_request *r)
+/* Out of its queue, unsent; the caller sets the next state. */
+static void dequeue_request(struct drv *d, struct drv_request *r)
 {
-    struct drv_request **link = &band_of(d, r)->pending;
+    struct drv_request **link = &band_of(d, r)->queue;
 
     while (*link != r)
         link = &(*link)->next;
     *link = r->next;
-    r->pending = false;
+    d->stats.in_flight--;
 }
 
-static void submit(struct drv *d, struct drv_request *r)
+static void submit_request(struct drv *d, struct drv_request *r)
 {
     struct drv_band *band = band_of(d, r);
 
-    r->waiting = true;
     d->stats.requests++;
     d->stats.in_flight++;
-    if (!band->pending && !band->flying && send(d, r))
+    if (!band->queue && !band->running && send_request(d, r))
         return;
-    enqueue(d, r);
-    advance(d, band);
+    enqueue_request(d, r);
+    advance_band(d, band);
 }
 
 /* Coming back. */
 
-static void tell(struct drv_request *r, IOReturn result)
-{
-    if (r->done)
-        return;
-    r->result = result;
-    r->done = true;
-}
-
-/* The firmware has let go of it. */
-static void land(struct drv *d, struct drv_request *r, uint32_t status, uint64_t detail)
+/* The firmware has let go of it. One that was aborted keeps that result. */
+static void complete_request(struct drv *d, struct drv_request *r, uint32_t status, uint64_t detail)
 {
     struct drv_band *band = band_of(d, r);
     struct drv_ring *ring = &d->ring[PR_CHANNEL_DATA_CHAIN_H2T];
 
-    r->flying = false;
     r->status = status;
     r->detail = detail;
     if (ring->holder[r->slot] == r)
         ring->holder[r->slot] = NULL;
     d->stats.in_flight--;
-    tell(r, drv_status_return(status));
-    /* Others may wait for what it holds, and its caller may be slow. A failure is explained first: that needs the process. */
-    if (!r->waiting)
-        give(d, r);
-    else if (status == PR_STATUS_OK)
-        unbind(r);
-    if (band->flying == r) {
-        band->flying = NULL;
-        advance(d, band);
+    if (r->state == DRV_REQUEST_IN_FIRMWARE)
+        r->result = drv_status_return(status);
+    if (r->state == DRV_REQUEST_ABANDONED) {
+        free_request(d, r);
+    } else {
+        set_state(r, DRV_REQUEST_DONE);
+        /*
+         * Others may wait for what it holds, and its caller may be slow; to explain a failure takes the
+         * process.
+         */
+        if (status == PR_STATUS_OK)
+            unbind_request(r);
     }
+    leave_band(d, band, r);
 }
 
 void drv_request_event(struct drv *d, const struct pr_program_event *event)
@@ -348,12 +394,12 @@ void drv_request_event(struct drv *d, const struct pr_program_event *event)
 
     if (event->state != PR_EVENT_FINISHED)
         return;
-    if (!r || !r->flying || r->cookie != event->cookie) {
+    if (!r || !firmware_has(r) || r->cookie != event->cookie) {
         drv_trace(d, "event for nobody: cookie 0x%" PRIx64 " program %u process %u", event->cookie,
                   event->program_id, event->process_id);
         return;
     }
-    land(d, r, event->status, event->detail);
+    complete_request(d, r, event->status, event->detail);
 }
 
 void drv_request_returns(struct drv *d)
@@ -369,7 +415,7 @@ void drv_request_returns(struct drv *d)
         ring->holder[i] = NULL;
         status = pr_le16(r->message + offsetof(struct pr_exe_header, status));
         if (status != PR_STATUS_OK)
-            land(d, r, status, 0);
+            complete_request(d, r, status, 0);
     }
 }
 
@@ -395,33 +441,34 @@ void drv_request_abort_all(struct drv_client *client)
     for (unsigned i = 0; i < DRV_REQUESTS; i++) {
         struct drv_request *r = &d->request[i];
 
-        if (r->client != client || !r->waiting || r->done)
+        if (r->client != client || (r->state != DRV_REQUEST_QUEUED && r->state != DRV_REQUEST_IN_FIRMWARE))
             continue;
-        tell(r, kIOReturnAborted);
-        if (!r->pending)
+        r->result = kIOReturnAborted;
+        if (r->state == DRV_REQUEST_IN_FIRMWARE) {
+            set_state(r, DRV_REQUEST_ABORTED);
             continue;
-        dequeue(d, r);
-        d->stats.in_flight--;
-        unbind(r);
+        }
+        dequeue_request(d, r);
+        set_state(r, DRV_REQUEST_DONE);
+        unbind_request(r);
     }
 }
 
-void drv_request_give_up(struct drv_client *client)
+void drv_request_leave_bands(struct drv_client *client)
 {
     struct drv *d = client->driver;
 
     for (unsigned i = 0; i < DRV_BANDS; i++)
-        if (d->band[i].flying && d->band[i].flying->client == client) {
-            d->band[i].flying = NULL;
-            advance(d, &d->band[i]);
-        }
+        if (d->band[i].running && d->band[i].running->client == client)
+            leave_band(d, &d->band[i], d->band[i].running);
 }
 
 /*
- * What timed out in the firmware keeps its cell and bindings until it comes back, but no longer its band: the next doorbell may well bring the
- * firmware to what it has missed. It also keeps the driver's intermediate buffer: others get a new one.
+ * A request that timed out in the firmware keeps its cell and bindings until it comes back, but not its band:
+ * the next doorbell may make the firmware see what it has missed. It also keeps the driver's intermediate
+ * buffer: others get a new one.
  */
-static void leave_flying(struct drv *d, struct drv_request *r)
+static void abandon_request(struct drv *d, struct drv_request *r)
 {
     struct drv_band *band = band_of(d, r);
     struct drv_mapping **own = &r->process->intermediate[band - d->band];
@@ -431,14 +478,23 @@ static void leave_flying(struct drv *d, struct drv_request *r)
             (*own)->stale = true;
             *own = NULL;
         }
-    if (band->flying == r) {
-        band->flying = NULL;
-        advance(d, band);
-    }
+    leave_band(d, band, r);
 }
 
-static IOReturn await(struct drv *d, struct drv_request *r, struct drv_deadline *deadline,
-                      struct ane_request_reply *reply)
+/* The caller leaves: the request is free, or the firmware's until it comes back. */
+static void leave_request(struct drv *d, struct drv_request *r, bool timed_out)
+{
+    if (!firmware_has(r)) {
+        free_request(d, r);
+        return;
+    }
+    set_state(r, DRV_REQUEST_ABANDONED);
+    if (timed_out)
+        abandon_request(d, r);
+}
+
+static IOReturn await_completion(struct drv *d, struct drv_request *r, struct drv_deadline *deadline,
+                                 struct ane_request_reply *reply)
 {
     IOReturn result;
 
@@ -446,20 +502,14 @@ static IOReturn await(struct drv *d, struct drv_request *r, struct drv_deadline 
         result = drv_diagnosis_timeout(d, r);
     else
         result = r->result && r->status ? drv_diagnosis_failure(d, r) : r->result;
-    if (r->pending) {
-        dequeue(d, r);
-        d->stats.in_flight--;
-    }
+    if (r->state == DRV_REQUEST_QUEUED)
+        dequeue_request(d, r);
     d->stats.completed += result == kIOReturnSuccess;
     d->stats.aborted += result == kIOReturnAborted;
     d->stats.failed += result != kIOReturnSuccess && result != kIOReturnAborted;
     reply->status = result == kIOReturnTimeout || (result && !r->status) ? (uint32_t)result : r->status;
     reply->detail = r->detail;
-    r->waiting = false;
-    if (!r->flying)
-        give(d, r);
-    else if (result == kIOReturnTimeout)
-        leave_flying(d, r);
+    leave_request(d, r, result == kIOReturnTimeout);
     return result;
 }
 
@@ -477,8 +527,8 @@ static bool is_zero(const uint8_t *bytes, size_t size)
 }
 _Static_assert(sizeof(((struct ane_request *)0)->reserved) % 8 == 0, "checked in words");
 
-/* `category` and `qos` are accepted as they come: nothing public says what else they may be. */
-static IOReturn check(struct drv *d, uint64_t doorbell, const struct ane_request *request)
+/* `category` and `qos` are accepted as they come: no public source says what else they may be. */
+static IOReturn check_request(struct drv *d, uint64_t doorbell, const struct ane_request *request)
 {
     if (doorbell >= PR_DOORBELL_INDEX_LIMIT)
         return drv_refuse(d, kIOReturnBadArgument, "Doorbell %" PRIu64 "; the limit is %u.", doorbell,
@@ -510,8 +560,12 @@ static IOReturn check_counts(struct drv *d, const struct drv_program *program,
                       program->inputs, program->outputs, program->intermediates);
 }
 
-/* With the process pinned. From the request in hand to the doorbell nothing waits: the process stays what it is. */
-static IOReturn prepare(struct drv_request *r, struct drv_process *process, const struct ane_request *request)
+/*
+ * With the process pinned. From the request in hand to the doorbell nothing waits: the process stays what it
+ * is.
+ */
+static IOReturn prepare_request(struct drv_request *r, struct drv_process *process,
+                                const struct ane_request *request)
 {
     IOReturn result;
 
@@ -520,7 +574,7 @@ static IOReturn prepare(struct drv_request *r, struct drv_process *process, cons
     result = bind_all(r, request);
     if (result)
         return result;
-    build(r, request);
+    build_call(r, request);
     return bind_stats(r, request->stats_surface, &((struct pr_call *)(void *)r->message)->stats);
 }
 
@@ -531,7 +585,7 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
     struct drv *d = client->driver;
     struct drv_process *process;
     struct drv_request *r;
-    IOReturn result = check(d, doorbell, request);
+    IOReturn result = check_request(d, doorbell, request);
 
     *reply = (struct ane_request_reply){.sequence = request->sequence, .token = request->token};
     if (!result)
@@ -540,18 +594,19 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
         return result;
     result = check_counts(d, process->program, request);
     if (!result)
-        result = take_in_turn(client, &deadline, &r);
+        result = await_request(client, &deadline, &r);
     if (result) {
         drv_process_unpin(process);
         return result;
     }
-    result = client->closing ? drv_refuse(d, kIOReturnAborted, "Client %u was closed.", client->number)
-                             : prepare(r, process, request);
+    result = drv_client_is_closed(client)
+                 ? drv_refuse(d, kIOReturnAborted, "Client %u was closed.", client->number)
+                 : prepare_request(r, process, request);
     if (result) {
         r->process = process;
-        give(d, r);
+        free_request(d, r);
         return result;
     }
-    submit(d, r);
-    return await(d, r, &deadline, reply);
+    submit_request(d, r);
+    return await_completion(d, r, &deadline, reply);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests (selector 2): bound, put into a cell, sent when their band is free, and brought back by an event. */
+/*
+ * Requests (selector 2): bound, put into a cell, sent when their band is free, and brought back by an event.
+ */
 #ifndef DRIVER_REQUEST_H
 #define DRIVER_REQUEST_H
 
@@ -18,7 +20,10 @@ void drv_request_returns(struct drv *driver);
 
 /* The client closes: its callers get kIOReturnAborted; what the firmware has stays until its event. */
 void drv_request_abort_all(struct drv_client *client);
-/* Nobody waits for the firmware any longer: bands are free for others. */
-void drv_request_give_up(struct drv_client *client);
+/*
+ * The client's requests no longer keep others out of their bands: the firmware has been waited for long
+ * enough.
+ */
+void drv_request_leave_bands(struct drv_client *client);
 
 #endif

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Channels and slots. */
+/*
+ * Channels and slots. The owner bit of a slot's address word says whose the slot is; it is written last and
+ * read first, with release and acquire. Of a host-to-controller ring, `holder` is not NULL from a post until
+ * the slot is seen to have come back or the message it carried is completed: a slot is reused only when both
+ * owner bit and holder say it is free. Rings are checked once, at boot: inside the IPC surface, apart from
+ * each other, with doorbell bits of their own.
+ */
 #include "driver/ring.h"
 
 #include <errno.h>
@@ -52,7 +58,7 @@ static int check_record(const struct drv *d, const struct pr_channel_record *rec
     return 0;
 }
 
-static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
+static bool ranges_overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
 {
     return a < b + b_bytes && b < a + a_bytes;
 }
@@ -64,7 +70,7 @@ static int check_overlap(const struct drv *d, uint32_t channel, uint64_t table, 
     uint64_t at = (uint64_t)((const uint8_t *)ring->slot - (const uint8_t *)d->ipc.host),
              bytes = ring->slots * PR_SLOT_BYTES;
 
-    if (overlap(at, bytes, table, table_bytes))
+    if (ranges_overlap(at, bytes, table, table_bytes))
         return base_fail(error, EPROTO, "The ring of channel %s lies over the channel table.",
                          pr_channel_table[channel].name);
     for (uint32_t i = 0; i < PR_CHANNEL_COUNT; i++) {
@@ -72,8 +78,8 @@ static int check_overlap(const struct drv *d, uint32_t channel, uint64_t table, 
 
         if (i == channel || !other->slot)
             continue;
-        if (overlap(at, bytes, (uint64_t)((const uint8_t *)other->slot - (const uint8_t *)d->ipc.host),
-                    other->slots * PR_SLOT_BYTES))
+        if (ranges_overlap(at, bytes, (uint64_t)((const uint8_t *)other->slot - (const uint8_t *)d->ipc.host),
+                           other->slots * PR_SLOT_BYTES))
             return base_fail(error, EPROTO, "The rings of channels %s and %s overlap.",
                              pr_channel_table[channel].name, pr_channel_table[i].name);
         if (ring->bit == other->bit)

@@ -16,7 +16,7 @@ bool drv_ring_post(struct drv *driver, enum pr_channel channel, uint64_t address
 /* A slot that was posted has come back. */
 bool drv_ring_returned(const struct drv *driver, enum pr_channel channel, uint32_t slot);
 
-/* Controller to host: the next slot whose turn is the host's, or NULL. */
+/* Controller to host: the next slot that the host owns, or NULL. */
 struct pr_slot *drv_ring_take(struct drv *driver, enum pr_channel channel);
 /* Gives it back with this address word and moves on; the caller rings. */
 void drv_ring_give(struct drv *driver, enum pr_channel channel, uint64_t address);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device addresses. */
+/*
+ * Device addresses. The list is sorted by address and its ranges do not overlap; each includes its guard
+ * page. It depends only on the sequence of calls, so the same calls give the same addresses.
+ */
 #include "driver/space.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Device addresses: ranges of whole pages handed out from one span, first fit, with an unmapped page after each. The same calls give the
- * same addresses.
+ * Device addresses: ranges of whole pages handed out from one span, first fit, with an unmapped page after
+ * each. The same calls give the same addresses.
  */
 #ifndef DRIVER_SPACE_H
 #define DRIVER_SPACE_H

@@ -6,12 +6,16 @@
 #include "driver/driver.h"
 #include "driver/gate.h"
 #include "driver/space.h"
+#include "driver/usage.h"
 #include "protocol/channel.h"
 #include "protocol/container.h"
 #include "protocol/dart_regs.h"
 #include "protocol/message.h"
 
-/* The first part of the aperture is each domain's own, the second one allocator: same address in the base domain and in the client's. */
+/*
+ * The first part of the aperture is each domain's own, the second one allocator: same address in the base
+ * domain and in the client's.
+ */
 #define DRV_OWN_FIRST    0x4000u
 #define DRV_SHARED_FIRST 0xa0000000u
 
@@ -32,23 +36,6 @@ _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fit
 #define DRV_DEFAULT_TIMEOUT_MS 10000u
 #define DRV_TIMEOUT_MS_MAX     3600000u
 #define DRV_MS                 1000000ull
-
-/* Usage codes, Table 28.5. X(id, code, protection class, role) */
-#define DRV_USAGES(X)                                            \
-    X(INPUT, 1, 3, "client input tensor")                        \
-    X(OUTPUT, 2, 1, "client output tensor")                      \
-    X(INTERMEDIATE, 7, 3, "intermediate buffer")                 \
-    X(KERNEL, 8, 3, "kernel and weights")                        \
-    X(TEXT, 9, 3, "program text, task descriptors, working set") \
-    X(CONSTANTS, 11, 3, "program constants and scratch")         \
-    X(FIRMWARE_SURFACE, 0x1019, 3, "firmware power-on surface")  \
-    X(FIRMWARE_HEAP, 0x101a, 3, "firmware resident heap")
-
-enum drv_usage {
-#define X(id, code, class, role) DRV_USAGE_##id = code,
-    DRV_USAGES(X)
-#undef X
-};
 
 /* A translation domain: 0 is the base (firmware, system), 1-7 are lent to clients. */
 struct drv_domain {
@@ -94,8 +81,8 @@ struct drv_ring {
 };
 
 /*
- * A control command under way: a cell of the pool, free again as soon as its slot has come back. The answer is copied to the caller's own record then; a
- * caller that no longer waits has none.
+ * A control command under way: a cell of the pool, free again as soon as its slot has come back. The answer
+ * is copied to the caller's own record then; a caller that no longer waits has none.
  */
 typedef void (*drv_reply)(void *context, const struct pr_command_header *reply);
 struct drv_answer {
@@ -114,9 +101,20 @@ struct drv_command {
     void *context, *late_context;
 };
 
+/* The life of a program, as the firmware and its clients see it. The table of transitions is in program.c. */
+enum drv_program_state {
+    DRV_PROGRAM_NEW,       /* the firmware has not been asked to load it */
+    DRV_PROGRAM_LOADING,   /* a load is with the firmware; its answer decides, whenever it comes */
+    DRV_PROGRAM_LOADED,    /* the firmware has it, clients do not find it: just loaded, or to be unloaded */
+    DRV_PROGRAM_READY,     /* the firmware has it, clients find it while it has an owner */
+    DRV_PROGRAM_UNLOADING, /* an unload is with the firmware; its answer decides, whenever it comes */
+    DRV_PROGRAM_UNLOADED,  /* the firmware does not have it */
+};
+
 struct drv_program {
     struct drv_program *next;
     struct drv *driver;
+    enum drv_program_state state;
     uint64_t token;
     uint32_t id;              /* the firmware's slot */
     struct drv_client *owner; /* NULL: its owner has gone, it lives until the last process ends */
@@ -131,21 +129,22 @@ struct drv_program {
     uint32_t holds; /* commands of the driver's own under way; `unheld` when the last has ended */
     bool unheld;
     uint32_t ghosts; /* processes that the firmware has, or may have, and no client */
-    bool dying;      /* no longer found */
-    bool unanswered; /* a load or unload is with the firmware: its answer decides what is left */
-    bool unloaded;   /* the firmware does not have it any more */
 };
 
-/* A program prepared by one client. It is parked while the client's domain is lent to another. */
-enum drv_process_state { DRV_PROCESS_PARKED, DRV_PROCESS_STARTING, DRV_PROCESS_LIVE };
+/* The life of a process, a program prepared by one client. The table of transitions is in process.c. */
+enum drv_process_state {
+    DRV_PROCESS_PARKED,   /* without a slot: not started yet, or its client's domain was lent to another */
+    DRV_PROCESS_STARTING, /* its creation is with the firmware; one caller waits for that */
+    DRV_PROCESS_LIVE,     /* has a slot, and text and kernel mapped in its client's domain */
+    DRV_PROCESS_ENDED,    /* no longer found; removed when its termination is over */
+};
+
 struct drv_process {
     struct drv_process *next_of_client, *next_of_program;
     struct drv_program *program;
     struct drv_client *client;
     enum drv_process_state state;
-    bool ending;     /* no longer found */
-    bool settled;    /* not starting: what others of the client wait for */
-    uint32_t status; /* of the last start, enum pr_status */
+    bool settled;    /* not STARTING: what other callers of the client wait for */
     uint32_t id;     /* the firmware's slot */
     uint32_t old_id; /* still to be terminated after an eviction */
     uint32_t prepares;
@@ -156,8 +155,19 @@ struct drv_process {
     struct drv_mapping *recent[PR_CALL_BUFFERS_MAX];
 };
 
+/* The life of a request. The table of transitions is in request.c. */
+enum drv_request_state {
+    DRV_REQUEST_FREE,        /* in the list of free requests */
+    DRV_REQUEST_BOUND,       /* a client's: being bound and written into its cell */
+    DRV_REQUEST_QUEUED,      /* in its band's queue, a caller waits */
+    DRV_REQUEST_IN_FIRMWARE, /* the firmware has it, a caller waits */
+    DRV_REQUEST_ABORTED,     /* the firmware has it, its caller has a result and has not looked yet */
+    DRV_REQUEST_ABANDONED,   /* the firmware has it, no caller waits */
+    DRV_REQUEST_DONE,        /* only its caller has it, and has a result */
+};
+
 struct drv_request {
-    struct drv_request *next; /* free, or waiting for its band */
+    struct drv_request *next; /* free, or in the queue of its band */
     struct drv_client *client;
     struct drv_process *process;
     uint64_t cookie; /* serial << 8 | index */
@@ -166,10 +176,8 @@ struct drv_request {
     uint64_t address;
     uint32_t priority, length;
     uint32_t slot;
-    bool waiting; /* a caller will look at the result */
-    bool pending; /* in its band's line */
-    bool flying;  /* the firmware has it */
-    bool done;
+    enum drv_request_state state;
+    bool done; /* ABORTED or DONE: what its caller waits for */
     IOReturn result;
     uint32_t status;
     uint64_t detail;
@@ -178,8 +186,17 @@ struct drv_request {
 };
 
 struct drv_band {
-    struct drv_request *flying;  /* at most one in the firmware (design 11) */
-    struct drv_request *pending; /* by priority, then arrival */
+    struct drv_request *running; /* at most one in the firmware (design 11) */
+    struct drv_request *queue;   /* by priority, then arrival */
+};
+
+/* The life of a client's handle, in this order. The table of transitions is in client.c. */
+enum drv_client_state {
+    DRV_CLIENT_NEW,      /* selector 0 has not been called */
+    DRV_CLIENT_OPEN,     /* the session is open */
+    DRV_CLIENT_CLOSED,   /* the session has ended (selector 1): no further call gets in */
+    DRV_CLIENT_RELEASED, /* the handle was given back: ends with its last call */
+    DRV_CLIENT_ZOMBIE,   /* the same, but the firmware still has a request of it: ends when that comes back */
 };
 
 struct drv_client {
@@ -187,13 +204,10 @@ struct drv_client {
     struct drv *driver;
     struct drv_identity identity;
     uint32_t type, number;
-    bool open;      /* selector 0 was called */
-    bool closing;   /* no further call gets in */
-    bool gone;      /* the handle was given back: freed with the last call */
-    bool lingering; /* could not be torn down; will be when its last request has come back */
-    bool quiet;     /* nothing of it is in the firmware: what a close waits for */
-    bool *ended;    /* of the close that waits until everything is given back; NULL when none does */
-    bool yielding;  /* others wait for a domain: its next requests queue behind them */
+    enum drv_client_state state;
+    bool idle;     /* `busy` is 0: what a close waits for */
+    bool *ended;   /* of the close that waits until everything is freed; NULL when none does */
+    bool yielding; /* others wait for a domain: its next requests queue behind them */
     uint32_t calls;
     uint32_t busy;   /* requests and operations that need its domain to stay */
     uint32_t pinned; /* mappings made by selector 5 */
@@ -213,7 +227,7 @@ struct drv_aperture {
 struct drv {
     struct drv_platform platform;
     struct base_error last;
-    struct base_error *error; /* the sentence of the call that runs now; NULL when nobody asks */
+    struct base_error *error; /* the sentence of the call that runs now; NULL when the caller does not ask */
     struct drv_stats stats;
     struct drv_aperture aperture[DRV_APERTURES];
     bool running;    /* boot is over */

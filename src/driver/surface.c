@@ -1,21 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Surfaces and intermediate buffers. */
+/*
+ * Surfaces and intermediate buffers. A mapping is in a bucket of its client exactly while it is mapped in its
+ * domain, and holds its surface, or its own pages, that long. A stale one is not found for new requests and
+ * goes when neither a request nor selector 5 uses it. The client's generation changes whenever a pointer to a
+ * mapping that a process remembers may have become invalid.
+ */
 #include "driver/surface.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "driver/block.h"
 #include "driver/mapper.h"
+#include "driver/usage.h"
 
 static struct drv_mapping **bucket_of(struct drv_client *client, uint32_t surface)
 {
     return &client->bucket[surface % DRV_BUCKETS];
 }
 
-/* An input and an output binding of one surface are two mappings: two device addresses over the same pages (seeds ch. 28). */
-static struct drv_mapping *find(struct drv_client *client, uint32_t surface, uint32_t usage,
-                                const struct drv_domain *domain)
+/*
+ * An input and an output binding of one surface are two mappings: two device addresses over the same pages
+ * (seeds ch. 28).
+ */
+static struct drv_mapping *find_mapping(struct drv_client *client, uint32_t surface, uint32_t usage,
+                                        const struct drv_domain *domain)
 {
     struct drv_mapping *mapping = *bucket_of(client, surface);
 
@@ -35,8 +45,8 @@ static IOReturn map_refused(struct drv *d, int status, uint64_t bytes)
 }
 
 /* Puts pages into a domain under a new record. */
-static IOReturn add(struct drv_client *client, struct drv_domain *domain, const struct drv_mapping *wanted,
-                    struct drv_mapping **mapping)
+static IOReturn add_mapping(struct drv_client *client, struct drv_domain *domain,
+                            const struct drv_mapping *wanted, struct drv_mapping **mapping)
 {
     struct drv *d = client->driver;
     struct drv_mapping *made = base_alloc(sizeof(*made));
@@ -90,7 +100,7 @@ IOReturn drv_surface_map(struct drv_client *client, uint32_t surface, uint32_t u
     struct drv_mapping wanted = {.surface = surface, .usage = usage};
     IOReturn result;
 
-    *mapping = find(client, surface, usage, domain);
+    *mapping = find_mapping(client, surface, usage, domain);
     if (*mapping)
         return kIOReturnSuccess;
     result = drv_surface_get(client, surface, &wanted.physical, &wanted.bytes);
@@ -100,7 +110,7 @@ IOReturn drv_surface_map(struct drv_client *client, uint32_t surface, uint32_t u
         result =
             drv_refuse(d, kIOReturnBadArgument, "Surface %u is empty or does not begin on a page.", surface);
     else
-        result = add(client, domain, &wanted, mapping);
+        result = add_mapping(client, domain, &wanted, mapping);
     if (result)
         d->platform.surface_put(d->platform.context, surface);
     return result;
@@ -116,7 +126,7 @@ IOReturn drv_surface_make(struct drv_client *client, uint32_t usage, uint64_t by
 
     if (drv_pages_take(d, bytes, &wanted.physical, &host))
         return drv_refuse(d, kIOReturnNoMemory, "No memory for a buffer of %" PRIu64 " bytes.", bytes);
-    result = add(client, client->domain, &wanted, mapping);
+    result = add_mapping(client, client->domain, &wanted, mapping);
     if (result)
         drv_pages_give(d, wanted.physical, bytes);
     return result;

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Surfaces and intermediate buffers as a client's domain sees them: kept mapped until the client closes or the surface is released. */
+/*
+ * Surfaces and intermediate buffers as a client's domain sees them: kept mapped until the client closes or
+ * the surface is released.
+ */
 #ifndef DRIVER_SURFACE_H
 #define DRIVER_SURFACE_H
 
 #include "driver/state.h"
 
-/* A surface's pages, for the client's task; put back with the platform's surface_put. kIOReturnNotPermitted when it is another task's. */
+/*
+ * A surface's pages, for the client's task; put back with the platform's surface_put. kIOReturnNotPermitted
+ * when it is another task's.
+ */
 IOReturn drv_surface_get(const struct drv_client *client, uint32_t surface, uint64_t *physical,
                          uint64_t *bytes);
 /*
- * The mapping of a surface under a usage code in the client's domain, or in the base domain for what the firmware itself writes. The client has a domain
- * already. kIOReturnBadArgument when there is no such surface.
+ * The mapping of a surface under a usage code in the client's domain, or in the base domain for what the
+ * firmware itself writes. The client has a domain already. kIOReturnBadArgument when there is no such
+ * surface.
  */
 IOReturn drv_surface_map(struct drv_client *client, uint32_t surface, uint32_t usage, bool base,
                          struct drv_mapping **mapping);

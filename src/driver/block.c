@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pages and blocks. A block is either empty (bytes 0) or complete: pages, a device address and a mapping in
+ * the base domain. Every page taken here is counted until it is given back, so the count of an idle driver
+ * shows a leak.
+ */
+#include "driver/block.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "driver/mapper.h"
+
+int drv_pages_take(struct drv *d, uint64_t bytes, uint64_t *physical, void **host)
+{
+    uint64_t whole = pr_round_up(bytes, PR_PAGE_BYTES);
+    int status = d->platform.alloc(d->platform.context, whole, physical);
+
+    if (status)
+        return status;
+    *host = d->platform.memory(d->platform.context, *physical, whole);
+    if (!*host) {
+        d->platform.free(d->platform.context, *physical);
+        return -EFAULT;
+    }
+    d->stats.pages += whole / PR_PAGE_BYTES;
+    return 0;
+}
+
+void drv_pages_give(struct drv *d, uint64_t physical, uint64_t bytes)
+{
+    d->platform.free(d->platform.context, physical);
+    d->stats.pages -= pr_round_up(bytes, PR_PAGE_BYTES) / PR_PAGE_BYTES;
+}
+
+int drv_block_make(struct drv *d, struct drv_space *space, uint32_t usage, uint64_t bytes,
+                   struct drv_block *block)
+{
+    struct drv_block made = {.bytes = bytes, .usage = usage, .space = space};
+    int status = drv_pages_take(d, bytes, &made.physical, &made.host);
+
+    if (status)
+        return status;
+    status = drv_space_take(space, bytes, &made.iova);
+    if (status)
+        goto no_address;
+    status = drv_mapper_map(d, &d->domain[0], usage, made.iova, made.physical, bytes);
+    if (status)
+        goto not_mapped;
+    *block = made;
+    return 0;
+
+not_mapped:
+    drv_space_give(space, made.iova);
+no_address:
+    drv_pages_give(d, made.physical, bytes);
+    return status;
+}
+
+void drv_block_drop(struct drv *d, struct drv_block *block)
+{
+    if (!block->bytes)
+        return;
+    drv_mapper_unmap(d, &d->domain[0], block->iova, block->bytes);
+    drv_space_give(block->space, block->iova);
+    drv_pages_give(d, block->physical, block->bytes);
+    memset(block, 0, sizeof(*block));
+}
+
+static void *inside_block(const struct drv_block *block, uint64_t iova, uint64_t bytes)
+{
+    uint64_t offset = iova - block->iova;
+
+    if (iova < block->iova || offset > block->bytes || bytes > block->bytes - offset)
+        return NULL;
+    return (uint8_t *)block->host + offset;
+}
+
+void *drv_block_find(struct drv *d, uint64_t iova, uint64_t bytes)
+{
+    void *found = inside_block(&d->ipc, iova, bytes);
+
+    if (!found)
+        found = inside_block(&d->heap, iova, bytes);
+    for (unsigned i = 0; i < DRV_SHARED_BLOCKS && !found; i++)
+        found = inside_block(&d->shared_block[i], iova, bytes);
+    return found;
+}

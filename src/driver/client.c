@@ -16,17 +16,7 @@
 #include "driver/program.h"
 #include "driver/request.h"
 #include "driver/surface.h"
-
-/* Selector 0, output: seeds Table 27.3. */
-#define ANE_VERSION        32u
-#define ANE_VERSION_SECOND 256u
-#define ENGINES            1u
-#define CPU_SUBTYPE        4u
-/*
- * "usage 2 returns the unsupported code 24" (seeds ch. 27): the bare number, which is not an IOReturn of the
- * public header.
- */
-#define USAGE_UNSUPPORTED_CODE ((IOReturn)24)
+#include "protocol/device.h"
 
 #define NEXT(state) (1u << DRV_CLIENT_##state)
 static const struct drv_lifecycle_state states[] = {
@@ -67,7 +57,7 @@ static IOReturn device_open(struct drv_client *client, struct IOExternalMethodAr
     memcpy(&info, args->structureInput, sizeof(info));
     usage = info.token & 0xff;
     if (usage == ANE_USAGE_UNSUPPORTED)
-        return drv_refuse(d, USAGE_UNSUPPORTED_CODE, "Device open: usage 2 is not supported.");
+        return drv_refuse(d, (IOReturn)PR_USAGE_REFUSED, "Device open: usage 2 is not supported.");
     if (usage != ANE_USAGE_STANDARD)
         return drv_refuse(d, kIOReturnBadArgument, "Device open: usage %u is neither 1 nor 2.", usage);
     if (info.timeout > DRV_TIMEOUT_MS_MAX)
@@ -81,11 +71,11 @@ static IOReturn device_open(struct drv_client *client, struct IOExternalMethodAr
     client->timeout_ns = (info.timeout ? info.timeout : DRV_DEFAULT_TIMEOUT_MS) * DRV_MS;
     info.token = client->token;
     memset(info.reserved0, 0, sizeof(info.reserved0));
-    info.version[0] = ANE_VERSION;
-    info.version[1] = ANE_VERSION_SECOND;
-    info.engines = ENGINES;
+    info.version[0] = PR_DEVICE_INFO_VERSION;
+    info.version[1] = PR_DEVICE_INFO_VERSION_HI;
+    info.engines = PR_DEVICE_ENGINES;
     info.reserved1 = 0;
-    info.cpu_subtype = CPU_SUBTYPE;
+    info.cpu_subtype = PR_DEVICE_CPU_SUBTYPE;
     memcpy(args->structureOutput, &info, sizeof(info));
     return kIOReturnSuccess;
 }
@@ -179,8 +169,8 @@ static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArg
     result = check_map(client, &map);
     if (result)
         return result;
-    if (args->scalarInput[0] || (map.usage != DRV_USAGE_INPUT && map.usage != DRV_USAGE_OUTPUT &&
-                                 map.usage != DRV_USAGE_INTERMEDIATE))
+    if (args->scalarInput[0] ||
+        (map.usage != PR_USAGE_INPUT && map.usage != PR_USAGE_OUTPUT && map.usage != PR_USAGE_INTERMEDIATE))
         return drv_refuse(d, kIOReturnBadArgument,
                           "Memory map: usage %u is not a client's (1, 2 or 7), or the scalar is not 0.",
                           map.usage);

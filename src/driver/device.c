@@ -46,25 +46,26 @@ enum { BASE_CONTAINER, BASE_PMU, BASE_DART };
  * marked so is chosen: the seeds name these apertures, no public source places them.
  */
 static const struct {
-    const char *name;
     int base;
     int64_t offset;
     uint64_t bytes; /* 0: the whole container */
-} aperture_table[DRV_APERTURES] = {
-    {"ANE", BASE_CONTAINER, 0, 0},
-    {"PS", BASE_PMU, 0, 0x4000},
-    {"PWGATE", BASE_PMU, -0xc000, 0xc000}, /* chosen: the power slice below the states (guide facts 7.1) */
-    {"PTD", BASE_DART, 0, PR_DART_WINDOW_BYTES},              /* chosen: the first DART */
-    {"ANEHAL1", BASE_CONTAINER, PR_ENGINE_REGS, 0x24000},     /* chosen: descriptor registers */
-    {"ANEHAL2", BASE_CONTAINER, PR_ENGINE_TM, 0x4000},        /* chosen: task manager and queues */
-    {"ANEHAL3", BASE_CONTAINER, PR_CTRL_TIMEBASE_LO, 0x4000}, /* chosen: time base */
+} aperture_table[PR_APERTURE_COUNT] = {
+    [PR_APERTURE_ANE] = {BASE_CONTAINER, 0, 0},
+    [PR_APERTURE_PS] = {BASE_PMU, 0, 0x4000},
+    [PR_APERTURE_PWGATE] = {BASE_PMU, -0xc000,
+                            0xc000}, /* chosen: the power slice below the states (guide facts 7.1) */
+    [PR_APERTURE_PTD] = {BASE_DART, 0, PR_DART_WINDOW_BYTES},          /* chosen: the first DART */
+    [PR_APERTURE_ANEHAL1] = {BASE_CONTAINER, PR_ENGINE_REGS, 0x24000}, /* chosen: descriptor registers */
+    [PR_APERTURE_ANEHAL2] = {BASE_CONTAINER, PR_ENGINE_TM, 0x4000},    /* chosen: task manager and queues */
+    [PR_APERTURE_ANEHAL3] = {BASE_CONTAINER, PR_CTRL_TIMEBASE_LO, 0x4000}, /* chosen: time base */
 };
 _Static_assert(PR_ENGINE_TM + 0x4000 == PR_ENGINE_REGS_END, "task manager and queues are one window");
 
-const char *drv_device_aperture_name(unsigned index)
-{
-    return aperture_table[index].name;
-}
+static const char *const aperture_name[PR_APERTURE_COUNT] = {
+#define X(id, name, role) [PR_APERTURE_##id] = name,
+    PR_APERTURES(X)
+#undef X
+};
 
 void drv_trace(struct drv *d, const char *format, ...)
 {
@@ -146,17 +147,17 @@ static void map_apertures(struct drv *d)
     const uint64_t base[] = {
         [BASE_CONTAINER] = board->container, [BASE_PMU] = board->pmu, [BASE_DART] = board->dart[0]};
 
-    for (unsigned i = 0; i < DRV_APERTURES; i++) {
+    for (unsigned i = 0; i < PR_APERTURE_COUNT; i++) {
         d->aperture[i].base = base[aperture_table[i].base] + (uint64_t)aperture_table[i].offset;
         d->aperture[i].bytes = aperture_table[i].bytes ? aperture_table[i].bytes : board->container_bytes;
-        drv_trace(d, "aperture %u %s 0x%" PRIx64 " 0x%" PRIx64, i + 1, aperture_table[i].name,
-                  d->aperture[i].base, d->aperture[i].bytes);
+        drv_trace(d, "aperture %u %s 0x%" PRIx64 " 0x%" PRIx64, i + 1, aperture_name[i], d->aperture[i].base,
+                  d->aperture[i].bytes);
     }
 }
 
 static uint64_t power_word(const struct drv *d, unsigned domain)
 {
-    return d->aperture[1].base + domain * PR_PMU_STRIDE;
+    return d->aperture[PR_APERTURE_PS].base + domain * PR_PMU_STRIDE;
 }
 
 static void power_off(struct drv *d)
@@ -269,20 +270,20 @@ static void drop_surfaces(struct drv *d)
 
 static int make_surfaces(struct drv *d, uint64_t ipc_bytes, uint64_t heap_bytes, struct base_error *error)
 {
-    int status = make_block(d, DRV_USAGE_FIRMWARE_SURFACE, ipc_bytes, &d->ipc, error);
+    int status = make_block(d, PR_USAGE_FIRMWARE_SURFACE, ipc_bytes, &d->ipc, error);
 
     if (!status)
-        status = make_block(d, DRV_USAGE_FIRMWARE_HEAP, heap_bytes, &d->heap, error);
+        status = make_block(d, PR_USAGE_FIRMWARE_HEAP, heap_bytes, &d->heap, error);
     if (!status)
-        status = make_block(d, DRV_USAGE_FIRMWARE_SURFACE, PR_COMMAND_POOL_BYTES, &d->pool, error);
+        status = make_block(d, PR_USAGE_FIRMWARE_SURFACE, PR_COMMAND_POOL_BYTES, &d->pool, error);
     if (!status)
-        status = make_block(d, DRV_USAGE_FIRMWARE_SURFACE, PR_BOOT_ARGS_BYTES, &d->args, error);
+        status = make_block(d, PR_USAGE_FIRMWARE_SURFACE, PR_BOOT_ARGS_BYTES, &d->args, error);
     return status;
 }
 
 static void write_boot_args(struct drv *d)
 {
-    uint64_t doorbell = d->aperture[0].base + PR_CTRL_HOST_DOORBELL;
+    uint64_t doorbell = d->aperture[PR_APERTURE_ANE].base + PR_CTRL_HOST_DOORBELL;
     struct pr_boot_args args = {
         .image = d->platform.firmware_image,
         .ipc = d->ipc.iova,
@@ -400,30 +401,32 @@ static void fill_time(struct drv *d, struct boot_bodies *bodies)
 }
 
 #define BODY(member) offsetof(struct boot_bodies, member), sizeof(((struct boot_bodies *)0)->member)
-/* In the order of PR_BOOT_COMMANDS. */
+/* What goes with each command of PR_BOOT_COMMANDS; they are sent in the order of that table. */
+#define BODY_PRINT_ENABLE            BODY(print), NULL
+#define BODY_START                   BODY(start), NULL
+#define BODY_SET_SNE_PMU_BASE2       BODY(pmu), NULL
+#define BODY_TIMEPROFILE_SHOW        BODY(time), fill_time
+#define BODY_CH_PROPERTY_WRITE       BODY(property), NULL
+#define BODY_RESOURCE_INFO_GET       BODY(resources), NULL
+#define BODY_ANE_DEFAULT_SETTING_SET offsetof(struct boot_bodies, setting), SETTING_BYTES(SETTINGS), NULL
+#define BODY_MCACHE_SIZE_GET         BODY(cache), NULL
+#define BODY_INIT_SHARED_EVENT_INFO  0, 0, NULL
 static const struct {
     uint32_t id;
     size_t offset, bytes;                                    /* of its body */
     void (*fill)(struct drv *d, struct boot_bodies *bodies); /* just before it is sent; may be NULL */
 } first_command[] = {
-    {PR_CMD_PRINT_ENABLE, BODY(print), NULL},
-    {PR_CMD_START, BODY(start), NULL},
-    {PR_CMD_SET_SNE_PMU_BASE2, BODY(pmu), NULL},
-    {PR_CMD_TIMEPROFILE_SHOW, BODY(time), fill_time},
-    {PR_CMD_CH_PROPERTY_WRITE, BODY(property), NULL},
-    {PR_CMD_RESOURCE_INFO_GET, BODY(resources), NULL},
-    {PR_CMD_ANE_DEFAULT_SETTING_SET, offsetof(struct boot_bodies, setting), SETTING_BYTES(SETTINGS), NULL},
-    {PR_CMD_MCACHE_SIZE_GET, BODY(cache), NULL},
-    {PR_CMD_INIT_SHARED_EVENT_INFO, 0, 0, NULL},
+#define X(command, purpose) {PR_CMD_##command, BODY_##command},
+    PR_BOOT_COMMANDS(X)
+#undef X
 };
-#undef BODY
 
 static int first_commands(struct drv *d, struct base_error *error)
 {
     struct boot_bodies bodies = {
         .print = {1},
         .start = {1},
-        .pmu = {d->aperture[1].base},
+        .pmu = {d->aperture[PR_APERTURE_PS].base},
         .property = {0, PROPERTY_READ_ONLY_IMAGE, 1},
         .setting = {.count = SETTINGS, .row = {{SETTING_SWITCH_LATENCY, SETTING_SWITCH_LATENCY_US}}},
     };

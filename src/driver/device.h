@@ -10,9 +10,6 @@
 #define DRV_POLL_NS  50000u
 #define DRV_POLLS_MS (DRV_POLLS * (DRV_POLL_NS / 1000u) / 1000u)
 
-/* The seven apertures of Table 29.2, in order. */
-const char *drv_device_aperture_name(unsigned index);
-
 /* Lets the machine run between two looks. */
 void drv_device_pause(struct drv *driver);
 

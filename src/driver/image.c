@@ -194,14 +194,14 @@ static IOReturn make_block(struct drv *d, uint32_t usage, uint64_t bytes, const 
 static IOReturn load_spans(struct drv *d, const uint8_t *bytes, const struct pr_hwx *hwx,
                            struct drv_program *program)
 {
-    IOReturn result = make_block(d, DRV_USAGE_TEXT, hwx->text.size, "text", &program->text);
+    IOReturn result = make_block(d, PR_USAGE_TEXT, hwx->text.size, "text", &program->text);
 
     if (result)
         return result;
     memcpy(program->text.host, bytes + hwx->text.offset, hwx->text.size);
     if (!hwx->constant.size)
         return kIOReturnSuccess;
-    result = make_block(d, DRV_USAGE_KERNEL, hwx->constant.size, "kernel", &program->kernel);
+    result = make_block(d, PR_USAGE_KERNEL, hwx->constant.size, "kernel", &program->kernel);
     if (!result)
         memcpy(program->kernel.host, bytes + hwx->constant.offset, hwx->constant.size);
     return result;
@@ -224,7 +224,7 @@ static IOReturn load_image(struct drv *d, const uint8_t *bytes, uint64_t size, s
     if (result)
         return result;
     at = lay_out(&plan, program->kernel.bytes);
-    result = make_block(d, DRV_USAGE_CONSTANTS, at.bytes, "container", &program->container);
+    result = make_block(d, PR_USAGE_CONSTANTS, at.bytes, "container", &program->container);
     if (result)
         return result;
     /* Padding has to be zero, whatever a bare driver or a stray store left in the pages. */

@@ -209,7 +209,7 @@ static IOReturn bind_intermediate(struct drv_request *r, uint32_t position)
     IOReturn result = kIOReturnSuccess;
 
     if (!*own)
-        result = drv_surface_make(r->client, DRV_USAGE_INTERMEDIATE, process->program->bytes[position], own);
+        result = drv_surface_make(r->client, PR_USAGE_INTERMEDIATE, process->program->bytes[position], own);
     if (result)
         return result;
     (*own)->uses++;
@@ -229,9 +229,9 @@ static IOReturn bind_all(struct drv_request *r, const struct ane_request *reques
     }
     for (uint32_t i = 0; i < given && !result; i++)
         result = bind_surface(r, i, request->surface[i], request->offset[i],
-                              i < program->inputs                      ? DRV_USAGE_INPUT
-                              : i < program->inputs + program->outputs ? DRV_USAGE_OUTPUT
-                                                                       : DRV_USAGE_INTERMEDIATE);
+                              i < program->inputs                      ? PR_USAGE_INPUT
+                              : i < program->inputs + program->outputs ? PR_USAGE_OUTPUT
+                                                                       : PR_USAGE_INTERMEDIATE);
     if (!result && program->intermediates && !request->intermediates)
         result = bind_intermediate(r, given);
     return result;
@@ -246,7 +246,7 @@ static IOReturn bind_stats(struct drv_request *r, uint32_t surface, struct pr_bu
     memset(stats, 0, sizeof(*stats));
     if (!surface)
         return kIOReturnSuccess;
-    result = drv_surface_map(r->client, surface, DRV_USAGE_OUTPUT, true, &mapping);
+    result = drv_surface_map(r->client, surface, PR_USAGE_OUTPUT, true, &mapping);
     if (result)
         return result;
     if (mapping->bytes < PR_STATS_HEADER_BYTES + PR_STATS_ENGINE_BYTES)

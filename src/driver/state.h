@@ -9,7 +9,9 @@
 #include "driver/usage.h"
 #include "protocol/channel.h"
 #include "protocol/container.h"
+#include "protocol/board.h"
 #include "protocol/dart_regs.h"
+#include "protocol/device.h"
 #include "protocol/message.h"
 
 /*
@@ -33,7 +35,7 @@ _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fit
 #define DRV_BANDS         2u
 #define DRV_TABLES        (PR_DART_APERTURE_BYTES >> PR_DART_L1_SHIFT)
 
-#define DRV_DEFAULT_TIMEOUT_MS 10000u
+#define DRV_DEFAULT_TIMEOUT_MS PR_DEVICE_INFO_TIMEOUT
 #define DRV_TIMEOUT_MS_MAX     3600000u
 #define DRV_MS                 1000000ull
 
@@ -222,14 +224,13 @@ struct drv_client {
 struct drv_aperture {
     uint64_t base, bytes;
 };
-#define DRV_APERTURES 7u
 
 struct drv {
     struct drv_platform platform;
     struct base_error last;
     struct base_error *error; /* the sentence of the call that runs now; NULL when the caller does not ask */
     struct drv_stats stats;
-    struct drv_aperture aperture[DRV_APERTURES];
+    struct drv_aperture aperture[PR_APERTURE_COUNT];
     bool running;    /* boot is over */
     bool interrupts; /* enabled */
     struct drv_gate gate;

@@ -14,7 +14,6 @@
 #include "driver/driver.h"
 #include "engine/engine.h"
 #include "machine/lock.h"
-#include "machine/sabotage.h"
 #include "protocol/board.h"
 #include "soc/bus.h"
 #include "soc/clock.h"
@@ -52,6 +51,8 @@ struct mach_profile {
     unsigned next; /* the point expected; others (slots given back, other doorbells) are not the request's */
     uint64_t wall[MACH_POINTS], virtual_time[MACH_POINTS];
     struct ane_machine_profile sums;
+    struct soc_bus_tap stores; /* installed while on */
+    struct soc_lines_tap lines;
 };
 
 struct ane_machine {
@@ -83,7 +84,6 @@ struct ane_machine {
     struct drv *driver;
     soc_event_id host_interrupt; /* the host's interrupt line rose and its handler has not run yet */
     io_service_t service;
-    struct mach_sabotage sabotage;
     struct mach_profile profile;
 };
 
@@ -97,7 +97,16 @@ unsigned long mach_fork_generation(void);
 /* True, with a sentence, when the machine belongs to a process this one was forked from. */
 bool mach_is_inherited(const struct ane_machine *m);
 
-/* profile.c: notes that a request passes a point; nothing while profiling is off. */
+/*
+ * machine.c: ane_machine_create with taps. `install` is called once the parts are there, before the
+ * controller boots; it adds taps to the bus and the lines. The machine may fail to boot afterwards, and is
+ * then gone with its bus. NULL: none.
+ */
+int mach_create_tapped(const struct ane_machine_config *config,
+                       void (*install)(void *context, struct ane_machine *machine), void *context,
+                       struct ane_machine **machine);
+
+/* profile.c: notes that a call passes a point, while profiling is on. Taps see the other points. */
 void mach_profile_note(struct ane_machine *m, enum mach_point point);
 static inline void mach_profile_pass(struct ane_machine *m, enum mach_point point)
 {

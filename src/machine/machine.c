@@ -94,35 +94,36 @@ static bool powered(struct ane_machine *m, const char *block)
     return false;
 }
 
-static uint32_t engine_read(void *context, uint32_t offset)
+static uint32_t engine_read(void *context, enum soc_master master, uint32_t offset)
 {
     struct ane_machine *m = context;
 
+    (void)master;
     return powered(m, "engine") ? eng_read32(m->engine, offset) : 0;
 }
 
-static void engine_write(void *context, uint32_t offset, uint32_t value)
+static void engine_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct ane_machine *m = context;
 
-    if (!powered(m, "engine") || !mach_sabotage_engine(m, offset, &value))
-        return;
-    if (offset == PR_ENGINE_TM - PR_ENGINE_REGS + PR_TM_REQ_PUSH)
-        mach_profile_pass(m, MACH_POINT_PUSH);
-    eng_write32(m->engine, offset, value);
+    (void)master;
+    if (powered(m, "engine"))
+        eng_write32(m->engine, offset, value);
 }
 
-static uint32_t window_read(void *context, uint32_t offset)
+static uint32_t window_read(void *context, enum soc_master master, uint32_t offset)
 {
     struct mach_window *w = context;
 
+    (void)master;
     return powered(w->machine, "dart") ? dart_read32(w->machine->dart, w->port, offset) : 0;
 }
 
-static void window_write(void *context, uint32_t offset, uint32_t value)
+static void window_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct mach_window *w = context;
 
+    (void)master;
     if (powered(w->machine, "dart"))
         dart_write32(w->machine->dart, w->port, offset, value);
 }
@@ -190,7 +191,6 @@ static void engine_line_rose(void *context)
 {
     struct ane_machine *m = context;
 
-    mach_profile_pass(m, MACH_POINT_ENGINE);
     mach_port_raise(m->port, FW_LINE_ENGINE);
 }
 
@@ -199,16 +199,6 @@ static void doorbell_line_rose(void *context)
     struct ane_machine *m = context;
 
     mach_port_raise(m->port, FW_LINE_DOORBELL);
-}
-
-/* Every store to the mailbox passes here first; false loses it. */
-static bool mailbox_store(void *context, uint32_t offset, uint32_t *value)
-{
-    struct ane_machine *m = context;
-
-    if (offset == PR_CTRL_DOORBELL)
-        mach_profile_pass(m, MACH_POINT_DOORBELL);
-    return mach_sabotage_mailbox(m, offset, value);
 }
 
 /* The controller: its carve-out, the first run of DRAM, where the boot loader left the firmware; its registers and its lines. */
@@ -229,7 +219,6 @@ static int make_controller(struct ane_machine *m, struct base_error *error)
         .doorbell_line = MACH_LINE_DOORBELL,
         .host_line = MACH_LINE_HOST,
         .processor = processor_control,
-        .tamper = mailbox_store,
         .context = m,
     };
     soc_lines_wire(&m->lines, MACH_LINE_ENGINE, engine_line_rose, m);
@@ -331,11 +320,12 @@ static void take_apart(struct ane_machine *m)
 
 int ane_machine_create(const struct ane_machine_config *config, struct ane_machine **machine)
 {
-    return mach_create_sabotaged(config, MACH_SABOTAGE_NONE, machine);
+    return mach_create_tapped(config, NULL, NULL, machine);
 }
 
-int mach_create_sabotaged(const struct ane_machine_config *config, enum mach_sabotage_kind kind,
-                          struct ane_machine **machine)
+int mach_create_tapped(const struct ane_machine_config *config,
+                       void (*install)(void *context, struct ane_machine *machine), void *context,
+                       struct ane_machine **machine)
 {
     struct ane_machine_config taken;
     struct ane_machine *m;
@@ -354,7 +344,6 @@ int mach_create_sabotaged(const struct ane_machine_config *config, enum mach_sab
     m->board = &pr_board_table[taken.chip];
     m->leaf_form = taken.page_table;
     m->closed_clock = taken.clock == ANE_CLOCK_CLOSED;
-    m->sabotage.kind = kind;
     soc_trace_init(&m->trace, m->clock);
     if (taken.trace)
         soc_trace_start(&m->trace, taken.trace_fn, taken.trace_context);
@@ -363,6 +352,8 @@ int mach_create_sabotaged(const struct ane_machine_config *config, enum mach_sab
     status = make_silicon(m, &taken, error);
     if (!status && taken.firmware)
         status = make_controller(m, error);
+    if (!status && install)
+        install(context, m);
     if (!status && taken.firmware)
         status = boot(m, error);
     if (status)
@@ -397,7 +388,7 @@ uint32_t ane_machine_read32(struct ane_machine *machine, uint64_t address)
 
     if (!mach_enter(machine))
         return 0;
-    value = soc_bus_read32(machine->bus, address);
+    value = soc_bus_read32(machine->bus, SOC_MASTER_HOST, address);
     mach_leave(machine);
     return value;
 }
@@ -406,7 +397,7 @@ void ane_machine_write32(struct ane_machine *machine, uint64_t address, uint32_t
 {
     if (!mach_enter(machine))
         return;
-    soc_bus_write32(machine->bus, address, value);
+    soc_bus_write32(machine->bus, SOC_MASTER_HOST, address, value);
     mach_leave(machine);
 }
 

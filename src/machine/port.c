@@ -44,7 +44,6 @@ struct rt_port {
     bool inside;  /* the firmware runs right now */
     enum order order;
     uint64_t pending; /* interrupt lines */
-    uint64_t fabric;  /* S3_3_C15_C8_0 */
     soc_event_id wake, timer;
     soc_trace_sink sink; /* the machine's trace function, and a line that waits for it */
     void *sink_context;
@@ -136,7 +135,7 @@ static void start(struct rt_port *port)
     port->masked = true;
     port->stopped = false;
     port->pending = 0;
-    port->fabric = PR_FABRIC_RESET;
+    m->controller.fabric = PR_FABRIC_RESET;
     schedule(port);
 }
 
@@ -212,11 +211,9 @@ static void enter_firmware(void *context)
     if (port->carveout.exposed)
         port->damage = mach_carveout_changed(&port->carveout);
     port->inside = true;
-    port->machine->controller.by_controller = true;
     do
         host_context_switch(&port->host, port->running);
     while (pass_line(port));
-    port->machine->controller.by_controller = false;
     port->inside = false;
     if (port->order != ORDER_NONE)
         apply_order(port);
@@ -270,23 +267,6 @@ void mach_port_destroy(struct rt_port *port)
     base_free(port);
 }
 
-/* The store of a doorbell to the host is forwarded only while the fabric window is open. */
-static bool forwarded(struct rt_port *port, uint64_t address)
-{
-    bool doorbell =
-        address == port->machine->board->container + PR_CTRL_HOST_DOORBELL || address == PR_GPU_DOORBELL;
-
-    if (!doorbell)
-        return true;
-    if (port->fabric & PR_FABRIC_WINDOW || port->machine->sabotage.kind == MACH_SABOTAGE_CLOSE_WINDOW) {
-        port->fabric |= PR_FABRIC_REJECT;
-        port->machine->sabotage.hits++;
-        SOC_TRACE(&port->machine->trace, SOC_LAYER_CONTROLLER, "doorbell rejected: the window is closed");
-        return false;
-    }
-    return true;
-}
-
 /* The processor does not go on from here; a restart drops this stack. */
 static _Noreturn void stay(struct rt_port *port)
 {
@@ -305,7 +285,7 @@ static void end_access(struct rt_port *port)
 
 uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
 {
-    uint32_t value = soc_bus_read32(port->machine->bus, address);
+    uint32_t value = soc_bus_read32(port->machine->bus, SOC_MASTER_CONTROLLER, address);
 
     end_access(port);
     return value;
@@ -313,21 +293,20 @@ uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
 
 void rt_port_write32(struct rt_port *port, uint64_t address, uint32_t value)
 {
-    if (forwarded(port, address))
-        soc_bus_write32(port->machine->bus, address, value);
+    soc_controller_store(&port->machine->controller, address, value);
     end_access(port);
 }
 
 uint64_t rt_port_read64(struct rt_port *port, uint64_t address)
 {
-    uint64_t low = soc_bus_read32(port->machine->bus, address);
+    uint64_t low = soc_bus_read32(port->machine->bus, SOC_MASTER_CONTROLLER, address);
 
     return low | (uint64_t)rt_port_read32(port, address + 4) << 32;
 }
 
 void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value)
 {
-    soc_bus_write32(port->machine->bus, address, (uint32_t)value);
+    soc_controller_store(&port->machine->controller, address, (uint32_t)value);
     if (port->order != ORDER_NONE)
         stay(port);
     rt_port_write32(port, address + 4, (uint32_t)(value >> 32));
@@ -335,13 +314,13 @@ void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value)
 
 uint64_t rt_port_sysreg_read(struct rt_port *port, uint32_t id)
 {
-    return id == RT_SYSREG_S3_3_C15_C8_0 ? port->fabric : 0;
+    return id == RT_SYSREG_S3_3_C15_C8_0 ? port->machine->controller.fabric : 0;
 }
 
 void rt_port_sysreg_write(struct rt_port *port, uint32_t id, uint64_t value)
 {
     if (id == RT_SYSREG_S3_3_C15_C8_0)
-        port->fabric = value;
+        port->machine->controller.fabric = value;
 }
 
 void rt_port_barrier(struct rt_port *port)

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "soc/bus.h"
 #include "soc/clock.h"
 #include "soc/lines.h"
 #include "soc/trace.h"
@@ -28,18 +27,20 @@ void soc_controller_reset(struct soc_controller *c)
     update_lines(c);
 }
 
-static uint32_t vector_read(void *context, uint32_t offset)
+static uint32_t vector_read(void *context, enum soc_master master, uint32_t offset)
 {
     const struct soc_controller *c = context;
 
+    (void)master;
     return offset == 0 ? (uint32_t)c->rvbar : offset == 4 ? (uint32_t)(c->rvbar >> 32) : 0;
 }
 
 /* Once the low word was written with bit 0 the register holds. */
-static void vector_write(void *context, uint32_t offset, uint32_t value)
+static void vector_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct soc_controller *c = context;
 
+    (void)master;
     if (c->rvbar & PR_RVBAR_LOCK)
         return;
     if (offset == 0)
@@ -49,27 +50,30 @@ static void vector_write(void *context, uint32_t offset, uint32_t value)
 }
 
 /* 24 MHz ticks. */
-static uint32_t timebase_read(void *context, uint32_t offset)
+static uint32_t timebase_read(void *context, enum soc_master master, uint32_t offset)
 {
     const struct soc_controller *c = context;
     uint64_t ticks = soc_clock_now(c->clock) * 24 / 1000;
 
+    (void)master;
     return offset == 0 ? (uint32_t)ticks : offset == 4 ? (uint32_t)(ticks >> 32) : 0;
 }
 
-static void no_write(void *context, uint32_t offset, uint32_t value)
+static void no_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     (void)context;
+    (void)master;
     (void)offset;
     (void)value;
 }
 
 #define CPU_WINDOW 0x1400000u
 
-static uint32_t cpu_read(void *context, uint32_t offset)
+static uint32_t cpu_read(void *context, enum soc_master master, uint32_t offset)
 {
     const struct soc_controller *c = context;
 
+    (void)master;
     if (offset == PR_CTRL_CPU_CONTROL - CPU_WINDOW)
         return c->cpu_control;
     if (offset == PR_CTRL_CPU_STATUS - CPU_WINDOW)
@@ -77,11 +81,12 @@ static uint32_t cpu_read(void *context, uint32_t offset)
     return 0;
 }
 
-static void cpu_write(void *context, uint32_t offset, uint32_t value)
+static void cpu_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct soc_controller *c = context;
     bool was = c->cpu_control & PR_CPU_RUN, run = value & PR_CPU_RUN;
 
+    (void)master;
     if (offset != PR_CTRL_CPU_CONTROL - CPU_WINDOW)
         return;
     c->cpu_control = value;
@@ -105,13 +110,13 @@ static bool scratch_at(uint32_t offset, uint32_t *number)
     return offset >= REG(SCRATCH0) && *number < PR_SCRATCH_COUNT;
 }
 
-static uint32_t mailbox_read(void *context, uint32_t offset)
+static uint32_t mailbox_read(void *context, enum soc_master master, uint32_t offset)
 {
     struct soc_controller *c = context;
     uint32_t number;
 
     if (scratch_at(offset, &number)) {
-        if (c->by_controller && c->scratch_rang) {
+        if (master == SOC_MASTER_CONTROLLER && c->scratch_rang) {
             c->scratch_rang = false;
             update_lines(c);
         }
@@ -124,24 +129,22 @@ static uint32_t mailbox_read(void *context, uint32_t offset)
     }
 }
 
-static void scratch_write(struct soc_controller *c, uint32_t number, uint32_t value)
+static void scratch_write(struct soc_controller *c, enum soc_master master, uint32_t number, uint32_t value)
 {
     c->scratch[number] = value;
     SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "scratch %s number=%u value=0x%x",
-              c->by_controller ? "controller" : "host", number, value);
-    if (!c->by_controller && (number == 3 || number == 7))
+              master == SOC_MASTER_CONTROLLER ? "controller" : "host", number, value);
+    if (master == SOC_MASTER_HOST && (number == 3 || number == 7))
         c->scratch_rang = true;
 }
 
-static void mailbox_write(void *context, uint32_t offset, uint32_t value)
+static void mailbox_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct soc_controller *c = context;
     uint32_t number;
 
-    if (c->tamper && !c->tamper(c->context, offset + MAILBOX_WINDOW, &value))
-        return;
     if (scratch_at(offset, &number)) {
-        scratch_write(c, number, value);
+        scratch_write(c, master, number, value);
     } else {
         switch (offset) {
         case REG(DOORBELL):
@@ -160,6 +163,18 @@ static void mailbox_write(void *context, uint32_t offset, uint32_t value)
     update_lines(c);
 }
 
+void soc_controller_store(struct soc_controller *c, uint64_t address, uint32_t value)
+{
+    bool doorbell = address == c->container + PR_CTRL_HOST_DOORBELL || address == PR_GPU_DOORBELL;
+
+    if (doorbell && c->fabric & PR_FABRIC_WINDOW) {
+        c->fabric |= PR_FABRIC_REJECT;
+        SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "doorbell rejected: the window is closed");
+        return;
+    }
+    soc_bus_write32(c->bus, SOC_MASTER_CONTROLLER, address, value);
+}
+
 int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus, uint64_t container,
                           struct base_error *error)
 {
@@ -174,6 +189,8 @@ int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus
     };
     int status = 0;
 
+    controller->bus = bus;
+    controller->container = container;
     for (unsigned i = 0; i < sizeof(blocks) / sizeof(blocks[0]) && !status; i++)
         status = soc_bus_attach(bus, &blocks[i], error);
     return status;

@@ -79,7 +79,7 @@ struct ane_machine {
     struct mach_window window[PR_DART_COUNT];
 
     /* With a controller: its processor, and the driver above it. */
-    struct rt_port *port;
+    struct rt_port *cpu;
     uint64_t image, image_bytes; /* the firmware's carve-out */
     struct drv *driver;
     soc_event_id host_interrupt; /* the host's interrupt line rose and its handler has not run yet */
@@ -114,13 +114,13 @@ static inline void mach_profile_pass(struct ane_machine *m, enum mach_point poin
         mach_profile_note(m, point);
 }
 
-/* port.c: the controller's processor on this host. */
-int mach_port_create(struct ane_machine *m, struct base_error *error);
-void mach_port_destroy(struct rt_port *port);
-void mach_port_run(struct rt_port *port, bool run); /* CPU_CONTROL's run bit */
-void mach_port_raise(struct rt_port *port, unsigned line);
+/* cpu.c: the controller's processor on this host. */
+int mach_cpu_create(struct ane_machine *m, struct base_error *error);
+void mach_cpu_destroy(struct rt_port *port);
+void mach_cpu_run(struct rt_port *port, bool run); /* CPU_CONTROL's run bit */
+void mach_cpu_raise(struct rt_port *port, unsigned line);
 /* It has been started and has neither faulted nor halted. */
-bool mach_port_alive(const struct rt_port *port);
+bool mach_cpu_alive(const struct rt_port *port);
 
 /* system.c: the driver's platform. */
 int mach_driver_start(struct ane_machine *m, struct base_error *error);

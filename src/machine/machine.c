@@ -82,7 +82,7 @@ static void power_lost(void *context)
 
     eng_reset(m->engine);
     dart_reset(m->dart);
-    if (m->port)
+    if (m->cpu)
         soc_controller_reset(&m->controller);
 }
 
@@ -184,21 +184,21 @@ static void processor_control(void *context, bool run)
 {
     struct ane_machine *m = context;
 
-    mach_port_run(m->port, run);
+    mach_cpu_run(m->cpu, run);
 }
 
 static void engine_line_rose(void *context)
 {
     struct ane_machine *m = context;
 
-    mach_port_raise(m->port, FW_LINE_ENGINE);
+    mach_cpu_raise(m->cpu, FW_LINE_ENGINE);
 }
 
 static void doorbell_line_rose(void *context)
 {
     struct ane_machine *m = context;
 
-    mach_port_raise(m->port, FW_LINE_DOORBELL);
+    mach_cpu_raise(m->cpu, FW_LINE_DOORBELL);
 }
 
 /* The controller: its carve-out, the first run of DRAM, where the boot loader left the firmware; its registers and its lines. */
@@ -209,7 +209,7 @@ static int make_controller(struct ane_machine *m, struct base_error *error)
     m->image_bytes = FW_CARVE_OUT_BYTES;
     status = soc_memory_alloc(m->memory, SOC_OWNER_FIRMWARE, m->image_bytes, &m->image, error);
     if (!status)
-        status = mach_port_create(m, error);
+        status = mach_cpu_create(m, error);
     if (status)
         return status;
     m->controller = (struct soc_controller){
@@ -308,7 +308,7 @@ static void take_apart(struct ane_machine *m)
     mach_service_remove(m);
     drv_destroy(m->driver);
     mach_surfaces_detach(m);
-    mach_port_destroy(m->port);
+    mach_cpu_destroy(m->cpu);
     soc_bus_destroy(m->bus);
     eng_destroy(m->engine);
     dart_destroy(m->dart);

@@ -60,7 +60,7 @@ static void schedule(struct rt_port *port)
     port->wake = soc_clock_after(port->machine->clock, WAKE_NS, SOC_EVENT_FOREGROUND, enter_firmware, port);
 }
 
-void mach_port_raise(struct rt_port *port, unsigned line)
+void mach_cpu_raise(struct rt_port *port, unsigned line)
 {
     port->pending |= 1ull << line;
     schedule(port);
@@ -140,7 +140,7 @@ static void start(struct rt_port *port)
 }
 
 /* A store of the firmware may stop the processor that executes it: that waits until enter_firmware is back. */
-void mach_port_run(struct rt_port *port, bool run)
+void mach_cpu_run(struct rt_port *port, bool run)
 {
     if (port->inside) {
         port->order = run ? ORDER_START : ORDER_STOP;
@@ -197,7 +197,7 @@ static void apply_order(struct rt_port *port)
     enum order order = port->order;
 
     port->order = ORDER_NONE;
-    mach_port_run(port, order == ORDER_START);
+    mach_cpu_run(port, order == ORDER_START);
 }
 
 /* Runs the firmware until it waits or stops. */
@@ -221,14 +221,14 @@ static void enter_firmware(void *context)
         show_carveout(port);
 }
 
-int mach_port_create(struct ane_machine *m, struct base_error *error)
+int mach_cpu_create(struct ane_machine *m, struct base_error *error)
 {
     struct rt_port *port = base_alloc(sizeof(*port));
     int status;
 
     if (!port)
         return base_fail(error, ENOMEM, "No memory for the controller.");
-    m->port = port;
+    m->cpu = port;
     port->machine = m;
     port->stopped = true;
     status = mach_carveout_create(&port->carveout, m->image,
@@ -252,7 +252,7 @@ int mach_port_create(struct ane_machine *m, struct base_error *error)
     return 0;
 }
 
-void mach_port_destroy(struct rt_port *port)
+void mach_cpu_destroy(struct rt_port *port)
 {
     struct ane_machine *m;
 
@@ -403,7 +403,7 @@ static void timer_fired(void *context)
     struct rt_port *port = context;
 
     port->timer = 0;
-    mach_port_raise(port, RT_IRQ_TIMER);
+    mach_cpu_raise(port, RT_IRQ_TIMER);
 }
 
 void rt_port_timer_set(struct rt_port *port, uint64_t deadline)
@@ -446,7 +446,7 @@ void rt_port_halt(struct rt_port *port)
     stay(port);
 }
 
-bool mach_port_alive(const struct rt_port *port)
+bool mach_cpu_alive(const struct rt_port *port)
 {
     return !port->stopped;
 }

@@ -312,15 +312,39 @@ void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value)
     rt_port_write32(port, address + 4, (uint32_t)(value >> 32));
 }
 
+/* The processor takes a synchronous exception. Before there is a kernel, nothing handles it. */
+static _Noreturn void take_exception(struct rt_port *port, const char *text)
+{
+    struct rt_fault fault = {.fault_class = RT_FAULT_SYNC};
+
+    if (port->kernel_made)
+        rt_kernel_exception(kernel_of(port), RT_FAULT_SYNC, NULL, text);
+    snprintf(fault.text, sizeof(fault.text), "%s", text);
+    rt_port_fault(port, &fault);
+}
+
+/* The fabric's register is the only one of its kind here; an access to any other is undefined. */
+static void check_sysreg(struct rt_port *port, const char *access, uint32_t id)
+{
+    char text[RT_TEXT_BYTES];
+
+    if (id == RT_SYSREG_S3_3_C15_C8_0)
+        return;
+    snprintf(text, sizeof(text), "%s system register S%u_%u_C%u_C%u_%u, which this processor does not have",
+             access, id >> 14, id >> 11 & 7, id >> 7 & 15, id >> 3 & 15, id & 7);
+    take_exception(port, text);
+}
+
 uint64_t rt_port_sysreg_read(struct rt_port *port, uint32_t id)
 {
-    return id == RT_SYSREG_S3_3_C15_C8_0 ? port->machine->controller.fabric : 0;
+    check_sysreg(port, "read of", id);
+    return port->machine->controller.fabric;
 }
 
 void rt_port_sysreg_write(struct rt_port *port, uint32_t id, uint64_t value)
 {
-    if (id == RT_SYSREG_S3_3_C15_C8_0)
-        port->machine->controller.fabric = value;
+    check_sysreg(port, "write to", id);
+    port->machine->controller.fabric = value;
 }
 
 void rt_port_barrier(struct rt_port *port)
@@ -350,7 +374,7 @@ static _Noreturn void fail_damaged(struct rt_port *port)
 
     snprintf(text, sizeof(text), "the firmware's carve-out was changed from outside at 0x%" PRIx64,
              port->damage);
-    rt_kernel_exception(kernel_of(port), RT_FAULT_SYNC, NULL, text);
+    take_exception(port, text);
 }
 
 void rt_port_wait(struct rt_port *port)

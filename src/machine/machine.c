@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "engine/pool.h"
 #include "firmware/firmware.h"
 #include "machine/internal.h"
 #include "protocol/tm_regs.h"
@@ -23,6 +24,8 @@ _Static_assert((int)ANE_PAGE_TABLE_SEED == (int)PR_LEAF_SEED &&
                "same numbering");
 _Static_assert((int)ANE_NUMERICS_M1 == (int)ENG_M1 && (int)ANE_NUMERICS_IEEE == (int)ENG_IEEE,
                "same numbering");
+
+_Static_assert(ANE_THREADS_MAX == ENG_POOL_THREADS_MAX, "one limit of threads");
 
 static bool all_zero(const uint8_t *bytes, size_t count)
 {

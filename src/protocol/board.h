@@ -35,6 +35,13 @@ extern const struct pr_board pr_board_table[PR_CHIP_COUNT];
 /* The board of that name, or NULL. */
 const struct pr_board *pr_board_find(const char *name);
 
+/* The time base that the controller's registers and the engine's events count in. */
+#define PR_TIMEBASE_HZ 24000000u
+static inline uint64_t pr_timebase_ticks(uint64_t ns)
+{
+    return ns * (PR_TIMEBASE_HZ / 1000000) / 1000;
+}
+
 /* Power-state registers: seven words, 8 bytes apart (facts: engine 2.1, guide 7.1). Low nibble target, next nibble actual state. */
 #define PR_PMU_DOMAINS 7u
 #define PR_PMU_STRIDE  8u

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "protocol/board.h"
 #include "soc/clock.h"
 #include "soc/lines.h"
 #include "soc/trace.h"
@@ -27,6 +28,10 @@ void soc_controller_reset(struct soc_controller *c)
     update_lines(c);
 }
 
+_Static_assert((int)PR_CTRL_RVBAR_LO == (int)PR_CTRL_WINDOW_VECTOR &&
+                   (int)PR_CTRL_TIMEBASE_LO == (int)PR_CTRL_WINDOW_TIME,
+               "the low words are first in their windows");
+
 static uint32_t vector_read(void *context, enum soc_master master, uint32_t offset)
 {
     const struct soc_controller *c = context;
@@ -49,11 +54,10 @@ static void vector_write(void *context, enum soc_master master, uint32_t offset,
         c->rvbar = (c->rvbar & 0xffffffffull) | (uint64_t)value << 32;
 }
 
-/* 24 MHz ticks. */
 static uint32_t timebase_read(void *context, enum soc_master master, uint32_t offset)
 {
     const struct soc_controller *c = context;
-    uint64_t ticks = soc_clock_now(c->clock) * 24 / 1000;
+    uint64_t ticks = pr_timebase_ticks(soc_clock_now(c->clock));
 
     (void)master;
     return offset == 0 ? (uint32_t)ticks : offset == 4 ? (uint32_t)(ticks >> 32) : 0;
@@ -67,16 +71,14 @@ static void no_write(void *context, enum soc_master master, uint32_t offset, uin
     (void)value;
 }
 
-#define CPU_WINDOW 0x1400000u
-
 static uint32_t cpu_read(void *context, enum soc_master master, uint32_t offset)
 {
     const struct soc_controller *c = context;
 
     (void)master;
-    if (offset == PR_CTRL_CPU_CONTROL - CPU_WINDOW)
+    if (offset == PR_CTRL_CPU_CONTROL - PR_CTRL_WINDOW_CPU)
         return c->cpu_control;
-    if (offset == PR_CTRL_CPU_STATUS - CPU_WINDOW)
+    if (offset == PR_CTRL_CPU_STATUS - PR_CTRL_WINDOW_CPU)
         return c->cpu_control & PR_CPU_RUN ? PR_CPU_STATUS_RUNNING : PR_CPU_STATUS_PARKED;
     return 0;
 }
@@ -87,7 +89,7 @@ static void cpu_write(void *context, enum soc_master master, uint32_t offset, ui
     bool was = c->cpu_control & PR_CPU_RUN, run = value & PR_CPU_RUN;
 
     (void)master;
-    if (offset != PR_CTRL_CPU_CONTROL - CPU_WINDOW)
+    if (offset != PR_CTRL_CPU_CONTROL - PR_CTRL_WINDOW_CPU)
         return;
     c->cpu_control = value;
     SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "cpu control=0x%x", value);
@@ -100,9 +102,7 @@ static void cpu_write(void *context, enum soc_master master, uint32_t offset, ui
         c->processor(c->context, run);
 }
 
-#define MAILBOX_WINDOW 0x1840000u
-#define MAILBOX_END    0x185c000u
-#define REG(id)        (PR_CTRL_##id - MAILBOX_WINDOW)
+#define REG(id) (PR_CTRL_##id - PR_CTRL_WINDOW_MAILBOX)
 
 static bool scratch_at(uint32_t offset, uint32_t *number)
 {
@@ -179,12 +179,13 @@ int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus
                           struct base_error *error)
 {
     const struct soc_block blocks[] = {
-        {"controller-vector", container + PR_CTRL_RVBAR_LO, PR_CTRL_WINDOW_BYTES, vector_read, vector_write,
+        {"controller-vector", container + PR_CTRL_WINDOW_VECTOR, PR_CTRL_WINDOW_VECTOR_BYTES, vector_read,
+         vector_write, controller},
+        {"controller-time", container + PR_CTRL_WINDOW_TIME, PR_CTRL_WINDOW_TIME_BYTES, timebase_read,
+         no_write, controller},
+        {"controller-cpu", container + PR_CTRL_WINDOW_CPU, PR_CTRL_WINDOW_CPU_BYTES, cpu_read, cpu_write,
          controller},
-        {"controller-time", container + PR_CTRL_TIMEBASE_LO, PR_CTRL_WINDOW_BYTES, timebase_read, no_write,
-         controller},
-        {"controller-cpu", container + CPU_WINDOW, PR_CTRL_WINDOW_BYTES, cpu_read, cpu_write, controller},
-        {"controller-mailbox", container + MAILBOX_WINDOW, MAILBOX_END - MAILBOX_WINDOW, mailbox_read,
+        {"controller-mailbox", container + PR_CTRL_WINDOW_MAILBOX, PR_CTRL_WINDOW_MAILBOX_BYTES, mailbox_read,
          mailbox_write, controller},
     };
     int status = 0;

@@ -92,6 +92,7 @@ struct pr_body_build {
     uint32_t protocol_version, ring_version;
     char text[0x38];
 }; /* BUILDINFO, when the host left room */
+
 #define PR_MCACHE_BYTES 0x200000u /* MCACHE_SIZE_GET; command facts 2 */
 
 #define PR_STATS_HEADER_BYTES 0x28u

@@ -155,12 +155,18 @@ void *rig_base_at(struct rig *rig, uint64_t iova, uint64_t bytes)
     return seen;
 }
 
-/* Registers. */
+/* Registers. Every access of the driver is the host's. */
 
-static uint32_t pmu_read(void *context, uint32_t offset)
+static void from_host(enum soc_master master)
+{
+    assert_int_equal(master, SOC_MASTER_HOST);
+}
+
+static uint32_t pmu_read(void *context, enum soc_master master, uint32_t offset)
 {
     struct rig *rig = context;
 
+    from_host(master);
     rig->mmio++;
     return offset % 8 == 0 && offset / 8 < PR_PMU_DOMAINS ? rig->pmu[offset / 8] : 0;
 }
@@ -174,10 +180,11 @@ static void power_lost(struct rig *rig)
     rig->boot = 0;
 }
 
-static void pmu_write(void *context, uint32_t offset, uint32_t value)
+static void pmu_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct rig *rig = context;
 
+    from_host(master);
     rig->mmio++;
     rig->pmu[offset / 8] = value == 0xf && !rig->no_power ? 0xff : value;
     if ((value & 0xf) != 0xf)
@@ -191,16 +198,18 @@ static unsigned dart_of(const struct rig *rig, const uint32_t *context)
 
 static struct rig *the_rig; /* the register blocks of the three DARTs get their window as context */
 
-static uint32_t dart_read(void *context, uint32_t offset)
+static uint32_t dart_read(void *context, enum soc_master master, uint32_t offset)
 {
+    from_host(master);
     the_rig->mmio++;
     return offset < 0x300 && offset != 0x20 ? ((uint32_t *)context)[offset / 4] : 0;
 }
 
-static void dart_write(void *context, uint32_t offset, uint32_t value)
+static void dart_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     uint32_t *reg = context;
 
+    from_host(master);
     the_rig->mmio++;
     if (offset >= 0x300)
         return;
@@ -212,48 +221,54 @@ static void dart_write(void *context, uint32_t offset, uint32_t value)
         reg[offset / 4] = value;
 }
 
-static uint32_t vector_read(void *context, uint32_t offset)
+static uint32_t vector_read(void *context, enum soc_master master, uint32_t offset)
 {
     struct rig *rig = context;
 
+    from_host(master);
     return offset ? (uint32_t)(rig->rvbar >> 32) : (uint32_t)rig->rvbar;
 }
 
-static void vector_write(void *context, uint32_t offset, uint32_t value)
+static void vector_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct rig *rig = context;
 
+    from_host(master);
     if (offset == 0)
         rig->rvbar = (rig->rvbar & ~0xffffffffull) | value;
     else
         rig->rvbar = (rig->rvbar & 0xffffffffull) | (uint64_t)value << 32;
 }
 
-static uint32_t no_read(void *context, uint32_t offset)
+static uint32_t no_read(void *context, enum soc_master master, uint32_t offset)
 {
+    from_host(master);
     (void)context;
     (void)offset;
     return 0;
 }
 
-static void no_write(void *context, uint32_t offset, uint32_t value)
+static void no_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
+    from_host(master);
     (void)context;
     (void)offset;
     (void)value;
 }
 
-static uint32_t tm_read(void *context, uint32_t offset)
+static uint32_t tm_read(void *context, enum soc_master master, uint32_t offset)
 {
     struct rig *rig = context;
 
+    from_host(master);
     return offset == PR_TM_ERROR2 ? rig->tm_error2 : 0;
 }
 
-static void cpu_write(void *context, uint32_t offset, uint32_t value)
+static void cpu_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct rig *rig = context;
 
+    from_host(master);
     if (offset != 0x44)
         return;
     if (value & 0x10 && !(rig->cpu & 0x10))
@@ -263,20 +278,22 @@ static void cpu_write(void *context, uint32_t offset, uint32_t value)
     rig->cpu = value;
 }
 
-static uint32_t mailbox_read(void *context, uint32_t offset)
+static uint32_t mailbox_read(void *context, enum soc_master master, uint32_t offset)
 {
     struct rig *rig = context;
 
+    from_host(master);
     rig->mmio++;
     if (offset >= 0x48 && offset < 0x68)
         return rig->scratch[(offset - 0x48) / 4];
     return offset == 0xc000 ? rig->host_pending : 0;
 }
 
-static void mailbox_write(void *context, uint32_t offset, uint32_t value)
+static void mailbox_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct rig *rig = context;
 
+    from_host(master);
     rig->mmio++;
     if (offset >= 0x48 && offset < 0x68)
         rig->scratch[(offset - 0x48) / 4] = value;

@@ -18,11 +18,14 @@ static inline void *inside_memory(struct ane_machine *machine, uint64_t address,
     return range.host;
 }
 
-/* The published record of the execution loop's channel. */
+/*
+ * The published record of the execution loop's channel. The table's address is in scratch 0 since the second
+ * wake.
+ */
 static inline const struct pr_channel_record *inside_channel(struct ane_machine *machine)
 {
     return inside_memory(machine,
-                         machine->sabotage.table + PR_CHANNEL_DATA_CHAIN_H2T * PR_CHANNEL_RECORD_BYTES,
+                         machine->controller.scratch[0] + PR_CHANNEL_DATA_CHAIN_H2T * PR_CHANNEL_RECORD_BYTES,
                          PR_CHANNEL_RECORD_BYTES);
 }
 

@@ -6,6 +6,7 @@
 
 #include "iorig.h"
 #include "machine/internal.h"
+#include "sabotage.h"
 
 static void it_boots_everywhere(void **state)
 {
@@ -31,17 +32,17 @@ static void it_boots_everywhere(void **state)
 }
 
 static const struct {
-    enum mach_sabotage_kind kind;
+    enum sabotage_kind kind;
     const char *word;
 } failures[] = {
-    {MACH_SABOTAGE_BOOT_CHIP_REVISION, "chip revision"},
-    {MACH_SABOTAGE_BOOT_PROTOCOL_VERSION, "protocol version"},
-    {MACH_SABOTAGE_BOOT_RING_VERSION, "ring-buffer version"},
-    {MACH_SABOTAGE_BOOT_PAGE_SIZE, "MMU invalid page size"},
-    {MACH_SABOTAGE_BOOT_SMALL_HEAP, "twice the framework reservation"},
-    {MACH_SABOTAGE_BOOT_MAGIC, "magic"},
-    {MACH_SABOTAGE_BOOT_NO_SECOND_WAKE, "Second wake"},
-    {MACH_SABOTAGE_BOOT_NO_FIRST_WAKE, "First wake"},
+    {SABOTAGE_BOOT_CHIP_REVISION, "chip revision"},
+    {SABOTAGE_BOOT_PROTOCOL_VERSION, "protocol version"},
+    {SABOTAGE_BOOT_RING_VERSION, "ring-buffer version"},
+    {SABOTAGE_BOOT_PAGE_SIZE, "MMU invalid page size"},
+    {SABOTAGE_BOOT_SMALL_HEAP, "twice the framework reservation"},
+    {SABOTAGE_BOOT_MAGIC, "magic"},
+    {SABOTAGE_BOOT_NO_SECOND_WAKE, "Second wake"},
+    {SABOTAGE_BOOT_NO_FIRST_WAKE, "First wake"},
 };
 
 static char log_text[1 << 20];
@@ -69,15 +70,17 @@ static void each_failure_has_its_own_sentence(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
         struct ane_machine *machine;
+        struct sabotage s;
 
         log_text[0] = '\0';
-        assert_true(mach_create_sabotaged(&config, failures[i].kind, &machine) < 0);
-        print_message("# %s: %s\n", mach_sabotage_text(failures[i].kind), ane_machine_error());
+        assert_true(sabotage_create(&s, failures[i].kind, &config, &machine) < 0);
+        assert_true(s.hits > 0);
+        print_message("# %s: %s\n", sabotage_text(failures[i].kind), ane_machine_error());
         assert_non_null(strstr(ane_machine_error(), failures[i].word));
         assert_null(machine);
-        if (failures[i].kind == MACH_SABOTAGE_BOOT_PAGE_SIZE)
+        if (failures[i].kind == SABOTAGE_BOOT_PAGE_SIZE)
             assert_non_null(strstr(log_text, "MMU invalid page size: 1000"));
-        if (failures[i].kind == MACH_SABOTAGE_BOOT_NO_SECOND_WAKE)
+        if (failures[i].kind == SABOTAGE_BOOT_NO_SECOND_WAKE)
             assert_int_equal(count_of(log_text, "cpu control=0x10\n"),
                              DRV_BOOT_TRIES); /* a bounded power-cycle loop */
     }

@@ -98,7 +98,7 @@ static bool subject_works(struct subject *v)
         assert_true(io_accumulator_value(&v->a) == v->steps);
         return true;
     }
-    assert_false(mach_port_alive(v->machine->port));
+    assert_false(mach_cpu_alive(v->machine->cpu));
     assert_non_null(strstr(said, "carve-out was changed from outside at 0x"));
     return false;
 }

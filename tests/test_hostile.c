@@ -72,7 +72,7 @@ static void prove_alive(struct ane_machine *machine)
 {
     struct io_accumulator a;
 
-    assert_true(mach_port_alive(machine->port));
+    assert_true(mach_cpu_alive(machine->cpu));
     io_accumulator_make(&a, ane_machine_service(machine), 2, 24);
     for (unsigned i = 1; i <= 3; i++) {
         assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "iorig.h"
-#include "machine/internal.h"
+#include "sabotage.h"
 
 static struct ane_machine *make(uint32_t clock)
 {
@@ -128,10 +128,11 @@ static uint64_t lose_a_request(uint32_t clock)
 {
     struct ane_machine *machine = make(clock);
     struct io_accumulator a;
+    struct sabotage lost;
     uint64_t before, passed;
 
     io_accumulator_make_timed(&a, ane_machine_service(machine), 2, 16, TIMEOUT_MS);
-    mach_sabotage_set(machine, MACH_SABOTAGE_DROP_DOORBELL);
+    sabotage_begin(&lost, machine, SABOTAGE_DROP_DOORBELL);
     before = ane_machine_now(machine);
     assert_int_equal(io_accumulator_step(&a), kIOReturnTimeout);
     passed = ane_machine_now(machine) - before;

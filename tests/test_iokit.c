@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "iorig.h"
 #include "machine/internal.h"
+#include "sabotage.h"
 
 static struct ane_machine *make_clocked(uint32_t clock)
 {
@@ -51,43 +52,72 @@ static void the_accumulator_counts(void **state)
 
 /* What each broken wall must be called. */
 static const struct {
-    enum mach_sabotage_kind kind;
+    enum sabotage_kind kind;
     const char *word;
-} sabotage[] = {
-    {MACH_SABOTAGE_DROP_DOORBELL, "never took"},
-    {MACH_SABOTAGE_CORRUPT_SLOT, "read of 0x7"},
-    {MACH_SABOTAGE_CLEAR_PTE, "read of 0x4000, no page"},
-    {MACH_SABOTAGE_ZERO_BAR, "read of 0x0, no page"},
-    {MACH_SABOTAGE_DROP_PUSH, "push never reached"},
-    {MACH_SABOTAGE_MASK_ENGINE_LINE, "interrupt never came"},
-    {MACH_SABOTAGE_DROP_COMPLETION, "doorbell was lost"},
-    {MACH_SABOTAGE_MASK_HOST_LINE, "interrupt lost"},
-    {MACH_SABOTAGE_CLOSE_WINDOW, "fabric rejected"},
+} walls[] = {
+    {SABOTAGE_DROP_DOORBELL, "never took"},          {SABOTAGE_CORRUPT_SLOT, "read of 0x7"},
+    {SABOTAGE_CLEAR_PTE, "read of 0x4000, no page"}, {SABOTAGE_ZERO_BAR, "read of 0x0, no page"},
+    {SABOTAGE_DROP_PUSH, "push never reached"},      {SABOTAGE_CUT_ENGINE_LINE, "interrupt never came"},
+    {SABOTAGE_DROP_COMPLETION, "doorbell was lost"}, {SABOTAGE_CUT_HOST_LINE, "interrupt lost"},
+    {SABOTAGE_CLOSE_WINDOW, "fabric rejected"},
 };
 
 static void every_wall_is_real(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < sizeof(sabotage) / sizeof(sabotage[0]); i++) {
+    for (unsigned i = 0; i < sizeof(walls) / sizeof(walls[0]); i++) {
         struct ane_machine *machine =
             make_clocked(ANE_CLOCK_CLOSED); /* a lost request times out in virtual time */
         struct io_accumulator a;
+        struct sabotage s;
         IOReturn status;
 
         io_accumulator_make(&a, ane_machine_service(machine), 4, 40);
         assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-        mach_sabotage_set(machine, sabotage[i].kind);
+        sabotage_begin(&s, machine, walls[i].kind);
         status = io_accumulator_step(&a);
-        print_message("# %s: 0x%x: %s\n", mach_sabotage_text(sabotage[i].kind), (unsigned)status,
+        print_message("# %s: 0x%x: %s\n", sabotage_text(walls[i].kind), (unsigned)status,
                       ane_machine_error());
+        assert_true(s.hits > 0);
         assert_int_not_equal(status, kIOReturnSuccess);
-        assert_non_null(strstr(ane_machine_error(), sabotage[i].word));
-        mach_sabotage_set(machine, MACH_SABOTAGE_NONE);
+        assert_non_null(strstr(ane_machine_error(), walls[i].word));
+        sabotage_end(&s);
         IOServiceClose(a.client.connect);
         ane_surface_release(a.x);
         ane_surface_release(a.state);
         ane_machine_destroy(machine);
     }
+}
+
+/* Stages are contiguous: those of a request add up to the virtual time of its call. */
+static void a_profile_divides_every_request(void **state)
+{
+    struct ane_machine *machine = make_clocked(ANE_CLOCK_CLOSED);
+    struct ane_machine_profile profile;
+    struct io_accumulator a;
+    uint64_t passed = 0, sum = 0;
+
+    (void)state;
+    io_accumulator_make(&a, ane_machine_service(machine), 4, 40);
+    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    assert_int_equal(ane_machine_profile(machine, 1, NULL), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t before = ane_machine_now(machine);
+
+        assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+        passed += ane_machine_now(machine) - before;
+    }
+    assert_int_equal(ane_machine_profile(machine, 0, &profile), 0);
+    assert_int_equal(profile.requests, 3);
+    for (unsigned i = 0; i < ANE_STAGES; i++)
+        sum += profile.virtual_ns[i];
+    assert_true(passed > 0 && sum == passed);
+    /* Off: nothing is counted. */
+    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    assert_int_equal(ane_machine_profile(machine, 0, &profile), 0);
+    assert_int_equal(profile.requests, 0);
+    io_accumulator_release(&a);
+    ane_machine_destroy(machine);
 }
 
 #define THREADS 8
@@ -291,6 +321,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_accumulator_counts),
         cmocka_unit_test(every_wall_is_real),
+        cmocka_unit_test(a_profile_divides_every_request),
         cmocka_unit_test(eight_threads_share_a_machine),
         cmocka_unit_test(a_client_closed_by_another_thread_ends_cleanly),
         cmocka_unit_test(three_machines_at_once),

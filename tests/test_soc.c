@@ -12,16 +12,19 @@
 #include "soc/trace.h"
 
 static uint32_t seen_offset, seen_value;
+static enum soc_master seen_master;
 
-static uint32_t block_read(void *context, uint32_t offset)
+static uint32_t block_read(void *context, enum soc_master master, uint32_t offset)
 {
+    seen_master = master;
     seen_offset = offset;
     return *(uint32_t *)context;
 }
 
-static void block_write(void *context, uint32_t offset, uint32_t value)
+static void block_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     (void)context;
+    seen_master = master;
     seen_offset = offset;
     seen_value = value;
 }
@@ -47,17 +50,88 @@ static void the_bus_finds_blocks_and_counts_nobody(void **state)
     assert_int_equal(soc_bus_attach(bus, &other, NULL), -EINVAL);
     other.base = 0xffc000;
     assert_int_equal(soc_bus_attach(bus, &other, NULL), -EINVAL);
-    assert_int_equal(soc_bus_read32(bus, 0x1008004), 42);
+    assert_int_equal(soc_bus_read32(bus, SOC_MASTER_HOST, 0x1008004), 42);
     assert_int_equal(seen_offset, 4);
-    soc_bus_write32(bus, 0x100fffc, 7);
+    soc_bus_write32(bus, SOC_MASTER_HOST, 0x100fffc, 7);
     assert_int_equal(seen_offset, 0x7ffc);
     assert_int_equal(seen_value, 7);
+    assert_int_equal(seen_master, SOC_MASTER_HOST);
+    soc_bus_write32(bus, SOC_MASTER_CONTROLLER, 0x1008000, 7);
+    assert_int_equal(seen_master, SOC_MASTER_CONTROLLER);
+    assert_int_equal(soc_bus_read32(bus, SOC_MASTER_HOST, 0x1008000), 42);
+    assert_int_equal(seen_master, SOC_MASTER_HOST);
     assert_int_equal(soc_bus_unanswered(bus), 0);
-    assert_int_equal(soc_bus_read32(bus, 0x1010000), 0);
-    assert_int_equal(soc_bus_read32(bus, 0x1008002), 0); /* not aligned */
-    assert_int_equal(soc_bus_read32(bus, 0), 0);
-    soc_bus_write32(bus, UINT64_MAX - 3, 1);
+    assert_int_equal(soc_bus_read32(bus, SOC_MASTER_HOST, 0x1010000), 0);
+    assert_int_equal(soc_bus_read32(bus, SOC_MASTER_HOST, 0x1008002), 0); /* not aligned */
+    assert_int_equal(soc_bus_read32(bus, SOC_MASTER_HOST, 0), 0);
+    soc_bus_write32(bus, SOC_MASTER_HOST, UINT64_MAX - 3, 1);
     assert_int_equal(soc_bus_unanswered(bus), 4);
+    soc_bus_destroy(bus);
+    soc_clock_destroy(clock);
+}
+
+/* A tap that notes what it sees, and changes or drops what it is asked to. */
+struct watcher {
+    struct soc_bus_tap tap;
+    struct soc_access seen;
+    unsigned count;
+    bool drop;
+    uint32_t change; /* added to the value */
+};
+
+static bool watch(void *context, struct soc_access *access)
+{
+    struct watcher *w = context;
+
+    w->count++;
+    w->seen = *access;
+    access->value += w->change;
+    return !w->drop;
+}
+
+static void a_tap_sees_changes_and_drops(void **state)
+{
+    struct watcher first = {.tap = {watch, &first, NULL}}, second = {.tap = {watch, &second, NULL}};
+    struct soc_clock *clock;
+    struct soc_trace trace;
+    struct soc_bus *bus;
+    uint32_t answer = 42;
+    struct soc_block block = {"block", 0x1008000, 0x4000, block_read, block_write, &answer};
+
+    (void)state;
+    assert_int_equal(soc_clock_create(&clock, NULL), 0);
+    soc_trace_init(&trace, clock);
+    assert_int_equal(soc_bus_create(0x1000000, 0x20000, &trace, &bus, NULL), 0);
+    assert_int_equal(soc_bus_attach(bus, &block, NULL), 0);
+    soc_bus_tap_add(bus, &first.tap);
+    soc_bus_tap_add(bus, &second.tap);
+
+    second.change = 5;
+    soc_bus_write32(bus, SOC_MASTER_CONTROLLER, 0x1008010, 7);
+    assert_true(second.seen.write && second.seen.master == SOC_MASTER_CONTROLLER);
+    assert_true(second.seen.address == 0x1008010 && second.seen.value == 7);
+    assert_int_equal(first.seen.value, 12); /* the newest tap is the first to see it */
+    assert_int_equal(seen_value, 12);
+
+    /* A read gets the block's value, whatever a tap adds, unless it is dropped. */
+    assert_int_equal(soc_bus_read32(bus, SOC_MASTER_HOST, 0x1008004), 42);
+    assert_true(!first.seen.write && first.seen.master == SOC_MASTER_HOST);
+    first.drop = true;
+    assert_int_equal(soc_bus_read32(bus, SOC_MASTER_HOST, 0x1008008), 5);
+    assert_int_equal(seen_offset, 4);
+    soc_bus_write32(bus, SOC_MASTER_HOST, 0x1008010, 100);
+    assert_int_equal(seen_value, 12);
+    assert_int_equal(soc_bus_read32(bus, SOC_MASTER_HOST, 0x1010000), 5);
+    assert_int_equal(soc_bus_unanswered(bus), 0);
+
+    /* One in the middle of the list, then the other. */
+    soc_bus_tap_remove(bus, &first.tap);
+    soc_bus_write32(bus, SOC_MASTER_HOST, 0x1008010, 100);
+    assert_int_equal(seen_value, 105);
+    soc_bus_tap_remove(bus, &second.tap);
+    soc_bus_write32(bus, SOC_MASTER_HOST, 0x1008010, 200);
+    assert_int_equal(seen_value, 200);
+    assert_true(first.count == 5 && second.count == 6);
     soc_bus_destroy(bus);
     soc_clock_destroy(clock);
 }
@@ -67,11 +141,27 @@ static void count_call(void *context)
     ++*(unsigned *)context;
 }
 
-static void a_line_calls_on_the_rise_and_after_unmasking(void **state)
+struct cutter {
+    struct soc_lines_tap tap;
+    unsigned seen;
+    bool cut;
+};
+
+static bool cut_line(void *context, unsigned line, bool level)
+{
+    struct cutter *cutter = context;
+
+    (void)level;
+    cutter->seen += line == 3;
+    return !cutter->cut;
+}
+
+static void a_line_calls_on_the_rise_unless_a_tap_drops_it(void **state)
 {
     struct soc_clock *clock;
     struct soc_trace trace;
     struct soc_lines lines;
+    struct cutter cutter = {.tap = {cut_line, &cutter, NULL}};
     unsigned calls = 0;
 
     (void)state;
@@ -83,12 +173,22 @@ static void a_line_calls_on_the_rise_and_after_unmasking(void **state)
     soc_lines_set(&lines, 3, true);
     assert_int_equal(calls, 1);
     soc_lines_set(&lines, 3, false);
-    soc_lines_mask(&lines, 3, true);
+    soc_lines_tap_add(&lines, &cutter.tap);
+    soc_lines_set(&lines, 3, false); /* not a change */
+    assert_int_equal(cutter.seen, 0);
+    cutter.cut = true;
     soc_lines_set(&lines, 3, true);
     assert_int_equal(calls, 1);
-    assert_true(soc_lines_level(&lines, 3));
-    soc_lines_mask(&lines, 3, false);
+    assert_false(soc_lines_level(&lines, 3));
+    cutter.cut = false;
+    soc_lines_set(&lines, 3, true);
     assert_int_equal(calls, 2);
+    assert_int_equal(cutter.seen, 2);
+    soc_lines_tap_remove(&lines, &cutter.tap);
+    soc_lines_set(&lines, 3, false);
+    soc_lines_set(&lines, 3, true);
+    assert_int_equal(calls, 3);
+    assert_int_equal(cutter.seen, 2);
     soc_lines_set(&lines, 2, true); /* nobody is wired */
     soc_clock_destroy(clock);
 }
@@ -105,16 +205,17 @@ static void switching_a_partition_off_loses_state(void **state)
     soc_trace_init(&trace, clock);
     soc_pmu_init(&pmu, &trace, count_call, &lost);
     assert_true(soc_pmu_on(&pmu));
-    soc_pmu_write32(&pmu, 2 * PR_PMU_STRIDE, PR_PMU_OFF);
+    soc_pmu_write32(&pmu, SOC_MASTER_HOST, 2 * PR_PMU_STRIDE, PR_PMU_OFF);
     assert_int_equal(lost, 1);
     assert_false(soc_pmu_on(&pmu));
-    assert_int_equal(soc_pmu_read32(&pmu, 2 * PR_PMU_STRIDE) & 0xff, 0);
-    soc_pmu_write32(&pmu, 2 * PR_PMU_STRIDE, PR_PMU_ON);
-    assert_int_equal(soc_pmu_read32(&pmu, 2 * PR_PMU_STRIDE) & 0xff, PR_PMU_READY);
+    assert_int_equal(soc_pmu_read32(&pmu, SOC_MASTER_HOST, 2 * PR_PMU_STRIDE) & 0xff, 0);
+    soc_pmu_write32(&pmu, SOC_MASTER_HOST, 2 * PR_PMU_STRIDE, PR_PMU_ON);
+    assert_int_equal(soc_pmu_read32(&pmu, SOC_MASTER_HOST, 2 * PR_PMU_STRIDE) & 0xff, PR_PMU_READY);
     assert_true(soc_pmu_on(&pmu));
     assert_int_equal(lost, 1);
-    soc_pmu_write32(&pmu, PR_PMU_DOMAINS * PR_PMU_STRIDE, PR_PMU_OFF); /* no such partition */
-    soc_pmu_write32(&pmu, 4, PR_PMU_OFF);
+    soc_pmu_write32(&pmu, SOC_MASTER_HOST, PR_PMU_DOMAINS * PR_PMU_STRIDE,
+                    PR_PMU_OFF); /* no such partition */
+    soc_pmu_write32(&pmu, SOC_MASTER_HOST, 4, PR_PMU_OFF);
     assert_true(soc_pmu_on(&pmu));
     soc_clock_destroy(clock);
 }
@@ -157,7 +258,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bus_finds_blocks_and_counts_nobody),
-        cmocka_unit_test(a_line_calls_on_the_rise_and_after_unmasking),
+        cmocka_unit_test(a_tap_sees_changes_and_drops),
+        cmocka_unit_test(a_line_calls_on_the_rise_unless_a_tap_drops_it),
         cmocka_unit_test(switching_a_partition_off_loses_state),
         cmocka_unit_test(a_trace_line_has_time_layer_and_changes_the_hash),
     };

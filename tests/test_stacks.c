@@ -98,23 +98,27 @@ static void a_trace_function_has_the_callers_stack(void **state)
 }
 
 /* A hook that runs on the firmware's stack, inside a store of the firmware to the mailbox. */
-static bool (*mailbox)(void *context, uint32_t offset, uint32_t *value);
 static void (*hooked)(void);
 static unsigned stores, wanted_store; /* 0: every store */
 
-static bool hook(void *context, uint32_t offset, uint32_t *value)
+static bool hook(void *context, struct soc_access *access)
 {
-    struct ane_machine *machine = context;
+    const struct ane_machine *machine = context;
+    uint64_t offset = access->address - machine->board->container;
+    bool mailbox = offset >= PR_CTRL_SCRATCH0 && offset <= PR_CTRL_DOORBELL_ACK;
 
-    if (machine->controller.by_controller && (!wanted_store || ++stores == wanted_store))
+    if (access->master == SOC_MASTER_CONTROLLER && access->write && mailbox &&
+        (!wanted_store || ++stores == wanted_store))
         hooked();
-    return mailbox(context, offset, value);
+    return true;
 }
 
 static void hook_stores(struct ane_machine *machine, void (*function)(void), unsigned store)
 {
-    mailbox = machine->controller.tamper;
-    machine->controller.tamper = hook;
+    static struct soc_bus_tap tap;
+
+    tap = (struct soc_bus_tap){.see = hook, .context = machine};
+    soc_bus_tap_add(machine->bus, &tap);
     hooked = function;
     wanted_store = store;
     stores = 0;

@@ -163,18 +163,18 @@ static uint64_t power_word(const struct drv *d, unsigned domain)
 static void power_off(struct drv *d)
 {
     for (unsigned i = 0; i < PR_PMU_DOMAINS; i++)
-        soc_bus_write32(d->platform.bus, power_word(d, i), PR_PMU_OFF);
+        soc_bus_write32(d->platform.bus, SOC_MASTER_HOST, power_word(d, i), PR_PMU_OFF);
 }
 
 static int power_on(struct drv *d, struct base_error *error)
 {
     for (unsigned i = 0; i < PR_PMU_DOMAINS; i++)
-        soc_bus_write32(d->platform.bus, power_word(d, i), PR_PMU_ON);
+        soc_bus_write32(d->platform.bus, SOC_MASTER_HOST, power_word(d, i), PR_PMU_ON);
     for (unsigned i = 0; i < PR_PMU_DOMAINS; i++) {
         uint32_t state = 0;
 
         for (unsigned poll = 0; poll < DRV_POLLS; poll++) {
-            state = soc_bus_read32(d->platform.bus, power_word(d, i)) & 0xff;
+            state = soc_bus_read32(d->platform.bus, SOC_MASTER_HOST, power_word(d, i)) & 0xff;
             if (state == PR_PMU_READY)
                 break;
             drv_device_pause(d);

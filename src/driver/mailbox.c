@@ -21,12 +21,12 @@
 
 uint32_t drv_mailbox_read(struct drv *d, uint32_t reg)
 {
-    return soc_bus_read32(d->platform.bus, d->aperture[0].base + reg);
+    return soc_bus_read32(d->platform.bus, SOC_MASTER_HOST, d->aperture[0].base + reg);
 }
 
 void drv_mailbox_write(struct drv *d, uint32_t reg, uint32_t value)
 {
-    soc_bus_write32(d->platform.bus, d->aperture[0].base + reg, value);
+    soc_bus_write32(d->platform.bus, SOC_MASTER_HOST, d->aperture[0].base + reg, value);
 }
 
 void drv_mailbox_ring(struct drv *d, uint32_t index)

@@ -15,12 +15,12 @@
 
 static uint32_t dart_read(struct drv *d, unsigned dart, uint32_t offset)
 {
-    return soc_bus_read32(d->platform.bus, d->platform.board->dart[dart] + offset);
+    return soc_bus_read32(d->platform.bus, SOC_MASTER_HOST, d->platform.board->dart[dart] + offset);
 }
 
 static void dart_write(struct drv *d, unsigned dart, uint32_t offset, uint32_t value)
 {
-    soc_bus_write32(d->platform.bus, d->platform.board->dart[dart] + offset, value);
+    soc_bus_write32(d->platform.bus, SOC_MASTER_HOST, d->platform.board->dart[dart] + offset, value);
 }
 
 void drv_mapper_init(struct drv *d)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Completion events: two lines of four registers each, and the interrupt they raise. */
 #include "engine/state.h"
+#include "protocol/board.h"
 
 /* What the interrupt needs to be enabled: the values public drivers write. */
 static bool enabled(const struct eng *e)
@@ -15,10 +16,9 @@ void eng_event_update_line(struct eng *e)
     soc_lines_set(e->lines, e->config.line, level);
 }
 
-/* The engine's timebase counts 24 MHz ticks. */
 static uint32_t timestamp(const struct eng *e)
 {
-    return (uint32_t)(soc_clock_now(e->clock) * 24 / 1000);
+    return (uint32_t)pr_timebase_ticks(soc_clock_now(e->clock));
 }
 
 static void post(struct eng *e, struct eng_event_line *line, uint32_t info)

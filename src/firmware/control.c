@@ -7,6 +7,7 @@
 #include "firmware/process.h"
 #include "firmware/program.h"
 #include "firmware/shared.h"
+#include "protocol/board.h"
 #include "protocol/stats.h"
 #include "rtkernel/format.h"
 

@@ -14,7 +14,6 @@
 #include "driver/driver.h"
 #include "engine/engine.h"
 #include "machine/lock.h"
-#include "machine/sabotage.h"
 #include "protocol/board.h"
 #include "soc/bus.h"
 #include "soc/clock.h"
@@ -52,6 +51,8 @@ struct mach_profile {
     unsigned next; /* the point expected; others (slots given back, other doorbells) are not the request's */
     uint64_t wall[MACH_POINTS], virtual_time[MACH_POINTS];
     struct ane_machine_profile sums;
+    struct soc_bus_tap stores; /* installed while on */
+    struct soc_lines_tap lines;
 };
 
 struct ane_machine {
@@ -78,12 +79,11 @@ struct ane_machine {
     struct mach_window window[PR_DART_COUNT];
 
     /* With a controller: its processor, and the driver above it. */
-    struct rt_port *port;
+    struct rt_port *cpu;
     uint64_t image, image_bytes; /* the firmware's carve-out */
     struct drv *driver;
     soc_event_id host_interrupt; /* the host's interrupt line rose and its handler has not run yet */
     io_service_t service;
-    struct mach_sabotage sabotage;
     struct mach_profile profile;
 };
 
@@ -97,7 +97,16 @@ unsigned long mach_fork_generation(void);
 /* True, with a sentence, when the machine belongs to a process this one was forked from. */
 bool mach_is_inherited(const struct ane_machine *m);
 
-/* profile.c: notes that a request passes a point; nothing while profiling is off. */
+/*
+ * machine.c: ane_machine_create with taps. `install` is called once the parts are there, before the
+ * controller boots; it adds taps to the bus and the lines. The machine may fail to boot afterwards, and is
+ * then gone with its bus. NULL: none.
+ */
+int mach_create_tapped(const struct ane_machine_config *config,
+                       void (*install)(void *context, struct ane_machine *machine), void *context,
+                       struct ane_machine **machine);
+
+/* profile.c: notes that a call passes a point, while profiling is on. Taps see the other points. */
 void mach_profile_note(struct ane_machine *m, enum mach_point point);
 static inline void mach_profile_pass(struct ane_machine *m, enum mach_point point)
 {
@@ -105,13 +114,13 @@ static inline void mach_profile_pass(struct ane_machine *m, enum mach_point poin
         mach_profile_note(m, point);
 }
 
-/* port.c: the controller's processor on this host. */
-int mach_port_create(struct ane_machine *m, struct base_error *error);
-void mach_port_destroy(struct rt_port *port);
-void mach_port_run(struct rt_port *port, bool run); /* CPU_CONTROL's run bit */
-void mach_port_raise(struct rt_port *port, unsigned line);
+/* cpu.c: the controller's processor on this host. */
+int mach_cpu_create(struct ane_machine *m, struct base_error *error);
+void mach_cpu_destroy(struct rt_port *port);
+void mach_cpu_run(struct rt_port *port, bool run); /* CPU_CONTROL's run bit */
+void mach_cpu_raise(struct rt_port *port, unsigned line);
 /* It has been started and has neither faulted nor halted. */
-bool mach_port_alive(const struct rt_port *port);
+bool mach_cpu_alive(const struct rt_port *port);
 
 /* system.c: the driver's platform. */
 int mach_driver_start(struct ane_machine *m, struct base_error *error);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "engine/pool.h"
 #include "firmware/firmware.h"
 #include "machine/internal.h"
 #include "protocol/tm_regs.h"
@@ -23,6 +24,8 @@ _Static_assert((int)ANE_PAGE_TABLE_SEED == (int)PR_LEAF_SEED &&
                "same numbering");
 _Static_assert((int)ANE_NUMERICS_M1 == (int)ENG_M1 && (int)ANE_NUMERICS_IEEE == (int)ENG_IEEE,
                "same numbering");
+
+_Static_assert(ANE_THREADS_MAX == ENG_POOL_THREADS_MAX, "one limit of threads");
 
 static bool all_zero(const uint8_t *bytes, size_t count)
 {
@@ -82,7 +85,7 @@ static void power_lost(void *context)
 
     eng_reset(m->engine);
     dart_reset(m->dart);
-    if (m->port)
+    if (m->cpu)
         soc_controller_reset(&m->controller);
 }
 
@@ -94,35 +97,36 @@ static bool powered(struct ane_machine *m, const char *block)
     return false;
 }
 
-static uint32_t engine_read(void *context, uint32_t offset)
+static uint32_t engine_read(void *context, enum soc_master master, uint32_t offset)
 {
     struct ane_machine *m = context;
 
+    (void)master;
     return powered(m, "engine") ? eng_read32(m->engine, offset) : 0;
 }
 
-static void engine_write(void *context, uint32_t offset, uint32_t value)
+static void engine_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct ane_machine *m = context;
 
-    if (!powered(m, "engine") || !mach_sabotage_engine(m, offset, &value))
-        return;
-    if (offset == PR_ENGINE_TM - PR_ENGINE_REGS + PR_TM_REQ_PUSH)
-        mach_profile_pass(m, MACH_POINT_PUSH);
-    eng_write32(m->engine, offset, value);
+    (void)master;
+    if (powered(m, "engine"))
+        eng_write32(m->engine, offset, value);
 }
 
-static uint32_t window_read(void *context, uint32_t offset)
+static uint32_t window_read(void *context, enum soc_master master, uint32_t offset)
 {
     struct mach_window *w = context;
 
+    (void)master;
     return powered(w->machine, "dart") ? dart_read32(w->machine->dart, w->port, offset) : 0;
 }
 
-static void window_write(void *context, uint32_t offset, uint32_t value)
+static void window_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct mach_window *w = context;
 
+    (void)master;
     if (powered(w->machine, "dart"))
         dart_write32(w->machine->dart, w->port, offset, value);
 }
@@ -183,32 +187,21 @@ static void processor_control(void *context, bool run)
 {
     struct ane_machine *m = context;
 
-    mach_port_run(m->port, run);
+    mach_cpu_run(m->cpu, run);
 }
 
 static void engine_line_rose(void *context)
 {
     struct ane_machine *m = context;
 
-    mach_profile_pass(m, MACH_POINT_ENGINE);
-    mach_port_raise(m->port, FW_LINE_ENGINE);
+    mach_cpu_raise(m->cpu, FW_LINE_ENGINE);
 }
 
 static void doorbell_line_rose(void *context)
 {
     struct ane_machine *m = context;
 
-    mach_port_raise(m->port, FW_LINE_DOORBELL);
-}
-
-/* Every store to the mailbox passes here first; false loses it. */
-static bool mailbox_store(void *context, uint32_t offset, uint32_t *value)
-{
-    struct ane_machine *m = context;
-
-    if (offset == PR_CTRL_DOORBELL)
-        mach_profile_pass(m, MACH_POINT_DOORBELL);
-    return mach_sabotage_mailbox(m, offset, value);
+    mach_cpu_raise(m->cpu, FW_LINE_DOORBELL);
 }
 
 /* The controller: its carve-out, the first run of DRAM, where the boot loader left the firmware; its registers and its lines. */
@@ -219,7 +212,7 @@ static int make_controller(struct ane_machine *m, struct base_error *error)
     m->image_bytes = FW_CARVE_OUT_BYTES;
     status = soc_memory_alloc(m->memory, SOC_OWNER_FIRMWARE, m->image_bytes, &m->image, error);
     if (!status)
-        status = mach_port_create(m, error);
+        status = mach_cpu_create(m, error);
     if (status)
         return status;
     m->controller = (struct soc_controller){
@@ -229,7 +222,6 @@ static int make_controller(struct ane_machine *m, struct base_error *error)
         .doorbell_line = MACH_LINE_DOORBELL,
         .host_line = MACH_LINE_HOST,
         .processor = processor_control,
-        .tamper = mailbox_store,
         .context = m,
     };
     soc_lines_wire(&m->lines, MACH_LINE_ENGINE, engine_line_rose, m);
@@ -319,7 +311,7 @@ static void take_apart(struct ane_machine *m)
     mach_service_remove(m);
     drv_destroy(m->driver);
     mach_surfaces_detach(m);
-    mach_port_destroy(m->port);
+    mach_cpu_destroy(m->cpu);
     soc_bus_destroy(m->bus);
     eng_destroy(m->engine);
     dart_destroy(m->dart);
@@ -331,11 +323,12 @@ static void take_apart(struct ane_machine *m)
 
 int ane_machine_create(const struct ane_machine_config *config, struct ane_machine **machine)
 {
-    return mach_create_sabotaged(config, MACH_SABOTAGE_NONE, machine);
+    return mach_create_tapped(config, NULL, NULL, machine);
 }
 
-int mach_create_sabotaged(const struct ane_machine_config *config, enum mach_sabotage_kind kind,
-                          struct ane_machine **machine)
+int mach_create_tapped(const struct ane_machine_config *config,
+                       void (*install)(void *context, struct ane_machine *machine), void *context,
+                       struct ane_machine **machine)
 {
     struct ane_machine_config taken;
     struct ane_machine *m;
@@ -354,7 +347,6 @@ int mach_create_sabotaged(const struct ane_machine_config *config, enum mach_sab
     m->board = &pr_board_table[taken.chip];
     m->leaf_form = taken.page_table;
     m->closed_clock = taken.clock == ANE_CLOCK_CLOSED;
-    m->sabotage.kind = kind;
     soc_trace_init(&m->trace, m->clock);
     if (taken.trace)
         soc_trace_start(&m->trace, taken.trace_fn, taken.trace_context);
@@ -363,6 +355,8 @@ int mach_create_sabotaged(const struct ane_machine_config *config, enum mach_sab
     status = make_silicon(m, &taken, error);
     if (!status && taken.firmware)
         status = make_controller(m, error);
+    if (!status && install)
+        install(context, m);
     if (!status && taken.firmware)
         status = boot(m, error);
     if (status)
@@ -397,7 +391,7 @@ uint32_t ane_machine_read32(struct ane_machine *machine, uint64_t address)
 
     if (!mach_enter(machine))
         return 0;
-    value = soc_bus_read32(machine->bus, address);
+    value = soc_bus_read32(machine->bus, SOC_MASTER_HOST, address);
     mach_leave(machine);
     return value;
 }
@@ -406,7 +400,7 @@ void ane_machine_write32(struct ane_machine *machine, uint64_t address, uint32_t
 {
     if (!mach_enter(machine))
         return;
-    soc_bus_write32(machine->bus, address, value);
+    soc_bus_write32(machine->bus, SOC_MASTER_HOST, address, value);
     mach_leave(machine);
 }
 

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "machine/internal.h"
+#include "protocol/tm_regs.h"
 
 static uint64_t wall_ns(void)
 {
@@ -35,6 +36,44 @@ void mach_profile_note(struct ane_machine *m, enum mach_point point)
         add_request(p);
 }
 
+static bool see_store(void *context, struct soc_access *access)
+{
+    struct ane_machine *m = context;
+    uint64_t offset = access->address - m->board->container;
+
+    if (access->write && offset == PR_CTRL_DOORBELL)
+        mach_profile_note(m, MACH_POINT_DOORBELL);
+    if (access->write && offset == PR_ENGINE_TM + PR_TM_REQ_PUSH)
+        mach_profile_note(m, MACH_POINT_PUSH);
+    return true;
+}
+
+static bool see_line(void *context, unsigned line, bool level)
+{
+    struct ane_machine *m = context;
+
+    if (level && line == MACH_LINE_ENGINE)
+        mach_profile_note(m, MACH_POINT_ENGINE);
+    if (level && line == MACH_LINE_HOST)
+        mach_profile_note(m, MACH_POINT_HOST);
+    return true;
+}
+
+static void start(struct ane_machine *m)
+{
+    m->profile = (struct mach_profile){
+        .on = true, .stores = {.see = see_store, .context = m}, .lines = {.see = see_line, .context = m}};
+    soc_bus_tap_add(m->bus, &m->profile.stores);
+    soc_lines_tap_add(&m->lines, &m->profile.lines);
+}
+
+static void stop(struct ane_machine *m)
+{
+    soc_bus_tap_remove(m->bus, &m->profile.stores);
+    soc_lines_tap_remove(&m->lines, &m->profile.lines);
+    m->profile = (struct mach_profile){.on = false};
+}
+
 const char *ane_machine_stage_name(unsigned stage)
 {
     static const char *const name[ANE_STAGES] = {"driver submit", "firmware take", "engine",
@@ -49,8 +88,10 @@ int ane_machine_profile(struct ane_machine *machine, int on, struct ane_machine_
         return -EPERM;
     if (sums)
         *sums = machine->profile.sums;
-    if (machine->profile.on != !!on)
-        machine->profile = (struct mach_profile){.on = on};
+    if (on && !machine->profile.on)
+        start(machine);
+    if (!on && machine->profile.on)
+        stop(machine);
     mach_leave(machine);
     return 0;
 }

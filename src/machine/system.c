@@ -79,7 +79,6 @@ static void host_line_rose(void *context)
 {
     struct ane_machine *m = context;
 
-    mach_profile_pass(m, MACH_POINT_HOST);
     if (!m->host_interrupt)
         m->host_interrupt =
             soc_clock_after(m->clock, HOST_INTERRUPT_NS, SOC_EVENT_FOREGROUND, host_interrupt, m);

@@ -51,6 +51,13 @@ enum pr_aperture {
         PR_APERTURE_COUNT
 };
 
+/* The time base that the controller's registers and the engine's events count in. */
+#define PR_TIMEBASE_HZ 24000000u
+static inline uint64_t pr_timebase_ticks(uint64_t ns)
+{
+    return ns * (PR_TIMEBASE_HZ / 1000000) / 1000;
+}
+
 /* Power-state registers: seven words, 8 bytes apart (facts: engine 2.1, guide 7.1). Low nibble target, next nibble actual state. */
 #define PR_PMU_DOMAINS 7u
 #define PR_PMU_STRIDE  8u

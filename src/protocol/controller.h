@@ -38,8 +38,18 @@ enum pr_controller_reg {
 #define PR_CPU_STATUS_RUNNING 0x2bu /* CHOSEN */
 #define PR_RVBAR_LOCK         0x1u  /* bit 0: latched */
 
-/* Registers of the controller stand in these windows of the container; all other offsets between them answer nothing. */
-#define PR_CTRL_WINDOW_BYTES 0x4000u
+/* Windows of the container that hold them; nothing answers between these. X(id, offset, bytes) */
+#define PR_CONTROLLER_WINDOWS(X) \
+    X(VECTOR, 0x1050000, 0x4000) \
+    X(TIME, 0x1170000, 0x4000)   \
+    X(CPU, 0x1400000, 0x4000)    \
+    X(MAILBOX, 0x1840000, 0x1c000)
+
+enum pr_controller_window {
+#define X(id, offset, bytes) PR_CTRL_WINDOW_##id = offset, PR_CTRL_WINDOW_##id##_BYTES = bytes,
+    PR_CONTROLLER_WINDOWS(X)
+#undef X
+};
 
 /* Handshakes, in order. Table 29.3; words from command facts 6. */
 #define PR_HANDSHAKE_WAKE 0x08042006u /* controller: scratch 7, first and second wake; host: scratch 3 */

@@ -106,7 +106,7 @@ struct pr_body_build {
     uint32_t protocol_version, ring_version;
     char text[0x38];
 }; /* BUILDINFO, when the host left room */
-#define PR_TIMEBASE_HZ  24000000u
+
 #define PR_MCACHE_BYTES 0x200000u /* MCACHE_SIZE_GET; command facts 2 */
 
 /* LOAD_PROGRAM: one container by device address (design: ANEH/ANEP/ANES). Reply: program_id of the header. */

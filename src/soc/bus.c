@@ -11,6 +11,7 @@
 struct soc_bus {
     uint64_t base, bytes;
     struct soc_trace *trace;
+    struct soc_bus_tap *taps;
     uint64_t unanswered;
     unsigned blocks;
     struct soc_block block[SOC_BUS_BLOCKS + 1]; /* from 1; 0 means nobody */
@@ -67,31 +68,68 @@ static const struct soc_block *find(const struct soc_bus *bus, uint64_t address)
     return bus->at[offset / SOC_BUS_GRANULE] ? &bus->block[bus->at[offset / SOC_BUS_GRANULE]] : NULL;
 }
 
-uint32_t soc_bus_read32(struct soc_bus *bus, uint64_t address)
+static bool pass_taps(const struct soc_bus *bus, struct soc_access *access)
+{
+    for (const struct soc_bus_tap *tap = bus->taps; tap; tap = tap->next)
+        if (!tap->see(tap->context, access))
+            return false;
+    return true;
+}
+
+uint32_t soc_bus_read32(struct soc_bus *bus, enum soc_master master, uint64_t address)
 {
     const struct soc_block *block = find(bus, address);
 
+    if (bus->taps) {
+        struct soc_access access = {.master = master, .address = address, .value = SOC_BUS_OPEN};
+
+        if (!pass_taps(bus, &access))
+            return access.value;
+    }
     if (!block) {
         bus->unanswered++;
         SOC_TRACE(bus->trace, SOC_LAYER_BUS, "nobody-read address=0x%" PRIx64, address);
         return SOC_BUS_OPEN;
     }
-    return block->read(block->context, (uint32_t)(address - block->base));
+    return block->read(block->context, master, (uint32_t)(address - block->base));
 }
 
-void soc_bus_write32(struct soc_bus *bus, uint64_t address, uint32_t value)
+void soc_bus_write32(struct soc_bus *bus, enum soc_master master, uint64_t address, uint32_t value)
 {
     const struct soc_block *block = find(bus, address);
 
+    if (bus->taps) {
+        struct soc_access access = {.master = master, .write = true, .address = address, .value = value};
+
+        if (!pass_taps(bus, &access))
+            return;
+        value = access.value;
+    }
     if (!block) {
         bus->unanswered++;
         SOC_TRACE(bus->trace, SOC_LAYER_BUS, "nobody-write address=0x%" PRIx64 " value=0x%x", address, value);
         return;
     }
-    block->write(block->context, (uint32_t)(address - block->base), value);
+    block->write(block->context, master, (uint32_t)(address - block->base), value);
 }
 
 uint64_t soc_bus_unanswered(const struct soc_bus *bus)
 {
     return bus->unanswered;
+}
+
+void soc_bus_tap_add(struct soc_bus *bus, struct soc_bus_tap *tap)
+{
+    tap->next = bus->taps;
+    bus->taps = tap;
+}
+
+void soc_bus_tap_remove(struct soc_bus *bus, struct soc_bus_tap *tap)
+{
+    struct soc_bus_tap **at = &bus->taps;
+
+    while (*at && *at != tap)
+        at = &(*at)->next;
+    if (*at)
+        *at = tap->next;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bus: register blocks at physical addresses. A block is found by array index (one byte per 16 KiB granule of the mapped range), never
- * by search. Accesses are 32 bits wide and aligned.
+ * The bus: register blocks at physical addresses. A block is found by array index (one byte per 16 KiB
+ * granule of the mapped range), never by search. Accesses are 32 bits wide and aligned, and each names the
+ * master that makes it.
  */
 #ifndef SOC_BUS_H
 #define SOC_BUS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -13,11 +15,14 @@
 struct soc_bus;
 struct soc_trace;
 
+/* Who makes an access. The engine makes none: it reaches memory only, through the DART. */
+enum soc_master { SOC_MASTER_HOST, SOC_MASTER_CONTROLLER };
+
 struct soc_block {
     const char *name;
     uint64_t base, bytes; /* whole granules */
-    uint32_t (*read)(void *context, uint32_t offset);
-    void (*write)(void *context, uint32_t offset, uint32_t value);
+    uint32_t (*read)(void *context, enum soc_master master, uint32_t offset);
+    void (*write)(void *context, enum soc_master master, uint32_t offset, uint32_t value);
     void *context;
 };
 
@@ -33,9 +38,33 @@ void soc_bus_destroy(struct soc_bus *bus);
 /* The block is copied. -EEXIST when granules overlap, -EINVAL when it is not whole granules inside the bus. */
 int soc_bus_attach(struct soc_bus *bus, const struct soc_block *block, struct base_error *error);
 
-uint32_t soc_bus_read32(struct soc_bus *bus, uint64_t address);
-void soc_bus_write32(struct soc_bus *bus, uint64_t address, uint32_t value);
+uint32_t soc_bus_read32(struct soc_bus *bus, enum soc_master master, uint64_t address);
+void soc_bus_write32(struct soc_bus *bus, enum soc_master master, uint64_t address, uint32_t value);
 /* Accesses that no block answered. */
 uint64_t soc_bus_unanswered(const struct soc_bus *bus);
+
+struct soc_access {
+    enum soc_master master;
+    bool write;
+    uint64_t address;
+    uint32_t value; /* of a read: what it returns when it is dropped, SOC_BUS_OPEN unless a tap sets it */
+};
+
+/*
+ * A tap sees every access before the block does, and may change `value`. False drops the access: the block
+ * and the taps behind this one do not see it. A bus without taps pays one comparison for them.
+ */
+struct soc_bus_tap {
+    bool (*see)(void *context, struct soc_access *access);
+    void *context;
+    struct soc_bus_tap *next; /* the bus's */
+};
+
+/*
+ * The tap is not copied and stays in place until it is removed. The newest sees an access first. Neither call is
+ * made from inside a tap.
+ */
+void soc_bus_tap_add(struct soc_bus *bus, struct soc_bus_tap *tap);
+void soc_bus_tap_remove(struct soc_bus *bus, struct soc_bus_tap *tap);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "soc/bus.h"
+#include "protocol/board.h"
 #include "soc/clock.h"
 #include "soc/lines.h"
 #include "soc/trace.h"
@@ -28,18 +28,24 @@ void soc_controller_reset(struct soc_controller *c)
     update_lines(c);
 }
 
-static uint32_t vector_read(void *context, uint32_t offset)
+_Static_assert((int)PR_CTRL_RVBAR_LO == (int)PR_CTRL_WINDOW_VECTOR &&
+                   (int)PR_CTRL_TIMEBASE_LO == (int)PR_CTRL_WINDOW_TIME,
+               "the low words are first in their windows");
+
+static uint32_t vector_read(void *context, enum soc_master master, uint32_t offset)
 {
     const struct soc_controller *c = context;
 
+    (void)master;
     return offset == 0 ? (uint32_t)c->rvbar : offset == 4 ? (uint32_t)(c->rvbar >> 32) : 0;
 }
 
 /* Once the low word was written with bit 0 the register holds. */
-static void vector_write(void *context, uint32_t offset, uint32_t value)
+static void vector_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct soc_controller *c = context;
 
+    (void)master;
     if (c->rvbar & PR_RVBAR_LOCK)
         return;
     if (offset == 0)
@@ -48,41 +54,42 @@ static void vector_write(void *context, uint32_t offset, uint32_t value)
         c->rvbar = (c->rvbar & 0xffffffffull) | (uint64_t)value << 32;
 }
 
-/* 24 MHz ticks. */
-static uint32_t timebase_read(void *context, uint32_t offset)
+static uint32_t timebase_read(void *context, enum soc_master master, uint32_t offset)
 {
     const struct soc_controller *c = context;
-    uint64_t ticks = soc_clock_now(c->clock) * 24 / 1000;
+    uint64_t ticks = pr_timebase_ticks(soc_clock_now(c->clock));
 
+    (void)master;
     return offset == 0 ? (uint32_t)ticks : offset == 4 ? (uint32_t)(ticks >> 32) : 0;
 }
 
-static void no_write(void *context, uint32_t offset, uint32_t value)
+static void no_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     (void)context;
+    (void)master;
     (void)offset;
     (void)value;
 }
 
-#define CPU_WINDOW 0x1400000u
-
-static uint32_t cpu_read(void *context, uint32_t offset)
+static uint32_t cpu_read(void *context, enum soc_master master, uint32_t offset)
 {
     const struct soc_controller *c = context;
 
-    if (offset == PR_CTRL_CPU_CONTROL - CPU_WINDOW)
+    (void)master;
+    if (offset == PR_CTRL_CPU_CONTROL - PR_CTRL_WINDOW_CPU)
         return c->cpu_control;
-    if (offset == PR_CTRL_CPU_STATUS - CPU_WINDOW)
+    if (offset == PR_CTRL_CPU_STATUS - PR_CTRL_WINDOW_CPU)
         return c->cpu_control & PR_CPU_RUN ? PR_CPU_STATUS_RUNNING : PR_CPU_STATUS_PARKED;
     return 0;
 }
 
-static void cpu_write(void *context, uint32_t offset, uint32_t value)
+static void cpu_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct soc_controller *c = context;
     bool was = c->cpu_control & PR_CPU_RUN, run = value & PR_CPU_RUN;
 
-    if (offset != PR_CTRL_CPU_CONTROL - CPU_WINDOW)
+    (void)master;
+    if (offset != PR_CTRL_CPU_CONTROL - PR_CTRL_WINDOW_CPU)
         return;
     c->cpu_control = value;
     SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "cpu control=0x%x", value);
@@ -95,9 +102,7 @@ static void cpu_write(void *context, uint32_t offset, uint32_t value)
         c->processor(c->context, run);
 }
 
-#define MAILBOX_WINDOW 0x1840000u
-#define MAILBOX_END    0x185c000u
-#define REG(id)        (PR_CTRL_##id - MAILBOX_WINDOW)
+#define REG(id) (PR_CTRL_##id - PR_CTRL_WINDOW_MAILBOX)
 
 static bool scratch_at(uint32_t offset, uint32_t *number)
 {
@@ -105,13 +110,13 @@ static bool scratch_at(uint32_t offset, uint32_t *number)
     return offset >= REG(SCRATCH0) && *number < PR_SCRATCH_COUNT;
 }
 
-static uint32_t mailbox_read(void *context, uint32_t offset)
+static uint32_t mailbox_read(void *context, enum soc_master master, uint32_t offset)
 {
     struct soc_controller *c = context;
     uint32_t number;
 
     if (scratch_at(offset, &number)) {
-        if (c->by_controller && c->scratch_rang) {
+        if (master == SOC_MASTER_CONTROLLER && c->scratch_rang) {
             c->scratch_rang = false;
             update_lines(c);
         }
@@ -124,24 +129,22 @@ static uint32_t mailbox_read(void *context, uint32_t offset)
     }
 }
 
-static void scratch_write(struct soc_controller *c, uint32_t number, uint32_t value)
+static void scratch_write(struct soc_controller *c, enum soc_master master, uint32_t number, uint32_t value)
 {
     c->scratch[number] = value;
     SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "scratch %s number=%u value=0x%x",
-              c->by_controller ? "controller" : "host", number, value);
-    if (!c->by_controller && (number == 3 || number == 7))
+              master == SOC_MASTER_CONTROLLER ? "controller" : "host", number, value);
+    if (master == SOC_MASTER_HOST && (number == 3 || number == 7))
         c->scratch_rang = true;
 }
 
-static void mailbox_write(void *context, uint32_t offset, uint32_t value)
+static void mailbox_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct soc_controller *c = context;
     uint32_t number;
 
-    if (c->tamper && !c->tamper(c->context, offset + MAILBOX_WINDOW, &value))
-        return;
     if (scratch_at(offset, &number)) {
-        scratch_write(c, number, value);
+        scratch_write(c, master, number, value);
     } else {
         switch (offset) {
         case REG(DOORBELL):
@@ -160,20 +163,35 @@ static void mailbox_write(void *context, uint32_t offset, uint32_t value)
     update_lines(c);
 }
 
+void soc_controller_store(struct soc_controller *c, uint64_t address, uint32_t value)
+{
+    bool doorbell = address == c->container + PR_CTRL_HOST_DOORBELL || address == PR_GPU_DOORBELL;
+
+    if (doorbell && c->fabric & PR_FABRIC_WINDOW) {
+        c->fabric |= PR_FABRIC_REJECT;
+        SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "doorbell rejected: the window is closed");
+        return;
+    }
+    soc_bus_write32(c->bus, SOC_MASTER_CONTROLLER, address, value);
+}
+
 int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus, uint64_t container,
                           struct base_error *error)
 {
     const struct soc_block blocks[] = {
-        {"controller-vector", container + PR_CTRL_RVBAR_LO, PR_CTRL_WINDOW_BYTES, vector_read, vector_write,
+        {"controller-vector", container + PR_CTRL_WINDOW_VECTOR, PR_CTRL_WINDOW_VECTOR_BYTES, vector_read,
+         vector_write, controller},
+        {"controller-time", container + PR_CTRL_WINDOW_TIME, PR_CTRL_WINDOW_TIME_BYTES, timebase_read,
+         no_write, controller},
+        {"controller-cpu", container + PR_CTRL_WINDOW_CPU, PR_CTRL_WINDOW_CPU_BYTES, cpu_read, cpu_write,
          controller},
-        {"controller-time", container + PR_CTRL_TIMEBASE_LO, PR_CTRL_WINDOW_BYTES, timebase_read, no_write,
-         controller},
-        {"controller-cpu", container + CPU_WINDOW, PR_CTRL_WINDOW_BYTES, cpu_read, cpu_write, controller},
-        {"controller-mailbox", container + MAILBOX_WINDOW, MAILBOX_END - MAILBOX_WINDOW, mailbox_read,
+        {"controller-mailbox", container + PR_CTRL_WINDOW_MAILBOX, PR_CTRL_WINDOW_MAILBOX_BYTES, mailbox_read,
          mailbox_write, controller},
     };
     int status = 0;
 
+    controller->bus = bus;
+    controller->container = container;
     for (unsigned i = 0; i < sizeof(blocks) / sizeof(blocks[0]) && !status; i++)
         status = soc_bus_attach(bus, &blocks[i], error);
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controller's registers: reset vector, processor control, scratch words, and the two doorbell directions. Host and controller reach them over the same bus;
- * `by_controller` says whose access is under way.
+ * The controller's registers: reset vector, processor control, scratch words, and the two doorbell
+ * directions; and the fabric through which its processor's stores reach the bus.
  */
 #ifndef SOC_CONTROLLER_H
 #define SOC_CONTROLLER_H
@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "protocol/controller.h"
+#include "soc/bus.h"
 
-struct soc_bus;
 struct soc_clock;
 struct soc_lines;
 struct soc_trace;
@@ -23,21 +23,23 @@ struct soc_controller {
     struct soc_trace *trace;
     unsigned doorbell_line, host_line;
     void (*processor)(void *context, bool run); /* CPU_CONTROL's run bit changed */
-    /* Sees every store to the mailbox first; false loses it. NULL: none. */
-    bool (*tamper)(void *context, uint32_t offset, uint32_t *value);
     void *context;
-    bool by_controller;
+    struct soc_bus *bus; /* the bus it is attached to, and where */
+    uint64_t container;
+    uint64_t fabric; /* S3_3_C15_C8_0 of its processor */
     uint64_t rvbar;
     uint32_t cpu_control;
     uint32_t scratch[PR_SCRATCH_COUNT];
     uint32_t doorbell_pending, host_pending;
-    bool
-        scratch_rang; /* the host wrote scratch 3 or 7: rings the controller until it looks at a scratch word */
+    /* The host wrote scratch 3 or 7: rings the controller until it looks at a scratch word. */
+    bool scratch_rang;
 };
 
 /* Attaches the register windows to the bus at `container`. */
 int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus, uint64_t container,
                           struct base_error *error);
+/* A store of the controller's processor. One to a doorbell is rejected while the fabric window is closed. */
+void soc_controller_store(struct soc_controller *controller, uint64_t address, uint32_t value);
 /* Power was lost. The reset vector stays when it is latched. */
 void soc_controller_reset(struct soc_controller *controller);
 

@@ -18,21 +18,24 @@ void soc_lines_wire(struct soc_lines *lines, unsigned line, void (*sink)(void *c
     lines->line[line].context = context;
 }
 
-static void call_sink(struct soc_lines *lines, unsigned line)
+static bool pass_taps(const struct soc_lines *lines, unsigned line, bool level)
 {
-    if (lines->line[line].sink && !lines->line[line].masked)
-        lines->line[line].sink(lines->line[line].context);
+    for (const struct soc_lines_tap *tap = lines->taps; tap; tap = tap->next)
+        if (!tap->see(tap->context, line, level))
+            return false;
+    return true;
 }
 
 void soc_lines_set(struct soc_lines *lines, unsigned line, bool level)
 {
-    if (lines->line[line].level == level)
+    if (lines->line[line].level == level || !pass_taps(lines, line, level))
         return;
     lines->line[line].level = level;
     SOC_TRACE(lines->trace, SOC_LAYER_LINE, "%s line=%u", level ? "rise" : "fall", line);
     if (level) {
         lines->line[line].rises++;
-        call_sink(lines, line);
+        if (lines->line[line].sink)
+            lines->line[line].sink(lines->line[line].context);
     }
 }
 
@@ -41,11 +44,18 @@ bool soc_lines_level(const struct soc_lines *lines, unsigned line)
     return lines->line[line].level;
 }
 
-void soc_lines_mask(struct soc_lines *lines, unsigned line, bool masked)
+void soc_lines_tap_add(struct soc_lines *lines, struct soc_lines_tap *tap)
 {
-    bool was = lines->line[line].masked;
+    tap->next = lines->taps;
+    lines->taps = tap;
+}
 
-    lines->line[line].masked = masked;
-    if (was && !masked && lines->line[line].level)
-        call_sink(lines, line);
+void soc_lines_tap_remove(struct soc_lines *lines, struct soc_lines_tap *tap)
+{
+    struct soc_lines_tap **at = &lines->taps;
+
+    while (*at && *at != tap)
+        at = &(*at)->next;
+    if (*at)
+        *at = tap->next;
 }

@@ -12,11 +12,21 @@
 
 struct soc_trace;
 
+/*
+ * A tap sees a change of level before the line does. False drops it: the line keeps its level, and no sink is
+ * called.
+ */
+struct soc_lines_tap {
+    bool (*see)(void *context, unsigned line, bool level);
+    void *context;
+    struct soc_lines_tap *next; /* the lines' */
+};
+
 struct soc_lines {
     struct soc_trace *trace;
+    struct soc_lines_tap *taps;
     struct {
         bool level;
-        bool masked;
         uint64_t rises; /* times the level went up */
         void (*sink)(void *context);
         void *context;
@@ -27,7 +37,12 @@ void soc_lines_init(struct soc_lines *lines, struct soc_trace *trace);
 void soc_lines_wire(struct soc_lines *lines, unsigned line, void (*sink)(void *context), void *context);
 void soc_lines_set(struct soc_lines *lines, unsigned line, bool level);
 bool soc_lines_level(const struct soc_lines *lines, unsigned line);
-/* A masked line keeps its level but calls nobody; unmasking a high line calls the sink. */
-void soc_lines_mask(struct soc_lines *lines, unsigned line, bool masked);
+
+/*
+ * The tap is not copied and stays in place until it is removed. The newest sees a change first. Neither call is
+ * made from inside a tap.
+ */
+void soc_lines_tap_add(struct soc_lines *lines, struct soc_lines_tap *tap);
+void soc_lines_tap_remove(struct soc_lines *lines, struct soc_lines_tap *tap);
 
 #endif

@@ -27,20 +27,22 @@ static bool domain_at(uint32_t offset, uint32_t *domain)
     return offset % PR_PMU_STRIDE == 0 && *domain < PR_PMU_DOMAINS;
 }
 
-uint32_t soc_pmu_read32(void *context, uint32_t offset)
+uint32_t soc_pmu_read32(void *context, enum soc_master master, uint32_t offset)
 {
     const struct soc_pmu *pmu = context;
     uint32_t domain;
 
+    (void)master;
     return domain_at(offset, &domain) ? pmu->state[domain] : 0;
 }
 
-void soc_pmu_write32(void *context, uint32_t offset, uint32_t value)
+void soc_pmu_write32(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct soc_pmu *pmu = context;
     uint32_t domain, target = value & TARGET_MASK;
     bool was_on;
 
+    (void)master;
     if (!domain_at(offset, &domain))
         return;
     was_on = (pmu->state[domain] & 0xff) == PR_PMU_READY;

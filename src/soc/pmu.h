@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "protocol/board.h"
+#include "soc/bus.h"
 
 struct soc_trace;
 
@@ -20,7 +21,7 @@ struct soc_pmu {
 /* All partitions on: the state in which the boot loader leaves them (chosen). */
 void soc_pmu_init(struct soc_pmu *pmu, struct soc_trace *trace, void (*lost)(void *context), void *context);
 bool soc_pmu_on(const struct soc_pmu *pmu); /* all partitions */
-uint32_t soc_pmu_read32(void *pmu, uint32_t offset);
-void soc_pmu_write32(void *pmu, uint32_t offset, uint32_t value);
+uint32_t soc_pmu_read32(void *pmu, enum soc_master master, uint32_t offset);
+void soc_pmu_write32(void *pmu, enum soc_master master, uint32_t offset, uint32_t value);
 
 #endif

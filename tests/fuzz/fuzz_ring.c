@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ane_machine_write32(machine, machine->board->container + PR_CTRL_DOORBELL,
                         1u << pr_channel_table[PR_CHANNEL_DATA_CHAIN_H2T].bit);
     if (ane_machine_run(machine, 20000000000ull) || !(slot->address & PR_SLOT_OWNER) ||
-        !mach_port_alive(machine->port))
+        !mach_cpu_alive(machine->cpu))
         abort();
     return 0;
 }

@@ -44,7 +44,6 @@ struct rt_port {
     bool inside;  /* the firmware runs right now */
     enum order order;
     uint64_t pending; /* interrupt lines */
-    uint64_t fabric;  /* S3_3_C15_C8_0 */
     soc_event_id wake, timer;
     soc_trace_sink sink; /* the machine's trace function, and a line that waits for it */
     void *sink_context;
@@ -61,7 +60,7 @@ static void schedule(struct rt_port *port)
     port->wake = soc_clock_after(port->machine->clock, WAKE_NS, SOC_EVENT_FOREGROUND, enter_firmware, port);
 }
 
-void mach_port_raise(struct rt_port *port, unsigned line)
+void mach_cpu_raise(struct rt_port *port, unsigned line)
 {
     port->pending |= 1ull << line;
     schedule(port);
@@ -136,12 +135,12 @@ static void start(struct rt_port *port)
     port->masked = true;
     port->stopped = false;
     port->pending = 0;
-    port->fabric = PR_FABRIC_RESET;
+    m->controller.fabric = PR_FABRIC_RESET;
     schedule(port);
 }
 
 /* A store of the firmware may stop the processor that executes it: that waits until enter_firmware is back. */
-void mach_port_run(struct rt_port *port, bool run)
+void mach_cpu_run(struct rt_port *port, bool run)
 {
     if (port->inside) {
         port->order = run ? ORDER_START : ORDER_STOP;
@@ -198,7 +197,7 @@ static void apply_order(struct rt_port *port)
     enum order order = port->order;
 
     port->order = ORDER_NONE;
-    mach_port_run(port, order == ORDER_START);
+    mach_cpu_run(port, order == ORDER_START);
 }
 
 /* Runs the firmware until it waits or stops. */
@@ -212,11 +211,9 @@ static void enter_firmware(void *context)
     if (port->carveout.exposed)
         port->damage = mach_carveout_changed(&port->carveout);
     port->inside = true;
-    port->machine->controller.by_controller = true;
     do
         host_context_switch(&port->host, port->running);
     while (pass_line(port));
-    port->machine->controller.by_controller = false;
     port->inside = false;
     if (port->order != ORDER_NONE)
         apply_order(port);
@@ -224,14 +221,14 @@ static void enter_firmware(void *context)
         show_carveout(port);
 }
 
-int mach_port_create(struct ane_machine *m, struct base_error *error)
+int mach_cpu_create(struct ane_machine *m, struct base_error *error)
 {
     struct rt_port *port = base_alloc(sizeof(*port));
     int status;
 
     if (!port)
         return base_fail(error, ENOMEM, "No memory for the controller.");
-    m->port = port;
+    m->cpu = port;
     port->machine = m;
     port->stopped = true;
     status = mach_carveout_create(&port->carveout, m->image,
@@ -255,7 +252,7 @@ int mach_port_create(struct ane_machine *m, struct base_error *error)
     return 0;
 }
 
-void mach_port_destroy(struct rt_port *port)
+void mach_cpu_destroy(struct rt_port *port)
 {
     struct ane_machine *m;
 
@@ -268,23 +265,6 @@ void mach_port_destroy(struct rt_port *port)
     soc_memory_watch(m->memory, 0, 0, NULL, NULL);
     mach_carveout_destroy(&port->carveout);
     base_free(port);
-}
-
-/* The store of a doorbell to the host is forwarded only while the fabric window is open. */
-static bool forwarded(struct rt_port *port, uint64_t address)
-{
-    bool doorbell =
-        address == port->machine->board->container + PR_CTRL_HOST_DOORBELL || address == PR_GPU_DOORBELL;
-
-    if (!doorbell)
-        return true;
-    if (port->fabric & PR_FABRIC_WINDOW || port->machine->sabotage.kind == MACH_SABOTAGE_CLOSE_WINDOW) {
-        port->fabric |= PR_FABRIC_REJECT;
-        port->machine->sabotage.hits++;
-        SOC_TRACE(&port->machine->trace, SOC_LAYER_CONTROLLER, "doorbell rejected: the window is closed");
-        return false;
-    }
-    return true;
 }
 
 /* The processor does not go on from here; a restart drops this stack. */
@@ -305,7 +285,7 @@ static void end_access(struct rt_port *port)
 
 uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
 {
-    uint32_t value = soc_bus_read32(port->machine->bus, address);
+    uint32_t value = soc_bus_read32(port->machine->bus, SOC_MASTER_CONTROLLER, address);
 
     end_access(port);
     return value;
@@ -313,35 +293,58 @@ uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
 
 void rt_port_write32(struct rt_port *port, uint64_t address, uint32_t value)
 {
-    if (forwarded(port, address))
-        soc_bus_write32(port->machine->bus, address, value);
+    soc_controller_store(&port->machine->controller, address, value);
     end_access(port);
 }
 
 uint64_t rt_port_read64(struct rt_port *port, uint64_t address)
 {
-    uint64_t low = soc_bus_read32(port->machine->bus, address);
+    uint64_t low = soc_bus_read32(port->machine->bus, SOC_MASTER_CONTROLLER, address);
 
     return low | (uint64_t)rt_port_read32(port, address + 4) << 32;
 }
 
 void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value)
 {
-    soc_bus_write32(port->machine->bus, address, (uint32_t)value);
+    soc_controller_store(&port->machine->controller, address, (uint32_t)value);
     if (port->order != ORDER_NONE)
         stay(port);
     rt_port_write32(port, address + 4, (uint32_t)(value >> 32));
 }
 
+/* The processor takes a synchronous exception. Before there is a kernel, nothing handles it. */
+static _Noreturn void take_exception(struct rt_port *port, const char *text)
+{
+    struct rt_fault fault = {.fault_class = RT_FAULT_SYNC};
+
+    if (port->kernel_made)
+        rt_kernel_exception(kernel_of(port), RT_FAULT_SYNC, NULL, text);
+    snprintf(fault.text, sizeof(fault.text), "%s", text);
+    rt_port_fault(port, &fault);
+}
+
+/* The fabric's register is the only one of its kind here; an access to any other is undefined. */
+static void check_sysreg(struct rt_port *port, const char *access, uint32_t id)
+{
+    char text[RT_TEXT_BYTES];
+
+    if (id == RT_SYSREG_S3_3_C15_C8_0)
+        return;
+    snprintf(text, sizeof(text), "%s system register S%u_%u_C%u_C%u_%u, which this processor does not have",
+             access, id >> 14, id >> 11 & 7, id >> 7 & 15, id >> 3 & 15, id & 7);
+    take_exception(port, text);
+}
+
 uint64_t rt_port_sysreg_read(struct rt_port *port, uint32_t id)
 {
-    return id == RT_SYSREG_S3_3_C15_C8_0 ? port->fabric : 0;
+    check_sysreg(port, "read of", id);
+    return port->machine->controller.fabric;
 }
 
 void rt_port_sysreg_write(struct rt_port *port, uint32_t id, uint64_t value)
 {
-    if (id == RT_SYSREG_S3_3_C15_C8_0)
-        port->fabric = value;
+    check_sysreg(port, "write to", id);
+    port->machine->controller.fabric = value;
 }
 
 void rt_port_barrier(struct rt_port *port)
@@ -371,7 +374,7 @@ static _Noreturn void fail_damaged(struct rt_port *port)
 
     snprintf(text, sizeof(text), "the firmware's carve-out was changed from outside at 0x%" PRIx64,
              port->damage);
-    rt_kernel_exception(kernel_of(port), RT_FAULT_SYNC, NULL, text);
+    take_exception(port, text);
 }
 
 void rt_port_wait(struct rt_port *port)
@@ -424,7 +427,7 @@ static void timer_fired(void *context)
     struct rt_port *port = context;
 
     port->timer = 0;
-    mach_port_raise(port, RT_IRQ_TIMER);
+    mach_cpu_raise(port, RT_IRQ_TIMER);
 }
 
 void rt_port_timer_set(struct rt_port *port, uint64_t deadline)
@@ -467,7 +470,7 @@ void rt_port_halt(struct rt_port *port)
     stay(port);
 }
 
-bool mach_port_alive(const struct rt_port *port)
+bool mach_cpu_alive(const struct rt_port *port)
 {
     return !port->stopped;
 }

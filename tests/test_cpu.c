@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What rtkernel/port.h says of registers, on the controller's processor of a machine: a system register that
+ * the port does not have faults, and a 64-bit store takes the way of a 32-bit one. A tap calls the port from
+ * inside a store of the firmware, on the firmware's stack.
+ */
+#include "support.h"
+
+#include <string.h>
+
+#include "bootrig.h"
+#include "machine/internal.h"
+#include "rtkernel/port.h"
+
+#define OTHER_REGISTER RT_SYSREG(3u, 3u, 15u, 8u, 1u)
+
+struct subject {
+    struct ane_machine *machine;
+    struct bootrig rig;
+    struct soc_bus_tap tap;
+    uint32_t offset; /* the next store of the controller to this register calls the function below, once */
+    void (*call)(struct subject *subject);
+    unsigned begun, returned;
+    uint32_t pending; /* host doorbell bits that a call left */
+    uint64_t fabric;  /* the fabric register after a call */
+};
+
+static char said[4096]; /* the last line about a fault of the firmware */
+
+static void keep_fault(void *context, const char *line, size_t length)
+{
+    (void)context;
+    if (strstr(line, " fw fault ") && length < sizeof(said))
+        memcpy(said, line, length + 1);
+}
+
+static bool see(void *context, struct soc_access *access)
+{
+    struct subject *s = context;
+
+    if (!s->call || !access->write || access->master != SOC_MASTER_CONTROLLER ||
+        access->address != s->machine->board->container + s->offset)
+        return true;
+
+    void (*call)(struct subject *) = s->call;
+
+    s->call = NULL;
+    s->begun++;
+    call(s);
+    s->returned++;
+    return true;
+}
+
+static void subject_make(struct subject *s)
+{
+    struct ane_machine_config config = {
+        .size = sizeof(config), .firmware = 1, .clock = ANE_CLOCK_CLOSED, .trace = 1, .trace_fn = keep_fault};
+
+    *s = (struct subject){.tap = {.see = see, .context = s}};
+    said[0] = '\0';
+    assert_int_equal(ane_machine_create(&config, &s->machine), 0);
+    bootrig_make(&s->rig, s->machine);
+    soc_bus_tap_add(s->machine->bus, &s->tap);
+}
+
+static void call_at(struct subject *s, uint32_t offset, void (*call)(struct subject *))
+{
+    s->offset = offset;
+    s->call = call;
+}
+
+static void read_other(struct subject *s)
+{
+    (void)rt_port_sysreg_read(s->machine->cpu, OTHER_REGISTER);
+}
+
+static void write_other(struct subject *s)
+{
+    rt_port_sysreg_write(s->machine->cpu, OTHER_REGISTER, 1);
+}
+
+/* The call began and did not return, the fault names the register, and the controller can be booted again. */
+static void expect_fault(struct subject *s, const char *access)
+{
+    assert_int_equal(s->begun, 1);
+    assert_int_equal(s->returned, 0);
+    assert_false(mach_cpu_alive(s->machine->cpu));
+    assert_non_null(strstr(said, access));
+    assert_non_null(strstr(said, "system register S3_3_C15_C8_1"));
+    s->begun = 0;
+    said[0] = '\0';
+    assert_true(bootrig_boot(&s->rig) && bootrig_answers(&s->rig));
+    assert_int_equal(said[0], '\0');
+}
+
+static void an_unknown_system_register_faults(void **state)
+{
+    static const struct {
+        void (*call)(struct subject *);
+        const char *access;
+    } cases[] = {{read_other, "read of"}, {write_other, "write to"}};
+    struct subject s;
+
+    (void)state;
+    subject_make(&s);
+    for (unsigned i = 0; i < 2; i++) {
+        /* In the reset vector's code, before there is a kernel. */
+        call_at(&s, PR_CTRL_SCRATCH(0), cases[i].call);
+        assert_false(bootrig_boot(&s.rig));
+        expect_fault(&s, cases[i].access);
+        /* In the doorbell's handler. */
+        call_at(&s, PR_CTRL_DOORBELL_ACK, cases[i].call);
+        assert_false(bootrig_answers(&s.rig));
+        expect_fault(&s, cases[i].access);
+    }
+    ane_machine_destroy(s.machine);
+}
+
+#define BITS 0x80000000u /* of no channel */
+
+static void ring(struct subject *s, bool open, bool wide)
+{
+    struct rt_port *port = s->machine->cpu;
+    uint64_t before = rt_port_sysreg_read(port, RT_SYSREG_S3_3_C15_C8_0);
+    uint64_t doorbell = bootrig_register(&s->rig, PR_CTRL_HOST_DOORBELL);
+
+    if (open)
+        rt_port_sysreg_write(port, RT_SYSREG_S3_3_C15_C8_0, before & ~PR_FABRIC_WINDOW);
+    if (wide)
+        rt_port_write64(port, doorbell, BITS);
+    else
+        rt_port_write32(port, doorbell, BITS);
+    s->pending = s->machine->controller.host_pending;
+    s->fabric = rt_port_sysreg_read(port, RT_SYSREG_S3_3_C15_C8_0);
+    rt_port_sysreg_write(port, RT_SYSREG_S3_3_C15_C8_0, before);
+}
+
+static void ring_closed(struct subject *s)
+{
+    ring(s, false, false);
+}
+
+static void ring_closed_wide(struct subject *s)
+{
+    ring(s, false, true);
+}
+
+static void ring_open(struct subject *s)
+{
+    ring(s, true, false);
+}
+
+static void ring_open_wide(struct subject *s)
+{
+    ring(s, true, true);
+}
+
+/* Bits of Table 29.5: 39 closes the window, 7 is set when the fabric rejects a store. */
+static void both_widths_of_a_doorbell_pass_the_window(void **state)
+{
+    static const struct {
+        void (*call)(struct subject *);
+        bool passes;
+    } cases[] = {{ring_closed, false}, {ring_closed_wide, false}, {ring_open, true}, {ring_open_wide, true}};
+    struct subject s;
+
+    (void)state;
+    subject_make(&s);
+    assert_true(bootrig_boot(&s.rig));
+    for (unsigned i = 0; i < 4; i++) {
+        s.returned = 0;
+        call_at(&s, PR_CTRL_DOORBELL_ACK, cases[i].call);
+        assert_true(bootrig_answers(&s.rig));
+        assert_int_equal(s.returned, 1);
+        assert_int_equal((s.pending & BITS) != 0, cases[i].passes);
+        assert_int_equal((s.fabric & 1ull << 7) == 0, cases[i].passes);
+        bootrig_write(&s.rig, PR_CTRL_HOST_ACK, BITS);
+    }
+    assert_int_equal(said[0], '\0');
+    ane_machine_destroy(s.machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_unknown_system_register_faults),
+        cmocka_unit_test(both_widths_of_a_doorbell_pass_the_window),
+    };
+
+    return cmocka_run_group_tests_name("cpu", tests, NULL, NULL);
+}

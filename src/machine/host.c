@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GIVE_WAY_YIELDS 200u
-#define NS_PER_S        1000000000ull
+#define GIVE_WAY_NS 50000u /* about what a sleeping thread needs to wake up */
+#define NS_PER_S    1000000000ull
 
 int mach_host_mutex_init(pthread_mutex_t *mutex)
 {
@@ -50,13 +50,16 @@ unsigned mach_host_count(atomic_uint *count)
     return atomic_load(count);
 }
 
+/* On a busy host one yield can take longer than the whole of it should: then one is all. */
 void mach_host_give_way(pthread_mutex_t *mutex, atomic_uint *inbound)
 {
     unsigned waiting = atomic_load(inbound);
+    uint64_t until = mach_host_now() + GIVE_WAY_NS;
 
     pthread_mutex_unlock(mutex);
-    for (unsigned i = 0; i < GIVE_WAY_YIELDS && atomic_load(inbound) >= waiting; i++)
+    do
         sched_yield();
+    while (atomic_load(inbound) >= waiting && mach_host_now() < until);
     pthread_mutex_lock(mutex);
 }
 

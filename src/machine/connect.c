@@ -11,10 +11,13 @@
 
 #include "machine/internal.h"
 
-#define CONNECTS_MAX     1024u
-#define CONNECT_BASE     0x10000u
-#define TURNS            0x1000u
-#define SELECTOR_REQUEST 2u
+#define CONNECTS_MAX 1024u
+#define CONNECT_BASE 0x10000u
+#define TURNS        0x1000u
+
+/* What the profile measures; call() does not know the client's type. */
+_Static_assert((int)ANE_CONTROL_ProgramSendRequest == (int)ANE_DIRECT_ProgramSendRequest,
+               "both are selector 2");
 
 enum connect_state { CONNECT_FREE, CONNECT_OPEN, CONNECT_CLOSING };
 
@@ -206,10 +209,10 @@ static IOReturn call(struct connect *row, uint32_t selector, struct IOExternalMe
     number = drv_client_number(client);
     SOC_TRACE(&m->trace, SOC_LAYER_CLIENT, "call client=%u selector=%u in=%u out=%u", number, selector,
               arguments->structureInputSize, arguments->structureOutputSize);
-    if (selector == SELECTOR_REQUEST)
+    if (selector == ANE_CONTROL_ProgramSendRequest)
         mach_profile_pass(m, MACH_POINT_CALL);
     status = drv_client_call(client, selector, arguments, mach_error());
-    if (selector == SELECTOR_REQUEST)
+    if (selector == ANE_CONTROL_ProgramSendRequest)
         mach_profile_pass(m, MACH_POINT_RETURN);
     SOC_TRACE(&m->trace, SOC_LAYER_CLIENT, "return client=%u selector=%u status=0x%x", number, selector,
               (unsigned)status);

@@ -2,6 +2,7 @@
 /* Sections of `anemone spec`: the driver's surface (ch. 27) and the execution model (ch. 2). */
 #include <anemone/abi.h>
 
+#include "driver/arguments.h"
 #include "protocol/board.h"
 #include "program/hwx.h"
 #include "protocol/seed_driver.h"

@@ -423,7 +423,7 @@ void out_stream_make(struct out_stream *s, e5rt_program_library_t library)
     GOOD5(e5rt_execution_stream_operation_retain_input_port(s->operation, "b", &s->port[1]));
     GOOD5(e5rt_execution_stream_operation_retain_output_port(s->operation, "y", &s->port[2]));
     for (unsigned i = 0; i < 3; i++) {
-        GOOD5(e5rt_buffer_object_alloc(&s->buffer[i], BYTES, 0));
+        GOOD5(e5rt_buffer_object_alloc(&s->buffer[i], BYTES, E5RT_BUFFER_CPU));
         GOOD5(e5rt_buffer_object_get_data_ptr(s->buffer[i], &s->base[i]));
         GOOD5(e5rt_io_port_bind_buffer_object(s->port[i], s->buffer[i]));
     }

@@ -7,8 +7,12 @@
 
 #include "runtime/buffer.h"
 
-/* Guide 3.6. */
-static const uint32_t dtypes[] = {[E5_UINT8] = 1, [E5_INT8] = 2, [E5_FP16] = 3, [E5_FP32] = 4};
+static const uint32_t dtypes[] = {
+    [E5_UINT8] = E5RT_DTYPE_UINT8,
+    [E5_INT8] = E5RT_DTYPE_INT8,
+    [E5_FP16] = E5RT_DTYPE_FP16,
+    [E5_FP32] = E5RT_DTYPE_FP32,
+};
 
 static void end(void *handle)
 {

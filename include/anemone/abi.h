@@ -26,23 +26,21 @@ typedef io_object_t io_connect_t;
  * Return codes: values of the public IOReturn.h. The comments say what a code means here; iokit.h says which
  * call and which selector returns it.
  */
-#define kIOReturnSuccess     ((IOReturn)0)
-#define kIOReturnError       ((IOReturn)0xe00002bc) /* the engine or the firmware failed a command */
-#define kIOReturnNoMemory    ((IOReturn)0xe00002bd) /* no host memory, DRAM or page tables */
-#define kIOReturnNoResources ((IOReturn)0xe00002be) /* a table with a fixed limit is full */
-#define kIOReturnNoDevice    ((IOReturn)0xe00002c0) /* the service does not exist, or its machine is ending */
-#define kIOReturnNotPrivileged \
-    ((IOReturn)0xe00002c1) /* missing entitlement of a method; not returned so far */
+#define kIOReturnSuccess         ((IOReturn)0)
+#define kIOReturnError           ((IOReturn)0xe00002bc) /* the engine or the firmware failed */
+#define kIOReturnNoMemory        ((IOReturn)0xe00002bd) /* no host memory, DRAM or page tables */
+#define kIOReturnNoResources     ((IOReturn)0xe00002be) /* a table with a fixed limit is full */
+#define kIOReturnNoDevice        ((IOReturn)0xe00002c0) /* no such service, or its machine is ending */
+#define kIOReturnNotPrivileged   ((IOReturn)0xe00002c1) /* a method's entitlement is missing: not used yet */
 #define kIOReturnBadArgument     ((IOReturn)0xe00002c2) /* a size, pointer or value check failed */
-#define kIOReturnExclusiveAccess ((IOReturn)0xe00002c5) /* the connection is closed or closing */
-#define kIOReturnUnsupported     ((IOReturn)0xe00002c7) /* not implemented; missing entitlement at open */
-#define kIOReturnBusy            ((IOReturn)0xe00002d5) /* in use: open already, or requests are under way */
+#define kIOReturnExclusiveAccess ((IOReturn)0xe00002c5) /* ANE_RETURN_CLOSED */
+#define kIOReturnUnsupported     ((IOReturn)0xe00002c7) /* not served; missing entitlement at open */
+#define kIOReturnBusy            ((IOReturn)0xe00002d5) /* open already, or requests are under way */
 #define kIOReturnTimeout         ((IOReturn)0xe00002d6) /* the client's timeout ended first */
-#define kIOReturnNotReady        ((IOReturn)0xe00002d8) /* before device open or prepare; not started */
-#define kIOReturnNotPermitted \
-    ((IOReturn)0xe00002e2)                       /* another task's surface, unsigned program, forked child */
-#define kIOReturnAborted  ((IOReturn)0xe00002eb) /* the client was closed while the call waited */
-#define kIOReturnNotFound ((IOReturn)0xe00002f0) /* no program with that token for this client */
+#define kIOReturnNotReady        ((IOReturn)0xe00002d8) /* before device open or prepare */
+#define kIOReturnNotPermitted    ((IOReturn)0xe00002e2) /* another task's surface; an unsigned program */
+#define kIOReturnAborted         ((IOReturn)0xe00002eb) /* the client was closed while the call waited */
+#define kIOReturnNotFound        ((IOReturn)0xe00002f0) /* no such program for this client */
 /* Every call on a connection that is closed, or whose machine was destroyed. */
 #define ANE_RETURN_CLOSED kIOReturnExclusiveAccess
 /* Device open with ANE_USAGE_UNSUPPORTED: a bare number, as on the device. IOReturn.h has no name for it. */

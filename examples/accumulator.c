@@ -55,13 +55,13 @@ int main(int argc, char **argv)
     e5rt_execution_stream_t stream;
     void *x, *state;
 
-    check(e5rt_buffer_object_alloc(&x_buf, ELEMENTS * sizeof(float), 0));
+    check(e5rt_buffer_object_alloc(&x_buf, ELEMENTS * sizeof(float), E5RT_BUFFER_CPU));
     check(e5rt_execution_stream_operation_retain_input_port(op, "x", &x_port));
     check(e5rt_io_port_bind_buffer_object(x_port, x_buf));
     check(e5rt_buffer_object_get_data_ptr(x_buf, &x));
 
     /* One buffer for the state, zero at first, bound to both ports. */
-    check(e5rt_buffer_object_alloc(&state_buf, ELEMENTS * sizeof(float), 0));
+    check(e5rt_buffer_object_alloc(&state_buf, ELEMENTS * sizeof(float), E5RT_BUFFER_CPU));
     check(e5rt_execution_stream_operation_retain_output_port(op, "state_out", &out_port));
     check(e5rt_io_port_bind_buffer_object(out_port, state_buf));
     check(e5rt_execution_stream_operation_retain_input_port(op, "state_in", &in_port));

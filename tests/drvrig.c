@@ -435,12 +435,13 @@ IOReturn rig_call(struct drv_client *client, uint32_t selector, const uint64_t *
 
 struct drv_client *rig_client(struct rig *rig, uint32_t type)
 {
-    struct ane_device_info info = {.token = 1, .timeout = 10000};
+    struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = ANE_TIMEOUT_MS};
     struct drv_client *client;
 
     assert_int_equal(drv_client_open(rig->driver, &rig_identity, type, &client, NULL), kIOReturnSuccess);
     if (type != ANE_CLIENT_HINTS)
-        assert_int_equal(rig_call(client, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
+        assert_int_equal(rig_call(client, ANE_CONTROL_DeviceOpen, NULL, 0, &info, sizeof(info), NULL, 0,
+                                  &info, sizeof(info)),
                          kIOReturnSuccess);
     return client;
 }
@@ -502,11 +503,11 @@ IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *imag
                                       .version = 1,
                                       .image_size = size,
                                       .procedures = 1,
-                                      .qos = 21,
-                                      .flags = 0x10,
+                                      .qos = ANE_REQUEST_QOS,
+                                      .flags = ANE_PROGRAM_ARGS_FLAGS,
                                       .name = "sum"};
     memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, image, size);
-    result = rig_call(client, 3, NULL, 0, &create, sizeof(create), NULL, 0, NULL, 0);
+    result = rig_call(client, ANE_CONTROL_ProgramCreate, NULL, 0, &create, sizeof(create), NULL, 0, NULL, 0);
     *token = args->token;
     /* The surface goes at once: the driver has a copy. */
     memset(args, 0xff, ANE_PROGRAM_IMAGE + size);
@@ -518,22 +519,25 @@ IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *imag
 
 IOReturn rig_prepare(struct drv_client *client, uint64_t token, struct ane_program_prepare *prepare)
 {
-    *prepare = (struct ane_program_prepare){.token = token, .qos = 21, .priority = 5};
-    return rig_call(client, 4, NULL, 0, prepare, sizeof(*prepare), NULL, 0, prepare, sizeof(*prepare));
+    *prepare = (struct ane_program_prepare){
+        .token = token, .qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY};
+    return rig_call(client, ANE_CONTROL_ProgramPrepare, NULL, 0, prepare, sizeof(*prepare), NULL, 0, prepare,
+                    sizeof(*prepare));
 }
 
 IOReturn rig_unprepare(struct drv_client *client, uint64_t token)
 {
     const struct ane_program_prepare prepare = {.token = token};
 
-    return rig_call(client, 5, NULL, 0, &prepare, sizeof(prepare), NULL, 0, NULL, 0);
+    return rig_call(client, ANE_CONTROL_ProgramUnprepare, NULL, 0, &prepare, sizeof(prepare), NULL, 0, NULL,
+                    0);
 }
 
 IOReturn rig_destroy(struct drv_client *client, uint64_t token)
 {
     const struct ane_program_destroy destroy = {.token = token};
 
-    return rig_call(client, 6, NULL, 0, &destroy, sizeof(destroy), NULL, 0, NULL, 0);
+    return rig_call(client, ANE_CONTROL_ProgramDestroy, NULL, 0, &destroy, sizeof(destroy), NULL, 0, NULL, 0);
 }
 
 void rig_request(struct ane_request *request, uint64_t token, uint32_t inputs, uint32_t outputs,
@@ -542,9 +546,9 @@ void rig_request(struct ane_request *request, uint64_t token, uint32_t inputs, u
     memset(request, 0, sizeof(*request));
     request->token = token;
     request->sequence = 7;
-    request->priority = 5;
-    request->qos = 21;
-    request->category = 2;
+    request->priority = ANE_REQUEST_PRIORITY;
+    request->qos = ANE_REQUEST_QOS;
+    request->category = ANE_REQUEST_CATEGORY;
     request->inputs = inputs;
     request->outputs = outputs;
     memcpy(request->surface, surfaces, (inputs + outputs) * sizeof(*surfaces));
@@ -553,9 +557,10 @@ void rig_request(struct ane_request *request, uint64_t token, uint32_t inputs, u
 IOReturn rig_send(struct drv_client *client, const struct ane_request *request,
                   struct ane_request_reply *reply)
 {
-    const uint64_t doorbell = 7;
+    const uint64_t doorbell = ANE_REQUEST_DOORBELL;
 
-    return rig_call(client, 2, &doorbell, 1, request, sizeof(*request), NULL, 0, reply, sizeof(*reply));
+    return rig_call(client, ANE_CONTROL_ProgramSendRequest, &doorbell, 1, request, sizeof(*request), NULL, 0,
+                    reply, sizeof(*reply));
 }
 
 uint64_t rig_program(struct rig *rig, struct drv_client *client, uint32_t inputs, uint32_t kernel_bytes,

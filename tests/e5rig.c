@@ -144,7 +144,7 @@ void e5_model_open(struct e5_model *model, const char *path)
     OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, cache));
     OK(e5rt_e5_compiler_create_with_config(&compiler, config));
     OK(e5rt_e5_compiler_options_create(&options));
-    OK(e5rt_e5_compiler_options_set_compute_device_types_mask(options, 4));
+    OK(e5rt_e5_compiler_options_set_compute_device_types_mask(options, E5RT_DEVICE_ANE));
     OK(e5rt_e5_compiler_options_set_segmenter(options, "graph"));
     OK(e5rt_e5_compiler_compile(compiler, path, options, &model->library));
     OK(e5rt_program_library_retain_program_function(model->library, "main", &model->function));
@@ -183,7 +183,7 @@ e5rt_buffer_object_t e5_buffer(size_t bytes)
 {
     e5rt_buffer_object_t buffer;
 
-    OK(e5rt_buffer_object_alloc(&buffer, bytes, 0));
+    OK(e5rt_buffer_object_alloc(&buffer, bytes, E5RT_BUFFER_CPU));
     return buffer;
 }
 
@@ -194,7 +194,7 @@ e5rt_buffer_object_t e5_engine_buffer(e5rt_execution_stream_operation_t operatio
     e5rt_tensor_desc_t desc;
 
     OK(e5rt_io_port_retain_tensor_desc(found, &desc));
-    OK(e5rt_tensor_desc_alloc_buffer_object(desc, 2, 1, &buffer));
+    OK(e5rt_tensor_desc_alloc_buffer_object(desc, E5RT_BUFFER_IOSURFACE, 1, &buffer));
     OK(e5rt_tensor_desc_release(&desc));
     OK(e5rt_io_port_release(&found));
     return buffer;
@@ -231,8 +231,8 @@ int64_t e5_once(const char *path, int force)
     THEN(e5rt_program_library_retain_program_function(library, "main", &function));
     THEN(e5rt_precompiled_compute_op_create_options_create_with_program_function(&op_options, function));
     THEN(e5rt_execution_stream_operation_create_precompiled_compute_operation_with_options(&op, op_options));
-    THEN(e5rt_buffer_object_alloc(&x, 1024, 0));
-    THEN(e5rt_buffer_object_alloc(&s, 1024, 0));
+    THEN(e5rt_buffer_object_alloc(&x, 1024, E5RT_BUFFER_CPU));
+    THEN(e5rt_buffer_object_alloc(&s, 1024, E5RT_BUFFER_CPU));
     THEN(e5rt_execution_stream_operation_retain_input_port(op, "x", &port[0]));
     THEN(e5rt_io_port_bind_buffer_object(port[0], x));
     THEN(e5rt_execution_stream_operation_retain_input_port(op, "state_in", &port[1]));

@@ -8,8 +8,6 @@
 #include "program/hwx_write.h"
 #include "support.h"
 
-#define DOORBELL 7 /* the execution loop's */
-
 static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction, uint32_t bar,
                                const struct td_shape *s)
 {
@@ -52,7 +50,7 @@ size_t io_image_add(uint8_t *bytes, size_t capacity, uint32_t channels, uint32_t
 
 IOReturn io_open(io_service_t service, ane_task_t task, uint32_t type, struct io_client *client)
 {
-    return io_open_timed(service, task, type, 0x2710, client);
+    return io_open_timed(service, task, type, ANE_TIMEOUT_MS, client);
 }
 
 IOReturn io_open_timed(io_service_t service, ane_task_t task, uint32_t type, uint64_t timeout_ms,
@@ -65,7 +63,8 @@ IOReturn io_open_timed(io_service_t service, ane_task_t task, uint32_t type, uin
     client->task = task;
     if (status)
         return status;
-    status = IOConnectCallMethod(client->connect, 0, NULL, 0, &info, sizeof(info), NULL, NULL, &info, &size);
+    status = IOConnectCallMethod(client->connect, ANE_CONTROL_DeviceOpen, NULL, 0, &info, sizeof(info), NULL,
+                                 NULL, &info, &size);
     client->session = info.token;
     return status;
 }
@@ -80,15 +79,15 @@ IOReturn io_create_as(const struct io_client *client, uint32_t representation, c
     assert_int_equal(ane_surface_create(client->task, ANE_PROGRAM_IMAGE + size, &create.surface), 0);
     args = ane_surface_base(create.surface);
     *args = (struct ane_program_args){.representation = representation,
-                                      .version = 1,
+                                      .version = ANE_PROGRAM_ARGS_VERSION,
                                       .image_size = size,
                                       .procedures = 1,
-                                      .qos = 21,
-                                      .flags = 0x10,
+                                      .qos = ANE_REQUEST_QOS,
+                                      .flags = ANE_PROGRAM_ARGS_FLAGS,
                                       .name = "test"};
     memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, payload, size);
-    status =
-        IOConnectCallMethod(client->connect, 3, NULL, 0, &create, sizeof(create), NULL, NULL, NULL, NULL);
+    status = IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramCreate, NULL, 0, &create, sizeof(create),
+                                 NULL, NULL, NULL, NULL);
     *token = args->token;
     ane_surface_release(create.surface);
     return status;
@@ -103,25 +102,26 @@ IOReturn io_prepare(const struct io_client *client, uint64_t token, struct ane_p
 {
     size_t size = sizeof(*prepare);
 
-    *prepare = (struct ane_program_prepare){.token = token, .qos = 21, .priority = 5};
-    return IOConnectCallMethod(client->connect, 4, NULL, 0, prepare, sizeof(*prepare), NULL, NULL, prepare,
-                               &size);
+    *prepare = (struct ane_program_prepare){
+        .token = token, .qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY};
+    return IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramPrepare, NULL, 0, prepare,
+                               sizeof(*prepare), NULL, NULL, prepare, &size);
 }
 
 IOReturn io_unprepare(const struct io_client *client, uint64_t token)
 {
     struct ane_program_prepare prepare = {.token = token};
 
-    return IOConnectCallMethod(client->connect, 5, NULL, 0, &prepare, sizeof(prepare), NULL, NULL, NULL,
-                               NULL);
+    return IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramUnprepare, NULL, 0, &prepare,
+                               sizeof(prepare), NULL, NULL, NULL, NULL);
 }
 
 IOReturn io_destroy(const struct io_client *client, uint64_t token)
 {
     struct ane_program_destroy destroy = {.token = token};
 
-    return IOConnectCallMethod(client->connect, 6, NULL, 0, &destroy, sizeof(destroy), NULL, NULL, NULL,
-                               NULL);
+    return IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramDestroy, NULL, 0, &destroy,
+                               sizeof(destroy), NULL, NULL, NULL, NULL);
 }
 
 IOReturn io_request(const struct io_client *client, uint64_t token, uint64_t sequence, uint32_t priority,
@@ -131,16 +131,16 @@ IOReturn io_request(const struct io_client *client, uint64_t token, uint64_t seq
     struct ane_request request = {.token = token,
                                   .sequence = sequence,
                                   .priority = priority,
-                                  .qos = 21,
-                                  .category = 2,
+                                  .qos = ANE_REQUEST_QOS,
+                                  .category = ANE_REQUEST_CATEGORY,
                                   .inputs = inputs,
                                   .outputs = outputs};
-    const uint64_t doorbell = DOORBELL;
+    const uint64_t doorbell = ANE_REQUEST_DOORBELL;
     size_t size = sizeof(*reply);
 
     memcpy(request.surface, surfaces, (inputs + outputs) * sizeof(*surfaces));
-    return IOConnectCallMethod(client->connect, 2, &doorbell, 1, &request, sizeof(request), NULL, NULL, reply,
-                               &size);
+    return IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramSendRequest, &doorbell, 1, &request,
+                               sizeof(request), NULL, NULL, reply, &size);
 }
 
 static uint32_t surface_of(uint32_t bytes, uint16_t fill)
@@ -157,7 +157,7 @@ static uint32_t surface_of(uint32_t bytes, uint16_t fill)
 
 void io_accumulator_make(struct io_accumulator *a, io_service_t service, uint32_t channels, uint32_t width)
 {
-    io_accumulator_make_timed(a, service, channels, width, 0x2710);
+    io_accumulator_make_timed(a, service, channels, width, ANE_TIMEOUT_MS);
 }
 
 void io_accumulator_make_timed(struct io_accumulator *a, io_service_t service, uint32_t channels,
@@ -182,7 +182,8 @@ IOReturn io_accumulator_step(struct io_accumulator *a)
 {
     const uint32_t surfaces[3] = {a->x, a->state, a->state};
     struct ane_request_reply reply = {0};
-    IOReturn status = io_request(&a->client, a->token, a->sequence, 5, surfaces, 2, 1, &reply);
+    IOReturn status =
+        io_request(&a->client, a->token, a->sequence, ANE_REQUEST_PRIORITY, surfaces, 2, 1, &reply);
 
     if (!status) {
         assert_int_equal(reply.sequence, a->sequence);

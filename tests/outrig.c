@@ -12,7 +12,6 @@
 #define VALUES    128u /* [1, 4, 1, 32]: rows of 64 bytes, so that the engine's layout is the packed one */
 #define BYTES     (2 * VALUES)
 #define PLACE     0x1000u /* between operands and result in their surface */
-#define DOORBELL  7u      /* DATA_CHAIN_H2T's */
 #define PROGRAMS  144u
 #define PROCESSES 288u
 
@@ -150,8 +149,8 @@ IOReturn out_handshake(const struct out_client *client, uint64_t timeout_ms, uin
 {
     struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = timeout_ms};
     size_t size = sizeof(info);
-    IOReturn status =
-        IOConnectCallMethod(client->connect, 0, NULL, 0, &info, sizeof(info), NULL, NULL, &info, &size);
+    IOReturn status = IOConnectCallMethod(client->connect, ANE_CONTROL_DeviceOpen, NULL, 0, &info,
+                                          sizeof(info), NULL, NULL, &info, &size);
 
     *session = info.token;
     return status;
@@ -176,18 +175,19 @@ IOReturn out_nothing(io_connect_t connect)
     uint64_t version;
     uint32_t count = 1;
 
-    return IOConnectCallMethod(connect, 10, NULL, 0, NULL, 0, &version, &count, NULL, NULL);
+    return IOConnectCallMethod(connect, ANE_CONTROL_GetVersion, NULL, 0, NULL, 0, &version, &count, NULL,
+                               NULL);
 }
 
 IOReturn out_create(const struct out_client *client, uint64_t *token)
 {
     struct ane_program_create create = {.size = ANE_PROGRAM_IMAGE + payload.size};
     const struct ane_program_args args = {.representation = ANE_PROGRAM_RT,
-                                          .version = 1,
+                                          .version = ANE_PROGRAM_ARGS_VERSION,
                                           .image_size = payload.size,
                                           .procedures = 1,
-                                          .qos = 21,
-                                          .flags = 0x10,
+                                          .qos = ANE_REQUEST_QOS,
+                                          .flags = ANE_PROGRAM_ARGS_FLAGS,
                                           .name = "sum"};
     IOReturn status;
     uint8_t *bytes;
@@ -197,8 +197,8 @@ IOReturn out_create(const struct out_client *client, uint64_t *token)
     bytes = ane_surface_base(create.surface);
     memcpy(bytes, &args, sizeof(args));
     memcpy(bytes + ANE_PROGRAM_IMAGE, payload.bytes, payload.size);
-    status =
-        IOConnectCallMethod(client->connect, 3, NULL, 0, &create, sizeof(create), NULL, NULL, NULL, NULL);
+    status = IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramCreate, NULL, 0, &create, sizeof(create),
+                                 NULL, NULL, NULL, NULL);
     memcpy(token, bytes + offsetof(struct ane_program_args, token), sizeof(*token));
     ane_surface_release(create.surface);
     return status;
@@ -206,27 +206,28 @@ IOReturn out_create(const struct out_client *client, uint64_t *token)
 
 IOReturn out_prepare(const struct out_client *client, uint64_t token)
 {
-    struct ane_program_prepare prepare = {.token = token, .qos = 21, .priority = 5};
+    struct ane_program_prepare prepare = {
+        .token = token, .qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY};
     size_t size = sizeof(prepare);
 
-    return IOConnectCallMethod(client->connect, 4, NULL, 0, &prepare, sizeof(prepare), NULL, NULL, &prepare,
-                               &size);
+    return IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramPrepare, NULL, 0, &prepare,
+                               sizeof(prepare), NULL, NULL, &prepare, &size);
 }
 
 IOReturn out_unprepare(const struct out_client *client, uint64_t token)
 {
     const struct ane_program_prepare prepare = {.token = token};
 
-    return IOConnectCallMethod(client->connect, 5, NULL, 0, &prepare, sizeof(prepare), NULL, NULL, NULL,
-                               NULL);
+    return IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramUnprepare, NULL, 0, &prepare,
+                               sizeof(prepare), NULL, NULL, NULL, NULL);
 }
 
 IOReturn out_destroy(const struct out_client *client, uint64_t token)
 {
     const struct ane_program_destroy destroy = {.token = token};
 
-    return IOConnectCallMethod(client->connect, 6, NULL, 0, &destroy, sizeof(destroy), NULL, NULL, NULL,
-                               NULL);
+    return IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramDestroy, NULL, 0, &destroy,
+                               sizeof(destroy), NULL, NULL, NULL, NULL);
 }
 
 IOReturn out_map(const struct out_client *client, uint32_t surface, uint64_t *address)
@@ -236,14 +237,16 @@ IOReturn out_map(const struct out_client *client, uint32_t surface, uint64_t *ad
     const uint64_t flags = 0;
     uint32_t count = 1;
 
-    return IOConnectCallMethod(client->connect, 5, &flags, 1, &map, sizeof(map), address, &count, NULL, NULL);
+    return IOConnectCallMethod(client->connect, ANE_DIRECT_MemoryMapRequest, &flags, 1, &map, sizeof(map),
+                               address, &count, NULL, NULL);
 }
 
 IOReturn out_unmap(const struct out_client *client, uint32_t surface, uint64_t address)
 {
     const struct ane_memory_map map = {.token = client->session, .surface = surface, .address = address};
 
-    return IOConnectCallMethod(client->connect, 6, NULL, 0, &map, sizeof(map), NULL, NULL, NULL, NULL);
+    return IOConnectCallMethod(client->connect, ANE_DIRECT_MemoryUnMapRequest, NULL, 0, &map, sizeof(map),
+                               NULL, NULL, NULL, NULL);
 }
 
 void out_good(IOReturn status, const char *call)
@@ -324,21 +327,21 @@ IOReturn out_request(struct crew_worker *worker, const struct out_client *client
     struct ane_request request = {.token = token,
                                   .sequence = data->sequence++,
                                   .priority = (uint32_t)crew_random(worker, 8),
-                                  .qos = 21,
-                                  .category = 2,
+                                  .qos = ANE_REQUEST_QOS,
+                                  .category = ANE_REQUEST_CATEGORY,
                                   .inputs = 2,
                                   .outputs = 1,
                                   .surface = {data->surface, data->surface, data->surface},
                                   .offset = {0, PLACE, 2 * PLACE}};
     struct ane_request_reply reply = {0};
-    const uint64_t doorbell = DOORBELL;
+    const uint64_t doorbell = ANE_REQUEST_DOORBELL;
     size_t size = sizeof(reply);
     IOReturn status;
 
     put_operands(data->base, data->base + PLACE, data->base + 2 * PLACE, first, second);
     crew_at(worker, "a request (selector 2)");
-    status = IOConnectCallMethod(client->connect, 2, &doorbell, 1, &request, sizeof(request), NULL, NULL,
-                                 &reply, &size);
+    status = IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramSendRequest, &doorbell, 1, &request,
+                                 sizeof(request), NULL, NULL, &reply, &size);
     if (status)
         return status;
     if (reply.sequence != request.sequence || reply.token != token || reply.status)
@@ -420,7 +423,7 @@ void out_stream_make(struct out_stream *s, e5rt_program_library_t library)
     GOOD5(e5rt_execution_stream_operation_retain_input_port(s->operation, "b", &s->port[1]));
     GOOD5(e5rt_execution_stream_operation_retain_output_port(s->operation, "y", &s->port[2]));
     for (unsigned i = 0; i < 3; i++) {
-        GOOD5(e5rt_buffer_object_alloc(&s->buffer[i], BYTES, 0));
+        GOOD5(e5rt_buffer_object_alloc(&s->buffer[i], BYTES, E5RT_BUFFER_CPU));
         GOOD5(e5rt_buffer_object_get_data_ptr(s->buffer[i], &s->base[i]));
         GOOD5(e5rt_io_port_bind_buffer_object(s->port[i], s->buffer[i]));
     }

@@ -6,7 +6,20 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "driver/state.h"
 #include "program/hwx.h"
+#include "protocol/channel.h"
+
+/* The public names of values that the tables below the ABI have too. */
+enum {
+#define X(id, type, bit, slots) BIT_##id = (bit),
+    PR_CHANNELS(X)
+#undef X
+};
+_Static_assert(ANE_REQUEST_DOORBELL == BIT_DATA_CHAIN_H2T, "requests travel on DATA_CHAIN_H2T");
+_Static_assert((int)ANE_MAP_INPUT == (int)PR_USAGE_INPUT && (int)ANE_MAP_OUTPUT == (int)PR_USAGE_OUTPUT &&
+                   (int)ANE_MAP_INTERMEDIATE == (int)PR_USAGE_INTERMEDIATE,
+               "Table 28.5");
 
 static struct rig rig;
 
@@ -126,7 +139,8 @@ static void opening(void **state)
     assert_int_equal(drv_client_open(rig.driver, &rig_identity, 4, &client, NULL), kIOReturnBadArgument);
     assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_CONTROL, &client, NULL),
                      kIOReturnSuccess);
-    assert_int_equal(rig_call(client, 0, NULL, 0, &info, 104, NULL, 0, &reply, 104), 24);
+    assert_int_equal(rig_call(client, 0, NULL, 0, &info, 104, NULL, 0, &reply, 104),
+                     ANE_RETURN_USAGE_REFUSED);
     info.token = 3;
     assert_int_equal(rig_call(client, 0, NULL, 0, &info, 104, NULL, 0, &reply, 104), kIOReturnBadArgument);
     info.token = 1;
@@ -333,7 +347,7 @@ static void lifecycle_refuses(void **state)
 static void requests_refuse(void **state)
 {
     struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
-    uint64_t token = rig_program(&rig, client, 2, 0, 0x4000), doorbell = 7;
+    uint64_t token = rig_program(&rig, client, 2, 0, 0x4000), doorbell = ANE_REQUEST_DOORBELL;
     const uint32_t surface[] = {rig_surface(&rig, 128), rig_surface(&rig, 64), rig_surface(&rig, 64)},
                    tiny = rig_surface(&rig, 63);
     struct ane_request_reply reply;

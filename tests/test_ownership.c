@@ -44,13 +44,14 @@ static void says(const char *words)
 
 static void memory_map(const struct io_client *client, uint32_t surface, IOReturn expected)
 {
-    struct ane_memory_map map = {.surface = surface, .usage = 1, .size = 64, .token = client->session};
+    struct ane_memory_map map = {
+        .surface = surface, .usage = ANE_MAP_INPUT, .size = 64, .token = client->session};
     uint64_t zero = 0, address = 0;
     uint32_t one = 1;
 
-    assert_int_equal(
-        IOConnectCallMethod(client->connect, 5, &zero, 1, &map, sizeof(map), &address, &one, NULL, NULL),
-        expected);
+    assert_int_equal(IOConnectCallMethod(client->connect, ANE_DIRECT_MemoryMapRequest, &zero, 1, &map,
+                                         sizeof(map), &address, &one, NULL, NULL),
+                     expected);
 }
 
 /* Another task can neither map, nor bind, nor have statistics written to a surface whose id it guesses. */
@@ -161,7 +162,8 @@ static void a_machine_closes_what_is_open_on_it(void **state)
             assert_int_equal(IOServiceOpen(service, 0, ANE_CLIENT_CONTROL, &connect[i]), kIOReturnSuccess);
         ane_machine_destroy(machine);
         for (unsigned i = 0; i < CONNECTIONS; i++) {
-            assert_int_equal(IOConnectCallMethod(connect[i], 1, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL),
+            assert_int_equal(IOConnectCallMethod(connect[i], ANE_CONTROL_DeviceClose, NULL, 0, NULL, 0, NULL,
+                                                 NULL, NULL, NULL),
                              ANE_RETURN_CLOSED);
             says("closed");
             assert_int_equal(IOServiceClose(connect[i]), ANE_RETURN_CLOSED);
@@ -269,7 +271,8 @@ static void sizes_are_not_cut_off(void **state)
     (void)state;
     assert_int_equal(IOServiceOpen(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &connect),
                      kIOReturnSuccess);
-    assert_int_equal(IOConnectCallMethod(connect, 0, NULL, 0, &info, sizeof(info), NULL, NULL, &info, &size),
+    assert_int_equal(IOConnectCallMethod(connect, ANE_CONTROL_DeviceOpen, NULL, 0, &info, sizeof(info), NULL,
+                                         NULL, &info, &size),
                      kIOReturnBadArgument);
     says("sizes");
     ane_machine_destroy(machine);
@@ -288,8 +291,9 @@ static void a_sentence_belongs_to_its_call(void **state)
     says("There is no surface 3735928559");
     assert_int_equal(IOServiceClose(b.connect), kIOReturnSuccess);
     assert_string_equal(ane_machine_error(), "");
-    assert_int_equal(IOConnectCallMethod(b.connect, 1, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL),
-                     ANE_RETURN_CLOSED);
+    assert_int_equal(
+        IOConnectCallMethod(b.connect, ANE_CONTROL_DeviceClose, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL),
+        ANE_RETURN_CLOSED);
     says("closed");
     assert_int_equal(IOServiceOpen(ane_machine_service(machine), 0, 77, &b.connect), kIOReturnBadArgument);
     says("type 77");

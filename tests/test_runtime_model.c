@@ -189,7 +189,7 @@ static void engine_buffers_need_no_cast(void **state)
     OK(e5rt_tensor_desc_get_strides(desc, strides));
     OK(e5rt_tensor_desc_get_dtype(desc, &dtype));
     assert_int_equal(rank, 4);
-    assert_int_equal(dtype, 4);
+    assert_int_equal(dtype, E5RT_DTYPE_FP32);
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(shape[i], dim[i]);
     assert_int_equal(strides[3], 2);

@@ -47,11 +47,11 @@ static void a_buffer_has_memory_or_is_refused(void **state)
 
     (void)state;
     baseless = true;
-    FAILS(e5rt_buffer_object_alloc(&buffer, 64, 0), E5RT_NO_MEMORY, "64 bytes");
+    FAILS(e5rt_buffer_object_alloc(&buffer, 64, E5RT_BUFFER_CPU), E5RT_NO_MEMORY, "64 bytes");
     baseless = false;
     assert_null(buffer);
     assert_int_equal(live, 0);
-    OK(e5rt_buffer_object_alloc(&buffer, 64, 0));
+    OK(e5rt_buffer_object_alloc(&buffer, 64, E5RT_BUFFER_CPU));
     OK(e5rt_buffer_object_get_data_ptr(buffer, &data));
     assert_non_null(data);
     OK(e5rt_buffer_object_release(&buffer));

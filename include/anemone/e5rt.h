@@ -1,11 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime an application calls: compile a network once, bind buffers to its ports, dispatch many times. Names and argument order are those of the guide's chapter 2.
+ * The runtime an application calls: compile a network once, bind buffers to its ports, dispatch many times.
+ * Names and argument order are those of the real runtime, as the guide has them (docs/provenance.md).
  *
- * Every call returns a status, 0 = ok; e5rt_get_last_error_message() has one sentence about the last failure of the calling thread. create and alloc return through the
- * first parameter, compile, retain and get through the last. Handles are counted; release takes the address of the handle and clears it. What
- * another handle still needs (a stream its operations, an operation its buffers) stays until that one is released, but a copy of a released handle is refused. A handle may be used
- * by one thread at a time; different handles by different threads.
+ *     compile or open a library -> retain its function -> make an operation -> bind a buffer to every port
+ *     -> encode the operation into a stream -> execute the stream, again and again
+ *
+ * The following holds for every call below, and is not repeated there.
+ *
+ * Status. A call returns E5RT_OK (0) or one of the codes below. Each comment lists the codes with their
+ * causes. "Arguments" is the cause that all calls share: a handle is NULL, of another kind or released
+ * already, or a pointer that is needed is NULL. A failure leaves one sentence in
+ * e5rt_get_last_error_message(). A call that fails changes nothing, unless its comment says otherwise; a
+ * handle it would have returned is NULL afterwards.
+ *
+ * Handles. create, alloc, compile and retain return a new handle, which the caller releases with the release
+ * call of its kind. create and alloc return it through the first parameter, compile, retain and the
+ * allocation from a tensor descriptor through the last. A handle keeps what it needs: a function its library,
+ * an operation its program and the buffers bound to it, a port its operation, a stream the operations encoded
+ * into it. So handles may be released in any order, and the object behind one ends with its last user.
+ *
+ * Release. A release call takes the address of the handle and sets the handle to NULL. A NULL address or a
+ * NULL handle is allowed and does nothing. A copy of a released handle is refused (arguments), at least until
+ * 32 more handles of its kind have been released. Releasing the last user of a program that is loaded waits
+ * for the driver to unload it; no other release blocks for longer than it takes to enter the machine.
+ *
+ * Strings and pointers that are passed in are copied or used during the call only.
+ *
+ * Threads. A handle may be used by one thread at a time, different handles by different threads at once, also
+ * when they have a library, a program or a buffer in common. An operation and its ports count as one handle
+ * here; so do a stream and the operations encoded into it. The runtime does not order accesses to the bytes
+ * of a buffer: do not read or write them while a stream that uses the buffer executes in another thread.
+ *
+ * Forks. In a forked child, operations of programs that were loaded before the fork fail with
+ * E5RT_INVALID_OPERATION when they are executed. The child may make everything anew.
  */
 #ifndef ANEMONE_E5RT_H
 #define ANEMONE_E5RT_H
@@ -31,118 +59,493 @@ typedef struct e5rt_execution_stream_operation *e5rt_execution_stream_operation_
 typedef struct e5rt_io_port *e5rt_io_port_t;
 typedef struct e5rt_buffer_object *e5rt_buffer_object_t;
 typedef struct e5rt_execution_stream *e5rt_execution_stream_t;
-typedef struct e5rt_async_event *e5rt_async_event_t;
 typedef struct e5rt_tensor_desc *e5rt_tensor_desc_t;
 
-/* Status codes (guide 1.1). */
+/* Status codes. */
 #define E5RT_OK                0
-#define E5RT_INVALID_ARGUMENT  1
-#define E5RT_INVALID_OPERATION 2
-#define E5RT_NO_MEMORY         3
-#define E5RT_OUT_OF_BOUNDS     4
-#define E5RT_INVALID_TYPE      5
-#define E5RT_INVALID_DATA_TYPE 6
+#define E5RT_INVALID_ARGUMENT  1 /* arguments; a file or a value is refused, here or by the driver */
+#define E5RT_INVALID_OPERATION 2 /* not in this state; or the device, the driver or the file system failed */
+#define E5RT_NO_MEMORY         3 /* no memory in the process or in the device */
+#define E5RT_OUT_OF_BOUNDS     4 /* more than there is: names of a list, bytes of a buffer */
+#define E5RT_INVALID_TYPE      5 /* not a type of buffer */
+#define E5RT_INVALID_DATA_TYPE 6 /* a port whose type or shape the runtime cannot describe */
 
-ANE_API const char *e5rt_error_code_get_string(int64_t code);
-ANE_API const char *e5rt_get_last_error_message(void);
+/* Compute devices, as bits of a mask. A mask must have E5RT_DEVICE_ANE: it is the only device here. */
+enum e5rt_compute_device {
+    E5RT_DEVICE_CPU = 1,
+    E5RT_DEVICE_GPU = 2,
+    E5RT_DEVICE_ANE = 4,
+    E5RT_DEVICE_ALL = 7,
+};
+
+/* Types of a buffer object. Here every buffer is a surface that process and engine share. */
+enum e5rt_buffer_type {
+    E5RT_BUFFER_CPU = 0,       /* memory of the process */
+    E5RT_BUFFER_ENGINE = 1,    /* believed to be mapped for the engine */
+    E5RT_BUFFER_IOSURFACE = 2, /* backed by a surface */
+};
+
+/* Data types of a tensor, as far as a port can have them. */
+enum e5rt_dtype {
+    E5RT_DTYPE_UINT8 = 1,
+    E5RT_DTYPE_INT8 = 2,
+    E5RT_DTYPE_FP16 = 3,
+    E5RT_DTYPE_FP32 = 4,
+};
+
+/* ---- Errors ---- */
+
 /*
- * Ours, not in the guide: one sentence about what the calling thread's last e5rt_e5_compiler_compile worked around, or "". The library itself prints nothing. There is one such
- * case: the cache could not be used, so the program was compiled in memory and is not kept.
+ * The name of a status code, for messages; "UNKNOWN ERROR CODE" for any other number. The string is constant
+ * and lives as long as the library is loaded. Does not block; any thread.
+ */
+ANE_API const char *e5rt_error_code_get_string(int64_t code);
+
+/*
+ * One sentence about the last call of the calling thread that failed: what happened, where, which limit. ""
+ * when none has failed yet; calls that succeed do not clear it. Never NULL. The string belongs to the thread
+ * and is good until its next call that fails, or its end. Does not block.
+ */
+ANE_API const char *e5rt_get_last_error_message(void);
+
+/*
+ * One sentence about what the calling thread's last e5rt_e5_compiler_compile worked around, or "". There is
+ * one such case: the cache could not be used, so the program was compiled in memory and is not kept. Never
+ * NULL. The string belongs to the thread and is good until its next e5rt_e5_compiler_compile. Does not block.
+ * An addition of Anemone: the library itself prints nothing.
  */
 ANE_API const char *e5rt_get_last_warning_message(void);
 
-/* Compiler. A NULL options or config handle means the defaults. */
+/* ---- Compiler ---- */
+
+/*
+ * A configuration for compilers, with the default cache folder: $XDG_CACHE_HOME/anemone, or else
+ * $HOME/.cache/anemone. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_NO_MEMORY.
+ */
 ANE_API int64_t e5rt_e5_compiler_config_options_create(e5rt_e5_compiler_config_options_t *config);
+
+/*
+ * The folder where compilers made with this configuration from now on keep compiled programs. It is created
+ * when the first program is kept, not here; a folder that cannot be used is a warning of the compilation, not
+ * an error. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments, or the path is empty. E5RT_NO_MEMORY; the former path stays.
+ */
 ANE_API int64_t e5rt_e5_compiler_config_options_set_cache_bundle_location(
     e5rt_e5_compiler_config_options_t config, const char *path);
+
+/*
+ * Releases a configuration. Compilers made with it are not affected. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
 ANE_API int64_t e5rt_e5_compiler_config_options_release(e5rt_e5_compiler_config_options_t *config);
+
+/*
+ * A compiler with the default configuration. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_NO_MEMORY.
+ */
 ANE_API int64_t e5rt_e5_compiler_create(e5rt_e5_compiler_t *compiler);
+
+/*
+ * A compiler with a configuration; NULL means the default one. The configuration is copied: changes to it
+ * afterwards do not reach the compiler. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_NO_MEMORY.
+ */
 ANE_API int64_t e5rt_e5_compiler_create_with_config(e5rt_e5_compiler_t *compiler,
                                                     e5rt_e5_compiler_config_options_t config);
+
+/*
+ * Releases a compiler. Libraries it made are not affected. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
 ANE_API int64_t e5rt_e5_compiler_release(e5rt_e5_compiler_t *compiler);
+
+/*
+ * Options of one compilation: the neural engine as the device, no forced recompilation. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_NO_MEMORY.
+ */
 ANE_API int64_t e5rt_e5_compiler_options_create(e5rt_e5_compiler_options_t *options);
+
+/*
+ * Which devices a program may be compiled for, bits of enum e5rt_compute_device. Every accepted mask has the
+ * same effect, since the neural engine is the only device here. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments, a bit outside E5RT_DEVICE_ALL, or E5RT_DEVICE_ANE is missing.
+ */
 ANE_API int64_t e5rt_e5_compiler_options_set_compute_device_types_mask(e5rt_e5_compiler_options_t options,
                                                                        uint64_t mask);
+
+/*
+ * force != 0: compile even when the cache has the program, and replace it there. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
 ANE_API int64_t e5rt_e5_compiler_options_set_force_recompilation(e5rt_e5_compiler_options_t options,
                                                                  int force);
+
+/*
+ * How a network is divided among devices. The only segmenter is "graph", which is also the default. Does not
+ * block.
+ * E5RT_INVALID_ARGUMENT: arguments, or any other name.
+ */
 ANE_API int64_t e5rt_e5_compiler_options_set_segmenter(e5rt_e5_compiler_options_t options,
                                                        const char *segmenter);
+
+/*
+ * Releases options. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
 ANE_API int64_t e5rt_e5_compiler_options_release(e5rt_e5_compiler_options_t *options);
+
+/*
+ * Compiles a network, or takes its program from the cache. model_path is a .mil file, a folder that is a
+ * bundle, or a program image (.hwx or .anec, recognised by name or by content); the last two are read and not
+ * compiled. options may be NULL: the defaults. Blocks until the program is there: it reads and writes files
+ * and may compute for seconds. It does not touch the device. A cache that cannot be used is not a failure:
+ * see e5rt_get_last_warning_message.
+ * E5RT_INVALID_ARGUMENT: arguments; the path is NULL, empty, does not exist or cannot be read; the text of
+ * the model is wrong, or something in it is not supported; an image is malformed or larger than 2 GiB.
+ * E5RT_INVALID_OPERATION: a bundle is damaged, a file or a path is longer than its limit, or reading failed.
+ * E5RT_INVALID_DATA_TYPE: a port of the program cannot be described. E5RT_NO_MEMORY.
+ */
 ANE_API int64_t e5rt_e5_compiler_compile(e5rt_e5_compiler_t compiler, const char *model_path,
                                          e5rt_e5_compiler_options_t options, e5rt_program_library_t *library);
+
+/*
+ * Sets *required to 1 when e5rt_e5_compiler_compile with the same arguments would compile, to 0 when it would
+ * find the program in the cache, or the path is a bundle or an image. With forced recompilation it is always
+ * 1. Blocks while it reads the model. Another process may change the cache before the answer is used.
+ * E5RT_INVALID_ARGUMENT, E5RT_INVALID_OPERATION, E5RT_NO_MEMORY: as for e5rt_e5_compiler_compile, as far as
+ * the model has to be read; *required is as it was.
+ */
 ANE_API int64_t e5rt_e5_compiler_is_new_compile_required(e5rt_e5_compiler_t compiler, const char *model_path,
                                                          e5rt_e5_compiler_options_t options, int *required);
 
-/* Library and function. */
-ANE_API int64_t e5rt_program_library_create(e5rt_program_library_t *library, const char *bundle_path);
-ANE_API int64_t e5rt_program_library_get_num_functions(e5rt_program_library_t library, uint64_t *count);
-ANE_API int64_t e5rt_program_library_get_function_names(e5rt_program_library_t library, uint64_t count,
-                                                        const char **names);
-ANE_API int64_t e5rt_program_library_retain_program_function(e5rt_program_library_t library, const char *name,
-                                                             e5rt_program_function_t *function);
-ANE_API int64_t e5rt_program_library_release(e5rt_program_library_t *library);
-ANE_API int64_t e5rt_program_function_get_name(e5rt_program_function_t function, const char **name);
-ANE_API int64_t e5rt_program_function_load_for_execution(e5rt_program_function_t function);
-ANE_API int64_t e5rt_program_function_release(e5rt_program_function_t *function);
-
-/* Operation. */
-ANE_API int64_t e5rt_precompiled_compute_op_create_options_create_with_program_function(
-    e5rt_precompiled_compute_op_create_options_t *options, e5rt_program_function_t function);
-ANE_API int64_t e5rt_precompiled_compute_op_create_options_set_operation_name(
-    e5rt_precompiled_compute_op_create_options_t options, const char *name);
-ANE_API int64_t e5rt_precompiled_compute_op_create_options_set_allocate_intermediate_buffers(
-    e5rt_precompiled_compute_op_create_options_t options, int allocate);
-ANE_API int64_t
-e5rt_precompiled_compute_op_create_options_release(e5rt_precompiled_compute_op_create_options_t *options);
-ANE_API int64_t e5rt_execution_stream_operation_create_precompiled_compute_operation_with_options(
-    e5rt_execution_stream_operation_t *operation, e5rt_precompiled_compute_op_create_options_t options);
-ANE_API int64_t e5rt_execution_stream_operation_get_num_inputs(e5rt_execution_stream_operation_t operation,
-                                                               uint64_t *count);
-ANE_API int64_t e5rt_execution_stream_operation_get_num_outputs(e5rt_execution_stream_operation_t operation,
-                                                                uint64_t *count);
-ANE_API int64_t e5rt_execution_stream_operation_get_input_names(e5rt_execution_stream_operation_t operation,
-                                                                uint64_t count, const char **names);
-ANE_API int64_t e5rt_execution_stream_operation_get_output_names(e5rt_execution_stream_operation_t operation,
-                                                                 uint64_t count, const char **names);
-ANE_API int64_t e5rt_execution_stream_operation_retain_input_port(e5rt_execution_stream_operation_t operation,
-                                                                  const char *name, e5rt_io_port_t *port);
-ANE_API int64_t e5rt_execution_stream_operation_retain_output_port(
-    e5rt_execution_stream_operation_t operation, const char *name, e5rt_io_port_t *port);
-ANE_API int64_t
-e5rt_execution_stream_operation_prepare_op_for_encode(e5rt_execution_stream_operation_t operation);
-ANE_API int64_t e5rt_execution_stream_operation_release(e5rt_execution_stream_operation_t *operation);
-
-/* Ports and buffers. A bound buffer holds the port's type, packed row-major, unless it was allocated from the port's tensor descriptor. */
-ANE_API int64_t e5rt_io_port_bind_buffer_object(e5rt_io_port_t port, e5rt_buffer_object_t buffer);
-ANE_API int64_t e5rt_io_port_retain_tensor_desc(e5rt_io_port_t port, e5rt_tensor_desc_t *desc);
-ANE_API int64_t e5rt_io_port_release(e5rt_io_port_t *port);
-ANE_API int64_t e5rt_buffer_object_alloc(e5rt_buffer_object_t *buffer, size_t bytes,
-                                         uint32_t type); /* rounded up to 64 bytes, zeroed; type 0, 1 or 2 */
-ANE_API int64_t e5rt_buffer_object_get_data_ptr(e5rt_buffer_object_t buffer, void **data);
-ANE_API int64_t e5rt_buffer_object_get_size(e5rt_buffer_object_t buffer, size_t *bytes);
-ANE_API int64_t e5rt_buffer_object_get_type(e5rt_buffer_object_t buffer, uint32_t *type);
-ANE_API int64_t e5rt_buffer_object_release(e5rt_buffer_object_t *buffer);
-/* For `count` tensors, one after the other, each of get_size bytes rounded up to 64; a port uses the first. It holds the engine's type at the descriptor's strides: the port's, and fp16 for a port of fp32. */
-ANE_API int64_t e5rt_tensor_desc_alloc_buffer_object(e5rt_tensor_desc_t desc, uint32_t type, uint64_t count,
-                                                     e5rt_buffer_object_t *buffer);
-ANE_API int64_t e5rt_tensor_desc_get_rank(e5rt_tensor_desc_t desc, uint64_t *rank);
-ANE_API int64_t e5rt_tensor_desc_get_shape(e5rt_tensor_desc_t desc, uint64_t *shape); /* rank entries */
-ANE_API int64_t e5rt_tensor_desc_get_strides(e5rt_tensor_desc_t desc,
-                                             uint64_t *strides); /* bytes, engine layout */
-ANE_API int64_t e5rt_tensor_desc_get_size(e5rt_tensor_desc_t desc, size_t *bytes);
-ANE_API int64_t e5rt_tensor_desc_get_dtype(
-    e5rt_tensor_desc_t desc, uint32_t *dtype); /* the port's: 1 uint8, 2 int8, 3 fp16, 4 fp32 (guide 3.6) */
-ANE_API int64_t e5rt_tensor_desc_release(e5rt_tensor_desc_t *desc);
+/* ---- Library and function ---- */
 
 /*
- * Streams. An operation is in one stream at a time, once, with all its ports bound; its bindings stay as they are until that stream is reset or released. What is encoded may be
- * executed any number of times.
+ * Opens a compiled program: a folder that is a bundle, or a program image (.hwx or .anec). Every byte is read
+ * and checked here; the files are not needed afterwards. Blocks while it reads. It does not touch the device.
+ * E5RT_INVALID_ARGUMENT: arguments; the path is NULL, empty, does not exist or cannot be read; an image is
+ * malformed or larger than 2 GiB. E5RT_INVALID_OPERATION: a bundle is damaged, or reading failed.
+ * E5RT_INVALID_DATA_TYPE: a port of the program cannot be described. E5RT_NO_MEMORY.
+ */
+ANE_API int64_t e5rt_program_library_create(e5rt_program_library_t *library, const char *bundle_path);
+
+/*
+ * How many functions the library has: 1. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_program_library_get_num_functions(e5rt_program_library_t library, uint64_t *count);
+
+/*
+ * The names of the first `count` functions. names[i] points into the library and is good until the library,
+ * and every function, operation, port and tensor descriptor made from it, is released. names may be NULL when
+ * count is 0. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_OUT_OF_BOUNDS: count is larger than the number of functions.
+ */
+ANE_API int64_t e5rt_program_library_get_function_names(e5rt_program_library_t library, uint64_t count,
+                                                        const char **names);
+
+/*
+ * A handle to the function of that name ("main" in an image). Each call returns a new handle. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments, or the library has no such function. E5RT_NO_MEMORY.
+ */
+ANE_API int64_t e5rt_program_library_retain_program_function(e5rt_program_library_t library, const char *name,
+                                                             e5rt_program_function_t *function);
+
+/*
+ * Releases a library. When it is loaded and this was its last user, the program is unloaded: waits for the
+ * driver.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_program_library_release(e5rt_program_library_t *library);
+
+/*
+ * The function's name. *name points into the library and is good as long as names of
+ * e5rt_program_library_get_function_names. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_program_function_get_name(e5rt_program_function_t function, const char **name);
+
+/*
+ * Loads the program of the function's library into the device; nothing when it is loaded. All functions of a
+ * library share what is loaded, until the library ends. The first call of the process opens the device, which
+ * makes and boots the default machine (ane_machine_default in iokit.h). Blocks until the driver has the
+ * program ready. Making an operation does the same; calling it before only chooses the time.
+ * E5RT_INVALID_ARGUMENT: arguments, or the driver refused the program. E5RT_INVALID_OPERATION: the device
+ * could not be opened, or the driver failed or timed out. E5RT_NO_MEMORY: in the process or in the device.
+ * After a failure nothing is loaded, and the call may be repeated.
+ */
+ANE_API int64_t e5rt_program_function_load_for_execution(e5rt_program_function_t function);
+
+/*
+ * Releases a function. The program stays loaded while its library or an operation has it; with the last user
+ * of all it is unloaded: waits for the driver.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_program_function_release(e5rt_program_function_t *function);
+
+/* ---- Operation ---- */
+
+/*
+ * Options to make operations of that function from. The operation's name is the function's. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_NO_MEMORY.
+ */
+ANE_API int64_t e5rt_precompiled_compute_op_create_options_create_with_program_function(
+    e5rt_precompiled_compute_op_create_options_t *options, e5rt_program_function_t function);
+
+/*
+ * Another name for operations made from now on. It is used in messages alone, and cut to 127 bytes. Does not
+ * block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_precompiled_compute_op_create_options_set_operation_name(
+    e5rt_precompiled_compute_op_create_options_t options, const char *name);
+
+/*
+ * Accepted without effect: the driver always allocates the intermediate buffers of a program. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_precompiled_compute_op_create_options_set_allocate_intermediate_buffers(
+    e5rt_precompiled_compute_op_create_options_t options, int allocate);
+
+/*
+ * Releases options. Operations made from them are not affected. Waits for the driver when this was the last
+ * user of a loaded program.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t
+e5rt_precompiled_compute_op_create_options_release(e5rt_precompiled_compute_op_create_options_t *options);
+
+/*
+ * An operation: one use of the program, with bindings of its own. Loads the program when it is not loaded
+ * yet; then it blocks as e5rt_program_function_load_for_execution does. The options may be used for more
+ * operations.
+ * E5RT_INVALID_ARGUMENT: arguments, or the driver refused the program. E5RT_INVALID_OPERATION: the device
+ * could not be opened, or the driver failed or timed out. E5RT_NO_MEMORY: in the process or in the device.
+ */
+ANE_API int64_t e5rt_execution_stream_operation_create_precompiled_compute_operation_with_options(
+    e5rt_execution_stream_operation_t *operation, e5rt_precompiled_compute_op_create_options_t options);
+
+/*
+ * How many input ports the operation has. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_execution_stream_operation_get_num_inputs(e5rt_execution_stream_operation_t operation,
+                                                               uint64_t *count);
+
+/*
+ * How many output ports the operation has. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_execution_stream_operation_get_num_outputs(e5rt_execution_stream_operation_t operation,
+                                                                uint64_t *count);
+
+/*
+ * The names of the first `count` input ports, in the program's order. names[i] points into the library and is
+ * good until the operation, and everything else that keeps its library, is released. names may be NULL when
+ * count is 0. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_OUT_OF_BOUNDS: count is larger than the number of input ports.
+ */
+ANE_API int64_t e5rt_execution_stream_operation_get_input_names(e5rt_execution_stream_operation_t operation,
+                                                                uint64_t count, const char **names);
+
+/*
+ * The names of the first `count` output ports; otherwise as e5rt_execution_stream_operation_get_input_names.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_OUT_OF_BOUNDS: count is larger than the number of output ports.
+ */
+ANE_API int64_t e5rt_execution_stream_operation_get_output_names(e5rt_execution_stream_operation_t operation,
+                                                                 uint64_t count, const char **names);
+
+/*
+ * A handle to the input port of that name: a name of get_input_names, or the port's symbol in the program.
+ * Each call returns a new handle to the same port. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments, or there is no such input port. E5RT_NO_MEMORY.
+ */
+ANE_API int64_t e5rt_execution_stream_operation_retain_input_port(e5rt_execution_stream_operation_t operation,
+                                                                  const char *name, e5rt_io_port_t *port);
+
+/*
+ * The same for an output port.
+ * E5RT_INVALID_ARGUMENT: arguments, or there is no such output port. E5RT_NO_MEMORY.
+ */
+ANE_API int64_t e5rt_execution_stream_operation_retain_output_port(
+    e5rt_execution_stream_operation_t operation, const char *name, e5rt_io_port_t *port);
+
+/*
+ * Checks that the operation may be encoded again; it changes nothing. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_INVALID_OPERATION: the operation is in a stream that was not reset.
+ * (The real runtime also refuses an operation that was never encoded.)
+ */
+ANE_API int64_t
+e5rt_execution_stream_operation_prepare_op_for_encode(e5rt_execution_stream_operation_t operation);
+
+/*
+ * Releases an operation. A stream it is encoded into, and its ports, keep it. With the last user its buffers
+ * are unbound, and the program is unloaded when nothing else uses it: waits for the driver.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_execution_stream_operation_release(e5rt_execution_stream_operation_t *operation);
+
+/* ---- Ports, buffers and tensor descriptors ---- */
+
+/*
+ * Binds a buffer to a port in place of the one that was bound, if any. The operation keeps the buffer until
+ * another is bound or the operation ends.
+ *
+ * A buffer of e5rt_buffer_object_alloc holds the tensor in the port's own type, packed and row-major; it is
+ * converted to and from the engine's form around each request where the two differ (fp32 becomes fp16). A
+ * buffer of e5rt_tensor_desc_alloc_buffer_object has the engine's form and is used in place. One buffer may
+ * be bound to several ports, also to an input and an output of one operation: inputs are read as if before
+ * outputs are written. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments, or the buffer was allocated for another form. E5RT_OUT_OF_BOUNDS: the
+ * buffer is smaller than the tensor. E5RT_INVALID_OPERATION: the operation is encoded; its bindings change
+ * again after the stream is reset. The former binding stays.
+ */
+ANE_API int64_t e5rt_io_port_bind_buffer_object(e5rt_io_port_t port, e5rt_buffer_object_t buffer);
+
+/*
+ * A descriptor of the port's tensor. It keeps the library, not the port. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_NO_MEMORY.
+ */
+ANE_API int64_t e5rt_io_port_retain_tensor_desc(e5rt_io_port_t port, e5rt_tensor_desc_t *desc);
+
+/*
+ * Releases a port. What is bound to it stays bound. Waits for the driver when this was the last user of the
+ * operation and its program.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_io_port_release(e5rt_io_port_t *port);
+
+/*
+ * A buffer of `bytes` bytes, 1 to 4 GiB, rounded up to a multiple of 64 and zeroed. type is one of enum
+ * e5rt_buffer_type. Does not touch the device.
+ * E5RT_INVALID_ARGUMENT: arguments, 0 bytes or more than 4 GiB. E5RT_INVALID_TYPE: not a type.
+ * E5RT_NO_MEMORY: no memory, no file descriptor (a buffer takes one), or the process has 4,095 surfaces.
+ */
+ANE_API int64_t e5rt_buffer_object_alloc(e5rt_buffer_object_t *buffer, size_t bytes, uint32_t type);
+
+/*
+ * The address of the buffer's bytes, page-aligned. It stays the same, and is good until the buffer and every
+ * operation it is bound to are released. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_buffer_object_get_data_ptr(e5rt_buffer_object_t buffer, void **data);
+
+/*
+ * The buffer's size in bytes, as rounded up. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_buffer_object_get_size(e5rt_buffer_object_t buffer, size_t *bytes);
+
+/*
+ * The type the buffer was allocated with. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_buffer_object_get_type(e5rt_buffer_object_t buffer, uint32_t *type);
+
+/*
+ * Releases a buffer. An operation it is bound to keeps it, and its bytes. Enters the machines that have it
+ * mapped.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_buffer_object_release(e5rt_buffer_object_t *buffer);
+
+/*
+ * A buffer in the engine's form for `count` tensors, one after the other, each of e5rt_tensor_desc_get_size
+ * bytes rounded up to a multiple of 64; a port uses the first. Elements have the port's type, except that
+ * fp32 ports use fp16; strides are those of e5rt_tensor_desc_get_strides. Zeroed. type is one of enum
+ * e5rt_buffer_type. Does not touch the device.
+ * E5RT_INVALID_ARGUMENT: arguments, count is 0, or more than 4 GiB. E5RT_INVALID_TYPE: not a type.
+ * E5RT_NO_MEMORY: as for e5rt_buffer_object_alloc. A desc that is refused leaves *buffer as it was.
+ */
+ANE_API int64_t e5rt_tensor_desc_alloc_buffer_object(e5rt_tensor_desc_t desc, uint32_t type, uint64_t count,
+                                                     e5rt_buffer_object_t *buffer);
+
+/*
+ * The number of dimensions, 5 at most. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_tensor_desc_get_rank(e5rt_tensor_desc_t desc, uint64_t *rank);
+
+/*
+ * The dimensions, outermost first; shape has as many entries as the rank. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_tensor_desc_get_shape(e5rt_tensor_desc_t desc, uint64_t *shape);
+
+/*
+ * The distance in bytes between neighbours of each dimension in the engine's form; strides has as many
+ * entries as the rank. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_INVALID_OPERATION: a dimension has no single stride in the engine's
+ * form.
+ */
+ANE_API int64_t e5rt_tensor_desc_get_strides(e5rt_tensor_desc_t desc, uint64_t *strides);
+
+/*
+ * The size of one tensor in the engine's form, in bytes, with the padding of its rows. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_tensor_desc_get_size(e5rt_tensor_desc_t desc, size_t *bytes);
+
+/*
+ * The port's type, one of enum e5rt_dtype. A port of E5RT_DTYPE_FP32 has fp16 elements in the engine's form.
+ * Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_tensor_desc_get_dtype(e5rt_tensor_desc_t desc, uint32_t *dtype);
+
+/*
+ * Releases a descriptor. Buffers allocated from it are not affected. Waits for the driver when this was the
+ * last user of a loaded program.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_tensor_desc_release(e5rt_tensor_desc_t *desc);
+
+/* ---- Streams ---- */
+
+/*
+ * An empty stream. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_NO_MEMORY.
  */
 ANE_API int64_t e5rt_execution_stream_create(e5rt_execution_stream_t *stream);
+
+/*
+ * Appends an operation to a stream. An operation is in one stream at a time, once, and all its ports are
+ * bound; its bindings stay as they are until that stream is reset or ends. Buffers for conversions are
+ * allocated here. Does not touch the device.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_INVALID_OPERATION: the operation is in a stream already, or a port
+ * has no buffer. E5RT_NO_MEMORY: no memory, file descriptor or surface for a conversion.
+ */
 ANE_API int64_t e5rt_execution_stream_encode_operation(e5rt_execution_stream_t stream,
                                                        e5rt_execution_stream_operation_t operation);
+
+/*
+ * Runs the operations of the stream in the order they were encoded, each to its end before the next begins,
+ * and returns when the last has ended. What is encoded may be executed any number of times. Blocks: each
+ * operation waits for the engine, ANE_TIMEOUT_MS (abi.h) at most: wall time, or virtual time when the default
+ * machine has a closed clock.
+ *
+ * The first operation that fails ends the call. The operations before it are complete and their outputs are
+ * written. Those after it were not started. Of the one that failed, outputs that need a conversion are as
+ * they were; outputs that the engine writes in place may hold parts of a result. After a timeout the engine
+ * may still write them later. The stream stays encoded and may be executed again.
+ * E5RT_INVALID_ARGUMENT: arguments, or the driver refused the request. E5RT_INVALID_OPERATION: the stream is
+ * empty; or the engine reported a fault, the request timed out, or the driver failed it in another way.
+ * E5RT_NO_MEMORY: the driver has no memory to map the buffers.
+ */
 ANE_API int64_t e5rt_execution_stream_execute_sync(e5rt_execution_stream_t stream);
+
+/*
+ * Removes all operations; the stream is empty, and each operation may be bound and encoded again. Waits for
+ * the driver when the stream was the last user of an operation and its program.
+ * E5RT_INVALID_ARGUMENT: arguments. (The real runtime also refuses a stream that was never encoded into.)
+ */
 ANE_API int64_t e5rt_execution_stream_reset(e5rt_execution_stream_t stream);
+
+/*
+ * Resets a stream and releases it. Waits for the driver as e5rt_execution_stream_reset does.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
 ANE_API int64_t e5rt_execution_stream_release(e5rt_execution_stream_t *stream);
 
 #ifdef __cplusplus

@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way into the driver, as IOKit spells it: find the service, open a user client, call selectors with exact sizes; tensors are surfaces, named by id.
- * Argument structs and return codes are in abi.h.
+ * The way into the driver, as IOKit spells it: find the service, open a user client, call selectors with
+ * exact sizes. Tensors are surfaces, named by id. Selectors, argument structs and return codes are in abi.h.
  *
- * Every function may be called from any thread, also while another thread closes the connection or destroys the machine. A selector that waits blocks its
- * caller only. A forked child begins with no machine, connection or surface: those of its parent answer kIOReturnExclusiveAccess there, and it may make its own.
+ *     IOServiceGetMatchingService -> IOServiceOpen -> selector 0 -> ... -> selector 1 -> IOServiceClose
  *
- * A call that fails leaves a sentence in ane_machine_error(), for the calling thread, until its next call.
+ * The following holds for every call below, and is not repeated there.
+ *
+ * Threads. Every function may be called from any thread, also while another thread closes the connection or
+ * destroys the machine. A call that blocks blocks its caller only.
+ *
+ * Errors. A call that fails leaves a sentence in ane_machine_error() (machine.h), for the calling thread,
+ * until its next call. The sentence is that of this call; it is "" when the call has nothing to add to its
+ * code. A call that fails changes nothing, unless its comment says otherwise.
+ *
+ * The trace function of a machine must not call it: kIOReturnNotPermitted.
+ *
+ * Forks. A forked child begins with no machine, connection or surface: connections of its parent are closed
+ * there
+ * (ANE_RETURN_CLOSED), and surface ids name nothing. It may make its own. Tasks stay.
  */
 #ifndef ANEMONE_IOKIT_H
 #define ANEMONE_IOKIT_H
@@ -18,62 +30,217 @@
 extern "C" {
 #endif
 
-/* A caller's identity; 0 is the process itself, which may open the device and load raw program images. */
+/* ---- Tasks ---- */
+
+/* A caller's identity. 0 is the process itself, which may open the device and load raw program images. */
 typedef uint32_t ane_task_t;
+
 /*
- * An identity with these entitlements. team_id (31 characters at most) and cdhash (20 bytes) may be NULL. Two tasks may share programs when both have a
- * cdhash and team and cdhash are equal; a task without a cdhash equals only itself. An id is never given out twice. 0 when an argument is refused or 256 tasks exist.
+ * Makes an identity with these entitlements (docs/abi.md lists them). team_id (31 characters at most) and
+ * cdhash (20 bytes) may be NULL. Everything is copied. Two tasks may share programs when both have a cdhash
+ * and team and cdhash are equal; a task without a cdhash equals only itself. An id is never used twice.
+ * Release it with ane_task_release. Does not block.
+ * 0 when it fails: entitlements or an entry of it is NULL, team_id is too long, or 256 tasks exist.
  */
 ANE_API ane_task_t ane_task_create(const char *const *entitlements, unsigned count, const char *team_id,
                                    const uint8_t *cdhash);
-/* Clients that are open, and surfaces, keep the identity. An id that names nothing is ignored. */
+
+/*
+ * Releases an identity: its id names nothing from now on. Clients that are open, and surfaces, keep the
+ * identity. An id that names nothing is ignored. Does not block.
+ */
 ANE_API void ane_task_release(ane_task_t task);
 
-/* "H11ANEIn" is the one name that matches. The result is only good for IOServiceGetMatchingService. */
-ANE_API const void *IOServiceMatching(const char *name);
-/*
- * The default machine, which IOServiceGetMatchingService and the runtime use. With a configuration it is made with that, firmware or not as said, and must not exist yet
- * (-EBUSY). With NULL it is the one that exists, or one made now: defaults, and ANEMONE_NUMERICS (m1, ieee), ANEMONE_THREADS (a number) and
- * ANEMONE_TRACE (a file the trace's lines are written to) of the environment. It lives as long as the process, also when the
- * library was opened with dlopen and closed.
- */
-ANE_API int ane_machine_default(const struct ane_machine_config *config, struct ane_machine **machine);
-/* The default machine's service, made and booted on first use; 0 when it cannot be (ane_machine_error() says why) or nothing matches. */
-ANE_API io_service_t IOServiceGetMatchingService(uint32_t main_port, const void *matching);
-/* The service of a machine made with firmware = 1; 0 for any other. */
-ANE_API io_service_t ane_machine_service(struct ane_machine *machine);
+/* ---- Services ---- */
 
 /*
- * A client of one of the types of abi.h. kIOReturnNoDevice: no such service, or its machine ends. kIOReturnBadArgument: connect is NULL, there is no such task or
- * type. kIOReturnUnsupported: the task may not open. kIOReturnNoResources: 1,024 connections are open. kIOReturnNoMemory. kIOReturnNotReady: the device has not started.
+ * The matching dictionary of a service. "H11ANEIn" is the one name that matches; NULL for any other. The
+ * result is good for IOServiceGetMatchingService alone, for the life of the process, and is not released.
+ * Does not block.
+ */
+ANE_API const void *IOServiceMatching(const char *name);
+
+/*
+ * The default machine, which IOServiceGetMatchingService and the runtime use. It lives as long as the
+ * process, also when the library was opened with dlopen and closed; the caller must not destroy it.
+ *   config != NULL  creates the default machine with this configuration, with firmware or without; it must
+ *                   not exist yet.
+ *   config == NULL  returns the one that exists, or creates one: the defaults with firmware, and from the
+ *                   environment ANEMONE_NUMERICS (m1, ieee or m1-exact), ANEMONE_THREADS (1 to
+ *                   ANE_THREADS_MAX) and ANEMONE_TRACE (a file that the trace is written to).
+ * machine may be NULL. Blocks while the machine is made and boots.
+ * 0, or a negative errno and *machine is as it was: -EBUSY when config is not NULL and the machine exists;
+ * -EINVAL when a variable of the environment has another value; the errno of opening the trace file; else as
+ * ane_machine_create.
+ */
+ANE_API int ane_machine_default(const struct ane_machine_config *config, struct ane_machine **machine);
+
+/*
+ * The service of the default machine, which is made and booted on first use. main_port is ignored; matching
+ * is a result of IOServiceMatching. The number is good as long as the machine and is not released. Blocks as
+ * ane_machine_default does.
+ * 0 when matching is anything else, the machine cannot be made, or it has no firmware.
+ */
+ANE_API io_service_t IOServiceGetMatchingService(uint32_t main_port, const void *matching);
+
+/*
+ * The service of a machine that was made with firmware = 1; 0 for any other, and for NULL. The number is good
+ * as long as the machine. Does not block.
+ */
+ANE_API io_service_t ane_machine_service(struct ane_machine *machine);
+
+/* ---- Connections ---- */
+
+/*
+ * Opens a client of one of the types of enum ane_client_type for a task. *connect is the connection, which
+ * the caller closes with IOServiceClose; 0 after a failure. Selector 0 must be its first call. The connection
+ * holds the machine: ane_machine_destroy closes it first. Enters the machine, and waits when the firmware has
+ * work of clients that have ended.
+ * kIOReturnNoDevice: no such service, or its machine is ending. kIOReturnBadArgument: connect is NULL, or
+ * there is no such task or type. kIOReturnUnsupported: the task does not have the entitlement to open.
+ * kIOReturnNoResources: 1,024 connections are open in the process. kIOReturnNotReady: the device has not
+ * started. kIOReturnNoMemory. kIOReturnNotPermitted: see above.
  */
 ANE_API IOReturn IOServiceOpen(io_service_t service, ane_task_t task, uint32_t type, io_connect_t *connect);
+
 /*
- * Requests of this client that are under way end with kIOReturnAborted; what it held is given back. Waits until every call on the connection has left.
- * kIOReturnExclusiveAccess when it is closed already, kIOReturnBadArgument when it never was one.
+ * Closes a connection. Calls of it that wait return kIOReturnAborted in their threads, later ones
+ * ANE_RETURN_CLOSED. Programs, mappings and device addresses of the client are given back; a program that
+ * other clients have prepared stays until they are done. Blocks until every call on the connection has
+ * returned and the firmware has released what the client held.
+ * ANE_RETURN_CLOSED: it is closed already. kIOReturnBadArgument: it never was a connection.
+ * kIOReturnNotPermitted: see above.
  */
 ANE_API IOReturn IOServiceClose(io_connect_t connect);
 
+/*
+ * Calls a selector. Which scalars and struct it takes and returns is in the tables of abi.h. inputCount,
+ * inputStructCount, *outputCount and *outputStructCount must be exactly the numbers of the table; a NULL
+ * count is 0, and a pointer may be NULL where its count is 0. The counts are not changed. Arguments are
+ * copied when the call begins. Outputs are written on success only, except for the reply of a request.
+ *
+ * Every selector may return
+ *   kIOReturnBadArgument   it never was a connection, no such selector, a size is wrong, a pointer is NULL
+ *   ANE_RETURN_CLOSED      the connection is closed, by IOServiceClose, selector 1 or the end of its machine
+ *   kIOReturnUnsupported   the selector is not served: control 7 to 16; direct path 3, 4, 7 and 8
+ *   kIOReturnNotReady      selector 0 has not been called
+ *   kIOReturnNotPermitted  see above
+ * The timeout of selector 0 covers what a call waits for: a free request, a domain, the engine. It is wall
+ * time
+ * unless the machine has a closed clock (machine.h). A command to the firmware has ANE_TIMEOUT_MS of its own:
+ * kIOReturnNoResources when no command became free, kIOReturnTimeout when it was not answered.
+ *
+ * DeviceOpen (both, 0), struct ane_device_info. Begins the session. Does not block.
+ *   ANE_RETURN_USAGE_REFUSED  the usage is ANE_USAGE_UNSUPPORTED
+ *   kIOReturnBadArgument      any other usage but ANE_USAGE_STANDARD; a timeout above an hour
+ *   kIOReturnBusy             the client is open already
+ *
+ * DeviceClose (both, 1). Gives back what the client holds, as IOServiceClose does; the connection itself is
+ * still to be closed. Blocks until the firmware has released it.
+ *   kIOReturnBusy             calls or requests of the client are under way
+ *
+ * ProgramSendRequest (both, 2), struct ane_request, struct ane_request_reply; scalar: ANE_REQUEST_DOORBELL.
+ * Runs a program once on the surfaces it binds. Blocks until it is done. Requests of one client may be under
+ * way in 24 threads, of all clients in 48; more wait. The surfaces are used until the call returns; after a
+ * timeout the engine may still write them until it has ended. After any failure the outputs may hold parts of
+ * a result. A direct-path client needs no prepare.
+ *   kIOReturnBadArgument      doorbell, priority, procedure or reserved bytes; other counts than the
+ *                             program's; no such surface, or it is too small at that offset; the firmware
+ *                             refused the call
+ *   kIOReturnNotFound         no such program for this client
+ *   kIOReturnNotReady         the program is not prepared; or the firmware is not ready for it
+ *   kIOReturnNotPermitted     a surface belongs to another task
+ *   kIOReturnNoMemory         for page tables, intermediate buffers or records
+ *   kIOReturnNoResources      device addresses, host descriptors or a table of the firmware are used up
+ *   kIOReturnBusy             the program could not be started
+ *   kIOReturnTimeout          what it waits for did not happen in time; the sentence says where it was lost
+ *   kIOReturnAborted          the connection was closed meanwhile, or the firmware aborted the call
+ *   kIOReturnError            the engine faulted or refused a descriptor; status and detail of the reply, and
+ *                             the sentence, say which
+ *
+ * ProgramCreate (control, 3), struct ane_program_create. Loads a program; its token is written into the
+ * surface. The client owns it until selector 6 or close. Blocks until the firmware has it.
+ *   kIOReturnBadArgument      the arguments or the image are malformed; no such surface
+ *   kIOReturnNotPermitted     the surface belongs to another task; a raw image for any task but the process
+ *   kIOReturnNoMemory         in DRAM or in the host
+ *   kIOReturnNoResources      the firmware has no free program; no command became free; the surface
+ *                             cannot be attached
+ *   kIOReturnTimeout          the firmware did not answer
+ *   kIOReturnError            the firmware failed
+ *
+ * ProgramPrepare (control, 4), struct ane_program_prepare. Makes a program ready for requests of this client,
+ * which need not own it: a program of an equal task will do. Counted: one selector 5 for each. Blocks until
+ * the firmware has a process for it.
+ *   kIOReturnBadArgument      flags, reserved words or priority
+ *   kIOReturnNotFound         no such program for this client
+ *   kIOReturnNoMemory, kIOReturnNoResources, kIOReturnBusy, kIOReturnTimeout, kIOReturnAborted,
+ *       kIOReturnError as for a request
+ *
+ * ProgramUnprepare (control, 5), struct ane_program_prepare. Takes one prepare back. Blocks until the
+ * firmware has ended the process.
+ *   kIOReturnBadArgument      flags or reserved words
+ *   kIOReturnNotFound         no such program for this client
+ *   kIOReturnNotReady         it is not prepared
+ *   kIOReturnBusy             requests of it are under way
+ *
+ * ProgramDestroy (control, 6), struct ane_program_destroy. Ends a program of this client, prepared or not.
+ * Blocks until the firmware has unloaded it.
+ *   kIOReturnBadArgument      flags
+ *   kIOReturnNotFound         no such program, or another client's
+ *   kIOReturnBusy             requests of it are under way, or another client has it prepared
+ *
+ * MemoryMapRequest (direct path, 5), struct ane_memory_map; scalar 0. Maps a part of a surface for the engine
+ * and returns its device address. The mapping keeps the surface's pages until selector 6 or close. Blocks
+ * while all domains are in use.
+ *   kIOReturnBadArgument      token, usage, scalar, range or reserved bytes; no such surface
+ *   kIOReturnNotPermitted     the surface belongs to another task
+ *   kIOReturnNoMemory, kIOReturnNoResources, kIOReturnTimeout, kIOReturnAborted as for a request
+ *
+ * MemoryUnMapRequest (direct path, 6), struct ane_memory_map. Takes one such mapping back. Does not block.
+ *   kIOReturnBadArgument      token or reserved bytes; the surface is not mapped at that address
+ *   kIOReturnBusy             requests use the mapping
+ */
 ANE_API IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint64_t *input,
                                      uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
                                      uint64_t *output, uint32_t *outputCount, void *outputStruct,
                                      size_t *outputStructCount);
-/* kIOReturnUnsupported for now. */
+
+/*
+ * Asynchronous calls are not served yet: returns kIOReturnUnsupported, whatever the arguments, and looks at
+ * none of them. Does not block.
+ */
 ANE_API IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selector, uint32_t wakePort,
                                           uint64_t *reference, uint32_t referenceCount, const uint64_t *input,
                                           uint32_t inputCount, const void *inputStruct,
                                           size_t inputStructCount, uint64_t *output, uint32_t *outputCount,
                                           void *outputStruct, size_t *outputStructCount);
 
+/* ---- Surfaces ---- */
+
 /*
- * A surface: whole 16 KiB pages, zeroed, at a stable host address until it is released. It belongs to the task: clients of other tasks cannot use it. 0, or
- * -EINVAL (0 or more than 4 GiB, no such task, id is NULL), -ENOSPC (4,095 exist), -EMFILE (each takes one descriptor), -ENOMEM.
+ * Makes a surface of `bytes` bytes, 1 to 4 GiB: whole 16 KiB pages, zeroed, at a stable host address. It
+ * belongs to the task, and only clients of that task may use it. The id is not used again for a long time
+ * after release. Does not block.
+ * 0, or a negative errno and *id is 0: -EINVAL for 0 bytes or more than 4 GiB, no such task, or id is NULL;
+ * -ENOSPC when the process has 4,095 surfaces; -EMFILE when it has no file descriptor left, of which each
+ * surface takes one; -ENOMEM.
  */
 ANE_API int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id);
+
+/*
+ * The host address of a surface's bytes, the same until it is released; NULL when there is no such surface.
+ * Any task of the process may ask. The caller orders its accesses with those of the engine: between requests.
+ * Does not block.
+ */
 ANE_API void *ane_surface_base(uint32_t id);
-/* Its size in bytes as asked for; 0 when there is no such surface. */
+
+/* The size of a surface in bytes, as it was asked for; 0 when there is no such surface. Does not block. */
 ANE_API size_t ane_surface_lookup(uint32_t id);
-/* The address is gone at once; pages the device still uses live until it lets go. */
+
+/*
+ * Releases a surface. Its host address is gone at once; pages that requests or mappings of a device use live
+ * until those end. An id that names nothing is ignored. Enters every machine that has it mapped.
+ */
 ANE_API void ane_surface_release(uint32_t id);
 
 #ifdef __cplusplus

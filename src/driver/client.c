@@ -57,7 +57,7 @@ static IOReturn device_open(struct drv_client *client, struct IOExternalMethodAr
     memcpy(&info, args->structureInput, sizeof(info));
     usage = info.token & 0xff;
     if (usage == ANE_USAGE_UNSUPPORTED)
-        return drv_refuse(d, (IOReturn)PR_USAGE_REFUSED, "Device open: usage 2 is not supported.");
+        return drv_refuse(d, ANE_RETURN_USAGE_REFUSED, "Device open: usage 2 is not supported.");
     if (usage != ANE_USAGE_STANDARD)
         return drv_refuse(d, kIOReturnBadArgument, "Device open: usage %u is neither 1 nor 2.", usage);
     if (info.timeout > DRV_TIMEOUT_MS_MAX)

@@ -106,13 +106,15 @@ struct drv_stats drv_stats_get(const struct drv *d)
 int drv_wait(struct drv *d, const bool *done, struct drv_deadline *deadline)
 {
     struct base_error *error = d->error;
+    int status;
 
     d->error = NULL;
     drv_gate_leave(&d->gate);
-    d->platform.wait(d->platform.context, done, deadline);
+    status = d->platform.wait(d->platform.context, done, deadline);
     drv_gate_enter(&d->gate, &d->platform);
     d->error = error;
-    return *done ? 0 : -ETIMEDOUT;
+    /* What was waited for has been: *done may be false again, or true only now. */
+    return *done ? 0 : status;
 }
 
 void drv_device_pause(struct drv *d)

@@ -14,6 +14,7 @@
 #include <anemone/abi.h>
 
 #include "base/error.h"
+#include "driver/arguments.h"
 #include "protocol/board.h"
 #include "soc/bus.h"
 

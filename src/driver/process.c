@@ -21,8 +21,6 @@
 #include "driver/program.h"
 #include "driver/surface.h"
 
-#define START_TRIES 4u
-
 #define NEXT(state) (1u << DRV_PROCESS_##state)
 static const struct drv_lifecycle_state states[] = {
     [DRV_PROCESS_PARKED] = {"parked", NEXT(STARTING) | NEXT(ENDED)},
@@ -238,11 +236,7 @@ IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadl
     struct drv_client *client = process->client;
     IOReturn result = kIOReturnSuccess;
 
-    for (unsigned i = 0; process->state != DRV_PROCESS_LIVE && !result; i++) {
-        if (i == START_TRIES)
-            return drv_refuse(client->driver, kIOReturnBusy,
-                              "Program 0x%" PRIx64 " could not be started %u times.", process->program->token,
-                              START_TRIES);
+    while (process->state != DRV_PROCESS_LIVE && !result) {
         if (process->state == DRV_PROCESS_STARTING) {
             if (drv_wait(client->driver, &process->settled, deadline))
                 result =

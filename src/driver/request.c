@@ -500,8 +500,12 @@ static IOReturn await_completion(struct drv *d, struct drv_request *r, struct dr
 
     if (drv_wait(d, &r->done, deadline))
         result = drv_diagnosis_timeout(d, r);
+    else if (r->result && r->status)
+        result = drv_diagnosis_failure(d, r);
     else
-        result = r->result && r->status ? drv_diagnosis_failure(d, r) : r->result;
+        result = r->result ? drv_refuse(d, r->result, "Client %u was closed while its request was under way.",
+                                        r->client->number)
+                           : kIOReturnSuccess;
     if (r->state == DRV_REQUEST_QUEUED)
         dequeue_request(d, r);
     d->stats.completed += result == kIOReturnSuccess;

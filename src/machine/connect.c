@@ -11,10 +11,13 @@
 
 #include "machine/internal.h"
 
-#define CONNECTS_MAX     1024u
-#define CONNECT_BASE     0x10000u
-#define TURNS            0x1000u
-#define SELECTOR_REQUEST 2u
+#define CONNECTS_MAX 1024u
+#define CONNECT_BASE 0x10000u
+#define TURNS        0x1000u
+
+/* What the profile measures; call() does not know the client's type. */
+_Static_assert((int)ANE_CONTROL_ProgramSendRequest == (int)ANE_DIRECT_ProgramSendRequest,
+               "both are selector 2");
 
 enum connect_state { CONNECT_FREE, CONNECT_OPEN, CONNECT_CLOSING };
 
@@ -68,6 +71,19 @@ static struct connect *find(io_connect_t id, IOReturn *status)
     return *status ? NULL : row;
 }
 
+static IOReturn no_row(const struct ane_machine *m)
+{
+    bool ending;
+
+    mach_tables_lock();
+    ending = m->ending;
+    mach_tables_unlock();
+    if (ending)
+        return refuse(kIOReturnNoDevice, "The machine of this service is being destroyed.");
+    base_fail(mach_error(), ENOSPC, "%u connections are open in this process; close one.", CONNECTS_MAX);
+    return kIOReturnNoResources;
+}
+
 IOReturn IOServiceOpen(io_service_t service, ane_task_t task, uint32_t type, io_connect_t *connect)
 {
     struct drv_identity identity;
@@ -94,9 +110,7 @@ IOReturn IOServiceOpen(io_service_t service, ane_task_t task, uint32_t type, io_
         *connect = add(m, client);
         if (!*connect) {
             drv_client_close(client);
-            base_fail(mach_error(), ENOSPC, "%u connections are open in this process; close one.",
-                      CONNECTS_MAX);
-            status = kIOReturnNoResources;
+            status = no_row(m);
         }
     }
     mach_leave(m);
@@ -206,10 +220,10 @@ static IOReturn call(struct connect *row, uint32_t selector, struct IOExternalMe
     number = drv_client_number(client);
     SOC_TRACE(&m->trace, SOC_LAYER_CLIENT, "call client=%u selector=%u in=%u out=%u", number, selector,
               arguments->structureInputSize, arguments->structureOutputSize);
-    if (selector == SELECTOR_REQUEST)
+    if (selector == ANE_CONTROL_ProgramSendRequest)
         mach_profile_pass(m, MACH_POINT_CALL);
     status = drv_client_call(client, selector, arguments, mach_error());
-    if (selector == SELECTOR_REQUEST)
+    if (selector == ANE_CONTROL_ProgramSendRequest)
         mach_profile_pass(m, MACH_POINT_RETURN);
     SOC_TRACE(&m->trace, SOC_LAYER_CLIENT, "return client=%u selector=%u status=0x%x", number, selector,
               (unsigned)status);

@@ -43,6 +43,7 @@ static void wake(struct mach_lock *lock, struct mach_waiter *waiter)
 static void end_wait(struct mach_lock *lock, struct mach_waiter *waiter)
 {
     waiter->over = true;
+    waiter->met = *waiter->done;
     waiter->idle = soc_clock_idle(lock->clock);
     lock->acting += waiter->injected;
     if (waiter->asleep)
@@ -246,7 +247,7 @@ int mach_lock_wait(struct mach_lock *lock, const bool *done, struct mach_deadlin
         waiter.virtual_at = deadline->at;
     }
     wait_on(lock, &waiter);
-    return *done ? 0 : -ETIMEDOUT;
+    return waiter.met || *done ? 0 : -ETIMEDOUT;
 }
 
 bool mach_lock_run(struct mach_lock *lock, uint64_t span_ns)

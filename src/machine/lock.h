@@ -33,8 +33,9 @@ struct mach_waiter {
     struct mach_deadline *wall; /* NULL: no deadline in wall time */
     bool injected;              /* an injected call: counted in `acting` again when its wait is over */
     bool over;                  /* the wait has ended */
-    bool idle;                  /* the clock was, when it ended */
-    bool asleep;                /* on its word; whoever clears this wakes it */
+    bool met;    /* *done was true when it ended; it may be false again when the thread looks */
+    bool idle;   /* the clock was, when it ended */
+    bool asleep; /* on its word; whoever clears this wakes it */
     atomic_uint woken;
 };
 

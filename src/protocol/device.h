@@ -11,10 +11,8 @@
 #define PR_DEVICE_ENGINES       1u
 #define PR_DEVICE_CPU_SUBTYPE   4u
 
-/* Device open: what it fills in, its default timeout, and the code that a refused usage (2) answers with. */
+/* Device open: what it fills in. anemone/abi.h has its default timeout and the code of a refused usage. */
 #define PR_DEVICE_INFO_VERSION    32u
 #define PR_DEVICE_INFO_VERSION_HI 256u
-#define PR_DEVICE_INFO_TIMEOUT    10000u /* milliseconds */
-#define PR_USAGE_REFUSED          24u    /* the bare number; the public header has no such IOReturn */
 
 #endif

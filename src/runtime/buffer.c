@@ -6,7 +6,6 @@
 
 #include "runtime/device.h"
 
-#define TYPES     3u
 #define BYTES_MAX (1ull << 32)
 
 static void end(void *handle)
@@ -23,7 +22,7 @@ int64_t e5_buffer_make(uint64_t bytes, uint32_t type, const struct e5_form *form
     e5rt_buffer_object_t made;
     int64_t status;
 
-    if (type >= TYPES)
+    if (type > E5RT_BUFFER_IOSURFACE)
         return e5_fail(E5RT_INVALID_TYPE, "Invalid BufferType @ AllocMemory: %u; there are 0, 1 and 2.",
                        type);
     if (!bytes || bytes > BYTES_MAX)

@@ -8,9 +8,6 @@
 #include "base/alloc.h"
 #include "runtime/library.h"
 
-/* Device types (guide 1.5). */
-enum { DEVICE_CPU = 1, DEVICE_GPU = 2, DEVICE_ANE = 4, DEVICE_ALL = 7 };
-
 struct e5rt_e5_compiler_config_options {
     struct e5_handle handle;
     char *cache; /* NULL: the default folder */
@@ -127,7 +124,7 @@ int64_t e5rt_e5_compiler_options_create(e5rt_e5_compiler_options_t *options)
     *options = e5_handle_make(E5_OPTIONS, sizeof(**options), NULL);
     if (!*options)
         return e5_fail_memory("the compiler's options");
-    (*options)->devices = DEVICE_ANE;
+    (*options)->devices = E5RT_DEVICE_ANE;
     return E5RT_OK;
 }
 
@@ -138,11 +135,11 @@ int64_t e5rt_e5_compiler_options_set_compute_device_types_mask(e5rt_e5_compiler_
 
     if (status)
         return status;
-    if (mask & ~(uint64_t)DEVICE_ALL)
+    if (mask & ~(uint64_t)E5RT_DEVICE_ALL)
         return e5_fail(E5RT_INVALID_ARGUMENT,
                        "Device mask 0x%" PRIx64 " names devices nobody knows; 1 CPU, 2 GPU and 4 ANE exist.",
                        mask);
-    if (!(mask & DEVICE_ANE))
+    if (!(mask & E5RT_DEVICE_ANE))
         return e5_fail(E5RT_INVALID_ARGUMENT,
                        "Device mask 0x%" PRIx64 " leaves out the neural engine (4), the only device here.",
                        mask);

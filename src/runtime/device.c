@@ -6,23 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PRIORITY     5u
-#define QOS          21u
-#define CATEGORY     2u
-#define DOORBELL     7u
-#define TIMEOUT_MS   0x2710u
-#define ARGS_VERSION 1u
-#define ARGS_FLAGS   0x10u
-
-enum {
-    DEVICE_OPEN = 0,
-    SEND_REQUEST = 2,
-    PROGRAM_CREATE = 3,
-    PROGRAM_PREPARE = 4,
-    PROGRAM_UNPREPARE = 5,
-    PROGRAM_DESTROY = 6
-};
-
 /* Protects the connection, which is 0 until it is open. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static io_connect_t connection;
@@ -52,7 +35,7 @@ static void watch_forks(void)
 
 static int64_t open_now(void)
 {
-    struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = TIMEOUT_MS};
+    struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = ANE_TIMEOUT_MS};
     size_t size = sizeof(info);
     io_service_t service = IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn"));
     io_connect_t connect;
@@ -63,8 +46,8 @@ static int64_t open_now(void)
     result = IOServiceOpen(service, 0, ANE_CLIENT_CONTROL, &connect);
     if (result)
         return e5_fail_driver(result, "The neural engine could not be opened");
-    result =
-        IOConnectCallMethod(connect, DEVICE_OPEN, NULL, 0, &info, sizeof(info), NULL, NULL, &info, &size);
+    result = IOConnectCallMethod(connect, ANE_CONTROL_DeviceOpen, NULL, 0, &info, sizeof(info), NULL, NULL,
+                                 &info, &size);
     if (result) {
         int64_t status = e5_fail_driver(result, "The neural engine could not be opened");
 
@@ -111,11 +94,11 @@ static void write_program(const struct e5_image *image, const char *name, uint8_
     const struct ane_program_bundle bundle = {.main_bytes = image->size,
                                               .weights_bytes = image->weights_size};
     struct ane_program_args args = {.representation = image->representation,
-                                    .version = ARGS_VERSION,
+                                    .version = ANE_PROGRAM_ARGS_VERSION,
                                     .image_size = image_bytes(image),
                                     .procedures = 1,
-                                    .qos = QOS,
-                                    .flags = ARGS_FLAGS};
+                                    .qos = ANE_REQUEST_QOS,
+                                    .flags = ANE_PROGRAM_ARGS_FLAGS};
 
     snprintf(args.name, sizeof(args.name), "%s", name);
     memcpy(to, &args, sizeof(args));
@@ -159,7 +142,7 @@ static int64_t create(io_connect_t connect, const struct e5_image *image, const 
     if (!surface)
         return status;
     write_program(image, name, surface);
-    result = call(connect, PROGRAM_CREATE, &arguments, sizeof(arguments));
+    result = call(connect, ANE_CONTROL_ProgramCreate, &arguments, sizeof(arguments));
     memcpy(token, (uint8_t *)surface + offsetof(struct ane_program_args, token), sizeof(*token));
     ane_surface_release(arguments.surface);
     return result ? e5_fail_driver(result, "The program could not be created") : E5RT_OK;
@@ -167,7 +150,7 @@ static int64_t create(io_connect_t connect, const struct e5_image *image, const 
 
 int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5_loaded *loaded)
 {
-    struct ane_program_prepare prepare = {.qos = QOS, .priority = PRIORITY};
+    struct ane_program_prepare prepare = {.qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY};
     size_t size = sizeof(prepare);
     io_connect_t connect;
     int64_t status = open_once(&connect);
@@ -177,13 +160,13 @@ int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5
         status = create(connect, image, name, &prepare.token);
     if (status)
         return status;
-    result = IOConnectCallMethod(connect, PROGRAM_PREPARE, NULL, 0, &prepare, sizeof(prepare), NULL, NULL,
-                                 &prepare, &size);
+    result = IOConnectCallMethod(connect, ANE_CONTROL_ProgramPrepare, NULL, 0, &prepare, sizeof(prepare),
+                                 NULL, NULL, &prepare, &size);
     if (result) {
         const struct ane_program_destroy destroy = {.token = prepare.token};
 
         status = e5_fail_driver(result, "The program could not be prepared");
-        call(connect, PROGRAM_DESTROY, &destroy, sizeof(destroy));
+        call(connect, ANE_CONTROL_ProgramDestroy, &destroy, sizeof(destroy));
         return status;
     }
     *loaded = (struct e5_loaded){
@@ -196,29 +179,29 @@ void e5_device_unload(const struct e5_loaded *loaded)
     const struct ane_program_prepare unprepare = {.token = loaded->token};
     const struct ane_program_destroy destroy = {.token = loaded->token};
 
-    call(loaded->connection, PROGRAM_UNPREPARE, &unprepare, sizeof(unprepare));
-    call(loaded->connection, PROGRAM_DESTROY, &destroy, sizeof(destroy));
+    call(loaded->connection, ANE_CONTROL_ProgramUnprepare, &unprepare, sizeof(unprepare));
+    call(loaded->connection, ANE_CONTROL_ProgramDestroy, &destroy, sizeof(destroy));
 }
 
 void e5_device_request_init(struct ane_request *request, const struct e5_loaded *loaded)
 {
     *request = (struct ane_request){.token = loaded->token,
                                     .sequence = request->sequence,
-                                    .priority = PRIORITY,
-                                    .qos = QOS,
-                                    .category = CATEGORY};
+                                    .priority = ANE_REQUEST_PRIORITY,
+                                    .qos = ANE_REQUEST_QOS,
+                                    .category = ANE_REQUEST_CATEGORY};
 }
 
 int64_t e5_device_request_send(struct ane_request *request, const struct e5_loaded *loaded, const char *name)
 {
-    const uint64_t doorbell = DOORBELL;
+    const uint64_t doorbell = ANE_REQUEST_DOORBELL;
     struct ane_request_reply reply;
     size_t size = sizeof(reply);
     IOReturn result;
 
     request->sequence++;
-    result = IOConnectCallMethod(loaded->connection, SEND_REQUEST, &doorbell, 1, request, sizeof(*request),
-                                 NULL, NULL, &reply, &size);
+    result = IOConnectCallMethod(loaded->connection, ANE_CONTROL_ProgramSendRequest, &doorbell, 1, request,
+                                 sizeof(*request), NULL, NULL, &reply, &size);
     if (result) {
         char what[160];
 

@@ -7,8 +7,12 @@
 
 #include "runtime/buffer.h"
 
-/* Guide 3.6. */
-static const uint32_t dtypes[] = {[E5_UINT8] = 1, [E5_INT8] = 2, [E5_FP16] = 3, [E5_FP32] = 4};
+static const uint32_t dtypes[] = {
+    [E5_UINT8] = E5RT_DTYPE_UINT8,
+    [E5_INT8] = E5RT_DTYPE_INT8,
+    [E5_FP16] = E5RT_DTYPE_FP16,
+    [E5_FP32] = E5RT_DTYPE_FP32,
+};
 
 static void end(void *handle)
 {
@@ -41,9 +45,10 @@ int64_t e5rt_tensor_desc_alloc_buffer_object(e5rt_tensor_desc_t desc, uint32_t t
     int64_t status = check(desc, buffer, __func__);
     uint64_t bytes;
 
+    if (buffer)
+        *buffer = NULL;
     if (status)
         return status;
-    *buffer = NULL;
     bytes = pr_round_up(desc->layout->form.bytes, E5_BUFFER_ALIGN);
     if (!count || count > UINT64_MAX / bytes)
         return e5_fail(E5RT_INVALID_ARGUMENT, "%s: a buffer for %" PRIu64 " tensors cannot be made.",

@@ -51,7 +51,7 @@ static bool said(IOReturn status, const char *what)
 static bool create_program(struct client *c)
 {
     struct ane_program_create create = {.size = IMAGE_BYTES};
-    struct ane_program_prepare prepare = {.qos = 21, .priority = 5};
+    struct ane_program_prepare prepare = {.qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY};
     size_t size = sizeof(prepare);
     struct ane_program_args *args;
     bool good;
@@ -61,24 +61,28 @@ static bool create_program(struct client *c)
     args = ane_surface_base(create.surface);
     if (!args)
         return said(kIOReturnNoMemory, "reaching a surface");
-    *args = (struct ane_program_args){
-        .representation = ANE_PROGRAM_LEGACY, .version = 1, .procedures = 1, .qos = 21, .flags = 0x10};
+    *args = (struct ane_program_args){.representation = ANE_PROGRAM_LEGACY,
+                                      .version = ANE_PROGRAM_ARGS_VERSION,
+                                      .procedures = 1,
+                                      .qos = ANE_REQUEST_QOS,
+                                      .flags = ANE_PROGRAM_ARGS_FLAGS};
     args->image_size =
         tool_sample_image((uint8_t *)args + ANE_PROGRAM_IMAGE, IMAGE_BYTES - ANE_PROGRAM_IMAGE);
     create.size = ANE_PROGRAM_IMAGE + args->image_size;
-    good = said(IOConnectCallMethod(c->connect, 3, NULL, 0, &create, sizeof(create), NULL, NULL, NULL, NULL),
+    good = said(IOConnectCallMethod(c->connect, ANE_CONTROL_ProgramCreate, NULL, 0, &create, sizeof(create),
+                                    NULL, NULL, NULL, NULL),
                 "program create");
     prepare.token = c->request.token = args->token;
     ane_surface_release(create.surface);
-    return good && said(IOConnectCallMethod(c->connect, 4, NULL, 0, &prepare, sizeof(prepare), NULL, NULL,
-                                            &prepare, &size),
+    return good && said(IOConnectCallMethod(c->connect, ANE_CONTROL_ProgramPrepare, NULL, 0, &prepare,
+                                            sizeof(prepare), NULL, NULL, &prepare, &size),
                         "program prepare");
 }
 
 static bool open_client(struct client *c)
 {
     struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
-    struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = 0x2710};
+    struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = ANE_TIMEOUT_MS};
     size_t size = sizeof(info);
 
     if (ane_machine_create(&config, &c->machine)) {
@@ -87,13 +91,14 @@ static bool open_client(struct client *c)
     }
     if (!said(IOServiceOpen(ane_machine_service(c->machine), 0, ANE_CLIENT_CONTROL, &c->connect),
               "opening the device") ||
-        !said(IOConnectCallMethod(c->connect, 0, NULL, 0, &info, sizeof(info), NULL, NULL, &info, &size),
+        !said(IOConnectCallMethod(c->connect, ANE_CONTROL_DeviceOpen, NULL, 0, &info, sizeof(info), NULL,
+                                  NULL, &info, &size),
               "device open") ||
         !create_program(c))
         return false;
-    c->request.priority = 5;
-    c->request.qos = 21;
-    c->request.category = 2;
+    c->request.priority = ANE_REQUEST_PRIORITY;
+    c->request.qos = ANE_REQUEST_QOS;
+    c->request.category = ANE_REQUEST_CATEGORY;
     c->request.inputs = 2;
     c->request.outputs = 1;
     for (unsigned i = 0; i < 3; i++)
@@ -105,11 +110,11 @@ static bool open_client(struct client *c)
 static bool dispatch(void *context)
 {
     struct client *c = context;
-    const uint64_t doorbell = 7;
+    const uint64_t doorbell = ANE_REQUEST_DOORBELL;
     struct ane_request_reply reply;
     size_t size = sizeof(reply);
-    IOReturn status = IOConnectCallMethod(c->connect, 2, &doorbell, 1, &c->request, sizeof(c->request), NULL,
-                                          NULL, &reply, &size);
+    IOReturn status = IOConnectCallMethod(c->connect, ANE_CONTROL_ProgramSendRequest, &doorbell, 1,
+                                          &c->request, sizeof(c->request), NULL, NULL, &reply, &size);
 
     c->request.sequence++;
     return !status || said(status, "a request");

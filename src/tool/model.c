@@ -7,8 +7,6 @@
 
 #include "tool/tool.h"
 
-#define BUFFER_CPU 0u
-
 bool tool_e5rt_said(int64_t status, const char *what)
 {
     const char *sentence = e5rt_get_last_error_message();
@@ -24,14 +22,13 @@ bool tool_e5rt_said(int64_t status, const char *what)
     return false;
 }
 
-/* The runtime's types by their numbers (guide 3.6). */
 static bool find_type(uint32_t dtype, enum tool_type *type)
 {
     switch (dtype) {
-    case 1: *type = TOOL_UINT8; return true;
-    case 2: *type = TOOL_INT8; return true;
-    case 3: *type = TOOL_FP16; return true;
-    case 4: *type = TOOL_FP32; return true;
+    case E5RT_DTYPE_UINT8: *type = TOOL_UINT8; return true;
+    case E5RT_DTYPE_INT8: *type = TOOL_INT8; return true;
+    case E5RT_DTYPE_FP16: *type = TOOL_FP16; return true;
+    case E5RT_DTYPE_FP32: *type = TOOL_FP32; return true;
     default: return false;
     }
 }
@@ -71,8 +68,8 @@ static bool bind(struct tool_port *port, e5rt_io_port_t handle, const char *path
     if (desc)
         e5rt_tensor_desc_release(&desc);
     return good &&
-           tool_e5rt_said(e5rt_buffer_object_alloc(&port->buffer,
-                                                   port->elements * tool_type_bytes(port->type), BUFFER_CPU),
+           tool_e5rt_said(e5rt_buffer_object_alloc(
+                              &port->buffer, port->elements * tool_type_bytes(port->type), E5RT_BUFFER_CPU),
                           path) &&
            tool_e5rt_said(e5rt_buffer_object_get_data_ptr(port->buffer, &port->data), path) &&
            tool_e5rt_said(e5rt_io_port_bind_buffer_object(handle, port->buffer), path);

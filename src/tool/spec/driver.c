@@ -2,6 +2,7 @@
 /* Sections of `anemone spec`: the driver's surface (ch. 27) and the execution model (ch. 2). */
 #include <anemone/abi.h>
 
+#include "driver/arguments.h"
 #include "program/hwx.h"
 #include "protocol/device.h"
 #include "protocol/entitlement.h"
@@ -75,7 +76,7 @@ void spec_return_codes(struct spec *spec)
 
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
         spec_hex(spec, codes[i].name, (uint32_t)codes[i].value);
-    spec_number(spec, "usage_refused", PR_USAGE_REFUSED);
+    spec_number(spec, "usage_refused", (uint32_t)ANE_RETURN_USAGE_REFUSED);
 }
 
 static void field(struct spec *spec, const char *name, size_t offset, size_t bytes, const char *meaning)
@@ -120,7 +121,7 @@ static void write_device_info(struct spec *spec)
     spec_array_end(spec);
     spec_object(spec, "device_info_values");
     spec_hex(spec, "board_id", FACT_DEVICE_INFO_BOARD);
-    spec_number(spec, "timeout_ms", PR_DEVICE_INFO_TIMEOUT);
+    spec_number(spec, "timeout_ms", ANE_TIMEOUT_MS);
     spec_number(spec, "version", PR_DEVICE_INFO_VERSION);
     spec_number(spec, "version_high", PR_DEVICE_INFO_VERSION_HI);
     spec_number(spec, "engines", PR_DEVICE_ENGINES);
@@ -145,9 +146,9 @@ static void write_request(struct spec *spec)
     FIELD(ane_request, offset, "chosen: of each buffer in its surface");
     spec_array_end(spec);
     spec_object(spec, "request_values");
-    spec_number(spec, "priority", FACT_REQUEST_PRIORITY);
-    spec_number(spec, "qos", FACT_REQUEST_QOS);
-    spec_number(spec, "category", FACT_REQUEST_CATEGORY);
+    spec_number(spec, "priority", ANE_REQUEST_PRIORITY);
+    spec_number(spec, "qos", ANE_REQUEST_QOS);
+    spec_number(spec, "category", ANE_REQUEST_CATEGORY);
     spec_object_end(spec);
     spec_array(spec, "request_reply");
     FIELD(ane_request_reply, sequence, "the sequence and result");

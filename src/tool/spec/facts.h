@@ -166,11 +166,6 @@
     0xe028u /* of the engine's device object; benign when (status | 0x80) == 0xa0 */
 #define FACT_FAULT_STATUS_BENIGN 0xa0u
 
-/* Table 27.6, as observed. */
-#define FACT_REQUEST_PRIORITY 5u
-#define FACT_REQUEST_QOS      21u
-#define FACT_REQUEST_CATEGORY 2u
-
 /* The board id seen at +0x08 of device open's input. */
 #define FACT_DEVICE_INFO_BOARD 0x1111222233334444ull
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The dispatcher's argument block, Listing 27.2: what the kernel makes of an IOConnectCallMethod. Clients
+ * never see it, so it is not a public header's.
+ */
+#ifndef DRIVER_ARGUMENTS_H
+#define DRIVER_ARGUMENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct IOExternalMethodArguments {
+    uint32_t version;             /* +0x00 */
+    uint32_t selector;            /* +0x04 */
+    uint32_t asyncWakePort;       /* +0x08 */
+    uint32_t reserved0;           /* +0x0c */
+    const uint64_t *scalarInput;  /* +0x10 */
+    uint64_t reserved1;           /* +0x18 */
+    uint32_t scalarInputCount;    /* +0x20 */
+    uint32_t reserved2[3];        /* +0x24 */
+    const void *structureInput;   /* +0x30 */
+    uint32_t structureInputSize;  /* +0x38 */
+    uint32_t reserved3[3];        /* +0x3c */
+    uint64_t *scalarOutput;       /* +0x48 */
+    uint32_t scalarOutputCount;   /* +0x50 */
+    uint32_t reserved4;           /* +0x54 */
+    void *structureOutput;        /* +0x58 */
+    uint32_t structureOutputSize; /* +0x60 */
+    uint32_t reserved5;           /* +0x64 */
+};
+
+#define DRV_CHECK_ARGUMENT(field, at) \
+    _Static_assert(offsetof(struct IOExternalMethodArguments, field) == (at), #field)
+DRV_CHECK_ARGUMENT(asyncWakePort, 0x08);
+DRV_CHECK_ARGUMENT(scalarInput, 0x10);
+DRV_CHECK_ARGUMENT(scalarInputCount, 0x20);
+DRV_CHECK_ARGUMENT(structureInput, 0x30);
+DRV_CHECK_ARGUMENT(structureInputSize, 0x38);
+DRV_CHECK_ARGUMENT(scalarOutput, 0x48);
+DRV_CHECK_ARGUMENT(scalarOutputCount, 0x50);
+DRV_CHECK_ARGUMENT(structureOutput, 0x58);
+DRV_CHECK_ARGUMENT(structureOutputSize, 0x60);
+_Static_assert(sizeof(struct IOExternalMethodArguments) == 0x68, "Listing 27.2");
+
+#endif

@@ -8,9 +8,6 @@
 
 #include "protocol/half.h"
 
-#define CC_HALF_ONE  0x3c00u
-#define CC_HALF_SIGN 0x8000u
-
 static inline uint32_t cc_float_bits(float value)
 {
     uint32_t bits;

@@ -11,13 +11,15 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "program/task.h"
 
 #define CC_RANK_MAX   5u
 #define CC_INPUTS_MAX 16u /* operands of a concat or stack; every other operation has at most 3 */
 
-/* Limits of the M1 engine (H13). Of a tensor of rank 3 to 5 the last axes are C, H, W; constants have no axis limits. */
-#define CC_WIDTH_MAX        16384u       /* W and H, and the depth of rank 5 */
-#define CC_CHANNEL_MAX      65536u       /* C, the batch, and every axis of rank 1 and 2 */
+/*
+ * Limits of the M1 engine (H13). The last axes of a tensor of rank 3 to 5 are C, H and W. PR_WIDTH_MAX is the limit of W, H
+ * and the depth of rank 5; PR_CHANNELS_MAX that of C, the batch, and every axis of rank 1 and 2. Constants have no axis limits.
+ */
 #define CC_TENSOR_BYTES_MAX (2ull << 30) /* one tensor; also all weights of a program together */
 
 enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };

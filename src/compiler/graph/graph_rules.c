@@ -24,23 +24,23 @@ struct cc_shape_text cc_rule_text(const struct cc_value *value)
 static int axis_check(uint32_t rank, uint32_t axis, uint32_t extent, struct base_error *error)
 {
     static const char *const names[CC_RANK_MAX] = {"N", "D", "C", "H", "W"};
-    static const uint32_t limits[CC_RANK_MAX] = {CC_CHANNEL_MAX, CC_WIDTH_MAX, CC_CHANNEL_MAX, CC_WIDTH_MAX,
-                                                 CC_WIDTH_MAX};
+    static const uint32_t limits[CC_RANK_MAX] = {PR_CHANNELS_MAX, PR_WIDTH_MAX, PR_CHANNELS_MAX, PR_WIDTH_MAX,
+                                                 PR_WIDTH_MAX};
     uint32_t place = axis + CC_RANK_MAX - rank;
 
     if (rank < 3)
-        return extent <= CC_CHANNEL_MAX
+        return extent <= PR_CHANNELS_MAX
                    ? 0
                    : base_fail(error, EINVAL,
                                "axis %u of length %u is longer than %u (limit of the M1 engine: C <= %u)",
-                               axis, extent, CC_CHANNEL_MAX, CC_CHANNEL_MAX);
+                               axis, extent, PR_CHANNELS_MAX, PR_CHANNELS_MAX);
     if (rank == 4 && axis == 0)
         place = 0;
     if (extent > limits[place])
         return base_fail(
             error, EINVAL,
             "axis %u (%s) of length %u is longer than %u (limit of the M1 engine: W, H <= %u; C <= %u)", axis,
-            names[place], extent, limits[place], CC_WIDTH_MAX, CC_CHANNEL_MAX);
+            names[place], extent, limits[place], PR_WIDTH_MAX, PR_CHANNELS_MAX);
     return 0;
 }
 

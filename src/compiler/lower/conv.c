@@ -7,8 +7,6 @@
 
 /* Seen in public programs: 32 lanes for 1x1 kernels, 16 for larger ones. */
 enum { LANES_LOG2_POINT = 5, LANES_LOG2 = 4 };
-enum { PAD_MAX = 31, STRIDE_MAX = 3 }; /* Px and Py have five bits, Sx and Sy two */
-enum { GROUPS_MAX = 0x1fff };
 enum { TURNED_ALIGN = 32 }; /* channels that lie side by side: 64 bytes */
 
 /* Output channels of one descriptor: as many passes over the engines as fit an engine's kernel memory. */
@@ -101,7 +99,8 @@ static bool fits(const struct cc_mac *mac)
 {
     struct cc_pack pack = pack_of(mac);
 
-    return mac->groups <= GROUPS_MAX && cc_pack_stream_bytes(&pack) <= PR_KERNEL_CHUNK_MAX - PR_TABLE_BYTES &&
+    return mac->groups <= PR_GROUPS_MAX &&
+           cc_pack_stream_bytes(&pack) <= PR_KERNEL_CHUNK_MAX - PR_TABLE_BYTES &&
            block_channels(mac, &pack) >= mac->out[CC_C];
 }
 
@@ -148,9 +147,9 @@ static int check_conv(const struct cc_lowering *l, const struct cc_value *weight
 {
     const struct cc_attributes *a = &l->op->a;
 
-    if (a->stride[0] > STRIDE_MAX || a->stride[1] > STRIDE_MAX)
+    if (a->stride[0] > CC_STRIDE_MAX || a->stride[1] > CC_STRIDE_MAX)
         return cc_refuse(l, "strides are %u and %u; a descriptor has strides up to %u", a->stride[0],
-                         a->stride[1], STRIDE_MAX);
+                         a->stride[1], CC_STRIDE_MAX);
     if (a->dilation[0] != 1 || a->dilation[1] != 1)
         return cc_refuse(l, "dilations are %u and %u; only dilation 1 is done by this compiler yet",
                          a->dilation[0], a->dilation[1]);
@@ -158,9 +157,9 @@ static int check_conv(const struct cc_lowering *l, const struct cc_value *weight
         return cc_refuse(
             l, "its kernel is %u high and %u wide; the engine takes fp16 kernels up to %u high and %u wide",
             weight->dim[2], weight->dim[3], PR_KERNEL_HEIGHT_MAX, PR_KERNEL_WIDTH_MAX);
-    if (a->pad[0] > PAD_MAX || a->pad[2] > PAD_MAX)
+    if (a->pad[0] > CC_PAD_MAX || a->pad[2] > CC_PAD_MAX)
         return cc_refuse(l, "its padding is %u at the top and %u at the left; the engine takes at most %u",
-                         a->pad[0], a->pad[2], PAD_MAX);
+                         a->pad[0], a->pad[2], CC_PAD_MAX);
     return 0;
 }
 

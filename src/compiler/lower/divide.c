@@ -11,7 +11,6 @@
 #include "program/activation.h"
 
 enum { SCALE_EXPONENT_MAX = 12 }; /* well inside the halfs that have all their bits */
-enum { MINUS_ONE = 0xbc00, MINUS_TWO = 0xc000, LARGEST = 0x7bff, RANGE = 0x6000 /* 512 */ };
 
 static int product(struct cc_lowering *l, const struct cc_view *a, const struct cc_view *b,
                    const struct cc_view *y)
@@ -71,7 +70,7 @@ static int floor_by_number(struct cc_lowering *l, const struct cc_view *x, float
     struct cc_planar times = {.final_scale = 1 / number},
                      off = {.compare = PR_PE_GREATER_EQUAL,
                             .pre_scale = cc_half_of_float(-fabsf(number)),
-                            .bias = MINUS_ONE,
+                            .bias = PR_HALF_MINUS_ONE,
                             .flags = number < 0 ? PR_E5_SUBTRACT2 : 0};
     struct cc_view quotient, whole, less;
     int status = cc_view_scratch(l, y->extent, &quotient);
@@ -122,7 +121,6 @@ static struct cc_view plane(const struct planes *planes, uint32_t i)
 static int reduce_planes(struct cc_lowering *l, struct pr_e5_record r, uint32_t count,
                          const struct cc_view *to)
 {
-    enum { GROUPS_MAX = 0x1fe0 };
     uint32_t row = to->stride[CC_AXIS_H],
              rows = to->extent[CC_AXIS_N] * to->extent[CC_AXIS_C] * to->extent[CC_AXIS_H];
     int status = 0;
@@ -135,12 +133,12 @@ static int reduce_planes(struct cc_lowering *l, struct pr_e5_record r, uint32_t 
     r.dst = to->at;
     r.src[0].plane = r.src[1].plane = r.dst.plane = row;
     r.src[0].group = r.src[1].group = r.dst.group = row;
-    for (uint32_t at = 0; at < rows && !status; at += GROUPS_MAX) {
-        r.in[CC_G] = r.out[CC_G] = rows - at < GROUPS_MAX ? rows - at : (uint32_t)GROUPS_MAX;
+    for (uint32_t at = 0; at < rows && !status; at += CC_GROUPS_CUT) {
+        r.in[CC_G] = r.out[CC_G] = rows - at < CC_GROUPS_CUT ? rows - at : CC_GROUPS_CUT;
         status = cc_emit(l, &r);
-        r.src[0].offset += GROUPS_MAX * row;
-        r.src[1].offset += r.kind == PR_E5_REDUCE2 ? GROUPS_MAX * row : 0;
-        r.dst.offset += GROUPS_MAX * row;
+        r.src[0].offset += CC_GROUPS_CUT * row;
+        r.src[1].offset += r.kind == PR_E5_REDUCE2 ? CC_GROUPS_CUT * row : 0;
+        r.dst.offset += CC_GROUPS_CUT * row;
     }
     return status;
 }
@@ -151,7 +149,7 @@ struct division {
     struct planes guesses; /* minus an integer near the quotient, minus its two neighbours, and last 1 */
     struct planes rest;    /* remainders */
     struct cc_view
-        inverse; /* of RANGE times the divisor: finite for every divisor but 0, and as exact as a quotient needs it for large ones */
+        inverse; /* of PR_HALF_512 times the divisor: finite for every divisor but 0, and as exact as a quotient needs it for large ones */
 };
 enum { DIVISOR, DIVIDEND, GIVEN };
 enum { ABOVE, MIDDLE, BELOW, ONE, GUESSES, RESTS = ONE };
@@ -177,8 +175,9 @@ static int rough_quotient(struct cc_lowering *l, const struct division *d, const
 {
     int status = cc_view_scratch(l, x->extent, y);
 
-    return status ? status
-                  : cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL, .scale = RANGE}, x, &d->inverse, y);
+    return status
+               ? status
+               : cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL, .scale = PR_HALF_512}, x, &d->inverse, y);
 }
 
 /* The integer part of -quotient. It is clamped to a finite value, so that no difference of infinities follows. */
@@ -186,15 +185,15 @@ static int negated_whole(struct cc_lowering *l, const struct cc_view *quotient, 
 {
     struct cc_table table = cc_table_curve(CC_CURVE_TRUNCATE);
 
-    table.half[PR_AT_HIGH] = table.half[PR_AT_ABOVE] = LARGEST;
-    return cc_move(l, quotient, y, &(struct cc_pass){.table = &table, .scale = MINUS_ONE});
+    table.half[PR_AT_HIGH] = table.half[PR_AT_ABOVE] = PR_HALF_LARGEST;
+    return cc_move(l, quotient, y, &(struct cc_pass){.table = &table, .scale = PR_HALF_MINUS_ONE});
 }
 
 static int open_division(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *divisor,
                          const uint32_t extent[CC_AXES], struct division *d)
 {
     struct cc_planar sign_of = {
-        .compare = PR_PE_GREATER, .flags = PR_E5_SUBTRACT1, .scale = MINUS_TWO, .bias = CC_HALF_ONE};
+        .compare = PR_PE_GREATER, .flags = PR_E5_SUBTRACT1, .scale = PR_HALF_MINUS_TWO, .bias = PR_HALF_ONE};
     struct cc_table reciprocal = cc_table_curve(CC_CURVE_RECIPROCAL);
     struct cc_view size, dividend, ones, sign, one;
     int status = open_planes(l, extent, GIVEN, &d->given);
@@ -206,7 +205,7 @@ static int open_division(struct cc_lowering *l, const struct cc_view *x, const s
     if (!status)
         status = cc_view_scratch(l, divisor->extent, &sign);
     if (!status)
-        status = cc_view_number(l, CC_HALF_ONE, &one);
+        status = cc_view_number(l, PR_HALF_ONE, &one);
     if (!status)
         status = cc_view_scratch(l, extent, &d->inverse);
     if (status)
@@ -222,7 +221,8 @@ static int open_division(struct cc_lowering *l, const struct cc_view *x, const s
     if (!status)
         status = cc_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, &one, NULL, &ones);
     return status ? status
-                  : cc_move(l, &size, &d->inverse, &(struct cc_pass){.table = &reciprocal, .scale = RANGE});
+                  : cc_move(l, &size, &d->inverse,
+                            &(struct cc_pass){.table = &reciprocal, .scale = PR_HALF_512});
 }
 
 /* The first guess has the error of the reciprocal table. After one correction by its remainder the error is below 1.01. */
@@ -267,8 +267,8 @@ static int floor_by_tensor(struct cc_lowering *l, const struct cc_view *x, const
     for (uint32_t i = ABOVE; i <= BELOW && !status; i++) {
         beside = plane(&d.guesses, i);
         if (i != MIDDLE)
-            status = cc_planar(l, &(struct cc_planar){.bias = i == ABOVE ? MINUS_ONE : CC_HALF_ONE}, &middle,
-                               NULL, &beside);
+            status = cc_planar(l, &(struct cc_planar){.bias = i == ABOVE ? PR_HALF_MINUS_ONE : PR_HALF_ONE},
+                               &middle, NULL, &beside);
         if (!status)
             status = remainder_of(l, &d, i);
     }
@@ -278,8 +278,8 @@ static int floor_by_tensor(struct cc_lowering *l, const struct cc_view *x, const
     if (!status)
         status = reduce_planes(l, count, RESTS, &number);
     return status ? status
-                  : cc_planar(l, &(struct cc_planar){.flags = PR_E5_SUBTRACT1, .bias = MINUS_TWO}, &middle,
-                              &number, y);
+                  : cc_planar(l, &(struct cc_planar){.flags = PR_E5_SUBTRACT1, .bias = PR_HALF_MINUS_TWO},
+                              &middle, &number, y);
 }
 
 int cc_lower_divide(struct cc_lowering *l)

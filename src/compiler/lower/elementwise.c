@@ -32,7 +32,7 @@ static void take_scalar(const struct cc_lowering *l, struct cc_planar *r, uint32
     if (l->op->kind == CC_OP_SUB && first)
         r->flags |= PR_E5_SUBTRACT1;
     else if (l->op->kind == CC_OP_SUB)
-        r->bias ^= CC_HALF_SIGN;
+        r->bias ^= PR_HALF_SIGN;
 }
 
 int cc_lower_elementwise(struct cc_lowering *l)

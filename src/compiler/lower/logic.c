@@ -3,8 +3,6 @@
 #include "compiler/half.h"
 #include "compiler/lower/lowering.h"
 
-enum { MINUS_ONE = 0xbc00, INFINITE = 0x7c00 };
-
 /* How the difference of the operands compares with zero, and what becomes of the answer. */
 static const struct {
     enum pr_pe_compare compare;
@@ -22,7 +20,7 @@ static const struct {
 /* 1 - x. */
 static int invert(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
 {
-    return cc_planar(l, &(struct cc_planar){.scale = MINUS_ONE, .bias = CC_HALF_ONE}, x, NULL, y);
+    return cc_planar(l, &(struct cc_planar){.scale = PR_HALF_MINUS_ONE, .bias = PR_HALF_ONE}, x, NULL, y);
 }
 
 /* A constant without infinities and NaNs. */
@@ -33,7 +31,7 @@ static bool is_finite(const struct cc_lowering *l, uint32_t value)
     size_t count = v->bytes / cc_type_bytes(v->type);
 
     for (size_t i = 0; halfs && i < count; i++)
-        if ((halfs[i] & INFINITE) == INFINITE)
+        if ((halfs[i] & PR_HALF_INFINITE) == PR_HALF_INFINITE)
             return false;
     return halfs != NULL;
 }
@@ -48,7 +46,8 @@ static bool needs_infinities(const struct cc_lowering *l)
 /* 1 where both operands are +inf, or both -inf. */
 static int infinities(struct cc_lowering *l, const struct cc_view in[2], const struct cc_view *y)
 {
-    const struct cc_pieces ends = {CC_HALF_SIGN | INFINITE, INFINITE, MINUS_ONE, CC_HALF_ONE, 0, 0, 0};
+    const struct cc_pieces ends = {
+        PR_HALF_SIGN | PR_HALF_INFINITE, PR_HALF_INFINITE, PR_HALF_MINUS_ONE, PR_HALF_ONE, 0, 0, 0};
     struct cc_table table = cc_table_pieces(&ends);
     struct cc_planar same = {.op = PR_PE_MUL, .compare = PR_PE_GREATER};
     struct cc_view sign[2];
@@ -71,8 +70,8 @@ static int compare(struct cc_lowering *l, const struct cc_view in[2], const stru
     int status = 0;
 
     if (comparison[l->op->kind].negate) {
-        last->scale = MINUS_ONE;
-        last->bias = CC_HALF_ONE;
+        last->scale = PR_HALF_MINUS_ONE;
+        last->bias = PR_HALF_ONE;
     }
     if (both)
         status = cc_view_scratch(l, y->extent, &difference);

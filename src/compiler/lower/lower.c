@@ -243,16 +243,16 @@ int cc_result(struct cc_lowering *l, struct pr_e5_operand *operand, struct cc_la
 struct pr_e5_record cc_record(enum pr_e5_kind kind)
 {
     return (struct pr_e5_record){.kind = kind,
-                                 .scale = CC_HALF_ONE,
-                                 .pre_scale = CC_HALF_ONE,
-                                 .post_scale = CC_HALF_ONE,
-                                 .final_scale = 0x3f800000u};
+                                 .scale = PR_HALF_ONE,
+                                 .pre_scale = PR_HALF_ONE,
+                                 .post_scale = PR_HALF_ONE,
+                                 .final_scale = cc_float_bits(1)};
 }
 
 int cc_emit(struct cc_lowering *l, const struct pr_e5_record *record)
 {
     static const char *const axis[4] = {"width", "height", "channels", "batch"};
-    static const uint32_t limit[4] = {PR_WIDTH_MAX, PR_HEIGHT_MAX, PR_CHANNELS_MAX, 0x1fff};
+    static const uint32_t limit[4] = {PR_WIDTH_MAX, PR_HEIGHT_MAX, PR_CHANNELS_MAX, PR_GROUPS_MAX};
     struct cc_program *p = l->program;
     void *array = p->record;
     int status;

@@ -111,6 +111,10 @@ int cc_constant(struct cc_lowering *l, const void *bytes, uint32_t size, uint32_
 /* Copies a value to an operand of the same layout. */
 int cc_emit_copy(struct cc_lowering *l, uint32_t value, const struct pr_e5_operand *to);
 
+/* What a descriptor can say of a window: Px and Py have five bits, Sx and Sy two. */
+#define CC_PAD_MAX    31u
+#define CC_STRIDE_MAX 3u
+
 /* Multiply-accumulate tasks: `batches` times the same kernel. */
 struct cc_mac {
     struct pr_e5_operand src, dst; /* of batch 0 */
@@ -129,6 +133,8 @@ struct cc_mac {
 int cc_emit_mac(struct cc_lowering *l, const struct cc_mac *mac);
 
 enum { CC_W, CC_H, CC_C, CC_G };
+/* The groups of one piece when groups are cut: a multiple of 32, so that pieces begin on 64-byte boundaries. */
+#define CC_GROUPS_CUT (PR_GROUPS_MAX & ~31u)
 
 /*
  * Views: a tensor of four axes, the slowest first, each with a stride in bytes: 2, or a multiple of 64. What the families compose their

@@ -9,8 +9,7 @@
 #include "base/alloc.h"
 #include "compiler/half.h"
 #include "compiler/lower/lowering.h"
-
-enum { LOG2_E = 0x3dc5, BROADCAST_WH2 = 0x30 };
+#include "program/td_codes.h"
 
 /* x and y are views of the axes 1, kept, rows, width. */
 struct planes {
@@ -133,7 +132,7 @@ static int emit_over(struct cc_lowering *l, struct pr_e5_record r, const struct 
 
 static int softmax_planes(struct cc_lowering *l, const struct planes *p)
 {
-    struct cc_planar less = {.flags = PR_E5_SUBTRACT2, .scale = LOG2_E}, times = {.op = PR_PE_MUL};
+    struct cc_planar less = {.flags = PR_E5_SUBTRACT2, .scale = PR_HALF_LOG2_E}, times = {.op = PR_PE_MUL};
     struct cc_table exponential = cc_table_curve(CC_CURVE_EXP2);
     struct cc_pass pass = {.table = &exponential};
     struct pr_e5_record most = cc_record(PR_E5_REDUCE), sum = cc_record(PR_E5_REDUCE);
@@ -192,9 +191,9 @@ static bool epsilon_is_lost(const struct cc_lowering *l)
 
 static int bound_roots(struct cc_lowering *l, const struct cc_view *roots, const struct cc_view *to)
 {
-    enum { LARGEST = 0x7bff };
     float most = 1 / sqrtf(l->op->a.epsilon);
-    uint16_t half = most < cc_float_of_half(LARGEST) ? cc_half_of_float(most) : (uint16_t)LARGEST;
+    uint16_t half =
+        most < cc_float_of_half(PR_HALF_LARGEST) ? cc_half_of_float(most) : (uint16_t)PR_HALF_LARGEST;
     struct cc_view bound;
     int status = cc_view_number(l, half, &bound);
 
@@ -223,7 +222,7 @@ static int normalize(struct cc_lowering *l, const struct planes *p, const struct
     root.function = PR_PE_RSQRT;
     root.epsilon = cc_half_of_float(l->op->a.epsilon);
     root.flags = PR_E5_SUBTRACT1;
-    root.broadcast = BROADCAST_WH2;
+    root.broadcast = (PR_BROADCAST_W | PR_BROADCAST_H) << PR_BROADCAST_SECOND_LO;
     root.src[1] = affine.src[1] = first.at;
     root.src[1].plane = affine.src[1].plane = first.stride[CC_AXIS_C];
     affine.src[1].row = numbers.stride[CC_AXIS_C];
@@ -382,7 +381,7 @@ static void fold(const struct cc_lowering *l, struct batch *b)
         b->shift[i] = cc_half_of_float(shift);
         b->addend[i] = cc_half_of_float(factor != 0 ? shift / factor : 0);
         /* What the halfs make of it is close to the shift, or the sum is done apart. */
-        b->affine &= b->factor[i] & ~CC_HALF_SIGN && fabsf(cc_float_of_half(b->addend[i])) < 2048;
+        b->affine &= b->factor[i] & ~PR_HALF_SIGN && fabsf(cc_float_of_half(b->addend[i])) < 2048;
     }
 }
 

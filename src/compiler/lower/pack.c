@@ -7,6 +7,7 @@
 #include "program/task.h"
 
 #define ENGINES_LOG2_MAX 4u
+_Static_assert(1u << ENGINES_LOG2_MAX == PR_ENGINES_MAX, "all engines");
 
 static uint32_t floor_log2(uint32_t value)
 {

@@ -9,9 +9,6 @@
 #include "compiler/half.h"
 #include "compiler/lower/lowering.h"
 
-enum { INFINITE = 0x7c00, MINUS_INFINITE = 0xfc00 };
-enum { PAD_MAX = 31, STRIDE_MAX = 3 }; /* Px and Py have five bits, Sx and Sy two */
-
 static int check(const struct cc_lowering *l)
 {
     const struct cc_attributes *a = &l->op->a;
@@ -19,12 +16,12 @@ static int check(const struct cc_lowering *l)
     if (a->kernel[0] > PR_KERNEL_HEIGHT_MAX || a->kernel[1] > PR_KERNEL_WIDTH_MAX)
         return cc_refuse(l, "its window is %u high and %u wide; the engine takes windows up to %u by %u",
                          a->kernel[0], a->kernel[1], PR_KERNEL_HEIGHT_MAX, PR_KERNEL_WIDTH_MAX);
-    if (a->stride[0] > STRIDE_MAX || a->stride[1] > STRIDE_MAX)
+    if (a->stride[0] > CC_STRIDE_MAX || a->stride[1] > CC_STRIDE_MAX)
         return cc_refuse(l, "strides are %u and %u; a descriptor has strides up to %u", a->stride[0],
-                         a->stride[1], STRIDE_MAX);
-    if (a->pad[0] > PAD_MAX || a->pad[2] > PAD_MAX)
+                         a->stride[1], CC_STRIDE_MAX);
+    if (a->pad[0] > CC_PAD_MAX || a->pad[2] > CC_PAD_MAX)
         return cc_refuse(l, "its padding is %u at the top and %u at the left; the engine takes at most %u",
-                         a->pad[0], a->pad[2], PAD_MAX);
+                         a->pad[0], a->pad[2], CC_PAD_MAX);
     return 0;
 }
 
@@ -65,11 +62,11 @@ static int average_all(struct cc_lowering *l, const struct cc_mac *window, uint3
 /* Two fp16 factors whose product is closest to a number in [2, 4); the first one is in [2, 4) too. */
 static void split_factor(double factor, uint16_t *slope, uint16_t *scale)
 {
-    enum { STEPS = 1024, TWO = 0x4000 };
+    enum { STEPS = 1024 }; /* fp16 values in [2, 4) */
     double least = factor;
 
     for (unsigned i = 0; i < STEPS; i++) {
-        uint16_t half = (uint16_t)(TWO + i);
+        uint16_t half = (uint16_t)(PR_HALF_TWO + i);
         double first = (double)cc_float_of_half(half);
         uint16_t second = cc_half_of_float((float)(factor / first));
         double off = fabs(first * (double)cc_float_of_half(second) - factor);
@@ -88,7 +85,8 @@ static void split_factor(double factor, uint16_t *slope, uint16_t *scale)
  */
 static int average(struct cc_lowering *l, const struct cc_mac *window, uint32_t batches)
 {
-    struct cc_pieces line = {MINUS_INFINITE, INFINITE, MINUS_INFINITE, INFINITE, 0, 0, 0};
+    struct cc_pieces line = {
+        PR_HALF_MINUS_INFINITE, PR_HALF_INFINITE, PR_HALF_MINUS_INFINITE, PR_HALF_INFINITE, 0, 0, 0};
     uint32_t count = window->kw * window->kh;
     struct cc_mac mac = *window;
     struct cc_table table;

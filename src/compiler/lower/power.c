@@ -9,9 +9,6 @@
 #include "compiler/lower/lowering.h"
 #include "program/activation.h"
 
-enum { TWO = 0x4000, HALF_OF_ONE = 0x3800, MINUS_ONE = 0xbc00 };
-enum { INFINITE = 0x7c00, MINUS_INFINITE = 0xfc00 };
-
 static int product(struct cc_lowering *l, const struct cc_view *a, const struct cc_view *b,
                    const struct cc_view *y)
 {
@@ -30,7 +27,7 @@ static int to_scratch(struct cc_lowering *l, const struct cc_table *table, uint1
 static int ones(struct cc_lowering *l, const struct cc_view *y)
 {
     struct cc_view one;
-    int status = cc_view_number(l, CC_HALF_ONE, &one);
+    int status = cc_view_number(l, PR_HALF_ONE, &one);
 
     return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, &one, NULL, y);
 }
@@ -107,7 +104,7 @@ static struct cc_table logarithm(void)
 {
     struct cc_table table = cc_table_curve(CC_CURVE_LOG2);
 
-    table.half[PR_AT_ABOVE] = INFINITE;
+    table.half[PR_AT_ABOVE] = PR_HALF_INFINITE;
     return table;
 }
 
@@ -117,11 +114,11 @@ static int fractional_power(struct cc_lowering *l, const struct cc_view *x, uint
 {
     struct cc_table log2 = logarithm(), exp2 = cc_table_curve(CC_CURVE_EXP2);
     struct cc_table root =
-        cc_table_curve(exponent & CC_HALF_SIGN ? CC_CURVE_RSQRT : CC_CURVE_SQRT); /* 0 below 0 */
+        cc_table_curve(exponent & PR_HALF_SIGN ? CC_CURVE_RSQRT : CC_CURVE_SQRT); /* 0 below 0 */
     struct cc_view t, s, mask;
     int status;
 
-    if ((exponent & ~CC_HALF_SIGN) == HALF_OF_ONE)
+    if ((exponent & ~PR_HALF_SIGN) == PR_HALF_ONE_HALF)
         return cc_move(l, x, y, &(struct cc_pass){.table = &root});
     status = to_scratch(l, &log2, 0, x, &t);
     if (!status)
@@ -149,21 +146,21 @@ static int known_power(struct cc_lowering *l, const struct cc_view *x, uint16_t 
 /* For each exponent c, so that a negative base has the factor 1 - c: 0 for even, 2 for odd, 1 for an exponent that is not an integer. */
 static int parity(struct cc_lowering *l, const struct cc_view *exponent, struct cc_view *parity)
 {
-    struct cc_table fraction = cc_table_curve(CC_CURVE_FRACTION), differs = cc_table_not_zero(CC_HALF_ONE);
+    struct cc_table fraction = cc_table_curve(CC_CURVE_FRACTION), differs = cc_table_not_zero(PR_HALF_ONE);
     struct cc_view t, s, odd, broken;
     int status = to_scratch(l, &fraction, 0, exponent, &t);
 
     if (!status)
         status = to_scratch(l, &differs, 0, &t, &broken);
     if (!status)
-        status = to_scratch(l, &fraction, HALF_OF_ONE, exponent, &s);
+        status = to_scratch(l, &fraction, PR_HALF_ONE_HALF, exponent, &s);
     if (!status)
         status = to_scratch(l, &differs, 0, &s, &odd);
     if (!status)
         status = cc_view_scratch(l, exponent->extent, parity);
     return status ? status
-                  : cc_planar(l, &(struct cc_planar){.pre_scale = TWO, .flags = PR_E5_SUBTRACT2}, &odd,
-                              &broken, parity);
+                  : cc_planar(l, &(struct cc_planar){.pre_scale = PR_HALF_TWO, .flags = PR_E5_SUBTRACT2},
+                              &odd, &broken, parity);
 }
 
 /* y = power times the factor that a negative base needs. */
@@ -181,8 +178,9 @@ static int give_sign(struct cc_lowering *l, const struct cc_view *base, const st
     if (!status)
         status = cc_view_scratch(l, y->extent, &factor);
     if (!status)
-        status = cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL, .scale = MINUS_ONE, .bias = CC_HALF_ONE},
-                           &negative, &off, &factor);
+        status = cc_planar(
+            l, &(struct cc_planar){.op = PR_PE_MUL, .scale = PR_HALF_MINUS_ONE, .bias = PR_HALF_ONE},
+            &negative, &off, &factor);
     return status ? status : product(l, power, &factor, y);
 }
 
@@ -194,7 +192,7 @@ static int positive_power(struct cc_lowering *l, const struct cc_view *base, con
                           const struct cc_view *y)
 {
     struct cc_table log2 = logarithm(), exp2 = cc_table_curve(CC_CURVE_EXP2),
-                    least = cc_table_not_zero(MINUS_INFINITE);
+                    least = cc_table_not_zero(PR_HALF_MINUS_INFINITE);
     struct cc_view t, floor, s, kept;
     int status = to_scratch(l, &log2, 0, base, &t);
 

@@ -6,7 +6,7 @@
  */
 #include "compiler/lower/lowering.h"
 
-enum { ENGINES_LOG2 = 4, ENGINES = 16, LANES_LOG2 = 2, LANES = 4, BLOCK = ENGINES * LANES };
+enum { LANES_LOG2 = 2, LANES = 1 << LANES_LOG2, BLOCK = PR_ENGINES_MAX * LANES };
 
 /* One matrix of each operand, the inner axis of the first side by side and that of the second on rows. */
 struct product {
@@ -88,7 +88,7 @@ static int emit_blocks(struct cc_lowering *l, const struct product *p, uint32_t 
     for (uint32_t i = 0; i < blocks && !status; i++) {
         struct pr_e5_operand at = r.dst;
 
-        at.offset = i * ENGINES * plane;
+        at.offset = i * PR_ENGINES_MAX * plane;
         status = emit_rows(l, p, i * BLOCK, BLOCK, &at, plane, true);
     }
     return status;
@@ -99,12 +99,12 @@ static int emit_product(struct cc_lowering *l, const struct product *p)
     uint32_t first = 0;
     int status = emit_blocks(l, p, &first);
 
-    for (; first < p->rows && !status; first += ENGINES) {
+    for (; first < p->rows && !status; first += PR_ENGINES_MAX) {
         struct pr_e5_operand at = p->x;
 
         at.offset += first * p->x_row;
-        status = emit_rows(l, p, first, p->rows - first < ENGINES ? p->rows - first : (uint32_t)ENGINES, &at,
-                           p->x_row, false);
+        status = emit_rows(l, p, first, p->rows - first < PR_ENGINES_MAX ? p->rows - first : PR_ENGINES_MAX,
+                           &at, p->x_row, false);
     }
     return status;
 }

@@ -3,9 +3,6 @@
 #include "compiler/half.h"
 #include "compiler/lower/lowering.h"
 
-enum { LOG2_E = 0x3dc5, LN_2 = 0x398c }; /* the halfs that public programs have */
-enum { INFINITE = 0x7c00, MINUS_INFINITE = 0xfc00 };
-
 /* One table, then what the planar engine adds: y = scale * table(x) + bias. */
 static int by_table(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y,
                     const struct cc_table *table, uint16_t before, uint16_t bias)
@@ -45,7 +42,7 @@ static int logarithm(struct cc_lowering *l, const struct cc_view *x, const struc
 
     if (!status)
         status = by_curve(l, x, &t, CC_CURVE_LOG2, 0, cc_half_of_float(l->op->a.epsilon));
-    return status ? status : by_planar(l, &t, y, &(struct cc_planar){.scale = LN_2});
+    return status ? status : by_planar(l, &t, y, &(struct cc_planar){.scale = PR_HALF_LN_2});
 }
 
 int cc_emit_floor(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y, bool up)
@@ -74,7 +71,7 @@ int cc_emit_floor(struct cc_lowering *l, const struct cc_view *x, const struct c
  */
 static int softplus(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
 {
-    struct cc_pieces ramp = {0, INFINITE, 0, 0, 0, CC_HALF_ONE, 0};
+    struct cc_pieces ramp = {0, PR_HALF_INFINITE, 0, 0, 0, PR_HALF_ONE, 0};
     struct cc_view t, s;
     int status = cc_view_scratch(l, y->extent, &t);
 
@@ -83,12 +80,12 @@ static int softplus(struct cc_lowering *l, const struct cc_view *x, const struct
     if (!status)
         status = by_planar(l, x, &t, &(struct cc_planar){.flags = PR_E5_ABS});
     if (!status)
-        status = by_curve(l, &t, &s, CC_CURVE_EXP2, CC_HALF_SIGN | LOG2_E, 0);
+        status = by_curve(l, &t, &s, CC_CURVE_EXP2, PR_HALF_SIGN | PR_HALF_LOG2_E, 0);
     if (!status)
-        status = by_curve(l, &s, &t, CC_CURVE_LOG2, 0, CC_HALF_ONE);
+        status = by_curve(l, &s, &t, CC_CURVE_LOG2, 0, PR_HALF_ONE);
     if (!status)
         status = by_pieces(l, x, &s, &ramp);
-    return status ? status : cc_planar(l, &(struct cc_planar){.pre_scale = LN_2}, &t, &s, y);
+    return status ? status : cc_planar(l, &(struct cc_planar){.pre_scale = PR_HALF_LN_2}, &t, &s, y);
 }
 
 static int softsign(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
@@ -99,7 +96,7 @@ static int softsign(struct cc_lowering *l, const struct cc_view *x, const struct
     if (!status)
         status = cc_view_scratch(l, y->extent, &s);
     if (!status)
-        status = by_planar(l, x, &t, &(struct cc_planar){.flags = PR_E5_ABS, .bias = CC_HALF_ONE});
+        status = by_planar(l, x, &t, &(struct cc_planar){.flags = PR_E5_ABS, .bias = PR_HALF_ONE});
     if (!status)
         status = by_curve(l, &t, &s, CC_CURVE_RECIPROCAL, 0, 0);
     return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &s, y);
@@ -122,7 +119,7 @@ static int scaled_tanh(struct cc_lowering *l, const struct cc_view *x, const str
     struct cc_view t;
     int status = cc_view_scratch(l, y->extent, &t);
 
-    if (!(alpha & ~CC_HALF_SIGN) || !(beta & ~CC_HALF_SIGN))
+    if (!(alpha & ~PR_HALF_SIGN) || !(beta & ~PR_HALF_SIGN))
         return cc_refuse(l, "a factor of 0 makes every result 0");
     if (!status)
         status = by_curve(l, x, &t, CC_CURVE_TANH, beta, 0);
@@ -133,12 +130,17 @@ static int scaled_tanh(struct cc_lowering *l, const struct cc_view *x, const str
 static int sigmoid_hard(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
 {
     uint16_t alpha = cc_half_of_float(l->op->a.alpha);
-    struct cc_pieces least = {
-        MINUS_INFINITE, CC_HALF_ONE, MINUS_INFINITE, CC_HALF_ONE, CC_HALF_ONE, CC_HALF_ONE, 0};
+    struct cc_pieces least = {PR_HALF_MINUS_INFINITE,
+                              PR_HALF_ONE,
+                              PR_HALF_MINUS_INFINITE,
+                              PR_HALF_ONE,
+                              PR_HALF_ONE,
+                              PR_HALF_ONE,
+                              0};
     struct cc_view t;
     int status = cc_view_scratch(l, y->extent, &t);
 
-    if (!(alpha & ~CC_HALF_SIGN))
+    if (!(alpha & ~PR_HALF_SIGN))
         return cc_refuse(l, "alpha is 0, so that every result is the same");
     if (!status)
         status = by_planar(l, x, &t,
@@ -150,11 +152,11 @@ static int sigmoid_hard(struct cc_lowering *l, const struct cc_view *x, const st
 /* The largest half below this one; there is none below -inf. */
 static uint16_t half_before(uint16_t half)
 {
-    if (half == MINUS_INFINITE)
+    if (half == PR_HALF_MINUS_INFINITE)
         return half;
-    if (!(half & ~CC_HALF_SIGN))
-        return CC_HALF_SIGN | 1;
-    return half & CC_HALF_SIGN ? half + 1 : half - 1;
+    if (!(half & ~PR_HALF_SIGN))
+        return PR_HALF_SIGN | 1;
+    return half & PR_HALF_SIGN ? half + 1 : half - 1;
 }
 
 /*
@@ -164,11 +166,11 @@ static uint16_t half_before(uint16_t half)
 static uint16_t last_clamped(uint16_t alpha, uint16_t beta)
 {
     double slope = (double)cc_float_of_half(alpha), top = (double)cc_float_of_half(beta);
-    uint16_t half = cc_half_of_float((float)(top / slope)) | CC_HALF_SIGN;
+    uint16_t half = cc_half_of_float((float)(top / slope)) | PR_HALF_SIGN;
 
-    while (half < MINUS_INFINITE && slope * (double)cc_float_of_half(half) < top)
+    while (half < PR_HALF_MINUS_INFINITE && slope * (double)cc_float_of_half(half) < top)
         half++;
-    while (half > CC_HALF_SIGN && slope * (double)cc_float_of_half(half - 1) >= top)
+    while (half > PR_HALF_SIGN && slope * (double)cc_float_of_half(half - 1) >= top)
         half--;
     return half;
 }
@@ -178,10 +180,10 @@ static void clamp_both_sides(struct cc_pieces *p, uint16_t alpha, uint16_t beta)
 {
     p->above = p->y_above = beta;
     p->negative = alpha;
-    if (!(alpha & CC_HALF_SIGN))
+    if (!(alpha & PR_HALF_SIGN))
         return;
     p->y_below = beta;
-    if (alpha != CC_HALF_SIGN)
+    if (alpha != PR_HALF_SIGN)
         p->below = last_clamped(alpha, beta);
 }
 
@@ -190,7 +192,13 @@ static bool pieces_of(const struct cc_op *op, struct cc_pieces *p)
 {
     uint16_t alpha = cc_half_of_float(op->a.alpha), beta = cc_half_of_float(op->a.beta);
 
-    *p = (struct cc_pieces){MINUS_INFINITE, INFINITE, MINUS_INFINITE, INFINITE, CC_HALF_ONE, CC_HALF_ONE, 0};
+    *p = (struct cc_pieces){PR_HALF_MINUS_INFINITE,
+                            PR_HALF_INFINITE,
+                            PR_HALF_MINUS_INFINITE,
+                            PR_HALF_INFINITE,
+                            PR_HALF_ONE,
+                            PR_HALF_ONE,
+                            0};
     switch (op->kind) {
     case CC_OP_RELU6:
         p->below = p->y_below = 0;
@@ -211,9 +219,9 @@ static bool pieces_of(const struct cc_op *op, struct cc_pieces *p)
     default: return false;
     }
     /* An infinite x has the sign of the slope it goes down by. */
-    if (p->y_below == MINUS_INFINITE && p->negative & CC_HALF_SIGN)
-        p->y_below = INFINITE;
-    if (p->y_below == MINUS_INFINITE && !p->negative)
+    if (p->y_below == PR_HALF_MINUS_INFINITE && p->negative & PR_HALF_SIGN)
+        p->y_below = PR_HALF_INFINITE;
+    if (p->y_below == PR_HALF_MINUS_INFINITE && !p->negative)
         p->y_below = 0;
     return op->kind != CC_OP_CLAMPED_RELU || op->a.beta >= 0;
 }
@@ -228,7 +236,7 @@ bool cc_activation(const struct cc_op *op, struct cc_table *table, uint16_t *sca
                  {CC_OP_SIGN, CC_CURVE_SIGN},       {CC_OP_SILU, CC_CURVE_SILU}, {CC_OP_GELU, CC_CURVE_GELU}};
     struct cc_pieces pieces;
 
-    *scale = op->kind == CC_OP_EXP ? LOG2_E : 0;
+    *scale = op->kind == CC_OP_EXP ? PR_HALF_LOG2_E : 0;
     if (op->kind == CC_OP_GELU && op->a.gelu == CC_GELU_SIGMOID)
         return false;
     for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -276,7 +284,7 @@ static int lower_view(struct cc_lowering *l, const struct cc_view *x, const stru
     case CC_OP_SIGMOID_HARD: return sigmoid_hard(l, x, y);
     case CC_OP_SCALED_TANH: return scaled_tanh(l, x, y);
     case CC_OP_LINEAR_ACTIVATION:
-        if (!(cc_half_of_float(l->op->a.alpha) & ~CC_HALF_SIGN))
+        if (!(cc_half_of_float(l->op->a.alpha) & ~PR_HALF_SIGN))
             return cc_refuse(l, "alpha is 0 in fp16, so that every result is the same");
         return by_planar(l, x, y,
                          &(struct cc_planar){.scale = cc_half_of_float(l->op->a.alpha),

@@ -4,8 +4,7 @@
 
 #include "compiler/half.h"
 #include "compiler/lower/lowering.h"
-
-enum { BROADCAST_W = 1, BROADCAST_H = 2, BROADCAST_C = 8, SECOND = 4 };
+#include "program/td_codes.h"
 
 struct cc_view cc_view_of(const struct pr_e5_operand *at, const struct cc_layout *layout)
 {
@@ -91,7 +90,8 @@ bool cc_is_scalar(const struct cc_lowering *l, uint32_t value)
 /* What one step along an axis of the record adds to an operand's offset. */
 static uint32_t step_of(const struct pr_e5_operand *o, unsigned axis, bool transposed, uint32_t broadcast)
 {
-    static const uint32_t bit[4] = {[CC_W] = BROADCAST_W, [CC_H] = BROADCAST_H, [CC_C] = BROADCAST_C};
+    static const uint32_t bit[4] = {
+        [CC_W] = PR_BROADCAST_W, [CC_H] = PR_BROADCAST_H, [CC_C] = PR_BROADCAST_C};
 
     if (broadcast & bit[axis])
         return 0;
@@ -107,7 +107,7 @@ static uint32_t step_of(const struct pr_e5_operand *o, unsigned axis, bool trans
 static int emit_from(struct cc_lowering *l, const struct pr_e5_record *record, unsigned axis)
 {
     /* Pieces of whole 64-byte granules, whichever axis lies side by side. */
-    static const uint32_t limit[4] = {PR_WIDTH_MAX, PR_HEIGHT_MAX, PR_CHANNELS_MAX, 0x1fe0};
+    static const uint32_t limit[4] = {PR_WIDTH_MAX, PR_HEIGHT_MAX, PR_CHANNELS_MAX, CC_GROUPS_CUT};
     uint32_t whole, flags = record->flags;
     int status = 0;
 
@@ -119,10 +119,10 @@ static int emit_from(struct cc_lowering *l, const struct pr_e5_record *record, u
 
         part.in[axis] = part.out[axis] = whole - at < limit[axis] ? whole - at : limit[axis];
         part.src[0].offset +=
-            at * step_of(&part.src[0], axis, flags & PR_E5_TRANSPOSE1, part.broadcast & 0xf);
+            at * step_of(&part.src[0], axis, flags & PR_E5_TRANSPOSE1, part.broadcast & PR_BROADCAST_MASK);
         if (part.src[1].place != PR_E5_NONE)
-            part.src[1].offset +=
-                at * step_of(&part.src[1], axis, flags & PR_E5_TRANSPOSE2, part.broadcast >> SECOND);
+            part.src[1].offset += at * step_of(&part.src[1], axis, flags & PR_E5_TRANSPOSE2,
+                                               part.broadcast >> PR_BROADCAST_SECOND_LO);
         part.dst.offset += at * step_of(&part.dst, axis, flags & PR_E5_OUT_TRANSPOSE, 0);
         status = emit_from(l, &part, axis + 1);
     }
@@ -230,9 +230,9 @@ int cc_move(struct cc_lowering *l, const struct cc_view *from, const struct cc_v
 
 static uint32_t broadcast_bits(const struct cc_view *in, const struct cc_view *out)
 {
-    return (in->extent[CC_AXIS_W] < out->extent[CC_AXIS_W] ? BROADCAST_W : 0) |
-           (in->extent[CC_AXIS_H] < out->extent[CC_AXIS_H] ? BROADCAST_H : 0) |
-           (in->extent[CC_AXIS_C] < out->extent[CC_AXIS_C] ? BROADCAST_C : 0);
+    return (in->extent[CC_AXIS_W] < out->extent[CC_AXIS_W] ? PR_BROADCAST_W : 0) |
+           (in->extent[CC_AXIS_H] < out->extent[CC_AXIS_H] ? PR_BROADCAST_H : 0) |
+           (in->extent[CC_AXIS_C] < out->extent[CC_AXIS_C] ? PR_BROADCAST_C : 0);
 }
 
 static void take_source(struct pr_e5_record *r, unsigned which, const struct cc_view *view,
@@ -244,7 +244,7 @@ static void take_source(struct pr_e5_record *r, unsigned which, const struct cc_
     o->row = view->stride[CC_AXIS_H];
     o->plane = view->stride[CC_AXIS_C];
     o->group = view->extent[CC_AXIS_N] < to->extent[CC_AXIS_N] ? 0 : view->stride[CC_AXIS_N];
-    r->broadcast |= broadcast_bits(view, to) << SECOND * which;
+    r->broadcast |= broadcast_bits(view, to) << PR_BROADCAST_SECOND_LO * which;
 }
 
 int cc_planar(struct cc_lowering *l, const struct cc_planar *how, const struct cc_view *a,

@@ -27,7 +27,7 @@ static void same_padding(const struct cc_value *x, const uint32_t kernel[2], str
 static int take_axes(struct cc_mil *mil, struct cc_mil_call *call, const char *name,
                      const struct cc_mil_draft *draft, uint32_t values[2])
 {
-    return cc_mil_ints(mil, call, name, draft->line ? 1 : 2, 1, CC_WIDTH_MAX, values + draft->line);
+    return cc_mil_ints(mil, call, name, draft->line ? 1 : 2, 1, PR_WIDTH_MAX, values + draft->line);
 }
 
 /* `kernel` is NULL when x or the kernel has another rank than 4: that is refused when the operation is checked. */
@@ -44,7 +44,7 @@ static int take_padding(struct cc_mil *mil, struct cc_mil_call *call, struct cc_
     if (strcmp(padding, "custom") == 0) {
         status = cc_mil_need(mil, call, "pad");
         return status ? status
-                      : cc_mil_ints(mil, call, "pad", draft->line ? 2 : 4, 0, CC_WIDTH_MAX,
+                      : cc_mil_ints(mil, call, "pad", draft->line ? 2 : 4, 0, PR_WIDTH_MAX,
                                     draft->a.pad + 2 * draft->line);
     }
     if (strcmp(padding, "same") != 0 && strcmp(padding, "same_lower") != 0 && strcmp(padding, "valid") != 0)
@@ -93,7 +93,7 @@ int cc_mil_take_conv(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
     a->stride[0] = a->stride[1] = a->dilation[0] = a->dilation[1] = a->groups = 1;
     if ((status = take_axes(mil, call, "strides", draft, a->stride)) ||
         (status = take_axes(mil, call, "dilations", draft, a->dilation)) ||
-        (status = cc_mil_ints(mil, call, "groups", 1, 1, CC_CHANNEL_MAX, &a->groups)))
+        (status = cc_mil_ints(mil, call, "groups", 1, 1, PR_CHANNELS_MAX, &a->groups)))
         return status;
     weight = &mil->graph->value[a->weight - 1];
     return take_padding(mil, call, draft,

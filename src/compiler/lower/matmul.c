@@ -3,13 +3,15 @@
  * Products with a constant matrix are 1x1 convolutions: the inner axis stands on channels, the other one on width. A runtime operand whose inner axis is its last one is
  * turned first, by a bypass that writes channels side by side into the intermediate buffer.
  */
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/family.h"
+#include "compiler/lower/mac.h"
+#include "compiler/lower/operand.h"
 
 #define ROWS PR_WIDTH_MAX /* of one descriptor: they become its width */
 
 /* `rows` rows of `inner` elements, `row` bytes apart, from `src` on; in the buffer element (k, m) is at k * plane + 2 * m. */
-static int turn(struct cc_lowering *l, const struct pr_e5_operand *src, uint32_t row, uint32_t rows,
-                uint32_t inner, uint32_t buffer, uint32_t plane)
+static int transpose(struct cc_lowering *l, const struct pr_e5_operand *src, uint32_t row, uint32_t rows,
+                     uint32_t inner, uint32_t buffer, uint32_t plane)
 {
     int status = 0;
 
@@ -58,7 +60,7 @@ static int product_rows(struct cc_lowering *l, struct cc_mac *mac, const struct 
     src.offset += first * x->row;
     status = cc_scratch(l, (uint64_t)plane * inner, &buffer);
     if (!status)
-        status = turn(l, &src, x->row, rows, inner, buffer, plane);
+        status = transpose(l, &src, x->row, rows, inner, buffer, plane);
     mac->src =
         (struct pr_e5_operand){.place = PR_E5_INTERMEDIATE, .index = buffer, .row = plane, .plane = plane};
     return status ? status : cc_emit_mac(l, mac);
@@ -79,32 +81,35 @@ static int product(struct cc_lowering *l, struct cc_mac *mac, const struct opera
 }
 
 /* The result's channels lie side by side, its width steps by rows. */
-static void turn_result(struct cc_mac *mac, const struct cc_layout *out)
+static void transpose_result(struct cc_mac *mac, const struct cc_layout *out)
 {
-    mac->turned = true;
+    mac->transposed = true;
     mac->dst.plane = out->row;
 }
 
-int cc_lower_linear(struct cc_lowering *l)
+int cc_lower_linear(struct cc_lowering *l, const struct cc_step *step)
 {
-    const struct cc_attributes *a = &l->op->a;
+    const struct cc_op *op = step->op;
+    const struct cc_attributes *a = &op->a;
     const struct cc_value *weight = cc_value_of(l, a->weight - 1);
-    struct cc_mac mac = {.weight = l->home[a->weight - 1].data,
-                         .bias = a->bias ? l->home[a->bias - 1].data : NULL};
+    struct cc_mac mac = {.weight = cc_data(l, a->weight - 1),
+                         .bias = a->bias ? cc_data(l, a->bias - 1) : NULL};
     struct operand x = {.inner_first = false};
     struct cc_layout in, out;
-    int status = cc_source(l, l->op->input[0], &x.src, &in);
+    struct cc_table table;
+    int status = cc_source(l, op->input[0], &x.src, &in);
 
     if (!status)
-        status = cc_result(l, &mac.dst, &out);
+        status = cc_result(l, step->output, &mac.dst, &out);
     if (status)
         return status;
+    cc_mac_fuse(&mac, step, &table);
     x.row = in.row;
     mac.in[CC_C] = weight->dim[1];
     mac.out[CC_C] = weight->dim[0];
     mac.step[0] = weight->dim[1];
     mac.step[1] = 1;
-    turn_result(&mac, &out);
+    transpose_result(&mac, &out);
     return product(l, &mac, &x, in.n * in.c * in.h, out.row);
 }
 
@@ -131,12 +136,14 @@ struct matmul {
     uint32_t step[2];               /* halfs between output channels and inner elements of the constant */
 };
 
-static int matmul_one(struct cc_lowering *l, const struct matmul *m, const struct pr_e5_operand *dst,
-                      uint32_t i, uint32_t rows)
+static int matmul_one(struct cc_lowering *l, const struct cc_step *step, const struct matmul *m,
+                      const struct pr_e5_operand *dst, uint32_t i, uint32_t rows)
 {
     struct cc_mac mac = {.dst = *dst, .step = {m->step[0], m->step[1], 0}};
     struct operand x = m->x;
+    struct cc_table table;
 
+    cc_mac_fuse(&mac, step, &table);
     x.src.offset += matrix_of(&m->runtime, &m->out, i) * m->runtime.plane;
     mac.weight = m->weight + (size_t)matrix_of(&m->constant, &m->out, i) * m->constant.h * m->constant.w;
     mac.dst.offset += i * m->out.plane;
@@ -145,29 +152,29 @@ static int matmul_one(struct cc_lowering *l, const struct matmul *m, const struc
     if (m->constant_first)
         mac.dst.plane = m->out.row;
     else
-        turn_result(&mac, &m->out);
+        transpose_result(&mac, &m->out);
     return product(l, &mac, &x, rows, m->constant_first ? 2 : m->out.row);
 }
 
 /* Which operand is constant decides what is on channels: columns of y, or rows of x. */
-static int read_matmul(struct cc_lowering *l, struct matmul *m, struct pr_e5_operand *dst)
+static int read_matmul(struct cc_lowering *l, const struct cc_step *step, struct matmul *m,
+                       struct pr_e5_operand *dst)
 {
-    const struct cc_op *op = l->op;
-    bool first = l->home[cc_root(l, op->input[0])].data != NULL,
-         second = l->home[cc_root(l, op->input[1])].data != NULL;
+    const struct cc_op *op = step->op;
+    bool first = cc_is_constant(l, op->input[0]), second = cc_is_constant(l, op->input[1]);
     uint32_t runtime = op->input[first ? 1 : 0], constant = op->input[first ? 0 : 1];
-    bool turned; /* the constant's inner axis is its last one */
+    bool inner_last; /* the constant's inner axis is its last one */
     int status;
 
     if (first && second)
         return cc_refuse(l, "both operands are constants; compute it before compiling");
     m->constant_first = first;
-    m->weight = l->home[cc_root(l, constant)].data;
+    m->weight = cc_data(l, constant);
     status = cc_source(l, runtime, &m->x.src, &m->runtime);
     if (!status)
         status = cc_layout_of(l, constant, &m->constant);
     if (!status)
-        status = cc_result(l, dst, &m->out);
+        status = cc_result(l, step->output, dst, &m->out);
     if (status)
         return status;
     m->x.row = m->runtime.row;
@@ -175,27 +182,28 @@ static int read_matmul(struct cc_lowering *l, struct matmul *m, struct pr_e5_ope
     m->inner = m->x.inner_first ? m->runtime.h : m->runtime.w;
     m->rows = m->x.inner_first ? m->runtime.w : m->runtime.h;
     m->channels = first ? m->out.h : m->out.w;
-    turned = first ? !op->a.transpose_x : op->a.transpose_y;
-    m->step[0] = turned ? m->constant.w : 1;
-    m->step[1] = turned ? 1 : m->constant.w;
+    inner_last = first ? !op->a.transpose_x : op->a.transpose_y;
+    m->step[0] = inner_last ? m->constant.w : 1;
+    m->step[1] = inner_last ? 1 : m->constant.w;
     return 0;
 }
 
-int cc_lower_matmul(struct cc_lowering *l)
+int cc_lower_matmul(struct cc_lowering *l, const struct cc_step *step)
 {
+    const struct cc_op *op = step->op;
     struct matmul m = {.constant_first = false};
     struct pr_e5_operand dst;
     int status;
 
-    if (!cc_is_constant(l, l->op->input[0]) && !cc_is_constant(l, l->op->input[1]))
-        return cc_lower_product(l);
-    status = read_matmul(l, &m, &dst);
+    if (!cc_is_constant(l, op->input[0]) && !cc_is_constant(l, op->input[1]))
+        return cc_lower_product(l, step);
+    status = read_matmul(l, step, &m, &dst);
     if (status)
         return status;
     /* One matrix for all: the rows of all leading axes are rows of one product. */
     if (!m.constant_first && !m.x.inner_first && matrices(&m.constant) == 1)
-        return matmul_one(l, &m, &dst, 0, matrices(&m.runtime) * m.rows);
+        return matmul_one(l, step, &m, &dst, 0, matrices(&m.runtime) * m.rows);
     for (uint32_t i = 0; i < matrices(&m.out) && !status; i++)
-        status = matmul_one(l, &m, &dst, i, m.rows);
+        status = matmul_one(l, step, &m, &dst, i, m.rows);
     return status;
 }

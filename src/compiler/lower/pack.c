@@ -27,12 +27,12 @@ uint32_t cc_pack_engines_log2(uint32_t cout)
     return log2;
 }
 
-uint32_t cc_pack_lanes_log2(uint32_t cout, uint32_t most)
+uint32_t cc_pack_lanes_log2(uint32_t cout, uint32_t max_log2)
 {
     uint32_t per_engine = cout >> ENGINES_LOG2_MAX;
     uint32_t log2 = per_engine ? floor_log2(per_engine) : 0;
 
-    return log2 < most ? log2 : most;
+    return log2 < max_log2 ? log2 : max_log2;
 }
 
 /* As much of the task as the rule looks at. */
@@ -103,7 +103,7 @@ void cc_pack_kernel(const struct cc_pack *p, uint64_t stream, uint8_t *bytes)
     struct pr_kernel_place place;
 
     for (uint32_t e = 0; p->table && e < cc_pack_streams(p); e++)
-        for (uint32_t i = 0; i < CC_TABLE_HALFS; i++)
+        for (uint32_t i = 0; i < PR_TABLE_HALFS; i++)
             cc_put_half(bytes + e * stream + 2 * (size_t)i, p->table->half[i]);
     for (uint32_t g = 0; g < task.dst.extent[PR_AXIS_G]; g++)
         for (uint32_t o = 0; pr_kernel_place(&task, g, o, &place); o++) {

@@ -24,7 +24,7 @@ struct cc_pack {
 };
 
 /* The published choice: lanes by the output channels, engines all 16 as soon as there are so many channels. */
-uint32_t cc_pack_lanes_log2(uint32_t cout, uint32_t most);
+uint32_t cc_pack_lanes_log2(uint32_t cout, uint32_t max_log2);
 uint32_t cc_pack_engines_log2(uint32_t cout);
 /* Bytes of a plane of all lanes, and of the longest stream. */
 uint64_t cc_pack_plane_bytes(const struct cc_pack *pack);

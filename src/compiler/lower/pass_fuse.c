@@ -2,7 +2,8 @@
 /* A ReLU, or an operation that is one table, joins the operation before it, when that can do it and nobody else wants its value. */
 #include <string.h>
 
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/activation.h"
+#include "compiler/lower/pass.h"
 
 static bool can_relu(enum cc_op_kind kind)
 {
@@ -24,14 +25,14 @@ static bool can_relu(enum cc_op_kind kind)
 static bool can_activate(const struct cc_lowering *l, const struct cc_op *op)
 {
     if (op->kind == CC_OP_MATMUL)
-        return l->home[cc_root(l, op->input[0])].data || l->home[cc_root(l, op->input[1])].data;
+        return cc_is_constant(l, op->input[0]) || cc_is_constant(l, op->input[1]);
     return op->kind == CC_OP_CONV || op->kind == CC_OP_LINEAR;
 }
 
 /* The operation that makes a value, if the ReLU or table can be joined to it; else NULL. */
-static struct cc_step *maker(struct cc_lowering *l, uint32_t value, bool relu)
+static struct cc_step *producer(struct cc_lowering *l, uint32_t value, bool relu)
 {
-    uint32_t number = l->home[value].maker;
+    uint32_t number = l->tensor[value].producer;
     struct cc_step *step = number ? &l->step[number - 1] : NULL;
 
     if (!step || !step->live || step->skip || step->activation || (step->relu && !relu))
@@ -60,15 +61,15 @@ int cc_pass_fuse(struct cc_lowering *l)
         value = cc_root(l, op->input[0]);
         if (!same_shape(cc_value_of(l, value), cc_value_of(l, op->output)))
             continue;
-        before = l->home[value].uses == 1 ? maker(l, value, relu) : NULL;
+        before = l->tensor[value].uses == 1 ? producer(l, value, relu) : NULL;
         if (!before)
             continue;
         before->relu |= relu;
         before->activation = relu ? before->activation : op;
         before->output = op->output;
-        l->home[op->output].maker = (uint32_t)(before - l->step) + 1;
+        l->tensor[op->output].producer = (uint32_t)(before - l->step) + 1;
         l->step[i].skip = true;
-        cc_note(l, "%s: %s -> joined to %s\n", op->name, cc_op_name(op->kind),
+        cc_note(l, "%s: %s -> fused into %s\n", op->name, cc_op_name(op->kind),
                 l->graph->op[before - l->step].name);
     }
     return 0;

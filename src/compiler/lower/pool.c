@@ -7,11 +7,14 @@
 #include <string.h>
 
 #include "compiler/half.h"
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/emit.h"
+#include "compiler/lower/family.h"
+#include "compiler/lower/mac.h"
+#include "compiler/lower/operand.h"
 
-static int check(const struct cc_lowering *l)
+static int check(const struct cc_lowering *l, const struct cc_op *op)
 {
-    const struct cc_attributes *a = &l->op->a;
+    const struct cc_attributes *a = &op->a;
 
     if (a->kernel[0] > PR_KERNEL_HEIGHT_MAX || a->kernel[1] > PR_KERNEL_WIDTH_MAX)
         return cc_refuse(l, "its window is %u high and %u wide; the engine takes windows up to %u by %u",
@@ -25,7 +28,7 @@ static int check(const struct cc_lowering *l)
     return 0;
 }
 
-static int largest(struct cc_lowering *l, const struct cc_mac *window, uint32_t batches)
+static int maximum(struct cc_lowering *l, const struct cc_mac *window, uint32_t batches)
 {
     struct pr_e5_record r = cc_record(PR_E5_MAX);
 
@@ -63,17 +66,17 @@ static int average_all(struct cc_lowering *l, const struct cc_mac *window, uint3
 static void split_factor(double factor, uint16_t *slope, uint16_t *scale)
 {
     enum { STEPS = 1024 }; /* fp16 values in [2, 4) */
-    double least = factor;
+    double error_min = factor;
 
     for (unsigned i = 0; i < STEPS; i++) {
         uint16_t half = (uint16_t)(PR_HALF_TWO + i);
         double first = (double)cc_float_of_half(half);
         uint16_t second = cc_half_of_float((float)(factor / first));
-        double off = fabs(first * (double)cc_float_of_half(second) - factor);
+        double error = fabs(first * (double)cc_float_of_half(second) - factor);
 
-        if (off >= least)
+        if (error >= error_min)
             continue;
-        least = off;
+        error_min = error;
         *slope = half;
         *scale = second;
     }
@@ -111,9 +114,10 @@ static int average(struct cc_lowering *l, const struct cc_mac *window, uint32_t 
     return cc_emit_mac(l, &mac);
 }
 
-int cc_lower_pool(struct cc_lowering *l)
+int cc_lower_pool(struct cc_lowering *l, const struct cc_step *step)
 {
-    const struct cc_attributes *a = &l->op->a;
+    const struct cc_op *op = step->op;
+    const struct cc_attributes *a = &op->a;
     struct cc_mac window = {.kh = a->kernel[0],
                             .kw = a->kernel[1],
                             .sy = a->stride[0],
@@ -121,10 +125,10 @@ int cc_lower_pool(struct cc_lowering *l)
                             .py = a->pad[0],
                             .px = a->pad[2]};
     struct cc_layout in, out;
-    int status = cc_source(l, l->op->input[0], &window.src, &in);
+    int status = cc_source(l, op->input[0], &window.src, &in);
 
     if (!status)
-        status = cc_result(l, &window.dst, &out);
+        status = cc_result(l, step->output, &window.dst, &out);
     if (status)
         return status;
     window.in[CC_W] = in.w;
@@ -134,11 +138,11 @@ int cc_lower_pool(struct cc_lowering *l)
     window.in[CC_C] = window.out[CC_C] = in.c;
     window.src_batch = in.batch;
     window.dst_batch = out.batch;
-    if (l->op->kind == CC_OP_AVG_POOL && window.kw == in.w && window.kh == in.h && out.w == 1 && out.h == 1 &&
+    if (op->kind == CC_OP_AVG_POOL && window.kw == in.w && window.kh == in.h && out.w == 1 && out.h == 1 &&
         !a->pad[0] && !a->pad[2])
         return average_all(l, &window, in.n);
-    status = check(l);
+    status = check(l, op);
     if (status)
         return status;
-    return l->op->kind == CC_OP_MAX_POOL ? largest(l, &window, in.n) : average(l, &window, in.n);
+    return op->kind == CC_OP_MAX_POOL ? maximum(l, &window, in.n) : average(l, &window, in.n);
 }

@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "compiler/half.h"
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/emit.h"
+#include "compiler/lower/family.h"
+#include "compiler/lower/neural.h"
+#include "compiler/lower/planar.h"
 
 enum { AXES = 4, ELEMENT = 2 };
 
@@ -32,19 +35,19 @@ static struct axes collect(const struct axis all[AXES])
 }
 
 /* Whether `outer` and `inner` can be counted through as one axis. */
-static bool joins(const struct axis *outer, const struct axis *inner)
+static bool can_merge(const struct axis *outer, const struct axis *inner)
 {
     return outer->reduced == inner->reduced && outer->src == inner->src * inner->extent &&
            (outer->reduced || outer->dst == inner->dst * inner->extent);
 }
 
-static bool join_first(struct axes *axes, bool reduced)
+static bool merge_first(struct axes *axes, bool reduced)
 {
     for (unsigned i = 0; i < axes->count; i++)
         for (unsigned k = i + 1; k < axes->count; k++) {
             struct axis *outer = &axes->axis[i], *inner = &axes->axis[k];
 
-            if (outer->reduced != reduced || !joins(outer, inner))
+            if (outer->reduced != reduced || !can_merge(outer, inner))
                 continue;
             inner->extent *= outer->extent;
             memmove(outer, outer + 1, (axes->count - i - 1) * sizeof(*outer));
@@ -65,30 +68,30 @@ static unsigned count(const struct axes *axes, bool reduced)
 }
 
 /* A reduction has two axes of each kind beside the width; more are joined, the slowest first. */
-static void join(struct axes *axes)
+static void merge(struct axes *axes)
 {
-    while (count(axes, true) > 2 && join_first(axes, true))
+    while (count(axes, true) > 2 && merge_first(axes, true))
         ;
-    while (count(axes, false) > 2 && join_first(axes, false))
+    while (count(axes, false) > 2 && merge_first(axes, false))
         ;
 }
 
 /* Strides of the source, and where each kept axis went in the result, whose axes may be fewer. */
-static void read_axes(const struct cc_lowering *l, const struct cc_layout *in, const struct cc_layout *out,
-                      struct axis all[AXES])
+static void read_axes(const struct cc_lowering *l, const struct cc_op *op, const struct cc_layout *in,
+                      const struct cc_layout *out, struct axis all[AXES])
 {
     const uint32_t extent[AXES] = {in->n, in->c, in->h, in->w},
                    src[AXES] = {in->batch, in->plane, in->row, ELEMENT};
     const uint32_t dst[AXES] = {out->batch, out->plane, out->row, ELEMENT};
-    uint32_t rank = cc_value_of(l, l->op->input[0])->rank;
+    uint32_t rank = cc_value_of(l, op->input[0])->rank;
     unsigned place = AXES;
 
     for (unsigned i = AXES; i-- > 0;) {
         bool exists = i + rank >= AXES;
 
         all[i] = (struct axis){
-            .extent = extent[i], .src = src[i], .reduced = exists && l->op->a.axes >> (i + rank - AXES) & 1};
-        if (!exists || (all[i].reduced && !l->op->a.keep_dims))
+            .extent = extent[i], .src = src[i], .reduced = exists && op->a.axes >> (i + rank - AXES) & 1};
+        if (!exists || (all[i].reduced && !op->a.keep_dims))
             continue;
         place--;
         all[i].dst = all[i].reduced ? 0 : dst[place];
@@ -96,7 +99,7 @@ static void read_axes(const struct cc_lowering *l, const struct cc_layout *in, c
 }
 
 /* Removes and returns the first axis that is (not) reduced and, if asked for, has that stride; extent 1 when there is none. */
-static struct axis take(struct axes *axes, bool reduced, bool source, uint32_t stride)
+static struct axis take_axis(struct axes *axes, bool reduced, bool source, uint32_t stride)
 {
     for (unsigned i = 0; i < axes->count; i++) {
         struct axis found = axes->axis[i];
@@ -110,11 +113,11 @@ static struct axis take(struct axes *axes, bool reduced, bool source, uint32_t s
     return (struct axis){.extent = 1};
 }
 
-static bool has(const struct axes *axes, bool reduced, bool source, uint32_t stride)
+static bool has_axis(const struct axes *axes, bool reduced, bool source, uint32_t stride)
 {
     struct axes copy = *axes;
 
-    return take(&copy, reduced, source, stride).extent > 1;
+    return take_axis(&copy, reduced, source, stride).extent > 1;
 }
 
 /* What is done before, in and after the reduction. */
@@ -125,11 +128,11 @@ struct how {
     float scale;
 };
 
-static struct how how_of(const struct cc_lowering *l, uint32_t count)
+static struct how how_of(const struct cc_op *op, uint32_t count)
 {
     struct how how = {.reduce = PR_PE_REDUCE_SUM, .scale = 1};
 
-    switch (l->op->kind) {
+    switch (op->kind) {
     case CC_OP_REDUCE_MEAN: how.scale = 1.0f / (float)count; break;
     case CC_OP_REDUCE_MAX: how.reduce = PR_PE_REDUCE_MAX; break;
     case CC_OP_REDUCE_MIN: how.reduce = PR_PE_REDUCE_MIN; break;
@@ -145,24 +148,25 @@ static struct how how_of(const struct cc_lowering *l, uint32_t count)
 }
 
 /* One reduction over axes of which the side by side one, if any, is reduced. */
-static int emit_reduction(struct cc_lowering *l, struct axes axes, const struct how *how,
-                          const struct pr_e5_operand *from, const struct pr_e5_operand *to)
+static int emit_reduction(struct cc_lowering *l, const struct cc_op *op, struct axes axes,
+                          const struct how *how, const struct pr_e5_operand *from,
+                          const struct pr_e5_operand *to)
 {
     struct pr_e5_record r = cc_record(PR_E5_REDUCE);
-    bool turned = has(&axes, false, false, ELEMENT);
+    bool transposed = has_axis(&axes, false, false, ELEMENT);
     struct axis w, h, d, c, g;
 
-    join(&axes);
-    w = take(&axes, true, true, ELEMENT);
-    h = take(&axes, true, true, 0);
-    d = take(&axes, true, true, 0);
-    c = take(&axes, false, false, turned ? ELEMENT : 0);
-    g = take(&axes, false, false, 0);
+    merge(&axes);
+    w = take_axis(&axes, true, true, ELEMENT);
+    h = take_axis(&axes, true, true, 0);
+    d = take_axis(&axes, true, true, 0);
+    c = take_axis(&axes, false, false, transposed ? ELEMENT : 0);
+    g = take_axis(&axes, false, false, 0);
 
     if (axes.count || d.extent > PR_DEPTH_MAX)
         return cc_refuse(
             l, "axes 0x%x of this shape need more than one reduction; reduce neighbouring axes first",
-            l->op->a.axes);
+            op->a.axes);
     r.op = how->reduce;
     r.elementwise = how->before;
     r.function = how->after;
@@ -180,15 +184,15 @@ static int emit_reduction(struct cc_lowering *l, struct axes axes, const struct 
     r.src[0].group = g.src;
     r.dst = *to;
     r.dst.row = r.dst.depth = 0;
-    r.dst.plane = turned ? 0 : c.dst;
+    r.dst.plane = transposed ? 0 : c.dst;
     r.dst.group = g.dst;
-    r.flags = turned ? PR_E5_OUT_TRANSPOSE : 0;
+    r.flags = transposed ? PR_E5_OUT_TRANSPOSE : 0;
     return cc_emit(l, &r);
 }
 
 /* Turns a reduced axis side by side in a buffer; the axes then have the buffer's strides as source strides. */
-static int emit_turn(struct cc_lowering *l, struct axes *axes, const struct pr_e5_operand *from,
-                     struct pr_e5_operand *to)
+static int emit_transpose(struct cc_lowering *l, struct axes *axes, const struct pr_e5_operand *from,
+                          struct pr_e5_operand *to)
 {
     struct pr_e5_record r = cc_record(PR_E5_BYPASS);
     struct axis *w = NULL, *c = NULL, *rest[2] = {NULL, NULL};
@@ -242,9 +246,9 @@ static int emit_move(struct cc_lowering *l, struct axes *axes, const struct pr_e
                      const struct pr_e5_operand *to)
 {
     struct pr_e5_record r = cc_record(PR_E5_BYPASS);
-    struct axis w = take(axes, false, true, ELEMENT), g = take(axes, false, true, 0),
-                c = take(axes, false, true, 0);
-    struct axis h = take(axes, false, true, 0);
+    struct axis w = take_axis(axes, false, true, ELEMENT), g = take_axis(axes, false, true, 0),
+                c = take_axis(axes, false, true, 0);
+    struct axis h = take_axis(axes, false, true, 0);
 
     r.in[CC_W] = w.extent;
     r.in[CC_H] = h.extent;
@@ -262,32 +266,33 @@ static int emit_move(struct cc_lowering *l, struct axes *axes, const struct pr_e
     return cc_emit(l, &r);
 }
 
-static int emit_all(struct cc_lowering *l, const struct axis all[AXES], const struct pr_e5_operand *from,
-                    const struct pr_e5_operand *to)
+static int emit_all(struct cc_lowering *l, const struct cc_op *op, const struct axis all[AXES],
+                    const struct pr_e5_operand *from, const struct pr_e5_operand *to)
 {
     struct axes axes = collect(all);
-    struct pr_e5_operand turned;
+    struct pr_e5_operand transposed;
     uint64_t count = 1;
     struct how how;
     int status;
 
     for (unsigned i = 0; i < AXES; i++)
         count *= all[i].reduced ? all[i].extent : 1;
-    how = how_of(l, (uint32_t)count);
-    if (!has(&axes, false, true, ELEMENT))
-        return emit_reduction(l, axes, &how, from, to);
-    if (!has(&axes, true, true, 0))
+    how = how_of(op, (uint32_t)count);
+    if (!has_axis(&axes, false, true, ELEMENT))
+        return emit_reduction(l, op, axes, &how, from, to);
+    if (!has_axis(&axes, true, true, 0))
         return emit_move(l, &axes, from, to);
-    status = emit_turn(l, &axes, from, &turned);
-    return status ? status : emit_reduction(l, axes, &how, &turned, to);
+    status = emit_transpose(l, &axes, from, &transposed);
+    return status ? status : emit_reduction(l, op, axes, &how, &transposed, to);
 }
 
 /* Nothing longer than 1 is reduced, and so nothing is squared on the way: what is left to do to each element. */
-static int finish_single(struct cc_lowering *l, const struct cc_view *from, const struct cc_view *to)
+static int finish_single(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *from,
+                         const struct cc_view *to)
 {
-    if (l->op->kind == CC_OP_REDUCE_L2_NORM)
-        return cc_planar(l, &(struct cc_planar){.flags = PR_E5_ABS}, from, NULL, to);
-    return cc_planar(l, &(struct cc_planar){.op = PR_PE_SQUARE_OF_SUM}, from, NULL, to);
+    if (op->kind == CC_OP_REDUCE_L2_NORM)
+        return cc_emit_planar(l, &(struct cc_planar){.flags = PR_E5_ABS}, from, NULL, to);
+    return cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_SQUARE_OF_SUM}, from, NULL, to);
 }
 
 /* The norm comes as its reciprocal. */
@@ -295,29 +300,30 @@ static int finish_norm(struct cc_lowering *l, const struct cc_view *from, const 
 {
     struct cc_table table = cc_table_curve(CC_CURVE_RECIPROCAL);
 
-    return cc_move(l, from, to, &(struct cc_pass){.table = &table});
+    return cc_emit_move(l, from, to, &(struct cc_neural){.table = &table});
 }
 
-int cc_lower_reduce(struct cc_lowering *l)
+int cc_lower_reduce(struct cc_lowering *l, const struct cc_step *step)
 {
-    bool norm = l->op->kind == CC_OP_REDUCE_L2_NORM, squares = norm || l->op->kind == CC_OP_REDUCE_SUM_SQUARE;
+    const struct cc_op *op = step->op;
+    bool norm = op->kind == CC_OP_REDUCE_L2_NORM, squares = norm || op->kind == CC_OP_REDUCE_SUM_SQUARE;
     bool moves = true; /* every reduced axis has length 1, and the kept ones lie side by side */
     struct pr_e5_operand from, to, first;
     struct cc_view result, buffer;
     struct cc_layout in, out;
     struct axis all[AXES];
-    int status = cc_source(l, l->op->input[0], &from, &in);
+    int status = cc_source(l, op->input[0], &from, &in);
 
     if (!status)
-        status = cc_result(l, &to, &out);
+        status = cc_result(l, step->output, &to, &out);
     if (status)
         return status;
-    read_axes(l, &in, &out, all);
+    read_axes(l, op, &in, &out, all);
     for (unsigned i = 0; i < AXES; i++)
         moves &= !all[i].reduced || all[i].extent == 1;
     moves &= in.w > 1;
     if (!norm && !(squares && moves))
-        return emit_all(l, all, &from, &to);
+        return emit_all(l, op, all, &from, &to);
     result = cc_view_of(&to, &out);
     status = cc_view_scratch(l, result.extent, &buffer);
     first = to;
@@ -325,8 +331,8 @@ int cc_lower_reduce(struct cc_lowering *l)
     first.index = buffer.at.index;
     first.offset = 0;
     if (!status)
-        status = emit_all(l, all, &from, &first);
+        status = emit_all(l, op, all, &from, &first);
     if (status)
         return status;
-    return moves ? finish_single(l, &buffer, &result) : finish_norm(l, &buffer, &result);
+    return moves ? finish_single(l, op, &buffer, &result) : finish_norm(l, &buffer, &result);
 }

@@ -8,10 +8,10 @@
 
 #include <stdint.h>
 
-#define CC_TABLE_HALFS 64u
+#include "program/kernel.h"
 
 struct cc_table {
-    uint16_t half[CC_TABLE_HALFS];
+    uint16_t half[PR_TABLE_HALFS];
 };
 
 /* Tables with knots, as public programs hold them. */

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations of one operand: a table on the way through the neural engines, or the planar engine's registers, or a few of both. */
 #include "compiler/half.h"
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/activation.h"
+#include "compiler/lower/family.h"
+#include "compiler/lower/neural.h"
+#include "compiler/lower/planar.h"
 
 /* One table, then what the planar engine adds: y = scale * table(x) + bias. */
 static int by_table(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y,
                     const struct cc_table *table, uint16_t before, uint16_t bias)
 {
-    struct cc_pass pass = {.table = table, .scale = before, .bias = bias};
+    struct cc_neural pass = {.table = table, .scale = before, .bias = bias};
 
-    return cc_move(l, x, y, &pass);
+    return cc_emit_move(l, x, y, &pass);
 }
 
 static int by_curve(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y,
@@ -31,21 +34,22 @@ static int by_pieces(struct cc_lowering *l, const struct cc_view *x, const struc
 static int by_planar(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y,
                      const struct cc_planar *how)
 {
-    return cc_planar(l, how, x, NULL, y);
+    return cc_emit_planar(l, how, x, NULL, y);
 }
 
 /* log2, and the change of base behind it. */
-static int logarithm(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
+static int logarithm(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *x,
+                     const struct cc_view *y)
 {
     struct cc_view t;
     int status = cc_view_scratch(l, y->extent, &t);
 
     if (!status)
-        status = by_curve(l, x, &t, CC_CURVE_LOG2, 0, cc_half_of_float(l->op->a.epsilon));
+        status = by_curve(l, x, &t, CC_CURVE_LOG2, 0, cc_half_of_float(op->a.epsilon));
     return status ? status : by_planar(l, &t, y, &(struct cc_planar){.scale = PR_HALF_LN_2});
 }
 
-int cc_emit_floor(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y, bool up)
+static int floor_or_ceil(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y, bool up)
 {
     struct cc_table fraction = cc_table_curve(CC_CURVE_FRACTION), whole = cc_table_curve(CC_CURVE_TRUNCATE);
     struct cc_table step = cc_table_step(up ? CC_STEP_POSITIVE : CC_STEP_NEGATIVE);
@@ -62,7 +66,7 @@ int cc_emit_floor(struct cc_lowering *l, const struct cc_view *x, const struct c
         status = by_table(l, x, &t, &whole, 0, 0);
     if (status)
         return status;
-    return cc_planar(l, &(struct cc_planar){.flags = up ? 0 : PR_E5_SUBTRACT2}, &t, &s, y);
+    return cc_emit_planar(l, &(struct cc_planar){.flags = up ? 0 : PR_E5_SUBTRACT2}, &t, &s, y);
 }
 
 /*
@@ -85,7 +89,7 @@ static int softplus(struct cc_lowering *l, const struct cc_view *x, const struct
         status = by_curve(l, &s, &t, CC_CURVE_LOG2, 0, PR_HALF_ONE);
     if (!status)
         status = by_pieces(l, x, &s, &ramp);
-    return status ? status : cc_planar(l, &(struct cc_planar){.pre_scale = PR_HALF_LN_2}, &t, &s, y);
+    return status ? status : cc_emit_planar(l, &(struct cc_planar){.pre_scale = PR_HALF_LN_2}, &t, &s, y);
 }
 
 static int softsign(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
@@ -99,7 +103,7 @@ static int softsign(struct cc_lowering *l, const struct cc_view *x, const struct
         status = by_planar(l, x, &t, &(struct cc_planar){.flags = PR_E5_ABS, .bias = PR_HALF_ONE});
     if (!status)
         status = by_curve(l, &t, &s, CC_CURVE_RECIPROCAL, 0, 0);
-    return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &s, y);
+    return status ? status : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &s, y);
 }
 
 /* x sigmoid(1.702 x) has no public table; the other two forms share one. */
@@ -110,12 +114,13 @@ static int gelu(struct cc_lowering *l, const struct cc_view *x, const struct cc_
 
     if (!status)
         status = by_curve(l, x, &t, CC_CURVE_SIGMOID, cc_half_of_float(1.702f), 0);
-    return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &t, y);
+    return status ? status : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &t, y);
 }
 
-static int scaled_tanh(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
+static int scaled_tanh(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *x,
+                       const struct cc_view *y)
 {
-    uint16_t alpha = cc_half_of_float(l->op->a.alpha), beta = cc_half_of_float(l->op->a.beta);
+    uint16_t alpha = cc_half_of_float(op->a.alpha), beta = cc_half_of_float(op->a.beta);
     struct cc_view t;
     int status = cc_view_scratch(l, y->extent, &t);
 
@@ -127,180 +132,78 @@ static int scaled_tanh(struct cc_lowering *l, const struct cc_view *x, const str
 }
 
 /* alpha x + beta between 0 and 1: a ReLU and a smaller of two. */
-static int sigmoid_hard(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
+static int sigmoid_hard(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *x,
+                        const struct cc_view *y)
 {
-    uint16_t alpha = cc_half_of_float(l->op->a.alpha);
-    struct cc_pieces least = {PR_HALF_MINUS_INFINITE,
-                              PR_HALF_ONE,
-                              PR_HALF_MINUS_INFINITE,
-                              PR_HALF_ONE,
-                              PR_HALF_ONE,
-                              PR_HALF_ONE,
-                              0};
+    uint16_t alpha = cc_half_of_float(op->a.alpha);
+    struct cc_pieces minimum = {PR_HALF_MINUS_INFINITE,
+                                PR_HALF_ONE,
+                                PR_HALF_MINUS_INFINITE,
+                                PR_HALF_ONE,
+                                PR_HALF_ONE,
+                                PR_HALF_ONE,
+                                0};
     struct cc_view t;
     int status = cc_view_scratch(l, y->extent, &t);
 
     if (!(alpha & ~PR_HALF_SIGN))
         return cc_refuse(l, "alpha is 0, so that every result is the same");
     if (!status)
-        status = by_planar(l, x, &t,
-                           &(struct cc_planar){
-                               .scale = alpha, .bias = cc_half_of_float(l->op->a.beta), .flags = PR_E5_RELU});
-    return status ? status : by_pieces(l, &t, y, &least);
+        status = by_planar(
+            l, x, &t,
+            &(struct cc_planar){.scale = alpha, .bias = cc_half_of_float(op->a.beta), .flags = PR_E5_RELU});
+    return status ? status : by_pieces(l, &t, y, &minimum);
 }
 
-/* The largest half below this one; there is none below -inf. */
-static uint16_t half_before(uint16_t half)
+static int lower_view(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *x,
+                      const struct cc_view *y)
 {
-    if (half == PR_HALF_MINUS_INFINITE)
-        return half;
-    if (!(half & ~PR_HALF_SIGN))
-        return PR_HALF_SIGN | 1;
-    return half & PR_HALF_SIGN ? half + 1 : half - 1;
-}
-
-/*
- * For a negative alpha: the fp16 value nearest to 0 for which alpha x >= beta. The product of two fp16 values is exact in double precision, so the search is exact; it starts at most one
- * fp16 value away from the result.
- */
-static uint16_t last_clamped(uint16_t alpha, uint16_t beta)
-{
-    double slope = (double)cc_float_of_half(alpha), top = (double)cc_float_of_half(beta);
-    uint16_t half = cc_half_of_float((float)(top / slope)) | PR_HALF_SIGN;
-
-    while (half < PR_HALF_MINUS_INFINITE && slope * (double)cc_float_of_half(half) < top)
-        half++;
-    while (half > PR_HALF_SIGN && slope * (double)cc_float_of_half(half - 1) >= top)
-        half--;
-    return half;
-}
-
-/* min(beta, x >= 0 ? x : alpha x), beta >= 0. With a negative alpha the clamp at beta applies on both sides. */
-static void clamp_both_sides(struct cc_pieces *p, uint16_t alpha, uint16_t beta)
-{
-    p->above = p->y_above = beta;
-    p->negative = alpha;
-    if (!(alpha & PR_HALF_SIGN))
-        return;
-    p->y_below = beta;
-    if (alpha != PR_HALF_SIGN)
-        p->below = last_clamped(alpha, beta);
-}
-
-/* Operations that are two straight pieces; false for another one, and for a clamp that no table says. */
-static bool pieces_of(const struct cc_op *op, struct cc_pieces *p)
-{
-    uint16_t alpha = cc_half_of_float(op->a.alpha), beta = cc_half_of_float(op->a.beta);
-
-    *p = (struct cc_pieces){PR_HALF_MINUS_INFINITE,
-                            PR_HALF_INFINITE,
-                            PR_HALF_MINUS_INFINITE,
-                            PR_HALF_INFINITE,
-                            PR_HALF_ONE,
-                            PR_HALF_ONE,
-                            0};
-    switch (op->kind) {
-    case CC_OP_RELU6:
-        p->below = p->y_below = 0;
-        p->above = p->y_above = cc_half_of_float(6);
-        break;
-    case CC_OP_CLIP:
-        p->below = p->y_below = alpha;
-        p->above = p->y_above = beta;
-        break;
-    case CC_OP_THRESHOLD: p->below = p->y_below = alpha; break;
-    case CC_OP_THRESHOLDED_RELU:
-        /* The clamp includes its end. */
-        p->below = half_before(alpha);
-        p->y_below = 0;
-        break;
-    case CC_OP_CLAMPED_RELU: clamp_both_sides(p, alpha, beta); break;
-    case CC_OP_LEAKY_RELU: p->negative = alpha; break;
-    default: return false;
-    }
-    /* An infinite x has the sign of the slope it goes down by. */
-    if (p->y_below == PR_HALF_MINUS_INFINITE && p->negative & PR_HALF_SIGN)
-        p->y_below = PR_HALF_INFINITE;
-    if (p->y_below == PR_HALF_MINUS_INFINITE && !p->negative)
-        p->y_below = 0;
-    return op->kind != CC_OP_CLAMPED_RELU || op->a.beta >= 0;
-}
-
-bool cc_activation(const struct cc_op *op, struct cc_table *table, uint16_t *scale)
-{
-    static const struct {
-        enum cc_op_kind kind;
-        enum cc_curve curve;
-    } known[] = {{CC_OP_SIGMOID, CC_CURVE_SIGMOID}, {CC_OP_TANH, CC_CURVE_TANH}, {CC_OP_ERF, CC_CURVE_ERF},
-                 {CC_OP_EXP, CC_CURVE_EXP2},        {CC_OP_EXP2, CC_CURVE_EXP2}, {CC_OP_SQRT, CC_CURVE_SQRT},
-                 {CC_OP_SIGN, CC_CURVE_SIGN},       {CC_OP_SILU, CC_CURVE_SILU}, {CC_OP_GELU, CC_CURVE_GELU}};
-    struct cc_pieces pieces;
-
-    *scale = op->kind == CC_OP_EXP ? PR_HALF_LOG2_E : 0;
-    if (op->kind == CC_OP_GELU && op->a.gelu == CC_GELU_SIGMOID)
-        return false;
-    for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (op->kind == known[i].kind) {
-            *table = cc_table_curve(known[i].curve);
-            return true;
-        }
-    if (op->kind == CC_OP_ELU)
-        *table = cc_table_elu(op->a.alpha);
-    else if (pieces_of(op, &pieces))
-        *table = cc_table_pieces(&pieces);
-    else
-        return false;
-    return true;
-}
-
-bool cc_activation_fuses(const struct cc_op *op)
-{
-    struct cc_table table;
-    uint16_t scale;
-
-    if (op->kind == CC_OP_THRESHOLDED_RELU || (op->kind == CC_OP_CLAMPED_RELU && op->a.alpha < 0))
-        return false;
-    return cc_activation(op, &table, &scale);
-}
-
-static int lower_view(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
-{
-    uint16_t epsilon = cc_half_of_float(l->op->a.epsilon), scale;
+    uint16_t epsilon = cc_half_of_float(op->a.epsilon), scale;
     struct cc_table table;
 
-    if (cc_activation(l->op, &table, &scale))
+    if (cc_activation_table(op, &table, &scale))
         return by_table(l, x, y, &table, scale, 0);
-    switch (l->op->kind) {
-    case CC_OP_LOG: return logarithm(l, x, y);
+    switch (op->kind) {
+    case CC_OP_LOG: return logarithm(l, op, x, y);
     case CC_OP_RSQRT: return by_curve(l, x, y, CC_CURVE_RSQRT, 0, epsilon);
     case CC_OP_INVERSE: return by_curve(l, x, y, CC_CURVE_RECIPROCAL, 0, epsilon);
     case CC_OP_GELU: return gelu(l, x, y);
     case CC_OP_ABS: return by_planar(l, x, y, &(struct cc_planar){.flags = PR_E5_ABS});
     case CC_OP_SQUARE: return by_planar(l, x, y, &(struct cc_planar){.op = PR_PE_SQUARE_OF_SUM});
-    case CC_OP_CEIL: return cc_emit_floor(l, x, y, true);
-    case CC_OP_FLOOR: return cc_emit_floor(l, x, y, false);
+    case CC_OP_CEIL: return floor_or_ceil(l, x, y, true);
+    case CC_OP_FLOOR: return floor_or_ceil(l, x, y, false);
     case CC_OP_SOFTPLUS: return softplus(l, x, y);
     case CC_OP_SOFTSIGN: return softsign(l, x, y);
-    case CC_OP_SIGMOID_HARD: return sigmoid_hard(l, x, y);
-    case CC_OP_SCALED_TANH: return scaled_tanh(l, x, y);
+    case CC_OP_SIGMOID_HARD: return sigmoid_hard(l, op, x, y);
+    case CC_OP_SCALED_TANH: return scaled_tanh(l, op, x, y);
     case CC_OP_LINEAR_ACTIVATION:
-        if (!(cc_half_of_float(l->op->a.alpha) & ~PR_HALF_SIGN))
+        if (!(cc_half_of_float(op->a.alpha) & ~PR_HALF_SIGN))
             return cc_refuse(l, "alpha is 0 in fp16, so that every result is the same");
         return by_planar(l, x, y,
-                         &(struct cc_planar){.scale = cc_half_of_float(l->op->a.alpha),
-                                             .bias = cc_half_of_float(l->op->a.beta)});
+                         &(struct cc_planar){.scale = cc_half_of_float(op->a.alpha),
+                                             .bias = cc_half_of_float(op->a.beta)});
     case CC_OP_CLAMPED_RELU:
         return cc_refuse(l, "beta is negative; the clamp of one table begins at 0 or above");
     default: return cc_refuse(l, "this operation has no form on the engine");
     }
 }
 
-int cc_lower_unary(struct cc_lowering *l)
+int cc_lower_unary(struct cc_lowering *l, const struct cc_step *step)
 {
+    const struct cc_op *op = step->op;
     struct cc_view x, y;
-    int status = cc_view_source(l, l->op->input[0], &x);
+    int status = cc_view_source(l, op->input[0], &x);
 
     if (!status)
-        status = cc_view_result(l, &y);
-    return status ? status : lower_view(l, &x, &y);
+        status = cc_view_result(l, step->output, &y);
+    return status ? status : lower_view(l, op, &x, &y);
+}
+
+int cc_lower_relu(struct cc_lowering *l, const struct cc_step *step)
+{
+    struct pr_e5_operand to;
+    struct cc_layout layout;
+    int status = cc_result(l, step->output, &to, &layout);
+
+    return status ? status : cc_emit_copy(l, step->op->input[0], &to, &(struct cc_neural){.relu = true});
 }

@@ -4,7 +4,7 @@
 
 #include "compiler/half.h"
 
-/* The largest half below this one; there is none below -inf. */
+/* The largest fp16 value below this one; there is none below -inf. */
 static uint16_t half_before(uint16_t half)
 {
     if (half == PR_HALF_MINUS_INFINITE)
@@ -15,8 +15,9 @@ static uint16_t half_before(uint16_t half)
 }
 
 /*
- * For a negative alpha: the fp16 value nearest to 0 for which alpha x >= beta. The product of two fp16 values is exact in double precision, so the search is exact; it starts at most one
- * fp16 value away from the result.
+ * For a negative alpha: the fp16 value nearest to 0 for which alpha x >= beta. The product of two fp16 values
+ * is exact in double precision, so the search is exact; it starts at most one fp16 value away from the
+ * result.
  */
 static uint16_t last_clamped(uint16_t alpha, uint16_t beta)
 {
@@ -30,7 +31,9 @@ static uint16_t last_clamped(uint16_t alpha, uint16_t beta)
     return half;
 }
 
-/* min(beta, x >= 0 ? x : alpha x), beta >= 0. With a negative alpha the clamp at beta applies on both sides. */
+/*
+ * min(beta, x >= 0 ? x : alpha x), beta >= 0. With a negative alpha the clamp at beta applies on both sides.
+ */
 static void clamp_both_sides(struct cc_pieces *p, uint16_t alpha, uint16_t beta)
 {
     p->above = p->y_above = beta;
@@ -42,7 +45,9 @@ static void clamp_both_sides(struct cc_pieces *p, uint16_t alpha, uint16_t beta)
         p->below = last_clamped(alpha, beta);
 }
 
-/* Operations that are two straight pieces; false for another one, and for a clamp that no table says. */
+/*
+ * Operations that are two linear pieces; false for any other, and for a clamp that one table cannot express.
+ */
 static bool pieces_of(const struct cc_op *op, struct cc_pieces *p)
 {
     uint16_t alpha = cc_half_of_float(op->a.alpha), beta = cc_half_of_float(op->a.beta);
@@ -73,7 +78,7 @@ static bool pieces_of(const struct cc_op *op, struct cc_pieces *p)
     case CC_OP_LEAKY_RELU: p->negative = alpha; break;
     default: return false;
     }
-    /* An infinite x has the sign of the slope it goes down by. */
+    /* The result for x = -inf follows from the slope below 0. */
     if (p->y_below == PR_HALF_MINUS_INFINITE && p->negative & PR_HALF_SIGN)
         p->y_below = PR_HALF_INFINITE;
     if (p->y_below == PR_HALF_MINUS_INFINITE && !p->negative)

@@ -11,8 +11,9 @@
 /* The table of an operation and the factor before it (0: none); false when one table is not enough. */
 bool cc_activation_table(const struct cc_op *op, struct cc_table *table, uint16_t *scale);
 /*
- * Whether that table may be fused into the operation before it. The value that enters a table is not rounded to fp16, so a
- * threshold would be compared with a value that is never stored; operations with such a threshold get their own descriptor.
+ * Whether that table may be fused into the operation before it. The value that enters a table is not rounded
+ * to fp16, so a threshold would be compared with a value that is never stored; operations with such a
+ * threshold get their own descriptor.
  */
 bool cc_activation_fuses(const struct cc_op *op);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of one lowering: what is known about each value and each operation of the graph, the intermediate buffers, and
- * the program under construction. Nothing here belongs to the operation that is being lowered; that is an argument.
+ * The state of one lowering: what is known about each value and each operation of the graph, the intermediate
+ * buffers, and the program under construction. Nothing here belongs to the operation that is being lowered;
+ * that is an argument.
  */
 #ifndef COMPILER_LOWER_CONTEXT_H
 #define COMPILER_LOWER_CONTEXT_H
@@ -24,10 +25,9 @@ struct cc_tensor {
 struct cc_step {
     const struct cc_op *op;
     bool live; /* an output depends on it */
-    bool
-        skip; /* it needs no record of its own: an alias, an input, a constant, or fused into another operation */
-    bool relu;                      /* a ReLU is fused into it */
-    const struct cc_op *activation; /* an operation that is one activation table, fused into it; NULL: none */
+    bool skip; /* it needs no record: an alias, an input, a constant, or fused into another operation */
+    bool relu; /* a ReLU is fused into it */
+    const struct cc_op *activation; /* one activation table that is fused into it; NULL: none */
     uint32_t output;                /* its value, or that of the operation that is fused into it */
 };
 
@@ -51,9 +51,10 @@ struct cc_lowering {
 };
 
 /*
- * Refusals. cc_refuse writes a phrase without capital and full stop; what calls the lowering of an operation completes it with
- * cc_refusal_locate, so that helpers need not know for which operation they work. cc_refuse_at does both.
- * An operation of NULL stands for the program; the phrase is then a sentence that begins with a capital.
+ * Refusals. cc_refuse writes a phrase without capital and full stop; what calls the lowering of an operation
+ * completes it with cc_refusal_locate, so that helpers need not know for which operation they work.
+ * cc_refuse_at does both. An operation of NULL means the program; the phrase is then a sentence that begins
+ * with a capital.
  */
 int cc_refuse(const struct cc_lowering *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cc_refuse_at(const struct cc_lowering *l, const struct cc_op *op, const char *format, ...)

@@ -9,10 +9,10 @@ static int check_conv(const struct cc_lowering *l, const struct cc_op *op, const
     const struct cc_attributes *a = &op->a;
 
     if (a->stride[0] > CC_STRIDE_MAX || a->stride[1] > CC_STRIDE_MAX)
-        return cc_refuse(l, "strides are %u and %u; a descriptor has strides up to %u", a->stride[0],
+        return cc_refuse(l, "its strides are %u and %u; a descriptor takes strides up to %u", a->stride[0],
                          a->stride[1], CC_STRIDE_MAX);
     if (a->dilation[0] != 1 || a->dilation[1] != 1)
-        return cc_refuse(l, "dilations are %u and %u; only dilation 1 is done by this compiler yet",
+        return cc_refuse(l, "its dilations are %u and %u; this compiler supports only dilation 1",
                          a->dilation[0], a->dilation[1]);
     if (weight->dim[2] > PR_KERNEL_HEIGHT_MAX || weight->dim[3] > PR_KERNEL_WIDTH_MAX)
         return cc_refuse(

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Quotients: a table of reciprocals for one operand, and a product. A floor_div rounds such a quotient to a whole number near the right one and then corrects that by the
- * remainder, which the planar engine computes without rounding: the product of two fp16 values and its difference from a third are exact in fp32.
+ * Quotients: a table of reciprocals for one operand, and a product. floor_div rounds such a quotient to an
+ * integer near the right one and then corrects it by the remainder, which the planar engine computes without
+ * rounding: the product of two fp16 values and its difference from a third are exact in fp32.
  */
 #include <math.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "compiler/lower/planar.h"
 #include "program/activation.h"
 
-enum { SCALE_EXPONENT_MAX = 12 }; /* well inside the halfs that have all their bits */
+enum { SCALE_EXPONENT_MAX = 12 }; /* well inside the normal range of fp16 */
 
 static int product(struct cc_lowering *l, const struct cc_view *a, const struct cc_view *b,
                    const struct cc_view *y)
@@ -29,7 +30,7 @@ static int by_curve(struct cc_lowering *l, enum cc_curve curve, const struct cc_
     return status ? status : cc_emit_move(l, x, y, &(struct cc_neural){.table = &table});
 }
 
-/* The second operand is one number that is neither 0 nor infinite. */
+/* Whether the divisor is a constant scalar that is finite and not 0. */
 static bool divides_by_number(const struct cc_lowering *l, uint32_t divisor, float *number)
 {
     if (!cc_is_scalar(l, divisor))
@@ -38,7 +39,10 @@ static bool divides_by_number(const struct cc_lowering *l, uint32_t divisor, flo
     return isfinite(*number) && *number != 0;
 }
 
-/* x times the reciprocal of a number. A reciprocal that is outside the normal range of fp16 is a product of two fp16 factors. */
+/*
+ * x times the reciprocal of a number. A reciprocal outside the normal range of fp16 is split into two fp16
+ * factors.
+ */
 static int divide_by_number(struct cc_lowering *l, const struct cc_view *x, float number,
                             const struct cc_view *y)
 {
@@ -64,8 +68,9 @@ static int divide(struct cc_lowering *l, const struct cc_view *x, const struct c
 }
 
 /*
- * The quotient by an fp32 reciprocal, rounded to fp16, lies between the floor of the true quotient and the next integer: both are fp16 values up to 2048. Truncated towards 0 it is one of the two.
- * It is the upper one where divisor * n exceeds x.
+ * The quotient by an fp32 reciprocal, rounded to fp16, lies between the floor of the true quotient and the
+ * next integer: both are fp16 values up to 2048. Truncated towards 0 it is one of the two. It is the upper
+ * one where divisor * n exceeds x.
  */
 static int floor_by_number(struct cc_lowering *l, const struct cc_view *x, float number,
                            const struct cc_view *y)
@@ -118,8 +123,8 @@ static struct cc_view plane(const struct planes *planes, uint32_t i)
 }
 
 /*
- * A reduction over the planes of one or two sources, for each element of a plane: they are what the record counts as rows. Columns are its channels, turned side by side, and rows its
- * groups.
+ * A reduction over the planes of one or two sources, for each element of a plane. Planes are the rows of the
+ * record; columns are its channels, transposed to be contiguous, and rows its groups.
  */
 static int reduce_planes(struct cc_lowering *l, struct pr_e5_record r, uint32_t count,
                          const struct cc_view *to)
@@ -150,9 +155,9 @@ static int reduce_planes(struct cc_lowering *l, struct pr_e5_record r, uint32_t 
 struct division {
     struct planes operands;   /* the divisor without its sign; x with the sign of the quotient */
     struct planes guesses;    /* minus an integer near the quotient, minus its two neighbours, and last 1 */
-    struct planes remainders; /* remainders */
-    struct cc_view
-        inverse; /* of PR_HALF_512 times the divisor: finite for every divisor but 0, and as exact as a quotient needs it for large ones */
+    struct planes remainders; /* of the guesses */
+    /* Of 512 times the divisor: finite for every divisor but 0, and exact enough for large ones. */
+    struct cc_view inverse;
 };
 enum { DIVISOR, DIVIDEND, OPERANDS };
 enum { ABOVE, MIDDLE, BELOW, ONE, GUESSES, REMAINDERS = ONE };
@@ -183,7 +188,10 @@ static int rough_quotient(struct cc_lowering *l, const struct division *d, const
                                    &d->inverse, y);
 }
 
-/* The integer part of -quotient. It is clamped to a finite value, so that no difference of infinities follows. */
+/*
+ * The integer part of -quotient. It is clamped to a finite value, so that no difference of infinities
+ * follows.
+ */
 static int negated_whole(struct cc_lowering *l, const struct cc_view *quotient, const struct cc_view *y)
 {
     struct cc_table table = cc_table_curve(CC_CURVE_TRUNCATE);
@@ -228,7 +236,10 @@ static int open_division(struct cc_lowering *l, const struct cc_view *x, const s
                                  &(struct cc_neural){.table = &reciprocal, .scale = PR_HALF_512});
 }
 
-/* The first guess has the error of the reciprocal table. After one correction by its remainder the error is below 1.01. */
+/*
+ * The first guess has the error of the reciprocal table. After one correction by its remainder the error is
+ * below 1.01.
+ */
 static int guess(struct cc_lowering *l, const struct division *d)
 {
     struct cc_view dividend = plane(&d->operands, DIVIDEND), rough = plane(&d->guesses, ABOVE),
@@ -250,8 +261,8 @@ static int guess(struct cc_lowering *l, const struct division *d)
 }
 
 /*
- * Counts how many of n - 1, n and n + 1 are not above the quotient, which are those with a remainder >= 0. The guess n is between floor - 1 and floor + 2, so
- * the floor is n - 2 plus that count.
+ * Counts how many of n - 1, n and n + 1 are not above the quotient: those with a remainder >= 0. The guess n
+ * is between floor - 1 and floor + 2, so the floor is n - 2 plus that count.
  */
 static int floor_by_tensor(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *divisor,
                            const struct cc_view *y)
@@ -297,7 +308,7 @@ int cc_lower_divide(struct cc_lowering *l, const struct cc_step *step)
     int status = cc_view_result(l, step->output, &y);
 
     if (cc_is_constant(l, op->input[0]) && cc_is_constant(l, op->input[1]))
-        return cc_refuse(l, "both operands are constants; compute it before compiling");
+        return cc_refuse(l, "both operands are constants; compute the result before compiling");
     if (!status)
         status = cc_view_source(l, op->input[0], &x);
     if (status)

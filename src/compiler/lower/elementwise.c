@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * add, sub, mul, maximum, minimum on the planar engine: two sources with broadcast axes, or one source and a scalar
- * in the bias or scale register.
+ * add, sub, mul, maximum, minimum on the planar engine: two sources with broadcast axes, or one source and a
+ * scalar in the bias or scale register.
  */
 #include "compiler/half.h"
 #include "compiler/lower/family.h"
@@ -12,7 +12,7 @@ static const enum pr_pe_op operation[CC_OP_COUNT] = {
     [CC_OP_MAXIMUM] = PR_PE_MAX, [CC_OP_MINIMUM] = PR_PE_MIN,
 };
 
-/* A constant of one element that a register can hold: a scale of 0 stands for none here. */
+/* A constant scalar that a register can hold. A scale register of 0 would mean 1. */
 static bool usable_scalar(const struct cc_lowering *l, const struct cc_op *op, uint32_t value)
 {
     if (!cc_is_scalar(l, value))
@@ -48,7 +48,7 @@ int cc_lower_elementwise(struct cc_lowering *l, const struct cc_step *step)
     int status;
 
     if (swap && cc_is_constant(l, b))
-        return cc_refuse(l, "both operands are constants; compute it before compiling");
+        return cc_refuse(l, "both operands are constants; compute the result before compiling");
     by_register &= usable_scalar(l, op, a) || usable_scalar(l, op, b);
     status = cc_view_result(l, step->output, &y);
     if (!status)

@@ -17,7 +17,7 @@ struct pr_e5_record cc_record(enum pr_e5_kind kind)
 
 int cc_emit(struct cc_lowering *l, const struct pr_e5_record *record)
 {
-    static const char *const axis[4] = {"width", "height", "channels", "batch"};
+    static const char *const axis[4] = {"a width", "a height", "a number of channels", "a batch"};
     static const uint32_t limit[4] = {PR_WIDTH_MAX, PR_HEIGHT_MAX, PR_CHANNELS_MAX, PR_GROUPS_MAX};
     struct cc_program *p = l->program;
     void *array = p->record;
@@ -27,9 +27,8 @@ int cc_emit(struct cc_lowering *l, const struct pr_e5_record *record)
         uint32_t extent = record->in[i] > record->out[i] ? record->in[i] : record->out[i];
 
         if (extent > limit[i])
-            return cc_refuse(l,
-                             "a descriptor would have %u on the axis of its %s; the engine takes at most %u",
-                             extent, axis[i], limit[i]);
+            return cc_refuse(l, "a descriptor would need %s of %u; the engine takes at most %u", axis[i],
+                             extent, limit[i]);
     }
     if (p->records == PR_E5_RECORDS_MAX)
         return cc_refuse(l, "the program needs more than %u descriptors", PR_E5_RECORDS_MAX);
@@ -40,7 +39,7 @@ int cc_emit(struct cc_lowering *l, const struct pr_e5_record *record)
     return status;
 }
 
-/* What one step along an axis of the record adds to an operand's offset. */
+/* The stride of an operand, in bytes, along an axis of the record. */
 static uint32_t step_of(const struct pr_e5_operand *o, unsigned axis, bool transposed, uint32_t broadcast)
 {
     static const uint32_t bit[4] = {
@@ -59,7 +58,7 @@ static uint32_t step_of(const struct pr_e5_operand *o, unsigned axis, bool trans
 /* Cuts one axis after the other; `axis` is the next. */
 static int emit_from(struct cc_lowering *l, const struct pr_e5_record *record, unsigned axis)
 {
-    /* Pieces of whole 64-byte granules, whichever axis lies side by side. */
+    /* Pieces are whole 64-byte granules, whichever axis is contiguous. */
     static const uint32_t limit[4] = {PR_WIDTH_MAX, PR_HEIGHT_MAX, PR_CHANNELS_MAX, CC_GROUPS_CUT};
     uint32_t whole, flags = record->flags;
     int status = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations that move elements and compute nothing. Rows begin on 64-byte boundaries and descriptors count strides in 64 bytes; where a shape asks for
- * another distance, elements go by way of a buffer in which the distances fit.
+ * Operations that move elements and compute nothing. Rows begin on 64-byte boundaries and descriptors count
+ * strides in units of 64 bytes; where a shape needs another stride, elements go through a buffer whose
+ * strides fit.
  */
 #include <string.h>
 
@@ -27,7 +28,7 @@ static int transpose(struct cc_lowering *l, const struct cc_op *op, const struct
     return cc_emit_move(l, &from, y, NULL);
 }
 
-/* Axes that two shapes of the same elements have in common, the fastest first. */
+/* The common refinement of two shapes of the same elements, the fastest axis first. */
 struct refined {
     unsigned count;
     struct {
@@ -51,7 +52,7 @@ static void refined_add(struct refined *r, uint32_t extent, uint32_t from, uint3
     }
 }
 
-/* False when an axis of one shape ends inside an axis of the other in a way that no axis can say. */
+/* False when the axes of the two shapes have no common refinement: neither length divides the other. */
 static bool refine(const struct cc_view *x, const struct cc_view *y, struct refined *r)
 {
     unsigned i = CC_AXES - 1, k = CC_AXES - 1;
@@ -81,7 +82,7 @@ static bool refine(const struct cc_view *x, const struct cc_view *y, struct refi
     }
 }
 
-/* The refined axes as views, if a descriptor can say them. */
+/* The refined axes as views, if a descriptor can express their number and strides. */
 static bool refined_views(const struct refined *r, struct cc_view *x, struct cc_view *y)
 {
     struct cc_view from = {.at = x->at, .extent = {1, 1, 1, 1}}, to = {.at = y->at, .extent = {1, 1, 1, 1}};
@@ -126,7 +127,7 @@ static uint64_t common_multiple(uint32_t a, uint32_t b)
     return (uint64_t)a / x * b;
 }
 
-/* `count` elements from row-major place `at` on, each of them 64 bytes from the next in between. */
+/* `count` elements from row-major index `at` on, through a buffer in which they are 64 bytes apart. */
 static int reshape_piece(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y, uint32_t at,
                          uint32_t count)
 {
@@ -168,8 +169,9 @@ static int reshape(struct cc_lowering *l, struct cc_view x, struct cc_view y)
 }
 
 /*
- * A first column on a 64-byte boundary is expressed by the base address, as in the public program of such a slice. Any other first column needs the slice field, with which values
- * above 4094 become infinite (docs/provenance.md).
+ * A first column on a 64-byte boundary is expressed by the base address, as in the public program of such a
+ * slice. Any other first column needs the slice field, with which values above 4094 become infinite
+ * (docs/provenance.md).
  */
 static int slice(struct cc_lowering *l, const struct cc_op *op, struct cc_view x,
                  const struct cc_view *result)
@@ -194,13 +196,13 @@ static int slice(struct cc_lowering *l, const struct cc_op *op, struct cc_view x
     return cc_emit_move(l, &x, &y, &pass);
 }
 
-/* Tensors side by side along an axis of the result. */
+/* A concatenation along an axis of the result. */
 struct concat {
     struct cc_view y;
     unsigned axis;
     uint32_t at;          /* elements along the axis so far */
-    bool staged;          /* by way of a buffer whose slowest axis it is */
-    struct cc_view stage; /* that buffer, with its axes in the result's order */
+    bool staged;          /* through a buffer in which that axis is the slowest */
+    struct cc_view stage; /* that buffer, its axes in the result's order */
 };
 
 static int concat_open(struct cc_lowering *l, const struct cc_view *y, unsigned axis, bool aligned,
@@ -233,7 +235,7 @@ static int concat_close(struct cc_lowering *l, const struct concat *j)
     return j->staged ? cc_emit_move(l, &j->stage, &j->y, NULL) : 0;
 }
 
-/* `reps` times x: each round takes what the rounds before have made, so that it is twice as much. */
+/* `reps` copies of x: each round copies the result so far, which doubles it. */
 static int concat_repeat(struct cc_lowering *l, struct concat *j, const struct cc_view *x, uint32_t reps)
 {
     int status = concat_append(l, j, x);
@@ -280,7 +282,7 @@ static int tile(struct cc_lowering *l, const struct cc_op *op, struct cc_view x,
     return status || any ? status : cc_emit_move(l, &x, y, NULL);
 }
 
-/* An operand as the result's axes see it: for a stack, with an axis of length 1 put in. */
+/* An operand with the result's axes: for a stack, an axis of length 1 is inserted. */
 static int operand_view(struct cc_lowering *l, const struct cc_op *op, uint32_t i, unsigned axis,
                         struct cc_view *view)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparisons, logic and selection on the planar engine: a bool is a half, 0 or 1. */
+/* Comparisons, logic and selection on the planar engine: a bool is an fp16 value of 0 or 1. */
 #include "compiler/half.h"
 #include "compiler/lower/family.h"
 #include "compiler/lower/neural.h"
 #include "compiler/lower/planar.h"
 
-/* How the difference of the operands compares with zero, and what becomes of the answer. */
+/* How the difference of the operands compares with zero, and whether the answer is negated. */
 static const struct {
     enum pr_pe_compare compare;
-    bool swap; /* the second less the first */
+    bool swap; /* subtract the first from the second */
     bool negate;
 } comparison[CC_OP_COUNT] = {
     [CC_OP_EQUAL] = {PR_PE_EQUAL, false, false},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lowering: passes in order, and what the families share. */
+/* The lowering: passes in order, ports, and the family of each operation. */
 #include "compiler/lower/lower.h"
 
 #include <string.h>
@@ -127,7 +127,7 @@ static int lower_op(struct cc_lowering *l, const struct cc_step *step)
     case CC_OP_INPUT:
     case CC_OP_CONST:
     case CC_OP_CAST:
-    case CC_OP_COUNT: return cc_refuse(l, "this operation has no form on the engine");
+    case CC_OP_COUNT: return cc_refuse(l, "the engine has no form of this operation");
     default: return cc_lower_unary(l, step);
     }
 }

@@ -10,7 +10,7 @@
 
 /* Seen in public programs: 32 lanes for 1x1 kernels, 16 for larger ones. */
 enum { LANES_LOG2_POINT = 5, LANES_LOG2 = 4 };
-enum { TRANSPOSED_ALIGN = 32 }; /* channels that lie side by side: 64 bytes */
+enum { TRANSPOSED_ALIGN = 32 }; /* contiguous channels that fill 64 bytes */
 
 /* Output channels of one descriptor: as many passes over the engines as fit an engine's kernel memory. */
 static uint32_t block_channels(const struct cc_mac *mac, struct cc_pack *pack)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Multiply-accumulate tasks with constant weights: convolutions, and the matrix products that are lowered to them. */
+/*
+ * Multiply-accumulate tasks with constant weights: convolutions, and the matrix products that are lowered to
+ * them.
+ */
 #ifndef COMPILER_LOWER_MAC_H
 #define COMPILER_LOWER_MAC_H
 
@@ -27,7 +30,10 @@ struct cc_mac {
     uint16_t scale;               /* before that table; 0 means 1 */
 };
 
-/* The ReLU or the activation that is fused into an operation. `table` is where its table goes; it must outlive the mac. */
+/*
+ * The ReLU or the activation that is fused into an operation. `table` is where its table goes; it must
+ * outlive the mac.
+ */
 void cc_mac_fuse(struct cc_mac *mac, const struct cc_step *step, struct cc_table *table);
 /* Whether all output channels of all groups fit one descriptor. */
 bool cc_mac_fits(const struct cc_mac *mac);

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products with a constant matrix are 1x1 convolutions: the inner axis stands on channels, the other one on width. A runtime operand whose inner axis is its last one is
- * turned first, by a bypass that writes channels side by side into the intermediate buffer.
+ * Products with a constant matrix are 1x1 convolutions: the inner axis becomes the channels, the other one
+ * the width. A runtime operand whose inner axis is its last one is transposed first, by a bypass task that
+ * writes contiguous channels into a buffer.
  */
 #include "compiler/lower/family.h"
 #include "compiler/lower/mac.h"
 #include "compiler/lower/operand.h"
 
-#define ROWS PR_WIDTH_MAX /* of one descriptor: they become its width */
+#define ROWS PR_WIDTH_MAX /* of one descriptor, where they are the width */
 
-/* `rows` rows of `inner` elements, `row` bytes apart, from `src` on; in the buffer element (k, m) is at k * plane + 2 * m. */
+/*
+ * Transposes `rows` rows of `inner` elements, `row` bytes apart: element (k, m) goes to k * plane + 2 * m of
+ * the buffer.
+ */
 static int transpose(struct cc_lowering *l, const struct pr_e5_operand *src, uint32_t row, uint32_t rows,
                      uint32_t inner, uint32_t buffer, uint32_t plane)
 {
@@ -33,7 +37,10 @@ static int transpose(struct cc_lowering *l, const struct pr_e5_operand *src, uin
     return status;
 }
 
-/* The runtime operand of a product: `rows` rows from `src` on, or `inner` rows when its inner axis stands first. */
+/*
+ * The runtime operand of a product: `rows` rows from `src` on, or `inner` rows when its inner axis comes
+ * first.
+ */
 struct operand {
     struct pr_e5_operand src;
     uint32_t row;
@@ -66,7 +73,7 @@ static int product_rows(struct cc_lowering *l, struct cc_mac *mac, const struct 
     return status ? status : cc_emit_mac(l, mac);
 }
 
-/* In pieces of at most ROWS rows. `dst_step` is what one row adds to the result's offset: its row, or 2 bytes. */
+/* In pieces of at most ROWS rows. One row advances the result's offset by `dst_step` bytes. */
 static int product(struct cc_lowering *l, struct cc_mac *mac, const struct operand *x, uint32_t rows,
                    uint32_t dst_step)
 {
@@ -80,7 +87,7 @@ static int product(struct cc_lowering *l, struct cc_mac *mac, const struct opera
     return status;
 }
 
-/* The result's channels lie side by side, its width steps by rows. */
+/* The result's channels are contiguous; its width has the stride of rows. */
 static void transpose_result(struct cc_mac *mac, const struct cc_layout *out)
 {
     mac->transposed = true;
@@ -113,13 +120,16 @@ int cc_lower_linear(struct cc_lowering *l, const struct cc_step *step)
     return product(l, &mac, &x, in.n * in.c * in.h, out.row);
 }
 
-/* Matrices of an operand's leading axes; they stand `plane` apart in the engine's layout, packed in a constant. */
+/*
+ * Number of matrices of an operand. They are `plane` bytes apart in the engine's layout and packed in a
+ * constant.
+ */
 static uint32_t matrices(const struct cc_layout *layout)
 {
     return layout->n * layout->c;
 }
 
-/* Which matrix of an operand belongs to matrix `i` of the result: its axes of length 1 are repeated. */
+/* The matrix of an operand for matrix `i` of the result: axes of length 1 are broadcast. */
 static uint32_t matrix_of(const struct cc_layout *operand, const struct cc_layout *out, uint32_t i)
 {
     uint32_t n = i / out->c % out->n, c = i % out->c;
@@ -133,7 +143,7 @@ struct matmul {
     struct cc_layout runtime, constant, out;
     bool constant_first;
     uint32_t rows, inner, channels; /* of the convolution */
-    uint32_t step[2];               /* halfs between output channels and inner elements of the constant */
+    uint32_t step[2]; /* elements between output channels and between inner elements of the constant */
 };
 
 static int matmul_one(struct cc_lowering *l, const struct cc_step *step, const struct matmul *m,
@@ -156,7 +166,7 @@ static int matmul_one(struct cc_lowering *l, const struct cc_step *step, const s
     return product(l, &mac, &x, rows, m->constant_first ? 2 : m->out.row);
 }
 
-/* Which operand is constant decides what is on channels: columns of y, or rows of x. */
+/* The channels are the columns of y if y is constant, else the rows of x. */
 static int read_matmul(struct cc_lowering *l, const struct cc_step *step, struct matmul *m,
                        struct pr_e5_operand *dst)
 {
@@ -167,7 +177,7 @@ static int read_matmul(struct cc_lowering *l, const struct cc_step *step, struct
     int status;
 
     if (first && second)
-        return cc_refuse(l, "both operands are constants; compute it before compiling");
+        return cc_refuse(l, "both operands are constants; compute the result before compiling");
     m->constant_first = first;
     m->weight = cc_data(l, constant);
     status = cc_source(l, runtime, &m->x.src, &m->runtime);
@@ -200,7 +210,7 @@ int cc_lower_matmul(struct cc_lowering *l, const struct cc_step *step)
     status = read_matmul(l, step, &m, &dst);
     if (status)
         return status;
-    /* One matrix for all: the rows of all leading axes are rows of one product. */
+    /* One constant matrix for all: the rows of all leading axes are the rows of one product. */
     if (!m.constant_first && !m.x.inner_first && matrices(&m.constant) == 1)
         return matmul_one(l, step, &m, &dst, 0, matrices(&m.runtime) * m.rows);
     for (uint32_t i = 0; i < matrices(&m.out) && !status; i++)

@@ -5,7 +5,7 @@
 #include "compiler/half.h"
 #include "compiler/lower/emit.h"
 
-/* The axis of more than one element whose elements lie side by side, or CC_AXES. */
+/* The axis of more than one element whose elements are contiguous, or CC_AXES. */
 static unsigned contiguous_axis(const struct cc_view *view)
 {
     for (unsigned i = 0; i < CC_AXES; i++)
@@ -25,7 +25,7 @@ static int apply(struct cc_lowering *l, struct pr_e5_record *r, const struct cc_
     if (how->scale)
         r->post_scale = how->scale;
     if (how->bias) {
-        /* The public form of a sum before a table: each channel's own, times one. */
+        /* Public programs add before a table with a depthwise 1x1 convolution whose weights are 1. */
         r->kind = PR_E5_CONV;
         r->flags |= PR_E5_ONES;
         r->unicast = r->kw = r->kh = 1;
@@ -40,10 +40,10 @@ static int apply(struct cc_lowering *l, struct pr_e5_record *r, const struct cc_
     return cc_constant(l, bytes, sizeof(bytes), &r->kernel);
 }
 
-/* Which axis of the views is which of the record; CC_AXES where there is none. */
+/* The axis of the views for each axis of the record; CC_AXES where there is none. */
 struct places {
     unsigned axis[4];
-    bool transposed; /* the result's channels lie side by side */
+    bool transposed; /* the result's channels are contiguous */
 };
 
 static bool find_places(const struct cc_view *from, const struct cc_view *to, struct places *p)
@@ -76,7 +76,7 @@ int cc_emit_move(struct cc_lowering *l, const struct cc_view *from, const struct
     if (status)
         return status;
     if (!find_places(from, to, &p))
-        return cc_refuse(l, "its elements would have to move along more axes than a descriptor has");
+        return cc_refuse(l, "its elements move along more axes than one descriptor has");
     r.src[0] = from->at;
     r.dst = to->at;
     r.flags |= p.transposed ? PR_E5_OUT_TRANSPOSE : 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks of the neural engines that compute nothing across elements: they move a tensor, and may map each element. */
+/*
+ * Tasks of the neural engines that compute nothing across elements: they move a tensor, and may map each
+ * element.
+ */
 #ifndef COMPILER_LOWER_NEURAL_H
 #define COMPILER_LOWER_NEURAL_H
 
@@ -14,7 +17,9 @@ struct cc_neural {
     uint32_t slice; /* the column at which the source's rows begin */
 };
 
-/* Copies a view to another of the same extents, whose axes may be in any order in memory. `how` may be NULL. */
+/*
+ * Copies a view to another of the same extents, whose axes may be in any order in memory. `how` may be NULL.
+ */
 int cc_emit_move(struct cc_lowering *l, const struct cc_view *from, const struct cc_view *to,
                  const struct cc_neural *how);
 /* Copies a value to an operand of the same layout. */

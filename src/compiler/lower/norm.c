@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * softmax and the norms: numbers of many elements each, applied to those elements. The tensor is seen as `kept` planes of `rows` by `width`
- * elements that belong together; where its axes do not lie so, they are moved first, and back at the end.
+ * softmax and the norms: reduce each group of elements to a scalar, then apply it to the group. The tensor is
+ * seen as `kept` planes of `rows` by `width` elements, one plane per group; where its axes are in another
+ * order, it is transposed first, and the result is transposed back.
  */
 #include <math.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "compiler/lower/planar.h"
 #include "program/td_codes.h"
 
+enum { ADDEND_MAX = 2048 }; /* fp16 values below this are at most 1 apart */
+
 /* x and y are views of the axes 1, kept, rows, width. */
 struct planes {
     struct cc_view x, y;
@@ -21,7 +24,7 @@ struct planes {
     struct cc_view back_from, back_to;
 };
 
-/* Whether the axes from `first` on are those that belong together. */
+/* Whether the axes of a group are exactly those from `first` on. */
 static bool is_trailing(const struct cc_view *v, uint32_t axes, unsigned first)
 {
     for (unsigned i = 0; i < CC_AXES; i++)
@@ -83,7 +86,7 @@ static int close_planes(struct cc_lowering *l, const struct planes *p)
     return p->moved ? cc_emit_move(l, &p->back_from, &p->back_to, NULL) : 0;
 }
 
-/* Two scalars for each plane: `rows` of them, each 64 bytes from the next plane's. */
+/* Two scalars for each plane: two rows, in which the scalars of neighbouring planes are 64 bytes apart. */
 static int open_scalars(struct cc_lowering *l, const struct planes *p, struct cc_view *scalars)
 {
     return cc_view_scratch(l, (uint32_t[CC_AXES]){1, 2, p->x.extent[CC_AXIS_C], 1}, scalars);
@@ -99,7 +102,7 @@ static struct cc_view scalar_row(const struct cc_view *scalars, unsigned row)
     return v;
 }
 
-/* A task over planes; it is cut where there are more of them than the engine has channels. */
+/* A task over planes, which are its channels; cut where there are more than a descriptor takes. */
 static int emit_planes(struct cc_lowering *l, struct pr_e5_record r, const struct cc_view *x,
                        const struct cc_view *to)
 {
@@ -108,9 +111,9 @@ static int emit_planes(struct cc_lowering *l, struct pr_e5_record r, const struc
     int status = 0;
 
     if (x->extent[CC_AXIS_H] > PR_HEIGHT_MAX || x->extent[CC_AXIS_W] > PR_WIDTH_MAX)
-        return cc_refuse(l,
-                         "%u rows of %u elements belong together; the engine takes at most %u by %u at once",
-                         x->extent[CC_AXIS_H], x->extent[CC_AXIS_W], PR_HEIGHT_MAX, PR_WIDTH_MAX);
+        return cc_refuse(
+            l, "it normalises over %u rows of %u elements; one descriptor takes at most %u rows of %u",
+            x->extent[CC_AXIS_H], x->extent[CC_AXIS_W], PR_HEIGHT_MAX, PR_WIDTH_MAX);
     r.in[CC_W] = x->extent[CC_AXIS_W];
     r.in[CC_H] = x->extent[CC_AXIS_H];
     r.in[CC_G] = 1;
@@ -186,8 +189,9 @@ int cc_lower_softmax(struct cc_lowering *l, const struct cc_step *step)
 }
 
 /*
- * The epsilon register is fp16. An epsilon that rounds to 0 there cannot be added; instead the reciprocal root is bounded by 1 / sqrt(epsilon) and by the largest fp16 value,
- * so that a plane of equal elements gives 0 and not 0 / 0.
+ * The epsilon register is fp16. An epsilon that rounds to 0 there cannot be added; instead the reciprocal
+ * root is bounded by 1 / sqrt(epsilon) and by the largest fp16 value, so that a plane of equal elements gives
+ * 0 and not 0 / 0.
  */
 static bool epsilon_is_lost(float epsilon)
 {
@@ -273,15 +277,16 @@ static int column(struct cc_lowering *l, const uint16_t *values, uint32_t count,
     return constant_rows(l, values, count, 1, view);
 }
 
-/* The axis of the channels among the four, of an operand [N, C, ...]. */
+/* The view's axis of the channels of an operand [N, C, ...]. */
 static unsigned channel_axis(const struct cc_lowering *l, const struct cc_op *op)
 {
     return CC_AXES - cc_value_of(l, op->input[0])->rank + 1;
 }
 
 /*
- * gamma or beta of `x`: one for each element of a plane (layer_norm), or one for each channel. The elements of a plane are the parameter's, in the same order, but not
- * always on rows of the same length: a plane of [1, C, 1, 1] has C rows.
+ * gamma or beta of `x`: one for each element of a plane (layer_norm), or one for each channel. The elements
+ * of a plane are the parameter's, in the same order, but not always on rows of the same length: a plane of
+ * [1, C, 1, 1] has C rows.
  */
 static int take_parameter(struct cc_lowering *l, const struct cc_op *op, uint32_t value,
                           const struct cc_view *x, struct cc_view *view)
@@ -302,7 +307,10 @@ static int take_parameter(struct cc_lowering *l, const struct cc_op *op, uint32_
     return status;
 }
 
-/* x * gamma + beta, each where there is one; `x` and `y` have the shape that the parameters fit. */
+/*
+ * x * gamma + beta, each if given; `x` and `y` have the shape of the parameters, or one that they broadcast
+ * to.
+ */
 static int scale_and_shift(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *x,
                            const struct cc_view *y)
 {
@@ -323,7 +331,7 @@ static int scale_and_shift(struct cc_lowering *l, const struct cc_op *op, const 
                   : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, a->weight ? &t : x, &beta, y);
 }
 
-/* Normalized planes in a buffer, and the same buffer as the whole tensor sees it. */
+/* Normalises into a buffer, then applies gamma and beta to the buffer in the shape of the parameters. */
 static int norm_with_parameters(struct cc_lowering *l, const struct cc_op *op, const struct planes *p,
                                 const struct cc_view *y)
 {
@@ -336,7 +344,7 @@ static int norm_with_parameters(struct cc_lowering *l, const struct cc_op *op, c
             status = normalize(l, op->a.epsilon, p, &t);
         return status ? status : scale_and_shift(l, op, &t, &p->y);
     }
-    /* instance_norm: its planes are those of the tensor, which are not moved. */
+    /* instance_norm: the groups are the planes of the tensor, so nothing was transposed. */
     status = cc_view_scratch(l, y->extent, &whole);
     t = p->y;
     t.at = whole.at;
@@ -360,18 +368,18 @@ int cc_lower_norm(struct cc_lowering *l, const struct cc_step *step)
     if (!status)
         status = open_planes(l, engine_axes(l, op, axes), &x, &y, &p);
     if (!status && p.moved && op->kind == CC_OP_INSTANCE_NORM)
-        status = cc_refuse(l, "its axes do not lie together");
+        status = cc_refuse(l, "its axes after the second are not the last axes of the tensor");
     if (!status)
         status = op->a.weight || op->a.bias ? norm_with_parameters(l, op, &p, &y)
                                             : normalize(l, op->a.epsilon, &p, &p.y);
     return status ? status : close_planes(l, &p);
 }
 
-/* Constants of the whole: y = (x + addend) * factor = x * factor + shift, for each channel. */
+/* batch_norm folded, for each channel: y = (x + addend) * factor = x * factor + shift. */
 struct batch {
     uint32_t channels;
     uint16_t *addend, *factor, *shift;
-    bool affine; /* every addend is a number */
+    bool affine; /* every channel can use the first form */
 };
 
 static void fold(const struct cc_lowering *l, const struct cc_op *op, struct batch *b)
@@ -390,12 +398,12 @@ static void fold(const struct cc_lowering *l, const struct cc_op *op, struct bat
         b->factor[i] = cc_half_of_float(factor);
         b->shift[i] = cc_half_of_float(shift);
         b->addend[i] = cc_half_of_float(factor != 0 ? shift / factor : 0);
-        /* What the values make of it is close to the shift, or the sum is done apart. */
-        b->affine &= b->factor[i] & ~PR_HALF_SIGN && fabsf(cc_float_of_half(b->addend[i])) < 2048;
+        /* Fold only if fp16 represents the addend closely; otherwise add separately. */
+        b->affine &= b->factor[i] & ~PR_HALF_SIGN && fabsf(cc_float_of_half(b->addend[i])) < ADDEND_MAX;
     }
 }
 
-/* Two rows in the constants: addends, factors. */
+/* One affine task: two rows of constants, addends and factors. */
 static int emit_affine(struct cc_lowering *l, const struct cc_op *op, const struct batch *b,
                        const struct cc_view *x, const struct cc_view *y)
 {

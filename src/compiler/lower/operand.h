@@ -7,14 +7,20 @@
 
 enum { CC_AXES = 4, CC_ELEMENT = 2 /* bytes */ };
 
-/* A tensor in the engine's layout: right-aligned to n, c, h, w; rows begin on 64-byte boundaries, no other gaps. */
+/*
+ * A tensor in the engine's layout: right-aligned to n, c, h, w; rows begin on 64-byte boundaries, no other
+ * gaps.
+ */
 struct cc_layout {
     uint32_t n, c, h, w;
     uint32_t row, plane, batch, bytes;
 };
 
 int cc_layout_of(const struct cc_lowering *l, uint32_t value, struct cc_layout *layout);
-/* Where to read a value. A constant is added to the program's constants in the engine's layout. Strides are the layout's. */
+/*
+ * Where to read a value. A constant is added to the program's constants in the engine's layout. Strides are
+ * the layout's.
+ */
 int cc_source(struct cc_lowering *l, uint32_t value, struct pr_e5_operand *operand, struct cc_layout *layout);
 /* Where to write a value: to a port if it is an output, else to an intermediate buffer. */
 int cc_result(struct cc_lowering *l, uint32_t value, struct pr_e5_operand *operand, struct cc_layout *layout);

@@ -82,7 +82,10 @@ uint32_t cc_pack_streams(const struct cc_pack *p)
     return p->cout < 1u << p->engines_log2 ? p->cout : 1u << p->engines_log2;
 }
 
-/* The rows of one input channel, by phase of the stride; beyond the kernel they are zeros. Returns where the next one's begin. */
+/*
+ * Writes the rows of one input channel, by phase of the stride; zeros beyond the kernel. Returns where the
+ * next channel begins.
+ */
 static uint8_t *put_channel(const struct cc_pack *p, const struct pr_ne *ne, const uint16_t *from,
                             uint8_t *at, uint32_t lanes)
 {

@@ -11,7 +11,10 @@ int cc_pass_casts(struct cc_lowering *l);
 int cc_pass_live(struct cc_lowering *l);
 /* Fuses a ReLU or an activation table into the operation before it. */
 int cc_pass_fuse(struct cc_lowering *l);
-/* After the lowering of all operations: gives each intermediate an offset. Buffers whose lifetimes are disjoint share memory. */
+/*
+ * After the lowering of all operations: gives each intermediate an offset. Buffers whose lifetimes are
+ * disjoint share memory.
+ */
 int cc_pass_plan(struct cc_lowering *l);
 
 #endif

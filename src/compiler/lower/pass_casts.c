@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Casts: the engine computes in fp16, and ports convert. So a cast is another name of its input, as is a new shape of the same rows; a constant becomes halfs, and what
- * remains must be fp16, or a truth of 0 or 1: arithmetic in another type is refused.
+ * Casts. The engine computes in fp16, and ports convert. Casts and row-preserving reshapes become aliases;
+ * constants are converted to fp16; any other operand must be fp16 or bool. Arithmetic in another type is
+ * refused.
  */
 #include <string.h>
 
@@ -34,7 +35,7 @@ static int take_constant(struct cc_lowering *l, uint32_t value)
     return 0;
 }
 
-/* A shape whose rows are the same ones, in the same order, lies as it is. */
+/* A reshape that keeps the rows and their order needs no copy. */
 static bool is_alias(const struct cc_lowering *l, const struct cc_op *op)
 {
     const struct cc_value *x, *y;
@@ -59,7 +60,10 @@ static int check_types(const struct cc_lowering *l, const struct cc_op *op)
     return 0;
 }
 
-/* An fp32 output must be the cast of an fp16 value. An fp32 value that is only renamed would be rounded to fp16 without a cast in the program. */
+/*
+ * An fp32 output must be the cast of an fp16 value. An fp32 value that is only an alias would be rounded to
+ * fp16 without a cast in the program.
+ */
 static int check_output(const struct cc_lowering *l, uint32_t output)
 {
     uint32_t value = output;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ReLU, or an operation that is one table, joins the operation before it, when that can do it and nobody else wants its value. */
+/*
+ * Fuses a ReLU, or an operation that is one activation table, into the operation before it, if that one has
+ * such a stage and its value has no other use.
+ */
 #include <string.h>
 
 #include "compiler/lower/activation.h"
@@ -21,7 +24,7 @@ static bool can_relu(enum cc_op_kind kind)
     }
 }
 
-/* A convolution with weights has its table at the head of its streams; of a matmul one operand must be weights. */
+/* A table is at the head of the weight streams, so one operand of a matmul must be constant. */
 static bool can_activate(const struct cc_lowering *l, const struct cc_op *op)
 {
     if (op->kind == CC_OP_MATMUL)
@@ -29,7 +32,7 @@ static bool can_activate(const struct cc_lowering *l, const struct cc_op *op)
     return op->kind == CC_OP_CONV || op->kind == CC_OP_LINEAR;
 }
 
-/* The operation that makes a value, if the ReLU or table can be joined to it; else NULL. */
+/* The operation that computes a value, if the ReLU or table can be fused into it; else NULL. */
 static struct cc_step *producer(struct cc_lowering *l, uint32_t value, bool relu)
 {
     uint32_t number = l->tensor[value].producer;
@@ -42,7 +45,7 @@ static struct cc_step *producer(struct cc_lowering *l, uint32_t value, bool relu
     return step;
 }
 
-/* The operation will be lowered to the shape of the ReLU's result. */
+/* The operation is lowered with the shape of the fused operation's result. */
 static bool same_shape(const struct cc_value *a, const struct cc_value *b)
 {
     return a->rank == b->rank && !memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0]));

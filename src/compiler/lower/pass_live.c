@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations that no output depends on are left out; how often each value is used is counted. */
+/* Finds dead operations and counts the uses of each value. */
 #include "compiler/lower/pass.h"
 
 int cc_pass_live(struct cc_lowering *l)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The intermediate buffer: each tensor lives from the first to the last record that touches it; tensors are placed in the order of their birth, each
- * at the lowest offset that no tensor living at the same time overlaps. Records run in sequence, so that is all there is to order.
+ * The plan of intermediate memory. A buffer lives from the first to the last record that touches it; buffers
+ * are placed in the order of their creation, each at the lowest offset at which it overlaps no buffer with an
+ * overlapping lifetime. Records run in sequence, so no other order matters.
  */
 #include <string.h>
 
@@ -27,8 +28,8 @@ static bool overlap(const struct cc_buffer *a, const struct cc_buffer *b)
 }
 
 /*
- * The lowest offset at which the buffer overlaps no buffer with an overlapping lifetime. `placed` lists the buffers that have an offset, sorted by it, so one pass over it is
- * enough.
+ * The lowest offset at which the buffer overlaps no buffer with an overlapping lifetime. `placed` lists the
+ * buffers that have an offset, sorted by it, so one pass over it is enough.
  */
 static uint64_t find_offset(const struct cc_lowering *l, const struct cc_buffer *b, const uint32_t *placed,
                             uint32_t count)

@@ -14,7 +14,9 @@ struct cc_planar {
     float final_scale;               /* the same */
 };
 
-/* Of one source (`b` NULL), or of two whose axes of length 1 are broadcast. W is contiguous in all of them. */
+/*
+ * Of one source (`b` NULL), or of two whose axes of length 1 are broadcast. W is contiguous in all of them.
+ */
 int cc_emit_planar(struct cc_lowering *l, const struct cc_planar *how, const struct cc_view *a,
                    const struct cc_view *b, const struct cc_view *to);
 

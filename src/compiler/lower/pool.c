@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * max_pool and avg_pool: windows over each channel by itself. No public program has such a task; the form is inferred from windows,
- * unicast kernels and largest elements, each of which public programs have.
+ * max_pool and avg_pool: windows over each channel separately. No public program has such a task; the form is
+ * inferred from windows, unicast kernels and maxima, each of which public programs have.
  */
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static int check(const struct cc_lowering *l, const struct cc_op *op)
         return cc_refuse(l, "its window is %u high and %u wide; the engine takes windows up to %u by %u",
                          a->kernel[0], a->kernel[1], PR_KERNEL_HEIGHT_MAX, PR_KERNEL_WIDTH_MAX);
     if (a->stride[0] > CC_STRIDE_MAX || a->stride[1] > CC_STRIDE_MAX)
-        return cc_refuse(l, "strides are %u and %u; a descriptor has strides up to %u", a->stride[0],
+        return cc_refuse(l, "its strides are %u and %u; a descriptor takes strides up to %u", a->stride[0],
                          a->stride[1], CC_STRIDE_MAX);
     if (a->pad[0] > CC_PAD_MAX || a->pad[2] > CC_PAD_MAX)
         return cc_refuse(l, "its padding is %u at the top and %u at the left; the engine takes at most %u",
@@ -83,8 +83,9 @@ static void split_factor(double factor, uint16_t *slope, uint16_t *scale)
 }
 
 /*
- * The weights are 2^-k, at most 1/2 of 1/n, so that no partial sum reaches the ceiling of 2^15. The post-scale and the slope of a linear table supply the rest of the factor 1/n: two fp16
- * factors are more precise than one. The ceiling does not apply after a table, so averages above 2^15 are stored too.
+ * The weights are 2^-k, at most 1/2 of 1/n, so that no partial sum reaches the ceiling of 2^15. The
+ * post-scale and the slope of a linear table supply the rest of the factor 1/n: two fp16 factors are more
+ * precise than one. The ceiling does not apply after a table, so averages above 2^15 are stored too.
  */
 static int average(struct cc_lowering *l, const struct cc_mac *window, uint32_t batches)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pow. A constant integer exponent is a chain of products, which gives negative bases the right sign; exponents of 0.5 and -0.5 are tables. Every other power is 2^(y log2 |x|) with the sign
- * computed separately. A negative base with an exponent that is not an integer is indeterminate, and the result is +0 by the engine's rule for indeterminate forms.
+ * pow. A constant integer exponent is a chain of products, which gives negative bases the right sign;
+ * exponents of 0.5 and -0.5 are tables. Every other power is 2^(y log2 |x|) with the sign computed
+ * separately. A negative base with an exponent that is not an integer is indeterminate, and the result is +0
+ * by the engine's rule for indeterminate forms.
  */
 #include <math.h>
 
@@ -34,7 +36,10 @@ static int ones(struct cc_lowering *l, const struct cc_view *y)
     return status ? status : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, &one, NULL, y);
 }
 
-/* One step of a chain of products: to the result if it is the last, else to a new buffer. `factor` NULL: a square. */
+/*
+ * One step of a chain of products, to the result if it is the last, else to a buffer. `factor` NULL: a
+ * square.
+ */
 static int chain(struct cc_lowering *l, struct cc_view *power, const struct cc_view *factor, bool last,
                  const struct cc_view *y)
 {
@@ -49,7 +54,10 @@ static int chain(struct cc_lowering *l, struct cc_view *power, const struct cc_v
     return status;
 }
 
-/* x^n by squaring and multiplying, from the highest bit of n. No intermediate power overflows or underflows before the result does. */
+/*
+ * x^n by squaring and multiplying, from the highest bit of n. No intermediate power overflows or underflows
+ * before the result does.
+ */
 static int whole_power(struct cc_lowering *l, const struct cc_view *x, uint32_t n, const struct cc_view *y)
 {
     struct cc_view power = *x;
@@ -77,7 +85,8 @@ static int reciprocal(struct cc_lowering *l, const struct cc_view *x, const stru
 }
 
 /*
- * The reciprocal of x^n. A power that underflows to 0 has lost its sign, so an odd n is computed as 1 / x^(n-1) times 1 / x.
+ * The reciprocal of x^n. A power that underflows to 0 has lost its sign, so an odd n is computed as 1 /
+ * x^(n-1) times 1 / x.
  */
 static int negative_power(struct cc_lowering *l, const struct cc_view *x, uint32_t n, const struct cc_view *y)
 {
@@ -101,7 +110,10 @@ static int negative_power(struct cc_lowering *l, const struct cc_view *x, uint32
     return status ? status : product(l, &even, &single, y);
 }
 
-/* The public table, except that log2(+inf) is +inf. The public table has 0 there, which would make every power of an infinity 1. */
+/*
+ * The public table, except that log2(+inf) is +inf. The public table has 0 there, which would make every
+ * power of an infinity 1.
+ */
 static struct cc_table logarithm(void)
 {
     struct cc_table table = cc_table_curve(CC_CURVE_LOG2);
@@ -145,7 +157,10 @@ static int known_power(struct cc_lowering *l, const struct cc_view *x, uint16_t 
     return exponent > 0 ? whole_power(l, x, (uint32_t)size, y) : negative_power(l, x, (uint32_t)size, y);
 }
 
-/* For each exponent c, so that a negative base has the factor 1 - c: 0 for even, 2 for odd, 1 for an exponent that is not an integer. */
+/*
+ * For each exponent a value c, so that a negative base has the factor 1 - c: 0 for even, 2 for odd, 1 for an
+ * exponent that is not an integer.
+ */
 static int parity(struct cc_lowering *l, const struct cc_view *exponent, struct cc_view *parity)
 {
     struct cc_table fraction = cc_table_curve(CC_CURVE_FRACTION), differs = cc_table_not_zero(PR_HALF_ONE);
@@ -187,8 +202,8 @@ static int give_sign(struct cc_lowering *l, const struct cc_view *base, const st
 }
 
 /*
- * 2^(exponent * log2(base)) of a base that is not negative. An exponent of 0 gives 1 even where the logarithm is infinite: there the logarithm is replaced by a finite one, so that the product
- * is 0.
+ * 2^(exponent * log2(base)) of a base that is not negative. An exponent of 0 gives 1 even where the logarithm
+ * is infinite: there the logarithm is replaced by a finite one, so that the product is 0.
  */
 static int positive_power(struct cc_lowering *l, const struct cc_view *base, const struct cc_view *exponent,
                           const struct cc_view *y)
@@ -235,7 +250,7 @@ int cc_lower_power(struct cc_lowering *l, const struct cc_step *step)
     if (status)
         return status;
     if (cc_is_constant(l, op->input[0]) && cc_is_constant(l, op->input[1]))
-        return cc_refuse(l, "both operands are constants; compute it before compiling");
+        return cc_refuse(l, "both operands are constants; compute the result before compiling");
     if (cc_is_scalar(l, op->input[1]))
         return known_power(l, &x, cc_data(l, op->input[1])[0], &y);
     status = cc_view_source(l, op->input[1], &exponent);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of two matrices that are both made at run time: the rows of the first are a kernel, read from where they lie, one row for each engine; the second streams
- * by, with the inner axis on channels. Where there are many rows, four of them are first put side by side, as the lanes of a kernel are: then an engine
- * takes four at once.
+ * Products of two matrices computed at run time. The rows of the first are the kernel, read in place, one row
+ * per engine; the second is the input, with its inner axis on channels. Where there are many rows, four of
+ * them are first interleaved, as the lanes of a kernel are, and an engine takes four at once.
  */
 #include "compiler/lower/emit.h"
 #include "compiler/lower/family.h"
@@ -10,7 +10,7 @@
 
 enum { LANES_LOG2 = 2, LANES = 1 << LANES_LOG2, BLOCK = PR_ENGINES_MAX * LANES };
 
-/* One matrix of each operand, the inner axis of the first side by side and that of the second on rows. */
+/* One matrix of each operand. The inner axis is contiguous in the first and the row axis of the second. */
 struct product {
     struct pr_e5_operand x, y, to;
     uint32_t x_row, y_row, to_row;
@@ -18,7 +18,7 @@ struct product {
     bool relu;
 };
 
-/* The matrix with its axes exchanged, in a buffer. */
+/* Transposes a matrix into a buffer. */
 static int transpose(struct cc_lowering *l, struct pr_e5_operand *at, uint32_t *row, uint32_t rows,
                      uint32_t columns)
 {
@@ -67,7 +67,7 @@ static int emit_rows(struct cc_lowering *l, const struct product *p, uint32_t fi
     return status;
 }
 
-/* Rows by blocks of four for each of 16 engines; returns how many are done this way in `done`. */
+/* Emits the rows that fill blocks of four per engine; `done` is their number. */
 static int emit_blocks(struct cc_lowering *l, const struct product *p, uint32_t *done)
 {
     uint32_t plane = (uint32_t)pr_round_up((uint64_t)p->inner * CC_ELEMENT * LANES, PR_ROW_ALIGN), blocks;
@@ -112,7 +112,7 @@ static int emit_product(struct cc_lowering *l, const struct product *p)
     return status;
 }
 
-/* Where matrix `i` of the result finds its operand: axes of length 1 are repeated. */
+/* Offset of the operand's matrix for matrix `i` of the result: axes of length 1 are broadcast. */
 static uint32_t matrix_offset(const struct cc_layout *operand, const struct cc_layout *out, uint32_t i)
 {
     uint32_t n = i / out->c, c = i % out->c;

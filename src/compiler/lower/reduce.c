@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions: the planar engine sums over the width, height and depth of each channel and group, so the axes of a tensor are dealt out: reduced ones to those three, kept ones to
- * channels and groups. When the axis whose elements lie side by side is kept, a bypass first turns a reduced one into its place.
+ * Reductions. The planar engine reduces over the width, height and depth of each channel and group, so the
+ * axes of a tensor are assigned: reduced ones to those three, kept ones to channels and groups. When the
+ * contiguous axis is kept, a bypass task first transposes the tensor so that a reduced axis is contiguous.
  */
 #include <string.h>
 
@@ -34,7 +35,7 @@ static struct axes collect(const struct axis all[AXES])
     return axes;
 }
 
-/* Whether `outer` and `inner` can be counted through as one axis. */
+/* Whether `outer` and `inner` can be merged into one axis: their strides continue each other. */
 static bool can_merge(const struct axis *outer, const struct axis *inner)
 {
     return outer->reduced == inner->reduced && outer->src == inner->src * inner->extent &&
@@ -57,7 +58,7 @@ static bool merge_first(struct axes *axes, bool reduced)
     return false;
 }
 
-/* Axes that are side by side in the source do not count: they are the width. */
+/* Axes of one kind. The contiguous axis of the source does not count: it is the width. */
 static unsigned count(const struct axes *axes, bool reduced)
 {
     unsigned found = 0;
@@ -67,7 +68,7 @@ static unsigned count(const struct axes *axes, bool reduced)
     return found;
 }
 
-/* A reduction has two axes of each kind beside the width; more are joined, the slowest first. */
+/* A reduction has two axes of each kind besides the width; more are merged, the slowest first. */
 static void merge(struct axes *axes)
 {
     while (count(axes, true) > 2 && merge_first(axes, true))
@@ -76,7 +77,7 @@ static void merge(struct axes *axes)
         ;
 }
 
-/* Strides of the source, and where each kept axis went in the result, whose axes may be fewer. */
+/* Strides of the source and, for each kept axis, of the result, which may have fewer axes. */
 static void read_axes(const struct cc_lowering *l, const struct cc_op *op, const struct cc_layout *in,
                       const struct cc_layout *out, struct axis all[AXES])
 {
@@ -98,7 +99,10 @@ static void read_axes(const struct cc_lowering *l, const struct cc_op *op, const
     }
 }
 
-/* Removes and returns the first axis that is (not) reduced and, if asked for, has that stride; extent 1 when there is none. */
+/*
+ * Removes and returns the first axis that is (not) reduced and has that stride, of the source or the result.
+ * A stride of 0 means any; the extent is 1 when there is no such axis.
+ */
 static struct axis take_axis(struct axes *axes, bool reduced, bool source, uint32_t stride)
 {
     for (unsigned i = 0; i < axes->count; i++) {
@@ -120,7 +124,7 @@ static bool has_axis(const struct axes *axes, bool reduced, bool source, uint32_
     return take_axis(&copy, reduced, source, stride).extent > 1;
 }
 
-/* What is done before, in and after the reduction. */
+/* The operations before, in and after the reduction. */
 struct how {
     enum pr_pe_reduce reduce;
     enum pr_pe_op before;
@@ -136,7 +140,7 @@ static struct how how_of(const struct cc_op *op, uint32_t count)
     case CC_OP_REDUCE_MEAN: how.scale = 1.0f / (float)count; break;
     case CC_OP_REDUCE_MAX: how.reduce = PR_PE_REDUCE_MAX; break;
     case CC_OP_REDUCE_MIN: how.reduce = PR_PE_REDUCE_MIN; break;
-    /* The sum of squares may be too large for a half where its root is not. */
+    /* The sum of squares may overflow fp16 where its root does not. */
     case CC_OP_REDUCE_L2_NORM:
         how.after = PR_PE_RSQRT;
         how.before = PR_PE_SQUARE_OF_SUM;
@@ -147,7 +151,7 @@ static struct how how_of(const struct cc_op *op, uint32_t count)
     return how;
 }
 
-/* One reduction over axes of which the side by side one, if any, is reduced. */
+/* One reduction. The contiguous axis of the source, if there is one, is reduced. */
 static int emit_reduction(struct cc_lowering *l, const struct cc_op *op, struct axes axes,
                           const struct how *how, const struct pr_e5_operand *from,
                           const struct pr_e5_operand *to)
@@ -190,7 +194,10 @@ static int emit_reduction(struct cc_lowering *l, const struct cc_op *op, struct 
     return cc_emit(l, &r);
 }
 
-/* Turns a reduced axis side by side in a buffer; the axes then have the buffer's strides as source strides. */
+/*
+ * Transposes into a buffer in which a reduced axis is contiguous; the axes then have the buffer's strides as
+ * source.
+ */
 static int emit_transpose(struct cc_lowering *l, struct axes *axes, const struct pr_e5_operand *from,
                           struct pr_e5_operand *to)
 {
@@ -208,7 +215,7 @@ static int emit_transpose(struct cc_lowering *l, struct axes *axes, const struct
             c = a;
     }
     if (!w || !c)
-        return cc_refuse(l, "there is no axis to turn");
+        return cc_refuse(l, "no reduced axis can be made contiguous");
     for (unsigned i = 0; i < axes->count; i++)
         if (&axes->axis[i] != w && &axes->axis[i] != c)
             rest[others++] = &axes->axis[i];
@@ -232,7 +239,7 @@ static int emit_transpose(struct cc_lowering *l, struct axes *axes, const struct
     c->src = ELEMENT;
     w->src = stride;
     stride *= r.in[CC_W];
-    /* The faster of the two stands inside the slower, as in the result. */
+    /* The faster of the two is inside the slower, as in the result. */
     for (unsigned i = others; i-- > 0;) {
         *(i ? &r.dst.group : &r.dst.row) = stride;
         rest[i]->src = stride;
@@ -241,7 +248,7 @@ static int emit_transpose(struct cc_lowering *l, struct axes *axes, const struct
     return cc_emit(l, &r);
 }
 
-/* The axes to reduce have length 1: the elements move to where the result's axes have them. */
+/* Every reduced axis has length 1: the elements only move to the result's strides. */
 static int emit_move(struct cc_lowering *l, struct axes *axes, const struct pr_e5_operand *from,
                      const struct pr_e5_operand *to)
 {
@@ -286,7 +293,10 @@ static int emit_all(struct cc_lowering *l, const struct cc_op *op, const struct 
     return status ? status : emit_reduction(l, op, axes, &how, &transposed, to);
 }
 
-/* Nothing longer than 1 is reduced, and so nothing is squared on the way: what is left to do to each element. */
+/*
+ * Every reduced axis has length 1, so no reduction has squared the elements: do what is left for each of
+ * them.
+ */
 static int finish_single(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *from,
                          const struct cc_view *to)
 {
@@ -295,7 +305,7 @@ static int finish_single(struct cc_lowering *l, const struct cc_op *op, const st
     return cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_SQUARE_OF_SUM}, from, NULL, to);
 }
 
-/* The norm comes as its reciprocal. */
+/* The reduction gives the reciprocal of the norm. */
 static int finish_norm(struct cc_lowering *l, const struct cc_view *from, const struct cc_view *to)
 {
     struct cc_table table = cc_table_curve(CC_CURVE_RECIPROCAL);
@@ -307,7 +317,7 @@ int cc_lower_reduce(struct cc_lowering *l, const struct cc_step *step)
 {
     const struct cc_op *op = step->op;
     bool norm = op->kind == CC_OP_REDUCE_L2_NORM, squares = norm || op->kind == CC_OP_REDUCE_SUM_SQUARE;
-    bool moves = true; /* every reduced axis has length 1, and the kept ones lie side by side */
+    bool moves = true; /* every reduced axis has length 1, and W is longer: nothing to reduce */
     struct pr_e5_operand from, to, first;
     struct cc_view result, buffer;
     struct cc_layout in, out;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The knots are facts: those of sigmoid, tanh, gelu, silu, exp2, sqrt, rsqrt and reciprocal stand in section 4.5 of the oracle sheet and in the
- * raw programs of the same names; those of log2, sign, frac and trunc in the raw programs log2, sign and ceil. Those of erf are ours, in the form of tanh.
+ * The knots of sigmoid, tanh, gelu, silu, exp2, sqrt, rsqrt, reciprocal, log2, sign, frac and trunc are those
+ * of public programs. Those of erf are ours, in the form of tanh.
  */
 #include "compiler/lower/tables.h"
 
@@ -135,7 +135,10 @@ struct cc_table cc_table_pieces(const struct cc_pieces *p)
     return table;
 }
 
-/* As the public tables of x < 0, x == 0 and x != 0: clamps at the smallest numbers, and tails that say the same. */
+/*
+ * As the public tables of x < 0, x == 0 and x != 0: clamps at the smallest numbers, and tails of the same
+ * values.
+ */
 static struct cc_table levels(uint16_t low, uint16_t high)
 {
     struct cc_table table = {{PR_HALF_SIGN | PR_HALF_SMALLEST, PR_HALF_SMALLEST, low, high}};

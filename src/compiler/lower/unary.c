@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations of one operand: a table on the way through the neural engines, or the planar engine's registers, or a few of both. */
+/*
+ * Operations of one operand: a table in a neural task, or the registers of the planar engine, or several of
+ * both.
+ */
 #include "compiler/half.h"
 #include "compiler/lower/activation.h"
 #include "compiler/lower/family.h"
 #include "compiler/lower/neural.h"
 #include "compiler/lower/planar.h"
 
-/* One table, then what the planar engine adds: y = scale * table(x) + bias. */
+/* y = table(before * (x + bias)). */
 static int by_table(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y,
                     const struct cc_table *table, uint16_t before, uint16_t bias)
 {
@@ -70,8 +73,8 @@ static int floor_or_ceil(struct cc_lowering *l, const struct cc_view *x, const s
 }
 
 /*
- * log(1 + e^x) = max(x, 0) + ln 2 * log2(1 + 2^(-|x| log2 e)): no table of 33 knots is as close. The chip is measured to give +0 at infinity,
- * so the table of max(x, 0) does.
+ * log(1 + e^x) = max(x, 0) + ln 2 * log2(1 + 2^(-|x| log2 e)): no table of 33 knots is as close. The chip is
+ * measured to give +0 at infinity, so the table of max(x, 0) does.
  */
 static int softplus(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
 {
@@ -125,13 +128,13 @@ static int scaled_tanh(struct cc_lowering *l, const struct cc_op *op, const stru
     int status = cc_view_scratch(l, y->extent, &t);
 
     if (!(alpha & ~PR_HALF_SIGN) || !(beta & ~PR_HALF_SIGN))
-        return cc_refuse(l, "a factor of 0 makes every result 0");
+        return cc_refuse(l, "alpha or beta is 0 in fp16, which makes every result 0; use a constant instead");
     if (!status)
         status = by_curve(l, x, &t, CC_CURVE_TANH, beta, 0);
     return status ? status : by_planar(l, &t, y, &(struct cc_planar){.scale = alpha});
 }
 
-/* alpha x + beta between 0 and 1: a ReLU and a smaller of two. */
+/* min(max(alpha x + beta, 0), 1): a ReLU, then a minimum. */
 static int sigmoid_hard(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *x,
                         const struct cc_view *y)
 {
@@ -147,7 +150,7 @@ static int sigmoid_hard(struct cc_lowering *l, const struct cc_op *op, const str
     int status = cc_view_scratch(l, y->extent, &t);
 
     if (!(alpha & ~PR_HALF_SIGN))
-        return cc_refuse(l, "alpha is 0, so that every result is the same");
+        return cc_refuse(l, "alpha is 0 in fp16, which makes every result the same; use a constant instead");
     if (!status)
         status = by_planar(
             l, x, &t,
@@ -178,13 +181,14 @@ static int lower_view(struct cc_lowering *l, const struct cc_op *op, const struc
     case CC_OP_SCALED_TANH: return scaled_tanh(l, op, x, y);
     case CC_OP_LINEAR_ACTIVATION:
         if (!(cc_half_of_float(op->a.alpha) & ~PR_HALF_SIGN))
-            return cc_refuse(l, "alpha is 0 in fp16, so that every result is the same");
+            return cc_refuse(l,
+                             "alpha is 0 in fp16, which makes every result the same; use a constant instead");
         return by_planar(l, x, y,
                          &(struct cc_planar){.scale = cc_half_of_float(op->a.alpha),
                                              .bias = cc_half_of_float(op->a.beta)});
     case CC_OP_CLAMPED_RELU:
-        return cc_refuse(l, "beta is negative; the clamp of one table begins at 0 or above");
-    default: return cc_refuse(l, "this operation has no form on the engine");
+        return cc_refuse(l, "beta is negative; the clamp of an activation table begins at 0 or above");
+    default: return cc_refuse(l, "the engine has no form of this operation");
     }
 }
 

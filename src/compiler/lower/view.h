@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Views: a tensor of four axes, the slowest first, each with a stride in bytes that is 2 or a multiple of 64. The families
- * compose their tasks from views.
+ * Views: a tensor of four axes, the slowest first, each with a stride in bytes that is 2 or a multiple of 64.
+ * The families compose their tasks from views.
  */
 #ifndef COMPILER_LOWER_VIEW_H
 #define COMPILER_LOWER_VIEW_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Halfs for constants: the compiler works on bits and has no datapath of its own. */
+/* fp16 values of constants: the compiler works on bit patterns and has no datapath of its own. */
 #ifndef COMPILER_HALF_H
 #define COMPILER_HALF_H
 

@@ -26,7 +26,7 @@ static uint64_t elements(const struct cc_value *value)
     return value->bytes / cc_type_bytes(value->type);
 }
 
-/* The shape is what the value says, as long as it holds the same elements. */
+/* The shape is that of the declared value, which must have as many elements. */
 int cc_rule_reshape(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
                     struct base_error *error)
 {

@@ -69,7 +69,7 @@ int cc_rule_pool(const struct cc_graph *graph, const struct cc_op *op, struct cc
             return cc_rule_refuse(op, error,
                                   "kernel size %u and dilation %u of axis %u, expected at least 1 and 1",
                                   a->kernel[i], a->dilation[i], 2 + i);
-        /* a window of padding alone would have no largest element */
+        /* a window of padding alone would have no maximum */
         if (a->pad[2 * i] >= a->kernel[i] || a->pad[2 * i + 1] >= a->kernel[i])
             return cc_rule_refuse(op, error,
                                   "padding %u and %u of axis %u, expected less than the kernel's %u",

@@ -9,7 +9,8 @@
 
 #include "base/alloc.h"
 
-static void write_reason(const struct cc_lowering *l, const char *format, va_list args)
+static void __attribute__((format(printf, 2, 0)))
+write_reason(const struct cc_lowering *l, const char *format, va_list args)
 {
     vsnprintf(l->reason->text, sizeof(l->reason->text), format, args);
 }

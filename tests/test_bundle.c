@@ -240,7 +240,7 @@ static void a_file_becomes_a_bundle(void **state)
     base_free(report.text);
     compile(&o, path("m.mil"), &again, &report);
     assert_true(report.hit);
-    assert_non_null(strstr(report.text, "y: relu -> joined to s"));
+    assert_non_null(strstr(report.text, "y: relu -> fused into s"));
     base_free(report.text);
     assert_int_equal(again.main_bytes, bundle.main_bytes);
     assert_memory_equal(again.main, bundle.main, bundle.main_bytes);

@@ -173,7 +173,7 @@ static void truths(void **state)
     }
 #define LESS "tensor<bool, [1, 4, 6, 8]> c = less(x = a, y = b);"
     refused(around("tensor<bool, [1, 4, 6, 8]> y = less(x = a, y = b);"), EINVAL,
-            "Line 4, column 7: output `y` is bool, expected fp16 or fp32: a cast makes 0 and 1 of it.");
+            "Line 4, column 7: output `y` is bool, expected fp16 or fp32: a cast converts it to 0 and 1.");
     refused(around(A " y = less(x = a, y = b);"), EINVAL,
             "less `y`: it gives tensor<bool, [1, 4, 6, 8]>, but " A " is declared");
     refused(around("tensor<int32, [1, 4, 6, 8]> y = less(x = a, y = b);"), EINVAL,
@@ -377,7 +377,7 @@ static void pools(void **state)
                        "tensor<int32, [2]>([4, 4]), exclude_padding_from_average = bool(true))"));
     cc_graph_destroy(graph);
     refused(call(A, "avg" POOL "string(\"same\"), exclude_padding_from_average = bool(true))"), EOPNOTSUPP,
-            "exclude_padding_from_average is true and the windows meet the padding (0, 1, 1, 1)");
+            "exclude_padding_from_average is true and windows cover padding (0, 1, 1, 1)");
     refused(call(A, "max" POOL "string(\"same\"), exclude_padding_from_average = bool(false))"), EINVAL,
             "max_pool has no argument `exclude_padding_from_average`");
     refused(call("tensor<fp16, [1, 4, 2, 4]>",

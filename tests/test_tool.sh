@@ -218,7 +218,7 @@ gives 1 compile "$folder/plain"
 says "plain: the folder has no manifest.json, so it is not a bundle; it has a model.mil, which can be compiled."
 gives 0 compile "$folder/add.mil" --output "$folder/slash.bundle/"
 gives 1 compile "$folder/add.mil" --output "$folder/no/x.bundle"
-says "no/x.bundle: nothing can be made in the folder $folder/no: No such file or directory."
+says "no/x.bundle: nothing can be created in the folder $folder/no: No such file or directory."
 gives 2 compile "$folder/add.mil" --output "$folder/one.bundle" --output="$folder/two.bundle"
 says "--output is given twice."
 gives 2 compile "$folder/add.mil" --json=yes

@@ -49,7 +49,7 @@ static int folder_of(const char *model, char folder[CC_PATH_BYTES], struct base_
     return 0;
 }
 
-/* Whether the file is a compiled program, by what it begins with. */
+/* Whether the file is a compiled program, by its first bytes. */
 static bool is_program(FILE *file)
 {
     uint8_t head[PR_PROGRAM_HEAD_BYTES];
@@ -103,7 +103,7 @@ static int read_model(const char *model, struct cc_graph **graph, struct base_er
     return base_fail(error, -status, "%s: %s", model, inner.text);
 }
 
-/* Without the slashes at its end, which the name of a folder may have and rename() does not take. */
+/* Removes slashes at the end: the name of a folder may have them, rename() does not take them. */
 static int output_path(const char *wanted, char to[CC_PATH_BYTES], struct base_error *error)
 {
     size_t length = strlen(wanted);
@@ -132,7 +132,7 @@ static int check_replaceable(const char *to, struct base_error *error)
         to, why.text);
 }
 
-/* `to` becomes what `building` is. What was there before is moved aside first, and moved back when that fails. */
+/* Renames `building` to `to`. What is there is moved aside first, and back if the rename fails. */
 static int replace(const char *building, const char *to, struct base_error *error)
 {
     char old[CC_PATH_BYTES];
@@ -178,7 +178,7 @@ static int write_out(const struct cc_bundle *bundle, const char *wanted, struct 
     else if (there)
         status = replace(building, to, error);
     else if (rename(building, to))
-        status = base_fail(error, errno, "%s: cannot be made: %s.", to, strerror(errno));
+        status = base_fail(error, errno, "%s: cannot be created: %s.", to, strerror(errno));
     if (status)
         cc_bundle_delete(building);
     return status;

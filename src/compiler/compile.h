@@ -9,7 +9,10 @@
 
 #include "base/error.h"
 
-/* A bundle in memory, checked: its three files as bytes. main.e5 and weights.bin are what program create takes. */
+/*
+ * A bundle in memory, checked: its three files as bytes. main.e5 and weights.bin are what program create
+ * takes.
+ */
 struct cc_bundle {
     char *path;     /* the folder that has it; NULL: none */
     char *manifest; /* manifest.json, with a NUL after it */
@@ -33,26 +36,27 @@ struct cc_options {
     const char *cache; /* folder; NULL: $XDG_CACHE_HOME/anemone, else $HOME/.cache/anemone */
     bool force;        /* compile even on a hit */
     bool report;
-    const char *
-        output; /* also write the bundle here; NULL: no. A bundle that is there is replaced, all else refused */
+    /* Also write the bundle here; NULL: no. A bundle that is there is replaced, anything else refused. */
+    const char *output;
 };
 
 /*
- * MODEL is a .mil file or a bundle folder. 0 and a bundle; or a negative errno and one sentence. The cache only saves
- * time: when it cannot be read or written the bundle is in memory alone, and report->trouble says why.
+ * MODEL is a .mil file or a bundle folder. 0 and a bundle; or a negative errno and one sentence. The cache
+ * only saves time: when it cannot be read or written the bundle is in memory alone, and report->trouble says
+ * why.
  */
 int cc_compile(const char *model, const struct cc_options *options, struct cc_bundle *bundle,
                struct cc_report *report, struct base_error *error);
 /*
- * 1: the model is a bundle, or the cache has its program. 0: it has to be compiled, also when the cache cannot be
- * read. Negative: there is no such model, and one sentence.
+ * 1: the model is a bundle, or the cache has its program. 0: it has to be compiled, also when the cache
+ * cannot be read. Negative: there is no such model, and one sentence.
  */
 int cc_compile_find(const char *model, const char *cache, struct base_error *error);
 /* Reads NAME.bundle: manifest hashes, FlatBuffer structure, record contents. Every byte is checked. */
 int cc_bundle_read(const char *path, struct cc_bundle *bundle, struct base_error *error);
 void cc_bundle_release(struct cc_bundle *bundle);
 
-/* The cache: entries by key, newest use first. What has a key's name and is not a bundle counts as an entry. */
+/* The cache: entries by key, newest use first. Anything with the name of a key counts as an entry. */
 struct cc_cache_entry {
     char key[65];
     uint64_t bytes;

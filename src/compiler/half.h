@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Halfs for constants: the compiler works on bits and has no datapath of its own. */
+/* fp16 values of constants: the compiler works on bit patterns and has no datapath of its own. */
 #ifndef COMPILER_HALF_H
 #define COMPILER_HALF_H
 
@@ -7,9 +7,6 @@
 #include <string.h>
 
 #include "protocol/half.h"
-
-#define CC_HALF_ONE  0x3c00u
-#define CC_HALF_SIGN 0x8000u
 
 static inline uint32_t cc_float_bits(float value)
 {

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-enum { HALF_ZERO = 0, HALF_HALF = 0x3800, HALF_ONE = 0x3c00, HALF_INFINITE = 0x7c00 };
+#include "protocol/half.h"
+
 enum { CODE_CENTRED = 0x01, CODE_BELOW = 0x02, CODE_ODD = 0x60 };
 enum { NO_KNOTS = 0x40 }; /* knots 2^-64 apart: only 0 is on one */
 
@@ -66,27 +67,27 @@ bool pr_activation_check(const uint16_t half[PR_TABLE_HALFS], struct pr_problem 
 /* Two lines that meet at 0, between clamps. */
 static const char *guess_lines(const uint16_t *half)
 {
-    if (half[PR_AT_LOW_SLOPE] == HALF_ZERO && half[PR_AT_HIGH_SLOPE] == HALF_ZERO)
+    if (half[PR_AT_LOW_SLOPE] == PR_HALF_ZERO && half[PR_AT_HIGH_SLOPE] == PR_HALF_ZERO)
         return half[PR_AT_CODE] == CODE_ODD ? "sign" : "step at 0";
-    if (half[PR_AT_LOW_SLOPE] == HALF_ONE && half[PR_AT_HIGH_SLOPE] == HALF_ONE)
-        return half[PR_AT_LOW] == HALF_ZERO && half[PR_AT_HIGH] == HALF_INFINITE ? "ReLU" : "clamp";
-    return half[PR_AT_HIGH_SLOPE] == HALF_ONE ? "leaky ReLU" : "two lines";
+    if (half[PR_AT_LOW_SLOPE] == PR_HALF_ONE && half[PR_AT_HIGH_SLOPE] == PR_HALF_ONE)
+        return half[PR_AT_LOW] == PR_HALF_ZERO && half[PR_AT_HIGH] == PR_HALF_INFINITE ? "ReLU" : "clamp";
+    return half[PR_AT_HIGH_SLOPE] == PR_HALF_ONE ? "leaky ReLU" : "two lines";
 }
 
 static const char *guess_centred(const uint16_t *half)
 {
-    if (half[PR_AT_BELOW] == HALF_ZERO && half[PR_AT_ABOVE] == HALF_ONE)
+    if (half[PR_AT_BELOW] == PR_HALF_ZERO && half[PR_AT_ABOVE] == PR_HALF_ONE)
         return "sigmoid-like";
-    if (half[PR_AT_ABOVE] == HALF_INFINITE && half[PR_AT_HIGH_SLOPE] == HALF_ONE)
+    if (half[PR_AT_ABOVE] == PR_HALF_INFINITE && half[PR_AT_HIGH_SLOPE] == PR_HALF_ONE)
         return "GELU- or SiLU-like";
     return "plain table";
 }
 
 static const char *guess_odd(const uint16_t *half)
 {
-    if (half[PR_AT_ABOVE] == HALF_ONE && half[PR_AT_KNOTS] == HALF_ZERO)
+    if (half[PR_AT_ABOVE] == PR_HALF_ONE && half[PR_AT_KNOTS] == PR_HALF_ZERO)
         return "tanh-like";
-    return half[PR_AT_ABOVE] == HALF_HALF ? "sigmoid less one half" : "odd function";
+    return half[PR_AT_ABOVE] == PR_HALF_ONE_HALF ? "sigmoid less one half" : "odd function";
 }
 
 const char *pr_activation_guess(const uint16_t half[PR_TABLE_HALFS])

@@ -107,7 +107,7 @@ static bool check_kernel(const struct expander *x)
 static bool check_ranges(const struct expander *x)
 {
     const struct pr_e5_record *r = x->record;
-    const uint32_t limit[4] = {PR_WIDTH_MAX, PR_HEIGHT_MAX, PR_CHANNELS_MAX, 0x1fff};
+    const uint32_t limit[4] = {PR_WIDTH_MAX, PR_HEIGHT_MAX, PR_CHANNELS_MAX, PR_GROUPS_MAX};
 
     if (r->kind < PR_E5_ELEMENTWISE1 || r->kind > PR_E5_AFFINE)
         return wrong(x, "its kind is unknown");
@@ -300,8 +300,8 @@ static void write_planar(struct expander *x)
 
     put(x, PR_F_CFG_SOURCES, two ? SOURCES_TWO : SOURCES_ONE);
     put(x, PR_F_TASK_TYPE, task_type((enum pr_e5_kind)r->kind));
-    put(x, PR_F_SRC1_BCAST, r->broadcast & 0xf);
-    put(x, PR_F_SRC2_BCAST, r->broadcast >> 4);
+    put(x, PR_F_SRC1_BCAST, r->broadcast & PR_BROADCAST_MASK);
+    put(x, PR_F_SRC2_BCAST, r->broadcast >> PR_BROADCAST_SECOND_LO);
     put(x, PR_F_SRC1_TRANSPOSE, (r->flags & PR_E5_TRANSPOSE1) != 0);
     put(x, PR_F_SRC2_TRANSPOSE, (r->flags & PR_E5_TRANSPOSE2) != 0);
     put(x, PR_F_OUT_TRANSPOSE, (r->flags & PR_E5_OUT_TRANSPOSE) != 0);

@@ -5,7 +5,6 @@
 #include "protocol/half.h"
 #include "program/kernel_plane.h"
 
-enum { HALF_ONE = 0x3c00, HALF_MINUS_ZERO = 0x8000 };
 enum { MASK_SLOTS = 8 };  /* slots that a mask byte speaks for */
 enum { RECORD_HEAD = 3 }; /* a length of two bytes and a zero byte */
 
@@ -234,9 +233,9 @@ bool pr_kernel_expand(const struct pr_task *task, const struct pr_kernel_bytes s
     uint64_t biases = (uint64_t)task->dst.extent[PR_AXIS_C] * pr_kernel_groups(task);
 
     for (uint64_t i = 0; i < all; i++)
-        weights[i] = task->ne.ones ? HALF_ONE : 0;
+        weights[i] = task->ne.ones ? PR_HALF_ONE : 0;
     for (uint64_t i = 0; i < biases; i++)
-        bias[i] = HALF_MINUS_ZERO;
+        bias[i] = PR_HALF_SIGN;
     if (task->ne.ones)
         return true;
     for (uint32_t engine = 0; engine < task->ne.engines; engine++) {

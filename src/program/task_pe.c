@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "program/task_decode.h"
+#include "protocol/half.h"
 
 enum { FUNCTION_MAX = PR_PE_RSQRT };
-enum { HALF_ONE = 0x3c00 };
 
 /* Strides along the broadcast axes become 0. Bits in the order W, H, D, C. */
 static void broadcast(struct pr_tensor *t, uint32_t bits)
@@ -117,7 +117,7 @@ static bool decode_reduction(const struct pr_decoder *d)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_SUB1,
                                 "a reduction of a negated source is not decoded");
     return pr_decode_require(d, PR_F_PE_RELU, 0, "a reduction with ReLU is not decoded") &&
-           pr_decode_require(d, PR_F_PE_SCALE, HALF_ONE,
+           pr_decode_require(d, PR_F_PE_SCALE, PR_HALF_ONE,
                              "a scale other than 1 is not decoded in a reduction") &&
            pr_decode_require(d, PR_F_PE_BIAS, 0, "a bias is not decoded in a reduction");
 }

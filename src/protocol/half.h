@@ -8,6 +8,22 @@
 
 #include "protocol/bits.h"
 
+/* Bit patterns of fp16 values that programs hold. */
+#define PR_HALF_ZERO           0x0000u
+#define PR_HALF_SMALLEST       0x0001u /* 2^-24, the smallest denormal */
+#define PR_HALF_ONE_HALF       0x3800u
+#define PR_HALF_LN_2           0x398cu /* nearest to ln 2 */
+#define PR_HALF_ONE            0x3c00u
+#define PR_HALF_LOG2_E         0x3dc5u /* nearest to 1 / ln 2 */
+#define PR_HALF_TWO            0x4000u
+#define PR_HALF_512            0x6000u
+#define PR_HALF_LARGEST        0x7bffu /* 65504, the largest finite value */
+#define PR_HALF_INFINITE       0x7c00u /* also the mask of the exponent */
+#define PR_HALF_SIGN           0x8000u /* the sign bit; alone, minus zero */
+#define PR_HALF_MINUS_ONE      0xbc00u
+#define PR_HALF_MINUS_TWO      0xc000u
+#define PR_HALF_MINUS_INFINITE 0xfc00u
+
 /* Exact. A NaN keeps sign and payload and becomes quiet. */
 static inline uint32_t pr_single_of_half(uint16_t half)
 {

@@ -7,7 +7,6 @@
 
 #include "protocol/half.h"
 
-enum { HALF_ZERO = 0, HALF_ONE = 0x3c00 };
 #define SINGLE_ONE 0x3f800000u
 
 static void put_real(struct pr_text *text, const char *name, uint32_t single)
@@ -126,19 +125,19 @@ static void put_planar(struct pr_text *text, const struct pr_task *task)
 
     put_planar_name(text, task);
     put_operands(text, task);
-    put_half(text, "pre-scale", pe->pre_scale, HALF_ONE);
+    put_half(text, "pre-scale", pe->pre_scale, PR_HALF_ONE);
     if (pe->abs)
         pr_text_put(text, ", absolute value");
     pr_text_put(text, compare[pe->compare]);
     if (!pe->reduce) {
-        put_half(text, "scale", pe->scale, HALF_ONE);
-        put_half(text, "bias", pe->bias, HALF_ZERO);
+        put_half(text, "scale", pe->scale, PR_HALF_ONE);
+        put_half(text, "bias", pe->bias, PR_HALF_ZERO);
     }
     if (pe->relu)
         pr_text_put(text, ", ReLU");
     if (pe->final_scale != SINGLE_ONE)
         put_real(text, "final scale", pe->final_scale);
-    put_half(text, "epsilon", pe->epsilon, HALF_ZERO);
+    put_half(text, "epsilon", pe->epsilon, PR_HALF_ZERO);
     pr_text_put(text, function[pe->function]);
 }
 
@@ -202,8 +201,8 @@ static void put_neural(struct pr_text *text, const struct pr_task *task)
     put_kernel(text, task);
     if (ne->bias)
         pr_text_put(text, ", bias");
-    put_half(text, "accumulator bias", ne->acc_bias, HALF_ZERO);
-    put_half(text, "post-scale", ne->post_scale, HALF_ONE);
+    put_half(text, "accumulator bias", ne->acc_bias, PR_HALF_ZERO);
+    put_half(text, "post-scale", ne->post_scale, PR_HALF_ONE);
     if (ne->table)
         pr_text_put(text, ", activation table");
     if (ne->relu)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The typed graph: what its types and operations are called, and storage. The rules are in graph_rules.c. */
+/* The typed graph: names of types and operations, and storage. The rules are in graph_rules.c. */
 #include "compiler/graph/graph.h"
 
 #include <errno.h>
@@ -93,7 +93,7 @@ void cc_graph_destroy(struct cc_graph *graph)
     base_free(graph);
 }
 
-/* Room for one more in an array that doubles; the array as it was when there is none. */
+/* Makes room for one more element. Without memory the array is unchanged. */
 static int grow(void **array, uint32_t *capacity, uint32_t count, size_t size)
 {
     uint32_t wanted = *capacity ? 2 * *capacity : 16;

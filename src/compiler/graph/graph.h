@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small typed graph: what the front ends (MIL now, ONNX later) make and the passes work on. Values are tensors with fixed shapes; an operation makes one value. The graph
- * owns everything in it.
+ * A small typed graph: the front ends build it and the lowering reads it. Values are tensors with fixed
+ * shapes; an operation computes one value. The graph owns everything in it.
  */
 #ifndef COMPILER_GRAPH_GRAPH_H
 #define COMPILER_GRAPH_GRAPH_H
@@ -11,13 +11,16 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "program/task.h"
 
 #define CC_RANK_MAX   5u
 #define CC_INPUTS_MAX 16u /* operands of a concat or stack; every other operation has at most 3 */
 
-/* Limits of the M1 engine (H13). Of a tensor of rank 3 to 5 the last axes are C, H, W; constants have no axis limits. */
-#define CC_WIDTH_MAX        16384u       /* W and H, and the depth of rank 5 */
-#define CC_CHANNEL_MAX      65536u       /* C, the batch, and every axis of rank 1 and 2 */
+/*
+ * Limits of the M1 engine (H13). The last axes of a tensor of rank 3 to 5 are C, H and W. PR_WIDTH_MAX is the
+ * limit of W, H and the depth of rank 5; PR_CHANNELS_MAX that of C, the batch, and every axis of rank 1 and
+ * 2. Constants have no axis limits.
+ */
 #define CC_TENSOR_BYTES_MAX (2ull << 30) /* one tensor; also all weights of a program together */
 
 enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
@@ -26,21 +29,28 @@ enum cc_type { CC_FP16, CC_FP32, CC_INT32, CC_BOOL };
 #define CC_INPUTS_LIST UINT32_MAX
 
 /*
- * Operations, by their MIL names: X(ID, "mil name", inputs). What each computes, where the name does not say it, with the attributes in cc_attributes:
+ * Operations, by their MIL names: X(ID, "mil name", inputs). What each computes, where the name does not say
+ * it, with the attributes in cc_attributes:
  *
- * LOG log(x + epsilon), RSQRT 1 / sqrt(x + epsilon), INVERSE 1 / (x + epsilon); LEAKY_RELU x >= 0 ? x : alpha x; ELU x > 0 ? x : alpha (e^x - 1);
- * CLIP min(max(x, alpha), beta); SIGMOID_HARD min(max(alpha x + beta, 0), 1); THRESHOLD max(x, alpha); THRESHOLDED_RELU x >= alpha ? x : 0;
- * CLAMPED_RELU min(beta, x >= 0 ? x : alpha x); LINEAR_ACTIVATION alpha x + beta; SCALED_TANH alpha tanh(beta x); SOFTSIGN x / (1 + |x|);
- * SOFTPLUS log(1 + e^x); SILU x / (1 + e^-x); SIGN -1, 0 or 1; POW x^y, 1 for y = 0, and 0 for a negative x whose y is not whole.
+ * LOG log(x + epsilon), RSQRT 1 / sqrt(x + epsilon), INVERSE 1 / (x + epsilon); LEAKY_RELU x >= 0 ? x : alpha
+ * x; ELU x > 0 ? x : alpha (e^x - 1); CLIP min(max(x, alpha), beta); SIGMOID_HARD min(max(alpha x + beta, 0),
+ * 1); THRESHOLD max(x, alpha); THRESHOLDED_RELU x >= alpha ? x : 0; CLAMPED_RELU min(beta, x >= 0 ? x : alpha
+ * x); LINEAR_ACTIVATION alpha x + beta; SCALED_TANH alpha tanh(beta x); SOFTSIGN x / (1 + |x|); SOFTPLUS
+ * log(1 + e^x); SILU x / (1 + e^-x); SIGN -1, 0 or 1; POW x^y, 1 for y = 0, and 0 for a negative x whose y is
+ * not an integer.
  *
- * Comparisons and LOGICAL_* give CC_BOOL, which only CAST, SELECT and LOGICAL_* take and which is never an input, an output or a constant. The engine has no such type: a bool is
- * an fp16 of 0.0 or 1.0, so that a CAST of it to fp16 or fp32 is another name. SELECT is (cond, a, b), all three broadcast; the two branches are fp.
+ * Comparisons and LOGICAL_* give CC_BOOL, which only CAST, SELECT and LOGICAL_* take and which is never an
+ * input, an output or a constant. The engine has no such type: a bool is an fp16 value of 0.0 or 1.0, so that
+ * a CAST of it to fp16 or fp32 is an alias. SELECT is (cond, a, b), all three broadcast; the two branches are
+ * fp.
  *
- * REDUCE_L2_NORM sqrt(sum x^2), REDUCE_SUM_SQUARE sum x^2. LAYER_NORM (over `axes`), INSTANCE_NORM (over the axes after the second, per channel) and BATCH_NORM: (x - mean) / sqrt(variance + epsilon) * gamma + beta.
+ * REDUCE_L2_NORM sqrt(sum x^2), REDUCE_SUM_SQUARE sum x^2. LAYER_NORM (over `axes`), INSTANCE_NORM (over the
+ * axes after the second, per channel) and BATCH_NORM: (x - mean) / sqrt(variance + epsilon) * gamma + beta.
  *
- * RESHAPE, EXPAND_DIMS and SQUEEZE keep the elements in row-major order and change the shape: all that matters is in the two values' shapes. Both SLICE_* are begin[] and size[] over the
- * axes of x, and the axes in `axes`, which have size 1, are then left out. TILE repeats the whole axis, reps[] times. STACK is CONCAT with a new axis of length 1 in each operand.
- * A split has no operation: it becomes one SLICE_BY_SIZE per result. An identity is another name.
+ * RESHAPE, EXPAND_DIMS and SQUEEZE keep the elements in row-major order; the new shape is that of the result.
+ * Both SLICE_* are begin[] and size[] over the axes of x; the axes in `axes`, which have size 1, are then
+ * removed. TILE repeats the whole axis, reps[] times. STACK is CONCAT with a new axis of length 1 in each
+ * operand. A split has no operation: it becomes one SLICE_BY_SIZE per result. An identity is an alias.
  */
 #define CC_OPS_UNARY(X)                          \
     X(RELU, "relu", 1)                           \
@@ -147,8 +157,10 @@ const char *cc_op_name(enum cc_op_kind kind);
 bool cc_op_gives_bool(enum cc_op_kind kind); /* comparisons and LOGICAL_* */
 
 /*
- * INPUT and CONST are operations without inputs that stand before the first use of their value, so that every value has one maker. cc_graph_check does not insist on them: an input
- * is what the input list names, a constant is what has data. Operand constants may be of any rank that broadcasts, 0 too. A CAST to the type its input has is a copy; the lowering refuses an fp32 output that was never fp16.
+ * INPUT and CONST are operations without inputs that come before the first use of their value, so that every
+ * value has one producer. cc_graph_check does not require them: an input is a value of the input list, a
+ * constant is a value with data. Operand constants may have any rank that broadcasts, 0 too. A CAST to the
+ * type of its input is a copy; the lowering refuses an fp32 output that was never fp16.
  */
 
 struct cc_value {
@@ -163,14 +175,17 @@ struct cc_value {
 /* GELU: x Phi(x) itself, 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), or x sigmoid(1.702 x). */
 enum cc_gelu { CC_GELU_EXACT, CC_GELU_TANH, CC_GELU_SIGMOID };
 
-/* What an operation needs beyond its inputs. Unused members are 0. Axes count from the front, negative ones have been resolved. */
+/*
+ * Parameters of an operation besides its inputs. Unused members are 0. Axes count from the front; negative
+ * ones have been resolved.
+ */
 struct cc_attributes {
-    /* Constants, value index + 1, 0 = none: of CONV and LINEAR; of the norms gamma and beta, 1 and 0 when there is none. */
+    /* Constants, value index + 1, 0 = none. CONV and LINEAR: weight and bias; norms: gamma and beta, 1 and 0 if absent. */
     uint32_t weight, bias;
     uint32_t mean, variance;         /* BATCH_NORM: constants [C], value index + 1 */
     uint32_t kernel[2];              /* MAX_POOL, AVG_POOL: height, width */
     uint32_t stride[2], dilation[2]; /* CONV and pools (their dilation is 1): height, width */
-    /* CONV and pools: top, bottom, left, right, whatever pad_type said. Zeros; of MAX_POOL less than any number. */
+    /* CONV and pools: top, bottom, left, right, after pad_type is resolved. Zeros; for MAX_POOL -inf. */
     uint32_t pad[4];
     uint32_t groups;               /* CONV */
     bool transpose_x, transpose_y; /* MATMUL */
@@ -200,7 +215,7 @@ struct cc_graph {
     uint32_t values, value_capacity;
     struct cc_value *value;
     uint32_t ops, op_capacity;
-    struct cc_op *op; /* in an order in which every input is made before it is used */
+    struct cc_op *op; /* in an order in which every input is computed before it is used */
     uint32_t inputs;
     uint32_t *input; /* value indices, in the order of the signature */
     uint32_t outputs;
@@ -218,11 +233,11 @@ int cc_graph_add_const(struct cc_graph *graph, const char *name, enum cc_type ty
 int cc_graph_add_op(struct cc_graph *graph, enum cc_op_kind kind, const char *name, unsigned line);
 int cc_graph_add_input(struct cc_graph *graph, uint32_t value);
 int cc_graph_add_output(struct cc_graph *graph, uint32_t value);
-/* Shapes, types and counts of every operation against its rules; one sentence naming operation, line and rule. */
+/* Checks shapes, types and counts of every operation; one sentence that names operation, line and rule. */
 int cc_graph_check(const struct cc_graph *graph, struct base_error *error);
 /* The same for one operation, whose value indices exist. */
 int cc_op_check(const struct cc_graph *graph, const struct cc_op *op, struct base_error *error);
-/* Rank, axes and bytes of a tensor against the engine's limits. */
+/* Checks rank, axes and bytes of a tensor against the engine's limits. */
 int cc_shape_check(enum cc_type type, uint32_t rank, const uint32_t *dims, bool constant,
                    struct base_error *error);
 /* 0 when an axis is empty or the whole is more than CC_TENSOR_BYTES_MAX. */
@@ -235,7 +250,10 @@ struct cc_shape_text cc_shape_text(enum cc_type type, uint32_t rank, const uint3
 size_t cc_type_bytes(enum cc_type type);
 const char *cc_type_name(enum cc_type type); /* "fp16", ... as MIL writes them */
 
-/* mil.c: MIL text (program 1.3) into a graph. `folder` is what @model_path stands for; weight files are read from it and from nowhere else. */
+/*
+ * mil/mil.c: MIL text (program 1.0 to 1.3) into a graph. `folder` is the value of @model_path; weight files
+ * are read from it and from nowhere else.
+ */
 int cc_mil_read(const char *text, size_t length, const char *folder, struct cc_graph **graph,
                 struct base_error *error);
 

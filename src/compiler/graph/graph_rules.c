@@ -20,27 +20,27 @@ struct cc_shape_text cc_rule_text(const struct cc_value *value)
     return cc_shape_text(value->type, value->rank, value->dim);
 }
 
-/* Which axis of which name goes how far: guide's limit table for this chip. */
+/* The limit of each axis on this chip. */
 static int axis_check(uint32_t rank, uint32_t axis, uint32_t extent, struct base_error *error)
 {
     static const char *const names[CC_RANK_MAX] = {"N", "D", "C", "H", "W"};
-    static const uint32_t limits[CC_RANK_MAX] = {CC_CHANNEL_MAX, CC_WIDTH_MAX, CC_CHANNEL_MAX, CC_WIDTH_MAX,
-                                                 CC_WIDTH_MAX};
+    static const uint32_t limits[CC_RANK_MAX] = {PR_CHANNELS_MAX, PR_WIDTH_MAX, PR_CHANNELS_MAX, PR_WIDTH_MAX,
+                                                 PR_WIDTH_MAX};
     uint32_t place = axis + CC_RANK_MAX - rank;
 
     if (rank < 3)
-        return extent <= CC_CHANNEL_MAX
+        return extent <= PR_CHANNELS_MAX
                    ? 0
                    : base_fail(error, EINVAL,
                                "axis %u of length %u is longer than %u (limit of the M1 engine: C <= %u)",
-                               axis, extent, CC_CHANNEL_MAX, CC_CHANNEL_MAX);
+                               axis, extent, PR_CHANNELS_MAX, PR_CHANNELS_MAX);
     if (rank == 4 && axis == 0)
         place = 0;
     if (extent > limits[place])
         return base_fail(
             error, EINVAL,
             "axis %u (%s) of length %u is longer than %u (limit of the M1 engine: W, H <= %u; C <= %u)", axis,
-            names[place], extent, limits[place], CC_WIDTH_MAX, CC_CHANNEL_MAX);
+            names[place], extent, limits[place], PR_WIDTH_MAX, PR_CHANNELS_MAX);
     return 0;
 }
 
@@ -159,7 +159,7 @@ int cc_rule_broadcast(const struct cc_op *op, const struct cc_shape *x, const st
     return 0;
 }
 
-/* What decides the shape of each operation. An input and a constant have no rule. */
+/* The shape rule of each operation. An input and a constant have none. */
 static cc_rule *const rules[CC_OP_COUNT] = {
 #define UNARY(id, text, count)   [CC_OP_##id] = cc_rule_unary,
 #define BINARY(id, text, count)  [CC_OP_##id] = cc_rule_binary,
@@ -220,7 +220,7 @@ int cc_op_check(const struct cc_graph *graph, const struct cc_op *op, struct bas
 
     if ((status = check_operand_count(op, error)))
         return status;
-    /* an input or a constant is what it says */
+    /* the shape of an input or a constant is the declared one */
     out = cc_rule_shape(value);
     if (rules[op->kind] && (status = rules[op->kind](graph, op, &out, error)))
         return status;
@@ -233,7 +233,7 @@ int cc_op_check(const struct cc_graph *graph, const struct cc_op *op, struct bas
     return 0;
 }
 
-/* Everything the rules index with exists and was made before; then the rules. */
+/* Checks that every index is valid and every operand computed before; then applies the rules. */
 static int check_op(const struct cc_graph *graph, const struct cc_op *op, bool *made,
                     struct base_error *error)
 {
@@ -246,13 +246,16 @@ static int check_op(const struct cc_graph *graph, const struct cc_op *op, bool *
         return cc_rule_refuse(op, error, "a value index reaches beyond the %u values", graph->values);
     for (uint32_t i = 0; i < op->inputs; i++)
         if (op->input[i] >= graph->values || !made[op->input[i]])
-            return cc_rule_refuse(op, error, "operand %u is used before it is made", i);
+            return cc_rule_refuse(op, error, "operand %u is used before it is computed", i);
     if ((status = cc_op_check(graph, op, error)))
         return status;
     if (op->kind == CC_OP_INPUT || op->kind == CC_OP_CONST)
-        return made[op->output] ? 0 : cc_rule_refuse(op, error, "its value is no %s", cc_op_name(op->kind));
+        return made[op->output]
+                   ? 0
+                   : cc_rule_refuse(op, error, "its value is not declared as %s", cc_op_name(op->kind));
     if (made[op->output])
-        return cc_rule_refuse(op, error, "its value `%.64s` is made twice", graph->value[op->output].name);
+        return cc_rule_refuse(op, error, "its value `%.64s` is computed twice",
+                              graph->value[op->output].name);
     made[op->output] = true;
     return 0;
 }
@@ -263,7 +266,7 @@ static int check_values(const struct cc_graph *graph, bool *made, struct base_er
 
     for (uint32_t i = 0; i < graph->inputs; i++) {
         if (graph->input[i] >= graph->values || made[graph->input[i]])
-            return base_fail(error, EINVAL, "Input %u is no value, or a value that is listed twice.", i);
+            return base_fail(error, EINVAL, "Input %u is not a value, or is listed twice.", i);
         made[graph->input[i]] = true;
     }
     for (uint32_t i = 0; i < graph->values; i++) {
@@ -273,7 +276,7 @@ static int check_values(const struct cc_graph *graph, bool *made, struct base_er
             return base_fail(error, EINVAL, "Value `%.64s`: %.320s.", value->name ? value->name : "",
                              value->name ? limit.text : "it has no name");
         if (value->bytes != cc_shape_bytes(value->type, value->rank, value->dim))
-            return base_fail(error, EINVAL, "Value `%.64s` says it has %zu bytes, which %s has not.",
+            return base_fail(error, EINVAL, "Value `%.64s` states %zu bytes, which is not the size of %s.",
                              value->name, value->bytes, cc_rule_text(value).text);
         if (value->data && made[i])
             return base_fail(error, EINVAL, "Value `%.64s` is an input and a constant.", value->name);
@@ -287,11 +290,11 @@ static int check_output(const struct cc_graph *graph, uint32_t i, const bool *ma
     const struct cc_value *value;
 
     if (graph->output[i] >= graph->values || !made[graph->output[i]])
-        return base_fail(error, EINVAL, "Output %u is a value that nothing makes.", i);
+        return base_fail(error, EINVAL, "Output %u is a value that no operation computes.", i);
     value = &graph->value[graph->output[i]];
     if (value->type == CC_BOOL)
         return base_fail(error, EINVAL,
-                         "Output `%.64s` is %s, expected fp16 or fp32: a cast makes 0 and 1 of it.",
+                         "Output `%.64s` is %s, expected fp16 or fp32: a cast converts it to 0 and 1.",
                          value->name, cc_rule_text(value).text);
     return 0;
 }

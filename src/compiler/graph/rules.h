@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the graph's rules: what the families share. Only graph_rules.c and rules_*.c include this. */
+/* Shared by the families of the graph's rules. Only graph_rules.c and rules_*.c include this. */
 #ifndef COMPILER_GRAPH_RULES_H
 #define COMPILER_GRAPH_RULES_H
 
@@ -11,7 +11,7 @@ struct cc_shape {
     uint32_t dim[CC_RANK_MAX];
 };
 
-/* The shape that an operation gives; 0, or a negative errno with the sentence written. One per family. */
+/* The shape of an operation's result; 0, or a negative errno with the sentence written. One per family. */
 typedef int cc_rule(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
                     struct base_error *error);
 
@@ -43,7 +43,10 @@ int cc_rule_constant(const struct cc_graph *graph, const struct cc_op *op, uint3
 /* The same, with one axis of this length. */
 int cc_rule_vector(const struct cc_graph *graph, const struct cc_op *op, uint32_t index, const char *what,
                    uint32_t length, struct base_error *error);
-/* Axes are aligned at the end; a length of 1 is repeated. The last `fixed` axes are left to the caller. `out` may be `x`; its type stays. */
+/*
+ * Broadcast: axes are aligned at the end and a length of 1 is repeated. The last `fixed` axes are left to the
+ * caller. `out` may be `x`; its type stays.
+ */
 int cc_rule_broadcast(const struct cc_op *op, const struct cc_shape *x, const struct cc_shape *y,
                       uint32_t fixed, struct cc_shape *out, struct base_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of operations element by element, and of what they do to truth values. */
+/* Rules of elementwise operations, comparisons and boolean logic. */
 #include "compiler/graph/rules.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ static bool given(float value)
     return value == value;
 }
 
-/* Numbers that stand in a table or a scale are finite; those that only bound may be infinite. */
+/* Numbers in a table or a scale are finite; bounds may be infinite. */
 static int check_numbers(const struct cc_op *op, struct base_error *error)
 {
     const struct cc_attributes *a = &op->a;
@@ -41,7 +41,7 @@ int cc_rule_unary(const struct cc_graph *graph, const struct cc_op *op, struct c
     return status ? status : check_numbers(op, error);
 }
 
-/* A truth value becomes 0 or 1. */
+/* A bool becomes 0 or 1. */
 int cc_rule_cast(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
                  struct base_error *error)
 {

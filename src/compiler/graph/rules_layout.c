@@ -26,7 +26,7 @@ static uint64_t elements(const struct cc_value *value)
     return value->bytes / cc_type_bytes(value->type);
 }
 
-/* The shape is what the value says, as long as it holds the same elements. */
+/* The shape is that of the declared value, which must have as many elements. */
 int cc_rule_reshape(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,
                     struct base_error *error)
 {
@@ -121,9 +121,9 @@ int cc_rule_tile(const struct cc_graph *graph, const struct cc_op *op, struct cc
     for (uint32_t i = 0; i < x->rank; i++) {
         uint64_t length = (uint64_t)x->dim[i] * op->a.reps[i];
 
-        if (op->a.reps[i] == 0 || length > CC_CHANNEL_MAX)
+        if (op->a.reps[i] == 0 || length > PR_CHANNELS_MAX)
             return cc_rule_refuse(op, error, "axis %u of length %u %u times, expected 1 to %u elements", i,
-                                  x->dim[i], op->a.reps[i], CC_CHANNEL_MAX);
+                                  x->dim[i], op->a.reps[i], PR_CHANNELS_MAX);
         out->dim[i] = (uint32_t)length;
     }
     return cc_rule_float(op, x, error);
@@ -167,9 +167,9 @@ int cc_rule_concat(const struct cc_graph *graph, const struct cc_op *op, struct 
         return status;
     for (uint32_t i = 0; i < op->inputs; i++)
         length += cc_rule_operand(graph, op, i)->dim[axis];
-    if (length > CC_CHANNEL_MAX)
+    if (length > PR_CHANNELS_MAX)
         return cc_rule_refuse(op, error, "axis %u would have length %llu, more than %u", axis,
-                              (unsigned long long)length, CC_CHANNEL_MAX);
+                              (unsigned long long)length, PR_CHANNELS_MAX);
     *out = cc_rule_shape(cc_rule_operand(graph, op, 0));
     out->dim[axis] = (uint32_t)length;
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of what looks at whole axes: reductions, softmax, norms. */
+/* Rules of operations over whole axes: reductions, softmax, norms. */
 #include "compiler/graph/rules.h"
 
 #include <math.h>

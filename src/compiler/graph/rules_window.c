@@ -12,9 +12,9 @@ static int slide(const struct cc_op *op, const struct cc_value *x, const uint32_
         uint64_t padded = (uint64_t)x->dim[2 + i] + a->pad[2 * i] + a->pad[2 * i + 1];
         uint64_t extent = (uint64_t)(kernel[i] - 1) * a->dilation[i] + 1;
 
-        if (a->pad[2 * i] > CC_WIDTH_MAX || a->pad[2 * i + 1] > CC_WIDTH_MAX)
+        if (a->pad[2 * i] > PR_WIDTH_MAX || a->pad[2 * i + 1] > PR_WIDTH_MAX)
             return cc_rule_refuse(op, error, "padding %u and %u of axis %u is more than %u", a->pad[2 * i],
-                                  a->pad[2 * i + 1], 2 + i, CC_WIDTH_MAX);
+                                  a->pad[2 * i + 1], 2 + i, PR_WIDTH_MAX);
         if (a->stride[i] == 0 || a->dilation[i] == 0)
             return cc_rule_refuse(op, error, "stride %u and dilation %u of axis %u must be at least 1",
                                   a->stride[i], a->dilation[i], 2 + i);
@@ -69,7 +69,7 @@ int cc_rule_pool(const struct cc_graph *graph, const struct cc_op *op, struct cc
             return cc_rule_refuse(op, error,
                                   "kernel size %u and dilation %u of axis %u, expected at least 1 and 1",
                                   a->kernel[i], a->dilation[i], 2 + i);
-        /* a window of padding alone would have no largest element */
+        /* a window of padding alone would have no maximum */
         if (a->pad[2 * i] >= a->kernel[i] || a->pad[2 * i + 1] >= a->kernel[i])
             return cc_rule_refuse(op, error,
                                   "padding %u and %u of axis %u, expected less than the kernel's %u",

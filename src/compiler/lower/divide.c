@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Quotients: a table of reciprocals for one operand, and a product. A floor_div rounds such a quotient to a whole number near the right one and then corrects that by the
- * remainder, which the planar engine computes without rounding: the product of two fp16 values and its difference from a third are exact in fp32.
+ * Quotients: a table of reciprocals for one operand, and a product. floor_div rounds such a quotient to an
+ * integer near the right one and then corrects it by the remainder, which the planar engine computes without
+ * rounding: the product of two fp16 values and its difference from a third are exact in fp32.
  */
 #include <math.h>
 #include <string.h>
 
 #include "compiler/half.h"
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/emit.h"
+#include "compiler/lower/family.h"
+#include "compiler/lower/neural.h"
+#include "compiler/lower/planar.h"
 #include "program/activation.h"
 
-enum { SCALE_EXPONENT_MAX = 12 }; /* well inside the halfs that have all their bits */
-enum { MINUS_ONE = 0xbc00, MINUS_TWO = 0xc000, LARGEST = 0x7bff, RANGE = 0x6000 /* 512 */ };
+enum { SCALE_EXPONENT_MAX = 12 }; /* well inside the normal range of fp16 */
 
 static int product(struct cc_lowering *l, const struct cc_view *a, const struct cc_view *b,
                    const struct cc_view *y)
 {
-    return cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, a, b, y);
+    return cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, a, b, y);
 }
 
 static int by_curve(struct cc_lowering *l, enum cc_curve curve, const struct cc_view *x, struct cc_view *y)
@@ -24,19 +27,22 @@ static int by_curve(struct cc_lowering *l, enum cc_curve curve, const struct cc_
     struct cc_table table = cc_table_curve(curve);
     int status = cc_view_scratch(l, x->extent, y);
 
-    return status ? status : cc_move(l, x, y, &(struct cc_pass){.table = &table});
+    return status ? status : cc_emit_move(l, x, y, &(struct cc_neural){.table = &table});
 }
 
-/* The second operand is one number that is neither 0 nor infinite. */
-static bool divides_by_number(const struct cc_lowering *l, float *number)
+/* Whether the divisor is a constant scalar that is finite and not 0. */
+static bool divides_by_number(const struct cc_lowering *l, uint32_t divisor, float *number)
 {
-    if (!cc_is_scalar(l, l->op->input[1]))
+    if (!cc_is_scalar(l, divisor))
         return false;
-    *number = cc_float_of_half(l->home[cc_root(l, l->op->input[1])].data[0]);
+    *number = cc_float_of_half(cc_data(l, divisor)[0]);
     return isfinite(*number) && *number != 0;
 }
 
-/* x times the reciprocal of a number. A reciprocal that is outside the normal range of fp16 is a product of two fp16 factors. */
+/*
+ * x times the reciprocal of a number. A reciprocal outside the normal range of fp16 is split into two fp16
+ * factors.
+ */
 static int divide_by_number(struct cc_lowering *l, const struct cc_view *x, float number,
                             const struct cc_view *y)
 {
@@ -49,7 +55,7 @@ static int divide_by_number(struct cc_lowering *l, const struct cc_view *x, floa
                                               : 0;
     how.pre_scale = cc_half_of_float(ldexpf(1, before));
     how.scale = cc_half_of_float(ldexpf(1 / number, -before));
-    return cc_planar(l, &how, x, NULL, y);
+    return cc_emit_planar(l, &how, x, NULL, y);
 }
 
 static int divide(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *divisor,
@@ -62,29 +68,30 @@ static int divide(struct cc_lowering *l, const struct cc_view *x, const struct c
 }
 
 /*
- * The quotient by an fp32 reciprocal, rounded to fp16, lies between the floor of the true quotient and the next integer: both are fp16 values up to 2048. Truncated towards 0 it is one of the two.
- * It is the upper one where divisor * n exceeds x.
+ * The quotient by an fp32 reciprocal, rounded to fp16, lies between the floor of the true quotient and the
+ * next integer: both are fp16 values up to 2048. Truncated towards 0 it is one of the two. It is the upper
+ * one where divisor * n exceeds x.
  */
 static int floor_by_number(struct cc_lowering *l, const struct cc_view *x, float number,
                            const struct cc_view *y)
 {
-    struct cc_planar times = {.final_scale = 1 / number},
-                     off = {.compare = PR_PE_GREATER_EQUAL,
-                            .pre_scale = cc_half_of_float(-fabsf(number)),
-                            .bias = MINUS_ONE,
-                            .flags = number < 0 ? PR_E5_SUBTRACT2 : 0};
-    struct cc_view quotient, whole, less;
+    struct cc_planar multiply = {.final_scale = 1 / number},
+                     exceeds = {.compare = PR_PE_GREATER_EQUAL,
+                                .pre_scale = cc_half_of_float(-fabsf(number)),
+                                .bias = PR_HALF_MINUS_ONE,
+                                .flags = number < 0 ? PR_E5_SUBTRACT2 : 0};
+    struct cc_view quotient, whole, correction;
     int status = cc_view_scratch(l, y->extent, &quotient);
 
     if (!status)
-        status = cc_planar(l, &times, x, NULL, &quotient);
+        status = cc_emit_planar(l, &multiply, x, NULL, &quotient);
     if (!status)
         status = by_curve(l, CC_CURVE_TRUNCATE, &quotient, &whole);
     if (!status)
-        status = cc_view_scratch(l, y->extent, &less);
+        status = cc_view_scratch(l, y->extent, &correction);
     if (!status)
-        status = cc_planar(l, &off, &whole, x, &less);
-    return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, &whole, &less, y);
+        status = cc_emit_planar(l, &exceeds, &whole, x, &correction);
+    return status ? status : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, &whole, &correction, y);
 }
 
 /* Tensors of one shape that follow each other in a buffer. */
@@ -116,13 +123,12 @@ static struct cc_view plane(const struct planes *planes, uint32_t i)
 }
 
 /*
- * A reduction over the planes of one or two sources, for each element of a plane: they are what the record counts as rows. Columns are its channels, turned side by side, and rows its
- * groups.
+ * A reduction over the planes of one or two sources, for each element of a plane. Planes are the rows of the
+ * record; columns are its channels, transposed to be contiguous, and rows its groups.
  */
 static int reduce_planes(struct cc_lowering *l, struct pr_e5_record r, uint32_t count,
                          const struct cc_view *to)
 {
-    enum { GROUPS_MAX = 0x1fe0 };
     uint32_t row = to->stride[CC_AXIS_H],
              rows = to->extent[CC_AXIS_N] * to->extent[CC_AXIS_C] * to->extent[CC_AXIS_H];
     int status = 0;
@@ -135,40 +141,40 @@ static int reduce_planes(struct cc_lowering *l, struct pr_e5_record r, uint32_t 
     r.dst = to->at;
     r.src[0].plane = r.src[1].plane = r.dst.plane = row;
     r.src[0].group = r.src[1].group = r.dst.group = row;
-    for (uint32_t at = 0; at < rows && !status; at += GROUPS_MAX) {
-        r.in[CC_G] = r.out[CC_G] = rows - at < GROUPS_MAX ? rows - at : (uint32_t)GROUPS_MAX;
+    for (uint32_t at = 0; at < rows && !status; at += CC_GROUPS_CUT) {
+        r.in[CC_G] = r.out[CC_G] = rows - at < CC_GROUPS_CUT ? rows - at : CC_GROUPS_CUT;
         status = cc_emit(l, &r);
-        r.src[0].offset += GROUPS_MAX * row;
-        r.src[1].offset += r.kind == PR_E5_REDUCE2 ? GROUPS_MAX * row : 0;
-        r.dst.offset += GROUPS_MAX * row;
+        r.src[0].offset += CC_GROUPS_CUT * row;
+        r.src[1].offset += r.kind == PR_E5_REDUCE2 ? CC_GROUPS_CUT * row : 0;
+        r.dst.offset += CC_GROUPS_CUT * row;
     }
     return status;
 }
 
 /* What a division by a tensor works on; every operand has the result's shape. */
 struct division {
-    struct planes given;   /* the divisor without its sign; x with the sign of the quotient */
-    struct planes guesses; /* minus an integer near the quotient, minus its two neighbours, and last 1 */
-    struct planes rest;    /* remainders */
-    struct cc_view
-        inverse; /* of RANGE times the divisor: finite for every divisor but 0, and as exact as a quotient needs it for large ones */
+    struct planes operands;   /* the divisor without its sign; x with the sign of the quotient */
+    struct planes guesses;    /* minus an integer near the quotient, minus its two neighbours, and last 1 */
+    struct planes remainders; /* of the guesses */
+    /* Of 512 times the divisor: finite for every divisor but 0, and exact enough for large ones. */
+    struct cc_view inverse;
 };
-enum { DIVISOR, DIVIDEND, GIVEN };
-enum { ABOVE, MIDDLE, BELOW, ONE, GUESSES, RESTS = ONE };
+enum { DIVISOR, DIVIDEND, OPERANDS };
+enum { ABOVE, MIDDLE, BELOW, ONE, GUESSES, REMAINDERS = ONE };
 
 /* x - divisor * guess: the sum of two products, with nothing rounded before the end. */
 static int remainder_of(struct cc_lowering *l, const struct division *d, uint32_t guess)
 {
-    struct cc_view divisor = plane(&d->given, DIVISOR), minus = plane(&d->guesses, guess),
-                   to = plane(&d->rest, guess);
+    struct cc_view divisor = plane(&d->operands, DIVISOR), minus = plane(&d->guesses, guess),
+                   to = plane(&d->remainders, guess);
     struct pr_e5_record r = cc_record(PR_E5_REDUCE2);
 
     r.elementwise = PR_PE_MUL;
     r.src[0] = divisor.at;
-    r.src[0].row = d->given.bytes;
+    r.src[0].row = d->operands.bytes;
     r.src[1] = minus.at;
     r.src[1].row = (ONE - guess) * d->guesses.bytes;
-    return reduce_planes(l, r, GIVEN, &to);
+    return reduce_planes(l, r, OPERANDS, &to);
 }
 
 /* y = x / divisor, roughly. */
@@ -178,58 +184,67 @@ static int rough_quotient(struct cc_lowering *l, const struct division *d, const
     int status = cc_view_scratch(l, x->extent, y);
 
     return status ? status
-                  : cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL, .scale = RANGE}, x, &d->inverse, y);
+                  : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_MUL, .scale = PR_HALF_512}, x,
+                                   &d->inverse, y);
 }
 
-/* The integer part of -quotient. It is clamped to a finite value, so that no difference of infinities follows. */
+/*
+ * The integer part of -quotient. It is clamped to a finite value, so that no difference of infinities
+ * follows.
+ */
 static int negated_whole(struct cc_lowering *l, const struct cc_view *quotient, const struct cc_view *y)
 {
     struct cc_table table = cc_table_curve(CC_CURVE_TRUNCATE);
 
-    table.half[PR_AT_HIGH] = table.half[PR_AT_ABOVE] = LARGEST;
-    return cc_move(l, quotient, y, &(struct cc_pass){.table = &table, .scale = MINUS_ONE});
+    table.half[PR_AT_HIGH] = table.half[PR_AT_ABOVE] = PR_HALF_LARGEST;
+    return cc_emit_move(l, quotient, y, &(struct cc_neural){.table = &table, .scale = PR_HALF_MINUS_ONE});
 }
 
 static int open_division(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *divisor,
                          const uint32_t extent[CC_AXES], struct division *d)
 {
     struct cc_planar sign_of = {
-        .compare = PR_PE_GREATER, .flags = PR_E5_SUBTRACT1, .scale = MINUS_TWO, .bias = CC_HALF_ONE};
+        .compare = PR_PE_GREATER, .flags = PR_E5_SUBTRACT1, .scale = PR_HALF_MINUS_TWO, .bias = PR_HALF_ONE};
     struct cc_table reciprocal = cc_table_curve(CC_CURVE_RECIPROCAL);
     struct cc_view size, dividend, ones, sign, one;
-    int status = open_planes(l, extent, GIVEN, &d->given);
+    int status = open_planes(l, extent, OPERANDS, &d->operands);
 
     if (!status)
         status = open_planes(l, extent, GUESSES, &d->guesses);
     if (!status)
-        status = open_planes(l, extent, RESTS, &d->rest);
+        status = open_planes(l, extent, REMAINDERS, &d->remainders);
     if (!status)
         status = cc_view_scratch(l, divisor->extent, &sign);
     if (!status)
-        status = cc_view_number(l, CC_HALF_ONE, &one);
+        status = cc_view_scalar(l, PR_HALF_ONE, &one);
     if (!status)
         status = cc_view_scratch(l, extent, &d->inverse);
     if (status)
         return status;
-    size = plane(&d->given, DIVISOR);
-    dividend = plane(&d->given, DIVIDEND);
+    size = plane(&d->operands, DIVISOR);
+    dividend = plane(&d->operands, DIVIDEND);
     ones = plane(&d->guesses, ONE);
-    status = cc_planar(l, &(struct cc_planar){.flags = PR_E5_ABS}, divisor, NULL, &size);
+    status = cc_emit_planar(l, &(struct cc_planar){.flags = PR_E5_ABS}, divisor, NULL, &size);
     if (!status)
-        status = cc_planar(l, &sign_of, divisor, NULL, &sign);
+        status = cc_emit_planar(l, &sign_of, divisor, NULL, &sign);
     if (!status)
         status = product(l, x, &sign, &dividend);
     if (!status)
-        status = cc_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, &one, NULL, &ones);
+        status = cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, &one, NULL, &ones);
     return status ? status
-                  : cc_move(l, &size, &d->inverse, &(struct cc_pass){.table = &reciprocal, .scale = RANGE});
+                  : cc_emit_move(l, &size, &d->inverse,
+                                 &(struct cc_neural){.table = &reciprocal, .scale = PR_HALF_512});
 }
 
-/* The first guess has the error of the reciprocal table. After one correction by its remainder the error is below 1.01. */
+/*
+ * The first guess has the error of the reciprocal table. After one correction by its remainder the error is
+ * below 1.01.
+ */
 static int guess(struct cc_lowering *l, const struct division *d)
 {
-    struct cc_view dividend = plane(&d->given, DIVIDEND), rough = plane(&d->guesses, ABOVE),
-                   middle = plane(&d->guesses, MIDDLE), rest = plane(&d->rest, ABOVE), quotient, more, step;
+    struct cc_view dividend = plane(&d->operands, DIVIDEND), rough = plane(&d->guesses, ABOVE),
+                   middle = plane(&d->guesses, MIDDLE), remainders = plane(&d->remainders, ABOVE), quotient,
+                   more, step;
     int status = rough_quotient(l, d, &dividend, &quotient);
 
     if (!status)
@@ -237,23 +252,23 @@ static int guess(struct cc_lowering *l, const struct division *d)
     if (!status)
         status = remainder_of(l, d, ABOVE);
     if (!status)
-        status = rough_quotient(l, d, &rest, &more);
+        status = rough_quotient(l, d, &remainders, &more);
     if (!status)
         status = cc_view_scratch(l, middle.extent, &step);
     if (!status)
         status = negated_whole(l, &more, &step);
-    return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, &rough, &step, &middle);
+    return status ? status : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, &rough, &step, &middle);
 }
 
 /*
- * Counts how many of n - 1, n and n + 1 are not above the quotient, which are those with a remainder >= 0. The guess n is between floor - 1 and floor + 2, so
- * the floor is n - 2 plus that count.
+ * Counts how many of n - 1, n and n + 1 are not above the quotient: those with a remainder >= 0. The guess n
+ * is between floor - 1 and floor + 2, so the floor is n - 2 plus that count.
  */
 static int floor_by_tensor(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *divisor,
                            const struct cc_view *y)
 {
     struct pr_e5_record count = cc_record(PR_E5_REDUCE);
-    struct cc_view middle, beside, number;
+    struct cc_view middle, neighbour, number;
     struct division d;
     int status = open_division(l, x, divisor, y->extent, &d);
 
@@ -265,39 +280,42 @@ static int floor_by_tensor(struct cc_lowering *l, const struct cc_view *x, const
         return status;
     middle = plane(&d.guesses, MIDDLE);
     for (uint32_t i = ABOVE; i <= BELOW && !status; i++) {
-        beside = plane(&d.guesses, i);
+        neighbour = plane(&d.guesses, i);
         if (i != MIDDLE)
-            status = cc_planar(l, &(struct cc_planar){.bias = i == ABOVE ? MINUS_ONE : CC_HALF_ONE}, &middle,
-                               NULL, &beside);
+            status =
+                cc_emit_planar(l, &(struct cc_planar){.bias = i == ABOVE ? PR_HALF_MINUS_ONE : PR_HALF_ONE},
+                               &middle, NULL, &neighbour);
         if (!status)
             status = remainder_of(l, &d, i);
     }
     count.compare = PR_PE_GREATER_EQUAL;
-    count.src[0] = d.rest.first.at;
-    count.src[0].row = d.rest.bytes;
+    count.src[0] = d.remainders.first.at;
+    count.src[0].row = d.remainders.bytes;
     if (!status)
-        status = reduce_planes(l, count, RESTS, &number);
-    return status ? status
-                  : cc_planar(l, &(struct cc_planar){.flags = PR_E5_SUBTRACT1, .bias = MINUS_TWO}, &middle,
-                              &number, y);
+        status = reduce_planes(l, count, REMAINDERS, &number);
+    return status
+               ? status
+               : cc_emit_planar(l, &(struct cc_planar){.flags = PR_E5_SUBTRACT1, .bias = PR_HALF_MINUS_TWO},
+                                &middle, &number, y);
 }
 
-int cc_lower_divide(struct cc_lowering *l)
+int cc_lower_divide(struct cc_lowering *l, const struct cc_step *step)
 {
-    bool floors = l->op->kind == CC_OP_FLOOR_DIV;
+    const struct cc_op *op = step->op;
+    bool floors = op->kind == CC_OP_FLOOR_DIV;
     struct cc_view x, divisor, y;
     float number = 1;
-    int status = cc_view_result(l, &y);
+    int status = cc_view_result(l, step->output, &y);
 
-    if (cc_is_constant(l, l->op->input[0]) && cc_is_constant(l, l->op->input[1]))
-        return cc_refuse(l, "both operands are constants; compute it before compiling");
+    if (cc_is_constant(l, op->input[0]) && cc_is_constant(l, op->input[1]))
+        return cc_refuse(l, "both operands are constants; compute the result before compiling");
     if (!status)
-        status = cc_view_source(l, l->op->input[0], &x);
+        status = cc_view_source(l, op->input[0], &x);
     if (status)
         return status;
-    if (divides_by_number(l, &number))
+    if (divides_by_number(l, op->input[1], &number))
         return floors ? floor_by_number(l, &x, number, &y) : divide_by_number(l, &x, number, &y);
-    status = cc_view_source(l, l->op->input[1], &divisor);
+    status = cc_view_source(l, op->input[1], &divisor);
     if (status)
         return status;
     return floors ? floor_by_tensor(l, &x, &divisor, &y) : divide(l, &x, &divisor, &y);

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations that move elements and compute nothing. Rows begin on 64-byte boundaries and descriptors count strides in 64 bytes; where a shape asks for
- * another distance, elements go by way of a buffer in which the distances fit.
+ * Operations that move elements and compute nothing. Rows begin on 64-byte boundaries and descriptors count
+ * strides in units of 64 bytes; where a shape needs another stride, elements go through a buffer whose
+ * strides fit.
  */
 #include <string.h>
 
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/family.h"
+#include "compiler/lower/neural.h"
 
 enum { REFINED_MAX = 2 * CC_AXES, PIECE = 1u << 20 };
 
-static uint32_t lead(const struct cc_lowering *l, uint32_t value)
+static uint32_t leading_axes(const struct cc_lowering *l, uint32_t value)
 {
     return CC_AXES - cc_value_of(l, value)->rank;
 }
 
-static int transpose(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
+static int transpose(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *x,
+                     const struct cc_view *y)
 {
-    uint32_t perm[CC_AXES], first = lead(l, l->op->input[0]);
+    uint32_t perm[CC_AXES], first = leading_axes(l, op->input[0]);
     struct cc_view from;
 
     for (uint32_t i = 0; i < CC_AXES; i++)
-        perm[i] = i < first ? i : first + l->op->a.perm[i - first];
+        perm[i] = i < first ? i : first + op->a.perm[i - first];
     from = cc_view_permuted(x, perm);
-    return cc_move(l, &from, y, NULL);
+    return cc_emit_move(l, &from, y, NULL);
 }
 
-/* Axes that two shapes of the same elements have in common, the fastest first. */
+/* The common refinement of two shapes of the same elements, the fastest axis first. */
 struct refined {
     unsigned count;
     struct {
@@ -49,7 +52,7 @@ static void refined_add(struct refined *r, uint32_t extent, uint32_t from, uint3
     }
 }
 
-/* False when an axis of one shape ends inside an axis of the other in a way that no axis can say. */
+/* False when the axes of the two shapes have no common refinement: neither length divides the other. */
 static bool refine(const struct cc_view *x, const struct cc_view *y, struct refined *r)
 {
     unsigned i = CC_AXES - 1, k = CC_AXES - 1;
@@ -79,7 +82,7 @@ static bool refine(const struct cc_view *x, const struct cc_view *y, struct refi
     }
 }
 
-/* The refined axes as views, if a descriptor can say them. */
+/* The refined axes as views, if a descriptor can express their number and strides. */
 static bool refined_views(const struct refined *r, struct cc_view *x, struct cc_view *y)
 {
     struct cc_view from = {.at = x->at, .extent = {1, 1, 1, 1}}, to = {.at = y->at, .extent = {1, 1, 1, 1}};
@@ -124,7 +127,7 @@ static uint64_t common_multiple(uint32_t a, uint32_t b)
     return (uint64_t)a / x * b;
 }
 
-/* `count` elements from row-major place `at` on, each of them 64 bytes from the next in between. */
+/* `count` elements from row-major index `at` on, through a buffer in which they are 64 bytes apart. */
 static int reshape_piece(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y, uint32_t at,
                          uint32_t count)
 {
@@ -145,8 +148,8 @@ static int reshape_piece(struct cc_lowering *l, const struct cc_view *x, const s
         spread[i].stride[CC_AXIS_H] = width * PR_ROW_ALIGN;
         spread[i].stride[CC_AXIS_W] = PR_ROW_ALIGN;
     }
-    status = cc_move(l, &rows[0], &spread[0], NULL);
-    return status ? status : cc_move(l, &spread[1], &rows[1], NULL);
+    status = cc_emit_move(l, &rows[0], &spread[0], NULL);
+    return status ? status : cc_emit_move(l, &spread[1], &rows[1], NULL);
 }
 
 static int reshape(struct cc_lowering *l, struct cc_view x, struct cc_view y)
@@ -156,7 +159,7 @@ static int reshape(struct cc_lowering *l, struct cc_view x, struct cc_view y)
     int status = 0;
 
     if (refine(&x, &y, &r) && refined_views(&r, &x, &y))
-        return cc_move(l, &x, &y, NULL);
+        return cc_emit_move(l, &x, &y, NULL);
     for (unsigned i = 0; i < CC_AXES; i++)
         total *= x.extent[i];
     step *= step < PIECE ? PIECE / step : 1;
@@ -166,21 +169,23 @@ static int reshape(struct cc_lowering *l, struct cc_view x, struct cc_view y)
 }
 
 /*
- * A first column on a 64-byte boundary is expressed by the base address, as in the public program of such a slice. Any other first column needs the slice field, with which values
- * above 4094 become infinite (docs/provenance.md).
+ * A first column on a 64-byte boundary is expressed by the base address, as in the public program of such a
+ * slice. Any other first column needs the slice field, with which values above 4094 become infinite
+ * (docs/provenance.md).
  */
-static int slice(struct cc_lowering *l, struct cc_view x, const struct cc_view *result)
+static int slice(struct cc_lowering *l, const struct cc_op *op, struct cc_view x,
+                 const struct cc_view *result)
 {
-    uint32_t first = lead(l, l->op->input[0]);
+    uint32_t first = leading_axes(l, op->input[0]);
     struct cc_view y = {.at = result->at};
-    struct cc_pass pass = {0};
+    struct cc_neural pass = {0};
     unsigned place = CC_AXES;
 
     for (unsigned i = CC_AXES; i-- > 0;) {
-        bool exists = i >= first, left_out = exists && l->op->a.axes >> (i - first) & 1;
-        uint32_t begin = exists ? l->op->a.begin[i - first] : 0;
+        bool exists = i >= first, left_out = exists && op->a.axes >> (i - first) & 1;
+        uint32_t begin = exists ? op->a.begin[i - first] : 0;
 
-        x.extent[i] = y.extent[i] = exists ? l->op->a.size[i - first] : 1;
+        x.extent[i] = y.extent[i] = exists ? op->a.size[i - first] : 1;
         if (i == CC_AXIS_W && begin * CC_ELEMENT % PR_ROW_ALIGN)
             pass.slice = begin;
         else
@@ -188,103 +193,104 @@ static int slice(struct cc_lowering *l, struct cc_view x, const struct cc_view *
         if (exists && !left_out)
             y.stride[i] = result->stride[--place];
     }
-    return cc_move(l, &x, &y, &pass);
+    return cc_emit_move(l, &x, &y, &pass);
 }
 
-/* Tensors side by side along an axis of the result. */
-struct joining {
+/* A concatenation along an axis of the result. */
+struct concat {
     struct cc_view y;
     unsigned axis;
-    uint32_t at;       /* elements along the axis so far */
-    bool apart;        /* by way of a buffer whose slowest axis it is */
-    struct cc_view in; /* that buffer, with its axes in the result's order */
+    uint32_t at;          /* elements along the axis so far */
+    bool staged;          /* through a buffer in which that axis is the slowest */
+    struct cc_view stage; /* that buffer, its axes in the result's order */
 };
 
-static int join_open(struct cc_lowering *l, const struct cc_view *y, unsigned axis, bool aligned,
-                     struct joining *j)
+static int concat_open(struct cc_lowering *l, const struct cc_view *y, unsigned axis, bool aligned,
+                       struct concat *j)
 {
     struct cc_view buffer;
     int status;
 
-    *j = (struct joining){.y = *y, .axis = axis, .apart = axis == CC_AXIS_W && !aligned};
-    if (!j->apart)
+    *j = (struct concat){.y = *y, .axis = axis, .staged = axis == CC_AXIS_W && !aligned};
+    if (!j->staged)
         return 0;
     status = cc_view_scratch(
         l, (uint32_t[CC_AXES]){y->extent[CC_AXIS_W], y->extent[0], y->extent[1], y->extent[2]}, &buffer);
-    j->in = cc_view_permuted(&buffer, (uint32_t[CC_AXES]){1, 2, 3, 0});
+    j->stage = cc_view_permuted(&buffer, (uint32_t[CC_AXES]){1, 2, 3, 0});
     return status;
 }
 
-static int join_add(struct cc_lowering *l, struct joining *j, const struct cc_view *x)
+static int concat_append(struct cc_lowering *l, struct concat *j, const struct cc_view *x)
 {
-    struct cc_view to = j->apart ? j->in : j->y;
+    struct cc_view to = j->staged ? j->stage : j->y;
 
     to.at.offset += j->at * to.stride[j->axis];
     to.extent[j->axis] = x->extent[j->axis];
     j->at += x->extent[j->axis];
-    return cc_move(l, x, &to, NULL);
+    return cc_emit_move(l, x, &to, NULL);
 }
 
-static int join_close(struct cc_lowering *l, const struct joining *j)
+static int concat_close(struct cc_lowering *l, const struct concat *j)
 {
-    return j->apart ? cc_move(l, &j->in, &j->y, NULL) : 0;
+    return j->staged ? cc_emit_move(l, &j->stage, &j->y, NULL) : 0;
 }
 
-/* `reps` times x: each round takes what the rounds before have made, so that it is twice as much. */
-static int join_repeat(struct cc_lowering *l, struct joining *j, const struct cc_view *x, uint32_t reps)
+/* `reps` copies of x: each round copies the result so far, which doubles it. */
+static int concat_repeat(struct cc_lowering *l, struct concat *j, const struct cc_view *x, uint32_t reps)
 {
-    int status = join_add(l, j, x);
+    int status = concat_append(l, j, x);
 
     for (uint32_t made = 1, more; made < reps && !status; made += more) {
-        struct cc_view before = j->apart ? j->in : j->y;
+        struct cc_view before = j->staged ? j->stage : j->y;
 
         more = made < reps - made ? made : reps - made;
         before.extent[j->axis] = more * x->extent[j->axis];
-        status = join_add(l, j, &before);
+        status = concat_append(l, j, &before);
     }
     return status;
 }
 
-static int tile(struct cc_lowering *l, struct cc_view x, const struct cc_view *y)
+static int tile(struct cc_lowering *l, const struct cc_op *op, struct cc_view x, const struct cc_view *y)
 {
-    uint32_t first = lead(l, l->op->input[0]);
+    uint32_t first = leading_axes(l, op->input[0]);
     bool any = false;
     int status = 0;
 
     for (unsigned i = CC_AXES; i-- > first && !status;) {
-        uint32_t reps = l->op->a.reps[i - first], extent[CC_AXES];
+        uint32_t reps = op->a.reps[i - first], extent[CC_AXES];
         bool last = true;
-        struct joining j;
+        struct concat j;
         struct cc_view to = *y;
 
         if (reps == 1)
             continue;
         for (unsigned k = first; k < i; k++)
-            last &= l->op->a.reps[k - first] == 1;
+            last &= op->a.reps[k - first] == 1;
         memcpy(extent, x.extent, sizeof(extent));
         extent[i] *= reps;
         if (!last)
             status = cc_view_scratch(l, extent, &to);
         if (!status)
-            status = join_open(l, &to, i, x.extent[i] * CC_ELEMENT % PR_ROW_ALIGN == 0, &j);
+            status = concat_open(l, &to, i, x.extent[i] * CC_ELEMENT % PR_ROW_ALIGN == 0, &j);
         if (!status)
-            status = join_repeat(l, &j, &x, reps);
+            status = concat_repeat(l, &j, &x, reps);
         if (!status)
-            status = join_close(l, &j);
+            status = concat_close(l, &j);
         x = to;
         any = true;
     }
-    return status || any ? status : cc_move(l, &x, y, NULL);
+    return status || any ? status : cc_emit_move(l, &x, y, NULL);
 }
 
-/* An operand as the result's axes see it: for a stack, with an axis of length 1 put in. */
-static int operand_view(struct cc_lowering *l, uint32_t i, unsigned axis, struct cc_view *view)
+/* An operand with the result's axes: for a stack, an axis of length 1 is inserted. */
+static int operand_view(struct cc_lowering *l, const struct cc_op *op, uint32_t i, unsigned axis,
+                        struct cc_view *view)
 {
     struct cc_view x;
-    int status = cc_view_source(l, l->op->input[i], &x);
+    int status = cc_view_source(l, op->input[i], &x);
 
     *view = x;
-    if (status || l->op->kind != CC_OP_STACK)
+    if (status || op->kind != CC_OP_STACK)
         return status;
     for (unsigned k = 0; k < axis; k++) {
         view->extent[k] = x.extent[k + 1];
@@ -295,41 +301,42 @@ static int operand_view(struct cc_lowering *l, uint32_t i, unsigned axis, struct
     return 0;
 }
 
-static int join(struct cc_lowering *l, const struct cc_view *y)
+static int concat(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *y)
 {
-    unsigned axis = lead(l, l->op->output) + l->op->a.axis;
+    unsigned axis = leading_axes(l, op->output) + op->a.axis;
     struct cc_view x[CC_INPUTS_MAX];
     bool aligned = true;
-    struct joining j = {0};
+    struct concat j = {0};
     int status = 0;
 
-    for (uint32_t i = 0; i < l->op->inputs && !status; i++) {
-        status = operand_view(l, i, axis, &x[i]);
-        aligned &= i + 1 == l->op->inputs || x[i].extent[axis] * CC_ELEMENT % PR_ROW_ALIGN == 0;
+    for (uint32_t i = 0; i < op->inputs && !status; i++) {
+        status = operand_view(l, op, i, axis, &x[i]);
+        aligned &= i + 1 == op->inputs || x[i].extent[axis] * CC_ELEMENT % PR_ROW_ALIGN == 0;
     }
     if (!status)
-        status = join_open(l, y, axis, aligned, &j);
-    for (uint32_t i = 0; i < l->op->inputs && !status; i++)
-        status = join_add(l, &j, &x[i]);
-    return status ? status : join_close(l, &j);
+        status = concat_open(l, y, axis, aligned, &j);
+    for (uint32_t i = 0; i < op->inputs && !status; i++)
+        status = concat_append(l, &j, &x[i]);
+    return status ? status : concat_close(l, &j);
 }
 
-int cc_lower_layout(struct cc_lowering *l)
+int cc_lower_layout(struct cc_lowering *l, const struct cc_step *step)
 {
+    const struct cc_op *op = step->op;
     struct cc_view x, y;
-    int status = cc_view_result(l, &y);
+    int status = cc_view_result(l, step->output, &y);
 
-    if (!status && l->op->kind != CC_OP_CONCAT && l->op->kind != CC_OP_STACK)
-        status = cc_view_source(l, l->op->input[0], &x);
+    if (!status && op->kind != CC_OP_CONCAT && op->kind != CC_OP_STACK)
+        status = cc_view_source(l, op->input[0], &x);
     if (status)
         return status;
-    switch (l->op->kind) {
-    case CC_OP_TRANSPOSE: return transpose(l, &x, &y);
+    switch (op->kind) {
+    case CC_OP_TRANSPOSE: return transpose(l, op, &x, &y);
     case CC_OP_SLICE_BY_INDEX:
-    case CC_OP_SLICE_BY_SIZE: return slice(l, x, &y);
-    case CC_OP_TILE: return tile(l, x, &y);
+    case CC_OP_SLICE_BY_SIZE: return slice(l, op, x, &y);
+    case CC_OP_TILE: return tile(l, op, x, &y);
     case CC_OP_CONCAT:
-    case CC_OP_STACK: return join(l, &y);
+    case CC_OP_STACK: return concat(l, op, &y);
     default: return reshape(l, x, y);
     }
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a checked graph to a program: ports, one parametric record per descriptor, constants in the engine's layout. */
+/*
+ * From a checked graph to a program: ports, one parametric record per descriptor, constants in the engine's
+ * layout.
+ */
 #ifndef COMPILER_LOWER_LOWER_H
 #define COMPILER_LOWER_LOWER_H
 

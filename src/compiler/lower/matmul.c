@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products with a constant matrix are 1x1 convolutions: the inner axis stands on channels, the other one on width. A runtime operand whose inner axis is its last one is
- * turned first, by a bypass that writes channels side by side into the intermediate buffer.
+ * Products with a constant matrix are 1x1 convolutions: the inner axis becomes the channels, the other one
+ * the width. A runtime operand whose inner axis is its last one is transposed first, by a bypass task that
+ * writes contiguous channels into a buffer.
  */
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/family.h"
+#include "compiler/lower/mac.h"
+#include "compiler/lower/operand.h"
 
-#define ROWS PR_WIDTH_MAX /* of one descriptor: they become its width */
+#define ROWS PR_WIDTH_MAX /* of one descriptor, where they are the width */
 
-/* `rows` rows of `inner` elements, `row` bytes apart, from `src` on; in the buffer element (k, m) is at k * plane + 2 * m. */
-static int turn(struct cc_lowering *l, const struct pr_e5_operand *src, uint32_t row, uint32_t rows,
-                uint32_t inner, uint32_t buffer, uint32_t plane)
+/*
+ * Transposes `rows` rows of `inner` elements, `row` bytes apart: element (k, m) goes to k * plane + 2 * m of
+ * the buffer.
+ */
+static int transpose(struct cc_lowering *l, const struct pr_e5_operand *src, uint32_t row, uint32_t rows,
+                     uint32_t inner, uint32_t buffer, uint32_t plane)
 {
     int status = 0;
 
@@ -31,7 +37,10 @@ static int turn(struct cc_lowering *l, const struct pr_e5_operand *src, uint32_t
     return status;
 }
 
-/* The runtime operand of a product: `rows` rows from `src` on, or `inner` rows when its inner axis stands first. */
+/*
+ * The runtime operand of a product: `rows` rows from `src` on, or `inner` rows when its inner axis comes
+ * first.
+ */
 struct operand {
     struct pr_e5_operand src;
     uint32_t row;
@@ -58,13 +67,13 @@ static int product_rows(struct cc_lowering *l, struct cc_mac *mac, const struct 
     src.offset += first * x->row;
     status = cc_scratch(l, (uint64_t)plane * inner, &buffer);
     if (!status)
-        status = turn(l, &src, x->row, rows, inner, buffer, plane);
+        status = transpose(l, &src, x->row, rows, inner, buffer, plane);
     mac->src =
         (struct pr_e5_operand){.place = PR_E5_INTERMEDIATE, .index = buffer, .row = plane, .plane = plane};
     return status ? status : cc_emit_mac(l, mac);
 }
 
-/* In pieces of at most ROWS rows. `dst_step` is what one row adds to the result's offset: its row, or 2 bytes. */
+/* In pieces of at most ROWS rows. One row advances the result's offset by `dst_step` bytes. */
 static int product(struct cc_lowering *l, struct cc_mac *mac, const struct operand *x, uint32_t rows,
                    uint32_t dst_step)
 {
@@ -78,43 +87,49 @@ static int product(struct cc_lowering *l, struct cc_mac *mac, const struct opera
     return status;
 }
 
-/* The result's channels lie side by side, its width steps by rows. */
-static void turn_result(struct cc_mac *mac, const struct cc_layout *out)
+/* The result's channels are contiguous; its width has the stride of rows. */
+static void transpose_result(struct cc_mac *mac, const struct cc_layout *out)
 {
-    mac->turned = true;
+    mac->transposed = true;
     mac->dst.plane = out->row;
 }
 
-int cc_lower_linear(struct cc_lowering *l)
+int cc_lower_linear(struct cc_lowering *l, const struct cc_step *step)
 {
-    const struct cc_attributes *a = &l->op->a;
+    const struct cc_op *op = step->op;
+    const struct cc_attributes *a = &op->a;
     const struct cc_value *weight = cc_value_of(l, a->weight - 1);
-    struct cc_mac mac = {.weight = l->home[a->weight - 1].data,
-                         .bias = a->bias ? l->home[a->bias - 1].data : NULL};
+    struct cc_mac mac = {.weight = cc_data(l, a->weight - 1),
+                         .bias = a->bias ? cc_data(l, a->bias - 1) : NULL};
     struct operand x = {.inner_first = false};
     struct cc_layout in, out;
-    int status = cc_source(l, l->op->input[0], &x.src, &in);
+    struct cc_table table;
+    int status = cc_source(l, op->input[0], &x.src, &in);
 
     if (!status)
-        status = cc_result(l, &mac.dst, &out);
+        status = cc_result(l, step->output, &mac.dst, &out);
     if (status)
         return status;
+    cc_mac_fuse(&mac, step, &table);
     x.row = in.row;
     mac.in[CC_C] = weight->dim[1];
     mac.out[CC_C] = weight->dim[0];
     mac.step[0] = weight->dim[1];
     mac.step[1] = 1;
-    turn_result(&mac, &out);
+    transpose_result(&mac, &out);
     return product(l, &mac, &x, in.n * in.c * in.h, out.row);
 }
 
-/* Matrices of an operand's leading axes; they stand `plane` apart in the engine's layout, packed in a constant. */
+/*
+ * Number of matrices of an operand. They are `plane` bytes apart in the engine's layout and packed in a
+ * constant.
+ */
 static uint32_t matrices(const struct cc_layout *layout)
 {
     return layout->n * layout->c;
 }
 
-/* Which matrix of an operand belongs to matrix `i` of the result: its axes of length 1 are repeated. */
+/* The matrix of an operand for matrix `i` of the result: axes of length 1 are broadcast. */
 static uint32_t matrix_of(const struct cc_layout *operand, const struct cc_layout *out, uint32_t i)
 {
     uint32_t n = i / out->c % out->n, c = i % out->c;
@@ -128,15 +143,17 @@ struct matmul {
     struct cc_layout runtime, constant, out;
     bool constant_first;
     uint32_t rows, inner, channels; /* of the convolution */
-    uint32_t step[2];               /* halfs between output channels and inner elements of the constant */
+    uint32_t step[2]; /* elements between output channels and between inner elements of the constant */
 };
 
-static int matmul_one(struct cc_lowering *l, const struct matmul *m, const struct pr_e5_operand *dst,
-                      uint32_t i, uint32_t rows)
+static int matmul_one(struct cc_lowering *l, const struct cc_step *step, const struct matmul *m,
+                      const struct pr_e5_operand *dst, uint32_t i, uint32_t rows)
 {
     struct cc_mac mac = {.dst = *dst, .step = {m->step[0], m->step[1], 0}};
     struct operand x = m->x;
+    struct cc_table table;
 
+    cc_mac_fuse(&mac, step, &table);
     x.src.offset += matrix_of(&m->runtime, &m->out, i) * m->runtime.plane;
     mac.weight = m->weight + (size_t)matrix_of(&m->constant, &m->out, i) * m->constant.h * m->constant.w;
     mac.dst.offset += i * m->out.plane;
@@ -145,29 +162,29 @@ static int matmul_one(struct cc_lowering *l, const struct matmul *m, const struc
     if (m->constant_first)
         mac.dst.plane = m->out.row;
     else
-        turn_result(&mac, &m->out);
+        transpose_result(&mac, &m->out);
     return product(l, &mac, &x, rows, m->constant_first ? 2 : m->out.row);
 }
 
-/* Which operand is constant decides what is on channels: columns of y, or rows of x. */
-static int read_matmul(struct cc_lowering *l, struct matmul *m, struct pr_e5_operand *dst)
+/* The channels are the columns of y if y is constant, else the rows of x. */
+static int read_matmul(struct cc_lowering *l, const struct cc_step *step, struct matmul *m,
+                       struct pr_e5_operand *dst)
 {
-    const struct cc_op *op = l->op;
-    bool first = l->home[cc_root(l, op->input[0])].data != NULL,
-         second = l->home[cc_root(l, op->input[1])].data != NULL;
+    const struct cc_op *op = step->op;
+    bool first = cc_is_constant(l, op->input[0]), second = cc_is_constant(l, op->input[1]);
     uint32_t runtime = op->input[first ? 1 : 0], constant = op->input[first ? 0 : 1];
-    bool turned; /* the constant's inner axis is its last one */
+    bool inner_last; /* the constant's inner axis is its last one */
     int status;
 
     if (first && second)
-        return cc_refuse(l, "both operands are constants; compute it before compiling");
+        return cc_refuse(l, "both operands are constants; compute the result before compiling");
     m->constant_first = first;
-    m->weight = l->home[cc_root(l, constant)].data;
+    m->weight = cc_data(l, constant);
     status = cc_source(l, runtime, &m->x.src, &m->runtime);
     if (!status)
         status = cc_layout_of(l, constant, &m->constant);
     if (!status)
-        status = cc_result(l, dst, &m->out);
+        status = cc_result(l, step->output, dst, &m->out);
     if (status)
         return status;
     m->x.row = m->runtime.row;
@@ -175,27 +192,28 @@ static int read_matmul(struct cc_lowering *l, struct matmul *m, struct pr_e5_ope
     m->inner = m->x.inner_first ? m->runtime.h : m->runtime.w;
     m->rows = m->x.inner_first ? m->runtime.w : m->runtime.h;
     m->channels = first ? m->out.h : m->out.w;
-    turned = first ? !op->a.transpose_x : op->a.transpose_y;
-    m->step[0] = turned ? m->constant.w : 1;
-    m->step[1] = turned ? 1 : m->constant.w;
+    inner_last = first ? !op->a.transpose_x : op->a.transpose_y;
+    m->step[0] = inner_last ? m->constant.w : 1;
+    m->step[1] = inner_last ? 1 : m->constant.w;
     return 0;
 }
 
-int cc_lower_matmul(struct cc_lowering *l)
+int cc_lower_matmul(struct cc_lowering *l, const struct cc_step *step)
 {
+    const struct cc_op *op = step->op;
     struct matmul m = {.constant_first = false};
     struct pr_e5_operand dst;
     int status;
 
-    if (!cc_is_constant(l, l->op->input[0]) && !cc_is_constant(l, l->op->input[1]))
-        return cc_lower_product(l);
-    status = read_matmul(l, &m, &dst);
+    if (!cc_is_constant(l, op->input[0]) && !cc_is_constant(l, op->input[1]))
+        return cc_lower_product(l, step);
+    status = read_matmul(l, step, &m, &dst);
     if (status)
         return status;
-    /* One matrix for all: the rows of all leading axes are rows of one product. */
+    /* One constant matrix for all: the rows of all leading axes are the rows of one product. */
     if (!m.constant_first && !m.x.inner_first && matrices(&m.constant) == 1)
-        return matmul_one(l, &m, &dst, 0, matrices(&m.runtime) * m.rows);
+        return matmul_one(l, step, &m, &dst, 0, matrices(&m.runtime) * m.rows);
     for (uint32_t i = 0; i < matrices(&m.out) && !status; i++)
-        status = matmul_one(l, &m, &dst, i, m.rows);
+        status = matmul_one(l, step, &m, &dst, i, m.rows);
     return status;
 }

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * softmax and the norms: numbers of many elements each, applied to those elements. The tensor is seen as `kept` planes of `rows` by `width`
- * elements that belong together; where its axes do not lie so, they are moved first, and back at the end.
+ * softmax and the norms: reduce each group of elements to a scalar, then apply it to the group. The tensor is
+ * seen as `kept` planes of `rows` by `width` elements, one plane per group; where its axes are in another
+ * order, it is transposed first, and the result is transposed back.
  */
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "compiler/half.h"
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/emit.h"
+#include "compiler/lower/family.h"
+#include "compiler/lower/neural.h"
+#include "compiler/lower/planar.h"
+#include "program/td_codes.h"
 
-enum { LOG2_E = 0x3dc5, BROADCAST_WH2 = 0x30 };
+enum { ADDEND_MAX = 2048 }; /* fp16 values below this are at most 1 apart */
 
 /* x and y are views of the axes 1, kept, rows, width. */
 struct planes {
@@ -19,8 +24,8 @@ struct planes {
     struct cc_view back_from, back_to;
 };
 
-/* Whether the axes from `first` on are those that belong together. */
-static bool trails(const struct cc_view *v, uint32_t axes, unsigned first)
+/* Whether the axes of a group are exactly those from `first` on. */
+static bool is_trailing(const struct cc_view *v, uint32_t axes, unsigned first)
 {
     for (unsigned i = 0; i < CC_AXES; i++)
         if (v->extent[i] > 1 && (axes >> i & 1) != (i >= first))
@@ -49,7 +54,7 @@ static int open_planes(struct cc_lowering *l, uint32_t axes, const struct cc_vie
 
     *p = (struct planes){0};
     for (unsigned i = 0; i < CC_AXES; i++)
-        if (trails(x, axes, i)) {
+        if (is_trailing(x, axes, i)) {
             p->x = merged(x, i);
             p->y = merged(y, i);
             return 0;
@@ -67,7 +72,7 @@ static int open_planes(struct cc_lowering *l, uint32_t axes, const struct cc_vie
     if (status)
         return status;
     from = cc_view_permuted(x, perm);
-    status = cc_move(l, &from, &tx, NULL);
+    status = cc_emit_move(l, &from, &tx, NULL);
     p->moved = true;
     p->back_from = ty;
     p->back_to = cc_view_permuted(y, perm);
@@ -78,37 +83,37 @@ static int open_planes(struct cc_lowering *l, uint32_t axes, const struct cc_vie
 
 static int close_planes(struct cc_lowering *l, const struct planes *p)
 {
-    return p->moved ? cc_move(l, &p->back_from, &p->back_to, NULL) : 0;
+    return p->moved ? cc_emit_move(l, &p->back_from, &p->back_to, NULL) : 0;
 }
 
-/* Two numbers for each plane: `rows` of them, each 64 bytes from the next plane's. */
-static int open_numbers(struct cc_lowering *l, const struct planes *p, struct cc_view *numbers)
+/* Two scalars for each plane: two rows, in which the scalars of neighbouring planes are 64 bytes apart. */
+static int open_scalars(struct cc_lowering *l, const struct planes *p, struct cc_view *scalars)
 {
-    return cc_view_scratch(l, (uint32_t[CC_AXES]){1, 2, p->x.extent[CC_AXIS_C], 1}, numbers);
+    return cc_view_scratch(l, (uint32_t[CC_AXES]){1, 2, p->x.extent[CC_AXIS_C], 1}, scalars);
 }
 
-static struct cc_view number_row(const struct cc_view *numbers, unsigned row)
+static struct cc_view scalar_row(const struct cc_view *scalars, unsigned row)
 {
-    struct cc_view v = {.at = numbers->at,
-                        .extent = {1, numbers->extent[CC_AXIS_H], 1, 1},
-                        .stride = {0, numbers->stride[CC_AXIS_H], 0, CC_ELEMENT}};
+    struct cc_view v = {.at = scalars->at,
+                        .extent = {1, scalars->extent[CC_AXIS_H], 1, 1},
+                        .stride = {0, scalars->stride[CC_AXIS_H], 0, CC_ELEMENT}};
 
-    v.at.offset += row * numbers->stride[CC_AXIS_C];
+    v.at.offset += row * scalars->stride[CC_AXIS_C];
     return v;
 }
 
-/* A task over planes; it is cut where there are more of them than the engine has channels. */
-static int emit_over(struct cc_lowering *l, struct pr_e5_record r, const struct cc_view *x,
-                     const struct cc_view *to)
+/* A task over planes, which are its channels; cut where there are more than a descriptor takes. */
+static int emit_planes(struct cc_lowering *l, struct pr_e5_record r, const struct cc_view *x,
+                       const struct cc_view *to)
 {
     uint32_t kept = x->extent[CC_AXIS_C];
     bool reduces = r.kind != PR_E5_AFFINE;
     int status = 0;
 
     if (x->extent[CC_AXIS_H] > PR_HEIGHT_MAX || x->extent[CC_AXIS_W] > PR_WIDTH_MAX)
-        return cc_refuse(l,
-                         "%u rows of %u elements belong together; the engine takes at most %u by %u at once",
-                         x->extent[CC_AXIS_H], x->extent[CC_AXIS_W], PR_HEIGHT_MAX, PR_WIDTH_MAX);
+        return cc_refuse(
+            l, "it normalises over %u rows of %u elements; one descriptor takes at most %u rows of %u",
+            x->extent[CC_AXIS_H], x->extent[CC_AXIS_W], PR_HEIGHT_MAX, PR_WIDTH_MAX);
     r.in[CC_W] = x->extent[CC_AXIS_W];
     r.in[CC_H] = x->extent[CC_AXIS_H];
     r.in[CC_G] = 1;
@@ -133,12 +138,13 @@ static int emit_over(struct cc_lowering *l, struct pr_e5_record r, const struct 
 
 static int softmax_planes(struct cc_lowering *l, const struct planes *p)
 {
-    struct cc_planar less = {.flags = PR_E5_SUBTRACT2, .scale = LOG2_E}, times = {.op = PR_PE_MUL};
+    struct cc_planar subtract = {.flags = PR_E5_SUBTRACT2, .scale = PR_HALF_LOG2_E},
+                     multiply = {.op = PR_PE_MUL};
     struct cc_table exponential = cc_table_curve(CC_CURVE_EXP2);
-    struct cc_pass pass = {.table = &exponential};
-    struct pr_e5_record most = cc_record(PR_E5_REDUCE), sum = cc_record(PR_E5_REDUCE);
-    struct cc_view numbers, first, second, t, e;
-    int status = open_numbers(l, p, &numbers);
+    struct cc_neural pass = {.table = &exponential};
+    struct pr_e5_record maximum = cc_record(PR_E5_REDUCE), sum = cc_record(PR_E5_REDUCE);
+    struct cc_view scalars, first, second, t, e;
+    int status = open_scalars(l, p, &scalars);
 
     if (!status)
         status = cc_view_scratch(l, p->x.extent, &t);
@@ -146,99 +152,102 @@ static int softmax_planes(struct cc_lowering *l, const struct planes *p)
         status = cc_view_scratch(l, p->x.extent, &e);
     if (status)
         return status;
-    first = number_row(&numbers, 0);
-    second = number_row(&numbers, 1);
-    most.op = PR_PE_REDUCE_MAX;
+    first = scalar_row(&scalars, 0);
+    second = scalar_row(&scalars, 1);
+    maximum.op = PR_PE_REDUCE_MAX;
     sum.op = PR_PE_REDUCE_SUM;
     sum.function = PR_PE_RECIPROCAL;
-    status = emit_over(l, most, &p->x, &first);
+    status = emit_planes(l, maximum, &p->x, &first);
     if (!status)
-        status = cc_planar(l, &less, &p->x, &first, &t);
+        status = cc_emit_planar(l, &subtract, &p->x, &first, &t);
     if (!status)
-        status = cc_move(l, &t, &e, &pass);
+        status = cc_emit_move(l, &t, &e, &pass);
     if (!status)
-        status = emit_over(l, sum, &e, &second);
-    return status ? status : cc_planar(l, &times, &e, &second, &p->y);
+        status = emit_planes(l, sum, &e, &second);
+    return status ? status : cc_emit_planar(l, &multiply, &e, &second, &p->y);
 }
 
-static uint32_t engine_axes(const struct cc_lowering *l, uint32_t axes)
+static uint32_t engine_axes(const struct cc_lowering *l, const struct cc_op *op, uint32_t axes)
 {
-    return axes << (CC_AXES - cc_value_of(l, l->op->input[0])->rank);
+    return axes << (CC_AXES - cc_value_of(l, op->input[0])->rank);
 }
 
-int cc_lower_softmax(struct cc_lowering *l)
+int cc_lower_softmax(struct cc_lowering *l, const struct cc_step *step)
 {
+    const struct cc_op *op = step->op;
     struct cc_view x, y;
     struct planes p = {0};
-    int status = cc_view_source(l, l->op->input[0], &x);
+    int status = cc_view_source(l, op->input[0], &x);
 
     if (!status)
-        status = cc_view_result(l, &y);
+        status = cc_view_result(l, step->output, &y);
     if (!status)
-        status = open_planes(l, engine_axes(l, 1u << l->op->a.axis), &x, &y, &p);
+        status = open_planes(l, engine_axes(l, op, 1u << op->a.axis), &x, &y, &p);
     if (!status)
         status = softmax_planes(l, &p);
     return status ? status : close_planes(l, &p);
 }
 
 /*
- * The epsilon register is fp16. An epsilon that rounds to 0 there cannot be added; instead the reciprocal root is bounded by 1 / sqrt(epsilon) and by the largest fp16 value,
- * so that a plane of equal elements gives 0 and not 0 / 0.
+ * The epsilon register is fp16. An epsilon that rounds to 0 there cannot be added; instead the reciprocal
+ * root is bounded by 1 / sqrt(epsilon) and by the largest fp16 value, so that a plane of equal elements gives
+ * 0 and not 0 / 0.
  */
-static bool epsilon_is_lost(const struct cc_lowering *l)
+static bool epsilon_is_lost(float epsilon)
 {
-    return l->op->a.epsilon > 0 && !cc_half_of_float(l->op->a.epsilon);
+    return epsilon > 0 && !cc_half_of_float(epsilon);
 }
 
-static int bound_roots(struct cc_lowering *l, const struct cc_view *roots, const struct cc_view *to)
+static int bound_roots(struct cc_lowering *l, float epsilon, const struct cc_view *roots,
+                       const struct cc_view *to)
 {
-    enum { LARGEST = 0x7bff };
-    float most = 1 / sqrtf(l->op->a.epsilon);
-    uint16_t half = most < cc_float_of_half(LARGEST) ? cc_half_of_float(most) : (uint16_t)LARGEST;
-    struct cc_view bound;
-    int status = cc_view_number(l, half, &bound);
+    float bound = 1 / sqrtf(epsilon);
+    uint16_t half =
+        bound < cc_float_of_half(PR_HALF_LARGEST) ? cc_half_of_float(bound) : (uint16_t)PR_HALF_LARGEST;
+    struct cc_view limit;
+    int status = cc_view_scalar(l, half, &limit);
 
-    return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_MIN}, roots, &bound, to);
+    return status ? status : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_MIN}, roots, &limit, to);
 }
 
 /* (x - mean) / sqrt(variance + epsilon) of each plane, to `to`. */
-static int normalize(struct cc_lowering *l, const struct planes *p, const struct cc_view *to)
+static int normalize(struct cc_lowering *l, float epsilon, const struct planes *p, const struct cc_view *to)
 {
     struct pr_e5_record mean = cc_record(PR_E5_REDUCE), root = cc_record(PR_E5_REDUCE2),
                         affine = cc_record(PR_E5_AFFINE);
     float count = (float)p->x.extent[CC_AXIS_H] * (float)p->x.extent[CC_AXIS_W];
-    bool bounded = epsilon_is_lost(l);
-    struct cc_view numbers, first, second, roots;
-    int status = open_numbers(l, p, &numbers);
+    bool bounded = epsilon_is_lost(epsilon);
+    struct cc_view scalars, first, second, roots;
+    int status = open_scalars(l, p, &scalars);
 
     if (status)
         return status;
-    first = number_row(&numbers, 0);
-    roots = second = number_row(&numbers, 1);
+    first = scalar_row(&scalars, 0);
+    roots = second = scalar_row(&scalars, 1);
     if (bounded)
         status = cc_view_scratch(l, second.extent, &roots);
     mean.op = root.op = PR_PE_REDUCE_SUM;
     mean.final_scale = root.final_scale = cc_float_bits(1.0f / count);
     root.elementwise = PR_PE_SQUARE_OF_SUM;
     root.function = PR_PE_RSQRT;
-    root.epsilon = cc_half_of_float(l->op->a.epsilon);
+    root.epsilon = cc_half_of_float(epsilon);
     root.flags = PR_E5_SUBTRACT1;
-    root.broadcast = BROADCAST_WH2;
+    root.broadcast = (PR_BROADCAST_W | PR_BROADCAST_H) << PR_BROADCAST_SECOND_LO;
     root.src[1] = affine.src[1] = first.at;
     root.src[1].plane = affine.src[1].plane = first.stride[CC_AXIS_C];
-    affine.src[1].row = numbers.stride[CC_AXIS_C];
+    affine.src[1].row = scalars.stride[CC_AXIS_C];
     affine.flags = PR_E5_SUBTRACT2;
     if (!status)
-        status = emit_over(l, mean, &p->x, &first);
+        status = emit_planes(l, mean, &p->x, &first);
     if (!status)
-        status = emit_over(l, root, &p->x, &roots);
+        status = emit_planes(l, root, &p->x, &roots);
     if (!status && bounded)
-        status = bound_roots(l, &roots, &second);
-    return status ? status : emit_over(l, affine, &p->x, to);
+        status = bound_roots(l, epsilon, &roots, &second);
+    return status ? status : emit_planes(l, affine, &p->x, to);
 }
 
 /* A constant's elements, `width` of them on each row. */
-static int constant_rows(struct cc_lowering *l, const uint16_t *halfs, uint32_t rows, uint32_t width,
+static int constant_rows(struct cc_lowering *l, const uint16_t *values, uint32_t rows, uint32_t width,
                          struct cc_view *view)
 {
     uint64_t row = pr_round_up((uint64_t)width * CC_ELEMENT, PR_ROW_ALIGN);
@@ -253,7 +262,7 @@ static int constant_rows(struct cc_lowering *l, const uint16_t *halfs, uint32_t 
         return cc_no_memory(l);
     for (uint32_t i = 0; i < rows; i++)
         for (uint32_t k = 0; k < width; k++)
-            cc_put_half(bytes + i * row + (size_t)k * CC_ELEMENT, halfs[(size_t)i * width + k]);
+            cc_put_half(bytes + i * row + (size_t)k * CC_ELEMENT, values[(size_t)i * width + k]);
     *view = (struct cc_view){.at = {.place = PR_E5_CONSTANT},
                              .extent = {1, 1, rows, width},
                              .stride = {0, 0, (uint32_t)row, CC_ELEMENT}};
@@ -263,114 +272,122 @@ static int constant_rows(struct cc_lowering *l, const uint16_t *halfs, uint32_t 
 }
 
 /* Each element on a row of its own. */
-static int column(struct cc_lowering *l, const uint16_t *halfs, uint32_t count, struct cc_view *view)
+static int column(struct cc_lowering *l, const uint16_t *values, uint32_t count, struct cc_view *view)
 {
-    return constant_rows(l, halfs, count, 1, view);
+    return constant_rows(l, values, count, 1, view);
 }
 
-/* The axis of the channels among the four, of an operand [N, C, ...]. */
-static unsigned channel_axis(const struct cc_lowering *l)
+/* The view's axis of the channels of an operand [N, C, ...]. */
+static unsigned channel_axis(const struct cc_lowering *l, const struct cc_op *op)
 {
-    return CC_AXES - cc_value_of(l, l->op->input[0])->rank + 1;
+    return CC_AXES - cc_value_of(l, op->input[0])->rank + 1;
 }
 
 /*
- * gamma or beta of `x`: one for each element of a plane (layer_norm), or one for each channel. The elements of a plane are the parameter's, in the same order, but not
- * always on rows of the same length: a plane of [1, C, 1, 1] has C rows.
+ * gamma or beta of `x`: one for each element of a plane (layer_norm), or one for each channel. The elements
+ * of a plane are the parameter's, in the same order, but not always on rows of the same length: a plane of
+ * [1, C, 1, 1] has C rows.
  */
-static int take_parameter(struct cc_lowering *l, uint32_t value, const struct cc_view *x,
-                          struct cc_view *view)
+static int take_parameter(struct cc_lowering *l, const struct cc_op *op, uint32_t value,
+                          const struct cc_view *x, struct cc_view *view)
 {
-    const uint16_t *halfs = l->home[cc_root(l, value)].data;
+    const uint16_t *values = cc_data(l, value);
     const struct cc_value *v = cc_value_of(l, value);
     int status;
 
-    if (l->op->kind == CC_OP_LAYER_NORM)
-        return constant_rows(l, halfs, x->extent[CC_AXIS_H], x->extent[CC_AXIS_W], view);
-    if (channel_axis(l) == CC_AXIS_W)
+    if (op->kind == CC_OP_LAYER_NORM)
+        return constant_rows(l, values, x->extent[CC_AXIS_H], x->extent[CC_AXIS_W], view);
+    if (channel_axis(l, op) == CC_AXIS_W)
         return cc_view_source(l, value, view);
-    status = column(l, halfs, v->dim[0], view);
+    status = column(l, values, v->dim[0], view);
     for (unsigned i = 0; i < CC_AXES; i++) {
-        view->extent[i] = i == channel_axis(l) ? v->dim[0] : 1;
+        view->extent[i] = i == channel_axis(l, op) ? v->dim[0] : 1;
         view->stride[i] = i == CC_AXIS_W ? CC_ELEMENT : PR_ROW_ALIGN;
     }
     return status;
 }
 
-/* x * gamma + beta, each where there is one; `x` and `y` have the shape that the parameters fit. */
-static int scale_and_shift(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
+/*
+ * x * gamma + beta, each if given; `x` and `y` have the shape of the parameters, or one that they broadcast
+ * to.
+ */
+static int scale_and_shift(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *x,
+                           const struct cc_view *y)
 {
-    const struct cc_attributes *a = &l->op->a;
+    const struct cc_attributes *a = &op->a;
     struct cc_view gamma, beta, t = *y;
     int status = 0;
 
     if (a->weight && a->bias)
         status = cc_view_scratch(l, y->extent, &t);
     if (!status && a->weight)
-        status = take_parameter(l, a->weight - 1, x, &gamma);
+        status = take_parameter(l, op, a->weight - 1, x, &gamma);
     if (!status && a->weight)
-        status = cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &gamma, &t);
+        status = cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &gamma, &t);
     if (status || !a->bias)
         return status;
-    status = take_parameter(l, a->bias - 1, x, &beta);
-    return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, a->weight ? &t : x, &beta, y);
+    status = take_parameter(l, op, a->bias - 1, x, &beta);
+    return status ? status
+                  : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, a->weight ? &t : x, &beta, y);
 }
 
-/* Normalized planes in a buffer, and the same buffer as the whole tensor sees it. */
-static int norm_with_parameters(struct cc_lowering *l, const struct planes *p, const struct cc_view *y)
+/* Normalises into a buffer, then applies gamma and beta to the buffer in the shape of the parameters. */
+static int norm_with_parameters(struct cc_lowering *l, const struct cc_op *op, const struct planes *p,
+                                const struct cc_view *y)
 {
     struct cc_view t, whole;
     int status;
 
-    if (l->op->kind == CC_OP_LAYER_NORM) {
+    if (op->kind == CC_OP_LAYER_NORM) {
         status = cc_view_scratch(l, p->x.extent, &t);
         if (!status)
-            status = normalize(l, p, &t);
-        return status ? status : scale_and_shift(l, &t, &p->y);
+            status = normalize(l, op->a.epsilon, p, &t);
+        return status ? status : scale_and_shift(l, op, &t, &p->y);
     }
-    /* instance_norm: its planes are those of the tensor, which are not moved. */
+    /* instance_norm: the groups are the planes of the tensor, so nothing was transposed. */
     status = cc_view_scratch(l, y->extent, &whole);
     t = p->y;
     t.at = whole.at;
     if (!status)
-        status = normalize(l, p, &t);
-    return status ? status : scale_and_shift(l, &whole, y);
+        status = normalize(l, op->a.epsilon, p, &t);
+    return status ? status : scale_and_shift(l, op, &whole, y);
 }
 
-int cc_lower_norm(struct cc_lowering *l)
+int cc_lower_norm(struct cc_lowering *l, const struct cc_step *step)
 {
-    uint32_t rank = cc_value_of(l, l->op->input[0])->rank, axes = l->op->a.axes;
+    const struct cc_op *op = step->op;
+    uint32_t rank = cc_value_of(l, op->input[0])->rank, axes = op->a.axes;
     struct cc_view x, y;
     struct planes p = {0};
-    int status = cc_view_source(l, l->op->input[0], &x);
+    int status = cc_view_source(l, op->input[0], &x);
 
-    if (l->op->kind == CC_OP_INSTANCE_NORM)
+    if (op->kind == CC_OP_INSTANCE_NORM)
         axes = (1u << rank) - 4;
     if (!status)
-        status = cc_view_result(l, &y);
+        status = cc_view_result(l, step->output, &y);
     if (!status)
-        status = open_planes(l, engine_axes(l, axes), &x, &y, &p);
-    if (!status && p.moved && l->op->kind == CC_OP_INSTANCE_NORM)
-        status = cc_refuse(l, "its axes do not lie together");
+        status = open_planes(l, engine_axes(l, op, axes), &x, &y, &p);
+    if (!status && p.moved && op->kind == CC_OP_INSTANCE_NORM)
+        status = cc_refuse(l, "its axes after the second are not the last axes of the tensor");
     if (!status)
-        status = l->op->a.weight || l->op->a.bias ? norm_with_parameters(l, &p, &y) : normalize(l, &p, &p.y);
+        status = op->a.weight || op->a.bias ? norm_with_parameters(l, op, &p, &y)
+                                            : normalize(l, op->a.epsilon, &p, &p.y);
     return status ? status : close_planes(l, &p);
 }
 
-/* Constants of the whole: y = (x + addend) * factor = x * factor + shift, for each channel. */
+/* batch_norm folded, for each channel: y = (x + addend) * factor = x * factor + shift. */
 struct batch {
     uint32_t channels;
     uint16_t *addend, *factor, *shift;
-    bool affine; /* every addend is a number */
+    bool affine; /* every channel can use the first form */
 };
 
-static void fold(const struct cc_lowering *l, struct batch *b)
+static void fold(const struct cc_lowering *l, const struct cc_op *op, struct batch *b)
 {
-    const struct cc_attributes *a = &l->op->a;
-    const uint16_t *gamma = a->weight ? l->home[cc_root(l, a->weight - 1)].data : NULL;
-    const uint16_t *beta = a->bias ? l->home[cc_root(l, a->bias - 1)].data : NULL;
-    const uint16_t *mean = l->home[cc_root(l, a->mean - 1)].data,
-                   *variance = l->home[cc_root(l, a->variance - 1)].data;
+    const struct cc_attributes *a = &op->a;
+    const uint16_t *gamma = a->weight ? cc_data(l, a->weight - 1) : NULL;
+    const uint16_t *beta = a->bias ? cc_data(l, a->bias - 1) : NULL;
+    const uint16_t *mean = cc_data(l, a->mean - 1), *variance = cc_data(l, a->variance - 1);
 
     b->affine = true;
     for (uint32_t i = 0; i < b->channels; i++) {
@@ -381,17 +398,17 @@ static void fold(const struct cc_lowering *l, struct batch *b)
         b->factor[i] = cc_half_of_float(factor);
         b->shift[i] = cc_half_of_float(shift);
         b->addend[i] = cc_half_of_float(factor != 0 ? shift / factor : 0);
-        /* What the halfs make of it is close to the shift, or the sum is done apart. */
-        b->affine &= b->factor[i] & ~CC_HALF_SIGN && fabsf(cc_float_of_half(b->addend[i])) < 2048;
+        /* Fold only if fp16 represents the addend closely; otherwise add separately. */
+        b->affine &= b->factor[i] & ~PR_HALF_SIGN && fabsf(cc_float_of_half(b->addend[i])) < ADDEND_MAX;
     }
 }
 
-/* Two rows in the constants: addends, factors. */
-static int emit_affine(struct cc_lowering *l, const struct batch *b, const struct cc_view *x,
-                       const struct cc_view *y)
+/* One affine task: two rows of constants, addends and factors. */
+static int emit_affine(struct cc_lowering *l, const struct cc_op *op, const struct batch *b,
+                       const struct cc_view *x, const struct cc_view *y)
 {
     struct pr_e5_record r = cc_record(PR_E5_AFFINE);
-    unsigned c = channel_axis(l), g = c - 1;
+    unsigned c = channel_axis(l, op), g = c - 1;
     uint32_t row = (uint32_t)pr_round_up(2ull * b->channels, PR_ROW_ALIGN);
     uint8_t *bytes = base_alloc_array(2, row);
     int status;
@@ -424,11 +441,11 @@ static int emit_affine(struct cc_lowering *l, const struct batch *b, const struc
     return cc_emit_cut(l, &r);
 }
 
-static int emit_apart(struct cc_lowering *l, const struct batch *b, const struct cc_view *x,
-                      const struct cc_view *y)
+static int emit_separately(struct cc_lowering *l, const struct cc_op *op, const struct batch *b,
+                           const struct cc_view *x, const struct cc_view *y)
 {
-    unsigned c = channel_axis(l);
-    struct cc_view parameter[2], t, turned[2];
+    unsigned c = channel_axis(l, op);
+    struct cc_view parameter[2], t, row[2];
     int status = cc_view_scratch(l, y->extent, &t);
 
     for (unsigned i = 0; i < 2 && !status; i++) {
@@ -437,38 +454,39 @@ static int emit_apart(struct cc_lowering *l, const struct batch *b, const struct
             parameter[i].extent[k] = k == c ? b->channels : 1;
             parameter[i].stride[k] = k == CC_AXIS_W && c != CC_AXIS_W ? CC_ELEMENT : PR_ROW_ALIGN;
         }
-        turned[i] = parameter[i];
+        row[i] = parameter[i];
         if (!status && c == CC_AXIS_W) {
-            status = cc_view_scratch(l, parameter[i].extent, &turned[i]);
+            status = cc_view_scratch(l, parameter[i].extent, &row[i]);
             if (!status)
-                status = cc_move(l, &parameter[i], &turned[i], NULL);
+                status = cc_emit_move(l, &parameter[i], &row[i], NULL);
         }
     }
     if (!status)
-        status = cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &turned[0], &t);
-    return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, &t, &turned[1], y);
+        status = cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &row[0], &t);
+    return status ? status : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_ADD}, &t, &row[1], y);
 }
 
-int cc_lower_batch_norm(struct cc_lowering *l)
+int cc_lower_batch_norm(struct cc_lowering *l, const struct cc_step *step)
 {
-    struct batch b = {.channels = cc_value_of(l, l->op->a.mean - 1)->dim[0]};
-    uint16_t *halfs = base_alloc_array(b.channels, 3 * sizeof(*halfs));
+    const struct cc_op *op = step->op;
+    struct batch b = {.channels = cc_value_of(l, op->a.mean - 1)->dim[0]};
+    uint16_t *values = base_alloc_array(b.channels, 3 * sizeof(*values));
     struct cc_view x, y;
     int status;
 
-    if (!halfs)
+    if (!values)
         return cc_no_memory(l);
-    b.addend = halfs;
-    b.factor = halfs + b.channels;
-    b.shift = halfs + 2 * (size_t)b.channels;
-    fold(l, &b);
-    status = cc_view_source(l, l->op->input[0], &x);
+    b.addend = values;
+    b.factor = values + b.channels;
+    b.shift = values + 2 * (size_t)b.channels;
+    fold(l, op, &b);
+    status = cc_view_source(l, op->input[0], &x);
     if (!status)
-        status = cc_view_result(l, &y);
-    if (!status && b.affine && channel_axis(l) < CC_AXIS_W && channel_axis(l) > 0)
-        status = emit_affine(l, &b, &x, &y);
+        status = cc_view_result(l, step->output, &y);
+    if (!status && b.affine && channel_axis(l, op) < CC_AXIS_W && channel_axis(l, op) > 0)
+        status = emit_affine(l, op, &b, &x, &y);
     else if (!status)
-        status = emit_apart(l, &b, &x, &y);
-    base_free(halfs);
+        status = emit_separately(l, op, &b, &x, &y);
+    base_free(values);
     return status;
 }

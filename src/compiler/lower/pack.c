@@ -7,6 +7,7 @@
 #include "program/task.h"
 
 #define ENGINES_LOG2_MAX 4u
+_Static_assert(1u << ENGINES_LOG2_MAX == PR_ENGINES_MAX, "all engines");
 
 static uint32_t floor_log2(uint32_t value)
 {
@@ -26,12 +27,12 @@ uint32_t cc_pack_engines_log2(uint32_t cout)
     return log2;
 }
 
-uint32_t cc_pack_lanes_log2(uint32_t cout, uint32_t most)
+uint32_t cc_pack_lanes_log2(uint32_t cout, uint32_t max_log2)
 {
     uint32_t per_engine = cout >> ENGINES_LOG2_MAX;
     uint32_t log2 = per_engine ? floor_log2(per_engine) : 0;
 
-    return log2 < most ? log2 : most;
+    return log2 < max_log2 ? log2 : max_log2;
 }
 
 /* As much of the task as the rule looks at. */
@@ -81,7 +82,10 @@ uint32_t cc_pack_streams(const struct cc_pack *p)
     return p->cout < 1u << p->engines_log2 ? p->cout : 1u << p->engines_log2;
 }
 
-/* The rows of one input channel, by phase of the stride; beyond the kernel they are zeros. Returns where the next one's begin. */
+/*
+ * Writes the rows of one input channel, by phase of the stride; zeros beyond the kernel. Returns where the
+ * next channel begins.
+ */
 static uint8_t *put_channel(const struct cc_pack *p, const struct pr_ne *ne, const uint16_t *from,
                             uint8_t *at, uint32_t lanes)
 {
@@ -102,7 +106,7 @@ void cc_pack_kernel(const struct cc_pack *p, uint64_t stream, uint8_t *bytes)
     struct pr_kernel_place place;
 
     for (uint32_t e = 0; p->table && e < cc_pack_streams(p); e++)
-        for (uint32_t i = 0; i < CC_TABLE_HALFS; i++)
+        for (uint32_t i = 0; i < PR_TABLE_HALFS; i++)
             cc_put_half(bytes + e * stream + 2 * (size_t)i, p->table->half[i]);
     for (uint32_t g = 0; g < task.dst.extent[PR_AXIS_G]; g++)
         for (uint32_t o = 0; pr_kernel_place(&task, g, o, &place); o++) {

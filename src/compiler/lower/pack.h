@@ -13,18 +13,18 @@ struct cc_pack {
     uint32_t cin, kw, kh, cout; /* channels of one group */
     uint32_t sx, sy;            /* strides: 0 means 1 */
     uint32_t groups;            /* 0 means 1 */
-    bool unicast;               /* each output channel sees one input channel */
+    bool unicast;               /* each output channel has one input channel */
     uint32_t lanes_log2, engines_log2;
-    const uint16_t
-        *weight; /* (o, i, t) at o * step[0] + i * step[1] + t * step[2] halfs; t = row * kw + column */
+    /* (o, i, t) is element o * step[0] + i * step[1] + t * step[2]; t = row * kw + column */
+    const uint16_t *weight;
     uint32_t step[3];
-    uint32_t group_step;          /* output channels from one group's to the next one's */
+    uint32_t group_step;          /* output channels between groups */
     const uint16_t *bias;         /* NULL: no bias rows */
     const struct cc_table *table; /* at the head of every stream; NULL: none */
 };
 
-/* The published choice: lanes by the output channels, engines all 16 as soon as there are so many channels. */
-uint32_t cc_pack_lanes_log2(uint32_t cout, uint32_t most);
+/* As public programs choose: lanes by the number of output channels; all 16 engines from 16 channels on. */
+uint32_t cc_pack_lanes_log2(uint32_t cout, uint32_t max_log2);
 uint32_t cc_pack_engines_log2(uint32_t cout);
 /* Bytes of a plane of all lanes, and of the longest stream. */
 uint64_t cc_pack_plane_bytes(const struct cc_pack *pack);

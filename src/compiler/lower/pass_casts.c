@@ -1,78 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Casts: the engine computes in fp16, and ports convert. So a cast is another name of its input, as is a new shape of the same rows; a constant becomes halfs, and what
- * remains must be fp16, or a truth of 0 or 1: arithmetic in another type is refused.
+ * Casts. The engine computes in fp16, and ports convert. Casts and row-preserving reshapes become aliases;
+ * constants are converted to fp16; any other operand must be fp16 or bool. Arithmetic in another type is
+ * refused.
  */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "compiler/half.h"
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/operand.h"
+#include "compiler/lower/pass.h"
 
 static int take_constant(struct cc_lowering *l, uint32_t value)
 {
     const struct cc_value *v = cc_value_of(l, value);
-    struct cc_home *home = &l->home[value];
+    struct cc_tensor *tensor = &l->tensor[value];
     size_t count;
 
     if (v->type == CC_FP16)
-        home->data = v->data;
+        tensor->data = v->data;
     if (v->type != CC_FP32)
         return 0;
     count = v->bytes / sizeof(float);
-    home->owned = base_alloc_array(count, sizeof(*home->owned));
-    if (!home->owned)
+    tensor->owned = base_alloc_array(count, sizeof(*tensor->owned));
+    if (!tensor->owned)
         return cc_no_memory(l);
     for (size_t i = 0; i < count; i++) {
         float element;
 
         memcpy(&element, (const uint8_t *)v->data + i * sizeof(element), sizeof(element));
-        home->owned[i] = cc_half_of_float(element);
+        tensor->owned[i] = cc_half_of_float(element);
     }
-    home->data = home->owned;
+    tensor->data = tensor->owned;
     return 0;
 }
 
-/* A shape whose rows are the same ones, in the same order, lies as it is. */
-static bool is_another_name(const struct cc_lowering *l)
+/* A reshape that keeps the rows and their order needs no copy. */
+static bool is_alias(const struct cc_lowering *l, const struct cc_op *op)
 {
     const struct cc_value *x, *y;
 
-    if (l->op->kind != CC_OP_RESHAPE && l->op->kind != CC_OP_EXPAND_DIMS && l->op->kind != CC_OP_SQUEEZE)
+    if (op->kind != CC_OP_RESHAPE && op->kind != CC_OP_EXPAND_DIMS && op->kind != CC_OP_SQUEEZE)
         return false;
-    x = cc_value_of(l, l->op->input[0]);
-    y = cc_value_of(l, l->op->output);
+    x = cc_value_of(l, op->input[0]);
+    y = cc_value_of(l, op->output);
     return x->rank <= CC_AXES && y->rank <= CC_AXES && x->type == CC_FP16 &&
            (x->rank ? x->dim[x->rank - 1] : 1) == (y->rank ? y->dim[y->rank - 1] : 1);
 }
 
-static int check_types(struct cc_lowering *l)
+static int check_types(const struct cc_lowering *l, const struct cc_op *op)
 {
-    for (uint32_t i = 0; i < l->op->inputs; i++) {
-        const struct cc_value *v = cc_value_of(l, l->op->input[i]);
+    for (uint32_t i = 0; i < op->inputs; i++) {
+        const struct cc_value *v = cc_value_of(l, op->input[i]);
 
         if (v->type != CC_FP16 && v->type != CC_BOOL)
-            return cc_refuse(l, "`%.64s` is %s and the engine computes in fp16; cast it first", v->name,
-                             cc_type_name(v->type));
+            return cc_refuse_at(l, op, "`%.64s` is %s and the engine computes in fp16; cast it first",
+                                v->name, cc_type_name(v->type));
     }
     return 0;
 }
 
-/* An fp32 output must be the cast of an fp16 value. An fp32 value that is only renamed would be rounded to fp16 without a cast in the program. */
-static int check_output(struct cc_lowering *l, uint32_t output)
+/*
+ * An fp32 output must be the cast of an fp16 value. An fp32 value that is only an alias would be rounded to
+ * fp16 without a cast in the program.
+ */
+static int check_output(const struct cc_lowering *l, uint32_t output)
 {
     uint32_t value = output;
     const struct cc_op *op;
 
     while (cc_value_of(l, value)->type == CC_FP32) {
-        op = cc_maker(l, value);
-        if (!op || op->kind != CC_OP_CAST) {
-            l->op = cc_maker(l, output);
-            return cc_refuse(l,
-                             "`%.64s` is fp32 and reaches this output unchanged, and the engine computes in "
-                             "fp16; cast it first, to fp16 and back",
-                             cc_value_of(l, value)->name);
-        }
+        op = cc_producer(l, value);
+        if (!op || op->kind != CC_OP_CAST)
+            return cc_refuse_at(
+                l, cc_producer(l, output),
+                "`%.64s` is fp32 and reaches this output unchanged, and the engine computes in "
+                "fp16; cast it first, to fp16 and back",
+                cc_value_of(l, value)->name);
         value = op->input[0];
     }
     return 0;
@@ -83,21 +87,23 @@ int cc_pass_casts(struct cc_lowering *l)
     int status = 0;
 
     for (uint32_t i = 0; i < l->graph->values && !status; i++) {
-        l->home[i].root = i;
+        l->tensor[i].root = i;
         if (cc_value_of(l, i)->data)
             status = take_constant(l, i);
     }
     for (uint32_t i = 0; i < l->graph->ops && !status; i++) {
-        l->op = &l->graph->op[i];
-        l->step[i].output = l->op->output;
-        l->home[l->op->output].maker = i + 1;
-        if (l->op->kind == CC_OP_CAST || is_another_name(l)) {
-            l->home[l->op->output].root = cc_root(l, l->op->input[0]);
+        const struct cc_op *op = &l->graph->op[i];
+
+        l->step[i].op = op;
+        l->step[i].output = op->output;
+        l->tensor[op->output].producer = i + 1;
+        if (op->kind == CC_OP_CAST || is_alias(l, op)) {
+            l->tensor[op->output].root = cc_root(l, op->input[0]);
             l->step[i].skip = true;
-        } else if (l->op->kind == CC_OP_INPUT || l->op->kind == CC_OP_CONST) {
+        } else if (op->kind == CC_OP_INPUT || op->kind == CC_OP_CONST) {
             l->step[i].skip = true;
         } else {
-            status = check_types(l);
+            status = check_types(l, op);
         }
     }
     for (uint32_t i = 0; i < l->graph->outputs && !status; i++)

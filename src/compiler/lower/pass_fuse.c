@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ReLU, or an operation that is one table, joins the operation before it, when that can do it and nobody else wants its value. */
+/*
+ * Fuses a ReLU, or an operation that is one activation table, into the operation before it, if that one has
+ * such a stage and its value has no other use.
+ */
 #include <string.h>
 
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/activation.h"
+#include "compiler/lower/pass.h"
 
 static bool can_relu(enum cc_op_kind kind)
 {
@@ -20,18 +24,18 @@ static bool can_relu(enum cc_op_kind kind)
     }
 }
 
-/* A convolution with weights has its table at the head of its streams; of a matmul one operand must be weights. */
+/* A table is at the head of the weight streams, so one operand of a matmul must be constant. */
 static bool can_activate(const struct cc_lowering *l, const struct cc_op *op)
 {
     if (op->kind == CC_OP_MATMUL)
-        return l->home[cc_root(l, op->input[0])].data || l->home[cc_root(l, op->input[1])].data;
+        return cc_is_constant(l, op->input[0]) || cc_is_constant(l, op->input[1]);
     return op->kind == CC_OP_CONV || op->kind == CC_OP_LINEAR;
 }
 
-/* The operation that makes a value, if the ReLU or table can be joined to it; else NULL. */
-static struct cc_step *maker(struct cc_lowering *l, uint32_t value, bool relu)
+/* The operation that computes a value, if the ReLU or table can be fused into it; else NULL. */
+static struct cc_step *producer(struct cc_lowering *l, uint32_t value, bool relu)
 {
-    uint32_t number = l->home[value].maker;
+    uint32_t number = l->tensor[value].producer;
     struct cc_step *step = number ? &l->step[number - 1] : NULL;
 
     if (!step || !step->live || step->skip || step->activation || (step->relu && !relu))
@@ -41,7 +45,7 @@ static struct cc_step *maker(struct cc_lowering *l, uint32_t value, bool relu)
     return step;
 }
 
-/* The operation will be lowered to the shape of the ReLU's result. */
+/* The operation is lowered with the shape of the fused operation's result. */
 static bool same_shape(const struct cc_value *a, const struct cc_value *b)
 {
     return a->rank == b->rank && !memcmp(a->dim, b->dim, a->rank * sizeof(a->dim[0]));
@@ -60,15 +64,15 @@ int cc_pass_fuse(struct cc_lowering *l)
         value = cc_root(l, op->input[0]);
         if (!same_shape(cc_value_of(l, value), cc_value_of(l, op->output)))
             continue;
-        before = l->home[value].uses == 1 ? maker(l, value, relu) : NULL;
+        before = l->tensor[value].uses == 1 ? producer(l, value, relu) : NULL;
         if (!before)
             continue;
         before->relu |= relu;
         before->activation = relu ? before->activation : op;
         before->output = op->output;
-        l->home[op->output].maker = (uint32_t)(before - l->step) + 1;
+        l->tensor[op->output].producer = (uint32_t)(before - l->step) + 1;
         l->step[i].skip = true;
-        cc_note(l, "%s: %s -> joined to %s\n", op->name, cc_op_name(op->kind),
+        cc_note(l, "%s: %s -> fused into %s\n", op->name, cc_op_name(op->kind),
                 l->graph->op[before - l->step].name);
     }
     return 0;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations that no output depends on are left out; how often each value is used is counted. */
-#include "compiler/lower/lowering.h"
+/* Finds dead operations and counts the uses of each value. */
+#include "compiler/lower/pass.h"
 
 int cc_pass_live(struct cc_lowering *l)
 {
     const struct cc_graph *g = l->graph;
 
     for (uint32_t i = 0; i < g->outputs; i++)
-        l->home[cc_root(l, g->output[i])].uses++;
+        l->tensor[cc_root(l, g->output[i])].uses++;
     for (uint32_t i = g->ops; i-- > 0;) {
         const struct cc_op *op = &g->op[i];
 
-        l->step[i].live = l->home[op->output].uses != 0;
+        l->step[i].live = l->tensor[op->output].uses != 0;
         if (l->step[i].skip || !l->step[i].live)
             continue;
         for (uint32_t k = 0; k < op->inputs; k++)
-            l->home[cc_root(l, op->input[k])].uses++;
+            l->tensor[cc_root(l, op->input[k])].uses++;
     }
     return 0;
 }

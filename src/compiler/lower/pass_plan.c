@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The intermediate buffer: each tensor lives from the first to the last record that touches it; tensors are placed in the order of their birth, each
- * at the lowest offset that no tensor living at the same time overlaps. Records run in sequence, so that is all there is to order.
+ * The plan of intermediate memory. A buffer lives from the first to the last record that touches it; buffers
+ * are placed in the order of their creation, each at the lowest offset at which it overlaps no buffer with an
+ * overlapping lifetime. Records run in sequence, so no other order matters.
  */
 #include <string.h>
 
 #include "base/alloc.h"
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/pass.h"
 
 static void touch(struct cc_lowering *l, const struct pr_e5_operand *operand, uint32_t record)
 {
@@ -21,14 +22,14 @@ static void touch(struct cc_lowering *l, const struct pr_e5_operand *operand, ui
     b->touched = true;
 }
 
-static bool together(const struct cc_buffer *a, const struct cc_buffer *b)
+static bool overlap(const struct cc_buffer *a, const struct cc_buffer *b)
 {
     return a->first <= b->last && b->first <= a->last;
 }
 
 /*
- * The lowest offset at which the buffer overlaps no buffer with an overlapping lifetime. `placed` lists the buffers that have an offset, sorted by it, so one pass over it is
- * enough.
+ * The lowest offset at which the buffer overlaps no buffer with an overlapping lifetime. `placed` lists the
+ * buffers that have an offset, sorted by it, so one pass over it is enough.
  */
 static uint64_t find_offset(const struct cc_lowering *l, const struct cc_buffer *b, const uint32_t *placed,
                             uint32_t count)
@@ -41,7 +42,7 @@ static uint64_t find_offset(const struct cc_lowering *l, const struct cc_buffer 
 
         if (other->offset >= offset + b->bytes)
             break;
-        if (together(b, other) && end > offset)
+        if (overlap(b, other) && end > offset)
             offset = end;
     }
     return offset;
@@ -70,7 +71,8 @@ static int place(struct cc_lowering *l, uint32_t number, uint32_t *placed)
     uint64_t offset = find_offset(l, b, placed, number);
 
     if (offset + b->bytes > PR_E5_BYTES_MAX)
-        return cc_refuse(l, "The intermediate tensors need more than %u bytes at once", PR_E5_BYTES_MAX);
+        return cc_refuse_at(l, NULL, "The intermediate tensors need more than %u bytes at once",
+                            PR_E5_BYTES_MAX);
     b->offset = (uint32_t)offset;
     insert(l, number, placed, number);
     if (offset + b->bytes > l->program->intermediate_bytes)
@@ -91,7 +93,7 @@ static int place_all(struct cc_lowering *l)
     return status;
 }
 
-static void settle(const struct cc_lowering *l, struct pr_e5_operand *operand)
+static void resolve(const struct cc_lowering *l, struct pr_e5_operand *operand)
 {
     if (operand->place != PR_E5_INTERMEDIATE)
         return;
@@ -99,7 +101,7 @@ static void settle(const struct cc_lowering *l, struct pr_e5_operand *operand)
     operand->index = 0;
 }
 
-static void settle_kernel(const struct cc_lowering *l, struct pr_e5_record *record)
+static void resolve_kernel(const struct cc_lowering *l, struct pr_e5_record *record)
 {
     if (record->kernel_place != PR_E5_INTERMEDIATE)
         return;
@@ -122,10 +124,10 @@ int cc_pass_plan(struct cc_lowering *l)
     }
     status = place_all(l);
     for (uint32_t i = 0; i < p->records && !status; i++) {
-        settle(l, &p->record[i].src[0]);
-        settle(l, &p->record[i].src[1]);
-        settle(l, &p->record[i].dst);
-        settle_kernel(l, &p->record[i]);
+        resolve(l, &p->record[i].src[0]);
+        resolve(l, &p->record[i].src[1]);
+        resolve(l, &p->record[i].dst);
+        resolve_kernel(l, &p->record[i]);
     }
     return status;
 }

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * max_pool and avg_pool: windows over each channel by itself. No public program has such a task; the form is inferred from windows,
- * unicast kernels and largest elements, each of which public programs have.
+ * max_pool and avg_pool: windows over each channel separately. No public program has such a task; the form is
+ * inferred from windows, unicast kernels and maxima, each of which public programs have.
  */
 #include <math.h>
 #include <string.h>
 
 #include "compiler/half.h"
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/emit.h"
+#include "compiler/lower/family.h"
+#include "compiler/lower/mac.h"
+#include "compiler/lower/operand.h"
 
-enum { INFINITE = 0x7c00, MINUS_INFINITE = 0xfc00 };
-enum { PAD_MAX = 31, STRIDE_MAX = 3 }; /* Px and Py have five bits, Sx and Sy two */
-
-static int check(const struct cc_lowering *l)
+static int check(const struct cc_lowering *l, const struct cc_op *op)
 {
-    const struct cc_attributes *a = &l->op->a;
+    const struct cc_attributes *a = &op->a;
 
     if (a->kernel[0] > PR_KERNEL_HEIGHT_MAX || a->kernel[1] > PR_KERNEL_WIDTH_MAX)
         return cc_refuse(l, "its window is %u high and %u wide; the engine takes windows up to %u by %u",
                          a->kernel[0], a->kernel[1], PR_KERNEL_HEIGHT_MAX, PR_KERNEL_WIDTH_MAX);
-    if (a->stride[0] > STRIDE_MAX || a->stride[1] > STRIDE_MAX)
-        return cc_refuse(l, "strides are %u and %u; a descriptor has strides up to %u", a->stride[0],
-                         a->stride[1], STRIDE_MAX);
-    if (a->pad[0] > PAD_MAX || a->pad[2] > PAD_MAX)
+    if (a->stride[0] > CC_STRIDE_MAX || a->stride[1] > CC_STRIDE_MAX)
+        return cc_refuse(l, "its strides are %u and %u; a descriptor takes strides up to %u", a->stride[0],
+                         a->stride[1], CC_STRIDE_MAX);
+    if (a->pad[0] > CC_PAD_MAX || a->pad[2] > CC_PAD_MAX)
         return cc_refuse(l, "its padding is %u at the top and %u at the left; the engine takes at most %u",
-                         a->pad[0], a->pad[2], PAD_MAX);
+                         a->pad[0], a->pad[2], CC_PAD_MAX);
     return 0;
 }
 
-static int largest(struct cc_lowering *l, const struct cc_mac *window, uint32_t batches)
+static int maximum(struct cc_lowering *l, const struct cc_mac *window, uint32_t batches)
 {
     struct pr_e5_record r = cc_record(PR_E5_MAX);
 
@@ -65,30 +65,32 @@ static int average_all(struct cc_lowering *l, const struct cc_mac *window, uint3
 /* Two fp16 factors whose product is closest to a number in [2, 4); the first one is in [2, 4) too. */
 static void split_factor(double factor, uint16_t *slope, uint16_t *scale)
 {
-    enum { STEPS = 1024, TWO = 0x4000 };
-    double least = factor;
+    enum { STEPS = 1024 }; /* fp16 values in [2, 4) */
+    double error_min = factor;
 
     for (unsigned i = 0; i < STEPS; i++) {
-        uint16_t half = (uint16_t)(TWO + i);
+        uint16_t half = (uint16_t)(PR_HALF_TWO + i);
         double first = (double)cc_float_of_half(half);
         uint16_t second = cc_half_of_float((float)(factor / first));
-        double off = fabs(first * (double)cc_float_of_half(second) - factor);
+        double error = fabs(first * (double)cc_float_of_half(second) - factor);
 
-        if (off >= least)
+        if (error >= error_min)
             continue;
-        least = off;
+        error_min = error;
         *slope = half;
         *scale = second;
     }
 }
 
 /*
- * The weights are 2^-k, at most 1/2 of 1/n, so that no partial sum reaches the ceiling of 2^15. The post-scale and the slope of a linear table supply the rest of the factor 1/n: two fp16
- * factors are more precise than one. The ceiling does not apply after a table, so averages above 2^15 are stored too.
+ * The weights are 2^-k, at most 1/2 of 1/n, so that no partial sum reaches the ceiling of 2^15. The
+ * post-scale and the slope of a linear table supply the rest of the factor 1/n: two fp16 factors are more
+ * precise than one. The ceiling does not apply after a table, so averages above 2^15 are stored too.
  */
 static int average(struct cc_lowering *l, const struct cc_mac *window, uint32_t batches)
 {
-    struct cc_pieces line = {MINUS_INFINITE, INFINITE, MINUS_INFINITE, INFINITE, 0, 0, 0};
+    struct cc_pieces line = {
+        PR_HALF_MINUS_INFINITE, PR_HALF_INFINITE, PR_HALF_MINUS_INFINITE, PR_HALF_INFINITE, 0, 0, 0};
     uint32_t count = window->kw * window->kh;
     struct cc_mac mac = *window;
     struct cc_table table;
@@ -113,9 +115,10 @@ static int average(struct cc_lowering *l, const struct cc_mac *window, uint32_t 
     return cc_emit_mac(l, &mac);
 }
 
-int cc_lower_pool(struct cc_lowering *l)
+int cc_lower_pool(struct cc_lowering *l, const struct cc_step *step)
 {
-    const struct cc_attributes *a = &l->op->a;
+    const struct cc_op *op = step->op;
+    const struct cc_attributes *a = &op->a;
     struct cc_mac window = {.kh = a->kernel[0],
                             .kw = a->kernel[1],
                             .sy = a->stride[0],
@@ -123,10 +126,10 @@ int cc_lower_pool(struct cc_lowering *l)
                             .py = a->pad[0],
                             .px = a->pad[2]};
     struct cc_layout in, out;
-    int status = cc_source(l, l->op->input[0], &window.src, &in);
+    int status = cc_source(l, op->input[0], &window.src, &in);
 
     if (!status)
-        status = cc_result(l, &window.dst, &out);
+        status = cc_result(l, step->output, &window.dst, &out);
     if (status)
         return status;
     window.in[CC_W] = in.w;
@@ -136,11 +139,11 @@ int cc_lower_pool(struct cc_lowering *l)
     window.in[CC_C] = window.out[CC_C] = in.c;
     window.src_batch = in.batch;
     window.dst_batch = out.batch;
-    if (l->op->kind == CC_OP_AVG_POOL && window.kw == in.w && window.kh == in.h && out.w == 1 && out.h == 1 &&
+    if (op->kind == CC_OP_AVG_POOL && window.kw == in.w && window.kh == in.h && out.w == 1 && out.h == 1 &&
         !a->pad[0] && !a->pad[2])
         return average_all(l, &window, in.n);
-    status = check(l);
+    status = check(l, op);
     if (status)
         return status;
-    return l->op->kind == CC_OP_MAX_POOL ? largest(l, &window, in.n) : average(l, &window, in.n);
+    return op->kind == CC_OP_MAX_POOL ? maximum(l, &window, in.n) : average(l, &window, in.n);
 }

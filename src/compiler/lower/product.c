@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of two matrices that are both made at run time: the rows of the first are a kernel, read from where they lie, one row for each engine; the second streams
- * by, with the inner axis on channels. Where there are many rows, four of them are first put side by side, as the lanes of a kernel are: then an engine
- * takes four at once.
+ * Products of two matrices computed at run time. The rows of the first are the kernel, read in place, one row
+ * per engine; the second is the input, with its inner axis on channels. Where there are many rows, four of
+ * them are first interleaved, as the lanes of a kernel are, and an engine takes four at once.
  */
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/emit.h"
+#include "compiler/lower/family.h"
+#include "compiler/lower/neural.h"
 
-enum { ENGINES_LOG2 = 4, ENGINES = 16, LANES_LOG2 = 2, LANES = 4, BLOCK = ENGINES * LANES };
+enum { LANES_LOG2 = 2, LANES = 1 << LANES_LOG2, BLOCK = PR_ENGINES_MAX * LANES };
 
-/* One matrix of each operand, the inner axis of the first side by side and that of the second on rows. */
+/* One matrix of each operand. The inner axis is contiguous in the first and the row axis of the second. */
 struct product {
     struct pr_e5_operand x, y, to;
     uint32_t x_row, y_row, to_row;
     uint32_t rows, inner, columns;
+    bool relu;
 };
 
-/* The matrix with its axes exchanged, in a buffer. */
-static int turn(struct cc_lowering *l, struct pr_e5_operand *at, uint32_t *row, uint32_t rows,
-                uint32_t columns)
+/* Transposes a matrix into a buffer. */
+static int transpose(struct cc_lowering *l, struct pr_e5_operand *at, uint32_t *row, uint32_t rows,
+                     uint32_t columns)
 {
     struct cc_view from = {.at = *at, .extent = {1, 1, columns, rows}, .stride = {0, 0, CC_ELEMENT, *row}},
                    to;
     int status = cc_view_scratch(l, from.extent, &to);
 
     if (!status)
-        status = cc_move(l, &from, &to, NULL);
+        status = cc_emit_move(l, &from, &to, NULL);
     *at = to.at;
     *row = to.stride[CC_AXIS_H];
     return status;
@@ -45,7 +48,7 @@ static int emit_rows(struct cc_lowering *l, const struct product *p, uint32_t fi
     r.kernel = at->offset;
     r.kernel_bytes = bytes;
     r.kw = r.kh = 1;
-    r.flags = l->relu ? PR_E5_RELU : 0;
+    r.flags = p->relu ? PR_E5_RELU : 0;
     r.in[CC_H] = r.out[CC_H] = r.in[CC_G] = r.out[CC_G] = 1;
     r.in[CC_C] = p->inner;
     r.out[CC_C] = count;
@@ -64,7 +67,7 @@ static int emit_rows(struct cc_lowering *l, const struct product *p, uint32_t fi
     return status;
 }
 
-/* Rows by blocks of four for each of 16 engines; returns how many are done this way in `done`. */
+/* Emits the rows that fill blocks of four per engine; `done` is their number. */
 static int emit_blocks(struct cc_lowering *l, const struct product *p, uint32_t *done)
 {
     uint32_t plane = (uint32_t)pr_round_up((uint64_t)p->inner * CC_ELEMENT * LANES, PR_ROW_ALIGN), blocks;
@@ -88,7 +91,7 @@ static int emit_blocks(struct cc_lowering *l, const struct product *p, uint32_t 
     for (uint32_t i = 0; i < blocks && !status; i++) {
         struct pr_e5_operand at = r.dst;
 
-        at.offset = i * ENGINES * plane;
+        at.offset = i * PR_ENGINES_MAX * plane;
         status = emit_rows(l, p, i * BLOCK, BLOCK, &at, plane, true);
     }
     return status;
@@ -99,17 +102,17 @@ static int emit_product(struct cc_lowering *l, const struct product *p)
     uint32_t first = 0;
     int status = emit_blocks(l, p, &first);
 
-    for (; first < p->rows && !status; first += ENGINES) {
+    for (; first < p->rows && !status; first += PR_ENGINES_MAX) {
         struct pr_e5_operand at = p->x;
 
         at.offset += first * p->x_row;
-        status = emit_rows(l, p, first, p->rows - first < ENGINES ? p->rows - first : (uint32_t)ENGINES, &at,
-                           p->x_row, false);
+        status = emit_rows(l, p, first, p->rows - first < PR_ENGINES_MAX ? p->rows - first : PR_ENGINES_MAX,
+                           &at, p->x_row, false);
     }
     return status;
 }
 
-/* Where matrix `i` of the result finds its operand: axes of length 1 are repeated. */
+/* Offset of the operand's matrix for matrix `i` of the result: axes of length 1 are broadcast. */
 static uint32_t matrix_offset(const struct cc_layout *operand, const struct cc_layout *out, uint32_t i)
 {
     uint32_t n = i / out->c, c = i % out->c;
@@ -117,17 +120,18 @@ static uint32_t matrix_offset(const struct cc_layout *operand, const struct cc_l
     return (operand->n > 1 ? n * operand->batch : 0) + (operand->c > 1 ? c * operand->plane : 0);
 }
 
-int cc_lower_product(struct cc_lowering *l)
+int cc_lower_product(struct cc_lowering *l, const struct cc_step *step)
 {
-    const struct cc_attributes *a = &l->op->a;
+    const struct cc_op *op = step->op;
+    const struct cc_attributes *a = &op->a;
     struct cc_layout x, y, out;
-    struct product whole = {0};
-    int status = cc_source(l, l->op->input[0], &whole.x, &x);
+    struct product whole = {.relu = step->relu};
+    int status = cc_source(l, op->input[0], &whole.x, &x);
 
     if (!status)
-        status = cc_source(l, l->op->input[1], &whole.y, &y);
+        status = cc_source(l, op->input[1], &whole.y, &y);
     if (!status)
-        status = cc_result(l, &whole.to, &out);
+        status = cc_result(l, step->output, &whole.to, &out);
     for (uint32_t i = 0; !status && i < out.n * out.c; i++) {
         struct product p = whole;
 
@@ -141,9 +145,9 @@ int cc_lower_product(struct cc_lowering *l)
         p.y.offset += matrix_offset(&y, &out, i);
         p.to.offset += i * out.plane;
         if (a->transpose_x)
-            status = turn(l, &p.x, &p.x_row, x.h, x.w);
+            status = transpose(l, &p.x, &p.x_row, x.h, x.w);
         if (!status && a->transpose_y)
-            status = turn(l, &p.y, &p.y_row, y.h, y.w);
+            status = transpose(l, &p.y, &p.y_row, y.h, y.w);
         if (!status)
             status = emit_product(l, &p);
     }

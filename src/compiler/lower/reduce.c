@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions: the planar engine sums over the width, height and depth of each channel and group, so the axes of a tensor are dealt out: reduced ones to those three, kept ones to
- * channels and groups. When the axis whose elements lie side by side is kept, a bypass first turns a reduced one into its place.
+ * Reductions. The planar engine reduces over the width, height and depth of each channel and group, so the
+ * axes of a tensor are assigned: reduced ones to those three, kept ones to channels and groups. When the
+ * contiguous axis is kept, a bypass task first transposes the tensor so that a reduced axis is contiguous.
  */
 #include <string.h>
 
 #include "compiler/half.h"
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/emit.h"
+#include "compiler/lower/family.h"
+#include "compiler/lower/neural.h"
+#include "compiler/lower/planar.h"
 
 enum { AXES = 4, ELEMENT = 2 };
 
@@ -31,20 +35,20 @@ static struct axes collect(const struct axis all[AXES])
     return axes;
 }
 
-/* Whether `outer` and `inner` can be counted through as one axis. */
-static bool joins(const struct axis *outer, const struct axis *inner)
+/* Whether `outer` and `inner` can be merged into one axis: their strides continue each other. */
+static bool can_merge(const struct axis *outer, const struct axis *inner)
 {
     return outer->reduced == inner->reduced && outer->src == inner->src * inner->extent &&
            (outer->reduced || outer->dst == inner->dst * inner->extent);
 }
 
-static bool join_first(struct axes *axes, bool reduced)
+static bool merge_first(struct axes *axes, bool reduced)
 {
     for (unsigned i = 0; i < axes->count; i++)
         for (unsigned k = i + 1; k < axes->count; k++) {
             struct axis *outer = &axes->axis[i], *inner = &axes->axis[k];
 
-            if (outer->reduced != reduced || !joins(outer, inner))
+            if (outer->reduced != reduced || !can_merge(outer, inner))
                 continue;
             inner->extent *= outer->extent;
             memmove(outer, outer + 1, (axes->count - i - 1) * sizeof(*outer));
@@ -54,7 +58,7 @@ static bool join_first(struct axes *axes, bool reduced)
     return false;
 }
 
-/* Axes that are side by side in the source do not count: they are the width. */
+/* Axes of one kind. The contiguous axis of the source does not count: it is the width. */
 static unsigned count(const struct axes *axes, bool reduced)
 {
     unsigned found = 0;
@@ -64,39 +68,42 @@ static unsigned count(const struct axes *axes, bool reduced)
     return found;
 }
 
-/* A reduction has two axes of each kind beside the width; more are joined, the slowest first. */
-static void join(struct axes *axes)
+/* A reduction has two axes of each kind besides the width; more are merged, the slowest first. */
+static void merge(struct axes *axes)
 {
-    while (count(axes, true) > 2 && join_first(axes, true))
+    while (count(axes, true) > 2 && merge_first(axes, true))
         ;
-    while (count(axes, false) > 2 && join_first(axes, false))
+    while (count(axes, false) > 2 && merge_first(axes, false))
         ;
 }
 
-/* Strides of the source, and where each kept axis went in the result, whose axes may be fewer. */
-static void read_axes(const struct cc_lowering *l, const struct cc_layout *in, const struct cc_layout *out,
-                      struct axis all[AXES])
+/* Strides of the source and, for each kept axis, of the result, which may have fewer axes. */
+static void read_axes(const struct cc_lowering *l, const struct cc_op *op, const struct cc_layout *in,
+                      const struct cc_layout *out, struct axis all[AXES])
 {
     const uint32_t extent[AXES] = {in->n, in->c, in->h, in->w},
                    src[AXES] = {in->batch, in->plane, in->row, ELEMENT};
     const uint32_t dst[AXES] = {out->batch, out->plane, out->row, ELEMENT};
-    uint32_t rank = cc_value_of(l, l->op->input[0])->rank;
+    uint32_t rank = cc_value_of(l, op->input[0])->rank;
     unsigned place = AXES;
 
     for (unsigned i = AXES; i-- > 0;) {
         bool exists = i + rank >= AXES;
 
         all[i] = (struct axis){
-            .extent = extent[i], .src = src[i], .reduced = exists && l->op->a.axes >> (i + rank - AXES) & 1};
-        if (!exists || (all[i].reduced && !l->op->a.keep_dims))
+            .extent = extent[i], .src = src[i], .reduced = exists && op->a.axes >> (i + rank - AXES) & 1};
+        if (!exists || (all[i].reduced && !op->a.keep_dims))
             continue;
         place--;
         all[i].dst = all[i].reduced ? 0 : dst[place];
     }
 }
 
-/* Removes and returns the first axis that is (not) reduced and, if asked for, has that stride; extent 1 when there is none. */
-static struct axis take(struct axes *axes, bool reduced, bool source, uint32_t stride)
+/*
+ * Removes and returns the first axis that is (not) reduced and has that stride, of the source or the result.
+ * A stride of 0 means any; the extent is 1 when there is no such axis.
+ */
+static struct axis take_axis(struct axes *axes, bool reduced, bool source, uint32_t stride)
 {
     for (unsigned i = 0; i < axes->count; i++) {
         struct axis found = axes->axis[i];
@@ -110,14 +117,14 @@ static struct axis take(struct axes *axes, bool reduced, bool source, uint32_t s
     return (struct axis){.extent = 1};
 }
 
-static bool has(const struct axes *axes, bool reduced, bool source, uint32_t stride)
+static bool has_axis(const struct axes *axes, bool reduced, bool source, uint32_t stride)
 {
     struct axes copy = *axes;
 
-    return take(&copy, reduced, source, stride).extent > 1;
+    return take_axis(&copy, reduced, source, stride).extent > 1;
 }
 
-/* What is done before, in and after the reduction. */
+/* The operations before, in and after the reduction. */
 struct how {
     enum pr_pe_reduce reduce;
     enum pr_pe_op before;
@@ -125,15 +132,15 @@ struct how {
     float scale;
 };
 
-static struct how how_of(const struct cc_lowering *l, uint32_t count)
+static struct how how_of(const struct cc_op *op, uint32_t count)
 {
     struct how how = {.reduce = PR_PE_REDUCE_SUM, .scale = 1};
 
-    switch (l->op->kind) {
+    switch (op->kind) {
     case CC_OP_REDUCE_MEAN: how.scale = 1.0f / (float)count; break;
     case CC_OP_REDUCE_MAX: how.reduce = PR_PE_REDUCE_MAX; break;
     case CC_OP_REDUCE_MIN: how.reduce = PR_PE_REDUCE_MIN; break;
-    /* The sum of squares may be too large for a half where its root is not. */
+    /* The sum of squares may overflow fp16 where its root does not. */
     case CC_OP_REDUCE_L2_NORM:
         how.after = PR_PE_RSQRT;
         how.before = PR_PE_SQUARE_OF_SUM;
@@ -144,25 +151,26 @@ static struct how how_of(const struct cc_lowering *l, uint32_t count)
     return how;
 }
 
-/* One reduction over axes of which the side by side one, if any, is reduced. */
-static int emit_reduction(struct cc_lowering *l, struct axes axes, const struct how *how,
-                          const struct pr_e5_operand *from, const struct pr_e5_operand *to)
+/* One reduction. The contiguous axis of the source, if there is one, is reduced. */
+static int emit_reduction(struct cc_lowering *l, const struct cc_op *op, struct axes axes,
+                          const struct how *how, const struct pr_e5_operand *from,
+                          const struct pr_e5_operand *to)
 {
     struct pr_e5_record r = cc_record(PR_E5_REDUCE);
-    bool turned = has(&axes, false, false, ELEMENT);
+    bool transposed = has_axis(&axes, false, false, ELEMENT);
     struct axis w, h, d, c, g;
 
-    join(&axes);
-    w = take(&axes, true, true, ELEMENT);
-    h = take(&axes, true, true, 0);
-    d = take(&axes, true, true, 0);
-    c = take(&axes, false, false, turned ? ELEMENT : 0);
-    g = take(&axes, false, false, 0);
+    merge(&axes);
+    w = take_axis(&axes, true, true, ELEMENT);
+    h = take_axis(&axes, true, true, 0);
+    d = take_axis(&axes, true, true, 0);
+    c = take_axis(&axes, false, false, transposed ? ELEMENT : 0);
+    g = take_axis(&axes, false, false, 0);
 
     if (axes.count || d.extent > PR_DEPTH_MAX)
         return cc_refuse(
             l, "axes 0x%x of this shape need more than one reduction; reduce neighbouring axes first",
-            l->op->a.axes);
+            op->a.axes);
     r.op = how->reduce;
     r.elementwise = how->before;
     r.function = how->after;
@@ -180,15 +188,18 @@ static int emit_reduction(struct cc_lowering *l, struct axes axes, const struct 
     r.src[0].group = g.src;
     r.dst = *to;
     r.dst.row = r.dst.depth = 0;
-    r.dst.plane = turned ? 0 : c.dst;
+    r.dst.plane = transposed ? 0 : c.dst;
     r.dst.group = g.dst;
-    r.flags = turned ? PR_E5_OUT_TRANSPOSE : 0;
+    r.flags = transposed ? PR_E5_OUT_TRANSPOSE : 0;
     return cc_emit(l, &r);
 }
 
-/* Turns a reduced axis side by side in a buffer; the axes then have the buffer's strides as source strides. */
-static int emit_turn(struct cc_lowering *l, struct axes *axes, const struct pr_e5_operand *from,
-                     struct pr_e5_operand *to)
+/*
+ * Transposes into a buffer in which a reduced axis is contiguous; the axes then have the buffer's strides as
+ * source.
+ */
+static int emit_transpose(struct cc_lowering *l, struct axes *axes, const struct pr_e5_operand *from,
+                          struct pr_e5_operand *to)
 {
     struct pr_e5_record r = cc_record(PR_E5_BYPASS);
     struct axis *w = NULL, *c = NULL, *rest[2] = {NULL, NULL};
@@ -204,7 +215,7 @@ static int emit_turn(struct cc_lowering *l, struct axes *axes, const struct pr_e
             c = a;
     }
     if (!w || !c)
-        return cc_refuse(l, "there is no axis to turn");
+        return cc_refuse(l, "no reduced axis can be made contiguous");
     for (unsigned i = 0; i < axes->count; i++)
         if (&axes->axis[i] != w && &axes->axis[i] != c)
             rest[others++] = &axes->axis[i];
@@ -228,7 +239,7 @@ static int emit_turn(struct cc_lowering *l, struct axes *axes, const struct pr_e
     c->src = ELEMENT;
     w->src = stride;
     stride *= r.in[CC_W];
-    /* The faster of the two stands inside the slower, as in the result. */
+    /* The faster of the two is inside the slower, as in the result. */
     for (unsigned i = others; i-- > 0;) {
         *(i ? &r.dst.group : &r.dst.row) = stride;
         rest[i]->src = stride;
@@ -237,14 +248,14 @@ static int emit_turn(struct cc_lowering *l, struct axes *axes, const struct pr_e
     return cc_emit(l, &r);
 }
 
-/* The axes to reduce have length 1: the elements move to where the result's axes have them. */
+/* Every reduced axis has length 1: the elements only move to the result's strides. */
 static int emit_move(struct cc_lowering *l, struct axes *axes, const struct pr_e5_operand *from,
                      const struct pr_e5_operand *to)
 {
     struct pr_e5_record r = cc_record(PR_E5_BYPASS);
-    struct axis w = take(axes, false, true, ELEMENT), g = take(axes, false, true, 0),
-                c = take(axes, false, true, 0);
-    struct axis h = take(axes, false, true, 0);
+    struct axis w = take_axis(axes, false, true, ELEMENT), g = take_axis(axes, false, true, 0),
+                c = take_axis(axes, false, true, 0);
+    struct axis h = take_axis(axes, false, true, 0);
 
     r.in[CC_W] = w.extent;
     r.in[CC_H] = h.extent;
@@ -262,62 +273,67 @@ static int emit_move(struct cc_lowering *l, struct axes *axes, const struct pr_e
     return cc_emit(l, &r);
 }
 
-static int emit_all(struct cc_lowering *l, const struct axis all[AXES], const struct pr_e5_operand *from,
-                    const struct pr_e5_operand *to)
+static int emit_all(struct cc_lowering *l, const struct cc_op *op, const struct axis all[AXES],
+                    const struct pr_e5_operand *from, const struct pr_e5_operand *to)
 {
     struct axes axes = collect(all);
-    struct pr_e5_operand turned;
+    struct pr_e5_operand transposed;
     uint64_t count = 1;
     struct how how;
     int status;
 
     for (unsigned i = 0; i < AXES; i++)
         count *= all[i].reduced ? all[i].extent : 1;
-    how = how_of(l, (uint32_t)count);
-    if (!has(&axes, false, true, ELEMENT))
-        return emit_reduction(l, axes, &how, from, to);
-    if (!has(&axes, true, true, 0))
+    how = how_of(op, (uint32_t)count);
+    if (!has_axis(&axes, false, true, ELEMENT))
+        return emit_reduction(l, op, axes, &how, from, to);
+    if (!has_axis(&axes, true, true, 0))
         return emit_move(l, &axes, from, to);
-    status = emit_turn(l, &axes, from, &turned);
-    return status ? status : emit_reduction(l, axes, &how, &turned, to);
+    status = emit_transpose(l, &axes, from, &transposed);
+    return status ? status : emit_reduction(l, op, axes, &how, &transposed, to);
 }
 
-/* Nothing longer than 1 is reduced, and so nothing is squared on the way: what is left to do to each element. */
-static int finish_single(struct cc_lowering *l, const struct cc_view *from, const struct cc_view *to)
+/*
+ * Every reduced axis has length 1, so no reduction has squared the elements: do what is left for each of
+ * them.
+ */
+static int finish_single(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *from,
+                         const struct cc_view *to)
 {
-    if (l->op->kind == CC_OP_REDUCE_L2_NORM)
-        return cc_planar(l, &(struct cc_planar){.flags = PR_E5_ABS}, from, NULL, to);
-    return cc_planar(l, &(struct cc_planar){.op = PR_PE_SQUARE_OF_SUM}, from, NULL, to);
+    if (op->kind == CC_OP_REDUCE_L2_NORM)
+        return cc_emit_planar(l, &(struct cc_planar){.flags = PR_E5_ABS}, from, NULL, to);
+    return cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_SQUARE_OF_SUM}, from, NULL, to);
 }
 
-/* The norm comes as its reciprocal. */
+/* The reduction gives the reciprocal of the norm. */
 static int finish_norm(struct cc_lowering *l, const struct cc_view *from, const struct cc_view *to)
 {
     struct cc_table table = cc_table_curve(CC_CURVE_RECIPROCAL);
 
-    return cc_move(l, from, to, &(struct cc_pass){.table = &table});
+    return cc_emit_move(l, from, to, &(struct cc_neural){.table = &table});
 }
 
-int cc_lower_reduce(struct cc_lowering *l)
+int cc_lower_reduce(struct cc_lowering *l, const struct cc_step *step)
 {
-    bool norm = l->op->kind == CC_OP_REDUCE_L2_NORM, squares = norm || l->op->kind == CC_OP_REDUCE_SUM_SQUARE;
-    bool moves = true; /* every reduced axis has length 1, and the kept ones lie side by side */
+    const struct cc_op *op = step->op;
+    bool norm = op->kind == CC_OP_REDUCE_L2_NORM, squares = norm || op->kind == CC_OP_REDUCE_SUM_SQUARE;
+    bool moves = true; /* every reduced axis has length 1, and W is longer: nothing to reduce */
     struct pr_e5_operand from, to, first;
     struct cc_view result, buffer;
     struct cc_layout in, out;
     struct axis all[AXES];
-    int status = cc_source(l, l->op->input[0], &from, &in);
+    int status = cc_source(l, op->input[0], &from, &in);
 
     if (!status)
-        status = cc_result(l, &to, &out);
+        status = cc_result(l, step->output, &to, &out);
     if (status)
         return status;
-    read_axes(l, &in, &out, all);
+    read_axes(l, op, &in, &out, all);
     for (unsigned i = 0; i < AXES; i++)
         moves &= !all[i].reduced || all[i].extent == 1;
     moves &= in.w > 1;
     if (!norm && !(squares && moves))
-        return emit_all(l, all, &from, &to);
+        return emit_all(l, op, all, &from, &to);
     result = cc_view_of(&to, &out);
     status = cc_view_scratch(l, result.extent, &buffer);
     first = to;
@@ -325,8 +341,8 @@ int cc_lower_reduce(struct cc_lowering *l)
     first.index = buffer.at.index;
     first.offset = 0;
     if (!status)
-        status = emit_all(l, all, &from, &first);
+        status = emit_all(l, op, all, &from, &first);
     if (status)
         return status;
-    return moves ? finish_single(l, &buffer, &result) : finish_norm(l, &buffer, &result);
+    return moves ? finish_single(l, op, &buffer, &result) : finish_norm(l, &buffer, &result);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The knots are facts: those of sigmoid, tanh, gelu, silu, exp2, sqrt, rsqrt and reciprocal stand in section 4.5 of the oracle sheet and in the
- * raw programs of the same names; those of log2, sign, frac and trunc in the raw programs log2, sign and ceil. Those of erf are ours, in the form of tanh.
+ * The knots of sigmoid, tanh, gelu, silu, exp2, sqrt, rsqrt, reciprocal, log2, sign, frac and trunc are those
+ * of public programs. Those of erf are ours, in the form of tanh.
  */
 #include "compiler/lower/tables.h"
 
@@ -13,7 +13,6 @@
 
 enum { KNOTS = (int)PR_ACTIVATION_KNOTS };
 enum { NO_SPACING = 0x40, CODE_PLAIN = 1, CODE_BELOW_ZERO = 2, CODE_ODD = 0x60 };
-enum { INFINITE = 0x7c00, SMALLEST = 0x0001 };
 
 struct curve {
     uint16_t ends[4];
@@ -136,10 +135,13 @@ struct cc_table cc_table_pieces(const struct cc_pieces *p)
     return table;
 }
 
-/* As the public tables of x < 0, x == 0 and x != 0: clamps at the smallest numbers, and tails that say the same. */
+/*
+ * As the public tables of x < 0, x == 0 and x != 0: clamps at the smallest numbers, and tails of the same
+ * values.
+ */
 static struct cc_table levels(uint16_t low, uint16_t high)
 {
-    struct cc_table table = {{CC_HALF_SIGN | SMALLEST, SMALLEST, low, high}};
+    struct cc_table table = {{PR_HALF_SIGN | PR_HALF_SMALLEST, PR_HALF_SMALLEST, low, high}};
 
     table.half[PR_AT_LOW_SLOPE + 1] = low;
     table.half[PR_AT_LOW_SLOPE + 3] = high;
@@ -150,7 +152,7 @@ static struct cc_table levels(uint16_t low, uint16_t high)
 
 struct cc_table cc_table_step(enum cc_step_kind kind)
 {
-    return kind == CC_STEP_NEGATIVE ? levels(CC_HALF_ONE, 0) : levels(0, CC_HALF_ONE);
+    return kind == CC_STEP_NEGATIVE ? levels(PR_HALF_ONE, 0) : levels(0, PR_HALF_ONE);
 }
 
 struct cc_table cc_table_not_zero(uint16_t value)
@@ -161,13 +163,14 @@ struct cc_table cc_table_not_zero(uint16_t value)
 struct cc_table cc_table_elu(float alpha)
 {
     enum { SPACING_LOG2 = 2, LOWEST = 8 };
-    struct cc_table table = {{cc_half_of_float(-LOWEST), INFINITE, cc_half_of_float(-alpha), INFINITE}};
+    struct cc_table table = {
+        {cc_half_of_float(-LOWEST), PR_HALF_INFINITE, cc_half_of_float(-alpha), PR_HALF_INFINITE}};
 
     for (int i = 0; i < KNOTS; i++)
         table.half[PR_AT_KNOTS + i] =
             cc_half_of_float(alpha * expm1f((float)i / (1 << SPACING_LOG2) - (float)LOWEST));
     table.half[PR_AT_LOW_SLOPE + 1] = cc_half_of_float(-alpha);
-    table.half[PR_AT_LOW_SLOPE + 2] = CC_HALF_ONE;
+    table.half[PR_AT_LOW_SLOPE + 2] = PR_HALF_ONE;
     table.half[PR_AT_SHIFT] = SPACING_LOG2;
     table.half[PR_AT_CODE] = CODE_BELOW_ZERO;
     return table;

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations of one operand: a table on the way through the neural engines, or the planar engine's registers, or a few of both. */
+/*
+ * Operations of one operand: a table in a neural task, or the registers of the planar engine, or several of
+ * both.
+ */
 #include "compiler/half.h"
-#include "compiler/lower/lowering.h"
+#include "compiler/lower/activation.h"
+#include "compiler/lower/family.h"
+#include "compiler/lower/neural.h"
+#include "compiler/lower/planar.h"
 
-enum { LOG2_E = 0x3dc5, LN_2 = 0x398c }; /* the halfs that public programs have */
-enum { INFINITE = 0x7c00, MINUS_INFINITE = 0xfc00 };
-
-/* One table, then what the planar engine adds: y = scale * table(x) + bias. */
+/* y = table(before * (x + bias)). */
 static int by_table(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y,
                     const struct cc_table *table, uint16_t before, uint16_t bias)
 {
-    struct cc_pass pass = {.table = table, .scale = before, .bias = bias};
+    struct cc_neural pass = {.table = table, .scale = before, .bias = bias};
 
-    return cc_move(l, x, y, &pass);
+    return cc_emit_move(l, x, y, &pass);
 }
 
 static int by_curve(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y,
@@ -34,21 +37,22 @@ static int by_pieces(struct cc_lowering *l, const struct cc_view *x, const struc
 static int by_planar(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y,
                      const struct cc_planar *how)
 {
-    return cc_planar(l, how, x, NULL, y);
+    return cc_emit_planar(l, how, x, NULL, y);
 }
 
 /* log2, and the change of base behind it. */
-static int logarithm(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
+static int logarithm(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *x,
+                     const struct cc_view *y)
 {
     struct cc_view t;
     int status = cc_view_scratch(l, y->extent, &t);
 
     if (!status)
-        status = by_curve(l, x, &t, CC_CURVE_LOG2, 0, cc_half_of_float(l->op->a.epsilon));
-    return status ? status : by_planar(l, &t, y, &(struct cc_planar){.scale = LN_2});
+        status = by_curve(l, x, &t, CC_CURVE_LOG2, 0, cc_half_of_float(op->a.epsilon));
+    return status ? status : by_planar(l, &t, y, &(struct cc_planar){.scale = PR_HALF_LN_2});
 }
 
-int cc_emit_floor(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y, bool up)
+static int floor_or_ceil(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y, bool up)
 {
     struct cc_table fraction = cc_table_curve(CC_CURVE_FRACTION), whole = cc_table_curve(CC_CURVE_TRUNCATE);
     struct cc_table step = cc_table_step(up ? CC_STEP_POSITIVE : CC_STEP_NEGATIVE);
@@ -65,16 +69,16 @@ int cc_emit_floor(struct cc_lowering *l, const struct cc_view *x, const struct c
         status = by_table(l, x, &t, &whole, 0, 0);
     if (status)
         return status;
-    return cc_planar(l, &(struct cc_planar){.flags = up ? 0 : PR_E5_SUBTRACT2}, &t, &s, y);
+    return cc_emit_planar(l, &(struct cc_planar){.flags = up ? 0 : PR_E5_SUBTRACT2}, &t, &s, y);
 }
 
 /*
- * log(1 + e^x) = max(x, 0) + ln 2 * log2(1 + 2^(-|x| log2 e)): no table of 33 knots is as close. The chip is measured to give +0 at infinity,
- * so the table of max(x, 0) does.
+ * log(1 + e^x) = max(x, 0) + ln 2 * log2(1 + 2^(-|x| log2 e)): no table of 33 knots is as close. The chip is
+ * measured to give +0 at infinity, so the table of max(x, 0) does.
  */
 static int softplus(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
 {
-    struct cc_pieces ramp = {0, INFINITE, 0, 0, 0, CC_HALF_ONE, 0};
+    struct cc_pieces ramp = {0, PR_HALF_INFINITE, 0, 0, 0, PR_HALF_ONE, 0};
     struct cc_view t, s;
     int status = cc_view_scratch(l, y->extent, &t);
 
@@ -83,12 +87,12 @@ static int softplus(struct cc_lowering *l, const struct cc_view *x, const struct
     if (!status)
         status = by_planar(l, x, &t, &(struct cc_planar){.flags = PR_E5_ABS});
     if (!status)
-        status = by_curve(l, &t, &s, CC_CURVE_EXP2, CC_HALF_SIGN | LOG2_E, 0);
+        status = by_curve(l, &t, &s, CC_CURVE_EXP2, PR_HALF_SIGN | PR_HALF_LOG2_E, 0);
     if (!status)
-        status = by_curve(l, &s, &t, CC_CURVE_LOG2, 0, CC_HALF_ONE);
+        status = by_curve(l, &s, &t, CC_CURVE_LOG2, 0, PR_HALF_ONE);
     if (!status)
         status = by_pieces(l, x, &s, &ramp);
-    return status ? status : cc_planar(l, &(struct cc_planar){.pre_scale = LN_2}, &t, &s, y);
+    return status ? status : cc_emit_planar(l, &(struct cc_planar){.pre_scale = PR_HALF_LN_2}, &t, &s, y);
 }
 
 static int softsign(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
@@ -99,10 +103,10 @@ static int softsign(struct cc_lowering *l, const struct cc_view *x, const struct
     if (!status)
         status = cc_view_scratch(l, y->extent, &s);
     if (!status)
-        status = by_planar(l, x, &t, &(struct cc_planar){.flags = PR_E5_ABS, .bias = CC_HALF_ONE});
+        status = by_planar(l, x, &t, &(struct cc_planar){.flags = PR_E5_ABS, .bias = PR_HALF_ONE});
     if (!status)
         status = by_curve(l, &t, &s, CC_CURVE_RECIPROCAL, 0, 0);
-    return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &s, y);
+    return status ? status : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &s, y);
 }
 
 /* x sigmoid(1.702 x) has no public table; the other two forms share one. */
@@ -113,186 +117,97 @@ static int gelu(struct cc_lowering *l, const struct cc_view *x, const struct cc_
 
     if (!status)
         status = by_curve(l, x, &t, CC_CURVE_SIGMOID, cc_half_of_float(1.702f), 0);
-    return status ? status : cc_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &t, y);
+    return status ? status : cc_emit_planar(l, &(struct cc_planar){.op = PR_PE_MUL}, x, &t, y);
 }
 
-static int scaled_tanh(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
+static int scaled_tanh(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *x,
+                       const struct cc_view *y)
 {
-    uint16_t alpha = cc_half_of_float(l->op->a.alpha), beta = cc_half_of_float(l->op->a.beta);
+    uint16_t alpha = cc_half_of_float(op->a.alpha), beta = cc_half_of_float(op->a.beta);
     struct cc_view t;
     int status = cc_view_scratch(l, y->extent, &t);
 
-    if (!(alpha & ~CC_HALF_SIGN) || !(beta & ~CC_HALF_SIGN))
-        return cc_refuse(l, "a factor of 0 makes every result 0");
+    if (!(alpha & ~PR_HALF_SIGN) || !(beta & ~PR_HALF_SIGN))
+        return cc_refuse(l, "alpha or beta is 0 in fp16, which makes every result 0; use a constant instead");
     if (!status)
         status = by_curve(l, x, &t, CC_CURVE_TANH, beta, 0);
     return status ? status : by_planar(l, &t, y, &(struct cc_planar){.scale = alpha});
 }
 
-/* alpha x + beta between 0 and 1: a ReLU and a smaller of two. */
-static int sigmoid_hard(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
+/* min(max(alpha x + beta, 0), 1): a ReLU, then a minimum. */
+static int sigmoid_hard(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *x,
+                        const struct cc_view *y)
 {
-    uint16_t alpha = cc_half_of_float(l->op->a.alpha);
-    struct cc_pieces least = {
-        MINUS_INFINITE, CC_HALF_ONE, MINUS_INFINITE, CC_HALF_ONE, CC_HALF_ONE, CC_HALF_ONE, 0};
+    uint16_t alpha = cc_half_of_float(op->a.alpha);
+    struct cc_pieces minimum = {PR_HALF_MINUS_INFINITE,
+                                PR_HALF_ONE,
+                                PR_HALF_MINUS_INFINITE,
+                                PR_HALF_ONE,
+                                PR_HALF_ONE,
+                                PR_HALF_ONE,
+                                0};
     struct cc_view t;
     int status = cc_view_scratch(l, y->extent, &t);
 
-    if (!(alpha & ~CC_HALF_SIGN))
-        return cc_refuse(l, "alpha is 0, so that every result is the same");
+    if (!(alpha & ~PR_HALF_SIGN))
+        return cc_refuse(l, "alpha is 0 in fp16, which makes every result the same; use a constant instead");
     if (!status)
-        status = by_planar(l, x, &t,
-                           &(struct cc_planar){
-                               .scale = alpha, .bias = cc_half_of_float(l->op->a.beta), .flags = PR_E5_RELU});
-    return status ? status : by_pieces(l, &t, y, &least);
+        status = by_planar(
+            l, x, &t,
+            &(struct cc_planar){.scale = alpha, .bias = cc_half_of_float(op->a.beta), .flags = PR_E5_RELU});
+    return status ? status : by_pieces(l, &t, y, &minimum);
 }
 
-/* The largest half below this one; there is none below -inf. */
-static uint16_t half_before(uint16_t half)
+static int lower_view(struct cc_lowering *l, const struct cc_op *op, const struct cc_view *x,
+                      const struct cc_view *y)
 {
-    if (half == MINUS_INFINITE)
-        return half;
-    if (!(half & ~CC_HALF_SIGN))
-        return CC_HALF_SIGN | 1;
-    return half & CC_HALF_SIGN ? half + 1 : half - 1;
-}
-
-/*
- * For a negative alpha: the fp16 value nearest to 0 for which alpha x >= beta. The product of two fp16 values is exact in double precision, so the search is exact; it starts at most one
- * fp16 value away from the result.
- */
-static uint16_t last_clamped(uint16_t alpha, uint16_t beta)
-{
-    double slope = (double)cc_float_of_half(alpha), top = (double)cc_float_of_half(beta);
-    uint16_t half = cc_half_of_float((float)(top / slope)) | CC_HALF_SIGN;
-
-    while (half < MINUS_INFINITE && slope * (double)cc_float_of_half(half) < top)
-        half++;
-    while (half > CC_HALF_SIGN && slope * (double)cc_float_of_half(half - 1) >= top)
-        half--;
-    return half;
-}
-
-/* min(beta, x >= 0 ? x : alpha x), beta >= 0. With a negative alpha the clamp at beta applies on both sides. */
-static void clamp_both_sides(struct cc_pieces *p, uint16_t alpha, uint16_t beta)
-{
-    p->above = p->y_above = beta;
-    p->negative = alpha;
-    if (!(alpha & CC_HALF_SIGN))
-        return;
-    p->y_below = beta;
-    if (alpha != CC_HALF_SIGN)
-        p->below = last_clamped(alpha, beta);
-}
-
-/* Operations that are two straight pieces; false for another one, and for a clamp that no table says. */
-static bool pieces_of(const struct cc_op *op, struct cc_pieces *p)
-{
-    uint16_t alpha = cc_half_of_float(op->a.alpha), beta = cc_half_of_float(op->a.beta);
-
-    *p = (struct cc_pieces){MINUS_INFINITE, INFINITE, MINUS_INFINITE, INFINITE, CC_HALF_ONE, CC_HALF_ONE, 0};
-    switch (op->kind) {
-    case CC_OP_RELU6:
-        p->below = p->y_below = 0;
-        p->above = p->y_above = cc_half_of_float(6);
-        break;
-    case CC_OP_CLIP:
-        p->below = p->y_below = alpha;
-        p->above = p->y_above = beta;
-        break;
-    case CC_OP_THRESHOLD: p->below = p->y_below = alpha; break;
-    case CC_OP_THRESHOLDED_RELU:
-        /* The clamp includes its end. */
-        p->below = half_before(alpha);
-        p->y_below = 0;
-        break;
-    case CC_OP_CLAMPED_RELU: clamp_both_sides(p, alpha, beta); break;
-    case CC_OP_LEAKY_RELU: p->negative = alpha; break;
-    default: return false;
-    }
-    /* An infinite x has the sign of the slope it goes down by. */
-    if (p->y_below == MINUS_INFINITE && p->negative & CC_HALF_SIGN)
-        p->y_below = INFINITE;
-    if (p->y_below == MINUS_INFINITE && !p->negative)
-        p->y_below = 0;
-    return op->kind != CC_OP_CLAMPED_RELU || op->a.beta >= 0;
-}
-
-bool cc_activation(const struct cc_op *op, struct cc_table *table, uint16_t *scale)
-{
-    static const struct {
-        enum cc_op_kind kind;
-        enum cc_curve curve;
-    } known[] = {{CC_OP_SIGMOID, CC_CURVE_SIGMOID}, {CC_OP_TANH, CC_CURVE_TANH}, {CC_OP_ERF, CC_CURVE_ERF},
-                 {CC_OP_EXP, CC_CURVE_EXP2},        {CC_OP_EXP2, CC_CURVE_EXP2}, {CC_OP_SQRT, CC_CURVE_SQRT},
-                 {CC_OP_SIGN, CC_CURVE_SIGN},       {CC_OP_SILU, CC_CURVE_SILU}, {CC_OP_GELU, CC_CURVE_GELU}};
-    struct cc_pieces pieces;
-
-    *scale = op->kind == CC_OP_EXP ? LOG2_E : 0;
-    if (op->kind == CC_OP_GELU && op->a.gelu == CC_GELU_SIGMOID)
-        return false;
-    for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (op->kind == known[i].kind) {
-            *table = cc_table_curve(known[i].curve);
-            return true;
-        }
-    if (op->kind == CC_OP_ELU)
-        *table = cc_table_elu(op->a.alpha);
-    else if (pieces_of(op, &pieces))
-        *table = cc_table_pieces(&pieces);
-    else
-        return false;
-    return true;
-}
-
-bool cc_activation_fuses(const struct cc_op *op)
-{
-    struct cc_table table;
-    uint16_t scale;
-
-    if (op->kind == CC_OP_THRESHOLDED_RELU || (op->kind == CC_OP_CLAMPED_RELU && op->a.alpha < 0))
-        return false;
-    return cc_activation(op, &table, &scale);
-}
-
-static int lower_view(struct cc_lowering *l, const struct cc_view *x, const struct cc_view *y)
-{
-    uint16_t epsilon = cc_half_of_float(l->op->a.epsilon), scale;
+    uint16_t epsilon = cc_half_of_float(op->a.epsilon), scale;
     struct cc_table table;
 
-    if (cc_activation(l->op, &table, &scale))
+    if (cc_activation_table(op, &table, &scale))
         return by_table(l, x, y, &table, scale, 0);
-    switch (l->op->kind) {
-    case CC_OP_LOG: return logarithm(l, x, y);
+    switch (op->kind) {
+    case CC_OP_LOG: return logarithm(l, op, x, y);
     case CC_OP_RSQRT: return by_curve(l, x, y, CC_CURVE_RSQRT, 0, epsilon);
     case CC_OP_INVERSE: return by_curve(l, x, y, CC_CURVE_RECIPROCAL, 0, epsilon);
     case CC_OP_GELU: return gelu(l, x, y);
     case CC_OP_ABS: return by_planar(l, x, y, &(struct cc_planar){.flags = PR_E5_ABS});
     case CC_OP_SQUARE: return by_planar(l, x, y, &(struct cc_planar){.op = PR_PE_SQUARE_OF_SUM});
-    case CC_OP_CEIL: return cc_emit_floor(l, x, y, true);
-    case CC_OP_FLOOR: return cc_emit_floor(l, x, y, false);
+    case CC_OP_CEIL: return floor_or_ceil(l, x, y, true);
+    case CC_OP_FLOOR: return floor_or_ceil(l, x, y, false);
     case CC_OP_SOFTPLUS: return softplus(l, x, y);
     case CC_OP_SOFTSIGN: return softsign(l, x, y);
-    case CC_OP_SIGMOID_HARD: return sigmoid_hard(l, x, y);
-    case CC_OP_SCALED_TANH: return scaled_tanh(l, x, y);
+    case CC_OP_SIGMOID_HARD: return sigmoid_hard(l, op, x, y);
+    case CC_OP_SCALED_TANH: return scaled_tanh(l, op, x, y);
     case CC_OP_LINEAR_ACTIVATION:
-        if (!(cc_half_of_float(l->op->a.alpha) & ~CC_HALF_SIGN))
-            return cc_refuse(l, "alpha is 0 in fp16, so that every result is the same");
+        if (!(cc_half_of_float(op->a.alpha) & ~PR_HALF_SIGN))
+            return cc_refuse(l,
+                             "alpha is 0 in fp16, which makes every result the same; use a constant instead");
         return by_planar(l, x, y,
-                         &(struct cc_planar){.scale = cc_half_of_float(l->op->a.alpha),
-                                             .bias = cc_half_of_float(l->op->a.beta)});
+                         &(struct cc_planar){.scale = cc_half_of_float(op->a.alpha),
+                                             .bias = cc_half_of_float(op->a.beta)});
     case CC_OP_CLAMPED_RELU:
-        return cc_refuse(l, "beta is negative; the clamp of one table begins at 0 or above");
-    default: return cc_refuse(l, "this operation has no form on the engine");
+        return cc_refuse(l, "beta is negative; the clamp of an activation table begins at 0 or above");
+    default: return cc_refuse(l, "the engine has no form of this operation");
     }
 }
 
-int cc_lower_unary(struct cc_lowering *l)
+int cc_lower_unary(struct cc_lowering *l, const struct cc_step *step)
 {
+    const struct cc_op *op = step->op;
     struct cc_view x, y;
-    int status = cc_view_source(l, l->op->input[0], &x);
+    int status = cc_view_source(l, op->input[0], &x);
 
     if (!status)
-        status = cc_view_result(l, &y);
-    return status ? status : lower_view(l, &x, &y);
+        status = cc_view_result(l, step->output, &y);
+    return status ? status : lower_view(l, op, &x, &y);
+}
+
+int cc_lower_relu(struct cc_lowering *l, const struct cc_step *step)
+{
+    struct pr_e5_operand to;
+    struct cc_layout layout;
+    int status = cc_result(l, step->output, &to, &layout);
+
+    return status ? status : cc_emit_copy(l, step->op->input[0], &to, &(struct cc_neural){.relu = true});
 }

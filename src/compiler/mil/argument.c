@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arguments of a call: values of the graph, and constants of the type and size that an operation wants. */
+/*
+ * The arguments of a call: values of the graph, and constants of the type and size that an operation expects.
+ */
 #include "compiler/mil/op.h"
 
 #include <errno.h>
@@ -208,8 +210,8 @@ int cc_mil_list(struct cc_mil *mil, struct cc_mil_call *call, const char *name, 
     return 0;
 }
 
-int cc_mil_ints(struct cc_mil *mil, struct cc_mil_call *call, const char *name, uint32_t count, int32_t least,
-                int32_t most, uint32_t *values)
+int cc_mil_ints(struct cc_mil *mil, struct cc_mil_call *call, const char *name, uint32_t count, int32_t low,
+                int32_t high, uint32_t *values)
 {
     const struct cc_mil_literal *literal;
     const int32_t *word;
@@ -222,9 +224,9 @@ int cc_mil_ints(struct cc_mil *mil, struct cc_mil_call *call, const char *name, 
                             cc_mil_type_text(&literal->type).text, count, count == 1 ? "" : "s");
     word = literal->data;
     for (uint32_t i = 0; i < count; i++) {
-        if (word[i] < least || word[i] > most)
+        if (word[i] < low || word[i] > high)
             return cc_mil_wrong(mil, call, name, ERANGE, "has %" PRId32 ", expected %" PRId32 " to %" PRId32,
-                                word[i], least, most);
+                                word[i], low, high);
         values[i] = (uint32_t)word[i];
     }
     return 0;
@@ -234,7 +236,7 @@ int cc_mil_mask(struct cc_mil *mil, struct cc_mil_call *call, const char *name, 
                 uint32_t *mask)
 {
     const struct cc_mil_literal *literal;
-    const uint8_t *truth;
+    const uint8_t *boolean;
     int status = parameter(mil, call, name, CC_MIL_BOOL, &literal);
 
     *mask = 0;
@@ -243,9 +245,9 @@ int cc_mil_mask(struct cc_mil *mil, struct cc_mil_call *call, const char *name, 
     if (literal->type.rank != 1 || literal->type.dim[0] != count)
         return cc_mil_wrong(mil, call, name, EINVAL, "is %s, expected %u of bool",
                             cc_mil_type_text(&literal->type).text, count);
-    truth = literal->data;
+    boolean = literal->data;
     for (uint32_t i = 0; i < count; i++)
-        *mask |= (uint32_t)(truth[i] != 0) << i;
+        *mask |= (uint32_t)(boolean[i] != 0) << i;
     return 0;
 }
 

@@ -59,7 +59,7 @@ int cc_mil_fail(struct cc_mil *mil, const struct cc_mil_token *at, int code, con
 
 int cc_mil_no_memory(struct cc_mil *mil)
 {
-    return cc_mil_fail(mil, &mil->token, ENOMEM, "there is no memory to read on.");
+    return cc_mil_fail(mil, &mil->token, ENOMEM, "there is no memory to read the rest.");
 }
 
 int cc_mil_expected(struct cc_mil *mil, const char *what)
@@ -173,7 +173,7 @@ static int lex_number(struct cc_mil *mil, struct cc_mil_token *token)
     }
     token->length = (size_t)(mil->text + mil->at - token->text);
     if (!good || is_letter(peek(mil, 0)) || is_digit(peek(mil, 0)) || peek(mil, 0) == '.')
-        return cc_mil_fail(mil, token, EINVAL, "found `%.*s`, which is no number, expected digits.",
+        return cc_mil_fail(mil, token, EINVAL, "found `%.*s`, which is not a number, expected digits.",
                            token->length > 40 ? 40 : (int)token->length, token->text);
     if (token->length > CC_MIL_NUMBER_MAX)
         return cc_mil_fail(mil, token, EINVAL, "a number of %zu characters, limit %u.", token->length,
@@ -223,8 +223,8 @@ int cc_mil_advance(struct cc_mil *mil)
     }
     if (c == 0 || !strchr("()[]{}<>,;=?:", c))
         return c > 0x20 && c < 0x7f
-                   ? cc_mil_fail(mil, token, EINVAL, "found `%c`, which is no part of MIL text.", c)
-                   : cc_mil_fail(mil, token, EINVAL, "found byte 0x%02x, which is no part of MIL text.", c);
+                   ? cc_mil_fail(mil, token, EINVAL, "found `%c`, which is not part of MIL text.", c)
+                   : cc_mil_fail(mil, token, EINVAL, "found byte 0x%02x, which is not part of MIL text.", c);
     token->kind = CC_MIL_MARK;
     token->length = 1;
     step(mil);

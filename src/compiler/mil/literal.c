@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types and typed constants of MIL text: `tensor<int32, [4]>([1, 1, 1, 1])`, `fp16(0x1.8p+1)`, `string("valid")`, BLOBFILE. */
+/*
+ * Types and typed constants of MIL text: `tensor<int32, [4]>([1, 1, 1, 1])`, `fp16(0x1.8p+1)`,
+ * `string("valid")`, BLOBFILE.
+ */
 #include "compiler/mil/mil.h"
 
 #include <errno.h>
@@ -12,7 +15,7 @@
 #include "base/alloc.h"
 #include "compiler/store/blob.h"
 
-#define EXPONENT_MOST  100000L /* far outside what a double holds, and safe to add to */
+#define EXPONENT_MAX   100000L /* far outside what a double holds, and safe to add to */
 #define ELEMENTS_FIRST 16u
 
 static const char *const scalars[] = {
@@ -123,8 +126,8 @@ int cc_mil_read_type(struct cc_mil *mil, struct cc_mil_type *type)
 }
 
 /*
- * The number of a token. The point is taken out and paid for in the exponent, so that what strtod takes for a
- * decimal point in this process does not matter.
+ * The number of a token. The point is removed and the exponent adjusted, so that the decimal point of the
+ * locale, which strtod expects, does not matter.
  */
 static double token_double(const struct cc_mil_token *token)
 {
@@ -141,7 +144,7 @@ static double token_double(const struct cc_mil_token *token)
             bool negative = token->text[i + 1] == '-';
 
             for (i += 1; i < token->length; i++)
-                if (token->text[i] >= '0' && given < EXPONENT_MOST)
+                if (token->text[i] >= '0' && given < EXPONENT_MAX)
                     given = given * 10 + (token->text[i] - '0');
             exponent += negative ? -given : given;
         } else if (c == '.') {
@@ -233,7 +236,7 @@ static int read_integer(struct cc_mil *mil, enum cc_mil_scalar scalar, void *ele
 static int read_element(struct cc_mil *mil, enum cc_mil_scalar scalar, void *element)
 {
     bool typed = cc_mil_is_name(mil, scalar_name(scalar));
-    uint8_t truth;
+    uint8_t boolean;
     int status;
 
     if (typed && ((status = cc_mil_advance(mil)) || (status = cc_mil_take(mil, '('))))
@@ -241,17 +244,20 @@ static int read_element(struct cc_mil *mil, enum cc_mil_scalar scalar, void *ele
     if (scalar == CC_MIL_FP16 || scalar == CC_MIL_FP32) {
         status = read_float(mil, scalar, element);
     } else if (scalar == CC_MIL_BOOL) {
-        truth = cc_mil_is_name(mil, "true");
-        memcpy(element, &truth, sizeof(truth));
-        status = truth || cc_mil_is_name(mil, "false") ? cc_mil_advance(mil)
-                                                       : cc_mil_expected(mil, "`true` or `false`");
+        boolean = cc_mil_is_name(mil, "true");
+        memcpy(element, &boolean, sizeof(boolean));
+        status = boolean || cc_mil_is_name(mil, "false") ? cc_mil_advance(mil)
+                                                         : cc_mil_expected(mil, "`true` or `false`");
     } else {
         status = read_integer(mil, scalar, element);
     }
     return status || !typed ? status : cc_mil_take(mil, ')');
 }
 
-/* A list under way. Memory follows what the text holds, not what the type promises. */
+/*
+ * A list that is being read. Memory grows with the elements in the text, not with the size of the declared
+ * type.
+ */
 struct list {
     struct cc_mil_literal *literal;
     uint64_t count, wanted, capacity;
@@ -361,7 +367,7 @@ static int load_blob(struct cc_mil *mil, const struct cc_mil_token *at, const ch
     return 0;
 }
 
-/* `string("...")` or `uint64(64)`: never a file again, so nothing nests. */
+/* `string("...")` or `uint64(64)`: never a BLOBFILE, so nothing nests. */
 static int read_plain(struct cc_mil *mil, enum cc_mil_scalar scalar, struct cc_mil_literal *literal)
 {
     struct cc_mil_token at = mil->token;

@@ -382,8 +382,8 @@ static int read_output(struct cc_mil *mil)
     value = symbol->value - 1;
     if (mil->graph->value[value].type == CC_BOOL)
         return cc_mil_fail(mil, &name, EINVAL,
-                           "output `%.*s` is bool, expected fp16 or fp32: a cast makes 0 and 1 of it.", shown,
-                           name.text);
+                           "output `%.*s` is bool, expected fp16 or fp32: a cast converts it to 0 and 1.",
+                           shown, name.text);
     if ((status = name_output(mil, &name, &value)))
         return status;
     return cc_graph_add_output(mil->graph, value) ? cc_mil_no_memory(mil) : 0;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the MIL front end. A text becomes tokens (mil_lex.c), tokens become types and typed constants (mil_literal.c), names stand
- * for values or constants (mil_names.c), a call becomes an operation (mil_op.c and its families, mil_argument.c), and the program around them is in mil.c.
+ * Shared by the MIL front end. lex.c makes tokens of a text, literal.c types and typed constants of tokens;
+ * names.c maps names to values or constants; op.c with its families and argument.c makes an operation of a
+ * call; mil.c reads the program around them.
  *
- * Every function that returns int gives 0, or a negative errno with the sentence written; nothing is undone but what it made.
+ * Every function that returns int gives 0, or a negative errno with the sentence written; it undoes only what
+ * it made.
  */
 #ifndef COMPILER_MIL_MIL_H
 #define COMPILER_MIL_MIL_H
@@ -25,7 +27,7 @@
 
 enum cc_mil_kind { CC_MIL_END, CC_MIL_NAME, CC_MIL_NUMBER, CC_MIL_STRING, CC_MIL_ARROW, CC_MIL_MARK };
 
-/* A piece of the text; of a string what stands between the quotes. */
+/* A piece of the text; of a string the part between the quotes. */
 struct cc_mil_token {
     enum cc_mil_kind kind;
     const char *text;
@@ -33,7 +35,7 @@ struct cc_mil_token {
     unsigned line, column;
 };
 
-/* The types of constants: those of tensors, and two that only describe. */
+/* The types of constants: those of tensors, and two for attributes only. */
 enum cc_mil_scalar {
     CC_MIL_FP16 = CC_FP16,
     CC_MIL_FP32 = CC_FP32,
@@ -49,13 +51,15 @@ struct cc_mil_type {
     uint32_t dim[CC_RANK_MAX];
 };
 
-/* A typed constant: elements packed row-major, or a string and its zero. `data` may have moved into the graph. */
+/*
+ * A typed constant: elements packed row-major, or a string and its NUL. `data` may have moved into the graph.
+ */
 struct cc_mil_literal {
     struct cc_mil_type type;
     void *data;
 };
 
-/* What a name stands for: a value of the graph, a constant, or a constant that is a value by now. */
+/* What a name refers to: a value of the graph, a constant, or a constant that has become a value. */
 struct cc_mil_symbol {
     const char *name; /* in the text */
     size_t length;
@@ -81,7 +85,7 @@ struct cc_mil {
 
 struct cc_mil_argument {
     struct cc_mil_token name;
-    struct cc_mil_token place;     /* where the value stands */
+    struct cc_mil_token place;     /* where the value is in the text */
     uint32_t symbol;               /* number + 1; 0: inline */
     struct cc_mil_symbol constant; /* inline */
     unsigned items;                /* of a list `(a, b)`; 0: not a list */
@@ -93,7 +97,10 @@ struct cc_mil_result {
     struct cc_mil_token type_at, name;
 };
 
-/* One statement: its declarations, the call, its attributes. Of several results the first, until the call is built. */
+/*
+ * One statement: its declarations, the call, its attributes. The first of several results, until the call is
+ * built.
+ */
 struct cc_mil_call {
     unsigned results;
     struct cc_mil_result each[CC_MIL_RESULTS_MAX];
@@ -106,7 +113,7 @@ struct cc_mil_call {
     bool has_val;
 };
 
-/* mil_lex.c */
+/* lex.c */
 int cc_mil_advance(struct cc_mil *mil);
 /* "Line 3, column 7: " and the sentence. */
 int cc_mil_fail(struct cc_mil *mil, const struct cc_mil_token *at, int code, const char *format, ...)
@@ -118,17 +125,17 @@ bool cc_mil_is(const struct cc_mil *mil, char mark);
 bool cc_mil_is_name(const struct cc_mil *mil, const char *name);
 int cc_mil_take(struct cc_mil *mil, char mark);
 int cc_mil_take_name(struct cc_mil *mil, const char *what, struct cc_mil_token *token);
-/* A copy with its zero; of a string with its escapes resolved. */
+/* A copy with a NUL at its end; of a string with its escapes resolved. */
 char *cc_mil_token_copy(const struct cc_mil_token *token);
 
-/* mil_literal.c */
+/* literal.c */
 int cc_mil_read_type(struct cc_mil *mil, struct cc_mil_type *type);
 int cc_mil_read_constant(struct cc_mil *mil, struct cc_mil_literal *literal); /* type ( value ) */
 struct cc_shape_text cc_mil_type_text(const struct cc_mil_type *type);
 bool cc_mil_type_equal(const struct cc_mil_type *a, const struct cc_mil_type *b);
 int cc_mil_token_uint(struct cc_mil *mil, const struct cc_mil_token *token, uint64_t most, uint64_t *value);
 
-/* mil_names.c */
+/* names.c */
 struct cc_mil_symbol *cc_mil_find(struct cc_mil *mil, const struct cc_mil_token *name);
 /* A new name; one that exists is refused. The pointer is good until the next one is made. */
 int cc_mil_define(struct cc_mil *mil, const struct cc_mil_token *name, struct cc_mil_symbol **symbol);
@@ -141,7 +148,7 @@ int cc_mil_add_value(struct cc_mil *mil, const struct cc_mil_token *name, const 
 int cc_mil_add_op(struct cc_mil *mil, enum cc_op_kind kind, const char *name, const struct cc_mil_token *at,
                   struct cc_op **op);
 
-/* mil_op.c */
+/* op.c */
 bool cc_mil_op_known(const struct cc_mil_token *name);
 bool cc_mil_op_splits(const struct cc_mil_token *name); /* may have several results */
 int cc_mil_op_unknown(struct cc_mil *mil, const struct cc_mil_token *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of a MIL text and what they stand for, and the way from there into the graph. */
+/* The names of a MIL text, what they refer to, and how constants enter the graph. */
 #include "compiler/mil/mil.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #define SLOTS_FIRST 64u
 
-/* FNV-1a: names come from one file, which can only slow itself down. */
+/* FNV-1a. Names come from one file: colliding names can only slow down that file. */
 static uint32_t hash(const char *text, size_t length)
 {
     uint32_t h = 2166136261u;
@@ -90,7 +90,7 @@ void cc_mil_names_release(struct cc_mil *mil)
     base_free(mil->slot);
 }
 
-/* What the graph's functions refuse without a sentence of their own. */
+/* For the graph's functions that return an error without a sentence. */
 static int graph_fail(struct cc_mil *mil, const struct cc_mil_token *at, int status)
 {
     if (status == -ENOMEM)

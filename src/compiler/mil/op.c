@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call of MIL text into an operation of the graph: which there are, which arguments each takes, and how it enters the graph. */
+/*
+ * From a call of MIL text to an operation of the graph: the table of operators, their arguments, and how each
+ * enters the graph.
+ */
 #include "compiler/mil/op.h"
 
 #include <errno.h>
@@ -130,7 +133,7 @@ bool cc_mil_op_splits(const struct cc_mil_token *name)
     return same(name, "split");
 }
 
-/* There are too many to list; one that is meant often begins with the same letter. */
+/* Lists the operators with the same first letter: all of them would be too many. */
 int cc_mil_op_unknown(struct cc_mil *mil, const struct cc_mil_token *name)
 {
     int shown = name->length > 64 ? 64 : (int)name->length;
@@ -181,7 +184,7 @@ int cc_mil_declared(struct cc_mil *mil, const struct cc_mil_call *call, const st
                        cc_mil_type_text(gives).text, cc_mil_type_text(&call->type).text);
 }
 
-/* Another name for a value: it needs no operation. */
+/* An alias of a value: it needs no operation. */
 static int build_alias(struct cc_mil *mil, struct cc_mil_call *call, uint32_t value)
 {
     const struct cc_value *source = &mil->graph->value[value];
@@ -218,7 +221,7 @@ static int add_op(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_
     return cc_op_check(mil->graph, op, mil->error);
 }
 
-int cc_mil_heighten(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
+int cc_mil_insert_height(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
     struct cc_mil_draft expand = {.kind = CC_OP_EXPAND_DIMS, .inputs = 1, .a = {.axes = 1u << 2}};
     const struct cc_value *x = cc_mil_first(mil, draft);
@@ -230,7 +233,7 @@ int cc_mil_heighten(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_
     return add_op(mil, call, &expand, &type, &draft->input[0]);
 }
 
-/* The operation at a height of 1, and the same without it. */
+/* The operation at a height of 1, then a reshape that removes it. */
 static int add_line(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_mil_draft *draft,
                     uint32_t *value)
 {
@@ -261,13 +264,13 @@ static int build_op(struct cc_mil *mil, struct cc_mil_call *call, const struct c
     return 0;
 }
 
-/* A type that this operation may give, and that the engine holds. */
+/* Checks that the operation can give this type, and the limits of the engine. */
 static int check_type(struct cc_mil *mil, const struct cc_mil_call *call, const struct operation *operation)
 {
-    bool truth = call->type.scalar == CC_MIL_BOOL && cc_op_gives_bool(operation->kind);
+    bool boolean = call->type.scalar == CC_MIL_BOOL && cc_op_gives_bool(operation->kind);
     struct base_error limit;
 
-    if (call->type.scalar != CC_MIL_FP16 && call->type.scalar != CC_MIL_FP32 && !truth)
+    if (call->type.scalar != CC_MIL_FP16 && call->type.scalar != CC_MIL_FP32 && !boolean)
         return cc_mil_fail(mil, &call->type_at, EINVAL, "%s is declared to give %s, expected %s.",
                            operation->name, cc_mil_type_text(&call->type).text,
                            cc_op_gives_bool(operation->kind) ? "bool" : "fp16 or fp32");
@@ -283,7 +286,7 @@ static void turn_to_result(struct cc_mil_call *call, unsigned i)
     call->result = call->each[i].name;
 }
 
-/* One slice per result, each behind the one before. */
+/* One slice per result, each after the one before. */
 static int build_split(struct cc_mil *mil, struct cc_mil_call *call, const struct operation *operation,
                        struct cc_mil_draft *draft)
 {
@@ -292,8 +295,9 @@ static int build_split(struct cc_mil *mil, struct cc_mil_call *call, const struc
     int status = 0;
 
     if (draft->parts != call->results)
-        return cc_mil_fail(mil, &call->operation, EINVAL, "split gives %u results, but %u stand before `=`.",
-                           draft->parts, call->results);
+        return cc_mil_fail(mil, &call->operation, EINVAL,
+                           "split gives %u results, but %u names are before `=`.", draft->parts,
+                           call->results);
     memcpy(type.dim, source->dim, sizeof(type.dim));
     memcpy(draft->a.size, source->dim, sizeof(draft->a.size));
     for (unsigned i = 0; i < call->results && !status; i++) {

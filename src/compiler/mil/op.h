@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the reading of calls: drafts of operations, and how their arguments are read. Only mil_op*.c and mil_argument.c include this. */
+/* Drafts of operations, and how arguments of calls are read. Only op*.c and argument.c include this. */
 #ifndef COMPILER_MIL_OP_H
 #define COMPILER_MIL_OP_H
 
@@ -11,36 +11,37 @@ struct cc_mil_draft {
     uint32_t inputs;
     uint32_t input[CC_INPUTS_MAX];
     struct cc_attributes a;
-    bool alias; /* another name of its operand */
-    bool line;  /* a window over one axis: its operand has a height of 1 put in, which its result has not */
-    /* A split: how long each result is on this axis. 0 parts: anything else. */
+    bool alias; /* an alias of its operand */
+    /* A window over one axis: a height of 1 is inserted into the operand and removed from the result. */
+    bool line;
+    /* A split: the length of each result on this axis. 0 parts: not a split. */
     uint32_t parts, axis, part[CC_MIL_RESULTS_MAX];
 };
 
 /* Reads the arguments of a call into a draft. */
 typedef int cc_mil_taker(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft);
 
-/* mil_op_elementwise.c */
+/* op_elementwise.c */
 cc_mil_taker cc_mil_take_unary, cc_mil_take_alpha, cc_mil_take_alpha_beta, cc_mil_take_epsilon,
     cc_mil_take_gelu, cc_mil_take_binary, cc_mil_take_select, cc_mil_take_cast, cc_mil_take_identity;
-/* mil_op_window.c */
+/* op_window.c */
 cc_mil_taker cc_mil_take_conv, cc_mil_take_max_pool, cc_mil_take_avg_pool;
-/* mil_op_matrix.c */
+/* op_matrix.c */
 cc_mil_taker cc_mil_take_linear, cc_mil_take_matmul;
-/* mil_op_reduce.c */
+/* op_reduce.c */
 cc_mil_taker cc_mil_take_reduce, cc_mil_take_softmax, cc_mil_take_layer_norm, cc_mil_take_instance_norm,
     cc_mil_take_batch_norm;
-/* mil_op_layout.c */
+/* op_layout.c */
 cc_mil_taker cc_mil_take_transpose, cc_mil_take_reshape, cc_mil_take_expand_dims, cc_mil_take_squeeze,
     cc_mil_take_slice_by_index, cc_mil_take_slice_by_size, cc_mil_take_tile, cc_mil_take_concat,
     cc_mil_take_stack, cc_mil_take_split;
 
-/* mil_op.c: puts a height of 1 into the draft's operand [N, C, W]. */
-int cc_mil_heighten(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft);
-/* Refuses a declared type that is not what the call gives. */
+/* op.c: inserts a height of 1 into the draft's operand [N, C, W]. */
+int cc_mil_insert_height(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft);
+/* Refuses a declared type that is not that of the call's result. */
 int cc_mil_declared(struct cc_mil *mil, const struct cc_mil_call *call, const struct cc_mil_type *gives);
 
-/* mil_argument.c. What is not given leaves the caller's default alone; cc_mil_need refuses that. */
+/* argument.c. An argument that is not given keeps the caller's default; cc_mil_need refuses that. */
 struct cc_mil_argument *cc_mil_given(struct cc_mil_call *call, const char *name);
 int cc_mil_need(struct cc_mil *mil, struct cc_mil_call *call, const char *name);
 /* A sentence about an argument that was given. */
@@ -58,13 +59,13 @@ int cc_mil_tensor(struct cc_mil *mil, struct cc_mil_call *call, const char *name
 int cc_mil_bool(struct cc_mil *mil, struct cc_mil_call *call, const char *name, bool *value);
 int cc_mil_string(struct cc_mil *mil, struct cc_mil_call *call, const char *name, const char **value);
 int cc_mil_float(struct cc_mil *mil, struct cc_mil_call *call, const char *name, float *value);
-/* Exactly `count` numbers from `least` to `most`. */
-int cc_mil_ints(struct cc_mil *mil, struct cc_mil_call *call, const char *name, uint32_t count, int32_t least,
-                int32_t most, uint32_t *values);
+/* Exactly `count` numbers from `low` to `high`. */
+int cc_mil_ints(struct cc_mil *mil, struct cc_mil_call *call, const char *name, uint32_t count, int32_t low,
+                int32_t high, uint32_t *values);
 /* A list of any numbers; one alone is a list of one. *count is 0 when it is not given. */
 int cc_mil_list(struct cc_mil *mil, struct cc_mil_call *call, const char *name, const int32_t **values,
                 uint32_t *count);
-/* Exactly `count` truth values, as a mask. */
+/* Exactly `count` booleans, as a mask. */
 int cc_mil_mask(struct cc_mil *mil, struct cc_mil_call *call, const char *name, uint32_t count,
                 uint32_t *mask);
 /* Axes of this rank, negative ones from its end: one that is needed, and a list that may be absent. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of operations element by element. Which numbers may be left out, and what they are then, is coremltools' definition. */
+/* Calls of elementwise operations. Optional arguments and their defaults are those of coremltools. */
 #include "compiler/mil/op.h"
 
 #include <errno.h>

@@ -52,7 +52,7 @@ static struct cc_mil_type type_of(const struct cc_value *value)
     return type;
 }
 
-/* One length of -1 is what the others leave; 0 is that of x, when the ranks are equal. */
+/* One length may be -1: it follows from the others. 0 is that of x, when the ranks are equal. */
 static int resolve_shape(struct cc_mil *mil, struct cc_mil_call *call, const struct cc_value *x,
                          const int32_t *shape, struct cc_mil_type *type)
 {
@@ -162,8 +162,8 @@ static int check_strides(struct cc_mil *mil, struct cc_mil_call *call, uint32_t 
     for (uint32_t i = 0; i < rank; i++)
         if (stride[i] != 1)
             return cc_mil_wrong(mil, call, "stride", EOPNOTSUPP,
-                                "has %" PRId32 " on axis %u; only stride 1 is done by this compiler",
-                                stride[i], i);
+                                "has %" PRId32 " on axis %u; this compiler supports only stride 1", stride[i],
+                                i);
     return 0;
 }
 
@@ -249,7 +249,7 @@ int cc_mil_take_tile(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
 
     if (status || (status = cc_mil_need(mil, call, "reps")))
         return status;
-    return cc_mil_ints(mil, call, "reps", cc_mil_first(mil, draft)->rank, 1, CC_CHANNEL_MAX, draft->a.reps);
+    return cc_mil_ints(mil, call, "reps", cc_mil_first(mil, draft)->rank, 1, PR_CHANNELS_MAX, draft->a.reps);
 }
 
 int cc_mil_take_concat(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
@@ -261,7 +261,7 @@ int cc_mil_take_concat(struct cc_mil *mil, struct cc_mil_call *call, struct cc_m
         return status;
     if (interleave)
         return cc_mil_wrong(mil, call, "interleave", EOPNOTSUPP,
-                            "is true; only one after the other is done by this compiler");
+                            "is true; this compiler supports only false");
     return cc_mil_axis(mil, call, "axis", cc_mil_first(mil, draft)->rank, &draft->a.axis);
 }
 

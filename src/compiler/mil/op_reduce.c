@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of what looks at whole axes: reductions, softmax, norms. */
+/* Calls of operations over whole axes: reductions, softmax, norms. */
 #include "compiler/mil/op.h"
 
 int cc_mil_take_reduce(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-/* As much padding as makes ceil(length / stride) outputs; the odd one goes behind, or before with same_lower. */
+/* Padding for ceil(length / stride) outputs; an odd one goes to the end, or to the front with same_lower. */
 static void same_padding(const struct cc_value *x, const uint32_t kernel[2], struct cc_attributes *a,
                          bool lower)
 {
@@ -23,14 +23,17 @@ static void same_padding(const struct cc_value *x, const uint32_t kernel[2], str
     }
 }
 
-/* One number for each axis that the window slides over; of a line the height keeps what it has. */
+/* One number for each axis that the window slides over; a window over one axis keeps its height. */
 static int take_axes(struct cc_mil *mil, struct cc_mil_call *call, const char *name,
                      const struct cc_mil_draft *draft, uint32_t values[2])
 {
-    return cc_mil_ints(mil, call, name, draft->line ? 1 : 2, 1, CC_WIDTH_MAX, values + draft->line);
+    return cc_mil_ints(mil, call, name, draft->line ? 1 : 2, 1, PR_WIDTH_MAX, values + draft->line);
 }
 
-/* `kernel` is NULL when x or the kernel has another rank than 4: that is refused when the operation is checked. */
+/*
+ * `kernel` is NULL when x or the kernel has another rank than 4: that is refused when the operation is
+ * checked.
+ */
 static int take_padding(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft,
                         const uint32_t *kernel)
 {
@@ -44,7 +47,7 @@ static int take_padding(struct cc_mil *mil, struct cc_mil_call *call, struct cc_
     if (strcmp(padding, "custom") == 0) {
         status = cc_mil_need(mil, call, "pad");
         return status ? status
-                      : cc_mil_ints(mil, call, "pad", draft->line ? 2 : 4, 0, CC_WIDTH_MAX,
+                      : cc_mil_ints(mil, call, "pad", draft->line ? 2 : 4, 0, PR_WIDTH_MAX,
                                     draft->a.pad + 2 * draft->line);
     }
     if (strcmp(padding, "same") != 0 && strcmp(padding, "same_lower") != 0 && strcmp(padding, "valid") != 0)
@@ -88,12 +91,13 @@ int cc_mil_take_conv(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
         return status;
     weight = &mil->graph->value[a->weight - 1];
     if (cc_mil_first(mil, draft)->rank == 3 && weight->rank == 3 && weight->data &&
-        ((status = heighten_weight(mil, call, &a->weight)) || (status = cc_mil_heighten(mil, call, draft))))
+        ((status = heighten_weight(mil, call, &a->weight)) ||
+         (status = cc_mil_insert_height(mil, call, draft))))
         return status;
     a->stride[0] = a->stride[1] = a->dilation[0] = a->dilation[1] = a->groups = 1;
     if ((status = take_axes(mil, call, "strides", draft, a->stride)) ||
         (status = take_axes(mil, call, "dilations", draft, a->dilation)) ||
-        (status = cc_mil_ints(mil, call, "groups", 1, 1, CC_CHANNEL_MAX, &a->groups)))
+        (status = cc_mil_ints(mil, call, "groups", 1, 1, PR_CHANNELS_MAX, &a->groups)))
         return status;
     weight = &mil->graph->value[a->weight - 1];
     return take_padding(mil, call, draft,
@@ -101,8 +105,9 @@ int cc_mil_take_conv(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
 }
 
 /*
- * A size that is rounded up is one more window, which reaches beyond the end: as much padding behind it. There is none where that window would begin behind the elements. Padding of
- * `same` leaves nothing to round. Whether anything changed.
+ * Rounding up adds one window that reaches beyond the end, and padding at the end for it. It adds none where
+ * that window would begin after the elements. With `same` there is nothing to round. Returns whether anything
+ * changed.
  */
 static bool round_up(const struct cc_value *x, struct cc_attributes *a)
 {
@@ -127,7 +132,7 @@ static int take_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
     int status = cc_mil_operand(mil, call, "x", draft);
 
     if (!status && cc_mil_first(mil, draft)->rank == 3)
-        status = cc_mil_heighten(mil, call, draft);
+        status = cc_mil_insert_height(mil, call, draft);
     a->stride[0] = a->stride[1] = a->dilation[0] = a->dilation[1] = 1;
     a->kernel[0] = a->kernel[1] = 1;
     if (status || (status = cc_mil_need(mil, call, "kernel_sizes")) ||
@@ -140,9 +145,10 @@ static int take_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
     if (status || !ceil_mode || cc_mil_first(mil, draft)->rank != 4)
         return status;
     if (round_up(cc_mil_first(mil, draft), a) && draft->kind == CC_OP_AVG_POOL)
-        return cc_mil_wrong(mil, call, "ceil_mode", EOPNOTSUPP,
-                            "is true and a window reaches beyond the end; such averages are not done by this "
-                            "compiler");
+        return cc_mil_wrong(
+            mil, call, "ceil_mode", EOPNOTSUPP,
+            "is true and a window reaches beyond the end; this compiler does not support such "
+            "averages");
     return 0;
 }
 
@@ -151,7 +157,7 @@ int cc_mil_take_max_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc
     return take_pool(mil, call, draft);
 }
 
-/* Whether any window that fits covers an element of the padding. */
+/* Whether any window covers an element of the padding. */
 static bool meets_padding(const struct cc_value *x, const struct cc_attributes *a)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -178,8 +184,8 @@ int cc_mil_take_avg_pool(struct cc_mil *mil, struct cc_mil_call *call, struct cc
     if (exclude && x->rank == 4 && meets_padding(x, &draft->a))
         return cc_mil_wrong(
             mil, call, "exclude_padding_from_average", EOPNOTSUPP,
-            "is true and the windows meet the padding (%u, %u, %u, %u); only averages that count it are "
-            "done by this compiler",
+            "is true and windows cover padding (%u, %u, %u, %u); this compiler supports only averages "
+            "that count it",
             draft->a.pad[0], draft->a.pad[1], draft->a.pad[2], draft->a.pad[3]);
     return 0;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weight files: one blob at a time, every header word checked against the file before memory is taken for it. */
+/*
+ * Weight files: one blob at a time, every header word checked against the file before memory is taken for it.
+ */
 #include "compiler/store/blob.h"
 
 #include <errno.h>
@@ -12,7 +14,7 @@
 #include "base/alloc.h"
 #include "protocol/bits.h"
 
-/* The part after @model_path, or NULL when it is absolute, empty, or climbs. */
+/* The part after @model_path, or NULL when it is absolute, empty, or has a `..`. */
 static const char *inside(const char *path)
 {
     size_t prefix = strlen(CC_BLOB_MODEL_PATH);
@@ -53,7 +55,7 @@ static int open_file(const char *folder, const char *path, int *file, uint64_t *
     if (!whole)
         return base_fail(error, ENOMEM, "there is no memory for the path of weight file \"%.128s\"", path);
     snprintf(whole, length, "%s/%s", folder, rest);
-    /* Without waiting: a pipe of that name must not hold the compiler up. */
+    /* Non-blocking: a pipe of that name must not block the compiler. */
     *file = open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     cause = errno;
     base_free(whole);

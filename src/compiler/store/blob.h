@@ -26,8 +26,8 @@
 #define CC_BLOB_MODEL_PATH "@model_path"
 
 /*
- * The bytes of the blob whose descriptor is at `offset` of `path`, which must lie in `folder`, be of this type and exactly this long; base_free.
- * The sentence has no full stop and no place: the caller adds both.
+ * The bytes of the blob whose descriptor is at `offset` of `path`, which must be below `folder`. Its type and
+ * length must be exactly these; base_free. The sentence has no full stop and no line: the caller adds both.
  */
 int cc_blob_read(const char *folder, const char *path, uint64_t offset, enum cc_type type, size_t bytes,
                  void **data, struct base_error *error);

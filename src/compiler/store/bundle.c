@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bundles on disk. The manifest is JSON in one fixed form, so that reading it is comparing it. */
+/* Bundles on disk. The manifest is JSON in one fixed form, so that it is read by comparison. */
 #include "compiler/store/bundle.h"
 
 #include <dirent.h>
@@ -22,7 +22,7 @@
 #define BLOB_LINE          128u
 #define MANIFEST_HEAD      1024u
 
-/* The manifest's pieces, in their order; values stand between them. */
+/* The manifest's pieces, in their order; values are between them. */
 #define FORM_VERSION    "{\n  \"format_version\": "
 #define FORM_KEY        ",\n  \"key\": \""
 #define FORM_MAIN       "\",\n  \"" MAIN "\": {\"bytes\": "
@@ -94,7 +94,7 @@ static int write_file(const char *folder, const char *name, const void *bytes, s
     return status ? status : cc_file_write(path, bytes, size, error);
 }
 
-/* What the driver will do with it must work: found here, it is our own mistake. */
+/* Runs the reader and the expander of the driver: an error here is one of the compiler. */
 static int check_main(const uint8_t *bytes, size_t size, uint64_t weights, struct pr_e5 *e5,
                       struct base_error *error)
 {
@@ -105,7 +105,7 @@ static int check_main(const uint8_t *bytes, size_t size, uint64_t weights, struc
         return base_fail(error, EBADMSG, "%s", problem.text);
     if (e5->constant_bytes != weights)
         return base_fail(error, EBADMSG,
-                         "main.e5 wants %u bytes of constants and weights.bin has %" PRIu64 ".",
+                         "main.e5 needs %u bytes of constants and weights.bin has %" PRIu64 ".",
                          e5->constant_bytes, weights);
     return 0;
 }
@@ -376,7 +376,7 @@ static bool is_file_of_bundle(const char *folder, const char *name)
     return false;
 }
 
-/* Nothing but the files of a bundle; whether they are all there is for its reader to say. */
+/* Refuses any file that is not of a bundle. That none is missing is checked by the reader. */
 static int check_names(const char *folder, struct base_error *error)
 {
     DIR *open = opendir(folder);

@@ -17,7 +17,7 @@ int cc_bundle_of(const struct cc_program *program, const char *key, struct cc_bu
 int cc_bundle_save(const char *folder, const struct cc_bundle *bundle, struct base_error *error);
 /* 0 when the path is a folder of three files that are a whole bundle, and of nothing else. */
 int cc_bundle_check(const char *folder, struct base_error *error);
-/* The files of a bundle and the folder itself; what else is in it stays, and is an error. */
+/* Removes the files of a bundle and the folder. Any other file in it stays, and is an error. */
 int cc_bundle_delete(const char *folder);
 /* cc_bundle_read, and the key that the manifest states. */
 int cc_bundle_open(const char *folder, struct cc_bundle *bundle, char key[CC_KEY_BYTES],

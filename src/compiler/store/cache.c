@@ -34,7 +34,7 @@ int cc_cache_folder(const char *wanted, char *path, size_t capacity, struct base
     else
         return base_fail(
             error, ENOENT,
-            "There is no place for the cache: neither XDG_CACHE_HOME nor HOME is set to a folder.");
+            "There is no folder for the cache: neither XDG_CACHE_HOME nor HOME is set to a folder.");
     if (length <= 0 || (size_t)length >= capacity)
         return base_fail(error, ENAMETOOLONG, "The path of the cache is empty or has more than %zu bytes.",
                          capacity - 1);
@@ -86,7 +86,7 @@ static void end_work(struct work *work)
     close(work->lock);
 }
 
-/* Out of sight first, in one step; then gone. */
+/* Renames the entry in one step, then removes it. */
 static int remove_entry(const char *cache, const char *name)
 {
     char path[CC_PATH_BYTES], inside[CC_PATH_BYTES];
@@ -95,7 +95,7 @@ static int remove_entry(const char *cache, const char *name)
 
     if (status)
         return status;
-    /* A full file system may have no room for one more folder. */
+    /* A full file system may have no space for one more folder. */
     if (begin_work(cache, LEAVING, &work))
         return cc_tree_remove(path);
     status = cc_path_join(inside, work.path, "entry", NULL);
@@ -106,7 +106,7 @@ static int remove_entry(const char *cache, const char *name)
     return status ? status : removed;
 }
 
-/* Failures that say nothing about the entry: it may be whole. */
+/* Failures of the host, not of the entry: it may be complete. */
 static bool says_nothing(int status)
 {
     return status == -ENOMEM || status == -EACCES || status == -EPERM || status == -EIO ||
@@ -144,7 +144,7 @@ int cc_cache_find(const char *cache, const char *key, struct cc_bundle *bundle, 
     }
     if (says_nothing(status))
         return status;
-    /* A broken entry, or one that another process is taking away: the same to us. */
+    /* A broken entry, or one that another process is removing. */
     status = remove_entry(cache, key);
     return status
                ? base_fail(error, -status, "%s: broken, and cannot be removed: %s.", path, strerror(-status))
@@ -220,7 +220,7 @@ static int newest_first(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-/* Whatever has the name of a key: what is not a bundle is in the way of one. */
+/* Everything with the name of a key: one that is not a bundle blocks a bundle of that key. */
 static int look(const char *cache, const char *name, struct list *list)
 {
     struct cc_cache_entry entry = {.bytes = 0};
@@ -323,8 +323,8 @@ static void remove_leftovers(const char *cache)
 }
 
 /*
- * Removes leftovers, and entries from the least recently used on until `bytes` are kept; with `all` every entry. One
- * that cannot be removed does not keep the others.
+ * Removes leftovers, and entries from the least recently used on until `bytes` are kept; with `all` every
+ * entry. One that cannot be removed does not keep the others.
  */
 static int shrink(const char *cache, uint64_t bytes, bool all, struct base_error *error)
 {
@@ -356,7 +356,7 @@ int cc_cache_remove(const char *wanted, const char *key, struct base_error *erro
     if (status || !key)
         return status ? status : shrink(cache, 0, true, error);
     if (!is_key(key))
-        return base_fail(error, EINVAL, "`%.80s` is no key: a key has 64 hexadecimal digits.", key);
+        return base_fail(error, EINVAL, "`%.80s` is not a key: a key has 64 hexadecimal digits.", key);
     status = cc_path_join(path, cache, key, error);
     if (!status && lstat(path, &info))
         return base_fail(error, ENOENT, "The cache has no entry %s.", key);

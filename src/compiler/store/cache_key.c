@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key of a graph: everything that decides the bundle, and nothing else. */
+/* The key of a graph: everything that determines the bundle, and nothing else. */
 #include <sodium.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void add_number(struct hasher *h, uint64_t value)
     add(h, little, sizeof(little));
 }
 
-/* Lengths stand before what they count, so that no two graphs give one stream. */
+/* Lengths come before their elements, so that no two graphs hash the same bytes. */
 static void add_text(struct hasher *h, const char *text)
 {
     add_number(h, strlen(text));

@@ -47,7 +47,7 @@ static int read_all(int file, uint8_t *bytes, size_t size)
     return 0;
 }
 
-int cc_file_read(const char *path, size_t most, uint8_t **bytes, size_t *size, struct base_error *error)
+int cc_file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct base_error *error)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), status;
     struct stat info;
@@ -59,9 +59,9 @@ int cc_file_read(const char *path, size_t most, uint8_t **bytes, size_t *size, s
         status = failed(error, path, "cannot be read");
     else if (!S_ISREG(info.st_mode))
         status = base_fail(error, EINVAL, "%s: not a file.", path);
-    else if ((uint64_t)info.st_size > most)
+    else if ((uint64_t)info.st_size > limit)
         status = base_fail(error, EFBIG, "%s: it has %lld bytes; the limit is %zu.", path,
-                           (long long)info.st_size, most);
+                           (long long)info.st_size, limit);
     else {
         *size = (size_t)info.st_size;
         *bytes = base_alloc(*size + 1);
@@ -84,7 +84,7 @@ int cc_file_write(const char *path, const void *bytes, size_t size, struct base_
     size_t at = 0;
 
     if (file < 0)
-        return failed(error, path, "cannot be made");
+        return failed(error, path, "cannot be created");
     while (at < size && !status) {
         ssize_t put = write(file, (const uint8_t *)bytes + at, size - at);
 
@@ -124,7 +124,7 @@ int cc_folder_make(const char *path, struct base_error *error)
         memcpy(part, path, i);
         part[i] = '\0';
         if (mkdir(part, 0777) && (errno != EEXIST || !is_folder(part)))
-            return failed(error, part, "the folder cannot be made");
+            return failed(error, part, "the folder cannot be created");
     }
     return 0;
 }
@@ -152,7 +152,7 @@ int cc_folder_make_beside(const char *path, char made[CC_PATH_BYTES], struct bas
     if (snprintf(made, CC_PATH_BYTES, "%.*s/.building-XXXXXX", length, folder) >= (int)CC_PATH_BYTES)
         return base_fail(error, ENAMETOOLONG, "%.200s: the path is too long.", path);
     if (!mkdtemp(made))
-        return base_fail(error, errno, "%s: nothing can be made in the folder %.*s: %s.", path,
+        return base_fail(error, errno, "%s: nothing can be created in the folder %.*s: %s.", path,
                          slash == path ? 1 : length, folder, strerror(errno));
     return 0;
 }

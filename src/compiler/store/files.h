@@ -12,13 +12,16 @@
 
 /* "folder/name"; -ENAMETOOLONG. */
 int cc_path_join(char path[CC_PATH_BYTES], const char *folder, const char *name, struct base_error *error);
-/* The whole file with a NUL after it, for base_free. More than `most` bytes is an error. */
-int cc_file_read(const char *path, size_t most, uint8_t **bytes, size_t *size, struct base_error *error);
+/* The whole file with a NUL after it, for base_free. More than `limit` bytes is an error. */
+int cc_file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct base_error *error);
 /* A new file; -EEXIST when there is one. On the disk when it returns 0. */
 int cc_file_write(const char *path, const void *bytes, size_t size, struct base_error *error);
 /* A folder and those above it. */
 int cc_folder_make(const char *path, struct base_error *error);
-/* Whatever is at the path, with all that is in it; links are removed, not followed. 0 also when nothing is there. */
+/*
+ * Whatever is at the path, with all that is in it; links are removed, not followed. 0 also when nothing is
+ * there.
+ */
 int cc_tree_remove(const char *path);
 /* A fresh folder in the folder that `path` is in, under a name of its own. */
 int cc_folder_make_beside(const char *path, char made[CC_PATH_BYTES], struct base_error *error);

@@ -142,7 +142,7 @@ uint32_t cc_flat_table(struct cc_flat *f, const struct cc_flat_fields *fields, u
         }
     align(f, 4, 4);
     table = f->size + 4;
-    /* The reference to the vtable, which stands right before the table. */
+    /* The reference to the vtable, which is directly before the table. */
     push_int(f, VTABLE_HEAD + 2 * slots, 4);
     for (unsigned i = slots; i-- > 0;)
         push_int(f, at[i] ? table - at[i] : 0, 2);

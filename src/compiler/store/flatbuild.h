@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small FlatBuffer builder. It writes from the end of the buffer to its start, as the format's own builders do: children first, then the tables that refer to them. Every
- * function returns or takes a reference: a distance from the end, 0 = none. Fields are always written, never left out because they equal a default, so that sizes do
- * not depend on values. A failed allocation makes everything after it do nothing; cc_flat_end tells.
+ * A small FlatBuffer builder. It writes from the end of the buffer to its start, as the builders of the
+ * format do: children first, then the tables that refer to them. Every function returns or takes a reference:
+ * a distance from the end, 0 = none. Fields are always written, even when they equal a default, so that sizes
+ * do not depend on values. After a failed allocation every call does nothing, and cc_flat_end returns NULL.
  */
 #ifndef COMPILER_STORE_FLATBUILD_H
 #define COMPILER_STORE_FLATBUILD_H

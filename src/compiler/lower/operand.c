@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operands of records. */
+#include "compiler/lower/operand.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+_Static_assert(CC_HASH_BYTES == crypto_hash_sha256_BYTES, "a blob is named by its SHA-256");
+
+int cc_layout_of(const struct cc_lowering *l, uint32_t value, struct cc_layout *layout)
+{
+    const struct cc_value *v = cc_value_of(l, value);
+    uint32_t extent[4] = {1, 1, 1, 1};
+    uint64_t bytes;
+
+    *layout = (struct cc_layout){0};
+    if (v->rank > 4)
+        return cc_refuse(l, "`%.64s` has rank %u; the engine's tensors have at most 4 axes here (N, C, H, W)",
+                         v->name, v->rank);
+    for (uint32_t i = 0; i < v->rank; i++)
+        extent[4 - v->rank + i] = v->dim[i];
+    layout->n = extent[0];
+    layout->c = extent[1];
+    layout->h = extent[2];
+    layout->w = extent[3];
+    bytes = pr_round_up((uint64_t)layout->w * CC_ELEMENT, PR_ROW_ALIGN);
+    for (int i = 3; i >= 0 && bytes <= PR_E5_BYTES_MAX; i--) {
+        if (i == 3)
+            layout->row = (uint32_t)bytes;
+        else
+            bytes *= extent[i];
+        if (i == 2)
+            layout->plane = (uint32_t)bytes;
+        if (i == 1)
+            layout->batch = (uint32_t)bytes;
+    }
+    if (bytes > PR_E5_BYTES_MAX)
+        return cc_refuse(l, "`%.64s` has more than %u bytes with its rows on 64-byte boundaries", v->name,
+                         PR_E5_BYTES_MAX);
+    layout->bytes = (uint32_t)bytes;
+    return 0;
+}
+
+static void take_strides(struct pr_e5_operand *operand, const struct cc_layout *layout)
+{
+    operand->row = layout->row;
+    operand->plane = layout->plane;
+    operand->depth = layout->batch;
+    operand->group = layout->batch;
+}
+
+int cc_constant(struct cc_lowering *l, const void *bytes, uint32_t size, uint32_t *offset)
+{
+    struct cc_program *p = l->program;
+    struct cc_blob blob = {.offset = p->constant_bytes, .bytes = size};
+    void *array;
+    int status;
+
+    crypto_hash_sha256(blob.hash, bytes, size);
+    for (uint32_t i = 0; i < p->blobs; i++)
+        if (p->blob[i].bytes == blob.bytes && !memcmp(p->blob[i].hash, blob.hash, CC_HASH_BYTES)) {
+            *offset = p->blob[i].offset;
+            return 0;
+        }
+    if ((uint64_t)p->constant_bytes + blob.bytes > PR_E5_BYTES_MAX)
+        return cc_refuse(l, "the program's constants are more than %u bytes", PR_E5_BYTES_MAX);
+    array = p->constant;
+    status = cc_grow(l, &array, &p->constant_capacity, p->constant_bytes, blob.bytes, 1);
+    p->constant = array;
+    if (status)
+        return status;
+    array = p->blob;
+    status = cc_grow(l, &array, &p->blob_capacity, p->blobs, 1, sizeof(*p->blob));
+    p->blob = array;
+    if (status)
+        return status;
+    memcpy(p->constant + p->constant_bytes, bytes, size);
+    p->constant_bytes += size;
+    p->blob[p->blobs++] = blob;
+    *offset = blob.offset;
+    return 0;
+}
+
+/* A constant tensor with its rows on 64-byte boundaries. */
+static int place_constant(struct cc_lowering *l, struct cc_tensor *tensor, const struct cc_layout *layout)
+{
+    uint8_t *bytes = base_alloc(layout->bytes);
+    uint32_t rows = layout->bytes / layout->row, offset = 0;
+    int status;
+
+    if (!bytes)
+        return cc_no_memory(l);
+    for (uint32_t i = 0; i < rows; i++)
+        memcpy(bytes + (size_t)i * layout->row, tensor->data + (size_t)i * layout->w,
+               (size_t)layout->w * CC_ELEMENT);
+    status = cc_constant(l, bytes, layout->bytes, &offset);
+    base_free(bytes);
+    tensor->at = (struct pr_e5_operand){.place = PR_E5_CONSTANT, .offset = offset};
+    tensor->placed = !status;
+    return status;
+}
+
+int cc_source(struct cc_lowering *l, uint32_t value, struct pr_e5_operand *operand, struct cc_layout *layout)
+{
+    struct cc_tensor *tensor = &l->tensor[cc_root(l, value)];
+    int status = cc_layout_of(l, value, layout);
+
+    if (!status && !tensor->placed && tensor->data)
+        status = place_constant(l, tensor, layout);
+    if (status)
+        return status;
+    *operand = tensor->at;
+    take_strides(operand, layout);
+    return 0;
+}
+
+int cc_scratch(struct cc_lowering *l, uint64_t bytes, uint32_t *buffer)
+{
+    void *array = l->buffer;
+    int status;
+
+    if (bytes > PR_E5_BYTES_MAX)
+        return cc_refuse(l, "an intermediate tensor has more than %u bytes", PR_E5_BYTES_MAX);
+    status = cc_grow(l, &array, &l->buffer_capacity, l->buffers, 1, sizeof(*l->buffer));
+    l->buffer = array;
+    if (status)
+        return status;
+    l->buffer[l->buffers] = (struct cc_buffer){.bytes = (uint32_t)pr_round_up(bytes, PR_ROW_ALIGN)};
+    *buffer = l->buffers++;
+    return 0;
+}
+
+int cc_result(struct cc_lowering *l, uint32_t value, struct pr_e5_operand *operand, struct cc_layout *layout)
+{
+    struct cc_tensor *tensor = &l->tensor[cc_root(l, value)];
+    int status = cc_layout_of(l, value, layout);
+
+    if (!status && !tensor->placed) {
+        tensor->at = (struct pr_e5_operand){.place = PR_E5_INTERMEDIATE};
+        status = cc_scratch(l, layout->bytes, &tensor->at.index);
+        tensor->placed = !status;
+    }
+    *operand = tensor->at;
+    take_strides(operand, layout);
+    return status;
+}
+
+struct pr_e5_operand cc_output_port(uint32_t port, const struct cc_layout *layout)
+{
+    struct pr_e5_operand operand = {.place = PR_E5_PORT, .index = port};
+
+    take_strides(&operand, layout);
+    return operand;
+}

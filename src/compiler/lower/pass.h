@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The passes, in their order. They change the lowering's state and never the graph. */
+#ifndef COMPILER_LOWER_PASS_H
+#define COMPILER_LOWER_PASS_H
+
+#include "compiler/lower/context.h"
+
+/* Casts become aliases, constants become fp16; any other operand must be fp16 or bool. */
+int cc_pass_casts(struct cc_lowering *l);
+/* Finds the operations that an output depends on, and counts how often each value is used. */
+int cc_pass_live(struct cc_lowering *l);
+/* Fuses a ReLU or an activation table into the operation before it. */
+int cc_pass_fuse(struct cc_lowering *l);
+/*
+ * After the lowering of all operations: gives each intermediate an offset. Buffers whose lifetimes are
+ * disjoint share memory.
+ */
+int cc_pass_plan(struct cc_lowering *l);
+
+#endif

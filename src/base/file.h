@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptors that the library keeps open: all of them close on exec, and none is 0, 1 or 2. A process may have closed those; it
- * would then write its messages into the library's files.
+ * Descriptors that the library keeps open: all of them close on exec, and none is 0, 1 or 2. A process may
+ * have closed those; it would then write its messages into the library's files.
  */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H

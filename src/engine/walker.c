@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The descriptor walker: fetches a descriptor through the DART, checks it, applies its register writes to the queue's image and decodes
- * the task. A prepared form is reused when the bytes and the incoming image are the same as when it was made.
+ * The descriptor walker: fetches a descriptor through the DART, checks it, applies its register writes to the
+ * queue's image and decodes the task. A prepared form is reused when the bytes and the incoming image are the
+ * same as when it was made.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -64,8 +65,8 @@ static uint64_t row_of(const struct pr_task *task)
 }
 
 /*
- * What is a step for the engine is more for a host that has to touch memory for it, most of all where what it has read and converted
- * is used for few results.
+ * What is a step for the engine is more for a host that has to touch memory for it, most of all where what it
+ * has read and converted is used for few results.
  */
 static uint64_t step_limit(const struct eng *e, const struct pr_task *task)
 {

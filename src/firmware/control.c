@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control commands. Each works on the server's private copy: arguments are read from the body, replies written over it. */
+/*
+ * The control commands. Each works on the server's private copy: arguments are read from the body, replies
+ * written over it.
+ */
 #include "firmware/control.h"
 
 #include "firmware/exeloop.h"
@@ -171,7 +174,10 @@ static enum pr_status terminate_process(struct fw *fw, struct pr_command_header 
     return fw_process_terminate(fw, header->program_id, header->process_id);
 }
 
-/* Bodies are `least` to `most` bytes long. A reply that the host left no room for is BAD_SIZE, unless it is only for people. */
+/*
+ * Bodies are `least` to `most` bytes long. A reply that the host left no room for is BAD_SIZE, unless it is
+ * only for people.
+ */
 struct command {
     uint32_t id;
     uint32_t channels; /* a bit per enum pr_channel */

@@ -211,7 +211,10 @@ static bool mailbox_store(void *context, uint32_t offset, uint32_t *value)
     return mach_sabotage_mailbox(m, offset, value);
 }
 
-/* The controller: its carve-out, the first run of DRAM, where the boot loader left the firmware; its registers and its lines. */
+/*
+ * The controller: its carve-out, the first run of DRAM, where the boot loader left the firmware; its
+ * registers and its lines.
+ */
 static int make_controller(struct ane_machine *m, struct base_error *error)
 {
     int status;
@@ -375,8 +378,8 @@ fail:
 }
 
 /*
- * From outside in: no new call finds the machine; what is open on it is closed, so that calls inside return; injected calls end; then nobody is inside and
- * its parts go.
+ * From outside in: no new call finds the machine; what is open on it is closed, so that calls inside return;
+ * injected calls end; then nobody is inside and its parts go.
  */
 void ane_machine_destroy(struct ane_machine *machine)
 {

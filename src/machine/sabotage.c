@@ -111,7 +111,10 @@ bool mach_sabotage_mailbox(struct ane_machine *m, uint32_t offset, uint32_t *val
     return tamper_with_handshake(m, offset, value);
 }
 
-/* Unmaps the page that buffer register 5 of the queue points to, in the table its stream uses, and makes the DARTs forget it. */
+/*
+ * Unmaps the page that buffer register 5 of the queue points to, in the table its stream uses, and makes the
+ * DARTs forget it.
+ */
 static void clear_entry(struct ane_machine *m, uint32_t queue)
 {
     uint64_t base = m->board->container + PR_ENGINE_TQ + queue * PR_TQ_STRIDE;

@@ -98,7 +98,10 @@ static bool all_zero(const struct pr_slice *bytes)
     return true;
 }
 
-/* Zeros are read as records of register 0, and headers are padded with zeros: a descriptor's own header has some bit. */
+/*
+ * Zeros are read as records of register 0, and headers are padded with zeros: a descriptor's own header has
+ * some bit.
+ */
 static bool begins_content(const struct reader *r, uint64_t at, struct pr_problem *problem)
 {
     struct pr_slice content, header;

@@ -188,7 +188,9 @@ static bool read_head(struct reader *r)
     return true;
 }
 
-/* What has been read is filled up to 64 bytes, except in unicast kernels and, perhaps, at the stream's end. */
+/*
+ * What has been read is filled up to 64 bytes, except in unicast kernels and, perhaps, at the stream's end.
+ */
 static void fill(struct reader *r)
 {
     if (!r->task->ne.unicast)

@@ -372,7 +372,10 @@ static bool check_result(const struct pr_decoder *d)
     return true;
 }
 
-/* What stays in L2 of a kept source is what the DMA read: without the axes it is broadcast along (bits in the order W, H, D, C). */
+/*
+ * What stays in L2 of a kept source is what the DMA read: without the axes it is broadcast along (bits in the
+ * order W, H, D, C).
+ */
 static void set_kept_extents(struct pr_tensor *t, uint32_t broadcast)
 {
     for (unsigned axis = 0; axis < PR_AXES; axis++)

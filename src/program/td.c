@@ -166,7 +166,10 @@ static bool read_record(struct pr_td *td, uint32_t at, struct pr_problem *proble
         problem->address = record->address;
         problem->bits = td->word[at];
     }
-    /* Zeros read as "write InDim = 0": in every known descriptor they are the padding after a size declared too large. */
+    /*
+     * Zeros read as "write InDim = 0": in every known descriptor they are the padding after a size declared
+     * too large.
+     */
     if (td->word[at] == 0 && td->record_count)
         return pr_problem_set(
             problem, PR_PROBLEM_OVER_DECLARED,

@@ -25,8 +25,8 @@ struct pr_board {
     uint64_t pmu; /* power-state registers */
     uint64_t dram;
     uint32_t interrupt; /* the engine's line at the interrupt controller */
-    uint32_t
-        revision; /* what the controller compares with its boot arguments: version << 8 | minor version */
+    /* what the controller compares with its boot arguments: version << 8 | minor version */
+    uint32_t revision;
     const char *source;
 };
 
@@ -35,7 +35,10 @@ extern const struct pr_board pr_board_table[PR_CHIP_COUNT];
 /* The board of that name, or NULL. */
 const struct pr_board *pr_board_find(const char *name);
 
-/* Power-state registers: seven words, 8 bytes apart (facts: engine 2.1, guide 7.1). Low nibble target, next nibble actual state. */
+/*
+ * Power-state registers: seven words, 8 bytes apart (facts: engine 2.1, guide 7.1). Low nibble target, next
+ * nibble actual state.
+ */
 #define PR_PMU_DOMAINS 7u
 #define PR_PMU_STRIDE  8u
 #define PR_PMU_ON      0xfu

@@ -38,7 +38,10 @@ enum pr_controller_reg {
 #define PR_CPU_STATUS_RUNNING 0x2bu /* CHOSEN */
 #define PR_RVBAR_LOCK         0x1u  /* bit 0: latched */
 
-/* Registers of the controller stand in these windows of the container; all other offsets between them answer nothing. */
+/*
+ * Registers of the controller stand in these windows of the container; all other offsets between them answer
+ * nothing.
+ */
 #define PR_CTRL_WINDOW_BYTES 0x4000u
 
 /* Handshakes, in order. Table 29.3; words from command facts 6. */
@@ -56,7 +59,10 @@ enum { PR_WAKE_CHANNELS = 0, PR_WAKE_IPC_BYTES_LESS_1 = 1, PR_WAKE_FLAGS = 2, PR
 /* Scratch 5 while running: doorbells the fabric rejected for good, counted by the controller (CHOSEN). */
 #define PR_SCRATCH_REJECTED 5u
 
-/* A boot that is refused: scratch 7 = PR_BOOT_REFUSED | reason; the sentence is in the TERMINAL text or the log (CHOSEN). */
+/*
+ * A boot that is refused: scratch 7 = PR_BOOT_REFUSED | reason; the sentence is in the TERMINAL text or the
+ * log (CHOSEN).
+ */
 #define PR_BOOT_REFUSED 0xbad00000u
 #define PR_BOOT_REFUSALS(X)                                                    \
     X(BOOT_ARGUMENTS, 1, "boot arguments cannot be read")                      \
@@ -84,8 +90,8 @@ const char *pr_boot_refusal_text(uint32_t reason);
 #define PR_SLOT_BYTES 0x40u
 
 /*
- * Boot arguments, 0x174 bytes. The prefix is that of command facts 6; in the 0x100-byte template at +0x6c, words 0 and +0xc0 are
- * known, and the four version words are ours.
+ * Boot arguments, 0x174 bytes. The prefix is that of command facts 6; in the 0x100-byte template at +0x6c,
+ * words 0 and +0xc0 are known, and the four version words are ours.
  */
 struct pr_boot_args {
     uint64_t image;            /* +0x00 firmware image address */
@@ -106,10 +112,10 @@ struct pr_boot_args {
     uint32_t protocol_version; /* +0x74 CHOSEN place */
     uint32_t ring_version;     /* +0x78 CHOSEN place */
     uint32_t page_bytes;       /* +0x7c CHOSEN place */
-    uint32_t
-        unknown_id_panics; /* +0x80 CHOSEN place: an unknown id on the execution loop asserts instead of being dropped */
-    uint32_t
-        host_doorbell_lo; /* +0x84 CHOSEN place: target register and bit of the three host doorbells ... */
+    /* +0x80 CHOSEN place: an unknown id on the execution loop asserts instead of being dropped */
+    uint32_t unknown_id_panics;
+    /* +0x84 CHOSEN place: target register and bit of the three host doorbells ... */
+    uint32_t host_doorbell_lo;
     uint32_t host_doorbell_hi;      /* +0x88 */
     uint32_t host_doorbell_bits[3]; /* +0x8c ... 0 = unused slot */
     uint8_t template1[0x94];        /* +0x98 */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The DART's registers, page tables and leaf forms.
- * Sources: seeds Tables 28.1-28.4 and 28.10; engine facts section 5 (the Linux driver's layout) for what the seeds leave open.
+ * Sources: seeds Tables 28.1-28.4 and 28.10; engine facts section 5 (the Linux driver's layout) for what the
+ * seeds leave open.
  */
 #ifndef PROTOCOL_DART_REGS_H
 #define PROTOCOL_DART_REGS_H
@@ -81,7 +82,10 @@ enum pr_dart_error {
 #undef X
 };
 
-/* Two levels below the table base: 2048 entries of 8 bytes each. VA [37:36] TTBR, [35:25] first, [24:14] second, [13:0] offset. */
+/*
+ * Two levels below the table base: 2048 entries of 8 bytes each. VA [37:36] TTBR, [35:25] first, [24:14]
+ * second, [13:0] offset.
+ */
 #define PR_DART_TABLE_ENTRIES    2048u
 #define PR_DART_L1_SHIFT         25
 #define PR_DART_L2_SHIFT         14

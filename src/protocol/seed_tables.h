@@ -128,10 +128,11 @@ enum pr_budget {
 #define PR_STATS_ENGINES_MAX   32u
 #define PR_STATS_ENGINE_STRIDE 0x48u
 #define PR_STATS_QUAD_BYTES    16u
-#define PR_STATS_QUAD_OFFSET   0x30u          /* of the engine's block */
-#define PR_PERF_BASE           0x28e08c000ull /* power-status registers that are never packed into the statistics */
-#define PR_PERF_STRIDE         8u
-#define PR_PERF_ENTRIES        5u
+#define PR_STATS_QUAD_OFFSET   0x30u /* of the engine's block */
+/* Power-status registers that are never packed into the statistics */
+#define PR_PERF_BASE    0x28e08c000ull
+#define PR_PERF_STRIDE  8u
+#define PR_PERF_ENTRIES 5u
 
 /* Faults and recovery. */
 #define PR_DISPOSITIONS(X)                                                     \

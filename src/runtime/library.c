@@ -98,7 +98,9 @@ static bool ends_with(const char *path, const char *end)
     return length > wanted && !strcmp(path + length - wanted, end);
 }
 
-/* A name only decides who complains: a file that is no program at all is then not taken for a model's text. */
+/*
+ * A name only decides who complains: a file that is no program at all is then not taken for a model's text.
+ */
 bool e5_library_is_image(const char *path)
 {
     uint8_t head[PR_PROGRAM_HEAD_BYTES];

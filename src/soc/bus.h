@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bus: register blocks at physical addresses. A block is found by array index (one byte per 16 KiB granule of the mapped range), never
- * by search. Accesses are 32 bits wide and aligned.
+ * The bus: register blocks at physical addresses. A block is found by array index (one byte per 16 KiB
+ * granule of the mapped range), never by search. Accesses are 32 bits wide and aligned.
  */
 #ifndef SOC_BUS_H
 #define SOC_BUS_H
@@ -30,7 +30,9 @@ int soc_bus_create(uint64_t base, uint64_t bytes, struct soc_trace *trace, struc
                    struct base_error *error);
 void soc_bus_destroy(struct soc_bus *bus);
 
-/* The block is copied. -EEXIST when granules overlap, -EINVAL when it is not whole granules inside the bus. */
+/*
+ * The block is copied. -EEXIST when granules overlap, -EINVAL when it is not whole granules inside the bus.
+ */
 int soc_bus_attach(struct soc_bus *bus, const struct soc_block *block, struct base_error *error);
 
 uint32_t soc_bus_read32(struct soc_bus *bus, uint64_t address);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controller's registers: reset vector, processor control, scratch words, and the two doorbell directions. Host and controller reach them over the same bus;
- * `by_controller` says whose access is under way.
+ * The controller's registers: reset vector, processor control, scratch words, and the two doorbell
+ * directions. Host and controller reach them over the same bus; `by_controller` says whose access is under
+ * way.
  */
 #ifndef SOC_CONTROLLER_H
 #define SOC_CONTROLLER_H
@@ -31,8 +32,8 @@ struct soc_controller {
     uint32_t cpu_control;
     uint32_t scratch[PR_SCRATCH_COUNT];
     uint32_t doorbell_pending, host_pending;
-    bool
-        scratch_rang; /* the host wrote scratch 3 or 7: rings the controller until it looks at a scratch word */
+    /* the host wrote scratch 3 or 7: rings the controller until it looks at a scratch word */
+    bool scratch_rang;
 };
 
 /* Attaches the register windows to the bus at `container`. */

@@ -9,7 +9,10 @@
 #include "tool/bench.h"
 #include "tool/json.h"
 
-/* A published latency: `layers` convolutions, one after the other. A matrix product is one of 1x1 over rows of M. */
+/*
+ * A published latency: `layers` convolutions, one after the other. A matrix product is one of 1x1 over rows
+ * of M.
+ */
 struct row {
     const char *name, *source;
     const struct pr_cost_model *model;
@@ -76,7 +79,10 @@ static struct pr_tensor tensor_of(const struct row *r, uint32_t channels, uint32
     };
 }
 
-/* One layer as one descriptor. Layers hand over through DRAM; the first reads an input, the last writes an output. */
+/*
+ * One layer as one descriptor. Layers hand over through DRAM; the first reads an input, the last writes an
+ * output.
+ */
 static struct pr_task task_of(const struct row *r, uint32_t layer)
 {
     bool first = layer == 0, last = layer + 1 == r->layers;

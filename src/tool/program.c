@@ -8,7 +8,10 @@
 #include "listing/assemble.h"
 #include "tool/tool.h"
 
-/* Neither format begins with a letter or a comment: .hwx has its magic, .anec a size of less than 4 GiB in eight bytes. */
+/*
+ * Neither format begins with a letter or a comment: .hwx has its magic, .anec a size of less than 4 GiB in
+ * eight bytes.
+ */
 static bool is_text(const uint8_t *bytes, size_t size)
 {
     for (size_t i = 0; i < size && i < PR_PROGRAM_HEAD_BYTES; i++)

@@ -9,7 +9,9 @@
 
 #include "tool/tool.h"
 
-/* Tracks of the JSON form: one per layer, then one per task queue, per task of the firmware and per client. */
+/*
+ * Tracks of the JSON form: one per layer, then one per task queue, per task of the firmware and per client.
+ */
 #define QUEUE_TRACK  100u
 #define QUEUES       8u
 #define TASK_TRACK   200u

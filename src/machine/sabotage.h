@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sabotage: each wall of the house can be broken on purpose, one at a time, to show that nothing goes around
- * it (design rule 6). The switches are reached by tests through the internal library only; no public function
- * sets them.
+ * it (docs/architecture.md). The switches are reached by tests through the internal library only; no public
+ * function sets them.
  */
 #ifndef MACHINE_SABOTAGE_H
 #define MACHINE_SABOTAGE_H

@@ -10,18 +10,18 @@
 
 /* Offsets in the engine container. X(id, name, offset, source) */
 #define PR_CONTROLLER_REGISTERS(X)                                                                       \
-    X(RVBAR_LO, "RVBAR_LO", 0x1050000, "facts 6: rANE_H11_CHINOOK_IO_RVBAR")                             \
-    X(RVBAR_HI, "RVBAR_HI", 0x1050004, "facts 6")                                                        \
-    X(TIMEBASE_LO, "TIMEBASE_LO", 0x1170000, "facts 6")                                                  \
-    X(TIMEBASE_HI, "TIMEBASE_HI", 0x1170004, "facts 6")                                                  \
-    X(CPU_CONTROL, "CPU_CONTROL", 0x1400044, "facts 6")                                                  \
-    X(CPU_STATUS, "CPU_STATUS", 0x1400048, "facts 6")                                                    \
-    X(SCRATCH0, "SCRATCH0", 0x1840048, "facts 6")                                                        \
-    X(DOORBELL, "DOORBELL", 0x1844000, "facts 5.1: host to controller, 1 << bit")                        \
+    X(RVBAR_LO, "RVBAR_LO", 0x1050000, "command facts 6: rANE_H11_CHINOOK_IO_RVBAR")                     \
+    X(RVBAR_HI, "RVBAR_HI", 0x1050004, "command facts 6")                                                \
+    X(TIMEBASE_LO, "TIMEBASE_LO", 0x1170000, "command facts 6")                                          \
+    X(TIMEBASE_HI, "TIMEBASE_HI", 0x1170004, "command facts 6")                                          \
+    X(CPU_CONTROL, "CPU_CONTROL", 0x1400044, "command facts 6")                                          \
+    X(CPU_STATUS, "CPU_STATUS", 0x1400048, "command facts 6")                                            \
+    X(SCRATCH0, "SCRATCH0", 0x1840048, "command facts 6")                                                \
+    X(DOORBELL, "DOORBELL", 0x1844000, "command facts 5.1: host to controller, 1 << bit")                \
     X(HOST_DOORBELL, "HOST_DOORBELL", 0x1848000,                                                         \
       "CHOSEN: where the controller's store raises the host's interrupt")                                \
-    X(HOST_PENDING, "HOST_PENDING", 0x184c000, "facts 5.1: bits the controller rang")                    \
-    X(HOST_ACK, "HOST_ACK", 0x1850000, "facts 5.1: write the bits back")                                 \
+    X(HOST_PENDING, "HOST_PENDING", 0x184c000, "command facts 5.1: bits the controller rang")            \
+    X(HOST_ACK, "HOST_ACK", 0x1850000, "command facts 5.1: write the bits back")                         \
     X(DOORBELL_PENDING, "DOORBELL_PENDING", 0x1854000, "CHOSEN: bits the host rang, for the controller") \
     X(DOORBELL_ACK, "DOORBELL_ACK", 0x1858000, "CHOSEN: the controller writes them back")
 

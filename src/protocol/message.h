@@ -108,7 +108,10 @@ struct pr_body_build {
 #define PR_STATS_ENGINE_BYTES 0x20u
 #define PR_STATS_MAGIC        0x0101u
 
-/* LOAD_PROGRAM: one container by device address (design: ANEH/ANEP/ANES). Reply: program_id of the header. */
+/*
+ * LOAD_PROGRAM: one container by device address (CHOSEN: ANEH, ANEP and ANES by address). Reply: program_id
+ * of the header.
+ */
 struct pr_body_load {
     uint64_t container;
     uint64_t bytes;

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "runtime/library.h"
 
-/* Device types (guide 1.5). */
+/* Device types (guide facts 1.5). */
 enum { DEVICE_CPU = 1, DEVICE_GPU = 2, DEVICE_ANE = 4, DEVICE_ALL = 7 };
 
 struct e5rt_e5_compiler_config_options {

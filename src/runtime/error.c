@@ -23,7 +23,7 @@ void e5_warn(const char *text)
     snprintf(warning, sizeof(warning), "%s", text);
 }
 
-/* Guide 1.1. */
+/* Guide facts 1.1. */
 const char *e5rt_error_code_get_string(int64_t code)
 {
     static const char *const text[] = {

@@ -7,7 +7,7 @@
 
 #include "runtime/buffer.h"
 
-/* Guide 3.6. */
+/* Guide facts 3.6. */
 static const uint32_t dtypes[] = {[E5_UINT8] = 1, [E5_INT8] = 2, [E5_FP16] = 3, [E5_FP32] = 4};
 
 static void end(void *handle)

@@ -24,7 +24,7 @@ bool tool_e5rt_said(int64_t status, const char *what)
     return false;
 }
 
-/* The runtime's types by their numbers (guide 3.6). */
+/* The runtime's types by their numbers (guide facts 3.6). */
 static bool find_type(uint32_t dtype, enum tool_type *type)
 {
     switch (dtype) {

@@ -5,6 +5,7 @@
  */
 #include "firmware/control.h"
 
+#include "base/array.h"
 #include "firmware/exeloop.h"
 #include "firmware/log.h"
 #include "firmware/process.h"
@@ -94,7 +95,7 @@ static enum pr_status default_setting(struct fw *fw, struct pr_command_header *h
 
     if (fw->server.loads)
         return PR_STATUS_WRONG_STATE;
-    if (setting->count > sizeof(setting->row) / sizeof(setting->row[0]) ||
+    if (setting->count > BASE_COUNT_OF(setting->row) ||
         header->size != offsetof(struct pr_body_setting, row) + setting->count * sizeof(setting->row[0]))
         return PR_STATUS_BAD_SIZE;
     rt_memset(&fw->server.setting, 0, sizeof(fw->server.setting));
@@ -215,7 +216,7 @@ static const struct command commands[] = {
 
 static const struct command *find(enum pr_channel channel, uint32_t id)
 {
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+    for (size_t i = 0; i < BASE_COUNT_OF(commands); i++)
         if (commands[i].id == id && commands[i].channels >> channel & 1)
             return &commands[i];
     return NULL;

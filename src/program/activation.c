@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "base/array.h"
+
 enum { HALF_ZERO = 0, HALF_HALF = 0x3800, HALF_ONE = 0x3c00, HALF_INFINITE = 0x7c00 };
 enum { CODE_CENTRED = 0x01, CODE_BELOW = 0x02, CODE_ODD = 0x60 };
 enum { NO_KNOTS = 0x40 }; /* knots 2^-64 apart: only 0 is on one */
@@ -29,7 +31,7 @@ void pr_activation_read(uint16_t half[PR_TABLE_HALFS], const uint8_t *bytes)
 
 const struct pr_activation_form *pr_activation_form(uint32_t code)
 {
-    for (unsigned i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+    for (unsigned i = 0; i < BASE_COUNT_OF(forms); i++)
         if (forms[i].code == code)
             return &forms[i];
     return NULL;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "program/hwx_write.h"
 #include "program/slice.h"
 #include "protocol/text.h"
@@ -90,14 +91,6 @@ static bool read_sizes(struct reader *r)
     return true;
 }
 
-static bool all_zero(const struct pr_slice *bytes)
-{
-    for (size_t i = 0; i < bytes->size; i++)
-        if (bytes->bytes[i])
-            return false;
-    return true;
-}
-
 /*
  * Zeros are read as records of register 0, and headers are padded with zeros: a descriptor's own header has
  * some bit.
@@ -110,7 +103,7 @@ static bool begins_content(const struct reader *r, uint64_t at, struct pr_proble
     if (!pr_slice_cut(&r->file, at, r->size, "content", &content, problem))
         return false;
     pr_slice_cut(&content, 0, 4u * PR_TD_HEADER_WORDS, "header", &header, NULL);
-    if (all_zero(&header))
+    if (base_is_zero(header.bytes, header.size))
         return pr_problem_set(problem, PR_PROBLEM_FORMAT, "there are zeros.");
     return pr_td_read(content.bytes, r->hwx->first_td_words, &td, problem);
 }

@@ -2,6 +2,7 @@
 /* Program images: surfaces, their names, buffers, shapes. */
 #include <string.h>
 
+#include "base/array.h"
 #include "protocol/dart_regs.h"
 #include "program/hwx_reader.h"
 #include "protocol/text.h"
@@ -126,7 +127,7 @@ static bool check_shape(const struct pr_hwx_reader *r, const struct pr_slice *wh
     const uint64_t stride[] = {0, 0, port->plane_stride, port->row_stride, port->element_stride};
     uint64_t last = port->element_stride;
 
-    for (unsigned i = 0; i < sizeof(extent) / sizeof(extent[0]); i++) {
+    for (unsigned i = 0; i < BASE_COUNT_OF(extent); i++) {
         if (extent[i] == 0)
             return pr_slice_problem(where, 0, r->problem, PR_PROBLEM_INCONSISTENT,
                                     "Surface %s has an axis of length 0.", port->name);

@@ -2,6 +2,7 @@
 /* The firmware container, read and judged from a private copy. */
 #include "protocol/container.h"
 
+#include "base/array.h"
 #include "protocol/td_frame.h"
 
 #include <string.h>
@@ -54,16 +55,6 @@ static struct pr_problem *at(const struct reader *r, uint64_t offset)
 static const void *part(const struct reader *r, uint64_t offset)
 {
     return r->bytes + offset;
-}
-
-static bool all_zero(const void *bytes, size_t size)
-{
-    const uint8_t *b = bytes;
-
-    for (size_t i = 0; i < size; i++)
-        if (b[i])
-            return false;
-    return true;
 }
 
 static bool check_zero(const struct reader *r, uint64_t offset, uint64_t size, const char *what)
@@ -326,7 +317,7 @@ static bool check_procedure(const struct reader *r, uint32_t i)
     const uint64_t place = (uint64_t)((const uint8_t *)p - r->bytes);
     const uint64_t text = r->container->section[PR_SECTION_TEXT]->address_bytes;
 
-    if (!all_zero(p->zero, sizeof(p->zero)))
+    if (!base_is_zero(p->zero, sizeof(p->zero)))
         return pr_problem_set(at(r, place + offsetof(struct pr_procedure, zero)), PR_PROBLEM_FORMAT,
                               "Procedure %u has reserved words that are not 0.", i);
     if (p->operation >= r->container->operations)

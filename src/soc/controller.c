@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "soc/bus.h"
 #include "soc/clock.h"
 #include "soc/lines.h"
@@ -174,7 +175,7 @@ int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus
     };
     int status = 0;
 
-    for (unsigned i = 0; i < sizeof(blocks) / sizeof(blocks[0]) && !status; i++)
+    for (unsigned i = 0; i < BASE_COUNT_OF(blocks) && !status; i++)
         status = soc_bus_attach(bus, &blocks[i], error);
     return status;
 }

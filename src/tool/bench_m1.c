@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "program/cost.h"
 #include "program/kernel.h"
 #include "tool/bench.h"
@@ -63,7 +64,7 @@ static const struct row rows[] = {
     BATCH(4.564, 256, 4, "roofline, base M1"),
     BATCH(7.094, 512, 2, "roofline, base M1"),
 };
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
+#define ROWS BASE_COUNT_OF(rows)
 
 enum { ENGINES = 16, LANES = 32, FIRST_PORT_BAR = 4, INTERMEDIATE_BAR = 3 };
 

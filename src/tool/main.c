@@ -10,6 +10,8 @@
 
 #include "tool/tool.h"
 
+#include "base/array.h"
+
 static const struct tool_verb verbs[] = {
     {"info", "what machine this is: every base address and register block", tool_info_help, tool_info},
     {"spec", "every number of the machine: selectors, registers, commands, limits", tool_spec_help,
@@ -28,7 +30,7 @@ static const struct tool_verb verbs[] = {
     {"doctor", "whether this host can run the machine well", tool_doctor_help, tool_doctor},
 };
 
-#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
+#define VERBS BASE_COUNT_OF(verbs)
 
 void tool_say(const char *format, ...)
 {

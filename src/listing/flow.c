@@ -78,7 +78,7 @@ static bool fits(struct pr_flow *flow, const struct extent *x)
     if (role == PR_ROLE_SCRATCH)
         outcome = PR_OUTCOME_FOREIGN;
     pr_problem_set(&problem, PR_PROBLEM_BINDING,
-                   "%s begins at %x (register %x) and spans %X bytes to %X, but buffer %u (%s) has %X.",
+                   "%s begins at %x (register %x) and spans %jx bytes to %jx, but buffer %u (%s) has %jx.",
                    x->what, x->base, problem.address, x->span, end, x->bar, role_name[role], bytes);
     report(flow, PR_FINDING_PROBLEM, outcome, &problem);
     return false;

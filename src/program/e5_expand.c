@@ -439,7 +439,7 @@ static bool inside(const struct expander *x, const struct pr_tensor *t, uint32_t
     if (x->problem)
         x->problem->descriptor = x->index;
     return pr_problem_set(x->problem, PR_PROBLEM_LIMIT,
-                          "Record %u: a tensor spans %U bytes from offset %u of buffer %u, which has %u.",
+                          "Record %u: a tensor spans %ju bytes from offset %u of buffer %u, which has %u.",
                           x->index, span, t->base, t->bar, bytes);
 }
 

@@ -23,7 +23,7 @@ static bool ends_early(const struct reader *r)
 {
     return pr_problem_set(
         r->problem, PR_PROBLEM_INCONSISTENT,
-        "The kernel stream of engine %u ends at byte %U, inside the plane of output channel %u.",
+        "The kernel stream of engine %u ends at byte %ju, inside the plane of output channel %u.",
         r->plane.engine, r->size, r->plane.channel);
 }
 

@@ -348,7 +348,7 @@ static bool check_l2(const struct pr_decoder *d, const char *what, uint32_t base
     if (base + span <= PR_L2_BYTES)
         return true;
     return pr_problem_set(d->problem, PR_PROBLEM_LIMIT,
-                          "The %s in L2 starts at %x and spans %X bytes; L2 ends at %x.", what, base, span,
+                          "The %s in L2 starts at %x and spans %jx bytes; L2 ends at %x.", what, base, span,
                           PR_L2_BYTES);
 }
 

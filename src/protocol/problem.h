@@ -64,6 +64,7 @@ const char *pr_outcome_text(enum pr_outcome outcome);
  * Fills `problem` (which may be NULL) and returns false, so that a check can end with `return
  * pr_problem_set(...)`. The format is that of pr_text_printf.
  */
-bool pr_problem_set(struct pr_problem *problem, enum pr_problem_kind kind, const char *format, ...);
+bool pr_problem_set(struct pr_problem *problem, enum pr_problem_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

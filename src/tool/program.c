@@ -31,7 +31,7 @@ static bool assemble(struct tool_program *program, struct pr_problem *problem)
         return false;
     stream = base_alloc(result.size ? result.size : 1);
     if (!stream)
-        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "There is no memory for a stream of %U bytes.",
+        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "There is no memory for a stream of %ju bytes.",
                               (uint64_t)result.size);
     pr_assemble(text, program->size, stream, result.size, &result, problem);
     base_free(program->bytes);

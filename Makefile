@@ -30,11 +30,12 @@ SUB = $(MAKE) --no-print-directory
 # What computes, and the machine around it. Not what watches the host's kernel, which the emulator only imitates.
 ARM_TESTS = half numerics table exact view pool kernel task cast lower runtime_model bare boot golden machine \
 	$(patsubst tests/test_%.c,%,$(wildcard tests/test_pe.c tests/test_pe_*.c tests/test_ne.c tests/test_ne_*.c))
+VERSION = $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 C_FILES = find src include tests bench -name '*.[ch]'
 
 export CC CFLAGS LDFLAGS PREFIX LIBDIR SAN MESON V
 
-.PHONY: all run test check check-arm bench soak soak-suite fuzz format lint install clean configure setup-%
+.PHONY: all run test check check-arm bench soak soak-suite fuzz format lint docs dist install clean setup configure setup-%
 
 all: configure
 	@$(NINJA) $(BUILD) products
@@ -42,13 +43,16 @@ all: configure
 run: all
 	@$(BUILD)/anemone demo
 
-# The three configurations every change has to pass. A folder that cannot be configured or built is
-# counted as a failure by run-tests, so the closing line is always printed.
+# What every change has to pass: the source checks, three complete configurations, and the threaded suites under the thread sanitizer.
+# A folder that cannot be configured or built is counted as a failure by run-tests, so the closing line is always printed. Without its
+# tools, lint reports what it skips.
 test: setup-test
+	@scripts/setup lint || true
 	@$(SUB) CC=gcc SAN= configure || true
 	@$(SUB) CC=clang SAN= configure || true
 	@$(SUB) CC=gcc SAN=address,undefined configure || true
-	@scripts/run-tests build build-clang build-address-undefined
+	@$(SUB) CC=gcc SAN=thread configure || true
+	@scripts/run-tests --lint build-clang build build-clang build-address-undefined build-thread=threads
 
 check: configure
 	@scripts/run-tests $(addprefix --only ,$(TESTS)) $(BUILD)
@@ -106,13 +110,20 @@ fuzz:
 format: setup-lint
 	@$(C_FILES) | xargs -r clang-format -i
 
-# cppcheck takes out-parameters for uninitialised variables, and does not know that refuse() in boot.c never returns.
+# All of src, however long it takes; `make test` runs clang-tidy on changed files only.
 lint: setup-lint
 	@$(SUB) CC=clang SAN= configure
-	@find src -name '*.c' | xargs -r -n 4 -P 2 clang-tidy -p build-clang --quiet
-	@cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning,performance,portability \
-		--suppress=missingIncludeSystem --suppress=ctuuninitvar --suppress=nullPointerRedundantCheck:src/firmware/boot.c \
-		-Isrc -Iinclude src
+	@scripts/lint --all build-clang
+
+# The tables of the reference pages, from what the command prints.
+docs: all
+	@scripts/render-docs $(BUILD)/anemone
+
+# The tree of the last commit as a source archive.
+dist:
+	@mkdir -p build
+	@git archive --format=tar.gz --prefix=anemone-$(VERSION)/ -o build/anemone-$(VERSION).tar.gz HEAD
+	@echo build/anemone-$(VERSION).tar.gz
 
 install: all
 	@$(MESON) install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir '$(abspath $(DESTDIR))')
@@ -120,6 +131,9 @@ install: all
 
 clean:
 	rm -rf build build-*
+
+# Everything that building and testing need.
+setup: setup-lint setup-fuzz
 
 setup-%:
 	@scripts/setup $*

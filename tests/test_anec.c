@@ -482,7 +482,7 @@ static void the_runtime_refuses(void **state)
     FAILS(e5rt_program_library_create(&library, e5_path("rubbish.anec")), E5RT_INVALID_ARGUMENT,
           "begins with 0x62627572");
     FAILS(e5rt_program_library_create(&library, e5_path("absent.anec")), E5RT_INVALID_ARGUMENT,
-          "absent.anec: No such file");
+          "absent.anec: cannot be opened: No such file");
 }
 
 /* The real programs as anecc would have packed them. */

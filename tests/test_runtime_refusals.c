@@ -104,7 +104,7 @@ static void paths_and_options_that_are_refused(void **state)
     FAILS(e5rt_e5_compiler_compile(compiler, NULL, options, &library), E5RT_INVALID_ARGUMENT,
           "Invalid E5 path specified.");
     FAILS(e5rt_e5_compiler_compile(compiler, e5_path("missing.hwx"), NULL, &library), E5RT_INVALID_ARGUMENT,
-          "missing.hwx: No such file");
+          "missing.hwx: cannot be opened: No such file");
     assert_null(library);
     e5_write("rubbish.bin", rubbish, sizeof(rubbish));
     FAILS(e5rt_e5_compiler_compile(compiler, e5_path("rubbish.bin"), options, &library),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The allocation seam: every host allocation, mapping and memory file passes here, so that a test can make the Nth fail.
- * All functions are thread-safe.
+ * The allocation seam: every host allocation, mapping and memory file passes here, so that a test can make
+ * the Nth fail. All functions are thread-safe.
  */
 #ifndef BASE_ALLOC_H
 #define BASE_ALLOC_H
@@ -21,7 +21,8 @@ char *base_strdup(const char *string);
 void base_free(void *memory);
 
 /*
- * For acquisitions that are not malloc (mmap, memfd, threads): call before acquiring; false means "behave as if it had failed".
+ * For acquisitions that are not malloc (mmap, memfd, threads): call before acquiring; false means "behave as
+ * if it had failed".
  */
 bool base_alloc_allowed(void);
 

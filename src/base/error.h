@@ -7,7 +7,10 @@ struct base_error {
     char text[512];
 };
 
-/* Writes the sentence (error may be NULL) and returns -code, so that a check can end with `return base_fail(...)`. */
+/*
+ * Writes the sentence (error may be NULL) and returns -code, so that a check can end with `return
+ * base_fail(...)`.
+ */
 int base_fail(struct base_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

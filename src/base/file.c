@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors that the library keeps open. */
+/*
+ * Files. A path is opened without waiting: a pipe without a writer is refused at once.
+ */
 #include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -55,4 +59,57 @@ FILE *base_file_write(const char *path)
         errno = code;
     }
     return stream;
+}
+
+int base_file_fill(int file, void *bytes, size_t size)
+{
+    size_t at = 0;
+
+    while (at < size) {
+        ssize_t got = read(file, (uint8_t *)bytes + at, size - at);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got ? -errno : -EIO;
+        at += (size_t)got;
+    }
+    return 0;
+}
+
+static int read_regular(int file, const char *path, size_t most, uint8_t **bytes, size_t *size,
+                        struct base_error *error)
+{
+    struct stat info;
+    int status;
+
+    if (fstat(file, &info))
+        return base_fail(error, errno, "%s: cannot be read: %s.", path, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        return base_fail(error, EINVAL, "%s: not a file.", path);
+    if ((uint64_t)info.st_size > most)
+        return base_fail(error, EFBIG, "%s: it has %lld bytes; the limit is %zu.", path,
+                         (long long)info.st_size, most);
+    *size = (size_t)info.st_size;
+    *bytes = base_alloc(*size + 1);
+    if (!*bytes)
+        return base_fail(error, ENOMEM, "%s: there is no memory to read it.", path);
+    status = base_file_fill(file, *bytes, *size);
+    return status ? base_fail(error, -status, "%s: cannot be read: %s.", path, strerror(-status)) : 0;
+}
+
+int base_file_read(const char *path, size_t most, uint8_t **bytes, size_t *size, struct base_error *error)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), status;
+
+    *bytes = NULL;
+    if (file < 0)
+        return base_fail(error, errno, "%s: cannot be opened: %s.", path, strerror(errno));
+    status = read_regular(file, path, most, bytes, size, error);
+    close(file);
+    if (status) {
+        base_free(*bytes);
+        *bytes = NULL;
+    }
+    return status;
 }

@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptors that the library keeps open: all of them close on exec, and none is 0, 1 or 2. A process may have closed those; it
- * would then write its messages into the library's files.
+ * Whole files; and descriptors that the library keeps open: all of these close on exec, and none is 0, 1 or
+ * 2. A process may have closed those; it would then write its messages into the library's files.
  */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "base/error.h"
 
 /* A memory file of `bytes` zeros whose size is sealed, or a negative errno. */
 int base_file_memory(const char *name, uint64_t bytes);
 /* A new or emptied file for writing, or NULL with errno set. */
 FILE *base_file_write(const char *path);
+
+/*
+ * The whole regular file with a NUL after it, for base_free. On failure *bytes is NULL. -EFBIG for more than
+ * `most` bytes, -EINVAL for anything that is not a regular file, -EIO when it became shorter meanwhile,
+ * -ENOMEM, or open's error.
+ */
+int base_file_read(const char *path, size_t most, uint8_t **bytes, size_t *size, struct base_error *error);
+/* Exactly `size` bytes from where the descriptor is; -EIO when there are fewer. */
+int base_file_fill(int file, void *bytes, size_t size);
 
 #endif

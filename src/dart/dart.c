@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "dart/domain.h"
 #include "dart/range.h"
 #include "soc/memory.h"
@@ -38,7 +39,7 @@ static const struct reg {
 
 static const struct reg *reg_find(uint32_t offset)
 {
-    for (size_t i = 0; i < sizeof(reg_table) / sizeof(reg_table[0]); i++) {
+    for (size_t i = 0; i < BASE_COUNT_OF(reg_table); i++) {
         const struct reg *reg = &reg_table[i];
 
         if (offset >= reg->offset && offset - reg->offset < reg->count * reg->stride)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine: task manager, eight task queues, descriptor walker and datapath behind one register window. It touches memory
- * only through the DART. docs/machine.md describes the registers.
+ * The engine: task manager, eight task queues, descriptor walker and datapath behind one register window. It
+ * touches memory only through the DART. docs/machine.md describes the registers.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -29,8 +29,9 @@ struct eng_config {
 };
 
 /*
- * A descriptor of more work than this is refused: multiply-accumulates whose weights are used often; elements, and products one by
- * one; either where few are side by side (chosen: a hostile descriptor stops the host for a minute or two at most).
+ * A descriptor of more work than this is refused: multiply-accumulates whose weights are used often;
+ * elements, and products one by one; either where few are side by side (chosen: a hostile descriptor stops
+ * the host for a minute or two at most).
  */
 #define ENG_MAX_WORK     (1ull << 40)
 #define ENG_MAX_ELEMENTS (1ull << 33)

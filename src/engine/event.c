@@ -40,7 +40,10 @@ void eng_event_post(struct eng *e, uint32_t info)
     eng_event_update_line(e);
 }
 
-/* Registers of a line, from its count register: count, info, unknown 1, timestamp, unknown 2. Reading the last pops the event. */
+/*
+ * Registers of a line, from its count register: count, info, unknown 1, timestamp, unknown 2. Reading the
+ * last pops the event.
+ */
 uint32_t eng_event_read(struct eng *e, unsigned which, uint32_t offset)
 {
     struct eng_event_line *line = &e->line[which];

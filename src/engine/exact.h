@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One sum of products as `m1-exact` makes it: products on a grid of 2^-17, four lanes at a time, in a fixed-point accumulator of
- * +-2^15. An inference from published figures (docs/provenance.md); slow, and the oracle for what the engine's own sums look like.
+ * One sum of products as `m1-exact` makes it: products on a grid of 2^-17, four lanes at a time, in a
+ * fixed-point accumulator of +-2^15. An inference from published figures (docs/provenance.md); slow, and the
+ * oracle for what the engine's own sums look like.
  */
 #ifndef ENGINE_EXACT_H
 #define ENGINE_EXACT_H

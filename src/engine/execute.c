@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One task: its operands are granted by the DART in the order source 1, source 2, kernel, destination; only when all are granted does
- * the datapath run. Reads happen as if all before the writes: where the destination shares bytes with anything that is read, the result
- * is staged. What is kept of source 1 is written before the result.
+ * One task: its operands are granted by the DART in the order source 1, source 2, kernel, destination; only
+ * when all are granted does the datapath run. Reads happen as if all before the writes: where the destination
+ * shares bytes with anything that is read, the result is staged. What is kept of source 1 is written before
+ * the result.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,7 +36,7 @@ struct execution {
 static bool fault(struct execution *x, const char *what, uint32_t bar, uint64_t address)
 {
     return pr_problem_set(x->problem, PR_PROBLEM_TRANSLATION,
-                          "%s of descriptor %u (BAR %u, from %X) is not all mapped.", what,
+                          "%s of descriptor %u (BAR %u, from %jx) is not all mapped.", what,
                           x->q->cursor.index, bar, address);
 }
 

@@ -10,7 +10,8 @@ float eng_finish_value(const struct eng_finish *finish, float sum, float bias);
 /*
  * What a value is when it enters an activation table. Under the rules of a multiply-accumulate (`enter`): an
  * indeterminate form is +0, and 2^15 and above is infinite. That is decided on the fp32 value, which is not
- * rounded to a half before the table (chosen), and of which nothing small is lost: an epsilon of 1e-6 is a denormal half.
+ * rounded to a half before the table (chosen), and of which nothing small is lost: an epsilon of 1e-6 is a
+ * denormal half.
  */
 float eng_finish_enter(float value, unsigned rules);
 

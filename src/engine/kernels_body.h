@@ -23,8 +23,8 @@ INLINE void line_to_float(const uint8_t *halfs, float *floats, size_t n, const s
 }
 
 /*
- * What is read with rules that are rare has loops of its own: branches for them would slow down the others'. A
- * copy of the rules, because no store through `floats` can seem to change it.
+ * What is read with rules that are rare has loops of its own: branches for them would slow down the others'.
+ * A copy of the rules, because no store through `floats` can seem to change it.
  */
 #define RARE_RULES (ENG_RULE_SLICE | ENG_RULE_FINITE_INFINITY)
 

@@ -7,10 +7,11 @@ INLINE void mac_columns_of(const struct eng_mac *m, unsigned group, unsigned vec
     const size_t next = m->in_next, tap = m->in_tap;
 
     UNROLL
-    for (unsigned c = 0; c < group; c++)
+    for (unsigned c = 0; c < group; c++) {
         UNROLL
-    for (unsigned v = 0; v < vectors; v++)
-        sum[c][v] = vec_load(m->acc + c * m->acc_channel + v * m->acc_next);
+        for (unsigned v = 0; v < vectors; v++)
+            sum[c][v] = vec_load(m->acc + c * m->acc_channel + v * m->acc_next);
+    }
     for (uint32_t channel = 0; channel < m->channels; channel++) {
         const float *weight = m->panel + ((size_t)channel * m->kh + m->ky0) * m->kw * group;
         const float *row = m->in + channel * m->in_channel;
@@ -34,10 +35,11 @@ INLINE void mac_columns_of(const struct eng_mac *m, unsigned group, unsigned vec
         }
     }
     UNROLL
-    for (unsigned c = 0; c < group; c++)
+    for (unsigned c = 0; c < group; c++) {
         UNROLL
-    for (unsigned v = 0; v < vectors; v++)
-        vec_store(m->acc + c * m->acc_channel + v * m->acc_next, sum[c][v]);
+        for (unsigned v = 0; v < vectors; v++)
+            vec_store(m->acc + c * m->acc_channel + v * m->acc_next, sum[c][v]);
+    }
 }
 
 INLINE void mac_columns_group(const struct eng_mac *m, unsigned group, unsigned vectors)
@@ -70,10 +72,11 @@ INLINE void mac_channels_of(const struct eng_mac *m, unsigned vectors, unsigned 
     const size_t group = (size_t)vectors * LANES, next = m->in_next, tap = m->in_tap;
 
     UNROLL
-    for (unsigned p = 0; p < pixels; p++)
+    for (unsigned p = 0; p < pixels; p++) {
         UNROLL
-    for (unsigned v = 0; v < vectors; v++)
-        sum[p][v] = vec_load(m->acc + p * m->acc_next + v * LANES);
+        for (unsigned v = 0; v < vectors; v++)
+            sum[p][v] = vec_load(m->acc + p * m->acc_next + v * LANES);
+    }
     for (uint32_t channel = 0; channel < m->channels; channel++) {
         const float *row = m->in + channel * m->in_channel + m->kx0 * tap;
 
@@ -97,10 +100,11 @@ INLINE void mac_channels_of(const struct eng_mac *m, unsigned vectors, unsigned 
         }
     }
     UNROLL
-    for (unsigned p = 0; p < pixels; p++)
+    for (unsigned p = 0; p < pixels; p++) {
         UNROLL
-    for (unsigned v = 0; v < vectors; v++)
-        vec_store(m->acc + p * m->acc_next + v * LANES, sum[p][v]);
+        for (unsigned v = 0; v < vectors; v++)
+            vec_store(m->acc + p * m->acc_next + v * LANES, sum[p][v]);
+    }
 }
 
 INLINE void mac_channels_group(const struct eng_mac *m, unsigned vectors, unsigned pixels)

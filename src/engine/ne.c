@@ -149,8 +149,9 @@ static int run_groups(struct eng_ne *ne, const struct eng_operands *operands, en
 }
 
 /*
- * With a table, the accumulator's ceiling is for the value that enters the table; the value that comes out is stored like
- * any other. Nothing small is lost on the way in: an epsilon of 1e-6 is a denormal half, and Apple's compiler adds it there.
+ * With a table, the accumulator's ceiling is for the value that enters the table; the value that comes out is
+ * stored like any other. Nothing small is lost on the way in: an epsilon of 1e-6 is a denormal half, and
+ * Apple's compiler adds it there.
  */
 static void set_rules(struct eng_finish *finish, const struct eng_rules *rules, const struct eng_table *table)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The neural engines: convolution (and matrix product, which is one of 1x1), the largest of or the product of a window, and bypass. */
+/*
+ * The neural engines: convolution (and matrix product, which is one of 1x1), the largest of or the product of
+ * a window, and bypass.
+ */
 #ifndef ENGINE_NE_H
 #define ENGINE_NE_H
 

@@ -4,8 +4,8 @@
  * operation and policy.
  *
  * Tensors are fp16, arithmetic is fp32, and a result is rounded once, half to even, at the store. `m1` adds
- * the edges that were measured on the engine; `ieee` adds nothing; `m1-exact` is `m1` with sums of products made as
- * exact.h says.
+ * the edges that were measured on the engine; `ieee` adds nothing; `m1-exact` is `m1` with sums of products
+ * made as exact.h says.
  */
 #ifndef ENGINE_NUMERICS_H
 #define ENGINE_NUMERICS_H
@@ -49,8 +49,8 @@ extern const struct eng_rules eng_rules_table[ENG_POLICIES][ENG_KINDS]; /* [poli
 #define ENG_SLICE_CEILING   0x1p12f
 #define ENG_FINITE_INFINITY 0x1p16f
 /*
- * The first number below zero. ReLU compares with it, and not with 0, because clang 14 for AArch64 makes a maximum out of
- * `v < 0 ? 0 : v`, and of -0 and 0 that instruction gives 0.
+ * The first number below zero. ReLU compares with it, and not with 0, because clang 14 for AArch64 makes a
+ * maximum out of `v < 0 ? 0 : v`, and of -0 and 0 that instruction gives 0.
  */
 #define ENG_BELOW_ZERO (-0x1p-149f)
 float eng_relu(float value);

@@ -75,9 +75,9 @@ static float combine(const struct eng_pe_constants *k, float a, float b, float c
 }
 
 /*
- * y = final_scale * relu?(scale * compare?(abs?(op(...))) + bias), in this order, in fp32, rounded to fp16 once at the
- * end. The formula fits every known sample, but the order of scale and bias and the places of rounding inside
- * are not public: they are chosen.
+ * y = final_scale * relu?(scale * compare?(abs?(op(...))) + bias), in this order, in fp32, rounded to fp16
+ * once at the end. The formula fits every known sample, but the order of scale and bias and the places of
+ * rounding inside are not public: they are chosen.
  */
 static float element(const struct eng_pe_constants *k, float a, float b, float c)
 {
@@ -167,7 +167,10 @@ float eng_pe_reduce_element(float lane, float a, float b, const struct eng_pe_co
     return reduce_two(k, lane, combine(k, a, b, 0));
 }
 
-/* Division and square root are rounded correctly everywhere. Where -0 cannot be stored, it has no pole of its own either. */
+/*
+ * Division and square root are rounded correctly everywhere. Where -0 cannot be stored, it has no pole of its
+ * own either.
+ */
 static float function_of(const struct eng_pe_constants *k, float v)
 {
     if (v == 0 && k->store & ENG_RULE_NO_MINUS_ZERO)

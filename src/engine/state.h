@@ -115,9 +115,15 @@ bool eng_taskmgr_idle(const struct eng *e);
 /* Starts the next descriptor if the datapath is free. */
 void eng_taskmgr_schedule(struct eng *e);
 
-/* walker.c: reads, checks and prepares the descriptor at the queue's cursor. NULL and a problem when it cannot be run. */
+/*
+ * walker.c: reads, checks and prepares the descriptor at the queue's cursor. NULL and a problem when it
+ * cannot be run.
+ */
 struct eng_prepared *eng_walker_prepare(struct eng *e, struct eng_queue *q, struct pr_problem *problem);
-/* Moves the cursor past a completed descriptor. False when the request is finished; problem->kind is set when the chain is bad. */
+/*
+ * Moves the cursor past a completed descriptor. False when the request is finished; problem->kind is set when
+ * the chain is bad.
+ */
 bool eng_walker_advance(struct eng *e, struct eng_queue *q, const struct eng_prepared *p,
                         struct pr_problem *problem);
 

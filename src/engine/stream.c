@@ -58,11 +58,11 @@ bool eng_stream_make(struct eng_stream *stream, const struct pr_tensor *result, 
     if (bytes > ENG_STREAM_BYTES_MAX)
         return pr_problem_set(
             problem, PR_PROBLEM_LIMIT,
-            "A stream between two descriptors has more than %U bytes, which this machine keeps.",
-            ENG_STREAM_BYTES_MAX);
+            "A stream between two descriptors has more than %ju bytes, which this machine keeps.",
+            (uint64_t)ENG_STREAM_BYTES_MAX);
     stream->full = false;
     return eng_scratch_reserve(&stream->memory, bytes) ||
-           pr_problem_set(problem, PR_PROBLEM_LIMIT, "The host has no memory for a stream of %U bytes.",
+           pr_problem_set(problem, PR_PROBLEM_LIMIT, "The host has no memory for a stream of %ju bytes.",
                           bytes);
 }
 

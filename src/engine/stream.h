@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A streamed tensor: the engine hands it tile by tile from one descriptor to the next, through a ring in L2 that may be far smaller than
- * the tensor. Only the values matter here, so the whole tensor is kept, packed, until the next descriptor has read it.
+ * A streamed tensor: the engine hands it tile by tile from one descriptor to the next, through a ring in L2
+ * that may be far smaller than the tensor. Only the values matter here, so the whole tensor is kept, packed,
+ * until the next descriptor has read it.
  */
 #ifndef ENGINE_STREAM_H
 #define ENGINE_STREAM_H
@@ -18,8 +19,8 @@ struct eng_stream {
 };
 
 /*
- * The source tensor of descriptor `reader` as it lies in the stream: false with a problem unless the descriptor before made a stream
- * of that format and those extents.
+ * The source tensor of descriptor `reader` as it lies in the stream: false with a problem unless the
+ * descriptor before made a stream of that format and those extents.
  */
 bool eng_stream_take(const struct eng_stream *stream, uint32_t reader, const struct pr_tensor *source,
                      struct pr_tensor *packed, struct pr_problem *problem);

@@ -111,7 +111,8 @@ static float curve_value(const struct eng_table *table, float x)
 
 /*
  * A NaN goes through; the engine's rules leave none that could come here. -0 counts as +0, as 1/-0 = +inf
- * shows, and so does what fp32 cannot hold as a normal number (chosen: no product of three halfs is so small).
+ * shows, and so does what fp32 cannot hold as a normal number (chosen: no product of three halfs is so
+ * small).
  */
 float eng_table_value(const struct eng_table *table, float x)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An activation table: 33 knots over a domain, with straight lines between them, tails beyond them and clamps beyond those; and the
- * range reductions of square root, reciprocal, logarithm and exponential around it.
+ * An activation table: 33 knots over a domain, with straight lines between them, tails beyond them and clamps
+ * beyond those; and the range reductions of square root, reciprocal, logarithm and exponential around it.
  */
 #ifndef ENGINE_TABLE_H
 #define ENGINE_TABLE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The task manager: takes pushed requests, gives the datapath to the most urgent queue at each descriptor boundary, and posts
- * completions. A descriptor's effects happen all at its completion. A malformed one stops its queue, not idle, with the error
- * registers set; a DART fault ends its request with an error event.
+ * The task manager: takes pushed requests, gives the datapath to the most urgent queue at each descriptor
+ * boundary, and posts completions. A descriptor's effects happen all at its completion. A malformed one stops
+ * its queue, not idle, with the error registers set; a DART fault ends its request with an error event.
  */
 #include "engine/state.h"
 

@@ -196,7 +196,9 @@ static uint16_t half_of_byte(uint8_t byte, enum pr_format format)
     return pr_half_of_int(format == PR_I8 ? (int8_t)byte : byte);
 }
 
-/* Rounded half to even and cut to the range. A half is a whole number of 2^-24, or of more when it is large. */
+/*
+ * Rounded half to even and cut to the range. A half is a whole number of 2^-24, or of more when it is large.
+ */
 static uint8_t byte_of_half(uint16_t half, enum pr_format format)
 {
     uint32_t magnitude = half & ENG_HALF_MAGNITUDE, exponent = magnitude >> 10, number;

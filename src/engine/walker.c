@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The descriptor walker: fetches a descriptor through the DART, checks it, applies its register writes to the queue's image and decodes
- * the task. A prepared form is reused when the bytes and the incoming image are the same as when it was made.
+ * The descriptor walker: fetches a descriptor through the DART, checks it, applies its register writes to the
+ * queue's image and decodes the task. A prepared form is reused when the bytes and the incoming image are the
+ * same as when it was made.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -64,8 +65,8 @@ static uint64_t row_of(const struct pr_task *task)
 }
 
 /*
- * What is a step for the engine is more for a host that has to touch memory for it, most of all where what it has read and converted
- * is used for few results.
+ * What is a step for the engine is more for a host that has to touch memory for it, most of all where what it
+ * has read and converted is used for few results.
  */
 static uint64_t step_limit(const struct eng *e, const struct pr_task *task)
 {
@@ -98,7 +99,7 @@ static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared
         return false;
     if (pr_task_work(&p->task) > work_limit(e, &p->task))
         return pr_problem_set(problem, PR_PROBLEM_LIMIT,
-                              "The task needs %U steps; this machine runs at most %U.",
+                              "The task needs %ju steps; this machine runs at most %ju.",
                               pr_task_work(&p->task), work_limit(e, &p->task));
     p->nid = pr_td_header(td, PR_H_NID);
     p->next_pointer = pr_td_header(td, PR_H_NEXT_POINTER);
@@ -164,7 +165,7 @@ bool eng_walker_advance(struct eng *e, struct eng_queue *q, const struct eng_pre
     next = (uint64_t)q->slot[0].bar[p->next_bar] + p->next_pointer;
     if (next >= PR_DART_APERTURE_BYTES)
         return pr_problem_set(problem, PR_PROBLEM_CHAIN,
-                              "The next descriptor would stand at %X; the aperture ends at %x.", next,
+                              "The next descriptor would stand at %jx; the aperture ends at %x.", next,
                               PR_DART_APERTURE_BYTES);
     if (meets_landmark(c, (uint32_t)next))
         return pr_problem_set(problem, PR_PROBLEM_LOOP, "The chain comes back to the descriptor at %x.",

@@ -14,7 +14,7 @@ static int check_plain(const struct pr_task *task, const struct pr_kernel_bytes 
         if (need <= streams[engine].size)
             continue;
         pr_problem_set(problem, PR_PROBLEM_TRUNCATED,
-                       "The kernel of engine %u has %U bytes, and the task needs %U.", engine,
+                       "The kernel of engine %u has %ju bytes, and the task needs %ju.", engine,
                        streams[engine].size, need);
         return -EINVAL;
     }
@@ -30,7 +30,7 @@ static int expand(struct eng_weights *weights, const struct pr_task *task,
 
     if (each > PR_KERNEL_HALF_MAX / groups) {
         pr_problem_set(problem, PR_PROBLEM_LIMIT,
-                       "The kernel has %U weights in each of %U groups; more than %u in all are not held.",
+                       "The kernel has %ju weights in each of %ju groups; more than %u in all are not held.",
                        each, groups, PR_KERNEL_HALF_MAX);
         return -EINVAL;
     }

@@ -10,7 +10,10 @@ void fw_channel_publish(struct fw *fw, uint64_t ipc);
 /* The host has acknowledged the table: every channel may be used. */
 void fw_channel_open(struct fw *fw);
 
-/* Host to controller: the one copy of the next slot, when it is the controller's turn there. The cursor moves on. */
+/*
+ * Host to controller: the one copy of the next slot, when it is the controller's turn there. The cursor moves
+ * on.
+ */
 bool fw_channel_take(struct fw *fw, enum pr_channel channel, struct pr_slot *slot, uint32_t *number);
 /* Gives that slot back; what was written to its message before is seen before. */
 void fw_channel_return(struct fw *fw, enum pr_channel channel, const struct pr_slot *slot, uint32_t number);

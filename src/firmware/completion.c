@@ -12,7 +12,10 @@
 #include "protocol/stats.h"
 #include "rtkernel/timer.h"
 
-/* No descriptors follow the header yet, so their area has no bytes. A buffer that is not mapped any more gets nothing. */
+/*
+ * No descriptors follow the header yet, so their area has no bytes. A buffer that is not mapped any more gets
+ * nothing.
+ */
 static void write_stats(struct fw *fw, const struct fw_call *call)
 {
     const struct pr_stats_header header = {.magic = PR_STATS_MAGIC,
@@ -125,7 +128,10 @@ void fw_completion_drain(struct fw *fw)
     go_on(fw);
 }
 
-/* Why a queue is overdue: an event nobody announced, a task manager that has nothing to do, or a queue that stopped. */
+/*
+ * Why a queue is overdue: an event nobody announced, a task manager that has nothing to do, or a queue that
+ * stopped.
+ */
 static enum pr_status overdue_reason(struct fw *fw)
 {
     if (fw_register_read(fw, PR_ENGINE_TM + PR_TM_IRQ0_COUNT))
@@ -147,7 +153,9 @@ static void abort_queue(struct fw *fw, unsigned level)
         end(fw, number, reason, error);
 }
 
-/* After an abort the event lines are read, so that no event of what was aborted is taken for a later call's. */
+/*
+ * After an abort the event lines are read, so that no event of what was aborted is taken for a later call's.
+ */
 void fw_completion_deadline(struct fw *fw)
 {
     const uint64_t now = rt_port_now(fw->port);

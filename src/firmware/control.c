@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control commands. Each works on the server's private copy: arguments are read from the body, replies written over it. */
+/*
+ * The control commands. Each works on the server's private copy: arguments are read from the body, replies
+ * written over it.
+ */
 #include "firmware/control.h"
 
+#include "base/array.h"
 #include "firmware/exeloop.h"
 #include "firmware/log.h"
 #include "firmware/process.h"
@@ -93,7 +97,7 @@ static enum pr_status default_setting(struct fw *fw, struct pr_command_header *h
 
     if (fw->server.loads)
         return PR_STATUS_WRONG_STATE;
-    if (setting->count > sizeof(setting->row) / sizeof(setting->row[0]) ||
+    if (setting->count > BASE_COUNT_OF(setting->row) ||
         header->size != offsetof(struct pr_body_setting, row) + setting->count * sizeof(setting->row[0]))
         return PR_STATUS_BAD_SIZE;
     rt_memset(&fw->server.setting, 0, sizeof(fw->server.setting));
@@ -173,7 +177,10 @@ static enum pr_status terminate_process(struct fw *fw, struct pr_command_header 
     return fw_process_terminate(fw, header->program_id, header->process_id);
 }
 
-/* Bodies are `least` to `most` bytes long. A reply that the host left no room for is BAD_SIZE, unless it is only for people. */
+/*
+ * Bodies are `least` to `most` bytes long. A reply that the host left no room for is BAD_SIZE, unless it is
+ * only for people.
+ */
 struct command {
     uint32_t id;
     uint32_t channels; /* a bit per enum pr_channel */
@@ -211,7 +218,7 @@ static const struct command commands[] = {
 
 static const struct command *find(enum pr_channel channel, uint32_t id)
 {
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+    for (size_t i = 0; i < BASE_COUNT_OF(commands); i++)
         if (commands[i].id == id && commands[i].channels >> channel & 1)
             return &commands[i];
     return NULL;

@@ -6,8 +6,9 @@
 #include "firmware/state.h"
 
 /*
- * Runs the command in server.message, whose header and length have been checked against each other. `capacity` is what the host left room for; the number of
- * bytes of the reply's body comes back through `reply`.
+ * Runs the command in server.message, whose header and length have been checked against each other.
+ * `capacity` is what the host left room for; the number of bytes of the reply's body comes back through
+ * `reply`.
  */
 enum pr_status fw_control_run(struct fw *fw, enum pr_channel channel, size_t capacity, size_t *reply);
 

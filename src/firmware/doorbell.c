@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guarded doorbell. The store is forwarded only while bit 39 of the fabric register is clear; the barrier after it latches the answer in bits 1 and 7.
+ * The guarded doorbell. The store is forwarded only while bit 39 of the fabric register is clear; the barrier
+ * after it latches the answer in bits 1 and 7.
  */
 #include "firmware/doorbell.h"
 

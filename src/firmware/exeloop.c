@@ -2,6 +2,7 @@
 /* The execution loop: turns procedure calls into work for the descriptor driver. */
 #include "firmware/exeloop.h"
 
+#include "base/array.h"
 #include "firmware/call.h"
 #include "firmware/channel.h"
 #include "firmware/completion.h"
@@ -69,7 +70,7 @@ static const struct rt_fsm_table table = {
     .first = PR_EXECUTION_INIT,
     .strict = RT_FSM_LENIENT,
     .rows = rows,
-    .row_count = sizeof(rows) / sizeof(rows[0]),
+    .row_count = BASE_COUNT_OF(rows),
 };
 
 static void log_call(struct fw *fw)

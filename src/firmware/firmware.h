@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controller's firmware. It knows the port, the kernel and the protocol, and nothing of the host it runs on. All state is one struct at the base of
- * its carve-out, behind the kernel's.
+ * The controller's firmware. It knows the port, the kernel and the protocol, and nothing of the host it runs
+ * on. All state is one struct at the base of its carve-out, behind the kernel's.
  */
 #ifndef FIRMWARE_FIRMWARE_H
 #define FIRMWARE_FIRMWARE_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log lines: to the kernel's log, and from there on to the host's TERMINAL channel once it has been enabled. Tasks only. */
+/*
+ * Log lines: to the kernel's log, and from there on to the host's TERMINAL channel once it has been enabled.
+ * Tasks only.
+ */
 #ifndef FIRMWARE_LOG_H
 #define FIRMWARE_LOG_H
 

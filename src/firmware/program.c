@@ -40,8 +40,9 @@ static const char *read_link(struct fw *fw, const struct fw_program *program, st
 }
 
 /*
- * Walks a procedure's chain in the text, headers only. The operation says how many descriptors there are, and that bounds the walk. The engine reads the
- * text again and judges all of it; here a program that could never run is refused early.
+ * Walks a procedure's chain in the text, headers only. The operation says how many descriptors there are, and
+ * that bounds the walk. The engine reads the text again and judges all of it; here a program that could never
+ * run is refused early.
  */
 static bool check_chain(struct fw *fw, const struct fw_program *program, uint32_t index)
 {

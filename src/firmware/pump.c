@@ -78,7 +78,10 @@ static void on_doorbell(void *arg, unsigned line)
     fw_pump_want(fw, &fw->server.pump, rang & (BIT(IO) | BIT(DEBUG) | BIT(BUF_H2T) | BIT(SHAREDMALLOC)));
 }
 
-/* Acknowledged here, before the events are read: one that comes later raises the line again, and an asserted line does not repeat. */
+/*
+ * Acknowledged here, before the events are read: one that comes later raises the line again, and an asserted
+ * line does not repeat.
+ */
 static void on_engine(void *arg, unsigned line)
 {
     struct fw *fw = arg;

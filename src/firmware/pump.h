@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The interrupt manager: handlers record why a task is wanted, post a look to its interrupt queue and return. And the pumps' side: taking the reasons.
+ * The interrupt manager: handlers record why a task is wanted, post a look to its interrupt queue and return.
+ * And the pumps' side: taking the reasons.
  */
 #ifndef FIRMWARE_PUMP_H
 #define FIRMWARE_PUMP_H
@@ -19,7 +20,8 @@ uint32_t fw_pump_reasons(struct fw *fw, struct fw_pump *pump);
 void fw_pump_attach(struct fw *fw);
 
 /*
- * Handles up to a ring's worth of slots of a channel, one at a time; when there are more, the pump will look again. The slot is the one copy.
+ * Handles up to a ring's worth of slots of a channel, one at a time; when there are more, the pump will look
+ * again. The slot is the one copy.
  */
 void fw_pump_channel(struct fw *fw, struct fw_pump *pump, enum pr_channel channel,
                      void (*handle)(struct fw *fw, enum pr_channel channel, const struct pr_slot *slot,

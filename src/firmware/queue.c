@@ -62,7 +62,10 @@ void fw_queue_pump(struct fw *fw, unsigned level)
     while (l->credit && l->waiting.head != FW_NO_CALL) {
         uint16_t number;
 
-        /* With credit left it is vacant, unless somebody else uses the queue: then the deadline looks after it. */
+        /*
+         * With credit left it is vacant, unless somebody else uses the queue: then the deadline looks after
+         * it.
+         */
         if (!fw_register_read(fw, queue_reg(level, PR_TQ_VACANT)))
             return;
         number = fw_call_take(fw, &l->waiting);

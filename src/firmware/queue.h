@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The descriptor driver: the engine's eight task queues, one per priority level. A level has two requests on its queue at most; further calls wait, first come,
- * first served, and go when vacancy returns.
+ * The descriptor driver: the engine's eight task queues, one per priority level. A level has two requests on
+ * its queue at most; further calls wait, first come, first served, and go when vacancy returns.
  */
 #ifndef FIRMWARE_QUEUE_H
 #define FIRMWARE_QUEUE_H

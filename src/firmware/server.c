@@ -2,6 +2,7 @@
 /* The server: copies each control message once, has it run, and writes the reply in its place. */
 #include "firmware/server.h"
 
+#include "base/array.h"
 #include "firmware/channel.h"
 #include "firmware/control.h"
 #include "firmware/doorbell.h"
@@ -59,7 +60,7 @@ static void look(struct fw *fw)
 
     if (reasons >> pr_channel_table[PR_CHANNEL_SHAREDMALLOC].bit & 1)
         fw_terminal_answer(fw);
-    for (unsigned i = 0; i < sizeof(channels) / sizeof(channels[0]); i++)
+    for (unsigned i = 0; i < BASE_COUNT_OF(channels); i++)
         if (reasons >> pr_channel_table[channels[i]].bit & 1)
             fw_pump_channel(fw, &fw->server.pump, channels[i], handle);
 }

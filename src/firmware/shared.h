@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared memory and registers. A window is looked up for each use and not kept: the mapping is the host's. Bytes are copied in once; what follows
- * works on the copy.
+ * Shared memory and registers. A window is looked up for each use and not kept: the mapping is the host's.
+ * Bytes are copied in once; what follows works on the copy.
  */
 #ifndef FIRMWARE_SHARED_H
 #define FIRMWARE_SHARED_H

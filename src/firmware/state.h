@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The firmware's state: one struct in the framework arena, shared by the files of this room and by nobody else.
+ * The firmware's state: one struct in the framework arena, shared by the files of this room and by nobody
+ * else.
  *
- * Two tasks, both in the application band: the execution loop (2) and the server (3). What the server changes and the execution loop
- * reads (programs, processes) is changed in a critical section; everything else of the execution loop is its own.
+ * Two tasks, both in the application band: the execution loop (2) and the server (3). What the server changes
+ * and the execution loop reads (programs, processes) is changed in a critical section; everything else of the
+ * execution loop is its own.
  */
 #ifndef FIRMWARE_STATE_H
 #define FIRMWARE_STATE_H
@@ -43,7 +45,10 @@ struct fw_channel {
     bool ready;
 };
 
-/* What reaches a task's queues: a word of reasons is kept beside them, so that no reason is lost when a queue is full. */
+/*
+ * What reaches a task's queues: a word of reasons is kept beside them, so that no reason is lost when a queue
+ * is full.
+ */
 enum fw_record_kind { FW_RECORD_LOOK, FW_RECORD_DEADLINE, FW_RECORD_START };
 struct fw_record {
     uint32_t kind;
@@ -51,8 +56,8 @@ struct fw_record {
 };
 struct fw_pump {
     struct rt_task *task;
-    uint32_t
-        reasons; /* bits of channels that rang, and FW_REASON_ENGINE; a look is posted when the first is set */
+    /* bits of channels that rang, and FW_REASON_ENGINE; a look is posted when the first is set */
+    uint32_t reasons;
 };
 #define FW_REASON_ENGINE (1u << 31)
 
@@ -62,13 +67,15 @@ struct fw_rebase {
     uint64_t bytes;
 };
 
-/* A loaded program: this, and behind it the private copy of its container, in one block of the system arena. */
+/*
+ * A loaded program: this, and behind it the private copy of its container, in one block of the system arena.
+ */
 struct fw_program {
     struct pr_container container; /* points into the copy */
     struct fw_rebase text, kernel; /* kernel.bytes is 0 when there is none */
     uint32_t processes;
-    uint16_t
-        place[PR_GENERIC_BUFFERS_MAX]; /* of a buffer index in the table of generic buffers; FW_NO_PLACE */
+    /* of a buffer index in the table of generic buffers; FW_NO_PLACE */
+    uint16_t place[PR_GENERIC_BUFFERS_MAX];
 };
 #define FW_NO_PLACE 0xffffu
 

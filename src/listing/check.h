@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The judgement of a program: what pr_check_stream finds in its stream, and what takes its buffers to see. Each finding has a
- * sentence, and the outcome on the engine as far as it is known. Nothing here runs anything.
+ * The judgement of a program: what pr_check_stream finds in its stream, and what takes its buffers to see.
+ * Each finding has a sentence, and the outcome on the engine as far as it is known. Nothing here runs
+ * anything.
  */
 #ifndef LISTING_CHECK_H
 #define LISTING_CHECK_H
@@ -28,8 +29,8 @@ struct pr_check_program {
 void pr_check_program_of(struct pr_check_program *program, const void *file, const struct pr_hwx *hwx);
 
 /*
- * Judges a program. `flow` is room for what its descriptors leave behind for each other; what it held does not matter. True when
- * nothing but remarks was found.
+ * Judges a program. `flow` is room for what its descriptors leave behind for each other; what it held does
+ * not matter. True when nothing but remarks was found.
  */
 bool pr_check_program(const struct pr_check_program *program, struct pr_flow *flow, pr_check_report report,
                       void *context);

@@ -78,7 +78,7 @@ static bool fits(struct pr_flow *flow, const struct extent *x)
     if (role == PR_ROLE_SCRATCH)
         outcome = PR_OUTCOME_FOREIGN;
     pr_problem_set(&problem, PR_PROBLEM_BINDING,
-                   "%s begins at %x (register %x) and spans %X bytes to %X, but buffer %u (%s) has %X.",
+                   "%s begins at %x (register %x) and spans %jx bytes to %jx, but buffer %u (%s) has %jx.",
                    x->what, x->base, problem.address, x->span, end, x->bar, role_name[role], bytes);
     report(flow, PR_FINDING_PROBLEM, outcome, &problem);
     return false;
@@ -100,8 +100,8 @@ static void check_target(struct pr_flow *flow, const struct pr_tensor *dst)
 }
 
 /*
- * Whether two tensors of the same strides share a byte for certain: from the largest stride down, a step between their indices
- * can only be the one that brings the rest nearest, or the one after it.
+ * Whether two tensors of the same strides share a byte for certain: from the largest stride down, a step
+ * between their indices can only be the one that brings the rest nearest, or the one after it.
  */
 static bool share(const struct pr_tensor *a, const struct pr_tensor *b, unsigned taken, int64_t distance)
 {
@@ -198,8 +198,9 @@ static bool run_in_l2(struct pr_flow *flow, uint64_t at, uint64_t bytes, bool ma
 }
 
 /*
- * Goes over a tensor in L2 run by run, a broadcast axis once; a row is a run when its elements leave no granule out. One that lies
- * on itself so often that the runs would be more than MARKS granules is not looked at.
+ * Goes over a tensor in L2 run by run, a broadcast axis once; a row is a run when its elements leave no
+ * granule out. One that lies on itself so often that the runs would be more than MARKS granules is not looked
+ * at.
  */
 static bool over_l2(struct pr_flow *flow, uint32_t base, const uint32_t extent[PR_AXES],
                     const uint32_t stride[PR_AXES], uint32_t element, bool mark, uint32_t *place)

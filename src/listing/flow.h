@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tasks of a program leave for each other: which bytes of L2 have been written, which buffers, and what is handed over as a
- * stream. One task after the other is judged against it, then added to it.
+ * What the tasks of a program leave for each other: which bytes of L2 have been written, which buffers, and
+ * what is handed over as a stream. One task after the other is judged against it, then added to it.
  */
 #ifndef LISTING_FLOW_H
 #define LISTING_FLOW_H
@@ -56,7 +56,9 @@ struct pr_flow {
 void pr_flow_begin(struct pr_flow *flow, const struct pr_flow_buffers *buffers, pr_check_report report,
                    void *context);
 void pr_flow_task(struct pr_flow *flow, uint32_t descriptor, const struct pr_task *task);
-/* Whether the tensors of a task fit their buffers, and nothing else: for a task of which only they are known. */
+/*
+ * Whether the tensors of a task fit their buffers, and nothing else: for a task of which only they are known.
+ */
 void pr_flow_places(struct pr_flow *flow, uint32_t descriptor, const struct pr_task *task);
 /* A descriptor whose task is not known: from here on nothing is said of what was written before. */
 void pr_flow_gap(struct pr_flow *flow);

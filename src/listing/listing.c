@@ -134,7 +134,7 @@ static void list_data_line(struct lister *l, size_t words)
 {
     struct pr_text *t = begin(l);
 
-    pr_text_printf(t, "data %X", (uint64_t)l->done);
+    pr_text_printf(t, "data %jx", (uint64_t)l->done);
     for (size_t i = 0; i < words; i++, l->done += 4) {
         pr_text_put_char(t, ' ');
         pr_text_put_hex(t, pr_le32(l->bytes + l->done), 8);
@@ -161,7 +161,7 @@ static void list_data(struct lister *l, size_t end)
     if (l->done == end)
         return;
     t = begin(l);
-    pr_text_printf(t, "bytes %X", (uint64_t)l->done);
+    pr_text_printf(t, "bytes %jx", (uint64_t)l->done);
     for (; l->done < end; l->done++) {
         pr_text_put_char(t, ' ');
         pr_text_put_hex(t, l->bytes[l->done], 2);
@@ -196,7 +196,7 @@ bool pr_listing_write(const void *bytes, size_t size, uint32_t first_words, pr_l
 
     if (size > PR_LISTING_BYTES_MAX)
         return pr_problem_set(problem, PR_PROBLEM_LIMIT,
-                              "The stream has %X bytes; a listing takes at most %x.", (uint64_t)size,
+                              "The stream has %jx bytes; a listing takes at most %x.", (uint64_t)size,
                               PR_LISTING_BYTES_MAX);
     pr_text_printf(begin(&l), "listing %u", PR_LISTING_VERSION);
     finish(&l);
@@ -205,7 +205,7 @@ bool pr_listing_write(const void *bytes, size_t size, uint32_t first_words, pr_l
         if (step == PR_CHAIN_LINK)
             list_descriptor(&l, &link);
     list_data(&l, size);
-    pr_text_printf(begin(&l), "end %X", (uint64_t)size);
+    pr_text_printf(begin(&l), "end %jx", (uint64_t)size);
     finish(&l);
     return true;
 }

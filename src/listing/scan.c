@@ -124,7 +124,7 @@ bool pr_scan_fail(const struct pr_scan *scan, const struct pr_word *word, struct
     problem->kind = PR_PROBLEM_FORMAT;
     problem->offset = at > UINT32_MAX ? UINT32_MAX : (uint32_t)at;
     pr_text_init(&text, problem->text, sizeof(problem->text));
-    pr_text_printf(&text, "Line %u, column %U: ", scan->line, (uint64_t)(at - scan->line_start + 1));
+    pr_text_printf(&text, "Line %u, column %ju: ", scan->line, (uint64_t)(at - scan->line_start + 1));
     va_start(args, format);
     pr_text_vprintf(&text, format, args);
     va_end(args);

@@ -46,6 +46,6 @@ const char *pr_word_quote(const struct pr_word *word, struct pr_quote *quote);
  * false. The place is the word's, or where the scan stands when it is NULL.
  */
 bool pr_scan_fail(const struct pr_scan *scan, const struct pr_word *word, struct pr_problem *problem,
-                  const char *format, ...);
+                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 #endif

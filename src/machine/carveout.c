@@ -12,8 +12,8 @@
 #define STACK_BYTES (256u << 10)
 
 /*
- * These loops read stacks, which carry the address sanitizer's marks, and DRAM, which other threads may write at any time. A word is read
- * once, and nothing is decided by it but equality.
+ * These loops read stacks, which carry the address sanitizer's marks, and DRAM, which other threads may write
+ * at any time. A word is read once, and nothing is decided by it but equality.
  */
 #define READS_STACKS __attribute__((noinline, no_sanitize("address"), no_sanitize("thread")))
 
@@ -68,8 +68,8 @@ void mach_carveout_clear(struct mach_carveout *c)
 }
 
 /*
- * Read-only and not inaccessible, because the kernel reads its stacks from below to measure them. What overflows a stack writes. Should the
- * host refuse, the kernel's own guard words are still there.
+ * Read-only and not inaccessible, because the kernel reads its stacks from below to measure them. What
+ * overflows a stack writes. Should the host refuse, the kernel's own guard words are still there.
  */
 void mach_carveout_guard(const struct mach_carveout *c, void *stack, size_t bytes, bool on)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The firmware's memory. What the firmware works with is private memory of the controller, together with the reset vector's stack; the carve-out
- * in DRAM is how everybody else sees it. Nothing is copied until somebody can see the carve-out. From then on it shows the firmware's memory
- * whenever the firmware is not running, and the firmware's memory never changes because the carve-out did: a difference is only reported.
+ * The firmware's memory. What the firmware works with is private memory of the controller, together with the
+ * reset vector's stack; the carve-out in DRAM is how everybody else sees it. Nothing is copied until somebody
+ * can see the carve-out. From then on it shows the firmware's memory whenever the firmware is not running,
+ * and the firmware's memory never changes because the carve-out did: a difference is only reported.
  */
 #ifndef MACHINE_CARVEOUT_H
 #define MACHINE_CARVEOUT_H

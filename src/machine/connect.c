@@ -2,8 +2,9 @@
 /*
  * Connections: open user clients of this process, named by number.
  *
- * A row holds its machine from open to the end of close. The client behind it belongs to the driver and is used under the machine's lock only: close takes
- * it out of the row there, so that a call that enters later finds none and answers "closed". The row is free when the last call has left.
+ * A row holds its machine from open to the end of close. The client behind it belongs to the driver and is
+ * used under the machine's lock only: close takes it out of the row there, so that a call that enters later
+ * finds none and answers "closed". The row is free when the last call has left.
  */
 #include <anemone/iokit.h>
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The switch itself: push what a called function must preserve, exchange stack pointers, pop. On x86-64 it is left by a jump,
- * not by a return: the return predictor expects the other context's caller and would be wrong nearly every time. context.c
- * builds a new context's first frame in the same shape; its return address is host_context_begin.
+ * The switch itself: push what a called function must preserve, exchange stack pointers, pop. On x86-64 it is
+ * left by a jump, not by a return: the return predictor expects the other context's caller and would be wrong
+ * nearly every time. context.c builds a new context's first frame in the same shape; its return address is
+ * host_context_begin.
  *
- * The file carries no shadow-stack note on purpose: a linker then leaves that feature off, which a switch of stacks needs.
+ * The file carries no shadow-stack note on purpose: a linker then leaves that feature off, which a switch of
+ * stacks needs.
  */
 #if defined(__x86_64__)
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts: the first frame of a new one, and what the sanitizers need to know about stacks that come and go. */
+/*
+ * Contexts: the first frame of a new one, and what the sanitizers need to know about stacks that come and go.
+ */
 #include "machine/context.h"
 
 #include <stdint.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Coroutine stacks for the firmware's host port: hand-written switches for x86-64 and AArch64, no signals, no system
- * calls. A context may be made by one thread and continued by another, as long as only one at a time runs it.
+ * Coroutine stacks for the firmware's host port: hand-written switches for x86-64 and AArch64, no signals, no
+ * system calls. A context may be made by one thread and continued by another, as long as only one at a time
+ * runs it.
  *
- * What a switch keeps is what a C call keeps, except the floating-point control words: they belong to the thread.
+ * What a switch keeps is what a C call keeps, except the floating-point control words: they belong to the
+ * thread.
  */
 #ifndef MACHINE_CONTEXT_H
 #define MACHINE_CONTEXT_H
@@ -43,10 +45,16 @@ struct host_context {
     void *fake_stack; /* the address sanitizer's, while switched away */
 };
 
-/* A context that calls entry(arg) on that stack when first switched to. Returning from entry aborts the process. */
+/*
+ * A context that calls entry(arg) on that stack when first switched to. Returning from entry aborts the
+ * process.
+ */
 void host_context_make(struct host_context *context, void *stack, size_t bytes, void (*entry)(void *arg),
                        void *arg);
-/* It will not be continued, and its stack is free for other use. Nothing for a thread's own context. Not while it runs. */
+/*
+ * It will not be continued, and its stack is free for other use. Nothing for a thread's own context. Not
+ * while it runs.
+ */
 void host_context_drop(struct host_context *context);
 
 /* Stores the running state in `from`, continues `to`; returns when somebody switches to `from`. */

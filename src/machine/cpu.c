@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controller's processor on this host: the firmware runs on stacks of its own, is entered by an event of the clock when an interrupt is pending, and leaves when it waits.
- * Interrupts are taken at register accesses, at unmask and while waiting. Everything the firmware can reach goes through here: the bus, the DART, the fabric
- * register, the clock.
+ * The controller's processor on this host: the firmware runs on stacks of its own, is entered by an event of
+ * the clock when an interrupt is pending, and leaves when it waits. Interrupts are taken at register
+ * accesses, at unmask and while waiting. Everything the firmware can reach goes through here: the bus, the
+ * DART, the fabric register, the clock.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,13 +22,18 @@
 
 _Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host context fits");
 
-/* Added to the firmware's own stack sizes: the model's code below a register access, and a signal handler of the process above it. */
+/*
+ * Added to the firmware's own stack sizes: the model's code below a register access, and a signal handler of
+ * the process above it.
+ */
 #define MODEL_STACK     (48u << 10)
 #define SIGNAL_STACK    (128u << 10) /* what docs/caveats.md promises */
 #define WAKE_NS         400u         /* from an interrupt line to the first instruction (chosen) */
 #define FIRMWARE_STREAM 0u
 
-/* What a store of the firmware asks of its own processor; done when the firmware's stack is no longer in use. */
+/*
+ * What a store of the firmware asks of its own processor; done when the firmware's stack is no longer in use.
+ */
 enum order { ORDER_NONE, ORDER_STOP, ORDER_START };
 
 struct rt_port {
@@ -139,7 +145,9 @@ static void start(struct rt_port *port)
     schedule(port);
 }
 
-/* A store of the firmware may stop the processor that executes it: that waits until enter_firmware is back. */
+/*
+ * A store of the firmware may stop the processor that executes it: that waits until enter_firmware is back.
+ */
 void mach_cpu_run(struct rt_port *port, bool run)
 {
     if (port->inside) {
@@ -151,7 +159,10 @@ void mach_cpu_run(struct rt_port *port, bool run)
         start(port);
 }
 
-/* A trace function may need more stack than the firmware has: its lines are passed on from the stack of the thread that drives. */
+/*
+ * A trace function may need more stack than the firmware has: its lines are passed on from the stack of the
+ * thread that drives.
+ */
 static void take_line(void *context, const char *line, size_t bytes)
 {
     struct rt_port *port = context;
@@ -275,7 +286,10 @@ static _Noreturn void stay(struct rt_port *port)
         leave_firmware(port);
 }
 
-/* The boundary between two instructions: the processor stops here if it has stopped itself, and takes interrupts. */
+/*
+ * The boundary between two instructions: the processor stops here if it has stopped itself, and takes
+ * interrupts.
+ */
 static void end_access(struct rt_port *port)
 {
     if (port->order != ORDER_NONE)

@@ -26,8 +26,8 @@ const char *ane_machine_error(void)
 static atomic_ulong fork_generation;
 
 /*
- * A fork while other threads hold one of the process's tables would leave the child with a table that is locked for ever. So the forking thread takes them
- * first. Order: default machine, surfaces, tables.
+ * A fork while other threads hold one of the process's tables would leave the child with a table that is
+ * locked for ever. So the forking thread takes them first. Order: default machine, surfaces, tables.
  */
 static void before_fork(void)
 {

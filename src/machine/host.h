@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lock.c needs of the host: a mutex, a word to sleep on, a count, a clock. host.c implements it with pthreads and futexes. A test that explores
- * schedules links its own implementation instead, in which every one of these calls is a point where another thread may run.
+ * What lock.c needs of the host: a mutex, a word to sleep on, a count, a clock. host.c implements it with
+ * pthreads and futexes. A test that explores schedules links its own implementation instead, in which every
+ * one of these calls is a point where another thread may run.
  */
 #ifndef MACHINE_HOST_H
 #define MACHINE_HOST_H
@@ -23,7 +24,10 @@ void mach_host_mutex_unlock(pthread_mutex_t *mutex);
 /* Adds to a count that other threads read without the mutex. */
 void mach_host_count_add(atomic_uint *count, int change);
 unsigned mach_host_count(atomic_uint *count);
-/* Releases the mutex so that threads counted in `inbound` can take it, and takes it again. Bounded: it does not wait for all of them. */
+/*
+ * Releases the mutex so that threads counted in `inbound` can take it, and takes it again. Bounded: it does
+ * not wait for all of them.
+ */
 void mach_host_give_way(pthread_mutex_t *mutex, atomic_uint *inbound);
 
 /* Sleeps until the word is 1, or until `until` on mach_host_now's clock: false then. */

@@ -87,7 +87,10 @@ struct ane_machine {
     struct mach_profile profile;
 };
 
-/* entry.c: admits a call and clears the calling thread's error; false (with a sentence) for NULL, in a forked child or from the trace function. */
+/*
+ * entry.c: admits a call and clears the calling thread's error; false (with a sentence) for NULL, in a forked
+ * child or from the trace function.
+ */
 bool mach_enter(struct ane_machine *m);
 void mach_leave(struct ane_machine *m);
 /* The calling thread's error; the second clears it first. */
@@ -145,7 +148,10 @@ struct ane_machine *mach_service_hold(io_service_t service);
 void mach_service_fork_begin(void);
 void mach_service_fork_end(bool child);
 
-/* connect.c: refuses new holds, closes what is open on the machine, waits for the last hold. False when called from the trace function. */
+/*
+ * connect.c: refuses new holds, closes what is open on the machine, waits for the last hold. False when
+ * called from the trace function.
+ */
 bool mach_connect_end_all(struct ane_machine *m);
 void mach_connect_forked(void);
 

@@ -18,7 +18,10 @@ void mach_lock_destroy(struct mach_lock *lock)
     mach_host_mutex_destroy(&lock->mutex);
 }
 
-/* Events due at the deadline's own time come before it. Of injected calls one acts at a time, so that their order is always the same. */
+/*
+ * Events due at the deadline's own time come before it. Of injected calls one acts at a time, so that their
+ * order is always the same.
+ */
 static bool may_end(const struct mach_lock *lock, const struct mach_waiter *waiter)
 {
     uint64_t now = soc_clock_now(lock->clock);
@@ -50,7 +53,10 @@ static void end_wait(struct mach_lock *lock, struct mach_waiter *waiter)
         wake(lock, waiter);
 }
 
-/* Ends the waits of one kind that may end: mach_lock_run's, or the others. Returns the earliest virtual deadline of the rest. */
+/*
+ * Ends the waits of one kind that may end: mach_lock_run's, or the others. Returns the earliest virtual
+ * deadline of the rest.
+ */
 static uint64_t sweep_kind(struct mach_lock *lock, bool until_idle)
 {
     uint64_t earliest = UINT64_MAX;
@@ -177,7 +183,10 @@ static void sleep_outside(struct mach_lock *lock, struct mach_waiter *waiter)
         end_wait(lock, waiter);
 }
 
-/* One event, or a move of the clock to the next virtual deadline. False when only other threads can bring anything about. */
+/*
+ * One event, or a move of the clock to the next virtual deadline. False when only other threads can bring
+ * anything about.
+ */
 static bool advance(struct mach_lock *lock, uint64_t limit)
 {
     if (lock->acting)
@@ -191,7 +200,10 @@ static bool advance(struct mach_lock *lock, uint64_t limit)
     return true;
 }
 
-/* Steps the clock until the wait is over or nothing can be stepped. Waits that have ended come first: their threads may go on before anything else happens. */
+/*
+ * Steps the clock until the wait is over or nothing can be stepped. Waits that have ended come first: their
+ * threads may go on before anything else happens.
+ */
 static void drive(struct mach_lock *lock, struct mach_waiter *waiter)
 {
     unsigned steps = 0;

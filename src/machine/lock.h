@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Admission to a machine. One thread at a time is inside. A thread that waits drives the machine's clock itself; while another thread drives, it sleeps on
- * a word of its own (leader and followers). A thread that is alone makes no system call.
+ * Admission to a machine. One thread at a time is inside. A thread that waits drives the machine's clock
+ * itself; while another thread drives, it sleeps on a word of its own (leader and followers). A thread that
+ * is alone makes no system call.
  *
- * Invariant, whenever the mutex is free: if a sleeper's wait is over, or there is a sleeper and something left to drive (an event of the clock, or a
- * deadline in virtual time), then some thread drives, is on its way in, or is an injected call that runs. Each of these settles the rest when it releases
- * the mutex: it wakes the sleepers whose wait is over, and one more to drive when nobody else will. tests/test_lock.c explores all schedules of three
- * threads over this file.
+ * Invariant, whenever the mutex is free: if a sleeper's wait is over, or there is a sleeper and something
+ * left to drive (an event of the clock, or a deadline in virtual time), then some thread drives, is on its
+ * way in, or is an injected call that runs. Each of these settles the rest when it releases the mutex: it
+ * wakes the sleepers whose wait is over, and one more to drive when nobody else will. tests/test_lock.c
+ * explores all schedules of three threads over this file.
  */
 #ifndef MACHINE_LOCK_H
 #define MACHINE_LOCK_H
@@ -15,8 +17,9 @@
 #include "soc/clock.h"
 
 /*
- * How long a wait may last. Virtual: the clock moves on to the end of the wait when there is nothing else to do. Wall: the clock never moves because of
- * it. It begins with the first wait that uses it, so that one deadline can cover several waits of a call.
+ * How long a wait may last. Virtual: the clock moves on to the end of the wait when there is nothing else to
+ * do. Wall: the clock never moves because of it. It begins with the first wait that uses it, so that one
+ * deadline can cover several waits of a call.
  */
 struct mach_deadline {
     bool wall;
@@ -24,7 +27,10 @@ struct mach_deadline {
     uint64_t at; /* its end; 0 until it begins */
 };
 
-/* A thread that waits: on its stack, and in the list from the beginning of the wait to its end. For lock.c and its test. */
+/*
+ * A thread that waits: on its stack, and in the list from the beginning of the wait to its end. For lock.c
+ * and its test.
+ */
 struct mach_waiter {
     struct mach_waiter *next;
     const bool *done;
@@ -60,12 +66,17 @@ void mach_lock_leave(struct mach_lock *lock);
 
 /* Inside: until *done, or -ETIMEDOUT. Other threads are admitted meanwhile. */
 int mach_lock_wait(struct mach_lock *lock, const bool *done, struct mach_deadline *deadline);
-/* Inside: drives until no foreground event is left and no injected call runs (true), or `span_ns` of virtual time have passed (false). */
+/*
+ * Inside: drives until no foreground event is left and no injected call runs (true), or `span_ns` of virtual
+ * time have passed (false).
+ */
 bool mach_lock_run(struct mach_lock *lock, uint64_t span_ns);
 
 /*
- * Injected calls run one at a time, in the order in which their waits began. `begin` is called inside, by an event of the clock, for a thread that it is about to release: the clock stands still from here on. That
- * thread calls `adopt` first and `end` last; between them it may enter, wait and leave as it likes, and the clock moves only while it waits.
+ * Injected calls run one at a time, in the order in which their waits began. `begin` is called inside, by an
+ * event of the clock, for a thread that it is about to release: the clock stands still from here on. That
+ * thread calls `adopt` first and `end` last; between them it may enter, wait and leave as it likes, and the
+ * clock moves only while it waits.
  */
 void mach_lock_act_begin(struct mach_lock *lock);
 void mach_lock_act_adopt(struct mach_lock *lock);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "engine/pool.h"
 #include "firmware/firmware.h"
 #include "machine/internal.h"
@@ -27,14 +28,6 @@ _Static_assert((int)ANE_NUMERICS_M1 == (int)ENG_M1 && (int)ANE_NUMERICS_IEEE == 
 
 _Static_assert(ANE_THREADS_MAX == ENG_POOL_THREADS_MAX, "one limit of threads");
 
-static bool all_zero(const uint8_t *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (bytes[i])
-            return false;
-    return true;
-}
-
 /* Copies the caller's configuration, whatever version of the struct it was built with. */
 static int take_config(const struct ane_machine_config *from, struct ane_machine_config *config,
                        struct base_error *error)
@@ -47,7 +40,7 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
             error, EINVAL,
             "The configuration's size is %zu; set it to sizeof(struct ane_machine_config), %zu here.",
             from->size, known);
-    if (from && from->size > known && !all_zero((const uint8_t *)from + known, from->size - known))
+    if (from && from->size > known && !base_is_zero((const uint8_t *)from + known, from->size - known))
         return base_fail(error, EINVAL,
                          "The configuration sets fields that this version of the library does not know.");
     if (from)
@@ -204,7 +197,10 @@ static void doorbell_line_rose(void *context)
     mach_cpu_raise(m->cpu, FW_LINE_DOORBELL);
 }
 
-/* The controller: its carve-out, the first run of DRAM, where the boot loader left the firmware; its registers and its lines. */
+/*
+ * The controller: its carve-out, the first run of DRAM, where the boot loader left the firmware; its
+ * registers and its lines.
+ */
 static int make_controller(struct ane_machine *m, struct base_error *error)
 {
     int status;
@@ -276,7 +272,7 @@ int ane_numerics_named(const char *name)
     static const char *const names[] = {
         [ANE_NUMERICS_M1] = "m1", [ANE_NUMERICS_IEEE] = "ieee", [ANE_NUMERICS_M1_EXACT] = "m1-exact"};
 
-    for (unsigned i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
+    for (unsigned i = 0; name && i < BASE_COUNT_OF(names); i++)
         if (!strcmp(name, names[i]))
             return (int)i;
     return -1;
@@ -369,8 +365,8 @@ fail:
 }
 
 /*
- * From outside in: no new call finds the machine; what is open on it is closed, so that calls inside return; injected calls end; then nobody is inside and
- * its parts go.
+ * From outside in: no new call finds the machine; what is open on it is closed, so that calls inside return;
+ * injected calls end; then nobody is inside and its parts go.
  */
 void ane_machine_destroy(struct ane_machine *machine)
 {
@@ -515,7 +511,7 @@ static uint64_t counter(struct ane_machine *m, const char *name)
         {"trace.lines", m->trace.lines},
     };
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+    for (size_t i = 0; i < BASE_COUNT_OF(table); i++)
         if (name && !strcmp(table[i].name, name))
             return table[i].value;
     return 0;

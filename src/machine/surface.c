@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Surfaces: sealed memory files of the process, each with a host address for the client and an owner, the task that made it. A machine that uses one
- * attaches its file as a bank of physical memory; the bank exists as long as the driver holds the surface.
+ * Surfaces: sealed memory files of the process, each with a host address for the client and an owner, the
+ * task that made it. A machine that uses one attaches its file as a bank of physical memory; the bank exists
+ * as long as the driver holds the surface.
  *
- * The row of a surface ends with the later of two: its release, and its last attachment. Both happen under the table's lock, which may be taken inside a
- * machine's lock, never around it.
+ * The row of a surface ends with the later of two: its release, and its last attachment. Both happen under
+ * the table's lock, which may be taken inside a machine's lock, never around it.
  */
 #include <errno.h>
 #include <string.h>
@@ -162,8 +163,8 @@ size_t ane_surface_lookup(uint32_t id)
 }
 
 /*
- * The next machine whose driver must give back a surface that was released, held. One at a time: between the two locks a machine may detach by itself, or
- * end; then its end detaches the surface.
+ * The next machine whose driver must give back a surface that was released, held. One at a time: between the
+ * two locks a machine may detach by itself, or end; then its end detaches the surface.
  */
 static struct ane_machine *hold_next(uint32_t id)
 {
@@ -304,7 +305,10 @@ void mach_surface_fork_begin(void)
     pthread_mutex_lock(&table_lock);
 }
 
-/* In the child: the files go, the addresses stay mapped, so that pointers of the parent's time still point to memory. */
+/*
+ * In the child: the files go, the addresses stay mapped, so that pointers of the parent's time still point to
+ * memory.
+ */
 void mach_surface_fork_end(bool child)
 {
     for (unsigned i = 1; child && i < SURFACES_MAX; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lock of the process's tables (services, connections, tasks) and the holds on machines. A hold keeps a machine from being destroyed: every open
- * connection has one, and every call that found a machine through a table. It is refused once the machine's end has begun.
+ * The lock of the process's tables (services, connections, tasks) and the holds on machines. A hold keeps a
+ * machine from being destroyed: every open connection has one, and every call that found a machine through a
+ * table. It is refused once the machine's end has begun.
  *
  * The lock may be taken inside a machine's lock, never around it.
  */

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "base/array.h"
 #include "protocol/half.h"
 
 enum { CODE_CENTRED = 0x01, CODE_BELOW = 0x02, CODE_ODD = 0x60 };
@@ -30,7 +31,7 @@ void pr_activation_read(uint16_t half[PR_TABLE_HALFS], const uint8_t *bytes)
 
 const struct pr_activation_form *pr_activation_form(uint32_t code)
 {
-    for (unsigned i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+    for (unsigned i = 0; i < BASE_COUNT_OF(forms); i++)
         if (forms[i].code == code)
             return &forms[i];
     return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An activation table as its 64 halfwords say it: clamps, knots, tails, the exponent of the knots' distance and the code of its form.
- * Source: engine facts 4.4 and oracle facts 4.5. The arithmetic is the engine's.
+ * An activation table as its 64 halfwords say it: clamps, knots, tails, the exponent of the knots' distance
+ * and the code of its form. Source: engine facts 4.4 and oracle facts 4.5. The arithmetic is the engine's.
  */
 #ifndef PROGRAM_ACTIVATION_H
 #define PROGRAM_ACTIVATION_H
@@ -39,8 +39,8 @@ enum pr_activation_kind {
 };
 
 /*
- * The codes of all known tables. Other combinations of their bits (0x60 odd, 0xc0 positive only, the function below) are in no
- * sample. The range reductions are known with the one shift that fits their domain.
+ * The codes of all known tables. Other combinations of their bits (0x60 odd, 0xc0 positive only, the function
+ * below) are in no sample. The range reductions are known with the one shift that fits their domain.
  */
 struct pr_activation_form {
     uint16_t code;

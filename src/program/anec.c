@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "program/hwx_write.h"
 #include "program/slice.h"
 #include "protocol/text.h"
@@ -76,29 +77,24 @@ static bool read_sizes(struct reader *r)
         return refuse_count(r, TD_COUNT, "td_count", 0, "a program needs at least 1 descriptor");
     if (r->size > r->file.size)
         return pr_slice_problem(&r->head, SIZE, r->problem, PR_PROBLEM_TRUNCATED,
-                                "The header declares %X bytes of content; the whole file has %X.", r->size,
+                                "The header declares %jx bytes of content; the whole file has %jx.", r->size,
                                 (uint64_t)r->file.size);
     if (r->tsk_size < td_size || r->tsk_size > r->size)
         return pr_slice_problem(&r->head, TSK_SIZE, r->problem, PR_PROBLEM_INCONSISTENT,
-                                "The text has %X bytes; its first descriptor has %x and the content %X.",
+                                "The text has %jx bytes; its first descriptor has %x and the content %jx.",
                                 r->tsk_size, td_size, r->size);
     kernel = pr_round_up(r->tsk_size, PR_ANEC_KERNEL_ALIGN);
     if (r->krn_size && (kernel > r->size || r->krn_size > r->size - kernel))
         return pr_slice_problem(&r->head, KRN_SIZE, r->problem, PR_PROBLEM_INCONSISTENT,
-                                "The kernel has %X bytes from %X on; the content ends at %X.", r->krn_size,
+                                "The kernel has %jx bytes from %jx on; the content ends at %jx.", r->krn_size,
                                 kernel, r->size);
     return true;
 }
 
-static bool all_zero(const struct pr_slice *bytes)
-{
-    for (size_t i = 0; i < bytes->size; i++)
-        if (bytes->bytes[i])
-            return false;
-    return true;
-}
-
-/* Zeros are read as records of register 0, and headers are padded with zeros: a descriptor's own header has some bit. */
+/*
+ * Zeros are read as records of register 0, and headers are padded with zeros: a descriptor's own header has
+ * some bit.
+ */
 static bool begins_content(const struct reader *r, uint64_t at, struct pr_problem *problem)
 {
     struct pr_slice content, header;
@@ -107,7 +103,7 @@ static bool begins_content(const struct reader *r, uint64_t at, struct pr_proble
     if (!pr_slice_cut(&r->file, at, r->size, "content", &content, problem))
         return false;
     pr_slice_cut(&content, 0, 4u * PR_TD_HEADER_WORDS, "header", &header, NULL);
-    if (all_zero(&header))
+    if (base_is_zero(header.bytes, header.size))
         return pr_problem_set(problem, PR_PROBLEM_FORMAT, "there are zeros.");
     return pr_td_read(content.bytes, r->hwx->first_td_words, &td, problem);
 }
@@ -166,15 +162,10 @@ static bool read_tiles(struct reader *r)
     if (next > VM_BYTES)
         return pr_slice_problem(
             &r->head, TILES, r->problem, PR_PROBLEM_LIMIT,
-            "The buffers have %X bytes together; addresses of an image leave room for %X.", next, VM_BYTES);
+            "The buffers have %jx bytes together; addresses of an image leave room for %jx.", next,
+            (uint64_t)VM_BYTES);
     r->hwx->intermediate_bytes = (uint64_t)tiles(r, PR_HWX_BAR_INTERMEDIATE) * PR_ANEC_TILE;
     return true;
-}
-
-static bool refuse_buffer(const struct reader *r, enum pr_problem_kind kind, const char *format, uint32_t bar)
-{
-    return pr_slice_problem(&r->head, TILES + 4 * bar, r->problem, kind, format, bar, r->sources,
-                            r->destinations);
 }
 
 /* `*outputs` is the set of destinations; the other surfaces are sources. */
@@ -184,27 +175,28 @@ static bool tell_directions(struct reader *r, uint32_t *outputs)
     uint32_t only_read = read & ~written, unnamed = r->surfaces & ~(read | written);
 
     if ((read | written) & ~r->surfaces)
-        return refuse_buffer(r, PR_PROBLEM_BINDING, "A descriptor uses buffer %u, which has no tiles.",
-                             lowest((read | written) & ~r->surfaces));
+        return pr_slice_problem(&r->head, TILES + 4 * lowest((read | written) & ~r->surfaces), r->problem,
+                                PR_PROBLEM_BINDING, "A descriptor uses buffer %u, which has no tiles.",
+                                lowest((read | written) & ~r->surfaces));
     if (count_bits(written) > r->destinations) {
         if (read & written)
-            return refuse_buffer(
-                r, PR_PROBLEM_INCONSISTENT,
+            return pr_slice_problem(
+                &r->head, TILES + 4 * lowest(read & written), r->problem, PR_PROBLEM_INCONSISTENT,
                 "The descriptors read and write buffer %u, and the header's %u sources and %u destinations do "
                 "not make it a destination.",
-                lowest(read & written));
-        return refuse_buffer(
-            r, PR_PROBLEM_INCONSISTENT,
+                lowest(read & written), r->sources, r->destinations);
+        return pr_slice_problem(
+            &r->head, TILES + 4 * lowest(written), r->problem, PR_PROBLEM_INCONSISTENT,
             "The descriptors write buffer %u and others: more than the header's %u sources and %u destinations "
             "allow.",
-            lowest(written));
+            lowest(written), r->sources, r->destinations);
     }
     if (count_bits(only_read) > r->sources)
-        return refuse_buffer(
-            r, PR_PROBLEM_INCONSISTENT,
+        return pr_slice_problem(
+            &r->head, TILES + 4 * lowest(only_read), r->problem, PR_PROBLEM_INCONSISTENT,
             "The descriptors only read buffer %u and others: more than the header's %u sources and %u "
             "destinations allow.",
-            lowest(only_read));
+            lowest(only_read), r->sources, r->destinations);
     *outputs = written;
     while (count_bits(*outputs) < r->destinations) {
         *outputs |= 1u << lowest(unnamed);
@@ -260,7 +252,7 @@ static bool shape_port(const struct reader *r, struct pr_hwx_port *port)
 
         if (value == 0 || value > port->bytes)
             return pr_slice_problem(&r->head, at + 8 * i, r->problem, PR_PROBLEM_INCONSISTENT,
-                                    "Surface %s in buffer %u has an axis of length %U; it has %X bytes.",
+                                    "Surface %s in buffer %u has an axis of length %ju; it has %jx bytes.",
                                     port->name, port->bar, value, port->bytes);
         *extent[i] = (uint32_t)value;
     }
@@ -271,14 +263,14 @@ static bool shape_port(const struct reader *r, struct pr_hwx_port *port)
         return false;
     if (port->row_stride < port->element_stride * port->w)
         return pr_slice_problem(&r->head, at + ROW_STRIDE, r->problem, PR_PROBLEM_INCONSISTENT,
-                                "Surface %s in buffer %u has rows of %X bytes for %u elements of %s.",
+                                "Surface %s in buffer %u has rows of %jx bytes for %u elements of %s.",
                                 port->name, port->bar, port->row_stride, port->w,
                                 pr_hwx_element_name(port->element));
     if (port->plane_stride <= port->bytes)
         port->batch_stride = port->c * port->plane_stride;
     if (port->plane_stride > port->bytes || !fits(port))
         return pr_slice_problem(&r->head, at, r->problem, PR_PROBLEM_INCONSISTENT,
-                                "The shape and strides of surface %s in buffer %u reach past its %X bytes.",
+                                "The shape and strides of surface %s in buffer %u reach past its %jx bytes.",
                                 port->name, port->bar, port->bytes);
     port->shaped = true;
     return true;
@@ -325,7 +317,7 @@ bool pr_anec_read(const void *bytes, size_t size, struct pr_hwx *hwx, struct pr_
     if (problem)
         memset(problem, 0, sizeof(*problem));
     if (size > UINT32_MAX)
-        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "The file has %U bytes; the limit is 4 GiB.",
+        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "The file has %ju bytes; the limit is 4 GiB.",
                               (uint64_t)size);
     return pr_slice_cut(&r.file, 0, PR_ANEC_HEADER_BYTES, ".anec header", &r.head, problem) &&
            read_sizes(&r) && find_content(&r) && read_tiles(&r) && read_ports(&r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Program files of anecc and libane (.anec): a fixed header, then text and kernel. They are read into the same
- * struct as a program image. Sources: engine facts, sections 2.4, 3.7, 3.8 and 4.1.
+ * Program files of anecc and libane (.anec): a fixed header, then text and kernel. They are read into the
+ * same struct as a program image. Sources: engine facts, sections 2.4, 3.7, 3.8 and 4.1.
  *
  *   header   0x6a8 bytes, packed, little-endian
  *     +0x000 u64 size, u32 td_size, u32 td_count, u64 tsk_size, u64 krn_size, u32 src_count, u32 dst_count
@@ -11,10 +11,11 @@
  *     text   tsk_size bytes: buffer 0
  *     kernel krn_size bytes, after the text rounded up to 16: buffer 1
  *
- * Buffer 3 is the intermediate. Surfaces stand from buffer 4 on: by convention destinations, then sources. Files
- * with the inputs first exist, so the descriptors decide: a buffer that any of them writes is a destination, one
- * that they only read is a source; one they never name is what the counts still lack, destinations first. They
- * decide about types too, which the header lacks: a surface holds what they take it for, fp16 when none tells.
+ * Buffer 3 is the intermediate. Surfaces stand from buffer 4 on: by convention destinations, then sources.
+ * Files with the inputs first exist, so the descriptors decide: a buffer that any of them writes is a
+ * destination, one that they only read is a source; one they never name is what the counts still lack,
+ * destinations first. They decide about types too, which the header lacks: a surface holds what they take it
+ * for, fp16 when none tells.
  */
 #ifndef PROGRAM_ANEC_H
 #define PROGRAM_ANEC_H
@@ -29,9 +30,10 @@
 #define PR_ANEC_FIRST_PORT   4u
 
 /*
- * Reads an .anec file. Spans are places in it; addresses are made up, in the order of the buffers. Sources are
- * named x0, x1, ... and destinations y0, y1, ... by buffer. Any bytes give true, or false and a problem; no byte
- * outside the given ones is touched. Descriptors are judged only as far as their buffers are needed: see chain.h.
+ * Reads an .anec file. Spans are places in it; addresses are made up, in the order of the buffers. Sources
+ * are named x0, x1, ... and destinations y0, y1, ... by buffer. Any bytes give true, or false and a problem;
+ * no byte outside the given ones is touched. Descriptors are judged only as far as their buffers are needed:
+ * see chain.h.
  */
 bool pr_anec_read(const void *bytes, size_t size, struct pr_hwx *hwx, struct pr_problem *problem);
 

@@ -162,7 +162,7 @@ static void describe(const struct pr_chain *chain, enum fault fault, struct pr_p
         break;
     case FIRST_OUTSIDE:
         pr_problem_set(p, PR_PROBLEM_TRUNCATED,
-                       "The first descriptor declares %u words, but the stream has %U bytes.", last->words,
+                       "The first descriptor declares %u words, but the stream has %ju bytes.", last->words,
                        chain->size);
         break;
     case END_EARLY:
@@ -193,7 +193,7 @@ static void describe(const struct pr_chain *chain, enum fault fault, struct pr_p
         break;
     case NEXT_OUTSIDE:
         pr_problem_set(p, PR_PROBLEM_CHAIN,
-                       "Descriptor %u sends the chain to %x for %u words, but the stream ends at %X.",
+                       "Descriptor %u sends the chain to %x for %u words, but the stream ends at %jx.",
                        last->index, next->offset, next->words, chain->size);
         break;
     case NEXT_LOOP:

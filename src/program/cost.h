@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a task costs in virtual time, by the published constants of the M1 (guide, chapters 9 to 11 and 18; none fitted here):
+ * What a task costs in virtual time, by the published constants of the M1 (guide, chapters 9 to 11 and 18;
+ * none fitted here):
  *
  *   time = fixed + max(products / rate, bytes / bandwidth)
  *
- * The rate falls when an operand is larger than the working set. A dispatch adds a floor, which is the host's and the firmware's and
- * no descriptor's. `anemone bench m1` compares the sum with published latencies.
+ * The rate falls when an operand is larger than the working set. A dispatch adds a floor, which is the host's
+ * and the firmware's and no descriptor's. `anemone bench m1` compares the sum with published latencies.
  */
 #ifndef PROGRAM_COST_H
 #define PROGRAM_COST_H

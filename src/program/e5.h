@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bundle's main.e5: a FlatBuffer (schema: schemas/e5.fbs) that holds, for each function, its ports, its casts and inference operations, and one parametric record of fixed
- * size per descriptor. Sizes do not grow with tensors. Reading is freestanding: the driver does it on a copy of the client's bytes.
+ * The bundle's main.e5: a FlatBuffer (schema: schemas/e5.fbs) that holds, for each function, its ports, its
+ * casts and inference operations, and one parametric record of fixed size per descriptor. Sizes do not grow
+ * with tensors. Reading is freestanding: the driver does it on a copy of the client's bytes.
  */
 #ifndef PROGRAM_E5_H
 #define PROGRAM_E5_H
@@ -40,8 +41,8 @@ struct pr_e5_record {
     uint32_t kw, kh, px, py;
     uint32_t lanes_log2, engines_log2;
     /*
-     * Offset of engine 0's stream; the others follow, kernel_bytes apart. A table without a kernel is one stream of
-     * PR_TABLE_BYTES that all engines read.
+     * Offset of engine 0's stream; the others follow, kernel_bytes apart. A table without a kernel is one
+     * stream of PR_TABLE_BYTES that all engines read.
      */
     uint32_t kernel;
     uint32_t kernel_bytes; /* of each */
@@ -111,9 +112,11 @@ bool pr_e5_read(const void *bytes, size_t size, struct pr_e5 *e5, struct pr_prob
 void pr_e5_record(const struct pr_e5 *e5, uint32_t index, struct pr_e5_record *record);
 
 /*
- * Expands the records into a descriptor stream (0x100-aligned, chained) and returns its size; 0 with a problem when a record is refused. Descriptors that do not fit the
- * capacity are checked and not written. Ports get buffers 4.. (outputs first, then inputs, in port order), intermediate 3, constants 1. Each task is decoded back and compared
- * with the record: a record that would not pass the engine's own checks, or touches bytes outside its buffers, is refused.
+ * Expands the records into a descriptor stream (0x100-aligned, chained) and returns its size; 0 with a
+ * problem when a record is refused. Descriptors that do not fit the capacity are checked and not written.
+ * Ports get buffers 4.. (outputs first, then inputs, in port order), intermediate 3, constants 1. Each task
+ * is decoded back and compared with the record: a record that would not pass the engine's own checks, or
+ * touches bytes outside its buffers, is refused.
  */
 size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_t *first_words,
                     struct pr_problem *problem);

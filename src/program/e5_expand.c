@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "program/kernel.h"
 #include "program/td_codes.h"
 #include "program/td_write.h"
@@ -123,7 +124,7 @@ static bool check_ranges(const struct expander *x)
         return wrong(x, "it compares and takes a magnitude at once");
     if (r->slice > 0xffff || (r->interleave > 1 && r->interleave != INTERLEAVE_LANES))
         return wrong(x, "its slice or its interleave is not possible");
-    for (unsigned i = 0; i < sizeof(r->zero) / sizeof(r->zero[0]); i++)
+    for (unsigned i = 0; i < BASE_COUNT_OF(r->zero); i++)
         if (r->zero[i])
             return wrong(x, "a reserved field is not 0");
     return check_unit(x) && check_kernel(x);
@@ -438,7 +439,7 @@ static bool inside(const struct expander *x, const struct pr_tensor *t, uint32_t
     if (x->problem)
         x->problem->descriptor = x->index;
     return pr_problem_set(x->problem, PR_PROBLEM_LIMIT,
-                          "Record %u: a tensor spans %U bytes from offset %u of buffer %u, which has %u.",
+                          "Record %u: a tensor spans %ju bytes from offset %u of buffer %u, which has %u.",
                           x->index, span, t->base, t->bar, bytes);
 }
 

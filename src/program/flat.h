@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small FlatBuffer reader for bytes nobody has checked. Every access is bounds-checked; the first that would leave the
- * bytes sets `broken`, and from then on everything reads as absent. So a reader asks for what it wants and looks at
- * `broken` once in a while. All positions are offsets from the start of the bytes; 0 means "none".
+ * A small FlatBuffer reader for bytes nobody has checked. Every access is bounds-checked; the first that
+ * would leave the bytes sets `broken`, and from then on everything reads as absent. So a reader asks for what
+ * it wants and looks at `broken` once in a while. All positions are offsets from the start of the bytes; 0
+ * means "none".
  */
 #ifndef PROGRAM_FLAT_H
 #define PROGRAM_FLAT_H
@@ -32,7 +33,9 @@ struct pr_flat_vector {
 struct pr_flat_table pr_flat_begin(struct pr_flat *flat, const void *bytes, size_t size,
                                    const char identifier[4]);
 
-/* A scalar field by its slot (0 is the first field of the schema's table), or `fallback` when it is absent. */
+/*
+ * A scalar field by its slot (0 is the first field of the schema's table), or `fallback` when it is absent.
+ */
 uint8_t pr_flat_u8(struct pr_flat *flat, const struct pr_flat_table *table, unsigned slot, uint8_t fallback);
 uint32_t pr_flat_u32(struct pr_flat *flat, const struct pr_flat_table *table, unsigned slot,
                      uint32_t fallback);

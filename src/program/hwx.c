@@ -196,7 +196,7 @@ static bool read_program(struct pr_hwx_reader *r)
     hwx->intermediate_bytes = pr_slice_u64(&program, PROGRAM_INTERMEDIATE);
     if (pr_slice_u64(&program, PROGRAM_TEXT) != hwx->bar[PR_HWX_BAR_TEXT])
         return pr_slice_problem(&program, PROGRAM_TEXT, r->problem, PR_PROBLEM_INCONSISTENT,
-                                "The program's text address is %X, but buffer 0 is %X.",
+                                "The program's text address is %jx, but buffer 0 is %jx.",
                                 pr_slice_u64(&program, PROGRAM_TEXT), hwx->bar[PR_HWX_BAR_TEXT]);
     return true;
 }
@@ -226,7 +226,7 @@ static bool read_sections(struct pr_hwx_reader *r)
 
     if (!pr_hwx_find_section(r, hwx->bar[PR_HWX_BAR_TEXT], &section))
         return pr_slice_problem(&r->commands, 0, r->problem, PR_PROBLEM_BINDING,
-                                "No section begins at %X, where buffer 0 (text) is.",
+                                "No section begins at %jx, where buffer 0 (text) is.",
                                 hwx->bar[PR_HWX_BAR_TEXT]);
     if (!section_span(r, &section, "text section", &hwx->text))
         return false;
@@ -247,7 +247,7 @@ static bool read_sections(struct pr_hwx_reader *r)
     }
     if (hwx->intermediate_bytes > PR_DART_APERTURE_BYTES)
         return pr_slice_problem(&r->commands, 0, r->problem, PR_PROBLEM_LIMIT,
-                                "The intermediate buffer has %X bytes; device addresses end at %x.",
+                                "The intermediate buffer has %jx bytes; device addresses end at %x.",
                                 hwx->intermediate_bytes, PR_DART_APERTURE_BYTES);
     return true;
 }
@@ -271,7 +271,7 @@ bool pr_hwx_read(const void *bytes, size_t size, struct pr_hwx *hwx, struct pr_p
     if (problem)
         memset(problem, 0, sizeof(*problem));
     if (size > UINT32_MAX)
-        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "The file has %U bytes; the limit is 4 GiB.",
+        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "The file has %ju bytes; the limit is 4 GiB.",
                               (uint64_t)size);
     if (!read_header(&r) || !check_commands(&r) || !read_program(&r) || !read_sections(&r) ||
         !pr_hwx_read_ports(&r))

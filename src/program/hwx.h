@@ -95,8 +95,8 @@ struct pr_hwx_port {
     uint64_t vmaddr;
     uint64_t bytes; /* of the surface */
     /*
-     * enum pr_hwx_element, or a code newer than that. Of a surface without a shape it is what the descriptors take
-     * it for, fp16 when none tells.
+     * enum pr_hwx_element, or a code newer than that. Of a surface without a shape it is what the descriptors
+     * take it for, fp16 when none tells.
      */
     uint32_t element;
     bool shaped; /* the file says what follows; else all of it is 0 */

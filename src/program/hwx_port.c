@@ -2,6 +2,7 @@
 /* Program images: surfaces, their names, buffers, shapes. */
 #include <string.h>
 
+#include "base/array.h"
 #include "protocol/dart_regs.h"
 #include "program/hwx_reader.h"
 #include "protocol/text.h"
@@ -65,14 +66,14 @@ static bool place_port(const struct pr_hwx_reader *r, const struct pr_slice *bin
             break;
     if (port->bar == PR_TQ_BARS)
         return pr_slice_problem(binding, BINDING_ADDRESS, r->problem, PR_PROBLEM_BINDING,
-                                "Surface %s is at %X, which is no entry of the buffer table.", port->name,
+                                "Surface %s is at %jx, which is no entry of the buffer table.", port->name,
                                 port->vmaddr);
     if (!pr_hwx_find_section(r, port->vmaddr, &section))
         return pr_slice_problem(binding, BINDING_ADDRESS, r->problem, PR_PROBLEM_BINDING,
-                                "Surface %s is at %X, where no section begins.", port->name, port->vmaddr);
+                                "Surface %s is at %jx, where no section begins.", port->name, port->vmaddr);
     if (section.size > PR_DART_APERTURE_BYTES)
         return pr_slice_problem(&section.header, PR_HWX_SECTION_SIZE, r->problem, PR_PROBLEM_LIMIT,
-                                "Surface %s has %X bytes; device addresses end at %x.", port->name,
+                                "Surface %s has %jx bytes; device addresses end at %x.", port->name,
                                 section.size, PR_DART_APERTURE_BYTES);
     port->bytes = section.size;
     if ((section.flags & 0xff) == SECTION_INPUT)
@@ -126,7 +127,7 @@ static bool check_shape(const struct pr_hwx_reader *r, const struct pr_slice *wh
     const uint64_t stride[] = {0, 0, port->plane_stride, port->row_stride, port->element_stride};
     uint64_t last = port->element_stride;
 
-    for (unsigned i = 0; i < sizeof(extent) / sizeof(extent[0]); i++) {
+    for (unsigned i = 0; i < BASE_COUNT_OF(extent); i++) {
         if (extent[i] == 0)
             return pr_slice_problem(where, 0, r->problem, PR_PROBLEM_INCONSISTENT,
                                     "Surface %s has an axis of length 0.", port->name);
@@ -137,7 +138,7 @@ static bool check_shape(const struct pr_hwx_reader *r, const struct pr_slice *wh
     }
     if (last > port->bytes)
         return pr_slice_problem(where, 0, r->problem, PR_PROBLEM_INCONSISTENT,
-                                "The strides of surface %s reach past its %X bytes.", port->name,
+                                "The strides of surface %s reach past its %jx bytes.", port->name,
                                 port->bytes);
     return true;
 }

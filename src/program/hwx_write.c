@@ -229,7 +229,10 @@ static bool writable(const struct pr_hwx_program *p)
     return true;
 }
 
-/* Every command once. The blob's place in the file is known only after the commands: it is given from a first pass. */
+/*
+ * Every command once. The blob's place in the file is known only after the commands: it is given from a first
+ * pass.
+ */
 static void write_all(struct writer *w, uint32_t file)
 {
     w->at = PR_HWX_HEADER_BYTES;

@@ -15,8 +15,8 @@ struct pr_hwx_program {
 };
 
 /*
- * Writes as much as fits and returns the whole size; with capacity 0 nothing is written. 0 when the program cannot be written: too many ports, a bar outside
- * the table or used twice, a name that is empty or too long.
+ * Writes as much as fits and returns the whole size; with capacity 0 nothing is written. 0 when the program
+ * cannot be written: too many ports, a bar outside the table or used twice, a name that is empty or too long.
  */
 size_t pr_hwx_write(const struct pr_hwx_program *program, void *bytes, size_t capacity);
 

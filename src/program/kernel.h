@@ -2,11 +2,12 @@
 /*
  * The kernel of a neural-engine task: how the streams of its engines hold table, bias and weights.
  *
- * A stream is: the activation table of 128 bytes if the task has one; a palette block of 64 bytes if it has one; then, group after
- * group, the planes of the engine's passes. A plane of dense fp16 weights is a bias row, if there is one, and a row for each input
- * channel and kernel position, with one half for each of its lanes (output channels). With a unicast kernel a plane is one
- * channel's. Strided kernels are walked by phase of the stride, and may leave zeros out. A group ends on 64 bytes, and so
- * does each sparse plane, except in unicast kernels, of which only the whole stream does.
+ * A stream is: the activation table of 128 bytes if the task has one; a palette block of 64 bytes if it has
+ * one; then, group after group, the planes of the engine's passes. A plane of dense fp16 weights is a bias
+ * row, if there is one, and a row for each input channel and kernel position, with one half for each of its
+ * lanes (output channels). With a unicast kernel a plane is one channel's. Strided kernels are walked by
+ * phase of the stride, and may leave zeros out. A group ends on 64 bytes, and so does each sparse plane,
+ * except in unicast kernels, of which only the whole stream does.
  */
 #ifndef PROGRAM_KERNEL_H
 #define PROGRAM_KERNEL_H
@@ -33,8 +34,8 @@ uint64_t pr_kernel_weights(const struct pr_task *task);
 /* The engine has output channels to compute. */
 bool pr_kernel_engine_works(const struct pr_task *task, uint32_t engine);
 /*
- * Bytes of the stream of one engine that the task needs: exact for dense kernels; what the descriptor declares where only the bytes
- * themselves can tell. 0 when the engine reads nothing.
+ * Bytes of the stream of one engine that the task needs: exact for dense kernels; what the descriptor
+ * declares where only the bytes themselves can tell. 0 when the engine reads nothing.
  */
 uint64_t pr_kernel_stream_bytes(const struct pr_task *task, uint32_t engine);
 
@@ -42,8 +43,9 @@ uint64_t pr_kernel_stream_bytes(const struct pr_task *task, uint32_t engine);
 bool pr_kernel_is_plain(const struct pr_task *task);
 
 /*
- * Where output channel `channel` of a plain kernel's group finds its weights: which engine's stream, the byte offset of its plane's
- * first bias or weight row in that stream, the lane in each row and the lanes of the plane. False when channel >= Cout.
+ * Where output channel `channel` of a plain kernel's group finds its weights: which engine's stream, the byte
+ * offset of its plane's first bias or weight row in that stream, the lane in each row and the lanes of the
+ * plane. False when channel >= Cout.
  */
 struct pr_kernel_place {
     uint32_t engine;
@@ -54,10 +56,10 @@ bool pr_kernel_place(const struct pr_task *task, uint32_t group, uint32_t channe
                      struct pr_kernel_place *place);
 
 /*
- * Any kernel into one order: for each group, for each input channel, kernel row and window column, a half for each output channel
- * and column of a step (channel * ox + column); and a bias for each group and output channel, -0 when there is none. `weights` has
- * room for pr_kernel_groups times pr_kernel_weights, `bias` for pr_kernel_groups times Cout. False with a problem when a stream ends
- * too early or contradicts itself.
+ * Any kernel into one order: for each group, for each input channel, kernel row and window column, a half for
+ * each output channel and column of a step (channel * ox + column); and a bias for each group and output
+ * channel, -0 when there is none. `weights` has room for pr_kernel_groups times pr_kernel_weights, `bias` for
+ * pr_kernel_groups times Cout. False with a problem when a stream ends too early or contradicts itself.
  */
 bool pr_kernel_expand(const struct pr_task *task, const struct pr_kernel_bytes streams[PR_ENGINES_MAX],
                       uint16_t *weights, uint16_t *bias, struct pr_problem *problem);
@@ -65,8 +67,8 @@ bool pr_kernel_expand(const struct pr_task *task, const struct pr_kernel_bytes s
 uint32_t pr_kernel_groups(const struct pr_task *task);
 
 /*
- * The activation table at the head of the streams, 64 halfs. False with a problem when a stream is shorter, or when the engines'
- * tables differ, which is not decoded.
+ * The activation table at the head of the streams, 64 halfs. False with a problem when a stream is shorter,
+ * or when the engines' tables differ, which is not decoded.
  */
 bool pr_kernel_table(const struct pr_task *task, const struct pr_kernel_bytes streams[PR_ENGINES_MAX],
                      uint16_t table[PR_TABLE_HALFS], struct pr_problem *problem);

@@ -22,7 +22,7 @@ static bool ends_early(const struct reader *r)
 {
     return pr_problem_set(
         r->problem, PR_PROBLEM_INCONSISTENT,
-        "The kernel stream of engine %u ends at byte %U, inside the plane of output channel %u.",
+        "The kernel stream of engine %u ends at byte %ju, inside the plane of output channel %u.",
         r->plane.engine, r->size, r->plane.channel);
 }
 
@@ -187,7 +187,9 @@ static bool read_head(struct reader *r)
     return true;
 }
 
-/* What has been read is filled up to 64 bytes, except in unicast kernels and, perhaps, at the stream's end. */
+/*
+ * What has been read is filled up to 64 bytes, except in unicast kernels and, perhaps, at the stream's end.
+ */
 static void fill(struct reader *r)
 {
     if (!r->task->ne.unicast)

@@ -40,7 +40,7 @@ bool pr_slice_cut(const struct pr_slice *from, uint64_t offset, uint64_t size, c
 {
     if (!inside(from, offset, size))
         return pr_slice_problem(from, offset, problem, PR_PROBLEM_TRUNCATED,
-                                "The %s at file offset %X needs %U bytes, but what holds it ends at %X.",
+                                "The %s at file offset %jx needs %ju bytes, but what holds it ends at %jx.",
                                 what, from->at + offset, size, from->at + from->size);
     *out = (struct pr_slice){from->bytes + offset, (size_t)size, from->at + offset};
     return true;

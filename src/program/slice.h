@@ -30,6 +30,7 @@ bool pr_slice_take_number(struct pr_slice *slice, uint64_t *number);
 
 /* pr_problem_set with the file offset of a place in the slice; returns false. */
 bool pr_slice_problem(const struct pr_slice *slice, uint64_t offset, struct pr_problem *problem,
-                      enum pr_problem_kind kind, const char *format, ...);
+                      enum pr_problem_kind kind, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 
 #endif

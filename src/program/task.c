@@ -348,7 +348,7 @@ static bool check_l2(const struct pr_decoder *d, const char *what, uint32_t base
     if (base + span <= PR_L2_BYTES)
         return true;
     return pr_problem_set(d->problem, PR_PROBLEM_LIMIT,
-                          "The %s in L2 starts at %x and spans %X bytes; L2 ends at %x.", what, base, span,
+                          "The %s in L2 starts at %x and spans %jx bytes; L2 ends at %x.", what, base, span,
                           PR_L2_BYTES);
 }
 
@@ -372,7 +372,10 @@ static bool check_result(const struct pr_decoder *d)
     return true;
 }
 
-/* What stays in L2 of a kept source is what the DMA read: without the axes it is broadcast along (bits in the order W, H, D, C). */
+/*
+ * What stays in L2 of a kept source is what the DMA read: without the axes it is broadcast along (bits in the
+ * order W, H, D, C).
+ */
 static void set_kept_extents(struct pr_tensor *t, uint32_t broadcast)
 {
     for (unsigned axis = 0; axis < PR_AXES; axis++)

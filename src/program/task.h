@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A task: what one descriptor asks the engine to do, decoded from its header and the register image it leaves behind.
- * The engine runs it and `anemone check` judges with it, so both refuse the same things with the same words.
+ * A task: what one descriptor asks the engine to do, decoded from its header and the register image it leaves
+ * behind. The engine runs it and `anemone check` judges with it, so both refuse the same things with the same
+ * words.
  */
 #ifndef PROGRAM_TASK_H
 #define PROGRAM_TASK_H
@@ -25,8 +26,9 @@ enum pr_axis { PR_AXIS_W, PR_AXIS_H, PR_AXIS_D, PR_AXIS_C, PR_AXIS_G, PR_AXES };
 #define PR_ROW_ALIGN   64u /* granule of DRAM row tails */
 
 /*
- * PixelOffset has a public name and no public meaning. Here it is the column of a source's rows that is read first, and counts only
- * in descriptors that carry this mark in a register that every known program leaves at 0.
+ * PixelOffset has a public name and no public meaning. Here it is the column of a source's rows that is read
+ * first, and counts only in descriptors that carry this mark in a register that every known program leaves at
+ * 0.
  */
 #define PR_CHOSEN_MARK 0x414e454du
 
@@ -45,13 +47,17 @@ enum pr_unit { PR_UNIT_PE, PR_UNIT_NE };
 /* Where a tensor is. A stream goes from one descriptor to the next one and is gone after it (types 3). */
 enum pr_home { PR_HOME_NONE, PR_HOME_DRAM, PR_HOME_L2, PR_HOME_STREAM };
 
-/* What its elements are. Integers are read as the numbers they are, and written rounded and cut to their range. */
+/*
+ * What its elements are. Integers are read as the numbers they are, and written rounded and cut to their
+ * range.
+ */
 enum pr_format { PR_FP16, PR_U8, PR_I8 };
 uint32_t pr_format_bytes(enum pr_format format);
 
 /*
- * A tensor. Strides are in bytes; a broadcast axis has stride 0. With an interleave of k, k channels stand side by side: channel
- * c is at c / k * stride[C] + c % k elements, and stride[W] steps over all k. A stream has neither base nor strides.
+ * A tensor. Strides are in bytes; a broadcast axis has stride 0. With an interleave of k, k channels stand
+ * side by side: channel c is at c / k * stride[C] + c % k elements, and stride[W] steps over all k. A stream
+ * has neither base nor strides.
  */
 struct pr_tensor {
     enum pr_home home;
@@ -61,8 +67,8 @@ struct pr_tensor {
     uint32_t extent[PR_AXES]; /* elements the task touches */
     uint32_t stride[PR_AXES];
     uint32_t interleave; /* 0 and 1: none */
-    bool
-        transposed; /* channel and width have changed places: it is columns that the interleave puts side by side */
+    /* channel and width have changed places: it is columns that the interleave puts side by side */
+    bool transposed;
     bool relu;          /* source: negative elements read as zero */
     bool slice;         /* source: a row is read from an offset inside it (PixelOffset) */
     bool zero_tail;     /* destination: rows are filled with zeros up to PR_ROW_ALIGN */
@@ -71,7 +77,10 @@ struct pr_tensor {
     uint32_t keep_extent[PR_AXES], keep_stride[PR_AXES];
 };
 
-/* AFFINE: (a +- row 0) * row 1, the rows being two of source 2, which has an element per channel and group: its extent is 1, 2, 1, C, G. */
+/*
+ * AFFINE: (a +- row 0) * row 1, the rows being two of source 2, which has an element per channel and group:
+ * its extent is 1, 2, 1, C, G.
+ */
 enum pr_pe_op { PR_PE_ADD, PR_PE_MUL, PR_PE_MAX, PR_PE_MIN, PR_PE_SQUARE_OF_SUM, PR_PE_AFFINE };
 enum pr_pe_reduce { PR_PE_REDUCE_NONE, PR_PE_REDUCE_SUM, PR_PE_REDUCE_MAX, PR_PE_REDUCE_MIN };
 /* 1.0 where the elementwise result compares so with 0, else 0.0. */
@@ -105,8 +114,9 @@ struct pr_kernel_stream {
 
 /*
  * y = relu?(table?(post_scale * (mode(...) + bias + acc_bias))).
- * Output column s * ox + j of a row is made from the window of kw + ox - 1 columns that begins at input column s * sx - px, with the
- * j-th of the ox kernels of its channel. A group has its own channels and its own kernel.
+ * Output column s * ox + j of a row is made from the window of kw + ox - 1 columns that begins at input
+ * column s * sx - px, with the j-th of the ox kernels of its channel. A group has its own channels and its
+ * own kernel.
  */
 struct pr_ne {
     enum pr_ne_mode mode;
@@ -139,8 +149,9 @@ struct pr_task {
 };
 
 /*
- * Decodes the task of a descriptor that pr_td_read accepted, given the image after pr_td_apply. False, naming descriptor field and
- * value, when something is malformed, contradictory, or not done by this model; tensors whose extents are not 0 are decoded then.
+ * Decodes the task of a descriptor that pr_td_read accepted, given the image after pr_td_apply. False, naming
+ * descriptor field and value, when something is malformed, contradictory, or not done by this model; tensors
+ * whose extents are not 0 are decoded then.
  */
 bool pr_task_decode(const struct pr_td *td, const struct pr_image *image, struct pr_task *task,
                     struct pr_problem *problem);
@@ -150,15 +161,18 @@ static inline enum pr_axis pr_tensor_bundled(const struct pr_tensor *tensor)
 {
     return tensor->transposed ? PR_AXIS_W : PR_AXIS_C;
 }
-/* Bytes from the first to past the last byte the tensor touches, row tails included; 0 when it touches none. */
+/*
+ * Bytes from the first to past the last byte the tensor touches, row tails included; 0 when it touches none.
+ */
 uint64_t pr_tensor_span(const struct pr_tensor *tensor);
 /* The same over the copy a source of type 1 leaves in L2. */
 uint64_t pr_tensor_keep_span(const struct pr_tensor *tensor);
 /* Where the zero fill of a row ends: the next PR_ROW_ALIGN boundary, but not inside the next row. */
 uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor);
 /*
- * Whether two elements of so many bytes at these strides may share bytes; never false when they do. Interleaved channels are one
- * element, and C counts their bundles. `row` is what a row of W reaches to when it has a tail, else 0.
+ * Whether two elements of so many bytes at these strides may share bytes; never false when they do.
+ * Interleaved channels are one element, and C counts their bundles. `row` is what a row of W reaches to when
+ * it has a tail, else 0.
  */
 bool pr_strides_overlap(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], uint32_t element,
                         uint64_t row);

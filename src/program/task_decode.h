@@ -39,7 +39,10 @@ enum { PR_DRAM_SHIFT = 6, PR_L2_SHIFT = 4 };
 
 /* Source 2, which only some tasks of the planar engine have. */
 bool pr_decode_source2(const struct pr_decoder *d);
-/* Channel and width change places: the channel is then contiguous, and the width has the channel's stride. False when a tensor cannot. */
+/*
+ * Channel and width change places: the channel is then contiguous, and the width has the channel's stride.
+ * False when a tensor cannot.
+ */
 bool pr_decode_transpose(const struct pr_decoder *d, struct pr_tensor *tensor, enum pr_td_field field);
 /* Result and source have the same extents along W, H, D and C. */
 bool pr_decode_same_extents(const struct pr_decoder *d, const uint32_t in[PR_AXES],

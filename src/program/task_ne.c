@@ -101,7 +101,7 @@ static bool check_size(const struct pr_decoder *d)
 
     return pr_kernel_is_plain(d->task) || weights <= PR_KERNEL_HALF_MAX / groups ||
            pr_problem_set(d->problem, PR_PROBLEM_LIMIT,
-                          "The kernel has %U weights in each of %u groups; at most %u in all are unpacked.",
+                          "The kernel has %ju weights in each of %u groups; at most %u in all are unpacked.",
                           weights, groups, PR_KERNEL_HALF_MAX);
 }
 
@@ -139,7 +139,7 @@ static bool check_stream(const struct pr_decoder *d, uint32_t i, bool weights)
     if (need > stream->bytes)
         return pr_problem_set(
             d->problem, PR_PROBLEM_INCONSISTENT,
-            "KernelDMASrc.CoeffBfrSize[%u] holds %u bytes, but the channels of engine %u need %U.", i,
+            "KernelDMASrc.CoeffBfrSize[%u] holds %u bytes, but the channels of engine %u need %ju.", i,
             stream->bytes, i, need);
     return true;
 }

@@ -18,7 +18,9 @@ static void broadcast(struct pr_tensor *t, uint32_t bits)
         t->interleave = 1;
 }
 
-/* Source 2 of an affine task has two rows and no other width or depth: only C is left to broadcast it along. */
+/*
+ * Source 2 of an affine task has two rows and no other width or depth: only C is left to broadcast it along.
+ */
 static uint32_t broadcast2(const struct pr_decoder *d)
 {
     uint32_t bits = pr_decode_get(d, PR_F_SRC2_BCAST);
@@ -122,7 +124,10 @@ static bool decode_reduction(const struct pr_decoder *d)
            pr_decode_require(d, PR_F_PE_BIAS, 0, "a bias is not decoded in a reduction");
 }
 
-/* An axis that source 1 broadcasts has length 1 in it, and one that is reduced has length 1 in the result: registers may state either. */
+/*
+ * An axis that source 1 broadcasts has length 1 in it, and one that is reduced has length 1 in the result:
+ * registers may state either.
+ */
 static bool check_extents(const struct pr_decoder *d, uint32_t result[PR_AXES])
 {
     uint32_t bits = pr_decode_get(d, PR_F_SRC1_BCAST), seen[PR_AXES];

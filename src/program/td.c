@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "program/td_codes.h"
 
 /* Image index of each block's first word: each entry continues after the last word of the one before. */
@@ -48,7 +49,7 @@ const struct pr_value_info pr_value_table[] = {
 #define PR_TD_VALUE(field, value, text) {PR_F_##field, value, text},
 #include "program/td_values.def"
 };
-const unsigned pr_value_count = sizeof(pr_value_table) / sizeof(pr_value_table[0]);
+const unsigned pr_value_count = BASE_COUNT_OF(pr_value_table);
 
 const char *pr_value_text(enum pr_td_field field, uint32_t value)
 {
@@ -166,7 +167,10 @@ static bool read_record(struct pr_td *td, uint32_t at, struct pr_problem *proble
         problem->address = record->address;
         problem->bits = td->word[at];
     }
-    /* Zeros read as "write InDim = 0": in every known descriptor they are the padding after a size declared too large. */
+    /*
+     * Zeros read as "write InDim = 0": in every known descriptor they are the padding after a size declared
+     * too large.
+     */
     if (td->word[at] == 0 && td->record_count)
         return pr_problem_set(
             problem, PR_PROBLEM_OVER_DECLARED,

@@ -70,7 +70,10 @@ extern const struct pr_field_info pr_field_table[PR_F_COUNT];
 extern const struct pr_value_info pr_value_table[];
 extern const unsigned pr_value_count;
 
-/* The values of all registers a descriptor can write, in block order: what a queue carries from one descriptor to the next. */
+/*
+ * The values of all registers a descriptor can write, in block order: what a queue carries from one
+ * descriptor to the next.
+ */
 struct pr_image {
     uint32_t word[PR_IMAGE_WORDS];
 };
@@ -112,8 +115,8 @@ uint32_t pr_header_known_bits(uint32_t word);
 uint32_t pr_td_header(const struct pr_td *td, enum pr_td_header_field field);
 
 /*
- * Reads `words` words (the size the chain or the queue declared) from `bytes`. Checks framing: header length, records
- * inside the size and inside known blocks. On failure fills `problem` and returns false.
+ * Reads `words` words (the size the chain or the queue declared) from `bytes`. Checks framing: header length,
+ * records inside the size and inside known blocks. On failure fills `problem` and returns false.
  */
 bool pr_td_read(const void *bytes, uint32_t words, struct pr_td *td, struct pr_problem *problem);
 

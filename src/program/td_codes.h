@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The codes of descriptor fields: what the decoder reads, the expander writes and td_values.def names. Sources are those of the fields, in
- * td_regs.def; a code that is not here has no public meaning.
+ * The codes of descriptor fields: what the decoder reads, the expander writes and td_values.def names.
+ * Sources are those of the fields, in td_regs.def; a code that is not here has no public meaning.
  */
 #ifndef PROGRAM_TD_CODES_H
 #define PROGRAM_TD_CODES_H

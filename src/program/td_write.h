@@ -14,7 +14,10 @@ struct pr_td_head {
 
 /* A field of the first ten words. */
 void pr_td_head_put(struct pr_td_head *head, enum pr_td_header_field field, uint32_t value);
-/* Writes PR_TD_WORDS_FULL words, little-endian. The header must not have TDE set: that word does not exist here. */
+/*
+ * Writes PR_TD_WORDS_FULL words, little-endian. The header must not have TDE set: that word does not exist
+ * here.
+ */
 void pr_td_write(const struct pr_td_head *head, const struct pr_image *image, void *bytes);
 
 #endif

@@ -94,7 +94,10 @@ uint32_t pr_tensor_tail_end(const struct pr_tensor *tensor)
     return end;
 }
 
-/* Of the axes with more than one element that are not taken, the one with the smallest stride; PR_AXES when there is none. */
+/*
+ * Of the axes with more than one element that are not taken, the one with the smallest stride; PR_AXES when
+ * there is none.
+ */
 static unsigned next_axis(const uint32_t extent[PR_AXES], const uint32_t stride[PR_AXES], unsigned taken)
 {
     unsigned best = PR_AXES;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "program/chain.h"
 #include "program/hwx.h"
 
@@ -29,7 +30,7 @@ static uint32_t selected_kernels(const uint8_t *td)
 {
     uint32_t set = 0;
 
-    for (unsigned i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+    for (unsigned i = 0; i < BASE_COUNT_OF(kernels); i++)
         set |= selected(td, kernels[i].base, kernels[i].enable);
     return set;
 }

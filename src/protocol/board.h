@@ -9,7 +9,9 @@
 #define PR_PAGE_SHIFT 14
 #define PR_DART_COUNT 3u
 
-/* Offsets inside the engine container, the same on both boards (facts: engine 2.1, commands 5.1 and 6). */
+/*
+ * Offsets inside the engine container, the same on both boards (engine facts 2.1, command facts 5.1 and 6).
+ */
 #define PR_ENGINE_REGS     0x1c00000u /* task-descriptor registers as the fetcher sees them */
 #define PR_ENGINE_TM       0x1c24000u /* task manager */
 #define PR_ENGINE_TQ       0x1c25000u /* task queues */
@@ -25,8 +27,8 @@ struct pr_board {
     uint64_t pmu; /* power-state registers */
     uint64_t dram;
     uint32_t interrupt; /* the engine's line at the interrupt controller */
-    uint32_t
-        revision; /* what the controller compares with its boot arguments: version << 8 | minor version */
+    /* what the controller compares with its boot arguments: version << 8 | minor version */
+    uint32_t revision;
     const char *source;
 };
 
@@ -58,7 +60,10 @@ static inline uint64_t pr_timebase_ticks(uint64_t ns)
     return ns * (PR_TIMEBASE_HZ / 1000000) / 1000;
 }
 
-/* Power-state registers: seven words, 8 bytes apart (facts: engine 2.1, guide 7.1). Low nibble target, next nibble actual state. */
+/*
+ * Power-state registers: seven words, 8 bytes apart (engine facts 2.1, guide facts 7.1). Low nibble target,
+ * next nibble actual state.
+ */
 #define PR_PMU_DOMAINS 7u
 #define PR_PMU_STRIDE  8u
 #define PR_PMU_ON      0xfu

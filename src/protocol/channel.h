@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The eight inter-processor channels and their slots. Names from seeds ch. 29; types, bits and slot counts from command facts 5.1 (a T6021
- * reading; on H13 the table published at run time counts).
+ * The eight inter-processor channels and their slots. Names from seeds ch. 29; types, bits and slot counts
+ * from command facts 5.1 (a T6021 reading; on H13 the table published at run time counts).
  */
 #ifndef PROTOCOL_CHANNEL_H
 #define PROTOCOL_CHANNEL_H
@@ -44,8 +44,8 @@ struct pr_channel_record {
     uint32_t bit;
     uint64_t slots;
     uint64_t ring; /* device address of slot 0 */
-    uint32_t
-        ring_version; /* +0x58 CHOSEN place: checked by the host; the firmware checks the boot arguments' */
+    /* +0x58 CHOSEN place: checked by the host; the firmware checks the boot arguments' */
+    uint32_t ring_version;
     uint8_t reserved[0xa4];
 };
 #define PR_CHANNEL_RECORD_BYTES 0x100u
@@ -59,8 +59,9 @@ uint32_t pr_ipc_ring_offset(enum pr_channel channel);
 uint32_t pr_ipc_bytes(void);
 
 /*
- * A slot, 64 bytes. Owner bit = bit 0 of `address`: 1 = host owns or idle, 0 = the other side's turn (for T2H: the host's turn while 0; the
- * host returns it with bit 0 set). Order of writing: length, reply, barrier, address, barrier, doorbell.
+ * A slot, 64 bytes. Owner bit = bit 0 of `address`: 1 = host owns or idle, 0 = the other side's turn (for
+ * T2H: the host's turn while 0; the host returns it with bit 0 set). Order of writing: length, reply,
+ * barrier, address, barrier, doorbell.
  */
 struct pr_slot {
     uint64_t address; /* of the message, | owner bit */

@@ -2,6 +2,7 @@
 /* The firmware container, read and judged from a private copy. */
 #include "protocol/container.h"
 
+#include "base/array.h"
 #include "protocol/td_frame.h"
 
 #include <string.h>
@@ -56,22 +57,12 @@ static const void *part(const struct reader *r, uint64_t offset)
     return r->bytes + offset;
 }
 
-static bool all_zero(const void *bytes, size_t size)
-{
-    const uint8_t *b = bytes;
-
-    for (size_t i = 0; i < size; i++)
-        if (b[i])
-            return false;
-    return true;
-}
-
 static bool check_zero(const struct reader *r, uint64_t offset, uint64_t size, const char *what)
 {
     for (uint64_t i = 0; i < size; i++)
         if (r->bytes[offset + i])
             return pr_problem_set(at(r, offset + i), PR_PROBLEM_FORMAT,
-                                  "%s: the byte at %X is %x; it must be 0.", what, offset + i,
+                                  "%s: the byte at %jx is %x; it must be 0.", what, offset + i,
                                   r->bytes[offset + i]);
     return true;
 }
@@ -85,10 +76,10 @@ static bool read_package(const struct reader *r, uint32_t *program_offset)
                               CONTENT_ALIGN);
     if (r->size < sizeof(*package))
         return pr_problem_set(at(r, 0), PR_PROBLEM_TRUNCATED,
-                              "The container has %U bytes; its first header alone has %u.", (uint64_t)r->size,
-                              (unsigned)sizeof(*package));
+                              "The container has %ju bytes; its first header alone has %u.",
+                              (uint64_t)r->size, (unsigned)sizeof(*package));
     if (r->size > PR_CONTAINER_BYTES_MAX)
-        return pr_problem_set(at(r, 0), PR_PROBLEM_LIMIT, "The container has %X bytes; the limit is %x.",
+        return pr_problem_set(at(r, 0), PR_PROBLEM_LIMIT, "The container has %jx bytes; the limit is %x.",
                               (uint64_t)r->size, PR_CONTAINER_BYTES_MAX);
     if (package->magic != PR_CONTAINER_PACKAGE)
         return pr_problem_set(at(r, 0), PR_PROBLEM_FORMAT, "The package's magic is %x, not %x.",
@@ -101,7 +92,7 @@ static bool read_package(const struct reader *r, uint32_t *program_offset)
         return pr_problem_set(at(r, 8), PR_PROBLEM_FORMAT, "The checksum word is %x; %x means checked.",
                               package->checksum, PR_CONTAINER_CHECKSUM_VALID);
     if (package->bytes != r->size)
-        return pr_problem_set(at(r, 12), PR_PROBLEM_TRUNCATED, "The package declares %x bytes but has %X.",
+        return pr_problem_set(at(r, 12), PR_PROBLEM_TRUNCATED, "The package declares %x bytes but has %jx.",
                               package->bytes, (uint64_t)r->size);
     *program_offset = package->program_offset;
     return check_zero(r, offsetof(struct pr_container_package, zero), sizeof(package->zero), "package");
@@ -114,7 +105,7 @@ static bool read_program(const struct reader *r, uint32_t offset)
     if (offset < sizeof(struct pr_container_package) || offset % CONTENT_ALIGN || offset > r->size ||
         r->size - offset < sizeof(*program))
         return pr_problem_set(at(r, 16), PR_PROBLEM_TRUNCATED,
-                              "The program header at %x is not inside the container's %X bytes.", offset,
+                              "The program header at %x is not inside the container's %jx bytes.", offset,
                               (uint64_t)r->size);
     program = part(r, offset);
     if (program->magic != PR_CONTAINER_PROGRAM)
@@ -141,7 +132,7 @@ static bool check_address(const struct reader *r, uint64_t place, const struct p
     if (!s->address_bytes || s->address >= PR_SECTION_LIMIT ||
         s->address_bytes > PR_SECTION_LIMIT - s->address)
         return pr_problem_set(at(r, place + 16), PR_PROBLEM_LIMIT,
-                              "Section %s has %X bytes at %X; it must have some, and end at %x at most.",
+                              "Section %s has %jx bytes at %jx; it must have some, and end at %x at most.",
                               section_name(s->kind), s->address_bytes, s->address, PR_SECTION_LIMIT);
     return true;
 }
@@ -151,13 +142,13 @@ static bool check_place(const struct reader *r, uint64_t place, const struct pr_
 {
     if (s->address || s->address_bytes)
         return pr_problem_set(at(r, place + 16), PR_PROBLEM_FORMAT,
-                              "Section %s stands in the container, but has the address %X.",
+                              "Section %s stands in the container, but has the address %jx.",
                               section_name(s->kind), s->address);
     if (s->offset % CONTENT_ALIGN || s->offset < *end || s->offset > r->size ||
         s->bytes > r->size - s->offset)
         return pr_problem_set(
             at(r, place + 8), PR_PROBLEM_TRUNCATED,
-            "Section %s: %x bytes at %x; they must begin at %X or after, on a multiple of %u, and end inside %X.",
+            "Section %s: %x bytes at %x; they must begin at %jx or after, on a multiple of %u, and end inside %jx.",
             section_name(s->kind), s->bytes, s->offset, *end, CONTENT_ALIGN, (uint64_t)r->size);
     if (!check_zero(r, *end, s->offset - *end, "between sections"))
         return false;
@@ -209,7 +200,7 @@ static bool check_entries(const struct reader *r, uint32_t kind, uint32_t head, 
                               most);
     if (s->bytes < needed)
         return pr_problem_set(at(r, s->offset), PR_PROBLEM_TRUNCATED,
-                              "Section %s has %x bytes; its %u entries need %X.", section_name(kind),
+                              "Section %s has %x bytes; its %u entries need %jx.", section_name(kind),
                               s->bytes, count, needed);
     return check_zero(r, s->offset + needed, s->bytes - needed, section_name(kind));
 }
@@ -241,8 +232,9 @@ static bool check_buffer(const struct reader *r, uint32_t i, uint8_t *seen)
         return pr_problem_set(at(r, place + 8), PR_PROBLEM_LIMIT,
                               "Buffer %u has type %u; types are below %u.", i, b->type, PR_BUFFER_TYPES);
     if (b->address >= PR_SECTION_LIMIT || b->bytes > PR_SECTION_LIMIT - b->address)
-        return pr_problem_set(at(r, place + 24), PR_PROBLEM_LIMIT, "Buffer %u: %X bytes at %X end above %x.",
-                              i, b->bytes, b->address, PR_SECTION_LIMIT);
+        return pr_problem_set(at(r, place + 24), PR_PROBLEM_LIMIT,
+                              "Buffer %u: %jx bytes at %jx end above %x.", i, b->bytes, b->address,
+                              PR_SECTION_LIMIT);
     if (b->type == PR_BUFFER_KERNEL && !r->container->section[PR_SECTION_KERNEL])
         return pr_problem_set(at(r, place + 8), PR_PROBLEM_INCONSISTENT,
                               "Buffer %u is the kernel, but there is no section kernel.", i);
@@ -326,7 +318,7 @@ static bool check_procedure(const struct reader *r, uint32_t i)
     const uint64_t place = (uint64_t)((const uint8_t *)p - r->bytes);
     const uint64_t text = r->container->section[PR_SECTION_TEXT]->address_bytes;
 
-    if (!all_zero(p->zero, sizeof(p->zero)))
+    if (!base_is_zero(p->zero, sizeof(p->zero)))
         return pr_problem_set(at(r, place + offsetof(struct pr_procedure, zero)), PR_PROBLEM_FORMAT,
                               "Procedure %u has reserved words that are not 0.", i);
     if (p->operation >= r->container->operations)
@@ -337,7 +329,7 @@ static bool check_procedure(const struct reader *r, uint32_t i)
         4ull * p->first_words > text - p->text_offset)
         return pr_problem_set(
             at(r, place + 4), PR_PROBLEM_TRUNCATED,
-            "Procedure %u: %u words at %x of the text are not a descriptor inside its %X bytes.", i,
+            "Procedure %u: %u words at %x of the text are not a descriptor inside its %jx bytes.", i,
             p->first_words, p->text_offset, text);
     if (p->io_buffers > r->container->generic->buffers)
         return pr_problem_set(at(r, place + 12), PR_PROBLEM_LIMIT,

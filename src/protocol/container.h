@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The firmware container: package (ANEH), program (ANEP), sections (ANES). Levels, magics, section kinds and limits from the seeds and command facts
- * 4.5; the layout of the three headers is CHOSEN (no public source has it). All numbers little-endian; offsets from the start of
- * the container. Reserved and padding bytes are zero. Every address is below 2^32 and every section ends at or below 0xE0000000.
+ * The firmware container: package (ANEH), program (ANEP), sections (ANES). Levels, magics, section kinds and
+ * limits from the seeds and command facts 4.5; the layout of the three headers is CHOSEN (no public source
+ * has it). All numbers little-endian; offsets from the start of the container. Reserved and padding bytes are
+ * zero. Every address is below 2^32 and every section ends at or below 0xE0000000.
  */
 #ifndef PROTOCOL_CONTAINER_H
 #define PROTOCOL_CONTAINER_H
@@ -15,11 +16,11 @@
 #define PR_CONTAINER_PROGRAM        0x414e4550u
 #define PR_CONTAINER_SECTION        0x414e4553u
 #define PR_CONTAINER_VERSION        1u
-#define PR_CONTAINER_CHECKSUM_VALID 0xffffffffu /* checksum word that means "checked" (guide 4.4) */
+#define PR_CONTAINER_CHECKSUM_VALID 0xffffffffu /* checksum word that means "checked" (guide facts 4.4) */
 #define PR_CONTAINER_BYTES_MAX      0x40000000u
 #define PR_SECTION_LIMIT            0xe0000000u /* device address + size of a section */
 #define PR_MAPPED_BASE \
-    0x1bc400000000ull /* rebase records: this with the device address in its low half (design 11) */
+    0x1bc400000000ull /* rebase records: this with the device address in its low half (seeds ch. 28) */
 
 /* X(id, number, name, mandatory). Mandatory as the H13 checks demand: command facts 4.5. */
 #define PR_SECTIONS(X)                 \
@@ -47,7 +48,10 @@ struct pr_container_program {
     uint32_t zero[2];
 };
 
-/* Section headers follow the program header. Text and kernel are not inside the container: the engine reads them at `address`. */
+/*
+ * Section headers follow the program header. Text and kernel are not inside the container: the engine reads
+ * them at `address`.
+ */
 struct pr_container_section {
     uint32_t magic, kind;
     uint32_t offset, bytes; /* inside the container; 0 and 0 for text and kernel */
@@ -98,7 +102,10 @@ struct pr_operation {
 };
 _Static_assert(sizeof(struct pr_operation) == 0x110, "an operation is 0x110 bytes");
 
-/* procedure: u32 count, u32 0, then entries (CHOSEN: one operation each, where its descriptors stand in the text). */
+/*
+ * procedure: u32 count, u32 0, then entries (CHOSEN: one operation each, where its descriptors stand in the
+ * text).
+ */
 #define PR_PROCEDURES_MAX 0x80u
 struct pr_procedure {
     uint32_t operation;   /* index */
@@ -110,8 +117,9 @@ struct pr_procedure {
 };
 
 /*
- * Reads a container from a private copy, aligned to 8 bytes. All checks that need no memory beyond it: magics, version, sizes, order, overlaps, padding, limits,
- * section contents against each other (operation bars name generic buffers, procedures name operations).
+ * Reads a container from a private copy, aligned to 8 bytes. All checks that need no memory beyond it:
+ * magics, version, sizes, order, overlaps, padding, limits, section contents against each other (operation
+ * bars name generic buffers, procedures name operations).
  */
 struct pr_container {
     const struct pr_container_program *program;

@@ -10,18 +10,18 @@
 
 /* Offsets in the engine container. X(id, name, offset, source) */
 #define PR_CONTROLLER_REGISTERS(X)                                                                       \
-    X(RVBAR_LO, "RVBAR_LO", 0x1050000, "facts 6: rANE_H11_CHINOOK_IO_RVBAR")                             \
-    X(RVBAR_HI, "RVBAR_HI", 0x1050004, "facts 6")                                                        \
-    X(TIMEBASE_LO, "TIMEBASE_LO", 0x1170000, "facts 6")                                                  \
-    X(TIMEBASE_HI, "TIMEBASE_HI", 0x1170004, "facts 6")                                                  \
-    X(CPU_CONTROL, "CPU_CONTROL", 0x1400044, "facts 6")                                                  \
-    X(CPU_STATUS, "CPU_STATUS", 0x1400048, "facts 6")                                                    \
-    X(SCRATCH0, "SCRATCH0", 0x1840048, "facts 6")                                                        \
-    X(DOORBELL, "DOORBELL", 0x1844000, "facts 5.1: host to controller, 1 << bit")                        \
+    X(RVBAR_LO, "RVBAR_LO", 0x1050000, "command facts 6: rANE_H11_CHINOOK_IO_RVBAR")                     \
+    X(RVBAR_HI, "RVBAR_HI", 0x1050004, "command facts 6")                                                \
+    X(TIMEBASE_LO, "TIMEBASE_LO", 0x1170000, "command facts 6")                                          \
+    X(TIMEBASE_HI, "TIMEBASE_HI", 0x1170004, "command facts 6")                                          \
+    X(CPU_CONTROL, "CPU_CONTROL", 0x1400044, "command facts 6")                                          \
+    X(CPU_STATUS, "CPU_STATUS", 0x1400048, "command facts 6")                                            \
+    X(SCRATCH0, "SCRATCH0", 0x1840048, "command facts 6")                                                \
+    X(DOORBELL, "DOORBELL", 0x1844000, "command facts 5.1: host to controller, 1 << bit")                \
     X(HOST_DOORBELL, "HOST_DOORBELL", 0x1848000,                                                         \
       "CHOSEN: where the controller's store raises the host's interrupt")                                \
-    X(HOST_PENDING, "HOST_PENDING", 0x184c000, "facts 5.1: bits the controller rang")                    \
-    X(HOST_ACK, "HOST_ACK", 0x1850000, "facts 5.1: write the bits back")                                 \
+    X(HOST_PENDING, "HOST_PENDING", 0x184c000, "command facts 5.1: bits the controller rang")            \
+    X(HOST_ACK, "HOST_ACK", 0x1850000, "command facts 5.1: write the bits back")                         \
     X(DOORBELL_PENDING, "DOORBELL_PENDING", 0x1854000, "CHOSEN: bits the host rang, for the controller") \
     X(DOORBELL_ACK, "DOORBELL_ACK", 0x1858000, "CHOSEN: the controller writes them back")
 
@@ -61,7 +61,10 @@ enum { PR_WAKE_CHANNELS = 0, PR_WAKE_IPC_BYTES_LESS_1 = 1, PR_WAKE_FLAGS = 2, PR
 /* Scratch 5 while running: doorbells the fabric rejected for good, counted by the controller (CHOSEN). */
 #define PR_SCRATCH_REJECTED 5u
 
-/* A boot that is refused: scratch 7 = PR_BOOT_REFUSED | reason; the sentence is in the TERMINAL text or the log (CHOSEN). */
+/*
+ * A boot that is refused: scratch 7 = PR_BOOT_REFUSED | reason; the sentence is in the TERMINAL text or the
+ * log (CHOSEN).
+ */
 #define PR_BOOT_REFUSED 0xbad00000u
 #define PR_BOOT_REFUSALS(X)                                                    \
     X(BOOT_ARGUMENTS, 1, "boot arguments cannot be read")                      \
@@ -89,8 +92,8 @@ const char *pr_boot_refusal_text(uint32_t reason);
 #define PR_SLOT_BYTES 0x40u
 
 /*
- * Boot arguments, 0x174 bytes. The prefix is that of command facts 6; in the 0x100-byte template at +0x6c, words 0 and +0xc0 are
- * known, and the four version words are ours.
+ * Boot arguments, 0x174 bytes. The prefix is that of command facts 6; in the 0x100-byte template at +0x6c,
+ * words 0 and +0xc0 are known, and the four version words are ours.
  */
 struct pr_boot_args {
     uint64_t image;            /* +0x00 firmware image address */
@@ -111,10 +114,10 @@ struct pr_boot_args {
     uint32_t protocol_version; /* +0x74 CHOSEN place */
     uint32_t ring_version;     /* +0x78 CHOSEN place */
     uint32_t page_bytes;       /* +0x7c CHOSEN place */
-    uint32_t
-        unknown_id_panics; /* +0x80 CHOSEN place: an unknown id on the execution loop asserts instead of being dropped */
-    uint32_t
-        host_doorbell_lo; /* +0x84 CHOSEN place: target register and bit of the three host doorbells ... */
+    /* +0x80 CHOSEN place: an unknown id on the execution loop asserts instead of being dropped */
+    uint32_t unknown_id_panics;
+    /* +0x84 CHOSEN place: target register and bit of the three host doorbells ... */
+    uint32_t host_doorbell_lo;
     uint32_t host_doorbell_hi;      /* +0x88 */
     uint32_t host_doorbell_bits[3]; /* +0x8c ... 0 = unused slot */
     uint8_t template1[0x94];        /* +0x98 */

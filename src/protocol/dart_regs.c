@@ -2,7 +2,10 @@
 /* Page-table entry forms. */
 #include "protocol/dart_regs.h"
 
-/* One row per form: bit positions; 64 means the form has no such bit. Frames stand shifted right by frame_shift. */
+/*
+ * One row per form: bit positions; 64 means the form has no such bit. Frames stand shifted right by
+ * frame_shift.
+ */
 static const struct form {
     const char *name;
     unsigned valid, no_write, no_read;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The DART's registers, page tables and leaf forms.
- * Sources: seeds Tables 28.1-28.4 and 28.10; engine facts section 5 (the Linux driver's layout) for what the seeds leave open.
+ * Sources: seeds Tables 28.1-28.4 and 28.10; engine facts section 5 (the Linux driver's layout) for what the
+ * seeds leave open.
  */
 #ifndef PROTOCOL_DART_REGS_H
 #define PROTOCOL_DART_REGS_H
@@ -15,25 +16,25 @@
 #define PR_DART_WINDOW_BYTES   0x4000u
 
 /* X(id, name, offset, count, stride, source) */
-#define PR_DART_REGISTERS(X)                                        \
-    X(PARAMS1, "PARAMS1", 0x00, 1, 4, "facts 5.1")                  \
-    X(PARAMS2, "PARAMS2", 0x04, 1, 4, "facts 5.1")                  \
-    X(STREAM_COMMAND, "STREAM_COMMAND", 0x20, 1, 4, "facts 5.1")    \
-    X(STREAM_SELECT, "STREAM_SELECT", 0x34, 1, 4, "facts 5.1")      \
-    X(ERROR, "ERROR", 0x40, 1, 4, "Table 28.3")                     \
-    X(ERROR_ADDR_LO, "ERROR_ADDR_LO", 0x50, 1, 4, "Table 28.3")     \
-    X(ERROR_ADDR_HI, "ERROR_ADDR_HI", 0x54, 1, 4, "Table 28.3")     \
-    X(CONFIG, "CONFIG", 0x60, 1, 4, "facts 5.1")                    \
-    X(UNKNOWN_68, "UNKNOWN_68", 0x68, 2, 4, "facts 5.1")            \
-    X(REMAP, "REMAP", 0x80, 4, 4, "facts 5.1")                      \
-    X(DAPF_LOCK, "DAPF_LOCK", 0xf0, 1, 4, "facts 5.1")              \
-    X(DAPF_UNKNOWN, "DAPF_UNKNOWN", 0xf8, 1, 4, "facts 5.1")        \
-    X(ENABLED_STREAMS, "ENABLED_STREAMS", 0xfc, 1, 4, "Table 28.3") \
-    X(TCR, "TCR", 0x100, 16, 4, "Table 28.3")                       \
-    X(TTBR, "TTBR", 0x200, 64, 4, "Table 28.3")                     \
-    X(TLB_CONTROL, "TLB_CONTROL", 0x1000, 1, 4, "Table 28.3")       \
-    X(TLB_STATUS, "TLB_STATUS", 0x100c, 1, 4, "Table 28.10")        \
-    X(TLB_ERROR0, "TLB_ERROR0", 0x1020, 1, 4, "Table 28.3")         \
+#define PR_DART_REGISTERS(X)                                             \
+    X(PARAMS1, "PARAMS1", 0x00, 1, 4, "engine facts 5.1")                \
+    X(PARAMS2, "PARAMS2", 0x04, 1, 4, "engine facts 5.1")                \
+    X(STREAM_COMMAND, "STREAM_COMMAND", 0x20, 1, 4, "engine facts 5.1")  \
+    X(STREAM_SELECT, "STREAM_SELECT", 0x34, 1, 4, "engine facts 5.1")    \
+    X(ERROR, "ERROR", 0x40, 1, 4, "Table 28.3")                          \
+    X(ERROR_ADDR_LO, "ERROR_ADDR_LO", 0x50, 1, 4, "Table 28.3")          \
+    X(ERROR_ADDR_HI, "ERROR_ADDR_HI", 0x54, 1, 4, "Table 28.3")          \
+    X(CONFIG, "CONFIG", 0x60, 1, 4, "engine facts 5.1")                  \
+    X(UNKNOWN_68, "UNKNOWN_68", 0x68, 2, 4, "CHOSEN: plain storage")     \
+    X(REMAP, "REMAP", 0x80, 4, 4, "engine facts 5.1")                    \
+    X(DAPF_LOCK, "DAPF_LOCK", 0xf0, 1, 4, "CHOSEN: plain storage")       \
+    X(DAPF_UNKNOWN, "DAPF_UNKNOWN", 0xf8, 1, 4, "CHOSEN: plain storage") \
+    X(ENABLED_STREAMS, "ENABLED_STREAMS", 0xfc, 1, 4, "Table 28.3")      \
+    X(TCR, "TCR", 0x100, 16, 4, "Table 28.3")                            \
+    X(TTBR, "TTBR", 0x200, 64, 4, "Table 28.3")                          \
+    X(TLB_CONTROL, "TLB_CONTROL", 0x1000, 1, 4, "Table 28.3")            \
+    X(TLB_STATUS, "TLB_STATUS", 0x100c, 1, 4, "Table 28.10")             \
+    X(TLB_ERROR0, "TLB_ERROR0", 0x1020, 1, 4, "Table 28.3")              \
     X(TLB_ERROR1, "TLB_ERROR1", 0x1028, 1, 4, "Table 28.3")
 
 enum pr_dart_reg {
@@ -80,7 +81,10 @@ enum pr_dart_error {
 #undef X
 };
 
-/* Two levels below the table base: 2048 entries of 8 bytes each. VA [37:36] TTBR, [35:25] first, [24:14] second, [13:0] offset. */
+/*
+ * Two levels below the table base: 2048 entries of 8 bytes each. VA [37:36] TTBR, [35:25] first, [24:14]
+ * second, [13:0] offset.
+ */
 #define PR_DART_TABLE_ENTRIES    2048u
 #define PR_DART_L1_SHIFT         25
 #define PR_DART_L2_SHIFT         14

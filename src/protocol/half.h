@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Half and single precision as bits, between each other: the one plain conversion. What is faster stands beside it in the rooms
- * that need it and is compared with it.
+ * Half and single precision as bits, between each other: the one plain conversion. What is faster stands
+ * beside it in the rooms that need it and is compared with it.
  */
 #ifndef PROTOCOL_HALF_H
 #define PROTOCOL_HALF_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages: what stands in the command pool while a slot points to it. The firmware copies a message once, checks the copy and writes replies
- * back in place. Two header forms (docs/provenance.md): the control channel (IO, DEBUG, BUF_H2T) has the 24-byte header of Table 30.1; the execution loop
- * (DATA_CHAIN_H2T) has a u16 id at +4 and fields from +8.
+ * Messages: what stands in the command pool while a slot points to it. The firmware copies a message once,
+ * checks the copy and writes replies back in place. Two header forms (docs/provenance.md): the control
+ * channel (IO, DEBUG, BUF_H2T) has the 24-byte header of Table 30.1; the execution loop (DATA_CHAIN_H2T) has
+ * a u16 id at +4 and fields from +8.
  */
 #ifndef PROTOCOL_MESSAGE_H
 #define PROTOCOL_MESSAGE_H
@@ -42,7 +43,10 @@ PR_HEADER_FIELDS(X)
 #undef X
 _Static_assert(sizeof(struct pr_command_header) == 24, "Table 30.1 is six words");
 
-/* The firmware's answer, written to the header's `priority` place of the reply (CHOSEN): 0 is well. X(id, value, text) */
+/*
+ * The firmware's answer, written to the header's `priority` place of the reply (CHOSEN): 0 is well. X(id,
+ * value, text)
+ */
 #define PR_STATUSES(X)                                             \
     X(OK, 0, "done")                                               \
     X(BAD_SIZE, 1, "message or body has the wrong size")           \
@@ -71,7 +75,10 @@ const char *pr_status_text(uint32_t status);
 /* The reply of any control command: the header again, `priority` replaced by the status. */
 #define PR_REPLY_STATUS(header) ((header)->priority)
 
-/* Bodies of the control commands (after the header). Sizes from command facts 2 less their 8-byte header, where known. */
+/*
+ * Bodies of the control commands (after the header). Sizes from command facts 2 less their 8-byte header,
+ * where known.
+ */
 struct pr_body_u32 {
     uint32_t value;
 }; /* PRINT_ENABLE, START, TRACE_ENABLE, STOP, DSID_SET: 4 bytes */
@@ -109,12 +116,18 @@ struct pr_body_build {
 
 #define PR_MCACHE_BYTES 0x200000u /* MCACHE_SIZE_GET; command facts 2 */
 
-/* LOAD_PROGRAM: one container by device address (design: ANEH/ANEP/ANES). Reply: program_id of the header. */
+/*
+ * LOAD_PROGRAM: one container by device address (CHOSEN: ANEH, ANEP and ANES by address). Reply: program_id
+ * of the header.
+ */
 struct pr_body_load {
     uint64_t container;
     uint64_t bytes;
 };
-/* CREATE_PROCESS: program_id in the header; reply process_id. `stream` is the DART stream of the client's domain (CHOSEN). */
+/*
+ * CREATE_PROCESS: program_id in the header; reply process_id. `stream` is the DART stream of the client's
+ * domain (CHOSEN).
+ */
 struct pr_body_process {
     uint32_t stream;
     uint32_t reserved;

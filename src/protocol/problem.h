@@ -5,7 +5,9 @@
 
 #include "protocol/bits.h"
 
-/* The kinds of finding; the number is what the task manager's first error register shows for a stuck queue. */
+/*
+ * The kinds of finding; the number is what the task manager's first error register shows for a stuck queue.
+ */
 #define PR_PROBLEM_KINDS(X)                                                           \
     X(NONE, 0x00, "no problem")                                                       \
     X(TRUNCATED, 0x01, "bytes end too early")                                         \
@@ -59,9 +61,10 @@ const char *pr_problem_kind_text(enum pr_problem_kind kind);
 const char *pr_outcome_text(enum pr_outcome outcome);
 
 /*
- * Fills `problem` (which may be NULL) and returns false, so that a check can end with `return pr_problem_set(...)`. The format
- * is that of pr_text_printf.
+ * Fills `problem` (which may be NULL) and returns false, so that a check can end with `return
+ * pr_problem_set(...)`. The format is that of pr_text_printf.
  */
-bool pr_problem_set(struct pr_problem *problem, enum pr_problem_kind kind, const char *format, ...);
+bool pr_problem_set(struct pr_problem *problem, enum pr_problem_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

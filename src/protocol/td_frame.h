@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frame of a task descriptor: the fields of its header words, its size and its place in a stream. This is what loads, links and pushes descriptors
- * without knowing what they compute; program/td.h has the rest.
+ * The frame of a task descriptor: the fields of its header words, its size and its place in a stream. This is
+ * what loads, links and pushes descriptors without knowing what they compute; program/td.h has the rest.
  */
 #ifndef PROTOCOL_TD_FRAME_H
 #define PROTOCOL_TD_FRAME_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text into a caller's buffer, for a room that has no stdio. A full buffer drops the rest and remembers it. */
+/*
+ * Text into a caller's buffer, for a room that has no stdio. A full buffer drops the rest and remembers it.
+ */
 #ifndef PROTOCOL_TEXT_H
 #define PROTOCOL_TEXT_H
 
@@ -40,10 +42,11 @@ void pr_text_put_char(struct pr_text *text, char c);
 void pr_text_put_hex(struct pr_text *text, uint64_t value, unsigned digits);
 void pr_text_put_dec(struct pr_text *text, uint64_t value);
 /*
- * A small printf: %s string, %u unsigned, %d int, %x "0x" + hexadecimal of an unsigned, %X the same of a uint64_t, %U
- * decimal uint64_t, %%.
+ * A small printf, with formats that the compiler checks: %s, %u, %d, %ju of a uint64_t, %x and %jx in
+ * hexadecimal, %%. Unlike the C library's, %x and %jx begin with "0x".
  */
-void pr_text_printf(struct pr_text *text, const char *format, ...);
-void pr_text_vprintf(struct pr_text *text, const char *format, va_list args);
+void pr_text_printf(struct pr_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void pr_text_vprintf(struct pr_text *text, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
 #endif

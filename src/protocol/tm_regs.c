@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "base/array.h"
+
 #define X(id, name, offset, count, access, source)                              \
     _Static_assert((offset) % 4 == 0 && (offset) + 4 * (count) <= PR_TQ_STRIDE, \
                    name " fits the stride of a queue");
@@ -41,7 +43,7 @@ const char *pr_tq_reg_name(uint32_t offset)
 #undef X
     };
 
-    for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+    for (unsigned i = 0; i < BASE_COUNT_OF(table); i++)
         if (offset % 4 == 0 && offset >= table[i].offset && offset < table[i].offset + 4 * table[i].count)
             return table[i].name;
     return NULL;

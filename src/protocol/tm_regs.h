@@ -20,46 +20,46 @@
 enum pr_access { PR_ACCESS_R, PR_ACCESS_W, PR_ACCESS_RW, PR_ACCESS_POP };
 
 /* X(id, name, offset from the task manager's base, access, source) */
-#define PR_TM_REGISTERS(X)                                     \
-    X(REQ_ADDR, "REQ_ADDR", 0x00, RW, "facts 2.2, Table 29.7") \
-    X(REQ_INFO, "REQ_INFO", 0x04, RW, "facts 2.2, Table 29.7") \
-    X(REQ_PUSH, "REQ_PUSH", 0x08, W, "facts 2.2, Table 29.7")  \
-    X(TQ_EN, "TQ_EN", 0x0c, RW, "facts 2.2")                   \
-    X(ABORT, "ABORT", 0x10, W, "CHOSEN")                       \
-    X(IRQ0_COUNT, "IRQ0_COUNT", 0x14, R, "facts 2.2")          \
-    X(IRQ0_INFO, "IRQ0_INFO", 0x18, POP, "facts 2.2")          \
-    X(IRQ0_UNK1, "IRQ0_UNK1", 0x1c, POP, "facts 2.2")          \
-    X(IRQ0_TIME, "IRQ0_TIME", 0x20, POP, "facts 2.2")          \
-    X(IRQ0_UNK2, "IRQ0_UNK2", 0x24, POP, "facts 2.2")          \
-    X(IRQ1_COUNT, "IRQ1_COUNT", 0x28, R, "facts 2.2")          \
-    X(IRQ1_INFO, "IRQ1_INFO", 0x2c, POP, "facts 2.2")          \
-    X(IRQ1_UNK1, "IRQ1_UNK1", 0x30, POP, "facts 2.2")          \
-    X(IRQ1_TIME, "IRQ1_TIME", 0x34, POP, "facts 2.2")          \
-    X(IRQ1_UNK2, "IRQ1_UNK2", 0x38, POP, "facts 2.2")          \
-    X(COMMITTED, "COMMITTED", 0x44, R, "facts 2.2")            \
-    X(STATUS, "STATUS", 0x54, R, "facts 2.2")                  \
-    X(ERROR1, "ERROR1", 0x58, RW, "facts 2.2")                 \
-    X(ERROR2, "ERROR2", 0x5c, R, "facts 2.2")                  \
-    X(ERROR3, "ERROR3", 0x60, R, "facts 2.2")                  \
-    X(IRQ_EN1, "IRQ_EN1", 0x68, RW, "facts 2.2")               \
-    X(IRQ_ACK, "IRQ_ACK", 0x6c, RW, "facts 2.2")               \
-    X(IRQ_EN2, "IRQ_EN2", 0x70, RW, "facts 2.2")
+#define PR_TM_REGISTERS(X)                                            \
+    X(REQ_ADDR, "REQ_ADDR", 0x00, RW, "engine facts 2.2, Table 29.7") \
+    X(REQ_INFO, "REQ_INFO", 0x04, RW, "engine facts 2.2, Table 29.7") \
+    X(REQ_PUSH, "REQ_PUSH", 0x08, W, "engine facts 2.2, Table 29.7")  \
+    X(TQ_EN, "TQ_EN", 0x0c, RW, "engine facts 2.2")                   \
+    X(ABORT, "ABORT", 0x10, W, "CHOSEN")                              \
+    X(IRQ0_COUNT, "IRQ0_COUNT", 0x14, R, "engine facts 2.2")          \
+    X(IRQ0_INFO, "IRQ0_INFO", 0x18, POP, "engine facts 2.2")          \
+    X(IRQ0_UNK1, "IRQ0_UNK1", 0x1c, POP, "engine facts 2.2")          \
+    X(IRQ0_TIME, "IRQ0_TIME", 0x20, POP, "engine facts 2.2")          \
+    X(IRQ0_UNK2, "IRQ0_UNK2", 0x24, POP, "engine facts 2.2")          \
+    X(IRQ1_COUNT, "IRQ1_COUNT", 0x28, R, "engine facts 2.2")          \
+    X(IRQ1_INFO, "IRQ1_INFO", 0x2c, POP, "engine facts 2.2")          \
+    X(IRQ1_UNK1, "IRQ1_UNK1", 0x30, POP, "engine facts 2.2")          \
+    X(IRQ1_TIME, "IRQ1_TIME", 0x34, POP, "engine facts 2.2")          \
+    X(IRQ1_UNK2, "IRQ1_UNK2", 0x38, POP, "engine facts 2.2")          \
+    X(COMMITTED, "COMMITTED", 0x44, R, "engine facts 2.2")            \
+    X(STATUS, "STATUS", 0x54, R, "engine facts 2.2")                  \
+    X(ERROR1, "ERROR1", 0x58, RW, "engine facts 2.2")                 \
+    X(ERROR2, "ERROR2", 0x5c, R, "engine facts 2.2")                  \
+    X(ERROR3, "ERROR3", 0x60, R, "engine facts 2.2")                  \
+    X(IRQ_EN1, "IRQ_EN1", 0x68, RW, "engine facts 2.2")               \
+    X(IRQ_ACK, "IRQ_ACK", 0x6c, RW, "engine facts 2.2")               \
+    X(IRQ_EN2, "IRQ_EN2", 0x70, RW, "engine facts 2.2")
 
 /* X(id, name, offset from the queue's base, count, access, source); an array's registers are 4 bytes apart */
-#define PR_TQ_REGISTERS(X)                                                    \
-    X(STATUS, "STATUS", 0x000, 1, RW, "facts 2.3, Table 29.7")                \
-    X(VACANCY_STATUS, "VACANCY_STATUS", 0x00c, 1, R, "facts 2.3, Table 29.7") \
-    X(PRTY, "PRTY", 0x010, 1, RW, "facts 2.3")                                \
-    X(VACANT, "VACANT", 0x014, 1, R, "facts 2.3")                             \
-    X(INFO, "INFO", 0x01c, 1, R, "facts 2.3")                                 \
-    X(BAR1, "BAR1", 0x020, 32, RW, "facts 2.3")                               \
-    X(NID1, "NID1", 0x0a0, 1, RW, "facts 2.3, Table 29.7")                    \
-    X(SIZE2, "SIZE2", 0x0a4, 1, RW, "facts 2.3")                              \
-    X(ADDR2, "ADDR2", 0x0a8, 1, RW, "facts 2.3")                              \
-    X(BAR2, "BAR2", 0x0ac, 32, RW, "facts 2.3")                               \
-    X(NID2, "NID2", 0x12c, 1, RW, "facts 2.3")                                \
-    X(SIZE1, "SIZE1", 0x130, 1, RW, "facts 2.3")                              \
-    X(ADDR1, "ADDR1", 0x134, 1, RW, "facts 2.3")                              \
+#define PR_TQ_REGISTERS(X)                                                           \
+    X(STATUS, "STATUS", 0x000, 1, RW, "engine facts 2.3, Table 29.7")                \
+    X(VACANCY_STATUS, "VACANCY_STATUS", 0x00c, 1, R, "engine facts 2.3, Table 29.7") \
+    X(PRTY, "PRTY", 0x010, 1, RW, "engine facts 2.3")                                \
+    X(VACANT, "VACANT", 0x014, 1, R, "engine facts 2.3")                             \
+    X(INFO, "INFO", 0x01c, 1, R, "engine facts 2.3")                                 \
+    X(BAR1, "BAR1", 0x020, 32, RW, "engine facts 2.3")                               \
+    X(NID1, "NID1", 0x0a0, 1, RW, "engine facts 2.3, Table 29.7")                    \
+    X(SIZE2, "SIZE2", 0x0a4, 1, RW, "engine facts 2.3")                              \
+    X(ADDR2, "ADDR2", 0x0a8, 1, RW, "engine facts 2.3")                              \
+    X(BAR2, "BAR2", 0x0ac, 32, RW, "engine facts 2.3")                               \
+    X(NID2, "NID2", 0x12c, 1, RW, "engine facts 2.3")                                \
+    X(SIZE1, "SIZE1", 0x130, 1, RW, "engine facts 2.3")                              \
+    X(ADDR1, "ADDR1", 0x134, 1, RW, "engine facts 2.3")                              \
     X(STREAM, "STREAM", 0x138, 1, RW, "CHOSEN")
 
 enum pr_tm_reg {
@@ -137,7 +137,7 @@ enum pr_tq_reg {
 #define PR_TQ_STREAM_LO    0
 #define PR_TQ_STREAM_WIDTH 4
 
-/* What the driver writes to PRTY of queues 0 to 7 and to REQ_PUSH (facts 2.3, seeds ch. 29). */
+/* What the driver writes to PRTY of queues 0 to 7 and to REQ_PUSH (engine facts 2.3, seeds ch. 29). */
 extern const uint8_t pr_tq_priority[PR_TQ_COUNT];
 
 /* The name of the register at an offset, an array's for all its elements; NULL where there is none. */

@@ -10,7 +10,9 @@
 
 struct rt_kernel;
 
-/* The four exception classes of the dump (ch. 29, "Faults and recovery"), and what software finds by itself. */
+/*
+ * The four exception classes of the dump (ch. 29, "Faults and recovery"), and what software finds by itself.
+ */
 enum rt_fault_class {
     RT_FAULT_NMI,
     RT_FAULT_IRQ,
@@ -48,8 +50,8 @@ _Noreturn void rt_kernel_exception(struct rt_kernel *kernel, enum rt_fault_class
                                    const struct rt_registers *registers, const char *text);
 
 /*
- * What runs between a fault and rt_port_fault, in the context that failed, with interrupts masked: the application's
- * post-mortem dump. It may not call what blocks. A fault inside goes straight to the port.
+ * What runs between a fault and rt_port_fault, in the context that failed, with interrupts masked: the
+ * application's post-mortem dump. It may not call what blocks. A fault inside goes straight to the port.
  */
 void rt_fault_hook(struct rt_kernel *kernel, void (*hook)(void *arg, const struct rt_fault *fault),
                    void *arg);

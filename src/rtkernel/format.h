@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A part of printf: %% %c %s %d %i %u %x %X, with l, ll and z, a width, 0 for zero padding, and a precision for %s.
- * Anything else is copied as it stands.
+ * A part of printf: %% %c %s %d %i %u %x %X, with l, ll and z, a width, 0 for zero padding, and a precision
+ * for %s. Anything else is copied as it stands.
  */
 #ifndef RTKERNEL_FORMAT_H
 #define RTKERNEL_FORMAT_H
@@ -9,7 +9,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-/* Writes at most `capacity` bytes, the end included, and returns the length of what it wrote: a long text is cut. */
+/*
+ * Writes at most `capacity` bytes, the end included, and returns the length of what it wrote: a long text is
+ * cut.
+ */
 size_t rt_format(char *buffer, size_t capacity, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 size_t rt_format_list(char *buffer, size_t capacity, const char *format, va_list args)

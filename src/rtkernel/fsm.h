@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finite-state machines: a constant table of rows, and posted events that drive it. A row's next state is entered first,
- * then its action runs. An event posted by an action runs after that action.
+ * Finite-state machines: a constant table of rows, and posted events that drive it. A row's next state is
+ * entered first, then its action runs. An event posted by an action runs after that action.
  *
- * A machine belongs to one task: events are posted by that task alone, which is what a message pump makes natural.
+ * A machine belongs to one task: events are posted by that task alone, which is what a message pump makes
+ * natural.
  */
 #ifndef RTKERNEL_FSM_H
 #define RTKERNEL_FSM_H
@@ -50,7 +51,10 @@ struct rt_fsm {
 /* A table that contradicts itself (a row outside its states or events, two rows for one pair) is a fault. */
 void rt_fsm_init(struct rt_fsm *fsm, struct rt_kernel *kernel, const struct rt_fsm_table *table,
                  void *context);
-/* Runs the event, and those its action posts; from within an action, leaves it for later. Too many of those is a fault. */
+/*
+ * Runs the event, and those its action posts; from within an action, leaves it for later. Too many of those
+ * is a fault.
+ */
 void rt_fsm_post(struct rt_fsm *fsm, unsigned event, uint64_t argument);
 unsigned rt_fsm_state(const struct rt_fsm *fsm);
 const char *rt_fsm_state_name(const struct rt_fsm *fsm);

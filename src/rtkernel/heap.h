@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two heap arenas. First fit, blocks joined when freed; 16 bytes of overhead per block. Meant for bring-up and for
- * loading programs, not for warm paths. Not for interrupt context: that is a fault.
+ * The two heap arenas. First fit, blocks joined when freed; 16 bytes of overhead per block. Meant for
+ * bring-up and for loading programs, not for warm paths. Not for interrupt context: that is a fault.
  */
 #ifndef RTKERNEL_HEAP_H
 #define RTKERNEL_HEAP_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interrupts. A handler runs in interrupt context, with interrupts masked: it may read and write registers, post
- * (rt_queue_try_send, rt_mailbox_post), give, raise and return. Calling a function that blocks there is a fault.
+ * Interrupts. A handler runs in interrupt context, with interrupts masked: it may read and write registers,
+ * post (rt_queue_try_send, rt_mailbox_post), give, raise and return. Calling a function that blocks there is
+ * a fault.
  */
 #ifndef RTKERNEL_IRQ_H
 #define RTKERNEL_IRQ_H
@@ -17,14 +18,17 @@ struct rt_kernel;
 /* The line number of rt_port_timer_set, for ports. */
 #define RT_IRQ_TIMER RT_IRQ_LINES
 
-/* RT_EINVAL for a line of RT_IRQ_LINES or above, RT_EBUSY when it has a handler. A NULL handler detaches. Any context. */
+/*
+ * RT_EINVAL for a line of RT_IRQ_LINES or above, RT_EBUSY when it has a handler. A NULL handler detaches. Any
+ * context.
+ */
 int rt_irq_attach(struct rt_kernel *kernel, unsigned line, void (*handler)(void *arg, unsigned line),
                   void *arg);
 
 /*
- * A critical section of the application's: no interrupt and no other task between mask and the restore that ends the
- * outermost section. Kernel calls that do not block are allowed inside; a task they wake runs at the restore. A call that
- * blocks inside is a fault.
+ * A critical section of the application's: no interrupt and no other task between mask and the restore that
+ * ends the outermost section. Kernel calls that do not block are allowed inside; a task they wake runs at the
+ * restore. A call that blocks inside is a fault.
  */
 uint32_t rt_irq_mask(struct rt_kernel *kernel);
 void rt_irq_restore(struct rt_kernel *kernel, uint32_t previous);
@@ -33,8 +37,8 @@ void rt_irq_restore(struct rt_kernel *kernel, uint32_t previous);
 uint64_t rt_irq_spurious(const struct rt_kernel *kernel);
 
 /*
- * The port's way in: with interrupts masked, on the stack of what was interrupted, and never while masked or in another
- * handler. Returns when the interrupted task is the most urgent again.
+ * The port's way in: with interrupts masked, on the stack of what was interrupted, and never while masked or
+ * in another handler. Returns when the interrupted task is the most urgent again.
  */
 void rt_kernel_interrupt(struct rt_kernel *kernel, unsigned line);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The real-time kernel of the engine's controller. All of its state is one struct at the base of the memory it is
- * given; a restart clears that memory and boots again.
+ * The real-time kernel of the engine's controller. All of its state is one struct at the base of the memory
+ * it is given; a restart clears that memory and boots again.
  */
 #ifndef RTKERNEL_KERNEL_H
 #define RTKERNEL_KERNEL_H
@@ -34,10 +34,10 @@ struct rt_refusal {
 size_t rt_kernel_bytes(void);
 
 /*
- * Sets up the kernel, its arenas and its own tasks, masks interrupts, and returns: the application then creates its tasks and
- * starts. Nothing of what the carve-out held before is used. RT_EINVAL or RT_ENOMEM, with a sentence in `refusal` (which
- * may be NULL) and in the port's log, when the carve-out is misaligned or too small, or when the initial heap does not
- * exceed twice the framework reservation.
+ * Sets up the kernel, its arenas and its own tasks, masks interrupts, and returns: the application then
+ * creates its tasks and starts. Nothing of what the carve-out held before is used. RT_EINVAL or RT_ENOMEM,
+ * with a sentence in `refusal` (which may be NULL) and in the port's log, when the carve-out is misaligned or
+ * too small, or when the initial heap does not exceed twice the framework reservation.
  */
 int rt_kernel_boot(const struct rt_boot *boot, struct rt_kernel **kernel, struct rt_refusal *refusal);
 
@@ -45,8 +45,8 @@ int rt_kernel_boot(const struct rt_boot *boot, struct rt_kernel **kernel, struct
 _Noreturn void rt_kernel_start(struct rt_kernel *kernel);
 
 /*
- * For a port whose contexts own something: drops the context of every task. Called from outside the kernel, which will
- * not run again, before its memory is used for something else.
+ * For a port whose contexts own something: drops the context of every task. Called from outside the kernel,
+ * which will not run again, before its memory is used for something else.
  */
 void rt_kernel_close(struct rt_kernel *kernel);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log: each line goes to the port and into a ring inside the kernel, where it can be read after a crash. A line is
- * "level who: text", where who is the task's name, "irq N" or "boot".
+ * The log: each line goes to the port and into a ring inside the kernel, where it can be read after a crash.
+ * A line is "level who: text", where who is the task's name, "irq N" or "boot".
  */
 #ifndef RTKERNEL_LOG_H
 #define RTKERNEL_LOG_H

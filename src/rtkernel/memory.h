@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes. In a hosted build these are the C library's functions; in a freestanding one memory.c defines them under their own
- * names, because compilers call memcpy, memmove, memset and memcmp by themselves.
+ * Bytes. In a hosted build these are the C library's functions; in a freestanding one memory.c defines them
+ * under their own names, because compilers call memcpy, memmove, memset and memcmp by themselves.
  */
 #ifndef RTKERNEL_MEMORY_H
 #define RTKERNEL_MEMORY_H

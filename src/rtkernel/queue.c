@@ -71,8 +71,8 @@ static uint8_t *slot_at(const struct rt_queue *queue, uint32_t *pointer)
 }
 
 /*
- * For who has taken a space. A waiting receiver is handed the message's unit; an owner in rt_task_wait_any is woken and looks
- * at both of its queues when it runs.
+ * For who has taken a space. A waiting receiver is handed the message's unit; an owner in rt_task_wait_any is
+ * woken and looks at both of its queues when it runs.
  */
 static void write_slot(struct rt_queue *queue, const void *message, size_t bytes)
 {

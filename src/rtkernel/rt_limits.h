@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every size that is fixed when the kernel is built. Ch. 29 names the seven pools but not their capacities: the numbers
- * are chosen here.
+ * Every size that is fixed when the kernel is built. Ch. 29 names the seven pools but not their capacities:
+ * the numbers are chosen here.
  */
 #ifndef RTKERNEL_RT_LIMITS_H
 #define RTKERNEL_RT_LIMITS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scheduler, for this room alone. A kernel call is rt_sched_enter, a decision with interrupts masked, and
- * rt_sched_leave, which runs a more urgent task that the call has woken. Interrupts are masked across every switch; each
- * task unmasks for itself when it is back.
+ * rt_sched_leave, which runs a more urgent task that the call has woken. Interrupts are masked across every
+ * switch; each task unmasks for itself when it is back.
  */
 #ifndef RTKERNEL_SCHED_H
 #define RTKERNEL_SCHED_H
@@ -14,7 +14,10 @@
 #define RT_STACK_GUARD  0x6472617567206b63ull
 #define RT_STACK_FILL   0xa5a5a5a5a5a5a5a5ull
 
-/* Stacks carry the address sanitizer's marks of the frames on them; who looks at them from outside must not mind. */
+/*
+ * Stacks carry the address sanitizer's marks of the frames on them; who looks at them from outside must not
+ * mind.
+ */
 #define RT_READS_STACKS __attribute__((no_sanitize_address, noinline))
 
 /* Appends a task to its level. */
@@ -28,8 +31,8 @@ void rt_sched_dispatch(struct rt_kernel *kernel);
 /* The running task stays first of its level, and a more urgent one runs. */
 void rt_sched_preempt(struct rt_kernel *kernel);
 /*
- * The running task waits, among `waiters` by priority and arrival (or among none, when NULL), until it is woken or the
- * deadline passes. Returns what it was woken with, or RT_ETIMEDOUT.
+ * The running task waits, among `waiters` by priority and arrival (or among none, when NULL), until it is
+ * woken or the deadline passes. Returns what it was woken with, or RT_ETIMEDOUT.
  */
 int rt_sched_block(struct rt_kernel *kernel, struct rt_link *waiters, enum rt_task_state state,
                    uint64_t deadline);
@@ -107,7 +110,9 @@ static inline int rt_sched_take(struct rt_semaphore *semaphore, enum rt_task_sta
     return rt_sched_block(kernel, &semaphore->waiters, state, rt_timeline_deadline(kernel, timeout));
 }
 
-/* A unit given while somebody waits is that waiter's from here on: no one can take it before the waiter runs. */
+/*
+ * A unit given while somebody waits is that waiter's from here on: no one can take it before the waiter runs.
+ */
 static inline int rt_sched_give(struct rt_semaphore *semaphore)
 {
     if (!rt_link_alone(&semaphore->waiters))

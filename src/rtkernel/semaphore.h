@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counting semaphores. A unit that is given while tasks wait is handed to the most urgent of them, the longest waiting
- * among equals; it never becomes visible to others.
+ * Counting semaphores. A unit that is given while tasks wait is handed to the most urgent of them, the
+ * longest waiting among equals; it never becomes visible to others.
  */
 #ifndef RTKERNEL_SEMAPHORE_H
 #define RTKERNEL_SEMAPHORE_H
@@ -13,7 +13,10 @@
 struct rt_kernel;
 struct rt_semaphore;
 
-/* RT_EINVAL when `initial` is above `limit` or the limit is 0, RT_ENOSPC when the pool is exhausted. Any context. */
+/*
+ * RT_EINVAL when `initial` is above `limit` or the limit is 0, RT_ENOSPC when the pool is exhausted. Any
+ * context.
+ */
 int rt_semaphore_create(struct rt_kernel *kernel, struct rt_semaphore **semaphore, uint32_t initial,
                         uint32_t limit);
 /* RT_EBUSY while a task waits there. Any context. */

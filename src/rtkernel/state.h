@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel's state and its objects, for this room alone. Everything here is changed with interrupts masked. */
+/*
+ * The kernel's state and its objects, for this room alone. Everything here is changed with interrupts masked.
+ */
 #ifndef RTKERNEL_STATE_H
 #define RTKERNEL_STATE_H
 

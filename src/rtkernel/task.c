@@ -218,7 +218,10 @@ static struct rt_queue *queue_with_message(const struct rt_task *task)
     return task->input->messages.count ? task->input : NULL;
 }
 
-/* Waits until there is a message. It may be gone when the task runs: a queue does not belong to its owner alone. */
+/*
+ * Waits until there is a message. It may be gone when the task runs: a queue does not belong to its owner
+ * alone.
+ */
 static int await_message(struct rt_kernel *kernel, struct rt_task *task, uint64_t timeout)
 {
     const uint64_t deadline = rt_timeline_deadline(kernel, timeout);

@@ -20,7 +20,10 @@ uint64_t rt_timeline_after(uint64_t now, uint64_t nanoseconds)
     return deadline ? deadline : 1;
 }
 
-/* The timer is always exact, never early on purpose: on a virtual clock an alarm that nobody needs would move time. */
+/*
+ * The timer is always exact, never early on purpose: on a virtual clock an alarm that nobody needs would move
+ * time.
+ */
 static void arm(struct rt_kernel *kernel)
 {
     uint64_t first = rt_link_alone(&kernel->timeline) ? 0 : event_of(kernel->timeline.next)->deadline;

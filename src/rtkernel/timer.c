@@ -88,7 +88,10 @@ uint64_t rt_timer_missed(const struct rt_timer *timer)
     return timer->missed;
 }
 
-/* Periods count from the first deadline, so that lateness does not add up; those that are over already are skipped. */
+/*
+ * Periods count from the first deadline, so that lateness does not add up; those that are over already are
+ * skipped.
+ */
 static void schedule_next(struct rt_timer *timer, uint64_t now)
 {
     const uint64_t late = now - timer->event.deadline;

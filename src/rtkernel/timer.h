@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timers: at its time a timer posts a message or gives a semaphore. No code of the application's runs in interrupt
- * context. What cannot be delivered (queue full, semaphore at its limit) and periods that passed unseen are counted.
+ * Timers: at its time a timer posts a message or gives a semaphore. No code of the application's runs in
+ * interrupt context. What cannot be delivered (queue full, semaphore at its limit) and periods that passed
+ * unseen are counted.
  */
 #ifndef RTKERNEL_TIMER_H
 #define RTKERNEL_TIMER_H
@@ -24,7 +25,10 @@ int rt_timer_create_post(struct rt_kernel *kernel, struct rt_timer **timer, stru
 int rt_timer_create_give(struct rt_kernel *kernel, struct rt_timer **timer, struct rt_semaphore *semaphore);
 void rt_timer_delete(struct rt_timer *timer);
 
-/* Fires `delay` nanoseconds from now, then every `period`, or once when that is 0. Restarts a running one. Any context. */
+/*
+ * Fires `delay` nanoseconds from now, then every `period`, or once when that is 0. Restarts a running one.
+ * Any context.
+ */
 void rt_timer_start(struct rt_timer *timer, uint64_t delay, uint64_t period);
 void rt_timer_stop(struct rt_timer *timer);
 bool rt_timer_running(const struct rt_timer *timer);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between a port's own form, packed row-major, and the engine's rows. Elements are copied; fp32, which the engine has not,
- * becomes fp16: round half to even, overflow to infinity, a NaN stays one (quiet, with the high bits of its payload).
+ * Between a port's own form, packed row-major, and the engine's rows. Elements are copied; fp32, which the
+ * engine has not, becomes fp16: round half to even, overflow to infinity, a NaN stays one (quiet, with the
+ * high bits of its payload).
  */
 #ifndef RUNTIME_CAST_H
 #define RUNTIME_CAST_H

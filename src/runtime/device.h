@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process's one connection to the driver, opened when first needed. Any thread may call. A forked child opens one of its own; what its parent loaded
- * cannot be used there.
+ * The process's one connection to the driver, opened when first needed. Any thread may call. A forked child
+ * opens one of its own; what its parent loaded cannot be used there.
  */
 #ifndef RUNTIME_DEVICE_H
 #define RUNTIME_DEVICE_H
@@ -31,7 +31,9 @@ struct e5_loaded {
 int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5_loaded *loaded);
 void e5_device_unload(const struct e5_loaded *loaded);
 
-/* A surface and its bytes in this process, for ane_surface_release. `what` begins the sentence of a failure. */
+/*
+ * A surface and its bytes in this process, for ane_surface_release. `what` begins the sentence of a failure.
+ */
 int64_t e5_device_surface(uint64_t bytes, const char *what, uint32_t *surface, void **base);
 
 /* A request that is sent again and again: all but the sequence is filled once. */

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/array.h"
+
 static _Thread_local char sentence[768], warning[768];
 
 const char *e5rt_get_last_error_message(void)
@@ -23,7 +25,7 @@ void e5_warn(const char *text)
     snprintf(warning, sizeof(warning), "%s", text);
 }
 
-/* Guide 1.1. */
+/* Guide facts 1.1. */
 const char *e5rt_error_code_get_string(int64_t code)
 {
     static const char *const text[] = {
@@ -36,7 +38,7 @@ const char *e5rt_error_code_get_string(int64_t code)
         [E5RT_INVALID_DATA_TYPE] = "INVALID DATA TYPE",
     };
 
-    return code >= 0 && code < (int64_t)(sizeof(text) / sizeof(text[0])) ? text[code] : "UNKNOWN ERROR CODE";
+    return code >= 0 && code < (int64_t)BASE_COUNT_OF(text) ? text[code] : "UNKNOWN ERROR CODE";
 }
 
 int64_t e5_fail(int64_t status, const char *format, ...)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every handle begins with: a mark that says its kind, whether the application still has it, and a count of all
- * references, those of other handles too. The application's one is kept apart, so that releasing it a second time through
- * a copy takes nothing from the others. Memory of released handles is kept for the next one of the kind, the oldest
- * first, so that a stale handle is recognised by its mark instead of read from freed memory.
+ * What every handle begins with: a mark that says its kind, whether the application still has it, and a count
+ * of all references, those of other handles too. The application's one is kept apart, so that releasing it a
+ * second time through a copy takes nothing from the others. Memory of released handles is kept for the next
+ * one of the kind, the oldest first, so that a stale handle is recognised by its mark instead of read from
+ * freed memory.
  */
 #ifndef RUNTIME_HANDLE_H
 #define RUNTIME_HANDLE_H
@@ -45,7 +46,10 @@ void *e5_handle_keep(void *handle);
 /* One reference less; the last one ends it. NULL is allowed. */
 void e5_handle_drop(void *handle);
 
-/* 0 when `handle` is one of the kind that the application has not released; else a sentence. `call` is the function's name. */
+/*
+ * 0 when `handle` is one of the kind that the application has not released; else a sentence. `call` is the
+ * function's name.
+ */
 int64_t e5_check(const void *handle, enum e5_kind kind, const char *call);
 /* The same for a handle that may be NULL. */
 int64_t e5_check_optional(const void *handle, enum e5_kind kind, const char *call);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A port as both sides see it: the model's type and shape, packed row-major; and the engine's type, planes and rows. */
+/*
+ * A port as both sides see it: the model's type and shape, packed row-major; and the engine's type, planes
+ * and rows.
+ */
 #ifndef RUNTIME_LAYOUT_H
 #define RUNTIME_LAYOUT_H
 
@@ -41,10 +44,14 @@ struct e5_layout {
 bool e5_layout_from_e5(struct e5_layout *layout, const struct pr_e5_port *port, struct pr_problem *problem);
 bool e5_layout_from_hwx(struct e5_layout *layout, const struct pr_hwx_port *port, struct pr_problem *problem);
 
-/* The engine's stride in bytes for each dimension of the model; false when one of them has no single stride. */
+/*
+ * The engine's stride in bytes for each dimension of the model; false when one of them has no single stride.
+ */
 bool e5_layout_strides(const struct e5_layout *layout, uint64_t strides[E5_RANK_MAX]);
 bool e5_form_equal(const struct e5_form *a, const struct e5_form *b);
-/* An output and an input may be the same memory: nothing of the input is read after the output's first write. */
+/*
+ * An output and an input may be the same memory: nothing of the input is read after the output's first write.
+ */
 bool e5_layout_may_share(const struct e5_layout *input, const struct e5_layout *output);
 
 #endif

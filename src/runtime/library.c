@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "program/anec.h"
 #include "runtime/function.h"
 
@@ -43,52 +44,14 @@ static e5rt_program_library_t make(const char *path, uint32_t ports)
     return NULL;
 }
 
-/* Files. */
-
-static int read_whole(int file, uint8_t *bytes, size_t size)
-{
-    size_t done = 0;
-
-    while (done < size) {
-        ssize_t got = read(file, bytes + done, size - done);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return got ? -errno : -EIO;
-        done += (size_t)got;
-    }
-    return 0;
-}
-
 static int64_t read_file(const char *path, uint8_t **bytes, size_t *size)
 {
-    int64_t status = E5RT_OK;
-    struct stat about;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct base_error error;
+    int status = base_file_read(path, IMAGE_LIMIT, bytes, size, &error);
 
-    if (file < 0)
-        return e5_fail(E5RT_INVALID_ARGUMENT, "%s: %s.", path, strerror(errno));
-    *bytes = NULL;
-    if (fstat(file, &about) || !S_ISREG(about.st_mode))
-        status = e5_fail(E5RT_INVALID_ARGUMENT, "%s is not a regular file.", path);
-    else if ((uint64_t)about.st_size > IMAGE_LIMIT)
-        status = e5_fail(E5RT_INVALID_ARGUMENT, "%s has %lld bytes; the limit is %llu.", path,
-                         (long long)about.st_size, IMAGE_LIMIT);
-    if (!status) {
-        *size = (size_t)about.st_size;
-        *bytes = base_alloc(*size);
-        if (!*bytes)
-            status = e5_fail_memory("the program image");
-        else if (read_whole(file, *bytes, *size))
-            status = e5_fail(E5RT_INVALID_ARGUMENT, "%s could not be read whole.", path);
-    }
-    close(file);
-    if (status) {
-        base_free(*bytes);
-        *bytes = NULL;
-    }
-    return status;
+    if (status == -ENOMEM)
+        return e5_fail_memory("the program image");
+    return status ? e5_fail(E5RT_INVALID_ARGUMENT, "%s", error.text) : E5RT_OK;
 }
 
 static bool ends_with(const char *path, const char *end)
@@ -98,7 +61,9 @@ static bool ends_with(const char *path, const char *end)
     return length > wanted && !strcmp(path + length - wanted, end);
 }
 
-/* A name only decides who complains: a file that is no program at all is then not taken for a model's text. */
+/*
+ * A name only decides who complains: a file that is no program at all is then not taken for a model's text.
+ */
 bool e5_library_is_image(const char *path)
 {
     uint8_t head[PR_PROGRAM_HEAD_BYTES];
@@ -113,7 +78,8 @@ bool e5_library_is_image(const char *path)
         return false;
     size = (uint64_t)about.st_size < sizeof(head) ? (size_t)about.st_size : sizeof(head);
     file = open(path, O_RDONLY | O_CLOEXEC);
-    found = file >= 0 && !read_whole(file, head, size) && pr_program_format(head, size) != PR_PROGRAM_UNKNOWN;
+    found =
+        file >= 0 && !base_file_fill(file, head, size) && pr_program_format(head, size) != PR_PROGRAM_UNKNOWN;
     if (file >= 0)
         close(file);
     return found;

@@ -98,7 +98,9 @@ static bool in_engine_form(const struct e5_layout *layout, e5rt_buffer_object_t 
     return buffer->engine || (layout->same && buffer->bytes >= layout->form.bytes);
 }
 
-/* The engine would write an output into this input's memory before it has read the input for the last time. */
+/*
+ * The engine would write an output into this input's memory before it has read the input for the last time.
+ */
 static bool overwritten(e5rt_execution_stream_operation_t operation, uint32_t input)
 {
     e5rt_program_library_t library = operation->library;

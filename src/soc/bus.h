@@ -35,7 +35,9 @@ int soc_bus_create(uint64_t base, uint64_t bytes, struct soc_trace *trace, struc
                    struct base_error *error);
 void soc_bus_destroy(struct soc_bus *bus);
 
-/* The block is copied. -EEXIST when granules overlap, -EINVAL when it is not whole granules inside the bus. */
+/*
+ * The block is copied. -EEXIST when granules overlap, -EINVAL when it is not whole granules inside the bus.
+ */
 int soc_bus_attach(struct soc_bus *bus, const struct soc_block *block, struct base_error *error);
 
 uint32_t soc_bus_read32(struct soc_bus *bus, enum soc_master master, uint64_t address);

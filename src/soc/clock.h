@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The virtual clock and its one ordered queue of events. Time is nanoseconds since reset and moves only when an event fires.
- * Events at the same time fire in the order they were set. Foreground events are work; background events (monitors) fire only when
- * time passes for another reason.
+ * The virtual clock and its one ordered queue of events. Time is nanoseconds since reset and moves only when
+ * an event fires. Events at the same time fire in the order they were set. Foreground events are work;
+ * background events (monitors) fire only when time passes for another reason.
  */
 #ifndef SOC_CLOCK_H
 #define SOC_CLOCK_H
@@ -37,11 +37,19 @@ bool soc_clock_cancel(struct soc_clock *clock, soc_event_id id);
 uint64_t soc_clock_next(const struct soc_clock *clock);
 /* No foreground event is set. */
 bool soc_clock_idle(const struct soc_clock *clock);
-/* Fires the next event if it is due at or before `limit`; moves time to it. False when there is none, or only background ones. */
+/*
+ * Fires the next event if it is due at or before `limit`; moves time to it. False when there is none, or only
+ * background ones.
+ */
 bool soc_clock_step(struct soc_clock *clock, uint64_t limit);
-/* Moves time to `time`, where no foreground event is due before it: a wait in virtual time ends there. Background events on the way fire. */
+/*
+ * Moves time to `time`, where no foreground event is due before it: a wait in virtual time ends there.
+ * Background events on the way fire.
+ */
 void soc_clock_advance(struct soc_clock *clock, uint64_t time);
-/* Steps until idle or until `span` has passed; then, if not idle, time stands at the limit. True when idle. */
+/*
+ * Steps until idle or until `span` has passed; then, if not idle, time stands at the limit. True when idle.
+ */
 bool soc_clock_run(struct soc_clock *clock, uint64_t span);
 
 #endif

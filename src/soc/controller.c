@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "protocol/board.h"
 #include "soc/clock.h"
 #include "soc/lines.h"
@@ -192,7 +193,7 @@ int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus
 
     controller->bus = bus;
     controller->container = container;
-    for (unsigned i = 0; i < sizeof(blocks) / sizeof(blocks[0]) && !status; i++)
+    for (unsigned i = 0; i < BASE_COUNT_OF(blocks) && !status; i++)
         status = soc_bus_attach(bus, &blocks[i], error);
     return status;
 }

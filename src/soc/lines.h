@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interrupt lines: level-triggered wires from blocks to whoever is wired to them. A sink is called when its line rises.
+ * Interrupt lines: level-triggered wires from blocks to whoever is wired to them. A sink is called when its
+ * line rises.
  */
 #ifndef SOC_LINES_H
 #define SOC_LINES_H

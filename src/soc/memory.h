@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Physical memory: banks of memory files placed in one reserved host range, so that a physical address is an offset.
- * System DRAM is bank 0 and its file never leaves the process; every further bank is a surface of its own.
+ * Physical memory: banks of memory files placed in one reserved host range, so that a physical address is an
+ * offset. System DRAM is bank 0 and its file never leaves the process; every further bank is a surface of its
+ * own.
  *
  * Pages are 16 KiB. Free DRAM is poisoned under AddressSanitizer.
  */
@@ -15,7 +16,10 @@
 
 struct soc_memory;
 
-/* `base` is the board's DRAM address; `bytes` is rounded up to a page. DRAM is sparse: untouched pages cost nothing. */
+/*
+ * `base` is the board's DRAM address; `bytes` is rounded up to a page. DRAM is sparse: untouched pages cost
+ * nothing.
+ */
 int soc_memory_create(uint64_t base, uint64_t bytes, struct soc_memory **memory, struct base_error *error);
 void soc_memory_destroy(struct soc_memory *memory);
 
@@ -30,33 +34,45 @@ enum soc_owner {
     SOC_OWNERS
 };
 
-/* Whole pages of system DRAM, zeroed, in one run. -ENOMEM when no run is long enough, -EINVAL for zero bytes. */
+/*
+ * Whole pages of system DRAM, zeroed, in one run. -ENOMEM when no run is long enough, -EINVAL for zero bytes.
+ */
 int soc_memory_alloc(struct soc_memory *memory, enum soc_owner owner, uint64_t bytes, uint64_t *address,
                      struct base_error *error);
-/* Gives back a run that soc_memory_alloc gave to this owner. The bytes are forgotten. -EINVAL when it is no such run. */
+/*
+ * Gives back a run that soc_memory_alloc gave to this owner. The bytes are forgotten. -EINVAL when it is no
+ * such run.
+ */
 int soc_memory_free(struct soc_memory *memory, enum soc_owner owner, uint64_t address,
                     struct base_error *error);
 /* Bytes of system DRAM in allocated runs. */
 uint64_t soc_memory_used(const struct soc_memory *memory);
 
 /*
- * A bank of its own for a surface: a sealed memory file, placed after DRAM. Its file descriptor may be handed to a client.
+ * A bank of its own for a surface: a sealed memory file, placed after DRAM. Its file descriptor may be handed
+ * to a client.
  */
 int soc_memory_bank_add(struct soc_memory *memory, uint64_t bytes, uint64_t *address,
                         struct base_error *error);
-/* The same with a file that exists (a surface made elsewhere), which the caller keeps open as long as the bank exists; `bytes` is its size in whole pages. */
+/*
+ * The same with a file that exists (a surface made elsewhere), which the caller keeps open as long as the
+ * bank exists; `bytes` is its size in whole pages.
+ */
 int soc_memory_bank_attach(struct soc_memory *memory, int file, uint64_t bytes, uint64_t *address,
                            struct base_error *error);
 int soc_memory_bank_remove(struct soc_memory *memory, uint64_t address, struct base_error *error);
 /* The bank's file descriptor (owned by the memory), or -1. */
 int soc_memory_bank_file(const struct soc_memory *memory, uint64_t address);
 
-/* Host address of [address, address + bytes), or NULL when the range is not inside one bank. Costs no more than a few compares. */
+/*
+ * Host address of [address, address + bytes), or NULL when the range is not inside one bank. Costs no more
+ * than a few compares.
+ */
 void *soc_memory_at(const struct soc_memory *memory, uint64_t address, uint64_t bytes);
 
 /*
- * A range of DRAM whose first use from outside somebody wants to know: `seen` is called before soc_memory_at gives out an address in it, every
- * time. One range; 0 bytes end it.
+ * A range of DRAM whose first use from outside somebody wants to know: `seen` is called before soc_memory_at
+ * gives out an address in it, every time. One range; 0 bytes end it.
  */
 void soc_memory_watch(struct soc_memory *memory, uint64_t address, uint64_t bytes,
                       void (*seen)(void *context), void *context);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The power-state registers of the engine's partitions. Switching any of them off takes the engine's state with it. */
+/*
+ * The power-state registers of the engine's partitions. Switching any of them off takes the engine's state
+ * with it.
+ */
 #ifndef SOC_PMU_H
 #define SOC_PMU_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The trace: one line per event, `<ns> <layer> <what> key=value ...`, all hexadecimal with 0x. It is a function of the machine's inputs
- * alone: no host pointer, wall time or thread order. A running hash covers every line whether or not a sink is set.
+ * The trace: one line per event, `<ns> <layer> <what> key=value ...`, all hexadecimal with 0x. It is a
+ * function of the machine's inputs alone: no host pointer, wall time or thread order. A running hash covers
+ * every line whether or not a sink is set.
  */
 #ifndef SOC_TRACE_H
 #define SOC_TRACE_H

@@ -4,12 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "program/cost.h"
 #include "program/kernel.h"
 #include "tool/bench.h"
 #include "tool/json.h"
 
-/* A published latency: `layers` convolutions, one after the other. A matrix product is one of 1x1 over rows of M. */
+/*
+ * A published latency: `layers` convolutions, one after the other. A matrix product is one of 1x1 over rows
+ * of M.
+ */
 struct row {
     const char *name, *source;
     const struct pr_cost_model *model;
@@ -60,7 +64,7 @@ static const struct row rows[] = {
     BATCH(4.564, 256, 4, "roofline, base M1"),
     BATCH(7.094, 512, 2, "roofline, base M1"),
 };
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
+#define ROWS BASE_COUNT_OF(rows)
 
 enum { ENGINES = 16, LANES = 32, FIRST_PORT_BAR = 4, INTERMEDIATE_BAR = 3 };
 
@@ -76,7 +80,10 @@ static struct pr_tensor tensor_of(const struct row *r, uint32_t channels, uint32
     };
 }
 
-/* One layer as one descriptor. Layers hand over through DRAM; the first reads an input, the last writes an output. */
+/*
+ * One layer as one descriptor. Layers hand over through DRAM; the first reads an input, the last writes an
+ * output.
+ */
 static struct pr_task task_of(const struct row *r, uint32_t layer)
 {
     bool first = layer == 0, last = layer + 1 == r->layers;

@@ -15,7 +15,7 @@
 #define WEIGHTS      (DEMO_CHANNELS * DEMO_CHANNELS * DEMO_KERNEL * DEMO_KERNEL)
 #define OPEN_FOLDERS 16
 
-/* A weight file: header and descriptor of 64 bytes each, then the values (facts of the guide, 3.1). */
+/* A weight file: header and descriptor of 64 bytes each, then the values (guide facts 3.1). */
 #define BLOB_BYTES   64u
 #define BLOB_VERSION 2u
 #define BLOB_MAGIC   0xdeadbeefu

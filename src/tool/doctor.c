@@ -11,6 +11,7 @@
 
 #include <anemone/machine.h>
 
+#include "base/array.h"
 #include "tool/json.h"
 #include "tool/tool.h"
 
@@ -174,7 +175,7 @@ int tool_doctor(int argc, char **argv)
         json_begin(&json, stdout);
         json_array(&json, "findings");
     }
-    for (size_t i = 0; i < sizeof(look) / sizeof(look[0]); i++) {
+    for (size_t i = 0; i < BASE_COUNT_OF(look); i++) {
         struct finding f = {0};
 
         look[i](&f);

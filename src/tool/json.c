@@ -3,12 +3,13 @@
 #include "tool/json.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-static void quote(FILE *file, const char *string)
+void json_quote(FILE *file, const char *text, size_t length)
 {
     fputc('"', file);
-    for (; *string; string++) {
-        unsigned char c = (unsigned char)*string;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
 
         if (c == '"' || c == '\\')
             fprintf(file, "\\%c", c);
@@ -18,6 +19,11 @@ static void quote(FILE *file, const char *string)
             fputc(c, file);
     }
     fputc('"', file);
+}
+
+static void quote(FILE *file, const char *string)
+{
+    json_quote(file, string, strlen(string));
 }
 
 /* Comma, line, indentation and name of the next value. */

@@ -4,6 +4,7 @@
 #define TOOL_JSON_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -14,6 +15,9 @@ struct json {
     unsigned depth;
     bool first[JSON_DEPTH];
 };
+
+/* A string with its quotes, escaped: `length` bytes of text. */
+void json_quote(FILE *file, const char *text, size_t length);
 
 void json_begin(struct json *json, FILE *file); /* opens the outermost object */
 void json_end(struct json *json);

@@ -10,6 +10,8 @@
 
 #include "tool/tool.h"
 
+#include "base/array.h"
+
 static const struct tool_verb verbs[] = {
     {"info", "what machine this is: every base address and register block", tool_info_help, tool_info},
     {"spec", "every number of the machine: selectors, registers, commands, limits", tool_spec_help,
@@ -28,7 +30,7 @@ static const struct tool_verb verbs[] = {
     {"doctor", "whether this host can run the machine well", tool_doctor_help, tool_doctor},
 };
 
-#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
+#define VERBS BASE_COUNT_OF(verbs)
 
 void tool_say(const char *format, ...)
 {
@@ -50,7 +52,10 @@ static const struct tool_option *find_option(const struct tool_option *options, 
     return NULL;
 }
 
-/* One --option; `next` is the word after it, `given` has a bit for each that has a value. Returns how many words it took, 0 when it is wrong. */
+/*
+ * One --option; `next` is the word after it, `given` has a bit for each that has a value. Returns how many
+ * words it took, 0 when it is wrong.
+ */
 static int take_option(const char *word, const char *next, const struct tool_option *options, uint32_t *given)
 {
     const char *name = word + 2, *equals = strchr(name, '=');
@@ -157,8 +162,9 @@ static int run_verb(const struct tool_verb *verb, int argc, char **argv)
 }
 
 /*
- * The next file that is opened would take the number of a standard descriptor that is closed, and receive what is meant for it. /dev/null
- * takes it instead, opened so that reading stdin and writing the others fails as it would on a closed one.
+ * The next file that is opened would take the number of a standard descriptor that is closed, and receive
+ * what is meant for it. /dev/null takes it instead, opened so that reading stdin and writing the others fails
+ * as it would on a closed one.
  */
 static void keep_standard_descriptors(void)
 {

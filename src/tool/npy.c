@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "protocol/bits.h"
 #include "protocol/half.h"
 
@@ -26,7 +27,7 @@ static const struct {
     [TOOL_UINT8] = {"uint8", "|u1", 1},
     [TOOL_INT8] = {"int8", "|i1", 1},
 };
-#define TYPES       (sizeof(types) / sizeof(types[0]))
+#define TYPES       BASE_COUNT_OF(types)
 #define TYPES_TAKEN "fp16 (<f2), fp32 (<f4), uint8 (|u1), int8 (|i1) or bool (|b1)"
 
 size_t tool_type_bytes(enum tool_type type)

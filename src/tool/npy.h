@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors in .npy files: versions 1.0 to 3.0, half and single precision and integers of 8 bits, C order. Reading trusts no byte. */
+/*
+ * Tensors in .npy files: versions 1.0 to 3.0, half and single precision and integers of 8 bits, C order.
+ * Reading trusts no byte.
+ */
 #ifndef TOOL_NPY_H
 #define TOOL_NPY_H
 
@@ -30,8 +33,8 @@ size_t tool_type_bytes(enum tool_type type);
 const char *tool_type_name(enum tool_type type);
 
 /*
- * A file in two steps, so that a tensor nobody can use is refused before its data is read. 0, or a negative errno and a
- * sentence that begins with what is wrong, for the caller to put the file's name before.
+ * A file in two steps, so that a tensor nobody can use is refused before its data is read. 0, or a negative
+ * errno and a sentence that begins with what is wrong, for the caller to put the file's name before.
  */
 int tool_npy_read_header(FILE *file, struct tool_npy *npy, struct base_error *error);
 /* npy->bytes of data, after which the file has to end. */
@@ -46,9 +49,10 @@ const char *tool_shape_text(const struct tool_shape *shape, char *text, size_t c
 bool tool_shape_fits(const struct tool_shape *shape, const struct tool_shape *port);
 
 /*
- * Copies elements, from one type to the other when they differ: exact to single and to integers, rounded half to
- * even to half. No alignment is asked for. 0, or a negative errno and a sentence for the caller to put the file's name
- * before when an integer of 8 bits cannot hold an element; between halfs and singles there is no such case.
+ * Copies elements, from one type to the other when they differ: exact to single and to integers, rounded half
+ * to even to half. No alignment is asked for. 0, or a negative errno and a sentence for the caller to put the
+ * file's name before when an integer of 8 bits cannot hold an element; between halfs and singles there is no
+ * such case.
  */
 int tool_convert(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
                  uint64_t elements, struct base_error *error);

@@ -8,7 +8,10 @@
 #include "listing/assemble.h"
 #include "tool/tool.h"
 
-/* Neither format begins with a letter or a comment: .hwx has its magic, .anec a size of less than 4 GiB in eight bytes. */
+/*
+ * Neither format begins with a letter or a comment: .hwx has its magic, .anec a size of less than 4 GiB in
+ * eight bytes.
+ */
 static bool is_text(const uint8_t *bytes, size_t size)
 {
     for (size_t i = 0; i < size && i < PR_PROGRAM_HEAD_BYTES; i++)
@@ -28,7 +31,7 @@ static bool assemble(struct tool_program *program, struct pr_problem *problem)
         return false;
     stream = base_alloc(result.size ? result.size : 1);
     if (!stream)
-        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "There is no memory for a stream of %U bytes.",
+        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "There is no memory for a stream of %ju bytes.",
                               (uint64_t)result.size);
     pr_assemble(text, program->size, stream, result.size, &result, problem);
     base_free(program->bytes);

@@ -12,7 +12,10 @@ enum {
     TOOL_SAMPLE_BYTES = TOOL_SAMPLE_CHANNELS * TOOL_SAMPLE_WIDTH * 2
 };
 
-/* The descriptor's bytes; its words, or 0 after saying what is wrong. a in buffer 6, b in buffer 5, y in buffer 4. */
+/*
+ * The descriptor's bytes; its words, or 0 after saying what is wrong. a in buffer 6, b in buffer 5, y in
+ * buffer 4.
+ */
 uint32_t tool_sample_text(uint8_t *bytes, size_t capacity);
 /* The program image: ports "b", "a" and "y"; its size, or 0 after saying what is wrong. */
 size_t tool_sample_image(uint8_t *bytes, size_t capacity);

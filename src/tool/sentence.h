@@ -8,7 +8,10 @@
 
 #define TOOL_SENTENCE_BYTES 640u
 
-/* "NE 3x3 convolution, stride 1, pad 1: 64x16x16 from buffer 5 -> 64x16x16 to buffer 4, 16 engines x 4 lanes, bias, ReLU" */
+/*
+ * "NE 3x3 convolution, stride 1, pad 1: 64x16x16 from buffer 5 -> 64x16x16 to buffer 4, 16 engines x 4 lanes,
+ * bias, ReLU"
+ */
 void tool_task_sentence(const struct pr_task *task, struct pr_text *text);
 
 #endif

@@ -24,8 +24,9 @@ struct tool_option {
 };
 
 /*
- * Reads a verb's words: options of the table (at most 32, ending in a row without name) anywhere before `--`, everything else into `words`. Prints what is wrong and
- * returns false on an unknown option, a missing or needless value, a second value, or too many words.
+ * Reads a verb's words: options of the table (at most 32, ending in a row without name) anywhere before `--`,
+ * everything else into `words`. Prints what is wrong and returns false on an unknown option, a missing or
+ * needless value, a second value, or too many words.
  */
 bool tool_words(int argc, char **argv, const struct tool_option *options, const char **words, unsigned max,
                 unsigned *count);

@@ -7,32 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "tool/json.h"
 #include "tool/tool.h"
 
-/* Tracks of the JSON form: one per layer, then one per task queue, per task of the firmware and per client. */
+/*
+ * Tracks of the JSON form: one per layer, then one per task queue, per task of the firmware and per client.
+ */
 #define QUEUE_TRACK  100u
 #define QUEUES       8u
 #define TASK_TRACK   200u
 #define CLIENT_TRACK 300u
 
 static const char *const layers[] = {"bus", "line", "pmu", "dart", "eng", "asc", "fw", "drv", "client"};
-#define LAYERS (sizeof(layers) / sizeof(layers[0]))
-
-static void put_string(FILE *file, const char *text, size_t length)
-{
-    fputc('"', file);
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
-
-        if (c == '"' || c == '\\')
-            fprintf(file, "\\%c", c);
-        else if (c < 0x20 || c >= 0x7f)
-            fprintf(file, "\\u%04x", c);
-        else
-            fputc(c, file);
-    }
-    fputc('"', file);
-}
+#define LAYERS BASE_COUNT_OF(layers)
 
 static void event_begin(struct tool_trace *trace, const char *phase, unsigned track)
 {
@@ -116,9 +104,9 @@ static void put_time(FILE *file, const char *key, uint64_t ns)
 static void put_text(FILE *file, const char *what)
 {
     fputs(", \"name\": ", file);
-    put_string(file, what, strcspn(what, " \n"));
+    json_quote(file, what, strcspn(what, " \n"));
     fputs(", \"args\": {\"line\": ", file);
-    put_string(file, what, strcspn(what, "\n"));
+    json_quote(file, what, strcspn(what, "\n"));
     fputs("}}", file);
 }
 

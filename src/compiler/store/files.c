@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
+#include "base/file.h"
 
 static int failed(struct base_error *error, const char *path, const char *what)
 {
@@ -31,51 +31,9 @@ int cc_path_join(char path[CC_PATH_BYTES], const char *folder, const char *name,
                      CC_PATH_BYTES - 1);
 }
 
-static int read_all(int file, uint8_t *bytes, size_t size)
-{
-    size_t at = 0;
-
-    while (at < size) {
-        ssize_t got = read(file, bytes + at, size - at);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return got ? -errno : -EIO;
-        at += (size_t)got;
-    }
-    return 0;
-}
-
 int cc_file_read(const char *path, size_t limit, uint8_t **bytes, size_t *size, struct base_error *error)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), status;
-    struct stat info;
-
-    *bytes = NULL;
-    if (file < 0)
-        return failed(error, path, "cannot be opened");
-    if (fstat(file, &info))
-        status = failed(error, path, "cannot be read");
-    else if (!S_ISREG(info.st_mode))
-        status = base_fail(error, EINVAL, "%s: not a file.", path);
-    else if ((uint64_t)info.st_size > limit)
-        status = base_fail(error, EFBIG, "%s: it has %lld bytes; the limit is %zu.", path,
-                           (long long)info.st_size, limit);
-    else {
-        *size = (size_t)info.st_size;
-        *bytes = base_alloc(*size + 1);
-        status = *bytes ? read_all(file, *bytes, *size)
-                        : base_fail(error, ENOMEM, "%s: there is no memory to read it.", path);
-        if (*bytes && status)
-            base_fail(error, -status, "%s: cannot be read: %s.", path, strerror(-status));
-    }
-    close(file);
-    if (status) {
-        base_free(*bytes);
-        *bytes = NULL;
-    }
-    return status;
+    return base_file_read(path, limit, bytes, size, error);
 }
 
 int cc_file_write(const char *path, const void *bytes, size_t size, struct base_error *error)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The descriptor's section of `anemone spec`: blocks, registers, fields, what each means and what is done with it. */
+/*
+ * The descriptor's section of `anemone spec`: blocks, registers, fields, what each means and what is done
+ * with it.
+ */
 #include <stdio.h>
 
 #include "program/hwx.h"

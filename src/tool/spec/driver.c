@@ -2,6 +2,7 @@
 /* Sections of `anemone spec`: the driver's surface (ch. 27) and the execution model (ch. 2). */
 #include <anemone/abi.h>
 
+#include "base/array.h"
 #include "driver/arguments.h"
 #include "program/hwx.h"
 #include "protocol/device.h"
@@ -47,8 +48,8 @@ static void write_selectors(struct spec *spec, const char *client, const struct 
 
 void spec_selectors(struct spec *spec)
 {
-    write_selectors(spec, "control", control, sizeof(control) / sizeof(control[0]));
-    write_selectors(spec, "direct", direct, sizeof(direct) / sizeof(direct[0]));
+    write_selectors(spec, "control", control, BASE_COUNT_OF(control));
+    write_selectors(spec, "direct", direct, BASE_COUNT_OF(direct));
 }
 
 void spec_return_codes(struct spec *spec)
@@ -74,7 +75,7 @@ void spec_return_codes(struct spec *spec)
         {"not_found", kIOReturnNotFound},
     };
 
-    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+    for (size_t i = 0; i < BASE_COUNT_OF(codes); i++)
         spec_hex(spec, codes[i].name, (uint32_t)codes[i].value);
     spec_number(spec, "usage_refused", (uint32_t)ANE_RETURN_USAGE_REFUSED);
 }

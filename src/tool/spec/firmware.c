@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sections of `anemone spec`: the controller and its firmware (ch. 29). */
+#include "base/array.h"
 #include "protocol/board.h"
 #include "protocol/commands.h"
 #include "protocol/controller.h"
@@ -51,7 +52,7 @@ void spec_execution_states(struct spec *spec)
 #undef X
     };
 
-    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+    for (size_t i = 0; i < BASE_COUNT_OF(states); i++) {
         spec_object(spec, NULL);
         spec_text(spec, "name", states[i].name);
         if (states[i].number >= 0)

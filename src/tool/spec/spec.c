@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tool/spec/spec.h"
 #include "tool/tool.h"
 
@@ -56,7 +57,7 @@ static const struct section {
     {"boards", "where the blocks stand", spec_boards, true},
 };
 
-#define SECTIONS (sizeof(sections) / sizeof(sections[0]))
+#define SECTIONS BASE_COUNT_OF(sections)
 
 static void write_section(struct spec *spec, const struct section *section)
 {

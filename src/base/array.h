@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays. This header needs nothing of the host, so freestanding rooms may include it too. */
+#ifndef BASE_ARRAY_H
+#define BASE_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The number of elements of an array, never of a pointer. */
+#define BASE_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Whether all bytes are zero; true for none. */
+static inline bool base_is_zero(const void *bytes, size_t size)
+{
+    const unsigned char *b = bytes;
+
+    for (size_t i = 0; i < size; i++)
+        if (b[i])
+            return false;
+    return true;
+}
+
+#endif

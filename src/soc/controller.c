@@ -85,7 +85,7 @@ static void cpu_write(void *context, uint32_t offset, uint32_t value)
     if (offset != PR_CTRL_CPU_CONTROL - CPU_WINDOW)
         return;
     c->cpu_control = value;
-    SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "cpu control=0x%x", value);
+    SOC_TRACE(c->trace, ASC_CPU, value);
     if (!was && run) {
         /* The line would stay high, and what the host rings next would not be an edge. */
         c->doorbell_pending = 0;
@@ -127,8 +127,7 @@ static uint32_t mailbox_read(void *context, uint32_t offset)
 static void scratch_write(struct soc_controller *c, uint32_t number, uint32_t value)
 {
     c->scratch[number] = value;
-    SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "scratch %s number=%u value=0x%x",
-              c->by_controller ? "controller" : "host", number, value);
+    SOC_TRACE(c->trace, ASC_SCRATCH, c->by_controller ? "controller" : "host", number, value);
     if (!c->by_controller && (number == 3 || number == 7))
         c->scratch_rang = true;
 }
@@ -145,11 +144,11 @@ static void mailbox_write(void *context, uint32_t offset, uint32_t value)
     } else {
         switch (offset) {
         case REG(DOORBELL):
-            SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "doorbell host bits=0x%x", value);
+            SOC_TRACE(c->trace, ASC_DOORBELL, "host", value);
             c->doorbell_pending |= value;
             break;
         case REG(HOST_DOORBELL):
-            SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "doorbell controller bits=0x%x", value);
+            SOC_TRACE(c->trace, ASC_DOORBELL, "controller", value);
             c->host_pending |= value;
             break;
         case REG(HOST_ACK): c->host_pending &= ~value; break;

@@ -46,7 +46,7 @@ void soc_pmu_write32(void *context, uint32_t offset, uint32_t value)
     was_on = (pmu->state[domain] & 0xff) == PR_PMU_READY;
     /* The actual state follows the target at once: switching time is not modelled. */
     pmu->state[domain] = (value & ~0xffu) | target << 4 | target;
-    SOC_TRACE(pmu->trace, SOC_LAYER_PMU, "domain=%u state=0x%x", domain, pmu->state[domain]);
+    SOC_TRACE(pmu->trace, PMU_STATE, domain, pmu->state[domain]);
     if (was_on && target != PR_PMU_ON)
         pmu->lost(pmu->context);
 }

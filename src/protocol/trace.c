@@ -74,6 +74,11 @@ bool pr_trace_kind_is_text(enum pr_trace_kind kind)
     return kind_table[kind].text;
 }
 
+bool pr_trace_text_is(const struct pr_trace_value *value, const char *text)
+{
+    return value->length == pr_string_length(text) && !memcmp(value->text, text, value->length);
+}
+
 static void print_field(const struct pr_trace_field *field, const struct pr_trace_value *value,
                         struct pr_text *text)
 {
@@ -176,7 +181,7 @@ static size_t decode_field(bool is_text, const uint8_t *bytes, size_t left, stru
     if (left < 2)
         return 0;
     length = pr_le16(bytes);
-    if (length > PR_TRACE_TEXT_MAX || length > left - 2)
+    if (length > PR_TRACE_TEXT_MAX || length > left - 2 || memchr(bytes + 2, 0, length))
         return 0;
     value->text = (const char *)bytes + 2;
     value->length = length;
@@ -189,6 +194,9 @@ bool pr_trace_decode(const uint8_t *bytes, size_t size, struct pr_trace_record *
     const struct pr_trace_event *event;
     size_t end, at = PR_TRACE_HEAD_BYTES;
 
+    if (size >= PR_TRACE_MAGIC_BYTES && !memcmp(bytes, PR_TRACE_MAGIC, PR_TRACE_MAGIC_BYTES))
+        return pr_problem_set(problem, PR_PROBLEM_FORMAT,
+                              "The header of a trace file is where a record should be.");
     if (size < PR_TRACE_HEAD_BYTES)
         return pr_problem_set(problem, PR_PROBLEM_TRUNCATED,
                               "A trace record begins with %u bytes; only %U are left.", PR_TRACE_HEAD_BYTES,
@@ -212,7 +220,7 @@ bool pr_trace_decode(const uint8_t *bytes, size_t size, struct pr_trace_record *
             return pr_problem_set(
                 problem, PR_PROBLEM_LIMIT,
                 "Field %s of trace event %s does not fit its record of %U bytes, or is text "
-                "of more than %u bytes.",
+                "with a NUL or of more than %u bytes.",
                 event->field[i].name, event->id, (uint64_t)end, PR_TRACE_TEXT_MAX);
         at += used;
     }

@@ -108,6 +108,8 @@ struct pr_trace_record {
 /* The value of a field by name: pr_trace_at(&record, ENG_START, cost).number */
 #define pr_trace_at(record, event, field) ((record)->value[PR_TRACE_AT_##event##_##field])
 
+bool pr_trace_text_is(const struct pr_trace_value *value, const char *text);
+
 /* NULL for a number the table does not have. */
 const struct pr_trace_event *pr_trace_event(unsigned number);
 const char *pr_trace_layer_name(enum pr_trace_layer layer);
@@ -126,8 +128,8 @@ void pr_trace_write_header(uint8_t header[PR_TRACE_HEADER_BYTES]);
 size_t pr_trace_encode(const struct pr_trace_record *record, uint8_t bytes[PR_TRACE_RECORD_MAX]);
 
 /*
- * The record at the beginning of `bytes`, and how many bytes it has; false with a problem when it is not whole or not
- * of the table. Its texts point into `bytes`.
+ * The record at the beginning of `bytes`, and how many bytes it has; false with a problem when it is not whole, not of
+ * the table, or the header of a file. Its texts point into `bytes` and have no NUL inside.
  */
 bool pr_trace_decode(const uint8_t *bytes, size_t size, struct pr_trace_record *record, size_t *taken,
                      struct pr_problem *problem);

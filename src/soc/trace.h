@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The trace: a record for each event of protocol/trace_events.def. It is a function of the machine's inputs alone: no
- * host pointer, wall time or thread order. A running hash covers the text line of every record, whether or not somebody
+ * host pointer, wall time or thread order. A running hash covers the text line of every record, whether or not a function
  * takes the lines.
  */
 #ifndef SOC_TRACE_H
@@ -25,7 +25,7 @@ struct soc_trace_entry {
     const char *line; /* ends in a newline and a NUL */
     size_t line_bytes;
     const uint8_t *record;
-    size_t record_bytes; /* 0 when nobody takes records */
+    size_t record_bytes; /* 0 when no function takes records */
 };
 
 struct soc_trace {
@@ -45,8 +45,9 @@ void soc_trace_start(struct soc_trace *trace, const struct soc_trace_out *out);
 void soc_trace_divert(struct soc_trace *trace,
                       void (*detour)(void *context, const struct soc_trace_entry *entry), void *context);
 void soc_trace_deliver(const struct soc_trace *trace, const struct soc_trace_entry *entry);
-void soc_trace_emit(struct soc_trace *trace, enum pr_trace_event_id event,
-                    const struct pr_trace_value *values);
+/* Cold, so that values are formed outside the code that runs when tracing is off. */
+__attribute__((cold)) void soc_trace_emit(struct soc_trace *trace, enum pr_trace_event_id event,
+                                          const struct pr_trace_value *values);
 
 static inline struct pr_trace_value soc_trace_number(uint64_t number)
 {

@@ -2,6 +2,9 @@
 /* The trace. */
 #include "soc/trace.h"
 
+#include <stdarg.h>
+#include <string.h>
+
 #include "soc/clock.h"
 
 #define FNV_OFFSET 0xcbf29ce484222325ull
@@ -39,15 +42,33 @@ void soc_trace_deliver(const struct soc_trace *trace, const struct soc_trace_ent
         trace->out.record(trace->out.context, entry->record, entry->record_bytes);
 }
 
-void soc_trace_emit(struct soc_trace *trace, enum pr_trace_event_id event,
-                    const struct pr_trace_value *values)
+static void take_values(struct pr_trace_record *record, va_list args)
+{
+    const struct pr_trace_event *event = pr_trace_event(record->event);
+
+    for (unsigned i = 0; i < event->fields; i++) {
+        struct pr_trace_value *value = &record->value[i];
+
+        if (!pr_trace_kind_is_text(event->field[i].kind)) {
+            value->number = va_arg(args, uint64_t);
+            continue;
+        }
+        value->text = va_arg(args, const char *);
+        value->length = strlen(value->text);
+    }
+}
+
+void soc_trace_emit(struct soc_trace *trace, enum pr_trace_event_id event, ...)
 {
     struct pr_trace_record record = {.ns = soc_clock_now(trace->clock), .event = (uint16_t)event};
     char line[PR_TRACE_LINE_MAX];
     uint8_t bytes[PR_TRACE_RECORD_MAX];
     struct soc_trace_entry entry = {.line = line, .record = bytes};
+    va_list args;
 
-    memcpy(record.value, values, pr_trace_event(event)->fields * sizeof(*values));
+    va_start(args, event);
+    take_values(&record, args);
+    va_end(args);
     entry.line_bytes = pr_trace_print(&record, line);
     for (size_t i = 0; i < entry.line_bytes; i++)
         trace->hash = (trace->hash ^ (uint8_t)line[i]) * FNV_PRIME;

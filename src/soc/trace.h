@@ -7,8 +7,6 @@
 #ifndef SOC_TRACE_H
 #define SOC_TRACE_H
 
-#include <string.h>
-
 #include "protocol/trace.h"
 
 struct soc_clock;
@@ -45,18 +43,20 @@ void soc_trace_start(struct soc_trace *trace, const struct soc_trace_out *out);
 void soc_trace_divert(struct soc_trace *trace,
                       void (*detour)(void *context, const struct soc_trace_entry *entry), void *context);
 void soc_trace_deliver(const struct soc_trace *trace, const struct soc_trace_entry *entry);
-/* Cold, so that values are formed outside the code that runs when tracing is off. */
-__attribute__((cold)) void soc_trace_emit(struct soc_trace *trace, enum pr_trace_event_id event,
-                                          const struct pr_trace_value *values);
+/*
+ * The event's field values follow: uint64_t for a number, const char * for text. Called by SOC_TRACE alone, which
+ * sees to that. They are separate arguments, not an array, so that a caller needs no memory for them on its stack.
+ */
+void soc_trace_emit(struct soc_trace *trace, enum pr_trace_event_id event, ...);
 
-static inline struct pr_trace_value soc_trace_number(uint64_t number)
+static inline uint64_t soc_trace_number(uint64_t number)
 {
-    return (struct pr_trace_value){.number = number};
+    return number;
 }
 
-static inline struct pr_trace_value soc_trace_text(const char *text)
+static inline const char *soc_trace_text(const char *text)
 {
-    return (struct pr_trace_value){.text = text, .length = strlen(text)};
+    return text;
 }
 
 /*
@@ -74,40 +74,43 @@ static inline struct pr_trace_value soc_trace_text(const char *text)
         _Static_assert((count) == PR_TRACE_COUNT_##event, #event " has another number of fields");         \
         _Static_assert((texts) == PR_TRACE_TEXTS_##event, #event " has text and numbers in other places"); \
         if ((trace)->on)                                                                                   \
-            soc_trace_emit((trace), PR_TRACE_##event, (const struct pr_trace_value[]){__VA_ARGS__});       \
+            soc_trace_emit((trace), __VA_ARGS__);                                                          \
     } while (0)
 
 #define SOC_TRACE_IS(x) _Generic((x), char * : 1, const char * : 1, default : 0)
 #define SOC_TRACE_V(x) \
     _Generic((x), char * : soc_trace_text, const char * : soc_trace_text, default : soc_trace_number)(x)
 
-#define SOC_TRACE_0(trace, event)    SOC_TRACE_EMIT(trace, event, 0, 0, {0})
-#define SOC_TRACE_1(trace, event, a) SOC_TRACE_EMIT(trace, event, 1, SOC_TRACE_IS(a), SOC_TRACE_V(a))
-#define SOC_TRACE_2(trace, event, a, b) \
-    SOC_TRACE_EMIT(trace, event, 2, SOC_TRACE_IS(a) | SOC_TRACE_IS(b) << 1, SOC_TRACE_V(a), SOC_TRACE_V(b))
+#define SOC_TRACE_0(trace, event) SOC_TRACE_EMIT(trace, event, 0, 0, PR_TRACE_##event)
+#define SOC_TRACE_1(trace, event, a) \
+    SOC_TRACE_EMIT(trace, event, 1, SOC_TRACE_IS(a), PR_TRACE_##event, SOC_TRACE_V(a))
+#define SOC_TRACE_2(trace, event, a, b)                                                       \
+    SOC_TRACE_EMIT(trace, event, 2, SOC_TRACE_IS(a) | SOC_TRACE_IS(b) << 1, PR_TRACE_##event, \
+                   SOC_TRACE_V(a), SOC_TRACE_V(b))
 #define SOC_TRACE_3(trace, event, a, b, c)                                                         \
     SOC_TRACE_EMIT(trace, event, 3, SOC_TRACE_IS(a) | SOC_TRACE_IS(b) << 1 | SOC_TRACE_IS(c) << 2, \
-                   SOC_TRACE_V(a), SOC_TRACE_V(b), SOC_TRACE_V(c))
+                   PR_TRACE_##event, SOC_TRACE_V(a), SOC_TRACE_V(b), SOC_TRACE_V(c))
 #define SOC_TRACE_4(trace, event, a, b, c, d)                                                            \
     SOC_TRACE_EMIT(trace, event, 4,                                                                      \
                    SOC_TRACE_IS(a) | SOC_TRACE_IS(b) << 1 | SOC_TRACE_IS(c) << 2 | SOC_TRACE_IS(d) << 3, \
-                   SOC_TRACE_V(a), SOC_TRACE_V(b), SOC_TRACE_V(c), SOC_TRACE_V(d))
+                   PR_TRACE_##event, SOC_TRACE_V(a), SOC_TRACE_V(b), SOC_TRACE_V(c), SOC_TRACE_V(d))
 #define SOC_TRACE_5(trace, event, a, b, c, d, e)                                                          \
     SOC_TRACE_EMIT(trace, event, 5,                                                                       \
                    SOC_TRACE_IS(a) | SOC_TRACE_IS(b) << 1 | SOC_TRACE_IS(c) << 2 | SOC_TRACE_IS(d) << 3 | \
                        SOC_TRACE_IS(e) << 4,                                                              \
-                   SOC_TRACE_V(a), SOC_TRACE_V(b), SOC_TRACE_V(c), SOC_TRACE_V(d), SOC_TRACE_V(e))
+                   PR_TRACE_##event, SOC_TRACE_V(a), SOC_TRACE_V(b), SOC_TRACE_V(c), SOC_TRACE_V(d),      \
+                   SOC_TRACE_V(e))
 #define SOC_TRACE_6(trace, event, a, b, c, d, e, f)                                                       \
     SOC_TRACE_EMIT(trace, event, 6,                                                                       \
                    SOC_TRACE_IS(a) | SOC_TRACE_IS(b) << 1 | SOC_TRACE_IS(c) << 2 | SOC_TRACE_IS(d) << 3 | \
                        SOC_TRACE_IS(e) << 4 | SOC_TRACE_IS(f) << 5,                                       \
-                   SOC_TRACE_V(a), SOC_TRACE_V(b), SOC_TRACE_V(c), SOC_TRACE_V(d), SOC_TRACE_V(e),        \
-                   SOC_TRACE_V(f))
+                   PR_TRACE_##event, SOC_TRACE_V(a), SOC_TRACE_V(b), SOC_TRACE_V(c), SOC_TRACE_V(d),      \
+                   SOC_TRACE_V(e), SOC_TRACE_V(f))
 #define SOC_TRACE_7(trace, event, a, b, c, d, e, f, g)                                                    \
     SOC_TRACE_EMIT(trace, event, 7,                                                                       \
                    SOC_TRACE_IS(a) | SOC_TRACE_IS(b) << 1 | SOC_TRACE_IS(c) << 2 | SOC_TRACE_IS(d) << 3 | \
                        SOC_TRACE_IS(e) << 4 | SOC_TRACE_IS(f) << 5 | SOC_TRACE_IS(g) << 6,                \
-                   SOC_TRACE_V(a), SOC_TRACE_V(b), SOC_TRACE_V(c), SOC_TRACE_V(d), SOC_TRACE_V(e),        \
-                   SOC_TRACE_V(f), SOC_TRACE_V(g))
+                   PR_TRACE_##event, SOC_TRACE_V(a), SOC_TRACE_V(b), SOC_TRACE_V(c), SOC_TRACE_V(d),      \
+                   SOC_TRACE_V(e), SOC_TRACE_V(f), SOC_TRACE_V(g))
 
 #endif

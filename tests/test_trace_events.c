@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trace records: text and bytes of known records, every refusal of the reader, and docs/trace.md against the table. */
+/*
+ * Trace records: text and bytes of known records, every refusal of the reader, and docs/trace.md against the
+ * table.
+ */
 #include "support.h"
 
 #include <stdio.h>

@@ -72,9 +72,9 @@ enum ane_clock {
 typedef void (*ane_trace_fn)(void *context, const char *line, size_t length);
 
 /*
- * The same event in the binary form of docs/trace.md: one record. The first call, made while the machine is created, passes the
- * file header instead, so that the bytes of all calls, one after the other, are a trace file. Called after ane_trace_fn, under
- * the same conditions. The bytes are valid until it returns.
+ * The same event in the binary form of docs/trace.md: one record. The first call, made while the machine is
+ * created, passes the file header instead, so that the bytes of all calls, one after the other, are a trace
+ * file. Called after ane_trace_fn, under the same conditions. The bytes are valid until it returns.
  */
 typedef void (*ane_trace_record_fn)(void *context, const void *record, size_t length);
 

@@ -149,8 +149,8 @@ void mach_port_run(struct rt_port *port, bool run)
 }
 
 /*
- * A trace function may need more stack than the firmware has: the trace is delivered from the stack of the thread that
- * drives.
+ * A trace function may need more stack than the firmware has: the trace is delivered from the stack of the
+ * thread that drives.
  */
 static void take_entry(void *context, const struct soc_trace_entry *entry)
 {

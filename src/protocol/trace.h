@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trace records: an event of trace_events.def with its time and field values, as one line of text and in the binary
- * form of docs/trace.md. A file of records is not trusted: the reader checks every length.
+ * Trace records: an event of trace_events.def with its time and field values, as one line of text and in the
+ * binary form of docs/trace.md. A file of records is not trusted: the reader checks every length.
  */
 #ifndef PROTOCOL_TRACE_H
 #define PROTOCOL_TRACE_H
@@ -40,8 +40,9 @@ enum {
 };
 
 /*
- * Classes of event: X(ID, name, meaning). A guest error is a mistake of the software that drives the machine, which the
- * machine ignores or answers with a stop; an event that hardware defines for legal use, such as a DART fault, is plain.
+ * Classes of event: X(ID, name, meaning). A guest error is a mistake of the software that drives the machine,
+ * which the machine ignores or answers with a stop; an event that hardware defines for legal use, such as a
+ * DART fault, is plain.
  */
 #define PR_TRACE_CLASSES(X)                              \
     X(PLAIN, "plain", "what a working machine does too") \
@@ -118,7 +119,7 @@ const char *pr_trace_class_name(enum pr_trace_class class);
 const char *pr_trace_kind_name(enum pr_trace_kind kind);
 bool pr_trace_kind_is_text(enum pr_trace_kind kind);
 
-/* The record's line: time, layer, name and fields, and a newline, in at most PR_TRACE_LINE_MAX bytes with the NUL. */
+/* The record's line: time, layer, name, fields and a newline; at most PR_TRACE_LINE_MAX bytes with the NUL. */
 size_t pr_trace_print(const struct pr_trace_record *record, char line[PR_TRACE_LINE_MAX]);
 /* The same without time and layer, and without the newline. */
 void pr_trace_print_event(const struct pr_trace_record *record, struct pr_text *text);
@@ -128,8 +129,8 @@ void pr_trace_write_header(uint8_t header[PR_TRACE_HEADER_BYTES]);
 size_t pr_trace_encode(const struct pr_trace_record *record, uint8_t bytes[PR_TRACE_RECORD_MAX]);
 
 /*
- * The record at the beginning of `bytes`, and how many bytes it has; false with a problem when it is not whole, not of
- * the table, or the header of a file. Its texts point into `bytes` and have no NUL inside.
+ * The record at the beginning of `bytes`, and how many bytes it has; false with a problem when it is not
+ * whole, not of the table, or the header of a file. Its texts point into `bytes` and have no NUL inside.
  */
 bool pr_trace_decode(const uint8_t *bytes, size_t size, struct pr_trace_record *record, size_t *taken,
                      struct pr_problem *problem);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The trace: a record for each event of protocol/trace_events.def. It is a function of the machine's inputs alone: no
- * host pointer, wall time or thread order. A running hash covers the text line of every record, whether or not a function
- * takes the lines.
+ * The trace: a record for each event of protocol/trace_events.def. It is a function of the machine's inputs
+ * alone: no host pointer, wall time or thread order. A running hash covers the text line of every record,
+ * whether or not a function takes the lines.
  */
 #ifndef SOC_TRACE_H
 #define SOC_TRACE_H
@@ -44,8 +44,8 @@ void soc_trace_divert(struct soc_trace *trace,
                       void (*detour)(void *context, const struct soc_trace_entry *entry), void *context);
 void soc_trace_deliver(const struct soc_trace *trace, const struct soc_trace_entry *entry);
 /*
- * The event's field values follow: uint64_t for a number, const char * for text. Called by SOC_TRACE alone, which
- * sees to that. They are separate arguments, not an array, so that a caller needs no memory for them on its stack.
+ * The event's field values follow: uint64_t for a number, const char * for text. Called by SOC_TRACE alone,
+ * which sees to that. Separate arguments, unlike an array, take no memory on the caller's stack.
  */
 void soc_trace_emit(struct soc_trace *trace, enum pr_trace_event_id event, ...);
 
@@ -60,8 +60,8 @@ static inline const char *soc_trace_text(const char *text)
 }
 
 /*
- * SOC_TRACE(trace, EVENT, field values...). Number and kinds of the values are those of the table, or it does not
- * compile. The warm path pays one test when tracing is off.
+ * SOC_TRACE(trace, EVENT, field values...). Number and kinds of the values are those of the table, or it does
+ * not compile. The warm path pays one test when tracing is off.
  */
 #define SOC_TRACE(trace, ...)                                                                    \
     SOC_TRACE_PICK(__VA_ARGS__, SOC_TRACE_7, SOC_TRACE_6, SOC_TRACE_5, SOC_TRACE_4, SOC_TRACE_3, \

@@ -139,7 +139,7 @@ static inline void rig_start(struct rig *rig, const struct dart_config *config, 
     assert_int_equal(soc_memory_create(base, bytes, &rig->memory, &error), 0);
     assert_int_equal(soc_clock_create(&rig->clock, &error), 0);
     soc_trace_init(&rig->trace, rig->clock);
-    soc_trace_start(&rig->trace, rig_sink, rig);
+    soc_trace_start(&rig->trace, &(struct soc_trace_out){.line = rig_sink, .context = rig});
     assert_int_equal(dart_create(config, rig->memory, &rig->trace, &rig->dart, &error), 0);
     rig->table = rig_alloc(rig, 1);
     for (unsigned port = 0; port < DART_PORTS; port++)

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The trace in a file: the text form line by line, and the form that trace viewers open, with tracks and a request's arrows.
+# The trace in a file: the text form line by line, the form that trace viewers open, with tracks and a request's arrows, and the
+# binary form, which `anemone trace` prints and a second reader decodes from the tables of docs/trace.md.
 set -u
-echo 1..3
+echo 1..7
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 XDG_CACHE_HOME=$folder/cache
@@ -60,4 +61,78 @@ then
     echo "ok 3 - the viewer's form has tracks per task, queue and client, and a request's flow"
 else
     echo "not ok 3 - the viewer's form has tracks per task, queue and client, and a request's flow"
+fi
+
+run "$folder/t.bin"
+"$ANEMONE" trace "$folder/t.bin" >"$folder/printed.txt" 2>"$folder/log"
+if cmp -s "$folder/t.txt" "$folder/printed.txt"; then
+    echo "ok 4 - the binary form prints the lines of the text form"
+else
+    echo "not ok 4 - the binary form prints the lines of the text form"
+fi
+cat >"$folder/reader.py" <<'PY'
+import struct, sys
+events = {}
+for row in open("docs/trace.md"):
+    cell = [c.strip() for c in row.split("|")][1:-1]
+    if len(cell) == 6 and cell[0].isdigit():
+        events[int(cell[0])] = cell[2], cell[3], [f.split() for f in cell[5].split(", ") if f]
+data = open(sys.argv[1], "rb").read()
+assert data[:8] == b"ANETRACE" and struct.unpack_from("<I", data, 8) == (1,)
+at = 12
+while at < len(data):
+    ns, event, size = struct.unpack_from("<QHH", data, at)
+    at += 12
+    end = at + size
+    layer, name, fields = events[event]
+    words = [str(ns), layer] + ([name] if name else [])
+    for field, kind in fields:
+        if kind in ("DEC", "HEX"):
+            (value,) = struct.unpack_from("<Q", data, at)
+            at += 8
+            words.append(f"{field}={value}" if kind == "DEC" else f"{field}={value:#x}")
+        else:
+            (length,) = struct.unpack_from("<H", data, at)
+            value = data[at + 2 : at + 2 + length].decode("latin-1")
+            at += 2 + length
+            words.append({"TEXT": f"{field}={value}", "QUOTED": f'{field}="{value}"', "BARE": value}[kind])
+    assert at == end
+    print(" ".join(words))
+PY
+if python3 "$folder/reader.py" "$folder/t.bin" >"$folder/second.txt" && cmp -s "$folder/t.txt" "$folder/second.txt"; then
+    echo "ok 5 - a reader made from docs/trace.md prints the same lines"
+else
+    echo "not ok 5 - a reader made from docs/trace.md prints the same lines"
+fi
+"$ANEMONE" trace "$folder/t.bin" --json >"$folder/records.json" 2>"$folder/log"
+# A read of an address where no block is: a guest error, appended by hand.
+python3 - "$folder" <<'PY'
+import struct, sys
+data = open(sys.argv[1] + "/t.bin", "rb").read()
+open(sys.argv[1] + "/error.bin", "wb").write(data + struct.pack("<QHHQ", 9, 1, 8, 24930))
+open(sys.argv[1] + "/short.bin", "wb").write(data[:-1])
+open(sys.argv[1] + "/newer.bin", "wb").write(data[:8] + struct.pack("<I", 2) + data[12:])
+PY
+if [ "$("$ANEMONE" trace "$folder/error.bin" --guest-errors)" = "9 bus unanswered-read address=0x6162" ] &&
+    python3 - "$folder/records.json" "$folder/t.txt" <<'PY'
+import json, sys
+records = json.load(open(sys.argv[1]))["records"]
+assert len(records) == len(open(sys.argv[2]).readlines())
+(start,) = [r for r in records if r["event"] == "ENG_START"]
+assert start["layer"] == "eng" and start["class"] == "plain" and start["fields"]["descriptor"] == 0, start
+PY
+then
+    echo "ok 6 - records as JSON, and guest errors alone"
+else
+    echo "not ok 6 - records as JSON, and guest errors alone"
+fi
+refused() {
+    "$ANEMONE" trace "$1" >/dev/null 2>"$folder/log"
+    [ $? = 1 ] && grep -q "$2" "$folder/log"
+}
+if refused "$folder/short.bin" "are left" && refused "$folder/newer.bin" "version 2" && refused "$folder/t.txt" "not a binary trace"; then
+    echo "ok 7 - a cut file, a newer version and another file are refused by name"
+else
+    sed 's/^/# /' "$folder/log"
+    echo "not ok 7 - a cut file, a newer version and another file are refused by name"
 fi

@@ -81,9 +81,15 @@ enum ane_clock {
 typedef void (*ane_trace_fn)(void *context, const char *line, size_t length);
 
 /*
+ * The same event in the binary form of docs/trace.md: one record. The first call, made while the machine is
+ * created, passes the file header instead, so that the bytes of all calls, one after the other, are a trace
+ * file. Called after ane_trace_fn, under the same conditions. The bytes are valid until it returns.
+ */
+typedef void (*ane_trace_record_fn)(void *context, const void *record, size_t length);
+
+/*
  * Set `size` to sizeof(struct ane_machine_config) and everything else to 0 for the defaults. A field that
- * this
- * library does not know yet (a larger `size` with bytes set) is refused.
+ * this library does not know yet (a larger `size` with bytes set) is refused.
  */
 struct ane_machine_config {
     size_t size;
@@ -103,7 +109,8 @@ struct ane_machine_config {
     uint32_t trace;     /* 1: trace; lines go to trace_fn when it is set, and always into the hash */
     ane_trace_fn trace_fn;
     void *trace_context;
-    uint32_t clock; /* enum ane_clock */
+    uint32_t clock;                      /* enum ane_clock */
+    ane_trace_record_fn trace_record_fn; /* gets trace_context; needs trace = 1 */
 };
 
 /*

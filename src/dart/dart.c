@@ -3,7 +3,6 @@
 #include "dart/dart.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -119,7 +118,7 @@ void dart_destroy(struct dart *dart)
 
 void dart_reset(struct dart *dart)
 {
-    SOC_TRACE(dart->core.trace, SOC_LAYER_DART, "reset");
+    SOC_TRACE(dart->core.trace, DART_RESET);
     for (unsigned port = 0; port < DART_PORTS; port++)
         controller_reset(&dart->controller[port]);
     for (unsigned i = 0; i < DART_DOMAINS; i++)
@@ -154,8 +153,7 @@ static bool table_in_use(struct dart *dart, uint64_t table)
 /* Empties the domains of a set of stream slots. */
 static void invalidate(struct dart *dart, enum dart_port port, uint32_t streams)
 {
-    SOC_TRACE(dart->core.trace, SOC_LAYER_DART, "invalidate port=0x%x streams=0x%x", port,
-              streams & STREAM_MASK);
+    SOC_TRACE(dart->core.trace, DART_INVALIDATE, port, streams & STREAM_MASK);
     for (uint32_t stream = 0; stream < PR_DART_STREAMS; stream++) {
         uint32_t ttbr = *ttbr_at(&dart->controller[port], stream);
         struct dart_domain *domain = NULL;
@@ -174,9 +172,8 @@ static void ttbr_write(struct dart *dart, enum dart_port port, uint32_t offset, 
     struct dart_domain *domain;
 
     *word = value;
-    SOC_TRACE(dart->core.trace, SOC_LAYER_DART,
-              "ttbr port=0x%x stream=0x%x index=0x%x value=0x%x table=0x%" PRIx64, port,
-              index / PR_DART_TTBRS, index % PR_DART_TTBRS, value, pr_dart_ttbr_address(value));
+    SOC_TRACE(dart->core.trace, DART_TTBR, port, index / PR_DART_TTBRS, index % PR_DART_TTBRS, value,
+              pr_dart_ttbr_address(value));
     if (index % PR_DART_TTBRS || !(old & PR_DART_TTBR_VALID) || table_in_use(dart, pr_dart_ttbr_address(old)))
         return;
     domain = dart_domain_find(&dart->core, pr_dart_ttbr_address(old), false);
@@ -233,9 +230,7 @@ void dart_write32(struct dart *dart, enum dart_port port, uint32_t offset, uint3
     const char *refusal = write_refusal(controller, reg, value);
 
     if (refusal) {
-        SOC_TRACE(dart->core.trace, SOC_LAYER_DART,
-                  "write-ignored port=0x%x offset=0x%x value=0x%x reg=%s why=%s", port, offset, value,
-                  reg ? reg->name : "?", refusal);
+        SOC_TRACE(dart->core.trace, DART_WRITE_IGNORED, port, offset, value, reg ? reg->name : "?", refusal);
         return;
     }
     switch (reg->offset) {
@@ -292,9 +287,7 @@ static int fault_take(struct dart *dart, enum dart_port port, uint32_t stream, e
     if (access == DART_WRITE)
         status |= PR_DART_ERROR_WRITE;
     dart->core.stats.faults++;
-    SOC_TRACE(dart->core.trace, SOC_LAYER_DART,
-              "fault status=0x%x port=0x%x stream=0x%x code=%s address=0x%" PRIx64 " access=%s captured=%s",
-              status, port, stream, error_name(fault->code), fault->address,
+    SOC_TRACE(dart->core.trace, DART_FAULT, status, port, stream, error_name(fault->code), fault->address,
               access == DART_WRITE ? "write" : "read", held ? "no" : "yes");
     if (!held) {
         *word_at(controller, PR_DART_ERROR) = status;

@@ -3,7 +3,6 @@
 #include "dart/range.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "dart/window.h"
@@ -39,11 +38,8 @@ static void entry_verify(struct dart_domain *domain, uint32_t page)
     if (!code && same_translation(now, domain->entries[page]))
         return;
     domain->core->stats.missing_invalidates++;
-    SOC_TRACE(domain->core->trace, SOC_LAYER_DART,
-              "missing-invalidate table=0x%" PRIx64 " address=0x%" PRIx64 " cached=0x%" PRIx64
-              " walked=0x%" PRIx64 " code=0x%x",
-              domain->table, (uint64_t)page << PR_PAGE_SHIFT, dart_entry_address(domain->entries[page]),
-              dart_entry_address(now), code);
+    SOC_TRACE(domain->core->trace, DART_MISSING_INVALIDATE, domain->table, (uint64_t)page << PR_PAGE_SHIFT,
+              dart_entry_address(domain->entries[page]), dart_entry_address(now), code);
 }
 
 /* The entry of a page is there afterwards, or an error code is returned. */

@@ -72,7 +72,7 @@ void eng_destroy(struct eng *engine)
 
 void eng_reset(struct eng *engine)
 {
-    SOC_TRACE(engine->trace, SOC_LAYER_ENGINE, "reset");
+    SOC_TRACE(engine->trace, ENG_RESET);
     eng_taskmgr_reset(engine);
 }
 
@@ -148,9 +148,7 @@ static void manager_write(struct eng *e, uint32_t offset, uint32_t value)
         e->irq_en2 = value;
         eng_event_update_line(e);
         break;
-    default:
-        SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "write-ignored register=0x%x value=0x%x", offset, value);
-        break;
+    default: SOC_TRACE(e->trace, ENG_WRITE_IGNORED, offset, value); break;
     }
 }
 
@@ -177,7 +175,7 @@ void eng_write32(void *context, uint32_t offset, uint32_t value)
     else if (offset >= TM_OFFSET && offset < TM_OFFSET + TM_BYTES)
         manager_write(e, offset - TM_OFFSET, value);
     else
-        SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "write-ignored register=0x%x value=0x%x", offset, value);
+        SOC_TRACE(e->trace, ENG_WRITE_IGNORED, offset, value);
 }
 
 struct eng_stats eng_stats_get(const struct eng *engine)

@@ -24,7 +24,7 @@ static uint32_t timestamp(const struct eng *e)
 static void post(struct eng *e, struct eng_event_line *line, uint32_t info)
 {
     if (line->count == ENG_EVENTS) {
-        SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "event-lost info=0x%x", line->event[line->first].info);
+        SOC_TRACE(e->trace, ENG_EVENT_LOST, line->event[line->first].info);
         line->first = (line->first + 1) % ENG_EVENTS;
         line->count--;
     }

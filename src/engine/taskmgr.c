@@ -6,7 +6,6 @@
  */
 #include "engine/state.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 static void complete(void *context);
@@ -48,8 +47,7 @@ bool eng_taskmgr_idle(const struct eng *e)
 /* The first error stays until its register is written. */
 static void capture_error(struct eng *e, unsigned queue, const struct pr_problem *problem)
 {
-    SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "problem queue=%u kind=\"%s\" text=\"%s\"", queue,
-              pr_problem_kind_text(problem->kind), problem->text);
+    SOC_TRACE(e->trace, ENG_PROBLEM, queue, pr_problem_kind_text(problem->kind), problem->text);
     if (e->error_captured)
         return;
     e->error_captured = true;
@@ -96,8 +94,7 @@ void eng_taskmgr_push(struct eng *e, uint32_t value)
     struct eng_queue *q = &e->queue[queue];
     struct eng_request *slot = q->slot[0].present ? &q->slot[1] : &q->slot[0];
 
-    SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "push queue=%u priority=%u address=0x%x info=0x%x", queue,
-              value & 0xff, e->req_addr, e->req_info);
+    SOC_TRACE(e->trace, ENG_PUSH, queue, value & 0xff, e->req_addr, e->req_info);
     if (!(e->tq_en & PR_TM_TQ_EN_ON)) {
         push_refused(e, queue, "the queues are not enabled (TQ_EN)");
         return;
@@ -145,8 +142,7 @@ static void retire(struct eng *e, unsigned queue, uint32_t code)
     struct eng_queue *q = &e->queue[queue];
     uint32_t done = q->cursor.index & 0xff, nid = q->cursor.nid;
 
-    SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "retire queue=%u nid=0x%x descriptors=%u code=0x%x", queue, nid,
-              q->cursor.index, code);
+    SOC_TRACE(e->trace, ENG_RETIRE, queue, nid, q->cursor.index, code);
     e->committed = nid << PR_TM_COMMITTED_NID_LO;
     q->slot[0] = q->slot[1];
     q->slot[1].present = false;
@@ -182,10 +178,8 @@ void eng_taskmgr_schedule(struct eng *e)
             failed(e, (unsigned)queue, &problem);
             continue;
         }
-        SOC_TRACE(e->trace, SOC_LAYER_ENGINE,
-                  "start queue=%d descriptor=%u address=0x%x unit=%s cost=%" PRIu64, queue,
-                  e->queue[queue].cursor.index, e->queue[queue].cursor.address, p->task.unit ? "ne" : "pe",
-                  p->cost_ns);
+        SOC_TRACE(e->trace, ENG_START, queue, e->queue[queue].cursor.index, e->queue[queue].cursor.address,
+                  p->task.unit ? "ne" : "pe", p->cost_ns);
         e->running = queue;
         e->current = p;
         e->completion = soc_clock_after(e->clock, p->cost_ns, SOC_EVENT_FOREGROUND, complete, e);
@@ -230,7 +224,7 @@ void eng_taskmgr_abort(struct eng *e, uint32_t queues)
             e->completion = 0;
             e->running = -1;
         }
-        SOC_TRACE(e->trace, SOC_LAYER_ENGINE, "abort queue=%u descriptor=%u", i, q->cursor.index);
+        SOC_TRACE(e->trace, ENG_ABORT, i, q->cursor.index);
         q->slot[0].present = q->slot[1].present = false;
         q->stuck = false;
         e->stats.aborted++;

@@ -106,7 +106,7 @@ IOReturn IOServiceOpen(io_service_t service, ane_task_t task, uint32_t type, io_
         return kIOReturnNotPermitted;
     }
     status = drv_client_open(m->driver, &identity, type, &client, mach_error());
-    SOC_TRACE(&m->trace, SOC_LAYER_CLIENT, "open type=%u status=0x%x", type, (unsigned)status);
+    SOC_TRACE(&m->trace, CLIENT_OPEN, type, (unsigned)status);
     if (!status) {
         *connect = add(m, client);
         if (!*connect) {
@@ -131,7 +131,7 @@ static bool end_row(struct connect *row)
     client = row->client;
     row->client = NULL;
     drv_client_close(client);
-    SOC_TRACE(&m->trace, SOC_LAYER_CLIENT, "close");
+    SOC_TRACE(&m->trace, CLIENT_CLOSE);
     mach_leave(m);
     mach_tables_lock();
     while (row->calls)
@@ -219,15 +219,14 @@ static IOReturn call(struct connect *row, uint32_t selector, struct IOExternalMe
         return refuse(ANE_RETURN_CLOSED, "The connection is closed.");
     }
     number = drv_client_number(client);
-    SOC_TRACE(&m->trace, SOC_LAYER_CLIENT, "call client=%u selector=%u in=%u out=%u", number, selector,
-              arguments->structureInputSize, arguments->structureOutputSize);
+    SOC_TRACE(&m->trace, CLIENT_CALL, number, selector, arguments->structureInputSize,
+              arguments->structureOutputSize);
     if (selector == ANE_CONTROL_ProgramSendRequest)
         mach_profile_pass(m, MACH_POINT_CALL);
     status = drv_client_call(client, selector, arguments, mach_error());
     if (selector == ANE_CONTROL_ProgramSendRequest)
         mach_profile_pass(m, MACH_POINT_RETURN);
-    SOC_TRACE(&m->trace, SOC_LAYER_CLIENT, "return client=%u selector=%u status=0x%x", number, selector,
-              (unsigned)status);
+    SOC_TRACE(&m->trace, CLIENT_RETURN, number, selector, (unsigned)status);
     mach_leave(m);
     return status;
 }

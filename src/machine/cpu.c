@@ -51,10 +51,7 @@ struct rt_port {
     enum order order;
     uint64_t pending; /* interrupt lines */
     soc_event_id wake, timer;
-    soc_trace_sink sink; /* the machine's trace function, and a line that waits for it */
-    void *sink_context;
-    const char *line;
-    size_t line_bytes;
+    const struct soc_trace_entry *entry; /* of the trace: it waits for the firmware's stack to be left */
 };
 
 static void enter_firmware(void *context);
@@ -131,8 +128,7 @@ static void start(struct rt_port *port)
     struct ane_machine *m = port->machine;
 
     if (!vector_is_ours(port)) {
-        SOC_TRACE(&m->trace, SOC_LAYER_CONTROLLER, "no code at the reset vector 0x%" PRIx64,
-                  m->controller.rvbar);
+        SOC_TRACE(&m->trace, ASC_NO_CODE, m->controller.rvbar);
         return;
     }
     mach_carveout_clear(&port->carveout);
@@ -160,28 +156,27 @@ void mach_cpu_run(struct rt_port *port, bool run)
 }
 
 /*
- * A trace function may need more stack than the firmware has: its lines are passed on from the stack of the
+ * A trace function may need more stack than the firmware has: the trace is delivered from the stack of the
  * thread that drives.
  */
-static void take_line(void *context, const char *line, size_t bytes)
+static void take_entry(void *context, const struct soc_trace_entry *entry)
 {
     struct rt_port *port = context;
 
     if (!port->inside) {
-        port->sink(port->sink_context, line, bytes);
+        soc_trace_deliver(&port->machine->trace, entry);
         return;
     }
-    port->line = line;
-    port->line_bytes = bytes;
+    port->entry = entry;
     leave_firmware(port);
 }
 
-static bool pass_line(struct rt_port *port)
+static bool pass_entry(struct rt_port *port)
 {
-    if (!port->line)
+    if (!port->entry)
         return false;
-    port->sink(port->sink_context, port->line, port->line_bytes);
-    port->line = NULL;
+    soc_trace_deliver(&port->machine->trace, port->entry);
+    port->entry = NULL;
     return true;
 }
 
@@ -224,7 +219,7 @@ static void enter_firmware(void *context)
     port->inside = true;
     do
         host_context_switch(&port->host, port->running);
-    while (pass_line(port));
+    while (pass_entry(port));
     port->inside = false;
     if (port->order != ORDER_NONE)
         apply_order(port);
@@ -255,11 +250,7 @@ int mach_cpu_create(struct ane_machine *m, struct base_error *error)
         .chip_revision = m->board->revision,
         .stack_extra = MODEL_STACK + SIGNAL_STACK + 2 * port->carveout.page, /* a whole page is the guard */
     };
-    if (m->trace.sink) {
-        port->sink = m->trace.sink;
-        port->sink_context = m->trace.context;
-        soc_trace_start(&m->trace, take_line, port);
-    }
+    soc_trace_divert(&m->trace, take_entry, port);
     return 0;
 }
 
@@ -271,8 +262,7 @@ void mach_cpu_destroy(struct rt_port *port)
         return;
     m = port->machine;
     stop(port);
-    if (port->sink)
-        soc_trace_start(&m->trace, port->sink, port->sink_context);
+    soc_trace_divert(&m->trace, NULL, NULL);
     soc_memory_watch(m->memory, 0, 0, NULL, NULL);
     mach_carveout_destroy(&port->carveout);
     base_free(port);
@@ -417,8 +407,7 @@ void rt_port_context_switch(struct rt_port *port, struct rt_context *from, struc
     struct host_context *leaving = port->running == &port->boot ? &port->boot : (struct host_context *)from;
 
     /* Before the change: a trace line leaves the stack that is still in use. */
-    SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "run task=%s",
-              rt_task_name(rt_task_current(kernel_of(port))));
+    SOC_TRACE(&port->machine->trace, FW_RUN, rt_task_name(rt_task_current(kernel_of(port))));
     port->running = (struct host_context *)to;
     host_context_switch(leaving, port->running);
 }
@@ -468,19 +457,18 @@ void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
 void rt_port_log(struct rt_port *port, const char *line, size_t length)
 {
     (void)length;
-    SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "%s", line);
+    SOC_TRACE(&port->machine->trace, FW_LOG, line);
 }
 
 void rt_port_fault(struct rt_port *port, const struct rt_fault *fault)
 {
-    SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "fault class=%u task=\"%s\" text=\"%s\"",
-              (unsigned)fault->fault_class, fault->task, fault->text);
+    SOC_TRACE(&port->machine->trace, FW_FAULT, (unsigned)fault->fault_class, fault->task, fault->text);
     stay(port);
 }
 
 void rt_port_halt(struct rt_port *port)
 {
-    SOC_TRACE(&port->machine->trace, SOC_LAYER_FIRMWARE, "halt");
+    SOC_TRACE(&port->machine->trace, FW_HALT);
     stay(port);
 }
 

@@ -86,7 +86,7 @@ static bool powered(struct ane_machine *m, const char *block)
 {
     if (soc_pmu_on(&m->pmu))
         return true;
-    SOC_TRACE(&m->trace, SOC_LAYER_BUS, "unpowered block=%s", block);
+    SOC_TRACE(&m->trace, BUS_UNPOWERED, block);
     return false;
 }
 
@@ -345,7 +345,9 @@ int mach_create_tapped(const struct ane_machine_config *config,
     m->closed_clock = taken.clock == ANE_CLOCK_CLOSED;
     soc_trace_init(&m->trace, m->clock);
     if (taken.trace)
-        soc_trace_start(&m->trace, taken.trace_fn, taken.trace_context);
+        soc_trace_start(&m->trace, &(struct soc_trace_out){.line = taken.trace_fn,
+                                                           .record = taken.trace_record_fn,
+                                                           .context = taken.trace_context});
     soc_lines_init(&m->lines, &m->trace);
     soc_pmu_init(&m->pmu, &m->trace, power_lost, m);
     status = make_silicon(m, &taken, error);

@@ -63,7 +63,7 @@ static void system_trace(void *context, const char *line)
 {
     struct ane_machine *m = context;
 
-    SOC_TRACE(&m->trace, SOC_LAYER_DRIVER, "%s", line);
+    SOC_TRACE(&m->trace, DRV_TEXT, line);
 }
 
 /* The host's processor takes the interrupt: never inside the store that raised it. */

@@ -88,7 +88,7 @@ uint32_t soc_bus_read32(struct soc_bus *bus, enum soc_master master, uint64_t ad
     }
     if (!block) {
         bus->unanswered++;
-        SOC_TRACE(bus->trace, SOC_LAYER_BUS, "nobody-read address=0x%" PRIx64, address);
+        SOC_TRACE(bus->trace, BUS_UNANSWERED_READ, address);
         return SOC_BUS_OPEN;
     }
     return block->read(block->context, master, (uint32_t)(address - block->base));
@@ -107,7 +107,7 @@ void soc_bus_write32(struct soc_bus *bus, enum soc_master master, uint64_t addre
     }
     if (!block) {
         bus->unanswered++;
-        SOC_TRACE(bus->trace, SOC_LAYER_BUS, "nobody-write address=0x%" PRIx64 " value=0x%x", address, value);
+        SOC_TRACE(bus->trace, BUS_UNANSWERED_WRITE, address, value);
         return;
     }
     block->write(block->context, master, (uint32_t)(address - block->base), value);

@@ -93,7 +93,7 @@ static void cpu_write(void *context, enum soc_master master, uint32_t offset, ui
     if (offset != PR_CTRL_CPU_CONTROL - PR_CTRL_WINDOW_CPU)
         return;
     c->cpu_control = value;
-    SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "cpu control=0x%x", value);
+    SOC_TRACE(c->trace, ASC_CPU, value);
     if (!was && run) {
         /* The line would stay high, and what the host rings next would not be an edge. */
         c->doorbell_pending = 0;
@@ -133,8 +133,7 @@ static uint32_t mailbox_read(void *context, enum soc_master master, uint32_t off
 static void scratch_write(struct soc_controller *c, enum soc_master master, uint32_t number, uint32_t value)
 {
     c->scratch[number] = value;
-    SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "scratch %s number=%u value=0x%x",
-              master == SOC_MASTER_CONTROLLER ? "controller" : "host", number, value);
+    SOC_TRACE(c->trace, ASC_SCRATCH, master == SOC_MASTER_CONTROLLER ? "controller" : "host", number, value);
     if (master == SOC_MASTER_HOST && (number == 3 || number == 7))
         c->scratch_rang = true;
 }
@@ -149,11 +148,11 @@ static void mailbox_write(void *context, enum soc_master master, uint32_t offset
     } else {
         switch (offset) {
         case REG(DOORBELL):
-            SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "doorbell host bits=0x%x", value);
+            SOC_TRACE(c->trace, ASC_DOORBELL, "host", value);
             c->doorbell_pending |= value;
             break;
         case REG(HOST_DOORBELL):
-            SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "doorbell controller bits=0x%x", value);
+            SOC_TRACE(c->trace, ASC_DOORBELL, "controller", value);
             c->host_pending |= value;
             break;
         case REG(HOST_ACK): c->host_pending &= ~value; break;
@@ -170,7 +169,7 @@ void soc_controller_store(struct soc_controller *c, uint64_t address, uint32_t v
 
     if (doorbell && c->fabric & PR_FABRIC_WINDOW) {
         c->fabric |= PR_FABRIC_REJECT;
-        SOC_TRACE(c->trace, SOC_LAYER_CONTROLLER, "doorbell rejected: the window is closed");
+        SOC_TRACE(c->trace, ASC_DOORBELL_REJECTED);
         return;
     }
     soc_bus_write32(c->bus, SOC_MASTER_CONTROLLER, address, value);

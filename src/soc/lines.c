@@ -31,7 +31,7 @@ void soc_lines_set(struct soc_lines *lines, unsigned line, bool level)
     if (lines->line[line].level == level || !pass_taps(lines, line, level))
         return;
     lines->line[line].level = level;
-    SOC_TRACE(lines->trace, SOC_LAYER_LINE, "%s line=%u", level ? "rise" : "fall", line);
+    SOC_TRACE(lines->trace, LINE_EDGE, level ? "rise" : "fall", line);
     if (level) {
         lines->line[line].rises++;
         if (lines->line[line].sink)

@@ -48,7 +48,7 @@ void soc_pmu_write32(void *context, enum soc_master master, uint32_t offset, uin
     was_on = (pmu->state[domain] & 0xff) == PR_PMU_READY;
     /* The actual state follows the target at once: switching time is not modelled. */
     pmu->state[domain] = (value & ~0xffu) | target << 4 | target;
-    SOC_TRACE(pmu->trace, SOC_LAYER_PMU, "domain=%u state=0x%x", domain, pmu->state[domain]);
+    SOC_TRACE(pmu->trace, PMU_STATE, domain, pmu->state[domain]);
     if (was_on && target != PR_PMU_ON)
         pmu->lost(pmu->context);
 }

@@ -2,50 +2,83 @@
 /* The trace. */
 #include "soc/trace.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "soc/clock.h"
 
 #define FNV_OFFSET 0xcbf29ce484222325ull
 #define FNV_PRIME  0x100000001b3ull
 
-static const char *const layer_name[SOC_LAYER_COUNT] = {
-    [SOC_LAYER_BUS] = "bus",     [SOC_LAYER_LINE] = "line",  [SOC_LAYER_PMU] = "pmu",
-    [SOC_LAYER_DART] = "dart",   [SOC_LAYER_ENGINE] = "eng", [SOC_LAYER_CONTROLLER] = "asc",
-    [SOC_LAYER_FIRMWARE] = "fw", [SOC_LAYER_DRIVER] = "drv", [SOC_LAYER_CLIENT] = "client",
-};
-
 void soc_trace_init(struct soc_trace *trace, const struct soc_clock *clock)
 {
     *trace = (struct soc_trace){.clock = clock, .hash = FNV_OFFSET};
 }
 
-void soc_trace_start(struct soc_trace *trace, soc_trace_sink sink, void *context)
+void soc_trace_start(struct soc_trace *trace, const struct soc_trace_out *out)
 {
+    uint8_t header[PR_TRACE_HEADER_BYTES];
+
     trace->on = true;
-    trace->sink = sink;
-    trace->context = context;
+    trace->out = out ? *out : (struct soc_trace_out){0};
+    if (!trace->out.record)
+        return;
+    pr_trace_write_header(header);
+    trace->out.record(trace->out.context, header, sizeof(header));
 }
 
-void soc_trace_line(struct soc_trace *trace, enum soc_layer layer, const char *format, ...)
+void soc_trace_divert(struct soc_trace *trace,
+                      void (*detour)(void *context, const struct soc_trace_entry *entry), void *context)
 {
-    char line[512];
-    va_list args;
-    int length =
-        snprintf(line, sizeof(line), "%" PRIu64 " %s ", soc_clock_now(trace->clock), layer_name[layer]);
+    trace->detour = detour;
+    trace->detour_context = context;
+}
 
-    va_start(args, format);
-    length += vsnprintf(line + length, sizeof(line) - (size_t)length, format, args);
+void soc_trace_deliver(const struct soc_trace *trace, const struct soc_trace_entry *entry)
+{
+    if (trace->out.line)
+        trace->out.line(trace->out.context, entry->line, entry->line_bytes);
+    if (trace->out.record)
+        trace->out.record(trace->out.context, entry->record, entry->record_bytes);
+}
+
+static void take_values(struct pr_trace_record *record, va_list args)
+{
+    const struct pr_trace_event *event = pr_trace_event(record->event);
+
+    for (unsigned i = 0; i < event->fields; i++) {
+        struct pr_trace_value *value = &record->value[i];
+
+        if (!pr_trace_kind_is_text(event->field[i].kind)) {
+            value->number = va_arg(args, uint64_t);
+            continue;
+        }
+        value->text = va_arg(args, const char *);
+        value->length = strlen(value->text);
+    }
+}
+
+void soc_trace_emit(struct soc_trace *trace, enum pr_trace_event_id event, ...)
+{
+    struct pr_trace_record record = {.ns = soc_clock_now(trace->clock), .event = (uint16_t)event};
+    char line[PR_TRACE_LINE_MAX];
+    uint8_t bytes[PR_TRACE_RECORD_MAX];
+    struct soc_trace_entry entry = {.line = line, .record = bytes};
+    va_list args;
+
+    va_start(args, event);
+    take_values(&record, args);
     va_end(args);
-    if (length > (int)sizeof(line) - 2)
-        length = sizeof(line) - 2;
-    line[length++] = '\n';
-    line[length] = '\0';
-    for (int i = 0; i < length; i++)
+    entry.line_bytes = pr_trace_print(&record, line);
+    for (size_t i = 0; i < entry.line_bytes; i++)
         trace->hash = (trace->hash ^ (uint8_t)line[i]) * FNV_PRIME;
     trace->lines++;
-    if (trace->sink)
-        trace->sink(trace->context, line, (size_t)length);
+    if (!trace->out.line && !trace->out.record)
+        return;
+    if (trace->out.record)
+        entry.record_bytes = pr_trace_encode(&record, bytes);
+    if (trace->detour)
+        trace->detour(trace->detour_context, &entry);
+    else
+        soc_trace_deliver(trace, &entry);
 }

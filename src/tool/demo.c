@@ -3,7 +3,7 @@
  * `anemone demo`: the whole machine for a newcomer. It boots, keeps a state on the engine across dispatches,
  * runs the small network of the guide's chapter 2 and shows where the time of one dispatch goes.
  */
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include <anemone/iokit.h>
 
 #include "protocol/controller.h"
+#include "protocol/trace.h"
 #include "tool/demo.h"
 #include "tool/model.h"
 #include "tool/stages.h"
@@ -43,7 +44,7 @@ static void echo_line(void *context, const char *line, size_t length)
     fwrite(line, 1, length, stderr);
 }
 
-static void note_scratch(struct boot *boot, uint64_t ns, unsigned number, uint32_t value)
+static void note_scratch(struct boot *boot, uint64_t ns, uint64_t number, uint64_t value)
 {
     if (number == 7 && value == PR_HANDSHAKE_WAKE) {
         *(boot->wakes ? &boot->second : &boot->first) = ns;
@@ -53,31 +54,44 @@ static void note_scratch(struct boot *boot, uint64_t ns, unsigned number, uint32
         boot->done = ns;
 }
 
-static void take_line(void *context, const char *line, size_t length)
+/* The driver's events are sentences. */
+static void note_sentence(struct boot *boot, uint64_t ns, const struct pr_trace_value *text)
+{
+    char copy[PR_TRACE_TEXT_MAX + 1], name[NAME_BYTES];
+    unsigned id;
+
+    memcpy(copy, text->text, text->length);
+    copy[text->length] = '\0';
+    if (sscanf(copy, "boot command %x %47s", &id, name) == 2 && boot->commands < COMMANDS_MAX)
+        memcpy(boot->command[boot->commands++], name, sizeof(name));
+    else if (!strcmp(copy, "the controller is ready"))
+        boot->ready = ns;
+}
+
+static void take_record(void *context, const void *bytes, size_t length)
 {
     struct boot *boot = context;
-    char copy[256], name[NAME_BYTES];
-    unsigned number, value, id;
-    uint64_t ns;
+    struct pr_trace_record record;
+    size_t taken;
 
-    if (length >= sizeof(copy) || boot->ready)
+    if (boot->ready || !pr_trace_decode(bytes, length, &record, &taken, NULL))
         return;
-    memcpy(copy, line, length);
-    copy[length] = '\0';
-    if (sscanf(copy, "%" SCNu64 " asc scratch controller number=%u value=%x", &ns, &number, &value) == 3)
-        note_scratch(boot, ns, number, value);
-    else if (sscanf(copy, "%" SCNu64 " drv boot command %x %47s", &ns, &id, name) == 3 &&
-             boot->commands < COMMANDS_MAX)
-        memcpy(boot->command[boot->commands++], name, sizeof(name));
-    else if (strstr(copy, " drv the controller is ready") && sscanf(copy, "%" SCNu64, &ns) == 1)
-        boot->ready = ns;
+    if (record.event == PR_TRACE_DRV_TEXT)
+        note_sentence(boot, record.ns, &pr_trace_at(&record, DRV_TEXT, text));
+    else if (record.event == PR_TRACE_ASC_SCRATCH &&
+             pr_trace_text_is(&pr_trace_at(&record, ASC_SCRATCH, by), "controller"))
+        note_scratch(boot, record.ns, pr_trace_at(&record, ASC_SCRATCH, number).number,
+                     pr_trace_at(&record, ASC_SCRATCH, value).number);
 }
 
 /* A machine of its own, because tracing costs time that would be seen in the last part. */
 static bool boot_machine(struct boot *boot)
 {
-    struct ane_machine_config config = {
-        .size = sizeof(config), .firmware = 1, .trace = 1, .trace_fn = take_line, .trace_context = boot};
+    struct ane_machine_config config = {.size = sizeof(config),
+                                        .firmware = 1,
+                                        .trace = 1,
+                                        .trace_record_fn = take_record,
+                                        .trace_context = boot};
     struct ane_machine *machine;
 
     if (ane_machine_create(&config, &machine)) {

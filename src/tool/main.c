@@ -24,6 +24,7 @@ static const struct tool_verb verbs[] = {
     {"check", "what is wrong with a program image, and what the engine would do with it", tool_check_help,
      tool_check},
     {"assemble", "a descriptor stream from its text form", tool_assemble_help, tool_assemble},
+    {"trace", "a binary trace as text or JSON", tool_trace_help, tool_trace},
     {"bench", "what a dispatch costs on this host, layer by layer", tool_bench_help, tool_bench},
     {"demo", "boots the machine, runs a small network and shows where the time goes", tool_demo_help,
      tool_demo},

@@ -27,7 +27,8 @@ const char tool_run_help[] =
     "  --numerics POLICY   m1 (default): the engine's edges; ieee: without them; m1-exact: with the\n"
     "                      engine's accumulator too, slow\n"
     "  --threads N         worker threads of the engine, 1 to 64; results do not depend on it\n"
-    "  --trace FILE        every event of the machine; FILE.json opens in a trace viewer\n"
+    "  --trace FILE        every event of the machine; FILE.json opens in a trace viewer, FILE.bin is\n"
+    "                      read by `anemone trace`\n"
     "  --json              what happened, with latency_us, stages and m1_estimate_us\n\n"
     "ANEMONE_NUMERICS, ANEMONE_THREADS and ANEMONE_TRACE stand for options that are not given.\n\n"
     "  anemone run net.mil --input x=in.npy --output y=out.npy --repeat 100 --json\n";

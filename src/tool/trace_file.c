@@ -4,10 +4,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
+#include <anemone/abi.h>
+
+#include "protocol/trace.h"
 #include "tool/json.h"
 #include "tool/tool.h"
 
@@ -19,8 +20,7 @@
 #define TASK_TRACK   200u
 #define CLIENT_TRACK 300u
 
-static const char *const layers[] = {"bus", "line", "pmu", "dart", "eng", "asc", "fw", "drv", "client"};
-#define LAYERS BASE_COUNT_OF(layers)
+#define REQUEST_SELECTOR ANE_CONTROL_ProgramSendRequest
 
 static void event_begin(struct tool_trace *trace, const char *phase, unsigned track)
 {
@@ -35,44 +35,32 @@ static void name_track(struct tool_trace *trace, unsigned track, const char *nam
     fprintf(trace->file, ", \"name\": \"thread_name\", \"args\": {\"name\": \"%s\"}}", name);
 }
 
-static unsigned layer_track(const char *word, size_t length)
+static unsigned layer_track(enum pr_trace_layer layer)
 {
-    for (unsigned i = 0; i < LAYERS; i++)
-        if (strlen(layers[i]) == length && !memcmp(layers[i], word, length))
-            return i + 1;
-    return LAYERS + 1;
-}
-
-/* The number after `key` in a line that ends in a NUL; 0 when it has none. */
-static uint64_t number_after(const char *line, const char *key)
-{
-    const char *at = strstr(line, key);
-
-    return at ? strtoull(at + strlen(key), NULL, 0) : 0;
+    return (unsigned)layer + 1;
 }
 
 /* The track of a task by its name, named when it is first seen. */
-static unsigned task_track(struct tool_trace *trace, const char *name, size_t length)
+static unsigned task_track(struct tool_trace *trace, const struct pr_trace_value *name)
 {
+    size_t length = name->length < TOOL_TRACE_NAME ? name->length : TOOL_TRACE_NAME - 1;
     unsigned i;
 
-    if (length >= TOOL_TRACE_NAME)
-        length = TOOL_TRACE_NAME - 1;
     for (i = 0; i < trace->tasks; i++)
-        if (strlen(trace->task[i]) == length && !memcmp(trace->task[i], name, length))
+        if (strlen(trace->task[i]) == length && !memcmp(trace->task[i], name->text, length))
             return TASK_TRACK + i;
     if (i == TOOL_TRACE_TASKS)
-        return layer_track("fw", 2);
-    memcpy(trace->task[i], name, length);
+        return layer_track(PR_TRACE_LAYER_FIRMWARE);
+    memcpy(trace->task[i], name->text, length);
     trace->task[i][length] = '\0';
     trace->tasks++;
     name_track(trace, TASK_TRACK + i, trace->task[i]);
     return TASK_TRACK + i;
 }
 
-static unsigned client_track(struct tool_trace *trace, const char *line)
+static unsigned client_track(struct tool_trace *trace, const struct pr_trace_value *client)
 {
-    unsigned number = (unsigned)number_after(line, "client=");
+    unsigned number = (unsigned)client->number;
     char name[24];
 
     if (number > trace->clients) {
@@ -83,17 +71,20 @@ static unsigned client_track(struct tool_trace *trace, const char *line)
     return CLIENT_TRACK + number;
 }
 
-/* `info exeloop: ...` and `run task=exeloop` belong to that task. */
-static unsigned firmware_track(struct tool_trace *trace, const char *what)
+/* A line of the firmware's log, `info exeloop: ...`, belongs to the task it names. */
+static unsigned log_track(struct tool_trace *trace, const struct pr_trace_value *text)
 {
-    const char *second = what + strcspn(what, " ");
+    const char *end = text->text + text->length, *space = memchr(text->text, ' ', text->length), *colon;
+    struct pr_trace_value name = {0};
 
-    second += strspn(second, " ");
-    if (!strncmp(what, "run task=", 9))
-        return task_track(trace, what + 9, strcspn(what + 9, "\n"));
-    if (second[strcspn(second, " :\n")] == ':')
-        return task_track(trace, second, strcspn(second, ":"));
-    return layer_track("fw", 2);
+    if (!space)
+        return layer_track(PR_TRACE_LAYER_FIRMWARE);
+    name.text = space + 1;
+    colon = memchr(name.text, ':', (size_t)(end - name.text));
+    name.length = colon ? (size_t)(colon - name.text) : 0;
+    if (!colon || memchr(name.text, ' ', name.length))
+        return layer_track(PR_TRACE_LAYER_FIRMWARE);
+    return task_track(trace, &name);
 }
 
 static void put_time(FILE *file, const char *key, uint64_t ns)
@@ -101,12 +92,36 @@ static void put_time(FILE *file, const char *key, uint64_t ns)
     fprintf(file, ", \"%s\": %" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
 }
 
-static void put_text(FILE *file, const char *what)
+/* What the viewer shows on the event: its name, or the first word that is printed when it has none. */
+static void put_name(FILE *file, const struct pr_trace_event *event, const struct pr_trace_record *record)
 {
+    const char *name = event->name[0] ? event->name : event->id;
+    size_t length = strlen(name);
+
+    if (!event->name[0] && event->field[0].kind == PR_TRACE_BARE) {
+        const char *space = memchr(record->value[0].text, ' ', record->value[0].length);
+
+        name = record->value[0].text;
+        length = space ? (size_t)(space - name) : record->value[0].length;
+    }
     fputs(", \"name\": ", file);
-    json_quote(file, what, strcspn(what, " \n"));
-    fputs(", \"args\": {\"line\": ", file);
-    json_quote(file, what, strcspn(what, "\n"));
+    json_quote(file, name, length);
+}
+
+static void put_fields(FILE *file, const struct pr_trace_event *event, const struct pr_trace_record *record)
+{
+    fputs(", \"args\": {", file);
+    for (unsigned i = 0; i < event->fields; i++) {
+        const struct pr_trace_value *value = &record->value[i];
+
+        fprintf(file, "%s\"%s\": ", i ? ", " : "", event->field[i].name);
+        if (value->text)
+            json_quote(file, value->text, value->length);
+        else if (event->field[i].kind == PR_TRACE_HEX)
+            fprintf(file, "\"0x%" PRIx64 "\"", value->number);
+        else
+            fprintf(file, "%" PRIu64, value->number);
+    }
     fputs("}}", file);
 }
 
@@ -119,95 +134,133 @@ static void put_flow(struct tool_trace *trace, const char *phase, unsigned track
             *phase == 'f' ? ", \"bp\": \"e\"" : "");
 }
 
-/* What a line is: its phase, the track it belongs to, and the flow it takes part in. */
+/* What an event is in the viewer: its phase, the track it belongs to, and the flow it takes part in. */
 struct shape {
     const char *phase, *flow;
     unsigned track;
 };
 
-static struct shape shape_of(struct tool_trace *trace, const char *layer, const char *what)
+static struct shape call_shape(struct tool_trace *trace, const struct pr_trace_record *record)
 {
-    size_t length = strcspn(layer, " ");
-    struct shape shape = {"i", NULL, layer_track(layer, length)};
+    bool request = pr_trace_at(record, CLIENT_CALL, selector).number == REQUEST_SELECTOR;
 
-    if (!strncmp(layer, "eng start ", 10)) {
-        shape = (struct shape){"X", "t", QUEUE_TRACK + (unsigned)number_after(layer, "queue=")};
-    } else if (!strncmp(layer, "client call ", 12)) {
-        shape = (struct shape){"B", strstr(layer, "selector=2 ") ? "s" : NULL, client_track(trace, layer)};
-        trace->request += shape.flow != NULL;
-    } else if (!strncmp(layer, "client return ", 14)) {
-        shape = (struct shape){"E", strstr(layer, "selector=2 ") ? "f" : NULL, client_track(trace, layer)};
-    } else if (!strncmp(layer, "fw ", 3)) {
-        shape.track = firmware_track(trace, what);
-    }
+    trace->request += request;
+    return (struct shape){"B", request ? "s" : NULL,
+                          client_track(trace, &pr_trace_at(record, CLIENT_CALL, client))};
+}
+
+static struct shape return_shape(struct tool_trace *trace, const struct pr_trace_record *record)
+{
+    bool request = pr_trace_at(record, CLIENT_RETURN, selector).number == REQUEST_SELECTOR;
+
+    return (struct shape){"E", request ? "f" : NULL,
+                          client_track(trace, &pr_trace_at(record, CLIENT_RETURN, client))};
+}
+
+static struct shape shape_of(struct tool_trace *trace, const struct pr_trace_record *record)
+{
+    struct shape shape = {"i", NULL, layer_track(pr_trace_event(record->event)->layer)};
+
+    if (record->event == PR_TRACE_ENG_START)
+        shape =
+            (struct shape){"X", "t", QUEUE_TRACK + (unsigned)pr_trace_at(record, ENG_START, queue).number};
+    else if (record->event == PR_TRACE_CLIENT_CALL)
+        shape = call_shape(trace, record);
+    else if (record->event == PR_TRACE_CLIENT_RETURN)
+        shape = return_shape(trace, record);
+    else if (record->event == PR_TRACE_FW_RUN)
+        shape.track = task_track(trace, &pr_trace_at(record, FW_RUN, task));
+    else if (record->event == PR_TRACE_FW_LOG)
+        shape.track = log_track(trace, &pr_trace_at(record, FW_LOG, text));
     return shape;
 }
 
 /* A call is a span of its client, a descriptor a span of its queue; everything else is a moment. */
-static void put_event(struct tool_trace *trace, const char *line)
+static void put_event(struct tool_trace *trace, const struct pr_trace_record *record)
 {
-    char *rest;
-    uint64_t ns = strtoull(line, &rest, 10);
-    const char *layer = rest + strspn(rest, " "), *what = layer + strcspn(layer, " ");
-    struct shape shape;
+    const struct pr_trace_event *event = pr_trace_event(record->event);
+    struct shape shape = shape_of(trace, record);
 
-    what += strspn(what, " ");
-    shape = shape_of(trace, layer, what);
     if (shape.flow && *shape.flow == 'f')
-        put_flow(trace, shape.flow, shape.track, ns);
+        put_flow(trace, shape.flow, shape.track, record->ns);
     event_begin(trace, shape.phase, shape.track);
-    put_time(trace->file, "ts", ns);
+    put_time(trace->file, "ts", record->ns);
     if (*shape.phase == 'X')
-        put_time(trace->file, "dur", number_after(line, "cost="));
+        put_time(trace->file, "dur", pr_trace_at(record, ENG_START, cost).number);
     if (*shape.phase == 'i')
         fputs(", \"s\": \"t\"", trace->file);
-    put_text(trace->file, what);
+    fprintf(trace->file, ", \"cat\": \"%s\"", pr_trace_class_name(event->class));
+    put_name(trace->file, event, record);
+    put_fields(trace->file, event, record);
     if (shape.flow && *shape.flow != 'f')
-        put_flow(trace, shape.flow, shape.track, ns);
+        put_flow(trace, shape.flow, shape.track, record->ns);
 }
 
 static void take_line(void *context, const char *line, size_t length)
 {
     struct tool_trace *trace = context;
-    char copy[1024];
 
-    if (!trace->file)
-        return;
-    if (!trace->as_json) {
+    if (trace->file)
         fwrite(line, 1, length, trace->file);
-        return;
+}
+
+static void take_bytes(void *context, const void *bytes, size_t length)
+{
+    struct tool_trace *trace = context;
+
+    if (trace->file)
+        fwrite(bytes, 1, length, trace->file);
+}
+
+static void take_record(void *context, const void *bytes, size_t length)
+{
+    struct tool_trace *trace = context;
+    struct pr_trace_record record;
+    size_t taken;
+
+    /* What cannot be decoded is the header of the binary form. */
+    if (trace->file && pr_trace_decode(bytes, length, &record, &taken, NULL))
+        put_event(trace, &record);
+}
+
+static bool ends_in(const char *path, const char *suffix)
+{
+    size_t length = strlen(path), tail = strlen(suffix);
+
+    return length > tail && !strcmp(path + length - tail, suffix);
+}
+
+static void begin_json(struct tool_trace *trace)
+{
+    char name[16];
+
+    fputs("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [", trace->file);
+    for (unsigned i = 0; i < PR_TRACE_LAYERS; i++)
+        name_track(trace, layer_track((enum pr_trace_layer)i), pr_trace_layer_name((enum pr_trace_layer)i));
+    for (unsigned i = 0; i < QUEUES; i++) {
+        snprintf(name, sizeof(name), "queue %u", i);
+        name_track(trace, QUEUE_TRACK + i, name);
     }
-    if (length >= sizeof(copy))
-        length = sizeof(copy) - 1;
-    memcpy(copy, line, length);
-    copy[length] = '\0';
-    put_event(trace, copy);
 }
 
 bool tool_trace_open(struct tool_trace *trace, const char *path, struct ane_machine_config *config)
 {
-    size_t length = strlen(path);
-    char name[16];
-
-    *trace = (struct tool_trace){
-        .path = path, .first = true, .as_json = length > 5 && !strcmp(path + length - 5, ".json")};
+    *trace = (struct tool_trace){.path = path, .first = true, .as_json = ends_in(path, ".json")};
     trace->file = fopen(path, "we");
     if (!trace->file) {
         tool_say("%s: %s.", path, strerror(errno));
         return false;
     }
     config->trace = 1;
-    config->trace_fn = take_line;
     config->trace_context = trace;
-    if (!trace->as_json)
-        return true;
-    fputs("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [", trace->file);
-    for (unsigned i = 0; i < LAYERS; i++)
-        name_track(trace, i + 1, layers[i]);
-    for (unsigned i = 0; i < QUEUES; i++) {
-        snprintf(name, sizeof(name), "queue %u", i);
-        name_track(trace, QUEUE_TRACK + i, name);
-    }
+    if (trace->as_json)
+        config->trace_record_fn = take_record;
+    else if (ends_in(path, ".bin"))
+        config->trace_record_fn = take_bytes;
+    else
+        config->trace_fn = take_line;
+    if (trace->as_json)
+        begin_json(trace);
     return true;
 }
 

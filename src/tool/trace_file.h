@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A machine's trace in a file: its lines as they are, or as Chrome trace events when the file's name ends in
- * .json (ui.perfetto.dev opens it).
+ * A machine's trace in a file: its lines as they are, Chrome trace events when the file's name ends in .json
+ * (ui.perfetto.dev opens it), or its records when it ends in .bin (docs/trace.md).
  */
 #ifndef TOOL_TRACE_FILE_H
 #define TOOL_TRACE_FILE_H
@@ -26,7 +26,7 @@ struct tool_trace {
 /* False after saying why. Sets the trace fields of the configuration. */
 bool tool_trace_open(struct tool_trace *trace, const char *path, struct ane_machine_config *config);
 /*
- * Ends the file; false after saying why. Nothing to do for one that was never opened. Lines that come later
+ * Ends the file; false after saying why. Nothing to do for one that was never opened. Events that come later
  * are lost.
  */
 bool tool_trace_close(struct tool_trace *trace);

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Trace records: text and bytes of known records, every refusal of the reader, and docs/trace.md against the
+ * table.
+ */
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <anemone/machine.h>
+
+#include "protocol/trace.h"
+
+static struct pr_trace_value text_of(const char *text)
+{
+    return (struct pr_trace_value){.text = text, .length = strlen(text)};
+}
+
+static struct pr_trace_record start_record(void)
+{
+    struct pr_trace_record record = {.ns = 602356, .event = PR_TRACE_ENG_START};
+
+    pr_trace_at(&record, ENG_START, queue).number = 5;
+    pr_trace_at(&record, ENG_START, descriptor).number = 1;
+    pr_trace_at(&record, ENG_START, address).number = 0xa0000000;
+    pr_trace_at(&record, ENG_START, unit) = text_of("pe");
+    pr_trace_at(&record, ENG_START, cost).number = 56;
+    return record;
+}
+
+/* start_record by hand, from the tables of docs/trace.md. */
+static const uint8_t start_bytes[] = {
+    0xf4, 0x30, 0x09, 0,    0, 0, 0, 0, /* 602356 ns */
+    14,   0,    36,   0,                /* event, bytes */
+    5,    0,    0,    0,    0, 0, 0, 0, /* queue */
+    1,    0,    0,    0,    0, 0, 0, 0, /* descriptor */
+    0,    0,    0,    0xa0, 0, 0, 0, 0, /* address */
+    2,    0,    'p',  'e',              /* unit */
+    56,   0,    0,    0,    0, 0, 0, 0, /* cost */
+};
+
+static void a_record_as_text_and_as_bytes(void **state)
+{
+    struct pr_trace_record record = start_record(), back;
+    uint8_t bytes[PR_TRACE_RECORD_MAX];
+    char line[PR_TRACE_LINE_MAX];
+    size_t taken, length = pr_trace_print(&record, line);
+
+    (void)state;
+    assert_int_equal(length, strlen(line));
+    assert_string_equal(line, "602356 eng start queue=5 descriptor=1 address=0xa0000000 unit=pe cost=56\n");
+    assert_int_equal(pr_trace_encode(&record, bytes), sizeof(start_bytes));
+    assert_memory_equal(bytes, start_bytes, sizeof(start_bytes));
+    assert_true(pr_trace_decode(start_bytes, sizeof(start_bytes), &back, &taken, NULL));
+    assert_int_equal(taken, sizeof(start_bytes));
+    assert_int_equal(back.ns, record.ns);
+    assert_true(pr_trace_text_is(&pr_trace_at(&back, ENG_START, unit), "pe"));
+    assert_false(pr_trace_text_is(&pr_trace_at(&back, ENG_START, unit), "p"));
+    assert_int_equal(pr_trace_at(&back, ENG_START, cost).number, 56);
+}
+
+static void every_kind_is_printed_its_way(void **state)
+{
+    struct pr_trace_record fault = {.ns = 7, .event = PR_TRACE_FW_FAULT};
+    struct pr_trace_record edge = {.ns = 8, .event = PR_TRACE_LINE_EDGE};
+    struct pr_trace_record halt = {.ns = 9, .event = PR_TRACE_FW_HALT};
+    char line[PR_TRACE_LINE_MAX];
+
+    (void)state;
+    pr_trace_at(&fault, FW_FAULT, class).number = 3;
+    pr_trace_at(&fault, FW_FAULT, task) = text_of("idle");
+    pr_trace_at(&fault, FW_FAULT, text) = text_of("two words");
+    pr_trace_print(&fault, line);
+    assert_string_equal(line, "7 fw fault class=3 task=\"idle\" text=\"two words\"\n");
+    pr_trace_at(&edge, LINE_EDGE, edge) = text_of("rise");
+    pr_trace_at(&edge, LINE_EDGE, line).number = 2;
+    pr_trace_print(&edge, line);
+    assert_string_equal(line, "8 line rise line=2\n");
+    pr_trace_print(&halt, line);
+    assert_string_equal(line, "9 fw halt\n");
+}
+
+static void long_text_is_cut(void **state)
+{
+    struct pr_trace_record record = {.event = PR_TRACE_DRV_TEXT}, back;
+    char text[PR_TRACE_TEXT_MAX + 100], line[PR_TRACE_LINE_MAX];
+    uint8_t bytes[PR_TRACE_RECORD_MAX];
+    size_t taken;
+
+    (void)state;
+    memset(text, 'x', sizeof(text));
+    record.value[0] = (struct pr_trace_value){.text = text, .length = sizeof(text)};
+    assert_int_equal(pr_trace_print(&record, line), PR_TRACE_LINE_MAX - 1);
+    assert_int_equal(line[PR_TRACE_LINE_MAX - 2], '\n');
+    assert_int_equal(pr_trace_encode(&record, bytes), 12 + 2 + 512);
+    assert_true(pr_trace_decode(bytes, 12 + 2 + 512, &back, &taken, NULL));
+    assert_int_equal(back.value[0].length, 512);
+}
+
+/* The bytes of start_record with one changed, in a file, and what the reader says. */
+static void refuse(size_t at, uint8_t byte, size_t size, enum pr_problem_kind kind, const char *sentence)
+{
+    uint8_t bytes[sizeof(start_bytes)];
+    struct pr_trace_record record;
+    struct pr_problem problem;
+    size_t taken;
+
+    memcpy(bytes, start_bytes, sizeof(bytes));
+    bytes[at] = byte;
+    assert_false(pr_trace_decode(bytes, size, &record, &taken, &problem));
+    assert_int_equal(problem.kind, kind);
+    if (!strstr(problem.text, sentence))
+        fail_msg("\"%s\" does not say \"%s\"", problem.text, sentence);
+}
+
+static void records_that_are_not_whole_are_refused(void **state)
+{
+    const size_t size = sizeof(start_bytes);
+
+    (void)state;
+    refuse(0, 0xf4, 11, PR_PROBLEM_TRUNCATED, "only 11 are left");
+    refuse(0, 0xf4, size - 1, PR_PROBLEM_TRUNCATED, "have 36 bytes; only 35 are left");
+    refuse(8, 0, size, PR_PROBLEM_UNSUPPORTED, "event 0 is unknown");
+    refuse(8, PR_TRACE_EVENTS_END, size, PR_PROBLEM_UNSUPPORTED, "is unknown; the last one known here is");
+    refuse(10, 35, size, PR_PROBLEM_LIMIT, "Field cost of trace event ENG_START");
+    refuse(10, 25, size, PR_PROBLEM_LIMIT, "Field unit of trace event ENG_START");
+    refuse(36, 1, size, PR_PROBLEM_OVER_DECLARED, "its fields end at 47");
+    refuse(36, 3, size, PR_PROBLEM_LIMIT, "Field cost");
+    refuse(37, 0xff, size, PR_PROBLEM_LIMIT, "Field unit");
+    refuse(38, 0, size, PR_PROBLEM_LIMIT, "with a NUL");
+}
+
+static void a_file_begins_with_its_header(void **state)
+{
+    static const uint8_t header[] = {'A', 'N', 'E', 'T', 'R', 'A', 'C', 'E', 1, 0, 0, 0};
+    uint8_t file[sizeof(header) + sizeof(start_bytes)], written[PR_TRACE_HEADER_BYTES];
+    struct pr_trace_reader reader;
+    struct pr_trace_record record;
+    struct pr_problem problem;
+    size_t taken;
+
+    (void)state;
+    pr_trace_write_header(written);
+    assert_int_equal(sizeof(written), sizeof(header));
+    assert_memory_equal(written, header, sizeof(header));
+    memcpy(file, header, sizeof(header));
+    memcpy(file + sizeof(header), start_bytes, sizeof(start_bytes));
+    assert_true(pr_trace_begin(&reader, file, sizeof(file), &problem));
+    assert_true(pr_trace_next(&reader, &record, &problem));
+    assert_int_equal(record.event, PR_TRACE_ENG_START);
+    assert_false(pr_trace_next(&reader, &record, &problem));
+    assert_int_equal(problem.kind, PR_PROBLEM_NONE);
+    assert_false(pr_trace_begin(&reader, file, sizeof(header) - 1, &problem));
+    assert_int_equal(problem.kind, PR_PROBLEM_FORMAT);
+    assert_false(pr_trace_decode(header, sizeof(header), &record, &taken, &problem));
+    assert_int_equal(problem.kind, PR_PROBLEM_FORMAT);
+    file[8] = 2;
+    assert_false(pr_trace_begin(&reader, file, sizeof(file), &problem));
+    assert_int_equal(problem.kind, PR_PROBLEM_UNSUPPORTED);
+    assert_non_null(strstr(problem.text, "version 2"));
+    file[7] = 'X';
+    assert_false(pr_trace_begin(&reader, file, sizeof(file), &problem));
+    assert_int_equal(problem.kind, PR_PROBLEM_FORMAT);
+}
+
+/* Lines and records of one machine, as its two functions take them. */
+struct taken {
+    char lines[1 << 16];
+    uint8_t bytes[1 << 18];
+    size_t length, size;
+};
+
+static void take_line(void *context, const char *line, size_t length)
+{
+    struct taken *taken = context;
+
+    assert_true(taken->length + length < sizeof(taken->lines));
+    memcpy(taken->lines + taken->length, line, length + 1);
+    taken->length += length;
+}
+
+static void take_bytes(void *context, const void *bytes, size_t length)
+{
+    struct taken *taken = context;
+
+    assert_true(taken->size + length <= sizeof(taken->bytes));
+    memcpy(taken->bytes + taken->size, bytes, length);
+    taken->size += length;
+}
+
+static void the_bytes_of_a_boot_print_its_lines(void **state)
+{
+    static struct taken taken;
+    struct ane_machine_config config = {.size = sizeof(config),
+                                        .firmware = 1,
+                                        .trace = 1,
+                                        .trace_fn = take_line,
+                                        .trace_record_fn = take_bytes,
+                                        .trace_context = &taken};
+    struct ane_machine *machine;
+    struct pr_trace_reader reader;
+    struct pr_trace_record record;
+    struct pr_problem problem;
+    char line[PR_TRACE_LINE_MAX];
+    size_t at = 0;
+    unsigned errors = 0;
+
+    (void)state;
+    assert_int_equal(ane_machine_create(&config, &machine), 0);
+    assert_int_equal(ane_machine_read32(machine, 0x1000), 0); /* no block is there */
+    ane_machine_destroy(machine);
+    assert_true(pr_trace_begin(&reader, taken.bytes, taken.size, &problem));
+    while (pr_trace_next(&reader, &record, &problem)) {
+        size_t length = pr_trace_print(&record, line);
+
+        assert_true(at + length <= taken.length);
+        assert_memory_equal(taken.lines + at, line, length);
+        at += length;
+        errors += record.event == PR_TRACE_BUS_UNANSWERED_READ &&
+                  pr_trace_event(record.event)->class == PR_TRACE_CLASS_GUEST_ERROR;
+    }
+    assert_int_equal(problem.kind, PR_PROBLEM_NONE);
+    assert_int_equal(at, taken.length);
+    assert_int_equal(errors, 1);
+}
+
+/* The row of docs/trace.md for an event. */
+static void put_row(struct pr_text *text, unsigned number, const struct pr_trace_event *event)
+{
+    pr_text_printf(text, "| %u | %s | %s |%s%s | %s |", number, event->id, pr_trace_layer_name(event->layer),
+                   event->name[0] ? " " : "", event->name, pr_trace_class_name(event->class));
+    for (unsigned i = 0; i < event->fields; i++)
+        pr_text_printf(text, "%s %s %s", i ? "," : "", event->field[i].name,
+                       pr_trace_kind_name(event->field[i].kind));
+    pr_text_put(text, " |\n");
+}
+
+static void the_page_has_the_table(void **state)
+{
+    static char rows[1 << 14];
+    struct pr_text text;
+    size_t size;
+    char *page = (char *)test_file_read(TEST_SOURCE_ROOT "/docs/trace.md", &size);
+
+    (void)state;
+    assert_non_null(page);
+    page = realloc(page, size + 1);
+    assert_non_null(page);
+    page[size] = '\0';
+    pr_text_init(&text, rows, sizeof(rows));
+    pr_text_put(&text, "| layer | what |\n|---|---|\n");
+    for (unsigned i = 0; i < PR_TRACE_LAYERS; i++)
+        pr_text_printf(&text, "| %s | %s |\n", pr_trace_layer_name((enum pr_trace_layer)i),
+                       pr_trace_layer_meaning((enum pr_trace_layer)i));
+    pr_text_put(&text, "\n");
+    assert_non_null(strstr(page, rows));
+    pr_text_init(&text, rows, sizeof(rows));
+    pr_text_put(&text, "| number | event | layer | name | class | fields |\n|---|---|---|---|---|---|\n");
+    for (unsigned i = 0; i < PR_TRACE_EVENTS_END; i++)
+        if (pr_trace_event(i))
+            put_row(&text, i, pr_trace_event(i));
+    assert_false(text.full);
+    /* The rows end the page, so that it has none that the table has not. */
+    assert_true(size > text.length);
+    assert_string_equal(page + size - text.length, rows);
+    free(page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_record_as_text_and_as_bytes),
+        cmocka_unit_test(every_kind_is_printed_its_way),
+        cmocka_unit_test(long_text_is_cut),
+        cmocka_unit_test(records_that_are_not_whole_are_refused),
+        cmocka_unit_test(a_file_begins_with_its_header),
+        cmocka_unit_test(the_bytes_of_a_boot_print_its_lines),
+        cmocka_unit_test(the_page_has_the_table),
+    };
+
+    return cmocka_run_group_tests_name("trace_events", tests, NULL, NULL);
+}

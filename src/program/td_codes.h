@@ -33,7 +33,7 @@ enum { PR_REDUCE_SUM = 0, PR_REDUCE_MAX = 2, PR_REDUCE_MIN = 3 };
 /* MACCfg: OpMode, NonlinearMode. */
 enum { PR_OP_MULTIPLY = 0, PR_OP_PRODUCT = 2, PR_OP_MAX = 3, PR_OP_BYPASS = 4 };
 enum { PR_NL_NONE = 0, PR_NL_RELU = 1, PR_NL_TABLE = 2 };
-/* Src1 and Src2 broadcast bits; a record has those of source 1 in its low bits and those of source 2 above them. */
+/* Src1 and Src2 broadcast bits; a record has those of source 1 in its low bits, then those of source 2. */
 enum {
     PR_BROADCAST_W = 1,
     PR_BROADCAST_H = 2,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the device says about itself: its properties (seeds Table 27.9) and the answer to device open (Table 27.3). */
+/* The device's properties (seeds Table 27.9) and its answer to device open (Table 27.3). */
 #ifndef PROTOCOL_DEVICE_H
 #define PROTOCOL_DEVICE_H
 

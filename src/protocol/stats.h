@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The statistics record of a call, written by the firmware (seeds Table 29.9), and the sizes of what may follow it. */
+/* The statistics record that the firmware writes for a call (seeds Table 29.9), and what may follow it. */
 #ifndef PROTOCOL_STATS_H
 #define PROTOCOL_STATS_H
 

@@ -135,7 +135,8 @@ static void put_le16(uint8_t *bytes, size_t value)
 
 void pr_trace_write_header(uint8_t header[PR_TRACE_HEADER_BYTES])
 {
-    memcpy(header, PR_TRACE_MAGIC, PR_TRACE_MAGIC_BYTES);
+    for (unsigned i = 0; i < PR_TRACE_MAGIC_BYTES; i++)
+        header[i] = (uint8_t)PR_TRACE_MAGIC[i];
     pr_put_le32(header + PR_TRACE_MAGIC_BYTES, PR_TRACE_VERSION);
 }
 
@@ -252,7 +253,7 @@ bool pr_trace_begin(struct pr_trace_reader *reader, const uint8_t *bytes, size_t
 
 bool pr_trace_next(struct pr_trace_reader *reader, struct pr_trace_record *record, struct pr_problem *problem)
 {
-    size_t taken;
+    size_t taken = 0;
 
     if (problem)
         *problem = (struct pr_problem){.kind = PR_PROBLEM_NONE};

@@ -75,7 +75,7 @@ enum pr_trace_event_id {
 
 /* PR_TRACE_TEXTS_<event>: bit i is set when field i is text. */
 #define PR_TRACE_EVENT(number, id, layer, class, name) enum { PR_TRACE_TEXTS_##id = 0
-#define PR_TRACE_FIELD(event, kind, name)              | PR_TRACE_IS_TEXT_##kind << PR_TRACE_AT_##event##_##name
+#define PR_TRACE_FIELD(event, kind, name) | PR_TRACE_IS_TEXT_##kind << PR_TRACE_AT_##event##_##name
 #define PR_TRACE_END(event)                            };
 #include "protocol/trace_events.def"
 /* clang-format on */
@@ -119,7 +119,7 @@ const char *pr_trace_class_name(enum pr_trace_class class);
 const char *pr_trace_kind_name(enum pr_trace_kind kind);
 bool pr_trace_kind_is_text(enum pr_trace_kind kind);
 
-/* The record's line: time, layer, name, fields and a newline; at most PR_TRACE_LINE_MAX bytes with the NUL. */
+/* The record's line: time, layer, name, fields, newline; at most PR_TRACE_LINE_MAX bytes with the NUL. */
 size_t pr_trace_print(const struct pr_trace_record *record, char line[PR_TRACE_LINE_MAX]);
 /* The same without time and layer, and without the newline. */
 void pr_trace_print_event(const struct pr_trace_record *record, struct pr_text *text);

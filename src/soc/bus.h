@@ -63,7 +63,7 @@ struct soc_bus_tap {
 };
 
 /*
- * The tap is not copied and stays in place until it is removed. The newest sees an access first. Neither call is
+ * The tap is not copied; it stays until it is removed. The newest sees an access first. Neither call is
  * made from inside a tap.
  */
 void soc_bus_tap_add(struct soc_bus *bus, struct soc_bus_tap *tap);

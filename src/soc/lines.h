@@ -40,7 +40,7 @@ void soc_lines_set(struct soc_lines *lines, unsigned line, bool level);
 bool soc_lines_level(const struct soc_lines *lines, unsigned line);
 
 /*
- * The tap is not copied and stays in place until it is removed. The newest sees a change first. Neither call is
+ * The tap is not copied; it stays until it is removed. The newest sees a change first. Neither call is
  * made from inside a tap.
  */
 void soc_lines_tap_add(struct soc_lines *lines, struct soc_lines_tap *tap);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Facts that `anemone spec` prints and that nothing in this tree does yet, chapter by chapter of the seeds. Printed only: a
- * row moves to the table of its thing, in src/protocol or src/program, with the change that makes it happen.
+ * Facts that `anemone spec` prints and that nothing in this tree does yet, by chapter of the seeds. Printed
+ * only: a row moves to the table of its thing, in src/protocol or src/program, with the change that makes it
+ * happen.
  */
 #ifndef TOOL_SPEC_FACTS_H
 #define TOOL_SPEC_FACTS_H
@@ -246,7 +247,7 @@ enum fact_budget {
     X("status_vacancy", "queue status and vacancy", 0x2500c)             \
     X("buffer_access_registers", "buffer-access-register file", 0x250a0)
 
-/* Table 29.8, what protocol/execution.h does not hold. PAUSE is a named transient without a number: X(name, number or -1, meaning) */
+/* Table 29.8, what protocol/execution.h does not hold. PAUSE has no number: X(name, number or -1, meaning) */
 #define FACT_EXECUTION_STATES(X)                                                             \
     X("EXEC-SECURE", 3,                                                                      \
       "in flight while the secure phase is asserted, the engine owned by the secure tenant") \
@@ -267,10 +268,11 @@ enum fact_budget {
 #define FACT_STATS_ENGINES_MAX   32u
 #define FACT_STATS_ENGINE_STRIDE 0x48u
 #define FACT_STATS_QUAD_BYTES    16u
-#define FACT_STATS_QUAD_OFFSET   0x30u          /* of the engine's block */
-#define FACT_PERF_BASE           0x28e08c000ull /* power-status registers that are never packed into the statistics */
-#define FACT_PERF_STRIDE         8u
-#define FACT_PERF_ENTRIES        5u
+#define FACT_STATS_QUAD_OFFSET   0x30u /* of the engine's block */
+/* Power-status registers, which are never packed into the statistics. */
+#define FACT_PERF_BASE    0x28e08c000ull
+#define FACT_PERF_STRIDE  8u
+#define FACT_PERF_ENTRIES 5u
 
 /* Faults and recovery. */
 #define FACT_DISPOSITIONS(X)                                                   \

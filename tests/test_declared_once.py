@@ -13,6 +13,8 @@ import re
 import sys
 import tempfile
 
+import tap
+
 TABLES = ("protocol", "program")
 PRINTER = "tool"
 SOURCES = (".c", ".h", ".def", ".S")
@@ -81,12 +83,7 @@ def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     results = [("finds what is printed only in a made-up tree", check_made_up_tree()),
                ("no table of the wire is read by the printer alone", printed_only(root))]
-    print(f"1..{len(results)}")
-    for number, (name, problems) in enumerate(results, 1):
-        print(f"{'not ok' if problems else 'ok'} {number} - {name}")
-        for problem in problems:
-            print(f"# {problem}")
-    return 1 if any(problems for _, problems in results) else 0
+    return tap.report(results)
 
 
 if __name__ == "__main__":

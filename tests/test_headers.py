@@ -15,6 +15,8 @@ import re
 import sys
 import tempfile
 
+import tap
+
 COLUMNS = 110
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 DECLARATION = re.compile(r"^ANE_API\s+([^;(]*?)(\w+)\(", re.MULTILINE)
@@ -165,12 +167,7 @@ def check_made_up_tree():
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     results = [("finds the violations of a made-up tree", check_made_up_tree())] + check_tree(root)
-    print(f"1..{len(results)}")
-    for number, (name, problems) in enumerate(results, 1):
-        print(f"{'not ok' if problems else 'ok'} {number} - {name}")
-        for problem in problems:
-            print(f"# {problem}")
-    return 1 if any(problems for _, problems in results) else 0
+    return tap.report(results)
 
 
 if __name__ == "__main__":

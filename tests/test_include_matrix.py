@@ -11,6 +11,8 @@ import re
 import sys
 import tempfile
 
+import tap
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include\b[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>|(\S+))', re.MULTILINE)
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 SOURCES = (".c", ".h", ".def", ".inc", ".S")
@@ -229,12 +231,7 @@ def main():
         results += check_tree(root)
     except ValueError as problem:
         results.append(("the matrix", [str(problem)]))
-    print(f"1..{len(results)}")
-    for number, (name, problems) in enumerate(results, 1):
-        print(f"{'not ok' if problems else 'ok'} {number} - {name}")
-        for problem in problems:
-            print(f"# {problem}")
-    return 1 if any(problems for _, problems in results) else 0
+    return tap.report(results)
 
 
 if __name__ == "__main__":

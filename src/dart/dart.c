@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The DART's three controllers: registers, streams, fault capture. */
+/*
+ * The DART's three controllers: registers, streams, fault capture. A controller holds one fault: later ones
+ * are counted and traced, and captured only after the held one has been cleared. A domain is given back when
+ * no stream's first base points to its table any more.
+ */
 #include "dart/dart.h"
 
 #include <errno.h>
@@ -19,7 +23,7 @@
 
 struct controller {
     uint32_t word[STORED_BYTES / 4];
-    struct dart_domain *domain[PR_DART_STREAMS]; /* what a stream id leads to; NULL: not found out yet */
+    struct dart_domain *domain[PR_DART_STREAMS]; /* the domain of a stream id; NULL: not looked up yet */
 };
 
 struct dart {
@@ -131,7 +135,7 @@ uint32_t dart_read32(struct dart *dart, enum dart_port port, uint32_t offset)
     struct controller *controller = &dart->controller[port];
     const struct reg *reg = reg_find(offset);
 
-    if (!reg || reg->offset == PR_DART_STREAM_COMMAND) /* a command is over at once: never busy */
+    if (!reg || reg->offset == PR_DART_STREAM_COMMAND) /* a command completes at once, so it is never busy */
         return 0;
     if (reg->offset == PR_DART_TLB_STATUS) /* chosen: bit 31 shows the captured fault, busy is never seen */
         return *word_at(controller, PR_DART_ERROR) & PR_DART_ERROR_FLAG;
@@ -253,8 +257,8 @@ static uint32_t stream_slot(struct controller *controller, uint32_t stream)
 }
 
 /*
- * The domain a stream id leads to, or NULL: not enabled, not translating (bypass streams carry nothing
- * here), no table.
+ * The domain of a stream id, or NULL if the slot is not enabled, does not translate (bypass streams carry no
+ * traffic here) or has no table.
  */
 static struct dart_domain *stream_domain(struct dart *dart, enum dart_port port, uint32_t stream)
 {
@@ -275,7 +279,10 @@ static struct dart_domain *stream_domain(struct dart *dart, enum dart_port port,
     return controller->domain[stream];
 }
 
-/* Captures the fault unless one is held already. ERROR names the slot: remapping comes before the lookup. */
+/*
+ * Captures the fault unless one is held already. ERROR names the slot, because remapping comes before the
+ * lookup.
+ */
 static int fault_take(struct dart *dart, enum dart_port port, uint32_t stream, enum dart_access access,
                       const struct dart_fault *fault)
 {
@@ -303,7 +310,9 @@ int dart_range_get(struct dart *dart, enum dart_port port, uint32_t stream, uint
     struct dart_domain *domain = stream_domain(dart, port, stream);
     struct dart_fault fault = {PR_DART_ERROR_NO_TTBR, iova};
 
-    /* An address above the aperture has no table either: only the first of a stream's four bases is used. */
+    /*
+     * An address above the aperture has no table either, because only a stream's first base of four is used.
+     */
     if (domain && iova < PR_DART_APERTURE_BYTES &&
         dart_range_grant(domain, iova, bytes, access, range, &fault))
         return 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The DART: three controllers with their register windows, and the translation domains their streams
- * point to.
+ * The DART: three controllers with their register windows, and the translation domains their streams point
+ * to.
  *
- * The page table in DRAM is the truth. A domain (one per table base) keeps what the walker accepted in a
- * TLB that mirrors the aperture page by page, and maps the same pages into a reserved host window, so
- * that a scattered tensor is contiguous at no copy. An entry stays until it is invalidated through the
+ * The page table in DRAM is authoritative. A domain (one per table base) keeps what the walker accepted in a
+ * TLB that mirrors the aperture page by page, and maps the same pages into a reserved host window, so that a
+ * scattered tensor is contiguous without a copy. An entry stays until it is invalidated through the
  * registers.
  */
 #ifndef DART_DART_H
@@ -54,12 +54,11 @@ struct dart_range {
 };
 
 /*
- * Grants [iova, iova + bytes) on a stream of a port for reading or writing, or captures a fault and
- * returns -EFAULT (nothing is granted). -EFAULT also when the range leaves the 3.5 GiB aperture. The
- * grant holds until the next dart_* call that maps or invalidates on the same domain, except that further
- * dart_range_get calls between dart_grants_begin and dart_grants_end never drop it. An empty range is
- * granted, without a host address. Before a bank of memory is removed, its pages are unmapped and
- * invalidated.
+ * Grants [iova, iova + bytes) on a stream of a port for reading or writing, or captures a fault and returns
+ * -EFAULT (no part is granted). -EFAULT also when the range leaves the 3.5 GiB aperture. The grant holds
+ * until the next dart_* call that maps or invalidates on the same domain, except that further dart_range_get
+ * calls between dart_grants_begin and dart_grants_end never drop it. An empty range is granted, without a
+ * host address. Before a bank of memory is removed, its pages are unmapped and invalidated.
  */
 int dart_range_get(struct dart *dart, enum dart_port port, uint32_t stream, uint64_t iova, uint64_t bytes,
                    enum dart_access access, struct dart_range *range);
@@ -74,7 +73,7 @@ void dart_copy_out(const struct dart_range *range, uint64_t offset, const void *
 
 /* Two granted ranges share a physical page. */
 bool dart_ranges_overlap(const struct dart_range *a, const struct dart_range *b);
-/* A physical page may stand in a granted range more than once; never false when one does. */
+/* A physical page may occur in a granted range more than once; never false when one does. */
 bool dart_range_repeats(const struct dart_range *range);
 
 /* Counters, for tests, `doctor` and the log. */

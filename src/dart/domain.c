@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Translation domains: the walker and the entries it accepted. */
+/*
+ * Translation domains: the walker and the entries it accepted. The entries of all domains are allocated once;
+ * the walker reads the table in DRAM and writes none of it.
+ */
 #include "dart/domain.h"
 
 #include <errno.h>
@@ -109,7 +112,9 @@ __attribute__((no_sanitize("address"))) static bool table_read(const struct dart
     return at;
 }
 
-/* The t8020 form reaches 36 bits; above them stand DRAM's own (chosen: no real board needs it). */
+/*
+ * The t8020 form reaches 36 bits; the bits above are those of DRAM's base (chosen: no real board needs it).
+ */
 static uint64_t leaf_frame(const struct dart_core *core, const struct pr_leaf *leaf)
 {
     return (leaf->frame | core->high) & ~(uint64_t)(PR_PAGE_BYTES - 1);
@@ -134,7 +139,9 @@ uint32_t dart_domain_walk(struct dart_domain *domain, uint32_t page, struct dart
     leaf = pr_leaf_decode(core->form, word);
     if (!leaf.valid)
         return PR_DART_ERROR_NO_PTE;
-    /* Chosen: a page outside memory is reported like a table outside memory; there is no code of its own. */
+    /*
+     * Chosen: a page outside memory is reported like a table outside memory; there is no separate error code.
+     */
     if (!soc_memory_at(core->memory, leaf_frame(core, &leaf), PR_PAGE_BYTES))
         return PR_DART_ERROR_PTE_READ_FAULT;
     *entry = (struct dart_entry){

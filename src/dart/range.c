@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Granted ranges. */
+/*
+ * Granted ranges. A range is granted only after every one of its pages has been checked; a remembered grant
+ * is used again only while the domain's generation is the same, and never with strict_tlb.
+ */
 #include "dart/range.h"
 
 #include <assert.h>
@@ -13,7 +16,7 @@
 #define SUB_UNIT             4u
 #define SUB_WHOLE_END        0xfffu
 
-/* What looking at every page of a range found. */
+/* The result of examining every page of a range. */
 struct scan {
     uint64_t address; /* physical, of the first byte */
     bool contiguous;  /* physically */
@@ -42,7 +45,7 @@ static void entry_verify(struct dart_domain *domain, uint32_t page)
               dart_entry_address(domain->entries[page]), dart_entry_address(now), code);
 }
 
-/* The entry of a page is there afterwards, or an error code is returned. */
+/* Makes the entry of a page present, or returns an error code. */
 static uint32_t entry_load(struct dart_domain *domain, uint32_t page)
 {
     struct dart_entry entry;
@@ -130,7 +133,7 @@ static struct dart_grant *grant_slot(struct dart_domain *domain, uint32_t iova, 
     return &domain->grant[((iova >> 6 ^ bytes << 7) * 0x9e3779b1u >> 16) % DART_GRANTS];
 }
 
-/* A repeated grant costs nothing but this, until something in the domain goes away. */
+/* A repeated grant costs only this lookup, until an entry or a host mapping of the domain goes away. */
 static bool grant_recall(struct dart_domain *domain, uint32_t iova, uint32_t bytes, enum dart_access access,
                          struct dart_range *range)
 {
@@ -167,8 +170,8 @@ static void grant_remember(struct dart_domain *domain, const struct dart_range *
 }
 
 /*
- * A host address for the range: DRAM's own where the pages follow each other, else the window's, else
- * none.
+ * A host address for the range: that of DRAM where the pages are physically contiguous, else that of the
+ * window, else none.
  */
 static void range_place(struct dart_domain *domain, const struct scan *scan, enum dart_access access,
                         struct dart_range *range)

@@ -19,7 +19,7 @@ struct dart_fault {
     uint64_t address; /* the first byte that failed */
 };
 
-/* Grants a range that begins inside the aperture, or says what failed. */
+/* Grants a range that begins inside the aperture, or reports what failed. */
 bool dart_range_grant(struct dart_domain *domain, uint64_t iova, uint64_t bytes, enum dart_access access,
                       struct dart_range *range, struct dart_fault *fault);
 

@@ -16,7 +16,7 @@
 
 #define CHUNK_BYTES ((size_t)DART_CHUNK_PAGES * PR_PAGE_BYTES)
 
-/* Pages first..last of a domain; nothing when the domain is NULL. */
+/* Pages first..last of a domain; empty when the domain is NULL. */
 struct span {
     const struct dart_domain *domain;
     uint32_t first, last;
@@ -43,20 +43,23 @@ static void *host_map(void *at, size_t bytes, int protection, int flags, int fil
 
 #define RESERVE_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-/* Takes addresses that were given back, unless somebody else in the process has them by now. */
+/* Takes addresses that were given back, unless other code of the process has mapped them by now. */
 static bool host_retake(void *at, size_t bytes)
 {
     return host_map(at, bytes, PROT_NONE, RESERVE_FLAGS | MAP_FIXED_NOREPLACE, -1, 0) == at;
 }
 
-/* Puts reserved addresses back where pages were shown. At its limit the kernel only lets mappings go. */
+/*
+ * Puts reserved addresses back where pages were shown. At its limit of mappings the kernel only allows
+ * unmapping.
+ */
 static bool host_reserve(void *at, size_t bytes)
 {
     return host_map(at, bytes, PROT_NONE, RESERVE_FLAGS | MAP_FIXED, -1, 0) != MAP_FAILED ||
            (!munmap(at, bytes) && host_retake(at, bytes));
 }
 
-/* After a mapping failed: the kernel may have taken the reserved addresses away before it did. */
+/* After a mapping failed: the kernel may have removed the reservation before the failure. */
 static bool host_repair(void *at, size_t bytes)
 {
     return !msync(at, bytes, MS_ASYNC) || host_retake(at, bytes);
@@ -127,9 +130,8 @@ static void chunk_hide(struct dart_domain *domain, uint32_t index)
 }
 
 /*
- * The host would not put reserved addresses back, and what stands there now is unknown: these addresses
- * are never used again, nor given back. Their mappings stay counted. The next grant reserves another
- * window.
+ * The host would not put reserved addresses back, and what is mapped there now is unknown, so these addresses
+ * are never used again, nor given back. Their mappings stay counted. The next grant reserves another window.
  */
 static void window_abandon(struct dart_domain *domain)
 {
@@ -252,7 +254,10 @@ static bool make_room(struct dart_core *core, const struct span *span)
     return span->domain->window;
 }
 
-/* The page after the run that starts at `page`: not shown yet, one behind the other in one memory file. */
+/*
+ * The page after the run that starts at `page`: pages that are not shown yet and are contiguous in one memory
+ * file.
+ */
 static uint32_t run_end(const struct dart_domain *domain, uint32_t page, uint32_t last)
 {
     const struct span all = {domain, page, last};
@@ -320,7 +325,7 @@ static bool window_reserve(struct dart_domain *domain)
     return true;
 }
 
-/* Part of a range is of no use: it would only keep the host at its limit. */
+/* A part of a range is of no use and would only keep the host at its limit. */
 static void span_drop(struct dart_domain *domain, const struct span *span)
 {
     for (uint32_t i = span->first / DART_CHUNK_PAGES; i <= span->last / DART_CHUNK_PAGES && domain->window;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instruction sets, working memory, the floating-point environment. */
+/*
+ * Instruction sets, working memory, the floating-point environment. The processor's instruction sets are
+ * detected once per process; working memory only grows until it is freed.
+ */
 #include "engine/compute.h"
 
 #include <stdatomic.h>

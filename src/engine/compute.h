@@ -3,8 +3,8 @@
  * How the datapath computes: which instruction set, which path, and the memory and threads it may use.
  *
  * Every operation has two paths. The reference is plain scalar C and says what the operation is; the fast
- * path is chosen by what the processor has. They give the same bits for every policy, instruction set and
- * number of threads.
+ * path is chosen by the processor's instruction sets. They give the same bits for every policy, instruction
+ * set and number of threads.
  */
 #ifndef ENGINE_COMPUTE_H
 #define ENGINE_COMPUTE_H
@@ -23,7 +23,7 @@ enum eng_isa { ENG_ISA_PORTABLE, ENG_ISA_AVX2, ENG_ISA_AVX512, ENG_ISA_NEON = EN
 
 /* The best instruction set that the processor and the limit allow. */
 enum eng_isa eng_isa_get(void);
-/* For tests: nothing above `limit` is used from now on, in the whole process. */
+/* For tests: no instruction set above `limit` is used from now on, in the whole process. */
 void eng_isa_limit(enum eng_isa limit);
 
 /* Working memory of the kernels: it grows to what the largest task needed, and is kept for the next one. */
@@ -33,8 +33,8 @@ struct eng_scratch {
 };
 
 /*
- * At least `bytes` on a 64-byte boundary; what was there before is gone. NULL when there is no memory: the
- * old one is kept.
+ * At least `bytes` on a 64-byte boundary; the previous contents are lost. NULL when there is no memory; the
+ * old block is kept then.
  */
 void *eng_scratch_reserve(struct eng_scratch *scratch, size_t bytes);
 void eng_scratch_free(struct eng_scratch *scratch);
@@ -44,14 +44,14 @@ struct eng_compute {
     enum eng_path path;
     struct eng_pool *pool; /* NULL: the calling thread alone */
     struct eng_scratch scratch;
-    struct eng_scratch kernel; /* a kernel that cannot be read where it stands */
+    struct eng_scratch kernel; /* a kernel that cannot be read in place */
 };
 /* Gives back the working memory. */
 void eng_compute_free(struct eng_compute *compute);
 
 /*
  * A task's operands. The destination may lie exactly on a source of an elementwise task (same address and
- * strides); any other overlap of destination and sources is for the caller to take apart before.
+ * strides); any other overlap of destination and sources must be resolved by the caller before.
  */
 struct eng_operands {
     struct eng_view src[2]; /* the second is all zero when the task has one source */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine: making, resetting, and its register window. */
+/*
+ * The engine: creation, reset, and its register window. Every queue register keeps what is stored to it; a
+ * store that is neither to a queue nor to a known register of the task manager has no effect and is traced.
+ */
 #include "engine/engine.h"
 
 #include <errno.h>
@@ -161,7 +164,7 @@ uint32_t eng_read32(void *context, uint32_t offset)
         return queue_read(e, offset - TQ_OFFSET);
     if (offset >= TM_OFFSET && offset < TM_OFFSET + TM_BYTES)
         return manager_read(e, offset - TM_OFFSET);
-    /* The descriptor registers can be looked at, not written: the fetcher writes them. */
+    /* The descriptor registers can be read but not written, because only the walker writes them. */
     index = pr_image_index(offset);
     return index >= 0 && e->shown ? e->shown->word[index] : 0;
 }

@@ -29,13 +29,15 @@ struct eng_config {
 };
 
 /*
- * A descriptor of more work than this is refused: multiply-accumulates whose weights are used often;
- * elements, and products one by one; either where few are side by side (chosen: a hostile descriptor stops
- * the host for a minute or two at most).
+ * Limits of a descriptor's steps (pr_task_work); one that needs more is refused. Chosen so that a hostile
+ * descriptor stops the host for a minute or two at most.
  */
-#define ENG_MAX_WORK     (1ull << 40)
+/* Multiply-accumulates whose weights are used for many outputs. */
+#define ENG_MAX_WORK (1ull << 40)
+/* All other tasks: elements, and products made one at a time. */
 #define ENG_MAX_ELEMENTS (1ull << 33)
-#define ENG_MAX_NARROW   (1ull << 31)
+/* Either kind, where few elements are contiguous or few outputs use a weight. */
+#define ENG_MAX_NARROW (1ull << 31)
 
 int eng_create(const struct eng_config *config, struct dart *dart, struct soc_clock *clock,
                struct soc_lines *lines, struct soc_trace *trace, struct eng **engine,
@@ -51,9 +53,9 @@ void eng_write32(void *engine, uint32_t offset, uint32_t value);
 struct eng_stats {
     uint64_t descriptors; /* completed */
     uint64_t reused;      /* of them, run from a prepared form */
-    uint64_t requests;    /* finished well */
+    uint64_t requests;    /* finished without an error */
     uint64_t faulted;     /* ended by a DART fault */
-    uint64_t stuck;       /* stopped by a problem of their own */
+    uint64_t stuck;       /* stopped by a bad descriptor or chain, or by a limit */
     uint64_t aborted;
 };
 struct eng_stats eng_stats_get(const struct eng *engine);

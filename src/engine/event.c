@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion events: two lines of four registers each, and the interrupt they raise. */
+/*
+ * Completion events: two lines, each a count and four registers of the oldest event, and the interrupt they
+ * raise. The level of the interrupt line follows from pending lines and enable registers: every change of
+ * either updates it.
+ */
 #include "engine/state.h"
 #include "protocol/board.h"
 
-/* What the interrupt needs to be enabled: the values public drivers write. */
+/* The values that enable the interrupt: those that public drivers write. */
 static bool enabled(const struct eng *e)
 {
     return (e->irq_en1 & PR_TM_IRQ_EN1_ON) && (e->irq_en2 & PR_TM_IRQ_EN2_ON);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One sum of products, as the published error figures of the engine suggest that it is made. */
+/* One sum of products, computed in the way that the published error figures of the engine suggest. */
 #include "engine/exact.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 enum {
     GROUP = 4,         /* lanes that are summed before they meet the accumulator */
-    GAP = 12,          /* exponents so far apart: the smaller one of two is lost inside a group */
+    GAP = 12,          /* exponents this far apart: the smaller of two products is lost inside a group */
     PRODUCT_MIN = -16, /* a product whose operands' exponents sum to less is lost */
 };
 #define UNITS   0x1p17 /* of the grid, in 1 */
@@ -20,7 +20,10 @@ void eng_exact_begin(struct eng_exact *exact)
     memset(exact, 0, sizeof(*exact));
 }
 
-/* Of a number that is not zero, a denormal of fp32 or infinite: every half is none of these. */
+/*
+ * The value must not be zero, an fp32 denormal or infinite. No finite fp16 value other than 0 is any of
+ * these.
+ */
 static int exponent_of(float value)
 {
     uint32_t bits;
@@ -29,7 +32,10 @@ static int exponent_of(float value)
     return (int)(bits >> 23 & 0xff) - 127;
 }
 
-/* The product on the grid, cut towards zero; exact before that, for halfs have 11 bits each. */
+/*
+ * The product on the grid, cut towards zero; it is exact before that, because fp16 significands have 11 bits
+ * each.
+ */
 static int64_t product_of(float x, float weight)
 {
     if (x == 0 || weight == 0 || exponent_of(x) + exponent_of(weight) < PRODUCT_MIN)
@@ -65,8 +71,8 @@ void eng_exact_add(struct eng_exact *exact, float x, float weight)
     exact->group = group_add(exact->group, product_of(x, weight));
     sum = exact->sum + exact->group;
     /*
-     * Every lane is a partial sum: published is that one above 2^15 stays infinite though the rest would
-     * bring it down, not where in a group of lanes it was.
+     * The sum is checked after every lane. Published is that a partial sum above 2^15 stays infinite even if
+     * the rest would reduce it, but not at which lane of a group that is decided.
      */
     if (sum >= CEILING || sum <= -CEILING)
         exact->special = sum < 0 ? -INFINITY : INFINITY;

@@ -2,7 +2,7 @@
 /*
  * One task: its operands are granted by the DART in the order source 1, source 2, kernel, destination; only
  * when all are granted does the datapath run. Reads happen as if all before the writes: where the destination
- * shares bytes with anything that is read, the result is staged. What is kept of source 1 is written before
+ * shares bytes with anything that is read, the result is staged. The kept copy of source 1 is written before
  * the result.
  */
 #include <errno.h>
@@ -17,7 +17,7 @@
 struct operand {
     const struct pr_tensor *tensor;
     struct pr_tensor packed; /* what `tensor` points to when it is a stream */
-    bool granted;            /* range is set: the operand is in DRAM */
+    bool granted;            /* range is set, and the operand is in DRAM */
     struct dart_range range;
     uint8_t *host; /* its bytes, when they are contiguous for the host */
     uint64_t span;
@@ -40,7 +40,7 @@ static bool fault(struct execution *x, const char *what, uint32_t bar, uint64_t 
                           x->q->cursor.index, bar, address);
 }
 
-/* Streams are taken in turns: the one the descriptor before made is read, the other one written. */
+/* The two streams alternate: the one that the previous descriptor made is read, the other one is written. */
 static struct eng_stream *stream_of(struct execution *x, enum dart_access access)
 {
     unsigned made = x->q->cursor.index % 2;
@@ -140,7 +140,7 @@ static bool gather_kernel(struct execution *x)
     return true;
 }
 
-/* Each element of the result is made from the one element of this source that has its index. */
+/* Each element of the result depends on one element of this source, the one with the same index. */
 static bool is_elementwise(const struct execution *x, const struct operand *src)
 {
     if (x->task->unit != PR_UNIT_PE)
@@ -148,7 +148,10 @@ static bool is_elementwise(const struct execution *x, const struct operand *src)
     return !x->task->pe.reduce && !(x->task->pe.op == PR_PE_AFFINE && src == &x->src[1]);
 }
 
-/* The destination lies on this source element by element: each element is read before it is written. */
+/*
+ * The destination coincides with this source element by element, so that each element is read before it is
+ * written.
+ */
 static bool in_place(const struct execution *x, const struct operand *src)
 {
     return is_elementwise(x, src) && src->host && src->host == x->dst.host &&
@@ -171,7 +174,7 @@ static bool collides(const struct execution *x, const struct operand *src)
     return src->granted ? dart_ranges_overlap(&src->range, &x->dst.range) : hosts_overlap(src, &x->dst);
 }
 
-/* The result goes over the source that is kept, or over its copy: the copy is made in between. */
+/* The result overwrites the source that is kept, or its copy, and the copy is made in between. */
 static bool covers_kept(const struct execution *x)
 {
     const struct pr_tensor *src = x->src[0].tensor, *dst = x->dst.tensor;
@@ -186,7 +189,7 @@ static bool covers_kept(const struct execution *x)
 
 static bool needs_staging(const struct execution *x)
 {
-    /* Pages that stand in it twice would be written by whoever comes last. */
+    /* A page that occurs in it twice would hold the result of whichever write came last. */
     if (x->dst.granted && dart_range_repeats(&x->dst.range))
         return true;
     if (covers_kept(x) || collides(x, &x->src[0]) || collides(x, &x->src[1]))
@@ -269,7 +272,10 @@ static int compute(struct execution *x, struct operand *dst)
     return eng_ne_run(&x->e->compute, x->task, &operands, x->stream, x->problem);
 }
 
-/* The result is made beside and put in its place whole; bytes between its rows stay as they are. */
+/*
+ * The result is computed into a staging buffer and then copied to its place; bytes between its rows stay as
+ * they are.
+ */
 static int compute_staged(struct execution *x)
 {
     struct operand staged = {.tensor = x->dst.tensor, .span = x->dst.span};
@@ -293,7 +299,7 @@ static int compute_staged(struct execution *x)
     return 0;
 }
 
-/* A source is kept after everything has been read, and only when the task has been done. */
+/* The kept copy of a source is written after everything has been read, and only when the task has run. */
 static int compute_in_place(struct execution *x)
 {
     int status = compute(x, &x->dst);

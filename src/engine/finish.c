@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a neural-engine task: the reference. */
+/* The end of a neural-engine task: the reference, whose bits the fast finish must reproduce. */
 #include "engine/finish.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ float eng_finish_enter(float value, unsigned rules)
     return value;
 }
 
-/* Separate fp32 operations, in this order; what is not there is left out by its constant. */
+/* Separate fp32 operations, in this order; the constant of an absent step leaves the value unchanged. */
 float eng_finish_value(const struct eng_finish *finish, float sum, float bias)
 {
     float v = sum * finish->unscale + bias;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a neural-engine task, one value at a time: what the kernels' finish is compared with. */
+/* The end of a neural-engine task, one value at a time: the reference for the kernels' finish. */
 #ifndef ENGINE_FINISH_H
 #define ENGINE_FINISH_H
 
@@ -8,10 +8,10 @@
 /* From the sum and the kernel's bias to the value that is stored. */
 float eng_finish_value(const struct eng_finish *finish, float sum, float bias);
 /*
- * What a value is when it enters an activation table. Under the rules of a multiply-accumulate (`enter`): an
+ * The value that enters an activation table. Under the rules of a multiply-accumulate (`enter`): an
  * indeterminate form is +0, and 2^15 and above is infinite. That is decided on the fp32 value, which is not
- * rounded to a half before the table (chosen), and of which nothing small is lost: an epsilon of 1e-6 is a
- * denormal half.
+ * rounded to fp16 before the table (chosen) and keeps small magnitudes, because an epsilon of 1e-6 is an fp16
+ * denormal.
  */
 float eng_finish_enter(float value, unsigned rules);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Half precision as bits. */
+/* Half precision as bits. Every NaN is stored as the same bits, whatever instructions convert it. */
 #include "engine/half.h"
 
 #include <string.h>

@@ -29,7 +29,7 @@ struct eng_pe_constants {
     unsigned store; /* rules */
 };
 
-/* Lines that an element of a planar-engine task is made from, at most. */
+/* Maximum number of lines from which a planar-engine task computes a result. */
 #define ENG_PE_LINES 3u
 
 /* Reductions run in this many lanes, element w in lane w mod ENG_LANES, whatever the vector's length. */
@@ -37,8 +37,8 @@ struct eng_pe_constants {
 
 /*
  * The end of a neural-engine task: y = f((sum * unscale + bias + acc_bias) * post_scale), where f is a table,
- * or ReLU, or nothing. With a table, ceiling and denormals of a multiply-accumulate belong to the value that
- * enters the table, not to the one that is stored.
+ * or ReLU, or the identity. With a table, ceiling and denormals of a multiply-accumulate belong to the value
+ * that enters the table, not to the one that is stored.
  */
 struct eng_finish {
     float unscale; /* a power of two */
@@ -56,7 +56,7 @@ struct eng_finish {
  * fp32; all distances are in floats.
  */
 struct eng_mac {
-    const float *in; /* what kernel row ky0 and column 0 meet, for the first output */
+    const float *in; /* the input under kernel row ky0 and column 0, for the first output */
     size_t in_channel, in_row, in_tap;
     size_t in_next; /* from one vector of columns (or pixel) to the next */
     const float *panel;
@@ -71,27 +71,30 @@ struct eng_mac {
 
 struct eng_kernels {
     unsigned lanes;      /* floats in a vector: 4, 8 or 16 */
-    unsigned panel;      /* output channels at most in mac_columns, a power of two */
-    unsigned columns;    /* vectors at most in mac_columns */
-    unsigned wide_panel; /* output channels at most in mac_channels, a power of two */
-    unsigned pixels;     /* pixels at most in mac_channels, a power of two */
+    unsigned panel;      /* maximum number of output channels in mac_columns, a power of two */
+    unsigned columns;    /* maximum number of vectors in mac_columns */
+    unsigned wide_panel; /* maximum number of output channels in mac_channels, a power of two */
+    unsigned pixels;     /* maximum number of pixels in mac_channels, a power of two */
     /*
-     * A fused multiply-add finds the ceiling for nothing: with inputs times 2^112 and weights times 2, a
-     * partial sum that reaches 2^15 is one that overflows fp32, and nothing else changes because the factors
-     * are powers of two and nothing underflows. Kernels without one compare.
+     * A fused multiply-add detects the ceiling at no cost: with inputs times 2^112 and weights times 2, a
+     * partial sum that reaches 2^15 is one that overflows fp32, and no other result changes, because the
+     * factors are powers of two and no value underflows. Kernels without one compare.
      */
     bool scaled;
 
     void (*to_float)(const uint8_t *halfs, float *floats, size_t n, const struct eng_load *load);
     void (*to_half)(const float *floats, uint8_t *halfs, size_t n, unsigned rules);
-    /* Rows of n halfs, a multiple of `lanes`, at from_stride bytes become rows at to_stride floats. */
+    /*
+     * Converts rows of n fp16 values, n a multiple of `lanes`, from_stride bytes apart, to rows to_stride
+     * floats apart.
+     */
     void (*rows_to_float)(const uint8_t *from, size_t from_stride, float *to, size_t to_stride, size_t rows,
                           size_t n, const struct eng_load *load);
     bool (*all_finite)(const float *floats, size_t n);
-    /* The halfs of source 1 and of source 2 if there is one; AFFINE takes rows 0 and 1 of source 2. */
+    /* The fp16 values of source 1, and of source 2 if there is one; AFFINE takes rows 0 and 1 of source 2. */
     void (*pe_line)(const uint8_t *const in[ENG_PE_LINES], uint8_t *y, size_t n,
                     const struct eng_pe_constants *constants);
-    /* Takes n elements into the lanes; the first one belongs to lane 0. */
+    /* Accumulates n elements into the lanes; the first one belongs to lane 0. */
     void (*pe_reduce)(float lanes[ENG_LANES], const uint8_t *const in[ENG_PE_LINES], size_t n,
                       const struct eng_pe_constants *constants);
     void (*finish)(const float *acc, const float *bias, uint8_t *y, size_t n,

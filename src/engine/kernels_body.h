@@ -23,8 +23,8 @@ INLINE void line_to_float(const uint8_t *halfs, float *floats, size_t n, const s
 }
 
 /*
- * What is read with rules that are rare has loops of its own: branches for them would slow down the others'.
- * A copy of the rules, because no store through `floats` can seem to change it.
+ * Loads with rare rules have separate loops, because branches for them would slow down the common loads. The
+ * rules are copied so that the compiler knows that no store through `floats` changes them.
  */
 #define RARE_RULES (ENG_RULE_SLICE | ENG_RULE_FINITE_INFINITY)
 

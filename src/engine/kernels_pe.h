@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Part of kernels_body.h, with its conditions: the planar engine. */
 
-/* What a loop is made for: constants where it is inlined, except in the one loop for all comparisons. */
+/*
+ * What a loop is specialised for: constants where it is inlined, except in the one loop for all comparisons.
+ */
 struct pe_form {
     enum pr_pe_op op;
     bool two, compare;
@@ -21,7 +23,10 @@ INLINE vec pe_compare(vec v, const struct eng_pe_constants *k)
     return v;
 }
 
-/* op(pre * a, sign2 * b), with the sign cut off and the comparison made when asked. `c` is AFFINE's row 1. */
+/*
+ * op(pre * a, sign2 * b), with the absolute value and the comparison applied when requested. `c` is AFFINE's
+ * row 1.
+ */
 INLINE vec pe_combine(vec a, vec b, vec c, struct pe_form form, const struct eng_pe_constants *k)
 {
     vec v = vec_mul(vec_set(k->pre), a);
@@ -62,8 +67,8 @@ INLINE vec pe_value(const uint8_t *const in[ENG_PE_LINES], size_t at, size_t n, 
 }
 
 /*
- * A copy, which no store can seem to change. The planar engine keeps denormals and has no ceiling under any
- * policy: with these rules cut off the loops do not ask for them.
+ * A copy, so that the compiler knows that no store changes it. The planar engine keeps denormals and has no
+ * ceiling under any policy, so these rules are masked out and the loops do not test for them.
  */
 INLINE struct eng_pe_constants pe_constants_of(const struct eng_pe_constants *constants)
 {
@@ -129,7 +134,7 @@ INLINE vec reduce_step(vec sum, vec v, enum pr_pe_reduce reduce)
                                         : vec_add(sum, v);
 }
 
-/* What changes no lane: a sum that began with +0 is never -0. */
+/* The identity, which changes no lane: a sum that began with +0 is never -0. */
 INLINE vec reduce_nothing(enum pr_pe_reduce reduce)
 {
     return vec_set(reduce == PR_PE_REDUCE_MAX   ? -__builtin_inff()

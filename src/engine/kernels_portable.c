@@ -79,8 +79,8 @@ INLINE vec vec_mul(vec a, vec b)
 }
 
 /*
- * The product of two halfs has 22 bits and is exact in fp32, so multiplying and then adding rounds once, as a
- * fused one would.
+ * The product of two fp16 values has 22 bits and is exact in fp32, so multiplying and then adding rounds
+ * once, as a fused multiply-add would.
  */
 INLINE vec vec_mac(vec sum, vec x, vec weight, vec ceiling)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Part of kernels_body.h, with its conditions: activation tables. The same operations in the same order as
- * table.c, on all lanes; what a lane does not need is computed and not chosen.
+ * table.c, on all lanes; a lane also computes the branches that it does not need, and does not select them.
  */
 
 INLINE vec vec_sub(vec a, vec b)

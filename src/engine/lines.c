@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors cut into lines. */
+/*
+ * Tensors cut into lines. Every element is on exactly one line, and the cut depends on extents and strides
+ * alone, never on the number of threads.
+ */
 #include "engine/lines.h"
 
 #include <string.h>
@@ -10,15 +13,15 @@ enum {
 };
 
 /*
- * Walking axis `outer` after all of `inner` is walking on along `inner`. A row that has a tail stays as long
- * as it is, and interleaved elements are at no even distance.
+ * Whether a step along `outer` is the step that follows the last one along `inner`, so that both are one
+ * axis. A row that has a tail keeps its length, and interleaved elements are not at equal distances.
  */
 static bool axes_join(struct eng_view *const views[], unsigned count, unsigned inner, unsigned outer)
 {
     const uint32_t *extent = views[0]->extent;
 
     /*
-     * An axis of length 1 takes another in only downwards: two of them would hand a third to and fro for
+     * An axis of length 1 absorbs only a higher one; otherwise two of them would move a third to and fro for
      * ever.
      */
     if (inner == outer || extent[outer] == 1 || (extent[inner] == 1 && inner > outer) ||
@@ -51,7 +54,7 @@ static bool join_any(struct eng_view *const views[], unsigned count)
     return false;
 }
 
-/* Rows, unless they are narrow: then along the longest axis. */
+/* Along rows, unless they are narrow, and then along the longest axis. */
 static enum pr_axis best_axis(const uint32_t extent[PR_AXES])
 {
     enum pr_axis longest = PR_AXIS_W;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The neural engines: the bypass, and the way to the reference and the fast paths of the others. */
+/*
+ * The neural engines: the bypass, and the choice between the reference and the fast paths for all other
+ * tasks. A task whose destination overlaps itself runs in order, on one thread.
+ */
 #include "engine/ne.h"
 
 #include <errno.h>
@@ -115,7 +118,7 @@ static bool is_runnable(const struct pr_task *task)
         return false;
     if ((uint64_t)n->unicast * out[PR_AXIS_C] > in[PR_AXIS_C])
         return false;
-    /* Without weights nothing says which columns of the window each output column of a step has. */
+    /* Without weights, no field says which columns of the window each output column of a step has. */
     if (n->mode != PR_NE_MAC)
         return n->ox == 1;
     return (n->ox == 1 || !n->ones) && n->lanes && n->engines && n->engines <= PR_ENGINES_MAX;
@@ -134,7 +137,7 @@ static int run_group(const struct eng_ne *ne, enum eng_path path)
     return eng_ne_columns(ne);
 }
 
-/* Working memory is the same for all groups: when there is none, the first one finds out. */
+/* All groups need the same working memory, so that only the first one can fail for lack of it. */
 static int run_groups(struct eng_ne *ne, const struct eng_operands *operands, enum eng_path path)
 {
     int error = 0;
@@ -150,8 +153,8 @@ static int run_groups(struct eng_ne *ne, const struct eng_operands *operands, en
 
 /*
  * With a table, the accumulator's ceiling is for the value that enters the table; the value that comes out is
- * stored like any other. Nothing small is lost on the way in: an epsilon of 1e-6 is a denormal half, and
- * Apple's compiler adds it there.
+ * stored like any other. Small magnitudes are kept on the way in, because an epsilon of 1e-6 is an fp16
+ * denormal, and Apple's compiler adds it there.
  */
 static void set_rules(struct eng_finish *finish, const struct eng_rules *rules, const struct eng_table *table)
 {
@@ -178,8 +181,8 @@ int eng_ne_compute(struct eng_compute *compute, const struct pr_task *task,
         .scratch = &compute->scratch,
         .pool = eng_compute_pool(compute, operands),
         /*
-         * The registers' constants are no operands of products: a denormal one counts (an epsilon of 1e-6 is
-         * one).
+         * The registers' constants are not operands of products, so a denormal one is kept (an epsilon of
+         * 1e-6 is one).
          */
         .finish = {.unscale = 1,
                    .bias = -0.0f,

@@ -14,14 +14,14 @@
 #include "engine/weights.h"
 #include "program/kernel.h"
 
-/* Output columns of one step at most: the register has two bits. */
+/* Maximum number of output columns in one step: the register has two bits. */
 #define ENG_NE_OX_MAX 3u
 
 /*
  * Runs a task of PR_UNIT_NE that pr_task_decode accepted. `streams` has PR_ENGINES_MAX entries and may be
- * NULL for a task that has neither kernel nor table. Returns 0; or, when nothing was written, -ENOMEM when
- * there is no working memory, and -EINVAL with a problem when the streams are too short or hold no kernel or
- * no table, or when the task is none that is run, which is never so for a decoded one.
+ * NULL for a task that has neither kernel nor table. Returns 0. On failure the destination is unchanged:
+ * -ENOMEM when there is no working memory; -EINVAL with a problem when the streams are too short or hold no
+ * kernel or no table, or when the task is not supported, which is never the case for a decoded one.
  */
 int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const struct eng_operands *operands,
                const struct pr_kernel_bytes *streams, struct pr_problem *problem);
@@ -30,7 +30,7 @@ int eng_ne_compute(struct eng_compute *compute, const struct pr_task *task,
                    const struct eng_operands *operands, const struct eng_weights *weights,
                    const struct eng_table *table);
 
-/* Within the room: one group of a task on its way. */
+/* Within the room: one group of a task that is being run. */
 struct eng_ne {
     const struct pr_task *task;
     struct eng_operands operands; /* the group's */
@@ -43,11 +43,11 @@ struct eng_ne {
     struct eng_finish finish;
 };
 
-/* What the reference does, one output row at a time; the rows are dealt out to `pool`. */
+/* The reference, one output row at a time; the rows are distributed over `pool`. */
 int eng_ne_reference(const struct eng_ne *ne, struct eng_pool *pool);
 /* Multiply-accumulate where every output channel sees every input channel, one output column a step. */
 int eng_ne_mac_fast(const struct eng_ne *ne);
-/* All others: output channels that have input channels for themselves, several columns a step, folds. */
+/* All others: output channels that have their own input channels, several columns a step, folds. */
 int eng_ne_columns(const struct eng_ne *ne);
 
 static inline uint32_t eng_least(uint64_t a, uint64_t b)
@@ -63,8 +63,8 @@ static inline uint32_t eng_ne_blocks(uint32_t all, uint32_t each)
 }
 
 /*
- * Which of the window's taps along one axis meet the input for output (or step) `out`: [first, end), empty
- * when none does.
+ * The window's taps along one axis that are inside the input for output (or step) `out`: [first, end), empty
+ * when none is.
  */
 static inline void eng_ne_taps_inside(uint32_t out, uint32_t step, uint32_t pad, uint32_t taps, uint32_t in,
                                       uint32_t *first, uint32_t *end)

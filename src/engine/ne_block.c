@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a block computes with: input, weights and bias become fp32 in the worker's memory. */
+/*
+ * The operands of a block: input, weights and bias are converted to fp32 in the worker's memory. Input
+ * columns outside the input are zeros there.
+ */
 #include "engine/ne_block.h"
 
 #include <string.h>
@@ -65,7 +68,7 @@ void eng_block_load_input(const struct eng_mac_plan *m, const struct eng_block *
     }
 }
 
-/* Rows of n halfs put beside other rows; n is a power of two but for the last run of all. */
+/* Copies rows of n fp16 values beside other rows; n is a power of two except in the last run. */
 static void interleave(const uint8_t *from, size_t from_stride, uint8_t *to, size_t to_stride, size_t rows,
                        uint32_t n)
 {
@@ -81,8 +84,8 @@ static void interleave(const uint8_t *from, size_t from_stride, uint8_t *to, siz
 }
 
 /*
- * Output channels whose weights stand side by side. Returns how many there are, and where those of this step
- * begin.
+ * A run of output channels whose weights are contiguous. Returns how many there are, and where those of this
+ * step begin.
  */
 static uint32_t run_at(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t channel,
                        uint32_t most, const uint8_t **from, size_t *stride)
@@ -112,7 +115,7 @@ void eng_block_load_bias(const struct eng_mac_plan *m, const struct eng_block *b
     }
 }
 
-/* Runs that fill vectors become fp32 from where they stand; false when there are others. */
+/* Runs that fill vectors are converted to fp32 directly, without a copy; false when there are others. */
 static bool load_wide_runs(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t first,
                            size_t rows)
 {
@@ -133,8 +136,8 @@ static bool load_wide_runs(const struct eng_mac_plan *m, const struct eng_block 
 }
 
 /*
- * The weights of one panel's output channels for this step. Narrow runs are put side by side before they
- * become fp32.
+ * The weights of one panel's output channels for this step. Narrow runs are made contiguous before they are
+ * converted to fp32.
  */
 void eng_block_load_panel(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t first,
                           uint32_t count)

@@ -30,12 +30,14 @@ struct eng_block {
     uint32_t iy, iy_end;
     uint32_t cin, step; /* input channels of the present step */
     float *acc, *in, *panel, *bias;
-    uint8_t *halfs; /* the panel before it is fp32 */
+    uint8_t *halfs; /* the panel as fp16 */
 };
 
 /* Input rows of the present step, as fp32. */
 void eng_block_load_input(const struct eng_mac_plan *m, const struct eng_block *b);
-/* The weights of output channels [first, first + count) for this step, `count` no more than a panel has. */
+/*
+ * The weights of output channels [first, first + count) for this step, `count` at most the size of a panel.
+ */
 void eng_block_load_panel(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t first,
                           uint32_t count);
 void eng_block_load_bias(const struct eng_mac_plan *m, const struct eng_block *b);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The neural engines: the fast path of what ne_fast.c does not do, one output channel at a time.
+ * The neural engines: the fast path of the tasks that ne_fast.c does not run, one output channel at a time.
  *
  * The rows of an output channel are cut into blocks. For each input channel that it sees, the rows of the
- * input become fp32 once, laid out so that the elements which one tap meets stand side by side, also where
- * steps are wider than one; then every output goes on where it stood, in vectors of neighbouring columns.
+ * input are converted to fp32 once, laid out so that the elements of one tap are contiguous, also where steps
+ * are wider than one; then the chain of every output continues, in vectors of neighbouring columns.
  */
 #include "engine/ne.h"
 
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* They change the speed and nothing else. */
+/* They change only the speed. */
 enum {
     WIDTH_MAX = 256,     /* columns of a block, in steps */
     PIXELS_MAX = 2048,   /* of a block */
@@ -109,7 +109,7 @@ static void load_line(const struct columns *k, struct eng_line line, float *to)
     }
 }
 
-/* `n` elements of an input row from the block's first column on, with what is outside the input. */
+/* `n` elements of an input row from the block's first column on, padding included. */
 static void load_row(const struct columns *k, const struct block *b, uint32_t channel, int64_t iy, float *to,
                      uint32_t n)
 {
@@ -132,8 +132,8 @@ static void load_row(const struct columns *k, const struct block *b, uint32_t ch
 }
 
 /*
- * What each tap meets side by side. The tap that is one step further meets the same elements, but for the
- * first.
+ * Makes the elements of each tap contiguous. The tap that is one step further has the same elements, except
+ * for the first.
  */
 static void spread(const struct columns *k, const float *line, float *to)
 {
@@ -150,7 +150,7 @@ static void spread(const struct columns *k, const float *line, float *to)
     }
 }
 
-/* The input rows that the block meets. */
+/* The input rows that the block needs. */
 static void load_input(const struct columns *k, const struct block *b, uint32_t channel)
 {
     const struct pr_ne *n = &k->ne->task->ne;
@@ -182,8 +182,8 @@ static void load_panel(const struct columns *k, const struct block *b, uint32_t 
 }
 
 /*
- * Padding is zeros in memory, and zero times a weight adds nothing unless the weight is infinite or a NaN:
- * with such a weight, one sum at a time, without the taps on the padding.
+ * Padding is zeros in memory, and zero times a weight adds 0 unless the weight is infinite or a NaN. With
+ * such a weight, sums are made one at a time, without the taps on the padding.
  */
 static void mac_without_padding(const struct columns *k, const struct block *b, const struct eng_mac *call)
 {
@@ -319,7 +319,7 @@ static void columns_piece(void *context, size_t piece, unsigned worker)
     }
 }
 
-/* Where everything begins that is no sum, and what it meets outside the input. */
+/* The start value of a maximum or a product, and its value for elements outside the input. */
 static void set_fold(struct columns *k)
 {
     if (k->ne->task->ne.mode == PR_NE_PRODUCT) {

@@ -3,9 +3,9 @@
  * The neural engines: the fast path of multiply-accumulate tasks.
  *
  * The output is cut into blocks of channels, rows and columns, each a piece of the pool's run. A block keeps
- * its sums in fp32 and takes the input channels in steps: input rows and weights of the step become fp32
- * once, then every sum's chain goes on where it stood. Sums are vectors of neighbouring columns where rows
- * are wide, of output channels where they are narrow.
+ * its sums in fp32 and takes the input channels in steps: input rows and weights of the step are converted to
+ * fp32 once, then every sum's chain continues. Sums are vectors of neighbouring columns where rows are wide,
+ * of output channels where they are narrow.
  */
 #include "engine/ne_block.h"
 
@@ -13,10 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/*
- * Sizes of a block, so that what it works on stays in the second-level cache. They change the speed and
- * nothing else.
- */
+/* Sizes of a block, so that what it works on stays in the second-level cache. They change only the speed. */
 enum {
     COLUMNS_MAX = 256,     /* column vectors: of a block; */
     PIXELS_MAX = 512,      /* rows times columns; */
@@ -122,8 +119,8 @@ static void block_begin(const struct eng_mac_plan *m, struct eng_block *b, size_
 }
 
 /*
- * The call of a kernel for output row y of the block, but for columns and sums. False when the row meets no
- * input.
+ * The call of a kernel for output row y of the block, except for columns and sums. False when no tap of the
+ * row is inside the input.
  */
 static bool row_begin(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t y,
                       struct eng_mac *call)
@@ -162,8 +159,8 @@ static void flatten(struct eng_mac *call)
 }
 
 /*
- * Padding is zeros in memory, and zero times a weight adds nothing unless the weight is infinite or a NaN.
- * For a panel that has such a weight, one sum at a time, without the taps on the padding.
+ * Padding is zeros in memory, and zero times a weight adds 0 unless the weight is infinite or a NaN. For a
+ * panel that has such a weight, sums are made one at a time, without the taps on the padding.
  */
 static void mac_without_padding(const struct eng_mac_plan *m, const struct eng_block *b,
                                 const struct eng_mac *call)
@@ -206,7 +203,7 @@ static uint32_t rows_alike(const struct eng_mac_plan *m, const struct eng_block 
     return count;
 }
 
-/* Vectors side by side; rows of one vector are taken several at a time. */
+/* Adjacent column vectors of a row; where a row is one vector, several rows are taken at a time. */
 static void mac_in_columns(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t first)
 {
     const struct pr_ne *n = &m->ne->task->ne;

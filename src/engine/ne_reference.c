@@ -5,7 +5,7 @@
  * A sum is one chain of fused multiply-adds from +0 over input channel, kernel row and window column, in this
  * order. A tap on the padding is left out, whatever its weight. Every column of the window is a tap, also one
  * that the kernel of this output column does not reach and that therefore has the weight 0: only an infinite
- * element tells the difference.
+ * element shows the difference.
  */
 #include "engine/ne.h"
 
@@ -16,7 +16,7 @@
 #include "engine/exact.h"
 #include "engine/finish.h"
 
-/* What becomes one output. */
+/* The state of one output. */
 struct sum {
     float value;
     struct eng_exact exact;
@@ -94,7 +94,7 @@ static void mac_column(const struct eng_ne *ne, uint32_t channel, uint32_t p, ui
             sum_add(ne, &sum[x], in[ix], weight[x % ox]);
 }
 
-/* What is added to a channel's sums; -0, which changes nothing, when the kernel has no bias. */
+/* The value that is added to a channel's sums; -0, which changes no sum, when the kernel has no bias. */
 static float bias_of(const struct eng_ne *ne, uint32_t channel)
 {
     const uint8_t *from;
@@ -127,7 +127,10 @@ static void mac_row(const struct eng_ne *ne, uint32_t channel, uint32_t y, float
         sum[x].value = eng_finish_value(&ne->finish, sum_end(ne, &sum[x]), bias);
 }
 
-/* What is outside is zero, or, for a maximum, may be left out. The product begins with the first factor. */
+/*
+ * An element outside the input is zero, or, for a maximum, may be left out. The product begins with the first
+ * factor.
+ */
 static void fold_column(const struct eng_ne *ne, uint32_t p, bool inside, bool first, const float *in,
                         struct sum *sum)
 {

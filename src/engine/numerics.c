@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers, rule by rule. */
+/* The rules of the numbers: one table, and each rule applied to one value. */
 #include "engine/numerics.h"
 
 #include <math.h>
@@ -11,9 +11,9 @@
  * Measured on devices, except where docs/provenance.md says inferred or chosen.
  *
  * That the planar engine counts an infinity as 2^16 is inferred: the logarithm of +0 is published as -45440,
- * which is -65536 times the half nearest to ln 2 (0.693359375), and its program takes log2 from a table (-inf
- * at 0) before the planar engine multiplies by that half. The same rule gives what is published of inf - inf
- * and 0 * inf, +0 both.
+ * which is -65536 times the fp16 value nearest to ln 2 (0.693359375), and its program takes log2 from a table
+ * (-inf at 0) before the planar engine multiplies by that value. The same rule gives the published results of
+ * inf - inf and 0 * inf, which are both +0.
  */
 #define LOAD    ENG_RULE_NAN_IS_INFINITY
 #define PE_LOAD (LOAD | ENG_RULE_FINITE_INFINITY)
@@ -34,9 +34,9 @@ const struct eng_rules eng_rules_table[ENG_POLICIES][ENG_KINDS] = {
 };
 
 /*
- * The ceiling of a stored result is decided after rounding to fp16: 32752 is the last half below 2^15, and
- * whatever rounds to 2^15 is infinite. Deciding before rounding would let 32760 out as 32768, a value the
- * device was never seen to give.
+ * The ceiling of a stored result is decided after rounding to fp16: 32752 is the largest fp16 value below
+ * 2^15, and whatever rounds to 2^15 is infinite. Deciding before rounding would let 32760 out as 32768, a
+ * value the device was never seen to give.
  */
 #define HALF_CEILING 0x7800u /* 2^15 */
 

@@ -4,8 +4,8 @@
  * operation and policy.
  *
  * Tensors are fp16, arithmetic is fp32, and a result is rounded once, half to even, at the store. `m1` adds
- * the edges that were measured on the engine; `ieee` adds nothing; `m1-exact` is `m1` with sums of products
- * made as exact.h says.
+ * the edges that were measured on the engine; `ieee` adds none; `m1-exact` is `m1` with sums of products made
+ * as exact.h says.
  */
 #ifndef ENGINE_NUMERICS_H
 #define ENGINE_NUMERICS_H
@@ -45,7 +45,7 @@ extern const struct eng_rules eng_rules_table[ENG_POLICIES][ENG_KINDS]; /* [poli
 
 /* The rules, one value at a time: what the reference uses. */
 #define ENG_CEILING         32768.0f
-#define ENG_SMALLEST_NORMAL 0x1p-14f /* of halfs */
+#define ENG_SMALLEST_NORMAL 0x1p-14f /* of fp16 */
 #define ENG_SLICE_CEILING   0x1p12f
 #define ENG_FINITE_INFINITY 0x1p16f
 /*
@@ -67,7 +67,7 @@ float eng_constant_fp32(uint32_t bits, unsigned load_rules);
 float eng_max(float a, float b);
 float eng_min(float a, float b);
 
-/* How the fast path reads elements: with the rules, cut by ReLU, times a power of two. */
+/* How the fast path reads elements: by the rules, with ReLU applied, times a power of two. */
 struct eng_load {
     unsigned rules;
     bool relu;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The planar engine: the reference, and the way to the fast path. */
+/* The planar engine: the reference, and the choice of the fast path, which gives the same bits. */
 #include "engine/pe.h"
 
 #include <math.h>
@@ -168,8 +168,8 @@ float eng_pe_reduce_element(float lane, float a, float b, const struct eng_pe_co
 }
 
 /*
- * Division and square root are rounded correctly everywhere. Where -0 cannot be stored, it has no pole of its
- * own either.
+ * Division and square root are rounded correctly everywhere. Where -0 cannot be stored, it counts as +0 here
+ * too.
  */
 static float function_of(const struct eng_pe_constants *k, float v)
 {
@@ -184,8 +184,8 @@ static float function_of(const struct eng_pe_constants *k, float v)
 }
 
 /*
- * y = function(final_scale * tree + epsilon). The lanes meet pairwise: lane i takes lane i + 8, then i + 4, i
- * + 2, i + 1.
+ * y = function(final_scale * tree + epsilon). The lanes are combined pairwise: lane i takes lane i + 8, then
+ * i + 4, i + 2, i + 1.
  */
 float eng_pe_reduce_end(float lanes[ENG_LANES], const struct eng_pe_constants *k)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The planar engine: the fast path. */
+/*
+ * The planar engine: the fast path. A reduction puts every element into the same lane and in the same order
+ * as the reference, however it is cut.
+ */
 #include "engine/pe.h"
 
 #include <math.h>
@@ -29,7 +32,7 @@ static const uint8_t *broadcast_line(const struct eng_view *view, const struct e
     return buffer;
 }
 
-/* The line's halfs. Of an interleaved axis there is more than one element at stride 0. */
+/* The line's fp16 values. An interleaved axis has more than one element at stride 0. */
 static const uint8_t *source_line(const struct eng_view *view, const struct eng_line *line,
                                   uint8_t buffer[ENG_LINE_BYTES])
 {
@@ -42,11 +45,11 @@ struct elementwise {
     const struct eng_kernels *kernels;
     const struct eng_pe_constants *k;
     struct eng_operands operands; /* with their axes joined */
-    struct eng_view rows; /* AFFINE: source 2 with its own H; above, the result's is one of stride 0 */
+    struct eng_view rows;         /* AFFINE: source 2 with its own H; in `operands` its H has stride 0 */
     struct eng_lines lines;
 };
 
-/* AFFINE: of the channels and groups along the line, the elements of one row of source 2. */
+/* AFFINE: the elements of one row of source 2, for the channels and groups along the line. */
 static const uint8_t *affine_line(const struct elementwise *e, const struct eng_line *line, uint32_t row,
                                   uint8_t buffer[ENG_LINE_BYTES])
 {
@@ -54,7 +57,10 @@ static const uint8_t *affine_line(const struct elementwise *e, const struct eng_
 
     at.index[PR_AXIS_W] = at.index[PR_AXIS_D] = 0;
     at.index[PR_AXIS_H] = row;
-    /* A line along H repeats an element as one along W or D does, and is not the rows' own H. */
+    /*
+     * Along H the operand is broadcast, as along W and D. Index H selects the row of source 2, so the line
+     * runs along W instead.
+     */
     if (line->axis == PR_AXIS_H)
         at.axis = PR_AXIS_W;
     return source_line(&e->rows, &at, buffer);
@@ -111,7 +117,7 @@ struct reduction {
     uint32_t blocks;          /* in each group */
 };
 
-/* The elements of one row go to their lanes. */
+/* Accumulates the elements of one row into their lanes. */
 static void reduce_row(const struct reduction *r, uint32_t index[PR_AXES], float lanes[ENG_LANES])
 {
     uint8_t buffer[2][ENG_LINE_BYTES];
@@ -138,7 +144,7 @@ static void column_floats(const struct reduction *r, unsigned source, const stru
     r->kernels->to_float(halfs, floats, line->n, &r->k->load[source]);
 }
 
-/* Of narrow rows a column at a time: every lane still takes its elements in the same order. */
+/* Narrow rows are taken a column at a time; every lane still takes its elements in the same order. */
 static void reduce_columns(const struct reduction *r, uint32_t index[PR_AXES], float lanes[ENG_LANES])
 {
     uint32_t height = r->extent[PR_AXIS_H];
@@ -197,7 +203,7 @@ static void reduction_piece(void *context, size_t piece, unsigned worker)
     eng_view_line_put(dst, &line, to);
 }
 
-/* Rows that follow each other at the row's own step are one row, if they are whole turns of the lanes. */
+/* Contiguous rows are joined into one row, if their length is a multiple of the number of lanes. */
 static void join_rows(struct reduction *r, enum pr_axis axis)
 {
     uint64_t width = r->extent[PR_AXIS_W];

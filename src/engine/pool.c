@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small pool of workers. */
+/*
+ * A small pool of workers. Every piece is taken exactly once, from one counter; a run ends only when no
+ * worker is inside it.
+ */
 #include "engine/pool.h"
 
 #include <errno.h>
@@ -49,7 +52,7 @@ static void take_pieces(struct eng_pool *pool, size_t count, eng_pool_fn *fn, vo
 
 /*
  * A worker joins a run only while the caller still keeps it open, and the caller waits only for those that
- * joined: a worker that wakes late costs nothing.
+ * joined, so that a worker that wakes late delays no run.
  */
 static void *worker_main(void *argument)
 {
@@ -80,7 +83,7 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-/* Signals are the application's: none is delivered to a worker. */
+/* Signals belong to the application; none is delivered to a worker. */
 static int start_workers(struct eng_pool *pool)
 {
     sigset_t all, before;

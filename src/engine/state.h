@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine's state, shared by the files of this room and by nobody else. */
+/* The engine's state, shared by the files of this room alone. */
 #ifndef ENGINE_STATE_H
 #define ENGINE_STATE_H
 
@@ -24,7 +24,7 @@ struct eng_request {
     bool present;
     uint32_t address;  /* of its first descriptor */
     uint32_t words;    /* size of that descriptor */
-    uint32_t count;    /* descriptors to run at most */
+    uint32_t count;    /* maximum number of descriptors to run */
     uint32_t stream;   /* DART stream slot */
     uint32_t priority; /* parameter of the push: smaller is more urgent */
     bool named;        /* the queue's NID register names the network ... */
@@ -33,7 +33,7 @@ struct eng_request {
     uint32_t bar[PR_TQ_BARS];
 };
 
-/* Where the walker stands in the running request. */
+/* The walker's position in the running request. */
 struct eng_cursor {
     uint32_t index;   /* descriptors completed */
     uint32_t address; /* of the current descriptor */
@@ -130,7 +130,7 @@ bool eng_walker_advance(struct eng *e, struct eng_queue *q, const struct eng_pre
 /* Clears what was written to the queue's L2. */
 void eng_walker_clear_l2(struct eng_queue *q);
 
-/* execute.c: grants operands and computes. False and a problem when nothing was done. */
+/* execute.c: grants operands and computes. False and a problem when the task was not run. */
 bool eng_execute(struct eng *e, struct eng_queue *q, const struct pr_task *task, struct pr_problem *problem);
 
 /* event.c: completion events and the interrupt line. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A streamed tensor. */
+/*
+ * A streamed tensor. A stream is read only by the descriptor that follows its maker, with the same format and
+ * extents.
+ */
 #include "engine/stream.h"
 
 #include <string.h>

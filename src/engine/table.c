@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activation tables: read from their 64 halfs, and the reference of what they compute. */
+/* Activation tables: read from their 64 fp16 values, and the reference of the functions they compute. */
 #include "engine/table.h"
 
 #include <float.h>
@@ -38,7 +38,7 @@ bool eng_table_read(struct eng_table *table, const uint16_t halfs[PR_TABLE_HALFS
 /*
  * Between two knots: y0 + t * (y1 - y0), each operation in fp32. Samples show the knots' values alone; the
  * precision between them is chosen. Taking t from the floor of x, before the first knot's place is
- * subtracted, keeps it exact for every half.
+ * subtracted, keeps it exact for every fp16 value.
  */
 static float between_knots(const struct eng_table *table, float x)
 {
@@ -77,7 +77,7 @@ static float significand_of(float x)
     return x;
 }
 
-/* Held inside the normal numbers of fp32: what is beyond them is infinite or zero as a half anyway. */
+/* Clamped to the normal numbers of fp32, because anything beyond them is infinite or zero in fp16 anyway. */
 static float power_of_two(float exponent)
 {
     return ldexpf(1, (int)eng_min(eng_max(exponent, -126), 127));
@@ -111,8 +111,7 @@ static float curve_value(const struct eng_table *table, float x)
 
 /*
  * A NaN goes through; the engine's rules leave none that could come here. -0 counts as +0, as 1/-0 = +inf
- * shows, and so does what fp32 cannot hold as a normal number (chosen: no product of three halfs is so
- * small).
+ * shows, and so does an fp32 denormal (chosen: no product of three fp16 values is so small).
  */
 float eng_table_value(const struct eng_table *table, float x)
 {

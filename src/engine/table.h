@@ -18,7 +18,7 @@
 struct eng_table {
     enum pr_activation_kind kind;
     bool odd;        /* f(-x) = -f(x): the knots are for |x| */
-    bool positive;   /* nothing below zero: +0 there */
+    bool positive;   /* no result below zero: +0 there */
     float low, high; /* x <= low gives below, x >= high gives above */
     float below, above;
     float knot[ENG_TABLE_KNOTS];
@@ -26,7 +26,7 @@ struct eng_table {
     float low_slope, low_intercept, high_slope, high_intercept;
 };
 
-/* False with a problem when the table's code or exponent is none that is decoded. */
+/* False with a problem when the table's code or exponent is not supported. */
 bool eng_table_read(struct eng_table *table, const uint16_t halfs[PR_TABLE_HALFS],
                     struct pr_problem *problem);
 /* The reference: one value, in fp32. */

@@ -64,7 +64,10 @@ static void start_cursor(struct eng_queue *q)
 
 static void latch(struct eng_request *r, const struct eng *e, const struct eng_queue *q, uint32_t value)
 {
-    /* The second register file is used when the request names its address: it was staged there. */
+    /*
+     * The second register file is used when the request names its address, because the request was staged
+     * there.
+     */
     bool second = q->reg[PR_TQ_ADDR2 / 4] != 0 && e->req_addr == q->reg[PR_TQ_ADDR2 / 4] &&
                   e->req_addr != q->reg[PR_TQ_ADDR1 / 4];
     uint32_t nid = q->reg[(second ? PR_TQ_NID2 : PR_TQ_NID1) / 4];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tensor as the kernels see it. */
+/*
+ * A tensor as the kernels see it. A line is used in place where its elements are packed fp16 in host memory;
+ * any other line goes through the caller's buffer.
+ */
 #include "engine/view.h"
 
 #include <string.h>
@@ -81,7 +84,7 @@ struct eng_view eng_view_columns(const struct eng_view *view, uint32_t first, ui
     part.extent[PR_AXIS_W] = all > first ? (all - first + step - 1) / step : 0;
     part.stride[PR_AXIS_W] *= step;
     move(&part, skipped);
-    /* The first of the parts has a column in every row: it fills the tails. */
+    /* The first of the parts fills the tails, because it has a column in every row. */
     if (first)
         part.tail_begin = part.tail = 0;
     return part;
@@ -105,7 +108,7 @@ bool eng_view_overlaps_itself(const struct eng_view *view)
     return pr_strides_overlap(count, view->stride, bundle * pr_format_bytes(view->format), view->tail);
 }
 
-/* Where an element of the interleaved axis stands, by its bundle. */
+/* Where an element of the interleaved axis is, by its bundle. */
 static uint64_t bundled_offset(const struct eng_view *view, uint32_t index)
 {
     if (!is_interleaved(view))
@@ -146,7 +149,7 @@ bool eng_view_is_packed(const struct eng_view *view, enum pr_axis axis)
     return view->host && view->stride[axis] == HALF && view->format == PR_FP16 && !is_interleaved(view);
 }
 
-/* The line's elements as they are, side by side. `bytes` is the size of one. */
+/* Gathers the line's elements, unconverted and contiguous. `bytes` is the size of one. */
 static void gather(const struct eng_view *view, const struct eng_line *line, uint32_t bytes, uint8_t *to)
 {
     uint64_t offset = offset_of(view, line->index), step = view->stride[line->axis];
@@ -197,7 +200,8 @@ static uint16_t half_of_byte(uint8_t byte, enum pr_format format)
 }
 
 /*
- * Rounded half to even and cut to the range. A half is a whole number of 2^-24, or of more when it is large.
+ * Rounded half to even and clamped to the range. An fp16 value is a multiple of 2^-24, or of a larger power
+ * of two when it is large.
  */
 static uint8_t byte_of_half(uint16_t half, enum pr_format format)
 {
@@ -207,13 +211,16 @@ static uint8_t byte_of_half(uint16_t half, enum pr_format format)
     uint32_t most = format == PR_U8 ? (negative ? 0 : 255) : (negative ? 128 : 127);
 
     if (magnitude > ENG_HALF_INFINITY || exponent < 14)
-        return 0; /* a NaN, or below a half */
+        return 0; /* a NaN, or below 0.5 */
     number = exponent >= 25 ? most : pr_shift_to_even(fraction, 25 - exponent);
     number = number < most ? number : most;
     return (uint8_t)(negative ? 0 - number : number);
 }
 
-/* Lines are halfs: bytes are gathered behind the middle of the buffer and grow from its beginning. */
+/*
+ * Lines are fp16, so bytes are gathered into the second half of the line's 2n bytes and widened from the
+ * beginning.
+ */
 static void gather_bytes(const struct eng_view *view, const struct eng_line *line, uint8_t *buffer)
 {
     const uint8_t *bytes = buffer + line->n;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tensor as the kernels see it: elements at byte strides, in host memory (granted DRAM, L2) or in a
- * granted range that has no contiguous host address. No byte outside the span that pr_tensor_span states is
- * touched, and stores touch elements and row tails alone. Addresses need no alignment.
+ * A tensor as the kernels see it: elements at byte strides, in host memory (granted DRAM, L2) or in a granted
+ * range that has no contiguous host address. No byte outside the span that pr_tensor_span states is touched,
+ * and stores touch elements and row tails alone. Addresses need no alignment.
  *
- * Whatever the elements are, lines of them are halfs: integers of 8 bits are halfs without loss, and are made
- * from halfs by rounding half to even and cutting to the range; a NaN makes 0.
+ * Lines are fp16 whatever the format of the elements: 8-bit integers become fp16 without loss, and are made
+ * from fp16 by rounding half to even and clamping to the range; a NaN becomes 0.
  */
 #ifndef ENGINE_VIEW_H
 #define ENGINE_VIEW_H
@@ -22,7 +22,7 @@ struct eng_view {
     struct dart_range range; /* the range that has element 0 ... */
     uint64_t origin;         /* ... at this byte */
     enum pr_format format;
-    uint32_t interleave;  /* elements that stand side by side; 0 and 1: none ... */
+    uint32_t interleave;  /* elements that are interleaved; 0 and 1: none ... */
     enum pr_axis bundled; /* ... of this axis */
     uint32_t extent[PR_AXES];
     uint32_t stride[PR_AXES]; /* bytes; 0 along a broadcast axis */
@@ -31,7 +31,7 @@ struct eng_view {
      * the last channel of its bundle.
      */
     uint32_t tail_begin, tail;
-    bool relu;  /* loads cut negative elements to zero */
+    bool relu;  /* loads replace negative elements by zero */
     bool slice; /* loads follow the rule for slices */
 };
 
@@ -62,18 +62,18 @@ struct eng_line {
 };
 
 /*
- * Lines that have to be gathered or scattered go through a buffer of the caller's, this many elements at
- * most.
+ * Lines that have to be gathered or scattered go through a buffer of the caller's, which holds this many
+ * elements.
  */
 #define ENG_LINE_MAX   1024u
 #define ENG_LINE_BYTES (2u * ENG_LINE_MAX)
 
-/* Whether lines along the axis lie in host memory as packed halfs, so that their length has no limit. */
+/* Whether lines along the axis are packed fp16 in host memory, so that their length has no limit. */
 bool eng_view_is_packed(const struct eng_view *view, enum pr_axis axis);
-/* The line's halfs, packed: in place, or gathered into `buffer`. */
+/* The line as packed fp16: in place, or gathered into `buffer`. */
 const uint8_t *eng_view_line(const struct eng_view *view, const struct eng_line *line, uint8_t *buffer);
 /*
- * Where to write the line's halfs, packed: in place, or `buffer`. eng_view_line_put then finishes the store.
+ * Where to write the line as packed fp16: in place, or `buffer`. eng_view_line_put then finishes the store.
  */
 uint8_t *eng_view_line_target(const struct eng_view *view, const struct eng_line *line, uint8_t *buffer);
 void eng_view_line_put(const struct eng_view *view, const struct eng_line *line, const uint8_t *halfs);

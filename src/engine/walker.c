@@ -22,7 +22,7 @@ static bool fetch(struct eng *e, const struct eng_queue *q, struct pr_problem *p
     return true;
 }
 
-/* Direct-mapped: descriptors of one program stand 0x100 apart. */
+/* Direct-mapped: descriptors of one program are 0x100 apart. */
 static struct eng_prepared *prepared_slot(struct eng *e, const struct eng_queue *q)
 {
     return &e->prepared[(q->cursor.address / PR_TD_ALIGN + q->cursor.index) % ENG_PREPARED];
@@ -51,10 +51,13 @@ static void open_network(struct eng_queue *q)
     q->cursor.opened = true;
 }
 
-/* Fewer results than these side by side, or made with one weight, leave the host's vectors empty. */
+/*
+ * With fewer contiguous results (ROW), or fewer results of one weight (REUSE), the host's vectors are mostly
+ * empty.
+ */
 enum { ROW = 16, REUSE = 64 };
 
-/* Elements that are read or made side by side. */
+/* The number of contiguous elements that are read or made. */
 static uint64_t row_of(const struct pr_task *task)
 {
     const uint32_t *in = task->src[0].extent;
@@ -65,8 +68,8 @@ static uint64_t row_of(const struct pr_task *task)
 }
 
 /*
- * What is a step for the engine is more for a host that has to touch memory for it, most of all where what it
- * has read and converted is used for few results.
+ * A step costs the host more when it accesses memory, especially when little of the converted input is
+ * reused.
  */
 static uint64_t step_limit(const struct eng *e, const struct pr_task *task)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where weights are read. */
+/*
+ * Where weights are read. When a plain kernel is opened, its streams are checked to be long enough; any other
+ * kernel is expanded then, within its limit.
+ */
 #include "engine/weights.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel of a multiply-accumulate task as the datapath reads it: a plain one where it stands in the
- * streams, any other one expanded.
+ * The kernel of a multiply-accumulate task as the datapath reads it: a plain one in place in the streams, any
+ * other one expanded.
  *
- * A kernel is rows of halfs: a row for each input channel that an output channel sees, kernel row and window
- * column, in this order; in a row a column for each output channel and output column of a step.
+ * A kernel is rows of fp16 values: a row for each input channel that an output channel sees, kernel row and
+ * window column, in this order; in a row a column for each output channel and output column of a step.
  */
 #ifndef ENGINE_WEIGHTS_H
 #define ENGINE_WEIGHTS_H
@@ -18,7 +18,7 @@ struct eng_weights {
 };
 
 /*
- * Makes a task's kernel readable; what is expanded goes to `memory`. Returns 0; -ENOMEM; -EINVAL with a
+ * Makes a task's kernel readable; an expanded kernel goes to `memory`. Returns 0; -ENOMEM; -EINVAL with a
  * problem when the streams are too short, contradict themselves or make more weights than an expanded kernel
  * may have.
  */
@@ -27,15 +27,16 @@ int eng_weights_open(struct eng_weights *weights, const struct pr_task *task,
                      struct pr_problem *problem);
 
 /*
- * A run: columns of one group's kernel that stand side by side, from `column` on and at most `most`. Returns
- * how many there are, where the first one's half of row `row` is, and the distance of rows in bytes.
+ * A run: contiguous columns of one group's kernel, from `column` on and at most `most`. Returns how many
+ * there are, where the first one's fp16 value of row `row` is, and the distance of rows in bytes.
  */
 uint32_t eng_weights_run(const struct eng_weights *weights, const struct pr_task *task, uint32_t group,
                          uint32_t column, uint32_t most, uint64_t row, const uint8_t **from, size_t *stride);
 uint16_t eng_weights_half(const struct eng_weights *weights, const struct pr_task *task, uint32_t group,
                           uint32_t column, uint64_t row);
 /*
- * The same for the bias of output channels, of a task that has one: the run, and where its first half is.
+ * The same for the bias of output channels, of a task that has one: the run, and where its first fp16 value
+ * is.
  */
 uint32_t eng_weights_bias_run(const struct eng_weights *weights, const struct pr_task *task, uint32_t group,
                               uint32_t channel, uint32_t most, const uint8_t **from);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A buddy allocator of page numbers. */
+/*
+ * A buddy allocator of page numbers. A free block is aligned to its size, and two free buddies are always
+ * joined, below the largest order.
+ */
 #include "soc/buddy.h"
 
 #include <errno.h>
@@ -21,7 +24,7 @@ struct soc_buddy {
     uint64_t pages;
     uint64_t used;
     uint32_t head[ORDERS];
-    struct page *page; /* lazily backed: untouched pages cost nothing */
+    struct page *page; /* lazily backed: untouched pages take no memory */
 };
 
 static void push(struct soc_buddy *b, uint64_t at, unsigned order)

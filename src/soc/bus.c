@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bus. */
+/*
+ * The bus. The taps see an access before the block does; an access that no block answers is counted and
+ * traced and has no other effect.
+ */
 #include "soc/bus.h"
 
 #include <errno.h>
@@ -14,7 +17,7 @@ struct soc_bus {
     struct soc_bus_tap *taps;
     uint64_t unanswered;
     unsigned blocks;
-    struct soc_block block[SOC_BUS_BLOCKS + 1]; /* from 1; 0 means nobody */
+    struct soc_block block[SOC_BUS_BLOCKS + 1]; /* from 1; 0 means no block */
     uint8_t at[];                               /* per granule: index of its block */
 };
 
@@ -45,7 +48,7 @@ int soc_bus_attach(struct soc_bus *bus, const struct soc_block *block, struct ba
     if (block->base < bus->base || block->base - bus->base > bus->bytes ||
         block->bytes > bus->bytes - (block->base - bus->base) || block->base % SOC_BUS_GRANULE ||
         block->bytes % SOC_BUS_GRANULE)
-        return base_fail(error, EINVAL, "Block %s at 0x%" PRIx64 " is not whole granules of the bus.",
+        return base_fail(error, EINVAL, "Block %s at 0x%" PRIx64 " is not a whole number of bus granules.",
                          block->name, block->base);
     if (bus->blocks == SOC_BUS_BLOCKS)
         return base_fail(error, ENOSPC, "The bus holds at most %d blocks.", SOC_BUS_BLOCKS);

@@ -15,7 +15,7 @@
 struct soc_bus;
 struct soc_trace;
 
-/* Who makes an access. The engine makes none: it reaches memory only, through the DART. */
+/* The master of an access. The engine makes none, because it reaches only memory, through the DART. */
 enum soc_master { SOC_MASTER_HOST, SOC_MASTER_CONTROLLER };
 
 struct soc_block {
@@ -29,14 +29,17 @@ struct soc_block {
 #define SOC_BUS_GRANULE 0x4000u
 #define SOC_BUS_BLOCKS  250
 
-/* Covers [base, base + bytes). An access nobody answers reads SOC_BUS_OPEN, is counted and traced. */
+/*
+ * Covers [base, base + bytes). An access that no block answers reads SOC_BUS_OPEN, and is counted and traced.
+ */
 #define SOC_BUS_OPEN 0u
 int soc_bus_create(uint64_t base, uint64_t bytes, struct soc_trace *trace, struct soc_bus **bus,
                    struct base_error *error);
 void soc_bus_destroy(struct soc_bus *bus);
 
 /*
- * The block is copied. -EEXIST when granules overlap, -EINVAL when it is not whole granules inside the bus.
+ * The block is copied. -EEXIST when granules overlap, -EINVAL when it is not a whole number of granules
+ * inside the bus.
  */
 int soc_bus_attach(struct soc_bus *bus, const struct soc_block *block, struct base_error *error);
 
@@ -63,8 +66,8 @@ struct soc_bus_tap {
 };
 
 /*
- * The tap is not copied; it stays until it is removed. The newest sees an access first. Neither call is
- * made from inside a tap.
+ * The tap is not copied and stays in place until it is removed. The newest sees an access first. Neither call
+ * may be made from inside a tap.
  */
 void soc_bus_tap_add(struct soc_bus *bus, struct soc_bus_tap *tap);
 void soc_bus_tap_remove(struct soc_bus *bus, struct soc_bus_tap *tap);

@@ -43,13 +43,11 @@ bool soc_clock_idle(const struct soc_clock *clock);
  */
 bool soc_clock_step(struct soc_clock *clock, uint64_t limit);
 /*
- * Moves time to `time`, where no foreground event is due before it: a wait in virtual time ends there.
- * Background events on the way fire.
+ * Moves time to `time`, for a wait in virtual time that ends there. No foreground event may be due before it;
+ * background events that are due before it fire.
  */
 void soc_clock_advance(struct soc_clock *clock, uint64_t time);
-/*
- * Steps until idle or until `span` has passed; then, if not idle, time stands at the limit. True when idle.
- */
+/* Steps until idle or until `span` has passed; then, if not idle, time is at the limit. True when idle. */
 bool soc_clock_run(struct soc_clock *clock, uint64_t span);
 
 #endif

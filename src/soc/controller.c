@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller's registers. */
+/*
+ * The controller's registers. The level of each line follows from what is pending for that side: every access
+ * that changes it updates the lines before it returns.
+ */
 #include "soc/controller.h"
 
 #include <string.h>
@@ -41,7 +44,7 @@ static uint32_t vector_read(void *context, enum soc_master master, uint32_t offs
     return offset == 0 ? (uint32_t)c->rvbar : offset == 4 ? (uint32_t)(c->rvbar >> 32) : 0;
 }
 
-/* Once the low word was written with bit 0 the register holds. */
+/* After the low word has been written with bit 0 set, the register is locked. */
 static void vector_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct soc_controller *c = context;
@@ -95,7 +98,7 @@ static void cpu_write(void *context, enum soc_master master, uint32_t offset, ui
     c->cpu_control = value;
     SOC_TRACE(c->trace, ASC_CPU, value);
     if (!was && run) {
-        /* The line would stay high, and what the host rings next would not be an edge. */
+        /* Otherwise the line would stay high, and the host's next doorbell would not make an edge. */
         c->doorbell_pending = 0;
         update_lines(c);
     }

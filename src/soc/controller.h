@@ -31,7 +31,7 @@ struct soc_controller {
     uint32_t cpu_control;
     uint32_t scratch[PR_SCRATCH_COUNT];
     uint32_t doorbell_pending, host_pending;
-    /* The host wrote scratch 3 or 7: rings the controller until it looks at a scratch word. */
+    /* The host wrote scratch 3 or 7: interrupts the controller until it reads a scratch word. */
     bool scratch_rang;
 };
 

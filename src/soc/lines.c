@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interrupt lines. */
+/*
+ * Interrupt lines. Setting a line to the level that it already has does nothing; a change is traced before
+ * the sink is called.
+ */
 #include "soc/lines.h"
 
 #include <string.h>

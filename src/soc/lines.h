@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Interrupt lines: level-triggered wires from blocks to whoever is wired to them. A sink is called when its
- * line rises.
- */
+/* Interrupt lines: level-triggered wires from blocks to their sinks. A sink is called when its line rises. */
 #ifndef SOC_LINES_H
 #define SOC_LINES_H
 
@@ -14,8 +11,8 @@
 struct soc_trace;
 
 /*
- * A tap sees a change of level before the line does. False drops it: the line keeps its level, and no sink is
- * called.
+ * A tap sees a change of level before the line does. False drops it, so that the line keeps its level and no
+ * sink is called.
  */
 struct soc_lines_tap {
     bool (*see)(void *context, unsigned line, bool level);
@@ -40,8 +37,8 @@ void soc_lines_set(struct soc_lines *lines, unsigned line, bool level);
 bool soc_lines_level(const struct soc_lines *lines, unsigned line);
 
 /*
- * The tap is not copied; it stays until it is removed. The newest sees a change first. Neither call is
- * made from inside a tap.
+ * The tap is not copied and stays in place until it is removed. The newest sees a change first. Neither call
+ * may be made from inside a tap.
  */
 void soc_lines_tap_add(struct soc_lines *lines, struct soc_lines_tap *tap);
 void soc_lines_tap_remove(struct soc_lines *lines, struct soc_lines_tap *tap);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Physical memory: one reserved host range, memory files placed in it. */
+/*
+ * Physical memory: one reserved host range, memory files placed in it. A run of DRAM is cleared when it is
+ * freed, so that its next owner reads none of the old bytes.
+ */
 #include "soc/memory.h"
 
 #include <errno.h>
@@ -198,7 +201,7 @@ int soc_memory_alloc(struct soc_memory *memory, enum soc_owner owner, uint64_t b
     return 0;
 }
 
-/* What was there is forgotten: the next owner finds zeros. */
+/* The contents are discarded, so that the next owner reads zeros. */
 static void forget(struct soc_memory *m, uint64_t offset, uint64_t bytes)
 {
     if (bytes <= CLEAR_BY_STORE || madvise(m->host + offset, bytes, MADV_REMOVE))
@@ -291,7 +294,7 @@ int soc_memory_bank_remove(struct soc_memory *memory, uint64_t address, struct b
     if (!found || found == &memory->bank[0] || found->start != offset)
         return base_fail(error, EINVAL, "No surface starts at 0x%" PRIx64 ".", address);
     bank = &memory->bank[found - memory->bank];
-    /* At worst the old mapping stays, and nobody finds it by an address any more. */
+    /* If this fails, the old mapping stays, but no address leads to it any more. */
     (void)mmap(memory->host + offset, bank->bytes, PROT_NONE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     for (uint64_t i = 0; i < bank->bytes / PR_PAGE_BYTES; i++)

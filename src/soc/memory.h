@@ -17,8 +17,8 @@
 struct soc_memory;
 
 /*
- * `base` is the board's DRAM address; `bytes` is rounded up to a page. DRAM is sparse: untouched pages cost
- * nothing.
+ * `base` is the board's DRAM address; `bytes` is rounded up to a page. DRAM is sparse: untouched pages take
+ * no memory.
  */
 int soc_memory_create(uint64_t base, uint64_t bytes, struct soc_memory **memory, struct base_error *error);
 void soc_memory_destroy(struct soc_memory *memory);
@@ -26,9 +26,9 @@ void soc_memory_destroy(struct soc_memory *memory);
 uint64_t soc_memory_base(const struct soc_memory *memory);
 uint64_t soc_memory_bytes(const struct soc_memory *memory); /* of system DRAM */
 
-/* Who may free a run of DRAM. */
+/* The owner of a run of DRAM, who alone may free it. */
 enum soc_owner {
-    SOC_OWNER_CALLER,   /* somebody who uses the board from outside: ane_machine_dram_alloc */
+    SOC_OWNER_CALLER,   /* a user of the board from outside: ane_machine_dram_alloc */
     SOC_OWNER_DRIVER,   /* the machine's own driver */
     SOC_OWNER_FIRMWARE, /* the boot loader: the firmware's carve-out */
     SOC_OWNERS
@@ -40,8 +40,8 @@ enum soc_owner {
 int soc_memory_alloc(struct soc_memory *memory, enum soc_owner owner, uint64_t bytes, uint64_t *address,
                      struct base_error *error);
 /*
- * Gives back a run that soc_memory_alloc gave to this owner. The bytes are forgotten. -EINVAL when it is no
- * such run.
+ * Gives back a run that soc_memory_alloc gave to this owner. The contents are discarded. -EINVAL when
+ * `address` is not the start of such a run.
  */
 int soc_memory_free(struct soc_memory *memory, enum soc_owner owner, uint64_t address,
                     struct base_error *error);
@@ -71,8 +71,8 @@ int soc_memory_bank_file(const struct soc_memory *memory, uint64_t address);
 void *soc_memory_at(const struct soc_memory *memory, uint64_t address, uint64_t bytes);
 
 /*
- * A range of DRAM whose first use from outside somebody wants to know: `seen` is called before soc_memory_at
- * gives out an address in it, every time. One range; 0 bytes end it.
+ * Watches a range of DRAM: `seen` is called each time before soc_memory_at returns an address in it. There is
+ * one range; 0 bytes end the watch.
  */
 void soc_memory_watch(struct soc_memory *memory, uint64_t address, uint64_t bytes,
                       void (*seen)(void *context), void *context);

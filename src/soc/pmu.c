@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Power-state registers. */
+/*
+ * Power-state registers. A partition that leaves the state on calls `lost` once, after its register has
+ * changed.
+ */
 #include "soc/pmu.h"
 
 #include "soc/trace.h"
@@ -46,7 +49,7 @@ void soc_pmu_write32(void *context, enum soc_master master, uint32_t offset, uin
     if (!domain_at(offset, &domain))
         return;
     was_on = (pmu->state[domain] & 0xff) == PR_PMU_READY;
-    /* The actual state follows the target at once: switching time is not modelled. */
+    /* The actual state follows the target at once, because switching time is not modelled. */
     pmu->state[domain] = (value & ~0xffu) | target << 4 | target;
     SOC_TRACE(pmu->trace, PMU_STATE, domain, pmu->state[domain]);
     if (was_on && target != PR_PMU_ON)

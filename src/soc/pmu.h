@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The power-state registers of the engine's partitions. Switching any of them off takes the engine's state
- * with it.
+ * The power-state registers of the engine's partitions. Switching any of them off loses the engine's state.
  */
 #ifndef SOC_PMU_H
 #define SOC_PMU_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The trace. */
+/*
+ * The trace. While tracing is on, every event is printed and hashed, also when no function takes lines or
+ * records, so that the hash does not depend on who listens.
+ */
 #include "soc/trace.h"
 
 #include <stdarg.h>

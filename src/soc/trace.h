@@ -11,7 +11,7 @@
 
 struct soc_clock;
 
-/* Who takes the trace; either function may be NULL. */
+/* The functions that take the trace; either may be NULL. */
 struct soc_trace_out {
     void (*line)(void *context, const char *line, size_t length);
     void (*record)(void *context, const void *bytes, size_t length); /* the file header first */
@@ -45,7 +45,7 @@ void soc_trace_divert(struct soc_trace *trace,
 void soc_trace_deliver(const struct soc_trace *trace, const struct soc_trace_entry *entry);
 /*
  * The event's field values follow: uint64_t for a number, const char * for text. Called by SOC_TRACE alone,
- * which sees to that. Separate arguments, unlike an array, take no memory on the caller's stack.
+ * which ensures these types. Separate arguments, unlike an array, take no memory on the caller's stack.
  */
 void soc_trace_emit(struct soc_trace *trace, enum pr_trace_event_id event, ...);
 

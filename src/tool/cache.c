@@ -18,7 +18,7 @@ const char tool_cache_help[] =
     "  list         every entry, the last used first\n"
     "  remove KEY   drops one entry; the first characters of its key are enough\n"
     "  clear        drops all, and what is in the way of entries\n"
-    "  trim BYTES   drops the least recently used until at most BYTES are kept; K, M and G are known\n\n"
+    "  trim BYTES   drops the least recently used until at most BYTES are kept; suffixes K, M, G\n\n"
     "clear and trim also drop folders that an interrupted compilation left. The cache only saves time:\n"
     "where it cannot be read or written, models are compiled in memory, with a message. It is in\n"
     "$XDG_CACHE_HOME/anemone, or in ~/.cache/anemone, and is trimmed to 2 GiB by itself.\n\n"

@@ -406,7 +406,7 @@ void rt_port_context_switch(struct rt_port *port, struct rt_context *from, struc
 {
     struct host_context *leaving = port->running == &port->boot ? &port->boot : (struct host_context *)from;
 
-    /* Before the change: a trace line leaves the stack that is still in use. */
+    /* Traced before the change: delivering a line switches away from the stack that is in use. */
     SOC_TRACE(&port->machine->trace, FW_RUN, rt_task_name(rt_task_current(kernel_of(port))));
     port->running = (struct host_context *)to;
     host_context_switch(leaving, port->running);

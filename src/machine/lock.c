@@ -72,7 +72,7 @@ static uint64_t sweep_kind(struct mach_lock *lock, bool until_idle)
     return earliest;
 }
 
-/* An injected call whose wait has ended acts again, and the machine is not idle: runs come last. */
+/* Runs come last: an injected call whose wait has ended acts again, and then the machine is not idle. */
 static uint64_t sweep(struct mach_lock *lock)
 {
     uint64_t earliest = sweep_kind(lock, false);

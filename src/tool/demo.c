@@ -21,7 +21,7 @@ const char tool_demo_help[] =
     "anemone demo [--bare] [--trace]\n\n"
     "Boots the machine and shows its handshakes, keeps an accumulator on the engine across four\n"
     "dispatches, runs a small network (3x3 convolution, relu, mean) and checks it, and shows where\n"
-    "the time of a dispatch goes. Leaves nothing behind.\n\n"
+    "the time of a dispatch goes. Leaves no files behind.\n\n"
     "  --bare   only the silicon: a page table, one assembled descriptor, a task queue\n"
     "  --trace  also every event of the machine, on stderr\n";
 

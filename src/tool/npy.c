@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors in .npy files. */
 #include "tool/npy.h"
 
 #include <errno.h>

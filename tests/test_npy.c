@@ -152,7 +152,7 @@ static void refuses_damage(void **state)
     refused(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3), }\n", 12, EINVAL,
             "a number, not a tuple");
     refused(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (-3,), }\n", 12, EINVAL,
-            "where a dimension should stand");
+            "where a dimension should be");
     refused(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), } x\n", 12, EINVAL,
             "the end of the header");
     refused(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3", 0, EINVAL, "ends where");

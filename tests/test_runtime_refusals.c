@@ -100,7 +100,8 @@ static void paths_and_options_that_are_refused(void **state)
     FAILS(e5rt_e5_compiler_options_set_compute_device_types_mask(options, 12), E5RT_INVALID_ARGUMENT, "0xc");
     OK(e5rt_e5_compiler_options_set_compute_device_types_mask(options, E5RT_DEVICE_ALL));
     OK(e5rt_e5_compiler_options_set_force_recompilation(options, 1));
-    FAILS(e5rt_e5_compiler_options_set_segmenter(options, "other"), E5RT_INVALID_ARGUMENT, "segmenter other");
+    FAILS(e5rt_e5_compiler_options_set_segmenter(options, "other"), E5RT_INVALID_ARGUMENT,
+          "Segmenter other is unknown");
     FAILS(e5rt_e5_compiler_compile(compiler, NULL, options, &library), E5RT_INVALID_ARGUMENT,
           "Invalid E5 path specified.");
     FAILS(e5rt_e5_compiler_compile(compiler, e5_path("missing.hwx"), NULL, &library), E5RT_INVALID_ARGUMENT,
@@ -137,9 +138,9 @@ static void handles_that_are_wrong(void **state)
     FAILS(e5rt_execution_stream_execute_sync((void *)buffer), E5RT_INVALID_ARGUMENT,
           "e5rt_buffer_object_t was given where");
     FAILS(e5rt_execution_stream_execute_sync((void *)words), E5RT_INVALID_ARGUMENT,
-          "no e5rt_execution_stream_t");
+          "not an e5rt_execution_stream_t");
     FAILS(e5rt_execution_stream_execute_sync((void *)((char *)words + 1)), E5RT_INVALID_ARGUMENT,
-          "no e5rt_execution_stream_t");
+          "not an e5rt_execution_stream_t");
     FAILS(e5rt_buffer_object_get_data_ptr(buffer, NULL), E5RT_INVALID_ARGUMENT, "is NULL");
     FAILS(e5rt_buffer_object_alloc(NULL, 64, 0), E5RT_INVALID_ARGUMENT, "is NULL");
     FAILS(e5rt_precompiled_compute_op_create_options_create_with_program_function(&options, NULL),

@@ -89,7 +89,7 @@ static void neural(void **state)
                              .pad_lowest = true};
     expect(
         &task,
-        "NE max over 2x2, stride 2, pad 0 that never wins: 2x1x8 streamed from the one before -> 2x1x8 to L2 at 0x20, "
+        "NE max over 2x2, stride 2, pad 0, padding left out: 2x1x8 streamed from the one before -> 2x1x8 to L2 at 0x20, "
         "1 engine");
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reset vector: handshakes, boot arguments, the kernel, the channel table, the tasks. */
+/*
+ * The reset vector: handshakes, boot arguments, the kernel, the tasks, the channel table. The boot arguments
+ * are copied once, and the copy is used. A refused boot leaves its reason in scratch 7 and waits for a reset.
+ */
 #include "firmware/channel.h"
 #include "firmware/exeloop.h"
 #include "firmware/pump.h"
@@ -29,7 +32,7 @@ static void scratch_write(const struct boot *b, unsigned n, uint32_t value)
     rt_port_write32(b->reset->port, b->reset->registers + PR_CTRL_SCRATCH(n), value);
 }
 
-/* The sentence is for people; the host gets the number. There is no way back but a reset. */
+/* The sentence is for the log; the host gets the number. Only a reset ends the wait. */
 static _Noreturn void refuse(const struct boot *b, enum pr_boot_refusal reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static _Noreturn void refuse(const struct boot *b, enum pr_boot_refusal reason, const char *format, ...)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Procedure calls: checked, bound, kept. */
+/*
+ * Procedure calls. A call is taken from the free list only after its message has passed every check, so an
+ * accepted call is always complete.
+ */
 #include "firmware/call.h"
 
 #include "firmware/program.h"
@@ -110,7 +113,7 @@ static enum pr_status bind_buffers(struct fw_exeloop *e, const struct fw_program
     return PR_STATUS_OK;
 }
 
-/* The address a BAR of the operation gets; false when nobody gave that buffer one. */
+/* The address a BAR of the operation gets; false when that buffer has none. */
 static bool buffer_address(const struct fw_exeloop *e, const struct fw_program *program, uint32_t place,
                            uint32_t *address)
 {

@@ -9,7 +9,7 @@
 void fw_call_init(struct fw *fw);
 /* Checks the message of `length` bytes in exeloop.message; a sound one is a new call. */
 enum pr_status fw_call_accept(struct fw *fw, uint64_t length, uint16_t *number);
-/* The host has been told: the call is free. */
+/* The call's event has been sent to the host: the call is free. */
 void fw_call_release(struct fw *fw, uint16_t number);
 
 /* Lists of calls, oldest first. */

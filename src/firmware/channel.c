@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The channels' slots. */
+/* The channels' slots. The store of the address word hands a slot over and is the last one to the slot. */
 #include "firmware/channel.h"
 
 #include "firmware/shared.h"

@@ -11,8 +11,7 @@ void fw_channel_publish(struct fw *fw, uint64_t ipc);
 void fw_channel_open(struct fw *fw);
 
 /*
- * Host to controller: the one copy of the next slot, when it is the controller's turn there. The cursor moves
- * on.
+ * Host to controller: the one copy of the next slot, when the controller owns it. The cursor moves on.
  */
 bool fw_channel_take(struct fw *fw, enum pr_channel channel, struct pr_slot *slot, uint32_t *number);
 /* Gives that slot back; what was written to its message before is seen before. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of calls. Only finished calls are told (state 1): nobody here waits for the last dispatch. */
+/*
+ * The end of calls. Only finished calls are reported (state 1); the event of the last dispatch (state 0) is
+ * never sent.
+ */
 #include "firmware/completion.h"
 
 #include "firmware/call.h"
@@ -13,8 +16,8 @@
 #include "rtkernel/timer.h"
 
 /*
- * No descriptors follow the header yet, so their area has no bytes. A buffer that is not mapped any more gets
- * nothing.
+ * No descriptors follow the header yet, so their area has no bytes. A buffer that is not mapped any more is
+ * not written.
  */
 static void write_stats(struct fw *fw, const struct fw_call *call)
 {
@@ -86,7 +89,7 @@ static void on_event(struct fw *fw, uint32_t info)
 
     if (number == FW_NO_CALL) {
         fw->exeloop.stale++;
-        fw_log(fw, RT_LOG_WARNING, "engine event 0x%x is nobody's", info);
+        fw_log(fw, RT_LOG_WARNING, "engine event 0x%x belongs to no call", info);
         return;
     }
     if (!code)
@@ -129,8 +132,7 @@ void fw_completion_drain(struct fw *fw)
 }
 
 /*
- * Why a queue is overdue: an event nobody announced, a task manager that has nothing to do, or a queue that
- * stopped.
+ * Why a queue is overdue: an event without an interrupt, an idle task manager, or a queue that stopped.
  */
 static enum pr_status overdue_reason(struct fw *fw)
 {

@@ -5,14 +5,14 @@
 
 #include "firmware/state.h"
 
-/* Where a PROGRAM_EVENT stands in the extra heap: one cell per IO_T2H slot. */
+/* A PROGRAM_EVENT's cell in the extra heap: one per IO_T2H slot. */
 #define FW_EVENT_CELL_BYTES 0x40u
 
 /* Reads both event lines empty and ends the calls they name. */
 void fw_completion_drain(struct fw *fw);
 /* The deadline's timer has fired: queues whose oldest request is overdue are aborted, their calls end. */
 void fw_completion_deadline(struct fw *fw);
-/* Tells the host of ended calls, as far as it has returned slots, and rings once. */
+/* Reports ended calls to the host, as far as it has returned slots, and rings once. */
 void fw_completion_tell(struct fw *fw);
 
 #endif

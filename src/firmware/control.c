@@ -63,7 +63,7 @@ static enum pr_status time_sync(struct fw *fw, struct pr_command_header *header,
     return PR_STATUS_OK;
 }
 
-/* A property nobody knows is logged and taken. */
+/* An unknown property is logged, and the command succeeds. */
 static enum pr_status property_write(struct fw *fw, struct pr_command_header *header, void *body)
 {
     const struct pr_body_property *arguments = body;
@@ -179,7 +179,7 @@ static enum pr_status terminate_process(struct fw *fw, struct pr_command_header 
 
 /*
  * Bodies are `least` to `most` bytes long. A reply that the host left no room for is BAD_SIZE, unless it is
- * only for people.
+ * only for display.
  */
 struct command {
     uint32_t id;

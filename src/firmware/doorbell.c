@@ -43,7 +43,7 @@ static bool emit(struct fw *fw, uint32_t bits)
     return accepted;
 }
 
-/* Bits that could not be told go with the next ring. */
+/* Bits whose store was rejected go with the next ring. */
 static void ring(struct fw *fw, uint32_t bits)
 {
     const uint32_t previous = rt_irq_mask(fw->kernel);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes. */
+/* Processes. A slot changes its state, and its program's count, in one critical section. */
 #include "firmware/process.h"
 
 #include "firmware/program.h"

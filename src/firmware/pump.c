@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interrupt manager and the pumps it wakes. */
+/*
+ * The interrupt manager and the pumps it wakes. A look is posted when the first reason is set, and again only
+ * after the task has taken its reasons.
+ */
 #include "firmware/pump.h"
 
 #include "firmware/channel.h"
@@ -62,7 +65,7 @@ void fw_pump_channel(struct fw *fw, struct fw_pump *pump, enum pr_channel channe
     fw_pump_want(fw, pump, 1u << pr_channel_table[channel].bit);
 }
 
-/* A host that writes a scratch word also rings; looking at one ends that. */
+/* The host's write to scratch 3 or 7 raises the same line; a read of a scratch word lowers it. */
 static void on_doorbell(void *arg, unsigned line)
 {
     struct fw *fw = arg;

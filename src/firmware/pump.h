@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The interrupt manager: handlers record why a task is wanted, post a look to its interrupt queue and return.
- * And the pumps' side: taking the reasons.
+ * The pumps take the reasons.
  */
 #ifndef FIRMWARE_PUMP_H
 #define FIRMWARE_PUMP_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The descriptor driver. */
+/*
+ * The descriptor driver. A level's credit and its running calls add up to FW_CREDIT. Calls are retired in the
+ * order of their pushes.
+ */
 #include "firmware/queue.h"
 
 #include "firmware/call.h"
@@ -63,8 +66,8 @@ void fw_queue_pump(struct fw *fw, unsigned level)
         uint16_t number;
 
         /*
-         * With credit left it is vacant, unless somebody else uses the queue: then the deadline looks after
-         * it.
+         * With credit left the queue is vacant, unless another master uses it. The deadline handles that
+         * case.
          */
         if (!fw_register_read(fw, queue_reg(level, PR_TQ_VACANT)))
             return;

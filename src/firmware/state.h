@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The firmware's state: one struct in the framework arena, shared by the files of this room and by nobody
- * else.
+ * The firmware's state: one struct in the framework arena, shared by the files of this room only.
  *
  * Two tasks, both in the application band: the execution loop (2) and the server (3). What the server changes
  * and the execution loop reads (programs, processes) is changed in a critical section; everything else of the
@@ -32,7 +31,7 @@ struct rt_timer;
 #define FW_EXELOOP_PRIORITY 2u
 #define FW_SERVER_PRIORITY  3u
 
-#define FW_CALLS      256u /* accepted and not yet told to the host, over all processes */
+#define FW_CALLS      256u /* accepted and not yet reported to the host, over all processes */
 #define FW_NO_CALL    0xffffu
 #define FW_CREDIT     2u /* requests a level may hold on its queue: the queue's slots */
 #define FW_RING_TRIES 8u /* rejected doorbell stores in a row */
@@ -84,11 +83,11 @@ struct fw_process {
     uint8_t state;
     uint8_t stream;
     uint16_t program;
-    uint16_t calls; /* accepted and not told yet */
+    uint16_t calls; /* accepted and not reported yet */
     uint64_t finished;
 };
 
-/* An accepted call: what the queue needs, and what its event tells. */
+/* An accepted call: what the queue needs, and what its event reports. */
 struct fw_call {
     uint32_t bar[PR_TQ_BARS];
     uint32_t address, info; /* REQ_ADDR, REQ_INFO */
@@ -118,7 +117,7 @@ struct fw_exeloop {
     struct rt_fsm machine;
     struct rt_timer *deadline;
     struct fw_level level[PR_PRIORITIES];
-    struct fw_list free, events;                     /* events: ended, the host not told yet */
+    struct fw_list free, events;                     /* events: ended, not yet reported to the host */
     uint32_t active;                                 /* calls waiting or running */
     uint32_t sequence;                               /* of PROGRAM_EVENTs */
     uint32_t network;                                /* the last one given out */

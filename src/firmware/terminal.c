@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TERMINAL, the log buffer behind it, and the lines on their way there. */
+/* TERMINAL. A line that finds no free slot is counted, and is then in the kernel's log only. */
 #include "firmware/terminal.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TERMINAL: log lines for the host. Their text stands in a buffer that the firmware asks the host for over
+ * TERMINAL: log lines for the host. Their text is in a buffer that the firmware asks the host for over
  * SHAREDMALLOC, one cell per slot; until the answer comes, and while the host holds all slots, lines are only
  * in the kernel's log.
  */

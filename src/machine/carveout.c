@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The firmware's memory, and how others see it. */
+/* The firmware's memory. Bytes go from it to the carve-out in DRAM, never back. */
 #include "machine/carveout.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 /*
  * These loops read stacks, which carry the address sanitizer's marks, and DRAM, which other threads may write
- * at any time. A word is read once, and nothing is decided by it but equality.
+ * at any time. A word is read once and only compared for equality.
  */
 #define READS_STACKS __attribute__((noinline, no_sanitize("address"), no_sanitize("thread")))
 
@@ -68,8 +68,8 @@ void mach_carveout_clear(struct mach_carveout *c)
 }
 
 /*
- * Read-only and not inaccessible, because the kernel reads its stacks from below to measure them. What
- * overflows a stack writes. Should the host refuse, the kernel's own guard words are still there.
+ * Read-only and not inaccessible, because the kernel reads its stacks from below to measure them. An
+ * overflow is a write, which faults. If the host refuses, the kernel's own guard words are still there.
  */
 void mach_carveout_guard(const struct mach_carveout *c, void *stack, size_t bytes, bool on)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The firmware's memory. What the firmware works with is private memory of the controller, together with the
- * reset vector's stack; the carve-out in DRAM is how everybody else sees it. Nothing is copied until somebody
- * can see the carve-out. From then on it shows the firmware's memory whenever the firmware is not running,
+ * reset vector's stack; the carve-out in DRAM is how every other part sees it. No byte is copied until the
+ * carve-out can be seen. From then on it shows the firmware's memory whenever the firmware is not running,
  * and the firmware's memory never changes because the carve-out did: a difference is only reported.
  */
 #ifndef MACHINE_CARVEOUT_H
@@ -41,7 +41,7 @@ void mach_carveout_guard(const struct mach_carveout *carveout, void *stack, size
 
 /* The firmware stops running; `used` bytes from the start are in use. */
 void mach_carveout_show(struct mach_carveout *carveout, size_t used);
-/* Physical address of the first word that somebody has changed since, or 0. */
+/* Physical address of the first word that has been changed since, or 0. */
 uint64_t mach_carveout_changed(const struct mach_carveout *carveout);
 
 #endif

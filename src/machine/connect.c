@@ -163,7 +163,7 @@ IOReturn IOServiceClose(io_connect_t connect)
     return kIOReturnNotPermitted;
 }
 
-/* With the tables locked: a row of that machine which nobody closes yet. */
+/* With the tables locked: a row of that machine that is not being closed yet. */
 static struct connect *find_open(const struct ane_machine *m)
 {
     for (unsigned i = 0; i < CONNECTS_MAX; i++)
@@ -239,7 +239,7 @@ static void leave_row(struct connect *row)
     mach_tables_unlock();
 }
 
-/* A size that no selector has stays one that no selector has. */
+/* Saturates: no selector has a size of UINT32_MAX, so a size that is too large stays invalid. */
 static uint32_t size_word(size_t size)
 {
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;

@@ -52,16 +52,16 @@ struct host_context {
 void host_context_make(struct host_context *context, void *stack, size_t bytes, void (*entry)(void *arg),
                        void *arg);
 /*
- * It will not be continued, and its stack is free for other use. Nothing for a thread's own context. Not
- * while it runs.
+ * It will not be continued, and its stack is free for other use. No effect on a thread's own context. Must
+ * not be called while it runs.
  */
 void host_context_drop(struct host_context *context);
 
-/* Stores the running state in `from`, continues `to`; returns when somebody switches to `from`. */
+/* Stores the running state in `from`, continues `to`; returns when `from` is switched to. */
 void host_context_swap(struct host_context *from, struct host_context *to);
 
 #if HOST_CONTEXT_ASAN || HOST_CONTEXT_TSAN
-/* The same with the sanitizers told. */
+/* The same, with notice to the sanitizers. */
 void host_context_switch(struct host_context *from, struct host_context *to);
 #else
 static inline void host_context_switch(struct host_context *from, struct host_context *to)

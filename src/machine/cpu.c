@@ -186,7 +186,7 @@ static void show_carveout(struct rt_port *port)
     mach_carveout_show(&port->carveout, port->kernel_made ? rt_kernel_extent(kernel_of(port)) : 0);
 }
 
-/* Somebody is about to get a host address in the carve-out, or a DART entry for it. */
+/* A host address in the carve-out, or a DART entry for it, is about to be given out. */
 static void carveout_seen(void *context)
 {
     struct rt_port *port = context;
@@ -316,7 +316,7 @@ void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value)
     rt_port_write32(port, address + 4, (uint32_t)(value >> 32));
 }
 
-/* The processor takes a synchronous exception. Before there is a kernel, nothing handles it. */
+/* The processor takes a synchronous exception. Before there is a kernel it has no handler. */
 static _Noreturn void take_exception(struct rt_port *port, const char *text)
 {
     struct rt_fault fault = {.fault_class = RT_FAULT_SYNC};
@@ -388,7 +388,7 @@ void rt_port_wait(struct rt_port *port)
         if (port->damage)
             fail_damaged(port);
     }
-    /* Before the kernel runs nobody can be called: the wait itself is what the interrupt ends. */
+    /* Before the kernel runs there is no handler to call: the interrupt only ends the wait. */
     if (port->masked)
         port->pending = 0;
     deliver(port);
@@ -406,7 +406,7 @@ void rt_port_context_switch(struct rt_port *port, struct rt_context *from, struc
 {
     struct host_context *leaving = port->running == &port->boot ? &port->boot : (struct host_context *)from;
 
-    /* Before the change: a trace line leaves the stack that is still in use. */
+    /* Traced before the change: delivering a line switches away from the stack that is in use. */
     SOC_TRACE(&port->machine->trace, FW_RUN, rt_task_name(rt_task_current(kernel_of(port))));
     port->running = (struct host_context *)to;
     host_context_switch(leaving, port->running);

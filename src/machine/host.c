@@ -50,7 +50,7 @@ unsigned mach_host_count(atomic_uint *count)
     return atomic_load(count);
 }
 
-/* On a busy host one yield can take longer than the whole of it should: then one is all. */
+/* On a busy host one yield can take longer than GIVE_WAY_NS; then there is only one. */
 void mach_host_give_way(pthread_mutex_t *mutex, atomic_uint *inbound)
 {
     unsigned waiting = atomic_load(inbound);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls injected at a virtual time. Each has a thread of its own, made when the call is announced and
- * released by an event of the clock. The clock stands still while that thread runs, and moves while it waits
+ * released by an event of the clock. The clock does not move while that thread runs, and moves while it waits
  * inside the machine; so the order of everything is a function of the announced times alone.
  */
 #include <errno.h>

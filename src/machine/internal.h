@@ -167,7 +167,7 @@ void mach_surfaces_detach(struct ane_machine *m);
 void mach_surface_fork_begin(void);
 void mach_surface_fork_end(bool child);
 
-/* inject.c: inside, those not begun will not be; outside, until the others have ended. */
+/* inject.c: cancel, inside, drops calls that have not begun; join, outside, waits for the others. */
 void mach_injections_cancel(struct ane_machine *m);
 void mach_injections_join(struct ane_machine *m);
 

@@ -72,7 +72,7 @@ static uint64_t sweep_kind(struct mach_lock *lock, bool until_idle)
     return earliest;
 }
 
-/* An injected call whose wait has ended acts again, and the machine is not idle: runs come last. */
+/* Runs come last: an injected call whose wait has ended acts again, and then the machine is not idle. */
 static uint64_t sweep(struct mach_lock *lock)
 {
     uint64_t earliest = sweep_kind(lock, false);
@@ -193,7 +193,7 @@ static bool advance(struct mach_lock *lock, uint64_t limit)
         return false;
     if (soc_clock_step(lock->clock, limit))
         return true;
-    /* Time does not pass a thread that is about to act. */
+    /* The clock does not advance while a thread is on its way in. */
     if (limit == UINT64_MAX || mach_host_count(&lock->inbound))
         return false;
     soc_clock_advance(lock->clock, limit);
@@ -201,7 +201,7 @@ static bool advance(struct mach_lock *lock, uint64_t limit)
 }
 
 /*
- * Steps the clock until the wait is over or nothing can be stepped. Waits that have ended come first: their
+ * Steps the clock until the wait is over or no step is possible. Waits that have ended come first: their
  * threads may go on before anything else happens.
  */
 static void drive(struct mach_lock *lock, struct mach_waiter *waiter)

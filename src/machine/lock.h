@@ -7,7 +7,7 @@
  * Invariant, whenever the mutex is free: if a sleeper's wait is over, or there is a sleeper and something
  * left to drive (an event of the clock, or a deadline in virtual time), then some thread drives, is on its
  * way in, or is an injected call that runs. Each of these settles the rest when it releases the mutex: it
- * wakes the sleepers whose wait is over, and one more to drive when nobody else will. tests/test_lock.c
+ * wakes the sleepers whose wait is over, and one more to drive when no other thread will. tests/test_lock.c
  * explores all schedules of three threads over this file.
  */
 #ifndef MACHINE_LOCK_H
@@ -17,8 +17,8 @@
 #include "soc/clock.h"
 
 /*
- * How long a wait may last. Virtual: the clock moves on to the end of the wait when there is nothing else to
- * do. Wall: the clock never moves because of it. It begins with the first wait that uses it, so that one
+ * How long a wait may last. Virtual: the clock moves on to the end of the wait when no other event is
+ * due. Wall: the clock never moves because of it. It begins with the first wait that uses it, so that one
  * deadline can cover several waits of a call.
  */
 struct mach_deadline {
@@ -74,7 +74,7 @@ bool mach_lock_run(struct mach_lock *lock, uint64_t span_ns);
 
 /*
  * Injected calls run one at a time, in the order in which their waits began. `begin` is called inside, by an
- * event of the clock, for a thread that it is about to release: the clock stands still from here on. That
+ * event of the clock, for a thread that it is about to release: the clock does not move from here on. That
  * thread calls `adopt` first and `end` last; between them it may enter, wait and leave as it likes, and the
  * clock moves only while it waits.
  */

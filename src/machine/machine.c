@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One machine put together: board, memory, clock, DARTs, engine; and the functions of machine.h. */
+/*
+ * One machine put together: board, memory, clock, DARTs, engine; and the functions of machine.h. A machine
+ * that cannot be completed ends as every other one does, in take_apart.
+ */
 #include <anemone/machine.h>
 
 #include <errno.h>
@@ -301,7 +304,7 @@ static struct ane_machine *make_empty(struct base_error *error)
     return m;
 }
 
-/* Nobody is inside any more, or was yet. */
+/* No thread is inside: all have left, or none has entered yet. */
 static void take_apart(struct ane_machine *m)
 {
     mach_service_remove(m);
@@ -368,7 +371,7 @@ fail:
 
 /*
  * From outside in: no new call finds the machine; what is open on it is closed, so that calls inside return;
- * injected calls end; then nobody is inside and its parts go.
+ * injected calls end; then no thread is inside and its parts are destroyed.
  */
 void ane_machine_destroy(struct ane_machine *machine)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wall and virtual time of requests by stage. */
+/*
+ * Wall and virtual time of requests by stage. A request counts only when it has passed every point in order,
+ * from call to return.
+ */
 #include <errno.h>
 #include <time.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Services: machines with firmware, found by number; and the process's default machine. */
+/*
+ * Services: machines with firmware, found by number; and the process's default machine. A machine is in the
+ * table from the end of its boot until it is taken apart.
+ */
 #include <anemone/iokit.h>
 
 #include <errno.h>

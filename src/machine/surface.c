@@ -28,7 +28,7 @@ struct attachment {
     struct ane_machine *machine;
     uint64_t address;
     unsigned uses;
-    bool told; /* its driver knows, or will not be told, that the surface was released */
+    bool told; /* its driver was notified of the release, or its machine is ending */
 };
 
 struct surface {
@@ -44,9 +44,9 @@ struct surface {
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct surface table[SURFACES_MAX];
-static unsigned last_row; /* rows are used in turn, so that a stale id stays stale for long */
+static unsigned last_row; /* rows are used round-robin, so that a stale id stays stale for long */
 
-/* A stale id finds nothing: its turn is over. */
+/* NULL for a stale id, whose turn is an earlier one. */
 static struct surface *find(uint32_t id)
 {
     struct surface *surface = &table[id % SURFACES_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a kernel would give the driver: memory, surfaces, time, waiting, a log. */
+/* What an operating system's kernel gives its driver: memory, surfaces, time, waiting, a log. */
 #include "machine/internal.h"
 
 #define HOST_INTERRUPT_NS 100u /* from the line to the handler (chosen) */
@@ -43,7 +43,7 @@ static uint64_t system_now(void *context)
     return soc_clock_now(m->clock);
 }
 
-/* The driver's own timers are always virtual; a caller's patience is, with a closed clock. */
+/* The driver's own timers are always virtual; a caller's deadline is virtual only with a closed clock. */
 static int system_wait(void *context, const bool *done, struct drv_deadline *deadline)
 {
     struct ane_machine *m = context;
@@ -66,7 +66,7 @@ static void system_trace(void *context, const char *line)
     SOC_TRACE(&m->trace, DRV_TEXT, line);
 }
 
-/* The host's processor takes the interrupt: never inside the store that raised it. */
+/* The host's processor takes the interrupt, never inside the store that raised it. */
 static void host_interrupt(void *context)
 {
     struct ane_machine *m = context;

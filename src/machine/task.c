@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Callers' identities. An id is never given out twice, so that a released one names nothing. */
+/* Callers' identities. An id is never given out twice, so that a released one names no other task. */
 #include <anemone/iokit.h>
 
 #include <errno.h>

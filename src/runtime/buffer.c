@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A buffer object. */
+/* A buffer object. Its surface exists as long as its handle; its size is a multiple of E5_BUFFER_ALIGN. */
 #include "runtime/buffer.h"
 
 #include <inttypes.h>

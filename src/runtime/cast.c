@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between a port's own form and the engine's. */
+/* Casts. The processor's own row functions and the plain ones give the same bits. */
 #include "runtime/cast.h"
 
 #include <stdatomic.h>

@@ -137,7 +137,7 @@ int64_t e5rt_e5_compiler_options_set_compute_device_types_mask(e5rt_e5_compiler_
         return status;
     if (mask & ~(uint64_t)E5RT_DEVICE_ALL)
         return e5_fail(E5RT_INVALID_ARGUMENT,
-                       "Device mask 0x%" PRIx64 " names devices nobody knows; 1 CPU, 2 GPU and 4 ANE exist.",
+                       "Device mask 0x%" PRIx64 " names unknown devices; 1 CPU, 2 GPU and 4 ANE exist.",
                        mask);
     if (!(mask & E5RT_DEVICE_ANE))
         return e5_fail(E5RT_INVALID_ARGUMENT,
@@ -163,7 +163,8 @@ int64_t e5rt_e5_compiler_options_set_segmenter(e5rt_e5_compiler_options_t option
     if (!status)
         status = e5_check_given(segmenter, "the segmenter", __func__);
     if (!status && strcmp(segmenter, "graph") != 0)
-        status = e5_fail(E5RT_INVALID_ARGUMENT, "There is no segmenter %.64s; there is graph.", segmenter);
+        status =
+            e5_fail(E5RT_INVALID_ARGUMENT, "Segmenter %.64s is unknown; the only one is graph.", segmenter);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process's one connection to the driver. */
+/* The process's one connection to the driver. Once open it stays open, so requests need no lock. */
 #include "runtime/device.h"
 
 #include <pthread.h>
@@ -75,7 +75,7 @@ static IOReturn call(io_connect_t connect, uint32_t selector, const void *in, si
     return IOConnectCallMethod(connect, selector, NULL, 0, in, size, NULL, NULL, NULL, NULL);
 }
 
-/* Where the constants of a bundle stand behind ANE_PROGRAM_IMAGE. */
+/* Offset of a bundle's constants behind ANE_PROGRAM_IMAGE. */
 static size_t weights_at(const struct e5_image *image)
 {
     size_t end = sizeof(struct ane_program_bundle) + image->size;

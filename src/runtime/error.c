@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a call failed with. */
+/* What a call failed with. The sentence is the calling thread's and stays until its next failure. */
 #include "runtime/error.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 /* Keeps the sentence and returns the status, so that a check can end with `return e5_fail(...)`. */
 int64_t e5_fail(int64_t status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int64_t e5_fail_memory(const char *what);
-/* Keeps the sentence of something that was worked around; "": nothing was. */
+/* Keeps the sentence about a problem that was worked around; "": there was none. */
 void e5_warn(const char *text);
 /* From a negative errno and its sentence; 0 stays 0. */
 int64_t e5_fail_errno(int code, const struct base_error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A function of a program library, and the options an operation is made from. */
+/* Functions and options. A function keeps its library alive, and options keep their function alive. */
 #include "runtime/function.h"
 
 #include <stdio.h>
@@ -87,7 +87,7 @@ int64_t e5rt_precompiled_compute_op_create_options_set_operation_name(
     return status;
 }
 
-/* The driver makes them when a request brings none: nothing is lost by not asking. */
+/* The driver makes them when a request brings none, so the option has no effect. */
 int64_t e5rt_precompiled_compute_op_create_options_set_allocate_intermediate_buffers(
     e5rt_precompiled_compute_op_create_options_t options, int allocate)
 {

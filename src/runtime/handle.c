@@ -137,7 +137,7 @@ int64_t e5_check(const void *handle, enum e5_kind kind, const char *call)
         if (h->mark == RELEASED + kind)
             return fail_released(kind, call);
     }
-    return e5_fail(E5RT_INVALID_ARGUMENT, "%s: this is no %s.", call, kind_name[kind]);
+    return e5_fail(E5RT_INVALID_ARGUMENT, "%s: this is not an %s.", call, kind_name[kind]);
 }
 
 int64_t e5_check_optional(const void *handle, enum e5_kind kind, const char *call)

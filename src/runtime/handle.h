@@ -2,7 +2,7 @@
 /*
  * What every handle begins with: a mark that says its kind, whether the application still has it, and a count
  * of all references, those of other handles too. The application's one is kept apart, so that releasing it a
- * second time through a copy takes nothing from the others. Memory of released handles is kept for the next
+ * second time through a copy does not take one of the others. Memory of released handles is kept for the next
  * one of the kind, the oldest first, so that a stale handle is recognised by its mark instead of read from
  * freed memory.
  */
@@ -43,7 +43,7 @@ struct e5_handle {
 void *e5_handle_make(enum e5_kind kind, size_t bytes, void (*end)(void *handle));
 /* One more reference of another handle. Returns the handle. */
 void *e5_handle_keep(void *handle);
-/* One reference less; the last one ends it. NULL is allowed. */
+/* Drops a reference; the last one ends the handle. NULL is allowed. */
 void e5_handle_drop(void *handle);
 
 /*

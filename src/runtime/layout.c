@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A port as both sides see it. */
+/* A port as both sides see it. Sizes saturate at SIZE_LIMIT, so that no product of extents overflows. */
 #include "runtime/layout.h"
 
 #include <inttypes.h>
@@ -161,7 +161,7 @@ bool e5_layout_from_hwx(struct e5_layout *l, const struct pr_hwx_port *p, struct
     if (p->d > 1 || p->element_stride != e5_type_bytes(l->type))
         return refuse(problem,
                       "Port %s has depth %u and %" PRIu64
-                      " bytes between elements of %s; the runtime knows depth 1 and elements side by side.",
+                      " bytes between elements of %s; the runtime knows depth 1 and adjacent elements.",
                       l->name, p->d, p->element_stride, element);
     l->rank = 4;
     l->dim[0] = p->n;

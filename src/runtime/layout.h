@@ -36,7 +36,7 @@ struct e5_layout {
     struct e5_form form;
     uint64_t packed; /* bytes of the model's form */
     bool same;       /* the model's form is the engine's */
-    /* Which descriptors use it, by number: what decides whether an output may stand in an input's memory. */
+    /* Numbers of the descriptors that use it; they decide whether an output may share an input's memory. */
     uint32_t first_write, last_read;
 };
 
@@ -50,7 +50,8 @@ bool e5_layout_from_hwx(struct e5_layout *layout, const struct pr_hwx_port *port
 bool e5_layout_strides(const struct e5_layout *layout, uint64_t strides[E5_RANK_MAX]);
 bool e5_form_equal(const struct e5_form *a, const struct e5_form *b);
 /*
- * An output and an input may be the same memory: nothing of the input is read after the output's first write.
+ * Whether an output and an input may be the same memory: if the input is not read after the output's first
+ * write.
  */
 bool e5_layout_may_share(const struct e5_layout *input, const struct e5_layout *output);
 

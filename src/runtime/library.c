@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that has been read. */
+/* A program that has been read. It is loaded once; its bytes are released when the device has a copy. */
 #include "runtime/library.h"
 
 #include <errno.h>
@@ -62,7 +62,8 @@ static bool ends_with(const char *path, const char *end)
 }
 
 /*
- * A name only decides who complains: a file that is no program at all is then not taken for a model's text.
+ * The name only decides who reports the error: a file with such a name that is not a program is refused as a
+ * program, and not read as the text of a model.
  */
 bool e5_library_is_image(const char *path)
 {
@@ -92,7 +93,10 @@ static struct e5_layout *next_port(e5rt_program_library_t library)
     return &library->port[library->inputs + library->outputs];
 }
 
-/* What a longer chain of a raw image reads when is not known: an output never stands in an input's memory. */
+/*
+ * The order of reads in a raw image of several descriptors is not known, so an output never shares an input's
+ * memory there.
+ */
 static bool image_ports(e5rt_program_library_t library, const struct pr_hwx *hwx, struct pr_problem *problem)
 {
     for (int outputs = 0; outputs < 2; outputs++)
@@ -141,7 +145,7 @@ static bool bundle_ports(e5rt_program_library_t library, const struct pr_e5 *e5,
     return true;
 }
 
-/* Two ports that share a short name are told apart by their symbols. */
+/* Two ports that share a short name are distinguished by their symbols. */
 static void tell_apart(e5rt_program_library_t library)
 {
     uint32_t count = library->inputs + library->outputs;
@@ -221,7 +225,7 @@ static int64_t describe_bundle(const char *path, struct cc_bundle *bundle, struc
     return E5RT_OK;
 }
 
-/* Ends both ways: the library has the bundle, or nobody has. */
+/* Success: the library owns the bundle. Failure: the bundle is released. */
 static int64_t finish(int64_t status, struct cc_bundle *bundle, e5rt_program_library_t made,
                       e5rt_program_library_t *library)
 {

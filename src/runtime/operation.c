@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A compute operation. */
+/*
+ * A compute operation. A new binding clears `arranged`; stages and request are built again before the
+ * operation is encoded. An encoded operation takes no new binding.
+ */
 #include "runtime/operation.h"
 
 #include <inttypes.h>

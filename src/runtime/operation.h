@@ -10,7 +10,7 @@
 enum e5_passage {
     E5_DIRECT, /* the engine uses it */
     E5_CAST,   /* packed: cast to or from a stage in the engine's form */
-    E5_COPY, /* it has the engine's form, but an output of the same request stands in it: copied to a stage */
+    E5_COPY,   /* in the engine's form, but an output of the same request overwrites it: copied to a stage */
 };
 
 struct e5_binding {

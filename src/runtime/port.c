@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A port of an operation. */
+/* A port of an operation. It keeps the operation alive. */
 #include "runtime/port.h"
 
 #include "runtime/tensor.h"

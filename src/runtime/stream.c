@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream: encoded operations, run in order. */
+/*
+ * A stream: encoded operations, run in order. An operation is in one stream at most, which keeps it alive
+ * until it is reset or ends.
+ */
 #include "base/alloc.h"
 #include "runtime/operation.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tensor descriptor. */
+/* A tensor descriptor. It keeps the library alive, which owns its layout. */
 #include "runtime/tensor.h"
 
 #include <inttypes.h>

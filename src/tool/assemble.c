@@ -9,8 +9,8 @@
 const char tool_assemble_help[] =
     "anemone assemble FILE [--output STREAM]\n\n"
     "Reads the text form of a descriptor stream, as `anemone inspect --listing` writes it or as\n"
-    "written by hand, and writes the bytes: what stands in a program's text section, and what a\n"
-    "queue's first buffer register points to. FILE and STREAM may be - for stdin and stdout.\n\n"
+    "written by hand, and writes the bytes: the content of a program's text section, to which\n"
+    "a queue's first buffer register points. FILE and STREAM may be - for stdin and stdout.\n\n"
     "A stream by hand:\n\n"
     "  descriptor\n"
     "    EON=1 SrcLoc=1 DstLoc=1\n"

@@ -17,7 +17,7 @@ const char tool_bench_help[] =
     "anemone bench m1 [--json]\n\n"
     "dispatch measures warm dispatches on this host through every layer, N times each (100,000 unless\n"
     "given; 10 at least):\n\n"
-    "  add       a descriptor that adds two small tensors, sent by selector 2 with nothing above it\n"
+    "  add       a descriptor that adds two small tensors, sent by selector 2 without the runtime\n"
     "  network   the tiny network of the guide's chapter 2 (3x3 convolution from 8 channels to 8, relu,\n"
     "            mean over 16x16), through the runtime\n\n"
     "It shows the whole call as percentiles of wall time, and how it divides: binding and casts, driver\n"

@@ -17,8 +17,8 @@ const char tool_cache_help[] =
     "Compiled bundles are kept under the SHA-256 of their network, their weights and the compiler.\n\n"
     "  list         every entry, the last used first\n"
     "  remove KEY   drops one entry; the first characters of its key are enough\n"
-    "  clear        drops all, and what is in the way of entries\n"
-    "  trim BYTES   drops the least recently used until at most BYTES are kept; K, M and G are known\n\n"
+    "  clear        drops all entries, and what has the name of one and is not one\n"
+    "  trim BYTES   drops the least recently used until at most BYTES are kept; suffixes K, M, G\n\n"
     "clear and trim also drop folders that an interrupted compilation left. The cache only saves time:\n"
     "where it cannot be read or written, models are compiled in memory, with a message. It is in\n"
     "$XDG_CACHE_HOME/anemone, or in ~/.cache/anemone, and is trimmed to 2 GiB by itself.\n\n"
@@ -111,7 +111,7 @@ static const char *find_key(const struct cache *cache, const char *word)
     size_t length = strlen(word);
 
     if (length < KEY_MIN) {
-        tool_say("%s is too short for a key; %u characters are the least.", word, KEY_MIN);
+        tool_say("%s is too short for a key; the minimum is %u characters.", word, KEY_MIN);
         return NULL;
     }
     for (size_t i = 0; i < cache->count; i++) {

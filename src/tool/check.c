@@ -12,12 +12,12 @@ const char tool_check_help[] =
     "anemone check FILE [--json]\n\n"
     "Reads a program (.hwx, .anec, or the text form of a descriptor stream) as the engine would and\n"
     "names everything that is wrong, not only the first: descriptors that loop or run out of the\n"
-    "stream, sizes declared too large or too small, records outside the known registers, bits nobody\n"
-    "explains, fields that contradict each other or ask for what this model does not do; tensors and\n"
-    "kernels that do not fit the buffers they are bound to, L2 and buffers read before they are\n"
-    "written, streams that nobody takes over. Each finding ends with what the engine does then, as\n"
-    "far as that is known. A text form has no buffers, so nothing is said about them.\n\n"
-    "Exit status 0: nothing found but remarks; 1: something is wrong; 2: wrong usage.\n";
+    "stream, sizes declared too large or too small, records outside the known registers, bits that\n"
+    "no source explains, fields that contradict each other or ask for what this model does not do;\n"
+    "tensors and kernels that do not fit the buffers they are bound to, L2 and buffers read before\n"
+    "they are written, streams that no descriptor reads. Each finding ends with what the\n"
+    "engine does then, as far as that is known. A text form has no buffers, so they are not checked.\n\n"
+    "Exit status 0: no finding, or remarks only; 1: something is wrong; 2: wrong usage.\n";
 
 struct report {
     struct json json;

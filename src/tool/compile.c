@@ -16,7 +16,7 @@ const char tool_compile_help[] =
     "program (.hwx, .anec) is not compiled again: `anemone run` takes it.\n\n"
     "  --output NAME.bundle  also writes the bundle there; a bundle that is there is replaced, anything\n"
     "                        else is refused and stays as it is\n"
-    "  --report              one line per operation: what it became\n"
+    "  --report              one line per operation: what it was compiled to\n"
     "  --force               compiles even when the cache has it\n"
     "  --json                the same as JSON\n\n"
     "The cache is $XDG_CACHE_HOME/anemone, or ~/.cache/anemone; see `anemone cache`. Where it cannot be\n"

@@ -21,7 +21,7 @@ const char tool_demo_help[] =
     "anemone demo [--bare] [--trace]\n\n"
     "Boots the machine and shows its handshakes, keeps an accumulator on the engine across four\n"
     "dispatches, runs a small network (3x3 convolution, relu, mean) and checks it, and shows where\n"
-    "the time of a dispatch goes. Leaves nothing behind.\n\n"
+    "the time of a dispatch goes. Leaves no files behind.\n\n"
     "  --bare   only the silicon: a page table, one assembled descriptor, a task queue\n"
     "  --trace  also every event of the machine, on stderr\n";
 
@@ -168,7 +168,7 @@ static bool accumulate(struct tool_model *model)
     put_halfs(state, 0, DEMO_STATE);
     put_halfs(x->data, 1, DEMO_STATE);
     printf(
-        "2. A resident state: state_out = state_in + x, one buffer at both ports, nothing sent again\n\n  state after each dispatch:");
+        "2. A resident state: state_out = state_in + x, one buffer at both ports, the state is not sent again\n\n  state after each dispatch:");
     for (int i = 1; i <= STEPS; i++) {
         if (!step(model))
             return false;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One descriptor for `anemone inspect`. */
 #include "tool/descriptor.h"
 
 #include <stdio.h>

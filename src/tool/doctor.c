@@ -100,7 +100,7 @@ static void look_at_address_space(struct finding *f)
         return;
     }
     munmap(at, want);
-    find(f, GOOD, "address space", "80 GiB of addresses can be reserved; they cost nothing.");
+    find(f, GOOD, "address space", "80 GiB of addresses can be reserved; this uses no memory.");
 }
 
 static void look_at_memory(struct finding *f)
@@ -122,9 +122,9 @@ static void look_at_processor(struct finding *f)
     else if (avx2)
         find(f, GOOD, "processor", "x86-64 with AVX2 and FMA: the vector kernels are used.");
     else
-        find(f, WEAK, "processor", "x86-64 without AVX2 and FMA: portable kernels, right but slow.");
+        find(f, WEAK, "processor", "x86-64 without AVX2 and FMA: portable kernels, correct but slow.");
 #else
-    find(f, WEAK, "processor", "not x86-64: portable kernels, right but slow.");
+    find(f, WEAK, "processor", "not x86-64: portable kernels, correct but slow.");
 #endif
 }
 

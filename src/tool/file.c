@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole files in and out. */
+/* Whole files in and out; - is stdin or stdout. Every failure is reported here. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone info`: the boards and what stands where. */
+/* `anemone info`: the boards and the addresses of their blocks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 const char tool_info_help[] =
     "anemone info [--chip t6000|t8103] [--json]\n\n"
-    "Shows where the blocks of a board stand in physical memory, and the sizes a driver needs:\n"
+    "Shows the physical addresses of a board's blocks, and the sizes a driver needs:\n"
     "the engine's container, task manager, task queues, the three DARTs, the power-state\n"
     "registers and DRAM. Without --chip it shows both boards; t6000 is the default of a machine.\n\n"
     "  anemone info --chip t8103\n"

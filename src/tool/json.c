@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON on stdout. */
 #include "tool/json.h"
 
 #include <inttypes.h>

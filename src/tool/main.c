@@ -139,7 +139,7 @@ static void print_help(FILE *file)
           file);
     for (size_t i = 0; i < VERBS; i++)
         fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].summary);
-    fputs("\nOptions may stand anywhere before `--`, which ends them: what follows is a word, also when it\n"
+    fputs("\nOptions may be anywhere before `--`, which ends them: what follows is a word, also when it\n"
           "begins with dashes. --option VALUE and --option=VALUE are the same.\n"
           "Results go to stdout, messages to stderr. Exit status: 0 ok, 1 failure, 2 wrong usage.\n"
           "Begin with `anemone demo`, then `anemone inspect FILE`; anemone(1) has the rest.\n",

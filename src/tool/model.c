@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model ready to run. */
 #include "tool/model.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors in .npy files. */
 #include "tool/npy.h"
 
 #include <errno.h>
@@ -65,8 +64,8 @@ static int malformed(struct text *t, const char *wanted)
 {
     skip_space(t);
     if (t->at == t->end)
-        return base_fail(t->error, EINVAL, "the header ends where %s should stand.", wanted);
-    return base_fail(t->error, EINVAL, "the header has 0x%02x where %s should stand.", (unsigned char)*t->at,
+        return base_fail(t->error, EINVAL, "the header ends where %s should be.", wanted);
+    return base_fail(t->error, EINVAL, "the header has 0x%02x where %s should be.", (unsigned char)*t->at,
                      wanted);
 }
 

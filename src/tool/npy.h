@@ -33,7 +33,7 @@ size_t tool_type_bytes(enum tool_type type);
 const char *tool_type_name(enum tool_type type);
 
 /*
- * A file in two steps, so that a tensor nobody can use is refused before its data is read. 0, or a negative
+ * A file in two steps, so that an unusable tensor is refused before its data is read. 0, or a negative
  * errno and a sentence that begins with what is wrong, for the caller to put the file's name before.
  */
 int tool_npy_read_header(FILE *file, struct tool_npy *npy, struct base_error *error);
@@ -51,12 +51,12 @@ bool tool_shape_fits(const struct tool_shape *shape, const struct tool_shape *po
 /*
  * Copies elements, from one type to the other when they differ: exact to single and to integers, rounded half
  * to even to half. No alignment is asked for. 0, or a negative errno and a sentence for the caller to put the
- * file's name before when an integer of 8 bits cannot hold an element; between halfs and singles there is no
- * such case.
+ * file's name before when an integer of 8 bits cannot hold an element; between half and single
+ * precision there is no such case.
  */
 int tool_convert(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
                  uint64_t elements, struct base_error *error);
-/* Between halfs and singles. */
+/* Between half and single precision. */
 void tool_convert_float(enum tool_type to_type, void *to, enum tool_type from_type, const void *from,
                         uint64_t elements);
 

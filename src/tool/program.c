@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program read from a file. */
 #include "tool/program.h"
 
 #include <string.h>

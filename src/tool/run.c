@@ -30,7 +30,7 @@ const char tool_run_help[] =
     "  --trace FILE        every event of the machine; FILE.json opens in a trace viewer, FILE.bin is\n"
     "                      read by `anemone trace`\n"
     "  --json              what happened, with latency_us, stages and m1_estimate_us\n\n"
-    "ANEMONE_NUMERICS, ANEMONE_THREADS and ANEMONE_TRACE stand for options that are not given.\n\n"
+    "ANEMONE_NUMERICS, ANEMONE_THREADS and ANEMONE_TRACE are used for options that are not given.\n\n"
     "  anemone run net.mil --input x=in.npy --output y=out.npy --repeat 100 --json\n";
 
 #define SHAPE_TEXT 128u
@@ -101,7 +101,7 @@ static bool take_bindings(int *argc, char **argv, const char *option, struct bin
     return true;
 }
 
-/* An option that is not given, or the variable that stands for it; an empty variable is none. */
+/* An option, and the variable used when it is not given; an empty variable counts as unset. */
 struct setting {
     const char *option, *variable; /* their names */
     const char *given;             /* with the option */
@@ -229,7 +229,7 @@ static bool read_inputs(struct run *run)
     return !missing;
 }
 
-/* Where an output goes; NULL when nobody asked for it. */
+/* The file of an output; NULL when it was not asked for. */
 static const char *file_of(struct run *run, const struct tool_port *port)
 {
     for (unsigned i = 0; i < run->out.count; i++)
@@ -327,7 +327,8 @@ static bool go(struct run *run, const char *model)
     if (tool_stages_measure(run->machine, tool_model_run, &run->model, run->repeat, &run->stages))
         return write_outputs(run);
     if (is_image(model))
-        tool_say("`anemone check %s` tells what is wrong with the program, descriptor by descriptor.", model);
+        tool_say("`anemone check %s` reports what is wrong with the program, descriptor by descriptor.",
+                 model);
     return false;
 }
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command's own little program. */
 #include "tool/sample.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command's own little program: y = a + b over [1, 8, 1, 32] halfs, channels 64 bytes apart. */
+/* The command's own little program: y = a + b over [1, 8, 1, 32] fp16 values, channels 64 bytes apart. */
 #ifndef TOOL_SAMPLE_H
 #define TOOL_SAMPLE_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task in one plain sentence. */
 #include "tool/sentence.h"
 
 #include <stdio.h>
@@ -169,7 +168,7 @@ static void put_neural_name(struct pr_text *text, const struct pr_task *task)
     if (ne->ox > 1)
         pr_text_printf(text, ", %u columns a step", ne->ox);
     if (ne->pad_lowest)
-        pr_text_put(text, " that never wins");
+        pr_text_put(text, ", padding left out");
 }
 
 static void put_kernel(struct pr_text *text, const struct pr_task *task)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What dispatches cost. */
 #include "tool/stages.h"
 
 #include <stdio.h>

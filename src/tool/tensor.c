@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A port's tensor in a .npy file. */
 #include "tool/tensor.h"
 
 #include <errno.h>

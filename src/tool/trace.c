@@ -18,7 +18,7 @@ const char tool_trace_help[] =
 
 #define TRACE_LIMIT ((size_t)1 << 30)
 
-/* A file may hold anything: what a terminal would obey is replaced. */
+/* A file may hold any byte, so control characters are replaced. */
 static void print_record(const struct pr_trace_record *record)
 {
     char line[PR_TRACE_LINE_MAX];

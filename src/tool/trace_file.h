@@ -26,7 +26,7 @@ struct tool_trace {
 /* False after saying why. Sets the trace fields of the configuration. */
 bool tool_trace_open(struct tool_trace *trace, const char *path, struct ane_machine_config *config);
 /*
- * Ends the file; false after saying why. Nothing to do for one that was never opened. Events that come later
+ * Ends the file; false after saying why. No effect on one that was never opened. Events that come later
  * are lost.
  */
 bool tool_trace_close(struct tool_trace *trace);

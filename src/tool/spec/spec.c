@@ -54,7 +54,7 @@ static const struct section {
      spec_addressing, false},
     {"dispatch", "representations and the budget of one dispatch (Tables 2.2 and 2.3)", spec_dispatch, false},
     {"descriptor", "task descriptors: header, blocks, registers, fields", spec_descriptor, false},
-    {"boards", "where the blocks stand", spec_boards, true},
+    {"boards", "addresses of the blocks", spec_boards, true},
 };
 
 #define SECTIONS BASE_COUNT_OF(sections)

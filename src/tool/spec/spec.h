@@ -17,7 +17,7 @@ struct spec {
     struct json json;
 
     unsigned depth;
-    bool array[SPEC_DEPTH];          /* what stands open at each depth */
+    bool array[SPEC_DEPTH];          /* what is open at each depth: array or object */
     const char *title;               /* of the open array */
     struct spec_cell *first, **last; /* of the table that is being collected */
     unsigned row;

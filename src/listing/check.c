@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The judgement of a stream, and of a program with its buffers. */
+/*
+ * The judgement of a stream, and of a program with its buffers. So that one fault does not hide the
+ * next, a value or bit that was refused is corrected in a copy where that is possible, and the copy is judged
+ * again, for a limited number of findings. The stream itself is not changed.
+ */
 #include "listing/check.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task of the neural engines, decoded. */
+/* A task of the neural engines, decoded. What the model does not run is refused here, by field and value. */
 #include <string.h>
 
 #include "program/task_decode.h"

@@ -131,9 +131,9 @@ static void broken_links(void **state)
     (void)state;
     make_chain(&s, 3);
     set_link(&s, 0x100, 0x210, SHORT, false);
-    expect_fault(&s, STREAM, SHORT, 3, PR_PROBLEM_CHAIN, 1, "0x210, which is no multiple of 0x100");
+    expect_fault(&s, STREAM, SHORT, 3, PR_PROBLEM_CHAIN, 1, "0x210, which is not a multiple of 0x100");
     set_link(&s, 0x100, 0x201, SHORT, false);
-    expect_fault(&s, STREAM, SHORT, 3, PR_PROBLEM_CHAIN, 1, "no multiple");
+    expect_fault(&s, STREAM, SHORT, 3, PR_PROBLEM_CHAIN, 1, "not a multiple");
     set_link(&s, 0x100, STREAM, SHORT, false);
     expect_fault(&s, STREAM, SHORT, 3, PR_PROBLEM_CHAIN, 1, "ends at 0x800");
     set_link(&s, 0x100, 0x700, 65, false);

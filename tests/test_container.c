@@ -93,7 +93,7 @@ static void finds_broken_sections(void **state)
     BROKEN(i.section[PR_SECTION_TEXT]->address = 0xe0000000u - IMAGE_TEXT_BYTES + 1, LIMIT, "text");
     BROKEN(i.section[PR_SECTION_KERNEL]->address = 0x100000000ull, LIMIT, "kernel");
     BROKEN(i.section[PR_SECTION_KERNEL]->address_bytes = UINT64_MAX, LIMIT, "kernel");
-    BROKEN(i.section[PR_SECTION_GENERIC]->address = 1, FORMAT, "stands in the container");
+    BROKEN(i.section[PR_SECTION_GENERIC]->address = 1, FORMAT, "is in the container");
     BROKEN(i.section[PR_SECTION_OPERATION]->offset -= 8, TRUNCATED, "operation");
     BROKEN(i.section[PR_SECTION_OPERATION]->offset += 4, TRUNCATED, "operation");
     BROKEN(i.section[PR_SECTION_OPERATION]->offset = 0xfffffff8u, TRUNCATED, "operation");

@@ -461,7 +461,7 @@ static void a_strict_state_machine_faults_on_what_it_does_not_expect(void **stat
     (void)state;
     expect(&pause, "exeloop: event dispatch in state PAUSE", "victim", false);
     rtport_destroy(pause.port);
-    expect(&foreign, "exeloop: event 2 is none of its", "victim", false);
+    expect(&foreign, "exeloop: event 2 is out of range", "victim", false);
     rtport_destroy(foreign.port);
     expect(&bad, "exeloop: bad row 1", "victim", false);
     rtport_destroy(bad.port);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The allocation seam. */
+/* The allocation seam. Every acquisition is counted once, and the count decides which one is made to fail. */
 #include "base/alloc.h"
 
 #include <stdatomic.h>

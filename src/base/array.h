@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays. This header needs nothing of the host, so freestanding rooms may include it too. */
+/* Arrays. This header does not depend on the host, so freestanding rooms may include it too. */
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An error for people. */
+/* Errors for the user. The sentence is cut to the size of the struct's text and always ends with a NUL. */
 #include "base/error.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An error for people: a negative errno beside one whole sentence. */
+/* An error for the user: a negative errno beside one whole sentence. */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 

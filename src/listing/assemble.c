@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the text form of a descriptor stream to its bytes. */
+/*
+ * From the text form of a descriptor stream to its bytes. Offsets ascend: an item is written only behind
+ * everything before it, and only as far as the caller's buffer goes; the size is counted further.
+ */
 #include "listing/assemble.h"
 
 #include <string.h>
@@ -60,8 +63,7 @@ static bool take_number(struct assembler *a, const char *what, uint32_t most, ui
         return pr_scan_fail(&a->scan, NULL, a->problem, "the %s is missing.", what);
     if (!pr_word_number(&word, number))
         return pr_scan_fail(&a->scan, &word, a->problem,
-                            "%s is no number of 32 bits; this is where the %s stands.", PR_QUOTE(&word),
-                            what);
+                            "%s is not a number of 32 bits; the %s is expected here.", PR_QUOTE(&word), what);
     if (*number > most)
         return pr_scan_fail(&a->scan, &word, a->problem, "the %s is %u; the limit is %u.", what, *number,
                             most);
@@ -150,9 +152,9 @@ static bool take_offset(struct assembler *a, uint32_t unit, uint32_t *offset)
     if (!take_number(a, "offset", PR_LISTING_BYTES_MAX, offset))
         return false;
     if (*offset % unit)
-        return pr_scan_fail(&a->scan, NULL, a->problem, "offset %x is no multiple of %u.", *offset, unit);
+        return pr_scan_fail(&a->scan, NULL, a->problem, "offset %x is not a multiple of %u.", *offset, unit);
     if (*offset < a->done)
-        return pr_scan_fail(&a->scan, NULL, a->problem, "offset %x is taken: what stands before ends at %x.",
+        return pr_scan_fail(&a->scan, NULL, a->problem, "offset %x is taken: the item before it ends at %x.",
                             *offset, a->done);
     return true;
 }
@@ -280,7 +282,7 @@ static bool begin_write(struct assembler *a)
     if (!pr_scan_word(&a->scan, &word))
         return pr_scan_fail(&a->scan, NULL, a->problem, "the register address is missing.");
     if (!find_target(&word, &address, &count))
-        return pr_scan_fail(&a->scan, &word, a->problem, "%s is no address, no block and no register.",
+        return pr_scan_fail(&a->scan, &word, a->problem, "%s is not an address, a block or a register.",
                             PR_QUOTE(&word));
     if (address > RECORD_ADDRESS_MAX)
         return pr_scan_fail(&a->scan, &word, a->problem,
@@ -288,7 +290,7 @@ static bool begin_write(struct assembler *a)
                             RECORD_ADDRESS_MAX);
     if (pr_scan_word(&a->scan, &word)) {
         if (!pr_word_number(&word, &given) || given == 0 || given > RECORD_WORDS_MAX)
-            return pr_scan_fail(&a->scan, &word, a->problem, "%s is no count; a record has 1 to %u words.",
+            return pr_scan_fail(&a->scan, &word, a->problem, "%s is not a count; a record has 1 to %u words.",
                                 PR_QUOTE(&word), RECORD_WORDS_MAX);
         count = given;
     }
@@ -343,7 +345,7 @@ static bool set_register(struct assembler *a, const struct pr_word *word)
     uint32_t from, to;
 
     if (!d->record_at)
-        return pr_scan_fail(&a->scan, word, a->problem, "%s is no statement of a header.", PR_QUOTE(word));
+        return pr_scan_fail(&a->scan, word, a->problem, "%s is not a statement of a header.", PR_QUOTE(word));
     if (!split_elements(word, &name, &from, &to))
         return pr_scan_fail(&a->scan, word, a->problem, "%s is not of the form NAME[FROM-TO].",
                             PR_QUOTE(word));
@@ -379,8 +381,8 @@ static bool put_data(struct assembler *a, uint32_t unit)
         uint8_t bytes[4];
 
         if (!pr_word_number(&word, &value) || (unit == 1 && value > 0xff))
-            return pr_scan_fail(&a->scan, &word, a->problem, "%s is no number of %u bits.", PR_QUOTE(&word),
-                                8 * unit);
+            return pr_scan_fail(&a->scan, &word, a->problem, "%s is not a number of %u bits.",
+                                PR_QUOTE(&word), 8 * unit);
         if (offset + unit > PR_LISTING_BYTES_MAX)
             return pr_scan_fail(&a->scan, &word, a->problem, "the data goes on past %x, the limit.",
                                 PR_LISTING_BYTES_MAX);
@@ -426,7 +428,7 @@ static bool draft_statement(struct assembler *a, const struct pr_word *word)
 
     if (!a->draft.open)
         return pr_scan_fail(&a->scan, word, a->problem,
-                            "%s is no statement here, before the first descriptor.", PR_QUOTE(word));
+                            "%s is not a statement here, before the first descriptor.", PR_QUOTE(word));
     if (pr_word_is(word, "header"))
         return header_length(a, word);
     if (pr_word_is(word, "write"))

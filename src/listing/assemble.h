@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the text form of a descriptor stream to its bytes. The grammar stands in listing.h. */
+/* From the text form of a descriptor stream to its bytes. The grammar is in listing.h. */
 #ifndef LISTING_ASSEMBLE_H
 #define LISTING_ASSEMBLE_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The judgement of a stream, and of a program with its buffers. */
+/*
+ * The judgement of a stream, and of a program with its buffers. So that one fault does not hide the
+ * next, a value or bit that was refused is corrected in a copy where that is possible, and the copy is judged
+ * again, for a limited number of findings. The stream itself is not changed.
+ */
 #include "listing/check.h"
 
 #include <string.h>
@@ -14,7 +18,7 @@ struct check {
     void *context;
     bool clean;
     struct pr_flow *flow; /* NULL when only the stream is judged */
-    uint32_t written;     /* bit b: block b has been written by some descriptor, or its absence been told */
+    uint32_t written;     /* bit b: block b has been written by some descriptor, or its absence reported */
     struct pr_td td;
     struct pr_image image;
     struct pr_task task;
@@ -222,7 +226,7 @@ static bool check_extents(struct check *check, uint32_t descriptor)
     return wrong == 0;
 }
 
-/* The field a refusal is about is given a value that is run, so that the next refusal can be told. */
+/* Gives the refused field a value that is run, so that the next refusal can be reported. */
 static bool repair(struct check *check, struct pr_image *image, const struct pr_problem *problem)
 {
     int index = pr_image_index(problem->address);

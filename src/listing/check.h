@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The judgement of a program: what pr_check_stream finds in its stream, and what takes its buffers to see.
- * Each finding has a sentence, and the outcome on the engine as far as it is known. Nothing here runs
- * anything.
+ * Each finding has a sentence, and the outcome on the engine as far as it is known. No program is run
+ * here.
  */
 #ifndef LISTING_CHECK_H
 #define LISTING_CHECK_H
@@ -13,7 +13,7 @@
 /*
  * Judges a whole stream: the chain, the framing and the bits of every descriptor, and the task each one asks
  * for, with the register image carried from zeros along the chain. Every finding is reported with its
- * descriptor's index; what depends on a broken part is skipped. True when nothing but remarks was found.
+ * descriptor's index; what depends on a broken part is skipped. True when only remarks were found.
  */
 bool pr_check_stream(const void *bytes, size_t size, uint32_t first_words, uint32_t count,
                      pr_check_report report, void *context);
@@ -30,7 +30,7 @@ void pr_check_program_of(struct pr_check_program *program, const void *file, con
 
 /*
  * Judges a program. `flow` is room for what its descriptors leave behind for each other; what it held does
- * not matter. True when nothing but remarks was found.
+ * not matter. True when only remarks were found.
  */
 bool pr_check_program(const struct pr_check_program *program, struct pr_flow *flow, pr_check_report report,
                       void *context);

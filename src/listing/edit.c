@@ -28,7 +28,8 @@ bool pr_edit_word(const struct pr_scan *scan, const struct pr_word *word, const 
     if (!pr_word_split(word, '=', &name, &text))
         return pr_scan_fail(scan, word, problem, "%s is not of the form FIELD=VALUE.", PR_QUOTE(word));
     if (!pr_word_number(&text, &value))
-        return pr_scan_fail(scan, word, problem, "the value in %s is no number of 32 bits.", PR_QUOTE(word));
+        return pr_scan_fail(scan, word, problem, "the value in %s is not a number of 32 bits.",
+                            PR_QUOTE(word));
     if (pr_word_is(&name, "+bits")) {
         set_bits(edit, value, value);
         return true;

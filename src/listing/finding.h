@@ -5,7 +5,7 @@
 
 #include "protocol/problem.h"
 
-/* A remark is worth knowing and no reason to refuse. */
+/* A remark is worth knowing but is not a reason to refuse. */
 enum pr_finding { PR_FINDING_PROBLEM, PR_FINDING_REMARK };
 typedef void (*pr_check_report)(void *context, enum pr_finding finding, const struct pr_problem *problem);
 

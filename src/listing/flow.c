@@ -146,7 +146,7 @@ static void remember_write(struct pr_flow *flow, const struct pr_tensor *dst)
             continue;
         pr_problem_set(&problem, PR_PROBLEM_INCONSISTENT,
                        "The result at %x of buffer %u overwrites bytes of the result of descriptor %u, which "
-                       "nothing has read.",
+                       "no descriptor has read.",
                        dst->base, dst->bar, w->descriptor);
         report(flow, PR_FINDING_REMARK, PR_OUTCOME_UNKNOWN, &problem);
         break;
@@ -158,7 +158,7 @@ static void remember_write(struct pr_flow *flow, const struct pr_tensor *dst)
     flow->write[flow->writes++] = (struct pr_flow_write){*dst, flow->descriptor, false};
 }
 
-/* A read finds what was written, or what nobody wrote; whether it fits its buffer is another matter. */
+/* Marks the writes that a read overlaps, and reports a read where there are none. Its size is not checked. */
 static void check_read(struct pr_flow *flow, const struct extent *x)
 {
     struct pr_problem problem = {.address = base_register(x->field), .bits = x->base};

@@ -22,7 +22,7 @@ enum pr_flow_role {
     PR_ROLE_OUTPUT
 };
 
-/* The buffers a program is bound to. With `known` false nothing is said about them. */
+/* The buffers a program is bound to. With `known` false they are not judged. */
 struct pr_flow_buffers {
     bool known;
     struct {
@@ -60,9 +60,9 @@ void pr_flow_task(struct pr_flow *flow, uint32_t descriptor, const struct pr_tas
  * Whether the tensors of a task fit their buffers, and nothing else: for a task of which only they are known.
  */
 void pr_flow_places(struct pr_flow *flow, uint32_t descriptor, const struct pr_task *task);
-/* A descriptor whose task is not known: from here on nothing is said of what was written before. */
+/* A descriptor whose task is not known: from here on what was written before is not judged. */
 void pr_flow_gap(struct pr_flow *flow);
-/* After the last task. True when nothing but remarks was found. */
+/* After the last task. True when only remarks were found. */
 bool pr_flow_end(struct pr_flow *flow);
 
 #endif

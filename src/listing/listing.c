@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text form of a descriptor stream: writing it. The grammar stands in listing.h. */
+/* The text form of a descriptor stream: writing it. The grammar is in listing.h. */
 #include "listing/listing.h"
 
 #include "program/chain.h"

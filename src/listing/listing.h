@@ -13,7 +13,7 @@
  *   data       = "data" OFFSET { WORD }                                     words outside descriptors
  *   bytes      = "bytes" OFFSET { BYTE }                                    the same in bytes
  *
- * Descriptors, data and bytes stand in ascending order of their offsets and do not overlap; everything not
+ * Descriptors, data and bytes are in ascending order of their offsets and do not overlap; everything not
  * named is 0.
  * descriptor  INDEX is for the reader only. OFFSET is otherwise the next multiple of 0x100. WORDS is
  *             otherwise what the parts need; with more, zeros follow them.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words on the lines of a text. */
+/* Words on the lines of a text. No character past the length is read, so the text needs no NUL. */
 #include "listing/scan.h"
 
 #include <string.h>

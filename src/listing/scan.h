@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words on the lines of a text that nobody vouches for: spaces and tabs between words, `#` begins a comment.
+ * Words on the lines of an untrusted text: spaces and tabs between words, `#` begins a comment.
  */
 #ifndef LISTING_SCAN_H
 #define LISTING_SCAN_H
@@ -43,7 +43,7 @@ const char *pr_word_quote(const struct pr_word *word, struct pr_quote *quote);
 
 /*
  * Fills `problem` with "Line L, column C: " and a sentence, in the format of pr_text_printf, and returns
- * false. The place is the word's, or where the scan stands when it is NULL.
+ * false. The place is the word's, or that of the scan when it is NULL.
  */
 bool pr_scan_fail(const struct pr_scan *scan, const struct pr_word *word, struct pr_problem *problem,
                   const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activation tables as their halfwords say them. */
+/* Activation tables. Only a known code, an exponent that fits it and zeros after the code are accepted. */
 #include "program/activation.h"
 
 #include <stddef.h>
@@ -88,7 +88,7 @@ static const char *guess_odd(const uint16_t *half)
 {
     if (half[PR_AT_ABOVE] == PR_HALF_ONE && half[PR_AT_KNOTS] == PR_HALF_ZERO)
         return "tanh-like";
-    return half[PR_AT_ABOVE] == PR_HALF_ONE_HALF ? "sigmoid less one half" : "odd function";
+    return half[PR_AT_ABOVE] == PR_HALF_ONE_HALF ? "sigmoid minus one half" : "odd function";
 }
 
 const char *pr_activation_guess(const uint16_t half[PR_TABLE_HALFS])

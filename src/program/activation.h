@@ -10,7 +10,7 @@
 
 #define PR_ACTIVATION_KNOTS 33u
 
-/* Where the halfwords stand. */
+/* Indices of the halfwords. */
 enum {
     PR_AT_LOW,   /* clamps: x at or below this ... */
     PR_AT_HIGH,  /* ... at or above this */
@@ -47,7 +47,7 @@ struct pr_activation_form {
     const char *name;
     enum pr_activation_kind kind;
     bool odd;      /* f(-x) = -f(x): the knots are for |x| */
-    bool positive; /* nothing below zero: +0 there */
+    bool positive; /* below zero the value is +0 */
     int first;     /* the first knot, counted in knots from x = 0 */
     int shift;     /* the only one known, or PR_ACTIVATION_ANY */
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Program files of anecc and libane. */
+/*
+ * Program files of anecc and libane. The header is checked against the file's size before any descriptor is
+ * read, and the descriptors decide what the header leaves open.
+ */
 #include "program/anec.h"
 
 #include <string.h>
@@ -92,8 +95,8 @@ static bool read_sizes(struct reader *r)
 }
 
 /*
- * Zeros are read as records of register 0, and headers are padded with zeros: a descriptor's own header has
- * some bit.
+ * Headers are padded with zeros, and zeros can be read as records of register 0. A place whose header words
+ * are all zero is therefore not a descriptor.
  */
 static bool begins_content(const struct reader *r, uint64_t at, struct pr_problem *problem)
 {
@@ -231,7 +234,7 @@ static bool fits(const struct pr_hwx_port *port)
     return true;
 }
 
-/* The header has no types: what the descriptors take a surface for is what it holds. */
+/* The header has no types, so the descriptors that use a surface decide what it holds. */
 static bool set_element(const struct reader *r, struct pr_hwx_port *port)
 {
     if (!pr_uses_element(&r->uses, port->bar, &port->element, r->problem)) {
@@ -340,7 +343,7 @@ size_t pr_anec_write_image(const void *bytes, const struct pr_hwx *hwx, void *im
     return pr_hwx_write(&program, image, capacity);
 }
 
-/* Nothing in the header says what it is: sizes below 4 GiB and small counts do. */
+/* The header has no magic number, so it is recognised by sizes below 4 GiB and small counts. */
 enum pr_program_format pr_program_format(const void *bytes, size_t size)
 {
     const struct pr_slice head = {bytes, size, 0};

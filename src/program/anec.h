@@ -11,11 +11,11 @@
  *     text   tsk_size bytes: buffer 0
  *     kernel krn_size bytes, after the text rounded up to 16: buffer 1
  *
- * Buffer 3 is the intermediate. Surfaces stand from buffer 4 on: by convention destinations, then sources.
+ * Buffer 3 is the intermediate. Surfaces begin at buffer 4: by convention destinations, then sources.
  * Files with the inputs first exist, so the descriptors decide: a buffer that any of them writes is a
  * destination, one that they only read is a source; one they never name is what the counts still lack,
  * destinations first. They decide about types too, which the header lacks: a surface holds what they take it
- * for, fp16 when none tells.
+ * for, fp16 when none says.
  */
 #ifndef PROGRAM_ANEC_H
 #define PROGRAM_ANEC_H

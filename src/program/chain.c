@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains of descriptors: the walk along one. */
+/*
+ * The walk along a chain of descriptors. A link is given only after its bytes are known to be inside the
+ * stream, and every walk ends: a loop is found when the walk begins, and the link that closes it is the last.
+ */
 #include "program/chain.h"
 
 #include <string.h>
@@ -7,7 +10,7 @@
 #define NO_LOOP   UINT32_MAX
 #define NO_OFFSET UINT32_MAX
 
-/* What can be wrong with a link, in the order it is told. */
+/* What can be wrong with a link, in the order of reporting. */
 enum fault {
     FIRST_SIZE,
     FIRST_OUTSIDE,
@@ -49,9 +52,9 @@ static uint32_t follow(const struct pr_chain *chain, uint32_t offset)
 }
 
 /*
- * Brent's method, because nothing may be allocated: finds the length of the loop, then where it begins, and
- * from these the index of the link that closes it. A chain visits at most size / PR_TD_ALIGN + 1 places, so
- * this is linear.
+ * Brent's method, because this room does not allocate: finds the length of the loop, then where it begins,
+ * and from these the index of the link that closes it. A chain visits at most size / PR_TD_ALIGN + 1 places,
+ * so this is linear.
  */
 static uint32_t find_loop(const struct pr_chain *chain)
 {
@@ -188,8 +191,9 @@ static void describe(const struct pr_chain *chain, enum fault fault, struct pr_p
                        next->words - 1, next->words, PR_TD_HEADER_WORDS);
         break;
     case NEXT_ALIGN:
-        pr_problem_set(p, PR_PROBLEM_CHAIN, "Descriptor %u has NextPointer %x, which is no multiple of %x.",
-                       last->index, next->offset, PR_TD_ALIGN);
+        pr_problem_set(p, PR_PROBLEM_CHAIN,
+                       "Descriptor %u has NextPointer %x, which is not a multiple of %x.", last->index,
+                       next->offset, PR_TD_ALIGN);
         break;
     case NEXT_OUTSIDE:
         pr_problem_set(p, PR_PROBLEM_CHAIN,

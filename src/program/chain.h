@@ -21,16 +21,16 @@ struct pr_chain_link {
 struct pr_chain {
     const uint8_t *bytes;
     uint64_t size;
-    uint32_t declared;               /* descriptors; 0 when nothing declares a number */
+    uint32_t declared;               /* descriptors; 0 when the number is not declared */
     uint32_t closing;                /* index of the link that closes a loop, or UINT32_MAX */
     struct pr_chain_link last, next; /* the link given last, and the one to give */
-    uint32_t faults;                 /* what is wrong with the last and has not been told yet */
+    uint32_t faults;                 /* what is wrong with the last and has not been reported yet */
     bool ended;                      /* there is no next */
 };
 
 enum pr_chain_step {
     PR_CHAIN_LINK,  /* `link` is the next descriptor */
-    PR_CHAIN_FAULT, /* `problem` tells of the link given last, or of the first; the walk may go on */
+    PR_CHAIN_FAULT, /* `problem` is about the link given last, or the first; the walk may go on */
     PR_CHAIN_END,
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a task costs in virtual time. */
+/* What a task costs in virtual time. Computing and memory traffic overlap, so the slower of them counts. */
 #include "program/cost.h"
 
 #include "program/hwx.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.e5, read. */
+/*
+ * The reader of main.e5. What it accepts has the one form that the compiler writes: one function of one
+ * block, its ports planar, its sections inside the limits.
+ */
 #include "program/e5.h"
 
 #include <string.h>
@@ -266,7 +269,7 @@ static bool read_block(struct reader *r, const struct pr_flat_table *function)
         struct pr_flat_table operation = pr_flat_vector_table(&r->flat, &operations, i);
 
         if (!operation_fits(r, &operation, i))
-            return sound(r) && wrong(r, "an operation is not the one that stands in its place");
+            return sound(r) && wrong(r, "an operation is not the one expected at its place");
         if (i == PR_E5_BLOCK_INFERENCE && !read_inference(r, &operation))
             return false;
     }

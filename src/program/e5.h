@@ -47,11 +47,11 @@ struct pr_e5_record {
     uint32_t kernel;
     uint32_t kernel_bytes; /* of each */
     uint32_t depth;  /* axis D of the source, and of the result unless the record is a reduction; 0 means 1 */
-    uint32_t sx, sy; /* what the window moves by; 0 means 1 */
+    uint32_t sx, sy; /* steps of the window; 0 means 1 */
     uint32_t unicast; /* CONV, MAX, PRODUCT: input channels that an output channel has for itself; 0: all */
     uint32_t kernel_place, kernel_index; /* enum pr_e5_place; PR_E5_NONE: constants, else made at run time */
     uint32_t slice;                      /* the column at which the rows of source 1 begin */
-    uint32_t interleave;                 /* channels of the result that stand side by side; 0 means 1 */
+    uint32_t interleave;                 /* contiguous channels of the result; 0 means 1 */
     uint32_t elementwise;                /* of the reductions: enum pr_pe_op, done before */
     uint32_t function;                   /* of the reductions: enum pr_pe_function, done after */
     uint32_t compare;                    /* enum pr_pe_compare */
@@ -73,7 +73,7 @@ enum pr_e5_kind {
 };
 enum pr_e5_flag {
     PR_E5_RELU = 1,
-    PR_E5_BIAS = 2,          /* a bias row stands before each plane of weights */
+    PR_E5_BIAS = 2,          /* a bias row precedes each plane of weights */
     PR_E5_OUT_TRANSPOSE = 4, /* channel and width change places in the result */
     PR_E5_SUBTRACT2 = 8,
     PR_E5_SUBTRACT1 = 16,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records into descriptors. */
+/*
+ * Records into descriptors. A descriptor is accepted only after it has been decoded again and the task is
+ * what the record says, so a mistake here is refused and never reaches the engine.
+ */
 #include "program/e5.h"
 
 #include <string.h>
@@ -9,7 +12,7 @@
 #include "program/td_codes.h"
 #include "program/td_write.h"
 
-/* What every known descriptor of such a task has in fields that nothing here acts on. */
+/* What every known descriptor of such a task has in fields that this model does not act on. */
 enum { FMT_MODE = 1, TRUNCATE = 3, INTERLEAVE_PLANAR = 1, SOURCES_ONE = 1, SOURCES_TWO = 3 };
 enum { HINT_SOURCE = 2, HINT_RESULT = 3, HINT_KERNEL = 2, BINARY_POINT_FP16 = 0x1c, PALETTE_IDLE = 8 };
 enum { INTERLEAVE_LANES = 4 }; /* the one other interleave that public programs have */
@@ -137,7 +140,7 @@ static bool operand_buffer(const struct expander *x, const struct pr_e5_operand 
     const uint32_t all = o->offset | o->row | o->plane | o->depth | o->group;
 
     if (all % PR_ROW_ALIGN)
-        return wrong(x, "an operand's offset or stride is no multiple of 64");
+        return wrong(x, "an operand's offset or stride is not a multiple of 64");
     switch (o->place) {
     case PR_E5_PORT:
         if (o->index >= x->e5->ports)

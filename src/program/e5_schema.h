@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots and codes of schemas/e5.fbs, for those who read and write main.e5 without generated code. */
+/* Slots and codes of schemas/e5.fbs, for code that reads and writes main.e5 without a generated reader. */
 #ifndef PROGRAM_E5_SCHEMA_H
 #define PROGRAM_E5_SCHEMA_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FlatBuffers, read with suspicion. */
+/* FlatBuffers. No byte is read before its place has been checked against the size of the buffer. */
 #include "program/flat.h"
 
 #include <string.h>
@@ -65,7 +65,7 @@ struct pr_flat_table pr_flat_begin(struct pr_flat *flat, const void *bytes, size
     return table_at(flat, follow(flat, 0));
 }
 
-/* Where a field of `bytes` bytes stands; 0 when the table does not have it. */
+/* The place of a field of `bytes` bytes; 0 when the table does not have it. */
 static uint32_t field(struct pr_flat *flat, const struct pr_flat_table *table, unsigned slot, uint32_t bytes)
 {
     uint32_t entry = VTABLE_HEAD + 2 * slot, offset;

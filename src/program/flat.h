@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small FlatBuffer reader for bytes nobody has checked. Every access is bounds-checked; the first that
+ * A small FlatBuffer reader for unchecked bytes. Every access is bounds-checked; the first that
  * would leave the bytes sets `broken`, and from then on everything reads as absent. So a reader asks for what
  * it wants and looks at `broken` once in a while. All positions are offsets from the start of the bytes; 0
  * means "none".

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Program images: header, commands, program descriptor, sections. */
+/*
+ * Program images: header, commands, program descriptor, sections. The commands are checked once from first to
+ * last; after that a search through them fails only at their end.
+ */
 #include "program/hwx.h"
 
 #include <string.h>

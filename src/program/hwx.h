@@ -76,7 +76,7 @@ enum pr_hwx_element {
 #undef X
 };
 
-/* The BAR table's fixed places; surfaces stand after them, in an order that differs between compilers. */
+/* The BAR table's fixed places; surfaces follow them, in an order that differs between compilers. */
 enum { PR_HWX_BAR_TEXT = 0, PR_HWX_BAR_CONST = 1, PR_HWX_BAR_INTERMEDIATE = 3 };
 
 enum pr_hwx_direction { PR_HWX_INPUT = 1, PR_HWX_OUTPUT = 2 };
@@ -96,7 +96,7 @@ struct pr_hwx_port {
     uint64_t bytes; /* of the surface */
     /*
      * enum pr_hwx_element, or a code newer than that. Of a surface without a shape it is what the descriptors
-     * take it for, fp16 when none tells.
+     * take it for, fp16 when none says.
      */
     uint32_t element;
     bool shaped; /* the file says what follows; else all of it is 0 */
@@ -122,7 +122,7 @@ struct pr_hwx {
  */
 bool pr_hwx_read(const void *bytes, size_t size, struct pr_hwx *hwx, struct pr_problem *problem);
 
-/* NULL for a number nobody has named. */
+/* NULL for a number that has no known name. */
 const char *pr_hwx_subtype_name(uint32_t subtype);
 const char *pr_hwx_element_name(uint32_t element);
 /* Bits of an element in memory; 0 when there is no fixed number. */

@@ -66,8 +66,8 @@ static bool place_port(const struct pr_hwx_reader *r, const struct pr_slice *bin
             break;
     if (port->bar == PR_TQ_BARS)
         return pr_slice_problem(binding, BINDING_ADDRESS, r->problem, PR_PROBLEM_BINDING,
-                                "Surface %s is at %jx, which is no entry of the buffer table.", port->name,
-                                port->vmaddr);
+                                "Surface %s is at %jx, which is not an entry of the buffer table.",
+                                port->name, port->vmaddr);
     if (!pr_hwx_find_section(r, port->vmaddr, &section))
         return pr_slice_problem(binding, BINDING_ADDRESS, r->problem, PR_PROBLEM_BINDING,
                                 "Surface %s is at %jx, where no section begins.", port->name, port->vmaddr);
@@ -83,7 +83,7 @@ static bool place_port(const struct pr_hwx_reader *r, const struct pr_slice *bin
     else
         return pr_slice_problem(
             &section.header, PR_HWX_SECTION_FLAGS, r->problem, PR_PROBLEM_INCONSISTENT,
-            "Surface %s stands in a section of flags %x; an input's end with %x, an output's with "
+            "Surface %s is in a section of flags %x; an input's end with %x, an output's with "
             "%x.",
             port->name, section.flags, SECTION_INPUT, SECTION_OUTPUT);
     return true;
@@ -209,8 +209,8 @@ static bool set_axis(struct pr_hwx_port *port, char axis, uint32_t extent, uint6
 }
 
 /*
- * `:tN=`, then per axis `ar1;0;EXTENT;N=sSTRIDEaxis:`, then the element code. False when it is no such
- * string or an axis is missing.
+ * `:tN=`, then per axis `ar1;0;EXTENT;N=sSTRIDEaxis:`, then the element code. False when the
+ * string has another form or an axis is missing.
  */
 static bool read_stab(struct pr_slice *text, struct pr_hwx_port *port)
 {
@@ -278,7 +278,7 @@ static bool read_symbols(const struct pr_hwx_reader *r)
     return true;
 }
 
-/* Where the file has no shape it has no type either, but the descriptors do. */
+/* A surface without a shape has no type in the file either; it is taken from the descriptors. */
 static bool find_elements(const struct pr_hwx_reader *r)
 {
     struct pr_hwx *hwx = r->hwx;

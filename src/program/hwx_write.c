@@ -72,7 +72,7 @@ static uint32_t command(struct writer *w, uint32_t type, uint32_t size)
     return at;
 }
 
-/* A segment of `sections` sections; returns where its first section header stands. */
+/* A segment of `sections` sections; returns the place of its first section header. */
 static uint32_t segment(struct writer *w, const char *name, uint32_t address, uint32_t size, uint32_t file,
                         uint32_t file_bytes, uint32_t protection, uint32_t sections)
 {

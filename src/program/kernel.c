@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the streams of a task's engines hold its kernel: planes, and where they stand. */
+/* How the streams of a task's engines hold its kernel: the planes and their places. */
 #include "program/kernel.h"
 
 #include <string.h>
@@ -71,9 +71,9 @@ static uint64_t plane_bytes(const struct pr_task *task, uint32_t lanes)
 }
 
 /*
- * Passes are dealt out with all lanes while they fill every engine; what is left over goes to passes with the
- * largest power of two of lanes that still fills every engine, the last ones with a single lane. A level is a
- * run of passes of equal lanes. A unicast kernel has one level of one lane.
+ * Channels are distributed over passes with all lanes while these fill every engine. The remaining channels
+ * go to passes with the largest power of two of lanes that still fills every engine, the last ones with a
+ * single lane. A level is a run of passes of equal lanes. A unicast kernel has one level of one lane.
  */
 struct level {
     uint32_t lanes;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any kernel into one order. */
+/*
+ * Any kernel into one order. No byte is taken from a stream past its end, and no weight is stored outside the
+ * kernel: masks and lengths in the stream are checked before they are used.
+ */
 #include <string.h>
 
 #include "protocol/half.h"
 #include "program/kernel_plane.h"
 
-enum { MASK_SLOTS = 8 };  /* slots that a mask byte speaks for */
+enum { MASK_SLOTS = 8 };  /* slots of a mask byte */
 enum { RECORD_HEAD = 3 }; /* a length of two bytes and a zero byte */
 
 struct reader {
@@ -76,7 +79,7 @@ static void position_next(const struct pr_task *task, struct position *p)
     p->y = p->phase_y;
 }
 
-/* Where a slot's weight goes; NULL when the slot stands for none. */
+/* Where a slot's weight goes; NULL when the slot has none. */
 static uint16_t *slot_target(const struct reader *r, const struct position *p, uint32_t slot)
 {
     const struct pr_task *task = r->task;
@@ -174,7 +177,7 @@ static bool read_sparse(struct reader *r)
     return read_body(r, r->at + length);
 }
 
-/* What stands before the planes. */
+/* What precedes the planes. */
 static bool read_head(struct reader *r)
 {
     r->at = r->task->ne.table ? PR_TABLE_BYTES : 0;

@@ -14,7 +14,7 @@ struct pr_plane {
 /* The engine's next plane of a group; begin with {.engine = e}. False when there is none left. */
 bool pr_plane_next(const struct pr_task *task, struct pr_plane *plane);
 
-/* Weights that stand side by side for each input channel and kernel position in a plane of so many lanes. */
+/* Contiguous weights for each input channel and kernel position in a plane of so many lanes. */
 uint32_t pr_plane_slots(const struct pr_task *task, uint32_t lanes);
 /* Kernel positions that are walked: the window, enlarged to whole strides. */
 uint32_t pr_plane_positions(const struct pr_task *task);

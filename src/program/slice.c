@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run of bytes of a file. */
+/* A run of bytes of a file. Its members move together, so that a place in it keeps its file offset. */
 #include "program/slice.h"
 
 #include <string.h>

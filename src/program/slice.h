@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run of bytes of a file, from which nothing can be read past the end. Readers of files use only these. */
+/* A run of bytes of a file, which cannot be read past its end. Readers of files use only these. */
 #ifndef PROGRAM_SLICE_H
 #define PROGRAM_SLICE_H
 
@@ -8,7 +8,7 @@
 struct pr_slice {
     const uint8_t *bytes;
     size_t size;
-    uint64_t at; /* where the bytes stand in the file */
+    uint64_t at; /* offset of the bytes in the file */
 };
 
 /*

@@ -91,7 +91,7 @@ static void take_strides(const struct pr_decoder *d, stride_fields field, unsign
     stride[PR_AXIS_G] = pr_decode_get(d, field[3]) << shift;
 }
 
-/* In DRAM channels may stand side by side, and a column steps over all of them; in L2 they never do. */
+/* In DRAM channels may be contiguous, and a column then steps over all of them; in L2 they never are. */
 static void take_dram_strides(const struct pr_decoder *d, stride_fields field, struct pr_tensor *t)
 {
     take_strides(d, field, PR_DRAM_SHIFT, t, t->stride);
@@ -312,7 +312,7 @@ static bool decode_destination(const struct pr_decoder *d)
     return true;
 }
 
-/* `element` is what then stands side by side along the channels. */
+/* `element` becomes the stride of the channels. */
 static void swap_strides(uint32_t element, uint32_t stride[PR_AXES])
 {
     stride[PR_AXIS_W] = stride[PR_AXIS_C];
@@ -373,8 +373,8 @@ static bool check_result(const struct pr_decoder *d)
 }
 
 /*
- * What stays in L2 of a kept source is what the DMA read: without the axes it is broadcast along (bits in the
- * order W, H, D, C).
+ * The copy of a kept source in L2 is what the DMA read, so it lacks the axes that the source is broadcast
+ * along (bits in the order W, H, D, C).
  */
 static void set_kept_extents(struct pr_tensor *t, uint32_t broadcast)
 {

@@ -48,15 +48,15 @@ enum pr_unit { PR_UNIT_PE, PR_UNIT_NE };
 enum pr_home { PR_HOME_NONE, PR_HOME_DRAM, PR_HOME_L2, PR_HOME_STREAM };
 
 /*
- * What its elements are. Integers are read as the numbers they are, and written rounded and cut to their
- * range.
+ * The type of its elements. Integers are read as the numbers they are, and written rounded and clamped to
+ * their range.
  */
 enum pr_format { PR_FP16, PR_U8, PR_I8 };
 uint32_t pr_format_bytes(enum pr_format format);
 
 /*
- * A tensor. Strides are in bytes; a broadcast axis has stride 0. With an interleave of k, k channels stand
- * side by side: channel c is at c / k * stride[C] + c % k elements, and stride[W] steps over all k. A stream
+ * A tensor. Strides are in bytes; a broadcast axis has stride 0. With an interleave of k, k channels are
+ * contiguous: channel c is at c / k * stride[C] + c % k elements, and stride[W] steps over all k. A stream
  * has neither base nor strides.
  */
 struct pr_tensor {
@@ -67,7 +67,7 @@ struct pr_tensor {
     uint32_t extent[PR_AXES]; /* elements the task touches */
     uint32_t stride[PR_AXES];
     uint32_t interleave; /* 0 and 1: none */
-    /* channel and width have changed places: it is columns that the interleave puts side by side */
+    /* channel and width are exchanged, so the interleave makes columns contiguous, not channels */
     bool transposed;
     bool relu;          /* source: negative elements read as zero */
     bool slice;         /* source: a row is read from an offset inside it (PixelOffset) */
@@ -132,7 +132,7 @@ struct pr_ne {
     bool palette;     /* ... and every other weight is the first of the 32 values before the records */
     bool reuse;       /* the kernel of group 0 is that of all groups */
     enum pr_format kernel_format;
-    bool bias; /* a bias row stands before each plane of weights */
+    bool bias; /* a bias row precedes each plane of weights */
     bool relu;
     bool table;                    /* the streams begin with an activation table */
     uint16_t acc_bias, post_scale; /* fp16 bits */
@@ -156,7 +156,7 @@ struct pr_task {
 bool pr_task_decode(const struct pr_td *td, const struct pr_image *image, struct pr_task *task,
                     struct pr_problem *problem);
 
-/* The axis whose elements an interleave puts side by side. */
+/* The axis whose elements an interleave makes contiguous. */
 static inline enum pr_axis pr_tensor_bundled(const struct pr_tensor *tensor)
 {
     return tensor->transposed ? PR_AXIS_W : PR_AXIS_C;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task of the neural engines, decoded. */
+/* A task of the neural engines, decoded. What the model does not run is refused here, by field and value. */
 #include <string.h>
 
 #include "program/task_decode.h"
@@ -93,7 +93,7 @@ static bool decode_weights(const struct pr_decoder *d)
     return true;
 }
 
-/* A kernel that is not used where it stands is unpacked, also one of ones. */
+/* A kernel that is not used in place is unpacked; so is one of ones. */
 static bool check_size(const struct pr_decoder *d)
 {
     uint64_t weights = pr_kernel_weights(d->task);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task of the planar engine, decoded. */
+/* A task of the planar engine, decoded. What the model does not run is refused here, by field and value. */
 #include <string.h>
 
 #include "program/task_decode.h"
@@ -13,7 +13,7 @@ static void broadcast(struct pr_tensor *t, uint32_t bits)
     for (unsigned axis = PR_AXIS_W; axis <= PR_AXIS_C; axis++)
         if (bits >> axis & 1)
             t->stride[axis] = 0;
-    /* Of an interleaved axis only the first element is read: nothing stands beside it. */
+    /* Of an interleaved axis only the first element is read, so no other is beside it. */
     if (bits >> pr_tensor_bundled(t) & 1)
         t->interleave = 1;
 }
@@ -95,7 +95,7 @@ static bool check_elementwise(const struct pr_decoder *d)
     if (d->task->pe.epsilon)
         return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_PE_EPSILON,
                                 "an epsilon is decoded for reductions only");
-    return pr_decode_require(d, PR_F_PE_REDUCE, 0, "this task is no reduction") &&
+    return pr_decode_require(d, PR_F_PE_REDUCE, 0, "this task is not a reduction") &&
            pr_decode_require(d, PR_F_PE_FUNCTION, 0, "a function is decoded after a reduction only") &&
            pr_decode_require(d, PR_F_PADDING_MODE, 0, "only zero padding (0) is decoded for this task");
 }

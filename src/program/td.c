@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Task descriptors: tables, framing, register image. */
+/*
+ * Task descriptors: tables, framing, register image. A descriptor that pr_td_read accepts has records of
+ * known blocks only, all inside its declared size; pr_td_apply relies on that.
+ */
 #include "program/td.h"
 
 #include <string.h>
@@ -22,7 +25,7 @@ enum {
 };
 
 #define PR_TD_REG(block, id, name, address, count) \
-    _Static_assert((address) % 4 == 0 && (address) >= BASE_OF(block), name " stands in its block");
+    _Static_assert((address) % 4 == 0 && (address) >= BASE_OF(block), name " is in its block");
 #define PR_TD_FIELD(reg, id, name, lo, width, use, source, where, accepted, meaning, action) \
     _Static_assert((width) > 0 && (lo) + (width) <= 32, name " fits a word");
 #include "program/td_regs.def"

@@ -84,7 +84,7 @@ struct pr_record {
     uint32_t address; /* register byte address of the first */
 };
 
-/* A descriptor that has been read: a copy of its words, its header length and where its records stand. */
+/* A descriptor that has been read: a copy of its words, its header length and the places of its records. */
 struct pr_td {
     uint32_t words;        /* declared size */
     uint32_t header_words; /* 10 or 11 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing descriptors. */
+/* Writing descriptors: always ten header words and all blocks in the order of the table. */
 #include "program/td_write.h"
 
 enum { RECORD_COUNT_LO = 26 };

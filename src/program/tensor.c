@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes of a task's tensors. */
+/* Sizes of a task's tensors. Interleaved elements count as bundles: a step along their axis is one bundle. */
 #include "program/kernel.h"
 
 uint32_t pr_format_bytes(enum pr_format format)
@@ -7,7 +7,7 @@ uint32_t pr_format_bytes(enum pr_format format)
     return format == PR_FP16 ? 2 : 1;
 }
 
-/* Elements that stand side by side: together they are what the packed axis steps over. */
+/* Elements of a bundle: they are contiguous, and the packed axis steps over all of them. */
 static uint32_t bundle_elements(const struct pr_tensor *tensor)
 {
     return tensor->interleave > 1 ? tensor->interleave : 1;
@@ -72,7 +72,7 @@ uint64_t pr_tensor_span(const struct pr_tensor *tensor)
                     before);
 }
 
-/* Channels that stand side by side in DRAM are kept apart. */
+/* Channels that are contiguous in DRAM are a stride apart in the kept copy. */
 uint64_t pr_tensor_keep_span(const struct pr_tensor *tensor)
 {
     const uint32_t *extent = tensor->keep_extent, *stride = tensor->keep_stride;

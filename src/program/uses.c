@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What descriptors do with buffers. */
+/*
+ * What descriptors do with buffers. A descriptor that cannot be read still counts by its header, and its
+ * registers are left out.
+ */
 #include "program/uses.h"
 
 #include <string.h>

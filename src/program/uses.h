@@ -13,7 +13,7 @@
  * What a buffer holds: enum pr_hwx_element, and the first descriptor that says so, by its index in the chain.
  */
 struct pr_buffer_use {
-    uint32_t element, teller; /* an element of 0: no descriptor tells */
+    uint32_t element, teller; /* an element of 0: no descriptor says */
     uint32_t other, rival;    /* the first that takes it for something else; 0: none does */
 };
 
@@ -23,15 +23,15 @@ struct pr_uses {
 };
 
 /*
- * Walks the chain as far as it can be walked; what is wrong with it is not told here (see chain.h). A
+ * Walks the chain as far as it can be walked; what is wrong with it is not reported here (see chain.h). A
  * buffer's elements are known from transfers that a descriptor enables, by the format in memory: a buffer
- * that is only named, or whose format is a code that nobody knows, stays unknown.
+ * that is only named, or whose format is a code without a known meaning, stays unknown.
  */
 void pr_uses_trace(const void *text, size_t size, uint32_t first_words, uint32_t count, struct pr_uses *uses);
 
 /*
- * What the buffer holds: fp16 when no descriptor tells, as nearly all do. False and a sentence when two
- * contradict each other.
+ * What the buffer holds: fp16 when no descriptor says, because nearly all surfaces are. False and a
+ * sentence when two contradict each other.
  */
 bool pr_uses_element(const struct pr_uses *uses, uint32_t bar, uint32_t *element, struct pr_problem *problem);
 

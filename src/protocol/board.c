@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boards. */
+/* The boards, one row each; a value that no source states is named as chosen in the row's source. */
 #include "protocol/board.h"
 
 #include "protocol/device.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boards: where the blocks of one system on chip stand in physical memory. */
+/* Boards: where the blocks of one system on chip are in physical memory. */
 #ifndef PROTOCOL_BOARD_H
 #define PROTOCOL_BOARD_H
 

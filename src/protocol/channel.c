@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The channels and where their rings stand in the IPC surface. */
+/* The channels and the places of their rings in the IPC surface: in table order, without overlap. */
 #include "protocol/channel.h"
 
 #define RING_ALIGN 0x100u

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The firmware container, read and judged from a private copy. */
+/*
+ * The firmware container, read and judged from a private copy. Every byte is accounted for: sections ascend
+ * without overlap, and what is in none of them must be zero.
+ */
 #include "protocol/container.h"
 
 #include "base/array.h"
@@ -38,7 +41,7 @@ static bool section_mandatory(uint32_t kind)
     }
 }
 
-/* Text and kernel stand outside, at a device address. */
+/* Text and kernel are outside the container, at a device address. */
 static bool section_outside(uint32_t kind)
 {
     return kind == PR_SECTION_TEXT || kind == PR_SECTION_KERNEL;
@@ -127,7 +130,7 @@ static bool check_address(const struct reader *r, uint64_t place, const struct p
 {
     if (s->offset || s->bytes)
         return pr_problem_set(at(r, place + 8), PR_PROBLEM_FORMAT,
-                              "Section %s stands outside the container, but has the place %x there.",
+                              "Section %s is outside the container, but has the place %x there.",
                               section_name(s->kind), s->offset);
     if (!s->address_bytes || s->address >= PR_SECTION_LIMIT ||
         s->address_bytes > PR_SECTION_LIMIT - s->address)
@@ -142,7 +145,7 @@ static bool check_place(const struct reader *r, uint64_t place, const struct pr_
 {
     if (s->address || s->address_bytes)
         return pr_problem_set(at(r, place + 16), PR_PROBLEM_FORMAT,
-                              "Section %s stands in the container, but has the address %jx.",
+                              "Section %s is in the container, but has the address %jx.",
                               section_name(s->kind), s->address);
     if (s->offset % CONTENT_ALIGN || s->offset < *end || s->offset > r->size ||
         s->bytes > r->size - s->offset)
@@ -187,7 +190,7 @@ static bool read_sections(const struct reader *r, uint32_t program_offset)
     return check_zero(r, end, r->size - end, "after the sections");
 }
 
-/* `count` entries of `each` bytes behind a head: inside the section, and nothing behind them. */
+/* `count` entries of `each` bytes behind a head: inside the section, and no bytes behind them. */
 static bool check_entries(const struct reader *r, uint32_t kind, uint32_t head, uint32_t count, uint32_t each,
                           uint32_t most)
 {

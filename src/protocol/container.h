@@ -103,8 +103,8 @@ struct pr_operation {
 _Static_assert(sizeof(struct pr_operation) == 0x110, "an operation is 0x110 bytes");
 
 /*
- * procedure: u32 count, u32 0, then entries (CHOSEN: one operation each, where its descriptors stand in the
- * text).
+ * procedure: u32 count, u32 0, then entries (CHOSEN: one operation each, and the place of its descriptors in
+ * the text).
  */
 #define PR_PROCEDURES_MAX 0x80u
 struct pr_procedure {

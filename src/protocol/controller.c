@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a boot is refused. */
+/* The reasons for which a boot is refused, in words. Every number has a text; unknown ones share one. */
 #include "protocol/controller.h"
 
 const char *pr_boot_refusal_text(uint32_t reason)

@@ -38,7 +38,7 @@ enum pr_controller_reg {
 #define PR_CPU_STATUS_RUNNING 0x2bu /* CHOSEN */
 #define PR_RVBAR_LOCK         0x1u  /* bit 0: latched */
 
-/* Windows of the container that hold them; nothing answers between these. X(id, offset, bytes) */
+/* Windows of the container that hold them; no register answers between these. X(id, offset, bytes) */
 #define PR_CONTROLLER_WINDOWS(X) \
     X(VECTOR, 0x1050000, 0x4000) \
     X(TIME, 0x1170000, 0x4000)   \

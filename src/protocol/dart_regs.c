@@ -3,8 +3,8 @@
 #include "protocol/dart_regs.h"
 
 /*
- * One row per form: bit positions; 64 means the form has no such bit. Frames stand shifted right by
- * frame_shift.
+ * One row per form: bit positions; 64 means the form has no such bit. Frames are stored shifted right
+ * by frame_shift.
  */
 static const struct form {
     const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Half and single precision as bits, between each other: the one plain conversion. What is faster stands
- * beside it in the rooms that need it and is compared with it.
+ * Half and single precision as bits, between each other: the one plain conversion. Faster ones are
+ * in the rooms that need them and are compared with it.
  */
 #ifndef PROTOCOL_HALF_H
 #define PROTOCOL_HALF_H
@@ -58,7 +58,7 @@ static inline uint16_t pr_half_of_single(uint32_t single)
     /* A carry out of the fraction raises the exponent, as it should. */
     if (magnitude >= 0x38800000)
         return (uint16_t)(sign | pr_shift_to_even(magnitude - 0x38000000, 13));
-    /* Denormal: the fraction with its hidden one, in units of 2^-24. Below 2^-25 nothing is left. */
+    /* Denormal: the fraction with its hidden one, in units of 2^-24. Values below 2^-25 become zero. */
     if (magnitude < 0x33000000)
         return (uint16_t)sign;
     return (uint16_t)(sign | pr_shift_to_even((magnitude & 0x7fffff) | 0x800000, 126 - (magnitude >> 23)));

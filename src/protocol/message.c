@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The firmware's answers in words. */
+/* The firmware's answers in words. Every status has a text; unknown ones share one. */
 #include "protocol/message.h"
 
 const char *pr_status_text(uint32_t status)

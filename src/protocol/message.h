@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages: what stands in the command pool while a slot points to it. The firmware copies a message once,
+ * Messages: what is in the command pool while a slot points to it. The firmware copies a message once,
  * checks the copy and writes replies back in place. Two header forms (docs/provenance.md): the control
  * channel (IO, DEBUG, BUF_H2T) has the 24-byte header of Table 30.1; the execution loop (DATA_CHAIN_H2T) has
  * a u16 id at +4 and fields from +8.
@@ -76,7 +76,7 @@ const char *pr_status_text(uint32_t status);
 #define PR_REPLY_STATUS(header) ((header)->priority)
 
 /*
- * Bodies of the control commands (after the header). Sizes from command facts 2 less their 8-byte header,
+ * Bodies of the control commands (after the header). Sizes from command facts 2 minus their 8-byte header,
  * where known.
  */
 struct pr_body_u32 {

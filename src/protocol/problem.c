@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with some bytes. */
+/* What is wrong with some bytes. Setting a problem changes its kind and text and leaves the place alone. */
 #include "protocol/problem.h"
 
 #include <stdarg.h>

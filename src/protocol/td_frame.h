@@ -32,7 +32,7 @@ struct pr_field_info {
     const char *where;   /* the sheet, section and confidence of the meaning */
     uint32_t accepted;   /* bit n: the value n is run; 0: every value */
     const char *meaning; /* one sentence */
-    const char *action;  /* what the use does not tell, or "" */
+    const char *action;  /* what the use does not say, or "" */
 };
 
 extern const struct pr_field_info pr_header_table[PR_H_COUNT];

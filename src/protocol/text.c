@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text into a caller's buffer. */
+/* Text into a caller's buffer, which ends with a NUL after every call if it has room for one. */
 #include "protocol/text.h"
 
 void pr_text_init(struct pr_text *text, char *buffer, size_t capacity)

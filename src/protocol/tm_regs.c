@@ -15,9 +15,9 @@ PR_TQ_REGISTERS(X)
 PR_TM_REGISTERS(X)
 #undef X
 _Static_assert(PR_TQ_BAR1 + 4 * PR_TQ_BARS == PR_TQ_NID1,
-               "the first slot's buffers end where its identity stands");
+               "the first slot's buffers end where its identity is");
 _Static_assert(PR_TQ_BAR2 + 4 * PR_TQ_BARS == PR_TQ_NID2,
-               "the second slot's buffers end where its identity stands");
+               "the second slot's buffers end where its identity is");
 
 const uint8_t pr_tq_priority[PR_TQ_COUNT] = {1, 2, 3, 4, 5, 6, 0x1e, 0x1f};
 

@@ -113,7 +113,7 @@ enum pr_tq_reg {
 #define PR_TM_COMMITTED_NID_WIDTH 8
 
 /*
- * ERROR1 to ERROR3 hold this when nothing is wrong. Their contents otherwise are unknown; here ERROR1 is the
+ * ERROR1 to ERROR3 hold this when there is no error. Their contents otherwise are unknown; here ERROR1 is the
  * enum pr_problem_kind, the queue, and the byte offset in the descriptor (CHOSEN).
  */
 #define PR_TM_ERROR_FINE          0x22222222u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Faults: processor exceptions and broken invariants. All end in rt_port_fault; nothing runs afterwards. */
+/* Faults: processor exceptions and broken invariants. All end in rt_port_fault; no code runs afterwards. */
 #ifndef RTKERNEL_FAULT_H
 #define RTKERNEL_FAULT_H
 

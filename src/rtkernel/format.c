@@ -107,7 +107,7 @@ static uint64_t unsigned_argument(unsigned longs, va_list *args)
     return longs == 1 ? va_arg(*args, unsigned long) : va_arg(*args, unsigned long long);
 }
 
-/* False when it is none of ours: then it is text. */
+/* False when it is not a conversion of this list; it is then copied as text. */
 static bool put_conversion(struct output *out, const struct conversion *how, va_list *args)
 {
     int64_t value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A part of printf: %% %c %s %d %i %u %x %X, with l, ll and z, a width, 0 for zero padding, and a precision
- * for %s. Anything else is copied as it stands.
+ * for %s. Anything else is copied unchanged.
  */
 #ifndef RTKERNEL_FORMAT_H
 #define RTKERNEL_FORMAT_H

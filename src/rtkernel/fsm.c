@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finite-state machines. */
+/* Finite-state machines. Actions do not nest: an event posted by one waits until the action has returned. */
 #include "rtkernel/fsm.h"
 
 #include <stddef.h>
@@ -65,7 +65,7 @@ static void leave_for_later(struct rt_fsm *fsm, unsigned event, uint64_t argumen
 void rt_fsm_post(struct rt_fsm *fsm, unsigned event, uint64_t argument)
 {
     if (event >= fsm->table->events)
-        rt_fault_assert(fsm->kernel, "%s: event %u is none of its", fsm->table->name, event);
+        rt_fault_assert(fsm->kernel, "%s: event %u is out of range", fsm->table->name, event);
     if (fsm->running) {
         leave_for_later(fsm, event, argument);
         return;

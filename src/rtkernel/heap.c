@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arenas: blocks side by side, each knowing its own size and that of the block below. */
+/* The arenas: contiguous blocks, each with its own size and that of the block below. */
 #include "rtkernel/heap.h"
 
 #include "rtkernel/memory.h"

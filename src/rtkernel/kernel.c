@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boot, start and the little that belongs to no object. */
+/* Boot, start, and the calls that do not belong to an object. */
 #include "rtkernel/kernel.h"
 
 #include "rtkernel/format.h"

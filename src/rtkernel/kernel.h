@@ -35,7 +35,7 @@ size_t rt_kernel_bytes(void);
 
 /*
  * Sets up the kernel, its arenas and its own tasks, masks interrupts, and returns: the application then
- * creates its tasks and starts. Nothing of what the carve-out held before is used. RT_EINVAL or RT_ENOMEM,
+ * creates its tasks and starts. The earlier contents of the carve-out are not used. RT_EINVAL or RT_ENOMEM,
  * with a sentence in `refusal` (which may be NULL) and in the port's log, when the carve-out is misaligned or
  * too small, or when the initial heap does not exceed twice the framework reservation.
  */

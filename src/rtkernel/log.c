@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log. */
+/* The log. A line is complete in the ring before the port gets it, and no task is woken by logging. */
 #include "rtkernel/log.h"
 
 #include "rtkernel/format.h"
@@ -42,8 +42,7 @@ void rt_log(struct rt_kernel *kernel, enum rt_log_level level, const char *forma
     length += rt_format_list(line->text + length, sizeof(line->text) - length, format, args);
     va_end(args);
     rt_port_log(kernel->port, line->text, length);
-    rt_port_irq_restore(kernel->port,
-                        previous); /* nothing was woken; and the fault path comes through here */
+    rt_port_irq_restore(kernel->port, previous); /* no task was woken; the fault path uses this too */
 }
 
 const struct rt_log_line *rt_log_recent(const struct rt_kernel *kernel, unsigned age)

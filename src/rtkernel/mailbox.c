@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mailboxes. */
+/* Mailboxes. A full mailbox has no waiters, because a posted word goes to the first waiter, if any. */
 #include "rtkernel/mailbox.h"
 
 #include "rtkernel/sched.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names; and the mem* functions where there is no C library. */
+/* Copies of names, and the mem* functions of builds without a C library. */
 #include "rtkernel/memory.h"
 
 void rt_memory_copy_name(char *to, size_t capacity, const char *from)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutexes. */
+/* Mutexes. While tasks wait there is an owner: unlocking hands the mutex to the first waiter directly. */
 #include "rtkernel/mutex.h"
 
 #include "rtkernel/sched.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutexes: a semaphore of one unit that knows who has it. Not recursive; priorities are not inherited. */
+/* Mutexes: a semaphore of one unit that records its owner. Not recursive; priorities are not inherited. */
 #ifndef RTKERNEL_MUTEX_H
 #define RTKERNEL_MUTEX_H
 

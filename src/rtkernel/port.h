@@ -67,8 +67,8 @@ struct rt_context {
 void rt_port_context_make(struct rt_port *port, struct rt_context *context, void *stack, size_t bytes,
                           void (*entry)(void *arg), void *arg);
 /*
- * Saves the caller into `from` and continues `to`; returns when somebody switches back to `from`. Interrupts
- * are masked on both sides. A `from` that was not made here is the boot code's, and nobody switches back to
+ * Saves the caller into `from` and continues `to`; returns when a switch goes back to `from`. Interrupts
+ * are masked on both sides. A `from` that was not made here is the boot code's, and no switch goes back to
  * it.
  */
 void rt_port_context_switch(struct rt_port *port, struct rt_context *from, struct rt_context *to);
@@ -89,7 +89,7 @@ void rt_port_timer_set(struct rt_port *port, uint64_t deadline);
  */
 void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes);
 
-/* One line for people, without a line end; `line[length]` is 0. Interrupts are masked. */
+/* One line for the user, without a line end; `line[length]` is 0. Interrupts are masked. */
 void rt_port_log(struct rt_port *port, const char *line, size_t length);
 
 /*

@@ -71,8 +71,8 @@ static uint8_t *slot_at(const struct rt_queue *queue, uint32_t *pointer)
 }
 
 /*
- * For who has taken a space. A waiting receiver is handed the message's unit; an owner in rt_task_wait_any is
- * woken and looks at both of its queues when it runs.
+ * For a caller that has taken a space. A waiting receiver is handed the message's unit; an owner in
+ * rt_task_wait_any is woken and looks at both of its queues when it runs.
  */
 static void write_slot(struct rt_queue *queue, const void *message, size_t bytes)
 {
@@ -89,7 +89,7 @@ static void write_slot(struct rt_queue *queue, const void *message, size_t bytes
         rt_sched_wake(queue->owner, RT_OK);
 }
 
-/* For who has taken a message. */
+/* For a caller that has taken a message. */
 static int read_slot(struct rt_queue *queue, void *message)
 {
     const uint8_t *slot;

@@ -37,7 +37,7 @@ int rt_queue_try_send(struct rt_queue *queue, const void *message, size_t bytes)
  * the queue's width. Blocks while it is empty, unless the timeout is 0.
  */
 int rt_queue_receive(struct rt_queue *queue, void *message, size_t capacity, uint64_t timeout);
-/* Messages that nobody has taken yet. */
+/* Messages that have not been taken yet. */
 uint32_t rt_queue_count(const struct rt_queue *queue);
 size_t rt_queue_width(const struct rt_queue *queue);
 

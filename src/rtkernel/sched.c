@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who runs next, and how the others wait. */
+/* Which task runs next, and how the others wait. */
 #include "rtkernel/sched.h"
 
 static struct rt_task *task_of(struct rt_link *link)
@@ -82,7 +82,7 @@ void rt_sched_preempt(struct rt_kernel *kernel)
     rt_sched_dispatch(kernel);
 }
 
-/* Behind everybody as urgent: arrival decides among equals. */
+/* Behind all tasks of the same priority, because arrival decides among equals. */
 static void line_up(struct rt_link *waiters, struct rt_task *task)
 {
     struct rt_link *before = waiters;

@@ -15,8 +15,8 @@
 #define RT_STACK_FILL   0xa5a5a5a5a5a5a5a5ull
 
 /*
- * Stacks carry the address sanitizer's marks of the frames on them; who looks at them from outside must not
- * mind.
+ * Stacks carry the address sanitizer's marks of the frames on them; code that reads them from outside must
+ * ignore these marks.
  */
 #define RT_READS_STACKS __attribute__((no_sanitize_address, noinline))
 
@@ -111,7 +111,7 @@ static inline int rt_sched_take(struct rt_semaphore *semaphore, enum rt_task_sta
 }
 
 /*
- * A unit given while somebody waits is that waiter's from here on: no one can take it before the waiter runs.
+ * A unit given while a task waits belongs to that task from now on: no other can take it before it runs.
  */
 static inline int rt_sched_give(struct rt_semaphore *semaphore)
 {

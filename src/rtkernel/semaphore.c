@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting semaphores. */
+/* Counting semaphores. The count is 0 while tasks wait: a given unit goes to the first waiter directly. */
 #include "rtkernel/semaphore.h"
 
 #include "rtkernel/sched.h"

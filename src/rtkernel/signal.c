@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals. */
+/* Signals. No task waits for a raised flag, because raising offers the flags to the waiters in order. */
 #include "rtkernel/signal.h"
 
 #include "rtkernel/sched.h"

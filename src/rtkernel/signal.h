@@ -15,8 +15,8 @@ int rt_signal_create(struct rt_kernel *kernel, struct rt_signal **signal);
 /* RT_EBUSY while a task waits there. Any context. */
 int rt_signal_delete(struct rt_signal *signal);
 /*
- * Raises flags. A flag goes to the most urgent task that waits for it; what nobody waits for stays. Any
- * context.
+ * Raises flags. A flag goes to the most urgent task that waits for it; a flag that no task waits for
+ * stays. Any context.
  */
 void rt_signal_raise(struct rt_signal *signal, uint32_t flags);
 /*

@@ -19,7 +19,7 @@
 #include "rtkernel/status.h"
 #include "rtkernel/task.h"
 
-/* Something that will happen: the end of a task's patience, or a timer. */
+/* A future event: the timeout of a task's wait, or a timer. */
 struct rt_event {
     struct rt_link link; /* alone when not on the timeline */
     uint64_t deadline;
@@ -59,7 +59,7 @@ struct rt_queue {
     uint32_t width, depth;
     uint32_t slot_bytes;  /* a length word and the message */
     uint32_t read, write; /* slots */
-    bool locked; /* ring and pointers are being changed; with interrupts masked nobody can find it set */
+    bool locked; /* ring and pointers are being changed; with interrupts masked it is never found set */
     struct rt_semaphore messages, spaces;
 };
 
@@ -131,7 +131,7 @@ struct rt_kernel {
     struct rt_link dead; /* tasks that have exited and wait for the terminator */
     struct rt_semaphore dead_count;
     struct rt_task *terminator;
-    struct rt_context boot; /* whoever called rt_kernel_start */
+    struct rt_context boot; /* the caller of rt_kernel_start */
     size_t stack_extra;
 
     void (*fault_hook)(void *arg, const struct rt_fault *fault);

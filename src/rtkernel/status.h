@@ -8,7 +8,7 @@ enum rt_status {
     RT_EPERM = -1,      /* the caller does not own the mutex */
     RT_EAGAIN = -11,    /* it would have to wait, and the timeout is 0 */
     RT_ENOMEM = -12,    /* the arena has no block of that size */
-    RT_EBUSY = -16,     /* somebody waits there, or the line is taken */
+    RT_EBUSY = -16,     /* a task waits there, or the line is taken */
     RT_EINVAL = -22,    /* an argument is out of range */
     RT_ENOSPC = -28,    /* the pool is exhausted */
     RT_EDEADLK = -35,   /* the caller has the mutex already */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks, the idle task and the terminator. */
+/*
+ * Tasks, the idle task and the terminator. A task that exits still runs on its stack until the switch away
+ * from it, so the terminator frees stack, slot and queues afterwards.
+ */
 #include "rtkernel/task.h"
 
 #include "rtkernel/memory.h"

@@ -86,7 +86,7 @@ struct rt_task_info {
     const char *name;
     enum rt_task_state state;
     unsigned priority;
-    size_t stack_bytes, stack_used; /* used: the most there ever was */
+    size_t stack_bytes, stack_used; /* used: the maximum so far */
     uint64_t runs;                  /* times it was switched to */
     bool running;
 };

@@ -21,8 +21,7 @@ uint64_t rt_timeline_after(uint64_t now, uint64_t nanoseconds)
 }
 
 /*
- * The timer is always exact, never early on purpose: on a virtual clock an alarm that nobody needs would move
- * time.
+ * The timer is always exact, never early on purpose: on a virtual clock an unneeded alarm would move time.
  */
 static void arm(struct rt_kernel *kernel)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timers. */
+/* Timers. A timer is on the timeline exactly while it runs, and its period counts from the first deadline. */
 #include "rtkernel/timer.h"
 
 #include "rtkernel/memory.h"

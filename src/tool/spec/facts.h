@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Facts that `anemone spec` prints and that nothing in this tree does yet, by chapter of the seeds. Printed
- * only: a row moves to the table of its thing, in src/protocol or src/program, with the change that makes it
- * happen.
+ * Facts that `anemone spec` prints and that this tree does not act on yet, by chapter of the seeds. They are
+ * only printed: the change that implements a row moves it to a table of src/protocol or src/program.
  */
 #ifndef TOOL_SPEC_FACTS_H
 #define TOOL_SPEC_FACTS_H

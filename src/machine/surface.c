@@ -28,7 +28,7 @@ struct attachment {
     struct ane_machine *machine;
     uint64_t address;
     unsigned uses;
-    bool told; /* its driver was notified of the release, or its machine is ending */
+    bool notified; /* its driver was notified of the release, or its machine is ending */
 };
 
 struct surface {
@@ -174,9 +174,9 @@ static struct ane_machine *hold_next(uint32_t id)
     pthread_mutex_lock(&table_lock);
     surface = find(id);
     for (struct attachment *row = surface ? surface->attachments : NULL; row && !m; row = row->next) {
-        if (!row->told && mach_hold(row->machine))
+        if (!row->notified && mach_hold(row->machine))
             m = row->machine;
-        row->told = true;
+        row->notified = true;
     }
     pthread_mutex_unlock(&table_lock);
     return m;

@@ -196,7 +196,7 @@ static IOReturn try_create(struct drv_client *client, void (*change)(struct atte
 CHANGE(surface, t->create.surface = 60)
 CHANGE(no_surface, t->create.surface = 0)
 CHANGE(flags, t->create.flags = 1)
-CHANGE(reserved, t->create.reserved = 1)
+CHANGE(session, t->create.session = UINT64_MAX)
 CHANGE(offset, t->create.offset = 0x10001000)
 CHANGE(odd_offset, t->create.offset = 0x41)
 CHANGE(wrap, t->create.offset = 0xfffffffffffffff8ull)
@@ -224,7 +224,7 @@ static void create_refuses(void **state)
         {change_surface, "no surface 60"},
         {change_no_surface, "no surface 0"},
         {change_flags, "must be 0"},
-        {change_reserved, "must be 0"},
+        {change_session, "is not this connection"},
         {change_offset, "the arguments alone have"},
         {change_odd_offset, "the arguments alone have"},
         {change_wrap, "the arguments alone have"},
@@ -320,7 +320,7 @@ static void lifecycle_refuses(void **state)
     assert_int_equal(rig_unprepare(client, token + 1), kIOReturnNotFound);
     assert_int_equal(rig_unprepare(client, token), kIOReturnNotReady);
     assert_int_equal(rig_destroy(client, token + 1), kIOReturnNotFound);
-    destroy = (struct ane_program_destroy){.token = token, .flags = 1};
+    destroy = (struct ane_program_destroy){.token = token, .session = UINT64_MAX};
     assert_int_equal(rig_call(client, 6, NULL, 0, &destroy, 16, NULL, 0, NULL, 0), kIOReturnBadArgument);
     prepare = (struct ane_program_prepare){.token = token, .flags = 1};
     assert_int_equal(rig_call(client, 4, NULL, 0, &prepare, 56, NULL, 0, &prepare, 56), kIOReturnBadArgument);
@@ -366,8 +366,9 @@ static void requests_refuse(void **state)
     REFUSED(bad.token = 0, kIOReturnNotFound, "no program");
     REFUSED(bad.priority = 8, kIOReturnBadArgument, "Priority 8");
     REFUSED(bad.procedure = 1, kIOReturnBadArgument, "Procedure 1");
+    REFUSED(bad.session = UINT64_MAX, kIOReturnBadArgument, "is not this connection");
     REFUSED(bad.reserved[0] = 1, kIOReturnBadArgument, "Reserved");
-    REFUSED(bad.reserved[0x317] = 1, kIOReturnBadArgument, "Reserved");
+    REFUSED(bad.reserved[0x30f] = 1, kIOReturnBadArgument, "Reserved");
     REFUSED(bad.inputs = 1, kIOReturnBadArgument, "1 inputs");
     REFUSED(bad.inputs = 0xffffffff, kIOReturnBadArgument, "inputs");
     REFUSED(bad.outputs = 2, kIOReturnBadArgument, "2 outputs");

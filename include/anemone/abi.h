@@ -97,6 +97,13 @@ enum ane_direct_selector { ANE_DIRECT_METHODS(ANE_SELECTOR, ANE_DIRECT_) };
 #define ANE_CONTROL_SELECTORS(X)           ANE_CONTROL_METHODS(ANE_METHOD, X)
 #define ANE_DIRECT_SELECTORS(X)            ANE_DIRECT_METHODS(ANE_METHOD, X)
 
+/*
+ * Sessions. Device open gives a token, and every later request carries it (Table 27.3). Where is not public:
+ * each struct below has a field `session` for it (chosen). The driver refuses a token of any other session
+ * with kIOReturnBadArgument; 0 is the session of the connection that the call is made on. Calls without a
+ * struct belong to that session too.
+ */
+
 /* Selector 0 of both clients, in and out: Table 27.3. */
 struct ane_device_info {
     /* +0x00 in: enum ane_usage in the low byte; out: the session token, which memory maps name */
@@ -136,7 +143,8 @@ struct ane_request {
     uint32_t stats_surface; /* +0x22c (chosen) receives statistics; 0 = none */
     /* +0x230 (chosen) of each buffer in its surface; multiples of 64 */
     uint64_t offset[ANE_REQUEST_SURFACES];
-    uint8_t reserved[0x318]; /* +0x630 */
+    uint64_t session;        /* +0x630 (chosen) see "Sessions" above */
+    uint8_t reserved[0x310]; /* +0x638 */
 };
 /* What the usual client of the real driver was seen to send (Table 27.6). */
 #define ANE_REQUEST_PRIORITY 5u
@@ -162,7 +170,7 @@ struct ane_program_create {
     uint32_t flags;   /* 0 */
     uint64_t offset;  /* of struct ane_program_args in the surface; a multiple of 8 */
     uint64_t size;    /* of the arguments and the image behind them */
-    uint64_t reserved;
+    uint64_t session; /* see "Sessions" above */
 };
 
 /*
@@ -213,13 +221,174 @@ struct ane_program_prepare {
     uint32_t procedures;                     /* out: 1 */
     uint64_t intermediate_bytes;             /* out: least size of the intermediate buffer, 0 = none */
     uint64_t flags;                          /* 0 */
-    uint64_t reserved;
+    uint64_t session;                        /* see "Sessions" above */
 };
 
 /* Control selector 6. */
 struct ane_program_destroy {
     uint64_t token;
-    uint64_t flags; /* 0 */
+    uint64_t session; /* see "Sessions" above */
+};
+
+/* Control selector 7 (chosen layout): the device as the caller's driver sees it now. */
+struct ane_status {
+    uint32_t state;     /* +0x00 enum ane_device_state */
+    uint32_t engines;   /* +0x04 */
+    uint32_t clients;   /* +0x08 open control and direct-path clients of all callers */
+    uint32_t programs;  /* +0x0c loaded, of all callers */
+    uint32_t processes; /* +0x10 of this client */
+    uint32_t requests;  /* +0x14 of this client, under way */
+    uint64_t pages;     /* +0x18 16 KiB pages that are mapped or held for this client */
+};
+enum ane_device_state {
+    ANE_DEVICE_RUNNING = 1,
+    ANE_DEVICE_FAULTED = 2, /* a translation fault is latched: see docs/dart.md */
+    ANE_DEVICE_STOPPED = 3, /* the controller does not answer */
+};
+
+/*
+ * Control selector 8 (chosen layout; the size is Table 27.2's): where the arguments of an instance are. The
+ * driver copies them; the instance's token is written back.
+ */
+struct ane_instance_create {
+    uint32_t surface; /* of the calling task */
+    uint32_t flags;   /* 0 */
+    uint64_t offset;  /* of struct ane_instance_args in the surface; a multiple of 8 */
+    uint64_t size;    /* of the arguments and the weight files behind them */
+    uint64_t session; /* see "Sessions" above */
+};
+
+/*
+ * The arguments in that surface (chosen). An instance shares the text of its base program and has weights of
+ * its own where it brings files: `weights` structs ane_instance_weights follow the arguments, and the files
+ * are at the offsets they name, counted from the arguments. Without files it shares the weights as well.
+ */
+struct ane_instance_args {
+    uint64_t token;       /* +0x00 out: the instance's, for requests, prepare and destroy */
+    uint64_t base;        /* +0x08 token of the base program, of the same caller */
+    uint32_t flags;       /* +0x10 enum ane_instance_flags */
+    uint32_t queue_depth; /* +0x14 requests under way at once, 1 to 24; 0 = no limit of its own */
+    uint32_t weights;     /* +0x18 files, at most ANE_INSTANCE_WEIGHTS */
+    uint32_t version;     /* +0x1c ANE_INSTANCE_ARGS_VERSION */
+    /* +0x20 out: intermediate-buffer handle; equal for siblings that share one */
+    uint64_t intermediate;
+    uint8_t reserved[24]; /* +0x28 */
+};
+struct ane_instance_weights {
+    uint64_t target; /* +0x00 offset in the base program's weights; a multiple of 64 */
+    uint64_t offset; /* +0x08 of the file's bytes, from the arguments; a multiple of 64 */
+    uint64_t size;   /* +0x10 */
+    uint64_t reserved;
+};
+#define ANE_INSTANCE_ARGS_VERSION 1u
+#define ANE_INSTANCE_WEIGHTS      64u
+enum ane_instance_flags {
+    ANE_INSTANCE_POWER_SAVING = 1u << 0,
+    ANE_INSTANCE_AGGRESSIVE_POWER_SAVING = 1u << 1,
+    /* its mappings are not unwired while it is idle, and are evicted last */
+    ANE_INSTANCE_KEEP_WIRED = 1u << 2,
+    ANE_INSTANCE_SHARE_INTERMEDIATE = 1u << 3, /* use the base program's intermediate buffer */
+};
+
+/* Control selector 9 (chosen layout): makes a prepared program ready for chained submission. */
+struct ane_chaining_prepare {
+    uint64_t token;     /* +0x00 program or instance, prepared by this client */
+    uint32_t procedure; /* +0x08 */
+    uint32_t sets;      /* +0x0c output buffer sets to keep, 1 to ANE_CHAINING_SETS */
+};
+struct ane_chaining_reply {
+    uint64_t handle;          /* +0x00 names the chain in direct-path selectors 3, 4 and 8 */
+    uint32_t inputs, outputs; /* +0x08 to bind, in port order */
+    uint32_t sets;            /* +0x10 granted */
+    uint32_t reserved;
+};
+#define ANE_CHAINING_SETS 8u
+
+/* Direct-path selector 3 (chosen layout): posts one output buffer set of a chain. */
+struct ane_output_set {
+    uint64_t handle;
+    uint32_t set;     /* index below the sets of the chain */
+    uint32_t outputs; /* entries of the list: the chain's outputs */
+    uint32_t surface; /* holds the list: struct ane_chained_buffer for each output */
+    uint32_t reserved;
+    uint64_t offset;  /* of the list; a multiple of 8 */
+    uint64_t session; /* see "Sessions" above */
+};
+struct ane_chained_buffer {
+    uint32_t surface;
+    uint32_t reserved;
+    uint64_t offset; /* a multiple of 64 */
+    uint64_t value;  /* of the shared event that guards it; 0 = none */
+};
+
+/* Direct-path selector 4 (chosen layout): the inputs are there; rings the doorbell like selector 2. */
+#define ANE_INPUTS_READY_BUFFERS 128
+struct ane_inputs_ready {
+    uint64_t handle;    /* +0x00 */
+    uint64_t timestamp; /* +0x08 execTimestamp; must rise with each call */
+    uint64_t session;   /* +0x10 */
+    uint32_t inputs;    /* +0x18 */
+    uint32_t doorbell;  /* +0x1c ANE_REQUEST_DOORBELL */
+    struct ane_chained_buffer input[ANE_INPUTS_READY_BUFFERS]; /* +0x20 */
+};
+
+/* Direct-path selector 8 (chosen layout): which procedure of a chain runs next. */
+struct ane_active_procedure {
+    uint64_t handle;
+    uint32_t procedure;
+    uint32_t flags; /* 0 */
+    uint64_t session;
+    uint64_t reserved;
+};
+
+/* Direct-path selector 7 (chosen layout): a hint about the work of this session. */
+struct ane_session_hint {
+    uint32_t hint; /* enum ane_hint */
+    uint32_t value;
+    uint64_t session;
+};
+struct ane_session_hint_reply {
+    uint64_t session;
+    uint32_t hint;
+    uint32_t previous; /* the value until now */
+    uint32_t value;    /* the value from now on */
+    uint32_t reserved;
+};
+/* Hints and what they change (chosen). A hint of 0 takes it back. */
+enum ane_hint {
+    ANE_HINT_QOS = 1,         /* quality of service of requests that name none (qos 0) */
+    ANE_HINT_RESIDENT = 2,    /* 1: mappings are evicted after those of clients without the hint */
+    ANE_HINT_QUEUE_DEPTH = 3, /* requests under way at once, 1 to 24 */
+};
+
+/*
+ * The hints client (ANE_CLIENT_HINTS) has one method, setClientHint (chosen numbers). Its scalars are a hint,
+ * a value and a scope; it sets the hint for clients that open from now on, and for those that are open.
+ */
+#define ANE_HINTS_METHODS(ROW, with) ROW(with, 0, setClientHint, 3, 0, 0, 0)
+#define ANE_HINTS_setClientHint      0u
+enum ane_hint_scope {
+    ANE_HINT_SCOPE_TASK = 0,      /* clients of the calling task */
+    ANE_HINT_SCOPE_COALITION = 1, /* clients of every task with the same team */
+};
+
+/*
+ * The debug work-processor channel, control selectors 11 to 15 (chosen layouts). A registered client gets the
+ * firmware's remote calls as items: selector 13 {surface, offset} copies the oldest one there as a struct
+ * ane_debug_item with its payload behind it; selector 14 {item, status} answers it; selector 15 drops those
+ * that were not fetched.
+ */
+struct ane_debug_processor {
+    uint64_t session;
+    uint32_t items; /* kept at most, 1 to ANE_DEBUG_ITEMS */
+    uint32_t flags; /* 0 */
+    uint64_t reserved;
+};
+#define ANE_DEBUG_ITEMS 16u
+struct ane_debug_item {
+    uint64_t item; /* names it in selector 14; 0 = no item was waiting */
+    uint32_t kind; /* of the remote call */
+    uint32_t bytes;
 };
 
 /*
@@ -253,12 +422,27 @@ ANE_CHECK_SIZE(struct ane_program_args, ANE_PROGRAM_IMAGE);
 ANE_CHECK_SIZE(struct ane_program_bundle, 16);
 ANE_CHECK_SIZE(struct ane_program_prepare, 56);
 ANE_CHECK_SIZE(struct ane_program_destroy, 16);
+ANE_CHECK_SIZE(struct ane_status, 32);
+ANE_CHECK_SIZE(struct ane_instance_create, 32);
+ANE_CHECK_SIZE(struct ane_instance_args, 64);
+ANE_CHECK_SIZE(struct ane_instance_weights, 32);
+ANE_CHECK_SIZE(struct ane_chaining_prepare, 16);
+ANE_CHECK_SIZE(struct ane_chaining_reply, 24);
+ANE_CHECK_SIZE(struct ane_output_set, 40);
+ANE_CHECK_SIZE(struct ane_chained_buffer, 24);
+ANE_CHECK_SIZE(struct ane_inputs_ready, 3104);
+ANE_CHECK_SIZE(struct ane_active_procedure, 32);
+ANE_CHECK_SIZE(struct ane_session_hint, 16);
+ANE_CHECK_SIZE(struct ane_session_hint_reply, 24);
+ANE_CHECK_SIZE(struct ane_debug_processor, 24);
+ANE_CHECK_SIZE(struct ane_debug_item, 16);
 ANE_CHECK_SIZE(struct ane_memory_map, 2080);
 ANE_CHECK_OFFSET(struct ane_device_info, version, 0x48);
 ANE_CHECK_OFFSET(struct ane_device_info, engines, 0x50);
 ANE_CHECK_OFFSET(struct ane_device_info, cpu_subtype, 0x60);
 ANE_CHECK_OFFSET(struct ane_request, category, 0x1c);
 ANE_CHECK_OFFSET(struct ane_request, surface, 0x20);
+ANE_CHECK_OFFSET(struct ane_request, session, 0x630);
 ANE_CHECK_OFFSET(struct ane_request_reply, status, 0x20);
 ANE_CHECK_OFFSET(struct ane_program_args, hash, 0x18);
 ANE_CHECK_OFFSET(struct ane_program_args, procedures, 0x5c);

@@ -93,6 +93,16 @@ static IOReturn device_close(struct drv_client *client, struct IOExternalMethodA
     return kIOReturnSuccess;
 }
 
+/* Every later call carries the session's token; 0 is the session of the connection (anemone/abi.h). */
+static IOReturn check_session(const struct drv_client *client, uint64_t session)
+{
+    if (!session || session == client->token)
+        return kIOReturnSuccess;
+    return drv_refuse(client->driver, kIOReturnBadArgument,
+                      "Session 0x%" PRIx64 " is not this connection's; device open gave 0x%" PRIx64 ".",
+                      session, client->token);
+}
+
 static IOReturn send_request(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct ane_request_reply reply;
@@ -103,6 +113,9 @@ static IOReturn send_request(struct drv_client *client, struct IOExternalMethodA
         return drv_refuse(client->driver, kIOReturnUnsupported,
                           "Requests that complete at a wake port are not served yet.");
     memcpy(&request, args->structureInput, sizeof(request));
+    result = check_session(client, request.session);
+    if (result)
+        return result;
     result = drv_request_send(client, args->scalarInput[0], &request, &reply);
     memcpy(args->structureOutput, &reply, sizeof(reply));
     return result;
@@ -111,9 +124,11 @@ static IOReturn send_request(struct drv_client *client, struct IOExternalMethodA
 static IOReturn program_create(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct ane_program_create create;
+    IOReturn result;
 
     memcpy(&create, args->structureInput, sizeof(create));
-    return drv_program_create(client, &create);
+    result = check_session(client, create.session);
+    return result ? result : drv_program_create(client, &create);
 }
 
 static IOReturn program_prepare(struct drv_client *client, struct IOExternalMethodArguments *args)
@@ -122,7 +137,9 @@ static IOReturn program_prepare(struct drv_client *client, struct IOExternalMeth
     IOReturn result;
 
     memcpy(&prepare, args->structureInput, sizeof(prepare));
-    result = drv_program_prepare(client, &prepare);
+    result = check_session(client, prepare.session);
+    if (!result)
+        result = drv_program_prepare(client, &prepare);
     if (!result)
         memcpy(args->structureOutput, &prepare, sizeof(prepare));
     return result;
@@ -131,17 +148,21 @@ static IOReturn program_prepare(struct drv_client *client, struct IOExternalMeth
 static IOReturn program_unprepare(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct ane_program_prepare prepare;
+    IOReturn result;
 
     memcpy(&prepare, args->structureInput, sizeof(prepare));
-    return drv_program_unprepare(client, &prepare);
+    result = check_session(client, prepare.session);
+    return result ? result : drv_program_unprepare(client, &prepare);
 }
 
 static IOReturn program_destroy(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct ane_program_destroy destroy;
+    IOReturn result;
 
     memcpy(&destroy, args->structureInput, sizeof(destroy));
-    return drv_program_destroy(client, &destroy);
+    result = check_session(client, destroy.session);
+    return result ? result : drv_program_destroy(client, &destroy);
 }
 
 static IOReturn check_map(struct drv_client *client, const struct ane_memory_map *map)

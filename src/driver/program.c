@@ -309,8 +309,8 @@ IOReturn drv_program_create(struct drv_client *client, const struct ane_program_
     IOReturn result;
     uint8_t *surface;
 
-    if (create->flags || create->reserved)
-        return drv_refuse(d, kIOReturnBadArgument, "Program create: flags and reserved words must be 0.");
+    if (create->flags)
+        return drv_refuse(d, kIOReturnBadArgument, "Program create: flags must be 0.");
     result = drv_surface_get(client, create->surface, &physical, &bytes);
     if (result)
         return result;
@@ -369,9 +369,9 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
     struct drv_deadline deadline = {.ns = client->timeout_ns};
     IOReturn result;
 
-    if (prepare->flags || prepare->reserved || prepare->priority >= PR_PRIORITIES)
+    if (prepare->flags || prepare->priority >= PR_PRIORITIES)
         return drv_refuse(d, kIOReturnBadArgument,
-                          "Program prepare: flags and reserved words must be 0, the priority below %u.",
+                          "Program prepare: flags must be 0, the priority below %u.",
                           PR_PRIORITIES);
     if (!program)
         return drv_program_not_found(d, prepare->token);
@@ -403,8 +403,8 @@ IOReturn drv_program_unprepare(struct drv_client *client, const struct ane_progr
     struct drv_process *process = drv_process_find(client, prepare->token);
     struct drv_program *program;
 
-    if (prepare->flags || prepare->reserved)
-        return drv_refuse(d, kIOReturnBadArgument, "Program unprepare: flags and reserved words must be 0.");
+    if (prepare->flags)
+        return drv_refuse(d, kIOReturnBadArgument, "Program unprepare: flags must be 0.");
     if (!process || !process->prepares)
         return drv_program_find(client, prepare->token)
                    ? drv_refuse(d, kIOReturnNotReady, "Program 0x%" PRIx64 " is not prepared.",
@@ -433,8 +433,6 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
     struct drv_process *process = drv_process_find(client, destroy->token);
     struct drv_deadline timer = {.timer = true, .ns = client->timeout_ns};
 
-    if (destroy->flags)
-        return drv_refuse(d, kIOReturnBadArgument, "Program destroy: flags must be 0.");
     if (!program || program->owner != client)
         return drv_program_not_found(d, destroy->token);
     if (program->pins)

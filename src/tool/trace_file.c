@@ -92,10 +92,13 @@ static void put_time(FILE *file, const char *key, uint64_t ns)
     fprintf(file, ", \"%s\": %" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
 }
 
-/* What the viewer shows on the event: its name, or the first word that is printed when it has none. */
+/*
+ * What the viewer shows on the event: its name, and its id where the name is a sentence with fields; the first
+ * word that is printed when it has none.
+ */
 static void put_name(FILE *file, const struct pr_trace_event *event, const struct pr_trace_record *record)
 {
-    const char *name = event->name[0] ? event->name : event->id;
+    const char *name = event->name[0] && !strchr(event->name, '{') ? event->name : event->id;
     size_t length = strlen(name);
 
     if (!event->name[0] && event->field[0].kind == PR_TRACE_BARE) {

@@ -71,22 +71,6 @@ static unsigned client_track(struct tool_trace *trace, const struct pr_trace_val
     return CLIENT_TRACK + number;
 }
 
-/* A line of the firmware's log, `info exeloop: ...`, belongs to the task it names. */
-static unsigned log_track(struct tool_trace *trace, const struct pr_trace_value *text)
-{
-    const char *end = text->text + text->length, *space = memchr(text->text, ' ', text->length), *colon;
-    struct pr_trace_value name = {0};
-
-    if (!space)
-        return layer_track(PR_TRACE_LAYER_FIRMWARE);
-    name.text = space + 1;
-    colon = memchr(name.text, ':', (size_t)(end - name.text));
-    name.length = colon ? (size_t)(colon - name.text) : 0;
-    if (!colon || memchr(name.text, ' ', name.length))
-        return layer_track(PR_TRACE_LAYER_FIRMWARE);
-    return task_track(trace, &name);
-}
-
 static void put_time(FILE *file, const char *key, uint64_t ns)
 {
     fprintf(file, ", \"%s\": %" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
@@ -174,7 +158,7 @@ static struct shape shape_of(struct tool_trace *trace, const struct pr_trace_rec
     else if (record->event == PR_TRACE_FW_RUN)
         shape.track = task_track(trace, &pr_trace_at(record, FW_RUN, task));
     else if (record->event == PR_TRACE_FW_LOG)
-        shape.track = log_track(trace, &pr_trace_at(record, FW_LOG, text));
+        shape.track = task_track(trace, &pr_trace_at(record, FW_LOG, origin));
     return shape;
 }
 

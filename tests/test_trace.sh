@@ -4,7 +4,7 @@
 # The trace in a file: the text form line by line, the form that trace viewers open, with tracks and a request's arrows, and the
 # binary form, which `anemone trace` prints and a second reader decodes from the tables of docs/trace.md.
 set -u
-echo 1..7
+echo 1..9
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 XDG_CACHE_HOME=$folder/cache
@@ -138,4 +138,29 @@ if refused "$folder/short.bin" "are left" && refused "$folder/newer.bin" "versio
 else
     sed 's/^/# /' "$folder/log"
     echo "not ok 7 - a cut file, a newer version and another file are refused by name"
+fi
+# A program that makes the default machine from the environment, and returns from main.
+for form in txt bin json; do
+    ANEMONE_TRACE=$folder/default.$form "$ANEMONE" bench dispatch --count 10 >"$folder/log" 2>&1 || sed 's/^/# /' "$folder/log"
+done
+if "$ANEMONE" trace "$folder/default.bin" >"$folder/printed.txt" 2>"$folder/log" && [ -s "$folder/printed.txt" ] &&
+    cmp -s "$folder/default.txt" "$folder/printed.txt"; then
+    echo "ok 8 - ANEMONE_TRACE with .bin writes records, which print the lines of the text form"
+else
+    sed 's/^/# /' "$folder/log"
+    echo "not ok 8 - ANEMONE_TRACE with .bin writes records, which print the lines of the text form"
+fi
+if python3 - "$folder/default.json" "$folder/default.txt" <<'PY'
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+assert len([e for e in events if e["ph"] in "BEXi"]) == len(open(sys.argv[2]).readlines())
+(first,) = [e for e in events if e["name"] == "DRV_APERTURE" and e["args"]["number"] == 1]
+assert first["args"]["name"] == "ANE" and first["args"]["base"] == "0x284000000", first
+(ready,) = [e for e in events if e["name"] == "the controller is ready"]
+assert ready["args"] == {}, ready
+PY
+then
+    echo "ok 9 - ANEMONE_TRACE with .json writes the whole of the viewer's form, one event for each line"
+else
+    echo "not ok 9 - ANEMONE_TRACE with .json writes the whole of the viewer's form, one event for each line"
 fi

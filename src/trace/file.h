@@ -16,7 +16,7 @@ struct trace_file {
     struct trace_viewer viewer;
 };
 
-/* 0, or a negative errno. Sets the trace fields of the configuration; the machine uses *trace until its end. */
+/* 0, or a negative errno. Sets the trace fields of the configuration; its machine uses *trace to the end. */
 int trace_file_open(struct trace_file *trace, const char *path, struct ane_machine_config *config);
 /* What was traced is in the file. No effect on one that is not open, here and below. */
 void trace_file_flush(struct trace_file *trace);

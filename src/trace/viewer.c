@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The viewer's form. Everything comes from the fields of records: a call is a span of its client, a descriptor
- * a span of its queue, everything else a moment on the track of its layer or task.
+ * The viewer's form. Everything comes from the fields of records: a call is a span of its client, a
+ * descriptor a span of its queue, everything else a moment on the track of its layer or task.
  */
 #include "trace/viewer.h"
 
@@ -77,22 +77,18 @@ static void put_time(FILE *file, const char *key, uint64_t ns)
 }
 
 /*
- * What the viewer shows on the event: its name, and its id where the name is a sentence with fields; the first
- * word that is printed when it has none.
+ * What the viewer shows on the event: its name, or its id where the name is a sentence with fields. An event
+ * without a name shows its text, or its id when it does not begin with one.
  */
 static void put_name(FILE *file, const struct pr_trace_event *event, const struct pr_trace_record *record)
 {
-    const char *name = event->name[0] && !strchr(event->name, '{') ? event->name : event->id;
-    size_t length = strlen(name);
-
-    if (!event->name[0] && event->field[0].kind == PR_TRACE_BARE) {
-        const char *space = memchr(record->value[0].text, ' ', record->value[0].length);
-
-        name = record->value[0].text;
-        length = space ? (size_t)(space - name) : record->value[0].length;
-    }
     fputs(", \"name\": ", file);
-    base_quote_json(file, name, length);
+    if (!event->name[0] && event->field[0].kind == PR_TRACE_BARE)
+        base_quote_json(file, record->value[0].text, record->value[0].length);
+    else if (event->name[0] && !strchr(event->name, '{'))
+        base_quote_json(file, event->name, strlen(event->name));
+    else
+        base_quote_json(file, event->id, strlen(event->id));
 }
 
 static void put_fields(FILE *file, const struct pr_trace_event *event, const struct pr_trace_record *record)

@@ -85,7 +85,7 @@ static void print_text(struct drv *d, const uint8_t *text, uint64_t length)
     SOC_TRACE(d->platform.trace, DRV_FIRMWARE_LINE, line);
 }
 
-static void take_terminal(struct drv *d)
+static void take_log_lines(struct drv *d)
 {
     struct pr_slot *slot;
     unsigned taken = 0;
@@ -143,7 +143,7 @@ static void shared_free(struct drv *d, uint64_t address)
 }
 
 /* Address 0 asks for `length` bytes; any other address is given back. */
-static void take_shared(struct drv *d)
+static void take_memory_requests(struct drv *d)
 {
     struct pr_slot *slot;
     unsigned taken = 0;
@@ -179,9 +179,9 @@ static void handle_channels(struct drv *d, uint32_t pending)
     if (channel_rang(d, pending, PR_CHANNEL_IO))
         drv_command_returns(d);
     if (channel_rang(d, pending, PR_CHANNEL_SHAREDMALLOC))
-        take_shared(d);
+        take_memory_requests(d);
     if (channel_rang(d, pending, PR_CHANNEL_TERMINAL))
-        take_terminal(d);
+        take_log_lines(d);
     if (channel_rang(d, pending, PR_CHANNEL_BUF_T2H))
         take_buffers(d);
 }

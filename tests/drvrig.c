@@ -11,7 +11,6 @@
 #include "protocol/dart_regs.h"
 #include "program/hwx_write.h"
 #include "protocol/tm_regs.h"
-#include "soc/trace.h"
 
 #define PAGE      PR_PAGE_BYTES
 #define BUS_BASE  0x280000000ull
@@ -202,6 +201,8 @@ static uint32_t dart_read(void *context, enum soc_master master, uint32_t offset
 {
     from_host(master);
     the_rig->mmio++;
+    if (offset == 0x20 && the_rig->endless_invalidate)
+        return PR_DART_COMMAND_BUSY;
     return offset < 0x300 && offset != 0x20 ? ((uint32_t *)context)[offset / 4] : 0;
 }
 
@@ -334,20 +335,35 @@ static int rig_wait(void *context, const bool *done, struct drv_deadline *deadli
     return -ETIMEDOUT;
 }
 
-static void rig_trace(void *context, const char *line)
+static void keep_bytes(void *context, const void *bytes, size_t length)
 {
     struct rig *rig = context;
 
-    if (rig->line_count < RIG_LINES)
-        strncpy(rig->lines[rig->line_count++], line, sizeof(rig->lines[0]) - 1);
+    if (rig->records_size + length > RIG_RECORDS)
+        return;
+    memcpy(rig->records + rig->records_size, bytes, length);
+    rig->records_size += length;
 }
 
-bool rig_traced(const struct rig *rig, const char *text)
+bool rig_traced(const struct rig *rig, enum pr_trace_event_id event, unsigned nth,
+                struct pr_trace_record *record)
 {
-    for (uint32_t i = 0; i < rig->line_count; i++)
-        if (strstr(rig->lines[i], text))
+    struct pr_trace_reader reader;
+
+    assert_true(pr_trace_begin(&reader, rig->records, rig->records_size, NULL));
+    while (pr_trace_next(&reader, record, NULL))
+        if (record->event == event && nth-- == 0)
             return true;
     return false;
+}
+
+static void trace_start(struct rig *rig)
+{
+    const struct soc_trace_out out = {.record = keep_bytes, .context = rig};
+
+    assert_int_equal(soc_clock_create(&rig->clock, NULL), 0);
+    soc_trace_init(&rig->trace, rig->clock);
+    soc_trace_start(&rig->trace, &out);
 }
 
 void rig_make(struct rig *rig, bool boot)
@@ -360,8 +376,9 @@ void rig_make(struct rig *rig, bool boot)
     memset(rig, 0, sizeof(*rig));
     the_rig = rig;
     rig->dram = calloc(RIG_PAGES, PAGE);
-    rig->lines = calloc(RIG_LINES, sizeof(rig->lines[0]));
-    assert_true(rig->dram && rig->lines);
+    rig->records = malloc(RIG_RECORDS);
+    assert_true(rig->dram && rig->records);
+    trace_start(rig);
     assert_int_equal(soc_bus_create(BUS_BASE, BUS_BYTES, &quiet, &bus, &error), 0);
     const struct soc_block blocks[] = {
         {"pmu", board()->pmu, 0x4000, pmu_read, pmu_write, rig},
@@ -379,6 +396,7 @@ void rig_make(struct rig *rig, bool boot)
     rig->silent_command = 0xffffffffu;
     rig->platform = (struct drv_platform){.context = rig,
                                           .bus = bus,
+                                          .trace = &rig->trace,
                                           .board = board(),
                                           .firmware_image = RIG_IMAGE,
                                           .leaf_form = PR_LEAF_SEED,
@@ -388,8 +406,7 @@ void rig_make(struct rig *rig, bool boot)
                                           .surface_get = surface_get,
                                           .surface_put = surface_put,
                                           .now = rig_now,
-                                          .wait = rig_wait,
-                                          .trace = rig_trace};
+                                          .wait = rig_wait};
     if (!boot)
         return;
     assert_int_equal(drv_create(&rig->platform, &rig->driver, &error), 0);
@@ -411,7 +428,8 @@ void rig_drop(struct rig *rig)
     assert_int_equal(rig->used, surfaces);
     soc_bus_destroy(rig->platform.bus);
     free(rig->dram);
-    free(rig->lines);
+    soc_clock_destroy(rig->clock);
+    free(rig->records);
 }
 
 /* Clients. */

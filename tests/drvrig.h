@@ -12,13 +12,15 @@
 #include "protocol/channel.h"
 #include "protocol/container.h"
 #include "protocol/message.h"
+#include "soc/clock.h"
+#include "soc/trace.h"
 
 #define RIG_PAGES     2048u
 #define RIG_SURFACES  64u
 #define RIG_PROGRAMS  16u
 #define RIG_PROCESSES 32u
 #define RIG_CALLS     16u
-#define RIG_LINES     4096u
+#define RIG_RECORDS   (1u << 20)       /* bytes of the trace that are kept */
 #define RIG_IMAGE     0x10000800000ull /* where the firmware is said to be */
 
 struct rig_surface {
@@ -51,7 +53,6 @@ struct rig {
     struct rig_surface surface[RIG_SURFACES];
 
     /* Registers. */
-    struct soc_trace *trace;
     uint32_t pmu[PR_PMU_DOMAINS];
     uint32_t dart[PR_DART_COUNT][0x300 / 4];
     uint32_t invalidates[PR_DART_COUNT];
@@ -91,6 +92,7 @@ struct rig {
     uint64_t table_offset;
     uint32_t bad_command, bad_status; /* this command is answered so */
     uint32_t silent_command;          /* this one is not */
+    bool endless_invalidate;          /* the DARTs stay busy with it */
     bool deaf;                        /* doorbells of calls are lost */
     bool hold;                        /* calls are accepted and stay */
     bool no_events;                   /* they end, and nobody is told */
@@ -106,8 +108,10 @@ struct rig {
     void *context;
     unsigned admitted;
 
-    char (*lines)[160];
-    uint32_t line_count;
+    struct soc_clock *clock; /* always at 0 */
+    struct soc_trace trace;
+    uint8_t *records; /* as in a file */
+    size_t records_size;
 };
 
 /* Boots unless `boot` is false. */
@@ -119,14 +123,19 @@ void *rig_at(struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova, uin
 uint64_t rig_walk(const struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova);
 /* The base domain as the firmware sees it, the same through every controller. */
 void *rig_base_at(struct rig *rig, uint64_t iova, uint64_t bytes);
+/* The controller fills the next slot of a channel and rings; false when the host has not given it back. */
+bool rig_send_slot(struct rig *rig, unsigned channel, uint64_t address, uint64_t length, uint64_t tag);
+/* What the controller answers to RESOURCE_INFO_GET: numbers that are all different. */
+extern const struct pr_body_resources rig_resources;
 /* One step of the controller; false when there is nothing to do. */
 bool rig_step(struct rig *rig);
 /* The controller works until it has nothing to do. */
 void rig_work(struct rig *rig);
 /* Ends the oldest call that is held; false when there is none. */
 bool rig_finish_one(struct rig *rig, uint32_t status);
-/* A line with this text was traced. */
-bool rig_traced(const struct rig *rig, const char *text);
+/* The record of an event, 0 being its first; false when it was not traced so often. */
+bool rig_traced(const struct rig *rig, enum pr_trace_event_id event, unsigned nth,
+                struct pr_trace_record *record);
 
 uint32_t rig_surface(struct rig *rig, uint64_t bytes);
 void *rig_surface_base(struct rig *rig, uint32_t id);

@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+const struct pr_body_resources rig_resources = {.programs = 21,
+                                                .processes = 22,
+                                                .wait_events = 23,
+                                                .calls_per_process = 24,
+                                                .procedures = 25,
+                                                .engines = 26};
+
 static void ring_host(struct rig *rig, unsigned bit)
 {
     if (!rig->mute)
@@ -23,8 +30,7 @@ static uint32_t advance(struct rig *rig, unsigned channel)
     return now;
 }
 
-/* False when the host has not given the slot back. */
-static bool tell(struct rig *rig, unsigned channel, uint64_t address, uint64_t length, uint64_t tag)
+bool rig_send_slot(struct rig *rig, unsigned channel, uint64_t address, uint64_t length, uint64_t tag)
 {
     struct pr_slot *slot = slot_at(rig, channel, rig->cursor[channel]);
 
@@ -106,7 +112,7 @@ static void third(struct rig *rig)
         return;
     rig->scratch[3] = 0;
     if (!rig->no_terminal)
-        tell(rig, PR_CHANNEL_SHAREDMALLOC, 0, 0x40000, 0x474f4c);
+        rig_send_slot(rig, PR_CHANNEL_SHAREDMALLOC, 0, 0x40000, 0x474f4c);
 }
 
 static uint32_t load_program(struct rig *rig, const struct pr_body_load *body, uint32_t *id)
@@ -180,7 +186,10 @@ static uint32_t run_command(struct rig *rig, struct pr_command_header *header, v
         return PR_STATUS_OK;
     case PR_CMD_TIMEPROFILE_SHOW: assert_int_equal(header->size, 16); return PR_STATUS_OK;
     case PR_CMD_CH_PROPERTY_WRITE: assert_int_equal(header->size, 12); return PR_STATUS_OK;
-    case PR_CMD_RESOURCE_INFO_GET: assert_int_equal(header->size, 0x5c); return PR_STATUS_OK;
+    case PR_CMD_RESOURCE_INFO_GET:
+        assert_int_equal(header->size, 0x5c);
+        memcpy(body, &rig_resources, sizeof(rig_resources));
+        return PR_STATUS_OK;
     case PR_CMD_SET_SNE_PMU_BASE2:
         assert_true(*(uint64_t *)body == rig->platform.board->pmu);
         return PR_STATUS_OK;
@@ -212,7 +221,7 @@ static bool command(struct rig *rig)
     ring_host(rig, 1);
     if (rig->log_buffer && !rig->no_terminal) {
         strcpy(rig_base_at(rig, rig->log_buffer, 64), "said the firmware");
-        tell(rig, PR_CHANNEL_TERMINAL, rig->log_buffer, 17, 0);
+        rig_send_slot(rig, PR_CHANNEL_TERMINAL, rig->log_buffer, 17, 0);
     }
     return true;
 }
@@ -272,7 +281,7 @@ static void finish(struct rig *rig, struct rig_call *call, uint32_t status)
     if (rig->no_events)
         return;
     memcpy(rig_base_at(rig, cell, sizeof(event)), &event, sizeof(event));
-    assert_true(tell(rig, PR_CHANNEL_IO_T2H, cell, sizeof(event), 0));
+    assert_true(rig_send_slot(rig, PR_CHANNEL_IO_T2H, cell, sizeof(event), 0));
 }
 
 static uint32_t accept(struct rig *rig, const struct pr_call *message, uint64_t length)

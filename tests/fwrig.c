@@ -2,6 +2,7 @@
 /* The controller's surroundings for tests of the firmware: processor, memory, registers, fabric, task manager. */
 #include "fwrig_state.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "rtkernel/fault.h"
@@ -501,7 +502,7 @@ void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
     return port->memory + (address - FWRIG_BASE);
 }
 
-void rt_port_log(struct rt_port *port, const char *line, size_t length)
+static void keep_line(struct rt_port *port, const char *line, size_t length)
 {
     check(line[length] == '\0', "a line without its end");
     if (port->logged + length + 2 > sizeof(port->log))
@@ -510,6 +511,20 @@ void rt_port_log(struct rt_port *port, const char *line, size_t length)
     port->logged += length;
     port->log[port->logged++] = '\n';
     port->log[port->logged] = '\0';
+}
+
+void rt_port_log(struct rt_port *port, const struct rt_port_line *line)
+{
+    char whole[RT_LOG_WIDTH];
+
+    snprintf(whole, sizeof(whole), "%s %s: %s", line->level, line->origin, line->text);
+    check(!strcmp(whole, line->line), "a line that is not made of its parts");
+    keep_line(port, line->line, line->length);
+}
+
+void rt_port_refuse(struct rt_port *port, const char *text, size_t length)
+{
+    keep_line(port, text, length);
 }
 
 void rt_port_fault(struct rt_port *port, const struct rt_fault *fault)

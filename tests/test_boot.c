@@ -2,6 +2,7 @@
 /* Booting the controller: it works on both boards with all leaf forms, the trace tells the order, and each way to fail has its own sentence. */
 #include "support.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "iorig.h"
@@ -46,12 +47,24 @@ static const struct {
 };
 
 static char log_text[1 << 20];
+static char refusal[PR_TRACE_TEXT_MAX + 1]; /* the last sentence of the firmware */
 
 static void keep(void *context, const char *line, size_t length)
 {
     (void)context;
     if (strlen(log_text) + length < sizeof(log_text))
         strcat(log_text, line);
+}
+
+static void keep_refusal(void *context, const void *bytes, size_t length)
+{
+    struct pr_trace_record record;
+    const struct pr_trace_value *text = &pr_trace_at(&record, FW_REFUSED, text);
+    size_t taken;
+
+    (void)context;
+    if (pr_trace_decode(bytes, length, &record, &taken, NULL) && record.event == PR_TRACE_FW_REFUSED)
+        snprintf(refusal, sizeof(refusal), "%.*s", (int)text->length, text->text);
 }
 
 static unsigned count_of(const char *text, const char *word)
@@ -65,21 +78,22 @@ static unsigned count_of(const char *text, const char *word)
 
 static void each_failure_has_its_own_sentence(void **state)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .trace = 1, .trace_fn = keep};
+    struct ane_machine_config config = {
+        .size = sizeof(config), .firmware = 1, .trace = 1, .trace_fn = keep, .trace_record_fn = keep_refusal};
 
     (void)state;
     for (unsigned i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
         struct ane_machine *machine;
         struct sabotage s;
 
-        log_text[0] = '\0';
+        log_text[0] = refusal[0] = '\0';
         assert_true(sabotage_create(&s, failures[i].kind, &config, &machine) < 0);
         assert_true(s.hits > 0);
         print_message("# %s: %s\n", sabotage_text(failures[i].kind), ane_machine_error());
         assert_non_null(strstr(ane_machine_error(), failures[i].word));
         assert_null(machine);
         if (failures[i].kind == SABOTAGE_BOOT_PAGE_SIZE)
-            assert_non_null(strstr(log_text, "MMU invalid page size: 1000"));
+            assert_string_equal(refusal, "MMU invalid page size: 1000");
         if (failures[i].kind == SABOTAGE_BOOT_NO_SECOND_WAKE)
             assert_int_equal(count_of(log_text, "cpu control=0x10\n"),
                              DRV_BOOT_TRIES); /* a bounded power-cycle loop */

@@ -113,6 +113,9 @@ static void a_lost_doorbell(void **state)
 
 static void a_lost_completion(void **state)
 {
+    uint32_t number = drv_client_number(client);
+    struct pr_trace_record record;
+
     (void)state;
     rig.no_events = true;
     assert_int_equal(send(client, 5), kIOReturnTimeout);
@@ -122,7 +125,8 @@ static void a_lost_completion(void **state)
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 1);
     /* Its client closes: the handle goes, what the firmware has stays, until the driver goes. */
     drv_client_close(client);
-    assert_true(rig_traced(&rig, "is kept: the firmware still has a request of it"));
+    assert_true(rig_traced(&rig, PR_TRACE_DRV_CLIENT_KEPT, 0, &record));
+    assert_int_equal(pr_trace_at(&record, DRV_CLIENT_KEPT, client).number, number);
     assert_int_equal(drv_stats_get(rig.driver).clients, 1);
 }
 
@@ -198,6 +202,7 @@ static void programs_the_firmware_keeps(void **state)
     static uint8_t image[0x10000];
     size_t size = rig_image(image, sizeof(image), 1, 0, 0);
     uint64_t lost, pages = drv_stats_get(rig.driver).pages;
+    struct pr_trace_record record;
 
     (void)state;
     rig.silent_command = PR_CMD_LOAD_PROGRAM;
@@ -208,7 +213,8 @@ static void programs_the_firmware_keeps(void **state)
     rig.bad_command = PR_CMD_UNLOAD_PROGRAM;
     rig.bad_status = PR_STATUS_BUSY;
     assert_int_equal(rig_destroy(client, token), kIOReturnSuccess);
-    assert_true(rig_traced(&rig, "is kept until the firmware has unloaded it"));
+    assert_true(rig_traced(&rig, PR_TRACE_DRV_PROGRAM_KEPT, 0, &record));
+    assert_true(pr_trace_at(&record, DRV_PROGRAM_KEPT, token).number == token);
     assert_int_equal(drv_stats_get(rig.driver).programs, 2);
     assert_int_equal(send(client, 5), kIOReturnNotFound);
     /* Busy for once: the next call that ends something tries again. The load that was never answered stays. */

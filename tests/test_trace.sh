@@ -4,7 +4,7 @@
 # The trace in a file: the text form line by line, the form that trace viewers open, with tracks and a request's arrows, and the
 # binary form, which `anemone trace` prints and a second reader decodes from the tables of docs/trace.md.
 set -u
-echo 1..7
+echo 1..9
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 XDG_CACHE_HOME=$folder/cache
@@ -78,26 +78,29 @@ for row in open("docs/trace.md"):
     if len(cell) == 6 and cell[0].isdigit():
         events[int(cell[0])] = cell[2], cell[3], [f.split() for f in cell[5].split(", ") if f]
 data = open(sys.argv[1], "rb").read()
-assert data[:8] == b"ANETRACE" and struct.unpack_from("<I", data, 8) == (1,)
+assert data[:8] == b"ANETRACE" and struct.unpack_from("<I", data, 8) == (2,)
 at = 12
 while at < len(data):
     ns, event, size = struct.unpack_from("<QHH", data, at)
     at += 12
     end = at + size
     layer, name, fields = events[event]
-    words = [str(ns), layer] + ([name] if name else [])
+    rest, shown = [], {}
     for field, kind in fields:
         if kind in ("DEC", "HEX"):
             (value,) = struct.unpack_from("<Q", data, at)
             at += 8
-            words.append(f"{field}={value}" if kind == "DEC" else f"{field}={value:#x}")
+            value = f"{value}" if kind == "DEC" else f"{value:#x}"
         else:
             (length,) = struct.unpack_from("<H", data, at)
             value = data[at + 2 : at + 2 + length].decode("latin-1")
             at += 2 + length
-            words.append({"TEXT": f"{field}={value}", "QUOTED": f'{field}="{value}"', "BARE": value}[kind])
+            value = f'"{value}"' if kind == "QUOTED" else value
+        shown[field] = value
+        if "{" + field + "}" not in name:
+            rest.append(value if kind == "BARE" else f"{field}={value}")
     assert at == end
-    print(" ".join(words))
+    print(" ".join([str(ns), layer] + ([name.format(**shown)] if name else []) + rest))
 PY
 if python3 "$folder/reader.py" "$folder/t.bin" >"$folder/second.txt" && cmp -s "$folder/t.txt" "$folder/second.txt"; then
     echo "ok 5 - a reader made from docs/trace.md prints the same lines"
@@ -111,7 +114,7 @@ import struct, sys
 data = open(sys.argv[1] + "/t.bin", "rb").read()
 open(sys.argv[1] + "/error.bin", "wb").write(data + struct.pack("<QHHQ", 9, 1, 8, 24930))
 open(sys.argv[1] + "/short.bin", "wb").write(data[:-1])
-open(sys.argv[1] + "/newer.bin", "wb").write(data[:8] + struct.pack("<I", 2) + data[12:])
+open(sys.argv[1] + "/newer.bin", "wb").write(data[:8] + struct.pack("<I", 3) + data[12:])
 PY
 if [ "$("$ANEMONE" trace "$folder/error.bin" --guest-errors)" = "9 bus unanswered-read address=0x6162" ] &&
     python3 - "$folder/records.json" "$folder/t.txt" <<'PY'
@@ -130,9 +133,34 @@ refused() {
     "$ANEMONE" trace "$1" >/dev/null 2>"$folder/log"
     [ $? = 1 ] && grep -q "$2" "$folder/log"
 }
-if refused "$folder/short.bin" "are left" && refused "$folder/newer.bin" "version 2" && refused "$folder/t.txt" "not a binary trace"; then
+if refused "$folder/short.bin" "are left" && refused "$folder/newer.bin" "version 3" && refused "$folder/t.txt" "not a binary trace"; then
     echo "ok 7 - a cut file, a newer version and another file are refused by name"
 else
     sed 's/^/# /' "$folder/log"
     echo "not ok 7 - a cut file, a newer version and another file are refused by name"
+fi
+# A program that makes the default machine from the environment, and returns from main.
+for form in txt bin json; do
+    ANEMONE_TRACE=$folder/default.$form "$ANEMONE" bench dispatch --count 10 >"$folder/log" 2>&1 || sed 's/^/# /' "$folder/log"
+done
+if "$ANEMONE" trace "$folder/default.bin" >"$folder/printed.txt" 2>"$folder/log" && [ -s "$folder/printed.txt" ] &&
+    cmp -s "$folder/default.txt" "$folder/printed.txt"; then
+    echo "ok 8 - ANEMONE_TRACE with .bin writes records, which print the lines of the text form"
+else
+    sed 's/^/# /' "$folder/log"
+    echo "not ok 8 - ANEMONE_TRACE with .bin writes records, which print the lines of the text form"
+fi
+if python3 - "$folder/default.json" "$folder/default.txt" <<'PY'
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+assert len([e for e in events if e["ph"] in "BEXi"]) == len(open(sys.argv[2]).readlines())
+(first,) = [e for e in events if e["name"] == "DRV_APERTURE" and e["args"]["number"] == 1]
+assert first["args"]["name"] == "ANE" and first["args"]["base"] == "0x284000000", first
+(ready,) = [e for e in events if e["name"] == "the controller is ready"]
+assert ready["args"] == {}, ready
+PY
+then
+    echo "ok 9 - ANEMONE_TRACE with .json writes the whole of the viewer's form, one event for each line"
+else
+    echo "not ok 9 - ANEMONE_TRACE with .json writes the whole of the viewer's form, one event for each line"
 fi

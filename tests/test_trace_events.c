@@ -82,9 +82,91 @@ static void every_kind_is_printed_its_way(void **state)
     assert_string_equal(line, "9 fw halt\n");
 }
 
+/* Every event of the driver with made-up values: field i is 10 + i, or the text "t<i>". */
+static const struct {
+    enum pr_trace_event_id event;
+    const char *sentence;
+} driver_sentence[] = {
+    {PR_TRACE_DRV_REFUSED, "refused 0xa: t1"},
+    {PR_TRACE_DRV_APERTURE, "aperture 10 t1 0xc 0xd"},
+    {PR_TRACE_DRV_BOOT_COMMAND, "boot command 0xa t1"},
+    {PR_TRACE_DRV_BOOT_FAILED, "boot 10 of 11 failed: t2"},
+    {PR_TRACE_DRV_RESOURCES, "resources: programs=10 processes=11 procedures=12 engines=13"},
+    {PR_TRACE_DRV_READY, "the controller is ready"},
+    {PR_TRACE_DRV_MAP, "map domain=10 usage=11 class=12 iova=0xd physical=0xe bytes=0xf"},
+    {PR_TRACE_DRV_UNMAP, "unmap domain=10 iova=0xb bytes=0xc"},
+    {PR_TRACE_DRV_INVALIDATE_STUCK, "dart 10: the invalidation of streams 0xb never ended"},
+    {PR_TRACE_DRV_DOMAIN_LENT, "domain 10 lent to client 11, stream 12"},
+    {PR_TRACE_DRV_DOMAIN_RETURNED, "domain 10 taken back from client 11"},
+    {PR_TRACE_DRV_CLIENT_KEPT, "client 10 is kept: the firmware still has a request of it"},
+    {PR_TRACE_DRV_PROGRAM_LOADED, "program 0xa \"t1\" loaded as 12: 13 in, 14 out, 15 descriptors"},
+    {PR_TRACE_DRV_PROGRAM_KEPT, "program 0xa is kept until the firmware has unloaded it"},
+    {PR_TRACE_DRV_COMMAND_LATE, "a command that was given up has come back: slot 10 of IO"},
+    {PR_TRACE_DRV_EVENT_UNCLAIMED, "event for nobody: cookie 0xa program 11 process 12"},
+    {PR_TRACE_DRV_EVENT_UNREADABLE, "IO_T2H: 10 bytes at 0xb are no event"},
+    {PR_TRACE_DRV_NOTIFICATION, "notification 0xa t1"},
+    {PR_TRACE_DRV_FIRMWARE_LINE, "firmware: t0"},
+    {PR_TRACE_DRV_TERMINAL_UNREADABLE, "TERMINAL: 10 bytes at 0xb are outside the firmware's memory"},
+    {PR_TRACE_DRV_SHARED_ALLOCATED, "SHAREDMALLOC of 10 bytes: 0xb"},
+    {PR_TRACE_DRV_SHARED_REFUSED, "SHAREDMALLOC of 10 bytes refused"},
+    {PR_TRACE_DRV_SHARED_UNKNOWN, "SHAREDMALLOC: nothing to free at 0xa"},
+};
+
+static struct pr_trace_record made_up_record(unsigned number)
+{
+    static const char *const word[PR_TRACE_FIELDS_MAX] = {"t0", "t1", "t2", "t3", "t4", "t5", "t6"};
+    const struct pr_trace_event *event = pr_trace_event(number);
+    struct pr_trace_record record = {.event = (uint16_t)number};
+
+    for (unsigned i = 0; i < event->fields; i++)
+        if (pr_trace_kind_is_text(event->field[i].kind))
+            record.value[i] = text_of(word[i]);
+        else
+            record.value[i].number = 10 + i;
+    return record;
+}
+
+static void the_driver_speaks_in_sentences(void **state)
+{
+    const unsigned count = sizeof(driver_sentence) / sizeof(driver_sentence[0]);
+    char line[PR_TRACE_LINE_MAX];
+    struct pr_trace_record record;
+    struct pr_text text;
+    unsigned events = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < count; i++) {
+        pr_text_init(&text, line, sizeof(line));
+        record = made_up_record(driver_sentence[i].event);
+        pr_trace_print_event(&record, &text);
+        assert_string_equal(line, driver_sentence[i].sentence);
+    }
+    for (unsigned i = 0; i < PR_TRACE_EVENTS_END; i++)
+        events += pr_trace_event(i) && pr_trace_event(i)->layer == PR_TRACE_LAYER_DRIVER;
+    assert_int_equal(events, count);
+}
+
+/* A brace that names no field would be printed: no event has one. */
+static void every_brace_names_a_field(void **state)
+{
+    char line[PR_TRACE_LINE_MAX];
+
+    (void)state;
+    for (unsigned i = 0; i < PR_TRACE_EVENTS_END; i++) {
+        struct pr_trace_record record;
+
+        if (!pr_trace_event(i))
+            continue;
+        record = made_up_record(i);
+        pr_trace_print(&record, line);
+        if (strpbrk(line, "{}"))
+            fail_msg("event %s prints %s", pr_trace_event(i)->id, line);
+    }
+}
+
 static void long_text_is_cut(void **state)
 {
-    struct pr_trace_record record = {.event = PR_TRACE_DRV_TEXT}, back;
+    struct pr_trace_record record = {.event = PR_TRACE_FW_REFUSED}, back;
     char text[PR_TRACE_TEXT_MAX + 100], line[PR_TRACE_LINE_MAX];
     uint8_t bytes[PR_TRACE_RECORD_MAX];
     size_t taken;
@@ -134,7 +216,7 @@ static void records_that_are_not_whole_are_refused(void **state)
 
 static void a_file_begins_with_its_header(void **state)
 {
-    static const uint8_t header[] = {'A', 'N', 'E', 'T', 'R', 'A', 'C', 'E', 1, 0, 0, 0};
+    static const uint8_t header[] = {'A', 'N', 'E', 'T', 'R', 'A', 'C', 'E', 2, 0, 0, 0};
     uint8_t file[sizeof(header) + sizeof(start_bytes)], written[PR_TRACE_HEADER_BYTES];
     struct pr_trace_reader reader;
     struct pr_trace_record record;
@@ -156,10 +238,10 @@ static void a_file_begins_with_its_header(void **state)
     assert_int_equal(problem.kind, PR_PROBLEM_FORMAT);
     assert_false(pr_trace_decode(header, sizeof(header), &record, &taken, &problem));
     assert_int_equal(problem.kind, PR_PROBLEM_FORMAT);
-    file[8] = 2;
+    file[8] = 3;
     assert_false(pr_trace_begin(&reader, file, sizeof(file), &problem));
     assert_int_equal(problem.kind, PR_PROBLEM_UNSUPPORTED);
-    assert_non_null(strstr(problem.text, "version 2"));
+    assert_non_null(strstr(problem.text, "version 3"));
     file[7] = 'X';
     assert_false(pr_trace_begin(&reader, file, sizeof(file), &problem));
     assert_int_equal(problem.kind, PR_PROBLEM_FORMAT);
@@ -205,7 +287,7 @@ static void the_bytes_of_a_boot_print_its_lines(void **state)
     struct pr_problem problem;
     char line[PR_TRACE_LINE_MAX];
     size_t at = 0;
-    unsigned errors = 0;
+    unsigned errors = 0, logged = 0;
 
     (void)state;
     assert_int_equal(ane_machine_create(&config, &machine), 0);
@@ -220,10 +302,15 @@ static void the_bytes_of_a_boot_print_its_lines(void **state)
         at += length;
         errors += record.event == PR_TRACE_BUS_UNANSWERED_READ &&
                   pr_trace_event(record.event)->class == PR_TRACE_CLASS_GUEST_ERROR;
+        /* The server logs that it does not know a property which the host sets at boot. */
+        logged += record.event == PR_TRACE_FW_LOG &&
+                  pr_trace_text_is(&pr_trace_at(&record, FW_LOG, level), "info") &&
+                  pr_trace_text_is(&pr_trace_at(&record, FW_LOG, origin), "server");
     }
     assert_int_equal(problem.kind, PR_PROBLEM_NONE);
     assert_int_equal(at, taken.length);
     assert_int_equal(errors, 1);
+    assert_true(logged > 0);
 }
 
 /* The row of docs/trace.md for an event. */
@@ -273,6 +360,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_record_as_text_and_as_bytes),
         cmocka_unit_test(every_kind_is_printed_its_way),
+        cmocka_unit_test(the_driver_speaks_in_sentences),
+        cmocka_unit_test(every_brace_names_a_field),
         cmocka_unit_test(long_text_is_cut),
         cmocka_unit_test(records_that_are_not_whole_are_refused),
         cmocka_unit_test(a_file_begins_with_its_header),

@@ -343,7 +343,7 @@ static bool tear_down(struct drv_client *client)
     struct drv *d = client->driver;
 
     if (!client->idle && drv_wait(d, &client->idle, &timer)) {
-        drv_trace(d, "client %u is kept: the firmware still has a request of it", client->number);
+        SOC_TRACE(d->platform.trace, DRV_CLIENT_KEPT, client->number);
         drv_request_leave_bands(client);
         return false;
     }

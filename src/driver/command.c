@@ -105,7 +105,7 @@ static void take_answer(struct drv *d, struct drv_command *command)
             command->reply(command->context, &header);
         return;
     }
-    drv_trace(d, "a command that was given up has come back: slot %u of IO", command->slot);
+    SOC_TRACE(d->platform.trace, DRV_COMMAND_LATE, command->slot);
     if (command->late)
         command->late(command->late_context, &header);
 }

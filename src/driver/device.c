@@ -24,8 +24,6 @@
 #include "driver/request.h"
 #include "driver/ring.h"
 
-#define TRACE_BYTES 256u
-
 /* What boot accepts from scratch 1 and 3. */
 #define IPC_BYTES_MAX  0x1000000u
 #define HEAP_BYTES_MAX 0x4000000u
@@ -67,19 +65,6 @@ static const char *const aperture_name[PR_APERTURE_COUNT] = {
 #undef X
 };
 
-void drv_trace(struct drv *d, const char *format, ...)
-{
-    char line[TRACE_BYTES];
-    va_list args;
-
-    if (!d->platform.trace)
-        return;
-    va_start(args, format);
-    vsnprintf(line, sizeof(line), format, args);
-    va_end(args);
-    d->platform.trace(d->platform.context, line);
-}
-
 IOReturn drv_refuse(struct drv *d, IOReturn code, const char *format, ...)
 {
     va_list args;
@@ -89,7 +74,7 @@ IOReturn drv_refuse(struct drv *d, IOReturn code, const char *format, ...)
     va_end(args);
     if (d->error)
         *d->error = d->last;
-    drv_trace(d, "refused 0x%x: %s", (unsigned)code, d->last.text);
+    SOC_TRACE(d->platform.trace, DRV_REFUSED, (unsigned)code, d->last.text);
     return code;
 }
 
@@ -152,7 +137,7 @@ static void map_apertures(struct drv *d)
     for (unsigned i = 0; i < PR_APERTURE_COUNT; i++) {
         d->aperture[i].base = base[aperture_table[i].base] + (uint64_t)aperture_table[i].offset;
         d->aperture[i].bytes = aperture_table[i].bytes ? aperture_table[i].bytes : board->container_bytes;
-        drv_trace(d, "aperture %u %s 0x%" PRIx64 " 0x%" PRIx64, i + 1, aperture_name[i], d->aperture[i].base,
+        SOC_TRACE(d->platform.trace, DRV_APERTURE, i + 1, aperture_name[i], d->aperture[i].base,
                   d->aperture[i].bytes);
     }
 }
@@ -374,7 +359,7 @@ static int boot_command(struct drv *d, uint32_t id, void *body, uint32_t bytes, 
     const struct drv_command_args args = {
         .id = id, .program = PR_NO_ID, .process = PR_NO_ID, .body = body, .bytes = bytes};
 
-    drv_trace(d, "boot command 0x%x %s", id, pr_command_name(id));
+    SOC_TRACE(d->platform.trace, DRV_BOOT_COMMAND, id, pr_command_name(id));
     return drv_command_run_polled(d, &args, error);
 }
 
@@ -441,9 +426,8 @@ static int first_commands(struct drv *d, struct base_error *error)
                               (uint32_t)first_command[i].bytes, error);
     }
     if (!status)
-        drv_trace(d, "resources: programs=%u processes=%u procedures=%u engines=%u",
-                  bodies.resources.programs, bodies.resources.processes, bodies.resources.procedures,
-                  bodies.resources.engines);
+        SOC_TRACE(d->platform.trace, DRV_RESOURCES, bodies.resources.programs, bodies.resources.processes,
+                  bodies.resources.procedures, bodies.resources.engines);
     return status;
 }
 
@@ -490,7 +474,7 @@ int drv_start(struct drv *d, struct base_error *error)
         if (!status)
             break;
         d->stats.boot_failures++;
-        drv_trace(d, "boot %u of %u failed: %s", try, DRV_BOOT_TRIES, error->text);
+        SOC_TRACE(d->platform.trace, DRV_BOOT_FAILED, try, DRV_BOOT_TRIES, error->text);
         if (status != -EAGAIN)
             break;
         power_off(d);
@@ -505,7 +489,7 @@ int drv_start(struct drv *d, struct base_error *error)
         return status == -EAGAIN ? -ETIMEDOUT : status;
     }
     d->running = d->interrupts = true;
-    drv_trace(d, "the controller is ready");
+    SOC_TRACE(d->platform.trace, DRV_READY);
     drv_interrupt(d);
     return 0;
 }

@@ -90,10 +90,10 @@ IOReturn drv_diagnosis_timeout(struct drv *d, const struct drv_request *r)
             " ms: the firmware never took the command: doorbell lost? (slot %u of DATA_CHAIN_H2T)",
             r->client->number, token, ms, slot);
     drv_mapper_take_faults(d, faults, sizeof(faults));
-    return drv_refuse(
-        d, kIOReturnTimeout,
-        "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
-        " ms: the firmware took the command, completion never arrived (task manager: error 0x%x, status 0x%x)%s.",
-        r->client->number, token, ms, drv_mailbox_read(d, PR_ENGINE_TM + PR_TM_ERROR1),
-        drv_mailbox_read(d, PR_ENGINE_TM + PR_TM_STATUS), faults);
+    return drv_refuse(d, kIOReturnTimeout,
+                      "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
+                      " ms: the firmware took the command, completion never arrived "
+                      "(task manager: error 0x%x, status 0x%x)%s.",
+                      r->client->number, token, ms, drv_mailbox_read(d, PR_ENGINE_TM + PR_TM_ERROR1),
+                      drv_mailbox_read(d, PR_ENGINE_TM + PR_TM_STATUS), faults);
 }

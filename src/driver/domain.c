@@ -117,7 +117,7 @@ void drv_domain_return(struct drv_client *client)
     if (!domain)
         return;
     drv_surface_unmap_all(client, false);
-    drv_trace(client->driver, "domain %u taken back from client %u", domain->number, client->number);
+    SOC_TRACE(client->driver->platform.trace, DRV_DOMAIN_RETURNED, domain->number, client->number);
     client->domain = NULL;
     domain->client = NULL;
     stop_yielding(client);
@@ -135,8 +135,7 @@ static IOReturn lend_domain(struct drv_client *client, struct drv_domain *domain
     domain->lent = ++d->loans;
     client->domain = domain;
     drv_waiter_wake_client(&d->domain_waiters, client);
-    drv_trace(d, "domain %u lent to client %u, stream %u", domain->number, client->number,
-              drv_domain_stream(domain));
+    SOC_TRACE(d->platform.trace, DRV_DOMAIN_LENT, domain->number, client->number, drv_domain_stream(domain));
     return kIOReturnSuccess;
 }
 

@@ -20,6 +20,7 @@
 
 struct drv;
 struct drv_client;
+struct soc_trace;
 
 /*
  * How long a wait may last, from the first wait that uses it. A timer is the driver's own, in virtual time.
@@ -36,6 +37,7 @@ struct drv_deadline {
 struct drv_platform {
     void *context;
     struct soc_bus *bus;
+    struct soc_trace *trace; /* what the driver does is recorded there; never NULL */
     const struct pr_board *board;
     uint64_t firmware_image; /* physical address the boot loader left the firmware at: goes to RVBAR */
     uint32_t leaf_form;      /* enum pr_leaf_form: how page-table entries are written */
@@ -64,8 +66,6 @@ struct drv_platform {
      * outstanding.
      */
     int (*wait)(void *context, const bool *done, struct drv_deadline *deadline);
-    /* One line for the trace, without a newline. */
-    void (*trace)(void *context, const char *line);
 };
 
 /* Who calls: entitlements, code-signing identity. */

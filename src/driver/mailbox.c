@@ -8,7 +8,6 @@
 #include "driver/mailbox.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "driver/block.h"
@@ -49,7 +48,7 @@ static bool read_event(struct drv *d, uint64_t address, uint64_t length, struct 
     if (payload)
         memcpy(event, payload, sizeof(*event));
     else
-        drv_trace(d, "IO_T2H: %" PRIu64 " bytes at 0x%" PRIx64 " are no event", length, address);
+        SOC_TRACE(d->platform.trace, DRV_EVENT_UNREADABLE, length, address);
     return payload;
 }
 
@@ -68,7 +67,7 @@ static void take_events(struct drv *d)
         if (good && event.id == PR_CMD_PROGRAM_EVENT)
             drv_request_event(d, &event);
         else if (good)
-            drv_trace(d, "notification 0x%x %s", event.id,
+            SOC_TRACE(d->platform.trace, DRV_NOTIFICATION, event.id,
                       pr_command_name(event.id) ? pr_command_name(event.id) : "of an unknown kind");
     }
     ring_back(d, PR_CHANNEL_IO_T2H, taken);
@@ -83,10 +82,10 @@ static void print_text(struct drv *d, const uint8_t *text, uint64_t length)
         if (text[i] != '\n')
             line[at++] = isprint(text[i]) ? (char)text[i] : '.';
     line[at] = '\0';
-    drv_trace(d, "firmware: %s", line);
+    SOC_TRACE(d->platform.trace, DRV_FIRMWARE_LINE, line);
 }
 
-static void take_terminal(struct drv *d)
+static void take_log_lines(struct drv *d)
 {
     struct pr_slot *slot;
     unsigned taken = 0;
@@ -99,8 +98,7 @@ static void take_terminal(struct drv *d)
         if (text)
             print_text(d, text, length);
         else
-            drv_trace(d, "TERMINAL: %" PRIu64 " bytes at 0x%" PRIx64 " are outside the firmware's memory",
-                      length, address);
+            SOC_TRACE(d->platform.trace, DRV_TERMINAL_UNREADABLE, length, address);
         drv_ring_give(d, PR_CHANNEL_TERMINAL, address);
     }
     ring_back(d, PR_CHANNEL_TERMINAL, taken);
@@ -126,11 +124,11 @@ static uint64_t shared_alloc(struct drv *d, uint64_t bytes, uint32_t *index)
             break;
     if (*index == DRV_SHARED_BLOCKS || bytes > SHARED_BYTES_MAX ||
         drv_block_make(d, &d->domain[0].space, PR_USAGE_FIRMWARE_HEAP, bytes, &d->shared_block[*index])) {
-        drv_trace(d, "SHAREDMALLOC of %" PRIu64 " bytes refused", bytes);
+        SOC_TRACE(d->platform.trace, DRV_SHARED_REFUSED, bytes);
         *index = 0;
         return 0;
     }
-    drv_trace(d, "SHAREDMALLOC of %" PRIu64 " bytes: 0x%" PRIx64, bytes, d->shared_block[*index].iova);
+    SOC_TRACE(d->platform.trace, DRV_SHARED_ALLOCATED, bytes, d->shared_block[*index].iova);
     return d->shared_block[*index].iova;
 }
 
@@ -141,11 +139,11 @@ static void shared_free(struct drv *d, uint64_t address)
             drv_block_drop(d, &d->shared_block[i]);
             return;
         }
-    drv_trace(d, "SHAREDMALLOC: nothing to free at 0x%" PRIx64, address);
+    SOC_TRACE(d->platform.trace, DRV_SHARED_UNKNOWN, address);
 }
 
 /* Address 0 asks for `length` bytes; any other address is given back. */
-static void take_shared(struct drv *d)
+static void take_memory_requests(struct drv *d)
 {
     struct pr_slot *slot;
     unsigned taken = 0;
@@ -181,9 +179,9 @@ static void handle_channels(struct drv *d, uint32_t pending)
     if (channel_rang(d, pending, PR_CHANNEL_IO))
         drv_command_returns(d);
     if (channel_rang(d, pending, PR_CHANNEL_SHAREDMALLOC))
-        take_shared(d);
+        take_memory_requests(d);
     if (channel_rang(d, pending, PR_CHANNEL_TERMINAL))
-        take_terminal(d);
+        take_log_lines(d);
     if (channel_rang(d, pending, PR_CHANNEL_BUF_T2H))
         take_buffers(d);
 }

@@ -49,7 +49,7 @@ void drv_mapper_invalidate(struct drv *d, uint32_t streams)
         dart_write(d, dart, PR_DART_STREAM_COMMAND, PR_DART_COMMAND_INVALIDATE);
         for (unsigned i = 0; dart_read(d, dart, PR_DART_STREAM_COMMAND) & PR_DART_COMMAND_BUSY; i++)
             if (i == BUSY_POLLS) {
-                drv_trace(d, "dart %u: the invalidation of streams 0x%x never ended", dart, streams);
+                SOC_TRACE(d->platform.trace, DRV_INVALIDATE_STUCK, dart, streams);
                 break;
             }
     }
@@ -171,14 +171,14 @@ int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uin
         __atomic_store_n(entry, make_entry(d, physical + (at - iova)), __ATOMIC_RELEASE);
         domain->second[first_index(at)].used++;
     }
-    drv_trace(d, "map domain=%u usage=%u class=%u iova=0x%" PRIx64 " physical=0x%" PRIx64 " bytes=0x%" PRIx64,
-              domain->number, usage, drv_usage_class(usage), iova, physical, bytes);
+    SOC_TRACE(d->platform.trace, DRV_MAP, domain->number, usage, drv_usage_class(usage), iova, physical,
+              bytes);
     return 0;
 }
 
 void drv_mapper_unmap(struct drv *d, struct drv_domain *domain, uint64_t iova, uint64_t bytes)
 {
-    drv_trace(d, "unmap domain=%u iova=0x%" PRIx64 " bytes=0x%" PRIx64, domain->number, iova, bytes);
+    SOC_TRACE(d->platform.trace, DRV_UNMAP, domain->number, iova, bytes);
     clear_entries(d, domain, iova, iova + pr_round_up(bytes, PR_PAGE_BYTES));
 }
 

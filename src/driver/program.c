@@ -274,8 +274,8 @@ static IOReturn load_program(struct drv_client *client, const uint8_t *from,
     }
     set_state(program, DRV_PROGRAM_READY);
     *token = program->token;
-    drv_trace(d, "program 0x%" PRIx64 " \"%s\" loaded as %u: %u in, %u out, %u descriptors", program->token,
-              program->name, program->id, program->inputs, program->outputs, program->td_count);
+    SOC_TRACE(d->platform.trace, DRV_PROGRAM_LOADED, program->token, program->name, program->id,
+              program->inputs, program->outputs, program->td_count);
     return kIOReturnSuccess;
 }
 
@@ -336,7 +336,7 @@ void drv_program_unload_orphan(struct drv *d, struct drv_program *program)
         return;
     }
     d->reap = true;
-    drv_trace(d, "program 0x%" PRIx64 " is kept until the firmware has unloaded it", program->token);
+    SOC_TRACE(d->platform.trace, DRV_PROGRAM_KEPT, program->token);
 }
 
 static struct drv_program *find_orphan(struct drv *d)

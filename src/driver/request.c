@@ -395,8 +395,8 @@ void drv_request_event(struct drv *d, const struct pr_program_event *event)
     if (event->state != PR_EVENT_FINISHED)
         return;
     if (!r || !firmware_has(r) || r->cookie != event->cookie) {
-        drv_trace(d, "event for nobody: cookie 0x%" PRIx64 " program %u process %u", event->cookie,
-                  event->program_id, event->process_id);
+        SOC_TRACE(d->platform.trace, DRV_EVENT_UNCLAIMED, event->cookie, event->program_id,
+                  event->process_id);
         return;
     }
     complete_request(d, r, event->status, event->detail);

@@ -13,6 +13,7 @@
 #include "protocol/dart_regs.h"
 #include "protocol/device.h"
 #include "protocol/message.h"
+#include "soc/trace.h"
 
 /*
  * The first part of the aperture is each domain's own, the second one allocator: same address in the base
@@ -260,7 +261,6 @@ struct drv {
 /* One sentence for drv_last_error and the trace; returns `code`. */
 IOReturn drv_refuse(struct drv *driver, IOReturn code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void drv_trace(struct drv *driver, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Waits without the gate. */
 int drv_wait(struct drv *driver, const bool *done, struct drv_deadline *deadline);
 

@@ -32,7 +32,7 @@ static void scratch_write(const struct boot *b, unsigned n, uint32_t value)
     rt_port_write32(b->reset->port, b->reset->registers + PR_CTRL_SCRATCH(n), value);
 }
 
-/* The sentence is for the log; the host gets the number. Only a reset ends the wait. */
+/* The sentence is for the port; the host gets the number. Only a reset ends the wait. */
 static _Noreturn void refuse(const struct boot *b, enum pr_boot_refusal reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static _Noreturn void refuse(const struct boot *b, enum pr_boot_refusal reason, const char *format, ...)
@@ -44,7 +44,7 @@ static _Noreturn void refuse(const struct boot *b, enum pr_boot_refusal reason, 
     va_start(args, format);
     length = rt_format_list(text, sizeof(text), format, args);
     va_end(args);
-    rt_port_log(b->reset->port, text, length);
+    rt_port_refuse(b->reset->port, text, length);
     scratch_write(b, 7, PR_BOOT_REFUSED | (uint32_t)reason);
     for (;;)
         rt_port_wait(b->reset->port);

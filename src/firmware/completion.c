@@ -45,7 +45,7 @@ static void end(struct fw *fw, uint16_t number, enum pr_status status, uint64_t 
 void fw_completion_tell(struct fw *fw)
 {
     struct fw_exeloop *e = &fw->exeloop;
-    bool told = false;
+    bool sent = false;
     uint32_t slot;
 
     while (e->events.head != FW_NO_CALL && fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot)) {
@@ -64,9 +64,9 @@ void fw_completion_tell(struct fw *fw)
         (void)fw_shared_out(fw, cell, &event, sizeof(event));
         fw_channel_send(fw, PR_CHANNEL_IO_T2H, cell, sizeof(event), 0);
         fw_call_release(fw, number);
-        told = true;
+        sent = true;
     }
-    if (told)
+    if (sent)
         fw_doorbell_complete(fw, PR_CHANNEL_IO_T2H);
 }
 

@@ -216,7 +216,7 @@ static const struct command commands[] = {
     {PR_CMD_CH_BUFFER_RETURN, ON(BUF_H2T), ANY, do_nothing},
 };
 
-static const struct command *find(enum pr_channel channel, uint32_t id)
+static const struct command *find_command(enum pr_channel channel, uint32_t id)
 {
     for (size_t i = 0; i < BASE_COUNT_OF(commands); i++)
         if (commands[i].id == id && commands[i].channels >> channel & 1)
@@ -227,7 +227,7 @@ static const struct command *find(enum pr_channel channel, uint32_t id)
 enum pr_status fw_control_run(struct fw *fw, enum pr_channel channel, size_t capacity, size_t *reply)
 {
     struct pr_command_header *header = (void *)fw->server.message;
-    const struct command *command = find(channel, header->id);
+    const struct command *command = find_command(channel, header->id);
     const char *name = pr_command_name(header->id);
     const bool for_people = header->id == PR_CMD_BUILDINFO;
     enum pr_status status;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The execution loop: turns procedure calls into work for the descriptor driver. */
+/*
+ * The execution loop. Between two records it is in EXEC exactly while calls are waiting or running, in RUN
+ * while there are none, and in INIT until the first start. A message is copied once, and the copy is checked
+ * and used. Every slot goes back to the host, that of a refused message with its status and a ring.
+ */
 #include "firmware/exeloop.h"
 
 #include "base/array.h"

@@ -6,7 +6,7 @@
 #include "protocol/dart_regs.h"
 #include "rtkernel/irq.h"
 
-static bool find_slot(const struct fw *fw, uint32_t *slot)
+static bool find_idle_process(const struct fw *fw, uint32_t *slot)
 {
     for (*slot = 0; *slot < PR_PROCESSES_MAX; ++*slot)
         if (fw->process[*slot].state == FW_PROCESS_IDLE)
@@ -29,7 +29,7 @@ enum pr_status fw_process_create(struct fw *fw, uint32_t program, uint32_t strea
         return PR_STATUS_NO_PROGRAM;
     if (!stream_allowed(stream))
         return PR_STATUS_BAD_ARGUMENT;
-    if (!find_slot(fw, slot))
+    if (!find_idle_process(fw, slot))
         return PR_STATUS_NO_RESOURCES;
     previous = rt_irq_mask(fw->kernel);
     fw->process[*slot] = (struct fw_process){

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs: loading, with all checks on a private copy, and unloading. */
+/*
+ * Programs. A slot is either empty or holds a program that has passed every check. What calls use of it is a
+ * private copy of its container, which the host cannot change. It is unloaded only when no process has it.
+ */
 #include "firmware/program.h"
 
 #include "firmware/log.h"
@@ -114,7 +117,7 @@ static enum pr_status check(struct fw *fw, struct fw_program *program, const voi
     return check_text(fw, program) ? PR_STATUS_OK : PR_STATUS_BAD_CONTAINER;
 }
 
-static bool find_slot(const struct fw *fw, uint32_t *slot)
+static bool find_free_program(const struct fw *fw, uint32_t *slot)
 {
     for (*slot = 0; *slot < PR_PROGRAMS_MAX; ++*slot)
         if (!fw->program[*slot])
@@ -131,7 +134,7 @@ enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, 
 
     if (bytes > PR_CONTAINER_BYTES_MAX || address >= PR_SECTION_LIMIT || bytes > PR_SECTION_LIMIT - address)
         return PR_STATUS_BAD_ARGUMENT;
-    if (!find_slot(fw, slot))
+    if (!find_free_program(fw, slot))
         return PR_STATUS_NO_RESOURCES;
     program = rt_heap_alloc(fw->kernel, RT_ARENA_SYSTEM, head + bytes);
     if (!program)

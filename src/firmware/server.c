@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server: copies each control message once, has it run, and writes the reply in its place. */
+/*
+ * The server. A control message is copied once; the command works on the copy, and the reply goes where the
+ * message was, never past the room that the host left for it. Every slot goes back and is rung for, also when
+ * its message cannot be read.
+ */
 #include "firmware/server.h"
 
 #include "base/array.h"

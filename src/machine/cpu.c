@@ -454,10 +454,15 @@ void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
     return range.host;
 }
 
-void rt_port_log(struct rt_port *port, const char *line, size_t length)
+void rt_port_log(struct rt_port *port, const struct rt_port_line *line)
+{
+    SOC_TRACE(&port->machine->trace, FW_LOG, line->level, line->origin, line->text);
+}
+
+void rt_port_refuse(struct rt_port *port, const char *text, size_t length)
 {
     (void)length;
-    SOC_TRACE(&port->machine->trace, FW_LOG, line);
+    SOC_TRACE(&port->machine->trace, FW_REFUSED, text);
 }
 
 void rt_port_fault(struct rt_port *port, const struct rt_fault *fault)

@@ -6,12 +6,11 @@
 #include <anemone/iokit.h>
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "machine/internal.h"
+#include "trace/file.h"
 
 #define SERVICES_MAX 64u
 #define SERVICE_BASE 0x1000u
@@ -70,11 +69,23 @@ const void *IOServiceMatching(const char *name)
 /* The default machine, under its own lock: making one takes a while. */
 static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ane_machine *default_machine;
-static FILE *default_trace;
+static struct trace_file default_trace;
+static bool trace_ends_at_exit; /* a forked child has its parent's exit handlers */
 
-static void write_line(void *file, const char *line, size_t length)
+/* The default machine lives as long as the process, and so does its trace. */
+static void end_default_trace(void)
 {
-    fwrite(line, 1, length, file);
+    trace_file_end(&default_trace);
+}
+
+static int open_default_trace(const char *path, struct ane_machine_config *config)
+{
+    int status = trace_file_open(&default_trace, path, config);
+
+    if (status)
+        return base_fail(mach_error(), -status, "ANEMONE_TRACE: %s cannot be written: %s.", path,
+                         strerror(-status));
+    return 0;
 }
 
 /* What the environment says about the default machine. */
@@ -101,15 +112,7 @@ static int environment_config(struct ane_machine_config *config)
                              threads, ANE_THREADS_MAX);
         config->threads = (uint32_t)count;
     }
-    if (trace && trace[0]) {
-        config->trace_context = base_file_write(trace);
-        if (!config->trace_context)
-            return base_fail(mach_error(), errno, "ANEMONE_TRACE: %s cannot be written: %s.", trace,
-                             strerror(errno));
-        config->trace = 1;
-        config->trace_fn = write_line;
-    }
-    return 0;
+    return trace && trace[0] ? open_default_trace(trace, config) : 0;
 }
 
 static int make_default(const struct ane_machine_config *config)
@@ -123,10 +126,10 @@ static int make_default(const struct ane_machine_config *config)
     if (result)
         return result;
     result = ane_machine_create(&own, &default_machine);
-    if (!result)
-        default_trace = own.trace_context;
-    else if (own.trace_context)
-        fclose(own.trace_context);
+    if (result)
+        trace_file_close(&default_trace);
+    else if (default_trace.file && !trace_ends_at_exit)
+        trace_ends_at_exit = !atexit(end_default_trace);
     return result;
 }
 
@@ -151,8 +154,7 @@ void mach_service_fork_begin(void)
 {
     pthread_mutex_lock(&default_lock);
     /* Lines that are still in the buffer would be written twice, by the parent and at the child's exit. */
-    if (default_trace)
-        fflush(default_trace);
+    trace_file_flush(&default_trace);
 }
 
 void mach_service_fork_end(bool child)
@@ -160,7 +162,7 @@ void mach_service_fork_end(bool child)
     if (child) {
         memset(service_table, 0, sizeof(service_table));
         default_machine = NULL;
-        default_trace = NULL;
+        default_trace = (struct trace_file){.file = NULL};
     }
     pthread_mutex_unlock(&default_lock);
 }

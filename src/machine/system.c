@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an operating system's kernel gives its driver: memory, surfaces, time, waiting, a log. */
+/* What an operating system's kernel gives its driver: memory, surfaces, time, waiting, a trace. */
 #include "machine/internal.h"
 
 #define HOST_INTERRUPT_NS 100u /* from the line to the handler (chosen) */
@@ -59,13 +59,6 @@ static int system_wait(void *context, const bool *done, struct drv_deadline *dea
     return status;
 }
 
-static void system_trace(void *context, const char *line)
-{
-    struct ane_machine *m = context;
-
-    SOC_TRACE(&m->trace, DRV_TEXT, line);
-}
-
 /* The host's processor takes the interrupt, never inside the store that raised it. */
 static void host_interrupt(void *context)
 {
@@ -89,6 +82,7 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
     struct drv_platform platform = {
         .context = m,
         .bus = m->bus,
+        .trace = &m->trace,
         .board = m->board,
         .firmware_image = m->image,
         .leaf_form = m->leaf_form,
@@ -99,7 +93,6 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .surface_put = system_surface_put,
         .now = system_now,
         .wait = system_wait,
-        .trace = system_trace,
     };
     int status = drv_create(&platform, &m->driver, error);
 

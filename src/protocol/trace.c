@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trace records: the table, text and binary form. */
+/*
+ * Trace records: the table, text and binary form. Both forms come from the table alone: an event that is
+ * declared needs no code here.
+ */
 #include "protocol/trace.h"
 
 #include <string.h>
@@ -79,14 +82,9 @@ bool pr_trace_text_is(const struct pr_trace_value *value, const char *text)
     return value->length == pr_string_length(text) && !memcmp(value->text, text, value->length);
 }
 
-static void print_field(const struct pr_trace_field *field, const struct pr_trace_value *value,
-                        struct pr_text *text)
+static void print_value(enum pr_trace_kind kind, const struct pr_trace_value *value, struct pr_text *text)
 {
-    if (field->kind != PR_TRACE_BARE) {
-        pr_text_put(text, field->name);
-        pr_text_put_char(text, '=');
-    }
-    switch (field->kind) {
+    switch (kind) {
     case PR_TRACE_DEC: pr_text_put_dec(text, value->number); break;
     case PR_TRACE_HEX: pr_text_put_hex(text, value->number, 1); break;
     case PR_TRACE_QUOTED:
@@ -99,13 +97,58 @@ static void print_field(const struct pr_trace_field *field, const struct pr_trac
     }
 }
 
+static void print_field(const struct pr_trace_field *field, const struct pr_trace_value *value,
+                        struct pr_text *text)
+{
+    if (field->kind != PR_TRACE_BARE) {
+        pr_text_put(text, field->name);
+        pr_text_put_char(text, '=');
+    }
+    print_value(field->kind, value, text);
+}
+
+/* The field that is named behind a brace and the length of its name; the number of fields for none. */
+static unsigned braced_field(const struct pr_trace_event *event, const char *name, size_t *length)
+{
+    for (*length = 0; name[*length] && name[*length] != '}'; ++*length)
+        ;
+    for (unsigned i = 0; i < event->fields; i++)
+        if (name[*length] && pr_string_length(event->field[i].name) == *length &&
+            !memcmp(event->field[i].name, name, *length))
+            return i;
+    return event->fields;
+}
+
+/* The name with the fields it holds: a bit for each of them. */
+static unsigned print_name(const struct pr_trace_event *event, const struct pr_trace_record *record,
+                           struct pr_text *text)
+{
+    unsigned held = 0;
+
+    for (const char *at = event->name; *at; at++) {
+        size_t length = 0;
+        unsigned i = *at == '{' ? braced_field(event, at + 1, &length) : event->fields;
+
+        if (i == event->fields) {
+            pr_text_put_char(text, *at);
+            continue;
+        }
+        print_value(event->field[i].kind, &record->value[i], text);
+        held |= 1u << i;
+        at += length + 1;
+    }
+    return held;
+}
+
 void pr_trace_print_event(const struct pr_trace_record *record, struct pr_text *text)
 {
     const struct pr_trace_event *event = pr_trace_event(record->event);
     const char *space = event->name[0] ? " " : "";
+    unsigned held = print_name(event, record, text);
 
-    pr_text_put(text, event->name);
     for (unsigned i = 0; i < event->fields; i++) {
+        if (held & 1u << i)
+            continue;
         pr_text_put(text, space);
         print_field(&event->field[i], &record->value[i], text);
         space = " ";

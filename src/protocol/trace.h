@@ -11,7 +11,7 @@
 
 #define PR_TRACE_MAGIC        "ANETRACE"
 #define PR_TRACE_MAGIC_BYTES  8u
-#define PR_TRACE_VERSION      1u
+#define PR_TRACE_VERSION      2u
 #define PR_TRACE_HEADER_BYTES (PR_TRACE_MAGIC_BYTES + 4u) /* magic, version */
 
 #define PR_TRACE_FIELDS_MAX 7u   /* fields of one event */
@@ -87,7 +87,7 @@ struct pr_trace_field {
 
 struct pr_trace_event {
     const char *id;   /* as in the table: unique, never empty */
-    const char *name; /* as printed */
+    const char *name; /* as printed; {field} is where the value of that field is printed */
     enum pr_trace_layer layer;
     enum pr_trace_class class;
     unsigned fields;

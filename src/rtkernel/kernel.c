@@ -27,7 +27,7 @@ static int refuse(const struct rt_boot *boot, struct rt_refusal *refusal, int st
     va_start(args, format);
     length = rt_format_list(refusal->text, sizeof(refusal->text), format, args);
     va_end(args);
-    rt_port_log(boot->port, refusal->text, length);
+    rt_port_refuse(boot->port, refusal->text, length);
     return status;
 }
 

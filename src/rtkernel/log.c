@@ -5,6 +5,8 @@
 #include "rtkernel/format.h"
 #include "rtkernel/sched.h"
 
+#define ORIGIN_BYTES 16u /* "irq " and a 32-bit number */
+
 static const char *level_name(enum rt_log_level level)
 {
     switch (level) {
@@ -16,20 +18,24 @@ static const char *level_name(enum rt_log_level level)
     }
 }
 
-static size_t put_origin(const struct rt_kernel *kernel, struct rt_log_line *line, enum rt_log_level level)
+/* The task's name, "irq N" in `buffer`, or "boot". */
+static const char *origin_name(const struct rt_kernel *kernel, char buffer[ORIGIN_BYTES])
 {
-    if (kernel->in_interrupt)
-        return rt_format(line->text, sizeof(line->text), "%s irq %u: ", level_name(level), kernel->line);
-    return rt_format(line->text, sizeof(line->text), "%s %s: ", level_name(level),
-                     kernel->current ? kernel->current->name : "boot");
+    if (kernel->in_interrupt) {
+        rt_format(buffer, ORIGIN_BYTES, "irq %u", kernel->line);
+        return buffer;
+    }
+    return kernel->current ? kernel->current->name : "boot";
 }
 
 void rt_log(struct rt_kernel *kernel, enum rt_log_level level, const char *format, ...)
 {
     struct rt_log_line *line;
+    struct rt_port_line report = {.level = level_name(level)};
+    char origin[ORIGIN_BYTES];
     uint32_t previous;
     va_list args;
-    size_t length;
+    size_t head;
 
     if (level > kernel->log_level)
         return;
@@ -37,11 +43,14 @@ void rt_log(struct rt_kernel *kernel, enum rt_log_level level, const char *forma
     line = &kernel->log[kernel->log_count % RT_LOG_LINES];
     line->time = rt_port_now(kernel->port);
     line->number = kernel->log_count++;
-    length = put_origin(kernel, line, level);
+    report.origin = origin_name(kernel, origin);
+    head = rt_format(line->text, sizeof(line->text), "%s %s: ", report.level, report.origin);
     va_start(args, format);
-    length += rt_format_list(line->text + length, sizeof(line->text) - length, format, args);
+    report.length = head + rt_format_list(line->text + head, sizeof(line->text) - head, format, args);
     va_end(args);
-    rt_port_log(kernel->port, line->text, length);
+    report.line = line->text;
+    report.text = line->text + head;
+    rt_port_log(kernel->port, &report);
     rt_port_irq_restore(kernel->port, previous); /* no task was woken; the fault path uses this too */
 }
 

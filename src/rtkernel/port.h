@@ -89,8 +89,21 @@ void rt_port_timer_set(struct rt_port *port, uint64_t deadline);
  */
 void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes);
 
-/* One line for the user, without a line end; `line[length]` is 0. Interrupts are masked. */
-void rt_port_log(struct rt_port *port, const char *line, size_t length);
+/* A line of the log and its parts: "level origin: text". The strings are valid during the call. */
+struct rt_port_line {
+    const char *line; /* as in the ring, without a line end; line[length] is 0 */
+    size_t length;
+    const char *level;  /* its name */
+    const char *origin; /* the task's name, "irq N" or "boot" */
+    const char *text;
+};
+/* A line that the log's ring has. Interrupts are masked. */
+void rt_port_log(struct rt_port *port, const struct rt_port_line *line);
+/*
+ * Why the kernel or the firmware does not start: one sentence, `text[length]` is 0. There may be no kernel
+ * yet, so the log's ring does not have it.
+ */
+void rt_port_refuse(struct rt_port *port, const char *text, size_t length);
 
 /*
  * The end of a kernel that has failed: the fault is complete, the fault hook has run. On bare metal the

@@ -54,18 +54,10 @@ static void note_scratch(struct boot *boot, uint64_t ns, uint64_t number, uint64
         boot->done = ns;
 }
 
-/* The driver's events are sentences. */
-static void note_sentence(struct boot *boot, uint64_t ns, const struct pr_trace_value *text)
+static void note_command(struct boot *boot, const struct pr_trace_value *name)
 {
-    char copy[PR_TRACE_TEXT_MAX + 1], name[NAME_BYTES];
-    unsigned id;
-
-    memcpy(copy, text->text, text->length);
-    copy[text->length] = '\0';
-    if (sscanf(copy, "boot command %x %47s", &id, name) == 2 && boot->commands < COMMANDS_MAX)
-        memcpy(boot->command[boot->commands++], name, sizeof(name));
-    else if (!strcmp(copy, "the controller is ready"))
-        boot->ready = ns;
+    if (boot->commands < COMMANDS_MAX)
+        snprintf(boot->command[boot->commands++], NAME_BYTES, "%.*s", (int)name->length, name->text);
 }
 
 static void take_record(void *context, const void *bytes, size_t length)
@@ -76,8 +68,10 @@ static void take_record(void *context, const void *bytes, size_t length)
 
     if (boot->ready || !pr_trace_decode(bytes, length, &record, &taken, NULL))
         return;
-    if (record.event == PR_TRACE_DRV_TEXT)
-        note_sentence(boot, record.ns, &pr_trace_at(&record, DRV_TEXT, text));
+    if (record.event == PR_TRACE_DRV_BOOT_COMMAND)
+        note_command(boot, &pr_trace_at(&record, DRV_BOOT_COMMAND, name));
+    else if (record.event == PR_TRACE_DRV_READY)
+        boot->ready = record.ns;
     else if (record.event == PR_TRACE_ASC_SCRATCH &&
              pr_trace_text_is(&pr_trace_at(&record, ASC_SCRATCH, by), "controller"))
         note_scratch(boot, record.ns, pr_trace_at(&record, ASC_SCRATCH, number).number,

@@ -4,25 +4,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-void json_quote(FILE *file, const char *text, size_t length)
-{
-    fputc('"', file);
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
-
-        if (c == '"' || c == '\\')
-            fprintf(file, "\\%c", c);
-        else if (c < 0x20 || c >= 0x7f)
-            fprintf(file, "\\u%04x", c);
-        else
-            fputc(c, file);
-    }
-    fputc('"', file);
-}
+#include "base/quote.h"
 
 static void quote(FILE *file, const char *string)
 {
-    json_quote(file, string, strlen(string));
+    base_quote_json(file, string, strlen(string));
 }
 
 /* Comma, line, indentation and name of the next value. */

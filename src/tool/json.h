@@ -16,9 +16,6 @@ struct json {
     bool first[JSON_DEPTH];
 };
 
-/* A string with its quotes, escaped: `length` bytes of text. */
-void json_quote(FILE *file, const char *text, size_t length);
-
 void json_begin(struct json *json, FILE *file); /* opens the outermost object */
 void json_end(struct json *json);
 /* `name` is NULL inside arrays. */

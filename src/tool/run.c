@@ -11,7 +11,7 @@
 #include "tool/stages.h"
 #include "tool/tensor.h"
 #include "tool/tool.h"
-#include "tool/trace_file.h"
+#include "trace/file.h"
 
 const char tool_run_help[] =
     "anemone run MODEL --input NAME=FILE.npy ... --output NAME=FILE.npy ...\n"
@@ -52,7 +52,7 @@ struct run {
     struct bindings in, out;
     struct ane_machine_config config;
     struct ane_machine *machine;
-    struct tool_trace trace;
+    struct trace_file trace;
     struct tool_model model;
     struct tool_stages stages;
 };
@@ -332,6 +332,25 @@ static bool go(struct run *run, const char *model)
     return false;
 }
 
+static bool open_trace(struct run *run, const char *path)
+{
+    int status = trace_file_open(&run->trace, path, &run->config);
+
+    if (status)
+        tool_say("%s: %s.", path, strerror(-status));
+    return !status;
+}
+
+/* Not closed: the default machine is still there. */
+static bool end_trace(struct run *run, const char *path)
+{
+    int status = trace_file_end(&run->trace);
+
+    if (status)
+        tool_say("%s: writing failed: %s.", path, strerror(-status));
+    return !status;
+}
+
 int tool_run(int argc, char **argv)
 {
     static struct run run; /* the default machine keeps a pointer to its trace */
@@ -341,7 +360,7 @@ int tool_run(int argc, char **argv)
     run = (struct run){.repeat = 1, .config = {.size = sizeof(run.config), .firmware = 1}};
     if (!take_words(&run, argc, argv, &model, &trace))
         return TOOL_USAGE;
-    if (trace && !tool_trace_open(&run.trace, trace, &run.config))
+    if (trace && !open_trace(&run, trace))
         return TOOL_FAILURE;
     good = go(&run, model);
     if (good && run.as_json)
@@ -349,6 +368,6 @@ int tool_run(int argc, char **argv)
     else if (good)
         print_text(&run);
     tool_model_close(&run.model);
-    good = tool_trace_close(&run.trace) && good;
+    good = end_trace(&run, trace) && good;
     return good ? TOOL_OK : TOOL_FAILURE;
 }

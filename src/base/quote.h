@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text that others parse: quoted, with what would end or break it escaped. */
+#ifndef BASE_QUOTE_H
+#define BASE_QUOTE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* A JSON string with its quotes: `length` bytes of text. */
+void base_quote_json(FILE *file, const char *text, size_t length);
+
+#endif

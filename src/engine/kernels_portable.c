@@ -172,7 +172,7 @@ INLINE vec vec_gather(const float *from, vec index)
     return index;
 }
 
-INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_load *load)
+INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_load *load)
 {
     vec v = vec_set(0);
 
@@ -185,12 +185,12 @@ INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_l
     return load->relu ? vec_relu(v) : v;
 }
 
-INLINE vec vec_from_halfs(const uint8_t *from, const struct eng_load *load)
+INLINE vec vec_from_fp16(const uint8_t *from, const struct eng_load *load)
 {
-    return vec_from_halfs_part(from, LANES, load);
+    return vec_from_fp16_part(from, LANES, load);
 }
 
-INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, unsigned rules)
+INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
 {
     for (size_t i = 0; i < n; i++) {
         uint16_t half = eng_store_value(v[i], rules);
@@ -199,9 +199,9 @@ INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, unsigned rules)
     }
 }
 
-INLINE void vec_to_halfs(uint8_t *to, vec v, unsigned rules)
+INLINE void vec_to_fp16(uint8_t *to, vec v, unsigned rules)
 {
-    vec_to_halfs_part(to, v, LANES, rules);
+    vec_to_fp16_part(to, v, LANES, rules);
 }
 
 #include "engine/kernels_body.h"

@@ -326,7 +326,7 @@ static void check_table(struct pr_flow *flow, const struct pr_task *task)
     const struct pr_flow_buffers *b = flow->buffers;
     struct pr_problem problem = {.address = base_register(PR_F_COEFF_ADDR)};
     struct pr_kernel_bytes streams[PR_ENGINES_MAX] = {{0}};
-    uint16_t half[PR_TABLE_HALFS];
+    uint16_t half[PR_TABLE_VALUES];
 
     if (!task->ne.table || !b->constants || b->bar[task->ne.kernel_bar].role != PR_ROLE_CONSTANT)
         return;

@@ -202,7 +202,7 @@ uint64_t pr_kernel_stream_bytes(const struct pr_task *task, uint32_t engine)
 }
 
 bool pr_kernel_table(const struct pr_task *task, const struct pr_kernel_bytes streams[PR_ENGINES_MAX],
-                     uint16_t table[PR_TABLE_HALFS], struct pr_problem *problem)
+                     uint16_t table[PR_TABLE_VALUES], struct pr_problem *problem)
 {
     const uint8_t *first = NULL;
 

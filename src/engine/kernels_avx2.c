@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops with AVX2, FMA and F16C: vectors of 8 floats. */
+/*
+ * The inner loops with AVX2, FMA and F16C: vectors of 8 floats. Results are those of the portable set, bit
+ * for bit: where an instruction treats NaNs or zeros differently, its vec_ function corrects that. The
+ * ceiling of sums comes from scaled operands (`scaled` in kernels.h), so vec_mac does not compare. Parts of a
+ * vector are loaded and stored with masks or through a buffer, so that no byte outside the line is touched.
+ * The sizes of the register blocks only change speed.
+ */
 #include "engine/kernels.h"
 
 #if defined(__x86_64__)

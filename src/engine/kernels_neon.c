@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops with the vector instructions that every AArch64 processor has: vectors of 4 floats. */
+/*
+ * The inner loops with the vector instructions that every AArch64 processor has: vectors of 4 floats. Results
+ * are those of the portable set, bit for bit. The ceiling of sums comes from scaled operands (`scaled` in
+ * kernels.h), so vec_mac does not compare. Parts of a vector go through a buffer, so that no byte outside the
+ * line is touched. Only `make check-arm`, or an AArch64 host, compiles and tests this file.
+ */
 #include "engine/kernels.h"
 
 #if defined(__aarch64__)

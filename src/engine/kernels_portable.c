@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inner loops in plain C with vectors of 4 floats, which every processor we know has; and the choice
- * between the sets.
+ * The inner loops in plain C, with vectors of 4 floats by the compiler's vector extension; and the choice
+ * between the sets. This set defines the vec_ functions; tests compare every set with the reference, bit for
+ * bit. It is the only one whose vec_mac compares with the ceiling. Conversions call the functions of
+ * numerics.h for each element, so the rules have no second copy here.
  */
 #include "engine/kernels.h"
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activation tables: read from their 64 fp16 values, and the reference of the functions they compute. */
+/*
+ * Activation tables: read from their 64 fp16 values, and the reference of the functions they compute.
+ * kernels_table.h does the same operations in the same order on vectors, and tests compare the bits: a change
+ * here is a change there. Each operation is a separate one in fp32; none may be fused.
+ */
 #include "engine/table.h"
 
 #include <float.h>

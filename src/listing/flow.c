@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tasks of a program leave for each other. */
+/*
+ * What the tasks of a program leave for each other. A task is judged against what the tasks before it left,
+ * and only then added: the order of checks and additions in pr_flow_task matters. After a task that was not
+ * decoded (`guessing`), or with more results than are remembered (`overflowed`), a missing write is not
+ * certain and not reported. Nothing is allocated; L2 is a bit per granule.
+ */
 #include "listing/flow.h"
 
 #include <string.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the streams of a task's engines hold its kernel: the planes and their places. */
+/*
+ * How the streams of a task's engines hold its kernel: the planes and their places. pr_plane_next,
+ * group_bytes and pr_kernel_place walk the same levels in the same order; a change to next_level changes all
+ * of them. The compiler packs kernels with pr_kernel_place and the engine reads them with it, so a wrong
+ * place here is invisible to a test that uses both.
+ */
 #include "program/kernel.h"
 
 #include <string.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part of printf. */
+/*
+ * A part of printf, without allocation and without a C library. A byte is stored only while one is left for
+ * the NUL, which is always written if there is any capacity. An unknown conversion is copied as text and
+ * takes no argument, so the arguments after it would be wrong; the format attribute of the header lets the
+ * compiler find these.
+ */
 #include "rtkernel/format.h"
 
 #include <stdbool.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The virtual clock: a binary heap of event slots, ordered by time and then by the order they were set. */
+/*
+ * The virtual clock: a binary heap of event slots, ordered by time and then by the order they were set.
+ * `order` is never used twice, so the order of events is total and a stale id cancels nothing. free[count]
+ * and all after it are the free slots. An event leaves the heap before its function is called, which may
+ * therefore set or cancel any event.
+ */
 #include "soc/clock.h"
 
 #include <errno.h>

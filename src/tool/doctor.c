@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone doctor`: whether this host can run the machine well. */
+/*
+ * `anemone doctor`: whether this host can run the machine well. Each look fills exactly one finding; only the
+ * grade BAD changes the exit status. The last look makes a machine, because the others check only what is
+ * known to fail.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

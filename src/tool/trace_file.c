@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A machine's trace in a file. */
+/*
+ * A machine's trace in a file. Tracks of the JSON form are numbered in ranges that must not overlap: layers
+ * from 1, queues from 100, tasks of the firmware from 200, clients from 300. Tasks and clients get their
+ * track when they are first seen.
+ */
 #include "tool/trace_file.h"
 
 #include <errno.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks of the neural engines that move a tensor. */
+/*
+ * Tasks of the neural engines that move a tensor. The width of the record is the axis that is contiguous in
+ * the source; if another one is contiguous in the result, that one is the channel and the result is
+ * transposed. The remaining axes go to height, groups and channels; a tensor with more of them than that is
+ * refused.
+ */
 #include "compiler/lower/neural.h"
 
 #include "compiler/half.h"

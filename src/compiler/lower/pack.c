@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packing by the rule of program/task.h. */
+/*
+ * Kernels in the order in which the engines read them. The order itself is in program/kernel.c, which the
+ * engine uses too; this file only fills in what its functions ask for, so there is no second copy of the
+ * rule. Unused places stay the zeros that the caller provides.
+ */
 #include "compiler/lower/pack.h"
 
 #include "compiler/half.h"

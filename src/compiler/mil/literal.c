@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Types and typed constants of MIL text: `tensor<int32, [4]>([1, 1, 1, 1])`, `fp16(0x1.8p+1)`,
- * `string("valid")`, BLOBFILE.
+ * `string("valid")`, BLOBFILE. A number goes by way of double to its type, in the same way in every locale.
  */
 #include "compiler/mil/mil.h"
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two forms of a spec. */
+/*
+ * The two forms of a spec: JSON is written at once, text in sheets. In text the values of an array are kept
+ * until its end, because the widths of its columns are known only then; so one array is open at a time, and
+ * the rows' objects nest no further.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -222,7 +222,7 @@ int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const st
 
     if (!is_runnable(task)) {
         pr_problem_set(problem, PR_PROBLEM_UNSUPPORTED,
-                       "A window of %ux%u with steps of %ux%u and %u columns a step is none that is run.",
+                       "A window of %ux%u with steps of %ux%u and %u columns per step is not supported.",
                        task->ne.kw, task->ne.kh, task->ne.sx, task->ne.sy, task->ne.ox);
         return -EINVAL;
     }

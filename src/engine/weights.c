@@ -17,7 +17,7 @@ static int check_plain(const struct pr_task *task, const struct pr_kernel_bytes 
         if (need <= streams[engine].size)
             continue;
         pr_problem_set(problem, PR_PROBLEM_TRUNCATED,
-                       "The kernel of engine %u has %ju bytes, and the task needs %ju.", engine,
+                       "The kernel of engine %u has %ju bytes, but the task needs %ju.", engine,
                        streams[engine].size, need);
         return -EINVAL;
     }
@@ -33,8 +33,8 @@ static int expand(struct eng_weights *weights, const struct pr_task *task,
 
     if (each > PR_KERNEL_HALF_MAX / groups) {
         pr_problem_set(problem, PR_PROBLEM_LIMIT,
-                       "The kernel has %ju weights in each of %ju groups; more than %u in all are not held.",
-                       each, groups, PR_KERNEL_HALF_MAX);
+                       "The kernel has %ju weights in each of %ju groups; the limit is %u in all.", each,
+                       groups, PR_KERNEL_HALF_MAX);
         return -EINVAL;
     }
     bias = groups * task->dst.extent[PR_AXIS_C];

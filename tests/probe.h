@@ -39,7 +39,7 @@ static inline bool probe_exact(void)
     return ane_numerics_named(getenv("ANEMONE_NUMERICS")) == ANE_NUMERICS_M1_EXACT;
 }
 
-/* A tensor of halfs that goes in or comes out, by name. */
+/* An fp16 tensor that goes in or comes out, by name. */
 struct probe_port {
     const char *name;
     size_t count;
@@ -99,7 +99,7 @@ static inline void probe_call(const char *call, struct probe_shape x_shape, cons
 }
 
 /* Halfs as the constant `@model_path/weight.bin` at offset 64 of a model's text. */
-static inline void probe_weights(const uint16_t *halfs, size_t count)
+static inline void probe_weights(const uint16_t *values, size_t count)
 {
     struct {
         uint32_t count, version;
@@ -113,7 +113,7 @@ static inline void probe_weights(const uint16_t *halfs, size_t count)
     assert_int_equal(sizeof(head), 128);
     assert_non_null(file);
     memcpy(file, &head, sizeof(head));
-    memcpy(file + sizeof(head), halfs, 2 * count);
+    memcpy(file + sizeof(head), values, 2 * count);
     e5_write("weight.bin", file, sizeof(head) + 2 * count);
     free(file);
 }

@@ -20,7 +20,7 @@
 #define LOOKUP    "OpMode=4 KernelMode=1 NonlinearMode=2"
 #define COPY      "OpMode=4 KernelMode=1"
 #define DEPTHWISE "UnicastEn=1 UnicastCin=1"
-#define ULP       0x1p-11 /* half a unit of halfs, relatively: one rounding */
+#define ULP       0x1p-11 /* half an fp16 unit in the last place, relatively: one rounding */
 #define ROUNDS    4
 
 /* Where an operand is: SourceType and ResultType. */
@@ -34,7 +34,7 @@ struct spot {
     uint32_t base, row, plane, group;          /* there, in bytes */
     uint32_t l2, l2_channel, l2_row, l2_group; /* in L2, in bytes */
     unsigned interleave;                       /* 0 means 1 */
-    bool bytes;                                /* 8-bit elements, not halfs */
+    bool bytes;                                /* 8-bit elements, not fp16 */
 };
 
 /* A task. What is NULL or 0 has the value that most public descriptors have. */
@@ -45,7 +45,7 @@ struct step {
     struct spot src, src2, dst;
     const char *header, *conv, *group_cfg, *broadcast, *cfg, *l2_cfg; /* more fields of these words */
     const char *pe, *kernel, *mac;
-    uint32_t scale, bias, epsilon; /* planar: halfs; scale 0 means 1 */
+    uint32_t scale, bias, epsilon; /* planar: fp16; scale 0 means 1 */
     uint32_t divide;               /* planar: FinalScale is 1 / divide */
     unsigned engines_log2;
     unsigned streams, kernel_bar; /* kernel streams, and their buffer */

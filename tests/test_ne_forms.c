@@ -186,7 +186,7 @@ static void bypasses(void **state)
 }
 
 /* A table of straight pieces between -16 and 16, and random ones beyond. */
-static void random_table(struct test_rng *rng, uint16_t halfs[PR_TABLE_HALFS], struct eng_table *table)
+static void random_table(struct test_rng *rng, uint16_t halfs[PR_TABLE_VALUES], struct eng_table *table)
 {
     memset(halfs, 0, PR_TABLE_BYTES);
     halfs[0] = 0xd000; /* clamps at -32 and 32 */
@@ -200,7 +200,7 @@ static void random_table(struct test_rng *rng, uint16_t halfs[PR_TABLE_HALFS], s
 
 static void tables(void **state)
 {
-    uint16_t halfs[PR_TABLE_HALFS];
+    uint16_t halfs[PR_TABLE_VALUES];
     struct eng_table table;
     struct test_rng rng;
     struct layer l;
@@ -229,7 +229,7 @@ static void tables(void **state)
 static void table_of_a_stream(void **state)
 {
     struct eng_compute compute = {0};
-    uint16_t halfs[PR_TABLE_HALFS];
+    uint16_t halfs[PR_TABLE_VALUES];
     struct eng_table table;
     struct test_rng rng;
     struct layer l = {.task = {.unit = PR_UNIT_NE}};

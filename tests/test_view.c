@@ -206,7 +206,7 @@ static void scattered_open(struct scattered *s, struct test_rng *rng, const stru
     s->host_y = malloc(s->size_y);
     s->got = malloc(s->size_y);
     assert_true(s->host_x && s->host_y && s->got);
-    random_halfs(rng, s->host_x, s->size_x, ANY);
+    random_fp16(rng, s->host_x, s->size_x, ANY);
     test_rng_bytes(rng, s->host_y, s->size_y);
     dart_copy_out(&s->x, 0, s->host_x, s->size_x);
     dart_copy_out(&s->y, 0, s->host_y, s->size_y);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a file to a bundle. */
+/*
+ * From a file to a bundle. The graph is read and checked before its key is made; only a checked graph has a
+ * key. The cache is an optimisation: what fails there goes into report->trouble and never into the status. A
+ * bundle is written to a folder beside its place and renamed, so a reader sees a whole bundle or none.
+ */
 #include "compiler/compile.h"
 
 #include <errno.h>

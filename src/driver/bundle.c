@@ -46,7 +46,7 @@ static IOReturn load_image(struct drv *d, struct expansion *x, struct drv_progra
 
     if (!size)
         return drv_refuse(d, kIOReturnBadArgument,
-                          "Program create: the bundle's ports cannot stand in an image.");
+                          "Program create: the bundle's ports do not fit into an image.");
     if (drv_pages_take(d, size, &physical, &bytes))
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for an image of %zu bytes.", size);
     pr_hwx_write(&x->image, bytes, size);

@@ -92,8 +92,9 @@ static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_h
         return drv_refuse(d, kIOReturnBadArgument, "Program create: two surfaces share one buffer register.");
     if (hwx->intermediate_bytes) {
         if (!plan_add(plan, PR_BUFFER_INTERMEDIATE, PR_HWX_BAR_INTERMEDIATE, hwx->intermediate_bytes, 0))
-            return drv_refuse(d, kIOReturnBadArgument,
-                              "Program create: a surface stands where the intermediate buffer is.");
+            return drv_refuse(
+                d, kIOReturnBadArgument,
+                "Program create: a surface uses the buffer register of the intermediate buffer.");
         program->intermediates = 1;
     }
     plan->io = plan->buffers;

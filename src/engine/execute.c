@@ -36,7 +36,7 @@ struct execution {
 static bool fault(struct execution *x, const char *what, uint32_t bar, uint64_t address)
 {
     return pr_problem_set(x->problem, PR_PROBLEM_TRANSLATION,
-                          "%s of descriptor %u (BAR %u, from %jx) is not all mapped.", what,
+                          "%s of descriptor %u (BAR %u, from %jx) is not completely mapped.", what,
                           x->q->cursor.index, bar, address);
 }
 

@@ -208,9 +208,9 @@ int eng_ne_compute(struct eng_compute *compute, const struct pr_task *task,
 static bool read_table(struct eng_table *table, const struct pr_task *task,
                        const struct pr_kernel_bytes *streams, struct pr_problem *problem)
 {
-    uint16_t halfs[PR_TABLE_HALFS];
+    uint16_t values[PR_TABLE_VALUES];
 
-    return pr_kernel_table(task, streams, halfs, problem) && eng_table_read(table, halfs, problem);
+    return pr_kernel_table(task, streams, values, problem) && eng_table_read(table, values, problem);
 }
 
 int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const struct eng_operands *operands,
@@ -222,7 +222,7 @@ int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const st
 
     if (!is_runnable(task)) {
         pr_problem_set(problem, PR_PROBLEM_UNSUPPORTED,
-                       "A window of %ux%u with steps of %ux%u and %u columns a step is none that is run.",
+                       "A window of %ux%u with steps of %ux%u and %u columns per step is not supported.",
                        task->ne.kw, task->ne.kh, task->ne.sx, task->ne.sy, task->ne.ox);
         return -EINVAL;
     }

@@ -149,10 +149,10 @@ void eng_block_load_panel(const struct eng_mac_plan *m, const struct eng_block *
     if (count == m->group && load_wide_runs(m, b, first, rows))
         return;
     if (count < m->group)
-        memset(b->halfs, 0, rows * m->group * 2);
+        memset(b->panel_fp16, 0, rows * m->group * 2);
     for (uint32_t c = 0; c < count; c += run) {
         run = run_at(m, b, first + c, count - c, &from, &stride);
-        interleave(from, stride, b->halfs + 2 * (size_t)c, (size_t)m->group * 2, rows, run);
+        interleave(from, stride, b->panel_fp16 + 2 * (size_t)c, (size_t)m->group * 2, rows, run);
     }
-    m->kernels->to_float(b->halfs, b->panel, rows * m->group, &m->weight);
+    m->kernels->to_float(b->panel_fp16, b->panel, rows * m->group, &m->weight);
 }

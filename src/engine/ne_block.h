@@ -30,7 +30,7 @@ struct eng_block {
     uint32_t iy, iy_end;
     uint32_t cin, step; /* input channels of the present step */
     float *acc, *in, *panel, *bias;
-    uint8_t *halfs; /* the panel as fp16 */
+    uint8_t *panel_fp16; /* the panel before its conversion to floats */
 };
 
 /* Input rows of the present step, as fp32. */

@@ -42,7 +42,7 @@ struct block {
     uint32_t channel, x0, width, y0, rows;
     int64_t ix, iy; /* of the window's first column and row */
     float *acc, *in, *line, *panel;
-    uint8_t *halfs;
+    uint8_t *panel_fp16;
 };
 
 static void plan(struct columns *k)
@@ -86,7 +86,7 @@ static void block_begin(const struct columns *k, struct block *b, uint64_t numbe
     b->in = b->acc + k->acc_floats;
     b->line = b->in + k->in_floats;
     b->panel = b->line + k->line_floats;
-    b->halfs = (uint8_t *)(b->panel + k->panel_floats);
+    b->panel_fp16 = (uint8_t *)(b->panel + k->panel_floats);
     for (size_t i = 0; i < k->acc_floats; i++)
         b->acc[i] = k->start;
 }
@@ -175,10 +175,10 @@ static void load_panel(const struct columns *k, const struct block *b, uint32_t 
 
     eng_weights_run(ne->weights, ne->task, ne->group, b->channel * ox, ox, (uint64_t)c * taps, &from,
                     &stride);
-    memset(b->halfs, 0, (size_t)taps * k->group * 2);
+    memset(b->panel_fp16, 0, (size_t)taps * k->group * 2);
     for (uint32_t tap = 0; tap < taps; tap++)
-        memcpy(b->halfs + (size_t)tap * k->group * 2, from + tap * stride, (size_t)ox * 2);
-    k->kernels->to_float(b->halfs, b->panel, (size_t)taps * k->group, &k->weight);
+        memcpy(b->panel_fp16 + (size_t)tap * k->group * 2, from + tap * stride, (size_t)ox * 2);
+    k->kernels->to_float(b->panel_fp16, b->panel, (size_t)taps * k->group, &k->weight);
 }
 
 /*

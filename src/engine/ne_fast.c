@@ -114,7 +114,7 @@ static void block_begin(const struct eng_mac_plan *m, struct eng_block *b, size_
     b->in = b->acc + m->acc_floats;
     b->panel = b->in + m->in_floats;
     b->bias = b->panel + m->panel_floats;
-    b->halfs = (uint8_t *)(b->bias + pr_round_up(m->channels, 16));
+    b->panel_fp16 = (uint8_t *)(b->bias + pr_round_up(m->channels, 16));
     memset(b->acc, 0, m->acc_floats * sizeof(float));
 }
 

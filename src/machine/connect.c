@@ -59,7 +59,7 @@ static io_connect_t add(struct ane_machine *m, struct drv_client *client)
 }
 
 /* With the tables locked: the row of an open connection, or NULL and the reason. */
-static struct connect *find(io_connect_t id, IOReturn *status)
+static struct connect *find_row(io_connect_t id, IOReturn *status)
 {
     uint32_t turn = (id - CONNECT_BASE) / CONNECTS_MAX;
     struct connect *row = &connect_table[(id - CONNECT_BASE) % CONNECTS_MAX];
@@ -149,7 +149,7 @@ IOReturn IOServiceClose(io_connect_t connect)
 
     mach_error_begin();
     mach_tables_lock();
-    row = find(connect, &status);
+    row = find_row(connect, &status);
     if (row)
         row->state = CONNECT_CLOSING;
     mach_tables_unlock();
@@ -266,7 +266,7 @@ IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint
 
     mach_error_begin();
     mach_tables_lock();
-    row = find(connect, &status);
+    row = find_row(connect, &status);
     if (row)
         row->calls++;
     mach_tables_unlock();

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls into a machine: who may enter, the calling thread's error, and what a fork leaves to the child. */
+/*
+ * Calls into a machine: who may enter, the calling thread's error, and what a fork leaves to the child.
+ * mach_enter clears the thread's sentence, so one that is there afterwards is of this call. A child process
+ * must not touch a machine of its parent; the generation distinguishes them without a system call. Locks are
+ * taken before a fork in one order, and released in the reverse one: default machine, surfaces, tables.
+ */
 #include <errno.h>
 
 #include "machine/internal.h"

@@ -47,7 +47,7 @@ static struct surface table[SURFACES_MAX];
 static unsigned last_row; /* rows are used round-robin, so that a stale id stays stale for long */
 
 /* NULL for a stale id, whose turn is an earlier one. */
-static struct surface *find(uint32_t id)
+static struct surface *find_surface(uint32_t id)
 {
     struct surface *surface = &table[id % SURFACES_MAX];
 
@@ -144,7 +144,7 @@ void *ane_surface_base(uint32_t id)
     void *base;
 
     pthread_mutex_lock(&table_lock);
-    surface = find(id);
+    surface = find_surface(id);
     base = surface && surface->live ? surface->base : NULL;
     pthread_mutex_unlock(&table_lock);
     return base;
@@ -156,7 +156,7 @@ size_t ane_surface_lookup(uint32_t id)
     size_t bytes;
 
     pthread_mutex_lock(&table_lock);
-    surface = find(id);
+    surface = find_surface(id);
     bytes = surface && surface->live ? surface->asked : 0;
     pthread_mutex_unlock(&table_lock);
     return bytes;
@@ -172,7 +172,7 @@ static struct ane_machine *hold_next(uint32_t id)
     struct surface *surface;
 
     pthread_mutex_lock(&table_lock);
-    surface = find(id);
+    surface = find_surface(id);
     for (struct attachment *row = surface ? surface->attachments : NULL; row && !m; row = row->next) {
         if (!row->notified && mach_hold(row->machine))
             m = row->machine;
@@ -185,7 +185,7 @@ static struct ane_machine *hold_next(uint32_t id)
 /* With the table locked. False when there is no such surface. */
 static bool end_client_view(uint32_t id)
 {
-    struct surface *surface = find(id);
+    struct surface *surface = find_surface(id);
 
     if (!surface || !surface->live)
         return false;
@@ -251,7 +251,7 @@ int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, uint64_t
     int status;
 
     pthread_mutex_lock(&table_lock);
-    surface = find(id);
+    surface = find_surface(id);
     if (!surface || !surface->live) {
         status = base_fail(error, ENOENT, "There is no surface %u.", id);
     } else if (surface->task != task) {
@@ -281,7 +281,7 @@ void mach_surface_put(struct ane_machine *m, uint32_t id)
     struct surface *surface;
 
     pthread_mutex_lock(&table_lock);
-    surface = find(id);
+    surface = find_surface(id);
     link = surface ? attachment_of(surface, m) : NULL;
     if (link && *link && --(*link)->uses == 0)
         detach(surface, link);

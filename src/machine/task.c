@@ -90,7 +90,7 @@ ane_task_t ane_task_create(const char *const *entitlements, unsigned count, cons
 }
 
 /* With the tables locked. */
-static struct task *find(ane_task_t id)
+static struct task *find_task(ane_task_t id)
 {
     for (unsigned i = 0; i < TASKS_MAX; i++)
         if (task_table[i].id == id)
@@ -103,7 +103,7 @@ void ane_task_release(ane_task_t id)
     struct task *task;
 
     mach_tables_lock();
-    task = id ? find(id) : NULL;
+    task = id ? find_task(id) : NULL;
     if (task)
         *task = (struct task){0};
     mach_tables_unlock();
@@ -118,7 +118,7 @@ bool mach_task_identity(ane_task_t id, struct drv_identity *identity)
         return true;
     }
     mach_tables_lock();
-    task = find(id);
+    task = find_task(id);
     if (task)
         *identity = task->identity;
     mach_tables_unlock();

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task decoded from a register image: what both units share. */
+/*
+ * A task decoded from a register image: what both units share. A value that this model does not run is
+ * refused here by field and value, so the datapath does not check for it again. Extents are read first, then
+ * the operands, then the part of the unit, which gives the tensors their extents; only then can spans and
+ * overlap be checked. Of several faults the first in this order is reported.
+ */
 #include "program/task.h"
 
 #include <string.h>

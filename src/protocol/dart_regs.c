@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Page-table entry forms. */
+/*
+ * Page-table entry forms. The forms differ only in their rows of form_table; decoding and encoding are
+ * written once for all of them. Bits of an entry that the row does not name are ignored, and are 0 when it is
+ * encoded. The bit that switches a sub-page range off is decoded and never set here.
+ */
 #include "protocol/dart_regs.h"
 
 /*

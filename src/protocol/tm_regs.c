@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The task manager's registers: checks and names. */
+/*
+ * The task manager's registers: checks and names. The checks are static: every register is an aligned word,
+ * and those of a queue stay inside its stride. A NULL name means that no source names the offset.
+ */
 #include "protocol/tm_regs.h"
 
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone info`: the boards and the addresses of their blocks. */
+/*
+ * `anemone info`: the boards and the addresses of their blocks. Addresses come from the board table; text and
+ * JSON print the same list of bases.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

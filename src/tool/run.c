@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone run`: a model, tensors in, tensors out. */
+/*
+ * `anemone run`: a model, tensors in, tensors out. Everything that can be wrong with the words, the inputs
+ * and the names of outputs is reported before the first dispatch; outputs are written only after the last
+ * one. The struct of the run is static because the default machine outlives the verb and refers to its trace.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The typed graph: names of types and operations, and storage. The rules are in graph_rules.c. */
+/*
+ * The typed graph: names of types and operations, and storage. Values and operations refer to each other by
+ * index, because the arrays move when they grow; no pointer into them is kept across an addition. An addition
+ * that fails leaves the graph as it was. What a graph may contain is decided in graph_rules.c.
+ */
 #include "compiler/graph/graph.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations that are one activation table. */
+/*
+ * Operations that are one activation table. A piecewise linear operation is two lines with a clamp at each
+ * end; the ends belong to the clamps, so a bound that excludes its end moves by one fp16 value. A fused table
+ * gets values that are not rounded to fp16, so cc_activation_fuses leaves out those that count on it.
+ */
 #include "compiler/lower/activation.h"
 
 #include "compiler/half.h"

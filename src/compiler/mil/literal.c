@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Types and typed constants of MIL text: `tensor<int32, [4]>([1, 1, 1, 1])`, `fp16(0x1.8p+1)`,
- * `string("valid")`, BLOBFILE.
+ * `string("valid")`, BLOBFILE. A floating-point number goes by way of double to its type, in the same way in
+ * every locale. Memory grows with the elements that are in the text, never with a declared size alone.
  */
 #include "compiler/mil/mil.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a call of MIL text to an operation of the graph: the table of operators, their arguments, and how each
- * enters the graph.
+ * From a call of MIL text to an operation of the graph. The table lists the operators with every argument
+ * they take; one that is not listed is refused before the operator's function sees the call. Each operation
+ * is checked by the graph's rules when it is added, so the sentence has the line of the call. A split becomes
+ * slices, and a window over [N, C, W] becomes one at a height of 1 between expand_dims and squeeze.
  */
 #include "compiler/mil/op.h"
 

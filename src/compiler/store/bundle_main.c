@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.e5, written: schemas/e5.fbs. */
+/*
+ * main.e5, written in the form of schemas/e5.fbs. Children are written before the tables that refer to them.
+ * Names are indices into one list of symbols: the file's own, in the order of SYMBOLS, then the function,
+ * then the ports. A value of the file's own build information is the symbol after its key. The reader,
+ * program/e5.c, accepts exactly this form.
+ */
 #include <errno.h>
 #include <sodium.h>
 #include <stdio.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key of a graph: everything that determines the bundle, and nothing else. */
+/*
+ * The key of a graph: everything that determines the bundle, and nothing else. A new member of struct
+ * cc_attributes must be added to add_attributes, or two different graphs share an entry. The compiler itself
+ * is part of the key by its version and the fingerprint of its sources.
+ */
 #include <sodium.h>
 #include <string.h>
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections of `anemone spec`: address translation (ch. 28). */
+/*
+ * Sections of `anemone spec`: address translation (ch. 28). Numbers that the model runs on come from
+ * protocol; those of facts.h are printed only. Where both state the same thing a static assertion compares
+ * them.
+ */
 #include <stdio.h>
 
 #include "protocol/board.h"

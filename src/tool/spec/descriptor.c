@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The descriptor's section of `anemone spec`: blocks, registers, fields, what each means and what is done
- * with it.
+ * with it. All text comes from the .def tables that the decoder and the checks use; only the words for a use
+ * are here. The reference page docs/descriptor.md is rendered from this section.
  */
 #include <stdio.h>
 

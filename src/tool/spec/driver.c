@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections of `anemone spec`: the driver's surface (ch. 27) and the execution model (ch. 2). */
+/*
+ * Sections of `anemone spec`: the driver's surface (ch. 27) and the execution model (ch. 2). Selectors and
+ * their sizes come from abi.h, the table that the driver dispatches by. What is in facts.h is printed only.
+ */
 #include <anemone/abi.h>
 
 #include "base/array.h"

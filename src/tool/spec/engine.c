@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections of `anemone spec`: task queues and boards. */
+/*
+ * Sections of `anemone spec`: task queues and boards. The register maps are those of tm_regs.h, which the
+ * engine is built on; FACT_SUBMIT_REGISTERS are the offsets as Table 29.7 prints them.
+ */
 #include "protocol/board.h"
 #include "tool/spec/facts.h"
 #include "protocol/execution.h"

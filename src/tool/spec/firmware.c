@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections of `anemone spec`: the controller and its firmware (ch. 29). */
+/*
+ * Sections of `anemone spec`: the controller and its firmware (ch. 29). Numbers that the firmware runs on
+ * come from protocol; those of facts.h are printed only. A static assertion compares where both state the
+ * same thing.
+ */
 #include "base/array.h"
 #include "protocol/board.h"
 #include "protocol/commands.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections of `anemone spec`: channels, commands, messages and their limits (ch. 30). */
+/*
+ * Sections of `anemone spec`: channels, commands, messages and their limits (ch. 30). Commands are printed
+ * with both names, the seeds' and the corrected one. What is in facts.h is printed only.
+ */
 #include <string.h>
 
 #include "protocol/channel.h"

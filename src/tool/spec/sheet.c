@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two forms of a spec. */
+/*
+ * The two forms of a spec: JSON is written at once, text in sheets. In text the values of an array are kept
+ * until its end, because the widths of its columns are known only then; so one array is open at a time, and
+ * the rows' objects nest no further.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,7 +207,7 @@ void spec_array_end(struct spec *spec)
     spec->last = &spec->first;
 }
 
-static void put(struct spec *spec, const char *name, const char *text)
+static void put_text(struct spec *spec, const char *name, const char *text)
 {
     if (in_array(spec)) {
         keep(spec, name, text);
@@ -218,7 +222,7 @@ void spec_text(struct spec *spec, const char *name, const char *value)
     if (spec->as_json)
         json_string(&spec->json, name, value);
     else
-        put(spec, name, value);
+        put_text(spec, name, value);
 }
 
 void spec_number(struct spec *spec, const char *name, uint64_t value)
@@ -229,7 +233,7 @@ void spec_number(struct spec *spec, const char *name, uint64_t value)
     if (spec->as_json)
         json_number(&spec->json, name, value);
     else
-        put(spec, name, text);
+        put_text(spec, name, text);
 }
 
 void spec_hex(struct spec *spec, const char *name, uint64_t value)
@@ -240,7 +244,7 @@ void spec_hex(struct spec *spec, const char *name, uint64_t value)
     if (spec->as_json)
         json_number(&spec->json, name, value);
     else
-        put(spec, name, text);
+        put_text(spec, name, text);
 }
 
 void spec_bool(struct spec *spec, const char *name, bool value)
@@ -248,5 +252,5 @@ void spec_bool(struct spec *spec, const char *name, bool value)
     if (spec->as_json)
         json_bool(&spec->json, name, value);
     else
-        put(spec, name, value ? "yes" : "no");
+        put_text(spec, name, value ? "yes" : "no");
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone spec`: the verb and its sections. */
+/*
+ * `anemone spec`: the verb and its sections. Names of sections and keys are an interface: scripts/render-docs
+ * and the tests read the JSON form by them. A section whose `array` is set writes rows, any other writes
+ * named values.
+ */
 #include <stdio.h>
 #include <string.h>
 

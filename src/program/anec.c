@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "program/hwx_reader.h"
 #include "program/hwx_write.h"
 #include "program/slice.h"
 #include "protocol/text.h"
@@ -316,13 +317,8 @@ bool pr_anec_read(const void *bytes, size_t size, struct pr_hwx *hwx, struct pr_
 {
     struct reader r = {.file = {bytes, size, 0}, .hwx = hwx, .problem = problem};
 
-    memset(hwx, 0, sizeof(*hwx));
-    if (problem)
-        memset(problem, 0, sizeof(*problem));
-    if (size > UINT32_MAX)
-        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "The file has %ju bytes; the limit is 4 GiB.",
-                              (uint64_t)size);
-    return pr_slice_cut(&r.file, 0, PR_ANEC_HEADER_BYTES, ".anec header", &r.head, problem) &&
+    return pr_hwx_begin(size, hwx, problem) &&
+           pr_slice_cut(&r.file, 0, PR_ANEC_HEADER_BYTES, ".anec header", &r.head, problem) &&
            read_sizes(&r) && find_content(&r) && read_tiles(&r) && read_ports(&r);
 }
 

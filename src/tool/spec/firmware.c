@@ -132,8 +132,9 @@ void spec_boot_commands(struct spec *spec)
     unsigned order = 1;
 
     spec_table_begin(spec, spec->section, command_columns);
-#define X(command, what) \
-    SPEC_PUT(spec, SPEC_N(order++), SPEC_T(#command), SPEC_N(PR_CMD_##command), SPEC_T(what));
+#define X(command, what)                                                                     \
+    SPEC_PUT(spec, SPEC_N(order), SPEC_T(#command), SPEC_N(PR_CMD_##command), SPEC_T(what)); \
+    order++;
     PR_BOOT_COMMANDS(X)
 #undef X
     spec_table_end(spec);

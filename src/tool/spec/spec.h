@@ -72,7 +72,7 @@ void spec_table_begin(struct spec *spec, const char *name, const struct spec_col
 void spec_put(struct spec *spec, const struct spec_value *values, size_t count);
 void spec_table_end(struct spec *spec);
 
-/* Values as two arguments: an array, and how many it holds. */
+/* Values as two arguments: an array, and how many it holds. They are written twice: no side effects. */
 #define SPEC_VALUES(...)                      \
     (const struct spec_value[]){__VA_ARGS__}, \
         sizeof((const struct spec_value[]){__VA_ARGS__}) / sizeof(struct spec_value)

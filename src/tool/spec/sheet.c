@@ -207,7 +207,8 @@ void spec_put(struct spec *spec, const struct spec_value *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         put_cell(spec, &spec->columns[spec->column], values[i]);
-        spec->column = (spec->column + 1) % spec->width;
+        if (++spec->column == spec->width)
+            spec->column = 0;
     }
 }
 
@@ -237,9 +238,12 @@ static void print_table(struct spec *spec)
         text[i] = spec->columns[i].name;
         width[i] = (int)strlen(text[i]);
     }
-    for (i = 0, cell = spec->first; cell; cell = cell->next, i = (i + 1) % spec->width)
+    for (i = 0, cell = spec->first; cell; cell = cell->next) {
         if ((int)strlen(cell->text) > width[i])
             width[i] = (int)strlen(cell->text);
+        if (++i == spec->width)
+            i = 0;
+    }
     heading(spec, spec->title);
     spec->depth++;
     print_row(spec, width, text);

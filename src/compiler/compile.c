@@ -130,10 +130,10 @@ static int check_replaceable(const char *to, struct base_error *error)
 
     if (!cc_bundle_check(to, &why))
         return 0;
-    return base_fail(
-        error, EEXIST,
-        "%s: it exists and is not a whole bundle, so it is not replaced; remove it or choose another path. %s",
-        to, why.text);
+    return base_fail(error, EEXIST,
+                     "%s: it exists and is not a whole bundle, so it is not replaced; "
+                     "remove it or choose another path. %s",
+                     to, why.text);
 }
 
 /* Renames `building` to `to`. What is there is moved aside first, and back if the rename fails. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "driver/domain.h"
 #include "driver/lifecycle.h"
 #include "driver/program.h"
@@ -27,7 +28,7 @@ static const struct drv_lifecycle_state states[] = {
     [DRV_CLIENT_ZOMBIE] = {"zombie", NEXT(RELEASED)},
 };
 #undef NEXT
-static const struct drv_lifecycle lifecycle = {"client", sizeof(states) / sizeof(states[0]), states};
+static const struct drv_lifecycle lifecycle = {"client", BASE_COUNT_OF(states), states};
 
 static void set_state(struct drv_client *client, enum drv_client_state state)
 {
@@ -167,11 +168,7 @@ static IOReturn program_destroy(struct drv_client *client, struct IOExternalMeth
 
 static IOReturn check_map(struct drv_client *client, const struct ane_memory_map *map)
 {
-    bool zero = true;
-
-    for (size_t i = 0; i < sizeof(map->reserved); i++)
-        zero = zero && !map->reserved[i];
-    if (!zero || map->token != client->token)
+    if (!base_is_zero(map->reserved, sizeof(map->reserved)) || map->token != client->token)
         return drv_refuse(client->driver, kIOReturnBadArgument,
                           "Memory map: the token must be the session's, reserved bytes 0.");
     return kIOReturnSuccess;
@@ -256,21 +253,21 @@ enum direct_selector { ANE_DIRECT_SELECTORS(X) };
 static const struct method control_methods[] = {ANE_CONTROL_SELECTORS(X)};
 static const struct method direct_methods[] = {ANE_DIRECT_SELECTORS(X)};
 #undef X
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 /* A selector without a handler is not served. */
-static const handler control_handlers[COUNT(control_methods)] = {
+static const handler control_handlers[BASE_COUNT_OF(control_methods)] = {
     [CONTROL_ANE_DeviceOpen] = device_open,          [CONTROL_ANE_DeviceClose] = device_close,
     [CONTROL_ANE_ProgramSendRequest] = send_request, [CONTROL_ANE_ProgramCreate] = program_create,
     [CONTROL_ANE_ProgramPrepare] = program_prepare,  [CONTROL_ANE_ProgramUnprepare] = program_unprepare,
     [CONTROL_ANE_ProgramDestroy] = program_destroy,
 };
-static const handler direct_handlers[COUNT(direct_methods)] = {
+static const handler direct_handlers[BASE_COUNT_OF(direct_methods)] = {
     [DIRECT_ANE_DeviceOpen] = device_open,          [DIRECT_ANE_DeviceClose] = device_close,
     [DIRECT_ANE_ProgramSendRequest] = send_request, [DIRECT_ANE_MemoryMapRequest] = memory_map,
     [DIRECT_ANE_MemoryUnMapRequest] = memory_unmap,
 };
-_Static_assert(COUNT(control_methods) == 17 && COUNT(direct_methods) == 9, "Tables 27.2 and 27.4");
+_Static_assert(BASE_COUNT_OF(control_methods) == 17, "Table 27.2");
+_Static_assert(BASE_COUNT_OF(direct_methods) == 9, "Table 27.4");
 
 static bool sizes_match(const struct method *method, const struct IOExternalMethodArguments *args)
 {
@@ -294,7 +291,7 @@ static IOReturn look_up(const struct drv_client *client, uint32_t selector, cons
 {
     bool control = client->type == ANE_CLIENT_CONTROL, direct = client->type == ANE_CLIENT_DIRECT_PATH;
 
-    if (selector >= (control ? COUNT(control_methods) : direct ? COUNT(direct_methods) : 0))
+    if (selector >= (control ? BASE_COUNT_OF(control_methods) : direct ? BASE_COUNT_OF(direct_methods) : 0))
         return kIOReturnBadArgument;
     *method = control ? &control_methods[selector] : &direct_methods[selector];
     *run = control ? control_handlers[selector] : direct_handlers[selector];

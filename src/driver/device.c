@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "driver/block.h"
 #include "driver/client.h"
 #include "driver/command.h"
@@ -419,7 +420,7 @@ static int first_commands(struct drv *d, struct base_error *error)
     };
     int status = 0;
 
-    for (unsigned i = 0; i < sizeof(first_command) / sizeof(first_command[0]) && !status; i++) {
+    for (unsigned i = 0; i < BASE_COUNT_OF(first_command) && !status; i++) {
         if (first_command[i].fill)
             first_command[i].fill(d, &bodies);
         status = boot_command(d, first_command[i].id, (uint8_t *)&bodies + first_command[i].offset,

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/domain.h"
@@ -29,7 +30,7 @@ static const struct drv_lifecycle_state states[] = {
     [DRV_PROCESS_ENDED] = {"ended", 0},
 };
 #undef NEXT
-static const struct drv_lifecycle lifecycle = {"process", sizeof(states) / sizeof(states[0]), states};
+static const struct drv_lifecycle lifecycle = {"process", BASE_COUNT_OF(states), states};
 
 static void set_state(struct drv_process *process, enum drv_process_state state)
 {

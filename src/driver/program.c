@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "driver/block.h"
 #include "driver/bundle.h"
 #include "driver/command.h"
@@ -34,7 +35,7 @@ static const struct drv_lifecycle_state states[] = {
     [DRV_PROGRAM_UNLOADED] = {"unloaded", 0},
 };
 #undef NEXT
-static const struct drv_lifecycle lifecycle = {"program", sizeof(states) / sizeof(states[0]), states};
+static const struct drv_lifecycle lifecycle = {"program", BASE_COUNT_OF(states), states};
 
 static void set_state(struct drv_program *program, enum drv_program_state state)
 {

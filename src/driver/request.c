@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/diagnosis.h"
@@ -41,7 +42,7 @@ static const struct drv_lifecycle_state states[] = {
     [DRV_REQUEST_DONE] = {"done", NEXT(FREE)},
 };
 #undef NEXT
-static const struct drv_lifecycle lifecycle = {"request", sizeof(states) / sizeof(states[0]), states};
+static const struct drv_lifecycle lifecycle = {"request", BASE_COUNT_OF(states), states};
 
 static void set_state(struct drv_request *r, enum drv_request_state state)
 {
@@ -519,18 +520,6 @@ static IOReturn await_completion(struct drv *d, struct drv_request *r, struct dr
 
 /* Selector 2. */
 
-static bool is_zero(const uint8_t *bytes, size_t size)
-{
-    uint64_t any = 0, word;
-
-    for (size_t i = 0; i + sizeof(word) <= size; i += sizeof(word)) {
-        memcpy(&word, bytes + i, sizeof(word));
-        any |= word;
-    }
-    return !any;
-}
-_Static_assert(sizeof(((struct ane_request *)0)->reserved) % 8 == 0, "checked in words");
-
 /* `category` and `qos` are accepted as they come: no public source says what else they may be. */
 static IOReturn check_request(struct drv *d, uint64_t doorbell, const struct ane_request *request)
 {
@@ -546,7 +535,7 @@ static IOReturn check_request(struct drv *d, uint64_t doorbell, const struct ane
                           PR_PRIORITIES);
     if (request->procedure)
         return drv_refuse(d, kIOReturnBadArgument, "Procedure %u; the program has 1.", request->procedure);
-    if (!is_zero(request->reserved, sizeof(request->reserved)))
+    if (!base_is_zero(request->reserved, sizeof(request->reserved)))
         return drv_refuse(d, kIOReturnBadArgument, "Reserved bytes of the request are not 0.");
     return kIOReturnSuccess;
 }

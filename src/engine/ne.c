@@ -6,6 +6,7 @@
 #include "engine/ne.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "engine/finish.h"
@@ -122,6 +123,27 @@ static bool is_runnable(const struct pr_task *task)
     if (n->mode != PR_NE_MAC)
         return n->ox == 1;
     return (n->ox == 1 || !n->ones) && n->lanes && n->engines && n->engines <= PR_ENGINES_MAX;
+}
+
+struct eng_mac_setup eng_mac_setup(const struct eng_ne *ne)
+{
+    const struct eng_kernels *kernels = eng_kernels_get();
+    bool ceiling = ne->rules->mac & ENG_RULE_CEILING, scaled = ceiling && kernels->scaled;
+    unsigned rules = ne->rules->load | ne->rules->mac;
+    const struct eng_view *src = &ne->operands.src[0];
+    struct eng_mac_setup setup = {
+        .kernels = kernels,
+        .input = {.rules = eng_view_rules(src, rules),
+                  .relu = src->relu,
+                  .scale = scaled ? ENG_SCALE_INPUT : 1},
+        .weight = {.rules = rules, .scale = scaled ? ENG_SCALE_WEIGHT : 1},
+        .finish = ne->finish,
+        .ceiling = ceiling && !scaled ? ENG_CEILING : INFINITY,
+    };
+
+    if (scaled)
+        setup.finish.unscale = ENG_UNSCALE;
+    return setup;
 }
 
 static int run_group(const struct eng_ne *ne, enum eng_path path)

@@ -8,10 +8,7 @@
 /* A task and how it is cut. */
 struct eng_mac_plan {
     const struct eng_ne *ne;
-    const struct eng_kernels *kernels;
-    struct eng_load input, weight;
-    struct eng_finish finish;
-    float ceiling;
+    struct eng_mac_setup mac;
     bool wide; /* channel vectors */
     uint32_t cin, hin, win, cout, hout, wout;
     uint32_t channels, rows, columns; /* of a block */

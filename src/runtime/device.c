@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "protocol/bits.h"
+
 /* Protects the connection, which is 0 until it is open. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static io_connect_t connection;
@@ -78,9 +80,7 @@ static IOReturn call(io_connect_t connect, uint32_t selector, const void *in, si
 /* Offset of a bundle's constants behind ANE_PROGRAM_IMAGE. */
 static size_t weights_at(const struct e5_image *image)
 {
-    size_t end = sizeof(struct ane_program_bundle) + image->size;
-
-    return (end + ANE_PROGRAM_BUNDLE_ALIGN - 1) / ANE_PROGRAM_BUNDLE_ALIGN * ANE_PROGRAM_BUNDLE_ALIGN;
+    return (size_t)pr_round_up(sizeof(struct ane_program_bundle) + image->size, ANE_PROGRAM_BUNDLE_ALIGN);
 }
 
 static size_t image_bytes(const struct e5_image *image)

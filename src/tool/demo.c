@@ -161,8 +161,9 @@ static bool accumulate(struct tool_model *model)
         return false;
     put_fp16(state, 0, DEMO_STATE);
     put_fp16(x->data, 1, DEMO_STATE);
-    printf(
-        "2. A resident state: state_out = state_in + x, one buffer at both ports, the state is not sent again\n\n  state after each dispatch:");
+    printf("2. A resident state: state_out = state_in + x, one buffer at both ports, "
+           "the state is not sent again\n\n"
+           "  state after each dispatch:");
     for (int i = 1; i <= STEPS; i++) {
         if (!step(model))
             return false;

@@ -333,7 +333,7 @@ size_t tool_npy_header(enum tool_type type, const struct tool_shape *shape,
                                                  : "");
     length += (size_t)snprintf(header + length, TOOL_NPY_HEADER_BYTES - length, "), }");
     header[length] = ' ';
-    end = (length + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN;
+    end = (size_t)pr_round_up(length + 1, HEADER_ALIGN);
     header[end - 1] = '\n';
     header[8] = (char)((end - MAGIC_BYTES - 4) & 0xff);
     header[9] = (char)((end - MAGIC_BYTES - 4) >> 8);

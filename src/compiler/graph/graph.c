@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 
 #define VALUES_MAX (1u << 22) /* indices stay far from the ends of their types */
 
@@ -28,7 +29,7 @@ static const struct {
 
 static bool type_exists(enum cc_type type)
 {
-    return (unsigned)type < sizeof(types) / sizeof(types[0]);
+    return (unsigned)type < BASE_COUNT_OF(types);
 }
 
 const char *cc_op_name(enum cc_op_kind kind)

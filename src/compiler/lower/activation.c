@@ -6,6 +6,7 @@
  */
 #include "compiler/lower/activation.h"
 
+#include "base/array.h"
 #include "compiler/half.h"
 
 /* The largest fp16 value below this one; there is none below -inf. */
@@ -103,7 +104,7 @@ bool cc_activation_table(const struct cc_op *op, struct cc_table *table, uint16_
     *scale = op->kind == CC_OP_EXP ? PR_HALF_LOG2_E : 0;
     if (op->kind == CC_OP_GELU && op->a.gelu == CC_GELU_SIGMOID)
         return false;
-    for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+    for (unsigned i = 0; i < BASE_COUNT_OF(known); i++)
         if (op->kind == known[i].kind) {
             *table = cc_table_curve(known[i].curve);
             return true;

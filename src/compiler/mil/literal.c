@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "compiler/store/blob.h"
 
 #define EXPONENT_MAX   100000L /* far outside what a double holds, and safe to add to */
@@ -52,7 +53,7 @@ bool cc_mil_type_equal(const struct cc_mil_type *a, const struct cc_mil_type *b)
 
 static int read_scalar(struct cc_mil *mil, enum cc_mil_scalar *scalar)
 {
-    for (size_t i = 0; i < sizeof(scalars) / sizeof(scalars[0]); i++) {
+    for (size_t i = 0; i < BASE_COUNT_OF(scalars); i++) {
         if (cc_mil_is_name(mil, scalars[i])) {
             *scalar = (enum cc_mil_scalar)i;
             return cc_mil_advance(mil);

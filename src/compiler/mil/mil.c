@@ -2,7 +2,9 @@
 /*
  * MIL text into a graph:
  *
- *     program(1.3) [attributes] { func NAME<opset>(TYPE name, ...) [attributes] { statements } -> (name, ...); }
+ *     program(1.3) [attributes] {
+ *         func NAME<opset>(TYPE name, ...) [attributes] { statements } -> (name, ...);
+ *     }
  *
  * A statement is `TYPE name = operation(argument = name or constant, ...)[name = string("..."), ...];`.
  */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 
 static const struct operation {
     const char *name;
@@ -110,7 +111,7 @@ static const struct operation {
     {"cast", CC_OP_CAST, cc_mil_take_cast, {"x", "dtype"}},
     {"identity", CC_OP_CAST, cc_mil_take_identity, {"x"}},
 };
-#define OPERATIONS (sizeof(operations) / sizeof(operations[0]))
+#define OPERATIONS BASE_COUNT_OF(operations)
 
 static bool same(const struct cc_mil_token *token, const char *name)
 {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "compiler/store/files.h"
 
 #define MAIN               "main.e5"
@@ -363,7 +364,7 @@ int cc_bundle_measure(const struct cc_bundle *bundle, struct cc_report *report, 
 /* Folders. */
 
 static const char *const file_name[] = {MANIFEST, MAIN, WEIGHTS};
-enum { FILES = sizeof(file_name) / sizeof(file_name[0]) };
+enum { FILES = BASE_COUNT_OF(file_name) };
 
 static bool is_file_of_bundle(const char *folder, const char *name)
 {

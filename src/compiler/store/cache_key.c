@@ -7,6 +7,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "compiler/store/cache.h"
 #include "protocol/bits.h"
 
@@ -61,7 +62,7 @@ static void add_attributes(struct hasher *h, const struct cc_attributes *a)
     const uint32_t number[] = {a->weight,      a->bias, a->mean,      a->variance, a->groups, a->transpose_x,
                                a->transpose_y, a->axes, a->keep_dims, a->axis,     a->gelu,   a->to};
 
-    add_numbers(h, number, sizeof(number) / sizeof(number[0]));
+    add_numbers(h, number, BASE_COUNT_OF(number));
     add_numbers(h, a->kernel, 2);
     add_numbers(h, a->stride, 2);
     add_numbers(h, a->dilation, 2);

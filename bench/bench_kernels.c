@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The speed of the datapath: multiply-accumulates per second of convolutions, matrix products and folds, bytes
- * per second of an elementwise sum, a copy and a reduction, for each instruction set of the machine.
+ * The speed of the datapath: multiply-accumulates per second of convolutions, matrix products and folds,
+ * bytes per second of an elementwise sum, a copy and a reduction, for each instruction set of the machine.
  * Arguments: threads (1), then the instruction sets at most (0 portable, 1 AVX2, 2 AVX-512).
  */
 #include <stdio.h>

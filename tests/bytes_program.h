@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs whose surfaces hold bytes, made by hand: tasks that copy one surface to another, with or without ReLU, in the form that the
- * public facts give for tasks with 8-bit operands. Written as images and as .anec files.
+ * Programs whose surfaces hold bytes, made by hand: tasks that copy one surface to another,
+ * with or without ReLU, in the form that the public facts give for tasks with 8-bit
+ * operands. Written as images and as .anec files.
  */
 #ifndef TESTS_BYTES_PROGRAM_H
 #define TESTS_BYTES_PROGRAM_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver without a machine: DRAM is an array, time is a number, and behind the bus stands a made-up controller that answers handshakes, commands and calls. It reads and
- * writes memory only through the tables that the DART registers name, with a walk of its own, and can be told to misbehave.
+ * A driver without a machine: DRAM is an array, time is a number, and behind the bus is a made-up controller
+ * that answers handshakes, commands and calls. It reads and writes memory only through the tables that the
+ * DART registers name, with a walk of its own, and can be made to misbehave.
  */
 #ifndef TESTS_DRVRIG_H
 #define TESTS_DRVRIG_H
@@ -113,7 +114,10 @@ struct rig {
 /* Boots unless `boot` is false. */
 void rig_make(struct rig *rig, bool boot);
 void rig_drop(struct rig *rig);
-/* Bytes behind a device address of a stream, as one of the three DARTs translates it; NULL when any page is missing or the pages are not neighbours. */
+/*
+ * Bytes behind a device address of a stream, as one of the three DARTs translates it; NULL when any page is
+ * missing or the pages are not neighbours.
+ */
 void *rig_at(struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova, uint64_t bytes);
 /* The physical address; 0 when there is none. */
 uint64_t rig_walk(const struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova);
@@ -135,7 +139,10 @@ void *rig_surface_base(struct rig *rig, uint32_t id);
 struct drv_client *rig_client(struct rig *rig, uint32_t type);
 extern const struct drv_identity rig_identity;
 
-/* A small image: y = a + b, or with `inputs` 1 a rectifier; with a kernel, an intermediate buffer. Returns its size. */
+/*
+ * A small image: y = a + b, or with `inputs` 1 a rectifier; with a
+ * kernel, an intermediate buffer. Returns its size.
+ */
 size_t rig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kernel_bytes,
                  uint32_t intermediate_bytes);
 #define RIG_PORT_BYTES 64u

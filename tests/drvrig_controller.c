@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller of a driver's rig: handshakes, commands, calls, each step when nothing else has to be done. */
+/*
+ * The controller of a driver's rig: handshakes, commands, calls, each step when nothing else has to be done.
+ */
 #include "drvrig.h"
 
 #include <string.h>
@@ -228,7 +230,10 @@ static void note_held(struct rig *rig)
     rig->most_realtime = realtime > rig->most_realtime ? realtime : rig->most_realtime;
 }
 
-/* Every output's first word becomes the sum of the inputs' first words, every buffer seen through all three controllers. */
+/*
+ * Every output's first word becomes the sum of the inputs' first words,
+ * every buffer seen through all three controllers.
+ */
 static void compute(struct rig *rig, const struct rig_call *call)
 {
     uint32_t sum = 0, *word;

@@ -106,8 +106,8 @@ void e5_write_adder(const char *name, const struct td_shape *s, unsigned times)
     test_assemble(&program, "chain\n%s%s", test_text_add, times == 2 ? test_text_add : "");
     td_set_shape(program.bytes, s);
     if (times == 2) {
-        td_set(program.bytes, TD_W8,
-               td_get(program.bytes, TD_W8) | 1u << 23); /* TBE: the next one stands in buffer 0 */
+        /* TBE: the next one is in buffer 0. */
+        td_set(program.bytes, TD_W8, td_get(program.bytes, TD_W8) | 1u << 23);
         td_set_shape(program.bytes + td_get(program.bytes, TD_NEXT), s);
     }
     image.text = program.bytes;

@@ -21,7 +21,9 @@ const char *e5_folder(void);
 const char *e5_path(const char *name);
 void e5_write(const char *name, const void *bytes, size_t size);
 
-/* Writes NAME: the image of state_out = x + state_in, done `times` times over (each of them from the inputs). */
+/*
+ * Writes NAME: the image of state_out = x + state_in, done `times` times over (each of them from the inputs).
+ */
 void e5_write_adder(const char *name, const struct td_shape *shape, unsigned times);
 
 /* A model from compile to operation, by way of a cache in the folder. */
@@ -43,8 +45,8 @@ e5rt_buffer_object_t e5_engine_buffer(e5rt_execution_stream_operation_t operatio
 void *e5_data(e5rt_buffer_object_t buffer);
 
 /*
- * One accumulator step from the model's file to the result, with the folder as cache: the first failure ends it, and
- * everything is given back either way.
+ * One accumulator step from the model's file to the result, with the folder as cache: the first failure ends
+ * it, and everything is given back either way.
  */
 int64_t e5_once(const char *path, int force);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller's surroundings for tests of the firmware: processor, memory, registers, fabric, task manager. */
+/*
+ * The controller's surroundings for tests of the firmware: processor,
+ * memory, registers, fabric, task manager.
+ */
 #include "fwrig_state.h"
 
 #include <string.h>

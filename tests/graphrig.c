@@ -340,7 +340,10 @@ static size_t port_elements(const struct pr_e5_port *p)
     return (size_t)p->n * p->c * p->h * p->w;
 }
 
-/* Where element `i`, counted row-major over n, c, h, w, stands in the engine's layout: rows on 64-byte boundaries. */
+/*
+ * Where element `i`, counted row-major over n, c, h, w, is in the
+ * engine's layout: rows on 64-byte boundaries.
+ */
 static size_t engine_offset(const struct pr_e5_port *p, size_t i)
 {
     size_t row = ((size_t)p->w * 2 + 63) / 64 * 64;

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client that knows iokit.h and abi.h alone: opens, loads a program image, binds surfaces, sends requests. */
+/*
+ * A client that knows iokit.h and abi.h alone: opens, loads a program image, binds surfaces, sends requests.
+ */
 #ifndef TESTS_IORIG_H
 #define TESTS_IORIG_H
 
 #include <anemone/iokit.h>
 
-/* The image of y = a + b over `channels` x `width` halfs: inputs "x" (buffer 5) and "state_in" (buffer 6), output "state_out" (buffer 4). */
+/*
+ * The image of y = a + b over `channels` x `width` fp16 values: inputs "x" (buffer 5) and "state_in" (buffer
+ * 6), output "state_out" (buffer 4).
+ */
 size_t io_image_add(uint8_t *bytes, size_t capacity, uint32_t channels, uint32_t width);
 
 struct io_client {

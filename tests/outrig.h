@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client outside the tree: the public headers and the shared library alone. Its program is y = a + b over 128 values of fp16, compiled
- * by the runtime; each request has data of its own and its result is checked.
+ * A client outside the tree: the public headers and the shared library alone. Its program is y = a + b over
+ * 128 values of fp16, compiled by the runtime; each request has data of its own and its result is checked.
  */
 #ifndef TESTS_OUTRIG_H
 #define TESTS_OUTRIG_H
@@ -84,8 +84,8 @@ void out_stream_release(struct out_stream *s);
 void out_stream_run(struct crew_worker *worker, struct out_stream *s);
 
 /*
- * The firmware's tables as documented: 144 programs are loaded, two clients prepare each of them (288 processes), everything is given back, and
- * DRAM in use is `used` bytes again.
+ * The firmware's tables as documented: 144 programs are loaded, two clients prepare each of them (288
+ * processes), everything is given back, and DRAM in use is `used` bytes again.
  */
 void out_tables_check(struct ane_machine *machine, uint64_t used);
 uint64_t out_dram_used(struct ane_machine *machine);

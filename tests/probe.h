@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For probes of the numbers: MIL text through the runtime's calls alone, on the process's default machine, whose policy the
- * environment names (ANEMONE_NUMERICS). Without it the probes run under m1-exact.
+ * For probes of the numbers: MIL text through the runtime's calls alone, on the process's default machine,
+ * whose policy the environment names (ANEMONE_NUMERICS). Without it the probes run under m1-exact.
  */
 #ifndef TESTS_PROBE_H
 #define TESTS_PROBE_H
@@ -19,7 +19,10 @@
 #define INF   0x7c00
 #define MINUS 0x8000
 
-/* Sanitizers find what they find with fewer numbers; the probes that measure an error are then left out or cut down. */
+/*
+ * Sanitizers find what they find with fewer numbers; the probes that
+ * measure an error are then left out or cut down.
+ */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define PROBE_SANITIZED 1
 #elif defined(__has_feature)

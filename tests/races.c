@@ -5,8 +5,8 @@
  *     races NAME SECONDS [SEED]
  *     races --list
  *
- * Ends with 0 when everything was as the headers promise, else with one sentence and 1. When a thread makes no progress for 30 seconds
- * the program aborts and says where. Prints TAP.
+ * Ends with 0 when everything was as the headers promise, else with one sentence and 1. When a thread makes
+ * no progress for 30 seconds the program aborts and says where. Prints TAP.
  */
 #include "races.h"
 

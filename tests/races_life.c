@@ -174,8 +174,9 @@ unsigned long race_fork_destroy(double seconds)
 }
 
 /*
- * fork: other threads are inside the library at the fork. From the first fork to the last they do nothing that allocates: in a child, the
- * sanitizers' allocators stay locked when another thread of the parent was in them.
+ * fork: other threads are inside the library at the fork. From the first fork to the
+ * last they do nothing that allocates: in a child, the sanitizers' allocators stay
+ * locked when another thread of the parent was in them.
  */
 
 #define INSIDERS 6u

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of the real-time kernel share: one kernel with a few objects, and tasks that tell what they do. */
+/*
+ * What tests of the real-time kernel share: one kernel with a few
+ * objects, and tasks that record what they do.
+ */
 #ifndef TESTS_RTKERNEL_RIG_H
 #define TESTS_RTKERNEL_RIG_H
 

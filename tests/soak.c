@@ -4,9 +4,10 @@
  *
  *     soak SECONDS [SEED]
  *
- * 64 threads and 20 clients of three identities on one machine, beside machines that come and go, the runtime on the default machine,
- * and children. Every answer must be one that the table below allows, every result right; at the end everything is back where it began.
- * Prints TAP; the line has the number of operations of each kind.
+ * 64 threads and 20 clients of three identities on one machine, beside machines that come and
+ * go, the runtime on the default machine, and children. Every answer must be one that the table
+ * below allows, every result right; at the end everything is back where it began. Prints TAP;
+ * the line has the number of operations of each kind.
  */
 #include "soak.h"
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 /*
- * 20 clients: 11 control clients of one thread, 5 of which have a direct-path client beside them, and 4 that are shared. Shared clients may have
- * requests under way all the time, and pinned ones keep their domain; together they are fewer than the 7 domains, so that
- * nobody waits in vain.
+ * 20 clients: 11 control clients of one thread, 5 of which have a direct-path client beside them, and 4 that
+ * are shared. Shared clients may have requests under way all the time, and pinned ones keep their domain;
+ * together they are fewer than the 7 domains, so that no client waits in vain.
  */
 #define PROGRAMS_PER_CONTROL 2u
 #define CONTROLS             2u

@@ -118,7 +118,10 @@ void soak_forks(struct crew_worker *worker)
     const struct soak *soak = worker->shared;
 
     while (crew_more()) {
-        /* A forked child may find the sanitizers' allocators locked by a thread that it does not have: there it makes no machine. */
+        /*
+         * A forked child may find the sanitizers' allocators locked by a thread
+         * that it does not have: there it makes no machine.
+         */
         unsigned kind = (unsigned)crew_random(worker, SOAK_SANITIZED ? 3 : 4);
         pid_t child;
 

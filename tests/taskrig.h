@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs of several descriptors for tests: each task written as its fields, made into the text form, assembled, and run by the bare
- * driver on a machine of its own. Nothing here knows how the engine decodes or computes.
+ * Programs of several descriptors for tests: each task written as its fields, made into
+ * the text form, assembled, and run by the bare driver on a machine of its own. Nothing
+ * here knows how the engine decodes or computes.
  */
 #ifndef TESTS_TASKRIG_H
 #define TESTS_TASKRIG_H

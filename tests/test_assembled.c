@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole operations as the public programs make them, several descriptors each, assembled from text and run on the bare machine: through L2, through
- * streams between descriptors, through the scratch buffer (BAR 3). Results against the mathematics in double precision; each operation says
+ * Whole operations as the public programs make them, several descriptors each, assembled from text
+ * and run on the bare machine: through L2, through streams between descriptors, through the
+ * scratch buffer (BAR 3). Results against the mathematics in double precision; each operation says
  * how far off its tables and roundings may leave it.
  */
 #include "taskrig.h"
 
 /*
- * Softmax. x - max is rounded to a half and so is log2 e, both in an exponent: the larger the distance, the larger the error,
- * of the element and, weighted, of the sum. All else is five roundings of halfs: three tasks, the exp2 table with its knots, and the reciprocal, which a table makes within one.
+ * Softmax. x - max is rounded to fp16 and so is log2 e, both in an exponent: the larger the distance, the
+ * larger the error, of the element and, weighted, of the sum. All else is five roundings to fp16: three
+ * tasks, the exp2 table with its knots, and the reciprocal, which a table makes within one.
  */
 static double softmax_tolerance(double y, double distance, double mean_distance)
 {
@@ -38,7 +40,9 @@ static void check_softmax(const char *what, const struct tensor *x, const struct
     }
 }
 
-/* Five tasks, rows as groups: max; (x - max) log2 e, streamed; exp2 to the scratch buffer; 1 / sum; product. */
+/*
+ * Five tasks, rows as groups: max; (x - max) log2 e, streamed; exp2 to the scratch buffer; 1 / sum; product.
+ */
 static void softmax_over_width(void **state)
 {
     struct test_rng rng;
@@ -110,7 +114,10 @@ static void softmax_over_width(void **state)
     }
 }
 
-/* Five tasks in L2: max of the channels, x kept; (x - max) log2 e; exp2 in place; sum by a kernel of ones and its reciprocal by table; product. */
+/*
+ * Five tasks in L2: max of the channels, x kept; (x - max) log2 e; exp2 in place; sum by a kernel of ones and
+ * its reciprocal by table; product.
+ */
 static void softmax_over_channels(void **state)
 {
     struct test_rng rng;
@@ -187,8 +194,9 @@ static void softmax_over_channels(void **state)
 }
 
 /*
- * Layer norm over the width, three planar tasks: mean into row 0 of two rows of numbers, one beside the other for the channels (transposed); 1 / sqrt(var + eps)
- * into row 1; (x - row 0) * row 1. The mean and the factor are rounded to halfs before they are used.
+ * Layer norm over the width, three planar tasks: mean into row 0 of two rows of numbers, one beside the other
+ * for the channels (transposed); 1 / sqrt(var + eps) into row 1; (x - row 0) * row 1. The mean and the factor
+ * are rounded to fp16 before they are used.
  */
 static void layer_norm(void **state)
 {
@@ -253,7 +261,10 @@ static void layer_norm(void **state)
     }
 }
 
-/* x / z: reciprocal table to the scratch buffer, product. The table is 5e-4 off, its knots, the quotient and the product are rounded. */
+/*
+ * x / z: reciprocal table to the scratch buffer, product. The table is 5e-4 off, its
+ * knots, the quotient and the product are rounded.
+ */
 static void division(void **state)
 {
     struct test_rng rng;
@@ -299,8 +310,9 @@ static void division(void **state)
 }
 
 /*
- * silu as the older compiler makes it: half tanh(x / 2) by table, streamed; plus 0.5, to the scratch buffer; times x. Knots are 1/4 apart and the curve's second derivative
- * is below 0.1: 8e-4 of the factor, and a rounding of each of three numbers.
+ * silu as the older compiler makes it: half tanh(x / 2) by table, streamed; plus 0.5, to the scratch buffer;
+ * times x. Knots are 1/4 apart and the curve's second derivative is below 0.1: 8e-4 of the factor, and a
+ * rounding of each of three numbers.
  */
 static void silu(void **state)
 {
@@ -351,8 +363,9 @@ static void silu(void **state)
 }
 
 /*
- * x to the power of z: z and log2 x side by side as channels in L2, their product, exp2. The log2 table and its knots are 4.3e-4 off and log2 x is rounded to a half;
- * exp2 multiplies that by z ln 2, and has 6e-5 and two roundings of its own.
+ * x to the power of z: z and log2 x contiguous as channels in L2, their product, exp2. The log2
+ * table and its knots are 4.3e-4 off and log2 x is rounded to fp16; exp2 multiplies that by z ln
+ * 2, and has 6e-5 and two roundings of its own.
  */
 static void power(void **state)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums of products in forms beside the plain one, as the public programs have them: a zero-skipping kernel with steps of 2, groups, a kernel
- * that the program itself has staged. Assembled from text, run on the bare machine, against sums in double precision.
+ * Sums of products in forms beside the plain one, as the public programs have them: a zero-skipping kernel
+ * with steps of 2, groups, a kernel that the program itself has staged. Assembled from text, run on the bare
+ * machine, against sums in double precision.
  */
 #include "taskrig.h"
 
@@ -17,8 +18,9 @@ static double operand(unsigned round, double value)
 }
 
 /*
- * Sums in fp32, rounded once: a rounding, a unit of fp32 for each tap, and a result below 2^-14 is lost. The engine's own accumulator (m1-exact) cuts each
- * product to a grid of 2^-17, loses one of 2^-16 whole, and one that is 2^-12 of its neighbours.
+ * Sums in fp32, rounded once: a rounding, a unit of fp32 for each tap, and a result below 2^-14 is lost. The
+ * engine's own accumulator (m1-exact) cuts each product to a grid of 2^-17, loses one of 2^-16 whole, and one
+ * that is 2^-12 of its neighbours.
  */
 static double sum_tolerance(unsigned round, double y, double of_absolutes, uint32_t taps)
 {
@@ -28,7 +30,10 @@ static double sum_tolerance(unsigned round, double y, double of_absolutes, uint3
            (exact ? 0x1p-11 * of_absolutes : 0) + 0x1p-14;
 }
 
-/* One record of a zero-skipping stream of a 3x3 kernel with steps of 2: bias, count, a zero byte, masks and halfs; two slots for each position. */
+/*
+ * One record of a zero-skipping stream of a 3x3 kernel with steps of 2: bias, count, a zero byte, masks and
+ * fp16 values; two slots for each position.
+ */
 static uint32_t put_record(uint8_t *at, uint16_t bias, const uint16_t weight[9])
 {
     static const int order[16] = {0, 2, 6, 8, 1, -1, 7, -1, 3, 5, -1, -1, 4, -1, -1, -1};
@@ -59,7 +64,9 @@ static uint16_t random_weight(struct test_rng *rng)
     return test_rng_range(rng, 0, 3) ? test_rng_fp16_finite(rng, 1) : 0;
 }
 
-/* Depthwise 3x3 with steps of 2, a sparse kernel and bias: engine e has channels e, e + 16, ... back to back. */
+/*
+ * Depthwise 3x3 with steps of 2, a sparse kernel and bias: engine e has channels e, e + 16, ... back to back.
+ */
 static void strided_depthwise(void **state)
 {
     struct test_rng rng;
@@ -124,7 +131,10 @@ static void strided_depthwise(void **state)
     }
 }
 
-/* Grouped 3x3, channels of a group by strides: an engine's stream has for each group a plane for each of its channels, the group padded to 64 bytes. */
+/*
+ * Grouped 3x3, channels of a group by strides: an engine's stream has for each group a plane for each of its
+ * channels, the group padded to 64 bytes.
+ */
 static void grouped_convolution(void **state)
 {
     enum { GROUPS = 3, CIN = 5, MOST = 20, CHUNK = GROUPS * 0x100 };
@@ -197,7 +207,10 @@ static void grouped_convolution(void **state)
     }
 }
 
-/* x [M, K] times z [K, N], both inputs: x is staged in the scratch buffer, four of its rows side by side, and is the kernel from there. */
+/*
+ * x [M, K] times z [K, N], both inputs: x is staged in the scratch buffer, four of its
+ * rows interleaved, and is the kernel from there.
+ */
 static void runtime_product(void **state)
 {
     struct test_rng rng;

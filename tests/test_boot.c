@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Booting the controller: it works on both boards with all leaf forms, the trace tells the order, and each way to fail has its own sentence. */
+/*
+ * Booting the controller: it works on both boards with all leaf forms, the trace shows the order, and each
+ * way to fail has its own sentence.
+ */
 #include "support.h"
 
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shape-specific program exists below the host boundary only: after a network was compiled, loaded and run through the runtime, no surface, no heap, stack or other private
- * memory of the process holds a program image. A magic word planted afterwards in a surface and on the heap is found, which shows that the search can find one.
+ * The shape-specific program exists below the host boundary only: after a network was compiled,
+ * loaded and run through the runtime, no surface, no heap, stack or other private memory of the
+ * process holds a program image. A magic word planted afterwards in a surface and on the heap is
+ * found, which shows that the search can find one.
  */
 #include "support.h"
 
@@ -26,7 +28,9 @@ static enum place place_of(const char *permissions, const char *name)
     return permissions[3] == 'p' && (name[0] == '\0' || name[0] == '[') ? PRIVATE : OTHER;
 }
 
-/* Aligned words of the magic, which is put together here so that this function's own memory does not hold it. */
+/*
+ * Aligned words of the magic, which is put together here so that this function's own memory does not hold it.
+ */
 static unsigned count_images(const uint8_t *from, const uint8_t *to)
 {
     unsigned found = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs whose ports hold bytes, from the file to the result: images and .anec files, packed buffers and the engine's own,
- * several ports, ports without a shape.
+ * Programs whose ports hold bytes, from the file to the result: images and .anec files, packed buffers and
+ * the engine's own, several ports, ports without a shape.
  *
  *     test_bytes --seeds FOLDER    writes a file made here as a seed for the fuzzer
  */

@@ -300,7 +300,10 @@ static void memory_may_run_out(void **state)
 #define PROCESSES 6
 #define ROUNDS    40
 
-/* One of several: adds, finds, breaks and removes the same few entries. Its exit status says whether all of it worked. */
+/*
+ * One of several: adds, finds, breaks and removes the same few entries.
+ * Its exit status says whether all of it worked.
+ */
 static int quarrel(unsigned number)
 {
     struct cc_bundle whole[3];

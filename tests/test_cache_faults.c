@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cache that cannot be read or written: models are compiled in memory all the same, one sentence says why, and
- * nothing that is in the way of an entry stays there.
+ * A cache that cannot be read or written: models are compiled in memory all the same, one sentence says why,
+ * and nothing that is in the way of an entry stays there.
  */
 #include "support.h"
 
@@ -50,7 +50,10 @@ static void run(const char *format, ...)
     assert_int_equal(system(command), 0);
 }
 
-/* A folder of its own for each test, readable for other users, with a model; `entry` is its place in the cache. */
+/*
+ * A folder of its own for each test, readable for other users, with a
+ * model; `entry` is its place in the cache.
+ */
 static int set_up(void **state)
 {
     struct cc_options o = {.cache = cache};
@@ -146,7 +149,10 @@ static unsigned names_in_cache(void)
     return count - 2;
 }
 
-/* Runs `check` in a process that may write nothing where others may not; root may, so it becomes somebody else. */
+/*
+ * Runs `check` in a process that may write nothing where others may not;
+ * root may, so it becomes somebody else.
+ */
 static void as_somebody_else(bool (*check)(void))
 {
     int status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DRAM that belongs to somebody else: runs of the driver and of the firmware are not freed by a caller of machine.h, and damage to the
- * firmware's carve-out is a fault of the modelled controller and not of the process.
+ * DRAM that belongs to somebody else: runs of the driver and of the firmware are not
+ * freed by a caller of machine.h, and damage to the firmware's carve-out is a fault of
+ * the modelled controller and not of the process.
  */
 #include "support.h"
 
@@ -90,7 +91,10 @@ static void subject_make(struct subject *v)
     assert_non_null(v->carve_out);
 }
 
-/* One request. True when it was done, with the right result; otherwise the controller has failed and said why. */
+/*
+ * One request. True when it was done, with the right result; otherwise
+ * the controller has failed and said why.
+ */
 static bool subject_works(struct subject *v)
 {
     if (!io_accumulator_step(&v->a)) {
@@ -111,7 +115,9 @@ static void subject_end(struct subject *v)
     ane_machine_destroy(v->machine);
 }
 
-/* A single bit or a block, anywhere. Half of all damage is in the lower eighth, which is sure to be in use. */
+/*
+ * A single bit or a block, anywhere. Half of all damage is in the lower eighth, which is sure to be in use.
+ */
 static void damage(struct test_rng *rng, const struct subject *v)
 {
     uint64_t limit = test_rng_range(rng, 0, 1) ? v->bytes : v->bytes / 8;

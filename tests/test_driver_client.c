@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* User clients: exact sizes of all selectors, every argument that is refused, memory that runs out anywhere, and bytes nobody meant. */
+/*
+ * User clients: exact sizes of all selectors, every argument that is refused,
+ * memory that runs out anywhere, and random bytes.
+ */
 #include "drvrig.h"
 
 #include <stdlib.h>

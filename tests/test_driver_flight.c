@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that meet: bands and their order, timeouts and what is said of them, clients that close or need each other's domain, the gate. */
+/*
+ * Requests that meet: bands and their order, timeouts and what is said of them, clients that close or need
+ * each other's domain, the gate.
+ */
 #include "drvrig.h"
 
 #include <stdio.h>
@@ -46,7 +49,10 @@ static void expect_error(const char *text)
         fail_msg("\"%s\" does not say \"%s\"", drv_last_error(rig.driver), text);
 }
 
-/* Requests sent from inside the waits of others, each at a priority; the innermost lets the controller finish. */
+/*
+ * Requests sent from inside the waits of others, each at a priority; the
+ * innermost lets the controller finish.
+ */
 
 static const uint32_t *to_send;
 static unsigned left;
@@ -211,7 +217,9 @@ static void programs_the_firmware_keeps(void **state)
     assert_true(rig_traced(&rig, "is kept until the firmware has unloaded it"));
     assert_int_equal(drv_stats_get(rig.driver).programs, 2);
     assert_int_equal(send(client, 5), kIOReturnNotFound);
-    /* Busy for once: the next call that ends something tries again. The load that was never answered stays. */
+    /*
+     * Busy for once: the next call that ends something tries again. The load that was never answered stays.
+     */
     rig.bad_status = 0;
     drv_client_close(client);
     assert_int_equal(drv_stats_get(rig.driver).clients, 0);
@@ -222,7 +230,10 @@ static void programs_the_firmware_keeps(void **state)
 
 static unsigned sent, refused;
 
-/* Each call is made while the one before waits; the one past the limit finds no request, and its callers cannot give one back. */
+/*
+ * Each call is made while the one before waits; the one past the limit finds no
+ * request, and its callers cannot give one back.
+ */
 static void send_until_refused(struct rig *r)
 {
     if (++sent == LIMIT) {

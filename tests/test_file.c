@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that has closed its standard descriptors: what the library opens and keeps never becomes descriptor 0, 1 or 2, where the
- * process's own messages would be written into it.
+ * A process that has closed its standard descriptors: what the library opens and keeps never becomes
+ * descriptor 0, 1 or 2, where the process's own messages would be written into it.
  */
 #include "support.h"
 
@@ -37,7 +37,10 @@ static void close_some(unsigned closed)
             close(file);
 }
 
-/* In the child: DRAM, a program and surfaces bound to the machine are all in use while the descriptors are looked at. */
+/*
+ * In the child: DRAM, a program and surfaces bound to the machine are
+ * all in use while the descriptors are looked at.
+ */
 static int use_a_machine(unsigned closed)
 {
     struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Golden traces, read by hand: boot, one dispatch, one command the firmware rejects. A change of the traffic between host, controller and engine shows here first. With
- * ANEMONE_GOLDEN=write the files are written anew: read them before they are committed.
+ * Golden traces, read by hand: boot, one dispatch, one command the firmware rejects. A change of the traffic
+ * between host, controller and engine shows here first. With ANEMONE_GOLDEN=write the files are written anew:
+ * read them before they are committed.
  */
 #include "support.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared memory is hostile: a second thread flips bytes of commands, containers and arguments while they are checked and used. Whatever comes of it is a status; nothing crashes, and
- * when it stops the next request is right.
+ * Shared memory is hostile: a second thread flips bytes of commands, containers and
+ * arguments while they are checked and used. Whatever comes of it is a status; nothing
+ * crashes, and when it stops the next request is right.
  */
 #include "support.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual time and callers: open and closed clocks, calls injected at a virtual time, and what depends on them: the order in which domains are lent. */
+/*
+ * Virtual time and callers: open and closed clocks, calls injected at a virtual time, and what depends on
+ * them: the order in which domains are lent.
+ */
 #include "support.h"
 
 #include <errno.h>
@@ -121,7 +124,10 @@ static void domains_are_lent_in_the_order_of_the_calls(void **state)
     assert_string_equal(second.text, first.text);
 }
 
-/* A request that is lost: with a closed clock its timeout is virtual time and costs nothing, with an open one it is the caller's time. */
+/*
+ * A request that is lost: with a closed clock its timeout is virtual time and costs
+ * nothing, with an open one it is the caller's time.
+ */
 #define TIMEOUT_MS 40u
 
 static uint64_t lose_a_request(uint32_t clock)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole house below the runtime, through iokit.h: the resident accumulator, sabotage at every wall, threads, clients that close, several machines, and the warm path's
- * promises.
+ * The whole tree below the runtime, through iokit.h: the resident accumulator, sabotage at every wall,
+ * threads, clients that close, several machines, and the warm path's promises.
  */
 #include "support.h"
 
@@ -66,8 +66,8 @@ static void every_wall_is_real(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < sizeof(walls) / sizeof(walls[0]); i++) {
-        struct ane_machine *machine =
-            make_clocked(ANE_CLOCK_CLOSED); /* a lost request times out in virtual time */
+        /* A lost request times out in virtual time. */
+        struct ane_machine *machine = make_clocked(ANE_CLOCK_CLOSED);
         struct io_accumulator a;
         struct sabotage s;
         IOReturn status;

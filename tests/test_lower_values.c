@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results at the edges of fp16, under m1 and ieee: all 65,536 fp16 values, negative bases, integer quotients, sums above the ceiling of the multiply-accumulate, infinities, tiny epsilons. Expected
- * values are computed here in double precision from the definitions of the operations.
+ * Results at the edges of fp16, under m1 and ieee: all 65,536 fp16 values, negative bases, integer quotients,
+ * sums above the ceiling of the multiply-accumulate, infinities, tiny epsilons. Expected values are computed
+ * here in double precision from the definitions of the operations.
  */
 #include "support.h"
 
@@ -396,7 +397,9 @@ static void averages_of_large_windows(void **state)
     }
 }
 
-/* A slice that begins on a 64-byte boundary of the last axis is read from its own address and does not clamp. */
+/*
+ * A slice that begins on a 64-byte boundary of the last axis is read from its own address and does not clamp.
+ */
 static void aligned_slices_do_not_clamp(void **state)
 {
     enum { ROWS = 3, COLUMNS = 128 };
@@ -511,7 +514,10 @@ static void norms_with_a_tiny_epsilon(void **state)
     }
 }
 
-/* thresholded_relu after a linear compares the fp16 value that the linear stores, whether that value is an output or not. */
+/*
+ * thresholded_relu after a linear compares the fp16 value that the linear
+ * stores, whether that value is an output or not.
+ */
 static void thresholds_see_stored_numbers(void **state)
 {
     enum { ROWS = 512, INNER = 8, OUT = 4 };
@@ -526,7 +532,10 @@ static void thresholds_see_stored_numbers(void **state)
         struct cc_attributes a = {.alpha = alpha[i]};
         uint16_t bound = half((double)alpha[i]);
 
-        /* The first term of each sum is an fp16 value next to alpha, the others are smaller than one fp16 step. */
+        /*
+         * The first term of each sum is an fp16 value next to alpha, the others
+         * are smaller than one fp16 step.
+         */
         for (unsigned k = 0; k < ROWS * INNER; k++)
             x[k] = k % INNER ? test_rng_fp16_finite(&rng, 1e-4)
                              : (uint16_t)(bound + (bound ? test_rng_range(&rng, -1, 1) : 0));

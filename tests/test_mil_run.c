@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MIL text all the way: compiled, loaded and run on the machine. Results against the definitions in double precision; and the engine's own numbers where
- * they are public: ends of its tables, knots, infinities, the slice that clamps.
+ * MIL text all the way: compiled, loaded and run on the machine. Results against the
+ * definitions in double precision; and the engine's own numbers where they are public: ends of
+ * its tables, knots, infinities, the slice that clamps.
  */
 #include "mil_text.h"
 
@@ -35,7 +36,10 @@ static int close_machine(void **state)
 #define FOUR "tensor<fp16, [4]>([1, 0.5, 2, 0.25])"
 #define TWO  "tensor<int32, [2]>"
 
-/* A body that makes y of a [1, 4, 6, 8] and b [4, 1, 8]; how far off it may be; whether its numbers are above 0. */
+/*
+ * A body that makes y of a [1, 4, 6, 8] and b [4, 1, 8]; how far off it
+ * may be; whether its numbers are above 0.
+ */
 static const struct {
     const char *body;
     double slack;
@@ -240,7 +244,9 @@ static void known_numbers(void **state)
     }
 }
 
-/* Columns behind the first are read sixteen times too large on this chip: above 4094 nothing is left of them. */
+/*
+ * Columns behind the first are read sixteen times too large on this chip: above 4094 nothing is left of them.
+ */
 static void a_slice_clamps(void **state)
 {
     static const uint16_t x[4] = {0x6c00 /* 4096 */, 0x6bff /* 4094 */, 0x6c00, 0xec00};

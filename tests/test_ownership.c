@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who owns what, through iokit.h and machine.h: surfaces and programs of tasks, identities, connections of a machine that ends, ids that have been given back,
- * forks. Everything here happens in one order.
+ * Who owns what, through iokit.h and machine.h: surfaces and programs of tasks, identities, connections of a
+ * machine that ends, ids that have been given back, forks. Everything here happens in one order.
  */
 #include "support.h"
 
@@ -172,7 +172,9 @@ static void a_machine_closes_what_is_open_on_it(void **state)
     }
 }
 
-/* Rows are used in turn, so that a stale id names nothing for 2^32 surfaces; every new id names its surface. */
+/*
+ * Rows are used in turn, so that a stale id names nothing for 2^32 surfaces; every new id names its surface.
+ */
 static void a_stale_surface_id_names_nothing(void **state)
 {
     uint32_t first, id = 0, last = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is published of the engine's edges (the guide's chapter on numerics, measured on M1-class silicon), row by row, from MIL text
- * through the runtime to the machine. Every row holds under m1 and m1-exact alike: ANEMONE_NUMERICS says which one runs, and the build runs both.
- * Expected halfs are the published values, or follow from them by rounding half to even; none was read from a run.
+ * What is published of the engine's edges (the guide's chapter on numerics, measured on M1-class silicon),
+ * row by row, from MIL text through the runtime to the machine. Every row holds under m1 and m1-exact alike:
+ * ANEMONE_NUMERICS says which one runs, and the build runs both. Expected fp16 values are the published
+ * values, or follow from them by rounding half to even; none was read from a run.
  */
 #include "probe.h"
 
@@ -129,7 +130,10 @@ static void odd_ends(void **state)
         {"softsign(+inf)", "softsign(x = x)", INFS, ZEROS, ZEROS, false},
         /* 0xf98c is -45440. */
         {"log(+0)", "log(x = x, epsilon = fp16(0))", ZEROS, ZEROS, {0xf98c, 0xf98c, 0xf98c, 0xf98c}, false},
-        /* 11.0859375 is the last half below ln 65504, 11.09375 the first above. e^11.0859375 is 65246: finite. */
+        /*
+         * 11.0859375 is the last half below ln 65504, 11.09375 the first above.
+         * e^11.0859375 is 65246: finite.
+         */
         {"exp overflows from 11.094", "exp(x = x)", {0x498c, 0x4a00, HALF_MAX, INF}, ZEROS, INFS, false},
         {"square overflows from 256", "square(x = x)", {0x5c00, 0xdc00, 0x5c01, INF}, ZEROS, INFS, false},
         /* 255.875^2 = 65472.02, and halfs of that size are 32 apart: 65472 is 0x7bfe. */
@@ -188,9 +192,11 @@ static void odd_ends(void **state)
 }
 
 /*
- * The H13 tables as public programs carry them: the centre knots of gelu and silu, a knot of sigmoid read back from a device (0.95263671875), the
- * ends of sigmoid's domain. The guide's text gives other numbers for gelu(0) and swish(0), -0.000543 and -0.001259, of a "decoded table" that is not
- * the one in H13 programs: their bytes give -0.000754 (0x922d) and -0.001705 (0x96fb), and the bytes are what the engine computes with.
+ * The H13 tables as public programs carry them: the centre knots of gelu and silu, a knot of
+ * sigmoid read back from a device (0.95263671875), the ends of sigmoid's domain. The guide's text
+ * gives other numbers for gelu(0) and swish(0), -0.000543 and -0.001259, of a "decoded table"
+ * that is not the one in H13 programs: their bytes give -0.000754 (0x922d) and -0.001705
+ * (0x96fb), and the bytes are what the engine computes with.
  */
 static void table_values(void **state)
 {
@@ -287,7 +293,10 @@ static void ties_go_to_even(void **state)
 
     (void)state;
     CHECK(rows);
-    /* 1024 + 512 + 256 + 128 + 64 + 32 + 32 + 1. The guide measured 2048 on an M1; one public record of a base M1 has 2050. */
+    /*
+     * 1024 + 512 + 256 + 128 + 64 + 32 + 32 + 1. The guide measured 2048 on
+     * an M1; one public record of a base M1 has 2050.
+     */
     probe_call("reduce_sum(x = x, axes = tensor<int32, [1]>([0]), keep_dims = bool(true))",
                (struct probe_shape){"[8]", 8}, terms, none, NULL, (struct probe_shape){"[1]", 1}, &sum);
     assert_int_equal(sum, 0x6800);

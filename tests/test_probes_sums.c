@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is published of the engine's sums of products, from MIL text through the runtime to the machine: exact sums, lost and surviving lanes, the
- * ceiling at 2^15, flushed denormals, and the relative errors of matrix products and convolutions. Most rows hold under m1 and m1-exact alike; where only the
- * engine's own accumulator shows a figure, m1 must show that of a plain fp32 sum (ANEMONE_NUMERICS says which policy runs).
+ * What is published of the engine's sums of products, from MIL text through the runtime to the
+ * machine: exact sums, lost and surviving lanes, the ceiling at 2^15, flushed denormals, and the
+ * relative errors of matrix products and convolutions. Most rows hold under m1 and m1-exact
+ * alike; where only the engine's own accumulator shows a figure, m1 must show that of a plain
+ * fp32 sum (ANEMONE_NUMERICS says which policy runs).
  */
 #include "probe.h"
 
@@ -97,8 +99,9 @@ static void survivors(void **state)
 }
 
 /*
- * Terms whose sum is at or below the ceiling, or whose partial sums are not. The guide has the ceiling for K = 1 too, and has none for a 1x1 convolution of
- * one channel, which is the same task: here the second holds (see below), so K is 2 and more.
+ * Terms whose sum is at or below the ceiling, or whose partial sums are not. The guide has the ceiling for K
+ * = 1 too, and has none for a 1x1 convolution of one channel, which is the same task: here the second holds
+ * (see below), so K is 2 and more.
  */
 static void sums_have_a_ceiling(void **state)
 {
@@ -246,7 +249,10 @@ static void batches_do_not_matter(void **state)
     }
 }
 
-/* Normal numbers, always the same ones: what is measured with them has a tolerance, which must not depend on a run's seed. */
+/*
+ * Normal numbers, always the same ones: what is measured with them has a
+ * tolerance, which must not depend on a run's seed.
+ */
 static double normal(struct test_rng *rng)
 {
     double u = 1 - test_rng_unit(rng), v = test_rng_unit(rng);
@@ -261,8 +267,9 @@ static void fixed_rng(struct test_rng *rng, uint64_t number)
 }
 
 /*
- * About 31 percent of the elements differ between (a + b) + c and a + (b + c), by a unit in the last place. The numbers are not published; the largest
- * difference, 2^-7, is a unit of halfs in [8, 16), which sums of three normal numbers just reach.
+ * About 31 percent of the elements differ between (a + b) + c and a + (b + c), by a unit in the last place.
+ * The numbers are not published; the largest difference, 2^-7, is an fp16 unit in [8, 16), which sums of
+ * three normal numbers just reach.
  */
 static void order_of_additions_matters(void **state)
 {
@@ -295,13 +302,14 @@ static void order_of_additions_matters(void **state)
 }
 
 /*
- * The ten published errors: L2 of the result's error over L2 of the result, against fp64 of the operands before they were rounded to halfs. GEMM: x
- * and W are N(0, 1) / sqrt(K); convolution 3x3: x is N(0, 1), w is N(0, 1) * sqrt(2 / 9C), C input channels. Each must be met within 5 percent.
- * The counts of outputs keep the noise of the measurement well below that; sanitized builds make fewer and allow 15 percent.
+ * The ten published errors: L2 of the result's error over L2 of the result, against fp64 of the operands
+ * before they were rounded to fp16. GEMM: x and W are N(0, 1) / sqrt(K); convolution 3x3: x is N(0, 1), w is
+ * N(0, 1) * sqrt(2 / 9C), C input channels. Each must be met within 5 percent. The counts of outputs keep the
+ * noise of the measurement well below that; sanitized builds make fewer and allow 15 percent.
  */
 struct layer {
-    unsigned rows, depth,
-        outputs; /* GEMM: x is rows x depth; convolution: depth is C, rows the side of the result */
+    /* GEMM: x is rows x depth. Convolution: depth is C, rows the side of the result. */
+    unsigned rows, depth, outputs;
     float *x, *w;
     uint16_t *half_x, *half_w, *y;
 };
@@ -397,9 +405,10 @@ static double conv_error(unsigned channels, unsigned side, unsigned outputs)
 }
 
 /*
- * What an fp32 sum leaves of the error. Two operands and a result are rounded to halfs: sqrt(3) times 2.07e-4, which devices
- * show for one rounding. And what is below 2^-14 is lost in a MAC, as published: of normal numbers with deviation s that is a
- * part of 2 / (3 sqrt(2 pi)) * (2^-14 / s)^3 of the square, for each operand and the result.
+ * What an fp32 sum leaves of the error. Two operands and a result are rounded to fp16: sqrt(3) times
+ * 2.07e-4, which devices show for one rounding. And what is below 2^-14 is lost in a MAC, as
+ * published: of normal numbers with deviation s that is a part of 2 / (3 sqrt(2 pi)) * (2^-14 / s)^3
+ * of the square, for each operand and the result.
  */
 static double plain_error(double x_scale, double w_scale, double taps)
 {

@@ -220,8 +220,8 @@ static void urgent_any_setup(struct rt_kernel *kernel, void *arg)
 }
 
 /*
- * More urgent than its sender, it runs at the end of the critical section, and has taken the first message by the time its
- * own return from the wait lets the interrupts in.
+ * More urgent than its sender, it runs at the end of the critical section, and has taken the first message by
+ * the time its own return from the wait lets the interrupts in.
  */
 static void a_critical_section_holds_back_tasks_and_interrupts(void **state)
 {

@@ -85,7 +85,10 @@ static void the_resident_accumulator_counts(void **state)
     }
 }
 
-/* The second descriptor reads the inputs again, after the first has written the output: in place x came twice. */
+/*
+ * The second descriptor reads the inputs again, after the first has
+ * written the output: in place x came twice.
+ */
 static void state_survives_a_program_that_reads_it_late(void **state)
 {
     static const struct td_shape shapes[] = {{1, 2, 1, 32}, {1, 2, 1, 33}};
@@ -364,7 +367,10 @@ static void threads_with_streams_of_their_own(void **state)
     e5_model_close(&model);
 }
 
-/* A child has a device of its own, made anew; what its parent loaded fails there with a sentence, and the parent goes on. */
+/*
+ * A child has a device of its own, made anew; what its parent loaded fails
+ * there with a sentence, and the parent goes on.
+ */
 static void a_forked_child_has_a_device_of_its_own(void **state)
 {
     const struct td_shape s = {1, 3, 1, 33};
@@ -400,8 +406,8 @@ static void a_forked_child_has_a_device_of_its_own(void **state)
 }
 
 /*
- * In a child that may only read, write and exit: an allocation or a system call on the warm path would end it. Has to
- * be the first test: the device must not be open.
+ * In a child that may only read, write and exit: an allocation or a system call on the warm path would end
+ * it. Has to be the first test: the device must not be open.
  */
 static void a_warm_execute_asks_the_host_for_nothing(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime with models: compile, load, bind in every form, dispatch; the cache; late reads of resident state;
- * failing allocations; threads that compile.
+ * The runtime with models: compile, load, bind in every form, dispatch; the cache; late reads of resident
+ * state; failing allocations; threads that compile.
  */
 #include "support.h"
 
@@ -25,7 +25,10 @@ static const char *shape_text(const uint32_t *dim, unsigned rank)
     return text;
 }
 
-/* state_out = x + state_in, with ports of that type; late: also y = state_in - x, which reads the state again. */
+/*
+ * state_out = x + state_in, with ports of that type; late: also y =
+ * state_in - x, which reads the state again.
+ */
 static void write_model(const char *name, bool fp32, const uint32_t *dim, unsigned rank, bool late)
 {
     const char *shape = shape_text(dim, rank), *type = fp32 ? "fp32" : "fp16";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Surfaces that fail: every place where the runtime makes one looks at what it got. The linker sends its calls to the
- * functions below (tests/meson.build).
+ * Surfaces that fail: every place where the runtime makes one looks at what it got. The linker sends its
+ * calls to the functions below (tests/meson.build).
  */
 #include "support.h"
 

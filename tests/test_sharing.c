@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operands that share bytes, and tensors that stay in L2: a task reads everything before it writes anything, and what is kept is what
- * the next descriptor expects to find.
+ * Operands that share bytes, and tensors that stay in L2: a task reads everything before it writes anything,
+ * and what is kept is what the next descriptor expects to find.
  */
 #include "taskrig.h"
 
@@ -99,7 +99,10 @@ static void kept_over_the_other_source(void **state)
     }
 }
 
-/* The result goes over a kept source in memory, or over its copy in L2: the copy is of the source, the result is whole. */
+/*
+ * The result goes over a kept source in memory, or over its copy in L2:
+ * the copy is of the source, the result is whole.
+ */
 static void kept_under_the_result(void **state)
 {
     struct test_rng rng;
@@ -166,7 +169,10 @@ static uint8_t *interleaved(const struct tensor *t, unsigned k, struct spot *spo
     return data;
 }
 
-/* Channels that stand side by side in memory are kept as any other tensor: the next descriptor reads them by the strides of L2. */
+/*
+ * Channels that are contiguous in memory are kept as any other tensor: the
+ * next descriptor reads them by the strides of L2.
+ */
 static void interleaved_and_kept(void **state)
 {
     struct test_rng rng;
@@ -255,7 +261,10 @@ static void one_row_kept_as_many(void **state)
     }
 }
 
-/* The pages of a tensor are one and the same: its result is that of one page, however often it stands there and whoever comes first. */
+/*
+ * The pages of a tensor are one and the same: its result is that of one page, however often
+ * it is mapped and whichever access comes first.
+ */
 static void one_page_many_times(void **state)
 {
     enum { PAGES = 32, HALFS = BARE_PAGE / 2 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What else runs on the firmware's stacks: signal handlers of the process do, with the room that docs/caveats.md states; trace functions do
- * not; and what needs more than there is hits a guard page and overwrites nothing.
+ * What else runs on the firmware's stacks: signal handlers of the process do, with the
+ * room that docs/caveats.md states; trace functions do not; and what needs more than
+ * there is hits a guard page and overwrites nothing.
  */
 #include "support.h"
 

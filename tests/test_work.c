@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a descriptor may cost the host. No buffer is mapped, so a task that is let in ends with a fault, and one that would keep the host
- * busy for minutes ends before that, with a limit.
+ * What a descriptor may cost the host. No buffer is mapped, so a task that is let in ends with a fault, and
+ * one that would keep the host busy for minutes ends before that, with a limit.
  */
 #include "taskrig.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a firmware container: read, and whatever is accepted points inside them and keeps its limits. */
+/*
+ * Any bytes as a firmware container: read, and whatever is accepted points inside them and keeps its limits.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

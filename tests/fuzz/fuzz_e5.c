@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as main.e5: read and expanded; whatever is accepted is a stream the engine's own checks accept, inside its buffers. */
+/*
+ * Any bytes as main.e5: read and expanded; whatever is accepted is a stream the
+ * engine's own checks accept, inside its buffers.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MIL text; what follows the first zero byte, if there is one, is the weight file `@model_path/100`. What is accepted passes
- * the graph's check, and what is refused is refused in one line.
+ * MIL text; what follows the first zero byte, if there is one, is the weight file `@model_path/100`. What is
+ * accepted passes the graph's check, and what is refused is refused in one line.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as an .hwx or .anec file, loaded and run through driver, firmware and engine with surfaces as large as its ports say: a
- * status, never a crash or a hang; surfaces that belong to others keep their bytes; the good client beside it goes on.
+ * Any bytes as an .hwx or .anec file, loaded and run through driver, firmware and engine with surfaces as
+ * large as its ports say: a status, never a crash or a hang; surfaces that belong to others keep their bytes;
+ * the good client beside it goes on.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a request on selector 2, and any sizes on any selector: a status, never a crash; the good client beside it goes on.
+ * Any bytes as a request on selector 2, and any sizes on any selector: a status,
+ * never a crash; the good client beside it goes on.
  *
- * Input: byte 0 selector, byte 1 what to keep of a good request (a mask of its parts), then bytes that overwrite the request.
+ * Input: byte 0 selector, byte 1 what to keep of a good request (a mask of its
+ * parts), then bytes that overwrite the request.
  */
 #include <stdlib.h>
 #include <string.h>

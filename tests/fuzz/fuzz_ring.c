@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes in a slot of the execution loop's ring and in the message it points to, written behind the driver's back: the firmware returns the slot with a status
- * or drops it, and lives.
+ * Any bytes in a slot of the execution loop's ring and in the message it points to, written behind the
+ * driver's back: the firmware returns the slot with a status or drops it, and lives.
  *
- * Input: byte 0 bit 0: the slot keeps a good message address, bit 1: a good length; 24 bytes of slot; then the message.
+ * Input: byte 0 bit 0: the slot keeps a good message address, bit 1: a
+ * good length; 24 bytes of slot; then the message.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a binary trace: every record that is read prints as one line and encodes to the bytes it came from. */
+/*
+ * Any bytes as a binary trace: every record that is read prints as one
+ * line and encodes to the bytes it came from.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

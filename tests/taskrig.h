@@ -372,6 +372,47 @@ static inline struct spot kept(unsigned bar, const struct td_shape *s, uint32_t 
 
 static const struct spot streamed = {.type = STREAMED};
 
+/* A task of the neural engines over a tensor, each channel by itself. */
+static inline struct step step_neural(const struct td_shape *s, struct spot src, struct spot dst,
+                                      const char *mac)
+{
+    return (struct step){
+        .w = s->w, .h = s->h, .cin = s->c, .src = src, .dst = dst, .group_cfg = DEPTHWISE, .mac = mac};
+}
+
+static inline struct step step_copy(const struct td_shape *s, struct spot src, struct spot dst)
+{
+    return step_neural(s, src, dst, COPY);
+}
+
+/* Through the activation table at that offset of the constants. */
+static inline struct step step_lookup(const struct td_shape *s, struct spot src, struct spot dst,
+                                      uint32_t table)
+{
+    struct step step = step_neural(s, src, dst, LOOKUP);
+
+    step.streams = 1, step.kernel_bar = 1;
+    step.stream = table, step.stream_bytes = 0x80;
+    return step;
+}
+
+/* A planar task of one source, or of two. */
+static inline struct step step_planar(const struct td_shape *s, struct spot src, struct spot dst)
+{
+    return (struct step){.type = ONE_SOURCE, .w = s->w, .h = s->h, .cin = s->c, .src = src, .dst = dst};
+}
+
+static inline struct step step_two(const struct td_shape *s, struct spot src, struct spot src2,
+                                   struct spot dst, const char *pe)
+{
+    struct step step = step_planar(s, src, dst);
+
+    step.type = TWO_SOURCES;
+    step.src2 = src2;
+    step.pe = pe;
+    return step;
+}
+
 static inline struct td_shape random_shape(struct test_rng *rng, uint32_t c, uint32_t h, uint32_t w)
 {
     return (struct td_shape){1, (uint32_t)test_rng_range(rng, 1, c), (uint32_t)test_rng_range(rng, 1, h),

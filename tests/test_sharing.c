@@ -5,13 +5,6 @@
  */
 #include "taskrig.h"
 
-/* A neural-engine task that moves a tensor unchanged. */
-static struct step copy(const struct td_shape *s, struct spot from, struct spot to)
-{
-    return (struct step){
-        .w = s->w, .h = s->h, .cin = s->c, .src = from, .dst = to, .group_cfg = DEPTHWISE, .mac = COPY};
-}
-
 static void expect_all(const char *what, const struct tensor *y, const double *want)
 {
     for (size_t i = 0; i < elements(&y->shape); i++)
@@ -48,7 +41,7 @@ static void two_rows_under_their_result(void **state)
         for (uint32_t i = 0; i < 2 * s.c; i++)
             want[i] = (x.x[i] + rows.x[i / 2 * 2]) * rows.x[i / 2 * 2 + 1];
         rig_run(round % RIGS,
-                (struct step[]){copy(&s, dram(5, &s), l2(0x100, &s)),
+                (struct step[]){step_copy(&s, dram(5, &s), l2(0x100, &s)),
                                 {.type = AFFINE,
                                  .w = s.w,
                                  .h = s.h,
@@ -57,7 +50,7 @@ static void two_rows_under_their_result(void **state)
                                  .src2 = l2(0x100, &s),
                                  .dst = l2(0x100, &s),
                                  .pe = "Src2Mode=2"},
-                                copy(&s, l2(0x100, &s), dram(4, &s))},
+                                step_copy(&s, l2(0x100, &s), dram(4, &s))},
                 3, NULL, 0, (struct surface[]){bind(5, &rows), bind(6, &x), bind(4, &y)}, 3);
         expect_all("two rows", &y, want);
         tensor_free(&x), tensor_free(&rows), tensor_free(&y);
@@ -81,16 +74,9 @@ static void kept_over_the_other_source(void **state)
         for (size_t i = 0; i < elements(&s); i++)
             want[i] = a.x[i] + b.x[i];
         rig_run(round % RIGS,
-                (struct step[]){copy(&s, dram(5, &s), l2(0x40, &s)),
-                                {.type = TWO_SOURCES,
-                                 .w = s.w,
-                                 .h = s.h,
-                                 .cin = s.c,
-                                 .src = kept(6, &s, 0x40),
-                                 .src2 = l2(0x40, &s),
-                                 .dst = dram(4, &s),
-                                 .pe = "Src2Mode=2"},
-                                copy(&s, l2(0x40, &s), dram(7, &s))},
+                (struct step[]){step_copy(&s, dram(5, &s), l2(0x40, &s)),
+                                step_two(&s, kept(6, &s, 0x40), l2(0x40, &s), dram(4, &s), "Src2Mode=2"),
+                                step_copy(&s, l2(0x40, &s), dram(7, &s))},
                 3, NULL, 0, (struct surface[]){bind(5, &b), bind(6, &a), bind(4, &sum), bind(7, &left)}, 4);
         expect_all("sum", &sum, want);
         expect_all("kept", &left, a.x);
@@ -128,7 +114,7 @@ static void kept_under_the_result(void **state)
                                  .src = kept(6, &s, 0x40),
                                  .dst = dram(6, &s),
                                  .scale = 0x4000},
-                                copy(&s, l2(0x40, &s), dram(7, &s)),
+                                step_copy(&s, l2(0x40, &s), dram(7, &s)),
                                 {.type = ONE_SOURCE,
                                  .w = s.w,
                                  .h = s.h,
@@ -136,7 +122,7 @@ static void kept_under_the_result(void **state)
                                  .src = kept(5, &s, 0x40),
                                  .dst = l2(0x40 + shift, &s),
                                  .scale = 0x4000},
-                                copy(&s, l2(0x40 + shift, &s), dram(4, &s))},
+                                step_copy(&s, l2(0x40 + shift, &s), dram(4, &s))},
                 4, NULL, 0,
                 (struct surface[]){bind(5, &a), bind(6, &in_memory), bind(4, &result), bind(7, &left)}, 4);
         expect_all("in memory", &in_memory, want);
@@ -170,7 +156,7 @@ static uint8_t *interleaved(const struct tensor *t, unsigned k, struct spot *spo
 }
 
 /*
- * Channels that are contiguous in memory are kept as any other tensor: the
+ * Interleaved channels are kept in L2 as any other tensor: the
  * next descriptor reads them by the strides of L2.
  */
 static void interleaved_and_kept(void **state)
@@ -189,8 +175,8 @@ static void interleaved_and_kept(void **state)
         uint8_t *data = interleaved(&x, k, &source, &bytes), *out = interleaved(&none, k, &result, &room);
 
         rig_run(round % RIGS,
-                (struct step[]){copy(&s, source, result), copy(&s, l2(0x40, &s), dram(4, &s)),
-                                copy(&s, l2(0x100000, &s), dram(7, &s))},
+                (struct step[]){step_copy(&s, source, result), step_copy(&s, l2(0x40, &s), dram(4, &s)),
+                                step_copy(&s, l2(0x100000, &s), dram(7, &s))},
                 3, NULL, 0, (struct surface[]){{5, bytes, data}, {6, room, out}, bind(4, &y), bind(7, &z)},
                 4);
         expect_all("kept source", &y, x.x);
@@ -252,8 +238,8 @@ static void one_row_kept_as_many(void **state)
         source.row = 0;
         source.plane = td_plane(&row);
         rig_run(round % RIGS,
-                (struct step[]){copy(&s, source, dram(4, &s)), copy(&s, l2(0x40, &s), dram(7, &s))}, 2, NULL,
-                0, (struct surface[]){bind(5, &x), bind(4, &y), bind(7, &z)}, 3);
+                (struct step[]){step_copy(&s, source, dram(4, &s)), step_copy(&s, l2(0x40, &s), dram(7, &s))},
+                2, NULL, 0, (struct surface[]){bind(5, &x), bind(4, &y), bind(7, &z)}, 3);
         expect_all("read", &y, want);
         expect_all("kept", &z, want);
         free(want);

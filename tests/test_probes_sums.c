@@ -15,19 +15,31 @@
 
 static const struct probe_shape none = {NULL, 0}, one = {"[1, 1]", 1};
 
-/* The dot product of k halfs with halfs: as a layer with constant weights, or as a product of two inputs. */
+/* x [rows, depth] times the weights [outputs, depth] that probe_weights has written. */
+static void linear(unsigned rows, unsigned depth, unsigned outputs, const uint16_t *x, uint16_t *y)
+{
+    char in[32], out[32], call[256];
+
+    snprintf(in, sizeof(in), "[%u, %u]", rows, depth);
+    snprintf(out, sizeof(out), "[%u, %u]", rows, outputs);
+    snprintf(call, sizeof(call), "linear(x = x, weight = tensor<fp16, [%u, %u]>(" PROBE_WEIGHTS "))", outputs,
+             depth);
+    probe_call(call, (struct probe_shape){in, (size_t)rows * depth}, x, none, NULL,
+               (struct probe_shape){out, (size_t)rows * outputs}, y);
+}
+
+/* The dot product of k fp16 values: as a layer with constant weights, or as a product of two inputs. */
 static uint16_t dot(unsigned k, const uint16_t *x, const uint16_t *w, bool constant)
 {
-    char row[32], column[32], call[256];
+    char row[32], column[32];
     uint16_t y;
 
-    snprintf(row, sizeof(row), "[1, %u]", k);
-    snprintf(column, sizeof(column), "[%u, 1]", k);
     if (constant) {
         probe_weights(w, k);
-        snprintf(call, sizeof(call), "linear(x = x, weight = tensor<fp16, %s>(" PROBE_WEIGHTS "))", row);
-        probe_call(call, (struct probe_shape){row, k}, x, none, NULL, one, &y);
+        linear(1, k, 1, x, &y);
     } else {
+        snprintf(row, sizeof(row), "[1, %u]", k);
+        snprintf(column, sizeof(column), "[%u, 1]", k);
         probe_call("matmul(x = x, y = b)", (struct probe_shape){row, k}, x, (struct probe_shape){column, k},
                    w, one, &y);
     }
@@ -234,14 +246,7 @@ static void batches_do_not_matter(void **state)
         x[i] = i < K ? test_rng_fp16_finite(&rng, 1) : x[i - K];
     probe_weights(w, N * K);
     for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        char in[32], out[32], call[256];
-
-        snprintf(in, sizeof(in), "[%u, %u]", sizes[i], K);
-        snprintf(out, sizeof(out), "[%u, %u]", sizes[i], N);
-        snprintf(call, sizeof(call), "linear(x = x, weight = tensor<fp16, [%u, %u]>(" PROBE_WEIGHTS "))", N,
-                 K);
-        probe_call(call, (struct probe_shape){in, sizes[i] * K}, x, none, NULL,
-                   (struct probe_shape){out, sizes[i] * N}, y);
+        linear(sizes[i], K, N, x, y);
         if (!i)
             memcpy(alone, y, sizeof(alone));
         for (unsigned m = 0; m < sizes[i]; m++)
@@ -350,16 +355,10 @@ static double gemm_error(unsigned depth, unsigned rows, unsigned outputs)
 {
     struct layer l = {.rows = rows, .depth = depth, .outputs = outputs};
     struct error e = {0, 0};
-    char in[32], out[32], call[256];
 
     layer_open(&l, (size_t)rows * depth, (size_t)outputs * depth, (size_t)rows * outputs, 1 / sqrt(depth),
                1 / sqrt(depth));
-    snprintf(in, sizeof(in), "[%u, %u]", rows, depth);
-    snprintf(out, sizeof(out), "[%u, %u]", rows, outputs);
-    snprintf(call, sizeof(call), "linear(x = x, weight = tensor<fp16, [%u, %u]>(" PROBE_WEIGHTS "))", outputs,
-             depth);
-    probe_call(call, (struct probe_shape){in, (size_t)rows * depth}, l.half_x, none, NULL,
-               (struct probe_shape){out, (size_t)rows * outputs}, l.y);
+    linear(rows, depth, outputs, l.half_x, l.y);
     for (unsigned m = 0; m < rows; m++)
         for (unsigned n = 0; n < outputs; n++) {
             double sum = 0;

@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ftw.h>
-#include <unistd.h>
 
+#include "folder.h"
 #include "programs.h"
 #include "program/hwx_write.h"
 #include "support.h"
@@ -28,48 +27,6 @@ void e5_fails(int64_t got, int64_t status, const char *word, const char *call, c
         return;
     print_error("# %s: %s: %s\n", call, e5rt_error_code_get_string(got), sentence);
     _fail(file, line);
-}
-
-static char folder[] = "/tmp/anemone-test-XXXXXX";
-
-static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *walk)
-{
-    (void)about, (void)kind, (void)walk;
-    return remove(path);
-}
-
-static void remove_folder(void)
-{
-    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-const char *e5_folder(void)
-{
-    static bool made;
-
-    if (!made) {
-        assert_non_null(mkdtemp(folder));
-        atexit(remove_folder);
-        made = true;
-    }
-    return folder;
-}
-
-const char *e5_path(const char *name)
-{
-    static _Thread_local char path[256];
-
-    snprintf(path, sizeof(path), "%s/%s", e5_folder(), name);
-    return path;
-}
-
-void e5_write(const char *name, const void *bytes, size_t size)
-{
-    FILE *file = fopen(e5_path(name), "wb");
-
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
 }
 
 static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction, uint32_t bar,
@@ -115,7 +72,7 @@ void e5_write_adder(const char *name, const struct td_shape *s, unsigned times)
     image.first_td_words = program.first_words;
     size = pr_hwx_write(&image, bytes, sizeof(bytes));
     assert_true(size > 0 && size <= sizeof(bytes));
-    e5_write(name, bytes, size);
+    folder_write(name, bytes, size);
 }
 
 e5rt_execution_stream_operation_t e5_operation(e5rt_program_function_t function, const char *name)
@@ -137,11 +94,9 @@ void e5_model_open(struct e5_model *model, const char *path)
     e5rt_e5_compiler_config_options_t config;
     e5rt_e5_compiler_options_t options;
     e5rt_e5_compiler_t compiler;
-    char cache[300];
 
-    snprintf(cache, sizeof(cache), "%s/cache", e5_folder());
     OK(e5rt_e5_compiler_config_options_create(&config));
-    OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, cache));
+    OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, folder_path("cache")));
     OK(e5rt_e5_compiler_create_with_config(&compiler, config));
     OK(e5rt_e5_compiler_options_create(&options));
     OK(e5rt_e5_compiler_options_set_compute_device_types_mask(options, E5RT_DEVICE_ANE));
@@ -223,7 +178,7 @@ int64_t e5_once(const char *path, int force)
     int64_t status = e5rt_e5_compiler_config_options_create(&config);
 
 #define THEN(call) status = status ? status : (call)
-    THEN(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, e5_folder()));
+    THEN(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, folder_name()));
     THEN(e5rt_e5_compiler_create_with_config(&compiler, config));
     THEN(e5rt_e5_compiler_options_create(&options));
     THEN(e5rt_e5_compiler_options_set_force_recompilation(options, force));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client that knows e5rt.h alone, and the files it opens. */
+/* A client that knows e5rt.h alone, and the files it opens, in the folder of folder.h. */
 #ifndef TESTS_E5RIG_H
 #define TESTS_E5RIG_H
 
@@ -7,6 +7,7 @@
 
 #include <anemone/e5rt.h>
 
+#include "folder.h"
 #include "tdpatch.h"
 
 /* Asserts that a call worked; shows its sentence when it did not. */
@@ -15,11 +16,6 @@ void e5_ok(int64_t status, const char *call, const char *file, int line);
 /* Asserts that a call failed with that status and a sentence that has this word. */
 #define FAILS(call, status, word) e5_fails((call), (status), (word), #call, __FILE__, __LINE__)
 void e5_fails(int64_t got, int64_t status, const char *word, const char *call, const char *file, int line);
-
-/* The test program's own folder, removed at the end; and a path in it, valid until the thread's next call. */
-const char *e5_folder(void);
-const char *e5_path(const char *name);
-void e5_write(const char *name, const void *bytes, size_t size);
 
 /*
  * Writes NAME: the image of state_out = x + state_in, done `times` times over (each of them from the inputs).

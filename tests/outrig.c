@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "folder.h"
+
 #define VALUES    128u /* [1, 4, 1, 32]: rows of 64 bytes, so that the engine's layout is the packed one */
 #define BYTES     (2 * VALUES)
 #define PLACE     0x1000u /* between operands and result in their surface */
@@ -24,9 +26,7 @@ static const char model_text[] = "program(1.3)\n"
                                  "    } -> (y);\n"
                                  "}\n";
 
-static char folder[] = "/tmp/anemone-out-XXXXXX";
-static char model[sizeof(folder) + 16];
-static pid_t folder_owner;
+static char model[256];
 
 /* The program as selector 3 takes it: struct ane_program_bundle, main.e5, zeros, weights.bin. */
 static struct {
@@ -42,18 +42,6 @@ static void good5(int64_t status, const char *call)
         crew_fail("%s: %s: %s", call, e5rt_error_code_get_string(status), e5rt_get_last_error_message());
 }
 #define GOOD5(call) good5((call), #call)
-
-static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *walk)
-{
-    (void)about, (void)kind, (void)walk;
-    return remove(path);
-}
-
-static void remove_folder(void)
-{
-    if (folder_owner == getpid())
-        nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
 
 static uint8_t *read_file(const char *path, size_t *size)
 {
@@ -107,30 +95,13 @@ static int take_bundle(const char *path, const struct stat *about, int kind, str
 void out_compile(void)
 {
     e5rt_program_library_t library;
-    FILE *file;
 
-    if (!mkdtemp(folder))
-        crew_fail("A folder in /tmp could not be made.");
-    folder_owner = getpid();
-    atexit(remove_folder);
-    snprintf(model, sizeof(model), "%s/model.mil", folder);
-    file = fopen(model, "w");
-    if (!file || fputs(model_text, file) < 0 || fclose(file))
-        crew_fail("%s could not be written.", model);
+    folder_write("model.mil", model_text, strlen(model_text));
+    snprintf(model, sizeof(model), "%s", folder_path("model.mil"));
     library = out_library();
     out_library_release(&library);
-    if (nftw(folder, take_bundle, 8, FTW_PHYS) != 1)
+    if (nftw(folder_name(), take_bundle, 8, FTW_PHYS) != 1)
         crew_fail("The compiled model has no main.e5.");
-}
-
-const char *out_model(void)
-{
-    return model;
-}
-
-const char *out_folder(void)
-{
-    return folder;
 }
 
 /* Calls. */
@@ -389,7 +360,7 @@ e5rt_program_library_t out_library(void)
     e5rt_e5_compiler_t compiler;
 
     GOOD5(e5rt_e5_compiler_config_options_create(&config));
-    GOOD5(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, folder));
+    GOOD5(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, folder_name()));
     GOOD5(e5rt_e5_compiler_create_with_config(&compiler, config));
     GOOD5(e5rt_e5_compiler_compile(compiler, model, NULL, &library));
     GOOD5(e5rt_e5_compiler_release(&compiler));

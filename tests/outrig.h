@@ -11,11 +11,8 @@
 
 #include "crew.h"
 
-/* Compiles the program; once, before any thread. */
+/* Compiles the program, with the folder of folder.h as cache; once, before any thread. */
 void out_compile(void);
-/* The model's file and the cache beside it. */
-const char *out_model(void);
-const char *out_folder(void);
 
 /* A machine with firmware and 256 MiB of DRAM. */
 struct ane_machine *out_machine(void);

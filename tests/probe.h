@@ -58,8 +58,8 @@ static inline void probe_program(const char *text, const struct probe_port *port
     struct e5_model model;
 
     assert_true(ports <= 4);
-    e5_write("model.mil", text, strlen(text));
-    e5_model_open(&model, e5_path("model.mil"));
+    folder_write("model.mil", text, strlen(text));
+    e5_model_open(&model, folder_path("model.mil"));
     for (unsigned i = 0; i < ports; i++) {
         buffer[i] = e5_buffer(2 * port[i].count);
         e5_bind(model.operation, port[i].name, buffer[i]);
@@ -117,7 +117,7 @@ static inline void probe_weights(const uint16_t *halfs, size_t count)
     assert_non_null(file);
     memcpy(file, &head, sizeof(head));
     memcpy(file + sizeof(head), halfs, 2 * count);
-    e5_write("weight.bin", file, sizeof(head) + 2 * count);
+    folder_write("weight.bin", file, sizeof(head) + 2 * count);
     free(file);
 }
 

@@ -395,8 +395,8 @@ static void run(const struct anec_file *file, const char *name, const char *cons
     e5rt_execution_stream_t stream;
     struct e5_model model;
 
-    e5_write(name, file->bytes, file->size);
-    e5_model_open(&model, e5_path(name));
+    folder_write(name, file->bytes, file->size);
+    e5_model_open(&model, folder_path(name));
     for (unsigned i = 0; i < count; i++)
         e5_bind(model.operation, ports[i], buffers[i]);
     OK(e5rt_execution_stream_create(&stream));
@@ -476,12 +476,13 @@ static void the_runtime_refuses(void **state)
     (void)state;
     make_add(&file, 0x1000, &small);
     anec_put32(&file, ANEC_TD_COUNT, 0);
-    e5_write("none", file.bytes, file.size);
-    FAILS(e5rt_program_library_create(&library, e5_path("none")), E5RT_INVALID_ARGUMENT, "td_count is 0x0");
-    e5_write("rubbish.anec", "rubbish, and more of it than any header needs", 45);
-    FAILS(e5rt_program_library_create(&library, e5_path("rubbish.anec")), E5RT_INVALID_ARGUMENT,
+    folder_write("none", file.bytes, file.size);
+    FAILS(e5rt_program_library_create(&library, folder_path("none")), E5RT_INVALID_ARGUMENT,
+          "td_count is 0x0");
+    folder_write("rubbish.anec", "rubbish, and more of it than any header needs", 45);
+    FAILS(e5rt_program_library_create(&library, folder_path("rubbish.anec")), E5RT_INVALID_ARGUMENT,
           "begins with 0x62627572");
-    FAILS(e5rt_program_library_create(&library, e5_path("absent.anec")), E5RT_INVALID_ARGUMENT,
+    FAILS(e5rt_program_library_create(&library, folder_path("absent.anec")), E5RT_INVALID_ARGUMENT,
           "absent.anec: cannot be opened: No such file");
 }
 

@@ -99,9 +99,9 @@ static void images_run(void **state)
             char text[4096];
 
             test_assemble(&program, "%s", copy_text(text, &from, &to, pairs[p].relu, false));
-            e5_write("copy.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
-            run_pair(e5_path("copy.hwx"), "x", "y", &from, &to, p, false, 100 * p + i);
-            run_pair(e5_path("copy.hwx"), "x", "y", &from, &to, p, true, 100 * p + i);
+            folder_write("copy.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
+            run_pair(folder_path("copy.hwx"), "x", "y", &from, &to, p, false, 100 * p + i);
+            run_pair(folder_path("copy.hwx"), "x", "y", &from, &to, p, true, 100 * p + i);
         }
 }
 
@@ -127,8 +127,8 @@ static void anecs_run(void **state)
                 assert_int_equal(hwx.port[k].element_stride, surface_element(s));
                 assert_int_equal(hwx.port[k].batch_stride, surface_tensor(s));
             }
-            e5_write("copy.anec", file.bytes, file.size);
-            run_pair(e5_path("copy.anec"), "x0", "y0", &from, &to, p, i % 2, 1000 + 100 * p + i);
+            folder_write("copy.anec", file.bytes, file.size);
+            run_pair(folder_path("copy.anec"), "x0", "y0", &from, &to, p, i % 2, 1000 + 100 * p + i);
         }
 }
 
@@ -167,8 +167,8 @@ static void several_ports(void **state)
 
         if (!shaped)
             forget_shapes(image);
-        e5_write("three.hwx", image, size);
-        e5_model_open(&model, e5_path("three.hwx"));
+        folder_write("three.hwx", image, size);
+        e5_model_open(&model, folder_path("three.hwx"));
         for (unsigned i = 0; i < 3; i++) {
             buffer[i] = shaped ? e5_buffer(2 * count) : e5_buffer(surface_tensor(&y));
             e5_bind(model.operation, i == 0 ? "x" : i == 1 ? "y" : "z", buffer[i]);
@@ -233,8 +233,8 @@ static void descriptors_say_what_ports_hold(void **state)
     (void)state;
     test_assemble(&program, "%s", copy_text(text, &x, &y, false, false));
     size = bytes_image(image, sizeof(image), &program, ports, 2, 0);
-    e5_write("types.hwx", image, size);
-    e5_model_open(&model, e5_path("types.hwx"));
+    folder_write("types.hwx", image, size);
+    e5_model_open(&model, folder_path("types.hwx"));
     d = describe(model.operation, true, "x");
     assert_int_equal(d.dtype, 1);
     assert_int_equal(d.bytes, 3 * 2 * 128);
@@ -247,8 +247,8 @@ static void descriptors_say_what_ports_hold(void **state)
 
     /* Without shapes the descriptors still tell bytes from halfs. */
     forget_shapes(image);
-    e5_write("types.hwx", image, size);
-    e5_model_open(&model, e5_path("types.hwx"));
+    folder_write("types.hwx", image, size);
+    e5_model_open(&model, folder_path("types.hwx"));
     d = describe(model.operation, true, "x");
     assert_true(d.dtype == 1 && d.rank == 1 && d.shape[0] == 768 && d.strides[0] == 1);
     assert_int_equal(describe(model.operation, false, "y").dtype, 2);
@@ -269,8 +269,8 @@ static void buffers_that_do_not_fit(void **state)
 
     (void)state;
     test_assemble(&program, "%s", copy_text(text, &x, &y, false, false));
-    e5_write("types.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
-    e5_model_open(&model, e5_path("types.hwx"));
+    folder_write("types.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
+    e5_model_open(&model, folder_path("types.hwx"));
     OK(e5rt_execution_stream_operation_retain_input_port(model.operation, "x", &port));
     small = e5_buffer(384);
     FAILS(e5rt_io_port_bind_buffer_object(port, small), E5RT_OUT_OF_BOUNDS,
@@ -296,21 +296,22 @@ static void elements_that_are_refused(void **state)
     (void)state;
     test_assemble(&program, "%s", copy_text(text, &x, &y, false, false));
     ports[0].element = PR_HWX_ELEMENT_INT16;
-    e5_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
-    FAILS(e5rt_program_library_create(&library, e5_path("odd.hwx")), E5RT_INVALID_DATA_TYPE,
+    folder_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
+    FAILS(e5rt_program_library_create(&library, folder_path("odd.hwx")), E5RT_INVALID_DATA_TYPE,
           "Port x has elements of type int16; the runtime binds float16, uint8 and int8.");
     ports[0].element = 99;
-    e5_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
-    FAILS(e5rt_program_library_create(&library, e5_path("odd.hwx")), E5RT_INVALID_DATA_TYPE, "type unknown");
+    folder_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
+    FAILS(e5rt_program_library_create(&library, folder_path("odd.hwx")), E5RT_INVALID_DATA_TYPE,
+          "type unknown");
     ports[0].element = PR_HWX_ELEMENT_UINT8;
     ports[0].element_stride = 2;
-    e5_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
-    FAILS(e5rt_program_library_create(&library, e5_path("odd.hwx")), E5RT_INVALID_DATA_TYPE,
+    folder_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
+    FAILS(e5rt_program_library_create(&library, folder_path("odd.hwx")), E5RT_INVALID_DATA_TYPE,
           "2 bytes between elements of uint8");
     ports[0].element = PR_HWX_ELEMENT_FLOAT16;
     ports[0].element_stride = 1;
-    e5_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
-    FAILS(e5rt_program_library_create(&library, e5_path("odd.hwx")), E5RT_INVALID_DATA_TYPE,
+    folder_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
+    FAILS(e5rt_program_library_create(&library, folder_path("odd.hwx")), E5RT_INVALID_DATA_TYPE,
           "1 bytes between elements of float16");
 }
 

@@ -5,7 +5,6 @@
  */
 #include "support.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,6 +19,7 @@
 
 #include "compiler/store/bundle.h"
 #include "compiler/compile.h"
+#include "folder.h"
 
 #define NOBODY 65534u
 
@@ -27,16 +27,7 @@ static const char model_text[] = "program(1.3)\n{\n"
                                  "  func main<ios18>(tensor<fp16, [1, 4, 5, 6]> x) {\n"
                                  "    tensor<fp16, [1, 4, 5, 6]> y = relu(x = x)[name = string(\"y\")];\n"
                                  "  } -> (y);\n}\n";
-static char folder[64], cache[96], model[96], entry[256];
-
-static void put(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "wb");
-
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
+static char cache[96], model[96], entry[256];
 
 static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void run(const char *format, ...)
@@ -62,12 +53,11 @@ static int set_up(void **state)
     struct base_error error;
 
     (void)state;
-    strcpy(folder, "/tmp/anemone-faults-XXXXXX");
-    if (!mkdtemp(folder) || chmod(folder, 0755))
+    if (chmod(folder_name(), 0755))
         return -1;
-    snprintf(cache, sizeof(cache), "%s/cache", folder);
-    snprintf(model, sizeof(model), "%s/m.mil", folder);
-    put(model, model_text);
+    snprintf(cache, sizeof(cache), "%s", folder_path("cache"));
+    snprintf(model, sizeof(model), "%s", folder_path("m.mil"));
+    folder_write("m.mil", model_text, strlen(model_text));
     if (cc_compile(model, &o, &bundle, &report, &error))
         fail_msg("%s", error.text);
     snprintf(entry, sizeof(entry), "%s/%s", cache, report.key);
@@ -80,7 +70,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    run("chmod -R u+w '%s' && rm -rf '%s'", folder, folder);
+    folder_remove();
     return 0;
 }
 
@@ -137,18 +127,6 @@ static void compiled_and_kept(void)
     assert_true(!o.status && o.hit);
 }
 
-static unsigned names_in_cache(void)
-{
-    DIR *dir = opendir(cache);
-    unsigned count = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count - 2;
-}
-
 /*
  * Runs `check` in a process that may write nothing where others may not;
  * root may, so it becomes somebody else.
@@ -181,7 +159,7 @@ static void no_home(void **state)
     unsetenv("HOME");
     unsetenv("XDG_CACHE_HOME");
     good = compiled_in_memory(NULL, "neither XDG_CACHE_HOME nor HOME");
-    snprintf(model, sizeof(model), "%s/absent.mil", folder);
+    snprintf(model, sizeof(model), "%s", folder_path("absent.mil"));
     o = compile(NULL, NULL);
     if (old_home)
         setenv("HOME", old_home, 1);
@@ -200,7 +178,7 @@ static void a_file_where_the_cache_should_be(void **state)
     char below[128];
 
     (void)state;
-    put(cache, "mine");
+    folder_write("cache", "mine", 4);
     snprintf(below, sizeof(below), "%s/deeper", cache);
     assert_true(compiled_in_memory(cache, cache));
     assert_true(compiled_in_memory(below, cache));
@@ -216,7 +194,7 @@ static void a_cache_that_cannot_be_written(void **state)
     (void)state;
     assert_int_equal(mkdir(cache, 0555), 0);
     as_somebody_else(read_only_is_in_memory);
-    assert_int_equal(names_in_cache(), 0);
+    assert_int_equal(folder_count(cache), 0);
 }
 
 static bool broken_is_in_memory(void)
@@ -230,7 +208,7 @@ static void a_broken_entry_that_cannot_be_removed(void **state)
     compiled_and_kept();
     run("printf x >>'%s/main.e5' && chmod -R a+rX,a-w '%s'", entry, cache);
     as_somebody_else(broken_is_in_memory);
-    assert_int_equal(names_in_cache(), 1);
+    assert_int_equal(folder_count(cache), 1);
 }
 
 static bool unreadable_is_in_memory(void)
@@ -257,7 +235,7 @@ static bool full_is_in_memory(void)
 
     /* No byte can be written to a file, as when there is no space. */
     signal(SIGXFSZ, SIG_IGN);
-    return !setrlimit(RLIMIT_FSIZE, &none) && compiled_in_memory(cache, entry) && names_in_cache() == 0;
+    return !setrlimit(RLIMIT_FSIZE, &none) && compiled_in_memory(cache, entry) && folder_count(cache) == 0;
 }
 
 static void a_full_file_system(void **state)
@@ -275,8 +253,8 @@ static void an_output_without_a_cache(void **state)
     struct outcome o;
 
     (void)state;
-    put(cache, "mine");
-    snprintf(output, sizeof(output), "%s/out.bundle", folder);
+    folder_write("cache", "mine", 4);
+    snprintf(output, sizeof(output), "%s", folder_path("out.bundle"));
     o = compile(cache, output);
     assert_int_equal(o.status, 0);
     assert_non_null(strstr(o.trouble, cache));
@@ -299,12 +277,12 @@ static void what_is_in_the_way_goes(void **state)
     char elsewhere[128];
 
     (void)state;
-    snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", folder);
+    snprintf(elsewhere, sizeof(elsewhere), "%s", folder_path("elsewhere"));
     for (unsigned i = 0; i < sizeof(obstacle) / sizeof(obstacle[0]); i++) {
         compile(cache, elsewhere);
         run("rm -rf '%s' && elsewhere='%s' && entry='%s' && %s", entry, elsewhere, entry, obstacle[i]);
         compiled_and_kept();
-        assert_int_equal(names_in_cache(), 1);
+        assert_int_equal(folder_count(cache), 1);
         assert_int_equal(cc_bundle_check(elsewhere, NULL), 0); /* a link's target is not touched */
     }
 }
@@ -317,13 +295,13 @@ static void clear_removes_what_is_in_the_way(void **state)
 
     (void)state;
     compiled_and_kept();
-    snprintf(kept, sizeof(kept), "%s/kept", folder);
+    snprintf(kept, sizeof(kept), "%s", folder_path("kept"));
     run("cd '%s' && mkdir ../kept && printf x >../kept/file &&"
         " printf mine >%064x && ln -s ../kept %064x && ln -s nowhere %064x && mkdir %064x && touch %064x/stray",
         cache, 1, 2, 3, 4, 4);
     assert_int_equal(cc_cache_list(cache, listed, 8, &error), 5);
     assert_int_equal(cc_cache_remove(cache, NULL, &error), 0);
-    assert_int_equal(names_in_cache(), 0);
+    assert_int_equal(folder_count(cache), 0);
     strcat(kept, "/file");
     assert_int_equal(access(kept, F_OK), 0);
 }
@@ -343,10 +321,10 @@ static void leftovers_go(void **state)
         lock = open(busy, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         assert_int_equal(flock(lock, LOCK_EX), 0);
         assert_int_equal(i ? cc_cache_remove(cache, NULL, NULL) : cc_cache_trim(cache, UINT64_MAX, NULL), 0);
-        assert_int_equal(names_in_cache(), 2);
+        assert_int_equal(folder_count(cache), 2);
         assert_int_equal(close(lock), 0);
         assert_int_equal(cc_cache_trim(cache, UINT64_MAX, NULL), 0);
-        assert_int_equal(names_in_cache(), 1);
+        assert_int_equal(folder_count(cache), 1);
     }
 }
 

@@ -267,8 +267,8 @@ static void a_stream_ends_at_its_first_failure(void **state)
     assert_int_equal(ane_machine_default(&config, NULL), 0);
     e5_write_adder("small.hwx", &small, 1);
     e5_write_adder("large.hwx", &large, 1);
-    e5_model_open(&first, e5_path("small.hwx"));
-    e5_model_open(&second, e5_path("large.hwx"));
+    e5_model_open(&first, folder_path("small.hwx"));
+    e5_model_open(&second, folder_path("large.hwx"));
     third = e5_operation(first.function, "third");
     bind_adder(first.operation, x, zero, before);
     bind_adder(second.operation, wide, wide, kept);

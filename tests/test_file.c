@@ -15,11 +15,10 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "folder.h"
 #include "iorig.h"
 
 #define STANDARD 3u
-
-static char trace_path[] = "/tmp/anemone-file-XXXXXX";
 
 /* 0 when none of the closed descriptors is open. */
 static int reopened(unsigned closed)
@@ -73,7 +72,7 @@ static int trace_the_default_machine(unsigned closed)
 {
     struct ane_machine *machine;
 
-    setenv("ANEMONE_TRACE", trace_path, 1);
+    setenv("ANEMONE_TRACE", folder_path("trace"), 1);
     close_some(closed);
     if (ane_machine_default(NULL, &machine))
         return 1;
@@ -106,14 +105,13 @@ static void a_trace_file_takes_none(void **state)
     FILE *file;
 
     (void)state;
-    close(mkstemp(trace_path));
+    folder_write("trace", "", 0);
     for (unsigned closed = 1; closed < 1u << STANDARD; closed++)
         run_in_child(trace_the_default_machine, closed);
-    file = fopen(trace_path, "r");
+    file = fopen(folder_path("trace"), "r");
     assert_non_null(file);
     assert_non_null(fgets(line, sizeof(line), file));
     fclose(file);
-    unlink(trace_path);
 }
 
 static void a_memory_file_is_sealed_and_has_its_size(void **state)

@@ -180,8 +180,8 @@ static void run_text(const char *call, uint32_t in, uint32_t out, const uint16_t
                  "(y);}",
                  in, out, call);
 
-    e5_write("model.mil", text, (size_t)length);
-    e5_model_open(&model, e5_path("model.mil"));
+    folder_write("model.mil", text, (size_t)length);
+    e5_model_open(&model, folder_path("model.mil"));
     e5_bind(model.operation, "x", from);
     e5_bind(model.operation, "y", to);
     memcpy(e5_data(from), x, 2 * (size_t)in);

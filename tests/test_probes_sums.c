@@ -528,7 +528,7 @@ static void results_are_reproducible(void **state)
         uint8_t *payload;
         size_t size;
 
-        if (cc_mil_read(chain, strlen(chain), e5_folder(), &g.graph, &error))
+        if (cc_mil_read(chain, strlen(chain), folder_name(), &g.graph, &error))
             fail_msg("%s", error.text);
         program = gr_lower(&g);
         payload = gr_payload(program, &size);

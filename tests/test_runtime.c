@@ -59,7 +59,7 @@ static void the_resident_accumulator_counts(void **state)
         struct e5_model model;
 
         e5_write_adder("add.hwx", s, 1);
-        e5_model_open(&model, e5_path("add.hwx"));
+        e5_model_open(&model, folder_path("add.hwx"));
         e5_bind(model.operation, "x", x);
         e5_bind(model.operation, "state_out", state_buf);
         e5_bind(model.operation, "state_in", state_buf);
@@ -102,7 +102,7 @@ static void state_survives_a_program_that_reads_it_late(void **state)
         struct e5_model model;
 
         e5_write_adder("twice.hwx", s, 2);
-        e5_model_open(&model, e5_path("twice.hwx"));
+        e5_model_open(&model, folder_path("twice.hwx"));
         x = i % 2 ? e5_engine_buffer(model.operation, "x") : e5_buffer(2 * count);
         state_buf = i % 2 ? e5_engine_buffer(model.operation, "state_in") : e5_buffer(2 * count);
         e5_bind(model.operation, "x", x);
@@ -139,7 +139,7 @@ static void an_engine_buffer_has_the_descriptors_layout(void **state)
 
     (void)state;
     e5_write_adder("add.hwx", &s, 1);
-    e5_model_open(&model, e5_path("add.hwx"));
+    e5_model_open(&model, folder_path("add.hwx"));
     OK(e5rt_execution_stream_operation_retain_output_port(model.operation, "state_out", &port));
     OK(e5rt_io_port_retain_tensor_desc(port, &desc));
     OK(e5rt_tensor_desc_get_rank(desc, &rank));
@@ -198,7 +198,7 @@ static void operations_of_a_stream_run_in_order(void **state)
 
     (void)state;
     e5_write_adder("add.hwx", &s, 1);
-    e5_model_open(&model, e5_path("add.hwx"));
+    e5_model_open(&model, folder_path("add.hwx"));
     second = e5_operation(model.function, "second");
     fill_pattern(x, 51, 1);
     fill_pattern(a, 51, 100);
@@ -229,7 +229,7 @@ static void states_of_an_operation(void **state)
 
     (void)state;
     e5_write_adder("add.hwx", &s, 1);
-    e5_model_open(&model, e5_path("add.hwx"));
+    e5_model_open(&model, folder_path("add.hwx"));
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_create(&another));
     OK(e5rt_execution_stream_reset(stream)); /* a fresh one: without effect */
@@ -285,7 +285,7 @@ static void every_allocation_may_fail(void **state)
         int64_t status;
 
         base_alloc_fail_nth(n);
-        status = e5_once(e5_path("sweep.hwx"), 0);
+        status = e5_once(folder_path("sweep.hwx"), 0);
         base_alloc_fail_nth(0);
         failed += status != E5RT_OK;
         if (status && !e5rt_get_last_error_message()[0])
@@ -297,7 +297,7 @@ static void every_allocation_may_fail(void **state)
     }
     print_message("# %lu acquisitions, %lu ended a run\n", n - 1, failed);
     assert_true(n < 100000 && failed > 20);
-    OK(e5_once(e5_path("sweep.hwx"), 0));
+    OK(e5_once(folder_path("sweep.hwx"), 0));
 }
 
 enum { THREADS = 4, STEPS = 100 };
@@ -359,7 +359,7 @@ static void threads_with_streams_of_their_own(void **state)
 
     (void)state;
     e5_write_adder("threads.hwx", &s, 1);
-    e5_model_open(&model, e5_path("threads.hwx"));
+    e5_model_open(&model, folder_path("threads.hwx"));
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, accumulate, &model), 0);
     for (unsigned i = 0; i < THREADS; i++)
@@ -382,7 +382,7 @@ static void a_forked_child_has_a_device_of_its_own(void **state)
 
     (void)state;
     e5_write_adder("fork.hwx", &s, 1);
-    e5_model_open(&model, e5_path("fork.hwx"));
+    e5_model_open(&model, folder_path("fork.hwx"));
     e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", y),
         e5_bind(model.operation, "state_out", y);
     OK(e5rt_execution_stream_create(&stream));
@@ -392,7 +392,7 @@ static void a_forked_child_has_a_device_of_its_own(void **state)
     if (child == 0) {
         if (!e5rt_execution_stream_execute_sync(stream) || !strstr(e5rt_get_last_error_message(), "closed"))
             _exit(2);
-        if (e5_once(e5_path("fork.hwx"), 0))
+        if (e5_once(folder_path("fork.hwx"), 0))
             _exit(3);
         /* The child's own program may have the number of the parent's. */
         _exit(e5rt_execution_stream_execute_sync(stream) ? 0 : 4);
@@ -427,7 +427,7 @@ static void a_warm_execute_asks_the_host_for_nothing(void **state)
         unsigned long allocations;
         struct e5_model model;
 
-        e5_model_open(&model, e5_path("warm.hwx"));
+        e5_model_open(&model, folder_path("warm.hwx"));
         e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", y),
             e5_bind(model.operation, "state_out", y);
         if (e5rt_execution_stream_create(&stream))

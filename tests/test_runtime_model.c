@@ -56,7 +56,7 @@ static void write_model(const char *name, bool fp32, const uint32_t *dim, unsign
     }
     LINE("    } -> (state_out%s);\n}\n", late ? ", y" : "");
 #undef LINE
-    e5_write(name, text, (size_t)at);
+    folder_write(name, text, (size_t)at);
 }
 
 static void put(void *data, bool fp32, size_t i, double value)
@@ -99,7 +99,7 @@ static void accumulate(unsigned which, bool fp32, bool late)
     struct e5_model model;
 
     write_model("model.mil", fp32, shapes[which].dim, shapes[which].rank, late);
-    e5_model_open(&model, e5_path("model.mil"));
+    e5_model_open(&model, folder_path("model.mil"));
     e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", s),
         e5_bind(model.operation, "state_out", s);
     if (late)
@@ -184,7 +184,7 @@ static void engine_buffers_need_no_cast(void **state)
 
     (void)state;
     write_model("model.mil", true, dim, 4, true);
-    e5_model_open(&model, e5_path("model.mil"));
+    e5_model_open(&model, folder_path("model.mil"));
     OK(e5rt_execution_stream_operation_retain_input_port(model.operation, "x", &port));
     OK(e5rt_io_port_retain_tensor_desc(port, &desc));
     OK(e5rt_tensor_desc_get_rank(desc, &rank));
@@ -242,7 +242,7 @@ static void casts_round_at_the_ports(void **state)
 
     (void)state;
     write_model("model.mil", true, dim, 4, false);
-    e5_model_open(&model, e5_path("model.mil"));
+    e5_model_open(&model, folder_path("model.mil"));
     e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", zero),
         e5_bind(model.operation, "state_out", y);
     memcpy(e5_data(x), in, sizeof(in));
@@ -272,22 +272,22 @@ static void the_cache_is_asked_first(void **state)
     int required;
 
     (void)state;
-    snprintf(cache, sizeof(cache), "%s", e5_path("another-cache"));
+    snprintf(cache, sizeof(cache), "%s", folder_path("another-cache"));
     write_model("cached.mil", true, dim, 4, false);
     OK(e5rt_e5_compiler_config_options_create(&config));
     OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, cache));
     OK(e5rt_e5_compiler_create_with_config(&compiler, config));
     OK(e5rt_e5_compiler_options_create(&options));
-    OK(e5rt_e5_compiler_is_new_compile_required(compiler, e5_path("cached.mil"), options, &required));
+    OK(e5rt_e5_compiler_is_new_compile_required(compiler, folder_path("cached.mil"), options, &required));
     assert_int_equal(required, 1);
-    OK(e5rt_e5_compiler_compile(compiler, e5_path("cached.mil"), options, &library));
+    OK(e5rt_e5_compiler_compile(compiler, folder_path("cached.mil"), options, &library));
     OK(e5rt_program_library_release(&library));
-    OK(e5rt_e5_compiler_is_new_compile_required(compiler, e5_path("cached.mil"), options, &required));
+    OK(e5rt_e5_compiler_is_new_compile_required(compiler, folder_path("cached.mil"), options, &required));
     assert_int_equal(required, 0);
     OK(e5rt_e5_compiler_options_set_force_recompilation(options, 1));
-    OK(e5rt_e5_compiler_is_new_compile_required(compiler, e5_path("cached.mil"), options, &required));
+    OK(e5rt_e5_compiler_is_new_compile_required(compiler, folder_path("cached.mil"), options, &required));
     assert_int_equal(required, 1);
-    OK(e5rt_e5_compiler_compile(compiler, e5_path("cached.mil"), options, &library));
+    OK(e5rt_e5_compiler_compile(compiler, folder_path("cached.mil"), options, &library));
     OK(e5rt_program_library_release(&library));
     OK(e5rt_e5_compiler_config_options_release(&config));
     OK(e5rt_e5_compiler_options_release(&options));
@@ -305,20 +305,20 @@ static void a_cache_that_cannot_be_used(void **state)
 
     (void)state;
     write_model("uncached.mil", true, dim, 4, false);
-    e5_write("a-file", "mine", 4);
+    folder_write("a-file", "mine", 4);
     OK(e5rt_e5_compiler_config_options_create(&config));
-    OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, e5_path("a-file")));
+    OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, folder_path("a-file")));
     OK(e5rt_e5_compiler_create_with_config(&compiler, config));
-    OK(e5rt_e5_compiler_is_new_compile_required(compiler, e5_path("uncached.mil"), NULL, &required));
+    OK(e5rt_e5_compiler_is_new_compile_required(compiler, folder_path("uncached.mil"), NULL, &required));
     assert_int_equal(required, 1);
-    OK(e5rt_e5_compiler_compile(compiler, e5_path("uncached.mil"), NULL, &library));
+    OK(e5rt_e5_compiler_compile(compiler, folder_path("uncached.mil"), NULL, &library));
     assert_non_null(strstr(e5rt_get_last_warning_message(), "compiled in memory"));
-    assert_non_null(strstr(e5rt_get_last_warning_message(), e5_path("a-file")));
+    assert_non_null(strstr(e5rt_get_last_warning_message(), folder_path("a-file")));
     OK(e5rt_program_library_release(&library));
     /* The next compilation has nothing to warn about. */
-    OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, e5_path("good-cache")));
+    OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, folder_path("good-cache")));
     OK(e5rt_e5_compiler_create_with_config(&other, config));
-    OK(e5rt_e5_compiler_compile(other, e5_path("uncached.mil"), NULL, &library));
+    OK(e5rt_e5_compiler_compile(other, folder_path("uncached.mil"), NULL, &library));
     assert_string_equal(e5rt_get_last_warning_message(), "");
     OK(e5rt_program_library_release(&library));
     OK(e5rt_e5_compiler_config_options_release(&config));
@@ -335,13 +335,14 @@ static void models_that_are_refused(void **state)
 
     (void)state;
     OK(e5rt_e5_compiler_create(&compiler));
-    e5_write("unheard.mil", text, sizeof(text) - 1);
-    assert_int_not_equal(e5rt_e5_compiler_compile(compiler, e5_path("unheard.mil"), NULL, &library), E5RT_OK);
+    folder_write("unheard.mil", text, sizeof(text) - 1);
+    assert_int_not_equal(e5rt_e5_compiler_compile(compiler, folder_path("unheard.mil"), NULL, &library),
+                         E5RT_OK);
     assert_null(library);
     assert_non_null(strstr(e5rt_get_last_error_message(), "unheard_of"));
-    FAILS(e5rt_e5_compiler_compile(compiler, e5_path("nowhere.mil"), NULL, &library), E5RT_INVALID_ARGUMENT,
-          "nowhere.mil");
-    FAILS(e5rt_program_library_create(&library, e5_path("nowhere.bundle")), E5RT_INVALID_ARGUMENT,
+    FAILS(e5rt_e5_compiler_compile(compiler, folder_path("nowhere.mil"), NULL, &library),
+          E5RT_INVALID_ARGUMENT, "nowhere.mil");
+    FAILS(e5rt_program_library_create(&library, folder_path("nowhere.bundle")), E5RT_INVALID_ARGUMENT,
           "nowhere.bundle");
     OK(e5rt_e5_compiler_release(&compiler));
 }
@@ -352,7 +353,7 @@ static void every_allocation_may_fail(void **state)
 
     (void)state;
     write_model("sweep.mil", true, dim, 4, false);
-    OK(e5_once(e5_path("sweep.mil"), 1)); /* the machine is up; test_runtime.c lets its start fail */
+    OK(e5_once(folder_path("sweep.mil"), 1)); /* the machine is up; test_runtime.c lets its start fail */
     for (int force = 0; force < 2; force++) {
         unsigned long n, failed = 0;
 
@@ -361,7 +362,7 @@ static void every_allocation_may_fail(void **state)
             int64_t status;
 
             base_alloc_fail_nth(n);
-            status = e5_once(e5_path("sweep.mil"), force);
+            status = e5_once(folder_path("sweep.mil"), force);
             base_alloc_fail_nth(0);
             failed += status != E5RT_OK;
             if (base_alloc_count() - before < n) {
@@ -392,7 +393,7 @@ static void threads_compile_the_same_model(void **state)
 
     (void)state;
     write_model("threads.mil", true, dim, 4, false);
-    snprintf(path, sizeof(path), "%s", e5_path("threads.mil"));
+    snprintf(path, sizeof(path), "%s", folder_path("threads.mil"));
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, compile_and_run, path), 0);
     for (unsigned i = 0; i < THREADS; i++)

@@ -29,12 +29,12 @@ static void buffers_and_their_limits(void **state)
         assert_int_equal(((uint8_t *)e5_data(buffer))[i], 0);
 
     e5_write_adder("add.hwx", &s, 1);
-    e5_model_open(&model, e5_path("add.hwx"));
+    e5_model_open(&model, folder_path("add.hwx"));
     OK(e5rt_execution_stream_operation_retain_input_port(model.operation, "x", &port));
     FAILS(e5rt_io_port_bind_buffer_object(port, buffer), E5RT_OUT_OF_BOUNDS,
           "Port x needs 198 bytes; the buffer has 192.");
     e5_write_adder("tall.hwx", &t, 1);
-    e5_model_open(&tall, e5_path("tall.hwx"));
+    e5_model_open(&tall, folder_path("tall.hwx"));
     foreign = e5_engine_buffer(tall.operation, "x");
     FAILS(e5rt_io_port_bind_buffer_object(port, foreign), E5RT_INVALID_ARGUMENT, "1x3x1x33");
     e5_model_close(&tall);
@@ -54,7 +54,7 @@ static void names_and_counts(void **state)
 
     (void)state;
     e5_write_adder("add.hwx", &s, 1);
-    e5_model_open(&model, e5_path("add.hwx"));
+    e5_model_open(&model, folder_path("add.hwx"));
     OK(e5rt_program_library_get_num_functions(model.library, &count));
     assert_int_equal(count, 1);
     OK(e5rt_program_library_get_function_names(model.library, count, names));
@@ -104,19 +104,20 @@ static void paths_and_options_that_are_refused(void **state)
           "Segmenter other is unknown");
     FAILS(e5rt_e5_compiler_compile(compiler, NULL, options, &library), E5RT_INVALID_ARGUMENT,
           "Invalid E5 path specified.");
-    FAILS(e5rt_e5_compiler_compile(compiler, e5_path("missing.hwx"), NULL, &library), E5RT_INVALID_ARGUMENT,
-          "missing.hwx: cannot be opened: No such file");
+    FAILS(e5rt_e5_compiler_compile(compiler, folder_path("missing.hwx"), NULL, &library),
+          E5RT_INVALID_ARGUMENT, "missing.hwx: cannot be opened: No such file");
     assert_null(library);
-    e5_write("rubbish.bin", rubbish, sizeof(rubbish));
-    FAILS(e5rt_e5_compiler_compile(compiler, e5_path("rubbish.bin"), options, &library),
+    folder_write("rubbish.bin", rubbish, sizeof(rubbish));
+    FAILS(e5rt_e5_compiler_compile(compiler, folder_path("rubbish.bin"), options, &library),
           E5RT_INVALID_ARGUMENT, "rubbish.bin: ");
-    e5_write("empty.hwx", rubbish, 0);
-    FAILS(e5rt_program_library_create(&library, e5_path("empty.hwx")), E5RT_INVALID_ARGUMENT, "empty.hwx: ");
+    folder_write("empty.hwx", rubbish, 0);
+    FAILS(e5rt_program_library_create(&library, folder_path("empty.hwx")), E5RT_INVALID_ARGUMENT,
+          "empty.hwx: ");
     FAILS(e5rt_program_library_create(&library, NULL), E5RT_INVALID_ARGUMENT, "Invalid E5 path specified.");
     e5_write_adder("add.hwx", &s, 1);
-    OK(e5rt_e5_compiler_is_new_compile_required(compiler, e5_path("add.hwx"), NULL, &required));
+    OK(e5rt_e5_compiler_is_new_compile_required(compiler, folder_path("add.hwx"), NULL, &required));
     assert_int_equal(required, 0);
-    OK(e5rt_program_library_create(&library, e5_path("add.hwx")));
+    OK(e5rt_program_library_create(&library, folder_path("add.hwx")));
     FAILS(e5rt_program_library_retain_program_function(library, "side", &function), E5RT_INVALID_ARGUMENT,
           "no function side in add.hwx");
     OK(e5rt_program_library_release(&library));
@@ -176,7 +177,7 @@ static void handles_that_are_released_twice(void **state)
 
     (void)state;
     e5_write_adder("add.hwx", &s, 1);
-    e5_model_open(&model, e5_path("add.hwx"));
+    e5_model_open(&model, folder_path("add.hwx"));
     operation = model.operation, function = model.function, library = model.library, copy = x;
     e5_bind(operation, "x", x), e5_bind(operation, "state_in", x), e5_bind(operation, "state_out", x);
     OK(e5rt_execution_stream_create(&stream));
@@ -209,7 +210,7 @@ static void a_library_that_is_released_twice(void **state)
 
     (void)state;
     e5_write_adder("add.hwx", &s, 1);
-    OK(e5rt_program_library_create(&library, e5_path("add.hwx")));
+    OK(e5rt_program_library_create(&library, folder_path("add.hwx")));
     copy = library;
     OK(e5rt_program_library_retain_program_function(library, "main", &function));
     OK(e5rt_program_library_release(&library));

@@ -66,7 +66,7 @@ static void a_program_is_not_written_to_nowhere(void **state)
 
     (void)state;
     e5_write_adder("add.hwx", &s, 1);
-    OK(e5rt_program_library_create(&library, e5_path("add.hwx")));
+    OK(e5rt_program_library_create(&library, folder_path("add.hwx")));
     OK(e5rt_program_library_retain_program_function(library, "main", &function));
     baseless = true;
     FAILS(e5rt_program_function_load_for_execution(function), E5RT_NO_MEMORY, "Program add.hwx");
@@ -88,7 +88,7 @@ static void a_stage_has_memory_or_is_refused(void **state)
 
     (void)state;
     e5_write_adder("rows.hwx", &s, 1);
-    e5_model_open(&model, e5_path("rows.hwx"));
+    e5_model_open(&model, folder_path("rows.hwx"));
     buffer = e5_buffer(256);
     e5_bind(model.operation, "x", buffer), e5_bind(model.operation, "state_in", buffer);
     e5_bind(model.operation, "state_out", buffer);

@@ -9,7 +9,6 @@
 #include "programs.h"
 #include "protocol/channel.h"
 #include "protocol/dart_regs.h"
-#include "program/hwx_write.h"
 #include "protocol/tm_regs.h"
 #include "soc/trace.h"
 
@@ -446,49 +445,26 @@ struct drv_client *rig_client(struct rig *rig, uint32_t type)
     return client;
 }
 
-static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction, uint32_t bar)
-{
-    struct pr_hwx_port p = {.direction = direction,
-                            .bar = bar,
-                            .bytes = RIG_PORT_BYTES,
-                            .element = PR_HWX_ELEMENT_FLOAT16,
-                            .n = 1,
-                            .c = 1,
-                            .h = 1,
-                            .w = 1,
-                            .d = 1,
-                            .batch_stride = 64,
-                            .plane_stride = 64,
-                            .row_stride = 64,
-                            .element_stride = 2};
-
-    strcpy(p.name, name);
-    return p;
-}
-
 size_t rig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kernel_bytes,
                  uint32_t intermediate_bytes)
 {
     static struct test_program program;
     static uint8_t kernel[0x10000];
     const struct td_shape one = {1, 1, 1, 1};
-    struct pr_hwx_port ports[3] = {port("y", PR_HWX_OUTPUT, 4), port("a", PR_HWX_INPUT, 5),
-                                   port("b", PR_HWX_INPUT, 6)};
-    struct pr_hwx_program image = {
-        .port_count = 1 + inputs, .port = ports, .td_count = 1, .intermediate_bytes = intermediate_bytes};
-    size_t size;
+    const struct pr_hwx_port ports[3] = {
+        test_program_port("y", PR_HWX_OUTPUT, 4, PR_HWX_ELEMENT_FLOAT16, &one),
+        test_program_port("a", PR_HWX_INPUT, 5, PR_HWX_ELEMENT_FLOAT16, &one),
+        test_program_port("b", PR_HWX_INPUT, 6, PR_HWX_ELEMENT_FLOAT16, &one)};
+    const struct pr_hwx_program rest = {.port_count = 1 + inputs,
+                                        .port = ports,
+                                        .intermediate_bytes = intermediate_bytes,
+                                        .constant = kernel_bytes ? kernel : NULL,
+                                        .constant_bytes = kernel_bytes};
 
     assert_true(inputs >= 1 && inputs <= 2 && kernel_bytes <= sizeof(kernel));
     test_assemble(&program, "%s", inputs == 2 ? test_text_add : test_text_relu);
     td_set_shape(program.bytes, &one);
-    image.text = program.bytes;
-    image.text_bytes = program.size;
-    image.first_td_words = program.first_words;
-    image.constant = kernel_bytes ? kernel : NULL;
-    image.constant_bytes = kernel_bytes;
-    size = pr_hwx_write(&image, bytes, capacity);
-    assert_true(size > 0 && size <= capacity);
-    return size;
+    return test_program_image(&program, &rest, bytes, capacity);
 }
 
 IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *image, size_t size,

@@ -8,7 +8,6 @@
 
 #include "folder.h"
 #include "programs.h"
-#include "program/hwx_write.h"
 #include "support.h"
 
 void e5_ok(int64_t status, const char *call, const char *file, int line)
@@ -29,35 +28,15 @@ void e5_fails(int64_t got, int64_t status, const char *word, const char *call, c
     _fail(file, line);
 }
 
-static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction, uint32_t bar,
-                               const struct td_shape *s)
-{
-    struct pr_hwx_port p = {.direction = direction,
-                            .bar = bar,
-                            .bytes = td_total(s),
-                            .element = PR_HWX_ELEMENT_FLOAT16,
-                            .n = s->n,
-                            .c = s->c,
-                            .h = s->h,
-                            .w = s->w,
-                            .d = 1,
-                            .batch_stride = td_tensor(s),
-                            .plane_stride = td_plane(s),
-                            .row_stride = td_row(s),
-                            .element_stride = 2};
-
-    strcpy(p.name, name);
-    return p;
-}
-
 void e5_write_adder(const char *name, const struct td_shape *s, unsigned times)
 {
     static struct test_program program;
     static uint8_t bytes[1 << 20];
-    const struct pr_hwx_port ports[3] = {port("state_out@output", PR_HWX_OUTPUT, 4, s),
-                                         port("x", PR_HWX_INPUT, 5, s), port("state_in", PR_HWX_INPUT, 6, s)};
-    struct pr_hwx_program image = {.port_count = 3, .port = ports, .td_count = times};
-    size_t size;
+    const struct pr_hwx_port ports[3] = {
+        test_program_port("state_out@output", PR_HWX_OUTPUT, 4, PR_HWX_ELEMENT_FLOAT16, s),
+        test_program_port("x", PR_HWX_INPUT, 5, PR_HWX_ELEMENT_FLOAT16, s),
+        test_program_port("state_in", PR_HWX_INPUT, 6, PR_HWX_ELEMENT_FLOAT16, s)};
+    const struct pr_hwx_program rest = {.port_count = 3, .port = ports};
 
     assert_true(times == 1 || times == 2);
     test_assemble(&program, "chain\n%s%s", test_text_add, times == 2 ? test_text_add : "");
@@ -67,12 +46,8 @@ void e5_write_adder(const char *name, const struct td_shape *s, unsigned times)
         td_set(program.bytes, TD_W8, td_get(program.bytes, TD_W8) | 1u << 23);
         td_set_shape(program.bytes + td_get(program.bytes, TD_NEXT), s);
     }
-    image.text = program.bytes;
-    image.text_bytes = program.size;
-    image.first_td_words = program.first_words;
-    size = pr_hwx_write(&image, bytes, sizeof(bytes));
-    assert_true(size > 0 && size <= sizeof(bytes));
-    folder_write(name, bytes, size);
+    assert_int_equal(program.count, times);
+    folder_write(name, bytes, test_program_image(&program, &rest, bytes, sizeof(bytes)));
 }
 
 e5rt_execution_stream_operation_t e5_operation(e5rt_program_function_t function, const char *name)

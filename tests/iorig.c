@@ -5,47 +5,21 @@
 #include <string.h>
 
 #include "programs.h"
-#include "program/hwx_write.h"
 #include "support.h"
-
-static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction, uint32_t bar,
-                               const struct td_shape *s)
-{
-    struct pr_hwx_port p = {.direction = direction,
-                            .bar = bar,
-                            .bytes = td_total(s),
-                            .element = PR_HWX_ELEMENT_FLOAT16,
-                            .n = s->n,
-                            .c = s->c,
-                            .h = s->h,
-                            .w = s->w,
-                            .d = 1,
-                            .batch_stride = td_tensor(s),
-                            .plane_stride = td_plane(s),
-                            .row_stride = td_row(s),
-                            .element_stride = 2};
-
-    strcpy(p.name, name);
-    return p;
-}
 
 size_t io_image_add(uint8_t *bytes, size_t capacity, uint32_t channels, uint32_t width)
 {
     static _Thread_local struct test_program program;
     struct td_shape s = {1, channels, 1, width};
-    struct pr_hwx_port ports[3] = {port("x", PR_HWX_INPUT, 5, &s), port("state_in", PR_HWX_INPUT, 6, &s),
-                                   port("state_out", PR_HWX_OUTPUT, 4, &s)};
-    struct pr_hwx_program image = {.port_count = 3, .port = ports, .td_count = 1};
-    size_t size;
+    const struct pr_hwx_port ports[3] = {
+        test_program_port("x", PR_HWX_INPUT, 5, PR_HWX_ELEMENT_FLOAT16, &s),
+        test_program_port("state_in", PR_HWX_INPUT, 6, PR_HWX_ELEMENT_FLOAT16, &s),
+        test_program_port("state_out", PR_HWX_OUTPUT, 4, PR_HWX_ELEMENT_FLOAT16, &s)};
+    const struct pr_hwx_program rest = {.port_count = 3, .port = ports};
 
     test_assemble(&program, "%s", test_text_add);
     td_set_shape(program.bytes, &s);
-    image.text = program.bytes;
-    image.text_bytes = program.size;
-    image.first_td_words = program.first_words;
-    size = pr_hwx_write(&image, bytes, capacity);
-    assert_true(size > 0 && size <= capacity);
-    return size;
+    return test_program_image(&program, &rest, bytes, capacity);
 }
 
 IOReturn io_open(io_service_t service, ane_task_t task, uint32_t type, struct io_client *client)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "program/hwx_write.h"
 #include "tdpatch.h"
 
 #define TEST_PROGRAM_BYTES 0x4000
@@ -18,6 +19,13 @@ struct test_program {
 /* Assembles; fails the test with the assembler's sentence when it cannot. */
 void test_assemble(struct test_program *program, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* A port of an image: a dense tensor of fp16 values or bytes, rows on 64-byte boundaries. */
+struct pr_hwx_port test_program_port(const char *name, enum pr_hwx_direction direction, uint32_t bar,
+                                     uint32_t element, const struct td_shape *shape);
+/* Writes an image whose text is the program; `rest` says what else is in it. Returns its size. */
+size_t test_program_image(const struct test_program *program, const struct pr_hwx_program *rest,
+                          uint8_t *bytes, size_t capacity);
 
 /*
  * Full descriptors (157 words, every block), so that tdpatch.h fits

@@ -22,6 +22,17 @@ size_t io_image_add(uint8_t *bytes, size_t capacity, uint32_t channels, uint32_t
     return test_program_image(&program, &rest, bytes, capacity);
 }
 
+struct ane_machine *io_machine(struct ane_machine_config config)
+{
+    struct ane_machine *machine;
+
+    config.size = sizeof(config);
+    config.firmware = 1;
+    if (ane_machine_create(&config, &machine))
+        fail_msg("%s", ane_machine_error());
+    return machine;
+}
+
 IOReturn io_open(io_service_t service, ane_task_t task, uint32_t type, struct io_client *client)
 {
     return io_open_timed(service, task, type, ANE_TIMEOUT_MS, client);

@@ -7,6 +7,9 @@
 
 #include <anemone/iokit.h>
 
+/* A machine with firmware; `config` says the rest. */
+struct ane_machine *io_machine(struct ane_machine_config config);
+
 /*
  * The image of y = a + b over `channels` x `width` fp16 values: inputs "x" (buffer 5) and "state_in" (buffer
  * 6), output "state_out" (buffer 4).

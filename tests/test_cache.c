@@ -345,8 +345,7 @@ static void the_folder_follows_the_environment(void **state)
 {
     char path[512];
     struct base_error error;
-    char *home = getenv("HOME"), *xdg = getenv("XDG_CACHE_HOME");
-    char *old_home = home ? strdup(home) : NULL, *old_xdg = xdg ? strdup(xdg) : NULL;
+    char *old_home = test_env_save("HOME"), *old_xdg = test_env_save("XDG_CACHE_HOME");
 
     (void)state;
     setenv("XDG_CACHE_HOME", "/some/cache", 1);
@@ -362,12 +361,8 @@ static void the_folder_follows_the_environment(void **state)
     assert_int_equal(cc_cache_folder("/given", path, sizeof(path), &error), 0);
     assert_string_equal(path, "/given");
     assert_int_equal(cc_cache_folder("/given", path, 4, &error), -ENAMETOOLONG);
-    if (old_home)
-        setenv("HOME", old_home, 1);
-    if (old_xdg)
-        setenv("XDG_CACHE_HOME", old_xdg, 1);
-    free(old_home);
-    free(old_xdg);
+    test_env_restore("HOME", old_home);
+    test_env_restore("XDG_CACHE_HOME", old_xdg);
 }
 
 int main(void)

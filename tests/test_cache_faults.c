@@ -150,8 +150,7 @@ static void as_somebody_else(bool (*check)(void))
 
 static void no_home(void **state)
 {
-    char *old_home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
-    char *old_xdg = getenv("XDG_CACHE_HOME") ? strdup(getenv("XDG_CACHE_HOME")) : NULL;
+    char *old_home = test_env_save("HOME"), *old_xdg = test_env_save("XDG_CACHE_HOME");
     struct outcome o;
     bool good;
 
@@ -161,12 +160,8 @@ static void no_home(void **state)
     good = compiled_in_memory(NULL, "neither XDG_CACHE_HOME nor HOME");
     snprintf(model, sizeof(model), "%s", folder_path("absent.mil"));
     o = compile(NULL, NULL);
-    if (old_home)
-        setenv("HOME", old_home, 1);
-    if (old_xdg)
-        setenv("XDG_CACHE_HOME", old_xdg, 1);
-    free(old_home);
-    free(old_xdg);
+    test_env_restore("HOME", old_home);
+    test_env_restore("XDG_CACHE_HOME", old_xdg);
     assert_true(good);
     assert_int_equal(o.status, -ENOENT);
     assert_non_null(strstr(o.trouble, "absent.mil"));

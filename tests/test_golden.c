@@ -28,13 +28,8 @@ static void keep(void *context, const char *line, size_t length)
 
 static struct ane_machine *make(void)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .trace = 1, .trace_fn = keep};
-    struct ane_machine *machine;
-
     text[0] = '\0';
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return machine;
+    return io_machine((struct ane_machine_config){.trace = 1, .trace_fn = keep});
 }
 
 static void golden_path(char *path, size_t size, const char *name)

@@ -60,12 +60,7 @@ static void flipper_stop(struct flipper *f)
 
 static struct ane_machine *make(void)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
-    struct ane_machine *machine;
-
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return machine;
+    return io_machine((struct ane_machine_config){.trace = 0});
 }
 
 /* A closed client is replaced: a request that was hit may have cost its connection's slot. */

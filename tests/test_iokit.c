@@ -22,12 +22,7 @@
 
 static struct ane_machine *make_clocked(uint32_t clock)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .trace = 1, .clock = clock};
-    struct ane_machine *machine;
-
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return machine;
+    return io_machine((struct ane_machine_config){.trace = 1, .clock = clock});
 }
 
 static struct ane_machine *make(void)

@@ -15,12 +15,7 @@
 
 static struct ane_machine *make(void)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .clock = ANE_CLOCK_CLOSED};
-    struct ane_machine *machine;
-
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return machine;
+    return io_machine((struct ane_machine_config){.clock = ANE_CLOCK_CLOSED});
 }
 
 static const char *const open_entitlement[] = {"com.apple.ane.iokit-user-access"};

@@ -22,16 +22,8 @@
 
 static struct ane_machine *make(ane_trace_fn function, void *context)
 {
-    struct ane_machine_config config = {.size = sizeof(config),
-                                        .firmware = 1,
-                                        .trace = function != NULL,
-                                        .trace_fn = function,
-                                        .trace_context = context};
-    struct ane_machine *machine;
-
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return machine;
+    return io_machine((struct ane_machine_config){
+        .trace = function != NULL, .trace_fn = function, .trace_context = context});
 }
 
 /* A request of a client goes through every task. */

@@ -175,22 +175,17 @@ static void file_read(void **state)
 
 static void program_path(void **state)
 {
-    char *before = getenv("ANEMONE_PROGRAMS");
+    char *before = test_env_save("ANEMONE_PROGRAMS");
     const char *found;
     bool same;
 
     (void)state;
-    before = before != NULL ? strdup(before) : NULL;
     folder_write("a.hwx", "", 0);
     setenv("ANEMONE_PROGRAMS", folder_name(), 1);
     found = test_program_path("a.hwx");
     same = found != NULL && strcmp(found, folder_path("a.hwx")) == 0;
     found = test_program_path("b.hwx");
-    if (before != NULL)
-        setenv("ANEMONE_PROGRAMS", before, 1);
-    else
-        unsetenv("ANEMONE_PROGRAMS");
-    free(before);
+    test_env_restore("ANEMONE_PROGRAMS", before);
     assert_true(same);
     assert_null(found);
 }

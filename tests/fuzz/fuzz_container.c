@@ -7,14 +7,9 @@
 #include <string.h>
 
 #include "protocol/container.h"
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void inside(const uint8_t *bytes, size_t size, const void *part, uint64_t length)
 {

@@ -11,16 +11,11 @@
 #include "program/chain.h"
 #include "program/e5.h"
 #include "program/hwx_write.h"
+#include "require.h"
 
 #define TEXT_BYTES (64u << 10) /* programs with more descriptors are only checked */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void check_ports(const struct pr_e5 *e5)
 {

@@ -10,17 +10,12 @@
 #include <unistd.h>
 
 #include "compiler/graph/graph.h"
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define WEIGHT_FILE 100 /* a descriptor number, and so a name in FOLDER */
 #define FOLDER      "/proc/self/fd"
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void put_weights(const uint8_t *bytes, size_t size)
 {

@@ -9,6 +9,7 @@
 
 #include "../iorig.h"
 #include "program/anec.h"
+#include "require.h"
 
 #define PORT_BYTES_MAX  (1u << 20) /* larger programs are left alone: they only cost time */
 #define IMAGE_BYTES_MAX (4u << 20)
@@ -17,12 +18,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct io_accumulator good;
 static double expected;
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void make(void)
 {

@@ -8,14 +8,9 @@
 #include <string.h>
 
 #include "protocol/trace.h"
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void check_record(const struct pr_trace_record *record, const uint8_t *from, size_t bytes)
 {

@@ -10,7 +10,7 @@
 #include "programs.h"
 #include "support.h"
 
-void e5_ok(int64_t status, const char *call, const char *file, int line)
+void e5rig_ok(int64_t status, const char *call, const char *file, int line)
 {
     if (!status)
         return;
@@ -18,7 +18,7 @@ void e5_ok(int64_t status, const char *call, const char *file, int line)
     _fail(file, line);
 }
 
-void e5_fails(int64_t got, int64_t status, const char *word, const char *call, const char *file, int line)
+void e5rig_fails(int64_t got, int64_t status, const char *word, const char *call, const char *file, int line)
 {
     const char *sentence = e5rt_get_last_error_message();
 
@@ -28,7 +28,7 @@ void e5_fails(int64_t got, int64_t status, const char *word, const char *call, c
     _fail(file, line);
 }
 
-void e5_write_adder(const char *name, const struct td_shape *s, unsigned times)
+void e5rig_write_adder(const char *name, const struct td_shape *s, unsigned times)
 {
     static struct test_program program;
     static uint8_t bytes[1 << 20];
@@ -50,7 +50,7 @@ void e5_write_adder(const char *name, const struct td_shape *s, unsigned times)
     folder_write(name, bytes, test_program_image(&program, &rest, bytes, sizeof(bytes)));
 }
 
-e5rt_execution_stream_operation_t e5_operation(e5rt_program_function_t function, const char *name)
+e5rt_execution_stream_operation_t e5rig_operation(e5rt_program_function_t function, const char *name)
 {
     e5rt_precompiled_compute_op_create_options_t options;
     e5rt_execution_stream_operation_t operation;
@@ -64,7 +64,7 @@ e5rt_execution_stream_operation_t e5_operation(e5rt_program_function_t function,
     return operation;
 }
 
-void e5_model_open(struct e5_model *model, const char *path)
+void e5rig_model_open(struct e5rig_model *model, const char *path)
 {
     e5rt_e5_compiler_config_options_t config;
     e5rt_e5_compiler_options_t options;
@@ -79,13 +79,13 @@ void e5_model_open(struct e5_model *model, const char *path)
     OK(e5rt_e5_compiler_compile(compiler, path, options, &model->library));
     OK(e5rt_program_library_retain_program_function(model->library, "main", &model->function));
     OK(e5rt_program_function_load_for_execution(model->function));
-    model->operation = e5_operation(model->function, "op");
+    model->operation = e5rig_operation(model->function, "op");
     OK(e5rt_e5_compiler_config_options_release(&config));
     OK(e5rt_e5_compiler_options_release(&options));
     OK(e5rt_e5_compiler_release(&compiler));
 }
 
-void e5_model_close(struct e5_model *model)
+void e5rig_model_close(struct e5rig_model *model)
 {
     OK(e5rt_execution_stream_operation_release(&model->operation));
     OK(e5rt_program_function_release(&model->function));
@@ -101,7 +101,7 @@ static e5rt_io_port_t find(e5rt_execution_stream_operation_t operation, const ch
     return found;
 }
 
-void e5_bind(e5rt_execution_stream_operation_t operation, const char *name, e5rt_buffer_object_t buffer)
+void e5rig_bind(e5rt_execution_stream_operation_t operation, const char *name, e5rt_buffer_object_t buffer)
 {
     e5rt_io_port_t found = find(operation, name);
 
@@ -109,7 +109,7 @@ void e5_bind(e5rt_execution_stream_operation_t operation, const char *name, e5rt
     OK(e5rt_io_port_release(&found));
 }
 
-e5rt_buffer_object_t e5_buffer(size_t bytes)
+e5rt_buffer_object_t e5rig_buffer(size_t bytes)
 {
     e5rt_buffer_object_t buffer;
 
@@ -117,7 +117,7 @@ e5rt_buffer_object_t e5_buffer(size_t bytes)
     return buffer;
 }
 
-e5rt_buffer_object_t e5_engine_buffer(e5rt_execution_stream_operation_t operation, const char *name)
+e5rt_buffer_object_t e5rig_engine_buffer(e5rt_execution_stream_operation_t operation, const char *name)
 {
     e5rt_io_port_t found = find(operation, name);
     e5rt_buffer_object_t buffer;
@@ -130,7 +130,7 @@ e5rt_buffer_object_t e5_engine_buffer(e5rt_execution_stream_operation_t operatio
     return buffer;
 }
 
-void *e5_data(e5rt_buffer_object_t buffer)
+void *e5rig_data(e5rt_buffer_object_t buffer)
 {
     void *data;
 
@@ -138,7 +138,7 @@ void *e5_data(e5rt_buffer_object_t buffer)
     return data;
 }
 
-int64_t e5_once(const char *path, int force)
+int64_t e5rig_once(const char *path, int force)
 {
     e5rt_e5_compiler_config_options_t config = NULL;
     e5rt_e5_compiler_options_t options = NULL;

@@ -60,7 +60,7 @@ int hostcpu_run(struct hostcpu *cpu, uint64_t limit);
 void hostcpu_leave(struct hostcpu *cpu, int end);
 /* Raises a line when the clock is there. */
 void hostcpu_raise_at(struct hostcpu *cpu, uint64_t time, unsigned line);
-/* Takes what is pending and not masked. A handler may make another task run: returns when this one is back. */
+/* Takes what is pending and not masked. A handler may switch tasks: returns when this one is back. */
 void hostcpu_deliver(struct hostcpu *cpu);
 /* rt_port_irq_mask. */
 uint32_t hostcpu_mask(struct hostcpu *cpu);

@@ -7,13 +7,13 @@
 #include "support.h"
 
 static struct ane_machine *machine;
-static struct io_client client;
+static struct iorig_client client;
 
 static inline int open_machine(void **state)
 {
     (void)state;
-    machine = io_machine((struct ane_machine_config){.trace = 0});
-    return io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client) != kIOReturnSuccess;
+    machine = iorig_machine((struct ane_machine_config){.trace = 0});
+    return iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client) != kIOReturnSuccess;
 }
 
 static inline int close_machine(void **state)

@@ -55,25 +55,25 @@ static inline void probe_program(const char *text, const struct probe_port *port
 {
     e5rt_buffer_object_t buffer[4];
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
 
     assert_true(ports <= 4);
     folder_write("model.mil", text, strlen(text));
-    e5_model_open(&model, folder_path("model.mil"));
+    e5rig_model_open(&model, folder_path("model.mil"));
     for (unsigned i = 0; i < ports; i++) {
-        buffer[i] = e5_buffer(2 * port[i].count);
-        e5_bind(model.operation, port[i].name, buffer[i]);
+        buffer[i] = e5rig_buffer(2 * port[i].count);
+        e5rig_bind(model.operation, port[i].name, buffer[i]);
         if (port[i].in)
-            memcpy(e5_data(buffer[i]), port[i].in, 2 * port[i].count);
+            memcpy(e5rig_data(buffer[i]), port[i].in, 2 * port[i].count);
     }
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     OK(e5rt_execution_stream_execute_sync(stream));
     for (unsigned i = 0; i < ports; i++)
         if (port[i].out)
-            memcpy(port[i].out, e5_data(buffer[i]), 2 * port[i].count);
+            memcpy(port[i].out, e5rig_data(buffer[i]), 2 * port[i].count);
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     for (unsigned i = 0; i < ports; i++)
         OK(e5rt_buffer_object_release(&buffer[i]));
 }

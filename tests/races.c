@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     if (!race || *end || !(seconds > 0 && seconds < 1e6))
         return usage();
     crew_begin(race->name, seed ? strtoull(seed, NULL, 0) : DEFAULT_SEED);
-    out_compile();
+    outrig_compile();
     crew_pass("%lu operations", race->run(seconds));
     return 0;
 }

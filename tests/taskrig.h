@@ -189,7 +189,7 @@ static inline void say_result(struct listing *l, const struct step *s)
         or_one(s->dst.interleave));
 }
 
-static inline void rig_assemble(struct test_program *program, const struct step *step, unsigned steps)
+static inline void taskrig_assemble(struct test_program *program, const struct step *step, unsigned steps)
 {
     static struct listing l;
 
@@ -226,8 +226,8 @@ static const struct {
 #define RIGS (sizeof(rigs) / sizeof(rigs[0]))
 
 /* Runs it; the surfaces hold afterwards what is in memory. */
-static inline void rig_run(unsigned rig, const struct step *step, unsigned steps, const void *constants,
-                           uint32_t constant_bytes, const struct surface *surface, unsigned surfaces)
+static inline void taskrig_run(unsigned rig, const struct step *step, unsigned steps, const void *constants,
+                               uint32_t constant_bytes, const struct surface *surface, unsigned surfaces)
 {
     struct ane_machine_config config = {.size = sizeof(config),
                                         .chip = rigs[rig].chip,
@@ -242,7 +242,7 @@ static inline void rig_run(unsigned rig, const struct step *step, unsigned steps
     uint32_t text;
     uint8_t *blob;
 
-    rig_assemble(&program, step, steps);
+    taskrig_assemble(&program, step, steps);
     text = (program.size + 63) / 64 * 64;
     blob = calloc(1, text + constant_bytes + 64);
     assert_non_null(blob);
@@ -267,7 +267,7 @@ static inline void rig_run(unsigned rig, const struct step *step, unsigned steps
 }
 
 /* A table of a public program as its 128 bytes. */
-static inline void rig_table(uint8_t bytes[128], const char *name)
+static inline void taskrig_table(uint8_t bytes[128], const char *name)
 {
     const struct table_fact *t = table_fact_find(name);
     uint16_t half[64] = {0};

@@ -93,7 +93,7 @@ static struct step reduce_rows(const struct td_shape *s, unsigned bar, struct sp
 /* max; (x - max) log2 e, streamed; exp2 to the scratch buffer; 1 / sum; product. */
 static unsigned softmax_w_steps(struct step step[STEPS], const struct td_shape *s)
 {
-    /* An fp16 value for each row and channel: rows 0x10 apart. As the result of a reduction rows are groups. */
+    /* A value for each row and channel: rows 0x10 apart. As the result of a reduction rows are groups. */
     struct spot stats = {.type = IN_L2, .l2_channel = 0x10 * s->h, .l2_row = 0x10, .l2_group = 0x10};
 
     step[0] = reduce_rows(s, 5, stats, "ReduceOp=2");
@@ -186,7 +186,7 @@ static struct wanted division(const struct tensor *in, size_t i)
     return (struct wanted){y, (5e-4 + 3 * ULP) * fabs(y) + 0x1p-20};
 }
 
-/* As the older compiler makes it: half tanh(x / 2) by table, streamed; plus 0.5, to the scratch buffer; times x. */
+/* As the older compiler makes it: half tanh(x / 2) by table, streamed; plus 0.5, to scratch; times x. */
 static unsigned silu_steps(struct step step[STEPS], const struct td_shape *s)
 {
     step[0] = step_lookup(s, dram(5, s), streamed, 0);
@@ -298,7 +298,7 @@ static void run_once(const struct operation *o, struct test_rng *rng, unsigned r
         t[operands] = tensor(rng, s, o->operand[operands].low, o->operand[operands].high);
         surface[operands] = bind(o->operand[operands].bar, &t[operands]);
     }
-    rig_run(rig, step, o->steps(step, &s), tables, TABLES * TABLE_BYTES, surface, operands);
+    taskrig_run(rig, step, o->steps(step, &s), tables, TABLES * TABLE_BYTES, surface, operands);
     for (size_t i = 0; i < elements(&s); i++) {
         struct wanted want = o->want(t, i);
 
@@ -316,7 +316,7 @@ static void operation(void **state)
 
     test_rng_init(&rng, o->stream);
     for (unsigned k = 0; k < TABLES && o->table[k]; k++)
-        rig_table(tables + k * TABLE_BYTES, o->table[k]);
+        taskrig_table(tables + k * TABLE_BYTES, o->table[k]);
     for (unsigned round = 0; round < ROUNDS * RIGS; round++)
         run_once(o, &rng, round % RIGS, tables);
 }
@@ -329,8 +329,8 @@ static void selection(void **state)
 
     (void)state;
     test_rng_init(&rng, 0x700a);
-    rig_table(tables, "x == 0");
-    rig_table(tables + TABLE_BYTES, "x != 0");
+    taskrig_table(tables, "x == 0");
+    taskrig_table(tables + TABLE_BYTES, "x != 0");
     for (unsigned round = 0; round < ROUNDS * RIGS; round++) {
         struct td_shape s = random_shape(&rng, 6, 8, 90);
         struct tensor a = tensor(&rng, s, -1000, 1000), b = tensor(&rng, s, -1000, 1000),
@@ -349,16 +349,16 @@ static void selection(void **state)
         bytes.l2_row = bytes.l2_channel * s.c;
         again = bytes;
         again.type = IN_L2;
-        rig_run(round % RIGS,
-                (struct step[]){
-                    step_lookup(&s, bytes, l2(at_mask, &s), 0),
-                    step_two(&s, l2(at_mask, &s), dram(5, &s), l2(at_b, &s), PRODUCT),
-                    step_lookup(&s, again, l2(at_mask, &s), TABLE_BYTES),
-                    step_two(&s, l2(at_mask, &s), dram(4, &s), l2(at_a, &s), PRODUCT),
-                    step_two(&s, l2(at_a, &s), l2(at_b, &s), dram(6, &s), "Src2Mode=2"),
-                },
-                5, tables, sizeof(tables),
-                (struct surface[]){{7, pitch * rows, cond}, bind(4, &a), bind(5, &b), bind(6, &y)}, 4);
+        taskrig_run(round % RIGS,
+                    (struct step[]){
+                        step_lookup(&s, bytes, l2(at_mask, &s), 0),
+                        step_two(&s, l2(at_mask, &s), dram(5, &s), l2(at_b, &s), PRODUCT),
+                        step_lookup(&s, again, l2(at_mask, &s), TABLE_BYTES),
+                        step_two(&s, l2(at_mask, &s), dram(4, &s), l2(at_a, &s), PRODUCT),
+                        step_two(&s, l2(at_a, &s), l2(at_b, &s), dram(6, &s), "Src2Mode=2"),
+                    },
+                    5, tables, sizeof(tables),
+                    (struct surface[]){{7, pitch * rows, cond}, bind(4, &a), bind(5, &b), bind(6, &y)}, 4);
         for (size_t i = 0; i < elements(&s); i++)
             expect("select", &y, i, cond[i / s.w * pitch + i % s.w] ? a.x[i] : b.x[i], 0);
         free(cond);

@@ -92,24 +92,24 @@ static void strided_depthwise(void **state)
                 at += put_record(at, bias[c], weight[c]);
             }
         }
-        rig_run(round % RIGS,
-                (struct step[]){{.w = s.w,
-                                 .h = s.h,
-                                 .cin = s.c,
-                                 .wout = out.w,
-                                 .hout = out.h,
-                                 .src = dram(5, &s),
-                                 .dst = dram(4, &out),
-                                 .conv = "Kw=3 Kh=3 Sx=2 Sy=2",
-                                 .group_cfg = DEPTHWISE,
-                                 .kernel = "KernelFmt=2 SparseFmt=1",
-                                 .mac = "BiasMode=1",
-                                 .engines_log2 = 4,
-                                 .streams = 16,
-                                 .kernel_bar = 1,
-                                 .stream_step = 0x100,
-                                 .stream_bytes = 0x100}},
-                1, streams, sizeof(streams), (struct surface[]){bind(5, &x), bind(4, &y)}, 2);
+        taskrig_run(round % RIGS,
+                    (struct step[]){{.w = s.w,
+                                     .h = s.h,
+                                     .cin = s.c,
+                                     .wout = out.w,
+                                     .hout = out.h,
+                                     .src = dram(5, &s),
+                                     .dst = dram(4, &out),
+                                     .conv = "Kw=3 Kh=3 Sx=2 Sy=2",
+                                     .group_cfg = DEPTHWISE,
+                                     .kernel = "KernelFmt=2 SparseFmt=1",
+                                     .mac = "BiasMode=1",
+                                     .engines_log2 = 4,
+                                     .streams = 16,
+                                     .kernel_bar = 1,
+                                     .stream_step = 0x100,
+                                     .stream_bytes = 0x100}},
+                    1, streams, sizeof(streams), (struct surface[]){bind(5, &x), bind(4, &y)}, 2);
         for (size_t i = 0; i < elements(&out); i++) {
             uint32_t c = (uint32_t)(i / out.w / out.h);
             double want = operand(round, test_half_to_double(bias[c])), most = fabs(want);
@@ -166,23 +166,23 @@ static void grouped_convolution(void **state)
                 *(r ? &weight[g][n][r - 1] : &bias[g][n]) = test_half_to_double(half);
             }
         }
-        rig_run(round % RIGS,
-                (struct step[]){{.w = s.w,
-                                 .h = s.h,
-                                 .cin = CIN,
-                                 .cout = cout,
-                                 .groups = GROUPS,
-                                 .src = dram(5, &s),
-                                 .dst = dram(4, &out),
-                                 .conv = "Kw=3 Kh=3 Sx=1 Sy=1 Px=1 Py=1",
-                                 .kernel = "KernelFmt=2",
-                                 .mac = "BiasMode=1",
-                                 .engines_log2 = 4,
-                                 .streams = 16,
-                                 .kernel_bar = 1,
-                                 .stream_step = CHUNK,
-                                 .stream_bytes = CHUNK}},
-                1, streams, 16 * CHUNK, (struct surface[]){bind(5, &x), bind(4, &y)}, 2);
+        taskrig_run(round % RIGS,
+                    (struct step[]){{.w = s.w,
+                                     .h = s.h,
+                                     .cin = CIN,
+                                     .cout = cout,
+                                     .groups = GROUPS,
+                                     .src = dram(5, &s),
+                                     .dst = dram(4, &out),
+                                     .conv = "Kw=3 Kh=3 Sx=1 Sy=1 Px=1 Py=1",
+                                     .kernel = "KernelFmt=2",
+                                     .mac = "BiasMode=1",
+                                     .engines_log2 = 4,
+                                     .streams = 16,
+                                     .kernel_bar = 1,
+                                     .stream_step = CHUNK,
+                                     .stream_bytes = CHUNK}},
+                    1, streams, 16 * CHUNK, (struct surface[]){bind(5, &x), bind(4, &y)}, 2);
         for (size_t i = 0; i < elements(&out); i++) {
             uint32_t n = (uint32_t)(i / out.w / out.h % cout), g = (uint32_t)(i / out.w / out.h / cout);
             double want = operand(round, bias[g][n]), most = fabs(want);
@@ -228,26 +228,27 @@ static void runtime_product(void **state)
 
         assert_non_null(scratch);
         memset(scratch, 0x7e, m / 4 * bundle);
-        rig_run(round % RIGS,
-                (struct step[]){
-                    {.type = ONE_SOURCE, .w = k, .h = 1, .cin = m, .src = dram(6, &xs), .dst = staged},
-                    {.w = n,
-                     .h = 1,
-                     .cin = k,
-                     .cout = m,
-                     .src = dram(5, &zs),
-                     .dst = dram(4, &ys),
-                     .header = "TDE=1",
-                     .conv = "Kw=1 Kh=1 Sx=1 Sy=1 OCGSize=2",
-                     .kernel = "KernelFmt=2 RuntimeKernel=1",
-                     .engines_log2 = engines_log2,
-                     .streams = m / 4,
-                     .kernel_bar = 3,
-                     .stream_step = bundle,
-                     .stream_bytes = bundle},
-                },
-                2, NULL, 0,
-                (struct surface[]){bind(6, &x), bind(5, &z), {3, m / 4 * bundle, scratch}, bind(4, &y)}, 4);
+        taskrig_run(round % RIGS,
+                    (struct step[]){
+                        {.type = ONE_SOURCE, .w = k, .h = 1, .cin = m, .src = dram(6, &xs), .dst = staged},
+                        {.w = n,
+                         .h = 1,
+                         .cin = k,
+                         .cout = m,
+                         .src = dram(5, &zs),
+                         .dst = dram(4, &ys),
+                         .header = "TDE=1",
+                         .conv = "Kw=1 Kh=1 Sx=1 Sy=1 OCGSize=2",
+                         .kernel = "KernelFmt=2 RuntimeKernel=1",
+                         .engines_log2 = engines_log2,
+                         .streams = m / 4,
+                         .kernel_bar = 3,
+                         .stream_step = bundle,
+                         .stream_bytes = bundle},
+                    },
+                    2, NULL, 0,
+                    (struct surface[]){bind(6, &x), bind(5, &z), {3, m / 4 * bundle, scratch}, bind(4, &y)},
+                    4);
         for (size_t i = 0; i < elements(&ys); i++) {
             double want = 0, most = 0;
 

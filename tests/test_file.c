@@ -44,25 +44,25 @@ static int use_a_machine(unsigned closed)
 {
     struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
     struct ane_machine *machine;
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     int found;
 
     close_some(closed);
     if (ane_machine_create(&config, &machine))
         return 1;
-    io_accumulator_make(&a, ane_machine_service(machine), 2, 33);
-    if (io_accumulator_step(&a))
+    iorig_accumulator_make(&a, ane_machine_service(machine), 2, 33);
+    if (iorig_accumulator_step(&a))
         return 2;
     found = reopened(closed);
     if (found)
         return found;
     if (closed & 4 && write(2, "a message", 9) >= 0)
         return 3;
-    if (io_accumulator_step(&a))
+    if (iorig_accumulator_step(&a))
         return 4;
-    if (io_accumulator_value(&a) != 2)
+    if (iorig_accumulator_value(&a) != 2)
         return 5;
-    io_accumulator_release(&a);
+    iorig_accumulator_release(&a);
     ane_machine_destroy(machine);
     return 0;
 }

@@ -517,7 +517,7 @@ static void bad_payloads_are_refused(void **state)
     ane_task_t task = ane_task_create(entitlement, 1, NULL, NULL);
     struct cc_program *program;
     struct ane_program_bundle head;
-    struct io_client plain;
+    struct iorig_client plain;
     struct test_rng rng;
     uint64_t token;
     uint8_t *payload, *changed;
@@ -555,11 +555,11 @@ static void bad_payloads_are_refused(void **state)
         if (round % 4 < 3)
             assert_int_equal(status, kIOReturnBadArgument);
         else if (!status) /* a changed name, say */
-            assert_int_equal(io_destroy(&client, token), kIOReturnSuccess);
+            assert_int_equal(iorig_destroy(&client, token), kIOReturnSuccess);
     }
-    assert_int_equal(io_open(ane_machine_service(machine), task, ANE_CLIENT_CONTROL, &plain),
+    assert_int_equal(iorig_open(ane_machine_service(machine), task, ANE_CLIENT_CONTROL, &plain),
                      kIOReturnSuccess);
-    assert_int_equal(io_create(&plain, payload, size, &token), kIOReturnNotPermitted);
+    assert_int_equal(iorig_create(&plain, payload, size, &token), kIOReturnNotPermitted);
     assert_int_equal(gr_create(&plain, payload, size, &token), kIOReturnSuccess);
     IOServiceClose(plain.connect);
     ane_task_release(task);

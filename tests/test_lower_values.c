@@ -19,7 +19,7 @@ enum { POLICIES = 2, VALUES = 0x10000 };
 static const enum ane_numerics policy_of[POLICIES] = {ANE_NUMERICS_M1, ANE_NUMERICS_IEEE};
 static const char *const policy_name[POLICIES] = {"m1", "ieee"};
 static struct ane_machine *machine[POLICIES];
-static struct io_client client[POLICIES];
+static struct iorig_client client[POLICIES];
 
 static int open_machines(void **state)
 {
@@ -29,7 +29,7 @@ static int open_machines(void **state)
 
         if (ane_machine_create(&config, &machine[i]))
             fail_msg("%s", ane_machine_error());
-        if (io_open(ane_machine_service(machine[i]), 0, ANE_CLIENT_CONTROL, &client[i]))
+        if (iorig_open(ane_machine_service(machine[i]), 0, ANE_CLIENT_CONTROL, &client[i]))
             return 1;
     }
     return 0;

@@ -149,9 +149,9 @@ static void fp32_identities(void **state)
 /* y = call of x, halfs in, halfs out, by way of the runtime. */
 static void run_text(const char *call, uint32_t in, uint32_t out, const uint16_t *x, uint16_t *y)
 {
-    e5rt_buffer_object_t from = e5_buffer(2 * (size_t)in), to = e5_buffer(2 * (size_t)out);
+    e5rt_buffer_object_t from = e5rig_buffer(2 * (size_t)in), to = e5rig_buffer(2 * (size_t)out);
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
     char text[1024];
     int length =
         snprintf(text, sizeof(text),
@@ -160,17 +160,17 @@ static void run_text(const char *call, uint32_t in, uint32_t out, const uint16_t
                  in, out, call);
 
     folder_write("model.mil", text, (size_t)length);
-    e5_model_open(&model, folder_path("model.mil"));
-    e5_bind(model.operation, "x", from);
-    e5_bind(model.operation, "y", to);
-    memcpy(e5_data(from), x, 2 * (size_t)in);
+    e5rig_model_open(&model, folder_path("model.mil"));
+    e5rig_bind(model.operation, "x", from);
+    e5rig_bind(model.operation, "y", to);
+    memcpy(e5rig_data(from), x, 2 * (size_t)in);
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_operation_prepare_op_for_encode(model.operation));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     OK(e5rt_execution_stream_execute_sync(stream));
-    memcpy(y, e5_data(to), 2 * (size_t)out);
+    memcpy(y, e5rig_data(to), 2 * (size_t)out);
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&from));
     OK(e5rt_buffer_object_release(&to));
 }

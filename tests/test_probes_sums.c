@@ -480,25 +480,26 @@ static void run_on(uint32_t threads, const uint8_t *payload, size_t size, uint32
     struct ane_request_reply reply = {0};
     uint32_t surfaces[2] = {in, out};
     struct ane_machine *machine;
-    struct io_client client;
+    struct iorig_client client;
     uint64_t token;
 
     config.numerics = (uint32_t)ane_numerics_named(getenv("ANEMONE_NUMERICS"));
     assert_int_equal(ane_machine_create(&config, &machine), 0);
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client), kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client),
+                     kIOReturnSuccess);
     assert_int_equal(gr_create(&client, payload, size, &token), kIOReturnSuccess);
-    assert_int_equal(io_prepare(&client, token, &prepare), kIOReturnSuccess);
+    assert_int_equal(iorig_prepare(&client, token, &prepare), kIOReturnSuccess);
     for (uint64_t i = 1; i <= 2; i++) {
         static uint8_t first[CHAIN_BYTES];
 
         memset(ane_surface_base(out), 0x7e, CHAIN_BYTES);
-        assert_int_equal(io_request(&client, token, i, 5, surfaces, 1, 1, &reply), kIOReturnSuccess);
+        assert_int_equal(iorig_request(&client, token, i, 5, surfaces, 1, 1, &reply), kIOReturnSuccess);
         if (i == 1)
             memcpy(first, ane_surface_base(out), CHAIN_BYTES);
         assert_memory_equal(first, ane_surface_base(out), CHAIN_BYTES);
     }
-    assert_int_equal(io_unprepare(&client, token), kIOReturnSuccess);
-    assert_int_equal(io_destroy(&client, token), kIOReturnSuccess);
+    assert_int_equal(iorig_unprepare(&client, token), kIOReturnSuccess);
+    assert_int_equal(iorig_destroy(&client, token), kIOReturnSuccess);
     IOServiceClose(client.connect);
     ane_machine_destroy(machine);
 }

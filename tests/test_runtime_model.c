@@ -94,18 +94,18 @@ static size_t elements(unsigned which)
 static void accumulate(unsigned which, bool fp32, bool late)
 {
     size_t count = elements(which), bytes = count * (fp32 ? 4 : 2);
-    e5rt_buffer_object_t x = e5_buffer(bytes), s = e5_buffer(bytes), y = e5_buffer(bytes);
+    e5rt_buffer_object_t x = e5rig_buffer(bytes), s = e5rig_buffer(bytes), y = e5rig_buffer(bytes);
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
 
     write_model("model.mil", fp32, shapes[which].dim, shapes[which].rank, late);
-    e5_model_open(&model, folder_path("model.mil"));
-    e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", s),
-        e5_bind(model.operation, "state_out", s);
+    e5rig_model_open(&model, folder_path("model.mil"));
+    e5rig_bind(model.operation, "x", x), e5rig_bind(model.operation, "state_in", s),
+        e5rig_bind(model.operation, "state_out", s);
     if (late)
-        e5_bind(model.operation, "y", y);
+        e5rig_bind(model.operation, "y", y);
     for (size_t i = 0; i < count; i++)
-        put(e5_data(x), fp32, i, 1 + (double)(i % 5));
+        put(e5rig_data(x), fp32, i, 1 + (double)(i % 5));
     OK(e5rt_execution_stream_create(&stream));
     for (int step = 1; step <= 4; step++) {
         OK(e5rt_execution_stream_operation_prepare_op_for_encode(model.operation));
@@ -115,16 +115,16 @@ static void accumulate(unsigned which, bool fp32, bool late)
         for (size_t i = 0; i < count; i++) {
             double one = 1 + (double)(i % 5);
 
-            if (get(e5_data(s), fp32, i) != step * one)
+            if (get(e5rig_data(s), fp32, i) != step * one)
                 fail_msg("shape %u, %s, step %d: state %zu is %g", which, fp32 ? "fp32" : "fp16", step, i,
-                         get(e5_data(s), fp32, i));
-            if (late && get(e5_data(y), fp32, i) != (step - 2) * one)
+                         get(e5rig_data(s), fp32, i));
+            if (late && get(e5rig_data(y), fp32, i) != (step - 2) * one)
                 fail_msg("shape %u, %s, step %d: y %zu is %g", which, fp32 ? "fp32" : "fp16", step, i,
-                         get(e5_data(y), fp32, i));
+                         get(e5rig_data(y), fp32, i));
         }
     }
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&s)),
         OK(e5rt_buffer_object_release(&y));
 }
@@ -149,24 +149,24 @@ static void resident_state_is_read_before_it_is_replaced(void **state)
 
 static void the_example_counts(void **state)
 {
-    e5rt_buffer_object_t x = e5_buffer(640), s = e5_buffer(640);
+    e5rt_buffer_object_t x = e5rig_buffer(640), s = e5rig_buffer(640);
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
 
     (void)state;
-    e5_model_open(&model, TEST_SOURCE_ROOT "/examples/accumulator.mil");
-    e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", s),
-        e5_bind(model.operation, "state_out", s);
+    e5rig_model_open(&model, TEST_SOURCE_ROOT "/examples/accumulator.mil");
+    e5rig_bind(model.operation, "x", x), e5rig_bind(model.operation, "state_in", s),
+        e5rig_bind(model.operation, "state_out", s);
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     for (int i = 0; i < 160; i++)
-        ((float *)e5_data(x))[i] = 1;
+        ((float *)e5rig_data(x))[i] = 1;
     for (int step = 1; step <= 4; step++) {
         OK(e5rt_execution_stream_execute_sync(stream));
-        assert_true(((float *)e5_data(s))[0] == step && ((float *)e5_data(s))[159] == step);
+        assert_true(((float *)e5rig_data(s))[0] == step && ((float *)e5rig_data(s))[159] == step);
     }
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&s));
 }
 
@@ -175,16 +175,16 @@ static void engine_buffers_need_no_cast(void **state)
 {
     const uint32_t dim[] = {2, 3, 4, 5};
     uint64_t shape[4], strides[4], rank;
-    e5rt_buffer_object_t x, s, y = e5_buffer(4 * 120);
+    e5rt_buffer_object_t x, s, y = e5rig_buffer(4 * 120);
     e5rt_execution_stream_t stream;
     e5rt_tensor_desc_t desc;
-    struct e5_model model;
+    struct e5rig_model model;
     e5rt_io_port_t port;
     uint32_t dtype;
 
     (void)state;
     write_model("model.mil", true, dim, 4, true);
-    e5_model_open(&model, folder_path("model.mil"));
+    e5rig_model_open(&model, folder_path("model.mil"));
     OK(e5rt_execution_stream_operation_retain_input_port(model.operation, "x", &port));
     OK(e5rt_io_port_retain_tensor_desc(port, &desc));
     OK(e5rt_tensor_desc_get_rank(desc, &rank));
@@ -199,11 +199,11 @@ static void engine_buffers_need_no_cast(void **state)
     assert_int_equal(strides[2] % 64, 0);
     OK(e5rt_tensor_desc_release(&desc));
     OK(e5rt_io_port_release(&port));
-    x = e5_engine_buffer(model.operation, "x");
-    s = e5_engine_buffer(model.operation, "state_in");
-    e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", s),
-        e5_bind(model.operation, "state_out", s);
-    e5_bind(model.operation, "y", y);
+    x = e5rig_engine_buffer(model.operation, "x");
+    s = e5rig_engine_buffer(model.operation, "state_in");
+    e5rig_bind(model.operation, "x", x), e5rig_bind(model.operation, "state_in", s),
+        e5rig_bind(model.operation, "state_out", s);
+    e5rig_bind(model.operation, "y", y);
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
 #define AT(i) \
@@ -211,21 +211,21 @@ static void engine_buffers_need_no_cast(void **state)
     for (unsigned i = 0; i < 120; i++) {
         uint16_t half = test_half_from_double(1 + i);
 
-        memcpy((uint8_t *)e5_data(x) + AT(i), &half, 2);
+        memcpy((uint8_t *)e5rig_data(x) + AT(i), &half, 2);
     }
     for (int step = 1; step <= 3; step++) {
         OK(e5rt_execution_stream_execute_sync(stream));
         for (unsigned i = 0; i < 120; i++) {
             uint16_t half;
 
-            memcpy(&half, (uint8_t *)e5_data(s) + AT(i), 2);
+            memcpy(&half, (uint8_t *)e5rig_data(s) + AT(i), 2);
             assert_true(test_half_to_double(half) == step * (1.0 + i));
-            assert_true(get(e5_data(y), true, i) == (step - 2) * (1.0 + i));
+            assert_true(get(e5rig_data(y), true, i) == (step - 2) * (1.0 + i));
         }
     }
 #undef AT
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&s)),
         OK(e5rt_buffer_object_release(&y));
 }
@@ -236,27 +236,27 @@ static void casts_round_at_the_ports(void **state)
     const uint32_t dim[] = {1, 1, 1, 5};
     static const float in[5] = {1e6f, -1e6f, 1.00048828125f, 0.1f, 2049.0f};
     static const double out[5] = {1e300, -1e300, 1.0, 0.0999755859375, 2048.0};
-    e5rt_buffer_object_t x = e5_buffer(20), zero = e5_buffer(20), y = e5_buffer(20);
+    e5rt_buffer_object_t x = e5rig_buffer(20), zero = e5rig_buffer(20), y = e5rig_buffer(20);
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
 
     (void)state;
     write_model("model.mil", true, dim, 4, false);
-    e5_model_open(&model, folder_path("model.mil"));
-    e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", zero),
-        e5_bind(model.operation, "state_out", y);
-    memcpy(e5_data(x), in, sizeof(in));
+    e5rig_model_open(&model, folder_path("model.mil"));
+    e5rig_bind(model.operation, "x", x), e5rig_bind(model.operation, "state_in", zero),
+        e5rig_bind(model.operation, "state_out", y);
+    memcpy(e5rig_data(x), in, sizeof(in));
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     OK(e5rt_execution_stream_execute_sync(stream));
     for (unsigned i = 0; i < 5; i++) {
-        double got = (double)((float *)e5_data(y))[i];
+        double got = (double)((float *)e5rig_data(y))[i];
 
         if (i < 2 ? (i ? got >= -65504 : got <= 65504) : got != out[i])
             fail_msg("element %u is %.10g, not %.10g", i, got, out[i]);
     }
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&zero)),
         OK(e5rt_buffer_object_release(&y));
 }
@@ -353,7 +353,7 @@ static void every_allocation_may_fail(void **state)
 
     (void)state;
     write_model("sweep.mil", true, dim, 4, false);
-    OK(e5_once(folder_path("sweep.mil"), 1)); /* the machine is up; test_runtime.c lets its start fail */
+    OK(e5rig_once(folder_path("sweep.mil"), 1)); /* the machine is up; test_runtime.c lets its start fail */
     for (int force = 0; force < 2; force++) {
         unsigned long n, failed = 0;
 
@@ -362,7 +362,7 @@ static void every_allocation_may_fail(void **state)
             int64_t status;
 
             base_alloc_fail_nth(n);
-            status = e5_once(folder_path("sweep.mil"), force);
+            status = e5rig_once(folder_path("sweep.mil"), force);
             base_alloc_fail_nth(0);
             failed += status != E5RT_OK;
             if (base_alloc_count() - before < n) {
@@ -381,7 +381,7 @@ enum { THREADS = 4 };
 static void *compile_and_run(void *path)
 {
     for (int i = 0; i < 5; i++)
-        OK(e5_once(path, i & 1));
+        OK(e5rig_once(path, i & 1));
     return NULL;
 }
 

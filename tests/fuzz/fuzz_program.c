@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct io_accumulator good;
+static struct iorig_accumulator good;
 static double expected;
 
 static void make(void)
@@ -25,7 +25,7 @@ static void make(void)
     struct ane_machine *machine;
 
     require(!ane_machine_create(&config, &machine));
-    io_accumulator_make(&good, ane_machine_service(machine), 1, 16);
+    iorig_accumulator_make(&good, ane_machine_service(machine), 1, 16);
 }
 
 /* Surfaces in the order of a request: inputs, then outputs. False when the program is too large to try. */
@@ -58,14 +58,14 @@ static void run(const uint8_t *image, size_t size, const struct pr_hwx *hwx)
     uint32_t surface[PR_HWX_PORTS_MAX] = {0}, inputs = 0, outputs = 0;
     uint64_t token = 0;
 
-    if (io_create(&good.client, image, size, &token))
+    if (iorig_create(&good.client, image, size, &token))
         return;
-    if (!io_prepare(&good.client, token, &prepare) && make_surfaces(hwx, surface, &inputs, &outputs))
-        (void)io_request(&good.client, token, 1, 5, surface, inputs, outputs, &reply);
+    if (!iorig_prepare(&good.client, token, &prepare) && make_surfaces(hwx, surface, &inputs, &outputs))
+        (void)iorig_request(&good.client, token, 1, 5, surface, inputs, outputs, &reply);
     for (uint32_t i = 0; i < inputs + outputs; i++)
         ane_surface_release(surface[i]);
-    (void)io_unprepare(&good.client, token);
-    require(!io_destroy(&good.client, token));
+    (void)iorig_unprepare(&good.client, token);
+    require(!iorig_destroy(&good.client, token));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -86,8 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if (pr_hwx_read(data, size, &hwx, &problem)) {
         run(data, size, &hwx);
     }
-    require(!io_accumulator_step(&good));
+    require(!iorig_accumulator_step(&good));
     expected = expected < 2048 ? expected + 1 : expected;
-    require(io_accumulator_value(&good) == expected);
+    require(iorig_accumulator_value(&good) == expected);
     return 0;
 }

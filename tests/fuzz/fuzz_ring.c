@@ -26,15 +26,15 @@ static void make(void)
 {
     struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
     const struct pr_channel_record *record;
-    struct io_accumulator a;
+    struct iorig_accumulator a;
 
     if (ane_machine_create(&config, &machine))
         abort();
-    io_accumulator_make(&a, ane_machine_service(machine), 1, 16);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 1, 16);
     record = inside_channel(machine);
     slots = record->slots;
     ring = inside_ring(machine);
-    if (io_accumulator_step(&a))
+    if (iorig_accumulator_step(&a))
         abort();
     cell = ring[0].address & ~PR_SLOT_OWNER;
     next = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A firmware container and its text, made by hand: five generic buffers whose indices are not their positions, two operations, three procedures.
+ * A firmware container and its text, made by hand: five generic buffers whose indices are not their
+ * positions, two operations, three procedures.
  *   procedure 0: one descriptor at 0 of the text, content 0
  *   procedure 1: two descriptors at 0x400, the second with an extended header, content 3
  *   procedure 2: as 0, content 1, which no plain call may name

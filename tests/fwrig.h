@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controller's surroundings for tests of the firmware: a port with registers, shared memory and a task manager that only remembers, and the host's side of
- * the protocol. The firmware runs on stacks of its own, until it waits and nothing is pending; assert then, never inside.
+ * The controller's surroundings for tests of the firmware: a port with registers, shared memory and a task
+ * manager that only remembers, and the host's side of the protocol. The firmware runs on stacks of its own,
+ * until it waits and nothing is pending; assert then, never inside.
  */
 #ifndef TESTS_FWRIG_H
 #define TESTS_FWRIG_H
@@ -65,8 +66,8 @@ uint8_t *fwrig_memory(struct fwrig *rig, uint64_t address, size_t bytes);
 /* No byte of the hole is mapped. */
 void fwrig_hole(struct fwrig *rig, uint64_t address, uint64_t bytes);
 /*
- * From now on, the first port call after one that gave a window into this range overwrites that window with `byte`: what a firmware reads twice is not what
- * it has checked. 0 bytes end it.
+ * From now on, the first port call after one that gave a window into this range overwrites that window with
+ * `byte`: what a firmware reads twice is not what it has checked. 0 bytes end it.
  */
 void fwrig_flip(struct fwrig *rig, uint64_t address, uint64_t bytes, uint8_t byte);
 uint64_t fwrig_flips(const struct fwrig *rig);
@@ -109,8 +110,8 @@ bool fwrig_boot(struct fwrig *rig);
 /* Boots and sends START. Asserts. */
 void fwrig_boot_started(struct fwrig *rig);
 /*
- * Sends `length` bytes on a channel at the next slot, rings and runs. False when the slot did not come back. The message, changed in place, is
- * copied back to `message`.
+ * Sends `length` bytes on a channel at the next slot, rings and runs. False when the slot did not come back.
+ * The message, changed in place, is copied back to `message`.
  */
 bool fwrig_send(struct fwrig *rig, enum pr_channel channel, void *message, size_t length, size_t reply);
 /* A slot with any words, and a ring; nothing is copied. */

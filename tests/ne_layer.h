@@ -6,6 +6,9 @@
 #ifndef TESTS_NE_LAYER_H
 #define TESTS_NE_LAYER_H
 
+#include <errno.h>
+
+#include "base/alloc.h"
 #include "engine/exact.h"
 #include "engine/ne.h"
 #include "tensors.h"
@@ -312,6 +315,25 @@ static inline void check_layer(struct layer *l, uint64_t round)
 {
     check_policy(l, ENG_M1, round);
     check_policy(l, ENG_IEEE, round);
+}
+
+/*
+ * A first run whose nth allocation fails says so and writes nothing; a second one finds its memory, and a
+ * third allocates nothing more.
+ */
+static inline void check_memory(struct eng_compute *compute, struct layer *l, unsigned nth)
+{
+    unsigned long before;
+
+    memcpy(l->y.bytes, l->y.before, l->y.size);
+    base_alloc_fail_nth(nth);
+    assert_int_equal(eng_ne_run(compute, &l->task, &l->operands, l->stream, NULL), -ENOMEM);
+    base_alloc_fail_nth(0);
+    assert_memory_equal(l->y.bytes, l->y.before, l->y.size);
+    assert_int_equal(eng_ne_run(compute, &l->task, &l->operands, l->stream, NULL), 0);
+    before = base_alloc_count();
+    assert_int_equal(eng_ne_run(compute, &l->task, &l->operands, l->stream, NULL), 0);
+    assert_int_equal(base_alloc_count(), before);
 }
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts that the printer holds against what runs: names of task states, families of commands, addresses that follow from others. */
+/*
+ * Facts that the printer holds against what runs: names of task states, families
+ * of commands, addresses that follow from others.
+ */
 #include <string.h>
 
 #include "protocol/board.h"

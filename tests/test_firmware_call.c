@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Procedure calls through the firmware: to the queue's registers, back as events, refused, waiting, overdue. */
+/*
+ * Procedure calls through the firmware: to the queue's registers, back as events, refused, waiting, overdue.
+ */
 #include "support.h"
 
 #include <string.h>

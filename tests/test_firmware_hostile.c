@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host that lies: bytes that change after they were read, random messages, random slots, random containers. */
+/*
+ * A host that lies: bytes that change after they were read, random messages, random slots, random containers.
+ */
 #include "support.h"
 
 #include <string.h>

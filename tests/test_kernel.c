@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel streams: bytes that public samples show, and random kernels packed here by the sheets' rules, must unpack into the one
- * order; bytes that are no stream are refused and nothing outside them is read.
+ * Kernel streams: bytes that public samples show, and random kernels packed here by the sheets' rules, must
+ * unpack into the one order; bytes that are no stream are refused and nothing outside them is read.
  */
 #include "program/kernel.h"
 #include "support.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bare machine through machine.h: what changes between pushes shows, queues do not see each other, faults and bad descriptors end as
- * they should, machines do not disturb each other, and the same run gives the same trace and bytes.
+ * The bare machine through machine.h: what changes between pushes shows, queues do not see
+ * each other, faults and bad descriptors end as they should, machines do not disturb each
+ * other, and the same run gives the same trace and bytes.
  */
 #include "support.h"
 
@@ -109,7 +110,10 @@ static void a_changed_weight_and_a_changed_register_show(void **state)
     ane_machine_destroy(machine);
 }
 
-/* Two descriptors: x is left in L2 by the first (at `base`), and copied out by the second, which writes only the blocks that differ. */
+/*
+ * Two descriptors: x is left in L2 by the first (at `base`), and copied out by the
+ * second, which writes only the blocks that differ.
+ */
 static void through_l2(struct test_program *program, uint32_t width, uint32_t base)
 {
     static const char second[] = "descriptor at 0x300\n"
@@ -126,8 +130,8 @@ static void through_l2(struct test_program *program, uint32_t width, uint32_t ba
     snprintf(text + strlen(text), sizeof(text) - strlen(text), second, base);
     test_assemble(program, "%s", text);
     td_set_shape(program->bytes, &(struct td_shape){1, 1, 1, width});
-    td_set(program->bytes, TD_W8,
-           td_get(program->bytes, TD_W8) | 1u << 23); /* TBE: the next descriptor is in buffer 0 */
+    /* TBE: the next descriptor is in buffer 0. */
+    td_set(program->bytes, TD_W8, td_get(program->bytes, TD_W8) | 1u << 23);
     td_set(program->bytes, TD_RESULT_CFG, 0x140);
     td_set(program->bytes, TD_L2_RESULT_BASE, base);
 }

@@ -112,10 +112,10 @@ static void wrong_weights(void **state)
     for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         make_weights(file);
         put_le(file + bad[i].offset, bad[i].value, bad[i].bytes);
-        write_file(weight_path, file, sizeof(file));
+        folder_write(WEIGHT_FILE, file, sizeof(file));
         refused(example, EINVAL, bad[i].sentence);
     }
-    write_file(weight_path, file, 63);
+    folder_write(WEIGHT_FILE, file, 63);
     refused(example, EINVAL, "has 63 bytes, shorter than its 64-byte header");
     write_weights();
     for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
@@ -140,7 +140,7 @@ static void wrong_weights(void **state)
 
     make_weights(file);
     put_le(file + 68, 2, 4);
-    write_file(weight_path, file, sizeof(file));
+    folder_write(WEIGHT_FILE, file, sizeof(file));
     cc_graph_destroy(parse(
         around("tensor<fp32, [288]> k = const()[val = tensor<fp32, [288]>(BLOBFILE(offset = uint64(64), "
                "path = string(\"@model_path/weights/weight.bin\")))];"
@@ -158,7 +158,7 @@ static void starve(const char *text, unsigned long least)
 
     do {
         base_alloc_fail_nth(++n);
-        status = cc_mil_read(text, strlen(text), folder, &graph, &error);
+        status = cc_mil_read(text, strlen(text), folder_name(), &graph, &error);
         base_alloc_fail_nth(0);
         if (status) {
             assert_int_equal(status, -ENOMEM);
@@ -203,7 +203,7 @@ static void try_text(const char *text, size_t length)
 
     assert_non_null(exact);
     memcpy(exact, text, length);
-    status = cc_mil_read(exact, length, folder, &graph, &error);
+    status = cc_mil_read(exact, length, folder_name(), &graph, &error);
     if (status) {
         assert_true(status < 0 && !graph && error.text[0]);
     } else {
@@ -241,7 +241,7 @@ static void torn_weights(void **state)
         make_weights(file);
         for (int64_t flips = test_rng_range(&rng, 1, 3); flips; flips--)
             file[test_rng_range(&rng, 0, 127)] ^= (uint8_t)(1 << test_rng_range(&rng, 0, 7));
-        write_file(weight_path, file, (size_t)test_rng_range(&rng, 0, FILE_BYTES));
+        folder_write(WEIGHT_FILE, file, (size_t)test_rng_range(&rng, 0, FILE_BYTES));
         try_text(example, sizeof(example) - 1);
     }
     write_weights();
@@ -254,5 +254,5 @@ int main(void)
         cmocka_unit_test(torn_texts),     cmocka_unit_test(torn_weights),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

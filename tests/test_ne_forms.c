@@ -305,7 +305,6 @@ static void infinite_weight_on_padding(void **state)
 static void memory(void **state)
 {
     struct eng_compute compute = {0};
-    unsigned long before;
     struct test_rng rng;
     struct layer l;
 
@@ -316,15 +315,7 @@ static void memory(void **state)
         choose_ones(&rng, &l.task.ne);
         random_task(&rng, &l.task, 40, 9);
         layer_open(&l, &rng, SMALL);
-        memcpy(l.y.bytes, l.y.before, l.y.size);
-        base_alloc_fail_nth(nth);
-        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), -ENOMEM);
-        base_alloc_fail_nth(0);
-        assert_memory_equal(l.y.bytes, l.y.before, l.y.size);
-        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), 0);
-        before = base_alloc_count();
-        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), 0);
-        assert_int_equal(base_alloc_count(), before);
+        check_memory(&compute, &l, nth);
         eng_compute_free(&compute);
         layer_close(&l);
     }

@@ -387,7 +387,9 @@ static void exponential(void **state)
         assert_true(fabs(eng_finish_value(&finish, (float)i / 64, -0.0f) / exp(i / 64.0) - 1) < 0.004);
 }
 
-/* What a multiply-accumulate's rules say of the value that enters, and that sum, bias and scale come first. */
+/*
+ * What a multiply-accumulate's rules say of the value that enters, and that sum, bias and scale come first.
+ */
 static void entering(void **state)
 {
     struct eng_table leaky = table_of(table_fact_find("leaky ReLU"));

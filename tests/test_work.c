@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a descriptor may cost the host. No buffer is mapped, so a task that is let in ends with a fault, and one that would keep the host
- * busy for minutes ends before that, with a limit.
+ * What a descriptor may cost the host. No buffer is mapped, so a task that is let in ends with a fault, and
+ * one that would keep the host busy for minutes ends before that, with a limit.
  */
 #include "taskrig.h"
 
@@ -17,7 +17,7 @@ static uint32_t outcome(uint32_t numerics, const struct step *step)
     struct bare bare;
     uint32_t kind;
 
-    rig_assemble(&program, step, 1);
+    taskrig_assemble(&program, step, 1);
     assert_int_equal(ane_machine_create(&config, &machine), 0);
     bare_start(&bare, machine, ANE_PAGE_TABLE_SEED, 64);
     request = bare_load(&bare, program.bytes, program.size, 0, program.first_words, program.count, 4);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an operating system's kernel gives its driver: memory, surfaces, time, waiting, a trace. Every function
- * is called inside the machine's lock; only system_wait releases it. The host's interrupt is an event of the
- * clock of its own: the driver is never entered from inside the store that raised the line, and at most one
- * such event is pending.
+ * What an operating system's kernel gives its driver: memory, surfaces, time, waiting, a trace. Every
+ * function is called inside the machine's lock; only system_wait releases it. The host's interrupt is an
+ * event of the clock of its own: the driver is never entered from inside the store that raised the line, and
+ * at most one such event is pending.
  */
 #include "machine/internal.h"
 

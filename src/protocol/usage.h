@@ -9,8 +9,8 @@
 #define PR_CLASS_READ_WRITE   3u
 
 /*
- * X(id, code, class, the seed's words for the class, role). The seeds call the last two "firmware class"; a leaf of theirs is
- * written as read-write, because no other form is known (chosen).
+ * X(id, code, class, the seed's words for the class, role). The seeds call the last two "firmware class"; a
+ * leaf of theirs is written as read-write, because no other form is known (chosen).
  */
 #define PR_USAGES(X)                                                                                       \
     X(INPUT, 1, PR_CLASS_READ_WRITE, "read-write (3) on the M1", "client input tensor")                    \

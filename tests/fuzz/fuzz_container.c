@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a firmware container: read, and whatever is accepted points inside them and keeps its limits. */
+/*
+ * Any bytes as a firmware container: read, and whatever is accepted points inside them and keeps its limits.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol/container.h"
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void inside(const uint8_t *bytes, size_t size, const void *part, uint64_t length)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The three forms of a spec: JSON and kinds are written at once, text in sheets. In text the values of an array are kept
- * until its end, because the widths of its columns are known only then; so one array is open at a time, and
- * the rows' objects nest no further.
+ * The three forms of a spec: JSON and kinds are written at once, text in sheets. In text the values of an
+ * array are kept until its end, because the widths of its columns are known only then; so one array is open
+ * at a time, and the rows' objects nest no further.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -214,8 +214,11 @@ static bool command(struct drvrig *rig)
     assert_int_equal(slot->length, 24 + header->size);
     if (rig->command_count < 32)
         rig->commands[rig->command_count++] = header->id;
-    if (header->id == rig->silent_command)
+    if (header->id == rig->silent_command) {
+        /* Looks again at the next doorbell: with every slot kept, the next slot is one it has taken. */
+        rig->doorbell &= ~2u;
         return true;
+    }
     status = rig->bad_status && header->id == rig->bad_command ? rig->bad_status
                                                                : run_command(rig, header, header + 1);
     header->priority = status;

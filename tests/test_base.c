@@ -98,7 +98,7 @@ static void filling(void **state)
     assert_non_null(file);
     assert_int_equal(base_file_fill(fileno(file), bytes, 3), 0);
     assert_memory_equal(bytes, "fou", 3);
-    assert_int_equal(base_file_fill(fileno(file), bytes, 2), -EIO);
+    assert_int_equal(base_file_fill(fileno(file), bytes, 2), -ENODATA);
     fclose(file);
 }
 

@@ -168,6 +168,26 @@ static void broken_entries_go(void **state)
     }
 }
 
+/* Says that it has 4096 bytes, and ends after a number: what a reader meets when a file is cut meanwhile. */
+#define ENDS_EARLY "/sys/kernel/uevent_seqnum"
+
+static void a_file_that_ends_early_is_broken(void **state)
+{
+    char key[CC_KEY_BYTES], path[512];
+    struct stat info;
+
+    (void)state;
+    if (stat(ENDS_EARLY, &info) || info.st_size != 4096 || access(ENDS_EARLY, R_OK)) {
+        print_message("# no file here states more bytes than it has\n");
+        skip();
+    }
+    add(4096, key); /* its weights have more than 4096 bytes */
+    file_of(key, "weights.bin", path);
+    assert_true(!unlink(path) && !symlink(ENDS_EARLY, path));
+    assert_false(find(key));
+    assert_int_equal(folder_count(cache), 0);
+}
+
 /* Another program's bundle under this key is no hit. */
 static void a_swapped_entry_goes(void **state)
 {
@@ -371,6 +391,7 @@ int main(void)
         cmocka_unit_test(the_key_is_the_content),
         cmocka_unit_test(entries_are_found),
         cmocka_unit_test(broken_entries_go),
+        cmocka_unit_test(a_file_that_ends_early_is_broken),
         cmocka_unit_test(a_swapped_entry_goes),
         cmocka_unit_test(the_least_recently_used_goes_first),
         cmocka_unit_test(memory_may_run_out),

@@ -202,6 +202,76 @@ static void a_silent_command(void **state)
     assert_int_equal(send(client, 5), kIOReturnSuccess);
 }
 
+#define CELLS 16u /* control commands under way at once, one for each slot of IO */
+
+/* Takes every command cell: the controller keeps the slots and does not answer. */
+static void fill_cells(struct drv_client *other)
+{
+    struct ane_program_prepare prepare;
+
+    rig.silent_command = PR_CMD_CREATE_PROCESS;
+    for (unsigned i = 0; i < CELLS; i++) {
+        assert_int_equal(drvrig_prepare(other, token, &prepare), kIOReturnTimeout);
+        expect_error("Command CREATE_PROCESS (0x203) timed out");
+    }
+    rig.silent_command = 0xffffffff;
+}
+
+/* The controller answers all of them: no process was created. */
+static void empty_cells(void)
+{
+    for (unsigned i = 0; i < CELLS; i++) {
+        struct pr_slot *slot = drvrig_base_at(
+            &rig, rig.args.ipc + pr_ipc_ring_offset(PR_CHANNEL_IO) + i * sizeof(*slot), sizeof(*slot));
+        struct pr_command_header *header = drvrig_base_at(&rig, slot->address, sizeof(*header));
+
+        assert_int_equal(header->id, PR_CMD_CREATE_PROCESS);
+        header->priority = PR_STATUS_NO_RESOURCES;
+        slot->address |= 1;
+    }
+    rig.host_pending |= 1u << 1;
+    drvrig_work(&rig);
+}
+
+static bool process_lives(void)
+{
+    for (unsigned i = 0; i < DRVRIG_PROCESSES; i++)
+        if (rig.process[i].there)
+            return true;
+    return false;
+}
+
+/* A command that finds no cell in time is a timeout, and the firmware is not thought to have it. */
+static void a_command_that_is_not_sent(void **state)
+{
+    static uint8_t image[0x10000];
+    size_t size = drvrig_image(image, sizeof(image), 1, 0, 0);
+    struct drv_client *other = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    struct ane_program_prepare prepare;
+    struct drv_stats before;
+    uint64_t lost;
+
+    (void)state;
+    fill_cells(other);
+    before = drv_stats_get(rig.driver);
+    assert_int_equal(drvrig_prepare(other, token, &prepare), kIOReturnTimeout);
+    expect_error("Command CREATE_PROCESS (0x203) was not sent: all 16 commands");
+    /* Of a load that was not sent nothing is kept; one without an answer would be. */
+    assert_int_equal(drvrig_create(&rig, client, image, size, &lost), kIOReturnTimeout);
+    expect_error("Command LOAD_PROGRAM");
+    assert_int_equal(drv_stats_get(rig.driver).programs, before.programs);
+    assert_int_equal(drv_stats_get(rig.driver).pages, before.pages);
+    /* A termination that was not sent is sent by the next call that finds a cell. */
+    assert_int_equal(drvrig_unprepare(client, token), kIOReturnSuccess);
+    assert_true(process_lives());
+    empty_cells();
+    drv_client_close(other);
+    assert_false(process_lives());
+    /* No command is counted as still with the firmware: the program can be unloaded. */
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnSuccess);
+    assert_int_equal(drv_stats_get(rig.driver).programs, 0);
+}
+
 /* What the firmware was given and has not unloaded is kept, and unloaded in the end. */
 static void programs_the_firmware_keeps(void **state)
 {
@@ -579,6 +649,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_lost_host_doorbell, boot, drop),
         cmocka_unit_test_setup_teardown(a_band_that_is_taken, boot, drop),
         cmocka_unit_test_setup_teardown(a_silent_command, boot, drop),
+        cmocka_unit_test_setup_teardown(a_command_that_is_not_sent, boot, drop),
         cmocka_unit_test_setup_teardown(programs_the_firmware_keeps, boot, drop),
         cmocka_unit_test_setup_teardown(one_client_cannot_take_every_cell, boot, drop),
         cmocka_unit_test_setup_teardown(statuses, boot, drop),

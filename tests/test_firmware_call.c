@@ -84,6 +84,69 @@ static void writes_35_words_and_pushes(void **state)
     assert_int_equal(file(push, PR_TQ_NID1), 2u << 8 | 1);
 }
 
+static void put_bytes(uint8_t *to, uint64_t value, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        to[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* One more process of program 0; its number. */
+static uint32_t create_process(struct fwrig *rig)
+{
+    const struct pr_body_process stream = {.stream = 3};
+    struct fwrig_command create = {
+        .header = {.id = PR_CMD_CREATE_PROCESS, .size = sizeof(stream), .process_id = PR_NO_ID}};
+
+    memcpy(create.body, &stream, sizeof(stream));
+    assert_true(fwrig_send(rig, PR_CHANNEL_IO, &create, sizeof(create.header) + sizeof(stream), 0));
+    assert_int_equal(PR_REPLY_STATUS(&create.header), 0);
+    return create.header.process_id;
+}
+
+/* The head of a call byte by byte, without the structs that driver and firmware share; the status it gets. */
+static uint16_t send_bytes(struct fwrig *rig, uint16_t id, const uint32_t field[4], uint8_t elsewhere)
+{
+    uint8_t message[0xc0]; /* a head of 0x60 bytes and two buffers of 0x30 */
+    union fwrig_call sound;
+
+    fwrig_call_make(&sound, 9);
+    memcpy(message, &sound, sizeof(message));
+    memset(message, elsewhere, 0x18);
+    put_bytes(message + 4, id, 2);
+    for (unsigned i = 0; i < 4; i++)
+        put_bytes(message + 8 + 4 * i, field[i], 4);
+    assert_true(fwrig_send(rig, PR_CHANNEL_DATA_CHAIN_H2T, message, sizeof(message), 0));
+    return (uint16_t)(message[6] | message[7] << 8);
+}
+
+/* u16 id at +4, programId at +8, procId at +0xc, proc at +0x10, priority at +0x14: no two of them equal. */
+static void reads_the_head_at_its_bytes(void **state)
+{
+    struct fwrig *rig = *state;
+    struct pr_program_event event;
+
+    assert_int_equal(create_process(rig), 1);
+    assert_int_equal(create_process(rig), 2);
+    for (unsigned i = 0; i < 2; i++) {
+        /* The four bytes before the id and the two behind it are not part of it. */
+        assert_int_equal(send_bytes(rig, 0x204, (const uint32_t[]){0, 2, 1, 7}, i ? 0xff : 0), 0);
+        assert_int_equal(fwrig_pushes(rig), i + 1);
+        assert_int_equal(fwrig_push_at(rig, i)->queue, 7);
+        assert_int_equal(fwrig_push_at(rig, i)->address, FWRIG_TEXT + 0x400); /* procedure 1 */
+        fwrig_retire(rig, 7, 0, true);
+        fwrig_run(rig);
+        assert_true(fwrig_event(rig, &event, true));
+        assert_true(event.program_id == 0 && event.process_id == 2);
+    }
+    /* One field at a time is wrong: no such command, program, process; bad argument. */
+    assert_int_equal(send_bytes(rig, 0x304, (const uint32_t[]){0, 2, 1, 7}, 0), 2);
+    assert_int_equal(send_bytes(rig, 0x204, (const uint32_t[]){77, 2, 1, 7}, 0), 4);
+    assert_int_equal(send_bytes(rig, 0x204, (const uint32_t[]){0, 77, 1, 7}, 0), 5);
+    assert_int_equal(send_bytes(rig, 0x204, (const uint32_t[]){0, 2, 77, 7}, 0), 3);
+    assert_int_equal(send_bytes(rig, 0x204, (const uint32_t[]){0, 2, 1, 77}, 0), 3);
+    assert_int_equal(fwrig_pushes(rig), 2);
+}
+
 static void tells_the_end(void **state)
 {
     struct fwrig *rig = *state;
@@ -398,9 +461,7 @@ static void network_ids_go_round(void **state)
 static void bounds_calls_in_flight(void **state)
 {
     struct fwrig *rig = *state;
-    const struct pr_body_process stream = {.stream = 3};
     struct pr_program_event event;
-    struct fwrig_command create;
     union fwrig_call c;
     uint32_t accepted = 0;
 
@@ -409,11 +470,7 @@ static void bounds_calls_in_flight(void **state)
     assert_int_equal(call_with(rig, 4, 0), PR_STATUS_NO_RESOURCES);
     /* Other processes share what is left of the table of 256. */
     for (uint32_t process = 1; process < 3; process++) {
-        create = (struct fwrig_command){
-            .header = {.id = PR_CMD_CREATE_PROCESS, .size = sizeof(stream), .process_id = PR_NO_ID}};
-        memcpy(create.body, &stream, sizeof(stream));
-        assert_true(fwrig_send(rig, PR_CHANNEL_IO, &create, sizeof(create.header) + sizeof(stream), 0));
-        assert_int_equal(PR_REPLY_STATUS(&create.header), 0);
+        assert_int_equal(create_process(rig), process);
         for (uint32_t i = 0; i < 127; i++) {
             fwrig_call_make(&c, i);
             c.call.process_id = process;
@@ -604,6 +661,7 @@ int main(void)
         T(slow_queues_are_not_aborted), T(names_what_was_lost),
         T(waits_for_vacancy),           T(ignores_events_of_nobody),
         T(logs_calls_when_asked),       T(costs_few_accesses),
+        T(reads_the_head_at_its_bytes),
 #undef T
     };
 

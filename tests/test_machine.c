@@ -371,6 +371,51 @@ static void the_interrupt_line_follows_events(void **state)
     ane_machine_destroy(machine);
 }
 
+/* The word at +0x2500c of the engine's registers, one for each queue: how many of its two slots are free. */
+static uint32_t vacancy(struct ane_machine *machine, uint32_t queue)
+{
+    return ane_machine_read32(machine, 0x285c00000ull + 0x2500c + 0x148 * queue);
+}
+
+static void expect_vacancy(struct bare *bare, uint32_t second, uint32_t sixth)
+{
+    for (uint32_t queue = 0; queue < 8; queue++) {
+        assert_int_equal(vacancy(bare->machine, queue), queue == 2 ? second : queue == 6 ? sixth : 2);
+        assert_int_equal(bare_tq(bare, queue, 0x14), vacancy(bare->machine, queue));
+    }
+}
+
+static void vacancy_follows_the_slots(void **state)
+{
+    struct bare bare;
+    struct ane_machine *machine = make(&bare, NULL);
+    struct bare_buffer buffer = bare_buffer(&bare, 64);
+    struct bare_request second, sixth;
+    struct test_program program;
+    uint32_t info;
+
+    (void)state;
+    relu_program(&program, 8);
+    second = load(&bare, &program, 2);
+    sixth = load(&bare, &program, 6);
+    second.bar[4] = second.bar[5] = sixth.bar[4] = sixth.bar[5] = buffer.iova;
+    expect_vacancy(&bare, 2, 2);
+    bare_push(&bare, &second);
+    expect_vacancy(&bare, 1, 2);
+    bare_push(&bare, &sixth);
+    bare_push(&bare, &second);
+    expect_vacancy(&bare, 0, 1);
+    /* Full: a third push is lost, and the word cannot be written. */
+    bare_push(&bare, &second);
+    assert_int_not_equal(bare_tm(&bare, TM_ERROR1), ERROR_FINE);
+    ane_machine_write32(machine, 0x285c00000ull + 0x2500c + 0x148 * 2, 2);
+    expect_vacancy(&bare, 0, 1);
+    assert_true(bare_wait(&bare));
+    expect_vacancy(&bare, 2, 2);
+    assert_int_equal(bare_finish(&bare, &second, &info), 3); /* two of queue 2, one of queue 6 */
+    ane_machine_destroy(machine);
+}
+
 struct outcome {
     uint64_t hash, now;
     uint8_t bytes[4096];
@@ -545,6 +590,7 @@ int main(void)
         cmocka_unit_test(first_failing_operand_is_named_in_order),
         cmocka_unit_test(bad_descriptors_leave_the_queue_stuck),
         cmocka_unit_test(the_interrupt_line_follows_events),
+        cmocka_unit_test(vacancy_follows_the_slots),
         cmocka_unit_test(the_same_run_gives_the_same_trace_and_bytes),
         cmocka_unit_test(machines_do_not_disturb_each_other),
         cmocka_unit_test(bad_configurations_are_named),

@@ -75,6 +75,24 @@ static void wrong_programs(void **state)
     refused(changed("-> (y);\n}", "-> (y);\n} more"), EINVAL, "found `more`, expected the end of the text");
 }
 
+/* The operation is named, with the reason and with what works instead. */
+static void native_state(void **state)
+{
+    (void)state;
+    refused(changed("relu(x = c)", "read_state(input = c)"), EOPNOTSUPP,
+            "Line 13, column 42: operation `read_state`: the data-movement form is not supported on this "
+            "architecture; give the state as an input and as an output");
+    refused(changed("relu(x = c)", "coreml_update_state(state = c, value = c)"), EOPNOTSUPP,
+            "operation `coreml_update_state`: the data-movement form is not supported on this architecture");
+    refused(changed("tensor<fp16, [1, 8, 16, 16]> r = relu(x = c)", "write_state(data = c, input = c)"),
+            EOPNOTSUPP,
+            "Line 13, column 9: operation `write_state`: the data-movement form is not supported on this "
+            "architecture");
+    refused(changed("tensor<fp32, [1, 8, 16, 16]> x)", "state<tensor<fp16, [1, 8, 16, 16]>> x)"), EOPNOTSUPP,
+            "Line 4, column 22: a `state` input is read with `read_state`, whose data-movement form is not "
+            "supported on this architecture");
+}
+
 static void wrong_weights(void **state)
 {
     static const struct {
@@ -250,8 +268,8 @@ static void torn_weights(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_programs), cmocka_unit_test(wrong_weights), cmocka_unit_test(no_memory),
-        cmocka_unit_test(torn_texts),     cmocka_unit_test(torn_weights),
+        cmocka_unit_test(wrong_programs), cmocka_unit_test(native_state), cmocka_unit_test(wrong_weights),
+        cmocka_unit_test(no_memory),      cmocka_unit_test(torn_texts),   cmocka_unit_test(torn_weights),
     };
 
     return cmocka_run_group_tests(tests, set_up, NULL);

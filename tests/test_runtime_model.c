@@ -170,6 +170,80 @@ static void the_example_counts(void **state)
     OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&s));
 }
 
+#define SLOTS 6u
+#define WIDTH 40u
+
+/*
+ * The masked update of a resident cache: where the position vector is 1 the new entry, elsewhere what was
+ * there. The mask is a comparison of the vector, or the vector itself in arithmetic.
+ */
+static const char *const masked_updates[] = {
+    "tensor<bool, [1, 6, 1, 1]> m = greater(x = position, y = fp16(0.5));\n"
+    "tensor<fp16, [1, 6, 1, 40]> cache_out = select(cond = m, a = entry, b = cache_in);\n",
+    "tensor<fp16, [1, 6, 1, 40]> d = sub(x = entry, y = cache_in);\n"
+    "tensor<fp16, [1, 6, 1, 40]> m = mul(x = d, y = position);\n"
+    "tensor<fp16, [1, 6, 1, 40]> cache_out = add(x = cache_in, y = m);\n",
+};
+
+static void write_masked(const char *name, const char *update)
+{
+    char text[1024];
+    int length = snprintf(text, sizeof(text),
+                          "program(1.3)\n{func main<ios18>(tensor<fp16, [1, 6, 1, 1]> position, "
+                          "tensor<fp16, [1, 1, 1, 40]> entry, tensor<fp16, [1, 6, 1, 40]> cache_in) {\n"
+                          "%s} -> (cache_out);}\n",
+                          update);
+
+    folder_write(name, text, (size_t)length);
+}
+
+/* What step `step` writes: small whole numbers, exact in fp16 and exact as differences. */
+static double entry_value(unsigned step, unsigned column)
+{
+    return 1 + 7.0 * step + column % 5 - (step % 2 ? 100.0 : 0.0);
+}
+
+/* Slots are written out of order, one twice; the host sends position and entry, never the cache. */
+static void fill_cache(const char *update)
+{
+    static const unsigned order[] = {2, 0, 5, 1, 4, 3, 2};
+    e5rt_buffer_object_t position = e5rig_buffer(2 * SLOTS), entry = e5rig_buffer(2 * WIDTH),
+                         cache = e5rig_buffer(2 * SLOTS * WIDTH);
+    double expected[SLOTS][WIDTH] = {{0}};
+    e5rt_execution_stream_t stream;
+    struct e5rig_model model;
+
+    write_masked("masked.mil", update);
+    e5rig_model_open(&model, folder_path("masked.mil"));
+    e5rig_bind(model.operation, "position", position), e5rig_bind(model.operation, "entry", entry),
+        e5rig_bind(model.operation, "cache_in", cache), e5rig_bind(model.operation, "cache_out", cache);
+    OK(e5rt_execution_stream_create(&stream));
+    OK(e5rt_execution_stream_encode_operation(stream, model.operation));
+    for (unsigned step = 0; step < sizeof(order) / sizeof(order[0]); step++) {
+        for (unsigned slot = 0; slot < SLOTS; slot++)
+            put(e5rig_data(position), false, slot, slot == order[step]);
+        for (unsigned i = 0; i < WIDTH; i++)
+            put(e5rig_data(entry), false, i, expected[order[step]][i] = entry_value(step, i));
+        OK(e5rt_execution_stream_execute_sync(stream));
+        for (unsigned slot = 0; slot < SLOTS; slot++)
+            for (unsigned i = 0; i < WIDTH; i++)
+                if (get(e5rig_data(cache), false, slot * WIDTH + i) != expected[slot][i])
+                    fail_msg("step %u: slot %u holds %g at %u, expected %g", step, slot,
+                             get(e5rig_data(cache), false, slot * WIDTH + i), i, expected[slot][i]);
+    }
+    OK(e5rt_execution_stream_release(&stream));
+    e5rig_model_close(&model);
+    OK(e5rt_buffer_object_release(&position)), OK(e5rt_buffer_object_release(&entry)),
+        OK(e5rt_buffer_object_release(&cache));
+}
+
+static void a_masked_update_fills_a_cache(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof(masked_updates) / sizeof(masked_updates[0]); i++)
+        fill_cache(masked_updates[i]);
+}
+
 /* A buffer from a descriptor holds halfs at the engine's strides, whatever the port's type. */
 static void engine_buffers_need_no_cast(void **state)
 {
@@ -406,6 +480,7 @@ int main(void)
         cmocka_unit_test(the_accumulator_counts_in_every_form),
         cmocka_unit_test(resident_state_is_read_before_it_is_replaced),
         cmocka_unit_test(the_example_counts),
+        cmocka_unit_test(a_masked_update_fills_a_cache),
         cmocka_unit_test(engine_buffers_need_no_cast),
         cmocka_unit_test(casts_round_at_the_ports),
         cmocka_unit_test(the_cache_is_asked_first),

@@ -130,7 +130,7 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  * The timeout of selector 0 covers what a call waits for: a free request, a domain, the engine. It is wall
  * time
  * unless the machine has a closed clock (machine.h). A command to the firmware has ANE_TIMEOUT_MS of its own:
- * kIOReturnNoResources when no command became free, kIOReturnTimeout when it was not answered.
+ * kIOReturnTimeout when no command became free or it was not answered; the sentence says which.
  *
  * DeviceOpen (both, 0), struct ane_device_info. Begins the session. Does not block.
  *   ANE_RETURN_USAGE_REFUSED  the usage is ANE_USAGE_UNSUPPORTED
@@ -165,9 +165,8 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  *   kIOReturnBadArgument      the arguments or the image are malformed; no such surface
  *   kIOReturnNotPermitted     the surface belongs to another task; a raw image for any task but the process
  *   kIOReturnNoMemory         in DRAM or in the host
- *   kIOReturnNoResources      the firmware has no free program; no command became free; the surface
- *                             cannot be attached
- *   kIOReturnTimeout          the firmware did not answer
+ *   kIOReturnNoResources      the firmware has no free program; the surface cannot be attached
+ *   kIOReturnTimeout          no command became free, or the firmware did not answer
  *   kIOReturnError            the firmware failed
  *
  * ProgramPrepare (control, 4), struct ane_program_prepare. Makes a program ready for requests of this client,

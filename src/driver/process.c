@@ -148,11 +148,13 @@ static void terminate_process(struct drv *d, struct drv_program *program, uint32
                                           .context = program,
                                           .late = terminated,
                                           .late_context = program};
+    enum drv_command_end end;
 
     program->ghosts++;
     drv_program_hold(program);
-    if (drv_command_run(d, &args, NULL) == kIOReturnNoResources) {
-        d->stray[id] = program; /* it was not sent */
+    drv_command_run(d, &args, &end);
+    if (end == DRV_COMMAND_NOT_SENT) {
+        d->stray[id] = program;
         d->reap = true;
     }
     drv_program_unhold(program);
@@ -201,15 +203,16 @@ static IOReturn start_process(struct drv_process *process)
                                           .context = process,
                                           .late = created_late,
                                           .late_context = program};
+    enum drv_command_end end;
     IOReturn result;
 
     if (map_program(d, domain, program))
         return drv_refuse(d, kIOReturnNoMemory, "Program prepare: no memory for page tables.");
     set_state(process, DRV_PROCESS_STARTING);
     program->ghosts++;
-    result = drv_command_run(d, &args, NULL);
-    if (result == kIOReturnNoResources && process->state == DRV_PROCESS_STARTING)
-        program->ghosts--; /* it was not sent */
+    result = drv_command_run(d, &args, &end);
+    if (end == DRV_COMMAND_NOT_SENT)
+        program->ghosts--;
     if (!result && process->state != DRV_PROCESS_LIVE)
         result = drv_refuse(d, kIOReturnError, "The firmware gave a process number of %u or more.",
                             PR_PROCESSES_MAX);

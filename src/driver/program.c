@@ -152,6 +152,7 @@ static IOReturn send_command(struct drv *d, struct drv_program *program, struct 
                              drv_reply answered, enum drv_program_state under_way,
                              enum drv_program_state unsent)
 {
+    enum drv_command_end end;
     IOReturn result;
 
     args.process = PR_NO_ID;
@@ -159,9 +160,9 @@ static IOReturn send_command(struct drv *d, struct drv_program *program, struct 
     args.context = args.late_context = program;
     set_state(program, under_way);
     drv_program_hold(program);
-    result = drv_command_run(d, &args, NULL);
+    result = drv_command_run(d, &args, &end);
     drv_program_unhold(program);
-    if (result != kIOReturnTimeout && program->state == under_way)
+    if (end == DRV_COMMAND_NOT_SENT)
         set_state(program, unsent);
     return result;
 }

@@ -136,6 +136,24 @@ bool cc_mil_op_splits(const struct cc_mil_token *name)
     return same(name, "split");
 }
 
+/*
+ * The operations on a state that stays in the engine (the public MIL opset, iOS 18). The M1 has no form of
+ * data movement for them, so they are refused by name and not as unknown.
+ */
+bool cc_mil_op_has_state(const struct cc_mil_token *name)
+{
+    return same(name, "read_state") || same(name, "write_state") || same(name, "coreml_update_state");
+}
+
+int cc_mil_op_refuse_state(struct cc_mil *mil, const struct cc_mil_token *name)
+{
+    return cc_mil_fail(
+        mil, name, EOPNOTSUPP,
+        "operation `%.*s`: the data-movement form is not supported on this architecture; give the "
+        "state as an input and as an output, and bind both to one buffer.",
+        (int)name->length, name->text);
+}
+
 /* Lists the operators with the same first letter: all of them would be too many. */
 int cc_mil_op_unknown(struct cc_mil *mil, const struct cc_mil_token *name)
 {

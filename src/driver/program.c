@@ -372,8 +372,7 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
     IOReturn result;
 
     if (prepare->flags || prepare->priority >= PR_PRIORITIES)
-        return drv_refuse(d, kIOReturnBadArgument,
-                          "Program prepare: flags must be 0, the priority below %u.",
+        return drv_refuse(d, kIOReturnBadArgument, "Program prepare: flags must be 0, the priority below %u.",
                           PR_PRIORITIES);
     if (!program)
         return drv_program_not_found(d, prepare->token);

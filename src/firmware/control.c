@@ -72,8 +72,7 @@ static enum pr_status property_write(struct fw *fw, struct pr_command_header *he
     if (arguments->property == PROPERTY_CALL_LOG)
         fw->exeloop.log_level = arguments->value;
     else
-        fw_log(fw, RT_LOG_INFO, "property 0x%x = 0x%x is not kept", arguments->property,
-               arguments->value);
+        fw_log(fw, RT_LOG_INFO, "property 0x%x = 0x%x is not kept", arguments->property, arguments->value);
     return PR_STATUS_OK;
 }
 

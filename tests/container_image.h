@@ -20,8 +20,9 @@
 #define IMAGE_SCRATCH      0x00b40000u /* where the intermediate buffer always is */
 
 enum { IMAGE_INPUT = 7, IMAGE_OUTPUT = 3, IMAGE_MIDDLE = 5, IMAGE_KERNEL = 6, IMAGE_TEXT = 8 };
-#define IMAGE_INPUT_BYTES  0x1000u
-#define IMAGE_OUTPUT_BYTES 0x2000u
+#define IMAGE_SCRATCH_BYTES 0x4000u
+#define IMAGE_INPUT_BYTES   0x1000u
+#define IMAGE_OUTPUT_BYTES  0x2000u
 
 struct container_image {
     _Alignas(16) uint8_t bytes[0x1000];
@@ -73,7 +74,7 @@ static inline void image_buffers(struct container_image *image, bool kernel)
          .index = IMAGE_MIDDLE,
          .type = PR_BUFFER_INTERMEDIATE,
          .address = IMAGE_SCRATCH,
-         .bytes = 0x4000},
+         .bytes = IMAGE_SCRATCH_BYTES},
         {.valid = 1, .index = IMAGE_TEXT, .type = PR_BUFFER_TEXT, .bytes = IMAGE_TEXT_BYTES},
         {.valid = 1, .index = IMAGE_KERNEL, .type = PR_BUFFER_KERNEL, .bytes = IMAGE_KERNEL_BYTES},
     };

@@ -396,9 +396,8 @@ static void network_ids_go_round(void **state)
 static void bounds_calls_in_flight(void **state)
 {
     struct fwrig *rig = *state;
-    const struct pr_body_process stream = {.stream = 3};
     struct pr_program_event event;
-    struct fwrig_command create;
+    union fwrig_process create;
     union fwrig_call c;
     uint32_t accepted = 0;
 
@@ -407,11 +406,8 @@ static void bounds_calls_in_flight(void **state)
     assert_int_equal(call_with(rig, 4, 0), PR_STATUS_NO_RESOURCES);
     /* Other processes share what is left of the table of 256. */
     for (uint32_t process = 1; process < 3; process++) {
-        create = (struct fwrig_command){
-            .header = {.id = PR_CMD_CREATE_PROCESS, .size = sizeof(stream), .process_id = PR_NO_ID}};
-        memcpy(create.body, &stream, sizeof(stream));
-        assert_true(fwrig_send(rig, PR_CHANNEL_IO, &create, sizeof(create.header) + sizeof(stream), 0));
-        assert_int_equal(PR_REPLY_STATUS(&create.header), 0);
+        fwrig_process_make(&create, 3);
+        assert_int_equal(fwrig_process(rig, 0, &create, NULL), 0);
         for (uint32_t i = 0; i < 127; i++) {
             fwrig_call_make(&c, i);
             c.call.process_id = process;

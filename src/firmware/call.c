@@ -114,17 +114,11 @@ static enum pr_status bind_buffers(struct fw_exeloop *e, const struct fw_program
 }
 
 /* The address a BAR of the operation gets; false when that buffer has none. */
-static bool buffer_address(const struct fw_exeloop *e, const struct fw_program *program, uint32_t place,
+static bool buffer_address(const struct fw_exeloop *e, const struct fw_rebase *rebase, uint32_t place,
                            uint32_t *address)
 {
-    const struct pr_generic_buffer *generic = &program->container.buffer[place];
-
-    if (generic->type == PR_BUFFER_TEXT)
-        *address = (uint32_t)program->text.mapped;
-    else if (generic->type == PR_BUFFER_KERNEL)
-        *address = (uint32_t)program->kernel.mapped;
-    else if (generic->address)
-        *address = (uint32_t)generic->address;
+    if (rebase->own[place])
+        *address = (uint32_t)rebase->own[place];
     else if (e->bound[place / 64] >> (place % 64) & 1)
         *address = e->bound_address[place];
     else
@@ -133,15 +127,16 @@ static bool buffer_address(const struct fw_exeloop *e, const struct fw_program *
 }
 
 static enum pr_status fill_bars(const struct fw_exeloop *e, const struct fw_program *program,
-                                const struct pr_operation *operation, uint32_t *bar)
+                                const struct fw_rebase *rebase, const struct pr_operation *operation,
+                                uint32_t *bar)
 {
     rt_memset(bar, 0, PR_TQ_BARS * sizeof(*bar));
-    bar[TEXT_BAR] = (uint32_t)program->text.mapped;
-    bar[KERNEL_BAR] = (uint32_t)program->kernel.mapped;
+    bar[TEXT_BAR] = (uint32_t)rebase->text;
+    bar[KERNEL_BAR] = (uint32_t)rebase->kernel;
     for (uint32_t i = 0; i < operation->bars; i++) {
         const uint32_t place = program->place[operation->bar[i].buffer];
 
-        if (!buffer_address(e, program, place, &bar[operation->bar[i].bar]))
+        if (!buffer_address(e, rebase, place, &bar[operation->bar[i].bar]))
             return PR_STATUS_BAD_ARGUMENT;
     }
     return PR_STATUS_OK;
@@ -152,9 +147,10 @@ static enum pr_status fill_draft(struct fw *fw, const struct pr_call *message)
     const struct fw_program *program = fw->program[message->program_id];
     const struct pr_procedure *procedure = &program->container.procedure[message->procedure];
     const struct pr_operation *operation = &program->container.operation[procedure->operation];
+    const struct fw_rebase *rebase = fw->process[message->process_id].rebase;
     struct fw_call *draft = &fw->exeloop.draft;
 
-    draft->address = (uint32_t)program->text.mapped + procedure->text_offset;
+    draft->address = (uint32_t)rebase->text + procedure->text_offset;
     draft->info = (procedure->first_words - 1) << PR_TM_INFO_SIZE_LO |
                   (((uint32_t)operation->last_td - operation->first_td + 1) & 0xffffu) << PR_TM_INFO_COUNT_LO;
     draft->cookie = message->cookie;
@@ -169,7 +165,7 @@ static enum pr_status fill_draft(struct fw *fw, const struct pr_call *message)
     draft->stream = fw->process[message->process_id].stream;
     draft->network = 0;
     draft->status = PR_STATUS_OK;
-    return fill_bars(&fw->exeloop, program, operation, draft->bar);
+    return fill_bars(&fw->exeloop, program, rebase, operation, draft->bar);
 }
 
 static enum pr_status check(struct fw *fw, const struct pr_call *message, uint64_t length)

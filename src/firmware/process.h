@@ -5,8 +5,12 @@
 
 #include "firmware/state.h"
 
-/* A running process of a program, whose engine traffic uses a DART stream. */
-enum pr_status fw_process_create(struct fw *fw, uint32_t program, uint32_t stream, uint32_t *slot);
+/*
+ * A running process of a program, whose engine traffic uses a DART stream and whose program has its buffers at
+ * the addresses of the body, in that stream's domain.
+ */
+enum pr_status fw_process_create(struct fw *fw, uint32_t program, const struct pr_body_process *body,
+                                 uint32_t *slot);
 /* Back to idle; BUSY while it has calls. `program` may be PR_NO_ID. */
 enum pr_status fw_process_terminate(struct fw *fw, uint32_t program, uint32_t slot);
 

@@ -17,12 +17,12 @@ struct link {
 /* Reads the header of a link; what is wrong with it, or NULL. */
 static const char *read_link(struct fw *fw, const struct fw_program *program, struct link *link)
 {
+    const struct pr_container_section *text = program->container.section[PR_SECTION_TEXT];
     uint32_t header[PR_TD_HEADER_WORDS], needed = PR_TD_HEADER_WORDS;
 
     if (link->words < needed)
         return "is smaller than a header";
-    if (!fw_shared_in(fw, header, program->container.section[PR_SECTION_TEXT]->address + link->offset,
-                      sizeof(header)))
+    if (!fw_shared_in(fw, header, text->address + link->offset, sizeof(header)))
         return "is not mapped";
     if (header[pr_header_table[PR_H_TDE].owner] >> pr_header_table[PR_H_TDE].lo & 1)
         needed = PR_TD_HEADER_WORDS_EXTENDED;
@@ -33,8 +33,8 @@ static const char *read_link(struct fw *fw, const struct fw_program *program, st
         pr_bits_get(header[pr_header_table[PR_H_NEXT_SIZE].owner], pr_header_table[PR_H_NEXT_SIZE].lo,
                     pr_header_table[PR_H_NEXT_SIZE].width) +
         1;
-    if (link->next_offset % PR_TD_ALIGN || link->next_offset > program->text.bytes ||
-        4ull * link->next_words > program->text.bytes - link->next_offset)
+    if (link->next_offset % PR_TD_ALIGN || link->next_offset > text->address_bytes ||
+        4ull * link->next_words > text->address_bytes - link->next_offset)
         return "has a next pointer outside the text";
     return NULL;
 }
@@ -84,13 +84,6 @@ static bool check_text(struct fw *fw, const struct fw_program *program)
     return true;
 }
 
-static struct fw_rebase rebase(const struct pr_container_section *section)
-{
-    if (!section)
-        return (struct fw_rebase){0, 0};
-    return (struct fw_rebase){PR_MAPPED_BASE + section->address, section->address_bytes};
-}
-
 /* What calls look up, so that they need not search. */
 static void index_buffers(struct fw_program *program)
 {
@@ -98,6 +91,9 @@ static void index_buffers(struct fw_program *program)
         program->place[i] = FW_NO_PLACE;
     for (uint32_t i = 0; i < program->container.generic->buffers; i++)
         program->place[program->container.buffer[i].index] = (uint16_t)i;
+    program->own = program->container.section[PR_SECTION_KERNEL] ? 2 : 1;
+    for (uint32_t i = 0; i < program->container.generic->buffers; i++)
+        program->own += fw_program_fixed(&program->container.buffer[i]);
 }
 
 static enum pr_status check(struct fw *fw, struct fw_program *program, const void *copy, size_t bytes)
@@ -108,8 +104,6 @@ static enum pr_status check(struct fw *fw, struct fw_program *program, const voi
         fw_log(fw, RT_LOG_ERROR, "container: %s", problem.text);
         return PR_STATUS_BAD_CONTAINER;
     }
-    program->text = rebase(program->container.section[PR_SECTION_TEXT]);
-    program->kernel = rebase(program->container.section[PR_SECTION_KERNEL]);
     index_buffers(program);
     return check_text(fw, program) ? PR_STATUS_OK : PR_STATUS_BAD_CONTAINER;
 }
@@ -145,7 +139,7 @@ enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, 
     }
     fw->program[*slot] = program;
     fw_log(fw, RT_LOG_INFO, "program %u: %u procedures, text at 0x%llx", *slot, program->container.procedures,
-           (unsigned long long)program->text.mapped);
+           (unsigned long long)program->container.section[PR_SECTION_TEXT]->address);
     return PR_STATUS_OK;
 }
 

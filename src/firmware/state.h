@@ -60,10 +60,13 @@ struct fw_pump {
 };
 #define FW_REASON_ENGINE (1u << 31)
 
-/* A section the engine reads: its 64-bit mapped address, whose low half goes to a BAR. */
+/*
+ * The program's own buffers as one process has them: 64-bit mapped addresses, whose low halves go to the BARs.
+ * A block of the system arena.
+ */
 struct fw_rebase {
-    uint64_t mapped;
-    uint64_t bytes;
+    uint64_t text, kernel; /* 0: there is none */
+    uint64_t own[];        /* by place in the table of generic buffers; 0: each call binds it */
 };
 
 /*
@@ -71,8 +74,8 @@ struct fw_rebase {
  */
 struct fw_program {
     struct pr_container container; /* points into the copy */
-    struct fw_rebase text, kernel; /* kernel.bytes is 0 when there is none */
     uint32_t processes;
+    uint32_t own; /* buffers that a process must have: text, kernel, and those of a fixed address */
     /* of a buffer index in the table of generic buffers; FW_NO_PLACE */
     uint16_t place[PR_GENERIC_BUFFERS_MAX];
 };
@@ -80,6 +83,7 @@ struct fw_program {
 
 enum fw_process_state { FW_PROCESS_IDLE, FW_PROCESS_RUNNING };
 struct fw_process {
+    struct fw_rebase *rebase; /* while it is running */
     uint8_t state;
     uint8_t stream;
     uint16_t program;

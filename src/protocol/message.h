@@ -125,13 +125,28 @@ struct pr_body_load {
     uint64_t bytes;
 };
 /*
- * CREATE_PROCESS: program_id in the header; reply process_id. `stream` is the DART stream of the client's
- * domain (CHOSEN).
+ * CREATE_PROCESS (CHOSEN): program_id in the header; reply process_id. `stream` is the DART stream of the
+ * client's domain. The buffers that follow are the program's own, each once, at their addresses in that
+ * domain: the text, the kernel when the container has one, and every generic buffer whose address the
+ * container fixes.
  */
+#define PR_PROCESS_TEXT   0xfffffffeu
+#define PR_PROCESS_KERNEL 0xffffffffu
+struct pr_process_buffer {
+    uint32_t index; /* of the generic buffer, or one of the two above */
+    uint32_t reserved;
+    uint64_t address, bytes;
+};
+_Static_assert(sizeof(struct pr_process_buffer) == 24, "a buffer of a process is 24 bytes");
 struct pr_body_process {
     uint32_t stream;
-    uint32_t reserved;
+    uint32_t buffers;
+    struct pr_process_buffer buffer[];
 };
+#define PR_PROCESS_BYTES(buffers) (8u + 24u * (buffers))
+#define PR_PROCESS_BUFFERS_MAX \
+    ((PR_MESSAGE_BYTES_MAX - 1 - (uint32_t)sizeof(struct pr_command_header) - PR_PROCESS_BYTES(0)) / 24u)
+_Static_assert(sizeof(struct pr_body_process) == PR_PROCESS_BYTES(0), "the buffers of a process start at 8");
 
 /* Boot commands in order (seeds ch. 29). X(command) */
 #define PR_BOOT_COMMANDS(X)                                      \

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rebase. What a process has is made with it, before the process can be found, and ends with it. */
+#include "firmware/rebase.h"
+
+#include "firmware/log.h"
+#include "firmware/program.h"
+#include "rtkernel/heap.h"
+
+#define BUFFER_ALIGN 64u
+
+/* Where the mapped address of one of the program's own buffers goes, and how large that buffer is. */
+struct own {
+    uint64_t *mapped; /* NULL: the program has no such buffer of its own */
+    uint64_t bytes;
+};
+
+static struct own own_section(const struct fw_program *program, enum pr_section kind, uint64_t *mapped)
+{
+    const struct pr_container_section *section = program->container.section[kind];
+
+    return section ? (struct own){mapped, section->address_bytes} : (struct own){0};
+}
+
+static struct own find_own(struct fw_rebase *rebase, const struct fw_program *program, uint32_t index)
+{
+    uint32_t place;
+
+    if (index == PR_PROCESS_TEXT)
+        return own_section(program, PR_SECTION_TEXT, &rebase->text);
+    if (index == PR_PROCESS_KERNEL)
+        return own_section(program, PR_SECTION_KERNEL, &rebase->kernel);
+    place = index < PR_GENERIC_BUFFERS_MAX ? program->place[index] : FW_NO_PLACE;
+    if (place == FW_NO_PLACE || !fw_program_fixed(&program->container.buffer[place]))
+        return (struct own){0};
+    return (struct own){&rebase->own[place], program->container.buffer[place].bytes};
+}
+
+/* What is wrong with a buffer of the body, or NULL; its mapped address is then known. */
+static const char *take_own(struct fw_rebase *rebase, const struct fw_program *program,
+                            const struct pr_process_buffer *buffer)
+{
+    const struct own own = find_own(rebase, program, buffer->index);
+
+    if (!own.mapped)
+        return "is not one of the program's own";
+    if (*own.mapped)
+        return "is there twice";
+    if (buffer->reserved || buffer->address % BUFFER_ALIGN)
+        return "has a reserved word that is not 0, or is not aligned to 64 bytes";
+    if (buffer->bytes < own.bytes)
+        return "is smaller than the container says";
+    if (buffer->address >= PR_SECTION_LIMIT || buffer->bytes > PR_SECTION_LIMIT - buffer->address)
+        return "ends above 0xe0000000";
+    *own.mapped = PR_MAPPED_BASE + buffer->address;
+    return NULL;
+}
+
+/* Generic buffers that are the text or the kernel. */
+static void alias_sections(struct fw_rebase *rebase, const struct fw_program *program)
+{
+    for (uint32_t i = 0; i < program->container.generic->buffers; i++) {
+        const uint32_t type = program->container.buffer[i].type;
+
+        if (type == PR_BUFFER_TEXT || type == PR_BUFFER_KERNEL)
+            rebase->own[i] = type == PR_BUFFER_TEXT ? rebase->text : rebase->kernel;
+    }
+}
+
+static bool fill(struct fw *fw, struct fw_rebase *rebase, const struct fw_program *program,
+                 const struct pr_body_process *body)
+{
+    if (body->buffers != program->own) {
+        fw_log(fw, RT_LOG_ERROR, "a process has %u buffers of its program, which has %u of its own",
+               body->buffers, program->own);
+        return false;
+    }
+    for (uint32_t i = 0; i < body->buffers; i++) {
+        const struct pr_process_buffer *buffer = &body->buffer[i];
+        const char *wrong = take_own(rebase, program, buffer);
+
+        if (wrong) {
+            fw_log(fw, RT_LOG_ERROR, "buffer 0x%x of a process, 0x%llx bytes at 0x%llx, %s", buffer->index,
+                   (unsigned long long)buffer->bytes, (unsigned long long)buffer->address, wrong);
+            return false;
+        }
+    }
+    alias_sections(rebase, program);
+    return true;
+}
+
+enum pr_status fw_rebase_make(struct fw *fw, const struct fw_program *program,
+                              const struct pr_body_process *body, struct fw_rebase **rebase)
+{
+    const uint32_t buffers = program->container.generic->buffers;
+
+    *rebase =
+        rt_heap_alloc(fw->kernel, RT_ARENA_SYSTEM, sizeof(**rebase) + buffers * sizeof((*rebase)->own[0]));
+    if (!*rebase)
+        return PR_STATUS_NO_RESOURCES;
+    if (fill(fw, *rebase, program, body))
+        return PR_STATUS_OK;
+    rt_heap_free(fw->kernel, *rebase);
+    return PR_STATUS_BAD_ARGUMENT;
+}
+
+void fw_rebase_drop(struct fw *fw, struct fw_process *process)
+{
+    rt_heap_free(fw->kernel, process->rebase);
+    process->rebase = NULL;
+}

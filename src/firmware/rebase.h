@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rebase: from the host's device addresses to the mapped addresses whose low halves go to the BARs. */
+#ifndef FIRMWARE_REBASE_H
+#define FIRMWARE_REBASE_H
+
+#include "firmware/state.h"
+
+/*
+ * The program's own buffers at the addresses of the body: each once and no other, large enough, and inside
+ * the aperture.
+ */
+enum pr_status fw_rebase_make(struct fw *fw, const struct fw_program *program,
+                              const struct pr_body_process *body, struct fw_rebase **rebase);
+/* Of a process that is idle again. */
+void fw_rebase_drop(struct fw *fw, struct fw_process *process);
+
+#endif

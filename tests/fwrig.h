@@ -79,6 +79,8 @@ const char *fwrig_log(const struct fwrig *rig);
 const char *fwrig_fault_text(const struct fwrig *rig);
 uint64_t fwrig_now(const struct fwrig *rig);
 bool fwrig_timer_set(const struct fwrig *rig);
+/* The firmware's own state, struct fw. */
+const void *fwrig_firmware(const struct fwrig *rig);
 uint64_t fwrig_accesses(const struct fwrig *rig); /* register reads and writes so far */
 /* Registers at an offset of the engine container, as the host accesses them. */
 uint32_t fwrig_read(struct fwrig *rig, uint32_t offset);

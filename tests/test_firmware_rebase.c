@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "firmware/state.h"
 #include "fwrig.h"
 
 /* Where the second domain has the program; the base domain has nothing there. */
@@ -113,7 +114,7 @@ static void refuses_other_buffers(void **state)
     p.part.buffer[1].address = 0xe0000000u - IMAGE_KERNEL_BYTES + 64;
     expect_refused(rig, &p, "ends above 0xe0000000");
     p.part.buffer[1].address = 1ull << 32 | KERNEL_2;
-    expect_refused(rig, &p, "0x4000 bytes at 0x122000000, ends above");
+    expect_refused(rig, &p, "0x4000 bytes at 0x122000000, is above 4 GiB");
     p.part.buffer[1].address = KERNEL_2 + 32;
     expect_refused(rig, &p, "at 0x22000020, has a reserved word");
     second_make(&p);
@@ -146,11 +147,135 @@ static void the_body_has_the_size_it_declares(void **state)
     assert_int_equal(PR_REPLY_STATUS(&create.header), PR_STATUS_BAD_SIZE);
 }
 
+/* Table 28.8, and the check at both ends. */
+static void translates_inside_the_region_only(void **state)
+{
+    struct pr_rebase_region region = {
+        .dva_base = 0x4000, .region_size = 0x1000, .mapped_base = 0x1bc400008000ull};
+    uint64_t runtime = 1;
+
+    (void)state;
+    assert_false(pr_rebase_translate(&region, 0x3fff, 1, &runtime));
+    assert_false(pr_rebase_translate(&region, 0x5000, 1, &runtime));
+    assert_false(pr_rebase_translate(&region, 0x4000, 0x1001, &runtime));
+    assert_false(pr_rebase_translate(&region, 0x4fff, 2, &runtime));
+    assert_false(pr_rebase_translate(&region, 0, UINT64_MAX, &runtime));
+    assert_false(pr_rebase_translate(&region, UINT64_MAX, 2, &runtime));
+    assert_int_equal(runtime, 1);
+    assert_true(pr_rebase_translate(&region, 0x4000, 0x1000, &runtime));
+    assert_int_equal(runtime, 0x1bc400008000ull);
+    assert_true(pr_rebase_translate(&region, 0x4fff, 1, &runtime));
+    assert_int_equal(runtime, 0x1bc400008fffull);
+}
+
+/* The fields of Table 28.8 as they are in the firmware's memory. */
+static uint64_t region_field(const struct fwrig *rig, uint32_t offset)
+{
+    const struct fw *fw = fwrig_firmware(rig);
+
+    return pr_le64((const uint8_t *)&fw->engine + 0xa000 + offset);
+}
+
+static void the_region_is_set_when_buffers_are_mapped(void **state)
+{
+    struct fwrig *rig = *state;
+    union fwrig_process second;
+
+    assert_int_equal(region_field(rig, 0xb98), FWRIG_TEXT);
+    assert_int_equal(region_field(rig, 0xba0), IMAGE_SCRATCH + IMAGE_SCRATCH_BYTES - FWRIG_TEXT);
+    assert_int_equal(region_field(rig, 0xba8), 0x1bc400800000ull);
+    /* Another load, another base. */
+    second_make(&second);
+    assert_int_equal(fwrig_process(rig, 0, &second, NULL), 0);
+    assert_int_equal(region_field(rig, 0xb98), TEXT_2);
+    assert_int_equal(region_field(rig, 0xba0), SCRATCH_2 + IMAGE_SCRATCH_BYTES - TEXT_2);
+    assert_int_equal(region_field(rig, 0xba8), 0x1bc421000000ull);
+    /* Surfaces are below: the region of that process grows, and the base moves. */
+    (void)call_of(rig, 1, 0);
+    assert_int_equal(region_field(rig, 0xb98), FWRIG_IN);
+    assert_int_equal(region_field(rig, 0xba8), 0x1bc400a00000ull);
+}
+
+static uint64_t rebased(const struct fwrig *rig, uint32_t process)
+{
+    const struct fw *fw = fwrig_firmware(rig);
+
+    return fw->process[process].rebase->rebased;
+}
+
+static uint32_t call_at(struct fwrig *rig, uint64_t input, uint64_t bytes)
+{
+    struct pr_program_event event;
+    union fwrig_call call;
+    uint32_t status;
+
+    fwrig_call_make(&call, 1);
+    call.part.buffer[0].address = input;
+    call.part.buffer[0].bytes = bytes;
+    status = fwrig_call(rig, &call);
+    if (!status) {
+        assert_int_equal(bar(fwrig_push_at(rig, fwrig_pushes(rig) - 1), 5), (uint32_t)input);
+        fwrig_retire(rig, 4, 0, true);
+        fwrig_run(rig);
+        assert_true(fwrig_event(rig, &event, true));
+    }
+    return status;
+}
+
+/* The count is exact: three of the program's own, and one per buffer that was not bound before. */
+static void buffers_are_rebased_once(void **state)
+{
+    struct fwrig *rig = *state;
+    struct fwrig_command end = {.header = {.id = PR_CMD_TERMINATE_PROCESS}};
+
+    assert_int_equal(rebased(rig, 0), FWRIG_OWN);
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(call_at(rig, FWRIG_IN, IMAGE_INPUT_BYTES), 0);
+    assert_int_equal(rebased(rig, 0), FWRIG_OWN + 2);
+    /* Two inputs in turn are both kept; another size is another mapping. */
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(call_at(rig, FWRIG_IN + i % 2 * 0x4000, IMAGE_INPUT_BYTES), 0);
+    assert_int_equal(rebased(rig, 0), FWRIG_OWN + 3);
+    assert_int_equal(call_at(rig, FWRIG_IN, 2 * IMAGE_INPUT_BYTES), 0);
+    assert_int_equal(rebased(rig, 0), FWRIG_OWN + 4);
+    assert_true(fwrig_send(rig, PR_CHANNEL_IO, &end, sizeof(end.header), 0));
+    assert_int_equal(PR_REPLY_STATUS(&end.header), 0);
+    assert_non_null(strstr(fwrig_log(rig), "process 0 ends: 21 calls, 7 buffers rebased"));
+}
+
+/* More surfaces than the cache has entries: each is rebased again, and none gets the address of another. */
+static void a_full_cache_stays_right(void **state)
+{
+    struct fwrig *rig = *state;
+
+    for (unsigned round = 0; round < 2; round++)
+        for (uint32_t i = 0; i < 2 * FW_REBASE_SETS * FW_REBASE_WAYS; i++)
+            assert_int_equal(call_at(rig, 0x01000000u + i * 0x4000u, IMAGE_INPUT_BYTES), 0);
+    assert_true(rebased(rig, 0) > FWRIG_OWN + 2 * FW_REBASE_SETS * FW_REBASE_WAYS);
+}
+
+static void refuses_what_is_outside_the_aperture(void **state)
+{
+    struct fwrig *rig = *state;
+
+    assert_int_equal(call_at(rig, 0xe0000000u - IMAGE_INPUT_BYTES, IMAGE_INPUT_BYTES), 0);
+    assert_int_equal(call_at(rig, 0xe0000000u - IMAGE_INPUT_BYTES + 64, IMAGE_INPUT_BYTES),
+                     PR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(call_at(rig, FWRIG_IN, UINT64_MAX), PR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(call_at(rig, 1ull << 32 | FWRIG_IN, IMAGE_INPUT_BYTES), PR_STATUS_BAD_ARGUMENT);
+    assert_non_null(strstr(fwrig_log(rig), "buffer 7 at 0x100a00000: (buffer >> 32) == 0 does not hold"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_process_has_its_own_addresses, setup, teardown),
         cmocka_unit_test_setup_teardown(refuses_other_buffers, setup, teardown),
+        cmocka_unit_test(translates_inside_the_region_only),
+        cmocka_unit_test_setup_teardown(the_region_is_set_when_buffers_are_mapped, setup, teardown),
+        cmocka_unit_test_setup_teardown(buffers_are_rebased_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_full_cache_stays_right, setup, teardown),
+        cmocka_unit_test_setup_teardown(refuses_what_is_outside_the_aperture, setup, teardown),
         cmocka_unit_test_setup_teardown(the_body_has_the_size_it_declares, setup, teardown),
     };
 

@@ -5,7 +5,9 @@
  */
 #include "firmware/call.h"
 
+#include "firmware/log.h"
 #include "firmware/program.h"
+#include "firmware/rebase.h"
 #include "firmware/shared.h"
 #include "protocol/stats.h"
 #include "rtkernel/kernel.h"
@@ -83,8 +85,10 @@ static enum pr_status check_shape(const struct pr_call *message)
     return PR_STATUS_OK;
 }
 
-static bool bind(struct fw_exeloop *e, const struct fw_program *program, const struct pr_buffer *buffer)
+static bool bind(struct fw *fw, const struct fw_program *program, struct fw_rebase *rebase,
+                 const struct pr_buffer *buffer)
 {
+    struct fw_exeloop *e = &fw->exeloop;
     const struct pr_generic_buffer *generic;
     uint32_t place;
 
@@ -96,19 +100,26 @@ static bool bind(struct fw_exeloop *e, const struct fw_program *program, const s
     generic = &program->container.buffer[place];
     if (generic->address || generic->type == PR_BUFFER_KERNEL || generic->type == PR_BUFFER_TEXT)
         return false;
-    if (buffer->address > UINT32_MAX || buffer->address % BUFFER_ALIGN || buffer->bytes < generic->bytes)
+    if (buffer->address >> 32) {
+        fw_log(fw, RT_LOG_WARNING, "buffer %u at 0x%llx: (buffer >> 32) == 0 does not hold", buffer->index,
+               (unsigned long long)buffer->address);
+        return false;
+    }
+    if (buffer->address % BUFFER_ALIGN || buffer->bytes < generic->bytes)
         return false;
     e->bound[place / 64] |= 1ull << (place % 64);
-    e->bound_address[place] = (uint32_t)buffer->address;
-    return true;
+    e->bound_mapped[place] = fw_rebase_bind(fw, rebase, buffer);
+    return e->bound_mapped[place] != 0;
 }
 
-static enum pr_status bind_buffers(struct fw_exeloop *e, const struct fw_program *program,
-                                   const struct pr_call *message)
+static enum pr_status bind_buffers(struct fw *fw, const struct pr_call *message)
 {
-    rt_memset(e->bound, 0, sizeof(e->bound));
+    const struct fw_program *program = fw->program[message->program_id];
+    struct fw_rebase *rebase = fw->process[message->process_id].rebase;
+
+    rt_memset(fw->exeloop.bound, 0, sizeof(fw->exeloop.bound));
     for (uint32_t i = 0; i < message->buffers; i++)
-        if (!bind(e, program, &message->buffer[i]))
+        if (!bind(fw, program, rebase, &message->buffer[i]))
             return PR_STATUS_BAD_ARGUMENT;
     return PR_STATUS_OK;
 }
@@ -120,7 +131,7 @@ static bool buffer_address(const struct fw_exeloop *e, const struct fw_rebase *r
     if (rebase->own[place])
         *address = (uint32_t)rebase->own[place];
     else if (e->bound[place / 64] >> (place % 64) & 1)
-        *address = e->bound_address[place];
+        *address = (uint32_t)e->bound_mapped[place];
     else
         return false;
     return true;
@@ -179,7 +190,7 @@ static enum pr_status check(struct fw *fw, const struct pr_call *message, uint64
     if (!status)
         status = check_shape(message);
     if (!status)
-        status = bind_buffers(&fw->exeloop, fw->program[message->program_id], message);
+        status = bind_buffers(fw, message);
     return status ? status : fill_draft(fw, message);
 }
 

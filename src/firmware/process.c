@@ -69,7 +69,10 @@ enum pr_status fw_process_terminate(struct fw *fw, uint32_t program, uint32_t sl
         fw->program[process->program]->processes--;
     }
     rt_irq_restore(fw->kernel, previous);
-    if (!status)
+    if (!status) {
+        fw_log(fw, RT_LOG_INFO, "process %u ends: %llu calls, %llu buffers rebased", slot,
+               (unsigned long long)process->finished, (unsigned long long)process->rebase->rebased);
         fw_rebase_drop(fw, process);
+    }
     return status;
 }

@@ -5,8 +5,49 @@
 #include "firmware/log.h"
 #include "firmware/program.h"
 #include "rtkernel/heap.h"
+#include "rtkernel/irq.h"
 
 #define BUFFER_ALIGN 64u
+
+/* Makes the region hold a range of device addresses; false when that is outside the DART's aperture. */
+static bool cover(struct fw_rebase *rebase, uint64_t address, uint64_t bytes)
+{
+    uint64_t first = address, end;
+
+    if (address >= PR_SECTION_LIMIT || bytes > PR_SECTION_LIMIT - address)
+        return false;
+    end = address + bytes;
+    if (rebase->region_size) {
+        const uint64_t old_end = rebase->dva_base + rebase->region_size;
+
+        first = first < rebase->dva_base ? first : rebase->dva_base;
+        end = end > old_end ? end : old_end;
+    }
+    rebase->dva_base = first;
+    rebase->region_size = end - first;
+    return true;
+}
+
+/*
+ * Buffer-map time: the engine's object gets the region of the process, and the address is translated with it.
+ * 0 when it cannot be. Both tasks get here.
+ */
+static uint64_t map(struct fw *fw, struct fw_rebase *rebase, uint64_t address, uint64_t bytes)
+{
+    struct pr_rebase_region *region = &fw->engine.region;
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+    uint64_t mapped = 0;
+
+    if (cover(rebase, address, bytes)) {
+        region->dva_base = rebase->dva_base;
+        region->region_size = rebase->region_size;
+        region->mapped_base = PR_MAPPED_BASE | rebase->dva_base;
+        if (pr_rebase_translate(region, address, bytes, &mapped))
+            rebase->rebased++;
+    }
+    rt_irq_restore(fw->kernel, previous);
+    return mapped;
+}
 
 /* Where the mapped address of one of the program's own buffers goes, and how large that buffer is. */
 struct own {
@@ -36,7 +77,7 @@ static struct own find_own(struct fw_rebase *rebase, const struct fw_program *pr
 }
 
 /* What is wrong with a buffer of the body, or NULL; its mapped address is then known. */
-static const char *take_own(struct fw_rebase *rebase, const struct fw_program *program,
+static const char *take_own(struct fw *fw, struct fw_rebase *rebase, const struct fw_program *program,
                             const struct pr_process_buffer *buffer)
 {
     const struct own own = find_own(rebase, program, buffer->index);
@@ -49,10 +90,10 @@ static const char *take_own(struct fw_rebase *rebase, const struct fw_program *p
         return "has a reserved word that is not 0, or is not aligned to 64 bytes";
     if (buffer->bytes < own.bytes)
         return "is smaller than the container says";
-    if (buffer->address >= PR_SECTION_LIMIT || buffer->bytes > PR_SECTION_LIMIT - buffer->address)
-        return "ends above 0xe0000000";
-    *own.mapped = PR_MAPPED_BASE + buffer->address;
-    return NULL;
+    if (buffer->address >> 32)
+        return "is above 4 GiB: (buffer >> 32) == 0 does not hold";
+    *own.mapped = map(fw, rebase, buffer->address, buffer->bytes);
+    return *own.mapped ? NULL : "ends above 0xe0000000";
 }
 
 /* Generic buffers that are the text or the kernel. */
@@ -76,7 +117,7 @@ static bool fill(struct fw *fw, struct fw_rebase *rebase, const struct fw_progra
     }
     for (uint32_t i = 0; i < body->buffers; i++) {
         const struct pr_process_buffer *buffer = &body->buffer[i];
-        const char *wrong = take_own(rebase, program, buffer);
+        const char *wrong = take_own(fw, rebase, program, buffer);
 
         if (wrong) {
             fw_log(fw, RT_LOG_ERROR, "buffer 0x%x of a process, 0x%llx bytes at 0x%llx, %s", buffer->index,
@@ -101,6 +142,48 @@ enum pr_status fw_rebase_make(struct fw *fw, const struct fw_program *program,
         return PR_STATUS_OK;
     rt_heap_free(fw->kernel, *rebase);
     return PR_STATUS_BAD_ARGUMENT;
+}
+
+static struct fw_binding *find(struct fw_rebase *rebase, const struct pr_buffer *buffer, uint32_t set)
+{
+    for (uint32_t way = 0; way < FW_REBASE_WAYS; way++) {
+        struct fw_binding *entry = &rebase->cache[set][way];
+
+        if (entry->address == buffer->address && entry->bytes == buffer->bytes &&
+            entry->index == buffer->index && entry->bytes)
+            return entry;
+    }
+    return NULL;
+}
+
+/* The set of a buffer: pages, and places inside a page, spread over the sets. */
+static uint32_t set_of(const struct pr_buffer *buffer)
+{
+    return (uint32_t)(buffer->index ^ buffer->address >> 6 ^ buffer->address >> PR_PAGE_SHIFT) %
+           FW_REBASE_SETS;
+}
+
+static uint64_t keep(struct fw *fw, struct fw_rebase *rebase, const struct pr_buffer *buffer, uint32_t pool)
+{
+    const uint64_t mapped = map(fw, rebase, buffer->address, buffer->bytes);
+    const uint32_t set = set_of(buffer);
+
+    if (!mapped)
+        return 0;
+    rebase->cache[set][rebase->oldest[set]++ % FW_REBASE_WAYS] =
+        (struct fw_binding){.index = buffer->index,
+                            .pool = pool,
+                            .address = buffer->address,
+                            .bytes = buffer->bytes,
+                            .mapped = mapped};
+    return mapped;
+}
+
+uint64_t fw_rebase_bind(struct fw *fw, struct fw_rebase *rebase, const struct pr_buffer *buffer)
+{
+    const struct fw_binding *entry = find(rebase, buffer, set_of(buffer));
+
+    return entry ? entry->mapped : keep(fw, rebase, buffer, FW_POOL_CALLS);
 }
 
 void fw_rebase_drop(struct fw *fw, struct fw_process *process)

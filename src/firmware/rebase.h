@@ -11,6 +11,11 @@
  */
 enum pr_status fw_rebase_make(struct fw *fw, const struct fw_program *program,
                               const struct pr_body_process *body, struct fw_rebase **rebase);
+/*
+ * The mapped address of a buffer that a call binds, computed at its first binding and kept; 0 when the buffer
+ * is outside the aperture.
+ */
+uint64_t fw_rebase_bind(struct fw *fw, struct fw_rebase *rebase, const struct pr_buffer *buffer);
 /* Of a process that is idle again. */
 void fw_rebase_drop(struct fw *fw, struct fw_process *process);
 

@@ -20,6 +20,7 @@
 #include "protocol/controller.h"
 #include "protocol/execution.h"
 #include "protocol/message.h"
+#include "protocol/rebase.h"
 #include "protocol/tm_regs.h"
 #include "rtkernel/fsm.h"
 
@@ -61,12 +62,29 @@ struct fw_pump {
 #define FW_REASON_ENGINE (1u << 31)
 
 /*
- * The program's own buffers as one process has them: 64-bit mapped addresses, whose low halves go to the BARs.
- * A block of the system arena.
+ * A buffer that has been rebased: its 64-bit mapped address, whose low half goes to a BAR. `address` and
+ * `bytes` are the host's.
+ */
+struct fw_binding {
+    uint32_t index, pool;
+    uint64_t address, bytes; /* bytes 0: a free entry */
+    uint64_t mapped;
+};
+#define FW_POOL_CALLS  0u /* of buffers that a call brought in */
+#define FW_REBASE_SETS 32u
+#define FW_REBASE_WAYS 4u
+
+/*
+ * What one process has rebased: the program's own buffers, for as long as it lives, and the buffers that calls
+ * bound last. A block of the system arena.
  */
 struct fw_rebase {
-    uint64_t text, kernel; /* 0: there is none */
-    uint64_t own[];        /* by place in the table of generic buffers; 0: each call binds it */
+    uint64_t dva_base, region_size; /* all device addresses that were mapped */
+    uint64_t rebased;               /* times an address was computed: warm calls add nothing */
+    uint64_t text, kernel;          /* mapped; 0: there is none */
+    uint8_t oldest[FW_REBASE_SETS]; /* which entry of a set is replaced next */
+    struct fw_binding cache[FW_REBASE_SETS][FW_REBASE_WAYS];
+    uint64_t own[]; /* mapped, by place in the table of generic buffers; 0: each call binds it */
 };
 
 /*
@@ -130,7 +148,7 @@ struct fw_exeloop {
     uint64_t dropped, unknown, stale;
 
     struct fw_call draft; /* the call being checked */
-    uint32_t bound_address[PR_GENERIC_BUFFERS_MAX];
+    uint64_t bound_mapped[PR_GENERIC_BUFFERS_MAX];
     uint64_t bound[PR_GENERIC_BUFFERS_MAX / 64]; /* which of them are the draft's */
     _Alignas(8) uint8_t message[PR_CALL_BYTES(PR_CALL_BUFFERS_MAX)];
 };
@@ -161,6 +179,8 @@ struct fw {
     uint32_t rejected; /* times that happened */
     bool unknown_id_panics;
     struct fw_channel channel[PR_CHANNEL_COUNT];
+    struct pr_rebase_engine
+        engine; /* the region of the process that maps a buffer; interrupts are masked then */
     struct fw_terminal terminal;
     struct fw_server server;
     struct fw_exeloop exeloop;

@@ -19,8 +19,6 @@
 #define PR_CONTAINER_CHECKSUM_VALID 0xffffffffu /* checksum word that means "checked" (guide facts 4.4) */
 #define PR_CONTAINER_BYTES_MAX      0x40000000u
 #define PR_SECTION_LIMIT            0xe0000000u /* device address + size of a section */
-#define PR_MAPPED_BASE \
-    0x1bc400000000ull /* rebase records: this with the device address in its low half (seeds ch. 28) */
 
 /* X(id, number, name, mandatory). Mandatory as the H13 checks demand: command facts 4.5. */
 #define PR_SECTIONS(X)                 \

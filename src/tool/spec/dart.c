@@ -6,6 +6,7 @@
 #include "protocol/dart_regs.h"
 #include "protocol/usage.h"
 #include "tool/spec/facts.h"
+#include "protocol/rebase.h"
 #include "protocol/tm_regs.h"
 #include "tool/spec/spec.h"
 
@@ -180,14 +181,21 @@ static void write_offsets(struct spec *spec)
     spec_text(spec, "meaning", note); \
     spec_object_end(spec);
     FACT_SEGMENT_FIELDS(X)
-    spec_array_end(spec);
-    spec_array(spec, "rebase");
-    FACT_REBASE_FIELDS(X)
 #undef X
     spec_array_end(spec);
-    spec_hex(spec, "rebase_object", FACT_REBASE_OBJECT);
-    spec_hex(spec, "rebase_high_half", FACT_REBASE_HIGH_HALF);
-    spec_hex(spec, "rebase_bar_base", FACT_REBASE_BAR_BASE);
+    spec_array(spec, "rebase");
+#define X(member, title, at, note)    \
+    spec_object(spec, NULL);          \
+    spec_text(spec, "field", title);  \
+    spec_hex(spec, "offset", at);     \
+    spec_text(spec, "meaning", note); \
+    spec_object_end(spec);
+    PR_REBASE_FIELDS(X)
+#undef X
+    spec_array_end(spec);
+    spec_hex(spec, "rebase_object", PR_REBASE_OBJECT);
+    spec_hex(spec, "rebase_high_half", PR_MAPPED_HALF);
+    spec_hex(spec, "rebase_bar_base", pr_rebase_register(pr_board_table[PR_CHIP_T6000].container, 0, 0));
     spec_hex(spec, "rebase_bar_stride", PR_TQ_STRIDE);
     spec_number(spec, "rebase_record_bytes", FACT_REBASE_RECORD_BYTES);
 }

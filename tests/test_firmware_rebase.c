@@ -266,6 +266,119 @@ static void refuses_what_is_outside_the_aperture(void **state)
     assert_non_null(strstr(fwrig_log(rig), "buffer 7 at 0x100a00000: (buffer >> 32) == 0 does not hold"));
 }
 
+static const struct pr_rebase_record *record_of(const struct fwrig *rig, uint32_t process, uint32_t number)
+{
+    const struct fw *fw = fwrig_firmware(rig);
+
+    return &fw->process[process].rebase->record[number];
+}
+
+static void expect_record(const struct pr_rebase_record *record, uint64_t reg, uint64_t first, uint64_t end)
+{
+    assert_int_equal(pr_rebase_get(record->reg), reg);
+    assert_int_equal(pr_rebase_get(record->first), first);
+    assert_int_equal(pr_rebase_get(record->end), end);
+}
+
+/* Space B and space C: the program's own operands at create, those of a call when it binds. */
+static void records_pair_registers_with_operands(void **state)
+{
+    struct fwrig *rig = *state;
+    union fwrig_process second;
+
+    second_make(&second);
+    assert_int_equal(fwrig_process(rig, 0, &second, NULL), 0);
+    expect_record(record_of(rig, 1, 0), 0x285c25020, 0x1bc421000000, 0x1bc421000800);
+    expect_record(record_of(rig, 1, 1), 0x285c25024, 0x1bc422000000, 0x1bc422004000);
+    expect_record(record_of(rig, 1, 2), 0x285c25034, 0, 0);
+    expect_record(record_of(rig, 1, 4), 0x285c25044, 0x1bc423000000, 0x1bc423004000);
+    (void)call_of(rig, 1, 0);
+    expect_record(record_of(rig, 1, 2), 0x285c25034, 0x1bc400a00000, 0x1bc400a01000);
+    expect_record(record_of(rig, 1, 3), 0x285c25030, 0x1bc400a40000, 0x1bc400a42000);
+    /* The values of two loads differ: the aperture moves. */
+    assert_true(pr_rebase_get(record_of(rig, 0, 0)->first) != pr_rebase_get(record_of(rig, 1, 0)->first));
+    expect_record(record_of(rig, 0, 0), 0x285c25020, 0x1bc400800000, 0x1bc400800800);
+}
+
+static uint32_t load(struct fwrig *rig, const struct container_image *image)
+{
+    const struct pr_body_load body = {FWRIG_CONTAINERS, image->size};
+
+    memcpy(fwrig_memory(rig, FWRIG_CONTAINERS, image->size), image->bytes, image->size);
+    return fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &body, sizeof(body));
+}
+
+static void a_record_names_the_register_of_this_board(void **state)
+{
+    struct fwrig *rig = *state;
+    struct container_image image;
+
+    image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
+    pr_rebase_put(image.record[2].reg, 0x26bc25034); /* t8103 */
+    assert_int_equal(load(rig, &image), PR_STATUS_BAD_CONTAINER);
+    assert_non_null(strstr(fwrig_log(rig), "record 2: bar 5 is at 0x285c25034, not at 0x26bc25034"));
+    pr_rebase_put(image.record[2].reg, 0x285c2517c); /* of queue 1 */
+    assert_int_equal(load(rig, &image), PR_STATUS_BAD_CONTAINER);
+}
+
+/* A BAR gets what its record has: without one for the text it is 0, although the process has a text. */
+static void a_bar_without_a_record_is_zero(void **state)
+{
+    struct fwrig *rig = *state;
+    struct container_image image;
+    union fwrig_process process;
+    union fwrig_call call;
+
+    image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
+    memmove(&image.record[0], &image.record[1], 9 * sizeof(image.record[0]));
+    memset(&image.record[9], 0, sizeof(image.record[9]));
+    pr_put_le32(image.records, 9);
+    assert_int_equal(load(rig, &image), 0);
+    fwrig_process_make(&process, 3);
+    assert_int_equal(fwrig_process(rig, 1, &process, NULL), 0);
+    fwrig_call_make(&call, 1);
+    call.call.program_id = call.call.process_id = 1;
+    assert_int_equal(fwrig_call(rig, &call), 0);
+    assert_int_equal(bar(fwrig_push_at(rig, 0), 0), 0);
+    assert_int_equal(bar(fwrig_push_at(rig, 0), 1), FWRIG_KERNEL);
+}
+
+/* A wide BAR: 64 bits in the firmware's table, and the register keeps what it had. */
+static void wide_bars_go_to_a_table(void **state)
+{
+    struct fwrig *rig = *state;
+    const struct fw *fw = fwrig_firmware(rig);
+    struct container_image image;
+    union fwrig_process process;
+    union fwrig_call call;
+
+    fwrig_call_make(&call, 1);
+    call.part.buffer[0].valid = 3;
+    assert_int_equal(fwrig_call(rig, &call), PR_STATUS_BAD_ARGUMENT);
+    assert_non_null(strstr(fwrig_log(rig), "bar 5 of operation 0 is not wide: buffer 7 asks for that"));
+    assert_int_equal(fwrig_pushes(rig), 0);
+
+    image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
+    image.record[2].flags = 1;
+    assert_int_equal(load(rig, &image), 0);
+    fwrig_process_make(&process, 3);
+    assert_int_equal(fwrig_process(rig, 1, &process, NULL), 0);
+    fwrig_write(rig, PR_ENGINE_TQ + 4 * PR_TQ_STRIDE + PR_TQ_BAR1 + 4 * 5, 0x5eed);
+    call.call.program_id = call.call.process_id = 1;
+    assert_int_equal(fwrig_call(rig, &call), 0);
+    assert_int_equal(bar(fwrig_push_at(rig, 0), 5), 0x5eed);
+    assert_int_equal(bar(fwrig_push_at(rig, 0), 4), FWRIG_OUT);
+    assert_int_equal(fw->wide_bars[4], 1u << 5);
+    assert_int_equal(fw->wide[4][5], 0x1bc400a00000);
+    /* The next program on that queue has none. */
+    fwrig_retire(rig, 4, 0, true);
+    fwrig_run(rig);
+    fwrig_call_make(&call, 2);
+    assert_int_equal(fwrig_call(rig, &call), 0);
+    assert_int_equal(bar(fwrig_push_at(rig, 1), 5), FWRIG_IN);
+    assert_int_equal(fw->wide_bars[4], 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +389,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(buffers_are_rebased_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_full_cache_stays_right, setup, teardown),
         cmocka_unit_test_setup_teardown(refuses_what_is_outside_the_aperture, setup, teardown),
+        cmocka_unit_test_setup_teardown(records_pair_registers_with_operands, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_record_names_the_register_of_this_board, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_bar_without_a_record_is_zero, setup, teardown),
+        cmocka_unit_test_setup_teardown(wide_bars_go_to_a_table, setup, teardown),
         cmocka_unit_test_setup_teardown(the_body_has_the_size_it_declares, setup, teardown),
     };
 

@@ -12,8 +12,6 @@
 #include "protocol/stats.h"
 #include "rtkernel/kernel.h"
 
-#define TEXT_BAR     0u
-#define KERNEL_BAR   1u
 #define BUFFER_ALIGN 64u
 
 void fw_call_put(struct fw *fw, struct fw_list *list, uint16_t number)
@@ -92,7 +90,7 @@ static bool bind(struct fw *fw, const struct fw_program *program, struct fw_reba
     const struct pr_generic_buffer *generic;
     uint32_t place;
 
-    if (!(buffer->valid & 1) || buffer->index >= PR_GENERIC_BUFFERS_MAX)
+    if (!(buffer->valid & PR_BUFFER_VALID) || buffer->index >= PR_GENERIC_BUFFERS_MAX)
         return false;
     place = program->place[buffer->index];
     if (place == FW_NO_PLACE || e->bound[place / 64] >> (place % 64) & 1)
@@ -108,8 +106,10 @@ static bool bind(struct fw *fw, const struct fw_program *program, struct fw_reba
     if (buffer->address % BUFFER_ALIGN || buffer->bytes < generic->bytes)
         return false;
     e->bound[place / 64] |= 1ull << (place % 64);
-    e->bound_mapped[place] = fw_rebase_bind(fw, rebase, buffer);
-    return e->bound_mapped[place] != 0;
+    e->bound_as[place] = (struct fw_bound){.mapped = fw_rebase_bind(fw, rebase, buffer),
+                                           .bytes = buffer->bytes,
+                                           .wide = buffer->valid & PR_BUFFER_WIDE};
+    return e->bound_as[place].mapped != 0;
 }
 
 static enum pr_status bind_buffers(struct fw *fw, const struct pr_call *message)
@@ -124,31 +124,41 @@ static enum pr_status bind_buffers(struct fw *fw, const struct pr_call *message)
     return PR_STATUS_OK;
 }
 
-/* The address a BAR of the operation gets; false when that buffer has none. */
-static bool buffer_address(const struct fw_exeloop *e, const struct fw_rebase *rebase, uint32_t place,
-                           uint32_t *address)
+/* A host may ask for a wide BAR only where the container has one. */
+static bool wide_allowed(struct fw *fw, const struct fw_program *program,
+                         const struct pr_rebase_record *record)
 {
-    if (rebase->own[place])
-        *address = (uint32_t)rebase->own[place];
-    else if (e->bound[place / 64] >> (place % 64) & 1)
-        *address = (uint32_t)e->bound_mapped[place];
-    else
-        return false;
-    return true;
+    const struct fw_exeloop *e = &fw->exeloop;
+    uint32_t place;
+
+    if (record->flags & PR_REBASE_WIDE || record->buffer >= PR_GENERIC_BUFFERS_MAX)
+        return true;
+    place = program->place[record->buffer];
+    if (!(e->bound[place / 64] >> (place % 64) & 1) || !e->bound_as[place].wide)
+        return true;
+    fw_log(fw, RT_LOG_WARNING, "bar %u of operation %u is not wide: buffer %u asks for that", record->bar,
+           record->operation, record->buffer);
+    return false;
 }
 
-static enum pr_status fill_bars(const struct fw_exeloop *e, const struct fw_program *program,
-                                const struct fw_rebase *rebase, const struct pr_operation *operation,
-                                uint32_t *bar)
+/* The words of the BARs are the low halves of the records' operands; a record's register says which BAR. */
+static enum pr_status fill_bars(struct fw *fw, const struct fw_program *program, struct fw_rebase *rebase,
+                                uint32_t operation)
 {
-    rt_memset(bar, 0, PR_TQ_BARS * sizeof(*bar));
-    bar[TEXT_BAR] = (uint32_t)rebase->text;
-    bar[KERNEL_BAR] = (uint32_t)rebase->kernel;
-    for (uint32_t i = 0; i < operation->bars; i++) {
-        const uint32_t place = program->place[operation->bar[i].buffer];
+    const uint64_t first = pr_rebase_register(fw->registers, 0, 0);
+    struct fw_call *draft = &fw->exeloop.draft;
 
-        if (!buffer_address(e, rebase, place, &bar[operation->bar[i].bar]))
+    rt_memset(draft->bar, 0, sizeof(draft->bar));
+    draft->wide = 0;
+    for (uint32_t i = program->record[operation]; i < program->record[operation + 1]; i++) {
+        struct pr_rebase_record *record = &rebase->record[i];
+        const uint32_t bar = (uint32_t)(pr_rebase_get(record->reg) - first) / 4;
+
+        if (!fw_rebase_fill(rebase, program, &fw->exeloop, record) || !wide_allowed(fw, program, record))
             return PR_STATUS_BAD_ARGUMENT;
+        draft->bar[bar] = (uint32_t)pr_rebase_get(record->first);
+        if (record->flags & PR_REBASE_WIDE)
+            draft->wide |= 1u << bar;
     }
     return PR_STATUS_OK;
 }
@@ -158,7 +168,7 @@ static enum pr_status fill_draft(struct fw *fw, const struct pr_call *message)
     const struct fw_program *program = fw->program[message->program_id];
     const struct pr_procedure *procedure = &program->container.procedure[message->procedure];
     const struct pr_operation *operation = &program->container.operation[procedure->operation];
-    const struct fw_rebase *rebase = fw->process[message->process_id].rebase;
+    struct fw_rebase *rebase = fw->process[message->process_id].rebase;
     struct fw_call *draft = &fw->exeloop.draft;
 
     draft->address = (uint32_t)rebase->text + procedure->text_offset;
@@ -176,7 +186,7 @@ static enum pr_status fill_draft(struct fw *fw, const struct pr_call *message)
     draft->stream = fw->process[message->process_id].stream;
     draft->network = 0;
     draft->status = PR_STATUS_OK;
-    return fill_bars(&fw->exeloop, program, rebase, operation, draft->bar);
+    return fill_bars(fw, program, rebase, procedure->operation);
 }
 
 static enum pr_status check(struct fw *fw, const struct pr_call *message, uint64_t length)

@@ -96,6 +96,29 @@ static void index_buffers(struct fw_program *program)
         program->own += fw_program_fixed(&program->container.buffer[i]);
 }
 
+/* A record names the register of its BAR on this board. */
+static bool check_records(struct fw *fw, struct fw_program *program)
+{
+    uint32_t next = 0;
+
+    for (uint32_t i = 0; i < program->container.records; i++) {
+        const struct pr_rebase_record *record = &program->container.record[i];
+        const uint64_t reg = pr_rebase_get(record->reg),
+                       expected = pr_rebase_register(fw->registers, 0, record->bar);
+
+        if (reg != expected) {
+            fw_log(fw, RT_LOG_ERROR, "rebase record %u: bar %u is at 0x%llx, not at 0x%llx", i, record->bar,
+                   (unsigned long long)expected, (unsigned long long)reg);
+            return false;
+        }
+        while (next <= record->operation)
+            program->record[next++] = (uint16_t)i;
+    }
+    while (next <= program->container.operations)
+        program->record[next++] = (uint16_t)program->container.records;
+    return true;
+}
+
 static enum pr_status check(struct fw *fw, struct fw_program *program, const void *copy, size_t bytes)
 {
     struct pr_problem problem;
@@ -105,7 +128,7 @@ static enum pr_status check(struct fw *fw, struct fw_program *program, const voi
         return PR_STATUS_BAD_CONTAINER;
     }
     index_buffers(program);
-    return check_text(fw, program) ? PR_STATUS_OK : PR_STATUS_BAD_CONTAINER;
+    return check_records(fw, program) && check_text(fw, program) ? PR_STATUS_OK : PR_STATUS_BAD_CONTAINER;
 }
 
 static bool find_slot(const struct fw *fw, uint32_t *slot)

@@ -6,6 +6,7 @@
 #include "firmware/program.h"
 #include "rtkernel/heap.h"
 #include "rtkernel/irq.h"
+#include "rtkernel/memory.h"
 
 #define BUFFER_ALIGN 64u
 
@@ -107,6 +108,48 @@ static void alias_sections(struct fw_rebase *rebase, const struct fw_program *pr
     }
 }
 
+static void fill_record(struct pr_rebase_record *record, uint64_t mapped, uint64_t bytes)
+{
+    pr_rebase_put(record->first, mapped);
+    pr_rebase_put(record->end, mapped + bytes);
+}
+
+/* The operands that do not change any more: those of the program's own buffers. */
+static void fill_own_records(struct fw_rebase *rebase, const struct fw_program *program)
+{
+    const struct pr_container *container = &program->container;
+
+    rt_memcpy(rebase->record, container->record, container->records * sizeof(rebase->record[0]));
+    for (uint32_t i = 0; i < container->records; i++) {
+        struct pr_rebase_record *record = &rebase->record[i];
+        const uint32_t index = record->buffer;
+
+        if (index == PR_PROCESS_TEXT)
+            fill_record(record, rebase->text, container->section[PR_SECTION_TEXT]->address_bytes);
+        else if (index == PR_PROCESS_KERNEL)
+            fill_record(record, rebase->kernel, container->section[PR_SECTION_KERNEL]->address_bytes);
+        else if (rebase->own[program->place[index]])
+            fill_record(record, rebase->own[program->place[index]],
+                        container->buffer[program->place[index]].bytes);
+    }
+}
+
+bool fw_rebase_fill(struct fw_rebase *rebase, const struct fw_program *program, const struct fw_exeloop *e,
+                    struct pr_rebase_record *record)
+{
+    uint32_t place;
+
+    if (record->buffer >= PR_GENERIC_BUFFERS_MAX)
+        return true;
+    place = program->place[record->buffer];
+    if (rebase->own[place])
+        return true;
+    if (!(e->bound[place / 64] >> (place % 64) & 1))
+        return false;
+    fill_record(record, e->bound_as[place].mapped, e->bound_as[place].bytes);
+    return true;
+}
+
 static bool fill(struct fw *fw, struct fw_rebase *rebase, const struct fw_program *program,
                  const struct pr_body_process *body)
 {
@@ -126,18 +169,21 @@ static bool fill(struct fw *fw, struct fw_rebase *rebase, const struct fw_progra
         }
     }
     alias_sections(rebase, program);
+    fill_own_records(rebase, program);
     return true;
 }
 
 enum pr_status fw_rebase_make(struct fw *fw, const struct fw_program *program,
                               const struct pr_body_process *body, struct fw_rebase **rebase)
 {
-    const uint32_t buffers = program->container.generic->buffers;
+    const size_t own = program->container.generic->buffers * sizeof((*rebase)->own[0]);
+    const size_t records = program->container.records * sizeof((*rebase)->record[0]);
 
-    *rebase =
-        rt_heap_alloc(fw->kernel, RT_ARENA_SYSTEM, sizeof(**rebase) + buffers * sizeof((*rebase)->own[0]));
+    *rebase = rt_heap_alloc(fw->kernel, RT_ARENA_SYSTEM, sizeof(**rebase) + own + records);
     if (!*rebase)
         return PR_STATUS_NO_RESOURCES;
+    (*rebase)->own = (uint64_t *)(*rebase + 1);
+    (*rebase)->record = (struct pr_rebase_record *)((uint8_t *)(*rebase + 1) + own);
     if (fill(fw, *rebase, program, body))
         return PR_STATUS_OK;
     rt_heap_free(fw->kernel, *rebase);

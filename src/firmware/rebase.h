@@ -16,6 +16,9 @@ enum pr_status fw_rebase_make(struct fw *fw, const struct fw_program *program,
  * is outside the aperture.
  */
 uint64_t fw_rebase_bind(struct fw *fw, struct fw_rebase *rebase, const struct pr_buffer *buffer);
+/* Fills the operands of a record for the draft; false when the call binds no buffer there. */
+bool fw_rebase_fill(struct fw_rebase *rebase, const struct fw_program *program, const struct fw_exeloop *e,
+                    struct pr_rebase_record *record);
 /* Of a process that is idle again. */
 void fw_rebase_drop(struct fw *fw, struct fw_process *process);
 

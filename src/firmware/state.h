@@ -84,7 +84,8 @@ struct fw_rebase {
     uint64_t text, kernel;          /* mapped; 0: there is none */
     uint8_t oldest[FW_REBASE_SETS]; /* which entry of a set is replaced next */
     struct fw_binding cache[FW_REBASE_SETS][FW_REBASE_WAYS];
-    uint64_t own[]; /* mapped, by place in the table of generic buffers; 0: each call binds it */
+    uint64_t *own; /* mapped, by place in the table of generic buffers; 0: each call binds it */
+    struct pr_rebase_record *record; /* those of the container, with operands */
 };
 
 /*
@@ -94,6 +95,7 @@ struct fw_program {
     struct pr_container container; /* points into the copy */
     uint32_t processes;
     uint32_t own; /* buffers that a process must have: text, kernel, and those of a fixed address */
+    uint16_t record[PR_OPERATIONS_MAX + 1]; /* the first of an operation; the next operation's ends them */
     /* of a buffer index in the table of generic buffers; FW_NO_PLACE */
     uint16_t place[PR_GENERIC_BUFFERS_MAX];
 };
@@ -112,6 +114,7 @@ struct fw_process {
 /* An accepted call: what the queue needs, and what its event reports. */
 struct fw_call {
     uint32_t bar[PR_TQ_BARS];
+    uint32_t wide;          /* a bit per BAR that goes to the table of wide ones */
     uint32_t address, info; /* REQ_ADDR, REQ_INFO */
     uint64_t cookie;
     uint64_t stats, stats_bytes;
@@ -134,6 +137,12 @@ struct fw_level {
     uint64_t since; /* the oldest request is the oldest since then */
 };
 
+/* A buffer of the draft, by place. */
+struct fw_bound {
+    uint64_t mapped, bytes;
+    bool wide; /* asked for by the host */
+};
+
 struct fw_exeloop {
     struct fw_pump pump;
     struct rt_fsm machine;
@@ -148,7 +157,7 @@ struct fw_exeloop {
     uint64_t dropped, unknown, stale;
 
     struct fw_call draft; /* the call being checked */
-    uint64_t bound_mapped[PR_GENERIC_BUFFERS_MAX];
+    struct fw_bound bound_as[PR_GENERIC_BUFFERS_MAX];
     uint64_t bound[PR_GENERIC_BUFFERS_MAX / 64]; /* which of them are the draft's */
     _Alignas(8) uint8_t message[PR_CALL_BYTES(PR_CALL_BUFFERS_MAX)];
 };
@@ -181,6 +190,9 @@ struct fw {
     struct fw_channel channel[PR_CHANNEL_COUNT];
     struct pr_rebase_engine
         engine; /* the region of the process that maps a buffer; interrupts are masked then */
+    /* The software descriptor table of wide BARs: all 64 bits, and which of a queue are in use. */
+    uint64_t wide[PR_TQ_COUNT][PR_TQ_BARS];
+    uint32_t wide_bars[PR_TQ_COUNT];
     struct fw_terminal terminal;
     struct fw_server server;
     struct fw_exeloop exeloop;

@@ -12,6 +12,7 @@
 
 #include "protocol/bits.h"
 #include "protocol/commands.h"
+#include "protocol/rebase.h"
 
 #define PR_MESSAGE_BYTES_MAX     0x1b89u /* message size bound, command facts 3.1: less than this */
 #define PR_PRIORITIES            8u
@@ -130,10 +131,8 @@ struct pr_body_load {
  * domain: the text, the kernel when the container has one, and every generic buffer whose address the
  * container fixes.
  */
-#define PR_PROCESS_TEXT   0xfffffffeu
-#define PR_PROCESS_KERNEL 0xffffffffu
 struct pr_process_buffer {
-    uint32_t index; /* of the generic buffer, or one of the two above */
+    uint32_t index; /* of the generic buffer, PR_PROCESS_TEXT or PR_PROCESS_KERNEL */
     uint32_t reserved;
     uint64_t address, bytes;
 };
@@ -174,7 +173,7 @@ struct pr_exe_header {
 
 /* sCSneBufferDescriptor, command facts 4.4. */
 struct pr_buffer {
-    uint32_t valid; /* bit 0 */
+    uint32_t valid; /* bit 0; bit 1 asks for a wide BAR (CHOSEN) */
     uint32_t index; /* of the program's generic buffer */
     uint32_t type;  /* 0 in, 1 out, 2 intermediate, 3 kernel, 4 text, 5 mutable */
     uint32_t memory;
@@ -183,6 +182,8 @@ struct pr_buffer {
     uint64_t bytes;
     uint64_t tag;
 };
+#define PR_BUFFER_VALID 1u
+#define PR_BUFFER_WIDE  2u
 _Static_assert(sizeof(struct pr_buffer) == 0x30, "a buffer descriptor is 0x30 bytes");
 
 /* PROCEDURE_CALL: priority at +0x14 as the seeds read it; what follows +0x18 is command facts 4.4. */

@@ -53,4 +53,41 @@ static inline uint64_t pr_rebase_register(uint64_t container, uint32_t queue, ui
     return container + PR_ENGINE_TQ + (uint64_t)queue * PR_TQ_STRIDE + PR_TQ_BAR1 + 4ull * bar;
 }
 
+/* Buffers of a program that are not generic ones: what a record or a process calls them (CHOSEN). */
+#define PR_PROCESS_TEXT   0xfffffffeu
+#define PR_PROCESS_KERNEL 0xffffffffu
+/* The BARs that they have where the operation names no other buffer for them. */
+#define PR_REBASE_BAR_TEXT   0u
+#define PR_REBASE_BAR_KERNEL 1u
+
+/*
+ * A register-write record: an engine register and two operand values, 44 bytes (seeds ch. 28). Places, and the
+ * fields beside those three, are CHOSEN. In a container the operands are 0 and the register is that of queue 0;
+ * the firmware fills the operands of its copy and adds the queue. A 64-bit value is two words, low half first,
+ * since 44 is not a multiple of 8.
+ */
+struct pr_rebase_record {
+    uint32_t operation, bar;
+    uint32_t buffer; /* index of a generic buffer, PR_PROCESS_TEXT or PR_PROCESS_KERNEL */
+    uint32_t flags;
+    uint32_t zero;
+    uint32_t reg[2];   /* space B */
+    uint32_t first[2]; /* space C: the buffer's first byte */
+    uint32_t end[2];   /* space C: the byte behind its last */
+};
+_Static_assert(sizeof(struct pr_rebase_record) == 44, "a rebase record is 44 bytes");
+/* The BAR takes all 64 bits, in a table of the firmware's; its register is not written. */
+#define PR_REBASE_WIDE 1u
+
+static inline uint64_t pr_rebase_get(const uint32_t value[2])
+{
+    return value[0] | (uint64_t)value[1] << 32;
+}
+
+static inline void pr_rebase_put(uint32_t value[2], uint64_t to)
+{
+    value[0] = (uint32_t)to;
+    value[1] = (uint32_t)(to >> 32);
+}
+
 #endif

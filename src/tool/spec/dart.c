@@ -197,7 +197,7 @@ static void write_offsets(struct spec *spec)
     spec_hex(spec, "rebase_high_half", PR_MAPPED_HALF);
     spec_hex(spec, "rebase_bar_base", pr_rebase_register(pr_board_table[PR_CHIP_T6000].container, 0, 0));
     spec_hex(spec, "rebase_bar_stride", PR_TQ_STRIDE);
-    spec_number(spec, "rebase_record_bytes", FACT_REBASE_RECORD_BYTES);
+    spec_number(spec, "rebase_record_bytes", sizeof(struct pr_rebase_record));
 }
 
 void spec_addressing(struct spec *spec)

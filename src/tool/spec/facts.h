@@ -133,9 +133,6 @@
     X("B", "Engine-register", "where the firmware writes the DMA-engine bases") \
     X("C", "DRAM-tile aperture", "what streams: the weight and data tiles")
 
-/* Ch. 28: bytes of a register-write record */
-#define FACT_REBASE_RECORD_BYTES 44u
-
 /* Table 28.9: X(scale, bytes, what it governs) */
 #define FACT_ALIGNMENTS(X)                                          \
     X("DMA width granule", 16, "the data-movement quantum")         \

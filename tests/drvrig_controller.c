@@ -182,6 +182,13 @@ static uint32_t run_command(struct rig *rig, struct pr_command_header *header, v
     case PR_CMD_CREATE_PROCESS:
         assert_int_equal(header->size, PR_PROCESS_BYTES(((struct pr_body_process *)body)->buffers));
         return create_process(rig, header->program_id, body, &header->process_id);
+    case PR_CMD_PREMAP_BUFFER:
+        assert_int_equal(header->size, sizeof(struct pr_body_premap));
+        assert_true(header->process_id < RIG_PROCESSES && rig->process[header->process_id].there &&
+                    rig->process[header->process_id].program == header->program_id);
+        assert_true(rig->premap_count < sizeof(rig->premap) / sizeof(rig->premap[0]));
+        memcpy(&rig->premap[rig->premap_count++], body, sizeof(struct pr_body_premap));
+        return PR_STATUS_OK;
     case PR_CMD_TERMINATE_PROCESS:
         if (header->process_id >= RIG_PROCESSES || !rig->process[header->process_id].there)
             return PR_STATUS_NO_PROCESS;

@@ -240,7 +240,7 @@ static void buffers_are_rebased_once(void **state)
     assert_int_equal(rebased(rig, 0), FWRIG_OWN + 4);
     assert_true(fwrig_send(rig, PR_CHANNEL_IO, &end, sizeof(end.header), 0));
     assert_int_equal(PR_REPLY_STATUS(&end.header), 0);
-    assert_non_null(strstr(fwrig_log(rig), "process 0 ends: 21 calls, 7 buffers rebased"));
+    assert_non_null(strstr(fwrig_log(rig), "process 0 ends: 21 calls, 7 buffers rebased, 0 pre-mapped"));
 }
 
 /* More surfaces than the cache has entries: each is rebased again, and none gets the address of another. */
@@ -263,7 +263,8 @@ static void refuses_what_is_outside_the_aperture(void **state)
                      PR_STATUS_BAD_ARGUMENT);
     assert_int_equal(call_at(rig, FWRIG_IN, UINT64_MAX), PR_STATUS_BAD_ARGUMENT);
     assert_int_equal(call_at(rig, 1ull << 32 | FWRIG_IN, IMAGE_INPUT_BYTES), PR_STATUS_BAD_ARGUMENT);
-    assert_non_null(strstr(fwrig_log(rig), "buffer 7 at 0x100a00000: (buffer >> 32) == 0 does not hold"));
+    assert_non_null(
+        strstr(fwrig_log(rig), "buffer 7, 0x1000 bytes at 0x100a00000, is above 4 GiB: (buffer >> 32) == 0"));
 }
 
 static const struct pr_rebase_record *record_of(const struct fwrig *rig, uint32_t process, uint32_t number)
@@ -379,6 +380,90 @@ static void wide_bars_go_to_a_table(void **state)
     assert_int_equal(fw->wide_bars[4], 0);
 }
 
+static void premap_make(struct pr_body_premap *body)
+{
+    *body = (struct pr_body_premap){.operations = 1, .buffers = 1, .pool = PR_POOL_PREMAP};
+    body->buffer = (struct pr_buffer){.valid = 1,
+                                      .index = IMAGE_INPUT,
+                                      .type = PR_BUFFER_IN,
+                                      .address = FWRIG_IN,
+                                      .bytes = IMAGE_INPUT_BYTES};
+}
+
+static uint32_t premap_of(struct fwrig *rig, uint32_t program, uint32_t process,
+                          const struct pr_body_premap *body)
+{
+    struct fwrig_command c = {
+        .header = {
+            .id = PR_CMD_PREMAP_BUFFER, .size = sizeof(*body), .program_id = program, .process_id = process}};
+
+    memcpy(c.body, body, sizeof(*body));
+    assert_true(fwrig_send(rig, PR_CHANNEL_IO, &c, sizeof(c.header) + sizeof(*body), 0));
+    return PR_REPLY_STATUS(&c.header);
+}
+
+/* The call that binds it first finds it; only the output is new to it. */
+static void a_premapped_buffer_is_found(void **state)
+{
+    struct fwrig *rig = *state;
+    const struct fw *fw = fwrig_firmware(rig);
+    struct pr_body_premap body;
+
+    premap_make(&body);
+    assert_int_equal(premap_of(rig, 0, 0, &body), 0);
+    assert_int_equal(rebased(rig, 0), FWRIG_OWN + 1);
+    assert_int_equal(premap_of(rig, 0, 0, &body), 0); /* a second time changes nothing */
+    assert_int_equal(rebased(rig, 0), FWRIG_OWN + 1);
+    assert_int_equal(fw->process[0].rebase->premapped, 1);
+    assert_int_equal(call_at(rig, FWRIG_IN, IMAGE_INPUT_BYTES), 0);
+    assert_int_equal(rebased(rig, 0), FWRIG_OWN + 2);
+    /* Its pool is the one that was given; another index is another buffer. */
+    for (uint32_t i = 0; i < FW_REBASE_SETS * FW_REBASE_WAYS; i++) {
+        const struct fw_binding *entry =
+            &fw->process[0].rebase->cache[i / FW_REBASE_WAYS][i % FW_REBASE_WAYS];
+
+        assert_int_equal(entry->pool, entry->bytes && entry->index == IMAGE_INPUT ? PR_POOL_PREMAP : 0);
+    }
+    body.buffer.index = IMAGE_OUTPUT;
+    body.buffer.bytes = IMAGE_OUTPUT_BYTES;
+    assert_int_equal(premap_of(rig, 0, 0, &body), 0);
+    assert_int_equal(rebased(rig, 0), FWRIG_OWN + 3);
+}
+
+#define REFUSED(change, why)                                                   \
+    do {                                                                       \
+        premap_make(&body);                                                    \
+        change;                                                                \
+        assert_int_equal(premap_of(rig, 0, 0, &body), PR_STATUS_BAD_ARGUMENT); \
+        assert_non_null(strstr(fwrig_log(rig), why));                          \
+    } while (0)
+
+static void refuses_bad_premaps(void **state)
+{
+    struct fwrig *rig = *state;
+    struct pr_body_premap body;
+
+    REFUSED(body.operations = 2, "does not have exactly one operation");
+    REFUSED(body.buffers = 2, "breaks pPreMapOp->nbrOfBuffers == 1");
+    REFUSED(body.buffers = 0, "breaks pPreMapOp->nbrOfBuffers == 1");
+    REFUSED(body.pool = 0, "is for the pool of calls");
+    REFUSED(body.buffer.address = 0, "0x1000 bytes at 0x0, has an address or a size of 0");
+    REFUSED(body.buffer.bytes = 0, "0x0 bytes at 0xa00000, has an address or a size of 0");
+    REFUSED(body.buffer.valid = 0, "is not valid");
+    REFUSED(body.buffer.index = 511, "buffer 511, 0x1000 bytes at 0xa00000, is not a buffer of the program");
+    REFUSED(body.buffer.index = IMAGE_MIDDLE, "is one of the program's own");
+    REFUSED(body.buffer.address += 32, "is not aligned to 64 bytes");
+    REFUSED(body.buffer.bytes -= 1, "is smaller than the container says");
+    REFUSED(body.buffer.address |= 1ull << 32, "at 0x100a00000, is above 4 GiB");
+    REFUSED(body.buffer.address = 0xe0000000u - 64, "at 0xdfffffc0, ends above 0xe0000000");
+    premap_make(&body);
+    assert_int_equal(premap_of(rig, 1, 0, &body), PR_STATUS_NO_PROGRAM);
+    assert_int_equal(premap_of(rig, 0, 1, &body), PR_STATUS_NO_PROCESS);
+    assert_int_equal(premap_of(rig, 0, PR_NO_ID, &body), PR_STATUS_NO_PROCESS);
+    assert_int_equal(fwrig_control(rig, PR_CMD_PREMAP_BUFFER, &body, sizeof(body) - 8), PR_STATUS_BAD_SIZE);
+    assert_int_equal(rebased(rig, 0), FWRIG_OWN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,6 +478,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_record_names_the_register_of_this_board, setup, teardown),
         cmocka_unit_test_setup_teardown(a_bar_without_a_record_is_zero, setup, teardown),
         cmocka_unit_test_setup_teardown(wide_bars_go_to_a_table, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_premapped_buffer_is_found, setup, teardown),
+        cmocka_unit_test_setup_teardown(refuses_bad_premaps, setup, teardown),
         cmocka_unit_test_setup_teardown(the_body_has_the_size_it_declares, setup, teardown),
     };
 

@@ -12,8 +12,6 @@
 #include "protocol/stats.h"
 #include "rtkernel/kernel.h"
 
-#define BUFFER_ALIGN 64u
-
 void fw_call_put(struct fw *fw, struct fw_list *list, uint16_t number)
 {
     fw->call[number].next = FW_NO_CALL;
@@ -83,33 +81,24 @@ static enum pr_status check_shape(const struct pr_call *message)
     return PR_STATUS_OK;
 }
 
-static bool bind(struct fw *fw, const struct fw_program *program, struct fw_rebase *rebase,
-                 const struct pr_buffer *buffer)
+/* What is wrong with a buffer of the draft, or NULL. */
+static const char *bind(struct fw *fw, const struct fw_program *program, struct fw_rebase *rebase,
+                        const struct pr_buffer *buffer)
 {
     struct fw_exeloop *e = &fw->exeloop;
-    const struct pr_generic_buffer *generic;
+    const char *wrong = fw_rebase_wrong(program, buffer);
     uint32_t place;
 
-    if (!(buffer->valid & PR_BUFFER_VALID) || buffer->index >= PR_GENERIC_BUFFERS_MAX)
-        return false;
+    if (wrong)
+        return wrong;
     place = program->place[buffer->index];
-    if (place == FW_NO_PLACE || e->bound[place / 64] >> (place % 64) & 1)
-        return false;
-    generic = &program->container.buffer[place];
-    if (generic->address || generic->type == PR_BUFFER_KERNEL || generic->type == PR_BUFFER_TEXT)
-        return false;
-    if (buffer->address >> 32) {
-        fw_log(fw, RT_LOG_WARNING, "buffer %u at 0x%llx: (buffer >> 32) == 0 does not hold", buffer->index,
-               (unsigned long long)buffer->address);
-        return false;
-    }
-    if (buffer->address % BUFFER_ALIGN || buffer->bytes < generic->bytes)
-        return false;
+    if (e->bound[place / 64] >> (place % 64) & 1)
+        return "is bound twice";
     e->bound[place / 64] |= 1ull << (place % 64);
     e->bound_as[place] = (struct fw_bound){.mapped = fw_rebase_bind(fw, rebase, buffer),
                                            .bytes = buffer->bytes,
                                            .wide = buffer->valid & PR_BUFFER_WIDE};
-    return e->bound_as[place].mapped != 0;
+    return e->bound_as[place].mapped ? NULL : "ends above 0xe0000000";
 }
 
 static enum pr_status bind_buffers(struct fw *fw, const struct pr_call *message)
@@ -118,9 +107,16 @@ static enum pr_status bind_buffers(struct fw *fw, const struct pr_call *message)
     struct fw_rebase *rebase = fw->process[message->process_id].rebase;
 
     rt_memset(fw->exeloop.bound, 0, sizeof(fw->exeloop.bound));
-    for (uint32_t i = 0; i < message->buffers; i++)
-        if (!bind(fw, program, rebase, &message->buffer[i]))
+    for (uint32_t i = 0; i < message->buffers; i++) {
+        const struct pr_buffer *buffer = &message->buffer[i];
+        const char *wrong = bind(fw, program, rebase, buffer);
+
+        if (wrong) {
+            fw_log(fw, RT_LOG_WARNING, "buffer %u, 0x%llx bytes at 0x%llx, %s", buffer->index,
+                   (unsigned long long)buffer->bytes, (unsigned long long)buffer->address, wrong);
             return PR_STATUS_BAD_ARGUMENT;
+        }
+    }
     return PR_STATUS_OK;
 }
 

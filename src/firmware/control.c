@@ -172,6 +172,11 @@ static enum pr_status create_process(struct fw *fw, struct pr_command_header *he
     return status;
 }
 
+static enum pr_status premap_buffer(struct fw *fw, struct pr_command_header *header, void *body)
+{
+    return fw_process_premap(fw, header->program_id, header->process_id, body);
+}
+
 static enum pr_status terminate_process(struct fw *fw, struct pr_command_header *header, void *body)
 {
     (void)body;
@@ -213,6 +218,7 @@ static const struct command commands[] = {
     {PR_CMD_LOAD_PROGRAM, ON(IO), EXACT(pr_body_load), load_program},
     {PR_CMD_UNLOAD_PROGRAM, ON(IO), ANY, unload_program},
     {PR_CMD_CREATE_PROCESS, ON(IO), sizeof(struct pr_body_process), ANY_SIZE, 0, create_process},
+    {PR_CMD_PREMAP_BUFFER, ON(IO), EXACT(pr_body_premap), premap_buffer},
     {PR_CMD_TERMINATE_PROCESS, ON(IO), ANY, terminate_process},
     {PR_CMD_CH_BUFFER_RETURN, ON(BUF_H2T), ANY, do_nothing},
 };

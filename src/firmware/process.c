@@ -51,6 +51,19 @@ enum pr_status fw_process_create(struct fw *fw, uint32_t program, const struct p
     return PR_STATUS_OK;
 }
 
+enum pr_status fw_process_premap(struct fw *fw, uint32_t program, uint32_t slot,
+                                 const struct pr_body_premap *body)
+{
+    const struct fw_program *of = fw_program_get(fw, program);
+
+    if (!of)
+        return PR_STATUS_NO_PROGRAM;
+    if (slot >= PR_PROCESSES_MAX || fw->process[slot].state != FW_PROCESS_RUNNING ||
+        fw->process[slot].program != program)
+        return PR_STATUS_NO_PROCESS;
+    return fw_rebase_premap(fw, of, fw->process[slot].rebase, body);
+}
+
 enum pr_status fw_process_terminate(struct fw *fw, uint32_t program, uint32_t slot)
 {
     struct fw_process *process = &fw->process[slot < PR_PROCESSES_MAX ? slot : 0];
@@ -70,8 +83,9 @@ enum pr_status fw_process_terminate(struct fw *fw, uint32_t program, uint32_t sl
     }
     rt_irq_restore(fw->kernel, previous);
     if (!status) {
-        fw_log(fw, RT_LOG_INFO, "process %u ends: %llu calls, %llu buffers rebased", slot,
-               (unsigned long long)process->finished, (unsigned long long)process->rebase->rebased);
+        fw_log(fw, RT_LOG_INFO, "process %u ends: %llu calls, %llu buffers rebased, %llu pre-mapped", slot,
+               (unsigned long long)process->finished, (unsigned long long)process->rebase->rebased,
+               (unsigned long long)process->rebase->premapped);
         fw_rebase_drop(fw, process);
     }
     return status;

@@ -11,6 +11,9 @@
  */
 enum pr_status fw_process_create(struct fw *fw, uint32_t program, const struct pr_body_process *body,
                                  uint32_t *slot);
+/* PREMAP_BUFFER for a running process of the program. */
+enum pr_status fw_process_premap(struct fw *fw, uint32_t program, uint32_t slot,
+                                 const struct pr_body_premap *body);
 /* Back to idle; BUSY while it has calls. `program` may be PR_NO_ID. */
 enum pr_status fw_process_terminate(struct fw *fw, uint32_t program, uint32_t slot);
 

@@ -190,6 +190,26 @@ enum pr_status fw_rebase_make(struct fw *fw, const struct fw_program *program,
     return PR_STATUS_BAD_ARGUMENT;
 }
 
+const char *fw_rebase_wrong(const struct fw_program *program, const struct pr_buffer *buffer)
+{
+    const struct pr_generic_buffer *generic;
+    uint32_t place;
+
+    if (!(buffer->valid & PR_BUFFER_VALID))
+        return "is not valid";
+    place = buffer->index < PR_GENERIC_BUFFERS_MAX ? program->place[buffer->index] : FW_NO_PLACE;
+    if (place == FW_NO_PLACE)
+        return "is not a buffer of the program";
+    generic = &program->container.buffer[place];
+    if (generic->address || generic->type == PR_BUFFER_KERNEL || generic->type == PR_BUFFER_TEXT)
+        return "is one of the program's own";
+    if (buffer->address >> 32)
+        return "is above 4 GiB: (buffer >> 32) == 0 does not hold";
+    if (buffer->address % BUFFER_ALIGN)
+        return "is not aligned to 64 bytes";
+    return buffer->bytes < generic->bytes ? "is smaller than the container says" : NULL;
+}
+
 static struct fw_binding *find(struct fw_rebase *rebase, const struct pr_buffer *buffer, uint32_t set)
 {
     for (uint32_t way = 0; way < FW_REBASE_WAYS; way++) {
@@ -229,7 +249,47 @@ uint64_t fw_rebase_bind(struct fw *fw, struct fw_rebase *rebase, const struct pr
 {
     const struct fw_binding *entry = find(rebase, buffer, set_of(buffer));
 
-    return entry ? entry->mapped : keep(fw, rebase, buffer, FW_POOL_CALLS);
+    return entry ? entry->mapped : keep(fw, rebase, buffer, PR_POOL_CALLS);
+}
+
+/* What is wrong with a pre-map, or NULL. */
+static const char *premap_wrong(const struct fw_program *program, const struct pr_body_premap *body)
+{
+    if (body->operations != 1)
+        return "does not have exactly one operation";
+    if (body->buffers != 1)
+        return "breaks pPreMapOp->nbrOfBuffers == 1";
+    if (!body->pool || body->zero)
+        return "is for the pool of calls, or has a reserved word that is not 0";
+    if (!body->buffer.address || !body->buffer.bytes)
+        return "has an address or a size of 0";
+    return fw_rebase_wrong(program, &body->buffer);
+}
+
+enum pr_status fw_rebase_premap(struct fw *fw, const struct fw_program *program, struct fw_rebase *rebase,
+                                const struct pr_body_premap *body)
+{
+    const struct pr_buffer *buffer = &body->buffer;
+    const char *wrong = premap_wrong(program, body);
+    struct fw_binding *entry;
+    uint32_t previous;
+
+    if (!wrong) {
+        previous = rt_irq_mask(fw->kernel);
+        entry = find(rebase, buffer, set_of(buffer));
+        if (entry)
+            entry->pool = body->pool;
+        else if (keep(fw, rebase, buffer, body->pool))
+            rebase->premapped++;
+        else
+            wrong = "ends above 0xe0000000";
+        rt_irq_restore(fw->kernel, previous);
+    }
+    if (!wrong)
+        return PR_STATUS_OK;
+    fw_log(fw, RT_LOG_WARNING, "a pre-map of buffer %u, 0x%llx bytes at 0x%llx, %s", buffer->index,
+           (unsigned long long)buffer->bytes, (unsigned long long)buffer->address, wrong);
+    return PR_STATUS_BAD_ARGUMENT;
 }
 
 void fw_rebase_drop(struct fw *fw, struct fw_process *process)

@@ -11,6 +11,11 @@
  */
 enum pr_status fw_rebase_make(struct fw *fw, const struct fw_program *program,
                               const struct pr_body_process *body, struct fw_rebase **rebase);
+/* Why a call of the program may not bind the buffer, or NULL. */
+const char *fw_rebase_wrong(const struct fw_program *program, const struct pr_buffer *buffer);
+/* Rebases a buffer ahead of the calls that bind it, and gives it its pool. */
+enum pr_status fw_rebase_premap(struct fw *fw, const struct fw_program *program, struct fw_rebase *rebase,
+                                const struct pr_body_premap *body);
 /*
  * The mapped address of a buffer that a call binds, computed at its first binding and kept; 0 when the buffer
  * is outside the aperture.

@@ -70,7 +70,6 @@ struct fw_binding {
     uint64_t address, bytes; /* bytes 0: a free entry */
     uint64_t mapped;
 };
-#define FW_POOL_CALLS  0u /* of buffers that a call brought in */
 #define FW_REBASE_SETS 32u
 #define FW_REBASE_WAYS 4u
 
@@ -81,6 +80,7 @@ struct fw_binding {
 struct fw_rebase {
     uint64_t dva_base, region_size; /* all device addresses that were mapped */
     uint64_t rebased;               /* times an address was computed: warm calls add nothing */
+    uint64_t premapped;             /* of those, ahead of a call */
     uint64_t text, kernel;          /* mapped; 0: there is none */
     uint8_t oldest[FW_REBASE_SETS]; /* which entry of a set is replaced next */
     struct fw_binding cache[FW_REBASE_SETS][FW_REBASE_WAYS];

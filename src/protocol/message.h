@@ -186,6 +186,21 @@ struct pr_buffer {
 #define PR_BUFFER_WIDE  2u
 _Static_assert(sizeof(struct pr_buffer) == 0x30, "a buffer descriptor is 0x30 bytes");
 
+/*
+ * PREMAP_BUFFER: program_id and process_id in the header; one operation with one buffer, whose address and size
+ * are not 0 (seeds ch. 30). The places are CHOSEN.
+ */
+struct pr_body_premap {
+    uint32_t operations;
+    uint32_t buffers; /* nbrOfBuffers */
+    uint32_t pool;    /* the pool's identifier; 0 is that of calls */
+    uint32_t zero;
+    struct pr_buffer buffer;
+};
+_Static_assert(sizeof(struct pr_body_premap) == 0x40, "a buffer descriptor behind four words");
+#define PR_POOL_CALLS  0u
+#define PR_POOL_PREMAP 1u /* of what the driver pre-maps */
+
 /* PROCEDURE_CALL: priority at +0x14 as the seeds read it; what follows +0x18 is command facts 4.4. */
 struct pr_call {
     struct pr_exe_header head;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pre-maps. The buffer is described as a request that binds the surface will describe it: only then is it found. */
+/* Pre-maps. The firmware finds a buffer again when a request describes it with the same address and size. */
 #include "driver/premap.h"
 
 #include <inttypes.h>

@@ -6,8 +6,8 @@
 #include "driver/state.h"
 
 /*
- * One PREMAP_BUFFER for each port of the program that has the usage of the map and takes no more bytes than the
- * surface has from the offset on. The process is pinned and live, the mapping is in use. May wait.
+ * One PREMAP_BUFFER for each port of the program that has the usage of the map and takes no more bytes than
+ * the surface has from the offset on. The process is pinned and live, the mapping is in use. May wait.
  */
 IOReturn drv_premap_send(struct drv_process *process, const struct ane_memory_map *map,
                          const struct drv_mapping *mapping);

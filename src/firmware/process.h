@@ -6,7 +6,7 @@
 #include "firmware/state.h"
 
 /*
- * A running process of a program, whose engine traffic uses a DART stream and whose program has its buffers at
+ * A running process of a program, whose engine traffic uses a DART stream. The program's own buffers are at
  * the addresses of the body, in that stream's domain.
  */
 enum pr_status fw_process_create(struct fw *fw, uint32_t program, const struct pr_body_process *body,

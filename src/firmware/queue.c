@@ -35,7 +35,7 @@ static uint8_t take_network(struct fw_exeloop *e)
     return (uint8_t)e->network;
 }
 
-/* 35 words, less those of wide BARs, into the queue's register file, its stream, and the three words of the push. */
+/* 35 words, less those of wide BARs, into the queue's registers, its stream, and the words of the push. */
 static void push(struct fw *fw, struct fw_call *call)
 {
     const unsigned queue = call->level;

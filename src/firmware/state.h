@@ -74,8 +74,8 @@ struct fw_binding {
 #define FW_REBASE_WAYS 4u
 
 /*
- * What one process has rebased: the program's own buffers, for as long as it lives, and the buffers that calls
- * bound last. A block of the system arena.
+ * What one process has rebased: the program's own buffers, for as long as it lives, and the buffers that
+ * calls bound last. A block of the system arena.
  */
 struct fw_rebase {
     uint64_t dva_base, region_size; /* all device addresses that were mapped */

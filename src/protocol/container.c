@@ -360,7 +360,7 @@ static bool read_procedures(const struct reader *r)
     return true;
 }
 
-/* Whether the operation names this buffer for the bar; `text` and `kernel` may have a bar it does not name. */
+/* Whether the operation names this buffer for the bar; text and kernel may have a bar it does not name. */
 static bool record_fits(const struct reader *r, const struct pr_rebase_record *record, uint32_t *named)
 {
     const struct pr_operation *o = &r->container->operation[record->operation];

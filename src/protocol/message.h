@@ -187,8 +187,8 @@ struct pr_buffer {
 _Static_assert(sizeof(struct pr_buffer) == 0x30, "a buffer descriptor is 0x30 bytes");
 
 /*
- * PREMAP_BUFFER: program_id and process_id in the header; one operation with one buffer, whose address and size
- * are not 0 (seeds ch. 30). The places are CHOSEN.
+ * PREMAP_BUFFER: program_id and process_id in the header; one operation with one buffer, whose address and
+ * size are not 0 (seeds ch. 30). The places are CHOSEN.
  */
 struct pr_body_premap {
     uint32_t operations;

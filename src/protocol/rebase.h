@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rebase (seeds ch. 28): the firmware's second translation, from a device address of the host (space A) to
- * the DRAM-tile aperture (space C), and the engine registers (space B) that take the low half of the result.
+ * The rebase (seeds ch. 28): the firmware's second translation, from a device address of the host (space A)
+ * to the DRAM-tile aperture (space C), and the engine registers (space B) that take the low half of the
+ * result.
  */
 #ifndef PROTOCOL_REBASE_H
 #define PROTOCOL_REBASE_H
@@ -10,7 +11,7 @@
 #include "protocol/board.h"
 #include "protocol/tm_regs.h"
 
-/* The high half of space C. The device address is the low half (CHOSEN), so that the DART can translate it. */
+/* The high half of space C. The device address is the low half (CHOSEN), so that the DART translates it. */
 #define PR_MAPPED_HALF 0x1bc4u
 #define PR_MAPPED_BASE ((uint64_t)PR_MAPPED_HALF << 32)
 
@@ -61,10 +62,10 @@ static inline uint64_t pr_rebase_register(uint64_t container, uint32_t queue, ui
 #define PR_REBASE_BAR_KERNEL 1u
 
 /*
- * A register-write record: an engine register and two operand values, 44 bytes (seeds ch. 28). Places, and the
- * fields beside those three, are CHOSEN. In a container the operands are 0 and the register is that of queue 0;
- * the firmware fills the operands of its copy and adds the queue. A 64-bit value is two words, low half first,
- * since 44 is not a multiple of 8.
+ * A register-write record: an engine register and two operand values, 44 bytes (seeds ch. 28). Places, and
+ * the fields beside those three, are CHOSEN. In a container the operands are 0 and the register is that of
+ * queue 0; the firmware fills the operands of its copy and adds the queue. A 64-bit value is two words, low
+ * half first, since 44 is not a multiple of 8.
  */
 struct pr_rebase_record {
     uint32_t operation, bar;

@@ -183,7 +183,7 @@ enum pr_status fw_rebase_make(struct fw *fw, const struct fw_program *program,
     if (!*rebase)
         return PR_STATUS_NO_RESOURCES;
     (*rebase)->own = (uint64_t *)(*rebase + 1);
-    (*rebase)->record = (struct pr_rebase_record *)((uint8_t *)(*rebase + 1) + own);
+    (*rebase)->record = (void *)((*rebase)->own + program->container.generic->buffers);
     if (fill(fw, *rebase, program, body))
         return PR_STATUS_OK;
     rt_heap_free(fw->kernel, *rebase);

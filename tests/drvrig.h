@@ -79,6 +79,8 @@ struct drvrig {
         uint32_t program, stream;
     } process[DRVRIG_PROCESSES];
     struct drvrig_call call[DRVRIG_CALLS];
+    struct pr_body_premap premap[8]; /* in order */
+    uint32_t premap_count;
     uint32_t commands[32], command_count; /* ids in order */
     uint32_t order[64], order_count;      /* priorities of calls in the order they were run */
     uint32_t most_normal, most_realtime;  /* calls held at once */

@@ -138,31 +138,40 @@ static uint32_t load_program(struct drvrig *rig, const struct pr_body_load *body
     return PR_STATUS_OK;
 }
 
-/* Text and kernel are where the base domain has them, on all three controllers. */
-static void check_process(struct drvrig *rig, uint32_t program, uint32_t stream)
+/* On all three controllers the client's domain has the bytes of the base domain at the address of the body. */
+static void check_own(struct drvrig *rig, uint32_t stream, const struct pr_process_buffer *buffer,
+                      uint32_t index, const struct pr_container_section *s)
 {
-    for (unsigned kind = PR_SECTION_KERNEL; kind <= PR_SECTION_TEXT; kind++) {
-        const struct pr_container_section *s = rig->program[program].parts.section[kind];
-
-        if (!s)
-            continue;
-        for (unsigned dart = 0; dart < 3; dart++)
-            assert_ptr_equal(drvrig_at(rig, dart, stream, s->address, s->address_bytes),
-                             drvrig_base_at(rig, s->address, s->address_bytes));
-    }
+    assert_int_equal(buffer->index, index);
+    assert_int_equal(buffer->reserved, 0);
+    assert_int_equal(buffer->bytes, s->address_bytes);
+    for (unsigned dart = 0; dart < 3; dart++)
+        assert_ptr_equal(drvrig_at(rig, dart, stream, buffer->address, buffer->bytes),
+                         drvrig_base_at(rig, s->address, s->address_bytes));
 }
 
-static uint32_t create_process(struct drvrig *rig, uint32_t program, uint32_t stream, uint32_t *id)
+static void check_process(struct drvrig *rig, uint32_t program, const struct pr_body_process *body)
+{
+    const struct pr_container *parts = &rig->program[program].parts;
+
+    assert_int_equal(body->buffers, parts->section[PR_SECTION_KERNEL] ? 2 : 1);
+    check_own(rig, body->stream, &body->buffer[0], PR_PROCESS_TEXT, parts->section[PR_SECTION_TEXT]);
+    if (parts->section[PR_SECTION_KERNEL])
+        check_own(rig, body->stream, &body->buffer[1], PR_PROCESS_KERNEL, parts->section[PR_SECTION_KERNEL]);
+}
+
+static uint32_t create_process(struct drvrig *rig, uint32_t program, const struct pr_body_process *body,
+                               uint32_t *id)
 {
     for (*id = 0; *id < DRVRIG_PROCESSES && rig->process[*id].there; ++*id)
         ;
     if (*id == DRVRIG_PROCESSES || program >= DRVRIG_PROGRAMS || !rig->program[program].there)
         return PR_STATUS_NO_RESOURCES;
-    assert_true(stream >= 3 && stream <= 9);
-    check_process(rig, program, stream);
+    assert_true(body->stream >= 3 && body->stream <= 9);
+    check_process(rig, program, body);
     rig->process[*id].there = true;
     rig->process[*id].program = program;
-    rig->process[*id].stream = stream;
+    rig->process[*id].stream = body->stream;
     rig->program[program].processes++;
     return PR_STATUS_OK;
 }
@@ -179,7 +188,15 @@ static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header
         rig->program[header->program_id].there = false;
         return PR_STATUS_OK;
     case PR_CMD_CREATE_PROCESS:
-        return create_process(rig, header->program_id, *(uint32_t *)body, &header->process_id);
+        assert_int_equal(header->size, PR_PROCESS_BYTES(((struct pr_body_process *)body)->buffers));
+        return create_process(rig, header->program_id, body, &header->process_id);
+    case PR_CMD_PREMAP_BUFFER:
+        assert_int_equal(header->size, sizeof(struct pr_body_premap));
+        assert_true(header->process_id < DRVRIG_PROCESSES && rig->process[header->process_id].there &&
+                    rig->process[header->process_id].program == header->program_id);
+        assert_true(rig->premap_count < sizeof(rig->premap) / sizeof(rig->premap[0]));
+        memcpy(&rig->premap[rig->premap_count++], body, sizeof(struct pr_body_premap));
+        return PR_STATUS_OK;
     case PR_CMD_TERMINATE_PROCESS:
         if (header->process_id >= DRVRIG_PROCESSES || !rig->process[header->process_id].there)
             return PR_STATUS_NO_PROCESS;

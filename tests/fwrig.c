@@ -11,6 +11,7 @@
 #include "rtkernel/fault.h"
 #include "rtkernel/irq.h"
 #include "rtkernel/kernel.h"
+#include "rtkernel/state.h"
 #include "rtkernel/status.h"
 
 #define NO_WINDOW UINT64_MAX
@@ -151,6 +152,14 @@ uint64_t fwrig_now(const struct fwrig *rig)
 bool fwrig_timer_set(const struct fwrig *rig)
 {
     return port_of(rig)->cpu.timer != 0;
+}
+
+/* The first block of its arena, behind the block's head. */
+const void *fwrig_firmware(const struct fwrig *rig)
+{
+    const struct rt_kernel *kernel = port_of(rig)->reset.carve_out;
+
+    return kernel->arena[RT_ARENA_FRAMEWORK].base + 16;
 }
 
 uint64_t fwrig_accesses(const struct fwrig *rig)

@@ -80,6 +80,8 @@ const char *fwrig_log(const struct fwrig *rig);
 const char *fwrig_fault_text(const struct fwrig *rig);
 uint64_t fwrig_now(const struct fwrig *rig);
 bool fwrig_timer_set(const struct fwrig *rig);
+/* The firmware's own state, struct fw. */
+const void *fwrig_firmware(const struct fwrig *rig);
 uint64_t fwrig_accesses(const struct fwrig *rig); /* register reads and writes so far */
 /* Registers at an offset of the engine container, as the host accesses them. */
 uint32_t fwrig_read(struct fwrig *rig, uint32_t offset);
@@ -133,6 +135,21 @@ bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_ba
 /* The next line of TERMINAL, or NULL. */
 const char *fwrig_terminal(struct fwrig *rig);
 
+/*
+ * The body of CREATE_PROCESS for the program of container_image.h, whose buffers are where the base domain
+ * has them.
+ */
+union fwrig_process {
+    struct pr_body_process body;
+    struct {
+        uint32_t stream, buffers;
+        struct pr_process_buffer buffer[4];
+    } part;
+};
+#define FWRIG_OWN 3u /* text, kernel, and the buffer of a fixed address */
+void fwrig_process_make(union fwrig_process *process, uint32_t stream);
+/* Creates a process; the status, and in `id`, unless NULL, its number. */
+uint32_t fwrig_process(struct fwrig *rig, uint32_t program, const union fwrig_process *process, uint32_t *id);
 /* The program of container_image.h, loaded with a process: both ids are 0 on a fresh firmware. */
 void fwrig_load(struct fwrig *rig);
 union fwrig_call {

@@ -187,23 +187,45 @@ const char *fwrig_terminal(struct fwrig *rig)
     return port->line;
 }
 
+void fwrig_process_make(union fwrig_process *process, uint32_t stream)
+{
+    *process = (union fwrig_process){.part = {.stream = stream, .buffers = FWRIG_OWN}};
+    process->part.buffer[0] = (struct pr_process_buffer){
+        .index = PR_PROCESS_TEXT, .address = FWRIG_TEXT, .bytes = IMAGE_TEXT_BYTES};
+    process->part.buffer[1] = (struct pr_process_buffer){
+        .index = PR_PROCESS_KERNEL, .address = FWRIG_KERNEL, .bytes = IMAGE_KERNEL_BYTES};
+    process->part.buffer[2] = (struct pr_process_buffer){
+        .index = IMAGE_MIDDLE, .address = IMAGE_SCRATCH, .bytes = IMAGE_SCRATCH_BYTES};
+}
+
+uint32_t fwrig_process(struct fwrig *rig, uint32_t program, const union fwrig_process *process, uint32_t *id)
+{
+    const uint32_t bytes = PR_PROCESS_BYTES(process->part.buffers);
+    struct fwrig_command create = {
+        .header = {
+            .id = PR_CMD_CREATE_PROCESS, .size = bytes, .program_id = program, .process_id = PR_NO_ID}};
+
+    memcpy(create.body, process, bytes);
+    if (!fwrig_send(rig, PR_CHANNEL_IO, &create, sizeof(create.header) + bytes, 0))
+        return FWRIG_LOST;
+    if (id)
+        *id = create.header.process_id;
+    return PR_REPLY_STATUS(&create.header);
+}
+
 void fwrig_load(struct fwrig *rig)
 {
+    union fwrig_process process;
     struct container_image image;
     struct pr_body_load load;
-    struct fwrig_command create = {.header = {.id = PR_CMD_CREATE_PROCESS,
-                                              .size = sizeof(struct pr_body_process),
-                                              .process_id = PR_NO_ID}};
 
     image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
     image_text(fwrig_memory(rig, FWRIG_TEXT, IMAGE_TEXT_BYTES));
     memcpy(fwrig_memory(rig, FWRIG_CONTAINERS, image.size), image.bytes, image.size);
     load = (struct pr_body_load){FWRIG_CONTAINERS, image.size};
     assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), PR_STATUS_OK);
-    create.header.program_id = fwrig_reply(rig)->header.program_id;
-    create.body[0] = 3; /* the DART stream */
-    assert_true(fwrig_send(rig, PR_CHANNEL_IO, &create, sizeof(create.header) + create.header.size, 0));
-    assert_int_equal(PR_REPLY_STATUS(&create.header), PR_STATUS_OK);
+    fwrig_process_make(&process, 3);
+    assert_int_equal(fwrig_process(rig, fwrig_reply(rig)->header.program_id, &process, NULL), PR_STATUS_OK);
 }
 
 void fwrig_call_make(union fwrig_call *call, uint64_t cookie)

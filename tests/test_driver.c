@@ -457,6 +457,74 @@ static void explicit_mappings(void **state)
     drv_client_close(direct);
 }
 
+static IOReturn map_for(struct drv_client *client, struct ane_memory_map *map, uint64_t *address)
+{
+    uint64_t zero = 0;
+
+    return drvrig_call(client, 5, &zero, 1, map, sizeof(*map), address, 1, NULL, 0);
+}
+
+/* With a program: one command for each port that can take the surface, as a request would bind it. */
+static void mappings_ahead_of_a_request(void **state)
+{
+    static uint8_t image[0x10000];
+    const size_t size = drvrig_image(image, sizeof(image), 2, 0, 0);
+    struct drv_client *control = drvrig_client(&rig, ANE_CLIENT_CONTROL), *direct;
+    struct ane_device_info info = {.token = 1};
+    const uint32_t surface = drvrig_surface(&rig, 0x6000);
+    struct ane_memory_map map = {.surface = surface, .usage = 1, .offset = 0x100, .size = 0x5000};
+    uint64_t address = 0;
+
+    (void)state;
+    assert_int_equal(drvrig_create(&rig, control, image, size, &map.program), kIOReturnSuccess);
+    assert_int_equal(drv_client_open(rig.driver, &drvrig_identity, ANE_CLIENT_DIRECT_PATH, &direct, NULL),
+                     kIOReturnSuccess);
+    assert_int_equal(drvrig_call(direct, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
+                     kIOReturnSuccess);
+    map.token = info.token;
+    rig.premap_count = 0;
+    assert_int_equal(map_for(direct, &map, &address), kIOReturnSuccess);
+    assert_int_equal(rig.premap_count, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(rig.premap[i].operations, 1);
+        assert_int_equal(rig.premap[i].buffers, 1);
+        assert_int_not_equal(rig.premap[i].pool, 0);
+        assert_int_equal(rig.premap[i].buffer.index, i);
+        assert_int_equal(rig.premap[i].buffer.valid, 1);
+        assert_true(rig.premap[i].buffer.address == address);
+        assert_true(rig.premap[i].buffer.bytes == 0x6000 - 0x100);
+    }
+    map.usage = 2;
+    assert_int_equal(map_for(direct, &map, &address), kIOReturnSuccess);
+    assert_int_equal(rig.premap_count, 3);
+    assert_int_equal(rig.premap[2].buffer.index, 2);
+
+    /* Refused by name; nothing stays pinned. */
+    map.usage = 7;
+    assert_int_equal(map_for(direct, &map, &address), kIOReturnBadArgument);
+    assert_non_null(strstr(drv_last_error(rig.driver), "has no port of usage 7 for 24320 bytes"));
+    map.usage = 1;
+    map.offset = 0x20;
+    assert_int_equal(map_for(direct, &map, &address), kIOReturnBadArgument);
+    assert_non_null(strstr(drv_last_error(rig.driver), "offset 32 is not a multiple of 64"));
+    map.offset = 0x6000 - 32;
+    map.size = 32;
+    map.program++;
+    assert_int_equal(map_for(direct, &map, &address), kIOReturnNotFound);
+    map.program--;
+    map.offset = 0;
+    rig.bad_command = PR_CMD_PREMAP_BUFFER;
+    rig.bad_status = PR_STATUS_BAD_ARGUMENT;
+    assert_int_equal(map_for(direct, &map, &address), kIOReturnBadArgument);
+    assert_non_null(strstr(drv_last_error(rig.driver), "PREMAP_BUFFER"));
+    rig.bad_command = 0;
+    map.address = address;
+    assert_int_equal(drvrig_call(direct, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), kIOReturnSuccess);
+    drv_client_close(direct);
+    drv_client_close(control);
+    assert_int_equal(drv_stats_get(rig.driver).surfaces_mapped, 0);
+}
+
 /* First fit, a guard page after each range, the same place again after it was given back. */
 static void device_addresses(void **state)
 {
@@ -494,6 +562,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_warm_request_costs_little, boot, drop),
         cmocka_unit_test_setup_teardown(a_direct_client_attaches, boot, drop),
         cmocka_unit_test_setup_teardown(explicit_mappings, boot, drop),
+        cmocka_unit_test_setup_teardown(mappings_ahead_of_a_request, boot, drop),
         cmocka_unit_test(device_addresses),
     };
 

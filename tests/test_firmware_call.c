@@ -93,14 +93,12 @@ static void put_bytes(uint8_t *to, uint64_t value, unsigned bytes)
 /* One more process of program 0; its number. */
 static uint32_t create_process(struct fwrig *rig)
 {
-    const struct pr_body_process stream = {.stream = 3};
-    struct fwrig_command create = {
-        .header = {.id = PR_CMD_CREATE_PROCESS, .size = sizeof(stream), .process_id = PR_NO_ID}};
+    union fwrig_process create;
+    uint32_t id;
 
-    memcpy(create.body, &stream, sizeof(stream));
-    assert_true(fwrig_send(rig, PR_CHANNEL_IO, &create, sizeof(create.header) + sizeof(stream), 0));
-    assert_int_equal(PR_REPLY_STATUS(&create.header), 0);
-    return create.header.process_id;
+    fwrig_process_make(&create, 3);
+    assert_int_equal(fwrig_process(rig, 0, &create, &id), 0);
+    return id;
 }
 
 /* The head of a call byte by byte, without the structs that driver and firmware share; the status it gets. */

@@ -394,6 +394,9 @@ struct ane_debug_item {
 /*
  * Direct-path selectors 5 and 6: 2080 bytes (chosen layout). Scalar input 0 of selector 5 is 0; its scalar
  * output 0 is the device address, good until selector 6 has unmapped it or the client is closed.
+ *
+ * With a program's token the surface is pre-mapped too: the firmware rebases it ahead of the first request of
+ * that program that binds it, from `offset` on, at a port of that usage. The offset is then a multiple of 64.
  */
 struct ane_memory_map {
     uint64_t token; /* the session's, from device open */
@@ -401,7 +404,8 @@ struct ane_memory_map {
     uint32_t usage; /* enum ane_map_usage */
     uint64_t offset, size;
     uint64_t address; /* selector 6: the device address to unmap */
-    uint8_t reserved[2080 - 40];
+    uint64_t program; /* selector 5: the program to pre-map for, 0 = none; selector 6 ignores it */
+    uint8_t reserved[2080 - 48];
 };
 /* Usage codes of a mapping that a client may ask for, Table 28.5. */
 enum ane_map_usage { ANE_MAP_INPUT = 1, ANE_MAP_OUTPUT = 2, ANE_MAP_INTERMEDIATE = 7 };

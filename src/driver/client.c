@@ -14,6 +14,8 @@
 #include "base/array.h"
 #include "driver/domain.h"
 #include "driver/lifecycle.h"
+#include "driver/premap.h"
+#include "driver/process.h"
 #include "driver/program.h"
 #include "driver/request.h"
 #include "driver/surface.h"
@@ -174,12 +176,28 @@ static IOReturn check_map(struct drv_client *client, const struct ane_memory_map
     return kIOReturnSuccess;
 }
 
+/* The mapping stays while the firmware is asked; a surface released meanwhile goes with that use. */
+static IOReturn premap_mapping(struct drv_process *process, const struct ane_memory_map *map,
+                               struct drv_mapping *mapping)
+{
+    IOReturn result;
+
+    mapping->uses++;
+    result = drv_premap_send(process, map, mapping);
+    if (result)
+        drv_surface_unuse(process->client, mapping);
+    else
+        mapping->uses--; /* the caller pins it */
+    return result;
+}
+
 /* The scalar is a word of flags whose meaning is unknown: only 0 is accepted. */
 static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct drv *d = client->driver;
     struct drv_deadline deadline = {.ns = client->timeout_ns};
     struct drv_mapping *mapping = NULL;
+    struct drv_process *process = NULL;
     struct ane_memory_map map;
     IOReturn result;
 
@@ -192,6 +210,10 @@ static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArg
         return drv_refuse(d, kIOReturnBadArgument,
                           "Memory map: usage %u is not a client's (1, 2 or 7), or the scalar is not 0.",
                           map.usage);
+    if (map.program)
+        result = drv_process_get(client, map.program, &deadline, &process);
+    if (result)
+        return result;
     drv_client_busy(client);
     result = drv_domain_lend(client, &deadline);
     if (!result)
@@ -201,6 +223,8 @@ static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArg
             drv_refuse(d, kIOReturnBadArgument,
                        "Memory map: %" PRIu64 " bytes at %" PRIu64 " of surface %u, which has %" PRIu64 ".",
                        map.size, map.offset, map.surface, mapping->bytes);
+    if (!result && process)
+        result = premap_mapping(process, &map, mapping);
     if (!result) {
         mapping->pins++;
         client->pinned++;
@@ -208,6 +232,8 @@ static IOReturn memory_map(struct drv_client *client, struct IOExternalMethodArg
         args->scalarOutput[0] = mapping->iova + map.offset;
     }
     drv_client_idle(client);
+    if (process)
+        drv_process_unpin(process);
     return result;
 }
 

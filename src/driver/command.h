@@ -26,7 +26,7 @@ enum drv_command_end {
 /*
  * Sends a command and waits for its answer, without the gate. With every cell or slot under way it first
  * waits for its turn, as long as a caller would. kIOReturnSuccess when the firmware says so; `end` says
- * how far the command got. A refusal sets the driver's last error and is translated.
+ * how far the command got, and may be NULL. A refusal sets the driver's last error and is translated.
  */
 IOReturn drv_command_run(struct drv *driver, const struct drv_command_args *args, enum drv_command_end *end);
 /* The same while interrupts are off: looks at the rings between short waits. */

@@ -108,12 +108,12 @@ static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_h
 /* Where things are in the container. */
 struct layout {
     uint32_t sections, headers, generic, generic_bytes, operation, operation_bytes, procedure,
-        procedure_bytes, bytes;
+        procedure_bytes, rebase, rebase_bytes, bytes;
 };
 
 static struct layout lay_out(const struct plan *plan, bool kernel)
 {
-    struct layout at = {.sections = kernel ? 5 : 4};
+    struct layout at = {.sections = kernel ? PR_SECTION_COUNT : PR_SECTION_COUNT - 1};
 
     at.headers = sizeof(struct pr_container_package) + sizeof(struct pr_container_program);
     at.generic =
@@ -124,7 +124,9 @@ static struct layout lay_out(const struct plan *plan, bool kernel)
     at.operation_bytes = 4 + sizeof(struct pr_operation);
     at.procedure = (uint32_t)pr_round_up(at.operation + at.operation_bytes, SECTION_ALIGN);
     at.procedure_bytes = 8 + sizeof(struct pr_procedure);
-    at.bytes = (uint32_t)pr_round_up(at.procedure + at.procedure_bytes, SECTION_ALIGN);
+    at.rebase = (uint32_t)pr_round_up(at.procedure + at.procedure_bytes, SECTION_ALIGN);
+    at.rebase_bytes = (uint32_t)(8 + plan->buffers * sizeof(struct pr_rebase_record));
+    at.bytes = (uint32_t)pr_round_up(at.rebase + at.rebase_bytes, SECTION_ALIGN);
     return at;
 }
 
@@ -142,6 +144,7 @@ static void write_headers(uint8_t *to, const struct layout *at, const struct drv
         {.kind = PR_SECTION_TEXT, .address = program->text.iova, .address_bytes = program->text.bytes},
         {.kind = PR_SECTION_OPERATION, .offset = at->operation, .bytes = at->operation_bytes},
         {.kind = PR_SECTION_PROCEDURE, .offset = at->procedure, .bytes = at->procedure_bytes},
+        {.kind = PR_SECTION_REBASE, .offset = at->rebase, .bytes = at->rebase_bytes},
     };
     uint8_t *next = to + at->headers;
 
@@ -181,6 +184,19 @@ static void write_sections(uint8_t *to, const struct layout *at, const struct pl
     memcpy(to + at->operation + 4, &operation, sizeof(operation));
     pr_put_le32(to + at->procedure, 1);
     memcpy(to + at->procedure + 8, &procedure, sizeof(procedure));
+}
+
+/* One record for each BAR; the firmware has the operands. */
+static void write_records(uint8_t *to, const struct layout *at, const struct plan *plan,
+                          const struct pr_board *board)
+{
+    pr_put_le32(to + at->rebase, plan->buffers);
+    for (uint32_t i = 0; i < plan->buffers; i++) {
+        struct pr_rebase_record record = {.bar = plan->bar[i], .buffer = i};
+
+        pr_rebase_put(record.reg, pr_rebase_register(board->container, 0, record.bar));
+        memcpy(to + at->rebase + 8 + i * sizeof(record), &record, sizeof(record));
+    }
 }
 
 static IOReturn make_block(struct drv *d, uint32_t usage, uint64_t bytes, const char *what,
@@ -232,6 +248,7 @@ static IOReturn load_image(struct drv *d, const uint8_t *bytes, uint64_t size, s
     memset(program->container.host, 0, at.bytes);
     write_headers(program->container.host, &at, program);
     write_sections(program->container.host, &at, &plan, program);
+    write_records(program->container.host, &at, &plan, d->platform.board);
     return kIOReturnSuccess;
 }
 

@@ -187,18 +187,42 @@ static void undo_start(struct drv_process *process, struct drv_domain *domain)
         terminate_process(d, process->program, unnoticed);
 }
 
+#define OWN_BUFFERS 2u /* text and kernel: an image has no generic buffer with a fixed address */
+union process_body {
+    struct pr_body_process process;
+    uint8_t bytes[PR_PROCESS_BYTES(OWN_BUFFERS)];
+};
+
+static void add_own(struct pr_body_process *body, uint32_t index, const struct drv_block *block)
+{
+    if (block->bytes)
+        body->buffer[body->buffers++] =
+            (struct pr_process_buffer){.index = index, .address = block->iova, .bytes = block->bytes};
+}
+
+/* The program's own buffers at their addresses in the client's domain; how long the body is. */
+static uint32_t write_body(struct pr_body_process *body, const struct drv_domain *domain,
+                           const struct drv_program *program)
+{
+    body->stream = drv_domain_stream(domain);
+    body->buffers = 0;
+    add_own(body, PR_PROCESS_TEXT, &program->text);
+    add_own(body, PR_PROCESS_KERNEL, &program->kernel);
+    return PR_PROCESS_BYTES(body->buffers);
+}
+
 /* With a domain: text and kernel mapped there, and a slot of the firmware's for its stream. */
 static IOReturn start_process(struct drv_process *process)
 {
     struct drv *d = process->client->driver;
     struct drv_program *program = process->program;
     struct drv_domain *domain = process->client->domain;
-    struct pr_body_process body = {.stream = drv_domain_stream(domain)};
+    union process_body body;
     const struct drv_command_args args = {.id = PR_CMD_CREATE_PROCESS,
                                           .program = program->id,
                                           .process = PR_NO_ID,
                                           .body = &body,
-                                          .bytes = sizeof(body),
+                                          .bytes = write_body(&body.process, domain, program),
                                           .reply = created,
                                           .context = process,
                                           .late = created_late,

@@ -35,15 +35,19 @@ static uint8_t take_network(struct fw_exeloop *e)
     return (uint8_t)e->network;
 }
 
-/* 35 words into the queue's register file, its stream, and the three words of the push. */
+/* 35 words, less those of wide BARs, into the queue's registers, its stream, and the words of the push. */
 static void push(struct fw *fw, struct fw_call *call)
 {
     const unsigned queue = call->level;
 
     rt_assert(fw->kernel, rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_EXEC, "a push outside EXEC");
     call->network = take_network(&fw->exeloop);
+    fw->wide_bars[queue] = call->wide;
     for (unsigned i = 0; i < PR_TQ_BARS; i++)
-        fw_register_write(fw, queue_reg(queue, PR_TQ_BAR1 + 4 * i), call->bar[i]);
+        if (call->wide >> i & 1)
+            fw->wide[queue][i] = PR_MAPPED_BASE | call->bar[i];
+        else
+            fw_register_write(fw, queue_reg(queue, PR_TQ_BAR1 + 4 * i), call->bar[i]);
     fw_register_write(fw, queue_reg(queue, PR_TQ_NID1),
                       (uint32_t)call->network << PR_TQ_NID_LO | PR_TQ_NID_VALID);
     fw_register_write(fw, queue_reg(queue, PR_TQ_SIZE1),

@@ -32,6 +32,9 @@ static void check(const uint8_t *bytes, size_t size, const struct pr_container *
     inside(bytes, size, c->buffer, (uint64_t)c->generic->buffers * sizeof(*c->buffer));
     inside(bytes, size, c->operation, (uint64_t)c->operations * sizeof(*c->operation));
     inside(bytes, size, c->procedure, (uint64_t)c->procedures * sizeof(*c->procedure));
+    inside(bytes, size, c->record, (uint64_t)c->records * sizeof(*c->record));
+    for (uint32_t i = 0; i < c->records; i++)
+        require(c->record[i].operation < c->operations && c->record[i].bar < PR_TQ_BARS);
     for (unsigned i = 0; i < PR_SECTION_COUNT; i++)
         if (c->section[i])
             require(c->section[i]->address + c->section[i]->address_bytes <= PR_SECTION_LIMIT);

@@ -11,6 +11,7 @@
 #include "protocol/dart_regs.h"
 #include "protocol/usage.h"
 #include "tool/spec/facts.h"
+#include "protocol/rebase.h"
 #include "protocol/tm_regs.h"
 #include "tool/spec/spec.h"
 
@@ -164,13 +165,15 @@ static void write_offsets(struct spec *spec)
     spec_number(spec, "segment_bytes", FACT_SEGMENT_BYTES);
 #define X(title, at, note) SPEC_T(title), SPEC_N(at), SPEC_T(note),
     SPEC_TABLE(spec, "segment", offset_columns, FACT_SEGMENT_FIELDS(X));
-    SPEC_TABLE(spec, "rebase", offset_columns, FACT_REBASE_FIELDS(X));
 #undef X
-    spec_hex(spec, "rebase_object", FACT_REBASE_OBJECT);
-    spec_hex(spec, "rebase_high_half", FACT_REBASE_HIGH_HALF);
-    spec_hex(spec, "rebase_bar_base", FACT_REBASE_BAR_BASE);
+#define X(member, title, at, note) SPEC_T(title), SPEC_N(at), SPEC_T(note),
+    SPEC_TABLE(spec, "rebase", offset_columns, PR_REBASE_FIELDS(X));
+#undef X
+    spec_hex(spec, "rebase_object", PR_REBASE_OBJECT);
+    spec_hex(spec, "rebase_high_half", PR_MAPPED_HALF);
+    spec_hex(spec, "rebase_bar_base", pr_rebase_register(pr_board_table[PR_CHIP_T6000].container, 0, 0));
     spec_hex(spec, "rebase_bar_stride", PR_TQ_STRIDE);
-    spec_number(spec, "rebase_record_bytes", FACT_REBASE_RECORD_BYTES);
+    spec_number(spec, "rebase_record_bytes", sizeof(struct pr_rebase_record));
 }
 
 void spec_addressing(struct spec *spec)

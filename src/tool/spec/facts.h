@@ -133,16 +133,6 @@
     X("B", "Engine-register", "where the firmware writes the DMA-engine bases") \
     X("C", "DRAM-tile aperture", "what streams: the weight and data tiles")
 
-/* Table 28.8 and the arithmetic beside it: X(field, offset from engine + FACT_REBASE_OBJECT, meaning) */
-#define FACT_REBASE_FIELDS(X)                           \
-    X("dvaBase", 0xb98, "host / DART IOVA region base") \
-    X("regionSize", 0xba0, "mapped region size")        \
-    X("mappedBase", 0xba8, "firmware runtime aperture base, the rebase target base")
-#define FACT_REBASE_OBJECT       0xa000u
-#define FACT_REBASE_HIGH_HALF    0x1bc4u
-#define FACT_REBASE_BAR_BASE     0x285c25020ull
-#define FACT_REBASE_RECORD_BYTES 44u
-
 /* Table 28.9: X(scale, bytes, what it governs) */
 #define FACT_ALIGNMENTS(X)                                          \
     X("DMA width granule", 16, "the data-movement quantum")         \

@@ -200,6 +200,13 @@ ANE_API uint64_t ane_machine_now(struct ane_machine *machine);
 /* 1 while the engine's interrupt line is high, 0 otherwise. */
 ANE_API int ane_machine_interrupt(struct ane_machine *machine);
 
+/*
+ * 1 while the DARTs' interrupt line is high, 0 otherwise. It rises when one of them captures a fault and
+ * falls when the last capture is cleared (the word of ERROR written back). With firmware the driver clears
+ * captures itself.
+ */
+ANE_API int ane_machine_dart_interrupt(struct ane_machine *machine);
+
 /* A hash over every trace line so far: a function of configuration and accesses alone. */
 ANE_API uint64_t ane_machine_trace_hash(struct ane_machine *machine);
 
@@ -238,10 +245,11 @@ struct ane_machine_map {
     uint64_t container, container_bytes;
     uint64_t task_manager, task_queues;
     uint64_t dart[3];
-    uint64_t dapf;
+    uint64_t dapf; /* the DART's fourth window: reads 0, writes have no effect */
     uint64_t pmu;
     uint64_t dram, dram_bytes;
-    uint32_t interrupt;
+    uint32_t interrupt;      /* number of the engine's line */
+    uint32_t dart_interrupt; /* number of the DARTs' line */
 };
 
 /*

@@ -24,7 +24,7 @@
 #include "soc/trace.h"
 
 /* Interrupt lines of the board. */
-enum { MACH_LINE_ENGINE, MACH_LINE_DOORBELL, MACH_LINE_HOST };
+enum { MACH_LINE_ENGINE, MACH_LINE_DOORBELL, MACH_LINE_HOST, MACH_LINE_DART };
 
 struct rt_port;
 struct mach_injection;

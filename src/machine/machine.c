@@ -127,6 +127,24 @@ static void window_write(void *context, enum soc_master master, uint32_t offset,
         dart_write32(w->machine->dart, w->port, offset, value);
 }
 
+/* The DART's fourth window: what is in it is not public, so it reads 0 and a write has no effect. */
+static uint32_t fourth_read(void *context, enum soc_master master, uint32_t offset)
+{
+    (void)master;
+    (void)offset;
+    (void)powered(context, "dart");
+    return 0;
+}
+
+static void fourth_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
+{
+    struct ane_machine *m = context;
+
+    (void)master;
+    if (powered(m, "dart"))
+        SOC_TRACE(&m->trace, DART_WRITE_IGNORED, PR_DART_COUNT, offset, value, "?", "unknown");
+}
+
 static int attach_blocks(struct ane_machine *m, struct base_error *error)
 {
     static const char *const name[PR_DART_COUNT] = {"dart0", "dart1", "dart2"};
@@ -146,10 +164,20 @@ static int attach_blocks(struct ane_machine *m, struct base_error *error)
         .write = soc_pmu_write32,
         .context = &m->pmu,
     };
+    struct soc_block fourth = {
+        .name = "dart3",
+        .base = m->board->dapf,
+        .bytes = PR_DART_WINDOW_BYTES,
+        .read = fourth_read,
+        .write = fourth_write,
+        .context = m,
+    };
     int status = soc_bus_attach(m->bus, &engine, error);
 
     if (!status)
         status = soc_bus_attach(m->bus, &pmu, error);
+    if (!status)
+        status = soc_bus_attach(m->bus, &fourth, error);
     for (unsigned i = 0; i < PR_DART_COUNT && !status; i++) {
         struct soc_block window = {
             .name = name[i],
@@ -252,6 +280,8 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
         .form = (enum pr_leaf_form)config->page_table,
         .vma_budget = config->vma_budget,
         .strict_tlb = config->strict_tlb,
+        .lines = &m->lines,
+        .line = MACH_LINE_DART,
     };
     struct eng_config engine = {
         .policy = (enum eng_policy)config->numerics,
@@ -466,15 +496,25 @@ uint64_t ane_machine_now(struct ane_machine *machine)
     return now;
 }
 
-int ane_machine_interrupt(struct ane_machine *machine)
+static int line_level(struct ane_machine *machine, unsigned line)
 {
     bool level;
 
     if (!mach_enter(machine))
         return 0;
-    level = soc_lines_level(&machine->lines, MACH_LINE_ENGINE);
+    level = soc_lines_level(&machine->lines, line);
     mach_leave(machine);
     return level;
+}
+
+int ane_machine_interrupt(struct ane_machine *machine)
+{
+    return line_level(machine, MACH_LINE_ENGINE);
+}
+
+int ane_machine_dart_interrupt(struct ane_machine *machine)
+{
+    return line_level(machine, MACH_LINE_DART);
 }
 
 uint64_t ane_machine_trace_hash(struct ane_machine *machine)
@@ -556,6 +596,7 @@ int ane_machine_map(struct ane_machine *machine, struct ane_machine_map *map)
         .dram = board->dram,
         .dram_bytes = soc_memory_bytes(machine->memory),
         .interrupt = board->interrupt,
+        .dart_interrupt = board->dart_interrupt,
     };
     return 0;
 }

@@ -60,6 +60,7 @@ void spec_boards(struct spec *spec)
         spec_hex(spec, "pmu", board->pmu);
         spec_hex(spec, "dram", board->dram);
         spec_hex(spec, "interrupt", board->interrupt);
+        spec_hex(spec, "dart_interrupt", board->dart_interrupt);
         spec_object_end(spec);
     }
 }

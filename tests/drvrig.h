@@ -56,7 +56,7 @@ struct rig {
     uint32_t dart[PR_DART_COUNT][0x300 / 4];
     uint32_t invalidates[PR_DART_COUNT];
     uint64_t rvbar;
-    uint32_t cpu, scratch[8], doorbell, host_pending, tm_error2;
+    uint32_t cpu, scratch[8], doorbell, host_pending;
     uint64_t mmio; /* accesses */
 
     /* The controller. */
@@ -97,7 +97,8 @@ struct rig {
     bool mute;                        /* the controller's doorbells are lost */
     bool masked;                      /* the interrupt line is cut */
     uint32_t call_status;             /* every call ends so */
-    uint64_t call_detail;
+    uint32_t call_error[3];           /* with these words of the task manager */
+    bool short_events;                /* or without: in the form of calls that end well */
     uint32_t call_refusal; /* every call is refused so */
     bool fault;            /* and the second DART shows a fault */
 

@@ -251,14 +251,17 @@ static void compute(struct rig *rig, const struct rig_call *call)
 static void finish(struct rig *rig, struct rig_call *call, uint32_t status)
 {
     uint64_t cell = rig->args.heap + 64ull * rig->cursor[PR_CHANNEL_IO_T2H];
-    struct pr_program_event event = {.sequence = rig->sequence++,
-                                     .id = PR_CMD_PROGRAM_EVENT,
-                                     .cookie = call->cookie,
-                                     .program_id = call->program,
-                                     .process_id = call->process,
-                                     .status = status,
-                                     .state = 1,
-                                     .detail = status ? rig->call_detail : 0};
+    struct pr_program_failure event = {
+        .event = {.sequence = rig->sequence++,
+                  .id = PR_CMD_PROGRAM_EVENT,
+                  .cookie = call->cookie,
+                  .program_id = call->program,
+                  .process_id = call->process,
+                  .status = status,
+                  .state = 1,
+                  .detail = status ? rig->call_error[0] | (uint64_t)rig->call_error[1] << 32 : 0},
+        .error = {rig->call_error[0], rig->call_error[1], rig->call_error[2]}};
+    size_t bytes = status && !rig->short_events ? sizeof(event) : sizeof(event.event);
 
     if (rig->order_count < 64)
         rig->order[rig->order_count++] = call->priority;
@@ -271,8 +274,8 @@ static void finish(struct rig *rig, struct rig_call *call, uint32_t status)
     call->there = false;
     if (rig->no_events)
         return;
-    memcpy(rig_base_at(rig, cell, sizeof(event)), &event, sizeof(event));
-    assert_true(tell(rig, PR_CHANNEL_IO_T2H, cell, sizeof(event), 0));
+    memcpy(rig_base_at(rig, cell, bytes), &event, bytes);
+    assert_true(tell(rig, PR_CHANNEL_IO_T2H, cell, bytes, 0));
 }
 
 static uint32_t accept(struct rig *rig, const struct pr_call *message, uint64_t length)

@@ -291,19 +291,21 @@ static void a_fault_is_named(void **state)
     rig_request(&request, token, 1, 1, surface);
     rig.fault = true;
     rig.call_status = PR_STATUS_TRANSLATION;
-    rig.call_detail = 0x0c | (uint64_t)rig.program[0].text << 32;
+    rig.call_error[0] = 2u << 16 | 2; /* source 1 was not translated */
+    rig.call_error[1] = (uint32_t)rig.program[0].text;
+    rig.call_error[2] = 0x1230000;
     assert_int_equal(rig_send(client, &request, &reply), kIOReturnError);
-    assert_true(reply.status == PR_STATUS_TRANSLATION && reply.detail == rig.call_detail);
+    assert_true(reply.status == PR_STATUS_TRANSLATION && (uint32_t)reply.detail == rig.call_error[0] &&
+                reply.detail >> 32 == rig.call_error[1]);
     snprintf(expected, sizeof(expected), "Client 1, program 0x%llx \"sum\", descriptor 0",
              (unsigned long long)token);
     expect_error(expected);
     expect_error("DART 1 error 0x83000004: stream 3, read of 0x1234000, no page");
     assert_int_equal(rig.dart[1][0x40 / 4], 0);
-    /* The address of the descriptor is also the task manager's to tell. */
-    rig.call_detail = 0x0c;
-    rig.tm_error2 = (uint32_t)rig.program[0].text;
+    /* An event without the task manager's words names no descriptor; the host does not look for one itself. */
+    rig.short_events = true;
     assert_int_equal(rig_send(client, &request, &reply), kIOReturnError);
-    expect_error(expected);
+    assert_null(strstr(drv_last_error(rig.driver), "descriptor"));
 }
 
 /* Closing. */

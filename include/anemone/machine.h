@@ -217,6 +217,29 @@ ANE_API uint64_t ane_machine_trace_hash(struct ane_machine *machine);
 ANE_API uint64_t ane_machine_counter(struct ane_machine *machine, const char *name);
 
 /*
+ * What the model found wrong with the last descriptor, chain or push that it did not run. No register of the
+ * device shows this: the task manager's error words say only that a descriptor was refused, or an address.
+ */
+struct ane_machine_problem {
+    size_t size;         /* set by the caller to sizeof(struct ane_machine_problem) */
+    uint64_t count;      /* problems so far */
+    uint32_t kind;       /* a number of docs/machine.md */
+    uint32_t queue;      /* the task queue it came from */
+    uint32_t descriptor; /* its index in the chain, from 0 */
+    uint32_t address;    /* its device address */
+    uint32_t offset;     /* of the place in it, in bytes */
+    uint32_t bits;       /* the bits or the value complained about; 0 when there are none */
+    char text[240];      /* one sentence */
+};
+
+/*
+ * Fills *problem, whose size the caller has set, with the last one.
+ * 0, or -ENOENT when there was none so far; -EINVAL when problem is NULL or the size is another; -EPERM as
+ * above.
+ */
+ANE_API int ane_machine_problem(struct ane_machine *machine, struct ane_machine_problem *problem);
+
+/*
  * Wall time of requests by stage, for a machine with firmware and one request at a time. The stages, in
  * order: driver submit (call to doorbell), firmware take (doorbell to push), engine (push to its interrupt),
  * firmware complete (interrupt to host doorbell), driver complete (host doorbell to return).

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What went wrong with a request, in words. These functions write a sentence and do not change the request,
- * except that the search for a lost answer completes a request whose answer is in the ring. Registers are
- * read, and the DARTs' error registers cleared, only after a failure: a request that succeeds costs no access
- * for its diagnosis.
+ * except that the search for a lost answer completes a request whose answer is in the ring. Of the engine the
+ * host knows what the firmware's event says: it reads no compute register. The DARTs' error registers are read
+ * and cleared only after a failure: a request that succeeds costs no access for its diagnosis.
  */
 #include "driver/diagnosis.h"
 
@@ -33,32 +33,19 @@ static uint32_t descriptor_index(const struct drv_program *program, uint32_t add
     return UINT32_MAX;
 }
 
-/*
- * The task manager's second error register holds the address of the descriptor; the firmware may pass it on
- * in the detail.
- */
-static uint32_t failed_descriptor(struct drv *d, const struct drv_request *r)
-{
-    const struct drv_program *program = r->process->program;
-    uint32_t index = descriptor_index(program, (uint32_t)(r->detail >> 32));
-
-    if (index == UINT32_MAX)
-        index = descriptor_index(program, drv_mailbox_read(d, PR_ENGINE_TM + PR_TM_ERROR2));
-    return index;
-}
-
 IOReturn drv_diagnosis_failure(struct drv *d, const struct drv_request *r)
 {
     const struct drv_program *program = r->process->program;
-    uint32_t descriptor = r->detail ? failed_descriptor(d, r) : UINT32_MAX;
+    bool known = r->error[0] != PR_TM_ERROR_FINE;
+    uint32_t descriptor = known ? descriptor_index(program, r->error[1]) : UINT32_MAX;
     char faults[FAULT_BYTES], where[32] = "", why[96] = "";
 
     drv_mapper_take_faults(d, faults, sizeof(faults));
     if (descriptor != UINT32_MAX)
         snprintf(where, sizeof(where), ", descriptor %u", descriptor);
-    /* The first error register's low byte says what kind of thing stopped the queue. */
-    if (r->status == PR_STATUS_STUCK)
-        snprintf(why, sizeof(why), ": %s", pr_problem_kind_text((enum pr_problem_kind)(r->detail & 0xff)));
+    if (known && r->status == PR_STATUS_STUCK)
+        snprintf(why, sizeof(why), ": %s",
+                 pr_tm_code_text(pr_bits_get(r->error[0], PR_TM_ERROR1_CODE_LO, PR_TM_ERROR1_CODE_WIDTH)));
     return drv_refuse(d, r->result,
                       "Client %u, program 0x%" PRIx64 " \"%s\"%s: %s%s (status %u, detail 0x%" PRIx64 ")%s.",
                       r->client->number, program->token, program->name, where, pr_status_text(r->status), why,
@@ -90,10 +77,8 @@ IOReturn drv_diagnosis_timeout(struct drv *d, const struct drv_request *r)
             " ms: the firmware never took the command: doorbell lost? (slot %u of DATA_CHAIN_H2T)",
             r->client->number, token, ms, slot);
     drv_mapper_take_faults(d, faults, sizeof(faults));
-    return drv_refuse(
-        d, kIOReturnTimeout,
-        "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
-        " ms: the firmware took the command, completion never arrived (task manager: error 0x%x, status 0x%x)%s.",
-        r->client->number, token, ms, drv_mailbox_read(d, PR_ENGINE_TM + PR_TM_ERROR1),
-        drv_mailbox_read(d, PR_ENGINE_TM + PR_TM_STATUS), faults);
+    return drv_refuse(d, kIOReturnTimeout,
+                      "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
+                      " ms: the firmware took the command, completion never arrived%s.",
+                      r->client->number, token, ms, faults);
 }

@@ -88,6 +88,8 @@ static void assign_request(struct drv_request *r, struct drv_client *client)
     r->cookie = ++d->serial << 8 | r->index;
     r->status = 0;
     r->detail = 0;
+    for (unsigned i = 0; i < PR_TM_ERRORS; i++)
+        r->error[i] = PR_TM_ERROR_FINE;
     r->bindings = 0;
 }
 
@@ -387,8 +389,9 @@ static void complete_request(struct drv *d, struct drv_request *r, uint32_t stat
     leave_band(d, band, r);
 }
 
-void drv_request_event(struct drv *d, const struct pr_program_event *event)
+void drv_request_event(struct drv *d, const struct pr_program_failure *failure)
 {
+    const struct pr_program_event *event = &failure->event;
     uint32_t index = event->cookie & COOKIE_INDEX;
     struct drv_request *r = index < DRV_REQUESTS ? &d->request[index] : NULL;
 
@@ -399,6 +402,7 @@ void drv_request_event(struct drv *d, const struct pr_program_event *event)
                   event->program_id, event->process_id);
         return;
     }
+    memcpy(r->error, failure->error, sizeof(r->error));
     complete_request(d, r, event->status, event->detail);
 }
 

@@ -13,6 +13,7 @@
 #include "protocol/dart_regs.h"
 #include "protocol/device.h"
 #include "protocol/message.h"
+#include "protocol/tm_regs.h"
 
 /*
  * The first part of the aperture is each domain's own, the second one allocator: same address in the base
@@ -183,6 +184,7 @@ struct drv_request {
     IOReturn result;
     uint32_t status;
     uint64_t detail;
+    uint32_t error[PR_TM_ERRORS]; /* of a failure: what the firmware read in the task manager */
     uint32_t bindings;
     struct drv_mapping *binding[PR_CALL_BUFFERS_MAX + 1]; /* and statistics */
 };

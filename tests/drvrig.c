@@ -264,6 +264,12 @@ static uint32_t tm_read(void *context, enum soc_master master, uint32_t offset)
     return 0;
 }
 
+static uint32_t status_read(void *context, enum soc_master master, uint32_t offset)
+{
+    from_host(master);
+    return offset == 0x2028 ? ((struct rig *)context)->engine_status : 0;
+}
+
 static void cpu_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct rig *rig = context;
@@ -310,6 +316,29 @@ static uint64_t rig_now(void *context)
     return ((struct rig *)context)->now;
 }
 
+static int rig_after(void *context, uint64_t ns, void (*fn)(void *argument), void *argument)
+{
+    struct rig *rig = context;
+
+    assert_null(rig->timer);
+    rig->timer = fn;
+    rig->timer_argument = argument;
+    rig->timer_ns = ns;
+    return 0;
+}
+
+bool rig_fire(struct rig *rig)
+{
+    void (*timer)(void *argument) = rig->timer;
+
+    if (!timer)
+        return false;
+    rig->now += rig->timer_ns;
+    rig->timer = NULL;
+    timer(rig->timer_argument);
+    return true;
+}
+
 static int rig_wait(void *context, const bool *done, struct drv_deadline *deadline)
 {
     struct rig *rig = context;
@@ -320,6 +349,8 @@ static int rig_wait(void *context, const bool *done, struct drv_deadline *deadli
             ;
         if (*done)
             return 0;
+        if (rig_fire(rig))
+            continue;
         if (!rig->admit || timeout_ns < 1000000)
             break;
         void (*admit)(struct rig *) = rig->admit;
@@ -370,6 +401,7 @@ void rig_make(struct rig *rig, bool boot)
         {"dart0", board()->dart[0], 0x4000, dart_read, dart_write, rig->dart[0]},
         {"dart1", board()->dart[1], 0x4000, dart_read, dart_write, rig->dart[1]},
         {"dart2", board()->dart[2], 0x4000, dart_read, dart_write, rig->dart[2]},
+        {"status", container + 0xc000, 0x4000, status_read, no_write, rig},
         {"vector", container + 0x1050000, 0x4000, vector_read, vector_write, rig},
         {"time", container + 0x1170000, 0x4000, no_read, no_write, rig},
         {"cpu", container + 0x1400000, 0x4000, no_read, cpu_write, rig},
@@ -379,6 +411,7 @@ void rig_make(struct rig *rig, bool boot)
     for (unsigned i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
         assert_int_equal(soc_bus_attach(bus, &blocks[i], &error), 0);
     rig->silent_command = 0xffffffffu;
+    rig->engine_status = 0xa2;
     rig->platform = (struct drv_platform){.context = rig,
                                           .bus = bus,
                                           .board = board(),
@@ -391,7 +424,8 @@ void rig_make(struct rig *rig, bool boot)
                                           .surface_put = surface_put,
                                           .now = rig_now,
                                           .wait = rig_wait,
-                                          .trace = rig_trace};
+                                          .trace = rig_trace,
+                                          .after = rig_after};
     if (!boot)
         return;
     assert_int_equal(drv_create(&rig->platform, &rig->driver, &error), 0);

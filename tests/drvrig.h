@@ -57,7 +57,13 @@ struct rig {
     uint32_t invalidates[PR_DART_COUNT];
     uint64_t rvbar;
     uint32_t cpu, scratch[8], doorbell, host_pending;
-    uint64_t mmio; /* accesses */
+    uint32_t engine_status; /* at +0xe028 */
+    uint64_t mmio;          /* accesses */
+
+    /* The one timer that the driver may have set. */
+    void (*timer)(void *argument);
+    void *timer_argument;
+    uint64_t timer_ns;
 
     /* The controller. */
     bool line; /* the host's interrupt line is up, and the driver was told */
@@ -126,6 +132,8 @@ bool rig_step(struct rig *rig);
 void rig_work(struct rig *rig);
 /* Ends the oldest call that is held; false when there is none. */
 bool rig_finish_one(struct rig *rig, uint32_t status);
+/* Time passes until the driver's timer fires; false when it has set none. */
+bool rig_fire(struct rig *rig);
 /* A line with this text was traced. */
 bool rig_traced(const struct rig *rig, const char *text);
 

@@ -20,6 +20,7 @@
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/diagnosis.h"
+#include "driver/fault.h"
 #include "driver/lifecycle.h"
 #include "driver/process.h"
 #include "driver/ring.h"
@@ -300,7 +301,7 @@ static void build_call(struct drv_request *r, const struct ane_request *request)
 
 static bool send_request(struct drv *d, struct drv_request *r)
 {
-    if (!drv_ring_post(d, PR_CHANNEL_DATA_CHAIN_H2T, r->address, r->length, r, &r->slot))
+    if (d->fault.parked || !drv_ring_post(d, PR_CHANNEL_DATA_CHAIN_H2T, r->address, r->length, r, &r->slot))
         return false;
     set_state(r, DRV_REQUEST_IN_FIRMWARE);
     band_of(d, r)->running = r;
@@ -314,6 +315,12 @@ static void advance_band(struct drv *d, struct drv_band *band)
 
     if (r && !band->running && send_request(d, r))
         band->queue = r->next;
+}
+
+void drv_request_resume(struct drv *d)
+{
+    for (unsigned i = 0; i < DRV_BANDS; i++)
+        advance_band(d, &d->band[i]);
 }
 
 /* The band is free for others, if it was this request's. */
@@ -370,6 +377,8 @@ static void complete_request(struct drv *d, struct drv_request *r, uint32_t stat
 
     r->status = status;
     r->detail = detail;
+    if (status != PR_STATUS_OK)
+        drv_fault_attribute(d, r, status);
     if (ring->holder[r->slot] == r)
         ring->holder[r->slot] = NULL;
     d->stats.in_flight--;

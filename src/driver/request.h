@@ -18,6 +18,9 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
 void drv_request_event(struct drv *driver, const struct pr_program_failure *failure);
 void drv_request_returns(struct drv *driver);
 
+/* The driver is not parked any more: what waits is sent. */
+void drv_request_resume(struct drv *driver);
+
 /* The client closes: its callers get kIOReturnAborted; what the firmware has stays until its event. */
 void drv_request_abort_all(struct drv_client *client);
 /*

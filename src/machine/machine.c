@@ -85,7 +85,7 @@ static void power_lost(void *context)
         soc_controller_reset(&m->controller);
 }
 
-static bool powered(struct ane_machine *m, const char *block)
+bool mach_powered(struct ane_machine *m, const char *block)
 {
     if (soc_pmu_on(&m->pmu))
         return true;
@@ -98,7 +98,7 @@ static uint32_t engine_read(void *context, enum soc_master master, uint32_t offs
     struct ane_machine *m = context;
 
     (void)master;
-    return powered(m, "engine") ? eng_read32(m->engine, offset) : 0;
+    return mach_powered(m, "engine") ? eng_read32(m->engine, offset) : 0;
 }
 
 static void engine_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
@@ -106,7 +106,7 @@ static void engine_write(void *context, enum soc_master master, uint32_t offset,
     struct ane_machine *m = context;
 
     (void)master;
-    if (powered(m, "engine"))
+    if (mach_powered(m, "engine"))
         eng_write32(m->engine, offset, value);
 }
 
@@ -115,7 +115,7 @@ static uint32_t window_read(void *context, enum soc_master master, uint32_t offs
     struct mach_window *w = context;
 
     (void)master;
-    return powered(w->machine, "dart") ? dart_read32(w->machine->dart, w->port, offset) : 0;
+    return mach_powered(w->machine, "dart") ? dart_read32(w->machine->dart, w->port, offset) : 0;
 }
 
 static void window_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
@@ -123,26 +123,8 @@ static void window_write(void *context, enum soc_master master, uint32_t offset,
     struct mach_window *w = context;
 
     (void)master;
-    if (powered(w->machine, "dart"))
+    if (mach_powered(w->machine, "dart"))
         dart_write32(w->machine->dart, w->port, offset, value);
-}
-
-/* The DART's fourth window: what is in it is not public, so it reads 0 and a write has no effect. */
-static uint32_t fourth_read(void *context, enum soc_master master, uint32_t offset)
-{
-    (void)master;
-    (void)offset;
-    (void)powered(context, "dart");
-    return 0;
-}
-
-static void fourth_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
-{
-    struct ane_machine *m = context;
-
-    (void)master;
-    if (powered(m, "dart"))
-        SOC_TRACE(&m->trace, DART_WRITE_IGNORED, PR_DART_COUNT, offset, value, "?", "unknown");
 }
 
 static int attach_blocks(struct ane_machine *m, struct base_error *error)
@@ -164,20 +146,12 @@ static int attach_blocks(struct ane_machine *m, struct base_error *error)
         .write = soc_pmu_write32,
         .context = &m->pmu,
     };
-    struct soc_block fourth = {
-        .name = "dart3",
-        .base = m->board->dapf,
-        .bytes = PR_DART_WINDOW_BYTES,
-        .read = fourth_read,
-        .write = fourth_write,
-        .context = m,
-    };
     int status = soc_bus_attach(m->bus, &engine, error);
 
     if (!status)
         status = soc_bus_attach(m->bus, &pmu, error);
     if (!status)
-        status = soc_bus_attach(m->bus, &fourth, error);
+        status = mach_fault_attach(m, error);
     for (unsigned i = 0; i < PR_DART_COUNT && !status; i++) {
         struct soc_block window = {
             .name = name[i],
@@ -376,6 +350,7 @@ int mach_create_tapped(const struct ane_machine_config *config,
     m->board = &pr_board_table[taken.chip];
     m->leaf_form = taken.page_table;
     m->closed_clock = taken.clock == ANE_CLOCK_CLOSED;
+    m->panic_on_fault = taken.panic_on_fault;
     soc_trace_init(&m->trace, m->clock);
     if (taken.trace)
         soc_trace_start(&m->trace, &(struct soc_trace_out){.line = taken.trace_fn,
@@ -406,7 +381,7 @@ fail:
 void ane_machine_destroy(struct ane_machine *machine)
 {
     mach_error_begin();
-    if (!machine || !mach_enter(machine))
+    if (!machine || !mach_enter_dead(machine))
         return;
     mach_injections_cancel(machine);
     mach_leave(machine);
@@ -545,6 +520,8 @@ static uint64_t counter(struct ane_machine *m, const char *name)
         {"dart.vmas_peak", dart.vmas_peak},
         {"dart.walks", dart.walks},
         {"dart.window_drops", dart.window_drops},
+        {"driver.fault_latch", m->driver && drv_fault_latched(m->driver)},
+        {"driver.faults", m->driver ? drv_fault_last(m->driver)->count : 0},
         {"dram.used", soc_memory_used(m->memory)},
         {"engine.aborted", engine.aborted},
         {"engine.descriptors", engine.descriptors},

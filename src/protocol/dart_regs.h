@@ -49,7 +49,7 @@ enum pr_dart_reg {
 #define PR_DART_COMMAND_BUSY          (1u << 2)
 #define PR_DART_TCR_TRANSLATE         (1u << 7)
 #define PR_DART_TCR_BYPASS            (1u << 8)
-#define PR_DART_TCR_NO_WRITE          (1u << 16) /* CHOSEN: seeds ch. 28 put permission here and name no bit */
+#define PR_DART_TCR_NO_WRITE          (1u << 16) /* CHOSEN: the seeds name the word, no bit */
 #define PR_DART_TCR_NO_READ           (1u << 17) /* CHOSEN */
 #define PR_DART_TTBR_VALID            (1u << 31)
 #define PR_DART_TTBR_SHIFT            12

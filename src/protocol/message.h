@@ -202,8 +202,8 @@ struct pr_program_event {
 _Static_assert(sizeof(struct pr_program_event) == 0x28, "a program event is 0x28 bytes");
 
 /*
- * The longer form, of a call that failed while the engine had it (CHOSEN): the host reads no compute register,
- * so what the firmware read there comes with the event. Words that say nothing of this call are
+ * The longer form, of a call that failed while the engine had it (CHOSEN): the host reads no compute
+ * register, so what the firmware read there comes with the event. Words that say nothing of this call are
  * PR_TM_ERROR_FINE.
  */
 struct pr_program_failure {

@@ -145,8 +145,8 @@ const char *pr_tm_dma_text(uint32_t dma);
 #define PR_TM_COMMITTED_NID_WIDTH 8
 
 /*
- * ERROR1 to ERROR3 hold this when there is no error. Their contents otherwise are unknown; here ERROR1 has the
- * code, the queue and the transfer, ERROR2 the descriptor's address, and ERROR3 the first address of the
+ * ERROR1 to ERROR3 hold this when there is no error. Their contents otherwise are unknown; here ERROR1 has
+ * the code, the queue and the transfer, ERROR2 the descriptor's address, and ERROR3 the first address of the
  * transfer (CHOSEN).
  */
 #define PR_TM_ERRORS             3u

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "protocol/board.h"
+#include "protocol/dart_error.h"
 #include "protocol/dart_regs.h"
 #include "protocol/usage.h"
 #include "tool/spec/facts.h"
@@ -217,16 +218,16 @@ void spec_addressing(struct spec *spec)
 #undef X
     spec_array_end(spec);
     spec_array(spec, "error_info");
-#define X(title, at, kind, note)      \
-    spec_object(spec, NULL);          \
-    spec_text(spec, "field", title);  \
-    spec_hex(spec, "offset", at);     \
-    spec_text(spec, "type", kind);    \
-    spec_text(spec, "meaning", note); \
+#define X(member, title, at, kind, note) \
+    spec_object(spec, NULL);             \
+    spec_text(spec, "field", title);     \
+    spec_hex(spec, "offset", at);        \
+    spec_text(spec, "type", kind);       \
+    spec_text(spec, "meaning", note);    \
     spec_object_end(spec);
-    FACT_DART_ERROR_INFO(X)
+    PR_DART_ERROR_INFO(X)
 #undef X
     spec_array_end(spec);
-    spec_hex(spec, "fault_status_offset", FACT_FAULT_STATUS_OFFSET);
-    spec_hex(spec, "fault_status_benign", FACT_FAULT_STATUS_BENIGN);
+    spec_hex(spec, "fault_status_offset", PR_ENGINE_STATUS);
+    spec_hex(spec, "fault_status_benign", PR_ENGINE_STATUS_IDLE);
 }

@@ -105,8 +105,8 @@ struct rig {
     uint32_t call_status;             /* every call ends so */
     uint32_t call_error[3];           /* with these words of the task manager */
     bool short_events;                /* or without: in the form of calls that end well */
-    uint32_t call_refusal; /* every call is refused so */
-    bool fault;            /* and the second DART shows a fault */
+    uint32_t call_refusal;            /* every call is refused so */
+    bool fault;                       /* and the second DART shows a fault */
 
     /* Runs inside a wait, when the controller has nothing to do: calls from elsewhere. */
     void (*admit)(struct rig *rig);

@@ -614,17 +614,27 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        T(writes_35_words_and_pushes),  T(tells_the_end),
-        T(rings_up_to_three_targets),   T(fails_with_what_the_engine_says),
+        T(writes_35_words_and_pushes),
+        T(tells_the_end),
+        T(rings_up_to_three_targets),
+        T(fails_with_what_the_engine_says),
         T(leaves_the_error_of_another_queue),
-        T(writes_statistics),           T(rejects_bad_calls),
-        T(rejects_bad_lengths_and_ids), T(panics_at_an_unknown_id_when_told_to),
-        T(is_not_ready_before_start),   T(process_goes_when_its_calls_are_told),
-        T(keeps_order_and_credit),      T(network_ids_go_round),
-        T(bounds_calls_in_flight),      T(aborts_a_stuck_queue),
-        T(slow_queues_are_not_aborted), T(names_what_was_lost),
-        T(waits_for_vacancy),           T(ignores_events_of_nobody),
-        T(logs_calls_when_asked),       T(costs_few_accesses),
+        T(writes_statistics),
+        T(rejects_bad_calls),
+        T(rejects_bad_lengths_and_ids),
+        T(panics_at_an_unknown_id_when_told_to),
+        T(is_not_ready_before_start),
+        T(process_goes_when_its_calls_are_told),
+        T(keeps_order_and_credit),
+        T(network_ids_go_round),
+        T(bounds_calls_in_flight),
+        T(aborts_a_stuck_queue),
+        T(slow_queues_are_not_aborted),
+        T(names_what_was_lost),
+        T(waits_for_vacancy),
+        T(ignores_events_of_nobody),
+        T(logs_calls_when_asked),
+        T(costs_few_accesses),
 #undef T
     };
 

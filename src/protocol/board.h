@@ -24,7 +24,7 @@ struct pr_board {
     uint64_t container, container_bytes; /* the engine's aperture */
     uint64_t dart[PR_DART_COUNT];        /* 16 KiB each */
     uint64_t dapf; /* the fourth window of 16 KiB (seeds ch. 28); what is in it is not public */
-    uint64_t pmu; /* power-state registers */
+    uint64_t pmu;  /* power-state registers */
     uint64_t dram;
     uint32_t interrupt;      /* the engine's line at the interrupt controller */
     uint32_t dart_interrupt; /* that of the three DARTs */

@@ -7,7 +7,7 @@
 
 #include "driver/gate.h"
 
-static struct rig rig;
+static struct drvrig rig;
 static struct drv_client *client;
 static uint64_t token;
 static uint32_t surface[2];
@@ -15,18 +15,18 @@ static uint32_t surface[2];
 static int boot(void **state)
 {
     (void)state;
-    rig_make(&rig, true);
-    client = rig_client(&rig, ANE_CLIENT_CONTROL);
-    token = rig_program(&rig, client, 1, 0, 0);
-    surface[0] = rig_surface(&rig, 64);
-    surface[1] = rig_surface(&rig, 64);
+    drvrig_make(&rig, true);
+    client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    token = drvrig_program(&rig, client, 1, 0, 0);
+    surface[0] = drvrig_surface(&rig, 64);
+    surface[1] = drvrig_surface(&rig, 64);
     return 0;
 }
 
 static int drop(void **state)
 {
     (void)state;
-    rig_drop(&rig);
+    drvrig_drop(&rig);
     return 0;
 }
 
@@ -35,9 +35,9 @@ static IOReturn send(struct drv_client *who, uint32_t priority)
     struct ane_request_reply reply;
     struct ane_request request;
 
-    rig_request(&request, token, 1, 1, surface);
+    drvrig_request(&request, token, 1, 1, surface);
     request.priority = priority;
-    return rig_send(who, &request, &reply);
+    return drvrig_send(who, &request, &reply);
 }
 
 static void expect_error(const char *text)
@@ -52,7 +52,7 @@ static const uint32_t *to_send;
 static unsigned left;
 static IOReturn results[16];
 
-static void send_next(struct rig *r)
+static void send_next(struct drvrig *r)
 {
     unsigned me;
 
@@ -101,14 +101,14 @@ static void a_lost_doorbell(void **state)
     assert_int_equal(send(client, 5), kIOReturnTimeout);
     expect_error("never took the command: doorbell lost?");
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 1);
-    assert_int_equal(rig_unprepare(client, token), kIOReturnBusy);
-    assert_int_equal(rig_destroy(client, token), kIOReturnBusy);
+    assert_int_equal(drvrig_unprepare(client, token), kIOReturnBusy);
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnBusy);
     /* The next doorbell brings the firmware to both. */
     rig.deaf = false;
     assert_int_equal(send(client, 5), kIOReturnSuccess);
-    rig_work(&rig);
+    drvrig_work(&rig);
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
-    assert_int_equal(rig_destroy(client, token), kIOReturnSuccess);
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnSuccess);
 }
 
 static void a_lost_completion(void **state)
@@ -122,7 +122,7 @@ static void a_lost_completion(void **state)
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 1);
     /* Its client closes: the handle goes, what the firmware has stays, until the driver goes. */
     drv_client_close(client);
-    assert_true(rig_traced(&rig, "is kept: the firmware still has a request of it"));
+    assert_true(drvrig_traced(&rig, "is kept: the firmware still has a request of it"));
     assert_int_equal(drv_stats_get(rig.driver).clients, 1);
 }
 
@@ -167,7 +167,7 @@ static void a_band_that_is_taken(void **state)
     expect_error("completion never arrived");
     assert_int_equal(drv_stats_get(rig.driver).failed, 2);
     rig.hold = false;
-    rig_work(&rig);
+    drvrig_work(&rig);
 }
 
 static void a_silent_command(void **state)
@@ -176,19 +176,19 @@ static void a_silent_command(void **state)
     uint64_t pages;
 
     (void)state;
-    assert_int_equal(rig_unprepare(client, token), kIOReturnSuccess);
+    assert_int_equal(drvrig_unprepare(client, token), kIOReturnSuccess);
     pages = drv_stats_get(rig.driver).pages;
     rig.silent_command = PR_CMD_CREATE_PROCESS;
-    assert_int_equal(rig_prepare(client, token, &prepare), kIOReturnTimeout);
+    assert_int_equal(drvrig_prepare(client, token, &prepare), kIOReturnTimeout);
     expect_error("Command CREATE_PROCESS");
     assert_int_equal(drv_stats_get(rig.driver).pages, pages);
     rig.silent_command = 0xffffffff;
     rig.bad_command = PR_CMD_CREATE_PROCESS;
     rig.bad_status = PR_STATUS_NO_RESOURCES;
-    assert_int_equal(rig_prepare(client, token, &prepare), kIOReturnNoResources);
+    assert_int_equal(drvrig_prepare(client, token, &prepare), kIOReturnNoResources);
     expect_error("a table of the firmware is full");
     rig.bad_status = 0;
-    assert_int_equal(rig_prepare(client, token, &prepare), kIOReturnSuccess);
+    assert_int_equal(drvrig_prepare(client, token, &prepare), kIOReturnSuccess);
     assert_int_equal(send(client, 5), kIOReturnSuccess);
 }
 
@@ -196,19 +196,19 @@ static void a_silent_command(void **state)
 static void programs_the_firmware_keeps(void **state)
 {
     static uint8_t image[0x10000];
-    size_t size = rig_image(image, sizeof(image), 1, 0, 0);
+    size_t size = drvrig_image(image, sizeof(image), 1, 0, 0);
     uint64_t lost, pages = drv_stats_get(rig.driver).pages;
 
     (void)state;
     rig.silent_command = PR_CMD_LOAD_PROGRAM;
-    assert_int_equal(rig_create(&rig, client, image, size, &lost), kIOReturnTimeout);
+    assert_int_equal(drvrig_create(&rig, client, image, size, &lost), kIOReturnTimeout);
     assert_int_equal(drv_stats_get(rig.driver).programs, 2);
     assert_true(drv_stats_get(rig.driver).pages > pages);
     rig.silent_command = 0xffffffff;
     rig.bad_command = PR_CMD_UNLOAD_PROGRAM;
     rig.bad_status = PR_STATUS_BUSY;
-    assert_int_equal(rig_destroy(client, token), kIOReturnSuccess);
-    assert_true(rig_traced(&rig, "is kept until the firmware has unloaded it"));
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnSuccess);
+    assert_true(drvrig_traced(&rig, "is kept until the firmware has unloaded it"));
     assert_int_equal(drv_stats_get(rig.driver).programs, 2);
     assert_int_equal(send(client, 5), kIOReturnNotFound);
     /* Busy for once: the next call that ends something tries again. The load that was never answered stays. */
@@ -223,7 +223,7 @@ static void programs_the_firmware_keeps(void **state)
 static unsigned sent, refused;
 
 /* Each call is made while the one before waits; the one past the limit finds no request, and its callers cannot give one back. */
-static void send_until_refused(struct rig *r)
+static void send_until_refused(struct drvrig *r)
 {
     if (++sent == LIMIT) {
         r->admit = NULL;
@@ -288,13 +288,13 @@ static void a_fault_is_named(void **state)
     char expected[80];
 
     (void)state;
-    rig_request(&request, token, 1, 1, surface);
+    drvrig_request(&request, token, 1, 1, surface);
     rig.fault = true;
     rig.call_status = PR_STATUS_TRANSLATION;
     rig.call_error[0] = 2u << 16 | 2; /* source 1 was not translated */
     rig.call_error[1] = (uint32_t)rig.program[0].text;
     rig.call_error[2] = 0x1230000;
-    assert_int_equal(rig_send(client, &request, &reply), kIOReturnError);
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnError);
     assert_true(reply.status == PR_STATUS_TRANSLATION && (uint32_t)reply.detail == rig.call_error[0] &&
                 reply.detail >> 32 == rig.call_error[1]);
     snprintf(expected, sizeof(expected), "Client 1, program 0x%llx \"sum\", descriptor 0",
@@ -304,7 +304,7 @@ static void a_fault_is_named(void **state)
     assert_int_equal(rig.dart[1][0x40 / 4], 0);
     /* An event without the task manager's words names no descriptor; the host does not look for one itself. */
     rig.short_events = true;
-    assert_int_equal(rig_send(client, &request, &reply), kIOReturnError);
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnError);
     assert_null(strstr(drv_last_error(rig.driver), "descriptor"));
 }
 
@@ -315,13 +315,13 @@ static void a_capture_of_another_client_is_not_shown(void **state)
     struct ane_request request;
 
     (void)state;
-    rig_request(&request, token, 1, 1, surface);
+    drvrig_request(&request, token, 1, 1, surface);
     rig.call_status = PR_STATUS_TRANSLATION;
     rig.short_events = true;
     for (uint32_t stream = 0; stream < 16; stream++) {
         rig.dart[1][0x40 / 4] = 0x80000004u | stream << 24;
         rig.dart[1][0x50 / 4] = 0x1234000;
-        assert_int_equal(rig_send(client, &request, &reply), kIOReturnError);
+        assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnError);
         assert_int_equal(strstr(drv_last_error(rig.driver), "0x1234000") != NULL, stream == 3);
         assert_int_equal(drv_fault_last(rig.driver)->info.sid, stream);
         assert_int_equal(drv_fault_last(rig.driver)->client, stream == 3 ? 1 : 0);
@@ -329,13 +329,13 @@ static void a_capture_of_another_client_is_not_shown(void **state)
     rig.no_events = true;
     rig.dart[1][0x40 / 4] = 0x84000004u;
     rig.dart[1][0x50 / 4] = 0x1234000;
-    assert_int_equal(rig_send(client, &request, &reply), kIOReturnTimeout);
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnTimeout);
     assert_null(strstr(drv_last_error(rig.driver), "0x1234000"));
 }
 
 /* Closing. */
 
-static void close_it(struct rig *r)
+static void close_it(struct drvrig *r)
 {
     r->admit = NULL;
     r->hold = false;
@@ -348,7 +348,7 @@ static void a_client_closes_during_flight(void **state)
     rig.hold = true;
     rig.admit = close_it;
     assert_int_equal(send(client, 5), kIOReturnAborted);
-    rig_work(&rig);
+    drvrig_work(&rig);
     assert_int_equal(drv_stats_get(rig.driver).aborted, 1);
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
     assert_int_equal(drv_stats_get(rig.driver).clients, 0);
@@ -356,7 +356,7 @@ static void a_client_closes_during_flight(void **state)
     assert_true(rig.surface[surface[0]].uses == 0 && rig.surface[surface[1]].uses == 0);
 }
 
-static void close_held(struct rig *r)
+static void close_held(struct drvrig *r)
 {
     r->admit = NULL;
     drv_client_close(client);
@@ -374,18 +374,18 @@ static void what_is_in_the_firmware_stays(void **state)
     assert_int_equal(drv_stats_get(rig.driver).clients, 1);
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 1);
     assert_int_equal(rig.surface[surface[0]].uses, 1);
-    assert_true(rig_finish_one(&rig, 0));
-    rig_work(&rig);
+    assert_true(drvrig_finish_one(&rig, 0));
+    drvrig_work(&rig);
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
     /* The next who comes buries it. */
-    other = rig_client(&rig, ANE_CLIENT_CONTROL);
+    other = drvrig_client(&rig, ANE_CLIENT_CONTROL);
     assert_int_equal(drv_stats_get(rig.driver).clients, 1);
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
     assert_int_equal(rig.surface[surface[0]].uses, 0);
     drv_client_close(other);
 }
 
-static void close_with_others_pending(struct rig *r)
+static void close_with_others_pending(struct drvrig *r)
 {
     if (left) {
         unsigned me = --left;
@@ -407,7 +407,7 @@ static void those_in_line_are_told_too(void **state)
     assert_int_equal(send(client, 5), kIOReturnAborted);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(results[i], kIOReturnAborted);
-    rig_work(&rig);
+    drvrig_work(&rig);
     assert_int_equal(rig.order_count, 1); /* the firmware had one of them */
     assert_int_equal(drv_stats_get(rig.driver).clients, 0);
 }
@@ -418,7 +418,7 @@ static void device_close_ends_the_session(void **state)
 
     (void)state;
     assert_int_equal(send(client, 5), kIOReturnSuccess);
-    assert_int_equal(rig_call(client, 1, NULL, 0, NULL, 0, NULL, 0, NULL, 0), kIOReturnSuccess);
+    assert_int_equal(drvrig_call(client, 1, NULL, 0, NULL, 0, NULL, 0, NULL, 0), kIOReturnSuccess);
     pages = drv_stats_get(rig.driver).pages;
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
     assert_int_equal(drv_stats_get(rig.driver).surfaces_mapped, 0);
@@ -439,9 +439,9 @@ static IOReturn send_as(unsigned i, uint32_t priority)
     struct ane_request_reply reply;
     struct ane_request request;
 
-    rig_request(&request, tokens[i], 1, 1, surface);
+    drvrig_request(&request, tokens[i], 1, 1, surface);
     request.priority = priority;
-    return rig_send(many[i], &request, &reply);
+    return drvrig_send(many[i], &request, &reply);
 }
 
 static void domains_are_lent_and_taken_back(void **state)
@@ -452,26 +452,26 @@ static void domains_are_lent_and_taken_back(void **state)
     drv_client_close(client);
     pages = drv_stats_get(rig.driver).pages;
     for (unsigned i = 0; i < CLIENTS; i++) {
-        many[i] = rig_client(&rig, ANE_CLIENT_CONTROL);
-        tokens[i] = rig_program(&rig, many[i], 1, 0, i % 2 ? 0x4000 : 0);
+        many[i] = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+        tokens[i] = drvrig_program(&rig, many[i], 1, 0, i % 2 ? 0x4000 : 0);
     }
     for (unsigned round = 0; round < 3; round++)
         for (unsigned i = 0; i < CLIENTS; i++) {
-            *(uint32_t *)rig_surface_base(&rig, surface[0]) = 100 * round + i;
+            *(uint32_t *)drvrig_surface_base(&rig, surface[0]) = 100 * round + i;
             assert_int_equal(send_as(i, 5), kIOReturnSuccess);
-            assert_int_equal(*(uint32_t *)rig_surface_base(&rig, surface[1]), 100 * round + i);
+            assert_int_equal(*(uint32_t *)drvrig_surface_base(&rig, surface[1]), 100 * round + i);
         }
     for (unsigned i = 0; i < CLIENTS; i++)
         drv_client_close(many[i]);
     assert_int_equal(drv_stats_get(rig.driver).pages, pages);
     assert_int_equal(drv_stats_get(rig.driver).surfaces_mapped, 0);
-    for (unsigned i = 0; i < RIG_PROCESSES; i++)
+    for (unsigned i = 0; i < DRVRIG_PROCESSES; i++)
         assert_false(rig.process[i].there);
 }
 
 #define WITH_ONE_WAITING 8u /* clients on seven domains */
 
-static void send_as_next(struct rig *r)
+static void send_as_next(struct drvrig *r)
 {
     unsigned me = WITH_ONE_WAITING - left;
 
@@ -490,8 +490,8 @@ static void nobody_is_left_without_a_domain(void **state)
     (void)state;
     drv_client_close(client);
     for (unsigned i = 0; i < WITH_ONE_WAITING; i++) {
-        many[i] = rig_client(&rig, ANE_CLIENT_CONTROL);
-        tokens[i] = rig_program(&rig, many[i], 1, 0, 0);
+        many[i] = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+        tokens[i] = drvrig_program(&rig, many[i], 1, 0, 0);
     }
     rig.hold = true;
     rig.admit = send_as_next;
@@ -513,18 +513,18 @@ static void a_pinned_domain_is_kept(void **state)
 
     (void)state;
     drv_client_close(client);
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_DIRECT_PATH, &direct, NULL),
+    assert_int_equal(drv_client_open(rig.driver, &drvrig_identity, ANE_CLIENT_DIRECT_PATH, &direct, NULL),
                      kIOReturnSuccess);
-    assert_int_equal(rig_call(direct, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
+    assert_int_equal(drvrig_call(direct, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
                      kIOReturnSuccess);
     map.token = info.token;
-    assert_int_equal(rig_call(direct, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
+    assert_int_equal(drvrig_call(direct, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
                      kIOReturnSuccess);
     for (unsigned i = 0; i < 8; i++) {
-        many[i] = rig_client(&rig, ANE_CLIENT_CONTROL);
-        tokens[i] = rig_program(&rig, many[i], 1, 0, 0);
+        many[i] = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+        tokens[i] = drvrig_program(&rig, many[i], 1, 0, 0);
         assert_int_equal(send_as(i, 5), kIOReturnSuccess);
-        assert_true(rig_walk(&rig, 0, 3, address) == rig.surface[surface[0]].address);
+        assert_true(drvrig_walk(&rig, 0, 3, address) == rig.surface[surface[0]].address);
     }
     for (unsigned i = 0; i < 8; i++)
         drv_client_close(many[i]);

@@ -202,17 +202,17 @@ static void each_cause_is_read_attributed_and_survived(void **state)
         struct ane_machine *machine = make(ANE_PAGE_TABLE_T6000, false, NULL);
         io_service_t service = ane_machine_service(machine);
         struct ane_machine_fault fault = {.size = sizeof(fault)};
-        struct io_accumulator a, b;
+        struct iorig_accumulator a, b;
         struct breach breach;
         char error[512];
 
-        io_accumulator_make(&a, service, CHANNELS, WIDTH);
-        io_accumulator_make(&b, service, CHANNELS, WIDTH);
-        assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-        assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
+        iorig_accumulator_make(&a, service, CHANNELS, WIDTH);
+        iorig_accumulator_make(&b, service, CHANNELS, WIDTH);
+        assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+        assert_int_equal(iorig_accumulator_step(&b), kIOReturnSuccess);
         assert_int_equal(ane_machine_fault(machine, &fault), -ENOENT);
         breach_begin(&breach, machine, cases[i].kind, cases[i].bar, cases[i].offset);
-        assert_int_equal(io_accumulator_step(&a), kIOReturnError);
+        assert_int_equal(iorig_accumulator_step(&a), kIOReturnError);
         snprintf(error, sizeof(error), "%s", ane_machine_error());
         fault = last_fault(machine);
         assert_int_equal(fault.count, 1);
@@ -243,14 +243,14 @@ static void each_cause_is_read_attributed_and_survived(void **state)
                          cases[i].kind == LEFT_STALE);
         /* The capture was cleared; the other client is not touched, and after the repair neither is this one. */
         assert_int_equal(ane_machine_dart_interrupt(machine), 0);
-        assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
-        assert_true(io_accumulator_value(&b) == 2);
+        assert_int_equal(iorig_accumulator_step(&b), kIOReturnSuccess);
+        assert_true(iorig_accumulator_value(&b) == 2);
         breach_end(&breach);
-        assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-        assert_true(io_accumulator_value(&a) == 2);
+        assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+        assert_true(iorig_accumulator_value(&a) == 2);
         assert_int_equal(last_fault(machine).count, 1);
-        io_accumulator_release(&a);
-        io_accumulator_release(&b);
+        iorig_accumulator_release(&a);
+        iorig_accumulator_release(&b);
         ane_machine_destroy(machine);
     }
 }
@@ -260,19 +260,19 @@ static void a_fault_latches_dumps_parks_and_recovers(void **state)
     struct collected collected = {0};
     struct ane_machine *machine = make(ANE_PAGE_TABLE_SEED, false, &collected);
     io_service_t service = ane_machine_service(machine);
-    struct io_accumulator a, b;
+    struct iorig_accumulator a, b;
     struct breach breach;
     uint64_t begin, time;
 
     (void)state;
-    io_accumulator_make(&a, service, CHANNELS, WIDTH);
-    io_accumulator_make(&b, service, CHANNELS, WIDTH);
-    assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
+    iorig_accumulator_make(&a, service, CHANNELS, WIDTH);
+    iorig_accumulator_make(&b, service, CHANNELS, WIDTH);
+    assert_int_equal(iorig_accumulator_step(&b), kIOReturnSuccess);
     begin = ane_machine_now(machine);
-    assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
+    assert_int_equal(iorig_accumulator_step(&b), kIOReturnSuccess);
     time = ane_machine_now(machine) - begin; /* of one dispatch */
     breach_begin(&breach, machine, MISSING_PAGE, BAR_X, PAGE);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnError);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnError);
     breach_end(&breach);
     begin = last_fault(machine).time;
     assert_int_equal(ane_machine_counter(machine, "driver.fault_latch"), 1);
@@ -280,14 +280,14 @@ static void a_fault_latches_dumps_parks_and_recovers(void **state)
     assert_false(collected.recovered);
     assert_true(ane_machine_now(machine) < begin + 250000000);
     /* The next request waits in the driver until the park is over, and then takes as long as any. */
-    assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
+    assert_int_equal(iorig_accumulator_step(&b), kIOReturnSuccess);
     assert_true(ane_machine_now(machine) >= begin + 250000000);
     assert_true(ane_machine_now(machine) <= begin + 250000000 + time);
     assert_true(collected.recovered);
     assert_int_equal(ane_machine_counter(machine, "driver.fault_latch"), 0);
-    assert_true(io_accumulator_value(&b) == 3);
-    io_accumulator_release(&a);
-    io_accumulator_release(&b);
+    assert_true(iorig_accumulator_value(&b) == 3);
+    iorig_accumulator_release(&a);
+    iorig_accumulator_release(&b);
     ane_machine_destroy(machine);
 }
 
@@ -296,27 +296,27 @@ static void a_request_may_time_out_while_the_driver_is_parked(void **state)
 {
     struct ane_machine *machine = make(ANE_PAGE_TABLE_SEED, false, NULL);
     io_service_t service = ane_machine_service(machine);
-    struct io_accumulator a, b;
+    struct iorig_accumulator a, b;
     struct breach breach;
 
     (void)state;
-    io_accumulator_make(&a, service, CHANNELS, WIDTH);
-    io_accumulator_make_timed(&b, service, CHANNELS, WIDTH, 100);
+    iorig_accumulator_make(&a, service, CHANNELS, WIDTH);
+    iorig_accumulator_make_timed(&b, service, CHANNELS, WIDTH, 100);
     breach_begin(&breach, machine, MISSING_PAGE, BAR_X, PAGE);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnError);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnError);
     breach_end(&breach);
-    assert_int_equal(io_accumulator_step(&b), kIOReturnTimeout);
+    assert_int_equal(iorig_accumulator_step(&b), kIOReturnTimeout);
     expect_text(ane_machine_error(), "parked after a DART fault");
     assert_int_equal(ane_machine_run(machine, 1000000000), 0);
-    assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
-    assert_true(io_accumulator_value(&b) == 1);
-    io_accumulator_release(&a);
-    io_accumulator_release(&b);
+    assert_int_equal(iorig_accumulator_step(&b), kIOReturnSuccess);
+    assert_true(iorig_accumulator_value(&b) == 1);
+    iorig_accumulator_release(&a);
+    iorig_accumulator_release(&b);
     ane_machine_destroy(machine);
 }
 
 struct caller {
-    struct io_accumulator *a;
+    struct iorig_accumulator *a;
     uint32_t priority;
     IOReturn status;
     char error[512];
@@ -328,7 +328,7 @@ static void call(void *context)
     const uint32_t surfaces[] = {c->a->x, c->a->state, c->a->state};
     struct ane_request_reply reply;
 
-    c->status = io_request(&c->a->client, c->a->token, 9, c->priority, surfaces, 2, 1, &reply);
+    c->status = iorig_request(&c->a->client, c->a->token, 9, c->priority, surfaces, 2, 1, &reply);
     snprintf(c->error, sizeof(c->error), "%s", ane_machine_error());
 }
 
@@ -337,16 +337,16 @@ static void two_faults_of_two_clients_are_not_mixed(void **state)
 {
     struct ane_machine *machine = make(ANE_PAGE_TABLE_SEED, false, NULL);
     io_service_t service = ane_machine_service(machine);
-    struct io_accumulator a, b;
+    struct iorig_accumulator a, b;
     struct breach first, second;
     struct caller callers[] = {{.a = &a, .priority = 5}, {.a = &b, .priority = 1}};
     char own[2][64];
 
     (void)state;
-    io_accumulator_make(&a, service, CHANNELS, WIDTH);
-    io_accumulator_make(&b, service, CHANNELS, WIDTH);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-    assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
+    iorig_accumulator_make(&a, service, CHANNELS, WIDTH);
+    iorig_accumulator_make(&b, service, CHANNELS, WIDTH);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+    assert_int_equal(iorig_accumulator_step(&b), kIOReturnSuccess);
     breach_begin(&first, machine, MISSING_PAGE, BAR_X, PAGE);
     breach_begin(&second, machine, MISSING_PAGE, BAR_X, 3 * PAGE);
     first.stream = 3;
@@ -366,11 +366,11 @@ static void two_faults_of_two_clients_are_not_mixed(void **state)
     assert_null(strstr(callers[1].error, own[0]));
     breach_end(&second);
     breach_end(&first);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-    assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
-    assert_true(io_accumulator_value(&a) == 2 && io_accumulator_value(&b) == 2);
-    io_accumulator_release(&a);
-    io_accumulator_release(&b);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+    assert_int_equal(iorig_accumulator_step(&b), kIOReturnSuccess);
+    assert_true(iorig_accumulator_value(&a) == 2 && iorig_accumulator_value(&b) == 2);
+    iorig_accumulator_release(&a);
+    iorig_accumulator_release(&b);
     ane_machine_destroy(machine);
 }
 
@@ -380,14 +380,14 @@ static void a_fault_of_the_firmware_is_its_own_and_benign(void **state)
     struct collected collected = {0};
     struct ane_machine *machine = make(ANE_PAGE_TABLE_SEED, false, &collected);
     struct ane_machine_fault fault;
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     struct sabotage s;
 
     (void)state;
-    io_accumulator_make(&a, ane_machine_service(machine), CHANNELS, WIDTH);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    iorig_accumulator_make(&a, ane_machine_service(machine), CHANNELS, WIDTH);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
     sabotage_begin(&s, machine, SABOTAGE_CORRUPT_SLOT);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnTimeout);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnTimeout);
     assert_null(strstr(ane_machine_error(), "DART"));
     sabotage_end(&s);
     fault = last_fault(machine);
@@ -407,21 +407,21 @@ static void the_status_word_follows_power_and_work(void **state)
 {
     struct ane_machine *machine = make(ANE_PAGE_TABLE_SEED, false, NULL);
     uint64_t status = machine->board->container + 0xe028;
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     struct breach breach;
 
     (void)state;
-    io_accumulator_make(&a, ane_machine_service(machine), CHANNELS, WIDTH);
+    iorig_accumulator_make(&a, ane_machine_service(machine), CHANNELS, WIDTH);
     assert_int_equal(ane_machine_read32(machine, status), 0xa0);
     breach_begin(&breach, machine, MISSING_PAGE, BAR_X, 0);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnError);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnError);
     assert_int_equal(ane_machine_read32(machine, status), 0xa2);
     breach_end(&breach);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
     assert_int_equal(ane_machine_read32(machine, status), 0xa0);
     ane_machine_write32(machine, status, 0x55);
     assert_int_equal(ane_machine_read32(machine, status), 0xa0);
-    io_accumulator_release(&a);
+    iorig_accumulator_release(&a);
     ane_machine_write32(machine, machine->board->pmu, 0x300);
     assert_int_equal(ane_machine_read32(machine, status), 0);
     ane_machine_destroy(machine);
@@ -439,14 +439,14 @@ static void the_snapshot_shows_the_registers_as_they_were(void **state)
 {
     struct ane_machine *machine = make(ANE_PAGE_TABLE_SEED, false, NULL);
     struct ane_machine_fault fault;
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     struct breach breach;
     const uint8_t *s;
 
     (void)state;
-    io_accumulator_make(&a, ane_machine_service(machine), CHANNELS, WIDTH);
+    iorig_accumulator_make(&a, ane_machine_service(machine), CHANNELS, WIDTH);
     breach_begin(&breach, machine, MISSING_PAGE, BAR_X, 3 * PAGE);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnError);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnError);
     fault = last_fault(machine);
     s = ane_machine_dram(machine, fault.snapshot, 0x178);
     assert_non_null(s);
@@ -470,7 +470,7 @@ static void the_snapshot_shows_the_registers_as_they_were(void **state)
                          dart_read32(machine->dart, DART_PORT_SOURCE, 0x200 + 4 * i));
     assert_int_equal(word_at(s, 0x78 + 16 * 3) >> 31, 1);
     breach_end(&breach);
-    io_accumulator_release(&a);
+    iorig_accumulator_release(&a);
     ane_machine_destroy(machine);
 }
 
@@ -494,7 +494,7 @@ static void consumers_get_the_descriptor(void **state)
     struct ane_machine *machine = make(ANE_PAGE_TABLE_T6000, false, NULL);
     struct consumed first = {0}, second = {0};
     uint8_t expected[0xb0] = {0};
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     struct breach breach;
 
     (void)state;
@@ -502,9 +502,9 @@ static void consumers_get_the_descriptor(void **state)
     assert_int_equal(drv_fault_register(machine->driver, consume, &second), 0);
     assert_int_equal(drv_fault_register(machine->driver, consume, &second), 0);
     assert_int_equal(drv_fault_register(machine->driver, consume, &second), -ENOSPC);
-    io_accumulator_make(&a, ane_machine_service(machine), CHANNELS, WIDTH);
+    iorig_accumulator_make(&a, ane_machine_service(machine), CHANNELS, WIDTH);
     breach_begin(&breach, machine, READ_ONLY, BAR_STATE_OUT, PAGE);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnError);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnError);
     breach_end(&breach);
     assert_true(first.calls == 1 && second.calls == 2);
     expected[0x00] = 2; /* protection fault */
@@ -519,7 +519,7 @@ static void consumers_get_the_descriptor(void **state)
     expected[0x90] = 2;
     assert_memory_equal(first.info, expected, sizeof(expected));
     assert_memory_equal(second.info, expected, sizeof(expected));
-    io_accumulator_release(&a);
+    iorig_accumulator_release(&a);
     ane_machine_destroy(machine);
 }
 
@@ -527,23 +527,23 @@ static void a_fault_may_stop_the_machine_as_on_the_device(void **state)
 {
     struct ane_machine *machine = make(ANE_PAGE_TABLE_SEED, true, NULL);
     io_service_t service = ane_machine_service(machine);
-    struct io_accumulator a, b;
-    struct io_client late;
+    struct iorig_accumulator a, b;
+    struct iorig_client late;
     struct breach breach;
 
     (void)state;
-    io_accumulator_make(&a, service, CHANNELS, WIDTH);
-    io_accumulator_make(&b, service, CHANNELS, WIDTH);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    iorig_accumulator_make(&a, service, CHANNELS, WIDTH);
+    iorig_accumulator_make(&b, service, CHANNELS, WIDTH);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
     breach_begin(&breach, machine, MISSING_PAGE, BAR_X, PAGE);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnNoDevice);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnNoDevice);
     expect_text(ane_machine_error(), "panic: ");
     expect_text(ane_machine_error(), "no page");
     breach_end(&breach);
     /* Every later call, of everyone. */
-    assert_int_equal(io_accumulator_step(&b), kIOReturnNoDevice);
+    assert_int_equal(iorig_accumulator_step(&b), kIOReturnNoDevice);
     expect_text(ane_machine_error(), "panic: ");
-    assert_int_equal(io_open(service, 0, ANE_CLIENT_CONTROL, &late), kIOReturnNoDevice);
+    assert_int_equal(iorig_open(service, 0, ANE_CLIENT_CONTROL, &late), kIOReturnNoDevice);
     expect_text(ane_machine_error(), "panic: ");
     assert_int_equal(ane_machine_run(machine, 1000), -EPERM);
     expect_text(ane_machine_error(), "panic: ");

@@ -258,10 +258,16 @@ static void no_write(void *context, enum soc_master master, uint32_t offset, uin
 
 static uint32_t tm_read(void *context, enum soc_master master, uint32_t offset)
 {
-    struct drvrig *rig = context;
-
+    (void)context;
     from_host(master);
-    return offset == PR_TM_ERROR2 ? rig->tm_error2 : 0;
+    fail_msg("the host reads compute register 0x%x", offset);
+    return 0;
+}
+
+static uint32_t status_read(void *context, enum soc_master master, uint32_t offset)
+{
+    from_host(master);
+    return offset == 0x2028 ? ((struct drvrig *)context)->engine_status : 0;
 }
 
 static void cpu_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
@@ -310,6 +316,29 @@ static uint64_t drvrig_now(void *context)
     return ((struct drvrig *)context)->now;
 }
 
+static int drvrig_after(void *context, uint64_t ns, void (*fn)(void *argument), void *argument)
+{
+    struct drvrig *rig = context;
+
+    assert_null(rig->timer);
+    rig->timer = fn;
+    rig->timer_argument = argument;
+    rig->timer_ns = ns;
+    return 0;
+}
+
+bool drvrig_fire(struct drvrig *rig)
+{
+    void (*timer)(void *argument) = rig->timer;
+
+    if (!timer)
+        return false;
+    rig->now += rig->timer_ns;
+    rig->timer = NULL;
+    timer(rig->timer_argument);
+    return true;
+}
+
 static int drvrig_wait(void *context, const bool *done, struct drv_deadline *deadline)
 {
     struct drvrig *rig = context;
@@ -320,6 +349,8 @@ static int drvrig_wait(void *context, const bool *done, struct drv_deadline *dea
             ;
         if (*done)
             return 0;
+        if (drvrig_fire(rig))
+            continue;
         if (!rig->admit || timeout_ns < 1000000)
             break;
         void (*admit)(struct drvrig *) = rig->admit;
@@ -373,6 +404,8 @@ void drvrig_make(struct drvrig *rig, bool boot)
     const uint64_t container = board()->container;
 
     memset(rig, 0, sizeof(*rig));
+    for (unsigned i = 0; i < 3; i++)
+        rig->call_error[i] = PR_TM_ERROR_FINE;
     the_rig = rig;
     rig->dram = calloc(DRVRIG_PAGES, PAGE);
     rig->records = malloc(DRVRIG_RECORDS);
@@ -384,6 +417,7 @@ void drvrig_make(struct drvrig *rig, bool boot)
         {"dart0", board()->dart[0], 0x4000, dart_read, dart_write, rig->dart[0]},
         {"dart1", board()->dart[1], 0x4000, dart_read, dart_write, rig->dart[1]},
         {"dart2", board()->dart[2], 0x4000, dart_read, dart_write, rig->dart[2]},
+        {"status", container + 0xc000, 0x4000, status_read, no_write, rig},
         {"vector", container + 0x1050000, 0x4000, vector_read, vector_write, rig},
         {"time", container + 0x1170000, 0x4000, no_read, no_write, rig},
         {"cpu", container + 0x1400000, 0x4000, no_read, cpu_write, rig},
@@ -393,6 +427,7 @@ void drvrig_make(struct drvrig *rig, bool boot)
     for (unsigned i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
         assert_int_equal(soc_bus_attach(bus, &blocks[i], &error), 0);
     rig->silent_command = 0xffffffffu;
+    rig->engine_status = 0xa2;
     rig->platform = (struct drv_platform){.context = rig,
                                           .bus = bus,
                                           .trace = &rig->trace,
@@ -405,7 +440,8 @@ void drvrig_make(struct drvrig *rig, bool boot)
                                           .surface_get = surface_get,
                                           .surface_put = surface_put,
                                           .now = drvrig_now,
-                                          .wait = drvrig_wait};
+                                          .wait = drvrig_wait,
+                                          .after = drvrig_after};
     if (!boot)
         return;
     assert_int_equal(drv_create(&rig->platform, &rig->driver, &error), 0);

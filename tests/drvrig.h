@@ -58,8 +58,14 @@ struct drvrig {
     uint32_t dart[PR_DART_COUNT][0x300 / 4];
     uint32_t invalidates[PR_DART_COUNT];
     uint64_t rvbar;
-    uint32_t cpu, scratch[8], doorbell, host_pending, tm_error2;
-    uint64_t mmio; /* accesses */
+    uint32_t cpu, scratch[8], doorbell, host_pending;
+    uint32_t engine_status; /* at +0xe028 */
+    uint64_t mmio;          /* accesses */
+
+    /* The one timer that the driver may have set. */
+    void (*timer)(void *argument);
+    void *timer_argument;
+    uint64_t timer_ns;
 
     /* The controller. */
     bool line; /* the host's interrupt line is up, and the driver was told */
@@ -102,9 +108,10 @@ struct drvrig {
     bool mute;                        /* the controller's doorbells are lost */
     bool masked;                      /* the interrupt line is cut */
     uint32_t call_status;             /* every call ends so */
-    uint64_t call_detail;
-    uint32_t call_refusal; /* every call is refused so */
-    bool fault;            /* and the second DART shows a fault */
+    uint32_t call_error[3];           /* with these words of the task manager */
+    bool short_events;                /* or without: in the form of calls that end well */
+    uint32_t call_refusal;            /* every call is refused so */
+    bool fault;                       /* and the second DART shows a fault */
 
     /* Runs inside a wait, when the controller has nothing to do: calls from elsewhere. */
     void (*admit)(struct drvrig *rig);
@@ -142,6 +149,8 @@ bool drvrig_finish_one(struct drvrig *rig, uint32_t status);
 /* The record of an event, 0 being its first; false when it was not traced so often. */
 bool drvrig_traced(const struct drvrig *rig, enum pr_trace_event_id event, unsigned nth,
                    struct pr_trace_record *record);
+/* Time passes until the driver's timer fires; false when it has set none. */
+bool drvrig_fire(struct drvrig *rig);
 
 uint32_t drvrig_surface(struct drvrig *rig, uint64_t bytes);
 void *drvrig_surface_base(struct drvrig *rig, uint32_t id);

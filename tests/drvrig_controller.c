@@ -288,14 +288,17 @@ static void compute(struct drvrig *rig, const struct drvrig_call *call)
 static void finish(struct drvrig *rig, struct drvrig_call *call, uint32_t status)
 {
     uint64_t cell = rig->args.heap + 64ull * rig->cursor[PR_CHANNEL_IO_T2H];
-    struct pr_program_event event = {.sequence = rig->sequence++,
-                                     .id = PR_CMD_PROGRAM_EVENT,
-                                     .cookie = call->cookie,
-                                     .program_id = call->program,
-                                     .process_id = call->process,
-                                     .status = status,
-                                     .state = 1,
-                                     .detail = status ? rig->call_detail : 0};
+    struct pr_program_failure event = {
+        .event = {.sequence = rig->sequence++,
+                  .id = PR_CMD_PROGRAM_EVENT,
+                  .cookie = call->cookie,
+                  .program_id = call->program,
+                  .process_id = call->process,
+                  .status = status,
+                  .state = 1,
+                  .detail = status ? rig->call_error[0] | (uint64_t)rig->call_error[1] << 32 : 0},
+        .error = {rig->call_error[0], rig->call_error[1], rig->call_error[2]}};
+    size_t bytes = status && !rig->short_events ? sizeof(event) : sizeof(event.event);
 
     if (rig->order_count < 64)
         rig->order[rig->order_count++] = call->priority;
@@ -308,8 +311,8 @@ static void finish(struct drvrig *rig, struct drvrig_call *call, uint32_t status
     call->there = false;
     if (rig->no_events)
         return;
-    memcpy(drvrig_base_at(rig, cell, sizeof(event)), &event, sizeof(event));
-    assert_true(drvrig_send_slot(rig, PR_CHANNEL_IO_T2H, cell, sizeof(event), 0));
+    memcpy(drvrig_base_at(rig, cell, bytes), &event, bytes);
+    assert_true(drvrig_send_slot(rig, PR_CHANNEL_IO_T2H, cell, bytes, 0));
 }
 
 static uint32_t accept(struct drvrig *rig, const struct pr_call *message, uint64_t length)

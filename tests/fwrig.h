@@ -132,6 +132,8 @@ uint32_t fwrig_control(struct fwrig *rig, uint32_t id, const void *body, size_t 
 struct fwrig_command *fwrig_reply(struct fwrig *rig); /* the last one's message */
 /* The next PROGRAM_EVENT; its slot is returned and the controller rung, when `give_back`. */
 bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back);
+/* The last event that fwrig_event took, if it was a failure. */
+const struct pr_program_failure *fwrig_failure(void);
 /* The next line of TERMINAL, or NULL. */
 const char *fwrig_terminal(struct fwrig *rig);
 

@@ -152,6 +152,14 @@ uint32_t fwrig_control(struct fwrig *rig, uint32_t id, const void *body, size_t 
     return PR_REPLY_STATUS(&command.header);
 }
 
+static struct pr_program_failure last_failure;
+
+const struct pr_program_failure *fwrig_failure(void)
+{
+    return &last_failure;
+}
+
+/* Only a failure has the longer form. */
 bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back)
 {
     struct rt_port *port = port_of(rig);
@@ -159,8 +167,9 @@ bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_ba
 
     if (slot->address & PR_SLOT_OWNER)
         return false;
-    assert_int_equal(slot->length, sizeof(*event));
     memcpy(event, fwrig_memory(rig, slot->address, sizeof(*event)), sizeof(*event));
+    assert_int_equal(slot->length, event->status ? 0x38 : 0x28);
+    memcpy(&last_failure, fwrig_memory(rig, slot->address, slot->length), slot->length);
     port->cursor[PR_CHANNEL_IO_T2H] =
         (port->cursor[PR_CHANNEL_IO_T2H] + 1) % pr_channel_table[PR_CHANNEL_IO_T2H].slots;
     if (give_back) {

@@ -195,7 +195,7 @@ static void streams_must_be_ready(void **state)
     assert_int_equal(reg(&rig, 0xfc), 0xffff);
     dart_write32(rig.dart, DART_PORT_SOURCE, 0x100, 0); /* not translating */
     expect_fault(&rig, 0x8000, 4, DART_WRITE, NO_TTBR, 0x8000);
-    dart_write32(rig.dart, DART_PORT_SOURCE, 0x100, 1u << 7 | 1u << 8); /* bypass carries nothing */
+    dart_write32(rig.dart, DART_PORT_SOURCE, 0x100, 1u << 7 | 1u << 8); /* both at once are refused */
     expect_fault(&rig, 0x8000, 4, DART_READ, NO_TTBR, 0x8000);
     dart_write32(rig.dart, DART_PORT_SOURCE, 0x100, 1u << 7);
     expect_grant(&rig, 0x8000, 4, DART_READ);
@@ -204,11 +204,11 @@ static void streams_must_be_ready(void **state)
     /* The other bases of the stream do not count. */
     dart_write32(rig.dart, DART_PORT_SOURCE, 0x204, 0x80000000u | (uint32_t)(rig.table >> 12));
     expect_fault(&rig, 0x8000, 4, DART_READ, NO_TTBR, 0x8000);
-    /* Stream 5 and the bypass stream 13 stand in the ERROR word; 16 does not exist. */
+    /* Streams 5 and 14 stand in the ERROR word; 16 does not exist. */
     assert_int_equal(dart_range_get(rig.dart, DART_PORT_SOURCE, 5, 0x8000, 4, DART_READ, &range), -EFAULT);
     expect_capture(&rig, FLAG | 5u << 24 | NO_TTBR, 0x8000);
-    assert_int_equal(dart_range_get(rig.dart, DART_PORT_SOURCE, 13, 0x8000, 4, DART_READ, &range), -EFAULT);
-    expect_capture(&rig, FLAG | 13u << 24 | NO_TTBR, 0x8000);
+    assert_int_equal(dart_range_get(rig.dart, DART_PORT_SOURCE, 14, 0x8000, 4, DART_READ, &range), -EFAULT);
+    expect_capture(&rig, FLAG | 14u << 24 | NO_TTBR, 0x8000);
     assert_int_equal(dart_range_get(rig.dart, DART_PORT_SOURCE, 16, 0x8000, 4, DART_READ, &range), -EFAULT);
     assert_int_equal(dart_range_get(rig.dart, DART_PORT_SOURCE, ~0u, 0x8000, 4, DART_READ, &range), -EFAULT);
     dartrig_end(&rig);

@@ -378,19 +378,46 @@ static void a_fault_is_named(void **state)
     drvrig_request(&request, token, 1, 1, surface);
     rig.fault = true;
     rig.call_status = PR_STATUS_TRANSLATION;
-    rig.call_detail = 0x0c | (uint64_t)rig.program[0].text << 32;
+    rig.call_error[0] = 2u << 16 | 2; /* source 1 was not translated */
+    rig.call_error[1] = (uint32_t)rig.program[0].text;
+    rig.call_error[2] = 0x1230000;
     assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnError);
-    assert_true(reply.status == PR_STATUS_TRANSLATION && reply.detail == rig.call_detail);
+    assert_true(reply.status == PR_STATUS_TRANSLATION && (uint32_t)reply.detail == rig.call_error[0] &&
+                reply.detail >> 32 == rig.call_error[1]);
     snprintf(expected, sizeof(expected), "Client 1, program 0x%llx \"sum\", descriptor 0",
              (unsigned long long)token);
     expect_error(expected);
     expect_error("DART 1 error 0x83000004: stream 3, read of 0x1234000, no page");
     assert_int_equal(rig.dart[1][0x40 / 4], 0);
-    /* The address of the descriptor is also the task manager's to tell. */
-    rig.call_detail = 0x0c;
-    rig.tm_error2 = (uint32_t)rig.program[0].text;
+    /* An event without the task manager's words names no descriptor; the host does not look for one itself. */
+    rig.short_events = true;
     assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnError);
-    expect_error(expected);
+    assert_null(strstr(drv_last_error(rig.driver), "descriptor"));
+}
+
+/* The DART holds a capture of another stream: neither a failed request nor one that never ends shows it. */
+static void a_capture_of_another_client_is_not_shown(void **state)
+{
+    struct ane_request_reply reply;
+    struct ane_request request;
+
+    (void)state;
+    drvrig_request(&request, token, 1, 1, surface);
+    rig.call_status = PR_STATUS_TRANSLATION;
+    rig.short_events = true;
+    for (uint32_t stream = 0; stream < 16; stream++) {
+        rig.dart[1][0x40 / 4] = 0x80000004u | stream << 24;
+        rig.dart[1][0x50 / 4] = 0x1234000;
+        assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnError);
+        assert_int_equal(strstr(drv_last_error(rig.driver), "0x1234000") != NULL, stream == 3);
+        assert_int_equal(drv_fault_last(rig.driver)->info.sid, stream);
+        assert_int_equal(drv_fault_last(rig.driver)->client, stream == 3 ? 1 : 0);
+    }
+    rig.no_events = true;
+    rig.dart[1][0x40 / 4] = 0x84000004u;
+    rig.dart[1][0x50 / 4] = 0x1234000;
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnTimeout);
+    assert_null(strstr(drv_last_error(rig.driver), "0x1234000"));
 }
 
 /* Closing. */
@@ -654,6 +681,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_client_cannot_take_every_cell, boot, drop),
         cmocka_unit_test_setup_teardown(statuses, boot, drop),
         cmocka_unit_test_setup_teardown(a_fault_is_named, boot, drop),
+        cmocka_unit_test_setup_teardown(a_capture_of_another_client_is_not_shown, boot, drop),
         cmocka_unit_test_setup_teardown(a_client_closes_during_flight, boot, drop),
         cmocka_unit_test_setup_teardown(what_is_in_the_firmware_stays, boot, drop),
         cmocka_unit_test_setup_teardown(those_in_line_are_told_too, boot, drop),

@@ -216,11 +216,14 @@ static void fails_with_what_the_engine_says(void **state)
 
     assert_int_equal(call_with(rig, 4, 1), 0);
     fwrig_set_error(rig, 0xaabb040c, 0x00a01000);
-    fwrig_retire(rig, 4, PR_PROBLEM_TRANSLATION, true);
+    fwrig_retire(rig, 4, PR_TM_CODE_TRANSLATION, true);
     fwrig_run(rig);
     assert_true(fwrig_event(rig, &event, true));
     assert_int_equal(event.status, PR_STATUS_TRANSLATION);
     assert_int_equal(event.detail, 0x00a01000aabb040cull);
+    assert_int_equal(fwrig_failure()->error[0], 0xaabb040c);
+    assert_int_equal(fwrig_failure()->error[1], 0x00a01000);
+    assert_int_equal(fwrig_failure()->status, PR_TM_STATUS_IDLE);
     assert_int_equal(fwrig_read(rig, PR_ENGINE_TM + PR_TM_ERROR1), PR_TM_ERROR_FINE);
     /* The next call is not touched by it. */
     assert_int_equal(call_with(rig, 4, 2), 0);
@@ -228,6 +231,24 @@ static void fails_with_what_the_engine_says(void **state)
     fwrig_run(rig);
     assert_true(fwrig_event(rig, &event, true));
     assert_int_equal(event.status, PR_STATUS_OK);
+}
+
+/* The error registers hold the first error of all queues: a call is not told of another queue's. */
+static void leaves_the_error_of_another_queue(void **state)
+{
+    struct fwrig *rig = *state;
+    struct pr_program_event event;
+
+    assert_int_equal(call_with(rig, 4, 1), 0);
+    fwrig_set_error(rig, 0x00020502, 0x00a01000);
+    fwrig_retire(rig, 4, PR_TM_CODE_TRANSLATION, true);
+    fwrig_run(rig);
+    assert_true(fwrig_event(rig, &event, true));
+    assert_int_equal(event.status, PR_STATUS_TRANSLATION);
+    assert_int_equal(event.detail, 0);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(fwrig_failure()->error[i], PR_TM_ERROR_FINE);
+    assert_int_equal(fwrig_read(rig, PR_ENGINE_TM + PR_TM_ERROR1), 0x00020502);
 }
 
 static void writes_statistics(void **state)
@@ -509,7 +530,8 @@ static void aborts_a_stuck_queue(void **state)
         assert_true(fwrig_event(rig, &event, true));
         assert_int_equal(event.cookie, i);
         assert_int_equal(event.status, PR_STATUS_STUCK);
-        assert_int_equal(event.detail, 0x00180603);
+        /* The queue stopped on the older one: the error is not the other's. */
+        assert_int_equal(event.detail, i == 0 ? 0x00180603 : 0);
     }
     assert_false(fwrig_event(rig, &event, true));
     assert_int_equal(fwrig_pushes(rig), 4);
@@ -649,16 +671,27 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        T(writes_35_words_and_pushes),  T(tells_the_end),
-        T(rings_up_to_three_targets),   T(fails_with_what_the_engine_says),
-        T(writes_statistics),           T(rejects_bad_calls),
-        T(rejects_bad_lengths_and_ids), T(panics_at_an_unknown_id_when_told_to),
-        T(is_not_ready_before_start),   T(process_goes_when_its_calls_are_told),
-        T(keeps_order_and_credit),      T(network_ids_go_round),
-        T(bounds_calls_in_flight),      T(aborts_a_stuck_queue),
-        T(slow_queues_are_not_aborted), T(names_what_was_lost),
-        T(waits_for_vacancy),           T(ignores_events_of_nobody),
-        T(logs_calls_when_asked),       T(costs_few_accesses),
+        T(writes_35_words_and_pushes),
+        T(tells_the_end),
+        T(rings_up_to_three_targets),
+        T(fails_with_what_the_engine_says),
+        T(leaves_the_error_of_another_queue),
+        T(writes_statistics),
+        T(rejects_bad_calls),
+        T(rejects_bad_lengths_and_ids),
+        T(panics_at_an_unknown_id_when_told_to),
+        T(is_not_ready_before_start),
+        T(process_goes_when_its_calls_are_told),
+        T(keeps_order_and_credit),
+        T(network_ids_go_round),
+        T(bounds_calls_in_flight),
+        T(aborts_a_stuck_queue),
+        T(slow_queues_are_not_aborted),
+        T(names_what_was_lost),
+        T(waits_for_vacancy),
+        T(ignores_events_of_nobody),
+        T(logs_calls_when_asked),
+        T(costs_few_accesses),
         T(reads_the_head_at_its_bytes),
 #undef T
     };

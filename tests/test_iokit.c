@@ -50,7 +50,7 @@ static const struct {
     enum sabotage_kind kind;
     const char *word;
 } walls[] = {
-    {SABOTAGE_DROP_DOORBELL, "never took"},          {SABOTAGE_CORRUPT_SLOT, "read of 0x7"},
+    {SABOTAGE_DROP_DOORBELL, "never took"},          {SABOTAGE_CORRUPT_SLOT, "completion never arrived"},
     {SABOTAGE_CLEAR_PTE, "read of 0x4000, no page"}, {SABOTAGE_ZERO_BAR, "read of 0x0, no page"},
     {SABOTAGE_DROP_PUSH, "push never reached"},      {SABOTAGE_CUT_ENGINE_LINE, "interrupt never came"},
     {SABOTAGE_DROP_COMPLETION, "doorbell was lost"}, {SABOTAGE_CUT_HOST_LINE, "interrupt lost"},

@@ -322,6 +322,9 @@ static void null_is_refused(void **state)
     assert_null(ane_machine_dram(NULL, 0, 1));
     assert_int_equal(ane_machine_now(NULL), 0);
     assert_int_equal(ane_machine_interrupt(NULL), 0);
+    assert_int_equal(ane_machine_dart_interrupt(NULL), 0);
+    assert_int_equal(ane_machine_fault(NULL, &(struct ane_machine_fault){.size = 0}), -EPERM);
+    assert_int_equal(ane_machine_problem(NULL, &(struct ane_machine_problem){.size = 0}), -EPERM);
     assert_int_equal(ane_machine_trace_hash(NULL), 0);
     assert_int_equal(ane_machine_counter(NULL, "x"), 0);
     assert_int_equal(ane_machine_profile(NULL, 0, NULL), -EPERM);

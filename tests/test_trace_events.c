@@ -110,6 +110,13 @@ static const struct {
     {PR_TRACE_DRV_SHARED_ALLOCATED, "SHAREDMALLOC of 10 bytes: 0xb"},
     {PR_TRACE_DRV_SHARED_REFUSED, "SHAREDMALLOC of 10 bytes refused"},
     {PR_TRACE_DRV_SHARED_UNKNOWN, "SHAREDMALLOC: nothing to free at 0xa"},
+    {PR_TRACE_DRV_FAULT, "fault 10: t1"},
+    {PR_TRACE_DRV_FAULT_MAPPING,
+     "allocation client=10 domain=11 usage=12 iova=0xd bytes=0xe surface=15 uses=16"},
+    {PR_TRACE_DRV_FAULT_BLOCK, "allocation owner=t0 number=0xb usage=12 iova=0xd bytes=0xe"},
+    {PR_TRACE_DRV_FAULT_PARKED, "parked for 10 ms"},
+    {PR_TRACE_DRV_FAULT_RECOVERED, "recovered from fault 10"},
+    {PR_TRACE_DRV_FAULT_BENIGN, "benign: the engine's status is 0xa, powered and idle"},
 };
 
 static struct pr_trace_record made_up_record(unsigned number)

@@ -15,6 +15,7 @@ static uint32_t outcome(uint32_t numerics, const struct step *step)
     struct bare_request request;
     struct ane_machine *machine;
     struct bare bare;
+    struct ane_machine_problem problem = {.size = sizeof(problem)};
     uint32_t kind;
 
     taskrig_assemble(&program, step, 1);
@@ -23,7 +24,8 @@ static uint32_t outcome(uint32_t numerics, const struct step *step)
     request = bare_load(&bare, program.bytes, program.size, 0, program.first_words, program.count, 4);
     request.bar[4] = request.bar[5] = 0x20000000;
     assert_false(bare_run(&bare, &request));
-    kind = bare_tm(&bare, 0x58) & 0xff;
+    assert_int_equal(ane_machine_problem(machine, &problem), 0);
+    kind = problem.kind;
     ane_machine_destroy(machine);
     return kind;
 }

@@ -19,6 +19,7 @@
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/domain.h"
+#include "driver/fault.h"
 #include "driver/mailbox.h"
 #include "driver/mapper.h"
 #include "driver/program.h"
@@ -454,6 +455,7 @@ static void stop_hardware(struct drv *d)
     d->interrupts = d->running = false;
     drv_mailbox_write(d, PR_CTRL_CPU_CONTROL, 0);
     drv_mailbox_write(d, PR_CTRL_HOST_ACK, ~0u);
+    drv_fault_stop(d);
     drop_surfaces(d);
     drv_domain_close(d, &d->domain[0]);
     power_off(d);
@@ -482,6 +484,8 @@ int drv_start(struct drv *d, struct base_error *error)
     }
     if (!status) {
         status = first_commands(d, error);
+        if (!status && drv_fault_start(d))
+            status = base_fail(error, ENOMEM, "No memory for the page of DART snapshots.");
         d->stats.boot_failures += status != 0;
     }
     if (status) {
@@ -492,6 +496,7 @@ int drv_start(struct drv *d, struct base_error *error)
     d->running = d->interrupts = true;
     SOC_TRACE(d->platform.trace, DRV_READY);
     drv_interrupt(d);
+    drv_fault_interrupt(d);
     return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "driver/arguments.h"
 #include "protocol/board.h"
+#include "protocol/dart_error.h"
 #include "soc/bus.h"
 
 struct drv;
@@ -66,6 +67,10 @@ struct drv_platform {
      * outstanding.
      */
     int (*wait)(void *context, const bool *done, struct drv_deadline *deadline);
+    /* Calls fn(argument) after so much virtual time, with the machine's lock held. May be NULL. */
+    int (*after)(void *context, uint64_t ns, void (*fn)(void *argument), void *argument);
+    /* A DART fault ends everything, as on the device; the sentence says why. NULL: faults are survived. */
+    void (*panic)(void *context, const char *sentence);
 };
 
 /* Who calls: entitlements, code-signing identity. */
@@ -92,6 +97,44 @@ void drv_destroy(struct drv *driver);
 
 /* The controller rang: called when the host's interrupt line rises, with the machine's lock held. */
 void drv_interrupt(struct drv *driver);
+
+/* A DART has captured a fault: called when the DARTs' line rises, with the machine's lock held. */
+void drv_fault_interrupt(struct drv *driver);
+
+/*
+ * The last fault. What the firmware's event says (program, procedure, descriptor, transfer, tensor) is added
+ * when it has come; until then, and for a fault of the firmware's, those are 0, "" and DRV_FAULT_UNKNOWN.
+ */
+#define DRV_FAULT_UNKNOWN UINT32_MAX
+#define DRV_FAULT_TEXT    512u
+#define DRV_FAULT_TENSOR  96u
+struct drv_fault_report {
+    uint64_t count;    /* faults so far; 0: none */
+    uint64_t time;     /* virtual */
+    uint64_t snapshot; /* physical address of struct pr_dart_snapshot */
+    uint64_t address;  /* the whole of it; the descriptor has 32 bits */
+    struct IODARTErrorInfo info;
+    uint32_t engine_status;
+    bool benign;
+    uint32_t client; /* 0: the firmware, or none */
+    uint64_t program;
+    uint32_t procedure, descriptor;
+    uint32_t dma; /* enum pr_tm_dma */
+    char name[64], tensor[DRV_FAULT_TENSOR];
+    char text[DRV_FAULT_TEXT]; /* one sentence */
+};
+const struct drv_fault_report *drv_fault_last(const struct drv *driver);
+/* The latch is set from a fault that is not benign to the recovery; requests queue meanwhile. */
+bool drv_fault_latched(const struct drv *driver);
+
+/*
+ * Consumers are called with the descriptor of each fault, in the order of their registration, after the
+ * driver's own. -ENOSPC when the table is full.
+ */
+#define DRV_FAULT_CONSUMERS 4u
+typedef void (*drv_fault_consumer)(void *context, const struct IODARTErrorInfo *info,
+                                   const struct drv_fault_report *report);
+int drv_fault_register(struct drv *driver, drv_fault_consumer consumer, void *context);
 
 /* A refusal writes its sentence to `error`, which may be NULL; so does drv_client_call. */
 IOReturn drv_client_open(struct drv *driver, const struct drv_identity *identity, uint32_t type,

@@ -8,6 +8,7 @@
 #include "driver/image.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -71,23 +72,28 @@ static bool plan_add(struct plan *plan, uint32_t type, uint32_t bar, uint64_t by
 }
 
 static uint32_t plan_ports(struct plan *plan, const struct pr_hwx *hwx, enum pr_hwx_direction direction,
-                           uint32_t type)
+                           uint32_t type, struct drv_program *program)
 {
     uint32_t before = plan->buffers;
 
-    for (uint32_t i = 0; i < hwx->port_count; i++)
-        if (hwx->port[i].direction == direction &&
-            !plan_add(plan, type, hwx->port[i].bar, hwx->port[i].bytes, 0))
+    for (uint32_t i = 0; i < hwx->port_count; i++) {
+        if (hwx->port[i].direction != direction)
+            continue;
+        snprintf(program->port[plan->buffers], DRV_PORT_NAME, "%.*s", (int)DRV_PORT_NAME - 1,
+                 hwx->port[i].short_name);
+        if (!plan_add(plan, type, hwx->port[i].bar, hwx->port[i].bytes, 0))
             return UINT32_MAX;
+    }
     return plan->buffers - before;
 }
 
 static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_hwx *hwx,
                              struct drv_program *program)
 {
-    program->inputs = plan_ports(plan, hwx, PR_HWX_INPUT, PR_BUFFER_IN);
-    program->outputs =
-        program->inputs == UINT32_MAX ? UINT32_MAX : plan_ports(plan, hwx, PR_HWX_OUTPUT, PR_BUFFER_OUT);
+    program->inputs = plan_ports(plan, hwx, PR_HWX_INPUT, PR_BUFFER_IN, program);
+    program->outputs = program->inputs == UINT32_MAX
+                           ? UINT32_MAX
+                           : plan_ports(plan, hwx, PR_HWX_OUTPUT, PR_BUFFER_OUT, program);
     if (program->outputs == UINT32_MAX)
         return drv_refuse(d, kIOReturnBadArgument, "Program create: two surfaces share one buffer register.");
     if (hwx->intermediate_bytes) {

@@ -6,7 +6,6 @@
 #include "driver/mapper.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "driver/block.h"
 #include "driver/usage.h"
@@ -180,40 +179,4 @@ void drv_mapper_unmap(struct drv *d, struct drv_domain *domain, uint64_t iova, u
 {
     SOC_TRACE(d->platform.trace, DRV_UNMAP, domain->number, iova, bytes);
     clear_entries(d, domain, iova, iova + pr_round_up(bytes, PR_PAGE_BYTES));
-}
-
-static const char *fault_text(uint32_t error)
-{
-    /* The bit that says which way the access went is not a reason. */
-#define X(id, bit, text)                                                                   \
-    if (PR_DART_ERROR_##id != PR_DART_ERROR_WRITE && error & (uint32_t)PR_DART_ERROR_##id) \
-        return text;
-    PR_DART_ERRORS(X)
-#undef X
-    return "no reason given";
-}
-
-void drv_mapper_take_faults(struct drv *d, char *text, size_t size)
-{
-    size_t at = 0;
-
-    text[0] = '\0';
-    for (unsigned dart = 0; dart < PR_DART_COUNT; dart++) {
-        uint32_t error = dart_read(d, dart, PR_DART_ERROR);
-        uint64_t address;
-        int written;
-
-        if (!(error & PR_DART_ERROR_FLAG))
-            continue;
-        address = dart_read(d, dart, PR_DART_ERROR_ADDR_LO) |
-                  (uint64_t)dart_read(d, dart, PR_DART_ERROR_ADDR_HI) << 32;
-        dart_write(d, dart, PR_DART_ERROR, error);
-        written =
-            snprintf(text + at, size - at, "; DART %u error 0x%x: stream %u, %s of 0x%" PRIx64 ", %s", dart,
-                     error, pr_bits_get(error, PR_DART_ERROR_STREAM_LO, PR_DART_ERROR_STREAM_WIDTH),
-                     error & (uint32_t)PR_DART_ERROR_WRITE ? "write" : "read", address, fault_text(error));
-        if (written < 0 || (size_t)written >= size - at)
-            return;
-        at += (size_t)written;
-    }
 }

@@ -21,7 +21,4 @@ void drv_mapper_invalidate(struct drv *driver, uint32_t streams);
 /* Frees every second-level table of a domain whose streams are off. */
 void drv_mapper_drop_tables(struct drv *driver, struct drv_domain *domain);
 
-/* Reads and clears the three DARTs' error registers; appends a phrase per fault to `text`. */
-void drv_mapper_take_faults(struct drv *driver, char *text, size_t size);
-
 #endif

@@ -21,6 +21,7 @@
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/diagnosis.h"
+#include "driver/fault.h"
 #include "driver/lifecycle.h"
 #include "driver/process.h"
 #include "driver/ring.h"
@@ -89,6 +90,8 @@ static void assign_request(struct drv_request *r, struct drv_client *client)
     r->cookie = ++d->serial << 8 | r->index;
     r->status = 0;
     r->detail = 0;
+    for (unsigned i = 0; i < PR_TM_ERRORS; i++)
+        r->error[i] = PR_TM_ERROR_FINE;
     r->bindings = 0;
 }
 
@@ -299,7 +302,7 @@ static void build_call(struct drv_request *r, const struct ane_request *request)
 
 static bool send_request(struct drv *d, struct drv_request *r)
 {
-    if (!drv_ring_post(d, PR_CHANNEL_DATA_CHAIN_H2T, r->address, r->length, r, &r->slot))
+    if (d->fault.parked || !drv_ring_post(d, PR_CHANNEL_DATA_CHAIN_H2T, r->address, r->length, r, &r->slot))
         return false;
     set_state(r, DRV_REQUEST_IN_FIRMWARE);
     band_of(d, r)->running = r;
@@ -313,6 +316,12 @@ static void advance_band(struct drv *d, struct drv_band *band)
 
     if (r && !band->running && send_request(d, r))
         band->queue = r->next;
+}
+
+void drv_request_resume(struct drv *d)
+{
+    for (unsigned i = 0; i < DRV_BANDS; i++)
+        advance_band(d, &d->band[i]);
 }
 
 /* The band is free for others, if it was this request's. */
@@ -369,6 +378,8 @@ static void complete_request(struct drv *d, struct drv_request *r, uint32_t stat
 
     r->status = status;
     r->detail = detail;
+    if (status != PR_STATUS_OK)
+        drv_fault_attribute(d, r, status);
     if (ring->holder[r->slot] == r)
         ring->holder[r->slot] = NULL;
     d->stats.in_flight--;
@@ -388,8 +399,9 @@ static void complete_request(struct drv *d, struct drv_request *r, uint32_t stat
     leave_band(d, band, r);
 }
 
-void drv_request_event(struct drv *d, const struct pr_program_event *event)
+void drv_request_event(struct drv *d, const struct pr_program_failure *failure)
 {
+    const struct pr_program_event *event = &failure->event;
     uint32_t index = event->cookie & COOKIE_INDEX;
     struct drv_request *r = index < DRV_REQUESTS ? &d->request[index] : NULL;
 
@@ -400,6 +412,7 @@ void drv_request_event(struct drv *d, const struct pr_program_event *event)
                   event->process_id);
         return;
     }
+    memcpy(r->error, failure->error, sizeof(r->error));
     complete_request(d, r, event->status, event->detail);
 }
 

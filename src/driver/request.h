@@ -15,8 +15,11 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
                           struct ane_request_reply *reply);
 
 /* The controller's side: an event, or slots of DATA_CHAIN_H2T that came back with a refusal. */
-void drv_request_event(struct drv *driver, const struct pr_program_event *event);
+void drv_request_event(struct drv *driver, const struct pr_program_failure *failure);
 void drv_request_returns(struct drv *driver);
+
+/* The driver is not parked any more: what waits is sent. */
+void drv_request_resume(struct drv *driver);
 
 /* The client closes: its callers get kIOReturnAborted; what the firmware has stays until its event. */
 void drv_request_abort_all(struct drv_client *client);

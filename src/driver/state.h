@@ -13,6 +13,7 @@
 #include "protocol/dart_regs.h"
 #include "protocol/device.h"
 #include "protocol/message.h"
+#include "protocol/tm_regs.h"
 #include "soc/trace.h"
 
 /*
@@ -35,6 +36,8 @@ _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fit
 #define DRV_BUCKETS       64u
 #define DRV_BANDS         2u
 #define DRV_TABLES        (PR_DART_APERTURE_BYTES >> PR_DART_L1_SHIFT)
+
+#define DRV_PORT_NAME 32u
 
 #define DRV_DEFAULT_TIMEOUT_MS ANE_TIMEOUT_MS
 #define DRV_TIMEOUT_MS_MAX     3600000u
@@ -124,7 +127,8 @@ struct drv_program {
     struct drv_identity identity;
     char name[64];
     uint32_t inputs, outputs, intermediates;
-    uint64_t bytes[PR_CALL_BUFFERS_MAX]; /* least sizes, inputs, outputs, intermediate */
+    uint64_t bytes[PR_CALL_BUFFERS_MAX];           /* least sizes, inputs, outputs, intermediate */
+    char port[PR_CALL_BUFFERS_MAX][DRV_PORT_NAME]; /* names of inputs and outputs, cut to fit */
     uint32_t td_count, first_words;
     struct drv_block text, kernel, container;
     struct drv_process *processes;
@@ -169,6 +173,16 @@ enum drv_request_state {
     DRV_REQUEST_DONE,        /* only its caller has it, and has a result */
 };
 
+/* What is known of a failure on the engine. */
+struct drv_request_fault {
+    uint32_t descriptor; /* DRV_FAULT_UNKNOWN */
+    uint32_t dma;        /* enum pr_tm_dma */
+    char tensor[DRV_FAULT_TENSOR];
+    bool captured; /* by a DART, and this request's: */
+    struct IODARTErrorInfo info;
+    uint64_t address;
+};
+
 struct drv_request {
     struct drv_request *next; /* free, or in the queue of its band */
     struct drv_client *client;
@@ -184,6 +198,8 @@ struct drv_request {
     IOReturn result;
     uint32_t status;
     uint64_t detail;
+    uint32_t error[PR_TM_ERRORS];   /* of a failure: what the firmware read in the task manager */
+    struct drv_request_fault fault; /* of a failure, set when it completes */
     uint32_t bindings;
     struct drv_mapping *binding[PR_CALL_BUFFERS_MAX + 1]; /* and statistics */
 };
@@ -226,6 +242,28 @@ struct drv_aperture {
     uint64_t base, bytes;
 };
 
+/* A fault that a DART captured and no request has taken yet. */
+struct drv_capture {
+    bool held;
+    uint64_t count;
+    struct IODARTErrorInfo info;
+    uint64_t address;
+};
+
+struct drv_fault {
+    bool latched, parked, panicked;
+    uint64_t count;
+    uint64_t page; /* physical, of the snapshots */
+    uint8_t *memory;
+    struct pr_dart_snapshot snapshot[PR_DART_COUNT]; /* the driver's own copies */
+    struct drv_capture capture[PR_DART_COUNT];
+    struct drv_fault_report last;
+    struct {
+        drv_fault_consumer call;
+        void *context;
+    } consumer[DRV_FAULT_CONSUMERS];
+};
+
 struct drv {
     struct drv_platform platform;
     struct base_error last;
@@ -236,6 +274,7 @@ struct drv {
     bool interrupts; /* enabled */
     struct drv_gate gate;
 
+    struct drv_fault fault;
     struct drv_domain domain[PR_DART_DOMAINS];
     struct drv_space shared;
     uint64_t loans;

@@ -15,9 +15,11 @@ static bool fetch(struct eng *e, const struct eng_queue *q, struct pr_problem *p
     struct dart_range range;
 
     if (dart_range_get(e->dart, DART_PORT_TASK, q->slot[0].stream, q->cursor.address, bytes, DART_READ,
-                       &range))
+                       &range)) {
+        e->refused = (struct eng_dma){PR_TM_DMA_FETCH, q->cursor.address};
         return pr_problem_set(problem, PR_PROBLEM_TRANSLATION, "Descriptor %u at %x cannot be read.",
                               q->cursor.index, q->cursor.address);
+    }
     dart_copy_in(&range, 0, e->fetch, bytes);
     return true;
 }

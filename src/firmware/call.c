@@ -174,7 +174,6 @@ static enum pr_status fill_draft(struct fw *fw, const struct pr_call *message)
     draft->stats = has_stats(message) ? message->stats.address : 0;
     draft->stats_bytes = message->stats.bytes;
     draft->accepted = rt_port_now(fw->port);
-    draft->detail = 0;
     draft->procedure = message->procedure;
     draft->program = (uint16_t)message->program_id;
     draft->process = (uint16_t)message->process_id;

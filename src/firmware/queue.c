@@ -140,12 +140,8 @@ bool fw_queue_deadline(const struct fw *fw, uint64_t *time)
     return any;
 }
 
-uint32_t fw_queue_abort(struct fw *fw, unsigned level)
+void fw_queue_abort(struct fw *fw, unsigned level)
 {
-    const uint32_t error = fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1);
-
     fw_register_write(fw, PR_ENGINE_TM + PR_TM_ABORT, PR_TM_ABORT_QUEUE(level));
-    fw_register_write(fw, PR_ENGINE_TM + PR_TM_ERROR1, PR_TM_ERROR_FINE);
     fw->exeloop.level[level].since = rt_port_now(fw->port);
-    return error;
 }

@@ -118,8 +118,8 @@ struct fw_call {
     uint32_t address, info; /* REQ_ADDR, REQ_INFO */
     uint64_t cookie;
     uint64_t stats, stats_bytes;
-    uint64_t accepted; /* when */
-    uint64_t detail;
+    uint64_t accepted;                       /* when */
+    uint32_t error[PR_TM_ERRORS], tm_status; /* of a call that failed on the engine */
     uint32_t procedure;
     uint16_t program, process;
     uint16_t next;

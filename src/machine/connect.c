@@ -101,9 +101,14 @@ IOReturn IOServiceOpen(io_service_t service, ane_task_t task, uint32_t type, io_
     m = mach_service_hold(service);
     if (!m)
         return refuse(kIOReturnNoDevice, "There is no such service; its machine may have been destroyed.");
-    if (!mach_enter(m)) {
+    if (!mach_enter_dead(m)) {
         mach_release(m);
         return kIOReturnNotPermitted;
+    }
+    if (mach_panicked(m)) {
+        mach_leave(m);
+        mach_release(m);
+        return kIOReturnNoDevice;
     }
     status = drv_client_open(m->driver, &identity, type, &client, mach_error());
     SOC_TRACE(&m->trace, CLIENT_OPEN, type, (unsigned)status);
@@ -126,7 +131,7 @@ static bool end_row(struct connect *row)
     struct ane_machine *m = row->machine;
     struct drv_client *client;
 
-    if (!mach_enter(m))
+    if (!mach_enter_dead(m))
         return false;
     client = row->client;
     row->client = NULL;
@@ -211,8 +216,12 @@ static IOReturn call(struct connect *row, uint32_t selector, struct IOExternalMe
     uint32_t number;
     IOReturn status;
 
-    if (!mach_enter(m))
+    if (!mach_enter_dead(m))
         return kIOReturnNotPermitted;
+    if (mach_panicked(m)) {
+        mach_leave(m);
+        return kIOReturnNoDevice;
+    }
     client = row->client;
     if (!client) {
         mach_leave(m);
@@ -226,6 +235,8 @@ static IOReturn call(struct connect *row, uint32_t selector, struct IOExternalMe
     status = drv_client_call(client, selector, arguments, mach_error());
     if (selector == ANE_CONTROL_ProgramSendRequest)
         mach_profile_pass(m, MACH_POINT_RETURN);
+    if (mach_panicked(m)) /* while the call was under way: what it waited for never came */
+        status = kIOReturnNoDevice;
     SOC_TRACE(&m->trace, CLIENT_RETURN, number, selector, (unsigned)status);
     mach_leave(m);
     return status;

@@ -76,7 +76,7 @@ bool mach_is_inherited(const struct ane_machine *m)
     return true;
 }
 
-bool mach_enter(struct ane_machine *m)
+bool mach_enter_dead(struct ane_machine *m)
 {
     mach_error_begin();
     if (!m) {
@@ -88,6 +88,16 @@ bool mach_enter(struct ane_machine *m)
     if (mach_lock_enter(&m->lock))
         return true;
     base_fail(&last_error, EDEADLK, "The trace function must not call the machine it traces.");
+    return false;
+}
+
+bool mach_enter(struct ane_machine *m)
+{
+    if (!mach_enter_dead(m))
+        return false;
+    if (!mach_panicked(m))
+        return true;
+    mach_leave(m);
     return false;
 }
 

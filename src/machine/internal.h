@@ -24,7 +24,7 @@
 #include "soc/trace.h"
 
 /* Interrupt lines of the board. */
-enum { MACH_LINE_ENGINE, MACH_LINE_DOORBELL, MACH_LINE_HOST };
+enum { MACH_LINE_ENGINE, MACH_LINE_DOORBELL, MACH_LINE_HOST, MACH_LINE_DART };
 
 struct rt_port;
 struct mach_injection;
@@ -59,6 +59,8 @@ struct ane_machine {
     struct mach_lock lock; /* one caller at a time inside */
     unsigned long family;  /* fork generation it was made in */
     bool closed_clock;     /* callers' deadlines are in virtual time too */
+    bool panic_on_fault;
+    struct base_error panic; /* why the machine has stopped; "" while it runs */
     struct mach_injection *injections;
 
     /* Under the lock of the tables: */
@@ -83,6 +85,7 @@ struct ane_machine {
     uint64_t image, image_bytes; /* the firmware's carve-out */
     struct drv *driver;
     soc_event_id host_interrupt; /* the host's interrupt line rose and its handler has not run yet */
+    soc_event_id dart_interrupt; /* the same of the DARTs' line */
     io_service_t service;
     struct mach_profile profile;
 };
@@ -92,6 +95,8 @@ struct ane_machine {
  * child or from the trace function.
  */
 bool mach_enter(struct ane_machine *m);
+/* The same for what ends or examines a machine: also after a panic, which refuses all other calls. */
+bool mach_enter_dead(struct ane_machine *m);
 void mach_leave(struct ane_machine *m);
 /* The calling thread's error; the second clears it first. */
 struct base_error *mach_error(void);
@@ -108,6 +113,16 @@ bool mach_is_inherited(const struct ane_machine *m);
 int mach_create_tapped(const struct ane_machine_config *config,
                        void (*install)(void *context, struct ane_machine *machine), void *context,
                        struct ane_machine **machine);
+
+/* machine.c: the partitions are on; an access to a block without power is traced. */
+bool mach_powered(struct ane_machine *m, const char *block);
+
+/* fault.c: the DART's fourth window and the engine's status word. */
+int mach_fault_attach(struct ane_machine *m, struct base_error *error);
+/* The machine stops, with this reason. `context` is the machine. */
+void mach_panic(void *context, const char *sentence);
+/* Inside: true, with a sentence for the calling thread, once it has. */
+bool mach_panicked(const struct ane_machine *m);
 
 /* profile.c: notes that a call passes a point, while profiling is on. Taps see the other points. */
 void mach_profile_note(struct ane_machine *m, enum mach_point point);

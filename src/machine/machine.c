@@ -85,7 +85,7 @@ static void power_lost(void *context)
         soc_controller_reset(&m->controller);
 }
 
-static bool powered(struct ane_machine *m, const char *block)
+bool mach_powered(struct ane_machine *m, const char *block)
 {
     if (soc_pmu_on(&m->pmu))
         return true;
@@ -98,7 +98,7 @@ static uint32_t engine_read(void *context, enum soc_master master, uint32_t offs
     struct ane_machine *m = context;
 
     (void)master;
-    return powered(m, "engine") ? eng_read32(m->engine, offset) : 0;
+    return mach_powered(m, "engine") ? eng_read32(m->engine, offset) : 0;
 }
 
 static void engine_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
@@ -106,7 +106,7 @@ static void engine_write(void *context, enum soc_master master, uint32_t offset,
     struct ane_machine *m = context;
 
     (void)master;
-    if (powered(m, "engine"))
+    if (mach_powered(m, "engine"))
         eng_write32(m->engine, offset, value);
 }
 
@@ -115,7 +115,7 @@ static uint32_t window_read(void *context, enum soc_master master, uint32_t offs
     struct mach_window *w = context;
 
     (void)master;
-    return powered(w->machine, "dart") ? dart_read32(w->machine->dart, w->port, offset) : 0;
+    return mach_powered(w->machine, "dart") ? dart_read32(w->machine->dart, w->port, offset) : 0;
 }
 
 static void window_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
@@ -123,7 +123,7 @@ static void window_write(void *context, enum soc_master master, uint32_t offset,
     struct mach_window *w = context;
 
     (void)master;
-    if (powered(w->machine, "dart"))
+    if (mach_powered(w->machine, "dart"))
         dart_write32(w->machine->dart, w->port, offset, value);
 }
 
@@ -150,6 +150,8 @@ static int attach_blocks(struct ane_machine *m, struct base_error *error)
 
     if (!status)
         status = soc_bus_attach(m->bus, &pmu, error);
+    if (!status)
+        status = mach_fault_attach(m, error);
     for (unsigned i = 0; i < PR_DART_COUNT && !status; i++) {
         struct soc_block window = {
             .name = name[i],
@@ -252,6 +254,8 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
         .form = (enum pr_leaf_form)config->page_table,
         .vma_budget = config->vma_budget,
         .strict_tlb = config->strict_tlb,
+        .lines = &m->lines,
+        .line = MACH_LINE_DART,
     };
     struct eng_config engine = {
         .policy = (enum eng_policy)config->numerics,
@@ -346,6 +350,7 @@ int mach_create_tapped(const struct ane_machine_config *config,
     m->board = &pr_board_table[taken.chip];
     m->leaf_form = taken.page_table;
     m->closed_clock = taken.clock == ANE_CLOCK_CLOSED;
+    m->panic_on_fault = taken.panic_on_fault;
     soc_trace_init(&m->trace, m->clock);
     if (taken.trace)
         soc_trace_start(&m->trace, &(struct soc_trace_out){.line = taken.trace_fn,
@@ -376,7 +381,7 @@ fail:
 void ane_machine_destroy(struct ane_machine *machine)
 {
     mach_error_begin();
-    if (!machine || !mach_enter(machine))
+    if (!machine || !mach_enter_dead(machine))
         return;
     mach_injections_cancel(machine);
     mach_leave(machine);
@@ -466,15 +471,25 @@ uint64_t ane_machine_now(struct ane_machine *machine)
     return now;
 }
 
-int ane_machine_interrupt(struct ane_machine *machine)
+static int line_level(struct ane_machine *machine, unsigned line)
 {
     bool level;
 
     if (!mach_enter(machine))
         return 0;
-    level = soc_lines_level(&machine->lines, MACH_LINE_ENGINE);
+    level = soc_lines_level(&machine->lines, line);
     mach_leave(machine);
     return level;
+}
+
+int ane_machine_interrupt(struct ane_machine *machine)
+{
+    return line_level(machine, MACH_LINE_ENGINE);
+}
+
+int ane_machine_dart_interrupt(struct ane_machine *machine)
+{
+    return line_level(machine, MACH_LINE_DART);
 }
 
 uint64_t ane_machine_trace_hash(struct ane_machine *machine)
@@ -505,6 +520,8 @@ static uint64_t counter(struct ane_machine *m, const char *name)
         {"dart.vmas_peak", dart.vmas_peak},
         {"dart.walks", dart.walks},
         {"dart.window_drops", dart.window_drops},
+        {"driver.fault_latch", m->driver && drv_fault_latched(m->driver)},
+        {"driver.faults", m->driver ? drv_fault_last(m->driver)->count : 0},
         {"dram.used", soc_memory_used(m->memory)},
         {"engine.aborted", engine.aborted},
         {"engine.descriptors", engine.descriptors},
@@ -556,6 +573,7 @@ int ane_machine_map(struct ane_machine *machine, struct ane_machine_map *map)
         .dram = board->dram,
         .dram_bytes = soc_memory_bytes(machine->memory),
         .interrupt = board->interrupt,
+        .dart_interrupt = board->dart_interrupt,
     };
     return 0;
 }

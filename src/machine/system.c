@@ -5,6 +5,8 @@
  * event of the clock of its own: the driver is never entered from inside the store that raised the line, and
  * at most one such event is pending.
  */
+#include <errno.h>
+
 #include "machine/internal.h"
 
 #define HOST_INTERRUPT_NS 100u /* from the line to the handler (chosen) */
@@ -82,6 +84,30 @@ static void host_line_rose(void *context)
             soc_clock_after(m->clock, HOST_INTERRUPT_NS, SOC_EVENT_FOREGROUND, host_interrupt, m);
 }
 
+static void dart_interrupt(void *context)
+{
+    struct ane_machine *m = context;
+
+    m->dart_interrupt = 0;
+    drv_fault_interrupt(m->driver);
+}
+
+static void dart_line_rose(void *context)
+{
+    struct ane_machine *m = context;
+
+    if (!m->dart_interrupt)
+        m->dart_interrupt =
+            soc_clock_after(m->clock, HOST_INTERRUPT_NS, SOC_EVENT_FOREGROUND, dart_interrupt, m);
+}
+
+static int system_after(void *context, uint64_t ns, void (*fn)(void *argument), void *argument)
+{
+    struct ane_machine *m = context;
+
+    return soc_clock_after(m->clock, ns, SOC_EVENT_FOREGROUND, fn, argument) ? 0 : -ENOSPC;
+}
+
 int mach_driver_start(struct ane_machine *m, struct base_error *error)
 {
     struct drv_platform platform = {
@@ -98,11 +124,14 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .surface_put = system_surface_put,
         .now = system_now,
         .wait = system_wait,
+        .after = system_after,
+        .panic = m->panic_on_fault ? mach_panic : NULL,
     };
     int status = drv_create(&platform, &m->driver, error);
 
     if (status)
         return status;
     soc_lines_wire(&m->lines, MACH_LINE_HOST, host_line_rose, m);
+    soc_lines_wire(&m->lines, MACH_LINE_DART, dart_line_rose, m);
     return drv_start(m->driver, error);
 }

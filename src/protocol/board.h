@@ -23,10 +23,11 @@ struct pr_board {
     const char *name;
     uint64_t container, container_bytes; /* the engine's aperture */
     uint64_t dart[PR_DART_COUNT];        /* 16 KiB each */
-    uint64_t dapf;
-    uint64_t pmu; /* power-state registers */
+    uint64_t dapf; /* the fourth window of 16 KiB (seeds ch. 28); what is in it is not public */
+    uint64_t pmu;  /* power-state registers */
     uint64_t dram;
-    uint32_t interrupt; /* the engine's line at the interrupt controller */
+    uint32_t interrupt;      /* the engine's line at the interrupt controller */
+    uint32_t dart_interrupt; /* that of the three DARTs */
     /* what the controller compares with its boot arguments: version << 8 | minor version */
     uint32_t revision;
     const char *source;

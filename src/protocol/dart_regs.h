@@ -49,6 +49,8 @@ enum pr_dart_reg {
 #define PR_DART_COMMAND_BUSY          (1u << 2)
 #define PR_DART_TCR_TRANSLATE         (1u << 7)
 #define PR_DART_TCR_BYPASS            (1u << 8)
+#define PR_DART_TCR_NO_WRITE          (1u << 16) /* CHOSEN: the seeds name the word, no bit */
+#define PR_DART_TCR_NO_READ           (1u << 17) /* CHOSEN */
 #define PR_DART_TTBR_VALID            (1u << 31)
 #define PR_DART_TTBR_SHIFT            12
 #define PR_DART_CONFIG_LOCK           (1u << 15)
@@ -78,6 +80,33 @@ enum pr_dart_reg {
 enum pr_dart_error {
 #define X(id, bit, text) PR_DART_ERROR_##id = 1 << (bit),
     PR_DART_ERRORS(X)
+#undef X
+};
+
+/*
+ * TLB_ERROR0 and TLB_ERROR1 (CHOSEN: their contents are not public). The first has the indices of the walk
+ * that failed, as IODARTErrorInfo names them; the second the level at which it failed, and how many faults
+ * came after the captured one.
+ */
+#define PR_DART_TLB_L3_LO       0
+#define PR_DART_TLB_L2_LO       11
+#define PR_DART_TLB_INDEX_WIDTH 11
+#define PR_DART_TLB_TTBR_LO     22
+#define PR_DART_TLB_TTBR_WIDTH  2
+#define PR_DART_TLB_LEVEL_LO    0
+#define PR_DART_TLB_LEVEL_WIDTH 2
+#define PR_DART_TLB_MISSED_LO   16
+#define PR_DART_TLB_MISSED_MAX  0xffffu
+/* X(id, value, text) */
+#define PR_DART_LEVELS(X)                     \
+    X(STREAM, 0, "the stream: no walk began") \
+    X(L2, 1, "the first table")               \
+    X(L3, 2, "the second table")              \
+    X(PAGE, 3, "the page that the walk arrived at")
+
+enum pr_dart_level {
+#define X(id, value, text) PR_DART_LEVEL_##id = value,
+    PR_DART_LEVELS(X)
 #undef X
 };
 

@@ -228,9 +228,21 @@ struct pr_program_event {
     uint32_t process_id;
     uint32_t status; /* +0x18 pr_status (CHOSEN; 0 seen) */
     uint32_t state;  /* +0x1c 0 = last task dispatched, 1 = finished and output in DRAM */
-    uint64_t detail; /* +0x20 CHOSEN: for a failed call, TM ERROR1 in the low half */
+    uint64_t detail; /* +0x20 CHOSEN: for a failed call, TM ERROR1 in the low half, ERROR2 in the high one */
 };
 _Static_assert(sizeof(struct pr_program_event) == 0x28, "a program event is 0x28 bytes");
+
+/*
+ * The longer form, of a call that failed while the engine had it (CHOSEN): the host reads no compute
+ * register, so what the firmware read there comes with the event. Words that say nothing of this call are
+ * PR_TM_ERROR_FINE.
+ */
+struct pr_program_failure {
+    struct pr_program_event event;
+    uint32_t error[3]; /* +0x28 ERROR1 to ERROR3 */
+    uint32_t status;   /* +0x34 STATUS of the task manager */
+};
+_Static_assert(sizeof(struct pr_program_failure) == 0x38, "a failure is 0x38 bytes");
 enum { PR_EVENT_DISPATCHED = 0, PR_EVENT_FINISHED = 1 };
 
 #endif

@@ -56,6 +56,7 @@ static void print_board(const struct pr_board *board)
         printf("  %-22s 0x%011" PRIx64 "  %s0x%" PRIx64 " bytes\n", base[i].name, base[i].address,
                i == BASES - 1 ? "default " : "", base[i].bytes);
     printf("  %-22s 0x%x\n", "interrupt", board->interrupt);
+    printf("  %-22s 0x%x\n", "DART interrupt", board->dart_interrupt);
     printf("  source: %s\n\n", board->source);
 }
 
@@ -79,6 +80,7 @@ static void json_board(struct json *json, const struct pr_board *board)
     json_object(json, NULL);
     json_string(json, "name", board->name);
     json_number(json, "interrupt", board->interrupt);
+    json_number(json, "dart_interrupt", board->dart_interrupt);
     json_string(json, "source", board->source);
     json_object(json, "bases");
     for (unsigned i = 0; i < BASES; i++)

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "protocol/board.h"
+#include "protocol/dart_error.h"
 #include "protocol/dart_regs.h"
 #include "protocol/usage.h"
 #include "tool/spec/facts.h"
@@ -186,9 +187,9 @@ void spec_addressing(struct spec *spec)
 #define X(title, size, note) SPEC_T(title), SPEC_N(size), SPEC_T(note),
     SPEC_TABLE(spec, "alignments", alignment_columns, FACT_ALIGNMENTS(X));
 #undef X
-#define X(title, at, kind, note) SPEC_T(title), SPEC_N(at), SPEC_T(kind), SPEC_T(note),
-    SPEC_TABLE(spec, "error_info", info_columns, FACT_DART_ERROR_INFO(X));
+#define X(member, title, at, kind, note) SPEC_T(title), SPEC_N(at), SPEC_T(kind), SPEC_T(note),
+    SPEC_TABLE(spec, "error_info", info_columns, PR_DART_ERROR_INFO(X));
 #undef X
-    spec_hex(spec, "fault_status_offset", FACT_FAULT_STATUS_OFFSET);
-    spec_hex(spec, "fault_status_benign", FACT_FAULT_STATUS_BENIGN);
+    spec_hex(spec, "fault_status_offset", PR_ENGINE_STATUS);
+    spec_hex(spec, "fault_status_benign", PR_ENGINE_STATUS_IDLE);
 }

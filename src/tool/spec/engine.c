@@ -14,17 +14,10 @@ static const char *const access_name[] = {"R", "W", "RW", "POP"};
 static const struct spec_column map_columns[] = {SPEC_TEXT("name"),    SPEC_HEX("offset"),
                                                  SPEC_NUMBER("count"), SPEC_TEXT("access"),
                                                  SPEC_TEXT("source"),  SPEC_END};
-static const struct spec_column board_columns[] = {SPEC_TEXT("name"),
-                                                   SPEC_HEX("container"),
-                                                   SPEC_HEX("task_manager"),
-                                                   SPEC_HEX("task_queues"),
-                                                   SPEC_HEX("dart0"),
-                                                   SPEC_HEX("dart1"),
-                                                   SPEC_HEX("dart2"),
-                                                   SPEC_HEX("pmu"),
-                                                   SPEC_HEX("dram"),
-                                                   SPEC_HEX("interrupt"),
-                                                   SPEC_END};
+static const struct spec_column board_columns[] = {
+    SPEC_TEXT("name"), SPEC_HEX("container"), SPEC_HEX("task_manager"),   SPEC_HEX("task_queues"),
+    SPEC_HEX("dart0"), SPEC_HEX("dart1"),     SPEC_HEX("dart2"),          SPEC_HEX("pmu"),
+    SPEC_HEX("dram"),  SPEC_HEX("interrupt"), SPEC_HEX("dart_interrupt"), SPEC_END};
 
 void spec_task_queue(struct spec *spec)
 {
@@ -55,7 +48,8 @@ void spec_boards(struct spec *spec)
 
         SPEC_PUT(spec, SPEC_T(board->name), SPEC_N(board->container), SPEC_N(board->container + PR_ENGINE_TM),
                  SPEC_N(board->container + PR_ENGINE_TQ), SPEC_N(board->dart[0]), SPEC_N(board->dart[1]),
-                 SPEC_N(board->dart[2]), SPEC_N(board->pmu), SPEC_N(board->dram), SPEC_N(board->interrupt));
+                 SPEC_N(board->dart[2]), SPEC_N(board->pmu), SPEC_N(board->dram), SPEC_N(board->interrupt),
+                 SPEC_N(board->dart_interrupt));
     }
     spec_table_end(spec);
 }

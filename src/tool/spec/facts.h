@@ -139,23 +139,6 @@
     X("segment alignment", 256, "program-text and segment packing") \
     X("page granule", 16384, "the device-address page, allocation and wiring unit")
 
-/* Table 28.11, IODARTErrorInfo: X(field, offset, type, meaning) */
-#define FACT_DART_ERROR_INFO(X)                                       \
-    X("Type", 0x00, "string", "fault type, also the event-id header") \
-    X("HwClass", 0x08, "string", "hardware fault class")              \
-    X("HwError", 0x10, "string", "hardware error code")               \
-    X("HwStatus", 0x18, "u32", "raw DART fault-status word")          \
-    X("IsWrite", 0x20, "bool", "0 read fault, 1 write fault")         \
-    X("SID", 0x28, "u32", "DART stream id of the faulting agent")     \
-    X("Address", 0x30, "u32", "faulting IOVA")                        \
-    X("TTBRIndex", 0x40, "u32", "translation-table base index")       \
-    X("L2Index", 0x50, "u32", "page-table walk L2 index")             \
-    X("L3Index", 0x58, "u32", "page-table walk L3 index")             \
-    X("AXI_ID", 0x90, "4 x 8-byte slot", "AXI master / transaction ids, each printed as a 32-bit value")
-#define FACT_FAULT_STATUS_OFFSET \
-    0xe028u /* of the engine's device object; benign when (status | 0x80) == 0xa0 */
-#define FACT_FAULT_STATUS_BENIGN 0xa0u
-
 /* The board id seen at +0x08 of device open's input. */
 #define FACT_DEVICE_INFO_BOARD 0x1111222233334444ull
 

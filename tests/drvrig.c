@@ -17,7 +17,7 @@
 #define BUS_BYTES 0x10000000ull
 #define MAILBOX   0x1840000u
 
-const struct drv_identity rig_identity = {.may_open = true, .data_chaining = true, .developer = true};
+const struct drv_identity rig_identity = {.entitlements = PR_ENTITLEMENTS_ALL, .developer = true};
 
 static const struct pr_board *board(void)
 {
@@ -265,6 +265,14 @@ static uint32_t tm_read(void *context, enum soc_master master, uint32_t offset)
     return offset == PR_TM_ERROR2 ? rig->tm_error2 : 0;
 }
 
+static uint32_t cpu_read(void *context, enum soc_master master, uint32_t offset)
+{
+    struct rig *rig = context;
+
+    from_host(master);
+    return offset != 0x48 ? 0 : rig->cpu & 0x10 ? 0x2b : 0x2a;
+}
+
 static void cpu_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct rig *rig = context;
@@ -387,7 +395,7 @@ void rig_make(struct rig *rig, bool boot)
         {"dart2", board()->dart[2], 0x4000, dart_read, dart_write, rig->dart[2]},
         {"vector", container + 0x1050000, 0x4000, vector_read, vector_write, rig},
         {"time", container + 0x1170000, 0x4000, no_read, no_write, rig},
-        {"cpu", container + 0x1400000, 0x4000, no_read, cpu_write, rig},
+        {"cpu", container + 0x1400000, 0x4000, cpu_read, cpu_write, rig},
         {"mailbox", container + MAILBOX, 0x1c000, mailbox_read, mailbox_write, rig},
         {"tm", container + 0x1c24000, 0x4000, tm_read, no_write, rig},
     };
@@ -400,6 +408,7 @@ void rig_make(struct rig *rig, bool boot)
                                           .board = board(),
                                           .firmware_image = RIG_IMAGE,
                                           .leaf_form = PR_LEAF_SEED,
+                                          .engines = 1,
                                           .alloc = dram_alloc,
                                           .free = dram_free,
                                           .memory = dram_memory,

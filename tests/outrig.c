@@ -480,7 +480,7 @@ void out_tables_check(struct ane_machine *machine, uint64_t used)
     for (unsigned k = 0; k < clients; k++)
         check_one(out_open(service, 0, ANE_CLIENT_CONTROL, &client[k]), "IOServiceOpen", k, clients);
     for (unsigned i = 0; i < PROGRAMS; i++)
-        check_one(out_create(&client[0], &token[i]), "Program create", i, PROGRAMS);
+        check_one(out_create(&client[i % clients], &token[i]), "Program create", i, PROGRAMS);
     for (unsigned i = 0; i < PROCESSES; i++)
         check_one(out_prepare(&client[i / PROGRAMS], token[i % PROGRAMS]), "Program prepare", i, PROCESSES);
     for (unsigned k = clients; k-- > 0;)

@@ -23,7 +23,7 @@ static struct ane_machine *make(void)
     return machine;
 }
 
-static const char *const open_entitlement[] = {"com.apple.ane.iokit-user-access"};
+static const char *const open_entitlement[] = {"com.apple.ane.iokit-user-access", "com.apple.ane.memory"};
 
 static ane_task_t make_task(const char *team, uint8_t hash)
 {
@@ -31,7 +31,7 @@ static ane_task_t make_task(const char *team, uint8_t hash)
     ane_task_t task;
 
     memset(cdhash, hash, sizeof(cdhash));
-    task = ane_task_create(open_entitlement, 1, team, hash ? cdhash : NULL);
+    task = ane_task_create(open_entitlement, 2, team, hash ? cdhash : NULL);
     assert_int_not_equal(task, 0);
     return task;
 }
@@ -136,7 +136,7 @@ static void a_released_task_names_nothing(void **state)
     /* A team that would be cut off is refused; it could equal another's. */
     memset(team, 'T', sizeof(team));
     team[32] = '\0';
-    assert_int_equal(ane_task_create(open_entitlement, 1, team, NULL), 0);
+    assert_int_equal(ane_task_create(open_entitlement, 2, team, NULL), 0);
     says("32 characters; the limit is 31");
     assert_int_equal(ane_task_create(NULL, 1, NULL, NULL), 0);
     for (unsigned i = 0; i < 1000; i++) {

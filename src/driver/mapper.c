@@ -193,6 +193,14 @@ static const char *fault_text(uint32_t error)
     return "no reason given";
 }
 
+bool drv_mapper_has_fault(struct drv *d)
+{
+    for (unsigned dart = 0; dart < PR_DART_COUNT; dart++)
+        if (dart_read(d, dart, PR_DART_ERROR) & PR_DART_ERROR_FLAG)
+            return true;
+    return false;
+}
+
 void drv_mapper_take_faults(struct drv *d, char *text, size_t size)
 {
     size_t at = 0;

@@ -21,6 +21,8 @@ void drv_mapper_invalidate(struct drv *driver, uint32_t streams);
 /* Frees every second-level table of a domain whose streams are off. */
 void drv_mapper_drop_tables(struct drv *driver, struct drv_domain *domain);
 
+/* A DART has a fault latched; its registers stay as they are. */
+bool drv_mapper_has_fault(struct drv *driver);
 /* Reads and clears the three DARTs' error registers; appends a phrase per fault to `text`. */
 void drv_mapper_take_faults(struct drv *driver, char *text, size_t size);
 

@@ -18,6 +18,9 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
 void drv_request_event(struct drv *driver, const struct pr_program_event *event);
 void drv_request_returns(struct drv *driver);
 
+/* Queue depths have changed: callers that may have a request now get one. */
+void drv_request_depth_changed(struct drv *driver);
+
 /* The client closes: its callers get kIOReturnAborted; what the firmware has stays until its event. */
 void drv_request_abort_all(struct drv_client *client);
 /*

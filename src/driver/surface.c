@@ -143,6 +143,16 @@ struct drv_mapping *drv_surface_at(struct drv_client *client, uint32_t surface, 
     return mapping;
 }
 
+uint64_t drv_surface_pages(const struct drv_client *client)
+{
+    uint64_t pages = 0;
+
+    for (unsigned i = 0; i < DRV_BUCKETS; i++)
+        for (const struct drv_mapping *mapping = client->bucket[i]; mapping; mapping = mapping->next)
+            pages += pr_round_up(mapping->bytes, PR_PAGE_BYTES) / PR_PAGE_BYTES;
+    return pages;
+}
+
 void drv_surface_unuse(struct drv_client *client, struct drv_mapping *mapping)
 {
     if (--mapping->uses == 0 && mapping->stale && !mapping->pins)

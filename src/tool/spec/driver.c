@@ -121,7 +121,7 @@ static void write_device_info(struct spec *spec)
     FIELD(ane_device_info, cpu_subtype, "out: CPU subtype = 4");
     spec_array_end(spec);
     spec_object(spec, "device_info_values");
-    spec_hex(spec, "board_id", FACT_DEVICE_INFO_BOARD);
+    spec_hex(spec, "board_id", ANE_DEVICE_INFO_BOARD);
     spec_number(spec, "timeout_ms", ANE_TIMEOUT_MS);
     spec_number(spec, "version", PR_DEVICE_INFO_VERSION);
     spec_number(spec, "version_high", PR_DEVICE_INFO_VERSION_HI);
@@ -161,11 +161,14 @@ static void write_request(struct spec *spec)
 
 static void write_dispatch_record(struct spec *spec)
 {
-    spec_number(spec, "dispatch_stride", FACT_DISPATCH_STRIDE);
+    spec_number(spec, "dispatch_stride", sizeof(struct IOExternalMethodDispatch2022));
     spec_array(spec, "dispatch_record");
-#define X(name, offset, bytes) field(spec, name, offset, bytes, "");
-    FACT_DISPATCH_FIELDS(X)
-#undef X
+    FIELD(IOExternalMethodDispatch2022, function, "");
+    FIELD(IOExternalMethodDispatch2022, checkScalarInputCount, "");
+    FIELD(IOExternalMethodDispatch2022, checkStructureInputSize, "");
+    FIELD(IOExternalMethodDispatch2022, checkScalarOutputCount, "");
+    FIELD(IOExternalMethodDispatch2022, checkStructureOutputSize, "");
+    FIELD(IOExternalMethodDispatch2022, reserved, "the first byte marks the debug work-processor group");
     spec_array_end(spec);
 }
 
@@ -233,7 +236,10 @@ static void entitlement(struct spec *spec, const char *key, const char *capabili
 
 void spec_entitlements(struct spec *spec)
 {
-#define X(id, a, b, c) entitlement(spec, a, b, c, "OPEN");
+    /* The tables of the seeds; a key that is chosen is not among them. */
+#define X(id, a, b, c, d)                                 \
+    if (PR_ENTITLEMENT_##id != PR_ENTITLEMENT_RAW_ACCESS) \
+        entitlement(spec, a, b, c, #d);
     PR_ENTITLEMENTS(X)
 #undef X
 #define X(a, b, c, d) entitlement(spec, a, b, c, #d);

@@ -221,8 +221,8 @@ ANE_API IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selecto
 
 /*
  * Makes a surface of `bytes` bytes, 1 to 4 GiB: whole 16 KiB pages, zeroed, at a stable host address. It
- * belongs to the task, and only clients of that task may use it. The id is not used again for a long time
- * after release. Does not block.
+ * belongs to the task, and only clients of that task may use it until it is shared. The id is not used again
+ * for a long time after release. Does not block.
  * 0, or a negative errno and *id is 0: -EINVAL for 0 bytes or more than 4 GiB, no such task, or id is NULL;
  * -ENOSPC when the process has 4,095 surfaces; -EMFILE when it has no file descriptor left, of which each
  * surface takes one; -ENOMEM.
@@ -240,8 +240,26 @@ ANE_API void *ane_surface_base(uint32_t id);
 ANE_API size_t ane_surface_lookup(uint32_t id);
 
 /*
- * Releases a surface. Its host address is gone at once; pages that requests or mappings of a device use live
- * until those end. An id that names nothing is ignored. Enters every machine that has it mapped.
+ * Lets the clients of another task use a surface by its id, as those of its owner may: bind it, map it, load
+ * from it. A second share with the same task changes nothing. It ends with ane_surface_unshare or with the
+ * surface. Does not block.
+ * 0 or a negative errno: -ENOENT when there is no such surface, -EPERM when `owner` is not the task that made
+ * it, -EINVAL when there is no task `other` or it is the owner, -ENOMEM.
+ */
+ANE_API int ane_surface_share(uint32_t id, ane_task_t owner, ane_task_t other);
+
+/*
+ * Takes a share back: later calls of that task are refused. Requests that are under way, and mappings of
+ * selector 5, keep the pages until they end. Unsharing what is not shared changes nothing. Enters every
+ * machine that has the surface mapped.
+ * 0 or a negative errno: -ENOENT, -EPERM as ane_surface_share.
+ */
+ANE_API int ane_surface_unshare(uint32_t id, ane_task_t owner, ane_task_t other);
+
+/*
+ * Releases a surface, with every share of it. Its host address is gone at once; pages that requests or
+ * mappings of a device use live until those end. An id that names nothing is ignored. Enters every machine
+ * that has it mapped.
  */
 ANE_API void ane_surface_release(uint32_t id);
 

@@ -54,7 +54,7 @@ struct drv_platform {
 
     /*
      * A surface by id, for a caller of that task: its physical pages (contiguous) and size; counted, put back
-     * as often as got. -ENOENT when there is none, -EPERM when it is another task's, others when it cannot be
+     * as often as got. -ENOENT when there is none, -EPERM when it is another task's and not shared, others when it cannot be
      * attached; with a sentence.
      */
     int (*surface_get)(void *context, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
@@ -114,6 +114,8 @@ IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
  * their last use.
  */
 void drv_surface_released(struct drv *driver, uint32_t id);
+/* The same for the clients of one task, with which the surface is no longer shared. */
+void drv_surface_unshared(struct drv *driver, uint32_t id, uint32_t task);
 
 /* Its number on this driver, from 1, never used again: what messages and traces call it. */
 uint32_t drv_client_number(const struct drv_client *client);

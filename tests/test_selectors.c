@@ -380,6 +380,7 @@ static void without_an_entitlement(void **state)
     ane_task_t plain = ane_task_create(open_key, 1, NULL, NULL), none = ane_task_create(NULL, 0, NULL, NULL);
 
     (void)state;
+    assert_int_equal((uint32_t)kIOReturnNotPrivileged, NOT_PRIVILEGED);
     for (uint32_t type = CONTROL; type <= HINTS; type++) {
         io_connect_t connect = 1;
 

@@ -50,7 +50,7 @@ typedef io_object_t io_connect_t;
 enum ane_client_type {
     ANE_CLIENT_CONTROL = 1,     /* programs and requests: the control selectors */
     ANE_CLIENT_DIRECT_PATH = 2, /* requests and memory maps: the direct-path selectors */
-    ANE_CLIENT_HINTS = 3,       /* opens, but has no selector yet: every call is kIOReturnBadArgument */
+    ANE_CLIENT_HINTS = 3,       /* hints for other clients: setClientHint */
 };
 
 /*
@@ -365,7 +365,8 @@ enum ane_hint {
 
 /*
  * The hints client (ANE_CLIENT_HINTS) has one method, setClientHint (chosen numbers). Its scalars are a hint,
- * a value and a scope; it sets the hint for clients that open from now on, and for those that are open.
+ * a value and a scope; it sets the hint for clients that are open, and for those that open while the hints
+ * client is open.
  */
 #define ANE_HINTS_METHODS(ROW, with) ROW(with, 0, setClientHint, 3, 0, 0, 0)
 #define ANE_HINTS_setClientHint      0u

@@ -170,13 +170,16 @@ IOReturn out_open(io_service_t service, ane_task_t task, uint32_t type, struct o
     return out_open_for(service, task, type, 0, client);
 }
 
-IOReturn out_nothing(io_connect_t connect)
+IOReturn out_version(io_connect_t connect)
 {
-    uint64_t version;
+    uint64_t version = 0;
     uint32_t count = 1;
+    IOReturn status =
+        IOConnectCallMethod(connect, ANE_CONTROL_GetVersion, NULL, 0, NULL, 0, &version, &count, NULL, NULL);
 
-    return IOConnectCallMethod(connect, ANE_CONTROL_GetVersion, NULL, 0, NULL, 0, &version, &count, NULL,
-                               NULL);
+    if (!status && version != 96)
+        crew_fail("Selector 10 returned version %" PRIu64 "; the device has 96.", version);
+    return status;
 }
 
 IOReturn out_create(const struct out_client *client, uint64_t *token)

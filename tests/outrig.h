@@ -31,8 +31,8 @@ IOReturn out_open_for(io_service_t service, ane_task_t task, uint32_t type, uint
                       struct out_client *client);
 IOReturn out_open(io_service_t service, ane_task_t task, uint32_t type, struct out_client *client);
 IOReturn out_handshake(const struct out_client *client, uint64_t timeout_ms, uint64_t *session);
-/* Selector 10, which nobody serves: kIOReturnUnsupported while the connection is open. */
-IOReturn out_nothing(io_connect_t connect);
+/* Selector 10, which changes nothing: the version of Table 27.9, checked, while the connection is open. */
+IOReturn out_version(io_connect_t connect);
 IOReturn out_create(const struct out_client *client, uint64_t *token);
 IOReturn out_prepare(const struct out_client *client, uint64_t token);
 IOReturn out_unprepare(const struct out_client *client, uint64_t token);

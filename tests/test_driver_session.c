@@ -245,7 +245,7 @@ static void hints_are_checked(void **state)
     assert_int_equal(hint_clients(hints, ANE_HINT_QOS, 1ull << 32, 0), kIOReturnBadArgument);
     assert_int_equal(hint_clients(hints, ANE_HINT_QOS, 1, 2), kIOReturnBadArgument);
     assert_true(direct->qos == 0 && !direct->resident && direct->queue_depth == 24);
-    /* Each value is told back as the previous one of the next call. */
+    /* Each value comes back as the previous one of the next call. */
     assert_int_equal(hint_session(direct, ANE_HINT_QOS, 33, 0), kIOReturnSuccess);
     assert_int_equal(hint_session(direct, ANE_HINT_QOS, 0, 33), kIOReturnSuccess);
     assert_int_equal(hint_session(direct, ANE_HINT_RESIDENT, 1, 0), kIOReturnSuccess);
@@ -338,11 +338,6 @@ static void send_second(struct rig *r)
     r->hold = false;
 }
 
-static void end_held(struct rig *r)
-{
-    r->hold = false;
-}
-
 static void a_raised_depth_lets_waiting_calls_on(void **state)
 {
     struct drv_client *direct = rig_client(&rig, ANE_CLIENT_DIRECT_PATH);
@@ -352,9 +347,9 @@ static void a_raised_depth_lets_waiting_calls_on(void **state)
     assert_int_equal(hint_session(direct, ANE_HINT_QUEUE_DEPTH, 1, 0), kIOReturnSuccess);
     rig.hold = true;
     rig.admit = send_second;
-    /* The held request is the outer call's: it ends by the inner one's time-out, which is not for want of a request. */
+    /* The firmware keeps the outer call's request, so both time out: the inner one in its band's queue. */
     send_with(direct, 5, 21);
-    end_held(&rig);
+    rig.hold = false;
     assert_int_equal(second_result, kIOReturnTimeout);
     expect_error("timed out");
     assert_null(strstr(drv_last_error(rig.driver), "the limits are"));

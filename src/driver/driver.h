@@ -54,8 +54,8 @@ struct drv_platform {
 
     /*
      * A surface by id, for a caller of that task: its physical pages (contiguous) and size; counted, put back
-     * as often as got. -ENOENT when there is none, -EPERM when it is another task's and not shared, others when it cannot be
-     * attached; with a sentence.
+     * as often as got. -ENOENT when there is none, -EPERM when it is another task's and not shared, others
+     * when it cannot be attached; with a sentence.
      */
     int (*surface_get)(void *context, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
                        struct base_error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Callers: what they hold, and which of them are the same. A client is stamped with both when it is opened. */
+/* Callers: what they hold, and which of them are the same. A client is stamped when it is opened. */
 #ifndef DRIVER_IDENTITY_H
 #define DRIVER_IDENTITY_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Surfaces: sealed memory files of the process, each with a host address for the client and an owner, the
- * task that made it. Other tasks may use it after its owner has shared it with them. A machine that uses one attaches its file as a bank of physical memory; the bank exists
- * as long as the driver holds the surface.
+ * task that made it. Other tasks may use it after its owner has shared it with them. A machine that uses one
+ * attaches its file as a bank of physical memory; the bank exists as long as the driver holds the surface.
  *
  * The row of a surface ends with the later of two: its release, and its last attachment. Both happen under
  * the table's lock, which may be taken inside a machine's lock, never around it.

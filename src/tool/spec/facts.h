@@ -41,7 +41,7 @@
     X("ANE_ExclaveReadPropertyValue / ANE_ExclaveWritePropertyValue", "secure-world property access")   \
     X("ANE_GetClientsInfo / ANE_ShowSharedMemoryAllocations / ANE_ShowModelMemoryStatus", "diagnostics")
 
-/* Table 27.8, the broker's own family: X(key, capability, holders, kind). protocol/entitlement.h has the others. */
+/* Table 27.8, the broker's own family: X(key, capability, holders, kind). The others: entitlement.h. */
 #define FACT_ENTITLEMENTS(X)                                                                                \
     X("com.apple.aned.private.allow", "baseline: compile, load, instantiate through the broker", "18",      \
       BROKER)                                                                                               \

@@ -17,7 +17,7 @@
 #define BUS_BYTES 0x10000000ull
 #define MAILBOX   0x1840000u
 
-const struct drv_identity rig_identity = {.entitlements = PR_ENTITLEMENTS_ALL, .developer = true};
+const struct drv_identity drvrig_identity = {.entitlements = PR_ENTITLEMENTS_ALL, .developer = true};
 
 static const struct pr_board *board(void)
 {
@@ -26,14 +26,14 @@ static const struct pr_board *board(void)
 
 /* Memory. */
 
-static int dram_take(struct rig *rig, uint64_t bytes, uint64_t *address)
+static int dram_take(struct drvrig *rig, uint64_t bytes, uint64_t *address)
 {
     uint32_t pages = (uint32_t)(bytes / PAGE), found = 0;
 
     assert_true(bytes > 0 && bytes % PAGE == 0);
-    if (bytes / PAGE > RIG_PAGES)
+    if (bytes / PAGE > DRVRIG_PAGES)
         return -ENOMEM;
-    for (uint32_t i = 0; i < RIG_PAGES; i++) {
+    for (uint32_t i = 0; i < DRVRIG_PAGES; i++) {
         found = rig->run[i] ? 0 : found + 1;
         if (found < pages)
             continue;
@@ -50,17 +50,17 @@ static int dram_take(struct rig *rig, uint64_t bytes, uint64_t *address)
 
 static int dram_alloc(void *context, uint64_t bytes, uint64_t *address)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     return ++rig->alloc_calls == rig->alloc_fails_at ? -ENOMEM : dram_take(rig, bytes, address);
 }
 
 static void dram_free(void *context, uint64_t address)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
     uint32_t first = (uint32_t)((address - board()->dram) / PAGE);
 
-    assert_true(first < RIG_PAGES && rig->length[first]);
+    assert_true(first < DRVRIG_PAGES && rig->length[first]);
     memset(rig->run + first, 0, rig->length[first]);
     memset(rig->dram + (uint64_t)first * PAGE, 0xdb, (uint64_t)rig->length[first] * PAGE);
     rig->used -= rig->length[first];
@@ -69,8 +69,8 @@ static void dram_free(void *context, uint64_t address)
 
 static void *dram_memory(void *context, uint64_t address, uint64_t bytes)
 {
-    struct rig *rig = context;
-    uint64_t offset = address - board()->dram, all = (uint64_t)RIG_PAGES * PAGE;
+    struct drvrig *rig = context;
+    uint64_t offset = address - board()->dram, all = (uint64_t)DRVRIG_PAGES * PAGE;
 
     return address < board()->dram || offset > all || bytes > all - offset ? NULL : rig->dram + offset;
 }
@@ -78,9 +78,9 @@ static void *dram_memory(void *context, uint64_t address, uint64_t bytes)
 static int surface_get(void *context, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
                        struct base_error *error)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
-    if (id == 0 || id >= RIG_SURFACES || !rig->surface[id].there)
+    if (id == 0 || id >= DRVRIG_SURFACES || !rig->surface[id].there)
         return base_fail(error, ENOENT, "There is no surface %u.", id);
     if (rig->surface[id].task != task)
         return base_fail(error, EPERM, "Surface %u belongs to another task.", id);
@@ -92,17 +92,17 @@ static int surface_get(void *context, uint32_t id, uint32_t task, uint64_t *addr
 
 static void surface_put(void *context, uint32_t id)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
-    assert_true(id > 0 && id < RIG_SURFACES && rig->surface[id].uses > 0);
+    assert_true(id > 0 && id < DRVRIG_SURFACES && rig->surface[id].uses > 0);
     rig->surface[id].uses--;
 }
 
-uint32_t rig_surface(struct rig *rig, uint64_t bytes)
+uint32_t drvrig_surface(struct drvrig *rig, uint64_t bytes)
 {
-    for (uint32_t id = 1; id < RIG_SURFACES; id++)
+    for (uint32_t id = 1; id < DRVRIG_SURFACES; id++)
         if (!rig->surface[id].there) {
-            rig->surface[id] = (struct rig_surface){.bytes = bytes, .there = true};
+            rig->surface[id] = (struct drvrig_surface){.bytes = bytes, .there = true};
             assert_int_equal(dram_take(rig, pr_round_up(bytes, PAGE), &rig->surface[id].address), 0);
             return id;
         }
@@ -110,13 +110,13 @@ uint32_t rig_surface(struct rig *rig, uint64_t bytes)
     return 0;
 }
 
-void *rig_surface_base(struct rig *rig, uint32_t id)
+void *drvrig_surface_base(struct drvrig *rig, uint32_t id)
 {
     return dram_memory(rig, rig->surface[id].address, rig->surface[id].bytes);
 }
 
 /* A walk that shares nothing with the driver's or the DART's: the seeds' leaf form. */
-uint64_t rig_walk(const struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova)
+uint64_t drvrig_walk(const struct drvrig *rig, unsigned dart, uint32_t stream, uint64_t iova)
 {
     const uint32_t *reg = rig->dart[dart];
     uint32_t ttbr = reg[(0x200 + stream * 16) / 4];
@@ -133,24 +133,24 @@ uint64_t rig_walk(const struct rig *rig, unsigned dart, uint32_t stream, uint64_
     return word >> 63 ? (word & 0x7fffffffc000ull) + iova % PAGE : 0;
 }
 
-void *rig_at(struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova, uint64_t bytes)
+void *drvrig_at(struct drvrig *rig, unsigned dart, uint32_t stream, uint64_t iova, uint64_t bytes)
 {
-    uint64_t first = rig_walk(rig, dart, stream, iova);
+    uint64_t first = drvrig_walk(rig, dart, stream, iova);
 
     for (uint64_t at = iova - iova % PAGE; at < iova + bytes; at += PAGE)
-        if (!rig_walk(rig, dart, stream, at) || rig_walk(rig, dart, stream, at) - at != first - iova)
+        if (!drvrig_walk(rig, dart, stream, at) || drvrig_walk(rig, dart, stream, at) - at != first - iova)
             return NULL;
     return first ? dram_memory(rig, first, bytes) : NULL;
 }
 
-void *rig_base_at(struct rig *rig, uint64_t iova, uint64_t bytes)
+void *drvrig_base_at(struct drvrig *rig, uint64_t iova, uint64_t bytes)
 {
-    void *seen = rig_at(rig, 0, 0, iova, bytes);
+    void *seen = drvrig_at(rig, 0, 0, iova, bytes);
 
     assert_non_null(seen);
     for (unsigned dart = 0; dart < 3; dart++)
         for (uint32_t stream = 0; stream < 3; stream++)
-            assert_ptr_equal(rig_at(rig, dart, stream, iova, bytes), seen);
+            assert_ptr_equal(drvrig_at(rig, dart, stream, iova, bytes), seen);
     return seen;
 }
 
@@ -163,14 +163,14 @@ static void from_host(enum soc_master master)
 
 static uint32_t pmu_read(void *context, enum soc_master master, uint32_t offset)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     rig->mmio++;
     return offset % 8 == 0 && offset / 8 < PR_PMU_DOMAINS ? rig->pmu[offset / 8] : 0;
 }
 
-static void power_lost(struct rig *rig)
+static void power_lost(struct drvrig *rig)
 {
     memset(rig->dart, 0, sizeof(rig->dart));
     memset(rig->scratch, 0, sizeof(rig->scratch));
@@ -181,7 +181,7 @@ static void power_lost(struct rig *rig)
 
 static void pmu_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     rig->mmio++;
@@ -190,12 +190,12 @@ static void pmu_write(void *context, enum soc_master master, uint32_t offset, ui
         power_lost(rig);
 }
 
-static unsigned dart_of(const struct rig *rig, const uint32_t *context)
+static unsigned dart_of(const struct drvrig *rig, const uint32_t *context)
 {
     return (unsigned)(context - rig->dart[0]) / (0x300 / 4);
 }
 
-static struct rig *the_rig; /* the register blocks of the three DARTs get their window as context */
+static struct drvrig *the_rig; /* the register blocks of the three DARTs get their window as context */
 
 static uint32_t dart_read(void *context, enum soc_master master, uint32_t offset)
 {
@@ -224,7 +224,7 @@ static void dart_write(void *context, enum soc_master master, uint32_t offset, u
 
 static uint32_t vector_read(void *context, enum soc_master master, uint32_t offset)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     return offset ? (uint32_t)(rig->rvbar >> 32) : (uint32_t)rig->rvbar;
@@ -232,7 +232,7 @@ static uint32_t vector_read(void *context, enum soc_master master, uint32_t offs
 
 static void vector_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     if (offset == 0)
@@ -259,7 +259,7 @@ static void no_write(void *context, enum soc_master master, uint32_t offset, uin
 
 static uint32_t tm_read(void *context, enum soc_master master, uint32_t offset)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     return offset == PR_TM_ERROR2 ? rig->tm_error2 : 0;
@@ -267,7 +267,7 @@ static uint32_t tm_read(void *context, enum soc_master master, uint32_t offset)
 
 static uint32_t cpu_read(void *context, enum soc_master master, uint32_t offset)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     return offset != 0x48 ? 0 : rig->cpu & 0x10 ? 0x2b : 0x2a;
@@ -275,7 +275,7 @@ static uint32_t cpu_read(void *context, enum soc_master master, uint32_t offset)
 
 static void cpu_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     if (offset != 0x44)
@@ -289,7 +289,7 @@ static void cpu_write(void *context, enum soc_master master, uint32_t offset, ui
 
 static uint32_t mailbox_read(void *context, enum soc_master master, uint32_t offset)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     rig->mmio++;
@@ -300,7 +300,7 @@ static uint32_t mailbox_read(void *context, enum soc_master master, uint32_t off
 
 static void mailbox_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     rig->mmio++;
@@ -314,24 +314,24 @@ static void mailbox_write(void *context, enum soc_master master, uint32_t offset
     }
 }
 
-static uint64_t rig_now(void *context)
+static uint64_t drvrig_now(void *context)
 {
-    return ((struct rig *)context)->now;
+    return ((struct drvrig *)context)->now;
 }
 
-static int rig_wait(void *context, const bool *done, struct drv_deadline *deadline)
+static int drvrig_wait(void *context, const bool *done, struct drv_deadline *deadline)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
     uint64_t timeout_ns = deadline ? deadline->ns : 0;
 
     for (;;) {
-        while (!*done && rig_step(rig))
+        while (!*done && drvrig_step(rig))
             ;
         if (*done)
             return 0;
         if (!rig->admit || timeout_ns < 1000000)
             break;
-        void (*admit)(struct rig *) = rig->admit;
+        void (*admit)(struct drvrig *) = rig->admit;
         unsigned before = rig->admitted++;
 
         admit(rig);
@@ -345,16 +345,16 @@ static int rig_wait(void *context, const bool *done, struct drv_deadline *deadli
 
 static void keep_bytes(void *context, const void *bytes, size_t length)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
-    if (rig->records_size + length > RIG_RECORDS)
+    if (rig->records_size + length > DRVRIG_RECORDS)
         return;
     memcpy(rig->records + rig->records_size, bytes, length);
     rig->records_size += length;
 }
 
-bool rig_traced(const struct rig *rig, enum pr_trace_event_id event, unsigned nth,
-                struct pr_trace_record *record)
+bool drvrig_traced(const struct drvrig *rig, enum pr_trace_event_id event, unsigned nth,
+                   struct pr_trace_record *record)
 {
     struct pr_trace_reader reader;
 
@@ -365,7 +365,7 @@ bool rig_traced(const struct rig *rig, enum pr_trace_event_id event, unsigned nt
     return false;
 }
 
-static void trace_start(struct rig *rig)
+static void trace_start(struct drvrig *rig)
 {
     const struct soc_trace_out out = {.record = keep_bytes, .context = rig};
 
@@ -374,7 +374,7 @@ static void trace_start(struct rig *rig)
     soc_trace_start(&rig->trace, &out);
 }
 
-void rig_make(struct rig *rig, bool boot)
+void drvrig_make(struct drvrig *rig, bool boot)
 {
     static struct soc_trace quiet;
     struct base_error error;
@@ -383,8 +383,8 @@ void rig_make(struct rig *rig, bool boot)
 
     memset(rig, 0, sizeof(*rig));
     the_rig = rig;
-    rig->dram = calloc(RIG_PAGES, PAGE);
-    rig->records = malloc(RIG_RECORDS);
+    rig->dram = calloc(DRVRIG_PAGES, PAGE);
+    rig->records = malloc(DRVRIG_RECORDS);
     assert_true(rig->dram && rig->records);
     trace_start(rig);
     assert_int_equal(soc_bus_create(BUS_BASE, BUS_BYTES, &quiet, &bus, &error), 0);
@@ -406,7 +406,7 @@ void rig_make(struct rig *rig, bool boot)
                                           .bus = bus,
                                           .trace = &rig->trace,
                                           .board = board(),
-                                          .firmware_image = RIG_IMAGE,
+                                          .firmware_image = DRVRIG_IMAGE,
                                           .leaf_form = PR_LEAF_SEED,
                                           .engines = 1,
                                           .alloc = dram_alloc,
@@ -414,8 +414,8 @@ void rig_make(struct rig *rig, bool boot)
                                           .memory = dram_memory,
                                           .surface_get = surface_get,
                                           .surface_put = surface_put,
-                                          .now = rig_now,
-                                          .wait = rig_wait};
+                                          .now = drvrig_now,
+                                          .wait = drvrig_wait};
     if (!boot)
         return;
     assert_int_equal(drv_create(&rig->platform, &rig->driver, &error), 0);
@@ -423,13 +423,13 @@ void rig_make(struct rig *rig, bool boot)
         fail_msg("%s", error.text);
 }
 
-void rig_drop(struct rig *rig)
+void drvrig_drop(struct drvrig *rig)
 {
     uint32_t surfaces = 0;
 
     rig->admit = NULL;
     drv_destroy(rig->driver);
-    for (uint32_t id = 0; id < RIG_SURFACES; id++)
+    for (uint32_t id = 0; id < DRVRIG_SURFACES; id++)
         if (rig->surface[id].there) {
             assert_int_equal(rig->surface[id].uses, 0);
             surfaces += (uint32_t)(pr_round_up(rig->surface[id].bytes, PAGE) / PAGE);
@@ -443,9 +443,9 @@ void rig_drop(struct rig *rig)
 
 /* Clients. */
 
-IOReturn rig_call(struct drv_client *client, uint32_t selector, const uint64_t *scalar, uint32_t scalars,
-                  const void *in, uint32_t in_bytes, uint64_t *scalar_out, uint32_t scalars_out, void *out,
-                  uint32_t out_bytes)
+IOReturn drvrig_call(struct drv_client *client, uint32_t selector, const uint64_t *scalar, uint32_t scalars,
+                     const void *in, uint32_t in_bytes, uint64_t *scalar_out, uint32_t scalars_out, void *out,
+                     uint32_t out_bytes)
 {
     struct IOExternalMethodArguments args = {.selector = selector,
                                              .scalarInput = scalar,
@@ -460,15 +460,15 @@ IOReturn rig_call(struct drv_client *client, uint32_t selector, const uint64_t *
     return drv_client_call(client, selector, &args, NULL);
 }
 
-struct drv_client *rig_client(struct rig *rig, uint32_t type)
+struct drv_client *drvrig_client(struct drvrig *rig, uint32_t type)
 {
     struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = ANE_TIMEOUT_MS};
     struct drv_client *client;
 
-    assert_int_equal(drv_client_open(rig->driver, &rig_identity, type, &client, NULL), kIOReturnSuccess);
+    assert_int_equal(drv_client_open(rig->driver, &drvrig_identity, type, &client, NULL), kIOReturnSuccess);
     if (type != ANE_CLIENT_HINTS)
-        assert_int_equal(rig_call(client, ANE_CONTROL_DeviceOpen, NULL, 0, &info, sizeof(info), NULL, 0,
-                                  &info, sizeof(info)),
+        assert_int_equal(drvrig_call(client, ANE_CONTROL_DeviceOpen, NULL, 0, &info, sizeof(info), NULL, 0,
+                                     &info, sizeof(info)),
                          kIOReturnSuccess);
     return client;
 }
@@ -477,7 +477,7 @@ static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction
 {
     struct pr_hwx_port p = {.direction = direction,
                             .bar = bar,
-                            .bytes = RIG_PORT_BYTES,
+                            .bytes = DRVRIG_PORT_BYTES,
                             .element = PR_HWX_ELEMENT_FLOAT16,
                             .n = 1,
                             .c = 1,
@@ -493,8 +493,8 @@ static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction
     return p;
 }
 
-size_t rig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kernel_bytes,
-                 uint32_t intermediate_bytes)
+size_t drvrig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kernel_bytes,
+                    uint32_t intermediate_bytes)
 {
     static struct test_program program;
     static uint8_t kernel[0x10000];
@@ -518,12 +518,12 @@ size_t rig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kern
     return size;
 }
 
-IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *image, size_t size,
-                    uint64_t *token)
+IOReturn drvrig_create(struct drvrig *rig, struct drv_client *client, const void *image, size_t size,
+                       uint64_t *token)
 {
-    struct ane_program_create create = {.surface = rig_surface(rig, ANE_PROGRAM_IMAGE + size),
+    struct ane_program_create create = {.surface = drvrig_surface(rig, ANE_PROGRAM_IMAGE + size),
                                         .size = ANE_PROGRAM_IMAGE + size};
-    struct ane_program_args *args = rig_surface_base(rig, create.surface);
+    struct ane_program_args *args = drvrig_surface_base(rig, create.surface);
     IOReturn result;
 
     *args = (struct ane_program_args){.representation = ANE_PROGRAM_LEGACY,
@@ -534,7 +534,8 @@ IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *imag
                                       .flags = ANE_PROGRAM_ARGS_FLAGS,
                                       .name = "sum"};
     memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, image, size);
-    result = rig_call(client, ANE_CONTROL_ProgramCreate, NULL, 0, &create, sizeof(create), NULL, 0, NULL, 0);
+    result =
+        drvrig_call(client, ANE_CONTROL_ProgramCreate, NULL, 0, &create, sizeof(create), NULL, 0, NULL, 0);
     *token = args->token;
     /* The surface goes at once: the driver has a copy. */
     memset(args, 0xff, ANE_PROGRAM_IMAGE + size);
@@ -544,31 +545,32 @@ IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *imag
     return result;
 }
 
-IOReturn rig_prepare(struct drv_client *client, uint64_t token, struct ane_program_prepare *prepare)
+IOReturn drvrig_prepare(struct drv_client *client, uint64_t token, struct ane_program_prepare *prepare)
 {
     *prepare = (struct ane_program_prepare){
         .token = token, .qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY};
-    return rig_call(client, ANE_CONTROL_ProgramPrepare, NULL, 0, prepare, sizeof(*prepare), NULL, 0, prepare,
-                    sizeof(*prepare));
+    return drvrig_call(client, ANE_CONTROL_ProgramPrepare, NULL, 0, prepare, sizeof(*prepare), NULL, 0,
+                       prepare, sizeof(*prepare));
 }
 
-IOReturn rig_unprepare(struct drv_client *client, uint64_t token)
+IOReturn drvrig_unprepare(struct drv_client *client, uint64_t token)
 {
     const struct ane_program_prepare prepare = {.token = token};
 
-    return rig_call(client, ANE_CONTROL_ProgramUnprepare, NULL, 0, &prepare, sizeof(prepare), NULL, 0, NULL,
-                    0);
+    return drvrig_call(client, ANE_CONTROL_ProgramUnprepare, NULL, 0, &prepare, sizeof(prepare), NULL, 0,
+                       NULL, 0);
 }
 
-IOReturn rig_destroy(struct drv_client *client, uint64_t token)
+IOReturn drvrig_destroy(struct drv_client *client, uint64_t token)
 {
     const struct ane_program_destroy destroy = {.token = token};
 
-    return rig_call(client, ANE_CONTROL_ProgramDestroy, NULL, 0, &destroy, sizeof(destroy), NULL, 0, NULL, 0);
+    return drvrig_call(client, ANE_CONTROL_ProgramDestroy, NULL, 0, &destroy, sizeof(destroy), NULL, 0, NULL,
+                       0);
 }
 
-void rig_request(struct ane_request *request, uint64_t token, uint32_t inputs, uint32_t outputs,
-                 const uint32_t *surfaces)
+void drvrig_request(struct ane_request *request, uint64_t token, uint32_t inputs, uint32_t outputs,
+                    const uint32_t *surfaces)
 {
     memset(request, 0, sizeof(*request));
     request->token = token;
@@ -581,24 +583,24 @@ void rig_request(struct ane_request *request, uint64_t token, uint32_t inputs, u
     memcpy(request->surface, surfaces, (inputs + outputs) * sizeof(*surfaces));
 }
 
-IOReturn rig_send(struct drv_client *client, const struct ane_request *request,
-                  struct ane_request_reply *reply)
+IOReturn drvrig_send(struct drv_client *client, const struct ane_request *request,
+                     struct ane_request_reply *reply)
 {
     const uint64_t doorbell = ANE_REQUEST_DOORBELL;
 
-    return rig_call(client, ANE_CONTROL_ProgramSendRequest, &doorbell, 1, request, sizeof(*request), NULL, 0,
-                    reply, sizeof(*reply));
+    return drvrig_call(client, ANE_CONTROL_ProgramSendRequest, &doorbell, 1, request, sizeof(*request), NULL,
+                       0, reply, sizeof(*reply));
 }
 
-uint64_t rig_program(struct rig *rig, struct drv_client *client, uint32_t inputs, uint32_t kernel_bytes,
-                     uint32_t intermediate_bytes)
+uint64_t drvrig_program(struct drvrig *rig, struct drv_client *client, uint32_t inputs, uint32_t kernel_bytes,
+                        uint32_t intermediate_bytes)
 {
     static uint8_t image[0x20000];
-    size_t size = rig_image(image, sizeof(image), inputs, kernel_bytes, intermediate_bytes);
+    size_t size = drvrig_image(image, sizeof(image), inputs, kernel_bytes, intermediate_bytes);
     struct ane_program_prepare prepare;
     uint64_t token;
 
-    if (rig_create(rig, client, image, size, &token) || rig_prepare(client, token, &prepare))
+    if (drvrig_create(rig, client, image, size, &token) || drvrig_prepare(client, token, &prepare))
         fail_msg("%s", drv_last_error(rig->driver));
     assert_true(prepare.inputs == inputs && prepare.outputs == 1 && prepare.procedures == 1);
     assert_true(prepare.intermediates == (intermediate_bytes != 0) &&

@@ -178,21 +178,21 @@ static void check_stock(const struct soak *soak, const struct holdings *before)
 /* One of everything, so that what is made once is there before the count. */
 static void warm_up(const struct soak *soak)
 {
-    e5rt_program_library_t library = out_library();
+    e5rt_program_library_t library = outrig_library();
     struct crew_worker *self = crew_main();
-    struct out_stream stream;
-    struct out_user user;
-    struct out_data data;
+    struct outrig_stream stream;
+    struct outrig_user user;
+    struct outrig_data data;
 
-    out_stream_make(&stream, library);
-    out_stream_run(self, &stream);
-    out_stream_release(&stream);
-    out_library_release(&library);
-    out_user_make(&user, soak->service);
-    out_data_make(&data, 0);
-    out_good(out_request(self, &user.client, user.token, &data), "A request (selector 2)");
-    out_data_release(&data);
-    out_user_release(&user);
+    outrig_stream_make(&stream, library);
+    outrig_stream_run(self, &stream);
+    outrig_stream_release(&stream);
+    outrig_library_release(&library);
+    outrig_user_make(&user, soak->service);
+    outrig_data_make(&data, 0);
+    outrig_good(outrig_request(self, &user.client, user.token, &data), "A request (selector 2)");
+    outrig_data_release(&data);
+    outrig_user_release(&user);
     out_own_machine(self);
 }
 
@@ -260,7 +260,7 @@ int main(int argc, char **argv)
     }
     if (!strcmp(argv[1], "--child")) {
         crew_begin("soak, child", 0);
-        out_compile();
+        outrig_compile();
         out_own_machine(crew_main());
         return 0;
     }
@@ -270,8 +270,8 @@ int main(int argc, char **argv)
         return 2;
     }
     crew_begin("soak", seed ? strtoull(seed, NULL, 0) : DEFAULT_SEED);
-    out_compile();
-    soak.machine = out_machine();
+    outrig_compile();
+    soak.machine = outrig_machine();
     soak.service = ane_machine_service(soak.machine);
     make_tasks(&soak);
     warm_up(&soak);

@@ -6,7 +6,7 @@
 
 #include "driver/state.h"
 
-static struct rig rig;
+static struct drvrig rig;
 static struct drv_client *client; /* the control client of the process itself */
 static uint64_t token;
 static uint32_t surface[2];
@@ -14,18 +14,18 @@ static uint32_t surface[2];
 static int boot(void **state)
 {
     (void)state;
-    rig_make(&rig, true);
-    client = rig_client(&rig, ANE_CLIENT_CONTROL);
-    token = rig_program(&rig, client, 1, 0, 0);
+    drvrig_make(&rig, true);
+    client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    token = drvrig_program(&rig, client, 1, 0, 0);
     for (unsigned i = 0; i < 2; i++)
-        surface[i] = rig_surface(&rig, 4096);
+        surface[i] = drvrig_surface(&rig, 4096);
     return 0;
 }
 
 static int drop(void **state)
 {
     (void)state;
-    rig_drop(&rig);
+    drvrig_drop(&rig);
     return 0;
 }
 
@@ -42,7 +42,7 @@ static struct drv_client *open_as(const struct drv_identity *identity, uint32_t 
 
     assert_int_equal(drv_client_open(rig.driver, identity, type, &opened, NULL), kIOReturnSuccess);
     if (type != ANE_CLIENT_HINTS)
-        assert_int_equal(rig_call(opened, 0, NULL, 0, &info, 104, NULL, 0, &info, 104), kIOReturnSuccess);
+        assert_int_equal(drvrig_call(opened, 0, NULL, 0, &info, 104, NULL, 0, &info, 104), kIOReturnSuccess);
     return opened;
 }
 
@@ -51,10 +51,10 @@ static IOReturn send_with(struct drv_client *from, uint32_t priority, uint32_t q
     struct ane_request_reply reply;
     struct ane_request request;
 
-    rig_request(&request, token, 1, 1, surface);
+    drvrig_request(&request, token, 1, 1, surface);
     request.priority = priority;
     request.qos = qos;
-    return rig_send(from, &request, &reply);
+    return drvrig_send(from, &request, &reply);
 }
 
 static struct ane_status status_of(struct drv_client *from)
@@ -62,13 +62,13 @@ static struct ane_status status_of(struct drv_client *from)
     struct ane_status status;
 
     memset(&status, 0xff, sizeof(status));
-    assert_int_equal(rig_call(from, 7, NULL, 0, NULL, 0, NULL, 0, &status, 32), kIOReturnSuccess);
+    assert_int_equal(drvrig_call(from, 7, NULL, 0, NULL, 0, NULL, 0, &status, 32), kIOReturnSuccess);
     return status;
 }
 
 static uint32_t requests_inside;
 
-static void look_inside(struct rig *r)
+static void look_inside(struct drvrig *r)
 {
     r->admit = NULL;
     requests_inside = status_of(client).requests;
@@ -77,8 +77,8 @@ static void look_inside(struct rig *r)
 
 static void status_counts_what_is_there(void **state)
 {
-    struct drv_client *direct = rig_client(&rig, ANE_CLIENT_DIRECT_PATH),
-                      *hints = rig_client(&rig, ANE_CLIENT_HINTS);
+    struct drv_client *direct = drvrig_client(&rig, ANE_CLIENT_DIRECT_PATH),
+                      *hints = drvrig_client(&rig, ANE_CLIENT_HINTS);
     struct ane_status status = status_of(client);
 
     (void)state;
@@ -95,7 +95,7 @@ static void status_counts_what_is_there(void **state)
     drv_client_close(direct);
     drv_client_close(hints);
     assert_int_equal(status_of(client).clients, 1);
-    assert_int_equal(rig_destroy(client, token), kIOReturnSuccess);
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnSuccess);
     status = status_of(client);
     assert_true(status.programs == 0 && status.processes == 0);
 }
@@ -121,7 +121,7 @@ static void the_version_is_the_device_s(void **state)
     uint64_t version = 0;
 
     (void)state;
-    assert_int_equal(rig_call(client, 10, NULL, 0, NULL, 0, &version, 1, NULL, 0), kIOReturnSuccess);
+    assert_int_equal(drvrig_call(client, 10, NULL, 0, NULL, 0, &version, 1, NULL, 0), kIOReturnSuccess);
     assert_int_equal(version, 96); /* Table 27.9 */
 }
 
@@ -131,7 +131,7 @@ static void the_firmware_is_never_loaded_by_a_client(void **state)
     const uint64_t accesses = rig.mmio;
 
     (void)state;
-    assert_int_equal((uint32_t)rig_call(client, 16, scalars, 3, NULL, 0, NULL, 0, NULL, 0), 0xe00002c7u);
+    assert_int_equal((uint32_t)drvrig_call(client, 16, scalars, 3, NULL, 0, NULL, 0, NULL, 0), 0xe00002c7u);
     expect_error("inactive");
     assert_true(rig.mmio == accesses);
 }
@@ -143,9 +143,9 @@ static void the_handshake_names_the_engines(void **state)
 
     (void)state;
     rig.driver->platform.engines = 3;
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_CONTROL, &second, NULL),
+    assert_int_equal(drv_client_open(rig.driver, &drvrig_identity, ANE_CLIENT_CONTROL, &second, NULL),
                      kIOReturnSuccess);
-    assert_int_equal(rig_call(second, 0, NULL, 0, &info, 104, NULL, 0, &info, 104), kIOReturnSuccess);
+    assert_int_equal(drvrig_call(second, 0, NULL, 0, &info, 104, NULL, 0, &info, 104), kIOReturnSuccess);
     assert_true(info.engines == 3 && info.callback == ANE_DEVICE_INFO_BOARD);
     drv_client_close(second);
 }
@@ -188,7 +188,7 @@ static void reserved_priorities_need_their_keys(void **state)
         struct ane_program_prepare prepare;
 
         caller[i] = open_as(&who[i], ANE_CLIENT_CONTROL);
-        assert_int_equal(rig_prepare(caller[i], token, &prepare), kIOReturnSuccess);
+        assert_int_equal(drvrig_prepare(caller[i], token, &prepare), kIOReturnSuccess);
     }
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct ane_program_prepare prepare = {.token = token, .priority = rows[i].priority};
@@ -200,7 +200,8 @@ static void reserved_priorities_need_their_keys(void **state)
         if (rows[i].key)
             expect_error(rows[i].key);
         assert_true(drv_stats_get(rig.driver).requests == before + !rows[i].key);
-        assert_int_equal((uint32_t)rig_call(from, 4, NULL, 0, &prepare, 56, NULL, 0, &prepare, 56), expected);
+        assert_int_equal((uint32_t)drvrig_call(from, 4, NULL, 0, &prepare, 56, NULL, 0, &prepare, 56),
+                         expected);
         if (rows[i].key)
             expect_error(rows[i].key);
     }
@@ -212,7 +213,7 @@ static IOReturn hint_session(struct drv_client *from, uint32_t hint, uint32_t va
 {
     struct ane_session_hint request = {.hint = hint, .value = value};
     struct ane_session_hint_reply reply = {0};
-    IOReturn result = rig_call(from, 7, NULL, 0, &request, 16, NULL, 0, &reply, 24);
+    IOReturn result = drvrig_call(from, 7, NULL, 0, &request, 16, NULL, 0, &reply, 24);
 
     if (!result)
         assert_true(reply.session == from->token && reply.hint == hint && reply.previous == previous &&
@@ -224,13 +225,13 @@ static IOReturn hint_clients(struct drv_client *from, uint64_t hint, uint64_t va
 {
     const uint64_t scalars[3] = {hint, value, scope};
 
-    return rig_call(from, 0, scalars, 3, NULL, 0, NULL, 0, NULL, 0);
+    return drvrig_call(from, 0, scalars, 3, NULL, 0, NULL, 0, NULL, 0);
 }
 
 static void hints_are_checked(void **state)
 {
-    struct drv_client *direct = rig_client(&rig, ANE_CLIENT_DIRECT_PATH),
-                      *hints = rig_client(&rig, ANE_CLIENT_HINTS);
+    struct drv_client *direct = drvrig_client(&rig, ANE_CLIENT_DIRECT_PATH),
+                      *hints = drvrig_client(&rig, ANE_CLIENT_HINTS);
     struct ane_session_hint foreign = {.hint = ANE_HINT_QOS, .value = 1, .session = direct->token + 1};
     struct ane_session_hint_reply reply;
 
@@ -240,7 +241,8 @@ static void hints_are_checked(void **state)
     assert_int_equal(hint_session(direct, ANE_HINT_RESIDENT, 2, 0), kIOReturnBadArgument);
     assert_int_equal(hint_session(direct, ANE_HINT_QUEUE_DEPTH, 25, 0), kIOReturnBadArgument);
     expect_error("a queue depth of 25; the limit is 24");
-    assert_int_equal(rig_call(direct, 7, NULL, 0, &foreign, 16, NULL, 0, &reply, 24), kIOReturnBadArgument);
+    assert_int_equal(drvrig_call(direct, 7, NULL, 0, &foreign, 16, NULL, 0, &reply, 24),
+                     kIOReturnBadArgument);
     assert_int_equal(hint_clients(hints, 1ull << 32 | ANE_HINT_QOS, 1, 0), kIOReturnBadArgument);
     assert_int_equal(hint_clients(hints, ANE_HINT_QOS, 1ull << 32, 0), kIOReturnBadArgument);
     assert_int_equal(hint_clients(hints, ANE_HINT_QOS, 1, 2), kIOReturnBadArgument);
@@ -258,7 +260,7 @@ static void hints_are_checked(void **state)
 
 static uint32_t qos_inside;
 
-static void see_qos(struct rig *r)
+static void see_qos(struct drvrig *r)
 {
     r->admit = NULL;
     qos_inside = r->driver->band[0].running->qos;
@@ -275,7 +277,7 @@ static uint32_t qos_sent(struct drv_client *from, uint32_t qos)
 
 static void a_request_without_qos_takes_the_hint(void **state)
 {
-    struct drv_client *direct = rig_client(&rig, ANE_CLIENT_DIRECT_PATH);
+    struct drv_client *direct = drvrig_client(&rig, ANE_CLIENT_DIRECT_PATH);
 
     (void)state;
     assert_int_equal(qos_sent(direct, 0), 0);
@@ -289,7 +291,7 @@ static unsigned sent, refused, depth;
 static struct drv_client *sender;
 
 /* Each call is made while the one before waits; the one past the depth finds no request. */
-static void send_until_refused(struct rig *r)
+static void send_until_refused(struct drvrig *r)
 {
     if (++sent == depth) {
         r->admit = NULL;
@@ -301,7 +303,7 @@ static void send_until_refused(struct rig *r)
 
 static void a_queue_depth_limits_requests(void **state)
 {
-    struct drv_client *direct = rig_client(&rig, ANE_CLIENT_DIRECT_PATH);
+    struct drv_client *direct = drvrig_client(&rig, ANE_CLIENT_DIRECT_PATH);
     const uint64_t over = drv_stats_get(rig.driver).over_quota;
 
     (void)state;
@@ -323,7 +325,7 @@ static void a_queue_depth_limits_requests(void **state)
 }
 
 /* The second call waits for the depth of 1; the third, inside its wait, raises the depth and lets it go on. */
-static void raise_depth(struct rig *r)
+static void raise_depth(struct drvrig *r)
 {
     r->admit = NULL;
     assert_int_equal(hint_session(sender, ANE_HINT_QUEUE_DEPTH, 2, 1), kIOReturnSuccess);
@@ -331,7 +333,7 @@ static void raise_depth(struct rig *r)
 
 static IOReturn second_result;
 
-static void send_second(struct rig *r)
+static void send_second(struct drvrig *r)
 {
     r->admit = raise_depth;
     second_result = send_with(sender, 2, 21);
@@ -340,7 +342,7 @@ static void send_second(struct rig *r)
 
 static void a_raised_depth_lets_waiting_calls_on(void **state)
 {
-    struct drv_client *direct = rig_client(&rig, ANE_CLIENT_DIRECT_PATH);
+    struct drv_client *direct = drvrig_client(&rig, ANE_CLIENT_DIRECT_PATH);
 
     (void)state;
     sender = direct;

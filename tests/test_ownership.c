@@ -43,7 +43,7 @@ static void says(const char *words)
         fail_msg("\"%s\" does not say \"%s\"", ane_machine_error(), words);
 }
 
-static void memory_map(const struct io_client *client, uint32_t surface, IOReturn expected)
+static void memory_map(const struct iorig_client *client, uint32_t surface, IOReturn expected)
 {
     struct ane_memory_map map = {
         .surface = surface, .usage = ANE_MAP_INPUT, .size = 64, .token = client->session};
@@ -60,20 +60,20 @@ static void a_surface_belongs_to_its_task(void **state)
 {
     struct ane_machine *machine = make();
     ane_task_t a = make_task("TEAM", 1), b = make_task("OTHER", 2);
-    struct io_client direct;
+    struct iorig_client direct;
     uint32_t mine, theirs;
 
     (void)state;
     assert_int_equal(ane_surface_create(a, 64, &mine), 0);
     assert_int_equal(ane_surface_create(b, 64, &theirs), 0);
-    assert_int_equal(io_open(ane_machine_service(machine), b, ANE_CLIENT_DIRECT_PATH, &direct),
+    assert_int_equal(iorig_open(ane_machine_service(machine), b, ANE_CLIENT_DIRECT_PATH, &direct),
                      kIOReturnSuccess);
     memory_map(&direct, mine, kIOReturnNotPermitted);
     says("belongs to another task");
     memory_map(&direct, theirs, kIOReturnSuccess);
     IOServiceClose(direct.connect);
     /* The process itself is a task too. */
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &direct),
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &direct),
                      kIOReturnSuccess);
     memory_map(&direct, mine, kIOReturnNotPermitted);
     assert_int_equal(ane_surface_create(12345, 64, &mine), -EINVAL);
@@ -88,14 +88,14 @@ static void a_surface_is_shared_by_name(void **state)
 {
     struct ane_machine *machine = make();
     ane_task_t a = make_task("TEAM", 1), b = make_task("OTHER", 2), c = make_task("THIRD", 3);
-    struct io_client second, third;
+    struct iorig_client second, third;
     uint32_t surface;
 
     (void)state;
     assert_int_equal(ane_surface_create(a, 64, &surface), 0);
-    assert_int_equal(io_open(ane_machine_service(machine), b, ANE_CLIENT_DIRECT_PATH, &second),
+    assert_int_equal(iorig_open(ane_machine_service(machine), b, ANE_CLIENT_DIRECT_PATH, &second),
                      kIOReturnSuccess);
-    assert_int_equal(io_open(ane_machine_service(machine), c, ANE_CLIENT_DIRECT_PATH, &third),
+    assert_int_equal(iorig_open(ane_machine_service(machine), c, ANE_CLIENT_DIRECT_PATH, &third),
                      kIOReturnSuccess);
     assert_int_equal(ane_surface_share(surface, b, b), -EINVAL);
     assert_int_equal(ane_surface_share(surface, a, 12345), -EINVAL);
@@ -128,25 +128,28 @@ static void a_shared_surface_is_bound_until_it_is_unshared(void **state)
 {
     struct ane_machine *machine = make();
     ane_task_t owner = make_task("TEAM", 1);
-    struct io_accumulator sum;
+    struct iorig_accumulator sum;
     struct ane_request_reply reply;
     uint32_t ones, surfaces[3];
 
     (void)state;
-    io_accumulator_make(&sum, ane_machine_service(machine), 1, 8);
+    iorig_accumulator_make(&sum, ane_machine_service(machine), 1, 8);
     assert_int_equal(ane_surface_create(owner, ane_surface_lookup(sum.x), &ones), 0);
     memcpy(ane_surface_base(ones), ane_surface_base(sum.x), ane_surface_lookup(sum.x));
     surfaces[0] = ones;
     surfaces[1] = surfaces[2] = sum.state;
-    assert_int_equal(io_request(&sum.client, sum.token, 0, 5, surfaces, 2, 1, &reply), kIOReturnNotPermitted);
+    assert_int_equal(iorig_request(&sum.client, sum.token, 0, 5, surfaces, 2, 1, &reply),
+                     kIOReturnNotPermitted);
     assert_int_equal(ane_surface_share(ones, owner, 0), 0);
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(io_request(&sum.client, sum.token, 0, 5, surfaces, 2, 1, &reply), kIOReturnSuccess);
-    assert_true(io_accumulator_value(&sum) == 2);
+        assert_int_equal(iorig_request(&sum.client, sum.token, 0, 5, surfaces, 2, 1, &reply),
+                         kIOReturnSuccess);
+    assert_true(iorig_accumulator_value(&sum) == 2);
     assert_int_equal(ane_surface_unshare(ones, owner, 0), 0);
-    assert_int_equal(io_request(&sum.client, sum.token, 0, 5, surfaces, 2, 1, &reply), kIOReturnNotPermitted);
-    assert_true(io_accumulator_value(&sum) == 2);
-    io_accumulator_release(&sum);
+    assert_int_equal(iorig_request(&sum.client, sum.token, 0, 5, surfaces, 2, 1, &reply),
+                     kIOReturnNotPermitted);
+    assert_true(iorig_accumulator_value(&sum) == 2);
+    iorig_accumulator_release(&sum);
     ane_surface_release(ones);
     ane_machine_destroy(machine);
     ane_task_release(owner);
@@ -156,45 +159,48 @@ static void a_shared_surface_is_bound_until_it_is_unshared(void **state)
 static void programs_of_one_client_are_limited(void **state)
 {
     static uint8_t image[1 << 16];
-    const size_t size = io_image_add(image, sizeof(image), 1, 8);
+    const size_t size = iorig_image_add(image, sizeof(image), 1, 8);
     struct ane_machine *machine = make();
-    struct io_client greedy, other;
+    struct iorig_client greedy, other;
     uint64_t token, first = 0;
 
     (void)state;
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &greedy), kIOReturnSuccess);
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &other), kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &greedy),
+                     kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &other),
+                     kIOReturnSuccess);
     for (unsigned i = 0; i < 128; i++)
-        assert_int_equal(io_create(&greedy, image, size, i ? &token : &first), kIOReturnSuccess);
-    assert_int_equal(io_create(&greedy, image, size, &token), kIOReturnNoResources);
+        assert_int_equal(iorig_create(&greedy, image, size, i ? &token : &first), kIOReturnSuccess);
+    assert_int_equal(iorig_create(&greedy, image, size, &token), kIOReturnNoResources);
     assert_non_null(strstr(drv_last_error(machine->driver), "has 128 programs; the limit is 128"));
     assert_int_equal(drv_stats_get(machine->driver).over_quota, 1);
     for (unsigned i = 0; i < 16; i++)
-        assert_int_equal(io_create(&other, image, size, &token), kIOReturnSuccess);
-    assert_int_equal(io_create(&other, image, size, &token), kIOReturnNoResources); /* the firmware's limit */
-    assert_int_equal(io_destroy(&greedy, first), kIOReturnSuccess);
-    assert_int_equal(io_create(&greedy, image, size, &token), kIOReturnSuccess);
+        assert_int_equal(iorig_create(&other, image, size, &token), kIOReturnSuccess);
+    assert_int_equal(iorig_create(&other, image, size, &token),
+                     kIOReturnNoResources); /* the firmware's limit */
+    assert_int_equal(iorig_destroy(&greedy, first), kIOReturnSuccess);
+    assert_int_equal(iorig_create(&greedy, image, size, &token), kIOReturnSuccess);
     IOServiceClose(greedy.connect);
     IOServiceClose(other.connect);
     ane_machine_destroy(machine);
 }
 
 /* A program of the process: `user` opens, and tries to attach to it. */
-static IOReturn attach(struct ane_machine *machine, const struct io_client *owner, ane_task_t user)
+static IOReturn attach(struct ane_machine *machine, const struct iorig_client *owner, ane_task_t user)
 {
     static uint8_t image[1 << 16];
     struct ane_program_prepare prepare;
-    struct io_client other;
+    struct iorig_client other;
     uint64_t token;
     IOReturn status;
 
-    assert_int_equal(io_create(owner, image, io_image_add(image, sizeof(image), 1, 8), &token),
+    assert_int_equal(iorig_create(owner, image, iorig_image_add(image, sizeof(image), 1, 8), &token),
                      kIOReturnSuccess);
-    assert_int_equal(io_open(ane_machine_service(machine), user, ANE_CLIENT_CONTROL, &other),
+    assert_int_equal(iorig_open(ane_machine_service(machine), user, ANE_CLIENT_CONTROL, &other),
                      kIOReturnSuccess);
-    status = io_prepare(&other, token, &prepare);
+    status = iorig_prepare(&other, token, &prepare);
     IOServiceClose(other.connect);
-    assert_int_equal(io_destroy(owner, token), kIOReturnSuccess);
+    assert_int_equal(iorig_destroy(owner, token), kIOReturnSuccess);
     return status;
 }
 
@@ -202,10 +208,11 @@ static void identities_are_equal_by_signature_alone(void **state)
 {
     struct ane_machine *machine = make();
     ane_task_t self = make_task("self", 0), unsigned_one = make_task(NULL, 0);
-    struct io_client owner;
+    struct iorig_client owner;
 
     (void)state;
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &owner), kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &owner),
+                     kIOReturnSuccess);
     assert_int_equal(attach(machine, &owner, 0), kIOReturnSuccess);
     assert_int_equal(attach(machine, &owner, self), kIOReturnNotFound);
     assert_int_equal(attach(machine, &owner, unsigned_one), kIOReturnNotFound);
@@ -219,14 +226,14 @@ static void a_released_task_names_nothing(void **state)
 {
     struct ane_machine *machine = make();
     ane_task_t first = make_task(NULL, 0), next;
-    struct io_client client;
+    struct iorig_client client;
     char team[64];
 
     (void)state;
     ane_task_release(first);
     next = make_task("TEAM", 3);
     assert_int_not_equal(next, first);
-    assert_int_equal(io_open(ane_machine_service(machine), first, ANE_CLIENT_CONTROL, &client),
+    assert_int_equal(iorig_open(ane_machine_service(machine), first, ANE_CLIENT_CONTROL, &client),
                      kIOReturnBadArgument);
     says("There is no task");
     ane_task_release(next);
@@ -296,12 +303,12 @@ static void surfaces_run_out_of_descriptors(void **state)
 {
     struct ane_machine *machine = make();
     struct rlimit usual, few;
-    struct io_client direct;
+    struct iorig_client direct;
     uint32_t id[64], count = 0;
     int status;
 
     (void)state;
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &direct),
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &direct),
                      kIOReturnSuccess);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
     few = (struct rlimit){(rlim_t)dup(0) + 32, usual.rlim_max};
@@ -324,17 +331,17 @@ static void surfaces_run_out_of_descriptors(void **state)
 static void a_forked_child_leaves_the_machine_alone(void **state)
 {
     struct ane_machine *machine = make();
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     pid_t child;
     int status;
 
     (void)state;
-    io_accumulator_make(&a, ane_machine_service(machine), 2, 16);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 2, 16);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
     child = fork();
     if (child == 0) {
         struct ane_machine *own;
-        struct io_accumulator b;
+        struct iorig_accumulator b;
 
         ane_machine_destroy(machine);
         if (!strstr(ane_machine_error(), "forked child"))
@@ -343,17 +350,17 @@ static void a_forked_child_leaves_the_machine_alone(void **state)
             _exit(3);
         if (ane_machine_default(NULL, &own))
             _exit(4);
-        io_accumulator_make(&b, ane_machine_service(own), 2, 16);
-        if (io_accumulator_step(&b) || io_accumulator_value(&b) != 1)
+        iorig_accumulator_make(&b, ane_machine_service(own), 2, 16);
+        if (iorig_accumulator_step(&b) || iorig_accumulator_value(&b) != 1)
             _exit(5);
-        io_accumulator_release(&b);
+        iorig_accumulator_release(&b);
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-    assert_true(io_accumulator_value(&a) == 2);
-    io_accumulator_release(&a);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+    assert_true(iorig_accumulator_value(&a) == 2);
+    iorig_accumulator_release(&a);
     ane_machine_destroy(machine);
 }
 
@@ -379,11 +386,12 @@ static void sizes_are_not_cut_off(void **state)
 static void a_sentence_belongs_to_its_call(void **state)
 {
     struct ane_machine *machine = make();
-    struct io_client a, b;
+    struct iorig_client a, b;
 
     (void)state;
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &a), kIOReturnSuccess);
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &b), kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &a),
+                     kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &b), kIOReturnSuccess);
     memory_map(&a, 3735928559u, kIOReturnBadArgument);
     says("There is no surface 3735928559");
     assert_int_equal(IOServiceClose(b.connect), kIOReturnSuccess);

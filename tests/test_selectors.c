@@ -61,8 +61,8 @@ static const struct row {
 /* The machine, what is on it, and stores of the host since it was made. */
 static struct {
     struct ane_machine *machine;
-    struct io_accumulator sum; /* its client watches; its program is what others name */
-    uint32_t image;            /* a surface to create a program from */
+    struct iorig_accumulator sum; /* its client watches; its program is what others name */
+    uint32_t image;               /* a surface to create a program from */
     size_t image_bytes;
     struct soc_bus_tap tap;
     uint64_t stores;
@@ -78,7 +78,7 @@ static bool count_store(void *context, struct soc_access *access)
 static uint32_t surface_with_image(size_t *bytes)
 {
     static uint8_t image[1 << 16];
-    size_t size = io_image_add(image, sizeof(image), 1, 8);
+    size_t size = iorig_image_add(image, sizeof(image), 1, 8);
     struct ane_program_args *args;
     uint32_t id;
 
@@ -100,8 +100,8 @@ static int make(void **state)
     (void)state;
     memset(&house, 0, sizeof(house));
     assert_int_equal(ane_machine_create(&config, &house.machine), 0);
-    io_accumulator_make(&house.sum, ane_machine_service(house.machine), 1, 8);
-    assert_int_equal(io_accumulator_step(&house.sum), kIOReturnSuccess);
+    iorig_accumulator_make(&house.sum, ane_machine_service(house.machine), 1, 8);
+    assert_int_equal(iorig_accumulator_step(&house.sum), kIOReturnSuccess);
     house.image = surface_with_image(&house.image_bytes);
     house.tap = (struct soc_bus_tap){.see = count_store};
     soc_bus_tap_add(house.machine->bus, &house.tap);
@@ -113,7 +113,7 @@ static int drop(void **state)
     (void)state;
     if (house.machine) {
         soc_bus_tap_remove(house.machine->bus, &house.tap);
-        io_accumulator_release(&house.sum);
+        iorig_accumulator_release(&house.sum);
         ane_machine_destroy(house.machine);
     }
     ane_surface_release(house.image);
@@ -164,7 +164,7 @@ struct attempt {
 };
 
 /* A call that works on an open client. */
-static void fill(const struct row *row, const struct io_client *client, struct attempt *t)
+static void fill(const struct row *row, const struct iorig_client *client, struct attempt *t)
 {
     memset(t, 0, sizeof(*t));
     memcpy(t->size, row->size, sizeof(t->size));
@@ -194,7 +194,7 @@ static void fill(const struct row *row, const struct io_client *client, struct a
     }
 }
 
-static uint32_t call(const struct io_client *client, uint32_t selector, struct attempt *t)
+static uint32_t call(const struct iorig_client *client, uint32_t selector, struct attempt *t)
 {
     size_t out_bytes = t->size[3] == UINT32_MAX ? SIZE_MAX : t->size[3];
     size_t in_bytes = t->size[1] == UINT32_MAX ? SIZE_MAX : t->size[1];
@@ -205,8 +205,8 @@ static uint32_t call(const struct io_client *client, uint32_t selector, struct a
                                          t->null[3] ? NULL : t->out, &out_bytes);
 }
 
-static void refused(const char *why, const struct row *row, const struct io_client *client, struct attempt *t,
-                    uint32_t expected)
+static void refused(const char *why, const struct row *row, const struct iorig_client *client,
+                    struct attempt *t, uint32_t expected)
 {
     static const uint8_t zeros[sizeof(t->out)];
     struct view before, after;
@@ -226,14 +226,14 @@ static void refused(const char *why, const struct row *row, const struct io_clie
                  why);
 }
 
-static void open_client(const struct row *row, ane_task_t task, bool session, struct io_client *client)
+static void open_client(const struct row *row, ane_task_t task, bool session, struct iorig_client *client)
 {
     if (session && row->type != HINTS) {
-        assert_int_equal(io_open(ane_machine_service(house.machine), task, row->type, client),
+        assert_int_equal(iorig_open(ane_machine_service(house.machine), task, row->type, client),
                          kIOReturnSuccess);
         return;
     }
-    *client = (struct io_client){.task = task};
+    *client = (struct iorig_client){.task = task};
     assert_int_equal(IOServiceOpen(ane_machine_service(house.machine), task, row->type, &client->connect),
                      kIOReturnSuccess);
 }
@@ -242,7 +242,7 @@ static void sizes_off_by_one(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < ROWS; i++) {
-        struct io_client client;
+        struct iorig_client client;
         struct attempt t;
 
         open_client(&rows[i], 0, true, &client);
@@ -262,7 +262,7 @@ static void pointers_missing(void **state)
 
     (void)state;
     for (unsigned i = 0; i < ROWS; i++) {
-        struct io_client client;
+        struct iorig_client client;
         struct attempt t;
 
         open_client(&rows[i], 0, true, &client);
@@ -283,7 +283,7 @@ static void before_device_open(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < ROWS; i++) {
-        struct io_client client;
+        struct iorig_client client;
         struct attempt t;
 
         if (!rows[i].unopened)
@@ -298,11 +298,11 @@ static void before_device_open(void **state)
 /* By selector 1, by IOServiceClose, and by the end of the machine. */
 static void after_the_end(void **state)
 {
-    struct io_client dead[ROWS];
+    struct iorig_client dead[ROWS];
 
     (void)state;
     for (unsigned i = 0; i < ROWS; i++) {
-        struct io_client client;
+        struct iorig_client client;
         struct attempt t;
 
         open_client(&rows[i], 0, true, &client);
@@ -350,7 +350,7 @@ static void on_a_client_of_another_class(void **state)
     for (unsigned i = 0; i < ROWS; i++)
         for (uint32_t type = CONTROL; type <= HINTS; type++) {
             const struct row there = {.type = type};
-            struct io_client client;
+            struct iorig_client client;
             struct attempt t;
 
             if (same_tuple(&rows[i], type))
@@ -390,7 +390,7 @@ static void without_an_entitlement(void **state)
         says(open_key[0]);
     }
     for (unsigned i = 0; i < ROWS; i++) {
-        struct io_client client;
+        struct iorig_client client;
         struct attempt t;
 
         if (!rows[i].key)
@@ -414,7 +414,7 @@ static void chained_surfaces_need_allow_data(void **state)
 
     (void)state;
     for (unsigned i = 0; i < ROWS; i++) {
-        struct io_client client;
+        struct iorig_client client;
         struct attempt t;
 
         if (rows[i].type != DIRECT || (rows[i].selector != 3 && rows[i].selector != 4))
@@ -436,7 +436,7 @@ static void reserved_levels_without_their_keys(void **state)
     (void)state;
     for (unsigned i = 0; i < ROWS; i++)
         for (uint32_t level = 0; level < 2; level++) {
-            struct io_client client;
+            struct iorig_client client;
             struct attempt t;
 
             if (rows[i].selector != 2 && (rows[i].type != CONTROL || rows[i].selector != 4))
@@ -462,12 +462,12 @@ static void reserved_levels_without_their_keys(void **state)
 static void the_same_calls_work(void **state)
 {
     static const uint32_t in_order[] = {7, 10, 3, 4, 2, 5, 1};
-    struct io_client client;
+    struct iorig_client client;
     struct attempt t;
 
     (void)state;
     for (uint32_t type = CONTROL; type <= DIRECT; type++) {
-        assert_int_equal(io_open(ane_machine_service(house.machine), 0, type, &client), kIOReturnSuccess);
+        assert_int_equal(iorig_open(ane_machine_service(house.machine), 0, type, &client), kIOReturnSuccess);
         for (unsigned k = 0; k < sizeof(in_order) / sizeof(in_order[0]); k++)
             for (unsigned i = 0; i < ROWS; i++) {
                 const bool served = type == CONTROL || in_order[k] == 7 || in_order[k] == 2 ||

@@ -16,7 +16,7 @@
 #define BUS_BYTES 0x10000000ull
 #define MAILBOX   0x1840000u
 
-const struct drv_identity drvrig_identity = {.may_open = true, .data_chaining = true, .developer = true};
+const struct drv_identity drvrig_identity = {.entitlements = PR_ENTITLEMENTS_ALL, .developer = true};
 
 static const struct pr_board *board(void)
 {
@@ -270,6 +270,14 @@ static uint32_t status_read(void *context, enum soc_master master, uint32_t offs
     return offset == 0x2028 ? ((struct drvrig *)context)->engine_status : 0;
 }
 
+static uint32_t cpu_read(void *context, enum soc_master master, uint32_t offset)
+{
+    struct drvrig *rig = context;
+
+    from_host(master);
+    return offset != 0x48 ? 0 : rig->cpu & 0x10 ? 0x2b : 0x2a;
+}
+
 static void cpu_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct drvrig *rig = context;
@@ -420,7 +428,7 @@ void drvrig_make(struct drvrig *rig, bool boot)
         {"status", container + 0xc000, 0x4000, status_read, no_write, rig},
         {"vector", container + 0x1050000, 0x4000, vector_read, vector_write, rig},
         {"time", container + 0x1170000, 0x4000, no_read, no_write, rig},
-        {"cpu", container + 0x1400000, 0x4000, no_read, cpu_write, rig},
+        {"cpu", container + 0x1400000, 0x4000, cpu_read, cpu_write, rig},
         {"mailbox", container + MAILBOX, 0x1c000, mailbox_read, mailbox_write, rig},
         {"tm", container + 0x1c24000, 0x4000, tm_read, no_write, rig},
     };
@@ -434,6 +442,7 @@ void drvrig_make(struct drvrig *rig, bool boot)
                                           .board = board(),
                                           .firmware_image = DRVRIG_IMAGE,
                                           .leaf_form = PR_LEAF_SEED,
+                                          .engines = 1,
                                           .alloc = dram_alloc,
                                           .free = dram_free,
                                           .memory = dram_memory,

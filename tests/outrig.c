@@ -141,13 +141,16 @@ IOReturn outrig_open(io_service_t service, ane_task_t task, uint32_t type, struc
     return outrig_open_for(service, task, type, 0, client);
 }
 
-IOReturn outrig_nothing(io_connect_t connect)
+IOReturn outrig_version(io_connect_t connect)
 {
-    uint64_t version;
+    uint64_t version = 0;
     uint32_t count = 1;
+    IOReturn status =
+        IOConnectCallMethod(connect, ANE_CONTROL_GetVersion, NULL, 0, NULL, 0, &version, &count, NULL, NULL);
 
-    return IOConnectCallMethod(connect, ANE_CONTROL_GetVersion, NULL, 0, NULL, 0, &version, &count, NULL,
-                               NULL);
+    if (!status && version != 96)
+        crew_fail("Selector 10 returned version %" PRIu64 "; the device has 96.", version);
+    return status;
 }
 
 IOReturn outrig_create(const struct outrig_client *client, uint64_t *token)
@@ -451,7 +454,7 @@ void outrig_tables_check(struct ane_machine *machine, uint64_t used)
     for (unsigned k = 0; k < clients; k++)
         check_one(outrig_open(service, 0, ANE_CLIENT_CONTROL, &client[k]), "IOServiceOpen", k, clients);
     for (unsigned i = 0; i < PROGRAMS; i++)
-        check_one(outrig_create(&client[0], &token[i]), "Program create", i, PROGRAMS);
+        check_one(outrig_create(&client[i % clients], &token[i]), "Program create", i, PROGRAMS);
     for (unsigned i = 0; i < PROCESSES; i++)
         check_one(outrig_prepare(&client[i / PROGRAMS], token[i % PROGRAMS]), "Program prepare", i,
                   PROCESSES);

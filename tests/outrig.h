@@ -28,8 +28,8 @@ IOReturn outrig_open_for(io_service_t service, ane_task_t task, uint32_t type, u
                          struct outrig_client *client);
 IOReturn outrig_open(io_service_t service, ane_task_t task, uint32_t type, struct outrig_client *client);
 IOReturn outrig_handshake(const struct outrig_client *client, uint64_t timeout_ms, uint64_t *session);
-/* Selector 10, which nobody serves: kIOReturnUnsupported while the connection is open. */
-IOReturn outrig_nothing(io_connect_t connect);
+/* Selector 10, which changes nothing: the version of Table 27.9, checked, while the connection is open. */
+IOReturn outrig_version(io_connect_t connect);
 IOReturn outrig_create(const struct outrig_client *client, uint64_t *token);
 IOReturn outrig_prepare(const struct outrig_client *client, uint64_t token);
 IOReturn outrig_unprepare(const struct outrig_client *client, uint64_t token);

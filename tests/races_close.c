@@ -30,7 +30,7 @@ static uint64_t place_get(struct place *place, struct outrig_client *client)
     return token;
 }
 
-/* call-close: selectors that do nothing, against close. */
+/* call-close: selectors that change nothing, against close. */
 
 static void call_nothing(struct crew_worker *worker)
 {
@@ -43,11 +43,10 @@ static void call_nothing(struct crew_worker *worker)
 
         place_get(place, &client);
         crew_at(worker, "a call (selector 10)");
-        status = outrig_nothing(client.connect);
-        if (status != kIOReturnUnsupported && status != ANE_RETURN_CLOSED)
-            crew_fail(
-                "Selector 10 answered 0x%x; unsupported while the connection is open, closed afterwards.",
-                (unsigned)status);
+        status = outrig_version(client.connect);
+        if (status != kIOReturnSuccess && status != ANE_RETURN_CLOSED)
+            crew_fail("Selector 10 answered 0x%x; success while the connection is open, closed afterwards.",
+                      (unsigned)status);
         /* The connection had its handshake before others knew of it: a second one cannot succeed. */
         crew_at(worker, "a handshake (selector 0)");
         status = outrig_handshake(&client, 0, &session);

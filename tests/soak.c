@@ -199,13 +199,15 @@ static void warm_up(const struct soak *soak)
 
 static void make_tasks(struct soak *soak)
 {
-    static const char *const entitlement[] = {"com.apple.ane.iokit-user-access"};
+    static const char *const entitlement[] = {"com.apple.ane.iokit-user-access", "com.apple.ane.memory",
+                                              "com.apple.ane.realtime-priority-client",
+                                              "com.apple.ane.allow-system-reserved-priorities"};
     static const char *const team[SOAK_TASKS] = {NULL, "FIRSTTEAM", "SECONDTEAM"};
 
     for (unsigned i = 1; i < SOAK_TASKS; i++) {
         const uint8_t hash[20] = {(uint8_t)i};
 
-        soak->task[i] = ane_task_create(entitlement, 1, team[i], hash);
+        soak->task[i] = ane_task_create(entitlement, 4, team[i], hash);
         if (!soak->task[i])
             crew_fail("ane_task_create made no task.");
     }

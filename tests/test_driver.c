@@ -385,7 +385,8 @@ static void a_direct_client_attaches(void **state)
 {
     struct drv_client *owner = drvrig_client(&rig, ANE_CLIENT_CONTROL),
                       *direct = drvrig_client(&rig, ANE_CLIENT_DIRECT_PATH), *stranger;
-    const struct drv_identity other = {.may_open = true, .developer = true, .task = 1, .team = "ABCDE"};
+    const struct drv_identity other = {
+        .entitlements = PR_ENTITLEMENT_BIT(OPEN), .developer = true, .task = 1, .team = "ABCDE"};
     struct ane_device_info info = {.token = 1};
     uint64_t token = drvrig_program(&rig, owner, 1, 0, 0);
     const uint32_t surface[] = {drvrig_surface(&rig, 64), drvrig_surface(&rig, 64)};

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "driver/dispatch.h"
 #include "driver/state.h"
 #include "program/hwx.h"
 #include "protocol/channel.h"
@@ -72,8 +73,7 @@ static void check_sizes(uint32_t type, const uint32_t (*table)[4], uint32_t coun
 
     assert_int_equal(drv_client_open(rig.driver, &drvrig_identity, type, &fresh, NULL), kIOReturnSuccess);
     for (uint32_t selector = 0; selector < count; selector++) {
-        bool served = selector <= (type == ANE_CLIENT_CONTROL ? 6 : 2) ||
-                      (type == ANE_CLIENT_DIRECT_PATH && (selector == 5 || selector == 6));
+        const bool load_firmware = type == ANE_CLIENT_CONTROL && selector == 16;
 
         for (unsigned which = 0; which < 4; which++)
             for (int by = -1; by <= 1; by += 2) {
@@ -104,16 +104,50 @@ static void check_sizes(uint32_t type, const uint32_t (*table)[4], uint32_t coun
                                          table[selector][1], scalar_out, table[selector][2], NULL,
                                          table[selector][3]),
                              kIOReturnBadArgument);
-        if (!served)
-            assert_int_equal(call_sizes(client, selector, table[selector]), kIOReturnUnsupported);
-        else if (selector != 0)
-            assert_int_equal(call_sizes(fresh, selector, table[selector]), kIOReturnNotReady);
+        if (selector != 0)
+            assert_int_equal(call_sizes(fresh, selector, table[selector]),
+                             load_firmware ? kIOReturnUnsupported : kIOReturnNotReady);
     }
     assert_int_equal(call_sizes(client, count, table[0]), kIOReturnBadArgument);
     assert_int_equal(call_sizes(client, 0xffffffff, table[0]), kIOReturnBadArgument);
     assert_int_equal(drv_client_call(client, 0, NULL, NULL), kIOReturnBadArgument);
     drv_client_close(fresh);
     drv_client_close(client);
+}
+
+/* Listing 27.4, read as bytes at its offsets: the arrays have no wildcard, and 11 to 15 are marked. */
+static void check_array(uint32_t type, const uint32_t (*table)[4], uint32_t count)
+{
+    uint32_t records;
+    const uint8_t *array = (const uint8_t *)drv_dispatch_array(type, &records);
+
+    assert_int_equal(records, count);
+    for (uint32_t selector = 0; selector < count; selector++) {
+        const uint8_t *record = array + (size_t)selector * 40;
+        const bool debug = type == ANE_CLIENT_CONTROL && selector >= 11 && selector <= 15;
+        uint64_t function;
+
+        memcpy(&function, record, 8);
+        assert_true(function != 0);
+        for (unsigned i = 0; i < 4; i++)
+            assert_int_equal(pr_le32(record + 8 + 4 * i), table[selector][i]);
+        assert_true((record[0x18] != 0) == debug);
+        for (unsigned i = 0x19; i < 40; i++)
+            assert_int_equal(record[i], 0);
+    }
+}
+
+static void dispatch_arrays_have_forty_byte_records(void **state)
+{
+    static const uint32_t hints_sizes[1][4] = {{3, 0, 0, 0}};
+    uint32_t count;
+
+    (void)state;
+    check_array(ANE_CLIENT_CONTROL, control_sizes, 17);
+    check_array(ANE_CLIENT_DIRECT_PATH, direct_sizes, 9);
+    check_array(ANE_CLIENT_HINTS, hints_sizes, 1);
+    assert_null(drv_dispatch_array(0, &count));
+    assert_null(drv_dispatch_array(4, &count));
 }
 
 static void sizes_are_exact(void **state)
@@ -249,7 +283,7 @@ static void create_refuses(void **state)
         {change_representation, "representation 3"},
         {change_bundle, "the two parts of the bundle"},
     };
-    const struct drv_identity plain = {.may_open = true};
+    const struct drv_identity plain = {.entitlements = PR_ENTITLEMENT_BIT(OPEN)};
     struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL), *other;
     struct ane_device_info info = {.token = 1};
     const uint64_t pages = drv_stats_get(rig.driver).pages;
@@ -581,6 +615,7 @@ static void random_images(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dispatch_arrays_have_forty_byte_records),
         cmocka_unit_test_setup_teardown(sizes_are_exact, boot, drop),
         cmocka_unit_test_setup_teardown(opening, boot, drop),
         cmocka_unit_test_setup_teardown(create_refuses, boot, drop),

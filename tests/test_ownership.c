@@ -12,13 +12,14 @@
 #include <unistd.h>
 
 #include "iorig.h"
+#include "machine/internal.h"
 
 static struct ane_machine *make(void)
 {
     return iorig_machine((struct ane_machine_config){.clock = ANE_CLOCK_CLOSED});
 }
 
-static const char *const open_entitlement[] = {"com.apple.ane.iokit-user-access"};
+static const char *const open_entitlement[] = {"com.apple.ane.iokit-user-access", "com.apple.ane.memory"};
 
 static ane_task_t make_task(const char *team, uint8_t hash)
 {
@@ -26,7 +27,7 @@ static ane_task_t make_task(const char *team, uint8_t hash)
     ane_task_t task;
 
     memset(cdhash, hash, sizeof(cdhash));
-    task = ane_task_create(open_entitlement, 1, team, hash ? cdhash : NULL);
+    task = ane_task_create(open_entitlement, 2, team, hash ? cdhash : NULL);
     assert_int_not_equal(task, 0);
     return task;
 }
@@ -75,6 +76,108 @@ static void a_surface_belongs_to_its_task(void **state)
     ane_surface_release(theirs);
     ane_task_release(a);
     ane_task_release(b);
+}
+
+/* A shared surface may be used by the task it was shared with, by no third one, and by neither afterwards. */
+static void a_surface_is_shared_by_name(void **state)
+{
+    struct ane_machine *machine = make();
+    ane_task_t a = make_task("TEAM", 1), b = make_task("OTHER", 2), c = make_task("THIRD", 3);
+    struct iorig_client second, third;
+    uint32_t surface;
+
+    (void)state;
+    assert_int_equal(ane_surface_create(a, 64, &surface), 0);
+    assert_int_equal(iorig_open(ane_machine_service(machine), b, ANE_CLIENT_DIRECT_PATH, &second),
+                     kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), c, ANE_CLIENT_DIRECT_PATH, &third),
+                     kIOReturnSuccess);
+    assert_int_equal(ane_surface_share(surface, b, b), -EINVAL);
+    assert_int_equal(ane_surface_share(surface, a, 12345), -EINVAL);
+    assert_int_equal(ane_surface_share(surface + 1, a, b), -ENOENT);
+    assert_int_equal(ane_surface_share(surface, c, b), -EPERM);
+    assert_int_equal(ane_surface_unshare(surface, c, b), -EPERM);
+    assert_int_equal(ane_surface_unshare(surface + 1, a, b), -ENOENT);
+    memory_map(&second, surface, kIOReturnNotPermitted);
+    assert_int_equal(ane_surface_share(surface, a, b), 0);
+    assert_int_equal(ane_surface_share(surface, a, b), 0);
+    memory_map(&second, surface, kIOReturnSuccess);
+    memory_map(&third, surface, kIOReturnNotPermitted);
+    says("has not shared it");
+    /* A mapping that the client has already does not let it map again. */
+    assert_int_equal(ane_surface_unshare(surface, a, b), 0);
+    assert_int_equal(ane_surface_unshare(surface, a, b), 0);
+    memory_map(&second, surface, kIOReturnNotPermitted);
+    assert_int_equal(ane_surface_share(surface, a, b), 0);
+    ane_surface_release(surface);
+    memory_map(&second, surface, kIOReturnBadArgument);
+    assert_int_equal(ane_surface_share(surface, a, b), -ENOENT);
+    ane_machine_destroy(machine);
+    ane_task_release(a);
+    ane_task_release(b);
+    ane_task_release(c);
+}
+
+/* A request over a shared surface sees the owner's bytes; once it is unshared, it is refused though bound before. */
+static void a_shared_surface_is_bound_until_it_is_unshared(void **state)
+{
+    struct ane_machine *machine = make();
+    ane_task_t owner = make_task("TEAM", 1);
+    struct iorig_accumulator sum;
+    struct ane_request_reply reply;
+    uint32_t ones, surfaces[3];
+
+    (void)state;
+    iorig_accumulator_make(&sum, ane_machine_service(machine), 1, 8);
+    assert_int_equal(ane_surface_create(owner, ane_surface_lookup(sum.x), &ones), 0);
+    memcpy(ane_surface_base(ones), ane_surface_base(sum.x), ane_surface_lookup(sum.x));
+    surfaces[0] = ones;
+    surfaces[1] = surfaces[2] = sum.state;
+    assert_int_equal(iorig_request(&sum.client, sum.token, 0, 5, surfaces, 2, 1, &reply),
+                     kIOReturnNotPermitted);
+    assert_int_equal(ane_surface_share(ones, owner, 0), 0);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(iorig_request(&sum.client, sum.token, 0, 5, surfaces, 2, 1, &reply),
+                         kIOReturnSuccess);
+    assert_true(iorig_accumulator_value(&sum) == 2);
+    assert_int_equal(ane_surface_unshare(ones, owner, 0), 0);
+    assert_int_equal(iorig_request(&sum.client, sum.token, 0, 5, surfaces, 2, 1, &reply),
+                     kIOReturnNotPermitted);
+    assert_true(iorig_accumulator_value(&sum) == 2);
+    iorig_accumulator_release(&sum);
+    ane_surface_release(ones);
+    ane_machine_destroy(machine);
+    ane_task_release(owner);
+}
+
+/* A client may own 128 of the firmware's 144 programs; the others are left to other clients. */
+static void programs_of_one_client_are_limited(void **state)
+{
+    static uint8_t image[1 << 16];
+    const size_t size = iorig_image_add(image, sizeof(image), 1, 8);
+    struct ane_machine *machine = make();
+    struct iorig_client greedy, other;
+    uint64_t token, first = 0;
+
+    (void)state;
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &greedy),
+                     kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &other),
+                     kIOReturnSuccess);
+    for (unsigned i = 0; i < 128; i++)
+        assert_int_equal(iorig_create(&greedy, image, size, i ? &token : &first), kIOReturnSuccess);
+    assert_int_equal(iorig_create(&greedy, image, size, &token), kIOReturnNoResources);
+    assert_non_null(strstr(drv_last_error(machine->driver), "has 128 programs; the limit is 128"));
+    assert_int_equal(drv_stats_get(machine->driver).over_quota, 1);
+    for (unsigned i = 0; i < 16; i++)
+        assert_int_equal(iorig_create(&other, image, size, &token), kIOReturnSuccess);
+    assert_int_equal(iorig_create(&other, image, size, &token),
+                     kIOReturnNoResources); /* the firmware's limit */
+    assert_int_equal(iorig_destroy(&greedy, first), kIOReturnSuccess);
+    assert_int_equal(iorig_create(&greedy, image, size, &token), kIOReturnSuccess);
+    IOServiceClose(greedy.connect);
+    IOServiceClose(other.connect);
+    ane_machine_destroy(machine);
 }
 
 /* A program of the process: `user` opens, and tries to attach to it. */
@@ -132,7 +235,7 @@ static void a_released_task_names_nothing(void **state)
     /* A team that would be cut off is refused; it could equal another's. */
     memset(team, 'T', sizeof(team));
     team[32] = '\0';
-    assert_int_equal(ane_task_create(open_entitlement, 1, team, NULL), 0);
+    assert_int_equal(ane_task_create(open_entitlement, 2, team, NULL), 0);
     says("32 characters; the limit is 31");
     assert_int_equal(ane_task_create(NULL, 1, NULL, NULL), 0);
     for (unsigned i = 0; i < 1000; i++) {
@@ -338,6 +441,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_surface_belongs_to_its_task),
+        cmocka_unit_test(a_surface_is_shared_by_name),
+        cmocka_unit_test(a_shared_surface_is_bound_until_it_is_unshared),
+        cmocka_unit_test(programs_of_one_client_are_limited),
         cmocka_unit_test(identities_are_equal_by_signature_alone),
         cmocka_unit_test(a_released_task_names_nothing),
         cmocka_unit_test(a_machine_closes_what_is_open_on_it),

@@ -31,7 +31,7 @@ typedef io_object_t io_connect_t;
 #define kIOReturnNoMemory        ((IOReturn)0xe00002bd) /* no host memory, DRAM or page tables */
 #define kIOReturnNoResources     ((IOReturn)0xe00002be) /* a table with a fixed limit is full */
 #define kIOReturnNoDevice        ((IOReturn)0xe00002c0) /* no such service, or its machine is ending */
-#define kIOReturnNotPrivileged   ((IOReturn)0xe00002c1) /* a method's entitlement is missing: not used yet */
+#define kIOReturnNotPrivileged   ((IOReturn)0xe00002c1) /* an entitlement that the method needs is missing */
 #define kIOReturnBadArgument     ((IOReturn)0xe00002c2) /* a size, pointer or value check failed */
 #define kIOReturnExclusiveAccess ((IOReturn)0xe00002c5) /* ANE_RETURN_CLOSED */
 #define kIOReturnUnsupported     ((IOReturn)0xe00002c7) /* not served; missing entitlement at open */
@@ -50,7 +50,7 @@ typedef io_object_t io_connect_t;
 enum ane_client_type {
     ANE_CLIENT_CONTROL = 1,     /* programs and requests: the control selectors */
     ANE_CLIENT_DIRECT_PATH = 2, /* requests and memory maps: the direct-path selectors */
-    ANE_CLIENT_HINTS = 3,       /* opens, but has no selector yet: every call is kIOReturnBadArgument */
+    ANE_CLIENT_HINTS = 3,       /* hints for other clients: setClientHint */
 };
 
 /*
@@ -108,12 +108,12 @@ enum ane_direct_selector { ANE_DIRECT_METHODS(ANE_SELECTOR, ANE_DIRECT_) };
 struct ane_device_info {
     /* +0x00 in: enum ane_usage in the low byte; out: the session token, which memory maps name */
     uint64_t token;
-    uint64_t callback;     /* +0x08 echoed */
+    uint64_t callback;     /* +0x08 echoed; usually ANE_DEVICE_INFO_BOARD */
     uint64_t receiver;     /* +0x10 echoed */
     uint64_t timeout;      /* +0x18 milliseconds, 1 to 3,600,000; 0 = ANE_TIMEOUT_MS; echoed */
     uint8_t reserved0[40]; /* +0x20 in: ignored; out: 0 */
     uint32_t version[2];   /* +0x48 out: 32, 256 */
-    uint64_t engines;      /* +0x50 out: 1 */
+    uint64_t engines;      /* +0x50 out: of the machine, 1 */
     uint64_t reserved1;    /* +0x58 */
     uint64_t cpu_subtype;  /* +0x60 out: 4 */
 };
@@ -121,6 +121,8 @@ enum ane_usage {
     ANE_USAGE_STANDARD = 1,
     ANE_USAGE_UNSUPPORTED = 2, /* ANE_RETURN_USAGE_REFUSED */
 };
+/* What a client without a callback sends at +0x08, a board id (Table 27.3). Any value is accepted. */
+#define ANE_DEVICE_INFO_BOARD 0x1111222233334444ull
 /* The timeout a usual client asks for, and the one it gets for 0: 10 seconds. */
 #define ANE_TIMEOUT_MS 0x2710u
 
@@ -363,7 +365,8 @@ enum ane_hint {
 
 /*
  * The hints client (ANE_CLIENT_HINTS) has one method, setClientHint (chosen numbers). Its scalars are a hint,
- * a value and a scope; it sets the hint for clients that open from now on, and for those that are open.
+ * a value and a scope; it sets the hint for clients that are open, and for those that open while the hints
+ * client is open.
  */
 #define ANE_HINTS_METHODS(ROW, with) ROW(with, 0, setClientHint, 3, 0, 0, 0)
 #define ANE_HINTS_setClientHint      0u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* User clients: dispatch tables, the life of a handle. */
+/* User clients: the life of a handle. */
 #ifndef DRIVER_CLIENT_H
 #define DRIVER_CLIENT_H
 
@@ -9,6 +9,10 @@
 bool drv_client_is_closed(const struct drv_client *client);
 /* The handle was given back. */
 bool drv_client_is_released(const struct drv_client *client);
+
+/* Device open has been done; and its session ends, with everything the client holds. */
+void drv_client_opened(struct drv_client *client);
+void drv_client_end_session(struct drv_client *client);
 
 /* Something begins that needs the client's domain to stay; and it is over. */
 void drv_client_busy(struct drv_client *client);

@@ -87,7 +87,11 @@ const char *drv_last_error(const struct drv *d)
 
 struct drv_stats drv_stats_get(const struct drv *d)
 {
-    return d->stats;
+    struct drv_stats stats = d->stats;
+
+    stats.client_requests = DRV_REQUESTS_PER_CLIENT;
+    stats.client_programs = DRV_PROGRAMS_PER_CLIENT;
+    return stats;
 }
 
 int drv_wait(struct drv *d, const bool *done, struct drv_deadline *deadline)

@@ -17,6 +17,7 @@
 #include "driver/arguments.h"
 #include "protocol/board.h"
 #include "protocol/dart_error.h"
+#include "protocol/entitlement.h"
 #include "soc/bus.h"
 
 struct drv;
@@ -42,6 +43,7 @@ struct drv_platform {
     const struct pr_board *board;
     uint64_t firmware_image; /* physical address the boot loader left the firmware at: goes to RVBAR */
     uint32_t leaf_form;      /* enum pr_leaf_form: how page-table entries are written */
+    uint32_t engines;        /* of the machine */
 
     /*
      * DRAM in whole pages, zeroed, physically contiguous; and its bytes as the kernel sees them (NULL when
@@ -53,8 +55,8 @@ struct drv_platform {
 
     /*
      * A surface by id, for a caller of that task: its physical pages (contiguous) and size; counted, put back
-     * as often as got. -ENOENT when there is none, -EPERM when it is another task's, others when it cannot be
-     * attached; with a sentence.
+     * as often as got. -ENOENT when there is none, -EPERM when it is another task's and not shared, others
+     * when it cannot be attached; with a sentence.
      */
     int (*surface_get)(void *context, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
                        struct base_error *error);
@@ -75,10 +77,9 @@ struct drv_platform {
 
 /* Who calls: entitlements, code-signing identity. */
 struct drv_identity {
-    bool may_open;      /* com.apple.ane.iokit-user-access, or the process itself */
-    bool data_chaining; /* com.apple.ane.allow-dataChaining-access */
-    bool developer;     /* may load raw program images */
-    uint32_t task;      /* a number that no other caller ever has; 0 is the process itself */
+    uint32_t entitlements; /* a set of enum pr_entitlement; the process itself holds all */
+    bool developer;        /* may load raw program images */
+    uint32_t task;         /* a number that no other caller ever has; 0 is the process itself */
     /* Team and hash are those of a code signature; without one a caller equals only itself. */
     bool has_signature;
     char team[32];
@@ -156,6 +157,8 @@ IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
  * their last use.
  */
 void drv_surface_released(struct drv *driver, uint32_t id);
+/* The same for the clients of one task, with which the surface is no longer shared. */
+void drv_surface_unshared(struct drv *driver, uint32_t id, uint32_t task);
 
 /* Its number on this driver, from 1, never used again: what messages and traces call it. */
 uint32_t drv_client_number(const struct drv_client *client);
@@ -167,6 +170,9 @@ struct drv_stats {
     uint64_t requests, completed, failed, aborted, interrupts, boots, boot_failures;
     uint32_t clients, programs, surfaces_mapped, in_flight;
     uint64_t pages; /* DRAM pages the driver holds */
+    /* What one client may have at most, and how often a call was refused because it had. */
+    uint32_t client_requests, client_programs;
+    uint64_t over_quota;
 };
 struct drv_stats drv_stats_get(const struct drv *driver);
 

@@ -18,6 +18,7 @@
 #include "driver/block.h"
 #include "driver/bundle.h"
 #include "driver/command.h"
+#include "driver/identity.h"
 #include "driver/image.h"
 #include "driver/lifecycle.h"
 #include "driver/process.h"
@@ -50,28 +51,33 @@ IOReturn drv_program_not_found(struct drv *d, uint64_t token)
 
 /*
  * A second client may use a resident program only with the owner's team and code-directory hash (seeds ch.
- * 27). A caller without a signature equals only itself.
+ * 27).
  */
-static bool same_identity(const struct drv_identity *a, const struct drv_identity *b)
-{
-    if (a->task == b->task)
-        return true;
-    return a->has_signature && b->has_signature && !memcmp(a->team, b->team, sizeof(a->team)) &&
-           !memcmp(a->cdhash, b->cdhash, sizeof(a->cdhash));
-}
-
 struct drv_program *drv_program_find(struct drv_client *client, uint64_t token)
 {
     for (struct drv_program *program = client->driver->programs; program; program = program->next)
         if (program->token == token)
             return program->owner && program->state == DRV_PROGRAM_READY &&
-                           (program->owner == client || same_identity(&program->identity, &client->identity))
+                           (program->owner == client ||
+                            drv_identity_equal(&program->identity, &client->identity))
                        ? program
                        : NULL;
     return NULL;
 }
 
 /* Create. */
+
+static IOReturn check_quota(const struct drv_client *client)
+{
+    struct drv *d = client->driver;
+
+    if (client->programs < DRV_PROGRAMS_PER_CLIENT)
+        return kIOReturnSuccess;
+    d->stats.over_quota++;
+    return drv_refuse(d, kIOReturnNoResources,
+                      "Program create: client %u has %u programs; the limit is %u per client. Destroy one.",
+                      client->number, client->programs, DRV_PROGRAMS_PER_CLIENT);
+}
 
 static IOReturn check_args(struct drv_client *client, const struct ane_program_args *args, uint64_t room)
 {
@@ -188,6 +194,12 @@ static void send_unload(struct drv *d, struct drv_program *program)
     send_command(d, program, args, unload_answered, DRV_PROGRAM_UNLOADING, DRV_PROGRAM_LOADED);
 }
 
+static void disown_program(struct drv_program *program)
+{
+    program->owner->programs--;
+    program->owner = NULL;
+}
+
 static void free_program(struct drv *d, struct drv_program *program)
 {
     drv_image_drop(d, program);
@@ -229,6 +241,7 @@ static struct drv_program *make_program(struct drv_client *client, const struct 
     program->driver = client->driver;
     program->token = ++client->driver->token;
     program->owner = client;
+    client->programs++;
     program->identity = client->identity;
     program->id = PR_NO_ID;
     copy_name(program->name, sizeof(program->name), args->name, sizeof(args->name));
@@ -264,13 +277,14 @@ static IOReturn load_program(struct drv_client *client, const uint8_t *from,
         return kIOReturnNoMemory;
     result = read_copy(d, from, args, program);
     if (result) {
+        disown_program(program);
         free_program(d, program);
         return result;
     }
     link_program(d, program);
     result = send_load(d, program);
     if (result) {
-        program->owner = NULL;
+        disown_program(program);
         drv_program_unload_orphan(d, program);
         return result;
     }
@@ -297,6 +311,8 @@ static IOReturn create_from(struct drv_client *client, const struct ane_program_
                           create->size, create->offset, bytes, sizeof(args));
     memcpy(&args, surface + create->offset, sizeof(args));
     result = check_args(client, &args, create->size - ANE_PROGRAM_IMAGE);
+    if (!result)
+        result = check_quota(client);
     if (!result)
         result = load_program(client, surface + create->offset + ANE_PROGRAM_IMAGE, &args, &token);
     if (!result)
@@ -374,6 +390,9 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
     if (prepare->flags || prepare->priority >= PR_PRIORITIES)
         return drv_refuse(d, kIOReturnBadArgument, "Program prepare: flags must be 0, the priority below %u.",
                           PR_PRIORITIES);
+    result = drv_identity_admit(client, prepare->priority, "Program prepare");
+    if (result)
+        return result;
     if (!program)
         return drv_program_not_found(d, prepare->token);
     if (!process)
@@ -451,7 +470,7 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
     /* An eviction may still be ending processes of it. */
     if (program->holds)
         drv_wait(d, &program->unheld, &timer);
-    program->owner = NULL;
+    disown_program(program);
     drv_program_unload_orphan(d, program);
     return kIOReturnSuccess;
 }
@@ -463,7 +482,7 @@ static void disown_programs(struct drv *d, struct drv_client *client, bool unloa
         next = program->next;
         if (program->owner != client)
             continue;
-        program->owner = NULL;
+        disown_program(program);
         if (unload) {
             drv_program_unload_orphan(d, program);
             next = d->programs; /* the list may be another one after the wait */

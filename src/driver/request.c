@@ -22,6 +22,7 @@
 #include "driver/command.h"
 #include "driver/diagnosis.h"
 #include "driver/fault.h"
+#include "driver/identity.h"
 #include "driver/lifecycle.h"
 #include "driver/process.h"
 #include "driver/ring.h"
@@ -104,7 +105,7 @@ static struct drv_request *take_request(struct drv_client *client)
     struct drv *d = client->driver;
     struct drv_request *r = d->free_requests;
 
-    if (!r || client->requests == DRV_REQUESTS_PER_CLIENT)
+    if (!r || client->requests >= client->queue_depth)
         return NULL;
     d->free_requests = r->next;
     assign_request(r, client);
@@ -130,11 +131,12 @@ static IOReturn await_request(struct drv_client *client, struct drv_deadline *de
     if (in_time)
         return drv_refuse(d, kIOReturnAborted, "Client %u was closed while its request waited to be sent.",
                           client->number);
+    d->stats.over_quota += client->requests >= client->queue_depth;
     return drv_refuse(d, kIOReturnTimeout,
                       "Client %u has had %u requests under way for %" PRIu64
-                      " ms; the limits are %u per client and %u in all.",
+                      " ms; the limits are %u for this client and %u in all.",
                       client->number, client->requests, (uint64_t)(client->timeout_ns / DRV_MS),
-                      DRV_REQUESTS_PER_CLIENT, DRV_REQUESTS);
+                      client->queue_depth, DRV_REQUESTS);
 }
 
 /* A request has become free: the first in the line that may have it gets it. */
@@ -142,7 +144,7 @@ static void pass_on_request(struct drv *d, struct drv_request *r)
 {
     struct drv_waiter *waiter = d->request_waiters;
 
-    while (waiter && waiter->client->requests == DRV_REQUESTS_PER_CLIENT)
+    while (waiter && waiter->client->requests >= waiter->client->queue_depth)
         waiter = waiter->next;
     if (!waiter) {
         r->next = d->free_requests;
@@ -153,6 +155,17 @@ static void pass_on_request(struct drv *d, struct drv_request *r)
     assign_request(r, waiter->client);
     waiter->request = r;
     waiter->done = true;
+}
+
+/* A free request is offered for each caller that may have one now. */
+void drv_request_depth_changed(struct drv *d)
+{
+    for (uint32_t i = 0; i < DRV_REQUESTS && d->free_requests && d->request_waiters; i++) {
+        struct drv_request *r = d->free_requests;
+
+        d->free_requests = r->next;
+        pass_on_request(d, r);
+    }
 }
 
 /* Its mappings and its process are free again: nothing of the client's is under way because of it. */
@@ -534,8 +547,11 @@ static IOReturn await_completion(struct drv *d, struct drv_request *r, struct dr
 /* Selector 2. */
 
 /* `category` and `qos` are accepted as they come: no public source says what else they may be. */
-static IOReturn check_request(struct drv *d, uint64_t doorbell, const struct ane_request *request)
+static IOReturn check_request(const struct drv_client *client, uint64_t doorbell,
+                              const struct ane_request *request)
 {
+    struct drv *d = client->driver;
+
     if (doorbell >= PR_DOORBELL_INDEX_LIMIT)
         return drv_refuse(d, kIOReturnBadArgument, "Doorbell %" PRIu64 "; the limit is %u.", doorbell,
                           PR_DOORBELL_INDEX_LIMIT);
@@ -550,7 +566,7 @@ static IOReturn check_request(struct drv *d, uint64_t doorbell, const struct ane
         return drv_refuse(d, kIOReturnBadArgument, "Procedure %u; the program has 1.", request->procedure);
     if (!base_is_zero(request->reserved, sizeof(request->reserved)))
         return drv_refuse(d, kIOReturnBadArgument, "Reserved bytes of the request are not 0.");
-    return kIOReturnSuccess;
+    return drv_identity_admit(client, request->priority, "Request");
 }
 
 static IOReturn check_counts(struct drv *d, const struct drv_program *program,
@@ -577,6 +593,7 @@ static IOReturn prepare_request(struct drv_request *r, struct drv_process *proce
 
     r->process = process;
     r->priority = request->priority;
+    r->qos = request->qos ? request->qos : r->client->qos;
     result = bind_all(r, request);
     if (result)
         return result;
@@ -591,7 +608,7 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
     struct drv *d = client->driver;
     struct drv_process *process;
     struct drv_request *r;
-    IOReturn result = check_request(d, doorbell, request);
+    IOReturn result = check_request(client, doorbell, request);
 
     *reply = (struct ane_request_reply){.sequence = request->sequence, .token = request->token};
     if (!result)

@@ -20,6 +20,8 @@ void drv_request_returns(struct drv *driver);
 
 /* The driver is not parked any more: what waits is sent. */
 void drv_request_resume(struct drv *driver);
+/* Queue depths have changed: callers that may have a request now get one. */
+void drv_request_depth_changed(struct drv *driver);
 
 /* The client closes: its callers get kIOReturnAborted; what the firmware has stays until its event. */
 void drv_request_abort_all(struct drv_client *client);

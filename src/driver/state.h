@@ -29,6 +29,9 @@
 #define DRV_COMMANDS            16u /* control commands: one per slot of IO */
 #define DRV_REQUESTS            (DRV_CELLS - DRV_COMMANDS)
 #define DRV_REQUESTS_PER_CLIENT (DRV_REQUESTS / 2) /* so that one client cannot take them all */
+/* Programs of one client; the firmware's other slots are left to others. */
+#define DRV_PROGRAMS_LEFT       16u
+#define DRV_PROGRAMS_PER_CLIENT (PR_PROGRAMS_MAX - DRV_PROGRAMS_LEFT)
 _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fits into a cell");
 
 #define DRV_HOLDERS       64u /* slots of a host-to-controller ring, at most */
@@ -192,6 +195,7 @@ struct drv_request {
     uint8_t *message;
     uint64_t address;
     uint32_t priority, length;
+    uint32_t qos; /* the request's, or the client's when it names none */
     uint32_t slot;
     enum drv_request_state state;
     bool done; /* ABORTED or DONE: what its caller waits for */
@@ -218,6 +222,14 @@ enum drv_client_state {
     DRV_CLIENT_ZOMBIE,   /* the same, but the firmware still has a request of it: ends when that comes back */
 };
 
+/* Hints of anemone/abi.h, by number; 0 is none. */
+#define DRV_HINTS       (ANE_HINT_QUEUE_DEPTH + 1)
+#define DRV_HINT_SCOPES (ANE_HINT_SCOPE_COALITION + 1)
+struct drv_hint {
+    uint64_t serial; /* of the call that set it; 0 = never set */
+    uint32_t value;
+};
+
 struct drv_client {
     struct drv_client *next;
     struct drv *driver;
@@ -231,10 +243,15 @@ struct drv_client {
     uint32_t busy;   /* requests and operations that need its domain to stay */
     uint32_t pinned; /* mappings made by selector 5 */
     uint32_t requests;
+    uint32_t programs;    /* that it owns */
+    uint32_t qos;         /* of requests that name none */
+    uint32_t queue_depth; /* requests under way at most */
+    bool resident;        /* its mappings are evicted after those of clients without the hint */
     uint64_t token, timeout_ns;
     struct drv_domain *domain;
     struct drv_process *processes;
-    uint64_t generation; /* of its mappings */
+    uint64_t generation;                              /* of its mappings */
+    struct drv_hint hint[DRV_HINT_SCOPES][DRV_HINTS]; /* of a hints client: what it has set for others */
     struct drv_mapping *bucket[DRV_BUCKETS];
 };
 
@@ -288,6 +305,7 @@ struct drv {
     struct drv_band band[DRV_BANDS];
     uint64_t serial; /* of requests */
     uint64_t token;  /* the last one given */
+    uint64_t hints;  /* serial number of the last hint for clients */
     uint32_t client_number;
 
     struct drv_client *clients;

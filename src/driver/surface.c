@@ -143,6 +143,16 @@ struct drv_mapping *drv_surface_at(struct drv_client *client, uint32_t surface, 
     return mapping;
 }
 
+uint64_t drv_surface_pages(const struct drv_client *client)
+{
+    uint64_t pages = 0;
+
+    for (unsigned i = 0; i < DRV_BUCKETS; i++)
+        for (const struct drv_mapping *mapping = client->bucket[i]; mapping; mapping = mapping->next)
+            pages += pr_round_up(mapping->bytes, PR_PAGE_BYTES) / PR_PAGE_BYTES;
+    return pages;
+}
+
 void drv_surface_unuse(struct drv_client *client, struct drv_mapping *mapping)
 {
     if (--mapping->uses == 0 && mapping->stale && !mapping->pins)
@@ -182,16 +192,29 @@ void drv_surface_unmap_all(struct drv_client *client, bool base)
             process->intermediate[band] = NULL;
 }
 
+/* Not found any more; goes now, or with its last use. */
+static void retire_mappings(struct drv_client *client, uint32_t surface)
+{
+    for (struct drv_mapping *mapping = *bucket_of(client, surface), *next; mapping; mapping = next) {
+        next = mapping->next;
+        if (mapping->surface != surface)
+            continue;
+        mapping->stale = true;
+        client->generation++;
+        if (!mapping->uses && !mapping->pins)
+            drv_surface_unmap(client, mapping);
+    }
+}
+
 void drv_surface_released(struct drv *d, uint32_t surface)
 {
     for (struct drv_client *client = d->clients; client; client = client->next)
-        for (struct drv_mapping *mapping = *bucket_of(client, surface), *next; mapping; mapping = next) {
-            next = mapping->next;
-            if (mapping->surface != surface)
-                continue;
-            mapping->stale = true;
-            client->generation++;
-            if (!mapping->uses && !mapping->pins)
-                drv_surface_unmap(client, mapping);
-        }
+        retire_mappings(client, surface);
+}
+
+void drv_surface_unshared(struct drv *d, uint32_t surface, uint32_t task)
+{
+    for (struct drv_client *client = d->clients; client; client = client->next)
+        if (client->identity.task == task)
+            retire_mappings(client, surface);
 }

@@ -27,6 +27,9 @@ IOReturn drv_surface_make(struct drv_client *client, uint32_t usage, uint64_t by
 /* The mapping that selector 5 made at this address, or NULL. */
 struct drv_mapping *drv_surface_at(struct drv_client *client, uint32_t surface, uint64_t address);
 
+/* Pages that are mapped for the client: surfaces and buffers of the driver's own. */
+uint64_t drv_surface_pages(const struct drv_client *client);
+
 /* One use less; a stale mapping goes with its last. */
 void drv_surface_unuse(struct drv_client *client, struct drv_mapping *mapping);
 void drv_surface_unmap(struct drv_client *client, struct drv_mapping *mapping);

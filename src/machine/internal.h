@@ -69,6 +69,7 @@ struct ane_machine {
 
     const struct pr_board *board;
     uint32_t leaf_form; /* enum pr_leaf_form */
+    uint32_t engines;
     struct soc_memory *memory;
     struct soc_clock *clock;
     struct soc_trace trace;
@@ -155,7 +156,8 @@ bool mach_hold_locked(struct ane_machine *m);
 void mach_release(struct ane_machine *m);
 void mach_release_locked(struct ane_machine *m);
 
-/* service.c */
+/* service.c: machines with a driver, at most. */
+#define MACH_SERVICES_MAX 64u
 io_service_t mach_service_add(struct ane_machine *m);
 void mach_service_remove(struct ane_machine *m);
 /* The machine of a service, held; or NULL. */
@@ -173,7 +175,7 @@ void mach_connect_forked(void);
 /* task.c: false, with a sentence, when there is no such task. */
 bool mach_task_identity(uint32_t task, struct drv_identity *identity);
 
-/* surface.c: -ENOENT, -EPERM for another task's, -ENOMEM and others with a sentence. */
+/* surface.c: -ENOENT, -EPERM for another task's that is not shared, -ENOMEM and others with a sentence. */
 int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
                      struct base_error *error);
 void mach_surface_put(struct ane_machine *m, uint32_t id);

@@ -14,6 +14,7 @@
 #include "engine/pool.h"
 #include "firmware/firmware.h"
 #include "machine/internal.h"
+#include "protocol/device.h"
 #include "protocol/tm_regs.h"
 
 #define DRAM_DEFAULT      (4ull << 30)
@@ -62,7 +63,9 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
         return base_fail(error, EINVAL,
                          "DRAM of 0x%" PRIx64 " bytes was asked for; the limit is 0x%" PRIx64 ".",
                          config->dram_bytes, (uint64_t)DRAM_MAX);
-    if (config->engines > 1)
+    if (!config->engines)
+        config->engines = PR_DEVICE_ENGINES;
+    if (config->engines > PR_DEVICE_ENGINES)
         return base_fail(error, EINVAL, "%u engines were asked for; the M1 has one.", config->engines);
     if (config->firmware && config->dram_bytes < FIRMWARE_DRAM_MIN)
         return base_fail(error, EINVAL, "With firmware a machine needs at least 0x%" PRIx64 " bytes of DRAM.",
@@ -349,6 +352,7 @@ int mach_create_tapped(const struct ane_machine_config *config,
         return -ENOMEM;
     m->board = &pr_board_table[taken.chip];
     m->leaf_form = taken.page_table;
+    m->engines = taken.engines;
     m->closed_clock = taken.clock == ANE_CLOCK_CLOSED;
     m->panic_on_fault = taken.panic_on_fault;
     soc_trace_init(&m->trace, m->clock);

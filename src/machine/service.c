@@ -12,18 +12,17 @@
 #include "machine/internal.h"
 #include "trace/file.h"
 
-#define SERVICES_MAX 64u
 #define SERVICE_BASE 0x1000u
 
 /* Under the lock of the tables. */
-static struct ane_machine *service_table[SERVICES_MAX];
+static struct ane_machine *service_table[MACH_SERVICES_MAX];
 
 io_service_t mach_service_add(struct ane_machine *m)
 {
     io_service_t service = 0;
 
     mach_tables_lock();
-    for (unsigned i = 0; i < SERVICES_MAX && !service; i++)
+    for (unsigned i = 0; i < MACH_SERVICES_MAX && !service; i++)
         if (!service_table[i]) {
             service_table[i] = m;
             service = SERVICE_BASE + i;
@@ -35,7 +34,7 @@ io_service_t mach_service_add(struct ane_machine *m)
 void mach_service_remove(struct ane_machine *m)
 {
     mach_tables_lock();
-    for (unsigned i = 0; i < SERVICES_MAX; i++)
+    for (unsigned i = 0; i < MACH_SERVICES_MAX; i++)
         if (service_table[i] == m)
             service_table[i] = NULL;
     mach_tables_unlock();
@@ -46,7 +45,7 @@ struct ane_machine *mach_service_hold(io_service_t service)
     struct ane_machine *m = NULL;
 
     mach_tables_lock();
-    if (service >= SERVICE_BASE && service < SERVICE_BASE + SERVICES_MAX)
+    if (service >= SERVICE_BASE && service < SERVICE_BASE + MACH_SERVICES_MAX)
         m = service_table[service - SERVICE_BASE];
     if (m && !mach_hold_locked(m))
         m = NULL;

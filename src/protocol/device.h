@@ -11,7 +11,10 @@
 #define PR_DEVICE_ENGINES       1u
 #define PR_DEVICE_CPU_SUBTYPE   4u
 
-/* Device open: what it fills in. anemone/abi.h has its default timeout and the code of a refused usage. */
+/*
+ * Device open: what it fills in. anemone/abi.h has its default timeout, the code of a refused usage, and the
+ * word that a client without a callback sends.
+ */
 #define PR_DEVICE_INFO_VERSION    32u
 #define PR_DEVICE_INFO_VERSION_HI 256u
 

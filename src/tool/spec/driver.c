@@ -103,7 +103,7 @@ static void write_device_info(struct spec *spec)
         FIELD(ane_device_info, engines, "out: number of engines = 1"),
         FIELD(ane_device_info, cpu_subtype, "out: CPU subtype = 4"));
     spec_object(spec, "device_info_values");
-    spec_hex(spec, "board_id", FACT_DEVICE_INFO_BOARD);
+    spec_hex(spec, "board_id", ANE_DEVICE_INFO_BOARD);
     spec_number(spec, "timeout_ms", ANE_TIMEOUT_MS);
     spec_number(spec, "version", PR_DEVICE_INFO_VERSION);
     spec_number(spec, "version_high", PR_DEVICE_INFO_VERSION_HI);
@@ -138,10 +138,14 @@ static void write_request(struct spec *spec)
 
 static void write_dispatch_record(struct spec *spec)
 {
-    spec_number(spec, "dispatch_stride", FACT_DISPATCH_STRIDE);
-#define X(name, offset, bytes) SPEC_T(name), SPEC_N(offset), SPEC_N(bytes), SPEC_T(""),
-    SPEC_TABLE(spec, "dispatch_record", layout_columns, FACT_DISPATCH_FIELDS(X));
-#undef X
+    spec_number(spec, "dispatch_stride", sizeof(struct IOExternalMethodDispatch2022));
+    SPEC_TABLE(
+        spec, "dispatch_record", layout_columns, FIELD(IOExternalMethodDispatch2022, function, ""),
+        FIELD(IOExternalMethodDispatch2022, checkScalarInputCount, ""),
+        FIELD(IOExternalMethodDispatch2022, checkStructureInputSize, ""),
+        FIELD(IOExternalMethodDispatch2022, checkScalarOutputCount, ""),
+        FIELD(IOExternalMethodDispatch2022, checkStructureOutputSize, ""),
+        FIELD(IOExternalMethodDispatch2022, reserved, "the first byte marks the debug work-processor group"));
 }
 
 void spec_abi(struct spec *spec)
@@ -176,8 +180,11 @@ void spec_driver(struct spec *spec)
 void spec_entitlements(struct spec *spec)
 {
     spec_table_begin(spec, spec->section, entitlement_columns);
-#define X(id, a, b, c) SPEC_T(a), SPEC_T(b), SPEC_T(c), SPEC_T("OPEN"),
-    SPEC_PUT(spec, PR_ENTITLEMENTS(X));
+    /* The tables of the seeds; a key that is chosen is not among them. */
+#define X(id, a, b, c, d)                                 \
+    if (PR_ENTITLEMENT_##id != PR_ENTITLEMENT_RAW_ACCESS) \
+        SPEC_PUT(spec, SPEC_T(a), SPEC_T(b), SPEC_T(c), SPEC_T(#d));
+    PR_ENTITLEMENTS(X)
 #undef X
 #define X(a, b, c, d) SPEC_T(a), SPEC_T(b), SPEC_T(c), SPEC_T(#d),
     SPEC_PUT(spec, FACT_ENTITLEMENTS(X));

@@ -22,16 +22,6 @@
     X("H11ANEInDirectPathClient", "direct path: enqueue, memory-map, session-hint")         \
     X("ANEClientHints", "scheduling-hint client (setClientHint)")
 
-/* Listing 27.4, IOExternalMethodDispatch2022: X(field, offset, bytes) */
-#define FACT_DISPATCH_FIELDS(X)            \
-    X("function", 0x00, 8)                 \
-    X("checkScalarInputCount", 0x08, 4)    \
-    X("checkStructureInputSize", 0x0c, 4)  \
-    X("checkScalarOutputCount", 0x10, 4)   \
-    X("checkStructureOutputSize", 0x14, 4) \
-    X("reserved", 0x18, 0x10)
-#define FACT_DISPATCH_STRIDE 40u
-
 /* Table 27.5: X(methods, role); they have no selector of their own. */
 #define FACT_DIRECT_METHODS(X)                                                                          \
     X("ANE_PowerOn / ANE_PowerOff / ANE_IsPowered", "power-domain control")                             \
@@ -51,18 +41,8 @@
     X("ANE_ExclaveReadPropertyValue / ANE_ExclaveWritePropertyValue", "secure-world property access")   \
     X("ANE_GetClientsInfo / ANE_ShowSharedMemoryAllocations / ANE_ShowModelMemoryStatus", "diagnostics")
 
-/*
- * Tables 27.7 and 27.8: X(key, capability, holders, kind). kind: DRIVER beyond the two gates of
- * protocol/entitlement.h, BROKER the private family.
- */
+/* Table 27.8, the broker's own family: X(key, capability, holders, kind). The others: entitlement.h. */
 #define FACT_ENTITLEMENTS(X)                                                                                \
-    X("com.apple.ane.realtime-priority-client", "the real-time-priority client grant", "", DRIVER)          \
-    X("com.apple.ane.allow-system-reserved-priorities", "use of the system-reserved scheduling priorities", \
-      "", DRIVER)                                                                                           \
-    X("com.apple.ane.memory", "a memory-access grant", "", DRIVER)                                          \
-    X("com.apple.ane.allow-data", "a data-access grant", "", DRIVER)                                        \
-    X("com.apple.private.ane.allow-set-client-hints", "set per-client hints", "", DRIVER)                   \
-    X("com.apple.private.ane.allow-share-coalition-hints", "share hints across a coalition", "", DRIVER)    \
     X("com.apple.aned.private.allow", "baseline: compile, load, instantiate through the broker", "18",      \
       BROKER)                                                                                               \
     X("com.apple.aned.private.ANEAccess.allow", "inference-client access-grant variant", "14", BROKER)      \
@@ -138,9 +118,6 @@
     X("DMA width granule", 16, "the data-movement quantum")         \
     X("segment alignment", 256, "program-text and segment packing") \
     X("page granule", 16384, "the device-address page, allocation and wiring unit")
-
-/* The board id seen at +0x08 of device open's input. */
-#define FACT_DEVICE_INFO_BOARD 0x1111222233334444ull
 
 /* Table 27.9, what protocol/device.h does not hold. */
 #define FACT_DEVICE_ARCHITECTURE   "h13g"

@@ -27,7 +27,37 @@ static const struct pr_board *board(void)
 
 /* Memory. */
 
-static int dram_take(struct rig *rig, uint64_t bytes, uint64_t *address)
+/*
+ * Page i of the array is at this page of physical memory: a buffer, which is contiguous in the array, has no
+ * two pages that are neighbours.
+ */
+#define SCATTER   1021u
+#define UNSCATTER 341u
+_Static_assert(SCATTER *UNSCATTER % RIG_PAGES == 1, "one undoes the other");
+
+static uint64_t physical_of(uint32_t page)
+{
+    return board()->dram + (uint64_t)(page * SCATTER % RIG_PAGES) * PAGE;
+}
+
+static uint8_t *dram_at(const struct rig *rig, uint64_t address)
+{
+    uint64_t page = (address - board()->dram) / PAGE;
+
+    assert_true(address >= board()->dram && page < RIG_PAGES);
+    return rig->dram + page * UNSCATTER % RIG_PAGES * PAGE + address % PAGE;
+}
+
+static void give_extents(uint32_t first, uint32_t count, struct drv_pages *pages)
+{
+    pages->extent = calloc(count, sizeof(*pages->extent));
+    assert_non_null(pages->extent);
+    pages->extents = count;
+    for (uint32_t i = 0; i < count; i++)
+        pages->extent[i] = (struct pr_extent){physical_of(first + i), PAGE};
+}
+
+static int dram_take(struct rig *rig, uint64_t bytes, struct drv_pages *taken)
 {
     uint32_t pages = (uint32_t)(bytes / PAGE), found = 0;
 
@@ -43,40 +73,37 @@ static int dram_take(struct rig *rig, uint64_t bytes, uint64_t *address)
         memset(rig->dram + (uint64_t)i * PAGE, 0, bytes);
         rig->length[i] = pages;
         rig->used += pages;
-        *address = board()->dram + (uint64_t)i * PAGE;
+        *taken = (struct drv_pages){.bytes = bytes, .host = rig->dram + (uint64_t)i * PAGE};
+        give_extents(i, pages, taken);
         return 0;
     }
     return -ENOMEM;
 }
 
-static int dram_alloc(void *context, uint64_t bytes, uint64_t *address)
+static int dram_alloc(void *context, uint64_t bytes, bool view, struct drv_pages *pages)
 {
     struct rig *rig = context;
+    int status = ++rig->alloc_calls == rig->alloc_fails_at ? -ENOMEM : dram_take(rig, bytes, pages);
 
-    return ++rig->alloc_calls == rig->alloc_fails_at ? -ENOMEM : dram_take(rig, bytes, address);
+    if (!status && !view)
+        pages->host = NULL;
+    return status;
 }
 
-static void dram_free(void *context, uint64_t address)
+static void dram_free(void *context, struct drv_pages *pages)
 {
     struct rig *rig = context;
-    uint32_t first = (uint32_t)((address - board()->dram) / PAGE);
+    uint32_t first = (uint32_t)((dram_at(rig, pages->extent->physical) - rig->dram) / PAGE);
 
-    assert_true(first < RIG_PAGES && rig->length[first]);
+    assert_true(first < RIG_PAGES && rig->length[first] == pages->extents);
     memset(rig->run + first, 0, rig->length[first]);
     memset(rig->dram + (uint64_t)first * PAGE, 0xdb, (uint64_t)rig->length[first] * PAGE);
     rig->used -= rig->length[first];
     rig->length[first] = 0;
+    free(pages->extent);
 }
 
-static void *dram_memory(void *context, uint64_t address, uint64_t bytes)
-{
-    struct rig *rig = context;
-    uint64_t offset = address - board()->dram, all = (uint64_t)RIG_PAGES * PAGE;
-
-    return address < board()->dram || offset > all || bytes > all - offset ? NULL : rig->dram + offset;
-}
-
-static int surface_get(void *context, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+static int surface_get(void *context, uint32_t id, uint32_t task, struct drv_pages *pages,
                        struct base_error *error)
 {
     struct rig *rig = context;
@@ -86,8 +113,7 @@ static int surface_get(void *context, uint32_t id, uint32_t task, uint64_t *addr
     if (rig->surface[id].task != task)
         return base_fail(error, EPERM, "Surface %u belongs to another task.", id);
     rig->surface[id].uses++;
-    *address = rig->surface[id].address;
-    *bytes = rig->surface[id].bytes;
+    *pages = rig->surface[id].pages;
     return 0;
 }
 
@@ -103,17 +129,27 @@ uint32_t rig_surface(struct rig *rig, uint64_t bytes)
 {
     for (uint32_t id = 1; id < RIG_SURFACES; id++)
         if (!rig->surface[id].there) {
-            rig->surface[id] = (struct rig_surface){.bytes = bytes, .there = true};
-            assert_int_equal(dram_take(rig, pr_round_up(bytes, PAGE), &rig->surface[id].address), 0);
+            struct rig_surface *surface = &rig->surface[id];
+
+            *surface = (struct rig_surface){.bytes = bytes, .there = true};
+            assert_int_equal(dram_take(rig, pr_round_up(bytes, PAGE), &surface->pages), 0);
+            surface->pages.bytes = bytes;
+            surface->address = surface->pages.extent->physical;
             return id;
         }
     fail_msg("no surface left");
     return 0;
 }
 
+void rig_surface_end(struct rig *rig, uint32_t id)
+{
+    rig->surface[id].there = false;
+    dram_free(rig, &rig->surface[id].pages);
+}
+
 void *rig_surface_base(struct rig *rig, uint32_t id)
 {
-    return dram_memory(rig, rig->surface[id].address, rig->surface[id].bytes);
+    return rig->surface[id].pages.host;
 }
 
 /* A walk that shares nothing with the driver's or the DART's: the seeds' leaf form. */
@@ -126,22 +162,26 @@ uint64_t rig_walk(const struct rig *rig, unsigned dart, uint32_t stream, uint64_
     if (iova >= 0xe0000000ull || !(ttbr >> 31) || !(reg[0xfc / 4] >> stream & 1) ||
         reg[(0x100 + stream * 4) / 4] != 0x80)
         return 0;
-    memcpy(&word, rig->dram + (table - board()->dram) + (iova >> 25) * 8, 8);
+    memcpy(&word, dram_at(rig, table + (iova >> 25) * 8), 8);
     if (!(word >> 63))
         return 0;
     table = word & 0x7fffffffc000ull;
-    memcpy(&word, rig->dram + (table - board()->dram) + (iova >> 14 & 2047) * 8, 8);
+    memcpy(&word, dram_at(rig, table + (iova >> 14 & 2047) * 8), 8);
     return word >> 63 ? (word & 0x7fffffffc000ull) + iova % PAGE : 0;
 }
 
 void *rig_at(struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova, uint64_t bytes)
 {
     uint64_t first = rig_walk(rig, dart, stream, iova);
+    uint8_t *host = first ? dram_at(rig, first) : NULL;
 
-    for (uint64_t at = iova - iova % PAGE; at < iova + bytes; at += PAGE)
-        if (!rig_walk(rig, dart, stream, at) || rig_walk(rig, dart, stream, at) - at != first - iova)
+    for (uint64_t at = iova - iova % PAGE; host && at < iova + bytes; at += PAGE) {
+        uint64_t page = rig_walk(rig, dart, stream, at);
+
+        if (!page || dram_at(rig, page) - host != (int64_t)(at - iova))
             return NULL;
-    return first ? dram_memory(rig, first, bytes) : NULL;
+    }
+    return host;
 }
 
 void *rig_base_at(struct rig *rig, uint64_t iova, uint64_t bytes)
@@ -384,7 +424,6 @@ void rig_make(struct rig *rig, bool boot)
                                           .leaf_form = PR_LEAF_SEED,
                                           .alloc = dram_alloc,
                                           .free = dram_free,
-                                          .memory = dram_memory,
                                           .surface_get = surface_get,
                                           .surface_put = surface_put,
                                           .now = rig_now,
@@ -399,16 +438,14 @@ void rig_make(struct rig *rig, bool boot)
 
 void rig_drop(struct rig *rig)
 {
-    uint32_t surfaces = 0;
-
     rig->admit = NULL;
     drv_destroy(rig->driver);
     for (uint32_t id = 0; id < RIG_SURFACES; id++)
         if (rig->surface[id].there) {
             assert_int_equal(rig->surface[id].uses, 0);
-            surfaces += (uint32_t)(pr_round_up(rig->surface[id].bytes, PAGE) / PAGE);
+            rig_surface_end(rig, id);
         }
-    assert_int_equal(rig->used, surfaces);
+    assert_int_equal(rig->used, 0);
     soc_bus_destroy(rig->platform.bus);
     free(rig->dram);
     free(rig->lines);
@@ -512,8 +549,7 @@ IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *imag
     /* The surface goes at once: the driver has a copy. */
     memset(args, 0xff, ANE_PROGRAM_IMAGE + size);
     assert_int_equal(rig->surface[create.surface].uses, 0);
-    dram_free(rig, rig->surface[create.surface].address);
-    rig->surface[create.surface].there = false;
+    rig_surface_end(rig, create.surface);
     return result;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver without a machine: DRAM is an array, time is a number, and behind the bus stands a made-up controller that answers handshakes, commands and calls. It reads and
+ * A driver without a machine: DRAM is an array whose pages have scattered physical addresses, time is a number, and behind the bus stands a made-up controller that answers handshakes, commands and calls. It reads and
  * writes memory only through the tables that the DART registers name, with a walk of its own, and can be told to misbehave.
  */
 #ifndef TESTS_DRVRIG_H
@@ -22,7 +22,8 @@
 #define RIG_IMAGE     0x10000800000ull /* where the firmware is said to be */
 
 struct rig_surface {
-    uint64_t address, bytes;
+    uint64_t address, bytes; /* address: of the first page */
+    struct drv_pages pages;
     uint32_t uses; /* the driver's */
     bool there;
     uint32_t task;
@@ -115,7 +116,7 @@ struct rig {
 /* Boots unless `boot` is false. */
 void rig_make(struct rig *rig, bool boot);
 void rig_drop(struct rig *rig);
-/* Bytes behind a device address of a stream, as one of the three DARTs translates it; NULL when any page is missing or the pages are not neighbours. */
+/* Bytes behind a device address of a stream, as one of the three DARTs translates it; NULL when any page is missing or the pages are not those of one buffer in their order. */
 void *rig_at(struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova, uint64_t bytes);
 /* The physical address; 0 when there is none. */
 uint64_t rig_walk(const struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova);
@@ -131,6 +132,8 @@ bool rig_finish_one(struct rig *rig, uint32_t status);
 bool rig_traced(const struct rig *rig, const char *text);
 
 uint32_t rig_surface(struct rig *rig, uint64_t bytes);
+/* Released by its owner, unseen by the driver: its pages are free. */
+void rig_surface_end(struct rig *rig, uint32_t id);
 void *rig_surface_base(struct rig *rig, uint32_t id);
 
 /* A client of the process itself, opened (selector 0 too). */

@@ -183,8 +183,7 @@ static IOReturn try_create(struct drv_client *client, void (*change)(struct atte
     memcpy(base + 0x40, &attempt.args, sizeof(attempt.args));
     result = rig_call(client, 3, NULL, 0, &attempt.create, 32, NULL, 0, NULL, 0);
     assert_int_equal(rig.surface[surface].uses, 0);
-    rig.surface[surface].there = false;
-    rig.platform.free(&rig, rig.surface[surface].address);
+    rig_surface_end(&rig, surface);
     return result;
 }
 

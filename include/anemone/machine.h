@@ -111,6 +111,12 @@ struct ane_machine_config {
     void *trace_context;
     uint32_t clock;                      /* enum ane_clock */
     ane_trace_record_fn trace_record_fn; /* gets trace_context; needs trace = 1 */
+    /*
+     * How surfaces and the driver's buffers are scattered over physical memory. 0: in runs of at most 1 MiB
+     * of which no two that follow each other are neighbours. Other values: page by page, in an order from
+     * this seed. Device addresses and results do not depend on it; the trace names physical addresses.
+     */
+    uint32_t scatter;
 };
 
 /*

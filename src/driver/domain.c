@@ -20,15 +20,11 @@ uint32_t drv_domain_stream(const struct drv_domain *domain)
 
 int drv_domain_open(struct drv *d, struct drv_domain *domain)
 {
-    if (!domain->table) {
-        void *host;
-        int status = drv_pages_take(d, PR_PAGE_BYTES, &domain->table, &host);
+    if (!domain->table.extent) {
+        int status = drv_pages_take(d, PR_PAGE_BYTES, true, &domain->table);
 
-        if (status) {
-            domain->table = 0;
+        if (status)
             return status;
-        }
-        domain->entries = host;
     }
     drv_mapper_point_streams(d, domain, true);
     drv_mapper_invalidate(d, domain->streams);
@@ -37,14 +33,12 @@ int drv_domain_open(struct drv *d, struct drv_domain *domain)
 
 void drv_domain_close(struct drv *d, struct drv_domain *domain)
 {
-    if (!domain->table)
+    if (!domain->table.extent)
         return;
     drv_mapper_invalidate(d, domain->streams);
     drv_mapper_point_streams(d, domain, false);
     drv_mapper_drop_tables(d, domain);
-    drv_pages_give(d, domain->table, PR_PAGE_BYTES);
-    domain->table = 0;
-    domain->entries = NULL;
+    drv_pages_give(d, &domain->table);
     drv_space_clear(&domain->space);
 }
 

@@ -57,7 +57,7 @@ void drv_mapper_invalidate(struct drv *d, uint32_t streams)
 
 void drv_mapper_point_streams(struct drv *d, const struct drv_domain *domain, bool on)
 {
-    uint32_t ttbr = on ? pr_dart_ttbr_make(domain->table) : 0;
+    uint32_t ttbr = on ? pr_dart_ttbr_make(domain->table.extent->physical) : 0;
 
     for (unsigned dart = 0; dart < PR_DART_COUNT; dart++) {
         uint32_t enabled = dart_read(d, dart, PR_DART_ENABLED_STREAMS);
@@ -75,16 +75,14 @@ void drv_mapper_point_streams(struct drv *d, const struct drv_domain *domain, bo
 
 static void drop_table(struct drv *d, struct drv_domain *domain, uint32_t first)
 {
-    drv_pages_give(d, domain->second[first].address, PR_PAGE_BYTES);
-    domain->second[first].address = 0;
-    domain->second[first].entries = NULL;
+    drv_pages_give(d, &domain->second[first].pages);
     domain->second[first].used = 0;
 }
 
 void drv_mapper_drop_tables(struct drv *d, struct drv_domain *domain)
 {
     for (uint32_t i = 0; i < DRV_TABLES; i++)
-        if (domain->second[i].address)
+        if (domain->second[i].pages.extent)
             drop_table(d, domain, i);
 }
 
@@ -99,21 +97,23 @@ static uint64_t make_entry(const struct drv *d, uint64_t frame)
     return pr_leaf_encode((enum pr_leaf_form)d->platform.leaf_form, &leaf);
 }
 
+static uint64_t *first_entry(const struct drv_domain *domain, uint32_t first)
+{
+    return (uint64_t *)domain->table.host + first;
+}
+
 static int make_table(struct drv *d, struct drv_domain *domain, uint32_t first)
 {
-    uint64_t physical;
-    void *host;
+    struct drv_pages *pages = &domain->second[first].pages;
     int status;
 
-    if (domain->second[first].address)
+    if (pages->extent)
         return 0;
-    status = drv_pages_take(d, PR_PAGE_BYTES, &physical, &host);
-    if (status)
-        return status;
-    domain->second[first].address = physical;
-    domain->second[first].entries = host;
-    __atomic_store_n(&domain->entries[first], make_entry(d, physical), __ATOMIC_RELEASE);
-    return 0;
+    status = drv_pages_take(d, PR_PAGE_BYTES, true, pages);
+    if (!status)
+        __atomic_store_n(first_entry(domain, first), make_entry(d, pages->extent->physical),
+                         __ATOMIC_RELEASE);
+    return status;
 }
 
 static uint32_t first_index(uint64_t iova)
@@ -126,13 +126,18 @@ static uint32_t second_index(uint64_t iova)
     return (uint32_t)(iova >> PR_DART_L2_SHIFT) % PR_DART_TABLE_ENTRIES;
 }
 
+static uint64_t *second_entry(const struct drv_domain *domain, uint64_t iova)
+{
+    return (uint64_t *)domain->second[first_index(iova)].pages.host + second_index(iova);
+}
+
 /* Clears [iova, end) and frees the tables that become empty, after their entries are invalidated. */
 static void clear_entries(struct drv *d, struct drv_domain *domain, uint64_t iova, uint64_t end)
 {
     uint32_t first = first_index(iova), last = first_index(end - 1);
 
     for (uint64_t at = iova; at < end; at += PR_PAGE_BYTES) {
-        uint64_t *entry = &domain->second[first_index(at)].entries[second_index(at)];
+        uint64_t *entry = second_entry(domain, at);
 
         if (*entry) {
             __atomic_store_n(entry, 0, __ATOMIC_RELEASE);
@@ -141,38 +146,42 @@ static void clear_entries(struct drv *d, struct drv_domain *domain, uint64_t iov
     }
     for (uint32_t i = first; i <= last; i++)
         if (!domain->second[i].used)
-            __atomic_store_n(&domain->entries[i], 0, __ATOMIC_RELEASE);
+            __atomic_store_n(first_entry(domain, i), 0, __ATOMIC_RELEASE);
     drv_mapper_invalidate(d, domain->streams);
     for (uint32_t i = first; i <= last; i++)
-        if (domain->second[i].address && !domain->second[i].used)
+        if (domain->second[i].pages.extent && !domain->second[i].used)
             drop_table(d, domain, i);
 }
 
-int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uint64_t iova, uint64_t physical,
-                   uint64_t bytes)
+int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uint64_t iova,
+                   const struct drv_pages *pages)
 {
-    uint64_t end = iova + pr_round_up(bytes, PR_PAGE_BYTES);
+    uint64_t end = iova + pr_round_up(pages->bytes, PR_PAGE_BYTES), at = iova;
 
     for (uint32_t i = first_index(iova); i <= first_index(end - 1); i++) {
         int status = make_table(d, domain, i);
 
         if (status) {
             for (uint32_t k = first_index(iova); k <= i; k++)
-                if (domain->second[k].address && !domain->second[k].used) {
-                    __atomic_store_n(&domain->entries[k], 0, __ATOMIC_RELEASE);
+                if (domain->second[k].pages.extent && !domain->second[k].used) {
+                    __atomic_store_n(first_entry(domain, k), 0, __ATOMIC_RELEASE);
                     drop_table(d, domain, k);
                 }
             return status;
         }
     }
-    for (uint64_t at = iova; at < end; at += PR_PAGE_BYTES) {
-        uint64_t *entry = &domain->second[first_index(at)].entries[second_index(at)];
-
-        __atomic_store_n(entry, make_entry(d, physical + (at - iova)), __ATOMIC_RELEASE);
-        domain->second[first_index(at)].used++;
-    }
-    drv_trace(d, "map domain=%u usage=%u class=%u iova=0x%" PRIx64 " physical=0x%" PRIx64 " bytes=0x%" PRIx64,
-              domain->number, usage, drv_usage_class(usage), iova, physical, bytes);
+    for (uint32_t i = 0; i < pages->extents; i++)
+        for (uint64_t done = 0; done < pages->extent[i].bytes; done += PR_PAGE_BYTES) {
+            __atomic_store_n(second_entry(domain, at), make_entry(d, pages->extent[i].physical + done),
+                             __ATOMIC_RELEASE);
+            domain->second[first_index(at)].used++;
+            at += PR_PAGE_BYTES;
+        }
+    drv_trace(d,
+              "map domain=%u usage=%u class=%u iova=0x%" PRIx64 " physical=0x%" PRIx64 " bytes=0x%" PRIx64
+              " extents=%u",
+              domain->number, usage, drv_usage_class(usage), iova, pages->extent->physical, pages->bytes,
+              pages->extents);
     return 0;
 }
 

@@ -8,9 +8,11 @@
 /* Numbers, streams and address spans of the eight domains. */
 void drv_mapper_init(struct drv *driver);
 
-/* Maps whole pages at an address that the caller took from a space. -ENOMEM; nothing is mapped then. */
+/*
+ * Maps pages in their order at an address that the caller took from a space. -ENOMEM; nothing is mapped then.
+ */
 int drv_mapper_map(struct drv *driver, struct drv_domain *domain, uint32_t usage, uint64_t iova,
-                   uint64_t physical, uint64_t bytes);
+                   const struct drv_pages *pages);
 /* Clears the entries and invalidates; the pages may be freed afterwards. */
 void drv_mapper_unmap(struct drv *driver, struct drv_domain *domain, uint64_t iova, uint64_t bytes);
 

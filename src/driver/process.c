@@ -82,11 +82,11 @@ void drv_process_remove(struct drv_process *process)
 static int map_program(struct drv *d, struct drv_domain *domain, const struct drv_program *program)
 {
     const struct drv_block *text = &program->text, *kernel = &program->kernel;
-    int status = drv_mapper_map(d, domain, text->usage, text->iova, text->physical, text->bytes);
+    int status = drv_mapper_map(d, domain, text->usage, text->iova, &text->pages);
 
     if (status || !kernel->bytes)
         return status;
-    status = drv_mapper_map(d, domain, kernel->usage, kernel->iova, kernel->physical, kernel->bytes);
+    status = drv_mapper_map(d, domain, kernel->usage, kernel->iova, &kernel->pages);
     if (status)
         drv_mapper_unmap(d, domain, text->iova, text->bytes);
     return status;

@@ -238,16 +238,15 @@ static IOReturn read_copy(struct drv *d, const uint8_t *from, const struct ane_p
                           struct drv_program *program)
 {
     const uint64_t size = args->image_size;
-    uint64_t physical;
+    struct drv_pages copy;
     IOReturn result;
-    void *copy;
 
-    if (drv_pages_take(d, size, &physical, &copy))
+    if (drv_pages_take(d, size, true, &copy))
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for a copy of the image.");
-    memcpy(copy, from, size);
-    result = args->representation == ANE_PROGRAM_RT ? drv_bundle_load(d, copy, size, program)
-                                                    : drv_image_load(d, copy, size, program);
-    drv_pages_give(d, physical, size);
+    memcpy(copy.host, from, size);
+    result = args->representation == ANE_PROGRAM_RT ? drv_bundle_load(d, copy.host, size, program)
+                                                    : drv_image_load(d, copy.host, size, program);
+    drv_pages_give(d, &copy);
     return result;
 }
 
@@ -305,19 +304,15 @@ static IOReturn create_from(struct drv_client *client, const struct ane_program_
 IOReturn drv_program_create(struct drv_client *client, const struct ane_program_create *create)
 {
     struct drv *d = client->driver;
-    uint64_t physical, bytes;
+    struct drv_pages pages;
     IOReturn result;
-    uint8_t *surface;
 
     if (create->flags)
         return drv_refuse(d, kIOReturnBadArgument, "Program create: flags must be 0.");
-    result = drv_surface_get(client, create->surface, &physical, &bytes);
+    result = drv_surface_get(client, create->surface, &pages);
     if (result)
         return result;
-    surface = d->platform.memory(d->platform.context, physical, bytes);
-    result = surface ? create_from(client, create, surface, bytes)
-                     : drv_refuse(d, kIOReturnBadArgument, "Program create: surface %u has no memory.",
-                                  create->surface);
+    result = create_from(client, create, pages.host, pages.bytes);
     d->platform.surface_put(d->platform.context, create->surface);
     return result;
 }
@@ -370,8 +365,7 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
     IOReturn result;
 
     if (prepare->flags || prepare->priority >= PR_PRIORITIES)
-        return drv_refuse(d, kIOReturnBadArgument,
-                          "Program prepare: flags must be 0, the priority below %u.",
+        return drv_refuse(d, kIOReturnBadArgument, "Program prepare: flags must be 0, the priority below %u.",
                           PR_PRIORITIES);
     if (!program)
         return drv_program_not_found(d, prepare->token);

@@ -45,11 +45,9 @@ struct drv_domain {
     uint32_t streams;          /* bitmap of its stream slots */
     struct drv_client *client; /* to whom it is lent */
     uint64_t lent;             /* serial number of the loan: the smallest is the oldest */
-    uint64_t table;            /* first-level table, physical; 0 while the domain is not in use */
-    uint64_t *entries;
+    struct drv_pages table;    /* first-level table; no extent while the domain is not in use */
     struct {
-        uint64_t address;
-        uint64_t *entries;
+        struct drv_pages pages;
         uint32_t used;
     } second[DRV_TABLES];
     struct drv_space space;
@@ -57,7 +55,8 @@ struct drv_domain {
 
 /* DRAM of the driver's own, mapped in the base domain. */
 struct drv_block {
-    uint64_t physical, bytes; /* bytes 0: none */
+    struct drv_pages pages;
+    uint64_t bytes; /* 0: none */
     uint64_t iova;
     void *host;
     uint32_t usage;
@@ -68,7 +67,8 @@ struct drv_block {
 struct drv_mapping {
     struct drv_mapping *next; /* in its bucket */
     struct drv_domain *domain;
-    uint64_t iova, bytes, physical;
+    uint64_t iova, bytes;
+    struct drv_pages pages;
     uint32_t usage, surface; /* surface 0: pages of the driver's own */
     uint32_t uses;           /* requests that bind it */
     uint32_t pins;           /* selector 5 */

@@ -59,7 +59,7 @@ static IOReturn add_mapping(struct drv_client *client, struct drv_domain *domain
     status = drv_space_take(&domain->space, made->bytes, &made->iova);
     if (status)
         goto no_address;
-    status = drv_mapper_map(d, domain, made->usage, made->iova, made->physical, made->bytes);
+    status = drv_mapper_map(d, domain, made->usage, made->iova, &made->pages);
     if (status)
         goto not_mapped;
     made->next = *bucket_of(client, made->surface);
@@ -75,13 +75,11 @@ no_address:
     return map_refused(d, status, wanted->bytes);
 }
 
-IOReturn drv_surface_get(const struct drv_client *client, uint32_t surface, uint64_t *physical,
-                         uint64_t *bytes)
+IOReturn drv_surface_get(const struct drv_client *client, uint32_t surface, struct drv_pages *pages)
 {
     struct drv *d = client->driver;
     struct base_error error = {{0}};
-    int status =
-        d->platform.surface_get(d->platform.context, surface, client->identity.task, physical, bytes, &error);
+    int status = d->platform.surface_get(d->platform.context, surface, client->identity.task, pages, &error);
 
     switch (status) {
     case 0: return kIOReturnSuccess;
@@ -90,6 +88,19 @@ IOReturn drv_surface_get(const struct drv_client *client, uint32_t surface, uint
     case -ENOMEM: return drv_refuse(d, kIOReturnNoMemory, "%s", error.text);
     default: return drv_refuse(d, kIOReturnNoResources, "%s", error.text);
     }
+}
+
+/* What the platform says about a surface is checked here once; the mapper relies on it. */
+static bool has_whole_pages(const struct drv_pages *pages)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < pages->extents; i++) {
+        if ((pages->extent[i].physical | pages->extent[i].bytes) % PR_PAGE_BYTES)
+            return false;
+        bytes += pages->extent[i].bytes;
+    }
+    return bytes && bytes == pr_round_up(pages->bytes, PR_PAGE_BYTES);
 }
 
 IOReturn drv_surface_map(struct drv_client *client, uint32_t surface, uint32_t usage, bool base,
@@ -103,12 +114,13 @@ IOReturn drv_surface_map(struct drv_client *client, uint32_t surface, uint32_t u
     *mapping = find_mapping(client, surface, usage, domain);
     if (*mapping)
         return kIOReturnSuccess;
-    result = drv_surface_get(client, surface, &wanted.physical, &wanted.bytes);
+    result = drv_surface_get(client, surface, &wanted.pages);
     if (result)
         return result;
-    if (wanted.bytes == 0 || wanted.physical % PR_PAGE_BYTES)
+    wanted.bytes = wanted.pages.bytes;
+    if (!has_whole_pages(&wanted.pages))
         result =
-            drv_refuse(d, kIOReturnBadArgument, "Surface %u is empty or does not begin on a page.", surface);
+            drv_refuse(d, kIOReturnBadArgument, "Surface %u is empty or does not have whole pages.", surface);
     else
         result = add_mapping(client, domain, &wanted, mapping);
     if (result)
@@ -122,13 +134,12 @@ IOReturn drv_surface_make(struct drv_client *client, uint32_t usage, uint64_t by
     struct drv *d = client->driver;
     struct drv_mapping wanted = {.bytes = bytes, .usage = usage};
     IOReturn result;
-    void *host;
 
-    if (drv_pages_take(d, bytes, &wanted.physical, &host))
+    if (drv_pages_take(d, bytes, false, &wanted.pages))
         return drv_refuse(d, kIOReturnNoMemory, "No memory for a buffer of %" PRIu64 " bytes.", bytes);
     result = add_mapping(client, client->domain, &wanted, mapping);
     if (result)
-        drv_pages_give(d, wanted.physical, bytes);
+        drv_pages_give(d, &wanted.pages);
     return result;
 }
 
@@ -164,7 +175,7 @@ void drv_surface_unmap(struct drv_client *client, struct drv_mapping *mapping)
         d->platform.surface_put(d->platform.context, mapping->surface);
         d->stats.surfaces_mapped--;
     } else {
-        drv_pages_give(d, mapping->physical, mapping->bytes);
+        drv_pages_give(d, &mapping->pages);
     }
     base_free(mapping);
 }

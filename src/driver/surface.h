@@ -12,8 +12,7 @@
  * A surface's pages, for the client's task; put back with the platform's surface_put. kIOReturnNotPermitted
  * when it is another task's.
  */
-IOReturn drv_surface_get(const struct drv_client *client, uint32_t surface, uint64_t *physical,
-                         uint64_t *bytes);
+IOReturn drv_surface_get(const struct drv_client *client, uint32_t surface, struct drv_pages *pages);
 /*
  * The mapping of a surface under a usage code in the client's domain, or in the base domain for what the
  * firmware itself writes. The client has a domain already. kIOReturnBadArgument when there is no such

@@ -263,8 +263,10 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
     };
     int status = soc_memory_create(m->board->dram, config->dram_bytes, &m->memory, error);
 
-    if (!status)
+    if (!status) {
+        soc_memory_scatter(m->memory, config->scatter);
         status = dart_create(&dart, m->memory, &m->trace, &m->dart, error);
+    }
     if (!status)
         status = eng_create(&engine, m->dart, m->clock, &m->lines, &m->trace, &m->engine, error);
     return status ? status : make_bus(m, error);

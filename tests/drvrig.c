@@ -40,7 +40,7 @@ static uint64_t physical_of(uint32_t page)
     return board()->dram + (uint64_t)(page * SCATTER % RIG_PAGES) * PAGE;
 }
 
-static uint8_t *dram_at(const struct rig *rig, uint64_t address)
+uint8_t *rig_memory(const struct rig *rig, uint64_t address)
 {
     uint64_t page = (address - board()->dram) / PAGE;
 
@@ -93,7 +93,7 @@ static int dram_alloc(void *context, uint64_t bytes, bool view, struct drv_pages
 static void dram_free(void *context, struct drv_pages *pages)
 {
     struct rig *rig = context;
-    uint32_t first = (uint32_t)((dram_at(rig, pages->extent->physical) - rig->dram) / PAGE);
+    uint32_t first = (uint32_t)((rig_memory(rig, pages->extent->physical) - rig->dram) / PAGE);
 
     assert_true(first < RIG_PAGES && rig->length[first] == pages->extents);
     memset(rig->run + first, 0, rig->length[first]);
@@ -162,23 +162,23 @@ uint64_t rig_walk(const struct rig *rig, unsigned dart, uint32_t stream, uint64_
     if (iova >= 0xe0000000ull || !(ttbr >> 31) || !(reg[0xfc / 4] >> stream & 1) ||
         reg[(0x100 + stream * 4) / 4] != 0x80)
         return 0;
-    memcpy(&word, dram_at(rig, table + (iova >> 25) * 8), 8);
+    memcpy(&word, rig_memory(rig, table + (iova >> 25) * 8), 8);
     if (!(word >> 63))
         return 0;
     table = word & 0x7fffffffc000ull;
-    memcpy(&word, dram_at(rig, table + (iova >> 14 & 2047) * 8), 8);
+    memcpy(&word, rig_memory(rig, table + (iova >> 14 & 2047) * 8), 8);
     return word >> 63 ? (word & 0x7fffffffc000ull) + iova % PAGE : 0;
 }
 
 void *rig_at(struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova, uint64_t bytes)
 {
     uint64_t first = rig_walk(rig, dart, stream, iova);
-    uint8_t *host = first ? dram_at(rig, first) : NULL;
+    uint8_t *host = first ? rig_memory(rig, first) : NULL;
 
     for (uint64_t at = iova - iova % PAGE; host && at < iova + bytes; at += PAGE) {
         uint64_t page = rig_walk(rig, dart, stream, at);
 
-        if (!page || dram_at(rig, page) - host != (int64_t)(at - iova))
+        if (!page || rig_memory(rig, page) - host != (int64_t)(at - iova))
             return NULL;
     }
     return host;
@@ -211,9 +211,16 @@ static uint32_t pmu_read(void *context, enum soc_master master, uint32_t offset)
     return offset % 8 == 0 && offset / 8 < PR_PMU_DOMAINS ? rig->pmu[offset / 8] : 0;
 }
 
-static void power_lost(struct rig *rig)
+static void reset_darts(struct rig *rig)
 {
     memset(rig->dart, 0, sizeof(rig->dart));
+    for (unsigned i = 0; i < PR_DART_COUNT; i++)
+        rig->dart[i][0x60 / 4] = 0x80000025u; /* Table 28.2 */
+}
+
+static void power_lost(struct rig *rig)
+{
+    reset_darts(rig);
     memset(rig->scratch, 0, sizeof(rig->scratch));
     rig->cpu = rig->doorbell = rig->host_pending = 0;
     rig->line = false;
@@ -416,6 +423,7 @@ void rig_make(struct rig *rig, bool boot)
     };
     for (unsigned i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
         assert_int_equal(soc_bus_attach(bus, &blocks[i], &error), 0);
+    reset_darts(rig);
     rig->silent_command = 0xffffffffu;
     rig->platform = (struct drv_platform){.context = rig,
                                           .bus = bus,

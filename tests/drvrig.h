@@ -118,6 +118,8 @@ void rig_make(struct rig *rig, bool boot);
 void rig_drop(struct rig *rig);
 /* Bytes behind a device address of a stream, as one of the three DARTs translates it; NULL when any page is missing or the pages are not those of one buffer in their order. */
 void *rig_at(struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova, uint64_t bytes);
+/* A page of memory by its physical address. */
+uint8_t *rig_memory(const struct rig *rig, uint64_t address);
 /* The physical address; 0 when there is none. */
 uint64_t rig_walk(const struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova);
 /* The base domain as the firmware sees it, the same through every controller. */

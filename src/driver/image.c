@@ -240,7 +240,7 @@ static IOReturn load_image(struct drv *d, const uint8_t *bytes, uint64_t size, s
     if (result)
         return result;
     at = lay_out(&plan, program->kernel.bytes);
-    result = make_block(d, PR_USAGE_CONSTANTS, at.bytes, "container", &program->container);
+    result = make_block(d, PR_USAGE_TEXT, at.bytes, "container", &program->container);
     if (result)
         return result;
     /* Padding has to be zero, whatever a bare driver or a stray store left in the pages. */

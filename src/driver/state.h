@@ -45,11 +45,7 @@ struct drv_domain {
     uint32_t streams;          /* bitmap of its stream slots */
     struct drv_client *client; /* to whom it is lent */
     uint64_t lent;             /* serial number of the loan: the smallest is the oldest */
-    struct drv_pages table;    /* first-level table; no extent while the domain is not in use */
-    struct {
-        struct drv_pages pages;
-        uint32_t used;
-    } second[DRV_TABLES];
+    struct drv_tables *tables; /* of the page-protection layer; NULL while the domain is not in use */
     struct drv_space space;
 };
 
@@ -236,6 +232,7 @@ struct drv {
     struct drv_gate gate;
 
     struct drv_domain domain[PR_DART_DOMAINS];
+    uint32_t dart_config; /* the DART's configuration word */
     struct drv_space shared;
     uint64_t loans;
     struct drv_waiter *domain_waiters, *command_waiters, *request_waiters;

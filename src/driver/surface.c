@@ -27,11 +27,12 @@ static struct drv_mapping **bucket_of(struct drv_client *client, uint32_t surfac
 static struct drv_mapping *find_mapping(struct drv_client *client, uint32_t surface, uint32_t usage,
                                         const struct drv_domain *domain)
 {
+    uint32_t config = client->driver->dart_config, protection = drv_usage_protection(usage, config);
     struct drv_mapping *mapping = *bucket_of(client, surface);
 
     for (; mapping; mapping = mapping->next)
         if (mapping->surface == surface && mapping->domain == domain && !mapping->stale &&
-            drv_usage_class(mapping->usage) == drv_usage_class(usage))
+            drv_usage_protection(mapping->usage, config) == protection)
             break;
     return mapping;
 }

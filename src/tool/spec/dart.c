@@ -4,6 +4,7 @@
 
 #include "protocol/board.h"
 #include "protocol/dart_regs.h"
+#include "protocol/segment.h"
 #include "protocol/usage.h"
 #include "tool/spec/facts.h"
 #include "protocol/rebase.h"
@@ -136,9 +137,9 @@ void spec_usage_codes(struct spec *spec)
 {
     char name[16];
 
-#define X(id, code, class, printed, role)     \
+#define X(id, code, to, class, printed, role) \
     snprintf(name, sizeof(name), "%d", code); \
-    if ((code) < FACT_USAGE_FIRMWARE_FLAG)    \
+    if ((code) < PR_USAGE_FIRMWARE_FLAG)      \
         spec_number(spec, name, class);       \
     else                                      \
         spec_text(spec, name, printed);
@@ -149,16 +150,16 @@ void spec_usage_codes(struct spec *spec)
 static void write_buffers(struct spec *spec)
 {
     spec_array(spec, "usage_roles");
-#define X(id, number, class, printed, meaning) \
-    spec_object(spec, NULL);                   \
-    spec_number(spec, "code", number);         \
-    spec_text(spec, "role", meaning);          \
-    spec_text(spec, "protection", printed);    \
+#define X(id, number, to, class, printed, meaning) \
+    spec_object(spec, NULL);                       \
+    spec_number(spec, "code", number);             \
+    spec_text(spec, "role", meaning);              \
+    spec_text(spec, "protection", printed);        \
     spec_object_end(spec);
     PR_USAGES(X)
 #undef X
     spec_array_end(spec);
-    spec_hex(spec, "firmware_usage_flag", FACT_USAGE_FIRMWARE_FLAG);
+    spec_hex(spec, "firmware_usage_flag", PR_USAGE_FIRMWARE_FLAG);
     spec_array(spec, "load_buffers");
 #define X(title, usage)                \
     spec_object(spec, NULL);           \
@@ -172,15 +173,15 @@ static void write_buffers(struct spec *spec)
 
 static void write_offsets(struct spec *spec)
 {
-    spec_number(spec, "segment_bytes", FACT_SEGMENT_BYTES);
+    spec_number(spec, "segment_bytes", PR_SEGMENT_BYTES);
     spec_array(spec, "segment");
-#define X(title, at, note)            \
+#define X(name, at, note)             \
     spec_object(spec, NULL);          \
-    spec_text(spec, "field", title);  \
+    spec_text(spec, "field", #name);  \
     spec_hex(spec, "offset", at);     \
     spec_text(spec, "meaning", note); \
     spec_object_end(spec);
-    FACT_SEGMENT_FIELDS(X)
+    PR_SEGMENT_FIELDS(X)
 #undef X
     spec_array_end(spec);
     spec_array(spec, "rebase");

@@ -124,7 +124,6 @@ static uint32_t load_program(struct rig *rig, const struct pr_body_load *body, u
     rig->program[*id].text = rig->program[*id].parts.section[PR_SECTION_TEXT]->address;
     assert_non_null(rig_base_at(rig, rig->program[*id].text,
                                 rig->program[*id].parts.section[PR_SECTION_TEXT]->address_bytes));
-    assert_true(rig->program[*id].text >= 0xa0000000u);
     rig->program[*id].there = true;
     rig->program[*id].processes = 0;
     return PR_STATUS_OK;

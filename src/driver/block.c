@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "driver/mapper.h"
+#include "driver/mapping.h"
 
 int drv_pages_take(struct drv *d, uint64_t bytes, bool view, struct drv_pages *pages)
 {
@@ -26,37 +26,28 @@ void drv_pages_give(struct drv *d, struct drv_pages *pages)
     memset(pages, 0, sizeof(*pages));
 }
 
-int drv_block_make(struct drv *d, struct drv_space *space, uint32_t usage, uint64_t bytes,
-                   struct drv_block *block)
+int drv_block_make(struct drv *d, uint32_t usage, uint64_t bytes, struct drv_block *block)
 {
-    struct drv_block made = {.bytes = bytes, .usage = usage, .space = space};
+    struct drv_block made = {.bytes = bytes, .usage = usage};
     int status = drv_pages_take(d, bytes, true, &made.pages);
 
     if (status)
         return status;
-    status = drv_space_take(space, bytes, &made.iova);
-    if (status)
-        goto no_address;
-    status = drv_mapper_map(d, &d->domain[0], usage, made.iova, &made.pages);
-    if (status)
-        goto not_mapped;
+    status = drv_mapping_place(d, &d->domain[0], usage, &made.pages, DRV_SPACE_LOW, &made.iova);
+    if (status) {
+        drv_pages_give(d, &made.pages);
+        return status;
+    }
     made.host = made.pages.host;
     *block = made;
     return 0;
-
-not_mapped:
-    drv_space_give(space, made.iova);
-no_address:
-    drv_pages_give(d, &made.pages);
-    return status;
 }
 
 void drv_block_drop(struct drv *d, struct drv_block *block)
 {
     if (!block->bytes)
         return;
-    drv_mapper_unmap(d, &d->domain[0], block->iova, block->bytes);
-    drv_space_give(block->space, block->iova);
+    drv_mapping_displace(d, &d->domain[0], block->iova, block->bytes);
     drv_pages_give(d, &block->pages);
     memset(block, 0, sizeof(*block));
 }

@@ -132,7 +132,9 @@ const char *drv_last_error(const struct drv *driver);
 struct drv_stats {
     uint64_t requests, completed, failed, aborted, interrupts, boots, boot_failures;
     uint32_t clients, programs, surfaces_mapped, in_flight;
-    uint64_t pages; /* DRAM pages the driver holds */
+    uint64_t pages;        /* DRAM pages the driver holds */
+    uint64_t client_pages; /* pages mapped or held for clients */
+    uint64_t evictions;    /* mappings reclaimed for others */
 };
 struct drv_stats drv_stats_get(const struct drv *driver);
 

@@ -201,7 +201,7 @@ static void write_records(uint8_t *to, const struct layout *at, const struct pla
 static IOReturn make_block(struct drv *d, uint32_t usage, uint64_t bytes, const char *what,
                            struct drv_block *block)
 {
-    if (!drv_block_make(d, &d->shared, usage, bytes, block))
+    if (!drv_block_make(d, usage, bytes, block))
         return kIOReturnSuccess;
     return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for the %s, %" PRIu64 " bytes.", what,
                       bytes);

@@ -27,15 +27,13 @@ static void dart_write(struct drv *d, unsigned dart, uint32_t offset, uint32_t v
 
 void drv_mapper_init(struct drv *d)
 {
-    d->shared.first = DRV_SHARED_FIRST;
-    d->shared.end = PR_DART_APERTURE_BYTES;
     for (uint32_t i = 0; i < PR_DART_DOMAINS; i++) {
         struct drv_domain *domain = &d->domain[i];
 
         domain->number = i;
         domain->streams = i ? 1u << (PR_DART_DOMAIN_STREAM_FIRST + i - 1) : PR_DART_BASE_STREAMS;
-        domain->space.first = DRV_OWN_FIRST;
-        domain->space.end = DRV_SHARED_FIRST;
+        domain->space.first = DRV_FIRST_ADDRESS;
+        domain->space.end = PR_DART_APERTURE_BYTES;
     }
 }
 

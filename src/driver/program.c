@@ -20,6 +20,7 @@
 #include "driver/image.h"
 #include "driver/lifecycle.h"
 #include "driver/process.h"
+#include "driver/quota.h"
 #include "driver/surface.h"
 
 #define IMAGE_BYTES_MAX PR_CONTAINER_BYTES_MAX
@@ -254,9 +255,12 @@ static IOReturn load_program(struct drv_client *client, const uint8_t *from,
                              const struct ane_program_args *args, uint64_t *token)
 {
     struct drv *d = client->driver;
-    struct drv_program *program = make_program(client, args);
-    IOReturn result;
+    struct drv_program *program;
+    IOReturn result = drv_quota_check(client, args->image_size);
 
+    if (result)
+        return result;
+    program = make_program(client, args);
     if (!program)
         return kIOReturnNoMemory;
     result = read_copy(d, from, args, program);

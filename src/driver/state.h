@@ -14,12 +14,8 @@
 #include "protocol/device.h"
 #include "protocol/message.h"
 
-/*
- * The first part of the aperture is each domain's own, the second one allocator: same address in the base
- * domain and in the client's.
- */
-#define DRV_OWN_FIRST    0x4000u
-#define DRV_SHARED_FIRST 0xa0000000u
+/* Device addresses begin behind an unmapped page: 0 is never a buffer's. */
+#define DRV_FIRST_ADDRESS 0x4000u
 
 /* The command pool is cut into cells, the largest message being a call with 64 buffers. */
 #define DRV_CELL_BYTES          0x1000u
@@ -28,6 +24,8 @@
 #define DRV_REQUESTS            (DRV_CELLS - DRV_COMMANDS)
 #define DRV_REQUESTS_PER_CLIENT (DRV_REQUESTS / 2) /* so that one client cannot take them all */
 _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fits into a cell");
+
+#define DRV_CLIENT_PAGES ((8ull << 30) / PR_PAGE_BYTES) /* a client may have (chosen): 8 GiB */
 
 #define DRV_HOLDERS       64u /* slots of a host-to-controller ring, at most */
 #define DRV_SHARED_BLOCKS 16u
@@ -56,15 +54,16 @@ struct drv_block {
     uint64_t iova;
     void *host;
     uint32_t usage;
-    struct drv_space *space;
 };
 
 /* What a client sees mapped: a surface, or an intermediate buffer of the driver's. */
 struct drv_mapping {
     struct drv_mapping *next; /* in its bucket */
     struct drv_domain *domain;
-    uint64_t iova, bytes;
+    uint64_t iova; /* 0: the driver's own pages, reclaimed until their next use */
+    uint64_t bytes;
     struct drv_pages pages;
+    uint64_t used;           /* serial number of the request that bound it last */
     uint32_t usage, surface; /* surface 0: pages of the driver's own */
     uint32_t uses;           /* requests that bind it */
     uint32_t pins;           /* selector 5 */
@@ -147,6 +146,7 @@ struct drv_process {
     uint32_t old_id; /* still to be terminated after an eviction */
     uint32_t prepares;
     uint32_t pins;
+    uint64_t text, kernel; /* addresses in its client's domain */
     struct drv_mapping *intermediate[DRV_BANDS];
     /* The mappings the last request bound; good while `generation` is the client's. */
     uint64_t generation;
@@ -205,6 +205,7 @@ struct drv_client {
     enum drv_client_state state;
     bool idle;     /* `busy` is 0: what a close waits for */
     bool *ended;   /* of the close that waits until everything is freed; NULL when none does */
+    bool resident; /* hint: its mappings are reclaimed after those of clients without it */
     bool yielding; /* others wait for a domain: its next requests queue behind them */
     uint32_t calls;
     uint32_t busy;   /* requests and operations that need its domain to stay */
@@ -233,9 +234,10 @@ struct drv {
 
     struct drv_domain domain[PR_DART_DOMAINS];
     uint32_t dart_config; /* the DART's configuration word */
-    struct drv_space shared;
+    uint64_t page_quota;  /* pages a client may have */
     uint64_t loans;
     struct drv_waiter *domain_waiters, *command_waiters, *request_waiters;
+    struct drv_waiter *address_waiters; /* requests that do not fit beside others of their client */
 
     struct drv_block ipc, heap, pool, args, shared_block[DRV_SHARED_BLOCKS];
     struct drv_ring ring[PR_CHANNEL_COUNT];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Surfaces and intermediate buffers. A mapping is in a bucket of its client exactly while it is mapped in its
- * domain, and holds its surface, or its own pages, that long. A stale one is not found for new requests and
+ * Surfaces and intermediate buffers. A mapping is in a bucket of its client as long as it holds its surface,
+ * or its own pages; it is mapped in its domain that long, except for own pages without an address. A stale one is not found for new requests and
  * goes when neither a request nor selector 5 uses it. The client's generation changes whenever a pointer to a
  * mapping that a process remembers may have become invalid.
  */
@@ -12,7 +12,8 @@
 
 #include "base/alloc.h"
 #include "driver/block.h"
-#include "driver/mapper.h"
+#include "driver/mapping.h"
+#include "driver/quota.h"
 #include "driver/usage.h"
 
 static struct drv_mapping **bucket_of(struct drv_client *client, uint32_t surface)
@@ -37,12 +38,28 @@ static struct drv_mapping *find_mapping(struct drv_client *client, uint32_t surf
     return mapping;
 }
 
-static IOReturn map_refused(struct drv *d, int status, uint64_t bytes)
+static IOReturn map_refused(struct drv *d, const struct drv_domain *domain, int status, uint64_t bytes)
 {
-    return drv_refuse(d, status == -ENOSPC ? kIOReturnNoResources : kIOReturnNoMemory,
-                      "%" PRIu64 " bytes could not be mapped: %s.", bytes,
-                      status == -ENOSPC ? "the client's device addresses are used up"
-                                        : "no memory for page tables");
+    if (status != -ENOSPC)
+        return drv_refuse(d, kIOReturnNoMemory,
+                          "%" PRIu64 " bytes could not be mapped: no memory for page tables.", bytes);
+    return drv_refuse(d, kIOReturnNoResources,
+                      "%" PRIu64 " bytes do not fit: what must be mapped at once takes %" PRIu64
+                      " of the %" PRIu64 " bytes of device addresses of domain %u already.",
+                      bytes, drv_space_used(&domain->space), domain->space.end - domain->space.first,
+                      domain->number);
+}
+
+IOReturn drv_surface_place(struct drv_client *client, struct drv_mapping *mapping)
+{
+    struct drv *d = client->driver;
+    int status =
+        drv_mapping_place(d, mapping->domain, mapping->usage, &mapping->pages, DRV_SPACE_LOW, &mapping->iova);
+
+    if (!status)
+        return kIOReturnSuccess;
+    mapping->iova = 0;
+    return map_refused(d, mapping->domain, status, mapping->bytes);
 }
 
 /* Puts pages into a domain under a new record. */
@@ -50,30 +67,27 @@ static IOReturn add_mapping(struct drv_client *client, struct drv_domain *domain
                             const struct drv_mapping *wanted, struct drv_mapping **mapping)
 {
     struct drv *d = client->driver;
-    struct drv_mapping *made = base_alloc(sizeof(*made));
-    int status;
+    struct drv_mapping *made;
+    IOReturn result = drv_quota_check(client, wanted->bytes);
 
+    if (result)
+        return result;
+    made = base_alloc(sizeof(*made));
     if (!made)
         return drv_refuse(d, kIOReturnNoMemory, "No memory for a mapping.");
     *made = *wanted;
     made->domain = domain;
-    status = drv_space_take(&domain->space, made->bytes, &made->iova);
-    if (status)
-        goto no_address;
-    status = drv_mapper_map(d, domain, made->usage, made->iova, &made->pages);
-    if (status)
-        goto not_mapped;
+    made->used = d->serial;
+    result = drv_surface_place(client, made);
+    if (result) {
+        base_free(made);
+        return result;
+    }
     made->next = *bucket_of(client, made->surface);
     *bucket_of(client, made->surface) = made;
     d->stats.surfaces_mapped += made->surface != 0;
     *mapping = made;
     return kIOReturnSuccess;
-
-not_mapped:
-    drv_space_give(&domain->space, made->iova);
-no_address:
-    base_free(made);
-    return map_refused(d, status, wanted->bytes);
 }
 
 IOReturn drv_surface_get(const struct drv_client *client, uint32_t surface, struct drv_pages *pages)
@@ -157,8 +171,12 @@ struct drv_mapping *drv_surface_at(struct drv_client *client, uint32_t surface, 
 
 void drv_surface_unuse(struct drv_client *client, struct drv_mapping *mapping)
 {
-    if (--mapping->uses == 0 && mapping->stale && !mapping->pins)
+    if (--mapping->uses)
+        return;
+    if (mapping->stale && !mapping->pins)
         drv_surface_unmap(client, mapping);
+    if (client->driver->address_waiters)
+        drv_waiter_wake_client(&client->driver->address_waiters, client);
 }
 
 void drv_surface_unmap(struct drv_client *client, struct drv_mapping *mapping)
@@ -170,8 +188,8 @@ void drv_surface_unmap(struct drv_client *client, struct drv_mapping *mapping)
         link = &(*link)->next;
     *link = mapping->next;
     client->generation++;
-    drv_mapper_unmap(d, mapping->domain, mapping->iova, mapping->bytes);
-    drv_space_give(&mapping->domain->space, mapping->iova);
+    if (mapping->iova)
+        drv_mapping_displace(d, mapping->domain, mapping->iova, mapping->bytes);
     if (mapping->surface) {
         d->platform.surface_put(d->platform.context, mapping->surface);
         d->stats.surfaces_mapped--;
@@ -179,6 +197,17 @@ void drv_surface_unmap(struct drv_client *client, struct drv_mapping *mapping)
         drv_pages_give(d, &mapping->pages);
     }
     base_free(mapping);
+}
+
+void drv_surface_evict(struct drv_client *client, struct drv_mapping *mapping)
+{
+    if (mapping->surface) {
+        drv_surface_unmap(client, mapping);
+        return;
+    }
+    drv_mapping_displace(client->driver, mapping->domain, mapping->iova, mapping->bytes);
+    mapping->iova = 0;
+    client->generation++;
 }
 
 void drv_surface_unmap_all(struct drv_client *client, bool base)

@@ -494,6 +494,7 @@ static uint64_t counter(struct ane_machine *m, const char *name)
 {
     struct dart_stats dart = dart_stats_get(m->dart);
     struct eng_stats engine = eng_stats_get(m->engine);
+    struct drv_stats driver = m->driver ? drv_stats_get(m->driver) : (struct drv_stats){0};
     const struct {
         const char *name;
         uint64_t value;
@@ -508,6 +509,8 @@ static uint64_t counter(struct ane_machine *m, const char *name)
         {"dart.walks", dart.walks},
         {"dart.window_drops", dart.window_drops},
         {"dram.used", soc_memory_used(m->memory)},
+        {"driver.client_pages", driver.client_pages},
+        {"driver.evictions", driver.evictions},
         {"engine.aborted", engine.aborted},
         {"engine.descriptors", engine.descriptors},
         {"engine.faulted", engine.faulted},

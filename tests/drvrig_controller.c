@@ -317,7 +317,7 @@ static uint32_t accept(struct rig *rig, const struct pr_call *message, uint64_t 
     memcpy(call->buffer, message->buffer, message->buffers * sizeof(call->buffer[0]));
     for (uint32_t i = 0; i < message->buffers; i++) {
         assert_true(call->buffer[i].valid == 1 && call->buffer[i].index == i &&
-                    call->buffer[i].address % 64 == 0);
+                    call->buffer[i].address % 16 == 0);
         assert_true(call->buffer[i].type == rig->program[message->program_id].parts.buffer[i].type);
         assert_true(call->buffer[i].bytes >= rig->program[message->program_id].parts.buffer[i].bytes);
     }

@@ -27,7 +27,6 @@
 #include "driver/surface.h"
 #include "protocol/stats.h"
 
-#define BUFFER_ALIGN 64u
 #define COOKIE_INDEX 0xffu
 #define COOKIE_SHIFT 8
 _Static_assert(DRV_REQUESTS <= COOKIE_INDEX, "a cookie names its request");
@@ -211,11 +210,11 @@ static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t 
             return result;
         process->recent[position] = mapping;
     }
-    if (offset % BUFFER_ALIGN || offset > mapping->bytes || least > mapping->bytes - offset)
+    if (offset % PR_DMA_GRANULE || offset > mapping->bytes || least > mapping->bytes - offset)
         return drv_refuse(client->driver, kIOReturnBadArgument,
                           "Buffer %u: %" PRIu64 " bytes at offset %" PRIu64
                           " of surface %u, which has %" PRIu64 "; offsets are multiples of %u.",
-                          position, least, offset, surface, mapping->bytes, BUFFER_ALIGN);
+                          position, least, offset, surface, mapping->bytes, PR_DMA_GRANULE);
     add_binding(r, mapping);
     return kIOReturnSuccess;
 }

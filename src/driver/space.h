@@ -19,7 +19,7 @@ struct drv_space {
 
 enum drv_space_end { DRV_SPACE_LOW, DRV_SPACE_HIGH };
 
-/* The first gap from one end. `bytes` is rounded up to pages. -ENOMEM, -ENOSPC when no gap is large enough. */
+/* The first gap from one end. `bytes` is rounded up to pages. -ENOMEM; -ENOSPC when no gap is that large. */
 int drv_space_take(struct drv_space *space, uint64_t bytes, enum drv_space_end end, uint64_t *iova);
 /* Whether there is such a gap. */
 bool drv_space_fits(const struct drv_space *space, uint64_t bytes);

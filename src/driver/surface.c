@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Surfaces and intermediate buffers. A mapping is in a bucket of its client as long as it holds its surface,
- * or its own pages; it is mapped in its domain that long, except for own pages without an address. A stale one is not found for new requests and
- * goes when neither a request nor selector 5 uses it. The client's generation changes whenever a pointer to a
- * mapping that a process remembers may have become invalid.
+ * or its own pages; it is mapped in its domain that long, except for own pages without an address. A stale
+ * one is not found for new requests and goes when neither a request nor selector 5 uses it. The client's
+ * generation changes whenever a pointer to a mapping that a process remembers may have become invalid.
  */
 #include "driver/surface.h"
 

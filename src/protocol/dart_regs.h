@@ -11,6 +11,7 @@
 
 #define PR_DART_APERTURE_BYTES 0xE0000000u /* 3.5 GiB */
 #define PR_DART_PAGES          (PR_DART_APERTURE_BYTES / 0x4000u)
+#define PR_DMA_GRANULE         16u /* Table 28.9: the data-movement quantum; where a buffer may begin */
 #define PR_DART_STREAMS        16u
 #define PR_DART_TTBRS          4u /* per stream */
 #define PR_DART_WINDOW_BYTES   0x4000u

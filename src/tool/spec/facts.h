@@ -125,9 +125,9 @@
     X("C", "DRAM-tile aperture", "what streams: the weight and data tiles")
 
 /* Table 28.9: X(scale, bytes, what it governs) */
-#define FACT_ALIGNMENTS(X)                                          \
-    X("DMA width granule", 16, "the data-movement quantum")         \
-    X("segment alignment", 256, "program-text and segment packing") \
+#define FACT_ALIGNMENTS(X)                                              \
+    X("DMA width granule", PR_DMA_GRANULE, "the data-movement quantum") \
+    X("segment alignment", 256, "program-text and segment packing")     \
     X("page granule", 16384, "the device-address page, allocation and wiring unit")
 
 /* Table 28.11, IODARTErrorInfo: X(field, offset, type, meaning) */

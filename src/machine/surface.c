@@ -21,7 +21,7 @@
 #define SURFACES_MAX  4096u
 #define TURNS         (1u << 20) /* an id is row + turn * SURFACES_MAX, in 32 bits */
 #define SURFACE_BYTES (1ull << 32)
-#define POPULATED     (16u << 20) /* a surface up to this has its pages at once, a larger one as they are used */
+#define POPULATED     (16u << 20) /* a surface up to this has its pages at once, a larger one when used */
 _Static_assert(SURFACES_MAX *(uint64_t)TURNS == 1ull << 32, "row and turn fill an id");
 
 struct attachment {

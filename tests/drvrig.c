@@ -18,7 +18,7 @@
 #define BUS_BYTES 0x10000000ull
 #define MAILBOX   0x1840000u
 
-const struct drv_identity rig_identity = {.may_open = true, .data_chaining = true, .developer = true};
+const struct drv_identity drvrig_identity = {.may_open = true, .data_chaining = true, .developer = true};
 
 static const struct pr_board *board(void)
 {
@@ -33,19 +33,19 @@ static const struct pr_board *board(void)
  */
 #define SCATTER   1021u
 #define UNSCATTER 341u
-_Static_assert(SCATTER *UNSCATTER % RIG_PAGES == 1, "one undoes the other");
+_Static_assert(SCATTER *UNSCATTER % DRVRIG_PAGES == 1, "one undoes the other");
 
 static uint64_t physical_of(uint32_t page)
 {
-    return board()->dram + (uint64_t)(page * SCATTER % RIG_PAGES) * PAGE;
+    return board()->dram + (uint64_t)(page * SCATTER % DRVRIG_PAGES) * PAGE;
 }
 
-uint8_t *rig_memory(const struct rig *rig, uint64_t address)
+uint8_t *drvrig_memory(const struct drvrig *rig, uint64_t address)
 {
     uint64_t page = (address - board()->dram) / PAGE;
 
-    assert_true(address >= board()->dram && page < RIG_PAGES);
-    return rig->dram + page * UNSCATTER % RIG_PAGES * PAGE + address % PAGE;
+    assert_true(address >= board()->dram && page < DRVRIG_PAGES);
+    return rig->dram + page * UNSCATTER % DRVRIG_PAGES * PAGE + address % PAGE;
 }
 
 static void give_extents(uint32_t first, uint32_t count, struct drv_pages *pages)
@@ -57,14 +57,14 @@ static void give_extents(uint32_t first, uint32_t count, struct drv_pages *pages
         pages->extent[i] = (struct pr_extent){physical_of(first + i), PAGE};
 }
 
-static int dram_take(struct rig *rig, uint64_t bytes, struct drv_pages *taken)
+static int dram_take(struct drvrig *rig, uint64_t bytes, struct drv_pages *taken)
 {
     uint32_t pages = (uint32_t)(bytes / PAGE), found = 0;
 
     assert_true(bytes > 0 && bytes % PAGE == 0);
-    if (bytes / PAGE > RIG_PAGES)
+    if (bytes / PAGE > DRVRIG_PAGES)
         return -ENOMEM;
-    for (uint32_t i = 0; i < RIG_PAGES; i++) {
+    for (uint32_t i = 0; i < DRVRIG_PAGES; i++) {
         found = rig->run[i] ? 0 : found + 1;
         if (found < pages)
             continue;
@@ -82,7 +82,7 @@ static int dram_take(struct rig *rig, uint64_t bytes, struct drv_pages *taken)
 
 static int dram_alloc(void *context, uint64_t bytes, bool view, struct drv_pages *pages)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
     int status = ++rig->alloc_calls == rig->alloc_fails_at ? -ENOMEM : dram_take(rig, bytes, pages);
 
     if (!status && !view)
@@ -92,10 +92,10 @@ static int dram_alloc(void *context, uint64_t bytes, bool view, struct drv_pages
 
 static void dram_free(void *context, struct drv_pages *pages)
 {
-    struct rig *rig = context;
-    uint32_t first = (uint32_t)((rig_memory(rig, pages->extent->physical) - rig->dram) / PAGE);
+    struct drvrig *rig = context;
+    uint32_t first = (uint32_t)((drvrig_memory(rig, pages->extent->physical) - rig->dram) / PAGE);
 
-    assert_true(first < RIG_PAGES && rig->length[first] == pages->extents);
+    assert_true(first < DRVRIG_PAGES && rig->length[first] == pages->extents);
     memset(rig->run + first, 0, rig->length[first]);
     memset(rig->dram + (uint64_t)first * PAGE, 0xdb, (uint64_t)rig->length[first] * PAGE);
     rig->used -= rig->length[first];
@@ -106,9 +106,9 @@ static void dram_free(void *context, struct drv_pages *pages)
 static int surface_get(void *context, uint32_t id, uint32_t task, struct drv_pages *pages,
                        struct base_error *error)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
-    if (id == 0 || id >= RIG_SURFACES || !rig->surface[id].there)
+    if (id == 0 || id >= DRVRIG_SURFACES || !rig->surface[id].there)
         return base_fail(error, ENOENT, "There is no surface %u.", id);
     if (rig->surface[id].task != task)
         return base_fail(error, EPERM, "Surface %u belongs to another task.", id);
@@ -119,19 +119,19 @@ static int surface_get(void *context, uint32_t id, uint32_t task, struct drv_pag
 
 static void surface_put(void *context, uint32_t id)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
-    assert_true(id > 0 && id < RIG_SURFACES && rig->surface[id].uses > 0);
+    assert_true(id > 0 && id < DRVRIG_SURFACES && rig->surface[id].uses > 0);
     rig->surface[id].uses--;
 }
 
-uint32_t rig_surface(struct rig *rig, uint64_t bytes)
+uint32_t drvrig_surface(struct drvrig *rig, uint64_t bytes)
 {
-    for (uint32_t id = 1; id < RIG_SURFACES; id++)
+    for (uint32_t id = 1; id < DRVRIG_SURFACES; id++)
         if (!rig->surface[id].there) {
-            struct rig_surface *surface = &rig->surface[id];
+            struct drvrig_surface *surface = &rig->surface[id];
 
-            *surface = (struct rig_surface){.bytes = bytes, .there = true};
+            *surface = (struct drvrig_surface){.bytes = bytes, .there = true};
             assert_int_equal(dram_take(rig, pr_round_up(bytes, PAGE), &surface->pages), 0);
             surface->pages.bytes = bytes;
             surface->address = surface->pages.extent->physical;
@@ -141,19 +141,19 @@ uint32_t rig_surface(struct rig *rig, uint64_t bytes)
     return 0;
 }
 
-void rig_surface_end(struct rig *rig, uint32_t id)
+void drvrig_surface_end(struct drvrig *rig, uint32_t id)
 {
     rig->surface[id].there = false;
     dram_free(rig, &rig->surface[id].pages);
 }
 
-void *rig_surface_base(struct rig *rig, uint32_t id)
+void *drvrig_surface_base(struct drvrig *rig, uint32_t id)
 {
     return rig->surface[id].pages.host;
 }
 
 /* A walk that shares nothing with the driver's or the DART's: the seeds' leaf form. */
-uint64_t rig_walk(const struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova)
+uint64_t drvrig_walk(const struct drvrig *rig, unsigned dart, uint32_t stream, uint64_t iova)
 {
     const uint32_t *reg = rig->dart[dart];
     uint32_t ttbr = reg[(0x200 + stream * 16) / 4];
@@ -162,36 +162,36 @@ uint64_t rig_walk(const struct rig *rig, unsigned dart, uint32_t stream, uint64_
     if (iova >= 0xe0000000ull || !(ttbr >> 31) || !(reg[0xfc / 4] >> stream & 1) ||
         reg[(0x100 + stream * 4) / 4] != 0x80)
         return 0;
-    memcpy(&word, rig_memory(rig, table + (iova >> 25) * 8), 8);
+    memcpy(&word, drvrig_memory(rig, table + (iova >> 25) * 8), 8);
     if (!(word >> 63))
         return 0;
     table = word & 0x7fffffffc000ull;
-    memcpy(&word, rig_memory(rig, table + (iova >> 14 & 2047) * 8), 8);
+    memcpy(&word, drvrig_memory(rig, table + (iova >> 14 & 2047) * 8), 8);
     return word >> 63 ? (word & 0x7fffffffc000ull) + iova % PAGE : 0;
 }
 
-void *rig_at(struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova, uint64_t bytes)
+void *drvrig_at(struct drvrig *rig, unsigned dart, uint32_t stream, uint64_t iova, uint64_t bytes)
 {
-    uint64_t first = rig_walk(rig, dart, stream, iova);
-    uint8_t *host = first ? rig_memory(rig, first) : NULL;
+    uint64_t first = drvrig_walk(rig, dart, stream, iova);
+    uint8_t *host = first ? drvrig_memory(rig, first) : NULL;
 
     for (uint64_t at = iova - iova % PAGE; host && at < iova + bytes; at += PAGE) {
-        uint64_t page = rig_walk(rig, dart, stream, at);
+        uint64_t page = drvrig_walk(rig, dart, stream, at);
 
-        if (!page || rig_memory(rig, page) - host != (int64_t)(at - iova))
+        if (!page || drvrig_memory(rig, page) - host != (int64_t)(at - iova))
             return NULL;
     }
     return host;
 }
 
-void *rig_base_at(struct rig *rig, uint64_t iova, uint64_t bytes)
+void *drvrig_base_at(struct drvrig *rig, uint64_t iova, uint64_t bytes)
 {
-    void *seen = rig_at(rig, 0, 0, iova, bytes);
+    void *seen = drvrig_at(rig, 0, 0, iova, bytes);
 
     assert_non_null(seen);
     for (unsigned dart = 0; dart < 3; dart++)
         for (uint32_t stream = 0; stream < 3; stream++)
-            assert_ptr_equal(rig_at(rig, dart, stream, iova, bytes), seen);
+            assert_ptr_equal(drvrig_at(rig, dart, stream, iova, bytes), seen);
     return seen;
 }
 
@@ -204,21 +204,21 @@ static void from_host(enum soc_master master)
 
 static uint32_t pmu_read(void *context, enum soc_master master, uint32_t offset)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     rig->mmio++;
     return offset % 8 == 0 && offset / 8 < PR_PMU_DOMAINS ? rig->pmu[offset / 8] : 0;
 }
 
-static void reset_darts(struct rig *rig)
+static void reset_darts(struct drvrig *rig)
 {
     memset(rig->dart, 0, sizeof(rig->dart));
     for (unsigned i = 0; i < PR_DART_COUNT; i++)
         rig->dart[i][0x60 / 4] = 0x80000025u; /* Table 28.2 */
 }
 
-static void power_lost(struct rig *rig)
+static void power_lost(struct drvrig *rig)
 {
     reset_darts(rig);
     memset(rig->scratch, 0, sizeof(rig->scratch));
@@ -229,7 +229,7 @@ static void power_lost(struct rig *rig)
 
 static void pmu_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     rig->mmio++;
@@ -238,12 +238,12 @@ static void pmu_write(void *context, enum soc_master master, uint32_t offset, ui
         power_lost(rig);
 }
 
-static unsigned dart_of(const struct rig *rig, const uint32_t *context)
+static unsigned dart_of(const struct drvrig *rig, const uint32_t *context)
 {
     return (unsigned)(context - rig->dart[0]) / (0x300 / 4);
 }
 
-static struct rig *the_rig; /* the register blocks of the three DARTs get their window as context */
+static struct drvrig *the_rig; /* the register blocks of the three DARTs get their window as context */
 
 static uint32_t dart_read(void *context, enum soc_master master, uint32_t offset)
 {
@@ -270,7 +270,7 @@ static void dart_write(void *context, enum soc_master master, uint32_t offset, u
 
 static uint32_t vector_read(void *context, enum soc_master master, uint32_t offset)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     return offset ? (uint32_t)(rig->rvbar >> 32) : (uint32_t)rig->rvbar;
@@ -278,7 +278,7 @@ static uint32_t vector_read(void *context, enum soc_master master, uint32_t offs
 
 static void vector_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     if (offset == 0)
@@ -305,7 +305,7 @@ static void no_write(void *context, enum soc_master master, uint32_t offset, uin
 
 static uint32_t tm_read(void *context, enum soc_master master, uint32_t offset)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     return offset == PR_TM_ERROR2 ? rig->tm_error2 : 0;
@@ -313,7 +313,7 @@ static uint32_t tm_read(void *context, enum soc_master master, uint32_t offset)
 
 static void cpu_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     if (offset != 0x44)
@@ -327,7 +327,7 @@ static void cpu_write(void *context, enum soc_master master, uint32_t offset, ui
 
 static uint32_t mailbox_read(void *context, enum soc_master master, uint32_t offset)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     rig->mmio++;
@@ -338,7 +338,7 @@ static uint32_t mailbox_read(void *context, enum soc_master master, uint32_t off
 
 static void mailbox_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
     from_host(master);
     rig->mmio++;
@@ -352,24 +352,24 @@ static void mailbox_write(void *context, enum soc_master master, uint32_t offset
     }
 }
 
-static uint64_t rig_now(void *context)
+static uint64_t drvrig_now(void *context)
 {
-    return ((struct rig *)context)->now;
+    return ((struct drvrig *)context)->now;
 }
 
-static int rig_wait(void *context, const bool *done, struct drv_deadline *deadline)
+static int drvrig_wait(void *context, const bool *done, struct drv_deadline *deadline)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
     uint64_t timeout_ns = deadline ? deadline->ns : 0;
 
     for (;;) {
-        while (!*done && rig_step(rig))
+        while (!*done && drvrig_step(rig))
             ;
         if (*done)
             return 0;
         if (!rig->admit || timeout_ns < 1000000)
             break;
-        void (*admit)(struct rig *) = rig->admit;
+        void (*admit)(struct drvrig *) = rig->admit;
         unsigned before = rig->admitted++;
 
         admit(rig);
@@ -381,15 +381,15 @@ static int rig_wait(void *context, const bool *done, struct drv_deadline *deadli
     return -ETIMEDOUT;
 }
 
-static void rig_trace(void *context, const char *line)
+static void drvrig_trace(void *context, const char *line)
 {
-    struct rig *rig = context;
+    struct drvrig *rig = context;
 
-    if (rig->line_count < RIG_LINES)
+    if (rig->line_count < DRVRIG_LINES)
         strncpy(rig->lines[rig->line_count++], line, sizeof(rig->lines[0]) - 1);
 }
 
-bool rig_traced(const struct rig *rig, const char *text)
+bool drvrig_traced(const struct drvrig *rig, const char *text)
 {
     for (uint32_t i = 0; i < rig->line_count; i++)
         if (strstr(rig->lines[i], text))
@@ -397,7 +397,7 @@ bool rig_traced(const struct rig *rig, const char *text)
     return false;
 }
 
-void rig_make(struct rig *rig, bool boot)
+void drvrig_make(struct drvrig *rig, bool boot)
 {
     static struct soc_trace quiet;
     struct base_error error;
@@ -406,8 +406,8 @@ void rig_make(struct rig *rig, bool boot)
 
     memset(rig, 0, sizeof(*rig));
     the_rig = rig;
-    rig->dram = calloc(RIG_PAGES, PAGE);
-    rig->lines = calloc(RIG_LINES, sizeof(rig->lines[0]));
+    rig->dram = calloc(DRVRIG_PAGES, PAGE);
+    rig->lines = calloc(DRVRIG_LINES, sizeof(rig->lines[0]));
     assert_true(rig->dram && rig->lines);
     assert_int_equal(soc_bus_create(BUS_BASE, BUS_BYTES, &quiet, &bus, &error), 0);
     const struct soc_block blocks[] = {
@@ -428,15 +428,15 @@ void rig_make(struct rig *rig, bool boot)
     rig->platform = (struct drv_platform){.context = rig,
                                           .bus = bus,
                                           .board = board(),
-                                          .firmware_image = RIG_IMAGE,
+                                          .firmware_image = DRVRIG_IMAGE,
                                           .leaf_form = PR_LEAF_SEED,
                                           .alloc = dram_alloc,
                                           .free = dram_free,
                                           .surface_get = surface_get,
                                           .surface_put = surface_put,
-                                          .now = rig_now,
-                                          .wait = rig_wait,
-                                          .trace = rig_trace};
+                                          .now = drvrig_now,
+                                          .wait = drvrig_wait,
+                                          .trace = drvrig_trace};
     if (!boot)
         return;
     assert_int_equal(drv_create(&rig->platform, &rig->driver, &error), 0);
@@ -444,14 +444,14 @@ void rig_make(struct rig *rig, bool boot)
         fail_msg("%s", error.text);
 }
 
-void rig_drop(struct rig *rig)
+void drvrig_drop(struct drvrig *rig)
 {
     rig->admit = NULL;
     drv_destroy(rig->driver);
-    for (uint32_t id = 0; id < RIG_SURFACES; id++)
+    for (uint32_t id = 0; id < DRVRIG_SURFACES; id++)
         if (rig->surface[id].there) {
             assert_int_equal(rig->surface[id].uses, 0);
-            rig_surface_end(rig, id);
+            drvrig_surface_end(rig, id);
         }
     assert_int_equal(rig->used, 0);
     soc_bus_destroy(rig->platform.bus);
@@ -461,9 +461,9 @@ void rig_drop(struct rig *rig)
 
 /* Clients. */
 
-IOReturn rig_call(struct drv_client *client, uint32_t selector, const uint64_t *scalar, uint32_t scalars,
-                  const void *in, uint32_t in_bytes, uint64_t *scalar_out, uint32_t scalars_out, void *out,
-                  uint32_t out_bytes)
+IOReturn drvrig_call(struct drv_client *client, uint32_t selector, const uint64_t *scalar, uint32_t scalars,
+                     const void *in, uint32_t in_bytes, uint64_t *scalar_out, uint32_t scalars_out, void *out,
+                     uint32_t out_bytes)
 {
     struct IOExternalMethodArguments args = {.selector = selector,
                                              .scalarInput = scalar,
@@ -478,15 +478,15 @@ IOReturn rig_call(struct drv_client *client, uint32_t selector, const uint64_t *
     return drv_client_call(client, selector, &args, NULL);
 }
 
-struct drv_client *rig_client(struct rig *rig, uint32_t type)
+struct drv_client *drvrig_client(struct drvrig *rig, uint32_t type)
 {
     struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = ANE_TIMEOUT_MS};
     struct drv_client *client;
 
-    assert_int_equal(drv_client_open(rig->driver, &rig_identity, type, &client, NULL), kIOReturnSuccess);
+    assert_int_equal(drv_client_open(rig->driver, &drvrig_identity, type, &client, NULL), kIOReturnSuccess);
     if (type != ANE_CLIENT_HINTS)
-        assert_int_equal(rig_call(client, ANE_CONTROL_DeviceOpen, NULL, 0, &info, sizeof(info), NULL, 0,
-                                  &info, sizeof(info)),
+        assert_int_equal(drvrig_call(client, ANE_CONTROL_DeviceOpen, NULL, 0, &info, sizeof(info), NULL, 0,
+                                     &info, sizeof(info)),
                          kIOReturnSuccess);
     return client;
 }
@@ -495,7 +495,7 @@ static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction
 {
     struct pr_hwx_port p = {.direction = direction,
                             .bar = bar,
-                            .bytes = RIG_PORT_BYTES,
+                            .bytes = DRVRIG_PORT_BYTES,
                             .element = PR_HWX_ELEMENT_FLOAT16,
                             .n = 1,
                             .c = 1,
@@ -511,8 +511,8 @@ static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction
     return p;
 }
 
-size_t rig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kernel_bytes,
-                 uint32_t intermediate_bytes)
+size_t drvrig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kernel_bytes,
+                    uint32_t intermediate_bytes)
 {
     static struct test_program program;
     static uint8_t kernel[0x10000];
@@ -536,12 +536,12 @@ size_t rig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kern
     return size;
 }
 
-IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *image, size_t size,
-                    uint64_t *token)
+IOReturn drvrig_create(struct drvrig *rig, struct drv_client *client, const void *image, size_t size,
+                       uint64_t *token)
 {
-    struct ane_program_create create = {.surface = rig_surface(rig, ANE_PROGRAM_IMAGE + size),
+    struct ane_program_create create = {.surface = drvrig_surface(rig, ANE_PROGRAM_IMAGE + size),
                                         .size = ANE_PROGRAM_IMAGE + size};
-    struct ane_program_args *args = rig_surface_base(rig, create.surface);
+    struct ane_program_args *args = drvrig_surface_base(rig, create.surface);
     IOReturn result;
 
     *args = (struct ane_program_args){.representation = ANE_PROGRAM_LEGACY,
@@ -552,40 +552,42 @@ IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *imag
                                       .flags = ANE_PROGRAM_ARGS_FLAGS,
                                       .name = "sum"};
     memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, image, size);
-    result = rig_call(client, ANE_CONTROL_ProgramCreate, NULL, 0, &create, sizeof(create), NULL, 0, NULL, 0);
+    result =
+        drvrig_call(client, ANE_CONTROL_ProgramCreate, NULL, 0, &create, sizeof(create), NULL, 0, NULL, 0);
     *token = args->token;
     /* The surface goes at once: the driver has a copy. */
     memset(args, 0xff, ANE_PROGRAM_IMAGE + size);
     assert_int_equal(rig->surface[create.surface].uses, 0);
-    rig_surface_end(rig, create.surface);
+    drvrig_surface_end(rig, create.surface);
     return result;
 }
 
-IOReturn rig_prepare(struct drv_client *client, uint64_t token, struct ane_program_prepare *prepare)
+IOReturn drvrig_prepare(struct drv_client *client, uint64_t token, struct ane_program_prepare *prepare)
 {
     *prepare = (struct ane_program_prepare){
         .token = token, .qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY};
-    return rig_call(client, ANE_CONTROL_ProgramPrepare, NULL, 0, prepare, sizeof(*prepare), NULL, 0, prepare,
-                    sizeof(*prepare));
+    return drvrig_call(client, ANE_CONTROL_ProgramPrepare, NULL, 0, prepare, sizeof(*prepare), NULL, 0,
+                       prepare, sizeof(*prepare));
 }
 
-IOReturn rig_unprepare(struct drv_client *client, uint64_t token)
+IOReturn drvrig_unprepare(struct drv_client *client, uint64_t token)
 {
     const struct ane_program_prepare prepare = {.token = token};
 
-    return rig_call(client, ANE_CONTROL_ProgramUnprepare, NULL, 0, &prepare, sizeof(prepare), NULL, 0, NULL,
-                    0);
+    return drvrig_call(client, ANE_CONTROL_ProgramUnprepare, NULL, 0, &prepare, sizeof(prepare), NULL, 0,
+                       NULL, 0);
 }
 
-IOReturn rig_destroy(struct drv_client *client, uint64_t token)
+IOReturn drvrig_destroy(struct drv_client *client, uint64_t token)
 {
     const struct ane_program_destroy destroy = {.token = token};
 
-    return rig_call(client, ANE_CONTROL_ProgramDestroy, NULL, 0, &destroy, sizeof(destroy), NULL, 0, NULL, 0);
+    return drvrig_call(client, ANE_CONTROL_ProgramDestroy, NULL, 0, &destroy, sizeof(destroy), NULL, 0, NULL,
+                       0);
 }
 
-void rig_request(struct ane_request *request, uint64_t token, uint32_t inputs, uint32_t outputs,
-                 const uint32_t *surfaces)
+void drvrig_request(struct ane_request *request, uint64_t token, uint32_t inputs, uint32_t outputs,
+                    const uint32_t *surfaces)
 {
     memset(request, 0, sizeof(*request));
     request->token = token;
@@ -598,24 +600,24 @@ void rig_request(struct ane_request *request, uint64_t token, uint32_t inputs, u
     memcpy(request->surface, surfaces, (inputs + outputs) * sizeof(*surfaces));
 }
 
-IOReturn rig_send(struct drv_client *client, const struct ane_request *request,
-                  struct ane_request_reply *reply)
+IOReturn drvrig_send(struct drv_client *client, const struct ane_request *request,
+                     struct ane_request_reply *reply)
 {
     const uint64_t doorbell = ANE_REQUEST_DOORBELL;
 
-    return rig_call(client, ANE_CONTROL_ProgramSendRequest, &doorbell, 1, request, sizeof(*request), NULL, 0,
-                    reply, sizeof(*reply));
+    return drvrig_call(client, ANE_CONTROL_ProgramSendRequest, &doorbell, 1, request, sizeof(*request), NULL,
+                       0, reply, sizeof(*reply));
 }
 
-uint64_t rig_program(struct rig *rig, struct drv_client *client, uint32_t inputs, uint32_t kernel_bytes,
-                     uint32_t intermediate_bytes)
+uint64_t drvrig_program(struct drvrig *rig, struct drv_client *client, uint32_t inputs, uint32_t kernel_bytes,
+                        uint32_t intermediate_bytes)
 {
     static uint8_t image[0x20000];
-    size_t size = rig_image(image, sizeof(image), inputs, kernel_bytes, intermediate_bytes);
+    size_t size = drvrig_image(image, sizeof(image), inputs, kernel_bytes, intermediate_bytes);
     struct ane_program_prepare prepare;
     uint64_t token;
 
-    if (rig_create(rig, client, image, size, &token) || rig_prepare(client, token, &prepare))
+    if (drvrig_create(rig, client, image, size, &token) || drvrig_prepare(client, token, &prepare))
         fail_msg("%s", drv_last_error(rig->driver));
     assert_true(prepare.inputs == inputs && prepare.outputs == 1 && prepare.procedures == 1);
     assert_true(prepare.intermediates == (intermediate_bytes != 0) &&

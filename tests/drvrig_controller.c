@@ -4,18 +4,18 @@
 
 #include <string.h>
 
-static void ring_host(struct rig *rig, unsigned bit)
+static void ring_host(struct drvrig *rig, unsigned bit)
 {
     if (!rig->mute)
         rig->host_pending |= 1u << bit;
 }
 
-static struct pr_slot *slot_at(struct rig *rig, unsigned channel, uint32_t number)
+static struct pr_slot *slot_at(struct drvrig *rig, unsigned channel, uint32_t number)
 {
-    return rig_base_at(rig, rig->args.ipc + pr_ipc_ring_offset(channel) + number * 64, 64);
+    return drvrig_base_at(rig, rig->args.ipc + pr_ipc_ring_offset(channel) + number * 64, 64);
 }
 
-static uint32_t advance(struct rig *rig, unsigned channel)
+static uint32_t advance(struct drvrig *rig, unsigned channel)
 {
     uint32_t now = rig->cursor[channel];
 
@@ -24,7 +24,7 @@ static uint32_t advance(struct rig *rig, unsigned channel)
 }
 
 /* False when the host has not given the slot back. */
-static bool tell(struct rig *rig, unsigned channel, uint64_t address, uint64_t length, uint64_t tag)
+static bool tell(struct drvrig *rig, unsigned channel, uint64_t address, uint64_t length, uint64_t tag)
 {
     struct pr_slot *slot = slot_at(rig, channel, rig->cursor[channel]);
 
@@ -38,7 +38,7 @@ static bool tell(struct rig *rig, unsigned channel, uint64_t address, uint64_t l
     return true;
 }
 
-static void first_wake(struct rig *rig)
+static void first_wake(struct drvrig *rig)
 {
     rig->boot = 2;
     if (rig->no_first_wake)
@@ -49,11 +49,11 @@ static void first_wake(struct rig *rig)
     rig->scratch[7] = 0x08042006;
 }
 
-static void second_wake(struct rig *rig)
+static void second_wake(struct drvrig *rig)
 {
     uint64_t at = rig->scratch[0] | (uint64_t)rig->scratch[1] << 32;
 
-    memcpy(&rig->args, rig_base_at(rig, at, sizeof(rig->args)), sizeof(rig->args));
+    memcpy(&rig->args, drvrig_base_at(rig, at, sizeof(rig->args)), sizeof(rig->args));
     rig->boot = 3;
     if (rig->refuse_boot) {
         rig->scratch[7] = 0xbad00000 | rig->refuse_boot;
@@ -68,10 +68,10 @@ static void second_wake(struct rig *rig)
                 rig->args.page_bytes == 0x4000);
     assert_true(rig->args.slot_bytes == 0x40 && rig->args.pool_bytes == 0x40000 &&
                 rig->args.ipc_bytes >= pr_ipc_bytes());
-    assert_non_null(rig_base_at(rig, rig->args.heap, rig->args.heap_bytes));
-    assert_non_null(rig_base_at(rig, rig->args.pool, 0x40000));
+    assert_non_null(drvrig_base_at(rig, rig->args.heap, rig->args.heap_bytes));
+    assert_non_null(drvrig_base_at(rig, rig->args.pool, 0x40000));
     for (unsigned i = 0; i < 8; i++) {
-        struct pr_channel_record *record = rig_base_at(rig, rig->args.ipc + i * 0x100, 0x100);
+        struct pr_channel_record *record = drvrig_base_at(rig, rig->args.ipc + i * 0x100, 0x100);
 
         memset(record, 0, sizeof(*record));
         strcpy(record->name, pr_channel_table[i].name);
@@ -85,13 +85,13 @@ static void second_wake(struct rig *rig)
             slot_at(rig, i, n)->address = pr_channel_table[i].type == PR_CHANNEL_H2T ? 0 : 1;
     }
     if (rig->spoil_table)
-        rig->spoil_table(rig_base_at(rig, rig->args.ipc, 0x800));
+        rig->spoil_table(drvrig_base_at(rig, rig->args.ipc, 0x800));
     rig->scratch[0] = (uint32_t)(rig->args.ipc + rig->table_offset);
     rig->scratch[1] = 0;
     rig->scratch[7] = 0x08042006;
 }
 
-static void third(struct rig *rig)
+static void third(struct drvrig *rig)
 {
     for (unsigned i = 0; i < 8; i++)
         if (pr_channel_table[i].type == PR_CHANNEL_H2T)
@@ -109,39 +109,39 @@ static void third(struct rig *rig)
         tell(rig, PR_CHANNEL_SHAREDMALLOC, 0, 0x40000, 0x474f4c);
 }
 
-static uint32_t load_program(struct rig *rig, const struct pr_body_load *body, uint32_t *id)
+static uint32_t load_program(struct drvrig *rig, const struct pr_body_load *body, uint32_t *id)
 {
     struct pr_problem problem;
 
-    for (*id = 0; *id < RIG_PROGRAMS && rig->program[*id].there; ++*id)
+    for (*id = 0; *id < DRVRIG_PROGRAMS && rig->program[*id].there; ++*id)
         ;
-    if (*id == RIG_PROGRAMS)
+    if (*id == DRVRIG_PROGRAMS)
         return PR_STATUS_NO_RESOURCES;
     assert_true(body->bytes <= sizeof(rig->program[0].container));
-    memcpy(rig->program[*id].container, rig_base_at(rig, body->container, body->bytes), body->bytes);
+    memcpy(rig->program[*id].container, drvrig_base_at(rig, body->container, body->bytes), body->bytes);
     if (!pr_container_read(rig->program[*id].container, body->bytes, &rig->program[*id].parts, &problem))
         fail_msg("container: %s", problem.text);
     rig->program[*id].text = rig->program[*id].parts.section[PR_SECTION_TEXT]->address;
-    assert_non_null(rig_base_at(rig, rig->program[*id].text,
-                                rig->program[*id].parts.section[PR_SECTION_TEXT]->address_bytes));
+    assert_non_null(drvrig_base_at(rig, rig->program[*id].text,
+                                   rig->program[*id].parts.section[PR_SECTION_TEXT]->address_bytes));
     rig->program[*id].there = true;
     rig->program[*id].processes = 0;
     return PR_STATUS_OK;
 }
 
 /* On all three controllers the client's domain has, at the address of the body, the bytes of the base domain. */
-static void check_own(struct rig *rig, uint32_t stream, const struct pr_process_buffer *buffer,
+static void check_own(struct drvrig *rig, uint32_t stream, const struct pr_process_buffer *buffer,
                       uint32_t index, const struct pr_container_section *s)
 {
     assert_int_equal(buffer->index, index);
     assert_int_equal(buffer->reserved, 0);
     assert_int_equal(buffer->bytes, s->address_bytes);
     for (unsigned dart = 0; dart < 3; dart++)
-        assert_ptr_equal(rig_at(rig, dart, stream, buffer->address, buffer->bytes),
-                         rig_base_at(rig, s->address, s->address_bytes));
+        assert_ptr_equal(drvrig_at(rig, dart, stream, buffer->address, buffer->bytes),
+                         drvrig_base_at(rig, s->address, s->address_bytes));
 }
 
-static void check_process(struct rig *rig, uint32_t program, const struct pr_body_process *body)
+static void check_process(struct drvrig *rig, uint32_t program, const struct pr_body_process *body)
 {
     const struct pr_container *parts = &rig->program[program].parts;
 
@@ -151,12 +151,12 @@ static void check_process(struct rig *rig, uint32_t program, const struct pr_bod
         check_own(rig, body->stream, &body->buffer[1], PR_PROCESS_KERNEL, parts->section[PR_SECTION_KERNEL]);
 }
 
-static uint32_t create_process(struct rig *rig, uint32_t program, const struct pr_body_process *body,
+static uint32_t create_process(struct drvrig *rig, uint32_t program, const struct pr_body_process *body,
                                uint32_t *id)
 {
-    for (*id = 0; *id < RIG_PROCESSES && rig->process[*id].there; ++*id)
+    for (*id = 0; *id < DRVRIG_PROCESSES && rig->process[*id].there; ++*id)
         ;
-    if (*id == RIG_PROCESSES || program >= RIG_PROGRAMS || !rig->program[program].there)
+    if (*id == DRVRIG_PROCESSES || program >= DRVRIG_PROGRAMS || !rig->program[program].there)
         return PR_STATUS_NO_RESOURCES;
     assert_true(body->stream >= 3 && body->stream <= 9);
     check_process(rig, program, body);
@@ -167,12 +167,12 @@ static uint32_t create_process(struct rig *rig, uint32_t program, const struct p
     return PR_STATUS_OK;
 }
 
-static uint32_t run_command(struct rig *rig, struct pr_command_header *header, void *body)
+static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header, void *body)
 {
     switch (header->id) {
     case PR_CMD_LOAD_PROGRAM: return load_program(rig, body, &header->program_id);
     case PR_CMD_UNLOAD_PROGRAM:
-        if (header->program_id >= RIG_PROGRAMS || !rig->program[header->program_id].there)
+        if (header->program_id >= DRVRIG_PROGRAMS || !rig->program[header->program_id].there)
             return PR_STATUS_NO_PROGRAM;
         if (rig->program[header->program_id].processes)
             return PR_STATUS_BUSY;
@@ -183,13 +183,13 @@ static uint32_t run_command(struct rig *rig, struct pr_command_header *header, v
         return create_process(rig, header->program_id, body, &header->process_id);
     case PR_CMD_PREMAP_BUFFER:
         assert_int_equal(header->size, sizeof(struct pr_body_premap));
-        assert_true(header->process_id < RIG_PROCESSES && rig->process[header->process_id].there &&
+        assert_true(header->process_id < DRVRIG_PROCESSES && rig->process[header->process_id].there &&
                     rig->process[header->process_id].program == header->program_id);
         assert_true(rig->premap_count < sizeof(rig->premap) / sizeof(rig->premap[0]));
         memcpy(&rig->premap[rig->premap_count++], body, sizeof(struct pr_body_premap));
         return PR_STATUS_OK;
     case PR_CMD_TERMINATE_PROCESS:
-        if (header->process_id >= RIG_PROCESSES || !rig->process[header->process_id].there)
+        if (header->process_id >= DRVRIG_PROCESSES || !rig->process[header->process_id].there)
             return PR_STATUS_NO_PROCESS;
         rig->process[header->process_id].there = false;
         rig->program[header->program_id].processes--;
@@ -205,7 +205,7 @@ static uint32_t run_command(struct rig *rig, struct pr_command_header *header, v
     }
 }
 
-static bool command(struct rig *rig)
+static bool command(struct drvrig *rig)
 {
     struct pr_slot *slot = slot_at(rig, PR_CHANNEL_IO, rig->cursor[PR_CHANNEL_IO]);
     struct pr_command_header *header;
@@ -215,7 +215,7 @@ static bool command(struct rig *rig)
         return false;
     advance(rig, PR_CHANNEL_IO);
     assert_true(slot->address >= rig->args.pool && slot->address + slot->length <= rig->args.pool + 0x40000);
-    header = rig_base_at(rig, slot->address, slot->length);
+    header = drvrig_base_at(rig, slot->address, slot->length);
     assert_int_equal(slot->length, 24 + header->size);
     if (rig->command_count < 32)
         rig->commands[rig->command_count++] = header->id;
@@ -227,17 +227,17 @@ static bool command(struct rig *rig)
     slot->address |= 1;
     ring_host(rig, 1);
     if (rig->log_buffer && !rig->no_terminal) {
-        strcpy(rig_base_at(rig, rig->log_buffer, 64), "said the firmware");
+        strcpy(drvrig_base_at(rig, rig->log_buffer, 64), "said the firmware");
         tell(rig, PR_CHANNEL_TERMINAL, rig->log_buffer, 17, 0);
     }
     return true;
 }
 
-static void note_held(struct rig *rig)
+static void note_held(struct drvrig *rig)
 {
     uint32_t normal = 0, realtime = 0;
 
-    for (unsigned i = 0; i < RIG_CALLS; i++)
+    for (unsigned i = 0; i < DRVRIG_CALLS; i++)
         if (rig->call[i].there)
             *(rig->call[i].priority <= 1 ? &realtime : &normal) += 1;
     rig->most_normal = normal > rig->most_normal ? normal : rig->most_normal;
@@ -245,26 +245,29 @@ static void note_held(struct rig *rig)
 }
 
 /* Every output's first word becomes the sum of the inputs' first words, every buffer seen through all three controllers. */
-static void compute(struct rig *rig, const struct rig_call *call)
+static void compute(struct drvrig *rig, const struct drvrig_call *call)
 {
     uint32_t sum = 0, *word;
 
     for (uint32_t i = 0; i < call->buffers; i++) {
-        word = rig_at(rig, 1, call->stream, call->buffer[i].address, call->buffer[i].bytes);
+        word = drvrig_at(rig, 1, call->stream, call->buffer[i].address, call->buffer[i].bytes);
         assert_non_null(word);
-        assert_ptr_equal(word, rig_at(rig, 0, call->stream, call->buffer[i].address, call->buffer[i].bytes));
-        assert_ptr_equal(word, rig_at(rig, 2, call->stream, call->buffer[i].address, call->buffer[i].bytes));
+        assert_ptr_equal(word,
+                         drvrig_at(rig, 0, call->stream, call->buffer[i].address, call->buffer[i].bytes));
+        assert_ptr_equal(word,
+                         drvrig_at(rig, 2, call->stream, call->buffer[i].address, call->buffer[i].bytes));
         if (call->buffer[i].type == PR_BUFFER_IN)
             sum += *word;
     }
     for (uint32_t i = 0; i < call->buffers; i++)
         if (call->buffer[i].type == PR_BUFFER_OUT)
-            *(uint32_t *)rig_at(rig, 2, call->stream, call->buffer[i].address, call->buffer[i].bytes) = sum;
+            *(uint32_t *)drvrig_at(rig, 2, call->stream, call->buffer[i].address, call->buffer[i].bytes) =
+                sum;
     if (call->stats.address)
-        *(uint16_t *)rig_base_at(rig, call->stats.address, 0x28) = 0x0101;
+        *(uint16_t *)drvrig_base_at(rig, call->stats.address, 0x28) = 0x0101;
 }
 
-static void finish(struct rig *rig, struct rig_call *call, uint32_t status)
+static void finish(struct drvrig *rig, struct drvrig_call *call, uint32_t status)
 {
     uint64_t cell = rig->args.heap + 64ull * rig->cursor[PR_CHANNEL_IO_T2H];
     struct pr_program_event event = {.sequence = rig->sequence++,
@@ -287,33 +290,33 @@ static void finish(struct rig *rig, struct rig_call *call, uint32_t status)
     call->there = false;
     if (rig->no_events)
         return;
-    memcpy(rig_base_at(rig, cell, sizeof(event)), &event, sizeof(event));
+    memcpy(drvrig_base_at(rig, cell, sizeof(event)), &event, sizeof(event));
     assert_true(tell(rig, PR_CHANNEL_IO_T2H, cell, sizeof(event), 0));
 }
 
-static uint32_t accept(struct rig *rig, const struct pr_call *message, uint64_t length)
+static uint32_t accept(struct drvrig *rig, const struct pr_call *message, uint64_t length)
 {
-    struct rig_call *call = rig->call;
+    struct drvrig_call *call = rig->call;
 
     if (rig->call_refusal)
         return rig->call_refusal;
     while (call->there)
         call++;
-    assert_true(call < rig->call + RIG_CALLS);
+    assert_true(call < rig->call + DRVRIG_CALLS);
     assert_int_equal(message->head.id, 0x204);
     assert_int_equal(length, 0x60 + 0x30 * message->buffers);
-    assert_true(message->process_id < RIG_PROCESSES && rig->process[message->process_id].there);
+    assert_true(message->process_id < DRVRIG_PROCESSES && rig->process[message->process_id].there);
     assert_int_equal(rig->process[message->process_id].program, message->program_id);
     assert_true(message->output_sets == 1 && message->partitions == 1);
     assert_int_equal(message->buffers, rig->program[message->program_id].parts.procedure->io_buffers);
-    *call = (struct rig_call){.there = true,
-                              .cookie = message->cookie,
-                              .program = message->program_id,
-                              .process = message->process_id,
-                              .stream = rig->process[message->process_id].stream,
-                              .priority = message->priority,
-                              .buffers = message->buffers,
-                              .stats = message->stats};
+    *call = (struct drvrig_call){.there = true,
+                                 .cookie = message->cookie,
+                                 .program = message->program_id,
+                                 .process = message->process_id,
+                                 .stream = rig->process[message->process_id].stream,
+                                 .priority = message->priority,
+                                 .buffers = message->buffers,
+                                 .stats = message->stats};
     memcpy(call->buffer, message->buffer, message->buffers * sizeof(call->buffer[0]));
     for (uint32_t i = 0; i < message->buffers; i++) {
         assert_true(call->buffer[i].valid == 1 && call->buffer[i].index == i &&
@@ -325,7 +328,7 @@ static uint32_t accept(struct rig *rig, const struct pr_call *message, uint64_t 
     return PR_STATUS_OK;
 }
 
-static bool take_call(struct rig *rig)
+static bool take_call(struct drvrig *rig)
 {
     struct pr_slot *slot = slot_at(rig, PR_CHANNEL_DATA_CHAIN_H2T, rig->cursor[PR_CHANNEL_DATA_CHAIN_H2T]);
     struct pr_call *message;
@@ -333,7 +336,7 @@ static bool take_call(struct rig *rig)
     if (slot->address & 1)
         return false;
     advance(rig, PR_CHANNEL_DATA_CHAIN_H2T);
-    message = rig_base_at(rig, slot->address, slot->length);
+    message = drvrig_base_at(rig, slot->address, slot->length);
     message->head.status = (uint16_t)accept(rig, message, slot->length);
     slot->address |= 1;
     if (message->head.status)
@@ -341,11 +344,11 @@ static bool take_call(struct rig *rig)
     return true;
 }
 
-bool rig_finish_one(struct rig *rig, uint32_t status)
+bool drvrig_finish_one(struct drvrig *rig, uint32_t status)
 {
-    struct rig_call *oldest = NULL;
+    struct drvrig_call *oldest = NULL;
 
-    for (unsigned i = 0; i < RIG_CALLS; i++)
+    for (unsigned i = 0; i < DRVRIG_CALLS; i++)
         if (rig->call[i].there && (!oldest || rig->call[i].cookie >> 8 < oldest->cookie >> 8))
             oldest = &rig->call[i];
     if (oldest)
@@ -353,7 +356,7 @@ bool rig_finish_one(struct rig *rig, uint32_t status)
     return oldest;
 }
 
-static void read_answers(struct rig *rig)
+static void read_answers(struct drvrig *rig)
 {
     struct pr_slot *slot = slot_at(rig, PR_CHANNEL_SHAREDMALLOC, 0);
 
@@ -361,7 +364,7 @@ static void read_answers(struct rig *rig)
         rig->log_buffer = slot->address & ~1ull;
 }
 
-bool rig_step(struct rig *rig)
+bool drvrig_step(struct drvrig *rig)
 {
     uint32_t bell = rig->doorbell;
 
@@ -384,7 +387,7 @@ bool rig_step(struct rig *rig)
     } else if (rig->boot == 4 && bell) {
         read_answers(rig);
         rig->doorbell = 0;
-    } else if (rig->boot == 4 && !rig->hold && rig_finish_one(rig, rig->call_status)) {
+    } else if (rig->boot == 4 && !rig->hold && drvrig_finish_one(rig, rig->call_status)) {
         return true;
     } else {
         return false;
@@ -392,8 +395,8 @@ bool rig_step(struct rig *rig)
     return true;
 }
 
-void rig_work(struct rig *rig)
+void drvrig_work(struct drvrig *rig)
 {
-    while (rig_step(rig))
+    while (drvrig_step(rig))
         ;
 }

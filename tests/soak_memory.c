@@ -34,9 +34,9 @@ static uint64_t available_memory(void)
 }
 
 /* Every page of the host gets a number of its own. */
-static void make(struct out_data *data, uint64_t number)
+static void make(struct outrig_data *data, uint64_t number)
 {
-    *data = (struct out_data){0};
+    *data = (struct outrig_data){0};
     if (ane_surface_create(0, SURFACE, &data->surface))
         crew_fail("ane_surface_create: %s", ane_machine_error());
     data->base = ane_surface_base(data->surface);
@@ -47,7 +47,7 @@ static void make(struct out_data *data, uint64_t number)
     }
 }
 
-static void end(struct out_data *data, uint64_t number)
+static void end(struct outrig_data *data, uint64_t number)
 {
     for (uint64_t at = DATA, word; at < SURFACE; at += STEP) {
         memcpy(&word, data->base + at, sizeof(word));
@@ -57,17 +57,17 @@ static void end(struct out_data *data, uint64_t number)
     ane_surface_release(data->surface);
 }
 
-static void use(const struct out_user *user, struct out_data *data)
+static void use(const struct outrig_user *user, struct outrig_data *data)
 {
-    out_good(out_request(crew_main(), &user->client, user->token, data), "A request (selector 2)");
+    outrig_good(outrig_request(crew_main(), &user->client, user->token, data), "A request (selector 2)");
 }
 
-static void pass_by(const struct out_user *user)
+static void pass_by(const struct outrig_user *user)
 {
-    static struct out_data live[LIVE];
+    static struct outrig_data live[LIVE];
 
     for (unsigned i = 0; i < PASSING + LIVE; i++) {
-        struct out_data *data = &live[i % LIVE];
+        struct outrig_data *data = &live[i % LIVE];
 
         if (i >= LIVE)
             end(data, i - LIVE);
@@ -79,9 +79,9 @@ static void pass_by(const struct out_user *user)
     }
 }
 
-static void live_at_once(const struct out_user *user, struct ane_machine *machine)
+static void live_at_once(const struct outrig_user *user, struct ane_machine *machine)
 {
-    static struct out_data live[LIVE_LARGE];
+    static struct outrig_data live[LIVE_LARGE];
     uint64_t before = ane_machine_counter(machine, "driver.evictions");
 
     for (unsigned i = 0; i < LIVE_LARGE; i++)
@@ -98,14 +98,14 @@ static void live_at_once(const struct out_user *user, struct ane_machine *machin
 int main(void)
 {
     struct ane_machine *machine;
-    struct out_user user;
+    struct outrig_user user;
     uint64_t pages, used;
     bool large = available_memory() >= NEEDED;
 
     crew_begin("soak_memory", 1);
-    out_compile();
-    machine = out_machine();
-    out_user_make(&user, ane_machine_service(machine));
+    outrig_compile();
+    machine = outrig_machine();
+    outrig_user_make(&user, ane_machine_service(machine));
     pages = ane_machine_counter(machine, "driver.client_pages");
     used = out_dram_used(machine);
     pass_by(&user);
@@ -117,7 +117,7 @@ int main(void)
     if (out_dram_used(machine) != used)
         crew_fail("0x%" PRIx64 " bytes of DRAM are in use, 0x%" PRIx64 " before.", out_dram_used(machine),
                   used);
-    out_user_release(&user);
+    outrig_user_release(&user);
     ane_machine_destroy(machine);
     crew_pass("20 GiB passed by%s", large
                                         ? ", 5 GiB were live at once"

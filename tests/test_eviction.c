@@ -19,7 +19,7 @@
 #define ROOM 18u /* pages of addresses for surfaces; a surface of n pages takes n + 1 */
 #define TEXT 2u  /* pages of addresses of a program's text */
 
-static struct rig rig;
+static struct drvrig rig;
 static struct drv_client *client;
 static uint64_t token;
 static uint32_t out;
@@ -28,15 +28,15 @@ static uint32_t out;
 static void start(struct drv_client *of, uint32_t inputs, uint32_t room)
 {
     client = of;
-    token = rig_program(&rig, client, inputs, 0, 0);
+    token = drvrig_program(&rig, client, inputs, 0, 0);
     client->domain->space.first = 0xe0000000u - (room + TEXT) * PAGE;
-    out = rig_surface(&rig, 2 * PAGE);
+    out = drvrig_surface(&rig, 2 * PAGE);
 }
 
 static int boot(void **state)
 {
     (void)state;
-    rig_make(&rig, true);
+    drvrig_make(&rig, true);
     return 0;
 }
 
@@ -45,15 +45,15 @@ static int drop(void **state)
     (void)state;
     drv_client_close(client);
     assert_int_equal(drv_stats_get(rig.driver).client_pages, 0);
-    rig_drop(&rig);
+    drvrig_drop(&rig);
     return 0;
 }
 
 static uint32_t surface_with(uint32_t word, uint32_t pages)
 {
-    uint32_t id = rig_surface(&rig, pages * PAGE);
+    uint32_t id = drvrig_surface(&rig, pages * PAGE);
 
-    *(uint32_t *)rig_surface_base(&rig, id) = word;
+    *(uint32_t *)drvrig_surface_base(&rig, id) = word;
     return id;
 }
 
@@ -66,15 +66,15 @@ static IOReturn send(const uint32_t *inputs, uint32_t count)
 
     memcpy(surface, inputs, count * sizeof(*inputs));
     surface[count] = out;
-    rig_request(&request, token, count, 1, surface);
-    return rig_send(client, &request, &reply);
+    drvrig_request(&request, token, count, 1, surface);
+    return drvrig_send(client, &request, &reply);
 }
 
 static void send_well(uint32_t input, uint32_t expected)
 {
     if (send(&input, 1))
         fail_msg("%s", drv_last_error(rig.driver));
-    assert_int_equal(*(uint32_t *)rig_surface_base(&rig, out), expected);
+    assert_int_equal(*(uint32_t *)drvrig_surface_base(&rig, out), expected);
 }
 
 static uint64_t evictions(void)
@@ -92,7 +92,7 @@ static void the_least_recently_used_goes_first(void **state)
     uint32_t in[8];
 
     (void)state;
-    start(rig_client(&rig, ANE_CLIENT_CONTROL), 1, ROOM);
+    start(drvrig_client(&rig, ANE_CLIENT_CONTROL), 1, ROOM);
     for (uint32_t i = 0; i < 8; i++)
         in[i] = surface_with(100 + i, 2);
     for (uint32_t i = 0; i < 5; i++)
@@ -117,7 +117,7 @@ static void the_score_ranks_use_hint_age_and_size(void **state)
     uint64_t score;
 
     (void)state;
-    start(rig_client(&rig, ANE_CLIENT_CONTROL), 1, ROOM);
+    start(drvrig_client(&rig, ANE_CLIENT_CONTROL), 1, ROOM);
     rig.driver->serial = 10;
     score = drv_mapping_free_up_score(client, &mapping);
     other.used = 2;
@@ -142,7 +142,7 @@ static void the_score_ranks_use_hint_age_and_size(void **state)
 /* Selector 5 has given an address out: it stays, whatever the pressure. */
 static void a_pinned_mapping_stays(void **state)
 {
-    struct drv_client *owner = rig_client(&rig, ANE_CLIENT_CONTROL);
+    struct drv_client *owner = drvrig_client(&rig, ANE_CLIENT_CONTROL);
     struct ane_memory_map map = {.usage = ANE_MAP_INPUT, .size = PAGE};
     struct ane_device_info info = {.token = 1};
     uint64_t zero = 0, address = 0;
@@ -150,21 +150,21 @@ static void a_pinned_mapping_stays(void **state)
 
     (void)state;
     start(owner, 1, ROOM);
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_DIRECT_PATH, &client, NULL), 0);
-    assert_int_equal(rig_call(client, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)), 0);
+    assert_int_equal(drv_client_open(rig.driver, &drvrig_identity, ANE_CLIENT_DIRECT_PATH, &client, NULL), 0);
+    assert_int_equal(drvrig_call(client, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)), 0);
     map.token = info.token;
     map.surface = pinned;
     rig.driver->domain[2].space.first = 0x100000;
-    assert_int_equal(rig_call(client, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), 0);
+    assert_int_equal(drvrig_call(client, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), 0);
     client->domain->space.first = address - 8 * PAGE; /* the pinned one in the middle */
     client->domain->space.end = address + 11 * PAGE;
     for (uint32_t i = 0; i < 12; i++)
         send_well(surface_with(500 + i, 2), 500 + i);
     assert_true(evictions() >= 8 && mapped(pinned));
-    assert_true(rig_walk(&rig, 1, 4, address) == rig.surface[pinned].address);
+    assert_true(drvrig_walk(&rig, 1, 4, address) == rig.surface[pinned].address);
     send_well(pinned, 77);
     map.address = address;
-    assert_int_equal(rig_call(client, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), 0);
+    assert_int_equal(drvrig_call(client, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), 0);
     assert_false(mapped(pinned));
     drv_client_close(owner);
 }
@@ -176,7 +176,7 @@ static void what_does_not_fit_at_once_is_refused(void **state)
     char words[160];
 
     (void)state;
-    start(rig_client(&rig, ANE_CLIENT_CONTROL), 2, ROOM);
+    start(drvrig_client(&rig, ANE_CLIENT_CONTROL), 2, ROOM);
     assert_int_equal(send(large, 2), kIOReturnNoResources);
     /* The text with its guard page and the first input with its own are there. */
     snprintf(words, sizeof(words),
@@ -186,7 +186,7 @@ static void what_does_not_fit_at_once_is_refused(void **state)
         fail_msg("\"%s\", not \"%s\"", drv_last_error(rig.driver), words);
     assert_int_equal(rig.surface[large[0]].uses, 1); /* mapped still, and bound by nothing */
     assert_int_equal(send(fits, 2), kIOReturnSuccess);
-    assert_int_equal(*(uint32_t *)rig_surface_base(&rig, out), 7);
+    assert_int_equal(*(uint32_t *)drvrig_surface_base(&rig, out), 7);
 }
 
 /* 3 + 12 + 3 pages fill the room, but the first of them is in the middle: all are placed once more. */
@@ -195,7 +195,7 @@ static void a_request_that_fits_is_placed_compactly(void **state)
     uint32_t in[6], pair[2];
 
     (void)state;
-    start(rig_client(&rig, ANE_CLIENT_CONTROL), 2, ROOM);
+    start(drvrig_client(&rig, ANE_CLIENT_CONTROL), 2, ROOM);
     for (uint32_t i = 0; i < 6; i++)
         in[i] = surface_with(10 + i, 2);
     for (uint32_t i = 0; i < 4; i += 2)
@@ -203,7 +203,7 @@ static void a_request_that_fits_is_placed_compactly(void **state)
     pair[0] = in[2]; /* at the fourth of six places */
     pair[1] = surface_with(1000, 11);
     assert_int_equal(send(pair, 2), kIOReturnSuccess);
-    assert_int_equal(*(uint32_t *)rig_surface_base(&rig, out), 1012);
+    assert_int_equal(*(uint32_t *)drvrig_surface_base(&rig, out), 1012);
 }
 
 static uint32_t second[1];
@@ -211,7 +211,7 @@ static IOReturn second_result;
 static unsigned step;
 
 /* Inside the wait of a first request: a second one, which has to wait; then the first one ends. */
-static void send_second(struct rig *r)
+static void send_second(struct drvrig *r)
 {
     if (step++ == 0) {
         second_result = send(second, 1);
@@ -227,7 +227,7 @@ static void a_request_waits_for_another_of_its_client(void **state)
     uint32_t first = surface_with(5, 12);
 
     (void)state;
-    start(rig_client(&rig, ANE_CLIENT_CONTROL), 1, ROOM);
+    start(drvrig_client(&rig, ANE_CLIENT_CONTROL), 1, ROOM);
     second[0] = surface_with(6, 12);
     second_result = 0xff;
     step = 0;
@@ -235,16 +235,16 @@ static void a_request_waits_for_another_of_its_client(void **state)
     rig.admit = send_second;
     assert_int_equal(send(&first, 1), kIOReturnSuccess);
     assert_int_equal(second_result, kIOReturnSuccess);
-    assert_int_equal(*(uint32_t *)rig_surface_base(&rig, out), 6);
+    assert_int_equal(*(uint32_t *)drvrig_surface_base(&rig, out), 6);
     assert_null(rig.driver->address_waiters);
 }
 
-static void do_nothing(struct rig *r)
+static void do_nothing(struct drvrig *r)
 {
     r->admit = NULL;
 }
 
-static void send_second_in_vain(struct rig *r)
+static void send_second_in_vain(struct drvrig *r)
 {
     r->admit = do_nothing;
     second_result = send(second, 1);
@@ -256,13 +256,13 @@ static void a_wait_for_addresses_ends_in_time(void **state)
     uint32_t first = surface_with(5, 12);
 
     (void)state;
-    start(rig_client(&rig, ANE_CLIENT_CONTROL), 1, ROOM);
+    start(drvrig_client(&rig, ANE_CLIENT_CONTROL), 1, ROOM);
     second[0] = surface_with(6, 12);
     rig.hold = true;
     rig.admit = send_second_in_vain;
     assert_int_equal(send(&first, 1), kIOReturnSuccess);
     assert_int_equal(second_result, kIOReturnTimeout);
-    assert_int_equal(*(uint32_t *)rig_surface_base(&rig, out), 5);
+    assert_int_equal(*(uint32_t *)drvrig_surface_base(&rig, out), 5);
     assert_null(rig.driver->address_waiters);
 }
 
@@ -273,9 +273,9 @@ static void an_intermediate_keeps_its_pages(void **state)
     const struct drv_mapping *own;
 
     (void)state;
-    start(rig_client(&rig, ANE_CLIENT_CONTROL), 1, ROOM);
+    start(drvrig_client(&rig, ANE_CLIENT_CONTROL), 1, ROOM);
     plain = token;
-    token = rig_program(&rig, client, 1, 0, 2 * PAGE);
+    token = drvrig_program(&rig, client, 1, 0, 2 * PAGE);
     client->domain->space.first -= TEXT * PAGE;
     send_well(surface_with(1, 2), 1);
     own = client->processes->intermediate[0];
@@ -292,7 +292,7 @@ static void an_intermediate_keeps_its_pages(void **state)
     send_well(surface_with(2, 2), 2);
     assert_true(client->processes->intermediate[0] == own && own->iova);
     assert_int_equal(own->pages.extent->physical, pages);
-    assert_int_equal(rig_walk(&rig, 2, 3, own->iova), pages);
+    assert_int_equal(drvrig_walk(&rig, 2, 3, own->iova), pages);
 }
 
 /* A page for a second-level table is missing: another mapping goes, and the next try has it. */
@@ -301,7 +301,7 @@ static void short_tables_reclaim_a_mapping(void **state)
     uint32_t in = surface_with(1, 2), next = surface_with(2, 2);
 
     (void)state;
-    start(rig_client(&rig, ANE_CLIENT_CONTROL), 1, ROOM);
+    start(drvrig_client(&rig, ANE_CLIENT_CONTROL), 1, ROOM);
     client->domain->space.first = 0x2000000 - 6 * PAGE; /* six pages of the first table */
     send_well(in, 1);
     rig.alloc_fails_at = rig.alloc_calls + 1;
@@ -317,7 +317,7 @@ static void a_client_has_a_quota_of_pages(void **state)
     uint64_t before;
 
     (void)state;
-    start(rig_client(&rig, ANE_CLIENT_CONTROL), 1, 40);
+    start(drvrig_client(&rig, ANE_CLIENT_CONTROL), 1, 40);
     before = drv_quota_pages(client);
     assert_int_equal(before, 2); /* text and container */
     send_well(small, 1);
@@ -341,7 +341,7 @@ static void a_client_has_a_quota_of_pages(void **state)
 
 struct adder {
     struct ane_machine *machine;
-    struct io_client client;
+    struct iorig_client client;
     uint64_t token, sequence;
 };
 
@@ -350,14 +350,14 @@ static void adder_start(struct adder *a, uint32_t scatter)
     struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .scatter = scatter};
     static uint8_t image[1 << 16];
     struct ane_program_prepare prepare;
-    size_t size = io_image_add(image, sizeof(image), CHANNELS, WIDTH);
+    size_t size = iorig_image_add(image, sizeof(image), CHANNELS, WIDTH);
 
     memset(a, 0, sizeof(*a));
     if (ane_machine_create(&config, &a->machine))
         fail_msg("%s", ane_machine_error());
-    assert_int_equal(io_open(ane_machine_service(a->machine), 0, ANE_CLIENT_CONTROL, &a->client), 0);
-    assert_int_equal(io_create(&a->client, image, size, &a->token), 0);
-    assert_int_equal(io_prepare(&a->client, a->token, &prepare), 0);
+    assert_int_equal(iorig_open(ane_machine_service(a->machine), 0, ANE_CLIENT_CONTROL, &a->client), 0);
+    assert_int_equal(iorig_create(&a->client, image, size, &a->token), 0);
+    assert_int_equal(iorig_prepare(&a->client, a->token, &prepare), 0);
 }
 
 static void adder_end(struct adder *a)
@@ -381,7 +381,7 @@ static IOReturn add(struct adder *a, uint32_t x, uint32_t y, uint32_t sum)
     const uint32_t surfaces[3] = {x, y, sum};
     struct ane_request_reply reply;
 
-    return io_request(&a->client, a->token, a->sequence++, ANE_REQUEST_PRIORITY, surfaces, 2, 1, &reply);
+    return iorig_request(&a->client, a->token, a->sequence++, ANE_REQUEST_PRIORITY, surfaces, 2, 1, &reply);
 }
 
 static void expect_sum(uint32_t sum, double value)

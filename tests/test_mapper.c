@@ -16,19 +16,19 @@
 
 #define PAGE 0x4000ull
 
-static struct rig rig;
+static struct drvrig rig;
 
 static int start(void **state)
 {
     (void)state;
-    rig_make(&rig, true);
+    drvrig_make(&rig, true);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    rig_drop(&rig);
+    drvrig_drop(&rig);
     return 0;
 }
 
@@ -37,11 +37,11 @@ static uint64_t leaf_at(uint32_t stream, uint64_t iova)
 {
     uint64_t table = (uint64_t)(rig.dart[1][(0x200 + stream * 16) / 4] & 0x7fffffffu) << 12, word;
 
-    memcpy(&word, rig_memory(&rig, table + (iova >> 25) * 8), 8);
+    memcpy(&word, drvrig_memory(&rig, table + (iova >> 25) * 8), 8);
     if (!word)
         return 0;
     assert_int_equal(word >> 63, 1);
-    memcpy(&word, rig_memory(&rig, (word & 0x7fffffffc000ull) + (iova >> 14 & 2047) * 8), 8);
+    memcpy(&word, drvrig_memory(&rig, (word & 0x7fffffffc000ull) + (iova >> 14 & 2047) * 8), 8);
     return word;
 }
 
@@ -89,7 +89,7 @@ static void nine_roles_of_a_load(void **state)
         assert_int_equal(drv_mapper_map(rig.driver, domain, roles[i].usage, iova, &pages), 0);
         snprintf(line, sizeof(line), "map domain=%u usage=%u prot=%u iova=0x%llx ", domain->number,
                  roles[i].usage, roles[i].protection, (unsigned long long)iova);
-        if (!rig_traced(&rig, line))
+        if (!drvrig_traced(&rig, line))
             fail_msg("%s: no \"%s\"", roles[i].buffer, line);
         for (uint32_t page = 0; page < 3; page++)
             assert_true(leaf_at(domain == base ? 0 : 3, iova + page * PAGE) ==
@@ -121,7 +121,7 @@ static void read_only_is_a_configuration(void **state)
     client = open_domain(2);
     assert_int_equal(rig.platform.alloc(&rig, PAGE, false, &pages), 0);
     assert_int_equal(drv_mapper_map(rig.driver, client, 1, 0x4000, &pages), 0);
-    assert_true(rig_traced(&rig, "map domain=2 usage=1 prot=2 "));
+    assert_true(drvrig_traced(&rig, "map domain=2 usage=1 prot=2 "));
     assert_true(leaf_at(4, 0x4000) == (pages.extent->physical | 1ull << 63));
     drv_mapper_unmap(rig.driver, client, 0x4000, PAGE);
     rig.platform.free(&rig, &pages);
@@ -208,23 +208,23 @@ static void wrong_segments_stop_the_layer(void **state)
 /* A table's pages belong to the page-protection layer: no device address leads to one. */
 static void no_address_leads_to_a_table(void **state)
 {
-    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
     struct ane_request_reply reply;
     struct ane_request request;
-    uint32_t surface[2] = {rig_surface(&rig, 0x20000), rig_surface(&rig, 0x20000)};
-    uint64_t token = rig_program(&rig, client, 1, 0x300, 0x40);
+    uint32_t surface[2] = {drvrig_surface(&rig, 0x20000), drvrig_surface(&rig, 0x20000)};
+    uint64_t token = drvrig_program(&rig, client, 1, 0x300, 0x40);
     unsigned tables = 0;
 
     (void)state;
-    rig_request(&request, token, 1, 1, surface);
-    assert_int_equal(rig_send(client, &request, &reply), kIOReturnSuccess);
+    drvrig_request(&request, token, 1, 1, surface);
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnSuccess);
     for (uint32_t of = 0; of < 4; of++) {
         uint64_t first = (uint64_t)(rig.dart[0][(0x200 + of * 16) / 4] & 0x7fffffffu) << 12;
 
         for (uint64_t slot = 0; slot < 112; slot++) {
             uint64_t word, table;
 
-            memcpy(&word, rig_memory(&rig, first + slot * 8), 8);
+            memcpy(&word, drvrig_memory(&rig, first + slot * 8), 8);
             table = word & 0x7fffffffc000ull;
             for (uint32_t stream = 0; word && stream < 4; stream++)
                 for (uint64_t iova = 0; iova < 0xe0000000;

@@ -25,7 +25,37 @@ static const struct pr_board *board(void)
 
 /* Memory. */
 
-static int dram_take(struct drvrig *rig, uint64_t bytes, uint64_t *address)
+/*
+ * Page i of the array is at this page of physical memory: a buffer, which is contiguous in the array, has no
+ * two pages that are neighbours.
+ */
+#define SCATTER   1021u
+#define UNSCATTER 341u
+_Static_assert(SCATTER *UNSCATTER % DRVRIG_PAGES == 1, "one undoes the other");
+
+static uint64_t physical_of(uint32_t page)
+{
+    return board()->dram + (uint64_t)(page * SCATTER % DRVRIG_PAGES) * PAGE;
+}
+
+uint8_t *drvrig_memory(const struct drvrig *rig, uint64_t address)
+{
+    uint64_t page = (address - board()->dram) / PAGE;
+
+    assert_true(address >= board()->dram && page < DRVRIG_PAGES);
+    return rig->dram + page * UNSCATTER % DRVRIG_PAGES * PAGE + address % PAGE;
+}
+
+static void give_extents(uint32_t first, uint32_t count, struct drv_pages *pages)
+{
+    pages->extent = calloc(count, sizeof(*pages->extent));
+    assert_non_null(pages->extent);
+    pages->extents = count;
+    for (uint32_t i = 0; i < count; i++)
+        pages->extent[i] = (struct pr_extent){physical_of(first + i), PAGE};
+}
+
+static int dram_take(struct drvrig *rig, uint64_t bytes, struct drv_pages *taken)
 {
     uint32_t pages = (uint32_t)(bytes / PAGE), found = 0;
 
@@ -41,40 +71,37 @@ static int dram_take(struct drvrig *rig, uint64_t bytes, uint64_t *address)
         memset(rig->dram + (uint64_t)i * PAGE, 0, bytes);
         rig->length[i] = pages;
         rig->used += pages;
-        *address = board()->dram + (uint64_t)i * PAGE;
+        *taken = (struct drv_pages){.bytes = bytes, .host = rig->dram + (uint64_t)i * PAGE};
+        give_extents(i, pages, taken);
         return 0;
     }
     return -ENOMEM;
 }
 
-static int dram_alloc(void *context, uint64_t bytes, uint64_t *address)
+static int dram_alloc(void *context, uint64_t bytes, bool view, struct drv_pages *pages)
 {
     struct drvrig *rig = context;
+    int status = ++rig->alloc_calls == rig->alloc_fails_at ? -ENOMEM : dram_take(rig, bytes, pages);
 
-    return ++rig->alloc_calls == rig->alloc_fails_at ? -ENOMEM : dram_take(rig, bytes, address);
+    if (!status && !view)
+        pages->host = NULL;
+    return status;
 }
 
-static void dram_free(void *context, uint64_t address)
+static void dram_free(void *context, struct drv_pages *pages)
 {
     struct drvrig *rig = context;
-    uint32_t first = (uint32_t)((address - board()->dram) / PAGE);
+    uint32_t first = (uint32_t)((drvrig_memory(rig, pages->extent->physical) - rig->dram) / PAGE);
 
-    assert_true(first < DRVRIG_PAGES && rig->length[first]);
+    assert_true(first < DRVRIG_PAGES && rig->length[first] == pages->extents);
     memset(rig->run + first, 0, rig->length[first]);
     memset(rig->dram + (uint64_t)first * PAGE, 0xdb, (uint64_t)rig->length[first] * PAGE);
     rig->used -= rig->length[first];
     rig->length[first] = 0;
+    free(pages->extent);
 }
 
-static void *dram_memory(void *context, uint64_t address, uint64_t bytes)
-{
-    struct drvrig *rig = context;
-    uint64_t offset = address - board()->dram, all = (uint64_t)DRVRIG_PAGES * PAGE;
-
-    return address < board()->dram || offset > all || bytes > all - offset ? NULL : rig->dram + offset;
-}
-
-static int surface_get(void *context, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+static int surface_get(void *context, uint32_t id, uint32_t task, struct drv_pages *pages,
                        struct base_error *error)
 {
     struct drvrig *rig = context;
@@ -84,8 +111,7 @@ static int surface_get(void *context, uint32_t id, uint32_t task, uint64_t *addr
     if (rig->surface[id].task != task)
         return base_fail(error, EPERM, "Surface %u belongs to another task.", id);
     rig->surface[id].uses++;
-    *address = rig->surface[id].address;
-    *bytes = rig->surface[id].bytes;
+    *pages = rig->surface[id].pages;
     return 0;
 }
 
@@ -101,17 +127,27 @@ uint32_t drvrig_surface(struct drvrig *rig, uint64_t bytes)
 {
     for (uint32_t id = 1; id < DRVRIG_SURFACES; id++)
         if (!rig->surface[id].there) {
-            rig->surface[id] = (struct drvrig_surface){.bytes = bytes, .there = true};
-            assert_int_equal(dram_take(rig, pr_round_up(bytes, PAGE), &rig->surface[id].address), 0);
+            struct drvrig_surface *surface = &rig->surface[id];
+
+            *surface = (struct drvrig_surface){.bytes = bytes, .there = true};
+            assert_int_equal(dram_take(rig, pr_round_up(bytes, PAGE), &surface->pages), 0);
+            surface->pages.bytes = bytes;
+            surface->address = surface->pages.extent->physical;
             return id;
         }
     fail_msg("no surface left");
     return 0;
 }
 
+void drvrig_surface_end(struct drvrig *rig, uint32_t id)
+{
+    rig->surface[id].there = false;
+    dram_free(rig, &rig->surface[id].pages);
+}
+
 void *drvrig_surface_base(struct drvrig *rig, uint32_t id)
 {
-    return dram_memory(rig, rig->surface[id].address, rig->surface[id].bytes);
+    return rig->surface[id].pages.host;
 }
 
 /* A walk that shares nothing with the driver's or the DART's: the seeds' leaf form. */
@@ -124,22 +160,26 @@ uint64_t drvrig_walk(const struct drvrig *rig, unsigned dart, uint32_t stream, u
     if (iova >= 0xe0000000ull || !(ttbr >> 31) || !(reg[0xfc / 4] >> stream & 1) ||
         reg[(0x100 + stream * 4) / 4] != 0x80)
         return 0;
-    memcpy(&word, rig->dram + (table - board()->dram) + (iova >> 25) * 8, 8);
+    memcpy(&word, drvrig_memory(rig, table + (iova >> 25) * 8), 8);
     if (!(word >> 63))
         return 0;
     table = word & 0x7fffffffc000ull;
-    memcpy(&word, rig->dram + (table - board()->dram) + (iova >> 14 & 2047) * 8, 8);
+    memcpy(&word, drvrig_memory(rig, table + (iova >> 14 & 2047) * 8), 8);
     return word >> 63 ? (word & 0x7fffffffc000ull) + iova % PAGE : 0;
 }
 
 void *drvrig_at(struct drvrig *rig, unsigned dart, uint32_t stream, uint64_t iova, uint64_t bytes)
 {
     uint64_t first = drvrig_walk(rig, dart, stream, iova);
+    uint8_t *host = first ? drvrig_memory(rig, first) : NULL;
 
-    for (uint64_t at = iova - iova % PAGE; at < iova + bytes; at += PAGE)
-        if (!drvrig_walk(rig, dart, stream, at) || drvrig_walk(rig, dart, stream, at) - at != first - iova)
+    for (uint64_t at = iova - iova % PAGE; host && at < iova + bytes; at += PAGE) {
+        uint64_t page = drvrig_walk(rig, dart, stream, at);
+
+        if (!page || drvrig_memory(rig, page) - host != (int64_t)(at - iova))
             return NULL;
-    return first ? dram_memory(rig, first, bytes) : NULL;
+    }
+    return host;
 }
 
 void *drvrig_base_at(struct drvrig *rig, uint64_t iova, uint64_t bytes)
@@ -169,9 +209,16 @@ static uint32_t pmu_read(void *context, enum soc_master master, uint32_t offset)
     return offset % 8 == 0 && offset / 8 < PR_PMU_DOMAINS ? rig->pmu[offset / 8] : 0;
 }
 
-static void power_lost(struct drvrig *rig)
+static void reset_darts(struct drvrig *rig)
 {
     memset(rig->dart, 0, sizeof(rig->dart));
+    for (unsigned i = 0; i < PR_DART_COUNT; i++)
+        rig->dart[i][0x60 / 4] = 0x80000025u; /* Table 28.2 */
+}
+
+static void power_lost(struct drvrig *rig)
+{
+    reset_darts(rig);
     memset(rig->scratch, 0, sizeof(rig->scratch));
     rig->cpu = rig->doorbell = rig->host_pending = 0;
     rig->line = false;
@@ -434,6 +481,7 @@ void drvrig_make(struct drvrig *rig, bool boot)
     };
     for (unsigned i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
         assert_int_equal(soc_bus_attach(bus, &blocks[i], &error), 0);
+    reset_darts(rig);
     rig->silent_command = 0xffffffffu;
     rig->engine_status = 0xa2;
     rig->platform = (struct drv_platform){.context = rig,
@@ -445,7 +493,6 @@ void drvrig_make(struct drvrig *rig, bool boot)
                                           .engines = 1,
                                           .alloc = dram_alloc,
                                           .free = dram_free,
-                                          .memory = dram_memory,
                                           .surface_get = surface_get,
                                           .surface_put = surface_put,
                                           .now = drvrig_now,
@@ -460,16 +507,14 @@ void drvrig_make(struct drvrig *rig, bool boot)
 
 void drvrig_drop(struct drvrig *rig)
 {
-    uint32_t surfaces = 0;
-
     rig->admit = NULL;
     drv_destroy(rig->driver);
     for (uint32_t id = 0; id < DRVRIG_SURFACES; id++)
         if (rig->surface[id].there) {
             assert_int_equal(rig->surface[id].uses, 0);
-            surfaces += (uint32_t)(pr_round_up(rig->surface[id].bytes, PAGE) / PAGE);
+            drvrig_surface_end(rig, id);
         }
-    assert_int_equal(rig->used, surfaces);
+    assert_int_equal(rig->used, 0);
     soc_bus_destroy(rig->platform.bus);
     free(rig->dram);
     soc_clock_destroy(rig->clock);
@@ -552,8 +597,7 @@ IOReturn drvrig_create(struct drvrig *rig, struct drv_client *client, const void
     /* The surface goes at once: the driver has a copy. */
     memset(args, 0xff, ANE_PROGRAM_IMAGE + size);
     assert_int_equal(rig->surface[create.surface].uses, 0);
-    dram_free(rig, rig->surface[create.surface].address);
-    rig->surface[create.surface].there = false;
+    drvrig_surface_end(rig, create.surface);
     return result;
 }
 

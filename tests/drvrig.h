@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver without a machine: DRAM is an array, time is a number, and behind the bus is a made-up controller
+ * A driver without a machine: DRAM is an array whose pages have scattered physical addresses, time is a number, and behind the bus is a made-up controller
  * that answers handshakes, commands and calls. It reads and writes memory only through the tables that the
  * DART registers name, with a walk of its own, and can be made to misbehave.
  */
@@ -25,7 +25,8 @@
 #define DRVRIG_IMAGE     0x10000800000ull /* where the firmware is said to be */
 
 struct drvrig_surface {
-    uint64_t address, bytes;
+    uint64_t address, bytes; /* address: of the first page */
+    struct drv_pages pages;
     uint32_t uses; /* the driver's */
     bool there;
     uint32_t task;
@@ -83,6 +84,7 @@ struct drvrig {
     struct {
         bool there;
         uint32_t program, stream;
+        uint64_t text; /* in the client's domain */
     } process[DRVRIG_PROCESSES];
     struct drvrig_call call[DRVRIG_CALLS];
     struct pr_body_premap premap[8]; /* in order */
@@ -129,9 +131,11 @@ void drvrig_make(struct drvrig *rig, bool boot);
 void drvrig_drop(struct drvrig *rig);
 /*
  * Bytes behind a device address of a stream, as one of the three DARTs translates it; NULL when any page is
- * missing or the pages are not neighbours.
+ * missing or the pages are not those of one buffer in their order.
  */
 void *drvrig_at(struct drvrig *rig, unsigned dart, uint32_t stream, uint64_t iova, uint64_t bytes);
+/* A page of memory by its physical address. */
+uint8_t *drvrig_memory(const struct drvrig *rig, uint64_t address);
 /* The physical address; 0 when there is none. */
 uint64_t drvrig_walk(const struct drvrig *rig, unsigned dart, uint32_t stream, uint64_t iova);
 /* The base domain as the firmware sees it, the same through every controller. */
@@ -153,6 +157,8 @@ bool drvrig_traced(const struct drvrig *rig, enum pr_trace_event_id event, unsig
 bool drvrig_fire(struct drvrig *rig);
 
 uint32_t drvrig_surface(struct drvrig *rig, uint64_t bytes);
+/* Released by its owner, unseen by the driver: its pages are free. */
+void drvrig_surface_end(struct drvrig *rig, uint32_t id);
 void *drvrig_surface_base(struct drvrig *rig, uint32_t id);
 
 /* A client of the process itself, opened (selector 0 too). */

@@ -132,7 +132,6 @@ static uint32_t load_program(struct drvrig *rig, const struct pr_body_load *body
     rig->program[*id].text = rig->program[*id].parts.section[PR_SECTION_TEXT]->address;
     assert_non_null(drvrig_base_at(rig, rig->program[*id].text,
                                    rig->program[*id].parts.section[PR_SECTION_TEXT]->address_bytes));
-    assert_true(rig->program[*id].text >= 0xa0000000u);
     rig->program[*id].there = true;
     rig->program[*id].processes = 0;
     return PR_STATUS_OK;
@@ -172,6 +171,7 @@ static uint32_t create_process(struct drvrig *rig, uint32_t program, const struc
     rig->process[*id].there = true;
     rig->process[*id].program = program;
     rig->process[*id].stream = body->stream;
+    rig->process[*id].text = body->buffer[0].address;
     rig->program[program].processes++;
     return PR_STATUS_OK;
 }
@@ -341,7 +341,7 @@ static uint32_t accept(struct drvrig *rig, const struct pr_call *message, uint64
     memcpy(call->buffer, message->buffer, message->buffers * sizeof(call->buffer[0]));
     for (uint32_t i = 0; i < message->buffers; i++) {
         assert_true(call->buffer[i].valid == 1 && call->buffer[i].index == i &&
-                    call->buffer[i].address % 64 == 0);
+                    call->buffer[i].address % 16 == 0);
         assert_true(call->buffer[i].type == rig->program[message->program_id].parts.buffer[i].type);
         assert_true(call->buffer[i].bytes >= rig->program[message->program_id].parts.buffer[i].bytes);
     }

@@ -505,9 +505,9 @@ static void mappings_ahead_of_a_request(void **state)
     assert_int_equal(map_for(direct, &map, &address), kIOReturnBadArgument);
     assert_non_null(strstr(drv_last_error(rig.driver), "has no port of usage 7 for 24320 bytes"));
     map.usage = 1;
-    map.offset = 0x20;
+    map.offset = 0x28;
     assert_int_equal(map_for(direct, &map, &address), kIOReturnBadArgument);
-    assert_non_null(strstr(drv_last_error(rig.driver), "offset 32 is not a multiple of 64"));
+    assert_non_null(strstr(drv_last_error(rig.driver), "offset 40 is not a multiple of 16"));
     map.offset = 0x6000 - 32;
     map.size = 32;
     map.program++;
@@ -533,20 +533,31 @@ static void device_addresses(void **state)
     uint64_t a, b, c, again;
 
     (void)state;
-    assert_int_equal(drv_space_take(&space, 0, &a), -ENOSPC);
-    assert_int_equal(drv_space_take(&space, 0x4000 * 8, &a), -ENOSPC);
-    assert_int_equal(drv_space_take(&space, ~0ull, &a), -ENOSPC);
-    assert_int_equal(drv_space_take(&space, 1, &a), 0);
-    assert_int_equal(drv_space_take(&space, 0x4001, &b), 0);
-    assert_int_equal(drv_space_take(&space, 0x8000, &c), 0);
+    assert_int_equal(drv_space_take(&space, 0, DRV_SPACE_LOW, &a), -ENOSPC);
+    assert_int_equal(drv_space_take(&space, 0x4000 * 8, DRV_SPACE_LOW, &a), -ENOSPC);
+    assert_int_equal(drv_space_take(&space, ~0ull, DRV_SPACE_LOW, &a), -ENOSPC);
+    assert_int_equal(drv_space_take(&space, 1, DRV_SPACE_LOW, &a), 0);
+    assert_int_equal(drv_space_take(&space, 0x4001, DRV_SPACE_LOW, &b), 0);
+    assert_int_equal(drv_space_take(&space, 0x8000, DRV_SPACE_LOW, &c), 0);
     assert_true(a == 0x4000 && b == 0xc000 && c == 0x18000);
-    assert_int_equal(drv_space_take(&space, 1, &again), -ENOSPC);
+    assert_int_equal(drv_space_take(&space, 1, DRV_SPACE_LOW, &again), -ENOSPC);
     drv_space_give(&space, b);
-    assert_int_equal(drv_space_take(&space, 0xc000, &again), -ENOSPC);
-    assert_int_equal(drv_space_take(&space, 0x8000, &again), 0);
+    assert_int_equal(drv_space_take(&space, 0xc000, DRV_SPACE_LOW, &again), -ENOSPC);
+    assert_int_equal(drv_space_take(&space, 0x8000, DRV_SPACE_LOW, &again), 0);
     assert_int_equal(again, b);
     drv_space_clear(&space);
     assert_null(space.ranges);
+    assert_int_equal(drv_space_used(&space), 0);
+    /* From the high end, with the guard page behind. */
+    assert_int_equal(drv_space_take(&space, 1, DRV_SPACE_HIGH, &a), 0);
+    assert_int_equal(drv_space_take(&space, 0x8000, DRV_SPACE_HIGH, &b), 0);
+    assert_int_equal(drv_space_take(&space, 1, DRV_SPACE_LOW, &c), 0);
+    assert_true(a == 0x1c000 && b == 0x10000 && c == 0x4000);
+    assert_int_equal(drv_space_used(&space), 0x4000 * 7);
+    assert_true(!drv_space_fits(&space, 1) && !drv_space_fits(&space, 0));
+    drv_space_give(&space, a);
+    assert_true(drv_space_fits(&space, 0x4000) && !drv_space_fits(&space, 0x4001));
+    drv_space_clear(&space);
 }
 
 int main(void)

@@ -223,8 +223,7 @@ static IOReturn try_create(struct drv_client *client, void (*change)(struct atte
     memcpy(base + 0x40, &attempt.args, sizeof(attempt.args));
     result = drvrig_call(client, 3, NULL, 0, &attempt.create, 32, NULL, 0, NULL, 0);
     assert_int_equal(rig.surface[surface].uses, 0);
-    rig.surface[surface].there = false;
-    rig.platform.free(&rig, rig.surface[surface].address);
+    drvrig_surface_end(&rig, surface);
     return result;
 }
 
@@ -419,7 +418,8 @@ static void requests_refuse(void **state)
     REFUSED(bad.surface[0] = 0, kIOReturnBadArgument, "no surface 0");
     REFUSED(bad.surface[1] = 0xffffffff, kIOReturnBadArgument, "no surface");
     REFUSED(bad.surface[2] = tiny, kIOReturnBadArgument, "Buffer 2");
-    REFUSED(bad.offset[0] = 32, kIOReturnBadArgument, "Buffer 0");
+    REFUSED(bad.offset[0] = 8, kIOReturnBadArgument, "offsets are multiples of 16");
+    REFUSED(bad.offset[0] = 24, kIOReturnBadArgument, "Buffer 0");
     REFUSED(bad.offset[0] = 128, kIOReturnBadArgument, "Buffer 0");
     REFUSED(bad.offset[1] = ~63ull, kIOReturnBadArgument, "Buffer 1");
     REFUSED(bad.stats_surface = 61, kIOReturnBadArgument, "no surface 61");
@@ -434,6 +434,8 @@ static void requests_refuse(void **state)
     doorbell = 0x100000007ull;
     assert_int_equal(drvrig_call(client, 2, &doorbell, 1, &good, 2376, NULL, 0, &reply, 40),
                      kIOReturnBadArgument);
+    good.offset[0] = 16;
+    assert_int_equal(drvrig_send(client, &good, &reply), kIOReturnSuccess);
     good.offset[0] = 64;
     assert_int_equal(drvrig_send(client, &good, &reply), kIOReturnSuccess);
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);

@@ -379,7 +379,7 @@ static void a_fault_is_named(void **state)
     rig.fault = true;
     rig.call_status = PR_STATUS_TRANSLATION;
     rig.call_error[0] = 2u << 16 | 2; /* source 1 was not translated */
-    rig.call_error[1] = (uint32_t)rig.program[0].text;
+    rig.call_error[1] = (uint32_t)rig.process[0].text;
     rig.call_error[2] = 0x1230000;
     assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnError);
     assert_true(reply.status == PR_STATUS_TRANSLATION && (uint32_t)reply.detail == rig.call_error[0] &&

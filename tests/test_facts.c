@@ -42,8 +42,8 @@ static void addresses_and_numbers(void **state)
     assert_int_equal(board->pmu, FACT_PERF_BASE);
     assert_int_equal(board->revision, PR_DEVICE_VERSION << 8 | PR_DEVICE_MINOR_VERSION);
     assert_int_equal(pr_rebase_register(board->container, 0, 0), 0x285c25020);
-#define X(id, code, class, words, role) \
-    assert_int_equal((code) >= FACT_USAGE_FIRMWARE_FLAG, !strcmp(words, "firmware class"));
+#define X(id, code, direction, class, words, role) \
+    assert_int_equal((code) >= PR_USAGE_FIRMWARE_FLAG, !strcmp(words, "firmware class"));
     PR_USAGES(X)
 #undef X
 }

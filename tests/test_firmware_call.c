@@ -333,7 +333,7 @@ static void rejects_bad_calls(void **state)
     REJECTED(c.part.buffer[0].index = IMAGE_TEXT, BAD_ARGUMENT);
     REJECTED(c.part.buffer[0].index = IMAGE_KERNEL, BAD_ARGUMENT);
     REJECTED(c.part.buffer[0].address = 0x100000000ull, BAD_ARGUMENT);
-    REJECTED(c.part.buffer[0].address += 32, BAD_ARGUMENT);
+    REJECTED(c.part.buffer[0].address += 8, BAD_ARGUMENT);
     REJECTED(c.part.buffer[1].bytes = IMAGE_OUTPUT_BYTES - 1, BAD_ARGUMENT);
     REJECTED(c.call.buffers = 1, BAD_ARGUMENT); /* the output has no buffer */
     assert_non_null(strstr(fwrig_log(rig), "25 dropped"));

@@ -115,8 +115,8 @@ static void refuses_other_buffers(void **state)
     expect_refused(rig, &p, "ends above 0xe0000000");
     p.part.buffer[1].address = 1ull << 32 | KERNEL_2;
     expect_refused(rig, &p, "0x4000 bytes at 0x122000000, is above 4 GiB");
-    p.part.buffer[1].address = KERNEL_2 + 32;
-    expect_refused(rig, &p, "at 0x22000020, has a reserved word");
+    p.part.buffer[1].address = KERNEL_2 + 8;
+    expect_refused(rig, &p, "at 0x22000008, has a reserved word");
     second_make(&p);
     p.part.buffer[1].reserved = 1;
     expect_refused(rig, &p, "at 0x22000000, has a reserved word");
@@ -452,7 +452,7 @@ static void refuses_bad_premaps(void **state)
     REFUSED(body.buffer.valid = 0, "is not valid");
     REFUSED(body.buffer.index = 511, "buffer 511, 0x1000 bytes at 0xa00000, is not a buffer of the program");
     REFUSED(body.buffer.index = IMAGE_MIDDLE, "is one of the program's own");
-    REFUSED(body.buffer.address += 32, "is not aligned to 64 bytes");
+    REFUSED(body.buffer.address += 8, "is not aligned to 16 bytes");
     REFUSED(body.buffer.bytes -= 1, "is smaller than the container says");
     REFUSED(body.buffer.address |= 1ull << 32, "at 0x100a00000, is above 4 GiB");
     REFUSED(body.buffer.address = 0xe0000000u - 64, "at 0xdfffffc0, ends above 0xe0000000");

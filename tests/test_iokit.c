@@ -222,6 +222,56 @@ static void three_machines_at_once(void **state)
     ane_machine_destroy(two);
 }
 
+/* The engine reads and writes buffers at every multiple of 16 bytes (Table 28.9), and at no other place. */
+static void a_buffer_begins_on_the_dma_granule(void **state)
+{
+    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
+    const uint64_t doorbell = ANE_REQUEST_DOORBELL;
+    struct ane_request_reply reply;
+    struct ane_machine *machine;
+    struct iorig_accumulator a;
+    uint32_t surface[3];
+
+    (void)state;
+    assert_int_equal(ane_machine_create(&config, &machine), 0);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 1, 32);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(ane_surface_create(0, 4096, &surface[i]), 0);
+    for (uint64_t at = 0; at < 128; at += 8) {
+        struct ane_request request = {.token = a.token,
+                                      .priority = ANE_REQUEST_PRIORITY,
+                                      .qos = ANE_REQUEST_QOS,
+                                      .category = ANE_REQUEST_CATEGORY,
+                                      .inputs = 2,
+                                      .outputs = 1,
+                                      .surface = {surface[0], surface[1], surface[2]},
+                                      .offset = {at, 2 * at, 3 * at}};
+        uint16_t *x = ane_surface_base(surface[0]), *y = ane_surface_base(surface[1]),
+                 *sum = ane_surface_base(surface[2]);
+        size_t size = sizeof(reply);
+        IOReturn result;
+
+        for (unsigned i = 0; i < 2048; i++) {
+            x[i] = y[i] = 0x4400; /* 4 */
+            sum[i] = 0x7777;
+        }
+        for (unsigned i = 0; i < 32; i++) {
+            x[at / 2 + i] = 0x3c00; /* 1 */
+            y[at + i] = 0x4000;     /* 2 */
+        }
+        result = IOConnectCallMethod(a.client.connect, ANE_CONTROL_ProgramSendRequest, &doorbell, 1, &request,
+                                     sizeof(request), NULL, NULL, &reply, &size);
+        assert_int_equal(result, at % 16 ? kIOReturnBadArgument : kIOReturnSuccess);
+        for (unsigned i = 0; i < 2048; i++)
+            assert_int_equal(sum[i],
+                             at % 16 == 0 && i >= 3 * at / 2 && i < 3 * at / 2 + 32 ? 0x4200 : 0x7777);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        ane_surface_release(surface[i]);
+    iorig_accumulator_release(&a);
+    ane_machine_destroy(machine);
+}
+
 static void a_warm_path_asks_the_host_for_nothing(void **state)
 {
     struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
@@ -320,6 +370,7 @@ int main(void)
         cmocka_unit_test(eight_threads_share_a_machine),
         cmocka_unit_test(a_client_closed_by_another_thread_ends_cleanly),
         cmocka_unit_test(three_machines_at_once),
+        cmocka_unit_test(a_buffer_begins_on_the_dma_granule),
         cmocka_unit_test(a_warm_path_asks_the_host_for_nothing),
         cmocka_unit_test(a_thousand_warm_dispatches_in_seccomp),
         cmocka_unit_test(only_the_entitled_open),

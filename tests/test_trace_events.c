@@ -93,7 +93,7 @@ static const struct {
     {PR_TRACE_DRV_BOOT_FAILED, "boot 10 of 11 failed: t2"},
     {PR_TRACE_DRV_RESOURCES, "resources: programs=10 processes=11 procedures=12 engines=13"},
     {PR_TRACE_DRV_READY, "the controller is ready"},
-    {PR_TRACE_DRV_MAP, "map domain=10 usage=11 class=12 iova=0xd physical=0xe bytes=0xf"},
+    {PR_TRACE_DRV_MAP, "map domain=10 usage=11 prot=12 iova=0xd physical=0xe bytes=0xf extents=16"},
     {PR_TRACE_DRV_UNMAP, "unmap domain=10 iova=0xb bytes=0xc"},
     {PR_TRACE_DRV_INVALIDATE_STUCK, "dart 10: the invalidation of streams 0xb never ended"},
     {PR_TRACE_DRV_DOMAIN_LENT, "domain 10 lent to client 11, stream 12"},
@@ -117,6 +117,7 @@ static const struct {
     {PR_TRACE_DRV_FAULT_PARKED, "parked for 10 ms"},
     {PR_TRACE_DRV_FAULT_RECOVERED, "recovered from fault 10"},
     {PR_TRACE_DRV_FAULT_BENIGN, "benign: the engine's status is 0xa, powered and idle"},
+    {PR_TRACE_DRV_RECLAIM, "reclaim domain=10 surface=11 iova=0xc bytes=0xd"},
 };
 
 static struct pr_trace_record made_up_record(unsigned number)

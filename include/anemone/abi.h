@@ -143,7 +143,7 @@ struct ane_request {
     /* +0x220 counts (chosen): those of ane_program_prepare; intermediates 0 = the driver's own buffer */
     uint32_t inputs, outputs, intermediates;
     uint32_t stats_surface; /* +0x22c (chosen) receives statistics; 0 = none */
-    /* +0x230 (chosen) of each buffer in its surface; multiples of 64 */
+    /* +0x230 (chosen) of each buffer in its surface; multiples of 16, the granule of Table 28.9 */
     uint64_t offset[ANE_REQUEST_SURFACES];
     uint64_t session;        /* +0x630 (chosen) see "Sessions" above */
     uint8_t reserved[0x310]; /* +0x638 */

@@ -118,6 +118,12 @@ struct ane_machine_config {
      * work.
      */
     uint32_t panic_on_fault;
+    /*
+     * How surfaces and the driver's buffers are scattered over physical memory. 0: in runs of at most 1 MiB
+     * of which no two that follow each other are neighbours. Other values: page by page, in an order from
+     * this seed. Device addresses and results do not depend on it; the trace names physical addresses.
+     */
+    uint32_t scatter;
 };
 
 /*

@@ -14,7 +14,6 @@
 
 #define PAGE_OFFSET(address) ((address) & (PR_PAGE_BYTES - 1))
 #define SUB_UNIT             4u
-#define SUB_WHOLE_END        0xfffu
 
 /* The result of examining every page of a range. */
 struct scan {
@@ -88,7 +87,7 @@ static bool page_check(struct dart_entry entry, uint32_t page, uint64_t from, ui
         fault->address = from;
         return false;
     }
-    if (entry.sub_start == 0 && entry.sub_end == SUB_WHOLE_END)
+    if (entry.sub_start == 0 && entry.sub_end == PR_LEAF_SUB_END)
         return true;
     fault->code = PR_DART_ERROR_SUBPAGE_PROT;
     fault->address = sub_page_limit(entry, page, from, to);

@@ -23,6 +23,7 @@
 #include "driver/mailbox.h"
 #include "driver/mapper.h"
 #include "driver/program.h"
+#include "driver/quota.h"
 #include "driver/request.h"
 #include "driver/ring.h"
 
@@ -91,6 +92,8 @@ struct drv_stats drv_stats_get(const struct drv *d)
 
     stats.client_requests = DRV_REQUESTS_PER_CLIENT;
     stats.client_programs = DRV_PROGRAMS_PER_CLIENT;
+    for (const struct drv_client *client = d->clients; client; client = client->next)
+        stats.client_pages += drv_quota_pages(client);
     return stats;
 }
 
@@ -130,6 +133,7 @@ int drv_create(const struct drv_platform *platform, struct drv **driver, struct 
     d->token =
         0x100000000ull; /* tokens are never small numbers that a surface or a slot could be taken for */
     drv_mapper_init(d);
+    d->page_quota = DRV_CLIENT_PAGES;
     *driver = d;
     return 0;
 }
@@ -244,7 +248,7 @@ static int read_wishes(struct drv *d, uint32_t *channels, uint64_t *ipc_bytes, u
 static int make_block(struct drv *d, uint32_t usage, uint64_t bytes, struct drv_block *block,
                       struct base_error *error)
 {
-    int status = drv_block_make(d, &d->domain[0].space, usage, bytes, block);
+    int status = drv_block_make(d, usage, bytes, block);
 
     return status ? base_fail(error, -status, "No memory for %" PRIu64 " bytes of the firmware's surfaces.",
                               bytes)
@@ -280,8 +284,8 @@ static void write_boot_args(struct drv *d)
     struct pr_boot_args args = {
         .image = d->platform.firmware_image,
         .ipc = d->ipc.iova,
-        .shared_base = d->shared.first,
-        .shared_bytes = d->shared.end - d->shared.first,
+        .shared_base = d->domain[0].space.first,
+        .shared_bytes = d->domain[0].space.end - d->domain[0].space.first,
         .heap = d->heap.iova,
         .heap_bytes = d->heap.bytes,
         .ipc_bytes = d->ipc.bytes,
@@ -516,6 +520,5 @@ void drv_destroy(struct drv *d)
         drv_program_drop_all(d);
         stop_hardware(d);
     }
-    drv_space_clear(&d->shared);
     base_free(d);
 }

@@ -35,6 +35,19 @@ struct drv_deadline {
     uint64_t at; /* the platform's: 0 until the first wait */
 };
 
+/*
+ * Memory as the platform hands it out: physically scattered pages, and the kernel's contiguous view of them.
+ * `extent` lists the pages in the order of the bytes. It belongs to the platform and is good until the pages
+ * are given back. No two extents that follow each other are neighbours in physical memory, so a device sees
+ * the pages in one piece only through a page table.
+ */
+struct drv_pages {
+    struct pr_extent *extent;
+    uint32_t extents;
+    uint64_t bytes; /* in use; the extents are as many whole pages as that takes */
+    void *host;     /* the bytes in one piece; NULL when no view was asked for */
+};
+
 /* What a kernel would give the driver. Functions return 0 or a negative errno. */
 struct drv_platform {
     void *context;
@@ -45,20 +58,16 @@ struct drv_platform {
     uint32_t leaf_form;      /* enum pr_leaf_form: how page-table entries are written */
     uint32_t engines;        /* of the machine */
 
-    /*
-     * DRAM in whole pages, zeroed, physically contiguous; and its bytes as the kernel sees them (NULL when
-     * outside).
-     */
-    int (*alloc)(void *context, uint64_t bytes, uint64_t *address);
-    void (*free)(void *context, uint64_t address);
-    void *(*memory)(void *context, uint64_t address, uint64_t bytes);
+    /* DRAM in whole pages, zeroed; with `view`, also in one piece for the kernel. A page is one extent. */
+    int (*alloc)(void *context, uint64_t bytes, bool view, struct drv_pages *pages);
+    void (*free)(void *context, struct drv_pages *pages);
 
     /*
-     * A surface by id, for a caller of that task: its physical pages (contiguous) and size; counted, put back
-     * as often as got. -ENOENT when there is none, -EPERM when it is another task's and not shared, others
-     * when it cannot be attached; with a sentence.
+     * A surface by id, for a caller of that task: its pages, with a view; counted, put back as often as got.
+     * The pages are the same until the last is put back. -ENOENT when there is none, -EPERM when it is
+     * another task's and not shared, others when it cannot be attached; with a sentence.
      */
-    int (*surface_get)(void *context, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+    int (*surface_get)(void *context, uint32_t id, uint32_t task, struct drv_pages *pages,
                        struct base_error *error);
     void (*surface_put)(void *context, uint32_t id);
 
@@ -169,7 +178,9 @@ const char *drv_last_error(const struct drv *driver);
 struct drv_stats {
     uint64_t requests, completed, failed, aborted, interrupts, boots, boot_failures;
     uint32_t clients, programs, surfaces_mapped, in_flight;
-    uint64_t pages; /* DRAM pages the driver holds */
+    uint64_t pages;        /* DRAM pages the driver holds */
+    uint64_t client_pages; /* pages mapped or held for clients */
+    uint64_t evictions;    /* mappings reclaimed for others */
     /* What one client may have at most, and how often a call was refused because it had. */
     uint32_t client_requests, client_programs;
     uint64_t over_quota;

@@ -155,7 +155,7 @@ static void report_begin(struct drv *d, unsigned dart, const struct pr_dart_snap
     *report = (struct drv_fault_report){
         .count = d->fault.count,
         .time = s->time,
-        .snapshot = d->fault.page + dart * PR_DART_SNAPSHOT_STRIDE,
+        .snapshot = d->fault.memory ? d->fault.page.extent->physical + dart * PR_DART_SNAPSHOT_STRIDE : 0,
         .info = info_make(s),
         .address = address_of(s),
         .engine_status = drv_mailbox_read(d, PR_ENGINE_STATUS),
@@ -287,12 +287,11 @@ static void own_consumer(void *context, const struct IODARTErrorInfo *info,
 
 int drv_fault_start(struct drv *d)
 {
-    void *host;
-    int status = drv_pages_take(d, PR_PAGE_BYTES, &d->fault.page, &host);
+    int status = drv_pages_take(d, PR_PAGE_BYTES, true, &d->fault.page);
 
     if (status)
         return status;
-    d->fault.memory = host;
+    d->fault.memory = d->fault.page.host;
     return d->fault.consumer[0].call ? 0 : drv_fault_register(d, own_consumer, d);
 }
 
@@ -301,7 +300,7 @@ void drv_fault_stop(struct drv *d)
     if (!d->fault.memory)
         return;
     d->fault.memory = NULL;
-    drv_pages_give(d, d->fault.page, PR_PAGE_BYTES);
+    drv_pages_give(d, &d->fault.page);
 }
 
 /* Attribution. */
@@ -337,9 +336,10 @@ static bool capture_fits(const struct drv_request *r, unsigned dart, const struc
     return !error_known(r) || (dart == dart_of(dma_of(r)) && capture->address >= r->error[2]);
 }
 
-/* The place of a descriptor in the program's chain, by its address. */
-static uint32_t descriptor_index(const struct drv_program *program, uint32_t address)
+/* The place of a descriptor in the program's chain, by its address in the client's domain. */
+static uint32_t descriptor_index(const struct drv_process *process, uint32_t address)
 {
+    const struct drv_program *program = process->program;
     struct pr_chain chain;
     struct pr_chain_link link;
     struct pr_problem problem;
@@ -347,7 +347,7 @@ static uint32_t descriptor_index(const struct drv_program *program, uint32_t add
 
     pr_chain_begin(&chain, program->text.host, program->text.bytes, program->first_words, program->td_count);
     while ((step = pr_chain_next(&chain, &link, &problem)) != PR_CHAIN_END)
-        if (step == PR_CHAIN_LINK && program->text.iova + link.offset == address)
+        if (step == PR_CHAIN_LINK && process->text + link.offset == address)
             return link.index;
     return DRV_FAULT_UNKNOWN;
 }
@@ -374,9 +374,9 @@ static bool tensor_at(const struct drv_request *r, uint64_t address, char *text,
             snprintf(text, size, "the intermediate buffer");
         return true;
     }
-    if (holds(program->text.iova, program->text.bytes, address))
+    if (holds(r->process->text, program->text.bytes, address))
         snprintf(text, size, "the program's text");
-    else if (program->kernel.bytes && holds(program->kernel.iova, program->kernel.bytes, address))
+    else if (program->kernel.bytes && holds(r->process->kernel, program->kernel.bytes, address))
         snprintf(text, size, "the kernel");
     else
         return false;
@@ -415,7 +415,7 @@ void drv_fault_attribute(struct drv *d, struct drv_request *r, uint32_t status)
     *fault = (struct drv_request_fault){.descriptor = DRV_FAULT_UNKNOWN};
     if (error_known(r)) {
         fault->dma = dma_of(r);
-        fault->descriptor = descriptor_index(r->process->program, r->error[1]);
+        fault->descriptor = descriptor_index(r->process, r->error[1]);
     }
     if (status != PR_STATUS_TRANSLATION)
         return;

@@ -208,7 +208,7 @@ static void write_records(uint8_t *to, const struct layout *at, const struct pla
 static IOReturn make_block(struct drv *d, uint32_t usage, uint64_t bytes, const char *what,
                            struct drv_block *block)
 {
-    if (!drv_block_make(d, &d->shared, usage, bytes, block))
+    if (!drv_block_make(d, usage, bytes, block))
         return kIOReturnSuccess;
     return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for the %s, %" PRIu64 " bytes.", what,
                       bytes);
@@ -247,7 +247,7 @@ static IOReturn load_image(struct drv *d, const uint8_t *bytes, uint64_t size, s
     if (result)
         return result;
     at = lay_out(&plan, program->kernel.bytes);
-    result = make_block(d, PR_USAGE_CONSTANTS, at.bytes, "container", &program->container);
+    result = make_block(d, PR_USAGE_TEXT, at.bytes, "container", &program->container);
     if (result)
         return result;
     /* Padding has to be zero, whatever a bare driver or a stray store left in the pages. */

@@ -129,7 +129,7 @@ static uint64_t shared_alloc(struct drv *d, uint64_t bytes, uint32_t *index)
         if (!d->shared_block[*index].bytes)
             break;
     if (*index == DRV_SHARED_BLOCKS || bytes > SHARED_BYTES_MAX ||
-        drv_block_make(d, &d->domain[0].space, PR_USAGE_FIRMWARE_HEAP, bytes, &d->shared_block[*index])) {
+        drv_block_make(d, PR_USAGE_FIRMWARE_HEAP, bytes, &d->shared_block[*index])) {
         SOC_TRACE(d->platform.trace, DRV_SHARED_REFUSED, bytes);
         *index = 0;
         return 0;

@@ -6,8 +6,6 @@
 
 #include "driver/command.h"
 
-#define BUFFER_ALIGN 64u
-
 /* The ports of a usage, in the order calls bind them. */
 struct ports {
     uint32_t first, end, type;
@@ -49,11 +47,11 @@ IOReturn drv_premap_send(struct drv_process *process, const struct ane_memory_ma
     IOReturn result = kIOReturnSuccess;
     uint32_t sent = 0;
 
-    if (map->offset % BUFFER_ALIGN)
+    if (map->offset % PR_DMA_GRANULE)
         return drv_refuse(process->client->driver, kIOReturnBadArgument,
                           "Memory map: offset %" PRIu64 " is not a multiple of %u, so no request of program "
                           "0x%" PRIx64 " can bind it.",
-                          map->offset, BUFFER_ALIGN, map->program);
+                          map->offset, PR_DMA_GRANULE, map->program);
     for (buffer.index = ports.first; buffer.index < ports.end && !result; buffer.index++)
         if (program->bytes[buffer.index] <= buffer.bytes) {
             result = send_one(process, &buffer);

@@ -10,6 +10,7 @@
  */
 #include "driver/process.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -18,7 +19,7 @@
 #include "driver/command.h"
 #include "driver/domain.h"
 #include "driver/lifecycle.h"
-#include "driver/mapper.h"
+#include "driver/mapping.h"
 #include "driver/program.h"
 #include "driver/surface.h"
 
@@ -79,25 +80,35 @@ void drv_process_remove(struct drv_process *process)
     base_free(process);
 }
 
-/* Text and kernel are at the address they have in the base domain. */
-static int map_program(struct drv *d, struct drv_domain *domain, const struct drv_program *program)
+static void unmap_program(struct drv *d, struct drv_domain *domain, struct drv_process *process)
 {
-    const struct drv_block *text = &program->text, *kernel = &program->kernel;
-    int status = drv_mapper_map(d, domain, text->usage, text->iova, text->physical, text->bytes);
-
-    if (status || !kernel->bytes)
-        return status;
-    status = drv_mapper_map(d, domain, kernel->usage, kernel->iova, kernel->physical, kernel->bytes);
-    if (status)
-        drv_mapper_unmap(d, domain, text->iova, text->bytes);
-    return status;
+    if (process->text)
+        drv_mapping_displace(d, domain, process->text, process->program->text.bytes);
+    if (process->kernel)
+        drv_mapping_displace(d, domain, process->kernel, process->program->kernel.bytes);
+    process->text = process->kernel = 0;
 }
 
-static void unmap_program(struct drv *d, struct drv_domain *domain, const struct drv_program *program)
+static int map_block(struct drv *d, struct drv_domain *domain, const struct drv_block *block, uint64_t *iova)
 {
-    drv_mapper_unmap(d, domain, program->text.iova, program->text.bytes);
-    if (program->kernel.bytes)
-        drv_mapper_unmap(d, domain, program->kernel.iova, program->kernel.bytes);
+    return block->bytes ? drv_mapping_place(d, domain, block->usage, &block->pages, DRV_SPACE_HIGH, iova) : 0;
+}
+
+/* Text and kernel have addresses of their own in every domain. */
+static int map_program(struct drv *d, struct drv_domain *domain, struct drv_process *process)
+{
+    uint64_t text = 0, kernel = 0;
+    int status = map_block(d, domain, &process->program->text, &text);
+
+    if (status)
+        return status;
+    process->text = text;
+    status = map_block(d, domain, &process->program->kernel, &kernel);
+    if (status)
+        unmap_program(d, domain, process);
+    else
+        process->kernel = kernel;
+    return status;
 }
 
 static void created(void *context, const struct pr_command_header *reply)
@@ -182,7 +193,7 @@ static void undo_start(struct drv_process *process, struct drv_domain *domain)
     process->id = PR_NO_ID;
     if (process->state != DRV_PROCESS_PARKED)
         set_state(process, DRV_PROCESS_PARKED);
-    unmap_program(d, domain, process->program);
+    unmap_program(d, domain, process);
     if (unnoticed != PR_NO_ID)
         terminate_process(d, process->program, unnoticed);
 }
@@ -193,22 +204,36 @@ union process_body {
     uint8_t bytes[PR_PROCESS_BYTES(OWN_BUFFERS)];
 };
 
-static void add_own(struct pr_body_process *body, uint32_t index, const struct drv_block *block)
+static void add_own(struct pr_body_process *body, uint32_t index, uint64_t address, uint64_t bytes)
 {
-    if (block->bytes)
+    if (bytes)
         body->buffer[body->buffers++] =
-            (struct pr_process_buffer){.index = index, .address = block->iova, .bytes = block->bytes};
+            (struct pr_process_buffer){.index = index, .address = address, .bytes = bytes};
 }
 
 /* The program's own buffers at their addresses in the client's domain; how long the body is. */
 static uint32_t write_body(struct pr_body_process *body, const struct drv_domain *domain,
-                           const struct drv_program *program)
+                           const struct drv_process *process)
 {
     body->stream = drv_domain_stream(domain);
     body->buffers = 0;
-    add_own(body, PR_PROCESS_TEXT, &program->text);
-    add_own(body, PR_PROCESS_KERNEL, &program->kernel);
+    add_own(body, PR_PROCESS_TEXT, process->text, process->program->text.bytes);
+    add_own(body, PR_PROCESS_KERNEL, process->kernel, process->program->kernel.bytes);
     return PR_PROCESS_BYTES(body->buffers);
+}
+
+static IOReturn map_refused(const struct drv_process *process, const struct drv_domain *domain, int status)
+{
+    const struct drv_program *program = process->program;
+    struct drv *d = program->driver;
+
+    if (status != -ENOSPC)
+        return drv_refuse(d, kIOReturnNoMemory, "Program prepare: no memory for page tables.");
+    return drv_refuse(d, kIOReturnNoResources,
+                      "Program prepare: text and kernel of %" PRIu64 " bytes do not fit: what must be mapped "
+                      "at once takes %" PRIu64 " of the %" PRIu64 " bytes of device addresses of domain %u.",
+                      program->text.bytes + program->kernel.bytes, drv_space_used(&domain->space),
+                      domain->space.end - domain->space.first, domain->number);
 }
 
 /* With a domain: text and kernel mapped there, and a slot of the firmware's for its stream. */
@@ -218,20 +243,22 @@ static IOReturn start_process(struct drv_process *process)
     struct drv_program *program = process->program;
     struct drv_domain *domain = process->client->domain;
     union process_body body;
-    const struct drv_command_args args = {.id = PR_CMD_CREATE_PROCESS,
-                                          .program = program->id,
-                                          .process = PR_NO_ID,
-                                          .body = &body,
-                                          .bytes = write_body(&body.process, domain, program),
-                                          .reply = created,
-                                          .context = process,
-                                          .late = created_late,
-                                          .late_context = program};
+    struct drv_command_args args = {.id = PR_CMD_CREATE_PROCESS,
+                                    .program = program->id,
+                                    .process = PR_NO_ID,
+                                    .body = &body,
+                                    .reply = created,
+                                    .context = process,
+                                    .late = created_late,
+                                    .late_context = program};
     enum drv_command_end end;
     IOReturn result;
+    int status;
 
-    if (map_program(d, domain, program))
-        return drv_refuse(d, kIOReturnNoMemory, "Program prepare: no memory for page tables.");
+    status = map_program(d, domain, process);
+    if (status)
+        return map_refused(process, domain, status);
+    args.bytes = write_body(&body.process, domain, process);
     set_state(process, DRV_PROCESS_STARTING);
     program->ghosts++;
     result = drv_command_run(d, &args, &end);
@@ -286,7 +313,7 @@ void drv_process_end(struct drv_process *process)
     uint32_t id = process->state == DRV_PROCESS_LIVE ? process->id : process->old_id;
 
     if (process->state == DRV_PROCESS_LIVE)
-        unmap_program(d, client->domain, process->program);
+        unmap_program(d, client->domain, process);
     set_state(process, DRV_PROCESS_ENDED);
     process->id = process->old_id = PR_NO_ID;
     for (unsigned band = 0; band < DRV_BANDS; band++)
@@ -317,6 +344,7 @@ void drv_process_park_all(struct drv_client *client)
             set_state(process, DRV_PROCESS_PARKED);
             process->old_id = process->id;
             process->id = PR_NO_ID;
+            process->text = process->kernel = 0; /* they go with the domain */
         }
 }
 

@@ -22,6 +22,7 @@
 #include "driver/image.h"
 #include "driver/lifecycle.h"
 #include "driver/process.h"
+#include "driver/quota.h"
 #include "driver/surface.h"
 
 #define IMAGE_BYTES_MAX PR_CONTAINER_BYTES_MAX
@@ -253,16 +254,15 @@ static IOReturn read_copy(struct drv *d, const uint8_t *from, const struct ane_p
                           struct drv_program *program)
 {
     const uint64_t size = args->image_size;
-    uint64_t physical;
+    struct drv_pages copy;
     IOReturn result;
-    void *copy;
 
-    if (drv_pages_take(d, size, &physical, &copy))
+    if (drv_pages_take(d, size, true, &copy))
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for a copy of the image.");
-    memcpy(copy, from, size);
-    result = args->representation == ANE_PROGRAM_RT ? drv_bundle_load(d, copy, size, program)
-                                                    : drv_image_load(d, copy, size, program);
-    drv_pages_give(d, physical, size);
+    memcpy(copy.host, from, size);
+    result = args->representation == ANE_PROGRAM_RT ? drv_bundle_load(d, copy.host, size, program)
+                                                    : drv_image_load(d, copy.host, size, program);
+    drv_pages_give(d, &copy);
     return result;
 }
 
@@ -270,9 +270,12 @@ static IOReturn load_program(struct drv_client *client, const uint8_t *from,
                              const struct ane_program_args *args, uint64_t *token)
 {
     struct drv *d = client->driver;
-    struct drv_program *program = make_program(client, args);
-    IOReturn result;
+    struct drv_program *program;
+    IOReturn result = drv_quota_check(client, args->image_size);
 
+    if (result)
+        return result;
+    program = make_program(client, args);
     if (!program)
         return kIOReturnNoMemory;
     result = read_copy(d, from, args, program);
@@ -323,19 +326,15 @@ static IOReturn create_from(struct drv_client *client, const struct ane_program_
 IOReturn drv_program_create(struct drv_client *client, const struct ane_program_create *create)
 {
     struct drv *d = client->driver;
-    uint64_t physical, bytes;
+    struct drv_pages pages;
     IOReturn result;
-    uint8_t *surface;
 
     if (create->flags)
         return drv_refuse(d, kIOReturnBadArgument, "Program create: flags must be 0.");
-    result = drv_surface_get(client, create->surface, &physical, &bytes);
+    result = drv_surface_get(client, create->surface, &pages);
     if (result)
         return result;
-    surface = d->platform.memory(d->platform.context, physical, bytes);
-    result = surface ? create_from(client, create, surface, bytes)
-                     : drv_refuse(d, kIOReturnBadArgument, "Program create: surface %u has no memory.",
-                                  create->surface);
+    result = create_from(client, create, pages.host, pages.bytes);
     d->platform.surface_put(d->platform.context, create->surface);
     return result;
 }

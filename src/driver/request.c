@@ -24,13 +24,14 @@
 #include "driver/fault.h"
 #include "driver/identity.h"
 #include "driver/lifecycle.h"
+#include "driver/mapping.h"
 #include "driver/process.h"
 #include "driver/ring.h"
 #include "driver/surface.h"
 #include "protocol/stats.h"
 
-#define BUFFER_ALIGN 64u
 #define COOKIE_INDEX 0xffu
+#define COOKIE_SHIFT 8
 _Static_assert(DRV_REQUESTS <= COOKIE_INDEX, "a cookie names its request");
 
 #define NEXT(state) (1u << DRV_REQUEST_##state)
@@ -88,7 +89,7 @@ static void assign_request(struct drv_request *r, struct drv_client *client)
     set_state(r, DRV_REQUEST_BOUND);
     client->requests++;
     r->client = client;
-    r->cookie = ++d->serial << 8 | r->index;
+    r->cookie = ++d->serial << COOKIE_SHIFT | r->index;
     r->status = 0;
     r->detail = 0;
     for (unsigned i = 0; i < PR_TM_ERRORS; i++)
@@ -169,13 +170,18 @@ void drv_request_depth_changed(struct drv *d)
 }
 
 /* Its mappings and its process are free again: nothing of the client's is under way because of it. */
+static void unbind_buffers(struct drv_request *r)
+{
+    for (uint32_t i = 0; i < r->bindings; i++)
+        drv_surface_unuse(r->client, r->binding[i]);
+    r->bindings = 0;
+}
+
 static void unbind_request(struct drv_request *r)
 {
     if (!r->process)
         return;
-    for (uint32_t i = 0; i < r->bindings; i++)
-        drv_surface_unuse(r->client, r->binding[i]);
-    r->bindings = 0;
+    unbind_buffers(r);
     drv_process_unpin(r->process);
     r->process = NULL;
 }
@@ -193,14 +199,27 @@ static void free_request(struct drv *d, struct drv_request *r)
 
 /* Binding. */
 
+static void add_binding(struct drv_request *r, struct drv_mapping *mapping)
+{
+    mapping->uses++;
+    mapping->used = r->cookie >> COOKIE_SHIFT;
+    r->binding[r->bindings++] = mapping;
+}
+
 static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t surface, uint64_t offset,
                              uint32_t usage)
 {
     struct drv_client *client = r->client;
     struct drv_process *process = r->process;
-    struct drv_mapping *mapping = process->recent[position];
+    struct drv_mapping *mapping;
     uint64_t least = process->program->bytes[position];
 
+    /* Mapping a buffer may have reclaimed those that were remembered for later positions. */
+    if (process->generation != client->generation) {
+        memset(process->recent, 0, sizeof(process->recent));
+        process->generation = client->generation;
+    }
+    mapping = process->recent[position];
     if (!mapping || mapping->surface != surface) {
         IOReturn result = drv_surface_map(client, surface, usage, false, &mapping);
 
@@ -208,13 +227,12 @@ static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t 
             return result;
         process->recent[position] = mapping;
     }
-    if (offset % BUFFER_ALIGN || offset > mapping->bytes || least > mapping->bytes - offset)
+    if (offset % PR_DMA_GRANULE || offset > mapping->bytes || least > mapping->bytes - offset)
         return drv_refuse(client->driver, kIOReturnBadArgument,
                           "Buffer %u: %" PRIu64 " bytes at offset %" PRIu64
                           " of surface %u, which has %" PRIu64 "; offsets are multiples of %u.",
-                          position, least, offset, surface, mapping->bytes, BUFFER_ALIGN);
-    mapping->uses++;
-    r->binding[r->bindings++] = mapping;
+                          position, least, offset, surface, mapping->bytes, PR_DMA_GRANULE);
+    add_binding(r, mapping);
     return kIOReturnSuccess;
 }
 
@@ -227,11 +245,21 @@ static IOReturn bind_intermediate(struct drv_request *r, uint32_t position)
 
     if (!*own)
         result = drv_surface_make(r->client, PR_USAGE_INTERMEDIATE, process->program->bytes[position], own);
+    else if (!(*own)->iova)
+        result = drv_surface_place(r->client, *own);
     if (result)
         return result;
-    (*own)->uses++;
-    r->binding[r->bindings++] = *own;
+    add_binding(r, *own);
     return kIOReturnSuccess;
+}
+
+/* Whether another request of the client has buffers. */
+static bool has_bound_request(const struct drv_client *client)
+{
+    for (unsigned i = 0; i < DRV_REQUESTS; i++)
+        if (client->driver->request[i].client == client && client->driver->request[i].bindings)
+            return true;
+    return false;
 }
 
 static IOReturn bind_all(struct drv_request *r, const struct ane_request *request)
@@ -240,10 +268,6 @@ static IOReturn bind_all(struct drv_request *r, const struct ane_request *reques
     uint32_t given = request->inputs + request->outputs + request->intermediates;
     IOReturn result = kIOReturnSuccess;
 
-    if (r->process->generation != r->client->generation) {
-        memset(r->process->recent, 0, sizeof(r->process->recent));
-        r->process->generation = r->client->generation;
-    }
     for (uint32_t i = 0; i < given && !result; i++)
         result = bind_surface(r, i, request->surface[i], request->offset[i],
                               i < program->inputs                      ? PR_USAGE_INPUT
@@ -270,8 +294,7 @@ static IOReturn bind_stats(struct drv_request *r, uint32_t surface, struct pr_bu
         return drv_refuse(r->client->driver, kIOReturnBadArgument,
                           "Statistics surface %u has %" PRIu64 " bytes; a record has %u.", surface,
                           mapping->bytes, PR_STATS_HEADER_BYTES + PR_STATS_ENGINE_BYTES);
-    mapping->uses++;
-    r->binding[r->bindings++] = mapping;
+    add_binding(r, mapping);
     *stats = (struct pr_buffer){
         .valid = 1, .type = PR_BUFFER_OUT, .address = mapping->iova, .bytes = mapping->bytes};
     return kIOReturnSuccess;
@@ -465,6 +488,7 @@ void drv_request_abort_all(struct drv_client *client)
     struct drv *d = client->driver;
 
     abort_waiters(client);
+    drv_waiter_wake_client(&d->address_waiters, client);
     for (unsigned i = 0; i < DRV_REQUESTS; i++) {
         struct drv_request *r = &d->request[i];
 
@@ -583,18 +607,65 @@ static IOReturn check_counts(struct drv *d, const struct drv_program *program,
 }
 
 /*
- * With the process pinned. From the request in hand to the doorbell nothing waits: the process stays what it
- * is.
+ * All buffers at their addresses. When they do not fit where others of the request are already, all are
+ * placed once more, from the beginning of what is free.
  */
+static IOReturn bind_compactly(struct drv_request *r, const struct ane_request *request)
+{
+    IOReturn result = bind_all(r, request);
+
+    if (result != kIOReturnNoResources)
+        return result;
+    unbind_buffers(r);
+    drv_mapping_free_up_all(r->client->driver, r->client->domain);
+    return bind_all(r, request);
+}
+
+/*
+ * The same, but a request that does not fit beside others of its client waits until one of them is over.
+ * It holds no buffer meanwhile, so two of them never wait for each other.
+ */
+static IOReturn bind_in_turn(struct drv_request *r, const struct ane_request *request,
+                             struct drv_deadline *deadline)
+{
+    struct drv *d = r->client->driver;
+    IOReturn result = bind_compactly(r, request);
+
+    while (result == kIOReturnNoResources) {
+        struct drv_waiter waiter = {.client = r->client};
+        bool in_time;
+
+        unbind_buffers(r);
+        if (!has_bound_request(r->client))
+            break;
+        drv_waiter_append(&d->address_waiters, &waiter);
+        in_time = !drv_wait(d, &waiter.done, deadline);
+        drv_waiter_remove(&d->address_waiters, &waiter);
+        if (drv_client_is_closed(r->client))
+            return drv_refuse(d, kIOReturnAborted,
+                              "Client %u was closed while its request waited for addresses.",
+                              r->client->number);
+        if (!in_time)
+            return drv_refuse(
+                d, kIOReturnTimeout,
+                "The buffers of the request did not fit beside those of other requests of client "
+                "%u in time.",
+                r->client->number);
+        result = bind_compactly(r, request);
+    }
+    return result;
+}
+
+/* With the process pinned. From the last buffer to the doorbell nothing waits. */
 static IOReturn prepare_request(struct drv_request *r, struct drv_process *process,
-                                const struct ane_request *request)
+                                const struct ane_request *request, struct drv_deadline *deadline)
 {
     IOReturn result;
 
     r->process = process;
     r->priority = request->priority;
     r->qos = request->qos ? request->qos : r->client->qos;
-    result = bind_all(r, request);
+    result = bind_in_turn(r, request, deadline);
     if (result)
         return result;
     build_call(r, request);
@@ -624,7 +695,7 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
     }
     result = drv_client_is_closed(client)
                  ? drv_refuse(d, kIOReturnAborted, "Client %u was closed.", client->number)
-                 : prepare_request(r, process, request);
+                 : prepare_request(r, process, request, &deadline);
     if (result) {
         r->process = process;
         free_request(d, r);

@@ -16,12 +16,8 @@
 #include "protocol/tm_regs.h"
 #include "soc/trace.h"
 
-/*
- * The first part of the aperture is each domain's own, the second one allocator: same address in the base
- * domain and in the client's.
- */
-#define DRV_OWN_FIRST    0x4000u
-#define DRV_SHARED_FIRST 0xa0000000u
+/* Device addresses begin behind an unmapped page: 0 is never a buffer's. */
+#define DRV_FIRST_ADDRESS 0x4000u
 
 /* The command pool is cut into cells, the largest message being a call with 64 buffers. */
 #define DRV_CELL_BYTES          0x1000u
@@ -33,6 +29,8 @@
 #define DRV_PROGRAMS_LEFT       16u
 #define DRV_PROGRAMS_PER_CLIENT (PR_PROGRAMS_MAX - DRV_PROGRAMS_LEFT)
 _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fits into a cell");
+
+#define DRV_CLIENT_PAGES ((8ull << 30) / PR_PAGE_BYTES) /* a client may have (chosen): 8 GiB */
 
 #define DRV_HOLDERS       64u /* slots of a host-to-controller ring, at most */
 #define DRV_SHARED_BLOCKS 16u
@@ -52,30 +50,27 @@ struct drv_domain {
     uint32_t streams;          /* bitmap of its stream slots */
     struct drv_client *client; /* to whom it is lent */
     uint64_t lent;             /* serial number of the loan: the smallest is the oldest */
-    uint64_t table;            /* first-level table, physical; 0 while the domain is not in use */
-    uint64_t *entries;
-    struct {
-        uint64_t address;
-        uint64_t *entries;
-        uint32_t used;
-    } second[DRV_TABLES];
+    struct drv_tables *tables; /* of the page-protection layer; NULL while the domain is not in use */
     struct drv_space space;
 };
 
 /* DRAM of the driver's own, mapped in the base domain. */
 struct drv_block {
-    uint64_t physical, bytes; /* bytes 0: none */
+    struct drv_pages pages;
+    uint64_t bytes; /* 0: none */
     uint64_t iova;
     void *host;
     uint32_t usage;
-    struct drv_space *space;
 };
 
 /* What a client sees mapped: a surface, or an intermediate buffer of the driver's. */
 struct drv_mapping {
     struct drv_mapping *next; /* in its bucket */
     struct drv_domain *domain;
-    uint64_t iova, bytes, physical;
+    uint64_t iova; /* 0: the driver's own pages, reclaimed until their next use */
+    uint64_t bytes;
+    struct drv_pages pages;
+    uint64_t used;           /* serial number of the request that bound it last */
     uint32_t usage, surface; /* surface 0: pages of the driver's own */
     uint32_t uses;           /* requests that bind it */
     uint32_t pins;           /* selector 5 */
@@ -159,6 +154,7 @@ struct drv_process {
     uint32_t old_id; /* still to be terminated after an eviction */
     uint32_t prepares;
     uint32_t pins;
+    uint64_t text, kernel; /* addresses in its client's domain */
     struct drv_mapping *intermediate[DRV_BANDS];
     /* The mappings the last request bound; good while `generation` is the client's. */
     uint64_t generation;
@@ -238,6 +234,7 @@ struct drv_client {
     enum drv_client_state state;
     bool idle;     /* `busy` is 0: what a close waits for */
     bool *ended;   /* of the close that waits until everything is freed; NULL when none does */
+    bool resident; /* hint: its mappings are reclaimed after those of clients without it */
     bool yielding; /* others wait for a domain: its next requests queue behind them */
     uint32_t calls;
     uint32_t busy;   /* requests and operations that need its domain to stay */
@@ -246,7 +243,6 @@ struct drv_client {
     uint32_t programs;    /* that it owns */
     uint32_t qos;         /* of requests that name none */
     uint32_t queue_depth; /* requests under way at most */
-    bool resident;        /* its mappings are evicted after those of clients without the hint */
     uint64_t token, timeout_ns;
     struct drv_domain *domain;
     struct drv_process *processes;
@@ -270,7 +266,7 @@ struct drv_capture {
 struct drv_fault {
     bool latched, parked, panicked;
     uint64_t count;
-    uint64_t page; /* physical, of the snapshots */
+    struct drv_pages page; /* of the snapshots */
     uint8_t *memory;
     struct pr_dart_snapshot snapshot[PR_DART_COUNT]; /* the driver's own copies */
     struct drv_capture capture[PR_DART_COUNT];
@@ -293,9 +289,11 @@ struct drv {
 
     struct drv_fault fault;
     struct drv_domain domain[PR_DART_DOMAINS];
-    struct drv_space shared;
+    uint32_t dart_config; /* the DART's configuration word */
+    uint64_t page_quota;  /* pages a client may have */
     uint64_t loans;
     struct drv_waiter *domain_waiters, *command_waiters, *request_waiters;
+    struct drv_waiter *address_waiters; /* requests that do not fit beside others of their client */
 
     struct drv_block ipc, heap, pool, args, shared_block[DRV_SHARED_BLOCKS];
     struct drv_ring ring[PR_CHANNEL_COUNT];

@@ -9,6 +9,7 @@
 #include "firmware/program.h"
 #include "firmware/rebase.h"
 #include "firmware/shared.h"
+#include "protocol/dart_regs.h"
 #include "protocol/stats.h"
 #include "rtkernel/kernel.h"
 

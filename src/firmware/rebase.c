@@ -4,11 +4,10 @@
 
 #include "firmware/log.h"
 #include "firmware/program.h"
+#include "protocol/dart_regs.h"
 #include "rtkernel/heap.h"
 #include "rtkernel/irq.h"
 #include "rtkernel/memory.h"
-
-#define BUFFER_ALIGN 64u
 
 /* Makes the region hold a range of device addresses; false when that is outside the DART's aperture. */
 static bool cover(struct fw_rebase *rebase, uint64_t address, uint64_t bytes)
@@ -87,8 +86,8 @@ static const char *take_own(struct fw *fw, struct fw_rebase *rebase, const struc
         return "is not one of the program's own";
     if (*own.mapped)
         return "is there twice";
-    if (buffer->reserved || buffer->address % BUFFER_ALIGN)
-        return "has a reserved word that is not 0, or is not aligned to 64 bytes";
+    if (buffer->reserved || buffer->address % PR_DMA_GRANULE)
+        return "has a reserved word that is not 0, or is not aligned to 16 bytes";
     if (buffer->bytes < own.bytes)
         return "is smaller than the container says";
     if (buffer->address >> 32)
@@ -205,8 +204,8 @@ const char *fw_rebase_wrong(const struct fw_program *program, const struct pr_bu
         return "is one of the program's own";
     if (buffer->address >> 32)
         return "is above 4 GiB: (buffer >> 32) == 0 does not hold";
-    if (buffer->address % BUFFER_ALIGN)
-        return "is not aligned to 64 bytes";
+    if (buffer->address % PR_DMA_GRANULE)
+        return "is not aligned to 16 bytes";
     return buffer->bytes < generic->bytes ? "is smaller than the container says" : NULL;
 }
 

@@ -176,7 +176,7 @@ void mach_connect_forked(void);
 bool mach_task_identity(uint32_t task, struct drv_identity *identity);
 
 /* surface.c: -ENOENT, -EPERM for another task's that is not shared, -ENOMEM and others with a sentence. */
-int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, struct soc_buffer *buffer,
                      struct base_error *error);
 void mach_surface_put(struct ane_machine *m, uint32_t id);
 /* The machine ends: surfaces still attached to it are detached. */

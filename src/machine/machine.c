@@ -270,8 +270,10 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
     };
     int status = soc_memory_create(m->board->dram, config->dram_bytes, &m->memory, error);
 
-    if (!status)
+    if (!status) {
+        soc_memory_scatter(m->memory, config->scatter);
         status = dart_create(&dart, m->memory, &m->trace, &m->dart, error);
+    }
     if (!status)
         status = eng_create(&engine, m->dart, m->clock, &m->lines, &m->trace, &m->engine, error);
     return status ? status : make_bus(m, error);
@@ -511,6 +513,7 @@ static uint64_t counter(struct ane_machine *m, const char *name)
 {
     struct dart_stats dart = dart_stats_get(m->dart);
     struct eng_stats engine = eng_stats_get(m->engine);
+    struct drv_stats driver = m->driver ? drv_stats_get(m->driver) : (struct drv_stats){0};
     const struct {
         const char *name;
         uint64_t value;
@@ -527,6 +530,8 @@ static uint64_t counter(struct ane_machine *m, const char *name)
         {"driver.fault_latch", m->driver && drv_fault_latched(m->driver)},
         {"driver.faults", m->driver ? drv_fault_last(m->driver)->count : 0},
         {"dram.used", soc_memory_used(m->memory)},
+        {"driver.client_pages", driver.client_pages},
+        {"driver.evictions", driver.evictions},
         {"engine.aborted", engine.aborted},
         {"engine.descriptors", engine.descriptors},
         {"engine.faulted", engine.faulted},

@@ -91,7 +91,7 @@ static int open_default_trace(const char *path, struct ane_machine_config *confi
 static int environment_config(struct ane_machine_config *config)
 {
     const char *numerics = getenv("ANEMONE_NUMERICS"), *threads = getenv("ANEMONE_THREADS"),
-               *trace = getenv("ANEMONE_TRACE");
+               *scatter = getenv("ANEMONE_SCATTER"), *trace = getenv("ANEMONE_TRACE");
     char *end;
 
     *config = (struct ane_machine_config){.size = sizeof(*config), .firmware = 1};
@@ -110,6 +110,14 @@ static int environment_config(struct ane_machine_config *config)
             return base_fail(mach_error(), EINVAL, "ANEMONE_THREADS is \"%s\"; it is a number from 1 to %u.",
                              threads, ANE_THREADS_MAX);
         config->threads = (uint32_t)count;
+    }
+    if (scatter && scatter[0]) {
+        unsigned long seed = strtoul(scatter, &end, 10);
+
+        if (*end || scatter[0] < '0' || scatter[0] > '9' || seed > UINT32_MAX)
+            return base_fail(mach_error(), EINVAL, "ANEMONE_SCATTER is \"%s\"; it is a number from 0 to %u.",
+                             scatter, UINT32_MAX);
+        config->scatter = (uint32_t)seed;
     }
     return trace && trace[0] ? open_default_trace(trace, config) : 0;
 }

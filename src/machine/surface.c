@@ -21,12 +21,13 @@
 #define SURFACES_MAX  4096u
 #define TURNS         (1u << 20) /* an id is row + turn * SURFACES_MAX, in 32 bits */
 #define SURFACE_BYTES (1ull << 32)
+#define POPULATED     (16u << 20) /* a surface up to this has its pages at once, a larger one when used */
 _Static_assert(SURFACES_MAX *(uint64_t)TURNS == 1ull << 32, "row and turn fill an id");
 
 struct attachment {
     struct attachment *next;
     struct ane_machine *machine;
-    uint64_t address;
+    uint64_t address; /* of its first page in the machine: names the bank */
     unsigned uses;
     bool notified; /* its driver was notified of the release, or its machine is ending */
 };
@@ -77,9 +78,9 @@ static int make_file(struct surface *surface)
 
     if (file < 0)
         return file;
-    base = base_alloc_allowed()
-               ? mmap(NULL, surface->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0)
-               : MAP_FAILED;
+    base = base_alloc_allowed() ? mmap(NULL, surface->bytes, PROT_READ | PROT_WRITE,
+                                       MAP_SHARED | (surface->bytes <= POPULATED ? MAP_POPULATE : 0), file, 0)
+                                : MAP_FAILED;
     if (base == MAP_FAILED) {
         close(file);
         return -ENOMEM;
@@ -333,7 +334,8 @@ static struct attachment **attachment_of(struct surface *surface, const struct a
     return link;
 }
 
-static int attach(struct surface *surface, struct ane_machine *m, uint64_t *address, struct base_error *error)
+static int attach(struct surface *surface, struct ane_machine *m, struct soc_buffer *buffer,
+                  struct base_error *error)
 {
     struct attachment **link = attachment_of(surface, m), *row = *link;
     int status;
@@ -351,11 +353,11 @@ static int attach(struct surface *surface, struct ane_machine *m, uint64_t *addr
         *link = row;
     }
     row->uses++;
-    *address = row->address;
+    soc_memory_bank_buffer(m->memory, row->address, buffer);
     return 0;
 }
 
-int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, struct soc_buffer *buffer,
                      struct base_error *error)
 {
     struct surface *surface;
@@ -370,8 +372,7 @@ int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, uint64_t
             base_fail(error, EPERM,
                       "Surface %u belongs to another task, which has not shared it with task %u.", id, task);
     } else {
-        status = attach(surface, m, address, error);
-        *bytes = surface->bytes;
+        status = attach(surface, m, buffer, error);
     }
     pthread_mutex_unlock(&table_lock);
     return status;

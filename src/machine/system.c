@@ -11,31 +11,39 @@
 
 #define HOST_INTERRUPT_NS 100u /* from the line to the handler (chosen) */
 
-static int system_alloc(void *context, uint64_t bytes, uint64_t *address)
+static struct drv_pages pages_of(const struct soc_buffer *buffer)
 {
-    struct ane_machine *m = context;
-
-    return soc_memory_alloc(m->memory, SOC_OWNER_DRIVER, bytes, address, NULL);
+    return (struct drv_pages){buffer->extent, buffer->extents, buffer->bytes, buffer->host};
 }
 
-static void system_free(void *context, uint64_t address)
+static int system_alloc(void *context, uint64_t bytes, bool view, struct drv_pages *pages)
 {
     struct ane_machine *m = context;
+    struct soc_buffer buffer;
+    int status = soc_memory_buffer_alloc(m->memory, SOC_OWNER_DRIVER, bytes, view, &buffer, NULL);
 
-    soc_memory_free(m->memory, SOC_OWNER_DRIVER, address, NULL);
+    if (!status)
+        *pages = pages_of(&buffer);
+    return status;
 }
 
-static void *system_memory(void *context, uint64_t address, uint64_t bytes)
+static void system_free(void *context, struct drv_pages *pages)
 {
     struct ane_machine *m = context;
+    struct soc_buffer buffer = {pages->extent, pages->extents, pages->bytes, pages->host};
 
-    return soc_memory_at(m->memory, address, bytes);
+    soc_memory_buffer_free(m->memory, &buffer);
 }
 
-static int system_surface_get(void *context, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+static int system_surface_get(void *context, uint32_t id, uint32_t task, struct drv_pages *pages,
                               struct base_error *error)
 {
-    return mach_surface_get(context, id, task, address, bytes, error);
+    struct soc_buffer buffer;
+    int status = mach_surface_get(context, id, task, &buffer, error);
+
+    if (!status)
+        *pages = pages_of(&buffer);
+    return status;
 }
 
 static void system_surface_put(void *context, uint32_t id)
@@ -120,7 +128,6 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .engines = m->engines,
         .alloc = system_alloc,
         .free = system_free,
-        .memory = system_memory,
         .surface_get = system_surface_get,
         .surface_put = system_surface_put,
         .now = system_now,

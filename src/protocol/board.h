@@ -35,6 +35,13 @@ struct pr_board {
 
 extern const struct pr_board pr_board_table[PR_CHIP_COUNT];
 
+/* A run of physical memory, whole pages. A buffer is a list of them in the order of its bytes. */
+struct pr_extent {
+    uint64_t physical, bytes;
+};
+/* A buffer is never physically contiguous beyond this (chosen, see docs/machine.md). */
+#define PR_EXTENT_BYTES_MAX 0x100000u
+
 /* The board of that name, or NULL. */
 const struct pr_board *pr_board_find(const char *name);
 

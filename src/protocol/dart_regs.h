@@ -11,6 +11,7 @@
 
 #define PR_DART_APERTURE_BYTES 0xE0000000u /* 3.5 GiB */
 #define PR_DART_PAGES          (PR_DART_APERTURE_BYTES / 0x4000u)
+#define PR_DMA_GRANULE         16u /* Table 28.9: the data-movement quantum; where a buffer may begin */
 #define PR_DART_STREAMS        16u
 #define PR_DART_TTBRS          4u /* per stream */
 #define PR_DART_WINDOW_BYTES   0x4000u
@@ -55,6 +56,8 @@ enum pr_dart_reg {
 #define PR_DART_TTBR_SHIFT            12
 #define PR_DART_CONFIG_LOCK           (1u << 15)
 #define PR_DART_CONFIG_RESET          0x80000025u /* the live config word of Table 28.2 */
+/* Read-only pages are mapped read-write (text below Table 28.5; which of the three option bits is chosen). */
+#define PR_DART_CONFIG_NO_READ_ONLY (1u << 5)
 
 /* Streams: 0-2 on the base table; 13 and 15 bypass (Table 28.2); 3-9 carry domains 1-7 (chosen). */
 #define PR_DART_BASE_STREAMS        0x0007u
@@ -132,9 +135,20 @@ static inline uint32_t pr_dart_ttbr_make(uint64_t table)
 /* Page-table entry forms. */
 enum pr_leaf_form { PR_LEAF_SEED, PR_LEAF_T8020, PR_LEAF_T6000, PR_LEAF_FORMS };
 
+/* X(protection bit, leaf bit): the aux protection classes of Table 28.4, in the seed form only */
+#define PR_LEAF_AUX_3 62
+#define PR_LEAF_AUX_4 60
+#define PR_LEAF_AUX_5 59
+#define PR_LEAF_AUX(X)  \
+    X(3, PR_LEAF_AUX_3) \
+    X(4, PR_LEAF_AUX_4) \
+    X(5, PR_LEAF_AUX_5)
+#define PR_LEAF_SUB_END 0xfffu /* `sub_end` of a whole page */
+
 struct pr_leaf {
     bool valid;
     bool no_read, no_write;      /* the seed form has no such bits */
+    uint32_t aux;                /* protection bits 3 to 5 */
     uint64_t frame;              /* physical address of the page or next table */
     uint32_t sub_start, sub_end; /* sub-page range in 4-byte units: 0 and 0xfff mean the whole page */
 };

@@ -10,6 +10,7 @@
 #include "protocol/board.h"
 #include "protocol/dart_error.h"
 #include "protocol/dart_regs.h"
+#include "protocol/segment.h"
 #include "protocol/usage.h"
 #include "tool/spec/facts.h"
 #include "protocol/rebase.h"
@@ -140,9 +141,9 @@ void spec_usage_codes(struct spec *spec)
 {
     char name[16];
 
-#define X(id, code, class, printed, role)     \
+#define X(id, code, to, class, printed, role) \
     snprintf(name, sizeof(name), "%d", code); \
-    if ((code) < FACT_USAGE_FIRMWARE_FLAG)    \
+    if ((code) < PR_USAGE_FIRMWARE_FLAG)      \
         spec_number(spec, name, class);       \
     else                                      \
         spec_text(spec, name, printed);
@@ -152,10 +153,10 @@ void spec_usage_codes(struct spec *spec)
 
 static void write_buffers(struct spec *spec)
 {
-#define X(id, number, class, printed, meaning) SPEC_N(number), SPEC_T(meaning), SPEC_T(printed),
+#define X(id, number, to, class, printed, meaning) SPEC_N(number), SPEC_T(meaning), SPEC_T(printed),
     SPEC_TABLE(spec, "usage_roles", role_columns, PR_USAGES(X));
 #undef X
-    spec_hex(spec, "firmware_usage_flag", FACT_USAGE_FIRMWARE_FLAG);
+    spec_hex(spec, "firmware_usage_flag", PR_USAGE_FIRMWARE_FLAG);
 #define X(title, usage) SPEC_T(title), SPEC_N(usage),
     SPEC_TABLE(spec, "load_buffers", buffer_columns, FACT_LOAD_BUFFERS(X));
 #undef X
@@ -163,9 +164,9 @@ static void write_buffers(struct spec *spec)
 
 static void write_offsets(struct spec *spec)
 {
-    spec_number(spec, "segment_bytes", FACT_SEGMENT_BYTES);
-#define X(title, at, note) SPEC_T(title), SPEC_N(at), SPEC_T(note),
-    SPEC_TABLE(spec, "segment", offset_columns, FACT_SEGMENT_FIELDS(X));
+    spec_number(spec, "segment_bytes", PR_SEGMENT_BYTES);
+#define X(name, at, note) SPEC_T(#name), SPEC_N(at), SPEC_T(note),
+    SPEC_TABLE(spec, "segment", offset_columns, PR_SEGMENT_FIELDS(X));
 #undef X
 #define X(member, title, at, note) SPEC_T(title), SPEC_N(at), SPEC_T(note),
     SPEC_TABLE(spec, "rebase", offset_columns, PR_REBASE_FIELDS(X));

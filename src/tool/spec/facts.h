@@ -73,27 +73,18 @@
 #define FACT_DART_TABLE_SEEN         0x10022320000ull /* what it points at */
 
 /* The seed's leaf word, Table 28.4: X(name, high bit, low bit, value) */
-#define FACT_LEAF_FIELDS(X)                                                   \
-    X("valid", 63, 63, "1 on map, 0 on unmap")                                \
-    X("aux protection class 3", 62, 62, "0: set only when prot bit 3 is set") \
-    X("aux protection class 4", 60, 60, "0: set only when prot bit 4 is set") \
-    X("aux protection class 5", 59, 59, "0: set only when prot bit 5 is set") \
-    X("physical frame", 46, 14, "full physical address, unshifted")           \
+#define FACT_LEAF_FIELDS(X)                                                                         \
+    X("valid", 63, 63, "1 on map, 0 on unmap")                                                      \
+    X("aux protection class 3", PR_LEAF_AUX_3, PR_LEAF_AUX_3, "0: set only when prot bit 3 is set") \
+    X("aux protection class 4", PR_LEAF_AUX_4, PR_LEAF_AUX_4, "0: set only when prot bit 4 is set") \
+    X("aux protection class 5", PR_LEAF_AUX_5, PR_LEAF_AUX_5, "0: set only when prot bit 5 is set") \
+    X("physical frame", 46, 14, "full physical address, unshifted")                                 \
     X("within-page offset", 13, 0, "0")
 #define FACT_LEAF_VALID_BIT       63
 #define FACT_LEAF_FRAME_HIGH_BIT  46
 #define FACT_LEAF_FRAME_LOW_BIT   14
 #define FACT_LEAF_TEMPLATE        0x8000000000000000ull
 #define FACT_LEAF_EVENTS_MEASURED 26178u
-
-/* Listing 28.1, ppl_iommu_seg: X(field, offset, note) */
-#define FACT_SEGMENT_FIELDS(X)                  \
-    X("iova", 0x00, "device virtual address")   \
-    X("phys", 0x08, "physical DRAM page")       \
-    X("size", 0x10, "0x4000 (16 KB granule)")   \
-    X("prot", 0x18, "3 = RW, 1 = device-write") \
-    X("reserved", 0x20, "0")
-#define FACT_SEGMENT_BYTES 0x28u
 
 /* Table 28.6: X(buffer, usage code) */
 #define FACT_LOAD_BUFFERS(X)           \
@@ -114,9 +105,9 @@
     X("C", "DRAM-tile aperture", "what streams: the weight and data tiles")
 
 /* Table 28.9: X(scale, bytes, what it governs) */
-#define FACT_ALIGNMENTS(X)                                          \
-    X("DMA width granule", 16, "the data-movement quantum")         \
-    X("segment alignment", 256, "program-text and segment packing") \
+#define FACT_ALIGNMENTS(X)                                              \
+    X("DMA width granule", PR_DMA_GRANULE, "the data-movement quantum") \
+    X("segment alignment", 256, "program-text and segment packing")     \
     X("page granule", 16384, "the device-address page, allocation and wiring unit")
 
 /* Table 27.9, what protocol/device.h does not hold. */
@@ -125,8 +116,6 @@
 #define FACT_DEVICE_BOARD_SUBTYPE  0u
 #define FACT_DEVICE_CORES          16u
 #define FACT_DEVICE_INTERNAL_BUILD 0
-
-#define FACT_USAGE_FIRMWARE_FLAG 0x1000u /* set in the usage codes of the firmware class */
 
 /* Chapters 2, 29 and 30. */
 

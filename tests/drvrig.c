@@ -16,7 +16,8 @@
 #define BUS_BYTES 0x10000000ull
 #define MAILBOX   0x1840000u
 
-const struct drv_identity drvrig_identity = {.may_open = true, .data_chaining = true, .developer = true};
+const struct drv_identity drvrig_identity = {
+    .may_open = true, .data_chaining = true, .developer = true, .raw_access = true};
 
 static const struct pr_board *board(void)
 {

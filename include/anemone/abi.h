@@ -31,7 +31,7 @@ typedef io_object_t io_connect_t;
 #define kIOReturnNoMemory        ((IOReturn)0xe00002bd) /* no host memory, DRAM or page tables */
 #define kIOReturnNoResources     ((IOReturn)0xe00002be) /* a table with a fixed limit is full */
 #define kIOReturnNoDevice        ((IOReturn)0xe00002c0) /* no such service, or its machine is ending */
-#define kIOReturnNotPrivileged   ((IOReturn)0xe00002c1) /* a method's entitlement is missing: not used yet */
+#define kIOReturnNotPrivileged   ((IOReturn)0xe00002c1) /* a method's second access property is missing */
 #define kIOReturnBadArgument     ((IOReturn)0xe00002c2) /* a size, pointer or value check failed */
 #define kIOReturnExclusiveAccess ((IOReturn)0xe00002c5) /* ANE_RETURN_CLOSED */
 #define kIOReturnUnsupported     ((IOReturn)0xe00002c7) /* not served; missing entitlement at open */
@@ -45,6 +45,19 @@ typedef io_object_t io_connect_t;
 #define ANE_RETURN_CLOSED kIOReturnExclusiveAccess
 /* Device open with ANE_USAGE_UNSUPPORTED: a bare number, as on the device. IOReturn.h has no name for it. */
 #define ANE_RETURN_USAGE_REFUSED ((IOReturn)24)
+
+/* A property of a registry entry (iokit.h). */
+enum ane_registry_kind {
+    ANE_REGISTRY_NUMBER = 1,
+    ANE_REGISTRY_TEXT = 2,
+    ANE_REGISTRY_BOOLEAN = 3, /* number is 0 or 1 */
+};
+struct ane_registry_value {
+    uint32_t kind; /* enum ane_registry_kind */
+    uint32_t reserved;
+    uint64_t number; /* 0 for a text */
+    char text[64];   /* ends in NUL; "" for the others */
+};
 
 /* Client types of IOServiceOpen (chosen numbers; the real driver has these three classes). */
 enum ane_client_type {

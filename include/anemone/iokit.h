@@ -54,9 +54,9 @@ ANE_API void ane_task_release(ane_task_t task);
 /* ---- Services ---- */
 
 /*
- * The matching dictionary of a service. "H11ANEIn" is the one name that matches; NULL for any other. The
- * result is good for IOServiceGetMatchingService alone, for the life of the process, and is not released.
- * Does not block.
+ * The matching dictionary of a service. "H11ANEIn", the device, and "H1xANELoadBalancer" match; NULL for any
+ * other name. The result is good for IOServiceGetMatchingService alone, for the life of the process, and is
+ * not released. Does not block.
  */
 ANE_API const void *IOServiceMatching(const char *name);
 
@@ -91,6 +91,42 @@ ANE_API io_service_t IOServiceGetMatchingService(uint32_t main_port, const void 
  */
 ANE_API io_service_t ane_machine_service(struct ane_machine *machine);
 
+/* ---- The registry ---- */
+
+/*
+ * What the driver publishes: a tree of entries with properties (Tables 27.1, 27.9 and 28.2; docs/abi.md lists
+ * them). A service is an entry; every entry has a number like a service's, good as long as its machine.
+ *
+ *     Root -> RTBuddyService -> H11ANEIn -> ANEClientHints
+ *     Root -> IOResources -> AppleT8132ANEHAL, H1xANELoadBalancer
+ *     Root -> dart-ane0 -> mapper-ane0, mapper-ane0-iso1 to iso7 -> IODARTMapper each
+ *
+ * Any task may read all of it: it holds counts, and nothing of one client. Each call enters the machine.
+ */
+
+/* The root above any entry; 0 when there is no such entry. */
+ANE_API io_service_t ane_registry_root(io_service_t entry);
+
+/* A child of an entry, from 0; 0 when there are no more, or no such entry. */
+ANE_API io_service_t ane_registry_child(io_service_t entry, uint32_t index);
+
+/* The name of an entry, a constant; NULL when there is no such entry. */
+ANE_API const char *ane_registry_name(io_service_t entry);
+
+/*
+ * A property by its key; its value is that of this moment.
+ * kIOReturnBadArgument: key or value is NULL. kIOReturnNoDevice: no such entry. kIOReturnNotFound: it has no
+ * such property. kIOReturnNotPermitted: see above. *value is as it was after a failure.
+ */
+ANE_API IOReturn ane_registry_property(io_service_t entry, const char *key, struct ane_registry_value *value);
+
+/*
+ * A property by its place, from 0; *key is a constant. kIOReturnNotFound: the entry has fewer. Else as
+ * ane_registry_property: kIOReturnBadArgument, kIOReturnNoDevice, kIOReturnNotPermitted.
+ */
+ANE_API IOReturn ane_registry_property_at(io_service_t entry, uint32_t index, const char **key,
+                                          struct ane_registry_value *value);
+
 /* ---- Connections ---- */
 
 /*
@@ -99,7 +135,8 @@ ANE_API io_service_t ane_machine_service(struct ane_machine *machine);
  * holds the machine: ane_machine_destroy closes it first. Enters the machine, and waits when the firmware has
  * work of clients that have ended.
  * kIOReturnNoDevice: no such service, or its machine is ending. kIOReturnBadArgument: connect is NULL, or
- * there is no such task or type. kIOReturnUnsupported: the task does not have the entitlement to open.
+ * there is no such task or type. kIOReturnUnsupported: the task does not have the entitlement to open, or the
+ * entry is not the device.
  * kIOReturnNoResources: 1,024 connections are open in the process. kIOReturnNotReady: the device has not
  * started. kIOReturnNoMemory. kIOReturnNotPermitted: see above.
  */
@@ -125,6 +162,8 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  *   kIOReturnBadArgument   it never was a connection, no such selector, a size is wrong, a pointer is NULL
  *   ANE_RETURN_CLOSED      the connection is closed, by IOServiceClose, selector 1 or the end of its machine
  *   kIOReturnUnsupported   the selector is not served: control 7 to 16; direct path 3, 4, 7 and 8
+ *   kIOReturnNotPrivileged control 11 to 15 on a build that is not internal, without the second access
+ *                          property (docs/abi.md)
  *   kIOReturnNotReady      selector 0 has not been called
  *   kIOReturnNotPermitted  see above
  * The timeout of selector 0 covers what a call waits for: a free request, a domain, the engine. It is wall

@@ -111,6 +111,9 @@ struct ane_machine_config {
     void *trace_context;
     uint32_t clock;                      /* enum ane_clock */
     ane_trace_record_fn trace_record_fn; /* gets trace_context; needs trace = 1 */
+    /* 1: an internal build, whose debug selectors are open to every client; 0 as on the device */
+    uint32_t internal_build;
+    uint32_t reserved;
 };
 
 /*

@@ -298,6 +298,17 @@ static IOReturn look_up(const struct drv_client *client, uint32_t selector, cons
     return kIOReturnSuccess;
 }
 
+/*
+ * "Internal build No" closes the debug work processor (Table 27.9): without the second access property it is
+ * not there.
+ */
+static bool is_closed_debug(const struct drv_client *client, uint32_t selector)
+{
+    return client->type == ANE_CLIENT_CONTROL && selector >= CONTROL_ANE_RegisterDebugWorkProcessor &&
+           selector <= CONTROL_ANE_ReleaseDebugWorkProcessorBuffers && !client->raw_access &&
+           !client->driver->platform.internal_build;
+}
+
 static IOReturn dispatch(struct drv_client *client, uint32_t selector, struct IOExternalMethodArguments *args)
 {
     const struct method *method;
@@ -314,6 +325,9 @@ static IOReturn dispatch(struct drv_client *client, uint32_t selector, struct IO
                           method->struct_out);
     if (!pointers_match(method, args))
         return drv_refuse(client->driver, kIOReturnBadArgument, "%s: an argument is NULL.", method->name);
+    if (is_closed_debug(client, selector))
+        return drv_refuse(client->driver, kIOReturnNotPrivileged,
+                          "%s needs an internal build or the second access property.", method->name);
     if (!run)
         return drv_refuse(client->driver, kIOReturnUnsupported, "%s is not served.", method->name);
     if (run != device_open && client->state == DRV_CLIENT_NEW)
@@ -434,6 +448,7 @@ static IOReturn open_client(struct drv *d, const struct drv_identity *identity, 
         return drv_refuse(d, kIOReturnNoMemory, "No memory for a client.");
     made->driver = d;
     made->identity = *identity;
+    made->raw_access = identity->raw_access;
     made->type = type;
     made->number = ++d->client_number;
     made->idle = true;

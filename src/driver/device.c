@@ -19,6 +19,7 @@
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/domain.h"
+#include "driver/kext.h"
 #include "driver/mailbox.h"
 #include "driver/mapper.h"
 #include "driver/program.h"
@@ -468,6 +469,9 @@ int drv_start(struct drv *d, struct base_error *error)
         error = &own;
     if (d->running)
         return base_fail(error, EALREADY, "The driver runs already.");
+    status = drv_kext_check(&d->platform, error);
+    if (status)
+        return status;
     map_apertures(d);
     for (unsigned try = 1; try <= DRV_BOOT_TRIES; try++) {
         d->stats.boots++;

@@ -21,6 +21,7 @@
 struct drv;
 struct drv_client;
 struct soc_trace;
+struct pr_kext;
 
 /*
  * How long a wait may last, from the first wait that uses it. A timer is the driver's own, in virtual time.
@@ -41,6 +42,9 @@ struct drv_platform {
     const struct pr_board *board;
     uint64_t firmware_image; /* physical address the boot loader left the firmware at: goes to RVBAR */
     uint32_t leaf_form;      /* enum pr_leaf_form: how page-table entries are written */
+    bool internal_build;     /* the debug surfaces need no second access property */
+    /* The three extensions that were loaded, PR_KEXT_COUNT of them; NULL: those of protocol/kext.h. */
+    const struct pr_kext *kexts;
 
     /*
      * DRAM in whole pages, zeroed, physically contiguous; and its bytes as the kernel sees them (NULL when
@@ -73,6 +77,7 @@ struct drv_identity {
     bool may_open;      /* com.apple.ane.iokit-user-access, or the process itself */
     bool data_chaining; /* com.apple.ane.allow-dataChaining-access */
     bool developer;     /* may load raw program images */
+    bool raw_access;    /* the second access property: registers, command injection, exclave, debug */
     uint32_t task;      /* a number that no other caller ever has; 0 is the process itself */
     /* Team and hash are those of a code signature; without one a caller equals only itself. */
     bool has_signature;
@@ -113,6 +118,20 @@ IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
  * their last use.
  */
 void drv_surface_released(struct drv *driver, uint32_t id);
+
+/*
+ * The registry: entries by number from 0, the root. Names and keys are constants. An entry that does not exist
+ * has no name, no child (DRV_REGISTRY_NONE) and no property.
+ */
+#define DRV_REGISTRY_ROOT 0u
+#define DRV_REGISTRY_NONE 0xffffffffu
+const char *drv_registry_name(const struct drv *driver, uint32_t entry);
+uint32_t drv_registry_child(const struct drv *driver, uint32_t entry, uint32_t index);
+/* The entry that a service registers under that name. */
+uint32_t drv_registry_find(const char *name);
+/* False when the entry has fewer properties. `value` is as it was then. */
+bool drv_registry_property(const struct drv *driver, uint32_t entry, uint32_t index, const char **key,
+                           struct ane_registry_value *value);
 
 /* Its number on this driver, from 1, never used again: what messages and traces call it. */
 uint32_t drv_client_number(const struct drv_client *client);

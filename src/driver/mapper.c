@@ -86,6 +86,7 @@ void drv_mapper_drop_tables(struct drv *d, struct drv_domain *domain)
     for (uint32_t i = 0; i < DRV_TABLES; i++)
         if (domain->second[i].address)
             drop_table(d, domain, i);
+    domain->mappings = 0;
 }
 
 /*
@@ -171,6 +172,7 @@ int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uin
         __atomic_store_n(entry, make_entry(d, physical + (at - iova)), __ATOMIC_RELEASE);
         domain->second[first_index(at)].used++;
     }
+    domain->mappings++;
     SOC_TRACE(d->platform.trace, DRV_MAP, domain->number, usage, drv_usage_class(usage), iova, physical,
               bytes);
     return 0;
@@ -178,6 +180,7 @@ int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uin
 
 void drv_mapper_unmap(struct drv *d, struct drv_domain *domain, uint64_t iova, uint64_t bytes)
 {
+    domain->mappings--;
     SOC_TRACE(d->platform.trace, DRV_UNMAP, domain->number, iova, bytes);
     clear_entries(d, domain, iova, iova + pr_round_up(bytes, PR_PAGE_BYTES));
 }

@@ -54,6 +54,7 @@ struct drv_domain {
         uint32_t used;
     } second[DRV_TABLES];
     struct drv_space space;
+    uint32_t mappings; /* live ones: what retains its mapper */
 };
 
 /* DRAM of the driver's own, mapped in the base domain. */
@@ -207,6 +208,7 @@ struct drv_client {
     struct drv *driver;
     struct drv_identity identity;
     uint32_t type, number;
+    bool raw_access; /* the second access property, probed when the client was opened */
     enum drv_client_state state;
     bool idle;     /* `busy` is 0: what a close waits for */
     bool *ended;   /* of the close that waits until everything is freed; NULL when none does */

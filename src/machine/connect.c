@@ -91,6 +91,7 @@ IOReturn IOServiceOpen(io_service_t service, ane_task_t task, uint32_t type, io_
     struct drv_client *client;
     struct ane_machine *m;
     IOReturn status;
+    bool device;
 
     mach_error_begin();
     if (!connect)
@@ -98,9 +99,13 @@ IOReturn IOServiceOpen(io_service_t service, ane_task_t task, uint32_t type, io_
     *connect = 0;
     if (!mach_task_identity(task, &identity))
         return kIOReturnBadArgument;
-    m = mach_service_hold(service);
+    m = mach_service_hold(service, &device);
     if (!m)
         return refuse(kIOReturnNoDevice, "There is no such service; its machine may have been destroyed.");
+    if (!device) {
+        mach_release(m);
+        return refuse(kIOReturnUnsupported, "Only the device, H11ANEIn, has user clients.");
+    }
     if (!mach_enter(m)) {
         mach_release(m);
         return kIOReturnNotPermitted;

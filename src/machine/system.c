@@ -91,6 +91,7 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .board = m->board,
         .firmware_image = m->image,
         .leaf_form = m->leaf_form,
+        .internal_build = m->internal_build,
         .alloc = system_alloc,
         .free = system_free,
         .memory = system_memory,

@@ -19,11 +19,12 @@ struct task {
 static struct task task_table[TASKS_MAX];
 static ane_task_t last_id;
 
-static const struct drv_identity the_process = {.may_open = true, .data_chaining = true, .developer = true};
+static const struct drv_identity the_process = {
+    .may_open = true, .data_chaining = true, .developer = true, .raw_access = true};
 
 static const char *const entitlement_key[PR_ENTITLEMENT_COUNT] = {
 #define X(id, key, capability, holders) [PR_ENTITLEMENT_##id] = key,
-    PR_ENTITLEMENTS(X)
+    PR_ENTITLEMENTS(X) PR_ENTITLEMENTS_CHOSEN(X)
 #undef X
 };
 
@@ -77,6 +78,7 @@ ane_task_t ane_task_create(const char *const *entitlements, unsigned count, cons
         return 0;
     identity.may_open = entitled(entitlements, count, PR_ENTITLEMENT_OPEN);
     identity.data_chaining = entitled(entitlements, count, PR_ENTITLEMENT_DATA_CHAINING);
+    identity.raw_access = entitled(entitlements, count, PR_ENTITLEMENT_RAW_ACCESS);
     if (team_id)
         memcpy(identity.team, team_id, strlen(team_id) + 1);
     if (cdhash) {

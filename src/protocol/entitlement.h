@@ -11,9 +11,17 @@
     X(DATA_CHAINING, "com.apple.ane.allow-dataChaining-access",             \
       "resident data-chaining on the direct-path client", "kernel-checked at client init")
 
+/*
+ * The second access check, beside the entitlement to open: a privileged-virtual-machine-access property, probed
+ * once at client open (ch. 27). No source has its key: CHOSEN.
+ */
+#define PR_ENTITLEMENTS_CHOSEN(X)                       \
+    X(RAW_ACCESS, "com.apple.ane.privileged-vm-access", \
+      "raw registers, command injection, exclave and debug methods", "")
+
 enum pr_entitlement {
 #define X(id, key, capability, holders) PR_ENTITLEMENT_##id,
-    PR_ENTITLEMENTS(X)
+    PR_ENTITLEMENTS(X) PR_ENTITLEMENTS_CHOSEN(X)
 #undef X
         PR_ENTITLEMENT_COUNT
 };

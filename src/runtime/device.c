@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process's one connection to the driver. Once open it stays open, so requests need no lock. */
+/*
+ * The process's one connection to the driver. It is open exactly while a program is loaded, or being loaded:
+ * `users` counts those. Requests belong to a loaded program, so they need no lock.
+ */
 #include "runtime/device.h"
 
 #include <pthread.h>
@@ -8,9 +11,10 @@
 
 #include "protocol/bits.h"
 
-/* Protects the connection, which is 0 until it is open. */
+/* Protects the connection, which is 0 while there is none, and its users. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static io_connect_t connection;
+static unsigned users;
 static pthread_once_t fork_watch = PTHREAD_ONCE_INIT;
 
 static void before_fork(void)
@@ -26,6 +30,7 @@ static void after_fork(void)
 static void in_child(void)
 {
     connection = 0;
+    users = 0;
     pthread_mutex_unlock(&open_lock);
 }
 
@@ -60,7 +65,8 @@ static int64_t open_now(void)
     return E5RT_OK;
 }
 
-static int64_t open_once(io_connect_t *opened)
+/* Another user of the connection, which is opened for the first. */
+static int64_t take_connection(io_connect_t *opened)
 {
     int64_t status;
 
@@ -68,8 +74,20 @@ static int64_t open_once(io_connect_t *opened)
     pthread_mutex_lock(&open_lock);
     status = connection ? E5RT_OK : open_now();
     *opened = connection;
+    users += !status;
     pthread_mutex_unlock(&open_lock);
     return status;
+}
+
+/* The last user closes it. In a forked child the connection of the parent is another one. */
+static void give_connection(io_connect_t connect)
+{
+    pthread_mutex_lock(&open_lock);
+    if (connect == connection && --users == 0) {
+        IOServiceClose(connection);
+        connection = 0;
+    }
+    pthread_mutex_unlock(&open_lock);
 }
 
 static IOReturn call(io_connect_t connect, uint32_t selector, const void *in, size_t size)
@@ -153,13 +171,16 @@ int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5
     struct ane_program_prepare prepare = {.qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY};
     size_t size = sizeof(prepare);
     io_connect_t connect;
-    int64_t status = open_once(&connect);
+    int64_t status = take_connection(&connect);
     IOReturn result;
 
-    if (!status)
-        status = create(connect, image, name, &prepare.token);
     if (status)
         return status;
+    status = create(connect, image, name, &prepare.token);
+    if (status) {
+        give_connection(connect);
+        return status;
+    }
     result = IOConnectCallMethod(connect, ANE_CONTROL_ProgramPrepare, NULL, 0, &prepare, sizeof(prepare),
                                  NULL, NULL, &prepare, &size);
     if (result) {
@@ -167,6 +188,7 @@ int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5
 
         status = e5_fail_driver(result, "The program could not be prepared");
         call(connect, ANE_CONTROL_ProgramDestroy, &destroy, sizeof(destroy));
+        give_connection(connect);
         return status;
     }
     *loaded = (struct e5_loaded){
@@ -181,6 +203,7 @@ void e5_device_unload(const struct e5_loaded *loaded)
 
     call(loaded->connection, ANE_CONTROL_ProgramUnprepare, &unprepare, sizeof(unprepare));
     call(loaded->connection, ANE_CONTROL_ProgramDestroy, &destroy, sizeof(destroy));
+    give_connection(loaded->connection);
 }
 
 void e5_device_request_init(struct ane_request *request, const struct e5_loaded *loaded)

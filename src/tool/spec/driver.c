@@ -10,6 +10,7 @@
 #include "program/hwx.h"
 #include "protocol/device.h"
 #include "protocol/entitlement.h"
+#include "protocol/kext.h"
 #include "tool/spec/facts.h"
 #include "tool/spec/spec.h"
 
@@ -24,8 +25,10 @@ static const struct spec_column selector_columns[] = {SPEC_NUMBER("selector"),
                                                       SPEC_END};
 static const struct spec_column layout_columns[] = {SPEC_TEXT("field"), SPEC_HEX("offset"),
                                                     SPEC_NUMBER("bytes"), SPEC_TEXT("meaning"), SPEC_END};
-static const struct spec_column kext_columns[] = {SPEC_TEXT("role"), SPEC_TEXT("bundle"), SPEC_TEXT("class"),
-                                                  SPEC_TEXT("provider"), SPEC_END};
+static const struct spec_column kext_columns[] = {
+    SPEC_TEXT("role"), SPEC_TEXT("bundle"),   SPEC_TEXT("class"),
+    SPEC_TEXT("name"), SPEC_TEXT("provider"), SPEC_TEXT("match"),
+    SPEC_END};
 static const struct spec_column client_columns[] = {SPEC_TEXT("class"), SPEC_TEXT("use"), SPEC_END};
 static const struct spec_column method_columns[] = {SPEC_TEXT("method"), SPEC_TEXT("role"), SPEC_END};
 static const struct spec_column entitlement_columns[] = {SPEC_TEXT("key"), SPEC_TEXT("capability"),
@@ -163,9 +166,10 @@ void spec_abi(struct spec *spec)
 
 void spec_driver(struct spec *spec)
 {
-    spec_text(spec, "build", FACT_KEXT_BUILD);
-#define X(a, b, c, d) SPEC_T(a), SPEC_T(b), SPEC_T(c), SPEC_T(d),
-    SPEC_TABLE(spec, "kexts", kext_columns, FACT_KEXTS(X));
+    spec_text(spec, "build", PR_KEXT_BUILD);
+#define X(id, role, bundle, class, name, provider, match) \
+    SPEC_T(role), SPEC_T(bundle), SPEC_T(class), SPEC_T(name), SPEC_T(provider), SPEC_T(match),
+    SPEC_TABLE(spec, "kexts", kext_columns, PR_KEXTS(X));
 #undef X
 #define X(a, b) SPEC_T(a), SPEC_T(b),
     SPEC_TABLE(spec, "clients", client_columns, FACT_CLIENTS(X));
@@ -187,15 +191,15 @@ void spec_entitlements(struct spec *spec)
 
 void spec_device(struct spec *spec)
 {
-    spec_text(spec, "architecture", FACT_DEVICE_ARCHITECTURE);
+    spec_text(spec, "architecture", PR_DEVICE_ARCHITECTURE);
     spec_number(spec, "version", PR_DEVICE_VERSION);
     spec_number(spec, "minor_version", PR_DEVICE_MINOR_VERSION);
-    spec_number(spec, "board_type", FACT_DEVICE_BOARD_TYPE);
-    spec_number(spec, "board_subtype", FACT_DEVICE_BOARD_SUBTYPE);
-    spec_number(spec, "cores", FACT_DEVICE_CORES);
+    spec_number(spec, "board_type", PR_DEVICE_BOARD_TYPE);
+    spec_number(spec, "board_subtype", PR_DEVICE_BOARD_SUBTYPE);
+    spec_number(spec, "cores", PR_DEVICE_CORES);
     spec_number(spec, "engines", PR_DEVICE_ENGINES);
     spec_number(spec, "cpu_subtype", PR_DEVICE_CPU_SUBTYPE);
-    spec_bool(spec, "internal_build", FACT_DEVICE_INTERNAL_BUILD);
+    spec_bool(spec, "internal_build", false);
 }
 
 void spec_dispatch(struct spec *spec)

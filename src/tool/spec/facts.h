@@ -8,14 +8,6 @@
 
 /* Chapters 27 and 28. */
 
-/* Table 27.1: X(role, bundle, principal class, provider match) */
-#define FACT_KEXTS(X)                                                                                  \
-    X("interface and hardware driver", "AppleH11ANEInterface", "ANEHWDevice (registered as H11ANEIn)", \
-      "RTBuddyService, role ANE")                                                                      \
-    X("per-die abstraction layer", "AppleT8132ANEHAL", "AppleT8132ANEHAL", "IOResources")              \
-    X("multi-engine arbiter", "AppleANELoadBalancer", "ANEDriver (H1xANELoadBalancer)", "IOResources, IOKit")
-#define FACT_KEXT_BUILD "9.511.3"
-
 /* Listing 27.1: X(class, use). Their numbers at IOServiceOpen are chosen: include/anemone/abi.h. */
 #define FACT_CLIENTS(X)                                                                     \
     X("H11ANEInUserClient", "control client: program lifecycle and the inference hot path") \
@@ -83,11 +75,6 @@
 
 /* Table 28.2. The other numbers of the node: dart_regs.h. */
 #define FACT_DART_APERTURE_BASE      0x0u
-#define FACT_DART_NODE               "dart-ane0"
-#define FACT_DART_COMPATIBLE         "dart,t6000"
-#define FACT_DART_NODE_STREAMS       0x0000a001u
-#define FACT_DART_NODE_BYPASS        0x0000a000u
-#define FACT_DART_NODE_OPTIONS       0x25u
 #define FACT_DART_ISOLATION_CONTEXTS 7u               /* mapper-ane0-iso1 to iso7, beside the base */
 #define FACT_DART_TTBR_SEEN          0x90022320u      /* live value of the active streams */
 #define FACT_DART_TABLE_SEEN         0x10022320000ull /* what it points at */
@@ -168,13 +155,6 @@
 
 /* The board id seen at +0x08 of device open's input. */
 #define FACT_DEVICE_INFO_BOARD 0x1111222233334444ull
-
-/* Table 27.9, what protocol/device.h does not hold. */
-#define FACT_DEVICE_ARCHITECTURE   "h13g"
-#define FACT_DEVICE_BOARD_TYPE     96u
-#define FACT_DEVICE_BOARD_SUBTYPE  0u
-#define FACT_DEVICE_CORES          16u
-#define FACT_DEVICE_INTERNAL_BUILD 0
 
 #define FACT_USAGE_FIRMWARE_FLAG 0x1000u /* set in the usage codes of the firmware class */
 

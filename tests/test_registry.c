@@ -195,6 +195,30 @@ static void mappings_retain_their_mapper(void **state)
     assert_int_equal(number(base, "retain-count"), at_rest);
 }
 
+/* One engine: the balancer passes every program to it, and forgets it when it is gone. */
+static void the_balancer_knows_what_is_resident(void **state)
+{
+    io_service_t balancer = ENTRY("IOResources", "H1xANELoadBalancer");
+    struct iorig_accumulator a, b;
+    uint64_t bytes;
+
+    (void)state;
+    assert_int_equal(number(balancer, "ANEDevicePropertyNumANEs"), 1);
+    assert_int_equal(number(balancer, "Programs"), 0);
+    assert_int_equal(number(balancer, "ResidentBytes"), 0);
+    iorig_accumulator_make(&a, device, 4, 16);
+    assert_int_equal(number(balancer, "Programs"), 1);
+    bytes = number(balancer, "ResidentBytes");
+    assert_true(bytes > 0);
+    iorig_accumulator_make(&b, device, 4, 16);
+    assert_int_equal(number(balancer, "Programs"), 2);
+    assert_int_equal(number(balancer, "ResidentBytes"), 2 * bytes);
+    iorig_accumulator_release(&a);
+    iorig_accumulator_release(&b);
+    assert_int_equal(number(balancer, "Programs"), 0);
+    assert_int_equal(number(balancer, "ResidentBytes"), 0);
+}
+
 static void at_rest_no_client_is_open(void **state)
 {
     io_service_t hints = ENTRY("RTBuddyService", "H11ANEIn", "ANEClientHints");
@@ -345,6 +369,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_extensions_are_below_their_providers, make, drop),
         cmocka_unit_test_setup_teardown(the_controller_node_has_its_mappers, make, drop),
         cmocka_unit_test_setup_teardown(mappings_retain_their_mapper, make, drop),
+        cmocka_unit_test_setup_teardown(the_balancer_knows_what_is_resident, make, drop),
         cmocka_unit_test_setup_teardown(at_rest_no_client_is_open, make, drop),
         cmocka_unit_test_setup_teardown(what_does_not_exist_is_refused, make, drop),
         cmocka_unit_test(the_runtime_opens_on_demand),

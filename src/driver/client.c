@@ -74,7 +74,7 @@ static IOReturn device_open(struct drv_client *client, struct IOExternalMethodAr
     memset(info.reserved0, 0, sizeof(info.reserved0));
     info.version[0] = PR_DEVICE_INFO_VERSION;
     info.version[1] = PR_DEVICE_INFO_VERSION_HI;
-    info.engines = PR_DEVICE_ENGINES;
+    info.engines = d->balancer.engines;
     info.reserved1 = 0;
     info.cpu_subtype = PR_DEVICE_CPU_SUBTYPE;
     memcpy(args->structureOutput, &info, sizeof(info));

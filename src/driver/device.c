@@ -126,6 +126,7 @@ int drv_create(const struct drv_platform *platform, struct drv **driver, struct 
     d->token =
         0x100000000ull; /* tokens are never small numbers that a surface or a slot could be taken for */
     drv_mapper_init(d);
+    drv_balancer_init(&d->balancer, PR_DEVICE_ENGINES);
     *driver = d;
     return 0;
 }

@@ -64,7 +64,7 @@ struct drv_program *drv_program_find(struct drv_client *client, uint64_t token)
 {
     for (struct drv_program *program = client->driver->programs; program; program = program->next)
         if (program->token == token)
-            return program->owner && program->state == DRV_PROGRAM_READY &&
+            return program->owner && program->residency.placed && program->state == DRV_PROGRAM_READY &&
                            (program->owner == client || same_identity(&program->identity, &client->identity))
                        ? program
                        : NULL;
@@ -172,9 +172,11 @@ static IOReturn send_load(struct drv *d, struct drv_program *program)
     struct pr_body_load body = {program->container.iova, program->container.bytes};
     const struct drv_command_args args = {
         .id = PR_CMD_LOAD_PROGRAM, .program = PR_NO_ID, .body = &body, .bytes = sizeof(body)};
-    IOReturn result =
-        send_command(d, program, args, load_answered, DRV_PROGRAM_LOADING, DRV_PROGRAM_UNLOADED);
+    IOReturn result;
 
+    drv_balancer_place(&d->balancer, &program->residency,
+                       program->text.bytes + program->kernel.bytes + program->container.bytes);
+    result = send_command(d, program, args, load_answered, DRV_PROGRAM_LOADING, DRV_PROGRAM_UNLOADED);
     if (!result && program->id >= PR_PROGRAMS_MAX)
         result = drv_refuse(d, kIOReturnError, "The firmware loaded a program as %u; the limit is %u.",
                             program->id, PR_PROGRAMS_MAX);
@@ -190,6 +192,7 @@ static void send_unload(struct drv *d, struct drv_program *program)
 
 static void free_program(struct drv *d, struct drv_program *program)
 {
+    drv_balancer_remove(&d->balancer, &program->residency);
     drv_image_drop(d, program);
     base_free(program);
 }
@@ -372,8 +375,7 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
     IOReturn result;
 
     if (prepare->flags || prepare->priority >= PR_PRIORITIES)
-        return drv_refuse(d, kIOReturnBadArgument,
-                          "Program prepare: flags must be 0, the priority below %u.",
+        return drv_refuse(d, kIOReturnBadArgument, "Program prepare: flags must be 0, the priority below %u.",
                           PR_PRIORITIES);
     if (!program)
         return drv_program_not_found(d, prepare->token);

@@ -111,9 +111,18 @@ static void put_hal(const struct drv *d, uint32_t entry, struct properties *to)
 
 static void put_balancer(const struct drv *d, uint32_t entry, struct properties *to)
 {
+    uint32_t programs = 0;
+    uint64_t bytes = 0;
+
     (void)entry;
+    for (uint32_t i = 0; i < d->balancer.engines; i++) {
+        programs += d->balancer.resident[i].programs;
+        bytes += d->balancer.resident[i].bytes;
+    }
     put_kext(d, PR_KEXT_BALANCER, to);
-    PUT_NUMBER(to, "ANEDevicePropertyNumANEs", PR_DEVICE_ENGINES);
+    PUT_NUMBER(to, "ANEDevicePropertyNumANEs", d->balancer.engines);
+    PUT_NUMBER(to, "Programs", programs);
+    PUT_NUMBER(to, "ResidentBytes", bytes);
 }
 
 static void put_dart(const struct drv *d, uint32_t entry, struct properties *to)

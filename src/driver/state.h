@@ -3,6 +3,7 @@
 #ifndef DRIVER_STATE_H
 #define DRIVER_STATE_H
 
+#include "driver/balancer.h"
 #include "driver/driver.h"
 #include "driver/gate.h"
 #include "driver/space.h"
@@ -128,6 +129,7 @@ struct drv_program {
     uint64_t bytes[PR_CALL_BUFFERS_MAX]; /* least sizes, inputs, outputs, intermediate */
     uint32_t td_count, first_words;
     struct drv_block text, kernel, container;
+    struct drv_residency residency; /* on which engine: the balancer's */
     struct drv_process *processes;
     uint32_t pins;  /* requests and lifecycle calls of clients under way */
     uint32_t holds; /* commands of the driver's own under way; `unheld` when the last has ended */
@@ -254,6 +256,7 @@ struct drv {
     uint32_t client_number;
 
     struct drv_client *clients;
+    struct drv_balancer balancer;
     struct drv_program *programs;
     /* What could not be ended in time and is tried again: see drv_program_reap. */
     bool reap;

@@ -171,7 +171,7 @@ static void the_controller_node_has_its_mappers(void **state)
     assert_int_equal(ane_registry_child(dart, 8), 0);
 }
 
-/* The mapper of a client is retained by what is mapped for it, and by its nub alone once the client is gone. */
+/* A client's mapper is retained by what is mapped for it, and by its nub alone once the client is gone. */
 static void mappings_retain_their_mapper(void **state)
 {
     io_service_t base = ane_registry_child(ENTRY("dart-ane0", "mapper-ane0"), 0),

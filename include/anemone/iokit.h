@@ -24,6 +24,7 @@
 #define ANEMONE_IOKIT_H
 
 #include <anemone/abi.h>
+#include <anemone/catalogue.h>
 #include <anemone/machine.h>
 
 #ifdef __cplusplus
@@ -244,6 +245,42 @@ ANE_API IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, co
                                      uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
                                      uint64_t *output, uint32_t *outputCount, void *outputStruct,
                                      size_t *outputStructCount);
+
+/*
+ * Calls a method of the wider catalogue of a direct-path client (catalogue.h): its numbers begin at
+ * ANE_CATALOGUE_FIRST, sizes are exact, and what is said of counts, copies and outputs above holds here.
+ *
+ * Every method may return
+ *   kIOReturnBadArgument   no such connection or method, another type of client, a size, a pointer, a value
+ *   ANE_RETURN_CLOSED      the connection is closed
+ *   kIOReturnNotReady      selector 0 has not been called
+ *   kIOReturnNotPrivileged a method of access RAW, and the task does not have the second access property
+ *   kIOReturnNotPermitted  see above
+ * Those that ask the firmware block as a command does: kIOReturnTimeout.
+ *
+ * PowerOn, PowerOff, SetDynamicPowerGating (0 or 1), and the six exclave methods send the firmware's command;
+ * this firmware has none of them: kIOReturnUnsupported, and the sentence names it. PowerOff: kIOReturnBusy
+ * while a client is persistent. SetPowerManagement (0 or 1), SetPowerGatingHysteresisTime (ms, an hour at
+ * most), SetThrottlingPercentage (0 to 100), LoadFirmware, ForgetFirmware, MPMMemoryMapRequest and
+ * MPMMemoryUnmapRequest: kIOReturnUnsupported with the reason, kIOReturnBadArgument for a value outside.
+ * IsPowered: 1 when every power state reads on. Does not block.
+ * SendCommand, struct ane_command: sends a control command and returns its answer. kIOReturnNotPermitted for
+ *   one that would break what the driver counts; kIOReturnUnsupported when the firmware does not have it;
+ *   else its refusal as a code: kIOReturnNotReady, kIOReturnNoResources, kIOReturnError.
+ * SetDARTCacheTTL: milliseconds, an hour at most; 0 keeps mappings.
+ * FlushInactiveDARTMappings: unmaps surfaces of this client that nothing uses; returns how many.
+ * UnmapDartBuffers: the same for one surface; kIOReturnBusy while requests or selector 5 use it.
+ * ReadANERegister, WriteANERegister: a 32-bit access of the host at an offset in the engine's aperture.
+ *   What a store does is the caller's business: the property is the only gate.
+ * FWSharedEventDoorbellRing: rings a doorbell by index, below 32.
+ * AddPersistentClient, RemovePersistentClient: the client keeps the device resident until it closes.
+ *   kIOReturnBusy: it is persistent already. kIOReturnNotFound: it is not.
+ * GetClientsInfo, ShowSharedMemoryAllocations, ShowModelMemoryStatus: records of the caller's task.
+ */
+ANE_API IOReturn ane_catalogue_call(io_connect_t connect, uint32_t method, const uint64_t *input,
+                                    uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
+                                    uint64_t *output, uint32_t *outputCount, void *outputStruct,
+                                    size_t *outputStructCount);
 
 /*
  * Asynchronous calls are not served yet: returns kIOReturnUnsupported, whatever the arguments, and looks at

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The load balancer (AppleANELoadBalancer): which engine holds which program. A program is placed before it is
- * loaded and removed when the firmware does not have it any more. With one engine every program goes there.
+ * The load balancer (AppleANELoadBalancer): which engine holds which program. A program is placed before
+ * it is loaded and removed when the firmware does not have it any more. With one engine every program goes
+ * there.
  */
 #ifndef DRIVER_BALANCER_H
 #define DRIVER_BALANCER_H
@@ -30,7 +31,7 @@ struct drv_balancer {
 
 /* 1 to DRV_ENGINES_MAX engines, with nothing resident. */
 void drv_balancer_init(struct drv_balancer *balancer, uint32_t engines);
-/* Chooses the engine with the fewest resident bytes, of equals the lowest number, for a program of that size. */
+/* Chooses the engine with the fewest resident bytes; of equals the lowest number. */
 void drv_balancer_place(struct drv_balancer *balancer, struct drv_residency *program, uint64_t bytes);
 /* A program that was never placed, or is removed already, is ignored. */
 void drv_balancer_remove(struct drv_balancer *balancer, struct drv_residency *program);

@@ -177,6 +177,14 @@ static int power_on(struct drv *d, struct base_error *error)
     return 0;
 }
 
+bool drv_device_is_powered(struct drv *d)
+{
+    for (unsigned i = 0; i < PR_PMU_DOMAINS; i++)
+        if ((soc_bus_read32(d->platform.bus, SOC_MASTER_HOST, power_word(d, i)) & 0xff) != PR_PMU_READY)
+            return false;
+    return true;
+}
+
 static void reset_controller(struct drv *d)
 {
     for (unsigned i = 0; i < PR_SCRATCH_COUNT; i++)

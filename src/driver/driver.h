@@ -113,6 +113,10 @@ void drv_client_close(struct drv_client *client);
 IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
                          struct IOExternalMethodArguments *arguments, struct base_error *error);
 
+/* The same for a method of the catalogue (anemone/catalogue.h). */
+IOReturn drv_catalogue_call(struct drv_client *client, uint32_t method,
+                            struct IOExternalMethodArguments *arguments, struct base_error *error);
+
 /*
  * The surface's owner has released it: mappings kept for later requests are given back, those in use with
  * their last use.
@@ -120,8 +124,8 @@ IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
 void drv_surface_released(struct drv *driver, uint32_t id);
 
 /*
- * The registry: entries by number from 0, the root. Names and keys are constants. An entry that does not exist
- * has no name, no child (DRV_REGISTRY_NONE) and no property.
+ * The registry: entries by number from 0, the root. Names and keys are constants. An entry that does not
+ * exist has no name, no child (DRV_REGISTRY_NONE) and no property.
  */
 #define DRV_REGISTRY_ROOT 0u
 #define DRV_REGISTRY_NONE 0xffffffffu

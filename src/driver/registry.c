@@ -87,6 +87,7 @@ static void put_device(const struct drv *d, uint32_t entry, struct properties *t
     PUT_BOOLEAN(to, "FirmwareLoaded", d->running);
     PUT_NUMBER(to, "ControlClients", count_clients(d, ANE_CLIENT_CONTROL));
     PUT_NUMBER(to, "DirectPathClients", count_clients(d, ANE_CLIENT_DIRECT_PATH));
+    PUT_NUMBER(to, "PersistentClients", drv_client_count_persistent(d));
 }
 
 /* The standing hints client is the driver's own; the number is that of hints clients opened beside it. */

@@ -210,6 +210,7 @@ struct drv_client {
     struct drv *driver;
     struct drv_identity identity;
     uint32_t type, number;
+    bool persistent; /* it keeps the device resident */
     bool raw_access; /* the second access property, probed when the client was opened */
     enum drv_client_state state;
     bool idle;     /* `busy` is 0: what a close waits for */
@@ -254,6 +255,9 @@ struct drv {
     uint64_t serial; /* of requests */
     uint64_t token;  /* the last one given */
     uint32_t client_number;
+
+    /* After so long without use a mapping may be given back; 0: it is kept. Set by ANE_SetDARTCacheTTL. */
+    uint64_t dart_cache_ttl_ns;
 
     struct drv_client *clients;
     struct drv_balancer balancer;

@@ -30,6 +30,13 @@ struct drv_mapping *drv_surface_at(struct drv_client *client, uint32_t surface, 
 /* One use less; a stale mapping goes with its last. */
 void drv_surface_unuse(struct drv_client *client, struct drv_mapping *mapping);
 void drv_surface_unmap(struct drv_client *client, struct drv_mapping *mapping);
+/* A request or selector 5 uses a mapping of that surface. */
+bool drv_surface_in_use(struct drv_client *client, uint32_t surface);
+/*
+ * Unmaps what is not in use, of one surface or, for 0, of all; returns how many. Buffers of the driver's own
+ * stay.
+ */
+uint32_t drv_surface_flush(struct drv_client *client, uint32_t surface);
 /* All of the client's. `base` too: those in the base domain. */
 void drv_surface_unmap_all(struct drv_client *client, bool base);
 

@@ -12,8 +12,8 @@
       "resident data-chaining on the direct-path client", "kernel-checked at client init")
 
 /*
- * The second access check, beside the entitlement to open: a privileged-virtual-machine-access property, probed
- * once at client open (ch. 27). No source has its key: CHOSEN.
+ * The second access check, beside the entitlement to open: a privileged-virtual-machine-access property,
+ * probed once at client open (ch. 27). No source has its key: CHOSEN.
  */
 #define PR_ENTITLEMENTS_CHOSEN(X)                       \
     X(RAW_ACCESS, "com.apple.ane.privileged-vm-access", \

@@ -24,25 +24,6 @@
     X("reserved", 0x18, 0x10)
 #define FACT_DISPATCH_STRIDE 40u
 
-/* Table 27.5: X(methods, role); they have no selector of their own. */
-#define FACT_DIRECT_METHODS(X)                                                                          \
-    X("ANE_PowerOn / ANE_PowerOff / ANE_IsPowered", "power-domain control")                             \
-    X("ANE_LoadFirmware / ANE_ForgetFirmware", "firmware image lifecycle")                              \
-    X("ANE_SendCommand", "raw firmware command injection")                                              \
-    X("ANE_SetPowerManagement / ANE_SetDynamicPowerGating / ANE_SetPowerGatingHysteresisTime",          \
-      "power policy")                                                                                   \
-    X("ANE_SetThrottlingPercentage", "thermal throttle")                                                \
-    X("ANE_SetDARTCacheTTL / ANE_FlushInactiveDARTMappings / ANE_UnmapDartBuffers",                     \
-      "address-translation controls")                                                                   \
-    X("ANE_ReadANERegister / ANE_WriteANERegister", "raw memory-mapped register read and write")        \
-    X("ANE_FWSharedEventDoorbellRing", "ring the firmware shared-event doorbell")                       \
-    X("ANE_AddPersistentClient / ANE_RemovePersistentClient", "keep the device resident")               \
-    X("ANE_MPMMemoryMapRequest / ANE_MPMMemoryUnmapRequest", "the multi-process managed-memory region") \
-    X("ANE_ExclaveCycle / ANE_ExclaveLoad / ANE_ExclaveEvaluate / ANE_ExclaveUnload",                   \
-      "secure-world load and evaluate")                                                                 \
-    X("ANE_ExclaveReadPropertyValue / ANE_ExclaveWritePropertyValue", "secure-world property access")   \
-    X("ANE_GetClientsInfo / ANE_ShowSharedMemoryAllocations / ANE_ShowModelMemoryStatus", "diagnostics")
-
 /*
  * Tables 27.7 and 27.8: X(key, capability, holders, kind). kind: DRIVER beyond the two gates of
  * protocol/entitlement.h, BROKER the private family.

@@ -76,11 +76,15 @@ enum pr_dart_reg {
     X(NUMBER, "sid-count", PR_DART_STREAMS)        \
     X(NUMBER, "dart-options", PR_DART_NODE_OPTIONS)
 /* What the controller owns: a mapper nub for each domain, the base first; each owns one mapper (ch. 28). */
-#define PR_DART_MAPPERS(X)                                                                              \
-    X(0, "mapper-ane0")                                                                                 \
-    X(1, "mapper-ane0-iso1")                                                                            \
-    X(2, "mapper-ane0-iso2") X(3, "mapper-ane0-iso3") X(4, "mapper-ane0-iso4") X(5, "mapper-ane0-iso5") \
-        X(6, "mapper-ane0-iso6") X(7, "mapper-ane0-iso7")
+#define PR_DART_MAPPERS(X)   \
+    X(0, "mapper-ane0")      \
+    X(1, "mapper-ane0-iso1") \
+    X(2, "mapper-ane0-iso2") \
+    X(3, "mapper-ane0-iso3") \
+    X(4, "mapper-ane0-iso4") \
+    X(5, "mapper-ane0-iso5") \
+    X(6, "mapper-ane0-iso6") \
+    X(7, "mapper-ane0-iso7")
 
 /* ERROR: flag 31, stream 27-24, then one bit per code. X(id, bit, text) */
 #define PR_DART_ERROR_FLAG         (1u << 31)

@@ -172,7 +172,7 @@ static void only_open_direct_path_clients_have_methods(void **state)
                      kIOReturnBadArgument);
     assert_int_equal(call_sized(raw.connect, ANE_CATALOGUE_FIRST - 1, table[0].sizes), kIOReturnBadArgument);
     assert_int_equal(call_sized(raw.connect, 0, table[0].sizes), kIOReturnBadArgument);
-    /* A method's number is no selector. */
+    /* A method's number is not a selector. */
     assert_int_equal(
         IOConnectCallMethod(raw.connect, ANE_CATALOGUE_PowerOn, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL),
         kIOReturnBadArgument);

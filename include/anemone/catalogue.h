@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The wider method catalogue of the direct-path client, Table 27.5: registers, power, firmware, address
- * translation, secure world, diagnostics. The methods are no selectors: ane_catalogue_call (iokit.h) takes
+ * translation, secure world, diagnostics. The methods are not selectors: ane_catalogue_call (iokit.h) takes
  * their numbers. Names, roles and which of them need the second access property come from the public
  * description; numbers, sizes and layouts are Anemone's (chosen). docs/abi.md says what each one does here.
  */

@@ -271,7 +271,7 @@ ANE_API IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, co
  * FlushInactiveDARTMappings: unmaps surfaces of this client that nothing uses; returns how many.
  * UnmapDartBuffers: the same for one surface; kIOReturnBusy while requests or selector 5 use it.
  * ReadANERegister, WriteANERegister: a 32-bit access of the host at an offset in the engine's aperture.
- *   What a store does is the caller's business: the property is the only gate.
+ *   What a store does is not checked: the property is the only gate.
  * FWSharedEventDoorbellRing: rings a doorbell by index, below 32.
  * AddPersistentClient, RemovePersistentClient: the client keeps the device resident until it closes.
  *   kIOReturnBusy: it is persistent already. kIOReturnNotFound: it is not.

@@ -211,7 +211,7 @@ static IOReturn unmap_buffers(struct drv_client *client, struct IOExternalMethod
 
     if (!surface || surface > UINT32_MAX)
         return drv_refuse(client->driver, kIOReturnBadArgument,
-                          "ANE_UnmapDartBuffers: %" PRIu64 " is no surface.", surface);
+                          "ANE_UnmapDartBuffers: %" PRIu64 " does not name a surface.", surface);
     if (drv_surface_in_use(client, (uint32_t)surface))
         return drv_refuse(
             client->driver, kIOReturnBusy,
@@ -226,7 +226,7 @@ static IOReturn unmap_buffers(struct drv_client *client, struct IOExternalMethod
     return kIOReturnSuccess;
 }
 
-/* Registers. The second access property is the only gate: what a store does is the caller's business. */
+/* Registers. The second access property is the only gate: what a store does is not checked. */
 
 static IOReturn find_register(struct drv_client *client, const char *method, uint64_t offset,
                               uint64_t *address)

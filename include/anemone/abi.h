@@ -46,6 +46,19 @@ typedef io_object_t io_connect_t;
 /* Device open with ANE_USAGE_UNSUPPORTED: a bare number, as on the device. IOReturn.h has no name for it. */
 #define ANE_RETURN_USAGE_REFUSED ((IOReturn)24)
 
+/* A property of a registry entry (iokit.h). */
+enum ane_registry_kind {
+    ANE_REGISTRY_NUMBER = 1,
+    ANE_REGISTRY_TEXT = 2,
+    ANE_REGISTRY_BOOLEAN = 3, /* number is 0 or 1 */
+};
+struct ane_registry_value {
+    uint32_t kind; /* enum ane_registry_kind */
+    uint32_t reserved;
+    uint64_t number; /* 0 for a text */
+    char text[64];   /* ends in NUL; "" for the others */
+};
+
 /* Client types of IOServiceOpen (chosen numbers; the real driver has these three classes). */
 enum ane_client_type {
     ANE_CLIENT_CONTROL = 1,     /* programs and requests: the control selectors */

@@ -24,6 +24,7 @@
 #define ANEMONE_IOKIT_H
 
 #include <anemone/abi.h>
+#include <anemone/catalogue.h>
 #include <anemone/machine.h>
 
 #ifdef __cplusplus
@@ -58,9 +59,9 @@ ANE_API void ane_task_release(ane_task_t task);
 /* ---- Services ---- */
 
 /*
- * The matching dictionary of a service. "H11ANEIn" is the one name that matches; NULL for any other. The
- * result is good for IOServiceGetMatchingService alone, for the life of the process, and is not released.
- * Does not block.
+ * The matching dictionary of a service. "H11ANEIn", the device, and "H1xANELoadBalancer" match; NULL for any
+ * other name. The result is good for IOServiceGetMatchingService alone, for the life of the process, and is
+ * not released. Does not block.
  */
 ANE_API const void *IOServiceMatching(const char *name);
 
@@ -95,6 +96,42 @@ ANE_API io_service_t IOServiceGetMatchingService(uint32_t main_port, const void 
  */
 ANE_API io_service_t ane_machine_service(struct ane_machine *machine);
 
+/* ---- The registry ---- */
+
+/*
+ * What the driver publishes: a tree of entries with properties (Tables 27.1, 27.9 and 28.2; docs/abi.md lists
+ * them). A service is an entry; every entry has a number like a service's, good as long as its machine.
+ *
+ *     Root -> RTBuddyService -> H11ANEIn -> ANEClientHints
+ *     Root -> IOResources -> AppleT8132ANEHAL, H1xANELoadBalancer
+ *     Root -> dart-ane0 -> mapper-ane0, mapper-ane0-iso1 to iso7 -> IODARTMapper each
+ *
+ * Any task may read all of it: it holds counts, and nothing of one client. Each call enters the machine.
+ */
+
+/* The root above any entry; 0 when there is no such entry. */
+ANE_API io_service_t ane_registry_root(io_service_t entry);
+
+/* A child of an entry, from 0; 0 when there are no more, or no such entry. */
+ANE_API io_service_t ane_registry_child(io_service_t entry, uint32_t index);
+
+/* The name of an entry, a constant; NULL when there is no such entry. */
+ANE_API const char *ane_registry_name(io_service_t entry);
+
+/*
+ * A property by its key; its value is that of this moment.
+ * kIOReturnBadArgument: key or value is NULL. kIOReturnNoDevice: no such entry. kIOReturnNotFound: it has no
+ * such property. kIOReturnNotPermitted: see above. *value is as it was after a failure.
+ */
+ANE_API IOReturn ane_registry_property(io_service_t entry, const char *key, struct ane_registry_value *value);
+
+/*
+ * A property by its place, from 0; *key is a constant. kIOReturnNotFound: the entry has fewer. Else as
+ * ane_registry_property: kIOReturnBadArgument, kIOReturnNoDevice, kIOReturnNotPermitted.
+ */
+ANE_API IOReturn ane_registry_property_at(io_service_t entry, uint32_t index, const char **key,
+                                          struct ane_registry_value *value);
+
 /* ---- Connections ---- */
 
 /*
@@ -103,7 +140,8 @@ ANE_API io_service_t ane_machine_service(struct ane_machine *machine);
  * hints client. The connection holds the machine: ane_machine_destroy closes it first. Enters the machine,
  * and waits when the firmware has work of clients that have ended.
  * kIOReturnNoDevice: no such service, or its machine is ending. kIOReturnBadArgument: connect is NULL, or
- * there is no such task or type. kIOReturnUnsupported: the task does not have the entitlement to open.
+ * there is no such task or type. kIOReturnUnsupported: the task does not have the entitlement to open, or the
+ * entry is not the device.
  * kIOReturnNoResources: 1,024 connections are open in the process. kIOReturnNotReady: the device has not
  * started. kIOReturnNoMemory. kIOReturnNotPermitted: see above.
  */
@@ -130,6 +168,8 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  *                          the session is another's
  *   ANE_RETURN_CLOSED      the connection is closed, by IOServiceClose, selector 1 or the end of its machine
  *   kIOReturnUnsupported   the selector is not served: control 8, 9, 11 to 15; direct path 3, 4 and 8
+ *   kIOReturnNotPrivileged control 11 to 15 on a build that is not internal, without the second access
+ *                          property (docs/abi.md)
  *   kIOReturnNotReady      selector 0 has not been called
  *   kIOReturnNotPrivileged the task does not have an entitlement that the selector needs; the sentence names
  *                          it. Chaining (control 9; direct path 3, 4 and 8) needs
@@ -234,6 +274,42 @@ ANE_API IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, co
                                      uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
                                      uint64_t *output, uint32_t *outputCount, void *outputStruct,
                                      size_t *outputStructCount);
+
+/*
+ * Calls a method of the wider catalogue of a direct-path client (catalogue.h): its numbers begin at
+ * ANE_CATALOGUE_FIRST, sizes are exact, and what is said of counts, copies and outputs above holds here.
+ *
+ * Every method may return
+ *   kIOReturnBadArgument   no such connection or method, another type of client, a size, a pointer, a value
+ *   ANE_RETURN_CLOSED      the connection is closed
+ *   kIOReturnNotReady      selector 0 has not been called
+ *   kIOReturnNotPrivileged a method of access RAW, and the task does not have the second access property
+ *   kIOReturnNotPermitted  see above
+ * Those that ask the firmware block as a command does: kIOReturnTimeout.
+ *
+ * PowerOn, PowerOff, SetDynamicPowerGating (0 or 1), and the six exclave methods send the firmware's command;
+ * this firmware has none of them: kIOReturnUnsupported, and the sentence names it. PowerOff: kIOReturnBusy
+ * while a client is persistent. SetPowerManagement (0 or 1), SetPowerGatingHysteresisTime (ms, an hour at
+ * most), SetThrottlingPercentage (0 to 100), LoadFirmware, ForgetFirmware, MPMMemoryMapRequest and
+ * MPMMemoryUnmapRequest: kIOReturnUnsupported with the reason, kIOReturnBadArgument for a value outside.
+ * IsPowered: 1 when every power state reads on. Does not block.
+ * SendCommand, struct ane_command: sends a control command and returns its answer. kIOReturnNotPermitted for
+ *   one that would break what the driver counts; kIOReturnUnsupported when the firmware does not have it;
+ *   else its refusal as a code: kIOReturnNotReady, kIOReturnNoResources, kIOReturnError.
+ * SetDARTCacheTTL: milliseconds, an hour at most; 0 keeps mappings.
+ * FlushInactiveDARTMappings: unmaps surfaces of this client that nothing uses; returns how many.
+ * UnmapDartBuffers: the same for one surface; kIOReturnBusy while requests or selector 5 use it.
+ * ReadANERegister, WriteANERegister: a 32-bit access of the host at an offset in the engine's aperture.
+ *   What a store does is not checked: the property is the only gate.
+ * FWSharedEventDoorbellRing: rings a doorbell by index, below 32.
+ * AddPersistentClient, RemovePersistentClient: the client keeps the device resident until it closes.
+ *   kIOReturnBusy: it is persistent already. kIOReturnNotFound: it is not.
+ * GetClientsInfo, ShowSharedMemoryAllocations, ShowModelMemoryStatus: records of the caller's task.
+ */
+ANE_API IOReturn ane_catalogue_call(io_connect_t connect, uint32_t method, const uint64_t *input,
+                                    uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
+                                    uint64_t *output, uint32_t *outputCount, void *outputStruct,
+                                    size_t *outputStructCount);
 
 /*
  * Asynchronous calls are not served yet: returns kIOReturnUnsupported, whatever the arguments, and looks at

@@ -124,6 +124,9 @@ struct ane_machine_config {
      * this seed. Device addresses and results do not depend on it; the trace names physical addresses.
      */
     uint32_t scatter;
+    /* 1: an internal build, whose debug selectors are open to every client; 0 as on the device */
+    uint32_t internal_build;
+    uint32_t reserved;
 };
 
 /*

@@ -218,8 +218,8 @@ void drv_client_close(struct drv_client *client)
     drv_gate_leave(&d->gate);
 }
 
-IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
-                         struct IOExternalMethodArguments *arguments, struct base_error *error)
+IOReturn drv_client_run(struct drv_client *client, drv_dispatcher run, uint32_t number,
+                        struct IOExternalMethodArguments *arguments, struct base_error *error)
 {
     struct drv *d = client->driver;
     IOReturn result;
@@ -231,11 +231,26 @@ IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
     d->error = error;
     result = drv_client_is_closed(client)
                  ? drv_refuse(d, ANE_RETURN_CLOSED, "Client %u is closed.", client->number)
-                 : drv_dispatch(client, selector, arguments);
+                 : run(client, number, arguments);
     d->error = NULL;
     drv_client_leave(client);
     drv_gate_leave(&d->gate);
     return result;
+}
+
+IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
+                         struct IOExternalMethodArguments *arguments, struct base_error *error)
+{
+    return drv_client_run(client, drv_dispatch, selector, arguments, error);
+}
+
+uint32_t drv_client_count_persistent(const struct drv *d)
+{
+    uint32_t count = 0;
+
+    for (const struct drv_client *client = d->clients; client; client = client->next)
+        count += client->persistent && client->state == DRV_CLIENT_OPEN;
+    return count;
 }
 
 void drv_client_drop_all(struct drv *d)

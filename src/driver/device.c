@@ -20,6 +20,7 @@
 #include "driver/command.h"
 #include "driver/domain.h"
 #include "driver/fault.h"
+#include "driver/kext.h"
 #include "driver/mailbox.h"
 #include "driver/mapper.h"
 #include "driver/program.h"
@@ -134,6 +135,7 @@ int drv_create(const struct drv_platform *platform, struct drv **driver, struct 
         0x100000000ull; /* tokens are never small numbers that a surface or a slot could be taken for */
     drv_mapper_init(d);
     d->page_quota = DRV_CLIENT_PAGES;
+    drv_balancer_init(&d->balancer, PR_DEVICE_ENGINES);
     *driver = d;
     return 0;
 }
@@ -182,6 +184,14 @@ static int power_on(struct drv *d, struct base_error *error)
                              PR_PMU_READY);
     }
     return 0;
+}
+
+bool drv_device_is_powered(struct drv *d)
+{
+    for (unsigned i = 0; i < PR_PMU_DOMAINS; i++)
+        if ((soc_bus_read32(d->platform.bus, SOC_MASTER_HOST, power_word(d, i)) & 0xff) != PR_PMU_READY)
+            return false;
+    return true;
 }
 
 static void reset_controller(struct drv *d)
@@ -478,6 +488,9 @@ int drv_start(struct drv *d, struct base_error *error)
         error = &own;
     if (d->running)
         return base_fail(error, EALREADY, "The driver runs already.");
+    status = drv_kext_check(&d->platform, error);
+    if (status)
+        return status;
     map_apertures(d);
     for (unsigned try = 1; try <= DRV_BOOT_TRIES; try++) {
         d->stats.boots++;

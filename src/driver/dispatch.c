@@ -123,6 +123,17 @@ static IOReturn refuse_sizes(struct drv *d, const char *name,
                       record->checkStructureOutputSize);
 }
 
+/*
+ * "Internal build No" closes the debug work processor (Table 27.9): without the second access property it is
+ * not there.
+ */
+static bool is_closed_debug(const struct drv_client *client,
+                            const struct IOExternalMethodDispatch2022 *record)
+{
+    return record->reserved[0] && !client->driver->platform.internal_build &&
+           !drv_identity_has(client, PR_ENTITLEMENT_BIT(RAW_ACCESS));
+}
+
 /* A number at or past the end is a bad argument, as in IOKit's dispatcher. */
 IOReturn drv_dispatch(struct drv_client *client, uint32_t selector, struct IOExternalMethodArguments *args)
 {
@@ -142,5 +153,8 @@ IOReturn drv_dispatch(struct drv_client *client, uint32_t selector, struct IOExt
         return drv_refuse(client->driver, kIOReturnNotReady, "%s before ANE_DeviceOpen.", shim->name);
     if (shim->needs & ~client->identity.entitlements)
         return drv_identity_require(client, shim->needs, shim->name);
+    if (is_closed_debug(client, record))
+        return drv_refuse(client->driver, kIOReturnNotPrivileged,
+                          "%s needs an internal build or the second access property.", shim->name);
     return record->function(client, args);
 }

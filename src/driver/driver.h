@@ -23,6 +23,7 @@
 struct drv;
 struct drv_client;
 struct soc_trace;
+struct pr_kext;
 
 /*
  * How long a wait may last, from the first wait that uses it. A timer is the driver's own, in virtual time.
@@ -57,6 +58,9 @@ struct drv_platform {
     uint64_t firmware_image; /* physical address the boot loader left the firmware at: goes to RVBAR */
     uint32_t leaf_form;      /* enum pr_leaf_form: how page-table entries are written */
     uint32_t engines;        /* of the machine */
+    bool internal_build;     /* the debug surfaces need no second access property */
+    /* The three extensions that were loaded, PR_KEXT_COUNT of them; NULL: those of protocol/kext.h. */
+    const struct pr_kext *kexts;
 
     /* DRAM in whole pages, zeroed; with `view`, also in one piece for the kernel. A page is one extent. */
     int (*alloc)(void *context, uint64_t bytes, bool view, struct drv_pages *pages);
@@ -161,6 +165,10 @@ void drv_client_close(struct drv_client *client);
 IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
                          struct IOExternalMethodArguments *arguments, struct base_error *error);
 
+/* The same for a method of the catalogue (anemone/catalogue.h). */
+IOReturn drv_catalogue_call(struct drv_client *client, uint32_t method,
+                            struct IOExternalMethodArguments *arguments, struct base_error *error);
+
 /*
  * The surface's owner has released it: mappings kept for later requests are given back, those in use with
  * their last use.
@@ -168,6 +176,20 @@ IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
 void drv_surface_released(struct drv *driver, uint32_t id);
 /* The same for the clients of one task, with which the surface is no longer shared. */
 void drv_surface_unshared(struct drv *driver, uint32_t id, uint32_t task);
+
+/*
+ * The registry: entries by number from 0, the root. Names and keys are constants. An entry that does not
+ * exist has no name, no child (DRV_REGISTRY_NONE) and no property.
+ */
+#define DRV_REGISTRY_ROOT 0u
+#define DRV_REGISTRY_NONE 0xffffffffu
+const char *drv_registry_name(const struct drv *driver, uint32_t entry);
+uint32_t drv_registry_child(const struct drv *driver, uint32_t entry, uint32_t index);
+/* The entry that a service registers under that name. */
+uint32_t drv_registry_find(const char *name);
+/* False when the entry has fewer properties. `value` is as it was then. */
+bool drv_registry_property(const struct drv *driver, uint32_t entry, uint32_t index, const char **key,
+                           struct ane_registry_value *value);
 
 /* Its number on this driver, from 1, never used again: what messages and traces call it. */
 uint32_t drv_client_number(const struct drv_client *client);

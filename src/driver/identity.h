@@ -8,7 +8,12 @@
 /* ANEClientInfo::create. kIOReturnUnsupported without the entitlement to open. */
 IOReturn drv_identity_stamp(struct drv_client *client, const struct drv_identity *identity);
 
-/* kIOReturnNotPrivileged unless the client holds all of them (a set of enum pr_entitlement). */
+/* The client holds all of a set of enum pr_entitlement. */
+static inline bool drv_identity_has(const struct drv_client *client, uint32_t entitlements)
+{
+    return !(entitlements & ~client->identity.entitlements);
+}
+/* kIOReturnNotPrivileged unless it does. */
 IOReturn drv_identity_require(const struct drv_client *client, uint32_t entitlements, const char *what);
 /* The same for a level of priority: 0 and 1 are reserved. */
 IOReturn drv_identity_admit(const struct drv_client *client, uint32_t priority, const char *what);

@@ -118,6 +118,7 @@ int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uin
         for (uint64_t done = 0; done < pages->extent[i].bytes; done += PR_PAGE_BYTES, at += PR_PAGE_BYTES)
             batch_add(&batch, at, pages->extent[i].physical + done, protection);
     batch_flush(&batch);
+    domain->mappings++;
     SOC_TRACE(d->platform.trace, DRV_MAP, domain->number, usage, protection, iova, pages->extent->physical,
               pages->bytes, pages->extents);
     return 0;
@@ -128,6 +129,7 @@ void drv_mapper_unmap(struct drv *d, struct drv_domain *domain, uint64_t iova, u
     struct batch batch = {.driver = d, .domain = domain, .what = DRV_PROTECTION_UNMAP};
     uint64_t whole = pr_round_up(bytes, PR_PAGE_BYTES);
 
+    domain->mappings--;
     SOC_TRACE(d->platform.trace, DRV_UNMAP, domain->number, iova, bytes);
     for (uint64_t done = 0; done < whole; done += PR_PAGE_BYTES)
         batch_add(&batch, iova + done, 0, PR_PROT_READ_WRITE);

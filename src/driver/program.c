@@ -58,7 +58,7 @@ struct drv_program *drv_program_find(struct drv_client *client, uint64_t token)
 {
     for (struct drv_program *program = client->driver->programs; program; program = program->next)
         if (program->token == token)
-            return program->owner && program->state == DRV_PROGRAM_READY &&
+            return program->owner && program->residency.placed && program->state == DRV_PROGRAM_READY &&
                            (program->owner == client ||
                             drv_identity_equal(&program->identity, &client->identity))
                        ? program
@@ -179,9 +179,11 @@ static IOReturn send_load(struct drv *d, struct drv_program *program)
     struct pr_body_load body = {program->container.iova, program->container.bytes};
     const struct drv_command_args args = {
         .id = PR_CMD_LOAD_PROGRAM, .program = PR_NO_ID, .body = &body, .bytes = sizeof(body)};
-    IOReturn result =
-        send_command(d, program, args, load_answered, DRV_PROGRAM_LOADING, DRV_PROGRAM_UNLOADED);
+    IOReturn result;
 
+    drv_balancer_place(&d->balancer, &program->residency,
+                       program->text.bytes + program->kernel.bytes + program->container.bytes);
+    result = send_command(d, program, args, load_answered, DRV_PROGRAM_LOADING, DRV_PROGRAM_UNLOADED);
     if (!result && program->id >= PR_PROGRAMS_MAX)
         result = drv_refuse(d, kIOReturnError, "The firmware loaded a program as %u; the limit is %u.",
                             program->id, PR_PROGRAMS_MAX);
@@ -203,6 +205,7 @@ static void disown_program(struct drv_program *program)
 
 static void free_program(struct drv *d, struct drv_program *program)
 {
+    drv_balancer_remove(&d->balancer, &program->residency);
     drv_image_drop(d, program);
     base_free(program);
 }

@@ -3,6 +3,7 @@
 #ifndef DRIVER_STATE_H
 #define DRIVER_STATE_H
 
+#include "driver/balancer.h"
 #include "driver/driver.h"
 #include "driver/gate.h"
 #include "driver/space.h"
@@ -52,6 +53,7 @@ struct drv_domain {
     uint64_t lent;             /* serial number of the loan: the smallest is the oldest */
     struct drv_tables *tables; /* of the page-protection layer; NULL while the domain is not in use */
     struct drv_space space;
+    uint32_t mappings; /* live ones: what retains its mapper */
 };
 
 /* DRAM of the driver's own, mapped in the base domain. */
@@ -129,6 +131,7 @@ struct drv_program {
     char port[PR_CALL_BUFFERS_MAX][DRV_PORT_NAME]; /* names of inputs and outputs, cut to fit */
     uint32_t td_count, first_words;
     struct drv_block text, kernel, container;
+    struct drv_residency residency; /* on which engine: the balancer's */
     struct drv_process *processes;
     uint32_t pins;  /* requests and lifecycle calls of clients under way */
     uint32_t holds; /* commands of the driver's own under way; `unheld` when the last has ended */
@@ -231,6 +234,7 @@ struct drv_client {
     struct drv *driver;
     struct drv_identity identity;
     uint32_t type, number;
+    bool persistent; /* it keeps the device resident */
     enum drv_client_state state;
     bool idle;     /* `busy` is 0: what a close waits for */
     bool *ended;   /* of the close that waits until everything is freed; NULL when none does */
@@ -306,7 +310,11 @@ struct drv {
     uint64_t hints;  /* serial number of the last hint for clients */
     uint32_t client_number;
 
+    /* After so long without use a mapping may be given back; 0: it is kept. Set by ANE_SetDARTCacheTTL. */
+    uint64_t dart_cache_ttl_ns;
+
     struct drv_client *clients;
+    struct drv_balancer balancer;
     struct drv_program *programs;
     /* What could not be ended in time and is tried again: see drv_program_reap. */
     bool reap;

@@ -233,6 +233,34 @@ void drv_surface_unmap_all(struct drv_client *client, bool base)
             process->intermediate[band] = NULL;
 }
 
+static bool is_used(const struct drv_mapping *mapping)
+{
+    return mapping->uses || mapping->pins;
+}
+
+bool drv_surface_in_use(struct drv_client *client, uint32_t surface)
+{
+    for (const struct drv_mapping *mapping = *bucket_of(client, surface); mapping; mapping = mapping->next)
+        if (mapping->surface == surface && is_used(mapping))
+            return true;
+    return false;
+}
+
+uint32_t drv_surface_flush(struct drv_client *client, uint32_t surface)
+{
+    uint32_t count = 0;
+
+    for (unsigned i = 0; i < DRV_BUCKETS; i++)
+        for (struct drv_mapping *mapping = client->bucket[i], *next; mapping; mapping = next) {
+            next = mapping->next;
+            if (!mapping->surface || (surface && mapping->surface != surface) || is_used(mapping))
+                continue;
+            drv_surface_unmap(client, mapping);
+            count++;
+        }
+    return count;
+}
+
 /* Not found any more; goes now, or with its last use. */
 static void retire_mappings(struct drv_client *client, uint32_t surface)
 {

@@ -32,6 +32,13 @@ uint64_t drv_surface_pages(const struct drv_client *client);
 /* One use less; a stale mapping goes with its last. */
 void drv_surface_unuse(struct drv_client *client, struct drv_mapping *mapping);
 void drv_surface_unmap(struct drv_client *client, struct drv_mapping *mapping);
+/* A request or selector 5 uses a mapping of that surface. */
+bool drv_surface_in_use(struct drv_client *client, uint32_t surface);
+/*
+ * Unmaps what is not in use, of one surface or, for 0, of all; returns how many. Buffers of the driver's own
+ * stay.
+ */
+uint32_t drv_surface_flush(struct drv_client *client, uint32_t surface);
 /*
  * For mapping.c: takes the device address away. A surface's mapping ends and is made again at its next use;
  * the driver's own pages stay, and drv_surface_place gives them an address again.

@@ -58,6 +58,7 @@ struct mach_profile {
 struct ane_machine {
     struct mach_lock lock; /* one caller at a time inside */
     unsigned long family;  /* fork generation it was made in */
+    bool internal_build;   /* the debug surfaces are open */
     bool closed_clock;     /* callers' deadlines are in virtual time too */
     bool panic_on_fault;
     struct base_error panic; /* why the machine has stopped; "" while it runs */
@@ -160,8 +161,11 @@ void mach_release_locked(struct ane_machine *m);
 #define MACH_SERVICES_MAX 64u
 io_service_t mach_service_add(struct ane_machine *m);
 void mach_service_remove(struct ane_machine *m);
-/* The machine of a service, held; or NULL. */
-struct ane_machine *mach_service_hold(io_service_t service);
+/* The machine of a registry entry, held; or NULL. `device`: the entry is the device, which has clients. */
+struct ane_machine *mach_service_hold(io_service_t service, bool *device);
+/* The driver's number of that entry; and the number under which callers know it. */
+uint32_t mach_service_entry(io_service_t service);
+io_service_t mach_service_number(const struct ane_machine *m, uint32_t entry);
 void mach_service_fork_begin(void);
 void mach_service_fork_end(bool child);
 

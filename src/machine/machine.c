@@ -73,6 +73,10 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
     if (config->threads > ANE_THREADS_MAX)
         return base_fail(error, EINVAL, "%u worker threads were asked for; the limit is %u.", config->threads,
                          ANE_THREADS_MAX);
+    if (config->internal_build > 1 || config->reserved)
+        return base_fail(error, EINVAL,
+                         "Internal build is %u and the reserved word %u; 0 or 1, and 0, are known.",
+                         config->internal_build, config->reserved);
     if (config->clock > ANE_CLOCK_CLOSED)
         return base_fail(error, EINVAL, "Clock %u is unknown; open is 0 and closed is 1.", config->clock);
     return 0;
@@ -355,6 +359,7 @@ int mach_create_tapped(const struct ane_machine_config *config,
     m->board = &pr_board_table[taken.chip];
     m->leaf_form = taken.page_table;
     m->engines = taken.engines;
+    m->internal_build = taken.internal_build;
     m->closed_clock = taken.clock == ANE_CLOCK_CLOSED;
     m->panic_on_fault = taken.panic_on_fault;
     soc_trace_init(&m->trace, m->clock);

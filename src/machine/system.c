@@ -126,6 +126,7 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .firmware_image = m->image,
         .leaf_form = m->leaf_form,
         .engines = m->engines,
+        .internal_build = m->internal_build,
         .alloc = system_alloc,
         .free = system_free,
         .surface_get = system_surface_get,

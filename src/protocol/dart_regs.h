@@ -65,6 +65,32 @@ enum pr_dart_reg {
 #define PR_DART_DOMAIN_STREAM_FIRST 3u
 #define PR_DART_DOMAINS             8u
 
+/*
+ * The controller's node in the device tree (Table 28.2): its name, and X(kind of value, key, value). The keys
+ * are those of public device trees.
+ */
+#define PR_DART_NODE            "dart-ane0"
+#define PR_DART_NODE_COMPATIBLE "dart,t6000"
+#define PR_DART_NODE_STREAMS    0x0000a001u
+#define PR_DART_NODE_OPTIONS    0x25u
+#define PR_DART_NODE_PROPERTIES(X)                 \
+    X(TEXT, "compatible", PR_DART_NODE_COMPATIBLE) \
+    X(NUMBER, "page-size", 0x4000)                 \
+    X(NUMBER, "sids", PR_DART_NODE_STREAMS)        \
+    X(NUMBER, "bypass", PR_DART_BYPASS_STREAMS)    \
+    X(NUMBER, "sid-count", PR_DART_STREAMS)        \
+    X(NUMBER, "dart-options", PR_DART_NODE_OPTIONS)
+/* What the controller owns: a mapper nub for each domain, the base first; each owns one mapper (ch. 28). */
+#define PR_DART_MAPPERS(X)   \
+    X(0, "mapper-ane0")      \
+    X(1, "mapper-ane0-iso1") \
+    X(2, "mapper-ane0-iso2") \
+    X(3, "mapper-ane0-iso3") \
+    X(4, "mapper-ane0-iso4") \
+    X(5, "mapper-ane0-iso5") \
+    X(6, "mapper-ane0-iso6") \
+    X(7, "mapper-ane0-iso7")
+
 /* ERROR: flag 31, stream 27-24, then one bit per code. X(id, bit, text) */
 #define PR_DART_ERROR_FLAG         (1u << 31)
 #define PR_DART_ERROR_STREAM_LO    24

@@ -8,10 +8,11 @@
 
 #include "protocol/bits.h"
 
-/* Protects the connection, which is 0 until it is open, and the session that device open has begun. */
+/* Protects the connection, which is 0 while there is none, its session, and its users. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static io_connect_t connection;
 static uint64_t session;
+static unsigned users;
 static pthread_once_t fork_watch = PTHREAD_ONCE_INIT;
 
 static void before_fork(void)
@@ -27,6 +28,7 @@ static void after_fork(void)
 static void in_child(void)
 {
     connection = 0;
+    users = 0;
     pthread_mutex_unlock(&open_lock);
 }
 
@@ -63,8 +65,8 @@ static int64_t open_now(void)
     return E5RT_OK;
 }
 
-/* What it opened: a program without a token yet. */
-static int64_t open_once(struct e5_loaded *opened)
+/* Another user of the connection, which is opened for the first: a program without a token yet. */
+static int64_t take_connection(struct e5_loaded *opened)
 {
     int64_t status;
 
@@ -72,8 +74,20 @@ static int64_t open_once(struct e5_loaded *opened)
     pthread_mutex_lock(&open_lock);
     status = connection ? E5RT_OK : open_now();
     *opened = (struct e5_loaded){.connection = connection, .session = session};
+    users += !status;
     pthread_mutex_unlock(&open_lock);
     return status;
+}
+
+/* The last user closes it. In a forked child the connection of the parent is another one. */
+static void give_connection(io_connect_t connect)
+{
+    pthread_mutex_lock(&open_lock);
+    if (connect == connection && --users == 0) {
+        IOServiceClose(connection);
+        connection = 0;
+    }
+    pthread_mutex_unlock(&open_lock);
 }
 
 static IOReturn call(io_connect_t connect, uint32_t selector, const void *in, size_t size)
@@ -166,13 +180,16 @@ int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5
     struct ane_program_prepare prepare = {.qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY};
     size_t size = sizeof(prepare);
     struct e5_loaded made;
-    int64_t status = open_once(&made);
+    int64_t status = take_connection(&made);
     IOReturn result;
 
-    if (!status)
-        status = create(&made, image, name);
     if (status)
         return status;
+    status = create(&made, image, name);
+    if (status) {
+        give_connection(made.connection);
+        return status;
+    }
     prepare.token = made.token;
     prepare.session = made.session;
     result = IOConnectCallMethod(made.connection, ANE_CONTROL_ProgramPrepare, NULL, 0, &prepare,
@@ -180,6 +197,7 @@ int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5
     if (result) {
         status = e5_fail_driver(result, "The program could not be prepared");
         destroy(&made);
+        give_connection(made.connection);
         return status;
     }
     made.inputs = prepare.inputs;
@@ -194,6 +212,7 @@ void e5_device_unload(const struct e5_loaded *loaded)
 
     call(loaded->connection, ANE_CONTROL_ProgramUnprepare, &unprepare, sizeof(unprepare));
     destroy(loaded);
+    give_connection(loaded->connection);
 }
 
 void e5_device_request_init(struct ane_request *request, const struct e5_loaded *loaded)

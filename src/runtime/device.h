@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process's one connection to the driver, opened when first needed. Any thread may call. A forked child
- * opens one of its own; what its parent loaded cannot be used there.
+ * The process's one connection to the driver, opened for the first program and closed with the last. Any
+ * thread may call. A forked child opens one of its own; what its parent loaded cannot be used there.
  */
 #ifndef RUNTIME_DEVICE_H
 #define RUNTIME_DEVICE_H

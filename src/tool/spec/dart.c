@@ -17,8 +17,7 @@
 #include "protocol/tm_regs.h"
 #include "tool/spec/spec.h"
 
-_Static_assert(FACT_DART_NODE_BYPASS == PR_DART_BYPASS_STREAMS, "the bypass streams are the node's");
-_Static_assert((PR_DART_CONFIG_RESET & 0xff) == FACT_DART_NODE_OPTIONS,
+_Static_assert((PR_DART_CONFIG_RESET & 0xff) == PR_DART_NODE_OPTIONS,
                "options are the config word's low byte");
 _Static_assert(FACT_DART_ISOLATION_CONTEXTS + 1 == PR_DART_DOMAINS, "a domain per context, and the base");
 _Static_assert(1 << FACT_LEAF_FRAME_LOW_BIT == PR_PAGE_BYTES, "the frame begins above the page");
@@ -94,13 +93,13 @@ static void write_node(struct spec *spec)
     struct spec_value windows[PR_DART_COUNT + 1];
 
     spec_object(spec, "node");
-    spec_text(spec, "name", FACT_DART_NODE);
-    spec_text(spec, "compatible", FACT_DART_COMPATIBLE);
+    spec_text(spec, "name", PR_DART_NODE);
+    spec_text(spec, "compatible", PR_DART_NODE_COMPATIBLE);
     spec_hex(spec, "page_size", PR_PAGE_BYTES);
-    spec_hex(spec, "stream_enable", FACT_DART_NODE_STREAMS);
-    spec_hex(spec, "bypass", FACT_DART_NODE_BYPASS);
+    spec_hex(spec, "stream_enable", PR_DART_NODE_STREAMS);
+    spec_hex(spec, "bypass", PR_DART_BYPASS_STREAMS);
     spec_number(spec, "stream_count", PR_DART_STREAMS);
-    spec_hex(spec, "options", FACT_DART_NODE_OPTIONS);
+    spec_hex(spec, "options", PR_DART_NODE_OPTIONS);
     spec_hex(spec, "config", PR_DART_CONFIG_RESET);
     spec_object_end(spec);
     for (unsigned i = 0; i < PR_DART_COUNT; i++)

@@ -3,15 +3,21 @@
  * Sections of `anemone spec`: the driver's surface (ch. 27) and the execution model (ch. 2). Selectors and
  * their sizes come from abi.h, the table that the driver dispatches by. What is in facts.h is printed only.
  */
-#include <anemone/abi.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <anemone/catalogue.h>
 
 #include "base/array.h"
 #include "driver/arguments.h"
 #include "program/hwx.h"
 #include "protocol/device.h"
 #include "protocol/entitlement.h"
+#include "protocol/kext.h"
 #include "tool/spec/facts.h"
 #include "tool/spec/spec.h"
+
+#define METHOD_NAMES 192 /* bytes for the longest row of Table 27.5 */
 
 _Static_assert(PR_DEVICE_CPU_SUBTYPE == PR_HWX_SUBTYPE_H13, "the device's subtype is that of its images");
 
@@ -22,10 +28,15 @@ static const struct spec_column selector_columns[] = {SPEC_NUMBER("selector"),
                                                       SPEC_NUMBER("scalar_out"),
                                                       SPEC_NUMBER("struct_out"),
                                                       SPEC_END};
+static const struct spec_column catalogue_columns[] = {
+    SPEC_HEX("method"),        SPEC_TEXT("name"),         SPEC_NUMBER("scalar_in"), SPEC_NUMBER("struct_in"),
+    SPEC_NUMBER("scalar_out"), SPEC_NUMBER("struct_out"), SPEC_TEXT("access"),      SPEC_END};
 static const struct spec_column layout_columns[] = {SPEC_TEXT("field"), SPEC_HEX("offset"),
                                                     SPEC_NUMBER("bytes"), SPEC_TEXT("meaning"), SPEC_END};
-static const struct spec_column kext_columns[] = {SPEC_TEXT("role"), SPEC_TEXT("bundle"), SPEC_TEXT("class"),
-                                                  SPEC_TEXT("provider"), SPEC_END};
+static const struct spec_column kext_columns[] = {
+    SPEC_TEXT("role"), SPEC_TEXT("bundle"),   SPEC_TEXT("class"),
+    SPEC_TEXT("name"), SPEC_TEXT("provider"), SPEC_TEXT("match"),
+    SPEC_END};
 static const struct spec_column client_columns[] = {SPEC_TEXT("class"), SPEC_TEXT("use"), SPEC_END};
 static const struct spec_column method_columns[] = {SPEC_TEXT("method"), SPEC_TEXT("role"), SPEC_END};
 static const struct spec_column entitlement_columns[] = {SPEC_TEXT("key"), SPEC_TEXT("capability"),
@@ -165,16 +176,49 @@ void spec_abi(struct spec *spec)
     write_dispatch_record(spec);
 }
 
+/* Table 27.5 has a row for each role: its methods, one after the other. */
+static void write_methods(struct spec *spec)
+{
+    static const struct {
+        const char *name, *role;
+    } methods[] = {
+#define ROW(with, number, name, si, ti, so, to, access, role) {"ANE_" #name, role},
+        ANE_CATALOGUE_METHODS(ROW, )
+#undef ROW
+    };
+    static char names[BASE_COUNT_OF(methods)][METHOD_NAMES];
+    size_t i = 0;
+
+    spec_table_begin(spec, "methods", method_columns);
+    while (i < BASE_COUNT_OF(methods)) {
+        size_t first = i;
+
+        snprintf(names[first], METHOD_NAMES, "%s", methods[i++].name);
+        for (; i < BASE_COUNT_OF(methods) && !strcmp(methods[i].role, methods[first].role); i++) {
+            size_t used = strlen(names[first]);
+
+            snprintf(names[first] + used, METHOD_NAMES - used, " / %s", methods[i].name);
+        }
+        SPEC_PUT(spec, SPEC_T(names[first]), SPEC_T(methods[first].role));
+    }
+    spec_table_end(spec);
+#define ROW(with, number, name, si, ti, so, to, access, role) \
+    SPEC_N(number), SPEC_T("ANE_" #name), SPEC_N(si), SPEC_N(ti), SPEC_N(so), SPEC_N(to), SPEC_T(#access),
+    SPEC_TABLE(spec, "catalogue", catalogue_columns, ANE_CATALOGUE_METHODS(ROW, ));
+#undef ROW
+}
+
 void spec_driver(struct spec *spec)
 {
-    spec_text(spec, "build", FACT_KEXT_BUILD);
-#define X(a, b, c, d) SPEC_T(a), SPEC_T(b), SPEC_T(c), SPEC_T(d),
-    SPEC_TABLE(spec, "kexts", kext_columns, FACT_KEXTS(X));
+    spec_text(spec, "build", PR_KEXT_BUILD);
+#define X(id, role, bundle, class, name, provider, match) \
+    SPEC_T(role), SPEC_T(bundle), SPEC_T(class), SPEC_T(name), SPEC_T(provider), SPEC_T(match),
+    SPEC_TABLE(spec, "kexts", kext_columns, PR_KEXTS(X));
 #undef X
 #define X(a, b) SPEC_T(a), SPEC_T(b),
     SPEC_TABLE(spec, "clients", client_columns, FACT_CLIENTS(X));
-    SPEC_TABLE(spec, "methods", method_columns, FACT_DIRECT_METHODS(X));
 #undef X
+    write_methods(spec);
 }
 
 void spec_entitlements(struct spec *spec)
@@ -194,15 +238,15 @@ void spec_entitlements(struct spec *spec)
 
 void spec_device(struct spec *spec)
 {
-    spec_text(spec, "architecture", FACT_DEVICE_ARCHITECTURE);
+    spec_text(spec, "architecture", PR_DEVICE_ARCHITECTURE);
     spec_number(spec, "version", PR_DEVICE_VERSION);
     spec_number(spec, "minor_version", PR_DEVICE_MINOR_VERSION);
-    spec_number(spec, "board_type", FACT_DEVICE_BOARD_TYPE);
-    spec_number(spec, "board_subtype", FACT_DEVICE_BOARD_SUBTYPE);
-    spec_number(spec, "cores", FACT_DEVICE_CORES);
+    spec_number(spec, "board_type", PR_DEVICE_BOARD_TYPE);
+    spec_number(spec, "board_subtype", PR_DEVICE_BOARD_SUBTYPE);
+    spec_number(spec, "cores", PR_DEVICE_CORES);
     spec_number(spec, "engines", PR_DEVICE_ENGINES);
     spec_number(spec, "cpu_subtype", PR_DEVICE_CPU_SUBTYPE);
-    spec_bool(spec, "internal_build", FACT_DEVICE_INTERNAL_BUILD);
+    spec_bool(spec, "internal_build", false);
 }
 
 void spec_dispatch(struct spec *spec)

@@ -8,38 +8,11 @@
 
 /* Chapters 27 and 28. */
 
-/* Table 27.1: X(role, bundle, principal class, provider match) */
-#define FACT_KEXTS(X)                                                                                  \
-    X("interface and hardware driver", "AppleH11ANEInterface", "ANEHWDevice (registered as H11ANEIn)", \
-      "RTBuddyService, role ANE")                                                                      \
-    X("per-die abstraction layer", "AppleT8132ANEHAL", "AppleT8132ANEHAL", "IOResources")              \
-    X("multi-engine arbiter", "AppleANELoadBalancer", "ANEDriver (H1xANELoadBalancer)", "IOResources, IOKit")
-#define FACT_KEXT_BUILD "9.511.3"
-
 /* Listing 27.1: X(class, use). Their numbers at IOServiceOpen are chosen: include/anemone/abi.h. */
 #define FACT_CLIENTS(X)                                                                     \
     X("H11ANEInUserClient", "control client: program lifecycle and the inference hot path") \
     X("H11ANEInDirectPathClient", "direct path: enqueue, memory-map, session-hint")         \
     X("ANEClientHints", "scheduling-hint client (setClientHint)")
-
-/* Table 27.5: X(methods, role); they have no selector of their own. */
-#define FACT_DIRECT_METHODS(X)                                                                          \
-    X("ANE_PowerOn / ANE_PowerOff / ANE_IsPowered", "power-domain control")                             \
-    X("ANE_LoadFirmware / ANE_ForgetFirmware", "firmware image lifecycle")                              \
-    X("ANE_SendCommand", "raw firmware command injection")                                              \
-    X("ANE_SetPowerManagement / ANE_SetDynamicPowerGating / ANE_SetPowerGatingHysteresisTime",          \
-      "power policy")                                                                                   \
-    X("ANE_SetThrottlingPercentage", "thermal throttle")                                                \
-    X("ANE_SetDARTCacheTTL / ANE_FlushInactiveDARTMappings / ANE_UnmapDartBuffers",                     \
-      "address-translation controls")                                                                   \
-    X("ANE_ReadANERegister / ANE_WriteANERegister", "raw memory-mapped register read and write")        \
-    X("ANE_FWSharedEventDoorbellRing", "ring the firmware shared-event doorbell")                       \
-    X("ANE_AddPersistentClient / ANE_RemovePersistentClient", "keep the device resident")               \
-    X("ANE_MPMMemoryMapRequest / ANE_MPMMemoryUnmapRequest", "the multi-process managed-memory region") \
-    X("ANE_ExclaveCycle / ANE_ExclaveLoad / ANE_ExclaveEvaluate / ANE_ExclaveUnload",                   \
-      "secure-world load and evaluate")                                                                 \
-    X("ANE_ExclaveReadPropertyValue / ANE_ExclaveWritePropertyValue", "secure-world property access")   \
-    X("ANE_GetClientsInfo / ANE_ShowSharedMemoryAllocations / ANE_ShowModelMemoryStatus", "diagnostics")
 
 /* Table 27.8, the broker's own family: X(key, capability, holders, kind). The others: entitlement.h. */
 #define FACT_ENTITLEMENTS(X)                                                                                \
@@ -63,11 +36,6 @@
 
 /* Table 28.2. The other numbers of the node: dart_regs.h. */
 #define FACT_DART_APERTURE_BASE      0x0u
-#define FACT_DART_NODE               "dart-ane0"
-#define FACT_DART_COMPATIBLE         "dart,t6000"
-#define FACT_DART_NODE_STREAMS       0x0000a001u
-#define FACT_DART_NODE_BYPASS        0x0000a000u
-#define FACT_DART_NODE_OPTIONS       0x25u
 #define FACT_DART_ISOLATION_CONTEXTS 7u               /* mapper-ane0-iso1 to iso7, beside the base */
 #define FACT_DART_TTBR_SEEN          0x90022320u      /* live value of the active streams */
 #define FACT_DART_TABLE_SEEN         0x10022320000ull /* what it points at */
@@ -109,13 +77,6 @@
     X("DMA width granule", PR_DMA_GRANULE, "the data-movement quantum") \
     X("segment alignment", 256, "program-text and segment packing")     \
     X("page granule", 16384, "the device-address page, allocation and wiring unit")
-
-/* Table 27.9, what protocol/device.h does not hold. */
-#define FACT_DEVICE_ARCHITECTURE   "h13g"
-#define FACT_DEVICE_BOARD_TYPE     96u
-#define FACT_DEVICE_BOARD_SUBTYPE  0u
-#define FACT_DEVICE_CORES          16u
-#define FACT_DEVICE_INTERNAL_BUILD 0
 
 /* Chapters 2, 29 and 30. */
 

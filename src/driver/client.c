@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "driver/domain.h"
+#include "driver/flow.h"
 #include "driver/lifecycle.h"
 #include "driver/program.h"
 #include "driver/request.h"
@@ -341,7 +342,7 @@ static bool tear_down(struct drv_client *client)
 
     if (!client->idle && drv_wait(d, &client->idle, &timer)) {
         SOC_TRACE(d->platform.trace, DRV_CLIENT_KEPT, client->number);
-        drv_request_leave_bands(client);
+        drv_flow_leave_all(client);
         return false;
     }
     count_busy(client, 1); /* its domain is not lent to another meanwhile */

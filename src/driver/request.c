@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests. A request is in exactly one state, which only set_state() changes. What holds in each:
+ * Requests. A request is in exactly one state, which only drv_request_set_state() changes. What holds in each:
  *
  *   FREE         in d->free_requests; no client, no cookie
  *   BOUND        counted in client->requests; a call of the client fills it
@@ -9,8 +9,6 @@
  *   ABORTED      as IN_FIRMWARE, but the caller has its result already
  *   ABANDONED    as IN_FIRMWARE, but no caller is left; it becomes free when it comes back
  *   DONE         the caller takes the result and frees it; bindings are left only to explain a failure
- *
- * Of one band at most one request runs in the firmware, unless its caller has given it up (leave_band).
  */
 #include "driver/request.h"
 
@@ -18,16 +16,15 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "driver/bind.h"
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/diagnosis.h"
+#include "driver/flow.h"
 #include "driver/lifecycle.h"
 #include "driver/process.h"
 #include "driver/ring.h"
-#include "driver/surface.h"
-#include "protocol/stats.h"
 
-#define BUFFER_ALIGN 64u
 #define COOKIE_INDEX 0xffu
 _Static_assert(DRV_REQUESTS <= COOKIE_INDEX, "a cookie names its request");
 
@@ -44,7 +41,7 @@ static const struct drv_lifecycle_state states[] = {
 #undef NEXT
 static const struct drv_lifecycle lifecycle = {"request", BASE_COUNT_OF(states), states};
 
-static void set_state(struct drv_request *r, enum drv_request_state state)
+void drv_request_set_state(struct drv_request *r, enum drv_request_state state)
 {
     drv_lifecycle_check(&lifecycle, r->state, state);
     r->state = state;
@@ -73,17 +70,12 @@ void drv_request_init(struct drv *d, uint8_t *memory, uint64_t address)
     }
 }
 
-static struct drv_band *band_of(struct drv *d, const struct drv_request *r)
-{
-    return &d->band[r->priority <= PR_PRIORITY_REALTIME_MAX];
-}
-
 /* A free request becomes one of the client's. */
 static void assign_request(struct drv_request *r, struct drv_client *client)
 {
     struct drv *d = client->driver;
 
-    set_state(r, DRV_REQUEST_BOUND);
+    drv_request_set_state(r, DRV_REQUEST_BOUND);
     client->requests++;
     r->client = client;
     r->cookie = ++d->serial << 8 | r->index;
@@ -152,211 +144,15 @@ static void pass_on_request(struct drv *d, struct drv_request *r)
     waiter->done = true;
 }
 
-/* Its mappings and its process are free again: nothing of the client's is under way because of it. */
-static void unbind_request(struct drv_request *r)
-{
-    if (!r->process)
-        return;
-    for (uint32_t i = 0; i < r->bindings; i++)
-        drv_surface_unuse(r->client, r->binding[i]);
-    r->bindings = 0;
-    drv_process_unpin(r->process);
-    r->process = NULL;
-}
-
 /* No caller looks at it and the firmware does not have it. */
 static void free_request(struct drv *d, struct drv_request *r)
 {
-    set_state(r, DRV_REQUEST_FREE);
+    drv_request_set_state(r, DRV_REQUEST_FREE);
     r->client->requests--;
-    unbind_request(r);
+    drv_bind_release(r);
     r->cookie = 0;
     r->client = NULL;
     pass_on_request(d, r);
-}
-
-/* Binding. */
-
-static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t surface, uint64_t offset,
-                             uint32_t usage)
-{
-    struct drv_client *client = r->client;
-    struct drv_process *process = r->process;
-    struct drv_mapping *mapping = process->recent[position];
-    uint64_t least = process->program->bytes[position];
-
-    if (!mapping || mapping->surface != surface) {
-        IOReturn result = drv_surface_map(client, surface, usage, false, &mapping);
-
-        if (result)
-            return result;
-        process->recent[position] = mapping;
-    }
-    if (offset % BUFFER_ALIGN || offset > mapping->bytes || least > mapping->bytes - offset)
-        return drv_refuse(client->driver, kIOReturnBadArgument,
-                          "Buffer %u: %" PRIu64 " bytes at offset %" PRIu64
-                          " of surface %u, which has %" PRIu64 "; offsets are multiples of %u.",
-                          position, least, offset, surface, mapping->bytes, BUFFER_ALIGN);
-    mapping->uses++;
-    r->binding[r->bindings++] = mapping;
-    return kIOReturnSuccess;
-}
-
-/* The driver's own, one for each band: of one band only one request is in the firmware. */
-static IOReturn bind_intermediate(struct drv_request *r, uint32_t position)
-{
-    struct drv_process *process = r->process;
-    struct drv_mapping **own = &process->intermediate[r->priority <= PR_PRIORITY_REALTIME_MAX];
-    IOReturn result = kIOReturnSuccess;
-
-    if (!*own)
-        result = drv_surface_make(r->client, PR_USAGE_INTERMEDIATE, process->program->bytes[position], own);
-    if (result)
-        return result;
-    (*own)->uses++;
-    r->binding[r->bindings++] = *own;
-    return kIOReturnSuccess;
-}
-
-static IOReturn bind_all(struct drv_request *r, const struct ane_request *request)
-{
-    const struct drv_program *program = r->process->program;
-    uint32_t given = request->inputs + request->outputs + request->intermediates;
-    IOReturn result = kIOReturnSuccess;
-
-    if (r->process->generation != r->client->generation) {
-        memset(r->process->recent, 0, sizeof(r->process->recent));
-        r->process->generation = r->client->generation;
-    }
-    for (uint32_t i = 0; i < given && !result; i++)
-        result = bind_surface(r, i, request->surface[i], request->offset[i],
-                              i < program->inputs                      ? PR_USAGE_INPUT
-                              : i < program->inputs + program->outputs ? PR_USAGE_OUTPUT
-                                                                       : PR_USAGE_INTERMEDIATE);
-    if (!result && program->intermediates && !request->intermediates)
-        result = bind_intermediate(r, given);
-    return result;
-}
-
-/* Statistics are written by the firmware: in the base domain. */
-static IOReturn bind_stats(struct drv_request *r, uint32_t surface, struct pr_buffer *stats)
-{
-    struct drv_mapping *mapping;
-    IOReturn result;
-
-    memset(stats, 0, sizeof(*stats));
-    if (!surface)
-        return kIOReturnSuccess;
-    result = drv_surface_map(r->client, surface, PR_USAGE_OUTPUT, true, &mapping);
-    if (result)
-        return result;
-    if (mapping->bytes < PR_STATS_HEADER_BYTES + PR_STATS_ENGINE_BYTES)
-        return drv_refuse(r->client->driver, kIOReturnBadArgument,
-                          "Statistics surface %u has %" PRIu64 " bytes; a record has %u.", surface,
-                          mapping->bytes, PR_STATS_HEADER_BYTES + PR_STATS_ENGINE_BYTES);
-    mapping->uses++;
-    r->binding[r->bindings++] = mapping;
-    *stats = (struct pr_buffer){
-        .valid = 1, .type = PR_BUFFER_OUT, .address = mapping->iova, .bytes = mapping->bytes};
-    return kIOReturnSuccess;
-}
-
-static void build_call(struct drv_request *r, const struct ane_request *request)
-{
-    const struct drv_process *process = r->process;
-    const struct drv_program *program = process->program;
-    struct pr_call *call = (void *)r->message;
-    uint32_t buffers = r->bindings;
-
-    call->head = (struct pr_exe_header){.id = PR_EXE_PROCEDURE_CALL};
-    call->program_id = program->id;
-    call->process_id = process->id;
-    call->procedure = request->procedure;
-    call->priority = request->priority;
-    call->output_sets = PR_CALL_OUTPUT_SETS;
-    call->partitions = 1;
-    call->cookie = r->cookie;
-    call->buffers = buffers;
-    call->zero = 0;
-    for (uint32_t i = 0; i < buffers; i++) {
-        uint64_t offset =
-            i < request->inputs + request->outputs + request->intermediates ? request->offset[i] : 0;
-
-        call->buffer[i] = (struct pr_buffer){
-            .valid = 1,
-            .index = i,
-            .type = i < program->inputs                      ? PR_BUFFER_IN
-                    : i < program->inputs + program->outputs ? PR_BUFFER_OUT
-                                                             : PR_BUFFER_INTERMEDIATE,
-            .address = r->binding[i]->iova + offset,
-            .bytes = r->binding[i]->bytes - offset,
-        };
-    }
-    r->length = PR_CALL_BYTES(buffers);
-}
-
-/* Sending. */
-
-static bool send_request(struct drv *d, struct drv_request *r)
-{
-    if (!drv_ring_post(d, PR_CHANNEL_DATA_CHAIN_H2T, r->address, r->length, r, &r->slot))
-        return false;
-    set_state(r, DRV_REQUEST_IN_FIRMWARE);
-    band_of(d, r)->running = r;
-    return true;
-}
-
-/* Sends the next of a band that is free. */
-static void advance_band(struct drv *d, struct drv_band *band)
-{
-    struct drv_request *r = band->queue;
-
-    if (r && !band->running && send_request(d, r))
-        band->queue = r->next;
-}
-
-/* The band is free for others, if it was this request's. */
-static void leave_band(struct drv *d, struct drv_band *band, const struct drv_request *r)
-{
-    if (band->running != r)
-        return;
-    band->running = NULL;
-    advance_band(d, band);
-}
-
-/* By priority, then arrival. */
-static void enqueue_request(struct drv *d, struct drv_request *r)
-{
-    struct drv_request **link = &band_of(d, r)->queue;
-
-    while (*link && (*link)->priority <= r->priority)
-        link = &(*link)->next;
-    r->next = *link;
-    *link = r;
-    set_state(r, DRV_REQUEST_QUEUED);
-}
-
-/* Out of its queue, unsent; the caller sets the next state. */
-static void dequeue_request(struct drv *d, struct drv_request *r)
-{
-    struct drv_request **link = &band_of(d, r)->queue;
-
-    while (*link != r)
-        link = &(*link)->next;
-    *link = r->next;
-    d->stats.in_flight--;
-}
-
-static void submit_request(struct drv *d, struct drv_request *r)
-{
-    struct drv_band *band = band_of(d, r);
-
-    d->stats.requests++;
-    d->stats.in_flight++;
-    if (!band->queue && !band->running && send_request(d, r))
-        return;
-    enqueue_request(d, r);
-    advance_band(d, band);
 }
 
 /* Coming back. */
@@ -364,7 +160,6 @@ static void submit_request(struct drv *d, struct drv_request *r)
 /* The firmware has let go of it. One that was aborted keeps that result. */
 static void complete_request(struct drv *d, struct drv_request *r, uint32_t status, uint64_t detail)
 {
-    struct drv_band *band = band_of(d, r);
     struct drv_ring *ring = &d->ring[PR_CHANNEL_DATA_CHAIN_H2T];
 
     r->status = status;
@@ -377,15 +172,15 @@ static void complete_request(struct drv *d, struct drv_request *r, uint32_t stat
     if (r->state == DRV_REQUEST_ABANDONED) {
         free_request(d, r);
     } else {
-        set_state(r, DRV_REQUEST_DONE);
+        drv_request_set_state(r, DRV_REQUEST_DONE);
         /*
          * Others may wait for what it holds, and its caller may be slow; to explain a failure takes the
          * process.
          */
         if (status == PR_STATUS_OK)
-            unbind_request(r);
+            drv_bind_release(r);
     }
-    leave_band(d, band, r);
+    drv_flow_leave(d, r);
 }
 
 void drv_request_event(struct drv *d, const struct pr_program_event *event)
@@ -446,22 +241,13 @@ void drv_request_abort_all(struct drv_client *client)
             continue;
         r->result = kIOReturnAborted;
         if (r->state == DRV_REQUEST_IN_FIRMWARE) {
-            set_state(r, DRV_REQUEST_ABORTED);
+            drv_request_set_state(r, DRV_REQUEST_ABORTED);
             continue;
         }
-        dequeue_request(d, r);
-        set_state(r, DRV_REQUEST_DONE);
-        unbind_request(r);
+        drv_flow_remove(d, r);
+        drv_request_set_state(r, DRV_REQUEST_DONE);
+        drv_bind_release(r);
     }
-}
-
-void drv_request_leave_bands(struct drv_client *client)
-{
-    struct drv *d = client->driver;
-
-    for (unsigned i = 0; i < DRV_BANDS; i++)
-        if (d->band[i].running && d->band[i].running->client == client)
-            leave_band(d, &d->band[i], d->band[i].running);
 }
 
 /*
@@ -471,15 +257,14 @@ void drv_request_leave_bands(struct drv_client *client)
  */
 static void abandon_request(struct drv *d, struct drv_request *r)
 {
-    struct drv_band *band = band_of(d, r);
-    struct drv_mapping **own = &r->process->intermediate[band - d->band];
+    struct drv_mapping **own = &r->process->intermediate[drv_flow_band(r)];
 
     for (uint32_t i = 0; *own && i < r->bindings; i++)
         if (r->binding[i] == *own) {
             (*own)->stale = true;
             *own = NULL;
         }
-    leave_band(d, band, r);
+    drv_flow_leave(d, r);
 }
 
 /* The caller leaves: the request is free, or the firmware's until it comes back. */
@@ -489,7 +274,7 @@ static void leave_request(struct drv *d, struct drv_request *r, bool timed_out)
         free_request(d, r);
         return;
     }
-    set_state(r, DRV_REQUEST_ABANDONED);
+    drv_request_set_state(r, DRV_REQUEST_ABANDONED);
     if (timed_out)
         abandon_request(d, r);
 }
@@ -508,7 +293,7 @@ static IOReturn await_completion(struct drv *d, struct drv_request *r, struct dr
                                         r->client->number)
                            : kIOReturnSuccess;
     if (r->state == DRV_REQUEST_QUEUED)
-        dequeue_request(d, r);
+        drv_flow_remove(d, r);
     d->stats.completed += result == kIOReturnSuccess;
     d->stats.aborted += result == kIOReturnAborted;
     d->stats.failed += result != kIOReturnSuccess && result != kIOReturnAborted;
@@ -553,24 +338,6 @@ static IOReturn check_counts(struct drv *d, const struct drv_program *program,
                       program->inputs, program->outputs, program->intermediates);
 }
 
-/*
- * With the process pinned. From the request in hand to the doorbell nothing waits: the process stays what it
- * is.
- */
-static IOReturn prepare_request(struct drv_request *r, struct drv_process *process,
-                                const struct ane_request *request)
-{
-    IOReturn result;
-
-    r->process = process;
-    r->priority = request->priority;
-    result = bind_all(r, request);
-    if (result)
-        return result;
-    build_call(r, request);
-    return bind_stats(r, request->stats_surface, &((struct pr_call *)(void *)r->message)->stats);
-}
-
 IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request,
                           struct ane_request_reply *reply)
 {
@@ -594,12 +361,12 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
     }
     result = drv_client_is_closed(client)
                  ? drv_refuse(d, kIOReturnAborted, "Client %u was closed.", client->number)
-                 : prepare_request(r, process, request);
+                 : drv_bind_request(r, process, request);
     if (result) {
         r->process = process;
         free_request(d, r);
         return result;
     }
-    submit_request(d, r);
+    drv_flow_submit(d, r);
     return await_completion(d, r, &deadline, reply);
 }

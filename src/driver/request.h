@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests (selector 2): bound, put into a cell, sent when their band is free, and brought back by an event.
+ * Requests (selector 2): their life from a free cell to the event that brings them back. bind.h makes the
+ * message, flow.h sends it.
  */
 #ifndef DRIVER_REQUEST_H
 #define DRIVER_REQUEST_H
@@ -9,6 +10,9 @@
 
 /* The cells begin at `memory`, device address `address`. */
 void drv_request_init(struct drv *driver, uint8_t *memory, uint64_t address);
+
+/* The one way to another state. */
+void drv_request_set_state(struct drv_request *request, enum drv_request_state state);
 
 /* On a private copy of the struct. */
 IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request,
@@ -20,10 +24,5 @@ void drv_request_returns(struct drv *driver);
 
 /* The client closes: its callers get kIOReturnAborted; what the firmware has stays until its event. */
 void drv_request_abort_all(struct drv_client *client);
-/*
- * The client's requests no longer keep others out of their bands: the firmware has been waited for long
- * enough.
- */
-void drv_request_leave_bands(struct drv_client *client);
 
 #endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The flow of requests to the firmware. A band's queue is by priority, then arrival. Of one band at most one
+ * request runs in the firmware, unless its caller has given it up (drv_flow_leave).
+ */
+#include "driver/flow.h"
+
+#include "driver/request.h"
+#include "driver/ring.h"
+
+unsigned drv_flow_band(const struct drv_request *r)
+{
+    return r->priority <= PR_PRIORITY_REALTIME_MAX;
+}
+
+static struct drv_band *band_of(struct drv *d, const struct drv_request *r)
+{
+    return &d->band[drv_flow_band(r)];
+}
+
+static bool send_request(struct drv *d, struct drv_request *r)
+{
+    if (!drv_ring_post(d, PR_CHANNEL_DATA_CHAIN_H2T, r->address, r->length, r, &r->slot))
+        return false;
+    drv_request_set_state(r, DRV_REQUEST_IN_FIRMWARE);
+    band_of(d, r)->running = r;
+    return true;
+}
+
+/* Sends the next of a band that is free. */
+static void advance_band(struct drv *d, struct drv_band *band)
+{
+    struct drv_request *r = band->queue;
+
+    if (r && !band->running && send_request(d, r))
+        band->queue = r->next;
+}
+
+void drv_flow_leave(struct drv *d, const struct drv_request *r)
+{
+    struct drv_band *band = band_of(d, r);
+
+    if (band->running != r)
+        return;
+    band->running = NULL;
+    advance_band(d, band);
+}
+
+void drv_flow_leave_all(const struct drv_client *client)
+{
+    struct drv *d = client->driver;
+
+    for (unsigned i = 0; i < DRV_BANDS; i++)
+        if (d->band[i].running && d->band[i].running->client == client)
+            drv_flow_leave(d, d->band[i].running);
+}
+
+/* By priority, then arrival. */
+static void enqueue_request(struct drv *d, struct drv_request *r)
+{
+    struct drv_request **link = &band_of(d, r)->queue;
+
+    while (*link && (*link)->priority <= r->priority)
+        link = &(*link)->next;
+    r->next = *link;
+    *link = r;
+    drv_request_set_state(r, DRV_REQUEST_QUEUED);
+}
+
+void drv_flow_remove(struct drv *d, struct drv_request *r)
+{
+    struct drv_request **link = &band_of(d, r)->queue;
+
+    while (*link != r)
+        link = &(*link)->next;
+    *link = r->next;
+    d->stats.in_flight--;
+}
+
+void drv_flow_submit(struct drv *d, struct drv_request *r)
+{
+    struct drv_band *band = band_of(d, r);
+
+    d->stats.requests++;
+    d->stats.in_flight++;
+    if (!band->queue && !band->running && send_request(d, r))
+        return;
+    enqueue_request(d, r);
+    advance_band(d, band);
+}

@@ -21,6 +21,7 @@
 #define DRVRIG_PROGRAMS  16u
 #define DRVRIG_PROCESSES 32u
 #define DRVRIG_CALLS     16u
+#define DRVRIG_PORT      7u
 #define DRVRIG_RECORDS   (1u << 20)       /* bytes of the trace that are kept */
 #define DRVRIG_IMAGE     0x10000800000ull /* where the firmware is said to be */
 
@@ -103,6 +104,11 @@ struct drvrig {
     uint64_t call_detail;
     uint32_t call_refusal; /* every call is refused so */
     bool fault;            /* and the second DART shows a fault */
+
+    /* The one wake port, DRVRIG_PORT. */
+    uint32_t reserved, watched;
+    struct drv_message message[64];
+    uint32_t messages;
 
     /* Runs inside a wait, when the controller has nothing to do: calls from elsewhere. */
     void (*admit)(struct drvrig *rig);

@@ -160,6 +160,8 @@ struct ane_request_reply {
     uint64_t reserved; /* +0x18 */
     uint64_t status;   /* +0x20 0 = done */
 };
+/* The status an asynchronous call returns (chosen): accepted, and a message follows. */
+#define ANE_REQUEST_PENDING UINT64_MAX
 
 /*
  * Control selector 3: where the program's arguments are (chosen layout; the size is Table 27.2's). The driver

@@ -63,7 +63,8 @@ enum ane_page_table {
  *   open    It is wall time. Other threads may act meanwhile, and virtual time never jumps over them. The
  *           default.
  *   closed  It is virtual time too: with nothing left to do the clock jumps to it. For tests and replay,
- *           where the calls under way are all there is.
+ *           where the calls under way are all there is. Asynchronous requests (iokit.h) go on only while
+ *           a call waits.
  */
 enum ane_clock {
     ANE_CLOCK_OPEN = 0,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Binding. `bindings` counts the mappings in `binding`, each of which has one use for it; the process of a bound
- * request is pinned. A binding that fails halfway leaves both as they are: drv_bind_release gives them back.
+ * Binding. `bindings` counts the mappings in `binding`, each of which has one use for it; the process of a
+ * bound request is pinned. A binding that fails halfway leaves both as they are: drv_bind_release gives them
+ * back.
  */
 #include "driver/bind.h"
 

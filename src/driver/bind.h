@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request binds: mappings of surfaces, an intermediate buffer, statistics; and the message made of it. */
+/*
+ * What a request binds: mappings of surfaces, an intermediate buffer, statistics; and the message made of
+ * it.
+ */
 #ifndef DRIVER_BIND_H
 #define DRIVER_BIND_H
 

@@ -33,6 +33,22 @@ struct drv_deadline {
     uint64_t at; /* the platform's: 0 until the first wait */
 };
 
+/* Requests that exist, of all clients together: what an index of port_watch is below. */
+#define DRV_WATCHES 48u
+
+/* Where a request completes that no caller waits for. */
+struct drv_wake {
+    uint32_t port;
+    uint64_t reference[DRV_REFERENCES]; /* the caller's own, returned in the message */
+};
+
+/* What arrives there. */
+struct drv_message {
+    uint64_t reference[DRV_REFERENCES];
+    IOReturn result;
+    struct ane_request_reply reply;
+};
+
 /* What a kernel would give the driver. Functions return 0 or a negative errno. */
 struct drv_platform {
     void *context;
@@ -66,6 +82,20 @@ struct drv_platform {
      * outstanding.
      */
     int (*wait)(void *context, const bool *done, struct drv_deadline *deadline);
+
+    /*
+     * Wake ports. `port_reserve` makes room for one message: -ENOENT when there is no such port, -ENOSPC when
+     * its room is taken, -EAGAIN when nothing could serve it; with a sentence. Each reservation ends with
+     * port_cancel, or with the message of the request that was watched.
+     */
+    int (*port_reserve)(void *context, uint32_t port, struct base_error *error);
+    void (*port_cancel)(void *context, uint32_t port);
+    /*
+     * From here on the request (its index) makes progress without a caller, and drv_request_expire is called
+     * when the deadline has passed. -ENOSPC when no timer is left. `port_deliver` ends that.
+     */
+    int (*port_watch)(void *context, uint32_t request, const struct drv_deadline *deadline);
+    void (*port_deliver)(void *context, uint32_t request, uint32_t port, const struct drv_message *message);
 };
 
 /* Who calls: entitlements, code-signing identity. */
@@ -92,6 +122,9 @@ void drv_destroy(struct drv *driver);
 
 /* The controller rang: called when the host's interrupt line rises, with the machine's lock held. */
 void drv_interrupt(struct drv *driver);
+
+/* A deadline of port_watch has passed: called with the machine's lock held, outside every call. */
+void drv_request_expire(struct drv *driver, uint32_t request);
 
 /* A refusal writes its sentence to `error`, which may be NULL; so does drv_client_call. */
 IOReturn drv_client_open(struct drv *driver, const struct drv_identity *identity, uint32_t type,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests. A request is in exactly one state, which only drv_request_set_state() changes. What holds in each:
+ * Requests. A request is in exactly one state, which only drv_request_set_state() changes. What holds in
+ * each:
  *
  *   FREE         in d->free_requests; no client, no cookie
  *   BOUND        counted in client->requests; a call of the client fills it
@@ -9,9 +10,13 @@
  *   ABORTED      as IN_FIRMWARE, but the caller has its result already
  *   ABANDONED    as IN_FIRMWARE, but no caller is left; it becomes free when it comes back
  *   DONE         the caller takes the result and frees it; bindings are left only to explain a failure
+ *
+ * A request with a wake port has no caller: what a caller would do, notify_port does at once, so it is never
+ * seen ABORTED or DONE from outside.
  */
 #include "driver/request.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -81,6 +86,7 @@ static void assign_request(struct drv_request *r, struct drv_client *client)
     r->cookie = ++d->serial << 8 | r->index;
     r->status = 0;
     r->detail = 0;
+    r->wake.port = 0;
     r->bindings = 0;
 }
 
@@ -155,6 +161,78 @@ static void free_request(struct drv *d, struct drv_request *r)
     pass_on_request(d, r);
 }
 
+/* Leaving. */
+
+/*
+ * A request that timed out in the firmware keeps its cell and bindings until it comes back, but not its band:
+ * the next doorbell may make the firmware see what it has missed. It also keeps the driver's intermediate
+ * buffer: others get a new one.
+ */
+static void abandon_request(struct drv *d, struct drv_request *r)
+{
+    struct drv_mapping **own = &r->process->intermediate[drv_flow_band(r)];
+
+    for (uint32_t i = 0; *own && i < r->bindings; i++)
+        if (r->binding[i] == *own) {
+            (*own)->stale = true;
+            *own = NULL;
+        }
+    drv_flow_leave(d, r);
+}
+
+/* The caller leaves: the request is free, or the firmware's until it comes back. */
+static void leave_request(struct drv *d, struct drv_request *r, bool timed_out)
+{
+    if (!firmware_has(r)) {
+        free_request(d, r);
+        return;
+    }
+    drv_request_set_state(r, DRV_REQUEST_ABANDONED);
+    if (timed_out)
+        abandon_request(d, r);
+}
+
+/*
+ * A request has come to its end, or its time has: says what became of it and leaves it. On a timeout the
+ * search for a lost answer may complete it meanwhile.
+ */
+static IOReturn conclude_request(struct drv *d, struct drv_request *r, bool timed_out,
+                                 struct ane_request_reply *reply)
+{
+    IOReturn result;
+
+    if (timed_out)
+        result = drv_diagnosis_timeout(d, r);
+    else if (r->result && r->status)
+        result = drv_diagnosis_failure(d, r);
+    else
+        result = r->result ? drv_refuse(d, r->result, "Client %u was closed while its request was under way.",
+                                        r->client->number)
+                           : kIOReturnSuccess;
+    if (r->state == DRV_REQUEST_QUEUED)
+        drv_flow_remove(d, r);
+    d->stats.completed += result == kIOReturnSuccess;
+    d->stats.aborted += result == kIOReturnAborted;
+    d->stats.failed += result != kIOReturnSuccess && result != kIOReturnAborted;
+    reply->status = result == kIOReturnTimeout || (result && !r->status) ? (uint32_t)result : r->status;
+    reply->detail = r->detail;
+    leave_request(d, r, result == kIOReturnTimeout);
+    return result;
+}
+
+/* Its port is taken out first: nothing that happens here sends a second message. */
+static void notify_port(struct drv *d, struct drv_request *r, bool timed_out)
+{
+    struct drv_message message = {.reply = {.sequence = r->sequence, .token = r->token}};
+    uint32_t port = r->wake.port, client = r->client->number, index = r->index;
+
+    memcpy(message.reference, r->wake.reference, sizeof(message.reference));
+    r->wake.port = 0;
+    message.result = conclude_request(d, r, timed_out, &message.reply);
+    SOC_TRACE(d->platform.trace, DRV_MESSAGE, client, message.reply.sequence, (unsigned)message.result);
+    d->platform.port_deliver(d->platform.context, index, port, &message);
+}
+
 /* Coming back. */
 
 /* The firmware has let go of it. One that was aborted keeps that result. */
@@ -181,6 +259,8 @@ static void complete_request(struct drv *d, struct drv_request *r, uint32_t stat
             drv_bind_release(r);
     }
     drv_flow_leave(d, r);
+    if (r->state == DRV_REQUEST_DONE && r->wake.port)
+        notify_port(d, r, false);
 }
 
 void drv_request_event(struct drv *d, const struct pr_program_event *event)
@@ -242,65 +322,22 @@ void drv_request_abort_all(struct drv_client *client)
         r->result = kIOReturnAborted;
         if (r->state == DRV_REQUEST_IN_FIRMWARE) {
             drv_request_set_state(r, DRV_REQUEST_ABORTED);
-            continue;
+        } else {
+            drv_flow_remove(d, r);
+            drv_request_set_state(r, DRV_REQUEST_DONE);
+            drv_bind_release(r);
         }
-        drv_flow_remove(d, r);
-        drv_request_set_state(r, DRV_REQUEST_DONE);
-        drv_bind_release(r);
+        if (r->wake.port)
+            notify_port(d, r, false);
     }
 }
 
-/*
- * A request that timed out in the firmware keeps its cell and bindings until it comes back, but not its band:
- * the next doorbell may make the firmware see what it has missed. It also keeps the driver's intermediate
- * buffer: others get a new one.
- */
-static void abandon_request(struct drv *d, struct drv_request *r)
+void drv_request_expire(struct drv *d, uint32_t index)
 {
-    struct drv_mapping **own = &r->process->intermediate[drv_flow_band(r)];
+    struct drv_request *r = &d->request[index];
 
-    for (uint32_t i = 0; *own && i < r->bindings; i++)
-        if (r->binding[i] == *own) {
-            (*own)->stale = true;
-            *own = NULL;
-        }
-    drv_flow_leave(d, r);
-}
-
-/* The caller leaves: the request is free, or the firmware's until it comes back. */
-static void leave_request(struct drv *d, struct drv_request *r, bool timed_out)
-{
-    if (!firmware_has(r)) {
-        free_request(d, r);
-        return;
-    }
-    drv_request_set_state(r, DRV_REQUEST_ABANDONED);
-    if (timed_out)
-        abandon_request(d, r);
-}
-
-static IOReturn await_completion(struct drv *d, struct drv_request *r, struct drv_deadline *deadline,
-                                 struct ane_request_reply *reply)
-{
-    IOReturn result;
-
-    if (drv_wait(d, &r->done, deadline))
-        result = drv_diagnosis_timeout(d, r);
-    else if (r->result && r->status)
-        result = drv_diagnosis_failure(d, r);
-    else
-        result = r->result ? drv_refuse(d, r->result, "Client %u was closed while its request was under way.",
-                                        r->client->number)
-                           : kIOReturnSuccess;
-    if (r->state == DRV_REQUEST_QUEUED)
-        drv_flow_remove(d, r);
-    d->stats.completed += result == kIOReturnSuccess;
-    d->stats.aborted += result == kIOReturnAborted;
-    d->stats.failed += result != kIOReturnSuccess && result != kIOReturnAborted;
-    reply->status = result == kIOReturnTimeout || (result && !r->status) ? (uint32_t)result : r->status;
-    reply->detail = r->detail;
-    leave_request(d, r, result == kIOReturnTimeout);
-    return result;
+    if (r->wake.port && (r->state == DRV_REQUEST_QUEUED || r->state == DRV_REQUEST_IN_FIRMWARE))
+        notify_port(d, r, true);
 }
 
 /* Selector 2. */
@@ -338,23 +375,20 @@ static IOReturn check_counts(struct drv *d, const struct drv_program *program,
                       program->inputs, program->outputs, program->intermediates);
 }
 
-IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request,
-                          struct ane_request_reply *reply)
+/* A request in hand, bound; or nothing. The deadline covers what is waited for. */
+static IOReturn make_request(struct drv_client *client, const struct ane_request *request,
+                             struct drv_deadline *deadline, struct drv_request **made)
 {
-    struct drv_deadline deadline = {.ns = client->timeout_ns};
     struct drv *d = client->driver;
     struct drv_process *process;
     struct drv_request *r;
-    IOReturn result = check_request(d, doorbell, request);
+    IOReturn result = drv_process_get(client, request->token, deadline, &process);
 
-    *reply = (struct ane_request_reply){.sequence = request->sequence, .token = request->token};
-    if (!result)
-        result = drv_process_get(client, request->token, &deadline, &process);
     if (result)
         return result;
     result = check_counts(d, process->program, request);
     if (!result)
-        result = await_request(client, &deadline, &r);
+        result = await_request(client, deadline, &r);
     if (result) {
         drv_process_unpin(process);
         return result;
@@ -367,6 +401,72 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
         free_request(d, r);
         return result;
     }
+    *made = r;
+    return kIOReturnSuccess;
+}
+
+static IOReturn reserve_message(struct drv *d, uint32_t port)
+{
+    struct base_error error = {{0}};
+
+    switch (d->platform.port_reserve(d->platform.context, port, &error)) {
+    case 0: return kIOReturnSuccess;
+    case -ENOENT: return drv_refuse(d, kIOReturnBadArgument, "%s", error.text);
+    default: return drv_refuse(d, kIOReturnNoResources, "%s", error.text);
+    }
+}
+
+/* From here on the request ends with a message, whatever becomes of it. */
+static IOReturn watch_request(struct drv *d, struct drv_request *r, const struct ane_request *request,
+                              const struct drv_wake *wake, const struct drv_deadline *deadline)
+{
+    if (d->platform.port_watch(d->platform.context, r->index, deadline)) {
+        free_request(d, r);
+        return drv_refuse(d, kIOReturnNoResources, "No timer is left for the deadline of a request.");
+    }
+    r->wake = *wake;
+    r->sequence = request->sequence;
+    r->token = request->token;
+    return kIOReturnSuccess;
+}
+
+static IOReturn post_request(struct drv_client *client, const struct ane_request *request,
+                             const struct drv_wake *wake, struct ane_request_reply *reply)
+{
+    struct drv_deadline deadline = {.ns = client->timeout_ns};
+    struct drv *d = client->driver;
+    struct drv_request *r;
+    IOReturn result = reserve_message(d, wake->port);
+
+    if (result)
+        return result;
+    result = make_request(client, request, &deadline, &r);
+    if (!result)
+        result = watch_request(d, r, request, wake, &deadline);
+    if (result) {
+        d->platform.port_cancel(d->platform.context, wake->port);
+        return result;
+    }
     drv_flow_submit(d, r);
-    return await_completion(d, r, &deadline, reply);
+    reply->status = ANE_REQUEST_PENDING;
+    return kIOReturnSuccess;
+}
+
+IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request,
+                          const struct drv_wake *wake, struct ane_request_reply *reply)
+{
+    struct drv_deadline deadline = {.ns = client->timeout_ns};
+    struct drv *d = client->driver;
+    struct drv_request *r;
+    IOReturn result = check_request(d, doorbell, request);
+
+    *reply = (struct ane_request_reply){.sequence = request->sequence, .token = request->token};
+    if (!result && wake)
+        return post_request(client, request, wake, reply);
+    if (!result)
+        result = make_request(client, request, &deadline, &r);
+    if (result)
+        return result;
+    drv_flow_submit(d, r);
+    return conclude_request(d, r, drv_wait(d, &r->done, &deadline) != 0, reply);
 }

@@ -14,9 +14,12 @@ void drv_request_init(struct drv *driver, uint8_t *memory, uint64_t address);
 /* The one way to another state. */
 void drv_request_set_state(struct drv_request *request, enum drv_request_state state);
 
-/* On a private copy of the struct. */
+/*
+ * On a private copy of the struct. Without `wake` it returns when the request has ended; with it when the
+ * request is queued or sent, and a message follows.
+ */
 IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request,
-                          struct ane_request_reply *reply);
+                          const struct drv_wake *wake, struct ane_request_reply *reply);
 
 /* The controller's side: an event, or slots of DATA_CHAIN_H2T that came back with a refusal. */
 void drv_request_event(struct drv *driver, const struct pr_program_event *event);

@@ -28,6 +28,7 @@
 #define DRV_COMMANDS            16u /* control commands: one per slot of IO */
 #define DRV_REQUESTS            (DRV_CELLS - DRV_COMMANDS)
 #define DRV_REQUESTS_PER_CLIENT (DRV_REQUESTS / 2) /* so that one client cannot take them all */
+_Static_assert(DRV_REQUESTS == DRV_WATCHES, "one number");
 _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fits into a cell");
 
 #define DRV_HOLDERS       64u /* slots of a host-to-controller ring, at most */
@@ -162,8 +163,8 @@ struct drv_process {
 enum drv_request_state {
     DRV_REQUEST_FREE,        /* in the list of free requests */
     DRV_REQUEST_BOUND,       /* a client's: being bound and written into its cell */
-    DRV_REQUEST_QUEUED,      /* in its band's queue, a caller waits */
-    DRV_REQUEST_IN_FIRMWARE, /* the firmware has it, a caller waits */
+    DRV_REQUEST_QUEUED,      /* in its band's queue, a caller waits or a port is to be told */
+    DRV_REQUEST_IN_FIRMWARE, /* the firmware has it, the same */
     DRV_REQUEST_ABORTED,     /* the firmware has it, its caller has a result and has not looked yet */
     DRV_REQUEST_ABANDONED,   /* the firmware has it, no caller waits */
     DRV_REQUEST_DONE,        /* only its caller has it, and has a result */
@@ -184,6 +185,8 @@ struct drv_request {
     IOReturn result;
     uint32_t status;
     uint64_t detail;
+    struct drv_wake wake;     /* port 0: a caller waits */
+    uint64_t sequence, token; /* for its message */
     uint32_t bindings;
     struct drv_mapping *binding[PR_CALL_BUFFERS_MAX + 1]; /* and statistics */
 };

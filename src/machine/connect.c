@@ -174,10 +174,13 @@ static struct connect *find_open(const struct ane_machine *m)
 
 bool mach_connect_end_all(struct ane_machine *m)
 {
-    bool ended = true;
+    bool ended;
 
     mach_tables_lock();
     m->ending = true;
+    mach_tables_unlock();
+    ended = mach_port_end_waits(m);
+    mach_tables_lock();
     while (m->holds && ended) {
         struct connect *row = find_open(m);
 
@@ -245,6 +248,23 @@ static uint32_t size_word(size_t size)
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
+static IOReturn call_method(io_connect_t connect, struct IOExternalMethodArguments *arguments)
+{
+    struct connect *row;
+    IOReturn status;
+
+    mach_tables_lock();
+    row = find_row(connect, &status);
+    if (row)
+        row->calls++;
+    mach_tables_unlock();
+    if (!row)
+        return status;
+    status = call(row, arguments->selector, arguments);
+    leave_row(row);
+    return status;
+}
+
 IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint64_t *input,
                              uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
                              uint64_t *output, uint32_t *outputCount, void *outputStruct,
@@ -261,20 +281,9 @@ IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint
         .structureOutput = outputStruct,
         .structureOutputSize = outputStructCount ? size_word(*outputStructCount) : 0,
     };
-    struct connect *row;
-    IOReturn status;
 
     mach_error_begin();
-    mach_tables_lock();
-    row = find_row(connect, &status);
-    if (row)
-        row->calls++;
-    mach_tables_unlock();
-    if (!row)
-        return status;
-    status = call(row, selector, &arguments);
-    leave_row(row);
-    return status;
+    return call_method(connect, &arguments);
 }
 
 IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selector, uint32_t wakePort,
@@ -283,10 +292,23 @@ IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selector, uint3
                                   uint64_t *output, uint32_t *outputCount, void *outputStruct,
                                   size_t *outputStructCount)
 {
-    (void)connect, (void)selector, (void)wakePort, (void)reference, (void)referenceCount, (void)input,
-        (void)inputCount;
-    (void)inputStruct, (void)inputStructCount, (void)output, (void)outputCount, (void)outputStruct,
-        (void)outputStructCount;
+    struct IOExternalMethodArguments arguments = {
+        .selector = selector,
+        .asyncWakePort = wakePort,
+        .asyncReference = reference,
+        .asyncReferenceCount = referenceCount,
+        .scalarInput = input,
+        .scalarInputCount = inputCount,
+        .structureInput = inputStruct,
+        .structureInputSize = size_word(inputStructCount),
+        .scalarOutput = output,
+        .scalarOutputCount = outputCount ? *outputCount : 0,
+        .structureOutput = outputStruct,
+        .structureOutputSize = outputStructCount ? size_word(*outputStructCount) : 0,
+    };
+
     mach_error_begin();
-    return refuse(kIOReturnUnsupported, "Asynchronous calls are not served yet.");
+    if (!wakePort)
+        return refuse(kIOReturnBadArgument, "An asynchronous call needs a wake port; 0 is none.");
+    return call_method(connect, &arguments);
 }

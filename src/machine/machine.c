@@ -309,6 +309,7 @@ static void take_apart(struct ane_machine *m)
 {
     mach_service_remove(m);
     drv_destroy(m->driver);
+    mach_port_detach(m);
     mach_surfaces_detach(m);
     mach_cpu_destroy(m->cpu);
     soc_bus_destroy(m->bus);
@@ -383,6 +384,7 @@ void ane_machine_destroy(struct ane_machine *machine)
     mach_service_remove(machine);
     mach_connect_end_all(machine);
     mach_injections_join(machine);
+    mach_async_stop(machine);
     take_apart(machine);
 }
 

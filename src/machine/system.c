@@ -64,6 +64,31 @@ static int system_wait(void *context, const bool *done, struct drv_deadline *dea
     return status;
 }
 
+static int system_port_reserve(void *context, uint32_t port, struct base_error *error)
+{
+    int status = mach_async_start(context, error);
+
+    return status ? status : mach_port_reserve(context, port, error);
+}
+
+static void system_port_cancel(void *context, uint32_t port)
+{
+    (void)context;
+    mach_port_cancel(port);
+}
+
+static int system_port_watch(void *context, uint32_t request, const struct drv_deadline *deadline)
+{
+    return mach_async_watch(context, request, deadline);
+}
+
+static void system_port_deliver(void *context, uint32_t request, uint32_t port,
+                                const struct drv_message *message)
+{
+    mach_async_unwatch(context, request);
+    mach_port_deliver(context, port, message);
+}
+
 /* The host's processor takes the interrupt, never inside the store that raised it. */
 static void host_interrupt(void *context)
 {
@@ -98,6 +123,10 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .surface_put = system_surface_put,
         .now = system_now,
         .wait = system_wait,
+        .port_reserve = system_port_reserve,
+        .port_cancel = system_port_cancel,
+        .port_watch = system_port_watch,
+        .port_deliver = system_port_deliver,
     };
     int status = drv_create(&platform, &m->driver, error);
 

@@ -309,16 +309,29 @@ static void abort_waiters(struct drv_client *client)
     }
 }
 
-void drv_request_abort_all(struct drv_client *client)
+/* The client's oldest request that its caller or its port still waits for, or NULL. */
+static struct drv_request *find_oldest(struct drv *d, const struct drv_client *client)
 {
-    struct drv *d = client->driver;
+    struct drv_request *oldest = NULL;
 
-    abort_waiters(client);
     for (unsigned i = 0; i < DRV_REQUESTS; i++) {
         struct drv_request *r = &d->request[i];
 
-        if (r->client != client || (r->state != DRV_REQUEST_QUEUED && r->state != DRV_REQUEST_IN_FIRMWARE))
-            continue;
+        if (r->client == client && (r->state == DRV_REQUEST_QUEUED || r->state == DRV_REQUEST_IN_FIRMWARE) &&
+            (!oldest || r->cookie < oldest->cookie))
+            oldest = r;
+    }
+    return oldest;
+}
+
+/* Oldest first: that is the order of their messages. */
+void drv_request_abort_all(struct drv_client *client)
+{
+    struct drv *d = client->driver;
+    struct drv_request *r;
+
+    abort_waiters(client);
+    while ((r = find_oldest(d, client))) {
         r->result = kIOReturnAborted;
         if (r->state == DRV_REQUEST_IN_FIRMWARE) {
             drv_request_set_state(r, DRV_REQUEST_ABORTED);

@@ -82,6 +82,7 @@ struct drvrig {
     struct drvrig_call call[DRVRIG_CALLS];
     uint32_t commands[32], command_count; /* ids in order */
     uint32_t order[64], order_count;      /* priorities of calls in the order they were run */
+    uint64_t cookie[64];                  /* of the same */
     uint32_t most_normal, most_realtime;  /* calls held at once */
     uint32_t sequence;
 

@@ -280,8 +280,10 @@ static void finish(struct drvrig *rig, struct drvrig_call *call, uint32_t status
                                      .state = 1,
                                      .detail = status ? rig->call_detail : 0};
 
-    if (rig->order_count < 64)
+    if (rig->order_count < 64) {
+        rig->cookie[rig->order_count] = call->cookie;
         rig->order[rig->order_count++] = call->priority;
+    }
     if (!status)
         compute(rig, call);
     if (rig->fault) {

@@ -98,6 +98,56 @@ static void one_of_a_band_in_the_firmware(void **state)
     assert_int_equal(drv_stats_get(rig.driver).completed, 8);
 }
 
+/* Requests of one priority: the order is that of their class, as the controller sees it. */
+
+struct classed {
+    uint32_t priority, qos;
+};
+static const struct classed *classed_left;
+static unsigned classed_count;
+
+static void send_classed(struct drvrig *r)
+{
+    struct ane_request_reply reply;
+    struct ane_request request;
+    const struct classed *me = classed_left;
+
+    if (!classed_count) {
+        r->admit = NULL;
+        r->hold = false;
+        return;
+    }
+    classed_count--;
+    classed_left++;
+    drvrig_request(&request, token, 1, 1, surface);
+    request.priority = me->priority;
+    request.qos = me->qos;
+    results[classed_count] = drvrig_send(client, &request, &reply);
+}
+
+static void the_class_decides_within_a_priority(void **state)
+{
+    /* 0 is the default class, 0x15; a number between two classes has the place of the lower one. */
+    static const struct classed rows[] = {{5, 0x09}, {5, 0x15}, {5, 0},    {5, 0x21}, {3, 0x09},
+                                          {5, 0x11}, {5, 0x19}, {5, 0x18}, {5, 1}};
+    /* Places in `rows`, by priority, then class, then arrival. */
+    static const unsigned expected[] = {4, 3, 6, 1, 2, 7, 5, 0, 8};
+    const unsigned count = sizeof(rows) / sizeof(rows[0]);
+
+    (void)state;
+    rig.hold = true;
+    rig.admit = send_classed;
+    classed_left = rows;
+    classed_count = count;
+    assert_int_equal(send(client, 5), kIOReturnSuccess);
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal(results[i], kIOReturnSuccess);
+    assert_int_equal(rig.order_count, count + 1);
+    /* Cookies rise with arrival: the first call's is the smallest. */
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal((rig.cookie[i + 1] >> 8) - (rig.cookie[0] >> 8), expected[i] + 1);
+}
+
 /* Timeouts. */
 
 static void a_lost_doorbell(void **state)
@@ -643,6 +693,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_of_a_band_in_the_firmware, boot, drop),
+        cmocka_unit_test_setup_teardown(the_class_decides_within_a_priority, boot, drop),
         cmocka_unit_test_setup_teardown(a_lost_doorbell, boot, drop),
         cmocka_unit_test_setup_teardown(a_lost_completion, boot, drop),
         cmocka_unit_test_setup_teardown(a_lost_interrupt, boot, drop),

@@ -130,10 +130,14 @@ enum ane_usage {
  */
 #define ANE_REQUEST_SURFACES 128
 struct ane_request {
-    uint64_t token;     /* +0x000 program or instance */
-    uint64_t sequence;  /* +0x008 the caller's own, returned in the reply */
-    uint32_t priority;  /* +0x010 0 (most urgent) to 7; usually ANE_REQUEST_PRIORITY */
-    uint32_t qos;       /* +0x014 accepted as it is; usually ANE_REQUEST_QOS */
+    uint64_t token;    /* +0x000 program or instance */
+    uint64_t sequence; /* +0x008 the caller's own, returned in the reply */
+    uint32_t priority; /* +0x010 0 (most urgent) to 7; usually ANE_REQUEST_PRIORITY */
+    /*
+     * +0x014 Darwin class, 0x21 user-interactive to 0x09 background; 0 = ANE_REQUEST_QOS. Any number is
+     * taken
+     */
+    uint32_t qos;
     uint32_t procedure; /* +0x018 (chosen) 0 */
     uint32_t category;  /* +0x01c io category, accepted as it is; usually ANE_REQUEST_CATEGORY */
     /* +0x020 surface ids: inputs, then outputs, then intermediates, in port order */

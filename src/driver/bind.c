@@ -12,6 +12,7 @@
 #include "driver/flow.h"
 #include "driver/process.h"
 #include "driver/surface.h"
+#include "protocol/qos.h"
 #include "protocol/stats.h"
 
 #define BUFFER_ALIGN 64u
@@ -140,6 +141,7 @@ IOReturn drv_bind_request(struct drv_request *r, struct drv_process *process,
 
     r->process = process;
     r->priority = request->priority;
+    r->urgency = pr_qos_queue_index(request->qos ? request->qos : r->client->qos);
     result = bind_all(r, request);
     if (result)
         return result;

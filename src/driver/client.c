@@ -19,6 +19,7 @@
 #include "driver/request.h"
 #include "driver/surface.h"
 #include "protocol/device.h"
+#include "protocol/qos.h"
 
 #define NEXT(state) (1u << DRV_CLIENT_##state)
 static const struct drv_lifecycle_state states[] = {
@@ -460,6 +461,7 @@ static IOReturn open_client(struct drv *d, const struct drv_identity *identity, 
     made->type = type;
     made->number = ++d->client_number;
     made->idle = true;
+    made->qos = PR_QOS_DEFAULT;
     made->timeout_ns = DRV_DEFAULT_TIMEOUT_MS * DRV_MS;
     made->next = d->clients;
     d->clients = made;

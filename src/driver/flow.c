@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flow of requests to the firmware. A band's queue is by priority, then arrival. Of one band at most one
+ * The flow of requests to the firmware. A band's queue is by priority, quality of
+ * service, arrival. Of one band at most one
  * request runs in the firmware, unless its caller has given it up (drv_flow_leave).
  */
 #include "driver/flow.h"
@@ -55,12 +56,21 @@ void drv_flow_leave_all(const struct drv_client *client)
             drv_flow_leave(d, d->band[i].running);
 }
 
-/* By priority, then arrival. */
+/* By priority, then quality of service, then arrival. */
+static bool comes_first(const struct drv_request *a, const struct drv_request *b)
+{
+    if (a->priority != b->priority)
+        return a->priority < b->priority;
+    if (a->urgency != b->urgency)
+        return a->urgency < b->urgency;
+    return a->cookie < b->cookie;
+}
+
 static void enqueue_request(struct drv *d, struct drv_request *r)
 {
     struct drv_request **link = &band_of(d, r)->queue;
 
-    while (*link && (*link)->priority <= r->priority)
+    while (*link && comes_first(*link, r))
         link = &(*link)->next;
     r->next = *link;
     *link = r;

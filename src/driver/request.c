@@ -355,7 +355,7 @@ void drv_request_expire(struct drv *d, uint32_t index)
 
 /* Selector 2. */
 
-/* `category` and `qos` are accepted as they come: no public source says what else they may be. */
+/* `category` is accepted as it comes: no public source says what else it may be. */
 static IOReturn check_request(struct drv *d, uint64_t doorbell, const struct ane_request *request)
 {
     if (doorbell >= PR_DOORBELL_INDEX_LIMIT)

@@ -179,6 +179,7 @@ struct drv_request {
     uint8_t *message;
     uint64_t address;
     uint32_t priority, length;
+    uint32_t urgency; /* among requests of its priority, by quality of service; 0 is first */
     uint32_t slot;
     enum drv_request_state state;
     bool done; /* ABORTED or DONE: what its caller waits for */
@@ -193,7 +194,7 @@ struct drv_request {
 
 struct drv_band {
     struct drv_request *running; /* at most one in the firmware (design 11) */
-    struct drv_request *queue;   /* by priority, then arrival */
+    struct drv_request *queue;   /* in the order of comes_first() in flow.c */
 };
 
 /* The life of a client's handle, in this order. The table of transitions is in client.c. */
@@ -219,6 +220,7 @@ struct drv_client {
     uint32_t pinned; /* mappings made by selector 5 */
     uint32_t requests;
     uint64_t token, timeout_ns;
+    uint32_t qos; /* of requests that name none */
     struct drv_domain *domain;
     struct drv_process *processes;
     uint64_t generation; /* of its mappings */

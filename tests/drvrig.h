@@ -84,6 +84,7 @@ struct drvrig {
     uint32_t order[64], order_count;      /* priorities of calls in the order they were run */
     uint64_t cookie[64];                  /* of the same */
     uint32_t most_normal, most_realtime;  /* calls held at once */
+    uint32_t most_held;                   /* of both bands */
     uint32_t sequence;
 
     /* Misbehaviour. */

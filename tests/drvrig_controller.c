@@ -238,6 +238,7 @@ static void note_held(struct drvrig *rig)
     for (unsigned i = 0; i < DRVRIG_CALLS; i++)
         if (rig->call[i].there)
             *(rig->call[i].priority <= 1 ? &realtime : &normal) += 1;
+    rig->most_held = normal + realtime > rig->most_held ? normal + realtime : rig->most_held;
     rig->most_normal = normal > rig->most_normal ? normal : rig->most_normal;
     rig->most_realtime = realtime > rig->most_realtime ? realtime : rig->most_realtime;
 }

@@ -15,15 +15,36 @@ static struct drv_client *client;
 static uint64_t token;
 static uint32_t surface[2];
 
-static int boot(void **state)
+static void make_driver(bool one_in_flight)
 {
-    (void)state;
-    drvrig_make(&rig, true);
+    struct base_error error;
+
+    drvrig_make(&rig, false);
+    rig.platform.one_in_flight = one_in_flight;
+    assert_int_equal(drv_create(&rig.platform, &rig.driver, &error), 0);
+    assert_int_equal(drv_start(rig.driver, &error), 0);
+}
+
+static int boot_with(bool one_in_flight)
+{
+    make_driver(one_in_flight);
     client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
     token = drvrig_program(&rig, client, 1, 0, 0);
     surface[0] = drvrig_surface(&rig, 64);
     surface[1] = drvrig_surface(&rig, 64);
     return 0;
+}
+
+static int boot(void **state)
+{
+    (void)state;
+    return boot_with(false);
+}
+
+static int boot_one_in_flight(void **state)
+{
+    (void)state;
+    return boot_with(true);
 }
 
 static int drop(void **state)
@@ -88,6 +109,7 @@ static void one_of_a_band_in_the_firmware(void **state)
         assert_int_equal(results[i], kIOReturnSuccess);
     assert_int_equal(rig.most_normal, 1);
     assert_int_equal(rig.most_realtime, 1);
+    assert_int_equal(rig.most_held, 2);
     assert_int_equal(rig.order_count, 8);
     for (unsigned i = 0; i < 8; i++)
         if (rig.order[i] <= 1)
@@ -96,6 +118,26 @@ static void one_of_a_band_in_the_firmware(void **state)
             assert_int_equal(rig.order[i], expected[seen++]);
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
     assert_int_equal(drv_stats_get(rig.driver).completed, 8);
+}
+
+static void one_in_the_firmware_at_all(void **state)
+{
+    static const uint32_t priorities[] = {5, 7, 1, 2, 0};
+    /* The first as it came, then the realtime band, by level. */
+    static const uint32_t expected[] = {6, 0, 1, 2, 5, 7};
+
+    (void)state;
+    rig.hold = true;
+    rig.admit = send_next;
+    to_send = priorities;
+    left = sizeof(priorities) / sizeof(priorities[0]);
+    assert_int_equal(send(client, 6), kIOReturnSuccess);
+    for (unsigned i = 0; i < sizeof(priorities) / sizeof(priorities[0]); i++)
+        assert_int_equal(results[i], kIOReturnSuccess);
+    assert_int_equal(rig.most_held, 1);
+    assert_int_equal(rig.order_count, 6);
+    for (unsigned i = 0; i < 6; i++)
+        assert_int_equal(rig.order[i], expected[i]);
 }
 
 /* Requests of one priority: the order is that of their class, as the controller sees it. */
@@ -693,6 +735,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_of_a_band_in_the_firmware, boot, drop),
+        cmocka_unit_test_setup_teardown(one_in_the_firmware_at_all, boot_one_in_flight, drop),
         cmocka_unit_test_setup_teardown(the_class_decides_within_a_priority, boot, drop),
         cmocka_unit_test_setup_teardown(a_lost_doorbell, boot, drop),
         cmocka_unit_test_setup_teardown(a_lost_completion, boot, drop),

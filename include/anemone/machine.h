@@ -71,6 +71,12 @@ enum ane_clock {
     ANE_CLOCK_CLOSED = 1,
 };
 
+/* How many requests the driver keeps in the firmware at once. Others queue in the driver. */
+enum ane_in_flight {
+    ANE_IN_FLIGHT_BANDS = 0, /* one of priorities 0 and 1, and one of the others; the default */
+    ANE_IN_FLIGHT_ONE = 1,   /* one of all */
+};
+
 /* Worker threads of one machine, at most. */
 #define ANE_THREADS_MAX 64u
 
@@ -112,6 +118,7 @@ struct ane_machine_config {
     void *trace_context;
     uint32_t clock;                      /* enum ane_clock */
     ane_trace_record_fn trace_record_fn; /* gets trace_context; needs trace = 1 */
+    uint32_t in_flight;                  /* enum ane_in_flight */
 };
 
 /*

@@ -57,6 +57,7 @@ struct drv_platform {
     const struct pr_board *board;
     uint64_t firmware_image; /* physical address the boot loader left the firmware at: goes to RVBAR */
     uint32_t leaf_form;      /* enum pr_leaf_form: how page-table entries are written */
+    bool one_in_flight;      /* one request in the firmware; else one of each band */
 
     /*
      * DRAM in whole pages, zeroed, physically contiguous; and its bytes as the kernel sees them (NULL when

@@ -2,7 +2,7 @@
 /*
  * The flow of requests to the firmware. A band's queue is by priority, quality of
  * service, arrival. Of one band at most one
- * request runs in the firmware, unless its caller has given it up (drv_flow_leave).
+ * request runs in the firmware, or one of both together, unless its caller has given it up (drv_flow_leave).
  */
 #include "driver/flow.h"
 
@@ -28,13 +28,26 @@ static bool send_request(struct drv *d, struct drv_request *r)
     return true;
 }
 
-/* Sends the next of a band that is free. */
-static void advance_band(struct drv *d, struct drv_band *band)
+/* A place in the firmware is free: of the band, or with `one_in_flight` of both. */
+static bool may_send(const struct drv *d, const struct drv_band *band)
 {
-    struct drv_request *r = band->queue;
+    if (d->platform.one_in_flight)
+        for (unsigned i = 0; i < DRV_BANDS; i++)
+            if (d->band[i].running)
+                return false;
+    return !band->running;
+}
 
-    if (r && !band->running && send_request(d, r))
-        band->queue = r->next;
+/* Sends what can be sent; the realtime band first. */
+static void advance_bands(struct drv *d)
+{
+    for (unsigned i = DRV_BANDS; i-- > 0;) {
+        struct drv_band *band = &d->band[i];
+        struct drv_request *r = band->queue;
+
+        if (r && may_send(d, band) && send_request(d, r))
+            band->queue = r->next;
+    }
 }
 
 void drv_flow_leave(struct drv *d, const struct drv_request *r)
@@ -44,7 +57,7 @@ void drv_flow_leave(struct drv *d, const struct drv_request *r)
     if (band->running != r)
         return;
     band->running = NULL;
-    advance_band(d, band);
+    advance_bands(d);
 }
 
 void drv_flow_leave_all(const struct drv_client *client)
@@ -93,8 +106,8 @@ void drv_flow_submit(struct drv *d, struct drv_request *r)
 
     d->stats.requests++;
     d->stats.in_flight++;
-    if (!band->queue && !band->running && send_request(d, r))
+    if (!band->queue && may_send(d, band) && send_request(d, r))
         return;
     enqueue_request(d, r);
-    advance_band(d, band);
+    advance_bands(d);
 }

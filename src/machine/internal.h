@@ -68,6 +68,7 @@ struct ane_machine {
 
     const struct pr_board *board;
     uint32_t leaf_form; /* enum pr_leaf_form */
+    uint32_t in_flight; /* enum ane_in_flight */
     struct soc_memory *memory;
     struct soc_clock *clock;
     struct soc_trace trace;

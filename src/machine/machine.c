@@ -72,6 +72,9 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
                          ANE_THREADS_MAX);
     if (config->clock > ANE_CLOCK_CLOSED)
         return base_fail(error, EINVAL, "Clock %u is unknown; open is 0 and closed is 1.", config->clock);
+    if (config->in_flight > ANE_IN_FLIGHT_ONE)
+        return base_fail(error, EINVAL, "In-flight rule %u is unknown; bands is 0 and one is 1.",
+                         config->in_flight);
     return 0;
 }
 
@@ -346,6 +349,7 @@ int mach_create_tapped(const struct ane_machine_config *config,
         return -ENOMEM;
     m->board = &pr_board_table[taken.chip];
     m->leaf_form = taken.page_table;
+    m->in_flight = taken.in_flight;
     m->closed_clock = taken.clock == ANE_CLOCK_CLOSED;
     soc_trace_init(&m->trace, m->clock);
     if (taken.trace)

@@ -116,6 +116,7 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .board = m->board,
         .firmware_image = m->image,
         .leaf_form = m->leaf_form,
+        .one_in_flight = m->in_flight == ANE_IN_FLIGHT_ONE,
         .alloc = system_alloc,
         .free = system_free,
         .memory = system_memory,

@@ -140,6 +140,64 @@ static void one_in_the_firmware_at_all(void **state)
         assert_int_equal(rig.order[i], expected[i]);
 }
 
+/* The firmware is full while it has a call: the next one is parked, and sent again when that call returns. */
+static void send_to_the_full(struct drvrig *r)
+{
+    if (left) {
+        left--;
+        r->call_refusal = PR_STATUS_NO_RESOURCES;
+        results[left] = send(client, 1);
+        return;
+    }
+    r->admit = NULL;
+    r->call_refusal = 0;
+    r->hold = false;
+}
+
+static void a_full_firmware_is_waited_for(void **state)
+{
+    struct pr_trace_record record;
+
+    (void)state;
+    rig.hold = true;
+    rig.admit = send_to_the_full;
+    left = 1;
+    results[0] = kIOReturnError;
+    assert_int_equal(send(client, 5), kIOReturnSuccess);
+    assert_int_equal(results[0], kIOReturnSuccess);
+    assert_true(drvrig_traced(&rig, PR_TRACE_DRV_PARKED, 0, &record));
+    assert_false(drvrig_traced(&rig, PR_TRACE_DRV_PARKED, 1, &record));
+    /* The call that kept the firmware full came first, the parked one after it. */
+    assert_int_equal(rig.order_count, 2);
+    assert_true(rig.order[0] == 5 && rig.order[1] == 1);
+    assert_int_equal(drv_stats_get(rig.driver).completed, 2);
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+}
+
+/* For as long as its deadline allows. */
+static void send_until_late(struct drvrig *r)
+{
+    r->call_refusal = PR_STATUS_NO_RESOURCES;
+    r->admit = NULL; /* nothing more happens in its wait */
+    results[0] = send(client, 1);
+    expect_error("the firmware had no room for the request");
+    r->call_refusal = 0;
+    r->hold = false;
+}
+
+static void a_firmware_that_stays_full(void **state)
+{
+    (void)state;
+    rig.hold = true;
+    rig.admit = send_until_late;
+    assert_int_equal(send(client, 5), kIOReturnSuccess);
+    assert_int_equal(results[0], kIOReturnTimeout);
+    assert_int_equal(rig.order_count, 1);
+    /* Its band is free afterwards. */
+    assert_int_equal(send(client, 1), kIOReturnSuccess);
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+}
+
 /* Requests of one priority: the order is that of their class, as the controller sees it. */
 
 struct classed {
@@ -736,6 +794,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_of_a_band_in_the_firmware, boot, drop),
         cmocka_unit_test_setup_teardown(one_in_the_firmware_at_all, boot_one_in_flight, drop),
+        cmocka_unit_test_setup_teardown(a_full_firmware_is_waited_for, boot, drop),
+        cmocka_unit_test_setup_teardown(a_firmware_that_stays_full, boot, drop),
         cmocka_unit_test_setup_teardown(the_class_decides_within_a_priority, boot, drop),
         cmocka_unit_test_setup_teardown(a_lost_doorbell, boot, drop),
         cmocka_unit_test_setup_teardown(a_lost_completion, boot, drop),

@@ -111,6 +111,7 @@ static const struct {
     {PR_TRACE_DRV_SHARED_REFUSED, "SHAREDMALLOC of 10 bytes refused"},
     {PR_TRACE_DRV_SHARED_UNKNOWN, "SHAREDMALLOC: nothing to free at 0xa"},
     {PR_TRACE_DRV_MESSAGE, "client 10: the message of request 11 is sent, result 0xc"},
+    {PR_TRACE_DRV_PARKED, "client 10: request 0xb is parked, the firmware has no room"},
 };
 
 static struct pr_trace_record made_up_record(unsigned number)

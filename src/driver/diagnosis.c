@@ -74,9 +74,10 @@ IOReturn drv_diagnosis_timeout(struct drv *d, const struct drv_request *r)
 
     if (r->state == DRV_REQUEST_QUEUED)
         return drv_refuse(d, kIOReturnTimeout,
-                          "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
-                          " ms: the request never left the driver, its band was taken.",
-                          r->client->number, token, ms);
+                          "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64 " ms: %s.",
+                          r->client->number, token, ms,
+                          r->parked ? "the firmware had no room for the request"
+                                    : "the request never left the driver, its band was taken");
     why = drv_mailbox_recover(d, PR_CHANNEL_IO_T2H);
     if (r->state == DRV_REQUEST_DONE)
         return drv_refuse(d, kIOReturnTimeout,

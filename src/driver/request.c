@@ -38,7 +38,8 @@ static const struct drv_lifecycle_state states[] = {
     [DRV_REQUEST_FREE] = {"free", NEXT(BOUND)},
     [DRV_REQUEST_BOUND] = {"bound", NEXT(QUEUED) | NEXT(IN_FIRMWARE) | NEXT(FREE)},
     [DRV_REQUEST_QUEUED] = {"queued", NEXT(IN_FIRMWARE) | NEXT(DONE) | NEXT(FREE)},
-    [DRV_REQUEST_IN_FIRMWARE] = {"in the firmware", NEXT(DONE) | NEXT(ABORTED) | NEXT(ABANDONED)},
+    [DRV_REQUEST_IN_FIRMWARE] = {"in the firmware",
+                                 NEXT(DONE) | NEXT(ABORTED) | NEXT(ABANDONED) | NEXT(QUEUED)},
     [DRV_REQUEST_ABORTED] = {"aborted", NEXT(DONE) | NEXT(ABANDONED)},
     [DRV_REQUEST_ABANDONED] = {"abandoned", NEXT(FREE)},
     [DRV_REQUEST_DONE] = {"done", NEXT(FREE)},
@@ -53,7 +54,7 @@ void drv_request_set_state(struct drv_request *r, enum drv_request_state state)
     r->done = state == DRV_REQUEST_ABORTED || state == DRV_REQUEST_DONE;
 }
 
-static bool firmware_has(const struct drv_request *r)
+bool drv_request_in_firmware(const struct drv_request *r)
 {
     return r->state == DRV_REQUEST_IN_FIRMWARE || r->state == DRV_REQUEST_ABORTED ||
            r->state == DRV_REQUEST_ABANDONED;
@@ -87,6 +88,7 @@ static void assign_request(struct drv_request *r, struct drv_client *client)
     r->status = 0;
     r->detail = 0;
     r->wake.port = 0;
+    r->parked = false;
     r->bindings = 0;
 }
 
@@ -183,7 +185,7 @@ static void abandon_request(struct drv *d, struct drv_request *r)
 /* The caller leaves: the request is free, or the firmware's until it comes back. */
 static void leave_request(struct drv *d, struct drv_request *r, bool timed_out)
 {
-    if (!firmware_has(r)) {
+    if (!drv_request_in_firmware(r)) {
         free_request(d, r);
         return;
     }
@@ -258,7 +260,7 @@ static void complete_request(struct drv *d, struct drv_request *r, uint32_t stat
         if (status == PR_STATUS_OK)
             drv_bind_release(r);
     }
-    drv_flow_leave(d, r);
+    drv_flow_returned(d, r);
     if (r->state == DRV_REQUEST_DONE && r->wake.port)
         notify_port(d, r, false);
 }
@@ -270,12 +272,22 @@ void drv_request_event(struct drv *d, const struct pr_program_event *event)
 
     if (event->state != PR_EVENT_FINISHED)
         return;
-    if (!r || !firmware_has(r) || r->cookie != event->cookie) {
+    if (!r || !drv_request_in_firmware(r) || r->cookie != event->cookie) {
         SOC_TRACE(d->platform.trace, DRV_EVENT_UNCLAIMED, event->cookie, event->program_id,
                   event->process_id);
         return;
     }
     complete_request(d, r, event->status, event->detail);
+}
+
+/* A slot has come back: accepted, or refused. */
+static void take_slot(struct drv *d, struct drv_request *r)
+{
+    uint16_t status = pr_le16(r->message + offsetof(struct pr_exe_header, status));
+
+    if (status == PR_STATUS_OK || (status == PR_STATUS_NO_RESOURCES && drv_flow_park(d, r)))
+        return;
+    complete_request(d, r, status, 0);
 }
 
 void drv_request_returns(struct drv *d)
@@ -284,15 +296,13 @@ void drv_request_returns(struct drv *d)
 
     for (uint32_t i = 0; i < ring->slots; i++) {
         struct drv_request *r = ring->holder[i];
-        uint16_t status;
 
         if (!r || !drv_ring_returned(d, PR_CHANNEL_DATA_CHAIN_H2T, i))
             continue;
         ring->holder[i] = NULL;
-        status = pr_le16(r->message + offsetof(struct pr_exe_header, status));
-        if (status != PR_STATUS_OK)
-            complete_request(d, r, status, 0);
+        take_slot(d, r);
     }
+    drv_flow_resume(d);
 }
 
 /* Those of the client that wait for a request leave the line without one. */

@@ -11,6 +11,8 @@
 /* The cells begin at `memory`, device address `address`. */
 void drv_request_init(struct drv *driver, uint8_t *memory, uint64_t address);
 
+/* The firmware has it, whether anybody waits for it or not. */
+bool drv_request_in_firmware(const struct drv_request *request);
 /* The one way to another state. */
 void drv_request_set_state(struct drv_request *request, enum drv_request_state state);
 

@@ -182,7 +182,8 @@ struct drv_request {
     uint32_t urgency; /* among requests of its priority, by quality of service; 0 is first */
     uint32_t slot;
     enum drv_request_state state;
-    bool done; /* ABORTED or DONE: what its caller waits for */
+    bool parked; /* the firmware had no room for it, once at least */
+    bool done;   /* ABORTED or DONE: what its caller waits for */
     IOReturn result;
     uint32_t status;
     uint64_t detail;
@@ -194,6 +195,7 @@ struct drv_request {
 
 struct drv_band {
     struct drv_request *running; /* at most one in the firmware (design 11) */
+    bool parked;                 /* the firmware was full: nothing is sent until it returns something */
     struct drv_request *queue;   /* in the order of comes_first() in flow.c */
 };
 

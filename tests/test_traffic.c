@@ -527,6 +527,43 @@ static void no_watchdog_restarts_a_stopped_controller(void **state)
     ane_machine_destroy(machine);
 }
 
+/* What the controller tells the host, in order: 'a' that a slot is back, 'e' that there is an event. */
+static char told[64];
+
+static void keep_told(void *context, const char *line, size_t length)
+{
+    size_t used = strlen(told);
+
+    (void)context;
+    (void)length;
+    if (used + 1 < sizeof(told) && strstr(line, " asc doorbell controller bits=0x80\n"))
+        told[used] = 'a';
+    else if (used + 1 < sizeof(told) && strstr(line, " asc doorbell controller bits=0x40\n"))
+        told[used] = 'e';
+}
+
+static void a_dispatch_interrupts_the_host_twice(void **state)
+{
+    struct ane_machine *machine = iorig_machine(
+        (struct ane_machine_config){.trace = 1, .trace_fn = keep_told, .clock = ANE_CLOCK_CLOSED});
+    struct iorig_accumulator a;
+    uint64_t rises, interrupts;
+
+    (void)state;
+    iorig_accumulator_make(&a, ane_machine_service(machine), 2, 16);
+    for (unsigned i = 0; i < 5; i++) {
+        memset(told, 0, sizeof(told));
+        rises = machine->lines.line[MACH_LINE_HOST].rises;
+        interrupts = drv_stats_get(machine->driver).interrupts;
+        assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+        assert_string_equal(told, "ae");
+        assert_int_equal(machine->lines.line[MACH_LINE_HOST].rises - rises, 2);
+        assert_int_equal(drv_stats_get(machine->driver).interrupts - interrupts, 2);
+    }
+    iorig_accumulator_release(&a);
+    ane_machine_destroy(machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -536,6 +573,7 @@ int main(void)
         cmocka_unit_test(both_classes_give_the_same_word),
         cmocka_unit_test(the_rebase_is_kept_from_create),
         cmocka_unit_test(no_watchdog_restarts_a_stopped_controller),
+        cmocka_unit_test(a_dispatch_interrupts_the_host_twice),
     };
 
     return cmocka_run_group_tests_name("traffic", tests, NULL, NULL);

@@ -144,7 +144,11 @@ struct ane_request {
     uint32_t surface[ANE_REQUEST_SURFACES];
     /* +0x220 counts (chosen): those of ane_program_prepare; intermediates 0 = the driver's own buffer */
     uint32_t inputs, outputs, intermediates;
-    uint32_t stats_surface; /* +0x22c (chosen) receives statistics; 0 = none */
+    /*
+     * +0x22c (chosen) receives statistics, and in the last 64 bytes of its pages the driver's counters; 0 =
+     * none
+     */
+    uint32_t stats_surface;
     /* +0x230 (chosen) of each buffer in its surface; multiples of 64 */
     uint64_t offset[ANE_REQUEST_SURFACES];
     uint64_t session;        /* +0x630 (chosen) see "Sessions" above */

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "driver/counters.h"
 #include "driver/flow.h"
 #include "driver/process.h"
 #include "driver/surface.h"
@@ -79,8 +80,9 @@ static IOReturn bind_all(struct drv_request *r, const struct ane_request *reques
 }
 
 /* Statistics are written by the firmware: in the base domain. */
-static IOReturn bind_stats(struct drv_request *r, uint32_t surface, struct pr_buffer *stats)
+static IOReturn bind_stats(struct drv_request *r, const struct ane_request *request, struct pr_buffer *stats)
 {
+    uint32_t surface = request->stats_surface;
     struct drv_mapping *mapping;
     IOReturn result;
 
@@ -96,8 +98,12 @@ static IOReturn bind_stats(struct drv_request *r, uint32_t surface, struct pr_bu
                           mapping->bytes, PR_STATS_HEADER_BYTES + PR_STATS_ENGINE_BYTES);
     mapping->uses++;
     r->binding[r->bindings++] = mapping;
-    *stats = (struct pr_buffer){
-        .valid = 1, .type = PR_BUFFER_OUT, .address = mapping->iova, .bytes = mapping->bytes};
+    *stats = (struct pr_buffer){.valid = 1,
+                                .type = PR_BUFFER_OUT,
+                                .address = mapping->iova,
+                                .bytes = mapping->bytes - drv_counters_room(mapping)};
+    if (drv_counters_room(mapping))
+        drv_counters_arm(r, mapping, request->sequence);
     return kIOReturnSuccess;
 }
 
@@ -146,7 +152,7 @@ IOReturn drv_bind_request(struct drv_request *r, struct drv_process *process,
     if (result)
         return result;
     build_call(r, request);
-    return bind_stats(r, request->stats_surface, &((struct pr_call *)(void *)r->message)->stats);
+    return bind_stats(r, request, &((struct pr_call *)(void *)r->message)->stats);
 }
 
 void drv_bind_release(struct drv_request *r)

@@ -9,6 +9,7 @@
  */
 #include "driver/flow.h"
 
+#include "driver/counters.h"
 #include "driver/request.h"
 #include "driver/ring.h"
 
@@ -27,6 +28,7 @@ static bool send_request(struct drv *d, struct drv_request *r)
     if (!drv_ring_post(d, PR_CHANNEL_DATA_CHAIN_H2T, r->address, r->length, r, &r->slot))
         return false;
     drv_request_set_state(r, DRV_REQUEST_IN_FIRMWARE);
+    drv_counters_sent(d, r);
     band_of(d, r)->running = r;
     return true;
 }

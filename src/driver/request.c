@@ -24,6 +24,7 @@
 #include "driver/bind.h"
 #include "driver/client.h"
 #include "driver/command.h"
+#include "driver/counters.h"
 #include "driver/diagnosis.h"
 #include "driver/flow.h"
 #include "driver/lifecycle.h"
@@ -89,6 +90,7 @@ static void assign_request(struct drv_request *r, struct drv_client *client)
     r->detail = 0;
     r->wake.port = 0;
     r->parked = false;
+    r->counters_at = NULL;
     r->bindings = 0;
 }
 
@@ -244,6 +246,7 @@ static void complete_request(struct drv *d, struct drv_request *r, uint32_t stat
 
     r->status = status;
     r->detail = detail;
+    drv_counters_drain(d, r, status);
     if (ring->holder[r->slot] == r)
         ring->holder[r->slot] = NULL;
     d->stats.in_flight--;
@@ -285,6 +288,7 @@ static void take_slot(struct drv *d, struct drv_request *r)
 {
     uint16_t status = pr_le16(r->message + offsetof(struct pr_exe_header, status));
 
+    drv_counters_accepted(d, r);
     if (status == PR_STATUS_OK || (status == PR_STATUS_NO_RESOURCES && drv_flow_park(d, r)))
         return;
     complete_request(d, r, status, 0);

@@ -9,6 +9,7 @@
 #include "driver/usage.h"
 #include "protocol/channel.h"
 #include "protocol/container.h"
+#include "protocol/counters.h"
 #include "protocol/board.h"
 #include "protocol/dart_regs.h"
 #include "protocol/device.h"
@@ -187,6 +188,8 @@ struct drv_request {
     IOReturn result;
     uint32_t status;
     uint64_t detail;
+    void *counters_at; /* where its counters go; NULL: they are not armed */
+    struct pr_counters counters;
     struct drv_wake wake;     /* port 0: a caller waits */
     uint64_t sequence, token; /* for its message */
     uint32_t bindings;

@@ -18,6 +18,7 @@
 #include "driver/program.h"
 #include "driver/request.h"
 #include "driver/surface.h"
+#include "driver/unwire.h"
 #include "protocol/device.h"
 #include "protocol/qos.h"
 
@@ -407,6 +408,7 @@ static void reap_all(struct drv *d)
         drv_client_leave(client);
     }
     drv_program_reap(d);
+    drv_unwire_run(d);
 }
 
 void drv_client_busy(struct drv_client *client)
@@ -520,6 +522,7 @@ IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
                  : dispatch(client, selector, arguments);
     d->error = NULL;
     drv_client_leave(client);
+    drv_unwire_run(d);
     drv_gate_leave(&d->gate);
     return result;
 }

@@ -148,6 +148,12 @@ IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
  */
 void drv_surface_released(struct drv *driver, uint32_t id);
 
+/*
+ * How long a mapping that no request uses is kept (virtual time); 0, the default, is until its client closes.
+ * Looked at when a client's call ends.
+ */
+void drv_unwire_set_ttl(struct drv *driver, uint64_t ns);
+
 /* Its number on this driver, from 1, never used again: what messages and traces call it. */
 uint32_t drv_client_number(const struct drv_client *client);
 

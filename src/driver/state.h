@@ -75,7 +75,8 @@ struct drv_mapping {
     uint32_t usage, surface; /* surface 0: pages of the driver's own */
     uint32_t uses;           /* requests that bind it */
     uint32_t pins;           /* selector 5 */
-    bool stale;              /* the surface was released: goes with its last use */
+    bool stale;              /* the surface was released: goes after its last use */
+    uint64_t idle_since;     /* its last use, while there is a time to live */
 };
 
 struct drv_ring {
@@ -265,6 +266,8 @@ struct drv {
     struct drv_program *programs;
     /* What could not be ended in time and is tried again: see drv_program_reap. */
     bool reap;
+    bool unwire;     /* a stale mapping has lost its last use */
+    uint64_t ttl_ns; /* of mappings that no request uses; 0: until the client closes */
     struct drv_program *stray[PR_PROCESSES_MAX]; /* processes to terminate, by their number */
 };
 

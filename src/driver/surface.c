@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "driver/block.h"
 #include "driver/mapper.h"
+#include "driver/unwire.h"
 #include "driver/usage.h"
 
 static struct drv_mapping **bucket_of(struct drv_client *client, uint32_t surface)
@@ -145,8 +146,8 @@ struct drv_mapping *drv_surface_at(struct drv_client *client, uint32_t surface, 
 
 void drv_surface_unuse(struct drv_client *client, struct drv_mapping *mapping)
 {
-    if (--mapping->uses == 0 && mapping->stale && !mapping->pins)
-        drv_surface_unmap(client, mapping);
+    if (--mapping->uses == 0)
+        drv_unwire_idle(client->driver, mapping);
 }
 
 void drv_surface_unmap(struct drv_client *client, struct drv_mapping *mapping)

@@ -27,7 +27,7 @@ IOReturn drv_surface_make(struct drv_client *client, uint32_t usage, uint64_t by
 /* The mapping that selector 5 made at this address, or NULL. */
 struct drv_mapping *drv_surface_at(struct drv_client *client, uint32_t surface, uint64_t address);
 
-/* One use less; a stale mapping goes with its last. */
+/* One use less; the unwire worker takes a stale mapping back after its last. */
 void drv_surface_unuse(struct drv_client *client, struct drv_mapping *mapping);
 void drv_surface_unmap(struct drv_client *client, struct drv_mapping *mapping);
 /* All of the client's. `base` too: those in the base domain. */

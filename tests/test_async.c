@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "iorig.h"
 #include "sabotage.h"
 
@@ -175,6 +176,26 @@ static void a_short_reference(void **state)
     assert_true(message.reference[0] == 0x1122334455667788ull);
     assert_true(!message.reference[1] && !message.reference[2] && !message.reference[3]);
     assert_int_equal(message.result, kIOReturnSuccess);
+    assert_int_equal(ane_port_release(port), 0);
+    ane_machine_destroy(machine);
+}
+
+/* The first call makes the machine's thread; when it cannot, nothing has changed. */
+static void no_thread_for_the_first(void **state)
+{
+    struct ane_machine *machine = make(ANE_CLOCK_OPEN);
+    ane_port_t port = make_port();
+    struct iorig_accumulator a;
+
+    (void)state;
+    iorig_accumulator_make(&a, ane_machine_service(machine), 2, 16);
+    base_alloc_fail_nth(1);
+    assert_int_equal(post(&a, port, 1, 0), kIOReturnNoResources);
+    base_alloc_fail_nth(0);
+    assert_non_null(strstr(ane_machine_error(), "No thread"));
+    expect_none(port);
+    assert_int_equal(post(&a, port, 1, 0), kIOReturnSuccess);
+    expect_message(port, &a, 1, 0, kIOReturnSuccess);
     assert_int_equal(ane_port_release(port), 0);
     ane_machine_destroy(machine);
 }
@@ -654,6 +675,7 @@ int main(void)
         cmocka_unit_test(messages_come_in_order),
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(a_short_reference),
+        cmocka_unit_test(no_thread_for_the_first),
         cmocka_unit_test(a_port_that_is_full),
         cmocka_unit_test(a_thousand_requests_of_four_threads),
         cmocka_unit_test(a_close_with_ten_outstanding),

@@ -66,9 +66,14 @@ static int system_wait(void *context, const bool *done, struct drv_deadline *dea
 
 static int system_port_reserve(void *context, uint32_t port, struct base_error *error)
 {
-    int status = mach_async_start(context, error);
+    int status = mach_port_reserve(context, port, error);
 
-    return status ? status : mach_port_reserve(context, port, error);
+    if (status)
+        return status;
+    status = mach_async_start(context, error);
+    if (status)
+        mach_port_cancel(port);
+    return status;
 }
 
 static void system_port_cancel(void *context, uint32_t port)

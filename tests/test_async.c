@@ -523,7 +523,7 @@ static void poll_sees_messages(void **state)
     ane_machine_destroy(machine);
 }
 
-/* A request whose completion is lost: its message says so after the client's timeout, in either kind of time. */
+/* A request whose completion is lost: its message says so after the timeout, in either kind of time. */
 static void a_deadline_passes(void **state)
 {
     static const uint32_t clocks[] = {ANE_CLOCK_OPEN, ANE_CLOCK_CLOSED};

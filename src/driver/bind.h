@@ -12,9 +12,9 @@
  * With the process pinned; a failure leaves it pinned and in the request, for drv_bind_release. From here to
  * the doorbell nothing waits: the process stays what it is.
  */
-IOReturn drv_bind_request(struct drv_request *request, struct drv_process *process,
-                          const struct ane_request *from);
+IOReturn drv_bind_request(struct drv_request *r, struct drv_process *process,
+                          const struct ane_request *request);
 /* Its mappings and its process are free again: nothing of the client's is under way because of it. */
-void drv_bind_release(struct drv_request *request);
+void drv_bind_release(struct drv_request *r);
 
 #endif

@@ -268,14 +268,25 @@ static void complete_request(struct drv *d, struct drv_request *r, uint32_t stat
         notify_port(d, r, false);
 }
 
+/* The request in the firmware that a cookie names, or NULL. */
+static struct drv_request *find_by_cookie(struct drv *d, uint64_t cookie)
+{
+    uint32_t index = cookie & COOKIE_INDEX;
+
+    if (index >= DRV_REQUESTS)
+        return NULL;
+    return drv_request_in_firmware(&d->request[index]) && d->request[index].cookie == cookie
+               ? &d->request[index]
+               : NULL;
+}
+
 void drv_request_event(struct drv *d, const struct pr_program_event *event)
 {
-    uint32_t index = event->cookie & COOKIE_INDEX;
-    struct drv_request *r = index < DRV_REQUESTS ? &d->request[index] : NULL;
+    struct drv_request *r = find_by_cookie(d, event->cookie);
 
     if (event->state != PR_EVENT_FINISHED)
         return;
-    if (!r || !drv_request_in_firmware(r) || r->cookie != event->cookie) {
+    if (!r) {
         SOC_TRACE(d->platform.trace, DRV_EVENT_UNCLAIMED, event->cookie, event->program_id,
                   event->process_id);
         return;

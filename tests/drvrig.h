@@ -21,6 +21,7 @@
 #define DRVRIG_PROGRAMS  16u
 #define DRVRIG_PROCESSES 32u
 #define DRVRIG_CALLS     16u
+#define DRVRIG_PORT      7u
 #define DRVRIG_RECORDS   (1u << 20)       /* bytes of the trace that are kept */
 #define DRVRIG_IMAGE     0x10000800000ull /* where the firmware is said to be */
 
@@ -91,7 +92,9 @@ struct drvrig {
     uint32_t premap_count;
     uint32_t commands[32], command_count; /* ids in order */
     uint32_t order[64], order_count;      /* priorities of calls in the order they were run */
+    uint64_t cookie[64];                  /* of the same */
     uint32_t most_normal, most_realtime;  /* calls held at once */
+    uint32_t most_held;                   /* of both bands */
     uint32_t sequence;
 
     /* Misbehaviour. */
@@ -114,6 +117,11 @@ struct drvrig {
     bool short_events;                /* or without: in the form of calls that end well */
     uint32_t call_refusal;            /* every call is refused so */
     bool fault;                       /* and the second DART shows a fault */
+
+    /* The one wake port, DRVRIG_PORT. */
+    uint32_t reserved, watched;
+    struct drv_message message[64];
+    uint32_t messages;
 
     /* Runs inside a wait, when the controller has nothing to do: calls from elsewhere. */
     void (*admit)(struct drvrig *rig);

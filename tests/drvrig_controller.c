@@ -255,6 +255,7 @@ static void note_held(struct drvrig *rig)
     for (unsigned i = 0; i < DRVRIG_CALLS; i++)
         if (rig->call[i].there)
             *(rig->call[i].priority <= 1 ? &realtime : &normal) += 1;
+    rig->most_held = normal + realtime > rig->most_held ? normal + realtime : rig->most_held;
     rig->most_normal = normal > rig->most_normal ? normal : rig->most_normal;
     rig->most_realtime = realtime > rig->most_realtime ? realtime : rig->most_realtime;
 }
@@ -300,8 +301,10 @@ static void finish(struct drvrig *rig, struct drvrig_call *call, uint32_t status
         .error = {rig->call_error[0], rig->call_error[1], rig->call_error[2]}};
     size_t bytes = status && !rig->short_events ? sizeof(event) : sizeof(event.event);
 
-    if (rig->order_count < 64)
+    if (rig->order_count < 64) {
+        rig->cookie[rig->order_count] = call->cookie;
         rig->order[rig->order_count++] = call->priority;
+    }
     if (!status)
         compute(rig, call);
     if (rig->fault) {

@@ -581,6 +581,7 @@ static void bad_configurations_are_named(void **state)
         {.size = sizeof(bad[0]), .engines = 2},
         {.size = sizeof(bad[0]), .firmware = 1, .dram_bytes = 1 << 20},
         {.size = sizeof(bad[0]), .threads = 1000},
+        {.size = sizeof(bad[0]), .in_flight = 2},
         {.size = sizeof(bad[0]), .dram_bytes = 1ull << 60},
     };
     struct {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver without a machine: DRAM is an array whose pages have scattered physical addresses, time is a number, and behind the bus is a made-up controller
- * that answers handshakes, commands and calls. It reads and writes memory only through the tables that the
- * DART registers name, with a walk of its own, and can be made to misbehave.
+ * A driver without a machine: DRAM is an array whose pages have scattered physical addresses, time is a
+ * number, and behind the bus is a made-up controller that answers handshakes, commands and calls. It reads
+ * and writes memory only through the tables that the DART registers name, with a walk of its own, and can be
+ * made to misbehave.
  */
 #ifndef TESTS_DRVRIG_H
 #define TESTS_DRVRIG_H

@@ -137,7 +137,9 @@ static uint32_t load_program(struct drvrig *rig, const struct pr_body_load *body
     return PR_STATUS_OK;
 }
 
-/* On all three controllers the client's domain has the bytes of the base domain at the address of the body. */
+/*
+ * On all three controllers the client's domain has the bytes of the base domain at the address of the body.
+ */
 static void check_own(struct drvrig *rig, uint32_t stream, const struct pr_process_buffer *buffer,
                       uint32_t index, const struct pr_container_section *s)
 {

@@ -539,7 +539,9 @@ static void a_fault_is_named(void **state)
     expect_error(expected);
     expect_error("DART 1 error 0x83000004: stream 3, read of 0x1234000, no page");
     assert_int_equal(rig.dart[1][0x40 / 4], 0);
-    /* An event without the task manager's words names no descriptor; the host does not look for one itself. */
+    /*
+     * An event without the task manager's words names no descriptor; the host does not look for one itself.
+     */
     rig.short_events = true;
     assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnError);
     assert_null(strstr(drv_last_error(rig.driver), "descriptor"));

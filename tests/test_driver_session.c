@@ -323,7 +323,9 @@ static void a_queue_depth_limits_requests(void **state)
     assert_int_equal(drv_stats_get(rig.driver).client_programs, 128);
 }
 
-/* The second call waits for the depth of 1; the third, inside its wait, raises the depth and lets it go on. */
+/*
+ * The second call waits for the depth of 1; the third, inside its wait, raises the depth and lets it go on.
+ */
 static void raise_depth(struct drvrig *r)
 {
     r->admit = NULL;

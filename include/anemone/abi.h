@@ -181,7 +181,7 @@ struct ane_request_reply {
     uint64_t token;    /* +0x08 of the request */
     uint64_t detail;   /* +0x10 (chosen) for a failure, what the engine or the firmware reported */
     uint64_t reserved; /* +0x18 */
-    uint64_t status;   /* +0x20 0 = done */
+    uint64_t status;   /* +0x20 0 = done, or refused before it was sent: the return code says which */
 };
 /* The status an asynchronous call returns (chosen): accepted, and a message follows. */
 #define ANE_REQUEST_PENDING UINT64_MAX
@@ -342,7 +342,7 @@ struct ane_output_set {
 struct ane_chained_buffer {
     uint32_t surface;
     uint32_t reserved;
-    uint64_t offset; /* a multiple of 64 */
+    uint64_t offset; /* a multiple of 16 */
     uint64_t value;  /* of the shared event that guards it; 0 = none */
 };
 
@@ -422,7 +422,7 @@ struct ane_debug_item {
  * output 0 is the device address, good until selector 6 has unmapped it or the client is closed.
  *
  * With a program's token the surface is pre-mapped too: the firmware rebases it ahead of the first request of
- * that program that binds it, from `offset` on, at a port of that usage. The offset is then a multiple of 64.
+ * that program that binds it, from `offset` on, at a port of that usage. The offset is then a multiple of 16.
  */
 struct ane_memory_map {
     uint64_t token; /* the session's, from device open */

@@ -223,7 +223,7 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  * ProgramPrepare (control, 4), struct ane_program_prepare. Makes a program ready for requests of this client,
  * which need not own it: a program of an equal task will do. Counted: one selector 5 for each. Blocks until
  * the firmware has a process for it.
- *   kIOReturnBadArgument      flags, reserved words or priority
+ *   kIOReturnBadArgument      flags or priority
  *   kIOReturnNotPrivileged    the priority is reserved, as for a request
  *   kIOReturnNotFound         no such program for this client
  *   kIOReturnNoMemory, kIOReturnNoResources, kIOReturnBusy, kIOReturnTimeout, kIOReturnAborted,
@@ -231,14 +231,13 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  *
  * ProgramUnprepare (control, 5), struct ane_program_prepare. Takes one prepare back. Blocks until the
  * firmware has ended the process.
- *   kIOReturnBadArgument      flags or reserved words
+ *   kIOReturnBadArgument      flags
  *   kIOReturnNotFound         no such program for this client
  *   kIOReturnNotReady         it is not prepared
  *   kIOReturnBusy             requests of it are under way
  *
  * ProgramDestroy (control, 6), struct ane_program_destroy. Ends a program of this client, prepared or not.
  * Blocks until the firmware has unloaded it.
- *   kIOReturnBadArgument      flags
  *   kIOReturnNotFound         no such program, or another client's
  *   kIOReturnBusy             requests of it are under way, or another client has it prepared
  *

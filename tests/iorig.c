@@ -9,6 +9,12 @@
 
 size_t iorig_image_add(uint8_t *bytes, size_t capacity, uint32_t channels, uint32_t width)
 {
+    return iorig_image_patched(bytes, capacity, channels, width, TD_SRC_BASE, 0);
+}
+
+size_t iorig_image_patched(uint8_t *bytes, size_t capacity, uint32_t channels, uint32_t width, uint32_t word,
+                           uint32_t value)
+{
     static _Thread_local struct test_program program;
     struct td_shape s = {1, channels, 1, width};
     const struct pr_hwx_port ports[3] = {
@@ -19,6 +25,7 @@ size_t iorig_image_add(uint8_t *bytes, size_t capacity, uint32_t channels, uint3
 
     test_assemble(&program, "%s", test_text_add);
     td_set_shape(program.bytes, &s);
+    td_set(program.bytes, word, value);
     return test_program_image(&program, &rest, bytes, capacity);
 }
 
@@ -54,8 +61,8 @@ IOReturn iorig_open_timed(io_service_t service, ane_task_t task, uint32_t type, 
     return status;
 }
 
-IOReturn iorig_create_as(const struct iorig_client *client, uint32_t representation, const void *payload,
-                         size_t size, uint64_t *token)
+IOReturn iorig_create_named(const struct iorig_client *client, uint32_t representation, const char *name,
+                            const void *payload, size_t size, uint64_t *token)
 {
     struct ane_program_create create = {.size = ANE_PROGRAM_IMAGE + size};
     struct ane_program_args *args;
@@ -68,14 +75,20 @@ IOReturn iorig_create_as(const struct iorig_client *client, uint32_t representat
                                       .image_size = size,
                                       .procedures = 1,
                                       .qos = ANE_REQUEST_QOS,
-                                      .flags = ANE_PROGRAM_ARGS_FLAGS,
-                                      .name = "test"};
+                                      .flags = ANE_PROGRAM_ARGS_FLAGS};
+    strncpy(args->name, name, sizeof(args->name) - 1);
     memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, payload, size);
     status = IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramCreate, NULL, 0, &create, sizeof(create),
                                  NULL, NULL, NULL, NULL);
     *token = args->token;
     ane_surface_release(create.surface);
     return status;
+}
+
+IOReturn iorig_create_as(const struct iorig_client *client, uint32_t representation, const void *payload,
+                         size_t size, uint64_t *token)
+{
+    return iorig_create_named(client, representation, "test", payload, size, token);
 }
 
 IOReturn iorig_create(const struct iorig_client *client, const void *image, size_t size, uint64_t *token)

@@ -15,6 +15,9 @@ struct ane_machine *iorig_machine(struct ane_machine_config config);
  * 6), output "state_out" (buffer 4).
  */
 size_t iorig_image_add(uint8_t *bytes, size_t capacity, uint32_t channels, uint32_t width);
+/* The same with another value in one word of its descriptor, named by its offset (tdpatch.h). */
+size_t iorig_image_patched(uint8_t *bytes, size_t capacity, uint32_t channels, uint32_t width, uint32_t word,
+                           uint32_t value);
 
 struct iorig_client {
     io_connect_t connect;
@@ -26,7 +29,9 @@ struct iorig_client {
 IOReturn iorig_open(io_service_t service, ane_task_t task, uint32_t type, struct iorig_client *client);
 IOReturn iorig_open_timed(io_service_t service, ane_task_t task, uint32_t type, uint64_t timeout_ms,
                           struct iorig_client *client);
-/* A payload of either representation; iorig_create takes a program image. */
+/* A payload of either representation; iorig_create takes a program image. The name is "test" unless given. */
+IOReturn iorig_create_named(const struct iorig_client *client, uint32_t representation, const char *name,
+                            const void *payload, size_t size, uint64_t *token);
 IOReturn iorig_create_as(const struct iorig_client *client, uint32_t representation, const void *payload,
                          size_t size, uint64_t *token);
 IOReturn iorig_create(const struct iorig_client *client, const void *image, size_t size, uint64_t *token);

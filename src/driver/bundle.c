@@ -87,8 +87,9 @@ static IOReturn expand_bundle(struct drv *d, struct expansion *x, const struct a
     return load_image(d, x, program);
 }
 
-IOReturn drv_bundle_load(struct drv *d, const uint8_t *bytes, uint64_t size, struct drv_program *program)
+IOReturn drv_bundle_load(struct drv *d, const void *payload, uint64_t size, struct drv_program *program)
 {
+    const uint8_t *bytes = payload;
     struct ane_program_bundle head;
     struct expansion *x;
     uint64_t weights;

@@ -12,7 +12,6 @@
  * `bytes` is a private copy of what abi.h calls struct ane_program_bundle and what follows it. Otherwise as
  * drv_image_load.
  */
-IOReturn drv_bundle_load(struct drv *driver, const uint8_t *bytes, uint64_t size,
-                         struct drv_program *program);
+IOReturn drv_bundle_load(struct drv *driver, const void *bytes, uint64_t size, struct drv_program *program);
 
 #endif

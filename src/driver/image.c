@@ -15,6 +15,7 @@
 #include "listing/check.h"
 #include "program/chain.h"
 #include "program/hwx.h"
+#include "program/uses.h"
 
 #define SECTION_ALIGN 16u
 #define ENGINES       16u /* neural-engine lanes */
@@ -27,6 +28,24 @@ static void keep_first(void *context, enum pr_finding finding, const struct pr_p
 
     if (finding == PR_FINDING_PROBLEM && first->kind == PR_PROBLEM_NONE)
         *first = *problem;
+}
+
+/*
+ * The leaf word does not protect an input (seeds ch. 28): a program whose results go to one is refused here.
+ * In place means one surface at two ports, which is the request's choice.
+ */
+static IOReturn check_inputs(struct drv *d, const uint8_t *bytes, const struct pr_hwx *hwx)
+{
+    struct pr_uses uses;
+
+    pr_uses_trace(bytes + hwx->text.offset, hwx->text.size, hwx->first_td_words, hwx->td_count, &uses);
+    for (uint32_t i = 0; i < hwx->port_count; i++)
+        if (hwx->port[i].direction == PR_HWX_INPUT && uses.stored >> hwx->port[i].bar & 1)
+            return drv_refuse(d, kIOReturnBadArgument,
+                              "Program create: a descriptor writes to buffer %u, which is the input %s; "
+                              "results go to outputs and to the intermediate buffer.",
+                              hwx->port[i].bar, hwx->port[i].short_name);
+    return kIOReturnSuccess;
 }
 
 static IOReturn read_image(struct drv *d, const uint8_t *bytes, uint64_t size, struct pr_hwx *hwx)
@@ -43,7 +62,7 @@ static IOReturn read_image(struct drv *d, const uint8_t *bytes, uint64_t size, s
     if (hwx->td_count > TDS_MAX)
         return drv_refuse(d, kIOReturnBadArgument, "Program create: %u descriptors; the limit is %u.",
                           hwx->td_count, TDS_MAX);
-    return kIOReturnSuccess;
+    return check_inputs(d, bytes, hwx);
 }
 
 /* What the container is made from: the generic buffers in the order calls bind them, then text and kernel. */

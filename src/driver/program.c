@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "driver/block.h"
 #include "driver/bundle.h"
 #include "driver/command.h"
@@ -72,6 +73,24 @@ struct drv_program *drv_program_find(struct drv_client *client, uint64_t token)
 
 /* Create. */
 
+/* What a program can be made from: the two resource classes, each with its loader. */
+static const struct resource {
+    uint32_t representation;
+    const char *name;
+    IOReturn (*load)(struct drv *driver, const void *bytes, uint64_t size, struct drv_program *program);
+} resources[] = {
+    {ANE_PROGRAM_LEGACY, "ANEProgramLegacyResource", drv_image_load},
+    {ANE_PROGRAM_RT, "ANEProgramRTResource", drv_bundle_load},
+};
+
+static const struct resource *find_resource(uint32_t representation)
+{
+    for (size_t i = 0; i < BASE_COUNT_OF(resources); i++)
+        if (resources[i].representation == representation)
+            return &resources[i];
+    return NULL;
+}
+
 static IOReturn check_args(struct drv_client *client, const struct ane_program_args *args, uint64_t room)
 {
     struct drv *d = client->driver;
@@ -89,7 +108,7 @@ static IOReturn check_args(struct drv_client *client, const struct ane_program_a
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: an image of %" PRIu64 " bytes; the arguments leave %" PRIu64 ".",
                           args->image_size, room);
-    if (args->representation != ANE_PROGRAM_LEGACY && args->representation != ANE_PROGRAM_RT)
+    if (!find_resource(args->representation))
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: representation %u is neither 1 (image) nor 2 (bundle).",
                           args->representation);
@@ -245,8 +264,7 @@ static IOReturn read_copy(struct drv *d, const uint8_t *from, const struct ane_p
     if (drv_pages_take(d, size, &physical, &copy))
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for a copy of the image.");
     memcpy(copy, from, size);
-    result = args->representation == ANE_PROGRAM_RT ? drv_bundle_load(d, copy, size, program)
-                                                    : drv_image_load(d, copy, size, program);
+    result = find_resource(args->representation)->load(d, copy, size, program);
     drv_pages_give(d, physical, size);
     return result;
 }
@@ -370,8 +388,7 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
     IOReturn result;
 
     if (prepare->flags || prepare->priority >= PR_PRIORITIES)
-        return drv_refuse(d, kIOReturnBadArgument,
-                          "Program prepare: flags must be 0, the priority below %u.",
+        return drv_refuse(d, kIOReturnBadArgument, "Program prepare: flags must be 0, the priority below %u.",
                           PR_PRIORITIES);
     if (!program)
         return drv_program_not_found(d, prepare->token);

@@ -75,8 +75,12 @@ static void trace_elements(struct pr_uses *uses, const uint8_t *td, const struct
         tell(uses, selected(td, PR_H_RBASE1, PR_H_RBE1), pr_image_get(image, PR_F_SRC2_MEM_FMT), descriptor);
     if (pr_image_get(image, PR_F_KERNEL_AT_RUNTIME))
         tell(uses, selected_kernels(td), pr_image_get(image, PR_F_KERNEL_FMT), descriptor);
-    if (by_dma(image, PR_F_RESULT_TYPE, PR_F_DST_EN))
-        tell(uses, selected(td, PR_H_WBASE, PR_H_WBE), pr_image_get(image, PR_F_DST_MEM_FMT), descriptor);
+    if (by_dma(image, PR_F_RESULT_TYPE, PR_F_DST_EN)) {
+        uint32_t set = selected(td, PR_H_WBASE, PR_H_WBE);
+
+        uses->stored |= set;
+        tell(uses, set, pr_image_get(image, PR_F_DST_MEM_FMT), descriptor);
+    }
 }
 
 void pr_uses_trace(const void *text, size_t size, uint32_t first_words, uint32_t count, struct pr_uses *uses)

@@ -155,6 +155,8 @@ IOReturn rig_call(struct drv_client *client, uint32_t selector, const uint64_t *
                   uint32_t out_bytes);
 IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *image, size_t size,
                     uint64_t *token);
+IOReturn rig_create_as(struct rig *rig, struct drv_client *client, uint32_t representation, const void *image,
+                       size_t size, uint64_t *token);
 IOReturn rig_prepare(struct drv_client *client, uint64_t token, struct ane_program_prepare *prepare);
 IOReturn rig_unprepare(struct drv_client *client, uint64_t token);
 IOReturn rig_destroy(struct drv_client *client, uint64_t token);

@@ -115,11 +115,23 @@ static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_h
                               "Program create: a surface stands where the intermediate buffer is.");
         program->intermediates = 1;
     }
+    if (hwx->scratch_bytes) {
+        if (!plan_add(plan, PR_BUFFER_MUTABLE, hwx->scratch_bar, hwx->scratch_bytes, 0))
+            return drv_refuse(d, kIOReturnBadArgument,
+                              "Program create: a surface has buffer %u, which is the scratch buffer's.",
+                              hwx->scratch_bar);
+        program->scratch_bytes = hwx->scratch_bytes;
+    }
     plan->io = plan->buffers;
     memcpy(program->bytes, plan->bytes, plan->io * sizeof(plan->bytes[0]));
     plan_add(plan, PR_BUFFER_TEXT, PR_HWX_BAR_TEXT, program->text.bytes, program->text.iova);
     if (program->kernel.bytes)
         plan_add(plan, PR_BUFFER_KERNEL, PR_HWX_BAR_CONST, program->kernel.bytes, program->kernel.iova);
+    if (program->constants.bytes &&
+        !plan_add(plan, PR_BUFFER_IN, PR_HWX_BAR_LITERAL, program->constants.bytes, program->constants.iova))
+        return drv_refuse(d, kIOReturnBadArgument,
+                          "Program create: a surface has buffer %u, which is the constants'.",
+                          PR_HWX_BAR_LITERAL);
     return kIOReturnSuccess;
 }
 
@@ -210,19 +222,29 @@ static IOReturn make_block(struct drv *d, uint32_t usage, uint64_t bytes, const 
                       bytes);
 }
 
+static IOReturn load_span(struct drv *d, const uint8_t *bytes, const struct pr_hwx_span *span, uint32_t usage,
+                          const char *what, struct drv_block *block)
+{
+    IOReturn result = span->size ? make_block(d, usage, span->size, what, block) : kIOReturnSuccess;
+
+    if (!result && span->size)
+        memcpy(block->host, bytes + span->offset, span->size);
+    return result;
+}
+
+/* The sections of the image, and the memory in which the firmware says where it sees them. */
 static IOReturn load_spans(struct drv *d, const uint8_t *bytes, const struct pr_hwx *hwx,
                            struct drv_program *program)
 {
-    IOReturn result = make_block(d, PR_USAGE_TEXT, hwx->text.size, "text", &program->text);
+    IOReturn result = load_span(d, bytes, &hwx->text, PR_USAGE_TEXT, "text", &program->text);
 
-    if (result)
-        return result;
-    memcpy(program->text.host, bytes + hwx->text.offset, hwx->text.size);
-    if (!hwx->constant.size)
-        return kIOReturnSuccess;
-    result = make_block(d, PR_USAGE_KERNEL, hwx->constant.size, "kernel", &program->kernel);
     if (!result)
-        memcpy(program->kernel.host, bytes + hwx->constant.offset, hwx->constant.size);
+        result = load_span(d, bytes, &hwx->constant, PR_USAGE_KERNEL, "kernel", &program->kernel);
+    if (!result)
+        result = load_span(d, bytes, &hwx->literal, PR_USAGE_CONSTANTS, "constants", &program->constants);
+    if (!result)
+        result =
+            make_block(d, PR_USAGE_TEXT, sizeof(struct pr_working_set), "working set", &program->working);
     return result;
 }
 
@@ -243,7 +265,7 @@ static IOReturn load_image(struct drv *d, const uint8_t *bytes, uint64_t size, s
     if (result)
         return result;
     at = lay_out(&plan, program->kernel.bytes);
-    result = make_block(d, PR_USAGE_CONSTANTS, at.bytes, "container", &program->container);
+    result = make_block(d, PR_USAGE_FIRMWARE_SURFACE, at.bytes, "container", &program->container);
     if (result)
         return result;
     /* Padding has to be zero, whatever a bare driver or a stray store left in the pages. */
@@ -270,6 +292,8 @@ IOReturn drv_image_load(struct drv *d, const void *bytes, uint64_t size, struct 
 void drv_image_drop(struct drv *d, struct drv_program *program)
 {
     drv_block_drop(d, &program->container);
+    drv_block_drop(d, &program->working);
+    drv_block_drop(d, &program->constants);
     drv_block_drop(d, &program->kernel);
     drv_block_drop(d, &program->text);
 }

@@ -78,25 +78,45 @@ void drv_process_remove(struct drv_process *process)
     base_free(process);
 }
 
-/* Text and kernel are at the address they have in the base domain. */
+/* What the engine reads of a program, at the address it has in the base domain. */
+#define PARTS 3u
+static void list_parts(const struct drv_program *program, const struct drv_block *part[PARTS])
+{
+    part[0] = &program->text;
+    part[1] = &program->kernel;
+    part[2] = &program->constants;
+}
+
+static void unmap_parts(struct drv *d, struct drv_domain *domain, const struct drv_program *program,
+                        unsigned count)
+{
+    const struct drv_block *part[PARTS];
+
+    list_parts(program, part);
+    for (unsigned i = 0; i < count; i++)
+        if (part[i]->bytes)
+            drv_mapper_unmap(d, domain, part[i]->iova, part[i]->bytes);
+}
+
 static int map_program(struct drv *d, struct drv_domain *domain, const struct drv_program *program)
 {
-    const struct drv_block *text = &program->text, *kernel = &program->kernel;
-    int status = drv_mapper_map(d, domain, text->usage, text->iova, text->physical, text->bytes);
+    const struct drv_block *part[PARTS];
+    int status = 0;
 
-    if (status || !kernel->bytes)
-        return status;
-    status = drv_mapper_map(d, domain, kernel->usage, kernel->iova, kernel->physical, kernel->bytes);
-    if (status)
-        drv_mapper_unmap(d, domain, text->iova, text->bytes);
+    list_parts(program, part);
+    for (unsigned i = 0; i < PARTS && !status; i++) {
+        if (part[i]->bytes)
+            status =
+                drv_mapper_map(d, domain, part[i]->usage, part[i]->iova, part[i]->physical, part[i]->bytes);
+        if (status)
+            unmap_parts(d, domain, program, i);
+    }
     return status;
 }
 
 static void unmap_program(struct drv *d, struct drv_domain *domain, const struct drv_program *program)
 {
-    drv_mapper_unmap(d, domain, program->text.iova, program->text.bytes);
-    if (program->kernel.bytes)
-        drv_mapper_unmap(d, domain, program->kernel.iova, program->kernel.bytes);
+    unmap_parts(d, domain, program, PARTS);
 }
 
 static void created(void *context, const struct pr_command_header *reply)
@@ -261,9 +281,12 @@ void drv_process_end(struct drv_process *process)
         unmap_program(d, client->domain, process->program);
     set_state(process, DRV_PROCESS_ENDED);
     process->id = process->old_id = PR_NO_ID;
-    for (unsigned band = 0; band < DRV_BANDS; band++)
+    for (unsigned band = 0; band < DRV_BANDS; band++) {
         if (process->intermediate[band])
             drv_surface_unmap(client, process->intermediate[band]);
+        if (process->scratch[band])
+            drv_surface_unmap(client, process->scratch[band]);
+    }
     if (id != PR_NO_ID)
         terminate_process(d, process->program, id);
 }

@@ -186,7 +186,8 @@ static IOReturn send_command(struct drv *d, struct drv_program *program, struct 
 
 static IOReturn send_load(struct drv *d, struct drv_program *program)
 {
-    struct pr_body_load body = {program->container.iova, program->container.bytes};
+    struct pr_body_load body = {program->container.iova, program->container.bytes, program->working.iova,
+                                program->working.bytes};
     const struct drv_command_args args = {
         .id = PR_CMD_LOAD_PROGRAM, .program = PR_NO_ID, .body = &body, .bytes = sizeof(body)};
     IOReturn result =

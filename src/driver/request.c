@@ -202,14 +202,14 @@ static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t 
 }
 
 /* The driver's own, one for each band: of one band only one request is in the firmware. */
-static IOReturn bind_intermediate(struct drv_request *r, uint32_t position)
+static IOReturn bind_own(struct drv_request *r, struct drv_mapping *bands[DRV_BANDS], uint32_t usage,
+                         uint64_t bytes)
 {
-    struct drv_process *process = r->process;
-    struct drv_mapping **own = &process->intermediate[r->priority <= PR_PRIORITY_REALTIME_MAX];
+    struct drv_mapping **own = &bands[r->priority <= PR_PRIORITY_REALTIME_MAX];
     IOReturn result = kIOReturnSuccess;
 
     if (!*own)
-        result = drv_surface_make(r->client, PR_USAGE_INTERMEDIATE, process->program->bytes[position], own);
+        result = drv_surface_make(r->client, usage, bytes, own);
     if (result)
         return result;
     (*own)->uses++;
@@ -233,7 +233,9 @@ static IOReturn bind_all(struct drv_request *r, const struct ane_request *reques
                               : i < program->inputs + program->outputs ? PR_USAGE_OUTPUT
                                                                        : PR_USAGE_INTERMEDIATE);
     if (!result && program->intermediates && !request->intermediates)
-        result = bind_intermediate(r, given);
+        result = bind_own(r, r->process->intermediate, PR_USAGE_INTERMEDIATE, program->bytes[given]);
+    if (!result && program->scratch_bytes)
+        result = bind_own(r, r->process->scratch, PR_USAGE_CONSTANTS, program->scratch_bytes);
     return result;
 }
 
@@ -284,9 +286,10 @@ static void build_call(struct drv_request *r, const struct ane_request *request)
         call->buffer[i] = (struct pr_buffer){
             .valid = 1,
             .index = i,
-            .type = i < program->inputs                      ? PR_BUFFER_IN
-                    : i < program->inputs + program->outputs ? PR_BUFFER_OUT
-                                                             : PR_BUFFER_INTERMEDIATE,
+            .type = i < program->inputs                                               ? PR_BUFFER_IN
+                    : i < program->inputs + program->outputs                          ? PR_BUFFER_OUT
+                    : i < program->inputs + program->outputs + program->intermediates ? PR_BUFFER_INTERMEDIATE
+                                                                                      : PR_BUFFER_MUTABLE,
             .address = r->binding[i]->iova + offset,
             .bytes = r->binding[i]->bytes - offset,
         };
@@ -463,21 +466,27 @@ void drv_request_leave_bands(struct drv_client *client)
             leave_band(d, &d->band[i], d->band[i].running);
 }
 
-/*
- * A request that timed out in the firmware keeps its cell and bindings until it comes back, but not its band:
- * the next doorbell may make the firmware see what it has missed. It also keeps the driver's intermediate
- * buffer: others get a new one.
- */
-static void abandon_request(struct drv *d, struct drv_request *r)
+/* The buffer of the driver's is the request's alone, if it has bound it: it goes with its last use. */
+static void keep_own(const struct drv_request *r, struct drv_mapping **own)
 {
-    struct drv_band *band = band_of(d, r);
-    struct drv_mapping **own = &r->process->intermediate[band - d->band];
-
     for (uint32_t i = 0; *own && i < r->bindings; i++)
         if (r->binding[i] == *own) {
             (*own)->stale = true;
             *own = NULL;
         }
+}
+
+/*
+ * A request that timed out in the firmware keeps its cell and bindings until it comes back, but not its band:
+ * the next doorbell may make the firmware see what it has missed. It also keeps the driver's intermediate
+ * and scratch buffers: others get new ones.
+ */
+static void abandon_request(struct drv *d, struct drv_request *r)
+{
+    struct drv_band *band = band_of(d, r);
+
+    keep_own(r, &r->process->intermediate[band - d->band]);
+    keep_own(r, &r->process->scratch[band - d->band]);
     leave_band(d, band, r);
 }
 

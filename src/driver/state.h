@@ -126,7 +126,8 @@ struct drv_program {
     uint32_t inputs, outputs, intermediates;
     uint64_t bytes[PR_CALL_BUFFERS_MAX]; /* least sizes, inputs, outputs, intermediate */
     uint32_t td_count, first_words;
-    struct drv_block text, kernel, container;
+    struct drv_block text, kernel, constants, working, container;
+    uint64_t scratch_bytes; /* of a buffer that each process has for itself; 0: none */
     struct drv_process *processes;
     uint32_t pins;  /* requests and lifecycle calls of clients under way */
     uint32_t holds; /* commands of the driver's own under way; `unheld` when the last has ended */
@@ -152,7 +153,7 @@ struct drv_process {
     uint32_t old_id; /* still to be terminated after an eviction */
     uint32_t prepares;
     uint32_t pins;
-    struct drv_mapping *intermediate[DRV_BANDS];
+    struct drv_mapping *intermediate[DRV_BANDS], *scratch[DRV_BANDS];
     /* The mappings the last request bound; good while `generation` is the client's. */
     uint64_t generation;
     struct drv_mapping *recent[PR_CALL_BUFFERS_MAX];

@@ -179,7 +179,7 @@ void drv_surface_unmap_all(struct drv_client *client, bool base)
         }
     for (struct drv_process *process = client->processes; process; process = process->next_of_client)
         for (unsigned band = 0; band < DRV_BANDS; band++)
-            process->intermediate[band] = NULL;
+            process->intermediate[band] = process->scratch[band] = NULL;
 }
 
 void drv_surface_released(struct drv *d, uint32_t surface)

@@ -152,6 +152,15 @@ enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, 
     return PR_STATUS_OK;
 }
 
+bool fw_program_show(struct fw *fw, uint32_t slot, uint64_t working)
+{
+    const struct fw_program *program = fw->program[slot];
+    const struct pr_working_set set = {program->text.mapped, program->text.bytes, program->kernel.mapped,
+                                       program->kernel.bytes};
+
+    return working < PR_SECTION_LIMIT && fw_shared_out(fw, working, &set, sizeof(set));
+}
+
 enum pr_status fw_program_unload(struct fw *fw, uint32_t slot)
 {
     struct fw_program *program = fw_program_get(fw, slot);

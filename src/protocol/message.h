@@ -123,6 +123,14 @@ struct pr_body_build {
 struct pr_body_load {
     uint64_t container;
     uint64_t bytes;
+    uint64_t working, working_bytes; /* receives struct pr_working_set; 0 bytes: none (CHOSEN) */
+};
+/*
+ * The working set of a loaded program (Table 28.6 names the buffer; what it holds is CHOSEN): where the
+ * firmware sees the program's sections.
+ */
+struct pr_working_set {
+    uint64_t text, text_bytes, kernel, kernel_bytes;
 };
 /*
  * CREATE_PROCESS: program_id in the header; reply process_id. `stream` is the DART stream of the client's

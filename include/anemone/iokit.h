@@ -124,7 +124,7 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  * Every selector may return
  *   kIOReturnBadArgument   it never was a connection, no such selector, a size is wrong, a pointer is NULL
  *   ANE_RETURN_CLOSED      the connection is closed, by IOServiceClose, selector 1 or the end of its machine
- *   kIOReturnUnsupported   the selector is not served: control 7 to 16; direct path 3, 4, 7 and 8
+ *   kIOReturnUnsupported   the selector is not served: control 7 and 9 to 16; direct path 3, 4, 7 and 8
  *   kIOReturnNotReady      selector 0 has not been called
  *   kIOReturnNotPermitted  see above
  * The timeout of selector 0 covers what a call waits for: a free request, a domain, the engine. It is wall
@@ -190,6 +190,16 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  *   kIOReturnBadArgument      flags
  *   kIOReturnNotFound         no such program, or another client's
  *   kIOReturnBusy             requests of it are under way, or another client has it prepared
+ *   kIOReturnBusy             instances of it exist
+ *
+ * ProgramCreateInstance (control, 8), struct ane_instance_create. Gives a program of the caller's identity
+ * once more a token, in struct ane_instance_args, with the weights of the base program or, where it brings
+ * files, of its own. The base stays as it is and cannot be destroyed before its instances. May block.
+ *   kIOReturnBadArgument      flags, version, reserved bytes, sizes or places; more than
+ *                             ANE_INSTANCE_WEIGHTS files; the base is an instance itself
+ *   kIOReturnNotFound         there is no such base program for this client
+ *   kIOReturnNotPermitted     the surface is another task's
+ *   kIOReturnNoMemory
  *
  * MemoryMapRequest (direct path, 5), struct ane_memory_map; scalar 0. Maps a part of a surface for the engine
  * and returns its device address. The mapping keeps the surface's pages until selector 6 or close. Blocks

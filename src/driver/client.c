@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "driver/domain.h"
+#include "driver/instance.h"
 #include "driver/lifecycle.h"
 #include "driver/program.h"
 #include "driver/request.h"
@@ -93,8 +94,7 @@ static IOReturn device_close(struct drv_client *client, struct IOExternalMethodA
     return kIOReturnSuccess;
 }
 
-/* Every later call carries the session's token; 0 is the session of the connection (anemone/abi.h). */
-static IOReturn check_session(const struct drv_client *client, uint64_t session)
+IOReturn drv_client_check_session(const struct drv_client *client, uint64_t session)
 {
     if (!session || session == client->token)
         return kIOReturnSuccess;
@@ -113,7 +113,7 @@ static IOReturn send_request(struct drv_client *client, struct IOExternalMethodA
         return drv_refuse(client->driver, kIOReturnUnsupported,
                           "Requests that complete at a wake port are not served yet.");
     memcpy(&request, args->structureInput, sizeof(request));
-    result = check_session(client, request.session);
+    result = drv_client_check_session(client, request.session);
     if (result)
         return result;
     result = drv_request_send(client, args->scalarInput[0], &request, &reply);
@@ -127,7 +127,7 @@ static IOReturn program_create(struct drv_client *client, struct IOExternalMetho
     IOReturn result;
 
     memcpy(&create, args->structureInput, sizeof(create));
-    result = check_session(client, create.session);
+    result = drv_client_check_session(client, create.session);
     return result ? result : drv_program_create(client, &create);
 }
 
@@ -137,7 +137,7 @@ static IOReturn program_prepare(struct drv_client *client, struct IOExternalMeth
     IOReturn result;
 
     memcpy(&prepare, args->structureInput, sizeof(prepare));
-    result = check_session(client, prepare.session);
+    result = drv_client_check_session(client, prepare.session);
     if (!result)
         result = drv_program_prepare(client, &prepare);
     if (!result)
@@ -151,7 +151,7 @@ static IOReturn program_unprepare(struct drv_client *client, struct IOExternalMe
     IOReturn result;
 
     memcpy(&prepare, args->structureInput, sizeof(prepare));
-    result = check_session(client, prepare.session);
+    result = drv_client_check_session(client, prepare.session);
     return result ? result : drv_program_unprepare(client, &prepare);
 }
 
@@ -161,7 +161,7 @@ static IOReturn program_destroy(struct drv_client *client, struct IOExternalMeth
     IOReturn result;
 
     memcpy(&destroy, args->structureInput, sizeof(destroy));
-    result = check_session(client, destroy.session);
+    result = drv_client_check_session(client, destroy.session);
     return result ? result : drv_program_destroy(client, &destroy);
 }
 
@@ -260,10 +260,14 @@ static const struct method direct_methods[] = {ANE_DIRECT_SELECTORS(X)};
 
 /* A selector without a handler is not served. */
 static const handler control_handlers[COUNT(control_methods)] = {
-    [CONTROL_ANE_DeviceOpen] = device_open,          [CONTROL_ANE_DeviceClose] = device_close,
-    [CONTROL_ANE_ProgramSendRequest] = send_request, [CONTROL_ANE_ProgramCreate] = program_create,
-    [CONTROL_ANE_ProgramPrepare] = program_prepare,  [CONTROL_ANE_ProgramUnprepare] = program_unprepare,
+    [CONTROL_ANE_DeviceOpen] = device_open,
+    [CONTROL_ANE_DeviceClose] = device_close,
+    [CONTROL_ANE_ProgramSendRequest] = send_request,
+    [CONTROL_ANE_ProgramCreate] = program_create,
+    [CONTROL_ANE_ProgramPrepare] = program_prepare,
+    [CONTROL_ANE_ProgramUnprepare] = program_unprepare,
     [CONTROL_ANE_ProgramDestroy] = program_destroy,
+    [CONTROL_ANE_ProgramCreateInstance] = drv_instance_create,
 };
 static const handler direct_handlers[COUNT(direct_methods)] = {
     [DIRECT_ANE_DeviceOpen] = device_open,          [DIRECT_ANE_DeviceClose] = device_close,

@@ -16,6 +16,7 @@
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/domain.h"
+#include "driver/instance.h"
 #include "driver/lifecycle.h"
 #include "driver/mapper.h"
 #include "driver/program.h"
@@ -87,36 +88,53 @@ static void list_parts(const struct drv_program *program, const struct drv_block
     part[2] = &program->constants;
 }
 
-static void unmap_parts(struct drv *d, struct drv_domain *domain, const struct drv_program *program,
-                        unsigned count)
+/* Instances share parts: one that another process of the client has mapped is in the domain already. */
+static bool is_mapped_by_another(const struct drv_process *process, const struct drv_block *block)
 {
     const struct drv_block *part[PARTS];
 
-    list_parts(program, part);
+    for (const struct drv_process *p = process->client->processes; p; p = p->next_of_client) {
+        if (p == process || (p->state != DRV_PROCESS_LIVE && p->state != DRV_PROCESS_STARTING))
+            continue;
+        list_parts(p->program, part);
+        for (unsigned i = 0; i < PARTS; i++)
+            if (part[i]->bytes && part[i]->iova == block->iova)
+                return true;
+    }
+    return false;
+}
+
+static void unmap_parts(struct drv_process *process, struct drv_domain *domain, unsigned count)
+{
+    struct drv *d = process->client->driver;
+    const struct drv_block *part[PARTS];
+
+    list_parts(process->program, part);
     for (unsigned i = 0; i < count; i++)
-        if (part[i]->bytes)
+        if (part[i]->bytes && !is_mapped_by_another(process, part[i]))
             drv_mapper_unmap(d, domain, part[i]->iova, part[i]->bytes);
 }
 
-static int map_program(struct drv *d, struct drv_domain *domain, const struct drv_program *program)
+static int map_program(struct drv_process *process, struct drv_domain *domain)
 {
+    struct drv *d = process->client->driver;
     const struct drv_block *part[PARTS];
     int status = 0;
 
-    list_parts(program, part);
+    list_parts(process->program, part);
     for (unsigned i = 0; i < PARTS && !status; i++) {
-        if (part[i]->bytes)
+        if (part[i]->bytes && !is_mapped_by_another(process, part[i]))
             status =
                 drv_mapper_map(d, domain, part[i]->usage, part[i]->iova, part[i]->physical, part[i]->bytes);
         if (status)
-            unmap_parts(d, domain, program, i);
+            unmap_parts(process, domain, i);
     }
     return status;
 }
 
-static void unmap_program(struct drv *d, struct drv_domain *domain, const struct drv_program *program)
+static void unmap_program(struct drv_process *process, struct drv_domain *domain)
 {
-    unmap_parts(d, domain, program, PARTS);
+    unmap_parts(process, domain, PARTS);
 }
 
 static void created(void *context, const struct pr_command_header *reply)
@@ -199,7 +217,7 @@ static void undo_start(struct drv_process *process, struct drv_domain *domain)
     process->id = PR_NO_ID;
     if (process->state != DRV_PROCESS_PARKED)
         set_state(process, DRV_PROCESS_PARKED);
-    unmap_program(d, domain, process->program);
+    unmap_program(process, domain);
     if (unnoticed != PR_NO_ID)
         terminate_process(d, process->program, unnoticed);
 }
@@ -222,7 +240,7 @@ static IOReturn start_process(struct drv_process *process)
                                           .late_context = program};
     IOReturn result;
 
-    if (map_program(d, domain, program))
+    if (map_program(process, domain))
         return drv_refuse(d, kIOReturnNoMemory, "Program prepare: no memory for page tables.");
     set_state(process, DRV_PROCESS_STARTING);
     program->ghosts++;
@@ -271,6 +289,42 @@ IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadl
     return result;
 }
 
+struct drv_mapping *drv_process_sibling_buffer(const struct drv_process *process, unsigned band)
+{
+    const struct drv_program *holder = drv_instance_intermediate(process->program);
+
+    for (struct drv_process *p = process->client->processes; p; p = p->next_of_client)
+        if (p != process && p->intermediate[band] && drv_instance_intermediate(p->program) == holder)
+            return p->intermediate[band];
+    return NULL;
+}
+
+void drv_process_disown_buffer(struct drv_client *client, const struct drv_mapping *mapping)
+{
+    for (struct drv_process *p = client->processes; p; p = p->next_of_client)
+        for (unsigned band = 0; band < DRV_BANDS; band++) {
+            if (p->intermediate[band] == mapping)
+                p->intermediate[band] = NULL;
+            if (p->scratch[band] == mapping)
+                p->scratch[band] = NULL;
+        }
+}
+
+/* The buffers that no sibling uses go with the process. */
+static void drop_buffers(struct drv_process *process)
+{
+    for (unsigned band = 0; band < DRV_BANDS; band++) {
+        struct drv_mapping *own = process->intermediate[band];
+
+        process->intermediate[band] = NULL;
+        if (own && drv_process_sibling_buffer(process, band) != own)
+            drv_surface_unmap(process->client, own);
+        if (process->scratch[band])
+            drv_surface_unmap(process->client, process->scratch[band]);
+        process->scratch[band] = NULL;
+    }
+}
+
 void drv_process_end(struct drv_process *process)
 {
     struct drv_client *client = process->client;
@@ -278,15 +332,10 @@ void drv_process_end(struct drv_process *process)
     uint32_t id = process->state == DRV_PROCESS_LIVE ? process->id : process->old_id;
 
     if (process->state == DRV_PROCESS_LIVE)
-        unmap_program(d, client->domain, process->program);
+        unmap_program(process, client->domain);
     set_state(process, DRV_PROCESS_ENDED);
     process->id = process->old_id = PR_NO_ID;
-    for (unsigned band = 0; band < DRV_BANDS; band++) {
-        if (process->intermediate[band])
-            drv_surface_unmap(client, process->intermediate[band]);
-        if (process->scratch[band])
-            drv_surface_unmap(client, process->scratch[band]);
-    }
+    drop_buffers(process);
     if (id != PR_NO_ID)
         terminate_process(d, process->program, id);
 }

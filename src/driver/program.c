@@ -5,7 +5,7 @@
  * not, moves it on. A program is unloaded when it is not needed: no owner, no processes, no call or command
  * under way, no ghosts. It is freed as UNLOADED: until then the firmware may read its container and text. The
  * exceptions are a program the firmware never knew (NEW), and the end of the driver, after the controller has
- * stopped.
+ * stopped. An instance with its base's slot is LOADED and UNLOADED without a command.
  */
 #include "driver/program.h"
 
@@ -19,6 +19,7 @@
 #include "driver/bundle.h"
 #include "driver/command.h"
 #include "driver/image.h"
+#include "driver/instance.h"
 #include "driver/lifecycle.h"
 #include "driver/process.h"
 #include "driver/surface.h"
@@ -27,9 +28,9 @@
 
 #define NEXT(state) (1u << DRV_PROGRAM_##state)
 static const struct drv_lifecycle_state states[] = {
-    [DRV_PROGRAM_NEW] = {"new", NEXT(LOADING)},
+    [DRV_PROGRAM_NEW] = {"new", NEXT(LOADING) | NEXT(LOADED)},
     [DRV_PROGRAM_LOADING] = {"loading", NEXT(LOADED) | NEXT(UNLOADED)},
-    [DRV_PROGRAM_LOADED] = {"loaded", NEXT(READY) | NEXT(UNLOADING)},
+    [DRV_PROGRAM_LOADED] = {"loaded", NEXT(READY) | NEXT(UNLOADING) | NEXT(UNLOADED)},
     [DRV_PROGRAM_READY] = {"ready", NEXT(LOADED)},
     [DRV_PROGRAM_UNLOADING] = {"unloading", NEXT(LOADED) | NEXT(UNLOADED)},
     [DRV_PROGRAM_UNLOADED] = {"unloaded", 0},
@@ -206,8 +207,12 @@ static void send_unload(struct drv *d, struct drv_program *program)
     send_command(d, program, args, unload_answered, DRV_PROGRAM_UNLOADING, DRV_PROGRAM_LOADED);
 }
 
-static void free_program(struct drv *d, struct drv_program *program)
+void drv_program_free(struct drv *d, struct drv_program *program)
 {
+    if (program->base) {
+        program->base->instances--;
+        drv_instance_unshare(program);
+    }
     drv_image_drop(d, program);
     base_free(program);
 }
@@ -232,24 +237,22 @@ static void unlink_program(struct drv *d, struct drv_program *program)
 /* In use, or perhaps in use by the firmware. */
 static bool is_needed(const struct drv_program *program)
 {
-    return program->owner || program->processes || program->pins || program->holds || program->ghosts ||
-           program->state == DRV_PROGRAM_LOADING || program->state == DRV_PROGRAM_UNLOADING;
+    return program->owner || program->instances || program->processes || program->pins || program->holds ||
+           program->ghosts || program->state == DRV_PROGRAM_LOADING ||
+           program->state == DRV_PROGRAM_UNLOADING;
 }
 
-static struct drv_program *make_program(struct drv_client *client, const struct ane_program_args *args)
+struct drv_program *drv_program_make(struct drv_client *client)
 {
     struct drv_program *program = base_alloc(sizeof(*program));
 
-    if (!program) {
-        drv_refuse(client->driver, kIOReturnNoMemory, "Program create: no memory.");
+    if (!program)
         return NULL;
-    }
     program->driver = client->driver;
     program->token = ++client->driver->token;
     program->owner = client;
     program->identity = client->identity;
     program->id = PR_NO_ID;
-    copy_name(program->name, sizeof(program->name), args->name, sizeof(args->name));
     return program;
 }
 
@@ -270,32 +273,48 @@ static IOReturn read_copy(struct drv *d, const uint8_t *from, const struct ane_p
     return result;
 }
 
-static IOReturn load_program(struct drv_client *client, const uint8_t *from,
-                             const struct ane_program_args *args, uint64_t *token)
+static IOReturn adopt_slot(struct drv_program *program)
 {
-    struct drv *d = client->driver;
-    struct drv_program *program = make_program(client, args);
+    program->id = program->base->id;
+    set_state(program, DRV_PROGRAM_LOADED);
+    return kIOReturnSuccess;
+}
+
+IOReturn drv_program_enter(struct drv_program *program)
+{
+    struct drv *d = program->driver;
     IOReturn result;
 
-    if (!program)
-        return kIOReturnNoMemory;
-    result = read_copy(d, from, args, program);
-    if (result) {
-        free_program(d, program);
-        return result;
-    }
     link_program(d, program);
-    result = send_load(d, program);
+    result = drv_instance_adopts(program) ? adopt_slot(program) : send_load(d, program);
     if (result) {
         program->owner = NULL;
         drv_program_unload_orphan(d, program);
         return result;
     }
     set_state(program, DRV_PROGRAM_READY);
-    *token = program->token;
     SOC_TRACE(d->platform.trace, DRV_PROGRAM_LOADED, program->token, program->name, program->id,
               program->inputs, program->outputs, program->td_count);
     return kIOReturnSuccess;
+}
+
+static IOReturn load_program(struct drv_client *client, const uint8_t *from,
+                             const struct ane_program_args *args, uint64_t *token)
+{
+    struct drv *d = client->driver;
+    struct drv_program *program = drv_program_make(client);
+    IOReturn result;
+
+    if (!program)
+        return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory.");
+    copy_name(program->name, sizeof(program->name), args->name, sizeof(args->name));
+    result = read_copy(d, from, args, program);
+    if (result) {
+        drv_program_free(d, program);
+        return result;
+    }
+    *token = program->token;
+    return drv_program_enter(program);
 }
 
 static IOReturn create_from(struct drv_client *client, const struct ane_program_create *create,
@@ -304,7 +323,7 @@ static IOReturn create_from(struct drv_client *client, const struct ane_program_
     struct drv *d = client->driver;
     struct ane_program_args args;
     IOReturn result;
-    uint64_t token;
+    uint64_t token = 0;
 
     if (create->offset % 8 || create->offset > bytes || create->size > bytes - create->offset ||
         create->size < sizeof(args))
@@ -347,11 +366,17 @@ void drv_program_unload_orphan(struct drv *d, struct drv_program *program)
         return;
     if (program->state == DRV_PROGRAM_READY)
         set_state(program, DRV_PROGRAM_LOADED);
-    if (program->state == DRV_PROGRAM_LOADED)
+    if (program->state == DRV_PROGRAM_LOADED && drv_instance_adopts(program))
+        set_state(program, DRV_PROGRAM_UNLOADED);
+    else if (program->state == DRV_PROGRAM_LOADED)
         send_unload(d, program);
     if (program->state == DRV_PROGRAM_UNLOADED) {
+        struct drv_program *base = program->base;
+
         unlink_program(d, program);
-        free_program(d, program);
+        drv_program_free(d, program);
+        if (base)
+            drv_program_unload_orphan(d, base);
         return;
     }
     d->reap = true;
@@ -453,6 +478,9 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
 
     if (!program || program->owner != client)
         return drv_program_not_found(d, destroy->token);
+    if (program->instances)
+        return drv_refuse(d, kIOReturnBusy, "Program 0x%" PRIx64 " has %u instances; destroy them first.",
+                          destroy->token, program->instances);
     if (program->pins)
         return drv_refuse(d, kIOReturnBusy, "Program 0x%" PRIx64 " has requests under way.", destroy->token);
     if (program->processes && (program->processes != process || process->next_of_program))
@@ -515,6 +543,6 @@ void drv_program_drop_all(struct drv *d)
 
         d->programs = program->next;
         d->stats.programs--;
-        free_program(d, program);
+        drv_program_free(d, program);
     }
 }

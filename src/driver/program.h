@@ -16,6 +16,14 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
  */
 struct drv_program *drv_program_find(struct drv_client *client, uint64_t token);
 IOReturn drv_program_not_found(struct drv *driver, uint64_t token);
+/* A new program of the client's, unknown to the firmware; NULL without memory. It goes with drv_program_free. */
+struct drv_program *drv_program_make(struct drv_client *client);
+void drv_program_free(struct drv *driver, struct drv_program *program);
+/*
+ * The firmware loads it, or an instance takes its base's slot; then clients find it. May wait. On failure it
+ * is gone, or goes as soon as the firmware has let go of it.
+ */
+IOReturn drv_program_enter(struct drv_program *program);
 /*
  * While a command about the program is under way it is not freed. The caller that held it calls
  * drv_program_unload_orphan afterwards.

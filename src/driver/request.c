@@ -77,42 +77,65 @@ static struct drv_band *band_of(struct drv *d, const struct drv_request *r)
     return &d->band[r->priority <= PR_PRIORITY_REALTIME_MAX];
 }
 
-/* A free request becomes one of the client's. */
-static void assign_request(struct drv_request *r, struct drv_client *client)
+/* A free request becomes one of the client's, for a process that the caller has pinned. */
+static void assign_request(struct drv_request *r, struct drv_process *process)
 {
+    struct drv_client *client = process->client;
     struct drv *d = client->driver;
 
     set_state(r, DRV_REQUEST_BOUND);
     client->requests++;
+    process->program->requests++;
     r->client = client;
+    r->process = process;
     r->cookie = ++d->serial << 8 | r->index;
     r->status = 0;
     r->detail = 0;
     r->bindings = 0;
 }
 
+/* Below the limits of the client and of an instance. */
+static bool may_have_request(const struct drv_process *process)
+{
+    const struct drv_program *program = process->program;
+
+    return process->client->requests < DRV_REQUESTS_PER_CLIENT &&
+           (!program->queue_depth || program->requests < program->queue_depth);
+}
+
+/* Callers before this one wait because of the instance's own limit. */
+static bool is_waited_for(const struct drv *d, const struct drv_program *program)
+{
+    const struct drv_waiter *waiter = program->queue_depth ? d->request_waiters : NULL;
+
+    while (waiter && waiter->process->program != program)
+        waiter = waiter->next;
+    return waiter;
+}
+
 /*
  * A caller that waits for a request gets it as soon as it is free: while one is free, no caller waits that
  * may have it.
  */
-static struct drv_request *take_request(struct drv_client *client)
+static struct drv_request *take_request(struct drv_process *process)
 {
-    struct drv *d = client->driver;
+    struct drv *d = process->client->driver;
     struct drv_request *r = d->free_requests;
 
-    if (!r || client->requests == DRV_REQUESTS_PER_CLIENT)
+    if (!r || !may_have_request(process) || is_waited_for(d, process->program))
         return NULL;
     d->free_requests = r->next;
-    assign_request(r, client);
+    assign_request(r, process);
     return r;
 }
 
 /* The same, waiting for one: first come, first served among clients below their limit. */
-static IOReturn await_request(struct drv_client *client, struct drv_deadline *deadline,
+static IOReturn await_request(struct drv_process *process, struct drv_deadline *deadline,
                               struct drv_request **r)
 {
+    struct drv_client *client = process->client;
     struct drv *d = client->driver;
-    struct drv_waiter waiter = {.client = client, .request = take_request(client)};
+    struct drv_waiter waiter = {.client = client, .process = process, .request = take_request(process)};
     bool in_time = true;
 
     if (!waiter.request) {
@@ -127,10 +150,11 @@ static IOReturn await_request(struct drv_client *client, struct drv_deadline *de
         return drv_refuse(d, kIOReturnAborted, "Client %u was closed while its request waited to be sent.",
                           client->number);
     return drv_refuse(d, kIOReturnTimeout,
-                      "Client %u has had %u requests under way for %" PRIu64
-                      " ms; the limits are %u per client and %u in all.",
+                      "Client %u has had %u requests under way for %" PRIu64 " ms, and program 0x%" PRIx64
+                      " %u; the limits are %u per client, %u in all, and the queue depth of an instance.",
                       client->number, client->requests, (uint64_t)(client->timeout_ns / DRV_MS),
-                      DRV_REQUESTS_PER_CLIENT, DRV_REQUESTS);
+                      process->program->token, process->program->requests, DRV_REQUESTS_PER_CLIENT,
+                      DRV_REQUESTS);
 }
 
 /* A request has become free: the first in the line that may have it gets it. */
@@ -138,7 +162,7 @@ static void pass_on_request(struct drv *d, struct drv_request *r)
 {
     struct drv_waiter *waiter = d->request_waiters;
 
-    while (waiter && waiter->client->requests == DRV_REQUESTS_PER_CLIENT)
+    while (waiter && !may_have_request(waiter->process))
         waiter = waiter->next;
     if (!waiter) {
         r->next = d->free_requests;
@@ -146,7 +170,7 @@ static void pass_on_request(struct drv *d, struct drv_request *r)
         return;
     }
     drv_waiter_remove(&d->request_waiters, waiter);
-    assign_request(r, waiter->client);
+    assign_request(r, waiter->process);
     waiter->request = r;
     waiter->done = true;
 }
@@ -159,6 +183,7 @@ static void unbind_request(struct drv_request *r)
     for (uint32_t i = 0; i < r->bindings; i++)
         drv_surface_unuse(r->client, r->binding[i]);
     r->bindings = 0;
+    r->process->program->requests--;
     drv_process_unpin(r->process);
     r->process = NULL;
 }
@@ -205,9 +230,12 @@ static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t 
 static IOReturn bind_own(struct drv_request *r, struct drv_mapping *bands[DRV_BANDS], uint32_t usage,
                          uint64_t bytes)
 {
-    struct drv_mapping **own = &bands[r->priority <= PR_PRIORITY_REALTIME_MAX];
+    const unsigned band = r->priority <= PR_PRIORITY_REALTIME_MAX;
+    struct drv_mapping **own = &bands[band];
     IOReturn result = kIOReturnSuccess;
 
+    if (!*own && usage == PR_USAGE_INTERMEDIATE)
+        *own = drv_process_sibling_buffer(r->process, band);
     if (!*own)
         result = drv_surface_make(r->client, usage, bytes, own);
     if (result)
@@ -467,12 +495,13 @@ void drv_request_leave_bands(struct drv_client *client)
 }
 
 /* The buffer of the driver's is the request's alone, if it has bound it: it goes with its last use. */
-static void keep_own(const struct drv_request *r, struct drv_mapping **own)
+static void keep_own(const struct drv_request *r, struct drv_mapping *own)
 {
-    for (uint32_t i = 0; *own && i < r->bindings; i++)
-        if (r->binding[i] == *own) {
-            (*own)->stale = true;
-            *own = NULL;
+    for (uint32_t i = 0; own && i < r->bindings; i++)
+        if (r->binding[i] == own) {
+            own->stale = true;
+            drv_process_disown_buffer(r->client, own);
+            return;
         }
 }
 
@@ -485,8 +514,8 @@ static void abandon_request(struct drv *d, struct drv_request *r)
 {
     struct drv_band *band = band_of(d, r);
 
-    keep_own(r, &r->process->intermediate[band - d->band]);
-    keep_own(r, &r->process->scratch[band - d->band]);
+    keep_own(r, r->process->intermediate[band - d->band]);
+    keep_own(r, r->process->scratch[band - d->band]);
     leave_band(d, band, r);
 }
 
@@ -577,12 +606,10 @@ static IOReturn check_counts(struct drv *d, const struct drv_program *program,
  * With the process pinned. From the request in hand to the doorbell nothing waits: the process stays what it
  * is.
  */
-static IOReturn prepare_request(struct drv_request *r, struct drv_process *process,
-                                const struct ane_request *request)
+static IOReturn prepare_request(struct drv_request *r, const struct ane_request *request)
 {
     IOReturn result;
 
-    r->process = process;
     r->priority = request->priority;
     result = bind_all(r, request);
     if (result)
@@ -607,16 +634,15 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
         return result;
     result = check_counts(d, process->program, request);
     if (!result)
-        result = await_request(client, &deadline, &r);
+        result = await_request(process, &deadline, &r);
     if (result) {
         drv_process_unpin(process);
         return result;
     }
     result = drv_client_is_closed(client)
                  ? drv_refuse(d, kIOReturnAborted, "Client %u was closed.", client->number)
-                 : prepare_request(r, process, request);
+                 : prepare_request(r, request);
     if (result) {
-        r->process = process;
         free_request(d, r);
         return result;
     }

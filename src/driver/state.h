@@ -128,6 +128,11 @@ struct drv_program {
     uint32_t td_count, first_words;
     struct drv_block text, kernel, constants, working, container;
     uint64_t scratch_bytes; /* of a buffer that each process has for itself; 0: none */
+    /* Of an instance (instance.c): blocks that are its base's have the base's addresses. */
+    struct drv_program *base;
+    uint32_t flags;                 /* enum ane_instance_flags */
+    uint32_t instances;             /* of this base program */
+    uint32_t queue_depth, requests; /* requests assigned at once, at most (0: no limit), and now */
     struct drv_process *processes;
     uint32_t pins;  /* requests and lifecycle calls of clients under way */
     uint32_t holds; /* commands of the driver's own under way; `unheld` when the last has ended */

@@ -163,7 +163,8 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  * ProgramCreate (control, 3), struct ane_program_create. Loads a program; its token is written into the
  * surface. The client owns it until selector 6 or close. Blocks until the firmware has it.
  *   kIOReturnBadArgument      the arguments or the image are malformed; no such surface
- *   kIOReturnNotPermitted     the surface belongs to another task; a raw image for any task but the process
+ *   kIOReturnNotPermitted     the surface belongs to another task; a wrong signature; no signature, for
+ *                             any task but the process
  *   kIOReturnNoMemory         in DRAM or in the host
  *   kIOReturnNoResources      the firmware has no free program; no command became free; the surface
  *                             cannot be attached

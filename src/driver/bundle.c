@@ -23,9 +23,7 @@ struct expansion {
     void *text, *scalars;
 };
 
-/* Where the parts are; false when they are not inside `size`. */
-static bool find_parts(const uint8_t *bytes, uint64_t size, struct ane_program_bundle *head,
-                       uint64_t *weights)
+bool drv_bundle_find(const void *bytes, uint64_t size, struct ane_program_bundle *head, uint64_t *weights)
 {
     if (size < sizeof(*head))
         return false;
@@ -99,7 +97,7 @@ IOReturn drv_bundle_load(struct drv *d, const void *payload, uint64_t size, stru
     uint64_t weights;
     IOReturn result;
 
-    if (!find_parts(bytes, size, &head, &weights))
+    if (!drv_bundle_find(bytes, size, &head, &weights))
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: the two parts of the bundle do not fill its %" PRIu64 " bytes.",
                           size);

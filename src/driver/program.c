@@ -22,6 +22,7 @@
 #include "driver/instance.h"
 #include "driver/lifecycle.h"
 #include "driver/process.h"
+#include "driver/signature.h"
 #include "driver/surface.h"
 
 #define IMAGE_BYTES_MAX PR_CONTAINER_BYTES_MAX
@@ -113,9 +114,6 @@ static IOReturn check_args(struct drv_client *client, const struct ane_program_a
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: representation %u is neither 1 (image) nor 2 (bundle).",
                           args->representation);
-    if (args->representation == ANE_PROGRAM_LEGACY && !client->identity.developer)
-        return drv_refuse(d, kIOReturnNotPermitted,
-                          "Program create: a raw image is not signed for this caller.");
     return kIOReturnSuccess;
 }
 
@@ -256,19 +254,42 @@ struct drv_program *drv_program_make(struct drv_client *client)
     return program;
 }
 
-/* Reads the image from a copy of its own: nothing the client does to the surface meanwhile matters. */
-static IOReturn read_copy(struct drv *d, const uint8_t *from, const struct ane_program_args *args,
-                          struct drv_program *program)
+/* What the client's surface holds behind the arguments. */
+struct payload {
+    const uint8_t *image;
+    uint64_t bytes; /* at least image_size */
+};
+
+/* The signature behind the image, copied; false when none is there. */
+static bool copy_signature(const struct payload *payload, const struct ane_program_args *args,
+                           struct ane_program_signature *signature)
 {
+    uint64_t at = pr_round_up(args->image_size, 8);
+
+    if (!drv_signature_present(args) || at > payload->bytes || payload->bytes - at < sizeof(*signature))
+        return false;
+    memcpy(signature, payload->image + at, sizeof(*signature));
+    return true;
+}
+
+/* Reads the image from a copy of its own: nothing the client does to the surface meanwhile matters. */
+static IOReturn read_copy(struct drv_client *client, const struct payload *payload,
+                          const struct ane_program_args *args, struct drv_program *program)
+{
+    struct drv *d = client->driver;
     const uint64_t size = args->image_size;
+    struct ane_program_signature signature;
+    bool has_signature = copy_signature(payload, args, &signature);
     uint64_t physical;
     IOReturn result;
     void *copy;
 
     if (drv_pages_take(d, size, &physical, &copy))
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for a copy of the image.");
-    memcpy(copy, from, size);
-    result = find_resource(args->representation)->load(d, copy, size, program);
+    memcpy(copy, payload->image, size);
+    result = drv_signature_check(client, args, copy, has_signature ? &signature : NULL);
+    if (!result)
+        result = find_resource(args->representation)->load(d, copy, size, program);
     drv_pages_give(d, physical, size);
     return result;
 }
@@ -298,7 +319,7 @@ IOReturn drv_program_enter(struct drv_program *program)
     return kIOReturnSuccess;
 }
 
-static IOReturn load_program(struct drv_client *client, const uint8_t *from,
+static IOReturn load_program(struct drv_client *client, const struct payload *payload,
                              const struct ane_program_args *args, uint64_t *token)
 {
     struct drv *d = client->driver;
@@ -308,7 +329,7 @@ static IOReturn load_program(struct drv_client *client, const uint8_t *from,
     if (!program)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory.");
     copy_name(program->name, sizeof(program->name), args->name, sizeof(args->name));
-    result = read_copy(d, from, args, program);
+    result = read_copy(client, payload, args, program);
     if (result) {
         drv_program_free(d, program);
         return result;
@@ -323,6 +344,7 @@ static IOReturn create_from(struct drv_client *client, const struct ane_program_
     struct drv *d = client->driver;
     struct ane_program_args args;
     IOReturn result;
+    struct payload payload = {.image = surface + create->offset + ANE_PROGRAM_IMAGE};
     uint64_t token = 0;
 
     if (create->offset % 8 || create->offset > bytes || create->size > bytes - create->offset ||
@@ -332,9 +354,10 @@ static IOReturn create_from(struct drv_client *client, const struct ane_program_
                           "; the arguments alone have %zu.",
                           create->size, create->offset, bytes, sizeof(args));
     memcpy(&args, surface + create->offset, sizeof(args));
-    result = check_args(client, &args, create->size - ANE_PROGRAM_IMAGE);
+    payload.bytes = create->size - ANE_PROGRAM_IMAGE;
+    result = check_args(client, &args, payload.bytes);
     if (!result)
-        result = load_program(client, surface + create->offset + ANE_PROGRAM_IMAGE, &args, &token);
+        result = load_program(client, &payload, &args, &token);
     if (!result)
         memcpy(surface + create->offset, &token, sizeof(token));
     return result;

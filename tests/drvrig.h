@@ -20,6 +20,7 @@
 #define RIG_PROGRAMS  16u
 #define RIG_PROCESSES 32u
 #define RIG_CALLS     16u
+#define RIG_CHAIN     0x1234567890ull
 #define RIG_RECORDS   (1u << 20)       /* bytes of the trace that are kept */
 #define RIG_IMAGE     0x10000800000ull /* where the firmware is said to be */
 
@@ -82,6 +83,15 @@ struct rig {
     uint32_t order[64], order_count;      /* priorities of calls in the order they were run */
     uint32_t most_normal, most_realtime;  /* calls held at once */
     uint32_t sequence;
+    union {
+        uint8_t bytes[0x1000];
+        struct pr_exe_header head;
+        struct pr_cache_request request;
+        struct pr_cache_recycle recycle;
+        struct pr_cache_trigger trigger;
+        struct pr_cache_active active;
+    } chained; /* the last message that is not a call */
+    uint32_t chained_bytes;
 
     /* Misbehaviour. */
     bool no_power, no_first_wake, no_third, no_terminal;
@@ -101,6 +111,7 @@ struct rig {
     uint32_t call_status;             /* every call ends so */
     uint64_t call_detail;
     uint32_t call_refusal; /* every call is refused so */
+    bool chains;           /* messages of chains are served, with RIG_CHAIN as their handle */
     bool fault;            /* and the second DART shows a fault */
 
     /* Runs inside a wait, when the controller has nothing to do: calls from elsewhere. */

@@ -318,6 +318,22 @@ static uint32_t accept(struct rig *rig, const struct pr_call *message, uint64_t 
     return PR_STATUS_OK;
 }
 
+/* A message that is not a call: kept, and served or refused as the firmware does. */
+static uint32_t take_chained(struct rig *rig, void *message, uint64_t length)
+{
+    struct pr_cache_request *request = message;
+
+    assert_true(length <= sizeof(rig->chained.bytes));
+    memset(&rig->chained, 0, sizeof(rig->chained));
+    memcpy(rig->chained.bytes, message, length);
+    rig->chained_bytes = (uint32_t)length;
+    if (!rig->chains)
+        return PR_STATUS_UNKNOWN_COMMAND;
+    if (request->head.id == 0x208)
+        request->cache_handler = RIG_CHAIN;
+    return rig->call_refusal;
+}
+
 static bool take_call(struct rig *rig)
 {
     struct pr_slot *slot = slot_at(rig, PR_CHANNEL_DATA_CHAIN_H2T, rig->cursor[PR_CHANNEL_DATA_CHAIN_H2T]);
@@ -327,9 +343,12 @@ static bool take_call(struct rig *rig)
         return false;
     advance(rig, PR_CHANNEL_DATA_CHAIN_H2T);
     message = rig_base_at(rig, slot->address, slot->length);
-    message->head.status = (uint16_t)accept(rig, message, slot->length);
+    const bool is_call = message->head.id == 0x204;
+
+    message->head.status =
+        (uint16_t)(is_call ? accept(rig, message, slot->length) : take_chained(rig, message, slot->length));
     slot->address |= 1;
-    if (message->head.status)
+    if (message->head.status || !is_call)
         ring_host(rig, 7);
     return true;
 }

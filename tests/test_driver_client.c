@@ -69,8 +69,8 @@ static void check_sizes(uint32_t type, const uint32_t (*table)[4], uint32_t coun
     assert_int_equal(drv_client_open(rig.driver, &rig_identity, type, &fresh, NULL), kIOReturnSuccess);
     for (uint32_t selector = 0; selector < count; selector++) {
         bool served = selector <= (type == ANE_CLIENT_CONTROL ? 6 : 2) ||
-                      (type == ANE_CLIENT_CONTROL && selector == 8) ||
-                      (type == ANE_CLIENT_DIRECT_PATH && (selector == 5 || selector == 6));
+                      (type == ANE_CLIENT_CONTROL && (selector == 8 || selector == 9)) ||
+                      (type == ANE_CLIENT_DIRECT_PATH && selector != 7);
 
         for (unsigned which = 0; which < 4; which++)
             for (int by = -1; by <= 1; by += 2) {

@@ -31,7 +31,7 @@ typedef io_object_t io_connect_t;
 #define kIOReturnNoMemory        ((IOReturn)0xe00002bd) /* no host memory, DRAM or page tables */
 #define kIOReturnNoResources     ((IOReturn)0xe00002be) /* a table with a fixed limit is full */
 #define kIOReturnNoDevice        ((IOReturn)0xe00002c0) /* no such service, or its machine is ending */
-#define kIOReturnNotPrivileged   ((IOReturn)0xe00002c1) /* a method's entitlement is missing: not used yet */
+#define kIOReturnNotPrivileged   ((IOReturn)0xe00002c1) /* a method's entitlement is missing */
 #define kIOReturnBadArgument     ((IOReturn)0xe00002c2) /* a size, pointer or value check failed */
 #define kIOReturnExclusiveAccess ((IOReturn)0xe00002c5) /* ANE_RETURN_CLOSED */
 #define kIOReturnUnsupported     ((IOReturn)0xe00002c7) /* not served; missing entitlement at open */

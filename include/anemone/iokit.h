@@ -124,7 +124,7 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  * Every selector may return
  *   kIOReturnBadArgument   it never was a connection, no such selector, a size is wrong, a pointer is NULL
  *   ANE_RETURN_CLOSED      the connection is closed, by IOServiceClose, selector 1 or the end of its machine
- *   kIOReturnUnsupported   the selector is not served: control 7 and 9 to 16; direct path 3, 4, 7 and 8
+ *   kIOReturnUnsupported   the selector is not served: control 7 and 10 to 16; direct path 7
  *   kIOReturnNotReady      selector 0 has not been called
  *   kIOReturnNotPermitted  see above
  * The timeout of selector 0 covers what a call waits for: a free request, a domain, the engine. It is wall
@@ -201,6 +201,22 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  *   kIOReturnNotFound         there is no such base program for this client
  *   kIOReturnNotPermitted     the surface is another task's
  *   kIOReturnNoMemory
+ *
+ * ProgramChainingPrepare (control, 9), struct ane_chaining_prepare, struct ane_chaining_reply. Installs a
+ * chain of a program that this client has prepared; its handle is for the direct-path selectors 3, 4 and 8,
+ * of any client with the same identity. It ends with the client's preparation. Blocks until the firmware
+ * answers.
+ * ProgramOutputSetEnqueue (direct path, 3), struct ane_output_set, posts the buffers of an output set;
+ * ProgramInputsReady (direct path, 4), struct ane_inputs_ready, triggers the chain;
+ * ProgramChainingSetActiveProcedure (direct path, 8), struct ane_active_procedure, chooses what runs next.
+ * Buffers are surfaces of the task that prepared the chain.
+ *   kIOReturnUnsupported      the firmware does not serve chains: this one refuses the first command; a
+ *                             buffer waits for a shared event
+ *   kIOReturnNotPrivileged    the caller does not hold com.apple.ane.allow-dataChaining-access
+ *   kIOReturnNotFound         no such program or chain for this client
+ *   kIOReturnNotReady         the program is not prepared
+ *   kIOReturnBadArgument      counts, places, reserved bytes, doorbell; a timestamp that does not rise
+ *   kIOReturnBusy, kIOReturnNoMemory, kIOReturnTimeout, kIOReturnAborted as for a request
  *
  * MemoryMapRequest (direct path, 5), struct ane_memory_map; scalar 0. Maps a part of a surface for the engine
  * and returns its device address. The mapping keeps the surface's pages until selector 6 or close. Blocks

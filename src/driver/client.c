@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "driver/chaining.h"
 #include "driver/domain.h"
 #include "driver/instance.h"
 #include "driver/lifecycle.h"
@@ -268,11 +269,17 @@ static const handler control_handlers[COUNT(control_methods)] = {
     [CONTROL_ANE_ProgramUnprepare] = program_unprepare,
     [CONTROL_ANE_ProgramDestroy] = program_destroy,
     [CONTROL_ANE_ProgramCreateInstance] = drv_instance_create,
+    [CONTROL_ANE_ProgramChainingPrepare] = drv_chaining_prepare,
 };
 static const handler direct_handlers[COUNT(direct_methods)] = {
-    [DIRECT_ANE_DeviceOpen] = device_open,          [DIRECT_ANE_DeviceClose] = device_close,
-    [DIRECT_ANE_ProgramSendRequest] = send_request, [DIRECT_ANE_MemoryMapRequest] = memory_map,
+    [DIRECT_ANE_DeviceOpen] = device_open,
+    [DIRECT_ANE_DeviceClose] = device_close,
+    [DIRECT_ANE_ProgramSendRequest] = send_request,
+    [DIRECT_ANE_MemoryMapRequest] = memory_map,
     [DIRECT_ANE_MemoryUnMapRequest] = memory_unmap,
+    [DIRECT_ANE_ProgramOutputSetEnqueue] = drv_chaining_enqueue,
+    [DIRECT_ANE_ProgramInputsReady] = drv_chaining_ready,
+    [DIRECT_ANE_ProgramChainingSetActiveProcedure] = drv_chaining_activate,
 };
 _Static_assert(COUNT(control_methods) == 17 && COUNT(direct_methods) == 9, "Tables 27.2 and 27.4");
 

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "driver/chaining.h"
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/domain.h"
@@ -69,6 +70,7 @@ void drv_process_remove(struct drv_process *process)
 {
     struct drv_process **link = &process->client->processes;
 
+    drv_chaining_drop(process);
     while (*link != process)
         link = &(*link)->next_of_client;
     *link = process->next_of_client;
@@ -331,6 +333,7 @@ void drv_process_end(struct drv_process *process)
     struct drv *d = client->driver;
     uint32_t id = process->state == DRV_PROCESS_LIVE ? process->id : process->old_id;
 
+    drv_chaining_drop(process);
     if (process->state == DRV_PROCESS_LIVE)
         unmap_program(process, client->domain);
     set_state(process, DRV_PROCESS_ENDED);

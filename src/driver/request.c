@@ -91,6 +91,7 @@ static void assign_request(struct drv_request *r, struct drv_process *process)
     r->cookie = ++d->serial << 8 | r->index;
     r->status = 0;
     r->detail = 0;
+    r->in_place = false;
     r->bindings = 0;
 }
 
@@ -445,7 +446,7 @@ void drv_request_returns(struct drv *d)
             continue;
         ring->holder[i] = NULL;
         status = pr_le16(r->message + offsetof(struct pr_exe_header, status));
-        if (status != PR_STATUS_OK)
+        if (status != PR_STATUS_OK || r->in_place)
             complete_request(d, r, status, 0);
     }
 }
@@ -648,4 +649,37 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
     }
     submit_request(d, r);
     return await_completion(d, r, &deadline, reply);
+}
+
+IOReturn drv_request_message(struct drv_process *process, void *message, uint32_t bytes,
+                             struct drv_deadline *deadline, uint32_t *status)
+{
+    struct drv_client *client = process->client;
+    struct drv *d = client->driver;
+    struct drv_request *r;
+    IOReturn result = await_request(process, deadline, &r);
+    bool late;
+
+    if (result)
+        return result;
+    drv_process_pin(process); /* the request's own */
+    memcpy(r->message, message, bytes);
+    r->length = bytes;
+    r->priority = ANE_REQUEST_PRIORITY;
+    r->in_place = true;
+    submit_request(d, r);
+    late = drv_wait(d, &r->done, deadline);
+    if (late)
+        result =
+            drv_refuse(d, kIOReturnTimeout, "A message of program 0x%" PRIx64 " was not answered in time.",
+                       process->program->token);
+    else if (r->result == kIOReturnAborted)
+        result = drv_refuse(d, kIOReturnAborted, "Client %u was closed while its message was under way.",
+                            client->number);
+    if (r->state == DRV_REQUEST_QUEUED)
+        dequeue_request(d, r);
+    memcpy(message, r->message, bytes);
+    *status = r->status;
+    leave_request(d, r, late);
+    return result;
 }

@@ -14,6 +14,14 @@ void drv_request_init(struct drv *driver, uint8_t *memory, uint64_t address);
 IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request,
                           struct ane_request_reply *reply);
 
+/*
+ * Sends a message of the execution loop's for a process that the caller has pinned, and waits until its slot
+ * comes back with the firmware's status; the message is then what the firmware left of it. A request of its own
+ * kind: it waits for its turn like any other.
+ */
+IOReturn drv_request_message(struct drv_process *process, void *message, uint32_t bytes,
+                             struct drv_deadline *deadline, uint32_t *status);
+
 /* The controller's side: an event, or slots of DATA_CHAIN_H2T that came back with a refusal. */
 void drv_request_event(struct drv *driver, const struct pr_program_event *event);
 void drv_request_returns(struct drv *driver);

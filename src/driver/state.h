@@ -190,6 +190,7 @@ struct drv_request {
     IOReturn result;
     uint32_t status;
     uint64_t detail;
+    bool in_place; /* its slot is its answer: no event comes */
     uint32_t bindings;
     struct drv_mapping *binding[PR_CALL_BUFFERS_MAX + 1]; /* and statistics */
 };
@@ -259,6 +260,7 @@ struct drv {
 
     struct drv_client *clients;
     struct drv_program *programs;
+    struct drv_chain *chains; /* chaining.c */
     /* What could not be ended in time and is tried again: see drv_program_reap. */
     bool reap;
     struct drv_program *stray[PR_PROCESSES_MAX]; /* processes to terminate, by their number */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The user's key is read or made once in a process, under a lock. A new key is written to a file of its own and
- * linked into place: of several processes that make one at the same time, all use the one that was first.
+ * The user's key is read or made once in a process, under a lock. A new key is written to a file of its own
+ * and linked into place: of several processes that make one at the same time, all use the one that was first.
  */
 #include "base/signing.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signatures of programs: Ed25519 with a key of the user's. The key is a file of 32 bytes (the seed), made when
- * it is first needed: $ANEMONE_KEY, else $XDG_DATA_HOME/anemone/signing.key, else
+ * Signatures of programs: Ed25519 with a key of the user's. The key is a file of 32 bytes (the seed), made
+ * when it is first needed: $ANEMONE_KEY, else $XDG_DATA_HOME/anemone/signing.key, else
  * $HOME/.local/share/anemone/signing.key. A process that can neither read nor make it has a key in memory.
  */
 #ifndef BASE_SIGNING_H
@@ -28,7 +28,7 @@ struct base_signature {
     uint8_t signature[BASE_SIGNATURE_BYTES];
 };
 
-/* The public key of the process's user. 1, with a sentence, when it is in memory alone. Any thread may call. */
+/* The public key of the process's user. 1, with a sentence, when it is in memory alone. Any thread calls. */
 int base_signing_key(uint8_t key[BASE_KEY_BYTES], struct base_error *warning);
 /* Signs the hashes of a program's two parts with the user's key. Returns as base_signing_key. */
 int base_signing_sign(const struct base_hashes *hashes, struct base_signature *signature,

@@ -16,7 +16,7 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
  */
 struct drv_program *drv_program_find(struct drv_client *client, uint64_t token);
 IOReturn drv_program_not_found(struct drv *driver, uint64_t token);
-/* A new program of the client's, unknown to the firmware; NULL without memory. It goes with drv_program_free. */
+/* A new program of the client's, unknown to the firmware, for drv_program_free; NULL without memory. */
 struct drv_program *drv_program_make(struct drv_client *client);
 void drv_program_free(struct drv *driver, struct drv_program *program);
 /*

@@ -16,8 +16,8 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
 
 /*
  * Sends a message of the execution loop's for a process that the caller has pinned, and waits until its slot
- * comes back with the firmware's status; the message is then what the firmware left of it. A request of its own
- * kind: it waits for its turn like any other.
+ * comes back with the firmware's status; the message is then what the firmware left of it. It waits for its
+ * turn like any other request.
  */
 IOReturn drv_request_message(struct drv_process *process, void *message, uint32_t bytes,
                              struct drv_deadline *deadline, uint32_t *status);

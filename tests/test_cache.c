@@ -207,6 +207,9 @@ static void an_unsigned_entry_goes(void **state)
     file_of(key, "signature", signature);
     file_of(key, "manifest.json", path);
     text = (char *)test_file_read(path, &size);
+    text = realloc(text, size + 1);
+    assert_non_null(text);
+    text[size] = '\0';
     from = strstr(text, ",\n  \"signature\"");
     to = strstr(text, ",\n  \"sha256\"");
     assert_true(from && to && from < to);

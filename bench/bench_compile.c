@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long the compiler takes for a chain of operations that are fused: twice the chain should take twice the time. Prints
- * seconds and the ratio to the chain of half the length.
+ * How long the compiler takes for a chain of operations that are fused: twice the chain should take twice the
+ * time. Prints seconds and the ratio to the chain of half the length.
  */
 #include <stdio.h>
 #include <stdlib.h>

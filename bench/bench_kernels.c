@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The speed of the datapath: multiply-accumulates per second of convolutions, matrix products and folds, bytes
- * per second of an elementwise sum, a copy and a reduction, for each instruction set of the machine.
+ * The speed of the datapath: multiply-accumulates per second of convolutions, matrix products and folds,
+ * bytes per second of an elementwise sum, a copy and a reduction, for each instruction set of the machine.
  * Arguments: threads (1), then the instruction sets at most (0 portable, 1 AVX2, 2 AVX-512).
  */
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "engine/ne.h"
 #include "engine/pe.h"
 
@@ -199,7 +200,7 @@ int main(int argc, char **argv)
         eng_isa_limit((enum eng_isa)isa);
         if ((int)eng_isa_get() != isa)
             continue;
-        for (unsigned i = 0; i < sizeof(subject) / sizeof(subject[0]); i++)
+        for (unsigned i = 0; i < BASE_COUNT_OF(subject); i++)
             measure(&compute, &subject[i]);
     }
     eng_compute_free(&compute);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * State that stays on the engine: one buffer is bound to the output that writes it and to the input that reads it, so
- * that each dispatch adds x to what the last one left.
+ * State that stays on the engine: one buffer is bound to the output that writes it and to the input that
+ * reads it, so that each dispatch adds x to what the last one left.
  *
  *     cc accumulator.c $(pkg-config --cflags --libs anemone) -o accumulator
  *     ./accumulator accumulator.mil

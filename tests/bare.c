@@ -141,7 +141,9 @@ void bare_start(struct bare *bare, struct ane_machine *machine, uint32_t form, u
     bare_enable(bare);
 }
 
-/* A walk through the pool with a stride that has no common factor with its length: neighbours are far apart. */
+/*
+ * A walk through the pool with a stride that has no common factor with its length: neighbours are far apart.
+ */
 static uint64_t scattered_page(struct bare *bare)
 {
     uint64_t step = bare->pool_pages / 2 | 1;
@@ -218,7 +220,10 @@ static uint32_t u32(const uint8_t *p)
     return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* Only what the public loaders look at: the sections of __TEXT and the program descriptor. The file is trusted here. */
+/*
+ * Only what the public loaders look at: the sections of __TEXT and the
+ * program descriptor. The file is trusted here.
+ */
 bool bare_program_read(const uint8_t *file, size_t size, struct bare_program *program)
 {
     uint32_t commands = u32(file + 16), command = 32;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bare driver: what a driver author would write for this device, against machine.h and nothing else of the tree. It knows the registers
- * from the public drivers' description (docs/machine.md), writes page tables in any of the three leaf forms and follows their
- * submit order step by step.
+ * A bare driver: what a driver author would write for this device, against machine.h and nothing else of the
+ * tree. It knows the registers from the public drivers' description (docs/machine.md), writes page tables in
+ * any of the three leaf forms and follows their submit order step by step.
  */
 #ifndef TESTS_BARE_H
 #define TESTS_BARE_H
@@ -67,7 +67,10 @@ struct bare_request {
     uint32_t count;
 };
 
-/* Loads text and constants into BAR 0 and 1 and the first descriptor, its network id forced, into a buffer of its own. */
+/*
+ * Loads text and constants into BAR 0 and 1 and the first descriptor,
+ * its network id forced, into a buffer of its own.
+ */
 struct bare_request bare_load(struct bare *bare, const void *blob, uint32_t bytes, uint32_t constants,
                               uint32_t first_words, uint32_t count, uint32_t queue);
 /* Steps 3 to 5: fill the queue's registers and push. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver author who boots the controller of a machine with firmware again, by register accesses and bytes in DRAM alone: page table,
- * surfaces, boot arguments, the three handshakes, control commands. The machine's own driver is left without its controller.
+ * A driver author who boots the controller of a machine with firmware again, by register accesses and bytes
+ * in DRAM alone: page table, surfaces, boot arguments, the three handshakes, control commands. The machine's
+ * own driver is left without its controller.
  */
 #ifndef TESTS_BOOTRIG_H
 #define TESTS_BOOTRIG_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs whose surfaces hold bytes, made by hand: tasks that copy one surface to another, with or without ReLU, in the form that the
- * public facts give for tasks with 8-bit operands. Written as images and as .anec files.
+ * Programs whose surfaces hold bytes, made by hand: tasks that copy one surface to another,
+ * with or without ReLU, in the form that the public facts give for tasks with 8-bit
+ * operands. Written as images and as .anec files.
  */
 #ifndef TESTS_BYTES_PROGRAM_H
 #define TESTS_BYTES_PROGRAM_H
@@ -13,7 +14,6 @@
 
 #include "anec_file.h"
 #include "programs.h"
-#include "program/hwx_write.h"
 
 /* The codes of ChCfg and MemFmt. */
 enum { CODE_U8 = 0, CODE_I8 = 1, CODE_FP16 = 2 };
@@ -98,39 +98,18 @@ static inline struct pr_hwx_port surface_port(const char *name, enum pr_hwx_dire
                                               const struct surface *s)
 {
     static const uint32_t elements[] = {PR_HWX_ELEMENT_UINT8, PR_HWX_ELEMENT_INT8, PR_HWX_ELEMENT_FLOAT16};
-    struct pr_hwx_port p = {.direction = direction,
-                            .bar = s->bar,
-                            .bytes = (uint64_t)s->n * surface_tensor(s),
-                            .element = elements[s->code],
-                            .n = s->n,
-                            .c = s->c,
-                            .h = s->h,
-                            .w = s->w,
-                            .d = 1,
-                            .batch_stride = surface_tensor(s),
-                            .plane_stride = surface_plane(s),
-                            .row_stride = surface_row(s),
-                            .element_stride = surface_element(s)};
+    const struct td_shape shape = {s->n, s->c, s->h, s->w};
 
-    strcpy(p.name, name);
-    return p;
+    return test_program_port(name, direction, s->bar, elements[s->code], &shape);
 }
 
 /* The image of a program without constants; its size. */
 static inline size_t bytes_image(uint8_t *bytes, size_t capacity, const struct test_program *program,
                                  const struct pr_hwx_port *ports, uint32_t count, uint32_t scratch)
 {
-    const struct pr_hwx_program image = {.text = program->bytes,
-                                         .text_bytes = program->size,
-                                         .td_count = program->count,
-                                         .first_td_words = program->first_words,
-                                         .intermediate_bytes = scratch,
-                                         .port_count = count,
-                                         .port = ports};
-    size_t size = pr_hwx_write(&image, bytes, capacity);
+    const struct pr_hwx_program rest = {.intermediate_bytes = scratch, .port_count = count, .port = ports};
 
-    assert_true(size > 0 && size <= capacity);
-    return size;
+    return test_program_image(program, &rest, bytes, capacity);
 }
 
 static inline void bytes_anec_surface(struct anec_file *file, bool output, const struct surface *s)

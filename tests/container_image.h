@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A firmware container and its text, made by hand: five generic buffers whose indices are not their positions, two operations, three procedures.
+ * A firmware container and its text, made by hand: five generic buffers whose indices are not their
+ * positions, two operations, three procedures.
  *   procedure 0: one descriptor at 0 of the text, content 0
  *   procedure 1: two descriptors at 0x400, the second with an extended header, content 3
  *   procedure 2: as 0, content 1, which no plain call may name
@@ -16,12 +17,14 @@
 
 #define IMAGE_TEXT_BYTES   0x800u
 #define IMAGE_KERNEL_BYTES 0x4000u
+#define IMAGE_BAR_0        0x285c25020ull /* where t6000 has bar 0 of queue 0 */
 #define IMAGE_BUFFERS      5u
 #define IMAGE_SCRATCH      0x00b40000u /* where the intermediate buffer always is */
 
 enum { IMAGE_INPUT = 7, IMAGE_OUTPUT = 3, IMAGE_MIDDLE = 5, IMAGE_KERNEL = 6, IMAGE_TEXT = 8 };
-#define IMAGE_INPUT_BYTES  0x1000u
-#define IMAGE_OUTPUT_BYTES 0x2000u
+#define IMAGE_SCRATCH_BYTES 0x4000u
+#define IMAGE_INPUT_BYTES   0x1000u
+#define IMAGE_OUTPUT_BYTES  0x2000u
 
 struct container_image {
     _Alignas(16) uint8_t bytes[0x1000];
@@ -35,6 +38,8 @@ struct container_image {
     struct pr_operation *operation;
     uint8_t *procedures;
     struct pr_procedure *procedure;
+    uint8_t *records;
+    struct pr_rebase_record *record; /* of operation 0: text, kernel if there is one, then its three bars */
 };
 
 static inline void *image_take(struct container_image *image, size_t bytes)
@@ -73,7 +78,7 @@ static inline void image_buffers(struct container_image *image, bool kernel)
          .index = IMAGE_MIDDLE,
          .type = PR_BUFFER_INTERMEDIATE,
          .address = IMAGE_SCRATCH,
-         .bytes = 0x4000},
+         .bytes = IMAGE_SCRATCH_BYTES},
         {.valid = 1, .index = IMAGE_TEXT, .type = PR_BUFFER_TEXT, .bytes = IMAGE_TEXT_BYTES},
         {.valid = 1, .index = IMAGE_KERNEL, .type = PR_BUFFER_KERNEL, .bytes = IMAGE_KERNEL_BYTES},
     };
@@ -124,6 +129,35 @@ static inline void image_procedures(struct container_image *image)
     image_inside(image, PR_SECTION_PROCEDURE, image->procedures, 8 + sizeof(procedures));
 }
 
+static inline void image_record(struct container_image *image, uint32_t operation, uint32_t bar,
+                                uint32_t buffer)
+{
+    struct pr_rebase_record *record = &image->record[pr_le32(image->records)];
+
+    pr_put_le32(image->records, pr_le32(image->records) + 1);
+    record->operation = operation;
+    record->bar = bar;
+    record->buffer = buffer;
+    pr_rebase_put(record->reg, IMAGE_BAR_0 + 4 * bar);
+}
+
+static inline void image_records(struct container_image *image, bool kernel)
+{
+    const uint32_t count = kernel ? 10 : 8;
+
+    image->records = image_take(image, 8 + count * sizeof(struct pr_rebase_record));
+    image->record = (void *)(image->records + 8);
+    for (uint32_t i = 0; i < 2; i++) {
+        image_record(image, i, 0, PR_PROCESS_TEXT);
+        if (kernel)
+            image_record(image, i, 1, PR_PROCESS_KERNEL);
+        image_record(image, i, 5, IMAGE_INPUT);
+        image_record(image, i, 4, IMAGE_OUTPUT);
+        image_record(image, i, 9, IMAGE_MIDDLE);
+    }
+    image_inside(image, PR_SECTION_REBASE, image->records, 8 + count * sizeof(struct pr_rebase_record));
+}
+
 static inline void image_make(struct container_image *image, uint64_t text, uint64_t kernel)
 {
     memset(image, 0, sizeof(*image));
@@ -135,6 +169,7 @@ static inline void image_make(struct container_image *image, uint64_t text, uint
     image_buffers(image, kernel != 0);
     image_operations(image);
     image_procedures(image);
+    image_records(image, kernel != 0);
     image->section[PR_SECTION_TEXT]->address = text;
     image->section[PR_SECTION_TEXT]->address_bytes = IMAGE_TEXT_BYTES;
     if (kernel) {

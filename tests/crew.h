@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads of a load test: workers with a seeded generator each, a limit of time, a watchdog, and one way to fail. Knows nothing of
- * the library under test.
+ * Threads of a load test: workers with a seeded generator each, a limit of time, a watchdog, and one way to
+ * fail. Knows nothing of the library under test.
  */
 #ifndef TESTS_CREW_H
 #define TESTS_CREW_H
@@ -27,7 +27,9 @@ struct crew_worker {
     atomic_bool ended;
 };
 
-/* Starts the watchdog and makes the calling thread a worker: crew_main(). `name` and seed appear in messages. */
+/*
+ * Starts the watchdog and makes the calling thread a worker: crew_main(). `name` and seed appear in messages.
+ */
 void crew_begin(const char *name, uint64_t seed);
 struct crew_worker *crew_main(void);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver without a machine: DRAM is an array, time is a number, and behind the bus stands a made-up controller that answers handshakes, commands and calls. It reads and
- * writes memory only through the tables that the DART registers name, with a walk of its own, and can be told to misbehave.
+ * A driver without a machine: DRAM is an array whose pages have scattered physical addresses, time is a number, and behind the bus is a made-up controller
+ * that answers handshakes, commands and calls. It reads and writes memory only through the tables that the
+ * DART registers name, with a walk of its own, and can be made to misbehave.
  */
 #ifndef TESTS_DRVRIG_H
 #define TESTS_DRVRIG_H
@@ -15,24 +16,25 @@
 #include "soc/clock.h"
 #include "soc/trace.h"
 
-#define RIG_PAGES     2048u
-#define RIG_SURFACES  64u
-#define RIG_PROGRAMS  16u
-#define RIG_PROCESSES 32u
-#define RIG_CALLS     16u
-#define RIG_CHAIN     0x1234567890ull
-#define RIG_RECORDS   (1u << 20)       /* bytes of the trace that are kept */
-#define RIG_IMAGE     0x10000800000ull /* where the firmware is said to be */
+#define DRVRIG_PAGES     2048u
+#define DRVRIG_SURFACES  64u
+#define DRVRIG_PROGRAMS  16u
+#define DRVRIG_PROCESSES 32u
+#define DRVRIG_CALLS     16u
+#define DRVRIG_CHAIN     0x1234567890ull
+#define DRVRIG_RECORDS   (1u << 20)       /* bytes of the trace that are kept */
+#define DRVRIG_IMAGE     0x10000800000ull /* where the firmware is said to be */
 
-struct rig_surface {
-    uint64_t address, bytes;
+struct drvrig_surface {
+    uint64_t address, bytes; /* address: of the first page */
+    struct drv_pages pages;
     uint32_t uses; /* the driver's */
     bool there;
     uint32_t task;
 };
 
 /* A call the controller has accepted. */
-struct rig_call {
+struct drvrig_call {
     bool there;
     uint64_t cookie;
     uint32_t program, process, stream, priority;
@@ -41,25 +43,31 @@ struct rig_call {
     struct pr_buffer stats;
 };
 
-struct rig {
+struct drvrig {
     struct drv *driver;
     struct drv_platform platform;
     uint64_t now;
 
     /* Memory. */
     uint8_t *dram;
-    uint8_t run[RIG_PAGES]; /* pages from here on: 0 free, else 1 in use; lengths below */
-    uint32_t length[RIG_PAGES];
+    uint8_t run[DRVRIG_PAGES]; /* pages from here on: 0 free, else 1 in use; lengths below */
+    uint32_t length[DRVRIG_PAGES];
     uint32_t used, alloc_calls, alloc_fails_at;
-    struct rig_surface surface[RIG_SURFACES];
+    struct drvrig_surface surface[DRVRIG_SURFACES];
 
     /* Registers. */
     uint32_t pmu[PR_PMU_DOMAINS];
     uint32_t dart[PR_DART_COUNT][0x300 / 4];
     uint32_t invalidates[PR_DART_COUNT];
     uint64_t rvbar;
-    uint32_t cpu, scratch[8], doorbell, host_pending, tm_error2;
-    uint64_t mmio; /* accesses */
+    uint32_t cpu, scratch[8], doorbell, host_pending;
+    uint32_t engine_status; /* at +0xe028 */
+    uint64_t mmio;          /* accesses */
+
+    /* The one timer that the driver may have set. */
+    void (*timer)(void *argument);
+    void *timer_argument;
+    uint64_t timer_ns;
 
     /* The controller. */
     bool line; /* the host's interrupt line is up, and the driver was told */
@@ -73,12 +81,15 @@ struct rig {
         uint32_t processes;
         _Alignas(8) uint8_t container[0x4000];
         struct pr_container parts;
-    } program[RIG_PROGRAMS];
+    } program[DRVRIG_PROGRAMS];
     struct {
         bool there;
         uint32_t program, stream;
-    } process[RIG_PROCESSES];
-    struct rig_call call[RIG_CALLS];
+        uint64_t text; /* in the client's domain */
+    } process[DRVRIG_PROCESSES];
+    struct drvrig_call call[DRVRIG_CALLS];
+    struct pr_body_premap premap[8]; /* in order */
+    uint32_t premap_count;
     uint32_t commands[32], command_count; /* ids in order */
     uint32_t order[64], order_count;      /* priorities of calls in the order they were run */
     uint32_t most_normal, most_realtime;  /* calls held at once */
@@ -109,13 +120,14 @@ struct rig {
     bool mute;                        /* the controller's doorbells are lost */
     bool masked;                      /* the interrupt line is cut */
     uint32_t call_status;             /* every call ends so */
-    uint64_t call_detail;
-    uint32_t call_refusal; /* every call is refused so */
-    bool chains;           /* messages of chains are served, with RIG_CHAIN as their handle */
-    bool fault;            /* and the second DART shows a fault */
+    uint32_t call_error[3];           /* with these words of the task manager */
+    bool short_events;                /* or without: in the form of calls that end well */
+    uint32_t call_refusal;            /* every call is refused so */
+    bool chains;                      /* messages of chains are served, with DRVRIG_CHAIN as their handle */
+    bool fault;                       /* and the second DART shows a fault */
 
     /* Runs inside a wait, when the controller has nothing to do: calls from elsewhere. */
-    void (*admit)(struct rig *rig);
+    void (*admit)(struct drvrig *rig);
     void *context;
     unsigned admitted;
 
@@ -126,57 +138,69 @@ struct rig {
 };
 
 /* Boots unless `boot` is false. */
-void rig_make(struct rig *rig, bool boot);
-void rig_drop(struct rig *rig);
-/* Bytes behind a device address of a stream, as one of the three DARTs translates it; NULL when any page is missing or the pages are not neighbours. */
-void *rig_at(struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova, uint64_t bytes);
+void drvrig_make(struct drvrig *rig, bool boot);
+void drvrig_drop(struct drvrig *rig);
+/*
+ * Bytes behind a device address of a stream, as one of the three DARTs translates it; NULL when any page is
+ * missing or the pages are not those of one buffer in their order.
+ */
+void *drvrig_at(struct drvrig *rig, unsigned dart, uint32_t stream, uint64_t iova, uint64_t bytes);
+/* A page of memory by its physical address. */
+uint8_t *drvrig_memory(const struct drvrig *rig, uint64_t address);
 /* The physical address; 0 when there is none. */
-uint64_t rig_walk(const struct rig *rig, unsigned dart, uint32_t stream, uint64_t iova);
+uint64_t drvrig_walk(const struct drvrig *rig, unsigned dart, uint32_t stream, uint64_t iova);
 /* The base domain as the firmware sees it, the same through every controller. */
-void *rig_base_at(struct rig *rig, uint64_t iova, uint64_t bytes);
+void *drvrig_base_at(struct drvrig *rig, uint64_t iova, uint64_t bytes);
 /* The controller fills the next slot of a channel and rings; false when the host has not given it back. */
-bool rig_send_slot(struct rig *rig, unsigned channel, uint64_t address, uint64_t length, uint64_t tag);
+bool drvrig_send_slot(struct drvrig *rig, unsigned channel, uint64_t address, uint64_t length, uint64_t tag);
 /* What the controller answers to RESOURCE_INFO_GET: numbers that are all different. */
-extern const struct pr_body_resources rig_resources;
+extern const struct pr_body_resources drvrig_resources;
 /* One step of the controller; false when there is nothing to do. */
-bool rig_step(struct rig *rig);
+bool drvrig_step(struct drvrig *rig);
 /* The controller works until it has nothing to do. */
-void rig_work(struct rig *rig);
+void drvrig_work(struct drvrig *rig);
 /* Ends the oldest call that is held; false when there is none. */
-bool rig_finish_one(struct rig *rig, uint32_t status);
+bool drvrig_finish_one(struct drvrig *rig, uint32_t status);
 /* The record of an event, 0 being its first; false when it was not traced so often. */
-bool rig_traced(const struct rig *rig, enum pr_trace_event_id event, unsigned nth,
-                struct pr_trace_record *record);
+bool drvrig_traced(const struct drvrig *rig, enum pr_trace_event_id event, unsigned nth,
+                   struct pr_trace_record *record);
+/* Time passes until the driver's timer fires; false when it has set none. */
+bool drvrig_fire(struct drvrig *rig);
 
-uint32_t rig_surface(struct rig *rig, uint64_t bytes);
-void *rig_surface_base(struct rig *rig, uint32_t id);
+uint32_t drvrig_surface(struct drvrig *rig, uint64_t bytes);
+/* Released by its owner, unseen by the driver: its pages are free. */
+void drvrig_surface_end(struct drvrig *rig, uint32_t id);
+void *drvrig_surface_base(struct drvrig *rig, uint32_t id);
 
 /* A client of the process itself, opened (selector 0 too). */
-struct drv_client *rig_client(struct rig *rig, uint32_t type);
-extern const struct drv_identity rig_identity;
+struct drv_client *drvrig_client(struct drvrig *rig, uint32_t type);
+extern const struct drv_identity drvrig_identity;
 
-/* A small image: y = a + b, or with `inputs` 1 a rectifier; with a kernel, an intermediate buffer. Returns its size. */
-size_t rig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kernel_bytes,
-                 uint32_t intermediate_bytes);
-#define RIG_PORT_BYTES 64u
+/*
+ * A small image: y = a + b, or with `inputs` 1 a rectifier; with a
+ * kernel, an intermediate buffer. Returns its size.
+ */
+size_t drvrig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kernel_bytes,
+                    uint32_t intermediate_bytes);
+#define DRVRIG_PORT_BYTES 64u
 
 /* Selectors by their structs. */
-IOReturn rig_call(struct drv_client *client, uint32_t selector, const uint64_t *scalar, uint32_t scalars,
-                  const void *in, uint32_t in_bytes, uint64_t *scalar_out, uint32_t scalars_out, void *out,
-                  uint32_t out_bytes);
-IOReturn rig_create(struct rig *rig, struct drv_client *client, const void *image, size_t size,
-                    uint64_t *token);
-IOReturn rig_create_as(struct rig *rig, struct drv_client *client, uint32_t representation, const void *image,
-                       size_t size, uint64_t *token);
-IOReturn rig_prepare(struct drv_client *client, uint64_t token, struct ane_program_prepare *prepare);
-IOReturn rig_unprepare(struct drv_client *client, uint64_t token);
-IOReturn rig_destroy(struct drv_client *client, uint64_t token);
-void rig_request(struct ane_request *request, uint64_t token, uint32_t inputs, uint32_t outputs,
-                 const uint32_t *surfaces);
-IOReturn rig_send(struct drv_client *client, const struct ane_request *request,
-                  struct ane_request_reply *reply);
+IOReturn drvrig_call(struct drv_client *client, uint32_t selector, const uint64_t *scalar, uint32_t scalars,
+                     const void *in, uint32_t in_bytes, uint64_t *scalar_out, uint32_t scalars_out, void *out,
+                     uint32_t out_bytes);
+IOReturn drvrig_create(struct drvrig *rig, struct drv_client *client, const void *image, size_t size,
+                       uint64_t *token);
+IOReturn drvrig_create_as(struct drvrig *rig, struct drv_client *client, uint32_t representation,
+                          const void *image, size_t size, uint64_t *token);
+IOReturn drvrig_prepare(struct drv_client *client, uint64_t token, struct ane_program_prepare *prepare);
+IOReturn drvrig_unprepare(struct drv_client *client, uint64_t token);
+IOReturn drvrig_destroy(struct drv_client *client, uint64_t token);
+void drvrig_request(struct ane_request *request, uint64_t token, uint32_t inputs, uint32_t outputs,
+                    const uint32_t *surfaces);
+IOReturn drvrig_send(struct drv_client *client, const struct ane_request *request,
+                     struct ane_request_reply *reply);
 /* Created and prepared. */
-uint64_t rig_program(struct rig *rig, struct drv_client *client, uint32_t inputs, uint32_t kernel_bytes,
-                     uint32_t intermediate_bytes);
+uint64_t drvrig_program(struct drvrig *rig, struct drv_client *client, uint32_t inputs, uint32_t kernel_bytes,
+                        uint32_t intermediate_bytes);
 
 #endif

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller of a driver's rig: handshakes, commands, calls, each step when nothing else has to be done. */
+/*
+ * The controller of a driver's rig: handshakes, commands, calls, each step when nothing else has to be done.
+ */
 #include "drvrig.h"
 
 #include <string.h>
 
-const struct pr_body_resources rig_resources = {.programs = 21,
-                                                .processes = 22,
-                                                .wait_events = 23,
-                                                .calls_per_process = 24,
-                                                .procedures = 25,
-                                                .engines = 26};
+const struct pr_body_resources drvrig_resources = {.programs = 21,
+                                                   .processes = 22,
+                                                   .wait_events = 23,
+                                                   .calls_per_process = 24,
+                                                   .procedures = 25,
+                                                   .engines = 26};
 
-static void ring_host(struct rig *rig, unsigned bit)
+static void ring_host(struct drvrig *rig, unsigned bit)
 {
     if (!rig->mute)
         rig->host_pending |= 1u << bit;
 }
 
-static struct pr_slot *slot_at(struct rig *rig, unsigned channel, uint32_t number)
+static struct pr_slot *slot_at(struct drvrig *rig, unsigned channel, uint32_t number)
 {
-    return rig_base_at(rig, rig->args.ipc + pr_ipc_ring_offset(channel) + number * 64, 64);
+    return drvrig_base_at(rig, rig->args.ipc + pr_ipc_ring_offset(channel) + number * 64, 64);
 }
 
-static uint32_t advance(struct rig *rig, unsigned channel)
+static uint32_t advance(struct drvrig *rig, unsigned channel)
 {
     uint32_t now = rig->cursor[channel];
 
@@ -30,7 +32,7 @@ static uint32_t advance(struct rig *rig, unsigned channel)
     return now;
 }
 
-bool rig_send_slot(struct rig *rig, unsigned channel, uint64_t address, uint64_t length, uint64_t tag)
+bool drvrig_send_slot(struct drvrig *rig, unsigned channel, uint64_t address, uint64_t length, uint64_t tag)
 {
     struct pr_slot *slot = slot_at(rig, channel, rig->cursor[channel]);
 
@@ -44,7 +46,7 @@ bool rig_send_slot(struct rig *rig, unsigned channel, uint64_t address, uint64_t
     return true;
 }
 
-static void first_wake(struct rig *rig)
+static void first_wake(struct drvrig *rig)
 {
     rig->boot = 2;
     if (rig->no_first_wake)
@@ -55,11 +57,11 @@ static void first_wake(struct rig *rig)
     rig->scratch[7] = 0x08042006;
 }
 
-static void second_wake(struct rig *rig)
+static void second_wake(struct drvrig *rig)
 {
     uint64_t at = rig->scratch[0] | (uint64_t)rig->scratch[1] << 32;
 
-    memcpy(&rig->args, rig_base_at(rig, at, sizeof(rig->args)), sizeof(rig->args));
+    memcpy(&rig->args, drvrig_base_at(rig, at, sizeof(rig->args)), sizeof(rig->args));
     rig->boot = 3;
     if (rig->refuse_boot) {
         rig->scratch[7] = 0xbad00000 | rig->refuse_boot;
@@ -74,10 +76,10 @@ static void second_wake(struct rig *rig)
                 rig->args.page_bytes == 0x4000);
     assert_true(rig->args.slot_bytes == 0x40 && rig->args.pool_bytes == 0x40000 &&
                 rig->args.ipc_bytes >= pr_ipc_bytes());
-    assert_non_null(rig_base_at(rig, rig->args.heap, rig->args.heap_bytes));
-    assert_non_null(rig_base_at(rig, rig->args.pool, 0x40000));
+    assert_non_null(drvrig_base_at(rig, rig->args.heap, rig->args.heap_bytes));
+    assert_non_null(drvrig_base_at(rig, rig->args.pool, 0x40000));
     for (unsigned i = 0; i < 8; i++) {
-        struct pr_channel_record *record = rig_base_at(rig, rig->args.ipc + i * 0x100, 0x100);
+        struct pr_channel_record *record = drvrig_base_at(rig, rig->args.ipc + i * 0x100, 0x100);
 
         memset(record, 0, sizeof(*record));
         strcpy(record->name, pr_channel_table[i].name);
@@ -91,13 +93,13 @@ static void second_wake(struct rig *rig)
             slot_at(rig, i, n)->address = pr_channel_table[i].type == PR_CHANNEL_H2T ? 0 : 1;
     }
     if (rig->spoil_table)
-        rig->spoil_table(rig_base_at(rig, rig->args.ipc, 0x800));
+        rig->spoil_table(drvrig_base_at(rig, rig->args.ipc, 0x800));
     rig->scratch[0] = (uint32_t)(rig->args.ipc + rig->table_offset);
     rig->scratch[1] = 0;
     rig->scratch[7] = 0x08042006;
 }
 
-static void third(struct rig *rig)
+static void third(struct drvrig *rig)
 {
     for (unsigned i = 0; i < 8; i++)
         if (pr_channel_table[i].type == PR_CHANNEL_H2T)
@@ -112,74 +114,105 @@ static void third(struct rig *rig)
         return;
     rig->scratch[3] = 0;
     if (!rig->no_terminal)
-        rig_send_slot(rig, PR_CHANNEL_SHAREDMALLOC, 0, 0x40000, 0x474f4c);
+        drvrig_send_slot(rig, PR_CHANNEL_SHAREDMALLOC, 0, 0x40000, 0x474f4c);
 }
 
-static uint32_t load_program(struct rig *rig, const struct pr_body_load *body, uint32_t *id)
+static uint32_t load_program(struct drvrig *rig, const struct pr_body_load *body, uint32_t *id)
 {
     struct pr_problem problem;
 
-    for (*id = 0; *id < RIG_PROGRAMS && rig->program[*id].there; ++*id)
+    for (*id = 0; *id < DRVRIG_PROGRAMS && rig->program[*id].there; ++*id)
         ;
-    if (*id == RIG_PROGRAMS)
+    if (*id == DRVRIG_PROGRAMS)
         return PR_STATUS_NO_RESOURCES;
     assert_true(body->bytes <= sizeof(rig->program[0].container));
-    memcpy(rig->program[*id].container, rig_base_at(rig, body->container, body->bytes), body->bytes);
+    memcpy(rig->program[*id].container, drvrig_base_at(rig, body->container, body->bytes), body->bytes);
     if (!pr_container_read(rig->program[*id].container, body->bytes, &rig->program[*id].parts, &problem))
         fail_msg("container: %s", problem.text);
     rig->program[*id].text = rig->program[*id].parts.section[PR_SECTION_TEXT]->address;
-    assert_non_null(rig_base_at(rig, rig->program[*id].text,
-                                rig->program[*id].parts.section[PR_SECTION_TEXT]->address_bytes));
-    assert_true(rig->program[*id].text >= 0xa0000000u);
+    assert_non_null(drvrig_base_at(rig, rig->program[*id].text,
+                                   rig->program[*id].parts.section[PR_SECTION_TEXT]->address_bytes));
     rig->program[*id].there = true;
     rig->program[*id].processes = 0;
     return PR_STATUS_OK;
 }
 
-/* Text and kernel are where the base domain has them, on all three controllers. */
-static void check_process(struct rig *rig, uint32_t program, uint32_t stream)
+/* On all three controllers the client's domain has the bytes of the base domain at the address of the body. */
+static void check_own(struct drvrig *rig, uint32_t stream, const struct pr_process_buffer *buffer,
+                      uint32_t index, uint64_t address, uint64_t bytes)
 {
-    for (unsigned kind = PR_SECTION_KERNEL; kind <= PR_SECTION_TEXT; kind++) {
-        const struct pr_container_section *s = rig->program[program].parts.section[kind];
-
-        if (!s)
-            continue;
-        for (unsigned dart = 0; dart < 3; dart++)
-            assert_ptr_equal(rig_at(rig, dart, stream, s->address, s->address_bytes),
-                             rig_base_at(rig, s->address, s->address_bytes));
-    }
+    assert_int_equal(buffer->index, index);
+    assert_int_equal(buffer->reserved, 0);
+    assert_int_equal(buffer->bytes, bytes);
+    for (unsigned dart = 0; dart < 3; dart++)
+        assert_ptr_equal(drvrig_at(rig, dart, stream, buffer->address, buffer->bytes),
+                         drvrig_base_at(rig, address, bytes));
 }
 
-static uint32_t create_process(struct rig *rig, uint32_t program, uint32_t stream, uint32_t *id)
+static void check_process(struct drvrig *rig, uint32_t program, const struct pr_body_process *body)
 {
-    for (*id = 0; *id < RIG_PROCESSES && rig->process[*id].there; ++*id)
+    const struct pr_container *parts = &rig->program[program].parts;
+
+    const struct pr_container_section *text = parts->section[PR_SECTION_TEXT],
+                                      *kernel = parts->section[PR_SECTION_KERNEL];
+    uint32_t own = kernel ? 2 : 1;
+
+    check_own(rig, body->stream, &body->buffer[0], PR_PROCESS_TEXT, text->address, text->address_bytes);
+    if (kernel)
+        check_own(rig, body->stream, &body->buffer[1], PR_PROCESS_KERNEL, kernel->address,
+                  kernel->address_bytes);
+    /* And the buffers that the container places itself. */
+    for (uint32_t i = 0; i < parts->generic->buffers; i++) {
+        const struct pr_generic_buffer *buffer = &parts->buffer[i];
+
+        if (!buffer->address || buffer->type == PR_BUFFER_TEXT || buffer->type == PR_BUFFER_KERNEL)
+            continue;
+        assert_true(own < body->buffers);
+        check_own(rig, body->stream, &body->buffer[own++], buffer->index, buffer->address, buffer->bytes);
+    }
+    assert_int_equal(body->buffers, own);
+}
+
+static uint32_t create_process(struct drvrig *rig, uint32_t program, const struct pr_body_process *body,
+                               uint32_t *id)
+{
+    for (*id = 0; *id < DRVRIG_PROCESSES && rig->process[*id].there; ++*id)
         ;
-    if (*id == RIG_PROCESSES || program >= RIG_PROGRAMS || !rig->program[program].there)
+    if (*id == DRVRIG_PROCESSES || program >= DRVRIG_PROGRAMS || !rig->program[program].there)
         return PR_STATUS_NO_RESOURCES;
-    assert_true(stream >= 3 && stream <= 9);
-    check_process(rig, program, stream);
+    assert_true(body->stream >= 3 && body->stream <= 9);
+    check_process(rig, program, body);
     rig->process[*id].there = true;
     rig->process[*id].program = program;
-    rig->process[*id].stream = stream;
+    rig->process[*id].stream = body->stream;
+    rig->process[*id].text = body->buffer[0].address;
     rig->program[program].processes++;
     return PR_STATUS_OK;
 }
 
-static uint32_t run_command(struct rig *rig, struct pr_command_header *header, void *body)
+static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header, void *body)
 {
     switch (header->id) {
     case PR_CMD_LOAD_PROGRAM: return load_program(rig, body, &header->program_id);
     case PR_CMD_UNLOAD_PROGRAM:
-        if (header->program_id >= RIG_PROGRAMS || !rig->program[header->program_id].there)
+        if (header->program_id >= DRVRIG_PROGRAMS || !rig->program[header->program_id].there)
             return PR_STATUS_NO_PROGRAM;
         if (rig->program[header->program_id].processes)
             return PR_STATUS_BUSY;
         rig->program[header->program_id].there = false;
         return PR_STATUS_OK;
     case PR_CMD_CREATE_PROCESS:
-        return create_process(rig, header->program_id, *(uint32_t *)body, &header->process_id);
+        assert_int_equal(header->size, PR_PROCESS_BYTES(((struct pr_body_process *)body)->buffers));
+        return create_process(rig, header->program_id, body, &header->process_id);
+    case PR_CMD_PREMAP_BUFFER:
+        assert_int_equal(header->size, sizeof(struct pr_body_premap));
+        assert_true(header->process_id < DRVRIG_PROCESSES && rig->process[header->process_id].there &&
+                    rig->process[header->process_id].program == header->program_id);
+        assert_true(rig->premap_count < sizeof(rig->premap) / sizeof(rig->premap[0]));
+        memcpy(&rig->premap[rig->premap_count++], body, sizeof(struct pr_body_premap));
+        return PR_STATUS_OK;
     case PR_CMD_TERMINATE_PROCESS:
-        if (header->process_id >= RIG_PROCESSES || !rig->process[header->process_id].there)
+        if (header->process_id >= DRVRIG_PROCESSES || !rig->process[header->process_id].there)
             return PR_STATUS_NO_PROCESS;
         rig->process[header->process_id].there = false;
         rig->program[header->program_id].processes--;
@@ -188,7 +221,7 @@ static uint32_t run_command(struct rig *rig, struct pr_command_header *header, v
     case PR_CMD_CH_PROPERTY_WRITE: assert_int_equal(header->size, 12); return PR_STATUS_OK;
     case PR_CMD_RESOURCE_INFO_GET:
         assert_int_equal(header->size, 0x5c);
-        memcpy(body, &rig_resources, sizeof(rig_resources));
+        memcpy(body, &drvrig_resources, sizeof(drvrig_resources));
         return PR_STATUS_OK;
     case PR_CMD_SET_SNE_PMU_BASE2:
         assert_true(*(uint64_t *)body == rig->platform.board->pmu);
@@ -198,7 +231,7 @@ static uint32_t run_command(struct rig *rig, struct pr_command_header *header, v
     }
 }
 
-static bool command(struct rig *rig)
+static bool command(struct drvrig *rig)
 {
     struct pr_slot *slot = slot_at(rig, PR_CHANNEL_IO, rig->cursor[PR_CHANNEL_IO]);
     struct pr_command_header *header;
@@ -208,66 +241,78 @@ static bool command(struct rig *rig)
         return false;
     advance(rig, PR_CHANNEL_IO);
     assert_true(slot->address >= rig->args.pool && slot->address + slot->length <= rig->args.pool + 0x40000);
-    header = rig_base_at(rig, slot->address, slot->length);
+    header = drvrig_base_at(rig, slot->address, slot->length);
     assert_int_equal(slot->length, 24 + header->size);
     if (rig->command_count < 32)
         rig->commands[rig->command_count++] = header->id;
-    if (header->id == rig->silent_command)
+    if (header->id == rig->silent_command) {
+        /* Looks again at the next doorbell: with every slot kept, the next slot is one it has taken. */
+        rig->doorbell &= ~2u;
         return true;
+    }
     status = rig->bad_status && header->id == rig->bad_command ? rig->bad_status
                                                                : run_command(rig, header, header + 1);
     header->priority = status;
     slot->address |= 1;
     ring_host(rig, 1);
     if (rig->log_buffer && !rig->no_terminal) {
-        strcpy(rig_base_at(rig, rig->log_buffer, 64), "said the firmware");
-        rig_send_slot(rig, PR_CHANNEL_TERMINAL, rig->log_buffer, 17, 0);
+        strcpy(drvrig_base_at(rig, rig->log_buffer, 64), "said the firmware");
+        drvrig_send_slot(rig, PR_CHANNEL_TERMINAL, rig->log_buffer, 17, 0);
     }
     return true;
 }
 
-static void note_held(struct rig *rig)
+static void note_held(struct drvrig *rig)
 {
     uint32_t normal = 0, realtime = 0;
 
-    for (unsigned i = 0; i < RIG_CALLS; i++)
+    for (unsigned i = 0; i < DRVRIG_CALLS; i++)
         if (rig->call[i].there)
             *(rig->call[i].priority <= 1 ? &realtime : &normal) += 1;
     rig->most_normal = normal > rig->most_normal ? normal : rig->most_normal;
     rig->most_realtime = realtime > rig->most_realtime ? realtime : rig->most_realtime;
 }
 
-/* Every output's first word becomes the sum of the inputs' first words, every buffer seen through all three controllers. */
-static void compute(struct rig *rig, const struct rig_call *call)
+/*
+ * Every output's first word becomes the sum of the inputs' first words,
+ * every buffer seen through all three controllers.
+ */
+static void compute(struct drvrig *rig, const struct drvrig_call *call)
 {
     uint32_t sum = 0, *word;
 
     for (uint32_t i = 0; i < call->buffers; i++) {
-        word = rig_at(rig, 1, call->stream, call->buffer[i].address, call->buffer[i].bytes);
+        word = drvrig_at(rig, 1, call->stream, call->buffer[i].address, call->buffer[i].bytes);
         assert_non_null(word);
-        assert_ptr_equal(word, rig_at(rig, 0, call->stream, call->buffer[i].address, call->buffer[i].bytes));
-        assert_ptr_equal(word, rig_at(rig, 2, call->stream, call->buffer[i].address, call->buffer[i].bytes));
+        assert_ptr_equal(word,
+                         drvrig_at(rig, 0, call->stream, call->buffer[i].address, call->buffer[i].bytes));
+        assert_ptr_equal(word,
+                         drvrig_at(rig, 2, call->stream, call->buffer[i].address, call->buffer[i].bytes));
         if (call->buffer[i].type == PR_BUFFER_IN)
             sum += *word;
     }
     for (uint32_t i = 0; i < call->buffers; i++)
         if (call->buffer[i].type == PR_BUFFER_OUT)
-            *(uint32_t *)rig_at(rig, 2, call->stream, call->buffer[i].address, call->buffer[i].bytes) = sum;
+            *(uint32_t *)drvrig_at(rig, 2, call->stream, call->buffer[i].address, call->buffer[i].bytes) =
+                sum;
     if (call->stats.address)
-        *(uint16_t *)rig_base_at(rig, call->stats.address, 0x28) = 0x0101;
+        *(uint16_t *)drvrig_base_at(rig, call->stats.address, 0x28) = 0x0101;
 }
 
-static void finish(struct rig *rig, struct rig_call *call, uint32_t status)
+static void finish(struct drvrig *rig, struct drvrig_call *call, uint32_t status)
 {
     uint64_t cell = rig->args.heap + 64ull * rig->cursor[PR_CHANNEL_IO_T2H];
-    struct pr_program_event event = {.sequence = rig->sequence++,
-                                     .id = PR_CMD_PROGRAM_EVENT,
-                                     .cookie = call->cookie,
-                                     .program_id = call->program,
-                                     .process_id = call->process,
-                                     .status = status,
-                                     .state = 1,
-                                     .detail = status ? rig->call_detail : 0};
+    struct pr_program_failure event = {
+        .event = {.sequence = rig->sequence++,
+                  .id = PR_CMD_PROGRAM_EVENT,
+                  .cookie = call->cookie,
+                  .program_id = call->program,
+                  .process_id = call->process,
+                  .status = status,
+                  .state = 1,
+                  .detail = status ? rig->call_error[0] | (uint64_t)rig->call_error[1] << 32 : 0},
+        .error = {rig->call_error[0], rig->call_error[1], rig->call_error[2]}};
+    size_t bytes = status && !rig->short_events ? sizeof(event) : sizeof(event.event);
 
     if (rig->order_count < 64)
         rig->order[rig->order_count++] = call->priority;
@@ -280,37 +325,37 @@ static void finish(struct rig *rig, struct rig_call *call, uint32_t status)
     call->there = false;
     if (rig->no_events)
         return;
-    memcpy(rig_base_at(rig, cell, sizeof(event)), &event, sizeof(event));
-    assert_true(rig_send_slot(rig, PR_CHANNEL_IO_T2H, cell, sizeof(event), 0));
+    memcpy(drvrig_base_at(rig, cell, bytes), &event, bytes);
+    assert_true(drvrig_send_slot(rig, PR_CHANNEL_IO_T2H, cell, bytes, 0));
 }
 
-static uint32_t accept(struct rig *rig, const struct pr_call *message, uint64_t length)
+static uint32_t accept(struct drvrig *rig, const struct pr_call *message, uint64_t length)
 {
-    struct rig_call *call = rig->call;
+    struct drvrig_call *call = rig->call;
 
     if (rig->call_refusal)
         return rig->call_refusal;
     while (call->there)
         call++;
-    assert_true(call < rig->call + RIG_CALLS);
+    assert_true(call < rig->call + DRVRIG_CALLS);
     assert_int_equal(message->head.id, 0x204);
     assert_int_equal(length, 0x60 + 0x30 * message->buffers);
-    assert_true(message->process_id < RIG_PROCESSES && rig->process[message->process_id].there);
+    assert_true(message->process_id < DRVRIG_PROCESSES && rig->process[message->process_id].there);
     assert_int_equal(rig->process[message->process_id].program, message->program_id);
     assert_true(message->output_sets == 1 && message->partitions == 1);
     assert_int_equal(message->buffers, rig->program[message->program_id].parts.procedure->io_buffers);
-    *call = (struct rig_call){.there = true,
-                              .cookie = message->cookie,
-                              .program = message->program_id,
-                              .process = message->process_id,
-                              .stream = rig->process[message->process_id].stream,
-                              .priority = message->priority,
-                              .buffers = message->buffers,
-                              .stats = message->stats};
+    *call = (struct drvrig_call){.there = true,
+                                 .cookie = message->cookie,
+                                 .program = message->program_id,
+                                 .process = message->process_id,
+                                 .stream = rig->process[message->process_id].stream,
+                                 .priority = message->priority,
+                                 .buffers = message->buffers,
+                                 .stats = message->stats};
     memcpy(call->buffer, message->buffer, message->buffers * sizeof(call->buffer[0]));
     for (uint32_t i = 0; i < message->buffers; i++) {
         assert_true(call->buffer[i].valid == 1 && call->buffer[i].index == i &&
-                    call->buffer[i].address % 64 == 0);
+                    call->buffer[i].address % 16 == 0);
         assert_true(call->buffer[i].type == rig->program[message->program_id].parts.buffer[i].type);
         assert_true(call->buffer[i].bytes >= rig->program[message->program_id].parts.buffer[i].bytes);
     }
@@ -319,7 +364,7 @@ static uint32_t accept(struct rig *rig, const struct pr_call *message, uint64_t 
 }
 
 /* A message that is not a call: kept, and served or refused as the firmware does. */
-static uint32_t take_chained(struct rig *rig, void *message, uint64_t length)
+static uint32_t take_chained(struct drvrig *rig, void *message, uint64_t length)
 {
     struct pr_cache_request *request = message;
 
@@ -330,11 +375,11 @@ static uint32_t take_chained(struct rig *rig, void *message, uint64_t length)
     if (!rig->chains)
         return PR_STATUS_UNKNOWN_COMMAND;
     if (request->head.id == 0x208)
-        request->cache_handler = RIG_CHAIN;
+        request->cache_handler = DRVRIG_CHAIN;
     return rig->call_refusal;
 }
 
-static bool take_call(struct rig *rig)
+static bool take_call(struct drvrig *rig)
 {
     struct pr_slot *slot = slot_at(rig, PR_CHANNEL_DATA_CHAIN_H2T, rig->cursor[PR_CHANNEL_DATA_CHAIN_H2T]);
     struct pr_call *message;
@@ -342,7 +387,7 @@ static bool take_call(struct rig *rig)
     if (slot->address & 1)
         return false;
     advance(rig, PR_CHANNEL_DATA_CHAIN_H2T);
-    message = rig_base_at(rig, slot->address, slot->length);
+    message = drvrig_base_at(rig, slot->address, slot->length);
     const bool is_call = message->head.id == 0x204;
 
     message->head.status =
@@ -353,11 +398,11 @@ static bool take_call(struct rig *rig)
     return true;
 }
 
-bool rig_finish_one(struct rig *rig, uint32_t status)
+bool drvrig_finish_one(struct drvrig *rig, uint32_t status)
 {
-    struct rig_call *oldest = NULL;
+    struct drvrig_call *oldest = NULL;
 
-    for (unsigned i = 0; i < RIG_CALLS; i++)
+    for (unsigned i = 0; i < DRVRIG_CALLS; i++)
         if (rig->call[i].there && (!oldest || rig->call[i].cookie >> 8 < oldest->cookie >> 8))
             oldest = &rig->call[i];
     if (oldest)
@@ -365,7 +410,7 @@ bool rig_finish_one(struct rig *rig, uint32_t status)
     return oldest;
 }
 
-static void read_answers(struct rig *rig)
+static void read_answers(struct drvrig *rig)
 {
     struct pr_slot *slot = slot_at(rig, PR_CHANNEL_SHAREDMALLOC, 0);
 
@@ -373,7 +418,7 @@ static void read_answers(struct rig *rig)
         rig->log_buffer = slot->address & ~1ull;
 }
 
-bool rig_step(struct rig *rig)
+bool drvrig_step(struct drvrig *rig)
 {
     uint32_t bell = rig->doorbell;
 
@@ -396,7 +441,7 @@ bool rig_step(struct rig *rig)
     } else if (rig->boot == 4 && bell) {
         read_answers(rig);
         rig->doorbell = 0;
-    } else if (rig->boot == 4 && !rig->hold && rig_finish_one(rig, rig->call_status)) {
+    } else if (rig->boot == 4 && !rig->hold && drvrig_finish_one(rig, rig->call_status)) {
         return true;
     } else {
         return false;
@@ -404,8 +449,8 @@ bool rig_step(struct rig *rig)
     return true;
 }
 
-void rig_work(struct rig *rig)
+void drvrig_work(struct drvrig *rig)
 {
-    while (rig_step(rig))
+    while (drvrig_step(rig))
         ;
 }

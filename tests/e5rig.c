@@ -5,14 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ftw.h>
-#include <unistd.h>
 
+#include "folder.h"
 #include "programs.h"
-#include "program/hwx_write.h"
 #include "support.h"
 
-void e5_ok(int64_t status, const char *call, const char *file, int line)
+void e5rig_ok(int64_t status, const char *call, const char *file, int line)
 {
     if (!status)
         return;
@@ -20,7 +18,7 @@ void e5_ok(int64_t status, const char *call, const char *file, int line)
     _fail(file, line);
 }
 
-void e5_fails(int64_t got, int64_t status, const char *word, const char *call, const char *file, int line)
+void e5rig_fails(int64_t got, int64_t status, const char *word, const char *call, const char *file, int line)
 {
     const char *sentence = e5rt_get_last_error_message();
 
@@ -30,95 +28,29 @@ void e5_fails(int64_t got, int64_t status, const char *word, const char *call, c
     _fail(file, line);
 }
 
-static char folder[] = "/tmp/anemone-test-XXXXXX";
-
-static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *walk)
-{
-    (void)about, (void)kind, (void)walk;
-    return remove(path);
-}
-
-static void remove_folder(void)
-{
-    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-const char *e5_folder(void)
-{
-    static bool made;
-
-    if (!made) {
-        assert_non_null(mkdtemp(folder));
-        atexit(remove_folder);
-        made = true;
-    }
-    return folder;
-}
-
-const char *e5_path(const char *name)
-{
-    static _Thread_local char path[256];
-
-    snprintf(path, sizeof(path), "%s/%s", e5_folder(), name);
-    return path;
-}
-
-void e5_write(const char *name, const void *bytes, size_t size)
-{
-    FILE *file = fopen(e5_path(name), "wb");
-
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
-static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction, uint32_t bar,
-                               const struct td_shape *s)
-{
-    struct pr_hwx_port p = {.direction = direction,
-                            .bar = bar,
-                            .bytes = td_total(s),
-                            .element = PR_HWX_ELEMENT_FLOAT16,
-                            .n = s->n,
-                            .c = s->c,
-                            .h = s->h,
-                            .w = s->w,
-                            .d = 1,
-                            .batch_stride = td_tensor(s),
-                            .plane_stride = td_plane(s),
-                            .row_stride = td_row(s),
-                            .element_stride = 2};
-
-    strcpy(p.name, name);
-    return p;
-}
-
-void e5_write_adder(const char *name, const struct td_shape *s, unsigned times)
+void e5rig_write_adder(const char *name, const struct td_shape *s, unsigned times)
 {
     static struct test_program program;
     static uint8_t bytes[1 << 20];
-    const struct pr_hwx_port ports[3] = {port("state_out@output", PR_HWX_OUTPUT, 4, s),
-                                         port("x", PR_HWX_INPUT, 5, s), port("state_in", PR_HWX_INPUT, 6, s)};
-    struct pr_hwx_program image = {.port_count = 3, .port = ports, .td_count = times};
-    size_t size;
+    const struct pr_hwx_port ports[3] = {
+        test_program_port("state_out@output", PR_HWX_OUTPUT, 4, PR_HWX_ELEMENT_FLOAT16, s),
+        test_program_port("x", PR_HWX_INPUT, 5, PR_HWX_ELEMENT_FLOAT16, s),
+        test_program_port("state_in", PR_HWX_INPUT, 6, PR_HWX_ELEMENT_FLOAT16, s)};
+    const struct pr_hwx_program rest = {.port_count = 3, .port = ports};
 
     assert_true(times == 1 || times == 2);
     test_assemble(&program, "chain\n%s%s", test_text_add, times == 2 ? test_text_add : "");
     td_set_shape(program.bytes, s);
     if (times == 2) {
-        td_set(program.bytes, TD_W8,
-               td_get(program.bytes, TD_W8) | 1u << 23); /* TBE: the next one stands in buffer 0 */
+        /* TBE: the next one is in buffer 0. */
+        td_set(program.bytes, TD_W8, td_get(program.bytes, TD_W8) | 1u << 23);
         td_set_shape(program.bytes + td_get(program.bytes, TD_NEXT), s);
     }
-    image.text = program.bytes;
-    image.text_bytes = program.size;
-    image.first_td_words = program.first_words;
-    size = pr_hwx_write(&image, bytes, sizeof(bytes));
-    assert_true(size > 0 && size <= sizeof(bytes));
-    e5_write(name, bytes, size);
+    assert_int_equal(program.count, times);
+    folder_write(name, bytes, test_program_image(&program, &rest, bytes, sizeof(bytes)));
 }
 
-e5rt_execution_stream_operation_t e5_operation(e5rt_program_function_t function, const char *name)
+e5rt_execution_stream_operation_t e5rig_operation(e5rt_program_function_t function, const char *name)
 {
     e5rt_precompiled_compute_op_create_options_t options;
     e5rt_execution_stream_operation_t operation;
@@ -132,16 +64,14 @@ e5rt_execution_stream_operation_t e5_operation(e5rt_program_function_t function,
     return operation;
 }
 
-void e5_model_open(struct e5_model *model, const char *path)
+void e5rig_model_open(struct e5rig_model *model, const char *path)
 {
     e5rt_e5_compiler_config_options_t config;
     e5rt_e5_compiler_options_t options;
     e5rt_e5_compiler_t compiler;
-    char cache[300];
 
-    snprintf(cache, sizeof(cache), "%s/cache", e5_folder());
     OK(e5rt_e5_compiler_config_options_create(&config));
-    OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, cache));
+    OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, folder_path("cache")));
     OK(e5rt_e5_compiler_create_with_config(&compiler, config));
     OK(e5rt_e5_compiler_options_create(&options));
     OK(e5rt_e5_compiler_options_set_compute_device_types_mask(options, E5RT_DEVICE_ANE));
@@ -149,13 +79,13 @@ void e5_model_open(struct e5_model *model, const char *path)
     OK(e5rt_e5_compiler_compile(compiler, path, options, &model->library));
     OK(e5rt_program_library_retain_program_function(model->library, "main", &model->function));
     OK(e5rt_program_function_load_for_execution(model->function));
-    model->operation = e5_operation(model->function, "op");
+    model->operation = e5rig_operation(model->function, "op");
     OK(e5rt_e5_compiler_config_options_release(&config));
     OK(e5rt_e5_compiler_options_release(&options));
     OK(e5rt_e5_compiler_release(&compiler));
 }
 
-void e5_model_close(struct e5_model *model)
+void e5rig_model_close(struct e5rig_model *model)
 {
     OK(e5rt_execution_stream_operation_release(&model->operation));
     OK(e5rt_program_function_release(&model->function));
@@ -171,7 +101,7 @@ static e5rt_io_port_t find(e5rt_execution_stream_operation_t operation, const ch
     return found;
 }
 
-void e5_bind(e5rt_execution_stream_operation_t operation, const char *name, e5rt_buffer_object_t buffer)
+void e5rig_bind(e5rt_execution_stream_operation_t operation, const char *name, e5rt_buffer_object_t buffer)
 {
     e5rt_io_port_t found = find(operation, name);
 
@@ -179,7 +109,7 @@ void e5_bind(e5rt_execution_stream_operation_t operation, const char *name, e5rt
     OK(e5rt_io_port_release(&found));
 }
 
-e5rt_buffer_object_t e5_buffer(size_t bytes)
+e5rt_buffer_object_t e5rig_buffer(size_t bytes)
 {
     e5rt_buffer_object_t buffer;
 
@@ -187,7 +117,7 @@ e5rt_buffer_object_t e5_buffer(size_t bytes)
     return buffer;
 }
 
-e5rt_buffer_object_t e5_engine_buffer(e5rt_execution_stream_operation_t operation, const char *name)
+e5rt_buffer_object_t e5rig_engine_buffer(e5rt_execution_stream_operation_t operation, const char *name)
 {
     e5rt_io_port_t found = find(operation, name);
     e5rt_buffer_object_t buffer;
@@ -200,7 +130,7 @@ e5rt_buffer_object_t e5_engine_buffer(e5rt_execution_stream_operation_t operatio
     return buffer;
 }
 
-void *e5_data(e5rt_buffer_object_t buffer)
+void *e5rig_data(e5rt_buffer_object_t buffer)
 {
     void *data;
 
@@ -208,7 +138,7 @@ void *e5_data(e5rt_buffer_object_t buffer)
     return data;
 }
 
-int64_t e5_once(const char *path, int force)
+int64_t e5rig_once(const char *path, int force)
 {
     e5rt_e5_compiler_config_options_t config = NULL;
     e5rt_e5_compiler_options_t options = NULL;
@@ -223,7 +153,7 @@ int64_t e5_once(const char *path, int force)
     int64_t status = e5rt_e5_compiler_config_options_create(&config);
 
 #define THEN(call) status = status ? status : (call)
-    THEN(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, e5_folder()));
+    THEN(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, folder_name()));
     THEN(e5rt_e5_compiler_create_with_config(&compiler, config));
     THEN(e5rt_e5_compiler_options_create(&options));
     THEN(e5rt_e5_compiler_options_set_force_recompilation(options, force));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Explores every schedule of a few threads over src/machine/lock.c. It implements machine/host.h: each of those calls is a point where any other thread that
- * can run may run next. Threads are coroutines of one host thread, so that a schedule is a list of choices and can be repeated.
+ * Explores every schedule of a few threads over src/machine/lock.c. It implements machine/host.h: each of
+ * those calls is a point where any other thread that can run may run next. Threads are coroutines of one host
+ * thread, so that a schedule is a list of choices and can be repeated.
  *
- * States that were seen before are not explored again. A state is the lock, the clock, the flags of the scenario, and per thread what it does next and a hash of
- * everything it has seen.
+ * States that were seen before are not explored again. A state is the lock, the clock, the flags of the
+ * scenario, and per thread what it does next and a hash of everything it has seen.
  */
 #ifndef TESTS_EXPLORER_H
 #define TESTS_EXPLORER_H
@@ -36,7 +37,10 @@ struct explorer_result {
     unsigned longest;
 };
 
-/* Fails the test, with the schedule that leads there, when threads are left asleep, the lock's invariant is broken or the lock is not clean at the end. */
+/*
+ * Fails the test, with the schedule that leads there, when threads are left asleep, the lock's invariant is
+ * broken or the lock is not clean at the end.
+ */
 struct explorer_result explorer_explore(const struct explorer_scenario *scenario);
 
 /* For a scenario: fails with the schedule. */

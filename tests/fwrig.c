@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller's surroundings for tests of the firmware: processor, memory, registers, fabric, task manager. */
+/*
+ * The controller's surroundings for tests of the firmware: processor,
+ * memory, registers, fabric, task manager.
+ */
 #include "fwrig_state.h"
 
 #include <stdio.h>
@@ -8,14 +11,15 @@
 #include "rtkernel/fault.h"
 #include "rtkernel/irq.h"
 #include "rtkernel/kernel.h"
+#include "rtkernel/state.h"
 #include "rtkernel/status.h"
 
-_Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host context fits");
+#define NO_WINDOW UINT64_MAX
 
-#define BOOT_STACK  (256u << 10)
-#define STACK_EXTRA (32u << 10)
-#define TIMER_BIT   (1ull << RT_IRQ_TIMER)
-#define NO_WINDOW   UINT64_MAX
+struct hostcpu *hostcpu_of(struct rt_port *port)
+{
+    return &port->cpu;
+}
 
 struct fwrig *fwrig_create(void)
 {
@@ -23,14 +27,15 @@ struct fwrig *fwrig_create(void)
 
     check(port, "no memory");
     port->memory = aligned_alloc(0x4000, FWRIG_BYTES);
-    port->boot_stack = aligned_alloc(64, BOOT_STACK);
+    hostcpu_create(&port->cpu, "fwrig");
     port->reset = (struct fw_reset){.port = port,
                                     .carve_out = aligned_alloc(0x4000, FW_CARVE_OUT_BYTES),
                                     .bytes = FW_CARVE_OUT_BYTES,
                                     .registers = FWRIG_CONTAINER,
                                     .chip_revision = FWRIG_REVISION,
-                                    .stack_extra = STACK_EXTRA};
-    check(port->memory && port->boot_stack && port->reset.carve_out, "no memory");
+                                    .stack_extra = HOSTCPU_STACK_EXTRA};
+    check(port->memory && port->reset.carve_out, "no memory");
+    port->cpu.kernel = port->reset.carve_out;
     memset(port->memory, 0, FWRIG_BYTES);
     port->flip_window = NO_WINDOW;
     (void)fwrig_arguments(fwrig_of(port));
@@ -41,10 +46,9 @@ static void stop(struct rt_port *port)
 {
     if (!port->entered)
         return;
-    if (port->kernel_made)
-        rt_kernel_close(port->reset.carve_out);
-    host_context_drop(&port->booting);
-    port->entered = port->kernel_made = false;
+    if (port->cpu.contexts)
+        rt_kernel_close(port->cpu.kernel);
+    port->entered = false;
 }
 
 void fwrig_destroy(struct fwrig *rig)
@@ -53,7 +57,7 @@ void fwrig_destroy(struct fwrig *rig)
 
     stop(port);
     free(port->reset.carve_out);
-    free(port->boot_stack);
+    hostcpu_destroy(&port->cpu);
     free(port->memory);
     free(port);
 }
@@ -95,18 +99,10 @@ static void run_vector(void *arg)
     fw_reset_vector(&port->reset);
 }
 
-static void leave(struct rt_port *port, enum fwrig_end end)
-{
-    port->end = end;
-    host_context_switch(port->running, &port->host);
-}
-
-static enum fwrig_end resume(struct rt_port *port)
+static enum fwrig_end resume(struct rt_port *port, uint64_t limit)
 {
     check(port->entered, "run before enter");
-    if (port->end == FWRIG_IDLE)
-        host_context_switch(&port->host, port->running);
-    return port->end;
+    return (enum fwrig_end)(port->cpu.end == FWRIG_IDLE ? hostcpu_run(&port->cpu, limit) : port->cpu.end);
 }
 
 enum fwrig_end fwrig_enter(struct fwrig *rig)
@@ -116,37 +112,31 @@ enum fwrig_end fwrig_enter(struct fwrig *rig)
     stop(port);
     memset(port->reset.carve_out, 0, port->reset.bytes);
     memset(port->cursor, 0, sizeof(port->cursor));
-    host_context_make(&port->booting, port->boot_stack, BOOT_STACK, run_vector, port);
-    port->running = &port->booting;
-    port->masked = true;
+    hostcpu_reset(&port->cpu, run_vector, port);
     port->entered = true;
-    port->pending = port->timer = 0;
-    port->end = FWRIG_IDLE;
+    port->cpu.pending = port->cpu.timer = 0;
     port->fabric = PR_FABRIC_RESET;
-    port->limit = port->now;
-    return resume(port);
+    return resume(port, port->cpu.now);
 }
 
 enum fwrig_end fwrig_run(struct fwrig *rig)
 {
-    port_of(rig)->limit = port_of(rig)->now;
-    return resume(port_of(rig));
+    return resume(port_of(rig), port_of(rig)->cpu.now);
 }
 
 enum fwrig_end fwrig_pass(struct fwrig *rig, uint64_t nanoseconds)
 {
     struct rt_port *port = port_of(rig);
-    enum fwrig_end end;
+    const uint64_t until = port->cpu.now + nanoseconds;
+    enum fwrig_end end = resume(port, until);
 
-    port->limit = port->now + nanoseconds;
-    end = resume(port);
-    port->now = port->limit;
+    port->cpu.now = until;
     return end;
 }
 
 const char *fwrig_log(const struct fwrig *rig)
 {
-    return port_of(rig)->log;
+    return port_of(rig)->cpu.log;
 }
 
 const char *fwrig_fault_text(const struct fwrig *rig)
@@ -156,12 +146,20 @@ const char *fwrig_fault_text(const struct fwrig *rig)
 
 uint64_t fwrig_now(const struct fwrig *rig)
 {
-    return port_of(rig)->now;
+    return port_of(rig)->cpu.now;
 }
 
 bool fwrig_timer_set(const struct fwrig *rig)
 {
-    return port_of(rig)->timer != 0;
+    return port_of(rig)->cpu.timer != 0;
+}
+
+/* The first block of its arena, behind the block's head. */
+const void *fwrig_firmware(const struct fwrig *rig)
+{
+    const struct rt_kernel *kernel = port_of(rig)->reset.carve_out;
+
+    return kernel->arena[RT_ARENA_FRAMEWORK].base + 16;
 }
 
 uint64_t fwrig_accesses(const struct fwrig *rig)
@@ -169,29 +167,7 @@ uint64_t fwrig_accesses(const struct fwrig *rig)
     return port_of(rig)->accesses;
 }
 
-static void catch_up(struct rt_port *port)
-{
-    if (port->timer && port->now >= port->timer) {
-        port->timer = 0;
-        port->pending |= TIMER_BIT;
-    }
-}
-
-static void deliver(struct rt_port *port)
-{
-    catch_up(port);
-    while (!port->masked && port->pending) {
-        const unsigned line = (unsigned)__builtin_ctzll(port->pending);
-
-        port->pending &= port->pending - 1;
-        port->masked = true;
-        rt_kernel_interrupt(port->reset.carve_out, line);
-        port->masked = false;
-        catch_up(port);
-    }
-}
-
-/* Overwrites what the last window showed: nobody may look there again for what has been checked. */
+/* Overwrites what the last window showed: what has been checked must not be read there again. */
 static void flip(struct rt_port *port)
 {
     if (port->flip_window == NO_WINDOW)
@@ -298,7 +274,7 @@ static void remember(struct rt_port *port, enum fwrig_fabric_kind kind, uint32_t
 {
     if (port->history_count == FWRIG_FABRIC)
         port->history_count = 0;
-    port->history[port->history_count++] = (struct fwrig_fabric){kind, bits, port->masked};
+    port->history[port->history_count++] = (struct fwrig_fabric){kind, bits, port->cpu.masked};
 }
 
 static void host_store(struct rt_port *port, uint32_t bits)
@@ -322,7 +298,7 @@ static void reg_write(struct rt_port *port, uint32_t offset, uint32_t value, boo
 
         port->scratch[number] = value;
         if (host && (number == 3 || number == 7))
-            port->pending |= 1ull << FW_LINE_DOORBELL;
+            port->cpu.pending |= 1ull << FW_LINE_DOORBELL;
         return;
     }
     if (offset >= PR_ENGINE_TM && offset < PR_ENGINE_TM + 0x100) {
@@ -339,7 +315,7 @@ static void reg_write(struct rt_port *port, uint32_t offset, uint32_t value, boo
     switch (offset) {
     case PR_CTRL_DOORBELL:
         port->doorbell_pending |= value;
-        port->pending |= 1ull << FW_LINE_DOORBELL;
+        port->cpu.pending |= 1ull << FW_LINE_DOORBELL;
         break;
     case PR_CTRL_DOORBELL_ACK: port->doorbell_pending &= ~value; break;
     case PR_CTRL_HOST_DOORBELL: host_store(port, value); break;
@@ -363,7 +339,7 @@ void fwrig_write(struct fwrig *rig, uint32_t offset, uint32_t value)
 uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
 {
     flip(port);
-    deliver(port);
+    hostcpu_deliver(&port->cpu);
     port->accesses++;
     return reg_read(port, (uint32_t)(address - FWRIG_CONTAINER));
 }
@@ -373,7 +349,7 @@ void rt_port_write32(struct rt_port *port, uint64_t address, uint32_t value)
     flip(port);
     port->accesses++;
     reg_write(port, (uint32_t)(address - FWRIG_CONTAINER), value, false);
-    deliver(port);
+    hostcpu_deliver(&port->cpu);
 }
 
 uint64_t rt_port_read64(struct rt_port *port, uint64_t address)
@@ -413,74 +389,20 @@ void rt_port_barrier(struct rt_port *port)
 
 uint32_t rt_port_irq_mask(struct rt_port *port)
 {
-    const uint32_t previous = port->masked;
-
     flip(port);
-    port->masked = true;
-    return previous;
+    return hostcpu_mask(&port->cpu);
 }
 
-void rt_port_irq_restore(struct rt_port *port, uint32_t previous)
-{
-    port->masked = previous;
-    if (!previous)
-        deliver(port);
-}
-
-/* Before the kernel runs nobody can be called: the wait itself is what the interrupt ends. */
 void rt_port_wait(struct rt_port *port)
 {
     flip(port);
-    for (;;) {
-        catch_up(port);
-        if (port->pending)
-            break;
-        if (port->timer && port->timer <= port->limit) {
-            port->now = port->timer;
-            continue;
-        }
-        leave(port, FWRIG_IDLE);
-    }
-    if (port->masked)
-        port->pending = 0;
-    deliver(port);
-}
-
-static struct host_context *inside(struct rt_context *context)
-{
-    return (struct host_context *)(void *)context;
-}
-
-void rt_port_context_make(struct rt_port *port, struct rt_context *context, void *stack, size_t bytes,
-                          void (*entry)(void *arg), void *arg)
-{
-    port->kernel_made = true;
-    host_context_make(inside(context), stack, bytes, entry, arg);
-}
-
-void rt_port_context_switch(struct rt_port *port, struct rt_context *from, struct rt_context *to)
-{
-    struct host_context *leaving = port->running == &port->booting ? &port->booting : inside(from);
-
-    port->running = inside(to);
-    host_context_switch(leaving, port->running);
-}
-
-void rt_port_context_drop(struct rt_port *port, struct rt_context *context)
-{
-    (void)port;
-    host_context_drop(inside(context));
+    hostcpu_wait(&port->cpu);
 }
 
 uint64_t rt_port_now(struct rt_port *port)
 {
     flip(port);
-    return port->now;
-}
-
-void rt_port_timer_set(struct rt_port *port, uint64_t deadline)
-{
-    port->timer = deadline;
+    return port->cpu.now;
 }
 
 static bool overlaps(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
@@ -502,41 +424,16 @@ void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
     return port->memory + (address - FWRIG_BASE);
 }
 
-static void keep_line(struct rt_port *port, const char *line, size_t length)
-{
-    check(line[length] == '\0', "a line without its end");
-    if (port->logged + length + 2 > sizeof(port->log))
-        port->logged = 0;
-    memcpy(port->log + port->logged, line, length);
-    port->logged += length;
-    port->log[port->logged++] = '\n';
-    port->log[port->logged] = '\0';
-}
-
-void rt_port_log(struct rt_port *port, const struct rt_port_line *line)
-{
-    char whole[RT_LOG_WIDTH];
-
-    snprintf(whole, sizeof(whole), "%s %s: %s", line->level, line->origin, line->text);
-    check(!strcmp(whole, line->line), "a line that is not made of its parts");
-    keep_line(port, line->line, line->length);
-}
-
-void rt_port_refuse(struct rt_port *port, const char *text, size_t length)
-{
-    keep_line(port, text, length);
-}
-
 void rt_port_fault(struct rt_port *port, const struct rt_fault *fault)
 {
     memcpy(port->fault, fault->text, sizeof(port->fault));
-    leave(port, FWRIG_FAULTED);
+    hostcpu_leave(&port->cpu, FWRIG_FAULTED);
     abort();
 }
 
 void rt_port_halt(struct rt_port *port)
 {
-    leave(port, FWRIG_HALTED);
+    hostcpu_leave(&port->cpu, FWRIG_HALTED);
     abort();
 }
 
@@ -621,5 +518,5 @@ void fwrig_retire(struct fwrig *rig, unsigned queue, uint32_t code, bool raise)
                                                   code << PR_TM_EVENT_CODE_LO | queue << PR_TM_EVENT_QUEUE_LO;
     }
     if (raise)
-        port->pending |= 1ull << FW_LINE_ENGINE;
+        port->cpu.pending |= 1ull << FW_LINE_ENGINE;
 }

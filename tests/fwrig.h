@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controller's surroundings for tests of the firmware: a port with registers, shared memory and a task manager that only remembers, and the host's side of
- * the protocol. The firmware runs on stacks of its own, until it waits and nothing is pending; assert then, never inside.
+ * The controller's surroundings for tests of the firmware: a port with registers, shared memory and a task
+ * manager that only remembers, and the host's side of the protocol. The firmware runs on stacks of its own,
+ * until it waits and nothing is pending; assert then, never inside.
  */
 #ifndef TESTS_FWRIG_H
 #define TESTS_FWRIG_H
@@ -65,8 +66,8 @@ uint8_t *fwrig_memory(struct fwrig *rig, uint64_t address, size_t bytes);
 /* No byte of the hole is mapped. */
 void fwrig_hole(struct fwrig *rig, uint64_t address, uint64_t bytes);
 /*
- * From now on, the first port call after one that gave a window into this range overwrites that window with `byte`: what a firmware reads twice is not what
- * it has checked. 0 bytes end it.
+ * From now on, the first port call after one that gave a window into this range overwrites that window with
+ * `byte`: what a firmware reads twice is not what it has checked. 0 bytes end it.
  */
 void fwrig_flip(struct fwrig *rig, uint64_t address, uint64_t bytes, uint8_t byte);
 uint64_t fwrig_flips(const struct fwrig *rig);
@@ -79,6 +80,8 @@ const char *fwrig_log(const struct fwrig *rig);
 const char *fwrig_fault_text(const struct fwrig *rig);
 uint64_t fwrig_now(const struct fwrig *rig);
 bool fwrig_timer_set(const struct fwrig *rig);
+/* The firmware's own state, struct fw. */
+const void *fwrig_firmware(const struct fwrig *rig);
 uint64_t fwrig_accesses(const struct fwrig *rig); /* register reads and writes so far */
 /* Registers at an offset of the engine container, as the host accesses them. */
 uint32_t fwrig_read(struct fwrig *rig, uint32_t offset);
@@ -109,8 +112,8 @@ bool fwrig_boot(struct fwrig *rig);
 /* Boots and sends START. Asserts. */
 void fwrig_boot_started(struct fwrig *rig);
 /*
- * Sends `length` bytes on a channel at the next slot, rings and runs. False when the slot did not come back. The message, changed in place, is
- * copied back to `message`.
+ * Sends `length` bytes on a channel at the next slot, rings and runs. False when the slot did not come back.
+ * The message, changed in place, is copied back to `message`.
  */
 bool fwrig_send(struct fwrig *rig, enum pr_channel channel, void *message, size_t length, size_t reply);
 /* A slot with any words, and a ring; nothing is copied. */
@@ -129,9 +132,26 @@ uint32_t fwrig_control(struct fwrig *rig, uint32_t id, const void *body, size_t 
 struct fwrig_command *fwrig_reply(struct fwrig *rig); /* the last one's message */
 /* The next PROGRAM_EVENT; its slot is returned and the controller rung, when `give_back`. */
 bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back);
+/* The last event that fwrig_event took, if it was a failure. */
+const struct pr_program_failure *fwrig_failure(void);
 /* The next line of TERMINAL, or NULL. */
 const char *fwrig_terminal(struct fwrig *rig);
 
+/*
+ * The body of CREATE_PROCESS for the program of container_image.h, whose buffers are where the base domain
+ * has them.
+ */
+union fwrig_process {
+    struct pr_body_process body;
+    struct {
+        uint32_t stream, buffers;
+        struct pr_process_buffer buffer[4];
+    } part;
+};
+#define FWRIG_OWN 3u /* text, kernel, and the buffer of a fixed address */
+void fwrig_process_make(union fwrig_process *process, uint32_t stream);
+/* Creates a process; the status, and in `id`, unless NULL, its number. */
+uint32_t fwrig_process(struct fwrig *rig, uint32_t program, const union fwrig_process *process, uint32_t *id);
 /* The program of container_image.h, loaded with a process: both ids are 0 on a fresh firmware. */
 void fwrig_load(struct fwrig *rig);
 union fwrig_call {

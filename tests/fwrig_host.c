@@ -152,6 +152,14 @@ uint32_t fwrig_control(struct fwrig *rig, uint32_t id, const void *body, size_t 
     return PR_REPLY_STATUS(&command.header);
 }
 
+static struct pr_program_failure last_failure;
+
+const struct pr_program_failure *fwrig_failure(void)
+{
+    return &last_failure;
+}
+
+/* Only a failure has the longer form. */
 bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back)
 {
     struct rt_port *port = port_of(rig);
@@ -159,8 +167,9 @@ bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_ba
 
     if (slot->address & PR_SLOT_OWNER)
         return false;
-    assert_int_equal(slot->length, sizeof(*event));
     memcpy(event, fwrig_memory(rig, slot->address, sizeof(*event)), sizeof(*event));
+    assert_int_equal(slot->length, event->status ? 0x38 : 0x28);
+    memcpy(&last_failure, fwrig_memory(rig, slot->address, slot->length), slot->length);
     port->cursor[PR_CHANNEL_IO_T2H] =
         (port->cursor[PR_CHANNEL_IO_T2H] + 1) % pr_channel_table[PR_CHANNEL_IO_T2H].slots;
     if (give_back) {
@@ -187,23 +196,45 @@ const char *fwrig_terminal(struct fwrig *rig)
     return port->line;
 }
 
+void fwrig_process_make(union fwrig_process *process, uint32_t stream)
+{
+    *process = (union fwrig_process){.part = {.stream = stream, .buffers = FWRIG_OWN}};
+    process->part.buffer[0] = (struct pr_process_buffer){
+        .index = PR_PROCESS_TEXT, .address = FWRIG_TEXT, .bytes = IMAGE_TEXT_BYTES};
+    process->part.buffer[1] = (struct pr_process_buffer){
+        .index = PR_PROCESS_KERNEL, .address = FWRIG_KERNEL, .bytes = IMAGE_KERNEL_BYTES};
+    process->part.buffer[2] = (struct pr_process_buffer){
+        .index = IMAGE_MIDDLE, .address = IMAGE_SCRATCH, .bytes = IMAGE_SCRATCH_BYTES};
+}
+
+uint32_t fwrig_process(struct fwrig *rig, uint32_t program, const union fwrig_process *process, uint32_t *id)
+{
+    const uint32_t bytes = PR_PROCESS_BYTES(process->part.buffers);
+    struct fwrig_command create = {
+        .header = {
+            .id = PR_CMD_CREATE_PROCESS, .size = bytes, .program_id = program, .process_id = PR_NO_ID}};
+
+    memcpy(create.body, process, bytes);
+    if (!fwrig_send(rig, PR_CHANNEL_IO, &create, sizeof(create.header) + bytes, 0))
+        return FWRIG_LOST;
+    if (id)
+        *id = create.header.process_id;
+    return PR_REPLY_STATUS(&create.header);
+}
+
 void fwrig_load(struct fwrig *rig)
 {
+    union fwrig_process process;
     struct container_image image;
     struct pr_body_load load;
-    struct fwrig_command create = {.header = {.id = PR_CMD_CREATE_PROCESS,
-                                              .size = sizeof(struct pr_body_process),
-                                              .process_id = PR_NO_ID}};
 
     image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
     image_text(fwrig_memory(rig, FWRIG_TEXT, IMAGE_TEXT_BYTES));
     memcpy(fwrig_memory(rig, FWRIG_CONTAINERS, image.size), image.bytes, image.size);
     load = (struct pr_body_load){.container = FWRIG_CONTAINERS, .bytes = image.size};
     assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), PR_STATUS_OK);
-    create.header.program_id = fwrig_reply(rig)->header.program_id;
-    create.body[0] = 3; /* the DART stream */
-    assert_true(fwrig_send(rig, PR_CHANNEL_IO, &create, sizeof(create.header) + create.header.size, 0));
-    assert_int_equal(PR_REPLY_STATUS(&create.header), PR_STATUS_OK);
+    fwrig_process_make(&process, 3);
+    assert_int_equal(fwrig_process(rig, fwrig_reply(rig)->header.program_id, &process, NULL), PR_STATUS_OK);
 }
 
 void fwrig_call_make(union fwrig_call *call, uint64_t cookie)

@@ -7,23 +7,17 @@
 #include <stdlib.h>
 
 #include "fwrig.h"
-#include "machine/context.h"
+#include "hostcpu.h"
 #include "rtkernel/rt_limits.h"
 
 #define EVENTS 64u
 
 struct rt_port {
     /* processor */
+    struct hostcpu cpu;
     struct fw_reset reset;
-    struct host_context host, booting;
-    struct host_context *running;
-    void *boot_stack;
-    bool masked, entered, kernel_made;
-    uint64_t pending, now, limit, timer;
-    enum fwrig_end end;
+    bool entered;
     char fault[RT_TEXT_BYTES];
-    char log[65536];
-    size_t logged;
     uint64_t accesses;
 
     /* memory */

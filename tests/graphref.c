@@ -224,7 +224,10 @@ static uint32_t mask_of(const struct cc_value *v, uint32_t axes)
     return axes << (AXES - v->rank);
 }
 
-/* fold over the axes of the mask; `map` is applied to each element first, with the element of `with` (or 0) at its place. */
+/*
+ * fold over the axes of the mask; `map` is applied to each element first,
+ * with the element of `with` (or 0) at its place.
+ */
 static struct gr_array fold(const struct gr_array *x, uint32_t mask, double start,
                             double (*folds)(double, double), double (*map)(double, double),
                             const struct gr_array *with)
@@ -393,7 +396,10 @@ static void tile(const struct gr_array *x, struct gr_array *y)
     } while (step(index, y->dim));
 }
 
-/* Every operand is `inner` elements after each other, once per index of the axes before; of a stack, that is the same. */
+/*
+ * Every operand is `inner` elements after each other, once per index of
+ * the axes before; of a stack, that is the same.
+ */
 static void concat(const struct cc_graph *graph, const struct cc_op *o, struct gr_array *array)
 {
     const struct cc_value *y = &graph->value[o->output];

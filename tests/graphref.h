@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a graph's operations mean, in double precision, from their definitions and from nothing else: the second computation that results are compared with. Tensors are row-major
- * doubles; a shape is read as five axes, aligned at the end. A bool is 0 or 1.
+ * What a graph's operations mean, in double precision, from their definitions and from nothing else: the
+ * second computation that results are compared with. Tensors are row-major doubles; a shape is read as five
+ * axes, aligned at the end. A bool is 0 or 1.
  */
 #ifndef TESTS_GRAPHREF_H
 #define TESTS_GRAPHREF_H

@@ -330,9 +330,9 @@ uint8_t *gr_payload(const struct cc_program *program, size_t *size)
     return payload;
 }
 
-IOReturn gr_create(const struct io_client *client, const void *payload, size_t size, uint64_t *token)
+IOReturn gr_create(const struct iorig_client *client, const void *payload, size_t size, uint64_t *token)
 {
-    return io_create_as(client, ANE_PROGRAM_RT, payload, size, token);
+    return iorig_create_as(client, ANE_PROGRAM_RT, payload, size, token);
 }
 
 static size_t port_elements(const struct pr_e5_port *p)
@@ -340,7 +340,10 @@ static size_t port_elements(const struct pr_e5_port *p)
     return (size_t)p->n * p->c * p->h * p->w;
 }
 
-/* Where element `i`, counted row-major over n, c, h, w, stands in the engine's layout: rows on 64-byte boundaries. */
+/*
+ * Where element `i`, counted row-major over n, c, h, w, is in the
+ * engine's layout: rows on 64-byte boundaries.
+ */
 static size_t engine_offset(const struct pr_e5_port *p, size_t i)
 {
     size_t row = ((size_t)p->w * 2 + 63) / 64 * 64;
@@ -415,7 +418,7 @@ static void judge(const uint8_t *payload)
 }
 
 /* Loads the program and runs it once; `surface` has one per port. */
-static void run_once(const struct io_client *client, const struct cc_program *program, uint32_t inputs,
+static void run_once(const struct iorig_client *client, const struct cc_program *program, uint32_t inputs,
                      const uint32_t *surface)
 {
     uint32_t outputs = program->ports - inputs;
@@ -426,13 +429,13 @@ static void run_once(const struct io_client *client, const struct cc_program *pr
     uint8_t *payload = gr_payload(program, &size);
 
     judge(payload);
-    if (gr_create(client, payload, size, &token) || io_prepare(client, token, &prepare) ||
-        io_request(client, token, 1, 5, surface, inputs, outputs, &reply))
+    if (gr_create(client, payload, size, &token) || iorig_prepare(client, token, &prepare) ||
+        iorig_request(client, token, 1, 5, surface, inputs, outputs, &reply))
         fail_msg("%s\n%s", ane_machine_error(), program->report);
     assert_int_equal(prepare.inputs, inputs);
     assert_int_equal(prepare.outputs, outputs);
-    assert_int_equal(io_unprepare(client, token), kIOReturnSuccess);
-    assert_int_equal(io_destroy(client, token), kIOReturnSuccess);
+    assert_int_equal(iorig_unprepare(client, token), kIOReturnSuccess);
+    assert_int_equal(iorig_destroy(client, token), kIOReturnSuccess);
     free(payload);
 }
 
@@ -442,7 +445,8 @@ static void release_surfaces(const struct cc_program *program, const uint32_t *s
         ane_surface_release(surface[i]);
 }
 
-uint32_t gr_run(struct gr *g, const struct io_client *client, const uint16_t *const *in, uint16_t *const *out)
+uint32_t gr_run(struct gr *g, const struct iorig_client *client, const uint16_t *const *in,
+                uint16_t *const *out)
 {
     struct cc_program *program = gr_lower(g);
     uint32_t surface[PR_E5_PORTS_MAX], inputs = g->graph->inputs, records = program->records;
@@ -464,7 +468,7 @@ uint32_t gr_run(struct gr *g, const struct io_client *client, const uint16_t *co
     return records;
 }
 
-static void run(struct gr *g, const struct io_client *client, const struct cc_program *program,
+static void run(struct gr *g, const struct iorig_client *client, const struct cc_program *program,
                 struct gr_array *array)
 {
     uint32_t surface[PR_E5_PORTS_MAX], inputs = g->graph->inputs, outputs = g->graph->outputs;
@@ -482,7 +486,7 @@ static void run(struct gr *g, const struct io_client *client, const struct cc_pr
     release_surfaces(program, surface);
 }
 
-uint32_t gr_check(struct gr *g, const struct io_client *client)
+uint32_t gr_check(struct gr *g, const struct iorig_client *client)
 {
     struct cc_program *program = gr_lower(g);
     struct gr_array *array = calloc(g->graph->values, sizeof(*array));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs for tests: built call by call, run through the whole house as a bundle, and computed a second time here, in double precision, from the operations' definitions.
+ * Graphs for tests: built call by call, run through the whole machine as a bundle, and computed a second time
+ * here, in double precision, from the operations' definitions.
  */
 #ifndef TESTS_GRAPHRIG_H
 #define TESTS_GRAPHRIG_H
@@ -70,12 +71,15 @@ const char *gr_refusal(struct gr *g);
 
 /* The driver's payload of a program: header, main.e5, zeros, constants. free() it. */
 uint8_t *gr_payload(const struct cc_program *program, size_t *size);
-IOReturn gr_create(const struct io_client *client, const void *payload, size_t size, uint64_t *token);
+IOReturn gr_create(const struct iorig_client *client, const void *payload, size_t size, uint64_t *token);
 
-/* Lowers, loads and runs with these fp16 inputs, row-major, one array per port. Returns the number of descriptors. */
-uint32_t gr_run(struct gr *g, const struct io_client *client, const uint16_t *const *in,
+/*
+ * Lowers, loads and runs with these fp16 inputs, row-major, one array
+ * per port. Returns the number of descriptors.
+ */
+uint32_t gr_run(struct gr *g, const struct iorig_client *client, const uint16_t *const *in,
                 uint16_t *const *out);
 /* Lowers, loads, runs with random inputs and compares every output. Returns the number of descriptors. */
-uint32_t gr_check(struct gr *g, const struct io_client *client);
+uint32_t gr_check(struct gr *g, const struct iorig_client *client);
 
 #endif

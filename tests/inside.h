@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests that look behind the driver share: memory at device addresses of the base domain, and the execution loop's ring. */
+/*
+ * What tests that look behind the driver share: memory at device addresses of
+ * the base domain, and the execution loop's ring.
+ */
 #ifndef TESTS_INSIDE_H
 #define TESTS_INSIDE_H
 

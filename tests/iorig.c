@@ -5,56 +5,41 @@
 #include <string.h>
 
 #include "programs.h"
-#include "program/hwx_write.h"
 #include "support.h"
 
-static struct pr_hwx_port port(const char *name, enum pr_hwx_direction direction, uint32_t bar,
-                               const struct td_shape *s)
-{
-    struct pr_hwx_port p = {.direction = direction,
-                            .bar = bar,
-                            .bytes = td_total(s),
-                            .element = PR_HWX_ELEMENT_FLOAT16,
-                            .n = s->n,
-                            .c = s->c,
-                            .h = s->h,
-                            .w = s->w,
-                            .d = 1,
-                            .batch_stride = td_tensor(s),
-                            .plane_stride = td_plane(s),
-                            .row_stride = td_row(s),
-                            .element_stride = 2};
-
-    strcpy(p.name, name);
-    return p;
-}
-
-size_t io_image_add(uint8_t *bytes, size_t capacity, uint32_t channels, uint32_t width)
+size_t iorig_image_add(uint8_t *bytes, size_t capacity, uint32_t channels, uint32_t width)
 {
     static _Thread_local struct test_program program;
     struct td_shape s = {1, channels, 1, width};
-    struct pr_hwx_port ports[3] = {port("x", PR_HWX_INPUT, 5, &s), port("state_in", PR_HWX_INPUT, 6, &s),
-                                   port("state_out", PR_HWX_OUTPUT, 4, &s)};
-    struct pr_hwx_program image = {.port_count = 3, .port = ports, .td_count = 1};
-    size_t size;
+    const struct pr_hwx_port ports[3] = {
+        test_program_port("x", PR_HWX_INPUT, 5, PR_HWX_ELEMENT_FLOAT16, &s),
+        test_program_port("state_in", PR_HWX_INPUT, 6, PR_HWX_ELEMENT_FLOAT16, &s),
+        test_program_port("state_out", PR_HWX_OUTPUT, 4, PR_HWX_ELEMENT_FLOAT16, &s)};
+    const struct pr_hwx_program rest = {.port_count = 3, .port = ports};
 
     test_assemble(&program, "%s", test_text_add);
     td_set_shape(program.bytes, &s);
-    image.text = program.bytes;
-    image.text_bytes = program.size;
-    image.first_td_words = program.first_words;
-    size = pr_hwx_write(&image, bytes, capacity);
-    assert_true(size > 0 && size <= capacity);
-    return size;
+    return test_program_image(&program, &rest, bytes, capacity);
 }
 
-IOReturn io_open(io_service_t service, ane_task_t task, uint32_t type, struct io_client *client)
+struct ane_machine *iorig_machine(struct ane_machine_config config)
 {
-    return io_open_timed(service, task, type, ANE_TIMEOUT_MS, client);
+    struct ane_machine *machine;
+
+    config.size = sizeof(config);
+    config.firmware = 1;
+    if (ane_machine_create(&config, &machine))
+        fail_msg("%s", ane_machine_error());
+    return machine;
 }
 
-IOReturn io_open_timed(io_service_t service, ane_task_t task, uint32_t type, uint64_t timeout_ms,
-                       struct io_client *client)
+IOReturn iorig_open(io_service_t service, ane_task_t task, uint32_t type, struct iorig_client *client)
+{
+    return iorig_open_timed(service, task, type, ANE_TIMEOUT_MS, client);
+}
+
+IOReturn iorig_open_timed(io_service_t service, ane_task_t task, uint32_t type, uint64_t timeout_ms,
+                          struct iorig_client *client)
 {
     struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = timeout_ms};
     size_t size = sizeof(info);
@@ -69,8 +54,8 @@ IOReturn io_open_timed(io_service_t service, ane_task_t task, uint32_t type, uin
     return status;
 }
 
-IOReturn io_create_as(const struct io_client *client, uint32_t representation, const void *payload,
-                      size_t size, uint64_t *token)
+IOReturn iorig_create_as(const struct iorig_client *client, uint32_t representation, const void *payload,
+                         size_t size, uint64_t *token)
 {
     struct ane_program_create create = {.size = ANE_PROGRAM_IMAGE + size};
     struct ane_program_args *args;
@@ -93,12 +78,12 @@ IOReturn io_create_as(const struct io_client *client, uint32_t representation, c
     return status;
 }
 
-IOReturn io_create(const struct io_client *client, const void *image, size_t size, uint64_t *token)
+IOReturn iorig_create(const struct iorig_client *client, const void *image, size_t size, uint64_t *token)
 {
-    return io_create_as(client, ANE_PROGRAM_LEGACY, image, size, token);
+    return iorig_create_as(client, ANE_PROGRAM_LEGACY, image, size, token);
 }
 
-IOReturn io_prepare(const struct io_client *client, uint64_t token, struct ane_program_prepare *prepare)
+IOReturn iorig_prepare(const struct iorig_client *client, uint64_t token, struct ane_program_prepare *prepare)
 {
     size_t size = sizeof(*prepare);
 
@@ -108,7 +93,7 @@ IOReturn io_prepare(const struct io_client *client, uint64_t token, struct ane_p
                                sizeof(*prepare), NULL, NULL, prepare, &size);
 }
 
-IOReturn io_unprepare(const struct io_client *client, uint64_t token)
+IOReturn iorig_unprepare(const struct iorig_client *client, uint64_t token)
 {
     struct ane_program_prepare prepare = {.token = token};
 
@@ -116,7 +101,7 @@ IOReturn io_unprepare(const struct io_client *client, uint64_t token)
                                sizeof(prepare), NULL, NULL, NULL, NULL);
 }
 
-IOReturn io_destroy(const struct io_client *client, uint64_t token)
+IOReturn iorig_destroy(const struct iorig_client *client, uint64_t token)
 {
     struct ane_program_destroy destroy = {.token = token};
 
@@ -124,9 +109,9 @@ IOReturn io_destroy(const struct io_client *client, uint64_t token)
                                sizeof(destroy), NULL, NULL, NULL, NULL);
 }
 
-IOReturn io_request(const struct io_client *client, uint64_t token, uint64_t sequence, uint32_t priority,
-                    const uint32_t *surfaces, uint32_t inputs, uint32_t outputs,
-                    struct ane_request_reply *reply)
+IOReturn iorig_request(const struct iorig_client *client, uint64_t token, uint64_t sequence,
+                       uint32_t priority, const uint32_t *surfaces, uint32_t inputs, uint32_t outputs,
+                       struct ane_request_reply *reply)
 {
     struct ane_request request = {.token = token,
                                   .sequence = sequence,
@@ -155,35 +140,37 @@ static uint32_t surface_of(uint32_t bytes, uint16_t fill)
     return id;
 }
 
-void io_accumulator_make(struct io_accumulator *a, io_service_t service, uint32_t channels, uint32_t width)
+void iorig_accumulator_make(struct iorig_accumulator *a, io_service_t service, uint32_t channels,
+                            uint32_t width)
 {
-    io_accumulator_make_timed(a, service, channels, width, ANE_TIMEOUT_MS);
+    iorig_accumulator_make_timed(a, service, channels, width, ANE_TIMEOUT_MS);
 }
 
-void io_accumulator_make_timed(struct io_accumulator *a, io_service_t service, uint32_t channels,
-                               uint32_t width, uint64_t timeout_ms)
+void iorig_accumulator_make_timed(struct iorig_accumulator *a, io_service_t service, uint32_t channels,
+                                  uint32_t width, uint64_t timeout_ms)
 {
     static _Thread_local uint8_t image[1 << 20];
     struct td_shape s = {1, channels, 1, width};
     struct ane_program_prepare prepare;
-    size_t size = io_image_add(image, sizeof(image), channels, width);
+    size_t size = iorig_image_add(image, sizeof(image), channels, width);
 
-    *a = (struct io_accumulator){.channels = channels, .width = width};
-    assert_int_equal(io_open_timed(service, 0, ANE_CLIENT_CONTROL, timeout_ms, &a->client), kIOReturnSuccess);
-    assert_int_equal(io_create(&a->client, image, size, &a->token), kIOReturnSuccess);
-    assert_int_equal(io_prepare(&a->client, a->token, &prepare), kIOReturnSuccess);
+    *a = (struct iorig_accumulator){.channels = channels, .width = width};
+    assert_int_equal(iorig_open_timed(service, 0, ANE_CLIENT_CONTROL, timeout_ms, &a->client),
+                     kIOReturnSuccess);
+    assert_int_equal(iorig_create(&a->client, image, size, &a->token), kIOReturnSuccess);
+    assert_int_equal(iorig_prepare(&a->client, a->token, &prepare), kIOReturnSuccess);
     assert_int_equal(prepare.inputs, 2);
     assert_int_equal(prepare.outputs, 1);
     a->x = surface_of(td_total(&s), 0x3c00);
     a->state = surface_of(td_total(&s), 0);
 }
 
-IOReturn io_accumulator_step(struct io_accumulator *a)
+IOReturn iorig_accumulator_step(struct iorig_accumulator *a)
 {
     const uint32_t surfaces[3] = {a->x, a->state, a->state};
     struct ane_request_reply reply = {0};
     IOReturn status =
-        io_request(&a->client, a->token, a->sequence, ANE_REQUEST_PRIORITY, surfaces, 2, 1, &reply);
+        iorig_request(&a->client, a->token, a->sequence, ANE_REQUEST_PRIORITY, surfaces, 2, 1, &reply);
 
     if (!status) {
         assert_int_equal(reply.sequence, a->sequence);
@@ -194,7 +181,7 @@ IOReturn io_accumulator_step(struct io_accumulator *a)
     return status;
 }
 
-double io_accumulator_value(const struct io_accumulator *a)
+double iorig_accumulator_value(const struct iorig_accumulator *a)
 {
     struct td_shape s = {1, a->channels, 1, a->width};
     const uint8_t *bytes = ane_surface_base(a->state);
@@ -209,10 +196,10 @@ double io_accumulator_value(const struct io_accumulator *a)
     return test_half_to_double(first);
 }
 
-void io_accumulator_release(struct io_accumulator *a)
+void iorig_accumulator_release(struct iorig_accumulator *a)
 {
-    assert_int_equal(io_unprepare(&a->client, a->token), kIOReturnSuccess);
-    assert_int_equal(io_destroy(&a->client, a->token), kIOReturnSuccess);
+    assert_int_equal(iorig_unprepare(&a->client, a->token), kIOReturnSuccess);
+    assert_int_equal(iorig_destroy(&a->client, a->token), kIOReturnSuccess);
     assert_int_equal(IOServiceClose(a->client.connect), kIOReturnSuccess);
     ane_surface_release(a->x);
     ane_surface_release(a->state);

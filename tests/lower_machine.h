@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of lowering: one machine and one client for a whole group, and random shapes. */
+/* For tests of lowering and of MIL text: one machine and one client for a whole group, and random shapes. */
 #ifndef TESTS_LOWER_MACHINE_H
 #define TESTS_LOWER_MACHINE_H
 
@@ -7,16 +7,13 @@
 #include "support.h"
 
 static struct ane_machine *machine;
-static struct io_client client;
+static struct iorig_client client;
 
 static inline int open_machine(void **state)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
-
     (void)state;
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client) != kIOReturnSuccess;
+    machine = iorig_machine((struct ane_machine_config){.trace = 0});
+    return iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client) != kIOReturnSuccess;
 }
 
 static inline int close_machine(void **state)

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "compiler/graph/graph.h"
+#include "folder.h"
 
 __attribute__((unused)) static const char example[] =
     "program(1.3)\n"
@@ -38,7 +39,7 @@ __attribute__((unused)) static const char example[] =
 #define WEIGHT_BYTES (8 * 8 * 3 * 3 * 2)
 #define FILE_BYTES   (128 + WEIGHT_BYTES)
 
-static char folder[64], weight_path[128];
+#define WEIGHT_FILE "weights/weight.bin"
 
 static inline void put_le(uint8_t *bytes, uint64_t value, unsigned count)
 {
@@ -60,47 +61,20 @@ static inline void make_weights(uint8_t file[FILE_BYTES])
         put_le(file + 128 + 2 * i, i, 2);
 }
 
-static inline void write_file(const char *path, const void *bytes, size_t size)
-{
-    FILE *file = fopen(path, "wb");
-
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
 static inline void write_weights(void)
 {
     uint8_t file[FILE_BYTES];
 
     make_weights(file);
-    write_file(weight_path, file, sizeof(file));
+    folder_write(WEIGHT_FILE, file, sizeof(file));
 }
 
 static inline int set_up(void **state)
 {
-    const char *where = getenv("TMPDIR");
-    char path[128];
-
     (void)state;
-    snprintf(folder, sizeof(folder), "%.40s/test-mil-XXXXXX", where ? where : "/tmp");
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/weights", folder);
-    assert_int_equal(mkdir(path, 0700), 0);
-    snprintf(weight_path, sizeof(weight_path), "%s/weights/weight.bin", folder);
+    assert_int_equal(mkdir(folder_path("weights"), 0700), 0);
     write_weights();
     return 0;
-}
-
-static inline int tear_down(void **state)
-{
-    char path[128];
-
-    (void)state;
-    unlink(weight_path);
-    snprintf(path, sizeof(path), "%s/weights", folder);
-    rmdir(path);
-    return rmdir(folder);
 }
 
 static inline struct cc_graph *parse(const char *text)
@@ -108,7 +82,7 @@ static inline struct cc_graph *parse(const char *text)
     struct cc_graph *graph;
     struct base_error error;
 
-    if (cc_mil_read(text, strlen(text), folder, &graph, &error))
+    if (cc_mil_read(text, strlen(text), folder_name(), &graph, &error))
         fail_msg("%s", error.text);
     assert_non_null(graph);
     assert_int_equal(cc_graph_check(graph, &error), 0);
@@ -119,7 +93,7 @@ static inline void refused(const char *text, int code, const char *sentence)
 {
     struct cc_graph *graph;
     struct base_error error = {""};
-    int status = cc_mil_read(text, strlen(text), folder, &graph, &error);
+    int status = cc_mil_read(text, strlen(text), folder_name(), &graph, &error);
 
     if (status != -code || !strstr(error.text, sentence))
         fail_msg("%d \"%s\", expected %d \"%s\" of\n%s", status, error.text, -code, sentence, text);

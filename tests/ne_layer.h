@@ -6,6 +6,9 @@
 #ifndef TESTS_NE_LAYER_H
 #define TESTS_NE_LAYER_H
 
+#include <errno.h>
+
+#include "base/alloc.h"
 #include "engine/exact.h"
 #include "engine/ne.h"
 #include "tensors.h"
@@ -121,7 +124,7 @@ static inline void layer_open(struct layer *l, struct test_rng *rng, enum palett
     guarded_open(&l->x, pr_tensor_span(&l->task.src[0]), at_end);
     guarded_open(&l->y, pr_tensor_span(&l->task.dst), at_end);
     if (l->task.src[0].format == PR_FP16)
-        random_halfs(rng, l->x.bytes, l->x.size, palette);
+        random_fp16(rng, l->x.bytes, l->x.size, palette);
     else
         test_rng_bytes(rng, l->x.bytes, l->x.size);
     test_rng_bytes(rng, l->y.before, l->y.size);
@@ -181,7 +184,7 @@ static inline bool model_tap(const struct layer *l, const uint32_t out[PR_AXES],
 }
 
 /*
- * One output. Products and sums are made in double: the product of two halfs is exact, and a sum of two
+ * One output. Products and sums are made in double: the product of two fp16 values is exact, and a sum of two
  * floats rounded to double and then to float is the float sum. Sums of m1-exact are the accumulator's, which
  * has tests of its own; here their order is.
  */
@@ -283,7 +286,7 @@ static inline void model_run(const struct layer *l, enum eng_policy policy)
 /* Kernels whose unpacking is none of this test's business are handed over unpacked. */
 static inline int layer_run(struct layer *l, struct eng_compute *compute)
 {
-    struct eng_weights weights = {.halfs = l->weight, .bias = l->bias};
+    struct eng_weights weights = {.values = l->weight, .bias = l->bias};
 
     if (l->weight && !pr_kernel_is_plain(&l->task))
         return eng_ne_compute(compute, &l->task, &l->operands, &weights, l->table);
@@ -312,6 +315,25 @@ static inline void check_layer(struct layer *l, uint64_t round)
 {
     check_policy(l, ENG_M1, round);
     check_policy(l, ENG_IEEE, round);
+}
+
+/*
+ * A first run whose nth allocation fails says so and writes nothing; a second one finds its memory, and a
+ * third allocates nothing more.
+ */
+static inline void check_memory(struct eng_compute *compute, struct layer *l, unsigned nth)
+{
+    unsigned long before;
+
+    memcpy(l->y.bytes, l->y.before, l->y.size);
+    base_alloc_fail_nth(nth);
+    assert_int_equal(eng_ne_run(compute, &l->task, &l->operands, l->stream, NULL), -ENOMEM);
+    base_alloc_fail_nth(0);
+    assert_memory_equal(l->y.bytes, l->y.before, l->y.size);
+    assert_int_equal(eng_ne_run(compute, &l->task, &l->operands, l->stream, NULL), 0);
+    before = base_alloc_count();
+    assert_int_equal(eng_ne_run(compute, &l->task, &l->operands, l->stream, NULL), 0);
+    assert_int_equal(base_alloc_count(), before);
 }
 
 #endif

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "folder.h"
+
 #define VALUES    128u /* [1, 4, 1, 32]: rows of 64 bytes, so that the engine's layout is the packed one */
 #define BYTES     (2 * VALUES)
 #define PLACE     0x1000u /* between operands and result in their surface */
@@ -24,11 +26,9 @@ static const char model_text[] = "program(1.3)\n"
                                  "    } -> (y);\n"
                                  "}\n";
 
-static char folder[] = "/tmp/anemone-out-XXXXXX";
-static char model[sizeof(folder) + 16];
-static pid_t folder_owner;
+static char model[256];
 
-/* The program as selector 3 takes it: struct ane_program_bundle, main.e5, zeros, weights.bin; and its signature. */
+/* The program as selector 3 takes it: struct ane_program_bundle, main.e5, zeros, weights.bin; signature. */
 static struct {
     uint8_t *bytes;
     size_t size;
@@ -44,18 +44,6 @@ static void good5(int64_t status, const char *call)
         crew_fail("%s: %s: %s", call, e5rt_error_code_get_string(status), e5rt_get_last_error_message());
 }
 #define GOOD5(call) good5((call), #call)
-
-static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *walk)
-{
-    (void)about, (void)kind, (void)walk;
-    return remove(path);
-}
-
-static void remove_folder(void)
-{
-    if (folder_owner == getpid())
-        nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
 
 static uint8_t *read_file(const char *path, size_t *size)
 {
@@ -144,38 +132,21 @@ static int take_bundle(const char *path, const struct stat *about, int kind, str
     return 1;
 }
 
-void out_compile(void)
+void outrig_compile(void)
 {
     e5rt_program_library_t library;
-    FILE *file;
 
-    if (!mkdtemp(folder))
-        crew_fail("A folder in /tmp could not be made.");
-    folder_owner = getpid();
-    atexit(remove_folder);
-    snprintf(model, sizeof(model), "%s/model.mil", folder);
-    file = fopen(model, "w");
-    if (!file || fputs(model_text, file) < 0 || fclose(file))
-        crew_fail("%s could not be written.", model);
-    library = out_library();
-    out_library_release(&library);
-    if (nftw(folder, take_bundle, 8, FTW_PHYS) != 1)
+    folder_write("model.mil", model_text, strlen(model_text));
+    snprintf(model, sizeof(model), "%s", folder_path("model.mil"));
+    library = outrig_library();
+    outrig_library_release(&library);
+    if (nftw(folder_name(), take_bundle, 8, FTW_PHYS) != 1)
         crew_fail("The compiled model has no main.e5.");
-}
-
-const char *out_model(void)
-{
-    return model;
-}
-
-const char *out_folder(void)
-{
-    return folder;
 }
 
 /* Calls. */
 
-struct ane_machine *out_machine(void)
+struct ane_machine *outrig_machine(void)
 {
     struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .dram_bytes = 256u << 20};
     struct ane_machine *machine;
@@ -185,7 +156,7 @@ struct ane_machine *out_machine(void)
     return machine;
 }
 
-IOReturn out_handshake(const struct out_client *client, uint64_t timeout_ms, uint64_t *session)
+IOReturn outrig_handshake(const struct outrig_client *client, uint64_t timeout_ms, uint64_t *session)
 {
     struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = timeout_ms};
     size_t size = sizeof(info);
@@ -196,30 +167,33 @@ IOReturn out_handshake(const struct out_client *client, uint64_t timeout_ms, uin
     return status;
 }
 
-IOReturn out_open_for(io_service_t service, ane_task_t task, uint32_t type, uint64_t timeout_ms,
-                      struct out_client *client)
+IOReturn outrig_open_for(io_service_t service, ane_task_t task, uint32_t type, uint64_t timeout_ms,
+                         struct outrig_client *client)
 {
     IOReturn status = IOServiceOpen(service, task, type, &client->connect);
 
     client->task = task;
-    return status ? status : out_handshake(client, timeout_ms, &client->session);
+    return status ? status : outrig_handshake(client, timeout_ms, &client->session);
 }
 
-IOReturn out_open(io_service_t service, ane_task_t task, uint32_t type, struct out_client *client)
+IOReturn outrig_open(io_service_t service, ane_task_t task, uint32_t type, struct outrig_client *client)
 {
-    return out_open_for(service, task, type, 0, client);
+    return outrig_open_for(service, task, type, 0, client);
 }
 
-IOReturn out_nothing(io_connect_t connect)
+IOReturn outrig_version(io_connect_t connect)
 {
-    uint64_t version;
+    uint64_t version = 0;
     uint32_t count = 1;
+    IOReturn status =
+        IOConnectCallMethod(connect, ANE_CONTROL_GetVersion, NULL, 0, NULL, 0, &version, &count, NULL, NULL);
 
-    return IOConnectCallMethod(connect, ANE_CONTROL_GetVersion, NULL, 0, NULL, 0, &version, &count, NULL,
-                               NULL);
+    if (!status && version != 96)
+        crew_fail("Selector 10 returned version %" PRIu64 "; the device has 96.", version);
+    return status;
 }
 
-IOReturn out_create(const struct out_client *client, uint64_t *token)
+IOReturn outrig_create(const struct outrig_client *client, uint64_t *token)
 {
     const size_t signature_at = ANE_PROGRAM_IMAGE + (payload.size + 7) / 8 * 8;
     struct ane_program_create create = {.size = signature_at + sizeof(payload.signature)};
@@ -247,7 +221,7 @@ IOReturn out_create(const struct out_client *client, uint64_t *token)
     return status;
 }
 
-IOReturn out_prepare(const struct out_client *client, uint64_t token)
+IOReturn outrig_prepare(const struct outrig_client *client, uint64_t token)
 {
     struct ane_program_prepare prepare = {
         .token = token, .qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY};
@@ -257,7 +231,7 @@ IOReturn out_prepare(const struct out_client *client, uint64_t token)
                                sizeof(prepare), NULL, NULL, &prepare, &size);
 }
 
-IOReturn out_unprepare(const struct out_client *client, uint64_t token)
+IOReturn outrig_unprepare(const struct outrig_client *client, uint64_t token)
 {
     const struct ane_program_prepare prepare = {.token = token};
 
@@ -265,7 +239,7 @@ IOReturn out_unprepare(const struct out_client *client, uint64_t token)
                                sizeof(prepare), NULL, NULL, NULL, NULL);
 }
 
-IOReturn out_destroy(const struct out_client *client, uint64_t token)
+IOReturn outrig_destroy(const struct outrig_client *client, uint64_t token)
 {
     const struct ane_program_destroy destroy = {.token = token};
 
@@ -273,7 +247,7 @@ IOReturn out_destroy(const struct out_client *client, uint64_t token)
                                sizeof(destroy), NULL, NULL, NULL, NULL);
 }
 
-IOReturn out_map(const struct out_client *client, uint32_t surface, uint64_t *address)
+IOReturn outrig_map(const struct outrig_client *client, uint32_t surface, uint64_t *address)
 {
     const struct ane_memory_map map = {
         .token = client->session, .surface = surface, .usage = 1, .size = 3 * PLACE};
@@ -284,7 +258,7 @@ IOReturn out_map(const struct out_client *client, uint32_t surface, uint64_t *ad
                                address, &count, NULL, NULL);
 }
 
-IOReturn out_unmap(const struct out_client *client, uint32_t surface, uint64_t address)
+IOReturn outrig_unmap(const struct outrig_client *client, uint32_t surface, uint64_t address)
 {
     const struct ane_memory_map map = {.token = client->session, .surface = surface, .address = address};
 
@@ -292,21 +266,21 @@ IOReturn out_unmap(const struct out_client *client, uint32_t surface, uint64_t a
                                NULL, NULL, NULL, NULL);
 }
 
-void out_good(IOReturn status, const char *call)
+void outrig_good(IOReturn status, const char *call)
 {
     if (status)
         crew_fail("%s answered 0x%x where only success was possible: %s", call, (unsigned)status,
                   ane_machine_error());
 }
 
-bool out_is_ended(IOReturn status)
+bool outrig_is_ended(IOReturn status)
 {
     return status == ANE_RETURN_CLOSED || status == kIOReturnAborted;
 }
 
-void out_good_or_ended(IOReturn status, const char *call)
+void outrig_good_or_ended(IOReturn status, const char *call)
 {
-    if (status && !out_is_ended(status))
+    if (status && !outrig_is_ended(status))
         crew_fail("%s answered 0x%x where only success, closed or aborted was possible: %s", call,
                   (unsigned)status, ane_machine_error());
 }
@@ -348,9 +322,9 @@ static void check_result(const uint8_t *y, unsigned first, unsigned second)
     }
 }
 
-void out_data_make(struct out_data *data, ane_task_t task)
+void outrig_data_make(struct outrig_data *data, ane_task_t task)
 {
-    *data = (struct out_data){0};
+    *data = (struct outrig_data){0};
     if (ane_surface_create(task, 3 * PLACE, &data->surface))
         crew_fail("ane_surface_create: %s", ane_machine_error());
     data->base = ane_surface_base(data->surface);
@@ -358,13 +332,13 @@ void out_data_make(struct out_data *data, ane_task_t task)
         crew_fail("Surface 0x%x has no address.", data->surface);
 }
 
-void out_data_release(struct out_data *data)
+void outrig_data_release(struct outrig_data *data)
 {
     ane_surface_release(data->surface);
 }
 
-IOReturn out_request(struct crew_worker *worker, const struct out_client *client, uint64_t token,
-                     struct out_data *data)
+IOReturn outrig_request(struct crew_worker *worker, const struct outrig_client *client, uint64_t token,
+                        struct outrig_data *data)
 {
     unsigned first = (unsigned)crew_random(worker, 900), second = (unsigned)crew_random(worker, 900);
     struct ane_request request = {.token = token,
@@ -395,44 +369,44 @@ IOReturn out_request(struct crew_worker *worker, const struct out_client *client
     return status;
 }
 
-void out_user_make(struct out_user *user, io_service_t service)
+void outrig_user_make(struct outrig_user *user, io_service_t service)
 {
-    out_good(out_open(service, 0, ANE_CLIENT_CONTROL, &user->client), "IOServiceOpen");
-    out_good(out_create(&user->client, &user->token), "program create (selector 3)");
-    out_good(out_prepare(&user->client, user->token), "program prepare (selector 4)");
+    outrig_good(outrig_open(service, 0, ANE_CLIENT_CONTROL, &user->client), "IOServiceOpen");
+    outrig_good(outrig_create(&user->client, &user->token), "program create (selector 3)");
+    outrig_good(outrig_prepare(&user->client, user->token), "program prepare (selector 4)");
 }
 
-void out_user_release(struct out_user *user)
+void outrig_user_release(struct outrig_user *user)
 {
-    out_good(out_unprepare(&user->client, user->token), "program unprepare (selector 5)");
-    out_good(out_destroy(&user->client, user->token), "program destroy (selector 6)");
-    out_good(IOServiceClose(user->client.connect), "IOServiceClose");
+    outrig_good(outrig_unprepare(&user->client, user->token), "program unprepare (selector 5)");
+    outrig_good(outrig_destroy(&user->client, user->token), "program destroy (selector 6)");
+    outrig_good(IOServiceClose(user->client.connect), "IOServiceClose");
 }
 
-void out_own_machine(struct crew_worker *worker)
+void outrig_own_machine(struct crew_worker *worker)
 {
-    struct ane_machine *machine = out_machine();
-    struct out_user user;
-    struct out_data data;
+    struct ane_machine *machine = outrig_machine();
+    struct outrig_user user;
+    struct outrig_data data;
 
-    out_user_make(&user, ane_machine_service(machine));
-    out_data_make(&data, 0);
-    out_good(out_request(worker, &user.client, user.token, &data), "a request (selector 2)");
-    out_data_release(&data);
-    out_user_release(&user);
+    outrig_user_make(&user, ane_machine_service(machine));
+    outrig_data_make(&data, 0);
+    outrig_good(outrig_request(worker, &user.client, user.token, &data), "a request (selector 2)");
+    outrig_data_release(&data);
+    outrig_user_release(&user);
     ane_machine_destroy(machine);
 }
 
 /* The runtime. */
 
-e5rt_program_library_t out_library(void)
+e5rt_program_library_t outrig_library(void)
 {
     e5rt_e5_compiler_config_options_t config;
     e5rt_program_library_t library;
     e5rt_e5_compiler_t compiler;
 
     GOOD5(e5rt_e5_compiler_config_options_create(&config));
-    GOOD5(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, folder));
+    GOOD5(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, folder_name()));
     GOOD5(e5rt_e5_compiler_create_with_config(&compiler, config));
     GOOD5(e5rt_e5_compiler_compile(compiler, model, NULL, &library));
     GOOD5(e5rt_e5_compiler_release(&compiler));
@@ -440,12 +414,12 @@ e5rt_program_library_t out_library(void)
     return library;
 }
 
-void out_library_release(e5rt_program_library_t *library)
+void outrig_library_release(e5rt_program_library_t *library)
 {
     GOOD5(e5rt_program_library_release(library));
 }
 
-static void make_operation(struct out_stream *s, e5rt_program_library_t library)
+static void make_operation(struct outrig_stream *s, e5rt_program_library_t library)
 {
     e5rt_precompiled_compute_op_create_options_t options;
     e5rt_program_function_t function;
@@ -459,7 +433,7 @@ static void make_operation(struct out_stream *s, e5rt_program_library_t library)
     GOOD5(e5rt_program_function_release(&function));
 }
 
-void out_stream_make(struct out_stream *s, e5rt_program_library_t library)
+void outrig_stream_make(struct outrig_stream *s, e5rt_program_library_t library)
 {
     make_operation(s, library);
     GOOD5(e5rt_execution_stream_operation_retain_input_port(s->operation, "a", &s->port[0]));
@@ -474,7 +448,7 @@ void out_stream_make(struct out_stream *s, e5rt_program_library_t library)
     GOOD5(e5rt_execution_stream_encode_operation(s->stream, s->operation));
 }
 
-void out_stream_release(struct out_stream *s)
+void outrig_stream_release(struct outrig_stream *s)
 {
     GOOD5(e5rt_execution_stream_release(&s->stream));
     for (unsigned i = 0; i < 3; i++) {
@@ -484,7 +458,7 @@ void out_stream_release(struct out_stream *s)
     GOOD5(e5rt_execution_stream_operation_release(&s->operation));
 }
 
-void out_stream_run(struct crew_worker *worker, struct out_stream *s)
+void outrig_stream_run(struct crew_worker *worker, struct outrig_stream *s)
 {
     unsigned first = (unsigned)crew_random(worker, 900), second = (unsigned)crew_random(worker, 900);
 
@@ -496,7 +470,7 @@ void out_stream_run(struct crew_worker *worker, struct out_stream *s)
 
 /* What is left. */
 
-uint64_t out_dram_used(struct ane_machine *machine)
+uint64_t outrig_dram_used(struct ane_machine *machine)
 {
     return ane_machine_counter(machine, "dram.used");
 }
@@ -509,27 +483,28 @@ static void check_one(IOReturn status, const char *call, unsigned number, unsign
                   limit, (unsigned)status, ane_machine_error());
 }
 
-void out_tables_check(struct ane_machine *machine, uint64_t used)
+void outrig_tables_check(struct ane_machine *machine, uint64_t used)
 {
     io_service_t service = ane_machine_service(machine);
-    struct out_client client[PROCESSES / PROGRAMS];
+    struct outrig_client client[PROCESSES / PROGRAMS];
     const unsigned clients = PROCESSES / PROGRAMS;
     uint64_t token[PROGRAMS];
 
-    if (out_dram_used(machine) != used)
+    if (outrig_dram_used(machine) != used)
         crew_fail("DRAM in use is %" PRIu64 " bytes after every client has closed; it began with %" PRIu64
                   ".",
-                  out_dram_used(machine), used);
+                  outrig_dram_used(machine), used);
     for (unsigned k = 0; k < clients; k++)
-        check_one(out_open(service, 0, ANE_CLIENT_CONTROL, &client[k]), "IOServiceOpen", k, clients);
+        check_one(outrig_open(service, 0, ANE_CLIENT_CONTROL, &client[k]), "IOServiceOpen", k, clients);
     for (unsigned i = 0; i < PROGRAMS; i++)
-        check_one(out_create(&client[0], &token[i]), "Program create", i, PROGRAMS);
+        check_one(outrig_create(&client[i % clients], &token[i]), "Program create", i, PROGRAMS);
     for (unsigned i = 0; i < PROCESSES; i++)
-        check_one(out_prepare(&client[i / PROGRAMS], token[i % PROGRAMS]), "Program prepare", i, PROCESSES);
+        check_one(outrig_prepare(&client[i / PROGRAMS], token[i % PROGRAMS]), "Program prepare", i,
+                  PROCESSES);
     for (unsigned k = clients; k-- > 0;)
         check_one(IOServiceClose(client[k].connect), "IOServiceClose", k, clients);
-    if (out_dram_used(machine) != used)
+    if (outrig_dram_used(machine) != used)
         crew_fail("DRAM in use is %" PRIu64 " bytes after %u programs were loaded and given back; it began "
                   "with %" PRIu64 ".",
-                  out_dram_used(machine), PROGRAMS, used);
+                  outrig_dram_used(machine), PROGRAMS, used);
 }

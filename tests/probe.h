@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For probes of the numbers: MIL text through the runtime's calls alone, on the process's default machine, whose policy the
- * environment names (ANEMONE_NUMERICS). Without it the probes run under m1-exact.
+ * For probes of the numbers: MIL text through the runtime's calls alone, on the process's default machine,
+ * whose policy the environment names (ANEMONE_NUMERICS). Without it the probes run under m1-exact.
  */
 #ifndef TESTS_PROBE_H
 #define TESTS_PROBE_H
@@ -19,7 +19,10 @@
 #define INF   0x7c00
 #define MINUS 0x8000
 
-/* Sanitizers find what they find with fewer numbers; the probes that measure an error are then left out or cut down. */
+/*
+ * Sanitizers find what they find with fewer numbers; the probes that
+ * measure an error are then left out or cut down.
+ */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define PROBE_SANITIZED 1
 #elif defined(__has_feature)
@@ -39,7 +42,7 @@ static inline bool probe_exact(void)
     return ane_numerics_named(getenv("ANEMONE_NUMERICS")) == ANE_NUMERICS_M1_EXACT;
 }
 
-/* A tensor of halfs that goes in or comes out, by name. */
+/* An fp16 tensor that goes in or comes out, by name. */
 struct probe_port {
     const char *name;
     size_t count;
@@ -52,25 +55,25 @@ static inline void probe_program(const char *text, const struct probe_port *port
 {
     e5rt_buffer_object_t buffer[4];
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
 
     assert_true(ports <= 4);
-    e5_write("model.mil", text, strlen(text));
-    e5_model_open(&model, e5_path("model.mil"));
+    folder_write("model.mil", text, strlen(text));
+    e5rig_model_open(&model, folder_path("model.mil"));
     for (unsigned i = 0; i < ports; i++) {
-        buffer[i] = e5_buffer(2 * port[i].count);
-        e5_bind(model.operation, port[i].name, buffer[i]);
+        buffer[i] = e5rig_buffer(2 * port[i].count);
+        e5rig_bind(model.operation, port[i].name, buffer[i]);
         if (port[i].in)
-            memcpy(e5_data(buffer[i]), port[i].in, 2 * port[i].count);
+            memcpy(e5rig_data(buffer[i]), port[i].in, 2 * port[i].count);
     }
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     OK(e5rt_execution_stream_execute_sync(stream));
     for (unsigned i = 0; i < ports; i++)
         if (port[i].out)
-            memcpy(port[i].out, e5_data(buffer[i]), 2 * port[i].count);
+            memcpy(port[i].out, e5rig_data(buffer[i]), 2 * port[i].count);
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     for (unsigned i = 0; i < ports; i++)
         OK(e5rt_buffer_object_release(&buffer[i]));
 }
@@ -99,7 +102,7 @@ static inline void probe_call(const char *call, struct probe_shape x_shape, cons
 }
 
 /* Halfs as the constant `@model_path/weight.bin` at offset 64 of a model's text. */
-static inline void probe_weights(const uint16_t *halfs, size_t count)
+static inline void probe_weights(const uint16_t *values, size_t count)
 {
     struct {
         uint32_t count, version;
@@ -113,8 +116,8 @@ static inline void probe_weights(const uint16_t *halfs, size_t count)
     assert_int_equal(sizeof(head), 128);
     assert_non_null(file);
     memcpy(file, &head, sizeof(head));
-    memcpy(file + sizeof(head), halfs, 2 * count);
-    e5_write("weight.bin", file, sizeof(head) + 2 * count);
+    memcpy(file + sizeof(head), values, 2 * count);
+    folder_write("weight.bin", file, sizeof(head) + 2 * count);
     free(file);
 }
 

@@ -3,6 +3,7 @@
 #include "programs.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "listing/assemble.h"
 #include "support.h"
@@ -86,6 +87,45 @@ void test_assemble(struct test_program *program, const char *format, ...)
     program->size = (uint32_t)assembly.size;
     program->first_words = assembly.first_words;
     program->count = assembly.descriptors;
+}
+
+struct pr_hwx_port test_program_port(const char *name, enum pr_hwx_direction direction, uint32_t bar,
+                                     uint32_t element, const struct td_shape *shape)
+{
+    uint32_t bytes = element == PR_HWX_ELEMENT_FLOAT16 ? 2 : 1, row = (bytes * shape->w + 63) / 64 * 64;
+    uint32_t tensor = row * shape->h * shape->c;
+    struct pr_hwx_port port = {.direction = direction,
+                               .bar = bar,
+                               .bytes = (uint64_t)shape->n * tensor,
+                               .element = element,
+                               .n = shape->n,
+                               .c = shape->c,
+                               .h = shape->h,
+                               .w = shape->w,
+                               .d = 1,
+                               .batch_stride = tensor,
+                               .plane_stride = row * shape->h,
+                               .row_stride = row,
+                               .element_stride = bytes};
+
+    assert_true(strlen(name) < sizeof(port.name));
+    strcpy(port.name, name);
+    return port;
+}
+
+size_t test_program_image(const struct test_program *program, const struct pr_hwx_program *rest,
+                          uint8_t *bytes, size_t capacity)
+{
+    struct pr_hwx_program image = *rest;
+    size_t size;
+
+    image.text = program->bytes;
+    image.text_bytes = program->size;
+    image.td_count = program->count;
+    image.first_td_words = program->first_words;
+    size = pr_hwx_write(&image, bytes, capacity);
+    assert_true(size > 0 && size <= capacity);
+    return size;
 }
 
 struct td_shape test_conv_out(const struct test_conv *c)

@@ -5,8 +5,8 @@
  *     races NAME SECONDS [SEED]
  *     races --list
  *
- * Ends with 0 when everything was as the headers promise, else with one sentence and 1. When a thread makes no progress for 30 seconds
- * the program aborts and says where. Prints TAP.
+ * Ends with 0 when everything was as the headers promise, else with one sentence and 1. When a thread makes
+ * no progress for 30 seconds the program aborts and says where. Prints TAP.
  */
 #include "races.h"
 
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     if (!race || *end || !(seconds > 0 && seconds < 1e6))
         return usage();
     crew_begin(race->name, seed ? strtoull(seed, NULL, 0) : DEFAULT_SEED);
-    out_compile();
+    outrig_compile();
     crew_pass("%lu operations", race->run(seconds));
     return 0;
 }

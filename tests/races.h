@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The races of races.c: each runs for about so many seconds and returns how many operations it did; a failure ends the process. */
+/*
+ * The races of races.c: each runs for about so many seconds and returns how many
+ * operations it did; a failure ends the process.
+ */
 #ifndef TESTS_RACES_H
 #define TESTS_RACES_H
 

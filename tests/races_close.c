@@ -7,11 +7,11 @@
 /* A connection that others use while it is closed and opened again. */
 struct place {
     pthread_mutex_t lock; /* of what follows: they are read and written together */
-    struct out_client client;
+    struct outrig_client client;
     uint64_t token;
 };
 
-static void place_set(struct place *place, const struct out_client *client, uint64_t token)
+static void place_set(struct place *place, const struct outrig_client *client, uint64_t token)
 {
     pthread_mutex_lock(&place->lock);
     place->client = *client;
@@ -19,7 +19,7 @@ static void place_set(struct place *place, const struct out_client *client, uint
     pthread_mutex_unlock(&place->lock);
 }
 
-static uint64_t place_get(struct place *place, struct out_client *client)
+static uint64_t place_get(struct place *place, struct outrig_client *client)
 {
     uint64_t token;
 
@@ -30,27 +30,26 @@ static uint64_t place_get(struct place *place, struct out_client *client)
     return token;
 }
 
-/* call-close: selectors that do nothing, against close. */
+/* call-close: selectors that change nothing, against close. */
 
 static void call_nothing(struct crew_worker *worker)
 {
     struct place *place = worker->shared;
 
     while (crew_more()) {
-        struct out_client client;
+        struct outrig_client client;
         uint64_t session;
         IOReturn status;
 
         place_get(place, &client);
         crew_at(worker, "a call (selector 10)");
-        status = out_nothing(client.connect);
-        if (status != kIOReturnUnsupported && status != ANE_RETURN_CLOSED)
-            crew_fail(
-                "Selector 10 answered 0x%x; unsupported while the connection is open, closed afterwards.",
-                (unsigned)status);
+        status = outrig_version(client.connect);
+        if (status != kIOReturnSuccess && status != ANE_RETURN_CLOSED)
+            crew_fail("Selector 10 answered 0x%x; success while the connection is open, closed afterwards.",
+                      (unsigned)status);
         /* The connection had its handshake before others knew of it: a second one cannot succeed. */
         crew_at(worker, "a handshake (selector 0)");
-        status = out_handshake(&client, 0, &session);
+        status = outrig_handshake(&client, 0, &session);
         if (status != kIOReturnBusy && status != ANE_RETURN_CLOSED)
             crew_fail(
                 "A second handshake (selector 0) answered 0x%x; busy while the connection is open, closed "
@@ -64,28 +63,28 @@ static void call_nothing(struct crew_worker *worker)
 unsigned long race_call_close(double seconds)
 {
     struct place place = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    struct ane_machine *machine = out_machine();
+    struct ane_machine *machine = outrig_machine();
     io_service_t service = ane_machine_service(machine);
     struct crew_worker worker[3] = {{0}}, *self = crew_main();
-    struct out_client client;
+    struct outrig_client client;
 
-    out_good(out_open(service, 0, ANE_CLIENT_CONTROL, &client), "IOServiceOpen");
+    outrig_good(outrig_open(service, 0, ANE_CLIENT_CONTROL, &client), "IOServiceOpen");
     place_set(&place, &client, 0);
     crew_time(seconds);
     crew_start(worker, 3, call_nothing, &place);
     while (crew_more()) {
         crew_pause(self, 20);
         crew_at(self, "IOServiceClose");
-        out_good(IOServiceClose(client.connect), "IOServiceClose");
+        outrig_good(IOServiceClose(client.connect), "IOServiceClose");
         /* A call that is late must not reach the next client, whose handshake is still to come. */
         crew_at(self, "IOServiceOpen");
-        out_good(IOServiceOpen(service, 0, ANE_CLIENT_CONTROL, &client.connect), "IOServiceOpen");
+        outrig_good(IOServiceOpen(service, 0, ANE_CLIENT_CONTROL, &client.connect), "IOServiceOpen");
         crew_at(self, "a handshake (selector 0)");
-        out_good(out_handshake(&client, 0, &client.session), "The first handshake (selector 0)");
+        outrig_good(outrig_handshake(&client, 0, &client.session), "The first handshake (selector 0)");
         place_set(&place, &client, 0);
     }
     crew_join(worker, 3);
-    out_good(IOServiceClose(client.connect), "IOServiceClose");
+    outrig_good(IOServiceClose(client.connect), "IOServiceClose");
     ane_machine_destroy(machine);
     return crew_steps(worker, 3);
 }
@@ -105,16 +104,16 @@ struct evict {
 static void send_direct(struct crew_worker *worker)
 {
     struct evict *evict = worker->shared;
-    struct out_data data;
+    struct outrig_data data;
 
-    out_data_make(&data, 0);
+    outrig_data_make(&data, 0);
     while (crew_more()) {
-        struct out_client client;
+        struct outrig_client client;
         uint64_t token = place_get(&evict->place[worker->number], &client);
 
-        out_good_or_ended(out_request(worker, &client, token, &data), "A request (selector 2)");
+        outrig_good_or_ended(outrig_request(worker, &client, token, &data), "A request (selector 2)");
     }
-    out_data_release(&data);
+    outrig_data_release(&data);
 }
 
 static void close_direct(struct crew_worker *worker)
@@ -123,15 +122,15 @@ static void close_direct(struct crew_worker *worker)
 
     while (crew_more()) {
         unsigned chosen = (unsigned)crew_random(worker, DIRECT_CLIENTS);
-        struct out_client old, next;
+        struct outrig_client old, next;
 
         if (atomic_exchange(&evict->closing[chosen], true))
             continue;
         place_get(&evict->place[chosen], &old);
         crew_at(worker, "IOServiceClose");
-        out_good(IOServiceClose(old.connect), "IOServiceClose");
+        outrig_good(IOServiceClose(old.connect), "IOServiceClose");
         crew_at(worker, "IOServiceOpen");
-        out_good(out_open(evict->service, 0, ANE_CLIENT_DIRECT_PATH, &next), "IOServiceOpen");
+        outrig_good(outrig_open(evict->service, 0, ANE_CLIENT_DIRECT_PATH, &next), "IOServiceOpen");
         place_set(&evict->place[chosen], &next, evict->token);
         atomic_store(&evict->closing[chosen], false);
     }
@@ -139,17 +138,17 @@ static void close_direct(struct crew_worker *worker)
 
 unsigned long race_evict_close(double seconds)
 {
-    struct ane_machine *machine = out_machine();
+    struct ane_machine *machine = outrig_machine();
     struct crew_worker sender[DIRECT_CLIENTS] = {{0}}, closer[CLOSERS] = {{0}};
-    uint64_t used = out_dram_used(machine);
+    uint64_t used = outrig_dram_used(machine);
     struct evict evict = {.service = ane_machine_service(machine)};
-    struct out_client owner, client;
+    struct outrig_client owner, client;
 
-    out_good(out_open(evict.service, 0, ANE_CLIENT_CONTROL, &owner), "IOServiceOpen");
-    out_good(out_create(&owner, &evict.token), "Program create (selector 3)");
+    outrig_good(outrig_open(evict.service, 0, ANE_CLIENT_CONTROL, &owner), "IOServiceOpen");
+    outrig_good(outrig_create(&owner, &evict.token), "Program create (selector 3)");
     for (unsigned i = 0; i < DIRECT_CLIENTS; i++) {
         pthread_mutex_init(&evict.place[i].lock, NULL);
-        out_good(out_open(evict.service, 0, ANE_CLIENT_DIRECT_PATH, &client), "IOServiceOpen");
+        outrig_good(outrig_open(evict.service, 0, ANE_CLIENT_DIRECT_PATH, &client), "IOServiceOpen");
         place_set(&evict.place[i], &client, evict.token);
     }
     crew_time(seconds);
@@ -158,9 +157,9 @@ unsigned long race_evict_close(double seconds)
     crew_join(sender, DIRECT_CLIENTS);
     crew_join(closer, CLOSERS);
     for (unsigned i = 0; i < DIRECT_CLIENTS; i++)
-        out_good(IOServiceClose(evict.place[i].client.connect), "IOServiceClose");
-    out_good(IOServiceClose(owner.connect), "IOServiceClose");
-    out_tables_check(machine, used);
+        outrig_good(IOServiceClose(evict.place[i].client.connect), "IOServiceClose");
+    outrig_good(IOServiceClose(owner.connect), "IOServiceClose");
+    outrig_tables_check(machine, used);
     ane_machine_destroy(machine);
     return crew_steps(sender, DIRECT_CLIENTS) + crew_steps(closer, CLOSERS);
 }
@@ -172,29 +171,29 @@ unsigned long race_evict_close(double seconds)
 static void send_shared(struct crew_worker *worker)
 {
     struct place *place = worker->shared;
-    struct out_data data;
+    struct outrig_data data;
 
-    out_data_make(&data, 0);
+    outrig_data_make(&data, 0);
     while (crew_more()) {
-        struct out_client client;
+        struct outrig_client client;
         uint64_t token = place_get(place, &client);
 
-        out_good_or_ended(out_request(worker, &client, token, &data), "A request (selector 2)");
+        outrig_good_or_ended(outrig_request(worker, &client, token, &data), "A request (selector 2)");
     }
-    out_data_release(&data);
+    outrig_data_release(&data);
 }
 
 static void reopen(struct place *place, io_service_t service)
 {
     struct crew_worker *self = crew_main();
-    struct out_user old, next;
+    struct outrig_user old, next;
 
     old.token = place_get(place, &old.client);
     crew_pause(self, 200);
     crew_at(self, "IOServiceClose");
-    out_good(IOServiceClose(old.client.connect), "IOServiceClose");
+    outrig_good(IOServiceClose(old.client.connect), "IOServiceClose");
     crew_at(self, "IOServiceOpen, program create and prepare");
-    out_user_make(&next, service);
+    outrig_user_make(&next, service);
     place_set(place, &next.client, next.token);
 }
 
@@ -203,29 +202,29 @@ static unsigned long close_with(struct ane_machine *machine, unsigned senders, d
     struct place place = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct crew_worker worker[SENDERS_MAX] = {{0}};
     io_service_t service = ane_machine_service(machine);
-    struct out_user first;
+    struct outrig_user first;
 
-    out_user_make(&first, service);
+    outrig_user_make(&first, service);
     place_set(&place, &first.client, first.token);
     crew_time(seconds);
     crew_start(worker, senders, send_shared, &place);
     while (crew_more())
         reopen(&place, service);
     crew_join(worker, senders);
-    out_good(IOServiceClose(place.client.connect), "IOServiceClose");
+    outrig_good(IOServiceClose(place.client.connect), "IOServiceClose");
     return crew_steps(worker, senders);
 }
 
 unsigned long race_close_requests(double seconds)
 {
     static const unsigned senders[] = {3, 8, SENDERS_MAX};
-    struct ane_machine *machine = out_machine();
-    uint64_t used = out_dram_used(machine);
+    struct ane_machine *machine = outrig_machine();
+    uint64_t used = outrig_dram_used(machine);
     unsigned long count = 0;
 
     for (unsigned i = 0; i < 3; i++)
         count += close_with(machine, senders[i], seconds / 3);
-    out_tables_check(machine, used);
+    outrig_tables_check(machine, used);
     ane_machine_destroy(machine);
     return count;
 }
@@ -244,20 +243,20 @@ static void open_and_close(struct crew_worker *worker)
 {
     struct mixed *mixed = worker->shared;
     io_service_t service = ane_machine_service(mixed->machine);
-    struct out_data data;
+    struct outrig_data data;
 
-    out_data_make(&data, 0);
+    outrig_data_make(&data, 0);
     while (crew_more()) {
-        struct out_user user;
+        struct outrig_user user;
 
         crew_at(worker, "IOServiceOpen, program create and prepare");
-        out_user_make(&user, service);
+        outrig_user_make(&user, service);
         for (unsigned i = 0; i < 20 && crew_more(); i++)
-            out_good(out_request(worker, &user.client, user.token, &data), "A request (selector 2)");
+            outrig_good(outrig_request(worker, &user.client, user.token, &data), "A request (selector 2)");
         crew_at(worker, "program unprepare and destroy, IOServiceClose");
-        out_user_release(&user);
+        outrig_user_release(&user);
     }
-    out_data_release(&data);
+    outrig_data_release(&data);
 }
 
 static void look_at_registers(struct crew_worker *worker)
@@ -291,16 +290,16 @@ unsigned long race_close_mixed(double seconds)
 {
     struct place place = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct crew_worker sender[3] = {{0}}, client[MIXED_CLIENTS] = {{0}}, reader = {0}, runner = {0};
-    struct mixed mixed = {.machine = out_machine()};
+    struct mixed mixed = {.machine = outrig_machine()};
     struct ane_machine_map map = {.size = sizeof(map)};
     io_service_t service = ane_machine_service(mixed.machine);
-    uint64_t used = out_dram_used(mixed.machine);
-    struct out_user first;
+    uint64_t used = outrig_dram_used(mixed.machine);
+    struct outrig_user first;
 
     if (ane_machine_map(mixed.machine, &map))
         crew_fail("ane_machine_map: %s", ane_machine_error());
     mixed.status_register = map.task_manager + TM_STATUS;
-    out_user_make(&first, service);
+    outrig_user_make(&first, service);
     place_set(&place, &first.client, first.token);
     crew_time(seconds);
     crew_start(sender, 3, send_shared, &place);
@@ -313,8 +312,8 @@ unsigned long race_close_mixed(double seconds)
     crew_join(client, MIXED_CLIENTS);
     crew_join(&reader, 1);
     crew_join(&runner, 1);
-    out_good(IOServiceClose(place.client.connect), "IOServiceClose");
-    out_tables_check(mixed.machine, used);
+    outrig_good(IOServiceClose(place.client.connect), "IOServiceClose");
+    outrig_tables_check(mixed.machine, used);
     ane_machine_destroy(mixed.machine);
     return crew_steps(sender, 3) + crew_steps(client, MIXED_CLIENTS);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A port of the real-time kernel for tests: tasks on the host's context switch, a virtual clock, interrupts on demand.
- * The test's thread drives: it boots a kernel and runs it until nothing is left to do. Interrupts are taken at kernel
- * calls, at register accesses and in wait. Assert after rtport_run, never inside a task: cmocka would jump between stacks.
- * A kernel call made from outside, while it is idle, is like one in a critical section: what it wakes runs after the next
- * interrupt.
+ * A port of the real-time kernel for tests: tasks on the host's context switch, a virtual clock, interrupts
+ * on demand. The test's thread drives: it boots a kernel and runs it until nothing is left to do. Interrupts
+ * are taken at kernel calls, at register accesses and in wait. Assert after rtport_run, never inside a task:
+ * cmocka would jump between stacks. A kernel call made from outside, while it is idle, is like one in a
+ * critical section: what it wakes runs after the next interrupt.
  */
 #ifndef TESTS_RTPORT_H
 #define TESTS_RTPORT_H
@@ -23,7 +23,10 @@ enum rtport_end {
     RTPORT_HALTED,
 };
 
-/* A store of N to this register raises line N; reading gives the number of stores so far. The others are memory. */
+/*
+ * A store of N to this register raises line N; reading gives the number
+ * of stores so far. The others are memory.
+ */
 #define RTPORT_DOORBELL     0x1000u
 #define RTPORT_REGISTERS    16u         /* 64-bit ones from address 0 */
 #define RTPORT_SHARED       0x80000000u /* device address of the shared memory behind rt_port_window */
@@ -38,7 +41,9 @@ struct rt_boot *rtport_boot_arguments(struct rt_port *port);
 /* Boots, calls setup(kernel, arg) on the boot stack, starts, and runs until `until` (virtual) or the end. */
 enum rtport_end rtport_start(struct rt_port *port, void (*setup)(struct rt_kernel *kernel, void *arg),
                              void *arg, uint64_t until);
-/* Continues where the last run ended. The clock stands at `until` after an idle end, unless that is RT_FOREVER. */
+/*
+ * Continues where the last run ended. The clock is at `until` after an idle end, unless that is RT_FOREVER.
+ */
 enum rtport_end rtport_run(struct rt_port *port, uint64_t until);
 struct rt_kernel *rtport_kernel(struct rt_port *port);
 

@@ -4,9 +4,10 @@
  *
  *     soak SECONDS [SEED]
  *
- * 64 threads and 20 clients of three identities on one machine, beside machines that come and go, the runtime on the default machine,
- * and children. Every answer must be one that the table below allows, every result right; at the end everything is back where it began.
- * Prints TAP; the line has the number of operations of each kind.
+ * 64 threads and 20 clients of three identities on one machine, beside machines that come and
+ * go, the runtime on the default machine, and children. Every answer must be one that the table
+ * below allows, every result right; at the end everything is back where it began. Prints TAP;
+ * the line has the number of operations of each kind.
  */
 #include "soak.h"
 
@@ -141,8 +142,8 @@ static struct holdings take_stock(const struct soak *soak)
                              .threads = entries("/proc/self/task"),
                              .mappings = mappings(""),
                              .file_mappings = mappings("/memfd:"),
-                             .dram = out_dram_used(soak->machine),
-                             .default_dram = out_dram_used(default_machine())};
+                             .dram = outrig_dram_used(soak->machine),
+                             .default_dram = outrig_dram_used(default_machine())};
 }
 
 /* A thread that was joined may be listed for a moment. */
@@ -171,40 +172,42 @@ static void check_stock(const struct soak *soak, const struct holdings *before)
     compare("Host mappings of memory files", before->file_mappings, after.file_mappings, 0);
     if (after.mappings > before->mappings)
         compare("Host mappings", before->mappings, after.mappings, MAPS_SLACK);
-    out_tables_check(soak->machine, before->dram);
-    out_tables_check(default_machine(), before->default_dram);
+    outrig_tables_check(soak->machine, before->dram);
+    outrig_tables_check(default_machine(), before->default_dram);
 }
 
 /* One of everything, so that what is made once is there before the count. */
 static void warm_up(const struct soak *soak)
 {
-    e5rt_program_library_t library = out_library();
+    e5rt_program_library_t library = outrig_library();
     struct crew_worker *self = crew_main();
-    struct out_stream stream;
-    struct out_user user;
-    struct out_data data;
+    struct outrig_stream stream;
+    struct outrig_user user;
+    struct outrig_data data;
 
-    out_stream_make(&stream, library);
-    out_stream_run(self, &stream);
-    out_stream_release(&stream);
-    out_library_release(&library);
-    out_user_make(&user, soak->service);
-    out_data_make(&data, 0);
-    out_good(out_request(self, &user.client, user.token, &data), "A request (selector 2)");
-    out_data_release(&data);
-    out_user_release(&user);
-    out_own_machine(self);
+    outrig_stream_make(&stream, library);
+    outrig_stream_run(self, &stream);
+    outrig_stream_release(&stream);
+    outrig_library_release(&library);
+    outrig_user_make(&user, soak->service);
+    outrig_data_make(&data, 0);
+    outrig_good(outrig_request(self, &user.client, user.token, &data), "A request (selector 2)");
+    outrig_data_release(&data);
+    outrig_user_release(&user);
+    outrig_own_machine(self);
 }
 
 static void make_tasks(struct soak *soak)
 {
-    static const char *const entitlement[] = {"com.apple.ane.iokit-user-access"};
+    static const char *const entitlement[] = {"com.apple.ane.iokit-user-access", "com.apple.ane.memory",
+                                              "com.apple.ane.realtime-priority-client",
+                                              "com.apple.ane.allow-system-reserved-priorities"};
     static const char *const team[SOAK_TASKS] = {NULL, "FIRSTTEAM", "SECONDTEAM"};
 
     for (unsigned i = 1; i < SOAK_TASKS; i++) {
         const uint8_t hash[20] = {(uint8_t)i};
 
-        soak->task[i] = ane_task_create(entitlement, 1, team[i], hash);
+        soak->task[i] = ane_task_create(entitlement, 4, team[i], hash);
         if (!soak->task[i])
             crew_fail("ane_task_create made no task.");
     }
@@ -258,8 +261,8 @@ int main(int argc, char **argv)
     }
     if (!strcmp(argv[1], "--child")) {
         crew_begin("soak, child", 0);
-        out_compile();
-        out_own_machine(crew_main());
+        outrig_compile();
+        outrig_own_machine(crew_main());
         return 0;
     }
     seconds = strtod(argv[1], &end);
@@ -268,8 +271,8 @@ int main(int argc, char **argv)
         return 2;
     }
     crew_begin("soak", seed ? strtoull(seed, NULL, 0) : DEFAULT_SEED);
-    out_compile();
-    soak.machine = out_machine();
+    outrig_compile();
+    soak.machine = outrig_machine();
     soak.service = ane_machine_service(soak.machine);
     make_tasks(&soak);
     warm_up(&soak);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 /*
- * 20 clients: 11 control clients of one thread, 5 of which have a direct-path client beside them, and 4 that are shared. Shared clients may have
- * requests under way all the time, and pinned ones keep their domain; together they are fewer than the 7 domains, so that
- * nobody waits in vain.
+ * 20 clients: 11 control clients of one thread, 5 of which have a direct-path client beside them, and 4 that
+ * are shared. Shared clients may have requests under way all the time, and pinned ones keep their domain;
+ * together they are fewer than the 7 domains, so that no client waits in vain.
  */
 #define PROGRAMS_PER_CONTROL 2u
 #define CONTROLS             2u
@@ -18,7 +18,7 @@
 /* A connection that several threads use. */
 struct slot {
     pthread_mutex_t lock; /* of what follows */
-    struct out_client client;
+    struct outrig_client client;
     unsigned turn; /* rises when it is opened again */
     struct {
         uint64_t token; /* 0: none */
@@ -33,18 +33,19 @@ struct slot {
 static struct slot slots[SLOTS];
 static atomic_uint pinned;
 
-static IOReturn open_as(const struct soak *soak, unsigned identity, uint32_t type, struct out_client *client)
+static IOReturn open_as(const struct soak *soak, unsigned identity, uint32_t type,
+                        struct outrig_client *client)
 {
-    return soak_answer(SOAK_OPEN, SOAK_ALONE, out_open(soak->service, soak->task[identity], type, client));
+    return soak_answer(SOAK_OPEN, SOAK_ALONE, outrig_open(soak->service, soak->task[identity], type, client));
 }
 
 /* Clients of one thread. */
 
-static void some_requests(struct crew_worker *worker, const struct out_client *client, uint64_t token,
-                          struct out_data *data)
+static void some_requests(struct crew_worker *worker, const struct outrig_client *client, uint64_t token,
+                          struct outrig_data *data)
 {
     for (uint64_t i = 1 + crew_random(worker, 12); i > 0; i--)
-        soak_answer(SOAK_REQUEST, SOAK_ALONE, out_request(worker, client, token, data));
+        soak_answer(SOAK_REQUEST, SOAK_ALONE, outrig_request(worker, client, token, data));
 }
 
 static bool take_pin(void)
@@ -57,64 +58,64 @@ static bool take_pin(void)
 
 /* Requests by way of a direct-path client, with or without a mapping of its own. */
 static void use_direct(struct crew_worker *worker, const struct soak *soak, unsigned identity, uint64_t token,
-                       struct out_data *data)
+                       struct outrig_data *data)
 {
     bool pin = take_pin();
-    struct out_client direct;
+    struct outrig_client direct;
     uint64_t address = 0;
 
     open_as(soak, identity, ANE_CLIENT_DIRECT_PATH, &direct);
     crew_at(worker, "memory map (selector 5)");
     if (pin)
-        soak_answer(SOAK_MAP, SOAK_ALONE, out_map(&direct, data->surface, &address));
+        soak_answer(SOAK_MAP, SOAK_ALONE, outrig_map(&direct, data->surface, &address));
     some_requests(worker, &direct, token, data);
     crew_at(worker, "memory unmap (selector 6)");
     /* Closing gives a mapping back too. */
     if (pin && crew_random(worker, 3))
-        soak_answer(SOAK_UNMAP, SOAK_ALONE, out_unmap(&direct, data->surface, address));
+        soak_answer(SOAK_UNMAP, SOAK_ALONE, outrig_unmap(&direct, data->surface, address));
     crew_at(worker, "IOServiceClose");
     soak_answer(SOAK_CLOSE, SOAK_ALONE, IOServiceClose(direct.connect));
     if (pin)
         atomic_fetch_sub(&pinned, 1);
 }
 
-static void use_control(struct crew_worker *worker, const struct out_client *client, uint64_t token,
-                        struct out_data *data)
+static void use_control(struct crew_worker *worker, const struct outrig_client *client, uint64_t token,
+                        struct outrig_data *data)
 {
     crew_at(worker, "program prepare (selector 4)");
-    soak_answer(SOAK_PREPARE, SOAK_ALONE, out_prepare(client, token));
+    soak_answer(SOAK_PREPARE, SOAK_ALONE, outrig_prepare(client, token));
     some_requests(worker, client, token, data);
     crew_at(worker, "program unprepare (selector 5)");
     /* Destroying and closing do it too. */
     if (crew_random(worker, 3))
-        soak_answer(SOAK_UNPREPARE, SOAK_ALONE, out_unprepare(client, token));
+        soak_answer(SOAK_UNPREPARE, SOAK_ALONE, outrig_unprepare(client, token));
 }
 
 void soak_alone(struct crew_worker *worker)
 {
     const struct soak *soak = worker->shared;
     unsigned identity = worker->number % SOAK_TASKS;
-    struct out_data data;
+    struct outrig_data data;
 
     while (crew_more()) {
-        struct out_client client;
+        struct outrig_client client;
         uint64_t token;
 
-        out_data_make(&data, soak->task[identity]);
+        outrig_data_make(&data, soak->task[identity]);
         crew_at(worker, "IOServiceOpen");
         open_as(soak, identity, ANE_CLIENT_CONTROL, &client);
         crew_at(worker, "program create (selector 3)");
-        soak_answer(SOAK_CREATE, SOAK_ALONE, out_create(&client, &token));
+        soak_answer(SOAK_CREATE, SOAK_ALONE, outrig_create(&client, &token));
         if (worker->number % 2)
             use_direct(worker, soak, identity, token, &data);
         else
             use_control(worker, &client, token, &data);
         crew_at(worker, "program destroy (selector 6)");
         if (crew_random(worker, 3))
-            soak_answer(SOAK_DESTROY, SOAK_ALONE, out_destroy(&client, token));
+            soak_answer(SOAK_DESTROY, SOAK_ALONE, outrig_destroy(&client, token));
         crew_at(worker, "IOServiceClose");
         soak_answer(SOAK_CLOSE, SOAK_ALONE, IOServiceClose(client.connect));
-        out_data_release(&data);
+        outrig_data_release(&data);
     }
 }
 
@@ -150,7 +151,7 @@ static struct slot *any_control(struct crew_worker *worker)
     return &slots[crew_random(worker, CONTROLS)];
 }
 
-static void look(struct slot *slot, unsigned which, struct out_client *client, uint64_t *token)
+static void look(struct slot *slot, unsigned which, struct outrig_client *client, uint64_t *token)
 {
     pthread_mutex_lock(&slot->lock);
     *client = slot->client;
@@ -162,7 +163,7 @@ static void look(struct slot *slot, unsigned which, struct out_client *client, u
 static uint64_t any_token(struct crew_worker *worker, unsigned identity)
 {
     struct slot *slot = any_control(worker);
-    struct out_client client;
+    struct outrig_client client;
     uint64_t token;
 
     while (slot->identity != identity)
@@ -175,7 +176,7 @@ static void shared_create(struct crew_worker *worker)
 {
     unsigned which = (unsigned)crew_random(worker, PROGRAMS_PER_CONTROL), turn;
     struct slot *slot = any_control(worker);
-    struct out_client client;
+    struct outrig_client client;
     IOReturn status;
     uint64_t token;
     bool mine;
@@ -189,7 +190,7 @@ static void shared_create(struct crew_worker *worker)
     pthread_mutex_unlock(&slot->lock);
     if (!mine)
         return;
-    status = soak_answer(SOAK_CREATE, SOAK_SHARED, out_create(&client, &token));
+    status = soak_answer(SOAK_CREATE, SOAK_SHARED, outrig_create(&client, &token));
     pthread_mutex_lock(&slot->lock);
     slot->program[which].making = false;
     /* When the connection has been closed meanwhile, the program has gone with it. */
@@ -202,11 +203,11 @@ static void shared_destroy(struct crew_worker *worker)
 {
     unsigned which = (unsigned)crew_random(worker, PROGRAMS_PER_CONTROL);
     struct slot *slot = any_control(worker);
-    struct out_client client;
+    struct outrig_client client;
     uint64_t token;
 
     look(slot, which, &client, &token);
-    if (!token || soak_answer(SOAK_DESTROY, SOAK_SHARED, out_destroy(&client, token)))
+    if (!token || soak_answer(SOAK_DESTROY, SOAK_SHARED, outrig_destroy(&client, token)))
         return;
     pthread_mutex_lock(&slot->lock);
     if (slot->program[which].token == token)
@@ -217,7 +218,7 @@ static void shared_destroy(struct crew_worker *worker)
 static void shared_reopen(struct crew_worker *worker, const struct soak *soak)
 {
     struct slot *slot = any_slot(worker);
-    struct out_client old, next;
+    struct outrig_client old, next;
 
     if (atomic_exchange(&slot->closing, true))
         return;
@@ -242,29 +243,29 @@ static void shared_prepare(struct crew_worker *worker, bool prepare)
 {
     struct slot *slot = any_control(worker);
     uint64_t token = any_token(worker, slot->identity), unused;
-    struct out_client client;
+    struct outrig_client client;
 
     look(slot, 0, &client, &unused);
     if (!token)
         return;
     if (prepare)
-        soak_answer(SOAK_PREPARE, SOAK_SHARED, out_prepare(&client, token));
+        soak_answer(SOAK_PREPARE, SOAK_SHARED, outrig_prepare(&client, token));
     else
-        soak_answer(SOAK_UNPREPARE, SOAK_SHARED, out_unprepare(&client, token));
+        soak_answer(SOAK_UNPREPARE, SOAK_SHARED, outrig_unprepare(&client, token));
 }
 
-static void shared_request(struct crew_worker *worker, struct out_data *data)
+static void shared_request(struct crew_worker *worker, struct outrig_data *data)
 {
     struct slot *slot = any_slot(worker);
     uint64_t token = any_token(worker, slot->identity), unused;
-    struct out_client client;
+    struct outrig_client client;
 
     look(slot, 0, &client, &unused);
     if (token)
-        soak_answer(SOAK_REQUEST, SOAK_SHARED, out_request(worker, &client, token, &data[slot->identity]));
+        soak_answer(SOAK_REQUEST, SOAK_SHARED, outrig_request(worker, &client, token, &data[slot->identity]));
 }
 
-static void shared_step(struct crew_worker *worker, const struct soak *soak, struct out_data *data)
+static void shared_step(struct crew_worker *worker, const struct soak *soak, struct outrig_data *data)
 {
     unsigned choice = (unsigned)crew_random(worker, 100);
 
@@ -290,16 +291,16 @@ static void shared_step(struct crew_worker *worker, const struct soak *soak, str
 void soak_shared(struct crew_worker *worker)
 {
     const struct soak *soak = worker->shared;
-    struct out_data data[SOAK_TASKS];
+    struct outrig_data data[SOAK_TASKS];
 
     for (unsigned i = 0; i < SOAK_TASKS; i++)
-        out_data_make(&data[i], soak->task[i]);
+        outrig_data_make(&data[i], soak->task[i]);
     while (crew_more()) {
         shared_step(worker, soak, data);
         crew_pause(worker, 2000);
     }
     for (unsigned i = 0; i < SOAK_TASKS; i++)
-        out_data_release(&data[i]);
+        outrig_data_release(&data[i]);
 }
 
 /* Surfaces that are made, bound once and released. */
@@ -331,16 +332,16 @@ void soak_surfaces(struct crew_worker *worker)
     const struct soak *soak = worker->shared;
 
     while (crew_more()) {
-        struct out_data data[SOAK_TASKS];
+        struct outrig_data data[SOAK_TASKS];
 
         crew_at(worker, "ane_surface_create and release");
         check_surface(soak, worker);
         for (unsigned i = 0; i < SOAK_TASKS; i++)
-            out_data_make(&data[i], soak->task[i]);
+            outrig_data_make(&data[i], soak->task[i]);
         for (unsigned i = 0; i < 8; i++)
             shared_request(worker, data);
         for (unsigned i = 0; i < SOAK_TASKS; i++) {
-            out_data_release(&data[i]);
+            outrig_data_release(&data[i]);
             soak_count(SOAK_SURFACE);
         }
     }

@@ -10,33 +10,33 @@
 #define EXTRA_CONNECTIONS 4u
 
 /* Destroyed as it is: what was open is closed. */
-static void destroy_in_use(struct crew_worker *worker, struct ane_machine *machine, struct out_user *user,
-                           struct out_data *data)
+static void destroy_in_use(struct crew_worker *worker, struct ane_machine *machine, struct outrig_user *user,
+                           struct outrig_data *data)
 {
-    struct out_client extra[EXTRA_CONNECTIONS];
+    struct outrig_client extra[EXTRA_CONNECTIONS];
 
     for (unsigned i = 0; i < EXTRA_CONNECTIONS; i++)
         soak_answer(SOAK_OPEN, SOAK_ALONE,
-                    out_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &extra[i]));
+                    outrig_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &extra[i]));
     crew_at(worker, "ane_machine_destroy with open connections");
     ane_machine_destroy(machine);
-    soak_answer(SOAK_REQUEST, SOAK_GONE, out_request(worker, &user->client, user->token, data));
+    soak_answer(SOAK_REQUEST, SOAK_GONE, outrig_request(worker, &user->client, user->token, data));
     crew_at(worker, "IOServiceClose after ane_machine_destroy");
     soak_answer(SOAK_CLOSE, SOAK_GONE, IOServiceClose(user->client.connect));
     for (unsigned i = 0; i < EXTRA_CONNECTIONS; i++)
         soak_answer(SOAK_CLOSE, SOAK_GONE, IOServiceClose(extra[i].connect));
-    out_data_release(data);
+    outrig_data_release(data);
 }
 
-static void make_user(struct out_user *user, struct ane_machine *machine)
+static void make_user(struct outrig_user *user, struct ane_machine *machine)
 {
-    out_user_make(user, ane_machine_service(machine));
+    outrig_user_make(user, ane_machine_service(machine));
     soak_count(SOAK_OPEN), soak_count(SOAK_CREATE), soak_count(SOAK_PREPARE);
 }
 
-static void release_user(struct out_user *user)
+static void release_user(struct outrig_user *user)
 {
-    out_user_release(user);
+    outrig_user_release(user);
     soak_count(SOAK_UNPREPARE), soak_count(SOAK_DESTROY), soak_count(SOAK_CLOSE);
 }
 
@@ -44,20 +44,20 @@ void soak_machines(struct crew_worker *worker)
 {
     while (crew_more()) {
         struct ane_machine *machine;
-        struct out_user user;
-        struct out_data data;
+        struct outrig_user user;
+        struct outrig_data data;
 
         crew_at(worker, "ane_machine_create");
-        machine = out_machine();
+        machine = outrig_machine();
         make_user(&user, machine);
-        out_data_make(&data, 0);
+        outrig_data_make(&data, 0);
         for (uint64_t i = 1 + crew_random(worker, 20); i > 0; i--)
-            soak_answer(SOAK_REQUEST, SOAK_ALONE, out_request(worker, &user.client, user.token, &data));
+            soak_answer(SOAK_REQUEST, SOAK_ALONE, outrig_request(worker, &user.client, user.token, &data));
         soak_count(SOAK_MACHINE);
         if (crew_random(worker, 2)) {
             destroy_in_use(worker, machine, &user, &data);
         } else {
-            out_data_release(&data);
+            outrig_data_release(&data);
             release_user(&user);
             crew_at(worker, "ane_machine_destroy");
             ane_machine_destroy(machine);
@@ -72,18 +72,18 @@ void soak_streams(struct crew_worker *worker)
 {
     while (crew_more()) {
         e5rt_program_library_t library;
-        struct out_stream stream;
+        struct outrig_stream stream;
 
         crew_at(worker, "e5rt_e5_compiler_compile");
-        library = out_library();
+        library = outrig_library();
         crew_at(worker, "making an operation");
-        out_stream_make(&stream, library);
+        outrig_stream_make(&stream, library);
         for (uint64_t i = 1 + crew_random(worker, 30); i > 0; i--) {
-            out_stream_run(worker, &stream);
+            outrig_stream_run(worker, &stream);
             soak_count(SOAK_EXECUTION);
         }
-        out_stream_release(&stream);
-        out_library_release(&library);
+        outrig_stream_release(&stream);
+        outrig_library_release(&library);
     }
 }
 
@@ -106,7 +106,7 @@ static _Noreturn void destroy_of_parent(const struct soak *soak)
 
 static _Noreturn void use_own(struct crew_worker *worker)
 {
-    out_own_machine(worker);
+    outrig_own_machine(worker);
     _exit(0);
 }
 
@@ -118,7 +118,10 @@ void soak_forks(struct crew_worker *worker)
     const struct soak *soak = worker->shared;
 
     while (crew_more()) {
-        /* A forked child may find the sanitizers' allocators locked by a thread that it does not have: there it makes no machine. */
+        /*
+         * A forked child may find the sanitizers' allocators locked by a thread
+         * that it does not have: there it makes no machine.
+         */
         unsigned kind = (unsigned)crew_random(worker, SOAK_SANITIZED ? 3 : 4);
         pid_t child;
 

@@ -53,6 +53,24 @@ out:
     return bytes;
 }
 
+char *test_env_save(const char *name)
+{
+    const char *value = getenv(name);
+    char *copy = value != NULL ? strdup(value) : NULL;
+
+    assert_true(value == NULL || copy != NULL);
+    return copy;
+}
+
+void test_env_restore(const char *name, char *saved)
+{
+    if (saved != NULL)
+        setenv(name, saved, 1);
+    else
+        unsetenv(name);
+    free(saved);
+}
+
 uint64_t test_seed(void)
 {
     static bool known;

@@ -23,6 +23,10 @@ const char *test_program_path(const char *name);
 /* The whole file, for the caller to free; NULL when it cannot be read. Never NULL for an empty file. */
 uint8_t *test_file_read(const char *path, size_t *size);
 
+/* An environment variable's value, or NULL; and put back, or unset when it was NULL. Frees the copy. */
+char *test_env_save(const char *name);
+void test_env_restore(const char *name, char *saved);
+
 /* The seed of this run: ANEMONE_TEST_SEED, or a fixed default. Printed to stderr when first asked for. */
 uint64_t test_seed(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Activation tables as they stand in programs of Apple's compiler for this engine: the numbers alone, from the
+ * Activation tables as they are in programs of Apple's compiler for this engine: the numbers alone, from the
  * disassembled kernels and oracles that are published in the repositories named in docs/provenance.md.
  */
 #ifndef TESTS_TABLE_FACTS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs of several descriptors for tests: each task written as its fields, made into the text form, assembled, and run by the bare
- * driver on a machine of its own. Nothing here knows how the engine decodes or computes.
+ * Programs of several descriptors for tests: each task written as its fields, made into
+ * the text form, assembled, and run by the bare driver on a machine of its own. Nothing
+ * here knows how the engine decodes or computes.
  */
 #ifndef TESTS_TASKRIG_H
 #define TESTS_TASKRIG_H
@@ -20,7 +21,7 @@
 #define LOOKUP    "OpMode=4 KernelMode=1 NonlinearMode=2"
 #define COPY      "OpMode=4 KernelMode=1"
 #define DEPTHWISE "UnicastEn=1 UnicastCin=1"
-#define ULP       0x1p-11 /* half a unit of halfs, relatively: one rounding */
+#define ULP       0x1p-11 /* half an fp16 unit in the last place, relatively: one rounding */
 #define ROUNDS    4
 
 /* Where an operand is: SourceType and ResultType. */
@@ -34,7 +35,7 @@ struct spot {
     uint32_t base, row, plane, group;          /* there, in bytes */
     uint32_t l2, l2_channel, l2_row, l2_group; /* in L2, in bytes */
     unsigned interleave;                       /* 0 means 1 */
-    bool bytes;                                /* 8-bit elements, not halfs */
+    bool bytes;                                /* 8-bit elements, not fp16 */
 };
 
 /* A task. What is NULL or 0 has the value that most public descriptors have. */
@@ -45,7 +46,7 @@ struct step {
     struct spot src, src2, dst;
     const char *header, *conv, *group_cfg, *broadcast, *cfg, *l2_cfg; /* more fields of these words */
     const char *pe, *kernel, *mac;
-    uint32_t scale, bias, epsilon; /* planar: halfs; scale 0 means 1 */
+    uint32_t scale, bias, epsilon; /* planar: fp16; scale 0 means 1 */
     uint32_t divide;               /* planar: FinalScale is 1 / divide */
     unsigned engines_log2;
     unsigned streams, kernel_bar; /* kernel streams, and their buffer */
@@ -188,7 +189,7 @@ static inline void say_result(struct listing *l, const struct step *s)
         or_one(s->dst.interleave));
 }
 
-static inline void rig_assemble(struct test_program *program, const struct step *step, unsigned steps)
+static inline void taskrig_assemble(struct test_program *program, const struct step *step, unsigned steps)
 {
     static struct listing l;
 
@@ -225,8 +226,8 @@ static const struct {
 #define RIGS (sizeof(rigs) / sizeof(rigs[0]))
 
 /* Runs it; the surfaces hold afterwards what is in memory. */
-static inline void rig_run(unsigned rig, const struct step *step, unsigned steps, const void *constants,
-                           uint32_t constant_bytes, const struct surface *surface, unsigned surfaces)
+static inline void taskrig_run(unsigned rig, const struct step *step, unsigned steps, const void *constants,
+                               uint32_t constant_bytes, const struct surface *surface, unsigned surfaces)
 {
     struct ane_machine_config config = {.size = sizeof(config),
                                         .chip = rigs[rig].chip,
@@ -241,7 +242,7 @@ static inline void rig_run(unsigned rig, const struct step *step, unsigned steps
     uint32_t text;
     uint8_t *blob;
 
-    rig_assemble(&program, step, steps);
+    taskrig_assemble(&program, step, steps);
     text = (program.size + 63) / 64 * 64;
     blob = calloc(1, text + constant_bytes + 64);
     assert_non_null(blob);
@@ -266,7 +267,7 @@ static inline void rig_run(unsigned rig, const struct step *step, unsigned steps
 }
 
 /* A table of a public program as its 128 bytes. */
-static inline void rig_table(uint8_t bytes[128], const char *name)
+static inline void taskrig_table(uint8_t bytes[128], const char *name)
 {
     const struct table_fact *t = table_fact_find(name);
     uint16_t half[64] = {0};
@@ -370,6 +371,47 @@ static inline struct spot kept(unsigned bar, const struct td_shape *s, uint32_t 
 }
 
 static const struct spot streamed = {.type = STREAMED};
+
+/* A task of the neural engines over a tensor, each channel by itself. */
+static inline struct step step_neural(const struct td_shape *s, struct spot src, struct spot dst,
+                                      const char *mac)
+{
+    return (struct step){
+        .w = s->w, .h = s->h, .cin = s->c, .src = src, .dst = dst, .group_cfg = DEPTHWISE, .mac = mac};
+}
+
+static inline struct step step_copy(const struct td_shape *s, struct spot src, struct spot dst)
+{
+    return step_neural(s, src, dst, COPY);
+}
+
+/* Through the activation table at that offset of the constants. */
+static inline struct step step_lookup(const struct td_shape *s, struct spot src, struct spot dst,
+                                      uint32_t table)
+{
+    struct step step = step_neural(s, src, dst, LOOKUP);
+
+    step.streams = 1, step.kernel_bar = 1;
+    step.stream = table, step.stream_bytes = 0x80;
+    return step;
+}
+
+/* A planar task of one source, or of two. */
+static inline struct step step_planar(const struct td_shape *s, struct spot src, struct spot dst)
+{
+    return (struct step){.type = ONE_SOURCE, .w = s->w, .h = s->h, .cin = s->c, .src = src, .dst = dst};
+}
+
+static inline struct step step_two(const struct td_shape *s, struct spot src, struct spot src2,
+                                   struct spot dst, const char *pe)
+{
+    struct step step = step_planar(s, src, dst);
+
+    step.type = TWO_SOURCES;
+    step.src2 = src2;
+    step.pe = pe;
+    return step;
+}
 
 static inline struct td_shape random_shape(struct test_rng *rng, uint32_t c, uint32_t h, uint32_t w)
 {

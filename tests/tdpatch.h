@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Byte offsets of register words in a full descriptor with a 10-word header (0x274 bytes), as the public facts list them: what a driver author
- * would use to look into or change a compiled program.
+ * Byte offsets of register words in a full descriptor with a 10-word header (0x274 bytes), as the public
+ * facts list them: what a driver author would use to look into or change a compiled program.
  */
 #ifndef TESTS_TDPATCH_H
 #define TESTS_TDPATCH_H

@@ -65,8 +65,8 @@ static inline uint32_t pick(struct test_rng *rng, uint32_t lo, uint32_t hi)
 }
 
 /*
- * What halfs are made of: ordinary numbers; large ones; large ones that cancel and small ones that are lost
- * or kept depending on the order of a sum; or everything there is.
+ * What random fp16 values are made of: ordinary numbers; large ones; large ones that cancel and small ones
+ * that are lost or kept depending on the order of a sum; or everything there is.
  */
 enum palette { SMALL, LARGE, CANCELLING, ANY, PALETTES };
 
@@ -85,7 +85,7 @@ static inline uint16_t random_half(struct test_rng *rng, enum palette palette)
     return test_rng_fp16_finite(rng, palette == LARGE ? 300 : palette == SMALL ? 4 : 0.001);
 }
 
-static inline void random_halfs(struct test_rng *rng, uint8_t *bytes, size_t size, enum palette palette)
+static inline void random_fp16(struct test_rng *rng, uint8_t *bytes, size_t size, enum palette palette)
 {
     test_rng_bytes(rng, bytes, size);
     for (size_t i = 0; i + 1 < size; i += 2) {

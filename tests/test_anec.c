@@ -393,17 +393,17 @@ static void run(const struct anec_file *file, const char *name, const char *cons
                 e5rt_buffer_object_t buffers[], unsigned count)
 {
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
 
-    e5_write(name, file->bytes, file->size);
-    e5_model_open(&model, e5_path(name));
+    folder_write(name, file->bytes, file->size);
+    e5rig_model_open(&model, folder_path(name));
     for (unsigned i = 0; i < count; i++)
-        e5_bind(model.operation, ports[i], buffers[i]);
+        e5rig_bind(model.operation, ports[i], buffers[i]);
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     OK(e5rt_execution_stream_execute_sync(stream));
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
 }
 
 static void an_addition_runs(void **state)
@@ -415,8 +415,9 @@ static void an_addition_runs(void **state)
     for (unsigned i = 0; i < 6; i++) {
         const struct td_shape *s = &shapes[i / 2];
         size_t count = (size_t)s->n * s->c * s->h * s->w;
-        e5rt_buffer_object_t buffer[3] = {e5_buffer(2 * count), e5_buffer(2 * count), e5_buffer(2 * count)};
-        uint16_t *a = e5_data(buffer[0]), *b = e5_data(buffer[1]), *y = e5_data(buffer[2]);
+        e5rt_buffer_object_t buffer[3] = {e5rig_buffer(2 * count), e5rig_buffer(2 * count),
+                                          e5rig_buffer(2 * count)};
+        uint16_t *a = e5rig_data(buffer[0]), *b = e5rig_data(buffer[1]), *y = e5rig_data(buffer[2]);
         struct anec_file file;
         struct test_rng rng;
 
@@ -440,8 +441,8 @@ static void a_convolution_runs(void **state)
     static const struct test_conv conv = {.cin = 4, .cout = 4, .h = 3, .w = 5, .k = 1};
     static const char *const ports[] = {"x0", "y0"};
     static const struct td_shape shape = {1, 4, 3, 5};
-    e5rt_buffer_object_t buffer[2] = {e5_buffer(120), e5_buffer(120)};
-    uint16_t *x = e5_data(buffer[0]), *y = e5_data(buffer[1]);
+    e5rt_buffer_object_t buffer[2] = {e5rig_buffer(120), e5rig_buffer(120)};
+    uint16_t *x = e5rig_data(buffer[0]), *y = e5rig_data(buffer[1]);
     uint8_t kernel[0x400] = {0};
     struct test_program program;
     struct anec_file file;
@@ -476,12 +477,13 @@ static void the_runtime_refuses(void **state)
     (void)state;
     make_add(&file, 0x1000, &small);
     anec_put32(&file, ANEC_TD_COUNT, 0);
-    e5_write("none", file.bytes, file.size);
-    FAILS(e5rt_program_library_create(&library, e5_path("none")), E5RT_INVALID_ARGUMENT, "td_count is 0x0");
-    e5_write("rubbish.anec", "rubbish, and more of it than any header needs", 45);
-    FAILS(e5rt_program_library_create(&library, e5_path("rubbish.anec")), E5RT_INVALID_ARGUMENT,
+    folder_write("none", file.bytes, file.size);
+    FAILS(e5rt_program_library_create(&library, folder_path("none")), E5RT_INVALID_ARGUMENT,
+          "td_count is 0x0");
+    folder_write("rubbish.anec", "rubbish, and more of it than any header needs", 45);
+    FAILS(e5rt_program_library_create(&library, folder_path("rubbish.anec")), E5RT_INVALID_ARGUMENT,
           "begins with 0x62627572");
-    FAILS(e5rt_program_library_create(&library, e5_path("absent.anec")), E5RT_INVALID_ARGUMENT,
+    FAILS(e5rt_program_library_create(&library, folder_path("absent.anec")), E5RT_INVALID_ARGUMENT,
           "absent.anec: cannot be opened: No such file");
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums of products in forms beside the plain one, as the public programs have them: a zero-skipping kernel with steps of 2, groups, a kernel
- * that the program itself has staged. Assembled from text, run on the bare machine, against sums in double precision.
+ * Sums of products in forms beside the plain one, as the public programs have them: a zero-skipping kernel
+ * with steps of 2, groups, a kernel that the program itself has staged. Assembled from text, run on the bare
+ * machine, against sums in double precision.
  */
 #include "taskrig.h"
 
@@ -17,8 +18,9 @@ static double operand(unsigned round, double value)
 }
 
 /*
- * Sums in fp32, rounded once: a rounding, a unit of fp32 for each tap, and a result below 2^-14 is lost. The engine's own accumulator (m1-exact) cuts each
- * product to a grid of 2^-17, loses one of 2^-16 whole, and one that is 2^-12 of its neighbours.
+ * Sums in fp32, rounded once: a rounding, a unit of fp32 for each tap, and a result below 2^-14 is lost. The
+ * engine's own accumulator (m1-exact) cuts each product to a grid of 2^-17, loses one of 2^-16 whole, and one
+ * that is 2^-12 of its neighbours.
  */
 static double sum_tolerance(unsigned round, double y, double of_absolutes, uint32_t taps)
 {
@@ -28,7 +30,10 @@ static double sum_tolerance(unsigned round, double y, double of_absolutes, uint3
            (exact ? 0x1p-11 * of_absolutes : 0) + 0x1p-14;
 }
 
-/* One record of a zero-skipping stream of a 3x3 kernel with steps of 2: bias, count, a zero byte, masks and halfs; two slots for each position. */
+/*
+ * One record of a zero-skipping stream of a 3x3 kernel with steps of 2: bias, count, a zero byte, masks and
+ * fp16 values; two slots for each position.
+ */
 static uint32_t put_record(uint8_t *at, uint16_t bias, const uint16_t weight[9])
 {
     static const int order[16] = {0, 2, 6, 8, 1, -1, 7, -1, 3, 5, -1, -1, 4, -1, -1, -1};
@@ -59,7 +64,9 @@ static uint16_t random_weight(struct test_rng *rng)
     return test_rng_range(rng, 0, 3) ? test_rng_fp16_finite(rng, 1) : 0;
 }
 
-/* Depthwise 3x3 with steps of 2, a sparse kernel and bias: engine e has channels e, e + 16, ... back to back. */
+/*
+ * Depthwise 3x3 with steps of 2, a sparse kernel and bias: engine e has channels e, e + 16, ... back to back.
+ */
 static void strided_depthwise(void **state)
 {
     struct test_rng rng;
@@ -85,24 +92,24 @@ static void strided_depthwise(void **state)
                 at += put_record(at, bias[c], weight[c]);
             }
         }
-        rig_run(round % RIGS,
-                (struct step[]){{.w = s.w,
-                                 .h = s.h,
-                                 .cin = s.c,
-                                 .wout = out.w,
-                                 .hout = out.h,
-                                 .src = dram(5, &s),
-                                 .dst = dram(4, &out),
-                                 .conv = "Kw=3 Kh=3 Sx=2 Sy=2",
-                                 .group_cfg = DEPTHWISE,
-                                 .kernel = "KernelFmt=2 SparseFmt=1",
-                                 .mac = "BiasMode=1",
-                                 .engines_log2 = 4,
-                                 .streams = 16,
-                                 .kernel_bar = 1,
-                                 .stream_step = 0x100,
-                                 .stream_bytes = 0x100}},
-                1, streams, sizeof(streams), (struct surface[]){bind(5, &x), bind(4, &y)}, 2);
+        taskrig_run(round % RIGS,
+                    (struct step[]){{.w = s.w,
+                                     .h = s.h,
+                                     .cin = s.c,
+                                     .wout = out.w,
+                                     .hout = out.h,
+                                     .src = dram(5, &s),
+                                     .dst = dram(4, &out),
+                                     .conv = "Kw=3 Kh=3 Sx=2 Sy=2",
+                                     .group_cfg = DEPTHWISE,
+                                     .kernel = "KernelFmt=2 SparseFmt=1",
+                                     .mac = "BiasMode=1",
+                                     .engines_log2 = 4,
+                                     .streams = 16,
+                                     .kernel_bar = 1,
+                                     .stream_step = 0x100,
+                                     .stream_bytes = 0x100}},
+                    1, streams, sizeof(streams), (struct surface[]){bind(5, &x), bind(4, &y)}, 2);
         for (size_t i = 0; i < elements(&out); i++) {
             uint32_t c = (uint32_t)(i / out.w / out.h);
             double want = operand(round, test_half_to_double(bias[c])), most = fabs(want);
@@ -124,7 +131,10 @@ static void strided_depthwise(void **state)
     }
 }
 
-/* Grouped 3x3, channels of a group by strides: an engine's stream has for each group a plane for each of its channels, the group padded to 64 bytes. */
+/*
+ * Grouped 3x3, channels of a group by strides: an engine's stream has for each group a plane for each of its
+ * channels, the group padded to 64 bytes.
+ */
 static void grouped_convolution(void **state)
 {
     enum { GROUPS = 3, CIN = 5, MOST = 20, CHUNK = GROUPS * 0x100 };
@@ -156,23 +166,23 @@ static void grouped_convolution(void **state)
                 *(r ? &weight[g][n][r - 1] : &bias[g][n]) = test_half_to_double(half);
             }
         }
-        rig_run(round % RIGS,
-                (struct step[]){{.w = s.w,
-                                 .h = s.h,
-                                 .cin = CIN,
-                                 .cout = cout,
-                                 .groups = GROUPS,
-                                 .src = dram(5, &s),
-                                 .dst = dram(4, &out),
-                                 .conv = "Kw=3 Kh=3 Sx=1 Sy=1 Px=1 Py=1",
-                                 .kernel = "KernelFmt=2",
-                                 .mac = "BiasMode=1",
-                                 .engines_log2 = 4,
-                                 .streams = 16,
-                                 .kernel_bar = 1,
-                                 .stream_step = CHUNK,
-                                 .stream_bytes = CHUNK}},
-                1, streams, 16 * CHUNK, (struct surface[]){bind(5, &x), bind(4, &y)}, 2);
+        taskrig_run(round % RIGS,
+                    (struct step[]){{.w = s.w,
+                                     .h = s.h,
+                                     .cin = CIN,
+                                     .cout = cout,
+                                     .groups = GROUPS,
+                                     .src = dram(5, &s),
+                                     .dst = dram(4, &out),
+                                     .conv = "Kw=3 Kh=3 Sx=1 Sy=1 Px=1 Py=1",
+                                     .kernel = "KernelFmt=2",
+                                     .mac = "BiasMode=1",
+                                     .engines_log2 = 4,
+                                     .streams = 16,
+                                     .kernel_bar = 1,
+                                     .stream_step = CHUNK,
+                                     .stream_bytes = CHUNK}},
+                    1, streams, 16 * CHUNK, (struct surface[]){bind(5, &x), bind(4, &y)}, 2);
         for (size_t i = 0; i < elements(&out); i++) {
             uint32_t n = (uint32_t)(i / out.w / out.h % cout), g = (uint32_t)(i / out.w / out.h / cout);
             double want = operand(round, bias[g][n]), most = fabs(want);
@@ -197,7 +207,10 @@ static void grouped_convolution(void **state)
     }
 }
 
-/* x [M, K] times z [K, N], both inputs: x is staged in the scratch buffer, four of its rows side by side, and is the kernel from there. */
+/*
+ * x [M, K] times z [K, N], both inputs: x is staged in the scratch buffer, four of its
+ * rows interleaved, and is the kernel from there.
+ */
 static void runtime_product(void **state)
 {
     struct test_rng rng;
@@ -215,26 +228,27 @@ static void runtime_product(void **state)
 
         assert_non_null(scratch);
         memset(scratch, 0x7e, m / 4 * bundle);
-        rig_run(round % RIGS,
-                (struct step[]){
-                    {.type = ONE_SOURCE, .w = k, .h = 1, .cin = m, .src = dram(6, &xs), .dst = staged},
-                    {.w = n,
-                     .h = 1,
-                     .cin = k,
-                     .cout = m,
-                     .src = dram(5, &zs),
-                     .dst = dram(4, &ys),
-                     .header = "TDE=1",
-                     .conv = "Kw=1 Kh=1 Sx=1 Sy=1 OCGSize=2",
-                     .kernel = "KernelFmt=2 RuntimeKernel=1",
-                     .engines_log2 = engines_log2,
-                     .streams = m / 4,
-                     .kernel_bar = 3,
-                     .stream_step = bundle,
-                     .stream_bytes = bundle},
-                },
-                2, NULL, 0,
-                (struct surface[]){bind(6, &x), bind(5, &z), {3, m / 4 * bundle, scratch}, bind(4, &y)}, 4);
+        taskrig_run(round % RIGS,
+                    (struct step[]){
+                        {.type = ONE_SOURCE, .w = k, .h = 1, .cin = m, .src = dram(6, &xs), .dst = staged},
+                        {.w = n,
+                         .h = 1,
+                         .cin = k,
+                         .cout = m,
+                         .src = dram(5, &zs),
+                         .dst = dram(4, &ys),
+                         .header = "TDE=1",
+                         .conv = "Kw=1 Kh=1 Sx=1 Sy=1 OCGSize=2",
+                         .kernel = "KernelFmt=2 RuntimeKernel=1",
+                         .engines_log2 = engines_log2,
+                         .streams = m / 4,
+                         .kernel_bar = 3,
+                         .stream_step = bundle,
+                         .stream_bytes = bundle},
+                    },
+                    2, NULL, 0,
+                    (struct surface[]){bind(6, &x), bind(5, &z), {3, m / 4 * bundle, scratch}, bind(4, &y)},
+                    4);
         for (size_t i = 0; i < elements(&ys); i++) {
             double want = 0, most = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bare driver runs what Apple's compiler wrote: sum.hwx and relu.hwx, on both boards, with all three leaf forms, on scattered pages, as
- * compiled and with other shapes, batches and odd widths.
+ * The bare driver runs what Apple's compiler wrote: sum.hwx and relu.hwx, on both boards, with all three leaf
+ * forms, on scattered pages, as compiled and with other shapes, batches and odd widths.
  */
 #include "support.h"
 

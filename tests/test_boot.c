@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Booting the controller: it works on both boards with all leaf forms, the trace tells the order, and each way to fail has its own sentence. */
+/*
+ * Booting the controller: it works on both boards with all leaf forms, the trace shows the order, and each
+ * way to fail has its own sentence.
+ */
 #include "support.h"
 
 #include <stdio.h>
@@ -17,17 +20,17 @@ static void it_boots_everywhere(void **state)
             struct ane_machine_config config = {
                 .size = sizeof(config), .firmware = 1, .chip = chip, .page_table = form, .strict_tlb = 1};
             struct ane_machine *machine;
-            struct io_accumulator a;
+            struct iorig_accumulator a;
 
             if (ane_machine_create(&config, &machine))
                 fail_msg("%s", ane_machine_error());
-            io_accumulator_make(&a, ane_machine_service(machine), 2, 33);
-            assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-            assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-            assert_true(io_accumulator_value(&a) == 2);
+            iorig_accumulator_make(&a, ane_machine_service(machine), 2, 33);
+            assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+            assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+            assert_true(iorig_accumulator_value(&a) == 2);
             assert_int_equal(ane_machine_counter(machine, "dart.missing_invalidates"), 0);
             assert_int_equal(ane_machine_counter(machine, "bus.unanswered"), 0);
-            io_accumulator_release(&a);
+            iorig_accumulator_release(&a);
             ane_machine_destroy(machine);
         }
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shape-specific program exists below the host boundary only: after a network was compiled, loaded and run through the runtime, no surface, no heap, stack or other private
- * memory of the process holds a program image. A magic word planted afterwards in a surface and on the heap is found, which shows that the search can find one.
+ * The shape-specific program exists below the host boundary only: after a network was compiled,
+ * loaded and run through the runtime, no surface, no heap, stack or other private memory of the
+ * process holds a program image. A magic word planted afterwards in a surface and on the heap is
+ * found, which shows that the search can find one.
  */
 #include "support.h"
 
@@ -26,7 +28,9 @@ static enum place place_of(const char *permissions, const char *name)
     return permissions[3] == 'p' && (name[0] == '\0' || name[0] == '[') ? PRIVATE : OTHER;
 }
 
-/* Aligned words of the magic, which is put together here so that this function's own memory does not hold it. */
+/*
+ * Aligned words of the magic, which is put together here so that this function's own memory does not hold it.
+ */
 static unsigned count_images(const uint8_t *from, const uint8_t *to)
 {
     unsigned found = 0;
@@ -77,18 +81,18 @@ static void no_client_memory_holds_the_program(void **state)
     unsigned found[OTHER + 1] = {0};
     uint8_t *volatile planted; /* the compiler must not do without it */
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
 
     (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip(); /* their shadow memory is not worth reading */
 #endif
-    x = e5_buffer(640);
-    s = e5_buffer(640);
-    e5_model_open(&model, TEST_SOURCE_ROOT "/examples/accumulator.mil");
-    e5_bind(model.operation, "x", x);
-    e5_bind(model.operation, "state_in", s);
-    e5_bind(model.operation, "state_out", s);
+    x = e5rig_buffer(640);
+    s = e5rig_buffer(640);
+    e5rig_model_open(&model, TEST_SOURCE_ROOT "/examples/accumulator.mil");
+    e5rig_bind(model.operation, "x", x);
+    e5rig_bind(model.operation, "state_in", s);
+    e5rig_bind(model.operation, "state_out", s);
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     OK(e5rt_execution_stream_execute_sync(stream));
@@ -97,13 +101,13 @@ static void no_client_memory_holds_the_program(void **state)
     assert_int_equal(found[PRIVATE], 0);
     planted = malloc(sizeof(magic));
     memcpy(planted, magic, sizeof(magic));
-    memcpy(e5_data(x), planted, sizeof(magic));
+    memcpy(e5rig_data(x), planted, sizeof(magic));
     search(found);
     assert_true(found[SURFACE] > 0);
     assert_true(found[PRIVATE] > 0);
     free(planted);
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&x));
     OK(e5rt_buffer_object_release(&s));
 }

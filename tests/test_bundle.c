@@ -11,47 +11,8 @@
 
 #include "base/alloc.h"
 #include "compiler/store/bundle.h"
+#include "folder.h"
 #include "graphrig.h"
-
-static char folder[64], cache[96];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/anemone-bundle-XXXXXX");
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(cache, sizeof(cache), "%s/cache", folder);
-    return 0;
-}
-
-static int drop_folder(void **state)
-{
-    char command[128];
-
-    (void)state;
-    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-    return system(command) ? -1 : 0;
-}
-
-static const char *path(const char *name)
-{
-    static char text[64][256];
-    static unsigned next;
-    char *to = text[next++ % 64];
-
-    snprintf(to, sizeof(text[0]), "%s/%s", folder, name);
-    return to;
-}
-
-static void put(const char *name, const void *bytes, size_t size)
-{
-    FILE *file = fopen(path(name), "wb");
-
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
 
 static struct cc_program *network(uint32_t size, uint64_t stream)
 {
@@ -114,7 +75,7 @@ static int save(const char *name, struct base_error *error)
     if (cc_bundle_of(program, key, &bundle, error))
         fail_msg("%s", error->text);
     cc_program_destroy(program);
-    status = cc_bundle_save(path(name), &bundle, error);
+    status = cc_bundle_save(folder_path(name), &bundle, error);
     cc_bundle_release(&bundle);
     return status;
 }
@@ -123,7 +84,7 @@ static void written(const char *name)
 {
     struct base_error error;
 
-    assert_int_equal(mkdir(path(name), 0777), 0);
+    assert_int_equal(mkdir(folder_path(name), 0777), 0);
     if (save(name, &error))
         fail_msg("%s", error.text);
 }
@@ -137,12 +98,12 @@ static void a_bundle_comes_back(void **state)
 
     (void)state;
     written("whole");
-    if (cc_bundle_open(path("whole"), &bundle, stated, &error))
+    if (cc_bundle_open(folder_path("whole"), &bundle, stated, &error))
         fail_msg("%s", error.text);
     assert_string_equal(stated, key);
     assert_int_equal(bundle.weights_bytes, program->constant_bytes);
     assert_memory_equal(bundle.weights, program->constant, bundle.weights_bytes);
-    assert_string_equal(bundle.path, path("whole"));
+    assert_string_equal(bundle.path, folder_path("whole"));
     /* Each blob stands on a boundary and is named by its own hash. */
     for (uint32_t i = 0; i < program->blobs; i++) {
         assert_int_equal(program->blob[i].offset % 64, 0);
@@ -171,28 +132,28 @@ static void changed_bundles_are_refused(void **state)
         size_t size;
 
         snprintf(file, sizeof(file), "changed/%s", name[i]);
-        bytes = test_file_read(path(file), &size);
+        bytes = test_file_read(folder_path(file), &size);
         assert_non_null(bytes);
         for (unsigned round = 0; round < 300; round++) {
             size_t at = i == 2 ? round % size : (size_t)test_rng_range(&rng, 0, (int64_t)size - 1);
             uint8_t bit = (uint8_t)(1u << test_rng_range(&rng, 0, 7));
 
             bytes[at] ^= bit;
-            put(file, bytes, size);
+            folder_write(file, bytes, size);
             error.text[0] = '\0';
-            if (cc_bundle_read(path("changed"), &bundle, &error) != -EBADMSG)
+            if (cc_bundle_read(folder_path("changed"), &bundle, &error) != -EBADMSG)
                 fail_msg("%s: byte %zu, bit 0x%x: %s", name[i], at, bit, error.text);
             assert_null(bundle.main);
             bytes[at] ^= bit;
         }
         for (unsigned round = 0; round < 20; round++) {
-            put(file, bytes, (size_t)test_rng_range(&rng, 0, (int64_t)size - 1));
-            assert_true(cc_bundle_read(path("changed"), &bundle, &error) < 0);
+            folder_write(file, bytes, (size_t)test_rng_range(&rng, 0, (int64_t)size - 1));
+            assert_true(cc_bundle_read(folder_path("changed"), &bundle, &error) < 0);
         }
-        unlink(path(file));
-        assert_int_equal(cc_bundle_read(path("changed"), &bundle, &error), -ENOENT);
-        put(file, bytes, size);
-        if (cc_bundle_read(path("changed"), &bundle, &error))
+        unlink(folder_path(file));
+        assert_int_equal(cc_bundle_read(folder_path("changed"), &bundle, &error), -ENOENT);
+        folder_write(file, bytes, size);
+        if (cc_bundle_read(folder_path("changed"), &bundle, &error))
             fail_msg("%s", error.text);
         cc_bundle_release(&bundle);
         free(bytes);
@@ -209,6 +170,9 @@ static const char model[] = "program(1.3)\n{\n"
 
 static struct cc_options options(void)
 {
+    static char cache[96];
+
+    snprintf(cache, sizeof(cache), "%s", folder_path("cache"));
     return (struct cc_options){.cache = cache};
 }
 
@@ -228,9 +192,9 @@ static void a_file_becomes_a_bundle(void **state)
     struct cc_report report;
 
     (void)state;
-    put("m.mil", model, strlen(model));
+    folder_write("m.mil", model, strlen(model));
     o.report = true;
-    compile(&o, path("m.mil"), &bundle, &report);
+    compile(&o, folder_path("m.mil"), &bundle, &report);
     assert_false(report.hit);
     assert_int_equal(report.descriptors, 1);
     assert_int_equal(report.operations, 2);
@@ -238,7 +202,7 @@ static void a_file_becomes_a_bundle(void **state)
     assert_int_equal(strlen(report.key), 64);
     assert_non_null(strstr(report.text, "s: add + relu -> 1 descriptor"));
     base_free(report.text);
-    compile(&o, path("m.mil"), &again, &report);
+    compile(&o, folder_path("m.mil"), &again, &report);
     assert_true(report.hit);
     assert_non_null(strstr(report.text, "y: relu -> fused into s"));
     base_free(report.text);
@@ -248,7 +212,7 @@ static void a_file_becomes_a_bundle(void **state)
     cc_bundle_release(&again);
     o = options();
     o.force = true;
-    compile(&o, path("m.mil"), &again, &report);
+    compile(&o, folder_path("m.mil"), &again, &report);
     assert_false(report.hit);
     assert_null(report.text);
     assert_memory_equal(again.main, bundle.main, bundle.main_bytes);
@@ -264,25 +228,25 @@ static void a_bundle_is_a_model(void **state)
     struct base_error error;
 
     (void)state;
-    put("m.mil", model, strlen(model));
-    o.output = path("out.bundle");
-    compile(&o, path("m.mil"), &bundle, &report);
+    folder_write("m.mil", model, strlen(model));
+    o.output = folder_path("out.bundle");
+    compile(&o, folder_path("m.mil"), &bundle, &report);
     cc_bundle_release(&bundle);
-    compile(&o, path("m.mil"), &bundle, &report); /* replaces its own */
-    assert_int_equal(cc_bundle_check(path("out.bundle"), &error), 0);
+    compile(&o, folder_path("m.mil"), &bundle, &report); /* replaces its own */
+    assert_int_equal(cc_bundle_check(folder_path("out.bundle"), &error), 0);
     o.output = NULL;
-    compile(&o, path("out.bundle"), &again, &report);
+    compile(&o, folder_path("out.bundle"), &again, &report);
     assert_int_equal(report.descriptors, 1);
     assert_memory_equal(again.main, bundle.main, bundle.main_bytes);
     cc_bundle_release(&again);
     cc_bundle_release(&bundle);
-    put("precious", "mine", 4);
-    o.output = path("precious");
-    assert_int_equal(cc_compile(path("m.mil"), &o, &bundle, &report, &error), -EEXIST);
+    folder_write("precious", "mine", 4);
+    o.output = folder_path("precious");
+    assert_int_equal(cc_compile(folder_path("m.mil"), &o, &bundle, &report, &error), -EEXIST);
     assert_null(bundle.main);
-    assert_int_equal(mkdir(path("folder"), 0777), 0);
-    o.output = path("folder");
-    assert_int_equal(cc_compile(path("m.mil"), &o, &bundle, &report, &error), -EEXIST);
+    assert_int_equal(mkdir(folder_path("folder"), 0777), 0);
+    o.output = folder_path("folder");
+    assert_int_equal(cc_compile(folder_path("m.mil"), &o, &bundle, &report, &error), -EEXIST);
 }
 
 /* Names, kinds, link targets and contents of everything in the folder but the cache. */
@@ -295,7 +259,7 @@ static void snapshot(char text[65536])
     snprintf(command, sizeof(command),
              "cd '%s' && find . -path ./cache -prune -o -printf '%%p %%y %%l\\n' | sort &&"
              " find . -path ./cache -prune -o -type f -exec cksum {} + | sort",
-             folder);
+             folder_name());
     pipe = popen(command, "r");
     assert_non_null(pipe);
     size = fread(text, 1, 65535, pipe);
@@ -312,11 +276,11 @@ static void not_replaced(const char *name)
     struct cc_bundle bundle;
     int status;
 
-    o.output = path(name);
+    o.output = folder_path(name);
     snapshot(before);
-    status = cc_compile(path("m.mil"), &o, &bundle, NULL, &error);
+    status = cc_compile(folder_path("m.mil"), &o, &bundle, NULL, &error);
     snapshot(after);
-    if (status != -EEXIST || !strstr(error.text, path(name)))
+    if (status != -EEXIST || !strstr(error.text, folder_path(name)))
         fail_msg("%s: status %d, \"%s\"", name, status, error.text);
     assert_string_equal(before, after);
 }
@@ -328,33 +292,33 @@ static void only_a_bundle_is_replaced(void **state)
     struct cc_bundle bundle;
 
     (void)state;
-    put("m.mil", model, strlen(model));
-    assert_int_equal(mkdir(path("extension"), 0777), 0);
-    put("extension/manifest.json", foreign, strlen(foreign));
+    folder_write("m.mil", model, strlen(model));
+    assert_int_equal(mkdir(folder_path("extension"), 0777), 0);
+    folder_write("extension/manifest.json", foreign, strlen(foreign));
     not_replaced("extension");
-    put("extension/main.e5", "mine", 4);
-    put("extension/weights.bin", "mine", 4);
+    folder_write("extension/main.e5", "mine", 4);
+    folder_write("extension/weights.bin", "mine", 4);
     not_replaced("extension");
     written("changed-later");
-    put("changed-later/weights.bin", "edited by hand", 14);
+    folder_write("changed-later/weights.bin", "edited by hand", 14);
     not_replaced("changed-later");
     written("with-notes");
-    put("with-notes/notes.txt", "mine", 4);
+    folder_write("with-notes/notes.txt", "mine", 4);
     not_replaced("with-notes");
     written("with-hidden");
-    put("with-hidden/.hidden", "mine", 4);
+    folder_write("with-hidden/.hidden", "mine", 4);
     not_replaced("with-hidden");
     written("elsewhere");
-    assert_int_equal(symlink("elsewhere", path("link")), 0);
+    assert_int_equal(symlink("elsewhere", folder_path("link")), 0);
     not_replaced("link");
-    o.output = path("link/");
-    assert_int_equal(cc_compile(path("m.mil"), &o, &bundle, NULL, NULL), -EEXIST);
-    assert_int_equal(cc_bundle_check(path("elsewhere"), NULL), 0);
-    assert_int_equal(symlink("nowhere", path("dangling")), 0);
+    o.output = folder_path("link/");
+    assert_int_equal(cc_compile(folder_path("m.mil"), &o, &bundle, NULL, NULL), -EEXIST);
+    assert_int_equal(cc_bundle_check(folder_path("elsewhere"), NULL), 0);
+    assert_int_equal(symlink("nowhere", folder_path("dangling")), 0);
     not_replaced("dangling");
     written("linked-file");
-    assert_int_equal(rename(path("linked-file/main.e5"), path("kept.e5")), 0);
-    assert_int_equal(symlink("../kept.e5", path("linked-file/main.e5")), 0);
+    assert_int_equal(rename(folder_path("linked-file/main.e5"), folder_path("kept.e5")), 0);
+    assert_int_equal(symlink("../kept.e5", folder_path("linked-file/main.e5")), 0);
     not_replaced("linked-file");
 }
 
@@ -365,14 +329,14 @@ static void an_output_path_may_end_in_slashes(void **state)
     struct cc_report report;
 
     (void)state;
-    put("m.mil", model, strlen(model));
-    o.output = path("slashes.bundle//");
+    folder_write("m.mil", model, strlen(model));
+    o.output = folder_path("slashes.bundle//");
     for (unsigned i = 0; i < 2; i++) { /* made, then replaced */
-        compile(&o, path("m.mil"), &bundle, &report);
+        compile(&o, folder_path("m.mil"), &bundle, &report);
         cc_bundle_release(&bundle);
     }
     o.output = NULL;
-    compile(&o, path("slashes.bundle"), &bundle, &report);
+    compile(&o, folder_path("slashes.bundle"), &bundle, &report);
     cc_bundle_release(&bundle);
 }
 
@@ -385,14 +349,14 @@ static void an_output_without_a_folder(void **state)
     struct base_error error;
 
     (void)state;
-    put("m.mil", model, strlen(model));
-    o.output = path("absent/x.bundle");
-    assert_int_equal(cc_compile(path("m.mil"), &o, &bundle, &report, &error), -ENOENT);
-    assert_non_null(strstr(error.text, path("absent/x.bundle")));
+    folder_write("m.mil", model, strlen(model));
+    o.output = folder_path("absent/x.bundle");
+    assert_int_equal(cc_compile(folder_path("m.mil"), &o, &bundle, &report, &error), -ENOENT);
+    assert_non_null(strstr(error.text, folder_path("absent/x.bundle")));
     assert_non_null(strstr(error.text, "No such file or directory"));
     assert_null(strstr(error.text, ".building"));
     o.output = "";
-    assert_int_equal(cc_compile(path("m.mil"), &o, &bundle, &report, &error), -EINVAL);
+    assert_int_equal(cc_compile(folder_path("m.mil"), &o, &bundle, &report, &error), -EINVAL);
     assert_non_null(strstr(error.text, "empty"));
 }
 
@@ -404,15 +368,15 @@ static void errors_are_sentences(void **state)
     struct base_error error;
 
     (void)state;
-    assert_int_equal(cc_compile(path("absent.mil"), &o, &bundle, &report, &error), -ENOENT);
+    assert_int_equal(cc_compile(folder_path("absent.mil"), &o, &bundle, &report, &error), -ENOENT);
     assert_non_null(strstr(error.text, "absent.mil"));
-    put("m.other", model, strlen(model));
-    assert_int_equal(cc_compile(path("m.other"), &o, &bundle, &report, &error), -EINVAL);
+    folder_write("m.other", model, strlen(model));
+    assert_int_equal(cc_compile(folder_path("m.other"), &o, &bundle, &report, &error), -EINVAL);
     assert_non_null(strstr(error.text, ".mil"));
-    put("bad.mil", "program(1.3)", 12);
-    assert_true(cc_compile(path("bad.mil"), &o, &bundle, &report, &error) < 0);
+    folder_write("bad.mil", "program(1.3)", 12);
+    assert_true(cc_compile(folder_path("bad.mil"), &o, &bundle, &report, &error) < 0);
     assert_non_null(strstr(error.text, "bad.mil"));
-    assert_true(cc_compile(folder, &o, &bundle, &report, &error) < 0);
+    assert_true(cc_compile(folder_name(), &o, &bundle, &report, &error) < 0);
     assert_non_null(strstr(error.text, "manifest.json"));
 }
 
@@ -426,14 +390,14 @@ static void memory_may_run_out(void **state)
     unsigned failures = 0;
 
     (void)state;
-    put("m.mil", model, strlen(model));
+    folder_write("m.mil", model, strlen(model));
     o.report = true;
     for (unsigned long n = 1;; n++) {
         int status;
 
         cc_cache_remove(o.cache, NULL, NULL);
         base_alloc_fail_nth(n);
-        status = cc_compile(path("m.mil"), &o, &bundle, &report, &error);
+        status = cc_compile(folder_path("m.mil"), &o, &bundle, &report, &error);
         base_alloc_fail_nth(0);
         if (!status) {
             /* Without memory a report may be dropped and the cache not used, nothing else. */
@@ -468,5 +432,5 @@ int main(void)
         cmocka_unit_test(memory_may_run_out),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

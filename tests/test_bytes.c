@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs whose ports hold bytes, from the file to the result: images and .anec files, packed buffers and the engine's own,
- * several ports, ports without a shape.
+ * Programs whose ports hold bytes, from the file to the result: images and .anec files, packed buffers and
+ * the engine's own, several ports, ports without a shape.
  *
  *     test_bytes --seeds FOLDER    writes a file made here as a seed for the fuzzer
  */
@@ -59,29 +59,29 @@ static void run_pair(const char *path, const char *in, const char *out, const st
 {
     size_t count = surface_count(from);
     e5rt_buffer_object_t x, y;
-    struct e5_model model;
+    struct e5rig_model model;
     struct test_rng rng;
 
-    e5_model_open(&model, path);
-    x = engine ? e5_engine_buffer(model.operation, in) : e5_buffer(count * surface_element(from));
-    y = engine ? e5_engine_buffer(model.operation, out) : e5_buffer(count * surface_element(to));
-    e5_bind(model.operation, in, x);
-    e5_bind(model.operation, out, y);
+    e5rig_model_open(&model, path);
+    x = engine ? e5rig_engine_buffer(model.operation, in) : e5rig_buffer(count * surface_element(from));
+    y = engine ? e5rig_engine_buffer(model.operation, out) : e5rig_buffer(count * surface_element(to));
+    e5rig_bind(model.operation, in, x);
+    e5rig_bind(model.operation, out, y);
     test_rng_init(&rng, seed);
     for (size_t i = 0; i < count; i++)
-        surface_put(from, e5_data(x), engine ? engine_index(from, i) : i,
+        surface_put(from, e5rig_data(x), engine ? engine_index(from, i) : i,
                     (int)test_rng_range(&rng, pairs[pair].least, pairs[pair].most));
     execute(model.operation);
     for (size_t i = 0; i < count; i++) {
-        int value = surface_get(from, e5_data(x), engine ? engine_index(from, i) : i),
-            got = surface_get(to, e5_data(y), engine ? engine_index(to, i) : i);
+        int value = surface_get(from, e5rig_data(x), engine ? engine_index(from, i) : i),
+            got = surface_get(to, e5rig_data(y), engine ? engine_index(to, i) : i);
 
         if (pairs[pair].relu && value < 0)
             value = 0;
         if (got != value)
             fail_msg("%s, pair %u, engine %d: element %zu is %d, not %d", path, pair, engine, i, got, value);
     }
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&x));
     OK(e5rt_buffer_object_release(&y));
 }
@@ -99,9 +99,9 @@ static void images_run(void **state)
             char text[4096];
 
             test_assemble(&program, "%s", copy_text(text, &from, &to, pairs[p].relu, false));
-            e5_write("copy.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
-            run_pair(e5_path("copy.hwx"), "x", "y", &from, &to, p, false, 100 * p + i);
-            run_pair(e5_path("copy.hwx"), "x", "y", &from, &to, p, true, 100 * p + i);
+            folder_write("copy.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
+            run_pair(folder_path("copy.hwx"), "x", "y", &from, &to, p, false, 100 * p + i);
+            run_pair(folder_path("copy.hwx"), "x", "y", &from, &to, p, true, 100 * p + i);
         }
 }
 
@@ -127,8 +127,8 @@ static void anecs_run(void **state)
                 assert_int_equal(hwx.port[k].element_stride, surface_element(s));
                 assert_int_equal(hwx.port[k].batch_stride, surface_tensor(s));
             }
-            e5_write("copy.anec", file.bytes, file.size);
-            run_pair(e5_path("copy.anec"), "x0", "y0", &from, &to, p, i % 2, 1000 + 100 * p + i);
+            folder_write("copy.anec", file.bytes, file.size);
+            run_pair(folder_path("copy.anec"), "x0", "y0", &from, &to, p, i % 2, 1000 + 100 * p + i);
         }
 }
 
@@ -162,31 +162,31 @@ static void several_ports(void **state)
     for (unsigned shaped = 0; shaped < 2; shaped++) {
         size_t count = surface_count(&x);
         e5rt_buffer_object_t buffer[3];
-        struct e5_model model;
+        struct e5rig_model model;
         struct test_rng rng;
 
         if (!shaped)
             forget_shapes(image);
-        e5_write("three.hwx", image, size);
-        e5_model_open(&model, e5_path("three.hwx"));
+        folder_write("three.hwx", image, size);
+        e5rig_model_open(&model, folder_path("three.hwx"));
         for (unsigned i = 0; i < 3; i++) {
-            buffer[i] = shaped ? e5_buffer(2 * count) : e5_buffer(surface_tensor(&y));
-            e5_bind(model.operation, i == 0 ? "x" : i == 1 ? "y" : "z", buffer[i]);
+            buffer[i] = shaped ? e5rig_buffer(2 * count) : e5rig_buffer(surface_tensor(&y));
+            e5rig_bind(model.operation, i == 0 ? "x" : i == 1 ? "y" : "z", buffer[i]);
         }
         test_rng_init(&rng, shaped);
         /* Without shapes a port is its whole surface, in the engine's layout. */
         for (size_t i = 0; i < count; i++)
-            surface_put(&x, e5_data(buffer[0]), shaped ? i : engine_index(&x, i),
+            surface_put(&x, e5rig_data(buffer[0]), shaped ? i : engine_index(&x, i),
                         (int)test_rng_range(&rng, -128, 127));
         execute(model.operation);
         for (size_t i = 0; i < count; i++) {
-            int value = surface_get(&x, e5_data(buffer[0]), shaped ? i : engine_index(&x, i));
+            int value = surface_get(&x, e5rig_data(buffer[0]), shaped ? i : engine_index(&x, i));
 
             value = value < 0 ? 0 : value;
-            assert_int_equal(surface_get(&y, e5_data(buffer[1]), shaped ? i : engine_index(&y, i)), value);
-            assert_int_equal(surface_get(&z, e5_data(buffer[2]), shaped ? i : engine_index(&z, i)), value);
+            assert_int_equal(surface_get(&y, e5rig_data(buffer[1]), shaped ? i : engine_index(&y, i)), value);
+            assert_int_equal(surface_get(&z, e5rig_data(buffer[2]), shaped ? i : engine_index(&z, i)), value);
         }
-        e5_model_close(&model);
+        e5rig_model_close(&model);
         for (unsigned i = 0; i < 3; i++)
             OK(e5rt_buffer_object_release(&buffer[i]));
         size = bytes_image(image, sizeof(image), &program, ports, 3, 0x4000);
@@ -226,15 +226,15 @@ static void descriptors_say_what_ports_hold(void **state)
                                          surface_port("y", PR_HWX_OUTPUT, &y)};
     struct test_program program;
     struct description d;
-    struct e5_model model;
+    struct e5rig_model model;
     char text[4096];
     size_t size;
 
     (void)state;
     test_assemble(&program, "%s", copy_text(text, &x, &y, false, false));
     size = bytes_image(image, sizeof(image), &program, ports, 2, 0);
-    e5_write("types.hwx", image, size);
-    e5_model_open(&model, e5_path("types.hwx"));
+    folder_write("types.hwx", image, size);
+    e5rig_model_open(&model, folder_path("types.hwx"));
     d = describe(model.operation, true, "x");
     assert_int_equal(d.dtype, 1);
     assert_int_equal(d.bytes, 3 * 2 * 128);
@@ -243,16 +243,16 @@ static void descriptors_say_what_ports_hold(void **state)
     d = describe(model.operation, false, "y");
     assert_int_equal(d.dtype, 2);
     assert_int_equal(d.strides[3], 1);
-    e5_model_close(&model);
+    e5rig_model_close(&model);
 
     /* Without shapes the descriptors still tell bytes from halfs. */
     forget_shapes(image);
-    e5_write("types.hwx", image, size);
-    e5_model_open(&model, e5_path("types.hwx"));
+    folder_write("types.hwx", image, size);
+    e5rig_model_open(&model, folder_path("types.hwx"));
     d = describe(model.operation, true, "x");
     assert_true(d.dtype == 1 && d.rank == 1 && d.shape[0] == 768 && d.strides[0] == 1);
     assert_int_equal(describe(model.operation, false, "y").dtype, 2);
-    e5_model_close(&model);
+    e5rig_model_close(&model);
 }
 
 static void buffers_that_do_not_fit(void **state)
@@ -263,25 +263,25 @@ static void buffers_that_do_not_fit(void **state)
                                          surface_port("y", PR_HWX_OUTPUT, &y)};
     e5rt_buffer_object_t small, foreign;
     struct test_program program;
-    struct e5_model model;
+    struct e5rig_model model;
     e5rt_io_port_t port;
     char text[4096];
 
     (void)state;
     test_assemble(&program, "%s", copy_text(text, &x, &y, false, false));
-    e5_write("types.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
-    e5_model_open(&model, e5_path("types.hwx"));
+    folder_write("types.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
+    e5rig_model_open(&model, folder_path("types.hwx"));
     OK(e5rt_execution_stream_operation_retain_input_port(model.operation, "x", &port));
-    small = e5_buffer(384);
+    small = e5rig_buffer(384);
     FAILS(e5rt_io_port_bind_buffer_object(port, small), E5RT_OUT_OF_BOUNDS,
           "Port x needs 390 bytes; the buffer has 384.");
-    foreign = e5_engine_buffer(model.operation, "y");
+    foreign = e5rig_engine_buffer(model.operation, "y");
     FAILS(e5rt_io_port_bind_buffer_object(port, foreign), E5RT_INVALID_ARGUMENT,
           "elements of uint8 in rows of 128 bytes; the buffer was allocated for 1x3x2x65 of int8");
     OK(e5rt_io_port_release(&port));
     OK(e5rt_buffer_object_release(&small));
     OK(e5rt_buffer_object_release(&foreign));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
 }
 
 static void elements_that_are_refused(void **state)
@@ -296,21 +296,22 @@ static void elements_that_are_refused(void **state)
     (void)state;
     test_assemble(&program, "%s", copy_text(text, &x, &y, false, false));
     ports[0].element = PR_HWX_ELEMENT_INT16;
-    e5_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
-    FAILS(e5rt_program_library_create(&library, e5_path("odd.hwx")), E5RT_INVALID_DATA_TYPE,
+    folder_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
+    FAILS(e5rt_program_library_create(&library, folder_path("odd.hwx")), E5RT_INVALID_DATA_TYPE,
           "Port x has elements of type int16; the runtime binds float16, uint8 and int8.");
     ports[0].element = 99;
-    e5_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
-    FAILS(e5rt_program_library_create(&library, e5_path("odd.hwx")), E5RT_INVALID_DATA_TYPE, "type unknown");
+    folder_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
+    FAILS(e5rt_program_library_create(&library, folder_path("odd.hwx")), E5RT_INVALID_DATA_TYPE,
+          "type unknown");
     ports[0].element = PR_HWX_ELEMENT_UINT8;
     ports[0].element_stride = 2;
-    e5_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
-    FAILS(e5rt_program_library_create(&library, e5_path("odd.hwx")), E5RT_INVALID_DATA_TYPE,
+    folder_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
+    FAILS(e5rt_program_library_create(&library, folder_path("odd.hwx")), E5RT_INVALID_DATA_TYPE,
           "2 bytes between elements of uint8");
     ports[0].element = PR_HWX_ELEMENT_FLOAT16;
     ports[0].element_stride = 1;
-    e5_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
-    FAILS(e5rt_program_library_create(&library, e5_path("odd.hwx")), E5RT_INVALID_DATA_TYPE,
+    folder_write("odd.hwx", image, bytes_image(image, sizeof(image), &program, ports, 2, 0));
+    FAILS(e5rt_program_library_create(&library, folder_path("odd.hwx")), E5RT_INVALID_DATA_TYPE,
           "1 bytes between elements of float16");
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cache that cannot be read or written: models are compiled in memory all the same, one sentence says why, and
- * nothing that is in the way of an entry stays there.
+ * A cache that cannot be read or written: models are compiled in memory all the same, one sentence says why,
+ * and nothing that is in the way of an entry stays there.
  */
 #include "support.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,6 +19,7 @@
 
 #include "compiler/store/bundle.h"
 #include "compiler/compile.h"
+#include "folder.h"
 
 #define NOBODY 65534u
 
@@ -27,16 +27,7 @@ static const char model_text[] = "program(1.3)\n{\n"
                                  "  func main<ios18>(tensor<fp16, [1, 4, 5, 6]> x) {\n"
                                  "    tensor<fp16, [1, 4, 5, 6]> y = relu(x = x)[name = string(\"y\")];\n"
                                  "  } -> (y);\n}\n";
-static char folder[64], cache[96], model[96], entry[256];
-
-static void put(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "wb");
-
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
+static char cache[96], model[96], entry[256];
 
 static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void run(const char *format, ...)
@@ -50,7 +41,10 @@ static void run(const char *format, ...)
     assert_int_equal(system(command), 0);
 }
 
-/* A folder of its own for each test, readable for other users, with a model; `entry` is its place in the cache. */
+/*
+ * A folder of its own for each test, readable for other users, with a
+ * model; `entry` is its place in the cache.
+ */
 static int set_up(void **state)
 {
     struct cc_options o = {.cache = cache};
@@ -59,12 +53,11 @@ static int set_up(void **state)
     struct base_error error;
 
     (void)state;
-    strcpy(folder, "/tmp/anemone-faults-XXXXXX");
-    if (!mkdtemp(folder) || chmod(folder, 0755))
+    if (chmod(folder_name(), 0755))
         return -1;
-    snprintf(cache, sizeof(cache), "%s/cache", folder);
-    snprintf(model, sizeof(model), "%s/m.mil", folder);
-    put(model, model_text);
+    snprintf(cache, sizeof(cache), "%s", folder_path("cache"));
+    snprintf(model, sizeof(model), "%s", folder_path("m.mil"));
+    folder_write("m.mil", model_text, strlen(model_text));
     if (cc_compile(model, &o, &bundle, &report, &error))
         fail_msg("%s", error.text);
     snprintf(entry, sizeof(entry), "%s/%s", cache, report.key);
@@ -77,7 +70,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    run("chmod -R u+w '%s' && rm -rf '%s'", folder, folder);
+    folder_remove();
     return 0;
 }
 
@@ -134,19 +127,10 @@ static void compiled_and_kept(void)
     assert_true(!o.status && o.hit);
 }
 
-static unsigned names_in_cache(void)
-{
-    DIR *dir = opendir(cache);
-    unsigned count = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count - 2;
-}
-
-/* Runs `check` in a process that may write nothing where others may not; root may, so it becomes somebody else. */
+/*
+ * Runs `check` in a process that may write nothing where others may not;
+ * root may, so it becomes somebody else.
+ */
 static void as_somebody_else(bool (*check)(void))
 {
     int status;
@@ -166,8 +150,7 @@ static void as_somebody_else(bool (*check)(void))
 
 static void no_home(void **state)
 {
-    char *old_home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
-    char *old_xdg = getenv("XDG_CACHE_HOME") ? strdup(getenv("XDG_CACHE_HOME")) : NULL;
+    char *old_home = test_env_save("HOME"), *old_xdg = test_env_save("XDG_CACHE_HOME");
     struct outcome o;
     bool good;
 
@@ -175,14 +158,10 @@ static void no_home(void **state)
     unsetenv("HOME");
     unsetenv("XDG_CACHE_HOME");
     good = compiled_in_memory(NULL, "neither XDG_CACHE_HOME nor HOME");
-    snprintf(model, sizeof(model), "%s/absent.mil", folder);
+    snprintf(model, sizeof(model), "%s", folder_path("absent.mil"));
     o = compile(NULL, NULL);
-    if (old_home)
-        setenv("HOME", old_home, 1);
-    if (old_xdg)
-        setenv("XDG_CACHE_HOME", old_xdg, 1);
-    free(old_home);
-    free(old_xdg);
+    test_env_restore("HOME", old_home);
+    test_env_restore("XDG_CACHE_HOME", old_xdg);
     assert_true(good);
     assert_int_equal(o.status, -ENOENT);
     assert_non_null(strstr(o.trouble, "absent.mil"));
@@ -194,7 +173,7 @@ static void a_file_where_the_cache_should_be(void **state)
     char below[128];
 
     (void)state;
-    put(cache, "mine");
+    folder_write("cache", "mine", 4);
     snprintf(below, sizeof(below), "%s/deeper", cache);
     assert_true(compiled_in_memory(cache, cache));
     assert_true(compiled_in_memory(below, cache));
@@ -210,7 +189,7 @@ static void a_cache_that_cannot_be_written(void **state)
     (void)state;
     assert_int_equal(mkdir(cache, 0555), 0);
     as_somebody_else(read_only_is_in_memory);
-    assert_int_equal(names_in_cache(), 0);
+    assert_int_equal(folder_count(cache), 0);
 }
 
 static bool broken_is_in_memory(void)
@@ -224,7 +203,7 @@ static void a_broken_entry_that_cannot_be_removed(void **state)
     compiled_and_kept();
     run("printf x >>'%s/main.e5' && chmod -R a+rX,a-w '%s'", entry, cache);
     as_somebody_else(broken_is_in_memory);
-    assert_int_equal(names_in_cache(), 1);
+    assert_int_equal(folder_count(cache), 1);
 }
 
 static bool unreadable_is_in_memory(void)
@@ -251,7 +230,7 @@ static bool full_is_in_memory(void)
 
     /* No byte can be written to a file, as when there is no space. */
     signal(SIGXFSZ, SIG_IGN);
-    return !setrlimit(RLIMIT_FSIZE, &none) && compiled_in_memory(cache, entry) && names_in_cache() == 0;
+    return !setrlimit(RLIMIT_FSIZE, &none) && compiled_in_memory(cache, entry) && folder_count(cache) == 0;
 }
 
 static void a_full_file_system(void **state)
@@ -269,8 +248,8 @@ static void an_output_without_a_cache(void **state)
     struct outcome o;
 
     (void)state;
-    put(cache, "mine");
-    snprintf(output, sizeof(output), "%s/out.bundle", folder);
+    folder_write("cache", "mine", 4);
+    snprintf(output, sizeof(output), "%s", folder_path("out.bundle"));
     o = compile(cache, output);
     assert_int_equal(o.status, 0);
     assert_non_null(strstr(o.trouble, cache));
@@ -293,12 +272,12 @@ static void what_is_in_the_way_goes(void **state)
     char elsewhere[128];
 
     (void)state;
-    snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", folder);
+    snprintf(elsewhere, sizeof(elsewhere), "%s", folder_path("elsewhere"));
     for (unsigned i = 0; i < sizeof(obstacle) / sizeof(obstacle[0]); i++) {
         compile(cache, elsewhere);
         run("rm -rf '%s' && elsewhere='%s' && entry='%s' && %s", entry, elsewhere, entry, obstacle[i]);
         compiled_and_kept();
-        assert_int_equal(names_in_cache(), 1);
+        assert_int_equal(folder_count(cache), 1);
         assert_int_equal(cc_bundle_check(elsewhere, NULL), 0); /* a link's target is not touched */
     }
 }
@@ -311,13 +290,13 @@ static void clear_removes_what_is_in_the_way(void **state)
 
     (void)state;
     compiled_and_kept();
-    snprintf(kept, sizeof(kept), "%s/kept", folder);
+    snprintf(kept, sizeof(kept), "%s", folder_path("kept"));
     run("cd '%s' && mkdir ../kept && printf x >../kept/file &&"
         " printf mine >%064x && ln -s ../kept %064x && ln -s nowhere %064x && mkdir %064x && touch %064x/stray",
         cache, 1, 2, 3, 4, 4);
     assert_int_equal(cc_cache_list(cache, listed, 8, &error), 5);
     assert_int_equal(cc_cache_remove(cache, NULL, &error), 0);
-    assert_int_equal(names_in_cache(), 0);
+    assert_int_equal(folder_count(cache), 0);
     strcat(kept, "/file");
     assert_int_equal(access(kept, F_OK), 0);
 }
@@ -337,10 +316,10 @@ static void leftovers_go(void **state)
         lock = open(busy, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         assert_int_equal(flock(lock, LOCK_EX), 0);
         assert_int_equal(i ? cc_cache_remove(cache, NULL, NULL) : cc_cache_trim(cache, UINT64_MAX, NULL), 0);
-        assert_int_equal(names_in_cache(), 2);
+        assert_int_equal(folder_count(cache), 2);
         assert_int_equal(close(lock), 0);
         assert_int_equal(cc_cache_trim(cache, UINT64_MAX, NULL), 0);
-        assert_int_equal(names_in_cache(), 1);
+        assert_int_equal(folder_count(cache), 1);
     }
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DRAM that belongs to somebody else: runs of the driver and of the firmware are not freed by a caller of machine.h, and damage to the
- * firmware's carve-out is a fault of the modelled controller and not of the process.
+ * DRAM that belongs to somebody else: runs of the driver and of the firmware are not
+ * freed by a caller of machine.h, and damage to the firmware's carve-out is a fault of
+ * the modelled controller and not of the process.
  */
 #include "support.h"
 
@@ -17,11 +18,7 @@
 
 static struct ane_machine *make(void)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .clock = ANE_CLOCK_CLOSED};
-    struct ane_machine *machine;
-
-    assert_int_equal(ane_machine_create(&config, &machine), 0);
-    return machine;
+    return iorig_machine((struct ane_machine_config){.clock = ANE_CLOCK_CLOSED});
 }
 
 /* Every page of DRAM that is in use, from the first to the last that the machine has taken. */
@@ -29,13 +26,13 @@ static void runs_of_others_cannot_be_freed(void **state)
 {
     struct ane_machine *machine = make();
     struct ane_machine_map map = {.size = sizeof(map)};
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     uint64_t used, mine;
     unsigned refused = 0;
 
     (void)state;
     assert_int_equal(ane_machine_map(machine, &map), 0);
-    io_accumulator_make(&a, ane_machine_service(machine), 2, 33);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 2, 33);
     assert_int_equal(ane_machine_dram_alloc(machine, 3 * PR_PAGE_BYTES, &mine), 0);
     used = ane_machine_counter(machine, "dram.used");
     for (uint64_t offset = 0; offset < map.dram_bytes / 16; offset += PR_PAGE_BYTES) {
@@ -48,20 +45,20 @@ static void runs_of_others_cannot_be_freed(void **state)
     assert_int_equal(ane_machine_dram_free(machine, map.dram), -EINVAL);
     assert_non_null(strstr(ane_machine_error(), "belongs to the firmware"));
     assert_int_equal(ane_machine_counter(machine, "dram.used"), used);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-    assert_true(io_accumulator_value(&a) == 1);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+    assert_true(iorig_accumulator_value(&a) == 1);
     used = ane_machine_counter(machine, "dram.used"); /* the request has mapped its surfaces */
     assert_int_equal(ane_machine_dram_free(machine, mine), 0);
     assert_int_equal(ane_machine_counter(machine, "dram.used"), used - 3 * PR_PAGE_BYTES);
     assert_int_equal(ane_machine_dram_free(machine, mine), -EINVAL);
-    io_accumulator_release(&a);
+    iorig_accumulator_release(&a);
     ane_machine_destroy(machine);
 }
 
 /* A machine with a client, and the memory of its firmware as anybody who uses the board sees it. */
 struct subject {
     struct ane_machine *machine;
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     uint8_t *carve_out;
     uint64_t bytes;
     unsigned steps;
@@ -84,18 +81,21 @@ static void subject_make(struct subject *v)
     said[0] = '\0';
     *v = (struct subject){0};
     assert_int_equal(ane_machine_create(&config, &v->machine), 0);
-    io_accumulator_make(&v->a, ane_machine_service(v->machine), 2, 33);
+    iorig_accumulator_make(&v->a, ane_machine_service(v->machine), 2, 33);
     v->bytes = v->machine->image_bytes;
     v->carve_out = ane_machine_dram(v->machine, v->machine->image, v->bytes);
     assert_non_null(v->carve_out);
 }
 
-/* One request. True when it was done, with the right result; otherwise the controller has failed and said why. */
+/*
+ * One request. True when it was done, with the right result; otherwise
+ * the controller has failed and said why.
+ */
 static bool subject_works(struct subject *v)
 {
-    if (!io_accumulator_step(&v->a)) {
+    if (!iorig_accumulator_step(&v->a)) {
         v->steps++;
-        assert_true(io_accumulator_value(&v->a) == v->steps);
+        assert_true(iorig_accumulator_value(&v->a) == v->steps);
         return true;
     }
     assert_false(mach_cpu_alive(v->machine->cpu));
@@ -111,7 +111,9 @@ static void subject_end(struct subject *v)
     ane_machine_destroy(v->machine);
 }
 
-/* A single bit or a block, anywhere. Half of all damage is in the lower eighth, which is sure to be in use. */
+/*
+ * A single bit or a block, anywhere. Half of all damage is in the lower eighth, which is sure to be in use.
+ */
 static void damage(struct test_rng *rng, const struct subject *v)
 {
     uint64_t limit = test_rng_range(rng, 0, 1) ? v->bytes : v->bytes / 8;
@@ -144,7 +146,7 @@ static void damage_between_requests_is_a_fault_of_the_controller(void **state)
         }
         faults++;
         /* A dead controller answers nothing, and every call comes back. */
-        assert_int_not_equal(io_accumulator_step(&v.a), kIOReturnSuccess);
+        assert_int_not_equal(iorig_accumulator_step(&v.a), kIOReturnSuccess);
         subject_end(&v);
         subject_make(&v);
         assert_true(subject_works(&v));
@@ -220,7 +222,7 @@ static void damage_during_requests_is_survived(void **state)
         assert_int_equal(pthread_create(&thread, NULL, write_damage, &writer), 0);
         for (unsigned i = 0; i < 200 && subject_works(&v); i++)
             ;
-        (void)io_accumulator_step(&v.a);
+        (void)iorig_accumulator_step(&v.a);
         atomic_store(&writer.end, true);
         assert_int_equal(pthread_join(thread, NULL), 0);
         subject_end(&v);

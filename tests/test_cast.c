@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Casts and layouts of the runtime: rounding, fast rows against plain ones, engine rows against packed ones. */
+/*
+ * Casts and layouts of the runtime: rounding, fast rows against plain ones, engine rows against packed ones.
+ */
 #include "support.h"
 
 #include <math.h>
@@ -38,7 +40,7 @@ static void edges_round_as_ieee_says(void **state)
         {0xff800000, 0xfc00}, {0x33800000, 0x0001}, /* 2^-24 */
         {0x33000000, 0x0000}, {0x33000001, 0x0001}, /* half of it; a little more */
         {0x33c00000, 0x0002},                       /* 1.5 of it: to even */
-        {0x387fc000, 0x03ff}, {0x387fe000, 0x0400}, /* the largest denormal; half way to the smallest normal */
+        {0x387fc000, 0x03ff}, {0x387fe000, 0x0400}, /* the largest denormal; half way to the next */
         {0x3f801000, 0x3c00}, {0x3f803000, 0x3c02}, /* ties */
         {0x3f801001, 0x3c01}, {0x00000001, 0x0000}, {0x7fc00000, 0x7e00},
         {0xffc02000, 0xfe01}, /* NaN keeps sign and high payload */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The judgement of programs: each thing that can be wrong is made wrong, and the finding must name it; what is right must be silent. */
+/*
+ * The judgement of programs: each thing that can be wrong is made wrong, and the
+ * finding must name it; what is right must be silent.
+ */
 #include "support.h"
 
 #include <stdio.h>

@@ -34,6 +34,8 @@ static void reads_a_sound_one(void **state)
     assert_int_equal(c.operation[1].bar[2].bar, 9);
     assert_int_equal(c.procedures, 3);
     assert_int_equal(c.procedure[1].text_offset, 0x400);
+    assert_int_equal(c.records, 10);
+    assert_int_equal(c.record[3].buffer, IMAGE_OUTPUT);
     image_make(&image, TEXT, 0);
     assert_true(pr_container_read(image.bytes, image.size, &c, NULL));
     assert_null(c.section[PR_SECTION_KERNEL]);
@@ -73,7 +75,7 @@ static void finds_broken_headers(void **state)
     BROKEN(i.package->program_offset = (uint32_t)i.size, TRUNCATED, "program header");
     BROKEN(i.package->program_offset = 0xfffffff8u, TRUNCATED, "program header");
     BROKEN(i.program->magic = PR_CONTAINER_PACKAGE, FORMAT, "magic");
-    BROKEN(i.program->sections = 6, LIMIT, "sections");
+    BROKEN(i.program->sections = 7, LIMIT, "sections");
     BROKEN(i.program->sections = 0xffffffffu, LIMIT, "sections");
     BROKEN(i.program->sections = 0, FORMAT, "generic is missing");
     BROKEN(i.program->zero[0] = 1, FORMAT, "program");
@@ -98,7 +100,8 @@ static void finds_broken_sections(void **state)
     BROKEN(i.section[PR_SECTION_OPERATION]->offset += 4, TRUNCATED, "operation");
     BROKEN(i.section[PR_SECTION_OPERATION]->offset = 0xfffffff8u, TRUNCATED, "operation");
     BROKEN(i.section[PR_SECTION_PROCEDURE]->bytes = 0xffffffffu, TRUNCATED, "procedure");
-    BROKEN(i.section[PR_SECTION_PROCEDURE]->bytes = 4, FORMAT, "after the sections");
+    BROKEN(i.section[PR_SECTION_PROCEDURE]->bytes = 4, FORMAT, "between sections");
+    BROKEN(i.section[PR_SECTION_REBASE]->bytes = 4, FORMAT, "after the sections");
     BROKEN(i.section[PR_SECTION_GENERIC]->bytes = 0x208, FORMAT, "between");
     BROKEN((i.bytes[i.size] = 1, i.size += 8, i.package->bytes += 8), FORMAT, "after the sections");
     image_make(&i, TEXT, KERNEL);
@@ -168,6 +171,43 @@ static void finds_broken_procedures(void **state)
     BROKEN(i.procedure[1].zero[2] = 1, FORMAT, "reserved");
 }
 
+/* Without its record a bar would get no address. */
+static void finds_broken_records(void **state)
+{
+    struct container_image i;
+
+    (void)state;
+    BROKEN(pr_put_le32(i.records, 0), LIMIT, "rebase has 0 entries");
+    BROKEN(pr_put_le32(i.records, 0x1001), LIMIT, "rebase");
+    BROKEN(pr_put_le32(i.records, 11), TRUNCATED, "rebase");
+    BROKEN(pr_put_le32(i.records + 4, 1), FORMAT, "rebase");
+    BROKEN(i.record[0].zero = 1, FORMAT, "record 0");
+    BROKEN(i.record[1].flags = 2, FORMAT, "record 1");
+    BROKEN(i.record[2].first[1] = 1, FORMAT, "record 2");
+    BROKEN(i.record[2].end[0] = 1, FORMAT, "record 2");
+    BROKEN(i.record[2].bar = 32, INCONSISTENT, "bar 32");
+    BROKEN(i.record[2].bar = 4, BINDING, "bar 4 of operation 0 does not have buffer 0x7");
+    BROKEN(i.record[3].bar = 5, INCONSISTENT, "record 3 has bar 5");
+    BROKEN(i.record[2].buffer = IMAGE_OUTPUT, BINDING, "record 2");
+    BROKEN(i.record[0].bar = 2, BINDING, "record 0");
+    BROKEN(i.record[1].buffer = PR_PROCESS_TEXT, BINDING, "record 1");
+    BROKEN(i.record[1].bar = 6, BINDING, "record 1");
+    BROKEN(i.record[4].operation = 1, BINDING, "Operation 0 has 3 bars; 2 of them have");
+    BROKEN(i.record[9].operation = 2, BINDING, "Operation 1 has 3 bars; 2 of them have");
+    BROKEN(i.record[5].operation = 7, BINDING, "Operation 1 has 3 bars; 0 of them have");
+    /* One more, behind the last operation's. */
+    image_make(&i, TEXT, 0);
+    i.operation[1].bars = 2;
+    memset(&i.operation[1].bar[2], 0, sizeof(i.operation[1].bar[2]));
+    i.record[7].operation = 2;
+    expect(&i, PR_PROBLEM_BINDING, "record 7 is of operation 2");
+    /* A kernel's record without a kernel. */
+    image_make(&i, TEXT, 0);
+    i.record[0].bar = 1;
+    i.record[0].buffer = PR_PROCESS_KERNEL;
+    expect(&i, PR_PROBLEM_BINDING, "bar 1 of operation 0");
+}
+
 /* Cut anywhere it is refused, with the declared size corrected or not. */
 static void refuses_every_prefix(void **state)
 {
@@ -193,7 +233,7 @@ int main(void)
         cmocka_unit_test(reads_a_sound_one),       cmocka_unit_test(finds_broken_headers),
         cmocka_unit_test(finds_broken_sections),   cmocka_unit_test(finds_broken_buffers),
         cmocka_unit_test(finds_broken_operations), cmocka_unit_test(finds_broken_procedures),
-        cmocka_unit_test(refuses_every_prefix),
+        cmocka_unit_test(finds_broken_records),    cmocka_unit_test(refuses_every_prefix),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

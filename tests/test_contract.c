@@ -17,15 +17,10 @@
 
 static struct ane_machine *make(void)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .clock = ANE_CLOCK_CLOSED};
-    struct ane_machine *machine;
-
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return machine;
+    return iorig_machine((struct ane_machine_config){.clock = ANE_CLOCK_CLOSED});
 }
 
-static IOReturn map_nothing(const struct io_client *a)
+static IOReturn map_nothing(const struct iorig_client *a)
 {
     struct ane_memory_map map = {.token = a->session, .surface = MARK, .usage = ANE_MAP_INPUT, .size = 64};
     uint64_t zero = 0, address;
@@ -35,13 +30,14 @@ static IOReturn map_nothing(const struct io_client *a)
                                &one, NULL, NULL);
 }
 
-static void open_a(struct ane_machine *machine, struct io_client *a)
+static void open_a(struct ane_machine *machine, struct iorig_client *a)
 {
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, a), kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, a),
+                     kIOReturnSuccess);
 }
 
 /* What another client does next follows a failure of a's on the same driver and in the same thread. */
-static void fail_as(const struct io_client *a)
+static void fail_as(const struct iorig_client *a)
 {
     assert_int_equal(map_nothing(a), kIOReturnBadArgument);
     assert_non_null(strstr(ane_machine_error(), MARK_TEXT));
@@ -68,18 +64,18 @@ static void a_refusal_has_its_own_sentence(void **state)
     struct ane_machine *machine = make();
     io_service_t service = ane_machine_service(machine);
     io_connect_t fresh, none;
-    struct io_client a, b;
+    struct iorig_client a, b;
 
     (void)state;
     open_a(machine, &a);
-    fail_as(&a), expect(io_open(service, 0, ANE_CLIENT_CONTROL, &b), kIOReturnSuccess, NULL);
+    fail_as(&a), expect(iorig_open(service, 0, ANE_CLIENT_CONTROL, &b), kIOReturnSuccess, NULL);
     fail_as(&a), expect(IOServiceOpen(service, 0, ANE_CLIENT_CONTROL, &fresh), kIOReturnSuccess, NULL);
     fail_as(&a), expect(plain_call(fresh, ANE_CONTROL_DeviceClose), kIOReturnNotReady, "ANE_DeviceOpen");
     fail_as(&a), expect(plain_call(fresh, 17), kIOReturnBadArgument, "Selector 17");
     fail_as(&a), expect(plain_call(b.connect, ANE_CONTROL_DeviceOpen), kIOReturnBadArgument, "sizes");
     fail_as(&a), expect(plain_call(b.connect, ANE_CONTROL_UnregisterDebugWorkProcessor), kIOReturnUnsupported,
                         "not served");
-    fail_as(&a), expect(io_destroy(&b, 77), kIOReturnNotFound, "0x4d");
+    fail_as(&a), expect(iorig_destroy(&b, 77), kIOReturnNotFound, "0x4d");
     fail_as(&a), expect(plain_call(b.connect, ANE_CONTROL_DeviceClose), kIOReturnSuccess, NULL);
     fail_as(&a), expect(plain_call(b.connect, ANE_CONTROL_DeviceClose), ANE_RETURN_CLOSED, "closed");
     fail_as(&a), expect(IOServiceClose(b.connect), kIOReturnSuccess, NULL);
@@ -101,7 +97,7 @@ static void a_refusal_has_its_own_sentence(void **state)
 
 /* A call that is injected at a virtual time; what came of it is judged by the test's own thread. */
 struct player {
-    struct io_accumulator b;
+    struct iorig_accumulator b;
     IOReturn status;
     char sentence[512];
 };
@@ -116,7 +112,7 @@ static void play_step(void *context)
 {
     struct player *player = context;
 
-    keep(player, io_accumulator_step(&player->b));
+    keep(player, iorig_accumulator_step(&player->b));
 }
 
 static void play_failure(void *context)
@@ -149,8 +145,8 @@ static void abort_after_a_failure(bool queued)
     uint64_t now;
 
     open_a(machine, &a.b.client);
-    io_accumulator_make(&b.b, ane_machine_service(machine), 2, 16);
-    io_accumulator_make(&first.b, ane_machine_service(machine), 2, 16);
+    iorig_accumulator_make(&b.b, ane_machine_service(machine), 2, 16);
+    iorig_accumulator_make(&first.b, ane_machine_service(machine), 2, 16);
     now = ane_machine_now(machine);
     if (queued)
         at(machine, now + 10, play_step, &first);
@@ -165,7 +161,7 @@ static void abort_after_a_failure(bool queued)
     assert_int_equal(first.status, kIOReturnSuccess);
     ane_surface_release(b.b.x);
     ane_surface_release(b.b.state);
-    io_accumulator_release(&first.b);
+    iorig_accumulator_release(&first.b);
     ane_machine_destroy(machine);
 }
 
@@ -185,7 +181,7 @@ static void a_request_that_ends_well_has_no_sentence(void **state)
 
     (void)state;
     open_a(machine, &a.b.client);
-    io_accumulator_make(&b.b, ane_machine_service(machine), 2, 16);
+    iorig_accumulator_make(&b.b, ane_machine_service(machine), 2, 16);
     now = ane_machine_now(machine);
     at(machine, now + 20, play_step, &b);
     at(machine, now + 30, play_failure, &a);
@@ -193,7 +189,7 @@ static void a_request_that_ends_well_has_no_sentence(void **state)
     assert_int_equal(a.status, kIOReturnBadArgument);
     assert_int_equal(b.status, kIOReturnSuccess);
     assert_string_equal(b.sentence, "");
-    io_accumulator_release(&b.b);
+    iorig_accumulator_release(&b.b);
     ane_machine_destroy(machine);
 }
 
@@ -201,13 +197,13 @@ static void a_profile_counts_until_it_is_switched(void **state)
 {
     struct ane_machine *machine = make();
     struct ane_machine_profile sums;
-    struct io_accumulator b;
+    struct iorig_accumulator b;
 
     (void)state;
-    io_accumulator_make(&b, ane_machine_service(machine), 2, 16);
+    iorig_accumulator_make(&b, ane_machine_service(machine), 2, 16);
     assert_int_equal(ane_machine_profile(machine, 1, NULL), 0);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
+        assert_int_equal(iorig_accumulator_step(&b), kIOReturnSuccess);
     assert_int_equal(ane_machine_profile(machine, 1, &sums), 0);
     assert_int_equal(sums.requests, 3);
     assert_int_equal(ane_machine_profile(machine, 0, &sums), 0);
@@ -220,7 +216,7 @@ static void a_profile_counts_until_it_is_switched(void **state)
     for (unsigned i = 0; i < ANE_STAGES; i++)
         assert_string_not_equal(ane_machine_stage_name(i), "");
     assert_string_equal(ane_machine_stage_name(ANE_STAGES), "");
-    io_accumulator_release(&b);
+    iorig_accumulator_release(&b);
     ane_machine_destroy(machine);
 }
 
@@ -230,25 +226,25 @@ static void a_profile_counts_until_it_is_switched(void **state)
 
 static e5rt_buffer_object_t filled(uint32_t elements, uint16_t value)
 {
-    e5rt_buffer_object_t buffer = e5_buffer(elements * 2);
+    e5rt_buffer_object_t buffer = e5rig_buffer(elements * 2);
 
     for (uint32_t i = 0; i < elements; i++)
-        ((uint16_t *)e5_data(buffer))[i] = value;
+        ((uint16_t *)e5rig_data(buffer))[i] = value;
     return buffer;
 }
 
 static void holds(e5rt_buffer_object_t buffer, uint32_t elements, uint16_t value)
 {
     for (uint32_t i = 0; i < elements; i++)
-        assert_int_equal(((uint16_t *)e5_data(buffer))[i], value);
+        assert_int_equal(((uint16_t *)e5rig_data(buffer))[i], value);
 }
 
 static void bind_adder(e5rt_execution_stream_operation_t operation, e5rt_buffer_object_t x,
                        e5rt_buffer_object_t zero, e5rt_buffer_object_t sum)
 {
-    e5_bind(operation, "x", x);
-    e5_bind(operation, "state_in", zero);
-    e5_bind(operation, "state_out", sum);
+    e5rig_bind(operation, "x", x);
+    e5rig_bind(operation, "state_in", zero);
+    e5rig_bind(operation, "state_out", sum);
 }
 
 /* The machine takes no descriptor of more than 100 elements: the second of three fails in the engine. */
@@ -260,16 +256,16 @@ static void a_stream_ends_at_its_first_failure(void **state)
     e5rt_buffer_object_t x = filled(SMALL, ONE), zero = filled(SMALL, 0), before = filled(SMALL, 0),
                          after = filled(SMALL, 0), wide = filled(LARGE, ONE), kept = filled(LARGE, 0x1234);
     e5rt_execution_stream_operation_t third;
-    struct e5_model first, second;
+    struct e5rig_model first, second;
     e5rt_execution_stream_t stream;
 
     (void)state;
     assert_int_equal(ane_machine_default(&config, NULL), 0);
-    e5_write_adder("small.hwx", &small, 1);
-    e5_write_adder("large.hwx", &large, 1);
-    e5_model_open(&first, e5_path("small.hwx"));
-    e5_model_open(&second, e5_path("large.hwx"));
-    third = e5_operation(first.function, "third");
+    e5rig_write_adder("small.hwx", &small, 1);
+    e5rig_write_adder("large.hwx", &large, 1);
+    e5rig_model_open(&first, folder_path("small.hwx"));
+    e5rig_model_open(&second, folder_path("large.hwx"));
+    third = e5rig_operation(first.function, "third");
     bind_adder(first.operation, x, zero, before);
     bind_adder(second.operation, wide, wide, kept);
     bind_adder(third, x, zero, after);
@@ -278,7 +274,7 @@ static void a_stream_ends_at_its_first_failure(void **state)
     OK(e5rt_execution_stream_encode_operation(stream, second.operation));
     OK(e5rt_execution_stream_encode_operation(stream, third));
     for (unsigned i = 0; i < 2; i++) { /* the stream stays encoded */
-        memset(e5_data(before), 0, SMALL * 2);
+        memset(e5rig_data(before), 0, SMALL * 2);
         FAILS(e5rt_execution_stream_execute_sync(stream), E5RT_INVALID_OPERATION, "large.hwx");
         holds(before, SMALL, ONE);
         holds(kept, LARGE, 0x1234);
@@ -290,8 +286,8 @@ static void a_stream_ends_at_its_first_failure(void **state)
     holds(after, SMALL, ONE);
     OK(e5rt_execution_stream_release(&stream));
     OK(e5rt_execution_stream_operation_release(&third));
-    e5_model_close(&first);
-    e5_model_close(&second);
+    e5rig_model_close(&first);
+    e5rig_model_close(&second);
     OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&zero));
     OK(e5rt_buffer_object_release(&before)), OK(e5rt_buffer_object_release(&after));
     OK(e5rt_buffer_object_release(&wide)), OK(e5rt_buffer_object_release(&kept));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a driver author can do to the controller from outside, by register accesses and bytes in DRAM alone. The controller may stop or
- * fail; the process and the machine go on, and another boot works.
+ * What a driver author can do to the controller from outside, by register accesses and bytes in DRAM alone.
+ * The controller may stop or fail; the process and the machine go on, and another boot works.
  */
 #include "support.h"
 

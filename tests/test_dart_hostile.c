@@ -3,12 +3,12 @@
  * The DART fed with what no driver should give it: random tables and registers, freed tables, a host
  * without memory.
  */
-#include "dart_rig.h"
+#include "dartrig.h"
 
 #define FLAG 0x80000000u
 
 static const enum pr_leaf_form forms[] = {PR_LEAF_SEED, PR_LEAF_T8020, PR_LEAF_T6000};
-static const uint64_t bases[] = {RIG_T6000_DRAM, RIG_T8103_DRAM};
+static const uint64_t bases[] = {DARTRIG_T6000_DRAM, DARTRIG_T8103_DRAM};
 
 /*
  * Any bytes may stand in the tables: a grant is made or a fault captured, and what was granted can be
@@ -24,19 +24,19 @@ static void random_tables(void **state)
     for (unsigned round = 0; round < 60; round++) {
         struct dart_config config = {
             .form = forms[round % 3], .vma_budget = round % 2 ? 16 : 0, .strict_tlb = round % 4 == 3};
-        struct rig rig;
+        struct dartrig rig;
         uint64_t all, base = bases[round / 3 % 2];
 
-        rig_start(&rig, &config, base, 128 * RIG_PAGE);
-        all = rig_alloc(&rig, 64);
-        test_rng_bytes(&rng, rig_at(&rig, all, 64 * RIG_PAGE), 64 * RIG_PAGE);
-        for (unsigned i = 0; i < 64 * RIG_PAGE / 8; i++) /* most words reach memory, some not */
+        dartrig_start(&rig, &config, base, 128 * DARTRIG_PAGE);
+        all = dartrig_alloc(&rig, 64);
+        test_rng_bytes(&rng, dartrig_at(&rig, all, 64 * DARTRIG_PAGE), 64 * DARTRIG_PAGE);
+        for (unsigned i = 0; i < 64 * DARTRIG_PAGE / 8; i++) /* most words reach memory, some not */
             if (test_rng_range(&rng, 0, 9))
-                ((uint64_t *)rig_at(&rig, all, 64 * RIG_PAGE))[i] =
-                    rig_word_sub(config.form, base + (uint64_t)test_rng_range(&rng, 0, 130) * RIG_PAGE,
-                                 test_rng_range(&rng, 0, 9) == 0,
-                                 test_rng_range(&rng, 0, 9) ? 0 : test_rng_u32(&rng) & 0xfff, 0xfff);
-        rig_ttbr(&rig, DART_PORT_SOURCE, 0, all + (uint64_t)test_rng_range(&rng, 0, 255) * 0x1000);
+                ((uint64_t *)dartrig_at(&rig, all, 64 * DARTRIG_PAGE))[i] = dartrig_word_sub(
+                    config.form, base + (uint64_t)test_rng_range(&rng, 0, 130) * DARTRIG_PAGE,
+                    test_rng_range(&rng, 0, 9) == 0,
+                    test_rng_range(&rng, 0, 9) ? 0 : test_rng_u32(&rng) & 0xfff, 0xfff);
+        dartrig_ttbr(&rig, DART_PORT_SOURCE, 0, all + (uint64_t)test_rng_range(&rng, 0, 255) * 0x1000);
         for (unsigned i = 0; i < 400; i++) {
             uint64_t iova = test_rng_u64(&rng) >> (test_rng_range(&rng, 0, 9) ? 32 : 0);
             uint64_t bytes =
@@ -44,14 +44,14 @@ static void random_tables(void **state)
             enum dart_access access = test_rng_bool(&rng) ? DART_READ : DART_WRITE;
             uint8_t byte = 0;
             struct dart_range range;
-            int status = rig_get(&rig, iova, bytes, access, &range);
+            int status = dartrig_get(&rig, iova, bytes, access, &range);
 
             assert_true(status == 0 ||
                         (status == -EFAULT && dart_read32(rig.dart, DART_PORT_SOURCE, 0x40) & FLAG));
             dart_write32(rig.dart, DART_PORT_SOURCE, 0x40, FLAG);
             faults += status != 0;
             if (status == 0 && bytes) {
-                bool one_page = iova % RIG_PAGE + bytes <= RIG_PAGE;
+                bool one_page = iova % DARTRIG_PAGE + bytes <= DARTRIG_PAGE;
 
                 direct += one_page;
                 elsewhere += !one_page;
@@ -61,9 +61,9 @@ static void random_tables(void **state)
                 dart_copy_out(&range, bytes - 1, &byte, 1);
             }
             if (i % 50 == 49)
-                rig_invalidate(&rig, DART_PORT_SOURCE, 1);
+                dartrig_invalidate(&rig, DART_PORT_SOURCE, 1);
         }
-        rig_end(&rig);
+        dartrig_end(&rig);
     }
     assert_true(faults > 1000 && direct > 1000 && elsewhere > 300);
 }
@@ -74,31 +74,31 @@ static void random_tables(void **state)
  */
 static void freed_table(void **state)
 {
-    struct rig rig;
+    struct dartrig rig;
     struct dart_range range;
     struct base_error error;
 
     (void)state;
-    rig_start(&rig, &(struct dart_config){0}, RIG_T6000_DRAM, 128 * RIG_PAGE);
-    rig_map(&rig, 0x4000, rig_alloc(&rig, 1));
-    assert_int_equal(rig_get(&rig, 0x4000, 4, DART_READ, &range), 0);
+    dartrig_start(&rig, &(struct dart_config){0}, DARTRIG_T6000_DRAM, 128 * DARTRIG_PAGE);
+    dartrig_map(&rig, 0x4000, dartrig_alloc(&rig, 1));
+    assert_int_equal(dartrig_get(&rig, 0x4000, 4, DART_READ, &range), 0);
     assert_int_equal(soc_memory_free(rig.memory, SOC_OWNER_CALLER, rig.table, &error), 0);
-    assert_int_equal(rig_get(&rig, 0x4000, 4, DART_READ, &range), 0);
-    rig_invalidate(&rig, DART_PORT_SOURCE, 1);
-    assert_int_equal(rig_get(&rig, 0x4000, 4, DART_READ, &range), -EFAULT);
+    assert_int_equal(dartrig_get(&rig, 0x4000, 4, DART_READ, &range), 0);
+    dartrig_invalidate(&rig, DART_PORT_SOURCE, 1);
+    assert_int_equal(dartrig_get(&rig, 0x4000, 4, DART_READ, &range), -EFAULT);
     assert_int_equal(dart_read32(rig.dart, DART_PORT_SOURCE, 0x40), FLAG | 1 << 1);
-    rig_end(&rig);
+    dartrig_end(&rig);
 }
 
 static void random_registers(void **state)
 {
     struct test_rng rng;
-    struct rig rig;
+    struct dartrig rig;
     struct dart_range range;
 
     (void)state;
     test_rng_init(&rng, 29);
-    rig_start(&rig, &(struct dart_config){.form = PR_LEAF_T6000}, RIG_T6000_DRAM, 128 * RIG_PAGE);
+    dartrig_start(&rig, &(struct dart_config){.form = PR_LEAF_T6000}, DARTRIG_T6000_DRAM, 128 * DARTRIG_PAGE);
     for (unsigned i = 0; i < 50000; i++) {
         enum dart_port port = (enum dart_port)test_rng_range(&rng, 0, 2);
         uint32_t offset = test_rng_u32(&rng) % (i % 4 ? 0x310 : 0x4000);
@@ -108,17 +108,17 @@ static void random_registers(void **state)
         dart_range_get(rig.dart, port, test_rng_u32(&rng) % 17, test_rng_u32(&rng), test_rng_u32(&rng) >> 8,
                        DART_READ, &range);
     }
-    rig_end(&rig);
+    dartrig_end(&rig);
 }
 
 static void create_failures(void **state)
 {
-    struct rig rig;
+    struct dartrig rig;
     struct dart *dart = NULL;
     struct base_error error;
 
     (void)state;
-    rig_start(&rig, &(struct dart_config){0}, RIG_T6000_DRAM, 128 * RIG_PAGE);
+    dartrig_start(&rig, &(struct dart_config){0}, DARTRIG_T6000_DRAM, 128 * DARTRIG_PAGE);
     for (unsigned n = 1; n <= 3; n++) {
         base_alloc_fail_nth(n);
         assert_int_equal(dart_create(&(struct dart_config){0}, rig.memory, &rig.trace, &dart, &error),
@@ -131,7 +131,7 @@ static void create_failures(void **state)
         -EINVAL);
     assert_null(dart);
     dart_destroy(NULL);
-    rig_end(&rig);
+    dartrig_end(&rig);
 }
 
 int main(void)

@@ -3,30 +3,30 @@
  * The DART's host windows: scattered pages made contiguous, the budget of host mappings, what happens
  * when the host refuses.
  */
-#include "dart_rig.h"
+#include "dartrig.h"
 
 #include <stdlib.h>
 
 #define DRAM (256ull << 20)
 
-static void start(struct rig *rig, uint32_t budget)
+static void start(struct dartrig *rig, uint32_t budget)
 {
-    rig_start(rig, &(struct dart_config){.vma_budget = budget}, RIG_T6000_DRAM, DRAM);
+    dartrig_start(rig, &(struct dart_config){.vma_budget = budget}, DARTRIG_T6000_DRAM, DRAM);
 }
 
 /* Each 8-byte word of a run holds its own physical address. */
-static void fill(struct rig *rig, uint64_t address, uint64_t pages)
+static void fill(struct dartrig *rig, uint64_t address, uint64_t pages)
 {
-    uint64_t *words = rig_at(rig, address, pages * RIG_PAGE);
+    uint64_t *words = dartrig_at(rig, address, pages * DARTRIG_PAGE);
 
-    for (uint64_t i = 0; i < pages * RIG_PAGE / 8; i++)
+    for (uint64_t i = 0; i < pages * DARTRIG_PAGE / 8; i++)
         words[i] = address + i * 8;
 }
 
 /* Looks at one word per page, through the host address if there is one, and through copies. */
 static void expect_page(const struct dart_range *range, uint64_t page, uint64_t address)
 {
-    uint64_t offset = page * RIG_PAGE + 0x18, word, old;
+    uint64_t offset = page * DARTRIG_PAGE + 0x18, word, old;
 
     dart_copy_in(range, offset, &word, sizeof(word));
     assert_int_equal(word, address + 0x18);
@@ -46,121 +46,123 @@ static void expect_page(const struct dart_range *range, uint64_t page, uint64_t 
 static void expect_backwards(const struct dart_range *range, uint64_t address, uint64_t pages)
 {
     for (uint64_t i = 0; i < pages; i++)
-        expect_page(range, i, address + (pages - 1 - i) * RIG_PAGE);
+        expect_page(range, i, address + (pages - 1 - i) * DARTRIG_PAGE);
 }
 
 static void contiguous_pages_need_no_window(void **state)
 {
-    struct rig rig;
+    struct dartrig rig;
     struct dart_range range;
     uint64_t page;
 
     (void)state;
     start(&rig, 0);
-    page = rig_alloc(&rig, 100);
-    rig_map_run(&rig, 0x4000, page, 100);
-    assert_int_equal(rig_get(&rig, 0x4100, 99 * RIG_PAGE, DART_WRITE, &range), 0);
-    assert_ptr_equal(range.host, rig_at(&rig, page + 0x100, 1));
+    page = dartrig_alloc(&rig, 100);
+    dartrig_map_run(&rig, 0x4000, page, 100);
+    assert_int_equal(dartrig_get(&rig, 0x4100, 99 * DARTRIG_PAGE, DART_WRITE, &range), 0);
+    assert_ptr_equal(range.host, dartrig_at(&rig, page + 0x100, 1));
     assert_int_equal(dart_stats_get(rig.dart).vmas, 0);
-    rig_end(&rig);
+    dartrig_end(&rig);
 }
 
 static void scattered_pages_are_contiguous(void **state)
 {
-    struct rig rig;
+    struct dartrig rig;
     struct dart_range range;
     uint64_t page;
 
     (void)state;
     start(&rig, 0);
-    page = rig_alloc(&rig, 100);
+    page = dartrig_alloc(&rig, 100);
     fill(&rig, page, 100);
-    rig_map_backwards(&rig, 0x1ff8000, page, 100); /* across a second-level table and a chunk of the window */
-    assert_int_equal(rig_get(&rig, 0x1ff8000, 100 * RIG_PAGE, DART_WRITE, &range), 0);
+    dartrig_map_backwards(&rig, 0x1ff8000, page,
+                          100); /* across a second-level table and a chunk of the window */
+    assert_int_equal(dartrig_get(&rig, 0x1ff8000, 100 * DARTRIG_PAGE, DART_WRITE, &range), 0);
     assert_non_null(range.host);
     expect_backwards(&range, page, 100);
     /* The window, a hundred pages, and what is left of the window behind them. */
     assert_int_equal(dart_stats_get(rig.dart).vmas, 102);
     /* Unaligned, over a page's end. */
-    assert_int_equal(rig_get(&rig, 0x1ffbffe, 4, DART_WRITE, &range), 0);
+    assert_int_equal(dartrig_get(&rig, 0x1ffbffe, 4, DART_WRITE, &range), 0);
     memcpy(range.host, "abcd", 4);
-    assert_memory_equal(rig_at(&rig, page + 99 * RIG_PAGE + 0x3ffe, 2), "ab", 2);
-    assert_memory_equal(rig_at(&rig, page + 98 * RIG_PAGE, 2), "cd", 2);
-    rig_end(&rig);
+    assert_memory_equal(dartrig_at(&rig, page + 99 * DARTRIG_PAGE + 0x3ffe, 2), "ab", 2);
+    assert_memory_equal(dartrig_at(&rig, page + 98 * DARTRIG_PAGE, 2), "cd", 2);
+    dartrig_end(&rig);
 }
 
 /* Surfaces have files of their own: neighbours in physical memory, strangers to the host. */
 static void neighbouring_banks(void **state)
 {
-    struct rig rig;
+    struct dartrig rig;
     struct base_error error;
     struct dart_range range;
     uint64_t a, b;
 
     (void)state;
     start(&rig, 0);
-    assert_int_equal(soc_memory_bank_add(rig.memory, 2 * RIG_PAGE, &a, &error), 0);
-    assert_int_equal(soc_memory_bank_add(rig.memory, 2 * RIG_PAGE, &b, &error), 0);
+    assert_int_equal(soc_memory_bank_add(rig.memory, 2 * DARTRIG_PAGE, &a, &error), 0);
+    assert_int_equal(soc_memory_bank_add(rig.memory, 2 * DARTRIG_PAGE, &b, &error), 0);
     fill(&rig, a, 2);
     fill(&rig, b, 2);
-    rig_map_run(&rig, 0x4000, a, 2);
-    rig_map_run(&rig, 0xc000, b, 2);
-    assert_int_equal(rig_get(&rig, 0x4000, 4 * RIG_PAGE, DART_WRITE, &range), 0);
+    dartrig_map_run(&rig, 0x4000, a, 2);
+    dartrig_map_run(&rig, 0xc000, b, 2);
+    assert_int_equal(dartrig_get(&rig, 0x4000, 4 * DARTRIG_PAGE, DART_WRITE, &range), 0);
     assert_non_null(range.host);
-    expect_page(&range, 1, a + RIG_PAGE);
+    expect_page(&range, 1, a + DARTRIG_PAGE);
     expect_page(&range, 2, b);
     assert_int_equal(dart_stats_get(rig.dart).vmas, 4); /* two files between two ends of the window */
-    rig_end(&rig);
+    dartrig_end(&rig);
 }
 
 /* The machine should invalidate before it takes a surface away. If it does not, nothing crashes. */
 static void bank_removed_under_an_entry(void **state)
 {
-    struct rig rig;
+    struct dartrig rig;
     struct base_error error;
     struct dart_range range;
     uint64_t a, word = 1;
 
     (void)state;
     start(&rig, 0);
-    assert_int_equal(soc_memory_bank_add(rig.memory, 2 * RIG_PAGE, &a, &error), 0);
-    rig_map_run(&rig, 0x4000, a, 2);
-    assert_int_equal(rig_get(&rig, 0x4000, 2 * RIG_PAGE, DART_WRITE, &range), 0);
+    assert_int_equal(soc_memory_bank_add(rig.memory, 2 * DARTRIG_PAGE, &a, &error), 0);
+    dartrig_map_run(&rig, 0x4000, a, 2);
+    assert_int_equal(dartrig_get(&rig, 0x4000, 2 * DARTRIG_PAGE, DART_WRITE, &range), 0);
     assert_int_equal(soc_memory_bank_remove(rig.memory, a, &error), 0);
-    assert_int_equal(rig_get(&rig, 0x4000, 2 * RIG_PAGE, DART_WRITE, &range), 0);
+    assert_int_equal(dartrig_get(&rig, 0x4000, 2 * DARTRIG_PAGE, DART_WRITE, &range), 0);
     assert_null(range.host);
     dart_copy_out(&range, 0, &word, sizeof(word));
     dart_copy_in(&range, 0, &word, sizeof(word));
     assert_int_equal(word, 0);
-    rig_invalidate(&rig, DART_PORT_SOURCE, 1);
-    assert_int_equal(rig_get(&rig, 0x4000, 2 * RIG_PAGE, DART_WRITE, &range), -EFAULT);
+    dartrig_invalidate(&rig, DART_PORT_SOURCE, 1);
+    assert_int_equal(dartrig_get(&rig, 0x4000, 2 * DARTRIG_PAGE, DART_WRITE, &range), -EFAULT);
     assert_int_equal(dart_read32(rig.dart, DART_PORT_SOURCE, 0x40) & 0x3ff, 1 << 6);
-    rig_end(&rig);
+    dartrig_end(&rig);
 }
 
 static void budget_is_held(void **state)
 {
     enum { PAGES = 4096, RANGES = 400 };
     struct test_rng rng;
-    struct rig rig;
+    struct dartrig rig;
     struct dart_stats stats;
     uint64_t page, with_host = 0;
 
     (void)state;
     test_rng_init(&rng, 2);
     start(&rig, 64);
-    page = rig_alloc(&rig, PAGES);
+    page = dartrig_alloc(&rig, PAGES);
     fill(&rig, page, PAGES);
-    rig_map_backwards(&rig, 0x10000000, page, PAGES);
+    dartrig_map_backwards(&rig, 0x10000000, page, PAGES);
     for (unsigned i = 0; i < RANGES; i++) {
         uint64_t first = (uint64_t)test_rng_range(&rng, 0, PAGES - 100),
                  count = (uint64_t)test_rng_range(&rng, 1, 100);
         struct dart_range range;
 
-        assert_int_equal(rig_get(&rig, 0x10000000 + first * RIG_PAGE, count * RIG_PAGE, DART_WRITE, &range),
-                         0);
+        assert_int_equal(
+            dartrig_get(&rig, 0x10000000 + first * DARTRIG_PAGE, count * DARTRIG_PAGE, DART_WRITE, &range),
+            0);
         for (uint64_t k = 0; k < count; k++)
-            expect_page(&range, k, page + (PAGES - 1 - first - k) * RIG_PAGE);
+            expect_page(&range, k, page + (PAGES - 1 - first - k) * DARTRIG_PAGE);
         /* One window, the range and the rest of the window: 62 scattered pages are the most that fit. */
         if (count <= 62)
             assert_non_null(range.host);
@@ -174,7 +176,7 @@ static void budget_is_held(void **state)
     assert_true(stats.window_drops > 0);
     assert_int_equal(stats.slow_grants + with_host, RANGES);
     assert_true(stats.slow_grants > 50 && with_host > 50);
-    rig_end(&rig);
+    dartrig_end(&rig);
 }
 
 /* Runs over several chunks: taking one out of the middle would cost mappings instead of freeing them. */
@@ -182,52 +184,53 @@ static void long_runs_in_the_budget(void **state)
 {
     enum { PAGES = 4000 };
     struct test_rng rng;
-    struct rig rig;
+    struct dartrig rig;
     struct dart_range range;
     uint64_t page;
 
     (void)state;
     test_rng_init(&rng, 5);
     start(&rig, 16);
-    page = rig_alloc(&rig, PAGES);
+    page = dartrig_alloc(&rig, PAGES);
     fill(&rig, page, PAGES);
     for (uint64_t i = 0; i < PAGES; i++) /* two halves, exchanged: one break in the middle */
-        rig_map(&rig, i * RIG_PAGE, page + (i + PAGES / 2) % PAGES * RIG_PAGE);
-    rig_map_backwards(&rig, 0x10000000, page, PAGES);
+        dartrig_map(&rig, i * DARTRIG_PAGE, page + (i + PAGES / 2) % PAGES * DARTRIG_PAGE);
+    dartrig_map_backwards(&rig, 0x10000000, page, PAGES);
     for (unsigned i = 0; i < 300; i++) {
         bool halves = i % 3 == 0;
         uint64_t count = (uint64_t)test_rng_range(&rng, 2, halves ? PAGES / 2 : 12);
         uint64_t first = halves ? PAGES / 2 - 1 - (uint64_t)test_rng_range(&rng, 0, (int64_t)count - 2)
                                 : (uint64_t)test_rng_range(&rng, 0, PAGES - 12);
 
-        assert_int_equal(
-            rig_get(&rig, (halves ? 0 : 0x10000000) + first * RIG_PAGE, count * RIG_PAGE, DART_WRITE, &range),
-            0);
+        assert_int_equal(dartrig_get(&rig, (halves ? 0 : 0x10000000) + first * DARTRIG_PAGE,
+                                     count * DARTRIG_PAGE, DART_WRITE, &range),
+                         0);
         assert_non_null(range.host);
         for (uint64_t k = 0; k < count; k++)
             expect_page(&range, k,
-                        page + (halves ? (first + k + PAGES / 2) % PAGES : PAGES - 1 - first - k) * RIG_PAGE);
+                        page + (halves ? (first + k + PAGES / 2) % PAGES : PAGES - 1 - first - k) *
+                                   DARTRIG_PAGE);
         assert_true(dart_stats_get(rig.dart).vmas_peak <= 16);
     }
     assert_true(dart_stats_get(rig.dart).window_drops > 10);
-    rig_end(&rig);
+    dartrig_end(&rig);
 }
 
 /* What was granted since begin stays, however many more are asked for. */
 static void bracketed_grants_stay(void **state)
 {
     enum { SETS = 12, PAGES = 10 };
-    struct rig rig;
+    struct dartrig rig;
     struct dart_range range[SETS];
     uint64_t page;
     unsigned with_host = 0;
 
     (void)state;
     start(&rig, 64);
-    page = rig_alloc(&rig, SETS * PAGES);
+    page = dartrig_alloc(&rig, SETS * PAGES);
     fill(&rig, page, SETS * PAGES);
     for (unsigned i = 0; i < SETS; i++) /* each in a chunk of its own */
-        rig_map_backwards(&rig, 0x4000 + i * 0x2000000ull, page + i * PAGES * RIG_PAGE, PAGES);
+        dartrig_map_backwards(&rig, 0x4000 + i * 0x2000000ull, page + i * PAGES * DARTRIG_PAGE, PAGES);
     for (unsigned round = 0; round < 3; round++) {
         dart_grants_begin(rig.dart);
         with_host = 0;
@@ -235,41 +238,41 @@ static void bracketed_grants_stay(void **state)
             unsigned i = (k + round) % SETS;
 
             assert_int_equal(
-                rig_get(&rig, 0x4000 + i * 0x2000000ull, PAGES * RIG_PAGE, DART_WRITE, &range[i]), 0);
+                dartrig_get(&rig, 0x4000 + i * 0x2000000ull, PAGES * DARTRIG_PAGE, DART_WRITE, &range[i]), 0);
             with_host += range[i].host != NULL;
         }
         for (unsigned i = 0; i < SETS; i++)
-            expect_backwards(&range[i], page + i * PAGES * RIG_PAGE, PAGES);
+            expect_backwards(&range[i], page + i * PAGES * DARTRIG_PAGE, PAGES);
         dart_grants_end(rig.dart);
         assert_int_equal(with_host, 5); /* 11 mappings each and one for the window */
         assert_true(dart_stats_get(rig.dart).vmas_peak <= 64);
     }
-    rig_end(&rig);
+    dartrig_end(&rig);
 }
 
 /* Whether a grant of ten pages had to map them. */
-static bool maps(struct rig *rig, uint64_t iova)
+static bool maps(struct dartrig *rig, uint64_t iova)
 {
     unsigned long acquired = base_alloc_count();
     struct dart_range range;
 
-    assert_int_equal(rig_get(rig, iova, 10 * RIG_PAGE, DART_READ, &range), 0);
+    assert_int_equal(dartrig_get(rig, iova, 10 * DARTRIG_PAGE, DART_READ, &range), 0);
     assert_non_null(range.host);
     return base_alloc_count() != acquired;
 }
 
 static void oldest_goes_first(void **state)
 {
-    struct rig rig;
+    struct dartrig rig;
     struct dart_range range;
     uint64_t page, drops;
 
     (void)state;
     start(&rig, 40); /* three sets of eleven mappings and one for the window */
-    page = rig_alloc(&rig, 100);
+    page = dartrig_alloc(&rig, 100);
     for (unsigned i = 1; i <= 4; i++)
-        rig_map_backwards(&rig, i * 0x2000000ull, page, 10);
-    rig_map_backwards(&rig, 0x10000000, page, 100);
+        dartrig_map_backwards(&rig, i * 0x2000000ull, page, 10);
+    dartrig_map_backwards(&rig, 0x10000000, page, 100);
     for (unsigned i = 1; i <= 3; i++)
         assert_true(maps(&rig, i * 0x2000000ull));
     assert_false(maps(&rig, 1 * 0x2000000ull));
@@ -281,37 +284,37 @@ static void oldest_goes_first(void **state)
     assert_false(maps(&rig, 1 * 0x2000000ull));
     /* What cannot fit drops nothing. */
     drops = dart_stats_get(rig.dart).window_drops;
-    assert_int_equal(rig_get(&rig, 0x10000000, 100 * RIG_PAGE, DART_READ, &range), 0);
+    assert_int_equal(dartrig_get(&rig, 0x10000000, 100 * DARTRIG_PAGE, DART_READ, &range), 0);
     assert_null(range.host);
     assert_int_equal(dart_stats_get(rig.dart).window_drops, drops);
-    rig_end(&rig);
+    dartrig_end(&rig);
 }
 
 /* Two ranges in one chunk: the first, granted in the bracket, holds the chunk. */
 static void bracketed_chunk_is_kept(void **state)
 {
-    struct rig rig;
+    struct dartrig rig;
     struct dart_range a, b;
     uint64_t page;
 
     (void)state;
     start(&rig, 64);
-    page = rig_alloc(&rig, 80);
+    page = dartrig_alloc(&rig, 80);
     fill(&rig, page, 80);
-    rig_map_backwards(&rig, 0x4000, page, 40);
-    rig_map_backwards(&rig, 0x400000, page + 40 * RIG_PAGE, 40);
+    dartrig_map_backwards(&rig, 0x4000, page, 40);
+    dartrig_map_backwards(&rig, 0x400000, page + 40 * DARTRIG_PAGE, 40);
     dart_grants_begin(rig.dart);
-    assert_int_equal(rig_get(&rig, 0x4000, 40 * RIG_PAGE, DART_WRITE, &a), 0);
-    assert_int_equal(rig_get(&rig, 0x400000, 40 * RIG_PAGE, DART_WRITE, &b), 0);
+    assert_int_equal(dartrig_get(&rig, 0x4000, 40 * DARTRIG_PAGE, DART_WRITE, &a), 0);
+    assert_int_equal(dartrig_get(&rig, 0x400000, 40 * DARTRIG_PAGE, DART_WRITE, &b), 0);
     assert_non_null(a.host);
     assert_null(b.host);
     expect_backwards(&a, page, 40);
-    expect_backwards(&b, page + 40 * RIG_PAGE, 40);
+    expect_backwards(&b, page + 40 * DARTRIG_PAGE, 40);
     dart_grants_end(rig.dart);
-    assert_int_equal(rig_get(&rig, 0x400000, 40 * RIG_PAGE, DART_WRITE, &b), 0);
+    assert_int_equal(dartrig_get(&rig, 0x400000, 40 * DARTRIG_PAGE, DART_WRITE, &b), 0);
     assert_non_null(b.host);
-    expect_backwards(&b, page + 40 * RIG_PAGE, 40);
-    rig_end(&rig);
+    expect_backwards(&b, page + 40 * DARTRIG_PAGE, 40);
+    dartrig_end(&rig);
 }
 
 /* Whichever acquisition fails, every grant is made, right and within the budget. */
@@ -321,54 +324,54 @@ static void host_refuses(void **state)
 
     (void)state;
     for (unsigned n = 1; n < 120; n++) {
-        struct rig rig;
+        struct dartrig rig;
         struct dart_range range;
         uint64_t page;
 
         start(&rig, 32);
-        page = rig_alloc(&rig, 80);
+        page = dartrig_alloc(&rig, 80);
         fill(&rig, page, 80);
         for (unsigned i = 0; i < 8; i++)
-            rig_map_backwards(&rig, 0x4000 + i * 0x2000000ull, page + i * 10ull * RIG_PAGE, 10);
+            dartrig_map_backwards(&rig, 0x4000 + i * 0x2000000ull, page + i * 10ull * DARTRIG_PAGE, 10);
         base_alloc_fail_nth(n);
         for (unsigned i = 0; i < 16; i++) {
-            assert_int_equal(rig_get(&rig, 0x4000 + i % 8 * 0x2000000ull, 10 * RIG_PAGE, DART_WRITE, &range),
-                             0);
-            expect_backwards(&range, page + i % 8 * 10ull * RIG_PAGE, 10);
+            assert_int_equal(
+                dartrig_get(&rig, 0x4000 + i % 8 * 0x2000000ull, 10 * DARTRIG_PAGE, DART_WRITE, &range), 0);
+            expect_backwards(&range, page + i % 8 * 10ull * DARTRIG_PAGE, 10);
             if (i == 11)
-                rig_invalidate(&rig, DART_PORT_SOURCE, 1);
+                dartrig_invalidate(&rig, DART_PORT_SOURCE, 1);
         }
         base_alloc_fail_nth(0);
         slow += dart_stats_get(rig.dart).slow_grants != 0;
         assert_true(dart_stats_get(rig.dart).vmas_peak <= 32);
-        rig_end(&rig);
+        dartrig_end(&rig);
     }
     assert_true(slow > 0);
 }
 
 static void invalidate_empties_the_window(void **state)
 {
-    struct rig rig;
+    struct dartrig rig;
     struct dart_range range;
     uint64_t page;
 
     (void)state;
     start(&rig, 0);
-    page = rig_alloc(&rig, 64);
+    page = dartrig_alloc(&rig, 64);
     fill(&rig, page, 64);
-    rig_map_backwards(&rig, 0x4000, page, 20);
-    rig_map_backwards(&rig, 0x40000000, page + 20 * RIG_PAGE, 20);
-    assert_int_equal(rig_get(&rig, 0x4000, 20 * RIG_PAGE, DART_READ, &range), 0);
-    assert_int_equal(rig_get(&rig, 0x40000000, 20 * RIG_PAGE, DART_READ, &range), 0);
+    dartrig_map_backwards(&rig, 0x4000, page, 20);
+    dartrig_map_backwards(&rig, 0x40000000, page + 20 * DARTRIG_PAGE, 20);
+    assert_int_equal(dartrig_get(&rig, 0x4000, 20 * DARTRIG_PAGE, DART_READ, &range), 0);
+    assert_int_equal(dartrig_get(&rig, 0x40000000, 20 * DARTRIG_PAGE, DART_READ, &range), 0);
     assert_int_equal(dart_stats_get(rig.dart).vmas, 43);
-    rig_invalidate(&rig, DART_PORT_SOURCE, 1);
+    dartrig_invalidate(&rig, DART_PORT_SOURCE, 1);
     assert_int_equal(dart_stats_get(rig.dart).vmas, 1);
-    rig_map_backwards(&rig, 0x4000, page + 30 * RIG_PAGE, 20);
-    assert_int_equal(rig_get(&rig, 0x4000, 20 * RIG_PAGE, DART_READ, &range), 0);
-    expect_backwards(&range, page + 30 * RIG_PAGE, 20);
+    dartrig_map_backwards(&rig, 0x4000, page + 30 * DARTRIG_PAGE, 20);
+    assert_int_equal(dartrig_get(&rig, 0x4000, 20 * DARTRIG_PAGE, DART_READ, &range), 0);
+    expect_backwards(&range, page + 30 * DARTRIG_PAGE, 20);
     dart_reset(rig.dart);
     assert_int_equal(dart_stats_get(rig.dart).vmas, 1);
-    rig_end(&rig);
+    dartrig_end(&rig);
 }
 
 /* Lines of the kernel's own list. */
@@ -393,7 +396,7 @@ static void count_is_the_kernels(void **state)
 {
     enum { PAGES = 3000 };
     struct test_rng rng;
-    struct rig rig;
+    struct dartrig rig;
     struct dart_range range;
     uint64_t page;
     unsigned before;
@@ -403,25 +406,26 @@ static void count_is_the_kernels(void **state)
         skip();
     test_rng_init(&rng, 3);
     start(&rig, 700);
-    page = rig_alloc(&rig, PAGES);
+    page = dartrig_alloc(&rig, PAGES);
     for (unsigned i = 0; i < PAGES; i++) /* runs of two or three pages among single ones */
-        rig_map(&rig, 0x4000 + i * (uint64_t)RIG_PAGE, page + (i % 7 < 4 ? i : PAGES - 1 - i) * RIG_PAGE);
+        dartrig_map(&rig, 0x4000 + i * (uint64_t)DARTRIG_PAGE,
+                    page + (i % 7 < 4 ? i : PAGES - 1 - i) * DARTRIG_PAGE);
     before = host_mappings();
     for (unsigned i = 0; i < 300; i++) {
         uint64_t first = (uint64_t)test_rng_range(&rng, 0, PAGES - 60);
         unsigned now;
 
-        assert_int_equal(rig_get(&rig, 0x4000 + first * RIG_PAGE,
-                                 (uint64_t)test_rng_range(&rng, 1, 60) * RIG_PAGE, DART_READ, &range),
+        assert_int_equal(dartrig_get(&rig, 0x4000 + first * DARTRIG_PAGE,
+                                     (uint64_t)test_rng_range(&rng, 1, 60) * DARTRIG_PAGE, DART_READ, &range),
                          0);
         now = host_mappings() - before;
         /* The reservation may have joined a neighbour, and an allocator may have grown. */
         assert_in_range(now, dart_stats_get(rig.dart).vmas - 1, dart_stats_get(rig.dart).vmas + 3);
         if (i % 100 == 99)
-            rig_invalidate(&rig, DART_PORT_SOURCE, 1);
+            dartrig_invalidate(&rig, DART_PORT_SOURCE, 1);
     }
     assert_true(dart_stats_get(rig.dart).window_drops > 0);
-    rig_end(&rig);
+    dartrig_end(&rig);
 }
 
 static unsigned long kernel_limit(void)
@@ -440,29 +444,30 @@ static unsigned long kernel_limit(void)
 /* A budget above what the kernel allows: the kernel refuses, and everything goes on. */
 static void kernel_is_exhausted(void **state)
 {
-    struct rig rig;
+    struct dartrig rig;
     struct dart_range range;
     uint64_t page, pages = kernel_limit() + 4096;
 
     (void)state;
     if (pages < 8192 || pages > 80000) /* unknown, or too many for a quick test */
         skip();
-    rig_start(&rig, &(struct dart_config){.vma_budget = 1000000}, RIG_T6000_DRAM, 4ull << 30);
-    page = rig_alloc(&rig, pages);
-    rig_map_backwards(&rig, 0, page, pages);
-    assert_int_equal(rig_get(&rig, 0, pages * RIG_PAGE, DART_WRITE, &range), 0);
+    dartrig_start(&rig, &(struct dart_config){.vma_budget = 1000000}, DARTRIG_T6000_DRAM, 4ull << 30);
+    page = dartrig_alloc(&rig, pages);
+    dartrig_map_backwards(&rig, 0, page, pages);
+    assert_int_equal(dartrig_get(&rig, 0, pages * DARTRIG_PAGE, DART_WRITE, &range), 0);
     assert_null(range.host);
-    dart_copy_out(&range, pages * RIG_PAGE - 4, "end", 4);
-    assert_string_equal((char *)rig_at(&rig, page + RIG_PAGE - 4, 4), "end");
+    dart_copy_out(&range, pages * DARTRIG_PAGE - 4, "end", 4);
+    assert_string_equal((char *)dartrig_at(&rig, page + DARTRIG_PAGE - 4, 4), "end");
     assert_int_equal(dart_stats_get(rig.dart).vmas, 1); /* nothing is left that would starve the process */
     for (uint64_t i = 0; i + 4000 <= pages; i += 4000) {
-        assert_int_equal(rig_get(&rig, i * RIG_PAGE, 4000 * RIG_PAGE, DART_WRITE, &range), 0);
+        assert_int_equal(dartrig_get(&rig, i * DARTRIG_PAGE, 4000 * DARTRIG_PAGE, DART_WRITE, &range), 0);
         assert_non_null(range.host);
         memcpy(range.host, &i, sizeof(i));
-        assert_memory_equal(rig_at(&rig, page + (pages - 1 - i) * RIG_PAGE, sizeof(i)), &i, sizeof(i));
+        assert_memory_equal(dartrig_at(&rig, page + (pages - 1 - i) * DARTRIG_PAGE, sizeof(i)), &i,
+                            sizeof(i));
     }
     assert_int_equal(dart_stats_get(rig.dart).slow_grants, 1);
-    rig_end(&rig);
+    dartrig_end(&rig);
 }
 
 /* A plain copy of what the DART may have cached, against which random traffic is checked. */
@@ -473,26 +478,29 @@ struct model {
     int cached[MODEL_PAGES]; /* frame or -1 */
 };
 
-static void model_change(struct rig *rig, struct model *model, struct test_rng *rng, uint64_t frames)
+static void model_change(struct dartrig *rig, struct model *model, struct test_rng *rng, uint64_t frames)
 {
     int first = (int)test_rng_range(rng, 0, MODEL_PAGES - 1), count = (int)test_rng_range(rng, 1, 40);
     int frame = (int)test_rng_range(rng, 0, MODEL_FRAMES - 41), kind = (int)test_rng_range(rng, 0, 4);
 
     for (int i = 0; i < count && first + i < MODEL_PAGES; i++) {
         uint64_t *leaf =
-            rig_leaf(rig, rig->table, 0x1f00000ull / RIG_PAGE * RIG_PAGE + (uint64_t)(first + i) * RIG_PAGE);
+            dartrig_leaf(rig, rig->table,
+                         0x1f00000ull / DARTRIG_PAGE * DARTRIG_PAGE + (uint64_t)(first + i) * DARTRIG_PAGE);
 
         model->table[first + i] = kind == 0 ? -1 : kind == 1 ? frame + count - i : frame + i;
-        *leaf = kind == 0 ? 0 : rig_word(rig->form, frames + (uint64_t)model->table[first + i] * RIG_PAGE);
+        *leaf = kind == 0
+                    ? 0
+                    : dartrig_word(rig->form, frames + (uint64_t)model->table[first + i] * DARTRIG_PAGE);
     }
 }
 
-static void model_grant(struct rig *rig, struct model *model, struct test_rng *rng, uint64_t frames)
+static void model_grant(struct dartrig *rig, struct model *model, struct test_rng *rng, uint64_t frames)
 {
     int first = (int)test_rng_range(rng, 0, MODEL_PAGES - 60), count = (int)test_rng_range(rng, 1, 59);
-    uint64_t iova = 0x1f00000ull / RIG_PAGE * RIG_PAGE + (uint64_t)first * RIG_PAGE;
+    uint64_t iova = 0x1f00000ull / DARTRIG_PAGE * DARTRIG_PAGE + (uint64_t)first * DARTRIG_PAGE;
     struct dart_range range;
-    int status = rig_get(rig, iova, (uint64_t)count * RIG_PAGE, DART_WRITE, &range);
+    int status = dartrig_get(rig, iova, (uint64_t)count * DARTRIG_PAGE, DART_WRITE, &range);
 
     for (int i = 0; i < count; i++) {
         int *cached = &model->cached[first + i];
@@ -501,14 +509,15 @@ static void model_grant(struct rig *rig, struct model *model, struct test_rng *r
             *cached = model->table[first + i];
         if (*cached < 0) {
             assert_int_equal(status, -EFAULT);
-            assert_int_equal(dart_read32(rig->dart, DART_PORT_SOURCE, 0x50), iova + (uint64_t)i * RIG_PAGE);
+            assert_int_equal(dart_read32(rig->dart, DART_PORT_SOURCE, 0x50),
+                             iova + (uint64_t)i * DARTRIG_PAGE);
             dart_write32(rig->dart, DART_PORT_SOURCE, 0x40, 0x80000000u);
             return;
         }
     }
     assert_int_equal(status, 0);
     for (int i = 0; i < count; i++)
-        expect_page(&range, (uint64_t)i, frames + (uint64_t)model->cached[first + i] * RIG_PAGE);
+        expect_page(&range, (uint64_t)i, frames + (uint64_t)model->cached[first + i] * DARTRIG_PAGE);
 }
 
 static void random_traffic(void **state)
@@ -519,11 +528,11 @@ static void random_traffic(void **state)
     (void)state;
     test_rng_init(&rng, 4);
     for (unsigned round = 0; round < 6; round++) {
-        struct rig rig;
+        struct dartrig rig;
         uint64_t frames;
 
         start(&rig, round % 2 ? 0 : 200);
-        frames = rig_alloc(&rig, MODEL_FRAMES);
+        frames = dartrig_alloc(&rig, MODEL_FRAMES);
         fill(&rig, frames, MODEL_FRAMES);
         memset(&model, 0xff, sizeof(model));
         for (unsigned i = 0; i < 100; i++)
@@ -532,7 +541,7 @@ static void random_traffic(void **state)
             if (i % 5 == 0)
                 model_change(&rig, &model, &rng, frames);
             if (test_rng_range(&rng, 0, 99) == 0) {
-                rig_invalidate(&rig, (enum dart_port)test_rng_range(&rng, 0, 2), 4);
+                dartrig_invalidate(&rig, (enum dart_port)test_rng_range(&rng, 0, 2), 4);
                 memset(model.cached, 0xff, sizeof(model.cached));
             }
             model_grant(&rig, &model, &rng, frames);
@@ -543,7 +552,7 @@ static void random_traffic(void **state)
         if (round % 2 == 0)
             assert_true(dart_stats_get(rig.dart).vmas_peak <= 200);
         assert_true(dart_stats_get(rig.dart).faults > 10 && dart_stats_get(rig.dart).faults < 2900);
-        rig_end(&rig);
+        dartrig_end(&rig);
     }
 }
 

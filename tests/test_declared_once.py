@@ -11,9 +11,9 @@ does yet belongs to the printer, in src/tool/spec/facts.h. Before it judges the 
 import os
 import re
 import sys
-import tempfile
 
 import tap
+import tree
 
 TABLES = ("protocol", "program")
 PRINTER = "tool"
@@ -22,14 +22,6 @@ COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 CONTINUED = re.compile(r"\\\n")
 DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(PR_[A-Z0-9_]+)\b(.*)$", re.MULTILINE)
 WORD = re.compile(r"\bPR_[A-Z0-9_]+\b")
-
-
-def source_files(folder):
-    for where, folders, files in os.walk(folder):
-        folders.sort()
-        for name in sorted(files):
-            if name.endswith(SOURCES):
-                yield os.path.join(where, name)
 
 
 def read(path):
@@ -41,7 +33,7 @@ def printed_only(root):
     """Macros of the tables that nothing but the printer uses, as `NAME (header)`."""
     bodies, home, used, printed = {}, {}, set(), set()
     source = os.path.join(root, "src")
-    for path in source_files(source):
+    for path in tree.source_files(source, SOURCES):
         room = os.path.relpath(path, source).split(os.sep)[0]
         text = read(path)
         if room in TABLES and path.endswith(".h"):
@@ -69,13 +61,7 @@ MADE_UP = {
 
 
 def check_made_up_tree():
-    with tempfile.TemporaryDirectory() as root:
-        for path, text in MADE_UP.items():
-            path = os.path.join(root, path)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-        found = printed_only(root)
+    found = tree.made_up(MADE_UP, printed_only)
     return [] if found == ["PR_SHOWN (src/protocol/a.h)"] else [f"found {found}"]
 
 

@@ -12,9 +12,8 @@
 
 #include <anemone/iokit.h>
 
+#include "folder.h"
 #include "support.h"
-
-static char trace_path[] = "/tmp/anemone-trace-XXXXXX";
 
 static void refused(const char *name, const char *value, const char *words)
 {
@@ -39,6 +38,8 @@ static void refuses_what_it_does_not_know(void **state)
     refused("ANEMONE_THREADS", "two", "ANEMONE_THREADS is \"two\"; it is a number from 1 to 64.");
     refused("ANEMONE_THREADS", "-1", "it is a number from 1 to 64.");
     refused("ANEMONE_THREADS", "4 cores", "it is a number from 1 to 64.");
+    refused("ANEMONE_SCATTER", "yes", "ANEMONE_SCATTER is \"yes\"; it is a number from 0 to 4294967295.");
+    refused("ANEMONE_SCATTER", "4294967296", "it is a number from 0 to 4294967295.");
     refused("ANEMONE_TRACE", "/nowhere/at/all", "ANEMONE_TRACE: /nowhere/at/all cannot be written");
     assert_true(ane_machine_default(&bad, &machine) < 0);
     assert_null(machine);
@@ -51,10 +52,9 @@ static void follows_the_environment(void **state)
     FILE *file;
 
     (void)state;
-    close(mkstemp(trace_path));
     setenv("ANEMONE_NUMERICS", "ieee", 1);
     setenv("ANEMONE_THREADS", "2", 1);
-    setenv("ANEMONE_TRACE", trace_path, 1);
+    setenv("ANEMONE_TRACE", folder_path("trace"), 1);
     assert_int_equal(ane_machine_default(NULL, &machine), 0);
     assert_non_null(machine);
     assert_int_equal(ane_machine_default(NULL, &again), 0);
@@ -63,7 +63,7 @@ static void follows_the_environment(void **state)
                      ane_machine_service(machine));
     assert_int_not_equal(ane_machine_service(machine), 0);
     assert_int_not_equal(ane_machine_trace_hash(machine), 0);
-    file = fopen(trace_path, "r");
+    file = fopen(folder_path("trace"), "r");
     assert_non_null(file);
     assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
     fclose(file);
@@ -79,7 +79,6 @@ static void is_made_once(void **state)
     assert_int_equal(ane_machine_default(&config, &machine), -EBUSY);
     assert_null(machine);
     assert_non_null(strstr(ane_machine_error(), "in use"));
-    unlink(trace_path);
 }
 
 static unsigned lines_of(const char *path)
@@ -98,12 +97,11 @@ static unsigned lines_of(const char *path)
 /* A child that ends with exit() has the parent's buffers, and must find nothing of the trace in them. */
 static void a_child_writes_no_line_again(void **state)
 {
-    char path[] = "/tmp/anemone-trace-XXXXXX";
+    const char *path = folder_path("child-trace");
     pid_t child, grandchild;
     int status;
 
     (void)state;
-    close(mkstemp(path));
     child = fork();
     if (child == 0) {
         struct ane_machine *machine;
@@ -122,7 +120,6 @@ static void a_child_writes_no_line_again(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    unlink(path);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that loads the shared library by name, uses it and closes it. The default machine and its worker threads
- * live as long as the process, so the library's code stays too.
+ * A program that loads the shared library by name, uses it and closes it. The default machine and its worker
+ * threads live as long as the process, so the library's code stays too.
  */
 #include "support.h"
 

@@ -7,14 +7,14 @@
 
 #include "driver/space.h"
 
-static struct rig rig;
+static struct drvrig rig;
 
 /* Sends; a failure is told in the driver's words. */
 static void send_well(struct drv_client *client, const struct ane_request *request)
 {
     struct ane_request_reply reply;
 
-    if (rig_send(client, request, &reply))
+    if (drvrig_send(client, request, &reply))
         fail_msg("%s", drv_last_error(rig.driver));
     assert_true(reply.sequence == request->sequence && reply.token == request->token && reply.status == 0);
 }
@@ -22,14 +22,14 @@ static void send_well(struct drv_client *client, const struct ane_request *reque
 static int boot(void **state)
 {
     (void)state;
-    rig_make(&rig, true);
+    drvrig_make(&rig, true);
     return 0;
 }
 
 static int drop(void **state)
 {
     (void)state;
-    rig_drop(&rig);
+    drvrig_drop(&rig);
     return 0;
 }
 
@@ -45,7 +45,7 @@ static void boots_in_order(void **state)
     (void)state;
     assert_int_equal(rig.command_count, sizeof(expected) / sizeof(expected[0]));
     assert_memory_equal(rig.commands, expected, sizeof(expected));
-    assert_true(rig.rvbar == (RIG_IMAGE | 1));
+    assert_true(rig.rvbar == (DRVRIG_IMAGE | 1));
     assert_true(stats.boots == 1 && stats.boot_failures == 0);
     assert_int_equal(stats.pages, rig.used);
 }
@@ -104,7 +104,7 @@ static void boot_fails(void (*prepare)(void), const char *sentence, unsigned boo
     struct drv_client *client;
     struct drv_stats stats;
 
-    rig_make(&rig, false);
+    drvrig_make(&rig, false);
     if (prepare)
         prepare();
     assert_int_equal(drv_create(&rig.platform, &rig.driver, &error), 0);
@@ -115,9 +115,9 @@ static void boot_fails(void (*prepare)(void), const char *sentence, unsigned boo
     stats = drv_stats_get(rig.driver);
     assert_int_equal(stats.boots, boots);
     assert_int_equal(stats.pages, 0);
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_CONTROL, &client, NULL),
+    assert_int_equal(drv_client_open(rig.driver, &drvrig_identity, ANE_CLIENT_CONTROL, &client, NULL),
                      kIOReturnNotReady);
-    rig_drop(&rig);
+    drvrig_drop(&rig);
 }
 
 #define SPOIL(what)                     \
@@ -225,30 +225,31 @@ static void a_second_wake_may_come_late(void **state)
     struct drv_stats stats;
 
     (void)state;
-    rig_make(&rig, false);
+    drvrig_make(&rig, false);
     rig.no_second_wakes = 2;
     assert_int_equal(drv_create(&rig.platform, &rig.driver, NULL), 0);
     assert_int_equal(drv_start(rig.driver, NULL), 0);
     stats = drv_stats_get(rig.driver);
     assert_true(stats.boots == 3 && stats.boot_failures == 2);
-    rig_drop(&rig);
+    drvrig_drop(&rig);
 }
 
 /* Programs and requests. */
 
 static void a_program_goes_round(void **state)
 {
-    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
     const uint64_t pages = drv_stats_get(rig.driver).pages;
-    uint64_t token = rig_program(&rig, client, 2, 0x5000, 0);
-    const uint32_t surface[] = {rig_surface(&rig, 0x5000), rig_surface(&rig, 64), rig_surface(&rig, 64)};
-    uint32_t *a = rig_surface_base(&rig, surface[0]), *b = rig_surface_base(&rig, surface[1]),
-             *y = rig_surface_base(&rig, surface[2]);
+    uint64_t token = drvrig_program(&rig, client, 2, 0x5000, 0);
+    const uint32_t surface[] = {drvrig_surface(&rig, 0x5000), drvrig_surface(&rig, 64),
+                                drvrig_surface(&rig, 64)};
+    uint32_t *a = drvrig_surface_base(&rig, surface[0]), *b = drvrig_surface_base(&rig, surface[1]),
+             *y = drvrig_surface_base(&rig, surface[2]);
     struct ane_request_reply reply;
     struct ane_request request;
 
     (void)state;
-    rig_request(&request, token, 2, 1, surface);
+    drvrig_request(&request, token, 2, 1, surface);
     request.offset[0] = 0x4000;
     a[0x1000] = 30;
     *b = 12;
@@ -256,10 +257,10 @@ static void a_program_goes_round(void **state)
     assert_int_equal(*y, 42);
     assert_int_equal(drv_stats_get(rig.driver).surfaces_mapped, 3);
     assert_int_equal(drv_stats_get(rig.driver).completed, 1);
-    assert_int_equal(rig_unprepare(client, token), kIOReturnSuccess);
-    assert_int_equal(rig_send(client, &request, &reply), kIOReturnNotReady);
-    assert_int_equal(rig_destroy(client, token), kIOReturnSuccess);
-    assert_int_equal(rig_send(client, &request, &reply), kIOReturnNotFound);
+    assert_int_equal(drvrig_unprepare(client, token), kIOReturnSuccess);
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnNotReady);
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnSuccess);
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnNotFound);
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
     drv_client_close(client);
     assert_int_equal(drv_stats_get(rig.driver).pages, pages);
@@ -269,27 +270,28 @@ static void a_program_goes_round(void **state)
 /* Same pages, two device addresses; a guard page after each. */
 static void an_accumulator_is_bound_twice(void **state)
 {
-    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
-    uint64_t token = rig_program(&rig, client, 2, 0, 0);
-    const uint32_t x = rig_surface(&rig, 64), sum = rig_surface(&rig, 64), surface[] = {x, sum, sum};
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = drvrig_program(&rig, client, 2, 0, 0);
+    const uint32_t x = drvrig_surface(&rig, 64), sum = drvrig_surface(&rig, 64), surface[] = {x, sum, sum};
     struct ane_request request;
 
     (void)state;
-    *(uint32_t *)rig_surface_base(&rig, x) = 3;
-    rig_request(&request, token, 2, 1, surface);
+    *(uint32_t *)drvrig_surface_base(&rig, x) = 3;
+    drvrig_request(&request, token, 2, 1, surface);
     for (unsigned i = 1; i <= 4; i++) {
         send_well(client, &request);
-        assert_int_equal(*(uint32_t *)rig_surface_base(&rig, sum), 3 * i);
+        assert_int_equal(*(uint32_t *)drvrig_surface_base(&rig, sum), 3 * i);
     }
     assert_int_equal(drv_stats_get(rig.driver).surfaces_mapped, 3);
     assert_true(rig.surface[sum].uses == 2 && rig.surface[x].uses == 1);
-    assert_true(rig_walk(&rig, 0, 3, 0x4000) == rig.surface[x].address);
-    assert_true(rig_walk(&rig, 1, 3, 0x8000) == 0);
-    assert_true(rig_walk(&rig, 2, 3, 0xc000) == rig.surface[sum].address);
-    assert_true(rig_walk(&rig, 2, 3, 0x14000) == rig.surface[sum].address);
-    assert_true(rig_walk(&rig, 0, 4, 0x4000) == 0 && rig_walk(&rig, 0, 0, 0x4000) != rig.surface[x].address);
+    assert_true(drvrig_walk(&rig, 0, 3, 0x4000) == rig.surface[x].address);
+    assert_true(drvrig_walk(&rig, 1, 3, 0x8000) == 0);
+    assert_true(drvrig_walk(&rig, 2, 3, 0xc000) == rig.surface[sum].address);
+    assert_true(drvrig_walk(&rig, 2, 3, 0x14000) == rig.surface[sum].address);
+    assert_true(drvrig_walk(&rig, 0, 4, 0x4000) == 0 &&
+                drvrig_walk(&rig, 0, 0, 0x4000) != rig.surface[x].address);
     drv_client_close(client);
-    assert_true(rig_walk(&rig, 0, 3, 0x4000) == 0);
+    assert_true(drvrig_walk(&rig, 0, 3, 0x4000) == 0);
     assert_true(rig.surface[sum].uses == 0 && rig.surface[x].uses == 0);
     for (unsigned dart = 0; dart < 3; dart++)
         assert_true(rig.invalidates[dart] >> 3 & 1);
@@ -297,15 +299,16 @@ static void an_accumulator_is_bound_twice(void **state)
 
 static void an_intermediate_is_the_drivers_or_the_clients(void **state)
 {
-    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
-    uint64_t token = rig_program(&rig, client, 1, 0, 0x9000);
-    const uint32_t x = rig_surface(&rig, 64), y = rig_surface(&rig, 64), scratch = rig_surface(&rig, 0x9000);
-    const uint32_t small = rig_surface(&rig, 0x8000), surface[] = {x, y};
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = drvrig_program(&rig, client, 1, 0, 0x9000);
+    const uint32_t x = drvrig_surface(&rig, 64), y = drvrig_surface(&rig, 64),
+                   scratch = drvrig_surface(&rig, 0x9000);
+    const uint32_t small = drvrig_surface(&rig, 0x8000), surface[] = {x, y};
     struct ane_request_reply reply;
     struct ane_request request;
 
     (void)state;
-    rig_request(&request, token, 1, 1, surface);
+    drvrig_request(&request, token, 1, 1, surface);
     send_well(client, &request);
     uint64_t pages = drv_stats_get(rig.driver).pages;
     send_well(client, &request);
@@ -314,59 +317,59 @@ static void an_intermediate_is_the_drivers_or_the_clients(void **state)
     request.surface[2] = scratch;
     send_well(client, &request);
     request.surface[2] = small;
-    assert_int_equal(rig_send(client, &request, &reply), kIOReturnBadArgument);
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnBadArgument);
     assert_non_null(strstr(drv_last_error(rig.driver), "Buffer 2"));
     drv_client_close(client);
 }
 
 static void statistics_are_the_firmwares(void **state)
 {
-    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
-    uint64_t token = rig_program(&rig, client, 1, 0, 0);
-    const uint32_t surface[] = {rig_surface(&rig, 64), rig_surface(&rig, 64)},
-                   stats = rig_surface(&rig, 0x1000);
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = drvrig_program(&rig, client, 1, 0, 0);
+    const uint32_t surface[] = {drvrig_surface(&rig, 64), drvrig_surface(&rig, 64)},
+                   stats = drvrig_surface(&rig, 0x1000);
     struct ane_request_reply reply;
     struct ane_request request;
 
     (void)state;
-    rig_request(&request, token, 1, 1, surface);
+    drvrig_request(&request, token, 1, 1, surface);
     request.stats_surface = stats;
     send_well(client, &request);
-    assert_int_equal(*(uint16_t *)rig_surface_base(&rig, stats), 0x0101);
-    request.stats_surface = rig_surface(&rig, 16);
-    assert_int_equal(rig_send(client, &request, &reply), kIOReturnBadArgument);
+    assert_int_equal(*(uint16_t *)drvrig_surface_base(&rig, stats), 0x0101);
+    request.stats_surface = drvrig_surface(&rig, 16);
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnBadArgument);
     drv_client_close(client);
     assert_int_equal(rig.surface[stats].uses, 0);
 }
 
 static void mappings_stay_until_the_surface_goes(void **state)
 {
-    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
-    uint64_t token = rig_program(&rig, client, 1, 0, 0);
-    const uint32_t surface[] = {rig_surface(&rig, 64), rig_surface(&rig, 64)};
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = drvrig_program(&rig, client, 1, 0, 0);
+    const uint32_t surface[] = {drvrig_surface(&rig, 64), drvrig_surface(&rig, 64)};
     struct ane_request request;
 
     (void)state;
-    rig_request(&request, token, 1, 1, surface);
+    drvrig_request(&request, token, 1, 1, surface);
     send_well(client, &request);
     drv_surface_released(rig.driver, surface[0]);
     assert_true(rig.surface[surface[0]].uses == 0 && rig.surface[surface[1]].uses == 1);
-    assert_true(rig_walk(&rig, 0, 3, 0x4000) == 0);
+    assert_true(drvrig_walk(&rig, 0, 3, 0x4000) == 0);
     send_well(client, &request);
     drv_client_close(client);
 }
 
 static void a_warm_request_costs_little(void **state)
 {
-    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
-    uint64_t token = rig_program(&rig, client, 2, 0, 0x4000), mmio;
-    const uint32_t surface[] = {rig_surface(&rig, 64), rig_surface(&rig, 64), rig_surface(&rig, 64)};
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = drvrig_program(&rig, client, 2, 0, 0x4000), mmio;
+    const uint32_t surface[] = {drvrig_surface(&rig, 64), drvrig_surface(&rig, 64), drvrig_surface(&rig, 64)};
     struct ane_request request;
     uint32_t allocs;
     uint64_t lines;
 
     (void)state;
-    rig_request(&request, token, 2, 1, surface);
+    drvrig_request(&request, token, 2, 1, surface);
     send_well(client, &request);
     allocs = rig.alloc_calls;
     lines = rig.trace.lines;
@@ -380,32 +383,33 @@ static void a_warm_request_costs_little(void **state)
 
 static void a_direct_client_attaches(void **state)
 {
-    struct drv_client *owner = rig_client(&rig, ANE_CLIENT_CONTROL),
-                      *direct = rig_client(&rig, ANE_CLIENT_DIRECT_PATH), *stranger;
-    const struct drv_identity other = {.may_open = true, .developer = true, .task = 1, .team = "ABCDE"};
+    struct drv_client *owner = drvrig_client(&rig, ANE_CLIENT_CONTROL),
+                      *direct = drvrig_client(&rig, ANE_CLIENT_DIRECT_PATH), *stranger;
+    const struct drv_identity other = {
+        .entitlements = PR_ENTITLEMENT_BIT(OPEN), .developer = true, .task = 1, .team = "ABCDE"};
     struct ane_device_info info = {.token = 1};
-    uint64_t token = rig_program(&rig, owner, 1, 0, 0);
-    const uint32_t surface[] = {rig_surface(&rig, 64), rig_surface(&rig, 64)};
+    uint64_t token = drvrig_program(&rig, owner, 1, 0, 0);
+    const uint32_t surface[] = {drvrig_surface(&rig, 64), drvrig_surface(&rig, 64)};
     struct ane_program_prepare prepare;
     struct ane_request_reply reply;
     struct ane_request request;
 
     (void)state;
-    rig_request(&request, token, 1, 1, surface);
+    drvrig_request(&request, token, 1, 1, surface);
     send_well(direct, &request);
-    assert_int_equal(rig_destroy(owner, token), kIOReturnBusy);
+    assert_int_equal(drvrig_destroy(owner, token), kIOReturnBusy);
     assert_int_equal(drv_client_open(rig.driver, &other, ANE_CLIENT_DIRECT_PATH, &stranger, NULL),
                      kIOReturnSuccess);
-    assert_int_equal(rig_call(stranger, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
+    assert_int_equal(drvrig_call(stranger, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
                      kIOReturnSuccess);
-    assert_int_equal(rig_send(stranger, &request, &reply), kIOReturnNotFound);
+    assert_int_equal(drvrig_send(stranger, &request, &reply), kIOReturnNotFound);
     drv_client_close(stranger);
     /* Its owner goes first: the program stays for who uses it, and nobody new finds it. */
     drv_client_close(owner);
     assert_int_equal(drv_stats_get(rig.driver).programs, 1);
     send_well(direct, &request);
-    owner = rig_client(&rig, ANE_CLIENT_CONTROL);
-    assert_int_equal(rig_prepare(owner, token, &prepare), kIOReturnNotFound);
+    owner = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    assert_int_equal(drvrig_prepare(owner, token, &prepare), kIOReturnNotFound);
     drv_client_close(owner);
     drv_client_close(direct);
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
@@ -414,41 +418,112 @@ static void a_direct_client_attaches(void **state)
 
 static void explicit_mappings(void **state)
 {
-    struct drv_client *direct = rig_client(&rig, ANE_CLIENT_DIRECT_PATH);
-    const uint32_t surface = rig_surface(&rig, 0x6000);
+    struct drv_client *direct = drvrig_client(&rig, ANE_CLIENT_DIRECT_PATH);
+    const uint32_t surface = drvrig_surface(&rig, 0x6000);
     struct ane_device_info info = {.token = 1};
     struct ane_memory_map map = {.surface = surface, .usage = 1, .offset = 0x100, .size = 0x5000};
     struct drv_client *fresh;
     uint64_t zero = 0, address = 0;
 
     (void)state;
-    assert_int_equal(rig_call(direct, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
+    assert_int_equal(drvrig_call(direct, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
                      kIOReturnBadArgument);
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_DIRECT_PATH, &fresh, NULL),
+    assert_int_equal(drv_client_open(rig.driver, &drvrig_identity, ANE_CLIENT_DIRECT_PATH, &fresh, NULL),
                      kIOReturnSuccess);
-    assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
+    assert_int_equal(drvrig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
                      kIOReturnNotReady);
-    assert_int_equal(rig_call(fresh, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
+    assert_int_equal(drvrig_call(fresh, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
                      kIOReturnSuccess);
     map.token = info.token;
-    assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0), kIOReturnSuccess);
+    assert_int_equal(drvrig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
+                     kIOReturnSuccess);
     assert_int_equal(address, 0x4100);
-    assert_true(rig_walk(&rig, 1, 3, address) == rig.surface[surface].address + 0x100);
+    assert_true(drvrig_walk(&rig, 1, 3, address) == rig.surface[surface].address + 0x100);
     map.usage = 9;
-    assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
+    assert_int_equal(drvrig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
                      kIOReturnBadArgument);
     map.usage = 1;
     map.size = 0x6000;
-    assert_int_equal(rig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
+    assert_int_equal(drvrig_call(fresh, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
                      kIOReturnBadArgument);
     map.address = address + 0x10000;
-    assert_int_equal(rig_call(fresh, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), kIOReturnBadArgument);
+    assert_int_equal(drvrig_call(fresh, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0),
+                     kIOReturnBadArgument);
     map.address = address;
-    assert_int_equal(rig_call(fresh, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), kIOReturnSuccess);
-    assert_true(rig_walk(&rig, 1, 3, address) == 0);
-    assert_int_equal(rig_call(fresh, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), kIOReturnBadArgument);
+    assert_int_equal(drvrig_call(fresh, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), kIOReturnSuccess);
+    assert_true(drvrig_walk(&rig, 1, 3, address) == 0);
+    assert_int_equal(drvrig_call(fresh, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0),
+                     kIOReturnBadArgument);
     drv_client_close(fresh);
     drv_client_close(direct);
+}
+
+static IOReturn map_for(struct drv_client *client, struct ane_memory_map *map, uint64_t *address)
+{
+    uint64_t zero = 0;
+
+    return drvrig_call(client, 5, &zero, 1, map, sizeof(*map), address, 1, NULL, 0);
+}
+
+/* With a program: one command for each port that can take the surface, as a request would bind it. */
+static void mappings_ahead_of_a_request(void **state)
+{
+    static uint8_t image[0x10000];
+    const size_t size = drvrig_image(image, sizeof(image), 2, 0, 0);
+    struct drv_client *control = drvrig_client(&rig, ANE_CLIENT_CONTROL), *direct;
+    struct ane_device_info info = {.token = 1};
+    const uint32_t surface = drvrig_surface(&rig, 0x6000);
+    struct ane_memory_map map = {.surface = surface, .usage = 1, .offset = 0x100, .size = 0x5000};
+    uint64_t address = 0;
+
+    (void)state;
+    assert_int_equal(drvrig_create(&rig, control, image, size, &map.program), kIOReturnSuccess);
+    assert_int_equal(drv_client_open(rig.driver, &drvrig_identity, ANE_CLIENT_DIRECT_PATH, &direct, NULL),
+                     kIOReturnSuccess);
+    assert_int_equal(drvrig_call(direct, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
+                     kIOReturnSuccess);
+    map.token = info.token;
+    rig.premap_count = 0;
+    assert_int_equal(map_for(direct, &map, &address), kIOReturnSuccess);
+    assert_int_equal(rig.premap_count, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(rig.premap[i].operations, 1);
+        assert_int_equal(rig.premap[i].buffers, 1);
+        assert_int_not_equal(rig.premap[i].pool, 0);
+        assert_int_equal(rig.premap[i].buffer.index, i);
+        assert_int_equal(rig.premap[i].buffer.valid, 1);
+        assert_true(rig.premap[i].buffer.address == address);
+        assert_true(rig.premap[i].buffer.bytes == 0x6000 - 0x100);
+    }
+    map.usage = 2;
+    assert_int_equal(map_for(direct, &map, &address), kIOReturnSuccess);
+    assert_int_equal(rig.premap_count, 3);
+    assert_int_equal(rig.premap[2].buffer.index, 2);
+
+    /* Refused by name; nothing stays pinned. */
+    map.usage = 7;
+    assert_int_equal(map_for(direct, &map, &address), kIOReturnBadArgument);
+    assert_non_null(strstr(drv_last_error(rig.driver), "has no port of usage 7 for 24320 bytes"));
+    map.usage = 1;
+    map.offset = 0x28;
+    assert_int_equal(map_for(direct, &map, &address), kIOReturnBadArgument);
+    assert_non_null(strstr(drv_last_error(rig.driver), "offset 40 is not a multiple of 16"));
+    map.offset = 0x6000 - 32;
+    map.size = 32;
+    map.program++;
+    assert_int_equal(map_for(direct, &map, &address), kIOReturnNotFound);
+    map.program--;
+    map.offset = 0;
+    rig.bad_command = PR_CMD_PREMAP_BUFFER;
+    rig.bad_status = PR_STATUS_BAD_ARGUMENT;
+    assert_int_equal(map_for(direct, &map, &address), kIOReturnBadArgument);
+    assert_non_null(strstr(drv_last_error(rig.driver), "PREMAP_BUFFER"));
+    rig.bad_command = 0;
+    map.address = address;
+    assert_int_equal(drvrig_call(direct, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), kIOReturnSuccess);
+    drv_client_close(direct);
+    drv_client_close(control);
+    assert_int_equal(drv_stats_get(rig.driver).surfaces_mapped, 0);
 }
 
 /* First fit, a guard page after each range, the same place again after it was given back. */
@@ -458,20 +533,31 @@ static void device_addresses(void **state)
     uint64_t a, b, c, again;
 
     (void)state;
-    assert_int_equal(drv_space_take(&space, 0, &a), -ENOSPC);
-    assert_int_equal(drv_space_take(&space, 0x4000 * 8, &a), -ENOSPC);
-    assert_int_equal(drv_space_take(&space, ~0ull, &a), -ENOSPC);
-    assert_int_equal(drv_space_take(&space, 1, &a), 0);
-    assert_int_equal(drv_space_take(&space, 0x4001, &b), 0);
-    assert_int_equal(drv_space_take(&space, 0x8000, &c), 0);
+    assert_int_equal(drv_space_take(&space, 0, DRV_SPACE_LOW, &a), -ENOSPC);
+    assert_int_equal(drv_space_take(&space, 0x4000 * 8, DRV_SPACE_LOW, &a), -ENOSPC);
+    assert_int_equal(drv_space_take(&space, ~0ull, DRV_SPACE_LOW, &a), -ENOSPC);
+    assert_int_equal(drv_space_take(&space, 1, DRV_SPACE_LOW, &a), 0);
+    assert_int_equal(drv_space_take(&space, 0x4001, DRV_SPACE_LOW, &b), 0);
+    assert_int_equal(drv_space_take(&space, 0x8000, DRV_SPACE_LOW, &c), 0);
     assert_true(a == 0x4000 && b == 0xc000 && c == 0x18000);
-    assert_int_equal(drv_space_take(&space, 1, &again), -ENOSPC);
+    assert_int_equal(drv_space_take(&space, 1, DRV_SPACE_LOW, &again), -ENOSPC);
     drv_space_give(&space, b);
-    assert_int_equal(drv_space_take(&space, 0xc000, &again), -ENOSPC);
-    assert_int_equal(drv_space_take(&space, 0x8000, &again), 0);
+    assert_int_equal(drv_space_take(&space, 0xc000, DRV_SPACE_LOW, &again), -ENOSPC);
+    assert_int_equal(drv_space_take(&space, 0x8000, DRV_SPACE_LOW, &again), 0);
     assert_int_equal(again, b);
     drv_space_clear(&space);
     assert_null(space.ranges);
+    assert_int_equal(drv_space_used(&space), 0);
+    /* From the high end, with the guard page behind. */
+    assert_int_equal(drv_space_take(&space, 1, DRV_SPACE_HIGH, &a), 0);
+    assert_int_equal(drv_space_take(&space, 0x8000, DRV_SPACE_HIGH, &b), 0);
+    assert_int_equal(drv_space_take(&space, 1, DRV_SPACE_LOW, &c), 0);
+    assert_true(a == 0x1c000 && b == 0x10000 && c == 0x4000);
+    assert_int_equal(drv_space_used(&space), 0x4000 * 7);
+    assert_true(!drv_space_fits(&space, 1) && !drv_space_fits(&space, 0));
+    drv_space_give(&space, a);
+    assert_true(drv_space_fits(&space, 0x4000) && !drv_space_fits(&space, 0x4001));
+    drv_space_clear(&space);
 }
 
 int main(void)
@@ -488,6 +574,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_warm_request_costs_little, boot, drop),
         cmocka_unit_test_setup_teardown(a_direct_client_attaches, boot, drop),
         cmocka_unit_test_setup_teardown(explicit_mappings, boot, drop),
+        cmocka_unit_test_setup_teardown(mappings_ahead_of_a_request, boot, drop),
         cmocka_unit_test(device_addresses),
     };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that meet: bands and their order, timeouts and what is said of them, clients that close or need each other's domain, the gate. */
+/*
+ * Requests that meet: bands and their order, timeouts and what is said of them, clients that close or need
+ * each other's domain, the gate.
+ */
 #include "drvrig.h"
 
 #include <stdio.h>
@@ -7,7 +10,7 @@
 
 #include "driver/gate.h"
 
-static struct rig rig;
+static struct drvrig rig;
 static struct drv_client *client;
 static uint64_t token;
 static uint32_t surface[2];
@@ -15,18 +18,18 @@ static uint32_t surface[2];
 static int boot(void **state)
 {
     (void)state;
-    rig_make(&rig, true);
-    client = rig_client(&rig, ANE_CLIENT_CONTROL);
-    token = rig_program(&rig, client, 1, 0, 0);
-    surface[0] = rig_surface(&rig, 64);
-    surface[1] = rig_surface(&rig, 64);
+    drvrig_make(&rig, true);
+    client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    token = drvrig_program(&rig, client, 1, 0, 0);
+    surface[0] = drvrig_surface(&rig, 64);
+    surface[1] = drvrig_surface(&rig, 64);
     return 0;
 }
 
 static int drop(void **state)
 {
     (void)state;
-    rig_drop(&rig);
+    drvrig_drop(&rig);
     return 0;
 }
 
@@ -35,9 +38,9 @@ static IOReturn send(struct drv_client *who, uint32_t priority)
     struct ane_request_reply reply;
     struct ane_request request;
 
-    rig_request(&request, token, 1, 1, surface);
+    drvrig_request(&request, token, 1, 1, surface);
     request.priority = priority;
-    return rig_send(who, &request, &reply);
+    return drvrig_send(who, &request, &reply);
 }
 
 static void expect_error(const char *text)
@@ -46,13 +49,16 @@ static void expect_error(const char *text)
         fail_msg("\"%s\" does not say \"%s\"", drv_last_error(rig.driver), text);
 }
 
-/* Requests sent from inside the waits of others, each at a priority; the innermost lets the controller finish. */
+/*
+ * Requests sent from inside the waits of others, each at a priority; the
+ * innermost lets the controller finish.
+ */
 
 static const uint32_t *to_send;
 static unsigned left;
 static IOReturn results[16];
 
-static void send_next(struct rig *r)
+static void send_next(struct drvrig *r)
 {
     unsigned me;
 
@@ -101,14 +107,14 @@ static void a_lost_doorbell(void **state)
     assert_int_equal(send(client, 5), kIOReturnTimeout);
     expect_error("never took the command: doorbell lost?");
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 1);
-    assert_int_equal(rig_unprepare(client, token), kIOReturnBusy);
-    assert_int_equal(rig_destroy(client, token), kIOReturnBusy);
+    assert_int_equal(drvrig_unprepare(client, token), kIOReturnBusy);
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnBusy);
     /* The next doorbell brings the firmware to both. */
     rig.deaf = false;
     assert_int_equal(send(client, 5), kIOReturnSuccess);
-    rig_work(&rig);
+    drvrig_work(&rig);
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
-    assert_int_equal(rig_destroy(client, token), kIOReturnSuccess);
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnSuccess);
 }
 
 static void a_lost_completion(void **state)
@@ -125,7 +131,7 @@ static void a_lost_completion(void **state)
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 1);
     /* Its client closes: the handle goes, what the firmware has stays, until the driver goes. */
     drv_client_close(client);
-    assert_true(rig_traced(&rig, PR_TRACE_DRV_CLIENT_KEPT, 0, &record));
+    assert_true(drvrig_traced(&rig, PR_TRACE_DRV_CLIENT_KEPT, 0, &record));
     assert_int_equal(pr_trace_at(&record, DRV_CLIENT_KEPT, client).number, number);
     assert_int_equal(drv_stats_get(rig.driver).clients, 1);
 }
@@ -171,7 +177,7 @@ static void a_band_that_is_taken(void **state)
     expect_error("completion never arrived");
     assert_int_equal(drv_stats_get(rig.driver).failed, 2);
     rig.hold = false;
-    rig_work(&rig);
+    drvrig_work(&rig);
 }
 
 static void a_silent_command(void **state)
@@ -180,44 +186,116 @@ static void a_silent_command(void **state)
     uint64_t pages;
 
     (void)state;
-    assert_int_equal(rig_unprepare(client, token), kIOReturnSuccess);
+    assert_int_equal(drvrig_unprepare(client, token), kIOReturnSuccess);
     pages = drv_stats_get(rig.driver).pages;
     rig.silent_command = PR_CMD_CREATE_PROCESS;
-    assert_int_equal(rig_prepare(client, token, &prepare), kIOReturnTimeout);
+    assert_int_equal(drvrig_prepare(client, token, &prepare), kIOReturnTimeout);
     expect_error("Command CREATE_PROCESS");
     assert_int_equal(drv_stats_get(rig.driver).pages, pages);
     rig.silent_command = 0xffffffff;
     rig.bad_command = PR_CMD_CREATE_PROCESS;
     rig.bad_status = PR_STATUS_NO_RESOURCES;
-    assert_int_equal(rig_prepare(client, token, &prepare), kIOReturnNoResources);
+    assert_int_equal(drvrig_prepare(client, token, &prepare), kIOReturnNoResources);
     expect_error("a table of the firmware is full");
     rig.bad_status = 0;
-    assert_int_equal(rig_prepare(client, token, &prepare), kIOReturnSuccess);
+    assert_int_equal(drvrig_prepare(client, token, &prepare), kIOReturnSuccess);
     assert_int_equal(send(client, 5), kIOReturnSuccess);
+}
+
+#define CELLS 16u /* control commands under way at once, one for each slot of IO */
+
+/* Takes every command cell: the controller keeps the slots and does not answer. */
+static void fill_cells(struct drv_client *other)
+{
+    struct ane_program_prepare prepare;
+
+    rig.silent_command = PR_CMD_CREATE_PROCESS;
+    for (unsigned i = 0; i < CELLS; i++) {
+        assert_int_equal(drvrig_prepare(other, token, &prepare), kIOReturnTimeout);
+        expect_error("Command CREATE_PROCESS (0x203) timed out");
+    }
+    rig.silent_command = 0xffffffff;
+}
+
+/* The controller answers all of them: no process was created. */
+static void empty_cells(void)
+{
+    for (unsigned i = 0; i < CELLS; i++) {
+        struct pr_slot *slot = drvrig_base_at(
+            &rig, rig.args.ipc + pr_ipc_ring_offset(PR_CHANNEL_IO) + i * sizeof(*slot), sizeof(*slot));
+        struct pr_command_header *header = drvrig_base_at(&rig, slot->address, sizeof(*header));
+
+        assert_int_equal(header->id, PR_CMD_CREATE_PROCESS);
+        header->priority = PR_STATUS_NO_RESOURCES;
+        slot->address |= 1;
+    }
+    rig.host_pending |= 1u << 1;
+    drvrig_work(&rig);
+}
+
+static bool process_lives(void)
+{
+    for (unsigned i = 0; i < DRVRIG_PROCESSES; i++)
+        if (rig.process[i].there)
+            return true;
+    return false;
+}
+
+/* A command that finds no cell in time is a timeout, and the firmware is not thought to have it. */
+static void a_command_that_is_not_sent(void **state)
+{
+    static uint8_t image[0x10000];
+    size_t size = drvrig_image(image, sizeof(image), 1, 0, 0);
+    struct drv_client *other = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    struct ane_program_prepare prepare;
+    struct drv_stats before;
+    uint64_t lost;
+
+    (void)state;
+    fill_cells(other);
+    before = drv_stats_get(rig.driver);
+    assert_int_equal(drvrig_prepare(other, token, &prepare), kIOReturnTimeout);
+    expect_error("Command CREATE_PROCESS (0x203) was not sent: all 16 commands");
+    /* Of a load that was not sent nothing is kept; one without an answer would be. */
+    assert_int_equal(drvrig_create(&rig, client, image, size, &lost), kIOReturnTimeout);
+    expect_error("Command LOAD_PROGRAM");
+    assert_int_equal(drv_stats_get(rig.driver).programs, before.programs);
+    assert_int_equal(drv_stats_get(rig.driver).pages, before.pages);
+    /* A termination that was not sent is sent by the next call that finds a cell. */
+    assert_int_equal(drvrig_unprepare(client, token), kIOReturnSuccess);
+    assert_true(process_lives());
+    empty_cells();
+    drv_client_close(other);
+    assert_false(process_lives());
+    /* No command is counted as still with the firmware: the program can be unloaded. */
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnSuccess);
+    assert_int_equal(drv_stats_get(rig.driver).programs, 0);
 }
 
 /* What the firmware was given and has not unloaded is kept, and unloaded in the end. */
 static void programs_the_firmware_keeps(void **state)
 {
     static uint8_t image[0x10000];
-    size_t size = rig_image(image, sizeof(image), 1, 0, 0);
+    size_t size = drvrig_image(image, sizeof(image), 1, 0, 0);
     uint64_t lost, pages = drv_stats_get(rig.driver).pages;
     struct pr_trace_record record;
 
     (void)state;
     rig.silent_command = PR_CMD_LOAD_PROGRAM;
-    assert_int_equal(rig_create(&rig, client, image, size, &lost), kIOReturnTimeout);
+    assert_int_equal(drvrig_create(&rig, client, image, size, &lost), kIOReturnTimeout);
     assert_int_equal(drv_stats_get(rig.driver).programs, 2);
     assert_true(drv_stats_get(rig.driver).pages > pages);
     rig.silent_command = 0xffffffff;
     rig.bad_command = PR_CMD_UNLOAD_PROGRAM;
     rig.bad_status = PR_STATUS_BUSY;
-    assert_int_equal(rig_destroy(client, token), kIOReturnSuccess);
-    assert_true(rig_traced(&rig, PR_TRACE_DRV_PROGRAM_KEPT, 0, &record));
+    assert_int_equal(drvrig_destroy(client, token), kIOReturnSuccess);
+    assert_true(drvrig_traced(&rig, PR_TRACE_DRV_PROGRAM_KEPT, 0, &record));
     assert_true(pr_trace_at(&record, DRV_PROGRAM_KEPT, token).number == token);
     assert_int_equal(drv_stats_get(rig.driver).programs, 2);
     assert_int_equal(send(client, 5), kIOReturnNotFound);
-    /* Busy for once: the next call that ends something tries again. The load that was never answered stays. */
+    /*
+     * Busy for once: the next call that ends something tries again. The load that was never answered stays.
+     */
     rig.bad_status = 0;
     drv_client_close(client);
     assert_int_equal(drv_stats_get(rig.driver).clients, 0);
@@ -228,8 +306,11 @@ static void programs_the_firmware_keeps(void **state)
 
 static unsigned sent, refused;
 
-/* Each call is made while the one before waits; the one past the limit finds no request, and its callers cannot give one back. */
-static void send_until_refused(struct rig *r)
+/*
+ * Each call is made while the one before waits; the one past the limit finds no
+ * request, and its callers cannot give one back.
+ */
+static void send_until_refused(struct drvrig *r)
 {
     if (++sent == LIMIT) {
         r->admit = NULL;
@@ -294,27 +375,54 @@ static void a_fault_is_named(void **state)
     char expected[80];
 
     (void)state;
-    rig_request(&request, token, 1, 1, surface);
+    drvrig_request(&request, token, 1, 1, surface);
     rig.fault = true;
     rig.call_status = PR_STATUS_TRANSLATION;
-    rig.call_detail = 0x0c | (uint64_t)rig.program[0].text << 32;
-    assert_int_equal(rig_send(client, &request, &reply), kIOReturnError);
-    assert_true(reply.status == PR_STATUS_TRANSLATION && reply.detail == rig.call_detail);
+    rig.call_error[0] = 2u << 16 | 2; /* source 1 was not translated */
+    rig.call_error[1] = (uint32_t)rig.process[0].text;
+    rig.call_error[2] = 0x1230000;
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnError);
+    assert_true(reply.status == PR_STATUS_TRANSLATION && (uint32_t)reply.detail == rig.call_error[0] &&
+                reply.detail >> 32 == rig.call_error[1]);
     snprintf(expected, sizeof(expected), "Client 1, program 0x%llx \"sum\", descriptor 0",
              (unsigned long long)token);
     expect_error(expected);
     expect_error("DART 1 error 0x83000004: stream 3, read of 0x1234000, no page");
     assert_int_equal(rig.dart[1][0x40 / 4], 0);
-    /* The address of the descriptor is also the task manager's to tell. */
-    rig.call_detail = 0x0c;
-    rig.tm_error2 = (uint32_t)rig.program[0].text;
-    assert_int_equal(rig_send(client, &request, &reply), kIOReturnError);
-    expect_error(expected);
+    /* An event without the task manager's words names no descriptor; the host does not look for one itself. */
+    rig.short_events = true;
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnError);
+    assert_null(strstr(drv_last_error(rig.driver), "descriptor"));
+}
+
+/* The DART holds a capture of another stream: neither a failed request nor one that never ends shows it. */
+static void a_capture_of_another_client_is_not_shown(void **state)
+{
+    struct ane_request_reply reply;
+    struct ane_request request;
+
+    (void)state;
+    drvrig_request(&request, token, 1, 1, surface);
+    rig.call_status = PR_STATUS_TRANSLATION;
+    rig.short_events = true;
+    for (uint32_t stream = 0; stream < 16; stream++) {
+        rig.dart[1][0x40 / 4] = 0x80000004u | stream << 24;
+        rig.dart[1][0x50 / 4] = 0x1234000;
+        assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnError);
+        assert_int_equal(strstr(drv_last_error(rig.driver), "0x1234000") != NULL, stream == 3);
+        assert_int_equal(drv_fault_last(rig.driver)->info.sid, stream);
+        assert_int_equal(drv_fault_last(rig.driver)->client, stream == 3 ? 1 : 0);
+    }
+    rig.no_events = true;
+    rig.dart[1][0x40 / 4] = 0x84000004u;
+    rig.dart[1][0x50 / 4] = 0x1234000;
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnTimeout);
+    assert_null(strstr(drv_last_error(rig.driver), "0x1234000"));
 }
 
 /* Closing. */
 
-static void close_it(struct rig *r)
+static void close_it(struct drvrig *r)
 {
     r->admit = NULL;
     r->hold = false;
@@ -327,7 +435,7 @@ static void a_client_closes_during_flight(void **state)
     rig.hold = true;
     rig.admit = close_it;
     assert_int_equal(send(client, 5), kIOReturnAborted);
-    rig_work(&rig);
+    drvrig_work(&rig);
     assert_int_equal(drv_stats_get(rig.driver).aborted, 1);
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
     assert_int_equal(drv_stats_get(rig.driver).clients, 0);
@@ -335,7 +443,7 @@ static void a_client_closes_during_flight(void **state)
     assert_true(rig.surface[surface[0]].uses == 0 && rig.surface[surface[1]].uses == 0);
 }
 
-static void close_held(struct rig *r)
+static void close_held(struct drvrig *r)
 {
     r->admit = NULL;
     drv_client_close(client);
@@ -353,18 +461,18 @@ static void what_is_in_the_firmware_stays(void **state)
     assert_int_equal(drv_stats_get(rig.driver).clients, 1);
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 1);
     assert_int_equal(rig.surface[surface[0]].uses, 1);
-    assert_true(rig_finish_one(&rig, 0));
-    rig_work(&rig);
+    assert_true(drvrig_finish_one(&rig, 0));
+    drvrig_work(&rig);
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
     /* The next who comes buries it. */
-    other = rig_client(&rig, ANE_CLIENT_CONTROL);
+    other = drvrig_client(&rig, ANE_CLIENT_CONTROL);
     assert_int_equal(drv_stats_get(rig.driver).clients, 1);
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
     assert_int_equal(rig.surface[surface[0]].uses, 0);
     drv_client_close(other);
 }
 
-static void close_with_others_pending(struct rig *r)
+static void close_with_others_pending(struct drvrig *r)
 {
     if (left) {
         unsigned me = --left;
@@ -386,7 +494,7 @@ static void those_in_line_are_told_too(void **state)
     assert_int_equal(send(client, 5), kIOReturnAborted);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(results[i], kIOReturnAborted);
-    rig_work(&rig);
+    drvrig_work(&rig);
     assert_int_equal(rig.order_count, 1); /* the firmware had one of them */
     assert_int_equal(drv_stats_get(rig.driver).clients, 0);
 }
@@ -397,7 +505,7 @@ static void device_close_ends_the_session(void **state)
 
     (void)state;
     assert_int_equal(send(client, 5), kIOReturnSuccess);
-    assert_int_equal(rig_call(client, 1, NULL, 0, NULL, 0, NULL, 0, NULL, 0), kIOReturnSuccess);
+    assert_int_equal(drvrig_call(client, 1, NULL, 0, NULL, 0, NULL, 0, NULL, 0), kIOReturnSuccess);
     pages = drv_stats_get(rig.driver).pages;
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
     assert_int_equal(drv_stats_get(rig.driver).surfaces_mapped, 0);
@@ -418,9 +526,9 @@ static IOReturn send_as(unsigned i, uint32_t priority)
     struct ane_request_reply reply;
     struct ane_request request;
 
-    rig_request(&request, tokens[i], 1, 1, surface);
+    drvrig_request(&request, tokens[i], 1, 1, surface);
     request.priority = priority;
-    return rig_send(many[i], &request, &reply);
+    return drvrig_send(many[i], &request, &reply);
 }
 
 static void domains_are_lent_and_taken_back(void **state)
@@ -431,26 +539,26 @@ static void domains_are_lent_and_taken_back(void **state)
     drv_client_close(client);
     pages = drv_stats_get(rig.driver).pages;
     for (unsigned i = 0; i < CLIENTS; i++) {
-        many[i] = rig_client(&rig, ANE_CLIENT_CONTROL);
-        tokens[i] = rig_program(&rig, many[i], 1, 0, i % 2 ? 0x4000 : 0);
+        many[i] = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+        tokens[i] = drvrig_program(&rig, many[i], 1, 0, i % 2 ? 0x4000 : 0);
     }
     for (unsigned round = 0; round < 3; round++)
         for (unsigned i = 0; i < CLIENTS; i++) {
-            *(uint32_t *)rig_surface_base(&rig, surface[0]) = 100 * round + i;
+            *(uint32_t *)drvrig_surface_base(&rig, surface[0]) = 100 * round + i;
             assert_int_equal(send_as(i, 5), kIOReturnSuccess);
-            assert_int_equal(*(uint32_t *)rig_surface_base(&rig, surface[1]), 100 * round + i);
+            assert_int_equal(*(uint32_t *)drvrig_surface_base(&rig, surface[1]), 100 * round + i);
         }
     for (unsigned i = 0; i < CLIENTS; i++)
         drv_client_close(many[i]);
     assert_int_equal(drv_stats_get(rig.driver).pages, pages);
     assert_int_equal(drv_stats_get(rig.driver).surfaces_mapped, 0);
-    for (unsigned i = 0; i < RIG_PROCESSES; i++)
+    for (unsigned i = 0; i < DRVRIG_PROCESSES; i++)
         assert_false(rig.process[i].there);
 }
 
 #define WITH_ONE_WAITING 8u /* clients on seven domains */
 
-static void send_as_next(struct rig *r)
+static void send_as_next(struct drvrig *r)
 {
     unsigned me = WITH_ONE_WAITING - left;
 
@@ -469,8 +577,8 @@ static void nobody_is_left_without_a_domain(void **state)
     (void)state;
     drv_client_close(client);
     for (unsigned i = 0; i < WITH_ONE_WAITING; i++) {
-        many[i] = rig_client(&rig, ANE_CLIENT_CONTROL);
-        tokens[i] = rig_program(&rig, many[i], 1, 0, 0);
+        many[i] = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+        tokens[i] = drvrig_program(&rig, many[i], 1, 0, 0);
     }
     rig.hold = true;
     rig.admit = send_as_next;
@@ -492,18 +600,18 @@ static void a_pinned_domain_is_kept(void **state)
 
     (void)state;
     drv_client_close(client);
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_DIRECT_PATH, &direct, NULL),
+    assert_int_equal(drv_client_open(rig.driver, &drvrig_identity, ANE_CLIENT_DIRECT_PATH, &direct, NULL),
                      kIOReturnSuccess);
-    assert_int_equal(rig_call(direct, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
+    assert_int_equal(drvrig_call(direct, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
                      kIOReturnSuccess);
     map.token = info.token;
-    assert_int_equal(rig_call(direct, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
+    assert_int_equal(drvrig_call(direct, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
                      kIOReturnSuccess);
     for (unsigned i = 0; i < 8; i++) {
-        many[i] = rig_client(&rig, ANE_CLIENT_CONTROL);
-        tokens[i] = rig_program(&rig, many[i], 1, 0, 0);
+        many[i] = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+        tokens[i] = drvrig_program(&rig, many[i], 1, 0, 0);
         assert_int_equal(send_as(i, 5), kIOReturnSuccess);
-        assert_true(rig_walk(&rig, 0, 3, address) == rig.surface[surface[0]].address);
+        assert_true(drvrig_walk(&rig, 0, 3, address) == rig.surface[surface[0]].address);
     }
     for (unsigned i = 0; i < 8; i++)
         drv_client_close(many[i]);
@@ -568,10 +676,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_lost_host_doorbell, boot, drop),
         cmocka_unit_test_setup_teardown(a_band_that_is_taken, boot, drop),
         cmocka_unit_test_setup_teardown(a_silent_command, boot, drop),
+        cmocka_unit_test_setup_teardown(a_command_that_is_not_sent, boot, drop),
         cmocka_unit_test_setup_teardown(programs_the_firmware_keeps, boot, drop),
         cmocka_unit_test_setup_teardown(one_client_cannot_take_every_cell, boot, drop),
         cmocka_unit_test_setup_teardown(statuses, boot, drop),
         cmocka_unit_test_setup_teardown(a_fault_is_named, boot, drop),
+        cmocka_unit_test_setup_teardown(a_capture_of_another_client_is_not_shown, boot, drop),
         cmocka_unit_test_setup_teardown(a_client_closes_during_flight, boot, drop),
         cmocka_unit_test_setup_teardown(what_is_in_the_firmware_stays, boot, drop),
         cmocka_unit_test_setup_teardown(those_in_line_are_told_too, boot, drop),

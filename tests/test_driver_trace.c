@@ -7,19 +7,19 @@
 
 #include <string.h>
 
-static struct rig rig;
+static struct drvrig rig;
 
 static int boot(void **state)
 {
     (void)state;
-    rig_make(&rig, true);
+    drvrig_make(&rig, true);
     return 0;
 }
 
 static int drop(void **state)
 {
     (void)state;
-    rig_drop(&rig);
+    drvrig_drop(&rig);
     return 0;
 }
 
@@ -27,7 +27,7 @@ static struct pr_trace_record traced(enum pr_trace_event_id event, unsigned nth)
 {
     struct pr_trace_record record;
 
-    if (!rig_traced(&rig, event, nth, &record))
+    if (!drvrig_traced(&rig, event, nth, &record))
         fail_msg("event %s was traced %u times or less", pr_trace_event(event)->id, nth);
     return record;
 }
@@ -37,7 +37,7 @@ static unsigned count(enum pr_trace_event_id event)
     struct pr_trace_record record;
     unsigned times = 0;
 
-    while (rig_traced(&rig, event, times, &record))
+    while (drvrig_traced(&rig, event, times, &record))
         times++;
     return times;
 }
@@ -96,10 +96,10 @@ static void a_boot(void **state)
         assert_int_equal(NUMBER(DRV_BOOT_COMMAND, i, id), wanted[i].id);
         assert_true(HAS_TEXT(DRV_BOOT_COMMAND, i, name, wanted[i].name));
     }
-    assert_int_equal(NUMBER(DRV_RESOURCES, 0, programs), rig_resources.programs);
-    assert_int_equal(NUMBER(DRV_RESOURCES, 0, processes), rig_resources.processes);
-    assert_int_equal(NUMBER(DRV_RESOURCES, 0, procedures), rig_resources.procedures);
-    assert_int_equal(NUMBER(DRV_RESOURCES, 0, engines), rig_resources.engines);
+    assert_int_equal(NUMBER(DRV_RESOURCES, 0, programs), drvrig_resources.programs);
+    assert_int_equal(NUMBER(DRV_RESOURCES, 0, processes), drvrig_resources.processes);
+    assert_int_equal(NUMBER(DRV_RESOURCES, 0, procedures), drvrig_resources.procedures);
+    assert_int_equal(NUMBER(DRV_RESOURCES, 0, engines), drvrig_resources.engines);
     assert_int_equal(count(PR_TRACE_DRV_READY), 1);
     assert_int_equal(NUMBER(DRV_SHARED_ALLOCATED, 0, bytes), 0x40000);
     assert_true(NUMBER(DRV_SHARED_ALLOCATED, 0, address) == rig.log_buffer);
@@ -112,7 +112,7 @@ static void a_boot_that_fails_once(void **state)
     struct base_error error;
 
     (void)state;
-    rig_make(&rig, false);
+    drvrig_make(&rig, false);
     rig.no_second_wakes = 1;
     assert_int_equal(drv_create(&rig.platform, &rig.driver, &error), 0);
     assert_int_equal(drv_start(rig.driver, &error), 0);
@@ -120,15 +120,15 @@ static void a_boot_that_fails_once(void **state)
     assert_int_equal(NUMBER(DRV_BOOT_FAILED, 0, boot), 1);
     assert_int_equal(NUMBER(DRV_BOOT_FAILED, 0, boots), DRV_BOOT_TRIES);
     assert_int_equal(count(PR_TRACE_DRV_READY), 1);
-    rig_drop(&rig);
+    drvrig_drop(&rig);
 }
 
 static void a_refusal_has_its_code_and_sentence(void **state)
 {
-    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
 
     (void)state;
-    assert_int_equal(rig_destroy(client, 0x1234), kIOReturnNotFound);
+    assert_int_equal(drvrig_destroy(client, 0x1234), kIOReturnNotFound);
     assert_int_equal(NUMBER(DRV_REFUSED, 0, code), (uint32_t)kIOReturnNotFound);
     assert_true(HAS_TEXT(DRV_REFUSED, 0, text, drv_last_error(rig.driver)));
     drv_client_close(client);
@@ -138,7 +138,7 @@ static void a_refusal_has_its_code_and_sentence(void **state)
 static void domains_and_mappings(void **state)
 {
     struct drv_client *client;
-    const uint32_t surface = rig_surface(&rig, 0x6000);
+    const uint32_t surface = drvrig_surface(&rig, 0x6000);
     struct ane_device_info info = {.token = 1};
     struct ane_memory_map map = {.surface = surface, .usage = 1, .size = 0x5000};
     unsigned maps = count(PR_TRACE_DRV_MAP), unmaps = count(PR_TRACE_DRV_UNMAP);
@@ -146,13 +146,13 @@ static void domains_and_mappings(void **state)
     uint32_t number;
 
     (void)state;
-    assert_int_equal(drv_client_open(rig.driver, &rig_identity, ANE_CLIENT_DIRECT_PATH, &client, NULL),
+    assert_int_equal(drv_client_open(rig.driver, &drvrig_identity, ANE_CLIENT_DIRECT_PATH, &client, NULL),
                      kIOReturnSuccess);
     number = drv_client_number(client);
-    assert_int_equal(rig_call(client, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
+    assert_int_equal(drvrig_call(client, 0, NULL, 0, &info, sizeof(info), NULL, 0, &info, sizeof(info)),
                      kIOReturnSuccess);
     map.token = info.token;
-    assert_int_equal(rig_call(client, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
+    assert_int_equal(drvrig_call(client, 5, &zero, 1, &map, sizeof(map), &address, 1, NULL, 0),
                      kIOReturnSuccess);
     assert_int_equal(NUMBER(DRV_DOMAIN_LENT, 0, domain), 1);
     assert_int_equal(NUMBER(DRV_DOMAIN_LENT, 0, client), number);
@@ -163,7 +163,7 @@ static void domains_and_mappings(void **state)
     assert_true(NUMBER(DRV_MAP, maps, physical) == rig.surface[surface].address);
     map.address = address;
     rig.endless_invalidate = true;
-    assert_int_equal(rig_call(client, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), kIOReturnSuccess);
+    assert_int_equal(drvrig_call(client, 6, NULL, 0, &map, sizeof(map), NULL, 0, NULL, 0), kIOReturnSuccess);
     rig.endless_invalidate = false;
     assert_int_equal(NUMBER(DRV_UNMAP, unmaps, domain), 1);
     assert_true(NUMBER(DRV_UNMAP, unmaps, iova) == address);
@@ -180,8 +180,8 @@ static void domains_and_mappings(void **state)
 
 static void a_loaded_program(void **state)
 {
-    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
-    uint64_t token = rig_program(&rig, client, 2, 0, 0);
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = drvrig_program(&rig, client, 2, 0, 0);
 
     (void)state;
     assert_true(NUMBER(DRV_PROGRAM_LOADED, 0, token) == token);
@@ -196,19 +196,19 @@ static void a_loaded_program(void **state)
 static void an_answer_after_the_timeout(void **state)
 {
     static uint8_t image[0x10000];
-    struct drv_client *client = rig_client(&rig, ANE_CLIENT_CONTROL);
-    size_t size = rig_image(image, sizeof(image), 1, 0, 0);
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    size_t size = drvrig_image(image, sizeof(image), 1, 0, 0);
     uint32_t slot = rig.cursor[PR_CHANNEL_IO];
     struct pr_slot *late =
-        rig_base_at(&rig, rig.args.ipc + pr_ipc_ring_offset(PR_CHANNEL_IO) + 64ull * slot, 64);
+        drvrig_base_at(&rig, rig.args.ipc + pr_ipc_ring_offset(PR_CHANNEL_IO) + 64ull * slot, 64);
     uint64_t token;
 
     (void)state;
     rig.silent_command = PR_CMD_LOAD_PROGRAM;
-    assert_int_equal(rig_create(&rig, client, image, size, &token), kIOReturnTimeout);
+    assert_int_equal(drvrig_create(&rig, client, image, size, &token), kIOReturnTimeout);
     late->address |= 1;
     rig.host_pending |= 1u << pr_channel_table[PR_CHANNEL_IO].bit;
-    rig_work(&rig);
+    drvrig_work(&rig);
     assert_int_equal(count(PR_TRACE_DRV_COMMAND_LATE), 1);
     assert_int_equal(NUMBER(DRV_COMMAND_LATE, 0, slot), slot);
     drv_client_close(client);
@@ -219,9 +219,9 @@ static void send_event(const struct pr_program_event *event, uint64_t length)
 {
     uint64_t cell = rig.args.heap + 64ull * rig.cursor[PR_CHANNEL_IO_T2H];
 
-    memcpy(rig_base_at(&rig, cell, sizeof(*event)), event, sizeof(*event));
-    assert_true(rig_send_slot(&rig, PR_CHANNEL_IO_T2H, cell, length, 0));
-    rig_work(&rig);
+    memcpy(drvrig_base_at(&rig, cell, sizeof(*event)), event, sizeof(*event));
+    assert_true(drvrig_send_slot(&rig, PR_CHANNEL_IO_T2H, cell, length, 0));
+    drvrig_work(&rig);
 }
 
 static void events_that_no_request_waits_for(void **state)
@@ -257,15 +257,15 @@ static void memory_the_firmware_may_not_have(void **state)
     const uint64_t outside = 0x70000000;
 
     (void)state;
-    assert_true(rig_send_slot(&rig, PR_CHANNEL_TERMINAL, outside, 33, 0));
-    rig_work(&rig);
+    assert_true(drvrig_send_slot(&rig, PR_CHANNEL_TERMINAL, outside, 33, 0));
+    drvrig_work(&rig);
     assert_int_equal(NUMBER(DRV_TERMINAL_UNREADABLE, 0, bytes), 33);
     assert_true(NUMBER(DRV_TERMINAL_UNREADABLE, 0, address) == outside);
-    assert_true(rig_send_slot(&rig, PR_CHANNEL_SHAREDMALLOC, 0, 1ull << 40, 0));
-    rig_work(&rig);
+    assert_true(drvrig_send_slot(&rig, PR_CHANNEL_SHAREDMALLOC, 0, 1ull << 40, 0));
+    drvrig_work(&rig);
     assert_true(NUMBER(DRV_SHARED_REFUSED, 0, bytes) == 1ull << 40);
-    assert_true(rig_send_slot(&rig, PR_CHANNEL_SHAREDMALLOC, outside, 0, 0));
-    rig_work(&rig);
+    assert_true(drvrig_send_slot(&rig, PR_CHANNEL_SHAREDMALLOC, outside, 0, 0));
+    drvrig_work(&rig);
     assert_true(NUMBER(DRV_SHARED_UNKNOWN, 0, address) == outside);
 }
 

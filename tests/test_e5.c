@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.e5 below the compiler: descriptors written and read back, every field of the file and of a record, and bytes nobody can trust. */
+/*
+ * main.e5 below the compiler: descriptors written and read back, every field
+ * of the file and of a record, and random bytes.
+ */
 #include "support.h"
 
 #include <stdlib.h>
@@ -241,7 +244,10 @@ static void records_are_checked(void **state)
 #undef REFUSED
 }
 
-/* Whatever is read must expand or be refused, and nothing outside the bytes is touched: they stand at the end of their memory. */
+/*
+ * Whatever is read must expand or be refused, and nothing outside the bytes is
+ * touched: they are at the end of their memory.
+ */
 static bool survive(const uint8_t *bytes, size_t size)
 {
     static struct pr_e5 e5;

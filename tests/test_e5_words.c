@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records against public programs: the registers of an expanded descriptor are those that Apple's compiler writes for such a task (oracle sheet, sections 2 and 3). */
+/*
+ * Records against public programs: the registers of an expanded descriptor are those that Apple's compiler
+ * writes for such a task (oracle sheet, sections 2 and 3).
+ */
 #include "support.h"
 
 #include <string.h>

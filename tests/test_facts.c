@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts that the printer holds against what runs: names of task states, families of commands, addresses that follow from others. */
+/*
+ * Facts that the printer holds against what runs: names of task states, families
+ * of commands, addresses that follow from others.
+ */
 #include <string.h>
 
 #include "protocol/board.h"
@@ -8,6 +11,7 @@
 #include "protocol/device.h"
 #include "protocol/message.h"
 #include "tool/spec/facts.h"
+#include "protocol/rebase.h"
 #include "protocol/tm_regs.h"
 #include "protocol/usage.h"
 #include "rtkernel/rt_limits.h"
@@ -37,9 +41,9 @@ static void addresses_and_numbers(void **state)
     assert_int_equal(PR_BOOT_REFUSED & 0xffff, 0);
     assert_int_equal(board->pmu, FACT_PERF_BASE);
     assert_int_equal(board->revision, PR_DEVICE_VERSION << 8 | PR_DEVICE_MINOR_VERSION);
-    assert_int_equal(board->container + PR_ENGINE_TQ + PR_TQ_BAR1, FACT_REBASE_BAR_BASE);
-#define X(id, code, class, words, role) \
-    assert_int_equal((code) >= FACT_USAGE_FIRMWARE_FLAG, !strcmp(words, "firmware class"));
+    assert_int_equal(pr_rebase_register(board->container, 0, 0), 0x285c25020);
+#define X(id, code, direction, class, words, role) \
+    assert_int_equal((code) >= PR_USAGE_FIRMWARE_FLAG, !strcmp(words, "firmware class"));
     PR_USAGES(X)
 #undef X
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that has closed its standard descriptors: what the library opens and keeps never becomes descriptor 0, 1 or 2, where the
- * process's own messages would be written into it.
+ * A process that has closed its standard descriptors: what the library opens and keeps never becomes
+ * descriptor 0, 1 or 2, where the process's own messages would be written into it.
  */
 #include "support.h"
 
@@ -15,11 +15,10 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "folder.h"
 #include "iorig.h"
 
 #define STANDARD 3u
-
-static char trace_path[] = "/tmp/anemone-file-XXXXXX";
 
 /* 0 when none of the closed descriptors is open. */
 static int reopened(unsigned closed)
@@ -37,30 +36,33 @@ static void close_some(unsigned closed)
             close(file);
 }
 
-/* In the child: DRAM, a program and surfaces bound to the machine are all in use while the descriptors are looked at. */
+/*
+ * In the child: DRAM, a program and surfaces bound to the machine are
+ * all in use while the descriptors are looked at.
+ */
 static int use_a_machine(unsigned closed)
 {
     struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
     struct ane_machine *machine;
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     int found;
 
     close_some(closed);
     if (ane_machine_create(&config, &machine))
         return 1;
-    io_accumulator_make(&a, ane_machine_service(machine), 2, 33);
-    if (io_accumulator_step(&a))
+    iorig_accumulator_make(&a, ane_machine_service(machine), 2, 33);
+    if (iorig_accumulator_step(&a))
         return 2;
     found = reopened(closed);
     if (found)
         return found;
     if (closed & 4 && write(2, "a message", 9) >= 0)
         return 3;
-    if (io_accumulator_step(&a))
+    if (iorig_accumulator_step(&a))
         return 4;
-    if (io_accumulator_value(&a) != 2)
+    if (iorig_accumulator_value(&a) != 2)
         return 5;
-    io_accumulator_release(&a);
+    iorig_accumulator_release(&a);
     ane_machine_destroy(machine);
     return 0;
 }
@@ -70,7 +72,7 @@ static int trace_the_default_machine(unsigned closed)
 {
     struct ane_machine *machine;
 
-    setenv("ANEMONE_TRACE", trace_path, 1);
+    setenv("ANEMONE_TRACE", folder_path("trace"), 1);
     close_some(closed);
     if (ane_machine_default(NULL, &machine))
         return 1;
@@ -103,14 +105,13 @@ static void a_trace_file_takes_none(void **state)
     FILE *file;
 
     (void)state;
-    close(mkstemp(trace_path));
+    folder_write("trace", "", 0);
     for (unsigned closed = 1; closed < 1u << STANDARD; closed++)
         run_in_child(trace_the_default_machine, closed);
-    file = fopen(trace_path, "r");
+    file = fopen(folder_path("trace"), "r");
     assert_non_null(file);
     assert_non_null(fgets(line, sizeof(line), file));
     fclose(file);
-    unlink(trace_path);
 }
 
 static void a_memory_file_is_sealed_and_has_its_size(void **state)

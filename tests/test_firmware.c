@@ -238,6 +238,7 @@ static void names_what_it_does_not_do(void **state)
         PR_CMD_LOAD_PROGRAM,
         PR_CMD_UNLOAD_PROGRAM,
         PR_CMD_CREATE_PROCESS,
+        PR_CMD_PREMAP_BUFFER,
         PR_CMD_TERMINATE_PROCESS,
     };
 
@@ -393,12 +394,16 @@ static uint32_t about(struct fwrig *rig, uint32_t id, uint32_t program, uint32_t
 static void loads_and_unloads(void **state)
 {
     struct fwrig *rig = *state;
-    const struct pr_body_process stream = {.stream = 3}, bypass = {.stream = 13}, none = {.stream = 16};
+    union fwrig_process stream, bypass, none;
+    uint32_t id;
     struct pr_body_load load = {.container = FWRIG_CONTAINERS, .bytes = 0};
     struct container_image image;
 
     fwrig_boot_started(rig);
     fwrig_load(rig);
+    fwrig_process_make(&stream, 3);
+    fwrig_process_make(&bypass, 13);
+    fwrig_process_make(&none, 16);
     image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
     load.bytes = image.size;
     for (uint32_t i = 1; i < PR_PROGRAMS_MAX; i++) {
@@ -411,17 +416,17 @@ static void loads_and_unloads(void **state)
     assert_int_equal(about(rig, PR_CMD_UNLOAD_PROGRAM, PR_NO_ID, PR_NO_ID, NULL, 0), PR_STATUS_NO_PROGRAM);
     assert_int_equal(about(rig, PR_CMD_UNLOAD_PROGRAM, 7, PR_NO_ID, NULL, 0), 0);
     assert_int_equal(about(rig, PR_CMD_UNLOAD_PROGRAM, 7, PR_NO_ID, NULL, 0), PR_STATUS_NO_PROGRAM);
-    assert_int_equal(about(rig, PR_CMD_CREATE_PROCESS, 7, PR_NO_ID, &stream, 8), PR_STATUS_NO_PROGRAM);
+    assert_int_equal(fwrig_process(rig, 7, &stream, NULL), PR_STATUS_NO_PROGRAM);
     assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), 0);
     assert_int_equal(fwrig_reply(rig)->header.program_id, 7);
 
-    assert_int_equal(about(rig, PR_CMD_CREATE_PROCESS, 0, PR_NO_ID, &bypass, 8), PR_STATUS_BAD_ARGUMENT);
-    assert_int_equal(about(rig, PR_CMD_CREATE_PROCESS, 0, PR_NO_ID, &none, 8), PR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(fwrig_process(rig, 0, &bypass, NULL), PR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(fwrig_process(rig, 0, &none, NULL), PR_STATUS_BAD_ARGUMENT);
     for (uint32_t i = 1; i < PR_PROCESSES_MAX; i++) {
-        assert_int_equal(about(rig, PR_CMD_CREATE_PROCESS, i % 2, PR_NO_ID, &stream, 8), 0);
-        assert_int_equal(fwrig_reply(rig)->header.process_id, i);
+        assert_int_equal(fwrig_process(rig, i % 2, &stream, &id), 0);
+        assert_int_equal(id, i);
     }
-    assert_int_equal(about(rig, PR_CMD_CREATE_PROCESS, 1, PR_NO_ID, &stream, 8), PR_STATUS_NO_RESOURCES);
+    assert_int_equal(fwrig_process(rig, 1, &stream, NULL), PR_STATUS_NO_RESOURCES);
     assert_int_equal(about(rig, PR_CMD_UNLOAD_PROGRAM, 1, PR_NO_ID, NULL, 0), PR_STATUS_BUSY);
     assert_int_equal(about(rig, PR_CMD_TERMINATE_PROCESS, 1, 288, NULL, 0), PR_STATUS_NO_PROCESS);
     assert_int_equal(about(rig, PR_CMD_TERMINATE_PROCESS, 0, 1, NULL, 0), PR_STATUS_NO_PROGRAM);
@@ -520,7 +525,7 @@ static void refuses_bad_programs(void **state)
     image_text(text);
     assert_int_equal(load_image(rig, &image), 0);
     assert_int_equal(fwrig_reply(rig)->header.program_id, 0); /* nothing of the failed ones is left */
-    assert_non_null(strstr(fwrig_log(rig), "text at 0x1bc400800000"));
+    assert_non_null(strstr(fwrig_log(rig), "text at 0x800000"));
 }
 
 int main(void)

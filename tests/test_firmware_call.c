@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Procedure calls through the firmware: to the queue's registers, back as events, refused, waiting, overdue. */
+/*
+ * Procedure calls through the firmware: to the queue's registers, back as events, refused, waiting, overdue.
+ */
 #include "support.h"
 
 #include <string.h>
@@ -82,6 +84,67 @@ static void writes_35_words_and_pushes(void **state)
     assert_int_equal(file(push, PR_TQ_NID1), 2u << 8 | 1);
 }
 
+static void put_bytes(uint8_t *to, uint64_t value, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        to[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* One more process of program 0; its number. */
+static uint32_t create_process(struct fwrig *rig)
+{
+    union fwrig_process create;
+    uint32_t id;
+
+    fwrig_process_make(&create, 3);
+    assert_int_equal(fwrig_process(rig, 0, &create, &id), 0);
+    return id;
+}
+
+/* The head of a call byte by byte, without the structs that driver and firmware share; the status it gets. */
+static uint16_t send_bytes(struct fwrig *rig, uint16_t id, const uint32_t field[4], uint8_t elsewhere)
+{
+    uint8_t message[0xc0]; /* a head of 0x60 bytes and two buffers of 0x30 */
+    union fwrig_call sound;
+
+    fwrig_call_make(&sound, 9);
+    memcpy(message, &sound, sizeof(message));
+    memset(message, elsewhere, 0x18);
+    put_bytes(message + 4, id, 2);
+    for (unsigned i = 0; i < 4; i++)
+        put_bytes(message + 8 + 4 * i, field[i], 4);
+    assert_true(fwrig_send(rig, PR_CHANNEL_DATA_CHAIN_H2T, message, sizeof(message), 0));
+    return (uint16_t)(message[6] | message[7] << 8);
+}
+
+/* u16 id at +4, programId at +8, procId at +0xc, proc at +0x10, priority at +0x14: no two of them equal. */
+static void reads_the_head_at_its_bytes(void **state)
+{
+    struct fwrig *rig = *state;
+    struct pr_program_event event;
+
+    assert_int_equal(create_process(rig), 1);
+    assert_int_equal(create_process(rig), 2);
+    for (unsigned i = 0; i < 2; i++) {
+        /* The four bytes before the id and the two behind it are not part of it. */
+        assert_int_equal(send_bytes(rig, 0x204, (const uint32_t[]){0, 2, 1, 7}, i ? 0xff : 0), 0);
+        assert_int_equal(fwrig_pushes(rig), i + 1);
+        assert_int_equal(fwrig_push_at(rig, i)->queue, 7);
+        assert_int_equal(fwrig_push_at(rig, i)->address, FWRIG_TEXT + 0x400); /* procedure 1 */
+        fwrig_retire(rig, 7, 0, true);
+        fwrig_run(rig);
+        assert_true(fwrig_event(rig, &event, true));
+        assert_true(event.program_id == 0 && event.process_id == 2);
+    }
+    /* One field at a time is wrong: no such command, program, process; bad argument. */
+    assert_int_equal(send_bytes(rig, 0x304, (const uint32_t[]){0, 2, 1, 7}, 0), 2);
+    assert_int_equal(send_bytes(rig, 0x204, (const uint32_t[]){77, 2, 1, 7}, 0), 4);
+    assert_int_equal(send_bytes(rig, 0x204, (const uint32_t[]){0, 77, 1, 7}, 0), 5);
+    assert_int_equal(send_bytes(rig, 0x204, (const uint32_t[]){0, 2, 77, 7}, 0), 3);
+    assert_int_equal(send_bytes(rig, 0x204, (const uint32_t[]){0, 2, 1, 77}, 0), 3);
+    assert_int_equal(fwrig_pushes(rig), 2);
+}
+
 static void tells_the_end(void **state)
 {
     struct fwrig *rig = *state;
@@ -153,11 +216,14 @@ static void fails_with_what_the_engine_says(void **state)
 
     assert_int_equal(call_with(rig, 4, 1), 0);
     fwrig_set_error(rig, 0xaabb040c, 0x00a01000);
-    fwrig_retire(rig, 4, PR_PROBLEM_TRANSLATION, true);
+    fwrig_retire(rig, 4, PR_TM_CODE_TRANSLATION, true);
     fwrig_run(rig);
     assert_true(fwrig_event(rig, &event, true));
     assert_int_equal(event.status, PR_STATUS_TRANSLATION);
     assert_int_equal(event.detail, 0x00a01000aabb040cull);
+    assert_int_equal(fwrig_failure()->error[0], 0xaabb040c);
+    assert_int_equal(fwrig_failure()->error[1], 0x00a01000);
+    assert_int_equal(fwrig_failure()->status, PR_TM_STATUS_IDLE);
     assert_int_equal(fwrig_read(rig, PR_ENGINE_TM + PR_TM_ERROR1), PR_TM_ERROR_FINE);
     /* The next call is not touched by it. */
     assert_int_equal(call_with(rig, 4, 2), 0);
@@ -165,6 +231,24 @@ static void fails_with_what_the_engine_says(void **state)
     fwrig_run(rig);
     assert_true(fwrig_event(rig, &event, true));
     assert_int_equal(event.status, PR_STATUS_OK);
+}
+
+/* The error registers hold the first error of all queues: a call is not told of another queue's. */
+static void leaves_the_error_of_another_queue(void **state)
+{
+    struct fwrig *rig = *state;
+    struct pr_program_event event;
+
+    assert_int_equal(call_with(rig, 4, 1), 0);
+    fwrig_set_error(rig, 0x00020502, 0x00a01000);
+    fwrig_retire(rig, 4, PR_TM_CODE_TRANSLATION, true);
+    fwrig_run(rig);
+    assert_true(fwrig_event(rig, &event, true));
+    assert_int_equal(event.status, PR_STATUS_TRANSLATION);
+    assert_int_equal(event.detail, 0);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(fwrig_failure()->error[i], PR_TM_ERROR_FINE);
+    assert_int_equal(fwrig_read(rig, PR_ENGINE_TM + PR_TM_ERROR1), 0x00020502);
 }
 
 static void writes_statistics(void **state)
@@ -249,7 +333,7 @@ static void rejects_bad_calls(void **state)
     REJECTED(c.part.buffer[0].index = IMAGE_TEXT, BAD_ARGUMENT);
     REJECTED(c.part.buffer[0].index = IMAGE_KERNEL, BAD_ARGUMENT);
     REJECTED(c.part.buffer[0].address = 0x100000000ull, BAD_ARGUMENT);
-    REJECTED(c.part.buffer[0].address += 32, BAD_ARGUMENT);
+    REJECTED(c.part.buffer[0].address += 8, BAD_ARGUMENT);
     REJECTED(c.part.buffer[1].bytes = IMAGE_OUTPUT_BYTES - 1, BAD_ARGUMENT);
     REJECTED(c.call.buffers = 1, BAD_ARGUMENT); /* the output has no buffer */
     assert_non_null(strstr(fwrig_log(rig), "25 dropped"));
@@ -396,9 +480,7 @@ static void network_ids_go_round(void **state)
 static void bounds_calls_in_flight(void **state)
 {
     struct fwrig *rig = *state;
-    const struct pr_body_process stream = {.stream = 3};
     struct pr_program_event event;
-    struct fwrig_command create;
     union fwrig_call c;
     uint32_t accepted = 0;
 
@@ -407,11 +489,7 @@ static void bounds_calls_in_flight(void **state)
     assert_int_equal(call_with(rig, 4, 0), PR_STATUS_NO_RESOURCES);
     /* Other processes share what is left of the table of 256. */
     for (uint32_t process = 1; process < 3; process++) {
-        create = (struct fwrig_command){
-            .header = {.id = PR_CMD_CREATE_PROCESS, .size = sizeof(stream), .process_id = PR_NO_ID}};
-        memcpy(create.body, &stream, sizeof(stream));
-        assert_true(fwrig_send(rig, PR_CHANNEL_IO, &create, sizeof(create.header) + sizeof(stream), 0));
-        assert_int_equal(PR_REPLY_STATUS(&create.header), 0);
+        assert_int_equal(create_process(rig), process);
         for (uint32_t i = 0; i < 127; i++) {
             fwrig_call_make(&c, i);
             c.call.process_id = process;
@@ -452,7 +530,8 @@ static void aborts_a_stuck_queue(void **state)
         assert_true(fwrig_event(rig, &event, true));
         assert_int_equal(event.cookie, i);
         assert_int_equal(event.status, PR_STATUS_STUCK);
-        assert_int_equal(event.detail, 0x00180603);
+        /* The queue stopped on the older one: the error is not the other's. */
+        assert_int_equal(event.detail, i == 0 ? 0x00180603 : 0);
     }
     assert_false(fwrig_event(rig, &event, true));
     assert_int_equal(fwrig_pushes(rig), 4);
@@ -592,16 +671,28 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        T(writes_35_words_and_pushes),  T(tells_the_end),
-        T(rings_up_to_three_targets),   T(fails_with_what_the_engine_says),
-        T(writes_statistics),           T(rejects_bad_calls),
-        T(rejects_bad_lengths_and_ids), T(panics_at_an_unknown_id_when_told_to),
-        T(is_not_ready_before_start),   T(process_goes_when_its_calls_are_told),
-        T(keeps_order_and_credit),      T(network_ids_go_round),
-        T(bounds_calls_in_flight),      T(aborts_a_stuck_queue),
-        T(slow_queues_are_not_aborted), T(names_what_was_lost),
-        T(waits_for_vacancy),           T(ignores_events_of_nobody),
-        T(logs_calls_when_asked),       T(costs_few_accesses),
+        T(writes_35_words_and_pushes),
+        T(tells_the_end),
+        T(rings_up_to_three_targets),
+        T(fails_with_what_the_engine_says),
+        T(leaves_the_error_of_another_queue),
+        T(writes_statistics),
+        T(rejects_bad_calls),
+        T(rejects_bad_lengths_and_ids),
+        T(panics_at_an_unknown_id_when_told_to),
+        T(is_not_ready_before_start),
+        T(process_goes_when_its_calls_are_told),
+        T(keeps_order_and_credit),
+        T(network_ids_go_round),
+        T(bounds_calls_in_flight),
+        T(aborts_a_stuck_queue),
+        T(slow_queues_are_not_aborted),
+        T(names_what_was_lost),
+        T(waits_for_vacancy),
+        T(ignores_events_of_nobody),
+        T(logs_calls_when_asked),
+        T(costs_few_accesses),
+        T(reads_the_head_at_its_bytes),
 #undef T
     };
 

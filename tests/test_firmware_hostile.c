@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host that lies: bytes that change after they were read, random messages, random slots, random containers. */
+/*
+ * A host that lies: bytes that change after they were read, random messages, random slots, random containers.
+ */
 #include "support.h"
 
 #include <string.h>
@@ -95,6 +97,7 @@ static void containers_are_read_once(void **state)
     struct fwrig *rig = *state;
     struct container_image image;
     struct pr_body_load load = {.container = FWRIG_CONTAINERS, .bytes = 0};
+    union fwrig_process process;
     union fwrig_call call;
 
     image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
@@ -105,13 +108,8 @@ static void containers_are_read_once(void **state)
     fwrig_flip(rig, 0, 0, 0);
     assert_int_equal(fwrig_memory(rig, FWRIG_CONTAINERS, 1)[0], 0xff); /* it is gone */
     assert_int_equal(fwrig_reply(rig)->header.program_id, 1);
-    {
-        struct fwrig_command create = {
-            .header = {.id = PR_CMD_CREATE_PROCESS, .size = 8, .program_id = 1, .process_id = PR_NO_ID}};
-
-        assert_true(fwrig_send(rig, PR_CHANNEL_IO, &create, sizeof(create.header) + 8, 0));
-        assert_int_equal(PR_REPLY_STATUS(&create.header), 0);
-    }
+    fwrig_process_make(&process, 0);
+    assert_int_equal(fwrig_process(rig, 1, &process, NULL), 0);
     fwrig_call_make(&call, 1);
     call.call.program_id = 1;
     call.call.process_id = 1;

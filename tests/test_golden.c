@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Golden traces, read by hand: boot, one dispatch, one command the firmware rejects. A change of the traffic between host, controller and engine shows here first. With
- * ANEMONE_GOLDEN=write the files are written anew: read them before they are committed.
+ * Golden traces, read by hand: boot, one dispatch, one command the firmware rejects. A change of the traffic
+ * between host, controller and engine shows here first. With ANEMONE_GOLDEN=write the files are written anew:
+ * read them before they are committed.
  */
 #include "support.h"
 
@@ -27,13 +28,8 @@ static void keep(void *context, const char *line, size_t length)
 
 static struct ane_machine *make(void)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .trace = 1, .trace_fn = keep};
-    struct ane_machine *machine;
-
     text[0] = '\0';
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return machine;
+    return iorig_machine((struct ane_machine_config){.trace = 1, .trace_fn = keep});
 }
 
 static void golden_path(char *path, size_t size, const char *name)
@@ -81,15 +77,15 @@ static void boot(void **state)
 static void dispatch(void **state)
 {
     struct ane_machine *machine = make();
-    struct io_accumulator a;
+    struct iorig_accumulator a;
 
     (void)state;
-    io_accumulator_make(&a, ane_machine_service(machine), 1, 32);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 1, 32);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
     text[0] = '\0';
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
     compare("dispatch");
-    io_accumulator_release(&a);
+    iorig_accumulator_release(&a);
     ane_machine_destroy(machine);
 }
 
@@ -98,13 +94,13 @@ static void rejected(void **state)
 {
     struct ane_machine *machine = make();
     const struct pr_channel_record *record;
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     struct pr_slot *slot;
     struct pr_call *call;
 
     (void)state;
-    io_accumulator_make(&a, ane_machine_service(machine), 1, 32);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 1, 32);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
     record = inside_channel(machine);
     slot = inside_ring(machine);
     call = inside_memory(machine, slot[0].address & ~PR_SLOT_OWNER, PR_CALL_BYTES(3));

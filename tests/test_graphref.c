@@ -15,7 +15,10 @@ struct tensor {
     double x[MOST];
 };
 
-/* One operation on up to three tensors, and on constants that follow them; the result has the shape of `want`. */
+/*
+ * One operation on up to three tensors, and on constants that follow
+ * them; the result has the shape of `want`.
+ */
 static void check(const struct cc_op *given, const struct tensor *tensors, uint32_t count,
                   const struct tensor *want)
 {

@@ -13,9 +13,9 @@ Before it judges the tree it judges a made-up one, where it must find exactly th
 import os
 import re
 import sys
-import tempfile
 
 import tap
+import tree
 
 COLUMNS = 110
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -30,17 +30,9 @@ def read(path):
         return file.read()
 
 
-def files_below(folder):
-    for where, folders, files in os.walk(folder):
-        folders.sort()
-        for name in sorted(files):
-            if name.endswith(SOURCES):
-                yield os.path.join(where, name)
-
-
 def code_below(folder):
     """All sources of a folder as one text, without comments: a name in a comment is not a test."""
-    return "\n".join(COMMENT.sub(" ", read(path)) for path in files_below(folder))
+    return "\n".join(COMMENT.sub(" ", read(path)) for path in tree.source_files(folder, SOURCES))
 
 
 def comment_above(text, start):
@@ -93,7 +85,7 @@ def check_tree(root):
     tests = code_below(os.path.join(root, "tests"))
     callers = tests + code_below(os.path.join(root, "examples"))
     results, functions = [], 0
-    for path in files_below(os.path.join(root, "include", "anemone")):
+    for path in tree.source_files(os.path.join(root, "include", "anemone"), SOURCES):
         where, text = os.path.relpath(path, root).replace(os.sep, "/"), read(path)
         functions += sum(1 for _ in functions_of(text))
         results += [(f"{where}: every function has its comment", check_comments(where, text)),
@@ -147,21 +139,10 @@ not_ane_read(); ane_wait();
 ]
 
 
-def write(root, path, text):
-    path = os.path.join(root, path)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-
-
 def check_made_up_tree():
-    with tempfile.TemporaryDirectory() as root:
-        for path, text, _ in MADE_UP_FILES:
-            write(root, path, text)
-        found = sorted(problem for _, problems in check_tree(root) for problem in problems)
-    wanted = sorted(problem for _, _, problems in MADE_UP_FILES for problem in problems)
-    return ([f"not found: {problem}" for problem in wanted if problem not in found]
-            + [f"found wrongly: {problem}" for problem in found if problem not in wanted])
+    results = tree.made_up({path: text for path, text, _ in MADE_UP_FILES}, check_tree)
+    return tree.differences([problem for _, _, problems in MADE_UP_FILES for problem in problems],
+                            [problem for _, problems in results for problem in problems])
 
 
 def main():

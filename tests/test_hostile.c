@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared memory is hostile: a second thread flips bytes of commands, containers and arguments while they are checked and used. Whatever comes of it is a status; nothing crashes, and
- * when it stops the next request is right.
+ * Shared memory is hostile: a second thread flips bytes of commands, containers and
+ * arguments while they are checked and used. Whatever comes of it is a status; nothing
+ * crashes, and when it stops the next request is right.
  */
 #include "support.h"
 
@@ -59,33 +60,28 @@ static void flipper_stop(struct flipper *f)
 
 static struct ane_machine *make(void)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
-    struct ane_machine *machine;
-
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return machine;
+    return iorig_machine((struct ane_machine_config){.trace = 0});
 }
 
 /* A closed client is replaced: a request that was hit may have cost its connection's slot. */
 static void prove_alive(struct ane_machine *machine)
 {
-    struct io_accumulator a;
+    struct iorig_accumulator a;
 
     assert_true(mach_cpu_alive(machine->cpu));
-    io_accumulator_make(&a, ane_machine_service(machine), 2, 24);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 2, 24);
     for (unsigned i = 1; i <= 3; i++) {
-        assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-        assert_true(io_accumulator_value(&a) == i);
+        assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+        assert_true(iorig_accumulator_value(&a) == i);
     }
-    io_accumulator_release(&a);
+    iorig_accumulator_release(&a);
 }
 
 static void commands_change_under_the_firmware(void **state)
 {
     struct ane_machine *machine = make();
     const struct pr_slot *slot;
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     struct flipper f;
     unsigned good = 0, bad = 0;
 
@@ -93,13 +89,13 @@ static void commands_change_under_the_firmware(void **state)
 #if defined(__SANITIZE_THREAD__)
     skip(); /* the race is the point */
 #endif
-    io_accumulator_make(&a, ane_machine_service(machine), 1, 16);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 1, 16);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
     slot = inside_ring(machine);
     /* The call's message: header, statistics descriptor, three buffer descriptors. */
     flipper_start(&f, inside_memory(machine, slot[0].address & ~PR_SLOT_OWNER, 0xf0), 0xf0);
     for (unsigned i = 0; i < 20000; i++) {
-        if (io_accumulator_step(&a))
+        if (iorig_accumulator_step(&a))
             bad++;
         else
             good++;
@@ -135,8 +131,8 @@ static void containers_change_under_the_firmware(void **state)
 {
     struct ane_machine *machine = make();
     static uint8_t image[1 << 20];
-    size_t size = io_image_add(image, sizeof(image), 1, 16);
-    struct io_client client;
+    size_t size = iorig_image_add(image, sizeof(image), 1, 16);
+    struct iorig_client client;
     struct flipper f;
     uint8_t *container;
     uint64_t token;
@@ -146,20 +142,21 @@ static void containers_change_under_the_firmware(void **state)
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
     skip(); /* the race is the point; freed DRAM is poisoned while the other thread writes to it */
 #endif
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client), kIOReturnSuccess);
-    assert_int_equal(io_create(&client, image, size, &token), kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client),
+                     kIOReturnSuccess);
+    assert_int_equal(iorig_create(&client, image, size, &token), kIOReturnSuccess);
     container = find_container(machine);
     assert_non_null(container);
-    assert_int_equal(io_destroy(&client, token), kIOReturnSuccess);
+    assert_int_equal(iorig_destroy(&client, token), kIOReturnSuccess);
     /* The next program's container is built in the same pages. */
     flipper_start(&f, container, 0x600);
     /* Until the other thread has hit a few, but not for ever: what counts is that nothing breaks. */
     for (unsigned i = 0; i < 2000 || (bad < 10 && i < 50000); i++) {
-        if (io_create(&client, image, size, &token)) {
+        if (iorig_create(&client, image, size, &token)) {
             bad++;
         } else {
             good++;
-            assert_int_equal(io_destroy(&client, token), kIOReturnSuccess);
+            assert_int_equal(iorig_destroy(&client, token), kIOReturnSuccess);
         }
     }
     flipper_stop(&f);

@@ -110,15 +110,18 @@ static uint32_t command_at(const struct image *image, uint32_t type, uint32_t fl
     return 0;
 }
 
-/* What has no shape holds what the descriptors take it for; of two that contradict each other neither is believed. */
+/*
+ * What has no shape holds what the descriptors take it for; of two that
+ * contradict each other neither is believed.
+ */
 static void elements_without_shapes(void **state)
 {
     struct image image;
     struct pr_hwx hwx;
 
     (void)state;
-    make_image(&image,
-               &(struct form){.no_tensors = true, .no_shapes = true}); /* output in buffer 4, input in 5 */
+    /* Output in buffer 4, input in 5. */
+    make_image(&image, &(struct form){.no_tensors = true, .no_shapes = true});
     put32(&image, TEXT_AT + 0x20, 5 | 1 << 5 | 4 << 12 | 1 << 17);
     put32(&image, TEXT_AT + 0x16c, 1); /* both transfers are enabled */
     put32(&image, TEXT_AT + 0x258, 1);

@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 import tap
+import tree
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include\b[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>|(\S+))', re.MULTILINE)
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -41,14 +42,6 @@ def read_matrix(path):
             if not entry.startswith("<") and target not in matrix and target != "anemone":
                 raise ValueError(f"{path}: {room} names {entry}, but no line describes {target}")
     return matrix
-
-
-def source_files(folder):
-    for where, folders, files in os.walk(folder):
-        folders.sort()
-        for name in sorted(files):
-            if name.endswith(SOURCES):
-                yield os.path.join(where, name)
 
 
 def resolve(root, path, quoted, angled):
@@ -123,7 +116,7 @@ def check_tree(root):
     """A list of (what was checked, its problems)."""
     matrix = read_matrix(os.path.join(root, "src", "include-matrix"))
     results, used, rooms = [], set(), {}
-    for path in source_files(os.path.join(root, "src")):
+    for path in tree.source_files(os.path.join(root, "src"), SOURCES):
         inside = os.path.relpath(path, os.path.join(root, "src")).replace(os.sep, "/")
         if "/" in inside:
             rooms.setdefault(room_of(inside, matrix), []).append(path)
@@ -132,7 +125,7 @@ def check_tree(root):
             results.append((f"room {room}", check_files(root, paths, room, matrix[room], matrix, used)))
         else:
             results.append((f"room {room}", [f"src/{room}: has no line in src/include-matrix"]))
-    public = source_files(os.path.join(root, "include", "anemone"))
+    public = tree.source_files(os.path.join(root, "include", "anemone"), SOURCES)
     results.append(("public headers", check_files(root, public, PUBLIC, matrix.get(PUBLIC, []), matrix, used)))
     results.append(("every entry is used", [f"src/include-matrix: {room} names {entry}, which it does not include"
                                             for room, entries in matrix.items() for entry in entries
@@ -191,30 +184,18 @@ MADE_UP_FILES = [
 BAD_MATRICES = ["base\n", "base:\nbase:\n", "base: soc\n", "base:\nmachine:\nsoc: machine\n", "tool:\nbase: tool/x.h\n"]
 
 
-def write(root, path, text):
-    path = os.path.join(root, path)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-
-
 def check_made_up_tree():
-    with tempfile.TemporaryDirectory() as root:
-        write(root, "src/include-matrix", MADE_UP_MATRIX)
-        for path, text, _ in MADE_UP_FILES:
-            if text is not None:
-                write(root, path, text)
-        found = sorted(problem for _, problems in check_tree(root) for problem in problems)
-    wanted = sorted(problem for _, _, problems in MADE_UP_FILES for problem in problems)
-    return ([f"not found: {problem}" for problem in wanted if problem not in found]
-            + [f"found wrongly: {problem}" for problem in found if problem not in wanted])
+    files = {path: text for path, text, _ in MADE_UP_FILES if text is not None}
+    results = tree.made_up({"src/include-matrix": MADE_UP_MATRIX, **files}, check_tree)
+    return tree.differences([problem for _, _, problems in MADE_UP_FILES for problem in problems],
+                            [problem for _, problems in results for problem in problems])
 
 
 def check_bad_matrices():
     problems = []
     with tempfile.TemporaryDirectory() as root:
         for text in BAD_MATRICES:
-            write(root, "matrix", text)
+            tree.write(root, "matrix", text)
             try:
                 read_matrix(os.path.join(root, "matrix"))
                 problems.append(f"accepted: {text!r}")

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual time and callers: open and closed clocks, calls injected at a virtual time, and what depends on them: the order in which domains are lent. */
+/*
+ * Virtual time and callers: open and closed clocks, calls injected at a virtual time, and what depends on
+ * them: the order in which domains are lent.
+ */
 #include "support.h"
 
 #include <errno.h>
@@ -11,12 +14,7 @@
 
 static struct ane_machine *make(uint32_t clock)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .trace = 1, .clock = clock};
-    struct ane_machine *machine;
-
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return machine;
+    return iorig_machine((struct ane_machine_config){.trace = 1, .clock = clock});
 }
 
 /* What the injected calls did, in order. */
@@ -68,7 +66,7 @@ static void calls_come_at_their_time_and_in_order(void **state)
 
 struct client {
     struct record *record;
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     unsigned number;
     IOReturn status;
 };
@@ -78,7 +76,7 @@ static void step(void *context)
     struct client *client = context;
     size_t length;
 
-    client->status = io_accumulator_step(&client->a);
+    client->status = iorig_accumulator_step(&client->a);
     length = strlen(client->record->text);
     snprintf(client->record->text + length, sizeof(client->record->text) - length, "%u ", client->number);
 }
@@ -91,7 +89,7 @@ static uint64_t twenty_clients(struct record *record)
     record->machine = make(ANE_CLOCK_CLOSED);
     for (unsigned i = 0; i < CLIENTS; i++) {
         client[i] = (struct client){.record = record, .number = i};
-        io_accumulator_make(&client[i].a, ane_machine_service(record->machine), 2, 16);
+        iorig_accumulator_make(&client[i].a, ane_machine_service(record->machine), 2, 16);
     }
     now = ane_machine_now(record->machine);
     for (unsigned i = 0; i < CLIENTS; i++)
@@ -99,8 +97,8 @@ static uint64_t twenty_clients(struct record *record)
     assert_int_equal(ane_machine_run(record->machine, UINT64_MAX), 0);
     for (unsigned i = 0; i < CLIENTS; i++) {
         assert_int_equal(client[i].status, kIOReturnSuccess);
-        assert_true(io_accumulator_value(&client[i].a) == 1);
-        io_accumulator_release(&client[i].a);
+        assert_true(iorig_accumulator_value(&client[i].a) == 1);
+        iorig_accumulator_release(&client[i].a);
     }
     hash = ane_machine_trace_hash(record->machine);
     ane_machine_destroy(record->machine);
@@ -121,20 +119,23 @@ static void domains_are_lent_in_the_order_of_the_calls(void **state)
     assert_string_equal(second.text, first.text);
 }
 
-/* A request that is lost: with a closed clock its timeout is virtual time and costs nothing, with an open one it is the caller's time. */
+/*
+ * A request that is lost: with a closed clock its timeout is virtual time and costs
+ * nothing, with an open one it is the caller's time.
+ */
 #define TIMEOUT_MS 40u
 
 static uint64_t lose_a_request(uint32_t clock)
 {
     struct ane_machine *machine = make(clock);
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     struct sabotage lost;
     uint64_t before, passed;
 
-    io_accumulator_make_timed(&a, ane_machine_service(machine), 2, 16, TIMEOUT_MS);
+    iorig_accumulator_make_timed(&a, ane_machine_service(machine), 2, 16, TIMEOUT_MS);
     sabotage_begin(&lost, machine, SABOTAGE_DROP_DOORBELL);
     before = ane_machine_now(machine);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnTimeout);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnTimeout);
     passed = ane_machine_now(machine) - before;
     ane_machine_destroy(machine);
     ane_surface_release(a.x);

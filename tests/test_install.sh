@@ -26,24 +26,7 @@ if grep -q -e __asan_init -e __tsan_init -e __ubsan_handle "$build"/libanemone.s
     skip "the library has a sanitizer in it"
 fi
 
-number=0
-failed=0
-# report TITLE STATUS FILE: one line of TAP; on failure with what FILE has
-report() {
-    number=$((number + 1))
-    if [ "$2" -eq 0 ]; then
-        echo "ok $number - $1"
-    else
-        echo "not ok $number - $1"
-        sed 's/^/# /' "$3"
-        failed=1
-    fi
-}
-
-finish() {
-    echo "1..$number"
-    exit "$failed"
-}
+. "$root/tests/tap.sh"
 
 "$meson" install -C "$build" --no-rebuild --destdir "$work/root" >"$work/log" 2>&1
 report "installs" $? "$work/log"

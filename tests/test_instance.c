@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instances: programs with the text of another and weights of their own. Results come from the whole machine. */
+/* Instances: programs with the text of another and their own weights. Results come from the whole machine. */
 #include "drvrig.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 static const struct test_conv conv = {.cin = 1, .cout = 1, .h = 1, .w = 8, .k = 1};
 static struct ane_machine *machine;
-static struct io_client client;
+static struct iorig_client client;
 static uint8_t image[0x20000];
 static size_t image_bytes;
 static uint32_t kernel_bytes;
@@ -89,7 +89,7 @@ static void instance_make(struct instance *instance, uint64_t base, double weigh
     put_weight(instance->file, weight);
 }
 
-static IOReturn instance_create(const struct io_client *c, struct instance *instance)
+static IOReturn instance_create(const struct iorig_client *c, struct instance *instance)
 {
     struct ane_instance_create create = {.size = sizeof(*instance)};
     IOReturn status;
@@ -113,7 +113,7 @@ static uint64_t instance_of(uint64_t base, double weight, uint32_t flags)
     instance.args.flags = flags;
     assert_int_equal(instance_create(&client, &instance), kIOReturnSuccess);
     assert_true(instance.args.token != base && instance.args.token != 0);
-    assert_int_equal(io_prepare(&client, instance.args.token, &prepare), kIOReturnSuccess);
+    assert_int_equal(iorig_prepare(&client, instance.args.token, &prepare), kIOReturnSuccess);
     assert_true(prepare.inputs == 1 && prepare.outputs == 1 && prepare.intermediates == 1);
     return instance.args.token;
 }
@@ -131,7 +131,7 @@ static double run(uint64_t token, uint32_t priority)
     half = ane_surface_base(surface[0]);
     for (unsigned i = 0; i < 8; i++)
         half[i] = test_half_from_double(3);
-    assert_int_equal(io_request(&client, token, 1, priority, surface, 1, 1, &reply), kIOReturnSuccess);
+    assert_int_equal(iorig_request(&client, token, 1, priority, surface, 1, 1, &reply), kIOReturnSuccess);
     half = ane_surface_base(surface[1]);
     for (unsigned i = 1; i < 8; i++)
         assert_int_equal(half[i], half[0]);
@@ -149,7 +149,8 @@ static int open_machine(void **state)
     make_image();
     if (ane_machine_create(&config, &machine))
         fail_msg("%s", ane_machine_error());
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client), kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client),
+                     kIOReturnSuccess);
     return 0;
 }
 
@@ -166,8 +167,8 @@ static uint64_t create_base(void)
     struct ane_program_prepare prepare;
     uint64_t base;
 
-    assert_int_equal(io_create(&client, image, image_bytes, &base), kIOReturnSuccess);
-    assert_int_equal(io_prepare(&client, base, &prepare), kIOReturnSuccess);
+    assert_int_equal(iorig_create(&client, image, image_bytes, &base), kIOReturnSuccess);
+    assert_int_equal(iorig_prepare(&client, base, &prepare), kIOReturnSuccess);
     return base;
 }
 
@@ -184,17 +185,17 @@ static void each_instance_has_its_weights(void **state)
         assert_true(run(same, 5) == 6);
     }
     /* Any order of leaving; text that others use stays mapped. */
-    assert_int_equal(io_destroy(&client, base), kIOReturnBusy);
-    assert_int_equal(io_unprepare(&client, base), kIOReturnSuccess);
+    assert_int_equal(iorig_destroy(&client, base), kIOReturnBusy);
+    assert_int_equal(iorig_unprepare(&client, base), kIOReturnSuccess);
     assert_true(run(five, 5) == 15 && run(same, 5) == 6);
-    assert_int_equal(io_destroy(&client, five), kIOReturnSuccess);
+    assert_int_equal(iorig_destroy(&client, five), kIOReturnSuccess);
     assert_true(run(seven, 5) == 21 && run(same, 0) == 6);
-    assert_int_equal(io_destroy(&client, same), kIOReturnSuccess);
+    assert_int_equal(iorig_destroy(&client, same), kIOReturnSuccess);
     assert_true(run(seven, 5) == 21);
-    assert_int_equal(io_destroy(&client, base), kIOReturnBusy);
-    assert_int_equal(io_destroy(&client, seven), kIOReturnSuccess);
-    assert_int_equal(io_destroy(&client, base), kIOReturnSuccess);
-    assert_int_equal(io_destroy(&client, base), kIOReturnNotFound);
+    assert_int_equal(iorig_destroy(&client, base), kIOReturnBusy);
+    assert_int_equal(iorig_destroy(&client, seven), kIOReturnSuccess);
+    assert_int_equal(iorig_destroy(&client, base), kIOReturnSuccess);
+    assert_int_equal(iorig_destroy(&client, base), kIOReturnNotFound);
 }
 
 static void bad_instances_are_refused(void **state)
@@ -203,14 +204,14 @@ static void bad_instances_are_refused(void **state)
     const char *const entitlement[] = {"com.apple.ane.iokit-user-access"};
     ane_task_t task = ane_task_create(entitlement, 1, NULL, NULL);
     uint64_t base = create_base(), adapter = instance_of(base, 5, 0);
-    struct io_client stranger;
+    struct iorig_client stranger;
 
     (void)state;
     instance_make(&instance, base + 1000, 0);
     assert_int_equal(instance_create(&client, &instance), kIOReturnNotFound);
     instance_make(&instance, adapter, 0);
     assert_int_equal(instance_create(&client, &instance), kIOReturnBadArgument);
-    assert_int_equal(io_open(ane_machine_service(machine), task, ANE_CLIENT_CONTROL, &stranger),
+    assert_int_equal(iorig_open(ane_machine_service(machine), task, ANE_CLIENT_CONTROL, &stranger),
                      kIOReturnSuccess);
     instance_make(&instance, base, 0);
     assert_int_equal(instance_create(&stranger, &instance), kIOReturnNotFound);
@@ -267,7 +268,7 @@ static void many_files(void **state)
     assert_int_equal(IOConnectCallMethod(client.connect, ANE_CONTROL_ProgramCreateInstance, NULL, 0, &create,
                                          sizeof(create), NULL, NULL, NULL, NULL),
                      kIOReturnSuccess);
-    assert_int_equal(io_prepare(&client, args->token, &prepare), kIOReturnSuccess);
+    assert_int_equal(iorig_prepare(&client, args->token, &prepare), kIOReturnSuccess);
     assert_true(run(args->token, 5) == 3 * FILES && run(base, 5) == 6);
     ane_surface_release(create.surface);
 }
@@ -302,7 +303,7 @@ static void siblings_in_threads(void **state)
     instance.args.queue_depth = 1;
     assert_int_equal(instance_create(&client, &instance), kIOReturnSuccess);
     assert_true(instance.args.intermediate == instance.args.token);
-    assert_int_equal(io_prepare(&client, instance.args.token, &prepare), kIOReturnSuccess);
+    assert_int_equal(iorig_prepare(&client, instance.args.token, &prepare), kIOReturnSuccess);
     for (unsigned i = 0; i < 6; i++) {
         worker[i] = (struct worker){.token = i < 3    ? instance.args.token
                                              : i == 3 ? five
@@ -319,37 +320,38 @@ static void siblings_in_threads(void **state)
 }
 
 /* Against a made-up controller, which holds calls. */
-static struct rig rig;
+static struct drvrig rig;
 
-static uint64_t rig_instance(struct drv_client *c, uint64_t base, uint32_t flags, uint32_t depth,
-                             uint64_t *intermediate)
+static uint64_t drvrig_instance(struct drv_client *c, uint64_t base, uint32_t flags, uint32_t depth,
+                                uint64_t *intermediate)
 {
-    const uint32_t surface = rig_surface(&rig, 0x4000);
+    const uint32_t surface = drvrig_surface(&rig, 0x4000);
     const struct ane_instance_create create = {.surface = surface, .size = sizeof(struct ane_instance_args)};
-    struct ane_instance_args *args = rig_surface_base(&rig, surface);
+    struct ane_instance_args *args = drvrig_surface_base(&rig, surface);
     struct ane_program_prepare prepare;
 
     *args = (struct ane_instance_args){.base = base, .version = 1, .flags = flags, .queue_depth = depth};
-    if (rig_call(c, ANE_CONTROL_ProgramCreateInstance, NULL, 0, &create, sizeof(create), NULL, 0, NULL, 0) ||
-        rig_prepare(c, args->token, &prepare))
+    if (drvrig_call(c, ANE_CONTROL_ProgramCreateInstance, NULL, 0, &create, sizeof(create), NULL, 0, NULL,
+                    0) ||
+        drvrig_prepare(c, args->token, &prepare))
         fail_msg("%s", drv_last_error(rig.driver));
     *intermediate = args->intermediate;
     return args->token;
 }
 
-static struct drv_client *rig_owner;
+static struct drv_client *drvrig_owner;
 static struct ane_request second;
 static IOReturn second_result;
 
 /* While the first request is held. */
-static void send_second(struct rig *r)
+static void send_second(struct drvrig *r)
 {
     struct ane_request_reply reply;
 
     r->admit = NULL;
-    second_result = rig_send(rig_owner, &second, &reply);
+    second_result = drvrig_send(drvrig_owner, &second, &reply);
     r->hold = false;
-    while (rig_finish_one(r, 0))
+    while (drvrig_finish_one(r, 0))
         ;
 }
 
@@ -358,13 +360,13 @@ static void send_two(uint64_t token, uint64_t other, const uint32_t *surface)
     struct ane_request_reply reply;
     struct ane_request first;
 
-    rig_request(&first, token, 1, 1, surface);
-    rig_request(&second, other, 1, 1, surface + 2);
+    drvrig_request(&first, token, 1, 1, surface);
+    drvrig_request(&second, other, 1, 1, surface + 2);
     second.priority = 0; /* of the other band: the first is not in its way */
     rig.hold = true;
     rig.admit = send_second;
     rig.most_realtime = 0;
-    assert_int_equal(rig_send(rig_owner, &first, &reply), kIOReturnSuccess);
+    assert_int_equal(drvrig_send(drvrig_owner, &first, &reply), kIOReturnSuccess);
 }
 
 static void the_queue_depth_is_kept(void **state)
@@ -373,13 +375,13 @@ static void the_queue_depth_is_kept(void **state)
     uint64_t base, one, two, any;
 
     (void)state;
-    rig_make(&rig, true);
-    rig_owner = rig_client(&rig, ANE_CLIENT_CONTROL);
-    base = rig_program(&rig, rig_owner, 1, 0, 0x100);
-    one = rig_instance(rig_owner, base, 0, 1, &any);
-    two = rig_instance(rig_owner, base, 0, 2, &any);
+    drvrig_make(&rig, true);
+    drvrig_owner = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    base = drvrig_program(&rig, drvrig_owner, 1, 0, 0x100);
+    one = drvrig_instance(drvrig_owner, base, 0, 1, &any);
+    two = drvrig_instance(drvrig_owner, base, 0, 2, &any);
     for (unsigned i = 0; i < 4; i++)
-        surface[i] = rig_surface(&rig, 64);
+        surface[i] = drvrig_surface(&rig, 64);
     send_two(two, two, surface);
     assert_int_equal(rig.most_realtime, 1);
     send_two(one, two, surface);
@@ -387,8 +389,8 @@ static void the_queue_depth_is_kept(void **state)
     send_two(one, one, surface);
     assert_int_equal(second_result, kIOReturnTimeout);
     assert_int_equal(rig.most_realtime, 0); /* it never reached the firmware */
-    drv_client_close(rig_owner);
-    rig_drop(&rig);
+    drv_client_close(drvrig_owner);
+    drvrig_drop(&rig);
 }
 
 /* One intermediate buffer for the base and the siblings that share it, another for the one that does not. */
@@ -401,31 +403,32 @@ static void siblings_share_the_intermediate(void **state)
     uint32_t surface[2], maps = 0, pages;
 
     (void)state;
-    rig_make(&rig, true);
+    drvrig_make(&rig, true);
     pages = rig.used;
-    rig_owner = rig_client(&rig, ANE_CLIENT_CONTROL);
-    base = rig_program(&rig, rig_owner, 1, 0, 0x100);
+    drvrig_owner = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    base = drvrig_program(&rig, drvrig_owner, 1, 0, 0x100);
     for (unsigned i = 0; i < 3; i++)
-        token[i] = rig_instance(rig_owner, base, i < 2 ? ANE_INSTANCE_SHARE_INTERMEDIATE : 0, 0, &handle[i]);
+        token[i] =
+            drvrig_instance(drvrig_owner, base, i < 2 ? ANE_INSTANCE_SHARE_INTERMEDIATE : 0, 0, &handle[i]);
     assert_true(handle[0] == base && handle[1] == base && handle[2] == token[2]);
-    surface[0] = rig_surface(&rig, 64);
-    surface[1] = rig_surface(&rig, 64);
+    surface[0] = drvrig_surface(&rig, 64);
+    surface[1] = drvrig_surface(&rig, 64);
     for (unsigned i = 0; i < 4; i++) {
-        rig_request(&request, i < 3 ? token[i] : base, 1, 1, surface);
-        assert_int_equal(rig_send(rig_owner, &request, &reply), kIOReturnSuccess);
+        drvrig_request(&request, i < 3 ? token[i] : base, 1, 1, surface);
+        assert_int_equal(drvrig_send(drvrig_owner, &request, &reply), kIOReturnSuccess);
     }
-    for (unsigned i = 0; rig_traced(&rig, PR_TRACE_DRV_MAP, i, &record); i++)
+    for (unsigned i = 0; drvrig_traced(&rig, PR_TRACE_DRV_MAP, i, &record); i++)
         maps += record.value[1].number == 7;
     assert_int_equal(maps, 2);
     /* It goes with its last user. */
-    assert_int_equal(rig_unprepare(rig_owner, base), kIOReturnSuccess);
-    assert_int_equal(rig_unprepare(rig_owner, token[0]), kIOReturnSuccess);
-    rig_request(&request, token[1], 1, 1, surface);
-    assert_int_equal(rig_send(rig_owner, &request, &reply), kIOReturnSuccess);
-    drv_client_close(rig_owner);
+    assert_int_equal(drvrig_unprepare(drvrig_owner, base), kIOReturnSuccess);
+    assert_int_equal(drvrig_unprepare(drvrig_owner, token[0]), kIOReturnSuccess);
+    drvrig_request(&request, token[1], 1, 1, surface);
+    assert_int_equal(drvrig_send(drvrig_owner, &request, &reply), kIOReturnSuccess);
+    drv_client_close(drvrig_owner);
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
     assert_int_equal(drv_stats_get(rig.driver).pages, pages);
-    rig_drop(&rig);
+    drvrig_drop(&rig);
 }
 
 int main(void)

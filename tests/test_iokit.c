@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole house below the runtime, through iokit.h: the resident accumulator, sabotage at every wall, threads, clients that close, several machines, and the warm path's
- * promises.
+ * The whole tree below the runtime, through iokit.h: the resident accumulator, sabotage at every wall,
+ * threads, clients that close, several machines, and the warm path's promises.
  */
 #include "support.h"
 
@@ -22,12 +22,7 @@
 
 static struct ane_machine *make_clocked(uint32_t clock)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .trace = 1, .clock = clock};
-    struct ane_machine *machine;
-
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return machine;
+    return iorig_machine((struct ane_machine_config){.trace = 1, .clock = clock});
 }
 
 static struct ane_machine *make(void)
@@ -38,15 +33,15 @@ static struct ane_machine *make(void)
 static void the_accumulator_counts(void **state)
 {
     struct ane_machine *machine = make();
-    struct io_accumulator a;
+    struct iorig_accumulator a;
 
     (void)state;
-    io_accumulator_make(&a, ane_machine_service(machine), 4, 40);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 4, 40);
     for (unsigned i = 1; i <= 4; i++) {
-        assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-        assert_true(io_accumulator_value(&a) == i);
+        assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+        assert_true(iorig_accumulator_value(&a) == i);
     }
-    io_accumulator_release(&a);
+    iorig_accumulator_release(&a);
     ane_machine_destroy(machine);
 }
 
@@ -55,7 +50,7 @@ static const struct {
     enum sabotage_kind kind;
     const char *word;
 } walls[] = {
-    {SABOTAGE_DROP_DOORBELL, "never took"},          {SABOTAGE_CORRUPT_SLOT, "read of 0x7"},
+    {SABOTAGE_DROP_DOORBELL, "never took"},          {SABOTAGE_CORRUPT_SLOT, "completion never arrived"},
     {SABOTAGE_CLEAR_PTE, "read of 0x4000, no page"}, {SABOTAGE_ZERO_BAR, "read of 0x0, no page"},
     {SABOTAGE_DROP_PUSH, "push never reached"},      {SABOTAGE_CUT_ENGINE_LINE, "interrupt never came"},
     {SABOTAGE_DROP_COMPLETION, "doorbell was lost"}, {SABOTAGE_CUT_HOST_LINE, "interrupt lost"},
@@ -66,16 +61,16 @@ static void every_wall_is_real(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < sizeof(walls) / sizeof(walls[0]); i++) {
-        struct ane_machine *machine =
-            make_clocked(ANE_CLOCK_CLOSED); /* a lost request times out in virtual time */
-        struct io_accumulator a;
+        /* A lost request times out in virtual time. */
+        struct ane_machine *machine = make_clocked(ANE_CLOCK_CLOSED);
+        struct iorig_accumulator a;
         struct sabotage s;
         IOReturn status;
 
-        io_accumulator_make(&a, ane_machine_service(machine), 4, 40);
-        assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+        iorig_accumulator_make(&a, ane_machine_service(machine), 4, 40);
+        assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
         sabotage_begin(&s, machine, walls[i].kind);
-        status = io_accumulator_step(&a);
+        status = iorig_accumulator_step(&a);
         print_message("# %s: 0x%x: %s\n", sabotage_text(walls[i].kind), (unsigned)status,
                       ane_machine_error());
         assert_true(s.hits > 0);
@@ -94,17 +89,17 @@ static void a_profile_divides_every_request(void **state)
 {
     struct ane_machine *machine = make_clocked(ANE_CLOCK_CLOSED);
     struct ane_machine_profile profile;
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     uint64_t passed = 0, sum = 0;
 
     (void)state;
-    io_accumulator_make(&a, ane_machine_service(machine), 4, 40);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 4, 40);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
     assert_int_equal(ane_machine_profile(machine, 1, NULL), 0);
     for (unsigned i = 0; i < 3; i++) {
         uint64_t before = ane_machine_now(machine);
 
-        assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+        assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
         passed += ane_machine_now(machine) - before;
     }
     assert_int_equal(ane_machine_profile(machine, 0, &profile), 0);
@@ -113,10 +108,10 @@ static void a_profile_divides_every_request(void **state)
         sum += profile.virtual_ns[i];
     assert_true(passed > 0 && sum == passed);
     /* Off: nothing is counted. */
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
     assert_int_equal(ane_machine_profile(machine, 0, &profile), 0);
     assert_int_equal(profile.requests, 0);
-    io_accumulator_release(&a);
+    iorig_accumulator_release(&a);
     ane_machine_destroy(machine);
 }
 
@@ -132,14 +127,14 @@ struct worker {
 static void *accumulate(void *context)
 {
     struct worker *worker = context;
-    struct io_accumulator a;
+    struct iorig_accumulator a;
 
-    io_accumulator_make(&a, worker->service, 1 + worker->number, 20 + worker->number);
+    iorig_accumulator_make(&a, worker->service, 1 + worker->number, 20 + worker->number);
     for (unsigned i = 0; i < STEPS; i++)
-        if (io_accumulator_step(&a))
+        if (iorig_accumulator_step(&a))
             return NULL;
-    worker->value = io_accumulator_value(&a);
-    io_accumulator_release(&a);
+    worker->value = iorig_accumulator_value(&a);
+    iorig_accumulator_release(&a);
     return NULL;
 }
 
@@ -162,7 +157,7 @@ static void eight_threads_share_a_machine(void **state)
 }
 
 struct stepper {
-    struct io_accumulator *a;
+    struct iorig_accumulator *a;
     IOReturn status;
     unsigned steps;
 };
@@ -171,7 +166,7 @@ static void *step_until_closed(void *context)
 {
     struct stepper *stepper = context;
 
-    while (!(stepper->status = io_accumulator_step(stepper->a)))
+    while (!(stepper->status = iorig_accumulator_step(stepper->a)))
         stepper->steps++;
     return NULL;
 }
@@ -183,11 +178,11 @@ static void a_client_closed_by_another_thread_ends_cleanly(void **state)
 
     (void)state;
     for (unsigned round = 0; round < 20; round++) {
-        struct io_accumulator a;
+        struct iorig_accumulator a;
         struct stepper stepper = {.a = &a};
         pthread_t thread;
 
-        io_accumulator_make(&a, ane_machine_service(machine), 2, 16);
+        iorig_accumulator_make(&a, ane_machine_service(machine), 2, 16);
         assert_int_equal(pthread_create(&thread, NULL, step_until_closed, &stepper), 0);
         usleep(500 * round);
         assert_int_equal(IOServiceClose(a.client.connect), kIOReturnSuccess);
@@ -206,44 +201,94 @@ static void a_client_closed_by_another_thread_ends_cleanly(void **state)
 static void three_machines_at_once(void **state)
 {
     struct ane_machine *one = make(), *two = make();
-    struct io_accumulator a, b, c;
+    struct iorig_accumulator a, b, c;
 
     (void)state;
-    io_accumulator_make(&a, ane_machine_service(one), 2, 8);
-    io_accumulator_make(&b, ane_machine_service(two), 3, 9);
-    io_accumulator_make(&c, IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn")), 4, 10);
+    iorig_accumulator_make(&a, ane_machine_service(one), 2, 8);
+    iorig_accumulator_make(&b, ane_machine_service(two), 3, 9);
+    iorig_accumulator_make(&c, IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn")), 4, 10);
     for (unsigned i = 1; i <= 5; i++) {
-        assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-        assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
-        assert_int_equal(io_accumulator_step(&c), kIOReturnSuccess);
-        assert_int_equal(io_accumulator_step(&b), kIOReturnSuccess);
-        assert_true(io_accumulator_value(&a) == i && io_accumulator_value(&b) == 2 * i &&
-                    io_accumulator_value(&c) == i);
+        assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+        assert_int_equal(iorig_accumulator_step(&b), kIOReturnSuccess);
+        assert_int_equal(iorig_accumulator_step(&c), kIOReturnSuccess);
+        assert_int_equal(iorig_accumulator_step(&b), kIOReturnSuccess);
+        assert_true(iorig_accumulator_value(&a) == i && iorig_accumulator_value(&b) == 2 * i &&
+                    iorig_accumulator_value(&c) == i);
     }
-    io_accumulator_release(&a);
-    io_accumulator_release(&b);
-    io_accumulator_release(&c);
+    iorig_accumulator_release(&a);
+    iorig_accumulator_release(&b);
+    iorig_accumulator_release(&c);
     ane_machine_destroy(one);
     ane_machine_destroy(two);
+}
+
+/* The engine reads and writes buffers at every multiple of 16 bytes (Table 28.9), and at no other place. */
+static void a_buffer_begins_on_the_dma_granule(void **state)
+{
+    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
+    const uint64_t doorbell = ANE_REQUEST_DOORBELL;
+    struct ane_request_reply reply;
+    struct ane_machine *machine;
+    struct iorig_accumulator a;
+    uint32_t surface[3];
+
+    (void)state;
+    assert_int_equal(ane_machine_create(&config, &machine), 0);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 1, 32);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(ane_surface_create(0, 4096, &surface[i]), 0);
+    for (uint64_t at = 0; at < 128; at += 8) {
+        struct ane_request request = {.token = a.token,
+                                      .priority = ANE_REQUEST_PRIORITY,
+                                      .qos = ANE_REQUEST_QOS,
+                                      .category = ANE_REQUEST_CATEGORY,
+                                      .inputs = 2,
+                                      .outputs = 1,
+                                      .surface = {surface[0], surface[1], surface[2]},
+                                      .offset = {at, 2 * at, 3 * at}};
+        uint16_t *x = ane_surface_base(surface[0]), *y = ane_surface_base(surface[1]),
+                 *sum = ane_surface_base(surface[2]);
+        size_t size = sizeof(reply);
+        IOReturn result;
+
+        for (unsigned i = 0; i < 2048; i++) {
+            x[i] = y[i] = 0x4400; /* 4 */
+            sum[i] = 0x7777;
+        }
+        for (unsigned i = 0; i < 32; i++) {
+            x[at / 2 + i] = 0x3c00; /* 1 */
+            y[at + i] = 0x4000;     /* 2 */
+        }
+        result = IOConnectCallMethod(a.client.connect, ANE_CONTROL_ProgramSendRequest, &doorbell, 1, &request,
+                                     sizeof(request), NULL, NULL, &reply, &size);
+        assert_int_equal(result, at % 16 ? kIOReturnBadArgument : kIOReturnSuccess);
+        for (unsigned i = 0; i < 2048; i++)
+            assert_int_equal(sum[i],
+                             at % 16 == 0 && i >= 3 * at / 2 && i < 3 * at / 2 + 32 ? 0x4200 : 0x7777);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        ane_surface_release(surface[i]);
+    iorig_accumulator_release(&a);
+    ane_machine_destroy(machine);
 }
 
 static void a_warm_path_asks_the_host_for_nothing(void **state)
 {
     struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
     struct ane_machine *machine;
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     struct rusage before, after;
     unsigned long allocations;
 
     (void)state;
     assert_int_equal(ane_machine_create(&config, &machine), 0);
-    io_accumulator_make(&a, ane_machine_service(machine), 1, 32);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 1, 32);
     for (unsigned i = 0; i < 100; i++)
-        assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+        assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
     allocations = base_alloc_count();
     getrusage(RUSAGE_THREAD, &before);
     for (unsigned i = 0; i < 10000; i++)
-        if (io_accumulator_step(&a))
+        if (iorig_accumulator_step(&a))
             fail();
     getrusage(RUSAGE_THREAD, &after);
     assert_int_equal(base_alloc_count(), allocations);
@@ -252,7 +297,7 @@ static void a_warm_path_asks_the_host_for_nothing(void **state)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     assert_int_equal(after.ru_minflt, before.ru_minflt);
 #endif
-    io_accumulator_release(&a);
+    iorig_accumulator_release(&a);
     ane_machine_destroy(machine);
 }
 
@@ -270,17 +315,17 @@ static void a_thousand_warm_dispatches_in_seccomp(void **state)
     if (child == 0) {
         struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
         struct ane_machine *machine;
-        struct io_accumulator a;
+        struct iorig_accumulator a;
 
         if (ane_machine_create(&config, &machine))
             _exit(2);
-        io_accumulator_make(&a, ane_machine_service(machine), 1, 32);
+        iorig_accumulator_make(&a, ane_machine_service(machine), 1, 32);
         for (unsigned i = 0; i < 10; i++)
-            if (io_accumulator_step(&a))
+            if (iorig_accumulator_step(&a))
                 _exit(3);
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
         for (unsigned i = 0; i < 1000; i++)
-            if (io_accumulator_step(&a))
+            if (iorig_accumulator_step(&a))
                 syscall(SYS_exit, 4);
         syscall(SYS_exit, 0);
     }
@@ -294,23 +339,23 @@ static void only_the_entitled_open(void **state)
     const char *const names[] = {"com.apple.ane.iokit-user-access"};
     ane_task_t stranger = ane_task_create(NULL, 0, "TEAM", NULL),
                broker = ane_task_create(names, 1, "TEAM", NULL);
-    struct io_client client;
+    struct iorig_client client;
     static uint8_t image[1 << 20];
-    size_t size = io_image_add(image, sizeof(image), 1, 8);
+    size_t size = iorig_image_add(image, sizeof(image), 1, 8);
     uint64_t token;
 
     (void)state;
-    assert_int_equal(io_open(ane_machine_service(machine), stranger, ANE_CLIENT_CONTROL, &client),
+    assert_int_equal(iorig_open(ane_machine_service(machine), stranger, ANE_CLIENT_CONTROL, &client),
                      kIOReturnUnsupported);
-    assert_int_equal(io_open(ane_machine_service(machine), broker, ANE_CLIENT_CONTROL, &client),
+    assert_int_equal(iorig_open(ane_machine_service(machine), broker, ANE_CLIENT_CONTROL, &client),
                      kIOReturnSuccess);
-    assert_int_equal(io_create(&client, image, size, &token),
+    assert_int_equal(iorig_create(&client, image, size, &token),
                      kIOReturnNotPermitted); /* raw images need the developer flag */
     assert_int_equal(IOServiceClose(client.connect), kIOReturnSuccess);
     assert_int_equal(IOServiceClose(client.connect), ANE_RETURN_CLOSED);
     assert_int_equal(IOServiceClose(77), kIOReturnBadArgument);
-    assert_int_equal(io_open(0, 0, ANE_CLIENT_CONTROL, &client), kIOReturnNoDevice);
-    assert_int_equal(io_open(ane_machine_service(machine), 0, 77, &client), kIOReturnBadArgument);
+    assert_int_equal(iorig_open(0, 0, ANE_CLIENT_CONTROL, &client), kIOReturnNoDevice);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, 77, &client), kIOReturnBadArgument);
     ane_task_release(stranger);
     ane_task_release(broker);
     ane_machine_destroy(machine);
@@ -325,6 +370,7 @@ int main(void)
         cmocka_unit_test(eight_threads_share_a_machine),
         cmocka_unit_test(a_client_closed_by_another_thread_ends_cleanly),
         cmocka_unit_test(three_machines_at_once),
+        cmocka_unit_test(a_buffer_begins_on_the_dma_granule),
         cmocka_unit_test(a_warm_path_asks_the_host_for_nothing),
         cmocka_unit_test(a_thousand_warm_dispatches_in_seccomp),
         cmocka_unit_test(only_the_entitled_open),

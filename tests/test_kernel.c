@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel streams: bytes that public samples show, and random kernels packed here by the sheets' rules, must unpack into the one
- * order; bytes that are no stream are refused and nothing outside them is read.
+ * Kernel streams: bytes that public samples show, and random kernels packed here by the sheets' rules, must
+ * unpack into the one order; bytes that are no stream are refused and nothing outside them is read.
  */
 #include "program/kernel.h"
 #include "support.h"
@@ -160,7 +160,7 @@ static void palette_sample(void **state)
 static void int8_sample(void **state)
 {
     static struct kernel k;
-    uint16_t expected[128], table[PR_TABLE_HALFS];
+    uint16_t expected[128], table[PR_TABLE_VALUES];
 
     (void)state;
     kernel_open(&k, 128, 64, 1, 1);
@@ -169,7 +169,7 @@ static void int8_sample(void **state)
     k.task.ne.table = true;
     k.task.ne.kernel_format = PR_I8;
     for (unsigned e = 0; e < 16; e++) {
-        for (unsigned i = 0; i < PR_TABLE_HALFS; i++)
+        for (unsigned i = 0; i < PR_TABLE_VALUES; i++)
             put_half(&k, e, (uint16_t)(i + 7));
         for (unsigned i = 0; i < 4; i++) {
             put_byte(&k, e, 1);
@@ -343,7 +343,7 @@ static void places_of_groups(void **state)
     for (unsigned i = 0; i < 3u * 22; i++)
         bias[i] = (uint16_t)(0x7000 + i);
     for (unsigned e = 0; e < 4; e++)
-        for (unsigned i = 0; i < PR_TABLE_HALFS; i++)
+        for (unsigned i = 0; i < PR_TABLE_VALUES; i++)
             put_half(&k, e, 0);
     pack(&p);
     assert_true(pr_kernel_is_plain(&k.task));

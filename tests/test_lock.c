@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All schedules of three threads over src/machine/lock.c: threads that wait for events, that wait for each other, that complete the waits of others without
- * driving (as a close does), that only pass through, that run out of time, and injected calls.
+ * All schedules of three threads over src/machine/lock.c: threads that wait for events, that wait for each
+ * other, that complete the waits of others without driving (as a close does), that only pass through, that
+ * run out of time, and injected calls.
  */
 #include "support.h"
 
@@ -100,7 +101,10 @@ static void request_then_complete_b(struct explorer_run *run)
     mach_lock_leave(&run->lock);
 }
 
-/* In virtual time: the event is at 10, the deadline at 1000, and whoever completes the wait is inside already. */
+/*
+ * In virtual time: the event is at 10, the deadline at 1000, and whoever
+ * completes the wait is inside already.
+ */
 static void await_b_in_virtual_time(struct explorer_run *run)
 {
     struct mach_deadline deadline = {.ns = 1000};

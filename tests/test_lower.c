@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lowering: random graphs of each operation, run through driver, firmware and engine as bundles, against a computation of their own; chains, ports, sharing of intermediates;
- * and what is refused, by name.
+ * Lowering: random graphs of each operation, run through driver, firmware and engine as bundles, against a
+ * computation of their own; chains, ports, sharing of intermediates; and what is refused, by name.
  */
 #include "support.h"
 
@@ -287,7 +287,9 @@ static void mean_over_width_has_the_known_form(void **state)
     gr_close(&g);
 }
 
-/* A residual block with a tail: values used twice, an output that is read again, an input that is an output. */
+/*
+ * A residual block with a tail: values used twice, an output that is read again, an input that is an output.
+ */
 static void a_chain_runs(void **state)
 {
     const uint32_t one[4] = {1, 1, 1, 1};
@@ -483,7 +485,10 @@ static void refusals_name_the_rule(void **state)
             "both operands are constants");
 }
 
-/* An fp32 value may be renamed, but it cannot be an output before it has been cast to fp16: it would be rounded without a cast in the program. */
+/*
+ * An fp32 value may be renamed, but it cannot be an output before it has been cast to fp16: it would be
+ * rounded without a cast in the program.
+ */
 static void fp32_does_not_pass_unchanged(void **state)
 {
     uint32_t x;
@@ -502,14 +507,17 @@ static void fp32_does_not_pass_unchanged(void **state)
     gr_close(&g);
 }
 
-/* The driver believes nothing: sizes, bytes and places of a payload. What is not signed is for developers: bundles and raw images. */
+/*
+ * The driver believes nothing: sizes, bytes and places of a payload. What is not signed is for developers:
+ * bundles and raw images.
+ */
 static void bad_payloads_are_refused(void **state)
 {
     const char *const entitlement[] = {"com.apple.ane.iokit-user-access"};
     ane_task_t task = ane_task_create(entitlement, 1, NULL, NULL);
     struct cc_program *program;
     struct ane_program_bundle head;
-    struct io_client plain;
+    struct iorig_client plain;
     struct test_rng rng;
     uint64_t token;
     uint8_t *payload, *changed;
@@ -547,11 +555,11 @@ static void bad_payloads_are_refused(void **state)
         if (round % 4 < 3)
             assert_int_equal(status, kIOReturnBadArgument);
         else if (!status) /* a changed name, say */
-            assert_int_equal(io_destroy(&client, token), kIOReturnSuccess);
+            assert_int_equal(iorig_destroy(&client, token), kIOReturnSuccess);
     }
-    assert_int_equal(io_open(ane_machine_service(machine), task, ANE_CLIENT_CONTROL, &plain),
+    assert_int_equal(iorig_open(ane_machine_service(machine), task, ANE_CLIENT_CONTROL, &plain),
                      kIOReturnSuccess);
-    assert_int_equal(io_create(&plain, payload, size, &token), kIOReturnNotPermitted);
+    assert_int_equal(iorig_create(&plain, payload, size, &token), kIOReturnNotPermitted);
     assert_int_equal(gr_create(&plain, payload, size, &token), kIOReturnNotPermitted);
     IOServiceClose(plain.connect);
     ane_task_release(task);

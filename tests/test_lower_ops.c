@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The larger operation set: random graphs of one operation each, run through driver, firmware and engine as bundles, against the
- * operations' definitions in double precision.
+ * The larger operation set: random graphs of one operation each, run through driver, firmware and engine as
+ * bundles, against the operations' definitions in double precision.
  */
 #include "support.h"
 
@@ -29,7 +29,10 @@ static struct gr_shape thin(struct gr *g, struct gr_shape s)
     return t;
 }
 
-/* How far off a table of 33 knots is allowed to be, in units of one operation's rounding, on numbers in [-1, 1]. */
+/*
+ * How far off a table of 33 knots is allowed to be, in units of one
+ * operation's rounding, on numbers in [-1, 1].
+ */
 static void unary_operations(void **state)
 {
     static const struct {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results at the edges of fp16, under m1 and ieee: all 65,536 fp16 values, negative bases, integer quotients, sums above the ceiling of the multiply-accumulate, infinities, tiny epsilons. Expected
- * values are computed here in double precision from the definitions of the operations.
+ * Results at the edges of fp16, under m1 and ieee: all 65,536 fp16 values, negative bases, integer quotients,
+ * sums above the ceiling of the multiply-accumulate, infinities, tiny epsilons. Expected values are computed
+ * here in double precision from the definitions of the operations.
  */
 #include "support.h"
 
@@ -18,7 +19,7 @@ enum { POLICIES = 2, VALUES = 0x10000 };
 static const enum ane_numerics policy_of[POLICIES] = {ANE_NUMERICS_M1, ANE_NUMERICS_IEEE};
 static const char *const policy_name[POLICIES] = {"m1", "ieee"};
 static struct ane_machine *machine[POLICIES];
-static struct io_client client[POLICIES];
+static struct iorig_client client[POLICIES];
 
 static int open_machines(void **state)
 {
@@ -28,7 +29,7 @@ static int open_machines(void **state)
 
         if (ane_machine_create(&config, &machine[i]))
             fail_msg("%s", ane_machine_error());
-        if (io_open(ane_machine_service(machine[i]), 0, ANE_CLIENT_CONTROL, &client[i]))
+        if (iorig_open(ane_machine_service(machine[i]), 0, ANE_CLIENT_CONTROL, &client[i]))
             return 1;
     }
     return 0;
@@ -156,41 +157,38 @@ static void check_power(const char *policy, double x, double n, uint16_t y, doub
     }
 }
 
+static void check_power_of_all(double n, double error, bool of_zero)
+{
+    static uint16_t y[VALUES];
+
+    for (unsigned p = 0; p < POLICIES; p++) {
+        run_scalar(p, CC_OP_POW, ALL_VALUES, all_values(), n, y);
+        for (unsigned j = 0; j < VALUES; j++) {
+            double x = number((uint16_t)j);
+
+            if (!isnan(x) && (x != 0 || of_zero))
+                check_power(policy_name[p], x, n, y[j], error);
+        }
+    }
+}
+
 static void whole_powers_of_every_value(void **state)
 {
     static const double power[] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 13, -1, -2, -3, -4};
-    static uint16_t y[VALUES];
 
     (void)state;
+    /* 1 / -0 is +inf on this engine. */
     for (unsigned i = 0; i < sizeof(power) / sizeof(power[0]); i++)
-        for (unsigned p = 0; p < POLICIES; p++) {
-            run_scalar(p, CC_OP_POW, ALL_VALUES, all_values(), power[i], y);
-            for (unsigned j = 0; j < VALUES; j++) {
-                double x = number((uint16_t)j);
-
-                /* 1 / -0 is +inf on this engine. */
-                if (!isnan(x) && !(x == 0 && power[i] < 0))
-                    check_power(policy_name[p], x, power[i], y[j], power_error(power[i]));
-            }
-        }
+        check_power_of_all(power[i], power_error(power[i]), power[i] >= 0);
 }
 
 static void fractional_powers(void **state)
 {
     static const double power[] = {0.5, -0.5, 1.5, 0.25, -2.5, 2.5};
-    static uint16_t y[VALUES];
 
     (void)state;
     for (unsigned i = 0; i < sizeof(power) / sizeof(power[0]); i++)
-        for (unsigned p = 0; p < POLICIES; p++) {
-            run_scalar(p, CC_OP_POW, ALL_VALUES, all_values(), power[i], y);
-            for (unsigned j = 0; j < VALUES; j++) {
-                double x = number((uint16_t)j);
-
-                if (!isnan(x))
-                    check_power(policy_name[p], x, power[i], y[j], 0.05);
-            }
-        }
+        check_power_of_all(power[i], 0.05, true);
 }
 
 /* Bases and exponents that are both run-time tensors. */
@@ -396,7 +394,9 @@ static void averages_of_large_windows(void **state)
     }
 }
 
-/* A slice that begins on a 64-byte boundary of the last axis is read from its own address and does not clamp. */
+/*
+ * A slice that begins on a 64-byte boundary of the last axis is read from its own address and does not clamp.
+ */
 static void aligned_slices_do_not_clamp(void **state)
 {
     enum { ROWS = 3, COLUMNS = 128 };
@@ -511,7 +511,10 @@ static void norms_with_a_tiny_epsilon(void **state)
     }
 }
 
-/* thresholded_relu after a linear compares the fp16 value that the linear stores, whether that value is an output or not. */
+/*
+ * thresholded_relu after a linear compares the fp16 value that the linear
+ * stores, whether that value is an output or not.
+ */
 static void thresholds_see_stored_numbers(void **state)
 {
     enum { ROWS = 512, INNER = 8, OUT = 4 };
@@ -526,7 +529,10 @@ static void thresholds_see_stored_numbers(void **state)
         struct cc_attributes a = {.alpha = alpha[i]};
         uint16_t bound = half((double)alpha[i]);
 
-        /* The first term of each sum is an fp16 value next to alpha, the others are smaller than one fp16 step. */
+        /*
+         * The first term of each sum is an fp16 value next to alpha, the others
+         * are smaller than one fp16 step.
+         */
         for (unsigned k = 0; k < ROWS * INNER; k++)
             x[k] = k % INNER ? test_rng_fp16_finite(&rng, 1e-4)
                              : (uint16_t)(bound + (bound ? test_rng_range(&rng, -1, 1) : 0));

@@ -1,37 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small networks in MIL text, written as converters write them: constants with names, calls with their arguments in alphabetical order, fp32 at the ends. Each is run through the
- * whole house and compared with the operations' definitions in double precision.
+ * Small networks in MIL text, written as converters write them: constants with names, calls with their
+ * arguments in alphabetical order, fp32 at the ends. Each is run through the whole machine and compared with
+ * the operations' definitions in double precision.
  */
 #include "mil_text.h"
 
 #include "e5rig.h"
-#include "graphrig.h"
-
-static struct ane_machine *machine;
-static struct io_client client;
-
-static int open_machine(void **state)
-{
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
-
-    (void)state;
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client) != kIOReturnSuccess;
-}
-
-static int close_machine(void **state)
-{
-    (void)state;
-    IOServiceClose(client.connect);
-    ane_machine_destroy(machine);
-    return 0;
-}
+#include "lower_machine.h"
 
 enum { TEXT_BYTES = 1 << 20 };
 
-/* `$8,4,3,3$` becomes a constant of that shape: numbers that keep a sum over all axes but the first near 1; `$+8$` has them from 0.5 to 1. */
+/*
+ * `$8,4,3,3$` becomes a constant of that shape: numbers that keep a sum over all axes but the first near 1;
+ * `$+8$` has them from 0.5 to 1.
+ */
 static char *filled(const char *text, uint64_t stream)
 {
     char *out = malloc(TEXT_BYTES), *at = out;
@@ -159,7 +142,9 @@ static void inverted_residual(void **state)
         0x400100, 32);
 }
 
-/* Norm, heads by reshape and transpose, scores with a mask, a sum past it, norm, two layers with gelu, a sum. */
+/*
+ * Norm, heads by reshape and transpose, scores with a mask, a sum past it, norm, two layers with gelu, a sum.
+ */
 static void transformer_block(void **state)
 {
     uint32_t descriptors;

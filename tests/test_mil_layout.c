@@ -314,5 +314,5 @@ int main(void)
         cmocka_unit_test(slices),     cmocka_unit_test(copies),   cmocka_unit_test(splits),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

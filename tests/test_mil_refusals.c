@@ -75,6 +75,24 @@ static void wrong_programs(void **state)
     refused(changed("-> (y);\n}", "-> (y);\n} more"), EINVAL, "found `more`, expected the end of the text");
 }
 
+/* The operation is named, with the reason and with what works instead. */
+static void native_state(void **state)
+{
+    (void)state;
+    refused(changed("relu(x = c)", "read_state(input = c)"), EOPNOTSUPP,
+            "Line 13, column 42: operation `read_state`: the data-movement form is not supported on this "
+            "architecture; give the state as an input and as an output");
+    refused(changed("relu(x = c)", "coreml_update_state(state = c, value = c)"), EOPNOTSUPP,
+            "operation `coreml_update_state`: the data-movement form is not supported on this architecture");
+    refused(changed("tensor<fp16, [1, 8, 16, 16]> r = relu(x = c)", "write_state(data = c, input = c)"),
+            EOPNOTSUPP,
+            "Line 13, column 9: operation `write_state`: the data-movement form is not supported on this "
+            "architecture");
+    refused(changed("tensor<fp32, [1, 8, 16, 16]> x)", "state<tensor<fp16, [1, 8, 16, 16]>> x)"), EOPNOTSUPP,
+            "Line 4, column 22: a `state` input is read with `read_state`, whose data-movement form is not "
+            "supported on this architecture");
+}
+
 static void wrong_weights(void **state)
 {
     static const struct {
@@ -112,10 +130,10 @@ static void wrong_weights(void **state)
     for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         make_weights(file);
         put_le(file + bad[i].offset, bad[i].value, bad[i].bytes);
-        write_file(weight_path, file, sizeof(file));
+        folder_write(WEIGHT_FILE, file, sizeof(file));
         refused(example, EINVAL, bad[i].sentence);
     }
-    write_file(weight_path, file, 63);
+    folder_write(WEIGHT_FILE, file, 63);
     refused(example, EINVAL, "has 63 bytes, shorter than its 64-byte header");
     write_weights();
     for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
@@ -140,7 +158,7 @@ static void wrong_weights(void **state)
 
     make_weights(file);
     put_le(file + 68, 2, 4);
-    write_file(weight_path, file, sizeof(file));
+    folder_write(WEIGHT_FILE, file, sizeof(file));
     cc_graph_destroy(parse(
         around("tensor<fp32, [288]> k = const()[val = tensor<fp32, [288]>(BLOBFILE(offset = uint64(64), "
                "path = string(\"@model_path/weights/weight.bin\")))];"
@@ -158,7 +176,7 @@ static void starve(const char *text, unsigned long least)
 
     do {
         base_alloc_fail_nth(++n);
-        status = cc_mil_read(text, strlen(text), folder, &graph, &error);
+        status = cc_mil_read(text, strlen(text), folder_name(), &graph, &error);
         base_alloc_fail_nth(0);
         if (status) {
             assert_int_equal(status, -ENOMEM);
@@ -203,7 +221,7 @@ static void try_text(const char *text, size_t length)
 
     assert_non_null(exact);
     memcpy(exact, text, length);
-    status = cc_mil_read(exact, length, folder, &graph, &error);
+    status = cc_mil_read(exact, length, folder_name(), &graph, &error);
     if (status) {
         assert_true(status < 0 && !graph && error.text[0]);
     } else {
@@ -241,7 +259,7 @@ static void torn_weights(void **state)
         make_weights(file);
         for (int64_t flips = test_rng_range(&rng, 1, 3); flips; flips--)
             file[test_rng_range(&rng, 0, 127)] ^= (uint8_t)(1 << test_rng_range(&rng, 0, 7));
-        write_file(weight_path, file, (size_t)test_rng_range(&rng, 0, FILE_BYTES));
+        folder_write(WEIGHT_FILE, file, (size_t)test_rng_range(&rng, 0, FILE_BYTES));
         try_text(example, sizeof(example) - 1);
     }
     write_weights();
@@ -250,9 +268,9 @@ static void torn_weights(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_programs), cmocka_unit_test(wrong_weights), cmocka_unit_test(no_memory),
-        cmocka_unit_test(torn_texts),     cmocka_unit_test(torn_weights),
+        cmocka_unit_test(wrong_programs), cmocka_unit_test(native_state), cmocka_unit_test(wrong_weights),
+        cmocka_unit_test(no_memory),      cmocka_unit_test(torn_texts),   cmocka_unit_test(torn_weights),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

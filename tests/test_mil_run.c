@@ -1,41 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MIL text all the way: compiled, loaded and run on the machine. Results against the definitions in double precision; and the engine's own numbers where
- * they are public: ends of its tables, knots, infinities, the slice that clamps.
+ * MIL text all the way: compiled, loaded and run on the machine. Results against the
+ * definitions in double precision; and the engine's own numbers where they are public: ends of
+ * its tables, knots, infinities, the slice that clamps.
  */
 #include "mil_text.h"
 
 #include <math.h>
 
 #include "e5rig.h"
-#include "graphrig.h"
-
-static struct ane_machine *machine;
-static struct io_client client;
-
-static int open_machine(void **state)
-{
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
-
-    (void)state;
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client) != kIOReturnSuccess;
-}
-
-static int close_machine(void **state)
-{
-    (void)state;
-    IOServiceClose(client.connect);
-    ane_machine_destroy(machine);
-    return 0;
-}
+#include "lower_machine.h"
 
 #define A    "tensor<fp16, [1, 4, 6, 8]> y = "
 #define FOUR "tensor<fp16, [4]>([1, 0.5, 2, 0.25])"
 #define TWO  "tensor<int32, [2]>"
 
-/* A body that makes y of a [1, 4, 6, 8] and b [4, 1, 8]; how far off it may be; whether its numbers are above 0. */
+/*
+ * A body that makes y of a [1, 4, 6, 8] and b [4, 1, 8]; how far off it
+ * may be; whether its numbers are above 0.
+ */
 static const struct {
     const char *body;
     double slack;
@@ -166,9 +149,9 @@ static void fp32_identities(void **state)
 /* y = call of x, halfs in, halfs out, by way of the runtime. */
 static void run_text(const char *call, uint32_t in, uint32_t out, const uint16_t *x, uint16_t *y)
 {
-    e5rt_buffer_object_t from = e5_buffer(2 * (size_t)in), to = e5_buffer(2 * (size_t)out);
+    e5rt_buffer_object_t from = e5rig_buffer(2 * (size_t)in), to = e5rig_buffer(2 * (size_t)out);
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
     char text[1024];
     int length =
         snprintf(text, sizeof(text),
@@ -176,18 +159,18 @@ static void run_text(const char *call, uint32_t in, uint32_t out, const uint16_t
                  "(y);}",
                  in, out, call);
 
-    e5_write("model.mil", text, (size_t)length);
-    e5_model_open(&model, e5_path("model.mil"));
-    e5_bind(model.operation, "x", from);
-    e5_bind(model.operation, "y", to);
-    memcpy(e5_data(from), x, 2 * (size_t)in);
+    folder_write("model.mil", text, (size_t)length);
+    e5rig_model_open(&model, folder_path("model.mil"));
+    e5rig_bind(model.operation, "x", from);
+    e5rig_bind(model.operation, "y", to);
+    memcpy(e5rig_data(from), x, 2 * (size_t)in);
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_operation_prepare_op_for_encode(model.operation));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     OK(e5rt_execution_stream_execute_sync(stream));
-    memcpy(y, e5_data(to), 2 * (size_t)out);
+    memcpy(y, e5rig_data(to), 2 * (size_t)out);
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&from));
     OK(e5rt_buffer_object_release(&to));
 }
@@ -240,7 +223,9 @@ static void known_numbers(void **state)
     }
 }
 
-/* Columns behind the first are read sixteen times too large on this chip: above 4094 nothing is left of them. */
+/*
+ * Columns behind the first are read sixteen times too large on this chip: above 4094 nothing is left of them.
+ */
 static void a_slice_clamps(void **state)
 {
     static const uint16_t x[4] = {0x6c00 /* 4096 */, 0x6bff /* 4094 */, 0x6c00, 0xec00};

@@ -12,19 +12,7 @@ export LC_ALL=C
 # What a surrounding make or test run has set is not for the small project.
 unset MAKEFLAGS MAKELEVEL MFLAGS CC CFLAGS LDFLAGS PREFIX LIBDIR SAN MESON V
 
-number=0
-failed=0
-# report TITLE STATUS: one line of TAP; on failure with what make said last
-report() {
-    number=$((number + 1))
-    if [ "$2" -eq 0 ]; then
-        echo "ok $number - $1"
-    else
-        echo "not ok $number - $1"
-        sed 's/^/# /' "$work/log"
-        failed=1
-    fi
-}
+. "$root/tests/tap.sh"
 
 # configure FOLDER: the checkout there, as `make` does before it builds
 configure() {
@@ -103,5 +91,4 @@ configure "$work/other"
 [ -e "$work/other/build/mine" ]
 report "a folder that Meson does not know stays" $?
 
-echo "1..$number"
-exit "$failed"
+finish

@@ -281,7 +281,6 @@ static void memory(void **state)
 {
     struct eng_compute compute = {0};
     struct pr_problem problem = {0};
-    unsigned long before;
     struct test_rng rng;
     struct layer l = {.task.unit = PR_UNIT_NE};
     struct way way;
@@ -296,15 +295,7 @@ static void memory(void **state)
         compute.path = way.path;
         compute.pool = way_begin(&way);
         eng_compute_free(&compute);
-        memcpy(l.y.bytes, l.y.before, l.y.size);
-        base_alloc_fail_nth(1);
-        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), -ENOMEM);
-        base_alloc_fail_nth(0);
-        assert_memory_equal(l.y.bytes, l.y.before, l.y.size);
-        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), 0);
-        before = base_alloc_count();
-        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), 0);
-        assert_int_equal(base_alloc_count(), before);
+        check_memory(&compute, &l, 1);
     }
     l.stream[0].size -= 1;
     assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, &problem), -EINVAL);

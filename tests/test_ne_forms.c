@@ -186,7 +186,7 @@ static void bypasses(void **state)
 }
 
 /* A table of straight pieces between -16 and 16, and random ones beyond. */
-static void random_table(struct test_rng *rng, uint16_t halfs[PR_TABLE_HALFS], struct eng_table *table)
+static void random_table(struct test_rng *rng, uint16_t halfs[PR_TABLE_VALUES], struct eng_table *table)
 {
     memset(halfs, 0, PR_TABLE_BYTES);
     halfs[0] = 0xd000; /* clamps at -32 and 32 */
@@ -200,7 +200,7 @@ static void random_table(struct test_rng *rng, uint16_t halfs[PR_TABLE_HALFS], s
 
 static void tables(void **state)
 {
-    uint16_t halfs[PR_TABLE_HALFS];
+    uint16_t halfs[PR_TABLE_VALUES];
     struct eng_table table;
     struct test_rng rng;
     struct layer l;
@@ -229,7 +229,7 @@ static void tables(void **state)
 static void table_of_a_stream(void **state)
 {
     struct eng_compute compute = {0};
-    uint16_t halfs[PR_TABLE_HALFS];
+    uint16_t halfs[PR_TABLE_VALUES];
     struct eng_table table;
     struct test_rng rng;
     struct layer l = {.task = {.unit = PR_UNIT_NE}};
@@ -305,7 +305,6 @@ static void infinite_weight_on_padding(void **state)
 static void memory(void **state)
 {
     struct eng_compute compute = {0};
-    unsigned long before;
     struct test_rng rng;
     struct layer l;
 
@@ -316,15 +315,7 @@ static void memory(void **state)
         choose_ones(&rng, &l.task.ne);
         random_task(&rng, &l.task, 40, 9);
         layer_open(&l, &rng, SMALL);
-        memcpy(l.y.bytes, l.y.before, l.y.size);
-        base_alloc_fail_nth(nth);
-        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), -ENOMEM);
-        base_alloc_fail_nth(0);
-        assert_memory_equal(l.y.bytes, l.y.before, l.y.size);
-        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), 0);
-        before = base_alloc_count();
-        assert_int_equal(eng_ne_run(&compute, &l.task, &l.operands, l.stream, NULL), 0);
-        assert_int_equal(base_alloc_count(), before);
+        check_memory(&compute, &l, nth);
         eng_compute_free(&compute);
         layer_close(&l);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who owns what, through iokit.h and machine.h: surfaces and programs of tasks, identities, connections of a machine that ends, ids that have been given back,
- * forks. Everything here happens in one order.
+ * Who owns what, through iokit.h and machine.h: surfaces and programs of tasks, identities, connections of a
+ * machine that ends, ids that have been given back, forks. Everything here happens in one order.
  */
 #include "support.h"
 
@@ -12,18 +12,14 @@
 #include <unistd.h>
 
 #include "iorig.h"
+#include "machine/internal.h"
 
 static struct ane_machine *make(void)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .clock = ANE_CLOCK_CLOSED};
-    struct ane_machine *machine;
-
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return machine;
+    return iorig_machine((struct ane_machine_config){.clock = ANE_CLOCK_CLOSED});
 }
 
-static const char *const open_entitlement[] = {"com.apple.ane.iokit-user-access"};
+static const char *const open_entitlement[] = {"com.apple.ane.iokit-user-access", "com.apple.ane.memory"};
 
 static ane_task_t make_task(const char *team, uint8_t hash)
 {
@@ -31,7 +27,7 @@ static ane_task_t make_task(const char *team, uint8_t hash)
     ane_task_t task;
 
     memset(cdhash, hash, sizeof(cdhash));
-    task = ane_task_create(open_entitlement, 1, team, hash ? cdhash : NULL);
+    task = ane_task_create(open_entitlement, 2, team, hash ? cdhash : NULL);
     assert_int_not_equal(task, 0);
     return task;
 }
@@ -42,7 +38,7 @@ static void says(const char *words)
         fail_msg("\"%s\" does not say \"%s\"", ane_machine_error(), words);
 }
 
-static void memory_map(const struct io_client *client, uint32_t surface, IOReturn expected)
+static void memory_map(const struct iorig_client *client, uint32_t surface, IOReturn expected)
 {
     struct ane_memory_map map = {
         .surface = surface, .usage = ANE_MAP_INPUT, .size = 64, .token = client->session};
@@ -59,20 +55,20 @@ static void a_surface_belongs_to_its_task(void **state)
 {
     struct ane_machine *machine = make();
     ane_task_t a = make_task("TEAM", 1), b = make_task("OTHER", 2);
-    struct io_client direct;
+    struct iorig_client direct;
     uint32_t mine, theirs;
 
     (void)state;
     assert_int_equal(ane_surface_create(a, 64, &mine), 0);
     assert_int_equal(ane_surface_create(b, 64, &theirs), 0);
-    assert_int_equal(io_open(ane_machine_service(machine), b, ANE_CLIENT_DIRECT_PATH, &direct),
+    assert_int_equal(iorig_open(ane_machine_service(machine), b, ANE_CLIENT_DIRECT_PATH, &direct),
                      kIOReturnSuccess);
     memory_map(&direct, mine, kIOReturnNotPermitted);
     says("belongs to another task");
     memory_map(&direct, theirs, kIOReturnSuccess);
     IOServiceClose(direct.connect);
     /* The process itself is a task too. */
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &direct),
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &direct),
                      kIOReturnSuccess);
     memory_map(&direct, mine, kIOReturnNotPermitted);
     assert_int_equal(ane_surface_create(12345, 64, &mine), -EINVAL);
@@ -82,22 +78,124 @@ static void a_surface_belongs_to_its_task(void **state)
     ane_task_release(b);
 }
 
+/* A shared surface may be used by the task it was shared with, by no third one, and by neither afterwards. */
+static void a_surface_is_shared_by_name(void **state)
+{
+    struct ane_machine *machine = make();
+    ane_task_t a = make_task("TEAM", 1), b = make_task("OTHER", 2), c = make_task("THIRD", 3);
+    struct iorig_client second, third;
+    uint32_t surface;
+
+    (void)state;
+    assert_int_equal(ane_surface_create(a, 64, &surface), 0);
+    assert_int_equal(iorig_open(ane_machine_service(machine), b, ANE_CLIENT_DIRECT_PATH, &second),
+                     kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), c, ANE_CLIENT_DIRECT_PATH, &third),
+                     kIOReturnSuccess);
+    assert_int_equal(ane_surface_share(surface, b, b), -EINVAL);
+    assert_int_equal(ane_surface_share(surface, a, 12345), -EINVAL);
+    assert_int_equal(ane_surface_share(surface + 1, a, b), -ENOENT);
+    assert_int_equal(ane_surface_share(surface, c, b), -EPERM);
+    assert_int_equal(ane_surface_unshare(surface, c, b), -EPERM);
+    assert_int_equal(ane_surface_unshare(surface + 1, a, b), -ENOENT);
+    memory_map(&second, surface, kIOReturnNotPermitted);
+    assert_int_equal(ane_surface_share(surface, a, b), 0);
+    assert_int_equal(ane_surface_share(surface, a, b), 0);
+    memory_map(&second, surface, kIOReturnSuccess);
+    memory_map(&third, surface, kIOReturnNotPermitted);
+    says("has not shared it");
+    /* A mapping that the client has already does not let it map again. */
+    assert_int_equal(ane_surface_unshare(surface, a, b), 0);
+    assert_int_equal(ane_surface_unshare(surface, a, b), 0);
+    memory_map(&second, surface, kIOReturnNotPermitted);
+    assert_int_equal(ane_surface_share(surface, a, b), 0);
+    ane_surface_release(surface);
+    memory_map(&second, surface, kIOReturnBadArgument);
+    assert_int_equal(ane_surface_share(surface, a, b), -ENOENT);
+    ane_machine_destroy(machine);
+    ane_task_release(a);
+    ane_task_release(b);
+    ane_task_release(c);
+}
+
+/* A request over a shared surface sees the owner's bytes; once it is unshared, it is refused though bound before. */
+static void a_shared_surface_is_bound_until_it_is_unshared(void **state)
+{
+    struct ane_machine *machine = make();
+    ane_task_t owner = make_task("TEAM", 1);
+    struct iorig_accumulator sum;
+    struct ane_request_reply reply;
+    uint32_t ones, surfaces[3];
+
+    (void)state;
+    iorig_accumulator_make(&sum, ane_machine_service(machine), 1, 8);
+    assert_int_equal(ane_surface_create(owner, ane_surface_lookup(sum.x), &ones), 0);
+    memcpy(ane_surface_base(ones), ane_surface_base(sum.x), ane_surface_lookup(sum.x));
+    surfaces[0] = ones;
+    surfaces[1] = surfaces[2] = sum.state;
+    assert_int_equal(iorig_request(&sum.client, sum.token, 0, 5, surfaces, 2, 1, &reply),
+                     kIOReturnNotPermitted);
+    assert_int_equal(ane_surface_share(ones, owner, 0), 0);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(iorig_request(&sum.client, sum.token, 0, 5, surfaces, 2, 1, &reply),
+                         kIOReturnSuccess);
+    assert_true(iorig_accumulator_value(&sum) == 2);
+    assert_int_equal(ane_surface_unshare(ones, owner, 0), 0);
+    assert_int_equal(iorig_request(&sum.client, sum.token, 0, 5, surfaces, 2, 1, &reply),
+                     kIOReturnNotPermitted);
+    assert_true(iorig_accumulator_value(&sum) == 2);
+    iorig_accumulator_release(&sum);
+    ane_surface_release(ones);
+    ane_machine_destroy(machine);
+    ane_task_release(owner);
+}
+
+/* A client may own 128 of the firmware's 144 programs; the others are left to other clients. */
+static void programs_of_one_client_are_limited(void **state)
+{
+    static uint8_t image[1 << 16];
+    const size_t size = iorig_image_add(image, sizeof(image), 1, 8);
+    struct ane_machine *machine = make();
+    struct iorig_client greedy, other;
+    uint64_t token, first = 0;
+
+    (void)state;
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &greedy),
+                     kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &other),
+                     kIOReturnSuccess);
+    for (unsigned i = 0; i < 128; i++)
+        assert_int_equal(iorig_create(&greedy, image, size, i ? &token : &first), kIOReturnSuccess);
+    assert_int_equal(iorig_create(&greedy, image, size, &token), kIOReturnNoResources);
+    assert_non_null(strstr(drv_last_error(machine->driver), "has 128 programs; the limit is 128"));
+    assert_int_equal(drv_stats_get(machine->driver).over_quota, 1);
+    for (unsigned i = 0; i < 16; i++)
+        assert_int_equal(iorig_create(&other, image, size, &token), kIOReturnSuccess);
+    assert_int_equal(iorig_create(&other, image, size, &token),
+                     kIOReturnNoResources); /* the firmware's limit */
+    assert_int_equal(iorig_destroy(&greedy, first), kIOReturnSuccess);
+    assert_int_equal(iorig_create(&greedy, image, size, &token), kIOReturnSuccess);
+    IOServiceClose(greedy.connect);
+    IOServiceClose(other.connect);
+    ane_machine_destroy(machine);
+}
+
 /* A program of the process: `user` opens, and tries to attach to it. */
-static IOReturn attach(struct ane_machine *machine, const struct io_client *owner, ane_task_t user)
+static IOReturn attach(struct ane_machine *machine, const struct iorig_client *owner, ane_task_t user)
 {
     static uint8_t image[1 << 16];
     struct ane_program_prepare prepare;
-    struct io_client other;
+    struct iorig_client other;
     uint64_t token;
     IOReturn status;
 
-    assert_int_equal(io_create(owner, image, io_image_add(image, sizeof(image), 1, 8), &token),
+    assert_int_equal(iorig_create(owner, image, iorig_image_add(image, sizeof(image), 1, 8), &token),
                      kIOReturnSuccess);
-    assert_int_equal(io_open(ane_machine_service(machine), user, ANE_CLIENT_CONTROL, &other),
+    assert_int_equal(iorig_open(ane_machine_service(machine), user, ANE_CLIENT_CONTROL, &other),
                      kIOReturnSuccess);
-    status = io_prepare(&other, token, &prepare);
+    status = iorig_prepare(&other, token, &prepare);
     IOServiceClose(other.connect);
-    assert_int_equal(io_destroy(owner, token), kIOReturnSuccess);
+    assert_int_equal(iorig_destroy(owner, token), kIOReturnSuccess);
     return status;
 }
 
@@ -105,10 +203,11 @@ static void identities_are_equal_by_signature_alone(void **state)
 {
     struct ane_machine *machine = make();
     ane_task_t self = make_task("self", 0), unsigned_one = make_task(NULL, 0);
-    struct io_client owner;
+    struct iorig_client owner;
 
     (void)state;
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &owner), kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &owner),
+                     kIOReturnSuccess);
     assert_int_equal(attach(machine, &owner, 0), kIOReturnSuccess);
     assert_int_equal(attach(machine, &owner, self), kIOReturnNotFound);
     assert_int_equal(attach(machine, &owner, unsigned_one), kIOReturnNotFound);
@@ -122,21 +221,21 @@ static void a_released_task_names_nothing(void **state)
 {
     struct ane_machine *machine = make();
     ane_task_t first = make_task(NULL, 0), next;
-    struct io_client client;
+    struct iorig_client client;
     char team[64];
 
     (void)state;
     ane_task_release(first);
     next = make_task("TEAM", 3);
     assert_int_not_equal(next, first);
-    assert_int_equal(io_open(ane_machine_service(machine), first, ANE_CLIENT_CONTROL, &client),
+    assert_int_equal(iorig_open(ane_machine_service(machine), first, ANE_CLIENT_CONTROL, &client),
                      kIOReturnBadArgument);
     says("There is no task");
     ane_task_release(next);
     /* A team that would be cut off is refused; it could equal another's. */
     memset(team, 'T', sizeof(team));
     team[32] = '\0';
-    assert_int_equal(ane_task_create(open_entitlement, 1, team, NULL), 0);
+    assert_int_equal(ane_task_create(open_entitlement, 2, team, NULL), 0);
     says("32 characters; the limit is 31");
     assert_int_equal(ane_task_create(NULL, 1, NULL, NULL), 0);
     for (unsigned i = 0; i < 1000; i++) {
@@ -172,7 +271,9 @@ static void a_machine_closes_what_is_open_on_it(void **state)
     }
 }
 
-/* Rows are used in turn, so that a stale id names nothing for 2^32 surfaces; every new id names its surface. */
+/*
+ * Rows are used in turn, so that a stale id names nothing for 2^32 surfaces; every new id names its surface.
+ */
 static void a_stale_surface_id_names_nothing(void **state)
 {
     uint32_t first, id = 0, last = 0;
@@ -199,12 +300,12 @@ static void surfaces_run_out_of_descriptors(void **state)
 {
     struct ane_machine *machine = make();
     struct rlimit usual, few;
-    struct io_client direct;
+    struct iorig_client direct;
     uint32_t id[64], count = 0;
     int status;
 
     (void)state;
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &direct),
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &direct),
                      kIOReturnSuccess);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
     few = (struct rlimit){(rlim_t)dup(0) + 32, usual.rlim_max};
@@ -227,17 +328,17 @@ static void surfaces_run_out_of_descriptors(void **state)
 static void a_forked_child_leaves_the_machine_alone(void **state)
 {
     struct ane_machine *machine = make();
-    struct io_accumulator a;
+    struct iorig_accumulator a;
     pid_t child;
     int status;
 
     (void)state;
-    io_accumulator_make(&a, ane_machine_service(machine), 2, 16);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 2, 16);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
     child = fork();
     if (child == 0) {
         struct ane_machine *own;
-        struct io_accumulator b;
+        struct iorig_accumulator b;
 
         ane_machine_destroy(machine);
         if (!strstr(ane_machine_error(), "forked child"))
@@ -246,17 +347,17 @@ static void a_forked_child_leaves_the_machine_alone(void **state)
             _exit(3);
         if (ane_machine_default(NULL, &own))
             _exit(4);
-        io_accumulator_make(&b, ane_machine_service(own), 2, 16);
-        if (io_accumulator_step(&b) || io_accumulator_value(&b) != 1)
+        iorig_accumulator_make(&b, ane_machine_service(own), 2, 16);
+        if (iorig_accumulator_step(&b) || iorig_accumulator_value(&b) != 1)
             _exit(5);
-        io_accumulator_release(&b);
+        iorig_accumulator_release(&b);
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-    assert_true(io_accumulator_value(&a) == 2);
-    io_accumulator_release(&a);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+    assert_true(iorig_accumulator_value(&a) == 2);
+    iorig_accumulator_release(&a);
     ane_machine_destroy(machine);
 }
 
@@ -282,11 +383,12 @@ static void sizes_are_not_cut_off(void **state)
 static void a_sentence_belongs_to_its_call(void **state)
 {
     struct ane_machine *machine = make();
-    struct io_client a, b;
+    struct iorig_client a, b;
 
     (void)state;
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &a), kIOReturnSuccess);
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &b), kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &a),
+                     kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &b), kIOReturnSuccess);
     memory_map(&a, 3735928559u, kIOReturnBadArgument);
     says("There is no surface 3735928559");
     assert_int_equal(IOServiceClose(b.connect), kIOReturnSuccess);
@@ -323,6 +425,9 @@ static void null_is_refused(void **state)
     assert_null(ane_machine_dram(NULL, 0, 1));
     assert_int_equal(ane_machine_now(NULL), 0);
     assert_int_equal(ane_machine_interrupt(NULL), 0);
+    assert_int_equal(ane_machine_dart_interrupt(NULL), 0);
+    assert_int_equal(ane_machine_fault(NULL, &(struct ane_machine_fault){.size = 0}), -EPERM);
+    assert_int_equal(ane_machine_problem(NULL, &(struct ane_machine_problem){.size = 0}), -EPERM);
     assert_int_equal(ane_machine_trace_hash(NULL), 0);
     assert_int_equal(ane_machine_counter(NULL, "x"), 0);
     assert_int_equal(ane_machine_profile(NULL, 0, NULL), -EPERM);
@@ -336,6 +441,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_surface_belongs_to_its_task),
+        cmocka_unit_test(a_surface_is_shared_by_name),
+        cmocka_unit_test(a_shared_surface_is_bound_until_it_is_unshared),
+        cmocka_unit_test(programs_of_one_client_are_limited),
         cmocka_unit_test(identities_are_equal_by_signature_alone),
         cmocka_unit_test(a_released_task_names_nothing),
         cmocka_unit_test(a_machine_closes_what_is_open_on_it),

@@ -321,8 +321,8 @@ static void bench_open(struct bench *s, struct test_rng *rng, const struct pr_ta
     guarded_open(&s->a, pr_tensor_span(&task->src[0]), at_end);
     guarded_open(&s->b, pr_tensor_span(&task->src[1]), at_end);
     guarded_open(&s->y, pr_tensor_span(&task->dst), at_end);
-    random_halfs(rng, s->a.bytes, s->a.size, palette);
-    random_halfs(rng, s->b.bytes, s->b.size, palette);
+    random_fp16(rng, s->a.bytes, s->a.size, palette);
+    random_fp16(rng, s->b.bytes, s->b.size, palette);
     test_rng_bytes(rng, s->y.before, s->y.size);
     guarded_protect(&s->a);
     guarded_protect(&s->b);

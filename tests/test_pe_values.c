@@ -173,7 +173,10 @@ static void functions(void **state)
     ways_end();
 }
 
-/* (a - row 0) * row 1 with numbers to look at: channels, rows and columns that must not be mistaken for each other. */
+/*
+ * (a - row 0) * row 1 with numbers to look at: channels, rows and
+ * columns that must not be mistaken for each other.
+ */
 static void affine(void **state)
 {
     static const float a[2][2][3] = {{{1, 2, 3}, {4, 5, 6}}, {{7, 8, 9}, {10, 11, 12}}};

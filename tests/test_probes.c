@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is published of the engine's edges (the guide's chapter on numerics, measured on M1-class silicon), row by row, from MIL text
- * through the runtime to the machine. Every row holds under m1 and m1-exact alike: ANEMONE_NUMERICS says which one runs, and the build runs both.
- * Expected halfs are the published values, or follow from them by rounding half to even; none was read from a run.
+ * What is published of the engine's edges (the guide's chapter on numerics, measured on M1-class silicon),
+ * row by row, from MIL text through the runtime to the machine. Every row holds under m1 and m1-exact alike:
+ * ANEMONE_NUMERICS says which one runs, and the build runs both. Expected fp16 values are the published
+ * values, or follow from them by rounding half to even; none was read from a run.
  */
 #include "probe.h"
 
@@ -11,66 +12,60 @@
 enum { ROW = 4, ALL = 65536 };
 static const struct probe_shape four = {"[4]", ROW}, none = {NULL, 0};
 
-/* One operation of x, or of x and b, and what becomes of four values; source says where that is published. */
+/*
+ * What one operation makes of four values; source says where that is published. The operation is of x, or of
+ * x and b when it names b.
+ */
+enum { X, Y, B, VALUES };
 struct row {
     const char *source, *call;
-    uint16_t x[ROW], b[ROW], y[ROW];
-    bool two;
+    uint16_t value[VALUES][ROW];
 };
 
 static void check_rows(const struct row *row, size_t rows)
 {
     for (size_t i = 0; i < rows; i++) {
         const struct row *r = &row[i];
+        const uint16_t *b = strstr(r->call, "= b") ? r->value[B] : NULL;
         uint16_t y[ROW];
 
-        probe_call(r->call, four, r->x, four, r->two ? r->b : NULL, four, y);
+        probe_call(r->call, four, r->value[X], four, b, four, y);
         for (unsigned k = 0; k < ROW; k++)
-            if (y[k] != r->y[k])
-                fail_msg("%s: %s of %04x and %04x is %04x, published is %04x", r->source, r->call, r->x[k],
-                         r->b[k], y[k], r->y[k]);
+            if (y[k] != r->value[Y][k])
+                fail_msg("row %zu, %s: %s of %04x and %04x is %04x, published is %04x", i, r->source, r->call,
+                         r->value[X][k], r->value[B][k], y[k], r->value[Y][k]);
     }
 }
 #define CHECK(rows) check_rows(rows, sizeof(rows) / sizeof((rows)[0]))
 
+#define ONE      0x3c00
 #define HALF_MAX 0x7bff
-#define ZEROS      \
+#define FOUR(v)    \
     {              \
-        0, 0, 0, 0 \
-    }
-#define ONES                           \
-    {                                  \
-        0x3c00, 0x3c00, 0x3c00, 0x3c00 \
+        v, v, v, v \
     }
 /* All kinds of NaN: quiet, signalling, negative, full payload. */
 #define NANS                           \
     {                                  \
         0x7e00, 0x7c01, 0xfe00, 0xffff \
     }
-#define INFS               \
-    {                      \
-        INF, INF, INF, INF \
-    }
 
 static void nan_is_infinity(void **state)
 {
     static const struct row rows[] = {
-        {"NaN echoes as +inf", "add(x = x, y = fp16(0))", NANS, ZEROS, INFS, false},
-        {"NaN echoes as +inf", "add(x = x, y = b)", NANS, ZEROS, INFS, true},
-        {"NaN echoes as +inf", "mul(x = x, y = fp16(1))", NANS, ZEROS, INFS, false},
-        {"NaN into relu", "relu(x = x)", NANS, ZEROS, INFS, false},
-        {"NaN into sigmoid", "sigmoid(x = x)", NANS, ZEROS, ONES, false},
-        {"NaN into tanh", "tanh(x = x)", NANS, ZEROS, ONES, false},
-        {"NaN into erf", "erf(x = x)", NANS, ZEROS, ONES, false},
-        {"NaN into exp", "exp(x = x)", NANS, ZEROS, INFS, false},
-        {"NaN into maximum", "maximum(x = x, y = b)", NANS, ONES, INFS, true},
-        {"NaN into maximum", "maximum(x = b, y = x)", NANS, ONES, INFS, true},
+        {"NaN echoes as +inf", "add(x = x, y = fp16(0))", {NANS, FOUR(INF)}},
+        {"NaN echoes as +inf", "add(x = x, y = b)", {NANS, FOUR(INF), FOUR(0)}},
+        {"NaN echoes as +inf", "mul(x = x, y = fp16(1))", {NANS, FOUR(INF)}},
+        {"NaN into relu", "relu(x = x)", {NANS, FOUR(INF)}},
+        {"NaN into sigmoid", "sigmoid(x = x)", {NANS, FOUR(ONE)}},
+        {"NaN into tanh", "tanh(x = x)", {NANS, FOUR(ONE)}},
+        {"NaN into erf", "erf(x = x)", {NANS, FOUR(ONE)}},
+        {"NaN into exp", "exp(x = x)", {NANS, FOUR(INF)}},
+        {"NaN into maximum", "maximum(x = x, y = b)", {NANS, FOUR(INF), FOUR(ONE)}},
+        {"NaN into maximum", "maximum(x = b, y = x)", {NANS, FOUR(INF), FOUR(ONE)}},
         {"a NaN lane takes all of softmax",
          "softmax(x = x, axis = int32(0))",
-         {0x3c00, 0x7e00, 0x4000, 0x4200},
-         ZEROS,
-         {0, 0x3c00, 0, 0},
-         false},
+         {{ONE, 0x7e00, 0x4000, 0x4200}, {0, ONE, 0, 0}}},
     };
 
     (void)state;
@@ -82,25 +77,14 @@ static void indeterminate_is_zero(void **state)
     static const struct row rows[] = {
         {"inf - inf",
          "sub(x = x, y = b)",
-         {INF, MINUS | INF, INF, 0x7e00},
-         {INF, MINUS | INF, 0x7e00, INF},
-         ZEROS,
-         true},
+         {{INF, MINUS | INF, INF, 0x7e00}, FOUR(0), {INF, MINUS | INF, 0x7e00, INF}}},
         {"inf + -inf",
          "add(x = x, y = b)",
-         {INF, MINUS | INF, 0x7e00, MINUS | INF},
-         {MINUS | INF, INF, MINUS | INF, 0x7e00},
-         ZEROS,
-         true},
-        {"0 * inf", "mul(x = x, y = b)", {0, INF, MINUS, MINUS | INF}, {INF, 0, INF, MINUS}, ZEROS, true},
-        {"sqrt(-1)", "sqrt(x = x)", {0xbc00, 0xbc00, 0xbc00, 0xbc00}, ZEROS, ZEROS, false},
-        {"rsqrt(-1)",
-         "rsqrt(x = x, epsilon = fp16(0))",
-         {0xbc00, 0xbc00, 0xbc00, 0xbc00},
-         ZEROS,
-         ZEROS,
-         false},
-        {"log(-1)", "log(x = x, epsilon = fp16(0))", {0xbc00, 0xbc00, 0xbc00, 0xbc00}, ZEROS, ZEROS, false},
+         {{INF, MINUS | INF, 0x7e00, MINUS | INF}, FOUR(0), {MINUS | INF, INF, MINUS | INF, 0x7e00}}},
+        {"0 * inf", "mul(x = x, y = b)", {{0, INF, MINUS, MINUS | INF}, FOUR(0), {INF, 0, INF, MINUS}}},
+        {"sqrt(-1)", "sqrt(x = x)", {FOUR(0xbc00), FOUR(0)}},
+        {"rsqrt(-1)", "rsqrt(x = x, epsilon = fp16(0))", {FOUR(0xbc00), FOUR(0)}},
+        {"log(-1)", "log(x = x, epsilon = fp16(0))", {FOUR(0xbc00), FOUR(0)}},
     };
 
     (void)state;
@@ -110,12 +94,12 @@ static void indeterminate_is_zero(void **state)
 static void zero_has_no_sign(void **state)
 {
     static const struct row rows[] = {
-        {"-0 echoes as +0", "add(x = x, y = fp16(0))", {MINUS, 0, MINUS, 0}, ZEROS, ZEROS, false},
-        {"-0 echoes as +0", "add(x = x, y = b)", {MINUS, 0, MINUS, 0}, {MINUS, MINUS, 0, 0}, ZEROS, true},
-        {"1 / -0", "inverse(x = x, epsilon = fp16(0))", {MINUS, MINUS, 0, 0}, ZEROS, INFS, false},
-        {"1 / -0", "real_div(x = b, y = x)", {MINUS, MINUS, 0, 0}, ONES, INFS, true},
-        {"rsqrt(-0)", "rsqrt(x = x, epsilon = fp16(0))", {MINUS, MINUS, 0, 0}, ZEROS, INFS, false},
-        {"sqrt(-0)", "sqrt(x = x)", {MINUS, MINUS, 0, 0}, ZEROS, ZEROS, false},
+        {"-0 echoes as +0", "add(x = x, y = fp16(0))", {{MINUS, 0, MINUS, 0}, FOUR(0)}},
+        {"-0 echoes as +0", "add(x = x, y = b)", {{MINUS, 0, MINUS, 0}, FOUR(0), {MINUS, MINUS, 0, 0}}},
+        {"1 / -0", "inverse(x = x, epsilon = fp16(0))", {{MINUS, MINUS, 0, 0}, FOUR(INF)}},
+        {"1 / -0", "real_div(x = b, y = x)", {{MINUS, MINUS, 0, 0}, FOUR(INF), FOUR(ONE)}},
+        {"rsqrt(-0)", "rsqrt(x = x, epsilon = fp16(0))", {{MINUS, MINUS, 0, 0}, FOUR(INF)}},
+        {"sqrt(-0)", "sqrt(x = x)", {{MINUS, MINUS, 0, 0}, FOUR(0)}},
     };
 
     (void)state;
@@ -125,57 +109,33 @@ static void zero_has_no_sign(void **state)
 static void odd_ends(void **state)
 {
     static const struct row rows[] = {
-        {"softplus(+inf)", "softplus(x = x)", INFS, ZEROS, ZEROS, false},
-        {"softsign(+inf)", "softsign(x = x)", INFS, ZEROS, ZEROS, false},
+        {"softplus(+inf)", "softplus(x = x)", {FOUR(INF), FOUR(0)}},
+        {"softsign(+inf)", "softsign(x = x)", {FOUR(INF), FOUR(0)}},
         /* 0xf98c is -45440. */
-        {"log(+0)", "log(x = x, epsilon = fp16(0))", ZEROS, ZEROS, {0xf98c, 0xf98c, 0xf98c, 0xf98c}, false},
-        /* 11.0859375 is the last half below ln 65504, 11.09375 the first above. e^11.0859375 is 65246: finite. */
-        {"exp overflows from 11.094", "exp(x = x)", {0x498c, 0x4a00, HALF_MAX, INF}, ZEROS, INFS, false},
-        {"square overflows from 256", "square(x = x)", {0x5c00, 0xdc00, 0x5c01, INF}, ZEROS, INFS, false},
-        /* 255.875^2 = 65472.02, and halfs of that size are 32 apart: 65472 is 0x7bfe. */
-        {"square below 256",
-         "square(x = x)",
-         {0x5bff, 0xdbff, 0xc000, 0},
-         ZEROS,
-         {0x7bfe, 0x7bfe, 0x4400, 0},
-         false},
+        {"log(+0)", "log(x = x, epsilon = fp16(0))", {FOUR(0), FOUR(0xf98c)}},
+        /*
+         * 11.0859375 is the last fp16 value below ln 65504, 11.09375 the first above.
+         * e^11.0859375 is 65246: finite.
+         */
+        {"exp overflows from 11.094", "exp(x = x)", {{0x498c, 0x4a00, HALF_MAX, INF}, FOUR(INF)}},
+        {"square overflows from 256", "square(x = x)", {{0x5c00, 0xdc00, 0x5c01, INF}, FOUR(INF)}},
+        /* 255.875^2 = 65472.02, and fp16 values of that size are 32 apart: 65472 is 0x7bfe. */
+        {"square below 256", "square(x = x)", {{0x5bff, 0xdbff, 0xc000, 0}, {0x7bfe, 0x7bfe, 0x4400, 0}}},
         {"softmax subtracts the max",
          "softmax(x = x, axis = int32(0))",
-         {0x63d0, 0x3c00, 0x4000, 0x4200},
-         ZEROS,
-         {0x3c00, 0, 0, 0},
-         false},
-        {"four quarters",
-         "softmax(x = x, axis = int32(0))",
-         {0x4500, 0x4500, 0x4500, 0x4500},
-         ZEROS,
-         {0x3400, 0x3400, 0x3400, 0x3400},
-         false},
+         {{0x63d0, ONE, 0x4000, 0x4200}, {ONE, 0, 0, 0}}},
+        {"four quarters", "softmax(x = x, axis = int32(0))", {FOUR(0x4500), FOUR(0x3400)}},
         {"infinities",
          "add(x = x, y = fp16(0))",
-         {INF, MINUS | INF, HALF_MAX, MINUS | HALF_MAX},
-         ZEROS,
-         {INF, MINUS | INF, HALF_MAX, MINUS | HALF_MAX},
-         false},
+         {{INF, MINUS | INF, HALF_MAX, MINUS | HALF_MAX}, {INF, MINUS | INF, HALF_MAX, MINUS | HALF_MAX}}},
         {"65504 + 65504",
          "add(x = x, y = x)",
-         {HALF_MAX, MINUS | HALF_MAX, 0x7800, 0x77ff},
-         ZEROS,
-         {INF, MINUS | INF, INF, HALF_MAX},
-         false},
-        {"infinities", "relu(x = x)", {INF, MINUS | INF, MINUS, 0xbc00}, ZEROS, {INF, 0, 0, 0}, false},
-        {"infinities",
-         "sigmoid(x = x)",
-         {INF, MINUS | INF, HALF_MAX, MINUS | HALF_MAX},
-         ZEROS,
-         {0x3c00, 0, 0x3c00, 0},
-         false},
+         {{HALF_MAX, MINUS | HALF_MAX, 0x7800, 0x77ff}, {INF, MINUS | INF, INF, HALF_MAX}}},
+        {"infinities", "relu(x = x)", {{INF, MINUS | INF, MINUS, 0xbc00}, {INF, 0, 0, 0}}},
+        {"infinities", "sigmoid(x = x)", {{INF, MINUS | INF, HALF_MAX, MINUS | HALF_MAX}, {ONE, 0, ONE, 0}}},
         {"infinities",
          "tanh(x = x)",
-         {INF, MINUS | INF, HALF_MAX, MINUS | HALF_MAX},
-         ZEROS,
-         {0x3c00, 0xbc00, 0x3c00, 0xbc00},
-         false},
+         {{INF, MINUS | INF, HALF_MAX, MINUS | HALF_MAX}, {ONE, 0xbc00, ONE, 0xbc00}}},
     };
     static const uint16_t last = 0x498b;
     uint16_t y;
@@ -188,37 +148,21 @@ static void odd_ends(void **state)
 }
 
 /*
- * The H13 tables as public programs carry them: the centre knots of gelu and silu, a knot of sigmoid read back from a device (0.95263671875), the
- * ends of sigmoid's domain. The guide's text gives other numbers for gelu(0) and swish(0), -0.000543 and -0.001259, of a "decoded table" that is not
- * the one in H13 programs: their bytes give -0.000754 (0x922d) and -0.001705 (0x96fb), and the bytes are what the engine computes with.
+ * The H13 tables as public programs carry them: the centre knots of gelu and silu, a knot of
+ * sigmoid read back from a device (0.95263671875), the ends of sigmoid's domain. The guide's text
+ * gives other numbers for gelu(0) and swish(0), -0.000543 and -0.001259, of a "decoded table"
+ * that is not the one in H13 programs: their bytes give -0.000754 (0x922d) and -0.001705
+ * (0x96fb), and the bytes are what the engine computes with.
  */
 static void table_values(void **state)
 {
     static const struct row rows[] = {
-        {"gelu(0), centre knot",
-         "gelu(x = x)",
-         {0, MINUS, 0, MINUS},
-         ZEROS,
-         {0x922d, 0x922d, 0x922d, 0x922d},
-         false},
-        {"silu(0), centre knot",
-         "silu(x = x)",
-         {0, MINUS, 0, MINUS},
-         ZEROS,
-         {0x96fb, 0x96fb, 0x96fb, 0x96fb},
-         false},
+        {"gelu(0), centre knot", "gelu(x = x)", {{0, MINUS, 0, MINUS}, FOUR(0x922d)}},
+        {"silu(0), centre knot", "silu(x = x)", {{0, MINUS, 0, MINUS}, FOUR(0x96fb)}},
         {"sigmoid(3) on a device",
          "sigmoid(x = x)",
-         {0x4200, 0, 0x4200, 0},
-         ZEROS,
-         {0x3b9f, 0x3800, 0x3b9f, 0x3800},
-         false},
-        {"sigmoid's domain",
-         "sigmoid(x = x)",
-         {0xc8f9, 0xc900, 0x482a, 0x4900},
-         ZEROS,
-         {0, 0, 0x3c00, 0x3c00},
-         false},
+         {{0x4200, 0, 0x4200, 0}, {0x3b9f, 0x3800, 0x3b9f, 0x3800}}},
+        {"sigmoid's domain", "sigmoid(x = x)", {{0xc8f9, 0xc900, 0x482a, 0x4900}, {0, 0, ONE, ONE}}},
     };
 
     (void)state;
@@ -230,34 +174,19 @@ static void denormals_pass_elementwise(void **state)
     static const struct row rows[] = {
         {"x + 0 down to 2^-24",
          "add(x = x, y = fp16(0))",
-         {0x0001, 0x8001, 0x03ff, 0x0200},
-         ZEROS,
-         {0x0001, 0x8001, 0x03ff, 0x0200},
-         false},
+         {{0x0001, 0x8001, 0x03ff, 0x0200}, {0x0001, 0x8001, 0x03ff, 0x0200}}},
         {"x + 0 down to 2^-24",
          "add(x = x, y = b)",
-         {0x0001, 0x8001, 0x83ff, 0x0200},
-         ZEROS,
-         {0x0001, 0x8001, 0x83ff, 0x0200},
-         true},
+         {{0x0001, 0x8001, 0x83ff, 0x0200}, {0x0001, 0x8001, 0x83ff, 0x0200}, FOUR(0)}},
         {"x * 1 down to 2^-24",
          "mul(x = x, y = fp16(1))",
-         {0x0001, 0x8001, 0x03ff, 0x0200},
-         ZEROS,
-         {0x0001, 0x8001, 0x03ff, 0x0200},
-         false},
+         {{0x0001, 0x8001, 0x03ff, 0x0200}, {0x0001, 0x8001, 0x03ff, 0x0200}}},
         {"x * 1 down to 2^-24",
          "mul(x = x, y = b)",
-         {0x0001, 0x8001, 0x03ff, 0x0200},
-         ONES,
-         {0x0001, 0x8001, 0x03ff, 0x0200},
-         true},
+         {{0x0001, 0x8001, 0x03ff, 0x0200}, {0x0001, 0x8001, 0x03ff, 0x0200}, FOUR(ONE)}},
         {"scales correctly",
          "mul(x = x, y = fp16(2))",
-         {0x0001, 0x8001, 0x03ff, 0x0200},
-         ZEROS,
-         {0x0002, 0x8002, 0x07fe, 0x0400},
-         false},
+         {{0x0001, 0x8001, 0x03ff, 0x0200}, {0x0002, 0x8002, 0x07fe, 0x0400}}},
     };
 
     (void)state;
@@ -270,24 +199,21 @@ static void ties_go_to_even(void **state)
         /* 2048 + 1 = 2049, 2050 + 1 = 2051, 4096 + 2 = 4098, 4100 + 2 = 4102. */
         {"2049 is 2048",
          "add(x = x, y = b)",
-         {0x6800, 0x6801, 0x6c00, 0x6c01},
-         {0x3c00, 0x3c00, 0x4000, 0x4000},
-         {0x6800, 0x6802, 0x6c00, 0x6c02},
-         true},
-        /* 1.5 * 1366 = 2049, exactly between halfs. */
+         {{0x6800, 0x6801, 0x6c00, 0x6c01}, {0x6800, 0x6802, 0x6c00, 0x6c02}, {ONE, ONE, 0x4000, 0x4000}}},
+        /* 1.5 * 1366 = 2049, exactly between fp16 values. */
         {"2049 is 2048",
          "mul(x = x, y = fp16(1.5))",
-         {0x6556, 0xe556, 0x6556, 0xe556},
-         ZEROS,
-         {0x6800, 0xe800, 0x6800, 0xe800},
-         false},
+         {{0x6556, 0xe556, 0x6556, 0xe556}, {0x6800, 0xe800, 0x6800, 0xe800}}},
     };
     static const uint16_t terms[8] = {0x6400, 0x6000, 0x5c00, 0x5800, 0x5400, 0x5000, 0x5000, 0x3c00};
     uint16_t sum;
 
     (void)state;
     CHECK(rows);
-    /* 1024 + 512 + 256 + 128 + 64 + 32 + 32 + 1. The guide measured 2048 on an M1; one public record of a base M1 has 2050. */
+    /*
+     * 1024 + 512 + 256 + 128 + 64 + 32 + 32 + 1. The guide measured 2048 on
+     * an M1; one public record of a base M1 has 2050.
+     */
     probe_call("reduce_sum(x = x, axes = tensor<int32, [1]>([0]), keep_dims = bool(true))",
                (struct probe_shape){"[8]", 8}, terms, none, NULL, (struct probe_shape){"[1]", 1}, &sum);
     assert_int_equal(sum, 0x6800);

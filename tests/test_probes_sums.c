@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is published of the engine's sums of products, from MIL text through the runtime to the machine: exact sums, lost and surviving lanes, the
- * ceiling at 2^15, flushed denormals, and the relative errors of matrix products and convolutions. Most rows hold under m1 and m1-exact alike; where only the
- * engine's own accumulator shows a figure, m1 must show that of a plain fp32 sum (ANEMONE_NUMERICS says which policy runs).
+ * What is published of the engine's sums of products, from MIL text through the runtime to the
+ * machine: exact sums, lost and surviving lanes, the ceiling at 2^15, flushed denormals, and the
+ * relative errors of matrix products and convolutions. Most rows hold under m1 and m1-exact
+ * alike; where only the engine's own accumulator shows a figure, m1 must show that of a plain
+ * fp32 sum (ANEMONE_NUMERICS says which policy runs).
  */
 #include "probe.h"
 
@@ -13,19 +15,31 @@
 
 static const struct probe_shape none = {NULL, 0}, one = {"[1, 1]", 1};
 
-/* The dot product of k halfs with halfs: as a layer with constant weights, or as a product of two inputs. */
+/* x [rows, depth] times the weights [outputs, depth] that probe_weights has written. */
+static void linear(unsigned rows, unsigned depth, unsigned outputs, const uint16_t *x, uint16_t *y)
+{
+    char in[32], out[32], call[256];
+
+    snprintf(in, sizeof(in), "[%u, %u]", rows, depth);
+    snprintf(out, sizeof(out), "[%u, %u]", rows, outputs);
+    snprintf(call, sizeof(call), "linear(x = x, weight = tensor<fp16, [%u, %u]>(" PROBE_WEIGHTS "))", outputs,
+             depth);
+    probe_call(call, (struct probe_shape){in, (size_t)rows * depth}, x, none, NULL,
+               (struct probe_shape){out, (size_t)rows * outputs}, y);
+}
+
+/* The dot product of k fp16 values: as a layer with constant weights, or as a product of two inputs. */
 static uint16_t dot(unsigned k, const uint16_t *x, const uint16_t *w, bool constant)
 {
-    char row[32], column[32], call[256];
+    char row[32], column[32];
     uint16_t y;
 
-    snprintf(row, sizeof(row), "[1, %u]", k);
-    snprintf(column, sizeof(column), "[%u, 1]", k);
     if (constant) {
         probe_weights(w, k);
-        snprintf(call, sizeof(call), "linear(x = x, weight = tensor<fp16, %s>(" PROBE_WEIGHTS "))", row);
-        probe_call(call, (struct probe_shape){row, k}, x, none, NULL, one, &y);
+        linear(1, k, 1, x, &y);
     } else {
+        snprintf(row, sizeof(row), "[1, %u]", k);
+        snprintf(column, sizeof(column), "[%u, 1]", k);
         probe_call("matmul(x = x, y = b)", (struct probe_shape){row, k}, x, (struct probe_shape){column, k},
                    w, one, &y);
     }
@@ -97,8 +111,9 @@ static void survivors(void **state)
 }
 
 /*
- * Terms whose sum is at or below the ceiling, or whose partial sums are not. The guide has the ceiling for K = 1 too, and has none for a 1x1 convolution of
- * one channel, which is the same task: here the second holds (see below), so K is 2 and more.
+ * Terms whose sum is at or below the ceiling, or whose partial sums are not. The guide has the ceiling for K
+ * = 1 too, and has none for a 1x1 convolution of one channel, which is the same task: here the second holds
+ * (see below), so K is 2 and more.
  */
 static void sums_have_a_ceiling(void **state)
 {
@@ -231,14 +246,7 @@ static void batches_do_not_matter(void **state)
         x[i] = i < K ? test_rng_fp16_finite(&rng, 1) : x[i - K];
     probe_weights(w, N * K);
     for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        char in[32], out[32], call[256];
-
-        snprintf(in, sizeof(in), "[%u, %u]", sizes[i], K);
-        snprintf(out, sizeof(out), "[%u, %u]", sizes[i], N);
-        snprintf(call, sizeof(call), "linear(x = x, weight = tensor<fp16, [%u, %u]>(" PROBE_WEIGHTS "))", N,
-                 K);
-        probe_call(call, (struct probe_shape){in, sizes[i] * K}, x, none, NULL,
-                   (struct probe_shape){out, sizes[i] * N}, y);
+        linear(sizes[i], K, N, x, y);
         if (!i)
             memcpy(alone, y, sizeof(alone));
         for (unsigned m = 0; m < sizes[i]; m++)
@@ -246,7 +254,10 @@ static void batches_do_not_matter(void **state)
     }
 }
 
-/* Normal numbers, always the same ones: what is measured with them has a tolerance, which must not depend on a run's seed. */
+/*
+ * Normal numbers, always the same ones: what is measured with them has a
+ * tolerance, which must not depend on a run's seed.
+ */
 static double normal(struct test_rng *rng)
 {
     double u = 1 - test_rng_unit(rng), v = test_rng_unit(rng);
@@ -261,8 +272,9 @@ static void fixed_rng(struct test_rng *rng, uint64_t number)
 }
 
 /*
- * About 31 percent of the elements differ between (a + b) + c and a + (b + c), by a unit in the last place. The numbers are not published; the largest
- * difference, 2^-7, is a unit of halfs in [8, 16), which sums of three normal numbers just reach.
+ * About 31 percent of the elements differ between (a + b) + c and a + (b + c), by a unit in the last place.
+ * The numbers are not published; the largest difference, 2^-7, is an fp16 unit in [8, 16), which sums of
+ * three normal numbers just reach.
  */
 static void order_of_additions_matters(void **state)
 {
@@ -295,13 +307,14 @@ static void order_of_additions_matters(void **state)
 }
 
 /*
- * The ten published errors: L2 of the result's error over L2 of the result, against fp64 of the operands before they were rounded to halfs. GEMM: x
- * and W are N(0, 1) / sqrt(K); convolution 3x3: x is N(0, 1), w is N(0, 1) * sqrt(2 / 9C), C input channels. Each must be met within 5 percent.
- * The counts of outputs keep the noise of the measurement well below that; sanitized builds make fewer and allow 15 percent.
+ * The ten published errors: L2 of the result's error over L2 of the result, against fp64 of the operands
+ * before they were rounded to fp16. GEMM: x and W are N(0, 1) / sqrt(K); convolution 3x3: x is N(0, 1), w is
+ * N(0, 1) * sqrt(2 / 9C), C input channels. Each must be met within 5 percent. The counts of outputs keep the
+ * noise of the measurement well below that; sanitized builds make fewer and allow 15 percent.
  */
 struct layer {
-    unsigned rows, depth,
-        outputs; /* GEMM: x is rows x depth; convolution: depth is C, rows the side of the result */
+    /* GEMM: x is rows x depth. Convolution: depth is C, rows the side of the result. */
+    unsigned rows, depth, outputs;
     float *x, *w;
     uint16_t *half_x, *half_w, *y;
 };
@@ -342,16 +355,10 @@ static double gemm_error(unsigned depth, unsigned rows, unsigned outputs)
 {
     struct layer l = {.rows = rows, .depth = depth, .outputs = outputs};
     struct error e = {0, 0};
-    char in[32], out[32], call[256];
 
     layer_open(&l, (size_t)rows * depth, (size_t)outputs * depth, (size_t)rows * outputs, 1 / sqrt(depth),
                1 / sqrt(depth));
-    snprintf(in, sizeof(in), "[%u, %u]", rows, depth);
-    snprintf(out, sizeof(out), "[%u, %u]", rows, outputs);
-    snprintf(call, sizeof(call), "linear(x = x, weight = tensor<fp16, [%u, %u]>(" PROBE_WEIGHTS "))", outputs,
-             depth);
-    probe_call(call, (struct probe_shape){in, (size_t)rows * depth}, l.half_x, none, NULL,
-               (struct probe_shape){out, (size_t)rows * outputs}, l.y);
+    linear(rows, depth, outputs, l.half_x, l.y);
     for (unsigned m = 0; m < rows; m++)
         for (unsigned n = 0; n < outputs; n++) {
             double sum = 0;
@@ -397,9 +404,10 @@ static double conv_error(unsigned channels, unsigned side, unsigned outputs)
 }
 
 /*
- * What an fp32 sum leaves of the error. Two operands and a result are rounded to halfs: sqrt(3) times 2.07e-4, which devices
- * show for one rounding. And what is below 2^-14 is lost in a MAC, as published: of normal numbers with deviation s that is a
- * part of 2 / (3 sqrt(2 pi)) * (2^-14 / s)^3 of the square, for each operand and the result.
+ * What an fp32 sum leaves of the error. Two operands and a result are rounded to fp16: sqrt(3) times
+ * 2.07e-4, which devices show for one rounding. And what is below 2^-14 is lost in a MAC, as
+ * published: of normal numbers with deviation s that is a part of 2 / (3 sqrt(2 pi)) * (2^-14 / s)^3
+ * of the square, for each operand and the result.
  */
 static double plain_error(double x_scale, double w_scale, double taps)
 {
@@ -472,25 +480,26 @@ static void run_on(uint32_t threads, const uint8_t *payload, size_t size, uint32
     struct ane_request_reply reply = {0};
     uint32_t surfaces[2] = {in, out};
     struct ane_machine *machine;
-    struct io_client client;
+    struct iorig_client client;
     uint64_t token;
 
     config.numerics = (uint32_t)ane_numerics_named(getenv("ANEMONE_NUMERICS"));
     assert_int_equal(ane_machine_create(&config, &machine), 0);
-    assert_int_equal(io_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client), kIOReturnSuccess);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &client),
+                     kIOReturnSuccess);
     assert_int_equal(gr_create(&client, payload, size, &token), kIOReturnSuccess);
-    assert_int_equal(io_prepare(&client, token, &prepare), kIOReturnSuccess);
+    assert_int_equal(iorig_prepare(&client, token, &prepare), kIOReturnSuccess);
     for (uint64_t i = 1; i <= 2; i++) {
         static uint8_t first[CHAIN_BYTES];
 
         memset(ane_surface_base(out), 0x7e, CHAIN_BYTES);
-        assert_int_equal(io_request(&client, token, i, 5, surfaces, 1, 1, &reply), kIOReturnSuccess);
+        assert_int_equal(iorig_request(&client, token, i, 5, surfaces, 1, 1, &reply), kIOReturnSuccess);
         if (i == 1)
             memcpy(first, ane_surface_base(out), CHAIN_BYTES);
         assert_memory_equal(first, ane_surface_base(out), CHAIN_BYTES);
     }
-    assert_int_equal(io_unprepare(&client, token), kIOReturnSuccess);
-    assert_int_equal(io_destroy(&client, token), kIOReturnSuccess);
+    assert_int_equal(iorig_unprepare(&client, token), kIOReturnSuccess);
+    assert_int_equal(iorig_destroy(&client, token), kIOReturnSuccess);
     IOServiceClose(client.connect);
     ane_machine_destroy(machine);
 }
@@ -520,7 +529,7 @@ static void results_are_reproducible(void **state)
         uint8_t *payload;
         size_t size;
 
-        if (cc_mil_read(chain, strlen(chain), e5_folder(), &g.graph, &error))
+        if (cc_mil_read(chain, strlen(chain), folder_name(), &g.graph, &error))
             fail_msg("%s", error.text);
         program = gr_lower(&g);
         payload = gr_payload(program, &size);

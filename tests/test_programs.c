@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The seven public programs that Apple's compiler wrote, through machine.h alone: a bare driver loads them, page tables in all three forms
- * on both boards. Their published results; the weights they carry; and, for the matrix product and the convolution, weights of the test's own, written
- * into the constants in DRAM by the published packing rule.
+ * The seven public programs that Apple's compiler wrote, through machine.h alone: a bare driver loads
+ * them, page tables in all three forms on both boards. Their published results; the weights they carry;
+ * and, for the matrix product and the convolution, weights of the test's own, written into the
+ * constants in DRAM by the published packing rule.
  */
 #include "support.h"
 
@@ -152,7 +153,10 @@ static void published_values(void **state)
         }
 }
 
-/* All weights are 2 in conv.hwx, and a device made 12 of 1, 2 and 3; golden.hwx is the same network with weights of 3. */
+/*
+ * All weights are 2 in conv.hwx, and a device made 12 of 1, 2 and 3;
+ * golden.hwx is the same network with weights of 3.
+ */
 static void convolutions_as_stored(void **state)
 {
     static const struct {
@@ -216,8 +220,9 @@ static void sigmoid_is_close(void **state)
 }
 
 /*
- * A layer's weights in its constants. Channel n of the output: lane n mod g of engine (n div g) mod NE; in an engine's chunk, for each step of the
- * reduction, g lanes. gemm.hwx: 16 engines of 32 lanes, 0x8000 bytes each. conv.hwx: engines of one lane, 0x40 bytes each.
+ * A layer's weights in its constants. Channel n of the output: lane n mod g of engine (n div g) mod NE; in an
+ * engine's chunk, for each step of the reduction, g lanes. gemm.hwx: 16 engines of 32 lanes, 0x8000 bytes
+ * each. conv.hwx: engines of one lane, 0x40 bytes each.
  */
 struct layer {
     const struct program *program;
@@ -236,7 +241,10 @@ static float operand(uint16_t half, bool m1)
     return m1 && fabs(value) < 0x1p-14 ? 0 : (float)value;
 }
 
-/* One chain of fused multiply-adds in fp32, rounded once; m1 flushes denormals, and 2^15 and above is infinite. */
+/*
+ * One chain of fused multiply-adds in fp32, rounded once; m1 flushes
+ * denormals, and 2^15 and above is infinite.
+ */
 static uint16_t expected(const uint16_t *w, const uint16_t *x, uint32_t count, bool m1)
 {
     float chain = 0;

@@ -407,7 +407,9 @@ static void an_exception_carries_its_registers(void **state)
     rtport_destroy(rig.port);
 }
 
-/* Ch. 29: an event delivered in PAUSE is an invariant violation; elsewhere an event without a row is nothing. */
+/*
+ * Ch. 29: an event delivered in PAUSE is an invariant violation; elsewhere an event without a row is nothing.
+ */
 enum { RUN, PAUSE };
 enum { DISPATCH, DRAIN };
 static const char *const state_names[] = {"RUN", "PAUSE"};

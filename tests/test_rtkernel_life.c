@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The real-time kernel's life: boot and its refusals, tasks that come, pause and go, timers, full pools, and a long run. */
+/*
+ * The real-time kernel's life: boot and its refusals, tasks that come,
+ * pause and go, timers, full pools, and a long run.
+ */
 #include "support.h"
 
 #include <stdio.h>
@@ -520,8 +523,8 @@ static void bad_arguments_change_nothing(void **state)
 }
 
 /*
- * A long run: tokens wander through queues between tasks of all priorities, with timeouts, sleeps and interrupts thrown in.
- * None is lost or made, and the same seed gives the same story.
+ * A long run: tokens wander through queues between tasks of all priorities, with timeouts, sleeps and
+ * interrupts thrown in. None is lost or made, and the same seed gives the same story.
  */
 #define WANDERERS 10
 #define STATIONS  4

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The real-time kernel's queues and interrupts, message pumps, and several kernels at once. */
-#include "rtkernel_rig.h"
+#include "rtrig.h"
 
 #include <pthread.h>
 
@@ -11,76 +11,76 @@ struct record {
 
 static void send_five(void *arg)
 {
-    struct actor *actor = arg;
+    struct rtrig_actor *actor = arg;
 
     for (uint32_t i = 1; i <= 5; i++) {
         struct record record = {i, actor->letter};
 
         rt_queue_send(actor->rig->queue, &record, sizeof(record), RT_FOREVER);
-        note(actor->rig, "s");
-        note_char(actor->rig, (char)('0' + i));
+        rtrig_note(actor->rig, "s");
+        rtrig_note_char(actor->rig, (char)('0' + i));
     }
 }
 
 static void receive_five(void *arg)
 {
-    struct actor *actor = arg;
+    struct rtrig_actor *actor = arg;
     uint8_t message[16];
     struct record record;
 
     for (unsigned i = 0; i < 5; i++) {
         if (rt_queue_receive(actor->rig->queue, message, sizeof(message), RT_FOREVER) != (int)sizeof(record))
-            note(actor->rig, "[length]");
+            rtrig_note(actor->rig, "[length]");
         memcpy(&record, message, sizeof(record));
-        note(actor->rig, "r");
-        note_char(actor->rig, (char)('0' + record.number));
+        rtrig_note(actor->rig, "r");
+        rtrig_note_char(actor->rig, (char)('0' + record.number));
     }
 }
 
 static void look_at(void *arg)
 {
-    struct actor *actor = arg;
+    struct rtrig_actor *actor = arg;
 
-    note(actor->rig, rt_task_state_name(rt_task_state(actor->rig->actor[0].task)));
+    rtrig_note(actor->rig, rt_task_state_name(rt_task_state(actor->rig->actor[0].task)));
 }
 
 static void full_setup(struct rt_kernel *kernel, void *arg)
 {
-    struct rig *rig = enter(kernel, arg);
+    struct rtrig *rig = rtrig_enter(kernel, arg);
 
-    add(rig, 'p', 3, send_five); /* fills the two slots, then waits */
-    add(rig, 'l', 4, look_at);
-    add(rig, 'c', 5, receive_five);
+    rtrig_add(rig, 'p', 3, send_five); /* fills the two slots, then waits */
+    rtrig_add(rig, 'l', 4, look_at);
+    rtrig_add(rig, 'c', 5, receive_five);
 }
 
 static void empty_setup(struct rt_kernel *kernel, void *arg)
 {
-    struct rig *rig = enter(kernel, arg);
+    struct rtrig *rig = rtrig_enter(kernel, arg);
 
-    add(rig, 'c', 3, receive_five); /* waits at once */
-    add(rig, 'l', 4, look_at);
-    add(rig, 'p', 5, send_five);
+    rtrig_add(rig, 'c', 3, receive_five); /* waits at once */
+    rtrig_add(rig, 'l', 4, look_at);
+    rtrig_add(rig, 'p', 5, send_five);
 }
 
 static void a_full_queue_blocks_its_sender(void **state)
 {
-    struct rig rig;
+    struct rtrig rig;
 
     (void)state;
-    run(&rig, full_setup, "s1s2WAITINGs3r1s4r2s5r3r4r5");
+    rtrig_run(&rig, full_setup, "s1s2WAITINGs3r1s4r2s5r3r4r5");
 }
 
 static void an_empty_queue_blocks_its_receiver(void **state)
 {
-    struct rig rig;
+    struct rtrig rig;
 
     (void)state;
-    run(&rig, empty_setup, "WAITINGr1s1r2s2r3s3r4s4r5s5");
+    rtrig_run(&rig, empty_setup, "WAITINGr1s1r2s2r3s3r4s4r5s5");
 }
 
 static void queue_edges(void *arg)
 {
-    struct rig *rig = ((struct actor *)arg)->rig;
+    struct rtrig *rig = ((struct rtrig_actor *)arg)->rig;
     uint8_t message[17] = "0123456789abcdef";
 
     rig->result[0] = rt_queue_send(rig->queue, message, 17, RT_FOREVER);
@@ -96,22 +96,22 @@ static void queue_edges(void *arg)
     rig->count = rt_queue_count(rig->queue);
     rig->result[6] = rt_queue_receive(rig->queue, message, 17, RT_NO_WAIT);
     rig->result[7] = rt_queue_receive(rig->queue, message, 17, RT_NO_WAIT);
-    note(rig, (char *)message);
+    rtrig_note(rig, (char *)message);
 }
 
 static void edges_setup(struct rt_kernel *kernel, void *arg)
 {
-    add(enter(kernel, arg), 'q', 3, queue_edges);
+    rtrig_add(rtrig_enter(kernel, arg), 'q', 3, queue_edges);
 }
 
 static void a_queue_keeps_lengths_and_limits(void **state)
 {
     static const int expected[8] = {RT_EMSGSIZE, RT_EINVAL,    RT_EAGAIN, RT_ETIMEDOUT,
                                     RT_EAGAIN,   RT_ETIMEDOUT, 16,        0};
-    struct rig rig;
+    struct rtrig rig;
 
     (void)state;
-    run(&rig, edges_setup, "0123456789abcdef");
+    rtrig_run(&rig, edges_setup, "0123456789abcdef");
     assert_memory_equal(rig.result, expected, sizeof(expected));
     assert_int_equal(rig.time[0], 300);
     assert_int_equal(rig.time[1], 500);
@@ -121,63 +121,63 @@ static void a_queue_keeps_lengths_and_limits(void **state)
 /* The shape of every subsystem: a handler that only posts, and a pump with two queues. */
 static void post_line(void *arg, unsigned line)
 {
-    struct rig *rig = arg;
+    struct rtrig *rig = arg;
     struct record record = {line, 'i'};
 
-    note(rig, rt_kernel_in_interrupt(rig->kernel) ? "!" : "[not in interrupt]");
+    rtrig_note(rig, rt_kernel_in_interrupt(rig->kernel) ? "!" : "[not in interrupt]");
     if (rt_queue_try_send(rt_task_interrupts(rig->actor[0].task), &record, sizeof(record)))
         rig->count++;
 }
 
 static void pump(void *arg)
 {
-    struct actor *actor = arg;
+    struct rtrig_actor *actor = arg;
     struct rt_queue *from;
     uint8_t message[16];
     struct record record;
 
     while (rt_task_wait_any(actor->rig->kernel, message, sizeof(message), &from, RT_FOREVER) > 0) {
         memcpy(&record, message, sizeof(record));
-        note(actor->rig, from == rt_task_interrupts(actor->task) ? "i" : "t");
-        note_char(actor->rig, (char)('0' + record.number));
+        rtrig_note(actor->rig, from == rt_task_interrupts(actor->task) ? "i" : "t");
+        rtrig_note_char(actor->rig, (char)('0' + record.number));
     }
 }
 
 static void ring_doorbells(void *arg)
 {
-    struct rig *rig = ((struct actor *)arg)->rig;
+    struct rtrig *rig = ((struct rtrig_actor *)arg)->rig;
 
-    note(rig, "<");
+    rtrig_note(rig, "<");
     rt_port_write32(rig->port, RTPORT_DOORBELL, 5); /* the pump runs inside this access */
-    note(rig, "|");
+    rtrig_note(rig, "|");
     rtport_raise(rig->port, 6);
-    note(rig, "~");
+    rtrig_note(rig, "~");
     rt_semaphore_give(rig->semaphore); /* inside this call */
-    note(rig, ">");
+    rtrig_note(rig, ">");
 }
 
 static void pump_setup(struct rt_kernel *kernel, void *arg)
 {
-    struct rig *rig = enter(kernel, arg);
+    struct rtrig *rig = rtrig_enter(kernel, arg);
 
-    rt_task_queues(add(rig, 'p', 2, pump), 16, 4, 4);
+    rt_task_queues(rtrig_add(rig, 'p', 2, pump), 16, 4, 4);
     rt_irq_attach(kernel, 5, post_line, rig);
     rt_irq_attach(kernel, 6, post_line, rig);
-    add(rig, 'd', 6, ring_doorbells);
+    rtrig_add(rig, 'd', 6, ring_doorbells);
 }
 
 static void an_interrupt_wakes_its_pump_at_the_next_port_call(void **state)
 {
-    struct rig rig;
+    struct rtrig rig;
 
     (void)state;
-    run(&rig, pump_setup, "<!i5|~!i6>");
+    rtrig_run(&rig, pump_setup, "<!i5|~!i6>");
     assert_int_equal(rig.count, 0);
 }
 
 static void send_then_interrupt(void *arg)
 {
-    struct rig *rig = ((struct actor *)arg)->rig;
+    struct rtrig *rig = ((struct rtrig_actor *)arg)->rig;
     struct record one = {1, 't'}, two = {2, 't'};
     const uint32_t previous = rt_irq_mask(rig->kernel);
 
@@ -185,93 +185,93 @@ static void send_then_interrupt(void *arg)
     rt_queue_try_send(rt_task_input(rig->actor[0].task), &two, sizeof(two));
     rtport_raise(rig->port, 5);
     rtport_raise(rig->port, 6);
-    note(rig, "(");
+    rtrig_note(rig, "(");
     rt_irq_restore(rig->kernel, previous);
-    note(rig, ")");
+    rtrig_note(rig, ")");
 }
 
 static void any_setup(struct rt_kernel *kernel, void *arg)
 {
-    struct rig *rig = enter(kernel, arg);
+    struct rtrig *rig = rtrig_enter(kernel, arg);
 
-    rt_task_queues(add(rig, 'p', 4, pump), 16, 4, 4);
+    rt_task_queues(rtrig_add(rig, 'p', 4, pump), 16, 4, 4);
     rt_irq_attach(kernel, 5, post_line, rig);
     rt_irq_attach(kernel, 6, post_line, rig);
-    add(rig, 's', 4, send_then_interrupt);
+    rtrig_add(rig, 's', 4, send_then_interrupt);
 }
 
 /* As urgent as its sender, the pump finds all four messages when it runs. */
 static void the_interrupt_queue_is_served_first(void **state)
 {
-    struct rig rig;
+    struct rtrig rig;
 
     (void)state;
-    run(&rig, any_setup, "(!!)i5i6t1t2");
+    rtrig_run(&rig, any_setup, "(!!)i5i6t1t2");
 }
 
 static void urgent_any_setup(struct rt_kernel *kernel, void *arg)
 {
-    struct rig *rig = enter(kernel, arg);
+    struct rtrig *rig = rtrig_enter(kernel, arg);
 
-    rt_task_queues(add(rig, 'p', 1, pump), 16, 4, 4);
+    rt_task_queues(rtrig_add(rig, 'p', 1, pump), 16, 4, 4);
     rt_irq_attach(kernel, 5, post_line, rig);
     rt_irq_attach(kernel, 6, post_line, rig);
-    add(rig, 's', 4, send_then_interrupt);
+    rtrig_add(rig, 's', 4, send_then_interrupt);
 }
 
 /*
- * More urgent than its sender, it runs at the end of the critical section, and has taken the first message by the time its
- * own return from the wait lets the interrupts in.
+ * More urgent than its sender, it runs at the end of the critical section, and has taken the first message by
+ * the time its own return from the wait lets the interrupts in.
  */
 static void a_critical_section_holds_back_tasks_and_interrupts(void **state)
 {
-    struct rig rig;
+    struct rtrig rig;
 
     (void)state;
-    run(&rig, urgent_any_setup, "(!!t1i5i6t2)");
+    rtrig_run(&rig, urgent_any_setup, "(!!t1i5i6t2)");
 }
 
 static void receive_anothers(void *arg)
 {
-    struct actor *actor = arg;
+    struct rtrig_actor *actor = arg;
     uint8_t message[16];
 
     if (rt_queue_receive(rt_task_input(actor->rig->actor[0].task), message, sizeof(message), RT_FOREVER) > 0)
-        note(actor->rig, "o");
+        rtrig_note(actor->rig, "o");
 }
 
 static void send_two(void *arg)
 {
-    struct rig *rig = ((struct actor *)arg)->rig;
+    struct rtrig *rig = ((struct rtrig_actor *)arg)->rig;
     struct record one = {1, 't'}, two = {2, 't'};
 
     rt_queue_send(rt_task_input(rig->actor[0].task), &one, sizeof(one), RT_FOREVER);
-    note(rig, "|");
+    rtrig_note(rig, "|");
     rt_queue_send(rt_task_input(rig->actor[0].task), &two, sizeof(two), RT_FOREVER);
 }
 
 static void shared_setup(struct rt_kernel *kernel, void *arg)
 {
-    struct rig *rig = enter(kernel, arg);
+    struct rtrig *rig = rtrig_enter(kernel, arg);
 
-    rt_task_queues(add(rig, 'p', 4, pump), 16, 4, 4);
-    add(rig, 'o', 5, receive_anothers);
-    add(rig, 's', 6, send_two);
+    rt_task_queues(rtrig_add(rig, 'p', 4, pump), 16, 4, 4);
+    rtrig_add(rig, 'o', 5, receive_anothers);
+    rtrig_add(rig, 's', 6, send_two);
 }
 
 /* Who waits on the queue itself is handed the message; the owner wakes, finds nothing and goes on waiting. */
 static void an_owner_shares_its_queue(void **state)
 {
-    struct rig rig;
+    struct rtrig rig;
 
     (void)state;
-    run(&rig, shared_setup, "o|t2");
+    rtrig_run(&rig, shared_setup, "o|t2");
 }
 
 static void any_edges(void *arg)
 {
-    struct actor *actor = arg;
-    struct rig *rig = actor->rig;
+    struct rtrig_actor *actor = arg;
+    struct rtrig *rig = actor->rig;
     struct rt_queue *from;
     uint8_t message[16];
 
@@ -287,35 +287,35 @@ static void any_edges(void *arg)
 
 static void any_edges_setup(struct rt_kernel *kernel, void *arg)
 {
-    add(enter(kernel, arg), 'e', 3, any_edges);
+    rtrig_add(rtrig_enter(kernel, arg), 'e', 3, any_edges);
 }
 
 static void wait_any_has_its_edges(void **state)
 {
     static const int expected[7] = {RT_EINVAL, RT_EINVAL, RT_OK,       RT_EBUSY,
                                     RT_EINVAL, RT_EAGAIN, RT_ETIMEDOUT};
-    struct rig rig;
+    struct rtrig rig;
 
     (void)state;
-    run(&rig, any_edges_setup, "");
+    rtrig_run(&rig, any_edges_setup, "");
     assert_memory_equal(rig.result, expected, sizeof(expected));
     assert_int_equal(rig.time[0], 400);
 }
 
 static void idle_setup(struct rt_kernel *kernel, void *arg)
 {
-    struct rig *rig = enter(kernel, arg);
+    struct rtrig *rig = rtrig_enter(kernel, arg);
 
-    rt_task_queues(add(rig, 'p', 2, pump), 16, 2, 2);
+    rt_task_queues(rtrig_add(rig, 'p', 2, pump), 16, 2, 2);
     rt_irq_attach(kernel, 3, post_line, rig);
 }
 
 static void interrupts_reach_an_idle_kernel(void **state)
 {
-    struct rig rig;
+    struct rtrig rig;
 
     (void)state;
-    begin(&rig);
+    rtrig_begin(&rig);
     assert_int_equal(rtport_start(rig.port, idle_setup, &rig, RT_FOREVER), RTPORT_IDLE);
     assert_string_equal(rig.trace, "");
     rtport_raise(rig.port, 3);
@@ -333,7 +333,7 @@ static void interrupts_reach_an_idle_kernel(void **state)
     assert_int_equal(rt_irq_attach(rig.kernel, 3, post_line, &rig), RT_EBUSY);
     assert_int_equal(rt_irq_attach(rig.kernel, 3, NULL, NULL), RT_OK);
     assert_int_equal(rt_irq_attach(rig.kernel, 3, post_line, &rig), RT_OK);
-    end(&rig);
+    rtrig_end(&rig);
 }
 
 /* Ping and pong through two queues: each message is a send, a wake and a switch. */
@@ -341,7 +341,7 @@ static void interrupts_reach_an_idle_kernel(void **state)
 
 static void ping(void *arg)
 {
-    struct rig *rig = ((struct actor *)arg)->rig;
+    struct rtrig *rig = ((struct rtrig_actor *)arg)->rig;
     uint64_t word[2];
 
     for (uint32_t i = 0; i < ROUNDS; i++) {
@@ -354,7 +354,7 @@ static void ping(void *arg)
 
 static void pong(void *arg)
 {
-    struct rig *rig = ((struct actor *)arg)->rig;
+    struct rtrig *rig = ((struct rtrig_actor *)arg)->rig;
     uint64_t word[2];
 
     while (rt_queue_receive(rig->queue, word, sizeof(word), RT_FOREVER) > 0) {
@@ -365,58 +365,58 @@ static void pong(void *arg)
 
 static void pingpong_setup(struct rt_kernel *kernel, void *arg)
 {
-    struct rig *rig = enter(kernel, arg);
+    struct rtrig *rig = rtrig_enter(kernel, arg);
 
-    add(rig, 'o', 2, pong);
-    add(rig, 'i', 3, ping);
+    rtrig_add(rig, 'o', 2, pong);
+    rtrig_add(rig, 'i', 3, ping);
 }
 
 static void a_hundred_thousand_messages_go_and_return(void **state)
 {
-    struct rig rig;
+    struct rtrig rig;
 
     (void)state;
-    begin(&rig);
+    rtrig_begin(&rig);
     assert_int_equal(rtport_start(rig.port, pingpong_setup, &rig, RT_FOREVER), RTPORT_IDLE);
     assert_int_equal(rig.count, ROUNDS);
     /* terminator and pong wait at the start; two switches a round; ping's end, the terminator, idle */
     assert_int_equal(rt_kernel_switches(rig.kernel), 3 + 2 * ROUNDS + 2);
-    end(&rig);
+    rtrig_end(&rig);
 }
 
 static void *pingpong_thread(void *arg)
 {
-    struct rig *rig = arg;
+    struct rtrig *rig = arg;
 
     return (void *)(uintptr_t)rtport_start(rig->port, pingpong_setup, rig, RT_FOREVER);
 }
 
 static void kernels_run_side_by_side(void **state)
 {
-    struct rig rig[2];
+    struct rtrig rig[2];
     pthread_t thread[2];
     void *result[2];
 
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
-        begin(&rig[i]);
+        rtrig_begin(&rig[i]);
         assert_int_equal(pthread_create(&thread[i], NULL, pingpong_thread, &rig[i]), 0);
     }
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(pthread_join(thread[i], &result[i]), 0);
         assert_int_equal((uintptr_t)result[i], RTPORT_IDLE);
         assert_int_equal(rig[i].count, ROUNDS);
-        end(&rig[i]);
+        rtrig_end(&rig[i]);
     }
 }
 
 static void one_thread_runs_two_kernels_in_turn(void **state)
 {
-    struct rig rig[2];
+    struct rtrig rig[2];
 
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
-        begin(&rig[i]);
+        rtrig_begin(&rig[i]);
         assert_int_equal(rtport_start(rig[i].port, idle_setup, &rig[i], RT_FOREVER), RTPORT_IDLE);
     }
     for (unsigned round = 0; round < 10; round++) {
@@ -425,13 +425,13 @@ static void one_thread_runs_two_kernels_in_turn(void **state)
         assert_int_equal(strlen(rig[0].trace), 3 * (round / 2 + 1));
         assert_int_equal(strlen(rig[1].trace), 3 * ((round + 1) / 2));
     }
-    end(&rig[0]);
-    end(&rig[1]);
+    rtrig_end(&rig[0]);
+    rtrig_end(&rig[1]);
 }
 
 static void *raise_thread(void *arg)
 {
-    struct rig *rig = arg;
+    struct rtrig *rig = arg;
 
     rtport_raise(rig->port, 3);
     return (void *)(uintptr_t)rtport_run(rig->port, RT_FOREVER);
@@ -440,12 +440,12 @@ static void *raise_thread(void *arg)
 /* Whoever waits drives: the tasks of one kernel run on the threads of many. */
 static void a_kernel_may_be_driven_by_several_threads_in_turn(void **state)
 {
-    struct rig rig;
+    struct rtrig rig;
     pthread_t thread;
     void *result;
 
     (void)state;
-    begin(&rig);
+    rtrig_begin(&rig);
     assert_int_equal(rtport_start(rig.port, idle_setup, &rig, RT_FOREVER), RTPORT_IDLE);
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(pthread_create(&thread, NULL, raise_thread, &rig), 0);
@@ -454,7 +454,7 @@ static void a_kernel_may_be_driven_by_several_threads_in_turn(void **state)
         assert_int_equal((uintptr_t)raise_thread(&rig), RTPORT_IDLE);
     }
     assert_string_equal(rig.trace, "!i3!i3!i3!i3!i3!i3!i3!i3");
-    end(&rig);
+    rtrig_end(&rig);
 }
 
 int main(void)

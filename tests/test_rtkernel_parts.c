@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The real-time kernel's other parts: heap, mutex, mailbox, signal, state machine, log, format, registers and window. */
+/*
+ * The real-time kernel's other parts: heap, mutex, mailbox, signal,
+ * state machine, log, format, registers and window.
+ */
 #include "support.h"
 
 #include <stdio.h>
@@ -63,7 +66,10 @@ static void run(struct rig *rig, const char *expected)
     assert_string_equal(rig->trace, expected);
 }
 
-/* The heap against a plain model: what is allocated is whole, separate, aligned and cleared; what is freed comes back. */
+/*
+ * The heap against a plain model: what is allocated is whole, separate,
+ * aligned and cleared; what is freed comes back.
+ */
 #define BLOCKS 60
 
 static void the_heap_keeps_blocks_apart(void **state)
@@ -464,7 +470,10 @@ static void the_log_ring_keeps_the_newest(void **state)
     rtport_destroy(rig.port);
 }
 
-/* The guarded doorbell of Listing 29.3 needs registers, the system register and a window: the port's other half. */
+/*
+ * The guarded doorbell of Listing 29.3 needs registers, the system
+ * register and a window: the port's other half.
+ */
 static void touch_the_port(void *arg)
 {
     struct rig *rig = arg;

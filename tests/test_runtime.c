@@ -20,7 +20,7 @@
 
 static void fill(e5rt_buffer_object_t buffer, size_t halfs, uint16_t value)
 {
-    uint16_t *at = e5_data(buffer);
+    uint16_t *at = e5rig_data(buffer);
 
     for (size_t i = 0; i < halfs; i++)
         at[i] = value;
@@ -29,7 +29,7 @@ static void fill(e5rt_buffer_object_t buffer, size_t halfs, uint16_t value)
 /* Packed: element i has the value base + i % 7. */
 static void fill_pattern(e5rt_buffer_object_t buffer, size_t halfs, int base)
 {
-    uint16_t *at = e5_data(buffer);
+    uint16_t *at = e5rig_data(buffer);
 
     for (size_t i = 0; i < halfs; i++)
         at[i] = test_half_from_double(base + (int)(i % 7));
@@ -37,7 +37,7 @@ static void fill_pattern(e5rt_buffer_object_t buffer, size_t halfs, int base)
 
 static void check_pattern(e5rt_buffer_object_t buffer, size_t halfs, int base, int slope)
 {
-    const uint16_t *at = e5_data(buffer);
+    const uint16_t *at = e5rig_data(buffer);
 
     for (size_t i = 0; i < halfs; i++)
         if (test_half_to_double(at[i]) != base + slope * (int)(i % 7))
@@ -54,15 +54,15 @@ static void the_resident_accumulator_counts(void **state)
     for (unsigned i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         const struct td_shape *s = &shapes[i];
         size_t count = (size_t)s->n * s->c * s->h * s->w;
-        e5rt_buffer_object_t x = e5_buffer(2 * count), state_buf = e5_buffer(2 * count);
+        e5rt_buffer_object_t x = e5rig_buffer(2 * count), state_buf = e5rig_buffer(2 * count);
         e5rt_execution_stream_t stream;
-        struct e5_model model;
+        struct e5rig_model model;
 
-        e5_write_adder("add.hwx", s, 1);
-        e5_model_open(&model, e5_path("add.hwx"));
-        e5_bind(model.operation, "x", x);
-        e5_bind(model.operation, "state_out", state_buf);
-        e5_bind(model.operation, "state_in", state_buf);
+        e5rig_write_adder("add.hwx", s, 1);
+        e5rig_model_open(&model, folder_path("add.hwx"));
+        e5rig_bind(model.operation, "x", x);
+        e5rig_bind(model.operation, "state_out", state_buf);
+        e5rig_bind(model.operation, "state_in", state_buf);
         OK(e5rt_execution_stream_create(&stream));
         fill_pattern(x, count, 1);
         for (int step = 1; step <= 4; step++) {
@@ -79,13 +79,16 @@ static void the_resident_accumulator_counts(void **state)
         check_pattern(state_buf, count, 8, 8);
         check_pattern(x, count, 1, 1);
         OK(e5rt_execution_stream_release(&stream));
-        e5_model_close(&model);
+        e5rig_model_close(&model);
         OK(e5rt_buffer_object_release(&x));
         OK(e5rt_buffer_object_release(&state_buf));
     }
 }
 
-/* The second descriptor reads the inputs again, after the first has written the output: in place x came twice. */
+/*
+ * The second descriptor reads the inputs again, after the first has
+ * written the output: in place x came twice.
+ */
 static void state_survives_a_program_that_reads_it_late(void **state)
 {
     static const struct td_shape shapes[] = {{1, 2, 1, 32}, {1, 2, 1, 33}};
@@ -96,27 +99,27 @@ static void state_survives_a_program_that_reads_it_late(void **state)
         size_t count = (size_t)s->n * s->c * s->h * s->w, halfs = i % 2 ? td_total(s) / 2 : count;
         e5rt_execution_stream_t stream;
         e5rt_buffer_object_t x, state_buf;
-        struct e5_model model;
+        struct e5rig_model model;
 
-        e5_write_adder("twice.hwx", s, 2);
-        e5_model_open(&model, e5_path("twice.hwx"));
-        x = i % 2 ? e5_engine_buffer(model.operation, "x") : e5_buffer(2 * count);
-        state_buf = i % 2 ? e5_engine_buffer(model.operation, "state_in") : e5_buffer(2 * count);
-        e5_bind(model.operation, "x", x);
-        e5_bind(model.operation, "state_out@output", state_buf);
-        e5_bind(model.operation, "state_in", state_buf);
+        e5rig_write_adder("twice.hwx", s, 2);
+        e5rig_model_open(&model, folder_path("twice.hwx"));
+        x = i % 2 ? e5rig_engine_buffer(model.operation, "x") : e5rig_buffer(2 * count);
+        state_buf = i % 2 ? e5rig_engine_buffer(model.operation, "state_in") : e5rig_buffer(2 * count);
+        e5rig_bind(model.operation, "x", x);
+        e5rig_bind(model.operation, "state_out@output", state_buf);
+        e5rig_bind(model.operation, "state_in", state_buf);
         OK(e5rt_execution_stream_create(&stream));
         OK(e5rt_execution_stream_encode_operation(stream, model.operation));
         fill(x, halfs, ONE);
         for (int step = 1; step <= 4; step++) {
-            const uint16_t *at = e5_data(state_buf);
+            const uint16_t *at = e5rig_data(state_buf);
 
             OK(e5rt_execution_stream_execute_sync(stream));
             assert_true(test_half_to_double(at[0]) == step);
             assert_true(test_half_to_double(at[s->w - 1]) == step);
         }
         OK(e5rt_execution_stream_release(&stream));
-        e5_model_close(&model);
+        e5rig_model_close(&model);
         OK(e5rt_buffer_object_release(&x));
         OK(e5rt_buffer_object_release(&state_buf));
     }
@@ -129,14 +132,14 @@ static void an_engine_buffer_has_the_descriptors_layout(void **state)
     e5rt_buffer_object_t x, in, out;
     e5rt_execution_stream_t stream;
     e5rt_tensor_desc_t desc;
-    struct e5_model model;
+    struct e5rig_model model;
     e5rt_io_port_t port;
     uint32_t dtype;
     size_t bytes;
 
     (void)state;
-    e5_write_adder("add.hwx", &s, 1);
-    e5_model_open(&model, e5_path("add.hwx"));
+    e5rig_write_adder("add.hwx", &s, 1);
+    e5rig_model_open(&model, folder_path("add.hwx"));
     OK(e5rt_execution_stream_operation_retain_output_port(model.operation, "state_out", &port));
     OK(e5rt_io_port_retain_tensor_desc(port, &desc));
     OK(e5rt_tensor_desc_get_rank(desc, &rank));
@@ -157,28 +160,28 @@ static void an_engine_buffer_has_the_descriptors_layout(void **state)
     OK(e5rt_tensor_desc_release(&desc));
     OK(e5rt_io_port_release(&port));
 
-    x = e5_engine_buffer(model.operation, "x");
-    in = e5_buffer(2 * 2 * 3 * 4 * 20);
+    x = e5rig_engine_buffer(model.operation, "x");
+    in = e5rig_buffer(2 * 2 * 3 * 4 * 20);
     fill_pattern(in, 480, 1);
     for (unsigned i = 0; i < 480; i++) {
         uint16_t ten = test_half_from_double(10);
 
-        memcpy((uint8_t *)e5_data(x) + td_at(&s, i / 240, i / 80 % 3, i / 20 % 4, i % 20), &ten, 2);
+        memcpy((uint8_t *)e5rig_data(x) + td_at(&s, i / 240, i / 80 % 3, i / 20 % 4, i % 20), &ten, 2);
     }
-    e5_bind(model.operation, "x", x);
-    e5_bind(model.operation, "state_in", in);
-    e5_bind(model.operation, "state_out", out);
+    e5rig_bind(model.operation, "x", x);
+    e5rig_bind(model.operation, "state_in", in);
+    e5rig_bind(model.operation, "state_out", out);
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     OK(e5rt_execution_stream_execute_sync(stream));
     for (unsigned i = 0; i < 480; i++) {
         uint16_t half;
 
-        memcpy(&half, (uint8_t *)e5_data(out) + td_at(&s, i / 240, i / 80 % 3, i / 20 % 4, i % 20), 2);
+        memcpy(&half, (uint8_t *)e5rig_data(out) + td_at(&s, i / 240, i / 80 % 3, i / 20 % 4, i % 20), 2);
         assert_true(test_half_to_double(half) == 11 + i % 7);
     }
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&x));
     OK(e5rt_buffer_object_release(&in));
     OK(e5rt_buffer_object_release(&out));
@@ -190,23 +193,24 @@ static void operations_of_a_stream_run_in_order(void **state)
     const struct td_shape s = {1, 3, 1, 17};
     e5rt_execution_stream_operation_t second;
     e5rt_execution_stream_t stream;
-    e5rt_buffer_object_t x = e5_buffer(102), a = e5_buffer(102), b = e5_buffer(102), c = e5_buffer(102);
-    struct e5_model model;
+    e5rt_buffer_object_t x = e5rig_buffer(102), a = e5rig_buffer(102), b = e5rig_buffer(102),
+                         c = e5rig_buffer(102);
+    struct e5rig_model model;
 
     (void)state;
-    e5_write_adder("add.hwx", &s, 1);
-    e5_model_open(&model, e5_path("add.hwx"));
-    second = e5_operation(model.function, "second");
+    e5rig_write_adder("add.hwx", &s, 1);
+    e5rig_model_open(&model, folder_path("add.hwx"));
+    second = e5rig_operation(model.function, "second");
     fill_pattern(x, 51, 1);
     fill_pattern(a, 51, 100);
-    e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", a),
-        e5_bind(model.operation, "state_out", b);
-    e5_bind(second, "x", x), e5_bind(second, "state_in", b), e5_bind(second, "state_out", c);
+    e5rig_bind(model.operation, "x", x), e5rig_bind(model.operation, "state_in", a),
+        e5rig_bind(model.operation, "state_out", b);
+    e5rig_bind(second, "x", x), e5rig_bind(second, "state_in", b), e5rig_bind(second, "state_out", c);
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     OK(e5rt_execution_stream_encode_operation(stream, second));
     /* The stream keeps what it runs. */
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_execution_stream_operation_release(&second));
     OK(e5rt_execution_stream_execute_sync(stream));
     check_pattern(b, 51, 101, 2);
@@ -219,14 +223,14 @@ static void operations_of_a_stream_run_in_order(void **state)
 static void states_of_an_operation(void **state)
 {
     const struct td_shape s = {1, 1, 1, 32};
-    e5rt_buffer_object_t x = e5_buffer(64), y = e5_buffer(64), other = e5_buffer(64);
+    e5rt_buffer_object_t x = e5rig_buffer(64), y = e5rig_buffer(64), other = e5rig_buffer(64);
     e5rt_execution_stream_t stream, another;
-    struct e5_model model;
+    struct e5rig_model model;
     e5rt_io_port_t port;
 
     (void)state;
-    e5_write_adder("add.hwx", &s, 1);
-    e5_model_open(&model, e5_path("add.hwx"));
+    e5rig_write_adder("add.hwx", &s, 1);
+    e5rig_model_open(&model, folder_path("add.hwx"));
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_create(&another));
     OK(e5rt_execution_stream_reset(stream)); /* a fresh one: without effect */
@@ -235,11 +239,11 @@ static void states_of_an_operation(void **state)
         model.operation)); /* never encoded: without effect */
     FAILS(e5rt_execution_stream_encode_operation(stream, model.operation), E5RT_INVALID_OPERATION,
           "input port x has no buffer");
-    e5_bind(model.operation, "x", x);
-    e5_bind(model.operation, "state_in", x);
+    e5rig_bind(model.operation, "x", x);
+    e5rig_bind(model.operation, "state_in", x);
     FAILS(e5rt_execution_stream_encode_operation(stream, model.operation), E5RT_INVALID_OPERATION,
           "output port state_out");
-    e5_bind(model.operation, "state_out", y);
+    e5rig_bind(model.operation, "state_out", y);
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     FAILS(e5rt_execution_stream_encode_operation(stream, model.operation), E5RT_INVALID_OPERATION,
           "already been encoded");
@@ -258,12 +262,12 @@ static void states_of_an_operation(void **state)
     OK(e5rt_io_port_bind_buffer_object(port, other)); /* ready again: another buffer may come */
     OK(e5rt_execution_stream_encode_operation(another, model.operation));
     OK(e5rt_execution_stream_execute_sync(another));
-    assert_int_equal(((uint16_t *)e5_data(y))[31], ONE);
+    assert_int_equal(((uint16_t *)e5rig_data(y))[31], ONE);
     /* A stream that goes leaves its operations ready. */
     OK(e5rt_execution_stream_release(&another));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_io_port_bind_buffer_object(port, x)); /* a port keeps its operation */
     OK(e5rt_io_port_release(&port));
     OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&y)),
@@ -276,13 +280,13 @@ static void every_allocation_may_fail(void **state)
     unsigned long n, failed = 0;
 
     (void)state;
-    e5_write_adder("sweep.hwx", &s, 1);
+    e5rig_write_adder("sweep.hwx", &s, 1);
     for (n = 1; n < 100000; n++) {
         unsigned long before = base_alloc_count();
         int64_t status;
 
         base_alloc_fail_nth(n);
-        status = e5_once(e5_path("sweep.hwx"), 0);
+        status = e5rig_once(folder_path("sweep.hwx"), 0);
         base_alloc_fail_nth(0);
         failed += status != E5RT_OK;
         if (status && !e5rt_get_last_error_message()[0])
@@ -294,20 +298,20 @@ static void every_allocation_may_fail(void **state)
     }
     print_message("# %lu acquisitions, %lu ended a run\n", n - 1, failed);
     assert_true(n < 100000 && failed > 20);
-    OK(e5_once(e5_path("sweep.hwx"), 0));
+    OK(e5rig_once(folder_path("sweep.hwx"), 0));
 }
 
 enum { THREADS = 4, STEPS = 100 };
 
 static void *accumulate(void *context)
 {
-    struct e5_model *model = context;
-    e5rt_buffer_object_t x = e5_buffer(198), s = e5_buffer(198);
-    e5rt_execution_stream_operation_t op = e5_operation(model->function, "threaded");
+    struct e5rig_model *model = context;
+    e5rt_buffer_object_t x = e5rig_buffer(198), s = e5rig_buffer(198);
+    e5rt_execution_stream_operation_t op = e5rig_operation(model->function, "threaded");
     e5rt_execution_stream_t stream;
 
     fill(x, 99, ONE);
-    e5_bind(op, "x", x), e5_bind(op, "state_in", s), e5_bind(op, "state_out", s);
+    e5rig_bind(op, "x", x), e5rig_bind(op, "state_in", s), e5rig_bind(op, "state_out", s);
     OK(e5rt_execution_stream_create(&stream));
     for (int i = 0; i < STEPS; i++) {
         OK(e5rt_execution_stream_encode_operation(stream, op));
@@ -315,7 +319,7 @@ static void *accumulate(void *context)
         OK(e5rt_execution_stream_reset(stream));
     }
     for (int i = 0; i < 99; i++)
-        assert_true(test_half_to_double(((uint16_t *)e5_data(s))[i]) == STEPS);
+        assert_true(test_half_to_double(((uint16_t *)e5rig_data(s))[i]) == STEPS);
     FAILS(e5rt_execution_stream_execute_sync(stream), E5RT_INVALID_OPERATION,
           "no encoded"); /* each thread has its own sentence */
     OK(e5rt_execution_stream_release(&stream));
@@ -327,24 +331,24 @@ static void *accumulate(void *context)
 static void a_program_of_the_real_compiler_runs(void **state)
 {
     const char *path = test_program_path("relu.hwx");
-    e5rt_buffer_object_t x = e5_buffer(154), y = e5_buffer(154);
+    e5rt_buffer_object_t x = e5rig_buffer(154), y = e5rig_buffer(154);
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
 
     (void)state;
     if (!path)
         skip(); /* no shared programs here */
-    e5_model_open(&model, path);
+    e5rig_model_open(&model, path);
     for (int i = 0; i < 77; i++)
-        ((uint16_t *)e5_data(x))[i] = test_half_from_double(i - 38);
-    e5_bind(model.operation, "image", x), e5_bind(model.operation, "probs@output", y);
+        ((uint16_t *)e5rig_data(x))[i] = test_half_from_double(i - 38);
+    e5rig_bind(model.operation, "image", x), e5rig_bind(model.operation, "probs@output", y);
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     OK(e5rt_execution_stream_execute_sync(stream));
     for (int i = 0; i < 77; i++)
-        assert_true(test_half_to_double(((uint16_t *)e5_data(y))[i]) == (i > 38 ? i - 38 : 0));
+        assert_true(test_half_to_double(((uint16_t *)e5rig_data(y))[i]) == (i > 38 ? i - 38 : 0));
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&y));
 }
 
@@ -352,33 +356,36 @@ static void threads_with_streams_of_their_own(void **state)
 {
     const struct td_shape s = {1, 3, 1, 33};
     pthread_t thread[THREADS];
-    struct e5_model model;
+    struct e5rig_model model;
 
     (void)state;
-    e5_write_adder("threads.hwx", &s, 1);
-    e5_model_open(&model, e5_path("threads.hwx"));
+    e5rig_write_adder("threads.hwx", &s, 1);
+    e5rig_model_open(&model, folder_path("threads.hwx"));
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, accumulate, &model), 0);
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(thread[i], NULL);
-    e5_model_close(&model);
+    e5rig_model_close(&model);
 }
 
-/* A child has a device of its own, made anew; what its parent loaded fails there with a sentence, and the parent goes on. */
+/*
+ * A child has a device of its own, made anew; what its parent loaded fails
+ * there with a sentence, and the parent goes on.
+ */
 static void a_forked_child_has_a_device_of_its_own(void **state)
 {
     const struct td_shape s = {1, 3, 1, 33};
-    e5rt_buffer_object_t x = e5_buffer(198), y = e5_buffer(198);
+    e5rt_buffer_object_t x = e5rig_buffer(198), y = e5rig_buffer(198);
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
     pid_t child;
     int status;
 
     (void)state;
-    e5_write_adder("fork.hwx", &s, 1);
-    e5_model_open(&model, e5_path("fork.hwx"));
-    e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", y),
-        e5_bind(model.operation, "state_out", y);
+    e5rig_write_adder("fork.hwx", &s, 1);
+    e5rig_model_open(&model, folder_path("fork.hwx"));
+    e5rig_bind(model.operation, "x", x), e5rig_bind(model.operation, "state_in", y),
+        e5rig_bind(model.operation, "state_out", y);
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     OK(e5rt_execution_stream_execute_sync(stream));
@@ -386,7 +393,7 @@ static void a_forked_child_has_a_device_of_its_own(void **state)
     if (child == 0) {
         if (!e5rt_execution_stream_execute_sync(stream) || !strstr(e5rt_get_last_error_message(), "closed"))
             _exit(2);
-        if (e5_once(e5_path("fork.hwx"), 0))
+        if (e5rig_once(folder_path("fork.hwx"), 0))
             _exit(3);
         /* The child's own program may have the number of the parent's. */
         _exit(e5rt_execution_stream_execute_sync(stream) ? 0 : 4);
@@ -395,13 +402,13 @@ static void a_forked_child_has_a_device_of_its_own(void **state)
     assert_int_equal(status, 0);
     OK(e5rt_execution_stream_execute_sync(stream));
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&y));
 }
 
 /*
- * In a child that may only read, write and exit: an allocation or a system call on the warm path would end it. Has to
- * be the first test: the device must not be open.
+ * In a child that may only read, write and exit: an allocation or a system call on the warm path would end
+ * it. Has to be the first test: the device must not be open.
  */
 static void a_warm_execute_asks_the_host_for_nothing(void **state)
 {
@@ -413,17 +420,17 @@ static void a_warm_execute_asks_the_host_for_nothing(void **state)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip(); /* the sanitizers make system calls of their own */
 #endif
-    e5_write_adder("warm.hwx", &s, 1);
+    e5rig_write_adder("warm.hwx", &s, 1);
     child = fork();
     if (child == 0) {
-        e5rt_buffer_object_t x = e5_buffer(198), y = e5_buffer(198);
+        e5rt_buffer_object_t x = e5rig_buffer(198), y = e5rig_buffer(198);
         e5rt_execution_stream_t stream;
         unsigned long allocations;
-        struct e5_model model;
+        struct e5rig_model model;
 
-        e5_model_open(&model, e5_path("warm.hwx"));
-        e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", y),
-            e5_bind(model.operation, "state_out", y);
+        e5rig_model_open(&model, folder_path("warm.hwx"));
+        e5rig_bind(model.operation, "x", x), e5rig_bind(model.operation, "state_in", y),
+            e5rig_bind(model.operation, "state_out", y);
         if (e5rt_execution_stream_create(&stream))
             _exit(2);
         for (unsigned i = 0; i < 10; i++)

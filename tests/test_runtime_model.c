@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime with models: compile, load, bind in every form, dispatch; the cache; late reads of resident state;
- * failing allocations; threads that compile.
+ * The runtime with models: compile, load, bind in every form, dispatch; the cache; late reads of resident
+ * state; failing allocations; threads that compile.
  */
 #include "support.h"
 
@@ -25,7 +25,10 @@ static const char *shape_text(const uint32_t *dim, unsigned rank)
     return text;
 }
 
-/* state_out = x + state_in, with ports of that type; late: also y = state_in - x, which reads the state again. */
+/*
+ * state_out = x + state_in, with ports of that type; late: also y =
+ * state_in - x, which reads the state again.
+ */
 static void write_model(const char *name, bool fp32, const uint32_t *dim, unsigned rank, bool late)
 {
     const char *shape = shape_text(dim, rank), *type = fp32 ? "fp32" : "fp16";
@@ -53,7 +56,7 @@ static void write_model(const char *name, bool fp32, const uint32_t *dim, unsign
     }
     LINE("    } -> (state_out%s);\n}\n", late ? ", y" : "");
 #undef LINE
-    e5_write(name, text, (size_t)at);
+    folder_write(name, text, (size_t)at);
 }
 
 static void put(void *data, bool fp32, size_t i, double value)
@@ -91,18 +94,18 @@ static size_t elements(unsigned which)
 static void accumulate(unsigned which, bool fp32, bool late)
 {
     size_t count = elements(which), bytes = count * (fp32 ? 4 : 2);
-    e5rt_buffer_object_t x = e5_buffer(bytes), s = e5_buffer(bytes), y = e5_buffer(bytes);
+    e5rt_buffer_object_t x = e5rig_buffer(bytes), s = e5rig_buffer(bytes), y = e5rig_buffer(bytes);
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
 
     write_model("model.mil", fp32, shapes[which].dim, shapes[which].rank, late);
-    e5_model_open(&model, e5_path("model.mil"));
-    e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", s),
-        e5_bind(model.operation, "state_out", s);
+    e5rig_model_open(&model, folder_path("model.mil"));
+    e5rig_bind(model.operation, "x", x), e5rig_bind(model.operation, "state_in", s),
+        e5rig_bind(model.operation, "state_out", s);
     if (late)
-        e5_bind(model.operation, "y", y);
+        e5rig_bind(model.operation, "y", y);
     for (size_t i = 0; i < count; i++)
-        put(e5_data(x), fp32, i, 1 + (double)(i % 5));
+        put(e5rig_data(x), fp32, i, 1 + (double)(i % 5));
     OK(e5rt_execution_stream_create(&stream));
     for (int step = 1; step <= 4; step++) {
         OK(e5rt_execution_stream_operation_prepare_op_for_encode(model.operation));
@@ -112,16 +115,16 @@ static void accumulate(unsigned which, bool fp32, bool late)
         for (size_t i = 0; i < count; i++) {
             double one = 1 + (double)(i % 5);
 
-            if (get(e5_data(s), fp32, i) != step * one)
+            if (get(e5rig_data(s), fp32, i) != step * one)
                 fail_msg("shape %u, %s, step %d: state %zu is %g", which, fp32 ? "fp32" : "fp16", step, i,
-                         get(e5_data(s), fp32, i));
-            if (late && get(e5_data(y), fp32, i) != (step - 2) * one)
+                         get(e5rig_data(s), fp32, i));
+            if (late && get(e5rig_data(y), fp32, i) != (step - 2) * one)
                 fail_msg("shape %u, %s, step %d: y %zu is %g", which, fp32 ? "fp32" : "fp16", step, i,
-                         get(e5_data(y), fp32, i));
+                         get(e5rig_data(y), fp32, i));
         }
     }
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&s)),
         OK(e5rt_buffer_object_release(&y));
 }
@@ -146,25 +149,99 @@ static void resident_state_is_read_before_it_is_replaced(void **state)
 
 static void the_example_counts(void **state)
 {
-    e5rt_buffer_object_t x = e5_buffer(640), s = e5_buffer(640);
+    e5rt_buffer_object_t x = e5rig_buffer(640), s = e5rig_buffer(640);
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
 
     (void)state;
-    e5_model_open(&model, TEST_SOURCE_ROOT "/examples/accumulator.mil");
-    e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", s),
-        e5_bind(model.operation, "state_out", s);
+    e5rig_model_open(&model, TEST_SOURCE_ROOT "/examples/accumulator.mil");
+    e5rig_bind(model.operation, "x", x), e5rig_bind(model.operation, "state_in", s),
+        e5rig_bind(model.operation, "state_out", s);
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     for (int i = 0; i < 160; i++)
-        ((float *)e5_data(x))[i] = 1;
+        ((float *)e5rig_data(x))[i] = 1;
     for (int step = 1; step <= 4; step++) {
         OK(e5rt_execution_stream_execute_sync(stream));
-        assert_true(((float *)e5_data(s))[0] == step && ((float *)e5_data(s))[159] == step);
+        assert_true(((float *)e5rig_data(s))[0] == step && ((float *)e5rig_data(s))[159] == step);
     }
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&s));
+}
+
+#define SLOTS 6u
+#define WIDTH 40u
+
+/*
+ * The masked update of a resident cache: where the position vector is 1 the new entry, elsewhere what was
+ * there. The mask is a comparison of the vector, or the vector itself in arithmetic.
+ */
+static const char *const masked_updates[] = {
+    "tensor<bool, [1, 6, 1, 1]> m = greater(x = position, y = fp16(0.5));\n"
+    "tensor<fp16, [1, 6, 1, 40]> cache_out = select(cond = m, a = entry, b = cache_in);\n",
+    "tensor<fp16, [1, 6, 1, 40]> d = sub(x = entry, y = cache_in);\n"
+    "tensor<fp16, [1, 6, 1, 40]> m = mul(x = d, y = position);\n"
+    "tensor<fp16, [1, 6, 1, 40]> cache_out = add(x = cache_in, y = m);\n",
+};
+
+static void write_masked(const char *name, const char *update)
+{
+    char text[1024];
+    int length = snprintf(text, sizeof(text),
+                          "program(1.3)\n{func main<ios18>(tensor<fp16, [1, 6, 1, 1]> position, "
+                          "tensor<fp16, [1, 1, 1, 40]> entry, tensor<fp16, [1, 6, 1, 40]> cache_in) {\n"
+                          "%s} -> (cache_out);}\n",
+                          update);
+
+    folder_write(name, text, (size_t)length);
+}
+
+/* What step `step` writes: small whole numbers, exact in fp16 and exact as differences. */
+static double entry_value(unsigned step, unsigned column)
+{
+    return 1 + 7.0 * step + column % 5 - (step % 2 ? 100.0 : 0.0);
+}
+
+/* Slots are written out of order, one twice; the host sends position and entry, never the cache. */
+static void fill_cache(const char *update)
+{
+    static const unsigned order[] = {2, 0, 5, 1, 4, 3, 2};
+    e5rt_buffer_object_t position = e5rig_buffer(2 * SLOTS), entry = e5rig_buffer(2 * WIDTH),
+                         cache = e5rig_buffer(2 * SLOTS * WIDTH);
+    double expected[SLOTS][WIDTH] = {{0}};
+    e5rt_execution_stream_t stream;
+    struct e5rig_model model;
+
+    write_masked("masked.mil", update);
+    e5rig_model_open(&model, folder_path("masked.mil"));
+    e5rig_bind(model.operation, "position", position), e5rig_bind(model.operation, "entry", entry),
+        e5rig_bind(model.operation, "cache_in", cache), e5rig_bind(model.operation, "cache_out", cache);
+    OK(e5rt_execution_stream_create(&stream));
+    OK(e5rt_execution_stream_encode_operation(stream, model.operation));
+    for (unsigned step = 0; step < sizeof(order) / sizeof(order[0]); step++) {
+        for (unsigned slot = 0; slot < SLOTS; slot++)
+            put(e5rig_data(position), false, slot, slot == order[step]);
+        for (unsigned i = 0; i < WIDTH; i++)
+            put(e5rig_data(entry), false, i, expected[order[step]][i] = entry_value(step, i));
+        OK(e5rt_execution_stream_execute_sync(stream));
+        for (unsigned slot = 0; slot < SLOTS; slot++)
+            for (unsigned i = 0; i < WIDTH; i++)
+                if (get(e5rig_data(cache), false, slot * WIDTH + i) != expected[slot][i])
+                    fail_msg("step %u: slot %u holds %g at %u, expected %g", step, slot,
+                             get(e5rig_data(cache), false, slot * WIDTH + i), i, expected[slot][i]);
+    }
+    OK(e5rt_execution_stream_release(&stream));
+    e5rig_model_close(&model);
+    OK(e5rt_buffer_object_release(&position)), OK(e5rt_buffer_object_release(&entry)),
+        OK(e5rt_buffer_object_release(&cache));
+}
+
+static void a_masked_update_fills_a_cache(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof(masked_updates) / sizeof(masked_updates[0]); i++)
+        fill_cache(masked_updates[i]);
 }
 
 /* A buffer from a descriptor holds halfs at the engine's strides, whatever the port's type. */
@@ -172,16 +249,16 @@ static void engine_buffers_need_no_cast(void **state)
 {
     const uint32_t dim[] = {2, 3, 4, 5};
     uint64_t shape[4], strides[4], rank;
-    e5rt_buffer_object_t x, s, y = e5_buffer(4 * 120);
+    e5rt_buffer_object_t x, s, y = e5rig_buffer(4 * 120);
     e5rt_execution_stream_t stream;
     e5rt_tensor_desc_t desc;
-    struct e5_model model;
+    struct e5rig_model model;
     e5rt_io_port_t port;
     uint32_t dtype;
 
     (void)state;
     write_model("model.mil", true, dim, 4, true);
-    e5_model_open(&model, e5_path("model.mil"));
+    e5rig_model_open(&model, folder_path("model.mil"));
     OK(e5rt_execution_stream_operation_retain_input_port(model.operation, "x", &port));
     OK(e5rt_io_port_retain_tensor_desc(port, &desc));
     OK(e5rt_tensor_desc_get_rank(desc, &rank));
@@ -196,11 +273,11 @@ static void engine_buffers_need_no_cast(void **state)
     assert_int_equal(strides[2] % 64, 0);
     OK(e5rt_tensor_desc_release(&desc));
     OK(e5rt_io_port_release(&port));
-    x = e5_engine_buffer(model.operation, "x");
-    s = e5_engine_buffer(model.operation, "state_in");
-    e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", s),
-        e5_bind(model.operation, "state_out", s);
-    e5_bind(model.operation, "y", y);
+    x = e5rig_engine_buffer(model.operation, "x");
+    s = e5rig_engine_buffer(model.operation, "state_in");
+    e5rig_bind(model.operation, "x", x), e5rig_bind(model.operation, "state_in", s),
+        e5rig_bind(model.operation, "state_out", s);
+    e5rig_bind(model.operation, "y", y);
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
 #define AT(i) \
@@ -208,21 +285,21 @@ static void engine_buffers_need_no_cast(void **state)
     for (unsigned i = 0; i < 120; i++) {
         uint16_t half = test_half_from_double(1 + i);
 
-        memcpy((uint8_t *)e5_data(x) + AT(i), &half, 2);
+        memcpy((uint8_t *)e5rig_data(x) + AT(i), &half, 2);
     }
     for (int step = 1; step <= 3; step++) {
         OK(e5rt_execution_stream_execute_sync(stream));
         for (unsigned i = 0; i < 120; i++) {
             uint16_t half;
 
-            memcpy(&half, (uint8_t *)e5_data(s) + AT(i), 2);
+            memcpy(&half, (uint8_t *)e5rig_data(s) + AT(i), 2);
             assert_true(test_half_to_double(half) == step * (1.0 + i));
-            assert_true(get(e5_data(y), true, i) == (step - 2) * (1.0 + i));
+            assert_true(get(e5rig_data(y), true, i) == (step - 2) * (1.0 + i));
         }
     }
 #undef AT
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&s)),
         OK(e5rt_buffer_object_release(&y));
 }
@@ -233,27 +310,27 @@ static void casts_round_at_the_ports(void **state)
     const uint32_t dim[] = {1, 1, 1, 5};
     static const float in[5] = {1e6f, -1e6f, 1.00048828125f, 0.1f, 2049.0f};
     static const double out[5] = {1e300, -1e300, 1.0, 0.0999755859375, 2048.0};
-    e5rt_buffer_object_t x = e5_buffer(20), zero = e5_buffer(20), y = e5_buffer(20);
+    e5rt_buffer_object_t x = e5rig_buffer(20), zero = e5rig_buffer(20), y = e5rig_buffer(20);
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
 
     (void)state;
     write_model("model.mil", true, dim, 4, false);
-    e5_model_open(&model, e5_path("model.mil"));
-    e5_bind(model.operation, "x", x), e5_bind(model.operation, "state_in", zero),
-        e5_bind(model.operation, "state_out", y);
-    memcpy(e5_data(x), in, sizeof(in));
+    e5rig_model_open(&model, folder_path("model.mil"));
+    e5rig_bind(model.operation, "x", x), e5rig_bind(model.operation, "state_in", zero),
+        e5rig_bind(model.operation, "state_out", y);
+    memcpy(e5rig_data(x), in, sizeof(in));
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     OK(e5rt_execution_stream_execute_sync(stream));
     for (unsigned i = 0; i < 5; i++) {
-        double got = (double)((float *)e5_data(y))[i];
+        double got = (double)((float *)e5rig_data(y))[i];
 
         if (i < 2 ? (i ? got >= -65504 : got <= 65504) : got != out[i])
             fail_msg("element %u is %.10g, not %.10g", i, got, out[i]);
     }
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&zero)),
         OK(e5rt_buffer_object_release(&y));
 }
@@ -269,22 +346,22 @@ static void the_cache_is_asked_first(void **state)
     int required;
 
     (void)state;
-    snprintf(cache, sizeof(cache), "%s", e5_path("another-cache"));
+    snprintf(cache, sizeof(cache), "%s", folder_path("another-cache"));
     write_model("cached.mil", true, dim, 4, false);
     OK(e5rt_e5_compiler_config_options_create(&config));
     OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, cache));
     OK(e5rt_e5_compiler_create_with_config(&compiler, config));
     OK(e5rt_e5_compiler_options_create(&options));
-    OK(e5rt_e5_compiler_is_new_compile_required(compiler, e5_path("cached.mil"), options, &required));
+    OK(e5rt_e5_compiler_is_new_compile_required(compiler, folder_path("cached.mil"), options, &required));
     assert_int_equal(required, 1);
-    OK(e5rt_e5_compiler_compile(compiler, e5_path("cached.mil"), options, &library));
+    OK(e5rt_e5_compiler_compile(compiler, folder_path("cached.mil"), options, &library));
     OK(e5rt_program_library_release(&library));
-    OK(e5rt_e5_compiler_is_new_compile_required(compiler, e5_path("cached.mil"), options, &required));
+    OK(e5rt_e5_compiler_is_new_compile_required(compiler, folder_path("cached.mil"), options, &required));
     assert_int_equal(required, 0);
     OK(e5rt_e5_compiler_options_set_force_recompilation(options, 1));
-    OK(e5rt_e5_compiler_is_new_compile_required(compiler, e5_path("cached.mil"), options, &required));
+    OK(e5rt_e5_compiler_is_new_compile_required(compiler, folder_path("cached.mil"), options, &required));
     assert_int_equal(required, 1);
-    OK(e5rt_e5_compiler_compile(compiler, e5_path("cached.mil"), options, &library));
+    OK(e5rt_e5_compiler_compile(compiler, folder_path("cached.mil"), options, &library));
     OK(e5rt_program_library_release(&library));
     OK(e5rt_e5_compiler_config_options_release(&config));
     OK(e5rt_e5_compiler_options_release(&options));
@@ -302,20 +379,20 @@ static void a_cache_that_cannot_be_used(void **state)
 
     (void)state;
     write_model("uncached.mil", true, dim, 4, false);
-    e5_write("a-file", "mine", 4);
+    folder_write("a-file", "mine", 4);
     OK(e5rt_e5_compiler_config_options_create(&config));
-    OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, e5_path("a-file")));
+    OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, folder_path("a-file")));
     OK(e5rt_e5_compiler_create_with_config(&compiler, config));
-    OK(e5rt_e5_compiler_is_new_compile_required(compiler, e5_path("uncached.mil"), NULL, &required));
+    OK(e5rt_e5_compiler_is_new_compile_required(compiler, folder_path("uncached.mil"), NULL, &required));
     assert_int_equal(required, 1);
-    OK(e5rt_e5_compiler_compile(compiler, e5_path("uncached.mil"), NULL, &library));
+    OK(e5rt_e5_compiler_compile(compiler, folder_path("uncached.mil"), NULL, &library));
     assert_non_null(strstr(e5rt_get_last_warning_message(), "compiled in memory"));
-    assert_non_null(strstr(e5rt_get_last_warning_message(), e5_path("a-file")));
+    assert_non_null(strstr(e5rt_get_last_warning_message(), folder_path("a-file")));
     OK(e5rt_program_library_release(&library));
     /* The next compilation has nothing to warn about. */
-    OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, e5_path("good-cache")));
+    OK(e5rt_e5_compiler_config_options_set_cache_bundle_location(config, folder_path("good-cache")));
     OK(e5rt_e5_compiler_create_with_config(&other, config));
-    OK(e5rt_e5_compiler_compile(other, e5_path("uncached.mil"), NULL, &library));
+    OK(e5rt_e5_compiler_compile(other, folder_path("uncached.mil"), NULL, &library));
     assert_string_equal(e5rt_get_last_warning_message(), "");
     OK(e5rt_program_library_release(&library));
     OK(e5rt_e5_compiler_config_options_release(&config));
@@ -332,13 +409,14 @@ static void models_that_are_refused(void **state)
 
     (void)state;
     OK(e5rt_e5_compiler_create(&compiler));
-    e5_write("unheard.mil", text, sizeof(text) - 1);
-    assert_int_not_equal(e5rt_e5_compiler_compile(compiler, e5_path("unheard.mil"), NULL, &library), E5RT_OK);
+    folder_write("unheard.mil", text, sizeof(text) - 1);
+    assert_int_not_equal(e5rt_e5_compiler_compile(compiler, folder_path("unheard.mil"), NULL, &library),
+                         E5RT_OK);
     assert_null(library);
     assert_non_null(strstr(e5rt_get_last_error_message(), "unheard_of"));
-    FAILS(e5rt_e5_compiler_compile(compiler, e5_path("nowhere.mil"), NULL, &library), E5RT_INVALID_ARGUMENT,
-          "nowhere.mil");
-    FAILS(e5rt_program_library_create(&library, e5_path("nowhere.bundle")), E5RT_INVALID_ARGUMENT,
+    FAILS(e5rt_e5_compiler_compile(compiler, folder_path("nowhere.mil"), NULL, &library),
+          E5RT_INVALID_ARGUMENT, "nowhere.mil");
+    FAILS(e5rt_program_library_create(&library, folder_path("nowhere.bundle")), E5RT_INVALID_ARGUMENT,
           "nowhere.bundle");
     OK(e5rt_e5_compiler_release(&compiler));
 }
@@ -349,7 +427,7 @@ static void every_allocation_may_fail(void **state)
 
     (void)state;
     write_model("sweep.mil", true, dim, 4, false);
-    OK(e5_once(e5_path("sweep.mil"), 1)); /* the machine is up; test_runtime.c lets its start fail */
+    OK(e5rig_once(folder_path("sweep.mil"), 1)); /* the machine is up; test_runtime.c lets its start fail */
     for (int force = 0; force < 2; force++) {
         unsigned long n, failed = 0;
 
@@ -358,7 +436,7 @@ static void every_allocation_may_fail(void **state)
             int64_t status;
 
             base_alloc_fail_nth(n);
-            status = e5_once(e5_path("sweep.mil"), force);
+            status = e5rig_once(folder_path("sweep.mil"), force);
             base_alloc_fail_nth(0);
             failed += status != E5RT_OK;
             if (base_alloc_count() - before < n) {
@@ -377,7 +455,7 @@ enum { THREADS = 4 };
 static void *compile_and_run(void *path)
 {
     for (int i = 0; i < 5; i++)
-        OK(e5_once(path, i & 1));
+        OK(e5rig_once(path, i & 1));
     return NULL;
 }
 
@@ -389,7 +467,7 @@ static void threads_compile_the_same_model(void **state)
 
     (void)state;
     write_model("threads.mil", true, dim, 4, false);
-    snprintf(path, sizeof(path), "%s", e5_path("threads.mil"));
+    snprintf(path, sizeof(path), "%s", folder_path("threads.mil"));
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, compile_and_run, path), 0);
     for (unsigned i = 0; i < THREADS; i++)
@@ -402,6 +480,7 @@ int main(void)
         cmocka_unit_test(the_accumulator_counts_in_every_form),
         cmocka_unit_test(resident_state_is_read_before_it_is_replaced),
         cmocka_unit_test(the_example_counts),
+        cmocka_unit_test(a_masked_update_fills_a_cache),
         cmocka_unit_test(engine_buffers_need_no_cast),
         cmocka_unit_test(casts_round_at_the_ports),
         cmocka_unit_test(the_cache_is_asked_first),

@@ -10,7 +10,7 @@ static void buffers_and_their_limits(void **state)
 {
     const struct td_shape s = {1, 3, 1, 33}, t = {1, 3, 2, 33};
     e5rt_buffer_object_t buffer, foreign;
-    struct e5_model model, tall;
+    struct e5rig_model model, tall;
     e5rt_io_port_t port;
     uint32_t type;
     size_t bytes;
@@ -26,19 +26,19 @@ static void buffers_and_their_limits(void **state)
     assert_int_equal(bytes, 192);
     assert_int_equal(type, 2);
     for (unsigned i = 0; i < 192; i++)
-        assert_int_equal(((uint8_t *)e5_data(buffer))[i], 0);
+        assert_int_equal(((uint8_t *)e5rig_data(buffer))[i], 0);
 
-    e5_write_adder("add.hwx", &s, 1);
-    e5_model_open(&model, e5_path("add.hwx"));
+    e5rig_write_adder("add.hwx", &s, 1);
+    e5rig_model_open(&model, folder_path("add.hwx"));
     OK(e5rt_execution_stream_operation_retain_input_port(model.operation, "x", &port));
     FAILS(e5rt_io_port_bind_buffer_object(port, buffer), E5RT_OUT_OF_BOUNDS,
           "Port x needs 198 bytes; the buffer has 192.");
-    e5_write_adder("tall.hwx", &t, 1);
-    e5_model_open(&tall, e5_path("tall.hwx"));
-    foreign = e5_engine_buffer(tall.operation, "x");
+    e5rig_write_adder("tall.hwx", &t, 1);
+    e5rig_model_open(&tall, folder_path("tall.hwx"));
+    foreign = e5rig_engine_buffer(tall.operation, "x");
     FAILS(e5rt_io_port_bind_buffer_object(port, foreign), E5RT_INVALID_ARGUMENT, "1x3x1x33");
-    e5_model_close(&tall);
-    e5_model_close(&model);
+    e5rig_model_close(&tall);
+    e5rig_model_close(&model);
     OK(e5rt_io_port_release(&port));
     OK(e5rt_buffer_object_release(&buffer));
     OK(e5rt_buffer_object_release(&foreign));
@@ -48,13 +48,13 @@ static void names_and_counts(void **state)
 {
     const struct td_shape s = {1, 1, 1, 8};
     const char *names[3] = {0}, *name;
-    struct e5_model model;
+    struct e5rig_model model;
     e5rt_io_port_t port;
     uint64_t count;
 
     (void)state;
-    e5_write_adder("add.hwx", &s, 1);
-    e5_model_open(&model, e5_path("add.hwx"));
+    e5rig_write_adder("add.hwx", &s, 1);
+    e5rig_model_open(&model, folder_path("add.hwx"));
     OK(e5rt_program_library_get_num_functions(model.library, &count));
     assert_int_equal(count, 1);
     OK(e5rt_program_library_get_function_names(model.library, count, names));
@@ -79,7 +79,7 @@ static void names_and_counts(void **state)
           E5RT_INVALID_ARGUMENT, "no output port x");
     OK(e5rt_execution_stream_operation_retain_output_port(model.operation, "state_out@output", &port));
     OK(e5rt_io_port_release(&port));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
 }
 
 static void paths_and_options_that_are_refused(void **state)
@@ -104,19 +104,20 @@ static void paths_and_options_that_are_refused(void **state)
           "Segmenter other is unknown");
     FAILS(e5rt_e5_compiler_compile(compiler, NULL, options, &library), E5RT_INVALID_ARGUMENT,
           "Invalid E5 path specified.");
-    FAILS(e5rt_e5_compiler_compile(compiler, e5_path("missing.hwx"), NULL, &library), E5RT_INVALID_ARGUMENT,
-          "missing.hwx: cannot be opened: No such file");
+    FAILS(e5rt_e5_compiler_compile(compiler, folder_path("missing.hwx"), NULL, &library),
+          E5RT_INVALID_ARGUMENT, "missing.hwx: cannot be opened: No such file");
     assert_null(library);
-    e5_write("rubbish.bin", rubbish, sizeof(rubbish));
-    FAILS(e5rt_e5_compiler_compile(compiler, e5_path("rubbish.bin"), options, &library),
+    folder_write("rubbish.bin", rubbish, sizeof(rubbish));
+    FAILS(e5rt_e5_compiler_compile(compiler, folder_path("rubbish.bin"), options, &library),
           E5RT_INVALID_ARGUMENT, "rubbish.bin: ");
-    e5_write("empty.hwx", rubbish, 0);
-    FAILS(e5rt_program_library_create(&library, e5_path("empty.hwx")), E5RT_INVALID_ARGUMENT, "empty.hwx: ");
+    folder_write("empty.hwx", rubbish, 0);
+    FAILS(e5rt_program_library_create(&library, folder_path("empty.hwx")), E5RT_INVALID_ARGUMENT,
+          "empty.hwx: ");
     FAILS(e5rt_program_library_create(&library, NULL), E5RT_INVALID_ARGUMENT, "Invalid E5 path specified.");
-    e5_write_adder("add.hwx", &s, 1);
-    OK(e5rt_e5_compiler_is_new_compile_required(compiler, e5_path("add.hwx"), NULL, &required));
+    e5rig_write_adder("add.hwx", &s, 1);
+    OK(e5rt_e5_compiler_is_new_compile_required(compiler, folder_path("add.hwx"), NULL, &required));
     assert_int_equal(required, 0);
-    OK(e5rt_program_library_create(&library, e5_path("add.hwx")));
+    OK(e5rt_program_library_create(&library, folder_path("add.hwx")));
     FAILS(e5rt_program_library_retain_program_function(library, "side", &function), E5RT_INVALID_ARGUMENT,
           "no function side in add.hwx");
     OK(e5rt_program_library_release(&library));
@@ -126,7 +127,7 @@ static void paths_and_options_that_are_refused(void **state)
 
 static void handles_that_are_wrong(void **state)
 {
-    e5rt_buffer_object_t buffer = e5_buffer(64), stale = buffer;
+    e5rt_buffer_object_t buffer = e5rig_buffer(64), stale = buffer;
     e5rt_execution_stream_t stream, none = NULL;
     e5rt_precompiled_compute_op_create_options_t options;
     uint64_t words[64] = {0};
@@ -168,20 +169,21 @@ static void handles_that_are_released_twice(void **state)
     e5rt_execution_stream_operation_t operation;
     e5rt_program_function_t function;
     e5rt_program_library_t library;
-    e5rt_buffer_object_t x = e5_buffer(64), copy;
+    e5rt_buffer_object_t x = e5rig_buffer(64), copy;
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
     uint64_t count;
     void *data;
 
     (void)state;
-    e5_write_adder("add.hwx", &s, 1);
-    e5_model_open(&model, e5_path("add.hwx"));
+    e5rig_write_adder("add.hwx", &s, 1);
+    e5rig_model_open(&model, folder_path("add.hwx"));
     operation = model.operation, function = model.function, library = model.library, copy = x;
-    e5_bind(operation, "x", x), e5_bind(operation, "state_in", x), e5_bind(operation, "state_out", x);
+    e5rig_bind(operation, "x", x), e5rig_bind(operation, "state_in", x),
+        e5rig_bind(operation, "state_out", x);
     OK(e5rt_execution_stream_create(&stream));
     OK(e5rt_execution_stream_encode_operation(stream, operation));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&x));
     for (unsigned i = 0; i < 3; i++) {
         FAILS(e5rt_execution_stream_operation_release(&operation), E5RT_INVALID_ARGUMENT,
@@ -208,8 +210,8 @@ static void a_library_that_is_released_twice(void **state)
     e5rt_program_library_t library, copy;
 
     (void)state;
-    e5_write_adder("add.hwx", &s, 1);
-    OK(e5rt_program_library_create(&library, e5_path("add.hwx")));
+    e5rig_write_adder("add.hwx", &s, 1);
+    OK(e5rt_program_library_create(&library, folder_path("add.hwx")));
     copy = library;
     OK(e5rt_program_library_retain_program_function(library, "main", &function));
     OK(e5rt_program_library_release(&library));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Surfaces that fail: every place where the runtime makes one looks at what it got. The linker sends its calls to the
- * functions below (tests/meson.build).
+ * Surfaces that fail: every place where the runtime makes one looks at what it got. The linker sends its
+ * calls to the functions below (tests/meson.build).
  */
 #include "support.h"
 
@@ -65,8 +65,8 @@ static void a_program_is_not_written_to_nowhere(void **state)
     e5rt_program_library_t library;
 
     (void)state;
-    e5_write_adder("add.hwx", &s, 1);
-    OK(e5rt_program_library_create(&library, e5_path("add.hwx")));
+    e5rig_write_adder("add.hwx", &s, 1);
+    OK(e5rt_program_library_create(&library, folder_path("add.hwx")));
     OK(e5rt_program_library_retain_program_function(library, "main", &function));
     baseless = true;
     FAILS(e5rt_program_function_load_for_execution(function), E5RT_NO_MEMORY, "Program add.hwx");
@@ -84,14 +84,14 @@ static void a_stage_has_memory_or_is_refused(void **state)
     const struct td_shape s = {1, 3, 1, 33};
     e5rt_buffer_object_t buffer;
     e5rt_execution_stream_t stream;
-    struct e5_model model;
+    struct e5rig_model model;
 
     (void)state;
-    e5_write_adder("rows.hwx", &s, 1);
-    e5_model_open(&model, e5_path("rows.hwx"));
-    buffer = e5_buffer(256);
-    e5_bind(model.operation, "x", buffer), e5_bind(model.operation, "state_in", buffer);
-    e5_bind(model.operation, "state_out", buffer);
+    e5rig_write_adder("rows.hwx", &s, 1);
+    e5rig_model_open(&model, folder_path("rows.hwx"));
+    buffer = e5rig_buffer(256);
+    e5rig_bind(model.operation, "x", buffer), e5rig_bind(model.operation, "state_in", buffer);
+    e5rig_bind(model.operation, "state_out", buffer);
     OK(e5rt_execution_stream_create(&stream));
     baseless = true;
     FAILS(e5rt_execution_stream_encode_operation(stream, model.operation), E5RT_NO_MEMORY, "Port x");
@@ -100,7 +100,7 @@ static void a_stage_has_memory_or_is_refused(void **state)
     OK(e5rt_execution_stream_encode_operation(stream, model.operation));
     OK(e5rt_execution_stream_execute_sync(stream));
     OK(e5rt_execution_stream_release(&stream));
-    e5_model_close(&model);
+    e5rig_model_close(&model);
     OK(e5rt_buffer_object_release(&buffer));
     assert_int_equal(live, 0);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two gigabytes of pages scattered on purpose: more host mappings than a process may have. The budget holds and the results are right, through
- * windows that come and go and, for an operand larger than the budget, page by page.
+ * Two gigabytes of pages scattered on purpose: more host mappings than a process may have.
+ * The budget holds and the results are right, through windows that come and go and, for an
+ * operand larger than the budget, page by page.
  */
 #include "support.h"
 

@@ -174,7 +174,7 @@ static void tables(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         uint8_t bytes[128] = {0};
-        uint16_t table[PR_TABLE_HALFS];
+        uint16_t table[PR_TABLE_VALUES];
 
         for (unsigned j = 0; j < 4; j++) {
             put_half(bytes + 2 * j, known[i].clamp[j]);

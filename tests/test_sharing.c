@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operands that share bytes, and tensors that stay in L2: a task reads everything before it writes anything, and what is kept is what
- * the next descriptor expects to find.
+ * Operands that share bytes, and tensors that stay in L2: a task reads everything before it writes anything,
+ * and what is kept is what the next descriptor expects to find.
  */
 #include "taskrig.h"
-
-/* A neural-engine task that moves a tensor unchanged. */
-static struct step copy(const struct td_shape *s, struct spot from, struct spot to)
-{
-    return (struct step){
-        .w = s->w, .h = s->h, .cin = s->c, .src = from, .dst = to, .group_cfg = DEPTHWISE, .mac = COPY};
-}
 
 static void expect_all(const char *what, const struct tensor *y, const double *want)
 {
@@ -47,18 +40,18 @@ static void two_rows_under_their_result(void **state)
 
         for (uint32_t i = 0; i < 2 * s.c; i++)
             want[i] = (x.x[i] + rows.x[i / 2 * 2]) * rows.x[i / 2 * 2 + 1];
-        rig_run(round % RIGS,
-                (struct step[]){copy(&s, dram(5, &s), l2(0x100, &s)),
-                                {.type = AFFINE,
-                                 .w = s.w,
-                                 .h = s.h,
-                                 .cin = s.c,
-                                 .src = dram(6, &s),
-                                 .src2 = l2(0x100, &s),
-                                 .dst = l2(0x100, &s),
-                                 .pe = "Src2Mode=2"},
-                                copy(&s, l2(0x100, &s), dram(4, &s))},
-                3, NULL, 0, (struct surface[]){bind(5, &rows), bind(6, &x), bind(4, &y)}, 3);
+        taskrig_run(round % RIGS,
+                    (struct step[]){step_copy(&s, dram(5, &s), l2(0x100, &s)),
+                                    {.type = AFFINE,
+                                     .w = s.w,
+                                     .h = s.h,
+                                     .cin = s.c,
+                                     .src = dram(6, &s),
+                                     .src2 = l2(0x100, &s),
+                                     .dst = l2(0x100, &s),
+                                     .pe = "Src2Mode=2"},
+                                    step_copy(&s, l2(0x100, &s), dram(4, &s))},
+                    3, NULL, 0, (struct surface[]){bind(5, &rows), bind(6, &x), bind(4, &y)}, 3);
         expect_all("two rows", &y, want);
         tensor_free(&x), tensor_free(&rows), tensor_free(&y);
     }
@@ -80,18 +73,12 @@ static void kept_over_the_other_source(void **state)
         assert_non_null(want);
         for (size_t i = 0; i < elements(&s); i++)
             want[i] = a.x[i] + b.x[i];
-        rig_run(round % RIGS,
-                (struct step[]){copy(&s, dram(5, &s), l2(0x40, &s)),
-                                {.type = TWO_SOURCES,
-                                 .w = s.w,
-                                 .h = s.h,
-                                 .cin = s.c,
-                                 .src = kept(6, &s, 0x40),
-                                 .src2 = l2(0x40, &s),
-                                 .dst = dram(4, &s),
-                                 .pe = "Src2Mode=2"},
-                                copy(&s, l2(0x40, &s), dram(7, &s))},
-                3, NULL, 0, (struct surface[]){bind(5, &b), bind(6, &a), bind(4, &sum), bind(7, &left)}, 4);
+        taskrig_run(round % RIGS,
+                    (struct step[]){step_copy(&s, dram(5, &s), l2(0x40, &s)),
+                                    step_two(&s, kept(6, &s, 0x40), l2(0x40, &s), dram(4, &s), "Src2Mode=2"),
+                                    step_copy(&s, l2(0x40, &s), dram(7, &s))},
+                    3, NULL, 0, (struct surface[]){bind(5, &b), bind(6, &a), bind(4, &sum), bind(7, &left)},
+                    4);
         expect_all("sum", &sum, want);
         expect_all("kept", &left, a.x);
         free(want);
@@ -99,7 +86,10 @@ static void kept_over_the_other_source(void **state)
     }
 }
 
-/* The result goes over a kept source in memory, or over its copy in L2: the copy is of the source, the result is whole. */
+/*
+ * The result goes over a kept source in memory, or over its copy in L2:
+ * the copy is of the source, the result is whole.
+ */
 static void kept_under_the_result(void **state)
 {
     struct test_rng rng;
@@ -117,25 +107,26 @@ static void kept_under_the_result(void **state)
         memcpy(before, in_memory.x, elements(&s) * sizeof(*before));
         for (size_t i = 0; i < elements(&s); i++)
             want[i] = 2 * before[i];
-        rig_run(round % RIGS,
-                (struct step[]){{.type = ONE_SOURCE,
-                                 .w = s.w,
-                                 .h = s.h,
-                                 .cin = s.c,
-                                 .src = kept(6, &s, 0x40),
-                                 .dst = dram(6, &s),
-                                 .scale = 0x4000},
-                                copy(&s, l2(0x40, &s), dram(7, &s)),
-                                {.type = ONE_SOURCE,
-                                 .w = s.w,
-                                 .h = s.h,
-                                 .cin = s.c,
-                                 .src = kept(5, &s, 0x40),
-                                 .dst = l2(0x40 + shift, &s),
-                                 .scale = 0x4000},
-                                copy(&s, l2(0x40 + shift, &s), dram(4, &s))},
-                4, NULL, 0,
-                (struct surface[]){bind(5, &a), bind(6, &in_memory), bind(4, &result), bind(7, &left)}, 4);
+        taskrig_run(round % RIGS,
+                    (struct step[]){{.type = ONE_SOURCE,
+                                     .w = s.w,
+                                     .h = s.h,
+                                     .cin = s.c,
+                                     .src = kept(6, &s, 0x40),
+                                     .dst = dram(6, &s),
+                                     .scale = 0x4000},
+                                    step_copy(&s, l2(0x40, &s), dram(7, &s)),
+                                    {.type = ONE_SOURCE,
+                                     .w = s.w,
+                                     .h = s.h,
+                                     .cin = s.c,
+                                     .src = kept(5, &s, 0x40),
+                                     .dst = l2(0x40 + shift, &s),
+                                     .scale = 0x4000},
+                                    step_copy(&s, l2(0x40 + shift, &s), dram(4, &s))},
+                    4, NULL, 0,
+                    (struct surface[]){bind(5, &a), bind(6, &in_memory), bind(4, &result), bind(7, &left)},
+                    4);
         expect_all("in memory", &in_memory, want);
         expect_all("kept", &left, before);
         for (size_t i = 0; i < elements(&s); i++)
@@ -166,7 +157,10 @@ static uint8_t *interleaved(const struct tensor *t, unsigned k, struct spot *spo
     return data;
 }
 
-/* Channels that stand side by side in memory are kept as any other tensor: the next descriptor reads them by the strides of L2. */
+/*
+ * Interleaved channels are kept in L2 as any other tensor: the
+ * next descriptor reads them by the strides of L2.
+ */
 static void interleaved_and_kept(void **state)
 {
     struct test_rng rng;
@@ -182,11 +176,11 @@ static void interleaved_and_kept(void **state)
         unsigned k = (unsigned)test_rng_range(&rng, 2, 5);
         uint8_t *data = interleaved(&x, k, &source, &bytes), *out = interleaved(&none, k, &result, &room);
 
-        rig_run(round % RIGS,
-                (struct step[]){copy(&s, source, result), copy(&s, l2(0x40, &s), dram(4, &s)),
-                                copy(&s, l2(0x100000, &s), dram(7, &s))},
-                3, NULL, 0, (struct surface[]){{5, bytes, data}, {6, room, out}, bind(4, &y), bind(7, &z)},
-                4);
+        taskrig_run(round % RIGS,
+                    (struct step[]){step_copy(&s, source, result), step_copy(&s, l2(0x40, &s), dram(4, &s)),
+                                    step_copy(&s, l2(0x100000, &s), dram(7, &s))},
+                    3, NULL, 0,
+                    (struct surface[]){{5, bytes, data}, {6, room, out}, bind(4, &y), bind(7, &z)}, 4);
         expect_all("kept source", &y, x.x);
         expect_all("kept result", &z, x.x);
         free(data), free(out);
@@ -212,15 +206,15 @@ static void interleaved_and_broadcast(void **state)
         assert_non_null(want);
         for (size_t i = 0; i < elements(&s); i++)
             want[i] = x.x[i % (s.h * s.w)];
-        rig_run(round % RIGS,
-                (struct step[]){{.type = ONE_SOURCE,
-                                 .w = s.w,
-                                 .h = s.h,
-                                 .cin = s.c,
-                                 .src = source,
-                                 .dst = dram(4, &s),
-                                 .broadcast = "Src1WHDC=8"}},
-                1, NULL, 0, (struct surface[]){{5, bytes, data}, bind(4, &y)}, 2);
+        taskrig_run(round % RIGS,
+                    (struct step[]){{.type = ONE_SOURCE,
+                                     .w = s.w,
+                                     .h = s.h,
+                                     .cin = s.c,
+                                     .src = source,
+                                     .dst = dram(4, &s),
+                                     .broadcast = "Src1WHDC=8"}},
+                    1, NULL, 0, (struct surface[]){{5, bytes, data}, bind(4, &y)}, 2);
         expect_all("broadcast", &y, want);
         free(want), free(data);
         tensor_free(&x), tensor_free(&y);
@@ -245,9 +239,10 @@ static void one_row_kept_as_many(void **state)
             want[i] = x.x[i / (s.h * s.w) * s.w + i % s.w];
         source.row = 0;
         source.plane = td_plane(&row);
-        rig_run(round % RIGS,
-                (struct step[]){copy(&s, source, dram(4, &s)), copy(&s, l2(0x40, &s), dram(7, &s))}, 2, NULL,
-                0, (struct surface[]){bind(5, &x), bind(4, &y), bind(7, &z)}, 3);
+        taskrig_run(
+            round % RIGS,
+            (struct step[]){step_copy(&s, source, dram(4, &s)), step_copy(&s, l2(0x40, &s), dram(7, &s))}, 2,
+            NULL, 0, (struct surface[]){bind(5, &x), bind(4, &y), bind(7, &z)}, 3);
         expect_all("read", &y, want);
         expect_all("kept", &z, want);
         free(want);
@@ -255,7 +250,10 @@ static void one_row_kept_as_many(void **state)
     }
 }
 
-/* The pages of a tensor are one and the same: its result is that of one page, however often it stands there and whoever comes first. */
+/*
+ * The pages of a tensor are one and the same: its result is that of one page, however often
+ * it is mapped and whichever access comes first.
+ */
 static void one_page_many_times(void **state)
 {
     enum { PAGES = 32, HALFS = BARE_PAGE / 2 };
@@ -277,7 +275,7 @@ static void one_page_many_times(void **state)
     uint64_t frame;
 
     (void)state;
-    rig_assemble(&program, &step, 1);
+    taskrig_assemble(&program, &step, 1);
     assert_int_equal(ane_machine_create(&config, &machine), 0);
     bare_start(&bare, machine, ANE_PAGE_TABLE_SEED, 64);
     request = bare_load(&bare, program.bytes, program.size, 0, program.first_words, program.count, 4);

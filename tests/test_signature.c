@@ -15,7 +15,7 @@
 static uint8_t *payload;
 static size_t payload_bytes;
 static ane_task_t task;
-static struct io_client plain;
+static struct iorig_client plain;
 static char sentence[256]; /* of the last create */
 
 /* The arguments, the image and the signature behind it, to be changed by hand. */
@@ -66,7 +66,7 @@ static void sign(struct signed_program *p, const void *image, size_t bytes, uint
     memcpy(&p->signature, &signature, sizeof(signature));
 }
 
-static IOReturn create(struct signed_program *p, const struct io_client *c)
+static IOReturn create(struct signed_program *p, const struct iorig_client *c)
 {
     size_t at = (p->bytes + 7) / 8 * 8, size = ANE_PROGRAM_IMAGE + at + sizeof(p->signature);
     struct ane_program_create arguments = {.size = p->cut ? size - 1 : size};
@@ -84,7 +84,7 @@ static IOReturn create(struct signed_program *p, const struct io_client *c)
     memcpy(&p->args.token, to, sizeof(p->args.token));
     ane_surface_release(arguments.surface);
     if (!result)
-        assert_int_equal(io_destroy(c, p->args.token), kIOReturnSuccess);
+        assert_int_equal(iorig_destroy(c, p->args.token), kIOReturnSuccess);
     return result;
 }
 
@@ -97,7 +97,7 @@ static int make(void **state)
     if (open_machine(state))
         return 1;
     task = ane_task_create(entitlement, 1, NULL, NULL);
-    assert_int_equal(io_open(ane_machine_service(machine), task, ANE_CLIENT_CONTROL, &plain),
+    assert_int_equal(iorig_open(ane_machine_service(machine), task, ANE_CLIENT_CONTROL, &plain),
                      kIOReturnSuccess);
     gr_open(&g, 0x5160, GR_WHOLE);
     gr_output(&g, gr_linear(&g, gr_input(&g, "x", CC_FP16, GR(5, 6)), gr_const(&g, GR(7, 6)), GR_NONE));
@@ -119,7 +119,7 @@ static int end(void **state)
 /* Every way in which a signature can be wrong, for a developer and for any other task. */
 static void what_is_wrong_is_refused_for_everybody(void **state)
 {
-    const struct io_client *const who[2] = {&client, &plain};
+    const struct iorig_client *const who[2] = {&client, &plain};
     uint8_t message[80], secret[crypto_sign_SECRETKEYBYTES];
     struct signed_program p;
 
@@ -152,7 +152,7 @@ static void what_is_wrong_is_refused_for_everybody(void **state)
 static void what_is_not_signed_is_a_developers(void **state)
 {
     static uint8_t image[0x10000];
-    size_t size = io_image_add(image, sizeof(image), 1, 8);
+    size_t size = iorig_image_add(image, sizeof(image), 1, 8);
     struct signed_program p;
 
     (void)state;

@@ -182,7 +182,7 @@ COLUMNS = [
     ("messages.header", "offset", [0x00, 0x04, 0x08, 0x0C, 0x10, 0x14]),
     ("messages.call", "field", ["nbrOfOutputBufferSets", "nbrOfWaitEvents", "nbrOfSignalEvents", "nbrOfCustomBars", "stats.buffer",
                                 "stats.size"]),
-    ("messages.container_sections", "name", ["generic", "kernel", "text", "operation", "procedure"]),
+    ("messages.container_sections", "name", ["generic", "kernel", "text", "operation", "procedure", "rebase"]),
     ("abi.external_method_arguments", "offset", [0x08, 0x10, 0x20, 0x30, 0x38, 0x48, 0x50, 0x58, 0x60]),
     ("abi.device_info", "offset", [0x00, 0x08, 0x10, 0x18, 0x48, 0x50, 0x60]),
     ("abi.dispatch_record", "offset", [0x00, 0x08, 0x0C, 0x10, 0x14, 0x18]),
@@ -216,6 +216,8 @@ DISPATCHED = {0x1E: "CH_PROPERTY_WRITE", 0x1F: "CH_PROPERTY_READ", 0x41: "PROCED
               0x4D: "FORCE_DISABLE_CACHE_REQUESTS", 0x4F: "SET_ACTIVE_CACHE_REQUEST_IN_GROUP", 0x5A: "INFERENCE_CALL", 0x5B: "BACK_CHANNEL_RPC"}
 EXELOOP = {0x2D: "CH_DATA_FILE_LOAD2", 0x404: "RETURN_PROCESS_ID", 0xFF00: "BACK_CHANNEL_RPC"}
 WIRE = {0x7000: "INFERENCE_CALL", 0xFF00: "BACK_CHANNEL_RPC", 0x0000: "DEBUG_COMMAND_DATA_CHECK", 0x404: "RETURN_PROCESS_ID"}
+KINDS = (("selectors.control.struct_in", "number"), ("dart.registers.offset", "hex"), ("messages.container_sections.mandatory", "bool"),
+         ("abi.request.meaning", "text"), ("dart.streams", "number"), ("dart.windows", "hex"))
 
 
 def at(spec, path):
@@ -302,6 +304,30 @@ def check_sections_alone(spec, command):
         assert f"\n{name}\n" in text, name
 
 
+def check_kinds(value, kinds, path):
+    """Every value has a kind, every kind a value, and the value is of that kind."""
+    types = {"text": str, "number": int, "hex": int, "bool": bool}
+    if isinstance(value, dict):
+        assert list(value) == list(kinds), path
+        for name, item in value.items():
+            check_kinds(item, kinds[name], f"{path}.{name}")
+    elif isinstance(value, list):
+        for item in value:
+            check_kinds(item, kinds, path)
+    elif value != "transient":  # the one word in a column of numbers
+        assert type(value) is types[kinds], f"{path}: {value!r} is not of kind {kinds}"  # a bool is an int as well
+
+
+def check_shown(spec, command):
+    """Text shows a number in base 16 where its kind is hex, and only there."""
+    for path in ("dart.window_size", "dart.levels", "stats.magic", "limits.ports"):
+        section, name = path.split(".")
+        kind = at(json.loads(subprocess.run([command, "spec", section, "--kinds"], check=True, capture_output=True).stdout), path)
+        text = subprocess.run([command, "spec", section], check=True, capture_output=True, text=True).stdout
+        shown = re.search(rf"^  {name} +(\S+)$", text, re.MULTILINE)
+        assert shown and shown[1] == format(at(spec, path), "#x" if kind == "hex" else "d"), path
+
+
 def check_pages(command, root):
     script = os.path.join(root, "scripts", "render-docs")
     run = subprocess.run([sys.executable, script, "--check", command], capture_output=True, text=True, check=False)
@@ -311,6 +337,7 @@ def check_pages(command, root):
 def main():
     command, root = sys.argv[1], sys.argv[2]
     spec = json.loads(subprocess.run([command, "spec", "--json"], check=True, capture_output=True).stdout)
+    kinds = json.loads(subprocess.run([command, "spec", "--kinds"], check=True, capture_output=True).stdout)
     cases = [("control selectors", lambda: expect(spec["selectors"]["control"], selectors(CONTROL))),
              ("direct selectors", lambda: expect(spec["selectors"]["direct"], selectors(DIRECT)))]
     for path, value in VALUES:
@@ -327,6 +354,9 @@ def main():
               ("dart windows and offsets", lambda: check_dart(spec)),
               ("request fields", lambda: check_request(spec)),
               ("descriptor fields are explained", lambda: check_descriptor(spec)),
+              ("kinds of all values", lambda: check_kinds(spec, kinds, "spec")),
+              ("kinds as the seeds print them", lambda: expect([at(kinds, path) for path, _ in KINDS], [kind for _, kind in KINDS])),
+              ("numbers as text shows them", lambda: check_shown(spec, command)),
               ("each section alone, in both forms", lambda: check_sections_alone(spec, command)),
               ("the reference pages are up to date", lambda: check_pages(command, root))]
     print(f"1..{len(cases)}")

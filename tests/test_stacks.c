@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What else runs on the firmware's stacks: signal handlers of the process do, with the room that docs/caveats.md states; trace functions do
- * not; and what needs more than there is hits a guard page and overwrites nothing.
+ * What else runs on the firmware's stacks: signal handlers of the process do, with the
+ * room that docs/caveats.md states; trace functions do not; and what needs more than
+ * there is hits a guard page and overwrites nothing.
  */
 #include "support.h"
 
@@ -21,29 +22,21 @@
 
 static struct ane_machine *make(ane_trace_fn function, void *context)
 {
-    struct ane_machine_config config = {.size = sizeof(config),
-                                        .firmware = 1,
-                                        .trace = function != NULL,
-                                        .trace_fn = function,
-                                        .trace_context = context};
-    struct ane_machine *machine;
-
-    if (ane_machine_create(&config, &machine))
-        fail_msg("%s", ane_machine_error());
-    return machine;
+    return iorig_machine((struct ane_machine_config){
+        .trace = function != NULL, .trace_fn = function, .trace_context = context});
 }
 
 /* A request of a client goes through every task. */
 static void use(struct ane_machine *machine)
 {
-    struct io_accumulator a;
+    struct iorig_accumulator a;
 
-    io_accumulator_make(&a, ane_machine_service(machine), 2, 33);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 2, 33);
     for (unsigned i = 1; i <= 3; i++) {
-        assert_int_equal(io_accumulator_step(&a), kIOReturnSuccess);
-        assert_true(io_accumulator_value(&a) == i);
+        assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+        assert_true(iorig_accumulator_value(&a) == i);
     }
-    io_accumulator_release(&a);
+    iorig_accumulator_release(&a);
 }
 
 /* Fills a buffer of that size, so that all of it has to be there. */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "folder.h"
+
 struct half_case {
     double value;
     uint16_t half;
@@ -156,15 +158,12 @@ static void rng_fp16_is_finite(void **state)
 static void file_read(void **state)
 {
     static const char text[] = "sea\0anemone";
-    char path[] = "/tmp/anemone-test-XXXXXX";
+    const char *path = folder_path("text");
     size_t size = 0;
     uint8_t *bytes;
-    int fd = mkstemp(path);
 
     (void)state;
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, sizeof(text)), sizeof(text));
-    close(fd);
+    folder_write("text", text, sizeof(text));
     bytes = test_file_read(path, &size);
     unlink(path);
     assert_non_null(bytes);
@@ -176,32 +175,17 @@ static void file_read(void **state)
 
 static void program_path(void **state)
 {
-    char folder[] = "/tmp/anemone-test-XXXXXX";
-    char *before = getenv("ANEMONE_PROGRAMS");
-    char path[64];
+    char *before = test_env_save("ANEMONE_PROGRAMS");
     const char *found;
     bool same;
-    FILE *file;
 
     (void)state;
-    before = before != NULL ? strdup(before) : NULL;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/a.hwx", folder);
-    file = fopen(path, "wb");
-    assert_non_null(file);
-    fclose(file);
-
-    setenv("ANEMONE_PROGRAMS", folder, 1);
+    folder_write("a.hwx", "", 0);
+    setenv("ANEMONE_PROGRAMS", folder_name(), 1);
     found = test_program_path("a.hwx");
-    same = found != NULL && strcmp(found, path) == 0;
+    same = found != NULL && strcmp(found, folder_path("a.hwx")) == 0;
     found = test_program_path("b.hwx");
-    if (before != NULL)
-        setenv("ANEMONE_PROGRAMS", before, 1);
-    else
-        unsetenv("ANEMONE_PROGRAMS");
-    free(before);
-    unlink(path);
-    rmdir(folder);
+    test_env_restore("ANEMONE_PROGRAMS", before);
     assert_true(same);
     assert_null(found);
 }

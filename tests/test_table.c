@@ -11,9 +11,9 @@
 #include "protocol/problem.h"
 #include "table_facts.h"
 
-static void halfs_of(const struct table_fact *fact, uint16_t halfs[PR_TABLE_HALFS])
+static void halfs_of(const struct table_fact *fact, uint16_t halfs[PR_TABLE_VALUES])
 {
-    memset(halfs, 0, PR_TABLE_HALFS * sizeof(halfs[0]));
+    memset(halfs, 0, PR_TABLE_VALUES * sizeof(halfs[0]));
     memcpy(halfs, fact->clamp, sizeof(fact->clamp));
     memcpy(halfs + 4, fact->knot, sizeof(fact->knot));
     memcpy(halfs + 37, fact->tail, sizeof(fact->tail));
@@ -23,7 +23,7 @@ static void halfs_of(const struct table_fact *fact, uint16_t halfs[PR_TABLE_HALF
 
 static struct eng_table table_of(const struct table_fact *fact)
 {
-    uint16_t halfs[PR_TABLE_HALFS];
+    uint16_t halfs[PR_TABLE_VALUES];
     struct pr_problem problem;
     struct eng_table table;
 
@@ -387,7 +387,9 @@ static void exponential(void **state)
         assert_true(fabs(eng_finish_value(&finish, (float)i / 64, -0.0f) / exp(i / 64.0) - 1) < 0.004);
 }
 
-/* What a multiply-accumulate's rules say of the value that enters, and that sum, bias and scale come first. */
+/*
+ * What a multiply-accumulate's rules say of the value that enters, and that sum, bias and scale come first.
+ */
 static void entering(void **state)
 {
     struct eng_table leaky = table_of(table_fact_find("leaky ReLU"));
@@ -411,7 +413,7 @@ static void entering(void **state)
 
 static void check_refusal(const struct table_fact *fact, unsigned half, uint16_t value, const char *words)
 {
-    uint16_t halfs[PR_TABLE_HALFS];
+    uint16_t halfs[PR_TABLE_VALUES];
     struct pr_problem problem;
     struct eng_table table;
 
@@ -439,7 +441,7 @@ static void refusals(void **state)
     check_refusal(sigmoid, 43, 1, "Half 43");
     check_refusal(sigmoid, 63, 0x8000, "Half 63");
     for (uint32_t code = 0; code < 0x10000; code++) {
-        uint16_t halfs[PR_TABLE_HALFS];
+        uint16_t halfs[PR_TABLE_VALUES];
         struct pr_problem problem;
         struct eng_table table;
 
@@ -531,7 +533,7 @@ static void vectors_on_anything(void **state)
     (void)state;
     for (uint64_t round = 0; round < 400; round++) {
         unsigned form = (unsigned)(round % (sizeof(code) / sizeof(code[0])));
-        uint16_t halfs[PR_TABLE_HALFS] = {0};
+        uint16_t halfs[PR_TABLE_VALUES] = {0};
         struct pr_problem problem;
         struct eng_finish finish;
         struct eng_table table;

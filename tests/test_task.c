@@ -328,7 +328,10 @@ static void refusals_name_the_field(void **state)
     }
 }
 
-/* A kernel of ones is the same for all groups, and has no more weights than any that is unpacked: what does not fit is told before it is run. */
+/*
+ * A kernel of ones is the same for all groups, and has no more weights than any that is unpacked: what does
+ * not fit is reported before it is run.
+ */
 static void kernels_of_ones(void **state)
 {
     struct pr_problem problem = {0};

@@ -441,6 +441,24 @@ struct.pack_into("<I", data, 0x1000 + 0x264, 0x2000)  # and of the result, in th
 struct.pack_into("<I", data, 0x1300 + 0x244, 0x10000d)  # descriptor 1: OpMode 5
 open(sys.argv[2], "wb").write(data)
 PYTHON
+# Only the first: the source's last plane is past its buffer, which the driver cannot know and the DART refuses.
+python3 - "$seed" "$folder/past.anec" <<'PYTHON'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+struct.pack_into("<I", data, 0x1000 + 0x17c, 0x40000)
+open(sys.argv[2], "wb").write(data)
+PYTHON
+tensor "$folder/past.npy" e 1,3,2,24 1
+gives 1 run "$folder/past.anec" --input x0="$folder/past.npy"
+says "DART fault: translation fault, no page"
+says "tensor      input 0 \"x0\""
+says "transfer    source 1 of descriptor 0, procedure 0"
+says "what to do  the transfer leaves its buffer"
+gives 1 run "$folder/past.anec" --input x0="$folder/past.npy" --json
+json
+holds "d['fault']['why'] == 'no page' and d['fault']['descriptor'] == 0 and d['fault']['transfer'] == 'source 1' and not d['fault']['write']"
+holds "d['fault']['status'] == 1 << 31 | d['fault']['stream'] << 24 | 4 and d['fault']['dart'] == 1 and d['fault']['client'] == 1"
+holds "d['fault']['page'] % 0x4000 == 0 and d['fault']['l3_index'] == d['fault']['address'] >> 14 & 2047"
 gives 1 check "$folder/bad.anec"
 shows "but buffer 5 (an input) has 0x4000."
 shows "The DART faults on the address"

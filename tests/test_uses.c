@@ -52,7 +52,7 @@ static void formats_of_a_chain(void **state)
     expect_element(&uses, 4, PR_HWX_ELEMENT_FLOAT16);
     expect_element(&uses, 31, PR_HWX_ELEMENT_INT8);
     expect_element(&uses, 7, PR_HWX_ELEMENT_FLOAT16); /* nobody tells */
-    assert_int_equal(uses.buffer[31].teller, 1);
+    assert_int_equal(uses.buffer[31].descriptor, 1);
     assert_int_equal(uses.buffer[7].element, 0);
 }
 
@@ -174,7 +174,7 @@ static void registers_are_carried(void **state)
     trace(&program, &uses);
     assert_int_equal(uses.buffer[7].element, PR_HWX_ELEMENT_UINT8);
     assert_int_equal(uses.buffer[8].element, PR_HWX_ELEMENT_INT8);
-    assert_int_equal(uses.buffer[7].teller, 1);
+    assert_int_equal(uses.buffer[7].descriptor, 1);
 }
 
 /* Any bytes: nothing but sets and known elements comes out. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Views: which ones lie on themselves, and operands that the host does not see in one piece. */
-#include "dart_rig.h"
+#include "dartrig.h"
 #include "engine/ne.h"
 #include "engine/pe.h"
 #include "tensors.h"
@@ -183,7 +183,7 @@ static void tails_count(void **state)
 
 /* Operands on pages that lie apart, granted as if there were no window to show them in one piece. */
 struct scattered {
-    struct rig rig;
+    struct dartrig rig;
     struct dart_range x, y;
     uint8_t *host_x, *host_y, *got;
     size_t size_x, size_y;
@@ -194,19 +194,19 @@ static void scattered_open(struct scattered *s, struct test_rng *rng, const stru
     struct dart_config config = {.form = PR_LEAF_SEED};
     uint64_t pages = 256, at = 0x404000 - pick(rng, 1, 100), there = 0x1004000 - pick(rng, 1, 100);
 
-    rig_start(&s->rig, &config, RIG_T6000_DRAM, 16u << 20);
-    rig_map_backwards(&s->rig, 0x400000, rig_alloc(&s->rig, pages), pages);
-    rig_map_backwards(&s->rig, 0x1000000, rig_alloc(&s->rig, pages), pages);
+    dartrig_start(&s->rig, &config, DARTRIG_T6000_DRAM, 16u << 20);
+    dartrig_map_backwards(&s->rig, 0x400000, dartrig_alloc(&s->rig, pages), pages);
+    dartrig_map_backwards(&s->rig, 0x1000000, dartrig_alloc(&s->rig, pages), pages);
     s->size_x = pr_tensor_span(&task->src[0]);
     s->size_y = pr_tensor_span(&task->dst);
-    assert_int_equal(rig_get(&s->rig, at, s->size_x, DART_READ, &s->x), 0);
-    assert_int_equal(rig_get(&s->rig, there, s->size_y, DART_WRITE, &s->y), 0);
+    assert_int_equal(dartrig_get(&s->rig, at, s->size_x, DART_READ, &s->x), 0);
+    assert_int_equal(dartrig_get(&s->rig, there, s->size_y, DART_WRITE, &s->y), 0);
     s->x.host = s->y.host = NULL;
     s->host_x = malloc(s->size_x);
     s->host_y = malloc(s->size_y);
     s->got = malloc(s->size_y);
     assert_true(s->host_x && s->host_y && s->got);
-    random_halfs(rng, s->host_x, s->size_x, ANY);
+    random_fp16(rng, s->host_x, s->size_x, ANY);
     test_rng_bytes(rng, s->host_y, s->size_y);
     dart_copy_out(&s->x, 0, s->host_x, s->size_x);
     dart_copy_out(&s->y, 0, s->host_y, s->size_y);
@@ -217,7 +217,7 @@ static void scattered_close(struct scattered *s)
     free(s->host_x);
     free(s->host_y);
     free(s->got);
-    rig_end(&s->rig);
+    dartrig_end(&s->rig);
 }
 
 static void run(const struct pr_task *task, const struct way *way, const struct eng_operands *operands)

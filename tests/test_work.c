@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a descriptor may cost the host. No buffer is mapped, so a task that is let in ends with a fault, and one that would keep the host
- * busy for minutes ends before that, with a limit.
+ * What a descriptor may cost the host. No buffer is mapped, so a task that is let in ends with a fault, and
+ * one that would keep the host busy for minutes ends before that, with a limit.
  */
 #include "taskrig.h"
 
@@ -15,15 +15,17 @@ static uint32_t outcome(uint32_t numerics, const struct step *step)
     struct bare_request request;
     struct ane_machine *machine;
     struct bare bare;
+    struct ane_machine_problem problem = {.size = sizeof(problem)};
     uint32_t kind;
 
-    rig_assemble(&program, step, 1);
+    taskrig_assemble(&program, step, 1);
     assert_int_equal(ane_machine_create(&config, &machine), 0);
     bare_start(&bare, machine, ANE_PAGE_TABLE_SEED, 64);
     request = bare_load(&bare, program.bytes, program.size, 0, program.first_words, program.count, 4);
     request.bar[4] = request.bar[5] = 0x20000000;
     assert_false(bare_run(&bare, &request));
-    kind = bare_tm(&bare, 0x58) & 0xff;
+    assert_int_equal(ane_machine_problem(machine, &problem), 0);
+    kind = problem.kind;
     ane_machine_destroy(machine);
     return kind;
 }

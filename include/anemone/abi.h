@@ -31,7 +31,7 @@ typedef io_object_t io_connect_t;
 #define kIOReturnNoMemory        ((IOReturn)0xe00002bd) /* no host memory, DRAM or page tables */
 #define kIOReturnNoResources     ((IOReturn)0xe00002be) /* a table with a fixed limit is full */
 #define kIOReturnNoDevice        ((IOReturn)0xe00002c0) /* no such service, or its machine is ending */
-#define kIOReturnNotPrivileged   ((IOReturn)0xe00002c1) /* a method's entitlement is missing */
+#define kIOReturnNotPrivileged   ((IOReturn)0xe00002c1) /* an entitlement that the method needs is missing */
 #define kIOReturnBadArgument     ((IOReturn)0xe00002c2) /* a size, pointer or value check failed */
 #define kIOReturnExclusiveAccess ((IOReturn)0xe00002c5) /* ANE_RETURN_CLOSED */
 #define kIOReturnUnsupported     ((IOReturn)0xe00002c7) /* not served; missing entitlement at open */
@@ -46,11 +46,24 @@ typedef io_object_t io_connect_t;
 /* Device open with ANE_USAGE_UNSUPPORTED: a bare number, as on the device. IOReturn.h has no name for it. */
 #define ANE_RETURN_USAGE_REFUSED ((IOReturn)24)
 
+/* A property of a registry entry (iokit.h). */
+enum ane_registry_kind {
+    ANE_REGISTRY_NUMBER = 1,
+    ANE_REGISTRY_TEXT = 2,
+    ANE_REGISTRY_BOOLEAN = 3, /* number is 0 or 1 */
+};
+struct ane_registry_value {
+    uint32_t kind; /* enum ane_registry_kind */
+    uint32_t reserved;
+    uint64_t number; /* 0 for a text */
+    char text[64];   /* ends in NUL; "" for the others */
+};
+
 /* Client types of IOServiceOpen (chosen numbers; the real driver has these three classes). */
 enum ane_client_type {
     ANE_CLIENT_CONTROL = 1,     /* programs and requests: the control selectors */
     ANE_CLIENT_DIRECT_PATH = 2, /* requests and memory maps: the direct-path selectors */
-    ANE_CLIENT_HINTS = 3,       /* opens, but has no selector yet: every call is kIOReturnBadArgument */
+    ANE_CLIENT_HINTS = 3,       /* hints for other clients: setClientHint */
 };
 
 /*
@@ -108,12 +121,12 @@ enum ane_direct_selector { ANE_DIRECT_METHODS(ANE_SELECTOR, ANE_DIRECT_) };
 struct ane_device_info {
     /* +0x00 in: enum ane_usage in the low byte; out: the session token, which memory maps name */
     uint64_t token;
-    uint64_t callback;     /* +0x08 echoed */
+    uint64_t callback;     /* +0x08 echoed; usually ANE_DEVICE_INFO_BOARD */
     uint64_t receiver;     /* +0x10 echoed */
     uint64_t timeout;      /* +0x18 milliseconds, 1 to 3,600,000; 0 = ANE_TIMEOUT_MS; echoed */
     uint8_t reserved0[40]; /* +0x20 in: ignored; out: 0 */
     uint32_t version[2];   /* +0x48 out: 32, 256 */
-    uint64_t engines;      /* +0x50 out: 1 */
+    uint64_t engines;      /* +0x50 out: of the machine, 1 */
     uint64_t reserved1;    /* +0x58 */
     uint64_t cpu_subtype;  /* +0x60 out: 4 */
 };
@@ -121,6 +134,8 @@ enum ane_usage {
     ANE_USAGE_STANDARD = 1,
     ANE_USAGE_UNSUPPORTED = 2, /* ANE_RETURN_USAGE_REFUSED */
 };
+/* What a client without a callback sends at +0x08, a board id (Table 27.3). Any value is accepted. */
+#define ANE_DEVICE_INFO_BOARD 0x1111222233334444ull
 /* The timeout a usual client asks for, and the one it gets for 0: 10 seconds. */
 #define ANE_TIMEOUT_MS 0x2710u
 
@@ -141,7 +156,7 @@ struct ane_request {
     /* +0x220 counts (chosen): those of ane_program_prepare; intermediates 0 = the driver's own buffer */
     uint32_t inputs, outputs, intermediates;
     uint32_t stats_surface; /* +0x22c (chosen) receives statistics; 0 = none */
-    /* +0x230 (chosen) of each buffer in its surface; multiples of 64 */
+    /* +0x230 (chosen) of each buffer in its surface; multiples of 16, the granule of Table 28.9 */
     uint64_t offset[ANE_REQUEST_SURFACES];
     uint64_t session;        /* +0x630 (chosen) see "Sessions" above */
     uint8_t reserved[0x310]; /* +0x638 */
@@ -375,7 +390,8 @@ enum ane_hint {
 
 /*
  * The hints client (ANE_CLIENT_HINTS) has one method, setClientHint (chosen numbers). Its scalars are a hint,
- * a value and a scope; it sets the hint for clients that open from now on, and for those that are open.
+ * a value and a scope; it sets the hint for clients that are open, and for those that open while the hints
+ * client is open.
  */
 #define ANE_HINTS_METHODS(ROW, with) ROW(with, 0, setClientHint, 3, 0, 0, 0)
 #define ANE_HINTS_setClientHint      0u
@@ -406,6 +422,9 @@ struct ane_debug_item {
 /*
  * Direct-path selectors 5 and 6: 2080 bytes (chosen layout). Scalar input 0 of selector 5 is 0; its scalar
  * output 0 is the device address, good until selector 6 has unmapped it or the client is closed.
+ *
+ * With a program's token the surface is pre-mapped too: the firmware rebases it ahead of the first request of
+ * that program that binds it, from `offset` on, at a port of that usage. The offset is then a multiple of 64.
  */
 struct ane_memory_map {
     uint64_t token; /* the session's, from device open */
@@ -413,7 +432,8 @@ struct ane_memory_map {
     uint32_t usage; /* enum ane_map_usage */
     uint64_t offset, size;
     uint64_t address; /* selector 6: the device address to unmap */
-    uint8_t reserved[2080 - 40];
+    uint64_t program; /* selector 5: the program to pre-map for, 0 = none; selector 6 ignores it */
+    uint8_t reserved[2080 - 48];
 };
 /* Usage codes of a mapping that a client may ask for, Table 28.5. */
 enum ane_map_usage { ANE_MAP_INPUT = 1, ANE_MAP_OUTPUT = 2, ANE_MAP_INTERMEDIATE = 7 };

@@ -24,6 +24,7 @@
 #define ANEMONE_IOKIT_H
 
 #include <anemone/abi.h>
+#include <anemone/catalogue.h>
 #include <anemone/machine.h>
 
 #ifdef __cplusplus
@@ -32,14 +33,18 @@ extern "C" {
 
 /* ---- Tasks ---- */
 
-/* A caller's identity. 0 is the process itself, which may open the device and load raw program images. */
+/*
+ * A caller's identity. 0 is the process itself, which holds every entitlement of the driver and may load raw
+ * program images.
+ */
 typedef uint32_t ane_task_t;
 
 /*
- * Makes an identity with these entitlements (docs/abi.md lists them). team_id (31 characters at most) and
- * cdhash (20 bytes) may be NULL. Everything is copied. Two tasks may share programs when both have a cdhash
- * and team and cdhash are equal; a task without a cdhash equals only itself. An id is never used twice.
- * Release it with ane_task_release. Does not block.
+ * Makes an identity with these entitlements (docs/abi.md lists those that mean something here). A client
+ * reads them once, when it is opened. team_id (31 characters at most) and cdhash (20 bytes) may be NULL.
+ * Everything is copied. Two tasks may share programs when both have a cdhash and team and cdhash are equal; a
+ * task without a cdhash equals only itself. An id is never used twice. Release it with ane_task_release. Does
+ * not block.
  * 0 when it fails: entitlements or an entry of it is NULL, team_id is too long, or 256 tasks exist.
  */
 ANE_API ane_task_t ane_task_create(const char *const *entitlements, unsigned count, const char *team_id,
@@ -54,9 +59,9 @@ ANE_API void ane_task_release(ane_task_t task);
 /* ---- Services ---- */
 
 /*
- * The matching dictionary of a service. "H11ANEIn" is the one name that matches; NULL for any other. The
- * result is good for IOServiceGetMatchingService alone, for the life of the process, and is not released.
- * Does not block.
+ * The matching dictionary of a service. "H11ANEIn", the device, and "H1xANELoadBalancer" match; NULL for any
+ * other name. The result is good for IOServiceGetMatchingService alone, for the life of the process, and is
+ * not released. Does not block.
  */
 ANE_API const void *IOServiceMatching(const char *name);
 
@@ -67,9 +72,9 @@ ANE_API const void *IOServiceMatching(const char *name);
  *                   not exist yet.
  *   config == NULL  returns the one that exists, or creates one: the defaults with firmware, and from the
  *                   environment ANEMONE_NUMERICS (m1, ieee or m1-exact), ANEMONE_THREADS (1 to
- *                   ANE_THREADS_MAX) and ANEMONE_TRACE (a file that the trace is written to: JSON for a
- *                   viewer when its name ends in .json, records when it ends in .bin, text otherwise; it is
- *                   complete after exit or a return from main).
+ *                   ANE_THREADS_MAX), ANEMONE_SCATTER (`scatter` of the configuration) and ANEMONE_TRACE (a
+ *                   file that the trace is written to: JSON for a viewer when its name ends in .json, records
+ *                   when it ends in .bin, text otherwise; it is complete after exit or a return from main).
  * machine may be NULL. Blocks while the machine is made and boots.
  * 0, or a negative errno and *machine is as it was: -EBUSY when config is not NULL and the machine exists;
  * -EINVAL when a variable of the environment has another value; the errno of opening the trace file; else as
@@ -91,15 +96,52 @@ ANE_API io_service_t IOServiceGetMatchingService(uint32_t main_port, const void 
  */
 ANE_API io_service_t ane_machine_service(struct ane_machine *machine);
 
+/* ---- The registry ---- */
+
+/*
+ * What the driver publishes: a tree of entries with properties (Tables 27.1, 27.9 and 28.2; docs/abi.md lists
+ * them). A service is an entry; every entry has a number like a service's, good as long as its machine.
+ *
+ *     Root -> RTBuddyService -> H11ANEIn -> ANEClientHints
+ *     Root -> IOResources -> AppleT8132ANEHAL, H1xANELoadBalancer
+ *     Root -> dart-ane0 -> mapper-ane0, mapper-ane0-iso1 to iso7 -> IODARTMapper each
+ *
+ * Any task may read all of it: it holds counts, and nothing of one client. Each call enters the machine.
+ */
+
+/* The root above any entry; 0 when there is no such entry. */
+ANE_API io_service_t ane_registry_root(io_service_t entry);
+
+/* A child of an entry, from 0; 0 when there are no more, or no such entry. */
+ANE_API io_service_t ane_registry_child(io_service_t entry, uint32_t index);
+
+/* The name of an entry, a constant; NULL when there is no such entry. */
+ANE_API const char *ane_registry_name(io_service_t entry);
+
+/*
+ * A property by its key; its value is that of this moment.
+ * kIOReturnBadArgument: key or value is NULL. kIOReturnNoDevice: no such entry. kIOReturnNotFound: it has no
+ * such property. kIOReturnNotPermitted: see above. *value is as it was after a failure.
+ */
+ANE_API IOReturn ane_registry_property(io_service_t entry, const char *key, struct ane_registry_value *value);
+
+/*
+ * A property by its place, from 0; *key is a constant. kIOReturnNotFound: the entry has fewer. Else as
+ * ane_registry_property: kIOReturnBadArgument, kIOReturnNoDevice, kIOReturnNotPermitted.
+ */
+ANE_API IOReturn ane_registry_property_at(io_service_t entry, uint32_t index, const char **key,
+                                          struct ane_registry_value *value);
+
 /* ---- Connections ---- */
 
 /*
  * Opens a client of one of the types of enum ane_client_type for a task. *connect is the connection, which
- * the caller closes with IOServiceClose; 0 after a failure. Selector 0 must be its first call. The connection
- * holds the machine: ane_machine_destroy closes it first. Enters the machine, and waits when the firmware has
- * work of clients that have ended.
+ * the caller closes with IOServiceClose; 0 after a failure. Selector 0 must be its first call, except on a
+ * hints client. The connection holds the machine: ane_machine_destroy closes it first. Enters the machine,
+ * and waits when the firmware has work of clients that have ended.
  * kIOReturnNoDevice: no such service, or its machine is ending. kIOReturnBadArgument: connect is NULL, or
- * there is no such task or type. kIOReturnUnsupported: the task does not have the entitlement to open.
+ * there is no such task or type. kIOReturnUnsupported: the task does not have the entitlement to open, or the
+ * entry is not the device.
  * kIOReturnNoResources: 1,024 connections are open in the process. kIOReturnNotReady: the device has not
  * started. kIOReturnNoMemory. kIOReturnNotPermitted: see above.
  */
@@ -122,15 +164,21 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  * copied when the call begins. Outputs are written on success only, except for the reply of a request.
  *
  * Every selector may return
- *   kIOReturnBadArgument   it never was a connection, no such selector, a size is wrong, a pointer is NULL
+ *   kIOReturnBadArgument   it never was a connection, no such selector, a size is wrong, a pointer is NULL,
+ *                          the session is another's
  *   ANE_RETURN_CLOSED      the connection is closed, by IOServiceClose, selector 1 or the end of its machine
- *   kIOReturnUnsupported   the selector is not served: control 7 and 10 to 16; direct path 7
+ *   kIOReturnUnsupported   the selector is not served: control 11 to 15
+ *   kIOReturnNotPrivileged control 11 to 15 on a build that is not internal, without the second access
+ *                          property (docs/abi.md)
  *   kIOReturnNotReady      selector 0 has not been called
+ *   kIOReturnNotPrivileged the task does not have an entitlement that the selector needs; the sentence names
+ *                          it. Chaining (control 9; direct path 3, 4 and 8) needs
+ *                          com.apple.ane.allow-dataChaining-access, direct path 3 and 4 also
+ *                          com.apple.ane.allow-data
  *   kIOReturnNotPermitted  see above
  * The timeout of selector 0 covers what a call waits for: a free request, a domain, the engine. It is wall
- * time
- * unless the machine has a closed clock (machine.h). A command to the firmware has ANE_TIMEOUT_MS of its own:
- * kIOReturnNoResources when no command became free, kIOReturnTimeout when it was not answered.
+ * time unless the machine has a closed clock (machine.h). A command to the firmware has ANE_TIMEOUT_MS of its
+ * own: kIOReturnTimeout when no command became free or it was not answered; the sentence says which.
  *
  * DeviceOpen (both, 0), struct ane_device_info. Begins the session. Does not block.
  *   ANE_RETURN_USAGE_REFUSED  the usage is ANE_USAGE_UNSUPPORTED
@@ -143,15 +191,17 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  *
  * ProgramSendRequest (both, 2), struct ane_request, struct ane_request_reply; scalar: ANE_REQUEST_DOORBELL.
  * Runs a program once on the surfaces it binds. Blocks until it is done. Requests of one client may be under
- * way in 24 threads, of all clients in 48; more wait. The surfaces are used until the call returns; after a
- * timeout the engine may still write them until it has ended. After any failure the outputs may hold parts of
- * a result. A direct-path client needs no prepare.
+ * way in 24 threads (fewer with the hint ANE_HINT_QUEUE_DEPTH), of all clients in 48; more wait. Priority 0
+ * needs com.apple.ane.allow-system-reserved-priorities, 1 com.apple.ane.realtime-priority-client.
+ * The surfaces are used until the call returns; after a timeout the engine may still write them until it has
+ * ended. After any failure the outputs may hold parts of a result. A direct-path client needs no prepare.
  *   kIOReturnBadArgument      doorbell, priority, procedure or reserved bytes; other counts than the
  *                             program's; no such surface, or it is too small at that offset; the firmware
  *                             refused the call
  *   kIOReturnNotFound         no such program for this client
  *   kIOReturnNotReady         the program is not prepared; or the firmware is not ready for it
- *   kIOReturnNotPermitted     a surface belongs to another task
+ *   kIOReturnNotPrivileged    the priority is reserved
+ *   kIOReturnNotPermitted     a surface belongs to another task, which has not shared it
  *   kIOReturnNoMemory         for page tables, intermediate buffers or records
  *   kIOReturnNoResources      device addresses, host descriptors or a table of the firmware are used up
  *   kIOReturnBusy             the program could not be started
@@ -166,15 +216,16 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  *   kIOReturnNotPermitted     the surface belongs to another task; a wrong signature; no signature, for
  *                             any task but the process
  *   kIOReturnNoMemory         in DRAM or in the host
- *   kIOReturnNoResources      the firmware has no free program; no command became free; the surface
+ *   kIOReturnNoResources      the client has 128 programs; the firmware has no free program; the surface
  *                             cannot be attached
- *   kIOReturnTimeout          the firmware did not answer
+ *   kIOReturnTimeout          no command became free, or the firmware did not answer
  *   kIOReturnError            the firmware failed
  *
  * ProgramPrepare (control, 4), struct ane_program_prepare. Makes a program ready for requests of this client,
  * which need not own it: a program of an equal task will do. Counted: one selector 5 for each. Blocks until
  * the firmware has a process for it.
  *   kIOReturnBadArgument      flags, reserved words or priority
+ *   kIOReturnNotPrivileged    the priority is reserved, as for a request
  *   kIOReturnNotFound         no such program for this client
  *   kIOReturnNoMemory, kIOReturnNoResources, kIOReturnBusy, kIOReturnTimeout, kIOReturnAborted,
  *       kIOReturnError as for a request
@@ -200,6 +251,8 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  *                             ANE_INSTANCE_WEIGHTS files; the base is an instance itself
  *   kIOReturnNotFound         there is no such base program for this client
  *   kIOReturnNotPermitted     the surface is another task's
+ *   kIOReturnNoResources      the client has 128 programs and instances, or all the pages it may have; the
+ *                             firmware has no free program
  *   kIOReturnNoMemory
  *
  * ProgramChainingPrepare (control, 9), struct ane_chaining_prepare, struct ane_chaining_reply. Installs a
@@ -218,9 +271,16 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  *   kIOReturnBadArgument      counts, places, reserved bytes, doorbell; a timestamp that does not rise
  *   kIOReturnBusy, kIOReturnNoMemory, kIOReturnTimeout, kIOReturnAborted as for a request
  *
+ * GetStatus (control, 7), struct ane_status. What the device and this client have now. Does not block.
+ *
+ * GetVersion (control, 10); one scalar: the version of the device, 96. Does not block.
+ *
+ * LoadFirmware (control, 16). The driver loads the firmware when it starts.
+ *   kIOReturnUnsupported      always, also before selector 0
+ *
  * MemoryMapRequest (direct path, 5), struct ane_memory_map; scalar 0. Maps a part of a surface for the engine
- * and returns its device address. The mapping keeps the surface's pages until selector 6 or close. Blocks
- * while all domains are in use.
+ * and returns its device address. Needs com.apple.ane.memory. The mapping keeps the surface's pages until
+ * selector 6 or close. Blocks while all domains are in use.
  *   kIOReturnBadArgument      token, usage, scalar, range or reserved bytes; no such surface
  *   kIOReturnNotPermitted     the surface belongs to another task
  *   kIOReturnNoMemory, kIOReturnNoResources, kIOReturnTimeout, kIOReturnAborted as for a request
@@ -228,11 +288,57 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  * MemoryUnMapRequest (direct path, 6), struct ane_memory_map. Takes one such mapping back. Does not block.
  *   kIOReturnBadArgument      token or reserved bytes; the surface is not mapped at that address
  *   kIOReturnBusy             requests use the mapping
+ *
+ * SessionHintRequest (direct path, 7), struct ane_session_hint, struct ane_session_hint_reply. Sets a hint of
+ * this session. Does not block.
+ *   kIOReturnBadArgument      no such hint, or its value is above the limit
+ *
+ * setClientHint (hints, 0); scalars: a hint, a value, a scope. Sets a hint for clients of this task, or of
+ * every task with the same team and a signature: for those that are open, and as long as this hints client is
+ * open for those that open later. Needs com.apple.private.ane.allow-set-client-hints. Does not block.
+ *   kIOReturnBadArgument      no such hint or scope, or its value is above the limit
+ *   kIOReturnNotPrivileged    for a coalition without com.apple.private.ane.allow-share-coalition-hints
  */
 ANE_API IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint64_t *input,
                                      uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
                                      uint64_t *output, uint32_t *outputCount, void *outputStruct,
                                      size_t *outputStructCount);
+
+/*
+ * Calls a method of the wider catalogue of a direct-path client (catalogue.h): its numbers begin at
+ * ANE_CATALOGUE_FIRST, sizes are exact, and what is said of counts, copies and outputs above holds here.
+ *
+ * Every method may return
+ *   kIOReturnBadArgument   no such connection or method, another type of client, a size, a pointer, a value
+ *   ANE_RETURN_CLOSED      the connection is closed
+ *   kIOReturnNotReady      selector 0 has not been called
+ *   kIOReturnNotPrivileged a method of access RAW, and the task does not have the second access property
+ *   kIOReturnNotPermitted  see above
+ * Those that ask the firmware block as a command does: kIOReturnTimeout.
+ *
+ * PowerOn, PowerOff, SetDynamicPowerGating (0 or 1), and the six exclave methods send the firmware's command;
+ * this firmware has none of them: kIOReturnUnsupported, and the sentence names it. PowerOff: kIOReturnBusy
+ * while a client is persistent. SetPowerManagement (0 or 1), SetPowerGatingHysteresisTime (ms, an hour at
+ * most), SetThrottlingPercentage (0 to 100), LoadFirmware, ForgetFirmware, MPMMemoryMapRequest and
+ * MPMMemoryUnmapRequest: kIOReturnUnsupported with the reason, kIOReturnBadArgument for a value outside.
+ * IsPowered: 1 when every power state reads on. Does not block.
+ * SendCommand, struct ane_command: sends a control command and returns its answer. kIOReturnNotPermitted for
+ *   one that would break what the driver counts; kIOReturnUnsupported when the firmware does not have it;
+ *   else its refusal as a code: kIOReturnNotReady, kIOReturnNoResources, kIOReturnError.
+ * SetDARTCacheTTL: milliseconds, an hour at most; 0 keeps mappings.
+ * FlushInactiveDARTMappings: unmaps surfaces of this client that nothing uses; returns how many.
+ * UnmapDartBuffers: the same for one surface; kIOReturnBusy while requests or selector 5 use it.
+ * ReadANERegister, WriteANERegister: a 32-bit access of the host at an offset in the engine's aperture.
+ *   What a store does is not checked: the property is the only gate.
+ * FWSharedEventDoorbellRing: rings a doorbell by index, below 32.
+ * AddPersistentClient, RemovePersistentClient: the client keeps the device resident until it closes.
+ *   kIOReturnBusy: it is persistent already. kIOReturnNotFound: it is not.
+ * GetClientsInfo, ShowSharedMemoryAllocations, ShowModelMemoryStatus: records of the caller's task.
+ */
+ANE_API IOReturn ane_catalogue_call(io_connect_t connect, uint32_t method, const uint64_t *input,
+                                    uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
+                                    uint64_t *output, uint32_t *outputCount, void *outputStruct,
+                                    size_t *outputStructCount);
 
 /*
  * Asynchronous calls are not served yet: returns kIOReturnUnsupported, whatever the arguments, and looks at
@@ -248,8 +354,8 @@ ANE_API IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selecto
 
 /*
  * Makes a surface of `bytes` bytes, 1 to 4 GiB: whole 16 KiB pages, zeroed, at a stable host address. It
- * belongs to the task, and only clients of that task may use it. The id is not used again for a long time
- * after release. Does not block.
+ * belongs to the task, and only clients of that task may use it until it is shared. The id is not used again
+ * for a long time after release. Does not block.
  * 0, or a negative errno and *id is 0: -EINVAL for 0 bytes or more than 4 GiB, no such task, or id is NULL;
  * -ENOSPC when the process has 4,095 surfaces; -EMFILE when it has no file descriptor left, of which each
  * surface takes one; -ENOMEM.
@@ -267,8 +373,26 @@ ANE_API void *ane_surface_base(uint32_t id);
 ANE_API size_t ane_surface_lookup(uint32_t id);
 
 /*
- * Releases a surface. Its host address is gone at once; pages that requests or mappings of a device use live
- * until those end. An id that names nothing is ignored. Enters every machine that has it mapped.
+ * Lets the clients of another task use a surface by its id, as those of its owner may: bind it, map it, load
+ * from it. A second share with the same task changes nothing. It ends with ane_surface_unshare or with the
+ * surface. Does not block.
+ * 0 or a negative errno: -ENOENT when there is no such surface, -EPERM when `owner` is not the task that made
+ * it, -EINVAL when there is no task `other` or it is the owner, -ENOMEM.
+ */
+ANE_API int ane_surface_share(uint32_t id, ane_task_t owner, ane_task_t other);
+
+/*
+ * Takes a share back: later calls of that task are refused. Requests that are under way, and mappings of
+ * selector 5, keep the pages until they end. Unsharing what is not shared changes nothing. Enters every
+ * machine that has the surface mapped.
+ * 0 or a negative errno: -ENOENT, -EPERM as ane_surface_share.
+ */
+ANE_API int ane_surface_unshare(uint32_t id, ane_task_t owner, ane_task_t other);
+
+/*
+ * Releases a surface, with every share of it. Its host address is gone at once; pages that requests or
+ * mappings of a device use live until those end. An id that names nothing is ignored. Enters every machine
+ * that has it mapped.
  */
 ANE_API void ane_surface_release(uint32_t id);
 

@@ -11,7 +11,7 @@
  *
  * Errors. A call that can fail returns 0 or a negative errno, and ane_machine_error() has a sentence. -EPERM,
  * or 0 or NULL from a call that returns a value: the machine is NULL, was made before a fork, or the caller
- * is its trace function; nothing changes.
+ * is its trace function, or the machine has stopped (panic_on_fault); nothing changes.
  *
  * Signals. With firmware, a signal handler of the process may run on a stack of the firmware and has 128 KiB
  * there; one that needs more needs SA_ONSTACK.
@@ -111,6 +111,22 @@ struct ane_machine_config {
     void *trace_context;
     uint32_t clock;                      /* enum ane_clock */
     ane_trace_record_fn trace_record_fn; /* gets trace_context; needs trace = 1 */
+    /*
+     * 1: a DART fault that the driver sees stops the machine, as it stops the real one. Calls that wait, and
+     * every later call of a connection, return kIOReturnNoDevice, calls of this header what they return for
+     * -EPERM, all with a sentence that quotes the panic; closing, ane_machine_fault and ane_machine_destroy
+     * work.
+     */
+    uint32_t panic_on_fault;
+    /*
+     * How surfaces and the driver's buffers are scattered over physical memory. 0: in runs of at most 1 MiB
+     * of which no two that follow each other are neighbours. Other values: page by page, in an order from
+     * this seed. Device addresses and results do not depend on it; the trace names physical addresses.
+     */
+    uint32_t scatter;
+    /* 1: an internal build, whose debug selectors are open to every client; 0 as on the device */
+    uint32_t internal_build;
+    uint32_t reserved;
 };
 
 /*
@@ -200,6 +216,13 @@ ANE_API uint64_t ane_machine_now(struct ane_machine *machine);
 /* 1 while the engine's interrupt line is high, 0 otherwise. */
 ANE_API int ane_machine_interrupt(struct ane_machine *machine);
 
+/*
+ * 1 while the DARTs' interrupt line is high, 0 otherwise. It rises when one of them captures a fault and
+ * falls when the last capture is cleared (the word of ERROR written back). With firmware the driver clears
+ * captures itself.
+ */
+ANE_API int ane_machine_dart_interrupt(struct ane_machine *machine);
+
 /* A hash over every trace line so far: a function of configuration and accesses alone. */
 ANE_API uint64_t ane_machine_trace_hash(struct ane_machine *machine);
 
@@ -208,6 +231,66 @@ ANE_API uint64_t ane_machine_trace_hash(struct ane_machine *machine);
  * a name that is not one, and for NULL.
  */
 ANE_API uint64_t ane_machine_counter(struct ane_machine *machine, const char *name);
+
+/*
+ * What the model found wrong with the last descriptor, chain or push that it did not run. No register of the
+ * device shows this: the task manager's error words say only that a descriptor was refused, or an address.
+ */
+struct ane_machine_problem {
+    size_t size;         /* set by the caller to sizeof(struct ane_machine_problem) */
+    uint64_t count;      /* problems so far */
+    uint32_t kind;       /* a number of docs/machine.md */
+    uint32_t queue;      /* the task queue it came from */
+    uint32_t descriptor; /* its index in the chain, from 0 */
+    uint32_t address;    /* its device address */
+    uint32_t offset;     /* of the place in it, in bytes */
+    uint32_t bits;       /* the bits or the value complained about; 0 when there are none */
+    char text[240];      /* one sentence */
+};
+
+/*
+ * Fills *problem, whose size the caller has set, with the last one.
+ * 0, or -ENOENT when there was none so far; -EINVAL when problem is NULL or the size is another; -EPERM as
+ * above.
+ */
+ANE_API int ane_machine_problem(struct ane_machine *machine, struct ane_machine_problem *problem);
+
+/*
+ * A DART fault as the driver of a machine with firmware has seen it. Program, procedure, descriptor, transfer
+ * and tensor come with the firmware's event about the request; of a fault without one (the firmware's own, or
+ * a request that never comes back) they are 0, UINT32_MAX and "".
+ */
+struct ane_machine_fault {
+    size_t size;       /* set by the caller to sizeof(struct ane_machine_fault) */
+    uint64_t count;    /* faults so far */
+    uint64_t time;     /* virtual nanoseconds, when the driver took the capture */
+    uint64_t snapshot; /* physical address of a copy of the DART's registers; layout in docs/dart.md */
+    uint64_t address;  /* the device address that was refused */
+    uint64_t page;     /* its page */
+    uint32_t dart;     /* 0 to 2 */
+    uint32_t status;   /* ERROR, as captured */
+    uint32_t stream;
+    uint32_t write; /* 1: the access was a write */
+    uint32_t ttbr_index, l2_index, l3_index;
+    uint32_t engine_status; /* the word at +0xe028 when the driver looked */
+    uint32_t benign;        /* 1: the engine was powered and idle, so the driver did nothing */
+    uint32_t client;        /* number of the client; 0: the firmware, or none */
+    uint64_t program;       /* token */
+    uint32_t procedure, descriptor;
+    const char *transfer; /* "source 1", "destination" and so on; a constant string, as the next two */
+    const char *type;     /* "translation fault" and so on */
+    const char *why;      /* "no page" and so on */
+    char name[64];        /* of the program */
+    char tensor[96];      /* the port with its name, or what else is there */
+    char text[512];       /* all of it in one sentence */
+};
+
+/*
+ * Fills *fault, whose size the caller has set, with the last one. Works after a panic, too.
+ * 0, or -ENOENT when there was none so far or the machine has no firmware; -EINVAL when fault is NULL or the
+ * size is another; -EPERM as above, but not for a machine that has stopped.
+ */
+ANE_API int ane_machine_fault(struct ane_machine *machine, struct ane_machine_fault *fault);
 
 /*
  * Wall time of requests by stage, for a machine with firmware and one request at a time. The stages, in
@@ -238,10 +321,11 @@ struct ane_machine_map {
     uint64_t container, container_bytes;
     uint64_t task_manager, task_queues;
     uint64_t dart[3];
-    uint64_t dapf;
+    uint64_t dapf; /* the DART's fourth window: reads 0, writes have no effect */
     uint64_t pmu;
     uint64_t dram, dram_bytes;
-    uint32_t interrupt;
+    uint32_t interrupt;      /* number of the engine's line */
+    uint32_t dart_interrupt; /* number of the DARTs' line */
 };
 
 /*

@@ -71,7 +71,7 @@ int base_file_fill(int file, void *bytes, size_t size)
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
-            return got ? -errno : -EIO;
+            return got ? -errno : -ENODATA;
         at += (size_t)got;
     }
     return 0;
@@ -95,6 +95,9 @@ static int read_regular(int file, const char *path, size_t most, uint8_t **bytes
     if (!*bytes)
         return base_fail(error, ENOMEM, "%s: there is no memory to read it.", path);
     status = base_file_fill(file, *bytes, *size);
+    if (status == -ENODATA)
+        return base_fail(error, ENODATA, "%s: it became shorter than its %zu bytes while it was read.", path,
+                         *size);
     return status ? base_fail(error, -status, "%s: cannot be read: %s.", path, strerror(-status)) : 0;
 }
 

@@ -19,11 +19,11 @@ FILE *base_file_write(const char *path);
 
 /*
  * The whole regular file with a NUL after it, for base_free. On failure *bytes is NULL. -EFBIG for more than
- * `most` bytes, -EINVAL for anything that is not a regular file, -EIO when it became shorter meanwhile,
- * -ENOMEM, or open's error.
+ * `most` bytes, -EINVAL for anything that is not a regular file, -ENODATA when it became shorter
+ * meanwhile, -ENOMEM, or the error of open or read.
  */
 int base_file_read(const char *path, size_t most, uint8_t **bytes, size_t *size, struct base_error *error);
-/* Exactly `size` bytes from where the descriptor is; -EIO when there are fewer. */
+/* Exactly `size` bytes from where the descriptor is; -ENODATA when there are fewer. */
 int base_file_fill(int file, void *bytes, size_t size);
 
 #endif

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a file to a bundle. */
+/*
+ * From a file to a bundle. The graph is read and checked before its key is made; only a checked graph has a
+ * key. The cache is an optimisation: what fails there goes into report->trouble and never into the status. A
+ * bundle is written to a folder beside its place and renamed, so a reader sees a whole bundle or none.
+ */
 #include "compiler/compile.h"
 
 #include <errno.h>
@@ -126,10 +130,10 @@ static int check_replaceable(const char *to, struct base_error *error)
 
     if (!cc_bundle_check(to, &why))
         return 0;
-    return base_fail(
-        error, EEXIST,
-        "%s: it exists and is not a whole bundle, so it is not replaced; remove it or choose another path. %s",
-        to, why.text);
+    return base_fail(error, EEXIST,
+                     "%s: it exists and is not a whole bundle, so it is not replaced; "
+                     "remove it or choose another path. %s",
+                     to, why.text);
 }
 
 /* Renames `building` to `to`. What is there is moved aside first, and back if the rename fails. */

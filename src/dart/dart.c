@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The DART's three controllers: registers, streams, fault capture. A controller holds one fault: later ones
- * are counted and traced, and captured only after the held one has been cleared. A domain is given back when
- * no stream's first base points to its table any more.
+ * are counted and traced, and captured only after the held one has been cleared. The interrupt line is high
+ * exactly while one of them holds a fault. A domain is given back when no stream's first base points to its
+ * table any more.
  */
 #include "dart/dart.h"
 
@@ -13,6 +14,7 @@
 #include "base/array.h"
 #include "dart/domain.h"
 #include "dart/range.h"
+#include "soc/lines.h"
 #include "soc/memory.h"
 #include "soc/trace.h"
 
@@ -21,13 +23,22 @@
 #define STREAM_MASK      0xffffu
 #define PAGE_SHIFT_PARAM (PR_PAGE_SHIFT << PR_DART_PARAMS1_PAGE_SHIFT_LO)
 
+/* What the registers say of a stream id, looked up at its first use. */
+struct stream {
+    struct dart_domain *domain; /* NULL: not looked up yet, or refused */
+    uint32_t denied;            /* one bit per enum dart_access */
+};
+
 struct controller {
     uint32_t word[STORED_BYTES / 4];
-    struct dart_domain *domain[PR_DART_STREAMS]; /* the domain of a stream id; NULL: not looked up yet */
+    uint32_t tlb_error[2]; /* of the held fault */
+    struct stream stream[PR_DART_STREAMS];
 };
 
 struct dart {
     struct controller controller[DART_PORTS];
+    struct soc_lines *lines;
+    unsigned line;
     struct dart_core core;
 };
 
@@ -108,6 +119,8 @@ int dart_create(const struct dart_config *config, struct soc_memory *memory, str
     }
     for (unsigned port = 0; port < DART_PORTS; port++)
         controller_reset(&d->controller[port]);
+    d->lines = config->lines;
+    d->line = config->line;
     *dart = d;
     return 0;
 }
@@ -120,6 +133,16 @@ void dart_destroy(struct dart *dart)
     base_free(dart);
 }
 
+static void line_update(struct dart *dart)
+{
+    bool level = false;
+
+    for (unsigned port = 0; port < DART_PORTS; port++)
+        level = level || *word_at(&dart->controller[port], PR_DART_ERROR) & PR_DART_ERROR_FLAG;
+    if (dart->lines)
+        soc_lines_set(dart->lines, dart->line, level);
+}
+
 void dart_reset(struct dart *dart)
 {
     SOC_TRACE(dart->core.trace, DART_RESET);
@@ -128,6 +151,7 @@ void dart_reset(struct dart *dart)
     for (unsigned i = 0; i < DART_DOMAINS; i++)
         if (dart->core.domain[i].live)
             dart_domain_retire(&dart->core.domain[i]);
+    line_update(dart);
 }
 
 uint32_t dart_read32(struct dart *dart, enum dart_port port, uint32_t offset)
@@ -139,6 +163,8 @@ uint32_t dart_read32(struct dart *dart, enum dart_port port, uint32_t offset)
         return 0;
     if (reg->offset == PR_DART_TLB_STATUS) /* chosen: bit 31 shows the captured fault, busy is never seen */
         return *word_at(controller, PR_DART_ERROR) & PR_DART_ERROR_FLAG;
+    if (reg->offset == PR_DART_TLB_ERROR0 || reg->offset == PR_DART_TLB_ERROR1)
+        return controller->tlb_error[reg->offset == PR_DART_TLB_ERROR1];
     return offset < STORED_BYTES ? *word_at(controller, offset) : 0;
 }
 
@@ -225,6 +251,7 @@ static void error_clear(struct controller *controller)
     *word_at(controller, PR_DART_ERROR) = 0;
     *word_at(controller, PR_DART_ERROR_ADDR_LO) = 0;
     *word_at(controller, PR_DART_ERROR_ADDR_HI) = 0;
+    memset(controller->tlb_error, 0, sizeof(controller->tlb_error));
 }
 
 void dart_write32(struct dart *dart, enum dart_port port, uint32_t offset, uint32_t value)
@@ -240,12 +267,15 @@ void dart_write32(struct dart *dart, enum dart_port port, uint32_t offset, uint3
     switch (reg->offset) {
     case PR_DART_STREAM_COMMAND: invalidate(dart, port, *word_at(controller, PR_DART_STREAM_SELECT)); break;
     case PR_DART_TLB_CONTROL: invalidate(dart, port, value); break; /* chosen: a bitmap of streams */
-    case PR_DART_ERROR: error_clear(controller); break;
+    case PR_DART_ERROR:
+        error_clear(controller);
+        line_update(dart);
+        break;
     case PR_DART_TTBR: ttbr_write(dart, port, offset, value); break;
     case PR_DART_ENABLED_STREAMS: *word_at(controller, offset) = value & STREAM_MASK; break;
     default: *word_at(controller, offset) = value; break;
     }
-    memset(controller->domain, 0, sizeof(controller->domain));
+    memset(controller->stream, 0, sizeof(controller->stream));
 }
 
 /* REMAP holds one byte per stream id; zero is the identity (chosen), otherwise the low bits are the slot. */
@@ -256,27 +286,59 @@ static uint32_t stream_slot(struct controller *controller, uint32_t stream)
     return byte ? byte % PR_DART_STREAMS : stream;
 }
 
-/*
- * The domain of a stream id, or NULL if the slot is not enabled, does not translate (bypass streams carry no
- * traffic here) or has no table.
- */
-static struct dart_domain *stream_domain(struct dart *dart, enum dart_port port, uint32_t stream)
+/* The domain of a slot, or NULL if it is not enabled, neither translates nor bypasses, or has no table. */
+static struct dart_domain *slot_domain(struct dart *dart, struct controller *controller, uint32_t slot)
 {
-    struct controller *controller = &dart->controller[port];
-    uint32_t slot, tcr, ttbr;
+    uint32_t tcr = *word_at(controller, PR_DART_TCR + slot * 4), ttbr = *ttbr_at(controller, slot);
 
-    if (stream >= PR_DART_STREAMS)
+    if (!(*word_at(controller, PR_DART_ENABLED_STREAMS) >> slot & 1))
         return NULL;
-    if (controller->domain[stream])
-        return controller->domain[stream];
-    slot = stream_slot(controller, stream);
+    switch (tcr & (PR_DART_TCR_TRANSLATE | PR_DART_TCR_BYPASS)) {
+    case PR_DART_TCR_BYPASS: return &dart->core.bypass;
+    case PR_DART_TCR_TRANSLATE:
+        return ttbr & PR_DART_TTBR_VALID ? dart_domain_find(&dart->core, pr_dart_ttbr_address(ttbr), true)
+                                         : NULL;
+    default: return NULL;
+    }
+}
+
+static const struct stream *stream_find(struct dart *dart, enum dart_port port, uint32_t id)
+{
+    static const struct stream none = {0};
+    struct controller *controller = &dart->controller[port];
+    struct stream *stream = &controller->stream[id % PR_DART_STREAMS];
+    uint32_t slot, tcr;
+
+    if (id >= PR_DART_STREAMS)
+        return &none;
+    if (stream->domain)
+        return stream;
+    slot = stream_slot(controller, id);
     tcr = *word_at(controller, PR_DART_TCR + slot * 4);
-    ttbr = *ttbr_at(controller, slot);
-    if (!(*word_at(controller, PR_DART_ENABLED_STREAMS) >> slot & 1) || !(ttbr & PR_DART_TTBR_VALID) ||
-        (tcr & (PR_DART_TCR_TRANSLATE | PR_DART_TCR_BYPASS)) != PR_DART_TCR_TRANSLATE)
-        return NULL;
-    controller->domain[stream] = dart_domain_find(&dart->core, pr_dart_ttbr_address(ttbr), true);
-    return controller->domain[stream];
+    stream->domain = slot_domain(dart, controller, slot);
+    stream->denied = !!(tcr & PR_DART_TCR_NO_READ) << DART_READ | !!(tcr & PR_DART_TCR_NO_WRITE)
+                                                                      << DART_WRITE;
+    return stream;
+}
+
+/* The words of the translation buffer's error registers; what a walk never began with has no indices. */
+static void tlb_error_set(struct controller *controller, const struct dart_fault *fault)
+{
+    uint32_t l2 = (uint32_t)(fault->address >> PR_DART_L1_SHIFT) % PR_DART_TABLE_ENTRIES;
+    uint32_t l3 = (uint32_t)(fault->address >> PR_DART_L2_SHIFT) % PR_DART_TABLE_ENTRIES;
+    uint32_t ttbr = (uint32_t)(fault->address >> PR_DART_TTBR_INDEX_SHIFT) % PR_DART_TTBRS;
+
+    controller->tlb_error[0] =
+        fault->level == PR_DART_LEVEL_STREAM
+            ? 0
+            : ttbr << PR_DART_TLB_TTBR_LO | l2 << PR_DART_TLB_L2_LO | l3 << PR_DART_TLB_L3_LO;
+    controller->tlb_error[1] = (uint32_t)fault->level << PR_DART_TLB_LEVEL_LO;
+}
+
+static void missed_count(struct controller *controller)
+{
+    if (controller->tlb_error[1] >> PR_DART_TLB_MISSED_LO < PR_DART_TLB_MISSED_MAX)
+        controller->tlb_error[1] += 1u << PR_DART_TLB_MISSED_LO;
 }
 
 /*
@@ -296,26 +358,34 @@ static int fault_take(struct dart *dart, enum dart_port port, uint32_t stream, e
     dart->core.stats.faults++;
     SOC_TRACE(dart->core.trace, DART_FAULT, status, port, stream, error_name(fault->code), fault->address,
               access == DART_WRITE ? "write" : "read", held ? "no" : "yes");
-    if (!held) {
-        *word_at(controller, PR_DART_ERROR) = status;
-        *word_at(controller, PR_DART_ERROR_ADDR_LO) = (uint32_t)fault->address;
-        *word_at(controller, PR_DART_ERROR_ADDR_HI) = (uint32_t)(fault->address >> 32);
+    if (held) {
+        missed_count(controller);
+        return -EFAULT;
     }
+    *word_at(controller, PR_DART_ERROR) = status;
+    *word_at(controller, PR_DART_ERROR_ADDR_LO) = (uint32_t)fault->address;
+    *word_at(controller, PR_DART_ERROR_ADDR_HI) = (uint32_t)(fault->address >> 32);
+    tlb_error_set(controller, fault);
+    line_update(dart);
     return -EFAULT;
 }
 
 int dart_range_get(struct dart *dart, enum dart_port port, uint32_t stream, uint64_t iova, uint64_t bytes,
                    enum dart_access access, struct dart_range *range)
 {
-    struct dart_domain *domain = stream_domain(dart, port, stream);
-    struct dart_fault fault = {PR_DART_ERROR_NO_TTBR, iova};
+    const struct stream *from = stream_find(dart, port, stream);
+    struct dart_fault fault = {PR_DART_ERROR_NO_TTBR, iova, PR_DART_LEVEL_STREAM};
 
-    /*
-     * An address above the aperture has no table either, because only a stream's first base of four is used.
-     */
-    if (domain && iova < PR_DART_APERTURE_BYTES &&
-        dart_range_grant(domain, iova, bytes, access, range, &fault))
-        return 0;
+    if (from->domain && from->denied >> access & 1)
+        fault.code = access == DART_WRITE ? PR_DART_ERROR_WRITE_FAULT : PR_DART_ERROR_READ_FAULT;
+    else if (from->domain == &dart->core.bypass) {
+        if (dart_range_bypass(&dart->core, iova, bytes, range, &fault))
+            return 0;
+    } else if (from->domain && iova < PR_DART_APERTURE_BYTES) {
+        /* Above the aperture there is no table: only a stream's first base of four is used. */
+        if (dart_range_grant(from->domain, iova, bytes, access, range, &fault))
+            return 0;
+    }
     *range = (struct dart_range){0};
     return fault_take(dart, port, stream, access, &fault);
 }

@@ -18,7 +18,7 @@
 #include "protocol/dart_regs.h"
 
 struct dart;
-struct soc_bus;
+struct soc_lines;
 struct soc_memory;
 struct soc_trace;
 
@@ -33,6 +33,8 @@ struct dart_config {
     enum pr_leaf_form form;
     uint32_t vma_budget; /* host mappings over all windows; 0 = DART_VMA_BUDGET */
     bool strict_tlb;     /* walk again at every use and report entries that should have been invalidated */
+    struct soc_lines *lines; /* NULL: the interrupt line leads nowhere */
+    unsigned line;           /* high while a controller holds a captured fault */
 };
 
 int dart_create(const struct dart_config *config, struct soc_memory *memory, struct soc_trace *trace,
@@ -48,14 +50,15 @@ void dart_write32(struct dart *dart, enum dart_port port, uint32_t offset, uint3
 /* A granted operand range. */
 struct dart_range {
     struct dart_domain *domain;
-    uint32_t iova;
+    uint64_t iova;
     uint64_t bytes;
     uint8_t *host; /* contiguous host address, or NULL: use dart_copy_in and dart_copy_out */
 };
 
 /*
  * Grants [iova, iova + bytes) on a stream of a port for reading or writing, or captures a fault and returns
- * -EFAULT (no part is granted). -EFAULT also when the range leaves the 3.5 GiB aperture. The grant holds
+ * -EFAULT (no part is granted). -EFAULT also when the range leaves the 3.5 GiB aperture. On a bypass stream
+ * the address is the physical one. The grant holds
  * until the next dart_* call that maps or invalidates on the same domain, except that further dart_range_get
  * calls between dart_grants_begin and dart_grants_end never drop it. An empty range is granted, without a
  * host address. Before a bank of memory is removed, its pages are unmapped and invalidated.

@@ -50,6 +50,7 @@ int dart_core_init(struct dart_core *core, const struct dart_config *config, str
         core->domain[i].generation = 1;
         core->domain[i].entries = core->entries + (size_t)i * PR_DART_PAGES;
     }
+    core->bypass.core = core;
     return 0;
 }
 
@@ -120,7 +121,8 @@ static uint64_t leaf_frame(const struct dart_core *core, const struct pr_leaf *l
     return (leaf->frame | core->high) & ~(uint64_t)(PR_PAGE_BYTES - 1);
 }
 
-uint32_t dart_domain_walk(struct dart_domain *domain, uint32_t page, struct dart_entry *entry)
+uint32_t dart_domain_walk(struct dart_domain *domain, uint32_t page, struct dart_entry *entry,
+                          enum pr_dart_level *level)
 {
     struct dart_core *core = domain->core;
     uint32_t first = page >> (PR_DART_L1_SHIFT - PR_DART_L2_SHIFT);
@@ -129,16 +131,19 @@ uint32_t dart_domain_walk(struct dart_domain *domain, uint32_t page, struct dart
     uint64_t word;
 
     core->stats.walks++;
+    *level = PR_DART_LEVEL_L2;
     if (!table_read(core, domain->table + first * sizeof(word), &word))
         return PR_DART_ERROR_PTE_READ_FAULT;
     leaf = pr_leaf_decode(core->form, word);
     if (!leaf.valid)
         return PR_DART_ERROR_NO_PMD;
+    *level = PR_DART_LEVEL_L3;
     if (!table_read(core, leaf_frame(core, &leaf) + second * sizeof(word), &word))
         return PR_DART_ERROR_PTE_READ_FAULT;
     leaf = pr_leaf_decode(core->form, word);
     if (!leaf.valid)
         return PR_DART_ERROR_NO_PTE;
+    *level = PR_DART_LEVEL_PAGE;
     /*
      * Chosen: a page outside memory is reported like a table outside memory; there is no separate error code.
      */

@@ -50,7 +50,7 @@ struct dart_domain {
     uint64_t table; /* physical base, the domain's name */
     bool live;
     uint64_t generation;        /* moves when an entry or a host mapping goes away */
-    struct dart_entry *entries; /* PR_DART_PAGES */
+    struct dart_entry *entries; /* PR_DART_PAGES; NULL for the bypass, whose addresses are physical */
     uint8_t *window;            /* host address of device address 0, or NULL: not reserved yet */
     struct dart_chunk chunk[DART_CHUNKS];
     struct dart_grant grant[DART_GRANTS];
@@ -70,6 +70,7 @@ struct dart_core {
     struct dart_entry *entries; /* of all domains */
     uint64_t *marks;            /* scratch bitmap over frames, clear between calls */
     struct dart_domain domain[DART_DOMAINS];
+    struct dart_domain bypass; /* of all streams that do not translate */
 };
 
 static inline uint64_t dart_entry_address(struct dart_entry entry)
@@ -88,7 +89,14 @@ void dart_domain_empty(struct dart_domain *domain);
 /* Empties the domain and gives it back. */
 void dart_domain_retire(struct dart_domain *domain);
 
-/* What the page table says about a page: 0 and an entry, or an error code. */
-uint32_t dart_domain_walk(struct dart_domain *domain, uint32_t page, struct dart_entry *entry);
+/* The physical page under a page of the domain's addresses, whose entry is present. */
+static inline uint64_t dart_domain_frame(const struct dart_domain *domain, uint64_t page)
+{
+    return domain->entries ? domain->entries[page].frame : page;
+}
+
+/* What the page table says about a page: 0 and an entry, or an error code and the level that gave it. */
+uint32_t dart_domain_walk(struct dart_domain *domain, uint32_t page, struct dart_entry *entry,
+                          enum pr_dart_level *level);
 
 #endif

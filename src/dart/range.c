@@ -14,7 +14,6 @@
 
 #define PAGE_OFFSET(address) ((address) & (PR_PAGE_BYTES - 1))
 #define SUB_UNIT             4u
-#define SUB_WHOLE_END        0xfffu
 
 /* The result of examining every page of a range. */
 struct scan {
@@ -36,7 +35,8 @@ static bool same_translation(struct dart_entry a, struct dart_entry b)
 static void entry_verify(struct dart_domain *domain, uint32_t page)
 {
     struct dart_entry now = {0};
-    uint32_t code = dart_domain_walk(domain, page, &now);
+    enum pr_dart_level level;
+    uint32_t code = dart_domain_walk(domain, page, &now, &level);
 
     if (!code && same_translation(now, domain->entries[page]))
         return;
@@ -45,22 +45,21 @@ static void entry_verify(struct dart_domain *domain, uint32_t page)
               dart_entry_address(domain->entries[page]), dart_entry_address(now), code);
 }
 
-/* Makes the entry of a page present, or returns an error code. */
-static uint32_t entry_load(struct dart_domain *domain, uint32_t page)
+/* Makes the entry of a page present, or reports why it cannot be. */
+static bool entry_load(struct dart_domain *domain, uint32_t page, struct dart_fault *fault)
 {
     struct dart_entry entry;
-    uint32_t code;
 
     if (domain->entries[page].present) {
         entry_verify(domain, page);
-        return 0;
+        return true;
     }
-    code = dart_domain_walk(domain, page, &entry);
-    if (code)
-        return code;
+    fault->code = dart_domain_walk(domain, page, &entry, &fault->level);
+    if (fault->code)
+        return false;
     domain->entries[page] = entry;
     domain->chunk[page / DART_CHUNK_PAGES].filled = true;
-    return 0;
+    return true;
 }
 
 /*
@@ -82,12 +81,13 @@ static uint64_t sub_page_limit(struct dart_entry entry, uint32_t page, uint64_t 
 static bool page_check(struct dart_entry entry, uint32_t page, uint64_t from, uint64_t to,
                        enum dart_access access, struct dart_fault *fault)
 {
+    fault->level = PR_DART_LEVEL_PAGE;
     if (access == DART_WRITE ? entry.no_write : entry.no_read) {
         fault->code = access == DART_WRITE ? PR_DART_ERROR_WRITE_FAULT : PR_DART_ERROR_READ_FAULT;
         fault->address = from;
         return false;
     }
-    if (entry.sub_start == 0 && entry.sub_end == SUB_WHOLE_END)
+    if (entry.sub_start == 0 && entry.sub_end == PR_LEAF_SUB_END)
         return true;
     fault->code = PR_DART_ERROR_SUBPAGE_PROT;
     fault->address = sub_page_limit(entry, page, from, to);
@@ -110,8 +110,7 @@ static bool range_scan(struct dart_domain *domain, uint64_t iova, uint64_t end, 
 
         if (!domain->entries[page].present || strict) {
             fault->address = from;
-            fault->code = entry_load(domain, page);
-            if (fault->code)
+            if (!entry_load(domain, page, fault))
                 return false;
         }
         entry = domain->entries[page];
@@ -155,14 +154,14 @@ static void grant_remember(struct dart_domain *domain, const struct dart_range *
                            enum dart_access access, uint64_t address, bool window)
 {
     uint32_t bytes = (uint32_t)range->bytes;
-    struct dart_grant *grant = grant_slot(domain, range->iova, bytes);
+    struct dart_grant *grant = grant_slot(domain, (uint32_t)range->iova, bytes);
     bool again = grant->generation == domain->generation && grant->iova == range->iova &&
                  grant->bytes == bytes && grant->window == window;
 
     *grant = (struct dart_grant){
         .generation = domain->generation,
         .address = address,
-        .iova = range->iova,
+        .iova = (uint32_t)range->iova,
         .bytes = bytes,
         .access = (again ? grant->access : 0) | 1u << access,
         .window = window,
@@ -176,7 +175,7 @@ static void grant_remember(struct dart_domain *domain, const struct dart_range *
 static void range_place(struct dart_domain *domain, const struct scan *scan, enum dart_access access,
                         struct dart_range *range)
 {
-    uint32_t first = range->iova >> PR_PAGE_SHIFT;
+    uint32_t first = (uint32_t)(range->iova >> PR_PAGE_SHIFT);
     uint32_t last = (uint32_t)((range->iova + range->bytes - 1) >> PR_PAGE_SHIFT);
     bool window = false;
 
@@ -201,31 +200,45 @@ bool dart_range_grant(struct dart_domain *domain, uint64_t iova, uint64_t bytes,
 
     if (inside > bytes)
         inside = bytes;
-    *range = (struct dart_range){.domain = domain, .iova = (uint32_t)iova, .bytes = bytes};
+    *range = (struct dart_range){.domain = domain, .iova = iova, .bytes = bytes};
     if (!bytes || (inside == bytes && grant_recall(domain, (uint32_t)iova, (uint32_t)bytes, access, range)))
         return true;
     if (!range_scan(domain, iova, iova + inside, access, &scan, fault))
         return false;
     if (inside < bytes) {
-        *fault = (struct dart_fault){PR_DART_ERROR_NO_TTBR, PR_DART_APERTURE_BYTES};
+        *fault = (struct dart_fault){PR_DART_ERROR_NO_TTBR, PR_DART_APERTURE_BYTES, PR_DART_LEVEL_STREAM};
         return false;
     }
     range_place(domain, &scan, access, range);
     return true;
 }
 
+bool dart_range_bypass(struct dart_core *core, uint64_t address, uint64_t bytes, struct dart_range *range,
+                       struct dart_fault *fault)
+{
+    uint8_t *host = bytes ? soc_memory_at(core->memory, address, bytes) : NULL;
+
+    if (bytes && !host) {
+        *fault = (struct dart_fault){PR_DART_ERROR_NO_DAPF_MATCH, address, PR_DART_LEVEL_STREAM};
+        return false;
+    }
+    *range = (struct dart_range){.domain = &core->bypass, .iova = address, .bytes = bytes, .host = host};
+    return true;
+}
+
 /* Host address of the page under a device address, and how many of `bytes` lie in it. */
 static void *page_at(const struct dart_range *range, uint64_t offset, uint64_t bytes, uint64_t *part)
 {
-    uint64_t iova = range->iova + offset;
-    struct dart_entry entry = range->domain->entries[iova >> PR_PAGE_SHIFT];
+    uint64_t iova = range->iova + offset, page = iova >> PR_PAGE_SHIFT;
+    const struct dart_domain *domain = range->domain;
 
     *part = PR_PAGE_BYTES - PAGE_OFFSET(iova);
     if (*part > bytes)
         *part = bytes;
-    if (!entry.present)
+    if (domain->entries && !domain->entries[page].present)
         return NULL;
-    return soc_memory_at(range->domain->core->memory, dart_entry_address(entry) + PAGE_OFFSET(iova), *part);
+    return soc_memory_at(domain->core->memory,
+                         (dart_domain_frame(domain, page) << PR_PAGE_SHIFT) + PAGE_OFFSET(iova), *part);
 }
 
 void dart_copy_in(const struct dart_range *range, uint64_t offset, void *to, uint64_t bytes)
@@ -259,28 +272,28 @@ void dart_copy_out(const struct dart_range *range, uint64_t offset, const void *
 /* The pages of a range, as numbers in its domain, and as one physical run if they are one. */
 struct extent {
     const struct dart_domain *domain;
-    uint32_t first, last;
+    uint64_t first, last;
     bool contiguous;
 };
+
+static uint64_t extent_frame(const struct extent *extent, uint64_t page)
+{
+    return dart_domain_frame(extent->domain, page);
+}
 
 static struct extent extent_of(const struct dart_range *range)
 {
     struct extent extent = {
         .domain = range->domain,
         .first = range->iova >> PR_PAGE_SHIFT,
-        .last = (uint32_t)((range->iova + range->bytes - 1) >> PR_PAGE_SHIFT),
+        .last = (range->iova + range->bytes - 1) >> PR_PAGE_SHIFT,
     };
-    uint64_t address = dart_entry_address(range->domain->entries[extent.first]) + PAGE_OFFSET(range->iova);
+    uint64_t address = (extent_frame(&extent, extent.first) << PR_PAGE_SHIFT) + PAGE_OFFSET(range->iova);
 
     extent.contiguous =
         extent.first == extent.last ||
         (range->host && range->host == soc_memory_at(range->domain->core->memory, address, range->bytes));
     return extent;
-}
-
-static uint64_t extent_frame(const struct extent *extent, uint32_t page)
-{
-    return extent->domain->entries[page].frame;
 }
 
 static bool run_has_frame(const struct extent *run, uint64_t frame)
@@ -297,7 +310,7 @@ static bool extent_has_frame(const struct extent *extent, uint64_t frame)
 {
     if (extent->contiguous)
         return run_has_frame(extent, frame);
-    for (uint32_t page = extent->first; page <= extent->last; page++)
+    for (uint64_t page = extent->first; page <= extent->last; page++)
         if (extent_frame(extent, page) == frame)
             return true;
     return false;
@@ -305,7 +318,7 @@ static bool extent_has_frame(const struct extent *extent, uint64_t frame)
 
 static bool run_overlaps(const struct extent *run, const struct extent *scattered)
 {
-    for (uint32_t page = scattered->first; page <= scattered->last; page++)
+    for (uint64_t page = scattered->first; page <= scattered->last; page++)
         if (run_has_frame(run, extent_frame(scattered, page)))
             return true;
     return false;
@@ -313,7 +326,7 @@ static bool run_overlaps(const struct extent *run, const struct extent *scattere
 
 static void marks_set(uint64_t *marks, const struct extent *extent, bool set)
 {
-    for (uint32_t page = extent->first; page <= extent->last; page++) {
+    for (uint64_t page = extent->first; page <= extent->last; page++) {
         uint32_t mark = extent_frame(extent, page) % DART_MARKS;
 
         if (set)
@@ -329,7 +342,7 @@ static bool scattered_overlap(uint64_t *marks, const struct extent *a, const str
     bool found = false;
 
     marks_set(marks, a, true);
-    for (uint32_t page = b->first; page <= b->last && !found; page++) {
+    for (uint64_t page = b->first; page <= b->last && !found; page++) {
         uint64_t frame = extent_frame(b, page);
         uint32_t mark = frame % DART_MARKS;
 
@@ -371,7 +384,7 @@ bool dart_range_repeats(const struct dart_range *range)
     extent = extent_of(range);
     if (extent.contiguous)
         return false;
-    for (uint32_t page = extent.first; page <= extent.last; page++) {
+    for (uint64_t page = extent.first; page <= extent.last; page++) {
         uint32_t mark = extent_frame(&extent, page) % DART_MARKS;
 
         found = found || marks[mark / 64] >> mark % 64 & 1;

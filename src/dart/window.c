@@ -70,6 +70,18 @@ static uint8_t *window_at(const struct dart_domain *domain, uint32_t page)
     return domain->window + (size_t)page * PR_PAGE_BYTES;
 }
 
+/* Whether page b follows page a in one memory file: then the kernel makes one mapping of them. */
+static bool follows_in_file(const struct dart_domain *domain, struct dart_entry a, struct dart_entry b)
+{
+    const struct soc_memory *memory = domain->core->memory;
+    uint64_t a_offset, b_offset;
+    int a_file, b_file;
+
+    return !soc_memory_file_at(memory, dart_entry_address(a), &a_file, &a_offset) &&
+           !soc_memory_file_at(memory, dart_entry_address(b), &b_file, &b_offset) && a_file == b_file &&
+           b_offset == a_offset + PR_PAGE_BYTES;
+}
+
 /* Whether page - 1 and page are different host mappings, if the pages of `with` were shown too. */
 static bool edge(const struct dart_domain *domain, uint32_t page, const struct span *with)
 {
@@ -79,8 +91,7 @@ static bool edge(const struct dart_domain *domain, uint32_t page, const struct s
 
     if (!a_shown || !b_shown)
         return a_shown != b_shown;
-    return dart_entry_address(b) != dart_entry_address(a) + PR_PAGE_BYTES ||
-           !soc_memory_at(domain->core->memory, dart_entry_address(a), 2 * PR_PAGE_BYTES);
+    return !follows_in_file(domain, a, b);
 }
 
 /* Edges from the left side of the span's first page to the right side of its last. */

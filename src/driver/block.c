@@ -6,64 +6,49 @@
  */
 #include "driver/block.h"
 
-#include <errno.h>
 #include <string.h>
 
-#include "driver/mapper.h"
+#include "driver/mapping.h"
 
-int drv_pages_take(struct drv *d, uint64_t bytes, uint64_t *physical, void **host)
+int drv_pages_take(struct drv *d, uint64_t bytes, bool view, struct drv_pages *pages)
 {
-    uint64_t whole = pr_round_up(bytes, PR_PAGE_BYTES);
-    int status = d->platform.alloc(d->platform.context, whole, physical);
+    int status = d->platform.alloc(d->platform.context, pr_round_up(bytes, PR_PAGE_BYTES), view, pages);
+
+    if (!status)
+        d->stats.pages += pages->bytes / PR_PAGE_BYTES;
+    return status;
+}
+
+void drv_pages_give(struct drv *d, struct drv_pages *pages)
+{
+    d->stats.pages -= pages->bytes / PR_PAGE_BYTES;
+    d->platform.free(d->platform.context, pages);
+    memset(pages, 0, sizeof(*pages));
+}
+
+int drv_block_make(struct drv *d, uint32_t usage, uint64_t bytes, struct drv_block *block)
+{
+    struct drv_block made = {.bytes = bytes, .usage = usage};
+    int status = drv_pages_take(d, bytes, true, &made.pages);
 
     if (status)
         return status;
-    *host = d->platform.memory(d->platform.context, *physical, whole);
-    if (!*host) {
-        d->platform.free(d->platform.context, *physical);
-        return -EFAULT;
+    status = drv_mapping_place(d, &d->domain[0], usage, &made.pages, DRV_SPACE_LOW, &made.iova);
+    if (status) {
+        drv_pages_give(d, &made.pages);
+        return status;
     }
-    d->stats.pages += whole / PR_PAGE_BYTES;
-    return 0;
-}
-
-void drv_pages_give(struct drv *d, uint64_t physical, uint64_t bytes)
-{
-    d->platform.free(d->platform.context, physical);
-    d->stats.pages -= pr_round_up(bytes, PR_PAGE_BYTES) / PR_PAGE_BYTES;
-}
-
-int drv_block_make(struct drv *d, struct drv_space *space, uint32_t usage, uint64_t bytes,
-                   struct drv_block *block)
-{
-    struct drv_block made = {.bytes = bytes, .usage = usage, .space = space};
-    int status = drv_pages_take(d, bytes, &made.physical, &made.host);
-
-    if (status)
-        return status;
-    status = drv_space_take(space, bytes, &made.iova);
-    if (status)
-        goto no_address;
-    status = drv_mapper_map(d, &d->domain[0], usage, made.iova, made.physical, bytes);
-    if (status)
-        goto not_mapped;
+    made.host = made.pages.host;
     *block = made;
     return 0;
-
-not_mapped:
-    drv_space_give(space, made.iova);
-no_address:
-    drv_pages_give(d, made.physical, bytes);
-    return status;
 }
 
 void drv_block_drop(struct drv *d, struct drv_block *block)
 {
     if (!block->bytes)
         return;
-    drv_mapper_unmap(d, &d->domain[0], block->iova, block->bytes);
-    drv_space_give(block->space, block->iova);
-    drv_pages_give(d, block->physical, block->bytes);
+    drv_mapping_displace(d, &d->domain[0], block->iova, block->bytes);
+    drv_pages_give(d, &block->pages);
     memset(block, 0, sizeof(*block));
 }
 

@@ -5,13 +5,16 @@
 
 #include "driver/state.h"
 
-/* DRAM pages, counted in the statistics. `bytes` is rounded up to pages. */
-int drv_pages_take(struct drv *driver, uint64_t bytes, uint64_t *physical, void **host);
-void drv_pages_give(struct drv *driver, uint64_t physical, uint64_t bytes);
+/*
+ * DRAM pages, counted in the statistics. `bytes` is rounded up to pages. Without `view` the driver cannot
+ * read or write them.
+ */
+int drv_pages_take(struct drv *driver, uint64_t bytes, bool view, struct drv_pages *pages);
+/* Nothing is left in `pages`. */
+void drv_pages_give(struct drv *driver, struct drv_pages *pages);
 
-/* Pages mapped in the base domain at an address of `space`. On failure `block` is unchanged. */
-int drv_block_make(struct drv *driver, struct drv_space *space, uint32_t usage, uint64_t bytes,
-                   struct drv_block *block);
+/* Pages mapped in the base domain. On failure `block` is unchanged. */
+int drv_block_make(struct drv *driver, uint32_t usage, uint64_t bytes, struct drv_block *block);
 /* Does nothing to an empty block. */
 void drv_block_drop(struct drv *driver, struct drv_block *block);
 /*

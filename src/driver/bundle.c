@@ -38,18 +38,17 @@ bool drv_bundle_find(const void *bytes, uint64_t size, struct ane_program_bundle
 static IOReturn load_image(struct drv *d, struct expansion *x, struct drv_program *program)
 {
     size_t size = pr_hwx_write(&x->image, NULL, 0);
-    uint64_t physical;
+    struct drv_pages pages;
     IOReturn result;
-    void *bytes;
 
     if (!size)
         return drv_refuse(d, kIOReturnBadArgument,
-                          "Program create: the bundle's ports cannot stand in an image.");
-    if (drv_pages_take(d, size, &physical, &bytes))
+                          "Program create: the bundle's ports do not fit into an image.");
+    if (drv_pages_take(d, size, true, &pages))
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for an image of %zu bytes.", size);
-    pr_hwx_write(&x->image, bytes, size);
-    result = drv_image_load(d, bytes, size, program);
-    drv_pages_give(d, physical, size);
+    pr_hwx_write(&x->image, pages.host, size);
+    result = drv_image_load(d, pages.host, size, program);
+    drv_pages_give(d, &pages);
     return result;
 }
 

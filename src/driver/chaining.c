@@ -17,9 +17,8 @@
 #include "driver/process.h"
 #include "driver/program.h"
 #include "driver/request.h"
+#include "driver/session.h"
 #include "driver/surface.h"
-
-#define BUFFER_ALIGN 64u
 
 struct drv_chain {
     struct drv_chain *next;
@@ -43,14 +42,6 @@ union message {
     struct pr_cache_active active;
     uint8_t bytes[DRV_CELL_BYTES];
 };
-
-static IOReturn check_entitled(const struct drv_client *client)
-{
-    return client->identity.data_chaining
-               ? kIOReturnSuccess
-               : drv_refuse(client->driver, kIOReturnNotPrivileged,
-                            "Chaining: the caller does not hold com.apple.ane.allow-dataChaining-access.");
-}
 
 /* The chain of a handle, if the client may use its program. */
 static IOReturn find_chain(struct drv_client *client, uint64_t handle, struct drv_chain **found)
@@ -145,11 +136,11 @@ static IOReturn bind_buffer(struct binding *b, uint32_t i, struct pr_buffer *to)
 
     if (buffer->value)
         return drv_refuse(d, kIOReturnUnsupported, "Chaining: buffer %u waits for a shared event.", i);
-    if (buffer->reserved || buffer->offset % BUFFER_ALIGN)
+    if (buffer->reserved || buffer->offset % PR_DMA_GRANULE)
         return drv_refuse(d, kIOReturnBadArgument,
                           "Chaining: buffer %u has an offset that is not a multiple of %u, or reserved bytes "
                           "that are not 0.",
-                          i, BUFFER_ALIGN);
+                          i, PR_DMA_GRANULE);
     result = drv_surface_map(b->owner, buffer->surface, b->usage, false, &mapping);
     if (result)
         return result;
@@ -237,10 +228,8 @@ IOReturn drv_chaining_prepare(struct drv_client *client, struct IOExternalMethod
     struct ane_chaining_reply reply;
     struct drv_process *process;
     struct drv_chain *chain = NULL;
-    IOReturn result = check_entitled(client);
+    IOReturn result;
 
-    if (result)
-        return result;
     memcpy(&prepare, args->structureInput, sizeof(prepare));
     if (prepare.procedure || !prepare.sets || prepare.sets > ANE_CHAINING_SETS)
         return drv_refuse(d, kIOReturnBadArgument,
@@ -271,20 +260,18 @@ static IOReturn copy_list(struct drv_client *client, const struct ane_output_set
 {
     struct drv *d = client->driver;
     const uint64_t size = (uint64_t)set->outputs * sizeof(*list);
-    uint64_t physical, bytes;
-    const uint8_t *from;
-    IOReturn result = drv_surface_get(client, set->surface, &physical, &bytes);
+    struct drv_pages pages;
+    IOReturn result = drv_surface_get(client, set->surface, &pages);
 
     if (result)
         return result;
-    from = d->platform.memory(d->platform.context, physical, bytes);
-    if (!from || set->offset % 8 || set->offset > bytes || size > bytes - set->offset)
+    if (set->offset % 8 || set->offset > pages.bytes || size > pages.bytes - set->offset)
         result = drv_refuse(d, kIOReturnBadArgument,
                             "Output set: %u buffers at %" PRIu64 " of surface %u, which has %" PRIu64
                             " bytes; the list is at a multiple of 8.",
-                            set->outputs, set->offset, set->surface, bytes);
+                            set->outputs, set->offset, set->surface, pages.bytes);
     else
-        memcpy(list, from + set->offset, size);
+        memcpy(list, (const uint8_t *)pages.host + set->offset, size);
     d->platform.surface_put(d->platform.context, set->surface);
     return result;
 }
@@ -324,11 +311,10 @@ IOReturn drv_chaining_enqueue(struct drv_client *client, struct IOExternalMethod
     struct ane_output_set set;
     struct drv_process *process;
     struct drv_chain *chain = NULL;
-    IOReturn result = check_entitled(client);
+    IOReturn result;
 
     memcpy(&set, args->structureInput, sizeof(set));
-    if (!result)
-        result = drv_client_check_session(client, set.session);
+    result = drv_session_check(client, set.session);
     if (!result)
         result = find_chain(client, set.handle, &chain);
     if (result)
@@ -403,11 +389,10 @@ IOReturn drv_chaining_ready(struct drv_client *client, struct IOExternalMethodAr
     struct ane_inputs_ready ready;
     struct drv_process *process;
     struct drv_chain *chain = NULL;
-    IOReturn result = check_entitled(client);
+    IOReturn result;
 
     memcpy(&ready, args->structureInput, sizeof(ready));
-    if (!result)
-        result = drv_client_check_session(client, ready.session);
+    result = drv_session_check(client, ready.session);
     if (!result)
         result = find_chain(client, ready.handle, &chain);
     if (!result)
@@ -429,11 +414,10 @@ IOReturn drv_chaining_activate(struct drv_client *client, struct IOExternalMetho
     struct drv_process *process;
     struct drv_chain *chain = NULL;
     union message message = {{0}};
-    IOReturn result = check_entitled(client);
+    IOReturn result;
 
     memcpy(&active, args->structureInput, sizeof(active));
-    if (!result)
-        result = drv_client_check_session(client, active.session);
+    result = drv_session_check(client, active.session);
     if (!result)
         result = find_chain(client, active.handle, &chain);
     if (result)

@@ -146,27 +146,38 @@ static IOReturn give_up_command(struct drv *d, const struct drv_answer *answer,
                       pr_command_name(args->id), args->id, DRV_DEFAULT_TIMEOUT_MS, why);
 }
 
-IOReturn drv_command_run(struct drv *d, const struct drv_command_args *args, struct pr_command_header *header)
+/* The firmware's own status as a result. */
+static IOReturn judge_answer(struct drv *d, const struct drv_answer *answer,
+                             const struct drv_command_args *args)
+{
+    uint32_t status = PR_REPLY_STATUS(&answer->header);
+
+    if (status == PR_STATUS_OK)
+        return kIOReturnSuccess;
+    return drv_refuse(d, drv_status_return(status), "The firmware refused command %s (0x%x): %s (status %u).",
+                      pr_command_name(args->id), args->id, pr_status_text(status), status);
+}
+
+IOReturn drv_command_run(struct drv *d, const struct drv_command_args *args, enum drv_command_end *end)
 {
     struct drv_deadline timer = {.timer = true, .ns = DRV_DEFAULT_TIMEOUT_MS * DRV_MS};
+    enum drv_command_end unused;
     struct drv_answer answer;
-    uint32_t status;
+    IOReturn result;
 
+    end = end ? end : &unused;
+    *end = DRV_COMMAND_NOT_SENT;
     if (!post_command_in_turn(d, args, &answer))
         return drv_refuse(
-            d, kIOReturnNoResources,
+            d, kIOReturnTimeout,
             "Command %s (0x%x) was not sent: all %u commands or slots of IO were under way for %u ms.",
             pr_command_name(args->id), args->id, DRV_COMMANDS, DRV_DEFAULT_TIMEOUT_MS);
     if (drv_wait(d, &answer.done, &timer))
-        return give_up_command(d, &answer, args);
-    if (header)
-        *header = answer.header;
-    status = PR_REPLY_STATUS(&answer.header);
-    if (status != PR_STATUS_OK)
-        return drv_refuse(d, drv_status_return(status),
-                          "The firmware refused command %s (0x%x): %s (status %u).",
-                          pr_command_name(args->id), args->id, pr_status_text(status), status);
-    return kIOReturnSuccess;
+        result = give_up_command(d, &answer, args);
+    else
+        result = judge_answer(d, &answer, args);
+    *end = answer.done ? DRV_COMMAND_ANSWERED : DRV_COMMAND_UNANSWERED;
+    return result;
 }
 
 int drv_command_run_polled(struct drv *d, const struct drv_command_args *args, struct base_error *error)

@@ -16,13 +16,19 @@ struct drv_command_args {
     void *late_context;
 };
 
+/* How far a command got. An IOReturn does not say: both timeouts are kIOReturnTimeout. */
+enum drv_command_end {
+    DRV_COMMAND_NOT_SENT,   /* no cell or slot became free in time; `reply` and `late` are never called */
+    DRV_COMMAND_UNANSWERED, /* the firmware has it and did not answer in time; `late` gets the answer */
+    DRV_COMMAND_ANSWERED,   /* `reply` has been called, even when no interrupt announced the answer */
+};
+
 /*
  * Sends a command and waits for its answer, without the gate. With every cell or slot under way it first
- * waits for its turn, as long as a caller would. kIOReturnSuccess when the firmware says so; the header comes
- * back in `header` (may be NULL). A refusal sets the driver's last error and is translated.
+ * waits for its turn, as long as a caller would. kIOReturnSuccess when the firmware says so; `end` says
+ * how far the command got, and may be NULL. A refusal sets the driver's last error and is translated.
  */
-IOReturn drv_command_run(struct drv *driver, const struct drv_command_args *args,
-                         struct pr_command_header *header);
+IOReturn drv_command_run(struct drv *driver, const struct drv_command_args *args, enum drv_command_end *end);
 /* The same while interrupts are off: looks at the rings between short waits. */
 int drv_command_run_polled(struct drv *driver, const struct drv_command_args *args, struct base_error *error);
 

@@ -14,13 +14,17 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "driver/block.h"
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/domain.h"
+#include "driver/fault.h"
+#include "driver/kext.h"
 #include "driver/mailbox.h"
 #include "driver/mapper.h"
 #include "driver/program.h"
+#include "driver/quota.h"
 #include "driver/request.h"
 #include "driver/ring.h"
 
@@ -85,7 +89,13 @@ const char *drv_last_error(const struct drv *d)
 
 struct drv_stats drv_stats_get(const struct drv *d)
 {
-    return d->stats;
+    struct drv_stats stats = d->stats;
+
+    stats.client_requests = DRV_REQUESTS_PER_CLIENT;
+    stats.client_programs = DRV_PROGRAMS_PER_CLIENT;
+    for (const struct drv_client *client = d->clients; client; client = client->next)
+        stats.client_pages += drv_quota_pages(client);
+    return stats;
 }
 
 int drv_wait(struct drv *d, const bool *done, struct drv_deadline *deadline)
@@ -124,6 +134,8 @@ int drv_create(const struct drv_platform *platform, struct drv **driver, struct 
     d->token =
         0x100000000ull; /* tokens are never small numbers that a surface or a slot could be taken for */
     drv_mapper_init(d);
+    d->page_quota = DRV_CLIENT_PAGES;
+    drv_balancer_init(&d->balancer, PR_DEVICE_ENGINES);
     *driver = d;
     return 0;
 }
@@ -172,6 +184,14 @@ static int power_on(struct drv *d, struct base_error *error)
                              PR_PMU_READY);
     }
     return 0;
+}
+
+bool drv_device_is_powered(struct drv *d)
+{
+    for (unsigned i = 0; i < PR_PMU_DOMAINS; i++)
+        if ((soc_bus_read32(d->platform.bus, SOC_MASTER_HOST, power_word(d, i)) & 0xff) != PR_PMU_READY)
+            return false;
+    return true;
 }
 
 static void reset_controller(struct drv *d)
@@ -238,7 +258,7 @@ static int read_wishes(struct drv *d, uint32_t *channels, uint64_t *ipc_bytes, u
 static int make_block(struct drv *d, uint32_t usage, uint64_t bytes, struct drv_block *block,
                       struct base_error *error)
 {
-    int status = drv_block_make(d, &d->domain[0].space, usage, bytes, block);
+    int status = drv_block_make(d, usage, bytes, block);
 
     return status ? base_fail(error, -status, "No memory for %" PRIu64 " bytes of the firmware's surfaces.",
                               bytes)
@@ -274,8 +294,8 @@ static void write_boot_args(struct drv *d)
     struct pr_boot_args args = {
         .image = d->platform.firmware_image,
         .ipc = d->ipc.iova,
-        .shared_base = d->shared.first,
-        .shared_bytes = d->shared.end - d->shared.first,
+        .shared_base = d->domain[0].space.first,
+        .shared_bytes = d->domain[0].space.end - d->domain[0].space.first,
         .heap = d->heap.iova,
         .heap_bytes = d->heap.bytes,
         .ipc_bytes = d->ipc.bytes,
@@ -419,7 +439,7 @@ static int first_commands(struct drv *d, struct base_error *error)
     };
     int status = 0;
 
-    for (unsigned i = 0; i < sizeof(first_command) / sizeof(first_command[0]) && !status; i++) {
+    for (unsigned i = 0; i < BASE_COUNT_OF(first_command) && !status; i++) {
         if (first_command[i].fill)
             first_command[i].fill(d, &bodies);
         status = boot_command(d, first_command[i].id, (uint8_t *)&bodies + first_command[i].offset,
@@ -453,6 +473,7 @@ static void stop_hardware(struct drv *d)
     d->interrupts = d->running = false;
     drv_mailbox_write(d, PR_CTRL_CPU_CONTROL, 0);
     drv_mailbox_write(d, PR_CTRL_HOST_ACK, ~0u);
+    drv_fault_stop(d);
     drop_surfaces(d);
     drv_domain_close(d, &d->domain[0]);
     power_off(d);
@@ -467,6 +488,9 @@ int drv_start(struct drv *d, struct base_error *error)
         error = &own;
     if (d->running)
         return base_fail(error, EALREADY, "The driver runs already.");
+    status = drv_kext_check(&d->platform, error);
+    if (status)
+        return status;
     map_apertures(d);
     for (unsigned try = 1; try <= DRV_BOOT_TRIES; try++) {
         d->stats.boots++;
@@ -481,6 +505,8 @@ int drv_start(struct drv *d, struct base_error *error)
     }
     if (!status) {
         status = first_commands(d, error);
+        if (!status && drv_fault_start(d))
+            status = base_fail(error, ENOMEM, "No memory for the page of DART snapshots.");
         d->stats.boot_failures += status != 0;
     }
     if (status) {
@@ -491,6 +517,7 @@ int drv_start(struct drv *d, struct base_error *error)
     d->running = d->interrupts = true;
     SOC_TRACE(d->platform.trace, DRV_READY);
     drv_interrupt(d);
+    drv_fault_interrupt(d);
     return 0;
 }
 
@@ -506,6 +533,5 @@ void drv_destroy(struct drv *d)
         drv_program_drop_all(d);
         stop_hardware(d);
     }
-    drv_space_clear(&d->shared);
     base_free(d);
 }

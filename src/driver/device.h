@@ -10,6 +10,8 @@
 #define DRV_POLL_NS  50000u
 #define DRV_POLLS_MS (DRV_POLLS * (DRV_POLL_NS / 1000u) / 1000u)
 
+/* Every power state is on, as its register reads now. */
+bool drv_device_is_powered(struct drv *driver);
 /* Lets the machine run between two looks. */
 void drv_device_pause(struct drv *driver);
 

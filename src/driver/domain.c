@@ -7,10 +7,10 @@
  */
 #include "driver/domain.h"
 
-#include "driver/block.h"
 #include "driver/client.h"
 #include "driver/mapper.h"
 #include "driver/process.h"
+#include "driver/protection.h"
 #include "driver/surface.h"
 
 uint32_t drv_domain_stream(const struct drv_domain *domain)
@@ -20,16 +20,11 @@ uint32_t drv_domain_stream(const struct drv_domain *domain)
 
 int drv_domain_open(struct drv *d, struct drv_domain *domain)
 {
-    if (!domain->table) {
-        void *host;
-        int status = drv_pages_take(d, PR_PAGE_BYTES, &domain->table, &host);
+    int status = drv_protection_open(d, domain);
 
-        if (status) {
-            domain->table = 0;
-            return status;
-        }
-        domain->entries = host;
-    }
+    if (status)
+        return status;
+    drv_mapper_read_config(d);
     drv_mapper_point_streams(d, domain, true);
     drv_mapper_invalidate(d, domain->streams);
     return 0;
@@ -37,14 +32,11 @@ int drv_domain_open(struct drv *d, struct drv_domain *domain)
 
 void drv_domain_close(struct drv *d, struct drv_domain *domain)
 {
-    if (!domain->table)
+    if (!drv_protection_is_open(domain))
         return;
     drv_mapper_invalidate(d, domain->streams);
     drv_mapper_point_streams(d, domain, false);
-    drv_mapper_drop_tables(d, domain);
-    drv_pages_give(d, domain->table, PR_PAGE_BYTES);
-    domain->table = 0;
-    domain->entries = NULL;
+    drv_protection_close(d, domain);
     drv_space_clear(&domain->space);
 }
 

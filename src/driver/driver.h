@@ -16,11 +16,14 @@
 #include "base/error.h"
 #include "driver/arguments.h"
 #include "protocol/board.h"
+#include "protocol/dart_error.h"
+#include "protocol/entitlement.h"
 #include "soc/bus.h"
 
 struct drv;
 struct drv_client;
 struct soc_trace;
+struct pr_kext;
 
 /*
  * How long a wait may last, from the first wait that uses it. A timer is the driver's own, in virtual time.
@@ -33,6 +36,19 @@ struct drv_deadline {
     uint64_t at; /* the platform's: 0 until the first wait */
 };
 
+/*
+ * Memory as the platform hands it out: physically scattered pages, and the kernel's contiguous view of them.
+ * `extent` lists the pages in the order of the bytes. It belongs to the platform and is good until the pages
+ * are given back. No two extents that follow each other are neighbours in physical memory, so a device sees
+ * the pages in one piece only through a page table.
+ */
+struct drv_pages {
+    struct pr_extent *extent;
+    uint32_t extents;
+    uint64_t bytes; /* in use; the extents are as many whole pages as that takes */
+    void *host;     /* the bytes in one piece; NULL when no view was asked for */
+};
+
 /* What a kernel would give the driver. Functions return 0 or a negative errno. */
 struct drv_platform {
     void *context;
@@ -41,21 +57,21 @@ struct drv_platform {
     const struct pr_board *board;
     uint64_t firmware_image; /* physical address the boot loader left the firmware at: goes to RVBAR */
     uint32_t leaf_form;      /* enum pr_leaf_form: how page-table entries are written */
+    uint32_t engines;        /* of the machine */
+    bool internal_build;     /* the debug surfaces need no second access property */
+    /* The three extensions that were loaded, PR_KEXT_COUNT of them; NULL: those of protocol/kext.h. */
+    const struct pr_kext *kexts;
+
+    /* DRAM in whole pages, zeroed; with `view`, also in one piece for the kernel. A page is one extent. */
+    int (*alloc)(void *context, uint64_t bytes, bool view, struct drv_pages *pages);
+    void (*free)(void *context, struct drv_pages *pages);
 
     /*
-     * DRAM in whole pages, zeroed, physically contiguous; and its bytes as the kernel sees them (NULL when
-     * outside).
+     * A surface by id, for a caller of that task: its pages, with a view; counted, put back as often as got.
+     * The pages are the same until the last is put back. -ENOENT when there is none, -EPERM when it is
+     * another task's and not shared, others when it cannot be attached; with a sentence.
      */
-    int (*alloc)(void *context, uint64_t bytes, uint64_t *address);
-    void (*free)(void *context, uint64_t address);
-    void *(*memory)(void *context, uint64_t address, uint64_t bytes);
-
-    /*
-     * A surface by id, for a caller of that task: its physical pages (contiguous) and size; counted, put back
-     * as often as got. -ENOENT when there is none, -EPERM when it is another task's, others when it cannot be
-     * attached; with a sentence.
-     */
-    int (*surface_get)(void *context, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+    int (*surface_get)(void *context, uint32_t id, uint32_t task, struct drv_pages *pages,
                        struct base_error *error);
     void (*surface_put)(void *context, uint32_t id);
 
@@ -69,14 +85,17 @@ struct drv_platform {
      * outstanding.
      */
     int (*wait)(void *context, const bool *done, struct drv_deadline *deadline);
+    /* Calls fn(argument) after so much virtual time, with the machine's lock held. May be NULL. */
+    int (*after)(void *context, uint64_t ns, void (*fn)(void *argument), void *argument);
+    /* A DART fault ends everything, as on the device; the sentence says why. NULL: faults are survived. */
+    void (*panic)(void *context, const char *sentence);
 };
 
 /* Who calls: entitlements, code-signing identity. */
 struct drv_identity {
-    bool may_open;      /* com.apple.ane.iokit-user-access, or the process itself */
-    bool data_chaining; /* com.apple.ane.allow-dataChaining-access */
-    bool developer;     /* may load raw program images */
-    uint32_t task;      /* a number that no other caller ever has; 0 is the process itself */
+    uint32_t entitlements; /* a set of enum pr_entitlement; the process itself holds all */
+    bool developer;        /* may load raw program images */
+    uint32_t task;         /* a number that no other caller ever has; 0 is the process itself */
     /* Team and hash are those of a code signature; without one a caller equals only itself. */
     bool has_signature;
     char team[32];
@@ -96,6 +115,44 @@ void drv_destroy(struct drv *driver);
 /* The controller rang: called when the host's interrupt line rises, with the machine's lock held. */
 void drv_interrupt(struct drv *driver);
 
+/* A DART has captured a fault: called when the DARTs' line rises, with the machine's lock held. */
+void drv_fault_interrupt(struct drv *driver);
+
+/*
+ * The last fault. What the firmware's event says (program, procedure, descriptor, transfer, tensor) is added
+ * when it has come; until then, and for a fault of the firmware's, those are 0, "" and DRV_FAULT_UNKNOWN.
+ */
+#define DRV_FAULT_UNKNOWN UINT32_MAX
+#define DRV_FAULT_TEXT    512u
+#define DRV_FAULT_TENSOR  96u
+struct drv_fault_report {
+    uint64_t count;    /* faults so far; 0: none */
+    uint64_t time;     /* virtual */
+    uint64_t snapshot; /* physical address of struct pr_dart_snapshot */
+    uint64_t address;  /* the whole of it; the descriptor has 32 bits */
+    struct IODARTErrorInfo info;
+    uint32_t engine_status;
+    bool benign;
+    uint32_t client; /* 0: the firmware, or none */
+    uint64_t program;
+    uint32_t procedure, descriptor;
+    uint32_t dma; /* enum pr_tm_dma */
+    char name[64], tensor[DRV_FAULT_TENSOR];
+    char text[DRV_FAULT_TEXT]; /* one sentence */
+};
+const struct drv_fault_report *drv_fault_last(const struct drv *driver);
+/* The latch is set from a fault that is not benign to the recovery; requests queue meanwhile. */
+bool drv_fault_latched(const struct drv *driver);
+
+/*
+ * Consumers are called with the descriptor of each fault, in the order of their registration, after the
+ * driver's own. -ENOSPC when the table is full.
+ */
+#define DRV_FAULT_CONSUMERS 4u
+typedef void (*drv_fault_consumer)(void *context, const struct IODARTErrorInfo *info,
+                                   const struct drv_fault_report *report);
+int drv_fault_register(struct drv *driver, drv_fault_consumer consumer, void *context);
+
 /* A refusal writes its sentence to `error`, which may be NULL; so does drv_client_call. */
 IOReturn drv_client_open(struct drv *driver, const struct drv_identity *identity, uint32_t type,
                          struct drv_client **client, struct base_error *error);
@@ -111,11 +168,31 @@ void drv_client_close(struct drv_client *client);
 IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
                          struct IOExternalMethodArguments *arguments, struct base_error *error);
 
+/* The same for a method of the catalogue (anemone/catalogue.h). */
+IOReturn drv_catalogue_call(struct drv_client *client, uint32_t method,
+                            struct IOExternalMethodArguments *arguments, struct base_error *error);
+
 /*
  * The surface's owner has released it: mappings kept for later requests are given back, those in use with
  * their last use.
  */
 void drv_surface_released(struct drv *driver, uint32_t id);
+/* The same for the clients of one task, with which the surface is no longer shared. */
+void drv_surface_unshared(struct drv *driver, uint32_t id, uint32_t task);
+
+/*
+ * The registry: entries by number from 0, the root. Names and keys are constants. An entry that does not
+ * exist has no name, no child (DRV_REGISTRY_NONE) and no property.
+ */
+#define DRV_REGISTRY_ROOT 0u
+#define DRV_REGISTRY_NONE 0xffffffffu
+const char *drv_registry_name(const struct drv *driver, uint32_t entry);
+uint32_t drv_registry_child(const struct drv *driver, uint32_t entry, uint32_t index);
+/* The entry that a service registers under that name. */
+uint32_t drv_registry_find(const char *name);
+/* False when the entry has fewer properties. `value` is as it was then. */
+bool drv_registry_property(const struct drv *driver, uint32_t entry, uint32_t index, const char **key,
+                           struct ane_registry_value *value);
 
 /* Its number on this driver, from 1, never used again: what messages and traces call it. */
 uint32_t drv_client_number(const struct drv_client *client);
@@ -126,7 +203,12 @@ const char *drv_last_error(const struct drv *driver);
 struct drv_stats {
     uint64_t requests, completed, failed, aborted, interrupts, boots, boot_failures;
     uint32_t clients, programs, surfaces_mapped, in_flight;
-    uint64_t pages; /* DRAM pages the driver holds */
+    uint64_t pages;        /* DRAM pages the driver holds */
+    uint64_t client_pages; /* pages mapped or held for clients */
+    uint64_t evictions;    /* mappings reclaimed for others */
+    /* What one client may have at most, and how often a call was refused because it had. */
+    uint32_t client_requests, client_programs;
+    uint64_t over_quota;
 };
 struct drv_stats drv_stats_get(const struct drv *driver);
 

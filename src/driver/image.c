@@ -8,6 +8,7 @@
 #include "driver/image.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -90,29 +91,35 @@ static bool plan_add(struct plan *plan, uint32_t type, uint32_t bar, uint64_t by
 }
 
 static uint32_t plan_ports(struct plan *plan, const struct pr_hwx *hwx, enum pr_hwx_direction direction,
-                           uint32_t type)
+                           uint32_t type, struct drv_program *program)
 {
     uint32_t before = plan->buffers;
 
-    for (uint32_t i = 0; i < hwx->port_count; i++)
-        if (hwx->port[i].direction == direction &&
-            !plan_add(plan, type, hwx->port[i].bar, hwx->port[i].bytes, 0))
+    for (uint32_t i = 0; i < hwx->port_count; i++) {
+        if (hwx->port[i].direction != direction)
+            continue;
+        snprintf(program->port[plan->buffers], DRV_PORT_NAME, "%.*s", (int)DRV_PORT_NAME - 1,
+                 hwx->port[i].short_name);
+        if (!plan_add(plan, type, hwx->port[i].bar, hwx->port[i].bytes, 0))
             return UINT32_MAX;
+    }
     return plan->buffers - before;
 }
 
 static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_hwx *hwx,
                              struct drv_program *program)
 {
-    program->inputs = plan_ports(plan, hwx, PR_HWX_INPUT, PR_BUFFER_IN);
-    program->outputs =
-        program->inputs == UINT32_MAX ? UINT32_MAX : plan_ports(plan, hwx, PR_HWX_OUTPUT, PR_BUFFER_OUT);
+    program->inputs = plan_ports(plan, hwx, PR_HWX_INPUT, PR_BUFFER_IN, program);
+    program->outputs = program->inputs == UINT32_MAX
+                           ? UINT32_MAX
+                           : plan_ports(plan, hwx, PR_HWX_OUTPUT, PR_BUFFER_OUT, program);
     if (program->outputs == UINT32_MAX)
         return drv_refuse(d, kIOReturnBadArgument, "Program create: two surfaces share one buffer register.");
     if (hwx->intermediate_bytes) {
         if (!plan_add(plan, PR_BUFFER_INTERMEDIATE, PR_HWX_BAR_INTERMEDIATE, hwx->intermediate_bytes, 0))
-            return drv_refuse(d, kIOReturnBadArgument,
-                              "Program create: a surface stands where the intermediate buffer is.");
+            return drv_refuse(
+                d, kIOReturnBadArgument,
+                "Program create: a surface uses the buffer register of the intermediate buffer.");
         program->intermediates = 1;
     }
     if (hwx->scratch_bytes) {
@@ -127,6 +134,7 @@ static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_h
     plan_add(plan, PR_BUFFER_TEXT, PR_HWX_BAR_TEXT, program->text.bytes, program->text.iova);
     if (program->kernel.bytes)
         plan_add(plan, PR_BUFFER_KERNEL, PR_HWX_BAR_CONST, program->kernel.bytes, program->kernel.iova);
+    program->constants_index = plan->buffers;
     if (program->constants.bytes &&
         !plan_add(plan, PR_BUFFER_IN, PR_HWX_BAR_LITERAL, program->constants.bytes, program->constants.iova))
         return drv_refuse(d, kIOReturnBadArgument,
@@ -138,12 +146,12 @@ static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_h
 /* Where things are in the container. */
 struct layout {
     uint32_t sections, headers, generic, generic_bytes, operation, operation_bytes, procedure,
-        procedure_bytes, bytes;
+        procedure_bytes, rebase, rebase_bytes, bytes;
 };
 
 static struct layout lay_out(const struct plan *plan, bool kernel)
 {
-    struct layout at = {.sections = kernel ? 5 : 4};
+    struct layout at = {.sections = kernel ? PR_SECTION_COUNT : PR_SECTION_COUNT - 1};
 
     at.headers = sizeof(struct pr_container_package) + sizeof(struct pr_container_program);
     at.generic =
@@ -154,7 +162,9 @@ static struct layout lay_out(const struct plan *plan, bool kernel)
     at.operation_bytes = 4 + sizeof(struct pr_operation);
     at.procedure = (uint32_t)pr_round_up(at.operation + at.operation_bytes, SECTION_ALIGN);
     at.procedure_bytes = 8 + sizeof(struct pr_procedure);
-    at.bytes = (uint32_t)pr_round_up(at.procedure + at.procedure_bytes, SECTION_ALIGN);
+    at.rebase = (uint32_t)pr_round_up(at.procedure + at.procedure_bytes, SECTION_ALIGN);
+    at.rebase_bytes = (uint32_t)(8 + plan->buffers * sizeof(struct pr_rebase_record));
+    at.bytes = (uint32_t)pr_round_up(at.rebase + at.rebase_bytes, SECTION_ALIGN);
     return at;
 }
 
@@ -172,6 +182,7 @@ static void write_headers(uint8_t *to, const struct layout *at, const struct drv
         {.kind = PR_SECTION_TEXT, .address = program->text.iova, .address_bytes = program->text.bytes},
         {.kind = PR_SECTION_OPERATION, .offset = at->operation, .bytes = at->operation_bytes},
         {.kind = PR_SECTION_PROCEDURE, .offset = at->procedure, .bytes = at->procedure_bytes},
+        {.kind = PR_SECTION_REBASE, .offset = at->rebase, .bytes = at->rebase_bytes},
     };
     uint8_t *next = to + at->headers;
 
@@ -213,10 +224,23 @@ static void write_sections(uint8_t *to, const struct layout *at, const struct pl
     memcpy(to + at->procedure + 8, &procedure, sizeof(procedure));
 }
 
+/* One record for each BAR; the firmware has the operands. */
+static void write_records(uint8_t *to, const struct layout *at, const struct plan *plan,
+                          const struct pr_board *board)
+{
+    pr_put_le32(to + at->rebase, plan->buffers);
+    for (uint32_t i = 0; i < plan->buffers; i++) {
+        struct pr_rebase_record record = {.bar = plan->bar[i], .buffer = i};
+
+        pr_rebase_put(record.reg, pr_rebase_register(board->container, 0, record.bar));
+        memcpy(to + at->rebase + 8 + i * sizeof(record), &record, sizeof(record));
+    }
+}
+
 static IOReturn make_block(struct drv *d, uint32_t usage, uint64_t bytes, const char *what,
                            struct drv_block *block)
 {
-    if (!drv_block_make(d, &d->shared, usage, bytes, block))
+    if (!drv_block_make(d, usage, bytes, block))
         return kIOReturnSuccess;
     return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for the %s, %" PRIu64 " bytes.", what,
                       bytes);
@@ -272,6 +296,7 @@ static IOReturn load_image(struct drv *d, const uint8_t *bytes, uint64_t size, s
     memset(program->container.host, 0, at.bytes);
     write_headers(program->container.host, &at, program);
     write_sections(program->container.host, &at, &plan, program);
+    write_records(program->container.host, &at, &plan, d->platform.board);
     return kIOReturnSuccess;
 }
 

@@ -12,8 +12,9 @@
 
 #include "base/array.h"
 #include "driver/block.h"
-#include "driver/client.h"
 #include "driver/program.h"
+#include "driver/quota.h"
+#include "driver/session.h"
 #include "driver/surface.h"
 
 #define ALIGN 64u
@@ -39,13 +40,19 @@ const struct drv_program *drv_instance_intermediate(const struct drv_program *pr
     return program->base && program->flags & ANE_INSTANCE_SHARE_INTERMEDIATE ? program->base : program;
 }
 
+bool drv_instance_shares(const struct drv_program *program, const struct drv_block *block)
+{
+    return program->base && (block == &program->text || block == &program->constants ||
+                             (block == &program->kernel && block->iova == program->base->kernel.iova));
+}
+
 void drv_instance_unshare(struct drv_program *program)
 {
     struct drv_block none = {0};
 
-    program->text = program->constants = none;
-    if (program->kernel.iova == program->base->kernel.iova)
+    if (drv_instance_shares(program, &program->kernel))
         program->kernel = none;
+    program->text = program->constants = none;
 }
 
 static bool is_inside(uint64_t offset, uint64_t size, uint64_t limit)
@@ -134,7 +141,7 @@ static IOReturn copy_container(struct drv *d, struct drv_program *program)
     struct pr_container container = {0};
     struct pr_problem problem = {0};
 
-    if (drv_block_make(d, &d->shared, from->usage, from->bytes, &program->container))
+    if (drv_block_make(d, from->usage, from->bytes, &program->container))
         return no_memory(d, "container", from->bytes);
     memcpy(program->container.host, from->host, from->bytes);
     if (!pr_container_read(program->container.host, from->bytes, &container, &problem) ||
@@ -161,13 +168,13 @@ static IOReturn copy_kernel(struct drv *d, struct drv_program *program, const st
     struct drv_block kernel = {0};
 
     program->kernel = kernel;
-    if (drv_block_make(d, &d->shared, from->usage, from->bytes, &program->kernel))
+    if (drv_block_make(d, from->usage, from->bytes, &program->kernel))
         return no_memory(d, "weights", from->bytes);
     memcpy(program->kernel.host, from->host, from->bytes);
     for (uint32_t i = 0; i < order->args.weights; i++)
         memcpy((uint8_t *)program->kernel.host + order->weights[i].target,
                order->from + order->weights[i].offset, order->weights[i].size);
-    if (drv_block_make(d, &d->shared, PR_USAGE_TEXT, sizeof(struct pr_working_set), &program->working))
+    if (drv_block_make(d, PR_USAGE_TEXT, sizeof(struct pr_working_set), &program->working))
         return no_memory(d, "working set", sizeof(struct pr_working_set));
     return copy_container(d, program);
 }
@@ -185,11 +192,13 @@ static void share_base(struct drv_program *program, struct drv_program *base,
     program->outputs = base->outputs;
     program->intermediates = base->intermediates;
     memcpy(program->bytes, base->bytes, sizeof(program->bytes));
+    memcpy(program->port, base->port, sizeof(program->port));
     program->scratch_bytes = base->scratch_bytes;
     program->td_count = base->td_count;
     program->first_words = base->first_words;
     program->text = base->text;
     program->constants = base->constants;
+    program->constants_index = base->constants_index;
     program->kernel = base->kernel;
 }
 
@@ -197,9 +206,14 @@ static IOReturn make_instance(struct drv_client *client, const struct order *ord
                               struct drv_program **made)
 {
     struct drv *d = client->driver;
-    struct drv_program *program = drv_program_make(client);
-    IOReturn result = kIOReturnSuccess;
+    struct drv_program *program;
+    IOReturn result = drv_program_check_quota(client);
 
+    if (!result && order->args.weights)
+        result = drv_quota_check(client, base->kernel.bytes);
+    if (result)
+        return result;
+    program = drv_program_make(client);
     if (!program)
         return drv_refuse(d, kIOReturnNoMemory, "Instance create: no memory.");
     share_base(program, base, &order->args);
@@ -253,23 +267,19 @@ IOReturn drv_instance_create(struct drv_client *client, struct IOExternalMethodA
 {
     struct drv *d = client->driver;
     struct ane_instance_create create;
-    uint64_t physical, bytes;
-    uint8_t *surface;
+    struct drv_pages pages;
     IOReturn result;
 
     memcpy(&create, args->structureInput, sizeof(create));
-    result = drv_client_check_session(client, create.session);
+    result = drv_session_check(client, create.session);
     if (result)
         return result;
     if (create.flags)
         return drv_refuse(d, kIOReturnBadArgument, "Instance create: flags must be 0.");
-    result = drv_surface_get(client, create.surface, &physical, &bytes);
+    result = drv_surface_get(client, create.surface, &pages);
     if (result)
         return result;
-    surface = d->platform.memory(d->platform.context, physical, bytes);
-    result = surface ? create_from(client, &create, surface, bytes)
-                     : drv_refuse(d, kIOReturnBadArgument, "Instance create: surface %u has no memory.",
-                                  create.surface);
+    result = create_from(client, &create, pages.host, pages.bytes);
     d->platform.surface_put(d->platform.context, create.surface);
     return result;
 }

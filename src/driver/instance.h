@@ -15,6 +15,8 @@ IOReturn drv_instance_create(struct drv_client *client, struct IOExternalMethodA
 bool drv_instance_adopts(const struct drv_program *program);
 /* Whose intermediate buffer a program uses: its own, or its base's. */
 const struct drv_program *drv_instance_intermediate(const struct drv_program *program);
+/* A block of an instance's is its base's. */
+bool drv_instance_shares(const struct drv_program *program, const struct drv_block *block);
 /* Before the blocks of an instance are dropped: those of its base are no longer its. */
 void drv_instance_unshare(struct drv_program *program);
 

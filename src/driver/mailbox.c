@@ -41,12 +41,17 @@ static void ring_back(struct drv *d, enum pr_channel channel, bool any)
         drv_mailbox_ring(d, d->ring[channel].bit);
 }
 
-static bool read_event(struct drv *d, uint64_t address, uint64_t length, struct pr_program_event *event)
+/* The short form of an event says nothing of the engine. */
+static bool read_event(struct drv *d, uint64_t address, uint64_t length, struct pr_program_failure *event)
 {
-    const void *payload = length >= sizeof(*event) ? drv_block_find(d, address, sizeof(*event)) : NULL;
+    size_t bytes = length >= sizeof(*event) ? sizeof(*event) : sizeof(event->event);
+    const void *payload = length >= bytes ? drv_block_find(d, address, bytes) : NULL;
 
+    for (unsigned i = 0; i < PR_TM_ERRORS; i++)
+        event->error[i] = PR_TM_ERROR_FINE;
+    event->status = 0;
     if (payload)
-        memcpy(event, payload, sizeof(*event));
+        memcpy(event, payload, bytes);
     else
         SOC_TRACE(d->platform.trace, DRV_EVENT_UNREADABLE, length, address);
     return payload;
@@ -59,16 +64,17 @@ static void take_events(struct drv *d)
 
     while (taken < d->ring[PR_CHANNEL_IO_T2H].slots && (slot = drv_ring_take(d, PR_CHANNEL_IO_T2H))) {
         uint64_t address = slot->address & ~PR_SLOT_OWNER, length = slot->length;
-        struct pr_program_event event;
+        struct pr_program_failure event;
         bool good = read_event(d, address, length, &event);
 
         taken++;
         drv_ring_give(d, PR_CHANNEL_IO_T2H, address);
-        if (good && event.id == PR_CMD_PROGRAM_EVENT)
+        if (good && event.event.id == PR_CMD_PROGRAM_EVENT)
             drv_request_event(d, &event);
         else if (good)
-            SOC_TRACE(d->platform.trace, DRV_NOTIFICATION, event.id,
-                      pr_command_name(event.id) ? pr_command_name(event.id) : "of an unknown kind");
+            SOC_TRACE(d->platform.trace, DRV_NOTIFICATION, event.event.id,
+                      pr_command_name(event.event.id) ? pr_command_name(event.event.id)
+                                                      : "of an unknown kind");
     }
     ring_back(d, PR_CHANNEL_IO_T2H, taken);
 }
@@ -123,7 +129,7 @@ static uint64_t shared_alloc(struct drv *d, uint64_t bytes, uint32_t *index)
         if (!d->shared_block[*index].bytes)
             break;
     if (*index == DRV_SHARED_BLOCKS || bytes > SHARED_BYTES_MAX ||
-        drv_block_make(d, &d->domain[0].space, PR_USAGE_FIRMWARE_HEAP, bytes, &d->shared_block[*index])) {
+        drv_block_make(d, PR_USAGE_FIRMWARE_HEAP, bytes, &d->shared_block[*index])) {
         SOC_TRACE(d->platform.trace, DRV_SHARED_REFUSED, bytes);
         *index = 0;
         return 0;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mapper. A second-level table exists exactly while one of its entries is valid; an entry that was valid
- * is invalidated in all three DARTs before its page, or the page of its table, can be used for anything else.
+ * The mapper. It makes one segment for each page and hands them to the page-protection layer. An entry that
+ * was valid is invalidated in all three DARTs before its page, or the page of its table, can be used for
+ * anything else.
  */
 #include "driver/mapper.h"
 
+#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 
-#include "driver/block.h"
+#include "driver/protection.h"
 #include "driver/usage.h"
 
 #define BUSY_POLLS 1000u
@@ -25,15 +26,13 @@ static void dart_write(struct drv *d, unsigned dart, uint32_t offset, uint32_t v
 
 void drv_mapper_init(struct drv *d)
 {
-    d->shared.first = DRV_SHARED_FIRST;
-    d->shared.end = PR_DART_APERTURE_BYTES;
     for (uint32_t i = 0; i < PR_DART_DOMAINS; i++) {
         struct drv_domain *domain = &d->domain[i];
 
         domain->number = i;
         domain->streams = i ? 1u << (PR_DART_DOMAIN_STREAM_FIRST + i - 1) : PR_DART_BASE_STREAMS;
-        domain->space.first = DRV_OWN_FIRST;
-        domain->space.end = DRV_SHARED_FIRST;
+        domain->space.first = DRV_FIRST_ADDRESS;
+        domain->space.end = PR_DART_APERTURE_BYTES;
     }
 }
 
@@ -55,9 +54,14 @@ void drv_mapper_invalidate(struct drv *d, uint32_t streams)
     }
 }
 
+void drv_mapper_read_config(struct drv *d)
+{
+    d->dart_config = dart_read(d, 0, PR_DART_CONFIG);
+}
+
 void drv_mapper_point_streams(struct drv *d, const struct drv_domain *domain, bool on)
 {
-    uint32_t ttbr = on ? pr_dart_ttbr_make(domain->table) : 0;
+    uint32_t ttbr = on ? pr_dart_ttbr_make(drv_protection_table(domain)) : 0;
 
     for (unsigned dart = 0; dart < PR_DART_COUNT; dart++) {
         uint32_t enabled = dart_read(d, dart, PR_DART_ENABLED_STREAMS);
@@ -73,147 +77,64 @@ void drv_mapper_point_streams(struct drv *d, const struct drv_domain *domain, bo
     }
 }
 
-static void drop_table(struct drv *d, struct drv_domain *domain, uint32_t first)
+/* Segments of one mapping on their way to the page-protection layer. */
+#define BATCH 64u
+struct batch {
+    struct drv *driver;
+    struct drv_domain *domain;
+    enum drv_protection_write what;
+    uint32_t count;
+    struct pr_segment segment[BATCH];
+};
+
+static void batch_flush(struct batch *batch)
 {
-    drv_pages_give(d, domain->second[first].address, PR_PAGE_BYTES);
-    domain->second[first].address = 0;
-    domain->second[first].entries = NULL;
-    domain->second[first].used = 0;
+    drv_protection_write(batch->driver, batch->domain, batch->what, batch->segment, batch->count);
+    batch->count = 0;
 }
 
-void drv_mapper_drop_tables(struct drv *d, struct drv_domain *domain)
+static void batch_add(struct batch *batch, uint64_t iova, uint64_t physical, uint32_t protection)
 {
-    for (uint32_t i = 0; i < DRV_TABLES; i++)
-        if (domain->second[i].address)
-            drop_table(d, domain, i);
+    if (batch->count == BATCH)
+        batch_flush(batch);
+    batch->segment[batch->count++] =
+        (struct pr_segment){.iova = iova, .phys = physical, .size = PR_PAGE_BYTES, .prot = protection};
 }
 
-/*
- * Both classes give the same word (Table 28.4): in the seeds' form there are no other bits, and in the
- * hardware forms an output stays readable, because a program may read back what it has written there.
- */
-static uint64_t make_entry(const struct drv *d, uint64_t frame)
+int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uint64_t iova,
+                   const struct drv_pages *pages)
 {
-    const struct pr_leaf leaf = {.valid = true, .frame = frame, .sub_end = 0xfff};
-
-    return pr_leaf_encode((enum pr_leaf_form)d->platform.leaf_form, &leaf);
-}
-
-static int make_table(struct drv *d, struct drv_domain *domain, uint32_t first)
-{
-    uint64_t physical;
-    void *host;
+    struct batch batch = {.driver = d, .domain = domain, .what = DRV_PROTECTION_MAP};
+    uint32_t protection = drv_usage_protection(usage, d->dart_config);
+    uint64_t at = iova;
     int status;
 
-    if (domain->second[first].address)
-        return 0;
-    status = drv_pages_take(d, PR_PAGE_BYTES, &physical, &host);
+    if (usage & PR_USAGE_FIRMWARE_FLAG && domain->number)
+        return -EPERM;
+    status = drv_protection_reserve(d, domain, iova, pr_round_up(pages->bytes, PR_PAGE_BYTES));
     if (status)
         return status;
-    domain->second[first].address = physical;
-    domain->second[first].entries = host;
-    __atomic_store_n(&domain->entries[first], make_entry(d, physical), __ATOMIC_RELEASE);
-    return 0;
-}
-
-static uint32_t first_index(uint64_t iova)
-{
-    return (uint32_t)(iova >> PR_DART_L1_SHIFT);
-}
-
-static uint32_t second_index(uint64_t iova)
-{
-    return (uint32_t)(iova >> PR_DART_L2_SHIFT) % PR_DART_TABLE_ENTRIES;
-}
-
-/* Clears [iova, end) and frees the tables that become empty, after their entries are invalidated. */
-static void clear_entries(struct drv *d, struct drv_domain *domain, uint64_t iova, uint64_t end)
-{
-    uint32_t first = first_index(iova), last = first_index(end - 1);
-
-    for (uint64_t at = iova; at < end; at += PR_PAGE_BYTES) {
-        uint64_t *entry = &domain->second[first_index(at)].entries[second_index(at)];
-
-        if (*entry) {
-            __atomic_store_n(entry, 0, __ATOMIC_RELEASE);
-            domain->second[first_index(at)].used--;
-        }
-    }
-    for (uint32_t i = first; i <= last; i++)
-        if (!domain->second[i].used)
-            __atomic_store_n(&domain->entries[i], 0, __ATOMIC_RELEASE);
-    drv_mapper_invalidate(d, domain->streams);
-    for (uint32_t i = first; i <= last; i++)
-        if (domain->second[i].address && !domain->second[i].used)
-            drop_table(d, domain, i);
-}
-
-int drv_mapper_map(struct drv *d, struct drv_domain *domain, uint32_t usage, uint64_t iova, uint64_t physical,
-                   uint64_t bytes)
-{
-    uint64_t end = iova + pr_round_up(bytes, PR_PAGE_BYTES);
-
-    for (uint32_t i = first_index(iova); i <= first_index(end - 1); i++) {
-        int status = make_table(d, domain, i);
-
-        if (status) {
-            for (uint32_t k = first_index(iova); k <= i; k++)
-                if (domain->second[k].address && !domain->second[k].used) {
-                    __atomic_store_n(&domain->entries[k], 0, __ATOMIC_RELEASE);
-                    drop_table(d, domain, k);
-                }
-            return status;
-        }
-    }
-    for (uint64_t at = iova; at < end; at += PR_PAGE_BYTES) {
-        uint64_t *entry = &domain->second[first_index(at)].entries[second_index(at)];
-
-        __atomic_store_n(entry, make_entry(d, physical + (at - iova)), __ATOMIC_RELEASE);
-        domain->second[first_index(at)].used++;
-    }
-    SOC_TRACE(d->platform.trace, DRV_MAP, domain->number, usage, drv_usage_class(usage), iova, physical,
-              bytes);
+    for (uint32_t i = 0; i < pages->extents; i++)
+        for (uint64_t done = 0; done < pages->extent[i].bytes; done += PR_PAGE_BYTES, at += PR_PAGE_BYTES)
+            batch_add(&batch, at, pages->extent[i].physical + done, protection);
+    batch_flush(&batch);
+    domain->mappings++;
+    SOC_TRACE(d->platform.trace, DRV_MAP, domain->number, usage, protection, iova, pages->extent->physical,
+              pages->bytes, pages->extents);
     return 0;
 }
 
 void drv_mapper_unmap(struct drv *d, struct drv_domain *domain, uint64_t iova, uint64_t bytes)
 {
+    struct batch batch = {.driver = d, .domain = domain, .what = DRV_PROTECTION_UNMAP};
+    uint64_t whole = pr_round_up(bytes, PR_PAGE_BYTES);
+
+    domain->mappings--;
     SOC_TRACE(d->platform.trace, DRV_UNMAP, domain->number, iova, bytes);
-    clear_entries(d, domain, iova, iova + pr_round_up(bytes, PR_PAGE_BYTES));
-}
-
-static const char *fault_text(uint32_t error)
-{
-    /* The bit that says which way the access went is not a reason. */
-#define X(id, bit, text)                                                                   \
-    if (PR_DART_ERROR_##id != PR_DART_ERROR_WRITE && error & (uint32_t)PR_DART_ERROR_##id) \
-        return text;
-    PR_DART_ERRORS(X)
-#undef X
-    return "no reason given";
-}
-
-void drv_mapper_take_faults(struct drv *d, char *text, size_t size)
-{
-    size_t at = 0;
-
-    text[0] = '\0';
-    for (unsigned dart = 0; dart < PR_DART_COUNT; dart++) {
-        uint32_t error = dart_read(d, dart, PR_DART_ERROR);
-        uint64_t address;
-        int written;
-
-        if (!(error & PR_DART_ERROR_FLAG))
-            continue;
-        address = dart_read(d, dart, PR_DART_ERROR_ADDR_LO) |
-                  (uint64_t)dart_read(d, dart, PR_DART_ERROR_ADDR_HI) << 32;
-        dart_write(d, dart, PR_DART_ERROR, error);
-        written =
-            snprintf(text + at, size - at, "; DART %u error 0x%x: stream %u, %s of 0x%" PRIx64 ", %s", dart,
-                     error, pr_bits_get(error, PR_DART_ERROR_STREAM_LO, PR_DART_ERROR_STREAM_WIDTH),
-                     error & (uint32_t)PR_DART_ERROR_WRITE ? "write" : "read", address, fault_text(error));
-        if (written < 0 || (size_t)written >= size - at)
-            return;
-        at += (size_t)written;
-    }
+    for (uint64_t done = 0; done < whole; done += PR_PAGE_BYTES)
+        batch_add(&batch, iova + done, 0, PR_PROT_READ_WRITE);
+    batch_flush(&batch);
+    drv_protection_detach(domain, iova, whole);
+    drv_mapper_invalidate(d, domain->streams);
+    drv_protection_free(d, domain, iova, whole);
 }

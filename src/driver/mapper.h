@@ -8,9 +8,12 @@
 /* Numbers, streams and address spans of the eight domains. */
 void drv_mapper_init(struct drv *driver);
 
-/* Maps whole pages at an address that the caller took from a space. -ENOMEM; nothing is mapped then. */
+/*
+ * Maps pages in their order at an address that the caller took from a space. -ENOMEM; -EPERM for pages of the
+ * firmware class outside the base domain. Nothing is mapped then.
+ */
 int drv_mapper_map(struct drv *driver, struct drv_domain *domain, uint32_t usage, uint64_t iova,
-                   uint64_t physical, uint64_t bytes);
+                   const struct drv_pages *pages);
 /* Clears the entries and invalidates; the pages may be freed afterwards. */
 void drv_mapper_unmap(struct drv *driver, struct drv_domain *domain, uint64_t iova, uint64_t bytes);
 
@@ -18,10 +21,7 @@ void drv_mapper_unmap(struct drv *driver, struct drv_domain *domain, uint64_t io
 void drv_mapper_point_streams(struct drv *driver, const struct drv_domain *domain, bool on);
 /* Returns when no DART uses an older entry of these streams. */
 void drv_mapper_invalidate(struct drv *driver, uint32_t streams);
-/* Frees every second-level table of a domain whose streams are off. */
-void drv_mapper_drop_tables(struct drv *driver, struct drv_domain *domain);
-
-/* Reads and clears the three DARTs' error registers; appends a phrase per fault to `text`. */
-void drv_mapper_take_faults(struct drv *driver, char *text, size_t size);
+/* Reads the DART's configuration word, which decides about read-only pages. */
+void drv_mapper_read_config(struct drv *driver);
 
 #endif

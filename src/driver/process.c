@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes. A process is in exactly one state, which only set_state() changes. Text and kernel of its
- * program are mapped in its client's domain while it is STARTING or LIVE; `id` is its slot while it is LIVE,
- * and none otherwise. A caller that starts or uses a process has it pinned; while it is pinned for that, it
- * is neither parked nor ended.
+ * Processes. A process is in exactly one state, which only set_state() changes. Text, kernel and constants of
+ * its program are mapped in its client's domain while it is STARTING or LIVE; `id` is its slot while it is
+ * LIVE, and none otherwise. A caller that starts or uses a process has it pinned; while it is pinned for that,
+ * it is neither parked nor ended.
  *
  * A process the firmware has, or may have, without a client's process for it is a ghost: counted in its
  * program, which is not unloaded before the firmware has confirmed that the last ghost is gone.
  */
 #include "driver/process.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "driver/chaining.h"
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/domain.h"
 #include "driver/instance.h"
 #include "driver/lifecycle.h"
-#include "driver/mapper.h"
+#include "driver/mapping.h"
 #include "driver/program.h"
 #include "driver/surface.h"
 
@@ -31,7 +33,7 @@ static const struct drv_lifecycle_state states[] = {
     [DRV_PROCESS_ENDED] = {"ended", 0},
 };
 #undef NEXT
-static const struct drv_lifecycle lifecycle = {"process", sizeof(states) / sizeof(states[0]), states};
+static const struct drv_lifecycle lifecycle = {"process", BASE_COUNT_OF(states), states};
 
 static void set_state(struct drv_process *process, enum drv_process_state state)
 {
@@ -81,62 +83,52 @@ void drv_process_remove(struct drv_process *process)
     base_free(process);
 }
 
-/* What the engine reads of a program, at the address it has in the base domain. */
+/* What the engine reads of a program, and where a process has it in its client's domain. */
+struct part {
+    const struct drv_block *block;
+    uint64_t *iova;
+};
 #define PARTS 3u
-static void list_parts(const struct drv_program *program, const struct drv_block *part[PARTS])
+static void list_parts(struct drv_process *process, struct part part[PARTS])
 {
-    part[0] = &program->text;
-    part[1] = &program->kernel;
-    part[2] = &program->constants;
+    const struct drv_program *program = process->program;
+
+    part[0] = (struct part){&program->text, &process->text};
+    part[1] = (struct part){&program->kernel, &process->kernel};
+    part[2] = (struct part){&program->constants, &process->constants};
 }
 
-/* Instances share parts: one that another process of the client has mapped is in the domain already. */
-static bool is_mapped_by_another(const struct drv_process *process, const struct drv_block *block)
+static void unmap_program(struct drv *d, struct drv_domain *domain, struct drv_process *process)
 {
-    const struct drv_block *part[PARTS];
+    struct part part[PARTS];
 
-    for (const struct drv_process *p = process->client->processes; p; p = p->next_of_client) {
-        if (p == process || (p->state != DRV_PROCESS_LIVE && p->state != DRV_PROCESS_STARTING))
-            continue;
-        list_parts(p->program, part);
-        for (unsigned i = 0; i < PARTS; i++)
-            if (part[i]->bytes && part[i]->iova == block->iova)
-                return true;
+    list_parts(process, part);
+    for (unsigned i = 0; i < PARTS; i++) {
+        if (*part[i].iova)
+            drv_mapping_displace(d, domain, *part[i].iova, part[i].block->bytes);
+        *part[i].iova = 0;
     }
-    return false;
 }
 
-static void unmap_parts(struct drv_process *process, struct drv_domain *domain, unsigned count)
+/* They have addresses of their own for every process, also where instances share the pages. */
+static int map_program(struct drv *d, struct drv_domain *domain, struct drv_process *process)
 {
-    struct drv *d = process->client->driver;
-    const struct drv_block *part[PARTS];
-
-    list_parts(process->program, part);
-    for (unsigned i = 0; i < count; i++)
-        if (part[i]->bytes && !is_mapped_by_another(process, part[i]))
-            drv_mapper_unmap(d, domain, part[i]->iova, part[i]->bytes);
-}
-
-static int map_program(struct drv_process *process, struct drv_domain *domain)
-{
-    struct drv *d = process->client->driver;
-    const struct drv_block *part[PARTS];
+    struct part part[PARTS];
     int status = 0;
 
-    list_parts(process->program, part);
+    list_parts(process, part);
     for (unsigned i = 0; i < PARTS && !status; i++) {
-        if (part[i]->bytes && !is_mapped_by_another(process, part[i]))
-            status =
-                drv_mapper_map(d, domain, part[i]->usage, part[i]->iova, part[i]->physical, part[i]->bytes);
-        if (status)
-            unmap_parts(process, domain, i);
-    }
-    return status;
-}
+        const struct drv_block *block = part[i].block;
+        uint64_t iova = 0;
 
-static void unmap_program(struct drv_process *process, struct drv_domain *domain)
-{
-    unmap_parts(process, domain, PARTS);
+        if (block->bytes)
+            status = drv_mapping_place(d, domain, block->usage, &block->pages, DRV_SPACE_HIGH, &iova);
+        if (!status)
+            *part[i].iova = iova;
+    }
+    if (status)
+        unmap_program(d, domain, process);
+    return status;
 }
 
 static void created(void *context, const struct pr_command_header *reply)
@@ -187,11 +179,13 @@ static void terminate_process(struct drv *d, struct drv_program *program, uint32
                                           .context = program,
                                           .late = terminated,
                                           .late_context = program};
+    enum drv_command_end end;
 
     program->ghosts++;
     drv_program_hold(program);
-    if (drv_command_run(d, &args, NULL) == kIOReturnNoResources) {
-        d->stray[id] = program; /* it was not sent */
+    drv_command_run(d, &args, &end);
+    if (end == DRV_COMMAND_NOT_SENT) {
+        d->stray[id] = program;
         d->reap = true;
     }
     drv_program_unhold(program);
@@ -219,9 +213,49 @@ static void undo_start(struct drv_process *process, struct drv_domain *domain)
     process->id = PR_NO_ID;
     if (process->state != DRV_PROCESS_PARKED)
         set_state(process, DRV_PROCESS_PARKED);
-    unmap_program(process, domain);
+    unmap_program(d, domain, process);
     if (unnoticed != PR_NO_ID)
         terminate_process(d, process->program, unnoticed);
+}
+
+#define OWN_BUFFERS PARTS /* of the generic buffers of an image only the constants have a fixed address */
+union process_body {
+    struct pr_body_process process;
+    uint8_t bytes[PR_PROCESS_BYTES(OWN_BUFFERS)];
+};
+
+static void add_own(struct pr_body_process *body, uint32_t index, uint64_t address, uint64_t bytes)
+{
+    if (bytes)
+        body->buffer[body->buffers++] =
+            (struct pr_process_buffer){.index = index, .address = address, .bytes = bytes};
+}
+
+/* The program's own buffers at their addresses in the client's domain; how long the body is. */
+static uint32_t write_body(struct pr_body_process *body, const struct drv_domain *domain,
+                           const struct drv_process *process)
+{
+    body->stream = drv_domain_stream(domain);
+    body->buffers = 0;
+    add_own(body, PR_PROCESS_TEXT, process->text, process->program->text.bytes);
+    add_own(body, PR_PROCESS_KERNEL, process->kernel, process->program->kernel.bytes);
+    add_own(body, process->program->constants_index, process->constants, process->program->constants.bytes);
+    return PR_PROCESS_BYTES(body->buffers);
+}
+
+static IOReturn map_refused(const struct drv_process *process, const struct drv_domain *domain, int status)
+{
+    const struct drv_program *program = process->program;
+    struct drv *d = program->driver;
+
+    if (status != -ENOSPC)
+        return drv_refuse(d, kIOReturnNoMemory, "Program prepare: no memory for page tables.");
+    return drv_refuse(
+        d, kIOReturnNoResources,
+        "Program prepare: text, kernel and constants of %" PRIu64 " bytes do not fit: what must be mapped "
+        "at once takes %" PRIu64 " of the %" PRIu64 " bytes of device addresses of domain %u.",
+        program->text.bytes + program->kernel.bytes + program->constants.bytes,
+        drv_space_used(&domain->space), domain->space.end - domain->space.first, domain->number);
 }
 
 /* With a domain: text and kernel mapped there, and a slot of the firmware's for its stream. */
@@ -230,25 +264,28 @@ static IOReturn start_process(struct drv_process *process)
     struct drv *d = process->client->driver;
     struct drv_program *program = process->program;
     struct drv_domain *domain = process->client->domain;
-    struct pr_body_process body = {.stream = drv_domain_stream(domain)};
-    const struct drv_command_args args = {.id = PR_CMD_CREATE_PROCESS,
-                                          .program = program->id,
-                                          .process = PR_NO_ID,
-                                          .body = &body,
-                                          .bytes = sizeof(body),
-                                          .reply = created,
-                                          .context = process,
-                                          .late = created_late,
-                                          .late_context = program};
+    union process_body body;
+    struct drv_command_args args = {.id = PR_CMD_CREATE_PROCESS,
+                                    .program = program->id,
+                                    .process = PR_NO_ID,
+                                    .body = &body,
+                                    .reply = created,
+                                    .context = process,
+                                    .late = created_late,
+                                    .late_context = program};
+    enum drv_command_end end;
     IOReturn result;
+    int status;
 
-    if (map_program(process, domain))
-        return drv_refuse(d, kIOReturnNoMemory, "Program prepare: no memory for page tables.");
+    status = map_program(d, domain, process);
+    if (status)
+        return map_refused(process, domain, status);
+    args.bytes = write_body(&body.process, domain, process);
     set_state(process, DRV_PROCESS_STARTING);
     program->ghosts++;
-    result = drv_command_run(d, &args, NULL);
-    if (result == kIOReturnNoResources && process->state == DRV_PROCESS_STARTING)
-        program->ghosts--; /* it was not sent */
+    result = drv_command_run(d, &args, &end);
+    if (end == DRV_COMMAND_NOT_SENT)
+        program->ghosts--;
     if (!result && process->state != DRV_PROCESS_LIVE)
         result = drv_refuse(d, kIOReturnError, "The firmware gave a process number of %u or more.",
                             PR_PROCESSES_MAX);
@@ -335,7 +372,7 @@ void drv_process_end(struct drv_process *process)
 
     drv_chaining_drop(process);
     if (process->state == DRV_PROCESS_LIVE)
-        unmap_program(process, client->domain);
+        unmap_program(d, client->domain, process);
     set_state(process, DRV_PROCESS_ENDED);
     process->id = process->old_id = PR_NO_ID;
     drop_buffers(process);
@@ -364,6 +401,7 @@ void drv_process_park_all(struct drv_client *client)
             set_state(process, DRV_PROCESS_PARKED);
             process->old_id = process->id;
             process->id = PR_NO_ID;
+            process->text = process->kernel = process->constants = 0; /* they go with the domain */
         }
 }
 

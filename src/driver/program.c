@@ -18,10 +18,12 @@
 #include "driver/block.h"
 #include "driver/bundle.h"
 #include "driver/command.h"
+#include "driver/identity.h"
 #include "driver/image.h"
 #include "driver/instance.h"
 #include "driver/lifecycle.h"
 #include "driver/process.h"
+#include "driver/quota.h"
 #include "driver/signature.h"
 #include "driver/surface.h"
 
@@ -37,7 +39,7 @@ static const struct drv_lifecycle_state states[] = {
     [DRV_PROGRAM_UNLOADED] = {"unloaded", 0},
 };
 #undef NEXT
-static const struct drv_lifecycle lifecycle = {"program", sizeof(states) / sizeof(states[0]), states};
+static const struct drv_lifecycle lifecycle = {"program", BASE_COUNT_OF(states), states};
 
 static void set_state(struct drv_program *program, enum drv_program_state state)
 {
@@ -52,28 +54,46 @@ IOReturn drv_program_not_found(struct drv *d, uint64_t token)
 
 /*
  * A second client may use a resident program only with the owner's team and code-directory hash (seeds ch.
- * 27). A caller without a signature equals only itself.
+ * 27).
  */
-static bool same_identity(const struct drv_identity *a, const struct drv_identity *b)
-{
-    if (a->task == b->task)
-        return true;
-    return a->has_signature && b->has_signature && !memcmp(a->team, b->team, sizeof(a->team)) &&
-           !memcmp(a->cdhash, b->cdhash, sizeof(a->cdhash));
-}
-
 struct drv_program *drv_program_find(struct drv_client *client, uint64_t token)
 {
     for (struct drv_program *program = client->driver->programs; program; program = program->next)
         if (program->token == token)
-            return program->owner && program->state == DRV_PROGRAM_READY &&
-                           (program->owner == client || same_identity(&program->identity, &client->identity))
+            return program->owner && program->residency.placed && program->state == DRV_PROGRAM_READY &&
+                           (program->owner == client ||
+                            drv_identity_equal(&program->identity, &client->identity))
                        ? program
                        : NULL;
     return NULL;
 }
 
 /* Create. */
+
+unsigned drv_program_blocks(const struct drv_program *program,
+                            const struct drv_block *block[DRV_PROGRAM_BLOCKS])
+{
+    const struct drv_block *all[DRV_PROGRAM_BLOCKS] = {&program->text, &program->kernel, &program->constants,
+                                                       &program->working, &program->container};
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < DRV_PROGRAM_BLOCKS; i++)
+        if (all[i]->bytes && !drv_instance_shares(program, all[i]))
+            block[count++] = all[i];
+    return count;
+}
+
+IOReturn drv_program_check_quota(const struct drv_client *client)
+{
+    struct drv *d = client->driver;
+
+    if (client->programs < DRV_PROGRAMS_PER_CLIENT)
+        return kIOReturnSuccess;
+    d->stats.over_quota++;
+    return drv_refuse(d, kIOReturnNoResources,
+                      "Client %u has %u programs; the limit is %u per client. Destroy one.", client->number,
+                      client->programs, DRV_PROGRAMS_PER_CLIENT);
+}
 
 /* What a program can be made from: the two resource classes, each with its loader. */
 static const struct resource {
@@ -169,6 +189,7 @@ static IOReturn send_command(struct drv *d, struct drv_program *program, struct 
                              drv_reply answered, enum drv_program_state under_way,
                              enum drv_program_state unsent)
 {
+    enum drv_command_end end;
     IOReturn result;
 
     args.process = PR_NO_ID;
@@ -176,11 +197,22 @@ static IOReturn send_command(struct drv *d, struct drv_program *program, struct 
     args.context = args.late_context = program;
     set_state(program, under_way);
     drv_program_hold(program);
-    result = drv_command_run(d, &args, NULL);
+    result = drv_command_run(d, &args, &end);
     drv_program_unhold(program);
-    if (result != kIOReturnTimeout && program->state == under_way)
+    if (end == DRV_COMMAND_NOT_SENT)
         set_state(program, unsent);
     return result;
+}
+
+static uint64_t own_bytes(const struct drv_program *program)
+{
+    const struct drv_block *block[DRV_PROGRAM_BLOCKS];
+    unsigned count = drv_program_blocks(program, block);
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        bytes += block[i]->bytes;
+    return bytes;
 }
 
 static IOReturn send_load(struct drv *d, struct drv_program *program)
@@ -189,9 +221,10 @@ static IOReturn send_load(struct drv *d, struct drv_program *program)
                                 program->working.bytes};
     const struct drv_command_args args = {
         .id = PR_CMD_LOAD_PROGRAM, .program = PR_NO_ID, .body = &body, .bytes = sizeof(body)};
-    IOReturn result =
-        send_command(d, program, args, load_answered, DRV_PROGRAM_LOADING, DRV_PROGRAM_UNLOADED);
+    IOReturn result;
 
+    drv_balancer_place(&d->balancer, &program->residency, own_bytes(program));
+    result = send_command(d, program, args, load_answered, DRV_PROGRAM_LOADING, DRV_PROGRAM_UNLOADED);
     if (!result && program->id >= PR_PROGRAMS_MAX)
         result = drv_refuse(d, kIOReturnError, "The firmware loaded a program as %u; the limit is %u.",
                             program->id, PR_PROGRAMS_MAX);
@@ -205,8 +238,17 @@ static void send_unload(struct drv *d, struct drv_program *program)
     send_command(d, program, args, unload_answered, DRV_PROGRAM_UNLOADING, DRV_PROGRAM_LOADED);
 }
 
+static void disown_program(struct drv_program *program)
+{
+    program->owner->programs--;
+    program->owner = NULL;
+}
+
 void drv_program_free(struct drv *d, struct drv_program *program)
 {
+    if (program->owner)
+        disown_program(program);
+    drv_balancer_remove(&d->balancer, &program->residency);
     if (program->base) {
         program->base->instances--;
         drv_instance_unshare(program);
@@ -249,6 +291,7 @@ struct drv_program *drv_program_make(struct drv_client *client)
     program->driver = client->driver;
     program->token = ++client->driver->token;
     program->owner = client;
+    client->programs++;
     program->identity = client->identity;
     program->id = PR_NO_ID;
     return program;
@@ -280,23 +323,23 @@ static IOReturn read_copy(struct drv_client *client, const struct payload *paylo
     const uint64_t size = args->image_size;
     struct ane_program_signature signature;
     bool has_signature = copy_signature(payload, args, &signature);
-    uint64_t physical;
+    struct drv_pages copy;
     IOReturn result;
-    void *copy;
 
-    if (drv_pages_take(d, size, &physical, &copy))
+    if (drv_pages_take(d, size, true, &copy))
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for a copy of the image.");
-    memcpy(copy, payload->image, size);
-    result = drv_signature_check(client, args, copy, has_signature ? &signature : NULL);
+    memcpy(copy.host, payload->image, size);
+    result = drv_signature_check(client, args, copy.host, has_signature ? &signature : NULL);
     if (!result)
-        result = find_resource(args->representation)->load(d, copy, size, program);
-    drv_pages_give(d, physical, size);
+        result = find_resource(args->representation)->load(d, copy.host, size, program);
+    drv_pages_give(d, &copy);
     return result;
 }
 
 static IOReturn adopt_slot(struct drv_program *program)
 {
     program->id = program->base->id;
+    drv_balancer_join(&program->driver->balancer, &program->residency, &program->base->residency);
     set_state(program, DRV_PROGRAM_LOADED);
     return kIOReturnSuccess;
 }
@@ -309,7 +352,7 @@ IOReturn drv_program_enter(struct drv_program *program)
     link_program(d, program);
     result = drv_instance_adopts(program) ? adopt_slot(program) : send_load(d, program);
     if (result) {
-        program->owner = NULL;
+        disown_program(program);
         drv_program_unload_orphan(d, program);
         return result;
     }
@@ -323,9 +366,12 @@ static IOReturn load_program(struct drv_client *client, const struct payload *pa
                              const struct ane_program_args *args, uint64_t *token)
 {
     struct drv *d = client->driver;
-    struct drv_program *program = drv_program_make(client);
-    IOReturn result;
+    struct drv_program *program;
+    IOReturn result = drv_quota_check(client, args->image_size);
 
+    if (result)
+        return result;
+    program = drv_program_make(client);
     if (!program)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory.");
     copy_name(program->name, sizeof(program->name), args->name, sizeof(args->name));
@@ -357,6 +403,8 @@ static IOReturn create_from(struct drv_client *client, const struct ane_program_
     payload.bytes = create->size - ANE_PROGRAM_IMAGE;
     result = check_args(client, &args, payload.bytes);
     if (!result)
+        result = drv_program_check_quota(client);
+    if (!result)
         result = load_program(client, &payload, &args, &token);
     if (!result)
         memcpy(surface + create->offset, &token, sizeof(token));
@@ -366,19 +414,15 @@ static IOReturn create_from(struct drv_client *client, const struct ane_program_
 IOReturn drv_program_create(struct drv_client *client, const struct ane_program_create *create)
 {
     struct drv *d = client->driver;
-    uint64_t physical, bytes;
+    struct drv_pages pages;
     IOReturn result;
-    uint8_t *surface;
 
     if (create->flags)
         return drv_refuse(d, kIOReturnBadArgument, "Program create: flags must be 0.");
-    result = drv_surface_get(client, create->surface, &physical, &bytes);
+    result = drv_surface_get(client, create->surface, &pages);
     if (result)
         return result;
-    surface = d->platform.memory(d->platform.context, physical, bytes);
-    result = surface ? create_from(client, create, surface, bytes)
-                     : drv_refuse(d, kIOReturnBadArgument, "Program create: surface %u has no memory.",
-                                  create->surface);
+    result = create_from(client, create, pages.host, pages.bytes);
     d->platform.surface_put(d->platform.context, create->surface);
     return result;
 }
@@ -439,6 +483,9 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
     if (prepare->flags || prepare->priority >= PR_PRIORITIES)
         return drv_refuse(d, kIOReturnBadArgument, "Program prepare: flags must be 0, the priority below %u.",
                           PR_PRIORITIES);
+    result = drv_identity_admit(client, prepare->priority, "Program prepare");
+    if (result)
+        return result;
     if (!program)
         return drv_program_not_found(d, prepare->token);
     if (!process)
@@ -519,7 +566,7 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
     /* An eviction may still be ending processes of it. */
     if (program->holds)
         drv_wait(d, &program->unheld, &timer);
-    program->owner = NULL;
+    disown_program(program);
     drv_program_unload_orphan(d, program);
     return kIOReturnSuccess;
 }
@@ -531,7 +578,7 @@ static void disown_programs(struct drv *d, struct drv_client *client, bool unloa
         next = program->next;
         if (program->owner != client)
             continue;
-        program->owner = NULL;
+        disown_program(program);
         if (unload) {
             drv_program_unload_orphan(d, program);
             next = d->programs; /* the list may be another one after the wait */

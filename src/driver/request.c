@@ -17,17 +17,21 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/diagnosis.h"
+#include "driver/fault.h"
+#include "driver/identity.h"
 #include "driver/lifecycle.h"
+#include "driver/mapping.h"
 #include "driver/process.h"
 #include "driver/ring.h"
 #include "driver/surface.h"
 #include "protocol/stats.h"
 
-#define BUFFER_ALIGN 64u
 #define COOKIE_INDEX 0xffu
+#define COOKIE_SHIFT 8
 _Static_assert(DRV_REQUESTS <= COOKIE_INDEX, "a cookie names its request");
 
 #define NEXT(state) (1u << DRV_REQUEST_##state)
@@ -41,7 +45,7 @@ static const struct drv_lifecycle_state states[] = {
     [DRV_REQUEST_DONE] = {"done", NEXT(FREE)},
 };
 #undef NEXT
-static const struct drv_lifecycle lifecycle = {"request", sizeof(states) / sizeof(states[0]), states};
+static const struct drv_lifecycle lifecycle = {"request", BASE_COUNT_OF(states), states};
 
 static void set_state(struct drv_request *r, enum drv_request_state state)
 {
@@ -88,10 +92,12 @@ static void assign_request(struct drv_request *r, struct drv_process *process)
     process->program->requests++;
     r->client = client;
     r->process = process;
-    r->cookie = ++d->serial << 8 | r->index;
+    r->cookie = ++d->serial << COOKIE_SHIFT | r->index;
     r->status = 0;
     r->detail = 0;
     r->in_place = false;
+    for (unsigned i = 0; i < PR_TM_ERRORS; i++)
+        r->error[i] = PR_TM_ERROR_FINE;
     r->bindings = 0;
 }
 
@@ -100,7 +106,7 @@ static bool may_have_request(const struct drv_process *process)
 {
     const struct drv_program *program = process->program;
 
-    return process->client->requests < DRV_REQUESTS_PER_CLIENT &&
+    return process->client->requests < process->client->queue_depth &&
            (!program->queue_depth || program->requests < program->queue_depth);
 }
 
@@ -150,12 +156,13 @@ static IOReturn await_request(struct drv_process *process, struct drv_deadline *
     if (in_time)
         return drv_refuse(d, kIOReturnAborted, "Client %u was closed while its request waited to be sent.",
                           client->number);
-    return drv_refuse(d, kIOReturnTimeout,
-                      "Client %u has had %u requests under way for %" PRIu64 " ms, and program 0x%" PRIx64
-                      " %u; the limits are %u per client, %u in all, and the queue depth of an instance.",
-                      client->number, client->requests, (uint64_t)(client->timeout_ns / DRV_MS),
-                      process->program->token, process->program->requests, DRV_REQUESTS_PER_CLIENT,
-                      DRV_REQUESTS);
+    d->stats.over_quota += client->requests >= client->queue_depth;
+    return drv_refuse(
+        d, kIOReturnTimeout,
+        "Client %u has had %u requests under way for %" PRIu64 " ms, and program 0x%" PRIx64
+        " %u; the limits are %u for this client, %u in all, and the queue depth of an instance.",
+        client->number, client->requests, (uint64_t)(client->timeout_ns / DRV_MS), process->program->token,
+        process->program->requests, client->queue_depth, DRV_REQUESTS);
 }
 
 /* A request has become free: the first in the line that may have it gets it. */
@@ -176,14 +183,30 @@ static void pass_on_request(struct drv *d, struct drv_request *r)
     waiter->done = true;
 }
 
+/* A free request is offered for each caller that may have one now. */
+void drv_request_depth_changed(struct drv *d)
+{
+    for (uint32_t i = 0; i < DRV_REQUESTS && d->free_requests && d->request_waiters; i++) {
+        struct drv_request *r = d->free_requests;
+
+        d->free_requests = r->next;
+        pass_on_request(d, r);
+    }
+}
+
 /* Its mappings and its process are free again: nothing of the client's is under way because of it. */
+static void unbind_buffers(struct drv_request *r)
+{
+    for (uint32_t i = 0; i < r->bindings; i++)
+        drv_surface_unuse(r->client, r->binding[i]);
+    r->bindings = 0;
+}
+
 static void unbind_request(struct drv_request *r)
 {
     if (!r->process)
         return;
-    for (uint32_t i = 0; i < r->bindings; i++)
-        drv_surface_unuse(r->client, r->binding[i]);
-    r->bindings = 0;
+    unbind_buffers(r);
     r->process->program->requests--;
     drv_process_unpin(r->process);
     r->process = NULL;
@@ -202,14 +225,27 @@ static void free_request(struct drv *d, struct drv_request *r)
 
 /* Binding. */
 
+static void add_binding(struct drv_request *r, struct drv_mapping *mapping)
+{
+    mapping->uses++;
+    mapping->used = r->cookie >> COOKIE_SHIFT;
+    r->binding[r->bindings++] = mapping;
+}
+
 static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t surface, uint64_t offset,
                              uint32_t usage)
 {
     struct drv_client *client = r->client;
     struct drv_process *process = r->process;
-    struct drv_mapping *mapping = process->recent[position];
+    struct drv_mapping *mapping;
     uint64_t least = process->program->bytes[position];
 
+    /* Mapping a buffer may have reclaimed those that were remembered for later positions. */
+    if (process->generation != client->generation) {
+        memset(process->recent, 0, sizeof(process->recent));
+        process->generation = client->generation;
+    }
+    mapping = process->recent[position];
     if (!mapping || mapping->surface != surface) {
         IOReturn result = drv_surface_map(client, surface, usage, false, &mapping);
 
@@ -217,13 +253,12 @@ static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t 
             return result;
         process->recent[position] = mapping;
     }
-    if (offset % BUFFER_ALIGN || offset > mapping->bytes || least > mapping->bytes - offset)
+    if (offset % PR_DMA_GRANULE || offset > mapping->bytes || least > mapping->bytes - offset)
         return drv_refuse(client->driver, kIOReturnBadArgument,
                           "Buffer %u: %" PRIu64 " bytes at offset %" PRIu64
                           " of surface %u, which has %" PRIu64 "; offsets are multiples of %u.",
-                          position, least, offset, surface, mapping->bytes, BUFFER_ALIGN);
-    mapping->uses++;
-    r->binding[r->bindings++] = mapping;
+                          position, least, offset, surface, mapping->bytes, PR_DMA_GRANULE);
+    add_binding(r, mapping);
     return kIOReturnSuccess;
 }
 
@@ -239,11 +274,21 @@ static IOReturn bind_own(struct drv_request *r, struct drv_mapping *bands[DRV_BA
         *own = drv_process_sibling_buffer(r->process, band);
     if (!*own)
         result = drv_surface_make(r->client, usage, bytes, own);
+    else if (!(*own)->iova)
+        result = drv_surface_place(r->client, *own);
     if (result)
         return result;
-    (*own)->uses++;
-    r->binding[r->bindings++] = *own;
+    add_binding(r, *own);
     return kIOReturnSuccess;
+}
+
+/* Whether another request of the client has buffers. */
+static bool has_bound_request(const struct drv_client *client)
+{
+    for (unsigned i = 0; i < DRV_REQUESTS; i++)
+        if (client->driver->request[i].client == client && client->driver->request[i].bindings)
+            return true;
+    return false;
 }
 
 static IOReturn bind_all(struct drv_request *r, const struct ane_request *request)
@@ -252,10 +297,6 @@ static IOReturn bind_all(struct drv_request *r, const struct ane_request *reques
     uint32_t given = request->inputs + request->outputs + request->intermediates;
     IOReturn result = kIOReturnSuccess;
 
-    if (r->process->generation != r->client->generation) {
-        memset(r->process->recent, 0, sizeof(r->process->recent));
-        r->process->generation = r->client->generation;
-    }
     for (uint32_t i = 0; i < given && !result; i++)
         result = bind_surface(r, i, request->surface[i], request->offset[i],
                               i < program->inputs                      ? PR_USAGE_INPUT
@@ -284,8 +325,7 @@ static IOReturn bind_stats(struct drv_request *r, uint32_t surface, struct pr_bu
         return drv_refuse(r->client->driver, kIOReturnBadArgument,
                           "Statistics surface %u has %" PRIu64 " bytes; a record has %u.", surface,
                           mapping->bytes, PR_STATS_HEADER_BYTES + PR_STATS_ENGINE_BYTES);
-    mapping->uses++;
-    r->binding[r->bindings++] = mapping;
+    add_binding(r, mapping);
     *stats = (struct pr_buffer){
         .valid = 1, .type = PR_BUFFER_OUT, .address = mapping->iova, .bytes = mapping->bytes};
     return kIOReturnSuccess;
@@ -330,7 +370,7 @@ static void build_call(struct drv_request *r, const struct ane_request *request)
 
 static bool send_request(struct drv *d, struct drv_request *r)
 {
-    if (!drv_ring_post(d, PR_CHANNEL_DATA_CHAIN_H2T, r->address, r->length, r, &r->slot))
+    if (d->fault.parked || !drv_ring_post(d, PR_CHANNEL_DATA_CHAIN_H2T, r->address, r->length, r, &r->slot))
         return false;
     set_state(r, DRV_REQUEST_IN_FIRMWARE);
     band_of(d, r)->running = r;
@@ -344,6 +384,12 @@ static void advance_band(struct drv *d, struct drv_band *band)
 
     if (r && !band->running && send_request(d, r))
         band->queue = r->next;
+}
+
+void drv_request_resume(struct drv *d)
+{
+    for (unsigned i = 0; i < DRV_BANDS; i++)
+        advance_band(d, &d->band[i]);
 }
 
 /* The band is free for others, if it was this request's. */
@@ -400,6 +446,8 @@ static void complete_request(struct drv *d, struct drv_request *r, uint32_t stat
 
     r->status = status;
     r->detail = detail;
+    if (status != PR_STATUS_OK)
+        drv_fault_attribute(d, r, status);
     if (ring->holder[r->slot] == r)
         ring->holder[r->slot] = NULL;
     d->stats.in_flight--;
@@ -419,8 +467,9 @@ static void complete_request(struct drv *d, struct drv_request *r, uint32_t stat
     leave_band(d, band, r);
 }
 
-void drv_request_event(struct drv *d, const struct pr_program_event *event)
+void drv_request_event(struct drv *d, const struct pr_program_failure *failure)
 {
+    const struct pr_program_event *event = &failure->event;
     uint32_t index = event->cookie & COOKIE_INDEX;
     struct drv_request *r = index < DRV_REQUESTS ? &d->request[index] : NULL;
 
@@ -431,6 +480,7 @@ void drv_request_event(struct drv *d, const struct pr_program_event *event)
                   event->process_id);
         return;
     }
+    memcpy(r->error, failure->error, sizeof(r->error));
     complete_request(d, r, event->status, event->detail);
 }
 
@@ -470,6 +520,7 @@ void drv_request_abort_all(struct drv_client *client)
     struct drv *d = client->driver;
 
     abort_waiters(client);
+    drv_waiter_wake_client(&d->address_waiters, client);
     for (unsigned i = 0; i < DRV_REQUESTS; i++) {
         struct drv_request *r = &d->request[i];
 
@@ -558,21 +609,12 @@ static IOReturn await_completion(struct drv *d, struct drv_request *r, struct dr
 
 /* Selector 2. */
 
-static bool is_zero(const uint8_t *bytes, size_t size)
-{
-    uint64_t any = 0, word;
-
-    for (size_t i = 0; i + sizeof(word) <= size; i += sizeof(word)) {
-        memcpy(&word, bytes + i, sizeof(word));
-        any |= word;
-    }
-    return !any;
-}
-_Static_assert(sizeof(((struct ane_request *)0)->reserved) % 8 == 0, "checked in words");
-
 /* `category` and `qos` are accepted as they come: no public source says what else they may be. */
-static IOReturn check_request(struct drv *d, uint64_t doorbell, const struct ane_request *request)
+static IOReturn check_request(const struct drv_client *client, uint64_t doorbell,
+                              const struct ane_request *request)
 {
+    struct drv *d = client->driver;
+
     if (doorbell >= PR_DOORBELL_INDEX_LIMIT)
         return drv_refuse(d, kIOReturnBadArgument, "Doorbell %" PRIu64 "; the limit is %u.", doorbell,
                           PR_DOORBELL_INDEX_LIMIT);
@@ -585,9 +627,9 @@ static IOReturn check_request(struct drv *d, uint64_t doorbell, const struct ane
                           PR_PRIORITIES);
     if (request->procedure)
         return drv_refuse(d, kIOReturnBadArgument, "Procedure %u; the program has 1.", request->procedure);
-    if (!is_zero(request->reserved, sizeof(request->reserved)))
+    if (!base_is_zero(request->reserved, sizeof(request->reserved)))
         return drv_refuse(d, kIOReturnBadArgument, "Reserved bytes of the request are not 0.");
-    return kIOReturnSuccess;
+    return drv_identity_admit(client, request->priority, "Request");
 }
 
 static IOReturn check_counts(struct drv *d, const struct drv_program *program,
@@ -604,15 +646,64 @@ static IOReturn check_counts(struct drv *d, const struct drv_program *program,
 }
 
 /*
- * With the process pinned. From the request in hand to the doorbell nothing waits: the process stays what it
- * is.
+ * All buffers at their addresses. When they do not fit where others of the request are already, all are
+ * placed once more, from the beginning of what is free.
  */
-static IOReturn prepare_request(struct drv_request *r, const struct ane_request *request)
+static IOReturn bind_compactly(struct drv_request *r, const struct ane_request *request)
+{
+    IOReturn result = bind_all(r, request);
+
+    if (result != kIOReturnNoResources)
+        return result;
+    unbind_buffers(r);
+    drv_mapping_free_up_all(r->client->driver, r->client->domain);
+    return bind_all(r, request);
+}
+
+/*
+ * The same, but a request that does not fit beside others of its client waits until one of them is over.
+ * It holds no buffer meanwhile, so two of them never wait for each other.
+ */
+static IOReturn bind_in_turn(struct drv_request *r, const struct ane_request *request,
+                             struct drv_deadline *deadline)
+{
+    struct drv *d = r->client->driver;
+    IOReturn result = bind_compactly(r, request);
+
+    while (result == kIOReturnNoResources) {
+        struct drv_waiter waiter = {.client = r->client};
+        bool in_time;
+
+        unbind_buffers(r);
+        if (!has_bound_request(r->client))
+            break;
+        drv_waiter_append(&d->address_waiters, &waiter);
+        in_time = !drv_wait(d, &waiter.done, deadline);
+        drv_waiter_remove(&d->address_waiters, &waiter);
+        if (drv_client_is_closed(r->client))
+            return drv_refuse(d, kIOReturnAborted,
+                              "Client %u was closed while its request waited for addresses.",
+                              r->client->number);
+        if (!in_time)
+            return drv_refuse(
+                d, kIOReturnTimeout,
+                "The buffers of the request did not fit beside those of other requests of client "
+                "%u in time.",
+                r->client->number);
+        result = bind_compactly(r, request);
+    }
+    return result;
+}
+
+/* With the process pinned. From the last buffer to the doorbell nothing waits. */
+static IOReturn prepare_request(struct drv_request *r, const struct ane_request *request,
+                                struct drv_deadline *deadline)
 {
     IOReturn result;
 
     r->priority = request->priority;
-    result = bind_all(r, request);
+    r->qos = request->qos ? request->qos : r->client->qos;
+    result = bind_in_turn(r, request, deadline);
     if (result)
         return result;
     build_call(r, request);
@@ -626,7 +717,7 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
     struct drv *d = client->driver;
     struct drv_process *process;
     struct drv_request *r;
-    IOReturn result = check_request(d, doorbell, request);
+    IOReturn result = check_request(client, doorbell, request);
 
     *reply = (struct ane_request_reply){.sequence = request->sequence, .token = request->token};
     if (!result)
@@ -642,7 +733,7 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
     }
     result = drv_client_is_closed(client)
                  ? drv_refuse(d, kIOReturnAborted, "Client %u was closed.", client->number)
-                 : prepare_request(r, request);
+                 : prepare_request(r, request, &deadline);
     if (result) {
         free_request(d, r);
         return result;

@@ -23,8 +23,13 @@ IOReturn drv_request_message(struct drv_process *process, void *message, uint32_
                              struct drv_deadline *deadline, uint32_t *status);
 
 /* The controller's side: an event, or slots of DATA_CHAIN_H2T that came back with a refusal. */
-void drv_request_event(struct drv *driver, const struct pr_program_event *event);
+void drv_request_event(struct drv *driver, const struct pr_program_failure *failure);
 void drv_request_returns(struct drv *driver);
+
+/* The driver is not parked any more: what waits is sent. */
+void drv_request_resume(struct drv *driver);
+/* Queue depths have changed: callers that may have a request now get one. */
+void drv_request_depth_changed(struct drv *driver);
 
 /* The client closes: its callers get kIOReturnAborted; what the firmware has stays until its event. */
 void drv_request_abort_all(struct drv_client *client);

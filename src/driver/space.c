@@ -16,25 +16,64 @@ struct drv_range {
     uint64_t iova, bytes; /* the guard page included */
 };
 
-int drv_space_take(struct drv_space *space, uint64_t bytes, uint64_t *iova)
+/* A gap for `need` bytes: the range it comes after (NULL: it comes first), and the address. */
+struct gap {
+    struct drv_range *after;
+    uint64_t iova;
+};
+
+static bool find_gap(const struct drv_space *space, uint64_t bytes, enum drv_space_end end, struct gap *gap)
 {
-    struct drv_range **link = &space->ranges, *range;
-    uint64_t at = space->first, need;
+    uint64_t need = pr_round_up(bytes, PR_PAGE_BYTES) + PR_PAGE_BYTES, at = space->first;
+    struct drv_range *after = NULL, *next = space->ranges;
+    bool found = false;
 
     if (bytes == 0 || bytes > space->end - space->first)
-        return -ENOSPC;
-    need = pr_round_up(bytes, PR_PAGE_BYTES) + PR_PAGE_BYTES;
-    for (; *link && (*link)->iova - at < need; link = &(*link)->next)
-        at = (*link)->iova + (*link)->bytes;
-    if (at > space->end || space->end - at < need)
+        return false;
+    for (;; after = next, at = after->iova + after->bytes, next = next->next) {
+        uint64_t limit = next ? next->iova : space->end;
+
+        if (limit - at >= need) {
+            *gap = (struct gap){after, end == DRV_SPACE_LOW ? at : limit - need};
+            found = true;
+        }
+        if (!next || (found && end == DRV_SPACE_LOW))
+            return found;
+    }
+}
+
+int drv_space_take(struct drv_space *space, uint64_t bytes, enum drv_space_end end, uint64_t *iova)
+{
+    struct drv_range **link, *range;
+    struct gap gap = {0};
+
+    if (!find_gap(space, bytes, end, &gap))
         return -ENOSPC;
     range = base_alloc(sizeof(*range));
     if (!range)
         return -ENOMEM;
-    *range = (struct drv_range){.next = *link, .iova = at, .bytes = need};
+    link = gap.after ? &gap.after->next : &space->ranges;
+    *range = (struct drv_range){
+        .next = *link, .iova = gap.iova, .bytes = pr_round_up(bytes, PR_PAGE_BYTES) + PR_PAGE_BYTES};
     *link = range;
-    *iova = at;
+    *iova = range->iova;
     return 0;
+}
+
+bool drv_space_fits(const struct drv_space *space, uint64_t bytes)
+{
+    struct gap gap = {0};
+
+    return find_gap(space, bytes, DRV_SPACE_LOW, &gap);
+}
+
+uint64_t drv_space_used(const struct drv_space *space)
+{
+    uint64_t bytes = 0;
+
+    for (const struct drv_range *range = space->ranges; range; range = range->next)
+        bytes += range->bytes;
+    return bytes;
 }
 
 void drv_space_give(struct drv_space *space, uint64_t iova)

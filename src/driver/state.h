@@ -3,6 +3,7 @@
 #ifndef DRIVER_STATE_H
 #define DRIVER_STATE_H
 
+#include "driver/balancer.h"
 #include "driver/driver.h"
 #include "driver/gate.h"
 #include "driver/space.h"
@@ -13,14 +14,11 @@
 #include "protocol/dart_regs.h"
 #include "protocol/device.h"
 #include "protocol/message.h"
+#include "protocol/tm_regs.h"
 #include "soc/trace.h"
 
-/*
- * The first part of the aperture is each domain's own, the second one allocator: same address in the base
- * domain and in the client's.
- */
-#define DRV_OWN_FIRST    0x4000u
-#define DRV_SHARED_FIRST 0xa0000000u
+/* Device addresses begin behind an unmapped page: 0 is never a buffer's. */
+#define DRV_FIRST_ADDRESS 0x4000u
 
 /* The command pool is cut into cells, the largest message being a call with 64 buffers. */
 #define DRV_CELL_BYTES          0x1000u
@@ -28,13 +26,20 @@
 #define DRV_COMMANDS            16u /* control commands: one per slot of IO */
 #define DRV_REQUESTS            (DRV_CELLS - DRV_COMMANDS)
 #define DRV_REQUESTS_PER_CLIENT (DRV_REQUESTS / 2) /* so that one client cannot take them all */
+/* Programs of one client; the firmware's other slots are left to others. */
+#define DRV_PROGRAMS_LEFT       16u
+#define DRV_PROGRAMS_PER_CLIENT (PR_PROGRAMS_MAX - DRV_PROGRAMS_LEFT)
 _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fits into a cell");
+
+#define DRV_CLIENT_PAGES ((8ull << 30) / PR_PAGE_BYTES) /* a client may have (chosen): 8 GiB */
 
 #define DRV_HOLDERS       64u /* slots of a host-to-controller ring, at most */
 #define DRV_SHARED_BLOCKS 16u
 #define DRV_BUCKETS       64u
 #define DRV_BANDS         2u
 #define DRV_TABLES        (PR_DART_APERTURE_BYTES >> PR_DART_L1_SHIFT)
+
+#define DRV_PORT_NAME 32u
 
 #define DRV_DEFAULT_TIMEOUT_MS ANE_TIMEOUT_MS
 #define DRV_TIMEOUT_MS_MAX     3600000u
@@ -46,30 +51,28 @@ struct drv_domain {
     uint32_t streams;          /* bitmap of its stream slots */
     struct drv_client *client; /* to whom it is lent */
     uint64_t lent;             /* serial number of the loan: the smallest is the oldest */
-    uint64_t table;            /* first-level table, physical; 0 while the domain is not in use */
-    uint64_t *entries;
-    struct {
-        uint64_t address;
-        uint64_t *entries;
-        uint32_t used;
-    } second[DRV_TABLES];
+    struct drv_tables *tables; /* of the page-protection layer; NULL while the domain is not in use */
     struct drv_space space;
+    uint32_t mappings; /* live ones: what retains its mapper */
 };
 
 /* DRAM of the driver's own, mapped in the base domain. */
 struct drv_block {
-    uint64_t physical, bytes; /* bytes 0: none */
+    struct drv_pages pages;
+    uint64_t bytes; /* 0: none */
     uint64_t iova;
     void *host;
     uint32_t usage;
-    struct drv_space *space;
 };
 
 /* What a client sees mapped: a surface, or an intermediate buffer of the driver's. */
 struct drv_mapping {
     struct drv_mapping *next; /* in its bucket */
     struct drv_domain *domain;
-    uint64_t iova, bytes, physical;
+    uint64_t iova; /* 0: the driver's own pages, reclaimed until their next use */
+    uint64_t bytes;
+    struct drv_pages pages;
+    uint64_t used;           /* serial number of the request that bound it last */
     uint32_t usage, surface; /* surface 0: pages of the driver's own */
     uint32_t uses;           /* requests that bind it */
     uint32_t pins;           /* selector 5 */
@@ -124,15 +127,18 @@ struct drv_program {
     struct drv_identity identity;
     char name[64];
     uint32_t inputs, outputs, intermediates;
-    uint64_t bytes[PR_CALL_BUFFERS_MAX]; /* least sizes, inputs, outputs, intermediate */
+    uint64_t bytes[PR_CALL_BUFFERS_MAX];           /* least sizes, inputs, outputs, intermediate */
+    char port[PR_CALL_BUFFERS_MAX][DRV_PORT_NAME]; /* names of inputs and outputs, cut to fit */
     uint32_t td_count, first_words;
     struct drv_block text, kernel, constants, working, container;
-    uint64_t scratch_bytes; /* of a buffer that each process has for itself; 0: none */
+    uint32_t constants_index; /* of the constants among the container's buffers */
+    uint64_t scratch_bytes;   /* of a buffer that each process has for itself; 0: none */
     /* Of an instance (instance.c): blocks that are its base's have the base's addresses. */
     struct drv_program *base;
     uint32_t flags;                 /* enum ane_instance_flags */
     uint32_t instances;             /* of this base program */
     uint32_t queue_depth, requests; /* requests assigned at once, at most (0: no limit), and now */
+    struct drv_residency residency; /* on which engine: the balancer's */
     struct drv_process *processes;
     uint32_t pins;  /* requests and lifecycle calls of clients under way */
     uint32_t holds; /* commands of the driver's own under way; `unheld` when the last has ended */
@@ -158,6 +164,7 @@ struct drv_process {
     uint32_t old_id; /* still to be terminated after an eviction */
     uint32_t prepares;
     uint32_t pins;
+    uint64_t text, kernel, constants; /* addresses in its client's domain */
     struct drv_mapping *intermediate[DRV_BANDS], *scratch[DRV_BANDS];
     /* The mappings the last request bound; good while `generation` is the client's. */
     uint64_t generation;
@@ -175,6 +182,16 @@ enum drv_request_state {
     DRV_REQUEST_DONE,        /* only its caller has it, and has a result */
 };
 
+/* What is known of a failure on the engine. */
+struct drv_request_fault {
+    uint32_t descriptor; /* DRV_FAULT_UNKNOWN */
+    uint32_t dma;        /* enum pr_tm_dma */
+    char tensor[DRV_FAULT_TENSOR];
+    bool captured; /* by a DART, and this request's: */
+    struct IODARTErrorInfo info;
+    uint64_t address;
+};
+
 struct drv_request {
     struct drv_request *next; /* free, or in the queue of its band */
     struct drv_client *client;
@@ -184,13 +201,16 @@ struct drv_request {
     uint8_t *message;
     uint64_t address;
     uint32_t priority, length;
+    uint32_t qos; /* the request's, or the client's when it names none */
     uint32_t slot;
     enum drv_request_state state;
     bool done; /* ABORTED or DONE: what its caller waits for */
     IOReturn result;
     uint32_t status;
     uint64_t detail;
-    bool in_place; /* its slot is its answer: no event comes */
+    bool in_place;                  /* its slot is its answer: no event comes */
+    uint32_t error[PR_TM_ERRORS];   /* of a failure: what the firmware read in the task manager */
+    struct drv_request_fault fault; /* of a failure, set when it completes */
     uint32_t bindings;
     struct drv_mapping *binding[PR_CALL_BUFFERS_MAX + 1]; /* and statistics */
 };
@@ -209,28 +229,64 @@ enum drv_client_state {
     DRV_CLIENT_ZOMBIE,   /* the same, but the firmware still has a request of it: ends when that comes back */
 };
 
+/* Hints of anemone/abi.h, by number; 0 is none. */
+#define DRV_HINTS       (ANE_HINT_QUEUE_DEPTH + 1)
+#define DRV_HINT_SCOPES (ANE_HINT_SCOPE_COALITION + 1)
+struct drv_hint {
+    uint64_t serial; /* of the call that set it; 0 = never set */
+    uint32_t value;
+};
+
 struct drv_client {
     struct drv_client *next;
     struct drv *driver;
     struct drv_identity identity;
     uint32_t type, number;
+    bool persistent; /* it keeps the device resident */
     enum drv_client_state state;
     bool idle;     /* `busy` is 0: what a close waits for */
     bool *ended;   /* of the close that waits until everything is freed; NULL when none does */
+    bool resident; /* hint: its mappings are reclaimed after those of clients without it */
     bool yielding; /* others wait for a domain: its next requests queue behind them */
     uint32_t calls;
     uint32_t busy;   /* requests and operations that need its domain to stay */
     uint32_t pinned; /* mappings made by selector 5 */
     uint32_t requests;
+    uint32_t programs;    /* that it owns */
+    uint32_t qos;         /* of requests that name none */
+    uint32_t queue_depth; /* requests under way at most */
     uint64_t token, timeout_ns;
     struct drv_domain *domain;
     struct drv_process *processes;
-    uint64_t generation; /* of its mappings */
+    uint64_t generation;                              /* of its mappings */
+    struct drv_hint hint[DRV_HINT_SCOPES][DRV_HINTS]; /* of a hints client: what it has set for others */
     struct drv_mapping *bucket[DRV_BUCKETS];
 };
 
 struct drv_aperture {
     uint64_t base, bytes;
+};
+
+/* A fault that a DART captured and no request has taken yet. */
+struct drv_capture {
+    bool held;
+    uint64_t count;
+    struct IODARTErrorInfo info;
+    uint64_t address;
+};
+
+struct drv_fault {
+    bool latched, parked, panicked;
+    uint64_t count;
+    struct drv_pages page; /* of the snapshots */
+    uint8_t *memory;
+    struct pr_dart_snapshot snapshot[PR_DART_COUNT]; /* the driver's own copies */
+    struct drv_capture capture[PR_DART_COUNT];
+    struct drv_fault_report last;
+    struct {
+        drv_fault_consumer call;
+        void *context;
+    } consumer[DRV_FAULT_CONSUMERS];
 };
 
 struct drv {
@@ -243,10 +299,13 @@ struct drv {
     bool interrupts; /* enabled */
     struct drv_gate gate;
 
+    struct drv_fault fault;
     struct drv_domain domain[PR_DART_DOMAINS];
-    struct drv_space shared;
+    uint32_t dart_config; /* the DART's configuration word */
+    uint64_t page_quota;  /* pages a client may have */
     uint64_t loans;
     struct drv_waiter *domain_waiters, *command_waiters, *request_waiters;
+    struct drv_waiter *address_waiters; /* requests that do not fit beside others of their client */
 
     struct drv_block ipc, heap, pool, args, shared_block[DRV_SHARED_BLOCKS];
     struct drv_ring ring[PR_CHANNEL_COUNT];
@@ -256,9 +315,14 @@ struct drv {
     struct drv_band band[DRV_BANDS];
     uint64_t serial; /* of requests */
     uint64_t token;  /* the last one given */
+    uint64_t hints;  /* serial number of the last hint for clients */
     uint32_t client_number;
 
+    /* After so long without use a mapping may be given back; 0: it is kept. Set by ANE_SetDARTCacheTTL. */
+    uint64_t dart_cache_ttl_ns;
+
     struct drv_client *clients;
+    struct drv_balancer balancer;
     struct drv_program *programs;
     struct drv_chain *chains; /* chaining.c */
     /* What could not be ended in time and is tried again: see drv_program_reap. */

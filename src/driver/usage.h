@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The protection class of a mapping, by its usage code. */
+/* The direction mapper: from what a mapping is for to the protection of its pages. */
 #ifndef DRIVER_USAGE_H
 #define DRIVER_USAGE_H
 
 #include "protocol/usage.h"
 
-/* The protection class of a usage code; 0 when there is no such code. */
-uint32_t drv_usage_class(uint32_t usage);
+/*
+ * 1, 2 or 3; 0 when there is no such code. `config` is the DART's configuration word: one bit of it makes
+ * read-only pages read-write, as on the M1.
+ */
+uint32_t drv_usage_protection(uint32_t usage, uint32_t config);
 
 #endif

@@ -8,26 +8,18 @@
 #include <stdatomic.h>
 
 #include "base/alloc.h"
+#include "base/processor.h"
 
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <xmmintrin.h>
 #endif
 
 static atomic_int isa_limit = ENG_ISA_AVX512;
 
 #if defined(__x86_64__)
-/* Not every compiler knows this one by name. */
-static bool processor_has_f16c(void)
-{
-    unsigned a, b, c, d;
-
-    return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
-}
-
 static enum eng_isa isa_of_processor(void)
 {
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !processor_has_f16c())
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !base_processor_has_f16c())
         return ENG_ISA_PORTABLE;
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))

@@ -128,7 +128,7 @@ static uint32_t manager_read(struct eng *e, uint32_t offset)
 
 static void clear_error(struct eng *e)
 {
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < PR_TM_ERRORS; i++)
         e->error[i] = PR_TM_ERROR_FINE;
     e->error_captured = false;
 }
@@ -179,6 +179,18 @@ void eng_write32(void *context, uint32_t offset, uint32_t value)
         manager_write(e, offset - TM_OFFSET, value);
     else
         SOC_TRACE(e->trace, ENG_WRITE_IGNORED, offset, value);
+}
+
+enum eng_condition eng_condition(const struct eng *engine)
+{
+    if (engine->faulted)
+        return ENG_FAULTED;
+    return eng_taskmgr_idle(engine) ? ENG_IDLE : ENG_RUNNING;
+}
+
+const struct eng_problem *eng_problem_get(const struct eng *engine)
+{
+    return &engine->last;
 }
 
 struct eng_stats eng_stats_get(const struct eng *engine)

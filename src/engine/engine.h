@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "engine/compute.h"
 #include "program/cost.h"
+#include "protocol/problem.h"
 
 struct eng;
 struct dart;
@@ -49,6 +50,19 @@ void eng_reset(struct eng *engine);
 /* The register window, offsets from PR_ENGINE_REGS of the container. */
 uint32_t eng_read32(void *engine, uint32_t offset);
 void eng_write32(void *engine, uint32_t offset, uint32_t value);
+
+/* What the engine is at, for the board's status word. */
+enum eng_condition { ENG_IDLE, ENG_RUNNING, ENG_FAULTED };
+enum eng_condition eng_condition(const struct eng *engine);
+
+/* The last thing that stopped a request or a push: the model's own finding, which no register shows. */
+struct eng_problem {
+    uint64_t count; /* so far; 0: none */
+    uint32_t queue;
+    uint32_t address; /* of the descriptor */
+    struct pr_problem problem;
+};
+const struct eng_problem *eng_problem_get(const struct eng *engine);
 
 struct eng_stats {
     uint64_t descriptors; /* completed */

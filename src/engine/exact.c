@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One sum of products, computed in the way that the published error figures of the engine suggest. */
+/*
+ * One sum of products, computed in the way that the published error figures of the engine suggest. All state
+ * is integers in units of 2^-17, so the order of lanes matters only through groups, gaps and the ceiling.
+ * Once `special` is set, only further infinities and NaNs change it. It is an inference (docs/provenance.md):
+ * the constants are changed only with a published figure that contradicts them.
+ */
 #include "engine/exact.h"
 
 #include <math.h>

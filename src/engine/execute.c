@@ -33,11 +33,12 @@ struct execution {
     struct pr_kernel_bytes stream[PR_ENGINES_MAX];
 };
 
-static bool fault(struct execution *x, const char *what, uint32_t bar, uint64_t address)
+static bool fault(struct execution *x, enum pr_tm_dma dma, uint32_t bar, uint64_t address)
 {
+    x->e->refused = (struct eng_dma){dma, (uint32_t)address};
     return pr_problem_set(x->problem, PR_PROBLEM_TRANSLATION,
-                          "%s of descriptor %u (BAR %u, from %jx) is not all mapped.", what,
-                          x->q->cursor.index, bar, address);
+                          "The %s of descriptor %u (BAR %u, from %jx) is not completely mapped.",
+                          pr_tm_dma_text(dma), x->q->cursor.index, bar, address);
 }
 
 /* The two streams alternate: the one that the previous descriptor made is read, the other one is written. */
@@ -61,7 +62,7 @@ static bool stream_operand(struct execution *x, struct operand *o, enum dart_acc
     return done;
 }
 
-static bool grant(struct execution *x, struct operand *o, const struct pr_tensor *tensor, const char *what,
+static bool grant(struct execution *x, struct operand *o, const struct pr_tensor *tensor, enum pr_tm_dma dma,
                   enum dart_port port, enum dart_access access)
 {
     const struct eng_request *request = &x->q->slot[0];
@@ -77,7 +78,7 @@ static bool grant(struct execution *x, struct operand *o, const struct pr_tensor
         return true;
     address = (uint64_t)request->bar[tensor->bar] + tensor->base;
     if (dart_range_get(x->e->dart, port, request->stream, address, o->span, access, &o->range))
-        return fault(x, what, tensor->bar, address);
+        return fault(x, dma, tensor->bar, address);
     o->granted = true;
     o->host = o->range.host;
     return true;
@@ -96,7 +97,7 @@ static bool grant_kernel(struct execution *x)
             continue;
         if (dart_range_get(x->e->dart, DART_PORT_TASK, request->stream, address, need, DART_READ,
                            &x->kernel[i]))
-            return fault(x, "The kernel", ne->kernel_bar, address);
+            return fault(x, PR_TM_DMA_KERNEL, ne->kernel_bar, address);
         x->stream[i] = (struct pr_kernel_bytes){x->kernel[i].host, need};
     }
     return true;
@@ -104,10 +105,10 @@ static bool grant_kernel(struct execution *x)
 
 static bool grant_all(struct execution *x)
 {
-    return grant(x, &x->src[0], &x->task->src[0], "Source 1", DART_PORT_SOURCE, DART_READ) &&
-           grant(x, &x->src[1], &x->task->src[1], "Source 2", DART_PORT_SOURCE, DART_READ) &&
+    return grant(x, &x->src[0], &x->task->src[0], PR_TM_DMA_SOURCE1, DART_PORT_SOURCE, DART_READ) &&
+           grant(x, &x->src[1], &x->task->src[1], PR_TM_DMA_SOURCE2, DART_PORT_SOURCE, DART_READ) &&
            grant_kernel(x) &&
-           grant(x, &x->dst, &x->task->dst, "The destination", DART_PORT_RESULT, DART_WRITE);
+           grant(x, &x->dst, &x->task->dst, PR_TM_DMA_DESTINATION, DART_PORT_RESULT, DART_WRITE);
 }
 
 static bool no_memory(struct execution *x)

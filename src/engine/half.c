@@ -30,14 +30,14 @@ uint16_t eng_float_to_half(float value)
     return (bits & 0x7fffffffu) > 0x7f800000u ? ENG_HALF_NAN : pr_half_of_single(bits);
 }
 
-void eng_half_row_to_float(const uint16_t *halfs, float *floats, size_t n)
+void eng_half_row_to_float(const uint16_t *fp16, float *floats, size_t n)
 {
     struct eng_load plain = {.scale = 1};
 
-    eng_kernels_get()->to_float((const uint8_t *)halfs, floats, n, &plain);
+    eng_kernels_get()->to_float((const uint8_t *)fp16, floats, n, &plain);
 }
 
-void eng_float_row_to_half(const float *floats, uint16_t *halfs, size_t n)
+void eng_float_row_to_half(const float *floats, uint16_t *fp16, size_t n)
 {
-    eng_kernels_get()->to_half(floats, (uint8_t *)halfs, n, 0);
+    eng_kernels_get()->to_half(floats, (uint8_t *)fp16, n, 0);
 }

@@ -22,7 +22,7 @@ float eng_half_to_float(uint16_t half);
 uint16_t eng_float_to_half(float value);
 
 /* The same for rows, with the best instructions available. No byte outside [0, n) is touched. */
-void eng_half_row_to_float(const uint16_t *halfs, float *floats, size_t n);
-void eng_float_row_to_half(const float *floats, uint16_t *halfs, size_t n);
+void eng_half_row_to_float(const uint16_t *fp16, float *floats, size_t n);
+void eng_float_row_to_half(const float *floats, uint16_t *fp16, size_t n);
 
 #endif

@@ -82,8 +82,8 @@ struct eng_kernels {
      */
     bool scaled;
 
-    void (*to_float)(const uint8_t *halfs, float *floats, size_t n, const struct eng_load *load);
-    void (*to_half)(const float *floats, uint8_t *halfs, size_t n, unsigned rules);
+    void (*to_float)(const uint8_t *fp16, float *floats, size_t n, const struct eng_load *load);
+    void (*to_half)(const float *floats, uint8_t *fp16, size_t n, unsigned rules);
     /*
      * Converts rows of n fp16 values, n a multiple of `lanes`, from_stride bytes apart, to rows to_stride
      * floats apart.

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops with AVX2, FMA and F16C: vectors of 8 floats. */
+/*
+ * The inner loops with AVX2, FMA and F16C: vectors of 8 floats. Results are those of the portable set, bit
+ * for bit: where an instruction treats NaNs or zeros differently, its vec_ function corrects that. The
+ * ceiling of sums comes from scaled operands (`scaled` in kernels.h), so vec_mac does not compare. Parts of a
+ * vector are loaded and stored with masks or through a buffer, so that no byte outside the line is touched.
+ * The sizes of the register blocks only change speed.
+ */
 #include "engine/kernels.h"
 
 #if defined(__x86_64__)
@@ -150,20 +156,20 @@ INLINE vec vec_gather(const float *from, vec index)
     return _mm256_i32gather_ps(from, _mm256_cvtps_epi32(index), 4);
 }
 
-INLINE __m128i without_denormals(__m128i halfs)
+INLINE __m128i without_denormals(__m128i fp16)
 {
-    __m128i exponent = _mm_and_si128(halfs, _mm_set1_epi16(0x7c00));
+    __m128i exponent = _mm_and_si128(fp16, _mm_set1_epi16(0x7c00));
 
-    return _mm_andnot_si128(_mm_cmpeq_epi16(exponent, _mm_setzero_si128()), halfs);
+    return _mm_andnot_si128(_mm_cmpeq_epi16(exponent, _mm_setzero_si128()), fp16);
 }
 
-INLINE vec vec_of_halfs(__m128i halfs, const struct eng_load *load)
+INLINE vec vec_of_fp16(__m128i fp16, const struct eng_load *load)
 {
     vec v;
 
     if (load->rules & ENG_RULE_NO_DENORMALS)
-        halfs = without_denormals(halfs);
-    v = _mm256_cvtph_ps(halfs);
+        fp16 = without_denormals(fp16);
+    v = _mm256_cvtph_ps(fp16);
     if (load->rules & ENG_RULE_NAN_IS_INFINITY)
         v = _mm256_min_ps(v, vec_set(__builtin_inff()));
     if (load->rules & ENG_RULE_SLICE)
@@ -174,13 +180,13 @@ INLINE vec vec_of_halfs(__m128i halfs, const struct eng_load *load)
     return load->relu ? vec_relu(v) : v;
 }
 
-INLINE vec vec_from_halfs(const uint8_t *from, const struct eng_load *load)
+INLINE vec vec_from_fp16(const uint8_t *from, const struct eng_load *load)
 {
-    return vec_of_halfs(_mm_loadu_si128((const void *)from), load);
+    return vec_of_fp16(_mm_loadu_si128((const void *)from), load);
 }
 
 /* n < 8. In pieces of 4, 2 and 1: a copy of variable length would cost a call. */
-INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_load *load)
+INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_load *load)
 {
     uint16_t part[8] = {0};
 
@@ -190,10 +196,10 @@ INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_l
         __builtin_memcpy(part + (n & 4), from + 2 * (n & 4), 4);
     if (n & 1)
         __builtin_memcpy(part + (n & 6), from + 2 * (n & 6), 2);
-    return vec_of_halfs(_mm_loadu_si128((const void *)part), load);
+    return vec_of_fp16(_mm_loadu_si128((const void *)part), load);
 }
 
-INLINE __m128i halfs_of_vec(vec v, unsigned rules)
+INLINE __m128i fp16_of_vec(vec v, unsigned rules)
 {
     __m128i half = _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     __m128i magnitude = _mm_and_si128(half, _mm_set1_epi16(0x7fff)), infinity = _mm_set1_epi16(0x7c00);
@@ -212,16 +218,16 @@ INLINE __m128i halfs_of_vec(vec v, unsigned rules)
     return rules & ENG_RULE_NO_DENORMALS ? without_denormals(half) : half;
 }
 
-INLINE void vec_to_halfs(uint8_t *to, vec v, unsigned rules)
+INLINE void vec_to_fp16(uint8_t *to, vec v, unsigned rules)
 {
-    _mm_storeu_si128((void *)to, halfs_of_vec(v, rules));
+    _mm_storeu_si128((void *)to, fp16_of_vec(v, rules));
 }
 
-INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, unsigned rules)
+INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
 {
     uint16_t part[8];
 
-    _mm_storeu_si128((void *)part, halfs_of_vec(v, rules));
+    _mm_storeu_si128((void *)part, fp16_of_vec(v, rules));
     if (n & 4)
         __builtin_memcpy(to, part, 8);
     if (n & 2)

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops with AVX-512: vectors of 16 floats. */
+/*
+ * The inner loops with AVX-512: vectors of 16 floats. Results are those of the portable set, bit for bit:
+ * where an instruction treats NaNs or zeros differently, its vec_ function corrects that. The ceiling of sums
+ * comes from scaled operands (`scaled` in kernels.h), so vec_mac does not compare. Parts of a vector are
+ * loaded and stored with masks, so that no byte outside the line is touched. The sizes of the register blocks
+ * only change speed.
+ */
 #include "engine/kernels.h"
 
 #if defined(__x86_64__)
@@ -149,14 +155,14 @@ INLINE vec vec_gather(const float *from, vec index)
     return _mm512_i32gather_ps(_mm512_cvtps_epi32(index), from, 4);
 }
 
-INLINE vec vec_of_halfs(__m256i halfs, const struct eng_load *load)
+INLINE vec vec_of_fp16(__m256i fp16, const struct eng_load *load)
 {
     __mmask16 kept = 0xffff;
     vec v;
 
     if (load->rules & ENG_RULE_NO_DENORMALS)
-        kept = _mm256_test_epi16_mask(halfs, _mm256_set1_epi16(0x7c00));
-    v = _mm512_maskz_cvtph_ps(kept, halfs);
+        kept = _mm256_test_epi16_mask(fp16, _mm256_set1_epi16(0x7c00));
+    v = _mm512_maskz_cvtph_ps(kept, fp16);
     if (load->rules & ENG_RULE_NAN_IS_INFINITY)
         v = _mm512_min_ps(v, vec_set(__builtin_inff()));
     if (load->rules & ENG_RULE_SLICE)
@@ -167,17 +173,17 @@ INLINE vec vec_of_halfs(__m256i halfs, const struct eng_load *load)
     return load->relu ? vec_relu(v) : v;
 }
 
-INLINE vec vec_from_halfs(const uint8_t *from, const struct eng_load *load)
+INLINE vec vec_from_fp16(const uint8_t *from, const struct eng_load *load)
 {
-    return vec_of_halfs(_mm256_loadu_si256((const void *)from), load);
+    return vec_of_fp16(_mm256_loadu_si256((const void *)from), load);
 }
 
-INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_load *load)
+INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_load *load)
 {
-    return vec_of_halfs(_mm256_maskz_loadu_epi16(first(n), from), load);
+    return vec_of_fp16(_mm256_maskz_loadu_epi16(first(n), from), load);
 }
 
-INLINE __m256i halfs_of_vec(vec v, unsigned rules)
+INLINE __m256i fp16_of_vec(vec v, unsigned rules)
 {
     __m256i half, magnitude, infinity = _mm256_set1_epi16(0x7c00);
     __mmask16 number = _mm512_cmp_ps_mask(v, v, _CMP_ORD_Q);
@@ -197,14 +203,14 @@ INLINE __m256i halfs_of_vec(vec v, unsigned rules)
     return half;
 }
 
-INLINE void vec_to_halfs(uint8_t *to, vec v, unsigned rules)
+INLINE void vec_to_fp16(uint8_t *to, vec v, unsigned rules)
 {
-    _mm256_storeu_si256((void *)to, halfs_of_vec(v, rules));
+    _mm256_storeu_si256((void *)to, fp16_of_vec(v, rules));
 }
 
-INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, unsigned rules)
+INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
 {
-    _mm256_mask_storeu_epi16(to, first(n), halfs_of_vec(v, rules));
+    _mm256_mask_storeu_epi16(to, first(n), fp16_of_vec(v, rules));
 }
 
 #include "engine/kernels_body.h"

@@ -11,15 +11,15 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-INLINE void line_to_float(const uint8_t *halfs, float *floats, size_t n, const struct eng_load *load)
+INLINE void line_to_float(const uint8_t *fp16, float *floats, size_t n, const struct eng_load *load)
 {
     vec scale = vec_set(load->scale);
     size_t i = 0;
 
     for (; i + LANES <= n; i += LANES)
-        vec_store(floats + i, vec_mul(vec_from_halfs(halfs + 2 * i, load), scale));
+        vec_store(floats + i, vec_mul(vec_from_fp16(fp16 + 2 * i, load), scale));
     if (i < n)
-        vec_store_part(floats + i, vec_mul(vec_from_halfs_part(halfs + 2 * i, n - i, load), scale), n - i);
+        vec_store_part(floats + i, vec_mul(vec_from_fp16_part(fp16 + 2 * i, n - i, load), scale), n - i);
 }
 
 /*
@@ -28,16 +28,16 @@ INLINE void line_to_float(const uint8_t *halfs, float *floats, size_t n, const s
  */
 #define RARE_RULES (ENG_RULE_SLICE | ENG_RULE_FINITE_INFINITY)
 
-TARGET static void to_float(const uint8_t *halfs, float *floats, size_t n, const struct eng_load *load)
+TARGET static void to_float(const uint8_t *fp16, float *floats, size_t n, const struct eng_load *load)
 {
     struct eng_load rules = *load;
 
     if (rules.rules & RARE_RULES) {
-        line_to_float(halfs, floats, n, &rules);
+        line_to_float(fp16, floats, n, &rules);
         return;
     }
     rules.rules &= ~(unsigned)RARE_RULES;
-    line_to_float(halfs, floats, n, &rules);
+    line_to_float(fp16, floats, n, &rules);
 }
 
 INLINE void rows_to_float_by(const uint8_t *from, size_t from_stride, float *to, size_t to_stride,
@@ -47,7 +47,7 @@ INLINE void rows_to_float_by(const uint8_t *from, size_t from_stride, float *to,
 
     for (size_t row = 0; row < rows; row++, from += from_stride, to += to_stride)
         for (size_t i = 0; i < n; i += LANES)
-            vec_store(to + i, vec_mul(vec_from_halfs(from + 2 * i, load), scale));
+            vec_store(to + i, vec_mul(vec_from_fp16(from + 2 * i, load), scale));
 }
 
 TARGET static void rows_to_float(const uint8_t *from, size_t from_stride, float *to, size_t to_stride,
@@ -63,14 +63,14 @@ TARGET static void rows_to_float(const uint8_t *from, size_t from_stride, float 
     rows_to_float_by(from, from_stride, to, to_stride, rows, n, &rules);
 }
 
-TARGET static void to_half(const float *floats, uint8_t *halfs, size_t n, unsigned rules)
+TARGET static void to_half(const float *floats, uint8_t *fp16, size_t n, unsigned rules)
 {
     size_t i = 0;
 
     for (; i + LANES <= n; i += LANES)
-        vec_to_halfs(halfs + 2 * i, vec_load(floats + i), rules);
+        vec_to_fp16(fp16 + 2 * i, vec_load(floats + i), rules);
     if (i < n)
-        vec_to_halfs_part(halfs + 2 * i, vec_load_part(floats + i, n - i), n - i, rules);
+        vec_to_fp16_part(fp16 + 2 * i, vec_load_part(floats + i, n - i), n - i, rules);
 }
 
 /* x * 0 is 0 for every finite x and a NaN for every other. */

@@ -33,13 +33,13 @@ INLINE void finish_line(const float *acc, const float *bias, uint8_t *y, size_t 
     for (; i + LANES <= n; i += LANES) {
         if (bias)
             b = vec_load(bias + i);
-        vec_to_halfs(y + 2 * i, finish_element(vec_load(acc + i), b, table, &f), f.store);
+        vec_to_fp16(y + 2 * i, finish_element(vec_load(acc + i), b, table, &f), f.store);
     }
     if (i < n) {
         if (bias)
             b = vec_load_part(bias + i, n - i);
-        vec_to_halfs_part(y + 2 * i, finish_element(vec_load_part(acc + i, n - i), b, table, &f), n - i,
-                          f.store);
+        vec_to_fp16_part(y + 2 * i, finish_element(vec_load_part(acc + i, n - i), b, table, &f), n - i,
+                         f.store);
     }
 }
 

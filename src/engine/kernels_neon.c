@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops with the vector instructions that every AArch64 processor has: vectors of 4 floats. */
+/*
+ * The inner loops with the vector instructions that every AArch64 processor has: vectors of 4 floats. Results
+ * are those of the portable set, bit for bit. The ceiling of sums comes from scaled operands (`scaled` in
+ * kernels.h), so vec_mac does not compare. Parts of a vector go through a buffer, so that no byte outside the
+ * line is touched. Only `make check-arm`, or an AArch64 host, compiles and tests this file.
+ */
 #include "engine/kernels.h"
 
 #if defined(__aarch64__)
@@ -159,18 +164,18 @@ INLINE vec vec_gather(const float *from, vec index)
     return vld1q_f32(lane);
 }
 
-INLINE uint16x4_t without_denormals(uint16x4_t halfs)
+INLINE uint16x4_t without_denormals(uint16x4_t fp16)
 {
-    return vand_u16(halfs, vtst_u16(halfs, vdup_n_u16(0x7c00)));
+    return vand_u16(fp16, vtst_u16(fp16, vdup_n_u16(0x7c00)));
 }
 
-INLINE vec vec_of_halfs(uint16x4_t halfs, const struct eng_load *load)
+INLINE vec vec_of_fp16(uint16x4_t fp16, const struct eng_load *load)
 {
     vec v;
 
     if (load->rules & ENG_RULE_NO_DENORMALS)
-        halfs = without_denormals(halfs);
-    v = vcvt_f32_f16(vreinterpret_f16_u16(halfs));
+        fp16 = without_denormals(fp16);
+    v = vcvt_f32_f16(vreinterpret_f16_u16(fp16));
     if (load->rules & ENG_RULE_NAN_IS_INFINITY)
         v = vbslq_f32(vceqq_f32(v, v), v, vec_set(__builtin_inff()));
     if (load->rules & ENG_RULE_SLICE)
@@ -181,20 +186,20 @@ INLINE vec vec_of_halfs(uint16x4_t halfs, const struct eng_load *load)
     return load->relu ? vec_relu(v) : v;
 }
 
-INLINE vec vec_from_halfs(const uint8_t *from, const struct eng_load *load)
+INLINE vec vec_from_fp16(const uint8_t *from, const struct eng_load *load)
 {
-    return vec_of_halfs(vreinterpret_u16_u8(vld1_u8(from)), load);
+    return vec_of_fp16(vreinterpret_u16_u8(vld1_u8(from)), load);
 }
 
-INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_load *load)
+INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_load *load)
 {
     uint8_t part[2 * LANES] = {0};
 
     memcpy(part, from, 2 * n);
-    return vec_from_halfs(part, load);
+    return vec_from_fp16(part, load);
 }
 
-INLINE void vec_to_halfs(uint8_t *to, vec v, unsigned rules)
+INLINE void vec_to_fp16(uint8_t *to, vec v, unsigned rules)
 {
     uint16x4_t half = vreinterpret_u16_f16(vcvt_f16_f32(v));
     uint16x4_t magnitude = vand_u16(half, vdup_n_u16(0x7fff)), infinity = vdup_n_u16(0x7c00);
@@ -214,11 +219,11 @@ INLINE void vec_to_halfs(uint8_t *to, vec v, unsigned rules)
     vst1_u8(to, vreinterpret_u8_u16(half));
 }
 
-INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, unsigned rules)
+INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
 {
     uint8_t part[2 * LANES];
 
-    vec_to_halfs(part, v, rules);
+    vec_to_fp16(part, v, rules);
     memcpy(to, part, 2 * n);
 }
 

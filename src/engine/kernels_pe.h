@@ -48,9 +48,9 @@ INLINE vec pe_combine(vec a, vec b, vec c, struct pe_form form, const struct eng
     return form.compare ? pe_compare(v, k) : v;
 }
 
-INLINE vec pe_load(const uint8_t *halfs, size_t at, size_t n, const struct eng_load *load)
+INLINE vec pe_load(const uint8_t *fp16, size_t at, size_t n, const struct eng_load *load)
 {
-    return n == LANES ? vec_from_halfs(halfs + 2 * at, load) : vec_from_halfs_part(halfs + 2 * at, n, load);
+    return n == LANES ? vec_from_fp16(fp16 + 2 * at, load) : vec_from_fp16_part(fp16 + 2 * at, n, load);
 }
 
 /* The n elements, LANES at most, from `at` on. */
@@ -94,9 +94,9 @@ INLINE void pe_line_of(const uint8_t *const in[ENG_PE_LINES], uint8_t *y, size_t
     size_t i = 0;
 
     for (; i + LANES <= n; i += LANES)
-        vec_to_halfs(y + 2 * i, pe_finish(pe_value(line, i, LANES, form, &k), &k), k.store);
+        vec_to_fp16(y + 2 * i, pe_finish(pe_value(line, i, LANES, form, &k), &k), k.store);
     if (i < n)
-        vec_to_halfs_part(y + 2 * i, pe_finish(pe_value(line, i, n - i, form, &k), &k), n - i, k.store);
+        vec_to_fp16_part(y + 2 * i, pe_finish(pe_value(line, i, n - i, form, &k), &k), n - i, k.store);
 }
 
 TARGET static void pe_line(const uint8_t *const in[ENG_PE_LINES], uint8_t *y, size_t n,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inner loops in plain C with vectors of 4 floats, which every processor we know has; and the choice
- * between the sets.
+ * The inner loops in plain C, with vectors of 4 floats by the compiler's vector extension; and the choice
+ * between the sets. This set defines the vec_ functions; tests compare every set with the reference, bit for
+ * bit. It is the only one whose vec_mac compares with the ceiling. Conversions call the functions of
+ * numerics.h for each element, so the rules have no second copy here.
  */
 #include "engine/kernels.h"
 
@@ -172,7 +174,7 @@ INLINE vec vec_gather(const float *from, vec index)
     return index;
 }
 
-INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_load *load)
+INLINE vec vec_from_fp16_part(const uint8_t *from, size_t n, const struct eng_load *load)
 {
     vec v = vec_set(0);
 
@@ -185,12 +187,12 @@ INLINE vec vec_from_halfs_part(const uint8_t *from, size_t n, const struct eng_l
     return load->relu ? vec_relu(v) : v;
 }
 
-INLINE vec vec_from_halfs(const uint8_t *from, const struct eng_load *load)
+INLINE vec vec_from_fp16(const uint8_t *from, const struct eng_load *load)
 {
-    return vec_from_halfs_part(from, LANES, load);
+    return vec_from_fp16_part(from, LANES, load);
 }
 
-INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, unsigned rules)
+INLINE void vec_to_fp16_part(uint8_t *to, vec v, size_t n, unsigned rules)
 {
     for (size_t i = 0; i < n; i++) {
         uint16_t half = eng_store_value(v[i], rules);
@@ -199,9 +201,9 @@ INLINE void vec_to_halfs_part(uint8_t *to, vec v, size_t n, unsigned rules)
     }
 }
 
-INLINE void vec_to_halfs(uint8_t *to, vec v, unsigned rules)
+INLINE void vec_to_fp16(uint8_t *to, vec v, unsigned rules)
 {
-    vec_to_halfs_part(to, v, LANES, rules);
+    vec_to_fp16_part(to, v, LANES, rules);
 }
 
 #include "engine/kernels_body.h"

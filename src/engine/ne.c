@@ -6,6 +6,7 @@
 #include "engine/ne.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "engine/finish.h"
@@ -124,6 +125,27 @@ static bool is_runnable(const struct pr_task *task)
     return (n->ox == 1 || !n->ones) && n->lanes && n->engines && n->engines <= PR_ENGINES_MAX;
 }
 
+struct eng_mac_setup eng_mac_setup(const struct eng_ne *ne)
+{
+    const struct eng_kernels *kernels = eng_kernels_get();
+    bool ceiling = ne->rules->mac & ENG_RULE_CEILING, scaled = ceiling && kernels->scaled;
+    unsigned rules = ne->rules->load | ne->rules->mac;
+    const struct eng_view *src = &ne->operands.src[0];
+    struct eng_mac_setup setup = {
+        .kernels = kernels,
+        .input = {.rules = eng_view_rules(src, rules),
+                  .relu = src->relu,
+                  .scale = scaled ? ENG_SCALE_INPUT : 1},
+        .weight = {.rules = rules, .scale = scaled ? ENG_SCALE_WEIGHT : 1},
+        .finish = ne->finish,
+        .ceiling = ceiling && !scaled ? ENG_CEILING : INFINITY,
+    };
+
+    if (scaled)
+        setup.finish.unscale = ENG_UNSCALE;
+    return setup;
+}
+
 static int run_group(const struct eng_ne *ne, enum eng_path path)
 {
     bool in_order = eng_view_overlaps_itself(&ne->operands.dst);
@@ -208,9 +230,9 @@ int eng_ne_compute(struct eng_compute *compute, const struct pr_task *task,
 static bool read_table(struct eng_table *table, const struct pr_task *task,
                        const struct pr_kernel_bytes *streams, struct pr_problem *problem)
 {
-    uint16_t halfs[PR_TABLE_HALFS];
+    uint16_t values[PR_TABLE_VALUES];
 
-    return pr_kernel_table(task, streams, halfs, problem) && eng_table_read(table, halfs, problem);
+    return pr_kernel_table(task, streams, values, problem) && eng_table_read(table, values, problem);
 }
 
 int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const struct eng_operands *operands,
@@ -222,7 +244,7 @@ int eng_ne_run(struct eng_compute *compute, const struct pr_task *task, const st
 
     if (!is_runnable(task)) {
         pr_problem_set(problem, PR_PROBLEM_UNSUPPORTED,
-                       "A window of %ux%u with steps of %ux%u and %u columns a step is none that is run.",
+                       "A window of %ux%u with steps of %ux%u and %u columns per step is not supported.",
                        task->ne.kw, task->ne.kh, task->ne.sx, task->ne.sy, task->ne.ox);
         return -EINVAL;
     }

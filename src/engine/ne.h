@@ -43,6 +43,19 @@ struct eng_ne {
     struct eng_finish finish;
 };
 
+/*
+ * How the fast paths convert, sum and store the numbers of a group. Kernels that scale find the ceiling by
+ * scaled inputs and weights; for the others it is a limit of the partial sums.
+ */
+struct eng_mac_setup {
+    const struct eng_kernels *kernels;
+    struct eng_load input, weight;
+    struct eng_finish finish;
+    float ceiling; /* infinite: none */
+};
+
+struct eng_mac_setup eng_mac_setup(const struct eng_ne *ne);
+
 /* The reference, one output row at a time; the rows are distributed over `pool`. */
 int eng_ne_reference(const struct eng_ne *ne, struct eng_pool *pool);
 /* Multiply-accumulate where every output channel sees every input channel, one output column a step. */

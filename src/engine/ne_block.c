@@ -15,7 +15,7 @@ static void load_line(const struct eng_mac_plan *m, struct eng_line line, float 
 
     for (; left; left -= line.n, to += line.n, line.index[line.axis] += line.n) {
         line.n = eng_least(left, most);
-        m->kernels->to_float(eng_view_line(src, &line, buffer), to, line.n, &m->input);
+        m->mac.kernels->to_float(eng_view_line(src, &line, buffer), to, line.n, &m->mac.input);
     }
 }
 
@@ -99,7 +99,7 @@ static uint32_t run_at(const struct eng_mac_plan *m, const struct eng_block *b, 
 void eng_block_load_bias(const struct eng_mac_plan *m, const struct eng_block *b)
 {
     const struct eng_ne *ne = m->ne;
-    struct eng_load load = m->weight;
+    struct eng_load load = m->mac.weight;
     const uint8_t *from;
     uint32_t run;
 
@@ -108,7 +108,7 @@ void eng_block_load_bias(const struct eng_mac_plan *m, const struct eng_block *b
         run = 1;
         if (ne->task->ne.bias) {
             run = eng_weights_bias_run(ne->weights, ne->task, ne->group, b->c0 + c, b->channels - c, &from);
-            m->kernels->to_float(from, b->bias + c, run, &load);
+            m->mac.kernels->to_float(from, b->bias + c, run, &load);
         } else {
             b->bias[c] = -0.0f;
         }
@@ -126,9 +126,9 @@ static bool load_wide_runs(const struct eng_mac_plan *m, const struct eng_block 
     for (uint32_t c = 0; c < m->group; c += run) {
         run = run_at(m, b, first + c, m->group - c, &from, &stride);
         if (run == m->group && stride == 2 * (size_t)run)
-            m->kernels->to_float(from, b->panel, rows * run, &m->weight);
-        else if (run % m->kernels->lanes == 0)
-            m->kernels->rows_to_float(from, stride, b->panel + c, m->group, rows, run, &m->weight);
+            m->mac.kernels->to_float(from, b->panel, rows * run, &m->mac.weight);
+        else if (run % m->mac.kernels->lanes == 0)
+            m->mac.kernels->rows_to_float(from, stride, b->panel + c, m->group, rows, run, &m->mac.weight);
         else
             return false;
     }
@@ -149,10 +149,10 @@ void eng_block_load_panel(const struct eng_mac_plan *m, const struct eng_block *
     if (count == m->group && load_wide_runs(m, b, first, rows))
         return;
     if (count < m->group)
-        memset(b->halfs, 0, rows * m->group * 2);
+        memset(b->panel_fp16, 0, rows * m->group * 2);
     for (uint32_t c = 0; c < count; c += run) {
         run = run_at(m, b, first + c, count - c, &from, &stride);
-        interleave(from, stride, b->halfs + 2 * (size_t)c, (size_t)m->group * 2, rows, run);
+        interleave(from, stride, b->panel_fp16 + 2 * (size_t)c, (size_t)m->group * 2, rows, run);
     }
-    m->kernels->to_float(b->halfs, b->panel, rows * m->group, &m->weight);
+    m->mac.kernels->to_float(b->panel_fp16, b->panel, rows * m->group, &m->mac.weight);
 }

@@ -8,10 +8,7 @@
 /* A task and how it is cut. */
 struct eng_mac_plan {
     const struct eng_ne *ne;
-    const struct eng_kernels *kernels;
-    struct eng_load input, weight;
-    struct eng_finish finish;
-    float ceiling;
+    struct eng_mac_setup mac;
     bool wide; /* channel vectors */
     uint32_t cin, hin, win, cout, hout, wout;
     uint32_t channels, rows, columns; /* of a block */
@@ -30,7 +27,7 @@ struct eng_block {
     uint32_t iy, iy_end;
     uint32_t cin, step; /* input channels of the present step */
     float *acc, *in, *panel, *bias;
-    uint8_t *halfs; /* the panel as fp16 */
+    uint8_t *panel_fp16; /* the panel before its conversion to floats */
 };
 
 /* Input rows of the present step, as fp32. */

@@ -21,10 +21,8 @@ enum {
 
 struct columns {
     const struct eng_ne *ne;
-    const struct eng_kernels *kernels;
-    struct eng_load input, weight;
-    struct eng_finish finish;
-    float ceiling, outside, start;
+    struct eng_mac_setup mac;
+    float outside, start;
     struct eng_view dst[ENG_NE_OX_MAX]; /* as each column of a step sees it */
     uint32_t channels, window, steps, hin, win, cout, hout;
     uint32_t width, rows;        /* of a block */
@@ -42,7 +40,7 @@ struct block {
     uint32_t channel, x0, width, y0, rows;
     int64_t ix, iy; /* of the window's first column and row */
     float *acc, *in, *line, *panel;
-    uint8_t *halfs;
+    uint8_t *panel_fp16;
 };
 
 static void plan(struct columns *k)
@@ -52,7 +50,7 @@ static void plan(struct columns *k)
     uint64_t work;
 
     k->width = eng_least(k->steps, WIDTH_MAX);
-    k->acc_row = (uint32_t)pr_round_up(k->width, k->kernels->lanes);
+    k->acc_row = (uint32_t)pr_round_up(k->width, k->mac.kernels->lanes);
     k->rows = eng_least(k->hout, PIXELS_MAX / k->acc_row);
     k->blocks_x = eng_ne_blocks(k->steps, k->width);
     k->blocks_y = eng_ne_blocks(k->hout, k->rows);
@@ -86,7 +84,7 @@ static void block_begin(const struct columns *k, struct block *b, uint64_t numbe
     b->in = b->acc + k->acc_floats;
     b->line = b->in + k->in_floats;
     b->panel = b->line + k->line_floats;
-    b->halfs = (uint8_t *)(b->panel + k->panel_floats);
+    b->panel_fp16 = (uint8_t *)(b->panel + k->panel_floats);
     for (size_t i = 0; i < k->acc_floats; i++)
         b->acc[i] = k->start;
 }
@@ -105,7 +103,7 @@ static void load_line(const struct columns *k, struct eng_line line, float *to)
 
     for (; left; left -= line.n, to += line.n, line.index[PR_AXIS_W] += line.n) {
         line.n = eng_least(left, most);
-        k->kernels->to_float(eng_view_line(src, &line, buffer), to, line.n, &k->input);
+        k->mac.kernels->to_float(eng_view_line(src, &line, buffer), to, line.n, &k->mac.input);
     }
 }
 
@@ -175,10 +173,10 @@ static void load_panel(const struct columns *k, const struct block *b, uint32_t 
 
     eng_weights_run(ne->weights, ne->task, ne->group, b->channel * ox, ox, (uint64_t)c * taps, &from,
                     &stride);
-    memset(b->halfs, 0, (size_t)taps * k->group * 2);
+    memset(b->panel_fp16, 0, (size_t)taps * k->group * 2);
     for (uint32_t tap = 0; tap < taps; tap++)
-        memcpy(b->halfs + (size_t)tap * k->group * 2, from + tap * stride, (size_t)ox * 2);
-    k->kernels->to_float(b->halfs, b->panel, (size_t)taps * k->group, &k->weight);
+        memcpy(b->panel_fp16 + (size_t)tap * k->group * 2, from + tap * stride, (size_t)ox * 2);
+    k->mac.kernels->to_float(b->panel_fp16, b->panel, (size_t)taps * k->group, &k->mac.weight);
 }
 
 /*
@@ -200,7 +198,7 @@ static void mac_without_padding(const struct columns *k, const struct block *b, 
                     const float *at = call->in + (ky - call->ky0) * call->in_row + kx * call->in_tap;
 
                     *sum = fmaf(at[x], call->panel[((size_t)ky * k->window + kx) * k->group + j], *sum);
-                    if (fabsf(*sum) >= k->ceiling)
+                    if (fabsf(*sum) >= k->mac.ceiling)
                         *sum = copysignf(INFINITY, *sum);
                 }
         }
@@ -210,8 +208,8 @@ static void mac_without_padding(const struct columns *k, const struct block *b, 
 static void mac_row(const struct columns *k, const struct block *b, uint32_t row, bool careful)
 {
     const struct pr_ne *n = &k->ne->task->ne;
-    uint32_t lanes = k->kernels->lanes, vectors = k->acc_row / lanes;
-    uint32_t each = eng_ne_blocks(vectors, eng_ne_blocks(vectors, k->kernels->columns));
+    uint32_t lanes = k->mac.kernels->lanes, vectors = k->acc_row / lanes;
+    uint32_t each = eng_ne_blocks(vectors, eng_ne_blocks(vectors, k->mac.kernels->columns));
     struct eng_mac call = {
         .in_row = k->in_row,
         .in_tap = k->in_tap,
@@ -224,7 +222,7 @@ static void mac_row(const struct columns *k, const struct block *b, uint32_t row
         .acc = b->acc + (size_t)row * k->acc_row,
         .acc_channel = (size_t)k->rows * k->acc_row,
         .acc_next = lanes,
-        .ceiling = k->ceiling,
+        .ceiling = k->mac.ceiling,
     };
 
     eng_ne_taps_inside(b->y0 + row, n->sy, n->py, n->kh, k->hin, &call.ky0, &call.ky1);
@@ -234,7 +232,7 @@ static void mac_row(const struct columns *k, const struct block *b, uint32_t row
         return;
     }
     for (uint32_t v = 0; v < vectors; v += each, call.in += each * lanes, call.acc += each * lanes)
-        k->kernels->mac_columns(&call, k->group, eng_least(each, vectors - v));
+        k->mac.kernels->mac_columns(&call, k->group, eng_least(each, vectors - v));
 }
 
 static void mac_block(const struct columns *k, const struct block *b)
@@ -245,7 +243,7 @@ static void mac_block(const struct columns *k, const struct block *b)
     for (uint32_t c = 0; c < k->channels; c++) {
         load_input(k, b, b->channel * n->unicast + c);
         load_panel(k, b, c);
-        careful = padded && !k->kernels->all_finite(b->panel, (size_t)k->window * n->kh * k->group);
+        careful = padded && !k->mac.kernels->all_finite(b->panel, (size_t)k->window * n->kh * k->group);
         for (uint32_t row = 0; row < b->rows; row++)
             mac_row(k, b, row, careful);
     }
@@ -259,16 +257,16 @@ static void fold_block(const struct columns *k, const struct block *b)
         load_input(k, b, b->channel * n->unicast + c);
         for (uint32_t row = 0; row < b->rows; row++)
             for (uint32_t ky = 0; ky < n->kh; ky++)
-                k->kernels->fold_columns(b->acc + (size_t)row * k->acc_row,
-                                         b->in + ((size_t)row * n->sy + ky) * k->in_row, k->in_tap, k->window,
-                                         k->acc_row, n->mode == PR_NE_PRODUCT);
+                k->mac.kernels->fold_columns(b->acc + (size_t)row * k->acc_row,
+                                             b->in + ((size_t)row * n->sy + ky) * k->in_row, k->in_tap,
+                                             k->window, k->acc_row, n->mode == PR_NE_PRODUCT);
     }
 }
 
 static float bias_of(const struct columns *k, uint32_t channel)
 {
     const struct eng_ne *ne = k->ne;
-    struct eng_load load = k->weight;
+    struct eng_load load = k->mac.weight;
     const uint8_t *from;
     float bias = -0.0f;
 
@@ -276,13 +274,13 @@ static float bias_of(const struct columns *k, uint32_t channel)
         return bias;
     load.scale = 1;
     eng_weights_bias_run(ne->weights, ne->task, ne->group, channel, 1, &from);
-    k->kernels->to_float(from, &bias, 1, &load);
+    k->mac.kernels->to_float(from, &bias, 1, &load);
     return bias;
 }
 
 static void finish_block(const struct columns *k, const struct block *b)
 {
-    struct eng_finish finish = k->finish;
+    struct eng_finish finish = k->mac.finish;
     uint8_t buffer[2 * WIDTH_MAX];
 
     finish.bias = bias_of(k, b->channel);
@@ -297,7 +295,8 @@ static void finish_block(const struct columns *k, const struct block *b)
                                     .n = eng_least(b->width, dst->extent[PR_AXIS_W] - b->x0)};
             uint8_t *to = eng_view_line_target(dst, &line, buffer);
 
-            k->kernels->finish(b->acc + ((size_t)j * k->rows + row) * k->acc_row, NULL, to, line.n, &finish);
+            k->mac.kernels->finish(b->acc + ((size_t)j * k->rows + row) * k->acc_row, NULL, to, line.n,
+                                   &finish);
             eng_view_line_put(dst, &line, to);
         }
     }
@@ -334,19 +333,9 @@ static void set_fold(struct columns *k)
 int eng_ne_columns(const struct eng_ne *ne)
 {
     const uint32_t *in = ne->operands.src[0].extent, *out = ne->operands.dst.extent;
-    const struct eng_kernels *kernels = eng_kernels_get();
-    bool ceiling = ne->rules->mac & ENG_RULE_CEILING, scaled = ceiling && kernels->scaled;
-    unsigned rules = ne->rules->load | ne->rules->mac;
-    const struct eng_view *src = &ne->operands.src[0];
     struct columns k = {
         .ne = ne,
-        .kernels = kernels,
-        .input = {.rules = eng_view_rules(src, rules),
-                  .relu = src->relu,
-                  .scale = scaled ? ENG_SCALE_INPUT : 1},
-        .weight = {.rules = rules, .scale = scaled ? ENG_SCALE_WEIGHT : 1},
-        .finish = ne->finish,
-        .ceiling = ceiling && !scaled ? ENG_CEILING : INFINITY,
+        .mac = eng_mac_setup(ne),
         .channels = pr_kernel_channels(ne->task),
         .window = pr_kernel_window(ne->task),
         .steps = eng_ne_blocks(out[PR_AXIS_W], ne->task->ne.ox),
@@ -356,8 +345,6 @@ int eng_ne_columns(const struct eng_ne *ne)
         .hout = out[PR_AXIS_H],
     };
 
-    if (scaled)
-        k.finish.unscale = ENG_UNSCALE;
     if (ne->task->ne.mode != PR_NE_MAC)
         set_fold(&k);
     for (uint32_t j = 0; j < ne->task->ne.ox; j++)

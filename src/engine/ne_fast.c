@@ -51,7 +51,7 @@ static uint64_t work_of(const struct eng_mac_plan *m)
 /* Blocks as large as the limits allow, then smaller while each is still worth a piece of its own. */
 static void plan_blocks(struct eng_mac_plan *m)
 {
-    uint32_t channels_min = m->wide ? m->kernels->wide_panel : SPLIT_CHANNELS;
+    uint32_t channels_min = m->wide ? m->mac.kernels->wide_panel : SPLIT_CHANNELS;
 
     m->columns = eng_least(m->wout, m->wide ? WIDE_COLUMNS_MAX : COLUMNS_MAX);
     m->rows = eng_least(m->hout, (m->wide ? WIDE_PIXELS_MAX : PIXELS_MAX) / m->columns);
@@ -67,14 +67,14 @@ static void plan_blocks(struct eng_mac_plan *m)
 static void plan(struct eng_mac_plan *m)
 {
     const struct pr_ne *n = &m->ne->task->ne;
-    uint32_t lanes = m->kernels->lanes, taps = n->kw * n->kh;
+    uint32_t lanes = m->mac.kernels->lanes, taps = n->kw * n->kh;
 
     /* Column vectors cost fewer loads, and need neighbouring columns to be neighbouring inputs. */
     m->wide = n->sx != 1 ||
-              4 * share(m->wout, lanes) < 3 * share(eng_least(m->cout, m->kernels->wide_panel), lanes);
+              4 * share(m->wout, lanes) < 3 * share(eng_least(m->cout, m->mac.kernels->wide_panel), lanes);
     plan_blocks(m);
-    m->group = m->wide ? power_of_two(m->channels, lanes, m->kernels->wide_panel)
-                       : power_of_two(m->channels, 1, m->kernels->panel);
+    m->group = m->wide ? power_of_two(m->channels, lanes, m->mac.kernels->wide_panel)
+                       : power_of_two(m->channels, 1, m->mac.kernels->panel);
     m->channels = (uint32_t)pr_round_up(m->channels, m->group);
     m->blocks[0] = eng_ne_blocks(m->wout, m->columns);
     m->blocks[1] = eng_ne_blocks(m->hout, m->rows);
@@ -114,7 +114,7 @@ static void block_begin(const struct eng_mac_plan *m, struct eng_block *b, size_
     b->in = b->acc + m->acc_floats;
     b->panel = b->in + m->in_floats;
     b->bias = b->panel + m->panel_floats;
-    b->halfs = (uint8_t *)(b->bias + pr_round_up(m->channels, 16));
+    b->panel_fp16 = (uint8_t *)(b->bias + pr_round_up(m->channels, 16));
     memset(b->acc, 0, m->acc_floats * sizeof(float));
 }
 
@@ -136,7 +136,7 @@ static bool row_begin(const struct eng_mac_plan *m, const struct eng_block *b, u
         .kh = n->kh,
         .kw = n->kw,
         .kx1 = n->kw,
-        .ceiling = m->ceiling,
+        .ceiling = m->mac.ceiling,
     };
     eng_ne_taps_inside(y, n->sy, n->py, n->kh, m->hin, &call->ky0, &call->ky1);
     if (call->ky0 == call->ky1)
@@ -180,7 +180,7 @@ static void mac_without_padding(const struct eng_mac_plan *m, const struct eng_b
                         size_t tap = ((size_t)i * n->kh + ky) * n->kw + kx;
 
                         *sum = fmaf(row[x + kx], call->panel[tap * m->group + c], *sum);
-                        if (fabsf(*sum) >= m->ceiling)
+                        if (fabsf(*sum) >= m->mac.ceiling)
                             *sum = copysignf(INFINITY, *sum);
                     }
         }
@@ -207,14 +207,14 @@ static uint32_t rows_alike(const struct eng_mac_plan *m, const struct eng_block 
 static void mac_in_columns(const struct eng_mac_plan *m, const struct eng_block *b, uint32_t first)
 {
     const struct pr_ne *n = &m->ne->task->ne;
-    uint32_t lanes = m->kernels->lanes, all = eng_ne_blocks(b->columns, lanes), rows;
-    uint32_t tiles = eng_ne_blocks(all, m->kernels->columns), each = eng_ne_blocks(all, tiles);
+    uint32_t lanes = m->mac.kernels->lanes, all = eng_ne_blocks(b->columns, lanes), rows;
+    uint32_t tiles = eng_ne_blocks(all, m->mac.kernels->columns), each = eng_ne_blocks(all, tiles);
     bool padded = b->ix < 0 || b->ix + b->columns - 1 + n->kw > m->win;
-    bool exact = padded && !m->kernels->all_finite(b->panel, (size_t)b->step * n->kw * n->kh * m->group);
+    bool exact = padded && !m->mac.kernels->all_finite(b->panel, (size_t)b->step * n->kw * n->kh * m->group);
     struct eng_mac call;
 
     for (uint32_t row = 0; row < b->rows; row += rows) {
-        rows = all == 1 && !exact ? rows_alike(m, b, row, m->kernels->columns) : 1;
+        rows = all == 1 && !exact ? rows_alike(m, b, row, m->mac.kernels->columns) : 1;
         if (!row_begin(m, b, b->y0 + row, &call))
             continue;
         call.acc_channel = m->rows * m->acc_row;
@@ -227,7 +227,7 @@ static void mac_in_columns(const struct eng_mac_plan *m, const struct eng_block 
         }
         flatten(&call);
         for (uint32_t v = 0; v < all; v += each, call.in += each * lanes, call.acc += each * lanes)
-            m->kernels->mac_columns(&call, m->group, all == 1 ? rows : eng_least(each, all - v));
+            m->mac.kernels->mac_columns(&call, m->group, all == 1 ? rows : eng_least(each, all - v));
     }
 }
 
@@ -236,7 +236,7 @@ static uint32_t pixels_alike(const struct eng_mac_plan *m, const struct eng_bloc
                              uint32_t *kx0, uint32_t *kx1)
 {
     const struct pr_ne *n = &m->ne->task->ne;
-    uint32_t count = m->kernels->pixels, first, end;
+    uint32_t count = m->mac.kernels->pixels, first, end;
 
     eng_ne_taps_inside(b->x0 + x, n->sx, n->px, n->kw, m->win, kx0, kx1);
     for (; count > 1; count /= 2) {
@@ -271,7 +271,7 @@ static void mac_in_channels(const struct eng_mac_plan *m, const struct eng_block
             if (some.kx0 == some.kx1)
                 continue;
             flatten(&some);
-            m->kernels->mac_channels(&some, m->group, pixels);
+            m->mac.kernels->mac_channels(&some, m->group, pixels);
         }
     }
 }
@@ -279,7 +279,7 @@ static void mac_in_channels(const struct eng_mac_plan *m, const struct eng_block
 static void finish_columns(const struct eng_mac_plan *m, const struct eng_block *b)
 {
     const struct eng_view *dst = &m->ne->operands.dst;
-    struct eng_finish finish = m->finish;
+    struct eng_finish finish = m->mac.finish;
     uint8_t buffer[2 * COLUMNS_MAX];
 
     for (uint32_t c = 0; c < b->channels; c++) {
@@ -288,7 +288,8 @@ static void finish_columns(const struct eng_mac_plan *m, const struct eng_block 
             struct eng_line line = {.index = {b->x0, b->y0 + row, 0, b->c0 + c, 0}, .n = b->columns};
             uint8_t *to = eng_view_line_target(dst, &line, buffer);
 
-            m->kernels->finish(b->acc + ((size_t)c * m->rows + row) * m->acc_row, NULL, to, line.n, &finish);
+            m->mac.kernels->finish(b->acc + ((size_t)c * m->rows + row) * m->acc_row, NULL, to, line.n,
+                                   &finish);
             eng_view_line_put(dst, &line, to);
         }
     }
@@ -309,7 +310,7 @@ static void finish_channels(const struct eng_mac_plan *m, const struct eng_block
                                     .n = eng_least(m->group, b->channels - c)};
             uint8_t *to = eng_view_line_target(dst, &line, buffer);
 
-            m->kernels->finish(acc, b->bias + c, to, line.n, &m->finish);
+            m->mac.kernels->finish(acc, b->bias + c, to, line.n, &m->mac.finish);
             eng_view_line_put(dst, &line, to);
         }
     }
@@ -342,19 +343,9 @@ static void mac_piece(void *context, size_t piece, unsigned worker)
 int eng_ne_mac_fast(const struct eng_ne *ne)
 {
     const uint32_t *in = ne->operands.src[0].extent, *out = ne->operands.dst.extent;
-    const struct eng_kernels *kernels = eng_kernels_get();
-    bool ceiling = ne->rules->mac & ENG_RULE_CEILING, scaled = ceiling && kernels->scaled;
-    unsigned rules = ne->rules->load | ne->rules->mac;
-    const struct eng_view *src = &ne->operands.src[0];
     struct eng_mac_plan m = {
         .ne = ne,
-        .kernels = kernels,
-        .input = {.rules = eng_view_rules(src, rules),
-                  .relu = src->relu,
-                  .scale = scaled ? ENG_SCALE_INPUT : 1},
-        .weight = {.rules = rules, .scale = scaled ? ENG_SCALE_WEIGHT : 1},
-        .finish = ne->finish,
-        .ceiling = ceiling && !scaled ? ENG_CEILING : INFINITY,
+        .mac = eng_mac_setup(ne),
         .cin = in[PR_AXIS_C],
         .hin = in[PR_AXIS_H],
         .win = in[PR_AXIS_W],
@@ -363,8 +354,6 @@ int eng_ne_mac_fast(const struct eng_ne *ne)
         .wout = out[PR_AXIS_W],
     };
 
-    if (scaled)
-        m.finish.unscale = ENG_UNSCALE;
     plan(&m);
     m.memory = eng_scratch_reserve(ne->scratch, m.worker_floats * eng_pool_workers(ne->pool) * sizeof(float));
     if (!m.memory)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of the numbers: one table, and each rule applied to one value. */
+/*
+ * The rules of the numbers: one table, and each rule applied to one value. These functions are the reference:
+ * the vector kernels apply the same rules, not always in the same order, and must give the same bits. A rule
+ * changes only with a source, and with docs/numbers.md.
+ */
 #include "engine/numerics.h"
 
 #include <math.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The planar engine: the reference, and the choice of the fast path, which gives the same bits. */
+/*
+ * The planar engine: the reference, and the choice of the fast path. Both give the same bits: elementwise
+ * steps are separate fp32 operations, and a reduction puts element w into lane w mod ENG_LANES, whatever the
+ * vector's length. kernels_pe.h repeats each formula; a change here is a change there.
+ */
 #include "engine/pe.h"
 
 #include <math.h>

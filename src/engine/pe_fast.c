@@ -139,9 +139,9 @@ static void column_floats(const struct reduction *r, unsigned source, const stru
                           float floats[ENG_LINE_MAX])
 {
     uint8_t buffer[ENG_LINE_BYTES];
-    const uint8_t *halfs = source_line(&r->operands->src[source], line, buffer);
+    const uint8_t *elements = source_line(&r->operands->src[source], line, buffer);
 
-    r->kernels->to_float(halfs, floats, line->n, &r->k->load[source]);
+    r->kernels->to_float(elements, floats, line->n, &r->k->load[source]);
 }
 
 /* Narrow rows are taken a column at a time; every lane still takes its elements in the same order. */

@@ -72,6 +72,12 @@ struct eng_event {
     uint32_t info, time;
 };
 
+/* A transfer, by its first address. */
+struct eng_dma {
+    enum pr_tm_dma dma;
+    uint32_t address;
+};
+
 struct eng_event_line {
     uint32_t count, first;
     bool pending; /* raised and not acknowledged */
@@ -90,8 +96,11 @@ struct eng {
 
     /* Task manager registers that are plain storage. */
     uint32_t req_addr, req_info, tq_en, irq_en1, irq_en2, committed;
-    uint32_t error[3];
+    uint32_t error[PR_TM_ERRORS];
     bool error_captured;
+    bool faulted;            /* the DART refused an address, and no push was accepted since */
+    struct eng_dma refused;  /* the transfer of the last refusal */
+    struct eng_problem last; /* what the model found, for whoever looks at it from outside */
     uint64_t arrivals;
     struct eng_event_line line[ENG_EVENT_LINES];
     struct eng_queue queue[PR_TQ_COUNT];

@@ -37,15 +37,15 @@ bool eng_stream_take(const struct eng_stream *stream, uint32_t reader, const str
     if (!stream->full || stream->maker + 1 != reader)
         return pr_problem_set(
             problem, PR_PROBLEM_INCONSISTENT,
-            "L2.SourceCfg.SourceType of descriptor %u is 3 (streamed), and the descriptor before it "
-            "made no stream (ResultType 3).",
+            "L2.SourceCfg.SourceType of descriptor %u is 3 (a stream), but the descriptor before it "
+            "wrote none (ResultType 3).",
             reader);
     if (packed->format != stream->tensor.format ||
         memcmp(packed->extent, stream->tensor.extent, sizeof(packed->extent)) != 0)
         return pr_problem_set(
             problem, PR_PROBLEM_INCONSISTENT,
-            "Descriptor %u reads a stream of %u x %u x %u (W, H, C), and the one before it made %u x "
-            "%u x %u, or of another format, depth or number of groups.",
+            "Descriptor %u reads a stream of %u x %u x %u (W, H, C), but the one before it wrote %u x "
+            "%u x %u, or another format, depth or number of groups.",
             reader, packed->extent[PR_AXIS_W], packed->extent[PR_AXIS_H], packed->extent[PR_AXIS_C],
             stream->tensor.extent[PR_AXIS_W], stream->tensor.extent[PR_AXIS_H],
             stream->tensor.extent[PR_AXIS_C]);
@@ -61,7 +61,7 @@ bool eng_stream_make(struct eng_stream *stream, const struct pr_tensor *result, 
     if (bytes > ENG_STREAM_BYTES_MAX)
         return pr_problem_set(
             problem, PR_PROBLEM_LIMIT,
-            "A stream between two descriptors has more than %ju bytes, which this machine keeps.",
+            "A stream between two descriptors has more than %ju bytes, the limit of this machine.",
             (uint64_t)ENG_STREAM_BYTES_MAX);
     stream->full = false;
     return eng_scratch_reserve(&stream->memory, bytes) ||

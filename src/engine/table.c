@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activation tables: read from their 64 fp16 values, and the reference of the functions they compute. */
+/*
+ * Activation tables: read from their 64 fp16 values, and the reference of the functions they compute.
+ * kernels_table.h does the same operations in the same order on vectors, and tests compare the bits: a change
+ * here is a change there. Each operation is a separate one in fp32; none may be fused.
+ */
 #include "engine/table.h"
 
 #include <float.h>
@@ -8,30 +12,31 @@
 
 #include "engine/half.h"
 
-bool eng_table_read(struct eng_table *table, const uint16_t halfs[PR_TABLE_HALFS], struct pr_problem *problem)
+bool eng_table_read(struct eng_table *table, const uint16_t values[PR_TABLE_VALUES],
+                    struct pr_problem *problem)
 {
-    const struct pr_activation_form *form = pr_activation_form(halfs[PR_AT_CODE]);
-    int shift = (int16_t)halfs[PR_AT_SHIFT];
+    const struct pr_activation_form *form = pr_activation_form(values[PR_AT_CODE]);
+    int shift = (int16_t)values[PR_AT_SHIFT];
 
-    if (!pr_activation_check(halfs, problem))
+    if (!pr_activation_check(values, problem))
         return false;
     *table = (struct eng_table){
         .kind = form->kind,
         .odd = form->odd,
         .positive = form->positive,
-        .low = eng_half_to_float(halfs[PR_AT_LOW]),
-        .high = eng_half_to_float(halfs[PR_AT_HIGH]),
-        .below = eng_half_to_float(halfs[PR_AT_BELOW]),
-        .above = eng_half_to_float(halfs[PR_AT_ABOVE]),
+        .low = eng_half_to_float(values[PR_AT_LOW]),
+        .high = eng_half_to_float(values[PR_AT_HIGH]),
+        .below = eng_half_to_float(values[PR_AT_BELOW]),
+        .above = eng_half_to_float(values[PR_AT_ABOVE]),
         .first = ldexpf((float)form->first, -shift),
         .scale = ldexpf(1, shift),
-        .low_slope = eng_half_to_float(halfs[PR_AT_LOW_SLOPE]),
-        .low_intercept = eng_half_to_float(halfs[PR_AT_LOW_INTERCEPT]),
-        .high_slope = eng_half_to_float(halfs[PR_AT_HIGH_SLOPE]),
-        .high_intercept = eng_half_to_float(halfs[PR_AT_HIGH_INTERCEPT]),
+        .low_slope = eng_half_to_float(values[PR_AT_LOW_SLOPE]),
+        .low_intercept = eng_half_to_float(values[PR_AT_LOW_INTERCEPT]),
+        .high_slope = eng_half_to_float(values[PR_AT_HIGH_SLOPE]),
+        .high_intercept = eng_half_to_float(values[PR_AT_HIGH_INTERCEPT]),
     };
     for (unsigned i = 0; i < ENG_TABLE_KNOTS; i++)
-        table->knot[i] = eng_half_to_float(halfs[PR_AT_KNOTS + i]);
+        table->knot[i] = eng_half_to_float(values[PR_AT_KNOTS + i]);
     return true;
 }
 

@@ -27,7 +27,7 @@ struct eng_table {
 };
 
 /* False with a problem when the table's code or exponent is not supported. */
-bool eng_table_read(struct eng_table *table, const uint16_t halfs[PR_TABLE_HALFS],
+bool eng_table_read(struct eng_table *table, const uint16_t values[PR_TABLE_VALUES],
                     struct pr_problem *problem);
 /* The reference: one value, in fp32. */
 float eng_table_value(const struct eng_table *table, float x);

@@ -19,8 +19,8 @@ void eng_taskmgr_reset(struct eng *e)
     e->current = NULL;
     e->shown = NULL;
     e->req_addr = e->req_info = e->tq_en = e->irq_en1 = e->irq_en2 = e->committed = 0;
-    e->error_captured = false;
-    for (unsigned i = 0; i < 3; i++)
+    e->error_captured = e->faulted = false;
+    for (unsigned i = 0; i < PR_TM_ERRORS; i++)
         e->error[i] = PR_TM_ERROR_FINE;
     memset(e->line, 0, sizeof(e->line));
     for (unsigned i = 0; i < PR_TQ_COUNT; i++) {
@@ -44,17 +44,31 @@ bool eng_taskmgr_idle(const struct eng *e)
     return true;
 }
 
-/* The first error stays until its register is written. */
+static enum pr_tm_code code_of(const struct pr_problem *problem)
+{
+    switch (problem->kind) {
+    case PR_PROBLEM_TRANSLATION: return PR_TM_CODE_TRANSLATION;
+    case PR_PROBLEM_STATE: return PR_TM_CODE_PUSH;
+    default: return PR_TM_CODE_DESCRIPTOR;
+    }
+}
+
+/* The first error stays in the registers until they are written. */
 static void capture_error(struct eng *e, unsigned queue, const struct pr_problem *problem)
 {
+    const struct eng_cursor *cursor = &e->queue[queue].cursor;
+    enum pr_tm_code code = code_of(problem);
+    struct eng_dma dma = code == PR_TM_CODE_TRANSLATION ? e->refused : (struct eng_dma){0};
+
     SOC_TRACE(e->trace, ENG_PROBLEM, queue, pr_problem_kind_text(problem->kind), problem->text);
+    e->last = (struct eng_problem){e->last.count + 1, queue, cursor->address, *problem};
+    e->last.problem.descriptor = cursor->index;
     if (e->error_captured)
         return;
     e->error_captured = true;
-    e->error[0] =
-        (uint32_t)problem->kind | queue << PR_TM_ERROR1_QUEUE_LO | problem->offset << PR_TM_ERROR1_OFFSET_LO;
-    e->error[1] = e->queue[queue].cursor.address;
-    e->error[2] = problem->bits;
+    e->error[0] = (uint32_t)code | queue << PR_TM_ERROR1_QUEUE_LO | (uint32_t)dma.dma << PR_TM_ERROR1_DMA_LO;
+    e->error[1] = cursor->address;
+    e->error[2] = dma.address;
 }
 
 static void start_cursor(struct eng_queue *q)
@@ -110,6 +124,7 @@ void eng_taskmgr_push(struct eng *e, uint32_t value)
         push_refused(e, queue, "both of its slots are taken (VACANT is 0)");
         return;
     }
+    e->faulted = false;
     latch(slot, e, q, value);
     slot->arrival = ++e->arrivals;
     if (slot == &q->slot[0])
@@ -164,7 +179,8 @@ static void failed(struct eng *e, unsigned queue, const struct pr_problem *probl
     }
     capture_error(e, queue, problem);
     e->stats.faulted++;
-    retire(e, queue, (uint32_t)problem->kind);
+    e->faulted = true;
+    retire(e, queue, PR_TM_CODE_TRANSLATION);
 }
 
 void eng_taskmgr_schedule(struct eng *e)

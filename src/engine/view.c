@@ -233,14 +233,14 @@ static void gather_bytes(const struct eng_view *view, const struct eng_line *lin
     }
 }
 
-static void scatter_bytes(const struct eng_view *view, const struct eng_line *line, const uint8_t *halfs)
+static void scatter_bytes(const struct eng_view *view, const struct eng_line *line, const uint8_t *elements)
 {
     uint8_t bytes[ENG_LINE_MAX];
 
     for (uint32_t i = 0; i < line->n; i++) {
         uint16_t half;
 
-        memcpy(&half, halfs + (size_t)i * HALF, HALF);
+        memcpy(&half, elements + (size_t)i * HALF, HALF);
         bytes[i] = byte_of_half(half, view->format);
     }
     scatter(view, line, 1, bytes);
@@ -306,14 +306,14 @@ static void fill_tails(const struct eng_view *view, struct eng_line line)
     }
 }
 
-void eng_view_line_put(const struct eng_view *view, const struct eng_line *line, const uint8_t *halfs)
+void eng_view_line_put(const struct eng_view *view, const struct eng_line *line, const uint8_t *elements)
 {
     if (view->format != PR_FP16)
-        scatter_bytes(view, line, halfs);
+        scatter_bytes(view, line, elements);
     else if (!eng_view_is_packed(view, line->axis))
-        scatter(view, line, HALF, halfs);
-    else if (halfs != view->host + offset_of(view, line->index))
-        memcpy(view->host + offset_of(view, line->index), halfs, (size_t)line->n * HALF);
+        scatter(view, line, HALF, elements);
+    else if (elements != view->host + offset_of(view, line->index))
+        memcpy(view->host + offset_of(view, line->index), elements, (size_t)line->n * HALF);
     if (view->tail)
         fill_tails(view, *line);
 }
@@ -334,12 +334,12 @@ void eng_view_load_row(const struct eng_view *view, const uint32_t index[PR_AXES
     for (uint32_t done = 0; done < n; done += line.n) {
         line.index[PR_AXIS_W] = index[PR_AXIS_W] + done;
         line.n = shorter(n - done, ENG_LINE_MAX);
-        const uint8_t *halfs = eng_view_line(view, &line, buffer);
+        const uint8_t *elements = eng_view_line(view, &line, buffer);
 
         for (uint32_t i = 0; i < line.n; i++) {
             uint16_t half;
 
-            memcpy(&half, halfs + (size_t)i * HALF, HALF);
+            memcpy(&half, elements + (size_t)i * HALF, HALF);
             out[done + i] = eng_load_value(half, rules);
             if (view->relu)
                 out[done + i] = eng_relu(out[done + i]);

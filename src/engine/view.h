@@ -76,7 +76,7 @@ const uint8_t *eng_view_line(const struct eng_view *view, const struct eng_line 
  * Where to write the line as packed fp16: in place, or `buffer`. eng_view_line_put then finishes the store.
  */
 uint8_t *eng_view_line_target(const struct eng_view *view, const struct eng_line *line, uint8_t *buffer);
-void eng_view_line_put(const struct eng_view *view, const struct eng_line *line, const uint8_t *halfs);
+void eng_view_line_put(const struct eng_view *view, const struct eng_line *line, const uint8_t *elements);
 
 /*
  * The reference: rows of any length, element by element. index[PR_AXIS_W] is the first element. Rules are

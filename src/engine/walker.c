@@ -15,9 +15,11 @@ static bool fetch(struct eng *e, const struct eng_queue *q, struct pr_problem *p
     struct dart_range range;
 
     if (dart_range_get(e->dart, DART_PORT_TASK, q->slot[0].stream, q->cursor.address, bytes, DART_READ,
-                       &range))
+                       &range)) {
+        e->refused = (struct eng_dma){PR_TM_DMA_FETCH, q->cursor.address};
         return pr_problem_set(problem, PR_PROBLEM_TRANSLATION, "Descriptor %u at %x cannot be read.",
                               q->cursor.index, q->cursor.address);
+    }
     dart_copy_in(&range, 0, e->fetch, bytes);
     return true;
 }
@@ -111,7 +113,8 @@ static bool decode(struct eng *e, const struct eng_queue *q, struct eng_prepared
     p->last = p->next_pointer == 0;
     if (!p->last && !pr_td_header(td, PR_H_TBE))
         return pr_problem_set(problem, PR_PROBLEM_CHAIN,
-                              "NextPointer is %x but TBE is 0: no buffer to take it from.", p->next_pointer);
+                              "NextPointer is %x, but TBE is 0, so no buffer is selected for it.",
+                              p->next_pointer);
     if (p->next_pointer % PR_TD_ALIGN)
         return pr_problem_set(problem, PR_PROBLEM_CHAIN, "NextPointer %x is not a multiple of %x.",
                               p->next_pointer, PR_TD_ALIGN);
@@ -168,11 +171,11 @@ bool eng_walker_advance(struct eng *e, struct eng_queue *q, const struct eng_pre
     next = (uint64_t)q->slot[0].bar[p->next_bar] + p->next_pointer;
     if (next >= PR_DART_APERTURE_BYTES)
         return pr_problem_set(problem, PR_PROBLEM_CHAIN,
-                              "The next descriptor would stand at %jx; the aperture ends at %x.", next,
+                              "The next descriptor would begin at %jx; the aperture ends at %x.", next,
                               PR_DART_APERTURE_BYTES);
     if (meets_landmark(c, (uint32_t)next))
-        return pr_problem_set(problem, PR_PROBLEM_LOOP, "The chain comes back to the descriptor at %x.",
-                              (uint32_t)next);
+        return pr_problem_set(problem, PR_PROBLEM_LOOP,
+                              "The chain loops: it returns to the descriptor at %x.", (uint32_t)next);
     c->address = (uint32_t)next;
     c->words = p->next_words;
     return true;

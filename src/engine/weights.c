@@ -17,7 +17,7 @@ static int check_plain(const struct pr_task *task, const struct pr_kernel_bytes 
         if (need <= streams[engine].size)
             continue;
         pr_problem_set(problem, PR_PROBLEM_TRUNCATED,
-                       "The kernel of engine %u has %ju bytes, and the task needs %ju.", engine,
+                       "The kernel of engine %u has %ju bytes, but the task needs %ju.", engine,
                        streams[engine].size, need);
         return -EINVAL;
     }
@@ -29,21 +29,21 @@ static int expand(struct eng_weights *weights, const struct pr_task *task,
                   struct pr_problem *problem)
 {
     uint64_t groups = pr_kernel_groups(task), each = pr_kernel_weights(task), bias;
-    uint16_t *halfs;
+    uint16_t *values;
 
     if (each > PR_KERNEL_HALF_MAX / groups) {
         pr_problem_set(problem, PR_PROBLEM_LIMIT,
-                       "The kernel has %ju weights in each of %ju groups; more than %u in all are not held.",
-                       each, groups, PR_KERNEL_HALF_MAX);
+                       "The kernel has %ju weights in each of %ju groups; the limit is %u in all.", each,
+                       groups, PR_KERNEL_HALF_MAX);
         return -EINVAL;
     }
     bias = groups * task->dst.extent[PR_AXIS_C];
-    halfs = eng_scratch_reserve(memory, (size_t)(groups * each + bias) * sizeof(*halfs));
-    if (!halfs)
+    values = eng_scratch_reserve(memory, (size_t)(groups * each + bias) * sizeof(*values));
+    if (!values)
         return -ENOMEM;
-    weights->halfs = halfs;
-    weights->bias = halfs + groups * each;
-    return pr_kernel_expand(task, streams, halfs, halfs + groups * each, problem) ? 0 : -EINVAL;
+    weights->values = values;
+    weights->bias = values + groups * each;
+    return pr_kernel_expand(task, streams, values, values + groups * each, problem) ? 0 : -EINVAL;
 }
 
 int eng_weights_open(struct eng_weights *weights, const struct pr_task *task,
@@ -65,7 +65,7 @@ uint32_t eng_weights_run(const struct eng_weights *weights, const struct pr_task
 
     if (!weights->streams) {
         *stride = (size_t)columns * 2;
-        *from = (const uint8_t *)(weights->halfs + group * pr_kernel_weights(task) + row * columns + column);
+        *from = (const uint8_t *)(weights->values + group * pr_kernel_weights(task) + row * columns + column);
         return most;
     }
     pr_kernel_place(task, group, column, &place);

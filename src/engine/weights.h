@@ -14,7 +14,7 @@
 
 struct eng_weights {
     const struct pr_kernel_bytes *streams; /* of a plain kernel; NULL for one that was expanded: */
-    const uint16_t *halfs, *bias;          /* as pr_kernel_expand orders them */
+    const uint16_t *values, *bias;         /* as pr_kernel_expand orders them */
 };
 
 /*

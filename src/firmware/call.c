@@ -5,14 +5,13 @@
  */
 #include "firmware/call.h"
 
+#include "firmware/log.h"
 #include "firmware/program.h"
+#include "firmware/rebase.h"
 #include "firmware/shared.h"
+#include "protocol/dart_regs.h"
 #include "protocol/stats.h"
 #include "rtkernel/kernel.h"
-
-#define TEXT_BAR     0u
-#define KERNEL_BAR   1u
-#define BUFFER_ALIGN 64u
 
 void fw_call_put(struct fw *fw, struct fw_list *list, uint16_t number)
 {
@@ -83,66 +82,80 @@ static enum pr_status check_shape(const struct pr_call *message)
     return PR_STATUS_OK;
 }
 
-static bool bind(struct fw_exeloop *e, const struct fw_program *program, const struct pr_buffer *buffer)
+/* What is wrong with a buffer of the draft, or NULL. */
+static const char *bind(struct fw *fw, const struct fw_program *program, struct fw_rebase *rebase,
+                        const struct pr_buffer *buffer)
 {
-    const struct pr_generic_buffer *generic;
+    struct fw_exeloop *e = &fw->exeloop;
+    const char *wrong = fw_rebase_wrong(program, buffer);
     uint32_t place;
 
-    if (!(buffer->valid & 1) || buffer->index >= PR_GENERIC_BUFFERS_MAX)
-        return false;
+    if (wrong)
+        return wrong;
     place = program->place[buffer->index];
-    if (place == FW_NO_PLACE || e->bound[place / 64] >> (place % 64) & 1)
-        return false;
-    generic = &program->container.buffer[place];
-    if (generic->address || generic->type == PR_BUFFER_KERNEL || generic->type == PR_BUFFER_TEXT)
-        return false;
-    if (buffer->address > UINT32_MAX || buffer->address % BUFFER_ALIGN || buffer->bytes < generic->bytes)
-        return false;
+    if (e->bound[place / 64] >> (place % 64) & 1)
+        return "is bound twice";
     e->bound[place / 64] |= 1ull << (place % 64);
-    e->bound_address[place] = (uint32_t)buffer->address;
-    return true;
+    e->bound_as[place] = (struct fw_bound){.mapped = fw_rebase_bind(fw, rebase, buffer),
+                                           .bytes = buffer->bytes,
+                                           .wide = buffer->valid & PR_BUFFER_WIDE};
+    return e->bound_as[place].mapped ? NULL : "ends above 0xe0000000";
 }
 
-static enum pr_status bind_buffers(struct fw_exeloop *e, const struct fw_program *program,
-                                   const struct pr_call *message)
+static enum pr_status bind_buffers(struct fw *fw, const struct pr_call *message)
 {
-    rt_memset(e->bound, 0, sizeof(e->bound));
-    for (uint32_t i = 0; i < message->buffers; i++)
-        if (!bind(e, program, &message->buffer[i]))
+    const struct fw_program *program = fw->program[message->program_id];
+    struct fw_rebase *rebase = fw->process[message->process_id].rebase;
+
+    rt_memset(fw->exeloop.bound, 0, sizeof(fw->exeloop.bound));
+    for (uint32_t i = 0; i < message->buffers; i++) {
+        const struct pr_buffer *buffer = &message->buffer[i];
+        const char *wrong = bind(fw, program, rebase, buffer);
+
+        if (wrong) {
+            fw_log(fw, RT_LOG_WARNING, "buffer %u, 0x%llx bytes at 0x%llx, %s", buffer->index,
+                   (unsigned long long)buffer->bytes, (unsigned long long)buffer->address, wrong);
             return PR_STATUS_BAD_ARGUMENT;
+        }
+    }
     return PR_STATUS_OK;
 }
 
-/* The address a BAR of the operation gets; false when that buffer has none. */
-static bool buffer_address(const struct fw_exeloop *e, const struct fw_program *program, uint32_t place,
-                           uint32_t *address)
+/* A host may ask for a wide BAR only where the container has one. */
+static bool wide_allowed(struct fw *fw, const struct fw_program *program,
+                         const struct pr_rebase_record *record)
 {
-    const struct pr_generic_buffer *generic = &program->container.buffer[place];
+    const struct fw_exeloop *e = &fw->exeloop;
+    uint32_t place;
 
-    if (generic->type == PR_BUFFER_TEXT)
-        *address = (uint32_t)program->text.mapped;
-    else if (generic->type == PR_BUFFER_KERNEL)
-        *address = (uint32_t)program->kernel.mapped;
-    else if (generic->address)
-        *address = (uint32_t)generic->address;
-    else if (e->bound[place / 64] >> (place % 64) & 1)
-        *address = e->bound_address[place];
-    else
-        return false;
-    return true;
+    if (record->flags & PR_REBASE_WIDE || record->buffer >= PR_GENERIC_BUFFERS_MAX)
+        return true;
+    place = program->place[record->buffer];
+    if (!(e->bound[place / 64] >> (place % 64) & 1) || !e->bound_as[place].wide)
+        return true;
+    fw_log(fw, RT_LOG_WARNING, "bar %u of operation %u is not wide: buffer %u asks for that", record->bar,
+           record->operation, record->buffer);
+    return false;
 }
 
-static enum pr_status fill_bars(const struct fw_exeloop *e, const struct fw_program *program,
-                                const struct pr_operation *operation, uint32_t *bar)
+/* The words of the BARs are the low halves of the records' operands; a record's register says which BAR. */
+static enum pr_status fill_bars(struct fw *fw, const struct fw_program *program, struct fw_rebase *rebase,
+                                uint32_t operation)
 {
-    rt_memset(bar, 0, PR_TQ_BARS * sizeof(*bar));
-    bar[TEXT_BAR] = (uint32_t)program->text.mapped;
-    bar[KERNEL_BAR] = (uint32_t)program->kernel.mapped;
-    for (uint32_t i = 0; i < operation->bars; i++) {
-        const uint32_t place = program->place[operation->bar[i].buffer];
+    const uint64_t first = pr_rebase_register(fw->registers, 0, 0);
+    struct fw_call *draft = &fw->exeloop.draft;
 
-        if (!buffer_address(e, program, place, &bar[operation->bar[i].bar]))
+    rt_memset(draft->bar, 0, sizeof(draft->bar));
+    draft->wide = 0;
+    for (uint32_t i = program->record[operation]; i < program->record[operation + 1]; i++) {
+        struct pr_rebase_record *record = &rebase->record[i];
+        const uint32_t bar = (uint32_t)(pr_rebase_get(record->reg) - first) / 4;
+
+        if (!fw_rebase_fill(rebase, program, &fw->exeloop, record) || !wide_allowed(fw, program, record))
             return PR_STATUS_BAD_ARGUMENT;
+        draft->bar[bar] = (uint32_t)pr_rebase_get(record->first);
+        if (record->flags & PR_REBASE_WIDE)
+            draft->wide |= 1u << bar;
     }
     return PR_STATUS_OK;
 }
@@ -152,16 +165,16 @@ static enum pr_status fill_draft(struct fw *fw, const struct pr_call *message)
     const struct fw_program *program = fw->program[message->program_id];
     const struct pr_procedure *procedure = &program->container.procedure[message->procedure];
     const struct pr_operation *operation = &program->container.operation[procedure->operation];
+    struct fw_rebase *rebase = fw->process[message->process_id].rebase;
     struct fw_call *draft = &fw->exeloop.draft;
 
-    draft->address = (uint32_t)program->text.mapped + procedure->text_offset;
+    draft->address = (uint32_t)rebase->text + procedure->text_offset;
     draft->info = (procedure->first_words - 1) << PR_TM_INFO_SIZE_LO |
                   (((uint32_t)operation->last_td - operation->first_td + 1) & 0xffffu) << PR_TM_INFO_COUNT_LO;
     draft->cookie = message->cookie;
     draft->stats = has_stats(message) ? message->stats.address : 0;
     draft->stats_bytes = message->stats.bytes;
     draft->accepted = rt_port_now(fw->port);
-    draft->detail = 0;
     draft->procedure = message->procedure;
     draft->program = (uint16_t)message->program_id;
     draft->process = (uint16_t)message->process_id;
@@ -169,7 +182,7 @@ static enum pr_status fill_draft(struct fw *fw, const struct pr_call *message)
     draft->stream = fw->process[message->process_id].stream;
     draft->network = 0;
     draft->status = PR_STATUS_OK;
-    return fill_bars(&fw->exeloop, program, operation, draft->bar);
+    return fill_bars(fw, program, rebase, procedure->operation);
 }
 
 static enum pr_status check(struct fw *fw, const struct pr_call *message, uint64_t length)
@@ -183,7 +196,7 @@ static enum pr_status check(struct fw *fw, const struct pr_call *message, uint64
     if (!status)
         status = check_shape(message);
     if (!status)
-        status = bind_buffers(&fw->exeloop, fw->program[message->program_id], message);
+        status = bind_buffers(fw, message);
     return status ? status : fill_draft(fw, message);
 }
 

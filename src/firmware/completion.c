@@ -31,15 +31,33 @@ static void write_stats(struct fw *fw, const struct fw_call *call)
         (void)fw_shared_out(fw, call->stats, &header, sizeof(header));
 }
 
-static void end(struct fw *fw, uint16_t number, enum pr_status status, uint64_t detail)
+static void end(struct fw *fw, uint16_t number, enum pr_status status)
 {
     struct fw_call *call = &fw->call[number];
 
     call->status = (uint8_t)status;
-    call->detail = detail;
     fw->process[call->process].finished++;
     write_stats(fw, call);
     fw_call_put(fw, &fw->exeloop.events, number);
+}
+
+static struct pr_program_failure describe(uint32_t sequence, const struct fw_call *call)
+{
+    struct pr_program_failure message = {.event = {.sequence = sequence,
+                                                   .id = PR_CMD_PROGRAM_EVENT,
+                                                   .cookie = call->cookie,
+                                                   .program_id = call->program,
+                                                   .process_id = call->process,
+                                                   .status = call->status,
+                                                   .state = PR_EVENT_FINISHED}};
+
+    if (call->status) {
+        if (call->error[0] != PR_TM_ERROR_FINE)
+            message.event.detail = call->error[0] | (uint64_t)call->error[1] << 32;
+        rt_memcpy(message.error, call->error, sizeof(message.error));
+        message.status = call->tm_status;
+    }
+    return message;
 }
 
 void fw_completion_tell(struct fw *fw)
@@ -52,17 +70,11 @@ void fw_completion_tell(struct fw *fw)
         const uint16_t number = fw_call_take(fw, &e->events);
         const struct fw_call *call = &fw->call[number];
         const uint64_t cell = fw->heap + (uint64_t)slot * FW_EVENT_CELL_BYTES;
-        const struct pr_program_event event = {.sequence = e->sequence++,
-                                               .id = PR_CMD_PROGRAM_EVENT,
-                                               .cookie = call->cookie,
-                                               .program_id = call->program,
-                                               .process_id = call->process,
-                                               .status = call->status,
-                                               .state = PR_EVENT_FINISHED,
-                                               .detail = call->detail};
+        const struct pr_program_failure message = describe(e->sequence++, call);
+        const uint32_t bytes = call->status ? sizeof(message) : sizeof(message.event);
 
-        (void)fw_shared_out(fw, cell, &event, sizeof(event));
-        fw_channel_send(fw, PR_CHANNEL_IO_T2H, cell, sizeof(event), 0);
+        (void)fw_shared_out(fw, cell, &message, bytes);
+        fw_channel_send(fw, PR_CHANNEL_IO_T2H, cell, bytes, 0);
         fw_call_release(fw, number);
         sent = true;
     }
@@ -70,14 +82,21 @@ void fw_completion_tell(struct fw *fw)
         fw_doorbell_complete(fw, PR_CHANNEL_IO_T2H);
 }
 
-/* What the engine says of a request that did not end well. */
-static uint64_t take_error(struct fw *fw)
+/*
+ * What the engine says of a request that did not end well. The error registers keep the first error of all
+ * queues: words of another queue are left for that one's call.
+ */
+static void take_error(struct fw *fw, unsigned queue, struct fw_call *call)
 {
-    const uint64_t error = fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1) |
-                           (uint64_t)fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR2) << 32;
+    const uint32_t first = fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1);
+    const bool own = first != PR_TM_ERROR_FINE &&
+                     pr_bits_get(first, PR_TM_ERROR1_QUEUE_LO, PR_TM_ERROR1_QUEUE_WIDTH) == queue;
 
-    fw_register_write(fw, PR_ENGINE_TM + PR_TM_ERROR1, PR_TM_ERROR_FINE);
-    return error;
+    for (unsigned i = 0; i < PR_TM_ERRORS; i++)
+        call->error[i] = own ? fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1 + 4 * i) : PR_TM_ERROR_FINE;
+    call->tm_status = fw_register_read(fw, PR_ENGINE_TM + PR_TM_STATUS);
+    if (own)
+        fw_register_write(fw, PR_ENGINE_TM + PR_TM_ERROR1, PR_TM_ERROR_FINE);
 }
 
 /* A queue retires its requests in the order they were pushed, so its oldest call is the one. */
@@ -92,11 +111,12 @@ static void on_event(struct fw *fw, uint32_t info)
         fw_log(fw, RT_LOG_WARNING, "engine event 0x%x belongs to no call", info);
         return;
     }
-    if (!code)
-        end(fw, number, PR_STATUS_OK, 0);
-    else
-        end(fw, number, code == PR_PROBLEM_TRANSLATION ? PR_STATUS_TRANSLATION : PR_STATUS_ABORTED,
-            take_error(fw));
+    if (code)
+        take_error(fw, queue, &fw->call[number]);
+    end(fw, number,
+        !code                            ? PR_STATUS_OK
+        : code == PR_TM_CODE_TRANSLATION ? PR_STATUS_TRANSLATION
+                                         : PR_STATUS_ABORTED);
 }
 
 /* The second line repeats the first. Reading the last word of an event removes it. */
@@ -146,13 +166,19 @@ static enum pr_status overdue_reason(struct fw *fw)
 static void abort_queue(struct fw *fw, unsigned level)
 {
     const enum pr_status reason = overdue_reason(fw);
-    const uint32_t error = fw_queue_abort(fw, level);
+    uint32_t error = PR_TM_ERROR_FINE;
     uint16_t number;
 
+    /* The oldest call is the one that the queue stopped on; taking its words clears them for the next. */
+    while ((number = fw_queue_retire(fw, level)) != FW_NO_CALL) {
+        take_error(fw, level, &fw->call[number]);
+        if (fw->call[number].error[0] != PR_TM_ERROR_FINE)
+            error = fw->call[number].error[0];
+        end(fw, number, reason);
+    }
+    fw_queue_abort(fw, level);
     fw_log(fw, RT_LOG_ERROR, "queue %u did not retire its request within %u seconds: aborted, error 0x%x",
            level, PR_DEADLINE_MS / 1000, error);
-    while ((number = fw_queue_retire(fw, level)) != FW_NO_CALL)
-        end(fw, number, reason, error);
 }
 
 /*

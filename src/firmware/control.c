@@ -72,8 +72,7 @@ static enum pr_status property_write(struct fw *fw, struct pr_command_header *he
     if (arguments->property == PROPERTY_CALL_LOG)
         fw->exeloop.log_level = arguments->value;
     else
-        fw_log(fw, RT_LOG_INFO, "property 0x%x = 0x%x is kept by nobody", arguments->property,
-               arguments->value);
+        fw_log(fw, RT_LOG_INFO, "property 0x%x = 0x%x is not kept", arguments->property, arguments->value);
     return PR_STATUS_OK;
 }
 
@@ -169,12 +168,18 @@ static enum pr_status unload_program(struct fw *fw, struct pr_command_header *he
 static enum pr_status create_process(struct fw *fw, struct pr_command_header *header, void *body)
 {
     const struct pr_body_process *arguments = body;
-    enum pr_status status;
+    enum pr_status status = PR_STATUS_BAD_SIZE;
     uint32_t slot = PR_NO_ID;
 
-    status = fw_process_create(fw, header->program_id, arguments->stream, &slot);
+    if (arguments->buffers <= PR_PROCESS_BUFFERS_MAX && header->size == PR_PROCESS_BYTES(arguments->buffers))
+        status = fw_process_create(fw, header->program_id, arguments, &slot);
     header->process_id = status ? PR_NO_ID : slot;
     return status;
+}
+
+static enum pr_status premap_buffer(struct fw *fw, struct pr_command_header *header, void *body)
+{
+    return fw_process_premap(fw, header->program_id, header->process_id, body);
 }
 
 static enum pr_status terminate_process(struct fw *fw, struct pr_command_header *header, void *body)
@@ -217,7 +222,8 @@ static const struct command commands[] = {
     {PR_CMD_STATS_BUFFER_SIZE_GET, ON(IO), QUERY(pr_body_stats_sizes), stats_sizes},
     {PR_CMD_LOAD_PROGRAM, ON(IO), EXACT(pr_body_load), load_program},
     {PR_CMD_UNLOAD_PROGRAM, ON(IO), ANY, unload_program},
-    {PR_CMD_CREATE_PROCESS, ON(IO), EXACT(pr_body_process), create_process},
+    {PR_CMD_CREATE_PROCESS, ON(IO), sizeof(struct pr_body_process), ANY_SIZE, 0, create_process},
+    {PR_CMD_PREMAP_BUFFER, ON(IO), EXACT(pr_body_premap), premap_buffer},
     {PR_CMD_TERMINATE_PROCESS, ON(IO), ANY, terminate_process},
     {PR_CMD_CH_BUFFER_RETURN, ON(BUF_H2T), ANY, do_nothing},
 };

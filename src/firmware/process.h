@@ -5,8 +5,15 @@
 
 #include "firmware/state.h"
 
-/* A running process of a program, whose engine traffic uses a DART stream. */
-enum pr_status fw_process_create(struct fw *fw, uint32_t program, uint32_t stream, uint32_t *slot);
+/*
+ * A running process of a program, whose engine traffic uses a DART stream. The program's own buffers are at
+ * the addresses of the body, in that stream's domain.
+ */
+enum pr_status fw_process_create(struct fw *fw, uint32_t program, const struct pr_body_process *body,
+                                 uint32_t *slot);
+/* PREMAP_BUFFER for a running process of the program. */
+enum pr_status fw_process_premap(struct fw *fw, uint32_t program, uint32_t slot,
+                                 const struct pr_body_premap *body);
 /* Back to idle; BUSY while it has calls. `program` may be PR_NO_ID. */
 enum pr_status fw_process_terminate(struct fw *fw, uint32_t program, uint32_t slot);
 

@@ -20,12 +20,12 @@ struct link {
 /* Reads the header of a link; what is wrong with it, or NULL. */
 static const char *read_link(struct fw *fw, const struct fw_program *program, struct link *link)
 {
+    const struct pr_container_section *text = program->container.section[PR_SECTION_TEXT];
     uint32_t header[PR_TD_HEADER_WORDS], needed = PR_TD_HEADER_WORDS;
 
     if (link->words < needed)
         return "is smaller than a header";
-    if (!fw_shared_in(fw, header, program->container.section[PR_SECTION_TEXT]->address + link->offset,
-                      sizeof(header)))
+    if (!fw_shared_in(fw, header, text->address + link->offset, sizeof(header)))
         return "is not mapped";
     if (header[pr_header_table[PR_H_TDE].owner] >> pr_header_table[PR_H_TDE].lo & 1)
         needed = PR_TD_HEADER_WORDS_EXTENDED;
@@ -36,8 +36,8 @@ static const char *read_link(struct fw *fw, const struct fw_program *program, st
         pr_bits_get(header[pr_header_table[PR_H_NEXT_SIZE].owner], pr_header_table[PR_H_NEXT_SIZE].lo,
                     pr_header_table[PR_H_NEXT_SIZE].width) +
         1;
-    if (link->next_offset % PR_TD_ALIGN || link->next_offset > program->text.bytes ||
-        4ull * link->next_words > program->text.bytes - link->next_offset)
+    if (link->next_offset % PR_TD_ALIGN || link->next_offset > text->address_bytes ||
+        4ull * link->next_words > text->address_bytes - link->next_offset)
         return "has a next pointer outside the text";
     return NULL;
 }
@@ -87,13 +87,6 @@ static bool check_text(struct fw *fw, const struct fw_program *program)
     return true;
 }
 
-static struct fw_rebase rebase(const struct pr_container_section *section)
-{
-    if (!section)
-        return (struct fw_rebase){0, 0};
-    return (struct fw_rebase){PR_MAPPED_BASE + section->address, section->address_bytes};
-}
-
 /* What calls look up, so that they need not search. */
 static void index_buffers(struct fw_program *program)
 {
@@ -101,6 +94,32 @@ static void index_buffers(struct fw_program *program)
         program->place[i] = FW_NO_PLACE;
     for (uint32_t i = 0; i < program->container.generic->buffers; i++)
         program->place[program->container.buffer[i].index] = (uint16_t)i;
+    program->own = program->container.section[PR_SECTION_KERNEL] ? 2 : 1;
+    for (uint32_t i = 0; i < program->container.generic->buffers; i++)
+        program->own += fw_program_fixed(&program->container.buffer[i]);
+}
+
+/* A record names the register of its BAR on this board. */
+static bool check_records(struct fw *fw, struct fw_program *program)
+{
+    uint32_t next = 0;
+
+    for (uint32_t i = 0; i < program->container.records; i++) {
+        const struct pr_rebase_record *record = &program->container.record[i];
+        const uint64_t reg = pr_rebase_get(record->reg),
+                       expected = pr_rebase_register(fw->registers, 0, record->bar);
+
+        if (reg != expected) {
+            fw_log(fw, RT_LOG_ERROR, "rebase record %u: bar %u is at 0x%llx, not at 0x%llx", i, record->bar,
+                   (unsigned long long)expected, (unsigned long long)reg);
+            return false;
+        }
+        while (next <= record->operation)
+            program->record[next++] = (uint16_t)i;
+    }
+    while (next <= program->container.operations)
+        program->record[next++] = (uint16_t)program->container.records;
+    return true;
 }
 
 static enum pr_status check(struct fw *fw, struct fw_program *program, const void *copy, size_t bytes)
@@ -111,10 +130,8 @@ static enum pr_status check(struct fw *fw, struct fw_program *program, const voi
         fw_log(fw, RT_LOG_ERROR, "container: %s", problem.text);
         return PR_STATUS_BAD_CONTAINER;
     }
-    program->text = rebase(program->container.section[PR_SECTION_TEXT]);
-    program->kernel = rebase(program->container.section[PR_SECTION_KERNEL]);
     index_buffers(program);
-    return check_text(fw, program) ? PR_STATUS_OK : PR_STATUS_BAD_CONTAINER;
+    return check_records(fw, program) && check_text(fw, program) ? PR_STATUS_OK : PR_STATUS_BAD_CONTAINER;
 }
 
 static bool find_free_program(const struct fw *fw, uint32_t *slot)
@@ -148,16 +165,21 @@ enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, 
     }
     fw->program[*slot] = program;
     fw_log(fw, RT_LOG_INFO, "program %u: %u procedures, text at 0x%llx", *slot, program->container.procedures,
-           (unsigned long long)program->text.mapped);
+           (unsigned long long)program->container.section[PR_SECTION_TEXT]->address);
     return PR_STATUS_OK;
 }
 
 bool fw_program_show(struct fw *fw, uint32_t slot, uint64_t working)
 {
-    const struct fw_program *program = fw->program[slot];
-    const struct pr_working_set set = {program->text.mapped, program->text.bytes, program->kernel.mapped,
-                                       program->kernel.bytes};
+    const struct pr_container *container = &fw->program[slot]->container;
+    const struct pr_container_section *text = container->section[PR_SECTION_TEXT],
+                                      *kernel = container->section[PR_SECTION_KERNEL];
+    struct pr_working_set set = {.text = PR_MAPPED_BASE | text->address, .text_bytes = text->address_bytes};
 
+    if (kernel) {
+        set.kernel = PR_MAPPED_BASE | kernel->address;
+        set.kernel_bytes = kernel->address_bytes;
+    }
     return working < PR_SECTION_LIMIT && fw_shared_out(fw, working, &set, sizeof(set));
 }
 

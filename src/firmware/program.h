@@ -12,6 +12,12 @@ bool fw_program_show(struct fw *fw, uint32_t slot, uint64_t working);
 /* BUSY while it has processes. */
 enum pr_status fw_program_unload(struct fw *fw, uint32_t slot);
 
+/* Whether the container gives the buffer an address, so that no call binds it. */
+static inline bool fw_program_fixed(const struct pr_generic_buffer *buffer)
+{
+    return buffer->address && buffer->type != PR_BUFFER_KERNEL && buffer->type != PR_BUFFER_TEXT;
+}
+
 static inline struct fw_program *fw_program_get(struct fw *fw, uint32_t slot)
 {
     return slot < PR_PROGRAMS_MAX ? fw->program[slot] : NULL;

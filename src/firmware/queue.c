@@ -35,15 +35,19 @@ static uint8_t take_network(struct fw_exeloop *e)
     return (uint8_t)e->network;
 }
 
-/* 35 words into the queue's register file, its stream, and the three words of the push. */
+/* 35 words, less those of wide BARs, into the queue's registers, its stream, and the words of the push. */
 static void push(struct fw *fw, struct fw_call *call)
 {
     const unsigned queue = call->level;
 
     rt_assert(fw->kernel, rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_EXEC, "a push outside EXEC");
     call->network = take_network(&fw->exeloop);
+    fw->wide_bars[queue] = call->wide;
     for (unsigned i = 0; i < PR_TQ_BARS; i++)
-        fw_register_write(fw, queue_reg(queue, PR_TQ_BAR1 + 4 * i), call->bar[i]);
+        if (call->wide >> i & 1)
+            fw->wide[queue][i] = PR_MAPPED_BASE | call->bar[i];
+        else
+            fw_register_write(fw, queue_reg(queue, PR_TQ_BAR1 + 4 * i), call->bar[i]);
     fw_register_write(fw, queue_reg(queue, PR_TQ_NID1),
                       (uint32_t)call->network << PR_TQ_NID_LO | PR_TQ_NID_VALID);
     fw_register_write(fw, queue_reg(queue, PR_TQ_SIZE1),
@@ -136,12 +140,8 @@ bool fw_queue_deadline(const struct fw *fw, uint64_t *time)
     return any;
 }
 
-uint32_t fw_queue_abort(struct fw *fw, unsigned level)
+void fw_queue_abort(struct fw *fw, unsigned level)
 {
-    const uint32_t error = fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1);
-
     fw_register_write(fw, PR_ENGINE_TM + PR_TM_ABORT, PR_TM_ABORT_QUEUE(level));
-    fw_register_write(fw, PR_ENGINE_TM + PR_TM_ERROR1, PR_TM_ERROR_FINE);
     fw->exeloop.level[level].since = rt_port_now(fw->port);
-    return error;
 }

@@ -20,7 +20,7 @@ uint16_t fw_queue_retire(struct fw *fw, unsigned level);
 bool fw_queue_deadline(const struct fw *fw, uint64_t *time);
 /* Whether a queue's oldest request is overdue. */
 bool fw_queue_overdue(const struct fw *fw, unsigned level, uint64_t now);
-/* Drops all a queue holds; what the error register said before. */
-uint32_t fw_queue_abort(struct fw *fw, unsigned level);
+/* Drops all a queue holds. */
+void fw_queue_abort(struct fw *fw, unsigned level);
 
 #endif

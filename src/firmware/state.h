@@ -20,6 +20,7 @@
 #include "protocol/controller.h"
 #include "protocol/execution.h"
 #include "protocol/message.h"
+#include "protocol/rebase.h"
 #include "protocol/tm_regs.h"
 #include "rtkernel/fsm.h"
 
@@ -60,10 +61,31 @@ struct fw_pump {
 };
 #define FW_REASON_ENGINE (1u << 31)
 
-/* A section the engine reads: its 64-bit mapped address, whose low half goes to a BAR. */
-struct fw_rebase {
+/*
+ * A buffer that has been rebased: its 64-bit mapped address, whose low half goes to a BAR. `address` and
+ * `bytes` are the host's.
+ */
+struct fw_binding {
+    uint32_t index, pool;
+    uint64_t address, bytes; /* bytes 0: a free entry */
     uint64_t mapped;
-    uint64_t bytes;
+};
+#define FW_REBASE_SETS 32u
+#define FW_REBASE_WAYS 4u
+
+/*
+ * What one process has rebased: the program's own buffers, for as long as it lives, and the buffers that
+ * calls bound last. A block of the system arena.
+ */
+struct fw_rebase {
+    uint64_t dva_base, region_size; /* all device addresses that were mapped */
+    uint64_t rebased;               /* times an address was computed: warm calls add nothing */
+    uint64_t premapped;             /* of those, ahead of a call */
+    uint64_t text, kernel;          /* mapped; 0: there is none */
+    uint8_t oldest[FW_REBASE_SETS]; /* which entry of a set is replaced next */
+    struct fw_binding cache[FW_REBASE_SETS][FW_REBASE_WAYS];
+    uint64_t *own; /* mapped, by place in the table of generic buffers; 0: each call binds it */
+    struct pr_rebase_record *record; /* those of the container, with operands */
 };
 
 /*
@@ -71,8 +93,9 @@ struct fw_rebase {
  */
 struct fw_program {
     struct pr_container container; /* points into the copy */
-    struct fw_rebase text, kernel; /* kernel.bytes is 0 when there is none */
     uint32_t processes;
+    uint32_t own; /* buffers that a process must have: text, kernel, and those of a fixed address */
+    uint16_t record[PR_OPERATIONS_MAX + 1]; /* the first of an operation; the next operation's ends them */
     /* of a buffer index in the table of generic buffers; FW_NO_PLACE */
     uint16_t place[PR_GENERIC_BUFFERS_MAX];
 };
@@ -80,6 +103,7 @@ struct fw_program {
 
 enum fw_process_state { FW_PROCESS_IDLE, FW_PROCESS_RUNNING };
 struct fw_process {
+    struct fw_rebase *rebase; /* while it is running */
     uint8_t state;
     uint8_t stream;
     uint16_t program;
@@ -90,11 +114,12 @@ struct fw_process {
 /* An accepted call: what the queue needs, and what its event reports. */
 struct fw_call {
     uint32_t bar[PR_TQ_BARS];
+    uint32_t wide;          /* a bit per BAR that goes to the table of wide ones */
     uint32_t address, info; /* REQ_ADDR, REQ_INFO */
     uint64_t cookie;
     uint64_t stats, stats_bytes;
-    uint64_t accepted; /* when */
-    uint64_t detail;
+    uint64_t accepted;                       /* when */
+    uint32_t error[PR_TM_ERRORS], tm_status; /* of a call that failed on the engine */
     uint32_t procedure;
     uint16_t program, process;
     uint16_t next;
@@ -112,6 +137,12 @@ struct fw_level {
     uint64_t since; /* the oldest request is the oldest since then */
 };
 
+/* A buffer of the draft, by place. */
+struct fw_bound {
+    uint64_t mapped, bytes;
+    bool wide; /* asked for by the host */
+};
+
 struct fw_exeloop {
     struct fw_pump pump;
     struct rt_fsm machine;
@@ -126,7 +157,7 @@ struct fw_exeloop {
     uint64_t dropped, unknown, stale;
 
     struct fw_call draft; /* the call being checked */
-    uint32_t bound_address[PR_GENERIC_BUFFERS_MAX];
+    struct fw_bound bound_as[PR_GENERIC_BUFFERS_MAX];
     uint64_t bound[PR_GENERIC_BUFFERS_MAX / 64]; /* which of them are the draft's */
     _Alignas(8) uint8_t message[PR_CALL_BYTES(PR_CALL_BUFFERS_MAX)];
 };
@@ -157,6 +188,11 @@ struct fw {
     uint32_t rejected; /* times that happened */
     bool unknown_id_panics;
     struct fw_channel channel[PR_CHANNEL_COUNT];
+    struct pr_rebase_engine
+        engine; /* the region of the process that maps a buffer; interrupts are masked then */
+    /* The software descriptor table of wide BARs: all 64 bits, and which of a queue are in use. */
+    uint64_t wide[PR_TQ_COUNT][PR_TQ_BARS];
+    uint32_t wide_bars[PR_TQ_COUNT];
     struct fw_terminal terminal;
     struct fw_server server;
     struct fw_exeloop exeloop;

@@ -262,12 +262,12 @@ static bool repair(struct check *check, struct pr_image *image, const struct pr_
 static bool check_task(struct check *check, uint32_t descriptor)
 {
     struct pr_image image = check->image;
-    unsigned told = 0;
+    unsigned reported = 0;
 
     memset(&check->task, 0, sizeof(check->task));
     if (!check_extents(check, descriptor))
         return false;
-    for (; told < FIELDS_REPORTED; told++) {
+    for (; reported < FIELDS_REPORTED; reported++) {
         struct pr_problem problem = {0};
 
         if (pr_task_decode(&check->td, &image, &check->task, &problem))
@@ -276,7 +276,7 @@ static bool check_task(struct check *check, uint32_t descriptor)
         if (!repair(check, &image, &problem))
             return false;
     }
-    return told == 0;
+    return reported == 0;
 }
 
 static void check_descriptor(struct check *check, const struct pr_chain_link *link)

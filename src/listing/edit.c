@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a line of text does to one word of a descriptor. */
+/*
+ * What a line of text does to one word of a descriptor. `bits` never has a bit outside `mask`; of two
+ * settings of the same bit the later one counts. A value for the whole word is taken only as the first word
+ * of a line, so that fields after it still apply.
+ */
 #include "listing/edit.h"
 
 static const struct pr_field_info *find_field(const struct pr_field_info *table, unsigned count,

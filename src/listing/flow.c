@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tasks of a program leave for each other. */
+/*
+ * What the tasks of a program leave for each other. A task is judged against what the tasks before it left,
+ * and only then added: the order of checks and additions in pr_flow_task matters. After a task that was not
+ * decoded (`guessing`), or with more results than are remembered (`overflowed`), a missing write is not
+ * certain and not reported. Nothing is allocated; L2 is a bit per granule.
+ */
 #include "listing/flow.h"
 
 #include <string.h>
@@ -326,7 +331,7 @@ static void check_table(struct pr_flow *flow, const struct pr_task *task)
     const struct pr_flow_buffers *b = flow->buffers;
     struct pr_problem problem = {.address = base_register(PR_F_COEFF_ADDR)};
     struct pr_kernel_bytes streams[PR_ENGINES_MAX] = {{0}};
-    uint16_t half[PR_TABLE_HALFS];
+    uint16_t half[PR_TABLE_VALUES];
 
     if (!task->ne.table || !b->constants || b->bar[task->ne.kernel_bar].role != PR_ROLE_CONSTANT)
         return;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text form of a descriptor stream: writing it. The grammar is in listing.h. */
+/*
+ * The text form of a descriptor stream: writing it. Every byte of the stream is listed, or is a zero that
+ * pr_assemble fills in again: bits without a field appear as `+bits=`, bytes outside descriptors as data. A
+ * descriptor is shown as one only if it begins behind everything listed before and its framing is intact. A
+ * new statement also belongs in the grammar of listing.h and in assemble.c.
+ */
 #include "listing/listing.h"
 
 #include "program/chain.h"

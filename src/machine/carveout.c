@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "protocol/bits.h"
 
 #define STACK_BYTES (256u << 10)
 
@@ -17,16 +18,11 @@
  */
 #define READS_STACKS __attribute__((noinline, no_sanitize("address"), no_sanitize("thread")))
 
-static size_t round_up(size_t bytes, size_t unit)
-{
-    return (bytes + unit - 1) / unit * unit;
-}
-
 int mach_carveout_create(struct mach_carveout *c, uint64_t address, void *dram, size_t bytes,
                          struct base_error *error)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), stack = round_up(STACK_BYTES, page);
-    size_t whole = page + stack + round_up(bytes, page);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), stack = pr_round_up(STACK_BYTES, page);
+    size_t whole = page + stack + pr_round_up(bytes, page);
     uint8_t *at = MAP_FAILED;
 
     if (base_alloc_allowed())
@@ -73,7 +69,7 @@ void mach_carveout_clear(struct mach_carveout *c)
  */
 void mach_carveout_guard(const struct mach_carveout *c, void *stack, size_t bytes, bool on)
 {
-    size_t below = (size_t)((uint8_t *)stack - (uint8_t *)c->memory), at = round_up(below, c->page);
+    size_t below = (size_t)((uint8_t *)stack - (uint8_t *)c->memory), at = pr_round_up(below, c->page);
 
     if (at + c->page <= below + bytes)
         (void)mprotect((uint8_t *)c->memory + at, c->page, on ? PROT_READ : PROT_READ | PROT_WRITE);

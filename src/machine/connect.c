@@ -59,7 +59,7 @@ static io_connect_t add(struct ane_machine *m, struct drv_client *client)
 }
 
 /* With the tables locked: the row of an open connection, or NULL and the reason. */
-static struct connect *find(io_connect_t id, IOReturn *status)
+static struct connect *find_row(io_connect_t id, IOReturn *status)
 {
     uint32_t turn = (id - CONNECT_BASE) / CONNECTS_MAX;
     struct connect *row = &connect_table[(id - CONNECT_BASE) % CONNECTS_MAX];
@@ -91,6 +91,7 @@ IOReturn IOServiceOpen(io_service_t service, ane_task_t task, uint32_t type, io_
     struct drv_client *client;
     struct ane_machine *m;
     IOReturn status;
+    bool device;
 
     mach_error_begin();
     if (!connect)
@@ -98,12 +99,21 @@ IOReturn IOServiceOpen(io_service_t service, ane_task_t task, uint32_t type, io_
     *connect = 0;
     if (!mach_task_identity(task, &identity))
         return kIOReturnBadArgument;
-    m = mach_service_hold(service);
+    m = mach_service_hold(service, &device);
     if (!m)
         return refuse(kIOReturnNoDevice, "There is no such service; its machine may have been destroyed.");
-    if (!mach_enter(m)) {
+    if (!device) {
+        mach_release(m);
+        return refuse(kIOReturnUnsupported, "Only the device, H11ANEIn, has user clients.");
+    }
+    if (!mach_enter_dead(m)) {
         mach_release(m);
         return kIOReturnNotPermitted;
+    }
+    if (mach_panicked(m)) {
+        mach_leave(m);
+        mach_release(m);
+        return kIOReturnNoDevice;
     }
     status = drv_client_open(m->driver, &identity, type, &client, mach_error());
     SOC_TRACE(&m->trace, CLIENT_OPEN, type, (unsigned)status);
@@ -126,7 +136,7 @@ static bool end_row(struct connect *row)
     struct ane_machine *m = row->machine;
     struct drv_client *client;
 
-    if (!mach_enter(m))
+    if (!mach_enter_dead(m))
         return false;
     client = row->client;
     row->client = NULL;
@@ -149,7 +159,7 @@ IOReturn IOServiceClose(io_connect_t connect)
 
     mach_error_begin();
     mach_tables_lock();
-    row = find(connect, &status);
+    row = find_row(connect, &status);
     if (row)
         row->state = CONNECT_CLOSING;
     mach_tables_unlock();
@@ -204,15 +214,23 @@ void mach_connect_forked(void)
     mach_tables_forked();
 }
 
-static IOReturn call(struct connect *row, uint32_t selector, struct IOExternalMethodArguments *arguments)
+typedef IOReturn (*driver_entry)(struct drv_client *client, uint32_t number,
+                                 struct IOExternalMethodArguments *arguments, struct base_error *error);
+
+static IOReturn call(struct connect *row, driver_entry enter, uint32_t selector,
+                     struct IOExternalMethodArguments *arguments)
 {
     struct ane_machine *m = row->machine;
     struct drv_client *client;
     uint32_t number;
     IOReturn status;
 
-    if (!mach_enter(m))
+    if (!mach_enter_dead(m))
         return kIOReturnNotPermitted;
+    if (mach_panicked(m)) {
+        mach_leave(m);
+        return kIOReturnNoDevice;
+    }
     client = row->client;
     if (!client) {
         mach_leave(m);
@@ -223,9 +241,11 @@ static IOReturn call(struct connect *row, uint32_t selector, struct IOExternalMe
               arguments->structureOutputSize);
     if (selector == ANE_CONTROL_ProgramSendRequest)
         mach_profile_pass(m, MACH_POINT_CALL);
-    status = drv_client_call(client, selector, arguments, mach_error());
+    status = enter(client, selector, arguments, mach_error());
     if (selector == ANE_CONTROL_ProgramSendRequest)
         mach_profile_pass(m, MACH_POINT_RETURN);
+    if (mach_panicked(m)) /* while the call was under way: what it waited for never came */
+        status = kIOReturnNoDevice;
     SOC_TRACE(&m->trace, CLIENT_RETURN, number, selector, (unsigned)status);
     mach_leave(m);
     return status;
@@ -245,10 +265,11 @@ static uint32_t size_word(size_t size)
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
-IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint64_t *input,
-                             uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
-                             uint64_t *output, uint32_t *outputCount, void *outputStruct,
-                             size_t *outputStructCount)
+/* A call on an open connection; the row stays until it has left. */
+static IOReturn call_sized(driver_entry enter, io_connect_t connect, uint32_t selector, const uint64_t *input,
+                           uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
+                           uint64_t *output, const uint32_t *outputCount, void *outputStruct,
+                           const size_t *outputStructCount)
 {
     struct IOExternalMethodArguments arguments = {
         .selector = selector,
@@ -266,15 +287,32 @@ IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint
 
     mach_error_begin();
     mach_tables_lock();
-    row = find(connect, &status);
+    row = find_row(connect, &status);
     if (row)
         row->calls++;
     mach_tables_unlock();
     if (!row)
         return status;
-    status = call(row, selector, &arguments);
+    status = call(row, enter, selector, &arguments);
     leave_row(row);
     return status;
+}
+
+IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint64_t *input,
+                             uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
+                             uint64_t *output, uint32_t *outputCount, void *outputStruct,
+                             size_t *outputStructCount)
+{
+    return call_sized(drv_client_call, connect, selector, input, inputCount, inputStruct, inputStructCount,
+                      output, outputCount, outputStruct, outputStructCount);
+}
+
+IOReturn ane_catalogue_call(io_connect_t connect, uint32_t method, const uint64_t *input, uint32_t inputCount,
+                            const void *inputStruct, size_t inputStructCount, uint64_t *output,
+                            uint32_t *outputCount, void *outputStruct, size_t *outputStructCount)
+{
+    return call_sized(drv_catalogue_call, connect, method, input, inputCount, inputStruct, inputStructCount,
+                      output, outputCount, outputStruct, outputStructCount);
 }
 
 IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selector, uint32_t wakePort,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contexts: the first frame of a new one, and what the sanitizers need to know about stacks that come and go.
+ * The words of a frame are those that host_context_swap of context.S pops; both files change together. With a
+ * sanitizer every switch is announced before it happens and completed on the stack that it leads to.
  */
 #include "machine/context.h"
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls into a machine: who may enter, the calling thread's error, and what a fork leaves to the child. */
+/*
+ * Calls into a machine: who may enter, the calling thread's error, and what a fork leaves to the child.
+ * mach_enter clears the thread's sentence, so one that is there afterwards is of this call. A child process
+ * must not touch a machine of its parent; the generation distinguishes them without a system call. Locks are
+ * taken before a fork in one order, and released in the reverse one: default machine, surfaces, tables.
+ */
 #include <errno.h>
 
 #include "machine/internal.h"
@@ -71,7 +76,7 @@ bool mach_is_inherited(const struct ane_machine *m)
     return true;
 }
 
-bool mach_enter(struct ane_machine *m)
+bool mach_enter_dead(struct ane_machine *m)
 {
     mach_error_begin();
     if (!m) {
@@ -83,6 +88,16 @@ bool mach_enter(struct ane_machine *m)
     if (mach_lock_enter(&m->lock))
         return true;
     base_fail(&last_error, EDEADLK, "The trace function must not call the machine it traces.");
+    return false;
+}
+
+bool mach_enter(struct ane_machine *m)
+{
+    if (!mach_enter_dead(m))
+        return false;
+    if (!mach_panicked(m))
+        return true;
+    mach_leave(m);
     return false;
 }
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's primitives for lock.c: an error-checking mutex and one futex word per sleeping thread. */
+/*
+ * The host's primitives for lock.c, which waits in no other way: the test of lock.c links functions of its
+ * own instead and explores schedules with them. The mutex checks errors, so that a thread that enters twice
+ * is refused and does not deadlock. A sleeping thread has a futex word of its own; the word is set before the
+ * wake-up, so none is lost.
+ */
 #include "machine/host.h"
 
 #include <errno.h>

@@ -24,7 +24,7 @@
 #include "soc/trace.h"
 
 /* Interrupt lines of the board. */
-enum { MACH_LINE_ENGINE, MACH_LINE_DOORBELL, MACH_LINE_HOST };
+enum { MACH_LINE_ENGINE, MACH_LINE_DOORBELL, MACH_LINE_HOST, MACH_LINE_DART };
 
 struct rt_port;
 struct mach_injection;
@@ -58,7 +58,10 @@ struct mach_profile {
 struct ane_machine {
     struct mach_lock lock; /* one caller at a time inside */
     unsigned long family;  /* fork generation it was made in */
+    bool internal_build;   /* the debug surfaces are open */
     bool closed_clock;     /* callers' deadlines are in virtual time too */
+    bool panic_on_fault;
+    struct base_error panic; /* why the machine has stopped; "" while it runs */
     struct mach_injection *injections;
 
     /* Under the lock of the tables: */
@@ -67,6 +70,7 @@ struct ane_machine {
 
     const struct pr_board *board;
     uint32_t leaf_form; /* enum pr_leaf_form */
+    uint32_t engines;
     struct soc_memory *memory;
     struct soc_clock *clock;
     struct soc_trace trace;
@@ -83,6 +87,7 @@ struct ane_machine {
     uint64_t image, image_bytes; /* the firmware's carve-out */
     struct drv *driver;
     soc_event_id host_interrupt; /* the host's interrupt line rose and its handler has not run yet */
+    soc_event_id dart_interrupt; /* the same of the DARTs' line */
     io_service_t service;
     struct mach_profile profile;
 };
@@ -92,6 +97,8 @@ struct ane_machine {
  * child or from the trace function.
  */
 bool mach_enter(struct ane_machine *m);
+/* The same for what ends or examines a machine: also after a panic, which refuses all other calls. */
+bool mach_enter_dead(struct ane_machine *m);
 void mach_leave(struct ane_machine *m);
 /* The calling thread's error; the second clears it first. */
 struct base_error *mach_error(void);
@@ -108,6 +115,16 @@ bool mach_is_inherited(const struct ane_machine *m);
 int mach_create_tapped(const struct ane_machine_config *config,
                        void (*install)(void *context, struct ane_machine *machine), void *context,
                        struct ane_machine **machine);
+
+/* machine.c: the partitions are on; an access to a block without power is traced. */
+bool mach_powered(struct ane_machine *m, const char *block);
+
+/* fault.c: the DART's fourth window and the engine's status word. */
+int mach_fault_attach(struct ane_machine *m, struct base_error *error);
+/* The machine stops, with this reason. `context` is the machine. */
+void mach_panic(void *context, const char *sentence);
+/* Inside: true, with a sentence for the calling thread, once it has. */
+bool mach_panicked(const struct ane_machine *m);
 
 /* profile.c: notes that a call passes a point, while profiling is on. Taps see the other points. */
 void mach_profile_note(struct ane_machine *m, enum mach_point point);
@@ -140,11 +157,15 @@ bool mach_hold_locked(struct ane_machine *m);
 void mach_release(struct ane_machine *m);
 void mach_release_locked(struct ane_machine *m);
 
-/* service.c */
+/* service.c: machines with a driver, at most. */
+#define MACH_SERVICES_MAX 64u
 io_service_t mach_service_add(struct ane_machine *m);
 void mach_service_remove(struct ane_machine *m);
-/* The machine of a service, held; or NULL. */
-struct ane_machine *mach_service_hold(io_service_t service);
+/* The machine of a registry entry, held; or NULL. `device`: the entry is the device, which has clients. */
+struct ane_machine *mach_service_hold(io_service_t service, bool *device);
+/* The driver's number of that entry; and the number under which callers know it. */
+uint32_t mach_service_entry(io_service_t service);
+io_service_t mach_service_number(const struct ane_machine *m, uint32_t entry);
 void mach_service_fork_begin(void);
 void mach_service_fork_end(bool child);
 
@@ -158,8 +179,8 @@ void mach_connect_forked(void);
 /* task.c: false, with a sentence, when there is no such task. */
 bool mach_task_identity(uint32_t task, struct drv_identity *identity);
 
-/* surface.c: -ENOENT, -EPERM for another task's, -ENOMEM and others with a sentence. */
-int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+/* surface.c: -ENOENT, -EPERM for another task's that is not shared, -ENOMEM and others with a sentence. */
+int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, struct soc_buffer *buffer,
                      struct base_error *error);
 void mach_surface_put(struct ane_machine *m, uint32_t id);
 /* The machine ends: surfaces still attached to it are detached. */

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission: whoever releases the mutex first settles who drives next (see the invariant in lock.h). */
+/*
+ * Admission to a machine; the invariant is in lock.h. A thread that gives up the mutex calls `release`, which
+ * settles first: it ends the waits that may end and wakes a thread to drive if none is on its way. The one
+ * exception is a thread that drives and gives way between two events: `driving` stays set. The list of
+ * waiters, and what is in it, changes only with the mutex held.
+ */
 #include "machine/lock.h"
 
 #include <errno.h>

@@ -14,6 +14,7 @@
 #include "engine/pool.h"
 #include "firmware/firmware.h"
 #include "machine/internal.h"
+#include "protocol/device.h"
 #include "protocol/tm_regs.h"
 
 #define DRAM_DEFAULT      (4ull << 30)
@@ -62,7 +63,9 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
         return base_fail(error, EINVAL,
                          "DRAM of 0x%" PRIx64 " bytes was asked for; the limit is 0x%" PRIx64 ".",
                          config->dram_bytes, (uint64_t)DRAM_MAX);
-    if (config->engines > 1)
+    if (!config->engines)
+        config->engines = PR_DEVICE_ENGINES;
+    if (config->engines > PR_DEVICE_ENGINES)
         return base_fail(error, EINVAL, "%u engines were asked for; the M1 has one.", config->engines);
     if (config->firmware && config->dram_bytes < FIRMWARE_DRAM_MIN)
         return base_fail(error, EINVAL, "With firmware a machine needs at least 0x%" PRIx64 " bytes of DRAM.",
@@ -70,6 +73,10 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
     if (config->threads > ANE_THREADS_MAX)
         return base_fail(error, EINVAL, "%u worker threads were asked for; the limit is %u.", config->threads,
                          ANE_THREADS_MAX);
+    if (config->internal_build > 1 || config->reserved)
+        return base_fail(error, EINVAL,
+                         "Internal build is %u and the reserved word %u; 0 or 1, and 0, are known.",
+                         config->internal_build, config->reserved);
     if (config->clock > ANE_CLOCK_CLOSED)
         return base_fail(error, EINVAL, "Clock %u is unknown; open is 0 and closed is 1.", config->clock);
     return 0;
@@ -85,7 +92,7 @@ static void power_lost(void *context)
         soc_controller_reset(&m->controller);
 }
 
-static bool powered(struct ane_machine *m, const char *block)
+bool mach_powered(struct ane_machine *m, const char *block)
 {
     if (soc_pmu_on(&m->pmu))
         return true;
@@ -98,7 +105,7 @@ static uint32_t engine_read(void *context, enum soc_master master, uint32_t offs
     struct ane_machine *m = context;
 
     (void)master;
-    return powered(m, "engine") ? eng_read32(m->engine, offset) : 0;
+    return mach_powered(m, "engine") ? eng_read32(m->engine, offset) : 0;
 }
 
 static void engine_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
@@ -106,7 +113,7 @@ static void engine_write(void *context, enum soc_master master, uint32_t offset,
     struct ane_machine *m = context;
 
     (void)master;
-    if (powered(m, "engine"))
+    if (mach_powered(m, "engine"))
         eng_write32(m->engine, offset, value);
 }
 
@@ -115,7 +122,7 @@ static uint32_t window_read(void *context, enum soc_master master, uint32_t offs
     struct mach_window *w = context;
 
     (void)master;
-    return powered(w->machine, "dart") ? dart_read32(w->machine->dart, w->port, offset) : 0;
+    return mach_powered(w->machine, "dart") ? dart_read32(w->machine->dart, w->port, offset) : 0;
 }
 
 static void window_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
@@ -123,7 +130,7 @@ static void window_write(void *context, enum soc_master master, uint32_t offset,
     struct mach_window *w = context;
 
     (void)master;
-    if (powered(w->machine, "dart"))
+    if (mach_powered(w->machine, "dart"))
         dart_write32(w->machine->dart, w->port, offset, value);
 }
 
@@ -150,6 +157,8 @@ static int attach_blocks(struct ane_machine *m, struct base_error *error)
 
     if (!status)
         status = soc_bus_attach(m->bus, &pmu, error);
+    if (!status)
+        status = mach_fault_attach(m, error);
     for (unsigned i = 0; i < PR_DART_COUNT && !status; i++) {
         struct soc_block window = {
             .name = name[i],
@@ -252,6 +261,8 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
         .form = (enum pr_leaf_form)config->page_table,
         .vma_budget = config->vma_budget,
         .strict_tlb = config->strict_tlb,
+        .lines = &m->lines,
+        .line = MACH_LINE_DART,
     };
     struct eng_config engine = {
         .policy = (enum eng_policy)config->numerics,
@@ -263,8 +274,10 @@ static int make_silicon(struct ane_machine *m, const struct ane_machine_config *
     };
     int status = soc_memory_create(m->board->dram, config->dram_bytes, &m->memory, error);
 
-    if (!status)
+    if (!status) {
+        soc_memory_scatter(m->memory, config->scatter);
         status = dart_create(&dart, m->memory, &m->trace, &m->dart, error);
+    }
     if (!status)
         status = eng_create(&engine, m->dart, m->clock, &m->lines, &m->trace, &m->engine, error);
     return status ? status : make_bus(m, error);
@@ -345,7 +358,10 @@ int mach_create_tapped(const struct ane_machine_config *config,
         return -ENOMEM;
     m->board = &pr_board_table[taken.chip];
     m->leaf_form = taken.page_table;
+    m->engines = taken.engines;
+    m->internal_build = taken.internal_build;
     m->closed_clock = taken.clock == ANE_CLOCK_CLOSED;
+    m->panic_on_fault = taken.panic_on_fault;
     soc_trace_init(&m->trace, m->clock);
     if (taken.trace)
         soc_trace_start(&m->trace, &(struct soc_trace_out){.line = taken.trace_fn,
@@ -376,7 +392,7 @@ fail:
 void ane_machine_destroy(struct ane_machine *machine)
 {
     mach_error_begin();
-    if (!machine || !mach_enter(machine))
+    if (!machine || !mach_enter_dead(machine))
         return;
     mach_injections_cancel(machine);
     mach_leave(machine);
@@ -466,15 +482,25 @@ uint64_t ane_machine_now(struct ane_machine *machine)
     return now;
 }
 
-int ane_machine_interrupt(struct ane_machine *machine)
+static int line_level(struct ane_machine *machine, unsigned line)
 {
     bool level;
 
     if (!mach_enter(machine))
         return 0;
-    level = soc_lines_level(&machine->lines, MACH_LINE_ENGINE);
+    level = soc_lines_level(&machine->lines, line);
     mach_leave(machine);
     return level;
+}
+
+int ane_machine_interrupt(struct ane_machine *machine)
+{
+    return line_level(machine, MACH_LINE_ENGINE);
+}
+
+int ane_machine_dart_interrupt(struct ane_machine *machine)
+{
+    return line_level(machine, MACH_LINE_DART);
 }
 
 uint64_t ane_machine_trace_hash(struct ane_machine *machine)
@@ -492,6 +518,7 @@ static uint64_t counter(struct ane_machine *m, const char *name)
 {
     struct dart_stats dart = dart_stats_get(m->dart);
     struct eng_stats engine = eng_stats_get(m->engine);
+    struct drv_stats driver = m->driver ? drv_stats_get(m->driver) : (struct drv_stats){0};
     const struct {
         const char *name;
         uint64_t value;
@@ -505,7 +532,11 @@ static uint64_t counter(struct ane_machine *m, const char *name)
         {"dart.vmas_peak", dart.vmas_peak},
         {"dart.walks", dart.walks},
         {"dart.window_drops", dart.window_drops},
+        {"driver.fault_latch", m->driver && drv_fault_latched(m->driver)},
+        {"driver.faults", m->driver ? drv_fault_last(m->driver)->count : 0},
         {"dram.used", soc_memory_used(m->memory)},
+        {"driver.client_pages", driver.client_pages},
+        {"driver.evictions", driver.evictions},
         {"engine.aborted", engine.aborted},
         {"engine.descriptors", engine.descriptors},
         {"engine.faulted", engine.faulted},
@@ -556,6 +587,7 @@ int ane_machine_map(struct ane_machine *machine, struct ane_machine_map *map)
         .dram = board->dram,
         .dram_bytes = soc_memory_bytes(machine->memory),
         .interrupt = board->interrupt,
+        .dart_interrupt = board->dart_interrupt,
     };
     return 0;
 }

@@ -9,21 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "machine/internal.h"
 #include "trace/file.h"
 
-#define SERVICES_MAX 64u
+/*
+ * A number names an entry of one machine's registry: SERVICE_BASE + turn * MACH_SERVICES_MAX + the machine's
+ * row, where turn 0 is the device and turn n + 1 the driver's entry n. They end below the numbers of connections.
+ */
 #define SERVICE_BASE 0x1000u
+#define SERVICE_END  0x10000u
+
+/* The names that match; the device's is the first. */
+static const char *const matching_name[] = {"H11ANEIn", "H1xANELoadBalancer"};
 
 /* Under the lock of the tables. */
-static struct ane_machine *service_table[SERVICES_MAX];
+static struct ane_machine *service_table[MACH_SERVICES_MAX];
 
 io_service_t mach_service_add(struct ane_machine *m)
 {
     io_service_t service = 0;
 
     mach_tables_lock();
-    for (unsigned i = 0; i < SERVICES_MAX && !service; i++)
+    for (unsigned i = 0; i < MACH_SERVICES_MAX && !service; i++)
         if (!service_table[i]) {
             service_table[i] = m;
             service = SERVICE_BASE + i;
@@ -35,19 +43,20 @@ io_service_t mach_service_add(struct ane_machine *m)
 void mach_service_remove(struct ane_machine *m)
 {
     mach_tables_lock();
-    for (unsigned i = 0; i < SERVICES_MAX; i++)
+    for (unsigned i = 0; i < MACH_SERVICES_MAX; i++)
         if (service_table[i] == m)
             service_table[i] = NULL;
     mach_tables_unlock();
 }
 
-struct ane_machine *mach_service_hold(io_service_t service)
+struct ane_machine *mach_service_hold(io_service_t service, bool *device)
 {
     struct ane_machine *m = NULL;
 
     mach_tables_lock();
-    if (service >= SERVICE_BASE && service < SERVICE_BASE + SERVICES_MAX)
-        m = service_table[service - SERVICE_BASE];
+    if (service >= SERVICE_BASE && service < SERVICE_END)
+        m = service_table[(service - SERVICE_BASE) % MACH_SERVICES_MAX];
+    *device = service < SERVICE_BASE + MACH_SERVICES_MAX;
     if (m && !mach_hold_locked(m))
         m = NULL;
     mach_tables_unlock();
@@ -59,11 +68,26 @@ io_service_t ane_machine_service(struct ane_machine *machine)
     return machine ? machine->service : 0;
 }
 
-static const char matching_name[] = "H11ANEIn";
+uint32_t mach_service_entry(io_service_t service)
+{
+    uint32_t turn = (service - SERVICE_BASE) / MACH_SERVICES_MAX;
+
+    return turn ? turn - 1 : drv_registry_find(matching_name[0]);
+}
+
+io_service_t mach_service_number(const struct ane_machine *m, uint32_t entry)
+{
+    if (entry == drv_registry_find(matching_name[0]))
+        return m->service;
+    return m->service + (entry + 1) * MACH_SERVICES_MAX;
+}
 
 const void *IOServiceMatching(const char *name)
 {
-    return name && !strcmp(name, matching_name) ? matching_name : NULL;
+    for (size_t i = 0; name && i < BASE_COUNT_OF(matching_name); i++)
+        if (!strcmp(name, matching_name[i]))
+            return &matching_name[i];
+    return NULL;
 }
 
 /* The default machine, under its own lock: making one takes a while. */
@@ -92,7 +116,7 @@ static int open_default_trace(const char *path, struct ane_machine_config *confi
 static int environment_config(struct ane_machine_config *config)
 {
     const char *numerics = getenv("ANEMONE_NUMERICS"), *threads = getenv("ANEMONE_THREADS"),
-               *trace = getenv("ANEMONE_TRACE");
+               *scatter = getenv("ANEMONE_SCATTER"), *trace = getenv("ANEMONE_TRACE");
     char *end;
 
     *config = (struct ane_machine_config){.size = sizeof(*config), .firmware = 1};
@@ -111,6 +135,14 @@ static int environment_config(struct ane_machine_config *config)
             return base_fail(mach_error(), EINVAL, "ANEMONE_THREADS is \"%s\"; it is a number from 1 to %u.",
                              threads, ANE_THREADS_MAX);
         config->threads = (uint32_t)count;
+    }
+    if (scatter && scatter[0]) {
+        unsigned long seed = strtoul(scatter, &end, 10);
+
+        if (*end || scatter[0] < '0' || scatter[0] > '9' || seed > UINT32_MAX)
+            return base_fail(mach_error(), EINVAL, "ANEMONE_SCATTER is \"%s\"; it is a number from 0 to %u.",
+                             scatter, UINT32_MAX);
+        config->scatter = (uint32_t)seed;
     }
     return trace && trace[0] ? open_default_trace(trace, config) : 0;
 }
@@ -170,12 +202,19 @@ void mach_service_fork_end(bool child)
 io_service_t IOServiceGetMatchingService(uint32_t main_port, const void *matching)
 {
     struct ane_machine *machine;
+    const char *name = NULL;
 
     (void)main_port;
     mach_error_begin();
-    if (matching != matching_name) {
-        base_fail(mach_error(), ENOENT, "The matching dictionary is not that of %s.", matching_name);
+    for (size_t i = 0; i < BASE_COUNT_OF(matching_name); i++)
+        if (matching == &matching_name[i])
+            name = matching_name[i];
+    if (!name) {
+        base_fail(mach_error(), ENOENT, "The matching dictionary is that of neither %s nor %s.",
+                  matching_name[0], matching_name[1]);
         return 0;
     }
-    return ane_machine_default(NULL, &machine) ? 0 : ane_machine_service(machine);
+    if (ane_machine_default(NULL, &machine) || !machine->service)
+        return 0;
+    return mach_service_number(machine, drv_registry_find(name));
 }

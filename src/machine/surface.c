@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Surfaces: sealed memory files of the process, each with a host address for the client and an owner, the
- * task that made it. A machine that uses one attaches its file as a bank of physical memory; the bank exists
- * as long as the driver holds the surface.
+ * task that made it. Other tasks may use it after its owner has shared it with them. A machine that uses one
+ * attaches its file as a bank of physical memory; the bank exists as long as the driver holds the surface.
  *
  * The row of a surface ends with the later of two: its release, and its last attachment. Both happen under
  * the table's lock, which may be taken inside a machine's lock, never around it.
@@ -21,14 +21,21 @@
 #define SURFACES_MAX  4096u
 #define TURNS         (1u << 20) /* an id is row + turn * SURFACES_MAX, in 32 bits */
 #define SURFACE_BYTES (1ull << 32)
+#define POPULATED     (16u << 20) /* a surface up to this has its pages at once, a larger one when used */
 _Static_assert(SURFACES_MAX *(uint64_t)TURNS == 1ull << 32, "row and turn fill an id");
 
 struct attachment {
     struct attachment *next;
     struct ane_machine *machine;
-    uint64_t address;
+    uint64_t address; /* of its first page in the machine: names the bank */
     unsigned uses;
     bool notified; /* its driver was notified of the release, or its machine is ending */
+};
+
+/* A task that may use a surface of another. */
+struct share {
+    struct share *next;
+    ane_task_t task;
 };
 
 struct surface {
@@ -40,6 +47,7 @@ struct surface {
     size_t asked, bytes;
     void *base;
     struct attachment *attachments;
+    struct share *shares; /* while it is live */
 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -47,7 +55,7 @@ static struct surface table[SURFACES_MAX];
 static unsigned last_row; /* rows are used round-robin, so that a stale id stays stale for long */
 
 /* NULL for a stale id, whose turn is an earlier one. */
-static struct surface *find(uint32_t id)
+static struct surface *find_surface(uint32_t id)
 {
     struct surface *surface = &table[id % SURFACES_MAX];
 
@@ -70,9 +78,9 @@ static int make_file(struct surface *surface)
 
     if (file < 0)
         return file;
-    base = base_alloc_allowed()
-               ? mmap(NULL, surface->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0)
-               : MAP_FAILED;
+    base = base_alloc_allowed() ? mmap(NULL, surface->bytes, PROT_READ | PROT_WRITE,
+                                       MAP_SHARED | (surface->bytes <= POPULATED ? MAP_POPULATE : 0), file, 0)
+                                : MAP_FAILED;
     if (base == MAP_FAILED) {
         close(file);
         return -ENOMEM;
@@ -115,6 +123,7 @@ static int add(ane_task_t task, size_t bytes, uint32_t *id, struct base_error *e
     surface->task = task;
     surface->turn = (surface->turn + 1) % TURNS;
     surface->attachments = NULL;
+    surface->shares = NULL;
     *id = (uint32_t)(surface - table) + surface->turn * SURFACES_MAX;
     return 0;
 }
@@ -144,7 +153,7 @@ void *ane_surface_base(uint32_t id)
     void *base;
 
     pthread_mutex_lock(&table_lock);
-    surface = find(id);
+    surface = find_surface(id);
     base = surface && surface->live ? surface->base : NULL;
     pthread_mutex_unlock(&table_lock);
     return base;
@@ -156,10 +165,111 @@ size_t ane_surface_lookup(uint32_t id)
     size_t bytes;
 
     pthread_mutex_lock(&table_lock);
-    surface = find(id);
+    surface = find_surface(id);
     bytes = surface && surface->live ? surface->asked : 0;
     pthread_mutex_unlock(&table_lock);
     return bytes;
+}
+
+static struct share **share_of(struct surface *surface, ane_task_t task)
+{
+    struct share **link = &surface->shares;
+
+    while (*link && (*link)->task != task)
+        link = &(*link)->next;
+    return link;
+}
+
+static void remove_share(struct share **link)
+{
+    struct share *share = *link;
+
+    *link = share->next;
+    base_free(share);
+}
+
+/* With the table locked: a surface of that owner; or NULL, an errno and a sentence. */
+static struct surface *find_owned(uint32_t id, ane_task_t owner, int *status, struct base_error *error)
+{
+    struct surface *surface = find_surface(id);
+
+    *status = 0;
+    if (!surface || !surface->live)
+        *status = base_fail(error, ENOENT, "There is no surface %u.", id);
+    else if (surface->task != owner)
+        *status = base_fail(error, EPERM,
+                            "Surface %u does not belong to task %u; only its owner may share it.", id, owner);
+    return *status ? NULL : surface;
+}
+
+/* With the table locked. */
+static int add_share(struct surface *surface, ane_task_t task, struct base_error *error)
+{
+    struct share **link = share_of(surface, task);
+
+    if (*link)
+        return 0;
+    *link = base_alloc(sizeof(**link));
+    if (!*link)
+        return base_fail(error, ENOMEM, "Surface share: no memory.");
+    (*link)->task = task;
+    return 0;
+}
+
+int ane_surface_share(uint32_t id, ane_task_t owner, ane_task_t other)
+{
+    struct base_error *error = mach_error_begin();
+    struct drv_identity identity;
+    struct surface *surface;
+    int status;
+
+    if (owner == other)
+        return base_fail(error, EINVAL, "Surface share: task %u has its own surfaces already.", owner);
+    if (!mach_task_identity(other, &identity))
+        return -EINVAL;
+    pthread_mutex_lock(&table_lock);
+    surface = find_owned(id, owner, &status, error);
+    if (surface)
+        status = add_share(surface, other, error);
+    pthread_mutex_unlock(&table_lock);
+    return status;
+}
+
+/* With the table locked: every machine that has the surface attached, held. */
+static unsigned hold_all(const struct surface *surface, struct ane_machine **held)
+{
+    unsigned count = 0;
+
+    for (struct attachment *row = surface->attachments; row && count < MACH_SERVICES_MAX; row = row->next)
+        if (mach_hold(row->machine))
+            held[count++] = row->machine;
+    return count;
+}
+
+int ane_surface_unshare(uint32_t id, ane_task_t owner, ane_task_t other)
+{
+    struct base_error *error = mach_error_begin();
+    struct ane_machine *held[MACH_SERVICES_MAX];
+    struct surface *surface;
+    unsigned count = 0;
+    int status;
+
+    pthread_mutex_lock(&table_lock);
+    surface = find_owned(id, owner, &status, error);
+    if (surface && *share_of(surface, other)) {
+        remove_share(share_of(surface, other));
+        count = hold_all(surface, held);
+    }
+    pthread_mutex_unlock(&table_lock);
+    /* No machine can grant it to that task any more; what they have granted is taken back. */
+    for (unsigned i = 0; i < count; i++) {
+        if (mach_enter(held[i])) {
+            drv_surface_unshared(held[i]->driver, id, other);
+            mach_leave(held[i]);
+        }
+        mach_release(held[i]);
+    }
+    return status;
 }
 
 /*
@@ -172,7 +282,7 @@ static struct ane_machine *hold_next(uint32_t id)
     struct surface *surface;
 
     pthread_mutex_lock(&table_lock);
-    surface = find(id);
+    surface = find_surface(id);
     for (struct attachment *row = surface ? surface->attachments : NULL; row && !m; row = row->next) {
         if (!row->notified && mach_hold(row->machine))
             m = row->machine;
@@ -185,12 +295,14 @@ static struct ane_machine *hold_next(uint32_t id)
 /* With the table locked. False when there is no such surface. */
 static bool end_client_view(uint32_t id)
 {
-    struct surface *surface = find(id);
+    struct surface *surface = find_surface(id);
 
     if (!surface || !surface->live)
         return false;
     munmap(surface->base, surface->bytes);
     surface->live = false;
+    while (surface->shares)
+        remove_share(&surface->shares);
     end_if_unused(surface);
     return true;
 }
@@ -222,7 +334,8 @@ static struct attachment **attachment_of(struct surface *surface, const struct a
     return link;
 }
 
-static int attach(struct surface *surface, struct ane_machine *m, uint64_t *address, struct base_error *error)
+static int attach(struct surface *surface, struct ane_machine *m, struct soc_buffer *buffer,
+                  struct base_error *error)
 {
     struct attachment **link = attachment_of(surface, m), *row = *link;
     int status;
@@ -240,26 +353,26 @@ static int attach(struct surface *surface, struct ane_machine *m, uint64_t *addr
         *link = row;
     }
     row->uses++;
-    *address = row->address;
+    soc_memory_bank_buffer(m->memory, row->address, buffer);
     return 0;
 }
 
-int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, struct soc_buffer *buffer,
                      struct base_error *error)
 {
     struct surface *surface;
     int status;
 
     pthread_mutex_lock(&table_lock);
-    surface = find(id);
+    surface = find_surface(id);
     if (!surface || !surface->live) {
         status = base_fail(error, ENOENT, "There is no surface %u.", id);
-    } else if (surface->task != task) {
-        status = base_fail(error, EPERM,
-                           "Surface %u belongs to another task; only the task that made it may use it.", id);
+    } else if (surface->task != task && !*share_of(surface, task)) {
+        status =
+            base_fail(error, EPERM,
+                      "Surface %u belongs to another task, which has not shared it with task %u.", id, task);
     } else {
-        status = attach(surface, m, address, error);
-        *bytes = surface->bytes;
+        status = attach(surface, m, buffer, error);
     }
     pthread_mutex_unlock(&table_lock);
     return status;
@@ -281,7 +394,7 @@ void mach_surface_put(struct ane_machine *m, uint32_t id)
     struct surface *surface;
 
     pthread_mutex_lock(&table_lock);
-    surface = find(id);
+    surface = find_surface(id);
     link = surface ? attachment_of(surface, m) : NULL;
     if (link && *link && --(*link)->uses == 0)
         detach(surface, link);
@@ -316,6 +429,7 @@ void mach_surface_fork_end(bool child)
             close(table[i].file);
             table[i].taken = table[i].live = false;
             table[i].attachments = NULL;
+            table[i].shares = NULL;
         }
     pthread_mutex_unlock(&table_lock);
 }

@@ -1,35 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an operating system's kernel gives its driver: memory, surfaces, time, waiting, a trace. */
+/*
+ * What an operating system's kernel gives its driver: memory, surfaces, time, waiting, a trace. Every
+ * function is called inside the machine's lock; only system_wait releases it. The host's interrupt is an
+ * event of the clock of its own: the driver is never entered from inside the store that raised the line, and
+ * at most one such event is pending.
+ */
+#include <errno.h>
+
 #include "base/signing.h"
 #include "machine/internal.h"
 
 #define HOST_INTERRUPT_NS 100u /* from the line to the handler (chosen) */
 
-static int system_alloc(void *context, uint64_t bytes, uint64_t *address)
+static struct drv_pages pages_of(const struct soc_buffer *buffer)
 {
-    struct ane_machine *m = context;
-
-    return soc_memory_alloc(m->memory, SOC_OWNER_DRIVER, bytes, address, NULL);
+    return (struct drv_pages){buffer->extent, buffer->extents, buffer->bytes, buffer->host};
 }
 
-static void system_free(void *context, uint64_t address)
+static int system_alloc(void *context, uint64_t bytes, bool view, struct drv_pages *pages)
 {
     struct ane_machine *m = context;
+    struct soc_buffer buffer;
+    int status = soc_memory_buffer_alloc(m->memory, SOC_OWNER_DRIVER, bytes, view, &buffer, NULL);
 
-    soc_memory_free(m->memory, SOC_OWNER_DRIVER, address, NULL);
+    if (!status)
+        *pages = pages_of(&buffer);
+    return status;
 }
 
-static void *system_memory(void *context, uint64_t address, uint64_t bytes)
+static void system_free(void *context, struct drv_pages *pages)
 {
     struct ane_machine *m = context;
+    struct soc_buffer buffer = {pages->extent, pages->extents, pages->bytes, pages->host};
 
-    return soc_memory_at(m->memory, address, bytes);
+    soc_memory_buffer_free(m->memory, &buffer);
 }
 
-static int system_surface_get(void *context, uint32_t id, uint32_t task, uint64_t *address, uint64_t *bytes,
+static int system_surface_get(void *context, uint32_t id, uint32_t task, struct drv_pages *pages,
                               struct base_error *error)
 {
-    return mach_surface_get(context, id, task, address, bytes, error);
+    struct soc_buffer buffer;
+    int status = mach_surface_get(context, id, task, &buffer, error);
+
+    if (!status)
+        *pages = pages_of(&buffer);
+    return status;
 }
 
 static void system_surface_put(void *context, uint32_t id)
@@ -86,6 +101,30 @@ static bool system_trusted_key(void *context, uint8_t *key)
     return true;
 }
 
+static void dart_interrupt(void *context)
+{
+    struct ane_machine *m = context;
+
+    m->dart_interrupt = 0;
+    drv_fault_interrupt(m->driver);
+}
+
+static void dart_line_rose(void *context)
+{
+    struct ane_machine *m = context;
+
+    if (!m->dart_interrupt)
+        m->dart_interrupt =
+            soc_clock_after(m->clock, HOST_INTERRUPT_NS, SOC_EVENT_FOREGROUND, dart_interrupt, m);
+}
+
+static int system_after(void *context, uint64_t ns, void (*fn)(void *argument), void *argument)
+{
+    struct ane_machine *m = context;
+
+    return soc_clock_after(m->clock, ns, SOC_EVENT_FOREGROUND, fn, argument) ? 0 : -ENOSPC;
+}
+
 int mach_driver_start(struct ane_machine *m, struct base_error *error)
 {
     struct drv_platform platform = {
@@ -95,19 +134,23 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .board = m->board,
         .firmware_image = m->image,
         .leaf_form = m->leaf_form,
+        .engines = m->engines,
+        .internal_build = m->internal_build,
         .alloc = system_alloc,
         .free = system_free,
-        .memory = system_memory,
         .surface_get = system_surface_get,
         .surface_put = system_surface_put,
         .trusted_key = system_trusted_key,
         .now = system_now,
         .wait = system_wait,
+        .after = system_after,
+        .panic = m->panic_on_fault ? mach_panic : NULL,
     };
     int status = drv_create(&platform, &m->driver, error);
 
     if (status)
         return status;
     soc_lines_wire(&m->lines, MACH_LINE_HOST, host_line_rose, m);
+    soc_lines_wire(&m->lines, MACH_LINE_DART, dart_line_rose, m);
     return drv_start(m->driver, error);
 }

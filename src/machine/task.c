@@ -19,20 +19,24 @@ struct task {
 static struct task task_table[TASKS_MAX];
 static ane_task_t last_id;
 
-static const struct drv_identity the_process = {.may_open = true, .data_chaining = true, .developer = true};
+static const struct drv_identity the_process = {.entitlements = PR_ENTITLEMENTS_ALL, .developer = true};
 
 static const char *const entitlement_key[PR_ENTITLEMENT_COUNT] = {
-#define X(id, key, capability, holders) [PR_ENTITLEMENT_##id] = key,
+#define X(id, key, capability, holders, kind) [PR_ENTITLEMENT_##id] = key,
     PR_ENTITLEMENTS(X)
 #undef X
 };
 
-static bool entitled(const char *const *entitlements, unsigned count, enum pr_entitlement entitlement)
+/* The set that the list names; keys that the driver does not know mean nothing to it. */
+static uint32_t entitlement_set(const char *const *entitlements, unsigned count)
 {
+    uint32_t set = 0;
+
     for (unsigned i = 0; i < count; i++)
-        if (!strcmp(entitlements[i], entitlement_key[entitlement]))
-            return true;
-    return false;
+        for (unsigned id = 0; id < PR_ENTITLEMENT_COUNT; id++)
+            if (!strcmp(entitlements[i], entitlement_key[id]))
+                set |= 1u << id;
+    return set;
 }
 
 static int check(const char *const *entitlements, unsigned count, const char *team_id)
@@ -75,8 +79,7 @@ ane_task_t ane_task_create(const char *const *entitlements, unsigned count, cons
 
     if (check(entitlements, count, team_id))
         return 0;
-    identity.may_open = entitled(entitlements, count, PR_ENTITLEMENT_OPEN);
-    identity.data_chaining = entitled(entitlements, count, PR_ENTITLEMENT_DATA_CHAINING);
+    identity.entitlements = entitlement_set(entitlements, count);
     if (team_id)
         memcpy(identity.team, team_id, strlen(team_id) + 1);
     if (cdhash) {
@@ -90,7 +93,7 @@ ane_task_t ane_task_create(const char *const *entitlements, unsigned count, cons
 }
 
 /* With the tables locked. */
-static struct task *find(ane_task_t id)
+static struct task *find_task(ane_task_t id)
 {
     for (unsigned i = 0; i < TASKS_MAX; i++)
         if (task_table[i].id == id)
@@ -103,7 +106,7 @@ void ane_task_release(ane_task_t id)
     struct task *task;
 
     mach_tables_lock();
-    task = id ? find(id) : NULL;
+    task = id ? find_task(id) : NULL;
     if (task)
         *task = (struct task){0};
     mach_tables_unlock();
@@ -118,7 +121,7 @@ bool mach_task_identity(ane_task_t id, struct drv_identity *identity)
         return true;
     }
     mach_tables_lock();
-    task = find(id);
+    task = find_task(id);
     if (task)
         *identity = task->identity;
     mach_tables_unlock();

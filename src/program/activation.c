@@ -23,9 +23,9 @@ static const struct pr_activation_form forms[] = {
     {0x0a, "exp2", PR_ACTIVATION_EXP2, false, false, 0, 5},
 };
 
-void pr_activation_read(uint16_t half[PR_TABLE_HALFS], const uint8_t *bytes)
+void pr_activation_read(uint16_t half[PR_TABLE_VALUES], const uint8_t *bytes)
 {
-    for (unsigned i = 0; i < PR_TABLE_HALFS; i++)
+    for (unsigned i = 0; i < PR_TABLE_VALUES; i++)
         half[i] = (uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8);
 }
 
@@ -37,7 +37,7 @@ const struct pr_activation_form *pr_activation_form(uint32_t code)
     return NULL;
 }
 
-bool pr_activation_check(const uint16_t half[PR_TABLE_HALFS], struct pr_problem *problem)
+bool pr_activation_check(const uint16_t half[PR_TABLE_VALUES], struct pr_problem *problem)
 {
     const struct pr_activation_form *form = pr_activation_form(half[PR_AT_CODE]);
     int shift = (int16_t)half[PR_AT_SHIFT];
@@ -56,7 +56,7 @@ bool pr_activation_check(const uint16_t half[PR_TABLE_HALFS], struct pr_problem 
                               "The activation table's code %x is known with exponent %d (half 41) alone, "
                               "not with %d.",
                               (unsigned)half[PR_AT_CODE], form->shift, shift);
-    for (unsigned i = PR_AT_ZEROS; i < PR_TABLE_HALFS; i++)
+    for (unsigned i = PR_AT_ZEROS; i < PR_TABLE_VALUES; i++)
         if (half[i])
             return pr_problem_set(problem, PR_PROBLEM_UNEXPLAINED_BITS,
                                   "Half %u of the activation table is %x; after the code (half 42) all "
@@ -91,7 +91,7 @@ static const char *guess_odd(const uint16_t *half)
     return half[PR_AT_ABOVE] == PR_HALF_ONE_HALF ? "sigmoid minus one half" : "odd function";
 }
 
-const char *pr_activation_guess(const uint16_t half[PR_TABLE_HALFS])
+const char *pr_activation_guess(const uint16_t half[PR_TABLE_VALUES])
 {
     const struct pr_activation_form *form = pr_activation_form(half[PR_AT_CODE]);
 

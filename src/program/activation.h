@@ -58,10 +58,10 @@ struct pr_activation_form {
 /* The form of a code, or NULL when no public table has it. */
 const struct pr_activation_form *pr_activation_form(uint32_t code);
 /* Whether the engine can run it. False with a problem that names the halfword. */
-bool pr_activation_check(const uint16_t half[PR_TABLE_HALFS], struct pr_problem *problem);
+bool pr_activation_check(const uint16_t half[PR_TABLE_VALUES], struct pr_problem *problem);
 /* What function it seems to be, in a few words: by its code, or by clamps, tails and centre. */
-const char *pr_activation_guess(const uint16_t half[PR_TABLE_HALFS]);
+const char *pr_activation_guess(const uint16_t half[PR_TABLE_VALUES]);
 /* From 128 bytes. */
-void pr_activation_read(uint16_t half[PR_TABLE_HALFS], const uint8_t *bytes);
+void pr_activation_read(uint16_t half[PR_TABLE_VALUES], const uint8_t *bytes);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "program/hwx_reader.h"
 #include "program/hwx_write.h"
 #include "program/slice.h"
 #include "protocol/text.h"
@@ -119,10 +120,10 @@ static bool find_content(struct reader *r)
     struct pr_hwx *hwx = r->hwx;
 
     if (is_usual && is_old)
-        return pr_slice_problem(
-            &r->file, PR_ANEC_CONTENT, r->problem, PR_PROBLEM_FORMAT,
-            "A descriptor of %u words can be read at both %x and %x: which one begins the content is not known.",
-            hwx->first_td_words, PR_ANEC_CONTENT_OLD, PR_ANEC_CONTENT);
+        return pr_slice_problem(&r->file, PR_ANEC_CONTENT, r->problem, PR_PROBLEM_FORMAT,
+                                "A descriptor of %u words can be read at both %x and %x: "
+                                "which one begins the content is not known.",
+                                hwx->first_td_words, PR_ANEC_CONTENT_OLD, PR_ANEC_CONTENT);
     if (!is_usual && !is_old)
         return pr_slice_problem(&r->file, PR_ANEC_CONTENT, r->problem, PR_PROBLEM_FORMAT,
                                 "No descriptor of %u words begins the content at %x or %x; at the latter: %s",
@@ -185,13 +186,13 @@ static bool tell_directions(struct reader *r, uint32_t *outputs)
         if (read & written)
             return pr_slice_problem(
                 &r->head, TILES + 4 * lowest(read & written), r->problem, PR_PROBLEM_INCONSISTENT,
-                "The descriptors read and write buffer %u, and the header's %u sources and %u destinations do "
-                "not make it a destination.",
+                "The descriptors read and write buffer %u, and the header's %u sources and %u "
+                "destinations do not make it a destination.",
                 lowest(read & written), r->sources, r->destinations);
         return pr_slice_problem(
             &r->head, TILES + 4 * lowest(written), r->problem, PR_PROBLEM_INCONSISTENT,
-            "The descriptors write buffer %u and others: more than the header's %u sources and %u destinations "
-            "allow.",
+            "The descriptors write buffer %u and others: more than the header's %u sources and %u "
+            "destinations allow.",
             lowest(written), r->sources, r->destinations);
     }
     if (count_bits(only_read) > r->sources)
@@ -316,13 +317,8 @@ bool pr_anec_read(const void *bytes, size_t size, struct pr_hwx *hwx, struct pr_
 {
     struct reader r = {.file = {bytes, size, 0}, .hwx = hwx, .problem = problem};
 
-    memset(hwx, 0, sizeof(*hwx));
-    if (problem)
-        memset(problem, 0, sizeof(*problem));
-    if (size > UINT32_MAX)
-        return pr_problem_set(problem, PR_PROBLEM_LIMIT, "The file has %ju bytes; the limit is 4 GiB.",
-                              (uint64_t)size);
-    return pr_slice_cut(&r.file, 0, PR_ANEC_HEADER_BYTES, ".anec header", &r.head, problem) &&
+    return pr_hwx_begin(size, hwx, problem) &&
+           pr_slice_cut(&r.file, 0, PR_ANEC_HEADER_BYTES, ".anec header", &r.head, problem) &&
            read_sizes(&r) && find_content(&r) && read_tiles(&r) && read_ports(&r);
 }
 
@@ -376,10 +372,10 @@ bool pr_program_read(const void *bytes, size_t size, struct pr_hwx *hwx, struct 
         memset(hwx, 0, sizeof(*hwx));
         if (problem)
             memset(problem, 0, sizeof(*problem));
-        return pr_problem_set(
-            problem, PR_PROBLEM_FORMAT,
-            "The file begins with %x; a program image (.hwx) begins with %x, and an .anec with a header of small sizes.",
-            pr_le32(bytes), PR_HWX_MAGIC);
+        return pr_problem_set(problem, PR_PROBLEM_FORMAT,
+                              "The file begins with %x; a program image (.hwx) begins with %x, "
+                              "and an .anec with a header of small sizes.",
+                              pr_le32(bytes), PR_HWX_MAGIC);
     }
     return pr_hwx_read(bytes, size, hwx, problem);
 }

@@ -230,7 +230,8 @@ static enum pr_outcome fault_outcome(enum fault fault)
     }
 }
 
-static void tell(struct pr_chain *chain, struct pr_problem *problem)
+/* Removes the first fault from the set and describes it in *problem, if there is one. */
+static void take_fault(struct pr_chain *chain, struct pr_problem *problem)
 {
     const struct pr_field_info *info;
     unsigned fault = 0;
@@ -256,7 +257,7 @@ enum pr_chain_step pr_chain_next(struct pr_chain *chain, struct pr_chain_link *l
                                  struct pr_problem *problem)
 {
     if (chain->faults) {
-        tell(chain, problem);
+        take_fault(chain, problem);
         return PR_CHAIN_FAULT;
     }
     if (chain->ended)

@@ -42,7 +42,7 @@ static bool wrong(const struct expander *x, const char *what)
     return pr_problem_set(x->problem, PR_PROBLEM_FORMAT, "Record %u: %s.", x->index, what);
 }
 
-static void put(struct expander *x, enum pr_td_field field, uint32_t value)
+static void put_field(struct expander *x, enum pr_td_field field, uint32_t value)
 {
     pr_image_put(&x->image, field, value);
 }
@@ -213,54 +213,54 @@ static void write_extents(struct expander *x)
     bool keeps = is_reduction(r); /* the registers of a reduction state its source twice */
     const uint32_t *out = keeps ? r->in : r->out;
 
-    put(x, PR_F_WIN, r->in[W]);
-    put(x, PR_F_HIN, r->in[H]);
-    put(x, PR_F_CIN, r->in[C]);
-    put(x, PR_F_DIN, r->depth ? r->depth : 1);
-    put(x, PR_F_WOUT, out[W]);
-    put(x, PR_F_HOUT, out[H]);
-    put(x, PR_F_COUT, out[C]);
-    put(x, PR_F_DOUT, r->depth ? r->depth : 1);
-    put(x, PR_F_NUM_GROUPS, r->in[G]);
-    put(x, PR_F_TILE_HEIGHT, out[H]);
-    put(x, PR_F_TASK_ID, x->index & 0xffff);
+    put_field(x, PR_F_WIN, r->in[W]);
+    put_field(x, PR_F_HIN, r->in[H]);
+    put_field(x, PR_F_CIN, r->in[C]);
+    put_field(x, PR_F_DIN, r->depth ? r->depth : 1);
+    put_field(x, PR_F_WOUT, out[W]);
+    put_field(x, PR_F_HOUT, out[H]);
+    put_field(x, PR_F_COUT, out[C]);
+    put_field(x, PR_F_DOUT, r->depth ? r->depth : 1);
+    put_field(x, PR_F_NUM_GROUPS, r->in[G]);
+    put_field(x, PR_F_TILE_HEIGHT, out[H]);
+    put_field(x, PR_F_TASK_ID, x->index & 0xffff);
 }
 
 static void write_source(struct expander *x)
 {
     const struct pr_e5_operand *a = &x->record->src[0], *b = &x->record->src[1];
 
-    put(x, PR_F_IN_FMT, PR_CODE_FP16);
-    put(x, PR_F_SRC_EN, 1);
-    put(x, PR_F_SRC_HINT, HINT_SOURCE);
-    put(x, PR_F_SRC_ADDR, a->offset >> 6);
-    put(x, PR_F_SRC_ROW, a->row >> 6);
-    put(x, PR_F_SRC_PLANE, a->plane >> 6);
-    put(x, PR_F_SRC_DEPTH, a->depth >> 6);
-    put(x, PR_F_SRC_GROUP, a->group >> 6);
-    put(x, PR_F_SRC_FMT_MODE, FMT_MODE);
-    put(x, PR_F_SRC_TRUNCATE, TRUNCATE);
-    put(x, PR_F_SRC_MEM_FMT, PR_CODE_FP16);
-    put(x, PR_F_SRC_INTERLEAVE, INTERLEAVE_PLANAR);
-    put(x, PR_F_SOURCE_TYPE, PR_TYPE_STAGED);
-    put(x, PR_F_SOURCE_DMA_FMT, PR_STAGING_FP16);
-    put(x, PR_F_SOURCE_DMA_INTERLEAVE, INTERLEAVE_PLANAR);
-    put(x, PR_F_SRC2_HINT, HINT_SOURCE);
+    put_field(x, PR_F_IN_FMT, PR_CODE_FP16);
+    put_field(x, PR_F_SRC_EN, 1);
+    put_field(x, PR_F_SRC_HINT, HINT_SOURCE);
+    put_field(x, PR_F_SRC_ADDR, a->offset >> 6);
+    put_field(x, PR_F_SRC_ROW, a->row >> 6);
+    put_field(x, PR_F_SRC_PLANE, a->plane >> 6);
+    put_field(x, PR_F_SRC_DEPTH, a->depth >> 6);
+    put_field(x, PR_F_SRC_GROUP, a->group >> 6);
+    put_field(x, PR_F_SRC_FMT_MODE, FMT_MODE);
+    put_field(x, PR_F_SRC_TRUNCATE, TRUNCATE);
+    put_field(x, PR_F_SRC_MEM_FMT, PR_CODE_FP16);
+    put_field(x, PR_F_SRC_INTERLEAVE, INTERLEAVE_PLANAR);
+    put_field(x, PR_F_SOURCE_TYPE, PR_TYPE_STAGED);
+    put_field(x, PR_F_SOURCE_DMA_FMT, PR_STAGING_FP16);
+    put_field(x, PR_F_SOURCE_DMA_INTERLEAVE, INTERLEAVE_PLANAR);
+    put_field(x, PR_F_SRC2_HINT, HINT_SOURCE);
     if (x->record->slice) {
         pr_image_put_at(&x->image, PR_F_PIXEL_OFFSET, 0, x->record->slice);
         pr_image_put_at(&x->image, PR_F_CHOSEN_MARK, 0, PR_CHOSEN_MARK);
     }
     if (!has_two_sources(x->record))
         return;
-    put(x, PR_F_SRC2_IN_FMT, PR_CODE_FP16);
-    put(x, PR_F_SRC2_ADDR, b->offset >> 6);
-    put(x, PR_F_SRC2_ROW, b->row >> 6);
-    put(x, PR_F_SRC2_PLANE, b->plane >> 6);
-    put(x, PR_F_SRC2_DEPTH, b->depth >> 6);
-    put(x, PR_F_SRC2_GROUP, b->group >> 6);
-    put(x, PR_F_SRC2_TRUNCATE, TRUNCATE);
-    put(x, PR_F_SRC2_MEM_FMT, PR_CODE_FP16);
-    put(x, PR_F_SOURCE2_BY_DMA, 1);
+    put_field(x, PR_F_SRC2_IN_FMT, PR_CODE_FP16);
+    put_field(x, PR_F_SRC2_ADDR, b->offset >> 6);
+    put_field(x, PR_F_SRC2_ROW, b->row >> 6);
+    put_field(x, PR_F_SRC2_PLANE, b->plane >> 6);
+    put_field(x, PR_F_SRC2_DEPTH, b->depth >> 6);
+    put_field(x, PR_F_SRC2_GROUP, b->group >> 6);
+    put_field(x, PR_F_SRC2_TRUNCATE, TRUNCATE);
+    put_field(x, PR_F_SRC2_MEM_FMT, PR_CODE_FP16);
+    put_field(x, PR_F_SOURCE2_BY_DMA, 1);
 }
 
 static void write_result(struct expander *x)
@@ -268,21 +268,21 @@ static void write_result(struct expander *x)
     const struct pr_e5_operand *y = &x->record->dst;
     uint32_t interleave = x->record->interleave ? x->record->interleave : (uint32_t)INTERLEAVE_PLANAR;
 
-    put(x, PR_F_OUT_FMT, PR_CODE_FP16);
-    put(x, PR_F_RESULT_TYPE, PR_TYPE_STAGED);
-    put(x, PR_F_RESULT_DMA_FMT, PR_STAGING_FP16);
-    put(x, PR_F_RESULT_DMA_INTERLEAVE, interleave);
-    put(x, PR_F_DST_EN, 1);
-    put(x, PR_F_DST_HINT, HINT_RESULT);
-    put(x, PR_F_DST_ADDR, y->offset >> 6);
-    put(x, PR_F_DST_ROW, y->row >> 6);
-    put(x, PR_F_DST_PLANE, y->plane >> 6);
-    put(x, PR_F_DST_DEPTH, y->depth >> 6);
-    put(x, PR_F_DST_GROUP, y->group >> 6);
-    put(x, PR_F_DST_FMT_MODE, FMT_MODE);
-    put(x, PR_F_DST_TRUNCATE, TRUNCATE);
-    put(x, PR_F_DST_MEM_FMT, PR_CODE_FP16);
-    put(x, PR_F_DST_INTERLEAVE, interleave);
+    put_field(x, PR_F_OUT_FMT, PR_CODE_FP16);
+    put_field(x, PR_F_RESULT_TYPE, PR_TYPE_STAGED);
+    put_field(x, PR_F_RESULT_DMA_FMT, PR_STAGING_FP16);
+    put_field(x, PR_F_RESULT_DMA_INTERLEAVE, interleave);
+    put_field(x, PR_F_DST_EN, 1);
+    put_field(x, PR_F_DST_HINT, HINT_RESULT);
+    put_field(x, PR_F_DST_ADDR, y->offset >> 6);
+    put_field(x, PR_F_DST_ROW, y->row >> 6);
+    put_field(x, PR_F_DST_PLANE, y->plane >> 6);
+    put_field(x, PR_F_DST_DEPTH, y->depth >> 6);
+    put_field(x, PR_F_DST_GROUP, y->group >> 6);
+    put_field(x, PR_F_DST_FMT_MODE, FMT_MODE);
+    put_field(x, PR_F_DST_TRUNCATE, TRUNCATE);
+    put_field(x, PR_F_DST_MEM_FMT, PR_CODE_FP16);
+    put_field(x, PR_F_DST_INTERLEAVE, interleave);
 }
 
 static uint32_t task_type(enum pr_e5_kind kind)
@@ -302,28 +302,31 @@ static void write_planar(struct expander *x)
     bool two = has_two_sources(r), max = is_reduction(r) && r->op == PR_PE_REDUCE_MAX;
     bool min = is_reduction(r) && r->op == PR_PE_REDUCE_MIN;
 
-    put(x, PR_F_CFG_SOURCES, two ? SOURCES_TWO : SOURCES_ONE);
-    put(x, PR_F_TASK_TYPE, task_type((enum pr_e5_kind)r->kind));
-    put(x, PR_F_SRC1_BCAST, r->broadcast & PR_BROADCAST_MASK);
-    put(x, PR_F_SRC2_BCAST, r->broadcast >> PR_BROADCAST_SECOND_LO);
-    put(x, PR_F_SRC1_TRANSPOSE, (r->flags & PR_E5_TRANSPOSE1) != 0);
-    put(x, PR_F_SRC2_TRANSPOSE, (r->flags & PR_E5_TRANSPOSE2) != 0);
-    put(x, PR_F_OUT_TRANSPOSE, (r->flags & PR_E5_OUT_TRANSPOSE) != 0);
-    put(x, PR_F_PE_RELU, (r->flags & PR_E5_RELU) != 0);
-    put(x, PR_F_PE_SUB1, (r->flags & PR_E5_SUBTRACT1) != 0);
+    put_field(x, PR_F_CFG_SOURCES, two ? SOURCES_TWO : SOURCES_ONE);
+    put_field(x, PR_F_TASK_TYPE, task_type((enum pr_e5_kind)r->kind));
+    put_field(x, PR_F_SRC1_BCAST, r->broadcast & PR_BROADCAST_MASK);
+    put_field(x, PR_F_SRC2_BCAST, r->broadcast >> PR_BROADCAST_SECOND_LO);
+    put_field(x, PR_F_SRC1_TRANSPOSE, (r->flags & PR_E5_TRANSPOSE1) != 0);
+    put_field(x, PR_F_SRC2_TRANSPOSE, (r->flags & PR_E5_TRANSPOSE2) != 0);
+    put_field(x, PR_F_OUT_TRANSPOSE, (r->flags & PR_E5_OUT_TRANSPOSE) != 0);
+    put_field(x, PR_F_PE_RELU, (r->flags & PR_E5_RELU) != 0);
+    put_field(x, PR_F_PE_SUB1, (r->flags & PR_E5_SUBTRACT1) != 0);
     /* The codes of the comparisons follow the one of the magnitude. */
-    put(x, PR_F_PE_COND, r->flags & PR_E5_ABS ? PR_COND_ABS : r->compare ? PR_COND_ABS + r->compare : 0);
+    put_field(x, PR_F_PE_COND,
+              r->flags & PR_E5_ABS ? PR_COND_ABS
+              : r->compare         ? PR_COND_ABS + r->compare
+                                   : 0);
     if (two)
-        put(x, PR_F_PE_SRC2, r->flags & PR_E5_SUBTRACT2 ? PR_SRC2_SUBTRACTED : PR_SRC2_ADDED);
-    put(x, PR_F_PE_OP, is_reduction(r) ? r->elementwise : r->op);
-    put(x, PR_F_PE_REDUCE, max ? PR_REDUCE_MAX : min ? PR_REDUCE_MIN : PR_REDUCE_SUM);
-    put(x, PR_F_PADDING_MODE, max ? PR_PADDING_LOWEST : 0);
-    put(x, PR_F_PE_FUNCTION, r->function);
-    put(x, PR_F_PE_SCALE, r->scale);
-    put(x, PR_F_PE_BIAS, r->bias);
-    put(x, PR_F_PE_PRE_SCALE, r->pre_scale);
-    put(x, PR_F_PE_EPSILON, r->epsilon);
-    put(x, PR_F_PE_FINAL_SCALE, r->final_scale);
+        put_field(x, PR_F_PE_SRC2, r->flags & PR_E5_SUBTRACT2 ? PR_SRC2_SUBTRACTED : PR_SRC2_ADDED);
+    put_field(x, PR_F_PE_OP, is_reduction(r) ? r->elementwise : r->op);
+    put_field(x, PR_F_PE_REDUCE, max ? PR_REDUCE_MAX : min ? PR_REDUCE_MIN : PR_REDUCE_SUM);
+    put_field(x, PR_F_PADDING_MODE, max ? PR_PADDING_LOWEST : 0);
+    put_field(x, PR_F_PE_FUNCTION, r->function);
+    put_field(x, PR_F_PE_SCALE, r->scale);
+    put_field(x, PR_F_PE_BIAS, r->bias);
+    put_field(x, PR_F_PE_PRE_SCALE, r->pre_scale);
+    put_field(x, PR_F_PE_EPSILON, r->epsilon);
+    put_field(x, PR_F_PE_FINAL_SCALE, r->final_scale);
 }
 
 /* Engines that a convolution's channels reach: the last passes have one lane each. */
@@ -341,10 +344,10 @@ static void write_kernel(struct expander *x)
     bool weights = has_weights(r);
     uint32_t engines = weights ? engines_used(r) : 1u << r->engines_log2;
 
-    put(x, PR_F_KERNEL_FMT, PR_CODE_FP16);
-    put(x, PR_F_KERNEL_AT_RUNTIME, weights && r->kernel_place);
-    put(x, PR_F_SMALL_SOURCE, weights);
-    put(x, PR_F_KDMA_LOAD, 1);
+    put_field(x, PR_F_KERNEL_FMT, PR_CODE_FP16);
+    put_field(x, PR_F_KERNEL_AT_RUNTIME, weights && r->kernel_place);
+    put_field(x, PR_F_SMALL_SOURCE, weights);
+    put_field(x, PR_F_KDMA_LOAD, 1);
     for (uint32_t e = 0; e < engines; e++) {
         pr_image_put_at(&x->image, PR_F_COEFF_EN, e, 1);
         pr_image_put_at(&x->image, PR_F_COEFF_HINT, e, HINT_KERNEL);
@@ -370,28 +373,28 @@ static void write_neural(struct expander *x)
     uint32_t unicast = r->kind == PR_E5_BYPASS ? 1 : r->unicast;
 
     head(x, PR_H_ENE, r->engines_log2 + 1);
-    put(x, PR_F_ACTIVE_NE, r->engines_log2);
-    put(x, PR_F_CFG_SOURCES, SOURCES_ONE);
-    put(x, PR_F_NE_OUT_TRANSPOSE, (r->flags & PR_E5_OUT_TRANSPOSE) != 0);
-    put(x, PR_F_OCG_SIZE, r->lanes_log2);
-    put(x, PR_F_PX, r->px);
-    put(x, PR_F_PY, r->py);
-    put(x, PR_F_UNICAST_EN, unicast != 0);
-    put(x, PR_F_UNICAST_CIN, unicast ? unicast : 1);
-    put(x, PR_F_ELEM_MULT, r->kind == PR_E5_PRODUCT);
-    put(x, PR_F_PADDING_MODE, r->kind == PR_E5_MAX ? PR_PADDING_LOWEST : 0);
-    put(x, PR_F_PALETTIZED_BITS, PALETTE_IDLE);
-    put(x, PR_F_OP_MODE, op_mode((enum pr_e5_kind)r->kind));
-    put(x, PR_F_KERNEL_MODE, !has_weights(r));
-    put(x, PR_F_BIAS_MODE, (r->flags & PR_E5_BIAS) != 0);
-    put(x, PR_F_BINARY_POINT, BINARY_POINT_FP16);
-    put(x, PR_F_MAC_BIT20, 1);
-    put(x, PR_F_NONLINEAR_MODE,
-        r->flags & PR_E5_TABLE  ? PR_NL_TABLE
-        : r->flags & PR_E5_RELU ? PR_NL_RELU
-                                : 0);
-    put(x, PR_F_ACC_BIAS, r->acc_bias);
-    put(x, PR_F_POST_SCALE, r->post_scale);
+    put_field(x, PR_F_ACTIVE_NE, r->engines_log2);
+    put_field(x, PR_F_CFG_SOURCES, SOURCES_ONE);
+    put_field(x, PR_F_NE_OUT_TRANSPOSE, (r->flags & PR_E5_OUT_TRANSPOSE) != 0);
+    put_field(x, PR_F_OCG_SIZE, r->lanes_log2);
+    put_field(x, PR_F_PX, r->px);
+    put_field(x, PR_F_PY, r->py);
+    put_field(x, PR_F_UNICAST_EN, unicast != 0);
+    put_field(x, PR_F_UNICAST_CIN, unicast ? unicast : 1);
+    put_field(x, PR_F_ELEM_MULT, r->kind == PR_E5_PRODUCT);
+    put_field(x, PR_F_PADDING_MODE, r->kind == PR_E5_MAX ? PR_PADDING_LOWEST : 0);
+    put_field(x, PR_F_PALETTIZED_BITS, PALETTE_IDLE);
+    put_field(x, PR_F_OP_MODE, op_mode((enum pr_e5_kind)r->kind));
+    put_field(x, PR_F_KERNEL_MODE, !has_weights(r));
+    put_field(x, PR_F_BIAS_MODE, (r->flags & PR_E5_BIAS) != 0);
+    put_field(x, PR_F_BINARY_POINT, BINARY_POINT_FP16);
+    put_field(x, PR_F_MAC_BIT20, 1);
+    put_field(x, PR_F_NONLINEAR_MODE,
+              r->flags & PR_E5_TABLE  ? PR_NL_TABLE
+              : r->flags & PR_E5_RELU ? PR_NL_RELU
+                                      : 0);
+    put_field(x, PR_F_ACC_BIAS, r->acc_bias);
+    put_field(x, PR_F_POST_SCALE, r->post_scale);
     if (has_weights(r) || r->flags & PR_E5_TABLE)
         write_kernel(x);
 }
@@ -401,15 +404,15 @@ static void write_convolution(struct expander *x)
     const struct pr_e5_record *r = x->record;
     bool window = is_ne(r) && r->kind != PR_E5_BYPASS;
 
-    put(x, PR_F_KW, window ? r->kw : 1);
-    put(x, PR_F_KH, window ? r->kh : 1);
-    put(x, PR_F_SX, r->sx ? r->sx : 1);
-    put(x, PR_F_SY, r->sy ? r->sy : 1);
-    put(x, PR_F_OX, 1);
-    put(x, PR_F_OY, 1);
-    put(x, PR_F_KD, 1);
-    put(x, PR_F_SZ, 1);
-    put(x, PR_F_OZ, 1);
+    put_field(x, PR_F_KW, window ? r->kw : 1);
+    put_field(x, PR_F_KH, window ? r->kh : 1);
+    put_field(x, PR_F_SX, r->sx ? r->sx : 1);
+    put_field(x, PR_F_SY, r->sy ? r->sy : 1);
+    put_field(x, PR_F_OX, 1);
+    put_field(x, PR_F_OY, 1);
+    put_field(x, PR_F_KD, 1);
+    put_field(x, PR_F_SZ, 1);
+    put_field(x, PR_F_OZ, 1);
 }
 
 /* First, last and next descriptor of the network. */

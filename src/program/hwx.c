@@ -291,18 +291,23 @@ static void read_banner(const struct pr_hwx_reader *r)
     r->hwx->banner.size = banner.size - 8;
 }
 
-bool pr_hwx_read(const void *bytes, size_t size, struct pr_hwx *hwx, struct pr_problem *problem)
+bool pr_hwx_begin(size_t size, struct pr_hwx *hwx, struct pr_problem *problem)
 {
-    struct pr_hwx_reader r = {.file = {bytes, size, 0}, .hwx = hwx, .problem = problem};
-
     memset(hwx, 0, sizeof(*hwx));
     if (problem)
         memset(problem, 0, sizeof(*problem));
     if (size > UINT32_MAX)
         return pr_problem_set(problem, PR_PROBLEM_LIMIT, "The file has %ju bytes; the limit is 4 GiB.",
                               (uint64_t)size);
-    if (!read_header(&r) || !check_commands(&r) || !read_program(&r) || !read_sections(&r) ||
-        !pr_hwx_read_ports(&r))
+    return true;
+}
+
+bool pr_hwx_read(const void *bytes, size_t size, struct pr_hwx *hwx, struct pr_problem *problem)
+{
+    struct pr_hwx_reader r = {.file = {bytes, size, 0}, .hwx = hwx, .problem = problem};
+
+    if (!pr_hwx_begin(size, hwx, problem) || !read_header(&r) || !check_commands(&r) || !read_program(&r) ||
+        !read_sections(&r) || !pr_hwx_read_ports(&r))
         return false;
     read_banner(&r);
     return true;

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Program images: surfaces, their names, buffers, shapes. */
+/*
+ * Program images: surfaces. Bindings come first and give name, buffer, bytes and direction. Then shapes are
+ * filled in from tensor descriptors, from symbols for the surfaces that have none, and a surface that still
+ * has no shape takes its element type from the descriptors. A later source never replaces an earlier one. No
+ * name or offset of the file is used before it has been checked against its command, nor strides before they
+ * are known to stay inside the surface.
+ */
 #include <string.h>
 
 #include "base/array.h"

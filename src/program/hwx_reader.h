@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the two halves of the program image reader share: hwx.c (commands, sections) and hwx_port.c
- * (surfaces).
+ * (surfaces). The .anec reader begins in the same way.
  */
 #ifndef PROGRAM_HWX_READER_H
 #define PROGRAM_HWX_READER_H
@@ -36,6 +36,9 @@ struct pr_hwx_section {
     uint32_t flags;
     struct pr_slice header; /* its 80 bytes in the file */
 };
+
+/* The beginning of a reader: clears the result and the problem, refuses a file of 4 GiB or more. */
+bool pr_hwx_begin(size_t size, struct pr_hwx *hwx, struct pr_problem *problem);
 
 /* The command at `at`, which moves on. Once the commands have been checked this fails only at their end. */
 bool pr_hwx_next_command(const struct pr_hwx_reader *r, uint64_t *at, struct pr_slice *command,

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing program images: the load commands of compiler 4.x, surfaces after the text. */
+/*
+ * Writing program images: the load commands of compiler 4.x, surfaces after the text. The commands are
+ * written twice: the first pass has no capacity and only measures them, because the text begins behind them.
+ * Both passes must therefore make the same commands. No byte is stored past the capacity. What is written
+ * here, hwx.c and hwx_port.c must accept.
+ */
 #include "program/hwx_write.h"
 
 #include <string.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the streams of a task's engines hold its kernel: the planes and their places. */
+/*
+ * How the streams of a task's engines hold its kernel: the planes and their places. pr_plane_next,
+ * group_bytes and pr_kernel_place walk the same levels in the same order; a change to next_level changes all
+ * of them. The compiler packs kernels with pr_kernel_place and the engine reads them with it, so a wrong
+ * place here is invisible to a test that uses both.
+ */
 #include "program/kernel.h"
 
 #include <string.h>
@@ -202,7 +207,7 @@ uint64_t pr_kernel_stream_bytes(const struct pr_task *task, uint32_t engine)
 }
 
 bool pr_kernel_table(const struct pr_task *task, const struct pr_kernel_bytes streams[PR_ENGINES_MAX],
-                     uint16_t table[PR_TABLE_HALFS], struct pr_problem *problem)
+                     uint16_t table[PR_TABLE_VALUES], struct pr_problem *problem)
 {
     const uint8_t *first = NULL;
 

@@ -15,7 +15,7 @@
 #include "program/task.h"
 
 #define PR_TABLE_BYTES     128u
-#define PR_TABLE_HALFS     64u
+#define PR_TABLE_VALUES    64u
 #define PR_PALETTE_BYTES   64u
 #define PR_KERNEL_HALF_MAX (1u << 28) /* weights of a kernel that is not plain, ones too; chosen */
 
@@ -72,6 +72,6 @@ uint32_t pr_kernel_groups(const struct pr_task *task);
  * shorter, or when the engines' tables differ, which is not decoded.
  */
 bool pr_kernel_table(const struct pr_task *task, const struct pr_kernel_bytes streams[PR_ENGINES_MAX],
-                     uint16_t table[PR_TABLE_HALFS], struct pr_problem *problem);
+                     uint16_t table[PR_TABLE_VALUES], struct pr_problem *problem);
 
 #endif

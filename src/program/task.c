@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task decoded from a register image: what both units share. */
+/*
+ * A task decoded from a register image: what both units share. A value that this model does not run is
+ * refused here by field and value, so the datapath does not check for it again. Extents are read first, then
+ * the operands, then the part of the unit, which gives the tensors their extents; only then can spans and
+ * overlap be checked. Of several faults the first in this order is reported.
+ */
 #include "program/task.h"
 
 #include <string.h>
@@ -136,25 +141,65 @@ static uint32_t staging_of(enum pr_format format)
     return format == PR_FP16 ? PR_STAGING_FP16 : PR_STAGING_8_BIT;
 }
 
-static bool source1_memory(const struct pr_decoder *d, struct pr_tensor *t)
-{
-    uint32_t interleave = pr_decode_get(d, PR_F_SRC_INTERLEAVE);
+/* What must agree in registers when a tensor is in DRAM, and what must be zero. */
+struct memory_fields {
+    enum pr_td_field format, memory_format;
+    enum pr_td_field staging;
+    enum pr_td_field interleave, staged_interleave;
+    const char *conversion, *staging_codes, *interleave_rule; /* the reasons of refusals */
+    struct {
+        enum pr_td_field field;
+        const char *why;
+    } zero[7]; /* the last row is empty */
+};
 
-    if (pr_decode_get(d, PR_F_SRC_MEM_FMT) != pr_decode_get(d, PR_F_IN_FMT))
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_SRC_MEM_FMT,
-                                "a conversion between memory and ChCfg.InFmt is not decoded");
-    if (!pr_decode_require(d, PR_F_SRC_SHIFT, 0, "a shifted source is not decoded") ||
-        !pr_decode_require(d, PR_F_SRC_OFFSET_CH, 0, "a channel offset is not decoded") ||
-        !pr_decode_require(d, PR_F_SRC_CMP_VEC, 0, "compressed vectors are not decoded") ||
-        !pr_decode_require(d, PR_F_SOURCE_DMA_CMP_VEC, 0, "compressed vectors are not decoded") ||
-        !pr_decode_require(d, PR_F_SOURCE_DMA_OFFSET_CH, 0, "a channel offset is not decoded"))
-        return false;
-    if (pr_decode_get(d, PR_F_SOURCE_DMA_FMT) != staging_of(t->format))
-        return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, PR_F_SOURCE_DMA_FMT,
-                                "staging is 1 for fp16 and 0 for 8-bit sources");
-    if (interleave == 0 || interleave != pr_decode_get(d, PR_F_SOURCE_DMA_INTERLEAVE))
-        return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, PR_F_SOURCE_DMA_INTERLEAVE,
-                                "it must be the Interleave of the source's Fmt, 1 or more");
+static const struct memory_fields source1_memory = {
+    .format = PR_F_IN_FMT,
+    .memory_format = PR_F_SRC_MEM_FMT,
+    .staging = PR_F_SOURCE_DMA_FMT,
+    .interleave = PR_F_SRC_INTERLEAVE,
+    .staged_interleave = PR_F_SOURCE_DMA_INTERLEAVE,
+    .conversion = "a conversion between memory and ChCfg.InFmt is not decoded",
+    .staging_codes = "staging is 1 for fp16 and 0 for 8-bit sources",
+    .interleave_rule = "it must be the Interleave of the source's Fmt, 1 or more",
+    .zero = {{PR_F_SRC_SHIFT, "a shifted source is not decoded"},
+             {PR_F_SRC_OFFSET_CH, "a channel offset is not decoded"},
+             {PR_F_SRC_CMP_VEC, "compressed vectors are not decoded"},
+             {PR_F_SOURCE_DMA_CMP_VEC, "compressed vectors are not decoded"},
+             {PR_F_SOURCE_DMA_OFFSET_CH, "a channel offset is not decoded"}},
+};
+
+static const struct memory_fields destination_memory = {
+    .format = PR_F_OUT_FMT,
+    .memory_format = PR_F_DST_MEM_FMT,
+    .staging = PR_F_RESULT_DMA_FMT,
+    .interleave = PR_F_DST_INTERLEAVE,
+    .staged_interleave = PR_F_RESULT_DMA_INTERLEAVE,
+    .conversion = "a conversion between ChCfg.OutFmt and memory is not decoded",
+    .staging_codes = "staging is 1 for fp16 and 0 for 8-bit results",
+    .interleave_rule = "it must be the Interleave of the result's Fmt, 1 or more",
+    .zero = {{PR_F_DST_SHIFT, "a shifted result is not decoded"},
+             {PR_F_DST_OFFSET_CH, "a channel offset is not decoded"},
+             {PR_F_DST_CMP_VEC_FILL, "compressed vectors are not decoded"},
+             {PR_F_DST_CMP_VEC, "compressed vectors are not decoded"},
+             {PR_F_RESULT_DMA_CMP_VEC, "compressed vectors are not decoded"},
+             {PR_F_RESULT_DMA_OFFSET_CH, "a channel offset is not decoded"}},
+};
+
+static bool check_memory(const struct pr_decoder *d, const struct memory_fields *fields, struct pr_tensor *t)
+{
+    uint32_t interleave = pr_decode_get(d, fields->interleave);
+
+    if (pr_decode_get(d, fields->memory_format) != pr_decode_get(d, fields->format))
+        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, fields->memory_format, fields->conversion);
+    for (unsigned i = 0; fields->zero[i].why; i++)
+        if (!pr_decode_require(d, fields->zero[i].field, 0, fields->zero[i].why))
+            return false;
+    if (pr_decode_get(d, fields->staging) != staging_of(t->format))
+        return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, fields->staging, fields->staging_codes);
+    if (interleave == 0 || interleave != pr_decode_get(d, fields->staged_interleave))
+        return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, fields->staged_interleave,
+                                fields->interleave_rule);
     t->interleave = interleave;
     return true;
 }
@@ -211,7 +256,7 @@ static bool decode_source1(const struct pr_decoder *d)
     if (!pr_decode_head(d, PR_H_RBE0))
         return pr_decode_refuse_header(d, PR_PROBLEM_INCONSISTENT, PR_H_RBE0,
                                        "the source comes by DMA and needs its buffer");
-    if (!source1_memory(d, t))
+    if (!check_memory(d, &source1_memory, t))
         return false;
     dram_source(d, t, 0);
     if (type == PR_TYPE_KEPT) {
@@ -248,30 +293,6 @@ bool pr_decode_source2(const struct pr_decoder *d)
     return true;
 }
 
-static bool destination_memory(const struct pr_decoder *d, struct pr_tensor *t)
-{
-    uint32_t interleave = pr_decode_get(d, PR_F_DST_INTERLEAVE);
-
-    if (pr_decode_get(d, PR_F_DST_MEM_FMT) != pr_decode_get(d, PR_F_OUT_FMT))
-        return pr_decode_refuse(d, PR_PROBLEM_UNSUPPORTED, PR_F_DST_MEM_FMT,
-                                "a conversion between ChCfg.OutFmt and memory is not decoded");
-    if (!pr_decode_require(d, PR_F_DST_SHIFT, 0, "a shifted result is not decoded") ||
-        !pr_decode_require(d, PR_F_DST_OFFSET_CH, 0, "a channel offset is not decoded") ||
-        !pr_decode_require(d, PR_F_DST_CMP_VEC_FILL, 0, "compressed vectors are not decoded") ||
-        !pr_decode_require(d, PR_F_DST_CMP_VEC, 0, "compressed vectors are not decoded") ||
-        !pr_decode_require(d, PR_F_RESULT_DMA_CMP_VEC, 0, "compressed vectors are not decoded") ||
-        !pr_decode_require(d, PR_F_RESULT_DMA_OFFSET_CH, 0, "a channel offset is not decoded"))
-        return false;
-    if (pr_decode_get(d, PR_F_RESULT_DMA_FMT) != staging_of(t->format))
-        return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, PR_F_RESULT_DMA_FMT,
-                                "staging is 1 for fp16 and 0 for 8-bit results");
-    if (interleave == 0 || interleave != pr_decode_get(d, PR_F_RESULT_DMA_INTERLEAVE))
-        return pr_decode_refuse(d, PR_PROBLEM_INCONSISTENT, PR_F_RESULT_DMA_INTERLEAVE,
-                                "it must be the Interleave of the result's Fmt, 1 or more");
-    t->interleave = interleave;
-    return true;
-}
-
 static bool decode_destination(const struct pr_decoder *d)
 {
     static stride_fields dram = {PR_F_DST_ROW, PR_F_DST_PLANE, PR_F_DST_DEPTH, PR_F_DST_GROUP};
@@ -297,7 +318,7 @@ static bool decode_destination(const struct pr_decoder *d)
     if (!pr_decode_head(d, PR_H_WBE))
         return pr_decode_refuse_header(d, PR_PROBLEM_INCONSISTENT, PR_H_WBE,
                                        "the result goes out by DMA and needs its buffer");
-    if (!destination_memory(d, t))
+    if (!check_memory(d, &destination_memory, t))
         return false;
     t->home = PR_HOME_DRAM;
     t->bar = pr_decode_head(d, PR_H_WBASE);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing descriptors: always ten header words and all blocks in the order of the table. */
+/*
+ * Writing descriptors. The form is always the longest one: ten header words, then one record for each block
+ * of the table with all its registers, so that no register keeps a value from the descriptor before.
+ */
 #include "program/td_write.h"
 
 enum { RECORD_COUNT_LO = 26 };

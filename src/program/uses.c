@@ -39,7 +39,7 @@ static uint32_t selected_kernels(const uint8_t *td)
 }
 
 /* The descriptor takes every buffer of the set for elements of this code: those of MemFmt and KernelFmt. */
-static void tell(struct pr_uses *uses, uint32_t set, uint32_t code, uint32_t descriptor)
+static void note_element(struct pr_uses *uses, uint32_t set, uint32_t code, uint32_t descriptor)
 {
     static const uint32_t elements[4] = {PR_HWX_ELEMENT_UINT8, PR_HWX_ELEMENT_INT8, PR_HWX_ELEMENT_FLOAT16};
     uint32_t element = elements[code & 3];
@@ -51,10 +51,10 @@ static void tell(struct pr_uses *uses, uint32_t set, uint32_t code, uint32_t des
             continue;
         if (!use->element) {
             use->element = element;
-            use->teller = descriptor;
+            use->descriptor = descriptor;
         } else if (use->element != element && !use->other) {
             use->other = element;
-            use->rival = descriptor;
+            use->other_descriptor = descriptor;
         }
     }
 }
@@ -70,16 +70,18 @@ static void trace_elements(struct pr_uses *uses, const uint8_t *td, const struct
                            uint32_t descriptor)
 {
     if (by_dma(image, PR_F_SOURCE_TYPE, PR_F_SRC_EN))
-        tell(uses, selected(td, PR_H_RBASE0, PR_H_RBE0), pr_image_get(image, PR_F_SRC_MEM_FMT), descriptor);
+        note_element(uses, selected(td, PR_H_RBASE0, PR_H_RBE0), pr_image_get(image, PR_F_SRC_MEM_FMT),
+                     descriptor);
     if (pr_image_get(image, PR_F_SOURCE2_BY_DMA))
-        tell(uses, selected(td, PR_H_RBASE1, PR_H_RBE1), pr_image_get(image, PR_F_SRC2_MEM_FMT), descriptor);
+        note_element(uses, selected(td, PR_H_RBASE1, PR_H_RBE1), pr_image_get(image, PR_F_SRC2_MEM_FMT),
+                     descriptor);
     if (pr_image_get(image, PR_F_KERNEL_AT_RUNTIME))
-        tell(uses, selected_kernels(td), pr_image_get(image, PR_F_KERNEL_FMT), descriptor);
+        note_element(uses, selected_kernels(td), pr_image_get(image, PR_F_KERNEL_FMT), descriptor);
     if (by_dma(image, PR_F_RESULT_TYPE, PR_F_DST_EN)) {
         uint32_t set = selected(td, PR_H_WBASE, PR_H_WBE);
 
         uses->stored |= set;
-        tell(uses, set, pr_image_get(image, PR_F_DST_MEM_FMT), descriptor);
+        note_element(uses, set, pr_image_get(image, PR_F_DST_MEM_FMT), descriptor);
     }
 }
 
@@ -116,6 +118,6 @@ bool pr_uses_element(const struct pr_uses *uses, uint32_t bar, uint32_t *element
     return !use->other ||
            pr_problem_set(problem, PR_PROBLEM_INCONSISTENT,
                           "Descriptor %u takes the surface in buffer %u for %s, and descriptor %u for %s.",
-                          use->teller, bar, pr_hwx_element_name(use->element), use->rival,
+                          use->descriptor, bar, pr_hwx_element_name(use->element), use->other_descriptor,
                           pr_hwx_element_name(use->other));
 }

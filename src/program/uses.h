@@ -13,8 +13,9 @@
  * What a buffer holds: enum pr_hwx_element, and the first descriptor that says so, by its index in the chain.
  */
 struct pr_buffer_use {
-    uint32_t element, teller; /* an element of 0: no descriptor says */
-    uint32_t other, rival;    /* the first that takes it for something else; 0: none does */
+    uint32_t element, descriptor; /* the first descriptor that says; an element of 0: none does */
+    /* The first descriptor that uses the buffer with another element type; 0: none does. */
+    uint32_t other, other_descriptor;
 };
 
 struct pr_uses {

@@ -18,8 +18,10 @@ const struct pr_board pr_board_table[PR_CHIP_COUNT] = {
             .pmu = 0x28e08c000,
             .dram = 0x10000000000,
             .interrupt = 0x302,
+            .dart_interrupt = 0x303,
             .revision = PR_DEVICE_VERSION << 8 | PR_DEVICE_MINOR_VERSION,
-            .source = "seeds ch. 27-29 (revision: Table 27.9), engine facts 2.1, guide facts 7.1",
+            .source = "seeds ch. 27-29 (revision: Table 27.9), engine facts 2.1, guide facts 7.1; "
+                      "the DARTs' interrupt: lnx",
         },
     [PR_CHIP_T8103] =
         {
@@ -30,10 +32,11 @@ const struct pr_board pr_board_table[PR_CHIP_COUNT] = {
             .dapf = 0x26b804000,
             .pmu = 0x23b70c000,
             .dram = 0x800000000,
-            .interrupt = 0x302,
+            .interrupt = 0x1a0,
+            .dart_interrupt = 0x1a1,
             .revision = PR_DEVICE_VERSION << 8 | PR_DEVICE_MINOR_VERSION,
-            .source =
-                "engine facts 2.1; DRAM base from the firmware address in command facts 6; interrupt line and revision chosen",
+            .source = "engine facts 2.1; DRAM base from the firmware address in command facts 6; "
+                      "interrupts: lnx; revision chosen",
         },
 };
 

@@ -23,16 +23,24 @@ struct pr_board {
     const char *name;
     uint64_t container, container_bytes; /* the engine's aperture */
     uint64_t dart[PR_DART_COUNT];        /* 16 KiB each */
-    uint64_t dapf;
-    uint64_t pmu; /* power-state registers */
+    uint64_t dapf; /* the fourth window of 16 KiB (seeds ch. 28); what is in it is not public */
+    uint64_t pmu;  /* power-state registers */
     uint64_t dram;
-    uint32_t interrupt; /* the engine's line at the interrupt controller */
+    uint32_t interrupt;      /* the engine's line at the interrupt controller */
+    uint32_t dart_interrupt; /* that of the three DARTs */
     /* what the controller compares with its boot arguments: version << 8 | minor version */
     uint32_t revision;
     const char *source;
 };
 
 extern const struct pr_board pr_board_table[PR_CHIP_COUNT];
+
+/* A run of physical memory, whole pages. A buffer is a list of them in the order of its bytes. */
+struct pr_extent {
+    uint64_t physical, bytes;
+};
+/* A buffer is never physically contiguous beyond this (chosen, see docs/machine.md). */
+#define PR_EXTENT_BYTES_MAX 0x100000u
 
 /* The board of that name, or NULL. */
 const struct pr_board *pr_board_find(const char *name);

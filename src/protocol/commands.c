@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command vocabulary. */
+/*
+ * The tables of commands.def, in its order, and names for messages. A name is that of the seeds' pairing,
+ * which is also the one that is executed. The numbers of rows in commands.h are the sizes of the tables, so a
+ * row too many does not compile.
+ */
 #include "protocol/commands.h"
 
 const struct pr_dispatched pr_dispatched_table[PR_DISPATCHED_COUNT] = {

@@ -360,6 +360,83 @@ static bool read_procedures(const struct reader *r)
     return true;
 }
 
+/* Whether the operation names this buffer for the bar; text and kernel may have a bar it does not name. */
+static bool record_fits(const struct reader *r, const struct pr_rebase_record *record, uint32_t *named)
+{
+    const struct pr_operation *o = &r->container->operation[record->operation];
+
+    for (uint32_t b = 0; b < o->bars; b++)
+        if (o->bar[b].bar == record->bar) {
+            ++*named;
+            return o->bar[b].buffer == record->buffer;
+        }
+    if (record->buffer == PR_PROCESS_TEXT)
+        return record->bar == PR_REBASE_BAR_TEXT;
+    return record->buffer == PR_PROCESS_KERNEL && record->bar == PR_REBASE_BAR_KERNEL &&
+           r->container->section[PR_SECTION_KERNEL];
+}
+
+static bool check_record(const struct reader *r, uint32_t i, uint32_t *taken, uint32_t *named)
+{
+    const struct pr_rebase_record *record = &r->container->record[i];
+    const uint64_t place = (uint64_t)((const uint8_t *)record - r->bytes);
+
+    if (record->zero || record->flags & ~PR_REBASE_WIDE || pr_rebase_get(record->first) ||
+        pr_rebase_get(record->end))
+        return pr_problem_set(at(r, place), PR_PROBLEM_FORMAT,
+                              "Rebase record %u: operands and reserved words must be 0, flags at most %u.", i,
+                              PR_REBASE_WIDE);
+    if (record->bar >= PR_TQ_BARS || *taken >> record->bar & 1)
+        return pr_problem_set(at(r, place + 4), PR_PROBLEM_INCONSISTENT,
+                              "Rebase record %u has bar %u; bars are below %u, each once in an operation.", i,
+                              record->bar, PR_TQ_BARS);
+    *taken |= 1u << record->bar;
+    if (!record_fits(r, record, named))
+        return pr_problem_set(at(r, place + 8), PR_PROBLEM_BINDING,
+                              "Rebase record %u: bar %u of operation %u does not have buffer %x.", i,
+                              record->bar, record->operation, record->buffer);
+    return true;
+}
+
+/* The records of one operation, from `*next` on. */
+static bool check_records(const struct reader *r, uint32_t operation, uint32_t *next)
+{
+    uint32_t taken = 0, named = 0;
+
+    for (; *next < r->container->records && r->container->record[*next].operation == operation; ++*next)
+        if (!check_record(r, *next, &taken, &named))
+            return false;
+    if (named == r->container->operation[operation].bars)
+        return true;
+    return pr_problem_set(at(r, r->container->section[PR_SECTION_REBASE]->offset), PR_PROBLEM_BINDING,
+                          "Operation %u has %u bars; %u of them have a rebase record.", operation,
+                          r->container->operation[operation].bars, named);
+}
+
+static bool read_records(const struct reader *r)
+{
+    const uint32_t offset = r->container->section[PR_SECTION_REBASE]->offset;
+    uint32_t count, next = 0;
+
+    if (!section_holds(r, PR_SECTION_REBASE, 8))
+        return false;
+    count = pr_le32(r->bytes + offset);
+    if (!check_zero(r, (uint64_t)offset + 4, 4, "rebase") ||
+        !check_entries(r, PR_SECTION_REBASE, 8, count, sizeof(struct pr_rebase_record),
+                       PR_REBASE_RECORDS_MAX))
+        return false;
+    r->container->records = count;
+    r->container->record = part(r, (uint64_t)offset + 8);
+    for (uint32_t i = 0; i < r->container->operations; i++)
+        if (!check_records(r, i, &next))
+            return false;
+    if (next == count)
+        return true;
+    return pr_problem_set(at(r, offset + 8 + next * sizeof(struct pr_rebase_record)), PR_PROBLEM_BINDING,
+                          "Rebase record %u is of operation %u; operations ascend, and there are %u.", next,
+                          r->container->record[next].operation, r->container->operations);
+}
+
 bool pr_container_read(const void *bytes, size_t size, struct pr_container *container,
                        struct pr_problem *problem)
 {
@@ -372,5 +449,5 @@ bool pr_container_read(const void *bytes, size_t size, struct pr_container *cont
         memset(problem, 0, sizeof(*problem));
     return read_package(&r, &program_offset) && read_program(&r, program_offset) &&
            read_sections(&r, program_offset) && read_generic(&r, seen) && read_operations(&r, seen) &&
-           read_procedures(&r);
+           read_procedures(&r) && read_records(&r);
 }

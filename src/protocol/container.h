@@ -10,6 +10,7 @@
 
 #include "protocol/bits.h"
 #include "protocol/problem.h"
+#include "protocol/rebase.h"
 #include "protocol/tm_regs.h"
 
 #define PR_CONTAINER_PACKAGE        0x414e4548u /* "ANEH" read as a big-endian word */
@@ -19,16 +20,18 @@
 #define PR_CONTAINER_CHECKSUM_VALID 0xffffffffu /* checksum word that means "checked" (guide facts 4.4) */
 #define PR_CONTAINER_BYTES_MAX      0x40000000u
 #define PR_SECTION_LIMIT            0xe0000000u /* device address + size of a section */
-#define PR_MAPPED_BASE \
-    0x1bc400000000ull /* rebase records: this with the device address in its low half (seeds ch. 28) */
 
-/* X(id, number, name, mandatory). Mandatory as the H13 checks demand: command facts 4.5. */
+/*
+ * X(id, number, name, mandatory). Mandatory as the H13 checks demand: command facts 4.5. The last one is
+ * CHOSEN: seeds ch. 28 has the records, and not where they are.
+ */
 #define PR_SECTIONS(X)                 \
     X(GENERIC, 0, "generic", true)     \
     X(KERNEL, 1, "kernel", false)      \
     X(TEXT, 2, "text", true)           \
     X(OPERATION, 3, "operation", true) \
-    X(PROCEDURE, 4, "procedure", true)
+    X(PROCEDURE, 4, "procedure", true) \
+    X(REBASE, 5, "rebase", true)
 
 enum pr_section {
 #define X(id, number, name, mandatory) PR_SECTION_##id = number,
@@ -117,9 +120,15 @@ struct pr_procedure {
 };
 
 /*
+ * rebase: u32 count, u32 0, then struct pr_rebase_record, by ascending operations: one for each BAR of an
+ * operation, and for those of text and kernel where the operation has no buffer there.
+ */
+#define PR_REBASE_RECORDS_MAX (PR_OPERATIONS_MAX * PR_TQ_BARS)
+
+/*
  * Reads a container from a private copy, aligned to 8 bytes. All checks that need no memory beyond it:
  * magics, version, sizes, order, overlaps, padding, limits, section contents against each other (operation
- * bars name generic buffers, procedures name operations).
+ * bars name generic buffers, procedures name operations, every bar has a rebase record).
  */
 struct pr_container {
     const struct pr_container_program *program;
@@ -130,6 +139,8 @@ struct pr_container {
     const struct pr_operation *operation;
     uint32_t procedures;
     const struct pr_procedure *procedure;
+    uint32_t records;
+    const struct pr_rebase_record *record;
 };
 bool pr_container_read(const void *bytes, size_t size, struct pr_container *container,
                        struct pr_problem *problem);

@@ -12,6 +12,7 @@
 
 #include "protocol/bits.h"
 #include "protocol/commands.h"
+#include "protocol/rebase.h"
 
 #define PR_MESSAGE_BYTES_MAX     0x1b89u /* message size bound, command facts 3.1: less than this */
 #define PR_PRIORITIES            8u
@@ -133,13 +134,26 @@ struct pr_working_set {
     uint64_t text, text_bytes, kernel, kernel_bytes;
 };
 /*
- * CREATE_PROCESS: program_id in the header; reply process_id. `stream` is the DART stream of the client's
- * domain (CHOSEN).
+ * CREATE_PROCESS (CHOSEN): program_id in the header; reply process_id. `stream` is the DART stream of the
+ * client's domain. The buffers that follow are the program's own, each once, at their addresses in that
+ * domain: the text, the kernel when the container has one, and every generic buffer whose address the
+ * container fixes.
  */
+struct pr_process_buffer {
+    uint32_t index; /* of the generic buffer, PR_PROCESS_TEXT or PR_PROCESS_KERNEL */
+    uint32_t reserved;
+    uint64_t address, bytes;
+};
+_Static_assert(sizeof(struct pr_process_buffer) == 24, "a buffer of a process is 24 bytes");
 struct pr_body_process {
     uint32_t stream;
-    uint32_t reserved;
+    uint32_t buffers;
+    struct pr_process_buffer buffer[];
 };
+#define PR_PROCESS_BYTES(buffers) (8u + 24u * (buffers))
+#define PR_PROCESS_BUFFERS_MAX \
+    ((PR_MESSAGE_BYTES_MAX - 1 - (uint32_t)sizeof(struct pr_command_header) - PR_PROCESS_BYTES(0)) / 24u)
+_Static_assert(sizeof(struct pr_body_process) == PR_PROCESS_BYTES(0), "the buffers of a process start at 8");
 
 /* Boot commands in order (seeds ch. 29). X(command) */
 #define PR_BOOT_COMMANDS(X)                                      \
@@ -167,7 +181,7 @@ struct pr_exe_header {
 
 /* sCSneBufferDescriptor, command facts 4.4. */
 struct pr_buffer {
-    uint32_t valid; /* bit 0 */
+    uint32_t valid; /* bit 0; bit 1 asks for a wide BAR (CHOSEN) */
     uint32_t index; /* of the program's generic buffer */
     uint32_t type;  /* 0 in, 1 out, 2 intermediate, 3 kernel, 4 text, 5 mutable */
     uint32_t memory;
@@ -176,7 +190,24 @@ struct pr_buffer {
     uint64_t bytes;
     uint64_t tag;
 };
+#define PR_BUFFER_VALID 1u
+#define PR_BUFFER_WIDE  2u
 _Static_assert(sizeof(struct pr_buffer) == 0x30, "a buffer descriptor is 0x30 bytes");
+
+/*
+ * PREMAP_BUFFER: program_id and process_id in the header; one operation with one buffer, whose address and
+ * size are not 0 (seeds ch. 30). The places are CHOSEN.
+ */
+struct pr_body_premap {
+    uint32_t operations;
+    uint32_t buffers; /* nbrOfBuffers */
+    uint32_t pool;    /* the pool's identifier; 0 is that of calls */
+    uint32_t zero;
+    struct pr_buffer buffer;
+};
+_Static_assert(sizeof(struct pr_body_premap) == 0x40, "a buffer descriptor behind four words");
+#define PR_POOL_CALLS  0u
+#define PR_POOL_PREMAP 1u /* of what the driver pre-maps */
 
 /* PROCEDURE_CALL: priority at +0x14 as the seeds read it; what follows +0x18 is command facts 4.4. */
 struct pr_call {
@@ -239,9 +270,21 @@ struct pr_program_event {
     uint32_t process_id;
     uint32_t status; /* +0x18 pr_status (CHOSEN; 0 seen) */
     uint32_t state;  /* +0x1c 0 = last task dispatched, 1 = finished and output in DRAM */
-    uint64_t detail; /* +0x20 CHOSEN: for a failed call, TM ERROR1 in the low half */
+    uint64_t detail; /* +0x20 CHOSEN: for a failed call, TM ERROR1 in the low half, ERROR2 in the high one */
 };
 _Static_assert(sizeof(struct pr_program_event) == 0x28, "a program event is 0x28 bytes");
+
+/*
+ * The longer form, of a call that failed while the engine had it (CHOSEN): the host reads no compute
+ * register, so what the firmware read there comes with the event. Words that say nothing of this call are
+ * PR_TM_ERROR_FINE.
+ */
+struct pr_program_failure {
+    struct pr_program_event event;
+    uint32_t error[3]; /* +0x28 ERROR1 to ERROR3 */
+    uint32_t status;   /* +0x34 STATUS of the task manager */
+};
+_Static_assert(sizeof(struct pr_program_failure) == 0x38, "a failure is 0x38 bytes");
 enum { PR_EVENT_DISPATCHED = 0, PR_EVENT_FINISHED = 1 };
 
 #endif

@@ -5,9 +5,7 @@
 
 #include "protocol/bits.h"
 
-/*
- * The kinds of finding; the number is what the task manager's first error register shows for a stuck queue.
- */
+/* The kinds of finding; the number is what `ane_machine_problem` shows. */
 #define PR_PROBLEM_KINDS(X)                                                           \
     X(NONE, 0x00, "no problem")                                                       \
     X(TRUNCATED, 0x01, "bytes end too early")                                         \

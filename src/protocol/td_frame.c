@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frame of a task descriptor: its table. */
+/*
+ * The table of the header's fields. Rows and enum pr_td_header_field come from the same td_header.def, so an
+ * enum value is the index of its row. The reader, the writer, the checks, the text form and the reference
+ * pages all use these rows; a field is changed there and nowhere else.
+ */
 #include "protocol/td_frame.h"
 
 const struct pr_field_info pr_header_table[PR_H_COUNT] = {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The task manager's registers: checks and names. */
+/*
+ * The task manager's registers: checks and names. The checks are static: every register is an aligned word,
+ * and those of a queue stay inside its stride. A NULL name means that no source names the offset.
+ */
 #include "protocol/tm_regs.h"
 
 #include <stddef.h>
@@ -20,6 +23,28 @@ _Static_assert(PR_TQ_BAR2 + 4 * PR_TQ_BARS == PR_TQ_NID2,
                "the second slot's buffers end where its identity is");
 
 const uint8_t pr_tq_priority[PR_TQ_COUNT] = {1, 2, 3, 4, 5, 6, 0x1e, 0x1f};
+
+const char *pr_tm_code_text(uint32_t code)
+{
+    switch (code) {
+#define X(id, value, text) \
+    case PR_TM_CODE_##id: return text;
+        PR_TM_CODES(X)
+#undef X
+    default: return "an unknown code";
+    }
+}
+
+const char *pr_tm_dma_text(uint32_t dma)
+{
+    switch (dma) {
+#define X(id, value, text) \
+    case PR_TM_DMA_##id: return text;
+        PR_TM_DMAS(X)
+#undef X
+    default: return "an unknown transfer";
+    }
+}
 
 const char *pr_tm_reg_name(uint32_t offset)
 {

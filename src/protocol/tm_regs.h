@@ -97,8 +97,40 @@ enum pr_tq_reg {
 #define PR_TM_ABORT_QUEUE(queue) (1u << (queue))
 
 /*
+ * What the task manager reports of a request that did not end well (CHOSEN: no source has its codes). Coarse
+ * on purpose: why a descriptor is refused is this model's finding, not the silicon's, and is in the machine's
+ * own record. X(id, value, text)
+ */
+#define PR_TM_CODES(X)                               \
+    X(FINE, 0, "no error")                           \
+    X(DESCRIPTOR, 1, "a descriptor was refused")     \
+    X(TRANSLATION, 2, "the DART refused an address") \
+    X(PUSH, 3, "a push was lost")
+/* Which transfer an address belongs to (CHOSEN). X(id, value, text) */
+#define PR_TM_DMAS(X)               \
+    X(NONE, 0, "no transfer")       \
+    X(FETCH, 1, "descriptor fetch") \
+    X(SOURCE1, 2, "source 1")       \
+    X(SOURCE2, 3, "source 2")       \
+    X(KERNEL, 4, "kernel")          \
+    X(DESTINATION, 5, "destination")
+
+enum pr_tm_code {
+#define X(id, value, text) PR_TM_CODE_##id = value,
+    PR_TM_CODES(X)
+#undef X
+};
+enum pr_tm_dma {
+#define X(id, value, text) PR_TM_DMA_##id = value,
+    PR_TM_DMAS(X)
+#undef X
+};
+const char *pr_tm_code_text(uint32_t code);
+const char *pr_tm_dma_text(uint32_t dma);
+
+/*
  * IRQ0_INFO and IRQ1_INFO: how many descriptors, of which network. Two bytes are unknown and used here for
- * the code of enum pr_problem_kind, 0 when all is well, and for the queue (CHOSEN).
+ * the code, 0 when all is well, and for the queue (CHOSEN).
  */
 #define PR_TM_EVENT_COUNT_LO    24
 #define PR_TM_EVENT_COUNT_WIDTH 8
@@ -113,16 +145,18 @@ enum pr_tq_reg {
 #define PR_TM_COMMITTED_NID_WIDTH 8
 
 /*
- * ERROR1 to ERROR3 hold this when there is no error. Their contents otherwise are unknown; here ERROR1 is the
- * enum pr_problem_kind, the queue, and the byte offset in the descriptor (CHOSEN).
+ * ERROR1 to ERROR3 hold this when there is no error. Their contents otherwise are unknown; here ERROR1 has
+ * the code, the queue and the transfer, ERROR2 the descriptor's address, and ERROR3 the first address of the
+ * transfer (CHOSEN).
  */
-#define PR_TM_ERROR_FINE          0x22222222u
-#define PR_TM_ERROR1_KIND_LO      0
-#define PR_TM_ERROR1_KIND_WIDTH   8
-#define PR_TM_ERROR1_QUEUE_LO     8
-#define PR_TM_ERROR1_QUEUE_WIDTH  8
-#define PR_TM_ERROR1_OFFSET_LO    16
-#define PR_TM_ERROR1_OFFSET_WIDTH 16
+#define PR_TM_ERRORS             3u
+#define PR_TM_ERROR_FINE         0x22222222u
+#define PR_TM_ERROR1_CODE_LO     0
+#define PR_TM_ERROR1_CODE_WIDTH  8
+#define PR_TM_ERROR1_QUEUE_LO    8
+#define PR_TM_ERROR1_QUEUE_WIDTH 8
+#define PR_TM_ERROR1_DMA_LO      16
+#define PR_TM_ERROR1_DMA_WIDTH   4
 
 #define PR_TQ_STATUS_IN_USE 0x1u
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trace records: the table, text and binary form. Both forms come from the table alone: an event that is
- * declared needs no code here.
+ * Trace records: the table, text and binary form. Numbers, and the order and kinds of fields, are the binary
+ * form itself (see trace_events.def before changing a row). The text form is what is hashed and what golden
+ * traces contain: a change of print_field or of a name changes every hash. The reader trusts no length of a
+ * file, and text in a decoded record points into the caller's bytes.
  */
 #include "protocol/trace.h"
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part of printf. */
+/*
+ * A part of printf, without allocation and without a C library. A byte is stored only while one is left for
+ * the NUL, which is always written if there is any capacity. An unknown conversion is copied as text and
+ * takes no argument, so the arguments after it would be wrong; the format attribute of the header lets the
+ * compiler find these.
+ */
 #include "rtkernel/format.h"
 
 #include <stdbool.h>
@@ -18,7 +23,7 @@ struct conversion {
     char letter;
 };
 
-static void put(struct output *out, char c)
+static void put_char(struct output *out, char c)
 {
     if (out->length + 1 < out->capacity)
         out->buffer[out->length++] = c;
@@ -27,7 +32,7 @@ static void put(struct output *out, char c)
 static void pad(struct output *out, char c, unsigned width, size_t used)
 {
     for (; used < width; used++)
-        put(out, c);
+        put_char(out, c);
 }
 
 static void put_string(struct output *out, const struct conversion *how, const char *string)
@@ -40,7 +45,7 @@ static void put_string(struct output *out, const struct conversion *how, const c
         length++;
     pad(out, ' ', how->width, length);
     for (size_t i = 0; i < length; i++)
-        put(out, string[i]);
+        put_char(out, string[i]);
 }
 
 static void put_number(struct output *out, const struct conversion *how, uint64_t value, bool negative)
@@ -55,12 +60,12 @@ static void put_number(struct output *out, const struct conversion *how, uint64_
         value /= base;
     } while (value);
     if (negative && how->zero)
-        put(out, '-');
+        put_char(out, '-');
     pad(out, how->zero ? '0' : ' ', how->width, count + negative);
     if (negative && !how->zero)
-        put(out, '-');
+        put_char(out, '-');
     while (count)
-        put(out, digit[--count]);
+        put_char(out, digit[--count]);
 }
 
 static unsigned read_count(const char **format)
@@ -114,8 +119,8 @@ static bool put_conversion(struct output *out, const struct conversion *how, va_
 
     switch (how->letter) {
     case 's': put_string(out, how, va_arg(*args, const char *)); return true;
-    case 'c': put(out, (char)va_arg(*args, int)); return true;
-    case '%': put(out, '%'); return true;
+    case 'c': put_char(out, (char)va_arg(*args, int)); return true;
+    case '%': put_char(out, '%'); return true;
     case 'u':
     case 'x':
     case 'X': put_number(out, how, unsigned_argument(how->longs, args), false); return true;
@@ -139,7 +144,7 @@ size_t rt_format_list(char *buffer, size_t capacity, const char *format, va_list
         struct conversion how;
 
         if (*begin != '%') {
-            put(&out, *begin);
+            put_char(&out, *begin);
             continue;
         }
         how = read_conversion(&format);
@@ -147,7 +152,7 @@ size_t rt_format_list(char *buffer, size_t capacity, const char *format, va_list
             format++;
         } else {
             while (begin < format)
-                put(&out, *begin++);
+                put_char(&out, *begin++);
         }
     }
     va_end(mine);

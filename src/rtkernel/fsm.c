@@ -6,7 +6,7 @@
 
 #include "rtkernel/fault.h"
 
-static const struct rt_fsm_row *find(const struct rt_fsm_table *table, unsigned state, unsigned event)
+static const struct rt_fsm_row *find_row(const struct rt_fsm_table *table, unsigned state, unsigned event)
 {
     for (uint32_t i = 0; i < table->row_count; i++) {
         if (table->rows[i].state == state && table->rows[i].event == event)
@@ -18,7 +18,7 @@ static const struct rt_fsm_row *find(const struct rt_fsm_table *table, unsigned 
 static bool row_is_sound(const struct rt_fsm_table *table, const struct rt_fsm_row *row)
 {
     return row->state < table->states && row->next < table->states && row->event < table->events &&
-           find(table, row->state, row->event) == row;
+           find_row(table, row->state, row->event) == row;
 }
 
 void rt_fsm_init(struct rt_fsm *fsm, struct rt_kernel *kernel, const struct rt_fsm_table *table,
@@ -36,7 +36,7 @@ void rt_fsm_init(struct rt_fsm *fsm, struct rt_kernel *kernel, const struct rt_f
 static void step(struct rt_fsm *fsm, unsigned event, uint64_t argument)
 {
     const struct rt_fsm_table *table = fsm->table;
-    const struct rt_fsm_row *row = find(table, fsm->state, event);
+    const struct rt_fsm_row *row = find_row(table, fsm->state, event);
 
     if (row) {
         fsm->state = row->next;

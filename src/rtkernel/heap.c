@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arenas: contiguous blocks, each with its own size and that of the block below. */
+/*
+ * The arenas. Blocks cover an arena from end to end, and each has its own size and that of the block below.
+ * resize changes both copies of a size together; is_allocation compares them to find a stray pointer or an
+ * overrun. Two free blocks are never neighbours: freeing joins them on both sides.
+ */
 #include "rtkernel/heap.h"
 
 #include "rtkernel/memory.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interrupts: the table of handlers, and the way in. */
+/*
+ * Interrupts: the table of handlers, and the way in. A handler runs on the stack of the interrupted task,
+ * with interrupts masked, and is never interrupted itself. A task that it wakes runs only after the handler
+ * has returned, by preemption at the end of rt_kernel_interrupt. The timer's line is above those of the
+ * table, so no handler can be attached to it.
+ */
 #include "rtkernel/irq.h"
 
 #include "rtkernel/sched.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boot, start, and the calls that do not belong to an object. */
+/*
+ * Boot, start, and the calls that do not belong to an object. The carve-out holds the kernel's struct, then
+ * the framework arena, then the system arena. Sizes are checked before the first byte of it is written. The
+ * kernel's own tasks are created last, because their stacks are allocated in an arena. Interrupts stay masked
+ * from boot until the first task runs.
+ */
 #include "rtkernel/kernel.h"
 
 #include "rtkernel/format.h"

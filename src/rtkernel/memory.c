@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of names, and the mem* functions of builds without a C library. */
+/*
+ * Copies of names, and the mem* functions of builds without a C library. Each loop has a barrier: without it
+ * the compiler recognises the loop and replaces it by a call of the function that it is in. Words are used
+ * only where both addresses are aligned to them.
+ */
 #include "rtkernel/memory.h"
 
 void rt_memory_copy_name(char *to, size_t capacity, const char *from)

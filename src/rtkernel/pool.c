@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots of the fixed pools; the lowest free one is taken. */
+/*
+ * Slots of the fixed pools. `available` is always the number of clear bits below `total`. The lowest free
+ * slot is taken, so that slot numbers, and what is logged with them, are the same in every run.
+ */
 #include "rtkernel/pool.h"
 
 #include "rtkernel/sched.h"

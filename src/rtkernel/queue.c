@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Message queues: a ring between two semaphores. */
+/*
+ * Message queues: a ring between two semaphores. `messages` counts full slots and `spaces` free ones. A
+ * caller has taken a unit of one before it touches the ring, and gives a unit of the other after it: this
+ * alone keeps `read` and `write` apart. The unit may already belong to a waiting task that has not run yet,
+ * so the two counts add up to less than the depth then.
+ */
 #include "rtkernel/queue.h"
 
 #include "rtkernel/memory.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which task runs next, and how the others wait. */
+/*
+ * Which task runs next, and how the others wait. A task is in one list at most: its ready level, the waiters
+ * of an object, or the dead; the running task and the idle task are in none. A bit of ready_levels is set
+ * exactly while that level has a task. All functions are called with interrupts masked.
+ */
 #include "rtkernel/sched.h"
 
 static struct rt_task *task_of(struct rt_link *link)

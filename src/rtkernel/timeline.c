@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timeline: what will happen when, and the port's one timer set to the first of it. */
+/*
+ * The timeline: events by deadline, equal ones in the order they were added. An event is on it once at most.
+ * The port's one timer is set to the first event, or off when there is none; every change of the list ends in
+ * arm.
+ */
 #include "rtkernel/sched.h"
 
 static struct rt_event *event_of(struct rt_link *link)

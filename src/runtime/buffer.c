@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "protocol/bits.h"
 #include "runtime/device.h"
 
 #define BYTES_MAX (1ull << 32)
@@ -32,7 +33,7 @@ int64_t e5_buffer_make(uint64_t bytes, uint32_t type, const struct e5_form *form
     if (!made)
         return e5_fail_memory("a buffer object");
     made->type = type;
-    made->bytes = (bytes + E5_BUFFER_ALIGN - 1) / E5_BUFFER_ALIGN * E5_BUFFER_ALIGN;
+    made->bytes = pr_round_up(bytes, E5_BUFFER_ALIGN);
     if (form) {
         made->engine = true;
         made->form = *form;

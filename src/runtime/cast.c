@@ -2,13 +2,12 @@
 /* Casts. The processor's own row functions and the plain ones give the same bits. */
 #include "runtime/cast.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
+#include "base/processor.h"
 #include "protocol/half.h"
 
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -35,20 +34,6 @@ void e5_cast_to_float_reference(const uint16_t *from, float *to, size_t count)
 
 #if defined(__x86_64__)
 
-/* Asked once: cpuid is slow where a hypervisor answers it. */
-static bool has_f16c(void)
-{
-    static atomic_int answer; /* 0 not asked, 1 no, 2 yes */
-    int known = atomic_load_explicit(&answer, memory_order_relaxed);
-    unsigned a, b, c, d;
-
-    if (!known) {
-        known = __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C ? 2 : 1;
-        atomic_store_explicit(&answer, known, memory_order_relaxed);
-    }
-    return known == 2;
-}
-
 __attribute__((target("avx,f16c"))) static void to_half_f16c(const float *from, uint16_t *to, size_t count)
 {
     size_t i = 0;
@@ -70,7 +55,7 @@ __attribute__((target("avx,f16c"))) static void to_float_f16c(const uint16_t *fr
 
 void e5_cast_to_half(const float *from, uint16_t *to, size_t count)
 {
-    if (count >= SHORT_ROW && has_f16c())
+    if (count >= SHORT_ROW && base_processor_has_f16c())
         to_half_f16c(from, to, count);
     else
         e5_cast_to_half_reference(from, to, count);
@@ -78,7 +63,7 @@ void e5_cast_to_half(const float *from, uint16_t *to, size_t count)
 
 void e5_cast_to_float(const uint16_t *from, float *to, size_t count)
 {
-    if (count >= SHORT_ROW && has_f16c())
+    if (count >= SHORT_ROW && base_processor_has_f16c())
         to_float_f16c(from, to, count);
     else
         e5_cast_to_float_reference(from, to, count);

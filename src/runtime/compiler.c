@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compiler's handles: where its cache is, what it may do. */
+/*
+ * The compiler's handles. Each keeps copies of the paths it was given, so a configuration may be released
+ * before the compiler that was made with it. Nothing is kept here between two compilations: the cache is the
+ * compiler's.
+ */
 #include "compiler/compile.h"
 
 #include <inttypes.h>

@@ -6,9 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Protects the connection, which is 0 until it is open. */
+#include "protocol/bits.h"
+
+/* Protects the connection, which is 0 while there is none, its session, and its users. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static io_connect_t connection;
+static uint64_t session;
+static unsigned users;
 static pthread_once_t fork_watch = PTHREAD_ONCE_INIT;
 
 static void before_fork(void)
@@ -24,6 +28,7 @@ static void after_fork(void)
 static void in_child(void)
 {
     connection = 0;
+    users = 0;
     pthread_mutex_unlock(&open_lock);
 }
 
@@ -35,7 +40,8 @@ static void watch_forks(void)
 
 static int64_t open_now(void)
 {
-    struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = ANE_TIMEOUT_MS};
+    struct ane_device_info info = {
+        .token = ANE_USAGE_STANDARD, .callback = ANE_DEVICE_INFO_BOARD, .timeout = ANE_TIMEOUT_MS};
     size_t size = sizeof(info);
     io_service_t service = IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn"));
     io_connect_t connect;
@@ -55,19 +61,33 @@ static int64_t open_now(void)
         return status;
     }
     connection = connect;
+    session = info.token;
     return E5RT_OK;
 }
 
-static int64_t open_once(io_connect_t *opened)
+/* Another user of the connection, which is opened for the first: a program without a token yet. */
+static int64_t take_connection(struct e5_loaded *opened)
 {
     int64_t status;
 
     pthread_once(&fork_watch, watch_forks);
     pthread_mutex_lock(&open_lock);
     status = connection ? E5RT_OK : open_now();
-    *opened = connection;
+    *opened = (struct e5_loaded){.connection = connection, .session = session};
+    users += !status;
     pthread_mutex_unlock(&open_lock);
     return status;
+}
+
+/* The last user closes it. In a forked child the connection of the parent is another one. */
+static void give_connection(io_connect_t connect)
+{
+    pthread_mutex_lock(&open_lock);
+    if (connect == connection && --users == 0) {
+        IOServiceClose(connection);
+        connection = 0;
+    }
+    pthread_mutex_unlock(&open_lock);
 }
 
 static IOReturn call(io_connect_t connect, uint32_t selector, const void *in, size_t size)
@@ -78,9 +98,7 @@ static IOReturn call(io_connect_t connect, uint32_t selector, const void *in, si
 /* Offset of a bundle's constants behind ANE_PROGRAM_IMAGE. */
 static size_t weights_at(const struct e5_image *image)
 {
-    size_t end = sizeof(struct ane_program_bundle) + image->size;
-
-    return (end + ANE_PROGRAM_BUNDLE_ALIGN - 1) / ANE_PROGRAM_BUNDLE_ALIGN * ANE_PROGRAM_BUNDLE_ALIGN;
+    return (size_t)pr_round_up(sizeof(struct ane_program_bundle) + image->size, ANE_PROGRAM_BUNDLE_ALIGN);
 }
 
 static size_t image_bytes(const struct e5_image *image)
@@ -144,9 +162,10 @@ int64_t e5_device_surface(uint64_t bytes, const char *what, uint32_t *surface, v
                    (unsigned long long)bytes);
 }
 
-static int64_t create(io_connect_t connect, const struct e5_image *image, const char *name, uint64_t *token)
+static int64_t create(struct e5_loaded *loaded, const struct e5_image *image, const char *name)
 {
-    struct ane_program_create arguments = {.size = ANE_PROGRAM_IMAGE + payload_bytes(image)};
+    struct ane_program_create arguments = {.size = ANE_PROGRAM_IMAGE + payload_bytes(image),
+                                           .session = loaded->session};
     char what[160];
     void *surface;
     int64_t status;
@@ -157,45 +176,58 @@ static int64_t create(io_connect_t connect, const struct e5_image *image, const 
     if (!surface)
         return status;
     write_program(image, name, surface);
-    result = call(connect, ANE_CONTROL_ProgramCreate, &arguments, sizeof(arguments));
-    memcpy(token, (uint8_t *)surface + offsetof(struct ane_program_args, token), sizeof(*token));
+    result = call(loaded->connection, ANE_CONTROL_ProgramCreate, &arguments, sizeof(arguments));
+    memcpy(&loaded->token, (uint8_t *)surface + offsetof(struct ane_program_args, token),
+           sizeof(loaded->token));
     ane_surface_release(arguments.surface);
     return result ? e5_fail_driver(result, "The program could not be created") : E5RT_OK;
+}
+
+static void destroy(const struct e5_loaded *loaded)
+{
+    const struct ane_program_destroy arguments = {.token = loaded->token, .session = loaded->session};
+
+    call(loaded->connection, ANE_CONTROL_ProgramDestroy, &arguments, sizeof(arguments));
 }
 
 int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5_loaded *loaded)
 {
     struct ane_program_prepare prepare = {.qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY};
     size_t size = sizeof(prepare);
-    io_connect_t connect;
-    int64_t status = open_once(&connect);
+    struct e5_loaded made;
+    int64_t status = take_connection(&made);
     IOReturn result;
 
-    if (!status)
-        status = create(connect, image, name, &prepare.token);
     if (status)
         return status;
-    result = IOConnectCallMethod(connect, ANE_CONTROL_ProgramPrepare, NULL, 0, &prepare, sizeof(prepare),
-                                 NULL, NULL, &prepare, &size);
-    if (result) {
-        const struct ane_program_destroy destroy = {.token = prepare.token};
-
-        status = e5_fail_driver(result, "The program could not be prepared");
-        call(connect, ANE_CONTROL_ProgramDestroy, &destroy, sizeof(destroy));
+    status = create(&made, image, name);
+    if (status) {
+        give_connection(made.connection);
         return status;
     }
-    *loaded = (struct e5_loaded){
-        .connection = connect, .token = prepare.token, .inputs = prepare.inputs, .outputs = prepare.outputs};
+    prepare.token = made.token;
+    prepare.session = made.session;
+    result = IOConnectCallMethod(made.connection, ANE_CONTROL_ProgramPrepare, NULL, 0, &prepare,
+                                 sizeof(prepare), NULL, NULL, &prepare, &size);
+    if (result) {
+        status = e5_fail_driver(result, "The program could not be prepared");
+        destroy(&made);
+        give_connection(made.connection);
+        return status;
+    }
+    made.inputs = prepare.inputs;
+    made.outputs = prepare.outputs;
+    *loaded = made;
     return E5RT_OK;
 }
 
 void e5_device_unload(const struct e5_loaded *loaded)
 {
-    const struct ane_program_prepare unprepare = {.token = loaded->token};
-    const struct ane_program_destroy destroy = {.token = loaded->token};
+    const struct ane_program_prepare unprepare = {.token = loaded->token, .session = loaded->session};
 
     call(loaded->connection, ANE_CONTROL_ProgramUnprepare, &unprepare, sizeof(unprepare));
-    call(loaded->connection, ANE_CONTROL_ProgramDestroy, &destroy, sizeof(destroy));
+    destroy(loaded);
+    give_connection(loaded->connection);
 }
 
 void e5_device_request_init(struct ane_request *request, const struct e5_loaded *loaded)
@@ -204,7 +236,8 @@ void e5_device_request_init(struct ane_request *request, const struct e5_loaded 
                                     .sequence = request->sequence,
                                     .priority = ANE_REQUEST_PRIORITY,
                                     .qos = ANE_REQUEST_QOS,
-                                    .category = ANE_REQUEST_CATEGORY};
+                                    .category = ANE_REQUEST_CATEGORY,
+                                    .session = loaded->session};
 }
 
 int64_t e5_device_request_send(struct ane_request *request, const struct e5_loaded *loaded, const char *name)
@@ -214,9 +247,9 @@ int64_t e5_device_request_send(struct ane_request *request, const struct e5_load
     size_t size = sizeof(reply);
     IOReturn result;
 
-    request->sequence++;
     result = IOConnectCallMethod(loaded->connection, ANE_CONTROL_ProgramSendRequest, &doorbell, 1, request,
                                  sizeof(*request), NULL, NULL, &reply, &size);
+    request->sequence++;
     if (result) {
         char what[160];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process's one connection to the driver, opened when first needed. Any thread may call. A forked child
- * opens one of its own; what its parent loaded cannot be used there.
+ * The process's one connection to the driver, opened for the first program and closed with the last. Any
+ * thread may call. A forked child opens one of its own; what its parent loaded cannot be used there.
  */
 #ifndef RUNTIME_DEVICE_H
 #define RUNTIME_DEVICE_H
@@ -26,6 +26,7 @@ struct e5_image {
 /* A program that is created and prepared. */
 struct e5_loaded {
     io_connect_t connection; /* on which it was */
+    uint64_t session;        /* of that connection */
     uint64_t token;
     uint32_t inputs, outputs; /* what a request has to bind */
 };
@@ -38,7 +39,7 @@ void e5_device_unload(const struct e5_loaded *loaded);
  */
 int64_t e5_device_surface(uint64_t bytes, const char *what, uint32_t *surface, void **base);
 
-/* A request that is sent again and again: all but the sequence is filled once. */
+/* A request that is sent again and again: all but the sequence, which begins with 0, is filled once. */
 void e5_device_request_init(struct ane_request *request, const struct e5_loaded *loaded);
 /* Waits for it. `name` is the operation's, for the sentence. */
 int64_t e5_device_request_send(struct ane_request *request, const struct e5_loaded *loaded, const char *name);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every handle begins with. */
+/*
+ * What every handle begins with. A mark is LIVE or RELEASED plus the kind, and is changed to RELEASED when
+ * the last reference is dropped. Memory of a handle is never freed, only used again for the same kind, and
+ * not before KEPT others have been released: so reading the mark of a stale handle is safe, and usually shows
+ * what it is. The lock protects the lists alone and is taken inside all others.
+ */
 #include "runtime/handle.h"
 
 #include <pthread.h>

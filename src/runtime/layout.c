@@ -192,7 +192,7 @@ bool e5_layout_may_share(const struct e5_layout *input, const struct e5_layout *
 }
 
 /* Takes `size` elements off the innermost axes that are left; false when they have no single stride. */
-static bool take(uint64_t extent[4], uint64_t stride[4], unsigned *axis, uint64_t size)
+static bool take_axes(uint64_t extent[4], uint64_t stride[4], unsigned *axis, uint64_t size)
 {
     while (size > 1) {
         while (*axis < 4 && extent[*axis] == 1)
@@ -238,7 +238,7 @@ bool e5_layout_strides(const struct e5_layout *l, uint64_t strides[E5_RANK_MAX])
         while (axis < 3 && extent[axis] == 1)
             axis++;
         strides[i] = stride[axis];
-        if (!take(extent, stride, &axis, l->dim[i]))
+        if (!take_axes(extent, stride, &axis, l->dim[i]))
             return false;
     }
     return true;

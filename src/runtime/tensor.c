@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "protocol/bits.h"
 #include "runtime/buffer.h"
 
 static const uint32_t dtypes[] = {

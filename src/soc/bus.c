@@ -62,7 +62,7 @@ int soc_bus_attach(struct soc_bus *bus, const struct soc_block *block, struct ba
     return 0;
 }
 
-static const struct soc_block *find(const struct soc_bus *bus, uint64_t address)
+static const struct soc_block *find_block(const struct soc_bus *bus, uint64_t address)
 {
     uint64_t offset = address - bus->base;
 
@@ -81,7 +81,7 @@ static bool pass_taps(const struct soc_bus *bus, struct soc_access *access)
 
 uint32_t soc_bus_read32(struct soc_bus *bus, enum soc_master master, uint64_t address)
 {
-    const struct soc_block *block = find(bus, address);
+    const struct soc_block *block = find_block(bus, address);
 
     if (bus->taps) {
         struct soc_access access = {.master = master, .address = address, .value = SOC_BUS_OPEN};
@@ -99,7 +99,7 @@ uint32_t soc_bus_read32(struct soc_bus *bus, enum soc_master master, uint64_t ad
 
 void soc_bus_write32(struct soc_bus *bus, enum soc_master master, uint64_t address, uint32_t value)
 {
-    const struct soc_block *block = find(bus, address);
+    const struct soc_block *block = find_block(bus, address);
 
     if (bus->taps) {
         struct soc_access access = {.master = master, .write = true, .address = address, .value = value};

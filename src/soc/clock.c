@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The virtual clock: a binary heap of event slots, ordered by time and then by the order they were set. */
+/*
+ * The virtual clock: a binary heap of event slots, ordered by time and then by the order they were set.
+ * `order` is never used twice, so the order of events is total and a stale id cancels nothing. free[count]
+ * and all after it are the free slots. An event leaves the heap before its function is called, which may
+ * therefore set or cancel any event.
+ */
 #include "soc/clock.h"
 
 #include <errno.h>
@@ -65,7 +70,7 @@ static bool before(const struct soc_clock *c, uint16_t a, uint16_t b)
     return x->time != y->time ? x->time < y->time : x->order < y->order;
 }
 
-static void put(struct soc_clock *c, unsigned place, uint16_t slot)
+static void put_slot(struct soc_clock *c, unsigned place, uint16_t slot)
 {
     c->heap[place] = slot;
     c->event[slot].place = (uint16_t)place;
@@ -78,10 +83,10 @@ static void sift_up(struct soc_clock *c, unsigned place, uint16_t slot)
 
         if (!before(c, slot, c->heap[parent]))
             break;
-        put(c, place, c->heap[parent]);
+        put_slot(c, place, c->heap[parent]);
         place = parent;
     }
-    put(c, place, slot);
+    put_slot(c, place, slot);
 }
 
 static void sift_down(struct soc_clock *c, unsigned place, uint16_t slot)
@@ -95,10 +100,10 @@ static void sift_down(struct soc_clock *c, unsigned place, uint16_t slot)
             child++;
         if (!before(c, c->heap[child], slot))
             break;
-        put(c, place, c->heap[child]);
+        put_slot(c, place, c->heap[child]);
         place = child;
     }
-    put(c, place, slot);
+    put_slot(c, place, slot);
 }
 
 soc_event_id soc_clock_after(struct soc_clock *clock, uint64_t delay, enum soc_event_kind kind,

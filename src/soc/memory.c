@@ -2,6 +2,9 @@
 /*
  * Physical memory: one reserved host range, memory files placed in it. A run of DRAM is cleared when it is
  * freed, so that its next owner reads none of the old bytes.
+ *
+ * DRAM is in the range as it is in physical memory. A surface is one piece of the range, whatever its
+ * physical pages are: `frame` leads from a physical page of a surface to its host page.
  */
 #include "soc/memory.h"
 
@@ -15,6 +18,7 @@
 #include "base/file.h"
 #include "protocol/board.h"
 #include "soc/buddy.h"
+#include "soc/scatter.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define POISONING 1
@@ -32,7 +36,8 @@
 #define UNPOISON(at, bytes) ((void)(at), (void)(bytes))
 #endif
 
-#define SURFACE_SPACE (64ull << 30) /* physical addresses after DRAM where surface banks are placed */
+#define SURFACE_SPACE (64ull << 30) /* after DRAM, of physical addresses and of the reserved range */
+#define SURFACE_PAGES (SURFACE_SPACE / PR_PAGE_BYTES)
 #define BANKS_MAX     4096u
 #define CLEAR_BY_STORE \
     (4u * PR_PAGE_BYTES) /* runs up to this are cleared by stores, longer ones by giving pages back */
@@ -40,9 +45,20 @@
 struct bank {
     uint64_t start; /* offset in the reserved range */
     uint64_t bytes;
-    int file;   /* -1: free */
-    bool owned; /* the file was made here and is closed with the bank */
+    int file;                 /* -1: free */
+    bool owned;               /* the file was made here and is closed with the bank */
+    struct pr_extent *extent; /* of a surface: its physical pages */
+    uint32_t extents;
 };
+
+/* A physical page of the surface space. All zero: no surface has it. */
+struct frame {
+    uint32_t host;   /* its page in the surface part of the reserved range */
+    uint16_t behind; /* how many pages of its extent follow */
+    uint16_t bank;   /* index */
+};
+_Static_assert(PR_EXTENT_BYTES_MAX / PR_PAGE_BYTES <= UINT16_MAX, "pages of an extent are counted");
+_Static_assert(BANKS_MAX <= UINT16_MAX, "a bank is named in its pages; DRAM, bank 0, has none");
 
 /* A range by offsets; an end of 0: none. */
 struct watch {
@@ -59,8 +75,10 @@ struct soc_memory {
     struct watch watch;
     struct soc_buddy *dram;
     uint8_t *owner; /* per page of DRAM, of the run that starts there: enum soc_owner */
-    struct soc_buddy *surfaces;
-    uint16_t *bank_at;           /* per page of the surface space: bank index + 1 */
+    struct soc_scatter scatter;
+    struct soc_buddy *names;     /* physical pages of the surface space */
+    struct soc_buddy *surfaces;  /* pages of the reserved range after DRAM */
+    struct frame *frame;         /* per physical page of the surface space */
     struct bank bank[BANKS_MAX]; /* 0 is DRAM */
 };
 
@@ -126,9 +144,9 @@ int soc_memory_create(uint64_t base, uint64_t bytes, struct soc_memory **memory,
     for (unsigned i = 0; i < BANKS_MAX; i++)
         m->bank[i].file = -1;
     m->host = reserve(m->host_bytes, PROT_NONE);
-    m->bank_at = reserve(SURFACE_SPACE / PR_PAGE_BYTES * sizeof(*m->bank_at), PROT_READ | PROT_WRITE);
+    m->frame = reserve(SURFACE_PAGES * sizeof(*m->frame), PROT_READ | PROT_WRITE);
     m->owner = reserve(m->dram_bytes / PR_PAGE_BYTES, PROT_READ | PROT_WRITE);
-    if (!m->host || !m->bank_at || !m->owner) {
+    if (!m->host || !m->frame || !m->owner) {
         base_fail(error, ENOMEM, "The host refuses to reserve 0x%" PRIx64 " bytes of addresses.",
                   m->host_bytes);
         goto fail;
@@ -137,7 +155,9 @@ int soc_memory_create(uint64_t base, uint64_t bytes, struct soc_memory **memory,
     if (!status)
         status = soc_buddy_create(m->dram_bytes / PR_PAGE_BYTES, &m->dram, error);
     if (!status)
-        status = soc_buddy_create(SURFACE_SPACE / PR_PAGE_BYTES, &m->surfaces, error);
+        status = soc_buddy_create(SURFACE_PAGES, &m->names, error);
+    if (!status)
+        status = soc_buddy_create(SURFACE_PAGES, &m->surfaces, error);
     if (status)
         goto fail;
     *memory = m;
@@ -151,20 +171,28 @@ void soc_memory_destroy(struct soc_memory *memory)
 {
     if (!memory)
         return;
-    for (unsigned i = 0; i < BANKS_MAX; i++)
+    for (unsigned i = 0; i < BANKS_MAX; i++) {
         if (memory->bank[i].file >= 0)
             close_file(&memory->bank[i]);
+        base_free(memory->bank[i].extent);
+    }
     if (memory->host) {
         UNPOISON(memory->host, memory->dram_bytes);
         munmap(memory->host, memory->host_bytes);
     }
-    if (memory->bank_at)
-        munmap(memory->bank_at, SURFACE_SPACE / PR_PAGE_BYTES * sizeof(*memory->bank_at));
+    if (memory->frame)
+        munmap(memory->frame, SURFACE_PAGES * sizeof(*memory->frame));
     if (memory->owner)
         munmap(memory->owner, memory->dram_bytes / PR_PAGE_BYTES);
     soc_buddy_destroy(memory->dram);
+    soc_buddy_destroy(memory->names);
     soc_buddy_destroy(memory->surfaces);
     base_free(memory);
+}
+
+void soc_memory_scatter(struct soc_memory *memory, uint32_t seed)
+{
+    memory->scatter.random = seed;
 }
 
 uint64_t soc_memory_base(const struct soc_memory *memory)
@@ -227,6 +255,69 @@ int soc_memory_free(struct soc_memory *memory, enum soc_owner owner, uint64_t ad
     return 0;
 }
 
+/* The buffer's pages in their order at one host address, or NULL. */
+static void *map_view(const struct soc_memory *m, const struct soc_buffer *buffer)
+{
+    uint8_t *view, *at;
+
+    if (buffer->extents == 1)
+        return soc_memory_at(m, buffer->extent[0].physical, buffer->bytes);
+    at = view = reserve(buffer->bytes, PROT_NONE);
+    for (uint32_t i = 0; view && i < buffer->extents; i++) {
+        const struct pr_extent *extent = &buffer->extent[i];
+
+        if (!base_alloc_allowed() ||
+            mmap(at, extent->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, m->bank[0].file,
+                 (off_t)(extent->physical - m->base)) == MAP_FAILED) {
+            munmap(view, buffer->bytes);
+            return NULL;
+        }
+        at += extent->bytes;
+    }
+    return view;
+}
+
+int soc_memory_buffer_alloc(struct soc_memory *memory, enum soc_owner owner, uint64_t bytes, bool view,
+                            struct soc_buffer *buffer, struct base_error *error)
+{
+    uint64_t pages = bytes / PR_PAGE_BYTES + (bytes % PR_PAGE_BYTES != 0);
+    struct soc_buffer made = {.bytes = pages * PR_PAGE_BYTES};
+
+    if (!bytes)
+        return base_fail(error, EINVAL, "A buffer of 0 bytes was asked for; the unit is a page of 0x%x.",
+                         PR_PAGE_BYTES);
+    if (pages > memory->dram_bytes / PR_PAGE_BYTES || !base_alloc_allowed() ||
+        soc_scatter_take(&memory->scatter, memory->dram, memory->base, pages, &made.extent, &made.extents))
+        return base_fail(error, ENOMEM,
+                         "%" PRIu64 " free pages for a buffer are not left; 0x%" PRIx64 " of 0x%" PRIx64
+                         " bytes of DRAM are in use.",
+                         pages, soc_memory_used(memory), memory->dram_bytes);
+    for (uint32_t i = 0; i < made.extents; i++) {
+        uint64_t offset = made.extent[i].physical - memory->base;
+
+        UNPOISON(memory->host + offset, made.extent[i].bytes);
+        memory->owner[offset / PR_PAGE_BYTES] = (uint8_t)owner;
+    }
+    if (view)
+        made.host = map_view(memory, &made);
+    if (view && !made.host) {
+        soc_memory_buffer_free(memory, &made);
+        return base_fail(error, ENOMEM, "The host refuses %u mappings for a view of 0x%" PRIx64 " bytes.",
+                         made.extents, bytes);
+    }
+    *buffer = made;
+    return 0;
+}
+
+void soc_memory_buffer_free(struct soc_memory *memory, struct soc_buffer *buffer)
+{
+    if (buffer->host && buffer->extents > 1)
+        munmap(buffer->host, buffer->bytes);
+    for (uint32_t i = 0; i < buffer->extents; i++)
+        forget(memory, buffer->extent[i].physical - memory->base, buffer->extent[i].bytes);
+    soc_scatter_give(memory->dram, memory->base, buffer->extent, buffer->extents);
+}
+
 static unsigned free_bank(const struct soc_memory *m)
 {
     for (unsigned i = 1; i < BANKS_MAX; i++)
@@ -235,30 +326,59 @@ static unsigned free_bank(const struct soc_memory *m)
     return 0;
 }
 
+/* Physical addresses of surfaces begin where DRAM ends. */
+static uint64_t surface_base(const struct soc_memory *m)
+{
+    return m->base + m->dram_bytes;
+}
+
+/* Leads from the bank's physical pages to its host pages; or (off) from none of them. */
+static void lead(struct soc_memory *m, const struct bank *bank, bool on)
+{
+    uint32_t host = (uint32_t)((bank->start - m->dram_bytes) / PR_PAGE_BYTES);
+
+    for (uint32_t i = 0; i < bank->extents; i++) {
+        struct frame *frame = &m->frame[(bank->extent[i].physical - surface_base(m)) / PR_PAGE_BYTES];
+
+        for (uint64_t left = bank->extent[i].bytes / PR_PAGE_BYTES; left--; frame++)
+            *frame =
+                on ? (struct frame){host++, (uint16_t)left, (uint16_t)(bank - m->bank)} : (struct frame){0};
+    }
+}
+
 static int add_bank(struct soc_memory *memory, int from, uint64_t bytes, uint64_t *address,
                     struct base_error *error)
 {
     uint64_t pages = bytes / PR_PAGE_BYTES + (bytes % PR_PAGE_BYTES != 0), page;
     unsigned index = free_bank(memory);
+    struct bank *bank = &memory->bank[index];
     int status;
 
     if (!bytes || !index)
         return base_fail(error, bytes ? ENOSPC : EINVAL,
                          "A surface of 0x%" PRIx64 " bytes cannot be made (at most %u exist).", bytes,
                          BANKS_MAX - 1);
-    if (!soc_buddy_take(memory->surfaces, pages, &page))
-        return base_fail(error, ENOMEM, "No physical addresses are left for a surface of %" PRIu64 " pages.",
-                         pages);
+    if (pages > SURFACE_PAGES || !soc_buddy_take(memory->surfaces, pages, &page))
+        goto no_pages;
+    if (soc_scatter_take(&memory->scatter, memory->names, surface_base(memory), pages, &bank->extent,
+                         &bank->extents)) {
+        soc_buddy_give(memory->surfaces, page);
+        goto no_pages;
+    }
     status = place(memory, index, memory->dram_bytes + page * PR_PAGE_BYTES, pages * PR_PAGE_BYTES,
                    "anemone-surface", from, error);
     if (status) {
+        soc_scatter_give(memory->names, surface_base(memory), bank->extent, bank->extents);
+        bank->extent = NULL;
         soc_buddy_give(memory->surfaces, page);
         return status;
     }
-    for (uint64_t i = 0; i < pages; i++)
-        memory->bank_at[page + i] = (uint16_t)(index + 1);
-    *address = memory->base + memory->bank[index].start;
+    lead(memory, bank, true);
+    *address = bank->extent[0].physical;
     return 0;
+no_pages:
+    return base_fail(error, ENOMEM, "No physical addresses are left for a surface of %" PRIu64 " pages.",
+                     pages);
 }
 
 int soc_memory_bank_add(struct soc_memory *memory, uint64_t bytes, uint64_t *address,
@@ -273,48 +393,64 @@ int soc_memory_bank_attach(struct soc_memory *memory, int file, uint64_t bytes, 
     return add_bank(memory, file, bytes, address, error);
 }
 
-static const struct bank *bank_of(const struct soc_memory *m, uint64_t offset)
+/* The physical page of a surface at an address, or NULL. */
+static const struct frame *frame_of(const struct soc_memory *m, uint64_t address)
 {
-    unsigned index;
+    uint64_t offset = address - surface_base(m);
 
-    if (offset < m->dram_bytes)
-        return &m->bank[0];
-    if (offset >= m->host_bytes)
+    if (offset >= SURFACE_SPACE || !m->frame[offset / PR_PAGE_BYTES].bank)
         return NULL;
-    index = m->bank_at[(offset - m->dram_bytes) / PR_PAGE_BYTES];
-    return index ? &m->bank[index - 1] : NULL;
+    return &m->frame[offset / PR_PAGE_BYTES];
+}
+
+/* The bank whose first page is at this address, or NULL. */
+static const struct bank *bank_named(const struct soc_memory *m, uint64_t address)
+{
+    const struct frame *frame = frame_of(m, address);
+    const struct bank *bank = frame ? &m->bank[frame->bank] : NULL;
+
+    return bank && bank->extent[0].physical == address ? bank : NULL;
 }
 
 int soc_memory_bank_remove(struct soc_memory *memory, uint64_t address, struct base_error *error)
 {
-    uint64_t offset = address - memory->base, page = (offset - memory->dram_bytes) / PR_PAGE_BYTES;
-    const struct bank *found = bank_of(memory, offset);
+    const struct bank *found = bank_named(memory, address);
     struct bank *bank;
 
-    if (!found || found == &memory->bank[0] || found->start != offset)
+    if (!found)
         return base_fail(error, EINVAL, "No surface starts at 0x%" PRIx64 ".", address);
     bank = &memory->bank[found - memory->bank];
     /* If this fails, the old mapping stays, but no address leads to it any more. */
-    (void)mmap(memory->host + offset, bank->bytes, PROT_NONE,
+    (void)mmap(memory->host + bank->start, bank->bytes, PROT_NONE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    for (uint64_t i = 0; i < bank->bytes / PR_PAGE_BYTES; i++)
-        memory->bank_at[page + i] = 0;
+    lead(memory, bank, false);
     close_file(bank);
-    soc_buddy_give(memory->surfaces, page);
+    soc_scatter_give(memory->names, surface_base(memory), bank->extent, bank->extents);
+    bank->extent = NULL;
+    soc_buddy_give(memory->surfaces, (bank->start - memory->dram_bytes) / PR_PAGE_BYTES);
     return 0;
 }
 
 int soc_memory_bank_file(const struct soc_memory *memory, uint64_t address)
 {
-    const struct bank *bank = bank_of(memory, address - memory->base);
+    const struct frame *frame = frame_of(memory, address);
 
-    return bank && bank != &memory->bank[0] ? bank->file : -1;
+    return frame ? memory->bank[frame->bank].file : -1;
+}
+
+bool soc_memory_bank_buffer(const struct soc_memory *memory, uint64_t address, struct soc_buffer *buffer)
+{
+    const struct bank *bank = bank_named(memory, address);
+
+    if (bank)
+        *buffer = (struct soc_buffer){bank->extent, bank->extents, bank->bytes, memory->host + bank->start};
+    return bank;
 }
 
 void *soc_memory_at(const struct soc_memory *memory, uint64_t address, uint64_t bytes)
 {
     uint64_t offset = address - memory->base;
-    const struct bank *bank;
+    const struct frame *frame;
 
     if (offset < memory->dram_bytes) {
         if (bytes > memory->dram_bytes - offset)
@@ -323,10 +459,11 @@ void *soc_memory_at(const struct soc_memory *memory, uint64_t address, uint64_t 
             memory->watch.seen(memory->watch.context);
         return memory->host + offset;
     }
-    bank = bank_of(memory, offset);
-    if (!bank || bytes > bank->bytes - (offset - bank->start))
+    frame = frame_of(memory, address);
+    offset = address % PR_PAGE_BYTES;
+    if (!frame || bytes > (frame->behind + 1ull) * PR_PAGE_BYTES - offset)
         return NULL;
-    return memory->host + offset;
+    return memory->host + memory->dram_bytes + (uint64_t)frame->host * PR_PAGE_BYTES + offset;
 }
 
 void soc_memory_watch(struct soc_memory *memory, uint64_t address, uint64_t bytes,
@@ -339,11 +476,18 @@ void soc_memory_watch(struct soc_memory *memory, uint64_t address, uint64_t byte
 
 int soc_memory_file_at(const struct soc_memory *memory, uint64_t address, int *file, uint64_t *offset)
 {
-    const struct bank *bank = bank_of(memory, address - memory->base);
+    const struct frame *frame;
 
-    if (!bank)
+    if (address - memory->base < memory->dram_bytes) {
+        *file = memory->bank[0].file;
+        *offset = address - memory->base;
+        return 0;
+    }
+    frame = frame_of(memory, address);
+    if (!frame)
         return -EFAULT;
-    *file = bank->file;
-    *offset = address - memory->base - bank->start;
+    *file = memory->bank[frame->bank].file;
+    *offset = memory->dram_bytes + (uint64_t)frame->host * PR_PAGE_BYTES - memory->bank[frame->bank].start +
+              address % PR_PAGE_BYTES;
     return 0;
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone assemble`: a descriptor stream from its text form. */
+/*
+ * `anemone assemble`: a descriptor stream from its text form. The text is assembled twice: the first pass has
+ * no buffer and gives the size, or the message; the second fills the buffer. Stdout may be the stream itself,
+ * so the summary goes to stderr.
+ */
 #include <stdio.h>
 
 #include "base/alloc.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone bench`: what a dispatch costs here, layer by layer; and what the model says the M1 takes. */
+/*
+ * `anemone bench`: what a dispatch costs here, layer by layer; and what the model says the M1 takes. `add` is
+ * sent by selectors alone and `network` through the runtime, so their difference includes the runtime.
+ * stages.c measures whole calls and stages in separate runs.
+ */
 #include <stdio.h>
 #include <string.h>
 

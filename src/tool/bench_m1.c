@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone bench m1`: the cost model beside published latencies of M1 machines. */
+/*
+ * `anemone bench m1`: the cost model beside published latencies of M1 machines. No row may be the source of a
+ * constant of the model: a row that becomes one leaves the table, or the error would be fitted.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

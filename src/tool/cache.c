@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone cache`: what the compiler keeps on disk. */
+/*
+ * `anemone cache`: what the compiler keeps on disk. After a change the folder is read again, so that what is
+ * printed is what is there. Another process may change the cache between the two calls that list it, so the
+ * second count is the one that is used.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone check`: everything that is wrong with a program. */
+/*
+ * `anemone check`: everything that is wrong with a program. Findings are printed in the order in which the
+ * check makes them; this file only prints. Remarks do not change the exit status. Buffers of a text form are
+ * unknown and are not checked.
+ */
 #include <stdio.h>
 
 #include "base/alloc.h"

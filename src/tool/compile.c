@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone compile`: a network's file becomes a bundle. */
+/*
+ * `anemone compile`: a network's file becomes a bundle. All decisions are the compiler's; this file prints
+ * its report. A cache that cannot be used is a message on stderr and not a failure.
+ */
 #include "compiler/compile.h"
 
 #include <inttypes.h>

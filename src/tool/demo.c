@@ -106,7 +106,7 @@ static bool boot_machine(struct boot *boot)
     return boot->wakes == 2 && boot->done && boot->ready;
 }
 
-static void put_halfs(void *to, float value, unsigned count)
+static void put_fp16(void *to, float value, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         tool_convert_float(TOOL_FP16, (uint8_t *)to + 2 * i, TOOL_FP32, &value, 1);
@@ -159,10 +159,11 @@ static bool accumulate(struct tool_model *model)
 
     if (!x || !bind_state(model, &state))
         return false;
-    put_halfs(state, 0, DEMO_STATE);
-    put_halfs(x->data, 1, DEMO_STATE);
-    printf(
-        "2. A resident state: state_out = state_in + x, one buffer at both ports, the state is not sent again\n\n  state after each dispatch:");
+    put_fp16(state, 0, DEMO_STATE);
+    put_fp16(x->data, 1, DEMO_STATE);
+    printf("2. A resident state: state_out = state_in + x, one buffer at both ports, "
+           "the state is not sent again\n\n"
+           "  state after each dispatch:");
     for (int i = 1; i <= STEPS; i++) {
         if (!step(model))
             return false;
@@ -207,8 +208,8 @@ static bool infer(struct tool_model *model, struct ane_machine *machine)
     if (!x || !y)
         return false;
     for (unsigned i = 0; i < DEMO_CHANNELS * DEMO_PIXELS; i++)
-        put_halfs((uint8_t *)x->data + 2 * i,
-                  (float)tool_demo_input(i / DEMO_PIXELS, i % DEMO_PIXELS / DEMO_SIDE, i % DEMO_SIDE), 1);
+        put_fp16((uint8_t *)x->data + 2 * i,
+                 (float)tool_demo_input(i / DEMO_PIXELS, i % DEMO_PIXELS / DEMO_SIDE, i % DEMO_SIDE), 1);
     printf("3. The network of chapter 2: 3x3 convolution from 8 channels to 8, relu, mean over 16x16\n\n");
     if (!tool_model_run(model) || !judge_network(y))
         return false;

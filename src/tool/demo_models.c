@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The demo's models as files, and what they compute. */
+/*
+ * The demo's models as files, and what they compute. Inputs and weights are small whole numbers, so that
+ * every sum is exact in fp16 and the expected result, computed in integers, can be compared for equality.
+ * Larger ones would break that.
+ */
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -33,15 +37,16 @@ static const char network[] =
     "program(1.3)\n"
     "{\n"
     "    func main<ios18>(tensor<fp16, [1, 8, 16, 16]> x) {\n"
-    "        tensor<fp16, [8, 8, 3, 3]> W = const()[name = string(\"W\"), val = tensor<fp16, [8, 8, 3, 3]>(BLOBFILE(path = "
-    "string(\"@model_path/weights.bin\"), offset = uint64(64)))];\n"
-    "        tensor<int32, [4]> pad = const()[name = string(\"pad\"), val = tensor<int32, [4]>([1, 1, 1, 1])];\n"
+    "        tensor<fp16, [8, 8, 3, 3]> W = const()[name = string(\"W\"), val = tensor<fp16, [8, 8, 3, 3]>("
+    "BLOBFILE(path = string(\"@model_path/weights.bin\"), offset = uint64(64)))];\n"
+    "        tensor<int32, [4]> pad = const()[name = string(\"pad\"), "
+    "val = tensor<int32, [4]>([1, 1, 1, 1])];\n"
     "        tensor<int32, [2]> one = const()[name = string(\"one\"), val = tensor<int32, [2]>([1, 1])];\n"
-    "        tensor<fp16, [1, 8, 16, 16]> c = conv(x = x, weight = W, strides = one, dilations = one, pad_type = string(\"custom\"), "
-    "pad = pad, groups = int32(1))[name = string(\"conv\")];\n"
+    "        tensor<fp16, [1, 8, 16, 16]> c = conv(x = x, weight = W, strides = one, dilations = one, "
+    "pad_type = string(\"custom\"), pad = pad, groups = int32(1))[name = string(\"conv\")];\n"
     "        tensor<fp16, [1, 8, 16, 16]> r = relu(x = c)[name = string(\"relu\")];\n"
-    "        tensor<fp16, [1, 8, 1, 1]> y = reduce_mean(x = r, axes = tensor<int32, [2]>([2, 3]), keep_dims = bool(true))[name = "
-    "string(\"mean\")];\n"
+    "        tensor<fp16, [1, 8, 1, 1]> y = reduce_mean(x = r, axes = tensor<int32, [2]>([2, 3]), "
+    "keep_dims = bool(true))[name = string(\"mean\")];\n"
     "    } -> (y);\n"
     "}\n";
 

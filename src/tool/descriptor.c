@@ -107,7 +107,7 @@ static void print_field(const struct shown *field, void *context)
 }
 
 /* The table in the constants, when the task has one there. */
-static bool find_table(const struct tool_descriptors *d, uint16_t table[PR_TABLE_HALFS])
+static bool find_table(const struct tool_descriptors *d, uint16_t table[PR_TABLE_VALUES])
 {
     const struct pr_hwx *hwx = &d->program->hwx;
     const struct pr_ne *ne = &d->task.ne;
@@ -127,7 +127,7 @@ static bool find_table(const struct tool_descriptors *d, uint16_t table[PR_TABLE
 
 static void print_kernel(const struct tool_descriptors *d)
 {
-    uint16_t table[PR_TABLE_HALFS];
+    uint16_t table[PR_TABLE_VALUES];
 
     for (unsigned i = 0; d->decoded && d->task.unit == PR_UNIT_NE && i < PR_ENGINES_MAX; i++)
         if (d->task.ne.stream[i].enabled)
@@ -190,7 +190,7 @@ static void json_field(const struct shown *field, void *context)
 
 static void json_kernel(const struct tool_descriptors *d, struct json *json)
 {
-    uint16_t table[PR_TABLE_HALFS];
+    uint16_t table[PR_TABLE_VALUES];
 
     json_array(json, "kernel");
     for (unsigned i = 0; d->task.unit == PR_UNIT_NE && i < PR_ENGINES_MAX; i++) {

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone doctor`: whether this host can run the machine well. */
+/*
+ * `anemone doctor`: whether this host can run the machine well. Each look fills exactly one finding; only the
+ * grade BAD changes the exit status. The last look makes a machine, because the others check only what is
+ * known to fail.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -29,8 +33,8 @@ struct finding {
     char text[200];
 };
 
-__attribute__((format(printf, 4, 5))) static void find(struct finding *f, enum grade grade, const char *name,
-                                                       const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void set_finding(struct finding *f, enum grade grade,
+                                                              const char *name, const char *format, ...)
 {
     va_list args;
 
@@ -61,12 +65,12 @@ static void look_at_memory_files(struct finding *f)
     int file = memfd_create("anemone-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
     if (file < 0) {
-        find(f, BAD, "memory files", "memfd_create fails: %s. A sandbox may forbid it; DRAM cannot be made.",
-             strerror(errno));
+        set_finding(f, BAD, "memory files",
+                    "memfd_create fails: %s. A sandbox may forbid it; DRAM cannot be made.", strerror(errno));
         return;
     }
     close(file);
-    find(f, GOOD, "memory files", "memfd_create works.");
+    set_finding(f, GOOD, "memory files", "memfd_create works.");
 }
 
 static void look_at_mappings(struct finding *f)
@@ -74,16 +78,16 @@ static void look_at_mappings(struct finding *f)
     uint64_t limit = read_number("/proc/sys/vm/max_map_count");
 
     if (!limit)
-        find(f, WEAK, "mappings",
-             "vm.max_map_count cannot be read; the DART's windows use up to %u mappings.", BUDGET);
+        set_finding(f, WEAK, "mappings",
+                    "vm.max_map_count cannot be read; the DART's windows use up to %u mappings.", BUDGET);
     else if (limit < 2 * BUDGET)
-        find(f, WEAK, "mappings",
-             "vm.max_map_count is %" PRIu64
-             "; set vma_budget of a machine to at most a third of it, or raise it above %u.",
-             limit, 2 * BUDGET);
+        set_finding(f, WEAK, "mappings",
+                    "vm.max_map_count is %" PRIu64
+                    "; set vma_budget of a machine to at most a third of it, or raise it above %u.",
+                    limit, 2 * BUDGET);
     else
-        find(f, GOOD, "mappings", "vm.max_map_count is %" PRIu64 "; a machine uses at most %u.", limit,
-             BUDGET);
+        set_finding(f, GOOD, "mappings", "vm.max_map_count is %" PRIu64 "; a machine uses at most %u.", limit,
+                    BUDGET);
 }
 
 static void look_at_address_space(struct finding *f)
@@ -94,13 +98,13 @@ static void look_at_address_space(struct finding *f)
 
     getrlimit(RLIMIT_AS, &limit);
     if (at == MAP_FAILED) {
-        find(f, BAD, "address space",
-             "80 GiB of addresses cannot be reserved: %s. Look at `ulimit -v` (now %s).", strerror(errno),
-             limit.rlim_cur == RLIM_INFINITY ? "unlimited" : "limited");
+        set_finding(f, BAD, "address space",
+                    "80 GiB of addresses cannot be reserved: %s. Look at `ulimit -v` (now %s).",
+                    strerror(errno), limit.rlim_cur == RLIM_INFINITY ? "unlimited" : "limited");
         return;
     }
     munmap(at, want);
-    find(f, GOOD, "address space", "80 GiB of addresses can be reserved; this uses no memory.");
+    set_finding(f, GOOD, "address space", "80 GiB of addresses can be reserved; this uses no memory.");
 }
 
 static void look_at_memory(struct finding *f)
@@ -108,8 +112,8 @@ static void look_at_memory(struct finding *f)
     long pages = sysconf(_SC_AVPHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
     uint64_t free_bytes = pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes : 0;
 
-    find(f, free_bytes < (1ull << 30) ? WEAK : GOOD, "memory",
-         "%" PRIu64 " MiB are free; only DRAM pages that are touched count.", free_bytes >> 20);
+    set_finding(f, free_bytes < (1ull << 30) ? WEAK : GOOD, "memory",
+                "%" PRIu64 " MiB are free; only DRAM pages that are touched count.", free_bytes >> 20);
 }
 
 static void look_at_processor(struct finding *f)
@@ -118,13 +122,13 @@ static void look_at_processor(struct finding *f)
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 
     if (__builtin_cpu_supports("avx512f"))
-        find(f, GOOD, "processor", "x86-64 with AVX-512: the widest kernels are used.");
+        set_finding(f, GOOD, "processor", "x86-64 with AVX-512: the widest kernels are used.");
     else if (avx2)
-        find(f, GOOD, "processor", "x86-64 with AVX2 and FMA: the vector kernels are used.");
+        set_finding(f, GOOD, "processor", "x86-64 with AVX2 and FMA: the vector kernels are used.");
     else
-        find(f, WEAK, "processor", "x86-64 without AVX2 and FMA: portable kernels, correct but slow.");
+        set_finding(f, WEAK, "processor", "x86-64 without AVX2 and FMA: portable kernels, correct but slow.");
 #else
-    find(f, WEAK, "processor", "not x86-64: portable kernels, correct but slow.");
+    set_finding(f, WEAK, "processor", "not x86-64: portable kernels, correct but slow.");
 #endif
 }
 
@@ -133,10 +137,10 @@ static void look_at_machine(struct finding *f)
     struct ane_machine *machine;
 
     if (ane_machine_create(NULL, &machine)) {
-        find(f, BAD, "machine", "%s", ane_machine_error());
+        set_finding(f, BAD, "machine", "%s", ane_machine_error());
         return;
     }
-    find(f, GOOD, "machine", "a machine with the default configuration can be made.");
+    set_finding(f, GOOD, "machine", "a machine with the default configuration can be made.");
     ane_machine_destroy(machine);
 }
 

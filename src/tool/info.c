@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone info`: the boards and the addresses of their blocks. */
+/*
+ * `anemone info`: the boards and the addresses of their blocks, and what the driver publishes. Addresses come
+ * from the board table; text and JSON print the same list of bases.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,13 +12,15 @@
 #include "program/task.h"
 #include "protocol/tm_regs.h"
 #include "tool/json.h"
+#include "tool/registry.h"
 #include "tool/tool.h"
 
 const char tool_info_help[] =
     "anemone info [--chip t6000|t8103] [--json]\n\n"
     "Shows the physical addresses of a board's blocks, and the sizes a driver needs:\n"
     "the engine's container, task manager, task queues, the three DARTs, the power-state\n"
-    "registers and DRAM. Without --chip it shows both boards; t6000 is the default of a machine.\n\n"
+    "registers and DRAM. Without --chip it shows both boards; t6000 is the default of a machine.\n"
+    "Then the registry of a machine at rest: device, load balancer, hints client, DART, mappers.\n\n"
     "  anemone info --chip t8103\n"
     "  anemone info --json | python3 -m json.tool\n";
 
@@ -53,6 +58,7 @@ static void print_board(const struct pr_board *board)
         printf("  %-22s 0x%011" PRIx64 "  %s0x%" PRIx64 " bytes\n", base[i].name, base[i].address,
                i == BASES - 1 ? "default " : "", base[i].bytes);
     printf("  %-22s 0x%x\n", "interrupt", board->interrupt);
+    printf("  %-22s 0x%x\n", "DART interrupt", board->dart_interrupt);
     printf("  source: %s\n\n", board->source);
 }
 
@@ -76,6 +82,7 @@ static void json_board(struct json *json, const struct pr_board *board)
     json_object(json, NULL);
     json_string(json, "name", board->name);
     json_number(json, "interrupt", board->interrupt);
+    json_number(json, "dart_interrupt", board->dart_interrupt);
     json_string(json, "source", board->source);
     json_object(json, "bases");
     for (unsigned i = 0; i < BASES; i++)
@@ -108,7 +115,8 @@ int tool_info(int argc, char **argv)
     const struct tool_option options[] = {{"json", &as_json, NULL}, {"chip", NULL, &chip}, {0}};
     const struct pr_board *only;
     struct json json;
-    unsigned count;
+    unsigned count, shown;
+    bool done;
 
     if (!tool_words(argc, argv, options, NULL, 0, &count))
         return TOOL_USAGE;
@@ -117,6 +125,7 @@ int tool_info(int argc, char **argv)
         tool_say("there is no board %s; t6000 and t8103 are known.", chip);
         return TOOL_USAGE;
     }
+    shown = only ? (unsigned)(only - pr_board_table) : PR_CHIP_T6000;
     if (as_json) {
         json_begin(&json, stdout);
         json_string(&json, "version", ANEMONE_VERSION);
@@ -133,10 +142,11 @@ int tool_info(int argc, char **argv)
     }
     if (!as_json) {
         print_sizes();
-        return TOOL_OK;
+        return tool_registry_show(shown, NULL) ? TOOL_OK : TOOL_FAILURE;
     }
     json_array_end(&json);
     json_sizes(&json);
+    done = tool_registry_show(shown, &json);
     json_end(&json);
-    return TOOL_OK;
+    return done ? TOOL_OK : TOOL_FAILURE;
 }

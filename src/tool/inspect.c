@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone inspect`: a program decoded. */
+/*
+ * `anemone inspect`: a program decoded. Text and JSON come from one walk along the chain, in which registers
+ * carry over from one descriptor to the next. A descriptor whose framing is wrong is shown with its problem,
+ * and the walk continues where the chain does.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The `anemone` command: choosing the verb, reading its words. */
+/*
+ * The `anemone` command: choosing the verb, reading its words. Stdout is for results alone; messages go
+ * through tool_say. The exit status also depends on the last flush of stdout, so a verb returns and never
+ * calls exit.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

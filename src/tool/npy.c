@@ -51,7 +51,7 @@ static void skip_space(struct text *t)
         t->at++;
 }
 
-static bool take(struct text *t, char c)
+static bool take_char(struct text *t, char c)
 {
     skip_space(t);
     if (t->at == t->end || *t->at != c)
@@ -84,7 +84,7 @@ static int take_string(struct text *t, char word[WORD_BYTES])
         word[length++] = *t->at++;
     }
     word[length] = '\0';
-    return take(t, quote) ? 0 : malformed(t, "a closing quote");
+    return take_char(t, quote) ? 0 : malformed(t, "a closing quote");
 }
 
 static int take_descr(struct text *t, struct tool_npy *npy)
@@ -141,9 +141,9 @@ static int take_number(struct text *t, uint64_t *number)
 static int take_shape(struct text *t, struct tool_shape *shape)
 {
     *shape = (struct tool_shape){0};
-    if (!take(t, '('))
+    if (!take_char(t, '('))
         return malformed(t, "the opening of the shape");
-    while (!take(t, ')')) {
+    while (!take_char(t, ')')) {
         int result;
 
         if (shape->rank == TOOL_NPY_RANK_MAX)
@@ -152,9 +152,9 @@ static int take_shape(struct text *t, struct tool_shape *shape)
         if (result)
             return result;
         shape->rank++;
-        if (take(t, ','))
+        if (take_char(t, ','))
             continue;
-        if (!take(t, ')'))
+        if (!take_char(t, ')'))
             return malformed(t, "a comma or the end of the shape");
         /* In Python (3) is a number; numpy writes (3,). */
         if (shape->rank == 1)
@@ -183,7 +183,7 @@ static int take_entry(struct text *t, struct tool_npy *npy, unsigned *has)
     if (*has & what)
         return base_fail(t->error, EINVAL, "the header has the key %s twice.", key);
     *has |= what;
-    if (!take(t, ':'))
+    if (!take_char(t, ':'))
         return malformed(t, "a colon");
     return what == HAS_DESCR   ? take_descr(t, npy)
            : what == HAS_ORDER ? take_order(t)
@@ -194,16 +194,16 @@ static int read_header(struct text *t, struct tool_npy *npy)
 {
     unsigned has = 0;
 
-    if (!take(t, '{'))
+    if (!take_char(t, '{'))
         return malformed(t, "an opening brace");
-    while (!take(t, '}')) {
+    while (!take_char(t, '}')) {
         int result = take_entry(t, npy, &has);
 
         if (result)
             return result;
-        if (take(t, ','))
+        if (take_char(t, ','))
             continue;
-        if (!take(t, '}'))
+        if (!take_char(t, '}'))
             return malformed(t, "a comma or the closing brace");
         break;
     }
@@ -333,7 +333,7 @@ size_t tool_npy_header(enum tool_type type, const struct tool_shape *shape,
                                                  : "");
     length += (size_t)snprintf(header + length, TOOL_NPY_HEADER_BYTES - length, "), }");
     header[length] = ' ';
-    end = (length + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN;
+    end = (size_t)pr_round_up(length + 1, HEADER_ALIGN);
     header[end - 1] = '\n';
     header[8] = (char)((end - MAGIC_BYTES - 4) & 0xff);
     header[9] = (char)((end - MAGIC_BYTES - 4) >> 8);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone run`: a model, tensors in, tensors out. */
+/*
+ * `anemone run`: a model, tensors in, tensors out. Everything that can be wrong with the words, the inputs
+ * and the names of outputs is reported before the first dispatch; outputs are written only after the last
+ * one. The struct of the run is static because the default machine outlives the verb and refers to its trace.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +11,7 @@
 
 #include <anemone/iokit.h>
 
+#include "tool/fault.h"
 #include "tool/model.h"
 #include "tool/stages.h"
 #include "tool/tensor.h"
@@ -316,6 +321,30 @@ static bool is_image(const char *path)
     return dot && (!strcmp(dot, ".hwx") || !strcmp(dot, ".anec"));
 }
 
+/* The driver's sentence has been said; this is what the machine's owner may know beside it. */
+static void explain_failure(struct run *run, const char *model)
+{
+    struct ane_machine_problem problem = {.size = sizeof(problem)};
+    struct ane_machine_fault fault;
+
+    if (tool_fault_get(run->machine, &fault)) {
+        tool_fault_print(&fault);
+        if (run->as_json) {
+            struct json json;
+
+            json_begin(&json, stdout);
+            json_string(&json, "model", model);
+            tool_fault_json(&json, &fault);
+            json_end(&json);
+        }
+    } else if (!ane_machine_problem(run->machine, &problem)) {
+        tool_say("descriptor %u: %s", problem.descriptor, problem.text);
+    }
+    if (is_image(model))
+        tool_say("`anemone check %s` reports what is wrong with the program, descriptor by descriptor.",
+                 model);
+}
+
 static bool go(struct run *run, const char *model)
 {
     if (ane_machine_default(&run->config, &run->machine)) {
@@ -326,9 +355,7 @@ static bool go(struct run *run, const char *model)
         return false;
     if (tool_stages_measure(run->machine, tool_model_run, &run->model, run->repeat, &run->stages))
         return write_outputs(run);
-    if (is_image(model))
-        tool_say("`anemone check %s` reports what is wrong with the program, descriptor by descriptor.",
-                 model);
+    explain_failure(run, model);
     return false;
 }
 

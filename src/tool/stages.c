@@ -171,8 +171,9 @@ void tool_stages_print(const struct tool_stages *s)
                v[STAGE_TAKE] + v[STAGE_ENGINE] + v[STAGE_FIRMWARE]);
     budget_row(FACT_BUDGET_COMPLETE, w[STAGE_COMPLETE], v[STAGE_COMPLETE]);
     printf("  %-68s %10.2f %12.2f %12.1f\n", "together", wall, virtual_time, s->m1_estimate_us);
-    printf(
-        "  here: wall time of this host. virtual: what the model's clock says. an M1: the guide's measured budget (Table 2.3);\n"
-        "  together with the engine's virtual time (%.2f us) an estimate, not a measurement. The doorbell is part of the row above.\n",
-        v[STAGE_ENGINE]);
+    printf("  here: wall time of this host. virtual: what the model's clock says. "
+           "an M1: the guide's measured budget (Table 2.3);\n"
+           "  together with the engine's virtual time (%.2f us) an estimate, not a measurement. "
+           "The doorbell is part of the row above.\n",
+           v[STAGE_ENGINE]);
 }

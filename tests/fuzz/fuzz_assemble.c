@@ -8,16 +8,11 @@
 #include <string.h>
 
 #include "../listing_text.h"
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define STREAM_MOST 0x10000u /* longer ones only take time */
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void as_text(const char *text, size_t length)
 {

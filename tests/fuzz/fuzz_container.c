@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a firmware container: read, and whatever is accepted points inside them and keeps its limits. */
+/*
+ * Any bytes as a firmware container: read, and whatever is accepted points inside them and keeps its limits.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol/container.h"
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void inside(const uint8_t *bytes, size_t size, const void *part, uint64_t length)
 {
@@ -35,6 +32,9 @@ static void check(const uint8_t *bytes, size_t size, const struct pr_container *
     inside(bytes, size, c->buffer, (uint64_t)c->generic->buffers * sizeof(*c->buffer));
     inside(bytes, size, c->operation, (uint64_t)c->operations * sizeof(*c->operation));
     inside(bytes, size, c->procedure, (uint64_t)c->procedures * sizeof(*c->procedure));
+    inside(bytes, size, c->record, (uint64_t)c->records * sizeof(*c->record));
+    for (uint32_t i = 0; i < c->records; i++)
+        require(c->record[i].operation < c->operations && c->record[i].bar < PR_TQ_BARS);
     for (unsigned i = 0; i < PR_SECTION_COUNT; i++)
         if (c->section[i])
             require(c->section[i]->address + c->section[i]->address_bytes <= PR_SECTION_LIMIT);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as descriptors, pushed to a queue of a bare machine: the task manager ends idle or with its error registers set, no byte outside
- * what the page table grants changes, and the next good request runs. Before that they are judged and told as check and inspect do.
+ * Any bytes as descriptors, pushed to a queue of a bare machine: the task manager ends idle or with its error
+ * registers set, no byte outside what the page table grants changes, and the next good request runs. Before
+ * that they go through check and inspect, as a file would.
  *
- * Input: word 0 low 9 bits: size of the first descriptor in words - 1; high half: descriptor count; then the stream.
+ * Input: word 0 low 9 bits: size of the first descriptor in words - 1;
+ * high half: descriptor count; then the stream.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,7 +39,10 @@ static void write_tm(struct rig *r, uint32_t offset, uint32_t value)
     ane_machine_write32(r->machine, r->map.task_manager + offset, value);
 }
 
-/* Device address of a page of the rig: text at 0x4000, data at 0x40000 and again at 0x200000, so that addresses can alias. */
+/*
+ * Device address of a page of the rig: text at 0x4000, data at 0x40000 and
+ * again at 0x200000, so that addresses can alias.
+ */
 static void map_page(struct rig *r, uint32_t iova, unsigned page)
 {
     uint64_t *second = ane_machine_dram(r->machine, r->table + PAGE, PAGE);

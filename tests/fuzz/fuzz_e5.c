@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as main.e5: read and expanded; whatever is accepted is a stream the engine's own checks accept, inside its buffers. */
+/*
+ * Any bytes as main.e5: read and expanded; whatever is accepted is a stream the
+ * engine's own checks accept, inside its buffers.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,16 +11,11 @@
 #include "program/chain.h"
 #include "program/e5.h"
 #include "program/hwx_write.h"
+#include "require.h"
 
 #define TEXT_BYTES (64u << 10) /* programs with more descriptors are only checked */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void check_ports(const struct pr_e5 *e5)
 {

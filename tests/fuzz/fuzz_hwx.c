@@ -7,19 +7,9 @@
 #include "../listing_text.h"
 #include "judge.h"
 #include "program/hwx.h"
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
-static void inside(const struct pr_hwx_span *span, size_t size)
-{
-    require(span->offset <= size && span->size <= size - span->offset);
-}
 
 static void check_ports(const struct pr_hwx *hwx)
 {
@@ -45,9 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(problem.kind != PR_PROBLEM_NONE && problem.text[0] != '\0');
         return 0;
     }
-    inside(&hwx.text, size);
-    inside(&hwx.constant, size);
-    inside(&hwx.banner, size);
+    require_inside(hwx.text.offset, hwx.text.size, size);
+    require_inside(hwx.constant.offset, hwx.constant.size, size);
+    require_inside(hwx.banner.offset, hwx.banner.size, size);
     check_ports(&hwx);
     pr_check_program_of(&program, data, &hwx);
     judge(&program);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MIL text; what follows the first zero byte, if there is one, is the weight file `@model_path/100`. What is accepted passes
- * the graph's check, and what is refused is refused in one line.
+ * MIL text; what follows the first zero byte, if there is one, is the weight file `@model_path/100`. What is
+ * accepted passes the graph's check, and what is refused is refused in one line.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,17 +10,12 @@
 #include <unistd.h>
 
 #include "compiler/graph/graph.h"
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define WEIGHT_FILE 100 /* a descriptor number, and so a name in FOLDER */
 #define FOLDER      "/proc/self/fd"
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void put_weights(const uint8_t *bytes, size_t size)
 {

@@ -8,14 +8,9 @@
 #include <string.h>
 
 #include "tool/npy.h"
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 /* The file in both steps; its data is for the caller to free. */
 static bool read_file(const uint8_t *bytes, size_t size, struct tool_npy *npy, uint8_t **data,

@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as an .hwx or .anec file, loaded and run through driver, firmware and engine with surfaces as large as its ports say: a
- * status, never a crash or a hang; surfaces that belong to others keep their bytes; the good client beside it goes on.
+ * Any bytes as an .hwx or .anec file, loaded and run through driver, firmware and engine with surfaces as
+ * large as its ports say: a status, never a crash or a hang; surfaces that belong to others keep their bytes;
+ * the good client beside it goes on.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../iorig.h"
 #include "program/anec.h"
+#include "require.h"
 
 #define PORT_BYTES_MAX  (1u << 20) /* larger programs are left alone: they only cost time */
 #define IMAGE_BYTES_MAX (4u << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct io_accumulator good;
+static struct iorig_accumulator good;
 static double expected;
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void make(void)
 {
@@ -29,7 +25,7 @@ static void make(void)
     struct ane_machine *machine;
 
     require(!ane_machine_create(&config, &machine));
-    io_accumulator_make(&good, ane_machine_service(machine), 1, 16);
+    iorig_accumulator_make(&good, ane_machine_service(machine), 1, 16);
 }
 
 /* Surfaces in the order of a request: inputs, then outputs. False when the program is too large to try. */
@@ -62,14 +58,14 @@ static void run(const uint8_t *image, size_t size, const struct pr_hwx *hwx)
     uint32_t surface[PR_HWX_PORTS_MAX] = {0}, inputs = 0, outputs = 0;
     uint64_t token = 0;
 
-    if (io_create(&good.client, image, size, &token))
+    if (iorig_create(&good.client, image, size, &token))
         return;
-    if (!io_prepare(&good.client, token, &prepare) && make_surfaces(hwx, surface, &inputs, &outputs))
-        (void)io_request(&good.client, token, 1, 5, surface, inputs, outputs, &reply);
+    if (!iorig_prepare(&good.client, token, &prepare) && make_surfaces(hwx, surface, &inputs, &outputs))
+        (void)iorig_request(&good.client, token, 1, 5, surface, inputs, outputs, &reply);
     for (uint32_t i = 0; i < inputs + outputs; i++)
         ane_surface_release(surface[i]);
-    (void)io_unprepare(&good.client, token);
-    require(!io_destroy(&good.client, token));
+    (void)iorig_unprepare(&good.client, token);
+    require(!iorig_destroy(&good.client, token));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -90,8 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if (pr_hwx_read(data, size, &hwx, &problem)) {
         run(data, size, &hwx);
     }
-    require(!io_accumulator_step(&good));
+    require(!iorig_accumulator_step(&good));
     expected = expected < 2048 ? expected + 1 : expected;
-    require(io_accumulator_value(&good) == expected);
+    require(iorig_accumulator_value(&good) == expected);
     return 0;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a request on selector 2, and any sizes on any selector: a status, never a crash; the good client beside it goes on.
+ * Any bytes as a request on selector 2, and any sizes on any selector: a status,
+ * never a crash; the good client beside it goes on.
  *
- * Input: byte 0 selector, byte 1 what to keep of a good request (a mask of its parts), then bytes that overwrite the request.
+ * Input: byte 0 selector, byte 1 what to keep of a good request (a mask of its
+ * parts), then bytes that overwrite the request.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct io_accumulator good;
+static struct iorig_accumulator good;
 static double expected;
 
 static void make(void)
@@ -21,7 +23,7 @@ static void make(void)
 
     if (ane_machine_create(&config, &machine))
         abort();
-    io_accumulator_make(&good, ane_machine_service(machine), 1, 16);
+    iorig_accumulator_make(&good, ane_machine_service(machine), 1, 16);
 }
 
 /* A good request whose parts are kept or left to the input, by the mask. */
@@ -76,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ((uint16_t *)ane_surface_base(good.x))[i] = 0x3c00;
     memset(ane_surface_base(good.state), 0, 32);
     expected = 1;
-    if (io_accumulator_step(&good) || io_accumulator_value(&good) != expected)
+    if (iorig_accumulator_step(&good) || iorig_accumulator_value(&good) != expected)
         abort();
     return 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes in a slot of the execution loop's ring and in the message it points to, written behind the driver's back: the firmware returns the slot with a status
- * or drops it, and lives.
+ * Any bytes in a slot of the execution loop's ring and in the message it points to, written behind the
+ * driver's back: the firmware returns the slot with a status or drops it, and lives.
  *
- * Input: byte 0 bit 0: the slot keeps a good message address, bit 1: a good length; 24 bytes of slot; then the message.
+ * Input: byte 0 bit 0: the slot keeps a good message address, bit 1: a
+ * good length; 24 bytes of slot; then the message.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,15 +26,15 @@ static void make(void)
 {
     struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
     const struct pr_channel_record *record;
-    struct io_accumulator a;
+    struct iorig_accumulator a;
 
     if (ane_machine_create(&config, &machine))
         abort();
-    io_accumulator_make(&a, ane_machine_service(machine), 1, 16);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 1, 16);
     record = inside_channel(machine);
     slots = record->slots;
     ring = inside_ring(machine);
-    if (io_accumulator_step(&a))
+    if (iorig_accumulator_step(&a))
         abort();
     cell = ring[0].address & ~PR_SLOT_OWNER;
     next = 1;

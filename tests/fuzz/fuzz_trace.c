@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a binary trace: every record that is read prints as one line and encodes to the bytes it came from. */
+/*
+ * Any bytes as a binary trace: every record that is read prints as one
+ * line and encodes to the bytes it came from.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol/trace.h"
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void check_record(const struct pr_trace_record *record, const uint8_t *from, size_t bytes)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `anemone check` and `anemone inspect` make of a program, for the targets that have one: it ends, and says something. */
+/*
+ * What `anemone check` and `anemone inspect` make of a program, for the
+ * targets that have one: it ends, and says something.
+ */
 #ifndef TESTS_FUZZ_JUDGE_H
 #define TESTS_FUZZ_JUDGE_H
 

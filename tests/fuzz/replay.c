@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a fuzz target without a fuzzer: every seed file as it is, then a number of deterministic mutations of them.
+ * Runs a fuzz target without a fuzzer: every seed file as it is, then a
+ * number of deterministic mutations of them.
  *
  *     replay_<noun> SEEDS [MUTATIONS [CASE]]
  *
- * Each case is made from the run's seed (ANEMONE_TEST_SEED) and its own number alone, so the parent process can
- * make the one that killed its child again, and save it; a given CASE runs alone, in the process itself, for a debugger.
+ * Each case is made from the run's seed (ANEMONE_TEST_SEED) and its own number alone, so the
+ * parent process can make the one that killed its child again, and save it; a given CASE runs
+ * alone, in the process itself, for a debugger.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -211,7 +213,10 @@ static void mutate(struct blob *blob, uint64_t *state, const struct corpus *corp
     }
 }
 
-/* The first cases are the seeds themselves. The bytes fill their allocation, so that a sanitizer sees the end. */
+/*
+ * The first cases are the seeds themselves. The bytes fill their
+ * allocation, so that a sanitizer sees the end.
+ */
 static struct blob make_case(const struct corpus *corpus, uint64_t number)
 {
     uint64_t state = (corpus->seed ^ number * UINT64_C(0x9e3779b97f4a7c15)) | 1;

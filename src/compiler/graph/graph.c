@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The typed graph: names of types and operations, and storage. The rules are in graph_rules.c. */
+/*
+ * The typed graph: names of types and operations, and storage. Values and operations refer to each other by
+ * index, because the arrays move when they grow; no pointer into them is kept across an addition. An addition
+ * that fails leaves the graph as it was. What a graph may contain is decided in graph_rules.c.
+ */
 #include "compiler/graph/graph.h"
 
 #include <errno.h>
@@ -7,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 
 #define VALUES_MAX (1u << 22) /* indices stay far from the ends of their types */
 
@@ -24,7 +29,7 @@ static const struct {
 
 static bool type_exists(enum cc_type type)
 {
-    return (unsigned)type < sizeof(types) / sizeof(types[0]);
+    return (unsigned)type < BASE_COUNT_OF(types);
 }
 
 const char *cc_op_name(enum cc_op_kind kind)

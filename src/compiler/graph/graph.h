@@ -180,7 +180,10 @@ enum cc_gelu { CC_GELU_EXACT, CC_GELU_TANH, CC_GELU_SIGMOID };
  * ones have been resolved.
  */
 struct cc_attributes {
-    /* Constants, value index + 1, 0 = none. CONV and LINEAR: weight and bias; norms: gamma and beta, 1 and 0 if absent. */
+    /*
+     * Constants, value index + 1, 0 = none. CONV and LINEAR: weight and bias; norms: gamma and beta, 1 and 0
+     * if absent.
+     */
     uint32_t weight, bias;
     uint32_t mean, variance;         /* BATCH_NORM: constants [C], value index + 1 */
     uint32_t kernel[2];              /* MAX_POOL, AVG_POOL: height, width */

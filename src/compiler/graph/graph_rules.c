@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of shapes and types that every operation of a graph follows, and the engine's limits. */
+/*
+ * The rules of shapes and types that every operation of a graph follows, and the engine's limits. A rule
+ * computes the shape of the result from the operands; cc_op_check then compares it with the declared one, so
+ * a rule, except that of reshape, does not look at the declaration. The lowering relies on a checked graph:
+ * indices are valid, operands are computed before their use, and no axis of a computed value exceeds the
+ * engine's limit.
+ */
 #include "compiler/graph/rules.h"
 
 #include <errno.h>

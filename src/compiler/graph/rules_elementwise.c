@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of elementwise operations, comparisons and boolean logic. */
+/*
+ * Rules of elementwise operations, comparisons and boolean logic. Operands broadcast against each other and
+ * must have one type; there is no promotion. Numbers that become part of a table or a register must be
+ * finite; only the bounds of a clamp may be infinite.
+ */
 #include "compiler/graph/rules.h"
 
 #include <math.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of operations that only move elements. */
+/*
+ * Rules of operations that only move elements. Attributes are resolved before they come here: axes are
+ * counted from the front, and a slice has a beginning and a size. reshape is the one rule that takes its
+ * result from the declaration, and checks only that the number of elements is the same.
+ */
 #include "compiler/graph/rules.h"
 
 int cc_rule_transpose(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,

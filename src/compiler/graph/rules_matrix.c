@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of linear and matmul. */
+/*
+ * Rules of linear and matmul. The last two axes of matmul's operands are matrices; those before them
+ * broadcast. The weight of linear is [out, in], so the product is with its transpose.
+ */
 #include "compiler/graph/rules.h"
 
 int cc_rule_linear(const struct cc_graph *graph, const struct cc_op *op, struct cc_shape *out,

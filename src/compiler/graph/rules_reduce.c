@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of operations over whole axes: reductions, softmax, norms. */
+/*
+ * Rules of operations over whole axes: reductions, softmax, norms. Axes are a mask of bits, counted from the
+ * front. The parameters of layer_norm have the lengths of the normalised axes, those of the other norms one
+ * number per channel.
+ */
 #include "compiler/graph/rules.h"
 
 #include <math.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of windows that slide over H and W: conv and the pools. */
+/*
+ * Rules of windows that slide over H and W: conv and the pools. Extents are computed in 64 bits, because
+ * padding and dilation come from the text. Padding is in the order top, bottom, left, right, already resolved
+ * from the text's padding type.
+ */
 #include "compiler/graph/rules.h"
 
 /* H and W of the result, from the kernel's. */

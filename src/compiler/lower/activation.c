@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations that are one activation table. */
+/*
+ * Operations that are one activation table. A piecewise linear operation is two lines with a clamp at each
+ * end; the ends belong to the clamps, so a bound that excludes its end moves by one fp16 value. A fused table
+ * gets values that are not rounded to fp16, so cc_activation_fuses leaves out those that count on it.
+ */
 #include "compiler/lower/activation.h"
 
+#include "base/array.h"
 #include "compiler/half.h"
 
 /* The largest fp16 value below this one; there is none below -inf. */
@@ -99,7 +104,7 @@ bool cc_activation_table(const struct cc_op *op, struct cc_table *table, uint16_
     *scale = op->kind == CC_OP_EXP ? PR_HALF_LOG2_E : 0;
     if (op->kind == CC_OP_GELU && op->a.gelu == CC_GELU_SIGMOID)
         return false;
-    for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+    for (unsigned i = 0; i < BASE_COUNT_OF(known); i++)
         if (op->kind == known[i].kind) {
             *table = cc_table_curve(known[i].curve);
             return true;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of one lowering. */
+/*
+ * The state of one lowering. Aliases are followed to their root for everything that concerns memory; the
+ * shape is the value's own. A refusal is a phrase until cc_refusal_locate makes a sentence of it, once. The
+ * report is optional: when its memory runs out it ends, and the lowering goes on.
+ */
 #include "compiler/lower/context.h"
 
 #include <errno.h>

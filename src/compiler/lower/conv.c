@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions, and the multiply-accumulate tasks that matrix products are made of too. */
+/*
+ * Convolutions. What a descriptor cannot express is refused before anything is emitted. A convolution whose
+ * groups are its channels is a unicast kernel; any other with groups is one descriptor if all kernels fit,
+ * else one per group.
+ */
 #include "compiler/lower/family.h"
 #include "compiler/lower/mac.h"
 #include "compiler/lower/operand.h"

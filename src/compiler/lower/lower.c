@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lowering: passes in order, ports, and the family of each operation. */
+/*
+ * The lowering: passes in order, ports, and the family of each operation. The order matters: casts make
+ * aliases, liveness counts uses through them, fusing needs the counts, and ports are placed before any record
+ * so that results are written there directly. Memory is planned last, when all records are known; until then
+ * the index of an intermediate operand is the number of its buffer.
+ */
 #include "compiler/lower/lower.h"
 
 #include <string.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Multiply-accumulate tasks with constant weights. */
+/*
+ * Multiply-accumulate tasks with constant weights. Output channels are cut into blocks whose kernel fits the
+ * memory of an engine; a block is a whole number of passes over the engines, rounded up to 64 bytes of
+ * contiguous channels where the result is transposed. Batches share the packed kernel.
+ */
 #include "compiler/lower/mac.h"
 
 #include "base/alloc.h"

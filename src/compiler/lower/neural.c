@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks of the neural engines that move a tensor. */
+/*
+ * Tasks of the neural engines that move a tensor. The width of the record is the axis that is contiguous in
+ * the source; if another one is contiguous in the result, that one is the channel and the result is
+ * transposed. The remaining axes go to height, groups and channels; a tensor with more of them than that is
+ * refused.
+ */
 #include "compiler/lower/neural.h"
 
 #include "compiler/half.h"
@@ -16,7 +21,7 @@ static unsigned contiguous_axis(const struct cc_view *view)
 
 static int apply(struct cc_lowering *l, struct pr_e5_record *r, const struct cc_neural *how)
 {
-    uint8_t bytes[PR_TABLE_HALFS * 2];
+    uint8_t bytes[PR_TABLE_VALUES * 2];
 
     if (!how)
         return 0;
@@ -33,7 +38,7 @@ static int apply(struct cc_lowering *l, struct pr_e5_record *r, const struct cc_
     }
     if (!how->table)
         return 0;
-    for (unsigned i = 0; i < PR_TABLE_HALFS; i++)
+    for (unsigned i = 0; i < PR_TABLE_VALUES; i++)
         cc_put_half(bytes + 2 * i, how->table->half[i]);
     r->flags |= PR_E5_TABLE;
     r->kernel_bytes = sizeof(bytes);

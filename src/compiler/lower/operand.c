@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operands of records. */
+/*
+ * Operands of records. A value is placed once, at its root: at a port, in the constants or in an intermediate
+ * buffer; every later record refers to that place. Constants are stored once per content. Strides are always
+ * those of cc_layout_of, so two values with one root must have the same rows.
+ */
 #include "compiler/lower/operand.h"
 
 #include <sodium.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packing by the rule of program/task.h. */
+/*
+ * Kernels in the order in which the engines read them. The order itself is in program/kernel.c, which the
+ * engine uses too; this file only fills in what its functions ask for, so there is no second copy of the
+ * rule. Unused places stay the zeros that the caller provides.
+ */
 #include "compiler/lower/pack.h"
 
 #include "compiler/half.h"
@@ -106,7 +110,7 @@ void cc_pack_kernel(const struct cc_pack *p, uint64_t stream, uint8_t *bytes)
     struct pr_kernel_place place;
 
     for (uint32_t e = 0; p->table && e < cc_pack_streams(p); e++)
-        for (uint32_t i = 0; i < PR_TABLE_HALFS; i++)
+        for (uint32_t i = 0; i < PR_TABLE_VALUES; i++)
             cc_put_half(bytes + e * stream + 2 * (size_t)i, p->table->half[i]);
     for (uint32_t g = 0; g < task.dst.extent[PR_AXIS_G]; g++)
         for (uint32_t o = 0; pr_kernel_place(&task, g, o, &place); o++) {

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds dead operations and counts the uses of each value. */
+/*
+ * Finds dead operations and counts the uses of each value. Operations are in the order of computation, so one
+ * walk from the last to the first is enough: an operation is live if its value has been counted. Uses are
+ * counted at the root, hence after the casts have made their aliases.
+ */
 #include "compiler/lower/pass.h"
 
 int cc_pass_live(struct cc_lowering *l)

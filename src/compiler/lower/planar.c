@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elementwise tasks of the planar engine. */
+/*
+ * Elementwise tasks of the planar engine. An axis that is shorter in a source than in the result has length 1
+ * there and is broadcast: W, H and C by bits of the record, groups by a stride of 0. The caller makes sure
+ * that W is contiguous in all views.
+ */
 #include "compiler/lower/planar.h"
 
 #include "compiler/half.h"

@@ -12,7 +12,7 @@
 #include "program/kernel.h"
 
 struct cc_table {
-    uint16_t half[PR_TABLE_HALFS];
+    uint16_t half[PR_TABLE_VALUES];
 };
 
 /* Tables with knots, as public programs have them. */

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Views. */
+/*
+ * Views. A view of a value has the strides of its layout; permuting exchanges axes and moves no element.
+ * Every stride is 2 or a multiple of 64, because a descriptor counts in units of 64 bytes; the functions here
+ * keep that, and a family that changes a stride must too.
+ */
 #include "compiler/lower/view.h"
 
 #include <string.h>

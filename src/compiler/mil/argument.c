@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The arguments of a call: values of the graph, and constants of the type and size that an operation expects.
+ * An argument that is not given leaves the caller's default unchanged; whether it may be absent is decided by
+ * the caller with cc_mil_need. Numbers are checked for their range here, axes also for being given once.
  */
 #include "compiler/mil/op.h"
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MIL text into tokens, with line and column, and the sentences that refuse one. */
+/*
+ * MIL text into tokens, with line and column, and the sentences that refuse one. A token points into the text
+ * and is not terminated by a NUL; `mil->token` is always the next one that is not taken yet. Limits of length
+ * are checked here, so that later code may copy names and numbers into buffers of fixed size.
+ */
 #include "compiler/mil/mil.h"
 
 #include <errno.h>

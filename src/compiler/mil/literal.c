@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Types and typed constants of MIL text: `tensor<int32, [4]>([1, 1, 1, 1])`, `fp16(0x1.8p+1)`,
- * `string("valid")`, BLOBFILE.
+ * `string("valid")`, BLOBFILE. A floating-point number goes by way of double to its type, in the same way in
+ * every locale. Memory grows with the elements that are in the text, never with a declared size alone.
  */
 #include "compiler/mil/mil.h"
 
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "compiler/store/blob.h"
 
 #define EXPONENT_MAX   100000L /* far outside what a double holds, and safe to add to */
@@ -51,7 +53,7 @@ bool cc_mil_type_equal(const struct cc_mil_type *a, const struct cc_mil_type *b)
 
 static int read_scalar(struct cc_mil *mil, enum cc_mil_scalar *scalar)
 {
-    for (size_t i = 0; i < sizeof(scalars) / sizeof(scalars[0]); i++) {
+    for (size_t i = 0; i < BASE_COUNT_OF(scalars); i++) {
         if (cc_mil_is_name(mil, scalars[i])) {
             *scalar = (enum cc_mil_scalar)i;
             return cc_mil_advance(mil);

@@ -2,7 +2,9 @@
 /*
  * MIL text into a graph:
  *
- *     program(1.3) [attributes] { func NAME<opset>(TYPE name, ...) [attributes] { statements } -> (name, ...); }
+ *     program(1.3) [attributes] {
+ *         func NAME<opset>(TYPE name, ...) [attributes] { statements } -> (name, ...);
+ *     }
  *
  * A statement is `TYPE name = operation(argument = name or constant, ...)[name = string("..."), ...];`.
  */
@@ -249,9 +251,14 @@ static int read_call(struct cc_mil *mil, struct cc_mil_call *call)
 {
     int status;
 
+    /* A write has no result: its name is where a type would be. */
+    if (cc_mil_op_has_state(&mil->token))
+        return cc_mil_op_refuse_state(mil, &mil->token);
     if ((status = read_results(mil, call)) ||
         (status = cc_mil_take_name(mil, "an operation", &call->operation)))
         return status;
+    if (cc_mil_op_has_state(&call->operation))
+        return cc_mil_op_refuse_state(mil, &call->operation);
     if (!cc_mil_op_known(&call->operation))
         return cc_mil_op_unknown(mil, &call->operation);
     if (call->results > 1 && !cc_mil_op_splits(&call->operation))
@@ -285,6 +292,12 @@ static int read_input(struct cc_mil *mil)
     uint32_t value;
     int status;
 
+    if (cc_mil_is_name(mil, "state"))
+        return cc_mil_fail(
+            mil, &mil->token, EOPNOTSUPP,
+            "a `state` input is read with `read_state`, whose data-movement form is not supported "
+            "on this architecture; give the state as an input and as an output, and bind both to "
+            "one buffer.");
     if ((status = cc_mil_read_type(mil, &type)) ||
         (status = cc_mil_take_name(mil, "the name of an input", &name)))
         return status;

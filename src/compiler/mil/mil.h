@@ -150,7 +150,9 @@ int cc_mil_add_op(struct cc_mil *mil, enum cc_op_kind kind, const char *name, co
 
 /* op.c */
 bool cc_mil_op_known(const struct cc_mil_token *name);
-bool cc_mil_op_splits(const struct cc_mil_token *name); /* may have several results */
+bool cc_mil_op_splits(const struct cc_mil_token *name);    /* may have several results */
+bool cc_mil_op_has_state(const struct cc_mil_token *name); /* keeps its state in the engine */
+int cc_mil_op_refuse_state(struct cc_mil *mil, const struct cc_mil_token *name);
 int cc_mil_op_unknown(struct cc_mil *mil, const struct cc_mil_token *name);
 int cc_mil_op_build(struct cc_mil *mil, struct cc_mil_call *call);
 

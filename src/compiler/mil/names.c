@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of a MIL text, what they refer to, and how constants enter the graph. */
+/*
+ * The names of a MIL text, what they refer to, and how constants enter the graph. The hash table has twice as
+ * many slots as symbols fit, so a search always ends. A constant enters the graph when it is first used as an
+ * operand; its data then moves there, and the symbol keeps the type alone.
+ */
 #include "compiler/mil/mil.h"
 
 #include <errno.h>

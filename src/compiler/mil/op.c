@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a call of MIL text to an operation of the graph: the table of operators, their arguments, and how each
- * enters the graph.
+ * From a call of MIL text to an operation of the graph. The table lists the operators with every argument
+ * they take; one that is not listed is refused before the operator's function sees the call. Each operation
+ * is checked by the graph's rules when it is added, so the sentence has the line of the call. A split becomes
+ * slices, and a window over [N, C, W] becomes one at a height of 1 between expand_dims and squeeze.
  */
 #include "compiler/mil/op.h"
 
@@ -10,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 
 static const struct operation {
     const char *name;
@@ -108,7 +111,7 @@ static const struct operation {
     {"cast", CC_OP_CAST, cc_mil_take_cast, {"x", "dtype"}},
     {"identity", CC_OP_CAST, cc_mil_take_identity, {"x"}},
 };
-#define OPERATIONS (sizeof(operations) / sizeof(operations[0]))
+#define OPERATIONS BASE_COUNT_OF(operations)
 
 static bool same(const struct cc_mil_token *token, const char *name)
 {
@@ -131,6 +134,24 @@ bool cc_mil_op_known(const struct cc_mil_token *name)
 bool cc_mil_op_splits(const struct cc_mil_token *name)
 {
     return same(name, "split");
+}
+
+/*
+ * The operations on a state that stays in the engine (the public MIL opset, iOS 18). The M1 has no form of
+ * data movement for them, so they are refused by name and not as unknown.
+ */
+bool cc_mil_op_has_state(const struct cc_mil_token *name)
+{
+    return same(name, "read_state") || same(name, "write_state") || same(name, "coreml_update_state");
+}
+
+int cc_mil_op_refuse_state(struct cc_mil *mil, const struct cc_mil_token *name)
+{
+    return cc_mil_fail(
+        mil, name, EOPNOTSUPP,
+        "operation `%.*s`: the data-movement form is not supported on this architecture; give the "
+        "state as an input and as an output, and bind both to one buffer.",
+        (int)name->length, name->text);
 }
 
 /* Lists the operators with the same first letter: all of them would be too many. */

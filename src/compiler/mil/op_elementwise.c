@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
+
 int cc_mil_take_unary(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)
 {
     return cc_mil_operand(mil, call, "x", draft);
@@ -46,7 +48,7 @@ int cc_mil_take_gelu(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil
 
     if (status || (status = cc_mil_string(mil, call, "mode", &mode)))
         return status;
-    for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+    for (unsigned i = 0; i < BASE_COUNT_OF(modes); i++) {
         if (strcmp(mode, modes[i]) == 0) {
             draft->a.gelu = (enum cc_gelu)i;
             return 0;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of operations that only move elements. */
+/*
+ * Calls of operations that only move elements. Everything that the text may leave open is resolved here:
+ * negative axes and indices, masks, a length of -1, sizes to the end. The graph's rules see only lengths and
+ * axes counted from the front.
+ */
 #include "compiler/mil/op.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of linear and matmul. */
+/*
+ * Calls of linear and matmul. Weight and bias of linear are attributes of the operation, by value index + 1;
+ * both operands of matmul are operands, also when one of them is a constant.
+ */
 #include "compiler/mil/op.h"
 
 int cc_mil_take_linear(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of operations over whole axes: reductions, softmax, norms. */
+/*
+ * Calls of operations over whole axes: reductions, softmax, norms. Absent axes mean all of them for a
+ * reduction and for layer_norm, and the last one for softmax. The default of epsilon is 1e-5.
+ */
 #include "compiler/mil/op.h"
 
 int cc_mil_take_reduce(struct cc_mil *mil, struct cc_mil_call *call, struct cc_mil_draft *draft)

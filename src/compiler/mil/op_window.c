@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of windows that slide over H and W, or over W alone: conv and the pools. */
+/*
+ * Calls of windows that slide over H and W, or over W alone: conv and the pools. A window over W alone gets a
+ * height of 1 first (`draft->line`), and the arguments then fill the second half of each pair. The padding
+ * type becomes numbers here; the graph knows only these.
+ */
 #include "compiler/mil/op.h"
 
 #include <errno.h>

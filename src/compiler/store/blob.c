@@ -118,7 +118,8 @@ static int check_descriptor(const uint8_t descriptor[CC_BLOB_HEADER], uint64_t s
     if (magic != CC_BLOB_MAGIC)
         return base_fail(
             error, EINVAL,
-            "weight file \"%.128s\" has 0x%08x at offset %llu, expected a blob descriptor (0x%08X): the offset names the descriptor, not the data",
+            "weight file \"%.128s\" has 0x%08x at offset %llu, expected a blob descriptor (0x%08X): "
+            "the offset names the descriptor, not the data",
             path, magic, (unsigned long long)offset, CC_BLOB_MAGIC);
     if (code != wanted)
         return base_fail(error, EINVAL,
@@ -131,11 +132,11 @@ static int check_descriptor(const uint8_t descriptor[CC_BLOB_HEADER], uint64_t s
             (unsigned long long)offset, path, (unsigned long long)length, bytes, bytes / cc_type_bytes(type),
             cc_type_name(type));
     if (start > size || length > size - start)
-        return base_fail(
-            error, EINVAL,
-            "the blob at offset %llu of \"%.128s\" has its data at %llu for %llu bytes, but the file ends at %llu",
-            (unsigned long long)offset, path, (unsigned long long)start, (unsigned long long)length,
-            (unsigned long long)size);
+        return base_fail(error, EINVAL,
+                         "the blob at offset %llu of \"%.128s\" has its data at %llu for %llu bytes, "
+                         "but the file ends at %llu",
+                         (unsigned long long)offset, path, (unsigned long long)start,
+                         (unsigned long long)length, (unsigned long long)size);
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "compiler/store/files.h"
 
 #define MAIN               "main.e5"
@@ -320,7 +321,7 @@ static int read_text(const char *folder, char **text, struct contents *m, struct
     return 0;
 }
 
-/* The signature that the manifest speaks of: of that key, and right. Who is trusted is the driver's to say. */
+/* The signature that the manifest names: of that key, and right. The driver decides which key is trusted. */
 static int read_signature(const char *folder, const char *signer, struct cc_bundle *b,
                           struct base_error *error)
 {
@@ -421,7 +422,7 @@ int cc_bundle_measure(const struct cc_bundle *bundle, struct cc_report *report, 
 /* Folders. */
 
 static const char *const file_name[] = {MANIFEST, MAIN, WEIGHTS, SIGNATURE};
-enum { FILES = sizeof(file_name) / sizeof(file_name[0]) };
+enum { FILES = BASE_COUNT_OF(file_name) };
 
 static bool is_file_of_bundle(const char *folder, const char *name)
 {

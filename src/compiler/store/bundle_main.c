@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.e5, written: schemas/e5.fbs. */
+/*
+ * main.e5, written in the form of schemas/e5.fbs. Children are written before the tables that refer to them.
+ * Names are indices into one list of symbols: the file's own, in the order of SYMBOLS, then the function,
+ * then the ports. A value of the file's own build information is the symbol after its key. The reader,
+ * program/e5.c, accepts exactly this form.
+ */
 #include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "compiler/store/bundle.h"
 #include "compiler/store/flatbuild.h"
 #include "program/e5_schema.h"
@@ -69,16 +75,16 @@ static uint32_t build_info(struct cc_flat *f)
     static const enum symbol key[] = {SYMBOL_TARGET_KEY,     SYMBOL_COMPILER_KEY, SYMBOL_VERSION_KEY,
                                       SYMBOL_DESCRIPTOR_KEY, SYMBOL_LAYOUT_KEY,   SYMBOL_RECORD_KEY,
                                       SYMBOL_ELEMENT_KEY};
-    uint32_t ref[sizeof(key) / sizeof(key[0])];
+    uint32_t ref[BASE_COUNT_OF(key)];
 
-    for (unsigned i = 0; i < sizeof(key) / sizeof(key[0]); i++) {
+    for (unsigned i = 0; i < BASE_COUNT_OF(key); i++) {
         struct cc_flat_fields pair = {0};
 
         cc_flat_put(&pair, PR_E5_PAIR_KEY, 4, key[i]);
         cc_flat_put(&pair, PR_E5_PAIR_VALUE, 4, key[i] + 1u);
         ref[i] = cc_flat_table(f, &pair, PR_E5_PAIR_COUNT);
     }
-    return cc_flat_refs(f, ref, sizeof(key) / sizeof(key[0]));
+    return cc_flat_refs(f, ref, BASE_COUNT_OF(key));
 }
 
 static uint32_t sections(struct cc_flat *f, const struct cc_program *p)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache folder. */
+/*
+ * The cache folder, shared by processes without a daemon. An entry appears and disappears by one rename; work
+ * on it happens in a locked folder beside it. A folder with the name of such work and without a lock was left
+ * by a process that ended, and is removed. A broken entry is removed and counts as absent; a failure of the
+ * host says nothing about an entry, which then stays.
+ */
 #include "compiler/store/cache.h"
 
 #include <dirent.h>

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key of a graph: everything that determines the bundle, and nothing else. */
+/*
+ * The key of a graph: everything that determines the bundle, and nothing else. A new member of struct
+ * cc_attributes must be added to add_attributes, or two different graphs share an entry. The compiler itself
+ * is part of the key by its version and the fingerprint of its sources.
+ */
 #include <sodium.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "compiler/store/cache.h"
 #include "protocol/bits.h"
 
@@ -57,7 +62,7 @@ static void add_attributes(struct hasher *h, const struct cc_attributes *a)
     const uint32_t number[] = {a->weight,      a->bias, a->mean,      a->variance, a->groups, a->transpose_x,
                                a->transpose_y, a->axes, a->keep_dims, a->axis,     a->gelu,   a->to};
 
-    add_numbers(h, number, sizeof(number) / sizeof(number[0]));
+    add_numbers(h, number, BASE_COUNT_OF(number));
     add_numbers(h, a->kernel, 2);
     add_numbers(h, a->stride, 2);
     add_numbers(h, a->dilation, 2);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files and folders. */
+/*
+ * Files and folders. A file is written only where none exists, and is on the disk before the call returns, so
+ * that a folder that is renamed afterwards is complete. A path that does not fit its buffer is refused, never
+ * cut. Removing a tree does not follow links and does not leave the file system.
+ */
 #include "compiler/store/files.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FlatBuffers, from the end to the start. */
+/*
+ * FlatBuffers, from the end to the start. A reference is a distance from the end of the buffer, so it stays
+ * valid when the buffer grows at its front. Alignment counts from the end too, and cc_flat_end rounds the
+ * whole to the largest one. After a failure `failed` stays set and nothing is written.
+ */
 #include "compiler/store/flatbuild.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The descriptor's section of `anemone spec`: blocks, registers, fields, what each means and what is done
- * with it.
+ * with it. All text comes from the .def tables that the decoder and the checks use; only the words for a use
+ * are here. The reference page docs/descriptor.md is rendered from this section.
  */
 #include <stdio.h>
 
@@ -15,6 +16,24 @@
 
 static const char *const use_name[PR_USE_COUNT] = {"decoded", "hint", "opaque", "refused", "chosen"};
 static const char *const source_name[] = {"aneregs", "facts", "oracles", "chosen"};
+
+static const struct spec_column block_columns[] = {SPEC_TEXT("name"), SPEC_HEX("base"), SPEC_NUMBER("words"),
+                                                   SPEC_END};
+static const struct spec_column register_columns[] = {SPEC_TEXT("block"), SPEC_TEXT("name"),
+                                                      SPEC_HEX("address"), SPEC_NUMBER("count"), SPEC_END};
+/* Of a field: where it is, then what both kinds of field have. */
+#define FIELD_COLUMNS                                                                                     \
+    SPEC_TEXT("name"), SPEC_NUMBER("low_bit"), SPEC_NUMBER("width"), SPEC_TEXT("bits"), SPEC_TEXT("use"), \
+        SPEC_TEXT("source"), SPEC_TEXT("meaning_source"), SPEC_TEXT("accepted"), SPEC_TEXT("meaning"),    \
+        SPEC_TEXT("action")
+static const struct spec_column header_field_columns[] = {SPEC_NUMBER("word"), FIELD_COLUMNS, SPEC_END};
+static const struct spec_column field_columns[] = {SPEC_TEXT("block"),  SPEC_TEXT("register"),
+                                                   SPEC_HEX("address"), SPEC_NUMBER("count"),
+                                                   FIELD_COLUMNS,       SPEC_END};
+static const struct spec_column value_columns[] = {SPEC_TEXT("register"), SPEC_TEXT("name"),
+                                                   SPEC_NUMBER("value"), SPEC_TEXT("meaning"), SPEC_END};
+static const struct spec_column restriction_columns[] = {SPEC_TEXT("field"), SPEC_TEXT("accepted"),
+                                                         SPEC_TEXT("condition"), SPEC_END};
 
 /* "0-2, 4": the values of a mask; empty when every value is run. */
 static void accepted_values(const struct pr_field_info *info, struct pr_text *text)
@@ -52,6 +71,12 @@ static void bits(const struct pr_field_info *info, char out[16])
     snprintf(out, 16, info->width > 1 ? "%u-%u" : "%u", info->lo, info->lo + info->width - 1u);
 }
 
+static void put_register(struct spec *spec, const struct pr_reg_info *reg)
+{
+    SPEC_PUT(spec, SPEC_T(pr_block_table[reg->block].name), SPEC_T(reg->name), SPEC_N(reg->address),
+             SPEC_N(reg->count));
+}
+
 static void field(struct spec *spec, const struct pr_field_info *info, bool header)
 {
     char values[WORDS_BYTES], does[WORDS_BYTES], place[16];
@@ -62,65 +87,40 @@ static void field(struct spec *spec, const struct pr_field_info *info, bool head
     pr_text_init(&text, does, sizeof(does));
     action(info, values, &text);
     bits(info, place);
-    spec_object(spec, NULL);
-    if (header) {
-        spec_number(spec, "word", info->owner);
-    } else {
-        spec_text(spec, "block", pr_block_table[pr_reg_table[info->owner].block].name);
-        spec_text(spec, "register", pr_reg_table[info->owner].name);
-        spec_hex(spec, "address", pr_reg_table[info->owner].address);
-        spec_number(spec, "count", pr_reg_table[info->owner].count);
-    }
-    spec_text(spec, "name", info->name);
-    spec_number(spec, "low_bit", info->lo);
-    spec_number(spec, "width", info->width);
-    spec_text(spec, "bits", place);
-    spec_text(spec, "use", use_name[info->use]);
-    spec_text(spec, "source", source_name[info->source]);
-    spec_text(spec, "meaning_source", info->where);
-    spec_text(spec, "accepted", values);
-    spec_text(spec, "meaning", info->meaning);
-    spec_text(spec, "action", does);
-    spec_object_end(spec);
+    if (header)
+        SPEC_PUT(spec, SPEC_N(info->owner));
+    else
+        put_register(spec, &pr_reg_table[info->owner]);
+    SPEC_PUT(spec, SPEC_T(info->name), SPEC_N(info->lo), SPEC_N(info->width), SPEC_T(place),
+             SPEC_T(use_name[info->use]), SPEC_T(source_name[info->source]), SPEC_T(info->where),
+             SPEC_T(values), SPEC_T(info->meaning), SPEC_T(does));
 }
 
 static void write_blocks(struct spec *spec)
 {
-    spec_array(spec, "blocks");
+    spec_table_begin(spec, "blocks", block_columns);
     for (unsigned i = 0; i < PR_BLOCK_COUNT; i++) {
-        spec_object(spec, NULL);
-        spec_text(spec, "name", pr_block_table[i].name);
-        spec_hex(spec, "base", pr_block_table[i].base);
-        spec_number(spec, "words", pr_block_table[i].words);
-        spec_object_end(spec);
+        const struct pr_block_info *block = &pr_block_table[i];
+
+        SPEC_PUT(spec, SPEC_T(block->name), SPEC_N(block->base), SPEC_N(block->words));
     }
-    spec_array_end(spec);
-    spec_array(spec, "registers");
-    for (unsigned i = 0; i < PR_REG_COUNT; i++) {
-        spec_object(spec, NULL);
-        spec_text(spec, "block", pr_block_table[pr_reg_table[i].block].name);
-        spec_text(spec, "name", pr_reg_table[i].name);
-        spec_hex(spec, "address", pr_reg_table[i].address);
-        spec_number(spec, "count", pr_reg_table[i].count);
-        spec_object_end(spec);
-    }
-    spec_array_end(spec);
+    spec_table_end(spec);
+    spec_table_begin(spec, "registers", register_columns);
+    for (unsigned i = 0; i < PR_REG_COUNT; i++)
+        put_register(spec, &pr_reg_table[i]);
+    spec_table_end(spec);
 }
 
 static void write_values(struct spec *spec)
 {
-    spec_array(spec, "values");
+    spec_table_begin(spec, "values", value_columns);
     for (unsigned i = 0; i < pr_value_count; i++) {
         const struct pr_field_info *info = &pr_field_table[pr_value_table[i].field];
 
-        spec_object(spec, NULL);
-        spec_text(spec, "register", pr_reg_table[info->owner].name);
-        spec_text(spec, "name", info->name);
-        spec_number(spec, "value", pr_value_table[i].value);
-        spec_text(spec, "meaning", pr_value_table[i].text);
-        spec_object_end(spec);
+        SPEC_PUT(spec, SPEC_T(pr_reg_table[info->owner].name), SPEC_T(info->name),
+                 SPEC_N(pr_value_table[i].value), SPEC_T(pr_value_table[i].text));
     }
-    spec_array_end(spec);
+    spec_table_end(spec);
 }
 
 static void restriction(struct spec *spec, const struct pr_field_info *info, bool header)
@@ -137,11 +137,7 @@ static void restriction(struct spec *spec, const struct pr_field_info *info, boo
     else
         snprintf(name, sizeof(name), "%s.%s.%s", pr_block_table[pr_reg_table[info->owner].block].name,
                  pr_reg_table[info->owner].name, info->name);
-    spec_object(spec, NULL);
-    spec_text(spec, "field", name);
-    spec_text(spec, "accepted", values);
-    spec_text(spec, "condition", info->action);
-    spec_object_end(spec);
+    SPEC_PUT(spec, SPEC_T(name), SPEC_T(values), SPEC_T(info->action));
 }
 
 static void write_counts(struct spec *spec)
@@ -181,21 +177,21 @@ void spec_descriptor(struct spec *spec)
     spec_hex(spec, "alignment", PR_TD_ALIGN);
     spec_number(spec, "buffer_registers", PR_TQ_BARS);
     spec_hex(spec, "image_magic", PR_HWX_MAGIC);
-    spec_array(spec, "header_fields");
+    spec_table_begin(spec, "header_fields", header_field_columns);
     for (unsigned i = 0; i < PR_H_COUNT; i++)
         field(spec, &pr_header_table[i], true);
-    spec_array_end(spec);
+    spec_table_end(spec);
     write_blocks(spec);
-    spec_array(spec, "fields");
+    spec_table_begin(spec, "fields", field_columns);
     for (unsigned i = 0; i < PR_F_COUNT; i++)
         field(spec, &pr_field_table[i], false);
-    spec_array_end(spec);
+    spec_table_end(spec);
     write_values(spec);
-    spec_array(spec, "restrictions");
+    spec_table_begin(spec, "restrictions", restriction_columns);
     for (unsigned i = 0; i < PR_H_COUNT; i++)
         restriction(spec, &pr_header_table[i], true);
     for (unsigned i = 0; i < PR_F_COUNT; i++)
         restriction(spec, &pr_field_table[i], false);
-    spec_array_end(spec);
+    spec_table_end(spec);
     write_counts(spec);
 }

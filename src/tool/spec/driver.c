@@ -1,55 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections of `anemone spec`: the driver's surface (ch. 27) and the execution model (ch. 2). */
-#include <anemone/abi.h>
+/*
+ * Sections of `anemone spec`: the driver's surface (ch. 27) and the execution model (ch. 2). Selectors and
+ * their sizes come from abi.h, the table that the driver dispatches by. What is in facts.h is printed only.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <anemone/catalogue.h>
 
 #include "base/array.h"
 #include "driver/arguments.h"
 #include "program/hwx.h"
 #include "protocol/device.h"
 #include "protocol/entitlement.h"
+#include "protocol/kext.h"
 #include "tool/spec/facts.h"
 #include "tool/spec/spec.h"
 
+#define METHOD_NAMES 192 /* bytes for the longest row of Table 27.5 */
+
 _Static_assert(PR_DEVICE_CPU_SUBTYPE == PR_HWX_SUBTYPE_H13, "the device's subtype is that of its images");
 
-struct selector {
-    uint32_t number;
-    const char *name;
-    uint32_t scalar_in, struct_in, scalar_out, struct_out;
-};
-
-static const struct selector control[] = {
-#define X(number, name, si, ti, so, to) {number, #name, si, ti, so, to},
-    ANE_CONTROL_SELECTORS(X)
-#undef X
-};
-
-static const struct selector direct[] = {
-#define X(number, name, si, ti, so, to) {number, #name, si, ti, so, to},
-    ANE_DIRECT_SELECTORS(X)
-#undef X
-};
-
-static void write_selectors(struct spec *spec, const char *client, const struct selector *row, size_t count)
-{
-    spec_array(spec, client);
-    for (; count--; row++) {
-        spec_object(spec, NULL);
-        spec_number(spec, "selector", row->number);
-        spec_text(spec, "name", row->name);
-        spec_number(spec, "scalar_in", row->scalar_in);
-        spec_number(spec, "struct_in", row->struct_in);
-        spec_number(spec, "scalar_out", row->scalar_out);
-        spec_number(spec, "struct_out", row->struct_out);
-        spec_object_end(spec);
-    }
-    spec_array_end(spec);
-}
+static const struct spec_column selector_columns[] = {SPEC_NUMBER("selector"),
+                                                      SPEC_TEXT("name"),
+                                                      SPEC_NUMBER("scalar_in"),
+                                                      SPEC_NUMBER("struct_in"),
+                                                      SPEC_NUMBER("scalar_out"),
+                                                      SPEC_NUMBER("struct_out"),
+                                                      SPEC_END};
+static const struct spec_column catalogue_columns[] = {
+    SPEC_HEX("method"),        SPEC_TEXT("name"),         SPEC_NUMBER("scalar_in"), SPEC_NUMBER("struct_in"),
+    SPEC_NUMBER("scalar_out"), SPEC_NUMBER("struct_out"), SPEC_TEXT("access"),      SPEC_END};
+static const struct spec_column layout_columns[] = {SPEC_TEXT("field"), SPEC_HEX("offset"),
+                                                    SPEC_NUMBER("bytes"), SPEC_TEXT("meaning"), SPEC_END};
+static const struct spec_column kext_columns[] = {
+    SPEC_TEXT("role"), SPEC_TEXT("bundle"),   SPEC_TEXT("class"),
+    SPEC_TEXT("name"), SPEC_TEXT("provider"), SPEC_TEXT("match"),
+    SPEC_END};
+static const struct spec_column client_columns[] = {SPEC_TEXT("class"), SPEC_TEXT("use"), SPEC_END};
+static const struct spec_column method_columns[] = {SPEC_TEXT("method"), SPEC_TEXT("role"), SPEC_END};
+static const struct spec_column entitlement_columns[] = {SPEC_TEXT("key"), SPEC_TEXT("capability"),
+                                                         SPEC_TEXT("holders"), SPEC_TEXT("kind"), SPEC_END};
+static const struct spec_column form_columns[] = {SPEC_TEXT("name"), SPEC_TEXT("what"), SPEC_TEXT("where"),
+                                                  SPEC_END};
+static const struct spec_column budget_columns[] = {SPEC_TEXT("stage"), SPEC_NUMBER("us_low"),
+                                                    SPEC_NUMBER("us_high"), SPEC_END};
 
 void spec_selectors(struct spec *spec)
 {
-    write_selectors(spec, "control", control, BASE_COUNT_OF(control));
-    write_selectors(spec, "direct", direct, BASE_COUNT_OF(direct));
+#define X(number, name, si, ti, so, to) \
+    SPEC_N(number), SPEC_T(#name), SPEC_N(si), SPEC_N(ti), SPEC_N(so), SPEC_N(to),
+    SPEC_TABLE(spec, "control", selector_columns, ANE_CONTROL_SELECTORS(X));
+    SPEC_TABLE(spec, "direct", selector_columns, ANE_DIRECT_SELECTORS(X));
+#undef X
 }
 
 void spec_return_codes(struct spec *spec)
@@ -58,7 +61,6 @@ void spec_return_codes(struct spec *spec)
         const char *name;
         IOReturn value;
     } codes[] = {
-        {"success", kIOReturnSuccess},
         {"bad_argument", kIOReturnBadArgument},
         {"unsupported", kIOReturnUnsupported},
         {"closed", ANE_RETURN_CLOSED},
@@ -75,53 +77,44 @@ void spec_return_codes(struct spec *spec)
         {"not_found", kIOReturnNotFound},
     };
 
+    spec_number(spec, "success", kIOReturnSuccess);
     for (size_t i = 0; i < BASE_COUNT_OF(codes); i++)
         spec_hex(spec, codes[i].name, (uint32_t)codes[i].value);
     spec_number(spec, "usage_refused", (uint32_t)ANE_RETURN_USAGE_REFUSED);
 }
 
-static void field(struct spec *spec, const char *name, size_t offset, size_t bytes, const char *meaning)
-{
-    spec_object(spec, NULL);
-    spec_text(spec, "field", name);
-    spec_hex(spec, "offset", offset);
-    spec_number(spec, "bytes", bytes);
-    spec_text(spec, "meaning", meaning);
-    spec_object_end(spec);
-}
-
-#define FIELD(type, member, meaning) \
-    field(spec, #member, offsetof(struct type, member), sizeof(((struct type *)0)->member), meaning)
+#define FIELD(type, member, meaning)                                                                    \
+    SPEC_T(#member), SPEC_N(offsetof(struct type, member)), SPEC_N(sizeof(((struct type *)0)->member)), \
+        SPEC_T(meaning)
 
 static void write_arguments(struct spec *spec)
 {
-    spec_array(spec, "external_method_arguments");
-    FIELD(IOExternalMethodArguments, asyncWakePort, "mach completion port (async selectors only)");
-    FIELD(IOExternalMethodArguments, scalarInput, "also holds the 0x20-byte asyncReference block");
-    FIELD(IOExternalMethodArguments, scalarInputCount, "");
-    FIELD(IOExternalMethodArguments, structureInput, "pointer to the typed argument struct");
-    FIELD(IOExternalMethodArguments, structureInputSize, "");
-    FIELD(IOExternalMethodArguments, scalarOutput, "");
-    FIELD(IOExternalMethodArguments, scalarOutputCount, "");
-    FIELD(IOExternalMethodArguments, structureOutput, "");
-    FIELD(IOExternalMethodArguments, structureOutputSize, "");
-    spec_array_end(spec);
+    SPEC_TABLE(spec, "external_method_arguments", layout_columns,
+               FIELD(IOExternalMethodArguments, asyncWakePort, "mach completion port (async selectors only)"),
+               FIELD(IOExternalMethodArguments, scalarInput, "also holds the 0x20-byte asyncReference block"),
+               FIELD(IOExternalMethodArguments, scalarInputCount, ""),
+               FIELD(IOExternalMethodArguments, structureInput, "pointer to the typed argument struct"),
+               FIELD(IOExternalMethodArguments, structureInputSize, ""),
+               FIELD(IOExternalMethodArguments, scalarOutput, ""),
+               FIELD(IOExternalMethodArguments, scalarOutputCount, ""),
+               FIELD(IOExternalMethodArguments, structureOutput, ""),
+               FIELD(IOExternalMethodArguments, structureOutputSize, ""));
 }
 
 static void write_device_info(struct spec *spec)
 {
-    spec_array(spec, "device_info");
-    FIELD(ane_device_info, token,
-          "in: usage type byte (1 standard, 2 unsupported); out: program / session token");
-    FIELD(ane_device_info, callback, "callback function pointer; board id 0x1111222233334444; echoed");
-    FIELD(ane_device_info, receiver, "receiver context pointer; echoed");
-    FIELD(ane_device_info, timeout, "timeout 0x2710 = 10000; echoed");
-    FIELD(ane_device_info, version, "out: ANE version 0x20 = 32, 256");
-    FIELD(ane_device_info, engines, "out: number of engines = 1");
-    FIELD(ane_device_info, cpu_subtype, "out: CPU subtype = 4");
-    spec_array_end(spec);
+    SPEC_TABLE(
+        spec, "device_info", layout_columns,
+        FIELD(ane_device_info, token,
+              "in: usage type byte (1 standard, 2 unsupported); out: program / session token"),
+        FIELD(ane_device_info, callback, "callback function pointer; board id 0x1111222233334444; echoed"),
+        FIELD(ane_device_info, receiver, "receiver context pointer; echoed"),
+        FIELD(ane_device_info, timeout, "timeout 0x2710 = 10000; echoed"),
+        FIELD(ane_device_info, version, "out: ANE version 0x20 = 32, 256"),
+        FIELD(ane_device_info, engines, "out: number of engines = 1"),
+        FIELD(ane_device_info, cpu_subtype, "out: CPU subtype = 4"));
     spec_object(spec, "device_info_values");
-    spec_hex(spec, "board_id", FACT_DEVICE_INFO_BOARD);
+    spec_hex(spec, "board_id", ANE_DEVICE_INFO_BOARD);
     spec_number(spec, "timeout_ms", ANE_TIMEOUT_MS);
     spec_number(spec, "version", PR_DEVICE_INFO_VERSION);
     spec_number(spec, "version_high", PR_DEVICE_INFO_VERSION_HI);
@@ -132,41 +125,38 @@ static void write_device_info(struct spec *spec)
 
 static void write_request(struct spec *spec)
 {
-    spec_array(spec, "request");
-    FIELD(ane_request, token, "program / instance token");
-    FIELD(ane_request, sequence, "sequence number: 0, then 1 on the next submit");
-    FIELD(ane_request, priority, "observed 5");
-    FIELD(ane_request, qos, "quality of service, observed 21");
-    FIELD(ane_request, procedure, "chosen");
-    FIELD(ane_request, category, "io category, observed 2");
-    FIELD(ane_request, surface, "surface identifiers: inputs, outputs, intermediates");
-    FIELD(ane_request, inputs, "chosen");
-    FIELD(ane_request, outputs, "chosen");
-    FIELD(ane_request, intermediates, "chosen");
-    FIELD(ane_request, stats_surface, "chosen");
-    FIELD(ane_request, offset, "chosen: of each buffer in its surface");
-    spec_array_end(spec);
+    SPEC_TABLE(spec, "request", layout_columns, FIELD(ane_request, token, "program / instance token"),
+               FIELD(ane_request, sequence, "sequence number: 0, then 1 on the next submit"),
+               FIELD(ane_request, priority, "observed 5"),
+               FIELD(ane_request, qos, "quality of service, observed 21"),
+               FIELD(ane_request, procedure, "chosen"),
+               FIELD(ane_request, category, "io category, observed 2"),
+               FIELD(ane_request, surface, "surface identifiers: inputs, outputs, intermediates"),
+               FIELD(ane_request, inputs, "chosen"), FIELD(ane_request, outputs, "chosen"),
+               FIELD(ane_request, intermediates, "chosen"), FIELD(ane_request, stats_surface, "chosen"),
+               FIELD(ane_request, offset, "chosen: of each buffer in its surface"));
     spec_object(spec, "request_values");
     spec_number(spec, "priority", ANE_REQUEST_PRIORITY);
     spec_number(spec, "qos", ANE_REQUEST_QOS);
     spec_number(spec, "category", ANE_REQUEST_CATEGORY);
     spec_object_end(spec);
-    spec_array(spec, "request_reply");
-    FIELD(ane_request_reply, sequence, "the sequence and result");
-    FIELD(ane_request_reply, token, "the echoed token");
-    FIELD(ane_request_reply, detail, "chosen: of a failure");
-    FIELD(ane_request_reply, status, "status flag");
-    spec_array_end(spec);
+    SPEC_TABLE(spec, "request_reply", layout_columns,
+               FIELD(ane_request_reply, sequence, "the sequence and result"),
+               FIELD(ane_request_reply, token, "the echoed token"),
+               FIELD(ane_request_reply, detail, "chosen: of a failure"),
+               FIELD(ane_request_reply, status, "status flag"));
 }
 
 static void write_dispatch_record(struct spec *spec)
 {
-    spec_number(spec, "dispatch_stride", FACT_DISPATCH_STRIDE);
-    spec_array(spec, "dispatch_record");
-#define X(name, offset, bytes) field(spec, name, offset, bytes, "");
-    FACT_DISPATCH_FIELDS(X)
-#undef X
-    spec_array_end(spec);
+    spec_number(spec, "dispatch_stride", sizeof(struct IOExternalMethodDispatch2022));
+    SPEC_TABLE(
+        spec, "dispatch_record", layout_columns, FIELD(IOExternalMethodDispatch2022, function, ""),
+        FIELD(IOExternalMethodDispatch2022, checkScalarInputCount, ""),
+        FIELD(IOExternalMethodDispatch2022, checkStructureInputSize, ""),
+        FIELD(IOExternalMethodDispatch2022, checkScalarOutputCount, ""),
+        FIELD(IOExternalMethodDispatch2022, checkStructureOutputSize, ""),
+        FIELD(IOExternalMethodDispatch2022, reserved, "the first byte marks the debug work-processor group"));
 }
 
 void spec_abi(struct spec *spec)
@@ -186,96 +176,88 @@ void spec_abi(struct spec *spec)
     write_dispatch_record(spec);
 }
 
-void spec_driver(struct spec *spec)
+/* Table 27.5 has a row for each role: its methods, one after the other. */
+static void write_methods(struct spec *spec)
 {
-    spec_text(spec, "build", FACT_KEXT_BUILD);
-    spec_array(spec, "kexts");
-#define X(a, b, c, d)               \
-    spec_object(spec, NULL);        \
-    spec_text(spec, "role", a);     \
-    spec_text(spec, "bundle", b);   \
-    spec_text(spec, "class", c);    \
-    spec_text(spec, "provider", d); \
-    spec_object_end(spec);
-    FACT_KEXTS(X)
-#undef X
-    spec_array_end(spec);
-    spec_array(spec, "clients");
-#define X(a, b)                  \
-    spec_object(spec, NULL);     \
-    spec_text(spec, "class", a); \
-    spec_text(spec, "use", b);   \
-    spec_object_end(spec);
-    FACT_CLIENTS(X)
-#undef X
-    spec_array_end(spec);
-    spec_array(spec, "methods");
-#define X(a, b)                   \
-    spec_object(spec, NULL);      \
-    spec_text(spec, "method", a); \
-    spec_text(spec, "role", b);   \
-    spec_object_end(spec);
-    FACT_DIRECT_METHODS(X)
-#undef X
-    spec_array_end(spec);
+    static const struct {
+        const char *name, *role;
+    } methods[] = {
+#define ROW(with, number, name, si, ti, so, to, access, role) {"ANE_" #name, role},
+        ANE_CATALOGUE_METHODS(ROW, )
+#undef ROW
+    };
+    static char names[BASE_COUNT_OF(methods)][METHOD_NAMES];
+    size_t i = 0;
+
+    spec_table_begin(spec, "methods", method_columns);
+    while (i < BASE_COUNT_OF(methods)) {
+        size_t first = i;
+
+        snprintf(names[first], METHOD_NAMES, "%s", methods[i++].name);
+        for (; i < BASE_COUNT_OF(methods) && !strcmp(methods[i].role, methods[first].role); i++) {
+            size_t used = strlen(names[first]);
+
+            snprintf(names[first] + used, METHOD_NAMES - used, " / %s", methods[i].name);
+        }
+        SPEC_PUT(spec, SPEC_T(names[first]), SPEC_T(methods[first].role));
+    }
+    spec_table_end(spec);
+#define ROW(with, number, name, si, ti, so, to, access, role) \
+    SPEC_N(number), SPEC_T("ANE_" #name), SPEC_N(si), SPEC_N(ti), SPEC_N(so), SPEC_N(to), SPEC_T(#access),
+    SPEC_TABLE(spec, "catalogue", catalogue_columns, ANE_CATALOGUE_METHODS(ROW, ));
+#undef ROW
 }
 
-static void entitlement(struct spec *spec, const char *key, const char *capability, const char *holders,
-                        const char *kind)
+void spec_driver(struct spec *spec)
 {
-    spec_object(spec, NULL);
-    spec_text(spec, "key", key);
-    spec_text(spec, "capability", capability);
-    spec_text(spec, "holders", holders);
-    spec_text(spec, "kind", kind);
-    spec_object_end(spec);
+    spec_text(spec, "build", PR_KEXT_BUILD);
+#define X(id, role, bundle, class, name, provider, match) \
+    SPEC_T(role), SPEC_T(bundle), SPEC_T(class), SPEC_T(name), SPEC_T(provider), SPEC_T(match),
+    SPEC_TABLE(spec, "kexts", kext_columns, PR_KEXTS(X));
+#undef X
+#define X(a, b) SPEC_T(a), SPEC_T(b),
+    SPEC_TABLE(spec, "clients", client_columns, FACT_CLIENTS(X));
+#undef X
+    write_methods(spec);
 }
 
 void spec_entitlements(struct spec *spec)
 {
-#define X(id, a, b, c) entitlement(spec, a, b, c, "OPEN");
+    spec_table_begin(spec, spec->section, entitlement_columns);
+    /* The tables of the seeds; a key that is chosen is not among them. */
+#define X(id, a, b, c, d)                                 \
+    if (PR_ENTITLEMENT_##id != PR_ENTITLEMENT_RAW_ACCESS) \
+        SPEC_PUT(spec, SPEC_T(a), SPEC_T(b), SPEC_T(c), SPEC_T(#d));
     PR_ENTITLEMENTS(X)
 #undef X
-#define X(a, b, c, d) entitlement(spec, a, b, c, #d);
-    FACT_ENTITLEMENTS(X)
+#define X(a, b, c, d) SPEC_T(a), SPEC_T(b), SPEC_T(c), SPEC_T(#d),
+    SPEC_PUT(spec, FACT_ENTITLEMENTS(X));
 #undef X
+    spec_table_end(spec);
 }
 
 void spec_device(struct spec *spec)
 {
-    spec_text(spec, "architecture", FACT_DEVICE_ARCHITECTURE);
+    spec_text(spec, "architecture", PR_DEVICE_ARCHITECTURE);
     spec_number(spec, "version", PR_DEVICE_VERSION);
     spec_number(spec, "minor_version", PR_DEVICE_MINOR_VERSION);
-    spec_number(spec, "board_type", FACT_DEVICE_BOARD_TYPE);
-    spec_number(spec, "board_subtype", FACT_DEVICE_BOARD_SUBTYPE);
-    spec_number(spec, "cores", FACT_DEVICE_CORES);
+    spec_number(spec, "board_type", PR_DEVICE_BOARD_TYPE);
+    spec_number(spec, "board_subtype", PR_DEVICE_BOARD_SUBTYPE);
+    spec_number(spec, "cores", PR_DEVICE_CORES);
     spec_number(spec, "engines", PR_DEVICE_ENGINES);
     spec_number(spec, "cpu_subtype", PR_DEVICE_CPU_SUBTYPE);
-    spec_bool(spec, "internal_build", FACT_DEVICE_INTERNAL_BUILD);
+    spec_bool(spec, "internal_build", false);
 }
 
 void spec_dispatch(struct spec *spec)
 {
-    spec_array(spec, "representations");
-#define X(a, b, c)               \
-    spec_object(spec, NULL);     \
-    spec_text(spec, "name", a);  \
-    spec_text(spec, "what", b);  \
-    spec_text(spec, "where", c); \
-    spec_object_end(spec);
-    FACT_REPRESENTATIONS(X)
+#define X(a, b, c) SPEC_T(a), SPEC_T(b), SPEC_T(c),
+    SPEC_TABLE(spec, "representations", form_columns, FACT_REPRESENTATIONS(X));
 #undef X
-    spec_array_end(spec);
-    spec_array(spec, "budget");
-#define X(id, stage, low, high)                                       \
-    spec_object(spec, NULL);                                          \
-    spec_text(spec, "stage", stage);                                  \
-    spec_number(spec, "us_low", (low) / FACT_BUDGET_TENTHS_PER_US);   \
-    spec_number(spec, "us_high", (high) / FACT_BUDGET_TENTHS_PER_US); \
-    spec_object_end(spec);
-    FACT_BUDGET(X)
+#define X(id, stage, low, high) \
+    SPEC_T(stage), SPEC_N((low) / FACT_BUDGET_TENTHS_PER_US), SPEC_N((high) / FACT_BUDGET_TENTHS_PER_US),
+    SPEC_TABLE(spec, "budget", budget_columns, FACT_BUDGET(X));
 #undef X
-    spec_array_end(spec);
     spec_number(spec, "whole_us", FACT_DISPATCH_US);
     spec_number(spec, "submit_us", FACT_DISPATCH_SUBMIT_US);
     spec_number(spec, "overhead_percent", FACT_DISPATCH_OVERHEAD_PERCENT);

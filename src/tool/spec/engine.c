@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections of `anemone spec`: task queues and boards. */
+/*
+ * Sections of `anemone spec`: task queues and boards. The register maps are those of tm_regs.h, which the
+ * engine is built on; FACT_SUBMIT_REGISTERS are the offsets as Table 29.7 prints them.
+ */
 #include "protocol/board.h"
 #include "tool/spec/facts.h"
 #include "protocol/execution.h"
@@ -8,17 +11,13 @@
 
 static const char *const access_name[] = {"R", "W", "RW", "POP"};
 
-static void reg(struct spec *spec, const char *name, uint32_t offset, uint32_t count, enum pr_access access,
-                const char *source)
-{
-    spec_object(spec, NULL);
-    spec_text(spec, "name", name);
-    spec_hex(spec, "offset", offset);
-    spec_number(spec, "count", count);
-    spec_text(spec, "access", access_name[access]);
-    spec_text(spec, "source", source);
-    spec_object_end(spec);
-}
+static const struct spec_column map_columns[] = {SPEC_TEXT("name"),    SPEC_HEX("offset"),
+                                                 SPEC_NUMBER("count"), SPEC_TEXT("access"),
+                                                 SPEC_TEXT("source"),  SPEC_END};
+static const struct spec_column board_columns[] = {
+    SPEC_TEXT("name"), SPEC_HEX("container"), SPEC_HEX("task_manager"),   SPEC_HEX("task_queues"),
+    SPEC_HEX("dart0"), SPEC_HEX("dart1"),     SPEC_HEX("dart2"),          SPEC_HEX("pmu"),
+    SPEC_HEX("dram"),  SPEC_HEX("interrupt"), SPEC_HEX("dart_interrupt"), SPEC_END};
 
 void spec_task_queue(struct spec *spec)
 {
@@ -31,35 +30,26 @@ void spec_task_queue(struct spec *spec)
     FACT_SUBMIT_REGISTERS(X)
 #undef X
     spec_object_end(spec);
-    spec_array(spec, "queue_map");
 #define X(id, title, offset, count, access, source) \
-    reg(spec, title, offset, count, PR_ACCESS_##access, source);
-    PR_TQ_REGISTERS(X)
+    SPEC_T(title), SPEC_N(offset), SPEC_N(count), SPEC_T(access_name[PR_ACCESS_##access]), SPEC_T(source),
+    SPEC_TABLE(spec, "queue_map", map_columns, PR_TQ_REGISTERS(X));
 #undef X
-    spec_array_end(spec);
-    spec_array(spec, "manager_map");
-#define X(id, title, offset, access, source) reg(spec, title, offset, 1, PR_ACCESS_##access, source);
-    PR_TM_REGISTERS(X)
+#define X(id, title, offset, access, source) \
+    SPEC_T(title), SPEC_N(offset), SPEC_N(1), SPEC_T(access_name[PR_ACCESS_##access]), SPEC_T(source),
+    SPEC_TABLE(spec, "manager_map", map_columns, PR_TM_REGISTERS(X));
 #undef X
-    spec_array_end(spec);
 }
 
 void spec_boards(struct spec *spec)
 {
+    spec_table_begin(spec, spec->section, board_columns);
     for (unsigned i = 0; i < PR_CHIP_COUNT; i++) {
         const struct pr_board *board = &pr_board_table[i];
 
-        spec_object(spec, NULL);
-        spec_text(spec, "name", board->name);
-        spec_hex(spec, "container", board->container);
-        spec_hex(spec, "task_manager", board->container + PR_ENGINE_TM);
-        spec_hex(spec, "task_queues", board->container + PR_ENGINE_TQ);
-        spec_hex(spec, "dart0", board->dart[0]);
-        spec_hex(spec, "dart1", board->dart[1]);
-        spec_hex(spec, "dart2", board->dart[2]);
-        spec_hex(spec, "pmu", board->pmu);
-        spec_hex(spec, "dram", board->dram);
-        spec_hex(spec, "interrupt", board->interrupt);
-        spec_object_end(spec);
+        SPEC_PUT(spec, SPEC_T(board->name), SPEC_N(board->container), SPEC_N(board->container + PR_ENGINE_TM),
+                 SPEC_N(board->container + PR_ENGINE_TQ), SPEC_N(board->dart[0]), SPEC_N(board->dart[1]),
+                 SPEC_N(board->dart[2]), SPEC_N(board->pmu), SPEC_N(board->dram), SPEC_N(board->interrupt),
+                 SPEC_N(board->dart_interrupt));
     }
+    spec_table_end(spec);
 }

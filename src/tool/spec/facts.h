@@ -8,61 +8,14 @@
 
 /* Chapters 27 and 28. */
 
-/* Table 27.1: X(role, bundle, principal class, provider match) */
-#define FACT_KEXTS(X)                                                                                  \
-    X("interface and hardware driver", "AppleH11ANEInterface", "ANEHWDevice (registered as H11ANEIn)", \
-      "RTBuddyService, role ANE")                                                                      \
-    X("per-die abstraction layer", "AppleT8132ANEHAL", "AppleT8132ANEHAL", "IOResources")              \
-    X("multi-engine arbiter", "AppleANELoadBalancer", "ANEDriver (H1xANELoadBalancer)", "IOResources, IOKit")
-#define FACT_KEXT_BUILD "9.511.3"
-
 /* Listing 27.1: X(class, use). Their numbers at IOServiceOpen are chosen: include/anemone/abi.h. */
 #define FACT_CLIENTS(X)                                                                     \
     X("H11ANEInUserClient", "control client: program lifecycle and the inference hot path") \
     X("H11ANEInDirectPathClient", "direct path: enqueue, memory-map, session-hint")         \
     X("ANEClientHints", "scheduling-hint client (setClientHint)")
 
-/* Listing 27.4, IOExternalMethodDispatch2022: X(field, offset, bytes) */
-#define FACT_DISPATCH_FIELDS(X)            \
-    X("function", 0x00, 8)                 \
-    X("checkScalarInputCount", 0x08, 4)    \
-    X("checkStructureInputSize", 0x0c, 4)  \
-    X("checkScalarOutputCount", 0x10, 4)   \
-    X("checkStructureOutputSize", 0x14, 4) \
-    X("reserved", 0x18, 0x10)
-#define FACT_DISPATCH_STRIDE 40u
-
-/* Table 27.5: X(methods, role); they have no selector of their own. */
-#define FACT_DIRECT_METHODS(X)                                                                          \
-    X("ANE_PowerOn / ANE_PowerOff / ANE_IsPowered", "power-domain control")                             \
-    X("ANE_LoadFirmware / ANE_ForgetFirmware", "firmware image lifecycle")                              \
-    X("ANE_SendCommand", "raw firmware command injection")                                              \
-    X("ANE_SetPowerManagement / ANE_SetDynamicPowerGating / ANE_SetPowerGatingHysteresisTime",          \
-      "power policy")                                                                                   \
-    X("ANE_SetThrottlingPercentage", "thermal throttle")                                                \
-    X("ANE_SetDARTCacheTTL / ANE_FlushInactiveDARTMappings / ANE_UnmapDartBuffers",                     \
-      "address-translation controls")                                                                   \
-    X("ANE_ReadANERegister / ANE_WriteANERegister", "raw memory-mapped register read and write")        \
-    X("ANE_FWSharedEventDoorbellRing", "ring the firmware shared-event doorbell")                       \
-    X("ANE_AddPersistentClient / ANE_RemovePersistentClient", "keep the device resident")               \
-    X("ANE_MPMMemoryMapRequest / ANE_MPMMemoryUnmapRequest", "the multi-process managed-memory region") \
-    X("ANE_ExclaveCycle / ANE_ExclaveLoad / ANE_ExclaveEvaluate / ANE_ExclaveUnload",                   \
-      "secure-world load and evaluate")                                                                 \
-    X("ANE_ExclaveReadPropertyValue / ANE_ExclaveWritePropertyValue", "secure-world property access")   \
-    X("ANE_GetClientsInfo / ANE_ShowSharedMemoryAllocations / ANE_ShowModelMemoryStatus", "diagnostics")
-
-/*
- * Tables 27.7 and 27.8: X(key, capability, holders, kind). kind: DRIVER beyond the two gates of
- * protocol/entitlement.h, BROKER the private family.
- */
+/* Table 27.8, the broker's own family: X(key, capability, holders, kind). The others: entitlement.h. */
 #define FACT_ENTITLEMENTS(X)                                                                                \
-    X("com.apple.ane.realtime-priority-client", "the real-time-priority client grant", "", DRIVER)          \
-    X("com.apple.ane.allow-system-reserved-priorities", "use of the system-reserved scheduling priorities", \
-      "", DRIVER)                                                                                           \
-    X("com.apple.ane.memory", "a memory-access grant", "", DRIVER)                                          \
-    X("com.apple.ane.allow-data", "a data-access grant", "", DRIVER)                                        \
-    X("com.apple.private.ane.allow-set-client-hints", "set per-client hints", "", DRIVER)                   \
-    X("com.apple.private.ane.allow-share-coalition-hints", "share hints across a coalition", "", DRIVER)    \
     X("com.apple.aned.private.allow", "baseline: compile, load, instantiate through the broker", "18",      \
       BROKER)                                                                                               \
     X("com.apple.aned.private.ANEAccess.allow", "inference-client access-grant variant", "14", BROKER)      \
@@ -83,37 +36,23 @@
 
 /* Table 28.2. The other numbers of the node: dart_regs.h. */
 #define FACT_DART_APERTURE_BASE      0x0u
-#define FACT_DART_NODE               "dart-ane0"
-#define FACT_DART_COMPATIBLE         "dart,t6000"
-#define FACT_DART_NODE_STREAMS       0x0000a001u
-#define FACT_DART_NODE_BYPASS        0x0000a000u
-#define FACT_DART_NODE_OPTIONS       0x25u
 #define FACT_DART_ISOLATION_CONTEXTS 7u               /* mapper-ane0-iso1 to iso7, beside the base */
 #define FACT_DART_TTBR_SEEN          0x90022320u      /* live value of the active streams */
 #define FACT_DART_TABLE_SEEN         0x10022320000ull /* what it points at */
 
 /* The seed's leaf word, Table 28.4: X(name, high bit, low bit, value) */
-#define FACT_LEAF_FIELDS(X)                                                   \
-    X("valid", 63, 63, "1 on map, 0 on unmap")                                \
-    X("aux protection class 3", 62, 62, "0: set only when prot bit 3 is set") \
-    X("aux protection class 4", 60, 60, "0: set only when prot bit 4 is set") \
-    X("aux protection class 5", 59, 59, "0: set only when prot bit 5 is set") \
-    X("physical frame", 46, 14, "full physical address, unshifted")           \
+#define FACT_LEAF_FIELDS(X)                                                                         \
+    X("valid", 63, 63, "1 on map, 0 on unmap")                                                      \
+    X("aux protection class 3", PR_LEAF_AUX_3, PR_LEAF_AUX_3, "0: set only when prot bit 3 is set") \
+    X("aux protection class 4", PR_LEAF_AUX_4, PR_LEAF_AUX_4, "0: set only when prot bit 4 is set") \
+    X("aux protection class 5", PR_LEAF_AUX_5, PR_LEAF_AUX_5, "0: set only when prot bit 5 is set") \
+    X("physical frame", 46, 14, "full physical address, unshifted")                                 \
     X("within-page offset", 13, 0, "0")
 #define FACT_LEAF_VALID_BIT       63
 #define FACT_LEAF_FRAME_HIGH_BIT  46
 #define FACT_LEAF_FRAME_LOW_BIT   14
 #define FACT_LEAF_TEMPLATE        0x8000000000000000ull
 #define FACT_LEAF_EVENTS_MEASURED 26178u
-
-/* Listing 28.1, ppl_iommu_seg: X(field, offset, note) */
-#define FACT_SEGMENT_FIELDS(X)                  \
-    X("iova", 0x00, "device virtual address")   \
-    X("phys", 0x08, "physical DRAM page")       \
-    X("size", 0x10, "0x4000 (16 KB granule)")   \
-    X("prot", 0x18, "3 = RW, 1 = device-write") \
-    X("reserved", 0x20, "0")
-#define FACT_SEGMENT_BYTES 0x28u
 
 /* Table 28.6: X(buffer, usage code) */
 #define FACT_LOAD_BUFFERS(X)           \
@@ -133,50 +72,11 @@
     X("B", "Engine-register", "where the firmware writes the DMA-engine bases") \
     X("C", "DRAM-tile aperture", "what streams: the weight and data tiles")
 
-/* Table 28.8 and the arithmetic beside it: X(field, offset from engine + FACT_REBASE_OBJECT, meaning) */
-#define FACT_REBASE_FIELDS(X)                           \
-    X("dvaBase", 0xb98, "host / DART IOVA region base") \
-    X("regionSize", 0xba0, "mapped region size")        \
-    X("mappedBase", 0xba8, "firmware runtime aperture base, the rebase target base")
-#define FACT_REBASE_OBJECT       0xa000u
-#define FACT_REBASE_HIGH_HALF    0x1bc4u
-#define FACT_REBASE_BAR_BASE     0x285c25020ull
-#define FACT_REBASE_RECORD_BYTES 44u
-
 /* Table 28.9: X(scale, bytes, what it governs) */
-#define FACT_ALIGNMENTS(X)                                          \
-    X("DMA width granule", 16, "the data-movement quantum")         \
-    X("segment alignment", 256, "program-text and segment packing") \
+#define FACT_ALIGNMENTS(X)                                              \
+    X("DMA width granule", PR_DMA_GRANULE, "the data-movement quantum") \
+    X("segment alignment", 256, "program-text and segment packing")     \
     X("page granule", 16384, "the device-address page, allocation and wiring unit")
-
-/* Table 28.11, IODARTErrorInfo: X(field, offset, type, meaning) */
-#define FACT_DART_ERROR_INFO(X)                                       \
-    X("Type", 0x00, "string", "fault type, also the event-id header") \
-    X("HwClass", 0x08, "string", "hardware fault class")              \
-    X("HwError", 0x10, "string", "hardware error code")               \
-    X("HwStatus", 0x18, "u32", "raw DART fault-status word")          \
-    X("IsWrite", 0x20, "bool", "0 read fault, 1 write fault")         \
-    X("SID", 0x28, "u32", "DART stream id of the faulting agent")     \
-    X("Address", 0x30, "u32", "faulting IOVA")                        \
-    X("TTBRIndex", 0x40, "u32", "translation-table base index")       \
-    X("L2Index", 0x50, "u32", "page-table walk L2 index")             \
-    X("L3Index", 0x58, "u32", "page-table walk L3 index")             \
-    X("AXI_ID", 0x90, "4 x 8-byte slot", "AXI master / transaction ids, each printed as a 32-bit value")
-#define FACT_FAULT_STATUS_OFFSET \
-    0xe028u /* of the engine's device object; benign when (status | 0x80) == 0xa0 */
-#define FACT_FAULT_STATUS_BENIGN 0xa0u
-
-/* The board id seen at +0x08 of device open's input. */
-#define FACT_DEVICE_INFO_BOARD 0x1111222233334444ull
-
-/* Table 27.9, what protocol/device.h does not hold. */
-#define FACT_DEVICE_ARCHITECTURE   "h13g"
-#define FACT_DEVICE_BOARD_TYPE     96u
-#define FACT_DEVICE_BOARD_SUBTYPE  0u
-#define FACT_DEVICE_CORES          16u
-#define FACT_DEVICE_INTERNAL_BUILD 0
-
-#define FACT_USAGE_FIRMWARE_FLAG 0x1000u /* set in the usage codes of the firmware class */
 
 /* Chapters 2, 29 and 30. */
 

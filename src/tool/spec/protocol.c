@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections of `anemone spec`: channels, commands, messages and their limits (ch. 30). */
+/*
+ * Sections of `anemone spec`: channels, commands, messages and their limits (ch. 30). Commands are printed
+ * with both names, the seeds' and the corrected one. What is in facts.h is printed only.
+ */
 #include <string.h>
 
 #include "protocol/channel.h"
@@ -14,6 +17,28 @@
 #define WORD_BYTES 32u
 
 _Static_assert(PR_TQ_BARS == FACT_CUSTOM_BARS_MAX, "a custom bar names a buffer register");
+
+static const struct spec_column channel_columns[] = {SPEC_TEXT("name"),           SPEC_TEXT("type"),
+                                                     SPEC_NUMBER("doorbell_bit"), SPEC_NUMBER("slots"),
+                                                     SPEC_HEX("ring_offset"),     SPEC_END};
+static const struct spec_column dispatched_columns[] = {
+    SPEC_HEX("id"), SPEC_TEXT("name"), SPEC_TEXT("direction"), SPEC_TEXT("subsystem"), SPEC_END};
+static const struct spec_column wire_columns[] = {SPEC_HEX("id"), SPEC_TEXT("name"),
+                                                  SPEC_TEXT("corrected_name"), SPEC_TEXT("family"), SPEC_END};
+static const struct spec_column family_columns[] = {SPEC_TEXT("family"),    SPEC_HEX("first"),
+                                                    SPEC_HEX("last"),       SPEC_NUMBER("count"),
+                                                    SPEC_TEXT("subsystem"), SPEC_END};
+static const struct spec_column exeloop_columns[] = {
+    SPEC_HEX("id"),       SPEC_TEXT("name"),   SPEC_TEXT("corrected_name"),
+    SPEC_TEXT("meaning"), SPEC_TEXT("vtable"), SPEC_END};
+static const struct spec_column header_columns[] = {SPEC_TEXT("field"), SPEC_HEX("offset"), SPEC_TEXT("type"),
+                                                    SPEC_TEXT("meaning"), SPEC_END};
+static const struct spec_column call_columns[] = {SPEC_TEXT("field"), SPEC_TEXT("type"), SPEC_TEXT("bound"),
+                                                  SPEC_END};
+static const struct spec_column status_columns[] = {SPEC_NUMBER("status"), SPEC_TEXT("name"),
+                                                    SPEC_TEXT("meaning"), SPEC_END};
+static const struct spec_column section_columns[] = {SPEC_NUMBER("kind"), SPEC_TEXT("name"),
+                                                     SPEC_BOOL("mandatory"), SPEC_END};
 
 /* The tables' tags in the seeds' small letters. */
 static const char *lower(const char *word, char out[WORD_BYTES])
@@ -30,17 +55,14 @@ void spec_channels(struct spec *spec)
 {
     static const char *const type[] = {"host to controller", "controller to host", "report"};
 
+    spec_table_begin(spec, spec->section, channel_columns);
     for (unsigned i = 0; i < PR_CHANNEL_COUNT; i++) {
         const struct pr_channel_info *row = &pr_channel_table[i];
 
-        spec_object(spec, NULL);
-        spec_text(spec, "name", row->name);
-        spec_text(spec, "type", type[row->type]);
-        spec_number(spec, "doorbell_bit", row->bit);
-        spec_number(spec, "slots", row->slots);
-        spec_hex(spec, "ring_offset", pr_ipc_ring_offset((enum pr_channel)i));
-        spec_object_end(spec);
+        SPEC_PUT(spec, SPEC_T(row->name), SPEC_T(type[row->type]), SPEC_N(row->bit), SPEC_N(row->slots),
+                 SPEC_N(pr_ipc_ring_offset((enum pr_channel)i)));
     }
+    spec_table_end(spec);
 }
 
 static void write_dispatched(struct spec *spec)
@@ -48,36 +70,28 @@ static void write_dispatched(struct spec *spec)
     static const char *const direction[] = {"H>FW", "FW>H", "both"};
     char word[WORD_BYTES];
 
-    spec_array(spec, "dispatched");
+    spec_table_begin(spec, "dispatched", dispatched_columns);
     for (unsigned i = 0; i < PR_DISPATCHED_COUNT; i++) {
         const struct pr_dispatched *row = &pr_dispatched_table[i];
 
-        spec_object(spec, NULL);
-        spec_hex(spec, "id", row->index);
-        spec_text(spec, "name", row->name);
-        spec_text(spec, "direction", direction[row->direction]);
-        spec_text(spec, "subsystem", lower(row->subsystem, word));
-        spec_object_end(spec);
+        SPEC_PUT(spec, SPEC_N(row->index), SPEC_T(row->name), SPEC_T(direction[row->direction]),
+                 SPEC_T(lower(row->subsystem, word)));
     }
-    spec_array_end(spec);
+    spec_table_end(spec);
 }
 
 static void write_wire(struct spec *spec)
 {
     char word[WORD_BYTES];
 
-    spec_array(spec, "wire");
+    spec_table_begin(spec, "wire", wire_columns);
     for (unsigned i = 0; i < PR_WIRE_COUNT; i++) {
         const struct pr_wire *row = &pr_wire_table[i];
 
-        spec_object(spec, NULL);
-        spec_hex(spec, "id", row->id);
-        spec_text(spec, "name", row->name);
-        spec_text(spec, "corrected_name", row->corrected);
-        spec_text(spec, "family", lower(row->family, word));
-        spec_object_end(spec);
+        SPEC_PUT(spec, SPEC_N(row->id), SPEC_T(row->name), SPEC_T(row->corrected),
+                 SPEC_T(lower(row->family, word)));
     }
-    spec_array_end(spec);
+    spec_table_end(spec);
 }
 
 void spec_commands(struct spec *spec)
@@ -86,18 +100,12 @@ void spec_commands(struct spec *spec)
 
     write_dispatched(spec);
     write_wire(spec);
-    spec_array(spec, "families");
-#define X(tag, low, high, members, what)          \
-    spec_object(spec, NULL);                      \
-    spec_text(spec, "family", lower(#tag, word)); \
-    spec_hex(spec, "first", low);                 \
-    spec_hex(spec, "last", high);                 \
-    spec_number(spec, "count", members);          \
-    spec_text(spec, "subsystem", what);           \
-    spec_object_end(spec);
+    spec_table_begin(spec, "families", family_columns);
+#define X(tag, low, high, members, what) \
+    SPEC_PUT(spec, SPEC_T(lower(#tag, word)), SPEC_N(low), SPEC_N(high), SPEC_N(members), SPEC_T(what));
     FACT_FAMILIES(X)
 #undef X
-    spec_array_end(spec);
+    spec_table_end(spec);
     spec_hex(spec, "invalid", FACT_COMMAND_INVALID);
 }
 
@@ -112,17 +120,14 @@ static const char *corrected(uint32_t id)
 
 void spec_exeloop(struct spec *spec)
 {
+    spec_table_begin(spec, spec->section, exeloop_columns);
     for (unsigned i = 0; i < PR_EXELOOP_COUNT; i++) {
         const struct pr_exeloop_row *row = &pr_exeloop_table[i];
 
-        spec_object(spec, NULL);
-        spec_hex(spec, "id", row->id);
-        spec_text(spec, "name", row->name);
-        spec_text(spec, "corrected_name", corrected(row->id));
-        spec_text(spec, "meaning", row->meaning);
-        spec_text(spec, "vtable", row->slot);
-        spec_object_end(spec);
+        SPEC_PUT(spec, SPEC_N(row->id), SPEC_T(row->name), SPEC_T(corrected(row->id)), SPEC_T(row->meaning),
+                 SPEC_T(row->slot));
     }
+    spec_table_end(spec);
 }
 
 static void write_call_limits(struct spec *spec)
@@ -156,10 +161,10 @@ void spec_limits(struct spec *spec)
     spec_number(spec, "network_ids", PR_NETWORK_ID_MAX);
     spec_hex(spec, "program_table_offset", FACT_PROGRAM_TABLE_OFFSET);
     spec_hex(spec, "program_table_stride", FACT_PROGRAM_TABLE_STRIDE);
-    spec_hex(spec, "message_bytes_below", PR_MESSAGE_BYTES_MAX);
+    spec_number(spec, "message_bytes_below", PR_MESSAGE_BYTES_MAX);
     spec_number(spec, "call_buffers", PR_CALL_BUFFERS_MAX);
-    spec_hex(spec, "container_bytes", PR_CONTAINER_BYTES_MAX);
-    spec_hex(spec, "section_end", PR_SECTION_LIMIT);
+    spec_number(spec, "container_bytes", PR_CONTAINER_BYTES_MAX);
+    spec_number(spec, "section_end", PR_SECTION_LIMIT);
     spec_number(spec, "generic_buffers", PR_GENERIC_BUFFERS_MAX);
     spec_number(spec, "operations", PR_OPERATIONS_MAX);
     spec_number(spec, "procedures", PR_PROCEDURES_MAX);
@@ -169,28 +174,13 @@ void spec_limits(struct spec *spec)
 
 static void write_header(struct spec *spec)
 {
-    spec_array(spec, "header");
-#define X(member, title, at, kind, note) \
-    spec_object(spec, NULL);             \
-    spec_text(spec, "field", title);     \
-    spec_hex(spec, "offset", at);        \
-    spec_text(spec, "type", kind);       \
-    spec_text(spec, "meaning", note);    \
-    spec_object_end(spec);
-    PR_HEADER_FIELDS(X)
+#define X(member, title, at, kind, note) SPEC_T(title), SPEC_N(at), SPEC_T(kind), SPEC_T(note),
+    SPEC_TABLE(spec, "header", header_columns, PR_HEADER_FIELDS(X));
 #undef X
-    spec_array_end(spec);
     spec_number(spec, "header_bytes", sizeof(struct pr_command_header));
-    spec_array(spec, "call");
-#define X(title, kind, rule)         \
-    spec_object(spec, NULL);         \
-    spec_text(spec, "field", title); \
-    spec_text(spec, "type", kind);   \
-    spec_text(spec, "bound", rule);  \
-    spec_object_end(spec);
-    FACT_CALL_FIELDS(X)
+#define X(title, kind, rule) SPEC_T(title), SPEC_T(kind), SPEC_T(rule),
+    SPEC_TABLE(spec, "call", call_columns, FACT_CALL_FIELDS(X));
 #undef X
-    spec_array_end(spec);
     spec_hex(spec, "call_bytes", sizeof(struct pr_call));
     spec_hex(spec, "buffer_descriptor_bytes", sizeof(struct pr_buffer));
     spec_hex(spec, "program_event_bytes", sizeof(struct pr_program_event));
@@ -202,24 +192,10 @@ static void write_header(struct spec *spec)
 void spec_messages(struct spec *spec)
 {
     write_header(spec);
-    spec_array(spec, "statuses");
-#define X(id, number, note)              \
-    spec_object(spec, NULL);             \
-    spec_number(spec, "status", number); \
-    spec_text(spec, "name", #id);        \
-    spec_text(spec, "meaning", note);    \
-    spec_object_end(spec);
-    PR_STATUSES(X)
+#define X(id, number, note) SPEC_N(number), SPEC_T(#id), SPEC_T(note),
+    SPEC_TABLE(spec, "statuses", status_columns, PR_STATUSES(X));
 #undef X
-    spec_array_end(spec);
-    spec_array(spec, "container_sections");
-#define X(id, number, title, must)      \
-    spec_object(spec, NULL);            \
-    spec_number(spec, "kind", number);  \
-    spec_text(spec, "name", title);     \
-    spec_bool(spec, "mandatory", must); \
-    spec_object_end(spec);
-    PR_SECTIONS(X)
+#define X(id, number, title, must) SPEC_N(number), SPEC_T(title), SPEC_N(must),
+    SPEC_TABLE(spec, "container_sections", section_columns, PR_SECTIONS(X));
 #undef X
-    spec_array_end(spec);
 }

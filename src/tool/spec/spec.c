@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `anemone spec`: the verb and its sections. */
+/*
+ * `anemone spec`: the verb and its sections. Names of sections and keys are an interface: scripts/render-docs
+ * and the tests read the JSON form by them. A section whose `array` is set writes rows, any other writes
+ * named values.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,12 +12,14 @@
 #include "tool/tool.h"
 
 const char tool_spec_help[] =
-    "anemone spec [SECTION] [--list] [--json]\n\n"
+    "anemone spec [SECTION] [--list] [--json] [--kinds]\n\n"
     "Prints what the machine is made of: every selector with its sizes, return codes, register maps,\n"
     "channels, commands, states, limits and descriptor fields, from the tables the code is built on.\n"
     "With a SECTION only that one.\n\n"
     "  --list   the names of the sections and what is in them\n"
-    "  --json   the same as JSON\n\n"
+    "  --json   the same as JSON\n"
+    "  --kinds  in the shape of that JSON the kind of each value and of each column of a table: text,\n"
+    "           number, hex (a number that is shown in base 16) or bool\n\n"
     "  anemone spec selectors\n"
     "  anemone spec --json | python3 -c 'import json,sys; print(json.load(sys.stdin)[\"limits\"])'\n";
 
@@ -21,7 +27,7 @@ static const struct section {
     const char *name;
     const char *about;
     void (*write)(struct spec *spec);
-    bool array; /* the section is an array, not an object */
+    bool table; /* the section is one table, not an object */
 } sections[] = {
     {"selectors", "the user clients' methods and their exact sizes (Tables 27.2 and 27.4)", spec_selectors,
      false},
@@ -61,15 +67,12 @@ static const struct section {
 
 static void write_section(struct spec *spec, const struct section *section)
 {
-    if (section->array) {
-        spec_array(spec, section->name);
-        section->write(spec);
-        spec_array_end(spec);
-    } else {
+    spec->section = section->name;
+    if (!section->table)
         spec_object(spec, section->name);
-        section->write(spec);
+    section->write(spec);
+    if (!section->table)
         spec_object_end(spec);
-    }
 }
 
 static const struct section *find_section(const char *name)
@@ -83,20 +86,19 @@ static const struct section *find_section(const char *name)
 
 static void list_sections(struct spec *spec)
 {
-    spec_array(spec, "sections");
-    for (size_t i = 0; i < SECTIONS; i++) {
-        spec_object(spec, NULL);
-        spec_text(spec, "name", sections[i].name);
-        spec_text(spec, "about", sections[i].about);
-        spec_object_end(spec);
-    }
-    spec_array_end(spec);
+    static const struct spec_column columns[] = {SPEC_TEXT("name"), SPEC_TEXT("about"), SPEC_END};
+
+    spec_table_begin(spec, "sections", columns);
+    for (size_t i = 0; i < SECTIONS; i++)
+        SPEC_PUT(spec, SPEC_T(sections[i].name), SPEC_T(sections[i].about));
+    spec_table_end(spec);
 }
 
 int tool_spec(int argc, char **argv)
 {
-    bool as_json = false, list = false;
-    const struct tool_option options[] = {{"json", &as_json, NULL}, {"list", &list, NULL}, {0}};
+    bool as_json = false, kinds = false, list = false;
+    const struct tool_option options[] = {
+        {"json", &as_json, NULL}, {"kinds", &kinds, NULL}, {"list", &list, NULL}, {0}};
     const struct section *only = NULL;
     const char *name;
     unsigned count;
@@ -106,7 +108,7 @@ int tool_spec(int argc, char **argv)
         return TOOL_USAGE;
     if (count && !(only = find_section(name)))
         return TOOL_USAGE;
-    spec_begin(&spec, as_json);
+    spec_begin(&spec, kinds ? SPEC_KINDS : as_json ? SPEC_JSON : SPEC_SHEETS);
     if (list) {
         list_sections(&spec);
     } else {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of the real-time kernel share: one kernel with a few objects, and tasks that tell what they do. */
-#ifndef TESTS_RTKERNEL_RIG_H
-#define TESTS_RTKERNEL_RIG_H
+/*
+ * What tests of the real-time kernel share: one kernel with a few
+ * objects, and tasks that record what they do.
+ */
+#ifndef TESTS_RTRIG_H
+#define TESTS_RTRIG_H
 
 #include "support.h"
 
@@ -17,21 +20,21 @@
 #define STACK     4096u
 #define TASKS     8
 
-struct rig;
+struct rtrig;
 
-struct actor {
-    struct rig *rig;
+struct rtrig_actor {
+    struct rtrig *rig;
     struct rt_task *task;
     char letter;
 };
 
 /* Tasks write what they do into the trace, the test compares it. */
-struct rig {
+struct rtrig {
     struct rt_port *port;
     struct rt_kernel *kernel;
     struct rt_semaphore *semaphore;
     struct rt_queue *queue, *back;
-    struct actor actor[TASKS];
+    struct rtrig_actor actor[TASKS];
     unsigned actors;
     char trace[512];
     size_t length;
@@ -40,7 +43,7 @@ struct rig {
     uint64_t count;
 };
 
-static inline void note(struct rig *rig, const char *text)
+static inline void rtrig_note(struct rtrig *rig, const char *text)
 {
     const size_t room = sizeof(rig->trace) - rig->length;
 
@@ -49,46 +52,47 @@ static inline void note(struct rig *rig, const char *text)
         rig->length = sizeof(rig->trace) - 1;
 }
 
-static inline void note_char(struct rig *rig, char c)
+static inline void rtrig_note_char(struct rtrig *rig, char c)
 {
-    note(rig, (char[]){c, '\0'});
+    rtrig_note(rig, (char[]){c, '\0'});
 }
 
-static inline struct rt_task *add(struct rig *rig, char letter, unsigned priority, void (*entry)(void *arg))
+static inline struct rt_task *rtrig_add(struct rtrig *rig, char letter, unsigned priority,
+                                        void (*entry)(void *arg))
 {
-    struct actor *actor = &rig->actor[rig->actors++];
+    struct rtrig_actor *actor = &rig->actor[rig->actors++];
 
     actor->rig = rig;
     actor->letter = letter;
     if (rt_task_create(rig->kernel, &actor->task, (char[]){letter, '\0'}, priority, STACK, entry, actor))
-        note(rig, "[not created]");
+        rtrig_note(rig, "[not created]");
     return actor->task;
 }
 
-static inline void begin(struct rig *rig)
+static inline void rtrig_begin(struct rtrig *rig)
 {
     memset(rig, 0, sizeof(*rig));
     rig->port = rtport_create(CARVE_OUT, 64u << 10);
 }
 
-static inline void end(struct rig *rig)
+static inline void rtrig_end(struct rtrig *rig)
 {
     rtport_destroy(rig->port);
 }
 
 /* Boots with that setup, runs to the end and compares the trace. */
-static inline void run(struct rig *rig, void (*setup)(struct rt_kernel *kernel, void *arg),
-                       const char *expected)
+static inline void rtrig_run(struct rtrig *rig, void (*setup)(struct rt_kernel *kernel, void *arg),
+                             const char *expected)
 {
-    begin(rig);
+    rtrig_begin(rig);
     assert_int_equal(rtport_start(rig->port, setup, rig, RT_FOREVER), RTPORT_IDLE);
     assert_string_equal(rig->trace, expected);
-    end(rig);
+    rtrig_end(rig);
 }
 
-static inline struct rig *enter(struct rt_kernel *kernel, void *arg)
+static inline struct rtrig *rtrig_enter(struct rt_kernel *kernel, void *arg)
 {
-    struct rig *rig = arg;
+    struct rtrig *rig = arg;
 
     rig->kernel = kernel;
     rt_semaphore_create(kernel, &rig->semaphore, 0, 100);

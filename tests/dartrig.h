@@ -3,8 +3,8 @@
  * A DART on a board of its own, for its tests: memory, trace, page tables built by hand. Leaf words are
  * put together here from the public layouts and share nothing with the decoder under test.
  */
-#ifndef TESTS_DART_RIG_H
-#define TESTS_DART_RIG_H
+#ifndef TESTS_DARTRIG_H
+#define TESTS_DARTRIG_H
 
 #include "support.h"
 
@@ -18,13 +18,13 @@
 #include "soc/memory.h"
 #include "soc/trace.h"
 
-#define RIG_PAGE       0x4000u
-#define RIG_T6000_DRAM 0x10000000000ull
-#define RIG_T8103_DRAM 0x800000000ull
-#define RIG_READ_ONLY  1u
-#define RIG_WRITE_ONLY 2u
+#define DARTRIG_PAGE       0x4000u
+#define DARTRIG_T6000_DRAM 0x10000000000ull
+#define DARTRIG_T8103_DRAM 0x800000000ull
+#define DARTRIG_READ_ONLY  1u
+#define DARTRIG_WRITE_ONLY 2u
 
-struct rig {
+struct dartrig {
     enum pr_leaf_form form;
     struct soc_memory *memory;
     struct soc_clock *clock;
@@ -35,9 +35,9 @@ struct rig {
     size_t length;
 };
 
-static inline void rig_sink(void *context, const char *line, size_t length)
+static inline void dartrig_sink(void *context, const char *line, size_t length)
 {
-    struct rig *rig = context;
+    struct dartrig *rig = context;
 
     if (rig->length + length < sizeof(rig->lines)) {
         memcpy(rig->lines + rig->length, line, length + 1);
@@ -45,16 +45,17 @@ static inline void rig_sink(void *context, const char *line, size_t length)
     }
 }
 
-static inline uint64_t rig_alloc(struct rig *rig, uint64_t pages)
+static inline uint64_t dartrig_alloc(struct dartrig *rig, uint64_t pages)
 {
     struct base_error error;
     uint64_t address = 0;
 
-    assert_int_equal(soc_memory_alloc(rig->memory, SOC_OWNER_CALLER, pages * RIG_PAGE, &address, &error), 0);
+    assert_int_equal(soc_memory_alloc(rig->memory, SOC_OWNER_CALLER, pages * DARTRIG_PAGE, &address, &error),
+                     0);
     return address;
 }
 
-static inline void *rig_at(struct rig *rig, uint64_t address, uint64_t bytes)
+static inline void *dartrig_at(struct dartrig *rig, uint64_t address, uint64_t bytes)
 {
     void *at = soc_memory_at(rig->memory, address, bytes);
 
@@ -63,10 +64,11 @@ static inline void *rig_at(struct rig *rig, uint64_t address, uint64_t bytes)
 }
 
 /* Seeds Table 28.4, and the two hardware layouts of the public drivers. */
-static inline uint64_t rig_word_sub(enum pr_leaf_form form, uint64_t address, unsigned protection,
-                                    uint64_t start, uint64_t end)
+static inline uint64_t dartrig_word_sub(enum pr_leaf_form form, uint64_t address, unsigned protection,
+                                        uint64_t start, uint64_t end)
 {
-    uint64_t no_write = protection & RIG_READ_ONLY ? 1 : 0, no_read = protection & RIG_WRITE_ONLY ? 1 : 0;
+    uint64_t no_write = protection & DARTRIG_READ_ONLY ? 1 : 0,
+             no_read = protection & DARTRIG_WRITE_ONLY ? 1 : 0;
 
     switch (form) {
     case PR_LEAF_T8020:
@@ -77,20 +79,20 @@ static inline uint64_t rig_word_sub(enum pr_leaf_form form, uint64_t address, un
     }
 }
 
-static inline uint64_t rig_word(enum pr_leaf_form form, uint64_t address)
+static inline uint64_t dartrig_word(enum pr_leaf_form form, uint64_t address)
 {
-    return rig_word_sub(form, address, 0, 0, 0xfff);
+    return dartrig_word_sub(form, address, 0, 0, 0xfff);
 }
 
 /* Where the leaf word of a device address stands; makes the second-level table when it is missing. */
-static inline uint64_t *rig_leaf(struct rig *rig, uint64_t table, uint64_t iova)
+static inline uint64_t *dartrig_leaf(struct dartrig *rig, uint64_t table, uint64_t iova)
 {
-    uint64_t *first = (uint64_t *)rig_at(rig, table, RIG_PAGE) + (iova >> 25);
+    uint64_t *first = (uint64_t *)dartrig_at(rig, table, DARTRIG_PAGE) + (iova >> 25);
     uint64_t second;
 
     if (!*first) {
-        second = rig_alloc(rig, 1);
-        *first = rig_word(rig->form, second);
+        second = dartrig_alloc(rig, 1);
+        *first = dartrig_word(rig->form, second);
     } else if (rig->form == PR_LEAF_SEED) {
         second = *first & 0x7fffffffc000ull;
     } else if (rig->form == PR_LEAF_T6000) {
@@ -98,39 +100,40 @@ static inline uint64_t *rig_leaf(struct rig *rig, uint64_t table, uint64_t iova)
     } else {
         second = (*first & 0xfffffc000ull) | (soc_memory_base(rig->memory) & ~0xfffffffffull);
     }
-    return (uint64_t *)rig_at(rig, second, RIG_PAGE) + (iova >> 14) % 2048;
+    return (uint64_t *)dartrig_at(rig, second, DARTRIG_PAGE) + (iova >> 14) % 2048;
 }
 
-static inline void rig_map(struct rig *rig, uint64_t iova, uint64_t address)
+static inline void dartrig_map(struct dartrig *rig, uint64_t iova, uint64_t address)
 {
-    *rig_leaf(rig, rig->table, iova) = rig_word(rig->form, address);
+    *dartrig_leaf(rig, rig->table, iova) = dartrig_word(rig->form, address);
 }
 
-static inline void rig_map_run(struct rig *rig, uint64_t iova, uint64_t address, uint64_t pages)
+static inline void dartrig_map_run(struct dartrig *rig, uint64_t iova, uint64_t address, uint64_t pages)
 {
     for (uint64_t i = 0; i < pages; i++)
-        rig_map(rig, iova + i * RIG_PAGE, address + i * RIG_PAGE);
+        dartrig_map(rig, iova + i * DARTRIG_PAGE, address + i * DARTRIG_PAGE);
 }
 
 /* Maps pages of a run backwards, so that no two neighbours follow each other in memory. */
-static inline void rig_map_backwards(struct rig *rig, uint64_t iova, uint64_t address, uint64_t pages)
+static inline void dartrig_map_backwards(struct dartrig *rig, uint64_t iova, uint64_t address, uint64_t pages)
 {
     for (uint64_t i = 0; i < pages; i++)
-        rig_map(rig, iova + i * RIG_PAGE, address + (pages - 1 - i) * RIG_PAGE);
+        dartrig_map(rig, iova + i * DARTRIG_PAGE, address + (pages - 1 - i) * DARTRIG_PAGE);
 }
 
-static inline void rig_ttbr(struct rig *rig, enum dart_port port, uint32_t stream, uint64_t table)
+static inline void dartrig_ttbr(struct dartrig *rig, enum dart_port port, uint32_t stream, uint64_t table)
 {
     dart_write32(rig->dart, port, 0x200 + stream * 16, 0x80000000u | (uint32_t)(table >> 12));
 }
 
-static inline void rig_invalidate(struct rig *rig, enum dart_port port, uint32_t streams)
+static inline void dartrig_invalidate(struct dartrig *rig, enum dart_port port, uint32_t streams)
 {
     dart_write32(rig->dart, port, 0x34, streams);
     dart_write32(rig->dart, port, 0x20, 1u << 20);
 }
 
-static inline void rig_start(struct rig *rig, const struct dart_config *config, uint64_t base, uint64_t bytes)
+static inline void dartrig_start(struct dartrig *rig, const struct dart_config *config, uint64_t base,
+                                 uint64_t bytes)
 {
     struct base_error error;
 
@@ -139,15 +142,15 @@ static inline void rig_start(struct rig *rig, const struct dart_config *config, 
     assert_int_equal(soc_memory_create(base, bytes, &rig->memory, &error), 0);
     assert_int_equal(soc_clock_create(&rig->clock, &error), 0);
     soc_trace_init(&rig->trace, rig->clock);
-    soc_trace_start(&rig->trace, &(struct soc_trace_out){.line = rig_sink, .context = rig});
+    soc_trace_start(&rig->trace, &(struct soc_trace_out){.line = dartrig_sink, .context = rig});
     assert_int_equal(dart_create(config, rig->memory, &rig->trace, &rig->dart, &error), 0);
-    rig->table = rig_alloc(rig, 1);
+    rig->table = dartrig_alloc(rig, 1);
     for (unsigned port = 0; port < DART_PORTS; port++)
         for (uint32_t stream = 0; stream < 3; stream++)
-            rig_ttbr(rig, (enum dart_port)port, stream, rig->table);
+            dartrig_ttbr(rig, (enum dart_port)port, stream, rig->table);
 }
 
-static inline void rig_end(struct rig *rig)
+static inline void dartrig_end(struct dartrig *rig)
 {
     dart_destroy(rig->dart);
     soc_clock_destroy(rig->clock);
@@ -155,8 +158,8 @@ static inline void rig_end(struct rig *rig)
 }
 
 /* Grants on the source port's stream 0. */
-static inline int rig_get(struct rig *rig, uint64_t iova, uint64_t bytes, enum dart_access access,
-                          struct dart_range *range)
+static inline int dartrig_get(struct dartrig *rig, uint64_t iova, uint64_t bytes, enum dart_access access,
+                              struct dart_range *range)
 {
     return dart_range_get(rig->dart, DART_PORT_SOURCE, 0, iova, bytes, access, range);
 }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An answer is kept: cpuid is slow where a hypervisor executes it. Threads that ask at once find the same. */
+#include "base/processor.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <stdatomic.h>
+
+bool base_processor_has_f16c(void)
+{
+    static atomic_int answer; /* 0 not asked, 1 no, 2 yes */
+    int known = atomic_load_explicit(&answer, memory_order_relaxed);
+    unsigned a, b, c, d;
+
+    if (!known) {
+        /* Not every compiler knows f16c by name. */
+        known = __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C ? 2 : 1;
+        atomic_store_explicit(&answer, known, memory_order_relaxed);
+    }
+    return known == 2;
+}
+#else
+bool base_processor_has_f16c(void)
+{
+    return false;
+}
+#endif

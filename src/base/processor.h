@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the host's processor can do. Any thread may ask at any time. */
+#ifndef BASE_PROCESSOR_H
+#define BASE_PROCESSOR_H
+
+#include <stdbool.h>
+
+/* Whether it converts between fp16 and fp32 in AVX registers: never on a processor that is not an x86-64. */
+bool base_processor_has_f16c(void);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The three kernel extensions (seeds Table 27.1). They are version-locked: all have one build. */
+#ifndef PROTOCOL_KEXT_H
+#define PROTOCOL_KEXT_H
+
+#define PR_KEXT_BUILD "9.511.3"
+
+/* X(id, role, bundle, principal class, name it registers, provider, what else the provider matches) */
+#define PR_KEXTS(X)                                                                                  \
+    X(INTERFACE, "interface and hardware driver", "AppleH11ANEInterface", "ANEHWDevice", "H11ANEIn", \
+      "RTBuddyService", "role ANE")                                                                  \
+    X(HAL, "per-die abstraction layer", "AppleT8132ANEHAL", "AppleT8132ANEHAL", "AppleT8132ANEHAL",  \
+      "IOResources", "")                                                                             \
+    X(BALANCER, "multi-engine arbiter", "AppleANELoadBalancer", "ANEDriver", "H1xANELoadBalancer",   \
+      "IOResources", "IOKit")
+
+enum pr_kext_id {
+#define X(id, role, bundle, class, name, provider, match) PR_KEXT_##id,
+    PR_KEXTS(X)
+#undef X
+        PR_KEXT_COUNT
+};
+
+struct pr_kext {
+    const char *bundle, *class_name, *name, *provider, *version;
+};
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The registry of `anemone info`: a machine is booted, its driver's entries are read through the public calls
+ * and printed, and the machine is destroyed.
+ */
+#include "tool/registry.h"
+
+#include <inttypes.h>
+
+#include <anemone/iokit.h>
+
+#include "tool/tool.h"
+
+static void print_value(const char *key, const struct ane_registry_value *value, int indent)
+{
+    if (value->kind == ANE_REGISTRY_TEXT)
+        printf("%*s%s = \"%s\"\n", indent, "", key, value->text);
+    else if (value->kind == ANE_REGISTRY_BOOLEAN)
+        printf("%*s%s = %s\n", indent, "", key, value->number ? "Yes" : "No");
+    else
+        printf("%*s%s = %" PRIu64 "\n", indent, "", key, value->number);
+}
+
+static void json_value(struct json *json, const char *key, const struct ane_registry_value *value)
+{
+    if (value->kind == ANE_REGISTRY_TEXT)
+        json_string(json, key, value->text);
+    else if (value->kind == ANE_REGISTRY_BOOLEAN)
+        json_bool(json, key, value->number);
+    else
+        json_number(json, key, value->number);
+}
+
+static void print_entry(io_service_t entry, int indent)
+{
+    struct ane_registry_value value;
+    io_service_t child;
+    const char *key;
+
+    printf("%*s+ %s\n", indent, "", ane_registry_name(entry));
+    for (uint32_t i = 0; ane_registry_property_at(entry, i, &key, &value) == kIOReturnSuccess; i++)
+        print_value(key, &value, indent + 4);
+    for (uint32_t i = 0; (child = ane_registry_child(entry, i)); i++)
+        print_entry(child, indent + 2);
+}
+
+static void json_entry(struct json *json, const char *name, io_service_t entry)
+{
+    struct ane_registry_value value;
+    io_service_t child;
+    const char *key;
+
+    json_object(json, name);
+    json_string(json, "name", ane_registry_name(entry));
+    json_object(json, "properties");
+    for (uint32_t i = 0; ane_registry_property_at(entry, i, &key, &value) == kIOReturnSuccess; i++)
+        json_value(json, key, &value);
+    json_object_end(json);
+    json_array(json, "children");
+    for (uint32_t i = 0; (child = ane_registry_child(entry, i)); i++)
+        json_entry(json, NULL, child);
+    json_array_end(json);
+    json_object_end(json);
+}
+
+bool tool_registry_show(uint32_t chip, struct json *json)
+{
+    const struct ane_machine_config config = {.size = sizeof(config), .chip = chip, .firmware = 1};
+    struct ane_machine *machine;
+    io_service_t root;
+
+    if (ane_machine_create(&config, &machine)) {
+        tool_say("the machine whose registry is shown did not start: %s", ane_machine_error());
+        return false;
+    }
+    root = ane_registry_root(ane_machine_service(machine));
+    if (json) {
+        json_entry(json, "registry", root);
+    } else {
+        printf("\nregistry at rest\n");
+        print_entry(root, 2);
+    }
+    ane_machine_destroy(machine);
+    return true;
+}

@@ -75,13 +75,14 @@ soak:
 	@$(SUB) CC=gcc SAN=address,undefined configure
 	@$(SUB) CC=gcc SAN=thread configure
 	@for folder in build build-address-undefined build-thread; do \
-		$(NINJA) $$folder tests/soak tests/soak_memory tests/races || exit 1; \
+		$(NINJA) $$folder tests/soak tests/soak_memory tests/calls tests/races || exit 1; \
 	done
 	@failed=; \
 	for folder in build build-address-undefined build-thread; do \
 		echo "$$folder: soak, $(SOAK_SECONDS) seconds"; \
 		$$folder/tests/soak $(SOAK_SECONDS) || failed="$$failed $$folder/soak"; \
 		$$folder/tests/soak_memory || failed="$$failed $$folder/soak_memory"; \
+		$$folder/tests/calls 1000000 || failed="$$failed $$folder/calls"; \
 	done; \
 	for folder in build-address-undefined build-thread; do \
 		for race in $$($$folder/tests/races --list | cut -d' ' -f1); do \

@@ -420,6 +420,43 @@ static int drvrig_wait(void *context, const bool *done, struct drv_deadline *dea
     return -ETIMEDOUT;
 }
 
+static int port_reserve(void *context, uint32_t port, struct base_error *error)
+{
+    struct drvrig *rig = context;
+
+    if (port != DRVRIG_PORT)
+        return base_fail(error, ENOENT, "There is no port %u.", port);
+    rig->reserved++;
+    return 0;
+}
+
+static void port_cancel(void *context, uint32_t port)
+{
+    struct drvrig *rig = context;
+
+    assert_true(port == DRVRIG_PORT && rig->reserved > 0);
+    rig->reserved--;
+}
+
+static int port_watch(void *context, uint32_t request, const struct drv_deadline *deadline)
+{
+    struct drvrig *rig = context;
+
+    assert_true(request < DRV_WATCHES && deadline->ns > 0 && rig->watched < rig->reserved);
+    rig->watched++;
+    return 0;
+}
+
+static void port_deliver(void *context, uint32_t request, uint32_t port, const struct drv_message *message)
+{
+    struct drvrig *rig = context;
+
+    assert_true(request < DRV_WATCHES && port == DRVRIG_PORT && rig->watched > 0);
+    rig->watched--;
+    rig->reserved--;
+    rig->message[rig->messages++ % 64] = *message;
+}
+
 static void keep_bytes(void *context, const void *bytes, size_t length)
 {
     struct drvrig *rig = context;
@@ -497,7 +534,11 @@ void drvrig_make(struct drvrig *rig, bool boot)
                                           .surface_put = surface_put,
                                           .now = drvrig_now,
                                           .wait = drvrig_wait,
-                                          .after = drvrig_after};
+                                          .after = drvrig_after,
+                                          .port_reserve = port_reserve,
+                                          .port_cancel = port_cancel,
+                                          .port_watch = port_watch,
+                                          .port_deliver = port_deliver};
     if (!boot)
         return;
     assert_int_equal(drv_create(&rig->platform, &rig->driver, &error), 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver without a machine: DRAM is an array whose pages have scattered physical addresses, time is a number, and behind the bus is a made-up controller
- * that answers handshakes, commands and calls. It reads and writes memory only through the tables that the
- * DART registers name, with a walk of its own, and can be made to misbehave.
+ * A driver without a machine: DRAM is an array whose pages have scattered physical addresses, time is a
+ * number, and behind the bus is a made-up controller that answers handshakes, commands and calls. It reads
+ * and writes memory only through the tables that the DART registers name, with a walk of its own, and can be
+ * made to misbehave.
  */
 #ifndef TESTS_DRVRIG_H
 #define TESTS_DRVRIG_H
@@ -22,6 +23,7 @@
 #define DRVRIG_PROCESSES 32u
 #define DRVRIG_CALLS     16u
 #define DRVRIG_CHAIN     0x1234567890ull
+#define DRVRIG_PORT      7u
 #define DRVRIG_RECORDS   (1u << 20)       /* bytes of the trace that are kept */
 #define DRVRIG_IMAGE     0x10000800000ull /* where the firmware is said to be */
 
@@ -92,7 +94,9 @@ struct drvrig {
     uint32_t premap_count;
     uint32_t commands[32], command_count; /* ids in order */
     uint32_t order[64], order_count;      /* priorities of calls in the order they were run */
+    uint64_t cookie[64];                  /* of the same */
     uint32_t most_normal, most_realtime;  /* calls held at once */
+    uint32_t most_held;                   /* of both bands */
     uint32_t sequence;
     union {
         uint8_t bytes[0x1000];
@@ -125,6 +129,11 @@ struct drvrig {
     uint32_t call_refusal;            /* every call is refused so */
     bool chains;                      /* messages of chains are served, with DRVRIG_CHAIN as their handle */
     bool fault;                       /* and the second DART shows a fault */
+
+    /* The one wake port, DRVRIG_PORT. */
+    uint32_t reserved, watched;
+    struct drv_message message[64];
+    uint32_t messages;
 
     /* Runs inside a wait, when the controller has nothing to do: calls from elsewhere. */
     void (*admit)(struct drvrig *rig);

@@ -137,7 +137,9 @@ static uint32_t load_program(struct drvrig *rig, const struct pr_body_load *body
     return PR_STATUS_OK;
 }
 
-/* On all three controllers the client's domain has the bytes of the base domain at the address of the body. */
+/*
+ * On all three controllers the client's domain has the bytes of the base domain at the address of the body.
+ */
 static void check_own(struct drvrig *rig, uint32_t stream, const struct pr_process_buffer *buffer,
                       uint32_t index, uint64_t address, uint64_t bytes)
 {
@@ -269,6 +271,7 @@ static void note_held(struct drvrig *rig)
     for (unsigned i = 0; i < DRVRIG_CALLS; i++)
         if (rig->call[i].there)
             *(rig->call[i].priority <= 1 ? &realtime : &normal) += 1;
+    rig->most_held = normal + realtime > rig->most_held ? normal + realtime : rig->most_held;
     rig->most_normal = normal > rig->most_normal ? normal : rig->most_normal;
     rig->most_realtime = realtime > rig->most_realtime ? realtime : rig->most_realtime;
 }
@@ -314,8 +317,10 @@ static void finish(struct drvrig *rig, struct drvrig_call *call, uint32_t status
         .error = {rig->call_error[0], rig->call_error[1], rig->call_error[2]}};
     size_t bytes = status && !rig->short_events ? sizeof(event) : sizeof(event.event);
 
-    if (rig->order_count < 64)
+    if (rig->order_count < 64) {
+        rig->cookie[rig->order_count] = call->cookie;
         rig->order[rig->order_count++] = call->priority;
+    }
     if (!status)
         compute(rig, call);
     if (rig->fault) {

@@ -461,14 +461,14 @@ static void the_cache_ttl_is_the_drivers(void **state)
     (void)state;
     drvrig_make(&rig, true);
     client = drvrig_client(&rig, ANE_CLIENT_DIRECT_PATH);
-    assert_int_equal(rig.driver->dart_cache_ttl_ns, 0);
+    assert_int_equal(rig.driver->ttl_ns, 0);
     assert_int_equal(rig_call(client, ANE_CATALOGUE_SetDARTCacheTTL, 250), kIOReturnSuccess);
-    assert_int_equal(rig.driver->dart_cache_ttl_ns, 250000000);
+    assert_int_equal(rig.driver->ttl_ns, 250000000);
     assert_int_equal(rig_call(client, ANE_CATALOGUE_SetDARTCacheTTL, 3600001), kIOReturnBadArgument);
-    assert_int_equal(rig.driver->dart_cache_ttl_ns, 250000000);
+    assert_int_equal(rig.driver->ttl_ns, 250000000);
     assert_int_equal(rig_call(client, ANE_CATALOGUE_SetDARTCacheTTL, 3600000), kIOReturnSuccess);
     assert_int_equal(rig_call(client, ANE_CATALOGUE_SetDARTCacheTTL, 0), kIOReturnSuccess);
-    assert_int_equal(rig.driver->dart_cache_ttl_ns, 0);
+    assert_int_equal(rig.driver->ttl_ns, 0);
     drv_client_close(client);
     drvrig_drop(&rig);
 }

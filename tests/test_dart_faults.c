@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a DART fault leaves behind: the capture block, the walk's place in it, the interrupt line; and streams that bypass or are denied. */
+/*
+ * What a DART fault leaves behind: the capture block, the walk's place in it, the interrupt line; and streams
+ * that bypass or are denied.
+ */
 #include "dartrig.h"
 
 #include "soc/lines.h"

@@ -359,6 +359,66 @@ static void mappings_stay_until_the_surface_goes(void **state)
     drv_client_close(client);
 }
 
+/* A surface that is released while a request uses it. */
+static uint32_t released;
+static uint64_t mapped_at_completion;
+
+static void release_and_finish(struct drvrig *r)
+{
+    r->admit = NULL;
+    drv_surface_released(r->driver, released);
+    r->hold = false;
+    drvrig_work(r);
+    /* The request has ended; its caller has not run yet, and neither has the worker. */
+    assert_int_equal(drv_stats_get(r->driver).in_flight, 0);
+    mapped_at_completion = drvrig_walk(r, 0, 3, 0x4000);
+}
+
+static void completions_do_not_unwire(void **state)
+{
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = drvrig_program(&rig, client, 1, 0, 0);
+    const uint32_t surface[] = {drvrig_surface(&rig, 64), drvrig_surface(&rig, 64)};
+    struct ane_request request;
+
+    (void)state;
+    drvrig_request(&request, token, 1, 1, surface);
+    released = surface[0];
+    rig.hold = true;
+    rig.admit = release_and_finish;
+    send_well(client, &request);
+    assert_true(mapped_at_completion == rig.surface[surface[0]].address);
+    /* The end of the call has taken it back, and left the other. */
+    assert_true(drvrig_walk(&rig, 0, 3, 0x4000) == 0);
+    assert_true(rig.surface[surface[0]].uses == 0 && rig.surface[surface[1]].uses == 1);
+    drv_client_close(client);
+}
+
+static void idle_mappings_live_as_long_as_they_are_told(void **state)
+{
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = drvrig_program(&rig, client, 1, 0, 0x4000);
+    const uint32_t surface[] = {drvrig_surface(&rig, 64), drvrig_surface(&rig, 64)},
+                   other[] = {drvrig_surface(&rig, 64), drvrig_surface(&rig, 64)};
+    struct ane_request request;
+
+    (void)state;
+    drv_unwire_set_ttl(rig.driver, 1000);
+    drvrig_request(&request, token, 1, 1, surface);
+    send_well(client, &request);
+    rig.now += 999;
+    drvrig_request(&request, token, 1, 1, other);
+    send_well(client, &request);
+    assert_true(rig.surface[surface[0]].uses == 1 && rig.surface[surface[1]].uses == 1);
+    rig.now += 1;
+    send_well(client, &request);
+    assert_true(rig.surface[surface[0]].uses == 0 && rig.surface[surface[1]].uses == 0);
+    assert_true(rig.surface[other[0]].uses == 1 && rig.surface[other[1]].uses == 1);
+    drvrig_request(&request, token, 1, 1, surface);
+    send_well(client, &request); /* mapped anew */
+    drv_client_close(client);
+}
+
 static void a_warm_request_costs_little(void **state)
 {
     struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
@@ -571,6 +631,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_intermediate_is_the_drivers_or_the_clients, boot, drop),
         cmocka_unit_test_setup_teardown(statistics_are_the_firmwares, boot, drop),
         cmocka_unit_test_setup_teardown(mappings_stay_until_the_surface_goes, boot, drop),
+        cmocka_unit_test_setup_teardown(completions_do_not_unwire, boot, drop),
+        cmocka_unit_test_setup_teardown(idle_mappings_live_as_long_as_they_are_told, boot, drop),
         cmocka_unit_test_setup_teardown(a_warm_request_costs_little, boot, drop),
         cmocka_unit_test_setup_teardown(a_direct_client_attaches, boot, drop),
         cmocka_unit_test_setup_teardown(explicit_mappings, boot, drop),

@@ -439,15 +439,22 @@ static void requests_refuse(void **state)
     good.offset[0] = 64;
     assert_int_equal(drvrig_send(client, &good, &reply), kIOReturnSuccess);
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
-    /* At a wake port: not yet. */
-    struct IOExternalMethodArguments args = {.asyncWakePort = 1,
+    /* At a wake port that does not exist. */
+    uint64_t reference[4] = {1, 2, 3, 4};
+    struct IOExternalMethodArguments args = {.asyncWakePort = DRVRIG_PORT + 1,
+                                             .asyncReference = reference,
+                                             .asyncReferenceCount = 4,
                                              .scalarInput = &doorbell,
                                              .scalarInputCount = 1,
                                              .structureInput = &good,
                                              .structureInputSize = 2376,
                                              .structureOutput = &reply,
                                              .structureOutputSize = 40};
-    assert_int_equal(drv_client_call(client, 2, &args, NULL), kIOReturnUnsupported);
+    assert_int_equal(drv_client_call(client, 2, &args, NULL), kIOReturnBadArgument);
+    args.asyncWakePort = DRVRIG_PORT;
+    args.asyncReferenceCount = 5;
+    assert_int_equal(drv_client_call(client, 2, &args, NULL), kIOReturnBadArgument);
+    assert_int_equal(rig.reserved, 0);
     drv_client_close(client);
     assert_int_equal(rig.surface[tiny].uses, 0);
 }

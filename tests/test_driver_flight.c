@@ -15,15 +15,36 @@ static struct drv_client *client;
 static uint64_t token;
 static uint32_t surface[2];
 
-static int boot(void **state)
+static void make_driver(bool one_in_flight)
 {
-    (void)state;
-    drvrig_make(&rig, true);
+    struct base_error error;
+
+    drvrig_make(&rig, false);
+    rig.platform.one_in_flight = one_in_flight;
+    assert_int_equal(drv_create(&rig.platform, &rig.driver, &error), 0);
+    assert_int_equal(drv_start(rig.driver, &error), 0);
+}
+
+static int boot_with(bool one_in_flight)
+{
+    make_driver(one_in_flight);
     client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
     token = drvrig_program(&rig, client, 1, 0, 0);
     surface[0] = drvrig_surface(&rig, 64);
     surface[1] = drvrig_surface(&rig, 64);
     return 0;
+}
+
+static int boot(void **state)
+{
+    (void)state;
+    return boot_with(false);
+}
+
+static int boot_one_in_flight(void **state)
+{
+    (void)state;
+    return boot_with(true);
 }
 
 static int drop(void **state)
@@ -88,6 +109,7 @@ static void one_of_a_band_in_the_firmware(void **state)
         assert_int_equal(results[i], kIOReturnSuccess);
     assert_int_equal(rig.most_normal, 1);
     assert_int_equal(rig.most_realtime, 1);
+    assert_int_equal(rig.most_held, 2);
     assert_int_equal(rig.order_count, 8);
     for (unsigned i = 0; i < 8; i++)
         if (rig.order[i] <= 1)
@@ -96,6 +118,134 @@ static void one_of_a_band_in_the_firmware(void **state)
             assert_int_equal(rig.order[i], expected[seen++]);
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
     assert_int_equal(drv_stats_get(rig.driver).completed, 8);
+}
+
+static void one_in_the_firmware_at_all(void **state)
+{
+    static const uint32_t priorities[] = {5, 7, 1, 2, 0};
+    /* The first as it came, then the realtime band, by level. */
+    static const uint32_t expected[] = {6, 0, 1, 2, 5, 7};
+
+    (void)state;
+    rig.hold = true;
+    rig.admit = send_next;
+    to_send = priorities;
+    left = sizeof(priorities) / sizeof(priorities[0]);
+    assert_int_equal(send(client, 6), kIOReturnSuccess);
+    for (unsigned i = 0; i < sizeof(priorities) / sizeof(priorities[0]); i++)
+        assert_int_equal(results[i], kIOReturnSuccess);
+    assert_int_equal(rig.most_held, 1);
+    assert_int_equal(rig.order_count, 6);
+    for (unsigned i = 0; i < 6; i++)
+        assert_int_equal(rig.order[i], expected[i]);
+}
+
+/* The firmware is full while it has a call: the next one is parked, and sent again when that call returns. */
+static void send_to_the_full(struct drvrig *r)
+{
+    if (left) {
+        left--;
+        r->call_refusal = PR_STATUS_NO_RESOURCES;
+        results[left] = send(client, 1);
+        return;
+    }
+    r->admit = NULL;
+    r->call_refusal = 0;
+    r->hold = false;
+}
+
+static void a_full_firmware_is_waited_for(void **state)
+{
+    struct pr_trace_record record;
+
+    (void)state;
+    rig.hold = true;
+    rig.admit = send_to_the_full;
+    left = 1;
+    results[0] = kIOReturnError;
+    assert_int_equal(send(client, 5), kIOReturnSuccess);
+    assert_int_equal(results[0], kIOReturnSuccess);
+    assert_true(drvrig_traced(&rig, PR_TRACE_DRV_PARKED, 0, &record));
+    assert_false(drvrig_traced(&rig, PR_TRACE_DRV_PARKED, 1, &record));
+    /* The call that kept the firmware full came first, the parked one after it. */
+    assert_int_equal(rig.order_count, 2);
+    assert_true(rig.order[0] == 5 && rig.order[1] == 1);
+    assert_int_equal(drv_stats_get(rig.driver).completed, 2);
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+}
+
+/* For as long as its deadline allows. */
+static void send_until_late(struct drvrig *r)
+{
+    r->call_refusal = PR_STATUS_NO_RESOURCES;
+    r->admit = NULL; /* nothing more happens in its wait */
+    results[0] = send(client, 1);
+    expect_error("the firmware had no room for the request");
+    r->call_refusal = 0;
+    r->hold = false;
+}
+
+static void a_firmware_that_stays_full(void **state)
+{
+    (void)state;
+    rig.hold = true;
+    rig.admit = send_until_late;
+    assert_int_equal(send(client, 5), kIOReturnSuccess);
+    assert_int_equal(results[0], kIOReturnTimeout);
+    assert_int_equal(rig.order_count, 1);
+    /* Its band is free afterwards. */
+    assert_int_equal(send(client, 1), kIOReturnSuccess);
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+}
+
+/* Requests of one priority: the order is that of their class, as the controller sees it. */
+
+struct classed {
+    uint32_t priority, qos;
+};
+static const struct classed *classed_left;
+static unsigned classed_count;
+
+static void send_classed(struct drvrig *r)
+{
+    struct ane_request_reply reply;
+    struct ane_request request;
+    const struct classed *me = classed_left;
+
+    if (!classed_count) {
+        r->admit = NULL;
+        r->hold = false;
+        return;
+    }
+    classed_count--;
+    classed_left++;
+    drvrig_request(&request, token, 1, 1, surface);
+    request.priority = me->priority;
+    request.qos = me->qos;
+    results[classed_count] = drvrig_send(client, &request, &reply);
+}
+
+static void the_class_decides_within_a_priority(void **state)
+{
+    /* 0 is the default class, 0x15; a number between two classes has the place of the lower one. */
+    static const struct classed rows[] = {{5, 0x09}, {5, 0x15}, {5, 0},    {5, 0x21}, {3, 0x09},
+                                          {5, 0x11}, {5, 0x19}, {5, 0x18}, {5, 1}};
+    /* Places in `rows`, by priority, then class, then arrival. */
+    static const unsigned expected[] = {4, 3, 6, 1, 2, 7, 5, 0, 8};
+    const unsigned count = sizeof(rows) / sizeof(rows[0]);
+
+    (void)state;
+    rig.hold = true;
+    rig.admit = send_classed;
+    classed_left = rows;
+    classed_count = count;
+    assert_int_equal(send(client, 5), kIOReturnSuccess);
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal(results[i], kIOReturnSuccess);
+    assert_int_equal(rig.order_count, count + 1);
+    /* Cookies rise with arrival: the first call's is the smallest. */
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal((rig.cookie[i + 1] >> 8) - (rig.cookie[0] >> 8), expected[i] + 1);
 }
 
 /* Timeouts. */
@@ -389,7 +539,9 @@ static void a_fault_is_named(void **state)
     expect_error(expected);
     expect_error("DART 1 error 0x83000004: stream 3, read of 0x1234000, no page");
     assert_int_equal(rig.dart[1][0x40 / 4], 0);
-    /* An event without the task manager's words names no descriptor; the host does not look for one itself. */
+    /*
+     * An event without the task manager's words names no descriptor; the host does not look for one itself.
+     */
     rig.short_events = true;
     assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnError);
     assert_null(strstr(drv_last_error(rig.driver), "descriptor"));
@@ -670,6 +822,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_of_a_band_in_the_firmware, boot, drop),
+        cmocka_unit_test_setup_teardown(one_in_the_firmware_at_all, boot_one_in_flight, drop),
+        cmocka_unit_test_setup_teardown(a_full_firmware_is_waited_for, boot, drop),
+        cmocka_unit_test_setup_teardown(a_firmware_that_stays_full, boot, drop),
+        cmocka_unit_test_setup_teardown(the_class_decides_within_a_priority, boot, drop),
         cmocka_unit_test_setup_teardown(a_lost_doorbell, boot, drop),
         cmocka_unit_test_setup_teardown(a_lost_completion, boot, drop),
         cmocka_unit_test_setup_teardown(a_lost_interrupt, boot, drop),

@@ -245,7 +245,7 @@ static void hints_are_checked(void **state)
     assert_int_equal(hint_clients(hints, 1ull << 32 | ANE_HINT_QOS, 1, 0), kIOReturnBadArgument);
     assert_int_equal(hint_clients(hints, ANE_HINT_QOS, 1ull << 32, 0), kIOReturnBadArgument);
     assert_int_equal(hint_clients(hints, ANE_HINT_QOS, 1, 2), kIOReturnBadArgument);
-    assert_true(direct->qos == 0 && !direct->resident && direct->queue_depth == 24);
+    assert_true(direct->qos == 21 && !direct->resident && direct->queue_depth == 24);
     /* Each value comes back as the previous one of the next call. */
     assert_int_equal(hint_session(direct, ANE_HINT_QOS, 33, 0), kIOReturnSuccess);
     assert_int_equal(hint_session(direct, ANE_HINT_QOS, 0, 33), kIOReturnSuccess);
@@ -279,11 +279,11 @@ static void a_request_without_qos_takes_the_hint(void **state)
     struct drv_client *direct = drvrig_client(&rig, ANE_CLIENT_DIRECT_PATH);
 
     (void)state;
-    assert_int_equal(qos_sent(direct, 0), 0);
+    assert_int_equal(qos_sent(direct, 0), 21); /* the default class */
     assert_int_equal(hint_session(direct, ANE_HINT_QOS, 33, 0), kIOReturnSuccess);
     assert_int_equal(qos_sent(direct, 0), 33);
     assert_int_equal(qos_sent(direct, 21), 21);
-    assert_int_equal(qos_sent(client, 0), 0); /* another session's */
+    assert_int_equal(qos_sent(client, 0), 21); /* another session's */
 }
 
 static unsigned sent, refused, depth;
@@ -323,7 +323,9 @@ static void a_queue_depth_limits_requests(void **state)
     assert_int_equal(drv_stats_get(rig.driver).client_programs, 128);
 }
 
-/* The second call waits for the depth of 1; the third, inside its wait, raises the depth and lets it go on. */
+/*
+ * The second call waits for the depth of 1; the third, inside its wait, raises the depth and lets it go on.
+ */
 static void raise_depth(struct drvrig *r)
 {
     r->admit = NULL;
@@ -378,24 +380,24 @@ static void hints_for_others_reach_their_scope(void **state)
     hints = open_as(&setter, ANE_CLIENT_HINTS);
     assert_int_equal((uint32_t)hint_clients(hints, ANE_HINT_QOS, 9, 1), 0xe00002c1u);
     expect_error("com.apple.private.ane.allow-share-coalition-hints");
-    assert_int_equal(own->qos, 0);
+    assert_int_equal(own->qos, 21);
     /* The task's own clients, open and later. */
     assert_int_equal(hint_clients(hints, ANE_HINT_QOS, 9, 0), kIOReturnSuccess);
-    assert_true(own->qos == 9 && sibling->qos == 0 && other->qos == 0 && client->qos == 0);
+    assert_true(own->qos == 9 && sibling->qos == 21 && other->qos == 21 && client->qos == 21);
     later = open_as(&setter, ANE_CLIENT_DIRECT_PATH);
     assert_int_equal(later->qos, 9);
     drv_client_close(later);
     /* Those of the same team. The newest counts, whoever set it. */
     wide_hints = open_as(&wide, ANE_CLIENT_HINTS);
     assert_int_equal(hint_clients(wide_hints, ANE_HINT_QOS, 11, 1), kIOReturnSuccess);
-    assert_true(own->qos == 11 && sibling->qos == 11 && other->qos == 0 && bare->qos == 0);
+    assert_true(own->qos == 11 && sibling->qos == 11 && other->qos == 21 && bare->qos == 21);
     later = open_as(&setter, ANE_CLIENT_CONTROL);
     assert_int_equal(later->qos, 11);
     drv_client_close(later);
     /* A hint ends with the client that set it; who has it keeps it. */
     drv_client_close(wide_hints);
     later = open_as(&plain, ANE_CLIENT_CONTROL);
-    assert_int_equal(later->qos, 0);
+    assert_int_equal(later->qos, 21);
     assert_int_equal(sibling->qos, 11);
     drv_client_close(hints);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Translation faults of a whole machine: each cause is provoked behind the driver's back, at the push of a request, and must be read,
- * attributed and survived: the right registers, the right descriptor, client and tensor, and the next dispatch of everyone is right.
+ * Translation faults of a whole machine: each cause is provoked behind the driver's back, at the push of a
+ * request, and must be read, attributed and survived: the right registers, the right descriptor, client and
+ * tensor, and the next dispatch of everyone is right.
  */
 #include "support.h"
 
@@ -241,7 +242,9 @@ static void each_cause_is_read_attributed_and_survived(void **state)
         expect_text(error, "Client 1, program 0x");
         assert_int_equal(ane_machine_counter(machine, "dart.missing_invalidates") > 0,
                          cases[i].kind == LEFT_STALE);
-        /* The capture was cleared; the other client is not touched, and after the repair neither is this one. */
+        /*
+         * The capture was cleared; the other client is not touched, and after the repair neither is this one.
+         */
         assert_int_equal(ane_machine_dart_interrupt(machine), 0);
         assert_int_equal(iorig_accumulator_step(&b), kIOReturnSuccess);
         assert_true(iorig_accumulator_value(&b) == 2);

@@ -10,6 +10,7 @@
 
 #define CALL_BIT  (1u << 7)
 #define EVENT_BIT (1u << 6)
+#define CALL_BIT  (1u << 7)
 
 static int setup(void **state)
 {
@@ -50,7 +51,7 @@ static void writes_35_words_and_pushes(void **state)
 
     fwrig_call_make(&call, 0x1122334455667788ull);
     assert_int_equal(fwrig_call(rig, &call), 0);
-    assert_int_equal(fwrig_rang(rig), 0); /* accepted: no ring */
+    assert_int_equal(fwrig_rang(rig), CALL_BIT); /* the slot is back */
     assert_int_equal(fwrig_pushes(rig), 1);
     push = fwrig_push_at(rig, 0);
     assert_int_equal(push->queue, 4);
@@ -152,6 +153,7 @@ static void tells_the_end(void **state)
     size_t before;
 
     assert_int_equal(call_with(rig, 4, 0xc00c1e), 0);
+    assert_int_equal(fwrig_rang(rig), CALL_BIT);
     assert_true(fwrig_timer_set(rig));
     assert_false(fwrig_event(rig, &event, true));
     before = fwrig_fabric_count(rig);
@@ -660,7 +662,7 @@ static void costs_few_accesses(void **state)
     before = fwrig_accesses(rig);
     assert_int_equal(call_with(rig, 4, 2), 0);
     assert_true(fwrig_accesses(rig) - before <=
-                2 + 1 + 35 + 1 + 3); /* doorbell, vacancy, words, stream, push */
+                2 + 1 + 35 + 1 + 3 + 1); /* doorbell, vacancy, words, stream, push, ring */
     before = fwrig_accesses(rig);
     fwrig_retire(rig, 4, 0, true);
     fwrig_run(rig);

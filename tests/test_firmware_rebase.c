@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The firmware's rebase: a process's own addresses, what is rebased when, and what reaches the buffer registers. */
+/*
+ * The firmware's rebase: a process's own addresses, what is rebased when, and what reaches the buffer
+ * registers.
+ */
 #include "support.h"
 
 #include <string.h>

@@ -252,7 +252,10 @@ static void a_hole_in_a_tensor_faults_and_writes_nothing(void **state)
     ane_machine_destroy(machine);
 }
 
-/* A queue's addresses have 32 bits and DRAM is above them: on a bypass stream they are physical, so none is memory. */
+/*
+ * A queue's addresses have 32 bits and DRAM is above them: on a bypass stream they are physical, so none is
+ * memory.
+ */
 static void a_bypass_stream_of_the_engine_reaches_no_dram(void **state)
 {
     struct bare bare;
@@ -581,6 +584,7 @@ static void bad_configurations_are_named(void **state)
         {.size = sizeof(bad[0]), .engines = 2},
         {.size = sizeof(bad[0]), .firmware = 1, .dram_bytes = 1 << 20},
         {.size = sizeof(bad[0]), .threads = 1000},
+        {.size = sizeof(bad[0]), .in_flight = 2},
         {.size = sizeof(bad[0]), .dram_bytes = 1ull << 60},
     };
     struct {

@@ -118,7 +118,10 @@ static void a_surface_is_shared_by_name(void **state)
     ane_task_release(c);
 }
 
-/* A request over a shared surface sees the owner's bytes; once it is unshared, it is refused though bound before. */
+/*
+ * A request over a shared surface sees the owner's bytes; once it is unshared, it is refused though bound
+ * before.
+ */
 static void a_shared_surface_is_bound_until_it_is_unshared(void **state)
 {
     struct ane_machine *machine = make();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pre-maps through the whole stack: what the firmware counted when a process ended, as its log line in the trace says. */
+/*
+ * Pre-maps through the whole stack: what the firmware counted when a process ended, as its log line in the
+ * trace says.
+ */
 #include "support.h"
 
 #include <anemone/machine.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the runtime sends to the driver: sequence numbers and the session. The linker sends its calls to the function
- * below (tests/meson.build).
+ * What the runtime sends to the driver: sequence numbers and the session. The linker sends its calls to the
+ * function below (tests/meson.build).
  */
 #include "support.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every selector of the three client classes against everything that is refused before a method runs: sizes,
- * pointers, sessions, ends, classes, entitlements. The arguments are those of a call that would work (the last test
- * shows that), so a check that is missing would be seen in what the call changes. Sizes are written out again from
- * Tables 27.2 and 27.4; codes are those of ch. 27 and of the public IOReturn.h.
+ * pointers, sessions, ends, classes, entitlements. The arguments are those of a call that would work (the
+ * last test shows that), so a check that is missing would be seen in what the call changes. Sizes are written
+ * out again from Tables 27.2 and 27.4; codes are those of ch. 27 and of the public IOReturn.h.
  */
 #include "support.h"
 
@@ -341,7 +341,10 @@ static const struct row *same_tuple(const struct row *row, uint32_t type)
     return NULL;
 }
 
-/* A number names another method there, or none. Where the sizes are the same too (0, 1, 2 and 8) nothing can be seen. */
+/*
+ * A number names another method there, or none. Where the sizes are the same too (0, 1, 2 and 8) nothing can
+ * be seen.
+ */
 static void on_a_client_of_another_class(void **state)
 {
     unsigned tried = 0;
@@ -361,7 +364,10 @@ static void on_a_client_of_another_class(void **state)
             IOServiceClose(client.connect);
             tried++;
         }
-    /* 27 rows on two other classes, less the four pairs that control and direct path have in common, both ways. */
+    /*
+     * 27 rows on two other classes, less the four pairs that control and direct path have in common, both
+     * ways.
+     */
     assert_int_equal(tried, 27 * 2 - 8);
 }
 

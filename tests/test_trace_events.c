@@ -118,6 +118,8 @@ static const struct {
     {PR_TRACE_DRV_FAULT_RECOVERED, "recovered from fault 10"},
     {PR_TRACE_DRV_FAULT_BENIGN, "benign: the engine's status is 0xa, powered and idle"},
     {PR_TRACE_DRV_RECLAIM, "reclaim domain=10 surface=11 iova=0xc bytes=0xd"},
+    {PR_TRACE_DRV_MESSAGE, "client 10: the message of request 11 is sent, result 0xc"},
+    {PR_TRACE_DRV_PARKED, "client 10: request 0xb is parked, the firmware has no room"},
 };
 
 static struct pr_trace_record made_up_record(unsigned number)

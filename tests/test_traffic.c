@@ -542,6 +542,82 @@ static void no_watchdog_restarts_a_stopped_controller(void **state)
     ane_machine_destroy(machine);
 }
 
+/* What the controller tells the host, in order: 'a' that a slot is back, 'e' that there is an event. */
+static char told[64];
+
+static void keep_told(void *context, const char *line, size_t length)
+{
+    size_t used = strlen(told);
+
+    (void)context;
+    (void)length;
+    if (used + 1 < sizeof(told) && strstr(line, " asc doorbell controller bits=0x80\n"))
+        told[used] = 'a';
+    else if (used + 1 < sizeof(told) && strstr(line, " asc doorbell controller bits=0x40\n"))
+        told[used] = 'e';
+}
+
+static void a_dispatch_interrupts_the_host_twice(void **state)
+{
+    struct ane_machine *machine = iorig_machine(
+        (struct ane_machine_config){.trace = 1, .trace_fn = keep_told, .clock = ANE_CLOCK_CLOSED});
+    struct iorig_accumulator a;
+    uint64_t rises, interrupts;
+
+    (void)state;
+    iorig_accumulator_make(&a, ane_machine_service(machine), 2, 16);
+    for (unsigned i = 0; i < 5; i++) {
+        memset(told, 0, sizeof(told));
+        rises = machine->lines.line[MACH_LINE_HOST].rises;
+        interrupts = drv_stats_get(machine->driver).interrupts;
+        assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+        assert_string_equal(told, "ae");
+        assert_int_equal(machine->lines.line[MACH_LINE_HOST].rises - rises, 2);
+        assert_int_equal(drv_stats_get(machine->driver).interrupts - interrupts, 2);
+    }
+    iorig_accumulator_release(&a);
+    ane_machine_destroy(machine);
+}
+
+/*
+ * The kernel's counters at the end of a statistics surface's page; the firmware's record is at its
+ * beginning.
+ */
+static void the_driver_counts_beside_the_firmware(void **state)
+{
+    struct ane_machine *machine =
+        iorig_machine((struct ane_machine_config){.trace = 1, .clock = ANE_CLOCK_CLOSED});
+    struct ane_request request = {
+        .sequence = 77, .priority = ANE_REQUEST_PRIORITY, .inputs = 2, .outputs = 1};
+    const uint64_t doorbell = ANE_REQUEST_DOORBELL;
+    struct ane_request_reply reply;
+    struct iorig_accumulator a;
+    size_t size = sizeof(reply);
+    uint64_t before, word[8];
+    uint16_t magic;
+
+    (void)state;
+    iorig_accumulator_make(&a, ane_machine_service(machine), 2, 16);
+    request.token = a.token;
+    request.surface[0] = a.x;
+    request.surface[1] = request.surface[2] = a.state;
+    assert_int_equal(ane_surface_create(0, 0x100, &request.stats_surface), 0);
+    before = ane_machine_now(machine);
+    assert_int_equal(IOConnectCallMethod(a.client.connect, ANE_CONTROL_ProgramSendRequest, &doorbell, 1,
+                                         &request, sizeof(request), NULL, NULL, &reply, &size),
+                     kIOReturnSuccess);
+    memcpy(&magic, ane_surface_base(request.stats_surface), 2);
+    assert_int_equal(magic, 0x0101);
+    memcpy(word, (uint8_t *)ane_surface_base(request.stats_surface) + 0x4000 - 0x40, sizeof(word));
+    assert_true(word[0] == 0x0102 && word[1] == 77); /* magic, status 0; sequence */
+    assert_true(word[2] == before && word[3] == before);
+    /* The slot is seen before the end, and the end is now. */
+    assert_true(word[3] < word[4] && word[4] < word[5] && word[5] == ane_machine_now(machine));
+    assert_true(word[6] == 0 && word[7] == 0);
+    ane_machine_destroy(machine);
+    ane_surface_release(request.stats_surface);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -551,6 +627,8 @@ int main(void)
         cmocka_unit_test(both_classes_give_the_same_word),
         cmocka_unit_test(the_rebase_is_kept_from_create),
         cmocka_unit_test(no_watchdog_restarts_a_stopped_controller),
+        cmocka_unit_test(a_dispatch_interrupts_the_host_twice),
+        cmocka_unit_test(the_driver_counts_beside_the_firmware),
     };
 
     return cmocka_run_group_tests_name("traffic", tests, NULL, NULL);

@@ -145,17 +145,25 @@ enum ane_usage {
  */
 #define ANE_REQUEST_SURFACES 128
 struct ane_request {
-    uint64_t token;     /* +0x000 program or instance */
-    uint64_t sequence;  /* +0x008 the caller's own, returned in the reply */
-    uint32_t priority;  /* +0x010 0 (most urgent) to 7; usually ANE_REQUEST_PRIORITY */
-    uint32_t qos;       /* +0x014 accepted as it is; usually ANE_REQUEST_QOS */
+    uint64_t token;    /* +0x000 program or instance */
+    uint64_t sequence; /* +0x008 the caller's own, returned in the reply */
+    uint32_t priority; /* +0x010 0 (most urgent) to 7; usually ANE_REQUEST_PRIORITY */
+    /*
+     * +0x014 Darwin class, 0x21 user-interactive to 0x09 background; 0 = ANE_REQUEST_QOS. Any number is
+     * taken
+     */
+    uint32_t qos;
     uint32_t procedure; /* +0x018 (chosen) 0 */
     uint32_t category;  /* +0x01c io category, accepted as it is; usually ANE_REQUEST_CATEGORY */
     /* +0x020 surface ids: inputs, then outputs, then intermediates, in port order */
     uint32_t surface[ANE_REQUEST_SURFACES];
     /* +0x220 counts (chosen): those of ane_program_prepare; intermediates 0 = the driver's own buffer */
     uint32_t inputs, outputs, intermediates;
-    uint32_t stats_surface; /* +0x22c (chosen) receives statistics; 0 = none */
+    /*
+     * +0x22c (chosen) receives statistics, and in the last 64 bytes of its pages the driver's counters; 0 =
+     * none
+     */
+    uint32_t stats_surface;
     /* +0x230 (chosen) of each buffer in its surface; multiples of 16, the granule of Table 28.9 */
     uint64_t offset[ANE_REQUEST_SURFACES];
     uint64_t session;        /* +0x630 (chosen) see "Sessions" above */
@@ -175,6 +183,8 @@ struct ane_request_reply {
     uint64_t reserved; /* +0x18 */
     uint64_t status;   /* +0x20 0 = done */
 };
+/* The status an asynchronous call returns (chosen): accepted, and a message follows. */
+#define ANE_REQUEST_PENDING UINT64_MAX
 
 /*
  * Control selector 3: where the program's arguments are (chosen layout; the size is Table 27.2's). The driver

@@ -304,6 +304,19 @@ ANE_API IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, co
                                      uint64_t *output, uint32_t *outputCount, void *outputStruct,
                                      size_t *outputStructCount);
 
+/* ---- Asynchronous calls ---- */
+
+/* Where asynchronous requests complete: what a mach port is on the device. 0 is none. */
+typedef uint32_t ane_port_t;
+
+/* What arrives at a port: one message for each request that was accepted. */
+struct ane_port_message {
+    uint64_t reference[4]; /* of the call; words it did not give are 0 */
+    IOReturn result;       /* what selector 2 would have returned */
+    uint32_t reserved;     /* 0 */
+    struct ane_request_reply reply;
+};
+
 /*
  * Calls a method of the wider catalogue of a direct-path client (catalogue.h): its numbers begin at
  * ANE_CATALOGUE_FIRST, sizes are exact, and what is said of counts, copies and outputs above holds here.
@@ -341,8 +354,50 @@ ANE_API IOReturn ane_catalogue_call(io_connect_t connect, uint32_t method, const
                                     size_t *outputStructCount);
 
 /*
- * Asynchronous calls are not served yet: returns kIOReturnUnsupported, whatever the arguments, and looks at
- * none of them. Does not block.
+ * Makes a port. From the first request that completes at it, it serves that request's machine alone, until
+ * the machine ends. The caller releases it with ane_port_release. Does not block. 0, or a negative errno and
+ * *port is 0: -EINVAL when port is NULL; -ENOSPC when the process has 256 ports.
+ */
+ANE_API int ane_port_create(ane_port_t *port);
+
+/*
+ * Takes the oldest message of a port, waiting up to timeout_ns for one: 0 does not wait, UINT64_MAX waits
+ * without end. A wait drives the machine that the port serves, as every call that waits does; with a closed
+ * clock it is virtual time. The messages of requests of one band come in the order in which those ended. 0,
+ * or a negative errno and *message is as it was: -ETIMEDOUT; -EINVAL when message is NULL, or there is no
+ * such port or it is released meanwhile; -ENODEV when the port's machine is being destroyed and no message
+ * is left; -EPERM from the trace function of that machine.
+ */
+ANE_API int ane_port_receive(ane_port_t port, struct ane_port_message *message, uint64_t timeout_ns);
+
+/*
+ * A file descriptor that is readable while messages wait at the port, for poll and the like. It is the
+ * port's: the caller neither reads nor closes it. The machine makes progress while the process polls, unless
+ * its clock is closed. Does not block. The descriptor, or a negative errno: -EINVAL when there is no such
+ * port; -EMFILE when the process has no file descriptor left.
+ */
+ANE_API int ane_port_descriptor(ane_port_t port);
+
+/*
+ * Releases a port, with the messages that wait there. Requests that were to complete at it go on, and their
+ * messages are dropped. Callers that wait for one return. Enters the machine that the port serves.
+ * 0, or a negative errno: -EINVAL when there is no such port; -EPERM from the trace function of that machine.
+ */
+ANE_API int ane_port_release(ane_port_t port);
+
+/*
+ * Calls selector 2 of either client, and returns when the request is accepted: bound, and sent or queued.
+ * Its outcome comes to the port later, in exactly one message: also when the connection is closed
+ * (kIOReturnAborted), the timeout of selector 0 passes (kIOReturnTimeout) or the machine is destroyed
+ * (ANE_RETURN_CLOSED). reference is 1 to 4 words, copied into that message. The other arguments are as for
+ * IOConnectCallMethod; in the reply sequence and token are set, and the status is ANE_REQUEST_PENDING.
+ *
+ * It blocks where selector 2 waits before it sends: for a free request, or a domain. After a failure no
+ * message comes. The first such call on a machine with an open clock makes a thread, which drives the
+ * machine while asynchronous requests are under way and no other thread does, and ends with the machine.
+ * kIOReturnBadArgument: wakePort is 0 or names nothing, or serves another machine; reference is NULL, or has
+ * another count; the selector is not 2. kIOReturnNoResources: messages at the port and requests that
+ * complete there are 48 together; no thread could be made. Otherwise as selector 2 of IOConnectCallMethod.
  */
 ANE_API IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selector, uint32_t wakePort,
                                           uint64_t *reference, uint32_t referenceCount, const uint64_t *input,

@@ -63,11 +63,18 @@ enum ane_page_table {
  *   open    It is wall time. Other threads may act meanwhile, and virtual time never jumps over them. The
  *           default.
  *   closed  It is virtual time too: with nothing left to do the clock jumps to it. For tests and replay,
- *           where the calls under way are all there is.
+ *           where the calls under way are all there is. Asynchronous requests (iokit.h) go on only while
+ *           a call waits.
  */
 enum ane_clock {
     ANE_CLOCK_OPEN = 0,
     ANE_CLOCK_CLOSED = 1,
+};
+
+/* How many requests the driver keeps in the firmware at once. Others queue in the driver. */
+enum ane_in_flight {
+    ANE_IN_FLIGHT_BANDS = 0, /* one of priorities 0 and 1, and one of the others; the default */
+    ANE_IN_FLIGHT_ONE = 1,   /* one of all */
 };
 
 /* Worker threads of one machine, at most. */
@@ -127,6 +134,7 @@ struct ane_machine_config {
     /* 1: an internal build, whose debug selectors are open to every client; 0 as on the device */
     uint32_t internal_build;
     uint32_t reserved;
+    uint32_t in_flight; /* enum ane_in_flight */
 };
 
 /*

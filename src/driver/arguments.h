@@ -13,15 +13,20 @@
 
 struct drv_client;
 
+/* Words of an asyncReference block: 0x20 bytes. */
+#define DRV_REFERENCES 4u
+
 struct IOExternalMethodArguments {
-    uint32_t version;             /* +0x00 */
-    uint32_t selector;            /* +0x04 */
-    uint32_t asyncWakePort;       /* +0x08 */
-    uint32_t reserved0;           /* +0x0c */
-    const uint64_t *scalarInput;  /* +0x10 */
-    uint64_t reserved1;           /* +0x18 */
+    uint32_t version;            /* +0x00 */
+    uint32_t selector;           /* +0x04 */
+    uint32_t asyncWakePort;      /* +0x08 */
+    uint32_t reserved0;          /* +0x0c */
+    const uint64_t *scalarInput; /* +0x10 */
+    /* +0x18 (chosen): the 0x20-byte block, which the listing has in the place of the scalars */
+    const uint64_t *asyncReference;
     uint32_t scalarInputCount;    /* +0x20 */
-    uint32_t reserved2[3];        /* +0x24 */
+    uint32_t asyncReferenceCount; /* +0x24 (chosen) words of it: 1 to DRV_REFERENCES */
+    uint32_t reserved2[2];        /* +0x28 */
     const void *structureInput;   /* +0x30 */
     uint32_t structureInputSize;  /* +0x38 */
     uint32_t reserved3[3];        /* +0x3c */

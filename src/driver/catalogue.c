@@ -195,7 +195,7 @@ static IOReturn set_cache_ttl(struct drv_client *client, struct IOExternalMethod
 {
     if (args->scalarInput[0] > DRV_TIMEOUT_MS_MAX)
         return bad_scalar(client, "ANE_SetDARTCacheTTL", args->scalarInput[0], DRV_TIMEOUT_MS_MAX);
-    client->driver->dart_cache_ttl_ns = args->scalarInput[0] * DRV_MS;
+    drv_unwire_set_ttl(client->driver, args->scalarInput[0] * DRV_MS);
     return kIOReturnSuccess;
 }
 

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "driver/dispatch.h"
 #include "driver/domain.h"
+#include "driver/flow.h"
 #include "driver/hint.h"
 #include "driver/identity.h"
 #include "driver/lifecycle.h"
@@ -19,6 +20,7 @@
 #include "driver/program.h"
 #include "driver/request.h"
 #include "driver/surface.h"
+#include "driver/unwire.h"
 
 #define NEXT(state) (1u << DRV_CLIENT_##state)
 static const struct drv_lifecycle_state states[] = {
@@ -65,7 +67,7 @@ static bool tear_down(struct drv_client *client)
 
     if (!client->idle && drv_wait(d, &client->idle, &timer)) {
         SOC_TRACE(d->platform.trace, DRV_CLIENT_KEPT, client->number);
-        drv_request_leave_bands(client);
+        drv_flow_leave_all(client);
         return false;
     }
     count_busy(client, 1); /* its domain is not lent to another meanwhile */
@@ -118,6 +120,7 @@ static void reap_all(struct drv *d)
         drv_client_leave(client);
     }
     drv_program_reap(d);
+    drv_unwire_run(d);
 }
 
 void drv_client_busy(struct drv_client *client)
@@ -234,6 +237,7 @@ IOReturn drv_client_run(struct drv_client *client, drv_dispatcher run, uint32_t 
                  : run(client, number, arguments);
     d->error = NULL;
     drv_client_leave(client);
+    drv_unwire_run(d);
     drv_gate_leave(&d->gate);
     return result;
 }

@@ -161,7 +161,7 @@ static IOReturn judge_answer(struct drv *d, const struct drv_answer *answer,
 IOReturn drv_command_run(struct drv *d, const struct drv_command_args *args, enum drv_command_end *end)
 {
     struct drv_deadline timer = {.timer = true, .ns = DRV_DEFAULT_TIMEOUT_MS * DRV_MS};
-    enum drv_command_end unused;
+    enum drv_command_end unused = DRV_COMMAND_NOT_SENT;
     struct drv_answer answer;
     IOReturn result;
 

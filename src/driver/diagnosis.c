@@ -31,6 +31,15 @@ IOReturn drv_diagnosis_failure(struct drv *d, const struct drv_request *r)
                       r->status, r->detail, faults);
 }
 
+/* Why a request was still queued when its time was over. */
+static const char *why_queued(const struct drv *d, const struct drv_request *r)
+{
+    if (d->fault.parked)
+        return "the request never left the driver, which was parked after a DART fault";
+    return r->parked ? "the firmware had no room for the request"
+                     : "the request never left the driver, its band was taken";
+}
+
 IOReturn drv_diagnosis_timeout(struct drv *d, const struct drv_request *r)
 {
     uint64_t ms = r->client->timeout_ns / DRV_MS, token = r->process->program->token;
@@ -40,15 +49,13 @@ IOReturn drv_diagnosis_timeout(struct drv *d, const struct drv_request *r)
 
     if (r->state == DRV_REQUEST_QUEUED)
         return drv_refuse(d, kIOReturnTimeout,
-                          "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
-                          " ms: the request never left the driver, %s.",
-                          r->client->number, token, ms,
-                          d->fault.parked ? "which was parked after a DART fault" : "its band was taken");
+                          "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64 " ms: %s.",
+                          r->client->number, token, ms, why_queued(d, r));
     why = drv_mailbox_recover(d, PR_CHANNEL_IO_T2H);
     if (r->state == DRV_REQUEST_DONE)
         return drv_refuse(d, kIOReturnTimeout,
                           "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
-                          " ms: %s, the answer stood in the ring (status %u).",
+                          " ms: %s, the answer was in the ring (status %u).",
                           r->client->number, token, ms, why, r->status);
     if (!drv_ring_returned(d, PR_CHANNEL_DATA_CHAIN_H2T, slot))
         return drv_refuse(

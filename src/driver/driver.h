@@ -36,6 +36,22 @@ struct drv_deadline {
     uint64_t at; /* the platform's: 0 until the first wait */
 };
 
+/* Requests that exist, of all clients together: what an index of port_watch is below. */
+#define DRV_WATCHES 48u
+
+/* Where a request completes that no caller waits for. */
+struct drv_wake {
+    uint32_t port;
+    uint64_t reference[DRV_REFERENCES]; /* the caller's own, returned in the message */
+};
+
+/* What arrives there. */
+struct drv_message {
+    uint64_t reference[DRV_REFERENCES];
+    IOReturn result;
+    struct ane_request_reply reply;
+};
+
 /*
  * Memory as the platform hands it out: physically scattered pages, and the kernel's contiguous view of them.
  * `extent` lists the pages in the order of the bytes. It belongs to the platform and is good until the pages
@@ -65,6 +81,7 @@ struct drv_platform {
     /* DRAM in whole pages, zeroed; with `view`, also in one piece for the kernel. A page is one extent. */
     int (*alloc)(void *context, uint64_t bytes, bool view, struct drv_pages *pages);
     void (*free)(void *context, struct drv_pages *pages);
+    bool one_in_flight; /* one request in the firmware; else one of each band */
 
     /*
      * A surface by id, for a caller of that task: its pages, with a view; counted, put back as often as got.
@@ -89,6 +106,20 @@ struct drv_platform {
     int (*after)(void *context, uint64_t ns, void (*fn)(void *argument), void *argument);
     /* A DART fault ends everything, as on the device; the sentence says why. NULL: faults are survived. */
     void (*panic)(void *context, const char *sentence);
+
+    /*
+     * Wake ports. `port_reserve` makes room for one message: -ENOENT when there is no such port, -ENOSPC when
+     * its room is taken, -EAGAIN when nothing could serve it; with a sentence. Each reservation ends with
+     * port_cancel, or with the message of the request that was watched.
+     */
+    int (*port_reserve)(void *context, uint32_t port, struct base_error *error);
+    void (*port_cancel)(void *context, uint32_t port);
+    /*
+     * From here on the request (its index) makes progress without a caller, and drv_request_expire is called
+     * when the deadline has passed. -ENOSPC when no timer is left. `port_deliver` ends that.
+     */
+    int (*port_watch)(void *context, uint32_t request, const struct drv_deadline *deadline);
+    void (*port_deliver)(void *context, uint32_t request, uint32_t port, const struct drv_message *message);
 };
 
 /* Who calls: entitlements, code-signing identity. */
@@ -152,6 +183,8 @@ bool drv_fault_latched(const struct drv *driver);
 typedef void (*drv_fault_consumer)(void *context, const struct IODARTErrorInfo *info,
                                    const struct drv_fault_report *report);
 int drv_fault_register(struct drv *driver, drv_fault_consumer consumer, void *context);
+/* A deadline of port_watch has passed: called with the machine's lock held, outside every call. */
+void drv_request_expire(struct drv *driver, uint32_t request);
 
 /* A refusal writes its sentence to `error`, which may be NULL; so does drv_client_call. */
 IOReturn drv_client_open(struct drv *driver, const struct drv_identity *identity, uint32_t type,
@@ -193,6 +226,12 @@ uint32_t drv_registry_find(const char *name);
 /* False when the entry has fewer properties. `value` is as it was then. */
 bool drv_registry_property(const struct drv *driver, uint32_t entry, uint32_t index, const char **key,
                            struct ane_registry_value *value);
+
+/*
+ * How long a mapping that no request uses is kept (virtual time); 0, the default, is until its client closes.
+ * Looked at when a client's call ends.
+ */
+void drv_unwire_set_ttl(struct drv *driver, uint64_t ns);
 
 /* Its number on this driver, from 1, never used again: what messages and traces call it. */
 uint32_t drv_client_number(const struct drv_client *client);

@@ -18,6 +18,7 @@
 
 #include "driver/block.h"
 #include "driver/domain.h"
+#include "driver/flow.h"
 #include "driver/mailbox.h"
 #include "driver/program.h"
 #include "driver/request.h"
@@ -259,7 +260,7 @@ static void recover(void *context)
         d->fault.capture[dart].held = false;
     d->fault.latched = d->fault.parked = false;
     SOC_TRACE(d->platform.trace, DRV_FAULT_RECOVERED, d->fault.count);
-    drv_request_resume(d);
+    drv_flow_resume(d);
 }
 
 /* Without a timer there is nothing to wait with: the recovery follows at once. */

@@ -12,6 +12,7 @@
 #include "driver/identity.h"
 #include "driver/request.h"
 #include "driver/session.h"
+#include "protocol/qos.h"
 
 static const struct {
     const char *name;
@@ -39,7 +40,7 @@ static IOReturn check_hint(struct drv *d, uint64_t hint, uint64_t value)
 static uint32_t get_hint(const struct drv_client *client, uint32_t hint)
 {
     switch (hint) {
-    case ANE_HINT_QOS: return client->qos;
+    case ANE_HINT_QOS: return client->qos == PR_QOS_DEFAULT ? 0 : client->qos;
     case ANE_HINT_RESIDENT: return client->resident;
     default: return client->queue_depth == DRV_REQUESTS_PER_CLIENT ? 0 : client->queue_depth;
     }
@@ -48,7 +49,7 @@ static uint32_t get_hint(const struct drv_client *client, uint32_t hint)
 static void set_hint(struct drv_client *client, uint32_t hint, uint32_t value)
 {
     switch (hint) {
-    case ANE_HINT_QOS: client->qos = value; break;
+    case ANE_HINT_QOS: client->qos = value ? value : PR_QOS_DEFAULT; break;
     case ANE_HINT_RESIDENT: client->resident = value; break;
     default: client->queue_depth = value ? value : DRV_REQUESTS_PER_CLIENT; break;
     }

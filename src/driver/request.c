@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests. A request is in exactly one state, which only set_state() changes. What holds in each:
+ * Requests. A request is in exactly one state, which only drv_request_set_state() changes. What holds in
+ * each:
  *
  *   FREE         in d->free_requests; no client, no cookie
  *   BOUND        counted in client->requests; a call of the client fills it
@@ -10,28 +11,30 @@
  *   ABANDONED    as IN_FIRMWARE, but no caller is left; it becomes free when it comes back
  *   DONE         the caller takes the result and frees it; bindings are left only to explain a failure
  *
- * Of one band at most one request runs in the firmware, unless its caller has given it up (leave_band).
+ * A request with a wake port has no caller: what a caller would do, notify_port does at once, so it is never
+ * seen ABORTED or DONE from outside.
  */
 #include "driver/request.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "driver/bind.h"
 #include "driver/client.h"
 #include "driver/command.h"
+#include "driver/counters.h"
 #include "driver/diagnosis.h"
 #include "driver/fault.h"
+#include "driver/flow.h"
 #include "driver/identity.h"
 #include "driver/lifecycle.h"
-#include "driver/mapping.h"
 #include "driver/process.h"
 #include "driver/ring.h"
-#include "driver/surface.h"
-#include "protocol/stats.h"
+#include "protocol/qos.h"
 
 #define COOKIE_INDEX 0xffu
-#define COOKIE_SHIFT 8
 _Static_assert(DRV_REQUESTS <= COOKIE_INDEX, "a cookie names its request");
 
 #define NEXT(state) (1u << DRV_REQUEST_##state)
@@ -39,7 +42,8 @@ static const struct drv_lifecycle_state states[] = {
     [DRV_REQUEST_FREE] = {"free", NEXT(BOUND)},
     [DRV_REQUEST_BOUND] = {"bound", NEXT(QUEUED) | NEXT(IN_FIRMWARE) | NEXT(FREE)},
     [DRV_REQUEST_QUEUED] = {"queued", NEXT(IN_FIRMWARE) | NEXT(DONE) | NEXT(FREE)},
-    [DRV_REQUEST_IN_FIRMWARE] = {"in the firmware", NEXT(DONE) | NEXT(ABORTED) | NEXT(ABANDONED)},
+    [DRV_REQUEST_IN_FIRMWARE] = {"in the firmware",
+                                 NEXT(DONE) | NEXT(ABORTED) | NEXT(ABANDONED) | NEXT(QUEUED)},
     [DRV_REQUEST_ABORTED] = {"aborted", NEXT(DONE) | NEXT(ABANDONED)},
     [DRV_REQUEST_ABANDONED] = {"abandoned", NEXT(FREE)},
     [DRV_REQUEST_DONE] = {"done", NEXT(FREE)},
@@ -47,14 +51,14 @@ static const struct drv_lifecycle_state states[] = {
 #undef NEXT
 static const struct drv_lifecycle lifecycle = {"request", BASE_COUNT_OF(states), states};
 
-static void set_state(struct drv_request *r, enum drv_request_state state)
+void drv_request_set_state(struct drv_request *r, enum drv_request_state state)
 {
     drv_lifecycle_check(&lifecycle, r->state, state);
     r->state = state;
     r->done = state == DRV_REQUEST_ABORTED || state == DRV_REQUEST_DONE;
 }
 
-static bool firmware_has(const struct drv_request *r)
+bool drv_request_in_firmware(const struct drv_request *r)
 {
     return r->state == DRV_REQUEST_IN_FIRMWARE || r->state == DRV_REQUEST_ABORTED ||
            r->state == DRV_REQUEST_ABANDONED;
@@ -76,28 +80,26 @@ void drv_request_init(struct drv *d, uint8_t *memory, uint64_t address)
     }
 }
 
-static struct drv_band *band_of(struct drv *d, const struct drv_request *r)
-{
-    return &d->band[r->priority <= PR_PRIORITY_REALTIME_MAX];
-}
-
 /* A free request becomes one of the client's, for a process that the caller has pinned. */
 static void assign_request(struct drv_request *r, struct drv_process *process)
 {
     struct drv_client *client = process->client;
     struct drv *d = client->driver;
 
-    set_state(r, DRV_REQUEST_BOUND);
+    drv_request_set_state(r, DRV_REQUEST_BOUND);
     client->requests++;
     process->program->requests++;
     r->client = client;
     r->process = process;
-    r->cookie = ++d->serial << COOKIE_SHIFT | r->index;
+    r->cookie = ++d->serial << DRV_COOKIE_SHIFT | r->index;
     r->status = 0;
     r->detail = 0;
-    r->in_place = false;
     for (unsigned i = 0; i < PR_TM_ERRORS; i++)
         r->error[i] = PR_TM_ERROR_FINE;
+    r->wake.port = 0;
+    r->parked = false;
+    r->in_place = false;
+    r->counters_at = NULL;
     r->bindings = 0;
 }
 
@@ -194,357 +196,18 @@ void drv_request_depth_changed(struct drv *d)
     }
 }
 
-/* Its mappings and its process are free again: nothing of the client's is under way because of it. */
-static void unbind_buffers(struct drv_request *r)
-{
-    for (uint32_t i = 0; i < r->bindings; i++)
-        drv_surface_unuse(r->client, r->binding[i]);
-    r->bindings = 0;
-}
-
-static void unbind_request(struct drv_request *r)
-{
-    if (!r->process)
-        return;
-    unbind_buffers(r);
-    r->process->program->requests--;
-    drv_process_unpin(r->process);
-    r->process = NULL;
-}
-
 /* No caller looks at it and the firmware does not have it. */
 static void free_request(struct drv *d, struct drv_request *r)
 {
-    set_state(r, DRV_REQUEST_FREE);
+    drv_request_set_state(r, DRV_REQUEST_FREE);
     r->client->requests--;
-    unbind_request(r);
+    drv_bind_release(r);
     r->cookie = 0;
     r->client = NULL;
     pass_on_request(d, r);
 }
 
-/* Binding. */
-
-static void add_binding(struct drv_request *r, struct drv_mapping *mapping)
-{
-    mapping->uses++;
-    mapping->used = r->cookie >> COOKIE_SHIFT;
-    r->binding[r->bindings++] = mapping;
-}
-
-static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t surface, uint64_t offset,
-                             uint32_t usage)
-{
-    struct drv_client *client = r->client;
-    struct drv_process *process = r->process;
-    struct drv_mapping *mapping;
-    uint64_t least = process->program->bytes[position];
-
-    /* Mapping a buffer may have reclaimed those that were remembered for later positions. */
-    if (process->generation != client->generation) {
-        memset(process->recent, 0, sizeof(process->recent));
-        process->generation = client->generation;
-    }
-    mapping = process->recent[position];
-    if (!mapping || mapping->surface != surface) {
-        IOReturn result = drv_surface_map(client, surface, usage, false, &mapping);
-
-        if (result)
-            return result;
-        process->recent[position] = mapping;
-    }
-    if (offset % PR_DMA_GRANULE || offset > mapping->bytes || least > mapping->bytes - offset)
-        return drv_refuse(client->driver, kIOReturnBadArgument,
-                          "Buffer %u: %" PRIu64 " bytes at offset %" PRIu64
-                          " of surface %u, which has %" PRIu64 "; offsets are multiples of %u.",
-                          position, least, offset, surface, mapping->bytes, PR_DMA_GRANULE);
-    add_binding(r, mapping);
-    return kIOReturnSuccess;
-}
-
-/* The driver's own, one for each band: of one band only one request is in the firmware. */
-static IOReturn bind_own(struct drv_request *r, struct drv_mapping *bands[DRV_BANDS], uint32_t usage,
-                         uint64_t bytes)
-{
-    const unsigned band = r->priority <= PR_PRIORITY_REALTIME_MAX;
-    struct drv_mapping **own = &bands[band];
-    IOReturn result = kIOReturnSuccess;
-
-    if (!*own && usage == PR_USAGE_INTERMEDIATE)
-        *own = drv_process_sibling_buffer(r->process, band);
-    if (!*own)
-        result = drv_surface_make(r->client, usage, bytes, own);
-    else if (!(*own)->iova)
-        result = drv_surface_place(r->client, *own);
-    if (result)
-        return result;
-    add_binding(r, *own);
-    return kIOReturnSuccess;
-}
-
-/* Whether another request of the client has buffers. */
-static bool has_bound_request(const struct drv_client *client)
-{
-    for (unsigned i = 0; i < DRV_REQUESTS; i++)
-        if (client->driver->request[i].client == client && client->driver->request[i].bindings)
-            return true;
-    return false;
-}
-
-static IOReturn bind_all(struct drv_request *r, const struct ane_request *request)
-{
-    const struct drv_program *program = r->process->program;
-    uint32_t given = request->inputs + request->outputs + request->intermediates;
-    IOReturn result = kIOReturnSuccess;
-
-    for (uint32_t i = 0; i < given && !result; i++)
-        result = bind_surface(r, i, request->surface[i], request->offset[i],
-                              i < program->inputs                      ? PR_USAGE_INPUT
-                              : i < program->inputs + program->outputs ? PR_USAGE_OUTPUT
-                                                                       : PR_USAGE_INTERMEDIATE);
-    if (!result && program->intermediates && !request->intermediates)
-        result = bind_own(r, r->process->intermediate, PR_USAGE_INTERMEDIATE, program->bytes[given]);
-    if (!result && program->scratch_bytes)
-        result = bind_own(r, r->process->scratch, PR_USAGE_CONSTANTS, program->scratch_bytes);
-    return result;
-}
-
-/* Statistics are written by the firmware: in the base domain. */
-static IOReturn bind_stats(struct drv_request *r, uint32_t surface, struct pr_buffer *stats)
-{
-    struct drv_mapping *mapping;
-    IOReturn result;
-
-    memset(stats, 0, sizeof(*stats));
-    if (!surface)
-        return kIOReturnSuccess;
-    result = drv_surface_map(r->client, surface, PR_USAGE_OUTPUT, true, &mapping);
-    if (result)
-        return result;
-    if (mapping->bytes < PR_STATS_HEADER_BYTES + PR_STATS_ENGINE_BYTES)
-        return drv_refuse(r->client->driver, kIOReturnBadArgument,
-                          "Statistics surface %u has %" PRIu64 " bytes; a record has %u.", surface,
-                          mapping->bytes, PR_STATS_HEADER_BYTES + PR_STATS_ENGINE_BYTES);
-    add_binding(r, mapping);
-    *stats = (struct pr_buffer){
-        .valid = 1, .type = PR_BUFFER_OUT, .address = mapping->iova, .bytes = mapping->bytes};
-    return kIOReturnSuccess;
-}
-
-static void build_call(struct drv_request *r, const struct ane_request *request)
-{
-    const struct drv_process *process = r->process;
-    const struct drv_program *program = process->program;
-    struct pr_call *call = (void *)r->message;
-    uint32_t buffers = r->bindings;
-
-    call->head = (struct pr_exe_header){.id = PR_EXE_PROCEDURE_CALL};
-    call->program_id = program->id;
-    call->process_id = process->id;
-    call->procedure = request->procedure;
-    call->priority = request->priority;
-    call->output_sets = PR_CALL_OUTPUT_SETS;
-    call->partitions = 1;
-    call->cookie = r->cookie;
-    call->buffers = buffers;
-    call->zero = 0;
-    for (uint32_t i = 0; i < buffers; i++) {
-        uint64_t offset =
-            i < request->inputs + request->outputs + request->intermediates ? request->offset[i] : 0;
-
-        call->buffer[i] = (struct pr_buffer){
-            .valid = 1,
-            .index = i,
-            .type = i < program->inputs                                               ? PR_BUFFER_IN
-                    : i < program->inputs + program->outputs                          ? PR_BUFFER_OUT
-                    : i < program->inputs + program->outputs + program->intermediates ? PR_BUFFER_INTERMEDIATE
-                                                                                      : PR_BUFFER_MUTABLE,
-            .address = r->binding[i]->iova + offset,
-            .bytes = r->binding[i]->bytes - offset,
-        };
-    }
-    r->length = PR_CALL_BYTES(buffers);
-}
-
-/* Sending. */
-
-static bool send_request(struct drv *d, struct drv_request *r)
-{
-    if (d->fault.parked || !drv_ring_post(d, PR_CHANNEL_DATA_CHAIN_H2T, r->address, r->length, r, &r->slot))
-        return false;
-    set_state(r, DRV_REQUEST_IN_FIRMWARE);
-    band_of(d, r)->running = r;
-    return true;
-}
-
-/* Sends the next of a band that is free. */
-static void advance_band(struct drv *d, struct drv_band *band)
-{
-    struct drv_request *r = band->queue;
-
-    if (r && !band->running && send_request(d, r))
-        band->queue = r->next;
-}
-
-void drv_request_resume(struct drv *d)
-{
-    for (unsigned i = 0; i < DRV_BANDS; i++)
-        advance_band(d, &d->band[i]);
-}
-
-/* The band is free for others, if it was this request's. */
-static void leave_band(struct drv *d, struct drv_band *band, const struct drv_request *r)
-{
-    if (band->running != r)
-        return;
-    band->running = NULL;
-    advance_band(d, band);
-}
-
-/* By priority, then arrival. */
-static void enqueue_request(struct drv *d, struct drv_request *r)
-{
-    struct drv_request **link = &band_of(d, r)->queue;
-
-    while (*link && (*link)->priority <= r->priority)
-        link = &(*link)->next;
-    r->next = *link;
-    *link = r;
-    set_state(r, DRV_REQUEST_QUEUED);
-}
-
-/* Out of its queue, unsent; the caller sets the next state. */
-static void dequeue_request(struct drv *d, struct drv_request *r)
-{
-    struct drv_request **link = &band_of(d, r)->queue;
-
-    while (*link != r)
-        link = &(*link)->next;
-    *link = r->next;
-    d->stats.in_flight--;
-}
-
-static void submit_request(struct drv *d, struct drv_request *r)
-{
-    struct drv_band *band = band_of(d, r);
-
-    d->stats.requests++;
-    d->stats.in_flight++;
-    if (!band->queue && !band->running && send_request(d, r))
-        return;
-    enqueue_request(d, r);
-    advance_band(d, band);
-}
-
-/* Coming back. */
-
-/* The firmware has let go of it. One that was aborted keeps that result. */
-static void complete_request(struct drv *d, struct drv_request *r, uint32_t status, uint64_t detail)
-{
-    struct drv_band *band = band_of(d, r);
-    struct drv_ring *ring = &d->ring[PR_CHANNEL_DATA_CHAIN_H2T];
-
-    r->status = status;
-    r->detail = detail;
-    if (status != PR_STATUS_OK)
-        drv_fault_attribute(d, r, status);
-    if (ring->holder[r->slot] == r)
-        ring->holder[r->slot] = NULL;
-    d->stats.in_flight--;
-    if (r->state == DRV_REQUEST_IN_FIRMWARE)
-        r->result = drv_status_return(status);
-    if (r->state == DRV_REQUEST_ABANDONED) {
-        free_request(d, r);
-    } else {
-        set_state(r, DRV_REQUEST_DONE);
-        /*
-         * Others may wait for what it holds, and its caller may be slow; to explain a failure takes the
-         * process.
-         */
-        if (status == PR_STATUS_OK)
-            unbind_request(r);
-    }
-    leave_band(d, band, r);
-}
-
-void drv_request_event(struct drv *d, const struct pr_program_failure *failure)
-{
-    const struct pr_program_event *event = &failure->event;
-    uint32_t index = event->cookie & COOKIE_INDEX;
-    struct drv_request *r = index < DRV_REQUESTS ? &d->request[index] : NULL;
-
-    if (event->state != PR_EVENT_FINISHED)
-        return;
-    if (!r || !firmware_has(r) || r->cookie != event->cookie) {
-        SOC_TRACE(d->platform.trace, DRV_EVENT_UNCLAIMED, event->cookie, event->program_id,
-                  event->process_id);
-        return;
-    }
-    memcpy(r->error, failure->error, sizeof(r->error));
-    complete_request(d, r, event->status, event->detail);
-}
-
-void drv_request_returns(struct drv *d)
-{
-    struct drv_ring *ring = &d->ring[PR_CHANNEL_DATA_CHAIN_H2T];
-
-    for (uint32_t i = 0; i < ring->slots; i++) {
-        struct drv_request *r = ring->holder[i];
-        uint16_t status;
-
-        if (!r || !drv_ring_returned(d, PR_CHANNEL_DATA_CHAIN_H2T, i))
-            continue;
-        ring->holder[i] = NULL;
-        status = pr_le16(r->message + offsetof(struct pr_exe_header, status));
-        if (status != PR_STATUS_OK || r->in_place)
-            complete_request(d, r, status, 0);
-    }
-}
-
-/* Those of the client that wait for a request leave the line without one. */
-static void abort_waiters(struct drv_client *client)
-{
-    struct drv_waiter *waiter = client->driver->request_waiters, *next;
-
-    for (; waiter; waiter = next) {
-        next = waiter->next;
-        if (waiter->client != client)
-            continue;
-        drv_waiter_remove(&client->driver->request_waiters, waiter);
-        waiter->done = true;
-    }
-}
-
-void drv_request_abort_all(struct drv_client *client)
-{
-    struct drv *d = client->driver;
-
-    abort_waiters(client);
-    drv_waiter_wake_client(&d->address_waiters, client);
-    for (unsigned i = 0; i < DRV_REQUESTS; i++) {
-        struct drv_request *r = &d->request[i];
-
-        if (r->client != client || (r->state != DRV_REQUEST_QUEUED && r->state != DRV_REQUEST_IN_FIRMWARE))
-            continue;
-        r->result = kIOReturnAborted;
-        if (r->state == DRV_REQUEST_IN_FIRMWARE) {
-            set_state(r, DRV_REQUEST_ABORTED);
-            continue;
-        }
-        dequeue_request(d, r);
-        set_state(r, DRV_REQUEST_DONE);
-        unbind_request(r);
-    }
-}
-
-void drv_request_leave_bands(struct drv_client *client)
-{
-    struct drv *d = client->driver;
-
-    for (unsigned i = 0; i < DRV_BANDS; i++)
-        if (d->band[i].running && d->band[i].running->client == client)
-            leave_band(d, &d->band[i], d->band[i].running);
-}
+/* Leaving. */
 
 /* The buffer of the driver's is the request's alone, if it has bound it: it goes with its last use. */
 static void keep_own(const struct drv_request *r, struct drv_mapping *own)
@@ -564,31 +227,33 @@ static void keep_own(const struct drv_request *r, struct drv_mapping *own)
  */
 static void abandon_request(struct drv *d, struct drv_request *r)
 {
-    struct drv_band *band = band_of(d, r);
-
-    keep_own(r, r->process->intermediate[band - d->band]);
-    keep_own(r, r->process->scratch[band - d->band]);
-    leave_band(d, band, r);
+    keep_own(r, r->process->intermediate[drv_flow_band(r)]);
+    keep_own(r, r->process->scratch[drv_flow_band(r)]);
+    drv_flow_leave(d, r);
 }
 
 /* The caller leaves: the request is free, or the firmware's until it comes back. */
 static void leave_request(struct drv *d, struct drv_request *r, bool timed_out)
 {
-    if (!firmware_has(r)) {
+    if (!drv_request_in_firmware(r)) {
         free_request(d, r);
         return;
     }
-    set_state(r, DRV_REQUEST_ABANDONED);
+    drv_request_set_state(r, DRV_REQUEST_ABANDONED);
     if (timed_out)
         abandon_request(d, r);
 }
 
-static IOReturn await_completion(struct drv *d, struct drv_request *r, struct drv_deadline *deadline,
+/*
+ * A request has come to its end, or its time has: says what became of it and leaves it. On a timeout the
+ * search for a lost answer may complete it meanwhile.
+ */
+static IOReturn conclude_request(struct drv *d, struct drv_request *r, bool timed_out,
                                  struct ane_request_reply *reply)
 {
     IOReturn result;
 
-    if (drv_wait(d, &r->done, deadline))
+    if (timed_out)
         result = drv_diagnosis_timeout(d, r);
     else if (r->result && r->status)
         result = drv_diagnosis_failure(d, r);
@@ -597,7 +262,7 @@ static IOReturn await_completion(struct drv *d, struct drv_request *r, struct dr
                                         r->client->number)
                            : kIOReturnSuccess;
     if (r->state == DRV_REQUEST_QUEUED)
-        dequeue_request(d, r);
+        drv_flow_remove(d, r);
     d->stats.completed += result == kIOReturnSuccess;
     d->stats.aborted += result == kIOReturnAborted;
     d->stats.failed += result != kIOReturnSuccess && result != kIOReturnAborted;
@@ -607,9 +272,168 @@ static IOReturn await_completion(struct drv *d, struct drv_request *r, struct dr
     return result;
 }
 
+/* Its port is taken out first: nothing that happens here sends a second message. */
+static void notify_port(struct drv *d, struct drv_request *r, bool timed_out)
+{
+    struct drv_message message = {.reply = {.sequence = r->sequence, .token = r->token}};
+    uint32_t port = r->wake.port, client = r->client->number, index = r->index;
+
+    memcpy(message.reference, r->wake.reference, sizeof(message.reference));
+    r->wake.port = 0;
+    message.result = conclude_request(d, r, timed_out, &message.reply);
+    SOC_TRACE(d->platform.trace, DRV_MESSAGE, client, message.reply.sequence, (unsigned)message.result);
+    d->platform.port_deliver(d->platform.context, index, port, &message);
+}
+
+/* Coming back. */
+
+/* The firmware has let go of it. One that was aborted keeps that result. */
+static void complete_request(struct drv *d, struct drv_request *r, uint32_t status, uint64_t detail)
+{
+    struct drv_ring *ring = &d->ring[PR_CHANNEL_DATA_CHAIN_H2T];
+
+    r->status = status;
+    r->detail = detail;
+    if (status != PR_STATUS_OK)
+        drv_fault_attribute(d, r, status);
+    drv_counters_drain(d, r, status);
+    if (ring->holder[r->slot] == r)
+        ring->holder[r->slot] = NULL;
+    d->stats.in_flight--;
+    if (r->state == DRV_REQUEST_IN_FIRMWARE)
+        r->result = drv_status_return(status);
+    if (r->state == DRV_REQUEST_ABANDONED) {
+        free_request(d, r);
+    } else {
+        drv_request_set_state(r, DRV_REQUEST_DONE);
+        /*
+         * Others may wait for what it holds, and its caller may be slow; to explain a failure takes the
+         * process.
+         */
+        if (status == PR_STATUS_OK)
+            drv_bind_release(r);
+    }
+    drv_flow_returned(d, r);
+    if (r->state == DRV_REQUEST_DONE && r->wake.port)
+        notify_port(d, r, false);
+}
+
+/* The request in the firmware that a cookie names, or NULL. */
+static struct drv_request *find_by_cookie(struct drv *d, uint64_t cookie)
+{
+    uint32_t index = cookie & COOKIE_INDEX;
+
+    if (index >= DRV_REQUESTS)
+        return NULL;
+    return drv_request_in_firmware(&d->request[index]) && d->request[index].cookie == cookie
+               ? &d->request[index]
+               : NULL;
+}
+
+void drv_request_event(struct drv *d, const struct pr_program_failure *failure)
+{
+    const struct pr_program_event *event = &failure->event;
+    struct drv_request *r = find_by_cookie(d, event->cookie);
+
+    if (event->state != PR_EVENT_FINISHED)
+        return;
+    if (!r) {
+        SOC_TRACE(d->platform.trace, DRV_EVENT_UNCLAIMED, event->cookie, event->program_id,
+                  event->process_id);
+        return;
+    }
+    memcpy(r->error, failure->error, sizeof(r->error));
+    complete_request(d, r, event->status, event->detail);
+}
+
+/* A slot has come back: accepted, or refused. */
+static void take_slot(struct drv *d, struct drv_request *r)
+{
+    uint16_t status = pr_le16(r->message + offsetof(struct pr_exe_header, status));
+
+    drv_counters_accepted(d, r);
+    if ((status == PR_STATUS_OK && !r->in_place) || (status == PR_STATUS_NO_RESOURCES && drv_flow_park(d, r)))
+        return;
+    complete_request(d, r, status, 0);
+}
+
+void drv_request_returns(struct drv *d)
+{
+    struct drv_ring *ring = &d->ring[PR_CHANNEL_DATA_CHAIN_H2T];
+
+    for (uint32_t i = 0; i < ring->slots; i++) {
+        struct drv_request *r = ring->holder[i];
+
+        if (!r || !drv_ring_returned(d, PR_CHANNEL_DATA_CHAIN_H2T, i))
+            continue;
+        ring->holder[i] = NULL;
+        take_slot(d, r);
+    }
+    drv_flow_resume(d);
+}
+
+/* Those of the client that wait for a request leave the line without one. */
+static void abort_waiters(struct drv_client *client)
+{
+    struct drv_waiter *waiter = client->driver->request_waiters, *next;
+
+    for (; waiter; waiter = next) {
+        next = waiter->next;
+        if (waiter->client != client)
+            continue;
+        drv_waiter_remove(&client->driver->request_waiters, waiter);
+        waiter->done = true;
+    }
+}
+
+/* The client's oldest request that its caller or its port still waits for, or NULL. */
+static struct drv_request *find_oldest(struct drv *d, const struct drv_client *client)
+{
+    struct drv_request *oldest = NULL;
+
+    for (unsigned i = 0; i < DRV_REQUESTS; i++) {
+        struct drv_request *r = &d->request[i];
+
+        if (r->client == client && (r->state == DRV_REQUEST_QUEUED || r->state == DRV_REQUEST_IN_FIRMWARE) &&
+            (!oldest || r->cookie < oldest->cookie))
+            oldest = r;
+    }
+    return oldest;
+}
+
+/* Oldest first: that is the order of their messages. */
+void drv_request_abort_all(struct drv_client *client)
+{
+    struct drv *d = client->driver;
+    struct drv_request *r;
+
+    abort_waiters(client);
+    drv_waiter_wake_client(&d->address_waiters, client);
+    while ((r = find_oldest(d, client))) {
+        r->result = kIOReturnAborted;
+        if (r->state == DRV_REQUEST_IN_FIRMWARE) {
+            drv_request_set_state(r, DRV_REQUEST_ABORTED);
+        } else {
+            drv_flow_remove(d, r);
+            drv_request_set_state(r, DRV_REQUEST_DONE);
+            drv_bind_release(r);
+        }
+        if (r->wake.port)
+            notify_port(d, r, false);
+    }
+}
+
+void drv_request_expire(struct drv *d, uint32_t index)
+{
+    struct drv_request *r = &d->request[index];
+
+    if (r->wake.port && (r->state == DRV_REQUEST_QUEUED || r->state == DRV_REQUEST_IN_FIRMWARE))
+        notify_port(d, r, true);
+}
+
 /* Selector 2. */
 
-/* `category` and `qos` are accepted as they come: no public source says what else they may be. */
+/* `category` is accepted as it comes: no public source says what else it may be. */
 static IOReturn check_request(const struct drv_client *client, uint64_t doorbell,
                               const struct ane_request *request)
 {
@@ -645,102 +469,102 @@ static IOReturn check_counts(struct drv *d, const struct drv_program *program,
                       program->inputs, program->outputs, program->intermediates);
 }
 
-/*
- * All buffers at their addresses. When they do not fit where others of the request are already, all are
- * placed once more, from the beginning of what is free.
- */
-static IOReturn bind_compactly(struct drv_request *r, const struct ane_request *request)
+/* A request in hand, bound; or nothing. The deadline covers what is waited for. */
+static IOReturn make_request(struct drv_client *client, const struct ane_request *request,
+                             struct drv_deadline *deadline, struct drv_request **made)
 {
-    IOReturn result = bind_all(r, request);
-
-    if (result != kIOReturnNoResources)
-        return result;
-    unbind_buffers(r);
-    drv_mapping_free_up_all(r->client->driver, r->client->domain);
-    return bind_all(r, request);
-}
-
-/*
- * The same, but a request that does not fit beside others of its client waits until one of them is over.
- * It holds no buffer meanwhile, so two of them never wait for each other.
- */
-static IOReturn bind_in_turn(struct drv_request *r, const struct ane_request *request,
-                             struct drv_deadline *deadline)
-{
-    struct drv *d = r->client->driver;
-    IOReturn result = bind_compactly(r, request);
-
-    while (result == kIOReturnNoResources) {
-        struct drv_waiter waiter = {.client = r->client};
-        bool in_time;
-
-        unbind_buffers(r);
-        if (!has_bound_request(r->client))
-            break;
-        drv_waiter_append(&d->address_waiters, &waiter);
-        in_time = !drv_wait(d, &waiter.done, deadline);
-        drv_waiter_remove(&d->address_waiters, &waiter);
-        if (drv_client_is_closed(r->client))
-            return drv_refuse(d, kIOReturnAborted,
-                              "Client %u was closed while its request waited for addresses.",
-                              r->client->number);
-        if (!in_time)
-            return drv_refuse(
-                d, kIOReturnTimeout,
-                "The buffers of the request did not fit beside those of other requests of client "
-                "%u in time.",
-                r->client->number);
-        result = bind_compactly(r, request);
-    }
-    return result;
-}
-
-/* With the process pinned. From the last buffer to the doorbell nothing waits. */
-static IOReturn prepare_request(struct drv_request *r, const struct ane_request *request,
-                                struct drv_deadline *deadline)
-{
-    IOReturn result;
-
-    r->priority = request->priority;
-    r->qos = request->qos ? request->qos : r->client->qos;
-    result = bind_in_turn(r, request, deadline);
-    if (result)
-        return result;
-    build_call(r, request);
-    return bind_stats(r, request->stats_surface, &((struct pr_call *)(void *)r->message)->stats);
-}
-
-IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request,
-                          struct ane_request_reply *reply)
-{
-    struct drv_deadline deadline = {.ns = client->timeout_ns};
     struct drv *d = client->driver;
     struct drv_process *process;
     struct drv_request *r;
-    IOReturn result = check_request(client, doorbell, request);
+    IOReturn result = drv_process_get(client, request->token, deadline, &process);
 
-    *reply = (struct ane_request_reply){.sequence = request->sequence, .token = request->token};
-    if (!result)
-        result = drv_process_get(client, request->token, &deadline, &process);
     if (result)
         return result;
     result = check_counts(d, process->program, request);
     if (!result)
-        result = await_request(process, &deadline, &r);
+        result = await_request(process, deadline, &r);
     if (result) {
         drv_process_unpin(process);
         return result;
     }
     result = drv_client_is_closed(client)
                  ? drv_refuse(d, kIOReturnAborted, "Client %u was closed.", client->number)
-                 : prepare_request(r, request, &deadline);
+                 : drv_bind_request(r, request, deadline);
     if (result) {
         free_request(d, r);
         return result;
     }
-    submit_request(d, r);
-    return await_completion(d, r, &deadline, reply);
+    *made = r;
+    return kIOReturnSuccess;
 }
+
+static IOReturn reserve_message(struct drv *d, uint32_t port)
+{
+    struct base_error error = {{0}};
+
+    switch (d->platform.port_reserve(d->platform.context, port, &error)) {
+    case 0: return kIOReturnSuccess;
+    case -ENOENT: return drv_refuse(d, kIOReturnBadArgument, "%s", error.text);
+    default: return drv_refuse(d, kIOReturnNoResources, "%s", error.text);
+    }
+}
+
+/* From here on the request ends with a message, whatever becomes of it. */
+static IOReturn watch_request(struct drv *d, struct drv_request *r, const struct ane_request *request,
+                              const struct drv_wake *wake, const struct drv_deadline *deadline)
+{
+    if (d->platform.port_watch(d->platform.context, r->index, deadline)) {
+        free_request(d, r);
+        return drv_refuse(d, kIOReturnNoResources, "No timer is left for the deadline of a request.");
+    }
+    r->wake = *wake;
+    r->sequence = request->sequence;
+    r->token = request->token;
+    return kIOReturnSuccess;
+}
+
+static IOReturn post_request(struct drv_client *client, const struct ane_request *request,
+                             const struct drv_wake *wake, struct ane_request_reply *reply)
+{
+    struct drv_deadline deadline = {.ns = client->timeout_ns};
+    struct drv *d = client->driver;
+    struct drv_request *r;
+    IOReturn result = reserve_message(d, wake->port);
+
+    if (result)
+        return result;
+    result = make_request(client, request, &deadline, &r);
+    if (!result)
+        result = watch_request(d, r, request, wake, &deadline);
+    if (result) {
+        d->platform.port_cancel(d->platform.context, wake->port);
+        return result;
+    }
+    drv_flow_submit(d, r);
+    reply->status = ANE_REQUEST_PENDING;
+    return kIOReturnSuccess;
+}
+
+IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request,
+                          const struct drv_wake *wake, struct ane_request_reply *reply)
+{
+    struct drv_deadline deadline = {.ns = client->timeout_ns};
+    struct drv *d = client->driver;
+    struct drv_request *r;
+    IOReturn result = check_request(client, doorbell, request);
+
+    *reply = (struct ane_request_reply){.sequence = request->sequence, .token = request->token};
+    if (!result && wake)
+        return post_request(client, request, wake, reply);
+    if (!result)
+        result = make_request(client, request, &deadline, &r);
+    if (result)
+        return result;
+    drv_flow_submit(d, r);
+    return conclude_request(d, r, drv_wait(d, &r->done, &deadline) != 0, reply);
+}
+
+/* A message of the execution loop. */
 
 IOReturn drv_request_message(struct drv_process *process, void *message, uint32_t bytes,
                              struct drv_deadline *deadline, uint32_t *status)
@@ -757,8 +581,10 @@ IOReturn drv_request_message(struct drv_process *process, void *message, uint32_
     memcpy(r->message, message, bytes);
     r->length = bytes;
     r->priority = ANE_REQUEST_PRIORITY;
+    r->qos = client->qos;
+    r->urgency = pr_qos_queue_index(r->qos);
     r->in_place = true;
-    submit_request(d, r);
+    drv_flow_submit(d, r);
     late = drv_wait(d, &r->done, deadline);
     if (late)
         result =
@@ -768,7 +594,7 @@ IOReturn drv_request_message(struct drv_process *process, void *message, uint32_
         result = drv_refuse(d, kIOReturnAborted, "Client %u was closed while its message was under way.",
                             client->number);
     if (r->state == DRV_REQUEST_QUEUED)
-        dequeue_request(d, r);
+        drv_flow_remove(d, r);
     memcpy(message, r->message, bytes);
     *status = r->status;
     leave_request(d, r, late);

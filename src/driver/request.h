@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests (selector 2): bound, put into a cell, sent when their band is free, and brought back by an event.
+ * Requests (selector 2): their life from a free cell to the event that brings them back. bind.h makes the
+ * message, flow.h sends it.
  */
 #ifndef DRIVER_REQUEST_H
 #define DRIVER_REQUEST_H
@@ -10,9 +11,17 @@
 /* The cells begin at `memory`, device address `address`. */
 void drv_request_init(struct drv *driver, uint8_t *memory, uint64_t address);
 
-/* On a private copy of the struct. */
+/* The firmware has it, whether anybody waits for it or not. */
+bool drv_request_in_firmware(const struct drv_request *request);
+/* The one way to another state. */
+void drv_request_set_state(struct drv_request *request, enum drv_request_state state);
+
+/*
+ * On a private copy of the struct. Without `wake` it returns when the request has ended; with it when the
+ * request is queued or sent, and a message follows.
+ */
 IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request,
-                          struct ane_request_reply *reply);
+                          const struct drv_wake *wake, struct ane_request_reply *reply);
 
 /*
  * Sends a message of the execution loop's for a process that the caller has pinned, and waits until its slot
@@ -26,17 +35,10 @@ IOReturn drv_request_message(struct drv_process *process, void *message, uint32_
 void drv_request_event(struct drv *driver, const struct pr_program_failure *failure);
 void drv_request_returns(struct drv *driver);
 
-/* The driver is not parked any more: what waits is sent. */
-void drv_request_resume(struct drv *driver);
 /* Queue depths have changed: callers that may have a request now get one. */
 void drv_request_depth_changed(struct drv *driver);
 
 /* The client closes: its callers get kIOReturnAborted; what the firmware has stays until its event. */
 void drv_request_abort_all(struct drv_client *client);
-/*
- * The client's requests no longer keep others out of their bands: the firmware has been waited for long
- * enough.
- */
-void drv_request_leave_bands(struct drv_client *client);
 
 #endif

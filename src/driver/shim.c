@@ -18,20 +18,38 @@
 #include "driver/session.h"
 #include "driver/surface.h"
 
+/* The reference block is copied once; words that were not given are 0. */
+static IOReturn read_wake(const struct drv_client *client, const struct IOExternalMethodArguments *args,
+                          struct drv_wake *wake)
+{
+    uint32_t count = args->asyncReferenceCount;
+
+    if (!args->asyncReference || count == 0 || count > DRV_REFERENCES)
+        return drv_refuse(client->driver, kIOReturnBadArgument,
+                          "An asynchronous call brings %u reference words; 1 to %u are possible.",
+                          args->asyncReference ? count : 0, DRV_REFERENCES);
+    *wake = (struct drv_wake){.port = args->asyncWakePort};
+    memcpy(wake->reference, args->asyncReference, count * sizeof(wake->reference[0]));
+    return kIOReturnSuccess;
+}
+
 IOReturn drv_shim_send(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct ane_request_reply reply;
     struct ane_request request;
-    IOReturn result;
+    struct drv_wake wake;
+    IOReturn result = kIOReturnSuccess;
 
     if (args->asyncWakePort)
-        return drv_refuse(client->driver, kIOReturnUnsupported,
-                          "Requests that complete at a wake port are not served yet.");
+        result = read_wake(client, args, &wake);
+    if (result)
+        return result;
     memcpy(&request, args->structureInput, sizeof(request));
     result = drv_session_check(client, request.session);
     if (result)
         return result;
-    result = drv_request_send(client, args->scalarInput[0], &request, &reply);
+    result =
+        drv_request_send(client, args->scalarInput[0], &request, args->asyncWakePort ? &wake : NULL, &reply);
     memcpy(args->structureOutput, &reply, sizeof(reply));
     return result;
 }

@@ -10,6 +10,7 @@
 #include "driver/usage.h"
 #include "protocol/channel.h"
 #include "protocol/container.h"
+#include "protocol/counters.h"
 #include "protocol/board.h"
 #include "protocol/dart_regs.h"
 #include "protocol/device.h"
@@ -29,6 +30,7 @@
 /* Programs of one client; the firmware's other slots are left to others. */
 #define DRV_PROGRAMS_LEFT       16u
 #define DRV_PROGRAMS_PER_CLIENT (PR_PROGRAMS_MAX - DRV_PROGRAMS_LEFT)
+_Static_assert(DRV_REQUESTS == DRV_WATCHES, "one number");
 _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fits into a cell");
 
 #define DRV_CLIENT_PAGES ((8ull << 30) / PR_PAGE_BYTES) /* a client may have (chosen): 8 GiB */
@@ -40,6 +42,8 @@ _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fit
 #define DRV_TABLES        (PR_DART_APERTURE_BYTES >> PR_DART_L1_SHIFT)
 
 #define DRV_PORT_NAME 32u
+
+#define DRV_COOKIE_SHIFT 8 /* a cookie is serial << shift | index */
 
 #define DRV_DEFAULT_TIMEOUT_MS ANE_TIMEOUT_MS
 #define DRV_TIMEOUT_MS_MAX     3600000u
@@ -76,7 +80,8 @@ struct drv_mapping {
     uint32_t usage, surface; /* surface 0: pages of the driver's own */
     uint32_t uses;           /* requests that bind it */
     uint32_t pins;           /* selector 5 */
-    bool stale;              /* the surface was released: goes with its last use */
+    bool stale;              /* the surface was released: goes after its last use */
+    uint64_t idle_since;     /* its last use, while there is a time to live */
 };
 
 struct drv_ring {
@@ -175,8 +180,8 @@ struct drv_process {
 enum drv_request_state {
     DRV_REQUEST_FREE,        /* in the list of free requests */
     DRV_REQUEST_BOUND,       /* a client's: being bound and written into its cell */
-    DRV_REQUEST_QUEUED,      /* in its band's queue, a caller waits */
-    DRV_REQUEST_IN_FIRMWARE, /* the firmware has it, a caller waits */
+    DRV_REQUEST_QUEUED,      /* in its band's queue, a caller waits or a port is to be told */
+    DRV_REQUEST_IN_FIRMWARE, /* the firmware has it, the same */
     DRV_REQUEST_ABORTED,     /* the firmware has it, its caller has a result and has not looked yet */
     DRV_REQUEST_ABANDONED,   /* the firmware has it, no caller waits */
     DRV_REQUEST_DONE,        /* only its caller has it, and has a result */
@@ -201,23 +206,30 @@ struct drv_request {
     uint8_t *message;
     uint64_t address;
     uint32_t priority, length;
-    uint32_t qos; /* the request's, or the client's when it names none */
+    uint32_t qos;     /* the request's, or the client's when it names none */
+    uint32_t urgency; /* among requests of its priority, by quality of service; 0 is first */
     uint32_t slot;
     enum drv_request_state state;
-    bool done; /* ABORTED or DONE: what its caller waits for */
+    bool parked; /* the firmware had no room for it, once at least */
+    bool done;   /* ABORTED or DONE: what its caller waits for */
     IOReturn result;
     uint32_t status;
     uint64_t detail;
     bool in_place;                  /* its slot is its answer: no event comes */
     uint32_t error[PR_TM_ERRORS];   /* of a failure: what the firmware read in the task manager */
     struct drv_request_fault fault; /* of a failure, set when it completes */
+    void *counters_at;              /* where its counters go; NULL: they are not armed */
+    struct pr_counters counters;
+    struct drv_wake wake;     /* port 0: a caller waits */
+    uint64_t sequence, token; /* for its message */
     uint32_t bindings;
     struct drv_mapping *binding[PR_CALL_BUFFERS_MAX + 1]; /* and statistics */
 };
 
 struct drv_band {
     struct drv_request *running; /* at most one in the firmware (design 11) */
-    struct drv_request *queue;   /* by priority, then arrival */
+    bool parked;                 /* the firmware was full: nothing is sent until it returns something */
+    struct drv_request *queue;   /* in the order of comes_first() in flow.c */
 };
 
 /* The life of a client's handle, in this order. The table of transitions is in client.c. */
@@ -318,15 +330,14 @@ struct drv {
     uint64_t hints;  /* serial number of the last hint for clients */
     uint32_t client_number;
 
-    /* After so long without use a mapping may be given back; 0: it is kept. Set by ANE_SetDARTCacheTTL. */
-    uint64_t dart_cache_ttl_ns;
-
     struct drv_client *clients;
     struct drv_balancer balancer;
     struct drv_program *programs;
     struct drv_chain *chains; /* chaining.c */
     /* What could not be ended in time and is tried again: see drv_program_reap. */
     bool reap;
+    bool unwire;     /* a stale mapping has lost its last use */
+    uint64_t ttl_ns; /* of mappings that no request uses; 0: until the client closes */
     struct drv_program *stray[PR_PROCESSES_MAX]; /* processes to terminate, by their number */
 };
 

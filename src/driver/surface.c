@@ -14,6 +14,7 @@
 #include "driver/block.h"
 #include "driver/mapping.h"
 #include "driver/quota.h"
+#include "driver/unwire.h"
 #include "driver/usage.h"
 
 static struct drv_mapping **bucket_of(struct drv_client *client, uint32_t surface)
@@ -183,8 +184,7 @@ void drv_surface_unuse(struct drv_client *client, struct drv_mapping *mapping)
 {
     if (--mapping->uses)
         return;
-    if (mapping->stale && !mapping->pins)
-        drv_surface_unmap(client, mapping);
+    drv_unwire_idle(client->driver, mapping);
     if (client->driver->address_waiters)
         drv_waiter_wake_client(&client->driver->address_waiters, client);
 }

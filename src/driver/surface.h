@@ -29,7 +29,7 @@ struct drv_mapping *drv_surface_at(struct drv_client *client, uint32_t surface, 
 /* Pages that are mapped for the client: surfaces and buffers of the driver's own. */
 uint64_t drv_surface_pages(const struct drv_client *client);
 
-/* One use less; a stale mapping goes with its last. */
+/* One use less; the unwire worker takes a stale mapping back after its last. */
 void drv_surface_unuse(struct drv_client *client, struct drv_mapping *mapping);
 void drv_surface_unmap(struct drv_client *client, struct drv_mapping *mapping);
 /* A request or selector 5 uses a mapping of that surface. */

@@ -137,7 +137,7 @@ static enum pr_status run(struct fw *fw, const struct pr_slot *slot)
     return head->id == PR_EXE_PROCEDURE_CALL ? procedure_call(fw, slot->length) : unknown(fw, head->id);
 }
 
-/* An accepted call comes back without a ring: its event is the answer. */
+/* The host hears of every slot that comes back: for an accepted call that is the first of two rings. */
 static void handle(struct fw *fw, enum pr_channel channel, const struct pr_slot *slot, uint32_t number)
 {
     const uint16_t status = (uint16_t)run(fw, slot);
@@ -146,8 +146,7 @@ static void handle(struct fw *fw, enum pr_channel channel, const struct pr_slot 
         (void)fw_shared_out(fw, slot->address + offsetof(struct pr_exe_header, status), &status,
                             sizeof(status));
     fw_channel_return(fw, channel, slot, number);
-    if (status)
-        fw_doorbell_ring(fw, channel);
+    fw_doorbell_ring(fw, channel);
 }
 
 static void look(struct fw *fw)

@@ -184,10 +184,13 @@ static struct connect *find_open(const struct ane_machine *m)
 
 bool mach_connect_end_all(struct ane_machine *m)
 {
-    bool ended = true;
+    bool ended;
 
     mach_tables_lock();
     m->ending = true;
+    mach_tables_unlock();
+    ended = mach_port_end_waits(m);
+    mach_tables_lock();
     while (m->holds && ended) {
         struct connect *row = find_open(m);
 
@@ -266,6 +269,24 @@ static uint32_t size_word(size_t size)
 }
 
 /* A call on an open connection; the row stays until it has left. */
+static IOReturn call_method(driver_entry enter, io_connect_t connect,
+                            struct IOExternalMethodArguments *arguments)
+{
+    struct connect *row;
+    IOReturn status;
+
+    mach_tables_lock();
+    row = find_row(connect, &status);
+    if (row)
+        row->calls++;
+    mach_tables_unlock();
+    if (!row)
+        return status;
+    status = call(row, enter, arguments->selector, arguments);
+    leave_row(row);
+    return status;
+}
+
 static IOReturn call_sized(driver_entry enter, io_connect_t connect, uint32_t selector, const uint64_t *input,
                            uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
                            uint64_t *output, const uint32_t *outputCount, void *outputStruct,
@@ -282,20 +303,9 @@ static IOReturn call_sized(driver_entry enter, io_connect_t connect, uint32_t se
         .structureOutput = outputStruct,
         .structureOutputSize = outputStructCount ? size_word(*outputStructCount) : 0,
     };
-    struct connect *row;
-    IOReturn status;
 
     mach_error_begin();
-    mach_tables_lock();
-    row = find_row(connect, &status);
-    if (row)
-        row->calls++;
-    mach_tables_unlock();
-    if (!row)
-        return status;
-    status = call(row, enter, selector, &arguments);
-    leave_row(row);
-    return status;
+    return call_method(enter, connect, &arguments);
 }
 
 IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint64_t *input,
@@ -321,10 +331,23 @@ IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selector, uint3
                                   uint64_t *output, uint32_t *outputCount, void *outputStruct,
                                   size_t *outputStructCount)
 {
-    (void)connect, (void)selector, (void)wakePort, (void)reference, (void)referenceCount, (void)input,
-        (void)inputCount;
-    (void)inputStruct, (void)inputStructCount, (void)output, (void)outputCount, (void)outputStruct,
-        (void)outputStructCount;
+    struct IOExternalMethodArguments arguments = {
+        .selector = selector,
+        .asyncWakePort = wakePort,
+        .asyncReference = reference,
+        .asyncReferenceCount = referenceCount,
+        .scalarInput = input,
+        .scalarInputCount = inputCount,
+        .structureInput = inputStruct,
+        .structureInputSize = size_word(inputStructCount),
+        .scalarOutput = output,
+        .scalarOutputCount = outputCount ? *outputCount : 0,
+        .structureOutput = outputStruct,
+        .structureOutputSize = outputStructCount ? size_word(*outputStructCount) : 0,
+    };
+
     mach_error_begin();
-    return refuse(kIOReturnUnsupported, "Asynchronous calls are not served yet.");
+    if (!wakePort)
+        return refuse(kIOReturnBadArgument, "An asynchronous call needs a wake port; 0 is none.");
+    return call_method(drv_client_call, connect, &arguments);
 }

@@ -52,6 +52,7 @@ static void after_fork(void)
 static void in_child(void)
 {
     atomic_fetch_add(&fork_generation, 1);
+    mach_port_forked();
     mach_connect_forked();
     mach_tables_unlock();
     mach_surface_fork_end(true);

@@ -13,6 +13,7 @@
 #include "dart/dart.h"
 #include "driver/driver.h"
 #include "engine/engine.h"
+#include "machine/async.h"
 #include "machine/lock.h"
 #include "protocol/board.h"
 #include "soc/bus.h"
@@ -71,6 +72,7 @@ struct ane_machine {
     const struct pr_board *board;
     uint32_t leaf_form; /* enum pr_leaf_form */
     uint32_t engines;
+    uint32_t in_flight; /* enum ane_in_flight */
     struct soc_memory *memory;
     struct soc_clock *clock;
     struct soc_trace trace;
@@ -90,6 +92,7 @@ struct ane_machine {
     soc_event_id dart_interrupt; /* the same of the DARTs' line */
     io_service_t service;
     struct mach_profile profile;
+    struct mach_async async;
 };
 
 /*
@@ -187,6 +190,21 @@ void mach_surface_put(struct ane_machine *m, uint32_t id);
 void mach_surfaces_detach(struct ane_machine *m);
 void mach_surface_fork_begin(void);
 void mach_surface_fork_end(bool child);
+
+/*
+ * port.c, inside the machine's lock: room for one message (-ENOENT, -ENOSPC, with a sentence), which is given
+ * back or filled.
+ */
+int mach_port_reserve(struct ane_machine *m, uint32_t port, struct base_error *error);
+void mach_port_cancel(uint32_t port);
+void mach_port_deliver(struct ane_machine *m, uint32_t port, const struct drv_message *message);
+/*
+ * The machine ends. First: callers that wait inside for a message leave. False when called from the trace
+ * function. Last: no port serves it any more.
+ */
+bool mach_port_end_waits(struct ane_machine *m);
+void mach_port_detach(const struct ane_machine *m);
+void mach_port_forked(void);
 
 /* inject.c: cancel, inside, drops calls that have not begun; join, outside, waits for the others. */
 void mach_injections_cancel(struct ane_machine *m);

@@ -79,6 +79,9 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
                          config->internal_build, config->reserved);
     if (config->clock > ANE_CLOCK_CLOSED)
         return base_fail(error, EINVAL, "Clock %u is unknown; open is 0 and closed is 1.", config->clock);
+    if (config->in_flight > ANE_IN_FLIGHT_ONE)
+        return base_fail(error, EINVAL, "In-flight rule %u is unknown; bands is 0 and one is 1.",
+                         config->in_flight);
     return 0;
 }
 
@@ -322,6 +325,7 @@ static void take_apart(struct ane_machine *m)
 {
     mach_service_remove(m);
     drv_destroy(m->driver);
+    mach_port_detach(m);
     mach_surfaces_detach(m);
     mach_cpu_destroy(m->cpu);
     soc_bus_destroy(m->bus);
@@ -360,6 +364,7 @@ int mach_create_tapped(const struct ane_machine_config *config,
     m->leaf_form = taken.page_table;
     m->engines = taken.engines;
     m->internal_build = taken.internal_build;
+    m->in_flight = taken.in_flight;
     m->closed_clock = taken.clock == ANE_CLOCK_CLOSED;
     m->panic_on_fault = taken.panic_on_fault;
     soc_trace_init(&m->trace, m->clock);
@@ -399,6 +404,7 @@ void ane_machine_destroy(struct ane_machine *machine)
     mach_service_remove(machine);
     mach_connect_end_all(machine);
     mach_injections_join(machine);
+    mach_async_stop(machine);
     take_apart(machine);
 }
 

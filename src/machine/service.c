@@ -15,7 +15,8 @@
 
 /*
  * A number names an entry of one machine's registry: SERVICE_BASE + turn * MACH_SERVICES_MAX + the machine's
- * row, where turn 0 is the device and turn n + 1 the driver's entry n. They end below the numbers of connections.
+ * row, where turn 0 is the device and turn n + 1 the driver's entry n. They end below the numbers of
+ * connections.
  */
 #define SERVICE_BASE 0x1000u
 #define SERVICE_END  0x10000u

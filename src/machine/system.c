@@ -75,6 +75,36 @@ static int system_wait(void *context, const bool *done, struct drv_deadline *dea
     return status;
 }
 
+static int system_port_reserve(void *context, uint32_t port, struct base_error *error)
+{
+    int status = mach_port_reserve(context, port, error);
+
+    if (status)
+        return status;
+    status = mach_async_start(context, error);
+    if (status)
+        mach_port_cancel(port);
+    return status;
+}
+
+static void system_port_cancel(void *context, uint32_t port)
+{
+    (void)context;
+    mach_port_cancel(port);
+}
+
+static int system_port_watch(void *context, uint32_t request, const struct drv_deadline *deadline)
+{
+    return mach_async_watch(context, request, deadline);
+}
+
+static void system_port_deliver(void *context, uint32_t request, uint32_t port,
+                                const struct drv_message *message)
+{
+    mach_async_unwatch(context, request);
+    mach_port_deliver(context, port, message);
+}
+
 /* The host's processor takes the interrupt, never inside the store that raised it. */
 static void host_interrupt(void *context)
 {
@@ -136,6 +166,7 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .leaf_form = m->leaf_form,
         .engines = m->engines,
         .internal_build = m->internal_build,
+        .one_in_flight = m->in_flight == ANE_IN_FLIGHT_ONE,
         .alloc = system_alloc,
         .free = system_free,
         .surface_get = system_surface_get,
@@ -145,6 +176,10 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .wait = system_wait,
         .after = system_after,
         .panic = m->panic_on_fault ? mach_panic : NULL,
+        .port_reserve = system_port_reserve,
+        .port_cancel = system_port_cancel,
+        .port_watch = system_port_watch,
+        .port_deliver = system_port_deliver,
     };
     int status = drv_create(&platform, &m->driver, error);
 

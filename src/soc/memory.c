@@ -232,8 +232,9 @@ int soc_memory_alloc(struct soc_memory *memory, enum soc_owner owner, uint64_t b
 /* The contents are discarded, so that the next owner reads zeros. */
 static void forget(struct soc_memory *m, uint64_t offset, uint64_t bytes)
 {
+    /* The analyzer takes a buffer's view for the memory's own range, which is mapped as long as it exists. */
     if (bytes <= CLEAR_BY_STORE || madvise(m->host + offset, bytes, MADV_REMOVE))
-        memset(m->host + offset, 0, bytes);
+        memset(m->host + offset, 0, bytes); /* NOLINT(clang-analyzer-core.NonNullParamChecker) */
     POISON(m->host + offset, bytes);
 }
 
@@ -301,9 +302,11 @@ int soc_memory_buffer_alloc(struct soc_memory *memory, enum soc_owner owner, uin
     if (view)
         made.host = map_view(memory, &made);
     if (view && !made.host) {
+        const uint32_t extents = made.extents;
+
         soc_memory_buffer_free(memory, &made);
         return base_fail(error, ENOMEM, "The host refuses %u mappings for a view of 0x%" PRIx64 " bytes.",
-                         made.extents, bytes);
+                         extents, bytes);
     }
     *buffer = made;
     return 0;

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Wake ports: where asynchronous requests complete. A port is a row of the process's table, named by number;
+ * a stale number finds nothing, so a message for a port that was released is dropped.
+ *
+ * From its first request on a port serves one machine, until that ends. A message has its place from the
+ * moment its request is taken (`reserved`), so none is ever lost and none waits for room.
+ *
+ * Everything here is under the lock of the tables. A receiver waits in one of two ways: outside, on a word
+ * of its own, while the port has no machine; or inside the machine, which it then drives as any other caller
+ * that waits. What a receiver inside looks at (`done`) changes with the machine's lock held as well. A
+ * receiver holds the machine only while it is inside, and leaves when the machine's end begins.
+ */
+#include <anemone/iokit.h>
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "machine/internal.h"
+
+#define PORTS_MAX 256u
+#define PORT_BASE 0x1000000u
+#define TURNS     0x1000u
+#define MESSAGES  DRV_WATCHES /* as many as there are requests */
+
+_Static_assert(BASE_COUNT_OF(((struct ane_port_message *)0)->reference) == DRV_REFERENCES, "one block");
+
+struct receiver {
+    struct receiver *next;
+    bool inside; /* the machine; else on `woken` */
+    bool told;
+    bool done; /* told, for the machine's lock */
+    atomic_uint woken;
+};
+
+enum port_state { PORT_FREE, PORT_OPEN, PORT_RELEASED /* receivers have not left yet */ };
+
+struct port {
+    enum port_state state;
+    uint32_t turns; /* how often the row was used */
+    int descriptor; /* -1 until it is asked for */
+    struct ane_machine *machine;
+    unsigned reserved; /* messages that will come */
+    unsigned first, count;
+    struct ane_port_message message[MESSAGES];
+    struct receiver *receivers; /* oldest first */
+};
+
+static struct port port_table[PORTS_MAX];
+
+static struct port *find_port(ane_port_t id)
+{
+    struct port *row = &port_table[(id - PORT_BASE) % PORTS_MAX];
+    uint32_t turn = (id - PORT_BASE) / PORTS_MAX;
+
+    return id >= PORT_BASE && row->state == PORT_OPEN && row->turns % TURNS == turn ? row : NULL;
+}
+
+static int no_port(ane_port_t id)
+{
+    return base_fail(mach_error(), EINVAL, "There is no port %u; it may have been released.", id);
+}
+
+int ane_port_create(ane_port_t *port)
+{
+    ane_port_t id = 0;
+
+    mach_error_begin();
+    if (!port)
+        return base_fail(mach_error(), EINVAL, "ane_port_create was given no place for the port.");
+    mach_tables_lock();
+    for (uint32_t i = 0; i < PORTS_MAX && !id; i++) {
+        struct port *row = &port_table[i];
+
+        if (row->state != PORT_FREE)
+            continue;
+        row->state = PORT_OPEN;
+        row->turns++;
+        row->descriptor = -1;
+        row->machine = NULL;
+        row->reserved = row->first = row->count = 0;
+        id = PORT_BASE + row->turns % TURNS * PORTS_MAX + i;
+    }
+    mach_tables_unlock();
+    *port = id;
+    return id ? 0
+              : base_fail(mach_error(), ENOSPC, "%u ports exist in this process; release one.", PORTS_MAX);
+}
+
+/* Readable exactly while messages wait. */
+static void show_messages(const struct port *row)
+{
+    uint64_t value = 1;
+
+    if (row->descriptor < 0)
+        return;
+    if (row->count)
+        (void)!write(row->descriptor, &value, sizeof(value));
+    else
+        (void)!read(row->descriptor, &value, sizeof(value));
+}
+
+int ane_port_descriptor(ane_port_t port)
+{
+    struct port *row;
+    int descriptor;
+
+    mach_error_begin();
+    mach_tables_lock();
+    row = find_port(port);
+    if (!row) {
+        descriptor = no_port(port);
+    } else {
+        if (row->descriptor < 0)
+            row->descriptor = eventfd(row->count != 0, EFD_CLOEXEC | EFD_NONBLOCK);
+        descriptor = row->descriptor < 0 ? base_fail(mach_error(), errno,
+                                                     "No file descriptor for a port: %s.", strerror(errno))
+                                         : row->descriptor;
+    }
+    mach_tables_unlock();
+    return descriptor;
+}
+
+/* A receiver inside is told with its machine's lock held. */
+static void tell(struct receiver *receiver)
+{
+    receiver->told = true;
+    if (receiver->inside)
+        receiver->done = true;
+    else
+        mach_host_wake(&receiver->woken);
+}
+
+static void tell_first(const struct port *row)
+{
+    struct receiver *receiver = row->receivers;
+
+    while (receiver && receiver->told)
+        receiver = receiver->next;
+    if (receiver)
+        tell(receiver);
+}
+
+static void tell_all(const struct port *row)
+{
+    for (struct receiver *receiver = row->receivers; receiver; receiver = receiver->next)
+        if (!receiver->told)
+            tell(receiver);
+}
+
+static void close_port(struct port *row)
+{
+    if (row->descriptor >= 0)
+        close(row->descriptor);
+    row->descriptor = -1;
+    row->state = row->receivers ? PORT_RELEASED : PORT_FREE;
+    tell_all(row);
+}
+
+/* Receivers inside are told from inside; an ending machine tells its own. */
+int ane_port_release(ane_port_t port)
+{
+    struct ane_machine *m = NULL;
+    struct port *row;
+    int status = 0;
+
+    mach_error_begin();
+    mach_tables_lock();
+    row = find_port(port);
+    if (row && row->machine && mach_hold_locked(row->machine))
+        m = row->machine;
+    if (m) {
+        mach_tables_unlock();
+        if (!mach_enter(m)) {
+            mach_release(m);
+            return -EPERM;
+        }
+        mach_tables_lock();
+        row = find_port(port);
+    }
+    if (row)
+        close_port(row);
+    else
+        status = no_port(port);
+    mach_tables_unlock();
+    if (m) {
+        mach_leave(m);
+        mach_release(m);
+    }
+    return status;
+}
+
+static void take_message(struct port *row, struct ane_port_message *message)
+{
+    *message = row->message[row->first];
+    row->first = (row->first + 1) % MESSAGES;
+    if (--row->count == 0)
+        show_messages(row);
+}
+
+static void add_receiver(struct port *row, struct receiver *receiver)
+{
+    struct receiver **link = &row->receivers;
+
+    while (*link)
+        link = &(*link)->next;
+    *link = receiver;
+}
+
+static void remove_receiver(struct port *row, const struct receiver *receiver)
+{
+    struct receiver **link = &row->receivers;
+
+    while (*link != receiver)
+        link = &(*link)->next;
+    *link = receiver->next;
+    if (row->state == PORT_RELEASED && !row->receivers)
+        row->state = PORT_FREE;
+}
+
+/*
+ * One wait, with the tables locked before and after: 0 when it is worth looking again, -ETIMEDOUT, -EPERM. In
+ * virtual time only for a machine whose clock is closed.
+ */
+static int wait_once(struct port *row, struct ane_machine *held, struct mach_deadline *wall,
+                     struct mach_deadline *closed)
+{
+    struct receiver receiver = {.inside = held != NULL};
+    int status;
+
+    add_receiver(row, &receiver);
+    mach_tables_unlock();
+    if (!held) {
+        status = mach_host_sleep(&receiver.woken, wall->at) ? 0 : -ETIMEDOUT;
+    } else if (mach_enter(held)) {
+        status = mach_lock_wait(&held->lock, &receiver.done, held->closed_clock ? closed : wall);
+        mach_leave(held);
+        mach_release(held);
+    } else {
+        mach_release(held);
+        status = -EPERM;
+    }
+    mach_tables_lock();
+    remove_receiver(row, &receiver);
+    return status;
+}
+
+static struct mach_deadline wall_deadline(uint64_t timeout_ns)
+{
+    uint64_t now = mach_host_now();
+    bool ends = timeout_ns < MACH_HOST_FOREVER - now;
+
+    return (struct mach_deadline){.wall = true,
+                                  .ns = ends ? timeout_ns : MACH_HOST_FOREVER,
+                                  .at = ends ? now + timeout_ns : MACH_HOST_FOREVER};
+}
+
+/* With the tables locked. */
+static int receive(ane_port_t port, struct ane_port_message *message, uint64_t timeout_ns)
+{
+    struct mach_deadline wall = wall_deadline(timeout_ns), closed = {.ns = timeout_ns};
+    bool in_time = timeout_ns != 0;
+
+    for (;;) {
+        struct port *row = find_port(port);
+        bool held;
+        int status;
+
+        if (!row)
+            return no_port(port);
+        if (row->count) {
+            take_message(row, message);
+            return 0;
+        }
+        if (!in_time)
+            return base_fail(mach_error(), ETIMEDOUT, "No message came to port %u in time.", port);
+        held = row->machine && mach_hold_locked(row->machine);
+        if (row->machine && !held && !row->reserved)
+            return base_fail(mach_error(), ENODEV, "The machine of port %u is being destroyed.", port);
+        status = wait_once(row, held ? row->machine : NULL, &wall, &closed);
+        if (status == -EPERM)
+            return status;
+        in_time = !status;
+    }
+}
+
+int ane_port_receive(ane_port_t port, struct ane_port_message *message, uint64_t timeout_ns)
+{
+    int status;
+
+    mach_error_begin();
+    if (!message)
+        return base_fail(mach_error(), EINVAL, "ane_port_receive was given no place for the message.");
+    mach_tables_lock();
+    status = receive(port, message, timeout_ns);
+    mach_tables_unlock();
+    return status;
+}
+
+/* The machine's side, inside its lock. */
+
+int mach_port_reserve(struct ane_machine *m, ane_port_t port, struct base_error *error)
+{
+    struct port *row;
+    int status = 0;
+
+    mach_tables_lock();
+    row = find_port(port);
+    if (!row)
+        status = base_fail(error, ENOENT, "There is no wake port %u; it may have been released.", port);
+    else if (row->machine && row->machine != m)
+        status = base_fail(error, ENOENT, "Wake port %u serves another machine.", port);
+    else if (row->reserved + row->count == MESSAGES)
+        status =
+            base_fail(error, ENOSPC,
+                      "Wake port %u has %u messages and %u requests under way; the limit is %u together.",
+                      port, row->count, row->reserved, MESSAGES);
+    else
+        row->reserved++;
+    if (!status && !row->machine) {
+        tell_all(row); /* none is inside yet: they look again, and go inside */
+        row->machine = m;
+    }
+    mach_tables_unlock();
+    return status;
+}
+
+/* One reservation less. Who waits at a port of an ending machine is told when nothing can come any more. */
+static void end_reservation(struct port *row)
+{
+    row->reserved--;
+    if (row->machine->ending && !row->reserved)
+        tell_all(row);
+}
+
+void mach_port_cancel(ane_port_t port)
+{
+    struct port *row;
+
+    mach_tables_lock();
+    row = find_port(port);
+    if (row) {
+        end_reservation(row);
+        /* A call that failed binds nothing. */
+        if (!row->reserved && !row->count && !row->receivers)
+            row->machine = NULL;
+    }
+    mach_tables_unlock();
+}
+
+/* The end of a machine closes its clients; its ports are told so. */
+static struct ane_port_message make_message(const struct ane_machine *m, const struct drv_message *message)
+{
+    struct ane_port_message made = {.result = message->result, .reply = message->reply};
+
+    memcpy(made.reference, message->reference, sizeof(made.reference));
+    if (m->ending && made.result == kIOReturnAborted) {
+        made.result = ANE_RETURN_CLOSED;
+        made.reply.status = (uint32_t)ANE_RETURN_CLOSED;
+    }
+    return made;
+}
+
+void mach_port_deliver(struct ane_machine *m, ane_port_t port, const struct drv_message *message)
+{
+    struct port *row;
+
+    mach_tables_lock();
+    row = find_port(port);
+    if (row) {
+        row->message[(row->first + row->count) % MESSAGES] = make_message(m, message);
+        if (row->count++ == 0)
+            show_messages(row);
+        tell_first(row);
+        end_reservation(row);
+    }
+    mach_tables_unlock();
+}
+
+bool mach_port_end_waits(struct ane_machine *m)
+{
+    if (!mach_enter(m))
+        return false;
+    mach_tables_lock();
+    for (uint32_t i = 0; i < PORTS_MAX; i++)
+        if (port_table[i].state != PORT_FREE && port_table[i].machine == m)
+            tell_all(&port_table[i]);
+    mach_tables_unlock();
+    mach_leave(m);
+    return true;
+}
+
+void mach_port_detach(const struct ane_machine *m)
+{
+    mach_tables_lock();
+    for (uint32_t i = 0; i < PORTS_MAX; i++)
+        if (port_table[i].machine == m)
+            port_table[i].machine = NULL;
+    mach_tables_unlock();
+}
+
+/* The parent's descriptors are the parent's: a child that read one would take its messages' signal. */
+void mach_port_forked(void)
+{
+    for (uint32_t i = 0; i < PORTS_MAX; i++) {
+        if (port_table[i].state == PORT_OPEN && port_table[i].descriptor >= 0)
+            close(port_table[i].descriptor);
+        port_table[i].state = PORT_FREE;
+        port_table[i].receivers = NULL;
+        port_table[i].machine = NULL;
+    }
+}

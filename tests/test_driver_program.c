@@ -102,7 +102,7 @@ static unsigned count_maps(uint32_t usage, uint64_t domain, uint64_t bytes[2])
     return found;
 }
 
-/* Table 28.6: the nine buffers of a matmul-with-activation load, in the client's and the firmware's domain. */
+/* Table 28.6: the nine buffers of a matmul-with-activation load, in the client's and the base domain. */
 static void a_load_has_the_nine_roles(void **state)
 {
     enum { CLIENT = 1, FIRMWARE = 0 };

@@ -117,7 +117,7 @@ static void load_user(void)
 {
     struct base_error why = {{0}};
     uint8_t seed[SEED_BYTES];
-    char path[PATH_BYTES];
+    char path[PATH_BYTES] = "";
     int status =
         sodium_init() < 0 ? base_fail(&why, EIO, "there is no source of randomness") : key_path(path, &why);
 

@@ -50,10 +50,13 @@ static IOReturn find_chain(struct drv_client *client, uint64_t handle, struct dr
 
     while (chain && chain->handle != handle)
         chain = chain->next;
-    *found = chain && drv_program_find(client, chain->process->program->token) ? chain : NULL;
-    return *found ? kIOReturnSuccess
-                  : drv_refuse(client->driver, kIOReturnNotFound,
-                               "There is no chain 0x%" PRIx64 " for this client.", handle);
+    if (!chain || !drv_program_find(client, chain->process->program->token)) {
+        drv_refuse(client->driver, kIOReturnNotFound, "There is no chain 0x%" PRIx64 " for this client.",
+                   handle);
+        return kIOReturnNotFound;
+    }
+    *found = chain;
+    return kIOReturnSuccess;
 }
 
 static void unuse_all(struct drv_client *client, struct drv_mapping **mapping, uint32_t count)
@@ -200,8 +203,10 @@ static IOReturn make_chain(struct drv_process *process, const struct ane_chainin
     struct drv_chain *chain = base_alloc(sizeof(*chain));
     IOReturn result;
 
-    if (!chain)
-        return drv_refuse(d, kIOReturnNoMemory, "Chaining prepare: no memory.");
+    if (!chain) {
+        drv_refuse(d, kIOReturnNoMemory, "Chaining prepare: no memory.");
+        return kIOReturnNoMemory;
+    }
     chain->process = process;
     chain->sets = prepare->sets;
     result = pin_running(process);
@@ -300,7 +305,8 @@ static IOReturn post_set(struct drv_chain *chain, uint32_t index, const struct a
     }
     unuse_all(b.owner, chain->set[index].mapping, chain->set[index].count);
     chain->set[index].count = b.count;
-    memcpy(chain->set[index].mapping, b.mapping, b.count * sizeof(b.mapping[0]));
+    for (uint32_t i = 0; i < b.count; i++)
+        chain->set[index].mapping[i] = b.mapping[i];
     return kIOReturnSuccess;
 }
 

@@ -214,8 +214,10 @@ static IOReturn make_instance(struct drv_client *client, const struct order *ord
     if (result)
         return result;
     program = drv_program_make(client);
-    if (!program)
-        return drv_refuse(d, kIOReturnNoMemory, "Instance create: no memory.");
+    if (!program) {
+        drv_refuse(d, kIOReturnNoMemory, "Instance create: no memory.");
+        return kIOReturnNoMemory;
+    }
     share_base(program, base, &order->args);
     if (order->args.weights)
         result = copy_kernel(d, program, order);

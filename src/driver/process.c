@@ -2,8 +2,8 @@
 /*
  * Processes. A process is in exactly one state, which only set_state() changes. Text, kernel and constants of
  * its program are mapped in its client's domain while it is STARTING or LIVE; `id` is its slot while it is
- * LIVE, and none otherwise. A caller that starts or uses a process has it pinned; while it is pinned for that,
- * it is neither parked nor ended.
+ * LIVE, and none otherwise. A caller that starts or uses a process has it pinned; while it is pinned for
+ * that, it is neither parked nor ended.
  *
  * A process the firmware has, or may have, without a client's process for it is a ghost: counted in its
  * program, which is not unloaded before the firmware has confirmed that the last ghost is gone.

@@ -619,12 +619,18 @@ size_t drvrig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t k
 IOReturn drvrig_create(struct drvrig *rig, struct drv_client *client, const void *image, size_t size,
                        uint64_t *token)
 {
+    return drvrig_create_as(rig, client, ANE_PROGRAM_LEGACY, image, size, token);
+}
+
+IOReturn drvrig_create_as(struct drvrig *rig, struct drv_client *client, uint32_t representation,
+                          const void *image, size_t size, uint64_t *token)
+{
     struct ane_program_create create = {.surface = drvrig_surface(rig, ANE_PROGRAM_IMAGE + size),
                                         .size = ANE_PROGRAM_IMAGE + size};
     struct ane_program_args *args = drvrig_surface_base(rig, create.surface);
     IOReturn result;
 
-    *args = (struct ane_program_args){.representation = ANE_PROGRAM_LEGACY,
+    *args = (struct ane_program_args){.representation = representation,
                                       .version = 1,
                                       .image_size = size,
                                       .procedures = 1,

@@ -22,6 +22,7 @@
 #define DRVRIG_PROGRAMS  16u
 #define DRVRIG_PROCESSES 32u
 #define DRVRIG_CALLS     16u
+#define DRVRIG_CHAIN     0x1234567890ull
 #define DRVRIG_PORT      7u
 #define DRVRIG_RECORDS   (1u << 20)       /* bytes of the trace that are kept */
 #define DRVRIG_IMAGE     0x10000800000ull /* where the firmware is said to be */
@@ -97,6 +98,15 @@ struct drvrig {
     uint32_t most_normal, most_realtime;  /* calls held at once */
     uint32_t most_held;                   /* of both bands */
     uint32_t sequence;
+    union {
+        uint8_t bytes[0x1000];
+        struct pr_exe_header head;
+        struct pr_cache_request request;
+        struct pr_cache_recycle recycle;
+        struct pr_cache_trigger trigger;
+        struct pr_cache_active active;
+    } chained; /* the last message that is not a call */
+    uint32_t chained_bytes;
 
     /* Misbehaviour. */
     bool no_power, no_first_wake, no_third, no_terminal;
@@ -117,6 +127,7 @@ struct drvrig {
     uint32_t call_error[3];           /* with these words of the task manager */
     bool short_events;                /* or without: in the form of calls that end well */
     uint32_t call_refusal;            /* every call is refused so */
+    bool chains;                      /* messages of chains are served, with DRVRIG_CHAIN as their handle */
     bool fault;                       /* and the second DART shows a fault */
 
     /* The one wake port, DRVRIG_PORT. */
@@ -188,6 +199,8 @@ IOReturn drvrig_call(struct drv_client *client, uint32_t selector, const uint64_
                      uint32_t out_bytes);
 IOReturn drvrig_create(struct drvrig *rig, struct drv_client *client, const void *image, size_t size,
                        uint64_t *token);
+IOReturn drvrig_create_as(struct drvrig *rig, struct drv_client *client, uint32_t representation,
+                          const void *image, size_t size, uint64_t *token);
 IOReturn drvrig_prepare(struct drv_client *client, uint64_t token, struct ane_program_prepare *prepare);
 IOReturn drvrig_unprepare(struct drv_client *client, uint64_t token);
 IOReturn drvrig_destroy(struct drv_client *client, uint64_t token);

@@ -141,24 +141,38 @@ static uint32_t load_program(struct drvrig *rig, const struct pr_body_load *body
  * On all three controllers the client's domain has the bytes of the base domain at the address of the body.
  */
 static void check_own(struct drvrig *rig, uint32_t stream, const struct pr_process_buffer *buffer,
-                      uint32_t index, const struct pr_container_section *s)
+                      uint32_t index, uint64_t address, uint64_t bytes)
 {
     assert_int_equal(buffer->index, index);
     assert_int_equal(buffer->reserved, 0);
-    assert_int_equal(buffer->bytes, s->address_bytes);
+    assert_int_equal(buffer->bytes, bytes);
     for (unsigned dart = 0; dart < 3; dart++)
         assert_ptr_equal(drvrig_at(rig, dart, stream, buffer->address, buffer->bytes),
-                         drvrig_base_at(rig, s->address, s->address_bytes));
+                         drvrig_base_at(rig, address, bytes));
 }
 
 static void check_process(struct drvrig *rig, uint32_t program, const struct pr_body_process *body)
 {
     const struct pr_container *parts = &rig->program[program].parts;
 
-    assert_int_equal(body->buffers, parts->section[PR_SECTION_KERNEL] ? 2 : 1);
-    check_own(rig, body->stream, &body->buffer[0], PR_PROCESS_TEXT, parts->section[PR_SECTION_TEXT]);
-    if (parts->section[PR_SECTION_KERNEL])
-        check_own(rig, body->stream, &body->buffer[1], PR_PROCESS_KERNEL, parts->section[PR_SECTION_KERNEL]);
+    const struct pr_container_section *text = parts->section[PR_SECTION_TEXT],
+                                      *kernel = parts->section[PR_SECTION_KERNEL];
+    uint32_t own = kernel ? 2 : 1;
+
+    check_own(rig, body->stream, &body->buffer[0], PR_PROCESS_TEXT, text->address, text->address_bytes);
+    if (kernel)
+        check_own(rig, body->stream, &body->buffer[1], PR_PROCESS_KERNEL, kernel->address,
+                  kernel->address_bytes);
+    /* And the buffers that the container places itself. */
+    for (uint32_t i = 0; i < parts->generic->buffers; i++) {
+        const struct pr_generic_buffer *buffer = &parts->buffer[i];
+
+        if (!buffer->address || buffer->type == PR_BUFFER_TEXT || buffer->type == PR_BUFFER_KERNEL)
+            continue;
+        assert_true(own < body->buffers);
+        check_own(rig, body->stream, &body->buffer[own++], buffer->index, buffer->address, buffer->bytes);
+    }
+    assert_int_equal(body->buffers, own);
 }
 
 static uint32_t create_process(struct drvrig *rig, uint32_t program, const struct pr_body_process *body,
@@ -354,6 +368,22 @@ static uint32_t accept(struct drvrig *rig, const struct pr_call *message, uint64
     return PR_STATUS_OK;
 }
 
+/* A message that is not a call: kept, and served or refused as the firmware does. */
+static uint32_t take_chained(struct drvrig *rig, void *message, uint64_t length)
+{
+    struct pr_cache_request *request = message;
+
+    assert_true(length <= sizeof(rig->chained.bytes));
+    memset(&rig->chained, 0, sizeof(rig->chained));
+    memcpy(rig->chained.bytes, message, length);
+    rig->chained_bytes = (uint32_t)length;
+    if (!rig->chains)
+        return PR_STATUS_UNKNOWN_COMMAND;
+    if (request->head.id == 0x208)
+        request->cache_handler = DRVRIG_CHAIN;
+    return rig->call_refusal;
+}
+
 static bool take_call(struct drvrig *rig)
 {
     struct pr_slot *slot = slot_at(rig, PR_CHANNEL_DATA_CHAIN_H2T, rig->cursor[PR_CHANNEL_DATA_CHAIN_H2T]);
@@ -363,9 +393,12 @@ static bool take_call(struct drvrig *rig)
         return false;
     advance(rig, PR_CHANNEL_DATA_CHAIN_H2T);
     message = drvrig_base_at(rig, slot->address, slot->length);
-    message->head.status = (uint16_t)accept(rig, message, slot->length);
+    const bool is_call = message->head.id == 0x204;
+
+    message->head.status =
+        (uint16_t)(is_call ? accept(rig, message, slot->length) : take_chained(rig, message, slot->length));
     slot->address |= 1;
-    if (message->head.status)
+    if (message->head.status || !is_call)
         ring_host(rig, 7);
     return true;
 }

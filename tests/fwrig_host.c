@@ -231,7 +231,7 @@ void fwrig_load(struct fwrig *rig)
     image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
     image_text(fwrig_memory(rig, FWRIG_TEXT, IMAGE_TEXT_BYTES));
     memcpy(fwrig_memory(rig, FWRIG_CONTAINERS, image.size), image.bytes, image.size);
-    load = (struct pr_body_load){FWRIG_CONTAINERS, image.size};
+    load = (struct pr_body_load){.container = FWRIG_CONTAINERS, .bytes = image.size};
     assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), PR_STATUS_OK);
     fwrig_process_make(&process, 3);
     assert_int_equal(fwrig_process(rig, fwrig_reply(rig)->header.program_id, &process, NULL), PR_STATUS_OK);

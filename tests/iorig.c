@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/signing.h"
 #include "programs.h"
 #include "support.h"
 
@@ -61,14 +62,32 @@ IOReturn iorig_open_timed(io_service_t service, ane_task_t task, uint32_t type, 
     return status;
 }
 
+/* Only the process itself may load what is not signed. */
+static void sign_bundle(struct ane_program_args *args, uint8_t *signature)
+{
+    const uint8_t *bytes = (const uint8_t *)args + ANE_PROGRAM_IMAGE;
+    const struct ane_program_bundle *bundle = (const void *)bytes;
+    const size_t weights = (sizeof(*bundle) + bundle->main_bytes + ANE_PROGRAM_BUNDLE_ALIGN - 1) /
+                           ANE_PROGRAM_BUNDLE_ALIGN * ANE_PROGRAM_BUNDLE_ALIGN;
+    struct base_signature made;
+    struct base_hashes hashes;
+
+    base_signing_hash(bytes + sizeof(*bundle), bundle->main_bytes, hashes.part[0]);
+    base_signing_hash(bytes + weights, bundle->weights_bytes, hashes.part[1]);
+    base_signing_sign(&hashes, &made, NULL);
+    memcpy(args->hash, hashes.part, sizeof(args->hash));
+    memcpy(signature, &made, sizeof(made));
+}
+
 IOReturn iorig_create_named(const struct iorig_client *client, uint32_t representation, const char *name,
                             const void *payload, size_t size, uint64_t *token)
 {
-    struct ane_program_create create = {.size = ANE_PROGRAM_IMAGE + size};
+    const size_t signature_at = ANE_PROGRAM_IMAGE + (size + 7) / 8 * 8;
+    struct ane_program_create create = {.size = signature_at + sizeof(struct base_signature)};
     struct ane_program_args *args;
     IOReturn status;
 
-    assert_int_equal(ane_surface_create(client->task, ANE_PROGRAM_IMAGE + size, &create.surface), 0);
+    assert_int_equal(ane_surface_create(client->task, create.size, &create.surface), 0);
     args = ane_surface_base(create.surface);
     *args = (struct ane_program_args){.representation = representation,
                                       .version = ANE_PROGRAM_ARGS_VERSION,
@@ -78,6 +97,8 @@ IOReturn iorig_create_named(const struct iorig_client *client, uint32_t represen
                                       .flags = ANE_PROGRAM_ARGS_FLAGS};
     strncpy(args->name, name, sizeof(args->name) - 1);
     memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, payload, size);
+    if (client->task && representation == ANE_PROGRAM_RT)
+        sign_bundle(args, (uint8_t *)args + signature_at);
     status = IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramCreate, NULL, 0, &create, sizeof(create),
                                  NULL, NULL, NULL, NULL);
     *token = args->token;

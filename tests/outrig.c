@@ -28,10 +28,12 @@ static const char model_text[] = "program(1.3)\n"
 
 static char model[256];
 
-/* The program as selector 3 takes it: struct ane_program_bundle, main.e5, zeros, weights.bin. */
+/* The program as selector 3 takes it: struct ane_program_bundle, main.e5, zeros, weights.bin; signature. */
 static struct {
     uint8_t *bytes;
     size_t size;
+    uint8_t hash[2][32];
+    struct ane_program_signature signature;
 } payload;
 
 /* Compiling. */
@@ -59,6 +61,43 @@ static uint8_t *read_file(const char *path, size_t *size)
         crew_fail("%s could not be read whole.", path);
     fclose(file);
     return bytes;
+}
+
+/* The hashes of main.e5 and weights.bin are the first two of the manifest. */
+static void take_hashes(const char *text)
+{
+    static const char mark[] = "\"sha256\": \"";
+
+    for (unsigned part = 0; part < 2; part++) {
+        text = strstr(text, mark);
+        if (!text)
+            crew_fail("The manifest has no two hashes.");
+        text += strlen(mark);
+        for (unsigned i = 0; i < 32; i++)
+            if (sscanf(text + 2 * i, "%2hhx", &payload.hash[part][i]) != 1)
+                crew_fail("The manifest has a hash that is none.");
+    }
+}
+
+static void take_signature(const char *bundle, int length)
+{
+    char path[512];
+    uint8_t *bytes;
+    size_t size = 0;
+
+    snprintf(path, sizeof(path), "%.*smanifest.json", length, bundle);
+    bytes = read_file(path, &size);
+    if (!bytes)
+        crew_fail("%s could not be read.", path);
+    bytes[size] = '\0';
+    take_hashes((const char *)bytes);
+    free(bytes);
+    snprintf(path, sizeof(path), "%.*ssignature", length, bundle);
+    bytes = read_file(path, &size);
+    if (!bytes || size != sizeof(payload.signature))
+        crew_fail("%s is not a signature.", path);
+    memcpy(&payload.signature, bytes, size);
+    free(bytes);
 }
 
 /* At the bundle's main.e5. */
@@ -89,6 +128,7 @@ static int take_bundle(const char *path, const struct stat *about, int kind, str
     if (weights_size)
         memcpy(payload.bytes + weights_at, weights, weights_size);
     free(main_bytes), free(weights);
+    take_signature(path, walk->base);
     return 1;
 }
 
@@ -155,22 +195,25 @@ IOReturn outrig_version(io_connect_t connect)
 
 IOReturn outrig_create(const struct outrig_client *client, uint64_t *token)
 {
-    struct ane_program_create create = {.size = ANE_PROGRAM_IMAGE + payload.size};
-    const struct ane_program_args args = {.representation = ANE_PROGRAM_RT,
-                                          .version = ANE_PROGRAM_ARGS_VERSION,
-                                          .image_size = payload.size,
-                                          .procedures = 1,
-                                          .qos = ANE_REQUEST_QOS,
-                                          .flags = ANE_PROGRAM_ARGS_FLAGS,
-                                          .name = "sum"};
+    const size_t signature_at = ANE_PROGRAM_IMAGE + (payload.size + 7) / 8 * 8;
+    struct ane_program_create create = {.size = signature_at + sizeof(payload.signature)};
+    struct ane_program_args args = {.representation = ANE_PROGRAM_RT,
+                                    .version = ANE_PROGRAM_ARGS_VERSION,
+                                    .image_size = payload.size,
+                                    .procedures = 1,
+                                    .qos = ANE_REQUEST_QOS,
+                                    .flags = ANE_PROGRAM_ARGS_FLAGS,
+                                    .name = "sum"};
     IOReturn status;
     uint8_t *bytes;
 
     if (ane_surface_create(client->task, create.size, &create.surface))
         crew_fail("ane_surface_create: %s", ane_machine_error());
     bytes = ane_surface_base(create.surface);
+    memcpy(args.hash, payload.hash, sizeof(args.hash));
     memcpy(bytes, &args, sizeof(args));
     memcpy(bytes + ANE_PROGRAM_IMAGE, payload.bytes, payload.size);
+    memcpy(bytes + signature_at, &payload.signature, sizeof(payload.signature));
     status = IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramCreate, NULL, 0, &create, sizeof(create),
                                  NULL, NULL, NULL, NULL);
     memcpy(token, bytes + offsetof(struct ane_program_args, token), sizeof(*token));

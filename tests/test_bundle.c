@@ -118,7 +118,7 @@ static void a_bundle_comes_back(void **state)
 
 static void changed_bundles_are_refused(void **state)
 {
-    static const char *const name[] = {"main.e5", "weights.bin", "manifest.json"};
+    static const char *const name[] = {"main.e5", "weights.bin", "manifest.json", "signature"};
     struct cc_bundle bundle;
     struct base_error error;
     struct test_rng rng;
@@ -126,7 +126,7 @@ static void changed_bundles_are_refused(void **state)
     (void)state;
     test_rng_init(&rng, 2);
     written("changed");
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < 4; i++) {
         char file[64];
         uint8_t *bytes;
         size_t size;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,21 +152,59 @@ static void entries_are_found(void **state)
 
 static void broken_entries_go(void **state)
 {
-    static const char *const name[] = {"main.e5", "weights.bin", "manifest.json"};
+    static const char *const name[] = {"main.e5", "weights.bin", "manifest.json", "signature"};
 
     (void)state;
-    for (unsigned i = 0; i < 6; i++) {
+    for (unsigned i = 0; i < 8; i++) {
         char key[CC_KEY_BYTES], path[512];
 
         add(8, key);
-        file_of(key, name[i % 3], path);
-        if (i < 3)
+        file_of(key, name[i % 4], path);
+        if (i < 4)
             assert_int_equal(truncate(path, 5), 0);
         else
             assert_int_equal(unlink(path), 0);
         assert_false(find(key));
         assert_int_equal(folder_count(cache), 0);
     }
+}
+
+/* The entry as an earlier version wrote it: a bundle without a signature can be read, and is no hit. */
+static void an_unsigned_entry_goes(void **state)
+{
+    char key[CC_KEY_BYTES], path[512], signature[512], *text, *from, *to, hash[65];
+    uint8_t digest[crypto_hash_sha256_BYTES];
+    struct cc_bundle bundle;
+    struct base_error error;
+    size_t size, head;
+
+    (void)state;
+    add(8, key);
+    file_of(key, "signature", signature);
+    file_of(key, "manifest.json", path);
+    text = (char *)test_file_read(path, &size);
+    text = realloc(text, size + 1);
+    assert_non_null(text);
+    text[size] = '\0';
+    from = strstr(text, ",\n  \"signature\"");
+    to = strstr(text, ",\n  \"sha256\"");
+    assert_true(from && to && from < to);
+    head = (size_t)(from - text) + strlen(",\n  \"sha256\": \"");
+    memmove(from, to, strlen(to) + 1);
+    crypto_hash_sha256(digest, (uint8_t *)text, head);
+    cc_hex(digest, sizeof(digest), hash);
+    memcpy(text + head, hash, 64);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(signature), 0);
+    assert_int_equal(cc_file_write(path, text, strlen(text), &error), 0);
+    free(text);
+    path[strlen(path) - strlen("/manifest.json")] = '\0';
+    if (cc_bundle_read(path, &bundle, &error))
+        fail_msg("%s", error.text);
+    assert_false(bundle.is_signed);
+    cc_bundle_release(&bundle);
+    assert_false(find(key));
+    assert_int_equal(folder_count(cache), 0);
 }
 
 /* Says that it has 4096 bytes, and ends after a number: what a reader meets when a file is cut meanwhile. */
@@ -391,6 +430,7 @@ int main(void)
         cmocka_unit_test(the_key_is_the_content),
         cmocka_unit_test(entries_are_found),
         cmocka_unit_test(broken_entries_go),
+        cmocka_unit_test(an_unsigned_entry_goes),
         cmocka_unit_test(a_file_that_ends_early_is_broken),
         cmocka_unit_test(a_swapped_entry_goes),
         cmocka_unit_test(the_least_recently_used_goes_first),

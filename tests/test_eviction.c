@@ -319,13 +319,13 @@ static void a_client_has_a_quota_of_pages(void **state)
     (void)state;
     start(drvrig_client(&rig, ANE_CLIENT_CONTROL), 1, 40);
     before = drv_quota_pages(client);
-    assert_int_equal(before, 2); /* text and container */
+    assert_int_equal(before, 3); /* text, working set and container */
     send_well(small, 1);
     assert_int_equal(drv_quota_pages(client), before + 4);
     assert_int_equal(drv_stats_get(rig.driver).client_pages, before + 4);
     rig.driver->page_quota = before + 10;
     assert_int_equal(send(&large, 1), kIOReturnNoResources);
-    assert_non_null(strstr(drv_last_error(rig.driver), "wants 2 more; the limit is 12."));
+    assert_non_null(strstr(drv_last_error(rig.driver), "wants 2 more; the limit is 13."));
     /* What no request uses goes first. */
     rig.driver->page_quota = before + 11;
     send_well(large, 2);

@@ -396,7 +396,7 @@ static void loads_and_unloads(void **state)
     struct fwrig *rig = *state;
     union fwrig_process stream, bypass, none;
     uint32_t id;
-    struct pr_body_load load = {FWRIG_CONTAINERS, 0};
+    struct pr_body_load load = {.container = FWRIG_CONTAINERS, .bytes = 0};
     struct container_image image;
 
     fwrig_boot_started(rig);
@@ -436,9 +436,37 @@ static void loads_and_unloads(void **state)
     assert_int_equal(about(rig, PR_CMD_UNLOAD_PROGRAM, 1, PR_NO_ID, NULL, 0), 0);
 }
 
+/* A load with a working set has there, in place of what it held, where the firmware sees text and kernel. */
+static void shows_sections_in_the_working_set(void **state)
+{
+    struct fwrig *rig = *state;
+    struct pr_body_load load = {.container = FWRIG_CONTAINERS, .working = FWRIG_STATS};
+    uint64_t *working = (void *)fwrig_memory(rig, FWRIG_STATS, sizeof(struct pr_working_set));
+    struct container_image image;
+
+    fwrig_boot_started(rig);
+    fwrig_load(rig);
+    image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
+    load.bytes = image.size;
+    memset(working, 0x55, sizeof(struct pr_working_set));
+    load.working_bytes = sizeof(struct pr_working_set) - 1;
+    assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), PR_STATUS_BAD_ARGUMENT);
+    load.working_bytes = sizeof(struct pr_working_set);
+    load.working = 0x90000000u; /* not mapped */
+    assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), PR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(fwrig_reply(rig)->header.program_id, PR_NO_ID);
+    assert_true(working[0] == 0x5555555555555555u);
+    load.working = FWRIG_STATS;
+    assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), PR_STATUS_OK);
+    assert_int_equal(fwrig_reply(rig)->header.program_id, 1); /* the refused ones left no program */
+    assert_true((uint32_t)working[0] == FWRIG_TEXT && working[0] >> 32 == 0x1bc4);
+    assert_int_equal(working[1], IMAGE_TEXT_BYTES);
+    assert_true((uint32_t)working[2] == FWRIG_KERNEL && working[2] >> 32 == 0x1bc4);
+}
+
 static uint32_t load_image(struct fwrig *rig, const struct container_image *image)
 {
-    const struct pr_body_load load = {FWRIG_CONTAINERS, image->size};
+    const struct pr_body_load load = {.container = FWRIG_CONTAINERS, .bytes = image->size};
 
     memcpy(fwrig_memory(rig, FWRIG_CONTAINERS, image->size), image->bytes, image->size);
     return fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load));
@@ -447,20 +475,20 @@ static uint32_t load_image(struct fwrig *rig, const struct container_image *imag
 static void refuses_bad_programs(void **state)
 {
     struct fwrig *rig = *state;
-    struct pr_body_load load = {FWRIG_CONTAINERS, 0};
+    struct pr_body_load load = {.container = FWRIG_CONTAINERS, .bytes = 0};
     struct container_image image;
     uint8_t *text = fwrig_memory(rig, FWRIG_TEXT, IMAGE_TEXT_BYTES);
 
     fwrig_boot_started(rig);
     image_text(text);
     assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), PR_STATUS_BAD_CONTAINER);
-    load = (struct pr_body_load){0x90000000u, 0x1000};
+    load = (struct pr_body_load){.container = 0x90000000u, .bytes = 0x1000};
     assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), PR_STATUS_BAD_ARGUMENT);
-    load = (struct pr_body_load){FWRIG_CONTAINERS, 0x40000001u};
+    load = (struct pr_body_load){.container = FWRIG_CONTAINERS, .bytes = 0x40000001u};
     assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), PR_STATUS_BAD_ARGUMENT);
-    load = (struct pr_body_load){UINT64_MAX - 15, 32};
+    load = (struct pr_body_load){.container = UINT64_MAX - 15, .bytes = 32};
     assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), PR_STATUS_BAD_ARGUMENT);
-    load = (struct pr_body_load){FWRIG_BASE, FWRIG_BYTES}; /* larger than the heap */
+    load = (struct pr_body_load){.container = FWRIG_BASE, .bytes = FWRIG_BYTES}; /* larger than the heap */
     assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), PR_STATUS_NO_RESOURCES);
 
     image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
@@ -504,12 +532,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        T(handshakes_in_order),          T(refuses_bad_arguments),
-        T(refuses_the_wrong_magic),      T(boots_again),
-        T(boot_commands_in_order),       T(answers_queries),
-        T(names_what_it_does_not_do),    T(refuses_bad_sizes),
-        T(takes_many_slots_at_one_ring), T(reports_to_the_terminal),
-        T(guards_its_doorbell),          T(loads_and_unloads),
+        T(handshakes_in_order),
+        T(refuses_bad_arguments),
+        T(refuses_the_wrong_magic),
+        T(boots_again),
+        T(boot_commands_in_order),
+        T(answers_queries),
+        T(names_what_it_does_not_do),
+        T(refuses_bad_sizes),
+        T(takes_many_slots_at_one_ring),
+        T(reports_to_the_terminal),
+        T(guards_its_doorbell),
+        T(shows_sections_in_the_working_set),
+        T(loads_and_unloads),
         T(refuses_bad_programs),
 #undef T
     };

@@ -96,7 +96,7 @@ static void containers_are_read_once(void **state)
 {
     struct fwrig *rig = *state;
     struct container_image image;
-    struct pr_body_load load = {FWRIG_CONTAINERS, 0};
+    struct pr_body_load load = {.container = FWRIG_CONTAINERS, .bytes = 0};
     union fwrig_process process;
     union fwrig_call call;
 
@@ -228,7 +228,7 @@ static void survives_random_containers(void **state)
 
     test_rng_init(&rng, 2);
     for (unsigned i = 0; i < 3000; i++) {
-        struct pr_body_load load = {FWRIG_CONTAINERS, 0};
+        struct pr_body_load load = {.container = FWRIG_CONTAINERS, .bytes = 0};
         uint8_t *bytes;
 
         image_make(&image, FWRIG_TEXT, test_rng_bool(&rng) ? FWRIG_KERNEL : 0);

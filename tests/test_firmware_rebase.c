@@ -306,7 +306,7 @@ static void records_pair_registers_with_operands(void **state)
 
 static uint32_t load(struct fwrig *rig, const struct container_image *image)
 {
-    const struct pr_body_load body = {FWRIG_CONTAINERS, image->size};
+    const struct pr_body_load body = {.container = FWRIG_CONTAINERS, .bytes = image->size};
 
     memcpy(fwrig_memory(rig, FWRIG_CONTAINERS, image->size), image->bytes, image->size);
     return fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &body, sizeof(body));

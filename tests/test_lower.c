@@ -508,8 +508,8 @@ static void fp32_does_not_pass_unchanged(void **state)
 }
 
 /*
- * The driver believes nothing: sizes, bytes and places of a payload. A plain task may
- * load a bundle; raw images are for developers.
+ * The driver believes nothing: sizes, bytes and places of a payload. What is not signed is for developers:
+ * bundles and raw images.
  */
 static void bad_payloads_are_refused(void **state)
 {
@@ -560,7 +560,7 @@ static void bad_payloads_are_refused(void **state)
     assert_int_equal(iorig_open(ane_machine_service(machine), task, ANE_CLIENT_CONTROL, &plain),
                      kIOReturnSuccess);
     assert_int_equal(iorig_create(&plain, payload, size, &token), kIOReturnNotPermitted);
-    assert_int_equal(gr_create(&plain, payload, size, &token), kIOReturnSuccess);
+    assert_int_equal(gr_create(&plain, payload, size, &token), kIOReturnNotPermitted);
     IOServiceClose(plain.connect);
     ane_task_release(task);
     free(changed);

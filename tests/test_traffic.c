@@ -484,7 +484,7 @@ static void the_rebase_is_kept_from_create(void **state)
 
     (void)state;
     load_create(&load, machine);
-    container = expect_map(machine, 0, 9, 3, magic, sizeof(magic));
+    container = expect_map(machine, 0, 0x1019, 3, magic, sizeof(magic));
     memset(ane_machine_dram(machine, container->physical, container->bytes), 0xff, container->bytes);
     load_prepare(&load);
     watch_begin(&watch, machine);

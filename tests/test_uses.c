@@ -47,6 +47,7 @@ static void formats_of_a_chain(void **state)
     trace(&program, &uses);
     assert_int_equal(uses.read, 1u << 5 | 1u << 4);
     assert_int_equal(uses.written, 1u << 4 | 1u << 31);
+    assert_int_equal(uses.stored, 1u << 4 | 1u << 31);
     expect_element(&uses, 5, PR_HWX_ELEMENT_UINT8);
     expect_element(&uses, 4, PR_HWX_ELEMENT_FLOAT16);
     expect_element(&uses, 31, PR_HWX_ELEMENT_INT8);
@@ -122,6 +123,7 @@ static void what_is_not_moved_tells_nothing(void **state)
         trace(&program, &uses);
         assert_int_equal(uses.read, 1u << 5);
         assert_int_equal(uses.written, 1u << 4);
+        assert_int_equal(uses.stored, each[i].told & 1u << 4);
         assert_int_equal(uses.buffer[5].element, each[i].told >> 5 & 1 ? PR_HWX_ELEMENT_UINT8 : 0);
         assert_int_equal(uses.buffer[4].element, each[i].told >> 4 & 1 ? PR_HWX_ELEMENT_INT8 : 0);
     }

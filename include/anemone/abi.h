@@ -208,7 +208,7 @@ struct ane_program_args {
     uint32_t representation; /* +0x08 (chosen) enum ane_program_representation */
     uint32_t version;        /* +0x0c (chosen) ANE_PROGRAM_ARGS_VERSION */
     uint64_t image_size;     /* +0x10 (chosen) */
-    uint8_t hash[2][32];     /* +0x18 accepted as they are */
+    uint8_t hash[2][32];     /* +0x18 (chosen) SHA-256 of the signed parts; all 0: not signed */
     uint32_t reserved0;      /* +0x58 */
     uint32_t procedures;     /* +0x5c 0 or 1 */
     uint32_t reserved1;      /* +0x60 */
@@ -224,6 +224,18 @@ struct ane_program_args {
 enum ane_program_representation {
     ANE_PROGRAM_LEGACY = 1, /* a program image, .hwx (ANEProgramLegacyResource) */
     ANE_PROGRAM_RT = 2,     /* a bundle (ANEProgramRTResource) */
+};
+
+/*
+ * A signed program (chosen): this struct follows the image, at the next multiple of 8 from ANE_PROGRAM_IMAGE,
+ * and image_size does not count it. The parts are main.e5 and weights.bin of a bundle, or an image and
+ * nothing. The signature is Ed25519 over the 16 characters "anemone program1" and the two hashes. A bundle's
+ * file `signature` has the same 96 bytes. Hashes, signature or key that are wrong are kIOReturnNotPermitted
+ * for every caller; a program without them is, for callers without the developer flag.
+ */
+struct ane_program_signature {
+    uint8_t key[32]; /* public; the driver trusts that of the user whose machine it is */
+    uint8_t signature[64];
 };
 
 /*
@@ -450,6 +462,7 @@ ANE_CHECK_SIZE(struct ane_request_reply, 40);
 ANE_CHECK_SIZE(struct ane_program_create, 32);
 ANE_CHECK_SIZE(struct ane_program_args, ANE_PROGRAM_IMAGE);
 ANE_CHECK_SIZE(struct ane_program_bundle, 16);
+ANE_CHECK_SIZE(struct ane_program_signature, 96);
 ANE_CHECK_SIZE(struct ane_program_prepare, 56);
 ANE_CHECK_SIZE(struct ane_program_destroy, 16);
 ANE_CHECK_SIZE(struct ane_status, 32);

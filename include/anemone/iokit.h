@@ -167,7 +167,7 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  *   kIOReturnBadArgument   it never was a connection, no such selector, a size is wrong, a pointer is NULL,
  *                          the session is another's
  *   ANE_RETURN_CLOSED      the connection is closed, by IOServiceClose, selector 1 or the end of its machine
- *   kIOReturnUnsupported   the selector is not served: control 8, 9, 11 to 15; direct path 3, 4 and 8
+ *   kIOReturnUnsupported   the selector is not served: control 11 to 15
  *   kIOReturnNotPrivileged control 11 to 15 on a build that is not internal, without the second access
  *                          property (docs/abi.md)
  *   kIOReturnNotReady      selector 0 has not been called
@@ -213,7 +213,8 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  * ProgramCreate (control, 3), struct ane_program_create. Loads a program; its token is written into the
  * surface. The client owns it until selector 6 or close. Blocks until the firmware has it.
  *   kIOReturnBadArgument      the arguments or the image are malformed; no such surface
- *   kIOReturnNotPermitted     the surface belongs to another task; a raw image for any task but the process
+ *   kIOReturnNotPermitted     the surface belongs to another task; a wrong signature; no signature, for
+ *                             any task but the process
  *   kIOReturnNoMemory         in DRAM or in the host
  *   kIOReturnNoResources      the client has 128 programs; the firmware has no free program; the surface
  *                             cannot be attached
@@ -240,6 +241,34 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  * Blocks until the firmware has unloaded it.
  *   kIOReturnNotFound         no such program, or another client's
  *   kIOReturnBusy             requests of it are under way, or another client has it prepared
+ *   kIOReturnBusy             instances of it exist
+ *
+ * ProgramCreateInstance (control, 8), struct ane_instance_create. Gives a program of the caller's identity
+ * once more a token, in struct ane_instance_args, with the weights of the base program or, where it brings
+ * files, of its own. The base stays as it is and cannot be destroyed before its instances. May block.
+ *   kIOReturnBadArgument      flags, version, reserved bytes, sizes or places; more than
+ *                             ANE_INSTANCE_WEIGHTS files; the base is an instance itself
+ *   kIOReturnNotFound         there is no such base program for this client
+ *   kIOReturnNotPermitted     the surface is another task's
+ *   kIOReturnNoResources      the client has 128 programs and instances, or all the pages it may have; the
+ *                             firmware has no free program
+ *   kIOReturnNoMemory
+ *
+ * ProgramChainingPrepare (control, 9), struct ane_chaining_prepare, struct ane_chaining_reply. Installs a
+ * chain of a program that this client has prepared; its handle is for the direct-path selectors 3, 4 and 8,
+ * of any client with the same identity. It ends with the client's preparation. Blocks until the firmware
+ * answers.
+ * ProgramOutputSetEnqueue (direct path, 3), struct ane_output_set, posts the buffers of an output set;
+ * ProgramInputsReady (direct path, 4), struct ane_inputs_ready, triggers the chain;
+ * ProgramChainingSetActiveProcedure (direct path, 8), struct ane_active_procedure, chooses what runs next.
+ * Buffers are surfaces of the task that prepared the chain.
+ *   kIOReturnUnsupported      the firmware does not serve chains: this one refuses the first command; a
+ *                             buffer waits for a shared event
+ *   kIOReturnNotPrivileged    the caller does not hold com.apple.ane.allow-dataChaining-access
+ *   kIOReturnNotFound         no such program or chain for this client
+ *   kIOReturnNotReady         the program is not prepared
+ *   kIOReturnBadArgument      counts, places, reserved bytes, doorbell; a timestamp that does not rise
+ *   kIOReturnBusy, kIOReturnNoMemory, kIOReturnTimeout, kIOReturnAborted as for a request
  *
  * GetStatus (control, 7), struct ane_status. What the device and this client have now. Does not block.
  *

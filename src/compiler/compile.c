@@ -211,6 +211,16 @@ static void note(struct cc_report *report, const char *what, const struct base_e
     base_fail(&report->trouble, 0, "%s: %s", what, why->text);
 }
 
+/* A key that no other process has makes every entry of the cache a miss there. */
+static void note_key(struct cc_report *report)
+{
+    struct base_error why = {{0}};
+    uint8_t key[BASE_KEY_BYTES];
+
+    if (base_signing_key(key, &why) && !report->trouble.text[0])
+        report->trouble = why;
+}
+
 /* Makes the bundle an entry of the cache. False, and why, when that is not possible. */
 static bool keep(const char *cache, const struct cc_options *options, struct cc_bundle *bundle,
                  struct cc_report *report, struct base_error *why)
@@ -260,6 +270,7 @@ static int build(const struct cc_graph *graph, const char *model, const struct c
     }
     if (!usable)
         note(report, "The cache cannot be used, so the program was compiled in memory and is not kept", &why);
+    note_key(report);
     if (!status && program) {
         report->text = program->report;
         program->report = NULL;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/signing.h"
 
 /*
  * A bundle in memory, checked: its three files as bytes. main.e5 and weights.bin are what program create
@@ -20,6 +21,9 @@ struct cc_bundle {
     size_t main_bytes;
     uint8_t *weights;
     size_t weights_bytes;
+    struct base_hashes hashes; /* of main.e5 and weights.bin */
+    bool is_signed;            /* bundles of earlier versions are not */
+    struct base_signature signature;
 };
 
 struct cc_report {

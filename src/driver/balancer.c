@@ -7,6 +7,16 @@ void drv_balancer_init(struct drv_balancer *balancer, uint32_t engines)
     *balancer = (struct drv_balancer){.engines = engines};
 }
 
+static void enter(struct drv_balancer *balancer, struct drv_residency *program, uint32_t engine,
+                  uint64_t bytes)
+{
+    *program =
+        (struct drv_residency){.next = balancer->map, .placed = true, .engine = engine, .bytes = bytes};
+    balancer->map = program;
+    balancer->resident[engine].programs++;
+    balancer->resident[engine].bytes += bytes;
+}
+
 void drv_balancer_place(struct drv_balancer *balancer, struct drv_residency *program, uint64_t bytes)
 {
     uint32_t chosen = 0;
@@ -14,11 +24,13 @@ void drv_balancer_place(struct drv_balancer *balancer, struct drv_residency *pro
     for (uint32_t i = 1; i < balancer->engines; i++)
         if (balancer->resident[i].bytes < balancer->resident[chosen].bytes)
             chosen = i;
-    *program =
-        (struct drv_residency){.next = balancer->map, .placed = true, .engine = chosen, .bytes = bytes};
-    balancer->map = program;
-    balancer->resident[chosen].programs++;
-    balancer->resident[chosen].bytes += bytes;
+    enter(balancer, program, chosen, bytes);
+}
+
+void drv_balancer_join(struct drv_balancer *balancer, struct drv_residency *program,
+                       const struct drv_residency *base)
+{
+    enter(balancer, program, base->engine, 0);
 }
 
 void drv_balancer_remove(struct drv_balancer *balancer, struct drv_residency *program)

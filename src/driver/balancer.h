@@ -33,6 +33,9 @@ struct drv_balancer {
 void drv_balancer_init(struct drv_balancer *balancer, uint32_t engines);
 /* Chooses the engine with the fewest resident bytes; of equals the lowest number. */
 void drv_balancer_place(struct drv_balancer *balancer, struct drv_residency *program, uint64_t bytes);
+/* On the engine of its base, without bytes of its own: an instance that the firmware does not load. */
+void drv_balancer_join(struct drv_balancer *balancer, struct drv_residency *program,
+                       const struct drv_residency *base);
 /* A program that was never placed, or is removed already, is ignored. */
 void drv_balancer_remove(struct drv_balancer *balancer, struct drv_residency *program);
 

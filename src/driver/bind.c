@@ -56,14 +56,17 @@ static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t 
 }
 
 /* The driver's own, one for each band: of one band only one request is in the firmware. */
-static IOReturn bind_intermediate(struct drv_request *r, uint32_t position)
+static IOReturn bind_own(struct drv_request *r, struct drv_mapping *bands[DRV_BANDS], uint32_t usage,
+                         uint64_t bytes)
 {
-    struct drv_process *process = r->process;
-    struct drv_mapping **own = &process->intermediate[drv_flow_band(r)];
+    const unsigned band = drv_flow_band(r);
+    struct drv_mapping **own = &bands[band];
     IOReturn result = kIOReturnSuccess;
 
+    if (!*own && usage == PR_USAGE_INTERMEDIATE)
+        *own = drv_process_sibling_buffer(r->process, band);
     if (!*own)
-        result = drv_surface_make(r->client, PR_USAGE_INTERMEDIATE, process->program->bytes[position], own);
+        result = drv_surface_make(r->client, usage, bytes, own);
     else if (!(*own)->iova)
         result = drv_surface_place(r->client, *own);
     if (result)
@@ -84,7 +87,9 @@ static IOReturn bind_all(struct drv_request *r, const struct ane_request *reques
                               : i < program->inputs + program->outputs ? PR_USAGE_OUTPUT
                                                                        : PR_USAGE_INTERMEDIATE);
     if (!result && program->intermediates && !request->intermediates)
-        result = bind_intermediate(r, given);
+        result = bind_own(r, r->process->intermediate, PR_USAGE_INTERMEDIATE, program->bytes[given]);
+    if (!result && program->scratch_bytes)
+        result = bind_own(r, r->process->scratch, PR_USAGE_CONSTANTS, program->scratch_bytes);
     return result;
 }
 
@@ -139,9 +144,10 @@ static void build_call(struct drv_request *r, const struct ane_request *request)
         call->buffer[i] = (struct pr_buffer){
             .valid = 1,
             .index = i,
-            .type = i < program->inputs                      ? PR_BUFFER_IN
-                    : i < program->inputs + program->outputs ? PR_BUFFER_OUT
-                                                             : PR_BUFFER_INTERMEDIATE,
+            .type = i < program->inputs                                               ? PR_BUFFER_IN
+                    : i < program->inputs + program->outputs                          ? PR_BUFFER_OUT
+                    : i < program->inputs + program->outputs + program->intermediates ? PR_BUFFER_INTERMEDIATE
+                                                                                      : PR_BUFFER_MUTABLE,
             .address = r->binding[i]->iova + offset,
             .bytes = r->binding[i]->bytes - offset,
         };
@@ -215,12 +221,11 @@ static IOReturn bind_in_turn(struct drv_request *r, const struct ane_request *re
     return result;
 }
 
-IOReturn drv_bind_request(struct drv_request *r, struct drv_process *process,
-                          const struct ane_request *request, struct drv_deadline *deadline)
+IOReturn drv_bind_request(struct drv_request *r, const struct ane_request *request,
+                          struct drv_deadline *deadline)
 {
     IOReturn result;
 
-    r->process = process;
     r->priority = request->priority;
     r->qos = request->qos ? request->qos : r->client->qos;
     r->urgency = pr_qos_queue_index(r->qos);
@@ -236,6 +241,7 @@ void drv_bind_release(struct drv_request *r)
     if (!r->process)
         return;
     release_buffers(r);
+    r->process->program->requests--;
     drv_process_unpin(r->process);
     r->process = NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request binds: mappings of surfaces, an intermediate buffer, statistics; and the message made of
+ * What a request binds: mappings of surfaces, the driver's own buffers, statistics; and the message made of
  * it.
  */
 #ifndef DRIVER_BIND_H
@@ -9,11 +9,11 @@
 #include "driver/state.h"
 
 /*
- * With the process pinned; a failure leaves it pinned and in the request, for drv_bind_release. From here to
- * the doorbell nothing waits: the process stays what it is.
+ * With the process pinned and in the request; a failure leaves it so, for drv_bind_release. From here to the
+ * doorbell nothing waits: the process stays what it is.
  */
-IOReturn drv_bind_request(struct drv_request *r, struct drv_process *process,
-                          const struct ane_request *request, struct drv_deadline *deadline);
+IOReturn drv_bind_request(struct drv_request *r, const struct ane_request *request,
+                          struct drv_deadline *deadline);
 /* Its mappings and its process are free again: nothing of the client's is under way because of it. */
 void drv_bind_release(struct drv_request *r);
 

@@ -20,12 +20,10 @@ struct expansion {
     struct pr_e5 e5;
     struct pr_hwx_port port[PR_E5_PORTS_MAX];
     struct pr_hwx_program image;
-    void *text;
+    void *text, *scalars;
 };
 
-/* Where the parts are; false when they are not inside `size`. */
-static bool find_parts(const uint8_t *bytes, uint64_t size, struct ane_program_bundle *head,
-                       uint64_t *weights)
+bool drv_bundle_find(const void *bytes, uint64_t size, struct ane_program_bundle *head, uint64_t *weights)
 {
     if (size < sizeof(*head))
         return false;
@@ -69,15 +67,19 @@ static IOReturn expand_bundle(struct drv *d, struct expansion *x, const struct a
                           "Program create: the bundle wants %u bytes of constants and brings %" PRIu64 ".",
                           x->e5.constant_bytes, head->weights_bytes);
     x->text = base_alloc(size);
-    if (!x->text)
+    x->scalars = base_alloc_array(x->e5.records, PR_E5_SCALARS_BYTES);
+    if (!x->text || !x->scalars)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for %u descriptors.",
                           x->e5.records);
     pr_e5_expand(&x->e5, x->text, size, &words, &problem);
+    pr_e5_scalars(&x->e5, x->scalars);
     pr_e5_image_ports(&x->e5, x->port);
     x->image = (struct pr_hwx_program){.text = x->text,
                                        .text_bytes = (uint32_t)size,
                                        .constant = head->weights_bytes ? weights : NULL,
                                        .constant_bytes = (uint32_t)head->weights_bytes,
+                                       .literal = x->scalars,
+                                       .literal_bytes = x->e5.records * PR_E5_SCALARS_BYTES,
                                        .td_count = x->e5.records,
                                        .first_td_words = words,
                                        .intermediate_bytes = x->e5.intermediate_bytes,
@@ -86,14 +88,15 @@ static IOReturn expand_bundle(struct drv *d, struct expansion *x, const struct a
     return load_image(d, x, program);
 }
 
-IOReturn drv_bundle_load(struct drv *d, const uint8_t *bytes, uint64_t size, struct drv_program *program)
+IOReturn drv_bundle_load(struct drv *d, const void *payload, uint64_t size, struct drv_program *program)
 {
+    const uint8_t *bytes = payload;
     struct ane_program_bundle head;
     struct expansion *x;
     uint64_t weights;
     IOReturn result;
 
-    if (!find_parts(bytes, size, &head, &weights))
+    if (!drv_bundle_find(bytes, size, &head, &weights))
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: the two parts of the bundle do not fill its %" PRIu64 " bytes.",
                           size);
@@ -101,6 +104,7 @@ IOReturn drv_bundle_load(struct drv *d, const uint8_t *bytes, uint64_t size, str
     if (!x)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory to read the bundle.");
     result = expand_bundle(d, x, &head, bytes + sizeof(head), bytes + weights, program);
+    base_free(x->scalars);
     base_free(x->text);
     base_free(x);
     return result;

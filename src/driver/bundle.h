@@ -8,11 +8,12 @@
 
 #include "driver/state.h"
 
+/* Where the parts are, main.e5 behind the struct; false when they are not exactly `size` bytes. */
+bool drv_bundle_find(const void *bytes, uint64_t size, struct ane_program_bundle *head, uint64_t *weights);
 /*
  * `bytes` is a private copy of what abi.h calls struct ane_program_bundle and what follows it. Otherwise as
  * drv_image_load.
  */
-IOReturn drv_bundle_load(struct drv *driver, const uint8_t *bytes, uint64_t size,
-                         struct drv_program *program);
+IOReturn drv_bundle_load(struct drv *driver, const void *bytes, uint64_t size, struct drv_program *program);
 
 #endif

@@ -6,8 +6,10 @@
  */
 #include "driver/dispatch.h"
 
+#include "driver/chaining.h"
 #include "driver/hint.h"
 #include "driver/identity.h"
+#include "driver/instance.h"
 #include "driver/session.h"
 #include "driver/shim.h"
 
@@ -29,8 +31,8 @@ static IOReturn not_served(struct drv_client *client, struct IOExternalMethodArg
 #define DO_ProgramUnprepare                  drv_shim_unprepare, PLAIN, 0, WHEN_OPEN
 #define DO_ProgramDestroy                    drv_shim_destroy, PLAIN, 0, WHEN_OPEN
 #define DO_GetStatus                         drv_session_status, PLAIN, 0, WHEN_OPEN
-#define DO_ProgramCreateInstance             not_served, PLAIN, 0, WHEN_OPEN
-#define DO_ProgramChainingPrepare            not_served, PLAIN, CHAINING, WHEN_OPEN
+#define DO_ProgramCreateInstance             drv_instance_create, PLAIN, 0, WHEN_OPEN
+#define DO_ProgramChainingPrepare            drv_chaining_prepare, PLAIN, CHAINING, WHEN_OPEN
 #define DO_GetVersion                        drv_session_version, PLAIN, 0, WHEN_OPEN
 #define DO_RegisterDebugWorkProcessor        not_served, DEBUG_WORK, 0, WHEN_OPEN
 #define DO_UnregisterDebugWorkProcessor      not_served, DEBUG_WORK, 0, WHEN_OPEN
@@ -38,12 +40,12 @@ static IOReturn not_served(struct drv_client *client, struct IOExternalMethodArg
 #define DO_CompleteDebugWorkProcessorItem    not_served, DEBUG_WORK, 0, WHEN_OPEN
 #define DO_ReleaseDebugWorkProcessorBuffers  not_served, DEBUG_WORK, 0, WHEN_OPEN
 #define DO_LoadFirmware                      drv_session_load_firmware, PLAIN, 0, ANY_TIME
-#define DO_ProgramOutputSetEnqueue           not_served, PLAIN, CHAINING | DATA, WHEN_OPEN
-#define DO_ProgramInputsReady                not_served, PLAIN, CHAINING | DATA, WHEN_OPEN
+#define DO_ProgramOutputSetEnqueue           drv_chaining_enqueue, PLAIN, CHAINING | DATA, WHEN_OPEN
+#define DO_ProgramInputsReady                drv_chaining_ready, PLAIN, CHAINING | DATA, WHEN_OPEN
 #define DO_MemoryMapRequest                  drv_shim_map, PLAIN, MEMORY, WHEN_OPEN
 #define DO_MemoryUnMapRequest                drv_shim_unmap, PLAIN, 0, WHEN_OPEN
 #define DO_SessionHintRequest                drv_hint_session, PLAIN, 0, WHEN_OPEN
-#define DO_ProgramChainingSetActiveProcedure not_served, PLAIN, CHAINING, WHEN_OPEN
+#define DO_ProgramChainingSetActiveProcedure drv_chaining_activate, PLAIN, CHAINING, WHEN_OPEN
 #define DO_setClientHint                     drv_hint_clients, PLAIN, SET_HINTS, ANY_TIME
 
 enum { ANY_TIME, WHEN_OPEN };

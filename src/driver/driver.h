@@ -92,6 +92,9 @@ struct drv_platform {
                        struct base_error *error);
     void (*surface_put)(void *context, uint32_t id);
 
+    /* The 32 bytes of the public key that signs programs here; false: none is trusted. May be NULL. */
+    bool (*trusted_key)(void *context, uint8_t *key);
+
     uint64_t (*now)(void *context);
     /*
      * Lets the machine run until *done is true or the deadline has passed (-ETIMEDOUT); NULL is no deadline.

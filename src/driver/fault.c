@@ -20,6 +20,7 @@
 #include "driver/domain.h"
 #include "driver/flow.h"
 #include "driver/mailbox.h"
+#include "driver/program.h"
 #include "driver/request.h"
 #include "program/chain.h"
 
@@ -237,9 +238,11 @@ static void dump_allocations(struct drv *d)
     for (unsigned i = 0; i < DRV_SHARED_BLOCKS; i++)
         dump_block(d, "shared", i, &d->shared_block[i]);
     for (const struct drv_program *program = d->programs; program; program = program->next) {
-        dump_block(d, "program", program->token, &program->text);
-        dump_block(d, "program", program->token, &program->kernel);
-        dump_block(d, "program", program->token, &program->container);
+        const struct drv_block *block[DRV_PROGRAM_BLOCKS];
+        unsigned count = drv_program_blocks(program, block);
+
+        for (unsigned i = 0; i < count; i++)
+            dump_block(d, "program", program->token, block[i]);
     }
     for (const struct drv_client *client = d->clients; client; client = client->next)
         for (unsigned i = 0; i < DRV_BUCKETS; i++)
@@ -372,13 +375,16 @@ static bool tensor_at(const struct drv_request *r, uint64_t address, char *text,
             snprintf(text, size, "%s %u \"%s\"", i < program->inputs ? "input" : "output",
                      i < program->inputs ? i : i - program->inputs, program->port[i]);
         else
-            snprintf(text, size, "the intermediate buffer");
+            snprintf(text, size, "the %s buffer",
+                     i < ports + program->intermediates ? "intermediate" : "scratch");
         return true;
     }
     if (holds(r->process->text, program->text.bytes, address))
         snprintf(text, size, "the program's text");
     else if (program->kernel.bytes && holds(r->process->kernel, program->kernel.bytes, address))
         snprintf(text, size, "the kernel");
+    else if (program->constants.bytes && holds(r->process->constants, program->constants.bytes, address))
+        snprintf(text, size, "the constants");
     else
         return false;
     return true;

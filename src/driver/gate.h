@@ -10,12 +10,14 @@
 
 struct drv_client;
 struct drv_platform;
+struct drv_process;
 struct drv_request;
 
 /* A caller in a line, on its stack. `done` is what the platform's wait looks at. */
 struct drv_waiter {
     struct drv_waiter *next;
     struct drv_client *client;   /* whose call it is; NULL where the line does not ask */
+    struct drv_process *process; /* for which it waits; NULL where the line does not ask */
     struct drv_request *request; /* what it waited for, handed over with `done` */
     bool done;
 };

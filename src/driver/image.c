@@ -16,6 +16,7 @@
 #include "listing/check.h"
 #include "program/chain.h"
 #include "program/hwx.h"
+#include "program/uses.h"
 
 #define SECTION_ALIGN 16u
 #define ENGINES       16u /* neural-engine lanes */
@@ -28,6 +29,24 @@ static void keep_first(void *context, enum pr_finding finding, const struct pr_p
 
     if (finding == PR_FINDING_PROBLEM && first->kind == PR_PROBLEM_NONE)
         *first = *problem;
+}
+
+/*
+ * The leaf word does not protect an input (seeds ch. 28): a program whose results go to one is refused here.
+ * In place means one surface at two ports, which is the request's choice.
+ */
+static IOReturn check_inputs(struct drv *d, const uint8_t *bytes, const struct pr_hwx *hwx)
+{
+    struct pr_uses uses;
+
+    pr_uses_trace(bytes + hwx->text.offset, hwx->text.size, hwx->first_td_words, hwx->td_count, &uses);
+    for (uint32_t i = 0; i < hwx->port_count; i++)
+        if (hwx->port[i].direction == PR_HWX_INPUT && uses.stored >> hwx->port[i].bar & 1)
+            return drv_refuse(d, kIOReturnBadArgument,
+                              "Program create: a descriptor writes to buffer %u, which is the input %s; "
+                              "results go to outputs and to the intermediate buffer.",
+                              hwx->port[i].bar, hwx->port[i].short_name);
+    return kIOReturnSuccess;
 }
 
 static IOReturn read_image(struct drv *d, const uint8_t *bytes, uint64_t size, struct pr_hwx *hwx)
@@ -44,7 +63,7 @@ static IOReturn read_image(struct drv *d, const uint8_t *bytes, uint64_t size, s
     if (hwx->td_count > TDS_MAX)
         return drv_refuse(d, kIOReturnBadArgument, "Program create: %u descriptors; the limit is %u.",
                           hwx->td_count, TDS_MAX);
-    return kIOReturnSuccess;
+    return check_inputs(d, bytes, hwx);
 }
 
 /* What the container is made from: the generic buffers in the order calls bind them, then text and kernel. */
@@ -103,11 +122,24 @@ static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_h
                 "Program create: a surface uses the buffer register of the intermediate buffer.");
         program->intermediates = 1;
     }
+    if (hwx->scratch_bytes) {
+        if (!plan_add(plan, PR_BUFFER_MUTABLE, hwx->scratch_bar, hwx->scratch_bytes, 0))
+            return drv_refuse(d, kIOReturnBadArgument,
+                              "Program create: a surface has buffer %u, which is the scratch buffer's.",
+                              hwx->scratch_bar);
+        program->scratch_bytes = hwx->scratch_bytes;
+    }
     plan->io = plan->buffers;
     memcpy(program->bytes, plan->bytes, plan->io * sizeof(plan->bytes[0]));
     plan_add(plan, PR_BUFFER_TEXT, PR_HWX_BAR_TEXT, program->text.bytes, program->text.iova);
     if (program->kernel.bytes)
         plan_add(plan, PR_BUFFER_KERNEL, PR_HWX_BAR_CONST, program->kernel.bytes, program->kernel.iova);
+    program->constants_index = plan->buffers;
+    if (program->constants.bytes &&
+        !plan_add(plan, PR_BUFFER_IN, PR_HWX_BAR_LITERAL, program->constants.bytes, program->constants.iova))
+        return drv_refuse(d, kIOReturnBadArgument,
+                          "Program create: a surface has buffer %u, which is the constants'.",
+                          PR_HWX_BAR_LITERAL);
     return kIOReturnSuccess;
 }
 
@@ -214,19 +246,29 @@ static IOReturn make_block(struct drv *d, uint32_t usage, uint64_t bytes, const 
                       bytes);
 }
 
+static IOReturn load_span(struct drv *d, const uint8_t *bytes, const struct pr_hwx_span *span, uint32_t usage,
+                          const char *what, struct drv_block *block)
+{
+    IOReturn result = span->size ? make_block(d, usage, span->size, what, block) : kIOReturnSuccess;
+
+    if (!result && span->size)
+        memcpy(block->host, bytes + span->offset, span->size);
+    return result;
+}
+
+/* The sections of the image, and the memory in which the firmware says where it sees them. */
 static IOReturn load_spans(struct drv *d, const uint8_t *bytes, const struct pr_hwx *hwx,
                            struct drv_program *program)
 {
-    IOReturn result = make_block(d, PR_USAGE_TEXT, hwx->text.size, "text", &program->text);
+    IOReturn result = load_span(d, bytes, &hwx->text, PR_USAGE_TEXT, "text", &program->text);
 
-    if (result)
-        return result;
-    memcpy(program->text.host, bytes + hwx->text.offset, hwx->text.size);
-    if (!hwx->constant.size)
-        return kIOReturnSuccess;
-    result = make_block(d, PR_USAGE_KERNEL, hwx->constant.size, "kernel", &program->kernel);
     if (!result)
-        memcpy(program->kernel.host, bytes + hwx->constant.offset, hwx->constant.size);
+        result = load_span(d, bytes, &hwx->constant, PR_USAGE_KERNEL, "kernel", &program->kernel);
+    if (!result)
+        result = load_span(d, bytes, &hwx->literal, PR_USAGE_CONSTANTS, "constants", &program->constants);
+    if (!result)
+        result =
+            make_block(d, PR_USAGE_TEXT, sizeof(struct pr_working_set), "working set", &program->working);
     return result;
 }
 
@@ -247,7 +289,7 @@ static IOReturn load_image(struct drv *d, const uint8_t *bytes, uint64_t size, s
     if (result)
         return result;
     at = lay_out(&plan, program->kernel.bytes);
-    result = make_block(d, PR_USAGE_TEXT, at.bytes, "container", &program->container);
+    result = make_block(d, PR_USAGE_FIRMWARE_SURFACE, at.bytes, "container", &program->container);
     if (result)
         return result;
     /* Padding has to be zero, whatever a bare driver or a stray store left in the pages. */
@@ -275,6 +317,8 @@ IOReturn drv_image_load(struct drv *d, const void *bytes, uint64_t size, struct 
 void drv_image_drop(struct drv *d, struct drv_program *program)
 {
     drv_block_drop(d, &program->container);
+    drv_block_drop(d, &program->working);
+    drv_block_drop(d, &program->constants);
     drv_block_drop(d, &program->kernel);
     drv_block_drop(d, &program->text);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes. A process is in exactly one state, which only set_state() changes. Text and kernel of its
- * program are mapped in its client's domain while it is STARTING or LIVE; `id` is its slot while it is LIVE,
- * and none otherwise. A caller that starts or uses a process has it pinned; while it is pinned for that, it
- * is neither parked nor ended.
+ * Processes. A process is in exactly one state, which only set_state() changes. Text, kernel and constants of
+ * its program are mapped in its client's domain while it is STARTING or LIVE; `id` is its slot while it is
+ * LIVE, and none otherwise. A caller that starts or uses a process has it pinned; while it is pinned for
+ * that, it is neither parked nor ended.
  *
  * A process the firmware has, or may have, without a client's process for it is a ghost: counted in its
  * program, which is not unloaded before the firmware has confirmed that the last ghost is gone.
@@ -15,9 +15,11 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "driver/chaining.h"
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/domain.h"
+#include "driver/instance.h"
 #include "driver/lifecycle.h"
 #include "driver/mapping.h"
 #include "driver/program.h"
@@ -70,6 +72,7 @@ void drv_process_remove(struct drv_process *process)
 {
     struct drv_process **link = &process->client->processes;
 
+    drv_chaining_drop(process);
     while (*link != process)
         link = &(*link)->next_of_client;
     *link = process->next_of_client;
@@ -80,34 +83,51 @@ void drv_process_remove(struct drv_process *process)
     base_free(process);
 }
 
+/* What the engine reads of a program, and where a process has it in its client's domain. */
+struct part {
+    const struct drv_block *block;
+    uint64_t *iova;
+};
+#define PARTS 3u
+static void list_parts(struct drv_process *process, struct part part[PARTS])
+{
+    const struct drv_program *program = process->program;
+
+    part[0] = (struct part){&program->text, &process->text};
+    part[1] = (struct part){&program->kernel, &process->kernel};
+    part[2] = (struct part){&program->constants, &process->constants};
+}
+
 static void unmap_program(struct drv *d, struct drv_domain *domain, struct drv_process *process)
 {
-    if (process->text)
-        drv_mapping_displace(d, domain, process->text, process->program->text.bytes);
-    if (process->kernel)
-        drv_mapping_displace(d, domain, process->kernel, process->program->kernel.bytes);
-    process->text = process->kernel = 0;
+    struct part part[PARTS];
+
+    list_parts(process, part);
+    for (unsigned i = 0; i < PARTS; i++) {
+        if (*part[i].iova)
+            drv_mapping_displace(d, domain, *part[i].iova, part[i].block->bytes);
+        *part[i].iova = 0;
+    }
 }
 
-static int map_block(struct drv *d, struct drv_domain *domain, const struct drv_block *block, uint64_t *iova)
-{
-    return block->bytes ? drv_mapping_place(d, domain, block->usage, &block->pages, DRV_SPACE_HIGH, iova) : 0;
-}
-
-/* Text and kernel have addresses of their own in every domain. */
+/* They have addresses of their own for every process, also where instances share the pages. */
 static int map_program(struct drv *d, struct drv_domain *domain, struct drv_process *process)
 {
-    uint64_t text = 0, kernel = 0;
-    int status = map_block(d, domain, &process->program->text, &text);
+    struct part part[PARTS];
+    int status = 0;
 
-    if (status)
-        return status;
-    process->text = text;
-    status = map_block(d, domain, &process->program->kernel, &kernel);
+    list_parts(process, part);
+    for (unsigned i = 0; i < PARTS && !status; i++) {
+        const struct drv_block *block = part[i].block;
+        uint64_t iova = 0;
+
+        if (block->bytes)
+            status = drv_mapping_place(d, domain, block->usage, &block->pages, DRV_SPACE_HIGH, &iova);
+        if (!status)
+            *part[i].iova = iova;
+    }
     if (status)
         unmap_program(d, domain, process);
-    else
-        process->kernel = kernel;
     return status;
 }
 
@@ -198,7 +218,7 @@ static void undo_start(struct drv_process *process, struct drv_domain *domain)
         terminate_process(d, process->program, unnoticed);
 }
 
-#define OWN_BUFFERS 2u /* text and kernel: an image has no generic buffer with a fixed address */
+#define OWN_BUFFERS PARTS /* of the generic buffers of an image only the constants have a fixed address */
 union process_body {
     struct pr_body_process process;
     uint8_t bytes[PR_PROCESS_BYTES(OWN_BUFFERS)];
@@ -219,6 +239,7 @@ static uint32_t write_body(struct pr_body_process *body, const struct drv_domain
     body->buffers = 0;
     add_own(body, PR_PROCESS_TEXT, process->text, process->program->text.bytes);
     add_own(body, PR_PROCESS_KERNEL, process->kernel, process->program->kernel.bytes);
+    add_own(body, process->program->constants_index, process->constants, process->program->constants.bytes);
     return PR_PROCESS_BYTES(body->buffers);
 }
 
@@ -229,11 +250,12 @@ static IOReturn map_refused(const struct drv_process *process, const struct drv_
 
     if (status != -ENOSPC)
         return drv_refuse(d, kIOReturnNoMemory, "Program prepare: no memory for page tables.");
-    return drv_refuse(d, kIOReturnNoResources,
-                      "Program prepare: text and kernel of %" PRIu64 " bytes do not fit: what must be mapped "
-                      "at once takes %" PRIu64 " of the %" PRIu64 " bytes of device addresses of domain %u.",
-                      program->text.bytes + program->kernel.bytes, drv_space_used(&domain->space),
-                      domain->space.end - domain->space.first, domain->number);
+    return drv_refuse(
+        d, kIOReturnNoResources,
+        "Program prepare: text, kernel and constants of %" PRIu64 " bytes do not fit: what must be mapped "
+        "at once takes %" PRIu64 " of the %" PRIu64 " bytes of device addresses of domain %u.",
+        program->text.bytes + program->kernel.bytes + program->constants.bytes,
+        drv_space_used(&domain->space), domain->space.end - domain->space.first, domain->number);
 }
 
 /* With a domain: text and kernel mapped there, and a slot of the firmware's for its stream. */
@@ -306,19 +328,54 @@ IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadl
     return result;
 }
 
+struct drv_mapping *drv_process_sibling_buffer(const struct drv_process *process, unsigned band)
+{
+    const struct drv_program *holder = drv_instance_intermediate(process->program);
+
+    for (struct drv_process *p = process->client->processes; p; p = p->next_of_client)
+        if (p != process && p->intermediate[band] && drv_instance_intermediate(p->program) == holder)
+            return p->intermediate[band];
+    return NULL;
+}
+
+void drv_process_disown_buffer(struct drv_client *client, const struct drv_mapping *mapping)
+{
+    for (struct drv_process *p = client->processes; p; p = p->next_of_client)
+        for (unsigned band = 0; band < DRV_BANDS; band++) {
+            if (p->intermediate[band] == mapping)
+                p->intermediate[band] = NULL;
+            if (p->scratch[band] == mapping)
+                p->scratch[band] = NULL;
+        }
+}
+
+/* The buffers that no sibling uses go with the process. */
+static void drop_buffers(struct drv_process *process)
+{
+    for (unsigned band = 0; band < DRV_BANDS; band++) {
+        struct drv_mapping *own = process->intermediate[band];
+
+        process->intermediate[band] = NULL;
+        if (own && drv_process_sibling_buffer(process, band) != own)
+            drv_surface_unmap(process->client, own);
+        if (process->scratch[band])
+            drv_surface_unmap(process->client, process->scratch[band]);
+        process->scratch[band] = NULL;
+    }
+}
+
 void drv_process_end(struct drv_process *process)
 {
     struct drv_client *client = process->client;
     struct drv *d = client->driver;
     uint32_t id = process->state == DRV_PROCESS_LIVE ? process->id : process->old_id;
 
+    drv_chaining_drop(process);
     if (process->state == DRV_PROCESS_LIVE)
         unmap_program(d, client->domain, process);
     set_state(process, DRV_PROCESS_ENDED);
     process->id = process->old_id = PR_NO_ID;
-    for (unsigned band = 0; band < DRV_BANDS; band++)
-        if (process->intermediate[band])
-            drv_surface_unmap(client, process->intermediate[band]);
+    drop_buffers(process);
     if (id != PR_NO_ID)
         terminate_process(d, process->program, id);
 }
@@ -344,7 +401,7 @@ void drv_process_park_all(struct drv_client *client)
             set_state(process, DRV_PROCESS_PARKED);
             process->old_id = process->id;
             process->id = PR_NO_ID;
-            process->text = process->kernel = 0; /* they go with the domain */
+            process->text = process->kernel = process->constants = 0; /* they go with the domain */
         }
 }
 

@@ -19,6 +19,10 @@ void drv_process_pin(struct drv_process *process);
 void drv_process_unpin(struct drv_process *process);
 /* Gives a pinned process a domain and a slot if it has none. May wait. */
 IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadline);
+/* The intermediate buffer of a band that a process with the same one has already; NULL: none has. */
+struct drv_mapping *drv_process_sibling_buffer(const struct drv_process *process, unsigned band);
+/* No process of the client uses it for further requests. */
+void drv_process_disown_buffer(struct drv_client *client, const struct drv_mapping *mapping);
 /* Ends a process of which nothing is in flight: unmapped, terminated, no longer found. */
 void drv_process_end(struct drv_process *process);
 

@@ -5,7 +5,7 @@
  * not, moves it on. A program is unloaded when it is not needed: no owner, no processes, no call or command
  * under way, no ghosts. It is freed as UNLOADED: until then the firmware may read its container and text. The
  * exceptions are a program the firmware never knew (NEW), and the end of the driver, after the controller has
- * stopped.
+ * stopped. An instance with its base's slot is LOADED and UNLOADED without a command.
  */
 #include "driver/program.h"
 
@@ -20,18 +20,20 @@
 #include "driver/command.h"
 #include "driver/identity.h"
 #include "driver/image.h"
+#include "driver/instance.h"
 #include "driver/lifecycle.h"
 #include "driver/process.h"
 #include "driver/quota.h"
+#include "driver/signature.h"
 #include "driver/surface.h"
 
 #define IMAGE_BYTES_MAX PR_CONTAINER_BYTES_MAX
 
 #define NEXT(state) (1u << DRV_PROGRAM_##state)
 static const struct drv_lifecycle_state states[] = {
-    [DRV_PROGRAM_NEW] = {"new", NEXT(LOADING)},
+    [DRV_PROGRAM_NEW] = {"new", NEXT(LOADING) | NEXT(LOADED)},
     [DRV_PROGRAM_LOADING] = {"loading", NEXT(LOADED) | NEXT(UNLOADED)},
-    [DRV_PROGRAM_LOADED] = {"loaded", NEXT(READY) | NEXT(UNLOADING)},
+    [DRV_PROGRAM_LOADED] = {"loaded", NEXT(READY) | NEXT(UNLOADING) | NEXT(UNLOADED)},
     [DRV_PROGRAM_READY] = {"ready", NEXT(LOADED)},
     [DRV_PROGRAM_UNLOADING] = {"unloading", NEXT(LOADED) | NEXT(UNLOADED)},
     [DRV_PROGRAM_UNLOADED] = {"unloaded", 0},
@@ -68,7 +70,20 @@ struct drv_program *drv_program_find(struct drv_client *client, uint64_t token)
 
 /* Create. */
 
-static IOReturn check_quota(const struct drv_client *client)
+unsigned drv_program_blocks(const struct drv_program *program,
+                            const struct drv_block *block[DRV_PROGRAM_BLOCKS])
+{
+    const struct drv_block *all[DRV_PROGRAM_BLOCKS] = {&program->text, &program->kernel, &program->constants,
+                                                       &program->working, &program->container};
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < DRV_PROGRAM_BLOCKS; i++)
+        if (all[i]->bytes && !drv_instance_shares(program, all[i]))
+            block[count++] = all[i];
+    return count;
+}
+
+IOReturn drv_program_check_quota(const struct drv_client *client)
 {
     struct drv *d = client->driver;
 
@@ -76,8 +91,26 @@ static IOReturn check_quota(const struct drv_client *client)
         return kIOReturnSuccess;
     d->stats.over_quota++;
     return drv_refuse(d, kIOReturnNoResources,
-                      "Program create: client %u has %u programs; the limit is %u per client. Destroy one.",
-                      client->number, client->programs, DRV_PROGRAMS_PER_CLIENT);
+                      "Client %u has %u programs; the limit is %u per client. Destroy one.", client->number,
+                      client->programs, DRV_PROGRAMS_PER_CLIENT);
+}
+
+/* What a program can be made from: the two resource classes, each with its loader. */
+static const struct resource {
+    uint32_t representation;
+    const char *name;
+    IOReturn (*load)(struct drv *driver, const void *bytes, uint64_t size, struct drv_program *program);
+} resources[] = {
+    {ANE_PROGRAM_LEGACY, "ANEProgramLegacyResource", drv_image_load},
+    {ANE_PROGRAM_RT, "ANEProgramRTResource", drv_bundle_load},
+};
+
+static const struct resource *find_resource(uint32_t representation)
+{
+    for (size_t i = 0; i < BASE_COUNT_OF(resources); i++)
+        if (resources[i].representation == representation)
+            return &resources[i];
+    return NULL;
 }
 
 static IOReturn check_args(struct drv_client *client, const struct ane_program_args *args, uint64_t room)
@@ -97,13 +130,10 @@ static IOReturn check_args(struct drv_client *client, const struct ane_program_a
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: an image of %" PRIu64 " bytes; the arguments leave %" PRIu64 ".",
                           args->image_size, room);
-    if (args->representation != ANE_PROGRAM_LEGACY && args->representation != ANE_PROGRAM_RT)
+    if (!find_resource(args->representation))
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: representation %u is neither 1 (image) nor 2 (bundle).",
                           args->representation);
-    if (args->representation == ANE_PROGRAM_LEGACY && !client->identity.developer)
-        return drv_refuse(d, kIOReturnNotPermitted,
-                          "Program create: a raw image is not signed for this caller.");
     return kIOReturnSuccess;
 }
 
@@ -174,15 +204,26 @@ static IOReturn send_command(struct drv *d, struct drv_program *program, struct 
     return result;
 }
 
+static uint64_t own_bytes(const struct drv_program *program)
+{
+    const struct drv_block *block[DRV_PROGRAM_BLOCKS];
+    unsigned count = drv_program_blocks(program, block);
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        bytes += block[i]->bytes;
+    return bytes;
+}
+
 static IOReturn send_load(struct drv *d, struct drv_program *program)
 {
-    struct pr_body_load body = {program->container.iova, program->container.bytes};
+    struct pr_body_load body = {program->container.iova, program->container.bytes, program->working.iova,
+                                program->working.bytes};
     const struct drv_command_args args = {
         .id = PR_CMD_LOAD_PROGRAM, .program = PR_NO_ID, .body = &body, .bytes = sizeof(body)};
     IOReturn result;
 
-    drv_balancer_place(&d->balancer, &program->residency,
-                       program->text.bytes + program->kernel.bytes + program->container.bytes);
+    drv_balancer_place(&d->balancer, &program->residency, own_bytes(program));
     result = send_command(d, program, args, load_answered, DRV_PROGRAM_LOADING, DRV_PROGRAM_UNLOADED);
     if (!result && program->id >= PR_PROGRAMS_MAX)
         result = drv_refuse(d, kIOReturnError, "The firmware loaded a program as %u; the limit is %u.",
@@ -203,9 +244,15 @@ static void disown_program(struct drv_program *program)
     program->owner = NULL;
 }
 
-static void free_program(struct drv *d, struct drv_program *program)
+void drv_program_free(struct drv *d, struct drv_program *program)
 {
+    if (program->owner)
+        disown_program(program);
     drv_balancer_remove(&d->balancer, &program->residency);
+    if (program->base) {
+        program->base->instances--;
+        drv_instance_unshare(program);
+    }
     drv_image_drop(d, program);
     base_free(program);
 }
@@ -230,46 +277,92 @@ static void unlink_program(struct drv *d, struct drv_program *program)
 /* In use, or perhaps in use by the firmware. */
 static bool is_needed(const struct drv_program *program)
 {
-    return program->owner || program->processes || program->pins || program->holds || program->ghosts ||
-           program->state == DRV_PROGRAM_LOADING || program->state == DRV_PROGRAM_UNLOADING;
+    return program->owner || program->instances || program->processes || program->pins || program->holds ||
+           program->ghosts || program->state == DRV_PROGRAM_LOADING ||
+           program->state == DRV_PROGRAM_UNLOADING;
 }
 
-static struct drv_program *make_program(struct drv_client *client, const struct ane_program_args *args)
+struct drv_program *drv_program_make(struct drv_client *client)
 {
     struct drv_program *program = base_alloc(sizeof(*program));
 
-    if (!program) {
-        drv_refuse(client->driver, kIOReturnNoMemory, "Program create: no memory.");
+    if (!program)
         return NULL;
-    }
     program->driver = client->driver;
     program->token = ++client->driver->token;
     program->owner = client;
     client->programs++;
     program->identity = client->identity;
     program->id = PR_NO_ID;
-    copy_name(program->name, sizeof(program->name), args->name, sizeof(args->name));
     return program;
 }
 
-/* Reads the image from a copy of its own: nothing the client does to the surface meanwhile matters. */
-static IOReturn read_copy(struct drv *d, const uint8_t *from, const struct ane_program_args *args,
-                          struct drv_program *program)
+/* What the client's surface holds behind the arguments. */
+struct payload {
+    const uint8_t *image;
+    uint64_t bytes; /* at least image_size */
+};
+
+/* The signature behind the image, copied; false when none is there. */
+static bool copy_signature(const struct payload *payload, const struct ane_program_args *args,
+                           struct ane_program_signature *signature)
 {
+    uint64_t at = pr_round_up(args->image_size, 8);
+
+    if (!drv_signature_present(args) || at > payload->bytes || payload->bytes - at < sizeof(*signature))
+        return false;
+    memcpy(signature, payload->image + at, sizeof(*signature));
+    return true;
+}
+
+/* Reads the image from a copy of its own: nothing the client does to the surface meanwhile matters. */
+static IOReturn read_copy(struct drv_client *client, const struct payload *payload,
+                          const struct ane_program_args *args, struct drv_program *program)
+{
+    struct drv *d = client->driver;
     const uint64_t size = args->image_size;
+    struct ane_program_signature signature;
+    bool has_signature = copy_signature(payload, args, &signature);
     struct drv_pages copy;
     IOReturn result;
 
     if (drv_pages_take(d, size, true, &copy))
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for a copy of the image.");
-    memcpy(copy.host, from, size);
-    result = args->representation == ANE_PROGRAM_RT ? drv_bundle_load(d, copy.host, size, program)
-                                                    : drv_image_load(d, copy.host, size, program);
+    memcpy(copy.host, payload->image, size);
+    result = drv_signature_check(client, args, copy.host, has_signature ? &signature : NULL);
+    if (!result)
+        result = find_resource(args->representation)->load(d, copy.host, size, program);
     drv_pages_give(d, &copy);
     return result;
 }
 
-static IOReturn load_program(struct drv_client *client, const uint8_t *from,
+static IOReturn adopt_slot(struct drv_program *program)
+{
+    program->id = program->base->id;
+    drv_balancer_join(&program->driver->balancer, &program->residency, &program->base->residency);
+    set_state(program, DRV_PROGRAM_LOADED);
+    return kIOReturnSuccess;
+}
+
+IOReturn drv_program_enter(struct drv_program *program)
+{
+    struct drv *d = program->driver;
+    IOReturn result;
+
+    link_program(d, program);
+    result = drv_instance_adopts(program) ? adopt_slot(program) : send_load(d, program);
+    if (result) {
+        disown_program(program);
+        drv_program_unload_orphan(d, program);
+        return result;
+    }
+    set_state(program, DRV_PROGRAM_READY);
+    SOC_TRACE(d->platform.trace, DRV_PROGRAM_LOADED, program->token, program->name, program->id,
+              program->inputs, program->outputs, program->td_count);
+    return kIOReturnSuccess;
+}
+
+static IOReturn load_program(struct drv_client *client, const struct payload *payload,
                              const struct ane_program_args *args, uint64_t *token)
 {
     struct drv *d = client->driver;
@@ -278,27 +371,17 @@ static IOReturn load_program(struct drv_client *client, const uint8_t *from,
 
     if (result)
         return result;
-    program = make_program(client, args);
+    program = drv_program_make(client);
     if (!program)
-        return kIOReturnNoMemory;
-    result = read_copy(d, from, args, program);
+        return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory.");
+    copy_name(program->name, sizeof(program->name), args->name, sizeof(args->name));
+    result = read_copy(client, payload, args, program);
     if (result) {
-        disown_program(program);
-        free_program(d, program);
+        drv_program_free(d, program);
         return result;
     }
-    link_program(d, program);
-    result = send_load(d, program);
-    if (result) {
-        disown_program(program);
-        drv_program_unload_orphan(d, program);
-        return result;
-    }
-    set_state(program, DRV_PROGRAM_READY);
     *token = program->token;
-    SOC_TRACE(d->platform.trace, DRV_PROGRAM_LOADED, program->token, program->name, program->id,
-              program->inputs, program->outputs, program->td_count);
-    return kIOReturnSuccess;
+    return drv_program_enter(program);
 }
 
 static IOReturn create_from(struct drv_client *client, const struct ane_program_create *create,
@@ -307,7 +390,8 @@ static IOReturn create_from(struct drv_client *client, const struct ane_program_
     struct drv *d = client->driver;
     struct ane_program_args args;
     IOReturn result;
-    uint64_t token;
+    struct payload payload = {.image = surface + create->offset + ANE_PROGRAM_IMAGE};
+    uint64_t token = 0;
 
     if (create->offset % 8 || create->offset > bytes || create->size > bytes - create->offset ||
         create->size < sizeof(args))
@@ -316,11 +400,12 @@ static IOReturn create_from(struct drv_client *client, const struct ane_program_
                           "; the arguments alone have %zu.",
                           create->size, create->offset, bytes, sizeof(args));
     memcpy(&args, surface + create->offset, sizeof(args));
-    result = check_args(client, &args, create->size - ANE_PROGRAM_IMAGE);
+    payload.bytes = create->size - ANE_PROGRAM_IMAGE;
+    result = check_args(client, &args, payload.bytes);
     if (!result)
-        result = check_quota(client);
+        result = drv_program_check_quota(client);
     if (!result)
-        result = load_program(client, surface + create->offset + ANE_PROGRAM_IMAGE, &args, &token);
+        result = load_program(client, &payload, &args, &token);
     if (!result)
         memcpy(surface + create->offset, &token, sizeof(token));
     return result;
@@ -348,11 +433,17 @@ void drv_program_unload_orphan(struct drv *d, struct drv_program *program)
         return;
     if (program->state == DRV_PROGRAM_READY)
         set_state(program, DRV_PROGRAM_LOADED);
-    if (program->state == DRV_PROGRAM_LOADED)
+    if (program->state == DRV_PROGRAM_LOADED && drv_instance_adopts(program))
+        set_state(program, DRV_PROGRAM_UNLOADED);
+    else if (program->state == DRV_PROGRAM_LOADED)
         send_unload(d, program);
     if (program->state == DRV_PROGRAM_UNLOADED) {
+        struct drv_program *base = program->base;
+
         unlink_program(d, program);
-        free_program(d, program);
+        drv_program_free(d, program);
+        if (base)
+            drv_program_unload_orphan(d, base);
         return;
     }
     d->reap = true;
@@ -457,6 +548,9 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
 
     if (!program || program->owner != client)
         return drv_program_not_found(d, destroy->token);
+    if (program->instances)
+        return drv_refuse(d, kIOReturnBusy, "Program 0x%" PRIx64 " has %u instances; destroy them first.",
+                          destroy->token, program->instances);
     if (program->pins)
         return drv_refuse(d, kIOReturnBusy, "Program 0x%" PRIx64 " has requests under way.", destroy->token);
     if (program->processes && (program->processes != process || process->next_of_program))
@@ -519,6 +613,6 @@ void drv_program_drop_all(struct drv *d)
 
         d->programs = program->next;
         d->stats.programs--;
-        free_program(d, program);
+        drv_program_free(d, program);
     }
 }

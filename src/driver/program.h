@@ -16,6 +16,20 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
  */
 struct drv_program *drv_program_find(struct drv_client *client, uint64_t token);
 IOReturn drv_program_not_found(struct drv *driver, uint64_t token);
+/* kIOReturnNoResources when the client has as many programs as it may have; instances count. */
+IOReturn drv_program_check_quota(const struct drv_client *client);
+/* The memory of a program that is not its base's; how many blocks it is. */
+#define DRV_PROGRAM_BLOCKS 5u
+unsigned drv_program_blocks(const struct drv_program *program,
+                            const struct drv_block *block[DRV_PROGRAM_BLOCKS]);
+/* A new program of the client's, unknown to the firmware, for drv_program_free; NULL without memory. */
+struct drv_program *drv_program_make(struct drv_client *client);
+void drv_program_free(struct drv *driver, struct drv_program *program);
+/*
+ * The firmware loads it, or an instance takes its base's slot; then clients find it. May wait. On failure it
+ * is gone, or goes as soon as the firmware has let go of it.
+ */
+IOReturn drv_program_enter(struct drv_program *program);
 /*
  * While a command about the program is under way it is not freed. The caller that held it calls
  * drv_program_unload_orphan afterwards.

@@ -5,10 +5,22 @@
 #include <inttypes.h>
 
 #include "driver/mapping.h"
+#include "driver/program.h"
 
 static uint64_t pages_of(uint64_t bytes)
 {
     return pr_round_up(bytes, PR_PAGE_BYTES) / PR_PAGE_BYTES;
+}
+
+static uint64_t program_pages(const struct drv_program *program)
+{
+    const struct drv_block *block[DRV_PROGRAM_BLOCKS];
+    unsigned count = drv_program_blocks(program, block);
+    uint64_t pages = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        pages += pages_of(block[i]->bytes);
+    return pages;
 }
 
 uint64_t drv_quota_pages(const struct drv_client *client)
@@ -20,8 +32,7 @@ uint64_t drv_quota_pages(const struct drv_client *client)
             pages += pages_of(mapping->bytes);
     for (const struct drv_program *program = client->driver->programs; program; program = program->next)
         if (program->owner == client)
-            pages += pages_of(program->text.bytes) + pages_of(program->kernel.bytes) +
-                     pages_of(program->container.bytes);
+            pages += program_pages(program);
     return pages;
 }
 

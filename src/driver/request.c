@@ -32,6 +32,7 @@
 #include "driver/lifecycle.h"
 #include "driver/process.h"
 #include "driver/ring.h"
+#include "protocol/qos.h"
 
 #define COOKIE_INDEX 0xffu
 _Static_assert(DRV_REQUESTS <= COOKIE_INDEX, "a cookie names its request");
@@ -79,14 +80,17 @@ void drv_request_init(struct drv *d, uint8_t *memory, uint64_t address)
     }
 }
 
-/* A free request becomes one of the client's. */
-static void assign_request(struct drv_request *r, struct drv_client *client)
+/* A free request becomes one of the client's, for a process that the caller has pinned. */
+static void assign_request(struct drv_request *r, struct drv_process *process)
 {
+    struct drv_client *client = process->client;
     struct drv *d = client->driver;
 
     drv_request_set_state(r, DRV_REQUEST_BOUND);
     client->requests++;
+    process->program->requests++;
     r->client = client;
+    r->process = process;
     r->cookie = ++d->serial << DRV_COOKIE_SHIFT | r->index;
     r->status = 0;
     r->detail = 0;
@@ -94,32 +98,53 @@ static void assign_request(struct drv_request *r, struct drv_client *client)
         r->error[i] = PR_TM_ERROR_FINE;
     r->wake.port = 0;
     r->parked = false;
+    r->in_place = false;
     r->counters_at = NULL;
     r->bindings = 0;
+}
+
+/* Below the limits of the client and of an instance. */
+static bool may_have_request(const struct drv_process *process)
+{
+    const struct drv_program *program = process->program;
+
+    return process->client->requests < process->client->queue_depth &&
+           (!program->queue_depth || program->requests < program->queue_depth);
+}
+
+/* Callers before this one wait because of the instance's own limit. */
+static bool is_waited_for(const struct drv *d, const struct drv_program *program)
+{
+    const struct drv_waiter *waiter = program->queue_depth ? d->request_waiters : NULL;
+
+    while (waiter && waiter->process->program != program)
+        waiter = waiter->next;
+    return waiter;
 }
 
 /*
  * A caller that waits for a request gets it as soon as it is free: while one is free, no caller waits that
  * may have it.
  */
-static struct drv_request *take_request(struct drv_client *client)
+static struct drv_request *take_request(struct drv_process *process)
 {
-    struct drv *d = client->driver;
+    struct drv *d = process->client->driver;
     struct drv_request *r = d->free_requests;
 
-    if (!r || client->requests >= client->queue_depth)
+    if (!r || !may_have_request(process) || is_waited_for(d, process->program))
         return NULL;
     d->free_requests = r->next;
-    assign_request(r, client);
+    assign_request(r, process);
     return r;
 }
 
 /* The same, waiting for one: first come, first served among clients below their limit. */
-static IOReturn await_request(struct drv_client *client, struct drv_deadline *deadline,
+static IOReturn await_request(struct drv_process *process, struct drv_deadline *deadline,
                               struct drv_request **r)
 {
+    struct drv_client *client = process->client;
     struct drv *d = client->driver;
-    struct drv_waiter waiter = {.client = client, .request = take_request(client)};
+    struct drv_waiter waiter = {.client = client, .process = process, .request = take_request(process)};
     bool in_time = true;
 
     if (!waiter.request) {
@@ -134,11 +159,12 @@ static IOReturn await_request(struct drv_client *client, struct drv_deadline *de
         return drv_refuse(d, kIOReturnAborted, "Client %u was closed while its request waited to be sent.",
                           client->number);
     d->stats.over_quota += client->requests >= client->queue_depth;
-    return drv_refuse(d, kIOReturnTimeout,
-                      "Client %u has had %u requests under way for %" PRIu64
-                      " ms; the limits are %u for this client and %u in all.",
-                      client->number, client->requests, (uint64_t)(client->timeout_ns / DRV_MS),
-                      client->queue_depth, DRV_REQUESTS);
+    return drv_refuse(
+        d, kIOReturnTimeout,
+        "Client %u has had %u requests under way for %" PRIu64 " ms, and program 0x%" PRIx64
+        " %u; the limits are %u for this client, %u in all, and the queue depth of an instance.",
+        client->number, client->requests, (uint64_t)(client->timeout_ns / DRV_MS), process->program->token,
+        process->program->requests, client->queue_depth, DRV_REQUESTS);
 }
 
 /* A request has become free: the first in the line that may have it gets it. */
@@ -146,7 +172,7 @@ static void pass_on_request(struct drv *d, struct drv_request *r)
 {
     struct drv_waiter *waiter = d->request_waiters;
 
-    while (waiter && waiter->client->requests >= waiter->client->queue_depth)
+    while (waiter && !may_have_request(waiter->process))
         waiter = waiter->next;
     if (!waiter) {
         r->next = d->free_requests;
@@ -154,7 +180,7 @@ static void pass_on_request(struct drv *d, struct drv_request *r)
         return;
     }
     drv_waiter_remove(&d->request_waiters, waiter);
-    assign_request(r, waiter->client);
+    assign_request(r, waiter->process);
     waiter->request = r;
     waiter->done = true;
 }
@@ -183,20 +209,26 @@ static void free_request(struct drv *d, struct drv_request *r)
 
 /* Leaving. */
 
+/* The buffer of the driver's is the request's alone, if it has bound it: it goes with its last use. */
+static void keep_own(const struct drv_request *r, struct drv_mapping *own)
+{
+    for (uint32_t i = 0; own && i < r->bindings; i++)
+        if (r->binding[i] == own) {
+            own->stale = true;
+            drv_process_disown_buffer(r->client, own);
+            return;
+        }
+}
+
 /*
  * A request that timed out in the firmware keeps its cell and bindings until it comes back, but not its band:
  * the next doorbell may make the firmware see what it has missed. It also keeps the driver's intermediate
- * buffer: others get a new one.
+ * and scratch buffers: others get new ones.
  */
 static void abandon_request(struct drv *d, struct drv_request *r)
 {
-    struct drv_mapping **own = &r->process->intermediate[drv_flow_band(r)];
-
-    for (uint32_t i = 0; *own && i < r->bindings; i++)
-        if (r->binding[i] == *own) {
-            (*own)->stale = true;
-            *own = NULL;
-        }
+    keep_own(r, r->process->intermediate[drv_flow_band(r)]);
+    keep_own(r, r->process->scratch[drv_flow_band(r)]);
     drv_flow_leave(d, r);
 }
 
@@ -320,7 +352,7 @@ static void take_slot(struct drv *d, struct drv_request *r)
     uint16_t status = pr_le16(r->message + offsetof(struct pr_exe_header, status));
 
     drv_counters_accepted(d, r);
-    if (status == PR_STATUS_OK || (status == PR_STATUS_NO_RESOURCES && drv_flow_park(d, r)))
+    if ((status == PR_STATUS_OK && !r->in_place) || (status == PR_STATUS_NO_RESOURCES && drv_flow_park(d, r)))
         return;
     complete_request(d, r, status, 0);
 }
@@ -450,16 +482,15 @@ static IOReturn make_request(struct drv_client *client, const struct ane_request
         return result;
     result = check_counts(d, process->program, request);
     if (!result)
-        result = await_request(client, deadline, &r);
+        result = await_request(process, deadline, &r);
     if (result) {
         drv_process_unpin(process);
         return result;
     }
     result = drv_client_is_closed(client)
                  ? drv_refuse(d, kIOReturnAborted, "Client %u was closed.", client->number)
-                 : drv_bind_request(r, process, request, deadline);
+                 : drv_bind_request(r, request, deadline);
     if (result) {
-        r->process = process;
         free_request(d, r);
         return result;
     }
@@ -531,4 +562,41 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
         return result;
     drv_flow_submit(d, r);
     return conclude_request(d, r, drv_wait(d, &r->done, &deadline) != 0, reply);
+}
+
+/* A message of the execution loop. */
+
+IOReturn drv_request_message(struct drv_process *process, void *message, uint32_t bytes,
+                             struct drv_deadline *deadline, uint32_t *status)
+{
+    struct drv_client *client = process->client;
+    struct drv *d = client->driver;
+    struct drv_request *r;
+    IOReturn result = await_request(process, deadline, &r);
+    bool late;
+
+    if (result)
+        return result;
+    drv_process_pin(process); /* the request's own */
+    memcpy(r->message, message, bytes);
+    r->length = bytes;
+    r->priority = ANE_REQUEST_PRIORITY;
+    r->qos = client->qos;
+    r->urgency = pr_qos_queue_index(r->qos);
+    r->in_place = true;
+    drv_flow_submit(d, r);
+    late = drv_wait(d, &r->done, deadline);
+    if (late)
+        result =
+            drv_refuse(d, kIOReturnTimeout, "A message of program 0x%" PRIx64 " was not answered in time.",
+                       process->program->token);
+    else if (r->result == kIOReturnAborted)
+        result = drv_refuse(d, kIOReturnAborted, "Client %u was closed while its message was under way.",
+                            client->number);
+    if (r->state == DRV_REQUEST_QUEUED)
+        drv_flow_remove(d, r);
+    memcpy(message, r->message, bytes);
+    *status = r->status;
+    leave_request(d, r, late);
+    return result;
 }

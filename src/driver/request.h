@@ -23,6 +23,14 @@ void drv_request_set_state(struct drv_request *request, enum drv_request_state s
 IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request,
                           const struct drv_wake *wake, struct ane_request_reply *reply);
 
+/*
+ * Sends a message of the execution loop's for a process that the caller has pinned, and waits until its slot
+ * comes back with the firmware's status; the message is then what the firmware left of it. It waits for its
+ * turn like any other request.
+ */
+IOReturn drv_request_message(struct drv_process *process, void *message, uint32_t bytes,
+                             struct drv_deadline *deadline, uint32_t *status);
+
 /* The controller's side: an event, or slots of DATA_CHAIN_H2T that came back with a refusal. */
 void drv_request_event(struct drv *driver, const struct pr_program_failure *failure);
 void drv_request_returns(struct drv *driver);

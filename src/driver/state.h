@@ -135,7 +135,14 @@ struct drv_program {
     uint64_t bytes[PR_CALL_BUFFERS_MAX];           /* least sizes, inputs, outputs, intermediate */
     char port[PR_CALL_BUFFERS_MAX][DRV_PORT_NAME]; /* names of inputs and outputs, cut to fit */
     uint32_t td_count, first_words;
-    struct drv_block text, kernel, container;
+    struct drv_block text, kernel, constants, working, container;
+    uint32_t constants_index; /* of the constants among the container's buffers */
+    uint64_t scratch_bytes;   /* of a buffer that each process has for itself; 0: none */
+    /* Of an instance (instance.c): blocks that are its base's have the base's addresses. */
+    struct drv_program *base;
+    uint32_t flags;                 /* enum ane_instance_flags */
+    uint32_t instances;             /* of this base program */
+    uint32_t queue_depth, requests; /* requests assigned at once, at most (0: no limit), and now */
     struct drv_residency residency; /* on which engine: the balancer's */
     struct drv_process *processes;
     uint32_t pins;  /* requests and lifecycle calls of clients under way */
@@ -162,8 +169,8 @@ struct drv_process {
     uint32_t old_id; /* still to be terminated after an eviction */
     uint32_t prepares;
     uint32_t pins;
-    uint64_t text, kernel; /* addresses in its client's domain */
-    struct drv_mapping *intermediate[DRV_BANDS];
+    uint64_t text, kernel, constants; /* addresses in its client's domain */
+    struct drv_mapping *intermediate[DRV_BANDS], *scratch[DRV_BANDS];
     /* The mappings the last request bound; good while `generation` is the client's. */
     uint64_t generation;
     struct drv_mapping *recent[PR_CALL_BUFFERS_MAX];
@@ -208,6 +215,7 @@ struct drv_request {
     IOReturn result;
     uint32_t status;
     uint64_t detail;
+    bool in_place;                  /* its slot is its answer: no event comes */
     uint32_t error[PR_TM_ERRORS];   /* of a failure: what the firmware read in the task manager */
     struct drv_request_fault fault; /* of a failure, set when it completes */
     void *counters_at;              /* where its counters go; NULL: they are not armed */
@@ -325,6 +333,7 @@ struct drv {
     struct drv_client *clients;
     struct drv_balancer balancer;
     struct drv_program *programs;
+    struct drv_chain *chains; /* chaining.c */
     /* What could not be ended in time and is tried again: see drv_program_reap. */
     bool reap;
     bool unwire;     /* a stale mapping has lost its last use */

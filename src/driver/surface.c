@@ -230,7 +230,7 @@ void drv_surface_unmap_all(struct drv_client *client, bool base)
         }
     for (struct drv_process *process = client->processes; process; process = process->next_of_client)
         for (unsigned band = 0; band < DRV_BANDS; band++)
-            process->intermediate[band] = NULL;
+            process->intermediate[band] = process->scratch[band] = NULL;
 }
 
 static bool is_used(const struct drv_mapping *mapping)

@@ -147,7 +147,13 @@ static enum pr_status load_program(struct fw *fw, struct pr_command_header *head
     enum pr_status status;
     uint32_t slot = PR_NO_ID;
 
+    if (arguments->working_bytes && arguments->working_bytes < sizeof(struct pr_working_set))
+        return PR_STATUS_BAD_ARGUMENT;
     status = fw_program_load(fw, arguments->container, arguments->bytes, &slot);
+    if (!status && arguments->working_bytes && !fw_program_show(fw, slot, arguments->working)) {
+        fw_program_unload(fw, slot);
+        status = PR_STATUS_BAD_ARGUMENT;
+    }
     header->program_id = status ? PR_NO_ID : slot;
     fw->server.loads += !status;
     return status;

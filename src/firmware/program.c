@@ -169,6 +169,20 @@ enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, 
     return PR_STATUS_OK;
 }
 
+bool fw_program_show(struct fw *fw, uint32_t slot, uint64_t working)
+{
+    const struct pr_container *container = &fw->program[slot]->container;
+    const struct pr_container_section *text = container->section[PR_SECTION_TEXT],
+                                      *kernel = container->section[PR_SECTION_KERNEL];
+    struct pr_working_set set = {.text = PR_MAPPED_BASE | text->address, .text_bytes = text->address_bytes};
+
+    if (kernel) {
+        set.kernel = PR_MAPPED_BASE | kernel->address;
+        set.kernel_bytes = kernel->address_bytes;
+    }
+    return working < PR_SECTION_LIMIT && fw_shared_out(fw, working, &set, sizeof(set));
+}
+
 enum pr_status fw_program_unload(struct fw *fw, uint32_t slot)
 {
     struct fw_program *program = fw_program_get(fw, slot);

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "base/signing.h"
 #include "machine/internal.h"
 
 #define HOST_INTERRUPT_NS 100u /* from the line to the handler (chosen) */
@@ -122,6 +123,14 @@ static void host_line_rose(void *context)
             soc_clock_after(m->clock, HOST_INTERRUPT_NS, SOC_EVENT_FOREGROUND, host_interrupt, m);
 }
 
+/* That of the process's user, for every machine of the process. */
+static bool system_trusted_key(void *context, uint8_t *key)
+{
+    (void)context;
+    base_signing_key(key, NULL);
+    return true;
+}
+
 static void dart_interrupt(void *context)
 {
     struct ane_machine *m = context;
@@ -162,6 +171,7 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .free = system_free,
         .surface_get = system_surface_get,
         .surface_put = system_surface_put,
+        .trusted_key = system_trusted_key,
         .now = system_now,
         .wait = system_wait,
         .after = system_after,

@@ -350,3 +350,15 @@ void pr_e5_image_ports(const struct pr_e5 *e5, struct pr_hwx_port *ports)
         image_name(from->name, i, ports[i].name);
     }
 }
+
+_Static_assert(offsetof(struct pr_e5_record, op) - offsetof(struct pr_e5_record, scale) ==
+                   PR_E5_SCALARS_BYTES,
+               "the scalars of a record are contiguous");
+
+void pr_e5_scalars(const struct pr_e5 *e5, void *bytes)
+{
+    for (uint32_t i = 0; i < e5->records; i++)
+        memcpy((uint8_t *)bytes + (size_t)i * PR_E5_SCALARS_BYTES,
+               e5->record + (size_t)i * PR_E5_RECORD_BYTES + offsetof(struct pr_e5_record, scale),
+               PR_E5_SCALARS_BYTES);
+}

@@ -122,6 +122,12 @@ size_t pr_e5_expand(const struct pr_e5 *e5, void *text, size_t capacity, uint32_
                     struct pr_problem *problem);
 /* The buffer register of a port. */
 uint32_t pr_e5_port_bar(const struct pr_e5 *e5, uint32_t port);
+/*
+ * The scalar constants of every record (scale to final_scale), one after the other: PR_E5_SCALARS_BYTES each.
+ * The descriptors carry the same values; an image has them as its constants (chosen).
+ */
+#define PR_E5_SCALARS_BYTES 16u
+void pr_e5_scalars(const struct pr_e5 *e5, void *bytes);
 /* The ports as program images state them, for pr_hwx_write; `ports` has room for PR_E5_PORTS_MAX. */
 void pr_e5_image_ports(const struct pr_e5 *e5, struct pr_hwx_port *ports);
 

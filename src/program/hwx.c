@@ -13,6 +13,7 @@
 /* Offsets inside commands. */
 enum { SEGMENT_SECTIONS = 0x40, SEGMENT_BYTES = 0x48, SECTION_BYTES = 0x50, SECTION_ADDRESS = 0x20 };
 enum { PROGRAM_BARS = 0x10, PROGRAM_BAR_ENTRIES = 256, PROGRAM_TEXT = 0x810, PROGRAM_FIRST_WORDS = 0x818 };
+enum { SECTION_ZEROED = 0x25 }; /* low byte of a section's flags: memory without bytes in the file */
 enum { PROGRAM_COUNT = 0x81c, PROGRAM_INTERMEDIATE = 0x848, PROGRAM_BYTES = 0x850 };
 
 const char *pr_hwx_subtype_name(uint32_t subtype)
@@ -218,9 +219,37 @@ static bool section_span(const struct pr_hwx_reader *r, const struct pr_hwx_sect
     return true;
 }
 
+/* A section at a buffer that is neither text nor weights. */
+static bool read_other(struct pr_hwx_reader *r, uint32_t bar, const struct pr_hwx_section *section)
+{
+    struct pr_hwx *hwx = r->hwx;
+
+    if (pr_slice_u32(&section->header, PR_HWX_SECTION_OFFSET)) {
+        if (bar == PR_HWX_BAR_LITERAL)
+            return section_span(r, section, "section of constants", &hwx->literal);
+        return pr_slice_problem(
+            &section->header, PR_HWX_SECTION_OFFSET, r->problem, PR_PROBLEM_UNSUPPORTED,
+            "Buffer %u is a section with bytes in the file; only text (0), weights (1) and constants (2) are "
+            "loaded from it.",
+            bar);
+    }
+    if (bar == PR_HWX_BAR_INTERMEDIATE) {
+        if (section->size > hwx->intermediate_bytes)
+            hwx->intermediate_bytes = section->size;
+    } else if ((section->flags & 0xff) == SECTION_ZEROED) {
+        if (hwx->scratch_bytes)
+            return pr_slice_problem(&section->header, 0, r->problem, PR_PROBLEM_UNSUPPORTED,
+                                    "Buffers %u and %u are both scratch; a program has one at most.",
+                                    hwx->scratch_bar, bar);
+        hwx->scratch_bytes = section->size;
+        hwx->scratch_bar = bar;
+    }
+    return true;
+}
+
 /*
- * Text and constants are the sections at buffers 0 and 1; no other buffer may bring bytes of the file with
- * it.
+ * Text and weights are the sections at buffers 0 and 1; constants may be in buffer 2. No other buffer may
+ * bring bytes of the file with it.
  */
 static bool read_sections(struct pr_hwx_reader *r)
 {
@@ -237,17 +266,13 @@ static bool read_sections(struct pr_hwx_reader *r)
         !section_span(r, &section, "constant section", &hwx->constant))
         return false;
     for (uint32_t i = PR_HWX_BAR_CONST + 1; i < PR_TQ_BARS; i++) {
-        if (!hwx->bar[i] || !pr_hwx_find_section(r, hwx->bar[i], &section))
-            continue;
-        if (pr_slice_u32(&section.header, PR_HWX_SECTION_OFFSET))
-            return pr_slice_problem(
-                &section.header, PR_HWX_SECTION_OFFSET, r->problem, PR_PROBLEM_UNSUPPORTED,
-                "Buffer %u is a section with bytes in the file; only text (0) and constants (1) are "
-                "loaded from it.",
-                i);
-        if (i == PR_HWX_BAR_INTERMEDIATE && section.size > hwx->intermediate_bytes)
-            hwx->intermediate_bytes = section.size;
+        if (hwx->bar[i] && pr_hwx_find_section(r, hwx->bar[i], &section) && !read_other(r, i, &section))
+            return false;
     }
+    if (hwx->scratch_bytes > PR_DART_APERTURE_BYTES)
+        return pr_slice_problem(&r->commands, 0, r->problem, PR_PROBLEM_LIMIT,
+                                "The scratch buffer has %jx bytes; device addresses end at %x.",
+                                hwx->scratch_bytes, PR_DART_APERTURE_BYTES);
     if (hwx->intermediate_bytes > PR_DART_APERTURE_BYTES)
         return pr_slice_problem(&r->commands, 0, r->problem, PR_PROBLEM_LIMIT,
                                 "The intermediate buffer has %jx bytes; device addresses end at %x.",

@@ -77,7 +77,7 @@ enum pr_hwx_element {
 };
 
 /* The BAR table's fixed places; surfaces follow them, in an order that differs between compilers. */
-enum { PR_HWX_BAR_TEXT = 0, PR_HWX_BAR_CONST = 1, PR_HWX_BAR_INTERMEDIATE = 3 };
+enum { PR_HWX_BAR_TEXT = 0, PR_HWX_BAR_CONST = 1, PR_HWX_BAR_LITERAL = 2, PR_HWX_BAR_INTERMEDIATE = 3 };
 
 enum pr_hwx_direction { PR_HWX_INPUT = 1, PR_HWX_OUTPUT = 2 };
 
@@ -106,12 +106,16 @@ struct pr_hwx_port {
 };
 
 struct pr_hwx {
-    struct pr_hwx_span text, constant; /* the constant span is empty when the program has none */
-    struct pr_hwx_span banner;         /* empty when there is none; padded with NULs */
+    struct pr_hwx_span text, constant; /* the constant span, the weights, is empty when there are none */
+    struct pr_hwx_span literal; /* constants that are not weights, in buffer 2 (chosen); may be empty */
+    struct pr_hwx_span banner;  /* empty when there is none; padded with NULs */
     uint32_t td_count;
     uint32_t first_td_words;
     uint64_t bar[PR_TQ_BARS];    /* vmaddr of each buffer; 0 is an unused index */
-    uint64_t intermediate_bytes; /* of the scratch buffer at PR_HWX_BAR_INTERMEDIATE */
+    uint64_t intermediate_bytes; /* of the buffer at PR_HWX_BAR_INTERMEDIATE */
+    /* A section without bytes and without a port in any other buffer; 0 bytes: none. */
+    uint64_t scratch_bytes;
+    uint32_t scratch_bar;
     uint32_t port_count;
     struct pr_hwx_port port[PR_HWX_PORTS_MAX]; /* in the order of the file's bindings */
 };

@@ -36,7 +36,7 @@ struct writer {
     uint32_t commands;
     uint32_t vm; /* next free address */
     const struct pr_hwx_program *program;
-    uint32_t constant_offset; /* from the start of the text */
+    uint32_t constant_offset, literal_offset; /* from the start of the text */
     uint64_t bar[PR_TQ_BARS];
 };
 
@@ -116,25 +116,41 @@ static uint32_t take_vm(struct writer *w, uint64_t bytes)
 
 static uint32_t blob_bytes(const struct writer *w)
 {
-    return w->constant_offset + w->program->constant_bytes;
+    return w->program->literal_bytes ? w->literal_offset + w->program->literal_bytes
+                                     : w->constant_offset + w->program->constant_bytes;
+}
+
+/* A section of the text's segment that holds bytes of the program in a buffer. */
+static void write_bytes(struct writer *w, uint32_t at, const char *name, uint32_t bar, uint32_t offset,
+                        uint32_t file, const void *bytes, uint32_t size)
+{
+    uint32_t address = (uint32_t)w->bar[PR_HWX_BAR_TEXT] + offset;
+
+    section(w, at, name, "__TEXT", address, size, file + offset, CONST_FLAGS);
+    w->bar[bar] = address;
+    put_bytes(w, file + offset, bytes, size);
 }
 
 static void write_text(struct writer *w, uint32_t file)
 {
     const struct pr_hwx_program *p = w->program;
-    uint32_t sections = p->constant_bytes ? 2 : 1, vm = take_vm(w, blob_bytes(w));
+    uint32_t sections = 1 + (p->constant_bytes != 0) + (p->literal_bytes != 0);
+    uint32_t vm = take_vm(w, blob_bytes(w));
     uint32_t at = segment(w, "__TEXT", vm, (uint32_t)pr_round_up(blob_bytes(w), PAGE), file, blob_bytes(w), 5,
                           sections);
 
     section(w, at, "__text", "__TEXT", vm, p->text_bytes, file, TEXT_FLAGS);
     w->bar[PR_HWX_BAR_TEXT] = vm;
     put_bytes(w, file, p->text, p->text_bytes);
-    if (!p->constant_bytes)
-        return;
-    section(w, at + SECTION_BYTES, "__const", "__TEXT", vm + w->constant_offset, p->constant_bytes,
-            file + w->constant_offset, CONST_FLAGS);
-    w->bar[PR_HWX_BAR_CONST] = vm + w->constant_offset;
-    put_bytes(w, file + w->constant_offset, p->constant, p->constant_bytes);
+    at += SECTION_BYTES;
+    if (p->constant_bytes) {
+        write_bytes(w, at, "__const", PR_HWX_BAR_CONST, w->constant_offset, file, p->constant,
+                    p->constant_bytes);
+        at += SECTION_BYTES;
+    }
+    if (p->literal_bytes)
+        write_bytes(w, at, "__literal", PR_HWX_BAR_LITERAL, w->literal_offset, file, p->literal,
+                    p->literal_bytes);
 }
 
 static void write_surface(struct writer *w, const struct pr_hwx_port *port)
@@ -149,16 +165,17 @@ static void write_surface(struct writer *w, const struct pr_hwx_port *port)
     w->bar[port->bar] = vm;
 }
 
-static void write_scratch(struct writer *w)
+/* Memory without bytes in the file. */
+static void write_zeroed(struct writer *w, uint32_t bytes, uint32_t bar)
 {
-    uint32_t bytes = w->program->intermediate_bytes, vm, at;
+    uint32_t vm, at;
 
     if (!bytes)
         return;
     vm = take_vm(w, bytes);
     at = segment(w, "__DATA", vm, (uint32_t)pr_round_up(bytes, PAGE), 0, 0, 3, 1);
     section(w, at, "__bss", "__DATA", vm, bytes, 0, BSS_FLAGS);
-    w->bar[PR_HWX_BAR_INTERMEDIATE] = vm;
+    w->bar[bar] = vm;
 }
 
 static void write_binding(struct writer *w, const struct pr_hwx_port *port)
@@ -222,8 +239,15 @@ static bool writable(const struct pr_hwx_program *p)
 {
     uint32_t used = 1u << PR_HWX_BAR_TEXT | 1u << PR_HWX_BAR_CONST | 1u << PR_HWX_BAR_INTERMEDIATE;
 
+    if (p->literal_bytes)
+        used |= 1u << PR_HWX_BAR_LITERAL;
     if (p->port_count > PR_HWX_PORTS_MAX || !p->text_bytes || !p->first_td_words)
         return false;
+    if (p->scratch_bytes) {
+        if (p->scratch_bar >= PR_TQ_BARS || used >> p->scratch_bar & 1)
+            return false;
+        used |= 1u << p->scratch_bar;
+    }
     for (uint32_t i = 0; i < p->port_count; i++) {
         const struct pr_hwx_port *port = &p->port[i];
 
@@ -247,7 +271,8 @@ static void write_all(struct writer *w, uint32_t file)
     write_text(w, file);
     for (uint32_t i = 0; i < w->program->port_count; i++)
         write_surface(w, &w->program->port[i]);
-    write_scratch(w);
+    write_zeroed(w, w->program->intermediate_bytes, PR_HWX_BAR_INTERMEDIATE);
+    write_zeroed(w, w->program->scratch_bytes, w->program->scratch_bar);
     for (uint32_t i = 0; i < w->program->port_count; i++)
         write_binding(w, &w->program->port[i]);
     write_descriptor(w);
@@ -278,6 +303,7 @@ size_t pr_hwx_write(const struct pr_hwx_program *program, void *bytes, size_t ca
     if (!writable(program))
         return 0;
     w.constant_offset = (uint32_t)pr_round_up(program->text_bytes, 64);
+    w.literal_offset = (uint32_t)pr_round_up(w.constant_offset + program->constant_bytes, 64);
     write_all(&w, 0);
     file = (uint32_t)pr_round_up(w.at, PAGE);
     w.capacity = capacity;

@@ -9,8 +9,11 @@ struct pr_hwx_program {
     const void *text, *constant; /* constant may be NULL */
     uint32_t text_bytes, constant_bytes;
     uint32_t td_count, first_td_words;
-    uint32_t intermediate_bytes;    /* 0: no scratch buffer */
-    uint32_t port_count;            /* at most PR_HWX_PORTS_MAX */
+    const void *literal; /* constants that are not weights; with literal_bytes 0: none */
+    uint32_t literal_bytes;
+    uint32_t scratch_bytes, scratch_bar; /* 0 bytes: no scratch buffer */
+    uint32_t intermediate_bytes;         /* 0: no intermediate buffer */
+    uint32_t port_count;                 /* at most PR_HWX_PORTS_MAX */
     const struct pr_hwx_port *port; /* name, direction, bar, bytes, element, extents and strides are used */
 };
 

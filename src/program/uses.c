@@ -77,9 +77,12 @@ static void trace_elements(struct pr_uses *uses, const uint8_t *td, const struct
                      descriptor);
     if (pr_image_get(image, PR_F_KERNEL_AT_RUNTIME))
         note_element(uses, selected_kernels(td), pr_image_get(image, PR_F_KERNEL_FMT), descriptor);
-    if (by_dma(image, PR_F_RESULT_TYPE, PR_F_DST_EN))
-        note_element(uses, selected(td, PR_H_WBASE, PR_H_WBE), pr_image_get(image, PR_F_DST_MEM_FMT),
-                     descriptor);
+    if (by_dma(image, PR_F_RESULT_TYPE, PR_F_DST_EN)) {
+        uint32_t set = selected(td, PR_H_WBASE, PR_H_WBE);
+
+        uses->stored |= set;
+        note_element(uses, set, pr_image_get(image, PR_F_DST_MEM_FMT), descriptor);
+    }
 }
 
 void pr_uses_trace(const void *text, size_t size, uint32_t first_words, uint32_t count, struct pr_uses *uses)

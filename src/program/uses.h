@@ -20,6 +20,7 @@ struct pr_buffer_use {
 
 struct pr_uses {
     uint32_t read, written; /* sets of buffers: bit b is buffer b */
+    uint32_t stored;        /* of those written, the ones that a result is transferred to */
     struct pr_buffer_use buffer[PR_TQ_BARS];
 };
 

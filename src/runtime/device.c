@@ -106,6 +106,16 @@ static size_t image_bytes(const struct e5_image *image)
     return image->representation == ANE_PROGRAM_RT ? weights_at(image) + image->weights_size : image->size;
 }
 
+static size_t signature_at(const struct e5_image *image)
+{
+    return (image_bytes(image) + 7) / 8 * 8;
+}
+
+static size_t payload_bytes(const struct e5_image *image)
+{
+    return image->is_signed ? signature_at(image) + sizeof(struct ane_program_signature) : image_bytes(image);
+}
+
 /* The surface is zeroed. */
 static void write_program(const struct e5_image *image, const char *name, uint8_t *to)
 {
@@ -119,6 +129,11 @@ static void write_program(const struct e5_image *image, const char *name, uint8_
                                     .flags = ANE_PROGRAM_ARGS_FLAGS};
 
     snprintf(args.name, sizeof(args.name), "%s", name);
+    if (image->is_signed) {
+        memcpy(args.hash, &image->is_signed->hashes, sizeof(args.hash));
+        memcpy(to + ANE_PROGRAM_IMAGE + signature_at(image), &image->is_signed->signature,
+               sizeof(image->is_signed->signature));
+    }
     memcpy(to, &args, sizeof(args));
     to += ANE_PROGRAM_IMAGE;
     if (image->representation == ANE_PROGRAM_RT) {
@@ -149,7 +164,7 @@ int64_t e5_device_surface(uint64_t bytes, const char *what, uint32_t *surface, v
 
 static int64_t create(struct e5_loaded *loaded, const struct e5_image *image, const char *name)
 {
-    struct ane_program_create arguments = {.size = ANE_PROGRAM_IMAGE + image_bytes(image),
+    struct ane_program_create arguments = {.size = ANE_PROGRAM_IMAGE + payload_bytes(image),
                                            .session = loaded->session};
     char what[160];
     void *surface;

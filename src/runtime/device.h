@@ -10,6 +10,7 @@
 
 #include <anemone/iokit.h>
 
+#include "compiler/compile.h"
 #include "runtime/error.h"
 
 /* What goes to program create: a raw image, or main.e5 with the constants it needs. */
@@ -19,6 +20,7 @@ struct e5_image {
     size_t size;
     const void *weights; /* ANE_PROGRAM_RT */
     size_t weights_size;
+    const struct cc_bundle *is_signed; /* whose hashes and signature go with it; NULL: none */
 };
 
 /* A program that is created and prepared. */

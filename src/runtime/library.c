@@ -270,7 +270,8 @@ static int64_t load(e5rt_program_library_t library)
                                    .bytes = library->bundle.main,
                                    .size = library->bundle.main_bytes,
                                    .weights = library->bundle.weights,
-                                   .weights_size = library->bundle.weights_bytes};
+                                   .weights_size = library->bundle.weights_bytes,
+                                   .is_signed = library->bundle.is_signed ? &library->bundle : NULL};
     struct e5_loaded loaded;
     int64_t status = e5_device_load(&image, library->name, &loaded);
 

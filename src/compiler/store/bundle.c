@@ -18,23 +18,26 @@
 #define MAIN               "main.e5"
 #define WEIGHTS            "weights.bin"
 #define MANIFEST           "manifest.json"
+#define SIGNATURE          "signature"
 #define MAIN_BYTES_MAX     (64u << 20)
 #define MANIFEST_BYTES_MAX (64u << 20)
 #define BLOB_LINE          128u
 #define MANIFEST_HEAD      1024u
 
 /* The manifest's pieces, in their order; values are between them. */
-#define FORM_VERSION    "{\n  \"format_version\": "
-#define FORM_KEY        ",\n  \"key\": \""
-#define FORM_MAIN       "\",\n  \"" MAIN "\": {\"bytes\": "
-#define FORM_WEIGHTS    "\"},\n  \"" WEIGHTS "\": {\"bytes\": "
-#define FORM_HASH       ", \"sha256\": \""
-#define FORM_BLOBS      "\"},\n  \"blobs\": ["
-#define FORM_BLOB       "\n    {\"offset\": "
-#define FORM_BLOB_BYTES ", \"bytes\": "
-#define FORM_BLOB_END   "\"}"
-#define FORM_SELF       "],\n  \"sha256\": \""
-#define FORM_END        "\"\n}\n"
+#define FORM_VERSION     "{\n  \"format_version\": "
+#define FORM_KEY         ",\n  \"key\": \""
+#define FORM_MAIN        "\",\n  \"" MAIN "\": {\"bytes\": "
+#define FORM_WEIGHTS     "\"},\n  \"" WEIGHTS "\": {\"bytes\": "
+#define FORM_HASH        ", \"sha256\": \""
+#define FORM_BLOBS       "\"},\n  \"blobs\": ["
+#define FORM_BLOB        "\n    {\"offset\": "
+#define FORM_BLOB_BYTES  ", \"bytes\": "
+#define FORM_BLOB_END    "\"}"
+#define FORM_SIGNED      "],\n  \"" SIGNATURE "\": {\"ed25519\": \""
+#define FORM_SELF        "],\n  \"sha256\": \""
+#define FORM_SELF_SIGNED "\"},\n  \"sha256\": \""
+#define FORM_END         "\"\n}\n"
 
 enum { HASH_DIGITS = 2 * CC_HASH_BYTES };
 
@@ -59,28 +62,39 @@ static void hash_text(const void *bytes, size_t size, char text[HASH_DIGITS + 1]
 
 /* Writing. */
 
-static int manifest(const struct cc_program *p, const char *key, const uint8_t *main, size_t main_bytes,
-                    char **text, struct base_error *error)
+/* The end of the manifest: who signed the bundle. */
+static size_t write_signer(char *text, size_t capacity, const struct cc_bundle *b)
 {
+    char key[HASH_DIGITS + 1];
+
+    cc_hex(b->signature.key, BASE_KEY_BYTES, key);
+    return (size_t)snprintf(text, capacity, FORM_SIGNED "%s" FORM_SELF_SIGNED, key);
+}
+
+static int manifest(const struct cc_program *p, const char *key, struct cc_bundle *b,
+                    struct base_error *error)
+{
+    char **text = &b->manifest;
     size_t capacity = MANIFEST_HEAD + (size_t)p->blobs * BLOB_LINE, at;
     char main_hash[HASH_DIGITS + 1], weights_hash[HASH_DIGITS + 1], hash[HASH_DIGITS + 1];
 
     *text = base_alloc(capacity);
     if (!*text)
         return base_fail(error, ENOMEM, "There is no memory for the manifest.");
-    hash_text(main, main_bytes, main_hash);
-    hash_text(p->constant, p->constant_bytes, weights_hash);
+    cc_hex(b->hashes.part[0], BASE_HASH_BYTES, main_hash);
+    cc_hex(b->hashes.part[1], BASE_HASH_BYTES, weights_hash);
     at = (size_t)snprintf(*text, capacity,
                           FORM_VERSION "%u" FORM_KEY "%s" FORM_MAIN "%zu" FORM_HASH "%s" FORM_WEIGHTS
                                        "%u" FORM_HASH "%s" FORM_BLOBS,
-                          PR_E5_FORMAT_VERSION, key, main_bytes, main_hash, p->constant_bytes, weights_hash);
+                          PR_E5_FORMAT_VERSION, key, b->main_bytes, main_hash, p->constant_bytes,
+                          weights_hash);
     for (uint32_t i = 0; i < p->blobs; i++) {
         cc_hex(p->blob[i].hash, CC_HASH_BYTES, hash);
         at += (size_t)snprintf(*text + at, capacity - at,
                                "%s" FORM_BLOB "%u" FORM_BLOB_BYTES "%u" FORM_HASH "%s" FORM_BLOB_END,
                                i ? "," : "", p->blob[i].offset, p->blob[i].bytes, hash);
     }
-    at += (size_t)snprintf(*text + at, capacity - at, FORM_SELF);
+    at += write_signer(*text + at, capacity - at, b);
     hash_text(*text, at, hash);
     snprintf(*text + at, capacity - at, "%s" FORM_END, hash);
     return 0;
@@ -130,7 +144,13 @@ static int fill(const struct cc_program *program, const char *key, struct cc_bun
         memcpy(b->weights, program->constant, program->constant_bytes);
     status = check_main(b->main, b->main_bytes, b->weights_bytes, e5, error);
     base_free(e5);
-    return status ? status : manifest(program, key, b->main, b->main_bytes, &b->manifest, error);
+    if (status)
+        return status;
+    base_signing_hash(b->main, b->main_bytes, b->hashes.part[0]);
+    base_signing_hash(b->weights, b->weights_bytes, b->hashes.part[1]);
+    base_signing_sign(&b->hashes, &b->signature, NULL);
+    b->is_signed = true;
+    return manifest(program, key, b, error);
 }
 
 int cc_bundle_of(const struct cc_program *program, const char *key, struct cc_bundle *bundle,
@@ -153,6 +173,8 @@ int cc_bundle_save(const char *folder, const struct cc_bundle *bundle, struct ba
         status = write_file(folder, WEIGHTS, bundle->weights, bundle->weights_bytes, error);
     if (!status)
         status = write_file(folder, MANIFEST, bundle->manifest, strlen(bundle->manifest), error);
+    if (!status && bundle->is_signed)
+        status = write_file(folder, SIGNATURE, &bundle->signature, sizeof(bundle->signature), error);
     return status;
 }
 
@@ -205,6 +227,8 @@ struct contents {
     char key[CC_KEY_BYTES];
     uint64_t main_bytes, weights_bytes;
     char main_hash[HASH_DIGITS + 1], weights_hash[HASH_DIGITS + 1];
+    bool is_signed;
+    char signer[HASH_DIGITS + 1];
 };
 
 static void read_blobs(struct cursor *c, uint64_t weights)
@@ -243,7 +267,12 @@ static bool read_manifest(const char *text, size_t size, struct contents *m)
     digits(&c, m->weights_hash);
     expect(&c, FORM_BLOBS);
     read_blobs(&c, m->weights_bytes);
-    expect(&c, FORM_SELF);
+    m->is_signed = next_is(&c, FORM_SIGNED);
+    if (m->is_signed) {
+        expect(&c, FORM_SIGNED);
+        digits(&c, m->signer);
+    }
+    expect(&c, m->is_signed ? FORM_SELF_SIGNED : FORM_SELF);
     if (!c.wrong)
         hash_text(text, (size_t)(c.at - text), self);
     digits(&c, wanted);
@@ -252,7 +281,7 @@ static bool read_manifest(const char *text, size_t size, struct contents *m)
 }
 
 static int read_part(const char *folder, const char *name, uint64_t bytes, const char *hash, uint8_t **to,
-                     size_t *size, struct base_error *error)
+                     size_t *size, uint8_t binary[BASE_HASH_BYTES], struct base_error *error)
 {
     char path[CC_PATH_BYTES], found[HASH_DIGITS + 1];
     int status = cc_path_join(path, folder, name, error);
@@ -261,7 +290,8 @@ static int read_part(const char *folder, const char *name, uint64_t bytes, const
         status = cc_file_read(path, bytes, to, size, error);
     if (status)
         return status;
-    hash_text(*to, *size, found);
+    base_signing_hash(*to, *size, binary);
+    cc_hex(binary, BASE_HASH_BYTES, found);
     if (*size != bytes || strcmp(found, hash) != 0)
         return base_fail(error, EBADMSG,
                          "%s: its %zu bytes are not those the manifest states (%" PRIu64
@@ -291,6 +321,31 @@ static int read_text(const char *folder, char **text, struct contents *m, struct
     return 0;
 }
 
+/* The signature that the manifest names: of that key, and right. The driver decides which key is trusted. */
+static int read_signature(const char *folder, const char *signer, struct cc_bundle *b,
+                          struct base_error *error)
+{
+    char path[CC_PATH_BYTES], key[HASH_DIGITS + 1];
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    int status = cc_path_join(path, folder, SIGNATURE, error);
+
+    if (!status)
+        status = cc_file_read(path, sizeof(b->signature), &bytes, &size, error);
+    if (status)
+        return status;
+    if (size == sizeof(b->signature)) {
+        memcpy(&b->signature, bytes, size);
+        cc_hex(b->signature.key, BASE_KEY_BYTES, key);
+        b->is_signed = strcmp(key, signer) == 0 && base_signing_verify(&b->hashes, &b->signature);
+    }
+    base_free(bytes);
+    return b->is_signed
+               ? 0
+               : base_fail(error, EBADMSG,
+                           "%s: not the signature of this bundle that the manifest speaks of.", path);
+}
+
 static int open_bundle(const char *folder, struct cc_bundle *b, char key[CC_KEY_BYTES],
                        struct base_error *error)
 {
@@ -299,10 +354,13 @@ static int open_bundle(const char *folder, struct cc_bundle *b, char key[CC_KEY_
     int status = read_text(folder, &b->manifest, &m, error);
 
     if (!status)
-        status = read_part(folder, MAIN, m.main_bytes, m.main_hash, &b->main, &b->main_bytes, error);
+        status = read_part(folder, MAIN, m.main_bytes, m.main_hash, &b->main, &b->main_bytes,
+                           b->hashes.part[0], error);
     if (!status)
         status = read_part(folder, WEIGHTS, m.weights_bytes, m.weights_hash, &b->weights, &b->weights_bytes,
-                           error);
+                           b->hashes.part[1], error);
+    if (!status && m.is_signed)
+        status = read_signature(folder, m.signer, b, error);
     if (status)
         return status;
     memcpy(key, m.key, CC_KEY_BYTES);
@@ -363,7 +421,7 @@ int cc_bundle_measure(const struct cc_bundle *bundle, struct cc_report *report, 
 
 /* Folders. */
 
-static const char *const file_name[] = {MANIFEST, MAIN, WEIGHTS};
+static const char *const file_name[] = {MANIFEST, MAIN, WEIGHTS, SIGNATURE};
 enum { FILES = BASE_COUNT_OF(file_name) };
 
 static bool is_file_of_bundle(const char *folder, const char *name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bundles: NAME.bundle/{main.e5, weights.bin, manifest.json}. */
+/* Bundles: NAME.bundle/{main.e5, weights.bin, manifest.json, signature}. */
 #ifndef COMPILER_STORE_BUNDLE_H
 #define COMPILER_STORE_BUNDLE_H
 
@@ -10,12 +10,12 @@
 
 /* main.e5 of a program, for the caller to base_free. */
 int cc_bundle_main(const struct cc_program *program, uint8_t **bytes, size_t *size, struct base_error *error);
-/* The bundle of a program under a key, in memory. */
+/* The bundle of a program under a key, in memory, signed with the user's key. */
 int cc_bundle_of(const struct cc_program *program, const char *key, struct cc_bundle *bundle,
                  struct base_error *error);
-/* The three files into an existing folder that has none of them. */
+/* The files into an existing folder that has none of them. */
 int cc_bundle_save(const char *folder, const struct cc_bundle *bundle, struct base_error *error);
-/* 0 when the path is a folder of three files that are a whole bundle, and of nothing else. */
+/* 0 when the path is a folder of files that are a whole bundle, and of nothing else. */
 int cc_bundle_check(const char *folder, struct base_error *error);
 /* Removes the files of a bundle and the folder. Any other file in it stays, and is an error. */
 int cc_bundle_delete(const char *folder);

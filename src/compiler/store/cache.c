@@ -118,13 +118,22 @@ static bool says_nothing(int status)
            status == -EMFILE || status == -ENFILE;
 }
 
-/* A bundle under another key than its own is broken too. */
+/* The driver would take it: signed, with the user's key. */
+static bool is_ours(const struct cc_bundle *bundle)
+{
+    uint8_t key[BASE_KEY_BYTES];
+
+    base_signing_key(key, NULL);
+    return bundle->is_signed && !memcmp(key, bundle->signature.key, sizeof(key));
+}
+
+/* A bundle under another key than its own is broken too, and so is one that is not signed by the user. */
 static int open_entry(const char *path, const char *key, struct cc_bundle *bundle, struct base_error *error)
 {
     char stated[CC_KEY_BYTES];
     int status = cc_bundle_open(path, bundle, stated, error);
 
-    if (!status && strcmp(stated, key) != 0) {
+    if (!status && (strcmp(stated, key) != 0 || !is_ours(bundle))) {
         cc_bundle_release(bundle);
         return -EBADMSG;
     }
@@ -183,14 +192,14 @@ int cc_cache_add(const char *cache, const char *key, const struct cc_bundle *bun
 
 static uint64_t entry_bytes(const char *path, const struct stat *entry)
 {
-    static const char *const name[] = {"main.e5", "weights.bin", "manifest.json"};
+    static const char *const name[] = {"main.e5", "weights.bin", "manifest.json", "signature"};
     char file[CC_PATH_BYTES];
     struct stat info;
     uint64_t bytes = 0;
 
     if (!S_ISDIR(entry->st_mode))
         return (uint64_t)entry->st_size;
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < sizeof(name) / sizeof(name[0]); i++)
         if (!cc_path_join(file, path, name[i], NULL) && !lstat(file, &info))
             bytes += (uint64_t)info.st_size;
     return bytes;

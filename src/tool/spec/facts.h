@@ -213,7 +213,6 @@ enum fact_budget {
 #define FACT_CUSTOM_BARS_MAX        32u
 #define FACT_SIGNAL_EVENTS_MAX      16u
 #define FACT_EXECUTE_ORDER_MAX      128u
-#define FACT_TRIGGER_INPUTS_MAX     16u
 #define FACT_SHARED_EVENTS_LIMIT    2u
 #define FACT_BACK_CHANNEL_BYTES_MAX 0x800000u
 #define FACT_BACK_CHANNEL_MAGIC     0x55aa55aau

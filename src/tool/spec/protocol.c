@@ -138,7 +138,7 @@ static void write_call_limits(struct spec *spec)
     spec_number(spec, "custom_execute_order", FACT_EXECUTE_ORDER_MAX);
     spec_number(spec, "output_buffer_sets", PR_CALL_OUTPUT_SETS);
     spec_number(spec, "event_masks", FACT_EVENT_MASKS);
-    spec_number(spec, "trigger_input_buffers", FACT_TRIGGER_INPUTS_MAX);
+    spec_number(spec, "trigger_input_buffers", PR_TRIGGER_INPUTS_MAX);
     spec_number(spec, "active_shared_events", FACT_SHARED_EVENTS_LIMIT);
     spec_number(spec, "partitions_min", FACT_PARTITIONS_MIN);
     spec_number(spec, "cache_request_partitions", FACT_CACHE_PARTITIONS);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signatures. A signature that is there is judged for every caller. One that is absent is the business of the
+ * developer flag, which the process itself has.
+ */
+#include "driver/signature.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/signing.h"
+#include "driver/bundle.h"
+
+_Static_assert(sizeof(struct ane_program_signature) == sizeof(struct base_signature), "the same bytes");
+_Static_assert(sizeof(((struct ane_program_args *)0)->hash) == 2 * BASE_HASH_BYTES, "two hashes");
+
+bool drv_signature_present(const struct ane_program_args *args)
+{
+    return !base_is_zero(args->hash, sizeof(args->hash));
+}
+
+/* Of a bundle main.e5 and weights.bin, of an image all of it and nothing. */
+static bool hash_parts(const struct ane_program_args *args, const uint8_t *image, struct base_hashes *hashes)
+{
+    struct ane_program_bundle head;
+    uint64_t weights;
+
+    if (args->representation != ANE_PROGRAM_RT) {
+        base_signing_hash(image, args->image_size, hashes->part[0]);
+        base_signing_hash(image, 0, hashes->part[1]);
+        return true;
+    }
+    if (!drv_bundle_find(image, args->image_size, &head, &weights))
+        return false;
+    base_signing_hash(image + sizeof(head), head.main_bytes, hashes->part[0]);
+    base_signing_hash(image + weights, head.weights_bytes, hashes->part[1]);
+    return true;
+}
+
+static bool is_trusted(const struct drv *d, const uint8_t key[BASE_KEY_BYTES])
+{
+    uint8_t trusted[BASE_KEY_BYTES];
+
+    return d->platform.trusted_key && d->platform.trusted_key(d->platform.context, trusted) &&
+           !memcmp(trusted, key, sizeof(trusted));
+}
+
+IOReturn drv_signature_check(struct drv_client *client, const struct ane_program_args *args,
+                             const void *image, const struct ane_program_signature *given)
+{
+    struct drv *d = client->driver;
+    struct base_hashes hashes;
+    struct base_signature signature;
+
+    if (!drv_signature_present(args))
+        return client->identity.developer
+                   ? kIOReturnSuccess
+                   : drv_refuse(d, kIOReturnNotPermitted,
+                                "Program create: the program is not signed for this caller: it has no "
+                                "signature, and the task is not a developer's.");
+    if (!given)
+        return drv_refuse(d, kIOReturnNotPermitted,
+                          "Program create: the arguments have hashes, and no signature follows the image.");
+    memcpy(&signature, given, sizeof(signature));
+    if (!hash_parts(args, image, &hashes) || memcmp(&hashes, args->hash, sizeof(hashes)) != 0)
+        return drv_refuse(d, kIOReturnNotPermitted,
+                          "Program create: the hashes are not those of the program; it was changed after it "
+                          "was signed.");
+    if (!is_trusted(d, signature.key))
+        return drv_refuse(
+            d, kIOReturnNotPermitted,
+            "Program create: the program is signed with a key that this machine does not trust; "
+            "compile it again as this user.");
+    if (!base_signing_verify(&hashes, &signature))
+        return drv_refuse(d, kIOReturnNotPermitted, "Program create: the signature is wrong.");
+    return kIOReturnSuccess;
+}

@@ -62,31 +62,41 @@ IOReturn iorig_open_timed(io_service_t service, ane_task_t task, uint32_t type, 
     return status;
 }
 
-/* Only the process itself may load what is not signed. */
-static void sign_bundle(struct ane_program_args *args, uint8_t *signature)
+static size_t signature_at(size_t size)
 {
-    const uint8_t *bytes = (const uint8_t *)args + ANE_PROGRAM_IMAGE;
-    const struct ane_program_bundle *bundle = (const void *)bytes;
-    const size_t weights = (sizeof(*bundle) + bundle->main_bytes + ANE_PROGRAM_BUNDLE_ALIGN - 1) /
-                           ANE_PROGRAM_BUNDLE_ALIGN * ANE_PROGRAM_BUNDLE_ALIGN;
-    struct base_signature made;
-    struct base_hashes hashes;
-
-    base_signing_hash(bytes + sizeof(*bundle), bundle->main_bytes, hashes.part[0]);
-    base_signing_hash(bytes + weights, bundle->weights_bytes, hashes.part[1]);
-    base_signing_sign(&hashes, &made, NULL);
-    memcpy(args->hash, hashes.part, sizeof(args->hash));
-    memcpy(signature, &made, sizeof(made));
+    return ANE_PROGRAM_IMAGE + (size + 7) / 8 * 8;
 }
 
-IOReturn iorig_create_named(const struct iorig_client *client, uint32_t representation, const char *name,
-                            const void *payload, size_t size, uint64_t *token)
+/* With the key of the user, as the compiler signs. */
+static void sign_program(struct ane_program_args *args, const uint8_t *payload, size_t size)
 {
-    const size_t signature_at = ANE_PROGRAM_IMAGE + (size + 7) / 8 * 8;
-    struct ane_program_create create = {.size = signature_at + sizeof(struct base_signature)};
+    struct base_hashes hashes;
+    struct base_signature signature;
+
+    if (args->representation == ANE_PROGRAM_RT) {
+        struct ane_program_bundle head;
+
+        memcpy(&head, payload, sizeof(head));
+        base_signing_hash(payload + sizeof(head), head.main_bytes, hashes.part[0]);
+        base_signing_hash(payload + size - head.weights_bytes, head.weights_bytes, hashes.part[1]);
+    } else {
+        base_signing_hash(payload, size, hashes.part[0]);
+        base_signing_hash(payload, 0, hashes.part[1]);
+    }
+    base_signing_sign(&hashes, &signature, NULL);
+    memcpy(args->hash, &hashes, sizeof(args->hash));
+    memcpy((uint8_t *)args + signature_at(size), &signature, sizeof(signature));
+}
+
+static IOReturn create_program(const struct iorig_client *client, uint32_t representation, const char *name,
+                               bool is_signed, const void *payload, size_t size, uint64_t *token)
+{
+    struct ane_program_create create = {.size = signature_at(size) + sizeof(struct ane_program_signature)};
     struct ane_program_args *args;
     IOReturn status;
 
+    if (!is_signed)
+        create.size = ANE_PROGRAM_IMAGE + size;
     assert_int_equal(ane_surface_create(client->task, create.size, &create.surface), 0);
     args = ane_surface_base(create.surface);
     *args = (struct ane_program_args){.representation = representation,
@@ -97,8 +107,8 @@ IOReturn iorig_create_named(const struct iorig_client *client, uint32_t represen
                                       .flags = ANE_PROGRAM_ARGS_FLAGS};
     strncpy(args->name, name, sizeof(args->name) - 1);
     memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, payload, size);
-    if (client->task && representation == ANE_PROGRAM_RT)
-        sign_bundle(args, (uint8_t *)args + signature_at);
+    if (is_signed)
+        sign_program(args, payload, size);
     status = IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramCreate, NULL, 0, &create, sizeof(create),
                                  NULL, NULL, NULL, NULL);
     *token = args->token;
@@ -106,10 +116,16 @@ IOReturn iorig_create_named(const struct iorig_client *client, uint32_t represen
     return status;
 }
 
+IOReturn iorig_create_named(const struct iorig_client *client, uint32_t representation, const char *name,
+                            const void *payload, size_t size, uint64_t *token)
+{
+    return create_program(client, representation, name, true, payload, size, token);
+}
+
 IOReturn iorig_create_as(const struct iorig_client *client, uint32_t representation, const void *payload,
                          size_t size, uint64_t *token)
 {
-    return iorig_create_named(client, representation, "test", payload, size, token);
+    return create_program(client, representation, "test", false, payload, size, token);
 }
 
 IOReturn iorig_create(const struct iorig_client *client, const void *image, size_t size, uint64_t *token)

@@ -29,7 +29,10 @@ struct iorig_client {
 IOReturn iorig_open(io_service_t service, ane_task_t task, uint32_t type, struct iorig_client *client);
 IOReturn iorig_open_timed(io_service_t service, ane_task_t task, uint32_t type, uint64_t timeout_ms,
                           struct iorig_client *client);
-/* A payload of either representation; iorig_create takes a program image. The name is "test" unless given. */
+/*
+ * A payload of either representation; iorig_create takes a program image. The name is "test" unless given.
+ * One with a name is signed with the key of the user, the others are not signed.
+ */
 IOReturn iorig_create_named(const struct iorig_client *client, uint32_t representation, const char *name,
                             const void *payload, size_t size, uint64_t *token);
 IOReturn iorig_create_as(const struct iorig_client *client, uint32_t representation, const void *payload,

@@ -33,6 +33,14 @@ static IOReturn read_wake(const struct drv_client *client, const struct IOExtern
     return kIOReturnSuccess;
 }
 
+/* The struct, which has the size of its record, copied once; its session is checked in the copy. */
+static IOReturn copy_struct(const struct drv_client *client, const struct IOExternalMethodArguments *args,
+                            void *to, const uint64_t *session)
+{
+    memcpy(to, args->structureInput, args->structureInputSize);
+    return drv_session_check(client, *session);
+}
+
 IOReturn drv_shim_send(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct ane_request_reply reply;
@@ -44,8 +52,7 @@ IOReturn drv_shim_send(struct drv_client *client, struct IOExternalMethodArgumen
         result = read_wake(client, args, &wake);
     if (result)
         return result;
-    memcpy(&request, args->structureInput, sizeof(request));
-    result = drv_session_check(client, request.session);
+    result = copy_struct(client, args, &request, &request.session);
     if (result)
         return result;
     result =
@@ -57,20 +64,16 @@ IOReturn drv_shim_send(struct drv_client *client, struct IOExternalMethodArgumen
 IOReturn drv_shim_create(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct ane_program_create create;
-    IOReturn result;
+    IOReturn result = copy_struct(client, args, &create, &create.session);
 
-    memcpy(&create, args->structureInput, sizeof(create));
-    result = drv_session_check(client, create.session);
     return result ? result : drv_program_create(client, &create);
 }
 
 IOReturn drv_shim_prepare(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct ane_program_prepare prepare;
-    IOReturn result;
+    IOReturn result = copy_struct(client, args, &prepare, &prepare.session);
 
-    memcpy(&prepare, args->structureInput, sizeof(prepare));
-    result = drv_session_check(client, prepare.session);
     if (!result)
         result = drv_program_prepare(client, &prepare);
     if (!result)
@@ -81,20 +84,16 @@ IOReturn drv_shim_prepare(struct drv_client *client, struct IOExternalMethodArgu
 IOReturn drv_shim_unprepare(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct ane_program_prepare prepare;
-    IOReturn result;
+    IOReturn result = copy_struct(client, args, &prepare, &prepare.session);
 
-    memcpy(&prepare, args->structureInput, sizeof(prepare));
-    result = drv_session_check(client, prepare.session);
     return result ? result : drv_program_unprepare(client, &prepare);
 }
 
 IOReturn drv_shim_destroy(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct ane_program_destroy destroy;
-    IOReturn result;
+    IOReturn result = copy_struct(client, args, &destroy, &destroy.session);
 
-    memcpy(&destroy, args->structureInput, sizeof(destroy));
-    result = drv_session_check(client, destroy.session);
     return result ? result : drv_program_destroy(client, &destroy);
 }
 

@@ -394,7 +394,7 @@ static void completions_do_not_unwire(void **state)
     drv_client_close(client);
 }
 
-static void idle_mappings_live_as_long_as_they_are_told(void **state)
+static void idle_mappings_live_for_their_time(void **state)
 {
     struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
     uint64_t token = drvrig_program(&rig, client, 1, 0, 0x4000);
@@ -632,7 +632,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(statistics_are_the_firmwares, boot, drop),
         cmocka_unit_test_setup_teardown(mappings_stay_until_the_surface_goes, boot, drop),
         cmocka_unit_test_setup_teardown(completions_do_not_unwire, boot, drop),
-        cmocka_unit_test_setup_teardown(idle_mappings_live_as_long_as_they_are_told, boot, drop),
+        cmocka_unit_test_setup_teardown(idle_mappings_live_for_their_time, boot, drop),
         cmocka_unit_test_setup_teardown(a_warm_request_costs_little, boot, drop),
         cmocka_unit_test_setup_teardown(a_direct_client_attaches, boot, drop),
         cmocka_unit_test_setup_teardown(explicit_mappings, boot, drop),

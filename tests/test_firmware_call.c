@@ -146,7 +146,7 @@ static void reads_the_head_at_its_bytes(void **state)
     assert_int_equal(fwrig_pushes(rig), 2);
 }
 
-static void tells_the_end(void **state)
+static void reports_the_end(void **state)
 {
     struct fwrig *rig = *state;
     struct pr_program_event event;
@@ -386,7 +386,7 @@ static void rejects_bad_lengths_and_ids(void **state)
     assert_int_equal(call_with(rig, 4, 1), 0);
 }
 
-static void panics_at_an_unknown_id_when_told_to(void **state)
+static void panics_at_an_unknown_id_when_asked_to(void **state)
 {
     struct fwrig *rig = *state;
     union fwrig_call c;
@@ -421,7 +421,7 @@ static uint32_t terminate(struct fwrig *rig)
     return PR_REPLY_STATUS(&c.header);
 }
 
-static void process_goes_when_its_calls_are_told(void **state)
+static void process_goes_when_its_calls_are_reported(void **state)
 {
     struct fwrig *rig = *state;
     struct pr_program_event event;
@@ -674,16 +674,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         T(writes_35_words_and_pushes),
-        T(tells_the_end),
+        T(reports_the_end),
         T(rings_up_to_three_targets),
         T(fails_with_what_the_engine_says),
         T(leaves_the_error_of_another_queue),
         T(writes_statistics),
         T(rejects_bad_calls),
         T(rejects_bad_lengths_and_ids),
-        T(panics_at_an_unknown_id_when_told_to),
+        T(panics_at_an_unknown_id_when_asked_to),
         T(is_not_ready_before_start),
-        T(process_goes_when_its_calls_are_told),
+        T(process_goes_when_its_calls_are_reported),
         T(keeps_order_and_credit),
         T(network_ids_go_round),
         T(bounds_calls_in_flight),

@@ -180,7 +180,7 @@ struct drv_process {
 enum drv_request_state {
     DRV_REQUEST_FREE,        /* in the list of free requests */
     DRV_REQUEST_BOUND,       /* a client's: being bound and written into its cell */
-    DRV_REQUEST_QUEUED,      /* in its band's queue, a caller waits or a port is to be told */
+    DRV_REQUEST_QUEUED,      /* in its band's queue, a caller waits or a port is to be notified */
     DRV_REQUEST_IN_FIRMWARE, /* the firmware has it, the same */
     DRV_REQUEST_ABORTED,     /* the firmware has it, its caller has a result and has not looked yet */
     DRV_REQUEST_ABANDONED,   /* the firmware has it, no caller waits */

@@ -60,7 +60,7 @@ static struct pr_program_failure describe(uint32_t sequence, const struct fw_cal
     return message;
 }
 
-void fw_completion_tell(struct fw *fw)
+void fw_completion_notify(struct fw *fw)
 {
     struct fw_exeloop *e = &fw->exeloop;
     bool sent = false;
@@ -140,7 +140,7 @@ static void go_on(struct fw *fw)
     for (unsigned i = 0; i < PR_PRIORITIES; i++)
         if (fw->exeloop.level[i].waiting.head != FW_NO_CALL)
             fw_queue_pump(fw, i);
-    fw_completion_tell(fw);
+    fw_completion_notify(fw);
     if (!fw->exeloop.active)
         rt_fsm_post(&fw->exeloop.machine, FW_EVENT_DRAIN, 0);
 }

@@ -13,6 +13,6 @@ void fw_completion_drain(struct fw *fw);
 /* The deadline's timer has fired: queues whose oldest request is overdue are aborted, their calls end. */
 void fw_completion_deadline(struct fw *fw);
 /* Reports ended calls to the host, as far as it has returned slots, and rings once. */
-void fw_completion_tell(struct fw *fw);
+void fw_completion_notify(struct fw *fw);
 
 #endif

@@ -156,7 +156,7 @@ static void look(struct fw *fw)
     if (reasons & FW_REASON_ENGINE)
         fw_completion_drain(fw);
     if (reasons >> pr_channel_table[PR_CHANNEL_IO_T2H].bit & 1)
-        fw_completion_tell(fw);
+        fw_completion_notify(fw);
     if (reasons >> pr_channel_table[PR_CHANNEL_DATA_CHAIN_H2T].bit & 1)
         fw_pump_channel(fw, &fw->exeloop.pump, PR_CHANNEL_DATA_CHAIN_H2T, handle);
 }

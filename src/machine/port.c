@@ -31,8 +31,8 @@ _Static_assert(BASE_COUNT_OF(((struct ane_port_message *)0)->reference) == DRV_R
 struct receiver {
     struct receiver *next;
     bool inside; /* the machine; else on `woken` */
-    bool told;
-    bool done; /* told, for the machine's lock */
+    bool notified;
+    bool done; /* notified, for the machine's lock */
     atomic_uint woken;
 };
 
@@ -124,30 +124,30 @@ int ane_port_descriptor(ane_port_t port)
     return descriptor;
 }
 
-/* A receiver inside is told with its machine's lock held. */
+/* A receiver inside is notified with its machine's lock held. */
 static void tell(struct receiver *receiver)
 {
-    receiver->told = true;
+    receiver->notified = true;
     if (receiver->inside)
         receiver->done = true;
     else
         mach_host_wake(&receiver->woken);
 }
 
-static void tell_first(const struct port *row)
+static void notify_first(const struct port *row)
 {
     struct receiver *receiver = row->receivers;
 
-    while (receiver && receiver->told)
+    while (receiver && receiver->notified)
         receiver = receiver->next;
     if (receiver)
         tell(receiver);
 }
 
-static void tell_all(const struct port *row)
+static void notify_all(const struct port *row)
 {
     for (struct receiver *receiver = row->receivers; receiver; receiver = receiver->next)
-        if (!receiver->told)
+        if (!receiver->notified)
             tell(receiver);
 }
 
@@ -157,10 +157,10 @@ static void close_port(struct port *row)
         close(row->descriptor);
     row->descriptor = -1;
     row->state = row->receivers ? PORT_RELEASED : PORT_FREE;
-    tell_all(row);
+    notify_all(row);
 }
 
-/* Receivers inside are told from inside; an ending machine tells its own. */
+/* Receivers inside are notified from inside; an ending machine notifies its own. */
 int ane_port_release(ane_port_t port)
 {
     struct ane_machine *m = NULL;
@@ -321,19 +321,19 @@ int mach_port_reserve(struct ane_machine *m, ane_port_t port, struct base_error 
     else
         row->reserved++;
     if (!status && !row->machine) {
-        tell_all(row); /* none is inside yet: they look again, and go inside */
+        notify_all(row); /* none is inside yet: they look again, and go inside */
         row->machine = m;
     }
     mach_tables_unlock();
     return status;
 }
 
-/* One reservation less. Who waits at a port of an ending machine is told when nothing can come any more. */
+/* One reservation less. Receivers at a port of an ending machine are notified when nothing can come. */
 static void end_reservation(struct port *row)
 {
     row->reserved--;
     if (row->machine->ending && !row->reserved)
-        tell_all(row);
+        notify_all(row);
 }
 
 void mach_port_cancel(ane_port_t port)
@@ -351,7 +351,7 @@ void mach_port_cancel(ane_port_t port)
     mach_tables_unlock();
 }
 
-/* The end of a machine closes its clients; its ports are told so. */
+/* The end of a machine closes its clients; its ports are notified so. */
 static struct ane_port_message make_message(const struct ane_machine *m, const struct drv_message *message)
 {
     struct ane_port_message made = {.result = message->result, .reply = message->reply};
@@ -374,7 +374,7 @@ void mach_port_deliver(struct ane_machine *m, ane_port_t port, const struct drv_
         row->message[(row->first + row->count) % MESSAGES] = make_message(m, message);
         if (row->count++ == 0)
             show_messages(row);
-        tell_first(row);
+        notify_first(row);
         end_reservation(row);
     }
     mach_tables_unlock();
@@ -387,7 +387,7 @@ bool mach_port_end_waits(struct ane_machine *m)
     mach_tables_lock();
     for (uint32_t i = 0; i < PORTS_MAX; i++)
         if (port_table[i].state != PORT_FREE && port_table[i].machine == m)
-            tell_all(&port_table[i]);
+            notify_all(&port_table[i]);
     mach_tables_unlock();
     mach_leave(m);
     return true;

@@ -125,7 +125,7 @@ int ane_port_descriptor(ane_port_t port)
 }
 
 /* A receiver inside is notified with its machine's lock held. */
-static void tell(struct receiver *receiver)
+static void notify_receiver(struct receiver *receiver)
 {
     receiver->notified = true;
     if (receiver->inside)
@@ -141,14 +141,14 @@ static void notify_first(const struct port *row)
     while (receiver && receiver->notified)
         receiver = receiver->next;
     if (receiver)
-        tell(receiver);
+        notify_receiver(receiver);
 }
 
 static void notify_all(const struct port *row)
 {
     for (struct receiver *receiver = row->receivers; receiver; receiver = receiver->next)
         if (!receiver->notified)
-            tell(receiver);
+            notify_receiver(receiver);
 }
 
 static void close_port(struct port *row)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver/space.h"
+#include "driver/state.h"
 
 static struct drvrig rig;
 
@@ -419,6 +420,30 @@ static void idle_mappings_live_for_their_time(void **state)
     drv_client_close(client);
 }
 
+/* An instance that opted out keeps its client's mappings, however long they are idle. */
+static void an_opt_out_keeps_idle_mappings(void **state)
+{
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = drvrig_program(&rig, client, 1, 0, 0);
+    const uint32_t surface[] = {drvrig_surface(&rig, 64), drvrig_surface(&rig, 64)},
+                   other[] = {drvrig_surface(&rig, 64), drvrig_surface(&rig, 64)};
+    struct ane_request request;
+
+    (void)state;
+    drv_unwire_set_ttl(rig.driver, 1000);
+    rig.driver->programs->flags |= ANE_INSTANCE_KEEP_WIRED;
+    for (unsigned i = 0; i < 2; i++) {
+        drvrig_request(&request, token, 1, 1, i ? other : surface);
+        send_well(client, &request);
+        rig.now += 5000;
+    }
+    assert_true(rig.surface[surface[0]].uses == 1 && rig.surface[surface[1]].uses == 1);
+    rig.driver->programs->flags &= ~(uint32_t)ANE_INSTANCE_KEEP_WIRED;
+    send_well(client, &request);
+    assert_true(rig.surface[surface[0]].uses == 0 && rig.surface[surface[1]].uses == 0);
+    drv_client_close(client);
+}
+
 static void a_warm_request_costs_little(void **state)
 {
     struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
@@ -633,6 +658,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(mappings_stay_until_the_surface_goes, boot, drop),
         cmocka_unit_test_setup_teardown(completions_do_not_unwire, boot, drop),
         cmocka_unit_test_setup_teardown(idle_mappings_live_for_their_time, boot, drop),
+        cmocka_unit_test_setup_teardown(an_opt_out_keeps_idle_mappings, boot, drop),
         cmocka_unit_test_setup_teardown(a_warm_request_costs_little, boot, drop),
         cmocka_unit_test_setup_teardown(a_direct_client_attaches, boot, drop),
         cmocka_unit_test_setup_teardown(explicit_mappings, boot, drop),

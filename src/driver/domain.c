@@ -54,18 +54,10 @@ static bool may_be_evicted(const struct drv_client *client)
     return !client->pinned && !drv_client_is_released(client);
 }
 
-static bool keeps_wired(const struct drv_client *client)
-{
-    for (const struct drv_process *p = client->processes; p; p = p->next_of_client)
-        if (p->program->flags & ANE_INSTANCE_KEEP_WIRED)
-            return true;
-    return false;
-}
-
 /* Clients with an instance that is to stay wired are evicted last. */
 static bool goes_before(const struct drv_domain *a, const struct drv_domain *b)
 {
-    bool wired[2] = {keeps_wired(a->client), keeps_wired(b->client)};
+    bool wired[2] = {drv_process_keeps_wired(a->client), drv_process_keeps_wired(b->client)};
 
     return wired[0] == wired[1] ? a->lent < b->lent : wired[1];
 }

@@ -51,6 +51,14 @@ struct drv_process *drv_process_find(const struct drv_client *client, uint64_t t
     return process;
 }
 
+bool drv_process_keeps_wired(const struct drv_client *client)
+{
+    for (const struct drv_process *process = client->processes; process; process = process->next_of_client)
+        if (process->program->flags & ANE_INSTANCE_KEEP_WIRED)
+            return true;
+    return false;
+}
+
 struct drv_process *drv_process_add(struct drv_client *client, struct drv_program *program)
 {
     struct drv_process *process = base_alloc(sizeof(*process));

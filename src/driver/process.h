@@ -10,6 +10,8 @@
 
 /* The client's process of a program, or NULL. */
 struct drv_process *drv_process_find(const struct drv_client *client, uint64_t token);
+/* One of the client's instances opted out of unwiring (ANE_INSTANCE_KEEP_WIRED). */
+bool drv_process_keeps_wired(const struct drv_client *client);
 /* Parked; NULL without memory. */
 struct drv_process *drv_process_add(struct drv_client *client, struct drv_program *program);
 void drv_process_remove(struct drv_process *process);

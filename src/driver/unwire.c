@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A mapping is taken back when neither a request nor selector 5 uses it and it is stale, or it has been idle
- * for longer than the time to live. Buffers of the driver's own are kept until they are stale: their process
- * remembers them.
+ * for longer than the time to live and no instance of its client opted out of that. Buffers of the driver's
+ * own are kept until they are stale: their process remembers them.
  */
 #include "driver/unwire.h"
 
+#include "driver/process.h"
 #include "driver/surface.h"
 
 static uint64_t time_now(const struct drv *d)
@@ -33,10 +34,12 @@ static bool is_overdue(const struct drv *d, const struct drv_mapping *mapping)
 
 static void unwire_client(struct drv *d, struct drv_client *client)
 {
+    const bool keep = drv_process_keeps_wired(client);
+
     for (unsigned i = 0; i < DRV_BUCKETS; i++)
         for (struct drv_mapping *mapping = client->bucket[i], *next; mapping; mapping = next) {
             next = mapping->next;
-            if (!mapping->uses && !mapping->pins && (mapping->stale || is_overdue(d, mapping)))
+            if (!mapping->uses && !mapping->pins && (mapping->stale || (!keep && is_overdue(d, mapping))))
                 drv_surface_unmap(client, mapping);
         }
 }

@@ -562,6 +562,30 @@ static void a_fault_may_stop_the_machine_as_on_the_device(void **state)
     ane_machine_destroy(machine);
 }
 
+/* A machine that panicked is destroyed as any other: what is open on it is closed, ports go on. */
+static void a_stopped_machine_is_destroyed_with_open_clients(void **state)
+{
+    struct ane_machine *machine = make(ANE_PAGE_TABLE_SEED, true, NULL);
+    struct iorig_accumulator a;
+    struct ane_port_message message;
+    struct breach breach;
+    ane_port_t port;
+
+    (void)state;
+    iorig_accumulator_make(&a, ane_machine_service(machine), CHANNELS, WIDTH);
+    assert_int_equal(ane_port_create(&port), 0);
+    breach_begin(&breach, machine, MISSING_PAGE, BAR_X, PAGE);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnNoDevice);
+    breach_end(&breach);
+    ane_machine_destroy(machine);
+    assert_int_equal(iorig_accumulator_step(&a), ANE_RETURN_CLOSED);
+    assert_int_equal(IOServiceClose(a.client.connect), ANE_RETURN_CLOSED);
+    assert_int_equal(ane_port_receive(port, &message, 0), -ETIMEDOUT);
+    assert_int_equal(ane_port_release(port), 0);
+    ane_surface_release(a.x);
+    ane_surface_release(a.state);
+}
+
 static void a_bare_machine_has_no_driver_to_ask(void **state)
 {
     struct ane_machine_config config = {.size = sizeof(config)};
@@ -590,6 +614,7 @@ int main(void)
         cmocka_unit_test(the_snapshot_shows_the_registers_as_they_were),
         cmocka_unit_test(consumers_get_the_descriptor),
         cmocka_unit_test(a_fault_may_stop_the_machine_as_on_the_device),
+        cmocka_unit_test(a_stopped_machine_is_destroyed_with_open_clients),
         cmocka_unit_test(a_bare_machine_has_no_driver_to_ask),
     };
 

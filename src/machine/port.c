@@ -174,7 +174,7 @@ int ane_port_release(ane_port_t port)
         m = row->machine;
     if (m) {
         mach_tables_unlock();
-        if (!mach_enter(m)) {
+        if (!mach_enter_dead(m)) {
             mach_release(m);
             return -EPERM;
         }
@@ -382,7 +382,7 @@ void mach_port_deliver(struct ane_machine *m, ane_port_t port, const struct drv_
 
 bool mach_port_end_waits(struct ane_machine *m)
 {
-    if (!mach_enter(m))
+    if (!mach_enter_dead(m))
         return false;
     mach_tables_lock();
     for (uint32_t i = 0; i < PORTS_MAX; i++)

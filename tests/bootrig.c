@@ -49,8 +49,8 @@ void bootrig_write(struct bootrig *rig, uint32_t offset, uint32_t value)
 
 void bootrig_doorbell(struct bootrig *rig, uint64_t address)
 {
-    rig->args.host_doorbell_lo = (uint32_t)address;
-    rig->args.host_doorbell_hi = (uint32_t)(address >> 32);
+    rig->args.host_doorbell[0].lo = (uint32_t)address;
+    rig->args.host_doorbell[0].hi = (uint32_t)(address >> 32);
 }
 
 static void settle(struct bootrig *rig)

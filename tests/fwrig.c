@@ -31,8 +31,6 @@ struct fwrig *fwrig_create(void)
     port->reset = (struct fw_reset){.port = port,
                                     .carve_out = aligned_alloc(0x4000, FW_CARVE_OUT_BYTES),
                                     .bytes = FW_CARVE_OUT_BYTES,
-                                    .registers = FWRIG_CONTAINER,
-                                    .chip_revision = FWRIG_REVISION,
                                     .stack_extra = HOSTCPU_STACK_EXTRA};
     check(port->memory && port->reset.carve_out, "no memory");
     port->cpu.kernel = port->reset.carve_out;
@@ -265,6 +263,7 @@ static uint32_t reg_read(struct rt_port *port, uint32_t offset)
     switch (offset) {
     case PR_CTRL_DOORBELL_PENDING: return port->doorbell_pending;
     case PR_CTRL_HOST_PENDING: return port->host_pending;
+    case PR_CTRL_CHIP_REVISION: return FWRIG_REVISION;
     default: check(false, "read of no register"); return 0;
     }
 }
@@ -363,20 +362,54 @@ void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value)
     rt_port_write32(port, address + 4, (uint32_t)(value >> 32));
 }
 
+/* Those that only hold what was written. */
+static uint64_t *plain_sysreg(struct rt_port *port, uint32_t id)
+{
+    static const uint32_t ids[FWRIG_SYSREGS] = {PR_SYSREG_L2C_ERR_ADR, PR_SYSREG_L2C_ERR_INF,
+                                                PR_SYSREG_LSU_ERR_STS, PR_SYSREG_FED_ERR_STS,
+                                                PR_SYSREG_MMU_ERR_STS, PR_SYSREG_PWR_DN_SAVE};
+
+    for (unsigned i = 0; i < FWRIG_SYSREGS; i++)
+        if (ids[i] == id)
+            return &port->sysreg[i];
+    check(false, "no such system register");
+    return NULL;
+}
+
 uint64_t rt_port_sysreg_read(struct rt_port *port, uint32_t id)
 {
-    check(id == RT_SYSREG_S3_3_C15_C8_0, "read of no system register");
-    return port->fabric;
+    switch (id) {
+    case PR_SYSREG_L2C_ERR_STS: return port->fabric;
+    case PR_SYSREG_CBAR: return FWRIG_CONTAINER;
+    case PR_SYSREG_MPIDR: return 0;
+    default: return *plain_sysreg(port, id);
+    }
 }
 
 void rt_port_sysreg_write(struct rt_port *port, uint32_t id, uint64_t value)
 {
     const uint64_t changed = port->fabric ^ value;
 
-    check(id == RT_SYSREG_S3_3_C15_C8_0, "write to no system register");
+    if (id != PR_SYSREG_L2C_ERR_STS) {
+        *plain_sysreg(port, id) = value;
+        return;
+    }
     port->fabric = value;
     if (changed & PR_FABRIC_WINDOW)
         remember(port, value & PR_FABRIC_WINDOW ? FWRIG_WINDOW_CLOSED : FWRIG_WINDOW_OPENED, 0);
+}
+
+void rt_port_irq_raise(struct rt_port *port, unsigned line)
+{
+    port->cpu.pending |= 1ull << line;
+}
+
+size_t rt_port_call_stack(struct rt_port *port, uint64_t *frame, size_t most)
+{
+    (void)port;
+    (void)frame;
+    (void)most;
+    return 0;
 }
 
 /* Remembered only inside a guard. */

@@ -23,8 +23,7 @@ struct pr_boot_args *fwrig_arguments(struct fwrig *rig)
                                       .protocol_version = PR_PROTOCOL_VERSION,
                                       .ring_version = PR_RING_VERSION,
                                       .page_bytes = PR_PAGE_BYTES,
-                                      .host_doorbell_lo = (uint32_t)doorbell,
-                                      .host_doorbell_hi = (uint32_t)(doorbell >> 32),
+                                      .host_doorbell = {{(uint32_t)doorbell, (uint32_t)(doorbell >> 32), 0}},
                                       .framework_bytes = PR_FRAMEWORK_BYTES};
     return args;
 }

@@ -10,7 +10,8 @@
 #include "hostcpu.h"
 #include "rtkernel/rt_limits.h"
 
-#define EVENTS 64u
+#define EVENTS        64u
+#define FWRIG_SYSREGS 6u
 
 struct rt_port {
     /* processor */
@@ -29,7 +30,7 @@ struct rt_port {
     /* registers */
     uint32_t scratch[PR_SCRATCH_COUNT];
     uint32_t doorbell_pending, host_pending;
-    uint64_t fabric;
+    uint64_t fabric, sysreg[FWRIG_SYSREGS];
     unsigned rejects;
     bool uncorrectable;
     struct fwrig_fabric history[FWRIG_FABRIC];

@@ -211,6 +211,19 @@ void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
     return port->shared + (address - RTPORT_SHARED);
 }
 
+void rt_port_irq_raise(struct rt_port *port, unsigned line)
+{
+    rtport_raise(port, line);
+}
+
+size_t rt_port_call_stack(struct rt_port *port, uint64_t *frame, size_t most)
+{
+    (void)port;
+    (void)frame;
+    (void)most;
+    return 0;
+}
+
 _Noreturn void rt_port_fault(struct rt_port *port, const struct rt_fault *fault)
 {
     port->fault = *fault;

@@ -140,7 +140,7 @@ static bool see_store(struct sabotage *s, uint64_t offset, struct soc_access *ac
         return true;
     case SABOTAGE_CLOSE_WINDOW:
         if (answer)
-            s->machine->controller.fabric |= PR_FABRIC_REJECT;
+            s->machine->controller.sysreg.l2c_err_sts |= PR_FABRIC_REJECT;
         return !hit(s, answer);
     default: return see_handshake(s, offset, access);
     }

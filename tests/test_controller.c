@@ -114,11 +114,11 @@ static void every_doorbell_address_is_survived(void **state)
         else if (i % 2)
             address = rig.bare.map.dart[i % 3] + (uint64_t)test_rng_range(&rng, 0, 0xfff) * 4;
         bootrig_doorbell(&rig, address);
-        rig.args.host_doorbell_bits[0] = i % 3 ? (uint32_t)test_rng_range(&rng, 0, 0xffff) : 0;
+        rig.args.host_doorbell[0].bits = i % 3 ? (uint32_t)test_rng_range(&rng, 0, 0xffff) : 0;
         if (bootrig_boot(&rig))
             (void)bootrig_answers(&rig);
     }
-    rig.args.host_doorbell_bits[0] = 0;
+    rig.args.host_doorbell[0].bits = 0;
     boots_well(&rig);
     ane_machine_destroy(machine);
 }

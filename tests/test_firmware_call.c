@@ -193,9 +193,9 @@ static void rings_up_to_three_targets(void **state)
     struct fwrig *rig = *state;
     size_t before;
 
-    fwrig_arguments(rig)->host_doorbell_bits[0] = EVENT_BIT;
-    fwrig_arguments(rig)->host_doorbell_bits[1] = 1u << 20;
-    fwrig_arguments(rig)->host_doorbell_bits[2] = 1u << 21;
+    fwrig_arguments(rig)->host_doorbell[0].bits = EVENT_BIT;
+    fwrig_arguments(rig)->host_doorbell[1].bits = 1u << 20;
+    fwrig_arguments(rig)->host_doorbell[2].bits = 1u << 21;
     fwrig_boot_started(rig);
     fwrig_load(rig);
     assert_int_equal(call_with(rig, 4, 1), 0);

@@ -306,9 +306,8 @@ static void write_boot_args(struct drv *d)
         .protocol_version = PR_PROTOCOL_VERSION,
         .ring_version = PR_RING_VERSION,
         .page_bytes = PR_PAGE_BYTES,
-        .host_doorbell_lo = (uint32_t)doorbell,
-        .host_doorbell_hi = (uint32_t)(doorbell >> 32),
-        .host_doorbell_bits = {1u << pr_channel_table[PR_CHANNEL_IO_T2H].bit},
+        .host_doorbell = {{(uint32_t)doorbell, (uint32_t)(doorbell >> 32),
+                           1u << pr_channel_table[PR_CHANNEL_IO_T2H].bit}},
         .template_c0 = TEMPLATE_C0,
         .framework_bytes = PR_FRAMEWORK_BYTES,
     };

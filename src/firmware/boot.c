@@ -18,18 +18,19 @@
 /* Before there is a kernel or a state: what the processor was entered with, and what the host said. */
 struct boot {
     const struct fw_reset *reset;
+    uint64_t registers; /* physical base of the engine container */
     struct rt_kernel *kernel;
     struct pr_boot_args args;
 };
 
 static uint32_t scratch_read(const struct boot *b, unsigned n)
 {
-    return rt_port_read32(b->reset->port, b->reset->registers + PR_CTRL_SCRATCH(n));
+    return rt_port_read32(b->reset->port, b->registers + PR_CTRL_SCRATCH(n));
 }
 
 static void scratch_write(const struct boot *b, unsigned n, uint32_t value)
 {
-    rt_port_write32(b->reset->port, b->reset->registers + PR_CTRL_SCRATCH(n), value);
+    rt_port_write32(b->reset->port, b->registers + PR_CTRL_SCRATCH(n), value);
 }
 
 /* The sentence is for the port; the host gets the number. Only a reset ends the wait. */
@@ -75,10 +76,11 @@ static void copy_arguments(struct boot *b)
 static void check_versions(const struct boot *b)
 {
     const struct pr_boot_args *args = &b->args;
+    const uint32_t revision = rt_port_read32(b->reset->port, b->registers + PR_CTRL_CHIP_REVISION);
 
-    if (args->chip_revision != b->reset->chip_revision)
+    if (args->chip_revision != revision)
         refuse(b, PR_REFUSAL_CHIP_REVISION, "%s: %x, this is %x",
-               pr_boot_refusal_text(PR_REFUSAL_CHIP_REVISION), args->chip_revision, b->reset->chip_revision);
+               pr_boot_refusal_text(PR_REFUSAL_CHIP_REVISION), args->chip_revision, revision);
     if (args->protocol_version != PR_PROTOCOL_VERSION)
         refuse(b, PR_REFUSAL_PROTOCOL_VERSION, "%s: %x, this is %x",
                pr_boot_refusal_text(PR_REFUSAL_PROTOCOL_VERSION), args->protocol_version,
@@ -123,12 +125,12 @@ static void check_surfaces(const struct boot *b)
         refuse(b, PR_REFUSAL_IPC, "%s", pr_boot_refusal_text(PR_REFUSAL_IPC));
 }
 
-/* One store target; a host that names none gets the controller's own register. */
-static uint64_t doorbell_target(const struct boot *b)
+/* A host that names no register gets the controller's own. */
+static uint64_t doorbell_target(const struct boot *b, unsigned i)
 {
-    const uint64_t given = b->args.host_doorbell_lo | (uint64_t)b->args.host_doorbell_hi << 32;
+    const uint64_t given = b->args.host_doorbell[i].lo | (uint64_t)b->args.host_doorbell[i].hi << 32;
 
-    return given ? given : b->reset->registers + PR_CTRL_HOST_DOORBELL;
+    return given ? given : b->registers + PR_CTRL_HOST_DOORBELL;
 }
 
 static struct fw *make_state(const struct boot *b)
@@ -140,12 +142,11 @@ static struct fw *make_state(const struct boot *b)
                (unsigned long long)b->args.framework_bytes, sizeof(*fw));
     fw->kernel = b->kernel;
     fw->port = b->reset->port;
-    fw->registers = b->reset->registers;
+    fw->registers = b->registers;
     fw->heap = b->args.heap;
-    fw->host_doorbell = doorbell_target(b);
     fw->unknown_id_panics = b->args.unknown_id_panics != 0;
     for (unsigned i = 0; i < PR_DOORBELL_TARGETS; i++)
-        fw->host_bits[i] = b->args.host_doorbell_bits[i];
+        fw->target[i] = (struct fw_target){doorbell_target(b, i), b->args.host_doorbell[i].bits, 0};
     return fw;
 }
 
@@ -167,7 +168,7 @@ static void second_wake(const struct boot *b)
 
 _Noreturn void fw_reset_vector(const struct fw_reset *reset)
 {
-    struct boot b = {.reset = reset};
+    struct boot b = {.reset = reset, .registers = rt_port_sysreg_read(reset->port, PR_SYSREG_CBAR)};
     struct fw *fw;
 
     first_wake(&b);

@@ -22,14 +22,14 @@ static void fabric_write(struct fw *fw, uint64_t value)
 }
 
 /* Listing 29.3, step by step. False: the transaction was rejected. */
-static bool emit(struct fw *fw, uint32_t bits)
+static bool emit(struct fw *fw, uint64_t target, uint32_t bits)
 {
     const uint32_t previous = rt_irq_mask(fw->kernel);
     bool accepted = true;
     uint64_t status;
 
     fabric_write(fw, fabric_read(fw) & ~PR_FABRIC_WINDOW);
-    rt_port_write32(fw->port, fw->host_doorbell, bits);
+    rt_port_write32(fw->port, target, bits);
     rt_port_barrier(fw->port);
     status = fabric_read(fw);
     if (status & PR_FABRIC_UNCORRECTABLE)
@@ -43,33 +43,33 @@ static bool emit(struct fw *fw, uint32_t bits)
     return accepted;
 }
 
-/* Bits whose store was rejected go with the next ring. */
-static void ring(struct fw *fw, uint32_t bits)
+/* Bits whose store was rejected go with the next ring of that target. */
+static void ring(struct fw *fw, struct fw_target *target, uint32_t bits)
 {
     const uint32_t previous = rt_irq_mask(fw->kernel);
     unsigned tries = 0;
 
-    fw->unrung |= bits;
-    while (tries < FW_RING_TRIES && !emit(fw, fw->unrung))
+    target->unrung |= bits;
+    while (tries < FW_RING_TRIES && !emit(fw, target->address, target->unrung))
         tries++;
     if (tries < FW_RING_TRIES)
-        fw->unrung = 0;
+        target->unrung = 0;
     else
         fw_register_write(fw, PR_CTRL_SCRATCH(PR_SCRATCH_REJECTED), ++fw->rejected);
-    if (fw->unrung)
-        fw_log_quiet(fw, RT_LOG_ERROR, "doorbell 0x%x was rejected %u times", fw->unrung, FW_RING_TRIES);
+    if (target->unrung)
+        fw_log_quiet(fw, RT_LOG_ERROR, "doorbell 0x%x was rejected %u times", target->unrung, FW_RING_TRIES);
     rt_irq_restore(fw->kernel, previous);
 }
 
 void fw_doorbell_ring(struct fw *fw, enum pr_channel channel)
 {
-    ring(fw, 1u << pr_channel_table[channel].bit);
+    ring(fw, &fw->target[0], 1u << pr_channel_table[channel].bit);
 }
 
 void fw_doorbell_complete(struct fw *fw, enum pr_channel channel)
 {
-    ring(fw, 1u << pr_channel_table[channel].bit | fw->host_bits[0]);
+    ring(fw, &fw->target[0], 1u << pr_channel_table[channel].bit | fw->target[0].bits);
     for (unsigned i = 1; i < PR_DOORBELL_TARGETS; i++)
-        if (fw->host_bits[i])
-            ring(fw, fw->host_bits[i]);
+        if (fw->target[i].bits)
+            ring(fw, &fw->target[i], fw->target[i].bits);
 }

@@ -16,9 +16,7 @@ struct fw_reset {
     struct rt_port *port;
     void *carve_out; /* cleared by the caller */
     size_t bytes;
-    uint64_t registers;     /* physical base of the engine container */
-    uint32_t chip_revision; /* of the silicon, to compare with the boot arguments */
-    size_t stack_extra;     /* see struct rt_boot */
+    size_t stack_extra; /* see struct rt_boot */
 };
 
 /* The least carve-out that boots. */

@@ -177,15 +177,20 @@ struct fw_terminal {
     uint64_t lost;
 };
 
+/* A host doorbell. The first also announces the channels. */
+struct fw_target {
+    uint64_t address; /* physical */
+    uint32_t bits;    /* of a completion; 0: unused */
+    uint32_t unrung;  /* bits whose store was rejected too often */
+};
+
 struct fw {
     struct rt_kernel *kernel;
     struct rt_port *port;
     uint64_t registers;
     uint64_t heap;          /* device address of the extra heap: one PROGRAM_EVENT cell per IO_T2H slot */
-    uint64_t host_doorbell; /* physical address */
-    uint32_t host_bits[PR_DOORBELL_TARGETS];
-    uint32_t unrung;   /* bits whose store was rejected too often */
-    uint32_t rejected; /* times that happened */
+    struct fw_target target[PR_DOORBELL_TARGETS];
+    uint32_t rejected; /* times that a store was rejected too often */
     bool unknown_id_panics;
     struct fw_channel channel[PR_CHANNEL_COUNT];
     struct pr_rebase_engine

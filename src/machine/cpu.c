@@ -137,7 +137,7 @@ static void start(struct rt_port *port)
     port->masked = true;
     port->stopped = false;
     port->pending = 0;
-    m->controller.fabric = PR_FABRIC_RESET;
+    soc_controller_sysreg_reset(&m->controller);
     schedule(port);
 }
 
@@ -246,8 +246,6 @@ int mach_cpu_create(struct ane_machine *m, struct base_error *error)
         .port = port,
         .carve_out = port->carveout.memory,
         .bytes = port->carveout.bytes,
-        .registers = m->board->container,
-        .chip_revision = m->board->revision,
         .stack_extra = MODEL_STACK + SIGNAL_STACK + 2 * port->carveout.page, /* a whole page is the guard */
     };
     soc_trace_divert(&m->trace, take_entry, port);
@@ -327,13 +325,11 @@ static _Noreturn void take_exception(struct rt_port *port, const char *text)
     rt_port_fault(port, &fault);
 }
 
-/* The fabric's register is the only one of its kind here; an access to any other is undefined. */
-static void check_sysreg(struct rt_port *port, const char *access, uint32_t id)
+/* An access to a register that this processor does not have is undefined. */
+static _Noreturn void refuse_sysreg(struct rt_port *port, const char *access, uint32_t id)
 {
     char text[RT_TEXT_BYTES];
 
-    if (id == RT_SYSREG_S3_3_C15_C8_0)
-        return;
     snprintf(text, sizeof(text), "%s system register S%u_%u_C%u_C%u_%u, which this processor does not have",
              access, id >> 14, id >> 11 & 7, id >> 7 & 15, id >> 3 & 15, id & 7);
     take_exception(port, text);
@@ -341,14 +337,17 @@ static void check_sysreg(struct rt_port *port, const char *access, uint32_t id)
 
 uint64_t rt_port_sysreg_read(struct rt_port *port, uint32_t id)
 {
-    check_sysreg(port, "read of", id);
-    return port->machine->controller.fabric;
+    uint64_t value;
+
+    if (!soc_controller_sysreg_read(&port->machine->controller, id, &value))
+        refuse_sysreg(port, "read of", id);
+    return value;
 }
 
 void rt_port_sysreg_write(struct rt_port *port, uint32_t id, uint64_t value)
 {
-    check_sysreg(port, "write to", id);
-    port->machine->controller.fabric = value;
+    if (!soc_controller_sysreg_write(&port->machine->controller, id, value))
+        refuse_sysreg(port, "write to", id);
 }
 
 void rt_port_barrier(struct rt_port *port)
@@ -369,6 +368,19 @@ void rt_port_irq_restore(struct rt_port *port, uint32_t previous)
 {
     port->masked = previous;
     deliver(port);
+}
+
+void rt_port_irq_raise(struct rt_port *port, unsigned line)
+{
+    mach_cpu_raise(port, line);
+}
+
+size_t rt_port_call_stack(struct rt_port *port, uint64_t *frame, size_t most)
+{
+    (void)port;
+    (void)frame;
+    (void)most;
+    return 0;
 }
 
 /* The fault of a processor whose memory was changed by others. */

@@ -230,6 +230,7 @@ static int make_controller(struct ane_machine *m, struct base_error *error)
         .clock = m->clock,
         .lines = &m->lines,
         .trace = &m->trace,
+        .revision = m->board->revision,
         .doorbell_line = MACH_LINE_DOORBELL,
         .host_line = MACH_LINE_HOST,
         .processor = processor_control,

@@ -12,6 +12,7 @@
 #define PR_CONTROLLER_REGISTERS(X)                                                                       \
     X(RVBAR_LO, "RVBAR_LO", 0x1050000, "command facts 6: rANE_H11_CHINOOK_IO_RVBAR")                     \
     X(RVBAR_HI, "RVBAR_HI", 0x1050004, "command facts 6")                                                \
+    X(CHIP_REVISION, "CHIP_REVISION", 0x1050008, "CHOSEN: version << 8 | minor version, read only")      \
     X(TIMEBASE_LO, "TIMEBASE_LO", 0x1170000, "command facts 6")                                          \
     X(TIMEBASE_HI, "TIMEBASE_HI", 0x1170004, "command facts 6")                                          \
     X(CPU_CONTROL, "CPU_CONTROL", 0x1400044, "command facts 6")                                          \
@@ -36,6 +37,7 @@ enum pr_controller_reg {
 #define PR_CPU_RUN            0x10u
 #define PR_CPU_STATUS_PARKED  0x2au
 #define PR_CPU_STATUS_RUNNING 0x2bu /* CHOSEN */
+#define PR_CPU_STATUS_STOPPED 0x2cu /* CHOSEN: the run bit is set, but the processor has halted or failed */
 #define PR_RVBAR_LOCK         0x1u  /* bit 0: latched */
 
 /* Windows of the container that hold them; no register answers between these. X(id, offset, bytes) */
@@ -58,6 +60,24 @@ enum pr_controller_window {
 /* What the controller says in scratch 0-3 at the first wake. */
 enum { PR_WAKE_CHANNELS = 0, PR_WAKE_IPC_BYTES_LESS_1 = 1, PR_WAKE_FLAGS = 2, PR_WAKE_EXTRA_HEAP = 3 };
 
+/*
+ * Before reset is released the host selects the boot in scratch 7 (seeds ch. 29). Warm: the firmware keeps its
+ * retained block, if that is whole; cold: it clears it.
+ */
+enum { PR_BOOT_COLD = 0, PR_BOOT_WARM = 1 };
+
+/*
+ * The post-mortem dump (dump.h) in the scratch registers (CHOSEN: the rings may be what has failed). Staged by
+ * the controller: device address in scratch 0 and 1, bytes in scratch 2, PR_DUMP_STAGED | section in scratch 4,
+ * then the host doorbell with PR_DOORBELL_CRASH. Taken by the host: PR_DUMP_TAKEN | section in scratch 7, which
+ * raises the controller's line. After the last section: PR_DUMP_STAGED | PR_DUMP_END, and only a reset follows.
+ */
+#define PR_SCRATCH_DUMP   4u
+#define PR_DUMP_STAGED    0xdead0000u
+#define PR_DUMP_TAKEN     0xacce0000u
+#define PR_DUMP_END       0xffffu
+#define PR_DOORBELL_CRASH 31u /* the bit; no channel has it */
+
 /* Scratch 5 while running: doorbells the fabric rejected for good, counted by the controller (CHOSEN). */
 #define PR_SCRATCH_REJECTED 5u
 
@@ -74,7 +94,9 @@ enum { PR_WAKE_CHANNELS = 0, PR_WAKE_IPC_BYTES_LESS_1 = 1, PR_WAKE_FLAGS = 2, PR
     X(PAGE_SIZE, 5, "MMU invalid page size")                                   \
     X(HEAP, 6, "initial heap does not exceed twice the framework reservation") \
     X(IPC, 7, "IPC surface or command pool is missing or too small")           \
-    X(MAGIC, 8, "scratch 3 does not hold the magic number")
+    X(MAGIC, 8, "scratch 3 does not hold the magic number")                    \
+    X(IMAGE, 9, "the image in memory is not the one that was loaded")          \
+    X(ARGUMENT, 10, "a boot argument is outside its bounds")
 
 enum pr_boot_refusal {
 #define X(id, value, text) PR_REFUSAL_##id = value,
@@ -83,10 +105,12 @@ enum pr_boot_refusal {
 };
 const char *pr_boot_refusal_text(uint32_t reason);
 
-#define PR_PROTOCOL_VERSION   0x00090511u /* CHOSEN: kext 9.511 */
-#define PR_RING_VERSION       0x00020000u /* high half: ring-buffer version (CHOSEN value) */
-#define PR_EXTRA_HEAP_BYTES   0x100000u   /* CHOSEN: what the controller asks for in scratch 3 */
-#define PR_COMMAND_POOL_BYTES 0x40000u
+/* Versions are major << 16 | minor. Another major refuses the boot; another minor warns (seeds ch. 29). */
+#define PR_VERSION_MAJOR(version) ((version) >> 16)
+#define PR_PROTOCOL_VERSION       0x00090511u /* CHOSEN: kext 9.511 */
+#define PR_RING_VERSION           0x00020000u /* high half: ring-buffer version (CHOSEN value) */
+#define PR_EXTRA_HEAP_BYTES       0x100000u   /* CHOSEN: what the controller asks for in scratch 3 */
+#define PR_COMMAND_POOL_BYTES     0x40000u
 #define PR_FRAMEWORK_BYTES \
     0x80000u /* CHOSEN: framework reservation a host passes; the firmware's own state lives there */
 #define PR_SLOT_BYTES 0x40u
@@ -116,13 +140,16 @@ struct pr_boot_args {
     uint32_t page_bytes;       /* +0x7c CHOSEN place */
     /* +0x80 CHOSEN place: an unknown id on the execution loop asserts instead of being dropped */
     uint32_t unknown_id_panics;
-    /* +0x84 CHOSEN place: target register and bit of the three host doorbells ... */
-    uint32_t host_doorbell_lo;
-    uint32_t host_doorbell_hi;      /* +0x88 */
-    uint32_t host_doorbell_bits[3]; /* +0x8c ... 0 = unused slot */
-    uint8_t template1[0x94];        /* +0x98 */
-    uint32_t template_c0;           /* +0x12c = template +0xc0: 4 */
-    uint8_t template2[0x3c];        /* +0x130 */
+    /*
+     * +0x84 CHOSEN place: the three host doorbells, register and bit each; bits 0: unused. In order: the
+     * inference client, a waiter of another agent, a telemetry sink (seeds ch. 29).
+     */
+    struct {
+        uint32_t lo, hi, bits;
+    } host_doorbell[3];
+    uint8_t template1[0x84];  /* +0xa8 */
+    uint32_t template_c0;     /* +0x12c = template +0xc0: 4 */
+    uint8_t template2[0x3c];  /* +0x130 */
     uint64_t framework_bytes; /* +0x16c CHOSEN place: framework reservation the heap must exceed twice */
 } __attribute__((packed));
 #define PR_BOOT_ARGS_BYTES 0x174u
@@ -141,5 +168,42 @@ _Static_assert(offsetof(struct pr_boot_args, ipc_bytes) == 0x50 &&
 #define PR_FABRIC_WINDOW        (1ull << 39) /* clear opens the doorbell window */
 #define PR_FABRIC_RESET         (PR_FABRIC_PATH | PR_FABRIC_LINK | PR_FABRIC_WINDOW)
 #define PR_GPU_DOORBELL         0x206468000ull
+/* Writable by software; the others are status: 1 and 7 are cleared by writing 0, 2 and 4 only to 0. */
+#define PR_FABRIC_WRITABLE (PR_FABRIC_PATH | PR_FABRIC_WINDOW)
+/* What the power-gate path requires before it clears bits 0, 2 and 4. */
+#define PR_FABRIC_GATE_MASK (PR_FABRIC_LINK | PR_FABRIC_LINK2)
+#define PR_FABRIC_GATE      PR_FABRIC_LINK
+
+/*
+ * System registers of the controller's processor, by the 16 bits that name them in an MRS instruction. The
+ * fabric register is the seeds'; Apple's XNU calls it L2C_ERR_STS (osfmk/arm64/proc_reg.h), and the other error
+ * registers have their numbers from there. ACC_PWR_DN_SAVE: a public system-register table of Apple's cores.
+ * MPIDR_EL1 is the architecture's. CBAR_EL1 is Arm's Cortex convention (CHOSEN here). X(id, name, op0, op1,
+ * crn, crm, op2, meaning)
+ */
+#define PR_SYSTEM_REGISTERS(X)                                                                       \
+    X(L2C_ERR_STS, "L2C_ERR_STS", 3, 3, 15, 8, 0, "fabric register S3_3_C15_C8_0, Table 29.5")       \
+    X(L2C_ERR_ADR, "L2C_ERR_ADR", 3, 3, 15, 9, 0, "address of the first cache-controller error")     \
+    X(L2C_ERR_INF, "L2C_ERR_INF", 3, 3, 15, 10, 0, "what else is known of it")                       \
+    X(LSU_ERR_STS, "LSU_ERR_STS", 3, 3, 15, 0, 0, "error capture of the load-store pipeline")        \
+    X(FED_ERR_STS, "FED_ERR_STS", 3, 4, 15, 0, 0, "error capture of the fetch and decode pipeline")  \
+    X(MMU_ERR_STS, "MMU_ERR_STS", 3, 6, 15, 0, 0, "error capture of the memory-management unit")     \
+    X(PWR_DN_SAVE, "ACC_PWR_DN_SAVE", 3, 7, 15, 2, 0, "kept while the processor is off or reset")    \
+    X(MPIDR, "MPIDR_EL1", 3, 0, 0, 0, 5, "processor in bits 15:8, hardware thread 0-10 in bits 7:0") \
+    X(CBAR, "CBAR_EL1", 3, 1, 15, 3, 0, "physical base of the register container, read only")
+
+#define PR_SYSREG(op0, op1, crn, crm, op2) ((op0) << 14 | (op1) << 11 | (crn) << 7 | (crm) << 3 | (op2))
+enum pr_system_register {
+#define X(id, name, op0, op1, crn, crm, op2, meaning) PR_SYSREG_##id = PR_SYSREG(op0, op1, crn, crm, op2),
+    PR_SYSTEM_REGISTERS(X)
+#undef X
+};
+
+/* Hardware threads of the processor: CHINOOK_CPU_IMPL_THID0 to THID10 (seeds ch. 29). */
+#define PR_HARDWARE_THREADS 11u
+
+/* ACC_PWR_DN_SAVE as the firmware uses it (CHOSEN): valid, and how often it has been restarted. */
+#define PR_SAVE_VALID          (1ull << 63)
+#define PR_SAVE_RESTARTS(save) ((uint32_t)(save))
 
 #endif

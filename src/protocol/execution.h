@@ -25,6 +25,12 @@ _Static_assert(PR_PRIORITY_REALTIME_MAX == 1 && PR_PRIORITIES == 8, "Table 29.6"
 #define PR_DEADLINE_MS 2000u /* an unretired request is not waited for longer */
 #define PR_DEADLINE_NS (PR_DEADLINE_MS * 1000000ull)
 
+/*
+ * Recovery is rate-limited (seeds ch. 29 gives no number; CHOSEN): one begins so much virtual time after the
+ * last began, at the earliest. Until then the channels are not ready.
+ */
+#define PR_RECOVERY_INTERVAL_NS 20000000ull
+
 /* A running call has a network id of its own. */
 #define PR_NETWORK_ID_MIN 1u
 #define PR_NETWORK_ID_MAX 255u

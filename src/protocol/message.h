@@ -118,6 +118,64 @@ struct pr_body_build {
 #define PR_MCACHE_BYTES 0x200000u /* MCACHE_SIZE_GET; command facts 2 */
 
 /*
+ * Life and power (bodies CHOSEN unless a source is named). POWER_DOWN and SUSPEND have none (command facts 2).
+ *   QUIESCE_STATE   no call is accepted from here on; answered when nothing is in flight, with the counts
+ *   SUSPEND         after QUIESCE_STATE, with nothing loaded (command facts 2): state is saved for a warm boot
+ *   POWER_DOWN      the answer is the last word: the processor gates its power and waits for a reset
+ *   RESET           the host's acknowledgement of CH_RESET_NOTIFICATION, with the same queues
+ *   POWER_DEVICE_ON, POWER_DEVICE_OFF   one device of enum pr_power_device
+ *   SET_DYNAMIC_POWERGATE   1: the compute islands are gated while nothing is in flight (command facts 2)
+ *   CH_POWER_CONTROL        a channel is made ready (1) or not (0); IO stays ready
+ */
+struct pr_body_quiesce {
+    uint32_t calls, programs, processes, state; /* state: enum pr_execution_state */
+};
+struct pr_body_reset {
+    uint32_t first_queue, last_queue;
+};
+enum pr_power_device { PR_POWER_MCACHE = 0, PR_POWER_ISLANDS = 1, PR_POWER_DEVICES };
+struct pr_body_channel_power {
+    uint32_t channel, on;
+};
+
+/*
+ * INIT_SHARED_EVENT_INFO (CHOSEN body): where the table of shared events is, and how many it has room for. The
+ * firmware writes how many of them it will use to the reply.
+ */
+struct pr_body_shared_events {
+    uint64_t address;
+    uint32_t events;
+    uint32_t flags; /* PR_SHARED_EVENTS_GPU: each completion also rings the graphics processor */
+};
+#define PR_SHARED_EVENTS_MAX  2u  /* active < 2 (seeds ch. 30, command facts 4.4) */
+#define PR_SHARED_EVENT_BYTES 16u /* {u64 value, u64 time} (CHOSEN) */
+#define PR_SHARED_EVENTS_GPU  1u
+
+/* CH_INFO_GET on DEBUG (CHOSEN body): a page of the kernel's own report, as text. */
+enum pr_report { PR_REPORT_TASKS, PR_REPORT_POOLS, PR_REPORT_ARENAS, PR_REPORT_COUNTERS, PR_REPORTS };
+struct pr_body_report {
+    uint32_t report; /* enum pr_report; asked */
+    uint32_t bytes;  /* of text in the reply, all of it or what fits */
+    char text[0x1800];
+};
+
+/* BUF_T2H hands buffers of the firmware's to the host; CH_BUFFER_RETURN on BUF_H2T gives them back (CHOSEN). */
+struct pr_body_buffer_return {
+    uint64_t address;
+    uint32_t tag, zero;
+};
+enum pr_buffer_tag { PR_BUFFER_LOAD_REPORT = 1 };
+/* Sent by the load monitor, after each PR_LOAD_CALLS finished calls and at each QUIESCE_STATE (CHOSEN). */
+struct pr_load_report {
+    uint32_t sequence, lost; /* lost: reports for which no buffer was free */
+    uint64_t time;           /* host time, by the last synchronisation */
+    uint64_t span_ns, busy_ns;
+    uint64_t calls, dropped;
+};
+#define PR_LOAD_CALLS   4096u
+#define PR_LOAD_BUFFERS 4u
+
+/*
  * LOAD_PROGRAM: one container by device address (CHOSEN: ANEH, ANEP and ANES by address). Reply: program_id
  * of the header.
  */
@@ -286,5 +344,21 @@ struct pr_program_failure {
 };
 _Static_assert(sizeof(struct pr_program_failure) == 0x38, "a failure is 0x38 bytes");
 enum { PR_EVENT_DISPATCHED = 0, PR_EVENT_FINISHED = 1 };
+
+/*
+ * CH_RESET_NOTIFICATION on IO_T2H: an abort did not clear these task queues (seeds ch. 29: it carries the range;
+ * places CHOSEN). The host answers with RESET within PR_DEADLINE_MS, or the firmware fails.
+ */
+struct pr_reset_notification {
+    uint32_t sequence;
+    uint32_t id;                      /* PR_CMD_CH_RESET_NOTIFICATION */
+    uint32_t first_queue, last_queue; /* inclusive */
+    uint32_t reason;                  /* pr_status */
+    uint32_t zero;
+    uint64_t time; /* host time */
+    uint64_t zero2;
+};
+_Static_assert(sizeof(struct pr_reset_notification) == sizeof(struct pr_program_event),
+               "messages of IO_T2H have one least size");
 
 #endif

@@ -27,8 +27,8 @@ uint64_t rt_port_read64(struct rt_port *port, uint64_t address);
 void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value);
 
 /*
- * An implementation-defined system register, by the 16 bits that name it in an MRS instruction.
- * S3_3_C15_C8_0, the fabric's, is the one that is used; a port faults on any other.
+ * A system register, by the 16 bits that name it in an MRS instruction. Which there are is the processor's:
+ * protocol/controller.h lists them; a port faults on any other, and on a write to one that is read only.
  */
 #define RT_SYSREG(op0, op1, crn, crm, op2) ((op0) << 14 | (op1) << 11 | (crn) << 7 | (crm) << 3 | (op2))
 #define RT_SYSREG_S3_3_C15_C8_0            RT_SYSREG(3u, 3u, 15u, 8u, 0u)
@@ -44,6 +44,9 @@ void rt_port_barrier(struct rt_port *port);
  */
 uint32_t rt_port_irq_mask(struct rt_port *port);
 void rt_port_irq_restore(struct rt_port *port, uint32_t previous);
+
+/* Raises a line by software: delivered like one of the board's, at the latest when interrupts are unmasked. */
+void rt_port_irq_raise(struct rt_port *port, unsigned line);
 
 /*
  * Returns after at least one interrupt was delivered. Called by the idle task with interrupts enabled;
@@ -104,6 +107,12 @@ void rt_port_log(struct rt_port *port, const struct rt_port_line *line);
  * yet, so the log's ring does not have it.
  */
 void rt_port_refuse(struct rt_port *port, const char *text, size_t length);
+
+/*
+ * The call stack of the caller, innermost first, as offsets from where the image begins; how many. 0 where the
+ * port cannot tell.
+ */
+size_t rt_port_call_stack(struct rt_port *port, uint64_t *frame, size_t most);
 
 /*
  * The end of a kernel that has failed: the fault is complete, the fault hook has run. On bare metal the

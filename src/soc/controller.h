@@ -17,6 +17,13 @@ struct soc_clock;
 struct soc_lines;
 struct soc_trace;
 
+/* System registers of its processor that hold something; the others are constants. */
+struct soc_sysregs {
+    uint64_t l2c_err_sts; /* the fabric's, Table 29.5 */
+    uint64_t l2c_err_adr, l2c_err_inf, lsu_err_sts, fed_err_sts, mmu_err_sts;
+    uint64_t pwr_dn_save; /* survives the processor's reset */
+};
+
 struct soc_controller {
     const struct soc_clock *clock;
     struct soc_lines *lines;
@@ -26,7 +33,8 @@ struct soc_controller {
     void *context;
     struct soc_bus *bus; /* the bus it is attached to, and where */
     uint64_t container;
-    uint64_t fabric; /* S3_3_C15_C8_0 of its processor */
+    uint32_t revision; /* of the chip */
+    struct soc_sysregs sysreg;
     uint64_t rvbar;
     uint32_t cpu_control;
     uint32_t scratch[PR_SCRATCH_COUNT];
@@ -40,6 +48,11 @@ int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus
                           struct base_error *error);
 /* A store of the controller's processor. One to a doorbell is rejected while the fabric window is closed. */
 void soc_controller_store(struct soc_controller *controller, uint64_t address, uint32_t value);
+/* A system register of its processor; false when there is none of that number, or it is read only. */
+bool soc_controller_sysreg_read(const struct soc_controller *controller, uint32_t id, uint64_t *value);
+bool soc_controller_sysreg_write(struct soc_controller *controller, uint32_t id, uint64_t value);
+/* The processor is reset. */
+void soc_controller_sysreg_reset(struct soc_controller *controller);
 /* Power was lost. The reset vector stays when it is latched. */
 void soc_controller_reset(struct soc_controller *controller);
 

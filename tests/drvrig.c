@@ -581,17 +581,22 @@ IOReturn drvrig_call(struct drv_client *client, uint32_t selector, const uint64_
     return drv_client_call(client, selector, &args, NULL);
 }
 
-struct drv_client *drvrig_client(struct drvrig *rig, uint32_t type)
+struct drv_client *drvrig_client_as(struct drvrig *rig, uint32_t type, const struct drv_identity *identity)
 {
     struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = ANE_TIMEOUT_MS};
     struct drv_client *client;
 
-    assert_int_equal(drv_client_open(rig->driver, &drvrig_identity, type, &client, NULL), kIOReturnSuccess);
+    assert_int_equal(drv_client_open(rig->driver, identity, type, &client, NULL), kIOReturnSuccess);
     if (type != ANE_CLIENT_HINTS)
         assert_int_equal(drvrig_call(client, ANE_CONTROL_DeviceOpen, NULL, 0, &info, sizeof(info), NULL, 0,
                                      &info, sizeof(info)),
                          kIOReturnSuccess);
     return client;
+}
+
+struct drv_client *drvrig_client(struct drvrig *rig, uint32_t type)
+{
+    return drvrig_client_as(rig, type, &drvrig_identity);
 }
 
 size_t drvrig_image(uint8_t *bytes, size_t capacity, uint32_t inputs, uint32_t kernel_bytes,

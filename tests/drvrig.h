@@ -183,6 +183,7 @@ void *drvrig_surface_base(struct drvrig *rig, uint32_t id);
 
 /* A client of the process itself, opened (selector 0 too). */
 struct drv_client *drvrig_client(struct drvrig *rig, uint32_t type);
+struct drv_client *drvrig_client_as(struct drvrig *rig, uint32_t type, const struct drv_identity *identity);
 extern const struct drv_identity drvrig_identity;
 
 /*

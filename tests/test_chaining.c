@@ -195,6 +195,29 @@ static void what_does_not_fit_is_refused(void **state)
 }
 
 /* The machine's firmware has no such command yet: its refusal comes back, and the next call is served. */
+/* The same signature in another task: the chain is found, the owner's surfaces are not. */
+static void another_task_names_only_its_own_surfaces(void **state)
+{
+    struct drv_identity other = drvrig_identity;
+    struct ane_inputs_ready inputs;
+    struct ane_output_set set;
+
+    (void)state;
+    other.has_signature = true;
+    drv_client_close(control);
+    control = drvrig_client_as(&rig, ANE_CLIENT_CONTROL, &other);
+    token = drvrig_program(&rig, control, 2, 0, 0);
+    assert_int_equal(prepare(control, token, 0, 2), kIOReturnSuccess);
+    other.task++;
+    drv_client_close(direct);
+    direct = drvrig_client_as(&rig, ANE_CLIENT_DIRECT_PATH, &other);
+    set = set_of(1, surface[2]);
+    rig.surface[surface[7]].task = other.task; /* where the list is */
+    assert_int_equal(enqueue(&set), kIOReturnNotPermitted);
+    inputs = inputs_of(10);
+    assert_int_equal(ready(&inputs), kIOReturnNotPermitted);
+}
+
 static void the_firmware_refuses_by_name(void **state)
 {
     struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
@@ -223,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_chain_goes_round, make, drop),
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, make, drop),
+        cmocka_unit_test_setup_teardown(another_task_names_only_its_own_surfaces, make, drop),
         cmocka_unit_test(the_firmware_refuses_by_name),
     };
 

@@ -121,8 +121,21 @@ static IOReturn send_message(struct drv_process *process, uint32_t id, union mes
 
 /* Buffers. */
 
+/* A caller cannot name a surface of the owner's that it may not use itself. */
+static IOReturn check_surface(const struct drv_client *caller, uint32_t surface)
+{
+    const struct drv_platform *platform = &caller->driver->platform;
+    struct drv_pages pages;
+    IOReturn result = drv_surface_get(caller, surface, &pages);
+
+    if (!result)
+        platform->surface_put(platform->context, surface);
+    return result;
+}
+
 struct binding {
-    struct drv_client *owner;
+    const struct drv_client *caller; /* may use each surface itself */
+    struct drv_client *owner;        /* for whom they are mapped */
     uint32_t usage, type;
     const uint64_t *least;
     const struct ane_chained_buffer *buffer;
@@ -144,7 +157,9 @@ static IOReturn bind_buffer(struct binding *b, uint32_t i, struct pr_buffer *to)
                           "Chaining: buffer %u has an offset that is not a multiple of %u, or reserved bytes "
                           "that are not 0.",
                           i, PR_DMA_GRANULE);
-    result = drv_surface_map(b->owner, buffer->surface, b->usage, false, &mapping);
+    result = check_surface(b->caller, buffer->surface);
+    if (!result)
+        result = drv_surface_map(b->owner, buffer->surface, b->usage, false, &mapping);
     if (result)
         return result;
     if (buffer->offset > mapping->bytes || b->least[i] > mapping->bytes - buffer->offset)
@@ -282,11 +297,13 @@ static IOReturn copy_list(struct drv_client *client, const struct ane_output_set
 }
 
 /* With the process pinned: the set's buffers are those of the list once the firmware has taken them. */
-static IOReturn post_set(struct drv_chain *chain, uint32_t index, const struct ane_chained_buffer *list)
+static IOReturn post_set(const struct drv_client *caller, struct drv_chain *chain, uint32_t index,
+                         const struct ane_chained_buffer *list)
 {
     struct drv_process *process = chain->process;
     const struct drv_program *program = process->program;
-    struct binding b = {.owner = process->client,
+    struct binding b = {.caller = caller,
+                        .owner = process->client,
                         .usage = PR_USAGE_OUTPUT,
                         .type = PR_BUFFER_OUT,
                         .least = program->bytes + program->inputs,
@@ -337,7 +354,7 @@ IOReturn drv_chaining_enqueue(struct drv_client *client, struct IOExternalMethod
     result = pin_running(process);
     if (result)
         return result;
-    result = post_set(chain, set.set, list);
+    result = post_set(client, chain, set.set, list);
     drv_process_unpin(process);
     return result;
 }
@@ -366,11 +383,13 @@ static IOReturn check_ready(struct drv *d, const struct drv_chain *chain,
     return kIOReturnSuccess;
 }
 
-static IOReturn trigger(struct drv_chain *chain, const struct ane_inputs_ready *ready)
+static IOReturn trigger(const struct drv_client *caller, struct drv_chain *chain,
+                        const struct ane_inputs_ready *ready)
 {
     struct drv_process *process = chain->process;
     const struct drv_program *program = process->program;
-    struct binding b = {.owner = process->client,
+    struct binding b = {.caller = caller,
+                        .owner = process->client,
                         .usage = PR_USAGE_INPUT,
                         .type = PR_BUFFER_IN,
                         .least = program->bytes,
@@ -409,7 +428,7 @@ IOReturn drv_chaining_ready(struct drv_client *client, struct IOExternalMethodAr
     result = pin_running(process);
     if (result)
         return result;
-    result = trigger(chain, &ready);
+    result = trigger(client, chain, &ready);
     drv_process_unpin(process);
     return result;
 }

@@ -185,9 +185,9 @@ void mach_host_mutex_unlock(pthread_mutex_t *mutex)
     check_invariant();
 }
 
-void mach_host_give_way(pthread_mutex_t *mutex, atomic_uint *inbound)
+void mach_host_give_way(pthread_mutex_t *mutex, atomic_uint *admitted)
 {
-    (void)inbound;
+    (void)admitted;
     mach_host_mutex_unlock(mutex);
     mach_host_mutex_lock(mutex);
 }

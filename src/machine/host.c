@@ -14,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GIVE_WAY_NS 50000u /* about what a sleeping thread needs to wake up */
+#define GIVE_WAY_NS 50000u   /* about what a sleeping thread needs to wake up */
+#define RUN_NS      2000000u /* and to get a processor that others use */
+#define PAUSE_NS    100000u
 #define NS_PER_S    1000000000ull
 
 int mach_host_mutex_init(pthread_mutex_t *mutex)
@@ -55,16 +57,25 @@ unsigned mach_host_count(atomic_uint *count)
     return atomic_load(count);
 }
 
-/* On a busy host one yield can take longer than GIVE_WAY_NS; then there is only one. */
-void mach_host_give_way(pthread_mutex_t *mutex, atomic_uint *inbound)
+/*
+ * A thread that is on its way in gets in before the next event, if it can run at all: its processor may be
+ * taken by others, so this one first yields and then sleeps. Giving up early would cost the same time again at
+ * every event until it has run.
+ */
+void mach_host_give_way(pthread_mutex_t *mutex, atomic_uint *admitted)
 {
-    unsigned waiting = atomic_load(inbound);
-    uint64_t until = mach_host_now() + GIVE_WAY_NS;
+    const struct timespec pause = {0, PAUSE_NS};
+    unsigned before = atomic_load(admitted);
+    uint64_t begin = mach_host_now(), passed = 0;
 
     pthread_mutex_unlock(mutex);
-    do
-        sched_yield();
-    while (atomic_load(inbound) >= waiting && mach_host_now() < until);
+    do {
+        if (passed < GIVE_WAY_NS)
+            sched_yield();
+        else
+            nanosleep(&pause, NULL);
+        passed = mach_host_now() - begin;
+    } while (atomic_load(admitted) == before && passed < RUN_NS);
     pthread_mutex_lock(mutex);
 }
 

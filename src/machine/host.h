@@ -25,10 +25,10 @@ void mach_host_mutex_unlock(pthread_mutex_t *mutex);
 void mach_host_count_add(atomic_uint *count, int change);
 unsigned mach_host_count(atomic_uint *count);
 /*
- * Releases the mutex so that threads counted in `inbound` can take it, and takes it again. Bounded: it does
- * not wait for all of them.
+ * Releases the mutex so that a thread that waits for it can take it, and takes it again once `admitted` has
+ * changed. Bounded: a thread that does not get to run is not waited for.
  */
-void mach_host_give_way(pthread_mutex_t *mutex, atomic_uint *inbound);
+void mach_host_give_way(pthread_mutex_t *mutex, atomic_uint *admitted);
 
 /* Sleeps until the word is 1, or until `until` on mach_host_now's clock: false then. */
 bool mach_host_sleep(atomic_uint *word, uint64_t until);

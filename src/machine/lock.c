@@ -118,6 +118,14 @@ static void release(struct mach_lock *lock)
     mach_host_mutex_unlock(&lock->mutex);
 }
 
+/* With the mutex held. */
+static void count_admission(struct mach_lock *lock)
+{
+    unsigned count = atomic_load_explicit(&lock->admitted, memory_order_relaxed);
+
+    atomic_store_explicit(&lock->admitted, count + 1, memory_order_relaxed);
+}
+
 bool mach_lock_enter(struct mach_lock *lock)
 {
     bool entered;
@@ -125,6 +133,7 @@ bool mach_lock_enter(struct mach_lock *lock)
     mach_host_count_add(&lock->inbound, 1);
     entered = mach_host_mutex_lock(&lock->mutex);
     mach_host_count_add(&lock->inbound, -1);
+    count_admission(lock);
     return entered;
 }
 
@@ -179,6 +188,7 @@ static void sleep_outside(struct mach_lock *lock, struct mach_waiter *waiter)
         mach_host_count_add(&lock->inbound, 1);
     mach_host_mutex_lock(&lock->mutex);
     mach_host_count_add(&lock->inbound, -1);
+    count_admission(lock);
     if (woken)
         return;
     if (!waiter->asleep)
@@ -221,7 +231,7 @@ static void drive(struct mach_lock *lock, struct mach_waiter *waiter)
             break;
         /* Calls are admitted between events. */
         if (mach_host_count(&lock->inbound))
-            mach_host_give_way(&lock->mutex, &lock->inbound);
+            mach_host_give_way(&lock->mutex, &lock->admitted);
         if (++steps % WALL_STEPS == 0 && waiter->wall && mach_host_now() >= wall_end(waiter->wall) &&
             !waiter->over)
             end_wait(lock, waiter);

@@ -30,10 +30,13 @@ struct fwrig *fwrig_create(void)
     hostcpu_create(&port->cpu, "fwrig");
     port->reset = (struct fw_reset){.port = port,
                                     .carve_out = aligned_alloc(0x4000, FW_CARVE_OUT_BYTES),
-                                    .bytes = FW_CARVE_OUT_BYTES,
+                                    .bytes = FW_CARVE_OUT_BYTES - FW_RETAINED_BYTES,
+                                    .retained_bytes = FW_RETAINED_BYTES,
                                     .stack_extra = HOSTCPU_STACK_EXTRA};
     check(port->memory && port->reset.carve_out, "no memory");
     port->cpu.kernel = port->reset.carve_out;
+    port->reset.retained = (uint8_t *)port->reset.carve_out + port->reset.bytes;
+    memset(port->reset.retained, 0xa5, FW_RETAINED_BYTES); /* DRAM at power-on: anything */
     memset(port->memory, 0, FWRIG_BYTES);
     port->flip_window = NO_WINDOW;
     (void)fwrig_arguments(fwrig_of(port));

@@ -122,7 +122,7 @@ static bool vector_is_ours(const struct rt_port *port)
     return vector == port->machine->image;
 }
 
-/* At the reset vector, in a cleared carve-out. */
+/* At the reset vector, in a carve-out that is cleared up to the retained block. */
 static void start(struct rt_port *port)
 {
     struct ane_machine *m = port->machine;
@@ -237,15 +237,18 @@ int mach_cpu_create(struct ane_machine *m, struct base_error *error)
     m->cpu = port;
     port->machine = m;
     port->stopped = true;
-    status = mach_carveout_create(&port->carveout, m->image,
-                                  soc_memory_at(m->memory, m->image, m->image_bytes), m->image_bytes, error);
+    status =
+        mach_carveout_create(&port->carveout, m->image, soc_memory_at(m->memory, m->image, m->image_bytes),
+                             m->image_bytes, FW_RETAINED_BYTES, error);
     if (status)
         return status;
     soc_memory_watch(m->memory, m->image, m->image_bytes, carveout_seen, port);
     port->reset = (struct fw_reset){
         .port = port,
         .carve_out = port->carveout.memory,
-        .bytes = port->carveout.bytes,
+        .bytes = port->carveout.bytes - FW_RETAINED_BYTES,
+        .retained = mach_carveout_retained(&port->carveout),
+        .retained_bytes = FW_RETAINED_BYTES,
         .stack_extra = MODEL_STACK + SIGNAL_STACK + 2 * port->carveout.page, /* a whole page is the guard */
     };
     soc_trace_divert(&m->trace, take_entry, port);

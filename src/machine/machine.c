@@ -198,6 +198,13 @@ static void processor_control(void *context, bool run)
     mach_cpu_run(m->cpu, run);
 }
 
+static bool processor_alive(void *context)
+{
+    const struct ane_machine *m = context;
+
+    return mach_cpu_alive(m->cpu);
+}
+
 static void engine_line_rose(void *context)
 {
     struct ane_machine *m = context;
@@ -234,6 +241,7 @@ static int make_controller(struct ane_machine *m, struct base_error *error)
         .doorbell_line = MACH_LINE_DOORBELL,
         .host_line = MACH_LINE_HOST,
         .processor = processor_control,
+        .alive = processor_alive,
         .context = m,
     };
     soc_lines_wire(&m->lines, MACH_LINE_ENGINE, engine_line_rose, m);

@@ -80,6 +80,13 @@ static void no_write(void *context, enum soc_master master, uint32_t offset, uin
     (void)value;
 }
 
+static uint32_t cpu_status(const struct soc_controller *c)
+{
+    if (!(c->cpu_control & PR_CPU_RUN))
+        return PR_CPU_STATUS_PARKED;
+    return c->alive(c->context) ? PR_CPU_STATUS_RUNNING : PR_CPU_STATUS_STOPPED;
+}
+
 static uint32_t cpu_read(void *context, enum soc_master master, uint32_t offset)
 {
     const struct soc_controller *c = context;
@@ -88,7 +95,7 @@ static uint32_t cpu_read(void *context, enum soc_master master, uint32_t offset)
     if (offset == PR_CTRL_CPU_CONTROL - PR_CTRL_WINDOW_CPU)
         return c->cpu_control;
     if (offset == PR_CTRL_CPU_STATUS - PR_CTRL_WINDOW_CPU)
-        return c->cpu_control & PR_CPU_RUN ? PR_CPU_STATUS_RUNNING : PR_CPU_STATUS_PARKED;
+        return cpu_status(c);
     return 0;
 }
 

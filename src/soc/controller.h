@@ -30,6 +30,7 @@ struct soc_controller {
     struct soc_trace *trace;
     unsigned doorbell_line, host_line;
     void (*processor)(void *context, bool run); /* CPU_CONTROL's run bit changed */
+    bool (*alive)(void *context);               /* it executes: neither halted nor failed */
     void *context;
     struct soc_bus *bus; /* the bus it is attached to, and where */
     uint64_t container;

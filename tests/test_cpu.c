@@ -215,6 +215,11 @@ static void an_injected_exception_is_taken(void **state)
         mach_cpu_inject(s.machine, i, text[i]);
     }
     assert_true(bootrig_boot(&s.rig) && bootrig_answers(&s.rig));
+    /* stopped before it was taken */
+    mach_cpu_inject(s.machine, RT_FAULT_SYNC, "of the last life");
+    bootrig_write(&s.rig, PR_CTRL_CPU_CONTROL, 0);
+    assert_true(bootrig_boot(&s.rig) && bootrig_answers(&s.rig));
+    assert_int_equal(said[0], '\0');
     call_at(&s, PR_CTRL_DOORBELL_ACK, inject_inside);
     assert_false(bootrig_answers(&s.rig));
     assert_int_equal(s.returned, 1);

@@ -262,9 +262,9 @@ static void free_overrun(struct rig *rig)
 
 static void free_elsewhere(struct rig *rig)
 {
-    uint64_t word[4] = {0};
+    uint64_t word[8] = {0};
 
-    rt_heap_free(rig->kernel, &word[2]);
+    rt_heap_free(rig->kernel, &word[4]);
 }
 
 static void free_underrun(struct rig *rig)

@@ -3,6 +3,7 @@
 #include "rtrig.h"
 
 #include "rtkernel/heap.h"
+#include "rtkernel/memory.h"
 #include "rtkernel/mutex.h"
 #include "rtkernel/pool.h"
 #include "rtkernel/format.h"
@@ -229,6 +230,27 @@ static void a_line_that_is_left_out_ends_the_text(void **state)
     assert_true(lines.full);
 }
 
+static void names_are_cut_and_bytes_are_moved(void **state)
+{
+    char name[6], bytes[] = "abcdef";
+    struct rtrig rig;
+
+    (void)state;
+    rt_memory_copy_name(name, sizeof(name), "short");
+    assert_string_equal(name, "short");
+    rt_memory_copy_name(name, sizeof(name), "too long");
+    assert_string_equal(name, "too l");
+    rt_memory_copy_name(name, 1, "x");
+    assert_string_equal(name, "");
+    rt_memmove(bytes + 1, bytes, 4);
+    assert_string_equal(bytes, "aabcdf");
+    rt_memcpy(bytes + 3, "xy", 2);
+    assert_string_equal(bytes, "aabxyf");
+    start(&rig);
+    assert_ptr_equal(rt_kernel_port(rig.kernel), rig.port);
+    rtrig_end(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +261,7 @@ int main(void)
         cmocka_unit_test(arenas_as_text_and_numbers),
         cmocka_unit_test(a_small_text_ends_after_a_line),
         cmocka_unit_test(a_line_that_is_left_out_ends_the_text),
+        cmocka_unit_test(names_are_cut_and_bytes_are_moved),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

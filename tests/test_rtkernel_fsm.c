@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State machines of the real-time kernel: what they refuse. test_rtkernel_parts has one that runs its table. */
+/*
+ * State machines of the real-time kernel: what they refuse. test_rtkernel_parts has one that runs its table.
+ */
 #include "support.h"
 
 #include <string.h>

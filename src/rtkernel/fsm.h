@@ -3,9 +3,9 @@
  * Finite-state machines: a constant table of rows, and posted events that drive it. A row's next state is
  * entered first, then its action runs. An event posted by an action runs after that action.
  *
- * A machine is driven by posted events alone: there is no call that sets a state. One task at a time posts: an
- * event that another task posts in the middle of an action is a fault. With a machine for each message pump,
- * that does not arise.
+ * A machine is driven by posted events alone: there is no call that sets a state. One task at a time posts:
+ * an event that another task posts in the middle of an action is a fault. With a machine for each message
+ * pump, that does not arise.
  */
 #ifndef RTKERNEL_FSM_H
 #define RTKERNEL_FSM_H

@@ -22,8 +22,8 @@
 #define BARE_CLASS_SYNC 3
 
 /*
- * Stacks of the image. The exception stack also carries the application's fault hook. FLOOR is what a nested
- * exception needs: below it, the stack begins again from its top.
+ * Stacks of the image, in whole pages. The exception stack also carries the application's fault hook. FLOOR
+ * is what a nested exception needs: below it, the stack begins again from its top.
  */
 #define BARE_STACK_BOOT      0x4000
 #define BARE_STACK_EXCEPTION 0x8000

@@ -35,6 +35,7 @@
 #define SCTLR (0x30d00800ull | 1ull << 0 | 1ull << 2 | 1ull << 3 | 1ull << 12 | 1ull << 19)
 
 extern char bare_image_begin[], bare_image_data[], bare_image_end[];
+extern char bare_exception_guard[], bare_boot_guard[];
 
 static struct {
     _Alignas(BARE_PAGE) uint64_t root[ENTRIES];
@@ -80,6 +81,11 @@ static void map_range(uint64_t base, uint64_t bytes, uint64_t bits)
     }
 }
 
+static void unmap_page(const char *at)
+{
+    page_table((uintptr_t)at)[(uintptr_t)at / BARE_PAGE % ENTRIES] = 0;
+}
+
 void bare_map_make(void)
 {
     const uint64_t begin = (uintptr_t)bare_image_begin, data = (uintptr_t)bare_image_data,
@@ -91,6 +97,8 @@ void bare_map_make(void)
         map_range(list[i].base, list[i].bytes, attributes(list[i].memory));
     map_range(begin, data - begin, (attributes(BARE_NORMAL) & ~NO_EXECUTE) | NO_USER_CODE | READ_ONLY);
     map_range(data, end - data, attributes(BARE_NORMAL));
+    unmap_page(bare_exception_guard);
+    unmap_page(bare_boot_guard);
 }
 
 void bare_map_enable(void)

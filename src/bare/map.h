@@ -6,7 +6,10 @@
 #ifndef BARE_MAP_H
 #define BARE_MAP_H
 
-/* The board's ranges, then the image's pages over them. Stops at a brk when a range does not fit. */
+/*
+ * The board's ranges, then the image's pages over them, without those below its stacks. Stops at a brk when a
+ * range does not fit.
+ */
 void bare_map_make(void);
 /* Translation and caches on. Code never becomes writable, and what is writable is never executed. */
 void bare_map_enable(void);

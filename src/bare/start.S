@@ -57,13 +57,20 @@ at_el1:
     brk #1
     .size bare_entry, . - bare_entry
 
+    /* The page below each stack is not mapped (map.c). */
     .bss
-    .balign 16
+    .balign BARE_PAGE
+    .globl bare_exception_guard
+bare_exception_guard:
+    .skip BARE_PAGE
     .globl bare_exception_stack
 bare_exception_stack:
     .skip BARE_STACK_EXCEPTION
     .globl bare_exception_stack_top
 bare_exception_stack_top:
+    .globl bare_boot_guard
+bare_boot_guard:
+    .skip BARE_PAGE
     .skip BARE_STACK_BOOT
 bare_boot_stack_top:
 

@@ -14,8 +14,7 @@
 #include "rtkernel/port.h"
 #include "rtkernel/task.h"
 
-#define STACK  4096u
-#define FRAMES 32u
+#define STACK 4096u
 
 #define ESR_LOAD_UNMAPPED   0x96000006u /* data abort, translation fault at level 2 */
 #define ESR_STORE_READ_ONLY 0x9600004fu /* data abort, write, permission fault at level 3 */
@@ -30,11 +29,10 @@ extern char bare_image_begin[], bare_exception_guard[], bare_boot_guard[];
 static struct {
     struct rt_kernel *kernel;
     uint64_t inner, outer; /* return addresses */
-    uint64_t frame[FRAMES];
-    size_t frames;
+    uint32_t code;         /* what cannot be executed */
     volatile uint32_t flag;
     uint64_t changed;
-    bool good;
+    volatile bool good; /* a hook that does not return sets it too */
 } seen;
 
 static bool same(const char *a, const char *b)
@@ -50,8 +48,8 @@ static bool same(const char *a, const char *b)
 static bool is_exception(enum bare_kernel_end end, const struct rt_fault *fault)
 {
     return end == BARE_KERNEL_FAULTED && fault->fault_class == RT_FAULT_SYNC && fault->has_registers &&
-           !fault->in_interrupt && same(fault->task, "victim") &&
-           PSTATE_MODE(fault->registers.pstate) == EL1_SP_EL0;
+           !fault->in_interrupt && same(fault->task, "victim") && fault->processor == 0 &&
+           fault->thread < RT_THREAD_BOOT && PSTATE_MODE(fault->registers.pstate) == EL1_SP_EL0;
 }
 
 static bool is_load_fault(enum bare_kernel_end end, const struct rt_fault *fault)
@@ -75,14 +73,6 @@ static bool has_registers(enum bare_kernel_end end, const struct rt_fault *fault
     return good && fault->registers.sp == fault->registers.x[29];
 }
 
-/* The hook of the firmware walks the stack too: it runs in the context that has failed. */
-static void keep_frames(void *arg, const struct rt_fault *fault)
-{
-    (void)arg;
-    (void)fault;
-    seen.frames = rt_port_call_stack(rt_kernel_port(seen.kernel), seen.frame, FRAMES);
-}
-
 static __attribute__((noinline)) void inner(bool assertion)
 {
     seen.inner = (uintptr_t)__builtin_return_address(0);
@@ -102,7 +92,6 @@ static __attribute__((noinline)) void outer(bool assertion)
 static void fail_below(void *arg)
 {
     (void)arg;
-    rt_fault_hook(seen.kernel, keep_frames, NULL);
     outer(false);
     seen.flag = 1;
 }
@@ -110,18 +99,17 @@ static void fail_below(void *arg)
 static void assert_below(void *arg)
 {
     (void)arg;
-    rt_fault_hook(seen.kernel, keep_frames, NULL);
     outer(true);
     seen.flag = 1;
 }
 
 /* Where the two return addresses are, one after the other; 0 when they are not. */
-static size_t place_of_calls(void)
+static size_t place_of_calls(const struct rt_fault *fault)
 {
     const uint64_t base = (uintptr_t)bare_image_begin;
 
-    for (size_t i = 1; i + 1 < seen.frames; i++) {
-        if (seen.frame[i] == seen.inner - base && seen.frame[i + 1] == seen.outer - base)
+    for (size_t i = 1; i + 1 < fault->frames; i++) {
+        if (fault->frame[i] == seen.inner - base && fault->frame[i + 1] == seen.outer - base)
             return i;
     }
     return 0;
@@ -130,14 +118,14 @@ static size_t place_of_calls(void)
 /* The instruction, its caller inner, then outer and the task. */
 static bool has_call_stack(enum bare_kernel_end end, const struct rt_fault *fault)
 {
-    return is_load_fault(end, fault) && place_of_calls() == 2 &&
-           seen.frame[0] == (uintptr_t)bare_kernel_load_at - (uintptr_t)bare_image_begin;
+    return is_load_fault(end, fault) && place_of_calls(fault) == 2 &&
+           fault->frame[0] == (uintptr_t)bare_kernel_load_at - (uintptr_t)bare_image_begin;
 }
 
 static bool has_assertion_stack(enum bare_kernel_end end, const struct rt_fault *fault)
 {
     return end == BARE_KERNEL_FAULTED && fault->fault_class == RT_FAULT_ASSERT &&
-           same(fault->text, "asserted") && place_of_calls();
+           same(fault->text, "asserted") && place_of_calls(fault);
 }
 
 /* Every byte is written: a frame with a hole could step over the guard words. */
@@ -192,13 +180,13 @@ static bool found_write(enum bare_kernel_end end, const struct rt_fault *fault)
 static void execute_data(void *arg)
 {
     (void)arg;
-    ((void (*)(void))(uintptr_t)seen.frame)();
+    ((void (*)(void))(uintptr_t)&seen.code)();
 }
 
 static bool found_execution(enum bare_kernel_end end, const struct rt_fault *fault)
 {
     return is_exception(end, fault) && fault->registers.esr == ESR_NOT_EXECUTABLE &&
-           fault->registers.pc == (uintptr_t)seen.frame;
+           fault->registers.pc == (uintptr_t)&seen.code;
 }
 
 /* In protocol's table, but not in qemu's processor: the instruction is undefined. */
@@ -389,7 +377,6 @@ static bool passes(const struct check *check)
 {
     enum bare_kernel_end end;
 
-    seen.frames = 0;
     seen.flag = 0;
     seen.good = false;
     end = check->early ? bare_kernel_run_early(check->early) : bare_kernel_run(setup, (void *)check);

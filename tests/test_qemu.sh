@@ -11,7 +11,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C
 
-qemu=qemu-system-aarch64
+qemu="qemu-system-aarch64"
 cpu=cortex-a76 # it has 16 KiB pages, which the map of src/bare needs
 base=0x40200000
 

@@ -69,7 +69,9 @@
 KERNEL_CASES(X)
 #undef X
 
-/* A task that calls body(actor) and ends. More urgent than the caller's 0 is none: it runs when that waits. */
+/*
+ * A task that calls body(actor) and ends. More urgent than the caller's 0 is none: it runs when that waits.
+ */
 struct rt_task *kernel_bench_actor(struct kernel_bench *bench, char letter, unsigned priority,
                                    void (*body)(struct kernel_actor *actor));
 /* Waits until every actor has ended and its stack is back. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that the real-time kernel refuses with a fault: with an object that was deleted, and in a context where
- * they may not be made. The fault names the call.
+ * Calls that the real-time kernel refuses with a fault: with an object that was deleted, and in a context
+ * where they may not be made. The fault names the call.
  */
 #include "support.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random calls of eight tasks, of interrupt handlers and of timers, against a model of the kernel. Before each
- * call the task compares: it is the one that the model lets run, the clock is the model's, its last call has
- * returned what the model says, and all tasks and objects are in the states they should be in.
+ * Random calls of eight tasks, of interrupt handlers and of timers, against a model of the kernel. Before
+ * each call the task compares: it is the one that the model lets run, the clock is the model's, its last call
+ * has returned what the model says, and all tasks and objects are in the states they should be in.
  */
 #include "support.h"
 

@@ -304,7 +304,10 @@ static void a_restart_keeps_the_retained_block(void **state)
     memory = (uint8_t *)c.memory;
     assert_ptr_equal(mach_carveout_retained(&c), memory + BYTES - KEPT);
     memset(memory, 0x5a, BYTES);
-    mach_carveout_clear(&c);
+    mach_carveout_clear(&c, 0x2000);
+    assert_int_equal(memory[0x1fff], 0);
+    assert_int_equal(memory[0x2000], 0x5a);
+    mach_carveout_clear(&c, SIZE_MAX);
     assert_int_equal(memory[0], 0);
     assert_int_equal(memory[BYTES - KEPT - 1], 0);
     assert_int_equal(memory[BYTES - KEPT], 0x5a);
@@ -318,7 +321,7 @@ static void a_restart_keeps_the_retained_block(void **state)
     assert_int_equal(mach_carveout_changed(&c), 0);
     shown[BYTES - KEPT + 9] = 0x66;
     assert_int_equal(mach_carveout_changed(&c), 0x10000 + BYTES - KEPT + 8);
-    mach_carveout_clear(&c);
+    mach_carveout_clear(&c, BYTES);
     assert_int_equal(shown[8], 0);
     assert_int_equal(memory[BYTES - KEPT + 9], 0x66);
     assert_int_equal(memory[BYTES - 1], 0x5a);

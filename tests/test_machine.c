@@ -429,6 +429,26 @@ static void the_interrupt_line_follows_events(void **state)
     ane_machine_destroy(machine);
 }
 
+/* Those of the published device trees. */
+static void the_map_has_the_published_interrupts(void **state)
+{
+    static const uint32_t published[][2] = {
+        [ANE_CHIP_T6000] = {0x302, 0x303}, [ANE_CHIP_T8103] = {0x1a0, 0x1a1}};
+
+    (void)state;
+    for (uint32_t chip = 0; chip < 2; chip++) {
+        struct ane_machine_config config = {.size = sizeof(config), .chip = chip};
+        struct ane_machine_map map = {.size = sizeof(map)};
+        struct ane_machine *machine;
+
+        assert_int_equal(ane_machine_create(&config, &machine), 0);
+        assert_int_equal(ane_machine_map(machine, &map), 0);
+        assert_int_equal(map.interrupt, published[chip][0]);
+        assert_int_equal(map.dart_interrupt, published[chip][1]);
+        ane_machine_destroy(machine);
+    }
+}
+
 /* What the maintained Linux driver waits for on both lines; it takes any other word for a time-out. */
 static void a_completion_has_the_published_word(void **state)
 {
@@ -675,6 +695,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_changed_weight_and_a_changed_register_show),
         cmocka_unit_test(a_completion_has_the_published_word),
+        cmocka_unit_test(the_map_has_the_published_interrupts),
         cmocka_unit_test(queues_do_not_see_each_other),
         cmocka_unit_test(l2_is_empty_when_a_network_starts),
         cmocka_unit_test(a_hole_in_a_tensor_faults_and_writes_nothing),

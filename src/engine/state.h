@@ -109,6 +109,7 @@ struct eng {
 
     /* The descriptor in the datapath. */
     int running; /* queue, or -1 */
+    bool gated;  /* none is started: the board's, so that a reset keeps it */
     struct eng_prepared *current;
     soc_event_id completion;
 

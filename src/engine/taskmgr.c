@@ -127,6 +127,10 @@ void eng_taskmgr_push(struct eng *e, uint32_t value)
         push_refused(e, queue, "both of its slots are taken (VACANT is 0)");
         return;
     }
+    if (e->gated) {
+        e->stats.gated++;
+        SOC_TRACE(e->trace, ENG_GATED, queue);
+    }
     e->faulted = false;
     latch(slot, e, q, value);
     slot->arrival = ++e->arrivals;
@@ -197,7 +201,7 @@ static void failed(struct eng *e, unsigned queue, const struct pr_problem *probl
 
 void eng_taskmgr_schedule(struct eng *e)
 {
-    while (e->running < 0) {
+    while (e->running < 0 && !e->gated) {
         struct pr_problem problem = {0};
         int queue = most_urgent(e);
         struct eng_prepared *p;

@@ -14,7 +14,7 @@ struct rt_port;
 /* What the reset vector is entered with. */
 struct fw_reset {
     struct rt_port *port;
-    void *carve_out; /* cleared by the caller */
+    void *carve_out; /* cleared by the caller; what was free heap may hold anything */
     size_t bytes;    /* of it, without the retained block */
     void *retained;  /* the end of the carve-out, as the processor left it; aligned to 64 bytes */
     size_t retained_bytes;

@@ -60,16 +60,6 @@ void *mach_carveout_retained(const struct mach_carveout *c)
     return (uint8_t *)c->memory + c->bytes - c->retained;
 }
 
-/* Whole pages go back to the host, so that the cost is that of the pages that were used. */
-static void clear_memory(const struct mach_carveout *c)
-{
-    const size_t cleared = c->bytes - c->retained, whole = cleared / c->page * c->page;
-
-    if (madvise(c->memory, whole, MADV_DONTNEED))
-        memset(c->memory, 0, whole);
-    memset((uint8_t *)c->memory + whole, 0, cleared - whole);
-}
-
 /* A word of DRAM is read once: other threads may write it at any time. */
 READS_STACKS static void take_retained(const struct mach_carveout *c)
 {
@@ -77,9 +67,25 @@ READS_STACKS static void take_retained(const struct mach_carveout *c)
         c->memory[i] = __atomic_load_n(&c->dram[i], __ATOMIC_RELAXED);
 }
 
-void mach_carveout_clear(struct mach_carveout *c)
+/*
+ * Pages of a known size stay the firmware's: giving them back to the host would cost a fault for each at the
+ * next boot. When all is to be cleared they go back, because few of them were used.
+ */
+static void clear_memory(const struct mach_carveout *c, size_t used)
 {
-    clear_memory(c);
+    const size_t most = c->bytes - c->retained, whole = most / c->page * c->page;
+    size_t done = 0;
+
+    if (used >= most) {
+        used = most;
+        done = madvise(c->memory, whole, MADV_DONTNEED) ? 0 : whole;
+    }
+    memset((uint8_t *)c->memory + done, 0, used - done);
+}
+
+void mach_carveout_clear(struct mach_carveout *c, size_t used)
+{
+    clear_memory(c, used);
     if (c->exposed) {
         take_retained(c);
         memset(c->dram, 0, c->shown);

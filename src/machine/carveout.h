@@ -41,8 +41,11 @@ void mach_carveout_destroy(struct mach_carveout *carveout);
 /* The retained block in the firmware's memory. */
 void *mach_carveout_retained(const struct mach_carveout *carveout);
 
-/* Zeros, for a restart, except in the retained block. No stack in it has a guard page. */
-void mach_carveout_clear(struct mach_carveout *carveout);
+/*
+ * For a restart: zeros in the first `used` bytes, at most up to the retained block. No stack in it has a guard
+ * page.
+ */
+void mach_carveout_clear(struct mach_carveout *carveout, size_t used);
 
 /* The page at the low end of a stack in the memory becomes a guard page, or memory again. */
 void mach_carveout_guard(const struct mach_carveout *carveout, void *stack, size_t bytes, bool on);

@@ -44,6 +44,7 @@ struct rt_port {
     struct host_context boot;     /* the reset vector's stack */
     struct host_context *running; /* inside; NULL while parked */
     struct mach_carveout carveout;
+    size_t used;     /* bytes of it, from the start, that the last run may have written */
     uint64_t damage; /* physical address where the carve-out was changed; 0: nowhere */
     struct fw_reset reset;
     bool kernel_made; /* contexts exist */
@@ -113,8 +114,10 @@ static void stop(struct rt_port *port)
     soc_clock_cancel(clock, port->wake);
     soc_clock_cancel(clock, port->timer);
     port->wake = port->timer = 0;
-    if (port->kernel_made)
+    if (port->kernel_made) {
+        port->used = rt_kernel_extent(kernel_of(port));
         rt_kernel_close(kernel_of(port));
+    }
     if (port->running)
         host_context_drop(&port->boot);
     port->kernel_made = false;
@@ -138,7 +141,8 @@ static void start(struct rt_port *port)
         SOC_TRACE(&m->trace, ASC_NO_CODE, m->controller.rvbar);
         return;
     }
-    mach_carveout_clear(&port->carveout);
+    mach_carveout_clear(&port->carveout, port->used);
+    port->used = port->carveout.bytes; /* until the kernel knows */
     host_context_make(&port->boot, port->carveout.stack, port->carveout.stack_bytes, run_reset_vector, port);
     port->running = &port->boot;
     port->masked = true;

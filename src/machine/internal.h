@@ -19,6 +19,7 @@
 #include "soc/bus.h"
 #include "soc/clock.h"
 #include "soc/controller.h"
+#include "soc/gpu.h"
 #include "soc/lines.h"
 #include "soc/memory.h"
 #include "soc/pmu.h"
@@ -78,6 +79,7 @@ struct ane_machine {
     struct soc_trace trace;
     struct soc_lines lines;
     struct soc_pmu pmu;
+    struct soc_gpu gpu;
     struct soc_bus *bus;
     struct soc_controller controller;
     struct dart *dart;

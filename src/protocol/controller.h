@@ -174,6 +174,10 @@ _Static_assert(offsetof(struct pr_boot_args, ipc_bytes) == 0x50 &&
 #define PR_FABRIC_GATE_MASK (PR_FABRIC_LINK | PR_FABRIC_LINK2)
 #define PR_FABRIC_GATE      PR_FABRIC_LINK
 
+#define PR_GPU_DOORBELL_VALUE 1u /* what the controller stores there (seeds ch. 29) */
+/* L2C_ERR_INF: another error came before the first was cleared (CHOSEN). */
+#define PR_L2C_INF_OVERFLOW (1ull << 63)
+
 /*
  * System registers of the controller's processor, by the 16 bits that name them in an MRS instruction. The
  * fabric register is the seeds'; Apple's XNU calls it L2C_ERR_STS (osfmk/arm64/proc_reg.h), and the other error

@@ -8,6 +8,7 @@
 
 #include "fwrig.h"
 #include "hostcpu.h"
+#include "rtkernel/fault.h"
 #include "rtkernel/rt_limits.h"
 
 #define EVENTS        64u
@@ -24,6 +25,9 @@ struct rt_port {
     struct fw_reset reset;
     bool entered;
     char fault[RT_TEXT_BYTES];
+    const char *except; /* the text of an exception that waits */
+    unsigned except_class;
+    struct rt_registers except_registers;
     uint64_t accesses;
 
     /* memory */
@@ -36,7 +40,8 @@ struct rt_port {
     uint32_t scratch[PR_SCRATCH_COUNT];
     uint32_t doorbell_pending, host_pending;
     uint64_t fabric, sysreg[FWRIG_SYSREGS];
-    unsigned rejects;
+    unsigned rejects, gpu_rings;
+    uint32_t power[PR_PMU_DOMAINS];
     bool uncorrectable;
     struct fwrig_fabric history[FWRIG_FABRIC];
     size_t history_count;
@@ -48,7 +53,7 @@ struct rt_port {
     struct fwrig_push push[FWRIG_PUSHES];
     size_t pushes;
     uint32_t aborted, error1, error2;
-    bool drop_pushes;
+    bool drop_pushes, keep_aborted;
     uint32_t network[PR_TQ_COUNT][2]; /* of the requests that a queue holds, oldest first */
     struct fwrig_end_event event[2][EVENTS];
     unsigned events[2];
@@ -56,6 +61,7 @@ struct rt_port {
     /* host */
     uint32_t cursor[PR_CHANNEL_COUNT];
     uint32_t rang;
+    bool warm;
     char line[256];
 };
 

@@ -242,6 +242,7 @@ static void a_cache_error_is_fatal_at_the_next_doorbell(void **state)
     ane_machine_run(s.machine, 1000000);
     assert_true(mach_cpu_alive(s.machine->cpu));
     (void)bootrig_answers(&s.rig);
+    assert_true(bootrig_dump(&s.rig));
     assert_false(mach_cpu_alive(s.machine->cpu));
     assert_non_null(strstr(said, "Uncorrectable L2C error overflow"));
     said[0] = '\0';

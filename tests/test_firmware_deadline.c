@@ -109,6 +109,22 @@ static void a_late_clear_is_waited_for(void **state)
     assert_int_equal(fwrig_counter(rig, "resets"), 0);
 }
 
+/* The queue has room for another call, and gets none before its abort has cleared. */
+static void an_aborting_queue_gets_nothing(void **state)
+{
+    struct fwrig *rig = *state;
+
+    assert_int_equal(call_with(rig, 4, 1), PR_STATUS_OK);
+    fwrig_keep_aborted(rig, true);
+    fwrig_pass(rig, 2 * SECOND);
+    assert_int_equal(call_with(rig, 4, 2), PR_STATUS_OK);
+    assert_int_equal(fwrig_pushes(rig), 1);
+    fwrig_keep_aborted(rig, false);
+    fwrig_write(rig, PR_ENGINE_TM + PR_TM_ABORT, 1u << 4);
+    fwrig_pass(rig, SECOND / 10);
+    assert_int_equal(fwrig_pushes(rig), 2);
+}
+
 /* Two queues are stuck, a third between them is not. */
 static void wedge(struct fwrig *rig)
 {
@@ -273,10 +289,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        T(the_timeout_is_an_interrupt),        T(a_late_clear_is_waited_for),
-        T(a_reset_is_asked_of_the_host),       T(a_full_ring_delays_the_notification),
-        T(without_a_reset_the_firmware_fails), T(quiesce_gives_way_to_a_reset),
-        T(a_line_without_a_handler_is_logged), T(wedged_and_reset_a_thousand_times),
+        T(the_timeout_is_an_interrupt),         T(a_late_clear_is_waited_for),
+        T(an_aborting_queue_gets_nothing),      T(a_reset_is_asked_of_the_host),
+        T(a_full_ring_delays_the_notification), T(without_a_reset_the_firmware_fails),
+        T(quiesce_gives_way_to_a_reset),        T(a_line_without_a_handler_is_logged),
+        T(wedged_and_reset_a_thousand_times),
 #undef T
     };
 

@@ -69,11 +69,16 @@ static size_t take(struct fwrig *rig, enum pr_dump_section section)
     return fwrig_dump_take(rig, section, &dump);
 }
 
-/* Two calls on a queue and one that waits, a refused one, and a control command. */
+/* A call that has ended, two on a queue and one that waits, a refused one, and a control command. */
 static void an_assertion_is_dumped(void **state)
 {
     struct fwrig *rig = *state;
+    struct pr_program_event event;
 
+    assert_int_equal(call_with(rig, 4, 400), PR_STATUS_OK);
+    fwrig_retire(rig, 4, 2, true);
+    fwrig_run(rig);
+    assert_true(fwrig_event(rig, &event, true));
     fwrig_pass(rig, 1000);
     for (uint64_t i = 0; i < 3; i++)
         assert_int_equal(call_with(rig, 5, 500 + i), PR_STATUS_OK);
@@ -101,10 +106,10 @@ static void an_assertion_is_dumped(void **state)
     assert_int_equal(dump.restarts.count, 0);
 
     (void)take(rig, PR_DUMP_COMMANDS);
-    /* START, MCACHE_SIZE_GET, time, load, process; three calls; the refused one; PING. The id that failed is
+    /* START, MCACHE_SIZE_GET, time, load, process; four calls; the refused one; PING. The id that failed is
      * no command. */
-    assert_int_equal(dump.commands.total, 10);
-    assert_int_equal(dump.commands.count, 10);
+    assert_int_equal(dump.commands.total, 11);
+    assert_int_equal(dump.commands.count, 11);
     assert_int_equal(dump.commands.command[0].id, PR_CMD_PING);
     assert_int_equal(dump.commands.command[0].channel, PR_CHANNEL_IO);
     assert_int_equal(dump.commands.command[0].status, PR_STATUS_OK);
@@ -115,7 +120,9 @@ static void an_assertion_is_dumped(void **state)
     assert_int_equal(dump.commands.command[2].channel, PR_CHANNEL_DATA_CHAIN_H2T);
     assert_int_equal(dump.commands.command[2].status, PR_DUMP_UNANSWERED);
     assert_true(dump.commands.command[2].program == 0 && dump.commands.command[2].process == 0);
-    assert_int_equal(dump.commands.command[9].id, PR_CMD_START);
+    assert_int_equal(dump.commands.command[5].id, 0x204);
+    assert_int_equal(dump.commands.command[5].status, PR_STATUS_TRANSLATION);
+    assert_int_equal(dump.commands.command[10].id, PR_CMD_START);
 
     assert_int_equal(take(rig, PR_DUMP_TASK), sizeof(dump.task));
     assert_string_equal(dump.task.name, "exeloop");
@@ -136,7 +143,7 @@ static void an_assertion_is_dumped(void **state)
         assert_int_equal(call->cookie, 500 + i);
         assert_int_equal(call->age_ns, 250);
         assert_int_equal(call->running, i < 2);
-        assert_int_equal(call->network, i < 2 ? i + 1 : 0);
+        assert_int_equal(call->network, i < 2 ? i + 2 : 0);
         assert_true(call->level == 5 && call->stream == 3 && call->procedure == 0);
         assert_int_equal(call->text, FWRIG_TEXT);
         assert_int_equal(call->descriptors, 1);

@@ -12,9 +12,9 @@
 #include "base/array.h"
 #include "driver/client.h"
 #include "driver/command.h"
-#include "driver/device.h"
 #include "driver/identity.h"
 #include "driver/mailbox.h"
+#include "driver/power.h"
 #include "driver/surface.h"
 #include "protocol/catalogue.h"
 
@@ -65,7 +65,7 @@ static IOReturn power_off(struct drv_client *client, struct IOExternalMethodArgu
 
 static IOReturn is_powered(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
-    args->scalarOutput[0] = drv_device_is_powered(client->driver);
+    args->scalarOutput[0] = drv_power_is_on(client->driver);
     return kIOReturnSuccess;
 }
 

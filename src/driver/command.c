@@ -8,11 +8,11 @@
  */
 #include "driver/command.h"
 
-#include <errno.h>
 #include <string.h>
 
-#include "driver/device.h"
+#include "driver/dump.h"
 #include "driver/mailbox.h"
+#include "driver/recovery.h"
 #include "driver/ring.h"
 
 IOReturn drv_status_return(uint32_t status)
@@ -42,8 +42,7 @@ static struct drv_command *find_free_command(struct drv *d)
     return NULL;
 }
 
-/* False when every cell or slot is under way. */
-static bool post_command(struct drv *d, const struct drv_command_args *args, struct drv_answer *answer)
+bool drv_command_post(struct drv *d, const struct drv_command_args *args, struct drv_answer *answer)
 {
     const struct pr_command_header header = {
         .id = args->id, .size = args->bytes, .program_id = args->program, .process_id = args->process};
@@ -61,13 +60,22 @@ static bool post_command(struct drv *d, const struct drv_command_args *args, str
     command->late = args->late;
     command->context = args->context;
     command->late_context = args->late_context;
-    answer->done = false;
+    command->serial = ++d->command_serial;
+    answer->done = answer->cancelled = false;
     command->busy = drv_ring_post(d, PR_CHANNEL_IO, command->address, sizeof(header) + args->bytes, command,
                                   &command->slot);
     return command->busy;
 }
 
-/* First come, first served. */
+/* What a command is answered with that a restart of the firmware has cancelled. */
+static void answer_aborted(drv_reply reply, void *context, struct pr_command_header *header)
+{
+    PR_REPLY_STATUS(header) = PR_STATUS_ABORTED;
+    if (reply)
+        reply(context, header);
+}
+
+/* First come, first served. One that a restart finds in the line names slots that are gone: it is not sent. */
 static bool post_command_in_turn(struct drv *d, const struct drv_command_args *args,
                                  struct drv_answer *answer)
 {
@@ -75,18 +83,22 @@ static bool post_command_in_turn(struct drv *d, const struct drv_command_args *a
     struct drv_waiter waiter = {0};
     bool posted, in_time = true;
 
-    if (!d->command_waiters && post_command(d, args, answer))
+    if (d->ready && !d->command_waiters && drv_command_post(d, args, answer))
         return true;
     drv_waiter_append(&d->command_waiters, &waiter);
     do {
-        posted = d->command_waiters == &waiter && post_command(d, args, answer);
+        posted = d->ready && d->command_waiters == &waiter && drv_command_post(d, args, answer);
         waiter.done = false;
         if (!posted)
             in_time = !drv_wait(d, &waiter.done, &patience);
-    } while (!posted && in_time);
+    } while (!posted && in_time && !waiter.cancelled);
     drv_waiter_remove(&d->command_waiters, &waiter);
     drv_waiter_wake_first(&d->command_waiters);
-    return posted;
+    if (posted || !waiter.cancelled)
+        return posted;
+    *answer = (struct drv_answer){.done = true, .cancelled = true};
+    answer_aborted(args->reply, args->context, &answer->header);
+    return true;
 }
 
 /* The answer is copied once, and the cell is free. */
@@ -125,6 +137,44 @@ void drv_command_returns(struct drv *d)
     drv_waiter_wake_first(&d->command_waiters);
 }
 
+/* The one that was posted first, or NULL. */
+static struct drv_command *find_oldest(struct drv *d)
+{
+    struct drv_command *oldest = NULL;
+
+    for (unsigned i = 0; i < DRV_COMMANDS; i++)
+        if (d->command[i].busy && (!oldest || d->command[i].serial < oldest->serial))
+            oldest = &d->command[i];
+    return oldest;
+}
+
+static void cancel_command(struct drv_command *command)
+{
+    struct pr_command_header header = {0};
+
+    command->busy = false;
+    if (command->answer) {
+        answer_aborted(command->reply, command->context, &header);
+        *command->answer = (struct drv_answer){.done = true, .cancelled = true, .header = header};
+    } else {
+        answer_aborted(command->late, command->late_context, &header);
+    }
+}
+
+unsigned drv_command_cancel_all(struct drv *d)
+{
+    struct drv_command *command;
+    unsigned count = 0;
+
+    while ((command = find_oldest(d))) {
+        cancel_command(command);
+        count++;
+    }
+    for (struct drv_waiter *waiter = d->command_waiters; waiter; waiter = waiter->next)
+        waiter->cancelled = waiter->done = true;
+    return count;
+}
+
 /* The caller's record ends: an answer that comes later has no caller. */
 static void abandon_answer(struct drv *d, const struct drv_answer *answer)
 {
@@ -139,6 +189,7 @@ static IOReturn give_up_command(struct drv *d, const struct drv_answer *answer,
     const char *why = drv_mailbox_recover(d, PR_CHANNEL_IO);
 
     if (!answer->done) {
+        drv_recovery_suspect(d);
         abandon_answer(d, answer);
         why = "no answer came: doorbell lost, or the firmware is stuck";
     }
@@ -154,6 +205,12 @@ static IOReturn judge_answer(struct drv *d, const struct drv_answer *answer,
 
     if (status == PR_STATUS_OK)
         return kIOReturnSuccess;
+    if (answer->cancelled)
+        return drv_refuse(
+            d, kIOReturnAborted,
+            "The firmware failed while it had command %s (0x%x): %s. The command was aborted; the "
+            "engine has been restarted.",
+            pr_command_name(args->id), args->id, drv_dump_reason(d));
     return drv_refuse(d, drv_status_return(status), "The firmware refused command %s (0x%x): %s (status %u).",
                       pr_command_name(args->id), args->id, pr_status_text(status), status);
 }
@@ -178,28 +235,4 @@ IOReturn drv_command_run(struct drv *d, const struct drv_command_args *args, enu
         result = judge_answer(d, &answer, args);
     *end = answer.done ? DRV_COMMAND_ANSWERED : DRV_COMMAND_UNANSWERED;
     return result;
-}
-
-int drv_command_run_polled(struct drv *d, const struct drv_command_args *args, struct base_error *error)
-{
-    struct drv_answer answer;
-    uint32_t status;
-
-    if (!post_command(d, args, &answer))
-        return base_fail(error, EBUSY, "Boot command %s found no free slot of IO.",
-                         pr_command_name(args->id));
-    for (unsigned i = 0; i < DRV_POLLS && !answer.done; i++) {
-        drv_device_pause(d);
-        drv_mailbox_poll(d);
-    }
-    if (!answer.done) {
-        abandon_answer(d, &answer);
-        return base_fail(error, ETIMEDOUT, "Boot command %s (0x%x) was not answered within %u ms.",
-                         pr_command_name(args->id), args->id, DRV_POLLS_MS);
-    }
-    status = PR_REPLY_STATUS(&answer.header);
-    if (status != PR_STATUS_OK)
-        return base_fail(error, EPROTO, "The firmware refused boot command %s (0x%x): %s.",
-                         pr_command_name(args->id), args->id, pr_status_text(status));
-    return 0;
 }

@@ -29,9 +29,17 @@ enum drv_command_end {
  * how far the command got, and may be NULL. A refusal sets the driver's last error and is translated.
  */
 IOReturn drv_command_run(struct drv *driver, const struct drv_command_args *args, enum drv_command_end *end);
-/* The same while interrupts are off: looks at the rings between short waits. */
-int drv_command_run_polled(struct drv *driver, const struct drv_command_args *args, struct base_error *error);
+/*
+ * Sends it and does not wait: the answer, and `reply`, come by interrupt. `answer` and the body outlive the
+ * call. False when every cell or slot is under way.
+ */
+bool drv_command_post(struct drv *driver, const struct drv_command_args *args, struct drv_answer *answer);
 
+/*
+ * The firmware was stopped: commands are answered with PR_STATUS_ABORTED in the order they were posted, those
+ * that wait to be sent are not sent. How many the firmware had.
+ */
+unsigned drv_command_cancel_all(struct drv *driver);
 /* Slots of IO have come back. */
 void drv_command_returns(struct drv *driver);
 

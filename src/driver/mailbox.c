@@ -12,8 +12,10 @@
 
 #include "driver/block.h"
 #include "driver/command.h"
+#include "driver/recovery.h"
 #include "driver/request.h"
 #include "driver/ring.h"
+#include "driver/rtbuddy.h"
 
 #define LINE_BYTES       160u
 #define SHARED_BYTES_MAX 0x200000u /* what the public driver grants at most (command facts 5.1) */
@@ -57,6 +59,15 @@ static bool read_event(struct drv *d, uint64_t address, uint64_t length, struct 
     return payload;
 }
 
+static void take_reset(struct drv *d, const struct pr_program_failure *event)
+{
+    struct pr_reset_notification notification;
+
+    memcpy(&notification, event, sizeof(notification));
+    SOC_TRACE(d->platform.trace, DRV_NOTIFICATION, notification.id, pr_command_name(notification.id));
+    drv_recovery_reset(d, notification.first_queue, notification.last_queue);
+}
+
 static void take_events(struct drv *d)
 {
     struct pr_slot *slot;
@@ -71,6 +82,8 @@ static void take_events(struct drv *d)
         drv_ring_give(d, PR_CHANNEL_IO_T2H, address);
         if (good && event.event.id == PR_CMD_PROGRAM_EVENT)
             drv_request_event(d, &event);
+        else if (good && event.event.id == PR_CMD_CH_RESET_NOTIFICATION)
+            take_reset(d, &event);
         else if (good)
             SOC_TRACE(d->platform.trace, DRV_NOTIFICATION, event.event.id,
                       pr_command_name(event.event.id) ? pr_command_name(event.event.id)
@@ -212,6 +225,14 @@ const char *drv_mailbox_recover(struct drv *d, enum pr_channel channel)
     return why;
 }
 
+/* What came before the firmware failed is taken first. */
+void drv_mailbox_inbound(struct drv *d, uint32_t rang)
+{
+    handle_channels(d, rang);
+    if (rang >> PR_DOORBELL_CRASH & 1)
+        drv_recovery_crash(d);
+}
+
 /* The line is a level: what rings after the acknowledgement raises it again. */
 void drv_interrupt(struct drv *d)
 {
@@ -224,5 +245,5 @@ void drv_interrupt(struct drv *d)
         return;
     drv_mailbox_write(d, PR_CTRL_HOST_ACK, pending);
     d->stats.interrupts++;
-    handle_channels(d, pending);
+    drv_rtbuddy_inbound(d, pending);
 }

@@ -320,5 +320,5 @@ bool bare_run(struct bare *bare, const struct bare_request *request)
     bare_push(bare, request);
     if (!bare_wait(bare))
         return false;
-    return bare_finish(bare, request, &info) == 1 && (info >> 8 & 0xff) == 0;
+    return bare_finish(bare, request, &info) == 1 && info >> 24 == 0x05;
 }

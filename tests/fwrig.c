@@ -30,10 +30,13 @@ struct fwrig *fwrig_create(void)
     hostcpu_create(&port->cpu, "fwrig");
     port->reset = (struct fw_reset){.port = port,
                                     .carve_out = aligned_alloc(0x4000, FW_CARVE_OUT_BYTES),
-                                    .bytes = FW_CARVE_OUT_BYTES,
+                                    .bytes = FW_CARVE_OUT_BYTES - FW_RETAINED_BYTES,
+                                    .retained_bytes = FW_RETAINED_BYTES,
                                     .stack_extra = HOSTCPU_STACK_EXTRA};
     check(port->memory && port->reset.carve_out, "no memory");
     port->cpu.kernel = port->reset.carve_out;
+    port->reset.retained = (uint8_t *)port->reset.carve_out + port->reset.bytes;
+    memset(port->reset.retained, 0xa5, FW_RETAINED_BYTES); /* DRAM at power-on: anything */
     memset(port->memory, 0, FWRIG_BYTES);
     port->flip_window = NO_WINDOW;
     (void)fwrig_arguments(fwrig_of(port));
@@ -179,16 +182,17 @@ static void flip(struct rt_port *port)
 
 static uint32_t event_read(struct rt_port *port, unsigned line, uint32_t offset)
 {
-    uint32_t info = port->events[line] ? port->event[line][0] : 0;
+    const struct fwrig_end_event *event = &port->event[line][0];
 
+    if (offset && !port->events[line])
+        return 0;
     switch (offset) {
     case 0: return port->events[line];
-    case PR_TM_IRQ0_INFO - PR_TM_IRQ0_COUNT: return info;
+    case PR_TM_IRQ0_INFO - PR_TM_IRQ0_COUNT: return event->info;
+    case PR_TM_IRQ0_UNK1 - PR_TM_IRQ0_COUNT: return event->detail;
     case PR_TM_IRQ0_UNK2 - PR_TM_IRQ0_COUNT:
-        if (port->events[line]) {
-            port->events[line]--;
-            memmove(port->event[line], port->event[line] + 1, port->events[line] * sizeof(uint32_t));
-        }
+        port->events[line]--;
+        memmove(port->event[line], port->event[line] + 1, port->events[line] * sizeof(*event));
         return 0;
     default: return 0;
     }
@@ -203,7 +207,8 @@ static void latch(struct rt_port *port, uint32_t value)
     check(port->tm[PR_TM_TQ_EN / 4] & PR_TM_TQ_EN_ON, "push to queues that are off");
     check(port->tq[queue][PR_TQ_STATUS / 4] == PR_TQ_STATUS_IN_USE, "push to a queue that is not in use");
     if (!port->drop_pushes)
-        port->held[queue]++;
+        port->network[queue][port->held[queue]++] =
+            pr_bits_get(port->tq[queue][PR_TQ_NID1 / 4], PR_TQ_NID_LO, PR_TQ_NID_WIDTH);
     *push = (struct fwrig_push){.queue = queue,
                                 .priority = value & 0xff,
                                 .address = port->tm[PR_TM_REQ_ADDR / 4],
@@ -542,13 +547,16 @@ void fwrig_occupy(struct fwrig *rig, unsigned queue, unsigned requests)
 void fwrig_retire(struct fwrig *rig, unsigned queue, uint32_t code, bool raise)
 {
     struct rt_port *port = port_of(rig);
+    const uint32_t network = port->network[queue][0], kind = code ? 0x0d : 0x05;
 
-    if (port->held[queue])
+    if (port->held[queue]) {
         port->held[queue]--;
+        port->network[queue][0] = port->network[queue][1];
+    }
     for (unsigned line = 0; line < 2; line++) {
         check(port->events[line] < EVENTS, "too many events");
-        port->event[line][port->events[line]++] = 1u << PR_TM_EVENT_COUNT_LO | 0x77u << PR_TM_EVENT_NID_LO |
-                                                  code << PR_TM_EVENT_CODE_LO | queue << PR_TM_EVENT_QUEUE_LO;
+        port->event[line][port->events[line]++] =
+            (struct fwrig_end_event){kind << 24 | network << 16, code << 8 | queue};
     }
     if (raise)
         port->cpu.pending |= 1ull << FW_LINE_ENGINE;

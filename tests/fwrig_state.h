@@ -13,6 +13,11 @@
 #define EVENTS        64u
 #define FWRIG_SYSREGS 6u
 
+/* The words INFO and UNK1 of an event line. */
+struct fwrig_end_event {
+    uint32_t info, detail;
+};
+
 struct rt_port {
     /* processor */
     struct hostcpu cpu;
@@ -44,7 +49,8 @@ struct rt_port {
     size_t pushes;
     uint32_t aborted, error1, error2;
     bool drop_pushes;
-    uint32_t event[2][EVENTS];
+    uint32_t network[PR_TQ_COUNT][2]; /* of the requests that a queue holds, oldest first */
+    struct fwrig_end_event event[2][EVENTS];
     unsigned events[2];
 
     /* host */

@@ -13,7 +13,9 @@
 #include <string.h>
 
 #include "bootrig.h"
+#include "firmware/firmware.h"
 #include "iorig.h"
+#include "machine/carveout.h"
 #include "machine/internal.h"
 
 static struct ane_machine *make(void)
@@ -251,13 +253,15 @@ static void the_fault_names_the_address(void **state)
 static void free_heap_may_be_changed(void **state)
 {
     struct subject v;
+    size_t at;
 
     (void)state;
     subject_make(&v);
-    memset(v.carve_out + v.bytes - 0x1000, 0x77, 0x1000);
+    at = v.bytes - FW_RETAINED_BYTES - 0x1000;
+    memset(v.carve_out + at, 0x77, 0x1000);
     for (unsigned i = 0; i < 10; i++)
         assert_true(subject_works(&v));
-    assert_int_equal(v.carve_out[v.bytes - 1], 0x77);
+    assert_int_equal(v.carve_out[at + 0xfff], 0x77);
     subject_end(&v);
 }
 
@@ -285,6 +289,43 @@ static void the_carve_out_can_be_read(void **state)
     assert_true(bootrig_boot(&rig) && bootrig_answers(&rig));
     assert_true(holds(&v, "exeloop") && holds(&v, "terminator"));
     subject_end(&v);
+}
+
+/* The retained block is as the last run, or whoever wrote to DRAM since, left it; the rest is cleared. */
+static void a_restart_keeps_the_retained_block(void **state)
+{
+    enum { BYTES = 0x40000, KEPT = FW_RETAINED_BYTES };
+    static uint64_t dram[BYTES / 8];
+    struct mach_carveout c;
+    uint8_t *memory, *shown = (uint8_t *)dram;
+
+    (void)state;
+    assert_int_equal(mach_carveout_create(&c, 0x10000, dram, BYTES, KEPT, NULL), 0);
+    memory = (uint8_t *)c.memory;
+    assert_ptr_equal(mach_carveout_retained(&c), memory + BYTES - KEPT);
+    memset(memory, 0x5a, BYTES);
+    mach_carveout_clear(&c, 0x2000);
+    assert_int_equal(memory[0x1fff], 0);
+    assert_int_equal(memory[0x2000], 0x5a);
+    mach_carveout_clear(&c, SIZE_MAX);
+    assert_int_equal(memory[0], 0);
+    assert_int_equal(memory[BYTES - KEPT - 1], 0);
+    assert_int_equal(memory[BYTES - KEPT], 0x5a);
+    assert_int_equal(memory[BYTES - 1], 0x5a);
+
+    c.exposed = true;
+    memory[8] = 0x11;
+    mach_carveout_show(&c, 0x1000);
+    assert_int_equal(shown[8], 0x11);
+    assert_int_equal(shown[BYTES - 1], 0x5a);
+    assert_int_equal(mach_carveout_changed(&c), 0);
+    shown[BYTES - KEPT + 9] = 0x66;
+    assert_int_equal(mach_carveout_changed(&c), 0x10000 + BYTES - KEPT + 8);
+    mach_carveout_clear(&c, BYTES);
+    assert_int_equal(shown[8], 0);
+    assert_int_equal(memory[BYTES - KEPT + 9], 0x66);
+    assert_int_equal(memory[BYTES - 1], 0x5a);
+    mach_carveout_destroy(&c);
 }
 
 /* Without a pointer: surfaces of the firmware that a page table puts into the carve-out. */
@@ -326,6 +367,7 @@ int main(void)
         cmocka_unit_test(the_fault_names_the_address),
         cmocka_unit_test(free_heap_may_be_changed),
         cmocka_unit_test(the_carve_out_can_be_read),
+        cmocka_unit_test(a_restart_keeps_the_retained_block),
         cmocka_unit_test(a_mapping_onto_the_carve_out_is_survived),
     };
 

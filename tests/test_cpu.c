@@ -6,10 +6,14 @@
  */
 #include "support.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bootrig.h"
+#include "machine/context.h"
 #include "machine/internal.h"
+#include "rtkernel/fault.h"
 #include "rtkernel/port.h"
 
 #define OTHER_REGISTER RT_SYSREG(3u, 3u, 15u, 8u, 1u)
@@ -85,11 +89,13 @@ static void expect_fault(struct subject *s, const char *access)
     assert_int_equal(s->begun, 1);
     assert_int_equal(s->returned, 0);
     assert_false(mach_cpu_alive(s->machine->cpu));
+    assert_int_equal(bootrig_read(&s->rig, PR_CTRL_CPU_STATUS), PR_CPU_STATUS_STOPPED);
     assert_non_null(strstr(said, access));
     assert_non_null(strstr(said, "system register S3_3_C15_C8_1"));
     s->begun = 0;
     said[0] = '\0';
     assert_true(bootrig_boot(&s->rig) && bootrig_answers(&s->rig));
+    assert_int_equal(bootrig_read(&s->rig, PR_CTRL_CPU_STATUS), PR_CPU_STATUS_RUNNING);
     assert_int_equal(said[0], '\0');
 }
 
@@ -180,11 +186,117 @@ static void both_widths_of_a_doorbell_pass_the_window(void **state)
     ane_machine_destroy(s.machine);
 }
 
+static void inject_inside(struct subject *s)
+{
+    mach_cpu_inject(s->machine, RT_FAULT_NMI, "in the handler");
+}
+
+/* A fault of each class, when the processor is woken and in the middle of the doorbell's handler. */
+static void an_injected_exception_is_taken(void **state)
+{
+    static const char *const text[] = {"alpha", "beta", "gamma", "delta"};
+    char expected[64];
+    struct subject s;
+
+    (void)state;
+    subject_make(&s);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_true(bootrig_boot(&s.rig) && bootrig_answers(&s.rig));
+        mach_cpu_inject(s.machine, i, text[i]);
+        mach_cpu_inject(s.machine, RT_FAULT_SYNC, "the second is not taken");
+        assert_true(mach_cpu_alive(s.machine->cpu));
+        ane_machine_run(s.machine, 1000000);
+        assert_false(mach_cpu_alive(s.machine->cpu));
+        snprintf(expected, sizeof(expected), " fw fault class=%u task=\"idle\" text=\"%s\"", i, text[i]);
+        assert_non_null(strstr(said, expected));
+        assert_int_equal(bootrig_read(&s.rig, PR_CTRL_CPU_STATUS), PR_CPU_STATUS_STOPPED);
+        said[0] = '\0';
+        /* a stopped processor takes none, and forgets those of its last life */
+        mach_cpu_inject(s.machine, i, text[i]);
+    }
+    assert_true(bootrig_boot(&s.rig) && bootrig_answers(&s.rig));
+    call_at(&s, PR_CTRL_DOORBELL_ACK, inject_inside);
+    assert_false(bootrig_answers(&s.rig));
+    assert_int_equal(s.returned, 1);
+    assert_non_null(strstr(said, "text=\"in the handler\""));
+    ane_machine_destroy(s.machine);
+}
+
+#define LEVELS 6u
+struct walk {
+    struct host_context thread, context;
+    uint64_t expected[LEVELS + 1], found[2 * LEVELS];
+    size_t levels, frames, few;
+};
+
+/* The address of its frame makes the compiler keep a frame pointer in it. */
+static __attribute__((noinline)) void descend(struct walk *w, unsigned left)
+{
+    void *volatile frame = __builtin_frame_address(0);
+
+    w->expected[left] = (uint64_t)(uintptr_t)__builtin_return_address(0);
+    if (left) {
+        descend(w, left - 1);
+        (void)frame; /* after the call, so that it is not the last thing done */
+        return;
+    }
+    w->few = host_context_frames(&w->context, frame, w->found, 2);
+    w->frames = host_context_frames(&w->context, frame, w->found, 2 * LEVELS);
+}
+
+static void walk_entry(void *arg)
+{
+    struct walk *w = arg;
+    void *volatile frame = __builtin_frame_address(0);
+
+    w->expected[LEVELS] = (uint64_t)(uintptr_t)__builtin_return_address(0);
+    descend(w, LEVELS - 1);
+    (void)frame;
+    host_context_switch(&w->context, &w->thread);
+}
+
+/* Every call on the stack, innermost first, and nothing below the context's entry. */
+static void the_call_stack_ends_with_the_context(void **state)
+{
+    const size_t bytes = 256u << 10;
+    void *stack = aligned_alloc(4096, bytes);
+    struct walk w = {0};
+
+    (void)state;
+    assert_non_null(stack);
+    memset(stack, 0x41, bytes);
+    host_context_make(&w.context, stack, bytes, walk_entry, &w);
+    host_context_switch(&w.thread, &w.context);
+    assert_int_equal(w.few, 2);
+    assert_int_equal(w.frames, LEVELS + 1);
+    assert_memory_equal(w.found, w.expected, sizeof(w.expected));
+    /* a frame that is not on the stack */
+    assert_int_equal(host_context_frames(&w.context, &w, w.found, LEVELS), 0);
+    host_context_drop(&w.context);
+    free(stack);
+}
+
+/* Outside the firmware's stacks the port has no call stack. */
+static void the_hosts_stack_is_not_the_firmwares(void **state)
+{
+    struct subject s;
+    uint64_t frame[4];
+
+    (void)state;
+    subject_make(&s);
+    assert_true(bootrig_boot(&s.rig));
+    assert_int_equal(rt_port_call_stack(s.machine->cpu, frame, 4), 0);
+    ane_machine_destroy(s.machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_unknown_system_register_faults),
         cmocka_unit_test(both_widths_of_a_doorbell_pass_the_window),
+        cmocka_unit_test(an_injected_exception_is_taken),
+        cmocka_unit_test(the_call_stack_ends_with_the_context),
+        cmocka_unit_test(the_hosts_stack_is_not_the_firmwares),
     };
 
     return cmocka_run_group_tests_name("cpu", tests, NULL, NULL);

@@ -16,13 +16,15 @@
 #include "bare.h"
 #include "programs.h"
 
-#define TM_ABORT     0x10
-#define TM_STATUS    0x54
-#define TM_ERROR1    0x58
-#define DART_ERROR   0x40
-#define DART_ADDR_LO 0x50
-#define DART_ADDR_HI 0x54
-#define ERROR_FINE   0x22222222u
+#define TM_ABORT      0x10
+#define TM_INFO(line) (0x18 + 0x14 * (line))
+#define TM_UNK1(line) (0x1c + 0x14 * (line))
+#define TM_STATUS     0x54
+#define TM_ERROR1     0x58
+#define DART_ERROR    0x40
+#define DART_ADDR_LO  0x50
+#define DART_ADDR_HI  0x54
+#define ERROR_FINE    0x22222222u
 
 static struct ane_machine *make(struct bare *bare, const struct ane_machine_config *changes)
 {
@@ -221,8 +223,10 @@ static void a_hole_in_a_tensor_faults_and_writes_nothing(void **state)
     bare_invalidate(&bare);
     bare_push(&bare, &request);
     assert_true(bare_wait(&bare));
+    for (unsigned line = 0; line < 2; line++) /* code 2, a translation fault, on queue 4 */
+        assert_int_equal(bare_tm(&bare, TM_UNK1(line)), 2u << 8 | 4);
     assert_int_equal(bare_finish(&bare, &request, &info), 1);
-    assert_int_equal(info >> 8 & 0xff, 2); /* ended by a translation fault */
+    assert_int_equal(info, 0x0d000000 | 0x40 << 16); /* failed on the first descriptor */
     /* Source 1 of the descriptor, on queue 4. */
     assert_int_equal(bare_tm(&bare, TM_ERROR1), 2u << 16 | 4u << 8 | 2);
     assert_int_equal(bare_tm(&bare, TM_ERROR1 + 4), request.first);
@@ -422,6 +426,57 @@ static void the_interrupt_line_follows_events(void **state)
     assert_int_equal(bare_finish(&bare, &request, &info), 1);
     assert_int_equal(info >> 16 & 0xff, 0x40); /* the network id the driver forced */
     assert_int_equal(ane_machine_interrupt(machine), 0);
+    ane_machine_destroy(machine);
+}
+
+/* Those of the published device trees. */
+static void the_map_has_the_published_interrupts(void **state)
+{
+    static const uint32_t published[][2] = {
+        [ANE_CHIP_T6000] = {0x302, 0x303}, [ANE_CHIP_T8103] = {0x1a0, 0x1a1}};
+
+    (void)state;
+    for (uint32_t chip = 0; chip < 2; chip++) {
+        struct ane_machine_config config = {.size = sizeof(config), .chip = chip};
+        struct ane_machine_map map = {.size = sizeof(map)};
+        struct ane_machine *machine;
+
+        assert_int_equal(ane_machine_create(&config, &machine), 0);
+        assert_int_equal(ane_machine_map(machine, &map), 0);
+        assert_int_equal(map.interrupt, published[chip][0]);
+        assert_int_equal(map.dart_interrupt, published[chip][1]);
+        ane_machine_destroy(machine);
+    }
+}
+
+/* What the maintained Linux driver waits for on both lines; it takes any other word for a time-out. */
+static void a_completion_has_the_published_word(void **state)
+{
+    struct bare bare;
+    struct ane_machine *machine = make(&bare, NULL);
+    struct bare_buffer buffer = bare_buffer(&bare, 64);
+
+    (void)state;
+    for (uint32_t descriptors = 1; descriptors <= 2; descriptors++) {
+        struct test_program program;
+        struct bare_request request;
+        uint32_t info;
+
+        if (descriptors == 1)
+            relu_program(&program, 8);
+        else
+            through_l2(&program, 20, 0x40);
+        request = load(&bare, &program, 3 + descriptors);
+        assert_int_equal(request.count, descriptors);
+        request.bar[4] = request.bar[5] = buffer.iova;
+        bare_push(&bare, &request);
+        assert_true(bare_wait(&bare));
+        for (unsigned line = 0; line < 2; line++) {
+            assert_int_equal(bare_tm(&bare, TM_INFO(line)), 0x05000000 | 0x40 << 16 | (descriptors - 1));
+            assert_int_equal(bare_tm(&bare, TM_UNK1(line)), 3 + descriptors); /* the queue */
+        }
+        bare_finish(&bare, &request, &info);
+    }
     ane_machine_destroy(machine);
 }
 
@@ -639,6 +694,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_changed_weight_and_a_changed_register_show),
+        cmocka_unit_test(a_completion_has_the_published_word),
+        cmocka_unit_test(the_map_has_the_published_interrupts),
         cmocka_unit_test(queues_do_not_see_each_other),
         cmocka_unit_test(l2_is_empty_when_a_network_starts),
         cmocka_unit_test(a_hole_in_a_tensor_faults_and_writes_nothing),

@@ -193,6 +193,12 @@ static void a_line_calls_on_the_rise_unless_a_tap_drops_it(void **state)
     soc_clock_destroy(clock);
 }
 
+static void no_gate(void *context, bool gated)
+{
+    (void)context;
+    (void)gated;
+}
+
 static void switching_a_partition_off_loses_state(void **state)
 {
     struct soc_clock *clock;
@@ -203,7 +209,7 @@ static void switching_a_partition_off_loses_state(void **state)
     (void)state;
     assert_int_equal(soc_clock_create(&clock, NULL), 0);
     soc_trace_init(&trace, clock);
-    soc_pmu_init(&pmu, &trace, count_call, &lost);
+    soc_pmu_init(&pmu, &trace, count_call, no_gate, &lost);
     assert_true(soc_pmu_on(&pmu));
     soc_pmu_write32(&pmu, SOC_MASTER_HOST, 2 * PR_PMU_STRIDE, PR_PMU_OFF);
     assert_int_equal(lost, 1);
@@ -217,6 +223,55 @@ static void switching_a_partition_off_loses_state(void **state)
                     PR_PMU_OFF); /* no such partition */
     soc_pmu_write32(&pmu, SOC_MASTER_HOST, 4, PR_PMU_OFF);
     assert_true(soc_pmu_on(&pmu));
+    soc_clock_destroy(clock);
+}
+
+struct gate {
+    unsigned lost, changes;
+    bool gated;
+};
+
+static void count_lost(void *context)
+{
+    ((struct gate *)context)->lost++;
+}
+
+static void note_gate(void *context, bool gated)
+{
+    struct gate *gate = context;
+
+    gate->changes++;
+    gate->gated = gated;
+}
+
+/* The controller's stores keep the state; the words read as written, and the host's stores are as before. */
+static void the_controller_gates_clocks(void **state)
+{
+    const uint32_t first = 1 * PR_PMU_STRIDE, second = 4 * PR_PMU_STRIDE;
+    struct soc_clock *clock;
+    struct soc_trace trace;
+    struct soc_pmu pmu;
+    struct gate gate = {0};
+
+    (void)state;
+    assert_int_equal(soc_clock_create(&clock, NULL), 0);
+    soc_trace_init(&trace, clock);
+    soc_pmu_init(&pmu, &trace, count_lost, note_gate, &gate);
+    soc_pmu_write32(&pmu, SOC_MASTER_CONTROLLER, first, PR_PMU_OFF);
+    soc_pmu_write32(&pmu, SOC_MASTER_CONTROLLER, second, PR_PMU_OFF);
+    assert_true(gate.gated && gate.changes == 1 && gate.lost == 0 && soc_pmu_on(&pmu));
+    assert_int_equal(soc_pmu_read32(&pmu, SOC_MASTER_CONTROLLER, first) & 0xff, 0);
+    soc_pmu_write32(&pmu, SOC_MASTER_CONTROLLER, first, PR_PMU_ON);
+    assert_true(gate.gated && gate.changes == 1);
+    soc_pmu_write32(&pmu, SOC_MASTER_HOST, second, PR_PMU_ON);
+    assert_true(!gate.gated && gate.changes == 2 && gate.lost == 0);
+    assert_int_equal(soc_pmu_read32(&pmu, SOC_MASTER_HOST, second) & 0xff, PR_PMU_READY);
+    /* The host takes the power of a gated partition; gating it then does not bring the power back. */
+    soc_pmu_write32(&pmu, SOC_MASTER_CONTROLLER, first, PR_PMU_OFF);
+    soc_pmu_write32(&pmu, SOC_MASTER_HOST, first, PR_PMU_OFF);
+    assert_true(!gate.gated && gate.lost == 1 && !soc_pmu_on(&pmu));
+    soc_pmu_write32(&pmu, SOC_MASTER_CONTROLLER, first, PR_PMU_OFF);
+    assert_true(!gate.gated && gate.lost == 1 && !soc_pmu_on(&pmu));
     soc_clock_destroy(clock);
 }
 
@@ -261,6 +316,7 @@ int main(void)
         cmocka_unit_test(a_tap_sees_changes_and_drops),
         cmocka_unit_test(a_line_calls_on_the_rise_unless_a_tap_drops_it),
         cmocka_unit_test(switching_a_partition_off_loses_state),
+        cmocka_unit_test(the_controller_gates_clocks),
         cmocka_unit_test(a_trace_line_has_time_layer_and_changes_the_hash),
     };
 

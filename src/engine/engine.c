@@ -79,6 +79,12 @@ void eng_reset(struct eng *engine)
     eng_taskmgr_reset(engine);
 }
 
+void eng_gate(struct eng *engine, bool gated)
+{
+    engine->gated = gated;
+    eng_taskmgr_schedule(engine);
+}
+
 static uint32_t vacant(const struct eng_queue *q)
 {
     return ENG_SLOTS - q->slot[0].present - q->slot[1].present;

@@ -47,6 +47,9 @@ void eng_destroy(struct eng *engine);
 /* Power was lost: registers, queues and L2 are as after power-on. */
 void eng_reset(struct eng *engine);
 
+/* The clock of a partition is gated: registers answer, a descriptor that runs ends, and none is started. */
+void eng_gate(struct eng *engine, bool gated);
+
 /* The register window, offsets from PR_ENGINE_REGS of the container. */
 uint32_t eng_read32(void *engine, uint32_t offset);
 void eng_write32(void *engine, uint32_t offset, uint32_t value);
@@ -71,6 +74,7 @@ struct eng_stats {
     uint64_t faulted;     /* ended by a DART fault */
     uint64_t stuck;       /* stopped by a bad descriptor or chain, or by a limit */
     uint64_t aborted;
+    uint64_t gated; /* pushes that came while a clock was gated: they wait until it is not */
 };
 struct eng_stats eng_stats_get(const struct eng *engine);
 

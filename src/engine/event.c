@@ -25,27 +25,27 @@ static uint32_t timestamp(const struct eng *e)
     return (uint32_t)pr_timebase_ticks(soc_clock_now(e->clock));
 }
 
-static void post(struct eng *e, struct eng_event_line *line, uint32_t info)
+static void post(struct eng *e, struct eng_event_line *line, uint32_t info, uint32_t detail)
 {
     if (line->count == ENG_EVENTS) {
         SOC_TRACE(e->trace, ENG_EVENT_LOST, line->event[line->first].info);
         line->first = (line->first + 1) % ENG_EVENTS;
         line->count--;
     }
-    line->event[(line->first + line->count) % ENG_EVENTS] = (struct eng_event){info, timestamp(e)};
+    line->event[(line->first + line->count) % ENG_EVENTS] = (struct eng_event){info, detail, timestamp(e)};
     line->count++;
     line->pending = true;
 }
 
-void eng_event_post(struct eng *e, uint32_t info)
+void eng_event_post(struct eng *e, uint32_t info, uint32_t detail)
 {
     for (unsigned i = 0; i < ENG_EVENT_LINES; i++)
-        post(e, &e->line[i], info);
+        post(e, &e->line[i], info, detail);
     eng_event_update_line(e);
 }
 
 /*
- * Registers of a line, from its count register: count, info, unknown 1, timestamp, unknown 2. Reading the
+ * Registers of a line, from its count register: count, info, detail, timestamp, unknown 2. Reading the
  * last pops the event.
  */
 uint32_t eng_event_read(struct eng *e, unsigned which, uint32_t offset)
@@ -59,6 +59,7 @@ uint32_t eng_event_read(struct eng *e, unsigned which, uint32_t offset)
         return 0;
     switch (offset) {
     case PR_TM_IRQ0_INFO - PR_TM_IRQ0_COUNT: return event->info;
+    case PR_TM_IRQ0_UNK1 - PR_TM_IRQ0_COUNT: return event->detail;
     case PR_TM_IRQ0_TIME - PR_TM_IRQ0_COUNT: return event->time;
     case PR_TM_IRQ0_UNK2 - PR_TM_IRQ0_COUNT:
         line->first = (line->first + 1) % ENG_EVENTS;

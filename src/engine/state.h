@@ -69,7 +69,8 @@ struct eng_queue {
 };
 
 struct eng_event {
-    uint32_t info, time;
+    uint32_t info, detail; /* INFO and UNK1 */
+    uint32_t time;
 };
 
 /* A transfer, by its first address. */
@@ -108,6 +109,7 @@ struct eng {
 
     /* The descriptor in the datapath. */
     int running; /* queue, or -1 */
+    bool gated;  /* none is started: the board's, so that a reset keeps it */
     struct eng_prepared *current;
     soc_event_id completion;
 
@@ -143,7 +145,7 @@ void eng_walker_clear_l2(struct eng_queue *q);
 bool eng_execute(struct eng *e, struct eng_queue *q, const struct pr_task *task, struct pr_problem *problem);
 
 /* event.c: completion events and the interrupt line. */
-void eng_event_post(struct eng *e, uint32_t info);
+void eng_event_post(struct eng *e, uint32_t info, uint32_t detail);
 uint32_t eng_event_read(struct eng *e, unsigned line, uint32_t offset);
 void eng_event_ack(struct eng *e, uint32_t value);
 void eng_event_update_line(struct eng *e);

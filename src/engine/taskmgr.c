@@ -71,9 +71,12 @@ static void capture_error(struct eng *e, unsigned queue, const struct pr_problem
     e->error[2] = dma.address;
 }
 
+/* The network of a request that names none is known with its first descriptor. */
 static void start_cursor(struct eng_queue *q)
 {
-    q->cursor = (struct eng_cursor){.address = q->slot[0].address, .words = q->slot[0].words};
+    const struct eng_request *r = &q->slot[0];
+
+    q->cursor = (struct eng_cursor){.address = r->address, .words = r->words, .nid = r->named ? r->nid : 0};
 }
 
 static void latch(struct eng_request *r, const struct eng *e, const struct eng_queue *q, uint32_t value)
@@ -124,6 +127,10 @@ void eng_taskmgr_push(struct eng *e, uint32_t value)
         push_refused(e, queue, "both of its slots are taken (VACANT is 0)");
         return;
     }
+    if (e->gated) {
+        e->stats.gated++;
+        SOC_TRACE(e->trace, ENG_GATED, queue);
+    }
     e->faulted = false;
     latch(slot, e, q, value);
     slot->arrival = ++e->arrivals;
@@ -154,11 +161,21 @@ static void stop_queue(struct eng *e, unsigned queue, const struct pr_problem *p
     capture_error(e, queue, problem);
 }
 
+/* The index is that of the descriptor that the request ended on: the last, or the one that failed. */
+static void post_end(struct eng *e, unsigned queue, uint32_t nid, uint32_t index, uint32_t code)
+{
+    const uint32_t kind = code ? PR_TM_EVENT_FAILED : PR_TM_EVENT_COMPLETED;
+
+    eng_event_post(
+        e, kind << PR_TM_EVENT_KIND_LO | nid << PR_TM_EVENT_NID_LO | (index & 0xffff) << PR_TM_EVENT_INDEX_LO,
+        code << PR_TM_EVENT_CODE_LO | queue << PR_TM_EVENT_QUEUE_LO);
+}
+
 /* The running request leaves; the staged one follows. */
 static void retire(struct eng *e, unsigned queue, uint32_t code)
 {
     struct eng_queue *q = &e->queue[queue];
-    uint32_t done = q->cursor.index & 0xff, nid = q->cursor.nid;
+    uint32_t index = q->cursor.index - !code, nid = q->cursor.nid;
 
     SOC_TRACE(e->trace, ENG_RETIRE, queue, nid, q->cursor.index, code);
     e->committed = nid << PR_TM_COMMITTED_NID_LO;
@@ -166,8 +183,7 @@ static void retire(struct eng *e, unsigned queue, uint32_t code)
     q->slot[1].present = false;
     if (q->slot[0].present)
         start_cursor(q);
-    eng_event_post(e, done << PR_TM_EVENT_COUNT_LO | nid << PR_TM_EVENT_NID_LO | code << PR_TM_EVENT_CODE_LO |
-                          queue << PR_TM_EVENT_QUEUE_LO);
+    post_end(e, queue, nid, index, code);
 }
 
 /* A problem while preparing or running: a fault ends the request, anything else stops the queue. */
@@ -185,7 +201,7 @@ static void failed(struct eng *e, unsigned queue, const struct pr_problem *probl
 
 void eng_taskmgr_schedule(struct eng *e)
 {
-    while (e->running < 0) {
+    while (e->running < 0 && !e->gated) {
         struct pr_problem problem = {0};
         int queue = most_urgent(e);
         struct eng_prepared *p;

@@ -99,24 +99,39 @@ static void take_error(struct fw *fw, unsigned queue, struct fw_call *call)
         fw_register_write(fw, PR_ENGINE_TM + PR_TM_ERROR1, PR_TM_ERROR_FINE);
 }
 
-/* A queue retires its requests in the order they were pushed, so its oldest call is the one. */
-static void on_event(struct fw *fw, uint32_t info)
+/*
+ * The call of a completion, by its network id. A queue retires its requests in the order they were pushed, so
+ * that its oldest call has to have that id.
+ */
+static uint16_t retire_network(struct fw *fw, uint32_t info)
 {
-    const uint32_t code = pr_bits_get(info, PR_TM_EVENT_CODE_LO, PR_TM_EVENT_CODE_WIDTH);
-    const uint32_t queue = pr_bits_get(info, PR_TM_EVENT_QUEUE_LO, PR_TM_EVENT_QUEUE_WIDTH);
-    const uint16_t number = queue < PR_TQ_COUNT ? fw_queue_retire(fw, queue) : FW_NO_CALL;
+    const uint32_t network = pr_bits_get(info, PR_TM_EVENT_NID_LO, PR_TM_EVENT_NID_WIDTH);
+    const unsigned level = fw->exeloop.network_level[network];
+    const uint16_t oldest = fw->exeloop.level[level].running.head;
+
+    if (oldest == FW_NO_CALL || fw->call[oldest].network != network)
+        return FW_NO_CALL;
+    return fw_queue_retire(fw, level);
+}
+
+static void on_event(struct fw *fw, uint32_t kind, uint32_t info, uint32_t detail)
+{
+    const bool known = kind == PR_TM_EVENT_COMPLETED || kind == PR_TM_EVENT_FAILED;
+    const uint16_t number = known ? retire_network(fw, info) : FW_NO_CALL;
+    enum pr_status status = PR_STATUS_OK;
 
     if (number == FW_NO_CALL) {
         fw->exeloop.stale++;
         fw_log(fw, RT_LOG_WARNING, "engine event 0x%x belongs to no call", info);
         return;
     }
-    if (code)
-        take_error(fw, queue, &fw->call[number]);
-    end(fw, number,
-        !code                            ? PR_STATUS_OK
-        : code == PR_TM_CODE_TRANSLATION ? PR_STATUS_TRANSLATION
-                                         : PR_STATUS_ABORTED);
+    if (kind == PR_TM_EVENT_FAILED) {
+        const uint32_t code = pr_bits_get(detail, PR_TM_EVENT_CODE_LO, PR_TM_EVENT_CODE_WIDTH);
+
+        take_error(fw, fw->call[number].level, &fw->call[number]);
+        status = code == PR_TM_CODE_TRANSLATION ? PR_STATUS_TRANSLATION : PR_STATUS_ABORTED;
+    }
+    end(fw, number, status);
 }
 
 /* The second line repeats the first. Reading the last word of an event removes it. */
@@ -126,9 +141,13 @@ static void drain_lines(struct fw *fw)
 
     for (; count; count--) {
         const uint32_t info = fw_register_read(fw, PR_ENGINE_TM + PR_TM_IRQ0_INFO);
+        const uint32_t kind = pr_bits_get(info, PR_TM_EVENT_KIND_LO, PR_TM_EVENT_KIND_WIDTH);
+        /* the second word is of use only when the request has failed */
+        const uint32_t detail =
+            kind == PR_TM_EVENT_FAILED ? fw_register_read(fw, PR_ENGINE_TM + PR_TM_IRQ0_UNK1) : 0;
 
         (void)fw_register_read(fw, PR_ENGINE_TM + PR_TM_IRQ0_UNK2);
-        on_event(fw, info);
+        on_event(fw, kind, info, detail);
     }
     for (count = fw_register_read(fw, PR_ENGINE_TM + PR_TM_IRQ1_COUNT); count; count--)
         (void)fw_register_read(fw, PR_ENGINE_TM + PR_TM_IRQ1_UNK2);

@@ -14,13 +14,17 @@ struct rt_port;
 /* What the reset vector is entered with. */
 struct fw_reset {
     struct rt_port *port;
-    void *carve_out; /* cleared by the caller */
-    size_t bytes;
+    void *carve_out; /* cleared by the caller; what was free heap may hold anything */
+    size_t bytes;    /* of it, without the retained block */
+    void *retained;  /* the end of the carve-out, as the processor left it; aligned to 64 bytes */
+    size_t retained_bytes;
     size_t stack_extra; /* see struct rt_boot */
 };
 
 /* The least carve-out that boots. */
 #define FW_CARVE_OUT_BYTES 0x800000u
+/* The last bytes of it, which a restart does not clear (CHOSEN). */
+#define FW_RETAINED_BYTES 0x1000u
 
 /* Interrupt lines the board delivers to the controller. */
 enum { FW_LINE_DOORBELL = 1, FW_LINE_ENGINE = 2 };

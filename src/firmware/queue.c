@@ -42,6 +42,7 @@ static void push(struct fw *fw, struct fw_call *call)
 
     rt_assert(fw->kernel, rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_EXEC, "a push outside EXEC");
     call->network = take_network(&fw->exeloop);
+    fw->exeloop.network_level[call->network] = (uint8_t)queue;
     fw->wide_bars[queue] = call->wide;
     for (unsigned i = 0; i < PR_TQ_BARS; i++)
         if (call->wide >> i & 1)

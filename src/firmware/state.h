@@ -153,6 +153,7 @@ struct fw_exeloop {
     uint32_t sequence;                               /* of PROGRAM_EVENTs */
     uint32_t network;                                /* the last one given out */
     uint32_t networks[(PR_NETWORK_ID_MAX + 1) / 32]; /* a bit per network id in use */
+    uint8_t network_level[PR_NETWORK_ID_MAX + 1];    /* of a network id in use */
     uint32_t log_level;                              /* property 0x00a1 */
     uint64_t dropped, unknown, stale;
 
@@ -188,7 +189,7 @@ struct fw {
     struct rt_kernel *kernel;
     struct rt_port *port;
     uint64_t registers;
-    uint64_t heap;          /* device address of the extra heap: one PROGRAM_EVENT cell per IO_T2H slot */
+    uint64_t heap; /* device address of the extra heap: one PROGRAM_EVENT cell per IO_T2H slot */
     struct fw_target target[PR_DOORBELL_TARGETS];
     uint32_t rejected; /* times that a store was rejected too often */
     bool unknown_id_panics;

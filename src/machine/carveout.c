@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The firmware's memory. Bytes go from it to the carve-out in DRAM, never back. */
+/* The firmware's memory. Bytes go from it to the carve-out in DRAM; only those of the retained block go back. */
 #include "machine/carveout.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
  */
 #define READS_STACKS __attribute__((noinline, no_sanitize("address"), no_sanitize("thread")))
 
-int mach_carveout_create(struct mach_carveout *c, uint64_t address, void *dram, size_t bytes,
+int mach_carveout_create(struct mach_carveout *c, uint64_t address, void *dram, size_t bytes, size_t retained,
                          struct base_error *error)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), stack = pr_round_up(STACK_BYTES, page);
@@ -41,6 +41,7 @@ int mach_carveout_create(struct mach_carveout *c, uint64_t address, void *dram, 
         .stack_bytes = stack,
         .memory = (void *)(at + page + stack),
         .bytes = bytes,
+        .retained = retained,
         .dram = dram,
         .address = address,
     };
@@ -54,12 +55,41 @@ void mach_carveout_destroy(struct mach_carveout *c)
     c->mapping = NULL;
 }
 
-void mach_carveout_clear(struct mach_carveout *c)
+void *mach_carveout_retained(const struct mach_carveout *c)
 {
-    if (madvise(c->memory, c->bytes, MADV_DONTNEED))
-        memset(c->memory, 0, c->bytes);
-    if (c->exposed)
-        memset(c->dram, 0, c->bytes);
+    return (uint8_t *)c->memory + c->bytes - c->retained;
+}
+
+/* A word of DRAM is read once: other threads may write it at any time. */
+READS_STACKS static void take_retained(const struct mach_carveout *c)
+{
+    for (size_t i = (c->bytes - c->retained) / sizeof(*c->memory); i < c->bytes / sizeof(*c->memory); i++)
+        c->memory[i] = __atomic_load_n(&c->dram[i], __ATOMIC_RELAXED);
+}
+
+/*
+ * Pages of a known size stay the firmware's: giving them back to the host would cost a fault for each at the
+ * next boot. When all is to be cleared they go back, because few of them were used.
+ */
+static void clear_memory(const struct mach_carveout *c, size_t used)
+{
+    const size_t most = c->bytes - c->retained, whole = most / c->page * c->page;
+    size_t done = 0;
+
+    if (used >= most) {
+        used = most;
+        done = madvise(c->memory, whole, MADV_DONTNEED) ? 0 : whole;
+    }
+    memset((uint8_t *)c->memory + done, 0, used - done);
+}
+
+void mach_carveout_clear(struct mach_carveout *c, size_t used)
+{
+    clear_memory(c, used);
+    if (c->exposed) {
+        take_retained(c);
+        memset(c->dram, 0, c->shown);
+    }
     c->shown = 0;
 }
 
@@ -75,22 +105,39 @@ void mach_carveout_guard(const struct mach_carveout *c, void *stack, size_t byte
         (void)mprotect((uint8_t *)c->memory + at, c->page, on ? PROT_READ : PROT_READ | PROT_WRITE);
 }
 
-READS_STACKS void mach_carveout_show(struct mach_carveout *c, size_t used)
+READS_STACKS static void show_words(const struct mach_carveout *c, size_t first, size_t end)
 {
-    if (!c->exposed)
-        return;
-    for (size_t i = 0; i < used / sizeof(*c->memory); i++)
+    for (size_t i = first; i < end; i++)
         if (__atomic_load_n(&c->dram[i], __ATOMIC_RELAXED) != c->memory[i])
             __atomic_store_n(&c->dram[i], c->memory[i], __ATOMIC_RELAXED);
+}
+
+void mach_carveout_show(struct mach_carveout *c, size_t used)
+{
+    const size_t words = c->bytes / sizeof(*c->memory);
+
+    if (!c->exposed)
+        return;
+    show_words(c, 0, used / sizeof(*c->memory));
+    show_words(c, words - c->retained / sizeof(*c->memory), words);
     c->shown = used;
 }
 
-READS_STACKS uint64_t mach_carveout_changed(const struct mach_carveout *c)
+READS_STACKS static uint64_t changed_word(const struct mach_carveout *c, size_t first, size_t end)
 {
-    if (!c->exposed)
-        return 0;
-    for (size_t i = 0; i < c->shown / sizeof(*c->memory); i++)
+    for (size_t i = first; i < end; i++)
         if (__atomic_load_n(&c->dram[i], __ATOMIC_RELAXED) != c->memory[i])
             return c->address + i * sizeof(*c->memory);
     return 0;
+}
+
+uint64_t mach_carveout_changed(const struct mach_carveout *c)
+{
+    const size_t words = c->bytes / sizeof(*c->memory);
+    uint64_t at;
+
+    if (!c->exposed || !c->shown)
+        return 0;
+    at = changed_word(c, 0, c->shown / sizeof(*c->memory));
+    return at ? at : changed_word(c, words - c->retained / sizeof(*c->memory), words);
 }

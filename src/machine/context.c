@@ -85,6 +85,26 @@ void host_context_drop(struct host_context *context)
     context->fiber = NULL;
 }
 
+/* A frame begins with the caller's frame pointer, which is 0 in the first one, and the return address. */
+__attribute__((no_sanitize("address"))) size_t host_context_frames(const struct host_context *context,
+                                                                   const void *frame, uint64_t *address,
+                                                                   size_t most)
+{
+    const uintptr_t low = (uintptr_t)context->stack, high = low + context->bytes;
+    uintptr_t at = (uintptr_t)frame;
+    size_t count = 0;
+
+    while (count < most && at >= low && at % sizeof(uintptr_t) == 0 && high - at >= 2 * sizeof(uintptr_t)) {
+        const uintptr_t *words = (const uintptr_t *)at;
+
+        if (words[0] <= at || words[0] >= high)
+            break;
+        address[count++] = words[1];
+        at = words[0];
+    }
+    return count;
+}
+
 #if HOST_CONTEXT_ASAN || HOST_CONTEXT_TSAN
 /* Not instrumented: entry and exit of this function are seen by different contexts. */
 __attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) void host_context_switch(

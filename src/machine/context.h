@@ -11,6 +11,7 @@
 #define MACHINE_CONTEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HOST_CONTEXT_ASAN 1
@@ -56,6 +57,14 @@ void host_context_make(struct host_context *context, void *stack, size_t bytes, 
  * not be called while it runs.
  */
 void host_context_drop(struct host_context *context);
+
+/*
+ * The return addresses of a running context, innermost first, from a frame of it (__builtin_frame_address) to
+ * its entry; how many. All code on its stack has been compiled with frame pointers; a frame outside the stack
+ * ends the list.
+ */
+size_t host_context_frames(const struct host_context *context, const void *frame, uint64_t *address,
+                           size_t most);
 
 /* Stores the running state in `from`, continues `to`; returns when `from` is switched to. */
 void host_context_swap(struct host_context *from, struct host_context *to);

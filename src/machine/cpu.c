@@ -30,6 +30,8 @@ _Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host
 #define SIGNAL_STACK    (128u << 10) /* what docs/caveats.md promises */
 #define WAKE_NS         400u         /* from an interrupt line to the first instruction (chosen) */
 #define FIRMWARE_STREAM 0u
+#define PSTATE_EL1H     0x5u
+#define PSTATE_I        0x80u
 
 /*
  * What a store of the firmware asks of its own processor; done when the firmware's stack is no longer in use.
@@ -42,6 +44,7 @@ struct rt_port {
     struct host_context boot;     /* the reset vector's stack */
     struct host_context *running; /* inside; NULL while parked */
     struct mach_carveout carveout;
+    size_t used;     /* bytes of it, from the start, that the last run may have written */
     uint64_t damage; /* physical address where the carve-out was changed; 0: nowhere */
     struct fw_reset reset;
     bool kernel_made; /* contexts exist */
@@ -50,6 +53,11 @@ struct rt_port {
     bool inside;  /* the firmware runs right now */
     enum order order;
     uint64_t pending; /* interrupt lines */
+    struct {
+        bool due;
+        enum rt_fault_class fault_class;
+        char text[RT_TEXT_BYTES];
+    } injected;
     soc_event_id wake, timer;
     const struct soc_trace_entry *entry; /* of the trace: it waits for the firmware's stack to be left */
 };
@@ -106,8 +114,10 @@ static void stop(struct rt_port *port)
     soc_clock_cancel(clock, port->wake);
     soc_clock_cancel(clock, port->timer);
     port->wake = port->timer = 0;
-    if (port->kernel_made)
+    if (port->kernel_made) {
+        port->used = rt_kernel_extent(kernel_of(port));
         rt_kernel_close(kernel_of(port));
+    }
     if (port->running)
         host_context_drop(&port->boot);
     port->kernel_made = false;
@@ -122,7 +132,7 @@ static bool vector_is_ours(const struct rt_port *port)
     return vector == port->machine->image;
 }
 
-/* At the reset vector, in a cleared carve-out. */
+/* At the reset vector, in a carve-out that is cleared up to the retained block. */
 static void start(struct rt_port *port)
 {
     struct ane_machine *m = port->machine;
@@ -131,12 +141,14 @@ static void start(struct rt_port *port)
         SOC_TRACE(&m->trace, ASC_NO_CODE, m->controller.rvbar);
         return;
     }
-    mach_carveout_clear(&port->carveout);
+    mach_carveout_clear(&port->carveout, port->used);
+    port->used = port->carveout.bytes; /* until the kernel knows */
     host_context_make(&port->boot, port->carveout.stack, port->carveout.stack_bytes, run_reset_vector, port);
     port->running = &port->boot;
     port->masked = true;
     port->stopped = false;
     port->pending = 0;
+    port->injected.due = false;
     soc_controller_sysreg_reset(&m->controller);
     schedule(port);
 }
@@ -237,15 +249,18 @@ int mach_cpu_create(struct ane_machine *m, struct base_error *error)
     m->cpu = port;
     port->machine = m;
     port->stopped = true;
-    status = mach_carveout_create(&port->carveout, m->image,
-                                  soc_memory_at(m->memory, m->image, m->image_bytes), m->image_bytes, error);
+    status =
+        mach_carveout_create(&port->carveout, m->image, soc_memory_at(m->memory, m->image, m->image_bytes),
+                             m->image_bytes, FW_RETAINED_BYTES, error);
     if (status)
         return status;
     soc_memory_watch(m->memory, m->image, m->image_bytes, carveout_seen, port);
     port->reset = (struct fw_reset){
         .port = port,
         .carve_out = port->carveout.memory,
-        .bytes = port->carveout.bytes,
+        .bytes = port->carveout.bytes - FW_RETAINED_BYTES,
+        .retained = mach_carveout_retained(&port->carveout),
+        .retained_bytes = FW_RETAINED_BYTES,
         .stack_extra = MODEL_STACK + SIGNAL_STACK + 2 * port->carveout.page, /* a whole page is the guard */
     };
     soc_trace_divert(&m->trace, take_entry, port);
@@ -274,14 +289,87 @@ static _Noreturn void stay(struct rt_port *port)
         leave_firmware(port);
 }
 
+/* In the carve-out as others see it; 0 on another stack. */
+static uint64_t stack_address(const struct rt_port *port, const void *frame)
+{
+    const uintptr_t base = (uintptr_t)port->carveout.memory, at = (uintptr_t)frame;
+
+    return at >= base && at - base < port->carveout.bytes ? port->carveout.address + (at - base) : 0;
+}
+
+static uint64_t image_offset(const void *code)
+{
+    return (uint64_t)(uintptr_t)code - (uint64_t)(uintptr_t)fw_reset_vector;
+}
+
+struct exception {
+    enum rt_fault_class fault_class;
+    const void *at; /* the firmware's instruction */
+    uint64_t esr, far;
+    const char *text;
+};
+
+/*
+ * The processor takes an exception. Before there is a kernel it has no handler. The registers are the host's
+ * and say nothing, except for those that have a meaning on the controller: addresses are relative to the reset
+ * vector and to the carve-out.
+ */
+static _Noreturn void take_exception(struct rt_port *port, const struct exception *e)
+{
+    const struct rt_registers registers = {
+        .sp = stack_address(port, __builtin_frame_address(0)),
+        .pc = image_offset(e->at),
+        .pstate = PSTATE_EL1H | (port->masked ? PSTATE_I : 0),
+        .esr = e->esr,
+        .far = e->far,
+    };
+    struct rt_fault fault = {.fault_class = e->fault_class, .has_registers = true, .registers = registers};
+
+    if (port->kernel_made)
+        rt_kernel_exception(kernel_of(port), e->fault_class, &registers, e->text);
+    snprintf(fault.text, sizeof(fault.text), "%s", e->text);
+    rt_port_fault(port, &fault);
+}
+
+void mach_cpu_inject(struct ane_machine *m, unsigned fault_class, const char *text)
+{
+    struct rt_port *port = m->cpu;
+
+    if (port->stopped || port->injected.due)
+        return;
+    port->injected.due = true;
+    port->injected.fault_class = (enum rt_fault_class)fault_class;
+    snprintf(port->injected.text, sizeof(port->injected.text), "%s", text);
+    schedule(port);
+}
+
+/* An error that the processor reports asynchronously has a syndrome, an interrupt has none. */
+static _Noreturn void take_injected(struct rt_port *port, const void *at)
+{
+    const enum rt_fault_class fault_class = port->injected.fault_class;
+    const struct exception e = {
+        .fault_class = fault_class,
+        .at = at,
+        .esr = fault_class == RT_FAULT_SYNC  ? PR_ESR(PR_EXCEPTION_UNKNOWN)
+               : fault_class == RT_FAULT_NMI ? PR_ESR(PR_EXCEPTION_SERROR)
+                                             : 0,
+        .text = port->injected.text,
+    };
+
+    port->injected.due = false;
+    take_exception(port, &e);
+}
+
 /*
  * The boundary between two instructions: the processor stops here if it has stopped itself, and takes
- * interrupts.
+ * exceptions and interrupts.
  */
-static void end_access(struct rt_port *port)
+static void end_access(struct rt_port *port, const void *at)
 {
     if (port->order != ORDER_NONE)
         stay(port);
+    if (port->injected.due)
+        take_injected(port, at);
     deliver(port);
 }
 
@@ -289,14 +377,14 @@ uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
 {
     uint32_t value = soc_bus_read32(port->machine->bus, SOC_MASTER_CONTROLLER, address);
 
-    end_access(port);
+    end_access(port, __builtin_return_address(0));
     return value;
 }
 
 void rt_port_write32(struct rt_port *port, uint64_t address, uint32_t value)
 {
     soc_controller_store(&port->machine->controller, address, value);
-    end_access(port);
+    end_access(port, __builtin_return_address(0));
 }
 
 uint64_t rt_port_read64(struct rt_port *port, uint64_t address)
@@ -314,25 +402,25 @@ void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value)
     rt_port_write32(port, address + 4, (uint32_t)(value >> 32));
 }
 
-/* The processor takes a synchronous exception. Before there is a kernel it has no handler. */
-static _Noreturn void take_exception(struct rt_port *port, const char *text)
+/*
+ * An access to a register that this processor does not have is trapped. The syndrome has op0, op2, op1, CRn and
+ * CRm of the register, and bit 0 for a read.
+ */
+static _Noreturn void refuse_sysreg(struct rt_port *port, bool read, uint32_t id, const void *at)
 {
-    struct rt_fault fault = {.fault_class = RT_FAULT_SYNC};
-
-    if (port->kernel_made)
-        rt_kernel_exception(kernel_of(port), RT_FAULT_SYNC, NULL, text);
-    snprintf(fault.text, sizeof(fault.text), "%s", text);
-    rt_port_fault(port, &fault);
-}
-
-/* An access to a register that this processor does not have is undefined. */
-static _Noreturn void refuse_sysreg(struct rt_port *port, const char *access, uint32_t id)
-{
+    const uint32_t op0 = id >> 14, op1 = id >> 11 & 7, crn = id >> 7 & 15, crm = id >> 3 & 15, op2 = id & 7;
     char text[RT_TEXT_BYTES];
+    const struct exception e = {
+        .fault_class = RT_FAULT_SYNC,
+        .at = at,
+        .esr = PR_ESR(PR_EXCEPTION_SYSTEM_REGISTER) | (op0 & 3) << 20 | op2 << 17 | op1 << 14 | crn << 10 |
+               crm << 1 | read,
+        .text = text,
+    };
 
     snprintf(text, sizeof(text), "%s system register S%u_%u_C%u_C%u_%u, which this processor does not have",
-             access, id >> 14, id >> 11 & 7, id >> 7 & 15, id >> 3 & 15, id & 7);
-    take_exception(port, text);
+             read ? "read of" : "write to", op0, op1, crn, crm, op2);
+    take_exception(port, &e);
 }
 
 uint64_t rt_port_sysreg_read(struct rt_port *port, uint32_t id)
@@ -340,14 +428,14 @@ uint64_t rt_port_sysreg_read(struct rt_port *port, uint32_t id)
     uint64_t value;
 
     if (!soc_controller_sysreg_read(&port->machine->controller, id, &value))
-        refuse_sysreg(port, "read of", id);
+        refuse_sysreg(port, true, id, __builtin_return_address(0));
     return value;
 }
 
 void rt_port_sysreg_write(struct rt_port *port, uint32_t id, uint64_t value)
 {
     if (!soc_controller_sysreg_write(&port->machine->controller, id, value))
-        refuse_sysreg(port, "write to", id);
+        refuse_sysreg(port, false, id, __builtin_return_address(0));
 }
 
 void rt_port_barrier(struct rt_port *port)
@@ -367,7 +455,7 @@ uint32_t rt_port_irq_mask(struct rt_port *port)
 void rt_port_irq_restore(struct rt_port *port, uint32_t previous)
 {
     port->masked = previous;
-    deliver(port);
+    end_access(port, __builtin_return_address(0));
 }
 
 void rt_port_irq_raise(struct rt_port *port, unsigned line)
@@ -377,29 +465,42 @@ void rt_port_irq_raise(struct rt_port *port, unsigned line)
 
 size_t rt_port_call_stack(struct rt_port *port, uint64_t *frame, size_t most)
 {
-    (void)port;
-    (void)frame;
-    (void)most;
-    return 0;
+    size_t count;
+
+    if (!port->inside)
+        return 0;
+    count = host_context_frames(port->running, __builtin_frame_address(0), frame, most);
+    for (size_t i = 0; i < count; i++)
+        frame[i] -= (uint64_t)(uintptr_t)fw_reset_vector;
+    return count;
 }
 
 /* The fault of a processor whose memory was changed by others. */
-static _Noreturn void fail_damaged(struct rt_port *port)
+static _Noreturn void fail_damaged(struct rt_port *port, const void *at)
 {
     char text[RT_TEXT_BYTES];
+    const struct exception e = {
+        .fault_class = RT_FAULT_SYNC,
+        .at = at,
+        .esr = PR_ESR(PR_EXCEPTION_DATA_ABORT) | PR_ESR_EXTERNAL_ABORT,
+        .far = port->damage,
+        .text = text,
+    };
 
     snprintf(text, sizeof(text), "the firmware's carve-out was changed from outside at 0x%" PRIx64,
              port->damage);
-    take_exception(port, text);
+    take_exception(port, &e);
 }
 
 void rt_port_wait(struct rt_port *port)
 {
-    while (!port->pending) {
+    while (!port->pending && !port->injected.due) {
         leave_firmware(port);
         if (port->damage)
-            fail_damaged(port);
+            fail_damaged(port, __builtin_return_address(0));
     }
+    if (port->injected.due)
+        take_injected(port, __builtin_return_address(0));
     /* Before the kernel runs there is no handler to call: the interrupt only ends the wait. */
     if (port->masked)
         port->pending = 0;

@@ -19,6 +19,7 @@
 #include "soc/bus.h"
 #include "soc/clock.h"
 #include "soc/controller.h"
+#include "soc/gpu.h"
 #include "soc/lines.h"
 #include "soc/memory.h"
 #include "soc/pmu.h"
@@ -78,6 +79,7 @@ struct ane_machine {
     struct soc_trace trace;
     struct soc_lines lines;
     struct soc_pmu pmu;
+    struct soc_gpu gpu;
     struct soc_bus *bus;
     struct soc_controller controller;
     struct dart *dart;
@@ -144,6 +146,12 @@ void mach_cpu_run(struct rt_port *port, bool run); /* CPU_CONTROL's run bit */
 void mach_cpu_raise(struct rt_port *port, unsigned line);
 /* It has been started and has neither faulted nor halted. */
 bool mach_cpu_alive(const struct rt_port *port);
+/*
+ * Inside the machine: the processor takes an exception of that class (enum rt_fault_class) at its next
+ * instruction boundary, which is a call of the port; a processor that waits is woken for it. The first of
+ * several is taken. No effect when it is stopped; a reset forgets it. For tests and fault injection.
+ */
+void mach_cpu_inject(struct ane_machine *m, unsigned fault_class, const char *text);
 
 /* system.c: the driver's platform. */
 int mach_driver_start(struct ane_machine *m, struct base_error *error);

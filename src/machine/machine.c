@@ -95,6 +95,13 @@ static void power_lost(void *context)
         soc_controller_reset(&m->controller);
 }
 
+static void clock_gated(void *context, bool gated)
+{
+    struct ane_machine *m = context;
+
+    eng_gate(m->engine, gated);
+}
+
 bool mach_powered(struct ane_machine *m, const char *block)
 {
     if (soc_pmu_on(&m->pmu))
@@ -156,10 +163,20 @@ static int attach_blocks(struct ane_machine *m, struct base_error *error)
         .write = soc_pmu_write32,
         .context = &m->pmu,
     };
+    struct soc_block gpu = {
+        .name = "gpu-doorbell",
+        .base = PR_GPU_DOORBELL,
+        .bytes = SOC_BUS_GRANULE,
+        .read = soc_gpu_read32,
+        .write = soc_gpu_write32,
+        .context = &m->gpu,
+    };
     int status = soc_bus_attach(m->bus, &engine, error);
 
     if (!status)
         status = soc_bus_attach(m->bus, &pmu, error);
+    if (!status)
+        status = soc_bus_attach(m->bus, &gpu, error);
     if (!status)
         status = mach_fault_attach(m, error);
     for (unsigned i = 0; i < PR_DART_COUNT && !status; i++) {
@@ -178,15 +195,17 @@ static int attach_blocks(struct ane_machine *m, struct base_error *error)
     return status;
 }
 
+/* From the lowest block to the highest. */
 static int make_bus(struct ane_machine *m, struct base_error *error)
 {
+    const uint64_t granule[] = {m->board->pmu, PR_GPU_DOORBELL};
     uint64_t low = m->board->container, high = low + m->board->container_bytes;
     int status;
 
-    if (m->board->pmu < low)
-        low = m->board->pmu;
-    if (m->board->pmu + SOC_BUS_GRANULE > high)
-        high = m->board->pmu + SOC_BUS_GRANULE;
+    for (unsigned i = 0; i < BASE_COUNT_OF(granule); i++) {
+        low = granule[i] < low ? granule[i] : low;
+        high = granule[i] + SOC_BUS_GRANULE > high ? granule[i] + SOC_BUS_GRANULE : high;
+    }
     status = soc_bus_create(low, high - low, &m->trace, &m->bus, error);
     return status ? status : attach_blocks(m, error);
 }
@@ -196,6 +215,13 @@ static void processor_control(void *context, bool run)
     struct ane_machine *m = context;
 
     mach_cpu_run(m->cpu, run);
+}
+
+static bool processor_alive(void *context)
+{
+    const struct ane_machine *m = context;
+
+    return mach_cpu_alive(m->cpu);
 }
 
 static void engine_line_rose(void *context)
@@ -234,6 +260,7 @@ static int make_controller(struct ane_machine *m, struct base_error *error)
         .doorbell_line = MACH_LINE_DOORBELL,
         .host_line = MACH_LINE_HOST,
         .processor = processor_control,
+        .alive = processor_alive,
         .context = m,
     };
     soc_lines_wire(&m->lines, MACH_LINE_ENGINE, engine_line_rose, m);
@@ -374,7 +401,8 @@ int mach_create_tapped(const struct ane_machine_config *config,
                                                            .record = taken.trace_record_fn,
                                                            .context = taken.trace_context});
     soc_lines_init(&m->lines, &m->trace);
-    soc_pmu_init(&m->pmu, &m->trace, power_lost, m);
+    soc_pmu_init(&m->pmu, &m->trace, power_lost, clock_gated, m);
+    m->gpu = (struct soc_gpu){.trace = &m->trace};
     status = make_silicon(m, &taken, error);
     if (!status && taken.firmware)
         status = make_controller(m, error);
@@ -519,56 +547,6 @@ uint64_t ane_machine_trace_hash(struct ane_machine *machine)
     hash = machine->trace.hash;
     mach_leave(machine);
     return hash;
-}
-
-static uint64_t counter(struct ane_machine *m, const char *name)
-{
-    struct dart_stats dart = dart_stats_get(m->dart);
-    struct eng_stats engine = eng_stats_get(m->engine);
-    struct drv_stats driver = m->driver ? drv_stats_get(m->driver) : (struct drv_stats){0};
-    const struct {
-        const char *name;
-        uint64_t value;
-    } table[] = {
-        {"bus.unanswered", soc_bus_unanswered(m->bus)},
-        {"clock.events", soc_clock_fired(m->clock)},
-        {"dart.faults", dart.faults},
-        {"dart.missing_invalidates", dart.missing_invalidates},
-        {"dart.slow_grants", dart.slow_grants},
-        {"dart.vmas", dart.vmas},
-        {"dart.vmas_peak", dart.vmas_peak},
-        {"dart.walks", dart.walks},
-        {"dart.window_drops", dart.window_drops},
-        {"driver.fault_latch", m->driver && drv_fault_latched(m->driver)},
-        {"driver.faults", m->driver ? drv_fault_last(m->driver)->count : 0},
-        {"dram.used", soc_memory_used(m->memory)},
-        {"driver.client_pages", driver.client_pages},
-        {"driver.evictions", driver.evictions},
-        {"engine.aborted", engine.aborted},
-        {"engine.descriptors", engine.descriptors},
-        {"engine.faulted", engine.faulted},
-        {"engine.requests", engine.requests},
-        {"engine.reused", engine.reused},
-        {"engine.stuck", engine.stuck},
-        {"line.rises", m->lines.line[MACH_LINE_ENGINE].rises},
-        {"trace.lines", m->trace.lines},
-    };
-
-    for (size_t i = 0; i < BASE_COUNT_OF(table); i++)
-        if (name && !strcmp(table[i].name, name))
-            return table[i].value;
-    return 0;
-}
-
-uint64_t ane_machine_counter(struct ane_machine *machine, const char *name)
-{
-    uint64_t value;
-
-    if (!mach_enter(machine))
-        return 0;
-    value = counter(machine, name);
-    mach_leave(machine);
-    return value;
 }
 
 int ane_machine_map(struct ane_machine *machine, struct ane_machine_map *map)

@@ -174,6 +174,10 @@ _Static_assert(offsetof(struct pr_boot_args, ipc_bytes) == 0x50 &&
 #define PR_FABRIC_GATE_MASK (PR_FABRIC_LINK | PR_FABRIC_LINK2)
 #define PR_FABRIC_GATE      PR_FABRIC_LINK
 
+#define PR_GPU_DOORBELL_VALUE 1u /* what the controller stores there (seeds ch. 29) */
+/* L2C_ERR_INF: another error came before the first was cleared (CHOSEN). */
+#define PR_L2C_INF_OVERFLOW (1ull << 63)
+
 /*
  * System registers of the controller's processor, by the 16 bits that name them in an MRS instruction. The
  * fabric register is the seeds'; Apple's XNU calls it L2C_ERR_STS (osfmk/arm64/proc_reg.h), and the other error
@@ -198,6 +202,23 @@ enum pr_system_register {
     PR_SYSTEM_REGISTERS(X)
 #undef X
 };
+
+/*
+ * Exception syndrome, ESR_EL1: class in bits 31:26, 32-bit instruction in bit 25, and what the class says below
+ * (the architecture's numbers). X(id, class, meaning)
+ */
+#define PR_EXCEPTIONS(X)                           \
+    X(UNKNOWN, 0x00, "unknown reason")             \
+    X(SYSTEM_REGISTER, 0x18, "trapped MSR or MRS") \
+    X(DATA_ABORT, 0x25, "data abort, same EL")     \
+    X(SERROR, 0x2f, "SError interrupt")
+enum pr_exception {
+#define X(id, class, meaning) PR_EXCEPTION_##id = (class),
+    PR_EXCEPTIONS(X)
+#undef X
+};
+#define PR_ESR(exception)     ((uint64_t)(exception) << 26 | 1u << 25)
+#define PR_ESR_EXTERNAL_ABORT 0x10u /* of a data abort: synchronous external abort */
 
 /* Hardware threads of the processor: CHINOOK_CPU_IMPL_THID0 to THID10 (seeds ch. 29). */
 #define PR_HARDWARE_THREADS 11u

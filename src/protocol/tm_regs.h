@@ -129,13 +129,19 @@ const char *pr_tm_code_text(uint32_t code);
 const char *pr_tm_dma_text(uint32_t dma);
 
 /*
- * IRQ0_INFO and IRQ1_INFO: how many descriptors, of which network. Two bytes are unknown and used here for
- * the code, 0 when all is well, and for the queue (CHOSEN).
+ * IRQ0_INFO and IRQ1_INFO of a completion: 0x05000000, the network, and the index of the last descriptor, which
+ * is what the maintained Linux driver waits for (omarchy). A request that failed has bit 27 in addition, and the index
+ * of the descriptor that it failed on (CHOSEN).
  */
-#define PR_TM_EVENT_COUNT_LO    24
-#define PR_TM_EVENT_COUNT_WIDTH 8
+#define PR_TM_EVENT_KIND_LO     24
+#define PR_TM_EVENT_KIND_WIDTH  8
+#define PR_TM_EVENT_COMPLETED   0x05u
+#define PR_TM_EVENT_FAILED      0x0du
 #define PR_TM_EVENT_NID_LO      16
 #define PR_TM_EVENT_NID_WIDTH   8
+#define PR_TM_EVENT_INDEX_LO    0
+#define PR_TM_EVENT_INDEX_WIDTH 16
+/* IRQ0_UNK1 and IRQ1_UNK1: the code, 0 when all is well, and the queue (CHOSEN). */
 #define PR_TM_EVENT_CODE_LO     8
 #define PR_TM_EVENT_CODE_WIDTH  8
 #define PR_TM_EVENT_QUEUE_LO    0

@@ -80,6 +80,13 @@ static void no_write(void *context, enum soc_master master, uint32_t offset, uin
     (void)value;
 }
 
+static uint32_t cpu_status(const struct soc_controller *c)
+{
+    if (!(c->cpu_control & PR_CPU_RUN))
+        return PR_CPU_STATUS_PARKED;
+    return c->alive(c->context) ? PR_CPU_STATUS_RUNNING : PR_CPU_STATUS_STOPPED;
+}
+
 static uint32_t cpu_read(void *context, enum soc_master master, uint32_t offset)
 {
     const struct soc_controller *c = context;
@@ -88,7 +95,7 @@ static uint32_t cpu_read(void *context, enum soc_master master, uint32_t offset)
     if (offset == PR_CTRL_CPU_CONTROL - PR_CTRL_WINDOW_CPU)
         return c->cpu_control;
     if (offset == PR_CTRL_CPU_STATUS - PR_CTRL_WINDOW_CPU)
-        return c->cpu_control & PR_CPU_RUN ? PR_CPU_STATUS_RUNNING : PR_CPU_STATUS_PARKED;
+        return cpu_status(c);
     return 0;
 }
 
@@ -169,53 +176,6 @@ static void mailbox_write(void *context, enum soc_master master, uint32_t offset
         }
     }
     update_lines(c);
-}
-
-void soc_controller_sysreg_reset(struct soc_controller *c)
-{
-    c->sysreg = (struct soc_sysregs){.l2c_err_sts = PR_FABRIC_RESET, .pwr_dn_save = c->sysreg.pwr_dn_save};
-}
-
-bool soc_controller_sysreg_read(const struct soc_controller *c, uint32_t id, uint64_t *value)
-{
-    switch (id) {
-    case PR_SYSREG_L2C_ERR_STS: *value = c->sysreg.l2c_err_sts; return true;
-    case PR_SYSREG_L2C_ERR_ADR: *value = c->sysreg.l2c_err_adr; return true;
-    case PR_SYSREG_L2C_ERR_INF: *value = c->sysreg.l2c_err_inf; return true;
-    case PR_SYSREG_LSU_ERR_STS: *value = c->sysreg.lsu_err_sts; return true;
-    case PR_SYSREG_FED_ERR_STS: *value = c->sysreg.fed_err_sts; return true;
-    case PR_SYSREG_MMU_ERR_STS: *value = c->sysreg.mmu_err_sts; return true;
-    case PR_SYSREG_PWR_DN_SAVE: *value = c->sysreg.pwr_dn_save; return true;
-    case PR_SYSREG_MPIDR: *value = 0; return true;
-    case PR_SYSREG_CBAR: *value = c->container; return true;
-    default: return false;
-    }
-}
-
-bool soc_controller_sysreg_write(struct soc_controller *c, uint32_t id, uint64_t value)
-{
-    switch (id) {
-    case PR_SYSREG_L2C_ERR_STS: c->sysreg.l2c_err_sts = value; return true;
-    case PR_SYSREG_L2C_ERR_ADR: c->sysreg.l2c_err_adr = value; return true;
-    case PR_SYSREG_L2C_ERR_INF: c->sysreg.l2c_err_inf = value; return true;
-    case PR_SYSREG_LSU_ERR_STS: c->sysreg.lsu_err_sts = value; return true;
-    case PR_SYSREG_FED_ERR_STS: c->sysreg.fed_err_sts = value; return true;
-    case PR_SYSREG_MMU_ERR_STS: c->sysreg.mmu_err_sts = value; return true;
-    case PR_SYSREG_PWR_DN_SAVE: c->sysreg.pwr_dn_save = value; return true;
-    default: return false;
-    }
-}
-
-void soc_controller_store(struct soc_controller *c, uint64_t address, uint32_t value)
-{
-    bool doorbell = address == c->container + PR_CTRL_HOST_DOORBELL || address == PR_GPU_DOORBELL;
-
-    if (doorbell && c->sysreg.l2c_err_sts & PR_FABRIC_WINDOW) {
-        c->sysreg.l2c_err_sts |= PR_FABRIC_REJECT;
-        SOC_TRACE(c->trace, ASC_DOORBELL_REJECTED);
-        return;
-    }
-    soc_bus_write32(c->bus, SOC_MASTER_CONTROLLER, address, value);
 }
 
 int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus, uint64_t container,

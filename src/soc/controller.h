@@ -30,11 +30,13 @@ struct soc_controller {
     struct soc_trace *trace;
     unsigned doorbell_line, host_line;
     void (*processor)(void *context, bool run); /* CPU_CONTROL's run bit changed */
+    bool (*alive)(void *context);               /* it executes: neither halted nor failed */
     void *context;
     struct soc_bus *bus; /* the bus it is attached to, and where */
     uint64_t container;
     uint32_t revision; /* of the chip */
     struct soc_sysregs sysreg;
+    uint64_t doorbells_lost; /* stores while the fabric's path was disabled */
     uint64_t rvbar;
     uint32_t cpu_control;
     uint32_t scratch[PR_SCRATCH_COUNT];
@@ -46,14 +48,27 @@ struct soc_controller {
 /* Attaches the register windows to the bus at `container`. */
 int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus, uint64_t container,
                           struct base_error *error);
-/* A store of the controller's processor. One to a doorbell is rejected while the fabric window is closed. */
+/*
+ * A store of the controller's processor. One to a doorbell is lost while the fabric's path is disabled, and
+ * rejected while its window is closed.
+ */
 void soc_controller_store(struct soc_controller *controller, uint64_t address, uint32_t value);
 /* A system register of its processor; false when there is none of that number, or it is read only. */
 bool soc_controller_sysreg_read(const struct soc_controller *controller, uint32_t id, uint64_t *value);
 bool soc_controller_sysreg_write(struct soc_controller *controller, uint32_t id, uint64_t value);
-/* The processor is reset. */
+/*
+ * An uncorrectable error of the cache, for fault injection: address and information of the first are latched; a
+ * second one before software has cleared the status bit is noted as overflow.
+ */
+void soc_controller_error(struct soc_controller *controller, uint64_t address, uint64_t info);
+/*
+ * Bits for LSU_ERR_STS, FED_ERR_STS or MMU_ERR_STS, which stay until software writes 0 to them. False for
+ * another register.
+ */
+bool soc_controller_capture(struct soc_controller *controller, uint32_t id, uint64_t status);
+/* The processor is reset: ACC_PWR_DN_SAVE alone is kept. */
 void soc_controller_sysreg_reset(struct soc_controller *controller);
-/* Power was lost. The reset vector stays when it is latched. */
+/* Power was lost. The reset vector stays when it is latched, and ACC_PWR_DN_SAVE stays. */
 void soc_controller_reset(struct soc_controller *controller);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Power-state registers. A partition that leaves the state on calls `lost` once, after its register has
- * changed.
+ * Power-state registers. A partition that loses power calls `lost` once, after its register has changed. A
+ * gated partition has power: only a store of the host takes it away.
  */
 #include "soc/pmu.h"
 
@@ -9,17 +9,23 @@
 
 #define TARGET_MASK 0xfu
 
-void soc_pmu_init(struct soc_pmu *pmu, struct soc_trace *trace, void (*lost)(void *context), void *context)
+void soc_pmu_init(struct soc_pmu *pmu, struct soc_trace *trace, void (*lost)(void *context),
+                  void (*gate)(void *context, bool gated), void *context)
 {
-    *pmu = (struct soc_pmu){.trace = trace, .lost = lost, .context = context};
+    *pmu = (struct soc_pmu){.trace = trace, .lost = lost, .gate = gate, .context = context};
     for (unsigned i = 0; i < PR_PMU_DOMAINS; i++)
         pmu->state[i] = PR_PMU_READY;
+}
+
+static bool powered(const struct soc_pmu *pmu, unsigned domain)
+{
+    return (pmu->state[domain] & 0xff) == PR_PMU_READY || pmu->gated >> domain & 1;
 }
 
 bool soc_pmu_on(const struct soc_pmu *pmu)
 {
     for (unsigned i = 0; i < PR_PMU_DOMAINS; i++)
-        if ((pmu->state[i] & 0xff) != PR_PMU_READY)
+        if (!powered(pmu, i))
             return false;
     return true;
 }
@@ -39,19 +45,29 @@ uint32_t soc_pmu_read32(void *context, enum soc_master master, uint32_t offset)
     return domain_at(offset, &domain) ? pmu->state[domain] : 0;
 }
 
+/* A store of the controller to a partition without power gates nothing. */
+static void set_gate(struct soc_pmu *pmu, uint32_t domain, bool gated)
+{
+    const uint32_t before = pmu->gated;
+
+    pmu->gated = gated ? before | 1u << domain : before & ~(1u << domain);
+    if (!before != !pmu->gated)
+        pmu->gate(pmu->context, pmu->gated != 0);
+}
+
 void soc_pmu_write32(void *context, enum soc_master master, uint32_t offset, uint32_t value)
 {
     struct soc_pmu *pmu = context;
     uint32_t domain, target = value & TARGET_MASK;
-    bool was_on;
+    bool was_on, gates = master == SOC_MASTER_CONTROLLER;
 
-    (void)master;
     if (!domain_at(offset, &domain))
         return;
-    was_on = (pmu->state[domain] & 0xff) == PR_PMU_READY;
+    was_on = powered(pmu, domain);
     /* The actual state follows the target at once, because switching time is not modelled. */
     pmu->state[domain] = (value & ~0xffu) | target << 4 | target;
     SOC_TRACE(pmu->trace, PMU_STATE, domain, pmu->state[domain]);
-    if (was_on && target != PR_PMU_ON)
+    if (was_on && !gates && target != PR_PMU_ON)
         pmu->lost(pmu->context);
+    set_gate(pmu, domain, gates && was_on && target != PR_PMU_ON);
 }

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The counters of machine.h, by name. */
+#include <string.h>
+
+#include "base/array.h"
+#include "machine/internal.h"
+
+static uint64_t counter(struct ane_machine *m, const char *name)
+{
+    struct dart_stats dart = dart_stats_get(m->dart);
+    struct eng_stats engine = eng_stats_get(m->engine);
+    struct drv_stats driver = m->driver ? drv_stats_get(m->driver) : (struct drv_stats){0};
+    const struct {
+        const char *name;
+        uint64_t value;
+    } table[] = {
+        {"bus.unanswered", soc_bus_unanswered(m->bus)},
+        {"clock.events", soc_clock_fired(m->clock)},
+        {"controller.doorbells_lost", m->controller.doorbells_lost},
+        {"dart.faults", dart.faults},
+        {"dart.missing_invalidates", dart.missing_invalidates},
+        {"dart.slow_grants", dart.slow_grants},
+        {"dart.vmas", dart.vmas},
+        {"dart.vmas_peak", dart.vmas_peak},
+        {"dart.walks", dart.walks},
+        {"dart.window_drops", dart.window_drops},
+        {"driver.fault_latch", m->driver && drv_fault_latched(m->driver)},
+        {"driver.faults", m->driver ? drv_fault_last(m->driver)->count : 0},
+        {"dram.used", soc_memory_used(m->memory)},
+        {"driver.client_pages", driver.client_pages},
+        {"driver.evictions", driver.evictions},
+        {"engine.aborted", engine.aborted},
+        {"engine.descriptors", engine.descriptors},
+        {"engine.faulted", engine.faulted},
+        {"engine.gated", engine.gated},
+        {"engine.requests", engine.requests},
+        {"engine.reused", engine.reused},
+        {"engine.stuck", engine.stuck},
+        {"gpu.bad_stores", m->gpu.bad},
+        {"gpu.doorbells", m->gpu.doorbells},
+        {"line.rises", m->lines.line[MACH_LINE_ENGINE].rises},
+        {"trace.lines", m->trace.lines},
+    };
+
+    for (size_t i = 0; i < BASE_COUNT_OF(table); i++)
+        if (name && !strcmp(table[i].name, name))
+            return table[i].value;
+    return 0;
+}
+
+uint64_t ane_machine_counter(struct ane_machine *machine, const char *name)
+{
+    uint64_t value;
+
+    if (!mach_enter(machine))
+        return 0;
+    value = counter(machine, name);
+    mach_leave(machine);
+    return value;
+}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "protocol/board.h"
+#include "protocol/dump.h"
 #include "support.h"
 
 #define POOL_PAGES 160u
@@ -118,4 +119,18 @@ bool bootrig_answers(struct bootrig *rig)
     bare_get(&rig->bare, at, &slot, sizeof(slot));
     bare_get(&rig->bare, rig->pool.iova, &command, sizeof(command));
     return slot.address & PR_SLOT_OWNER && PR_REPLY_STATUS(&command.header) == PR_STATUS_OK;
+}
+
+bool bootrig_dump(struct bootrig *rig)
+{
+    bool any = false;
+
+    for (unsigned section = 1; section <= PR_DUMP_SECTION_COUNT; section++) {
+        if (bootrig_read(rig, PR_CTRL_SCRATCH(PR_SCRATCH_DUMP)) != (PR_DUMP_STAGED | section))
+            break;
+        bootrig_write(rig, PR_CTRL_SCRATCH(7), PR_DUMP_TAKEN | section);
+        settle(rig);
+        any = true;
+    }
+    return any && bootrig_read(rig, PR_CTRL_SCRATCH(PR_SCRATCH_DUMP)) == (PR_DUMP_STAGED | PR_DUMP_END);
 }

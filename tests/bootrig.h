@@ -32,4 +32,7 @@ bool bootrig_boot(struct bootrig *rig);
 /* The controller answers a command with success. */
 bool bootrig_answers(struct bootrig *rig);
 
+/* Takes every section of a dump that the firmware stages; false when it stages none. */
+bool bootrig_dump(struct bootrig *rig);
+
 #endif

@@ -117,6 +117,11 @@ enum fwrig_end fwrig_enter(struct fwrig *rig)
     port->entered = true;
     port->cpu.pending = port->cpu.timer = 0;
     port->fabric = PR_FABRIC_RESET;
+    port->uncorrectable = false;
+    for (unsigned i = 0; i < PR_PMU_DOMAINS; i++)
+        port->power[i] = PR_PMU_READY;
+    memset(port->held, 0, sizeof(port->held));
+    memset(port->foreign, 0, sizeof(port->foreign));
     return resume(port, port->cpu.now);
 }
 
@@ -160,7 +165,49 @@ const void *fwrig_firmware(const struct fwrig *rig)
 {
     const struct rt_kernel *kernel = port_of(rig)->reset.carve_out;
 
-    return kernel->arena[RT_ARENA_FRAMEWORK].base + 16;
+    return kernel->arena[RT_ARENA_FRAMEWORK].base + RT_HEAP_BEFORE;
+}
+
+static struct rt_task *find_task(struct rt_port *port, const char *name)
+{
+    struct rt_kernel *kernel = port->cpu.kernel;
+
+    for (unsigned i = 0; i < RT_TASK_COUNT; i++)
+        if (kernel->pool[RT_POOL_TASK].used >> i & 1 && !strcmp(kernel->task[i].name, name))
+            return &kernel->task[i];
+    check(false, "no such task");
+    return NULL;
+}
+
+void fwrig_suspend(struct fwrig *rig, const char *task)
+{
+    check(!rt_task_suspend(find_task(port_of(rig), task)), "a task cannot be suspended");
+}
+
+/* An interrupt without a reason makes the kernel choose again. */
+void fwrig_resume(struct fwrig *rig, const char *task)
+{
+    check(!rt_task_resume(find_task(port_of(rig), task)), "a task cannot be resumed");
+    fwrig_raise(rig, FW_LINE_DOORBELL);
+    (void)fwrig_run(rig);
+}
+
+void fwrig_raise(struct fwrig *rig, unsigned line)
+{
+    port_of(rig)->cpu.pending |= 1ull << line;
+}
+
+uint8_t *fwrig_retained(struct fwrig *rig)
+{
+    return port_of(rig)->reset.retained;
+}
+
+void fwrig_forget(struct fwrig *rig)
+{
+    struct rt_port *port = port_of(rig);
+
+    memset(port->reset.retained, 0xa5, port->reset.retained_bytes);
+    memset(port->sysreg, 0, sizeof(port->sysreg));
 }
 
 uint64_t fwrig_accesses(const struct fwrig *rig)
@@ -245,7 +292,7 @@ static void tm_write(struct rt_port *port, uint32_t offset, uint32_t value)
     case PR_TM_ABORT:
         port->aborted |= value;
         for (unsigned i = 0; i < PR_TQ_COUNT; i++)
-            if (value >> i & 1)
+            if (value >> i & 1 && !port->keep_aborted)
                 port->held[i] = port->foreign[i] = 0;
         break;
     }
@@ -340,19 +387,47 @@ void fwrig_write(struct fwrig *rig, uint32_t offset, uint32_t value)
 
 /* ---- the port ---- */
 
+/* A power-state register follows its target at once. NULL: not one of them. */
+static uint32_t *power_word(struct rt_port *port, uint64_t address)
+{
+    const uint64_t domain = (address - FWRIG_PMU) / PR_PMU_STRIDE;
+
+    return address >= FWRIG_PMU && domain < PR_PMU_DOMAINS && address % PR_PMU_STRIDE == 0
+               ? &port->power[domain]
+               : NULL;
+}
+
 uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
 {
+    const uint32_t *word = power_word(port, address);
+
     flip(port);
     hostcpu_deliver(&port->cpu);
+    if (word)
+        return *word;
     port->accesses++;
     return reg_read(port, (uint32_t)(address - FWRIG_CONTAINER));
 }
 
+static void gpu_store(struct rt_port *port, uint32_t value)
+{
+    remember(port, FWRIG_STORE, value);
+    if (!(port->fabric & PR_FABRIC_WINDOW) && value == 1)
+        port->gpu_rings++;
+}
+
 void rt_port_write32(struct rt_port *port, uint64_t address, uint32_t value)
 {
+    uint32_t *word = power_word(port, address);
+
     flip(port);
     port->accesses++;
-    reg_write(port, (uint32_t)(address - FWRIG_CONTAINER), value, false);
+    if (word)
+        *word = (value & ~0xffu) | (value & 0xf) << 4 | (value & 0xf);
+    else if (address == PR_GPU_DOORBELL)
+        gpu_store(port, value);
+    else
+        reg_write(port, (uint32_t)(address - FWRIG_CONTAINER), value, false);
     hostcpu_deliver(&port->cpu);
 }
 
@@ -487,6 +562,26 @@ void fwrig_uncorrectable(struct fwrig *rig)
     port_of(rig)->uncorrectable = true;
 }
 
+uint64_t fwrig_fabric_get(const struct fwrig *rig)
+{
+    return port_of(rig)->fabric;
+}
+
+void fwrig_fabric_set(struct fwrig *rig, uint64_t value)
+{
+    port_of(rig)->fabric = value;
+}
+
+unsigned fwrig_gpu_rings(const struct fwrig *rig)
+{
+    return port_of(rig)->gpu_rings;
+}
+
+uint32_t fwrig_power(const struct fwrig *rig, unsigned domain)
+{
+    return port_of(rig)->power[domain];
+}
+
 size_t fwrig_fabric_count(const struct fwrig *rig)
 {
     return port_of(rig)->history_count;
@@ -532,6 +627,11 @@ void fwrig_set_error(struct fwrig *rig, uint32_t error1, uint32_t error2)
 {
     port_of(rig)->error1 = error1;
     port_of(rig)->error2 = error2;
+}
+
+void fwrig_keep_aborted(struct fwrig *rig, bool keep)
+{
+    port_of(rig)->keep_aborted = keep;
 }
 
 void fwrig_drop_pushes(struct fwrig *rig)

@@ -16,12 +16,14 @@
 #include "protocol/board.h"
 #include "protocol/channel.h"
 #include "protocol/controller.h"
+#include "protocol/dump.h"
 #include "protocol/message.h"
 #include "protocol/tm_regs.h"
 #include "rtkernel/port.h"
 
 #define FWRIG_CONTAINER 0x284000000ull
 #define FWRIG_REVISION  0x11u
+#define FWRIG_PMU       0x28e08c000ull
 
 /* Shared memory, by device address. */
 #define FWRIG_BASE       0x00400000u
@@ -82,6 +84,14 @@ uint64_t fwrig_now(const struct fwrig *rig);
 bool fwrig_timer_set(const struct fwrig *rig);
 /* The firmware's own state, struct fw. */
 const void *fwrig_firmware(const struct fwrig *rig);
+/* Parks a task of the firmware's by its name, and lets it go on. Asserts that there is one. */
+void fwrig_suspend(struct fwrig *rig, const char *task);
+void fwrig_resume(struct fwrig *rig, const char *task);
+/* What survives a reset; with ACC_PWR_DN_SAVE, it is what a warm boot finds. */
+uint8_t *fwrig_retained(struct fwrig *rig);
+void fwrig_forget(struct fwrig *rig); /* power was lost: both hold anything */
+/* A line that no block of the board's has. */
+void fwrig_raise(struct fwrig *rig, unsigned line);
 uint64_t fwrig_accesses(const struct fwrig *rig); /* register reads and writes so far */
 /* Registers at an offset of the engine container, as the host accesses them. */
 uint32_t fwrig_read(struct fwrig *rig, uint32_t offset);
@@ -90,6 +100,10 @@ void fwrig_write(struct fwrig *rig, uint32_t offset, uint32_t value);
 /* The fabric. The next `count` stores are rejected. */
 void fwrig_reject(struct fwrig *rig, unsigned count);
 void fwrig_uncorrectable(struct fwrig *rig);
+uint64_t fwrig_fabric_get(const struct fwrig *rig); /* its register */
+void fwrig_fabric_set(struct fwrig *rig, uint64_t value);
+unsigned fwrig_gpu_rings(const struct fwrig *rig); /* stores of 1 to the graphics processor's doorbell */
+uint32_t fwrig_power(const struct fwrig *rig, unsigned domain); /* a power-state register */
 size_t fwrig_fabric_count(const struct fwrig *rig);
 const struct fwrig_fabric *fwrig_fabric_at(const struct fwrig *rig, size_t i);
 /* Whether every store since stood in its guard: masked, opened, stored, barrier, closed. */
@@ -98,7 +112,8 @@ bool fwrig_fabric_guarded(const struct fwrig *rig);
 /* The task manager. */
 size_t fwrig_pushes(const struct fwrig *rig);
 const struct fwrig_push *fwrig_push_at(const struct fwrig *rig, size_t i);
-uint32_t fwrig_aborted(const struct fwrig *rig); /* all bits written to ABORT */
+uint32_t fwrig_aborted(const struct fwrig *rig);       /* all bits written to ABORT */
+void fwrig_keep_aborted(struct fwrig *rig, bool keep); /* an abort does not clear a queue, while set */
 void fwrig_set_error(struct fwrig *rig, uint32_t error1, uint32_t error2);
 void fwrig_drop_pushes(struct fwrig *rig); /* from now on they are seen here and start nothing */
 void fwrig_occupy(struct fwrig *rig, unsigned queue, unsigned requests); /* somebody else's */
@@ -109,7 +124,9 @@ void fwrig_retire(struct fwrig *rig, unsigned queue, uint32_t code, bool raise);
 struct pr_boot_args *fwrig_arguments(struct fwrig *rig); /* sound ones; change them before fwrig_boot */
 /* All handshakes; false when refused (then scratch 7 says why). Serves SHAREDMALLOC and sends no commands. */
 bool fwrig_boot(struct fwrig *rig);
-/* Boots and sends START. Asserts. */
+/* The next boots are warm or cold; cold to begin with. */
+void fwrig_select_warm(struct fwrig *rig, bool warm);
+/* Boots, sends START and powers the memory cache. Asserts. */
 void fwrig_boot_started(struct fwrig *rig);
 /*
  * Sends `length` bytes on a channel at the next slot, rings and runs. False when the slot did not come back.
@@ -132,6 +149,17 @@ uint32_t fwrig_control(struct fwrig *rig, uint32_t id, const void *body, size_t 
 struct fwrig_command *fwrig_reply(struct fwrig *rig); /* the last one's message */
 /* The next PROGRAM_EVENT; its slot is returned and the controller rung, when `give_back`. */
 bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back);
+/* The next message of IO_T2H, which must be a reset notification; it is given back. */
+bool fwrig_notification(struct fwrig *rig, struct pr_reset_notification *notification);
+/* The next buffer of BUF_T2H: its address, or 0; the slot is given back, the buffer is not. */
+uint64_t fwrig_buffer(struct fwrig *rig, struct pr_load_report *report);
+/*
+ * Takes a section of the dump, which must be the one that is staged; its bytes, copied to `section`, which
+ * has room for the area.
+ */
+size_t fwrig_dump_take(struct fwrig *rig, enum pr_dump_section number, void *section);
+/* Takes all that is left, and how the processor ended. */
+enum fwrig_end fwrig_dump_drain(struct fwrig *rig);
 /* The last event that fwrig_event took, if it was a failure. */
 const struct pr_program_failure *fwrig_failure(void);
 /* The next line of TERMINAL, or NULL. */

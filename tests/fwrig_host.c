@@ -61,6 +61,7 @@ static void serve_malloc(struct fwrig *rig)
 bool fwrig_boot(struct fwrig *rig)
 {
     memset(port_of(rig)->scratch, 0, sizeof(port_of(rig)->scratch));
+    port_of(rig)->scratch[7] = port_of(rig)->warm;
     fwrig_enter(rig);
     if (fwrig_read(rig, PR_CTRL_SCRATCH(7)) != PR_HANDSHAKE_WAKE)
         return false;
@@ -87,6 +88,12 @@ void fwrig_boot_started(struct fwrig *rig)
 
     assert_true(fwrig_boot(rig));
     assert_int_equal(fwrig_control(rig, PR_CMD_START, &one, sizeof(one)), PR_STATUS_OK);
+    assert_int_equal(fwrig_control(rig, PR_CMD_MCACHE_SIZE_GET, &one, sizeof(one)), PR_STATUS_OK);
+}
+
+void fwrig_select_warm(struct fwrig *rig, bool warm)
+{
+    port_of(rig)->warm = warm;
 }
 
 void fwrig_post(struct fwrig *rig, enum pr_channel channel, uint64_t address, uint64_t length, uint64_t reply)
@@ -177,6 +184,80 @@ bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_ba
         (void)fwrig_run(rig);
     }
     return true;
+}
+
+/* The next slot of a channel to the host, or NULL; the cursor moves on. */
+static struct pr_slot *take_slot(struct fwrig *rig, enum pr_channel channel)
+{
+    struct rt_port *port = port_of(rig);
+    struct pr_slot *slot = slot_at(rig, channel, port->cursor[channel]);
+
+    if (slot->address & PR_SLOT_OWNER)
+        return NULL;
+    port->cursor[channel] = (port->cursor[channel] + 1) % pr_channel_table[channel].slots;
+    return slot;
+}
+
+static void give_slot(struct fwrig *rig, enum pr_channel channel, struct pr_slot *slot)
+{
+    slot->address |= PR_SLOT_OWNER;
+    ring(rig, channel);
+    (void)fwrig_run(rig);
+}
+
+bool fwrig_notification(struct fwrig *rig, struct pr_reset_notification *notification)
+{
+    struct pr_slot *slot = take_slot(rig, PR_CHANNEL_IO_T2H);
+
+    if (!slot)
+        return false;
+    assert_int_equal(slot->length, sizeof(*notification));
+    memcpy(notification, fwrig_memory(rig, slot->address, sizeof(*notification)), sizeof(*notification));
+    assert_int_equal(notification->id, PR_CMD_CH_RESET_NOTIFICATION);
+    give_slot(rig, PR_CHANNEL_IO_T2H, slot);
+    return true;
+}
+
+uint64_t fwrig_buffer(struct fwrig *rig, struct pr_load_report *report)
+{
+    struct pr_slot *slot = take_slot(rig, PR_CHANNEL_BUF_T2H);
+    uint64_t address;
+
+    if (!slot)
+        return 0;
+    address = slot->address;
+    assert_int_equal(slot->length, sizeof(*report));
+    assert_int_equal(slot->reply, PR_BUFFER_LOAD_REPORT);
+    memcpy(report, fwrig_memory(rig, address, sizeof(*report)), sizeof(*report));
+    give_slot(rig, PR_CHANNEL_BUF_T2H, slot);
+    return address;
+}
+
+size_t fwrig_dump_take(struct fwrig *rig, enum pr_dump_section number, void *section)
+{
+    const uint64_t address =
+        fwrig_read(rig, PR_CTRL_SCRATCH(0)) | (uint64_t)fwrig_read(rig, PR_CTRL_SCRATCH(1)) << 32;
+    const uint32_t bytes = fwrig_read(rig, PR_CTRL_SCRATCH(2));
+
+    assert_int_equal(fwrig_read(rig, PR_CTRL_SCRATCH(4)), 0xdead0000u | number);
+    assert_true(fwrig_rang(rig) >> 31);
+    assert_true(bytes <= 0x1000 && address == FWRIG_HEAP + 0xff000);
+    memcpy(section, fwrig_memory(rig, address, bytes), bytes);
+    fwrig_write(rig, PR_CTRL_SCRATCH(7), 0xacce0000u | number);
+    (void)fwrig_run(rig);
+    return bytes;
+}
+
+enum fwrig_end fwrig_dump_drain(struct fwrig *rig)
+{
+    uint8_t section[PR_DUMP_AREA_BYTES];
+    uint32_t staged;
+
+    while ((staged = fwrig_read(rig, PR_CTRL_SCRATCH(4))) != 0xdeadffffu) {
+        assert_int_equal(staged & 0xffff0000u, 0xdead0000u);
+        (void)fwrig_dump_take(rig, (enum pr_dump_section)(staged & 0xffff), section);
+    }
+    return fwrig_run(rig);
 }
 
 const char *fwrig_terminal(struct fwrig *rig)

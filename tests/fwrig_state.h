@@ -36,7 +36,8 @@ struct rt_port {
     uint32_t scratch[PR_SCRATCH_COUNT];
     uint32_t doorbell_pending, host_pending;
     uint64_t fabric, sysreg[FWRIG_SYSREGS];
-    unsigned rejects;
+    unsigned rejects, gpu_rings;
+    uint32_t power[PR_PMU_DOMAINS];
     bool uncorrectable;
     struct fwrig_fabric history[FWRIG_FABRIC];
     size_t history_count;
@@ -48,7 +49,7 @@ struct rt_port {
     struct fwrig_push push[FWRIG_PUSHES];
     size_t pushes;
     uint32_t aborted, error1, error2;
-    bool drop_pushes;
+    bool drop_pushes, keep_aborted;
     uint32_t network[PR_TQ_COUNT][2]; /* of the requests that a queue holds, oldest first */
     struct fwrig_end_event event[2][EVENTS];
     unsigned events[2];
@@ -56,6 +57,7 @@ struct rt_port {
     /* host */
     uint32_t cursor[PR_CHANNEL_COUNT];
     uint32_t rang;
+    bool warm;
     char line[256];
 };
 

@@ -83,7 +83,7 @@ static void change_boot_arguments(struct sabotage *s)
         return;
     switch (s->kind) {
     case SABOTAGE_BOOT_CHIP_REVISION: args->chip_revision ^= 0x100; break;
-    case SABOTAGE_BOOT_PROTOCOL_VERSION: args->protocol_version++; break;
+    case SABOTAGE_BOOT_PROTOCOL_VERSION: args->protocol_version += 0x10000; break;
     case SABOTAGE_BOOT_RING_VERSION: args->ring_version += 0x10000; break;
     case SABOTAGE_BOOT_PAGE_SIZE: args->page_bytes = 0x1000; break;
     case SABOTAGE_BOOT_SMALL_HEAP: args->framework_bytes = 0x600000; break;

@@ -71,7 +71,8 @@ static char said[4096]; /* the last line that the firmware logged about a fault 
 static void keep_fault(void *context, const char *line, size_t length)
 {
     (void)context;
-    if (strstr(line, " fw fault ") && length < sizeof(said))
+    /* the log's line comes before the dump, which waits for the host; the fault's own comes after it */
+    if (strstr(line, " fw ") && strstr(line, "changed from outside") && length < sizeof(said))
         memcpy(said, line, length + 1);
 }
 
@@ -100,7 +101,6 @@ static bool subject_works(struct subject *v)
         assert_true(iorig_accumulator_value(&v->a) == v->steps);
         return true;
     }
-    assert_false(mach_cpu_alive(v->machine->cpu));
     assert_non_null(strstr(said, "carve-out was changed from outside at 0x"));
     return false;
 }
@@ -243,7 +243,7 @@ static void the_fault_names_the_address(void **state)
     assert_true(subject_works(&v));
     v.carve_out[0x345] ^= 0x10;
     assert_false(subject_works(&v));
-    snprintf(expected, sizeof(expected), "changed from outside at 0x%llx\"",
+    snprintf(expected, sizeof(expected), "changed from outside at 0x%llx\n",
              (unsigned long long)v.machine->image + 0x340); /* the word */
     assert_non_null(strstr(said, expected));
     subject_end(&v);

@@ -84,10 +84,11 @@ static void write_other(struct subject *s)
 }
 
 /* The call began and did not return, the fault names the register, and the controller can be booted again. */
-static void expect_fault(struct subject *s, const char *access)
+static void expect_fault(struct subject *s, const char *access, bool dumped)
 {
     assert_int_equal(s->begun, 1);
     assert_int_equal(s->returned, 0);
+    assert_int_equal(bootrig_dump(&s->rig), dumped);
     assert_false(mach_cpu_alive(s->machine->cpu));
     assert_int_equal(bootrig_read(&s->rig, PR_CTRL_CPU_STATUS), PR_CPU_STATUS_STOPPED);
     assert_non_null(strstr(said, access));
@@ -113,11 +114,11 @@ static void an_unknown_system_register_faults(void **state)
         /* In the reset vector's code, before there is a kernel. */
         call_at(&s, PR_CTRL_SCRATCH(0), cases[i].call);
         assert_false(bootrig_boot(&s.rig));
-        expect_fault(&s, cases[i].access);
+        expect_fault(&s, cases[i].access, false);
         /* In the doorbell's handler. */
         call_at(&s, PR_CTRL_DOORBELL_ACK, cases[i].call);
         assert_false(bootrig_answers(&s.rig));
-        expect_fault(&s, cases[i].access);
+        expect_fault(&s, cases[i].access, true);
     }
     ane_machine_destroy(s.machine);
 }
@@ -206,6 +207,7 @@ static void an_injected_exception_is_taken(void **state)
         mach_cpu_inject(s.machine, RT_FAULT_SYNC, "the second is not taken");
         assert_true(mach_cpu_alive(s.machine->cpu));
         ane_machine_run(s.machine, 1000000);
+        assert_true(bootrig_dump(&s.rig));
         assert_false(mach_cpu_alive(s.machine->cpu));
         snprintf(expected, sizeof(expected), " fw fault class=%u task=\"idle\" text=\"%s\"", i, text[i]);
         assert_non_null(strstr(said, expected));
@@ -218,6 +220,7 @@ static void an_injected_exception_is_taken(void **state)
     call_at(&s, PR_CTRL_DOORBELL_ACK, inject_inside);
     assert_false(bootrig_answers(&s.rig));
     assert_int_equal(s.returned, 1);
+    assert_true(bootrig_dump(&s.rig));
     assert_non_null(strstr(said, "text=\"in the handler\""));
     ane_machine_destroy(s.machine);
 }

@@ -132,7 +132,7 @@ static void blocking_in_interrupt_context_is_a_fault(void **state)
         {wait_signal, "rt_signal_wait called in interrupt context"},
         {try_mutex, "rt_mutex_lock called in interrupt context"},
         {sleep_a_little, "rt_task_sleep called in interrupt context"},
-        {allocate, "rt_heap_alloc: called in interrupt context"},
+        {allocate, "rt_heap_alloc called in interrupt context"},
     };
 
     (void)state;
@@ -268,15 +268,75 @@ static void free_elsewhere(struct rig *rig)
     rt_heap_free(rig->kernel, &word[2]);
 }
 
-static void a_bad_free_is_a_fault(void **state)
+static void free_underrun(struct rig *rig)
 {
-    static void (*const bodies[])(struct rig * rig) = {free_inside, free_twice, free_overrun, free_elsewhere};
+    uint8_t *block = rt_heap_alloc(rig->kernel, RT_ARENA_SYSTEM, 64);
+
+    block[-1] ^= 1;
+    rt_heap_free(rig->kernel, block);
+}
+
+static void free_overrun_by_one(struct rig *rig)
+{
+    uint8_t *block = rt_heap_alloc(rig->kernel, RT_ARENA_SYSTEM, 61);
+
+    block[61] = 0;
+    rt_heap_free(rig->kernel, block);
+}
+
+static void free_twice_joined(struct rig *rig)
+{
+    void *lower = rt_heap_alloc(rig->kernel, RT_ARENA_SYSTEM, 64);
+    void *upper = rt_heap_alloc(rig->kernel, RT_ARENA_SYSTEM, 64);
+
+    rt_heap_free(rig->kernel, lower);
+    rt_heap_free(rig->kernel, upper); /* its header is now inside the joined block */
+    rt_heap_free(rig->kernel, upper);
+}
+
+static void check_overrun(struct rig *rig)
+{
+    uint8_t *block = rt_heap_alloc(rig->kernel, RT_ARENA_FRAMEWORK, 10);
+
+    rt_heap_check(rig->kernel);
+    block[10] ^= 0x80;
+    rt_heap_check(rig->kernel);
+}
+
+static void check_use_after_free(struct rig *rig)
+{
+    uint8_t *below = rt_heap_alloc(rig->kernel, RT_ARENA_FRAMEWORK, 8);
+    uint8_t *block = rt_heap_alloc(rig->kernel, RT_ARENA_FRAMEWORK, 8);
+
+    memset(below, 1, 8);
+    rt_heap_free(rig->kernel, block);
+    rt_heap_check(rig->kernel);
+    block[-8] ^= 1;
+    rt_heap_check(rig->kernel);
+}
+
+static void a_bad_block_is_a_fault(void **state)
+{
+    static const struct {
+        void (*body)(struct rig *rig);
+        const char *text;
+    } cases[] = {
+        {free_inside, "rt_heap_free: the block is not an allocation"},
+        {free_elsewhere, "rt_heap_free: the block is not an allocation"},
+        {free_twice, "rt_heap_free: the block was freed before"},
+        {free_twice_joined, "rt_heap_free: the block was freed before"},
+        {free_overrun, "rt_heap_free: the block was overrun"},
+        {free_overrun_by_one, "rt_heap_free: the block was overrun"},
+        {free_underrun, "rt_heap_free: the block was written below its start"},
+        {check_overrun, "rt_heap_check: block 0 of the framework arena was overrun"},
+        {check_use_after_free, "rt_heap_check: block 1 of the framework arena was written below its start"},
+    };
 
     (void)state;
-    for (unsigned i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
-        struct rig rig = {.body = bodies[i]};
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct rig rig = {.body = cases[i].body};
 
-        expect(&rig, "rt_heap_free: not an allocation, or overrun", "victim", false);
+        expect(&rig, cases[i].text, "victim", false);
         rtport_destroy(rig.port);
     }
 }
@@ -302,12 +362,12 @@ static void delete_twice(struct rig *rig)
     rt_semaphore_delete(rig->semaphore);
 }
 
-static void releasing_a_slot_twice_is_a_fault(void **state)
+static void deleting_twice_is_a_fault(void **state)
 {
     struct rig rig = {.body = delete_twice};
 
     (void)state;
-    expect(&rig, "semaphores: a slot was released that is not in use", "victim", false);
+    expect(&rig, "rt_semaphore_delete: the semaphore was deleted", "victim", false);
     rtport_destroy(rig.port);
 }
 
@@ -502,9 +562,9 @@ int main(void)
         cmocka_unit_test(blocking_in_a_critical_section_is_a_fault),
         cmocka_unit_test(blocking_before_the_start_is_a_fault),
         cmocka_unit_test(a_stack_overflow_is_caught_at_the_next_switch),
-        cmocka_unit_test(a_bad_free_is_a_fault),
+        cmocka_unit_test(a_bad_block_is_a_fault),
         cmocka_unit_test(exiting_with_a_mutex_is_a_fault),
-        cmocka_unit_test(releasing_a_slot_twice_is_a_fault),
+        cmocka_unit_test(deleting_twice_is_a_fault),
         cmocka_unit_test(a_port_that_nests_interrupts_is_caught),
         cmocka_unit_test(a_failed_assertion_reaches_log_hook_and_port),
         cmocka_unit_test(the_first_fault_is_the_one_reported),

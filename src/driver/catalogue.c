@@ -48,19 +48,22 @@ static IOReturn ask_firmware(struct drv *d, uint32_t id, void *body, uint32_t by
 
 static IOReturn power_on(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
+    struct pr_body_u32 body = {PR_POWER_ISLANDS};
+
     (void)args;
-    return ask_firmware(client->driver, PR_CMD_POWER_DEVICE_ON, NULL, 0);
+    return ask_firmware(client->driver, PR_CMD_POWER_DEVICE_ON, &body, sizeof(body));
 }
 
 static IOReturn power_off(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     uint32_t persistent = drv_client_count_persistent(client->driver);
+    struct pr_body_u32 body = {PR_POWER_ISLANDS};
 
     (void)args;
     if (persistent)
         return drv_refuse(client->driver, kIOReturnBusy,
                           "ANE_PowerOff: %u persistent clients keep the device resident.", persistent);
-    return ask_firmware(client->driver, PR_CMD_POWER_DEVICE_OFF, NULL, 0);
+    return ask_firmware(client->driver, PR_CMD_POWER_DEVICE_OFF, &body, sizeof(body));
 }
 
 static IOReturn is_powered(struct drv_client *client, struct IOExternalMethodArguments *args)

@@ -2,23 +2,30 @@
 /*
  * The reset vector: handshakes, boot arguments, the kernel, the tasks, the channel table. The boot arguments
  * are copied once, and the copy is used. A refused boot leaves its reason in scratch 7 and waits for a reset.
+ * Warm or cold is read before the first wake, which overwrites it.
  */
 #include "firmware/channel.h"
-#include "firmware/exeloop.h"
-#include "firmware/pump.h"
-#include "firmware/server.h"
+#include "firmware/dump.h"
+#include "firmware/intmgr.h"
+#include "firmware/log.h"
+#include "firmware/power.h"
+#include "firmware/process.h"
+#include "firmware/retained.h"
 #include "firmware/shared.h"
+#include "firmware/tasks.h"
 #include "rtkernel/format.h"
 #include "rtkernel/heap.h"
 #include "rtkernel/kernel.h"
 #include "rtkernel/log.h"
 
-#define RING_ALIGN 0x40u
+#define SURFACE_ALIGN 0x40u
+#define IMAGE_LIMIT   (1ull << 48) /* physical addresses that the reset vector's register holds */
 
 /* Before there is a kernel or a state: what the processor was entered with, and what the host said. */
 struct boot {
     const struct fw_reset *reset;
     uint64_t registers; /* physical base of the engine container */
+    bool warm;
     struct rt_kernel *kernel;
     struct pr_boot_args args;
 };
@@ -73,6 +80,7 @@ static void copy_arguments(struct boot *b)
     rt_memcpy(&b->args, window, sizeof(b->args));
 }
 
+/* Another major version is another protocol; another minor one is good enough (warn_versions). */
 static void check_versions(const struct boot *b)
 {
     const struct pr_boot_args *args = &b->args;
@@ -81,16 +89,31 @@ static void check_versions(const struct boot *b)
     if (args->chip_revision != revision)
         refuse(b, PR_REFUSAL_CHIP_REVISION, "%s: %x, this is %x",
                pr_boot_refusal_text(PR_REFUSAL_CHIP_REVISION), args->chip_revision, revision);
-    if (args->protocol_version != PR_PROTOCOL_VERSION)
+    if (PR_VERSION_MAJOR(args->protocol_version) != PR_VERSION_MAJOR(PR_PROTOCOL_VERSION))
         refuse(b, PR_REFUSAL_PROTOCOL_VERSION, "%s: %x, this is %x",
                pr_boot_refusal_text(PR_REFUSAL_PROTOCOL_VERSION), args->protocol_version,
                PR_PROTOCOL_VERSION);
-    if (args->ring_version != PR_RING_VERSION)
+    if (PR_VERSION_MAJOR(args->ring_version) != PR_VERSION_MAJOR(PR_RING_VERSION))
         refuse(b, PR_REFUSAL_RING_VERSION, "%s: %x, this is %x",
                pr_boot_refusal_text(PR_REFUSAL_RING_VERSION), args->ring_version, PR_RING_VERSION);
     if (args->page_bytes != PR_PAGE_BYTES)
         refuse(b, PR_REFUSAL_PAGE_SIZE, "%s: %x", pr_boot_refusal_text(PR_REFUSAL_PAGE_SIZE),
                args->page_bytes);
+}
+
+static void warn_version(struct fw *fw, const char *what, uint32_t given, uint32_t own)
+{
+    if (given == own)
+        return;
+    fw->count[FW_WARNED]++;
+    fw_log_quiet(fw, RT_LOG_WARNING, "%s version %x differs from %x in its minor part: it goes on", what,
+                 given, own);
+}
+
+static void warn_versions(const struct boot *b, struct fw *fw)
+{
+    warn_version(fw, "protocol", b->args.protocol_version, PR_PROTOCOL_VERSION);
+    warn_version(fw, "ring-buffer", b->args.ring_version, PR_RING_VERSION);
 }
 
 static bool mapped(const struct boot *b, uint64_t address, uint64_t bytes, uint64_t needed)
@@ -115,22 +138,61 @@ static void boot_kernel(struct boot *b)
                (unsigned long long)b->args.heap_bytes, (unsigned long long)b->args.heap, PR_EXTRA_HEAP_BYTES);
 }
 
-static void check_surfaces(const struct boot *b)
+static uint64_t doorbell_given(const struct boot *b, unsigned i)
 {
-    const struct pr_boot_args *args = &b->args;
-
-    if (args->ipc % RING_ALIGN || args->slot_bytes != PR_SLOT_BYTES ||
-        !mapped(b, args->ipc, args->ipc_bytes, pr_ipc_bytes()) ||
-        !mapped(b, args->pool, args->pool_bytes, PR_COMMAND_POOL_BYTES))
-        refuse(b, PR_REFUSAL_IPC, "%s", pr_boot_refusal_text(PR_REFUSAL_IPC));
+    return b->args.host_doorbell[i].lo | (uint64_t)b->args.host_doorbell[i].hi << 32;
 }
 
 /* A host that names no register gets the controller's own. */
 static uint64_t doorbell_target(const struct boot *b, unsigned i)
 {
-    const uint64_t given = b->args.host_doorbell[i].lo | (uint64_t)b->args.host_doorbell[i].hi << 32;
+    const uint64_t given = doorbell_given(b, i);
 
     return given ? given : b->registers + PR_CTRL_HOST_DOORBELL;
+}
+
+static _Noreturn void refuse_argument(const struct boot *b, const char *what, uint64_t value,
+                                      const char *rule)
+{
+    refuse(b, PR_REFUSAL_ARGUMENT, "%s: %s 0x%llx %s", pr_boot_refusal_text(PR_REFUSAL_ARGUMENT), what,
+           (unsigned long long)value, rule);
+}
+
+/* A store to any other address would reach a register that is no doorbell. */
+static void check_doorbells(const struct boot *b)
+{
+    for (unsigned i = 0; i < PR_DOORBELL_TARGETS; i++) {
+        const uint64_t target = doorbell_target(b, i);
+
+        if (target != b->registers + PR_CTRL_HOST_DOORBELL && target != PR_GPU_DOORBELL)
+            refuse_argument(b, "doorbell", target, "is not the register of a doorbell");
+    }
+}
+
+static void check_arguments(const struct boot *b)
+{
+    const struct pr_boot_args *args = &b->args;
+
+    if (args->image % PR_PAGE_BYTES || args->image >= IMAGE_LIMIT)
+        refuse_argument(b, "image", args->image, "is not a page below 2^48");
+    if (args->slot_bytes != PR_SLOT_BYTES)
+        refuse_argument(b, "slot", args->slot_bytes, "does not have the bytes of a slot");
+    if (args->ipc % SURFACE_ALIGN)
+        refuse_argument(b, "IPC surface", args->ipc, "is not aligned to 64 bytes");
+    if (args->heap % SURFACE_ALIGN)
+        refuse_argument(b, "extra heap", args->heap, "is not aligned to 64 bytes");
+    if (args->pool % SURFACE_ALIGN)
+        refuse_argument(b, "command pool", args->pool, "is not aligned to 64 bytes");
+    check_doorbells(b);
+}
+
+static void check_surfaces(const struct boot *b)
+{
+    const struct pr_boot_args *args = &b->args;
+
+    if (!mapped(b, args->ipc, args->ipc_bytes, pr_ipc_bytes()) ||
+        !mapped(b, args->pool, args->pool_bytes, PR_COMMAND_POOL_BYTES))
+        refuse(b, PR_REFUSAL_IPC, "%s", pr_boot_refusal_text(PR_REFUSAL_IPC));
 }
 
 static struct fw *make_state(const struct boot *b)
@@ -147,6 +209,10 @@ static struct fw *make_state(const struct boot *b)
     fw->unknown_id_panics = b->args.unknown_id_panics != 0;
     for (unsigned i = 0; i < PR_DOORBELL_TARGETS; i++)
         fw->target[i] = (struct fw_target){doorbell_target(b, i), b->args.host_doorbell[i].bits, 0};
+    fw_retained_boot(fw, b->reset, b->warm);
+    warn_versions(b, fw);
+    fw_power_init(fw);
+    fw_process_init(fw);
     return fw;
 }
 
@@ -166,23 +232,33 @@ static void second_wake(const struct boot *b)
         refuse(b, PR_REFUSAL_MAGIC, "%s: %x", pr_boot_refusal_text(PR_REFUSAL_MAGIC), answer);
 }
 
+/* The control channels become ready in turn, in the order of the table. */
+static void open_channels(struct fw *fw)
+{
+    for (unsigned i = 0; i < PR_CHANNEL_COUNT; i++)
+        fw_channel_open(fw, (enum pr_channel)i);
+}
+
 _Noreturn void fw_reset_vector(const struct fw_reset *reset)
 {
     struct boot b = {.reset = reset, .registers = rt_port_sysreg_read(reset->port, PR_SYSREG_CBAR)};
     struct fw *fw;
 
+    b.warm = scratch_read(&b, 7) == PR_BOOT_WARM;
     first_wake(&b);
     copy_arguments(&b);
     check_versions(&b);
+    check_arguments(&b);
     boot_kernel(&b);
     fw = make_state(&b);
-    if (!fw_exeloop_create(fw) || !fw_server_create(fw))
+    if (!fw_tasks_create(fw))
         refuse(&b, PR_REFUSAL_HEAP, "no room for the tasks");
     check_surfaces(&b);
+    fw_dump_install(fw);
     fw_channel_publish(fw, b.args.ipc);
     second_wake(&b);
-    fw_channel_open(fw);
-    fw_pump_attach(fw);
+    open_channels(fw);
+    fw_intmgr_attach(fw);
     scratch_write(&b, 3, PR_HANDSHAKE_DONE);
     rt_kernel_start(b.kernel);
 }

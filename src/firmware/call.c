@@ -6,6 +6,7 @@
 #include "firmware/call.h"
 
 #include "firmware/log.h"
+#include "firmware/process.h"
 #include "firmware/program.h"
 #include "firmware/rebase.h"
 #include "firmware/shared.h"
@@ -59,7 +60,7 @@ static enum pr_status check_target(struct fw *fw, const struct pr_call *message)
     if (message->process_id >= PR_PROCESSES_MAX)
         return PR_STATUS_NO_PROCESS;
     process = &fw->process[message->process_id];
-    if (process->state != FW_PROCESS_RUNNING || process->program != message->program_id)
+    if (!fw_process_running(process) || process->program != message->program_id)
         return PR_STATUS_NO_PROCESS;
     if (message->procedure >= program->container.procedures ||
         !content_allowed(program->container.procedure[message->procedure].content))

@@ -2,6 +2,8 @@
 /* The channels' slots. The store of the address word hands a slot over and is the last one to the slot. */
 #include "firmware/channel.h"
 
+#include "firmware/doorbell.h"
+#include "firmware/log.h"
 #include "firmware/shared.h"
 
 static uint64_t slot_address(const struct fw_channel *c, uint32_t number)
@@ -48,12 +50,6 @@ void fw_channel_publish(struct fw *fw, uint64_t ipc)
     }
 }
 
-void fw_channel_open(struct fw *fw)
-{
-    for (unsigned i = 0; i < PR_CHANNEL_COUNT; i++)
-        fw->channel[i].ready = true;
-}
-
 bool fw_channel_look(struct fw *fw, enum pr_channel channel, uint32_t number, struct pr_slot *slot)
 {
     return fw_shared_in(fw, slot, slot_address(&fw->channel[channel], number), sizeof(*slot));
@@ -64,7 +60,7 @@ bool fw_channel_take(struct fw *fw, enum pr_channel channel, struct pr_slot *slo
     struct fw_channel *c = &fw->channel[channel];
 
     *number = c->cursor;
-    if (!c->ready || !fw_channel_look(fw, channel, c->cursor, slot) || slot->address & PR_SLOT_OWNER)
+    if (!fw_channel_look(fw, channel, c->cursor, slot) || slot->address & PR_SLOT_OWNER)
         return false;
     advance(c);
     return true;
@@ -77,6 +73,44 @@ void fw_channel_return(struct fw *fw, enum pr_channel channel, const struct pr_s
 
     if (shared)
         store_owner(fw, shared, slot->address | PR_SLOT_OWNER);
+}
+
+void fw_channel_status(struct fw *fw, enum pr_channel channel, const struct pr_slot *slot,
+                       enum pr_status status)
+{
+    const uint16_t half = (uint16_t)status;
+    const uint32_t word = status;
+
+    if (channel == PR_CHANNEL_DATA_CHAIN_H2T) {
+        if (slot->length >= sizeof(struct pr_exe_header))
+            (void)fw_shared_out(fw, slot->address + offsetof(struct pr_exe_header, status), &half,
+                                sizeof(half));
+    } else if (slot->length >= sizeof(struct pr_command_header)) {
+        (void)fw_shared_out(fw, slot->address + offsetof(struct pr_command_header, priority), &word,
+                            sizeof(word));
+    }
+}
+
+void fw_channel_refuse(struct fw *fw, enum pr_channel channel, const struct pr_slot *slot, uint32_t number)
+{
+    fw_log_quiet(fw, RT_LOG_WARNING, "a message on channel %s is refused: the channel is not ready",
+                 pr_channel_table[channel].name);
+    fw_channel_status(fw, channel, slot, PR_STATUS_NOT_READY);
+    fw_channel_return(fw, channel, slot, number);
+    fw_doorbell_ring(fw, channel);
+}
+
+void fw_channel_open(struct fw *fw, enum pr_channel channel)
+{
+    struct fw_channel *c = &fw->channel[channel];
+    struct pr_slot slot;
+    uint32_t number;
+
+    for (uint32_t i = 0; pr_channel_table[channel].type == PR_CHANNEL_H2T && i < c->slots; i++)
+        if (fw_channel_take(fw, channel, &slot, &number))
+            fw_channel_refuse(fw, channel, &slot, number);
+    c->ready = true;
+    fw_log_quiet(fw, RT_LOG_INFO, "channel %s is ready", pr_channel_table[channel].name);
 }
 
 bool fw_channel_room(struct fw *fw, enum pr_channel channel, uint32_t *number)

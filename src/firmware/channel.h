@@ -7,8 +7,16 @@
 
 /* Writes the channel table and the rings, all slots idle, into the IPC surface, which is mapped. */
 void fw_channel_publish(struct fw *fw, uint64_t ipc);
-/* The host has acknowledged the table: every channel may be used. */
-void fw_channel_open(struct fw *fw);
+/*
+ * The host has acknowledged the table: the channel may be used from here on. What is in its ring already came
+ * too early and is refused.
+ */
+void fw_channel_open(struct fw *fw, enum pr_channel channel);
+/* Writes a status into the message, where its form of header has it; not when it is too short for that. */
+void fw_channel_status(struct fw *fw, enum pr_channel channel, const struct pr_slot *slot,
+                       enum pr_status status);
+/* The answer of a channel that is not ready: NOT_READY in the message, the slot, a ring. */
+void fw_channel_refuse(struct fw *fw, enum pr_channel channel, const struct pr_slot *slot, uint32_t number);
 
 /*
  * Host to controller: the one copy of the next slot, when the controller owns it. The cursor moves on.

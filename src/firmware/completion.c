@@ -9,11 +9,12 @@
 #include "firmware/channel.h"
 #include "firmware/doorbell.h"
 #include "firmware/exeloop.h"
+#include "firmware/loadmon.h"
 #include "firmware/log.h"
 #include "firmware/queue.h"
+#include "firmware/retained.h"
 #include "firmware/shared.h"
 #include "protocol/stats.h"
-#include "rtkernel/timer.h"
 
 /*
  * No descriptors follow the header yet, so their area has no bytes. A buffer that is not mapped any more is
@@ -31,12 +32,14 @@ static void write_stats(struct fw *fw, const struct fw_call *call)
         (void)fw_shared_out(fw, call->stats, &header, sizeof(header));
 }
 
-static void end(struct fw *fw, uint16_t number, enum pr_status status)
+void fw_completion_end(struct fw *fw, uint16_t number, enum pr_status status)
 {
     struct fw_call *call = &fw->call[number];
 
     call->status = (uint8_t)status;
     fw->process[call->process].finished++;
+    fw_retained_end(fw, call->ticket, status);
+    fw_loadmon_finished(fw);
     write_stats(fw, call);
     fw_call_put(fw, &fw->exeloop.events, number);
 }
@@ -60,16 +63,43 @@ static struct pr_program_failure describe(uint32_t sequence, const struct fw_cal
     return message;
 }
 
+static uint64_t event_cell(const struct fw *fw, uint32_t slot)
+{
+    return fw->heap + FW_EVENTS_OFFSET + (uint64_t)slot * FW_EVENT_CELL_BYTES;
+}
+
+/* The notification goes before the events of what it ends. */
+static bool notify_reset(struct fw *fw)
+{
+    const struct pr_reset_notification message = {.sequence = fw->exeloop.sequence,
+                                                  .id = PR_CMD_CH_RESET_NOTIFICATION,
+                                                  .first_queue = fw->intmgr.first,
+                                                  .last_queue = fw->intmgr.last,
+                                                  .reason = fw->exeloop.level[fw->intmgr.first].reason,
+                                                  .time = fw_shared_host_time(fw)};
+    uint64_t cell;
+    uint32_t slot;
+
+    if (!fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot))
+        return false;
+    cell = event_cell(fw, slot);
+    (void)fw_shared_out(fw, cell, &message, sizeof(message));
+    fw_channel_send(fw, PR_CHANNEL_IO_T2H, cell, sizeof(message), 0);
+    fw->exeloop.sequence++;
+    fw->exeloop.notify_reset = false;
+    return true;
+}
+
 void fw_completion_notify(struct fw *fw)
 {
     struct fw_exeloop *e = &fw->exeloop;
-    bool sent = false;
+    bool sent = e->notify_reset && notify_reset(fw);
     uint32_t slot;
 
     while (e->events.head != FW_NO_CALL && fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot)) {
         const uint16_t number = fw_call_take(fw, &e->events);
         const struct fw_call *call = &fw->call[number];
-        const uint64_t cell = fw->heap + (uint64_t)slot * FW_EVENT_CELL_BYTES;
+        const uint64_t cell = event_cell(fw, slot);
         const struct pr_program_failure message = describe(e->sequence++, call);
         const uint32_t bytes = call->status ? sizeof(message) : sizeof(message.event);
 
@@ -86,7 +116,7 @@ void fw_completion_notify(struct fw *fw)
  * What the engine says of a request that did not end well. The error registers keep the first error of all
  * queues: words of another queue are left for that one's call.
  */
-static void take_error(struct fw *fw, unsigned queue, struct fw_call *call)
+void fw_completion_take_error(struct fw *fw, unsigned queue, struct fw_call *call)
 {
     const uint32_t first = fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1);
     const bool own = first != PR_TM_ERROR_FINE &&
@@ -128,10 +158,10 @@ static void on_event(struct fw *fw, uint32_t kind, uint32_t info, uint32_t detai
     if (kind == PR_TM_EVENT_FAILED) {
         const uint32_t code = pr_bits_get(detail, PR_TM_EVENT_CODE_LO, PR_TM_EVENT_CODE_WIDTH);
 
-        take_error(fw, fw->call[number].level, &fw->call[number]);
+        fw_completion_take_error(fw, fw->call[number].level, &fw->call[number]);
         status = code == PR_TM_CODE_TRANSLATION ? PR_STATUS_TRANSLATION : PR_STATUS_ABORTED;
     }
-    end(fw, number, status);
+    fw_completion_end(fw, number, status);
 }
 
 /* The second line repeats the first. Reading the last word of an event removes it. */
@@ -154,69 +184,18 @@ static void drain_lines(struct fw *fw)
 }
 
 /* The engine first, then the host. */
-static void go_on(struct fw *fw)
+void fw_completion_go_on(struct fw *fw)
 {
     for (unsigned i = 0; i < PR_PRIORITIES; i++)
         if (fw->exeloop.level[i].waiting.head != FW_NO_CALL)
             fw_queue_pump(fw, i);
     fw_completion_notify(fw);
-    if (!fw->exeloop.active)
+    if (!fw->exeloop.active && rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_EXEC)
         rt_fsm_post(&fw->exeloop.machine, FW_EVENT_DRAIN, 0);
 }
 
 void fw_completion_drain(struct fw *fw)
 {
     drain_lines(fw);
-    go_on(fw);
-}
-
-/*
- * Why a queue is overdue: an event without an interrupt, an idle task manager, or a queue that stopped.
- */
-static enum pr_status overdue_reason(struct fw *fw)
-{
-    if (fw_register_read(fw, PR_ENGINE_TM + PR_TM_IRQ0_COUNT))
-        return PR_STATUS_LOST_INTERRUPT;
-    if (fw_register_read(fw, PR_ENGINE_TM + PR_TM_STATUS) & PR_TM_STATUS_IDLE)
-        return PR_STATUS_NOT_STARTED;
-    return PR_STATUS_STUCK;
-}
-
-static void abort_queue(struct fw *fw, unsigned level)
-{
-    const enum pr_status reason = overdue_reason(fw);
-    uint32_t error = PR_TM_ERROR_FINE;
-    uint16_t number;
-
-    /* The oldest call is the one that the queue stopped on; taking its words clears them for the next. */
-    while ((number = fw_queue_retire(fw, level)) != FW_NO_CALL) {
-        take_error(fw, level, &fw->call[number]);
-        if (fw->call[number].error[0] != PR_TM_ERROR_FINE)
-            error = fw->call[number].error[0];
-        end(fw, number, reason);
-    }
-    fw_queue_abort(fw, level);
-    fw_log(fw, RT_LOG_ERROR, "queue %u did not retire its request within %u seconds: aborted, error 0x%x",
-           level, PR_DEADLINE_MS / 1000, error);
-}
-
-/*
- * After an abort the event lines are read, so that no event of what was aborted is taken for a later call's.
- */
-void fw_completion_deadline(struct fw *fw)
-{
-    const uint64_t now = rt_port_now(fw->port);
-    bool aborted = false;
-    uint64_t due;
-
-    for (unsigned i = 0; i < PR_PRIORITIES; i++) {
-        if (!fw_queue_overdue(fw, i, now))
-            continue;
-        abort_queue(fw, i);
-        aborted = true;
-    }
-    if (aborted)
-        fw_completion_drain(fw);
-    if (fw_queue_deadline(fw, &due))
-        rt_timer_start(fw->exeloop.deadline, due > now ? due - now : 1, 0);
+    fw_completion_go_on(fw);
 }

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The control commands. Each works on the server's private copy: arguments are read from the body, replies
- * written over it.
+ * The control commands: the table, and those that are about no other part. Each works on the server's private
+ * copy: arguments are read from the body, replies written over it. A command that belongs to another task is
+ * run there, while the server waits.
  */
 #include "firmware/control.h"
 
 #include "base/array.h"
-#include "firmware/exeloop.h"
+#include "firmware/callmgr.h"
+#include "firmware/dartmgr.h"
+#include "firmware/life.h"
+#include "firmware/loadmon.h"
 #include "firmware/log.h"
-#include "firmware/process.h"
-#include "firmware/program.h"
+#include "firmware/power.h"
+#include "firmware/pump.h"
+#include "firmware/report.h"
 #include "firmware/shared.h"
+#include "firmware/tunables.h"
 #include "protocol/board.h"
 #include "protocol/stats.h"
 #include "rtkernel/format.h"
 
 #define PROPERTY_CALL_LOG 0x00a1u
 #define ANY_SIZE          (PR_MESSAGE_BYTES_MAX - (uint32_t)sizeof(struct pr_command_header))
-#define WAIT_EVENTS       32u
-#define CACHE_REQUESTS    16u
 
 static enum pr_status do_nothing(struct fw *fw, struct pr_command_header *header, void *body)
 {
@@ -30,26 +34,11 @@ static enum pr_status do_nothing(struct fw *fw, struct pr_command_header *header
 
 static enum pr_status print_enable(struct fw *fw, struct pr_command_header *header, void *body)
 {
-    const struct pr_body_u32 *arguments = body;
+    struct pr_body_u32 *arguments = body;
 
     (void)header;
     fw->terminal.enabled = arguments->value != 0;
-    return PR_STATUS_OK;
-}
-
-static enum pr_status start(struct fw *fw, struct pr_command_header *header, void *body)
-{
-    (void)header;
-    (void)body;
-    return fw_exeloop_start(fw);
-}
-
-static enum pr_status set_pmu_base(struct fw *fw, struct pr_command_header *header, void *body)
-{
-    const struct pr_body_pmu *arguments = body;
-
-    (void)header;
-    fw->server.pmu_base = arguments->base;
+    arguments->value = fw->terminal.enabled && fw->terminal.buffer;
     return PR_STATUS_OK;
 }
 
@@ -63,12 +52,17 @@ static enum pr_status time_sync(struct fw *fw, struct pr_command_header *header,
     return PR_STATUS_OK;
 }
 
-/* An unknown property is logged, and the command succeeds. */
+/* An unknown property is logged, and the command succeeds. The reply has what was written. */
 static enum pr_status property_write(struct fw *fw, struct pr_command_header *header, void *body)
 {
     const struct pr_body_property *arguments = body;
 
     (void)header;
+    if (arguments->channel >= PR_CHANNEL_COUNT) {
+        fw_log(fw, RT_LOG_WARNING, "property 0x%x of channel %u: there are %u channels", arguments->property,
+               arguments->channel, PR_CHANNEL_COUNT);
+        return PR_STATUS_BAD_ARGUMENT;
+    }
     if (arguments->property == PROPERTY_CALL_LOG)
         fw->exeloop.log_level = arguments->value;
     else
@@ -76,16 +70,15 @@ static enum pr_status property_write(struct fw *fw, struct pr_command_header *he
     return PR_STATUS_OK;
 }
 
+/* Nothing that cannot be used: there are no wait events and no cache requests. */
 static enum pr_status resource_info(struct fw *fw, struct pr_command_header *header, void *body)
 {
     (void)fw;
     (void)header;
     *(struct pr_body_resources *)body = (struct pr_body_resources){.programs = PR_PROGRAMS_MAX,
                                                                    .processes = PR_PROCESSES_MAX,
-                                                                   .wait_events = WAIT_EVENTS,
                                                                    .calls_per_process = PR_IN_FLIGHT_MAX,
                                                                    .procedures = PR_PROCEDURES_MAX,
-                                                                   .cache_requests = CACHE_REQUESTS,
                                                                    .engines = 1};
     return PR_STATUS_OK;
 }
@@ -94,21 +87,68 @@ static enum pr_status default_setting(struct fw *fw, struct pr_command_header *h
 {
     const struct pr_body_setting *setting = body;
 
-    if (fw->server.loads)
+    if (fw->server.loads) {
+        fw_log(fw, RT_LOG_WARNING, "default settings are refused: %llu programs were loaded before",
+               (unsigned long long)fw->server.loads);
         return PR_STATUS_WRONG_STATE;
+    }
     if (setting->count > BASE_COUNT_OF(setting->row) ||
-        header->size != offsetof(struct pr_body_setting, row) + setting->count * sizeof(setting->row[0]))
+        header->size != offsetof(struct pr_body_setting, row) + setting->count * sizeof(setting->row[0])) {
+        fw_log(fw, RT_LOG_WARNING, "%llu default settings do not have 0x%x bytes",
+               (unsigned long long)setting->count, header->size);
         return PR_STATUS_BAD_SIZE;
-    rt_memset(&fw->server.setting, 0, sizeof(fw->server.setting));
-    rt_memcpy(&fw->server.setting, setting, header->size);
-    return PR_STATUS_OK;
+    }
+    return fw_tunables_set(fw, header, body);
 }
 
-static enum pr_status mcache_size(struct fw *fw, struct pr_command_header *header, void *body)
+/* A free doorbell target for the graphics processor, which is told of each completion from here on. */
+static enum pr_status add_graphics(struct fw *fw)
 {
-    (void)fw;
+    for (unsigned i = 1; i < PR_DOORBELL_TARGETS; i++) {
+        if (fw->target[i].bits && fw->target[i].address != PR_GPU_DOORBELL)
+            continue;
+        fw->target[i] = (struct fw_target){.address = PR_GPU_DOORBELL, .bits = PR_GPU_DOORBELL_VALUE};
+        return PR_STATUS_OK;
+    }
+    fw_log(fw, RT_LOG_WARNING, "the graphics processor is not rung: all %u doorbell targets are used",
+           PR_DOORBELL_TARGETS);
+    return PR_STATUS_NO_RESOURCES;
+}
+
+/* Hosts that send no body have no events to share. No event is used yet, and the reply says so. */
+static enum pr_status shared_events(struct fw *fw, struct pr_command_header *header, void *body)
+{
+    struct pr_body_shared_events *events = body;
+
+    if (!header->size)
+        return PR_STATUS_OK;
+    if (header->size != sizeof(*events))
+        return PR_STATUS_BAD_SIZE;
+    if (events->flags & ~PR_SHARED_EVENTS_GPU) {
+        fw_log(fw, RT_LOG_WARNING, "flags 0x%x of shared events: 0x%x are known", events->flags,
+               PR_SHARED_EVENTS_GPU);
+        return PR_STATUS_BAD_ARGUMENT;
+    }
+    if (events->events && fw_dartmgr_window(fw, FW_TASK_SERVER, events->address,
+                                            (uint64_t)events->events * PR_SHARED_EVENT_BYTES))
+        return PR_STATUS_BAD_ARGUMENT;
+    events->events = 0;
+    fw->server.reply = sizeof(*events);
+    return events->flags & PR_SHARED_EVENTS_GPU ? add_graphics(fw) : PR_STATUS_OK;
+}
+
+static enum pr_status channel_power(struct fw *fw, struct pr_command_header *header, void *body)
+{
+    const struct pr_body_channel_power *arguments = body;
+
     (void)header;
-    *(struct pr_body_u32 *)body = (struct pr_body_u32){PR_MCACHE_BYTES};
+    if (arguments->channel >= PR_CHANNEL_COUNT || arguments->on > 1 ||
+        (arguments->channel == PR_CHANNEL_IO && !arguments->on)) {
+        fw_log(fw, RT_LOG_WARNING, "channel %u is not switched to %u: it must be one of %u, and not IO",
+               arguments->channel, arguments->on, PR_CHANNEL_COUNT);
+        return PR_STATUS_BAD_ARGUMENT;
+    }
+    fw->channel[arguments->channel].ready = arguments->on;
     return PR_STATUS_OK;
 }
 
@@ -141,94 +181,66 @@ static enum pr_status build_info(struct fw *fw, struct pr_command_header *header
     return PR_STATUS_OK;
 }
 
-static enum pr_status load_program(struct fw *fw, struct pr_command_header *header, void *body)
-{
-    const struct pr_body_load *arguments = body;
-    enum pr_status status;
-    uint32_t slot = PR_NO_ID;
-
-    if (arguments->working_bytes && arguments->working_bytes < sizeof(struct pr_working_set))
-        return PR_STATUS_BAD_ARGUMENT;
-    status = fw_program_load(fw, arguments->container, arguments->bytes, &slot);
-    if (!status && arguments->working_bytes && !fw_program_show(fw, slot, arguments->working)) {
-        fw_program_unload(fw, slot);
-        status = PR_STATUS_BAD_ARGUMENT;
-    }
-    header->program_id = status ? PR_NO_ID : slot;
-    fw->server.loads += !status;
-    return status;
-}
-
-static enum pr_status unload_program(struct fw *fw, struct pr_command_header *header, void *body)
-{
-    (void)body;
-    return fw_program_unload(fw, header->program_id);
-}
-
-static enum pr_status create_process(struct fw *fw, struct pr_command_header *header, void *body)
-{
-    const struct pr_body_process *arguments = body;
-    enum pr_status status = PR_STATUS_BAD_SIZE;
-    uint32_t slot = PR_NO_ID;
-
-    if (arguments->buffers <= PR_PROCESS_BUFFERS_MAX && header->size == PR_PROCESS_BYTES(arguments->buffers))
-        status = fw_process_create(fw, header->program_id, arguments, &slot);
-    header->process_id = status ? PR_NO_ID : slot;
-    return status;
-}
-
-static enum pr_status premap_buffer(struct fw *fw, struct pr_command_header *header, void *body)
-{
-    return fw_process_premap(fw, header->program_id, header->process_id, body);
-}
-
-static enum pr_status terminate_process(struct fw *fw, struct pr_command_header *header, void *body)
-{
-    (void)body;
-    return fw_process_terminate(fw, header->program_id, header->process_id);
-}
-
 /*
  * Bodies are `least` to `most` bytes long. A reply that the host left no room for is BAD_SIZE, unless it is
  * only for display.
  */
-struct command {
+struct fw_command {
     uint32_t id;
     uint32_t channels; /* a bit per enum pr_channel */
     uint32_t least, most, reply;
+    enum fw_task task; /* which runs it */
     enum pr_status (*run)(struct fw *fw, struct pr_command_header *header, void *body);
 };
 
-#define ON(channel) (1u << PR_CHANNEL_##channel)
-#define EXACT(type) sizeof(struct type), sizeof(struct type), 0
-#define INOUT(type) sizeof(struct type), sizeof(struct type), sizeof(struct type)
-#define QUERY(type) 0, ANY_SIZE, sizeof(struct type)
-#define ANY         0, ANY_SIZE, 0
+#define ON(channel)   (1u << PR_CHANNEL_##channel)
+#define EXACT(type)   sizeof(struct type), sizeof(struct type), 0
+#define INOUT(type)   sizeof(struct type), sizeof(struct type), sizeof(struct type)
+#define QUERY(type)   0, ANY_SIZE, sizeof(struct type)
+#define UP_TO(type)   0, sizeof(struct type), 0
+#define ANY           0, ANY_SIZE, 0
+#define TASK(id)      FW_TASK_##id
+#define BOTH          (ON(IO) | ON(DEBUG))
+#define SETTING_LEAST offsetof(struct pr_body_setting, row)
+#define REPORT_HEAD   offsetof(struct pr_body_report, text)
 
-static const struct command commands[] = {
-    {PR_CMD_PRINT_ENABLE, ON(IO), EXACT(pr_body_u32), print_enable},
-    {PR_CMD_START, ON(IO), EXACT(pr_body_u32), start},
-    {PR_CMD_SET_SNE_PMU_BASE2, ON(IO), EXACT(pr_body_pmu), set_pmu_base},
-    {PR_CMD_TIMEPROFILE_SHOW, ON(IO), INOUT(pr_body_time), time_sync},
-    {PR_CMD_CH_PROPERTY_WRITE, ON(IO), EXACT(pr_body_property), property_write},
-    {PR_CMD_RESOURCE_INFO_GET, ON(IO), QUERY(pr_body_resources), resource_info},
-    {PR_CMD_ANE_DEFAULT_SETTING_SET, ON(IO), offsetof(struct pr_body_setting, row),
-     sizeof(struct pr_body_setting), 0, default_setting},
-    {PR_CMD_MCACHE_SIZE_GET, ON(IO), QUERY(pr_body_u32), mcache_size},
-    {PR_CMD_INIT_SHARED_EVENT_INFO, ON(IO), ANY, do_nothing},
-    {PR_CMD_PING, ON(IO) | ON(DEBUG), ANY, do_nothing},
-    {PR_CMD_BUILDINFO, ON(IO) | ON(DEBUG), QUERY(pr_body_build), build_info},
-    {PR_CMD_CONFIG_GET, ON(IO), QUERY(pr_body_config), config_get},
-    {PR_CMD_STATS_BUFFER_SIZE_GET, ON(IO), QUERY(pr_body_stats_sizes), stats_sizes},
-    {PR_CMD_LOAD_PROGRAM, ON(IO), EXACT(pr_body_load), load_program},
-    {PR_CMD_UNLOAD_PROGRAM, ON(IO), ANY, unload_program},
-    {PR_CMD_CREATE_PROCESS, ON(IO), sizeof(struct pr_body_process), ANY_SIZE, 0, create_process},
-    {PR_CMD_PREMAP_BUFFER, ON(IO), EXACT(pr_body_premap), premap_buffer},
-    {PR_CMD_TERMINATE_PROCESS, ON(IO), ANY, terminate_process},
-    {PR_CMD_CH_BUFFER_RETURN, ON(BUF_H2T), ANY, do_nothing},
+static const struct fw_command commands[] = {
+    {PR_CMD_PRINT_ENABLE, ON(IO), INOUT(pr_body_u32), TASK(SERVER), print_enable},
+    {PR_CMD_START, ON(IO), INOUT(pr_body_u32), TASK(SERVER), fw_life_start},
+    {PR_CMD_SET_SNE_PMU_BASE2, ON(IO), INOUT(pr_body_pmu), TASK(SERVER), fw_power_set_base},
+    {PR_CMD_TIMEPROFILE_SHOW, ON(IO), INOUT(pr_body_time), TASK(SERVER), time_sync},
+    {PR_CMD_CH_PROPERTY_WRITE, ON(IO), INOUT(pr_body_property), TASK(SERVER), property_write},
+    {PR_CMD_RESOURCE_INFO_GET, ON(IO), QUERY(pr_body_resources), TASK(SERVER), resource_info},
+    {PR_CMD_ANE_DEFAULT_SETTING_SET, ON(IO), SETTING_LEAST, sizeof(struct pr_body_setting), SETTING_LEAST,
+     TASK(TUNABLES), default_setting},
+    {PR_CMD_MCACHE_SIZE_GET, ON(IO), QUERY(pr_body_u32), TASK(SERVER), fw_power_cache_size},
+    {PR_CMD_INIT_SHARED_EVENT_INFO, ON(IO), UP_TO(pr_body_shared_events), TASK(SERVER), shared_events},
+    {PR_CMD_PING, BOTH, ANY, TASK(SERVER), do_nothing},
+    {PR_CMD_BUILDINFO, BOTH, QUERY(pr_body_build), TASK(SERVER), build_info},
+    {PR_CMD_CONFIG_GET, ON(IO), QUERY(pr_body_config), TASK(SERVER), config_get},
+    {PR_CMD_STATS_BUFFER_SIZE_GET, ON(IO), QUERY(pr_body_stats_sizes), TASK(SERVER), stats_sizes},
+    {PR_CMD_CH_INFO_GET, ON(DEBUG), sizeof(uint32_t), sizeof(struct pr_body_report), REPORT_HEAD,
+     TASK(SERVER), fw_report_get},
+    {PR_CMD_CPU_LOAD_GET, BOTH, QUERY(pr_load_report), TASK(LOADMON), fw_loadmon_get},
+    {PR_CMD_LOAD_PROGRAM, ON(IO), EXACT(pr_body_load), TASK(CALLMGR), fw_callmgr_load},
+    {PR_CMD_UNLOAD_PROGRAM, ON(IO), ANY, TASK(CALLMGR), fw_callmgr_unload},
+    {PR_CMD_CREATE_PROCESS, ON(IO), sizeof(struct pr_body_process), ANY_SIZE, 0, TASK(CALLMGR),
+     fw_callmgr_create},
+    {PR_CMD_TERMINATE_PROCESS, ON(IO), ANY, TASK(CALLMGR), fw_callmgr_terminate},
+    {PR_CMD_PREMAP_BUFFER, ON(IO), EXACT(pr_body_premap), TASK(DARTMGR), fw_dartmgr_premap},
+    {PR_CMD_STOP, ON(IO), INOUT(pr_body_u32), TASK(SERVER), fw_life_stop},
+    {PR_CMD_QUIESCE_STATE, ON(IO), QUERY(pr_body_quiesce), TASK(SERVER), fw_life_quiesce},
+    {PR_CMD_SUSPEND, ON(IO), 0, 0, 0, TASK(SERVER), fw_life_suspend},
+    {PR_CMD_POWER_DOWN, ON(IO), 0, 0, 0, TASK(SERVER), fw_life_power_down},
+    {PR_CMD_RESET, ON(IO), EXACT(pr_body_reset), TASK(SERVER), fw_life_reset},
+    {PR_CMD_SET_SNE_PMU_BASE, ON(IO), INOUT(pr_body_pmu), TASK(SERVER), fw_power_set_base},
+    {PR_CMD_POWER_DEVICE_ON, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_power_device_on},
+    {PR_CMD_POWER_DEVICE_OFF, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_power_device_off},
+    {PR_CMD_SET_DYNAMIC_POWERGATE, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_power_dynamic},
+    {PR_CMD_CH_POWER_CONTROL, ON(IO), EXACT(pr_body_channel_power), TASK(SERVER), channel_power},
 };
 
-static const struct command *find_command(enum pr_channel channel, uint32_t id)
+static const struct fw_command *find_command(enum pr_channel channel, uint32_t id)
 {
     for (size_t i = 0; i < BASE_COUNT_OF(commands); i++)
         if (commands[i].id == id && commands[i].channels >> channel & 1)
@@ -236,13 +248,40 @@ static const struct command *find_command(enum pr_channel channel, uint32_t id)
     return NULL;
 }
 
+enum pr_status fw_control_execute(struct fw *fw)
+{
+    struct pr_command_header *header = (void *)fw->server.message;
+
+    return fw->server.command->run(fw, header, header + 1);
+}
+
+/* The rule about sizes that the command breaks, or NULL. */
+static const char *size_wrong(const struct fw_command *command, const struct pr_command_header *header,
+                              size_t capacity)
+{
+    if (header->size < command->least || header->size > command->most)
+        return "the body has the wrong size";
+    if (header->id != PR_CMD_BUILDINFO && capacity < command->reply)
+        return "the reply has no room";
+    return NULL;
+}
+
+static enum pr_status execute(struct fw *fw, const struct fw_command *command)
+{
+    fw->server.command = command;
+    fw->server.reply = fw->server.capacity >= command->reply ? command->reply : 0;
+    if (command->task == FW_TASK_SERVER)
+        return fw_control_execute(fw);
+    return fw_pump_ask(fw, FW_TASK_SERVER, command->task, FW_RECORD_COMMAND);
+}
+
 enum pr_status fw_control_run(struct fw *fw, enum pr_channel channel, size_t capacity, size_t *reply)
 {
     struct pr_command_header *header = (void *)fw->server.message;
-    const struct command *command = find_command(channel, header->id);
+    const struct fw_command *command = find_command(channel, header->id);
     const char *name = pr_command_name(header->id);
-    const bool for_people = header->id == PR_CMD_BUILDINFO;
     enum pr_status status;
+    const char *wrong;
 
     *reply = 0;
     if (!command) {
@@ -251,12 +290,15 @@ enum pr_status fw_control_run(struct fw *fw, enum pr_channel channel, size_t cap
         return PR_STATUS_UNKNOWN_COMMAND;
     }
     rt_log(fw->kernel, RT_LOG_DEBUG, "CMD = 0x%02x [%s]", header->id, name);
-    if (header->size < command->least || header->size > command->most)
+    fw->server.capacity = capacity - sizeof(*header);
+    wrong = size_wrong(command, header, fw->server.capacity);
+    if (wrong) {
+        fw_log(fw, RT_LOG_WARNING, "CMD = 0x%02x [%s]: %s (0x%x bytes, room for 0x%zx)", header->id, name,
+               wrong, header->size, fw->server.capacity);
         return PR_STATUS_BAD_SIZE;
-    if (!for_people && command->reply && capacity < sizeof(*header) + command->reply)
-        return PR_STATUS_BAD_SIZE;
-    status = command->run(fw, header, header + 1);
-    if (!status && capacity >= sizeof(*header) + command->reply)
-        *reply = command->reply;
+    }
+    status = execute(fw, command);
+    if (!status)
+        *reply = fw->server.reply;
     return status;
 }

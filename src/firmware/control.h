@@ -12,4 +12,7 @@
  */
 enum pr_status fw_control_run(struct fw *fw, enum pr_channel channel, size_t capacity, size_t *reply);
 
+/* Runs the command that the server is at. By the task of the command, while the server waits. */
+enum pr_status fw_control_execute(struct fw *fw);
+
 #endif

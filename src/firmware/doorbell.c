@@ -22,7 +22,7 @@ static void fabric_write(struct fw *fw, uint64_t value)
 }
 
 /* Listing 29.3, step by step. False: the transaction was rejected. */
-static bool emit(struct fw *fw, uint64_t target, uint32_t bits)
+static bool emit(struct fw *fw, uint64_t target, uint32_t bits, bool dumping)
 {
     const uint32_t previous = rt_irq_mask(fw->kernel);
     bool accepted = true;
@@ -32,7 +32,7 @@ static bool emit(struct fw *fw, uint64_t target, uint32_t bits)
     rt_port_write32(fw->port, target, bits);
     rt_port_barrier(fw->port);
     status = fabric_read(fw);
-    if (status & PR_FABRIC_UNCORRECTABLE)
+    if (status & PR_FABRIC_UNCORRECTABLE && !dumping)
         rt_fault_assert(fw->kernel, "Uncorrectable L2C error overflow");
     if (status & PR_FABRIC_REJECT) {
         accepted = false;
@@ -50,7 +50,7 @@ static void ring(struct fw *fw, struct fw_target *target, uint32_t bits)
     unsigned tries = 0;
 
     target->unrung |= bits;
-    while (tries < FW_RING_TRIES && !emit(fw, target->address, target->unrung))
+    while (tries < FW_RING_TRIES && !emit(fw, target->address, target->unrung, false))
         tries++;
     if (tries < FW_RING_TRIES)
         target->unrung = 0;
@@ -72,4 +72,11 @@ void fw_doorbell_complete(struct fw *fw, enum pr_channel channel)
     for (unsigned i = 1; i < PR_DOORBELL_TARGETS; i++)
         if (fw->target[i].bits)
             ring(fw, &fw->target[i], fw->target[i].bits);
+}
+
+void fw_doorbell_crash(struct fw *fw)
+{
+    for (unsigned tries = 0; tries < FW_RING_TRIES; tries++)
+        if (emit(fw, fw->target[0].address, 1u << PR_DOORBELL_CRASH, true))
+            return;
 }

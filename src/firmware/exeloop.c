@@ -7,24 +7,37 @@
 #include "firmware/exeloop.h"
 
 #include "base/array.h"
+#include "firmware/abort.h"
 #include "firmware/call.h"
 #include "firmware/channel.h"
 #include "firmware/completion.h"
+#include "firmware/disposition.h"
 #include "firmware/doorbell.h"
+#include "firmware/intmgr.h"
+#include "firmware/loadmon.h"
 #include "firmware/log.h"
+#include "firmware/power.h"
 #include "firmware/pump.h"
 #include "firmware/queue.h"
+#include "firmware/retained.h"
 #include "firmware/shared.h"
 #include "rtkernel/fault.h"
-#include "rtkernel/queue.h"
-#include "rtkernel/task.h"
+#include "rtkernel/irq.h"
+#include "rtkernel/signal.h"
 #include "rtkernel/timer.h"
 
 static void on_start(void *context, unsigned event, uint64_t argument)
 {
     (void)event;
     (void)argument;
-    fw_queue_start(context);
+    fw_exeloop_open(context, FW_CLOSED_INIT);
+}
+
+static void on_stop(void *context, unsigned event, uint64_t argument)
+{
+    (void)event;
+    (void)argument;
+    fw_exeloop_close(context, FW_CLOSED_INIT);
 }
 
 static void on_dispatch(void *context, unsigned event, uint64_t argument)
@@ -40,6 +53,9 @@ static void on_first_dispatch(void *context, unsigned event, uint64_t argument)
 {
     struct fw *fw = context;
 
+    fw_loadmon_enter(fw);
+    if (fw->power.dynamic)
+        fw_power_ungate(fw);
     on_dispatch(context, event, argument);
     rt_timer_start(fw->exeloop.deadline, PR_DEADLINE_NS, 0);
 }
@@ -51,6 +67,11 @@ static void on_drain(void *context, unsigned event, uint64_t argument)
     (void)event;
     (void)argument;
     rt_timer_stop(fw->exeloop.deadline);
+    fw_loadmon_leave(fw);
+    if (fw->power.dynamic)
+        fw_power_gate(fw);
+    if (fw->closed & FW_CLOSED_QUIESCED)
+        rt_signal_raise(fw->life.signal, FW_SIGNAL_DRAINED);
 }
 
 static const char *const state_names[PR_EXECUTION_COUNT] = {
@@ -58,9 +79,10 @@ static const char *const state_names[PR_EXECUTION_COUNT] = {
     PR_EXECUTION_STATES(X)
 #undef X
 };
-static const char *const event_names[FW_EVENTS] = {"start", "dispatch", "drain"};
+static const char *const event_names[FW_EVENTS] = {"start", "stop", "dispatch", "drain"};
 static const struct rt_fsm_row rows[] = {
     {PR_EXECUTION_INIT, FW_EVENT_START, PR_EXECUTION_RUN, on_start},
+    {PR_EXECUTION_RUN, FW_EVENT_STOP, PR_EXECUTION_INIT, on_stop},
     {PR_EXECUTION_RUN, FW_EVENT_DISPATCH, PR_EXECUTION_EXEC, on_first_dispatch},
     {PR_EXECUTION_EXEC, FW_EVENT_DISPATCH, PR_EXECUTION_EXEC, on_dispatch},
     {PR_EXECUTION_EXEC, FW_EVENT_DRAIN, PR_EXECUTION_RUN, on_drain},
@@ -72,7 +94,7 @@ static const struct rt_fsm_table table = {
     .states = PR_EXECUTION_COUNT,
     .events = FW_EVENTS,
     .first = PR_EXECUTION_INIT,
-    .strict = RT_FSM_LENIENT,
+    .strict = RT_FSM_STRICT,
     .rows = rows,
     .row_count = BASE_COUNT_OF(rows),
 };
@@ -86,23 +108,56 @@ static void log_call(struct fw *fw)
            (int)call->procedure, (int)call->priority);
 }
 
+/* The rule that keeps a call out. */
+static const char *closed_text(uint32_t closed)
+{
+    return closed & FW_CLOSED_INIT       ? "the execution loop is not started"
+           : closed & FW_CLOSED_RESET    ? "the host has not reset the engine yet"
+           : closed & FW_CLOSED_QUIESCED ? "the firmware is quiesced"
+           : closed & FW_CLOSED_CACHE    ? "the memory cache is off"
+                                         : "the compute islands are off";
+}
+
+static enum pr_status refuse_closed(struct fw *fw)
+{
+    fw_log(fw, RT_LOG_WARNING, "[EXELOOP] CMD=0x%02x refused: %s", PR_EXE_PROCEDURE_CALL,
+           closed_text(fw->closed));
+    return PR_STATUS_NOT_READY;
+}
+
+static void log_refused(struct fw *fw, enum pr_status status)
+{
+    const enum fw_disposition disposition = fw_disposition_of(status);
+
+    fw_disposition_count(fw, status);
+    fw_log(fw, RT_LOG_WARNING, "[EXELOOP] CMD=0x%02x %s: %s (%llu dropped, %llu rejected)",
+           PR_EXE_PROCEDURE_CALL, fw_disposition_name(disposition), pr_status_text(status),
+           (unsigned long long)fw->count[FW_DROPPED], (unsigned long long)fw->count[FW_REJECTED]);
+}
+
 static enum pr_status procedure_call(struct fw *fw, uint64_t length)
 {
-    enum pr_status status;
+    const struct pr_call *call = (const void *)fw->exeloop.message;
+    const bool whole = length >= sizeof(*call);
+    const uint32_t ticket =
+        fw_retained_take(fw, PR_CHANNEL_DATA_CHAIN_H2T, call->head.id, whole ? call->program_id : PR_NO_ID,
+                         whole ? call->process_id : PR_NO_ID, whole ? call->procedure : 0);
+    enum pr_status status = fw->closed ? refuse_closed(fw) : PR_STATUS_OK;
     uint16_t number;
 
-    if (rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_INIT)
-        return PR_STATUS_NOT_READY;
-    status = fw_call_accept(fw, length, &number);
     if (!status) {
-        if (fw->exeloop.log_level)
-            log_call(fw);
-        rt_fsm_post(&fw->exeloop.machine, FW_EVENT_DISPATCH, number);
+        status = fw_call_accept(fw, length, &number);
+        if (status)
+            log_refused(fw, status);
+    }
+    if (status) {
+        fw_retained_end(fw, ticket, status);
         return status;
     }
-    fw->exeloop.dropped++;
-    fw_log(fw, RT_LOG_WARNING, "[EXELOOP] CMD=0x%02x dropped: %s (%llu dropped)", PR_EXE_PROCEDURE_CALL,
-           pr_status_text(status), (unsigned long long)fw->exeloop.dropped);
+    fw->call[number].ticket = ticket;
+    if (fw->exeloop.log_level)
+        log_call(fw);
+    rt_fsm_post(&fw->exeloop.machine, FW_EVENT_DISPATCH, number);
     return status;
 }
 
@@ -111,6 +166,7 @@ static enum pr_status unknown(struct fw *fw, uint32_t id)
     const char *name = pr_exeloop_name(id);
 
     fw->exeloop.unknown++;
+    fw_disposition_count(fw, PR_STATUS_UNKNOWN_COMMAND);
     if (name)
         fw_log(fw, RT_LOG_WARNING, "Cmd 0x%x [%s] is not done yet through ExeLoop cmd channel", id, name);
     else if (fw->unknown_id_panics)
@@ -127,11 +183,11 @@ static enum pr_status run(struct fw *fw, const struct pr_slot *slot)
 
     if (slot->length < sizeof(*head) || slot->length > sizeof(fw->exeloop.message) ||
         !fw_shared_in(fw, fw->exeloop.message, slot->address, slot->length)) {
-        fw->exeloop.dropped++;
+        fw_disposition_count(fw, PR_STATUS_BAD_SIZE);
         fw_log(fw, RT_LOG_WARNING,
-               "[EXELOOP] a message of 0x%llx bytes at 0x%llx cannot be read (%llu dropped)",
+               "[EXELOOP] a message of 0x%llx bytes at 0x%llx cannot be read (%llu rejected)",
                (unsigned long long)slot->length, (unsigned long long)slot->address,
-               (unsigned long long)fw->exeloop.dropped);
+               (unsigned long long)fw->count[FW_REJECTED]);
         return PR_STATUS_BAD_SIZE;
     }
     return head->id == PR_EXE_PROCEDURE_CALL ? procedure_call(fw, slot->length) : unknown(fw, head->id);
@@ -140,62 +196,79 @@ static enum pr_status run(struct fw *fw, const struct pr_slot *slot)
 /* The host hears of every slot that comes back: for an accepted call that is the first of two rings. */
 static void handle(struct fw *fw, enum pr_channel channel, const struct pr_slot *slot, uint32_t number)
 {
-    const uint16_t status = (uint16_t)run(fw, slot);
-
-    if (slot->length >= sizeof(struct pr_exe_header))
-        (void)fw_shared_out(fw, slot->address + offsetof(struct pr_exe_header, status), &status,
-                            sizeof(status));
+    fw_channel_status(fw, channel, slot, run(fw, slot));
     fw_channel_return(fw, channel, slot, number);
     fw_doorbell_ring(fw, channel);
 }
 
 static void look(struct fw *fw)
 {
-    const uint32_t reasons = fw_pump_reasons(fw, &fw->exeloop.pump);
+    const uint32_t reasons = fw_pump_reasons(fw, FW_TASK_EXELOOP);
 
     if (reasons & FW_REASON_ENGINE)
         fw_completion_drain(fw);
+    if (reasons & FW_REASON_ABORT)
+        fw_abort_overdue(fw);
+    if (reasons & FW_REASON_CHECK)
+        fw_abort_check(fw);
     if (reasons >> pr_channel_table[PR_CHANNEL_IO_T2H].bit & 1)
         fw_completion_notify(fw);
     if (reasons >> pr_channel_table[PR_CHANNEL_DATA_CHAIN_H2T].bit & 1)
-        fw_pump_channel(fw, &fw->exeloop.pump, PR_CHANNEL_DATA_CHAIN_H2T, handle);
+        fw_pump_channel(fw, FW_TASK_EXELOOP, PR_CHANNEL_DATA_CHAIN_H2T, handle);
 }
 
-static void entry(void *arg)
+static enum pr_status start(struct fw *fw)
 {
-    struct fw *fw = arg;
-    struct fw_record record;
+    if (rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_INIT)
+        rt_fsm_post(&fw->exeloop.machine, FW_EVENT_START, 0);
+    return PR_STATUS_OK;
+}
 
-    for (;;) {
-        if (rt_task_wait_any(fw->kernel, &record, sizeof(record), NULL, RT_FOREVER) != (int)sizeof(record))
-            continue;
-        switch (record.kind) {
-        case FW_RECORD_LOOK: look(fw); break;
-        case FW_RECORD_DEADLINE: fw_completion_deadline(fw); break;
-        case FW_RECORD_START: rt_fsm_post(&fw->exeloop.machine, FW_EVENT_START, 0); break;
-        }
+static enum pr_status stop(struct fw *fw)
+{
+    if (fw->exeloop.active)
+        return PR_STATUS_BUSY;
+    if (rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_RUN)
+        rt_fsm_post(&fw->exeloop.machine, FW_EVENT_STOP, 0);
+    return PR_STATUS_OK;
+}
+
+void fw_exeloop_run(struct fw *fw, const struct fw_record *record)
+{
+    switch (record->kind) {
+    case FW_RECORD_LOOK: look(fw); break;
+    case FW_RECORD_START: fw_pump_answer(fw, record, start(fw)); break;
+    case FW_RECORD_STOP: fw_pump_answer(fw, record, stop(fw)); break;
+    case FW_RECORD_RESET:
+        fw_abort_reset(fw, fw->intmgr.first, fw->intmgr.last);
+        fw_pump_answer(fw, record, PR_STATUS_OK);
+        break;
+    default: break;
     }
+}
+
+void fw_exeloop_close(struct fw *fw, uint32_t reason)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+
+    fw->closed |= reason;
+    rt_irq_restore(fw->kernel, previous);
+}
+
+void fw_exeloop_open(struct fw *fw, uint32_t reason)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+
+    fw->closed &= ~reason;
+    rt_irq_restore(fw->kernel, previous);
 }
 
 bool fw_exeloop_create(struct fw *fw)
 {
-    const struct fw_record deadline = {.kind = FW_RECORD_DEADLINE};
     struct fw_exeloop *e = &fw->exeloop;
 
     fw_call_init(fw);
     rt_fsm_init(&e->machine, fw->kernel, &table, fw);
-    return fw_pump_create(fw, &e->pump, "exeloop", FW_EXELOOP_PRIORITY, entry) &&
-           !rt_timer_create_post(fw->kernel, &e->deadline, rt_task_interrupts(e->pump.task), &deadline,
-                                 sizeof(deadline));
-}
-
-enum pr_status fw_exeloop_start(struct fw *fw)
-{
-    const struct fw_record start = {.kind = FW_RECORD_START};
-
-    if (rt_fsm_state(&fw->exeloop.machine) != PR_EXECUTION_INIT)
-        return PR_STATUS_WRONG_STATE;
-    if (rt_queue_send(rt_task_input(fw->exeloop.pump.task), &start, sizeof(start), RT_FOREVER))
-        return PR_STATUS_NO_RESOURCES;
-    return PR_STATUS_OK;
+    fw->closed = FW_CLOSED_INIT | FW_CLOSED_CACHE;
+    return fw_intmgr_timeout(fw, &e->deadline);
 }

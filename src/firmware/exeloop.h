@@ -6,11 +6,14 @@
 #include "firmware/state.h"
 
 /* Events of its machine (Table 29.8; those of the secure phase come with it). */
-enum fw_exeloop_event { FW_EVENT_START, FW_EVENT_DISPATCH, FW_EVENT_DRAIN, FW_EVENTS };
+enum fw_exeloop_event { FW_EVENT_START, FW_EVENT_STOP, FW_EVENT_DISPATCH, FW_EVENT_DRAIN, FW_EVENTS };
 
-/* Makes the task, its machine and its timer. False when a pool or the arena is exhausted. */
+/* Makes its machine and its timer. False when a pool is exhausted. */
 bool fw_exeloop_create(struct fw *fw);
-/* The server's START: arms the loop. More urgent than the server, it has done so when this returns. */
-enum pr_status fw_exeloop_start(struct fw *fw);
+/* The task: START, STOP and RESET of the server's, which it answers, and looks. */
+void fw_exeloop_run(struct fw *fw, const struct fw_record *record);
+/* Closes the loop for a reason of FW_CLOSED_*, or takes that reason back. Any context. */
+void fw_exeloop_close(struct fw *fw, uint32_t reason);
+void fw_exeloop_open(struct fw *fw, uint32_t reason);
 
 #endif

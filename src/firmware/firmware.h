@@ -26,8 +26,10 @@ struct fw_reset {
 /* The last bytes of it, which a restart does not clear (CHOSEN). */
 #define FW_RETAINED_BYTES 0x1000u
 
-/* Interrupt lines the board delivers to the controller. */
-enum { FW_LINE_DOORBELL = 1, FW_LINE_ENGINE = 2 };
+/*
+ * Interrupt lines: two that the board delivers to the controller, and the timeout that the firmware raises.
+ */
+enum { FW_LINE_DOORBELL = 1, FW_LINE_ENGINE = 2, FW_LINE_TIMEOUT = 3 };
 
 /* The reset vector. Never returns; the processor may be stopped and entered here again. */
 _Noreturn void fw_reset_vector(const struct fw_reset *reset);

@@ -1,17 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes. A slot changes its state, and its program's count, in one critical section. */
+/*
+ * Processes. A slot changes its state, and its program's count, in one critical section; the call manager
+ * does.
+ */
 #include "firmware/process.h"
 
+#include "base/array.h"
+#include "firmware/dartmgr.h"
 #include "firmware/log.h"
 #include "firmware/program.h"
 #include "firmware/rebase.h"
 #include "protocol/dart_regs.h"
 #include "rtkernel/irq.h"
 
+enum process_event { EVENT_CREATE, EVENT_TERMINATE, EVENTS };
+static const char *const state_names[] = {"idle", "running"};
+static const char *const event_names[] = {"create", "terminate"};
+static const struct rt_fsm_row rows[] = {
+    {FW_PROCESS_IDLE, EVENT_CREATE, FW_PROCESS_RUNNING, NULL},
+    {FW_PROCESS_RUNNING, EVENT_TERMINATE, FW_PROCESS_IDLE, NULL},
+};
+static const struct rt_fsm_table table = {
+    .name = "process",
+    .state_names = state_names,
+    .event_names = event_names,
+    .states = FW_PROCESS_STATES,
+    .events = EVENTS,
+    .first = FW_PROCESS_IDLE,
+    .strict = RT_FSM_STRICT,
+    .rows = rows,
+    .row_count = BASE_COUNT_OF(rows),
+};
+
+void fw_process_init(struct fw *fw)
+{
+    for (uint32_t i = 0; i < PR_PROCESSES_MAX; i++)
+        rt_fsm_init(&fw->process[i].machine, fw->kernel, &table, &fw->process[i]);
+}
+
 static bool find_idle_process(const struct fw *fw, uint32_t *slot)
 {
     for (*slot = 0; *slot < PR_PROCESSES_MAX; ++*slot)
-        if (fw->process[*slot].state == FW_PROCESS_IDLE)
+        if (!fw_process_running(&fw->process[*slot]))
             return true;
     return false;
 }
@@ -26,6 +56,7 @@ enum pr_status fw_process_create(struct fw *fw, uint32_t program, const struct p
                                  uint32_t *slot)
 {
     struct fw_program *of = fw_program_get(fw, program);
+    struct fw_process *process;
     struct fw_rebase *rebase;
     enum pr_status status;
     uint32_t previous;
@@ -36,14 +67,16 @@ enum pr_status fw_process_create(struct fw *fw, uint32_t program, const struct p
         return PR_STATUS_BAD_ARGUMENT;
     if (!find_idle_process(fw, slot))
         return PR_STATUS_NO_RESOURCES;
-    status = fw_rebase_make(fw, of, body, &rebase);
+    status = fw_dartmgr_rebase(fw, of, body, &rebase);
     if (status)
         return status;
+    process = &fw->process[*slot];
     previous = rt_irq_mask(fw->kernel);
-    fw->process[*slot] = (struct fw_process){.rebase = rebase,
-                                             .state = FW_PROCESS_RUNNING,
-                                             .stream = (uint8_t)body->stream,
-                                             .program = (uint16_t)program};
+    process->rebase = rebase;
+    process->stream = (uint8_t)body->stream;
+    process->program = (uint16_t)program;
+    process->finished = 0;
+    rt_fsm_post(&process->machine, EVENT_CREATE, 0);
     of->processes++;
     rt_irq_restore(fw->kernel, previous);
     fw_log(fw, RT_LOG_INFO, "process %u: program %u, stream %u, text at 0x%llx", *slot, program, body->stream,
@@ -58,7 +91,7 @@ enum pr_status fw_process_premap(struct fw *fw, uint32_t program, uint32_t slot,
 
     if (!of)
         return PR_STATUS_NO_PROGRAM;
-    if (slot >= PR_PROCESSES_MAX || fw->process[slot].state != FW_PROCESS_RUNNING ||
+    if (slot >= PR_PROCESSES_MAX || !fw_process_running(&fw->process[slot]) ||
         fw->process[slot].program != program)
         return PR_STATUS_NO_PROCESS;
     return fw_rebase_premap(fw, of, fw->process[slot].rebase, body);
@@ -70,7 +103,7 @@ enum pr_status fw_process_terminate(struct fw *fw, uint32_t program, uint32_t sl
     enum pr_status status = PR_STATUS_OK;
     uint32_t previous;
 
-    if (slot >= PR_PROCESSES_MAX || process->state != FW_PROCESS_RUNNING)
+    if (slot >= PR_PROCESSES_MAX || !fw_process_running(process))
         return PR_STATUS_NO_PROCESS;
     if (program != PR_NO_ID && program != process->program)
         return PR_STATUS_NO_PROGRAM;
@@ -78,7 +111,7 @@ enum pr_status fw_process_terminate(struct fw *fw, uint32_t program, uint32_t sl
     if (process->calls) {
         status = PR_STATUS_BUSY;
     } else {
-        process->state = FW_PROCESS_IDLE;
+        rt_fsm_post(&process->machine, EVENT_TERMINATE, 0);
         fw->program[process->program]->processes--;
     }
     rt_irq_restore(fw->kernel, previous);

@@ -5,6 +5,14 @@
 
 #include "firmware/state.h"
 
+/* All idle. */
+void fw_process_init(struct fw *fw);
+
+static inline bool fw_process_running(const struct fw_process *process)
+{
+    return rt_fsm_state(&process->machine) == FW_PROCESS_RUNNING;
+}
+
 /*
  * A running process of a program, whose engine traffic uses a DART stream. The program's own buffers are at
  * the addresses of the body, in that stream's domain.

@@ -1,32 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The interrupt manager and the pumps it wakes. A look is posted when the first reason is set, and again only
- * after the task has taken its reasons.
+ * Pumps. A look is posted when the first reason is set, and again only after the task has taken its reasons:
+ * a queue never has more than one. The task that asks waits until it has its answer, so a mailbox never has
+ * more than one word.
  */
 #include "firmware/pump.h"
 
 #include "firmware/channel.h"
 #include "firmware/shared.h"
 #include "rtkernel/irq.h"
+#include "rtkernel/mailbox.h"
 #include "rtkernel/queue.h"
 #include "rtkernel/task.h"
 
 #define STACK_BYTES     8192u
-#define INPUT_DEPTH     4u
-#define INTERRUPT_DEPTH 4u /* at most one look and one deadline are under way */
+#define INPUT_DEPTH     8u /* every other task may ask */
+#define INTERRUPT_DEPTH 8u /* a look, a timer, and lines that no task has */
 
-#define BIT(channel) (1u << pr_channel_table[PR_CHANNEL_##channel].bit)
-
-bool fw_pump_create(struct fw *fw, struct fw_pump *pump, const char *name, unsigned priority,
+bool fw_pump_create(struct fw *fw, enum fw_task number, const char *name, unsigned priority,
                     void (*entry)(void *arg))
 {
-    return !rt_task_create(fw->kernel, &pump->task, name, priority, STACK_BYTES, entry, fw) &&
+    struct fw_pump *pump = &fw->pump[number];
+
+    *pump = (struct fw_pump){.fw = fw, .number = (uint8_t)number};
+    return !rt_mailbox_create(fw->kernel, &pump->answer) &&
+           !rt_task_create(fw->kernel, &pump->task, name, priority, STACK_BYTES, entry, pump) &&
            !rt_task_queues(pump->task, sizeof(struct fw_record), INPUT_DEPTH, INTERRUPT_DEPTH);
 }
 
-void fw_pump_want(struct fw *fw, struct fw_pump *pump, uint32_t reasons)
+struct fw_record fw_pump_wait(struct fw_pump *pump)
+{
+    struct fw_record record;
+
+    while (rt_task_wait_any(pump->fw->kernel, &record, sizeof(record), NULL, RT_FOREVER) !=
+           (int)sizeof(record))
+        ;
+    return record;
+}
+
+void fw_pump_want(struct fw *fw, enum fw_task task, uint32_t reasons)
 {
     const struct fw_record look = {.kind = FW_RECORD_LOOK};
+    struct fw_pump *pump = &fw->pump[task];
     uint32_t previous;
     bool first;
 
@@ -40,17 +55,32 @@ void fw_pump_want(struct fw *fw, struct fw_pump *pump, uint32_t reasons)
     rt_irq_restore(fw->kernel, previous);
 }
 
-uint32_t fw_pump_reasons(struct fw *fw, struct fw_pump *pump)
+uint32_t fw_pump_reasons(struct fw *fw, enum fw_task task)
 {
     const uint32_t previous = rt_irq_mask(fw->kernel);
-    const uint32_t reasons = pump->reasons;
+    const uint32_t reasons = fw->pump[task].reasons;
 
-    pump->reasons = 0;
+    fw->pump[task].reasons = 0;
     rt_irq_restore(fw->kernel, previous);
     return reasons;
 }
 
-void fw_pump_channel(struct fw *fw, struct fw_pump *pump, enum pr_channel channel,
+enum pr_status fw_pump_ask(struct fw *fw, enum fw_task from, enum fw_task to, enum fw_record_kind kind)
+{
+    const struct fw_record record = {.kind = (uint8_t)kind, .from = (uint8_t)from};
+    uint64_t word = PR_STATUS_NO_RESOURCES;
+
+    if (!rt_queue_send(rt_task_input(fw->pump[to].task), &record, sizeof(record), RT_FOREVER))
+        (void)rt_mailbox_fetch(fw->pump[from].answer, &word, RT_FOREVER);
+    return (enum pr_status)word;
+}
+
+void fw_pump_answer(struct fw *fw, const struct fw_record *record, enum pr_status status)
+{
+    (void)rt_mailbox_post(fw->pump[record->from].answer, status);
+}
+
+void fw_pump_channel(struct fw *fw, enum fw_task task, enum pr_channel channel,
                      void (*handle)(struct fw *fw, enum pr_channel channel, const struct pr_slot *slot,
                                     uint32_t number))
 {
@@ -60,42 +90,10 @@ void fw_pump_channel(struct fw *fw, struct fw_pump *pump, enum pr_channel channe
     for (uint32_t i = 0; i < fw->channel[channel].slots; i++) {
         if (!fw_channel_take(fw, channel, &slot, &number))
             return;
-        handle(fw, channel, &slot, number);
+        if (fw->channel[channel].ready)
+            handle(fw, channel, &slot, number);
+        else
+            fw_channel_refuse(fw, channel, &slot, number);
     }
-    fw_pump_want(fw, pump, 1u << pr_channel_table[channel].bit);
-}
-
-/* The host's write to scratch 3 or 7 raises the same line; a read of a scratch word lowers it. */
-static void on_doorbell(void *arg, unsigned line)
-{
-    struct fw *fw = arg;
-    const uint32_t exeloop = BIT(DATA_CHAIN_H2T) | BIT(IO_T2H);
-    const uint32_t rang = fw_register_read(fw, PR_CTRL_DOORBELL_PENDING);
-
-    (void)line;
-    if (rang)
-        fw_register_write(fw, PR_CTRL_DOORBELL_ACK, rang);
-    else
-        (void)fw_register_read(fw, PR_CTRL_SCRATCH(7));
-    fw_pump_want(fw, &fw->exeloop.pump, rang & exeloop);
-    fw_pump_want(fw, &fw->server.pump, rang & (BIT(IO) | BIT(DEBUG) | BIT(BUF_H2T) | BIT(SHAREDMALLOC)));
-}
-
-/*
- * Acknowledged here, before the events are read: one that comes later raises the line again, and an asserted
- * line does not repeat.
- */
-static void on_engine(void *arg, unsigned line)
-{
-    struct fw *fw = arg;
-
-    (void)line;
-    fw_register_write(fw, PR_ENGINE_TM + PR_TM_IRQ_ACK, PR_TM_IRQ_ACK_0 | PR_TM_IRQ_ACK_1);
-    fw_pump_want(fw, &fw->exeloop.pump, FW_REASON_ENGINE);
-}
-
-void fw_pump_attach(struct fw *fw)
-{
-    (void)rt_irq_attach(fw->kernel, FW_LINE_DOORBELL, on_doorbell, fw);
-    (void)rt_irq_attach(fw->kernel, FW_LINE_ENGINE, on_engine, fw);
+    fw_pump_want(fw, task, 1u << pr_channel_table[channel].bit);
 }

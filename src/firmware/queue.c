@@ -67,7 +67,8 @@ void fw_queue_pump(struct fw *fw, unsigned level)
 {
     struct fw_level *l = &fw->exeloop.level[level];
 
-    while (l->credit && l->waiting.head != FW_NO_CALL) {
+    while (l->credit && l->waiting.head != FW_NO_CALL && !l->aborting) {
+        uint64_t now;
         uint16_t number;
 
         /*
@@ -77,8 +78,11 @@ void fw_queue_pump(struct fw *fw, unsigned level)
         if (!fw_register_read(fw, queue_reg(level, PR_TQ_VACANT)))
             return;
         number = fw_call_take(fw, &l->waiting);
+        now = rt_port_now(fw->port);
         if (l->running.head == FW_NO_CALL)
-            l->since = rt_port_now(fw->port);
+            l->since = now;
+        fw->exeloop.late +=
+            now - fw->call[number].accepted > fw->tunables.switch_ns && fw->tunables.switch_ns;
         l->credit--;
         push(fw, &fw->call[number]);
         fw_call_put(fw, &l->running, number);
@@ -114,6 +118,20 @@ uint16_t fw_queue_retire(struct fw *fw, unsigned level)
     return number;
 }
 
+uint16_t fw_queue_unwait(struct fw *fw, unsigned level)
+{
+    const uint16_t number = fw_call_take(fw, &fw->exeloop.level[level].waiting);
+
+    if (number != FW_NO_CALL)
+        fw->exeloop.active--;
+    return number;
+}
+
+bool fw_queue_vacant(struct fw *fw, unsigned level)
+{
+    return fw_register_read(fw, queue_reg(level, PR_TQ_VACANT)) == FW_CREDIT;
+}
+
 static bool busy(const struct fw_level *l)
 {
     return l->running.head != FW_NO_CALL || l->waiting.head != FW_NO_CALL;
@@ -123,7 +141,7 @@ bool fw_queue_overdue(const struct fw *fw, unsigned level, uint64_t now)
 {
     const struct fw_level *l = &fw->exeloop.level[level];
 
-    return busy(l) && now - l->since >= PR_DEADLINE_NS;
+    return busy(l) && !l->aborting && now - l->since >= PR_DEADLINE_NS;
 }
 
 bool fw_queue_deadline(const struct fw *fw, uint64_t *time)
@@ -133,7 +151,7 @@ bool fw_queue_deadline(const struct fw *fw, uint64_t *time)
     for (unsigned i = 0; i < PR_PRIORITIES; i++) {
         const struct fw_level *l = &fw->exeloop.level[i];
 
-        if (!busy(l) || (any && l->since + PR_DEADLINE_NS >= *time))
+        if (!busy(l) || l->aborting || (any && l->since + PR_DEADLINE_NS >= *time))
             continue;
         *time = l->since + PR_DEADLINE_NS;
         any = true;

@@ -8,7 +8,7 @@
 
 #include "firmware/state.h"
 
-/* Enables the queues and the engine's interrupts, once. */
+/* Enables the queues and the engine's interrupts, after power was switched on. */
 void fw_queue_start(struct fw *fw);
 /* Takes an accepted call: pushes it, or lets it wait. */
 void fw_queue_submit(struct fw *fw, uint16_t number);
@@ -16,11 +16,15 @@ void fw_queue_submit(struct fw *fw, uint16_t number);
 void fw_queue_pump(struct fw *fw, unsigned level);
 /* The oldest request of a queue has left it: its call, or FW_NO_CALL when there was none. */
 uint16_t fw_queue_retire(struct fw *fw, unsigned level);
+/* Takes the oldest call that waits for a queue away, or FW_NO_CALL. */
+uint16_t fw_queue_unwait(struct fw *fw, unsigned level);
+/* Whether the queue holds nothing, of this or of another master. */
+bool fw_queue_vacant(struct fw *fw, unsigned level);
 /* When the next deadline is due; false when no queue has one. */
 bool fw_queue_deadline(const struct fw *fw, uint64_t *time);
 /* Whether a queue's oldest request is overdue. */
 bool fw_queue_overdue(const struct fw *fw, unsigned level, uint64_t now);
-/* Drops all a queue holds. */
+/* Asks the task manager to drop all a queue holds. */
 void fw_queue_abort(struct fw *fw, unsigned level);
 
 #endif

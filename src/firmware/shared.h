@@ -31,6 +31,21 @@ static inline bool fw_shared_out(struct fw *fw, uint64_t address, const void *co
     return true;
 }
 
+/* The host's time, by the last synchronisation. */
+static inline uint64_t fw_shared_host_time(struct fw *fw)
+{
+    return rt_port_now(fw->port) + (uint64_t)fw->server.host_time_offset;
+}
+
+/*
+ * Parts of the extra heap: the buffers of load reports, then a cell for each slot of IO_T2H; at its end the
+ * staging area of the dump.
+ */
+#define FW_LOAD_CELL_BYTES  0x40u
+#define FW_EVENTS_OFFSET    (PR_LOAD_BUFFERS * FW_LOAD_CELL_BYTES)
+#define FW_EVENT_CELL_BYTES 0x40u
+_Static_assert(sizeof(struct pr_load_report) <= FW_LOAD_CELL_BYTES, "a load report fits into its buffer");
+
 /* Registers at an offset of the engine container. */
 static inline uint32_t fw_register_read(struct fw *fw, uint32_t offset)
 {

@@ -2,9 +2,9 @@
 /*
  * The firmware's state: one struct in the framework arena, shared by the files of this room only.
  *
- * Two tasks, both in the application band: the execution loop (2) and the server (3). What the server changes
- * and the execution loop reads (programs, processes) is changed in a critical section; everything else of the
- * execution loop is its own.
+ * Each member belongs to one task (tasks.h), which alone changes it. What another task reads of it is one
+ * word, or is changed in a critical section: programs and processes, which the call manager changes and the
+ * execution loop reads, and the word that closes the execution loop.
  */
 #ifndef FIRMWARE_STATE_H
 #define FIRMWARE_STATE_H
@@ -22,15 +22,38 @@
 #include "protocol/message.h"
 #include "protocol/rebase.h"
 #include "protocol/tm_regs.h"
+#include "protocol/dump.h"
 #include "rtkernel/fsm.h"
 
 struct rt_kernel;
+struct rt_mailbox;
+struct rt_mutex;
 struct rt_port;
+struct rt_queue;
+struct rt_semaphore;
+struct rt_signal;
 struct rt_task;
 struct rt_timer;
 
-#define FW_EXELOOP_PRIORITY 2u
-#define FW_SERVER_PRIORITY  3u
+/*
+ * The tasks beside the kernel's own two, idle and terminator (seeds ch. 29 names them; the names here and the
+ * levels are chosen). X(id, name, level)
+ */
+#define FW_TASKS(X)            \
+    X(INTMGR, "intmgr", 1)     \
+    X(EXELOOP, "exeloop", 2)   \
+    X(SERVER, "server", 3)     \
+    X(CALLMGR, "callmgr", 4)   \
+    X(DARTMGR, "dartmgr", 4)   \
+    X(TUNABLES, "tunables", 5) \
+    X(HOSTRPC, "hostrpc", 5)   \
+    X(LOADMON, "loadmon", 6)
+enum fw_task {
+#define X(id, name, level) FW_TASK_##id,
+    FW_TASKS(X)
+#undef X
+        FW_TASK_COUNT
+};
 
 #define FW_CALLS      256u /* accepted and not yet reported to the host, over all processes */
 #define FW_NO_CALL    0xffffu
@@ -49,17 +72,44 @@ struct fw_channel {
  * What reaches a task's queues: a word of reasons is kept beside them, so that no reason is lost when a queue
  * is full.
  */
-enum fw_record_kind { FW_RECORD_LOOK, FW_RECORD_DEADLINE, FW_RECORD_START };
+enum fw_record_kind {
+    FW_RECORD_LOOK,    /* reasons are there */
+    FW_RECORD_COMMAND, /* the server's command is this task's to run */
+    FW_RECORD_START,   /* exeloop: arm */
+    FW_RECORD_STOP,    /* exeloop: disarm */
+    FW_RECORD_RESET,   /* exeloop: end the calls of the range; intmgr: the host has reset it */
+    FW_RECORD_QUEUES,  /* tunables: load the registers of the queues */
+    FW_RECORD_REBASE,  /* dartmgr: the buffers of a new process */
+    FW_RECORD_WINDOW,  /* dartmgr: whether a range is mapped */
+    FW_RECORD_TIMEOUT, /* intmgr: the timeout interrupt came */
+    FW_RECORD_POLL,    /* intmgr: its timer fired */
+    FW_RECORD_LINE,    /* intmgr: an interrupt on a line that no other task has */
+};
 struct fw_record {
-    uint32_t kind;
-    uint32_t zero;
+    uint8_t kind, from; /* from: who waits for the answer */
+    uint16_t zero;
+    uint32_t argument;
 };
 struct fw_pump {
+    struct fw *fw;
     struct rt_task *task;
-    /* bits of channels that rang, and FW_REASON_ENGINE; a look is posted when the first is set */
+    struct rt_mailbox *answer; /* one word, from the task that was asked */
+    /* bits of channels that rang, and FW_REASON_*; a look is posted when the first is set */
     uint32_t reasons;
+    uint8_t number; /* enum fw_task */
 };
-#define FW_REASON_ENGINE (1u << 31)
+#define FW_REASON_ENGINE (1u << 31) /* exeloop: the engine's line rose */
+#define FW_REASON_ABORT  (1u << 30) /* exeloop: queues are overdue */
+#define FW_REASON_CHECK  (1u << 29) /* exeloop: has the abort cleared the queues? */
+#define FW_REASON_LINES  (1u << 28) /* hostrpc: log lines for the host */
+#define FW_REASON_REPORT (1u << 27) /* loadmon: a report is due */
+
+/* Why no call is accepted; all bits 0: calls are. */
+#define FW_CLOSED_INIT     (1u << 0)
+#define FW_CLOSED_QUIESCED (1u << 1)
+#define FW_CLOSED_RESET    (1u << 2)
+#define FW_CLOSED_CACHE    (1u << 3)
+#define FW_CLOSED_ISLANDS  (1u << 4)
 
 /*
  * A buffer that has been rebased: its 64-bit mapped address, whose low half goes to a BAR. `address` and
@@ -101,10 +151,10 @@ struct fw_program {
 };
 #define FW_NO_PLACE 0xffffu
 
-enum fw_process_state { FW_PROCESS_IDLE, FW_PROCESS_RUNNING };
+enum fw_process_state { FW_PROCESS_IDLE, FW_PROCESS_RUNNING, FW_PROCESS_STATES };
 struct fw_process {
     struct fw_rebase *rebase; /* while it is running */
-    uint8_t state;
+    struct rt_fsm machine;    /* enum fw_process_state; the call manager's */
     uint8_t stream;
     uint16_t program;
     uint16_t calls; /* accepted and not reported yet */
@@ -121,6 +171,7 @@ struct fw_call {
     uint64_t accepted;                       /* when */
     uint32_t error[PR_TM_ERRORS], tm_status; /* of a call that failed on the engine */
     uint32_t procedure;
+    uint32_t ticket; /* in the ring of recent commands; rises with each submit */
     uint16_t program, process;
     uint16_t next;
     uint8_t level, stream, network, status;
@@ -135,6 +186,10 @@ struct fw_level {
     struct fw_list waiting, running; /* running: pushed, oldest first */
     uint32_t credit;
     uint64_t since; /* the oldest request is the oldest since then */
+    /* From the abort until the queue is vacant again nothing is pushed; its calls end with `reason` then. */
+    bool aborting;
+    uint8_t reason; /* enum pr_status */
+    uint64_t aborted;
 };
 
 /* A buffer of the draft, by place. */
@@ -144,9 +199,8 @@ struct fw_bound {
 };
 
 struct fw_exeloop {
-    struct fw_pump pump;
     struct rt_fsm machine;
-    struct rt_timer *deadline;
+    struct rt_timer *deadline; /* raises the timeout interrupt */
     struct fw_level level[PR_PRIORITIES];
     struct fw_list free, events;                     /* events: ended, not yet reported to the host */
     uint32_t active;                                 /* calls waiting or running */
@@ -155,7 +209,9 @@ struct fw_exeloop {
     uint32_t networks[(PR_NETWORK_ID_MAX + 1) / 32]; /* a bit per network id in use */
     uint8_t network_level[PR_NETWORK_ID_MAX + 1];    /* of a network id in use */
     uint32_t log_level;                              /* property 0x00a1 */
-    uint64_t dropped, unknown, stale;
+    uint64_t unknown, stale;
+    uint64_t late;     /* calls that waited longer than the context-switch threshold */
+    bool notify_reset; /* the host is to be told of the reset, once IO_T2H has room */
 
     struct fw_call draft; /* the call being checked */
     struct fw_bound bound_as[PR_GENERIC_BUFFERS_MAX];
@@ -163,13 +219,100 @@ struct fw_exeloop {
     _Alignas(8) uint8_t message[PR_CALL_BYTES(PR_CALL_BUFFERS_MAX)];
 };
 
+struct fw_command;
 struct fw_server {
-    struct fw_pump pump;
-    uint64_t pmu_base;
+    const struct fw_command *command; /* the one under way, with its reply */
+    size_t capacity;                  /* bytes of body that the host left room for */
+    size_t reply;                     /* bytes of body that go back */
     int64_t host_time_offset;
-    struct pr_body_setting setting;
     uint64_t loads; /* programs loaded since boot */
     _Alignas(8) uint8_t message[(PR_MESSAGE_BYTES_MAX + 7u) & ~7u];
+};
+
+/* The life of the firmware (CHOSEN; the commands are in message.h). Its machine is the server's. */
+enum fw_life_state {
+    FW_LIFE_INIT,
+    FW_LIFE_RUNNING,
+    FW_LIFE_QUIESCED,
+    FW_LIFE_SUSPENDED,
+    FW_LIFE_DOWN,
+    FW_LIFE_STATES
+};
+struct fw_life {
+    struct rt_fsm machine;
+    struct rt_signal *signal; /* FW_SIGNAL_* */
+};
+#define FW_SIGNAL_DRAINED (1u << 0) /* nothing is in flight */
+#define FW_SIGNAL_RESET   (1u << 1) /* a reset is wanted of the host */
+
+struct fw_power {
+    uint64_t pmu;   /* base of the power-state registers; 0: not known yet */
+    uint32_t on;    /* a bit per enum pr_power_device */
+    bool dynamic;   /* the islands are gated while nothing is in flight */
+    uint64_t gated; /* how often they were */
+};
+
+/* What the dartmgr was asked. */
+struct fw_dartmgr {
+    const struct fw_program *program;
+    const struct pr_body_process *body;
+    struct fw_rebase *rebase;
+    struct rt_mutex *asking; /* one task at a time asks for a window */
+    uint64_t address, bytes;
+};
+
+/* Defaults the host has set, and registers that are loaded from a table. */
+struct fw_tunables {
+    uint64_t switch_ns; /* context-switch latency threshold; 0: none */
+    uint64_t loads;     /* times the registers of the queues were written */
+};
+
+struct fw_loadmon {
+    struct rt_semaphore *credits; /* buffers the host does not have */
+    uint32_t held;                /* a bit per buffer that it has */
+    uint32_t sequence, lost;
+    uint64_t begin, entered; /* of the span; of EXEC */
+    uint64_t busy;           /* in this span, up to the last drain */
+    bool busy_now;           /* in EXEC */
+    uint64_t finished;       /* calls since boot */
+    uint64_t reported_finished, reported_dropped;
+};
+
+enum fw_intmgr_phase { FW_INTMGR_WATCHING, FW_INTMGR_CLEARING, FW_INTMGR_RESETTING };
+struct fw_intmgr {
+    struct rt_timer *poll;
+    struct rt_mutex *reset; /* held from the notification to the host's RESET */
+    bool stuck;             /* the global stuck flag */
+    uint8_t phase;
+    uint8_t first, last; /* queues of the reset */
+    uint64_t timeouts, unhandled, resets;
+};
+
+/* How faults below an exception are dealt with (seeds ch. 29); one counter each. X(id, name) */
+#define FW_DISPOSITIONS(X) \
+    X(WARNED, "warned") X(DROPPED, "dropped") X(REJECTED, "rejected") X(FAULTED, "faulted")
+enum fw_disposition {
+#define X(id, name) FW_##id,
+    FW_DISPOSITIONS(X)
+#undef X
+        FW_DISPOSITION_COUNT
+};
+
+/*
+ * What survives a reset, in memory of the board's. A warm boot keeps it if the checksum is right, a cold boot
+ * clears it.
+ */
+struct fw_retained {
+    uint64_t magic, checksum; /* the exclusive or of all other words */
+    uint64_t total;           /* commands since the ring was cleared */
+    uint64_t lines;           /* log lines sent to the host since then */
+    struct pr_dump_command command[PR_DUMP_COMMANDS_MAX];
+};
+#define FW_RETAINED_MAGIC 0x646e616d6d6f43ull
+
+struct fw_hostrpc {
+    struct rt_queue *lines; /* of the log, on their way to the host */
+    _Alignas(8) uint8_t message[sizeof(struct pr_command_header) + sizeof(struct pr_body_buffer_return)];
 };
 
 struct fw_terminal {
@@ -189,7 +332,10 @@ struct fw {
     struct rt_kernel *kernel;
     struct rt_port *port;
     uint64_t registers;
-    uint64_t heap; /* device address of the extra heap: one PROGRAM_EVENT cell per IO_T2H slot */
+    uint64_t heap;   /* device address of the extra heap, shared.h has its parts */
+    uint32_t closed; /* FW_CLOSED_*: why no call is accepted */
+    uint64_t count[FW_DISPOSITION_COUNT];
+    struct fw_retained *retained;
     struct fw_target target[PR_DOORBELL_TARGETS];
     uint32_t rejected; /* times that a store was rejected too often */
     bool unknown_id_panics;
@@ -199,12 +345,22 @@ struct fw {
     /* The software descriptor table of wide BARs: all 64 bits, and which of a queue are in use. */
     uint64_t wide[PR_TQ_COUNT][PR_TQ_BARS];
     uint32_t wide_bars[PR_TQ_COUNT];
+    struct fw_pump pump[FW_TASK_COUNT];
     struct fw_terminal terminal;
+    struct fw_hostrpc hostrpc;
+    struct fw_intmgr intmgr;
     struct fw_server server;
+    struct fw_life life;
+    struct fw_power power;
+    struct fw_dartmgr dartmgr;
+    struct fw_tunables tunables;
+    struct fw_loadmon loadmon;
     struct fw_exeloop exeloop;
     struct fw_program *program[PR_PROGRAMS_MAX];
     struct fw_process process[PR_PROCESSES_MAX];
     struct fw_call call[FW_CALLS];
+    struct fw_retained own_retained;              /* of a board that has no memory for it */
+    _Alignas(8) uint8_t dump[PR_DUMP_AREA_BYTES]; /* the section being staged */
 };
 
 _Static_assert(sizeof(struct fw) + 64 <= PR_FRAMEWORK_BYTES,

@@ -2,14 +2,13 @@
 /* TERMINAL. A line that finds no free slot is counted, and is then in the kernel's log only. */
 #include "firmware/terminal.h"
 
-#include <stdarg.h>
-
 #include "firmware/channel.h"
+#include "firmware/dartmgr.h"
 #include "firmware/doorbell.h"
-#include "firmware/log.h"
+#include "firmware/retained.h"
 #include "firmware/shared.h"
-#include "rtkernel/format.h"
 #include "rtkernel/irq.h"
+#include "rtkernel/log.h"
 
 #define REQUEST_SLOT 0u /* of SHAREDMALLOC: there is one request */
 
@@ -40,7 +39,7 @@ void fw_terminal_answer(struct fw *fw)
         !(slot.address & PR_SLOT_OWNER))
         return;
     address = slot.address & ~PR_SLOT_OWNER;
-    if (address && rt_port_window(fw->port, address, FW_TERMINAL_BUFFER_BYTES))
+    if (address && !fw_dartmgr_window(fw, FW_TASK_HOSTRPC, address, FW_TERMINAL_BUFFER_BYTES))
         fw->terminal.buffer = address;
 }
 
@@ -49,7 +48,7 @@ void fw_terminal_line(struct fw *fw, const char *text, size_t length)
     const uint32_t previous = rt_irq_mask(fw->kernel);
     uint32_t number;
 
-    if (!fw->terminal.enabled || !fw->terminal.buffer)
+    if (!fw->terminal.enabled)
         goto out;
     if (!fw_channel_room(fw, PR_CHANNEL_TERMINAL, &number)) {
         fw->terminal.lost++;
@@ -59,21 +58,8 @@ void fw_terminal_line(struct fw *fw, const char *text, size_t length)
         fw_channel_send(fw, PR_CHANNEL_TERMINAL, fw->terminal.buffer + (uint64_t)number * RT_LOG_WIDTH,
                         length, 0);
         fw_doorbell_ring(fw, PR_CHANNEL_TERMINAL);
+        fw_retained_line(fw);
     }
 out:
     rt_irq_restore(fw->kernel, previous);
-}
-
-void fw_log(struct fw *fw, enum rt_log_level level, const char *format, ...)
-{
-    char text[RT_LOG_WIDTH];
-    size_t length;
-    va_list args;
-
-    va_start(args, format);
-    length = rt_format_list(text, sizeof(text), format, args);
-    va_end(args);
-    rt_log(fw->kernel, level, "%s", text);
-    if (level <= RT_LOG_INFO)
-        fw_terminal_line(fw, text, length);
 }

@@ -20,6 +20,8 @@
     X(FW_RUN_MODE, "the driver relies on the mode of boot")           \
     X(POWER_DOWN, "programs of all clients would be lost")            \
     X(SUSPEND, "programs of all clients would be lost")               \
+    X(QUIESCE_STATE, "calls of all clients would be refused")         \
+    X(POWER_DEVICE_OFF, "calls of all clients would be refused")      \
     X(SET_SNE_PMU_BASE, "the address is the driver's")                \
     X(SET_SNE_PMU_BASE2, "the address is the driver's")               \
     X(IPC_ENDPOINT_SET, "the rings are the driver's")                 \

@@ -97,7 +97,9 @@ struct pr_body_setting {
     struct {
         uint32_t reg, value;
     } row[2];
-};                         /* ANE_DEFAULT_SETTING_SET: 8 + 8n */
+}; /* ANE_DEFAULT_SETTING_SET: 8 + 8n */
+/* Its row of the context-switch latency threshold, in microseconds (seeds ch. 29; the number is CHOSEN). */
+#define PR_SETTING_SWITCH_LATENCY 1u
 struct pr_body_resources { /* RESOURCE_INFO_GET: 0x5c bytes, command facts 4.2 */
     uint32_t programs, processes, wait_events, calls_per_process, procedures, cache_requests, engines;
     uint32_t zero[16];

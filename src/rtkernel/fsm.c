@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "rtkernel/fault.h"
+#include "rtkernel/sched.h"
 
 static const struct rt_fsm_row *find_row(const struct rt_fsm_table *table, unsigned state, unsigned event)
 {
@@ -64,6 +64,7 @@ static void leave_for_later(struct rt_fsm *fsm, unsigned event, uint64_t argumen
 
 void rt_fsm_post(struct rt_fsm *fsm, unsigned event, uint64_t argument)
 {
+    rt_sched_check_context(fsm->kernel, __func__);
     if (event >= fsm->table->events)
         rt_fault_assert(fsm->kernel, "%s: event %u is out of range", fsm->table->name, event);
     if (fsm->running) {

@@ -52,8 +52,8 @@ struct rt_fsm {
 void rt_fsm_init(struct rt_fsm *fsm, struct rt_kernel *kernel, const struct rt_fsm_table *table,
                  void *context);
 /*
- * Runs the event, and those its action posts; from within an action, leaves it for later. Too many of those
- * is a fault.
+ * Runs the event, and those its action posts; from within an action, leaves it for later. More than
+ * RT_FSM_PENDING of those is a fault, and so is a call in interrupt context: actions are a subsystem's work.
  */
 void rt_fsm_post(struct rt_fsm *fsm, unsigned event, uint64_t argument);
 unsigned rt_fsm_state(const struct rt_fsm *fsm);

@@ -32,6 +32,7 @@ void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value);
  */
 #define RT_SYSREG(op0, op1, crn, crm, op2) ((op0) << 14 | (op1) << 11 | (crn) << 7 | (crm) << 3 | (op2))
 #define RT_SYSREG_S3_3_C15_C8_0            RT_SYSREG(3u, 3u, 15u, 8u, 0u)
+#define RT_SYSREG_MPIDR_EL1                RT_SYSREG(3u, 0u, 0u, 0u, 5u)
 uint64_t rt_port_sysreg_read(struct rt_port *port, uint32_t id);
 void rt_port_sysreg_write(struct rt_port *port, uint32_t id, uint64_t value);
 

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The load monitor. The execution loop adds up; this task reports. A credit is taken before a buffer is
+ * filled, and given when the host has returned it; a report without a credit or a slot is counted as lost.
+ */
+#include "firmware/loadmon.h"
+
+#include "firmware/channel.h"
+#include "firmware/control.h"
+#include "firmware/doorbell.h"
+#include "firmware/log.h"
+#include "firmware/pump.h"
+#include "firmware/shared.h"
+#include "rtkernel/irq.h"
+#include "rtkernel/semaphore.h"
+
+bool fw_loadmon_create(struct fw *fw)
+{
+    fw->loadmon.begin = rt_port_now(fw->port);
+    return !rt_semaphore_create(fw->kernel, &fw->loadmon.credits, PR_LOAD_BUFFERS, PR_LOAD_BUFFERS);
+}
+
+void fw_loadmon_enter(struct fw *fw)
+{
+    fw->loadmon.entered = rt_port_now(fw->port);
+    fw->loadmon.busy_now = true;
+}
+
+void fw_loadmon_leave(struct fw *fw)
+{
+    fw->loadmon.busy += rt_port_now(fw->port) - fw->loadmon.entered;
+    fw->loadmon.busy_now = false;
+}
+
+void fw_loadmon_finished(struct fw *fw)
+{
+    if (++fw->loadmon.finished % PR_LOAD_CALLS == 0)
+        fw_pump_want(fw, FW_TASK_LOADMON, FW_REASON_REPORT);
+}
+
+static uint64_t buffer_address(const struct fw *fw, unsigned number)
+{
+    return fw->heap + number * FW_LOAD_CELL_BYTES;
+}
+
+/* The span up to now. With interrupts masked: the execution loop adds to it. */
+static struct pr_load_report measure(struct fw *fw, uint64_t now)
+{
+    const struct fw_loadmon *m = &fw->loadmon;
+
+    return (struct pr_load_report){.sequence = m->sequence,
+                                   .lost = m->lost,
+                                   .time = fw_shared_host_time(fw),
+                                   .span_ns = now - m->begin,
+                                   .busy_ns = m->busy + (m->busy_now ? now - m->entered : 0),
+                                   .calls = m->finished - m->reported_finished,
+                                   .dropped = fw->count[FW_DROPPED] - m->reported_dropped};
+}
+
+static struct pr_load_report end_span(struct fw *fw)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+    const uint64_t now = rt_port_now(fw->port);
+    struct fw_loadmon *m = &fw->loadmon;
+    const struct pr_load_report report = measure(fw, now);
+
+    m->begin = now;
+    m->busy = 0;
+    if (m->busy_now)
+        m->entered = now;
+    m->reported_finished = m->finished;
+    m->reported_dropped = fw->count[FW_DROPPED];
+    rt_irq_restore(fw->kernel, previous);
+    return report;
+}
+
+/* A credit says that there is one. */
+static unsigned take_buffer(struct fw *fw)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+    unsigned number = 0;
+
+    while (fw->loadmon.held >> number & 1)
+        number++;
+    fw->loadmon.held |= 1u << number;
+    rt_irq_restore(fw->kernel, previous);
+    return number;
+}
+
+static void send_report(struct fw *fw)
+{
+    struct fw_loadmon *m = &fw->loadmon;
+    struct pr_load_report report;
+    uint64_t address;
+    uint32_t slot;
+
+    if (!fw_channel_room(fw, PR_CHANNEL_BUF_T2H, &slot) || rt_semaphore_take(m->credits, RT_NO_WAIT)) {
+        m->lost++;
+        fw_log(fw, RT_LOG_WARNING, "a load report is lost: the host has all %u buffers (%u lost)",
+               PR_LOAD_BUFFERS, m->lost);
+        return;
+    }
+    address = buffer_address(fw, take_buffer(fw));
+    report = end_span(fw);
+    m->sequence++;
+    (void)fw_shared_out(fw, address, &report, sizeof(report));
+    fw_channel_send(fw, PR_CHANNEL_BUF_T2H, address, sizeof(report), PR_BUFFER_LOAD_REPORT);
+    fw_doorbell_ring(fw, PR_CHANNEL_BUF_T2H);
+}
+
+enum pr_status fw_loadmon_return(struct fw *fw, const struct pr_body_buffer_return *body)
+{
+    struct fw_loadmon *m = &fw->loadmon;
+
+    for (unsigned i = 0; i < PR_LOAD_BUFFERS; i++) {
+        uint32_t previous;
+
+        if (body->address != buffer_address(fw, i) || body->tag != PR_BUFFER_LOAD_REPORT ||
+            !(m->held >> i & 1))
+            continue;
+        previous = rt_irq_mask(fw->kernel);
+        m->held &= ~(1u << i);
+        rt_irq_restore(fw->kernel, previous);
+        (void)rt_semaphore_give(m->credits);
+        return PR_STATUS_OK;
+    }
+    fw_log(fw, RT_LOG_WARNING, "a buffer at 0x%llx, tag %u, is returned: the host has no such buffer",
+           (unsigned long long)body->address, body->tag);
+    return PR_STATUS_BAD_ARGUMENT;
+}
+
+enum pr_status fw_loadmon_get(struct fw *fw, struct pr_command_header *header, void *body)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+    const struct pr_load_report report = measure(fw, rt_port_now(fw->port));
+
+    (void)header;
+    rt_irq_restore(fw->kernel, previous);
+    rt_memcpy(body, &report, sizeof(report));
+    return PR_STATUS_OK;
+}
+
+void fw_loadmon_run(struct fw *fw, const struct fw_record *record)
+{
+    if (record->kind == FW_RECORD_COMMAND)
+        fw_pump_answer(fw, record, fw_control_execute(fw));
+    else if (fw_pump_reasons(fw, FW_TASK_LOADMON) & FW_REASON_REPORT)
+        send_report(fw);
+}

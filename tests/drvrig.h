@@ -146,6 +146,8 @@ struct drvrig {
     uint32_t selected;          /* scratch 7 when it was: warm or cold */
     struct pr_body_reset reset; /* of the last RESET */
     unsigned resets;
+    struct pr_body_buffer_return returned_buffer; /* the last, and how many */
+    unsigned returned;
 
     /* The one wake port, DRVRIG_PORT. */
     uint32_t reserved, watched;

@@ -4,6 +4,7 @@
  */
 #include "drvrig.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct pr_body_resources drvrig_resources = {.programs = 144,
@@ -285,6 +286,21 @@ static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header
         rig->process[header->process_id].there = false;
         rig->program[header->program_id].processes--;
         return PR_STATUS_OK;
+    case PR_CMD_SUSPEND:
+        for (unsigned i = 0; i < DRVRIG_PROGRAMS; i++)
+            assert_false(rig->program[i].there);
+        return PR_STATUS_OK;
+    case PR_CMD_CH_BUFFER_RETURN:
+        assert_int_equal(header->size, sizeof(rig->returned_buffer));
+        memcpy(&rig->returned_buffer, body, sizeof(rig->returned_buffer));
+        rig->returned++;
+        return PR_STATUS_OK;
+    case PR_CMD_CH_INFO_GET: {
+        struct pr_body_report *report = body;
+
+        report->bytes = (uint32_t)sprintf(report->text, "report %u of the rig", report->report);
+        return PR_STATUS_OK;
+    }
     case PR_CMD_RESET:
         assert_int_equal(header->size, sizeof(rig->reset));
         memcpy(&rig->reset, body, sizeof(rig->reset));
@@ -312,15 +328,15 @@ static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header
     }
 }
 
-static bool command(struct drvrig *rig)
+static bool command(struct drvrig *rig, unsigned channel)
 {
-    struct pr_slot *slot = slot_at(rig, PR_CHANNEL_IO, rig->cursor[PR_CHANNEL_IO]);
+    struct pr_slot *slot = slot_at(rig, channel, rig->cursor[channel]);
     struct pr_command_header *header;
     uint32_t status;
 
     if (slot->address & 1)
         return false;
-    advance(rig, PR_CHANNEL_IO);
+    advance(rig, channel);
     assert_true(slot->address >= rig->args.pool && slot->address + slot->length <= rig->args.pool + 0x40000);
     header = drvrig_base_at(rig, slot->address, slot->length);
     assert_int_equal(slot->length, 24 + header->size);
@@ -340,7 +356,7 @@ static bool command(struct drvrig *rig)
                                                                : run_command(rig, header, header + 1);
     header->priority = status;
     slot->address |= 1;
-    ring_host(rig, 1);
+    ring_host(rig, pr_channel_table[channel].bit);
     if (rig->log_buffer && !rig->no_terminal) {
         strcpy(drvrig_base_at(rig, rig->log_buffer, 64), "said the firmware");
         drvrig_send_slot(rig, PR_CHANNEL_TERMINAL, rig->log_buffer, 17, 0);
@@ -526,8 +542,14 @@ bool drvrig_step(struct drvrig *rig)
         rig->line = true;
         drv_interrupt(rig->driver);
     } else if (rig->boot == 4 && bell >> 1 & 1) {
-        if (!command(rig))
+        if (!command(rig, PR_CHANNEL_IO))
             rig->doorbell &= ~2u;
+    } else if (rig->boot == 4 && bell >> pr_channel_table[PR_CHANNEL_DEBUG].bit & 1) {
+        if (!command(rig, PR_CHANNEL_DEBUG))
+            rig->doorbell &= ~(1u << pr_channel_table[PR_CHANNEL_DEBUG].bit);
+    } else if (rig->boot == 4 && bell >> pr_channel_table[PR_CHANNEL_BUF_H2T].bit & 1) {
+        if (!command(rig, PR_CHANNEL_BUF_H2T))
+            rig->doorbell &= ~(1u << pr_channel_table[PR_CHANNEL_BUF_H2T].bit);
     } else if (rig->boot == 4 && bell >> 7 & 1) {
         if (rig->deaf || !take_call(rig))
             rig->doorbell &= ~0x80u;

@@ -127,6 +127,7 @@ static const struct {
     {PR_TRACE_DRV_RECOVERED, "the channels are ready again after 10 recoveries"},
     {PR_TRACE_DRV_RECOVERY_FAILED, "recovery failed after 10 boots: t1"},
     {PR_TRACE_DRV_ASLEEP, "the device sleeps: 10 processes and 11 programs are parked"},
+    {PR_TRACE_DRV_BUFFER_UNKNOWN, "BUF_T2H: 10 bytes at 0xb with tag 12 are unknown"},
 };
 
 static struct pr_trace_record made_up_record(unsigned number)

@@ -2,11 +2,11 @@
 /*
  * ANE_Init. Phases follow each other in the order of the table `phases`; one that waits has a deadline in
  * virtual time, set when it was entered. What the firmware announces is checked before anything is made from
- * it. Interrupts are off from the first phase until the third handshake is over: after that the first commands
- * are answered by interrupts.
+ * it. Interrupts are off from the first phase until the third handshake is over: after that the first
+ * commands are answered by interrupts.
  *
- * A later boot uses the surfaces of the one before, unless the firmware asks for other sizes: the command pool
- * stays in any case, because requests that wait in the driver are written there.
+ * A later boot uses the surfaces of the one before, unless the firmware asks for other sizes: the command
+ * pool stays in any case, because requests that wait in the driver are written there.
  */
 #include "driver/boot.h"
 
@@ -30,9 +30,8 @@
 #define IPC_BYTES_MAX  0x1000000u
 #define HEAP_BYTES_MAX 0x4000000u
 #define TEMPLATE_C0    4u /* command facts 6 */
-/* Properties and settings that boot writes (command facts 4.1 and 4.3; the setting's numbers are chosen). */
+/* Properties and settings that boot writes (command facts 4.1 and 4.3; the setting's value is chosen). */
 #define PROPERTY_READ_ONLY_IMAGE  0x10a4u
-#define SETTING_SWITCH_LATENCY    1u
 #define SETTING_SWITCH_LATENCY_US 100u
 #define SETTINGS                  1u /* how many of them */
 /* A body of so many settings: the count, then the rows in use. */
@@ -97,7 +96,9 @@ static bool boot_refused(uint32_t scratch7, struct base_error *error, int *statu
     return true;
 }
 
-/* 0 when a scratch word has a value. 1: not yet. -EPROTO: refused, with a sentence. -ETIMEDOUT: without one. */
+/*
+ * 0 when a scratch word has a value. 1: not yet. -EPROTO: refused, with a sentence. -ETIMEDOUT: without one.
+ */
 static int look_at_scratch(struct drv *d, unsigned number, uint32_t value, struct base_error *error)
 {
     int status;
@@ -304,7 +305,7 @@ static int enable_interrupts(struct drv *d, struct base_error *error)
         .start = {1},
         .pmu = {d->aperture[PR_APERTURE_PS].base},
         .property = {0, PROPERTY_READ_ONLY_IMAGE, 1},
-        .setting = {.count = SETTINGS, .row = {{SETTING_SWITCH_LATENCY, SETTING_SWITCH_LATENCY_US}}},
+        .setting = {.count = SETTINGS, .row = {{PR_SETTING_SWITCH_LATENCY, SETTING_SWITCH_LATENCY_US}}},
         .events = {.address = d->events.iova, .events = PR_SHARED_EVENTS_MAX},
     };
     return 0;

@@ -247,19 +247,19 @@ static IOReturn leave_outside(struct drv_client *client, struct base_error *erro
 }
 
 /* With the gate; an error of the recovery is that of the call. */
-static IOReturn run_call(struct drv_client *client, drv_dispatcher run, uint32_t number,
+static IOReturn run_call(struct drv_client *client, drv_dispatcher run, uint32_t number, bool plain,
                          struct IOExternalMethodArguments *arguments)
 {
     struct drv *d = client->driver;
 
     if (drv_client_is_closed(client))
         return drv_refuse(d, ANE_RETURN_CLOSED, "Client %u is closed.", client->number);
-    if (!d->ready)
+    if (!d->ready && !plain)
         return drv_refuse(d, kIOReturnNotReady, "The device does not run: %s", d->recovery.why.text);
     return run(client, number, arguments);
 }
 
-IOReturn drv_client_run(struct drv_client *client, drv_dispatcher run, uint32_t number,
+IOReturn drv_client_run(struct drv_client *client, drv_dispatcher run, uint32_t number, bool plain,
                         struct IOExternalMethodArguments *arguments, struct base_error *error)
 {
     struct drv *d = client->driver;
@@ -270,10 +270,10 @@ IOReturn drv_client_run(struct drv_client *client, drv_dispatcher run, uint32_t 
         return kIOReturnBadArgument;
     client->calls++;
     if (!drv_gate_enter(&d->gate, &d->platform, &deadline) ||
-        (!d->ready && !drv_recovery_rouse(d, &deadline)))
+        (!d->ready && !plain && !drv_recovery_rouse(d, &deadline)))
         return leave_outside(client, error);
     d->error = error;
-    result = run_call(client, run, number, arguments);
+    result = run_call(client, run, number, plain, arguments);
     d->error = NULL;
     drv_client_leave(client);
     drv_unwire_run(d);
@@ -284,7 +284,7 @@ IOReturn drv_client_run(struct drv_client *client, drv_dispatcher run, uint32_t 
 IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
                          struct IOExternalMethodArguments *arguments, struct base_error *error)
 {
-    return drv_client_run(client, drv_dispatch, selector, arguments, error);
+    return drv_client_run(client, drv_dispatch, selector, false, arguments, error);
 }
 
 uint32_t drv_client_count_persistent(const struct drv *d)

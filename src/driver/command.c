@@ -15,6 +15,12 @@
 #include "driver/recovery.h"
 #include "driver/ring.h"
 
+static const enum pr_channel rings[DRV_COMMAND_CHANNELS] = {
+    [DRV_COMMAND_IO] = PR_CHANNEL_IO,
+    [DRV_COMMAND_DEBUG] = PR_CHANNEL_DEBUG,
+    [DRV_COMMAND_BUFFERS] = PR_CHANNEL_BUF_H2T,
+};
+
 IOReturn drv_status_return(uint32_t status)
 {
     switch (status) {
@@ -54,6 +60,7 @@ bool drv_command_post(struct drv *d, const struct drv_command_args *args, struct
     if (args->bytes)
         memcpy(command->message + sizeof(header), args->body, args->bytes);
     command->answer = answer;
+    command->quiet = !answer;
     command->body = args->body;
     command->bytes = args->bytes;
     command->reply = args->reply;
@@ -61,9 +68,10 @@ bool drv_command_post(struct drv *d, const struct drv_command_args *args, struct
     command->context = args->context;
     command->late_context = args->late_context;
     command->serial = ++d->command_serial;
-    answer->done = answer->cancelled = false;
-    command->busy = drv_ring_post(d, PR_CHANNEL_IO, command->address, sizeof(header) + args->bytes, command,
-                                  &command->slot);
+    if (answer)
+        answer->done = answer->cancelled = false;
+    command->busy = drv_ring_post(d, rings[args->channel], command->address, sizeof(header) + args->bytes,
+                                  command, &command->slot);
     return command->busy;
 }
 
@@ -75,7 +83,9 @@ static void answer_aborted(drv_reply reply, void *context, struct pr_command_hea
         reply(context, header);
 }
 
-/* First come, first served. One that a restart finds in the line names slots that are gone: it is not sent. */
+/*
+ * First come, first served. One that a restart finds in the line names slots that are gone: it is not sent.
+ */
 static bool post_command_in_turn(struct drv *d, const struct drv_command_args *args,
                                  struct drv_answer *answer)
 {
@@ -117,19 +127,20 @@ static void take_answer(struct drv *d, struct drv_command *command)
             command->reply(command->context, &header);
         return;
     }
-    SOC_TRACE(d->platform.trace, DRV_COMMAND_LATE, command->slot);
+    if (!command->quiet)
+        SOC_TRACE(d->platform.trace, DRV_COMMAND_LATE, command->slot);
     if (command->late)
         command->late(command->late_context, &header);
 }
 
-void drv_command_returns(struct drv *d)
+void drv_command_returns(struct drv *d, enum drv_command_channel channel)
 {
-    struct drv_ring *ring = &d->ring[PR_CHANNEL_IO];
+    struct drv_ring *ring = &d->ring[rings[channel]];
 
     for (uint32_t i = 0; i < ring->slots; i++) {
         struct drv_command *command = ring->holder[i];
 
-        if (!command || !drv_ring_returned(d, PR_CHANNEL_IO, i))
+        if (!command || !drv_ring_returned(d, rings[channel], i))
             continue;
         ring->holder[i] = NULL;
         take_answer(d, command);
@@ -175,8 +186,7 @@ unsigned drv_command_cancel_all(struct drv *d)
     return count;
 }
 
-/* The caller's record ends: an answer that comes later has no caller. */
-static void abandon_answer(struct drv *d, const struct drv_answer *answer)
+void drv_command_abandon(struct drv *d, const struct drv_answer *answer)
 {
     for (unsigned i = 0; i < DRV_COMMANDS; i++)
         if (d->command[i].busy && d->command[i].answer == answer)
@@ -186,11 +196,11 @@ static void abandon_answer(struct drv *d, const struct drv_answer *answer)
 static IOReturn give_up_command(struct drv *d, const struct drv_answer *answer,
                                 const struct drv_command_args *args)
 {
-    const char *why = drv_mailbox_recover(d, PR_CHANNEL_IO);
+    const char *why = drv_mailbox_recover(d, rings[args->channel]);
 
     if (!answer->done) {
         drv_recovery_suspect(d);
-        abandon_answer(d, answer);
+        drv_command_abandon(d, answer);
         why = "no answer came: doorbell lost, or the firmware is stuck";
     }
     return drv_refuse(d, kIOReturnTimeout, "Command %s (0x%x) timed out after %u ms: %s.",
@@ -227,8 +237,9 @@ IOReturn drv_command_run(struct drv *d, const struct drv_command_args *args, enu
     if (!post_command_in_turn(d, args, &answer))
         return drv_refuse(
             d, kIOReturnTimeout,
-            "Command %s (0x%x) was not sent: all %u commands or slots of IO were under way for %u ms.",
-            pr_command_name(args->id), args->id, DRV_COMMANDS, DRV_DEFAULT_TIMEOUT_MS);
+            "Command %s (0x%x) was not sent: all %u commands or slots of %s were under way for %u ms.",
+            pr_command_name(args->id), args->id, DRV_COMMANDS, pr_channel_table[rings[args->channel]].name,
+            DRV_DEFAULT_TIMEOUT_MS);
     if (drv_wait(d, &answer.done, &timer))
         result = give_up_command(d, &answer, args);
     else

@@ -109,7 +109,9 @@ struct drv_platform {
     /* A DART fault ends everything, as on the device; the sentence says why. NULL: faults are survived. */
     void (*panic)(void *context, const char *sentence);
 
-    /* A post-mortem dump of the firmware, in the form of protocol/dump.h; good during the call. May be NULL. */
+    /*
+     * A post-mortem dump of the firmware, in the form of protocol/dump.h; good during the call. May be NULL.
+     */
     void (*dump)(void *context, const void *bytes, size_t size);
 
     /*
@@ -141,12 +143,30 @@ struct drv_identity {
 int drv_create(const struct drv_platform *platform, struct drv **driver, struct base_error *error);
 /*
  * ANEHWDevice::start, power_on_hardware, ANE_Init: apertures, RTBuddy client, power, endpoint, handshakes,
- * channels, boot commands. Each way to fail has its own sentence. A missing second wake is retried with a power
- * cycle, DRV_BOOT_TRIES times in all, counted.
+ * channels, boot commands. Each way to fail has its own sentence. A missing second wake is retried with a
+ * power cycle, DRV_BOOT_TRIES times in all, counted.
  */
 #define DRV_BOOT_TRIES 3
 int drv_start(struct drv *driver, struct base_error *error);
 void drv_destroy(struct drv *driver);
+
+/*
+ * Sleep: QUIESCE_STATE, processes terminated, programs unloaded, SUSPEND, POWER_DOWN, power off; all of it is
+ * kept for the next use. -EBUSY, -EIO or -ENODEV with a sentence. Wake: power_on_hardware and ANE_Init, warm;
+ * any call of a client does that too. -ENODEV with a sentence when the firmware does not come up.
+ */
+int drv_sleep(struct drv *driver, struct base_error *error);
+int drv_wake(struct drv *driver, struct base_error *error);
+
+/*
+ * A report of the running firmware as text (enum pr_report), ended by 0; *bytes is the room and becomes the
+ * length. -EINVAL, -ENOSPC or -EIO with a sentence.
+ */
+int drv_debug_report(struct drv *driver, uint32_t report, char *text, size_t *bytes,
+                     struct base_error *error);
+/* The last load report, and how many there were. */
+struct pr_load_report;
+const struct pr_load_report *drv_debug_load(const struct drv *driver, uint64_t *reports);
 
 /* The controller rang: called when the host's interrupt line rises, with the machine's lock held. */
 void drv_interrupt(struct drv *driver);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dump. What the controller wrote is hostile: address, size and number of a section are read once from the
- * scratch registers and checked, its bytes are copied once, and no section is taken twice. A section that fails
- * a check ends the dump as incomplete: the rest of what such a controller says is not worth waiting for.
+ * The dump. What the controller wrote is hostile: address, size and number of a section are read once from
+ * the scratch registers and checked, its bytes are copied once, and no section is taken twice. A section that
+ * fails a check ends the dump as incomplete: the rest of what such a controller says is not worth waiting
+ * for.
  */
 #include "driver/dump.h"
 

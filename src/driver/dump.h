@@ -12,8 +12,8 @@
 /* The controller rang PR_DOORBELL_CRASH: takes what is staged. The first section of a dump begins it. */
 void drv_dump_take(struct drv *driver);
 /*
- * A dump has begun and has not ended. A controller that stages nothing for DRV_DUMP_LIMIT_NS ends it: what came
- * is kept as an incomplete dump.
+ * A dump has begun and has not ended. A controller that stages nothing for DRV_DUMP_LIMIT_NS ends it: what
+ * came is kept as an incomplete dump.
  */
 #define DRV_DUMP_LIMIT_NS (100 * DRV_MS)
 bool drv_dump_is_draining(struct drv *driver);

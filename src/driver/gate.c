@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines and the command gate. While callers are in the line of an open gate it is held: it is passed on to the
- * first of them and never free in between. A waiter is in one line at most, and on the stack of its call.
+ * Lines and the command gate. While callers are in the line of an open gate it is held: it is passed on to
+ * the first of them and never free in between. A waiter is in one line at most, and on the stack of its call.
  */
 #include "driver/gate.h"
 

@@ -42,8 +42,8 @@ bool drv_gate_enter(struct drv_gate *gate, const struct drv_platform *platform,
                     struct drv_deadline *deadline);
 void drv_gate_leave(struct drv_gate *gate);
 /*
- * Recovery, wake and sleep have the gate to themselves: closed, it is passed on to no caller, and once its last
- * owner has left it is free of them until it is opened.
+ * Recovery, wake and sleep have the gate to themselves: closed, it is passed on to no caller, and once its
+ * last owner has left it is free of them until it is opened.
  */
 void drv_gate_close(struct drv_gate *gate);
 void drv_gate_open(struct drv_gate *gate);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Load and unload. A command about a program is sent once, and its answer counts whenever it comes. One that a
- * restart of the firmware has cancelled is answered with PR_STATUS_ABORTED: the firmware does not have the
+ * Load and unload. A command about a program is sent once, and its answer counts whenever it comes. One that
+ * a restart of the firmware has cancelled is answered with PR_STATUS_ABORTED: the firmware does not have the
  * program then, whatever the command was.
  */
 #include "driver/load.h"

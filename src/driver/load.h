@@ -15,8 +15,8 @@ void drv_load_unload(struct drv_program *program);
 /* The firmware has the program, or an instance's base, when this returns kIOReturnSuccess. May wait. */
 IOReturn drv_load_again(struct drv_program *program, struct drv_deadline *deadline);
 /*
- * The next command that `program`, which is LOST, needs to be READY is sent, with `body` until it is answered.
- * False when none is needed any more: an instance has taken the slot of its base.
+ * The next command that `program`, which is LOST, needs to be READY is sent, with `body` until it is
+ * answered. False when none is needed any more: an instance has taken the slot of its base.
  */
 bool drv_load_post(struct drv_program *program, struct pr_body_load *body, struct drv_answer *answer);
 /* The firmware has forgotten every program, and every process without a client. */

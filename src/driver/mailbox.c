@@ -12,6 +12,7 @@
 
 #include "driver/block.h"
 #include "driver/command.h"
+#include "driver/debug.h"
 #include "driver/recovery.h"
 #include "driver/request.h"
 #include "driver/ring.h"
@@ -129,8 +130,11 @@ static void take_buffers(struct drv *d)
     unsigned taken = 0;
 
     while (taken < d->ring[PR_CHANNEL_BUF_T2H].slots && (slot = drv_ring_take(d, PR_CHANNEL_BUF_T2H))) {
+        uint64_t address = slot->address & ~PR_SLOT_OWNER, length = slot->length, tag = slot->reply;
+
         taken++;
-        drv_ring_give(d, PR_CHANNEL_BUF_T2H, slot->address);
+        drv_ring_give(d, PR_CHANNEL_BUF_T2H, address);
+        drv_debug_take_buffer(d, address, length, tag);
     }
     ring_back(d, PR_CHANNEL_BUF_T2H, taken);
 }
@@ -196,13 +200,17 @@ static void handle_channels(struct drv *d, uint32_t pending)
     if (channel_rang(d, pending, PR_CHANNEL_DATA_CHAIN_H2T))
         drv_request_returns(d);
     if (channel_rang(d, pending, PR_CHANNEL_IO))
-        drv_command_returns(d);
+        drv_command_returns(d, DRV_COMMAND_IO);
     if (channel_rang(d, pending, PR_CHANNEL_SHAREDMALLOC))
         take_memory_requests(d);
     if (channel_rang(d, pending, PR_CHANNEL_TERMINAL))
         take_log_lines(d);
     if (channel_rang(d, pending, PR_CHANNEL_BUF_T2H))
         take_buffers(d);
+    if (channel_rang(d, pending, PR_CHANNEL_DEBUG))
+        drv_command_returns(d, DRV_COMMAND_DEBUG);
+    if (channel_rang(d, pending, PR_CHANNEL_BUF_H2T))
+        drv_command_returns(d, DRV_COMMAND_BUFFERS);
 }
 
 void drv_mailbox_poll(struct drv *d)

@@ -8,8 +8,8 @@
 /* Asks for every power domain. */
 void drv_power_request(struct drv *driver);
 /*
- * 0: every domain is on, and what the DARTs had lost is written again. 1: not yet. -ETIMEDOUT after `late`, with
- * the domain that is missing; -ENOMEM.
+ * 0: every domain is on, and what the DARTs had lost is written again. 1: not yet. -ETIMEDOUT after `late`,
+ * with the domain that is missing; -ENOMEM.
  */
 int drv_power_resume(struct drv *driver, bool late, struct base_error *error);
 /* Off: controller, engine and DARTs forget. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs. A program is in exactly one state, which only drv_program_set_state() changes. While a command about it is
- * with the firmware (LOADING, UNLOADING) it is not freed, even if its caller has left: the answer, late or
- * not, moves it on. A program is unloaded when it is not needed: no owner, no processes, no call or command
- * under way, no ghosts. It is freed as UNLOADED: until then the firmware may read its container and text. The
- * exceptions are a program the firmware never knew (NEW), and the end of the driver, after the controller has
- * stopped. An instance with its base's slot is LOADED and UNLOADED without a command. load.c has the commands.
+ * Programs. A program is in exactly one state, which only drv_program_set_state() changes. While a command
+ * about it is with the firmware (LOADING, UNLOADING) it is not freed, even if its caller has left: the
+ * answer, late or not, moves it on. A program is unloaded when it is not needed: no owner, no processes, no
+ * call or command under way, no ghosts. It is freed as UNLOADED: until then the firmware may read its
+ * container and text. The exceptions are a program the firmware never knew (NEW), and the end of the driver,
+ * after the controller has stopped. An instance with its base's slot is LOADED and UNLOADED without a
+ * command. load.c has the commands.
  */
 #include "driver/program.h"
 

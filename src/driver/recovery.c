@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recovery. From its beginning to its end the channels are not ready and the command gate is closed, so that no
- * call is inside the driver except in a wait; what follows is done by timer events alone. In this order:
+ * Recovery. From its beginning to its end the channels are not ready and the command gate is closed, so that
+ * no call is inside the driver except in a wait; what follows is done by timer events alone. In this order:
  *
  *   RESET    RESET is with the firmware, when it was the firmware that asked
  *   DRAIN    the dump is taken, section by section, by interrupts; a controller that has stopped has none
  *   CANCEL   the gate's last owner has left; the processor is stopped; commands and then requests that the
- *            firmware had are ended, in the order they were sent; slots of programs and processes are forgotten;
+ *            firmware had are ended, in the order they were sent; slots of programs and processes are
+ *            forgotten;
  *            power goes off
  *   LIMIT    PR_RECOVERY_INTERVAL_NS have passed since the last recovery began
  *   BOOT     ANE_Init: cold after a failure, warm after sleep
@@ -38,7 +39,7 @@ static uint64_t now(const struct drv *d)
     return d->platform.now(d->platform.context);
 }
 
-static bool is_active(const struct drv *d)
+bool drv_recovery_is_active(const struct drv *d)
 {
     return d->recovery.phase != DRV_RECOVERY_IDLE;
 }
@@ -79,7 +80,7 @@ void drv_recovery_crash(struct drv *d)
     drv_dump_take(d);
     if (!d->running || d->recovery.phase == DRV_RECOVERY_BOOT)
         d->boot.crashed = true;
-    else if (!is_active(d))
+    else if (!drv_recovery_is_active(d))
         begin(d, DRV_RECOVERY_DRAIN, "the firmware failed");
     else if (d->recovery.phase == DRV_RECOVERY_RESET || d->recovery.phase == DRV_RECOVERY_RESTORE)
         enter_phase(d, DRV_RECOVERY_DRAIN);
@@ -109,9 +110,14 @@ void drv_recovery_suspect(struct drv *d)
     if (drv_dump_is_staged(d)) {
         drv_recovery_crash(d);
     } else if (drv_mailbox_read(d, PR_CTRL_CPU_STATUS) != PR_CPU_STATUS_RUNNING) {
-        drv_dump_skip(d, "the controller has stopped without a dump");
-        begin(d, DRV_RECOVERY_CANCEL, "the controller has stopped");
+        drv_recovery_restart(d, "the controller has stopped without a dump");
     }
+}
+
+void drv_recovery_restart(struct drv *d, const char *cause)
+{
+    drv_dump_skip(d, cause);
+    begin(d, DRV_RECOVERY_CANCEL, cause);
 }
 
 void drv_recovery_wake(struct drv *d)
@@ -119,7 +125,8 @@ void drv_recovery_wake(struct drv *d)
     begin(d, DRV_RECOVERY_BOOT, "wake");
     d->recovery.wake = true;
     d->asleep = false;
-    drv_boot_begin(d, true);
+    drv_boot_begin(d, !d->forgotten);
+    d->forgotten = false;
 }
 
 bool drv_recovery_rouse(struct drv *d, struct drv_deadline *deadline)
@@ -128,7 +135,7 @@ bool drv_recovery_rouse(struct drv *d, struct drv_deadline *deadline)
         drv_recovery_wake(d);
     else if (d->recovery.failed && now(d) >= d->recovery.began + PR_RECOVERY_INTERVAL_NS)
         begin(d, DRV_RECOVERY_LIMIT, "another try");
-    if (!is_active(d))
+    if (!drv_recovery_is_active(d))
         return true;
     arm(d, DRV_POLL_NS);
     drv_gate_leave(&d->gate);
@@ -186,6 +193,7 @@ static void forget_slots(struct drv *d)
     for (struct drv_client *client = d->clients; client; client = client->next)
         drv_process_lose_all(client);
     drv_load_lose_all(d);
+    d->load.owed_count = 0;
     for (unsigned dart = 0; dart < PR_DART_COUNT; dart++)
         d->fault.capture[dart].held = false;
     d->fault.latched = d->fault.parked = false;
@@ -406,6 +414,6 @@ static void step(void *context)
         return;
     while (advance(d))
         ;
-    if (is_active(d))
+    if (drv_recovery_is_active(d))
         arm(d, DRV_POLL_NS);
 }

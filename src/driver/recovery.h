@@ -16,12 +16,17 @@ void drv_recovery_reset(struct drv *driver, uint32_t first_queue, uint32_t last_
 void drv_recovery_suspect(struct drv *driver);
 /* The firmware has stopped: the driver forgets what it had there. Power is on. */
 void drv_recovery_forget(struct drv *driver);
+/* From its beginning to its end. */
+bool drv_recovery_is_active(const struct drv *driver);
+/* The firmware does not obey: it is stopped without a dump. */
+void drv_recovery_restart(struct drv *driver, const char *cause);
 /* A device that sleeps wakes. */
 void drv_recovery_wake(struct drv *driver);
 
 /*
  * The gate is held and the channels are not ready: wakes a device that sleeps, and recovers again after a
- * recovery that failed, if the last one began PR_RECOVERY_INTERVAL_NS ago. False, without the gate, when the
+ * recovery that failed, if the last one began PR_RECOVERY_INTERVAL_NS ago. Without a deadline it waits until
+ * that is over. False, without the gate, when the
  * deadline passed first; the channels may still not be ready when it returns true.
  */
 bool drv_recovery_rouse(struct drv *driver, struct drv_deadline *deadline);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The RTBuddy client: how the device reaches its coprocessor. The client is made when the device attaches; the
- * endpoint comes up in ANE_Init, at every boot and wake, and takes what the controller rings.
+ * The RTBuddy client: how the device reaches its coprocessor. The client is made when the device attaches;
+ * the endpoint comes up in ANE_Init, at every boot and wake, and takes what the controller rings.
  */
 #ifndef DRIVER_RTBUDDY_H
 #define DRIVER_RTBUDDY_H

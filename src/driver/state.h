@@ -103,7 +103,8 @@ struct drv_answer {
     struct pr_command_header header;
 };
 struct drv_command {
-    bool busy; /* the cell is taken */
+    bool busy;  /* the cell is taken */
+    bool quiet; /* its reply is not looked at */
     uint64_t serial;
     uint32_t slot;
     uint8_t *message;
@@ -184,8 +185,8 @@ struct drv_process {
 };
 
 /*
- * Parts of a program that a process has mapped: text, kernel, constants. Of the generic buffers of an image only
- * the constants have a fixed address.
+ * Parts of a program that a process has mapped: text, kernel, constants. Of the generic buffers of an image
+ * only the constants have a fixed address.
  */
 #define DRV_PROCESS_PARTS 3u
 #define DRV_PROCESS_BYTES PR_PROCESS_BYTES(DRV_PROCESS_PARTS) /* the body of CREATE_PROCESS, at most */
@@ -353,10 +354,20 @@ struct drv_limits {
     uint32_t programs, processes;
 };
 
-/* The host's clock minus the controller's at the last synchronisation, and the change since the one before. */
+/*
+ * The host's clock minus the controller's at the last synchronisation, and the change since the one before.
+ */
 struct drv_sync {
     uint64_t count;
     int64_t offset_ns, drift_ns;
+};
+
+/* Load reports (debug.c). */
+struct drv_load {
+    struct pr_load_report last;
+    uint64_t reports;
+    struct pr_body_buffer_return owed[PR_LOAD_BUFFERS]; /* buffers to give back */
+    uint32_t owed_count;
 };
 
 /* The last dump, or the one that is being drained (dump.c). */
@@ -408,6 +419,7 @@ struct drv {
     bool powered;    /* the DARTs' registers answer */
     bool ready;      /* the channels are: running, neither asleep nor in recovery */
     bool asleep;
+    bool forgotten; /* the next wake is a cold boot */
     struct drv_gate gate;
     struct drv_rtbuddy rtbuddy;
     struct drv_boot boot;
@@ -416,6 +428,7 @@ struct drv {
     uint32_t cache_bytes; /* of the engine's memory cache */
     struct drv_dump dump;
     struct drv_recovery recovery;
+    struct drv_load load;
 
     struct drv_fault fault;
     struct drv_domain domain[PR_DART_DOMAINS];

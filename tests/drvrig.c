@@ -322,7 +322,22 @@ static uint32_t cpu_read(void *context, enum soc_master master, uint32_t offset)
     struct drvrig *rig = context;
 
     from_host(master);
-    return offset != 0x48 ? 0 : rig->cpu & 0x10 ? 0x2b : 0x2a;
+    return offset != 0x48 ? 0 : !(rig->cpu & 0x10) ? 0x2a : rig->stopped ? 0x2c : 0x2b;
+}
+
+/* Nothing of what ran before is left. */
+static void reset_processor(struct drvrig *rig)
+{
+    rig->boot = 1;
+    rig->boots++;
+    rig->selected = rig->scratch[7];
+    rig->stopped = false;
+    rig->crashing = 0;
+    rig->log_buffer = 0;
+    rig->doorbell = 0;
+    memset(rig->program, 0, sizeof(rig->program));
+    memset(rig->process, 0, sizeof(rig->process));
+    memset(rig->call, 0, sizeof(rig->call));
 }
 
 static void cpu_write(void *context, enum soc_master master, uint32_t offset, uint32_t value)
@@ -333,7 +348,7 @@ static void cpu_write(void *context, enum soc_master master, uint32_t offset, ui
     if (offset != 0x44)
         return;
     if (value & 0x10 && !(rig->cpu & 0x10))
-        rig->boot = 1;
+        reset_processor(rig);
     if (!(value & 0x10))
         rig->boot = 0;
     rig->cpu = value;
@@ -375,22 +390,38 @@ static int drvrig_after(void *context, uint64_t ns, void (*fn)(void *argument), 
 {
     struct drvrig *rig = context;
 
-    assert_null(rig->timer);
-    rig->timer = fn;
-    rig->timer_argument = argument;
-    rig->timer_ns = ns;
-    return 0;
+    for (unsigned i = 0; i < DRVRIG_TIMERS; i++)
+        if (!rig->timer[i].fn) {
+            rig->timer[i].fn = fn;
+            rig->timer[i].argument = argument;
+            rig->timer[i].at = rig->now + ns;
+            return 0;
+        }
+    return -ENOSPC;
+}
+
+/* The timer that is due first, or NULL. */
+static struct drvrig_timer *first_timer(struct drvrig *rig)
+{
+    struct drvrig_timer *first = NULL;
+
+    for (unsigned i = 0; i < DRVRIG_TIMERS; i++)
+        if (rig->timer[i].fn && (!first || rig->timer[i].at < first->at))
+            first = &rig->timer[i];
+    return first;
 }
 
 bool drvrig_fire(struct drvrig *rig)
 {
-    void (*timer)(void *argument) = rig->timer;
+    struct drvrig_timer *first = first_timer(rig), timer;
 
-    if (!timer)
+    if (!first)
         return false;
-    rig->now += rig->timer_ns;
-    rig->timer = NULL;
-    timer(rig->timer_argument);
+    timer = *first;
+    first->fn = NULL;
+    if (timer.at > rig->now)
+        rig->now = timer.at;
+    timer.fn(timer.argument);
     return true;
 }
 
@@ -479,6 +510,16 @@ bool drvrig_traced(const struct drvrig *rig, enum pr_trace_event_id event, unsig
     return false;
 }
 
+static void keep_dump(void *context, const void *bytes, size_t size)
+{
+    struct drvrig *rig = context;
+
+    assert_true(size <= sizeof(rig->dump));
+    memcpy(rig->dump, bytes, size);
+    rig->dump_bytes = size;
+    rig->dumps++;
+}
+
 static void trace_start(struct drvrig *rig)
 {
     const struct soc_trace_out out = {.record = keep_bytes, .context = rig};
@@ -535,6 +576,7 @@ void drvrig_make(struct drvrig *rig, bool boot)
                                           .now = drvrig_now,
                                           .wait = drvrig_wait,
                                           .after = drvrig_after,
+                                          .dump = keep_dump,
                                           .port_reserve = port_reserve,
                                           .port_cancel = port_cancel,
                                           .port_watch = port_watch,

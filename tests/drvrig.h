@@ -13,6 +13,7 @@
 #include "driver/driver.h"
 #include "protocol/channel.h"
 #include "protocol/container.h"
+#include "protocol/dump.h"
 #include "protocol/message.h"
 #include "soc/clock.h"
 #include "soc/trace.h"
@@ -24,6 +25,7 @@
 #define DRVRIG_CALLS     16u
 #define DRVRIG_CHAIN     0x1234567890ull
 #define DRVRIG_PORT      7u
+#define DRVRIG_TIMERS    4u
 #define DRVRIG_RECORDS   (1u << 20)       /* bytes of the trace that are kept */
 #define DRVRIG_IMAGE     0x10000800000ull /* where the firmware is said to be */
 
@@ -66,10 +68,12 @@ struct drvrig {
     uint32_t engine_status; /* at +0xe028 */
     uint64_t mmio;          /* accesses */
 
-    /* The one timer that the driver may have set. */
-    void (*timer)(void *argument);
-    void *timer_argument;
-    uint64_t timer_ns;
+    /* What the driver has set. */
+    struct drvrig_timer {
+        void (*fn)(void *argument); /* NULL: free */
+        void *argument;
+        uint64_t at;
+    } timer[DRVRIG_TIMERS];
 
     /* The controller. */
     bool line; /* the host's interrupt line is up, and the driver was told */
@@ -130,6 +134,21 @@ struct drvrig {
     bool chains;                      /* messages of chains are served, with DRVRIG_CHAIN as their handle */
     bool fault;                       /* and the second DART shows a fault */
 
+    /* A crash: sections of a dump are staged one after the other, each when the one before was taken. */
+    uint32_t crashing;                      /* the section that is staged; 0: none */
+    uint32_t crash_stops;                   /* after so many sections nothing is staged any more; 0: never */
+    uint32_t crash_at_boot;                 /* so many boots fail at the command after START */
+    bool stopped;                           /* the processor has stopped without a word */
+    void (*spoil_dump)(struct drvrig *rig); /* what is staged is changed before it is announced */
+    uint8_t dump[PR_DUMP_FILE_BYTES_MAX];   /* the last that the driver handed over */
+    size_t dump_bytes;
+    unsigned dumps, boots;      /* boots: the processor was released */
+    uint32_t selected;          /* scratch 7 when it was: warm or cold */
+    struct pr_body_reset reset; /* of the last RESET */
+    unsigned resets;
+    struct pr_body_buffer_return returned_buffer; /* the last, and how many */
+    unsigned returned;
+
     /* The one wake port, DRVRIG_PORT. */
     uint32_t reserved, watched;
     struct drv_message message[64];
@@ -164,6 +183,11 @@ void *drvrig_base_at(struct drvrig *rig, uint64_t iova, uint64_t bytes);
 bool drvrig_send_slot(struct drvrig *rig, unsigned channel, uint64_t address, uint64_t length, uint64_t tag);
 /* What the controller answers to RESOURCE_INFO_GET: numbers that are all different. */
 extern const struct pr_body_resources drvrig_resources;
+/* The firmware fails: stages its dump, and works no more. */
+void drvrig_crash(struct drvrig *rig);
+/* It asks for a reset of these queues. */
+void drvrig_ask_reset(struct drvrig *rig, uint32_t first, uint32_t last);
+#define DRVRIG_CRASH_TEXT "the rig was asked to fail"
 /* One step of the controller; false when there is nothing to do. */
 bool drvrig_step(struct drvrig *rig);
 /* The controller works until it has nothing to do. */
@@ -173,7 +197,7 @@ bool drvrig_finish_one(struct drvrig *rig, uint32_t status);
 /* The record of an event, 0 being its first; false when it was not traced so often. */
 bool drvrig_traced(const struct drvrig *rig, enum pr_trace_event_id event, unsigned nth,
                    struct pr_trace_record *record);
-/* Time passes until the driver's timer fires; false when it has set none. */
+/* Time passes until the driver's next timer fires; false when it has set none. */
 bool drvrig_fire(struct drvrig *rig);
 
 uint32_t drvrig_surface(struct drvrig *rig, uint64_t bytes);

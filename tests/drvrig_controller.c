@@ -4,10 +4,11 @@
  */
 #include "drvrig.h"
 
+#include <stdio.h>
 #include <string.h>
 
-const struct pr_body_resources drvrig_resources = {.programs = 21,
-                                                   .processes = 22,
+const struct pr_body_resources drvrig_resources = {.programs = 144,
+                                                   .processes = 288,
                                                    .wait_events = 23,
                                                    .calls_per_process = 24,
                                                    .procedures = 25,
@@ -192,6 +193,72 @@ static uint32_t create_process(struct drvrig *rig, uint32_t program, const struc
     return PR_STATUS_OK;
 }
 
+/* What a section holds: the seeds' order, one number or text of its own in each. */
+static uint32_t fill_section(uint32_t section, uint8_t *area)
+{
+    memset(area, 0, PR_DUMP_AREA_BYTES);
+    if (section == PR_DUMP_EXCEPTION) {
+        struct pr_dump_exception exception = {.fault_class = 3, .time = 1000, .text = DRVRIG_CRASH_TEXT};
+
+        memcpy(area, &exception, sizeof(exception));
+        return sizeof(exception);
+    }
+    if (section == PR_DUMP_TASK) {
+        struct pr_dump_task task = {.name = "exeloop"};
+
+        memcpy(area, &task, sizeof(task));
+        return sizeof(task);
+    }
+    memset(area, (int)section, 16 * section);
+    return 16 * section;
+}
+
+static void stage(struct drvrig *rig, uint32_t section)
+{
+    uint64_t at = PR_DUMP_AREA(rig->args.heap, rig->args.heap_bytes);
+
+    rig->crashing = section;
+    rig->scratch[0] = (uint32_t)at;
+    rig->scratch[1] = (uint32_t)(at >> 32);
+    rig->scratch[2] =
+        section == PR_DUMP_END ? 0 : fill_section(section, drvrig_base_at(rig, at, PR_DUMP_AREA_BYTES));
+    rig->scratch[4] = 0xdead0000u | section;
+    if (rig->spoil_dump)
+        rig->spoil_dump(rig);
+    rig->host_pending |= 1u << 31;
+}
+
+void drvrig_crash(struct drvrig *rig)
+{
+    rig->boot = 5;
+    stage(rig, 1);
+}
+
+/* The host has taken what is staged. */
+static bool next_section(struct drvrig *rig)
+{
+    if (!rig->crashing || rig->scratch[7] != (0xacce0000u | rig->crashing))
+        return false;
+    if (rig->crashing == rig->crash_stops)
+        rig->crashing = 0;
+    else
+        stage(rig, rig->crashing == 10 ? PR_DUMP_END : rig->crashing + 1);
+    return true;
+}
+
+void drvrig_ask_reset(struct drvrig *rig, uint32_t first, uint32_t last)
+{
+    uint64_t cell = rig->args.heap + 64ull * rig->cursor[PR_CHANNEL_IO_T2H];
+    struct pr_reset_notification notification = {.sequence = rig->sequence++,
+                                                 .id = PR_CMD_CH_RESET_NOTIFICATION,
+                                                 .first_queue = first,
+                                                 .last_queue = last,
+                                                 .reason = PR_STATUS_STUCK};
+
+    memcpy(drvrig_base_at(rig, cell, sizeof(notification)), &notification, sizeof(notification));
+    assert_true(drvrig_send_slot(rig, PR_CHANNEL_IO_T2H, cell, sizeof(notification), 0));
+}
+
 static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header, void *body)
 {
     switch (header->id) {
@@ -219,6 +286,34 @@ static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header
         rig->process[header->process_id].there = false;
         rig->program[header->program_id].processes--;
         return PR_STATUS_OK;
+    case PR_CMD_SUSPEND:
+        for (unsigned i = 0; i < DRVRIG_PROGRAMS; i++)
+            assert_false(rig->program[i].there);
+        return PR_STATUS_OK;
+    case PR_CMD_CH_BUFFER_RETURN:
+        assert_int_equal(header->size, sizeof(rig->returned_buffer));
+        memcpy(&rig->returned_buffer, body, sizeof(rig->returned_buffer));
+        rig->returned++;
+        return PR_STATUS_OK;
+    case PR_CMD_CH_INFO_GET: {
+        struct pr_body_report *report = body;
+
+        report->bytes = (uint32_t)sprintf(report->text, "report %u of the rig", report->report);
+        return PR_STATUS_OK;
+    }
+    case PR_CMD_RESET:
+        assert_int_equal(header->size, sizeof(rig->reset));
+        memcpy(&rig->reset, body, sizeof(rig->reset));
+        rig->resets++;
+        return PR_STATUS_OK;
+    case PR_CMD_INIT_SHARED_EVENT_INFO: {
+        const struct pr_body_shared_events *events = body;
+
+        assert_int_equal(header->size, sizeof(*events));
+        assert_int_equal(events->events, 2);
+        assert_non_null(drvrig_base_at(rig, events->address, 2 * 16));
+        return PR_STATUS_OK;
+    }
     case PR_CMD_TIMEPROFILE_SHOW: assert_int_equal(header->size, 16); return PR_STATUS_OK;
     case PR_CMD_CH_PROPERTY_WRITE: assert_int_equal(header->size, 12); return PR_STATUS_OK;
     case PR_CMD_RESOURCE_INFO_GET:
@@ -233,20 +328,25 @@ static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header
     }
 }
 
-static bool command(struct drvrig *rig)
+static bool command(struct drvrig *rig, unsigned channel)
 {
-    struct pr_slot *slot = slot_at(rig, PR_CHANNEL_IO, rig->cursor[PR_CHANNEL_IO]);
+    struct pr_slot *slot = slot_at(rig, channel, rig->cursor[channel]);
     struct pr_command_header *header;
     uint32_t status;
 
     if (slot->address & 1)
         return false;
-    advance(rig, PR_CHANNEL_IO);
+    advance(rig, channel);
     assert_true(slot->address >= rig->args.pool && slot->address + slot->length <= rig->args.pool + 0x40000);
     header = drvrig_base_at(rig, slot->address, slot->length);
     assert_int_equal(slot->length, 24 + header->size);
     if (rig->command_count < 32)
         rig->commands[rig->command_count++] = header->id;
+    if (rig->crash_at_boot && header->id == PR_CMD_SET_SNE_PMU_BASE2) {
+        rig->crash_at_boot--;
+        drvrig_crash(rig);
+        return true;
+    }
     if (header->id == rig->silent_command) {
         /* Looks again at the next doorbell: with every slot kept, the next slot is one it has taken. */
         rig->doorbell &= ~2u;
@@ -256,7 +356,7 @@ static bool command(struct drvrig *rig)
                                                                : run_command(rig, header, header + 1);
     header->priority = status;
     slot->address |= 1;
-    ring_host(rig, 1);
+    ring_host(rig, pr_channel_table[channel].bit);
     if (rig->log_buffer && !rig->no_terminal) {
         strcpy(drvrig_base_at(rig, rig->log_buffer, 64), "said the firmware");
         drvrig_send_slot(rig, PR_CHANNEL_TERMINAL, rig->log_buffer, 17, 0);
@@ -427,8 +527,12 @@ bool drvrig_step(struct drvrig *rig)
 {
     uint32_t bell = rig->doorbell;
 
+    if (rig->stopped && rig->boot > 1)
+        return false;
     if (rig->boot == 1)
         first_wake(rig);
+    else if (next_section(rig))
+        return true;
     else if (rig->boot == 2 && rig->scratch[7] == 0xf7fbdff9)
         second_wake(rig);
     else if (rig->boot == 3 && rig->scratch[3] == 0x08042006 && rig->scratch[7] == 0x08042006)
@@ -438,8 +542,14 @@ bool drvrig_step(struct drvrig *rig)
         rig->line = true;
         drv_interrupt(rig->driver);
     } else if (rig->boot == 4 && bell >> 1 & 1) {
-        if (!command(rig))
+        if (!command(rig, PR_CHANNEL_IO))
             rig->doorbell &= ~2u;
+    } else if (rig->boot == 4 && bell >> pr_channel_table[PR_CHANNEL_DEBUG].bit & 1) {
+        if (!command(rig, PR_CHANNEL_DEBUG))
+            rig->doorbell &= ~(1u << pr_channel_table[PR_CHANNEL_DEBUG].bit);
+    } else if (rig->boot == 4 && bell >> pr_channel_table[PR_CHANNEL_BUF_H2T].bit & 1) {
+        if (!command(rig, PR_CHANNEL_BUF_H2T))
+            rig->doorbell &= ~(1u << pr_channel_table[PR_CHANNEL_BUF_H2T].bit);
     } else if (rig->boot == 4 && bell >> 7 & 1) {
         if (rig->deaf || !take_call(rig))
             rig->doorbell &= ~0x80u;

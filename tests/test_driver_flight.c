@@ -800,14 +800,14 @@ static void the_gate_is_first_come_first_served(void **state)
     assert_null(line);
     drv_waiter_wake_first(&line);
 
-    drv_gate_enter(&gate, &platform);
+    drv_gate_enter(&gate, &platform, NULL);
     assert_true(gate.held);
-    drv_gate_enter(&gate, &platform);
+    drv_gate_enter(&gate, &platform, NULL);
     assert_true(gate.held && !gate.line);
     drv_gate_leave(&gate);
     assert_false(gate.held);
     /* Owned; `two` and `one` wait: leaving hands it to the first. */
-    drv_gate_enter(&gate, &platform);
+    drv_gate_enter(&gate, &platform, NULL);
     drv_waiter_append(&gate.line, &two);
     drv_waiter_append(&gate.line, &one);
     drv_gate_leave(&gate);

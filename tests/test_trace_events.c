@@ -120,6 +120,14 @@ static const struct {
     {PR_TRACE_DRV_RECLAIM, "reclaim domain=10 surface=11 iova=0xc bytes=0xd"},
     {PR_TRACE_DRV_MESSAGE, "client 10: the message of request 11 is sent, result 0xc"},
     {PR_TRACE_DRV_PARKED, "client 10: request 0xb is parked, the firmware has no room"},
+    {PR_TRACE_DRV_ENDPOINT, "endpoint 0xa t1: t2"},
+    {PR_TRACE_DRV_DUMP, "dump of 10 sections of 11: t2"},
+    {PR_TRACE_DRV_RECOVERY, "recovery begins: t0"},
+    {PR_TRACE_DRV_CANCELLED, "cancelled: 10 commands and 11 requests"},
+    {PR_TRACE_DRV_RECOVERED, "the channels are ready again after 10 recoveries"},
+    {PR_TRACE_DRV_RECOVERY_FAILED, "recovery failed after 10 boots: t1"},
+    {PR_TRACE_DRV_ASLEEP, "the device sleeps: 10 processes and 11 programs are parked"},
+    {PR_TRACE_DRV_BUFFER_UNKNOWN, "BUF_T2H: 10 bytes at 0xb with tag 12 are unknown"},
 };
 
 static struct pr_trace_record made_up_record(unsigned number)

@@ -135,6 +135,12 @@ struct ane_machine_config {
     uint32_t internal_build;
     uint32_t reserved;
     uint32_t in_flight; /* enum ane_in_flight */
+    /*
+     * A folder for post-mortem dumps of the firmware, firmware-dump-0.aned to firmware-dump-7.aned: the
+     * oldest is overwritten. NULL: what the environment's ANEMONE_DUMPS names, or none. A dump that cannot be
+     * written is lost there and is still the last one of ane_machine_dump.
+     */
+    const char *dump_folder;
 };
 
 /*
@@ -299,6 +305,42 @@ struct ane_machine_fault {
  * size is another; -EPERM as above, but not for a machine that has stopped.
  */
 ANE_API int ane_machine_fault(struct ane_machine *machine, struct ane_machine_fault *fault);
+
+/*
+ * The device sleeps: the driver quiesces the firmware, unloads what it has, suspends it and switches its
+ * power off. Blocks until requests that the firmware has are over. Programs, connections and surfaces stay
+ * what they are; the next call of a connection wakes the device. The device may sleep already.
+ * 0, or -EBUSY when commands of other calls stay under way; -EIO when the firmware does not obey, it is
+ * restarted then; -ENODEV when the machine has no firmware; -EPERM as above.
+ */
+ANE_API int ane_machine_sleep(struct ane_machine *machine);
+
+/*
+ * The device wakes: power, and a warm boot of the firmware. Programs are loaded again at their next use.
+ * Blocks until it is up. The device may be awake already.
+ * 0, or -ENODEV when the machine has no firmware or the firmware does not come up; -EPERM as above.
+ */
+ANE_API int ane_machine_wake(struct ane_machine *machine);
+
+/*
+ * Copies the last post-mortem dump of the firmware to `buffer`, in the form that `anemone inspect` reads
+ * (docs/recovery.md). *bytes is the room there, and becomes the size of the dump.
+ * 0, or -ENOENT when the firmware has not failed so far; -ENOSPC when the room is too small, *bytes says what
+ * is needed; -EINVAL when buffer or bytes is NULL; -EPERM as above, but not for a machine that has stopped.
+ */
+ANE_API int ane_machine_dump(struct ane_machine *machine, void *buffer, size_t *bytes);
+
+/* The reports of ane_machine_report. */
+#define ANE_MACHINE_REPORTS "tasks, pools, arenas and counters"
+
+/*
+ * What the running firmware says of itself, as text: "tasks", "pools", "arenas" or "counters". *bytes is the
+ * room in `buffer`, and becomes the length of the text, which ends with a 0. Wakes a device that sleeps;
+ * blocks until the firmware has answered.
+ * 0, or -EINVAL for another name, or when a pointer is NULL; -ENOSPC when the room is too small; -EIO when
+ * the firmware does not answer; -ENODEV when the machine has no firmware; -EPERM as above.
+ */
+ANE_API int ane_machine_report(struct ane_machine *machine, const char *name, char *buffer, size_t *bytes);
 
 /*
  * Wall time of requests by stage, for a machine with firmware and one request at a time. The stages, in

@@ -6,15 +6,17 @@
  */
 #include "driver/catalogue.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "driver/client.h"
 #include "driver/command.h"
-#include "driver/device.h"
 #include "driver/identity.h"
 #include "driver/mailbox.h"
+#include "driver/power.h"
+#include "driver/sleep.h"
 #include "driver/surface.h"
 #include "protocol/catalogue.h"
 
@@ -46,29 +48,40 @@ static IOReturn ask_firmware(struct drv *d, uint32_t id, void *body, uint32_t by
 
 /* Power. */
 
+/* What a call needs is there: the device was woken for it. */
 static IOReturn power_on(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
-    struct pr_body_u32 body = {PR_POWER_ISLANDS};
-
+    (void)client;
     (void)args;
-    return ask_firmware(client->driver, PR_CMD_POWER_DEVICE_ON, &body, sizeof(body));
+    return kIOReturnSuccess;
+}
+
+/* The device sleeps until its next use. */
+static IOReturn go_to_sleep(struct drv_client *client, const char *method)
+{
+    struct drv *d = client->driver;
+    uint32_t persistent = drv_client_count_persistent(d);
+    struct base_error error;
+    int status;
+
+    if (persistent)
+        return drv_refuse(d, kIOReturnBusy, "%s: %u persistent clients keep the device resident.", method,
+                          persistent);
+    status = d->asleep ? 0 : drv_sleep_enter(d, &error);
+    if (!status)
+        return kIOReturnSuccess;
+    return drv_refuse(d, status == -EBUSY ? kIOReturnBusy : kIOReturnError, "%s: %s", method, error.text);
 }
 
 static IOReturn power_off(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
-    uint32_t persistent = drv_client_count_persistent(client->driver);
-    struct pr_body_u32 body = {PR_POWER_ISLANDS};
-
     (void)args;
-    if (persistent)
-        return drv_refuse(client->driver, kIOReturnBusy,
-                          "ANE_PowerOff: %u persistent clients keep the device resident.", persistent);
-    return ask_firmware(client->driver, PR_CMD_POWER_DEVICE_OFF, &body, sizeof(body));
+    return go_to_sleep(client, "ANE_PowerOff");
 }
 
 static IOReturn is_powered(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
-    args->scalarOutput[0] = drv_device_is_powered(client->driver);
+    args->scalarOutput[0] = drv_power_is_on(client->driver);
     return kIOReturnSuccess;
 }
 
@@ -117,18 +130,23 @@ static IOReturn set_throttling(struct drv_client *client, struct IOExternalMetho
 
 /* Firmware. */
 
+/* The image is the one that the boot loader left: what the three words would name is not known. */
 static IOReturn load_firmware(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
-    (void)args;
-    return drv_refuse(client->driver, kIOReturnUnsupported,
-                      "ANE_LoadFirmware is not served: the driver loads the firmware when it starts.");
+    if (args->scalarInput[0] || args->scalarInput[1] || args->scalarInput[2])
+        return drv_refuse(client->driver, kIOReturnBadArgument,
+                          "ANE_LoadFirmware: the words must be 0; the image is the one of the boot.");
+    return kIOReturnSuccess;
 }
 
+/* Asleep, and what the firmware has retained for a warm boot is not used. */
 static IOReturn forget_firmware(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
+    IOReturn result = go_to_sleep(client, "ANE_ForgetFirmware");
+
     (void)args;
-    return drv_refuse(client->driver, kIOReturnUnsupported,
-                      "ANE_ForgetFirmware is not served: the firmware stays loaded while the driver runs.");
+    client->driver->forgotten = client->driver->forgotten || !result;
+    return result;
 }
 
 /* NULL: the command may be injected. */
@@ -399,8 +417,15 @@ static IOReturn dispatch(struct drv_client *client, uint32_t number, struct IOEx
     return handlers[number - ANE_CATALOGUE_FIRST](client, args);
 }
 
+/* Methods that a device which sleeps is not woken for. */
+static bool leaves_asleep(uint32_t method)
+{
+    return method == ANE_CATALOGUE_IsPowered || method == ANE_CATALOGUE_PowerOff ||
+           method == ANE_CATALOGUE_ForgetFirmware;
+}
+
 IOReturn drv_catalogue_call(struct drv_client *client, uint32_t method,
                             struct IOExternalMethodArguments *arguments, struct base_error *error)
 {
-    return drv_client_run(client, dispatch, method, arguments, error);
+    return drv_client_run(client, dispatch, method, leaves_asleep(method), arguments, error);
 }

@@ -26,6 +26,7 @@ struct drv_chain {
     struct drv_process *process;
     uint64_t cache_handler; /* the firmware's name for it */
     uint64_t timestamp;     /* of the last trigger it accepted */
+    bool lost;              /* the firmware was restarted and does not know it any more */
     uint32_t sets;
     struct {
         uint32_t count;
@@ -50,6 +51,10 @@ static IOReturn find_chain(struct drv_client *client, uint64_t handle, struct dr
 
     while (chain && chain->handle != handle)
         chain = chain->next;
+    if (chain && chain->lost)
+        return drv_refuse(client->driver, kIOReturnNotFound,
+                          "Chain 0x%" PRIx64 " was lost when the engine was restarted; prepare it again.",
+                          handle);
     if (!chain || !drv_program_find(client, chain->process->program->token)) {
         drv_refuse(client->driver, kIOReturnNotFound, "There is no chain 0x%" PRIx64 " for this client.",
                    handle);
@@ -86,6 +91,15 @@ void drv_chaining_drop(struct drv_process *process)
         if (chain->process == process)
             drop_chain(chain);
     }
+}
+
+/* A call that uses the chain has its process pinned, and finds out afterwards. */
+void drv_chaining_lose(struct drv_process *process)
+{
+    for (struct drv_chain *chain = process->client->driver->chains; chain; chain = chain->next)
+        chain->lost = chain->lost || chain->process == process;
+    if (!process->pins)
+        drv_chaining_drop(process);
 }
 
 /* Pinned, with a slot of the firmware's, until it is unpinned; not at all on failure. */

@@ -16,5 +16,7 @@ IOReturn drv_chaining_activate(struct drv_client *client, struct IOExternalMetho
 
 /* The process ends, and its chains with it. */
 void drv_chaining_drop(struct drv_process *process);
+/* The firmware was restarted: its chains are lost; those that no call uses are dropped. */
+void drv_chaining_lose(struct drv_process *process);
 
 #endif

@@ -7,6 +7,8 @@
  */
 #include "driver/client.h"
 
+#include <inttypes.h>
+
 #include "base/alloc.h"
 #include "base/array.h"
 #include "driver/dispatch.h"
@@ -18,6 +20,7 @@
 #include "driver/premap.h"
 #include "driver/process.h"
 #include "driver/program.h"
+#include "driver/recovery.h"
 #include "driver/request.h"
 #include "driver/surface.h"
 #include "driver/unwire.h"
@@ -119,7 +122,8 @@ static void reap_all(struct drv *d)
         client->calls++;
         drv_client_leave(client);
     }
-    drv_program_reap(d);
+    if (d->ready)
+        drv_program_reap(d);
     drv_unwire_run(d);
 }
 
@@ -193,7 +197,7 @@ IOReturn drv_client_open(struct drv *d, const struct drv_identity *identity, uin
     IOReturn result;
 
     *client = NULL;
-    drv_gate_enter(&d->gate, &d->platform);
+    drv_gate_enter(&d->gate, &d->platform, NULL);
     reap_all(d);
     d->error = error;
     result = open_client(d, identity, type, client);
@@ -207,7 +211,7 @@ void drv_client_close(struct drv_client *client)
     struct drv *d = client->driver;
     bool ended = false;
 
-    drv_gate_enter(&d->gate, &d->platform);
+    drv_gate_enter(&d->gate, &d->platform, NULL);
     set_state(client, DRV_CLIENT_RELEASED);
     client->ended = &ended;
     client->calls++;
@@ -221,20 +225,55 @@ void drv_client_close(struct drv_client *client)
     drv_gate_leave(&d->gate);
 }
 
-IOReturn drv_client_run(struct drv_client *client, drv_dispatcher run, uint32_t number,
+/* Without the gate: what is left to do for a client that was released meanwhile is done at a later reap. */
+static IOReturn leave_outside(struct drv_client *client, struct base_error *error)
+{
+    struct drv *d = client->driver;
+    IOReturn result;
+
+    d->error = error;
+    result = drv_refuse(d, kIOReturnTimeout,
+                        "Client %u waited %" PRIu64 " ms for the device, which is being restarted.",
+                        client->number, (uint64_t)(client->timeout_ns / DRV_MS));
+    d->error = NULL;
+    if (client->calls == 1 && client->state == DRV_CLIENT_RELEASED) {
+        if (client->ended)
+            *client->ended = true;
+        client->ended = NULL;
+        set_state(client, DRV_CLIENT_ZOMBIE);
+    }
+    client->calls--;
+    return result;
+}
+
+/* With the gate; an error of the recovery is that of the call. */
+static IOReturn run_call(struct drv_client *client, drv_dispatcher run, uint32_t number, bool plain,
+                         struct IOExternalMethodArguments *arguments)
+{
+    struct drv *d = client->driver;
+
+    if (drv_client_is_closed(client))
+        return drv_refuse(d, ANE_RETURN_CLOSED, "Client %u is closed.", client->number);
+    if (!d->ready && !plain)
+        return drv_refuse(d, kIOReturnNotReady, "The device does not run: %s", d->recovery.why.text);
+    return run(client, number, arguments);
+}
+
+IOReturn drv_client_run(struct drv_client *client, drv_dispatcher run, uint32_t number, bool plain,
                         struct IOExternalMethodArguments *arguments, struct base_error *error)
 {
     struct drv *d = client->driver;
+    struct drv_deadline deadline = {.ns = client->timeout_ns};
     IOReturn result;
 
     if (!arguments)
         return kIOReturnBadArgument;
     client->calls++;
-    drv_gate_enter(&d->gate, &d->platform);
+    if (!drv_gate_enter(&d->gate, &d->platform, &deadline) ||
+        (!d->ready && !plain && !drv_recovery_rouse(d, &deadline)))
+        return leave_outside(client, error);
     d->error = error;
-    result = drv_client_is_closed(client)
-                 ? drv_refuse(d, ANE_RETURN_CLOSED, "Client %u is closed.", client->number)
-                 : run(client, number, arguments);
+    result = run_call(client, run, number, plain, arguments);
     d->error = NULL;
     drv_client_leave(client);
     drv_unwire_run(d);
@@ -245,7 +284,7 @@ IOReturn drv_client_run(struct drv_client *client, drv_dispatcher run, uint32_t 
 IOReturn drv_client_call(struct drv_client *client, uint32_t selector,
                          struct IOExternalMethodArguments *arguments, struct base_error *error)
 {
-    return drv_client_run(client, drv_dispatch, selector, arguments, error);
+    return drv_client_run(client, drv_dispatch, selector, false, arguments, error);
 }
 
 uint32_t drv_client_count_persistent(const struct drv *d)

@@ -17,10 +17,13 @@ void drv_client_end_session(struct drv_client *client);
 /* Something begins that needs the client's domain to stay; and it is over. */
 void drv_client_busy(struct drv_client *client);
 void drv_client_idle(struct drv_client *client);
-/* One call: counted, under the gate, refused when the client is closed. */
+/*
+ * One call: counted, under the gate, refused when the client is closed. Unless `plain`, a device that sleeps
+ * is woken for it first.
+ */
 typedef IOReturn (*drv_dispatcher)(struct drv_client *client, uint32_t number,
                                    struct IOExternalMethodArguments *args);
-IOReturn drv_client_run(struct drv_client *client, drv_dispatcher dispatch, uint32_t number,
+IOReturn drv_client_run(struct drv_client *client, drv_dispatcher dispatch, uint32_t number, bool plain,
                         struct IOExternalMethodArguments *arguments, struct base_error *error);
 /* Open clients that keep the device resident. */
 uint32_t drv_client_count_persistent(const struct drv *driver);

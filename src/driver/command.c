@@ -8,12 +8,18 @@
  */
 #include "driver/command.h"
 
-#include <errno.h>
 #include <string.h>
 
-#include "driver/device.h"
+#include "driver/dump.h"
 #include "driver/mailbox.h"
+#include "driver/recovery.h"
 #include "driver/ring.h"
+
+static const enum pr_channel rings[DRV_COMMAND_CHANNELS] = {
+    [DRV_COMMAND_IO] = PR_CHANNEL_IO,
+    [DRV_COMMAND_DEBUG] = PR_CHANNEL_DEBUG,
+    [DRV_COMMAND_BUFFERS] = PR_CHANNEL_BUF_H2T,
+};
 
 IOReturn drv_status_return(uint32_t status)
 {
@@ -42,8 +48,7 @@ static struct drv_command *find_free_command(struct drv *d)
     return NULL;
 }
 
-/* False when every cell or slot is under way. */
-static bool post_command(struct drv *d, const struct drv_command_args *args, struct drv_answer *answer)
+bool drv_command_post(struct drv *d, const struct drv_command_args *args, struct drv_answer *answer)
 {
     const struct pr_command_header header = {
         .id = args->id, .size = args->bytes, .program_id = args->program, .process_id = args->process};
@@ -55,19 +60,32 @@ static bool post_command(struct drv *d, const struct drv_command_args *args, str
     if (args->bytes)
         memcpy(command->message + sizeof(header), args->body, args->bytes);
     command->answer = answer;
+    command->quiet = !answer;
     command->body = args->body;
     command->bytes = args->bytes;
     command->reply = args->reply;
     command->late = args->late;
     command->context = args->context;
     command->late_context = args->late_context;
-    answer->done = false;
-    command->busy = drv_ring_post(d, PR_CHANNEL_IO, command->address, sizeof(header) + args->bytes, command,
-                                  &command->slot);
+    command->serial = ++d->command_serial;
+    if (answer)
+        answer->done = answer->cancelled = false;
+    command->busy = drv_ring_post(d, rings[args->channel], command->address, sizeof(header) + args->bytes,
+                                  command, &command->slot);
     return command->busy;
 }
 
-/* First come, first served. */
+/* What a command is answered with that a restart of the firmware has cancelled. */
+static void answer_aborted(drv_reply reply, void *context, struct pr_command_header *header)
+{
+    PR_REPLY_STATUS(header) = PR_STATUS_ABORTED;
+    if (reply)
+        reply(context, header);
+}
+
+/*
+ * First come, first served. One that a restart finds in the line names slots that are gone: it is not sent.
+ */
 static bool post_command_in_turn(struct drv *d, const struct drv_command_args *args,
                                  struct drv_answer *answer)
 {
@@ -75,18 +93,22 @@ static bool post_command_in_turn(struct drv *d, const struct drv_command_args *a
     struct drv_waiter waiter = {0};
     bool posted, in_time = true;
 
-    if (!d->command_waiters && post_command(d, args, answer))
+    if (d->ready && !d->command_waiters && drv_command_post(d, args, answer))
         return true;
     drv_waiter_append(&d->command_waiters, &waiter);
     do {
-        posted = d->command_waiters == &waiter && post_command(d, args, answer);
+        posted = d->ready && d->command_waiters == &waiter && drv_command_post(d, args, answer);
         waiter.done = false;
         if (!posted)
             in_time = !drv_wait(d, &waiter.done, &patience);
-    } while (!posted && in_time);
+    } while (!posted && in_time && !waiter.cancelled);
     drv_waiter_remove(&d->command_waiters, &waiter);
     drv_waiter_wake_first(&d->command_waiters);
-    return posted;
+    if (posted || !waiter.cancelled)
+        return posted;
+    *answer = (struct drv_answer){.done = true, .cancelled = true};
+    answer_aborted(args->reply, args->context, &answer->header);
+    return true;
 }
 
 /* The answer is copied once, and the cell is free. */
@@ -105,19 +127,20 @@ static void take_answer(struct drv *d, struct drv_command *command)
             command->reply(command->context, &header);
         return;
     }
-    SOC_TRACE(d->platform.trace, DRV_COMMAND_LATE, command->slot);
+    if (!command->quiet)
+        SOC_TRACE(d->platform.trace, DRV_COMMAND_LATE, command->slot);
     if (command->late)
         command->late(command->late_context, &header);
 }
 
-void drv_command_returns(struct drv *d)
+void drv_command_returns(struct drv *d, enum drv_command_channel channel)
 {
-    struct drv_ring *ring = &d->ring[PR_CHANNEL_IO];
+    struct drv_ring *ring = &d->ring[rings[channel]];
 
     for (uint32_t i = 0; i < ring->slots; i++) {
         struct drv_command *command = ring->holder[i];
 
-        if (!command || !drv_ring_returned(d, PR_CHANNEL_IO, i))
+        if (!command || !drv_ring_returned(d, rings[channel], i))
             continue;
         ring->holder[i] = NULL;
         take_answer(d, command);
@@ -125,8 +148,45 @@ void drv_command_returns(struct drv *d)
     drv_waiter_wake_first(&d->command_waiters);
 }
 
-/* The caller's record ends: an answer that comes later has no caller. */
-static void abandon_answer(struct drv *d, const struct drv_answer *answer)
+/* The one that was posted first, or NULL. */
+static struct drv_command *find_oldest(struct drv *d)
+{
+    struct drv_command *oldest = NULL;
+
+    for (unsigned i = 0; i < DRV_COMMANDS; i++)
+        if (d->command[i].busy && (!oldest || d->command[i].serial < oldest->serial))
+            oldest = &d->command[i];
+    return oldest;
+}
+
+static void cancel_command(struct drv_command *command)
+{
+    struct pr_command_header header = {0};
+
+    command->busy = false;
+    if (command->answer) {
+        answer_aborted(command->reply, command->context, &header);
+        *command->answer = (struct drv_answer){.done = true, .cancelled = true, .header = header};
+    } else {
+        answer_aborted(command->late, command->late_context, &header);
+    }
+}
+
+unsigned drv_command_cancel_all(struct drv *d)
+{
+    struct drv_command *command;
+    unsigned count = 0;
+
+    while ((command = find_oldest(d))) {
+        cancel_command(command);
+        count++;
+    }
+    for (struct drv_waiter *waiter = d->command_waiters; waiter; waiter = waiter->next)
+        waiter->cancelled = waiter->done = true;
+    return count;
+}
+
+void drv_command_abandon(struct drv *d, const struct drv_answer *answer)
 {
     for (unsigned i = 0; i < DRV_COMMANDS; i++)
         if (d->command[i].busy && d->command[i].answer == answer)
@@ -136,10 +196,11 @@ static void abandon_answer(struct drv *d, const struct drv_answer *answer)
 static IOReturn give_up_command(struct drv *d, const struct drv_answer *answer,
                                 const struct drv_command_args *args)
 {
-    const char *why = drv_mailbox_recover(d, PR_CHANNEL_IO);
+    const char *why = drv_mailbox_recover(d, rings[args->channel]);
 
     if (!answer->done) {
-        abandon_answer(d, answer);
+        drv_recovery_suspect(d);
+        drv_command_abandon(d, answer);
         why = "no answer came: doorbell lost, or the firmware is stuck";
     }
     return drv_refuse(d, kIOReturnTimeout, "Command %s (0x%x) timed out after %u ms: %s.",
@@ -154,6 +215,12 @@ static IOReturn judge_answer(struct drv *d, const struct drv_answer *answer,
 
     if (status == PR_STATUS_OK)
         return kIOReturnSuccess;
+    if (answer->cancelled)
+        return drv_refuse(
+            d, kIOReturnAborted,
+            "The firmware failed while it had command %s (0x%x): %s. The command was aborted; the "
+            "engine has been restarted.",
+            pr_command_name(args->id), args->id, drv_dump_reason(d));
     return drv_refuse(d, drv_status_return(status), "The firmware refused command %s (0x%x): %s (status %u).",
                       pr_command_name(args->id), args->id, pr_status_text(status), status);
 }
@@ -170,36 +237,13 @@ IOReturn drv_command_run(struct drv *d, const struct drv_command_args *args, enu
     if (!post_command_in_turn(d, args, &answer))
         return drv_refuse(
             d, kIOReturnTimeout,
-            "Command %s (0x%x) was not sent: all %u commands or slots of IO were under way for %u ms.",
-            pr_command_name(args->id), args->id, DRV_COMMANDS, DRV_DEFAULT_TIMEOUT_MS);
+            "Command %s (0x%x) was not sent: all %u commands or slots of %s were under way for %u ms.",
+            pr_command_name(args->id), args->id, DRV_COMMANDS, pr_channel_table[rings[args->channel]].name,
+            DRV_DEFAULT_TIMEOUT_MS);
     if (drv_wait(d, &answer.done, &timer))
         result = give_up_command(d, &answer, args);
     else
         result = judge_answer(d, &answer, args);
     *end = answer.done ? DRV_COMMAND_ANSWERED : DRV_COMMAND_UNANSWERED;
     return result;
-}
-
-int drv_command_run_polled(struct drv *d, const struct drv_command_args *args, struct base_error *error)
-{
-    struct drv_answer answer;
-    uint32_t status;
-
-    if (!post_command(d, args, &answer))
-        return base_fail(error, EBUSY, "Boot command %s found no free slot of IO.",
-                         pr_command_name(args->id));
-    for (unsigned i = 0; i < DRV_POLLS && !answer.done; i++) {
-        drv_device_pause(d);
-        drv_mailbox_poll(d);
-    }
-    if (!answer.done) {
-        abandon_answer(d, &answer);
-        return base_fail(error, ETIMEDOUT, "Boot command %s (0x%x) was not answered within %u ms.",
-                         pr_command_name(args->id), args->id, DRV_POLLS_MS);
-    }
-    status = PR_REPLY_STATUS(&answer.header);
-    if (status != PR_STATUS_OK)
-        return base_fail(error, EPROTO, "The firmware refused boot command %s (0x%x): %s.",
-                         pr_command_name(args->id), args->id, pr_status_text(status));
-    return 0;
 }

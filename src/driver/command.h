@@ -5,7 +5,11 @@
 
 #include "driver/state.h"
 
+/* The host-to-controller rings that carry control commands. */
+enum drv_command_channel { DRV_COMMAND_IO, DRV_COMMAND_DEBUG, DRV_COMMAND_BUFFERS, DRV_COMMAND_CHANNELS };
+
 struct drv_command_args {
+    enum drv_command_channel channel;
     uint32_t id, program, process;
     void *body; /* in and, up to its size, out */
     uint32_t bytes;
@@ -29,11 +33,21 @@ enum drv_command_end {
  * how far the command got, and may be NULL. A refusal sets the driver's last error and is translated.
  */
 IOReturn drv_command_run(struct drv *driver, const struct drv_command_args *args, enum drv_command_end *end);
-/* The same while interrupts are off: looks at the rings between short waits. */
-int drv_command_run_polled(struct drv *driver, const struct drv_command_args *args, struct base_error *error);
+/*
+ * Sends it and does not wait: the answer, and `reply`, come by interrupt. `answer` and the body outlive the
+ * call; without an `answer` the reply is not looked at. False when every cell or slot is under way.
+ */
+bool drv_command_post(struct drv *driver, const struct drv_command_args *args, struct drv_answer *answer);
+/* The caller's record ends: an answer that comes later has no caller. */
+void drv_command_abandon(struct drv *driver, const struct drv_answer *answer);
 
-/* Slots of IO have come back. */
-void drv_command_returns(struct drv *driver);
+/*
+ * The firmware was stopped: commands are answered with PR_STATUS_ABORTED in the order they were posted, those
+ * that wait to be sent are not sent. How many the firmware had.
+ */
+unsigned drv_command_cancel_all(struct drv *driver);
+/* Slots of a channel have come back. */
+void drv_command_returns(struct drv *driver, enum drv_command_channel channel);
 
 /* The firmware's status as an IOReturn. */
 IOReturn drv_status_return(uint32_t status);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device: apertures, power, and the firmware's boot. */
+/* The device: attach, waiting, and the end. boot.h has ANE_Init, power.h the power states. */
 #ifndef DRIVER_DEVICE_H
 #define DRIVER_DEVICE_H
 
@@ -10,8 +10,6 @@
 #define DRV_POLL_NS  50000u
 #define DRV_POLLS_MS (DRV_POLLS * (DRV_POLL_NS / 1000u) / 1000u)
 
-/* Every power state is on, as its register reads now. */
-bool drv_device_is_powered(struct drv *driver);
 /* Lets the machine run between two looks. */
 void drv_device_pause(struct drv *driver);
 

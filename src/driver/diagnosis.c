@@ -10,8 +10,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "driver/dump.h"
 #include "driver/fault.h"
 #include "driver/mailbox.h"
+#include "driver/recovery.h"
 #include "driver/ring.h"
 
 IOReturn drv_diagnosis_failure(struct drv *d, const struct drv_request *r)
@@ -19,6 +21,11 @@ IOReturn drv_diagnosis_failure(struct drv *d, const struct drv_request *r)
     const struct drv_program *program = r->process->program;
     char faults[DRV_FAULT_TEXT], where[32] = "", why[96] = "";
 
+    if (r->restarted)
+        return drv_refuse(d, r->result,
+                          "The firmware failed while it had a request of client %u, program 0x%" PRIx64
+                          " \"%s\": %s. The request was aborted; the engine has been restarted.",
+                          r->client->number, program->token, program->name, drv_dump_reason(d));
     drv_fault_describe(r, faults, sizeof(faults));
     if (r->fault.descriptor != DRV_FAULT_UNKNOWN)
         snprintf(where, sizeof(where), ", descriptor %u", r->fault.descriptor);
@@ -34,6 +41,8 @@ IOReturn drv_diagnosis_failure(struct drv *d, const struct drv_request *r)
 /* Why a request was still queued when its time was over. */
 static const char *why_queued(const struct drv *d, const struct drv_request *r)
 {
+    if (!d->ready)
+        return "the request never left the driver, the engine was being restarted";
     if (d->fault.parked)
         return "the request never left the driver, which was parked after a DART fault";
     return r->parked ? "the firmware had no room for the request"
@@ -52,6 +61,8 @@ IOReturn drv_diagnosis_timeout(struct drv *d, const struct drv_request *r)
                           "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64 " ms: %s.",
                           r->client->number, token, ms, why_queued(d, r));
     why = drv_mailbox_recover(d, PR_CHANNEL_IO_T2H);
+    if (r->state != DRV_REQUEST_DONE)
+        drv_recovery_suspect(d);
     if (r->state == DRV_REQUEST_DONE)
         return drv_refuse(d, kIOReturnTimeout,
                           "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64

@@ -77,6 +77,8 @@ struct drv_platform {
     bool internal_build;     /* the debug surfaces need no second access property */
     /* The three extensions that were loaded, PR_KEXT_COUNT of them; NULL: those of protocol/kext.h. */
     const struct pr_kext *kexts;
+    /* RTBuddy endpoints that are registered, ended by NULL; NULL: PR_RTBUDDY_REGISTERED alone. */
+    const char *const *endpoints;
 
     /* DRAM in whole pages, zeroed; with `view`, also in one piece for the kernel. A page is one extent. */
     int (*alloc)(void *context, uint64_t bytes, bool view, struct drv_pages *pages);
@@ -108,6 +110,11 @@ struct drv_platform {
     void (*panic)(void *context, const char *sentence);
 
     /*
+     * A post-mortem dump of the firmware, in the form of protocol/dump.h; good during the call. May be NULL.
+     */
+    void (*dump)(void *context, const void *bytes, size_t size);
+
+    /*
      * Wake ports. `port_reserve` makes room for one message: -ENOENT when there is no such port, -ENOSPC when
      * its room is taken, -EAGAIN when nothing could serve it; with a sentence. Each reservation ends with
      * port_cancel, or with the message of the request that was watched.
@@ -135,13 +142,31 @@ struct drv_identity {
 
 int drv_create(const struct drv_platform *platform, struct drv **driver, struct base_error *error);
 /*
- * ANEHWDevice::start, power_on_hardware, ANE_Init: apertures, power, firmware image, handshakes, channels,
- * boot commands. Each way to fail has its own sentence. A missing second wake is retried with a power cycle,
- * DRV_BOOT_TRIES times in all, counted.
+ * ANEHWDevice::start, power_on_hardware, ANE_Init: apertures, RTBuddy client, power, endpoint, handshakes,
+ * channels, boot commands. Each way to fail has its own sentence. A missing second wake is retried with a
+ * power cycle, DRV_BOOT_TRIES times in all, counted.
  */
 #define DRV_BOOT_TRIES 3
 int drv_start(struct drv *driver, struct base_error *error);
 void drv_destroy(struct drv *driver);
+
+/*
+ * Sleep: QUIESCE_STATE, processes terminated, programs unloaded, SUSPEND, POWER_DOWN, power off; all of it is
+ * kept for the next use. -EBUSY, -EIO or -ENODEV with a sentence. Wake: power_on_hardware and ANE_Init, warm;
+ * any call of a client does that too. -ENODEV with a sentence when the firmware does not come up.
+ */
+int drv_sleep(struct drv *driver, struct base_error *error);
+int drv_wake(struct drv *driver, struct base_error *error);
+
+/*
+ * A report of the running firmware as text (enum pr_report), ended by 0; *bytes is the room and becomes the
+ * length. -EINVAL, -ENOSPC or -EIO with a sentence.
+ */
+int drv_debug_report(struct drv *driver, uint32_t report, char *text, size_t *bytes,
+                     struct base_error *error);
+/* The last load report, and how many there were. */
+struct pr_load_report;
+const struct pr_load_report *drv_debug_load(const struct drv *driver, uint64_t *reports);
 
 /* The controller rang: called when the host's interrupt line rises, with the machine's lock held. */
 void drv_interrupt(struct drv *driver);
@@ -242,6 +267,8 @@ const char *drv_last_error(const struct drv *driver);
 struct drv_stats {
     uint64_t requests, completed, failed, aborted, interrupts, boots, boot_failures;
     uint32_t clients, programs, surfaces_mapped, in_flight;
+    uint64_t crashes, recoveries, dumps, dumps_incomplete;
+    uint64_t cancelled;    /* commands and requests that a restart of the firmware ended */
     uint64_t pages;        /* DRAM pages the driver holds */
     uint64_t client_pages; /* pages mapped or held for clients */
     uint64_t evictions;    /* mappings reclaimed for others */

@@ -291,7 +291,7 @@ static void own_consumer(void *context, const struct IODARTErrorInfo *info,
 
 int drv_fault_start(struct drv *d)
 {
-    int status = drv_pages_take(d, PR_PAGE_BYTES, true, &d->fault.page);
+    int status = d->fault.memory ? 0 : drv_pages_take(d, PR_PAGE_BYTES, true, &d->fault.page);
 
     if (status)
         return status;

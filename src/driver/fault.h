@@ -8,7 +8,7 @@
 
 #include "driver/state.h"
 
-/* A page for the snapshots, from boot to the end. */
+/* A page for the snapshots, from the first boot to the end. */
 int drv_fault_start(struct drv *driver);
 void drv_fault_stop(struct drv *driver);
 

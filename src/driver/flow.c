@@ -23,9 +23,22 @@ static struct drv_band *band_of(struct drv *d, const struct drv_request *r)
     return &d->band[drv_flow_band(r)];
 }
 
+/* The slots of program and process may be others than when the call was written. */
+static void address_call(struct drv_request *r)
+{
+    struct pr_call *call = (void *)r->message;
+
+    if (r->in_place)
+        return;
+    call->program_id = r->process->program->id;
+    call->process_id = r->process->id;
+}
+
 static bool send_request(struct drv *d, struct drv_request *r)
 {
-    if (d->fault.parked || !drv_ring_post(d, PR_CHANNEL_DATA_CHAIN_H2T, r->address, r->length, r, &r->slot))
+    address_call(r);
+    if (!d->ready || d->fault.parked ||
+        !drv_ring_post(d, PR_CHANNEL_DATA_CHAIN_H2T, r->address, r->length, r, &r->slot))
         return false;
     drv_request_set_state(r, DRV_REQUEST_IN_FIRMWARE);
     drv_counters_sent(d, r);

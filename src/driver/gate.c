@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines and the command gate. While callers are in the gate's line the gate is held: it is passed on to the
- * first of them and never free in between. A waiter is in one line at most, and on the stack of its call.
+ * Lines and the command gate. While callers are in the line of an open gate it is held: it is passed on to
+ * the first of them and never free in between. A waiter is in one line at most, and on the stack of its call.
  */
 #include "driver/gate.h"
 
@@ -12,7 +12,7 @@
 void drv_waiter_append(struct drv_waiter **line, struct drv_waiter *waiter)
 {
     waiter->next = NULL;
-    waiter->done = false;
+    waiter->done = waiter->cancelled = false;
     while (*line)
         line = &(*line)->next;
     *line = waiter;
@@ -40,27 +40,46 @@ void drv_waiter_wake_client(struct drv_waiter **line, const struct drv_client *c
             waiter->done = true;
 }
 
-void drv_gate_enter(struct drv_gate *gate, const struct drv_platform *platform)
+bool drv_gate_enter(struct drv_gate *gate, const struct drv_platform *platform, struct drv_deadline *deadline)
 {
     struct drv_waiter waiter;
 
-    if (!gate->held) {
+    if (!gate->held && !gate->closed) {
         gate->held = true;
-        return;
+        return true;
     }
     drv_waiter_append(&gate->line, &waiter);
-    /* Without a deadline: every owner gives the gate up before it waits for anything. */
-    platform->wait(platform->context, &waiter.done, NULL);
+    /* NULL: every owner gives the gate up before it waits for anything, and a closed gate is opened. */
+    platform->wait(platform->context, &waiter.done, deadline);
+    drv_waiter_remove(&gate->line, &waiter);
+    return waiter.done || !deadline;
 }
 
 void drv_gate_leave(struct drv_gate *gate)
 {
-    struct drv_waiter *first = gate->line;
+    struct drv_waiter *first = gate->closed ? NULL : gate->line;
 
     if (!first) {
         gate->held = false;
         return;
     }
+    gate->line = first->next;
+    first->done = true;
+}
+
+void drv_gate_close(struct drv_gate *gate)
+{
+    gate->closed = true;
+}
+
+void drv_gate_open(struct drv_gate *gate)
+{
+    struct drv_waiter *first = gate->held ? NULL : gate->line;
+
+    gate->closed = false;
+    if (!first)
+        return;
+    gate->held = true;
     gate->line = first->next;
     first->done = true;
 }

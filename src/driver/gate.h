@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 struct drv_client;
+struct drv_deadline;
 struct drv_platform;
 struct drv_process;
 struct drv_request;
@@ -20,6 +21,7 @@ struct drv_waiter {
     struct drv_process *process; /* for which it waits; NULL where the line does not ask */
     struct drv_request *request; /* what it waited for, handed over with `done` */
     bool done;
+    bool cancelled; /* by a restart of the firmware: it leaves the line with nothing */
 };
 void drv_waiter_append(struct drv_waiter **line, struct drv_waiter *waiter);
 /* Nothing when it is not in the line any more. */
@@ -31,10 +33,19 @@ void drv_waiter_wake_client(struct drv_waiter **line, const struct drv_client *c
 
 struct drv_gate {
     bool held;
+    bool closed; /* the device's own: no caller gets it */
     struct drv_waiter *line;
 };
 
-void drv_gate_enter(struct drv_gate *gate, const struct drv_platform *platform);
+/* False, without the gate, when the deadline passed first; NULL is none. */
+bool drv_gate_enter(struct drv_gate *gate, const struct drv_platform *platform,
+                    struct drv_deadline *deadline);
 void drv_gate_leave(struct drv_gate *gate);
+/*
+ * Recovery, wake and sleep have the gate to themselves: closed, it is passed on to no caller, and once its
+ * last owner has left it is free of them until it is opened.
+ */
+void drv_gate_close(struct drv_gate *gate);
+void drv_gate_open(struct drv_gate *gate);
 
 #endif

@@ -12,8 +12,11 @@
 
 #include "driver/block.h"
 #include "driver/command.h"
+#include "driver/debug.h"
+#include "driver/recovery.h"
 #include "driver/request.h"
 #include "driver/ring.h"
+#include "driver/rtbuddy.h"
 
 #define LINE_BYTES       160u
 #define SHARED_BYTES_MAX 0x200000u /* what the public driver grants at most (command facts 5.1) */
@@ -57,6 +60,15 @@ static bool read_event(struct drv *d, uint64_t address, uint64_t length, struct 
     return payload;
 }
 
+static void take_reset(struct drv *d, const struct pr_program_failure *event)
+{
+    struct pr_reset_notification notification;
+
+    memcpy(&notification, event, sizeof(notification));
+    SOC_TRACE(d->platform.trace, DRV_NOTIFICATION, notification.id, pr_command_name(notification.id));
+    drv_recovery_reset(d, notification.first_queue, notification.last_queue);
+}
+
 static void take_events(struct drv *d)
 {
     struct pr_slot *slot;
@@ -71,6 +83,8 @@ static void take_events(struct drv *d)
         drv_ring_give(d, PR_CHANNEL_IO_T2H, address);
         if (good && event.event.id == PR_CMD_PROGRAM_EVENT)
             drv_request_event(d, &event);
+        else if (good && event.event.id == PR_CMD_CH_RESET_NOTIFICATION)
+            take_reset(d, &event);
         else if (good)
             SOC_TRACE(d->platform.trace, DRV_NOTIFICATION, event.event.id,
                       pr_command_name(event.event.id) ? pr_command_name(event.event.id)
@@ -116,8 +130,11 @@ static void take_buffers(struct drv *d)
     unsigned taken = 0;
 
     while (taken < d->ring[PR_CHANNEL_BUF_T2H].slots && (slot = drv_ring_take(d, PR_CHANNEL_BUF_T2H))) {
+        uint64_t address = slot->address & ~PR_SLOT_OWNER, length = slot->length, tag = slot->reply;
+
         taken++;
-        drv_ring_give(d, PR_CHANNEL_BUF_T2H, slot->address);
+        drv_ring_give(d, PR_CHANNEL_BUF_T2H, address);
+        drv_debug_take_buffer(d, address, length, tag);
     }
     ring_back(d, PR_CHANNEL_BUF_T2H, taken);
 }
@@ -183,13 +200,17 @@ static void handle_channels(struct drv *d, uint32_t pending)
     if (channel_rang(d, pending, PR_CHANNEL_DATA_CHAIN_H2T))
         drv_request_returns(d);
     if (channel_rang(d, pending, PR_CHANNEL_IO))
-        drv_command_returns(d);
+        drv_command_returns(d, DRV_COMMAND_IO);
     if (channel_rang(d, pending, PR_CHANNEL_SHAREDMALLOC))
         take_memory_requests(d);
     if (channel_rang(d, pending, PR_CHANNEL_TERMINAL))
         take_log_lines(d);
     if (channel_rang(d, pending, PR_CHANNEL_BUF_T2H))
         take_buffers(d);
+    if (channel_rang(d, pending, PR_CHANNEL_DEBUG))
+        drv_command_returns(d, DRV_COMMAND_DEBUG);
+    if (channel_rang(d, pending, PR_CHANNEL_BUF_H2T))
+        drv_command_returns(d, DRV_COMMAND_BUFFERS);
 }
 
 void drv_mailbox_poll(struct drv *d)
@@ -212,6 +233,14 @@ const char *drv_mailbox_recover(struct drv *d, enum pr_channel channel)
     return why;
 }
 
+/* What came before the firmware failed is taken first. */
+void drv_mailbox_inbound(struct drv *d, uint32_t rang)
+{
+    handle_channels(d, rang);
+    if (rang >> PR_DOORBELL_CRASH & 1)
+        drv_recovery_crash(d);
+}
+
 /* The line is a level: what rings after the acknowledgement raises it again. */
 void drv_interrupt(struct drv *d)
 {
@@ -224,5 +253,5 @@ void drv_interrupt(struct drv *d)
         return;
     drv_mailbox_write(d, PR_CTRL_HOST_ACK, pending);
     d->stats.interrupts++;
-    handle_channels(d, pending);
+    drv_rtbuddy_inbound(d, pending);
 }

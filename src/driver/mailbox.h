@@ -9,6 +9,8 @@ uint32_t drv_mailbox_read(struct drv *driver, uint32_t reg);
 void drv_mailbox_write(struct drv *driver, uint32_t reg, uint32_t value);
 /* doorBellRing: 1 << index into the main aperture; an index of 32 or more rings nothing. */
 void drv_mailbox_ring(struct drv *driver, uint32_t index);
+/* The handler of the RTBuddy endpoint: what the controller rang for. */
+void drv_mailbox_inbound(struct drv *driver, uint32_t rang);
 /* Looks at every ring, as if each had rung. */
 void drv_mailbox_poll(struct drv *driver);
 /*

@@ -43,6 +43,8 @@ void drv_mapper_init(struct drv *d)
 void drv_mapper_invalidate(struct drv *d, uint32_t streams)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (!d->powered)
+        return; /* what they had is lost */
     for (unsigned dart = 0; dart < PR_DART_COUNT; dart++) {
         dart_write(d, dart, PR_DART_STREAM_SELECT, streams);
         dart_write(d, dart, PR_DART_STREAM_COMMAND, PR_DART_COMMAND_INVALIDATE);
@@ -56,13 +58,16 @@ void drv_mapper_invalidate(struct drv *d, uint32_t streams)
 
 void drv_mapper_read_config(struct drv *d)
 {
-    d->dart_config = dart_read(d, 0, PR_DART_CONFIG);
+    if (d->powered)
+        d->dart_config = dart_read(d, 0, PR_DART_CONFIG);
 }
 
 void drv_mapper_point_streams(struct drv *d, const struct drv_domain *domain, bool on)
 {
     uint32_t ttbr = on ? pr_dart_ttbr_make(drv_protection_table(domain)) : 0;
 
+    if (!d->powered)
+        return; /* written when they come on */
     for (unsigned dart = 0; dart < PR_DART_COUNT; dart++) {
         uint32_t enabled = dart_read(d, dart, PR_DART_ENABLED_STREAMS);
 

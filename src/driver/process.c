@@ -21,6 +21,7 @@
 #include "driver/domain.h"
 #include "driver/instance.h"
 #include "driver/lifecycle.h"
+#include "driver/load.h"
 #include "driver/mapping.h"
 #include "driver/program.h"
 #include "driver/surface.h"
@@ -144,7 +145,8 @@ static void created(void *context, const struct pr_command_header *reply)
     struct drv_process *process = context;
 
     process->program->ghosts--;
-    if (PR_REPLY_STATUS(reply) == PR_STATUS_OK && reply->process_id < PR_PROCESSES_MAX) {
+    if (PR_REPLY_STATUS(reply) == PR_STATUS_OK &&
+        reply->process_id < process->client->driver->limits.processes) {
         process->id = reply->process_id;
         set_state(process, DRV_PROCESS_LIVE);
     } else {
@@ -158,7 +160,7 @@ static void created_late(void *context, const struct pr_command_header *reply)
     struct drv_program *program = context;
     struct drv *d = program->driver;
 
-    if (PR_REPLY_STATUS(reply) == PR_STATUS_OK && reply->process_id < PR_PROCESSES_MAX)
+    if (PR_REPLY_STATUS(reply) == PR_STATUS_OK && reply->process_id < d->limits.processes)
         d->stray[reply->process_id] = program;
     else
         program->ghosts--;
@@ -168,8 +170,10 @@ static void created_late(void *context, const struct pr_command_header *reply)
 static void terminated(void *context, const struct pr_command_header *reply)
 {
     struct drv_program *program = context;
+    uint32_t status = PR_REPLY_STATUS(reply);
 
-    if (PR_REPLY_STATUS(reply) == PR_STATUS_OK)
+    /* Aborted: the firmware was restarted. */
+    if (status == PR_STATUS_OK || status == PR_STATUS_ABORTED)
         program->ghosts--;
     program->driver->reap = true;
 }
@@ -190,13 +194,13 @@ static void terminate_process(struct drv *d, struct drv_program *program, uint32
     enum drv_command_end end;
 
     program->ghosts++;
-    drv_program_hold(program);
+    drv_load_hold(program);
     drv_command_run(d, &args, &end);
     if (end == DRV_COMMAND_NOT_SENT) {
         d->stray[id] = program;
         d->reap = true;
     }
-    drv_program_unhold(program);
+    drv_load_unhold(program);
 }
 
 void drv_process_reap(struct drv *d)
@@ -226,11 +230,7 @@ static void undo_start(struct drv_process *process, struct drv_domain *domain)
         terminate_process(d, process->program, unnoticed);
 }
 
-#define OWN_BUFFERS PARTS /* of the generic buffers of an image only the constants have a fixed address */
-union process_body {
-    struct pr_body_process process;
-    uint8_t bytes[PR_PROCESS_BYTES(OWN_BUFFERS)];
-};
+_Static_assert(PARTS == DRV_PROCESS_PARTS, "text, kernel and constants");
 
 static void add_own(struct pr_body_process *body, uint32_t index, uint64_t address, uint64_t bytes)
 {
@@ -272,11 +272,12 @@ static IOReturn start_process(struct drv_process *process)
     struct drv *d = process->client->driver;
     struct drv_program *program = process->program;
     struct drv_domain *domain = process->client->domain;
-    union process_body body;
+    _Alignas(8) uint8_t bytes[DRV_PROCESS_BYTES];
+    struct pr_body_process *body = (void *)bytes;
     struct drv_command_args args = {.id = PR_CMD_CREATE_PROCESS,
                                     .program = program->id,
                                     .process = PR_NO_ID,
-                                    .body = &body,
+                                    .body = body,
                                     .reply = created,
                                     .context = process,
                                     .late = created_late,
@@ -288,7 +289,7 @@ static IOReturn start_process(struct drv_process *process)
     status = map_program(d, domain, process);
     if (status)
         return map_refused(process, domain, status);
-    args.bytes = write_body(&body.process, domain, process);
+    args.bytes = write_body(body, domain, process);
     set_state(process, DRV_PROCESS_STARTING);
     program->ghosts++;
     result = drv_command_run(d, &args, &end);
@@ -296,10 +297,54 @@ static IOReturn start_process(struct drv_process *process)
         program->ghosts--;
     if (!result && process->state != DRV_PROCESS_LIVE)
         result = drv_refuse(d, kIOReturnError, "The firmware gave a process number of %u or more.",
-                            PR_PROCESSES_MAX);
+                            d->limits.processes);
     if (result)
         undo_start(process, domain);
     return result;
+}
+
+/* After a restart of the firmware. */
+
+void drv_process_lose_all(struct drv_client *client)
+{
+    for (struct drv_process *process = client->processes; process; process = process->next_of_client) {
+        drv_chaining_lose(process);
+        process->old_id = PR_NO_ID;
+        if (process->state != DRV_PROCESS_LIVE)
+            continue;
+        unmap_program(client->driver, client->domain, process);
+        process->id = PR_NO_ID;
+        process->restore = process->pins;
+        set_state(process, DRV_PROCESS_PARKED);
+    }
+}
+
+bool drv_process_post(struct drv_process *process, struct pr_body_process *body, struct drv_answer *answer)
+{
+    struct drv *d = process->client->driver;
+    struct drv_command_args args = {.id = PR_CMD_CREATE_PROCESS,
+                                    .program = process->program->id,
+                                    .process = PR_NO_ID,
+                                    .body = body,
+                                    .reply = created,
+                                    .context = process};
+
+    if (map_program(d, process->client->domain, process))
+        return false;
+    args.bytes = write_body(body, process->client->domain, process);
+    if (!drv_command_post(d, &args, answer)) {
+        unmap_program(d, process->client->domain, process);
+        return false;
+    }
+    set_state(process, DRV_PROCESS_STARTING);
+    process->program->ghosts++;
+    return true;
+}
+
+void drv_process_posted(struct drv_process *process)
+{
+    if (process->state != DRV_PROCESS_LIVE)
+        unmap_program(process->client->driver, process->client->domain, process);
 }
 
 void drv_process_pin(struct drv_process *process)
@@ -329,6 +374,9 @@ IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadl
                                "Program 0x%" PRIx64 " was still being started.", process->program->token);
         } else if (!client->domain) {
             result = drv_domain_lend(client, deadline);
+        } else if (process->program->state == DRV_PROGRAM_LOST ||
+                   process->program->state == DRV_PROGRAM_RELOADING) {
+            result = drv_load_again(process->program, deadline);
         } else {
             result = start_process(process);
         }

@@ -43,6 +43,15 @@ void drv_process_drop_unused(struct drv_process *process);
 /* Sends what could not be sent before: terminations of processes that no client has. */
 void drv_process_reap(struct drv *driver);
 
+/* The firmware was restarted: processes lose their slots. Those that a call uses are marked `restore`. */
+void drv_process_lose_all(struct drv_client *client);
+/*
+ * A parked process of a client with a domain is started without a caller: its program is READY. False: it
+ * could not be sent. `posted` follows when it is answered, and tidies up if it was refused.
+ */
+bool drv_process_post(struct drv_process *process, struct pr_body_process *body, struct drv_answer *answer);
+void drv_process_posted(struct drv_process *process);
+
 /*
  * Eviction: processes lose their slots. The first marks them, the second terminates them in the firmware and
  * waits.

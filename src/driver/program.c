@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs. A program is in exactly one state, which only set_state() changes. While a command about it is
- * with the firmware (LOADING, UNLOADING) it is not freed, even if its caller has left: the answer, late or
- * not, moves it on. A program is unloaded when it is not needed: no owner, no processes, no call or command
- * under way, no ghosts. It is freed as UNLOADED: until then the firmware may read its container and text. The
- * exceptions are a program the firmware never knew (NEW), and the end of the driver, after the controller has
- * stopped. An instance with its base's slot is LOADED and UNLOADED without a command.
+ * Programs. A program is in exactly one state, which only drv_program_set_state() changes. While a command
+ * about it is with the firmware (LOADING, UNLOADING) it is not freed, even if its caller has left: the
+ * answer, late or not, moves it on. A program is unloaded when it is not needed: no owner, no processes, no
+ * call or command under way, no ghosts. It is freed as UNLOADED: until then the firmware may read its
+ * container and text. The exceptions are a program the firmware never knew (NEW), and the end of the driver,
+ * after the controller has stopped. An instance with its base's slot is LOADED and UNLOADED without a
+ * command. load.c has the commands.
  */
 #include "driver/program.h"
 
@@ -22,6 +23,7 @@
 #include "driver/image.h"
 #include "driver/instance.h"
 #include "driver/lifecycle.h"
+#include "driver/load.h"
 #include "driver/process.h"
 #include "driver/quota.h"
 #include "driver/signature.h"
@@ -34,17 +36,27 @@ static const struct drv_lifecycle_state states[] = {
     [DRV_PROGRAM_NEW] = {"new", NEXT(LOADING) | NEXT(LOADED)},
     [DRV_PROGRAM_LOADING] = {"loading", NEXT(LOADED) | NEXT(UNLOADED)},
     [DRV_PROGRAM_LOADED] = {"loaded", NEXT(READY) | NEXT(UNLOADING) | NEXT(UNLOADED)},
-    [DRV_PROGRAM_READY] = {"ready", NEXT(LOADED)},
+    [DRV_PROGRAM_READY] = {"ready", NEXT(LOADED) | NEXT(LOST)},
+    [DRV_PROGRAM_LOST] = {"lost", NEXT(RELOADING) | NEXT(READY) | NEXT(UNLOADED)},
+    [DRV_PROGRAM_RELOADING] = {"reloading", NEXT(READY) | NEXT(LOST)},
     [DRV_PROGRAM_UNLOADING] = {"unloading", NEXT(LOADED) | NEXT(UNLOADED)},
     [DRV_PROGRAM_UNLOADED] = {"unloaded", 0},
 };
 #undef NEXT
 static const struct drv_lifecycle lifecycle = {"program", BASE_COUNT_OF(states), states};
 
-static void set_state(struct drv_program *program, enum drv_program_state state)
+void drv_program_set_state(struct drv_program *program, enum drv_program_state state)
 {
     drv_lifecycle_check(&lifecycle, program->state, state);
     program->state = state;
+    program->settled = state != DRV_PROGRAM_RELOADING;
+}
+
+/* Clients find it: one that a restart of the firmware has lost is loaded again at its next use. */
+static bool is_found(const struct drv_program *program)
+{
+    return program->state == DRV_PROGRAM_READY || program->state == DRV_PROGRAM_LOST ||
+           program->state == DRV_PROGRAM_RELOADING;
 }
 
 IOReturn drv_program_not_found(struct drv *d, uint64_t token)
@@ -60,7 +72,7 @@ struct drv_program *drv_program_find(struct drv_client *client, uint64_t token)
 {
     for (struct drv_program *program = client->driver->programs; program; program = program->next)
         if (program->token == token)
-            return program->owner && program->residency.placed && program->state == DRV_PROGRAM_READY &&
+            return program->owner && program->residency.placed && is_found(program) &&
                            (program->owner == client ||
                             drv_identity_equal(&program->identity, &client->identity))
                        ? program
@@ -87,12 +99,12 @@ IOReturn drv_program_check_quota(const struct drv_client *client)
 {
     struct drv *d = client->driver;
 
-    if (client->programs < DRV_PROGRAMS_PER_CLIENT)
+    if (client->programs < drv_quota_programs(d))
         return kIOReturnSuccess;
     d->stats.over_quota++;
     return drv_refuse(d, kIOReturnNoResources,
                       "Client %u has %u programs; the limit is %u per client. Destroy one.", client->number,
-                      client->programs, DRV_PROGRAMS_PER_CLIENT);
+                      client->programs, drv_quota_programs(d));
 }
 
 /* What a program can be made from: the two resource classes, each with its loader. */
@@ -146,98 +158,6 @@ static void copy_name(char *to, size_t size, const char *from, size_t length)
     to[at] = '\0';
 }
 
-/* Sent once; the answer counts whenever it comes. */
-static void load_answered(void *context, const struct pr_command_header *reply)
-{
-    struct drv_program *program = context;
-
-    if (PR_REPLY_STATUS(reply) == PR_STATUS_OK) {
-        program->id = reply->program_id;
-        set_state(program, DRV_PROGRAM_LOADED);
-    } else {
-        set_state(program, DRV_PROGRAM_UNLOADED);
-    }
-    program->driver->reap = true;
-}
-
-static void unload_answered(void *context, const struct pr_command_header *reply)
-{
-    struct drv_program *program = context;
-    uint32_t status = PR_REPLY_STATUS(reply);
-
-    set_state(program, status == PR_STATUS_OK || status == PR_STATUS_NO_PROGRAM ? DRV_PROGRAM_UNLOADED
-                                                                                : DRV_PROGRAM_LOADED);
-    program->driver->reap = true;
-}
-
-void drv_program_hold(struct drv_program *program)
-{
-    program->holds++;
-    program->unheld = false;
-}
-
-void drv_program_unhold(struct drv_program *program)
-{
-    program->unheld = --program->holds == 0;
-}
-
-/*
- * Sends a load or an unload. `under_way` is the program's state until the answer comes; a command that was
- * not sent leaves it in state `unsent`.
- */
-static IOReturn send_command(struct drv *d, struct drv_program *program, struct drv_command_args args,
-                             drv_reply answered, enum drv_program_state under_way,
-                             enum drv_program_state unsent)
-{
-    enum drv_command_end end;
-    IOReturn result;
-
-    args.process = PR_NO_ID;
-    args.reply = args.late = answered;
-    args.context = args.late_context = program;
-    set_state(program, under_way);
-    drv_program_hold(program);
-    result = drv_command_run(d, &args, &end);
-    drv_program_unhold(program);
-    if (end == DRV_COMMAND_NOT_SENT)
-        set_state(program, unsent);
-    return result;
-}
-
-static uint64_t own_bytes(const struct drv_program *program)
-{
-    const struct drv_block *block[DRV_PROGRAM_BLOCKS];
-    unsigned count = drv_program_blocks(program, block);
-    uint64_t bytes = 0;
-
-    for (unsigned i = 0; i < count; i++)
-        bytes += block[i]->bytes;
-    return bytes;
-}
-
-static IOReturn send_load(struct drv *d, struct drv_program *program)
-{
-    struct pr_body_load body = {program->container.iova, program->container.bytes, program->working.iova,
-                                program->working.bytes};
-    const struct drv_command_args args = {
-        .id = PR_CMD_LOAD_PROGRAM, .program = PR_NO_ID, .body = &body, .bytes = sizeof(body)};
-    IOReturn result;
-
-    drv_balancer_place(&d->balancer, &program->residency, own_bytes(program));
-    result = send_command(d, program, args, load_answered, DRV_PROGRAM_LOADING, DRV_PROGRAM_UNLOADED);
-    if (!result && program->id >= PR_PROGRAMS_MAX)
-        result = drv_refuse(d, kIOReturnError, "The firmware loaded a program as %u; the limit is %u.",
-                            program->id, PR_PROGRAMS_MAX);
-    return result;
-}
-
-static void send_unload(struct drv *d, struct drv_program *program)
-{
-    const struct drv_command_args args = {.id = PR_CMD_UNLOAD_PROGRAM, .program = program->id};
-
-    send_command(d, program, args, unload_answered, DRV_PROGRAM_UNLOADING, DRV_PROGRAM_LOADED);
-}
-
 static void disown_program(struct drv_program *program)
 {
     program->owner->programs--;
@@ -279,7 +199,7 @@ static bool is_needed(const struct drv_program *program)
 {
     return program->owner || program->instances || program->processes || program->pins || program->holds ||
            program->ghosts || program->state == DRV_PROGRAM_LOADING ||
-           program->state == DRV_PROGRAM_UNLOADING;
+           program->state == DRV_PROGRAM_RELOADING || program->state == DRV_PROGRAM_UNLOADING;
 }
 
 struct drv_program *drv_program_make(struct drv_client *client)
@@ -338,9 +258,14 @@ static IOReturn read_copy(struct drv_client *client, const struct payload *paylo
 
 static IOReturn adopt_slot(struct drv_program *program)
 {
+    struct drv_deadline deadline = {.ns = program->owner->timeout_ns};
+    IOReturn result = drv_load_again(program->base, &deadline);
+
+    if (result)
+        return result;
     program->id = program->base->id;
     drv_balancer_join(&program->driver->balancer, &program->residency, &program->base->residency);
-    set_state(program, DRV_PROGRAM_LOADED);
+    drv_program_set_state(program, DRV_PROGRAM_LOADED);
     return kIOReturnSuccess;
 }
 
@@ -350,13 +275,17 @@ IOReturn drv_program_enter(struct drv_program *program)
     IOReturn result;
 
     link_program(d, program);
-    result = drv_instance_adopts(program) ? adopt_slot(program) : send_load(d, program);
+    result = drv_instance_adopts(program) ? adopt_slot(program) : drv_load_send(program);
+    /* Lost between the answer and now. */
+    if (!result && program->state != DRV_PROGRAM_LOADED)
+        result = drv_refuse(d, kIOReturnAborted,
+                            "Program \"%s\" was loaded and lost: the engine was restarted.", program->name);
     if (result) {
         disown_program(program);
         drv_program_unload_orphan(d, program);
         return result;
     }
-    set_state(program, DRV_PROGRAM_READY);
+    drv_program_set_state(program, DRV_PROGRAM_READY);
     SOC_TRACE(d->platform.trace, DRV_PROGRAM_LOADED, program->token, program->name, program->id,
               program->inputs, program->outputs, program->td_count);
     return kIOReturnSuccess;
@@ -432,11 +361,12 @@ void drv_program_unload_orphan(struct drv *d, struct drv_program *program)
     if (is_needed(program))
         return;
     if (program->state == DRV_PROGRAM_READY)
-        set_state(program, DRV_PROGRAM_LOADED);
-    if (program->state == DRV_PROGRAM_LOADED && drv_instance_adopts(program))
-        set_state(program, DRV_PROGRAM_UNLOADED);
+        drv_program_set_state(program, DRV_PROGRAM_LOADED);
+    if ((program->state == DRV_PROGRAM_LOADED && drv_instance_adopts(program)) ||
+        program->state == DRV_PROGRAM_LOST)
+        drv_program_set_state(program, DRV_PROGRAM_UNLOADED);
     else if (program->state == DRV_PROGRAM_LOADED)
-        send_unload(d, program);
+        drv_load_unload(program);
     if (program->state == DRV_PROGRAM_UNLOADED) {
         struct drv_program *base = program->base;
 
@@ -556,7 +486,8 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
     if (program->processes && (program->processes != process || process->next_of_program))
         return drv_refuse(d, kIOReturnBusy, "Program 0x%" PRIx64 " is prepared by another client.",
                           destroy->token);
-    set_state(program, DRV_PROGRAM_LOADED);
+    drv_program_set_state(program,
+                          program->state == DRV_PROGRAM_LOST ? DRV_PROGRAM_UNLOADED : DRV_PROGRAM_LOADED);
     if (process) {
         drv_process_pin(process);
         drv_process_end(process);

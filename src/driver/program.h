@@ -30,12 +30,8 @@ void drv_program_free(struct drv *driver, struct drv_program *program);
  * is gone, or goes as soon as the firmware has let go of it.
  */
 IOReturn drv_program_enter(struct drv_program *program);
-/*
- * While a command about the program is under way it is not freed. The caller that held it calls
- * drv_program_unload_orphan afterwards.
- */
-void drv_program_hold(struct drv_program *program);
-void drv_program_unhold(struct drv_program *program);
+/* The one way to another state. */
+void drv_program_set_state(struct drv_program *program, enum drv_program_state state);
 /* The last to leave a program without an owner unloads it. May wait; the program may be gone afterwards. */
 void drv_program_unload_orphan(struct drv *driver, struct drv_program *program);
 /* Ends what could not be ended in time: the firmware was late, or its queue full. May wait. */

@@ -36,6 +36,14 @@ uint64_t drv_quota_pages(const struct drv_client *client)
     return pages;
 }
 
+/* A firmware with few slots leaves half of them. */
+uint32_t drv_quota_programs(const struct drv *d)
+{
+    uint32_t slots = d->limits.programs;
+
+    return slots > 2 * DRV_PROGRAMS_LEFT ? slots - DRV_PROGRAMS_LEFT : (slots + 1) / 2;
+}
+
 IOReturn drv_quota_check(struct drv_client *client, uint64_t bytes)
 {
     struct drv *d = client->driver;

@@ -7,6 +7,8 @@
 
 /* Pages of its mappings, of its own buffers and of the programs it has created. */
 uint64_t drv_quota_pages(const struct drv_client *client);
+/* Programs of one client, at most: DRV_PROGRAMS_LEFT of the firmware's slots are left to others. */
+uint32_t drv_quota_programs(const struct drv *driver);
 /*
  * Whether the client may have so many bytes more; mappings that no request uses are reclaimed for that.
  * kIOReturnNoResources with a sentence when not.

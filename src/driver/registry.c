@@ -75,7 +75,7 @@ static uint32_t count_clients(const struct drv *d, uint32_t type)
 static void put_rtbuddy(const struct drv *d, uint32_t entry, struct properties *to)
 {
     (void)d, (void)entry;
-    PUT_TEXT(to, "role", "ANE");
+    PUT_TEXT(to, PR_RTBUDDY_PROPERTY, PR_RTBUDDY_ROLE);
 }
 
 static void put_device(const struct drv *d, uint32_t entry, struct properties *to)
@@ -155,7 +155,7 @@ static const struct entry {
     void (*put)(const struct drv *d, uint32_t entry, struct properties *to);
     bool service; /* IOServiceMatching finds it */
 } entries[ENTRIES] = {[ENTRY_ROOT] = {"Root", DRV_REGISTRY_NONE, NULL, false},
-                      [ENTRY_RTBUDDY] = {"RTBuddyService", ENTRY_ROOT, put_rtbuddy, false},
+                      [ENTRY_RTBUDDY] = {PR_RTBUDDY_SERVICE, ENTRY_ROOT, put_rtbuddy, false},
                       [ENTRY_DEVICE] = {"H11ANEIn", ENTRY_RTBUDDY, put_device, true},
                       [ENTRY_HINTS] = {"ANEClientHints", ENTRY_DEVICE, put_hints, false},
                       [ENTRY_RESOURCES] = {"IOResources", ENTRY_ROOT, NULL, false},

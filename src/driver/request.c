@@ -98,7 +98,7 @@ static void assign_request(struct drv_request *r, struct drv_process *process)
         r->error[i] = PR_TM_ERROR_FINE;
     r->wake.port = 0;
     r->parked = false;
-    r->in_place = false;
+    r->in_place = r->restarted = false;
     r->counters_at = NULL;
     r->bindings = 0;
 }
@@ -287,8 +287,7 @@ static void notify_port(struct drv *d, struct drv_request *r, bool timed_out)
 
 /* Coming back. */
 
-/* The firmware has let go of it. One that was aborted keeps that result. */
-static void complete_request(struct drv *d, struct drv_request *r, uint32_t status, uint64_t detail)
+void drv_request_complete(struct drv *d, struct drv_request *r, uint32_t status, uint64_t detail)
 {
     struct drv_ring *ring = &d->ring[PR_CHANNEL_DATA_CHAIN_H2T];
 
@@ -318,6 +317,17 @@ static void complete_request(struct drv *d, struct drv_request *r, uint32_t stat
         notify_port(d, r, false);
 }
 
+void drv_request_fail_queued(struct drv *d, struct drv_request *r, uint32_t status)
+{
+    drv_flow_remove(d, r);
+    r->restarted = true;
+    r->status = status;
+    r->result = drv_status_return(status);
+    drv_request_set_state(r, DRV_REQUEST_DONE);
+    if (r->wake.port)
+        notify_port(d, r, false);
+}
+
 /* The request in the firmware that a cookie names, or NULL. */
 static struct drv_request *find_by_cookie(struct drv *d, uint64_t cookie)
 {
@@ -343,7 +353,7 @@ void drv_request_event(struct drv *d, const struct pr_program_failure *failure)
         return;
     }
     memcpy(r->error, failure->error, sizeof(r->error));
-    complete_request(d, r, event->status, event->detail);
+    drv_request_complete(d, r, event->status, event->detail);
 }
 
 /* A slot has come back: accepted, or refused. */
@@ -354,7 +364,7 @@ static void take_slot(struct drv *d, struct drv_request *r)
     drv_counters_accepted(d, r);
     if ((status == PR_STATUS_OK && !r->in_place) || (status == PR_STATUS_NO_RESOURCES && drv_flow_park(d, r)))
         return;
-    complete_request(d, r, status, 0);
+    drv_request_complete(d, r, status, 0);
 }
 
 void drv_request_returns(struct drv *d)
@@ -469,6 +479,14 @@ static IOReturn check_counts(struct drv *d, const struct drv_program *program,
                       program->inputs, program->outputs, program->intermediates);
 }
 
+/* The engine was restarted while the call waited, and the firmware did not take the program again. */
+static IOReturn refuse_lost(const struct drv_process *process)
+{
+    return drv_refuse(process->client->driver, kIOReturnNotReady,
+                      "Program 0x%" PRIx64 " was lost when the engine was restarted.",
+                      process->program->token);
+}
+
 /* A request in hand, bound; or nothing. The deadline covers what is waited for. */
 static IOReturn make_request(struct drv_client *client, const struct ane_request *request,
                              struct drv_deadline *deadline, struct drv_request **made)
@@ -490,6 +508,9 @@ static IOReturn make_request(struct drv_client *client, const struct ane_request
     result = drv_client_is_closed(client)
                  ? drv_refuse(d, kIOReturnAborted, "Client %u was closed.", client->number)
                  : drv_bind_request(r, request, deadline);
+    /* The firmware may have been restarted while it waited for addresses. */
+    if (!result && process->state != DRV_PROCESS_LIVE)
+        result = refuse_lost(process);
     if (result) {
         free_request(d, r);
         return result;
@@ -578,6 +599,10 @@ IOReturn drv_request_message(struct drv_process *process, void *message, uint32_
     if (result)
         return result;
     drv_process_pin(process); /* the request's own */
+    if (process->state != DRV_PROCESS_LIVE) {
+        free_request(d, r);
+        return refuse_lost(process);
+    }
     memcpy(r->message, message, bytes);
     r->length = bytes;
     r->priority = ANE_REQUEST_PRIORITY;
@@ -590,6 +615,8 @@ IOReturn drv_request_message(struct drv_process *process, void *message, uint32_
         result =
             drv_refuse(d, kIOReturnTimeout, "A message of program 0x%" PRIx64 " was not answered in time.",
                        process->program->token);
+    else if (r->restarted)
+        result = drv_diagnosis_failure(d, r);
     else if (r->result == kIOReturnAborted)
         result = drv_refuse(d, kIOReturnAborted, "Client %u was closed while its message was under way.",
                             client->number);

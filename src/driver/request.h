@@ -35,6 +35,11 @@ IOReturn drv_request_message(struct drv_process *process, void *message, uint32_
 void drv_request_event(struct drv *driver, const struct pr_program_failure *failure);
 void drv_request_returns(struct drv *driver);
 
+/* The firmware has let go of a request that it had. One that was aborted keeps that result. */
+void drv_request_complete(struct drv *driver, struct drv_request *request, uint32_t status, uint64_t detail);
+/* A request in its band's queue ends unsent. */
+void drv_request_fail_queued(struct drv *driver, struct drv_request *request, uint32_t status);
+
 /* Queue depths have changed: callers that may have a request now get one. */
 void drv_request_depth_changed(struct drv *driver);
 

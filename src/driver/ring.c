@@ -38,11 +38,11 @@ static int check_record(const struct drv *d, const struct pr_channel_record *rec
 
     if (d->ring[channel].slot)
         return base_fail(error, EPROTO, "The firmware's table has two channels named %s.", info->name);
-    if (record->type != (uint32_t)info->type || record->bit >= PR_DOORBELL_INDEX_LIMIT)
+    if (record->type != (uint32_t)info->type || record->bit >= PR_DOORBELL_CRASH)
         return base_fail(
             error, EPROTO,
             "Channel %s has type %u and doorbell bit %u; it should be of type %d with a bit below %u.",
-            info->name, record->type, record->bit, (int)info->type, PR_DOORBELL_INDEX_LIMIT);
+            info->name, record->type, record->bit, (int)info->type, PR_DOORBELL_CRASH);
     if (record->ring_version != PR_RING_VERSION)
         return base_fail(error, EPROTO, "Channel %s has ring-buffer version 0x%x; the driver speaks 0x%x.",
                          info->name, record->ring_version, PR_RING_VERSION);

@@ -14,6 +14,8 @@
 #include "protocol/board.h"
 #include "protocol/dart_regs.h"
 #include "protocol/device.h"
+#include "protocol/dump.h"
+#include "protocol/execution.h"
 #include "protocol/message.h"
 #include "protocol/tm_regs.h"
 #include "soc/trace.h"
@@ -28,8 +30,7 @@
 #define DRV_REQUESTS            (DRV_CELLS - DRV_COMMANDS)
 #define DRV_REQUESTS_PER_CLIENT (DRV_REQUESTS / 2) /* so that one client cannot take them all */
 /* Programs of one client; the firmware's other slots are left to others. */
-#define DRV_PROGRAMS_LEFT       16u
-#define DRV_PROGRAMS_PER_CLIENT (PR_PROGRAMS_MAX - DRV_PROGRAMS_LEFT)
+#define DRV_PROGRAMS_LEFT 16u
 _Static_assert(DRV_REQUESTS == DRV_WATCHES, "one number");
 _Static_assert(DRV_CELL_BYTES >= PR_CALL_BYTES(PR_CALL_BUFFERS_MAX), "a call fits into a cell");
 
@@ -98,10 +99,13 @@ struct drv_ring {
 typedef void (*drv_reply)(void *context, const struct pr_command_header *reply);
 struct drv_answer {
     bool done;
+    bool cancelled; /* by a restart of the firmware: it has not answered */
     struct pr_command_header header;
 };
 struct drv_command {
-    bool busy; /* the cell is taken */
+    bool busy;  /* the cell is taken */
+    bool quiet; /* its reply is not looked at */
+    uint64_t serial;
     uint32_t slot;
     uint8_t *message;
     uint64_t address;
@@ -118,6 +122,8 @@ enum drv_program_state {
     DRV_PROGRAM_LOADING,   /* a load is with the firmware; its answer decides, whenever it comes */
     DRV_PROGRAM_LOADED,    /* the firmware has it, clients do not find it: just loaded, or to be unloaded */
     DRV_PROGRAM_READY,     /* the firmware has it, clients find it while it has an owner */
+    DRV_PROGRAM_LOST,      /* as READY, but the firmware was restarted: loaded again at its next use */
+    DRV_PROGRAM_RELOADING, /* the same, and that load is with the firmware */
     DRV_PROGRAM_UNLOADING, /* an unload is with the firmware; its answer decides, whenever it comes */
     DRV_PROGRAM_UNLOADED,  /* the firmware does not have it */
 };
@@ -148,6 +154,7 @@ struct drv_program {
     uint32_t pins;  /* requests and lifecycle calls of clients under way */
     uint32_t holds; /* commands of the driver's own under way; `unheld` when the last has ended */
     bool unheld;
+    bool settled;    /* not RELOADING: what other callers wait for */
     uint32_t ghosts; /* processes that the firmware has, or may have, and no client */
 };
 
@@ -164,8 +171,9 @@ struct drv_process {
     struct drv_program *program;
     struct drv_client *client;
     enum drv_process_state state;
-    bool settled;    /* not STARTING: what other callers of the client wait for */
-    uint32_t id;     /* the firmware's slot */
+    bool settled; /* not STARTING: what other callers of the client wait for */
+    bool restore; /* a restart of the firmware took its slot while a call used it: started again by itself */
+    uint32_t id;  /* the firmware's slot */
     uint32_t old_id; /* still to be terminated after an eviction */
     uint32_t prepares;
     uint32_t pins;
@@ -175,6 +183,13 @@ struct drv_process {
     uint64_t generation;
     struct drv_mapping *recent[PR_CALL_BUFFERS_MAX];
 };
+
+/*
+ * Parts of a program that a process has mapped: text, kernel, constants. Of the generic buffers of an image
+ * only the constants have a fixed address.
+ */
+#define DRV_PROCESS_PARTS 3u
+#define DRV_PROCESS_BYTES PR_PROCESS_BYTES(DRV_PROCESS_PARTS) /* the body of CREATE_PROCESS, at most */
 
 /* The life of a request. The table of transitions is in request.c. */
 enum drv_request_state {
@@ -215,6 +230,7 @@ struct drv_request {
     IOReturn result;
     uint32_t status;
     uint64_t detail;
+    bool restarted;                 /* it ended because the firmware was restarted */
     bool in_place;                  /* its slot is its answer: no event comes */
     uint32_t error[PR_TM_ERRORS];   /* of a failure: what the firmware read in the task manager */
     struct drv_request_fault fault; /* of a failure, set when it completes */
@@ -301,15 +317,118 @@ struct drv_fault {
     } consumer[DRV_FAULT_CONSUMERS];
 };
 
+/* The RTBuddy client (rtbuddy.c). */
+struct drv_rtbuddy {
+    const char *name;     /* from the ANE property */
+    uint64_t mailbox;     /* its registers */
+    const char *endpoint; /* NULL: not enabled */
+    void (*inbound)(struct drv *driver, uint32_t rang);
+};
+
+/* The bodies of the first commands, in and out. */
+struct drv_boot_bodies {
+    struct pr_body_u32 print, start, cache;
+    struct pr_body_pmu pmu;
+    struct pr_body_time time;
+    struct pr_body_property property;
+    struct pr_body_resources resources;
+    struct pr_body_setting setting;
+    struct pr_body_shared_events events;
+};
+
+/* A boot under way (boot.c). */
+struct drv_boot {
+    unsigned phase, tries;
+    bool warm;
+    bool crashed; /* the firmware failed after interrupts were enabled */
+    uint64_t deadline;
+    uint32_t channels;
+    unsigned command; /* of the first commands */
+    bool posted;
+    struct drv_answer answer;
+    struct drv_boot_bodies body;
+};
+
+/* What the firmware has room for, up to what the driver has. */
+struct drv_limits {
+    uint32_t programs, processes;
+};
+
+/*
+ * The host's clock minus the controller's at the last synchronisation, and the change since the one before.
+ */
+struct drv_sync {
+    uint64_t count;
+    int64_t offset_ns, drift_ns;
+};
+
+/* Load reports (debug.c). */
+struct drv_load {
+    struct pr_load_report last;
+    uint64_t reports;
+    struct pr_body_buffer_return owed[PR_LOAD_BUFFERS]; /* buffers to give back */
+    uint32_t owed_count;
+};
+
+/* The last dump, or the one that is being drained (dump.c). */
+struct drv_dump {
+    bool draining, complete;
+    uint32_t sections, last;
+    uint64_t deadline;
+    size_t bytes;
+    char reason[PR_DUMP_TEXT_BYTES + 64];
+    _Alignas(8) uint8_t file[PR_DUMP_FILE_BYTES_MAX];
+};
+
+/* Recovery and wake (recovery.c). */
+enum drv_recovery_phase {
+    DRV_RECOVERY_IDLE,
+    DRV_RECOVERY_RESET,   /* RESET is with the firmware */
+    DRV_RECOVERY_DRAIN,   /* the dump is being taken */
+    DRV_RECOVERY_CANCEL,  /* the gate is waited for */
+    DRV_RECOVERY_LIMIT,   /* the last recovery began too short a time ago */
+    DRV_RECOVERY_BOOT,    /* ANE_Init */
+    DRV_RECOVERY_RESTORE, /* what calls and queued requests use is loaded again */
+};
+struct drv_recovery {
+    enum drv_recovery_phase phase;
+    bool wake;   /* from sleep: nothing is cancelled, the boot is warm */
+    bool armed;  /* a step is due */
+    bool failed; /* for good, until a later call tries again */
+    bool begun;  /* once at least */
+    uint64_t began;
+    unsigned boots;        /* of this recovery */
+    struct base_error why; /* it failed */
+    uint64_t deadline;     /* of the command under way */
+    bool posted;
+    struct drv_answer answer;
+    struct pr_body_reset reset;
+    struct pr_body_load load;
+    _Alignas(8) uint8_t process[DRV_PROCESS_BYTES];
+    struct drv_process *starting; /* whose creation is under way; NULL: a load is */
+};
+
 struct drv {
     struct drv_platform platform;
     struct base_error last;
     struct base_error *error; /* the sentence of the call that runs now; NULL when the caller does not ask */
     struct drv_stats stats;
     struct drv_aperture aperture[PR_APERTURE_COUNT];
-    bool running;    /* boot is over */
+    bool running;    /* started */
     bool interrupts; /* enabled */
+    bool powered;    /* the DARTs' registers answer */
+    bool ready;      /* the channels are: running, neither asleep nor in recovery */
+    bool asleep;
+    bool forgotten; /* the next wake is a cold boot */
     struct drv_gate gate;
+    struct drv_rtbuddy rtbuddy;
+    struct drv_boot boot;
+    struct drv_limits limits;
+    struct drv_sync sync;
+    uint32_t cache_bytes; /* of the engine's memory cache */
+    struct drv_dump dump;
+    struct drv_recovery recovery;
+    struct drv_load load;
 
     struct drv_fault fault;
     struct drv_domain domain[PR_DART_DOMAINS];
@@ -319,9 +438,10 @@ struct drv {
     struct drv_waiter *domain_waiters, *command_waiters, *request_waiters;
     struct drv_waiter *address_waiters; /* requests that do not fit beside others of their client */
 
-    struct drv_block ipc, heap, pool, args, shared_block[DRV_SHARED_BLOCKS];
+    struct drv_block ipc, heap, pool, args, events, shared_block[DRV_SHARED_BLOCKS];
     struct drv_ring ring[PR_CHANNEL_COUNT];
     struct drv_command command[DRV_COMMANDS];
+    uint64_t command_serial; /* of the last one posted */
     struct drv_request request[DRV_REQUESTS];
     struct drv_request *free_requests;
     struct drv_band band[DRV_BANDS];

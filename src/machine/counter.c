@@ -4,12 +4,15 @@
 
 #include "base/array.h"
 #include "machine/internal.h"
+#include "protocol/message.h"
 
 static uint64_t counter(struct ane_machine *m, const char *name)
 {
     struct dart_stats dart = dart_stats_get(m->dart);
     struct eng_stats engine = eng_stats_get(m->engine);
     struct drv_stats driver = m->driver ? drv_stats_get(m->driver) : (struct drv_stats){0};
+    uint64_t reports = 0;
+    const struct pr_load_report *load = m->driver ? drv_debug_load(m->driver, &reports) : NULL;
     const struct {
         const char *name;
         uint64_t value;
@@ -27,8 +30,16 @@ static uint64_t counter(struct ane_machine *m, const char *name)
         {"driver.fault_latch", m->driver && drv_fault_latched(m->driver)},
         {"driver.faults", m->driver ? drv_fault_last(m->driver)->count : 0},
         {"dram.used", soc_memory_used(m->memory)},
+        {"driver.cancelled", driver.cancelled},
         {"driver.client_pages", driver.client_pages},
+        {"driver.crashes", driver.crashes},
+        {"driver.dumps", driver.dumps},
+        {"driver.dumps_incomplete", driver.dumps_incomplete},
+        {"driver.dumps_unwritten", m->dump.unwritten},
         {"driver.evictions", driver.evictions},
+        {"driver.load_busy_ns", load ? load->busy_ns : 0},
+        {"driver.load_reports", reports},
+        {"driver.recoveries", driver.recoveries},
         {"engine.aborted", engine.aborted},
         {"engine.descriptors", engine.descriptors},
         {"engine.faulted", engine.faulted},

@@ -57,6 +57,15 @@ struct mach_profile {
     struct soc_lines_tap lines;
 };
 
+/* Dumps of the firmware (dump.c). */
+struct mach_dump {
+    char *folder;       /* NULL: none */
+    uint8_t *bytes;     /* the last one */
+    size_t size;        /* 0: none so far */
+    uint64_t count;     /* so far */
+    uint64_t unwritten; /* of those, not in the folder */
+};
+
 struct ane_machine {
     struct mach_lock lock; /* one caller at a time inside */
     unsigned long family;  /* fork generation it was made in */
@@ -95,6 +104,7 @@ struct ane_machine {
     io_service_t service;
     struct mach_profile profile;
     struct mach_async async;
+    struct mach_dump dump;
 };
 
 /*
@@ -152,6 +162,11 @@ bool mach_cpu_alive(const struct rt_port *port);
  * several is taken. No effect when it is stopped; a reset forgets it. For tests and fault injection.
  */
 void mach_cpu_inject(struct ane_machine *m, unsigned fault_class, const char *text);
+
+/* dump.c: the folder is the configuration's or the environment's; `context` is the machine. */
+int mach_dump_init(struct ane_machine *m, const char *folder, struct base_error *error);
+void mach_dump_free(struct ane_machine *m);
+void mach_dump_take(void *context, const void *bytes, size_t size);
 
 /* system.c: the driver's platform. */
 int mach_driver_start(struct ane_machine *m, struct base_error *error);

@@ -360,6 +360,7 @@ static void take_apart(struct ane_machine *m)
     eng_destroy(m->engine);
     dart_destroy(m->dart);
     soc_memory_destroy(m->memory);
+    mach_dump_free(m);
     mach_lock_destroy(&m->lock);
     soc_clock_destroy(m->clock);
     base_free(m);
@@ -403,7 +404,9 @@ int mach_create_tapped(const struct ane_machine_config *config,
     soc_lines_init(&m->lines, &m->trace);
     soc_pmu_init(&m->pmu, &m->trace, power_lost, clock_gated, m);
     m->gpu = (struct soc_gpu){.trace = &m->trace};
-    status = make_silicon(m, &taken, error);
+    status = mach_dump_init(m, taken.dump_folder, error);
+    if (!status)
+        status = make_silicon(m, &taken, error);
     if (!status && taken.firmware)
         status = make_controller(m, error);
     if (!status && install)

@@ -176,6 +176,7 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .wait = system_wait,
         .after = system_after,
         .panic = m->panic_on_fault ? mach_panic : NULL,
+        .dump = mach_dump_take,
         .port_reserve = system_port_reserve,
         .port_cancel = system_port_cancel,
         .port_watch = system_port_watch,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The post-mortem dump: what the firmware stages after a fault, and the file the host keeps of it. What it
- * records, and in which order, is seeds ch. 29, "Faults and recovery"; places and sizes are CHOSEN. Every number
- * is little-endian. How the sections cross to the host is in controller.h.
+ * records, and in which order, is seeds ch. 29, "Faults and recovery"; places and sizes are CHOSEN. Every
+ * number is little-endian. How the sections cross to the host is in controller.h.
  */
 #ifndef PROTOCOL_DUMP_H
 #define PROTOCOL_DUMP_H
@@ -10,10 +10,11 @@
 #include <stddef.h>
 
 #include "protocol/bits.h"
+#include "protocol/problem.h"
 
 /*
- * Sections, in the fixed order in which they are staged. The first eight are the seeds'; the last two say what
- * the engine and the other tasks were doing. X(id, number, name)
+ * Sections, in the fixed order in which they are staged. The first eight are the seeds'; the last two say
+ * what the engine and the other tasks were doing. X(id, number, name)
  */
 #define PR_DUMP_SECTIONS(X)                           \
     X(EXCEPTION, 1, "exception")                      \
@@ -38,7 +39,10 @@ const char *pr_dump_section_name(uint32_t section);
 #define PR_DUMP_TEXT_BYTES 128u
 #define PR_DUMP_NAME_BYTES 16u
 
-/* The four exception classes of the platform's handler, then what software finds by itself. X(id, number, name) */
+/*
+ * The four exception classes of the platform's handler, then what software finds by itself. X(id, number,
+ * name)
+ */
 #define PR_FAULT_CLASSES(X)             \
     X(NMI, 0, "non-maskable interrupt") \
     X(IRQ, 1, "interrupt")              \
@@ -68,7 +72,9 @@ struct pr_dump_restarts {
     uint64_t count;
 };
 
-/* The ring of recent commands. Both control commands and calls; `status` is PR_DUMP_UNANSWERED until it ends. */
+/*
+ * The ring of recent commands. Both control commands and calls; `status` is PR_DUMP_UNANSWERED until it ends.
+ */
 #define PR_DUMP_COMMANDS_MAX 32u
 #define PR_DUMP_UNANSWERED   0xffffffffu
 struct pr_dump_command {
@@ -132,15 +138,17 @@ struct pr_dump_tasks {
 /* The staging area: the last bytes of the extra heap. A section is never larger. */
 #define PR_DUMP_AREA_BYTES             0x1000u
 #define PR_DUMP_AREA(heap, heap_bytes) ((heap) + (heap_bytes)-PR_DUMP_AREA_BYTES)
-#define X(type)                        _Static_assert(sizeof(struct type) <= PR_DUMP_AREA_BYTES, "a section fits into the area");
-X(pr_dump_exception)
-X(pr_dump_registers) X(pr_dump_commands) X(pr_dump_engine) X(pr_dump_tasks)
-#undef X
+_Static_assert(sizeof(struct pr_dump_exception) <= PR_DUMP_AREA_BYTES &&
+                   sizeof(struct pr_dump_registers) <= PR_DUMP_AREA_BYTES &&
+                   sizeof(struct pr_dump_commands) <= PR_DUMP_AREA_BYTES &&
+                   sizeof(struct pr_dump_engine) <= PR_DUMP_AREA_BYTES &&
+                   sizeof(struct pr_dump_tasks) <= PR_DUMP_AREA_BYTES,
+               "a section fits into the area");
 
 /* A dump in a file: this, then each section as {u32 section, u32 bytes, bytes}, in the order they came. */
 #define PR_DUMP_MAGIC   0x44454e41u /* "ANED" */
 #define PR_DUMP_VERSION 1u
-    struct pr_dump_file {
+struct pr_dump_file {
     uint32_t magic, version;
     uint32_t sections; /* that follow */
     uint32_t complete; /* 1: the firmware had staged all of them */
@@ -152,5 +160,25 @@ struct pr_dump_part {
 };
 #define PR_DUMP_FILE_BYTES_MAX \
     (sizeof(struct pr_dump_file) + PR_DUMP_SECTION_COUNT * (sizeof(struct pr_dump_part) + PR_DUMP_AREA_BYTES))
+
+/* A file taken apart: where each section is in it; 0 bytes for one that is not there. */
+struct pr_dump {
+    struct pr_dump_file head;
+    struct {
+        const uint8_t *at;
+        uint32_t bytes;
+    } section[PR_DUMP_SECTION_COUNT + 1];
+};
+/*
+ * Any bytes. False with a problem: not a dump, cut off, or a section that is unknown, repeated or too large.
+ */
+bool pr_dump_read(const void *bytes, size_t size, struct pr_dump *dump, struct pr_problem *problem);
+/* The file begins like one. */
+bool pr_dump_begins(const void *bytes, size_t size);
+/*
+ * Copies a section into a struct of `size` bytes, zeroed where the section is shorter. False when the file
+ * has no such section.
+ */
+bool pr_dump_copy(const struct pr_dump *dump, enum pr_dump_section section, void *to, size_t size);
 
 #endif

@@ -21,6 +21,18 @@ enum pr_kext_id {
         PR_KEXT_COUNT
 };
 
+/*
+ * RTBuddy, through which the interface driver reaches its coprocessor (seeds ch. 29): the role that names the
+ * client, the endpoint's identifier, and the services it is looked up under, in the order they are tried.
+ */
+#define PR_RTBUDDY_SERVICE      "RTBuddyService"
+#define PR_RTBUDDY_PROPERTY     "role"
+#define PR_RTBUDDY_ROLE         "ANE"
+#define PR_RTBUDDY_ENDPOINT     0xe400u
+#define PR_RTBUDDY_ENDPOINTS(X) X("ANE1Endpoint1") X("ANEEndpoint1")
+/* The one that a board with one neural engine registers (CHOSEN: no source says which the M1 has). */
+#define PR_RTBUDDY_REGISTERED "ANEEndpoint1"
+
 struct pr_kext {
     const char *bundle, *class_name, *name, *provider, *version;
 };

@@ -10,7 +10,9 @@
 #include "base/alloc.h"
 #include "program/hwx.h"
 #include "listing/listing.h"
+#include "protocol/dump.h"
 #include "tool/descriptor.h"
+#include "tool/dump.h"
 #include "tool/tool.h"
 
 const char tool_inspect_help[] =
@@ -18,7 +20,8 @@ const char tool_inspect_help[] =
     "Shows what a program (.hwx, .anec, or the text form of a descriptor stream) holds: its ports\n"
     "with shapes and strides, its buffers, and every descriptor: the task in one sentence, the\n"
     "kernel streams, what function an activation table seems to be, and each field that is not\n"
-    "zero with its place, its value and what that means (docs/descriptor.md has them all).\n\n"
+    "zero with its place, its value and what that means (docs/descriptor.md has them all).\n"
+    "Of a dump that the firmware left when it failed (.aned, docs/recovery.md) it shows every section.\n\n"
     "  --listing   only the descriptor stream, in the text form that `anemone assemble` reads back\n"
     "              to the same bytes\n"
     "  --json      ports, buffers and descriptors as JSON\n\n"
@@ -186,6 +189,18 @@ static void print_json(const struct tool_program *program)
     json_end(&json);
 }
 
+static int show_dump(const char *path, struct tool_program *program, bool otherwise)
+{
+    bool done = false;
+
+    if (otherwise)
+        tool_say("%s: it is a dump of the firmware, which is shown as text alone.", path);
+    else
+        done = tool_dump_print(path, program->bytes, program->size);
+    base_free(program->bytes);
+    return done ? TOOL_OK : TOOL_FAILURE;
+}
+
 int tool_inspect(int argc, char **argv)
 {
     bool listing = false, as_json = false;
@@ -202,7 +217,12 @@ int tool_inspect(int argc, char **argv)
         fputs(tool_inspect_help, stderr);
         return TOOL_USAGE;
     }
-    if (!tool_program_read(path, &program))
+    program.bytes = tool_file_read(path, TOOL_PROGRAM_BYTES_MAX, &program.size);
+    if (!program.bytes)
+        return TOOL_FAILURE;
+    if (pr_dump_begins(program.bytes, program.size))
+        return show_dump(path, &program, listing || as_json);
+    if (!tool_program_take(path, &program))
         return TOOL_FAILURE;
     if (as_json) {
         print_json(&program);

@@ -15,6 +15,8 @@ struct tool_program {
     struct pr_hwx hwx;
 };
 
+/* The same of bytes that were read: `bytes` and `size` are set, and are freed when it fails. */
+bool tool_program_take(const char *path, struct tool_program *program);
 /* False after saying why. */
 bool tool_program_read(const char *path, struct tool_program *program);
 

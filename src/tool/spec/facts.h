@@ -120,7 +120,6 @@ enum fact_budget {
 
 #define FACT_CONTROLLER_CORE    "CHINOOK"
 #define FACT_CONTROLLER_THREADS 11u /* CHINOOK_CPU_IMPL_THID0 to THID10 */
-#define FACT_RTBUDDY_ENDPOINT   0xe400u
 
 /* Table 29.4, what message.h does not hold. */
 #define FACT_EVENT_MASKS    1u

@@ -8,6 +8,7 @@
 #include "protocol/commands.h"
 #include "protocol/controller.h"
 #include "protocol/execution.h"
+#include "protocol/kext.h"
 #include "protocol/message.h"
 #include "protocol/stats.h"
 #include "tool/spec/facts.h"
@@ -150,7 +151,7 @@ static void write_registers(struct spec *spec)
     SPEC_TABLE(spec, "registers", register_columns, PR_CONTROLLER_REGISTERS(X));
 #undef X
     spec_number(spec, "scratch_registers", PR_SCRATCH_COUNT);
-    spec_hex(spec, "endpoint", FACT_RTBUDDY_ENDPOINT);
+    spec_hex(spec, "endpoint", PR_RTBUDDY_ENDPOINT);
     spec_hex(spec, "wake_word", PR_HANDSHAKE_WAKE);
     spec_hex(spec, "go_word", PR_HANDSHAKE_GO);
 }

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sleep. From its beginning to its end the gate is closed and the channels are not ready, as in a recovery,
+ * and the caller waits outside the gate: a firmware that fails meanwhile is recovered from, and the sleep has
+ * failed. What is unloaded here is kept by the driver and loaded again at its next use.
+ */
+#include "driver/sleep.h"
+
+#include <errno.h>
+
+#include "base/array.h"
+#include "driver/client.h"
+#include "driver/command.h"
+#include "driver/instance.h"
+#include "driver/mailbox.h"
+#include "driver/power.h"
+#include "driver/program.h"
+#include "driver/recovery.h"
+
+/* The calls that the firmware has may take as long as its own deadline, and its abort as long again. */
+#define QUIESCE_NS (3 * PR_DEADLINE_NS)
+
+/* Waits for one command. The gate is closed: no other is under way. */
+static int run_command(struct drv *d, struct drv_command_args args, struct base_error *error)
+{
+    struct drv_deadline timer = {.timer = true, .ns = QUIESCE_NS};
+    struct drv_answer answer;
+    uint32_t status;
+
+    if (!drv_command_post(d, &args, &answer))
+        return base_fail(error, EIO, "Sleep: there was no room for command %s.", pr_command_name(args.id));
+    d->platform.wait(d->platform.context, &answer.done, &timer);
+    if (!answer.done) {
+        drv_command_abandon(d, &answer);
+        return base_fail(error, EIO, "Sleep: command %s was not answered.", pr_command_name(args.id));
+    }
+    status = PR_REPLY_STATUS(&answer.header);
+    if (status == PR_STATUS_OK && !drv_recovery_is_active(d))
+        return 0;
+    return base_fail(error, EIO, "Sleep: the firmware refused command %s: %s.", pr_command_name(args.id),
+                     pr_status_text(status));
+}
+
+static int run_plain(struct drv *d, uint32_t id, void *body, uint32_t bytes, struct base_error *error)
+{
+    return run_command(d,
+                       (struct drv_command_args){
+                           .id = id, .program = PR_NO_ID, .process = PR_NO_ID, .body = body, .bytes = bytes},
+                       error);
+}
+
+static int terminate(struct drv *d, const struct drv_program *program, uint32_t id, struct base_error *error)
+{
+    if (id == PR_NO_ID)
+        return 0;
+    return run_command(
+        d, (struct drv_command_args){.id = PR_CMD_TERMINATE_PROCESS, .program = program->id, .process = id},
+        error);
+}
+
+/* Also those whose slots were to be given back later. */
+static int end_processes(struct drv *d, uint32_t *count, struct base_error *error)
+{
+    int status = 0;
+
+    for (uint32_t id = 0; id < PR_PROCESSES_MAX && !status; id++)
+        if (d->stray[id])
+            status = terminate(d, d->stray[id], id, error);
+    for (struct drv_client *client = d->clients; client; client = client->next)
+        for (struct drv_process *process = client->processes; process && !status;
+             process = process->next_of_client) {
+            *count += process->id != PR_NO_ID;
+            status = terminate(d, process->program, process->id, error);
+            if (!status)
+                status = terminate(d, process->program, process->old_id, error);
+        }
+    return status;
+}
+
+static bool has_slot(const struct drv_program *program)
+{
+    return (program->state == DRV_PROGRAM_READY || program->state == DRV_PROGRAM_LOADED) &&
+           !drv_instance_adopts(program);
+}
+
+static int unload_programs(struct drv *d, uint32_t *count, struct base_error *error)
+{
+    int status = 0;
+
+    for (struct drv_program *program = d->programs; program && !status; program = program->next) {
+        if (!has_slot(program))
+            continue;
+        ++*count;
+        status = run_command(d,
+                             (struct drv_command_args){
+                                 .id = PR_CMD_UNLOAD_PROGRAM, .program = program->id, .process = PR_NO_ID},
+                             error);
+    }
+    return status;
+}
+
+static int empty_firmware(struct drv *d, struct base_error *error)
+{
+    struct pr_body_quiesce quiesce = {0};
+    uint32_t processes = 0, programs = 0;
+    int status = run_plain(d, PR_CMD_QUIESCE_STATE, &quiesce, sizeof(quiesce), error);
+
+    if (!status)
+        status = end_processes(d, &processes, error);
+    if (!status)
+        status = unload_programs(d, &programs, error);
+    if (!status)
+        status = run_plain(d, PR_CMD_SUSPEND, NULL, 0, error);
+    if (!status)
+        status = run_plain(d, PR_CMD_POWER_DOWN, NULL, 0, error);
+    if (!status)
+        SOC_TRACE(d->platform.trace, DRV_ASLEEP, processes, programs);
+    return status;
+}
+
+/* The controller has halted; what it could reach may be given back. */
+static void power_down(struct drv *d)
+{
+    d->interrupts = false;
+    drv_mailbox_write(d, PR_CTRL_CPU_CONTROL, 0);
+    drv_mailbox_write(d, PR_CTRL_HOST_ACK, ~0u);
+    drv_recovery_forget(d);
+    drv_power_off(d);
+    d->asleep = true;
+}
+
+static bool commands_are_under_way(const struct drv *d)
+{
+    for (unsigned i = 0; i < DRV_COMMANDS; i++)
+        if (d->command[i].busy)
+            return true;
+    return d->command_waiters;
+}
+
+/* Commands of others name slots that are about to go: they are waited for. */
+static int await_commands(struct drv *d, struct base_error *error)
+{
+    const bool never = false;
+
+    for (uint64_t waited = 0; commands_are_under_way(d); waited += DRV_MS) {
+        struct drv_deadline timer = {.timer = true, .ns = DRV_MS};
+
+        if (waited >= QUIESCE_NS)
+            return base_fail(error, EBUSY, "Sleep: commands of other calls stayed under way.");
+        drv_wait(d, &never, &timer);
+    }
+    return 0;
+}
+
+int drv_sleep_enter(struct drv *d, struct base_error *error)
+{
+    struct base_error *of_call = d->error;
+    int status;
+
+    drv_program_reap(d);
+    status = await_commands(d, error);
+    if (status)
+        return status;
+    if (!d->ready)
+        return d->asleep ? 0 : base_fail(error, EBUSY, "Sleep: the device is being restarted.");
+    d->ready = false;
+    d->error = NULL; /* others run before this call goes on */
+    drv_gate_close(&d->gate);
+    drv_gate_leave(&d->gate);
+    status = empty_firmware(d, error);
+    if (!status)
+        power_down(d);
+    else if (!drv_recovery_is_active(d))
+        drv_recovery_restart(d, "the firmware did not go to sleep");
+    if (!status)
+        drv_gate_open(&d->gate);
+    drv_gate_enter(&d->gate, &d->platform, NULL);
+    d->error = of_call;
+    return status;
+}
+
+int drv_sleep(struct drv *d, struct base_error *error)
+{
+    int status;
+
+    drv_gate_enter(&d->gate, &d->platform, NULL);
+    status = d->running ? drv_sleep_enter(d, error) : base_fail(error, ENODEV, "The device has not started.");
+    drv_gate_leave(&d->gate);
+    return status;
+}
+
+int drv_wake(struct drv *d, struct base_error *error)
+{
+    int status = 0;
+
+    drv_gate_enter(&d->gate, &d->platform, NULL);
+    if (!d->running)
+        status = base_fail(error, ENODEV, "The device has not started.");
+    else if (!d->ready)
+        drv_recovery_rouse(d, NULL);
+    if (!status && !d->ready)
+        status = base_fail(error, ENODEV, "The device does not run: %s", d->recovery.why.text);
+    drv_gate_leave(&d->gate);
+    return status;
+}

@@ -20,6 +20,7 @@
 #include "driver/command.h"
 #include "driver/domain.h"
 #include "driver/fault.h"
+#include "driver/firmware.h"
 #include "driver/kext.h"
 #include "driver/mailbox.h"
 #include "driver/mapper.h"
@@ -201,8 +202,8 @@ static void reset_controller(struct drv *d)
     /* 1 and 0 select a warm and a cold boot; this one is cold. */
     drv_mailbox_write(d, PR_CTRL_SCRATCH(7), 1);
     drv_mailbox_write(d, PR_CTRL_SCRATCH(7), 0);
-    drv_mailbox_write(d, PR_CTRL_RVBAR_HI, (uint32_t)(d->platform.firmware_image >> 32));
-    drv_mailbox_write(d, PR_CTRL_RVBAR_LO, (uint32_t)d->platform.firmware_image | PR_RVBAR_LOCK);
+    drv_mailbox_write(d, PR_CTRL_RVBAR_HI, (uint32_t)(d->vector >> 32));
+    drv_mailbox_write(d, PR_CTRL_RVBAR_LO, (uint32_t)d->vector | PR_RVBAR_LOCK);
     drv_mailbox_write(d, PR_CTRL_CPU_CONTROL, 0);
     drv_mailbox_write(d, PR_CTRL_CPU_CONTROL, PR_CPU_RUN);
 }
@@ -342,7 +343,7 @@ static int handshake(struct drv *d, struct base_error *error)
         return base_fail(error, ETIMEDOUT,
                          "First wake missing: the controller did not come up at 0x%" PRIx64
                          " (scratch 7 is 0x%x).",
-                         d->platform.firmware_image, drv_mailbox_read(d, PR_CTRL_SCRATCH(7)));
+                         d->vector, drv_mailbox_read(d, PR_CTRL_SCRATCH(7)));
     if (!status)
         status = read_wishes(d, &channels, &ipc_bytes, &heap_bytes, error);
     if (!status)
@@ -488,6 +489,8 @@ int drv_start(struct drv *d, struct base_error *error)
     if (d->running)
         return base_fail(error, EALREADY, "The driver runs already.");
     status = drv_kext_check(&d->platform, error);
+    if (!status)
+        status = drv_firmware_load(d, error);
     if (status)
         return status;
     map_apertures(d);

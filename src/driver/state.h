@@ -307,6 +307,7 @@ struct drv {
     struct base_error *error; /* the sentence of the call that runs now; NULL when the caller does not ask */
     struct drv_stats stats;
     struct drv_aperture aperture[PR_APERTURE_COUNT];
+    uint64_t vector; /* the reset vector: where the firmware's entry is in physical memory */
     bool running;    /* boot is over */
     bool interrupts; /* enabled */
     struct drv_gate gate;

@@ -41,6 +41,7 @@ struct rt_port {
     struct host_context host;     /* the thread that drives */
     struct host_context boot;     /* the reset vector's stack */
     struct host_context *running; /* inside; NULL while parked */
+    const void *image;            /* the run of DRAM that holds it */
     struct mach_carveout carveout;
     uint64_t damage; /* physical address where the carve-out was changed; 0: nowhere */
     struct fw_reset reset;
@@ -115,11 +116,23 @@ static void stop(struct rt_port *port)
     port->stopped = true;
 }
 
-static bool vector_is_ours(const struct rt_port *port)
+/* What the processor's ROM checks: the vector is the entry of the image, and memory holds the image. */
+static bool image_is_there(const struct rt_port *port)
 {
-    uint64_t vector = port->machine->controller.rvbar & ~(uint64_t)(PR_PAGE_BYTES - 1) & 0xffffffffffffull;
+    const struct ane_machine *m = port->machine;
+    uint64_t vector = m->controller.rvbar & ~(uint64_t)(PR_PAGE_BYTES - 1) & 0xffffffffffffull;
 
-    return vector == port->machine->image;
+    return vector == img_image_vector(&m->core.image, m->image) &&
+           img_image_is_at(&m->core.image, port->image);
+}
+
+static void refuse_image(const struct rt_port *port)
+{
+    struct ane_machine *m = port->machine;
+
+    SOC_TRACE(&m->trace, ASC_NO_CODE, m->controller.rvbar);
+    soc_bus_write32(m->bus, SOC_MASTER_CONTROLLER, m->board->container + PR_CTRL_SCRATCH(7),
+                    PR_BOOT_REFUSED | PR_REFUSAL_IMAGE);
 }
 
 /* At the reset vector, in a cleared carve-out. */
@@ -127,8 +140,8 @@ static void start(struct rt_port *port)
 {
     struct ane_machine *m = port->machine;
 
-    if (!vector_is_ours(port)) {
-        SOC_TRACE(&m->trace, ASC_NO_CODE, m->controller.rvbar);
+    if (!image_is_there(port)) {
+        refuse_image(port);
         return;
     }
     mach_carveout_clear(&port->carveout);
@@ -237,11 +250,13 @@ int mach_cpu_create(struct ane_machine *m, struct base_error *error)
     m->cpu = port;
     port->machine = m;
     port->stopped = true;
-    status = mach_carveout_create(&port->carveout, m->image,
-                                  soc_memory_at(m->memory, m->image, m->image_bytes), m->image_bytes, error);
+    port->image = soc_memory_at(m->memory, m->image, PR_IMAGE_RUN_BYTES);
+    status = mach_carveout_create(&port->carveout, m->carveout,
+                                  soc_memory_at(m->memory, m->carveout, m->carveout_bytes), m->carveout_bytes,
+                                  error);
     if (status)
         return status;
-    soc_memory_watch(m->memory, m->image, m->image_bytes, carveout_seen, port);
+    soc_memory_watch(m->memory, m->carveout, m->carveout_bytes, carveout_seen, port);
     port->reset = (struct fw_reset){
         .port = port,
         .carve_out = port->carveout.memory,

@@ -11,6 +11,7 @@
 #include "program/hwx.h"
 #include "listing/listing.h"
 #include "tool/descriptor.h"
+#include "tool/firmware.h"
 #include "tool/tool.h"
 
 const char tool_inspect_help[] =
@@ -19,6 +20,8 @@ const char tool_inspect_help[] =
     "with shapes and strides, its buffers, and every descriptor: the task in one sentence, the\n"
     "kernel streams, what function an activation table seems to be, and each field that is not\n"
     "zero with its place, its value and what that means (docs/descriptor.md has them all).\n\n"
+    "Of a firmware image (Image4) it shows the payload tag, the digest, the entry and the segments,\n"
+    "when all of it is as docs/image.md says; otherwise what is wrong.\n\n"
     "  --listing   only the descriptor stream, in the text form that `anemone assemble` reads back\n"
     "              to the same bytes\n"
     "  --json      ports, buffers and descriptors as JSON\n\n"
@@ -186,23 +189,14 @@ static void print_json(const struct tool_program *program)
     json_end(&json);
 }
 
-int tool_inspect(int argc, char **argv)
+/* The bytes become the program's. */
+static int inspect_program(const char *path, uint8_t *bytes, size_t size, bool listing, bool as_json)
 {
-    bool listing = false, as_json = false;
-    const struct tool_option options[] = {{"listing", &listing, NULL}, {"json", &as_json, NULL}, {0}};
-    const char *path;
     struct tool_program program;
     struct pr_problem problem;
-    unsigned count;
     int status = TOOL_OK;
 
-    if (!tool_words(argc, argv, options, &path, 1, &count))
-        return TOOL_USAGE;
-    if (count != 1) {
-        fputs(tool_inspect_help, stderr);
-        return TOOL_USAGE;
-    }
-    if (!tool_program_read(path, &program))
+    if (!tool_program_take(path, bytes, size, &program))
         return TOOL_FAILURE;
     if (as_json) {
         print_json(&program);
@@ -215,5 +209,31 @@ int tool_inspect(int argc, char **argv)
         status = TOOL_FAILURE;
     }
     base_free(program.bytes);
+    return status;
+}
+
+int tool_inspect(int argc, char **argv)
+{
+    bool listing = false, as_json = false;
+    const struct tool_option options[] = {{"listing", &listing, NULL}, {"json", &as_json, NULL}, {0}};
+    const char *path;
+    uint8_t *bytes;
+    size_t size;
+    unsigned count;
+    int status;
+
+    if (!tool_words(argc, argv, options, &path, 1, &count))
+        return TOOL_USAGE;
+    if (count != 1) {
+        fputs(tool_inspect_help, stderr);
+        return TOOL_USAGE;
+    }
+    bytes = tool_file_read(path, TOOL_PROGRAM_BYTES_MAX, &size);
+    if (!bytes)
+        return TOOL_FAILURE;
+    if (!tool_firmware_is(bytes, size))
+        return inspect_program(path, bytes, size, listing, as_json);
+    status = tool_firmware_show(path, bytes, size, as_json);
+    base_free(bytes);
     return status;
 }

@@ -17,5 +17,7 @@ struct tool_program {
 
 /* False after saying why. */
 bool tool_program_read(const char *path, struct tool_program *program);
+/* The same for bytes that were read from that file; they become the program's. */
+bool tool_program_take(const char *path, uint8_t *bytes, size_t size, struct tool_program *program);
 
 #endif

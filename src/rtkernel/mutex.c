@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutexes. While tasks wait there is an owner: unlocking hands the mutex to the first waiter directly. */
+/*
+ * Mutexes. While tasks wait there is an owner: unlocking hands the mutex to the first waiter directly. A mutex
+ * is in its owner's `held` list exactly while it has an owner. What priority an owner has follows from these
+ * lists alone (rt_sched_inherit), so nothing has to be remembered and undone.
+ */
 #include "rtkernel/mutex.h"
 
 #include "rtkernel/sched.h"
@@ -13,6 +17,7 @@ int rt_mutex_create(struct rt_kernel *kernel, struct rt_mutex **mutex)
         *mutex = &kernel->mutex[slot];
         **mutex = (struct rt_mutex){.kernel = kernel};
         rt_link_init(&(*mutex)->waiters);
+        rt_link_init(&(*mutex)->held);
     }
     rt_sched_leave(kernel, previous);
     return slot < 0 ? slot : RT_OK;
@@ -30,6 +35,34 @@ int rt_mutex_delete(struct rt_mutex *mutex)
     return idle ? RT_OK : RT_EBUSY;
 }
 
+static void set_owner(struct rt_mutex *mutex, struct rt_task *owner)
+{
+    mutex->owner = owner;
+    rt_link_insert(&owner->held, &mutex->held);
+}
+
+static void clear_owner(struct rt_mutex *mutex)
+{
+    mutex->owner = NULL;
+    rt_link_remove(&mutex->held);
+}
+
+/* Whether the owner waits, by way of other owners, for a mutex that the task has. */
+static bool waits_for(const struct rt_task *owner, const struct rt_task *task)
+{
+    while (owner != task && owner->awaits)
+        owner = owner->awaits->owner;
+    return owner == task;
+}
+
+static int wait_for(struct rt_mutex *mutex, uint64_t timeout)
+{
+    struct rt_kernel *kernel = mutex->kernel;
+
+    kernel->current->awaits = mutex;
+    return rt_sched_block(kernel, &mutex->waiters, RT_TASK_BLOCKED, rt_timeline_deadline(kernel, timeout));
+}
+
 int rt_mutex_lock(struct rt_mutex *mutex, uint64_t timeout)
 {
     struct rt_kernel *kernel = mutex->kernel;
@@ -40,14 +73,11 @@ int rt_mutex_lock(struct rt_mutex *mutex, uint64_t timeout)
     if (timeout)
         rt_sched_check_block(kernel, previous, __func__);
     if (!mutex->owner)
-        mutex->owner = kernel->current;
-    else if (mutex->owner == kernel->current)
+        set_owner(mutex, kernel->current);
+    else if (waits_for(mutex->owner, kernel->current))
         result = RT_EDEADLK;
-    else if (!timeout)
-        result = RT_EAGAIN;
     else
-        result =
-            rt_sched_block(kernel, &mutex->waiters, RT_TASK_BLOCKED, rt_timeline_deadline(kernel, timeout));
+        result = timeout ? wait_for(mutex, timeout) : RT_EAGAIN;
     rt_sched_leave(kernel, previous);
     return result;
 }
@@ -56,16 +86,20 @@ int rt_mutex_unlock(struct rt_mutex *mutex)
 {
     struct rt_kernel *kernel = mutex->kernel;
     const uint32_t previous = rt_sched_enter(kernel);
+    struct rt_task *next;
     int result = RT_OK;
 
     rt_sched_check_task(kernel, __func__);
     if (mutex->owner != kernel->current) {
         result = RT_EPERM;
-    } else if (rt_link_alone(&mutex->waiters)) {
-        mutex->owner = NULL;
     } else {
-        mutex->owner = rt_sched_first(&mutex->waiters);
-        rt_sched_wake(mutex->owner, RT_OK);
+        clear_owner(mutex);
+        if (!rt_link_alone(&mutex->waiters)) {
+            next = rt_sched_first(&mutex->waiters);
+            set_owner(mutex, next);
+            rt_sched_wake(next, RT_OK);
+        }
+        rt_sched_inherit(kernel->current);
     }
     rt_sched_leave(kernel, previous);
     return result;

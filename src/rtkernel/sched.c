@@ -28,10 +28,78 @@ void rt_sched_unready(struct rt_task *task)
         kernel->ready_levels &= ~(1u << task->priority);
 }
 
+/* Behind all tasks of the same priority, because arrival decides among equals. */
+static void line_up(struct rt_link *waiters, struct rt_task *task)
+{
+    struct rt_link *before = waiters;
+
+    while (before->previous != waiters && task_of(before->previous)->priority > task->priority)
+        before = before->previous;
+    rt_link_insert(before, &task->link);
+}
+
+/* The most urgent of a task's base and the first waiters of its mutexes. */
+static uint8_t called_for(const struct rt_task *task)
+{
+    uint8_t priority = task->base;
+
+    for (const struct rt_link *link = task->held.next; link != &task->held; link = link->next) {
+        const struct rt_mutex *mutex = RT_LINK_OWNER(link, struct rt_mutex, held);
+
+        if (!rt_link_alone(&mutex->waiters) && rt_sched_first(&mutex->waiters)->priority < priority)
+            priority = rt_sched_first(&mutex->waiters)->priority;
+    }
+    return priority;
+}
+
+/*
+ * A ready task that is raised goes behind the others of its new level, one that is lowered goes before them:
+ * the order of pthread_setschedprio.
+ */
+static void change_priority(struct rt_task *task, uint8_t priority)
+{
+    struct rt_kernel *kernel = task->kernel;
+    const bool lowered = priority > task->priority;
+
+    if (task->waiters) {
+        rt_link_remove(&task->link);
+        task->priority = priority;
+        line_up(task->waiters, task);
+    } else if (!rt_link_alone(&task->link)) {
+        rt_sched_unready(task);
+        task->priority = priority;
+        rt_link_insert(lowered ? kernel->ready[priority].next : &kernel->ready[priority], &task->link);
+        kernel->ready_levels |= 1u << priority;
+    } else {
+        task->priority = priority;
+    }
+}
+
+/* rt_mutex_lock refuses to close a circle of owners, so the chain ends. */
+void rt_sched_inherit(struct rt_task *owner)
+{
+    while (owner && called_for(owner) != owner->priority) {
+        change_priority(owner, called_for(owner));
+        owner = owner->awaits ? owner->awaits->owner : NULL;
+    }
+}
+
+/* Out of the list it waits in; the owner of a mutex may lose a priority by that. */
+static void step_out(struct rt_task *task)
+{
+    struct rt_mutex *mutex = task->awaits;
+
+    rt_link_remove(&task->link);
+    task->waiters = NULL;
+    task->awaits = NULL;
+    rt_timeline_cancel(task->kernel, &task->timeout);
+    if (mutex)
+        rt_sched_inherit(mutex->owner);
+}
+
 void rt_sched_wake(struct rt_task *task, int result)
 {
-    rt_link_remove(&task->link);
-    rt_timeline_cancel(task->kernel, &task->timeout);
+    step_out(task);
     task->wait_result = result;
     task->waiting_any = false;
     task->state = RT_TASK_RUNNABLE;
@@ -86,24 +154,17 @@ void rt_sched_preempt(struct rt_kernel *kernel)
     rt_sched_dispatch(kernel);
 }
 
-/* Behind all tasks of the same priority, because arrival decides among equals. */
-static void line_up(struct rt_link *waiters, struct rt_task *task)
-{
-    struct rt_link *before = waiters;
-
-    while (before->previous != waiters && task_of(before->previous)->priority > task->priority)
-        before = before->previous;
-    rt_link_insert(before, &task->link);
-}
-
 int rt_sched_block(struct rt_kernel *kernel, struct rt_link *waiters, enum rt_task_state state,
                    uint64_t deadline)
 {
     struct rt_task *task = kernel->current;
 
     task->state = (uint8_t)state;
+    task->waiters = waiters;
     if (waiters)
         line_up(waiters, task);
+    if (task->awaits)
+        rt_sched_inherit(task->awaits->owner);
     rt_timeline_add(kernel, &task->timeout, deadline);
     rt_sched_dispatch(kernel);
     return task->wait_result;

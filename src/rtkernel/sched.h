@@ -24,6 +24,11 @@
 void rt_sched_ready(struct rt_task *task);
 /* Takes a ready task off its level. */
 void rt_sched_unready(struct rt_task *task);
+/*
+ * Gives the owner of a mutex the priority that its waiters call for, or takes it back, and so on along the
+ * chain of owners that wait for a mutex themselves. To be called when a list of waiters has changed.
+ */
+void rt_sched_inherit(struct rt_task *owner);
 /* Ends a wait, with what the waiter gets to see. */
 void rt_sched_wake(struct rt_task *task, int result);
 /* The running task, which is in no list, makes room for the next one. Returns when it is chosen again. */

@@ -29,9 +29,13 @@ struct rt_event {
 struct rt_task {
     struct rt_context context;
     struct rt_kernel *kernel;
-    struct rt_link link; /* in a ready level, in an object's waiters, or among the dead */
-    uint8_t priority;
-    uint8_t state; /* enum rt_task_state, without regard to `suspended` */
+    struct rt_link link;     /* in a ready level, in an object's waiters, or among the dead */
+    struct rt_link *waiters; /* the list of an object in which `link` is, or NULL */
+    struct rt_mutex *awaits; /* the mutex of that list, if it is a mutex's */
+    struct rt_link held;     /* mutexes that it has */
+    uint8_t base;            /* the priority it was created with */
+    uint8_t priority;        /* the effective one: its base, or that of a more urgent waiter of `held` */
+    uint8_t state;           /* enum rt_task_state, without regard to `suspended` */
     bool suspended;
     bool waiting_any; /* in rt_task_wait_any: the owner's queues wake it */
     int32_t wait_result;
@@ -79,6 +83,7 @@ struct rt_signal {
 struct rt_mutex {
     struct rt_kernel *kernel;
     struct rt_task *owner;
+    struct rt_link held; /* in the owner's */
     struct rt_link waiters;
 };
 

@@ -62,10 +62,11 @@ static int make(struct rt_kernel *kernel, struct rt_task **task, const char *nam
         return RT_ENOMEM;
     }
     made->kernel = kernel;
-    made->priority = (uint8_t)priority;
+    made->base = made->priority = (uint8_t)priority;
     made->entry = entry;
     made->arg = arg;
     rt_link_init(&made->link);
+    rt_link_init(&made->held);
     rt_link_init(&made->timeout.link);
     rt_memory_copy_name(made->name, sizeof(made->name), name);
     prepare_stack(made);
@@ -89,21 +90,14 @@ int rt_task_create(struct rt_kernel *kernel, struct rt_task **task, const char *
     return result;
 }
 
-static void check_owns_nothing(struct rt_kernel *kernel, const struct rt_task *task)
-{
-    for (unsigned i = 0; i < RT_MUTEX_COUNT; i++) {
-        if (kernel->pool[RT_POOL_MUTEX].used >> i & 1 && kernel->mutex[i].owner == task)
-            rt_fault_assert(kernel, "%s exits with a mutex", task->name);
-    }
-}
-
 _Noreturn void rt_task_exit(struct rt_kernel *kernel)
 {
     const uint32_t previous = rt_sched_enter(kernel);
     struct rt_task *task = kernel->current;
 
     rt_sched_check_block(kernel, previous, __func__);
-    check_owns_nothing(kernel, task);
+    if (!rt_link_alone(&task->held))
+        rt_fault_assert(kernel, "%s exits with a mutex", task->name);
     task->state = RT_TASK_BLOCKED;
     rt_link_insert(&kernel->dead, &task->link);
     rt_sched_give(&kernel->dead_count);

@@ -359,6 +359,23 @@ static void a_machine_refuses_an_altered_file(void **state)
     }
 }
 
+/* The image of a build without a cross compiler passes every check and cannot be executed. */
+static void an_image_without_code_is_not_executed(void **state)
+{
+    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .core = ANE_CORE_EMULATED};
+    struct executable e = executable_make();
+    struct ane_machine *machine;
+    struct file f;
+
+    (void)state;
+    memcpy(e.code, "anemone: no code", 16);
+    f = file_make(&e);
+    folder_write("firmware", f.bytes, f.size);
+    config.firmware_image = folder_path("firmware");
+    assert_int_equal(ane_machine_create(&config, &machine), -ENOTSUP);
+    assert_non_null(strstr(ane_machine_error(), "has no code for the emulated core"));
+}
+
 static void a_machine_takes_the_built_image_from_a_file(void **state)
 {
     struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
@@ -454,6 +471,7 @@ int main(void)
         cmocka_unit_test(an_executable_needs_an_entry),
         cmocka_unit_test(the_driver_loads_the_image),
         cmocka_unit_test(a_machine_refuses_an_altered_file),
+        cmocka_unit_test(an_image_without_code_is_not_executed),
         cmocka_unit_test(a_machine_takes_the_built_image_from_a_file),
         cmocka_unit_test(the_processor_compares_memory_with_the_image),
         cmocka_unit_test(the_vector_must_be_the_entry),

@@ -90,6 +90,10 @@ enum ane_core {
     ANE_CORE_EMULATED = 1,
 };
 
+/* The core of that name, one of ANE_CORE_NAMES; -1 for any other, and for NULL. Does not block. */
+ANE_API int ane_core_named(const char *name);
+#define ANE_CORE_NAMES "native and emulated"
+
 /* Worker threads of one machine, at most. */
 #define ANE_THREADS_MAX 64u
 

@@ -5,7 +5,18 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/file.h"
+
+int ane_core_named(const char *name)
+{
+    static const char *const names[] = {[ANE_CORE_NATIVE] = "native", [ANE_CORE_EMULATED] = "emulated"};
+
+    for (unsigned i = 0; name && i < BASE_COUNT_OF(names); i++)
+        if (!strcmp(name, names[i]))
+            return (int)i;
+    return -1;
+}
 
 static int take_image(struct mach_core *core, const char *path, struct base_error *error)
 {
@@ -29,9 +40,11 @@ static bool is_built(const struct mach_core *core)
 
 static int check_core(const struct mach_core *core, struct base_error *error)
 {
-    if (core->emulated)
-        return base_fail(error, ENOTSUP, "This library has no emulated core.");
-    if (!is_built(core))
+    if (core->emulated && core->image.no_code)
+        return base_fail(error, ENOTSUP,
+                         "The firmware image has no code for the emulated core: it was built without a cross "
+                         "compiler. Install one and build again, or choose the native core.");
+    if (!core->emulated && !is_built(core))
         return base_fail(error, ENOTSUP,
                          "The native core runs only the firmware image that this library was built with; for "
                          "another one, choose the emulated core.");

@@ -157,7 +157,7 @@ const void *fwrig_firmware(const struct fwrig *rig)
 {
     const struct rt_kernel *kernel = port_of(rig)->reset.carve_out;
 
-    return kernel->arena[RT_ARENA_FRAMEWORK].base + 16;
+    return kernel->arena[RT_ARENA_FRAMEWORK].base + RT_HEAP_BEFORE;
 }
 
 uint64_t fwrig_accesses(const struct fwrig *rig)

@@ -32,6 +32,8 @@ enum rtport_end {
 #define RTPORT_SHARED       0x80000000u /* device address of the shared memory behind rt_port_window */
 #define RTPORT_SHARED_BYTES 4096u
 
+#define RTPORT_MPIDR 0x80000305u /* processor 3; its call stack is 0x1000, 0x2000, 0x3000 */
+
 /* With a carve-out of that size, of which `framework` bytes are reserved. Never NULL. */
 struct rt_port *rtport_create(size_t carve_out, size_t framework);
 void rtport_destroy(struct rt_port *port);

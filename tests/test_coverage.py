@@ -32,7 +32,7 @@ class Tree:
         self.texts = {}
         build = re.sub(r"#.*", "", self.text("tests/meson.build") or "")
         self.programs = self.listed(build, "test_nouns") | set(re.findall(r"executable\('test_(\w+)'", build))
-        self.scripts = {f"test_{noun}.sh" for noun in self.listed(build, "test_scripts")} | set(re.findall(r"files\('(test_\w+\.py)'\)", build))
+        self.scripts = {f"test_{noun}.sh" for noun in self.listed(build, "test_scripts")} | set(re.findall(r"files\('(test_\w+\.(?:py|sh))'\)", build))
         self.decisions = set(re.findall(r"^\| (.*?) \| ", self.text("docs/provenance.md") or "", re.MULTILINE))
 
     @staticmethod

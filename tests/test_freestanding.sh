@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compiles rtkernel, protocol and firmware for bare AArch64, and looks at what the objects ask for and what they hold. Prints
-# TAP. Needs clang, or gcc's cross compiler; run from anywhere.
+# Compiles rtkernel, protocol, firmware and bare for bare AArch64, and looks at what the objects ask for and what they hold.
+# Prints TAP. Needs clang, or gcc's cross compiler; run from anywhere.
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -14,17 +14,6 @@ rooms=
 for room in rtkernel protocol firmware; do
     [ -d "$root/src/$room" ] && rooms="$rooms $room"
 done
-
-# The only C library header a freestanding room may include, cut down to what it may use of it.
-mkdir "$work/include"
-cat >"$work/include/string.h" <<'EOF'
-#include <stddef.h>
-void *memcpy(void *restrict to, const void *restrict from, size_t bytes);
-void *memmove(void *to, const void *from, size_t bytes);
-void *memset(void *to, int byte, size_t bytes);
-int memcmp(const void *a, const void *b, size_t bytes);
-void *memchr(const void *in, int byte, size_t bytes);
-EOF
 
 number=0
 failed=0
@@ -68,7 +57,7 @@ compile() {
         cd "$work/$1" || exit 1
         shift
         # shellcheck disable=SC2086  # words
-        $compiler $flags -I"$root/src" -isystem "$work/include" -c "$@" 2>&1
+        $compiler $flags -I"$root/src" -isystem "$root/src/bare/libc" -c "$@" 2>&1
     )
 }
 
@@ -90,7 +79,7 @@ unknown() {
 
 grep -o 'rt_port_[a-z0-9_]*(' "$root/src/rtkernel/port.h" | tr -d '(' | sort -u >"$work/port"
 
-echo "1..$((6 + $(echo "$rooms" | wc -w)))"
+echo "1..$((8 + $(echo "$rooms" | wc -w)))"
 
 # The checks must find what is planted.
 cat >"$work/planted.c" <<'EOF'
@@ -125,6 +114,10 @@ done
     report "nothing is writable" "$writable"
     report "nothing is thread-local" "$(sections $objects | awk '$3 ~ /T/')"
 }
+
+# The port has writable data, but the image carries none of it: it is cleared at reset.
+report "bare compiles for bare AArch64" "$(compile bare "$root"/src/bare/*.[cS])"
+report "what bare writes is cleared at reset" "$(sections "$work"/bare/*.o | awk '$3 ~ /W/ && $2 !~ /^\.bss/')"
 
 # What a call on a task's stack may cost: no frame of the kernel's own is large.
 report "no frame of rtkernel exceeds 512 bytes" \

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rtkernel/fsm.h"
 #include "rtkernel/heap.h"
 #include "rtkernel/mutex.h"
 #include "rtkernel/queue.h"
@@ -132,7 +131,7 @@ static void blocking_in_interrupt_context_is_a_fault(void **state)
         {wait_signal, "rt_signal_wait called in interrupt context"},
         {try_mutex, "rt_mutex_lock called in interrupt context"},
         {sleep_a_little, "rt_task_sleep called in interrupt context"},
-        {allocate, "rt_heap_alloc: called in interrupt context"},
+        {allocate, "rt_heap_alloc called in interrupt context"},
     };
 
     (void)state;
@@ -263,20 +262,80 @@ static void free_overrun(struct rig *rig)
 
 static void free_elsewhere(struct rig *rig)
 {
-    uint64_t word[4] = {0};
+    uint64_t word[8] = {0};
 
-    rt_heap_free(rig->kernel, &word[2]);
+    rt_heap_free(rig->kernel, &word[4]);
 }
 
-static void a_bad_free_is_a_fault(void **state)
+static void free_underrun(struct rig *rig)
 {
-    static void (*const bodies[])(struct rig * rig) = {free_inside, free_twice, free_overrun, free_elsewhere};
+    uint8_t *block = rt_heap_alloc(rig->kernel, RT_ARENA_SYSTEM, 64);
+
+    block[-1] ^= 1;
+    rt_heap_free(rig->kernel, block);
+}
+
+static void free_overrun_by_one(struct rig *rig)
+{
+    uint8_t *block = rt_heap_alloc(rig->kernel, RT_ARENA_SYSTEM, 61);
+
+    block[61] = 0;
+    rt_heap_free(rig->kernel, block);
+}
+
+static void free_twice_joined(struct rig *rig)
+{
+    void *lower = rt_heap_alloc(rig->kernel, RT_ARENA_SYSTEM, 64);
+    void *upper = rt_heap_alloc(rig->kernel, RT_ARENA_SYSTEM, 64);
+
+    rt_heap_free(rig->kernel, lower);
+    rt_heap_free(rig->kernel, upper); /* its header is now inside the joined block */
+    rt_heap_free(rig->kernel, upper);
+}
+
+static void check_overrun(struct rig *rig)
+{
+    uint8_t *block = rt_heap_alloc(rig->kernel, RT_ARENA_FRAMEWORK, 10);
+
+    rt_heap_check(rig->kernel);
+    block[10] ^= 0x80;
+    rt_heap_check(rig->kernel);
+}
+
+static void check_use_after_free(struct rig *rig)
+{
+    uint8_t *below = rt_heap_alloc(rig->kernel, RT_ARENA_FRAMEWORK, 8);
+    uint8_t *block = rt_heap_alloc(rig->kernel, RT_ARENA_FRAMEWORK, 8);
+
+    memset(below, 1, 8);
+    rt_heap_free(rig->kernel, block);
+    rt_heap_check(rig->kernel);
+    block[-8] ^= 1;
+    rt_heap_check(rig->kernel);
+}
+
+static void a_bad_block_is_a_fault(void **state)
+{
+    static const struct {
+        void (*body)(struct rig *rig);
+        const char *text;
+    } cases[] = {
+        {free_inside, "rt_heap_free: the block is not an allocation"},
+        {free_elsewhere, "rt_heap_free: the block is not an allocation"},
+        {free_twice, "rt_heap_free: the block was freed before"},
+        {free_twice_joined, "rt_heap_free: the block was freed before"},
+        {free_overrun, "rt_heap_free: the block was overrun"},
+        {free_overrun_by_one, "rt_heap_free: the block was overrun"},
+        {free_underrun, "rt_heap_free: the block was written below its start"},
+        {check_overrun, "rt_heap_check: block 0 of the framework arena was overrun"},
+        {check_use_after_free, "rt_heap_check: block 1 of the framework arena was written below its start"},
+    };
 
     (void)state;
-    for (unsigned i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
-        struct rig rig = {.body = bodies[i]};
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct rig rig = {.body = cases[i].body};
 
-        expect(&rig, "rt_heap_free: not an allocation, or overrun", "victim", false);
+        expect(&rig, cases[i].text, "victim", false);
         rtport_destroy(rig.port);
     }
 }
@@ -302,12 +361,12 @@ static void delete_twice(struct rig *rig)
     rt_semaphore_delete(rig->semaphore);
 }
 
-static void releasing_a_slot_twice_is_a_fault(void **state)
+static void deleting_twice_is_a_fault(void **state)
 {
     struct rig rig = {.body = delete_twice};
 
     (void)state;
-    expect(&rig, "semaphores: a slot was released that is not in use", "victim", false);
+    expect(&rig, "rt_semaphore_delete: the semaphore was deleted", "victim", false);
     rtport_destroy(rig.port);
 }
 
@@ -379,6 +438,37 @@ static void the_first_fault_is_the_one_reported(void **state)
     rtport_destroy(rig.port);
 }
 
+static void fail_in_handler(struct rig *rig)
+{
+    rt_assert(rig->kernel, false, "in a handler");
+}
+
+static void fail_at_boot(struct rig *rig)
+{
+    rt_assert(rig->kernel, false, "at boot");
+}
+
+/* The processor is the port's, the thread is the task's slot, or the last one. */
+static void a_fault_says_where_it_ran(void **state)
+{
+    struct rig rig[] = {{.body = assert_something}, {.handler = fail_in_handler}, {.at_boot = fail_at_boot}};
+    static const char *const texts[] = {"ring buffer version", "in a handler", "at boot"};
+    static const unsigned threads[] = {2, RT_THREADS - 1, RT_THREADS - 1}; /* behind idle and terminator */
+    const struct rt_fault *fault;
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        expect(&rig[i], texts[i], i < 2 ? "victim" : "", i == 1);
+        fault = rtport_fault(rig[i].port);
+        assert_int_equal(fault->processor, 3);
+        assert_int_equal(fault->thread, threads[i]);
+        assert_int_equal(fault->frames, 3);
+        assert_int_equal(fault->frame[0], 0x1000);
+        assert_int_equal(fault->frame[2], 0x3000);
+        rtport_destroy(rig[i].port);
+    }
+}
+
 static void take_exception(struct rig *rig)
 {
     struct rt_registers registers = {.pc = 0x4c890, .esr = 0x96000045, .far = 0xdead0000};
@@ -405,68 +495,6 @@ static void an_exception_carries_its_registers(void **state)
     assert_int_equal(fault->time, 1234);
     assert_string_equal(rtport_log(rig.port), "error victim: synchronous abort: data abort\n");
     rtport_destroy(rig.port);
-}
-
-/*
- * Ch. 29: an event delivered in PAUSE is an invariant violation; elsewhere an event without a row is nothing.
- */
-enum { RUN, PAUSE };
-enum { DISPATCH, DRAIN };
-static const char *const state_names[] = {"RUN", "PAUSE"};
-static const char *const event_names[] = {"dispatch", "drain"};
-static const struct rt_fsm_row rows[] = {{RUN, DRAIN, PAUSE, NULL}};
-static const struct rt_fsm_table pausing = {
-    .name = "exeloop",
-    .state_names = state_names,
-    .event_names = event_names,
-    .states = 2,
-    .events = 2,
-    .first = RUN,
-    .strict = 1u << PAUSE,
-    .rows = rows,
-    .row_count = 1,
-};
-
-static void post_in_pause(struct rig *rig)
-{
-    struct rt_fsm fsm;
-
-    rt_fsm_init(&fsm, rig->kernel, &pausing, rig);
-    rt_fsm_post(&fsm, DISPATCH, 0); /* ignored */
-    rt_fsm_post(&fsm, DRAIN, 0);
-    rt_fsm_post(&fsm, DISPATCH, 0);
-}
-
-static void post_foreign(struct rig *rig)
-{
-    struct rt_fsm fsm;
-
-    rt_fsm_init(&fsm, rig->kernel, &pausing, rig);
-    rt_fsm_post(&fsm, 2, 0);
-}
-
-static void ambiguous(struct rig *rig)
-{
-    static const struct rt_fsm_row twice[] = {{RUN, DRAIN, PAUSE, NULL}, {RUN, DRAIN, RUN, NULL}};
-    struct rt_fsm_table table = pausing;
-    struct rt_fsm fsm;
-
-    table.rows = twice;
-    table.row_count = 2;
-    rt_fsm_init(&fsm, rig->kernel, &table, rig);
-}
-
-static void a_strict_state_machine_faults_on_what_it_does_not_expect(void **state)
-{
-    struct rig pause = {.body = post_in_pause}, foreign = {.body = post_foreign}, bad = {.body = ambiguous};
-
-    (void)state;
-    expect(&pause, "exeloop: event dispatch in state PAUSE", "victim", false);
-    rtport_destroy(pause.port);
-    expect(&foreign, "exeloop: event 2 is out of range", "victim", false);
-    rtport_destroy(foreign.port);
-    expect(&bad, "exeloop: bad row 1", "victim", false);
-    rtport_destroy(bad.port);
 }
 
 static void halt(struct rig *rig)
@@ -502,14 +530,14 @@ int main(void)
         cmocka_unit_test(blocking_in_a_critical_section_is_a_fault),
         cmocka_unit_test(blocking_before_the_start_is_a_fault),
         cmocka_unit_test(a_stack_overflow_is_caught_at_the_next_switch),
-        cmocka_unit_test(a_bad_free_is_a_fault),
+        cmocka_unit_test(a_bad_block_is_a_fault),
         cmocka_unit_test(exiting_with_a_mutex_is_a_fault),
-        cmocka_unit_test(releasing_a_slot_twice_is_a_fault),
+        cmocka_unit_test(deleting_twice_is_a_fault),
         cmocka_unit_test(a_port_that_nests_interrupts_is_caught),
         cmocka_unit_test(a_failed_assertion_reaches_log_hook_and_port),
         cmocka_unit_test(the_first_fault_is_the_one_reported),
+        cmocka_unit_test(a_fault_says_where_it_ran),
         cmocka_unit_test(an_exception_carries_its_registers),
-        cmocka_unit_test(a_strict_state_machine_faults_on_what_it_does_not_expect),
         cmocka_unit_test(halting_is_not_a_fault),
         cmocka_unit_test(classes_have_names),
     };

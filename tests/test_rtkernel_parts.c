@@ -87,7 +87,7 @@ static void the_heap_keeps_blocks_apart(void **state)
     before = rt_heap_info(rig.kernel, RT_ARENA_FRAMEWORK);
     assert_int_equal(before.total, FRAMEWORK);
     assert_int_equal(before.free, FRAMEWORK);
-    assert_int_equal(before.largest, FRAMEWORK - 16);
+    assert_int_equal(before.largest, FRAMEWORK - RT_HEAP_OVERHEAD);
     assert_string_equal(before.name, "framework");
     for (unsigned round = 0; round < 20000; round++) {
         const unsigned i = test_rng_u32(&rng) % BLOCKS;
@@ -128,9 +128,9 @@ static void an_arena_can_be_used_up(void **state)
 
     (void)state;
     run(&rig, "");
-    assert_null(rt_heap_alloc(rig.kernel, RT_ARENA_FRAMEWORK, FRAMEWORK - 15));
+    assert_null(rt_heap_alloc(rig.kernel, RT_ARENA_FRAMEWORK, FRAMEWORK - RT_HEAP_OVERHEAD + 1));
     assert_null(rt_heap_alloc(rig.kernel, RT_ARENA_FRAMEWORK, SIZE_MAX));
-    all = rt_heap_alloc(rig.kernel, RT_ARENA_FRAMEWORK, FRAMEWORK - 16);
+    all = rt_heap_alloc(rig.kernel, RT_ARENA_FRAMEWORK, FRAMEWORK - RT_HEAP_OVERHEAD);
     assert_non_null(all);
     assert_null(rt_heap_alloc(rig.kernel, RT_ARENA_FRAMEWORK, 0));
     assert_int_equal(rt_heap_info(rig.kernel, RT_ARENA_FRAMEWORK).free, 0);

@@ -33,7 +33,15 @@ extern char bare_vectors[], bare_peek_load[], bare_peek_failed[];
 
 /* ESR_EL1.EC (Arm ARM DDI 0487, D17.2.37), for the classes that one image can cause by itself. */
 #define ESR_CLASS(esr) ((unsigned)((esr) >> 26) & 0x3f)
-enum { EC_DATA_ABORT = 0x25 };
+enum { EC_INSTRUCTION_ABORT = 0x21, EC_PC_ALIGNMENT = 0x22, EC_DATA_ABORT = 0x25 };
+
+/* FAR_EL1 is of this exception. */
+static bool has_address(uint64_t esr)
+{
+    const unsigned ec = ESR_CLASS(esr);
+
+    return ec == EC_INSTRUCTION_ABORT || ec == EC_PC_ALIGNMENT || ec == EC_DATA_ABORT;
+}
 
 static const char *syndrome_name(uint64_t esr)
 {
@@ -41,8 +49,8 @@ static const char *syndrome_name(uint64_t esr)
     case 0x00: return "undefined instruction";
     case 0x0e: return "illegal execution state";
     case 0x18: return "access to a system register that does not exist";
-    case 0x21: return "instruction abort";
-    case 0x22: return "misaligned program counter";
+    case EC_INSTRUCTION_ABORT: return "instruction abort";
+    case EC_PC_ALIGNMENT: return "misaligned program counter";
     case EC_DATA_ABORT: return "data abort";
     case 0x26: return "misaligned stack pointer";
     case 0x2f: return "asynchronous error";
@@ -71,10 +79,14 @@ static _Noreturn void report(enum rt_fault_class fault_class, const struct rt_re
     struct rt_port *port = bare_port();
     char text[RT_TEXT_BYTES];
 
-    rt_format(text, sizeof(text), "%s at pc 0x%llx, address 0x%llx, syndrome 0x%llx",
-              has_syndrome ? syndrome_name(registers->esr) : rt_fault_class_name(fault_class),
-              (unsigned long long)registers->pc, (unsigned long long)registers->far,
-              (unsigned long long)registers->esr);
+    if (fault_class == RT_FAULT_SYNC && has_address(registers->esr))
+        rt_format(text, sizeof(text), "%s at pc 0x%llx, address 0x%llx, syndrome 0x%llx",
+                  syndrome_name(registers->esr), (unsigned long long)registers->pc,
+                  (unsigned long long)registers->far, (unsigned long long)registers->esr);
+    else
+        rt_format(text, sizeof(text), "%s at pc 0x%llx, syndrome 0x%llx",
+                  has_syndrome ? syndrome_name(registers->esr) : rt_fault_class_name(fault_class),
+                  (unsigned long long)registers->pc, (unsigned long long)registers->esr);
     if (!port->failed)
         port->failed = registers;
     bare_fail(fault_class, registers, text);

@@ -31,6 +31,10 @@ static struct rt_fault *begin(struct rt_kernel *kernel, enum rt_fault_class faul
     fault->in_interrupt = kernel->in_interrupt;
     fault->line = kernel->in_interrupt ? kernel->line : 0;
     fault->time = rt_port_now(kernel->port);
+    fault->thread =
+        kernel->in_interrupt || !kernel->current ? RT_THREAD_BOOT : rt_task_thread(kernel->current);
+    fault->processor = rt_port_sysreg_read(kernel->port, RT_SYSREG_MPIDR_EL1) >> 8 & 0xff;
+    fault->frames = (unsigned)rt_port_call_stack(kernel->port, fault->frame, RT_CALL_STACK_FRAMES);
     rt_memory_copy_name(fault->task, sizeof(fault->task), kernel->current ? kernel->current->name : "");
     return fault;
 }

@@ -35,8 +35,12 @@ struct rt_fault {
     bool in_interrupt;        /* a handler failed, not that task */
     unsigned line;            /* the handler's, when in_interrupt */
     uint64_t time;
+    unsigned processor; /* bits 15:8 of MPIDR_EL1 */
+    unsigned thread;    /* below RT_THREADS: the task's, or RT_THREAD_BOOT in a handler or in boot code */
     bool has_registers; /* an assertion has none */
     struct rt_registers registers;
+    unsigned frames; /* of the call stack, innermost first; 0 where the port cannot tell */
+    uint64_t frame[RT_CALL_STACK_FRAMES];
 };
 
 /* Fails when the condition does not hold. Evaluates `kernel` only then. Any context. */

@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rtkernel/memory.h"
+#include "rtkernel/rt_limits.h"
+
 struct output {
     char *buffer;
     size_t capacity, length;
@@ -170,4 +173,22 @@ size_t rt_format(char *buffer, size_t capacity, const char *format, ...)
     length = rt_format_list(buffer, capacity, format, args);
     va_end(args);
     return length;
+}
+
+void rt_format_line(struct rt_lines *lines, const char *format, ...)
+{
+    char line[RT_LOG_WIDTH];
+    size_t length;
+    va_list args;
+
+    va_start(args, format);
+    length = rt_format_list(line, sizeof(line), format, args);
+    va_end(args);
+    lines->full |= lines->bytes - lines->length < length + 2;
+    if (!lines->full) {
+        rt_memcpy(lines->text + lines->length, line, length);
+        lines->length += length;
+        lines->text[lines->length++] = '\n';
+    }
+    lines->text[lines->length] = '\0';
 }

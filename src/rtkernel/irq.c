@@ -26,6 +26,18 @@ int rt_irq_attach(struct rt_kernel *kernel, unsigned line, void (*handler)(void 
     return result;
 }
 
+int rt_irq_raise(struct rt_kernel *kernel, unsigned line)
+{
+    uint32_t previous;
+
+    if (line >= RT_IRQ_LINES)
+        return RT_EINVAL;
+    previous = rt_sched_enter(kernel);
+    rt_port_irq_raise(kernel->port, line);
+    rt_sched_leave(kernel, previous);
+    return RT_OK;
+}
+
 uint32_t rt_irq_mask(struct rt_kernel *kernel)
 {
     return rt_sched_enter(kernel);

@@ -26,6 +26,13 @@ int rt_irq_attach(struct rt_kernel *kernel, unsigned line, void (*handler)(void 
                   void *arg);
 
 /*
+ * Raises a line by software. Its handler has run when this returns, unless the caller is in a handler or in a
+ * critical section: then it runs afterwards. A line that is raised again before it is taken is taken once.
+ * RT_EINVAL for a line of RT_IRQ_LINES or above. Any context.
+ */
+int rt_irq_raise(struct rt_kernel *kernel, unsigned line);
+
+/*
  * A critical section of the application's: no interrupt and no other task between mask and the restore that
  * ends the outermost section. Kernel calls that do not block are allowed inside; a task they wake runs at the
  * restore. A call that blocks inside is a fault.

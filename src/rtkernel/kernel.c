@@ -139,6 +139,11 @@ bool rt_kernel_in_interrupt(const struct rt_kernel *kernel)
     return kernel->in_interrupt;
 }
 
+uint64_t rt_kernel_refused_posts(const struct rt_kernel *kernel)
+{
+    return kernel->refused_posts;
+}
+
 uint64_t rt_kernel_switches(const struct rt_kernel *kernel)
 {
     return kernel->switches;

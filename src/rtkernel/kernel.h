@@ -57,5 +57,10 @@ struct rt_port *rt_kernel_port(const struct rt_kernel *kernel);
 bool rt_kernel_in_interrupt(const struct rt_kernel *kernel);
 /* Context switches since the start. */
 uint64_t rt_kernel_switches(const struct rt_kernel *kernel);
+/*
+ * Posts that were refused because what was posted before is still there: to a full mailbox (RT_EAGAIN), to a
+ * full queue without waiting (RT_EAGAIN), and units above a semaphore's limit (RT_EOVERFLOW).
+ */
+uint64_t rt_kernel_refused_posts(const struct rt_kernel *kernel);
 
 #endif

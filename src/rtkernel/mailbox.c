@@ -11,7 +11,7 @@ int rt_mailbox_create(struct rt_kernel *kernel, struct rt_mailbox **mailbox)
 
     if (slot >= 0) {
         *mailbox = &kernel->mailbox[slot];
-        **mailbox = (struct rt_mailbox){.kernel = kernel};
+        **mailbox = (struct rt_mailbox){.kernel = kernel, .mark = RT_MARK(RT_POOL_MAILBOX)};
         rt_link_init(&(*mailbox)->waiters);
     }
     rt_sched_leave(kernel, previous);
@@ -24,8 +24,11 @@ int rt_mailbox_delete(struct rt_mailbox *mailbox)
     const uint32_t previous = rt_sched_enter(kernel);
     const bool idle = rt_link_alone(&mailbox->waiters);
 
-    if (idle)
+    RT_CHECK_LIVE(mailbox, MAILBOX);
+    if (idle) {
+        mailbox->mark = 0;
         rt_pool_release(kernel, RT_POOL_MAILBOX, (size_t)(mailbox - kernel->mailbox));
+    }
     rt_sched_leave(kernel, previous);
     return idle ? RT_OK : RT_EBUSY;
 }
@@ -36,7 +39,9 @@ int rt_mailbox_post(struct rt_mailbox *mailbox, uint64_t word)
     const uint32_t previous = rt_sched_enter(kernel);
     int result = RT_OK;
 
+    RT_CHECK_LIVE(mailbox, MAILBOX);
     if (mailbox->full) {
+        kernel->refused_posts++;
         result = RT_EAGAIN;
     } else if (!rt_link_alone(&mailbox->waiters)) {
         rt_sched_first(&mailbox->waiters)->wait_word = word;
@@ -55,6 +60,7 @@ int rt_mailbox_fetch(struct rt_mailbox *mailbox, uint64_t *word, uint64_t timeou
     const uint32_t previous = rt_sched_enter(kernel);
     int result = RT_OK;
 
+    RT_CHECK_LIVE(mailbox, MAILBOX);
     if (timeout)
         rt_sched_check_block(kernel, previous, __func__);
     if (mailbox->full) {

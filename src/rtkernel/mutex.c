@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mutexes. While tasks wait there is an owner: unlocking hands the mutex to the first waiter directly. A mutex
- * is in its owner's `held` list exactly while it has an owner. What priority an owner has follows from these
- * lists alone (rt_sched_inherit), so nothing has to be remembered and undone.
+ * Mutexes. While tasks wait there is an owner: unlocking hands the mutex to the first waiter directly. A
+ * mutex is in its owner's `held` list exactly while it has an owner. What priority an owner has follows from
+ * these lists alone (rt_sched_inherit), so nothing has to be remembered and undone.
  */
 #include "rtkernel/mutex.h"
 
@@ -15,7 +15,7 @@ int rt_mutex_create(struct rt_kernel *kernel, struct rt_mutex **mutex)
 
     if (slot >= 0) {
         *mutex = &kernel->mutex[slot];
-        **mutex = (struct rt_mutex){.kernel = kernel};
+        **mutex = (struct rt_mutex){.kernel = kernel, .mark = RT_MARK(RT_POOL_MUTEX)};
         rt_link_init(&(*mutex)->waiters);
         rt_link_init(&(*mutex)->held);
     }
@@ -29,8 +29,11 @@ int rt_mutex_delete(struct rt_mutex *mutex)
     const uint32_t previous = rt_sched_enter(kernel);
     const bool idle = !mutex->owner;
 
-    if (idle)
+    RT_CHECK_LIVE(mutex, MUTEX);
+    if (idle) {
+        mutex->mark = 0;
         rt_pool_release(kernel, RT_POOL_MUTEX, (size_t)(mutex - kernel->mutex));
+    }
     rt_sched_leave(kernel, previous);
     return idle ? RT_OK : RT_EBUSY;
 }
@@ -69,6 +72,7 @@ int rt_mutex_lock(struct rt_mutex *mutex, uint64_t timeout)
     const uint32_t previous = rt_sched_enter(kernel);
     int result = RT_OK;
 
+    RT_CHECK_LIVE(mutex, MUTEX);
     rt_sched_check_task(kernel, __func__); /* even trying: a handler cannot own anything */
     if (timeout)
         rt_sched_check_block(kernel, previous, __func__);
@@ -89,6 +93,7 @@ int rt_mutex_unlock(struct rt_mutex *mutex)
     struct rt_task *next;
     int result = RT_OK;
 
+    RT_CHECK_LIVE(mutex, MUTEX);
     rt_sched_check_task(kernel, __func__);
     if (mutex->owner != kernel->current) {
         result = RT_EPERM;
@@ -107,5 +112,6 @@ int rt_mutex_unlock(struct rt_mutex *mutex)
 
 struct rt_task *rt_mutex_owner(const struct rt_mutex *mutex)
 {
+    RT_CHECK_LIVE(mutex, MUTEX);
     return mutex->owner;
 }

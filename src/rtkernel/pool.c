@@ -5,6 +5,7 @@
  */
 #include "rtkernel/pool.h"
 
+#include "rtkernel/format.h"
 #include "rtkernel/sched.h"
 
 #define X(id, member, count, name) _Static_assert((count) > 0 && (count) <= 64, "a pool is one word of bits");
@@ -22,11 +23,44 @@ static const char *pool_name(enum rt_pool_kind kind)
     }
 }
 
+/* One of the pool. */
+static const char *object_name(enum rt_pool_kind kind)
+{
+    switch (kind) {
+#define X(id, member, count, name) \
+    case RT_POOL_##id: return #member;
+        RT_POOLS(X)
+#undef X
+    default: return "?";
+    }
+}
+
+_Noreturn void rt_pool_refuse(struct rt_kernel *kernel, uint32_t mark, enum rt_pool_kind kind,
+                              const char *call)
+{
+    if (mark)
+        rt_fault_assert(kernel, "%s: not a %s, or its memory was overwritten", call, object_name(kind));
+    rt_fault_assert(kernel, "%s: the %s was deleted", call, object_name(kind));
+}
+
 struct rt_pool_info rt_pool_info(const struct rt_kernel *kernel, enum rt_pool_kind kind)
 {
     const struct rt_pool *pool = &kernel->pool[kind];
 
     return (struct rt_pool_info){pool_name(kind), pool->total, pool->available};
+}
+
+size_t rt_pool_text(const struct rt_kernel *kernel, char *text, size_t bytes)
+{
+    struct rt_lines lines = {.text = text, .bytes = bytes};
+
+    rt_format_line(&lines, "pool total available");
+    for (unsigned i = 0; i < RT_POOL_KINDS; i++) {
+        const struct rt_pool_info info = rt_pool_info(kernel, (enum rt_pool_kind)i);
+
+        rt_format_line(&lines, "%s %u %u", info.name, info.total, info.available);
+    }
+    return lines.length;
 }
 
 int rt_pool_take(struct rt_kernel *kernel, enum rt_pool_kind kind)

@@ -3,6 +3,7 @@
 #ifndef RTKERNEL_POOL_H
 #define RTKERNEL_POOL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "rtkernel/rt_limits.h"
@@ -29,5 +30,10 @@ struct rt_pool_info {
 
 /* Any context. */
 struct rt_pool_info rt_pool_info(const struct rt_kernel *kernel, enum rt_pool_kind kind);
+/*
+ * All pools as text, for reports: a line of column names and a line per pool, in whole lines as far as
+ * `bytes`, at least 1, allows. Its length, without the end. Any context.
+ */
+size_t rt_pool_text(const struct rt_kernel *kernel, char *text, size_t bytes);
 
 #endif

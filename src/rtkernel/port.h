@@ -32,6 +32,7 @@ void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value);
  */
 #define RT_SYSREG(op0, op1, crn, crm, op2) ((op0) << 14 | (op1) << 11 | (crn) << 7 | (crm) << 3 | (op2))
 #define RT_SYSREG_S3_3_C15_C8_0            RT_SYSREG(3u, 3u, 15u, 8u, 0u)
+#define RT_SYSREG_MPIDR_EL1                RT_SYSREG(3u, 0u, 0u, 0u, 5u)
 uint64_t rt_port_sysreg_read(struct rt_port *port, uint32_t id);
 void rt_port_sysreg_write(struct rt_port *port, uint32_t id, uint64_t value);
 
@@ -45,7 +46,9 @@ void rt_port_barrier(struct rt_port *port);
 uint32_t rt_port_irq_mask(struct rt_port *port);
 void rt_port_irq_restore(struct rt_port *port, uint32_t previous);
 
-/* Raises a line by software: delivered like one of the board's, at the latest when interrupts are unmasked. */
+/*
+ * Raises a line by software: delivered like one of the board's, at the latest when interrupts are unmasked.
+ */
 void rt_port_irq_raise(struct rt_port *port, unsigned line);
 
 /*
@@ -109,8 +112,8 @@ void rt_port_log(struct rt_port *port, const struct rt_port_line *line);
 void rt_port_refuse(struct rt_port *port, const char *text, size_t length);
 
 /*
- * The call stack of the caller, innermost first, as offsets from where the image begins; how many. 0 where the
- * port cannot tell.
+ * The call stack of the caller, innermost first, as offsets from where the image begins; how many. 0 where
+ * the port cannot tell.
  */
 size_t rt_port_call_stack(struct rt_port *port, uint64_t *frame, size_t most);
 

@@ -22,6 +22,7 @@ int rt_queue_create(struct rt_kernel *kernel, struct rt_queue **queue, size_t wi
         return RT_EINVAL;
     slot_bytes = LENGTH_BYTES + (((uint32_t)width + 7) & ~7u);
     previous = rt_sched_enter(kernel);
+    rt_sched_check_context(kernel, __func__);
     slot = rt_pool_take(kernel, RT_POOL_QUEUE);
     if (slot < 0)
         goto out;
@@ -36,6 +37,7 @@ int rt_queue_create(struct rt_kernel *kernel, struct rt_queue **queue, size_t wi
     }
     rt_semaphore_init(kernel, &made->messages, 0, depth);
     rt_semaphore_init(kernel, &made->spaces, depth, depth);
+    made->mark = RT_MARK(RT_POOL_QUEUE);
     *queue = made;
 out:
     rt_sched_leave(kernel, previous);
@@ -46,9 +48,13 @@ int rt_queue_delete(struct rt_queue *queue)
 {
     struct rt_kernel *kernel = queue->kernel;
     const uint32_t previous = rt_sched_enter(kernel);
-    const bool idle = rt_link_alone(&queue->messages.waiters) && rt_link_alone(&queue->spaces.waiters);
+    const bool idle =
+        !queue->owner && rt_link_alone(&queue->messages.waiters) && rt_link_alone(&queue->spaces.waiters);
 
+    RT_CHECK_LIVE(queue, QUEUE);
+    rt_sched_check_context(kernel, __func__);
     if (idle) {
+        queue->mark = 0;
         rt_heap_free(kernel, queue->ring);
         rt_pool_release(kernel, RT_POOL_QUEUE, (size_t)(queue - kernel->queue));
     }
@@ -132,18 +138,22 @@ int rt_queue_send(struct rt_queue *queue, const void *message, size_t bytes, uin
     const uint32_t previous = rt_sched_enter(kernel);
     int result = RT_EMSGSIZE;
 
+    RT_CHECK_LIVE(queue, QUEUE);
     if (timeout)
         rt_sched_check_block(kernel, previous, __func__);
     if (bytes <= queue->width)
         result = rt_sched_take(&queue->spaces, RT_TASK_WAITING, timeout);
     if (!result)
         write_slot(queue, message, bytes);
+    else
+        kernel->refused_posts += result == RT_EAGAIN;
     rt_sched_leave(kernel, previous);
     return result;
 }
 
 int rt_queue_try_send(struct rt_queue *queue, const void *message, size_t bytes)
 {
+    RT_CHECK_LIVE(queue, QUEUE);
     return rt_queue_send(queue, message, bytes, RT_NO_WAIT);
 }
 
@@ -153,6 +163,7 @@ int rt_queue_receive(struct rt_queue *queue, void *message, size_t capacity, uin
     const uint32_t previous = rt_sched_enter(kernel);
     int result = RT_EINVAL;
 
+    RT_CHECK_LIVE(queue, QUEUE);
     if (timeout)
         rt_sched_check_block(kernel, previous, __func__);
     if (capacity >= queue->width)
@@ -165,10 +176,12 @@ int rt_queue_receive(struct rt_queue *queue, void *message, size_t capacity, uin
 
 uint32_t rt_queue_count(const struct rt_queue *queue)
 {
+    RT_CHECK_LIVE(queue, QUEUE);
     return queue->messages.count;
 }
 
 size_t rt_queue_width(const struct rt_queue *queue)
 {
+    RT_CHECK_LIVE(queue, QUEUE);
     return queue->width;
 }

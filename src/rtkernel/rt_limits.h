@@ -20,6 +20,15 @@
 
 #define RT_IRQ_LINES 32
 
+/*
+ * Hardware threads of the processor (ch. 29: THID0 to THID10). Which one runs what is chosen here: a task's
+ * is its slot in the pool, modulo the first ten; boot code and interrupt handlers are on the last.
+ */
+#define RT_THREADS     11
+#define RT_THREAD_BOOT (RT_THREADS - 1)
+
+#define RT_CALL_STACK_FRAMES 32 /* of a fault's call stack, at most */
+
 #define RT_NAME_BYTES 16 /* of a task's name, with its end */
 
 /* Stack sizes do not contain what the port asks for on top (rt_boot.stack_extra). */

@@ -15,6 +15,8 @@ void rt_sched_ready(struct rt_task *task)
 {
     struct rt_kernel *kernel = task->kernel;
 
+    if (!rt_link_alone(&task->link))
+        rt_fault_assert(kernel, "%s was made ready twice", task->name);
     rt_link_insert(&kernel->ready[task->priority], &task->link);
     kernel->ready_levels |= 1u << task->priority;
 }
@@ -85,7 +87,7 @@ void rt_sched_inherit(struct rt_task *owner)
 }
 
 /* Out of the list it waits in; the owner of a mutex may lose a priority by that. */
-static void step_out(struct rt_task *task)
+void rt_sched_step_out(struct rt_task *task)
 {
     struct rt_mutex *mutex = task->awaits;
 
@@ -99,7 +101,7 @@ static void step_out(struct rt_task *task)
 
 void rt_sched_wake(struct rt_task *task, int result)
 {
-    step_out(task);
+    rt_sched_step_out(task);
     task->wait_result = result;
     task->waiting_any = false;
     task->state = RT_TASK_RUNNABLE;

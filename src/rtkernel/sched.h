@@ -29,6 +29,8 @@ void rt_sched_unready(struct rt_task *task);
  * chain of owners that wait for a mutex themselves. To be called when a list of waiters has changed.
  */
 void rt_sched_inherit(struct rt_task *owner);
+/* Takes a waiting task out of its list and off the timeline; its state is the caller's to change. */
+void rt_sched_step_out(struct rt_task *task);
 /* Ends a wait, with what the waiter gets to see. */
 void rt_sched_wake(struct rt_task *task, int result);
 /* The running task, which is in no list, makes room for the next one. Returns when it is chosen again. */
@@ -57,6 +59,8 @@ void rt_timer_fire(struct rt_timer *timer, uint64_t now);
 /* Other insides that objects use of each other; all with interrupts masked. */
 int rt_pool_take(struct rt_kernel *kernel, enum rt_pool_kind kind);
 void rt_pool_release(struct rt_kernel *kernel, enum rt_pool_kind kind, size_t slot);
+_Noreturn void rt_pool_refuse(struct rt_kernel *kernel, uint32_t mark, enum rt_pool_kind kind,
+                              const char *call);
 void rt_semaphore_init(struct rt_kernel *kernel, struct rt_semaphore *semaphore, uint32_t initial,
                        uint32_t limit);
 int rt_queue_put(struct rt_queue *queue, const void *message, size_t bytes);
@@ -65,6 +69,7 @@ void rt_heap_init(struct rt_kernel *kernel, enum rt_arena_id arena, void *base, 
 /* The end of the highest block in use, or the arena's base. */
 const uint8_t *rt_heap_top(const struct rt_kernel *kernel, enum rt_arena_id arena);
 int rt_task_create_system(struct rt_kernel *kernel);
+unsigned rt_task_thread(const struct rt_task *task);
 
 static inline uint32_t rt_sched_enter(struct rt_kernel *kernel)
 {
@@ -84,6 +89,19 @@ static inline void rt_sched_check_task(struct rt_kernel *kernel, const char *cal
     if (kernel->in_interrupt || !kernel->current)
         rt_sched_refuse_block(kernel, call);
 }
+
+/* For calls that work on the arenas or do a subsystem's work. */
+static inline void rt_sched_check_context(struct rt_kernel *kernel, const char *call)
+{
+    if (kernel->in_interrupt)
+        rt_sched_refuse_block(kernel, call);
+}
+
+/* The object exists. To be used in the function that the fault shall name. */
+#define RT_CHECK_LIVE(object, id)            \
+    ((object)->mark == RT_MARK(RT_POOL_##id) \
+         ? (void)0                           \
+         : rt_pool_refuse((object)->kernel, (object)->mark, RT_POOL_##id, __func__))
 
 static inline bool rt_sched_outranked(const struct rt_kernel *kernel)
 {

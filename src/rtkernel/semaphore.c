@@ -8,6 +8,7 @@ void rt_semaphore_init(struct rt_kernel *kernel, struct rt_semaphore *semaphore,
                        uint32_t limit)
 {
     semaphore->kernel = kernel;
+    semaphore->mark = RT_MARK(RT_POOL_SEMAPHORE);
     semaphore->count = initial;
     semaphore->limit = limit;
     rt_link_init(&semaphore->waiters);
@@ -37,8 +38,11 @@ int rt_semaphore_delete(struct rt_semaphore *semaphore)
     const uint32_t previous = rt_sched_enter(kernel);
     const bool idle = rt_link_alone(&semaphore->waiters);
 
-    if (idle)
+    RT_CHECK_LIVE(semaphore, SEMAPHORE);
+    if (idle) {
+        semaphore->mark = 0;
         rt_pool_release(kernel, RT_POOL_SEMAPHORE, (size_t)(semaphore - kernel->semaphore));
+    }
     rt_sched_leave(kernel, previous);
     return idle ? RT_OK : RT_EBUSY;
 }
@@ -49,6 +53,7 @@ int rt_semaphore_take(struct rt_semaphore *semaphore, uint64_t timeout)
     const uint32_t previous = rt_sched_enter(kernel);
     int result;
 
+    RT_CHECK_LIVE(semaphore, SEMAPHORE);
     if (timeout)
         rt_sched_check_block(kernel, previous, __func__);
     result = rt_sched_take(semaphore, RT_TASK_SEMWAIT, timeout);
@@ -60,13 +65,17 @@ int rt_semaphore_give(struct rt_semaphore *semaphore)
 {
     struct rt_kernel *kernel = semaphore->kernel;
     const uint32_t previous = rt_sched_enter(kernel);
-    const int result = rt_sched_give(semaphore);
+    int result;
 
+    RT_CHECK_LIVE(semaphore, SEMAPHORE);
+    result = rt_sched_give(semaphore);
+    kernel->refused_posts += result != RT_OK;
     rt_sched_leave(kernel, previous);
     return result;
 }
 
 uint32_t rt_semaphore_count(const struct rt_semaphore *semaphore)
 {
+    RT_CHECK_LIVE(semaphore, SEMAPHORE);
     return semaphore->count;
 }

@@ -11,7 +11,7 @@ int rt_signal_create(struct rt_kernel *kernel, struct rt_signal **signal)
 
     if (slot >= 0) {
         *signal = &kernel->signal[slot];
-        **signal = (struct rt_signal){.kernel = kernel};
+        **signal = (struct rt_signal){.kernel = kernel, .mark = RT_MARK(RT_POOL_SIGNAL)};
         rt_link_init(&(*signal)->waiters);
     }
     rt_sched_leave(kernel, previous);
@@ -24,8 +24,11 @@ int rt_signal_delete(struct rt_signal *signal)
     const uint32_t previous = rt_sched_enter(kernel);
     const bool idle = rt_link_alone(&signal->waiters);
 
-    if (idle)
+    RT_CHECK_LIVE(signal, SIGNAL);
+    if (idle) {
+        signal->mark = 0;
         rt_pool_release(kernel, RT_POOL_SIGNAL, (size_t)(signal - kernel->signal));
+    }
     rt_sched_leave(kernel, previous);
     return idle ? RT_OK : RT_EBUSY;
 }
@@ -36,6 +39,7 @@ void rt_signal_raise(struct rt_signal *signal, uint32_t flags)
     const uint32_t previous = rt_sched_enter(kernel);
     struct rt_link *link, *next;
 
+    RT_CHECK_LIVE(signal, SIGNAL);
     signal->flags |= flags;
     for (link = signal->waiters.next; link != &signal->waiters; link = next) {
         struct rt_task *task = RT_LINK_OWNER(link, struct rt_task, link);
@@ -58,6 +62,7 @@ int rt_signal_wait(struct rt_signal *signal, uint32_t flags, uint32_t *taken, ui
     uint32_t got = signal->flags & flags;
     int result = RT_OK;
 
+    RT_CHECK_LIVE(signal, SIGNAL);
     if (timeout)
         rt_sched_check_block(kernel, previous, __func__);
     signal->flags &= ~got;

@@ -19,6 +19,12 @@
 #include "rtkernel/status.h"
 #include "rtkernel/task.h"
 
+/*
+ * What an object's mark is while it exists. Deleting clears it, and leaves the pointer to the kernel, so that
+ * a call with a deleted object can be refused.
+ */
+#define RT_MARK(kind) (0x72744f00u + (uint32_t)(kind))
+
 /* A future event: the timeout of a task's wait, or a timer. */
 struct rt_event {
     struct rt_link link; /* alone when not on the timeline */
@@ -29,6 +35,7 @@ struct rt_event {
 struct rt_task {
     struct rt_context context;
     struct rt_kernel *kernel;
+    uint32_t mark;           /* RT_MARK of its pool while it exists */
     struct rt_link link;     /* in a ready level, in an object's waiters, or among the dead */
     struct rt_link *waiters; /* the list of an object in which `link` is, or NULL */
     struct rt_mutex *awaits; /* the mutex of that list, if it is a mutex's */
@@ -37,6 +44,7 @@ struct rt_task {
     uint8_t priority;        /* the effective one: its base, or that of a more urgent waiter of `held` */
     uint8_t state;           /* enum rt_task_state, without regard to `suspended` */
     bool suspended;
+    bool ended;       /* among the dead: the terminator has it */
     bool waiting_any; /* in rt_task_wait_any: the owner's queues wake it */
     int32_t wait_result;
     uint64_t wait_word; /* what is waited for, or what was handed over: a mailbox's word, a signal's flags */
@@ -52,12 +60,14 @@ struct rt_task {
 
 struct rt_semaphore {
     struct rt_kernel *kernel;
+    uint32_t mark; /* RT_MARK of its pool while it exists */
     uint32_t count, limit;
     struct rt_link waiters;
 };
 
 struct rt_queue {
     struct rt_kernel *kernel;
+    uint32_t mark;         /* RT_MARK of its pool while it exists */
     struct rt_task *owner; /* whose input or interrupt queue it is, or NULL */
     uint8_t *ring;
     uint32_t width, depth;
@@ -69,6 +79,7 @@ struct rt_queue {
 
 struct rt_mailbox {
     struct rt_kernel *kernel;
+    uint32_t mark; /* RT_MARK of its pool while it exists */
     bool full;
     uint64_t word;
     struct rt_link waiters;
@@ -76,12 +87,14 @@ struct rt_mailbox {
 
 struct rt_signal {
     struct rt_kernel *kernel;
+    uint32_t mark; /* RT_MARK of its pool while it exists */
     uint32_t flags;
     struct rt_link waiters;
 };
 
 struct rt_mutex {
     struct rt_kernel *kernel;
+    uint32_t mark; /* RT_MARK of its pool while it exists */
     struct rt_task *owner;
     struct rt_link held; /* in the owner's */
     struct rt_link waiters;
@@ -90,9 +103,11 @@ struct rt_mutex {
 struct rt_timer {
     struct rt_event event;
     struct rt_kernel *kernel;
+    uint32_t mark; /* RT_MARK of its pool while it exists */
     uint64_t period, missed;
-    struct rt_semaphore *semaphore; /* one of the two */
+    struct rt_semaphore *semaphore; /* one of the two, or neither: then it raises `line` */
     struct rt_queue *queue;
+    uint8_t line;
     uint8_t message_bytes;
     uint8_t message[RT_TIMER_MESSAGE_BYTES];
 };
@@ -105,6 +120,8 @@ struct rt_pool {
 struct rt_arena {
     uint8_t *base;
     uint64_t bytes;
+    uint64_t used, peak; /* bytes of blocks in use, with their overhead */
+    uint64_t failures;   /* allocations that were refused */
 };
 
 struct rt_irq {
@@ -125,6 +142,7 @@ struct rt_kernel {
     uint64_t armed;          /* what the port's timer is set to */
     uint64_t switches;
     uint64_t spurious;
+    uint64_t refused_posts;
 
     struct rt_irq irq[RT_IRQ_LINES];
     struct rt_arena arena[RT_ARENAS];

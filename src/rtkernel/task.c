@@ -5,6 +5,7 @@
  */
 #include "rtkernel/task.h"
 
+#include "rtkernel/format.h"
 #include "rtkernel/memory.h"
 #include "rtkernel/queue.h"
 #include "rtkernel/sched.h"
@@ -62,6 +63,7 @@ static int make(struct rt_kernel *kernel, struct rt_task **task, const char *nam
         return RT_ENOMEM;
     }
     made->kernel = kernel;
+    made->mark = RT_MARK(RT_POOL_TASK);
     made->base = made->priority = (uint8_t)priority;
     made->entry = entry;
     made->arg = arg;
@@ -83,11 +85,28 @@ int rt_task_create(struct rt_kernel *kernel, struct rt_task **task, const char *
     if (priority >= RT_PRIORITY_LEVELS || stack_bytes < RT_STACK_MIN || stack_bytes > STACK_MAX)
         return RT_EINVAL;
     previous = rt_sched_enter(kernel);
+    rt_sched_check_context(kernel, __func__);
     result = make(kernel, task, name, priority, stack_bytes, entry, arg);
     if (!result)
         rt_sched_ready(*task);
     rt_sched_leave(kernel, previous);
     return result;
+}
+
+static bool is_system(const struct rt_task *task)
+{
+    return task == task->kernel->idle || task == task->kernel->terminator;
+}
+
+/* The terminator takes it from here; the task must be in no other list. */
+static void bury(struct rt_task *task)
+{
+    struct rt_kernel *kernel = task->kernel;
+
+    task->state = RT_TASK_BLOCKED;
+    task->ended = true;
+    rt_link_insert(&kernel->dead, &task->link);
+    rt_sched_give(&kernel->dead_count);
 }
 
 _Noreturn void rt_task_exit(struct rt_kernel *kernel)
@@ -98,11 +117,34 @@ _Noreturn void rt_task_exit(struct rt_kernel *kernel)
     rt_sched_check_block(kernel, previous, __func__);
     if (!rt_link_alone(&task->held))
         rt_fault_assert(kernel, "%s exits with a mutex", task->name);
-    task->state = RT_TASK_BLOCKED;
-    rt_link_insert(&kernel->dead, &task->link);
-    rt_sched_give(&kernel->dead_count);
+    bury(task);
     rt_sched_dispatch(kernel);
     rt_fault_assert(kernel, "%s was resumed after its exit", task->name);
+}
+
+/*
+ * A runnable task may have been handed what it waited for, a message or a mutex, and would take it along:
+ * only one that still waits can be ended.
+ */
+int rt_task_delete(struct rt_task *task)
+{
+    struct rt_kernel *kernel = task->kernel;
+    const uint32_t previous = rt_sched_enter(kernel);
+    int result = RT_OK;
+
+    RT_CHECK_LIVE(task, TASK);
+    rt_sched_check_context(kernel, __func__);
+    if (is_system(task)) {
+        result = RT_EINVAL;
+    } else if (task->state == RT_TASK_RUNNABLE || task->ended || !rt_link_alone(&task->held)) {
+        result = RT_EBUSY;
+    } else {
+        rt_sched_step_out(task);
+        task->waiting_any = false;
+        bury(task);
+    }
+    rt_sched_leave(kernel, previous);
+    return result;
 }
 
 struct rt_task *rt_task_current(struct rt_kernel *kernel)
@@ -112,12 +154,19 @@ struct rt_task *rt_task_current(struct rt_kernel *kernel)
 
 const char *rt_task_name(const struct rt_task *task)
 {
+    RT_CHECK_LIVE(task, TASK);
     return task->name;
+}
+
+static enum rt_task_state state_of(const struct rt_task *task)
+{
+    return task->suspended ? RT_TASK_SUSPENDED : (enum rt_task_state)task->state;
 }
 
 enum rt_task_state rt_task_state(const struct rt_task *task)
 {
-    return task->suspended ? RT_TASK_SUSPENDED : (enum rt_task_state)task->state;
+    RT_CHECK_LIVE(task, TASK);
+    return state_of(task);
 }
 
 int rt_task_suspend(struct rt_task *task)
@@ -126,9 +175,9 @@ int rt_task_suspend(struct rt_task *task)
     const uint32_t previous = rt_sched_enter(kernel);
     int result = RT_OK;
 
-    if (kernel->in_interrupt)
-        rt_sched_refuse_block(kernel, __func__);
-    if (task == kernel->idle || task == kernel->terminator) {
+    RT_CHECK_LIVE(task, TASK);
+    rt_sched_check_context(kernel, __func__);
+    if (is_system(task)) {
         result = RT_EINVAL;
     } else if (!task->suspended) {
         if (task == kernel->current)
@@ -148,6 +197,7 @@ int rt_task_resume(struct rt_task *task)
     struct rt_kernel *kernel = task->kernel;
     const uint32_t previous = rt_sched_enter(kernel);
 
+    RT_CHECK_LIVE(task, TASK);
     if (task->suspended) {
         task->suspended = false;
         if (task->state == RT_TASK_RUNNABLE)
@@ -182,6 +232,8 @@ int rt_task_queues(struct rt_task *task, size_t width, uint32_t depth, uint32_t 
     struct rt_queue *input, *interrupts;
     int result;
 
+    RT_CHECK_LIVE(task, TASK);
+    rt_sched_check_context(kernel, __func__);
     if (task->input)
         return RT_EBUSY;
     result = rt_queue_create(kernel, &input, width, depth);
@@ -200,11 +252,13 @@ int rt_task_queues(struct rt_task *task, size_t width, uint32_t depth, uint32_t 
 
 struct rt_queue *rt_task_input(const struct rt_task *task)
 {
+    RT_CHECK_LIVE(task, TASK);
     return task->input;
 }
 
 struct rt_queue *rt_task_interrupts(const struct rt_task *task)
 {
+    RT_CHECK_LIVE(task, TASK);
     return task->interrupts;
 }
 
@@ -265,26 +319,56 @@ RT_READS_STACKS static size_t stack_used(const struct rt_task *task)
     return task->stack_bytes - untouched * sizeof(*task->stack);
 }
 
+unsigned rt_task_thread(const struct rt_task *task)
+{
+    return (unsigned)(task - task->kernel->task) % RT_THREAD_BOOT;
+}
+
+static struct rt_task_info describe(const struct rt_task *task)
+{
+    const size_t used = stack_used(task);
+
+    return (struct rt_task_info){.name = task->name,
+                                 .state = state_of(task),
+                                 .priority = task->priority,
+                                 .base_priority = task->base,
+                                 .stack_bytes = task->stack_bytes,
+                                 .stack_used = used,
+                                 .stack_free = task->stack_bytes - used,
+                                 .thread = rt_task_thread(task),
+                                 .runs = task->runs,
+                                 .running = task == task->kernel->current};
+}
+
 void rt_task_list(struct rt_kernel *kernel, void (*each)(void *arg, const struct rt_task_info *info),
                   void *arg)
 {
     const uint32_t previous = rt_sched_enter(kernel);
 
     for (unsigned i = 0; i < RT_TASK_COUNT; i++) {
-        const struct rt_task *task = &kernel->task[i];
-        struct rt_task_info info = {.name = task->name,
-                                    .state = rt_task_state(task),
-                                    .priority = task->priority,
-                                    .stack_bytes = task->stack_bytes,
-                                    .runs = task->runs,
-                                    .running = task == kernel->current};
+        if (kernel->pool[RT_POOL_TASK].used >> i & 1) {
+            const struct rt_task_info info = describe(&kernel->task[i]);
 
-        if (!(kernel->pool[RT_POOL_TASK].used >> i & 1))
-            continue;
-        info.stack_used = stack_used(task);
-        each(arg, &info);
+            each(arg, &info);
+        }
     }
     rt_sched_leave(kernel, previous);
+}
+
+static void write_row(void *arg, const struct rt_task_info *info)
+{
+    rt_format_line(arg, "%s %s %u %u %zu %zu %u %llu", info->name, rt_task_state_name(info->state),
+                   info->priority, info->base_priority, info->stack_bytes, info->stack_free, info->thread,
+                   (unsigned long long)info->runs);
+}
+
+size_t rt_task_list_text(struct rt_kernel *kernel, char *text, size_t bytes)
+{
+    struct rt_lines lines = {.text = text, .bytes = bytes};
+
+    rt_format_line(&lines, "task state priority base stack free thread runs");
+    rt_task_list(kernel, write_row, &lines);
+    return lines.length;
 }
 
 static void idle(void *arg)
@@ -302,8 +386,12 @@ static void reap(struct rt_kernel *kernel)
 
     rt_link_remove(&task->link);
     rt_port_context_drop(kernel->port, &task->context);
-    if (task->input && (rt_queue_delete(task->input) || rt_queue_delete(task->interrupts)))
-        rt_fault_assert(kernel, "%s has exited, and a task waits on its queues", task->name);
+    if (task->input) {
+        task->input->owner = task->interrupts->owner = NULL;
+        if (rt_queue_delete(task->input) || rt_queue_delete(task->interrupts))
+            rt_fault_assert(kernel, "%s has ended, and a task waits on its queues", task->name);
+    }
+    task->mark = 0;
     rt_heap_free(kernel, task->stack);
     rt_pool_release(kernel, RT_POOL_TASK, (size_t)(task - kernel->task));
     rt_sched_leave(kernel, previous);

@@ -47,6 +47,13 @@ int rt_task_create(struct rt_kernel *kernel, struct rt_task **task, const char *
  */
 _Noreturn void rt_task_exit(struct rt_kernel *kernel);
 
+/*
+ * Ends another task that waits, as if it had called rt_task_exit. RT_EINVAL for the kernel's own tasks,
+ * RT_EBUSY for one that is runnable (it may have been handed what it waited for), that has ended, or that has
+ * a mutex. Not in interrupt context.
+ */
+int rt_task_delete(struct rt_task *task);
+
 /* The running task, which in interrupt context is the interrupted one; NULL before the kernel is started. */
 struct rt_task *rt_task_current(struct rt_kernel *kernel);
 const char *rt_task_name(const struct rt_task *task);
@@ -85,9 +92,12 @@ int rt_task_wait_any(struct rt_kernel *kernel, void *message, size_t capacity, s
 struct rt_task_info {
     const char *name;
     enum rt_task_state state;
-    unsigned priority;
-    size_t stack_bytes, stack_used; /* used: the maximum so far */
-    uint64_t runs;                  /* times it was switched to */
+    unsigned priority;      /* the effective one, which may be inherited (mutex.h) */
+    unsigned base_priority; /* the one it was created with */
+    size_t stack_bytes;
+    size_t stack_used, stack_free; /* the maximum so far, and what was never written */
+    unsigned thread;               /* below RT_THREADS */
+    uint64_t runs;                 /* times it was switched to */
     bool running;
 };
 
@@ -96,5 +106,10 @@ struct rt_task_info {
  */
 void rt_task_list(struct rt_kernel *kernel, void (*each)(void *arg, const struct rt_task_info *info),
                   void *arg);
+/*
+ * The list as text, for reports: a line of column names and a line per task, in whole lines as far as
+ * `bytes`, at least 1, allows. Its length, without the end. Any context.
+ */
+size_t rt_task_list_text(struct rt_kernel *kernel, char *text, size_t bytes);
 
 #endif

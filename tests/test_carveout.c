@@ -85,8 +85,8 @@ static void subject_make(struct subject *v)
     *v = (struct subject){0};
     assert_int_equal(ane_machine_create(&config, &v->machine), 0);
     iorig_accumulator_make(&v->a, ane_machine_service(v->machine), 2, 33);
-    v->bytes = v->machine->image_bytes;
-    v->carve_out = ane_machine_dram(v->machine, v->machine->image, v->bytes);
+    v->bytes = v->machine->carveout_bytes;
+    v->carve_out = ane_machine_dram(v->machine, v->machine->carveout, v->bytes);
     assert_non_null(v->carve_out);
 }
 
@@ -244,7 +244,7 @@ static void the_fault_names_the_address(void **state)
     v.carve_out[0x345] ^= 0x10;
     assert_false(subject_works(&v));
     snprintf(expected, sizeof(expected), "changed from outside at 0x%llx\n",
-             (unsigned long long)v.machine->image + 0x340); /* the word */
+             (unsigned long long)v.machine->carveout + 0x340); /* the word */
     assert_non_null(strstr(said, expected));
     subject_end(&v);
 }
@@ -344,10 +344,10 @@ static void a_mapping_onto_the_carve_out_is_survived(void **state)
         uint32_t iova =
             buffer->iova + (uint32_t)test_rng_range(&rng, 0, buffer->bytes / BARE_PAGE) * BARE_PAGE;
         uint64_t before = bare_physical(&rig.bare, iova);
-        uint64_t pages = machine->image_bytes / BARE_PAGE / (i % 2 ? 1 : 8);
+        uint64_t pages = machine->carveout_bytes / BARE_PAGE / (i % 2 ? 1 : 8);
 
         bare_map(&rig.bare, iova,
-                 machine->image + (uint64_t)test_rng_range(&rng, 0, (int64_t)pages - 1) * BARE_PAGE);
+                 machine->carveout + (uint64_t)test_rng_range(&rng, 0, (int64_t)pages - 1) * BARE_PAGE);
         if (bootrig_boot(&rig))
             for (unsigned k = 0; k < 3; k++)
                 (void)bootrig_answers(&rig);

@@ -379,6 +379,34 @@ for seed in add short; do
     tensor_is "$folder/y0.npy" e 1,3,2,33 1.75
 done
 
+# A firmware image: the fuzzer's seed is one without code.
+cp "$(dirname "$0")/fuzz/seeds/image/wrapped" "$folder/firmware"
+gives 0 inspect "$folder/firmware"
+shows "payload tag anef"
+shows "none: the image was built without a cross compiler"
+shows "__TEXT           0x10000000  0x4000 bytes"
+gives 0 inspect - <"$folder/firmware"
+gives 0 inspect "$folder/firmware" --json
+json
+holds "d['format'] == 'firmware' and d['entry'] == 0x10000000 and not d['code'] and d['segments'][0]['name'] == '__TEXT'"
+sed 's/anef/anex/' "$folder/firmware" >"$folder/tag"
+gives 1 inspect "$folder/tag"
+says "The payload tag of the firmware image is \"anex\", not \"anef\"."
+sed 's/__TEXT/__TEXX/' "$folder/firmware" >"$folder/altered"
+gives 1 inspect "$folder/altered"
+says "The firmware image was altered"
+head -c 300 "$folder/firmware" >"$folder/short-firmware"
+gives 1 inspect "$folder/short-firmware"
+says "The firmware image is truncated"
+gives 1 run "$folder/add" --input x0="$folder/x0.npy" --input x1="$folder/x1.npy" --firmware "$folder/tag"
+says "The payload tag of the firmware image"
+gives 1 run "$folder/add" --input x0="$folder/x0.npy" --input x1="$folder/x1.npy" --core emulated --firmware "$folder/firmware"
+says "has no code for the emulated core"
+gives 2 run "$folder/add" --core fast
+says "there is no core fast; native and emulated are known."
+gives 2 demo --core fast
+says "there is no core fast"
+
 # An .anec of bytes: the seed is y0 = relu(x0), int8 to uint8.
 cp "$(dirname "$0")/fuzz/seeds/anec/bytes" "$folder/bytes"
 gives 0 inspect "$folder/bytes" --json

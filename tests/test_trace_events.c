@@ -120,6 +120,7 @@ static const struct {
     {PR_TRACE_DRV_RECLAIM, "reclaim domain=10 surface=11 iova=0xc bytes=0xd"},
     {PR_TRACE_DRV_MESSAGE, "client 10: the message of request 11 is sent, result 0xc"},
     {PR_TRACE_DRV_PARKED, "client 10: request 0xb is parked, the firmware has no room"},
+    {PR_TRACE_DRV_FIRMWARE, "firmware image t0 at 0xb, reset vector 0xc"},
     {PR_TRACE_DRV_ENDPOINT, "endpoint 0xa t1: t2"},
     {PR_TRACE_DRV_DUMP, "dump of 10 sections of 11: t2"},
     {PR_TRACE_DRV_RECOVERY, "recovery begins: t0"},

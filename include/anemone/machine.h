@@ -77,6 +77,23 @@ enum ane_in_flight {
     ANE_IN_FLIGHT_ONE = 1,   /* one of all */
 };
 
+/*
+ * What executes the firmware. docs/image.md.
+ *   native    The firmware's code that this library was compiled with. The image in memory is checked, and
+ *             not executed. The default.
+ *   emulated  The image itself, instruction by instruction, on an emulated AArch64 core. Slower, with the
+ *             same results. Needs a library that was built with libunicorn and, unless another image is
+ *             given, with a cross compiler.
+ */
+enum ane_core {
+    ANE_CORE_NATIVE = 0,
+    ANE_CORE_EMULATED = 1,
+};
+
+/* The core of that name, one of ANE_CORE_NAMES; -1 for any other, and for NULL. Does not block. */
+ANE_API int ane_core_named(const char *name);
+#define ANE_CORE_NAMES "native and emulated"
+
 /* Worker threads of one machine, at most. */
 #define ANE_THREADS_MAX 64u
 
@@ -141,14 +158,21 @@ struct ane_machine_config {
      * written is lost there and is still the last one of ane_machine_dump.
      */
     const char *dump_folder;
+    uint32_t core;      /* enum ane_core */
+    /*
+     * A file with the firmware's image; NULL is the one that the library was built with. Any other needs the
+     * emulated core. It is read once, and checked by the driver.
+     */
+    const char *firmware_image;
 };
 
 /*
  * Makes a machine, after reset and powered on. config NULL means the defaults; it is copied. With firmware
  * the driver boots it: blocks until it is up. The caller ends it with ane_machine_destroy.
  * 0, or a negative errno and *machine is NULL: -EINVAL for a value of the configuration, or machine is NULL;
- * -ENOMEM; -EMFILE when the process has no file descriptor left; -ENOSPC when it has 64 machines with
- * firmware; -ETIMEDOUT or another errno when the firmware does not boot.
+ * -ENOMEM; -EBADMSG when the firmware's image was altered; -ENOTSUP when this library cannot run it; -EMFILE
+ * when the process has no file descriptor left; -ENOSPC when it has 64 machines with firmware; -ETIMEDOUT or
+ * another errno when the firmware does not boot.
  */
 ANE_API int ane_machine_create(const struct ane_machine_config *config, struct ane_machine **machine);
 
@@ -197,10 +221,10 @@ ANE_API int ane_machine_dram_free(struct ane_machine *machine, uint64_t address)
 /*
  * The host address of [address, address + bytes) of DRAM, the same until the machine is destroyed; NULL when
  * any of it is outside. DRAM that was never allocated may be used too: it is memory. The caller orders its
- * accesses with those of the engine. With firmware, the first run of DRAM (8 MiB) is the firmware's: it shows
- * the firmware's memory while the controller sleeps, and a change of what is in use there is a fault of the
- * controller when it runs next. Once an address in that run was asked for, every request takes about 0.3 ms
- * longer.
+ * accesses with those of the engine. With firmware, the first run of DRAM (9 MiB) is the firmware's: 1 MiB
+ * with its image, which the processor checks when it starts; and 8 MiB that show the firmware's memory while
+ * the controller sleeps, where a change of what is in use is a fault of the controller when it runs next.
+ * Once an address in that run was asked for, every request takes about 0.3 ms longer.
  */
 ANE_API void *ane_machine_dram(struct ane_machine *machine, uint64_t address, uint64_t bytes);
 

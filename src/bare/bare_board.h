@@ -77,8 +77,10 @@ void bare_board_timer_set(uint64_t deadline);
 /* As rt_port_window. Where only an access can tell whether a page is mapped: bare_probe. */
 void *bare_board_window(uint64_t address, size_t bytes);
 
-/* A line of text without its end. */
+/* A line of the log, "level origin: text", without its end. */
 void bare_board_print(const char *line, size_t length);
+/* As rt_port_refuse. */
+void bare_board_refuse(const char *text, size_t length);
 
 /* As rt_port_fault and rt_port_halt. A fault is reported on the exception stack or on a task's. */
 _Noreturn void bare_board_fault(const struct rt_fault *fault);

@@ -191,7 +191,7 @@ void rt_port_log(struct rt_port *self, const struct rt_port_line *line)
 void rt_port_refuse(struct rt_port *self, const char *text, size_t length)
 {
     (void)self;
-    bare_board_print(text, length);
+    bare_board_refuse(text, length);
 }
 
 /*

@@ -193,6 +193,11 @@ void bare_board_print(const char *line, size_t length)
     print_byte('\n');
 }
 
+void bare_board_refuse(const char *text, size_t length)
+{
+    bare_board_print(text, length);
+}
+
 _Noreturn void bare_virt_exit(uint64_t status)
 {
     const uint64_t block[2] = {STOPPED_EXIT, status};

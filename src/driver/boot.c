@@ -79,8 +79,8 @@ static int release_reset(struct drv *d, struct base_error *error)
     for (unsigned i = 0; i < PR_SCRATCH_COUNT - 1; i++)
         drv_mailbox_write(d, PR_CTRL_SCRATCH(i), 0);
     drv_mailbox_write(d, PR_CTRL_SCRATCH(7), d->boot.warm ? PR_BOOT_WARM : PR_BOOT_COLD);
-    drv_mailbox_write(d, PR_CTRL_RVBAR_HI, (uint32_t)(d->platform.firmware_image >> 32));
-    drv_mailbox_write(d, PR_CTRL_RVBAR_LO, (uint32_t)d->platform.firmware_image | PR_RVBAR_LOCK);
+    drv_mailbox_write(d, PR_CTRL_RVBAR_HI, (uint32_t)(d->vector >> 32));
+    drv_mailbox_write(d, PR_CTRL_RVBAR_LO, (uint32_t)d->vector | PR_RVBAR_LOCK);
     drv_mailbox_write(d, PR_CTRL_CPU_CONTROL, PR_CPU_RUN);
     return 0;
 }
@@ -244,7 +244,7 @@ static int await_first_wake(struct drv *d, struct base_error *error)
         return base_fail(error, ETIMEDOUT,
                          "First wake missing: the controller did not come up at 0x%" PRIx64
                          " (scratch 7 is 0x%x).",
-                         d->platform.firmware_image, drv_mailbox_read(d, PR_CTRL_SCRATCH(7)));
+                         d->vector, drv_mailbox_read(d, PR_CTRL_SCRATCH(7)));
     if (status)
         return status;
     status = read_wishes(d, &d->boot.channels, &ipc_bytes, &heap_bytes, error);

@@ -16,6 +16,7 @@
 #include "driver/client.h"
 #include "driver/domain.h"
 #include "driver/fault.h"
+#include "driver/firmware.h"
 #include "driver/kext.h"
 #include "driver/mailbox.h"
 #include "driver/mapper.h"
@@ -170,6 +171,8 @@ int drv_start(struct drv *d, struct base_error *error)
     if (d->running)
         return base_fail(error, EALREADY, "The driver runs already.");
     status = drv_kext_check(&d->platform, error);
+    if (!status)
+        status = drv_firmware_load(d, error);
     if (status)
         return status;
     map_apertures(d);

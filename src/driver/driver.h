@@ -71,10 +71,15 @@ struct drv_platform {
     struct soc_bus *bus;
     struct soc_trace *trace; /* what the driver does is recorded there; never NULL */
     const struct pr_board *board;
-    uint64_t firmware_image; /* physical address the boot loader left the firmware at: goes to RVBAR */
-    uint32_t leaf_form;      /* enum pr_leaf_form: how page-table entries are written */
-    uint32_t engines;        /* of the machine */
-    bool internal_build;     /* the debug surfaces need no second access property */
+    uint64_t firmware_image; /* physical address of the memory that the boot loader reserved for it */
+    /* The image (protocol/image.h), which the driver loads there; NULL: the boot loader has done that. */
+    const void *firmware_bytes;
+    size_t firmware_size;
+    /* That memory, for the kernel; NULL when any of it is not reserved. */
+    void *(*memory_at)(void *context, uint64_t address, uint64_t bytes);
+    uint32_t leaf_form;  /* enum pr_leaf_form: how page-table entries are written */
+    uint32_t engines;    /* of the machine */
+    bool internal_build; /* the debug surfaces need no second access property */
     /* The three extensions that were loaded, PR_KEXT_COUNT of them; NULL: those of protocol/kext.h. */
     const struct pr_kext *kexts;
     /* RTBuddy endpoints that are registered, ended by NULL; NULL: PR_RTBUDDY_REGISTERED alone. */

@@ -414,6 +414,7 @@ struct drv {
     struct base_error *error; /* the sentence of the call that runs now; NULL when the caller does not ask */
     struct drv_stats stats;
     struct drv_aperture aperture[PR_APERTURE_COUNT];
+    uint64_t vector; /* the reset vector: where the firmware's entry is in physical memory */
     bool running;    /* started */
     bool interrupts; /* enabled */
     bool powered;    /* the DARTs' registers answer */

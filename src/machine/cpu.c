@@ -8,11 +8,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "firmware/firmware.h"
 #include "machine/carveout.h"
 #include "machine/context.h"
+#include "machine/emulated.h"
 #include "machine/internal.h"
 #include "rtkernel/fault.h"
 #include "rtkernel/irq.h"
@@ -32,6 +34,8 @@ _Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host
 #define FIRMWARE_STREAM 0u
 #define PSTATE_EL1H     0x5u
 #define PSTATE_I        0x80u
+/* What a slice of an emulated core takes when it does not wait: 10 ns for each instruction (chosen). */
+#define SLICE_NS (10ull * MACH_EMULATED_SLICE)
 
 /*
  * What a store of the firmware asks of its own processor; done when the firmware's stack is no longer in use.
@@ -40,9 +44,11 @@ enum order { ORDER_NONE, ORDER_STOP, ORDER_START };
 
 struct rt_port {
     struct ane_machine *machine;
-    struct host_context host;     /* the thread that drives */
-    struct host_context boot;     /* the reset vector's stack */
-    struct host_context *running; /* inside; NULL while parked */
+    struct host_context host;       /* the thread that drives */
+    struct host_context boot;       /* the reset vector's stack */
+    struct host_context *running;   /* inside; NULL while parked */
+    const void *image;              /* the run of DRAM that holds it */
+    struct mach_emulated *emulated; /* NULL: the native core */
     struct mach_carveout carveout;
     size_t used;     /* bytes of it, from the start, that the last run may have written */
     uint64_t damage; /* physical address where the carve-out was changed; 0: nowhere */
@@ -64,11 +70,16 @@ struct rt_port {
 
 static void enter_firmware(void *context);
 
-static void schedule(struct rt_port *port)
+static void schedule_after(struct rt_port *port, uint64_t ns)
 {
     if (port->stopped || port->inside || port->wake)
         return;
-    port->wake = soc_clock_after(port->machine->clock, WAKE_NS, SOC_EVENT_FOREGROUND, enter_firmware, port);
+    port->wake = soc_clock_after(port->machine->clock, ns, SOC_EVENT_FOREGROUND, enter_firmware, port);
+}
+
+static void schedule(struct rt_port *port)
+{
+    schedule_after(port, WAKE_NS);
 }
 
 void mach_cpu_raise(struct rt_port *port, unsigned line)
@@ -125,11 +136,43 @@ static void stop(struct rt_port *port)
     port->stopped = true;
 }
 
-static bool vector_is_ours(const struct rt_port *port)
+/* What the processor's ROM checks: the vector is the entry of the image, and memory holds the image. */
+static bool image_is_there(const struct rt_port *port)
 {
-    uint64_t vector = port->machine->controller.rvbar & ~(uint64_t)(PR_PAGE_BYTES - 1) & 0xffffffffffffull;
+    const struct ane_machine *m = port->machine;
+    uint64_t vector = m->controller.rvbar & ~(uint64_t)(PR_PAGE_BYTES - 1) & 0xffffffffffffull;
 
-    return vector == port->machine->image;
+    return vector == img_image_vector(&m->core.image, m->image) &&
+           img_image_is_at(&m->core.image, port->image);
+}
+
+static void refuse_image(const struct rt_port *port)
+{
+    struct ane_machine *m = port->machine;
+
+    SOC_TRACE(&m->trace, ASC_NO_CODE, m->controller.rvbar);
+    soc_bus_write32(m->bus, SOC_MASTER_CONTROLLER, m->board->container + PR_CTRL_SCRATCH(7),
+                    PR_BOOT_REFUSED | PR_REFUSAL_IMAGE);
+}
+
+static void start_native(struct rt_port *port)
+{
+    mach_carveout_clear(&port->carveout, port->used);
+    port->used = port->carveout.bytes; /* until the kernel knows */
+    host_context_make(&port->boot, port->carveout.stack, port->carveout.stack_bytes, run_reset_vector, port);
+    port->running = &port->boot;
+}
+
+static bool start_emulated(struct rt_port *port)
+{
+    struct ane_machine *m = port->machine;
+
+    memset(soc_memory_at(m->memory, m->carveout, m->carveout_bytes), 0,
+           m->carveout_bytes - FW_RETAINED_BYTES);
+    if (mach_emulated_reset(port->emulated, m->core.image.macho.entry))
+        return true;
+    SOC_TRACE(&m->trace, FW_REFUSED, "the host has no memory for the emulated core");
+    return false;
 }
 
 /* At the reset vector, in a carve-out that is cleared up to the retained block. */
@@ -137,14 +180,14 @@ static void start(struct rt_port *port)
 {
     struct ane_machine *m = port->machine;
 
-    if (!vector_is_ours(port)) {
-        SOC_TRACE(&m->trace, ASC_NO_CODE, m->controller.rvbar);
+    if (!image_is_there(port)) {
+        refuse_image(port);
         return;
     }
-    mach_carveout_clear(&port->carveout, port->used);
-    port->used = port->carveout.bytes; /* until the kernel knows */
-    host_context_make(&port->boot, port->carveout.stack, port->carveout.stack_bytes, run_reset_vector, port);
-    port->running = &port->boot;
+    if (!port->emulated)
+        start_native(port);
+    else if (!start_emulated(port))
+        return;
     port->masked = true;
     port->stopped = false;
     port->pending = 0;
@@ -175,7 +218,7 @@ static void take_entry(void *context, const struct soc_trace_entry *entry)
 {
     struct rt_port *port = context;
 
-    if (!port->inside) {
+    if (!port->inside || port->emulated) {
         soc_trace_deliver(&port->machine->trace, entry);
         return;
     }
@@ -218,10 +261,18 @@ static void apply_order(struct rt_port *port)
     mach_cpu_run(port, order == ORDER_START);
 }
 
+static void run_native(struct rt_port *port)
+{
+    do
+        host_context_switch(&port->host, port->running);
+    while (pass_entry(port));
+}
+
 /* Runs the firmware until it waits or stops. */
 static void enter_firmware(void *context)
 {
     struct rt_port *port = context;
+    enum mach_emulated_end end = MACH_EMULATED_WAITS;
 
     port->wake = 0;
     if (port->stopped)
@@ -229,14 +280,49 @@ static void enter_firmware(void *context)
     if (port->carveout.exposed)
         port->damage = mach_carveout_changed(&port->carveout);
     port->inside = true;
-    do
-        host_context_switch(&port->host, port->running);
-    while (pass_entry(port));
+    if (port->emulated)
+        end = mach_emulated_run(port->emulated);
+    else
+        run_native(port);
     port->inside = false;
+    port->stopped |= end == MACH_EMULATED_ENDED;
     if (port->order != ORDER_NONE)
         apply_order(port);
+    else if (end == MACH_EMULATED_BUSY)
+        schedule_after(port, SLICE_NS);
     else if (port->carveout.exposed)
         show_carveout(port);
+}
+
+static void emulated_raise(void *context, unsigned line)
+{
+    mach_cpu_raise(context, line);
+}
+
+static void emulated_timer_set(void *context, uint64_t deadline)
+{
+    rt_port_timer_set(context, deadline);
+}
+
+static bool emulated_stopped_itself(void *context)
+{
+    const struct rt_port *port = context;
+
+    return port->order != ORDER_NONE;
+}
+
+/* The emulated core works in DRAM itself: its carve-out needs no second memory and is not watched. */
+static int create_emulated(struct rt_port *port, struct base_error *error)
+{
+    const struct mach_emulated_calls calls = {
+        .context = port,
+        .pending = &port->pending,
+        .raise = emulated_raise,
+        .timer_set = emulated_timer_set,
+        .stopped_itself = emulated_stopped_itself,
+    };
+
+    return mach_emulated_create(port->machine, &calls, &port->emulated, error);
 }
 
 int mach_cpu_create(struct ane_machine *m, struct base_error *error)
@@ -249,12 +335,16 @@ int mach_cpu_create(struct ane_machine *m, struct base_error *error)
     m->cpu = port;
     port->machine = m;
     port->stopped = true;
-    status =
-        mach_carveout_create(&port->carveout, m->image, soc_memory_at(m->memory, m->image, m->image_bytes),
-                             m->image_bytes, FW_RETAINED_BYTES, error);
+    port->image = soc_memory_at(m->memory, m->image, PR_IMAGE_RUN_BYTES);
+    soc_trace_divert(&m->trace, take_entry, port);
+    if (m->core.emulated)
+        return create_emulated(port, error);
+    status = mach_carveout_create(&port->carveout, m->carveout,
+                                  soc_memory_at(m->memory, m->carveout, m->carveout_bytes), m->carveout_bytes,
+                                  FW_RETAINED_BYTES, error);
     if (status)
         return status;
-    soc_memory_watch(m->memory, m->image, m->image_bytes, carveout_seen, port);
+    soc_memory_watch(m->memory, m->carveout, m->carveout_bytes, carveout_seen, port);
     port->reset = (struct fw_reset){
         .port = port,
         .carve_out = port->carveout.memory,
@@ -263,7 +353,6 @@ int mach_cpu_create(struct ane_machine *m, struct base_error *error)
         .retained_bytes = FW_RETAINED_BYTES,
         .stack_extra = MODEL_STACK + SIGNAL_STACK + 2 * port->carveout.page, /* a whole page is the guard */
     };
-    soc_trace_divert(&m->trace, take_entry, port);
     return 0;
 }
 
@@ -278,6 +367,7 @@ void mach_cpu_destroy(struct rt_port *port)
     soc_trace_divert(&m->trace, NULL, NULL);
     soc_memory_watch(m->memory, 0, 0, NULL, NULL);
     mach_carveout_destroy(&port->carveout);
+    mach_emulated_destroy(port->emulated);
     base_free(port);
 }
 

@@ -14,6 +14,7 @@
 #include "driver/driver.h"
 #include "engine/engine.h"
 #include "machine/async.h"
+#include "machine/core.h"
 #include "machine/lock.h"
 #include "protocol/board.h"
 #include "soc/bus.h"
@@ -97,7 +98,9 @@ struct ane_machine {
 
     /* With a controller: its processor, and the driver above it. */
     struct rt_port *cpu;
-    uint64_t image, image_bytes; /* the firmware's carve-out */
+    uint64_t image; /* the run of DRAM that holds the firmware's image; its carve-out is behind it */
+    uint64_t carveout, carveout_bytes;
+    struct mach_core core; /* what its processor runs */
     struct drv *driver;
     soc_event_id host_interrupt; /* the host's interrupt line rose and its handler has not run yet */
     soc_event_id dart_interrupt; /* the same of the DARTs' line */

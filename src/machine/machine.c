@@ -82,6 +82,8 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
     if (config->in_flight > ANE_IN_FLIGHT_ONE)
         return base_fail(error, EINVAL, "In-flight rule %u is unknown; bands is 0 and one is 1.",
                          config->in_flight);
+    if (config->core > ANE_CORE_EMULATED)
+        return base_fail(error, EINVAL, "Core %u is unknown; native is 0 and emulated is 1.", config->core);
     return 0;
 }
 
@@ -239,15 +241,21 @@ static void doorbell_line_rose(void *context)
 }
 
 /*
- * The controller: its carve-out, the first run of DRAM, where the boot loader left the firmware; its
+ * The controller: the first run of DRAM, which has room for the firmware's image and its carve-out; its
  * registers and its lines.
  */
-static int make_controller(struct ane_machine *m, struct base_error *error)
+static int make_controller(struct ane_machine *m, const struct ane_machine_config *config,
+                           struct base_error *error)
 {
     int status;
 
-    m->image_bytes = FW_CARVE_OUT_BYTES;
-    status = soc_memory_alloc(m->memory, SOC_OWNER_FIRMWARE, m->image_bytes, &m->image, error);
+    status = mach_core_create(&m->core, config, error);
+    if (status)
+        return status;
+    m->carveout_bytes = FW_CARVE_OUT_BYTES;
+    status = soc_memory_alloc(m->memory, SOC_OWNER_FIRMWARE, PR_IMAGE_RUN_BYTES + m->carveout_bytes,
+                              &m->image, error);
+    m->carveout = m->image + PR_IMAGE_RUN_BYTES;
     if (!status)
         status = mach_cpu_create(m, error);
     if (status)
@@ -356,6 +364,7 @@ static void take_apart(struct ane_machine *m)
     mach_port_detach(m);
     mach_surfaces_detach(m);
     mach_cpu_destroy(m->cpu);
+    mach_core_destroy(&m->core);
     soc_bus_destroy(m->bus);
     eng_destroy(m->engine);
     dart_destroy(m->dart);
@@ -408,7 +417,7 @@ int mach_create_tapped(const struct ane_machine_config *config,
     if (!status)
         status = make_silicon(m, &taken, error);
     if (!status && taken.firmware)
-        status = make_controller(m, error);
+        status = make_controller(m, &taken, error);
     if (!status && install)
         install(context, m);
     if (!status && taken.firmware)

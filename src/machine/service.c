@@ -117,7 +117,8 @@ static int open_default_trace(const char *path, struct ane_machine_config *confi
 static int environment_config(struct ane_machine_config *config)
 {
     const char *numerics = getenv("ANEMONE_NUMERICS"), *threads = getenv("ANEMONE_THREADS"),
-               *scatter = getenv("ANEMONE_SCATTER"), *trace = getenv("ANEMONE_TRACE");
+               *scatter = getenv("ANEMONE_SCATTER"), *trace = getenv("ANEMONE_TRACE"),
+               *core = getenv("ANEMONE_CORE"), *firmware = getenv("ANEMONE_FIRMWARE");
     char *end;
 
     *config = (struct ane_machine_config){.size = sizeof(*config), .firmware = 1};
@@ -129,6 +130,16 @@ static int environment_config(struct ane_machine_config *config)
                              ANE_NUMERICS_NAMES);
         config->numerics = (uint32_t)policy;
     }
+    if (core && core[0]) {
+        int named = ane_core_named(core);
+
+        if (named < 0)
+            return base_fail(mach_error(), EINVAL, "ANEMONE_CORE is \"%s\"; %s are known.", core,
+                             ANE_CORE_NAMES);
+        config->core = (uint32_t)named;
+    }
+    if (firmware && firmware[0])
+        config->firmware_image = firmware;
     if (threads && threads[0]) {
         unsigned long count = strtoul(threads, &end, 10);
 

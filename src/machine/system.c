@@ -155,6 +155,16 @@ static int system_after(void *context, uint64_t ns, void (*fn)(void *argument), 
     return soc_clock_after(m->clock, ns, SOC_EVENT_FOREGROUND, fn, argument) ? 0 : -ENOSPC;
 }
 
+/* The kernel's view of the firmware's image; nothing else is reserved. */
+static void *system_memory_at(void *context, uint64_t address, uint64_t bytes)
+{
+    const struct ane_machine *m = context;
+
+    if (address < m->image || bytes > PR_IMAGE_RUN_BYTES || address - m->image > PR_IMAGE_RUN_BYTES - bytes)
+        return NULL;
+    return soc_memory_at(m->memory, address, bytes);
+}
+
 int mach_driver_start(struct ane_machine *m, struct base_error *error)
 {
     struct drv_platform platform = {
@@ -163,6 +173,9 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .trace = &m->trace,
         .board = m->board,
         .firmware_image = m->image,
+        .firmware_bytes = m->core.bytes,
+        .firmware_size = m->core.size,
+        .memory_at = system_memory_at,
         .leaf_form = m->leaf_form,
         .engines = m->engines,
         .internal_build = m->internal_build,

@@ -18,12 +18,13 @@
 #include "tool/tool.h"
 
 const char tool_demo_help[] =
-    "anemone demo [--bare] [--trace]\n\n"
+    "anemone demo [--bare] [--core native|emulated] [--trace]\n\n"
     "Boots the machine and shows its handshakes, keeps an accumulator on the engine across four\n"
     "dispatches, runs a small network (3x3 convolution, relu, mean) and checks it, and shows where\n"
     "the time of a dispatch goes. Leaves no files behind.\n\n"
-    "  --bare   only the silicon: a page table, one assembled descriptor, a task queue\n"
-    "  --trace  also every event of the machine, on stderr\n";
+    "  --bare       only the silicon: a page table, one assembled descriptor, a task queue\n"
+    "  --core CORE  emulated: executes the firmware's image; native (default): as it was compiled in\n"
+    "  --trace      also every event of the machine, on stderr\n";
 
 #define STEPS        4
 #define DISPATCHES   1000u
@@ -79,10 +80,11 @@ static void take_record(void *context, const void *bytes, size_t length)
 }
 
 /* A machine of its own, because tracing costs time that would be seen in the last part. */
-static bool boot_machine(struct boot *boot)
+static bool boot_machine(struct boot *boot, uint32_t core)
 {
     struct ane_machine_config config = {.size = sizeof(config),
                                         .firmware = 1,
+                                        .core = core,
                                         .trace = 1,
                                         .trace_record_fn = take_record,
                                         .trace_context = boot};
@@ -220,16 +222,19 @@ static bool infer(struct tool_model *model, struct ane_machine *machine)
     return true;
 }
 
-static bool show(const struct tool_demo_models *models, bool trace)
+static bool show(const struct tool_demo_models *models, uint32_t core, bool trace)
 {
-    struct ane_machine_config config = {
-        .size = sizeof(config), .firmware = 1, .trace = trace, .trace_fn = trace ? echo_line : NULL};
+    struct ane_machine_config config = {.size = sizeof(config),
+                                        .firmware = 1,
+                                        .core = core,
+                                        .trace = trace,
+                                        .trace_fn = trace ? echo_line : NULL};
     static struct tool_model model;
     struct boot boot = {0};
     struct ane_machine *machine;
     bool good;
 
-    if (!boot_machine(&boot))
+    if (!boot_machine(&boot, core))
         return false;
     if (ane_machine_default(&config, &machine)) {
         tool_say("%s", ane_machine_error());
@@ -247,19 +252,25 @@ static bool show(const struct tool_demo_models *models, bool trace)
 int tool_demo(int argc, char **argv)
 {
     bool trace = false, bare = false, good;
-    const struct tool_option options[] = {{"trace", &trace, NULL}, {"bare", &bare, NULL}, {0}};
+    const char *core = "native";
+    const struct tool_option options[] = {
+        {"trace", &trace, NULL}, {"bare", &bare, NULL}, {"core", NULL, &core}, {0}};
     struct tool_demo_models models;
     unsigned count;
 
     if (!tool_words(argc, argv, options, NULL, 0, &count))
         return TOOL_USAGE;
+    if (ane_core_named(core) < 0) {
+        tool_say("--core: there is no core %s; %s are known.", core, ANE_CORE_NAMES);
+        return TOOL_USAGE;
+    }
     if (bare)
         return tool_demo_bare(trace ? echo_line : NULL);
     good = tool_demo_models_write(&models);
     if (good) {
         /* What it compiles goes when the demo goes. */
         setenv("XDG_CACHE_HOME", models.folder, 1);
-        good = show(&models, trace);
+        good = show(&models, (uint32_t)ane_core_named(core), trace);
     }
     tool_demo_models_remove(&models);
     return good ? TOOL_OK : TOOL_FAILURE;

@@ -13,6 +13,7 @@
 #include "protocol/dump.h"
 #include "tool/descriptor.h"
 #include "tool/dump.h"
+#include "tool/firmware.h"
 #include "tool/tool.h"
 
 const char tool_inspect_help[] =
@@ -20,7 +21,9 @@ const char tool_inspect_help[] =
     "Shows what a program (.hwx, .anec, or the text form of a descriptor stream) holds: its ports\n"
     "with shapes and strides, its buffers, and every descriptor: the task in one sentence, the\n"
     "kernel streams, what function an activation table seems to be, and each field that is not\n"
-    "zero with its place, its value and what that means (docs/descriptor.md has them all).\n"
+    "zero with its place, its value and what that means (docs/descriptor.md has them all).\n\n"
+    "Of a firmware image (Image4) it shows the payload tag, the digest, the entry and the segments,\n"
+    "when all of it is as docs/image.md says; otherwise what is wrong.\n"
     "Of a dump that the firmware left when it failed (.aned, docs/recovery.md) it shows every section.\n\n"
     "  --listing   only the descriptor stream, in the text form that `anemone assemble` reads back\n"
     "              to the same bytes\n"
@@ -189,40 +192,14 @@ static void print_json(const struct tool_program *program)
     json_end(&json);
 }
 
-static int show_dump(const char *path, struct tool_program *program, bool otherwise)
+/* The bytes become the program's. */
+static int inspect_program(const char *path, uint8_t *bytes, size_t size, bool listing, bool as_json)
 {
-    bool done = false;
-
-    if (otherwise)
-        tool_say("%s: it is a dump of the firmware, which is shown as text alone.", path);
-    else
-        done = tool_dump_print(path, program->bytes, program->size);
-    base_free(program->bytes);
-    return done ? TOOL_OK : TOOL_FAILURE;
-}
-
-int tool_inspect(int argc, char **argv)
-{
-    bool listing = false, as_json = false;
-    const struct tool_option options[] = {{"listing", &listing, NULL}, {"json", &as_json, NULL}, {0}};
-    const char *path;
     struct tool_program program;
     struct pr_problem problem;
-    unsigned count;
     int status = TOOL_OK;
 
-    if (!tool_words(argc, argv, options, &path, 1, &count))
-        return TOOL_USAGE;
-    if (count != 1) {
-        fputs(tool_inspect_help, stderr);
-        return TOOL_USAGE;
-    }
-    program.bytes = tool_file_read(path, TOOL_PROGRAM_BYTES_MAX, &program.size);
-    if (!program.bytes)
-        return TOOL_FAILURE;
-    if (pr_dump_begins(program.bytes, program.size))
-        return show_dump(path, &program, listing || as_json);
-    if (!tool_program_take(path, &program))
+    if (!tool_program_take(path, bytes, size, &program))
         return TOOL_FAILURE;
     if (as_json) {
         print_json(&program);
@@ -235,5 +212,43 @@ int tool_inspect(int argc, char **argv)
         status = TOOL_FAILURE;
     }
     base_free(program.bytes);
+    return status;
+}
+
+static int show_dump(const char *path, const uint8_t *bytes, size_t size, bool otherwise)
+{
+    if (otherwise) {
+        tool_say("%s: it is a dump of the firmware, which is shown as text alone.", path);
+        return TOOL_FAILURE;
+    }
+    return tool_dump_print(path, bytes, size) ? TOOL_OK : TOOL_FAILURE;
+}
+
+int tool_inspect(int argc, char **argv)
+{
+    bool listing = false, as_json = false;
+    const struct tool_option options[] = {{"listing", &listing, NULL}, {"json", &as_json, NULL}, {0}};
+    const char *path;
+    uint8_t *bytes;
+    size_t size;
+    unsigned count;
+    int status;
+
+    if (!tool_words(argc, argv, options, &path, 1, &count))
+        return TOOL_USAGE;
+    if (count != 1) {
+        fputs(tool_inspect_help, stderr);
+        return TOOL_USAGE;
+    }
+    bytes = tool_file_read(path, TOOL_PROGRAM_BYTES_MAX, &size);
+    if (!bytes)
+        return TOOL_FAILURE;
+    if (pr_dump_begins(bytes, size))
+        status = show_dump(path, bytes, size, listing || as_json);
+    else if (tool_firmware_is(bytes, size))
+        status = tool_firmware_show(path, bytes, size, as_json);
+    else
+        return inspect_program(path, bytes, size, listing, as_json);
+    base_free(bytes);
     return status;
 }

@@ -44,11 +44,21 @@ static bool assemble(struct tool_program *program, struct pr_problem *problem)
     return true;
 }
 
-bool tool_program_take(const char *path, struct tool_program *program)
+bool tool_program_read(const char *path, struct tool_program *program)
+{
+    size_t size;
+    uint8_t *bytes = tool_file_read(path, TOOL_PROGRAM_BYTES_MAX, &size);
+
+    return bytes && tool_program_take(path, bytes, size, program);
+}
+
+bool tool_program_take(const char *path, uint8_t *bytes, size_t size, struct tool_program *program)
 {
     struct pr_problem problem = {0};
 
     program->listing = false;
+    program->bytes = bytes;
+    program->size = size;
     program->format = pr_program_format(program->bytes, program->size);
     if (is_text(program->bytes, program->size)
             ? assemble(program, &problem)
@@ -60,10 +70,4 @@ bool tool_program_take(const char *path, struct tool_program *program)
         tool_say("%s: %s", path, problem.text);
     base_free(program->bytes);
     return false;
-}
-
-bool tool_program_read(const char *path, struct tool_program *program)
-{
-    program->bytes = tool_file_read(path, TOOL_PROGRAM_BYTES_MAX, &program->size);
-    return program->bytes && tool_program_take(path, program);
 }

@@ -15,9 +15,9 @@ struct tool_program {
     struct pr_hwx hwx;
 };
 
-/* The same of bytes that were read: `bytes` and `size` are set, and are freed when it fails. */
-bool tool_program_take(const char *path, struct tool_program *program);
 /* False after saying why. */
 bool tool_program_read(const char *path, struct tool_program *program);
+/* The same for bytes that were read from that file; they become the program's. */
+bool tool_program_take(const char *path, uint8_t *bytes, size_t size, struct tool_program *program);
 
 #endif

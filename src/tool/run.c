@@ -20,7 +20,8 @@
 
 const char tool_run_help[] =
     "anemone run MODEL --input NAME=FILE.npy ... --output NAME=FILE.npy ...\n"
-    "            [--repeat N] [--numerics m1|m1-exact|ieee] [--threads N] [--trace FILE] [--json]\n\n"
+    "            [--repeat N] [--numerics m1|m1-exact|ieee] [--threads N] [--core native|emulated]\n"
+    "            [--firmware FILE] [--trace FILE] [--json]\n\n"
     "Runs a model once and writes its outputs. MODEL is a .mil file, a bundle folder or a compiled\n"
     "program (.hwx or .anec; the ports of an .anec are x0, x1, ... and y0, y1, ...). Tensors are .npy\n"
     "files, fp16, fp32, uint8, int8 or bool (a uint8 of 0 or 1), in C order, of the port's shape (or of\n"
@@ -32,10 +33,14 @@ const char tool_run_help[] =
     "  --numerics POLICY   m1 (default): the engine's edges; ieee: without them; m1-exact: with the\n"
     "                      engine's accumulator too, slow\n"
     "  --threads N         worker threads of the engine, 1 to 64; results do not depend on it\n"
+    "  --core CORE         native (default): the firmware as it was compiled into the library; emulated:\n"
+    "                      its image, executed on an emulated AArch64 core, slower\n"
+    "  --firmware FILE     another firmware image, for the emulated core\n"
     "  --trace FILE        every event of the machine; FILE.json opens in a trace viewer, FILE.bin is\n"
     "                      read by `anemone trace`\n"
     "  --json              what happened, with latency_us, stages and m1_estimate_us\n\n"
-    "ANEMONE_NUMERICS, ANEMONE_THREADS and ANEMONE_TRACE are used for options that are not given.\n\n"
+    "ANEMONE_NUMERICS, ANEMONE_THREADS, ANEMONE_CORE, ANEMONE_FIRMWARE and ANEMONE_TRACE are used for\n"
+    "options that are not given.\n\n"
     "  anemone run net.mil --input x=in.npy --output y=out.npy --repeat 100 --json\n";
 
 #define SHAPE_TEXT 128u
@@ -139,6 +144,19 @@ static bool take_numerics(const struct setting *setting, struct run *run)
     return true;
 }
 
+static bool take_core(const struct setting *setting, struct run *run)
+{
+    const char *value = setting_value(setting);
+    int core = value ? ane_core_named(value) : ANE_CORE_NATIVE;
+
+    if (core < 0) {
+        tool_say("%s: there is no core %s; %s are known.", setting_name(setting), value, ANE_CORE_NAMES);
+        return false;
+    }
+    run->config.core = (uint32_t)core;
+    return true;
+}
+
 static bool take_threads(const struct setting *setting, struct run *run)
 {
     const char *value = setting_value(setting);
@@ -159,12 +177,14 @@ static bool check_stdout(const struct run *run)
 static bool take_words(struct run *run, int argc, char **argv, const char **model, const char **trace)
 {
     struct setting numerics = {"--numerics", "ANEMONE_NUMERICS", NULL},
-                   threads = {"--threads", "ANEMONE_THREADS", NULL},
+                   threads = {"--threads", "ANEMONE_THREADS", NULL}, core = {"--core", "ANEMONE_CORE", NULL},
+                   firmware = {"--firmware", "ANEMONE_FIRMWARE", NULL},
                    traced = {"--trace", "ANEMONE_TRACE", NULL};
     const char *repeat = NULL;
     const struct tool_option options[] = {
         {"json", &run->as_json, NULL},       {"repeat", NULL, &repeat},
         {"numerics", NULL, &numerics.given}, {"threads", NULL, &threads.given},
+        {"core", NULL, &core.given},         {"firmware", NULL, &firmware.given},
         {"trace", NULL, &traced.given},      {0}};
     unsigned count;
 
@@ -176,7 +196,9 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
         return false;
     }
     *trace = setting_value(&traced);
-    return take_numerics(&numerics, run) && check_stdout(run) && take_threads(&threads, run) &&
+    run->config.firmware_image = setting_value(&firmware);
+    return take_numerics(&numerics, run) && take_core(&core, run) && check_stdout(run) &&
+           take_threads(&threads, run) &&
            (!repeat || tool_number("--repeat", repeat, 1, TOOL_REPEAT_MAX, &run->repeat));
 }
 

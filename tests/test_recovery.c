@@ -260,6 +260,31 @@ static void crashes_faster_than_the_interval(void **state)
     end(&s);
 }
 
+/* A call that comes while the channels are not ready waits as long as its client's timeout. */
+static void a_client_does_not_wait_for_ever(void **state)
+{
+    struct iorig_accumulator hasty;
+    struct subject s;
+    uint64_t began;
+
+    (void)state;
+    make(&s);
+    iorig_accumulator_make_timed(&hasty, ane_machine_service(s.machine), CHANNELS, WIDTH, 5);
+    a_crash(&s, 0);
+    inject(&s, RT_FAULT_SYNC, "at once again");
+    while (counter(&s, "driver.dumps") < 2)
+        ane_machine_run(s.machine, 100000);
+    began = ane_machine_now(s.machine);
+    assert_int_equal(iorig_accumulator_step(&hasty), kIOReturnTimeout);
+    says("waited 5 ms for the device, which is being restarted");
+    assert_true(ane_machine_now(s.machine) - began < PR_RECOVERY_INTERVAL_NS);
+    dispatches(&s);
+    if (iorig_accumulator_step(&hasty))
+        fail_msg("%s", ane_machine_error());
+    iorig_accumulator_release(&hasty);
+    end(&s);
+}
+
 /*
  * The call is lost on its way to the engine: the firmware ends it at its deadline, and nothing is restarted.
  */
@@ -487,6 +512,7 @@ int main(void)
         cmocka_unit_test(a_dump_names_the_call),
         cmocka_unit_test(a_crash_during_recovery),
         cmocka_unit_test(crashes_faster_than_the_interval),
+        cmocka_unit_test(a_client_does_not_wait_for_ever),
         cmocka_unit_test(a_stuck_queue_is_aborted),
         cmocka_unit_test(an_abort_that_does_not_clear),
         cmocka_unit_test(a_dispatch_wakes_the_device),

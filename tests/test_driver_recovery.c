@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "protocol/execution.h"
+#include "driver/state.h"
 
 static struct drvrig rig;
 static struct drv_client *client;
@@ -203,9 +203,12 @@ static void post(uint64_t sequence)
         fail_msg("%s", drv_last_error(rig.driver));
 }
 
+/* Of the second program: it has the first slot afterwards. */
 static void queued_requests_get_through(void **state)
 {
     (void)state;
+    token = drvrig_program(&rig, client, 1, 0, 0);
+    assert_true(rig.process[1].there);
     rig.hold = true;
     for (uint64_t i = 1; i <= 6; i++)
         post(i);
@@ -223,6 +226,7 @@ static void queued_requests_get_through(void **state)
         assert_int_equal(rig.message[i].result, i < 2 ? kIOReturnAborted : kIOReturnSuccess);
     }
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+    assert_true(rig.process[0].there && !rig.process[1].there);
     dispatches(9);
 }
 
@@ -371,11 +375,12 @@ static void a_recovery_that_fails(void **state)
 static void a_crash_while_programs_are_restored(void **state)
 {
     static const uint32_t commands[] = {PR_CMD_LOAD_PROGRAM, PR_CMD_CREATE_PROCESS};
-    uint32_t used;
+    uint32_t used, mappings;
 
     (void)state;
     dispatches(1);
     used = rig.used;
+    mappings = rig.driver->domain[1].mappings;
     for (unsigned i = 0; i < 2; i++) {
         unsigned messages = rig.messages;
 
@@ -393,6 +398,7 @@ static void a_crash_while_programs_are_restored(void **state)
         assert_int_equal(rig.message[messages].result, kIOReturnAborted);
         assert_int_equal(rig.message[messages + 1].result, kIOReturnSuccess);
         assert_int_equal(rig.used, used);
+        assert_int_equal(rig.driver->domain[1].mappings, mappings);
         dispatches(2);
     }
 }

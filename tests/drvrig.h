@@ -135,9 +135,11 @@ struct drvrig {
     bool fault;                       /* and the second DART shows a fault */
 
     /* A crash: sections of a dump are staged one after the other, each when the one before was taken. */
-    uint32_t crashing;                      /* the section that is staged; 0: none */
-    uint32_t crash_stops;                   /* after so many sections nothing is staged any more; 0: never */
-    uint32_t crash_at_boot;                 /* so many boots fail at the command after START */
+    uint32_t crashing;      /* the section that is staged; 0: none */
+    uint32_t crash_stops;   /* after so many sections nothing is staged any more; 0: never */
+    uint32_t crash_at_boot; /* so many boots fail at the command after START */
+    uint32_t crash_command; /* this command makes the firmware fail, so often: */
+    uint32_t crash_commands;
     bool stopped;                           /* the processor has stopped without a word */
     void (*spoil_dump)(struct drvrig *rig); /* what is staged is changed before it is announced */
     uint8_t dump[PR_DUMP_FILE_BYTES_MAX];   /* the last that the driver handed over */

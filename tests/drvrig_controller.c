@@ -347,6 +347,11 @@ static bool command(struct drvrig *rig, unsigned channel)
         drvrig_crash(rig);
         return true;
     }
+    if (rig->crash_commands && header->id == rig->crash_command) {
+        rig->crash_commands--;
+        drvrig_crash(rig);
+        return true;
+    }
     if (header->id == rig->silent_command) {
         /* Looks again at the next doorbell: with every slot kept, the next slot is one it has taken. */
         rig->doorbell &= ~2u;

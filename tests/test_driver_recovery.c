@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "protocol/execution.h"
+#include "driver/state.h"
 
 static struct drvrig rig;
 static struct drv_client *client;
@@ -203,9 +203,12 @@ static void post(uint64_t sequence)
         fail_msg("%s", drv_last_error(rig.driver));
 }
 
+/* Of the second program: it has the first slot afterwards. */
 static void queued_requests_get_through(void **state)
 {
     (void)state;
+    token = drvrig_program(&rig, client, 1, 0, 0);
+    assert_true(rig.process[1].there);
     rig.hold = true;
     for (uint64_t i = 1; i <= 6; i++)
         post(i);
@@ -223,6 +226,7 @@ static void queued_requests_get_through(void **state)
         assert_int_equal(rig.message[i].result, i < 2 ? kIOReturnAborted : kIOReturnSuccess);
     }
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+    assert_true(rig.process[0].there && !rig.process[1].there);
     dispatches(9);
 }
 
@@ -367,6 +371,61 @@ static void a_recovery_that_fails(void **state)
     dispatches(77);
 }
 
+/* The firmware fails at what is loaded again for a queued request. */
+static void a_crash_while_programs_are_restored(void **state)
+{
+    static const uint32_t commands[] = {PR_CMD_LOAD_PROGRAM, PR_CMD_CREATE_PROCESS};
+    uint32_t used, mappings;
+
+    (void)state;
+    dispatches(1);
+    used = rig.used;
+    mappings = rig.driver->domain[1].mappings;
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned messages = rig.messages;
+
+        rig.hold = true;
+        post(2);
+        post(4);
+        drvrig_work(&rig);
+        rig.crash_command = commands[i];
+        rig.crash_commands = 1;
+        crash_in_wait(&rig);
+        do
+            drvrig_work(&rig);
+        while (drvrig_fire(&rig));
+        assert_int_equal(rig.messages, messages + 2);
+        assert_int_equal(rig.message[messages].result, kIOReturnAborted);
+        assert_int_equal(rig.message[messages + 1].result, kIOReturnSuccess);
+        assert_int_equal(rig.used, used);
+        assert_int_equal(rig.driver->domain[1].mappings, mappings);
+        dispatches(2);
+    }
+}
+
+/* A program that the firmware fails at every time does not keep the device from the others. */
+static void a_program_that_the_firmware_fails_at(void **state)
+{
+    (void)state;
+    rig.hold = true;
+    post(2);
+    post(4);
+    drvrig_work(&rig);
+    rig.crash_command = PR_CMD_LOAD_PROGRAM;
+    rig.crash_commands = 1000;
+    crash_in_wait(&rig);
+    do
+        drvrig_work(&rig);
+    while (drvrig_fire(&rig));
+    assert_int_equal(rig.messages, 2);
+    assert_int_equal(rig.message[1].result, kIOReturnAborted);
+    assert_int_equal(drv_stats_get(rig.driver).recoveries, 1);
+    assert_int_equal(drv_stats_get(rig.driver).crashes, 1 + DRV_BOOT_TRIES);
+    assert_int_equal(send_once(), kIOReturnAborted);
+    rig.crash_commands = 0;
+    dispatches(6);
+}
+
 /* Recoveries begin no earlier than the interval after the last one began. */
 static void recoveries_are_rate_limited(void **state)
 {
@@ -427,6 +486,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_crash_during_recovery, boot, drop),
         cmocka_unit_test(a_crash_at_the_first_boot),
         cmocka_unit_test_setup_teardown(a_recovery_that_fails, boot, drop),
+        cmocka_unit_test_setup_teardown(a_crash_while_programs_are_restored, boot, drop),
+        cmocka_unit_test_setup_teardown(a_program_that_the_firmware_fails_at, boot, drop),
         cmocka_unit_test_setup_teardown(recoveries_are_rate_limited, boot, drop),
         cmocka_unit_test_setup_teardown(a_client_closes_while_it_fails, boot, drop),
         cmocka_unit_test_setup_teardown(memory_is_where_it_was, boot, drop),

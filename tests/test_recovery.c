@@ -7,6 +7,7 @@
 #include "support.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,6 +260,31 @@ static void crashes_faster_than_the_interval(void **state)
     end(&s);
 }
 
+/* A call that comes while the channels are not ready waits as long as its client's timeout. */
+static void a_client_does_not_wait_for_ever(void **state)
+{
+    struct iorig_accumulator hasty;
+    struct subject s;
+    uint64_t began;
+
+    (void)state;
+    make(&s);
+    iorig_accumulator_make_timed(&hasty, ane_machine_service(s.machine), CHANNELS, WIDTH, 5);
+    a_crash(&s, 0);
+    inject(&s, RT_FAULT_SYNC, "at once again");
+    while (counter(&s, "driver.dumps") < 2)
+        ane_machine_run(s.machine, 100000);
+    began = ane_machine_now(s.machine);
+    assert_int_equal(iorig_accumulator_step(&hasty), kIOReturnTimeout);
+    says("waited 5 ms for the device, which is being restarted");
+    assert_true(ane_machine_now(s.machine) - began < PR_RECOVERY_INTERVAL_NS);
+    dispatches(&s);
+    if (iorig_accumulator_step(&hasty))
+        fail_msg("%s", ane_machine_error());
+    iorig_accumulator_release(&hasty);
+    end(&s);
+}
+
 /*
  * The call is lost on its way to the engine: the firmware ends it at its deadline, and nothing is restarted.
  */
@@ -392,6 +418,67 @@ static void the_firmware_reports(void **state)
     end(&s);
 }
 
+/* Clients on threads of their own, in wall time, while the firmware fails again and again. */
+
+#define THREADS 4u
+#define STEPS   200u
+
+struct worker {
+    struct iorig_accumulator a;
+    unsigned good, aborted, others;
+    IOReturn other;
+};
+
+static void *work(void *context)
+{
+    struct worker *worker = context;
+
+    for (unsigned i = 0; i < STEPS; i++) {
+        IOReturn result = iorig_accumulator_step(&worker->a);
+
+        worker->good += result == kIOReturnSuccess;
+        worker->aborted += result == kIOReturnAborted;
+        if (result != kIOReturnSuccess && result != kIOReturnAborted) {
+            worker->others++;
+            worker->other = result;
+        }
+    }
+    return NULL;
+}
+
+static void clients_on_threads(void **state)
+{
+    struct worker worker[THREADS];
+    pthread_t thread[THREADS];
+    struct subject s;
+
+    (void)state;
+    s = (struct subject){.machine = iorig_machine((struct ane_machine_config){0})};
+    iorig_accumulator_make(&s.a, ane_machine_service(s.machine), CHANNELS, WIDTH);
+    for (unsigned i = 0; i < THREADS; i++) {
+        worker[i] = (struct worker){.good = 0};
+        iorig_accumulator_make(&worker[i].a, ane_machine_service(s.machine), CHANNELS, WIDTH);
+        assert_int_equal(pthread_create(&thread[i], NULL, work, &worker[i]), 0);
+    }
+    for (unsigned i = 0; i < 50; i++) {
+        inject(&s, RT_FAULT_SYNC, "while others work");
+        assert_true(ane_machine_run(s.machine, 2 * PR_RECOVERY_INTERVAL_NS) >= 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+        assert_int_equal(worker[i].good + worker[i].aborted + worker[i].others, STEPS);
+        if (worker[i].others)
+            fail_msg("thread %u: %u calls answered 0x%x or so", i, worker[i].others,
+                     (unsigned)worker[i].other);
+        iorig_accumulator_release(&worker[i].a);
+    }
+    dispatches(&s);
+    /* One that comes before a recovery is over belongs to that. */
+    assert_true(counter(&s, "driver.recoveries") > 0 &&
+                counter(&s, "driver.recoveries") <= counter(&s, "driver.crashes"));
+    end(&s);
+}
+
 /* Not a dump, cut anywhere, or changed in its heads: refused, never read past its end. */
 static void a_hostile_file_is_refused(void **state)
 {
@@ -425,6 +512,7 @@ int main(void)
         cmocka_unit_test(a_dump_names_the_call),
         cmocka_unit_test(a_crash_during_recovery),
         cmocka_unit_test(crashes_faster_than_the_interval),
+        cmocka_unit_test(a_client_does_not_wait_for_ever),
         cmocka_unit_test(a_stuck_queue_is_aborted),
         cmocka_unit_test(an_abort_that_does_not_clear),
         cmocka_unit_test(a_dispatch_wakes_the_device),
@@ -432,6 +520,7 @@ int main(void)
         cmocka_unit_test(dumps_go_to_a_folder),
         cmocka_unit_test(the_firmware_reports),
         cmocka_unit_test(a_hostile_file_is_refused),
+        cmocka_unit_test(clients_on_threads),
         cmocka_unit_test(ten_thousand_crashes),
     };
 

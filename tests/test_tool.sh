@@ -504,6 +504,37 @@ says "nonsense.td: "
 gives 2 check
 says "anemone check FILE"
 
+# A dump of the firmware, written by hand: every section, and what is not one.
+dumps=$(dirname "$0")/fuzz/seeds/dump
+gives 0 inspect "$dumps/whole"
+shows "a dump of the firmware of t6000 at 123456 ns, 10 sections, complete"
+shows "class      3, synchronous abort"
+shows "text       a store faulted"
+shows "ESR        0x0000000096000045, exception class 0x25"
+shows "pc   0x0000000000000084"
+shows "L2C_ERR_ADR 0x3"
+shows "the last 2 of 77"
+shows "DATA_CHAIN_H2T 0x204  PROCEDURE_CALL "
+shows "program 3  process 4  procedure 0  not answered"
+shows "START"
+shows "not allowed in this state (status 9)"
+shows "exeloop, processor 0, hardware thread 3"
+shows "in the handler of interrupt line 2"
+shows "1  image + 0x2b0"
+shows "execution loop in EXEC, task manager STATUS 0xa0"
+shows "running cookie 0x501  program 3  process 4  procedure 0  level 5  network 9  stream 6"
+shows "12 descriptors at 0x8000, 4400 ns old"
+shows "server           SEMWAIT"
+gives 0 inspect "$dumps/incomplete"
+shows "3 sections, incomplete"
+gives 0 inspect "$dumps/counts"
+gives 1 inspect "$dumps/cut"
+says "has"
+gives 1 inspect "$dumps/twice"
+says "Section 5 (restarts) is there twice."
+gives 1 inspect "$dumps/whole" --json
+says "shown as text alone"
+
 # The environment, and options before it.
 export ANEMONE_NUMERICS=none
 gives 2 $add

@@ -310,6 +310,8 @@ void drv_process_lose_all(struct drv_client *client)
     for (struct drv_process *process = client->processes; process; process = process->next_of_client) {
         drv_chaining_lose(process);
         process->old_id = PR_NO_ID;
+        if (process->restore)
+            unmap_program(client->driver, client->domain, process); /* it was being started again */
         if (process->state != DRV_PROCESS_LIVE)
             continue;
         unmap_program(client->driver, client->domain, process);

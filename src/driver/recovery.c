@@ -13,11 +13,13 @@
  *   BOOT     ANE_Init: cold after a failure, warm after sleep
  *   RESTORE  processes that a call or a queued request uses get slots again, one command at a time
  *
- * A failure in RESTORE begins again with DRAIN. One in BOOT is boot.c's: it boots again. After DRV_BOOT_TRIES
- * boots without success the recovery has failed: the gate opens, calls are refused, and a later call tries
- * again.
+ * A failure in RESTORE begins again with DRAIN, and after DRV_BOOT_TRIES of them nothing is restored. One in
+ * BOOT is boot.c's: it boots again. After DRV_BOOT_TRIES boots without success the recovery has failed: the
+ * gate opens, calls are refused, and a later call tries again.
  */
 #include "driver/recovery.h"
+
+#include <errno.h>
 
 #include "driver/boot.h"
 #include "driver/command.h"
@@ -64,7 +66,7 @@ static void begin(struct drv *d, enum drv_recovery_phase phase, const char *caus
     SOC_TRACE(d->platform.trace, DRV_RECOVERY, cause);
     d->ready = false;
     d->recovery.failed = false;
-    d->recovery.boots = 0;
+    d->recovery.boots = d->recovery.restores = 0;
     d->recovery.wake = false;
     drv_gate_close(&d->gate);
     enter_phase(d, phase);
@@ -72,6 +74,17 @@ static void begin(struct drv *d, enum drv_recovery_phase phase, const char *caus
 }
 
 /* Beginnings. */
+
+/*
+ * The firmware fails, or does not answer, while programs are loaded again. One of them may be the reason:
+ * after DRV_BOOT_TRIES times none is, and its client's next use shows.
+ */
+static void restart_restore(struct drv *d, enum drv_recovery_phase phase)
+{
+    d->recovery.starting = NULL;
+    d->recovery.restores++;
+    enter_phase(d, phase);
+}
 
 /* A section of a dump that is being taken is not another crash. */
 void drv_recovery_crash(struct drv *d)
@@ -82,8 +95,10 @@ void drv_recovery_crash(struct drv *d)
         d->boot.crashed = true;
     else if (!drv_recovery_is_active(d))
         begin(d, DRV_RECOVERY_DRAIN, "the firmware failed");
-    else if (d->recovery.phase == DRV_RECOVERY_RESET || d->recovery.phase == DRV_RECOVERY_RESTORE)
+    else if (d->recovery.phase == DRV_RECOVERY_RESET)
         enter_phase(d, DRV_RECOVERY_DRAIN);
+    else if (d->recovery.phase == DRV_RECOVERY_RESTORE)
+        restart_restore(d, DRV_RECOVERY_DRAIN);
 }
 
 void drv_recovery_reset(struct drv *d, uint32_t first_queue, uint32_t last_queue)
@@ -351,9 +366,11 @@ static bool restore(struct drv *d)
         if (now(d) < d->recovery.deadline)
             return false;
         drv_dump_skip(d, "a program could not be loaded again");
-        enter_phase(d, DRV_RECOVERY_CANCEL);
+        restart_restore(d, DRV_RECOVERY_CANCEL);
     } else if (d->recovery.posted) {
         take_restored(d, process);
+    } else if (process && d->recovery.restores >= DRV_BOOT_TRIES) {
+        give_up_process(d, process);
     } else if (process) {
         send_restore(d, process);
     } else {
@@ -410,8 +427,10 @@ static void step(void *context)
     struct drv *d = context;
 
     d->recovery.armed = false;
-    if (d->fault.panicked)
-        return;
+    if (d->fault.panicked && drv_recovery_is_active(d)) {
+        base_fail(&d->recovery.why, EIO, "A DART fault has stopped the machine.");
+        fail_for_good(d);
+    }
     while (advance(d))
         ;
     if (drv_recovery_is_active(d))

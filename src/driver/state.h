@@ -397,7 +397,8 @@ struct drv_recovery {
     bool failed; /* for good, until a later call tries again */
     bool begun;  /* once at least */
     uint64_t began;
-    unsigned boots;        /* of this recovery */
+    unsigned boots;        /* of this recovery, that failed */
+    unsigned restores;     /* the same, of RESTORE */
     struct base_error why; /* it failed */
     uint64_t deadline;     /* of the command under way */
     bool posted;

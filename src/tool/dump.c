@@ -38,9 +38,10 @@ static const char *text_of(const char *from, size_t size)
     return text;
 }
 
-static const char *name_of(uint32_t id)
+/* Ids of the execution loop are another set. */
+static const char *name_of(uint32_t channel, uint32_t id)
 {
-    const char *name = pr_command_name(id);
+    const char *name = channel == PR_CHANNEL_DATA_CHAIN_H2T ? pr_exeloop_name(id) : pr_command_name(id);
 
     return name ? name : "no known command";
 }
@@ -118,7 +119,7 @@ static void print_commands(const struct pr_dump *dump)
         const bool known = one->channel < PR_CHANNEL_COUNT;
 
         printf("  %12" PRIu64 " ns  %-14s 0x%-4x %-24s", one->time,
-               known ? pr_channel_table[one->channel].name : "?", one->id, name_of(one->id));
+               known ? pr_channel_table[one->channel].name : "?", one->id, name_of(one->channel, one->id));
         print_number("program", one->program);
         print_number("process", one->process);
         print_number("procedure", one->procedure);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The registry of `anemone info`: a machine is booted, its driver's entries are read through the public calls
- * and printed, and the machine is destroyed.
+ * The registry of `anemone info`: a machine is booted, its driver's entries and its firmware's reports are read
+ * through the public calls and printed, and the machine is destroyed.
  */
 #include "tool/registry.h"
 
@@ -9,6 +9,7 @@
 
 #include <anemone/iokit.h>
 
+#include "base/array.h"
 #include "tool/tool.h"
 
 static void print_value(const char *key, const struct ane_registry_value *value, int indent)
@@ -63,11 +64,37 @@ static void json_entry(struct json *json, const char *name, io_service_t entry)
     json_object_end(json);
 }
 
+/* What the firmware of the same machine says of itself. */
+static bool show_reports(struct ane_machine *machine, struct json *json)
+{
+    static const char *const names[] = {"tasks", "pools", "arenas", "counters"};
+    char text[8192];
+
+    if (json)
+        json_object(json, "firmware");
+    for (unsigned i = 0; i < BASE_COUNT_OF(names); i++) {
+        size_t bytes = sizeof(text);
+
+        if (ane_machine_report(machine, names[i], text, &bytes)) {
+            tool_say("%s", ane_machine_error());
+            return false;
+        }
+        if (json)
+            json_string(json, names[i], text);
+        else
+            printf("\nfirmware: %s\n%s", names[i], text);
+    }
+    if (json)
+        json_object_end(json);
+    return true;
+}
+
 bool tool_registry_show(uint32_t chip, struct json *json)
 {
     const struct ane_machine_config config = {.size = sizeof(config), .chip = chip, .firmware = 1};
     struct ane_machine *machine;
     io_service_t root;
+    bool shown;
 
     if (ane_machine_create(&config, &machine)) {
         tool_say("the machine whose registry is shown did not start: %s", ane_machine_error());
@@ -80,6 +107,7 @@ bool tool_registry_show(uint32_t chip, struct json *json)
         printf("\nregistry at rest\n");
         print_entry(root, 2);
     }
+    shown = show_reports(machine, json);
     ane_machine_destroy(machine);
-    return true;
+    return shown;
 }

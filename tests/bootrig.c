@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "machine/internal.h"
 #include "protocol/board.h"
 #include "protocol/dump.h"
 #include "support.h"
@@ -11,9 +12,11 @@
 #define POOL_PAGES 160u
 #define SETTLE_NS  10000000u /* far more than any step of a boot */
 
+/* The rig is the host from here on: the machine's own driver hears no interrupt, and recovers nothing. */
 void bootrig_make(struct bootrig *rig, struct ane_machine *machine)
 {
     memset(rig, 0, sizeof(*rig));
+    soc_lines_wire(&machine->lines, MACH_LINE_HOST, NULL, NULL);
     bare_start(&rig->bare, machine, ANE_PAGE_TABLE_SEED, POOL_PAGES);
     rig->arguments = bare_buffer(&rig->bare, PR_BOOT_ARGS_BYTES);
     rig->ipc = bare_buffer(&rig->bare, pr_ipc_bytes());

@@ -250,6 +250,23 @@ static void quiesce_gives_way_to_a_reset(void **state)
                      PR_STATUS_OK);
 }
 
+/* Lines that do not stop rising cannot keep the timeout from being seen. */
+static void a_timeout_is_seen_in_a_storm(void **state)
+{
+    struct fwrig *rig = *state;
+
+    assert_int_equal(call_with(rig, 4, 1), PR_STATUS_OK);
+    fwrig_suspend(rig, "intmgr");
+    for (unsigned i = 0; i < 100; i++) {
+        fwrig_raise(rig, 10 + i % 8);
+        assert_int_equal(fwrig_run(rig), FWRIG_IDLE);
+    }
+    fwrig_pass(rig, 2 * SECOND);
+    fwrig_resume(rig, "intmgr");
+    assert_int_equal(fwrig_aborted(rig), 1u << 4);
+    assert_int_equal(fwrig_counter(rig, "unhandled-interrupts"), 100);
+}
+
 static void a_line_without_a_handler_is_logged(void **state)
 {
     struct fwrig *rig = *state;
@@ -292,8 +309,8 @@ int main(void)
         T(the_timeout_is_an_interrupt),         T(a_late_clear_is_waited_for),
         T(an_aborting_queue_gets_nothing),      T(a_reset_is_asked_of_the_host),
         T(a_full_ring_delays_the_notification), T(without_a_reset_the_firmware_fails),
-        T(quiesce_gives_way_to_a_reset),        T(a_line_without_a_handler_is_logged),
-        T(wedged_and_reset_a_thousand_times),
+        T(quiesce_gives_way_to_a_reset),        T(a_timeout_is_seen_in_a_storm),
+        T(a_line_without_a_handler_is_logged),  T(wedged_and_reset_a_thousand_times),
 #undef T
     };
 

@@ -77,13 +77,16 @@ int img_der_take(struct img_der *in, uint8_t identifier, const char *what, struc
 
 int img_der_word(struct img_der *in, const char *word, struct base_error *error)
 {
-    struct img_der content;
+    struct img_der content = {0};
+    size_t length = strlen(word);
     int status = img_der_take(in, PR_DER_IA5, word, &content, error);
 
-    if (!status && (left(&content) != strlen(word) || memcmp(content.at, word, strlen(word))))
-        status = base_fail(error, EINVAL, "The word at byte 0x%zx of the firmware image is not \"%s\".",
-                           place(&content), word);
-    return status;
+    if (status)
+        return status;
+    if (length && left(&content) == length && !memcmp(content.at, word, length))
+        return 0;
+    return base_fail(error, EINVAL, "The word at byte 0x%zx of the firmware image is not \"%s\".",
+                     place(&content), word);
 }
 
 int img_der_end(const struct img_der *in, const char *what, struct base_error *error)

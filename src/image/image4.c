@@ -12,7 +12,7 @@ _Static_assert(PR_IMG4_DIGEST_BYTES == BASE_HASH_BYTES, "the manifest's digest i
 /* A string of printable characters. */
 static int take_text(struct img_der *in, const char *what, char *text, size_t most, struct base_error *error)
 {
-    struct img_der content;
+    struct img_der content = {0};
     size_t length;
     int status = img_der_take(in, PR_DER_IA5, what, &content, error);
 
@@ -33,7 +33,7 @@ static int take_text(struct img_der *in, const char *what, char *text, size_t mo
 
 static int read_payload(struct img_der *in, struct img_image4 *image4, struct base_error *error)
 {
-    struct img_der part, payload;
+    struct img_der part = {0}, payload = {0};
     int status = img_der_take(in, PR_DER_SEQUENCE, "the payload", &part, error);
 
     if (!status)
@@ -58,7 +58,7 @@ static int read_payload(struct img_der *in, struct img_image4 *image4, struct ba
 
 static int take_version(struct img_der *in, struct base_error *error)
 {
-    struct img_der version;
+    struct img_der version = {0};
     int status = img_der_take(in, PR_DER_INTEGER, "the manifest's version", &version, error);
 
     if (!status && (version.end - version.at != 1 || *version.at != PR_IMG4_VERSION))
@@ -69,7 +69,7 @@ static int take_version(struct img_der *in, struct base_error *error)
 
 static int take_digest(struct img_der *in, struct img_image4 *image4, struct base_error *error)
 {
-    struct img_der entry, digest;
+    struct img_der entry = {0}, digest = {0};
     int status = img_der_take(in, PR_DER_SEQUENCE, "the digest's entry", &entry, error);
 
     if (!status)
@@ -89,7 +89,7 @@ static int take_digest(struct img_der *in, struct img_image4 *image4, struct bas
 
 static int read_manifest(struct img_der *in, struct img_image4 *image4, struct base_error *error)
 {
-    struct img_der outer, manifest;
+    struct img_der outer = {0}, manifest = {0};
     int status;
 
     if (in->at == in->end)
@@ -110,7 +110,7 @@ static int read_manifest(struct img_der *in, struct img_image4 *image4, struct b
 
 int img_image4_read(const void *bytes, size_t size, struct img_image4 *image4, struct base_error *error)
 {
-    struct img_der in = {bytes, bytes, (const uint8_t *)bytes + size}, whole;
+    struct img_der in = {bytes, bytes, (const uint8_t *)bytes + size}, whole = {0};
     uint8_t digest[BASE_HASH_BYTES];
     int status;
 

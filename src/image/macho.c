@@ -202,7 +202,7 @@ static int check_entry(const struct reader *r)
 int img_macho_read(const void *bytes, size_t size, struct img_macho *macho, struct base_error *error)
 {
     struct reader r = {.bytes = bytes, .size = size, .macho = macho, .error = error};
-    struct pr_macho_header header;
+    struct pr_macho_header header = {0};
     int status;
 
     memset(macho, 0, sizeof(*macho));

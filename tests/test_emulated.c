@@ -17,6 +17,7 @@
 #include "iorig.h"
 #include "machine/internal.h"
 #include "protocol/core.h"
+#include "rtkernel/fault.h"
 
 static bool can_run; /* the library has the core, and its image has code */
 
@@ -177,6 +178,38 @@ static void an_unmapped_window_is_refused(void **state)
     assert_string_equal(messages[0].text, messages[1].text);
 }
 
+/*
+ * The firmware fails in each class in turn; the driver drains the dump and boots it again; the result counts
+ * on.
+ */
+static void a_failed_core_is_recovered(void **state)
+{
+    static struct messages messages[2];
+    unsigned aborted[2] = {0}, recovered[2] = {0};
+
+    (void)state;
+    need_core();
+    for (uint32_t core = 0; core < 2; core++) {
+        struct ane_machine *machine = make(core, &messages[core]);
+        struct iorig_accumulator a;
+
+        iorig_accumulator_make(&a, ane_machine_service(machine), CHANNELS, WIDTH);
+        for (unsigned i = 0; i < 20; i++) {
+            mach_cpu_inject(machine, i % RT_FAULT_ASSERT, "injected");
+            aborted[core] += iorig_accumulator_step(&a) == kIOReturnAborted;
+            assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+            recovered[core] += iorig_accumulator_value(&a) == i + 1;
+        }
+        iorig_accumulator_release(&a);
+        ane_machine_destroy(machine);
+    }
+    assert_int_equal(recovered[0], 20);
+    assert_int_equal(recovered[1], 20);
+    assert_int_equal(aborted[0], aborted[1]);
+    assert_non_null(strstr(messages[0].text, "injected"));
+    assert_non_null(strstr(messages[1].text, "asynchronous error at pc 0x1"));
+}
+
 /* The private registers are the processor's: on the bus no block answers there. */
 static void the_host_does_not_see_private_registers(void **state)
 {
@@ -324,6 +357,7 @@ int main(void)
         cmocka_unit_test(both_cores_give_the_same),
         cmocka_unit_test(a_restarted_core_is_as_new),
         cmocka_unit_test(an_unmapped_window_is_refused),
+        cmocka_unit_test(a_failed_core_is_recovered),
         cmocka_unit_test(the_host_does_not_see_private_registers),
         cmocka_unit_test(an_image_from_a_file_is_executed),
         cmocka_unit_test(damage_is_the_firmwares_alone),

@@ -427,6 +427,11 @@ void mach_cpu_inject(struct ane_machine *m, unsigned fault_class, const char *te
 
     if (port->stopped || port->injected.due)
         return;
+    if (port->emulated) {
+        mach_emulated_inject(port->emulated, fault_class);
+        schedule(port);
+        return;
+    }
     port->injected.due = true;
     port->injected.fault_class = (enum rt_fault_class)fault_class;
     snprintf(port->injected.text, sizeof(port->injected.text), "%s", text);

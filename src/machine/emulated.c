@@ -18,6 +18,7 @@
 #include "machine/internal.h"
 #include "protocol/core.h"
 #include "protocol/image.h"
+#include "rtkernel/fault.h"
 
 #define FIRMWARE_STREAM 0u
 #define PAGES_MAX       512u /* of shared memory that are mapped at once; then all are forgotten */
@@ -51,6 +52,8 @@
 /* Offsets of the vectors with SP_EL0; those with SP_EL1 and those of EL0 are further on. */
 #define VECTOR_SYNC  0x000u
 #define VECTOR_IRQ   0x080u
+#define VECTOR_FIQ   0x100u
+#define VECTOR_ERROR 0x180u
 #define VECTORS_SP_1 0x200u
 #define VECTORS_EL0  0x400u
 
@@ -83,7 +86,9 @@ struct mach_emulated {
     uint64_t pc;           /* where the next run begins */
     uint64_t page[PAGES_MAX];
     unsigned pages;
-    uint32_t left;     /* instructions of this run */
+    uint32_t left; /* instructions of this run */
+    bool injected; /* an exception of this class */
+    enum rt_fault_class injected_class;
     bool ended;        /* a fault or a halt */
     uint64_t syndrome; /* of the exception that the emulator stopped with; 0: none */
     uint64_t address;  /* its fault address */
@@ -134,6 +139,38 @@ static void enter_exception(struct mach_emulated *e, uint64_t vector)
     }
     set(e, UC_ARM64_REG_PSTATE, PSTATE_EL1H | PSTATE_DAIF);
     e->pc = get(e, UC_ARM64_REG_VBAR_EL1) + vector;
+}
+
+void mach_emulated_inject(struct mach_emulated *e, unsigned fault_class)
+{
+    if (e->injected)
+        return;
+    e->injected = true;
+    e->injected_class = (enum rt_fault_class)fault_class;
+}
+
+/*
+ * The same exceptions as those of the native core, without its text: the firmware has the vector and ESR. An
+ * interrupt is a fault at the vectors of the exception stack, where none is expected.
+ */
+static void take_injected(struct mach_emulated *e)
+{
+    static const struct {
+        uint64_t vector, esr;
+    } table[RT_FAULT_CLASSES] = {
+        [RT_FAULT_NMI] = {VECTOR_ERROR, PR_ESR(PR_EXCEPTION_SERROR)},
+        [RT_FAULT_IRQ] = {VECTOR_IRQ, 0},
+        [RT_FAULT_FIQ] = {VECTOR_FIQ, 0},
+        [RT_FAULT_SYNC] = {VECTOR_SYNC, PR_ESR(PR_EXCEPTION_UNKNOWN)},
+    };
+
+    uint64_t vector = table[e->injected_class].vector;
+
+    e->injected = false;
+    if (e->injected_class == RT_FAULT_IRQ && !(get(e, UC_ARM64_REG_PSTATE) & PSTATE_SP))
+        vector += VECTORS_SP_1;
+    set(e, UC_ARM64_REG_ESR_EL1, table[e->injected_class].esr);
+    enter_exception(e, vector);
 }
 
 static bool takes_interrupt(const struct mach_emulated *e)
@@ -363,7 +400,7 @@ static void instruction_begins(uc_engine *uc, uint64_t address, uint32_t bytes, 
     uint32_t word;
 
     (void)bytes;
-    if (takes_interrupt(e) || e->left == 0) {
+    if (e->injected || takes_interrupt(e) || e->left == 0) {
         (void)uc_emu_stop(uc);
         return;
     }
@@ -476,7 +513,7 @@ bool mach_emulated_reset(struct mach_emulated *e, uint64_t entry)
     if (open_core(e, NULL))
         return false;
     e->pc = entry;
-    e->ended = false;
+    e->ended = e->injected = false;
     e->task[0] = '\0';
     set_system(e, SCR_EL3, SCR_EL1_IS_64_BITS);
     set_system(e, HCR_EL2, HCR_EL1_IS_64_BITS);
@@ -511,7 +548,9 @@ static enum mach_emulated_end run(struct mach_emulated *e)
     for (;;) {
         uc_err status;
 
-        if (takes_interrupt(e))
+        if (e->injected)
+            take_injected(e);
+        else if (takes_interrupt(e))
             enter_exception(e, VECTOR_IRQ);
         e->syndrome = 0;
         status = uc_emu_start(e->uc, e->pc, NOWHERE, 0, 0);
@@ -521,7 +560,7 @@ static enum mach_emulated_end run(struct mach_emulated *e)
             return MACH_EMULATED_ENDED;
         if (e->syndrome || status)
             take_stop(e);
-        else if (waited(e) && !*e->calls.pending)
+        else if (waited(e) && !*e->calls.pending && !e->injected)
             return MACH_EMULATED_WAITS;
         if (!e->left)
             return MACH_EMULATED_BUSY;

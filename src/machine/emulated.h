@@ -35,6 +35,11 @@ void mach_emulated_destroy(struct mach_emulated *emulated);
 /* The next run begins at that address of the processor's, with everything as after reset. */
 bool mach_emulated_reset(struct mach_emulated *emulated, uint64_t entry);
 /*
+ * An exception of that class (enum rt_fault_class) at the next instruction, whatever is masked. The first of
+ * several is taken.
+ */
+void mach_emulated_inject(struct mach_emulated *emulated, unsigned fault_class);
+/*
  * It waits for a line; it has executed a slice of instructions and goes on; it has failed, halted or stopped
  * itself.
  */

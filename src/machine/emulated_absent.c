@@ -28,6 +28,12 @@ bool mach_emulated_reset(struct mach_emulated *emulated, uint64_t entry)
     return false;
 }
 
+void mach_emulated_inject(struct mach_emulated *emulated, unsigned fault_class)
+{
+    (void)emulated;
+    (void)fault_class;
+}
+
 enum mach_emulated_end mach_emulated_run(struct mach_emulated *emulated)
 {
     (void)emulated;

@@ -192,6 +192,26 @@ void fwrig_resume(struct fwrig *rig, const char *task)
     (void)fwrig_run(rig);
 }
 
+void fwrig_except(struct fwrig *rig, unsigned fault_class, const struct rt_registers *registers,
+                  const char *text)
+{
+    struct rt_port *port = port_of(rig);
+
+    port->except = text;
+    port->except_class = fault_class;
+    port->except_registers = *registers;
+}
+
+static void take_exception(struct rt_port *port)
+{
+    const char *text = port->except;
+
+    port->except = NULL;
+    if (text)
+        rt_kernel_exception(port->cpu.kernel, (enum rt_fault_class)port->except_class,
+                            &port->except_registers, text);
+}
+
 void fwrig_raise(struct fwrig *rig, unsigned line)
 {
     port_of(rig)->cpu.pending |= 1ull << line;
@@ -402,6 +422,7 @@ uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
     const uint32_t *word = power_word(port, address);
 
     flip(port);
+    take_exception(port);
     hostcpu_deliver(&port->cpu);
     if (word)
         return *word;

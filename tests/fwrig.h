@@ -58,6 +58,7 @@ struct fwrig_fabric {
     bool masked;
 };
 
+struct rt_registers;
 enum fwrig_end { FWRIG_IDLE, FWRIG_FAULTED, FWRIG_HALTED };
 
 struct fwrig; /* is the port */
@@ -90,6 +91,9 @@ void fwrig_resume(struct fwrig *rig, const char *task);
 /* What survives a reset; with ACC_PWR_DN_SAVE, it is what a warm boot finds. */
 uint8_t *fwrig_retained(struct fwrig *rig);
 void fwrig_forget(struct fwrig *rig); /* power was lost: both hold anything */
+/* The next register read of the firmware takes an exception with these registers. */
+void fwrig_except(struct fwrig *rig, unsigned fault_class, const struct rt_registers *registers,
+                  const char *text);
 /* A line that no block of the board's has. */
 void fwrig_raise(struct fwrig *rig, unsigned line);
 uint64_t fwrig_accesses(const struct fwrig *rig); /* register reads and writes so far */
@@ -146,7 +150,11 @@ struct fwrig_command {
     uint8_t body[0x200];
 };
 uint32_t fwrig_control(struct fwrig *rig, uint32_t id, const void *body, size_t bytes);
+/* A report of CH_INFO_GET on DEBUG as text, or NULL; with room for so many bytes of it. */
+const char *fwrig_report(struct fwrig *rig, enum pr_report report, size_t room);
 struct fwrig_command *fwrig_reply(struct fwrig *rig); /* the last one's message */
+/* A row of the report of counters. Asserts that there is one. */
+uint64_t fwrig_counter(struct fwrig *rig, const char *name);
 /* The next PROGRAM_EVENT; its slot is returned and the controller rung, when `give_back`. */
 bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back);
 /* The next message of IO_T2H, which must be a reset notification; it is given back. */

@@ -158,6 +158,37 @@ uint32_t fwrig_control(struct fwrig *rig, uint32_t id, const void *body, size_t 
     return PR_REPLY_STATUS(&command.header);
 }
 
+const char *fwrig_report(struct fwrig *rig, enum pr_report report, size_t room)
+{
+    struct {
+        struct pr_command_header header;
+        uint32_t report;
+    } command = {{.id = PR_CMD_CH_INFO_GET, .size = sizeof(uint32_t)}, (uint32_t)report};
+    const struct pr_body_report *body =
+        (const void *)fwrig_memory(rig, FWRIG_POOL + sizeof(command.header), sizeof(struct pr_body_report));
+
+    memset(fwrig_memory(rig, FWRIG_POOL, 0x2000), 0, 0x2000);
+    if (!fwrig_send(rig, PR_CHANNEL_DEBUG, &command, sizeof(command),
+                    sizeof(command.header) + offsetof(struct pr_body_report, text) + room) ||
+        PR_REPLY_STATUS(&command.header) || strlen(body->text) != body->bytes)
+        return NULL;
+    return body->text;
+}
+
+uint64_t fwrig_counter(struct fwrig *rig, const char *name)
+{
+    const char *line = fwrig_report(rig, PR_REPORT_COUNTERS, sizeof(((struct pr_body_report *)0)->text));
+    const size_t length = strlen(name);
+
+    while (line && *line && (strncmp(line, name, length) || line[length] != ' ')) {
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    if (!line || !*line)
+        fail_msg("there is no counter %s", name);
+    return strtoull(line + length, NULL, 10);
+}
+
 static struct pr_program_failure last_failure;
 
 const struct pr_program_failure *fwrig_failure(void)

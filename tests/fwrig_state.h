@@ -8,6 +8,7 @@
 
 #include "fwrig.h"
 #include "hostcpu.h"
+#include "rtkernel/fault.h"
 #include "rtkernel/rt_limits.h"
 
 #define EVENTS        64u
@@ -24,6 +25,9 @@ struct rt_port {
     struct fw_reset reset;
     bool entered;
     char fault[RT_TEXT_BYTES];
+    const char *except; /* the text of an exception that waits */
+    unsigned except_class;
+    struct rt_registers except_registers;
     uint64_t accesses;
 
     /* memory */

@@ -19,6 +19,7 @@
     X(suspend_self)             \
     X(critical_section)         \
     X(tasks_come_and_go)        \
+    X(delete_waiting_task)      \
     X(task_arguments)           \
     X(task_pool)                \
     X(stack_use)                \
@@ -39,11 +40,13 @@
     X(wait_any_timeout)         \
     X(mailbox_word)             \
     X(mailbox_handoff)          \
+    X(refused_posts)            \
     X(signal_flags)             \
     X(signal_timeout)           \
     X(timer_once)               \
     X(timer_period)             \
     X(timer_stop)               \
+    X(timer_interrupt)          \
     X(mutex_owner)              \
     X(mutex_circle)             \
     X(inversion_with_semaphore) \
@@ -51,10 +54,14 @@
     X(inherit_along_chain)      \
     X(inherit_from_two)         \
     X(inherit_until_timeout)    \
+    X(inherit_until_deleted)    \
+    X(inherited_order)          \
     X(delete_with_waiter)       \
     X(heap_blocks)              \
     X(heap_exhausted)           \
+    X(heap_statistics)          \
     X(pool_counts)              \
+    X(report_lines)             \
     X(machine_table)            \
     X(log_ring)
 
@@ -62,7 +69,9 @@
 KERNEL_CASES(X)
 #undef X
 
-/* A task that calls body(actor) and ends. More urgent than the caller's 0 is none: it runs when that waits. */
+/*
+ * A task that calls body(actor) and ends. More urgent than the caller's 0 is none: it runs when that waits.
+ */
 struct rt_task *kernel_bench_actor(struct kernel_bench *bench, char letter, unsigned priority,
                                    void (*body)(struct kernel_actor *actor));
 /* Waits until every actor has ended and its stack is back. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cases of kernel_list.h: semaphores, queues, mailboxes, signals, timers. */
 #include "kernel_bench.h"
+#include "rtkernel/irq.h"
 #include "rtkernel/mailbox.h"
 #include "rtkernel/queue.h"
 #include "rtkernel/semaphore.h"
@@ -322,4 +323,49 @@ int kernel_case_timer_stop(struct kernel_bench *bench)
     kernel_bench_note_number(bench, (uint64_t)rt_queue_receive(bench->queue, message, 16, RT_FOREVER));
     rt_timer_delete(post);
     return kernel_bench_expect(bench, "EMSGSIZE OK ETIMEDOUT 4");
+}
+
+static void count_line(void *arg, unsigned line)
+{
+    struct kernel_bench *bench = arg;
+
+    if (line == KERNEL_LINE && rt_kernel_in_interrupt(bench->kernel))
+        rt_semaphore_give(bench->semaphore);
+}
+
+/* The handler of a line that a timer raises runs in interrupt context. */
+int kernel_case_timer_interrupt(struct kernel_bench *bench)
+{
+    struct rt_timer *timer;
+
+    kernel_bench_note_status(bench, rt_timer_create_interrupt(bench->kernel, &timer, RT_IRQ_LINES));
+    kernel_bench_note_status(bench, rt_timer_create_interrupt(bench->kernel, &timer, KERNEL_LINE));
+    rt_irq_attach(bench->kernel, KERNEL_LINE, count_line, bench);
+    rt_timer_start(timer, bench->step, bench->step);
+    kernel_bench_note_status(bench, rt_semaphore_take(bench->semaphore, RT_FOREVER));
+    kernel_bench_note_status(bench, rt_semaphore_take(bench->semaphore, RT_FOREVER));
+    rt_timer_stop(timer);
+    while (!rt_semaphore_take(bench->semaphore, RT_NO_WAIT))
+        ; /* what came before the stop */
+    kernel_bench_note_status(bench, rt_semaphore_take(bench->semaphore, 3 * bench->step));
+    rt_timer_delete(timer);
+    rt_irq_attach(bench->kernel, KERNEL_LINE, NULL, NULL);
+    return kernel_bench_expect(bench, "EINVAL OK OK OK ETIMEDOUT ");
+}
+
+/* A post that finds the last one still there is refused, and counted. */
+int kernel_case_refused_posts(struct kernel_bench *bench)
+{
+    const uint64_t before = rt_kernel_refused_posts(bench->kernel);
+    uint64_t word;
+
+    rt_mailbox_post(bench->mailbox, 1);
+    kernel_bench_note_status(bench, rt_mailbox_post(bench->mailbox, 2));
+    rt_mailbox_fetch(bench->mailbox, &word, RT_NO_WAIT);
+    for (unsigned i = 0; i < 4; i++)
+        kernel_bench_note_status(bench, rt_semaphore_give(bench->semaphore));
+    for (unsigned i = 0; i < 3; i++)
+        kernel_bench_note_status(bench, rt_queue_try_send(bench->queue, "x", 1));
+    kernel_bench_note_number(bench, rt_kernel_refused_posts(bench->kernel) - before);
+    return kernel_bench_expect(bench, "EAGAIN OK OK OK EOVERFLOW OK OK EAGAIN 3");
 }

@@ -272,6 +272,54 @@ int kernel_case_inherit_until_timeout(struct kernel_bench *bench)
     return kernel_bench_expect(bench, "224 ETIMEDOUT 424 ETIMEDOUT 724 l");
 }
 
+/* So does one that is ended. */
+int kernel_case_inherit_until_deleted(struct kernel_bench *bench)
+{
+    struct rt_task *urgent;
+
+    kernel_bench_actor(bench, 'l', 7, hold_first);
+    kernel_bench_sleep(bench, 1);
+    urgent = kernel_bench_actor(bench, 'h', 2, want_first);
+    kernel_bench_sleep(bench, 4);
+    note_priorities(bench);
+    kernel_bench_note_status(bench, rt_task_delete(bench->actor[0].task)); /* it has a mutex */
+    kernel_bench_note_status(bench, rt_task_delete(urgent));
+    rt_semaphore_give(bench->done); /* in its place */
+    kernel_bench_sleep(bench, 1);
+    note_priorities(bench);
+    rt_semaphore_give(bench->semaphore);
+    kernel_bench_join(bench);
+    return kernel_bench_expect(bench, "22 EBUSY OK 7 l");
+}
+
+static void take_and_say(struct kernel_actor *actor)
+{
+    rt_semaphore_take(actor->bench->semaphore, RT_FOREVER);
+    kernel_bench_say(actor);
+}
+
+static void hold_and_take(struct kernel_actor *actor)
+{
+    rt_mutex_lock(actor->bench->mutex[0], RT_FOREVER);
+    take_and_say(actor);
+    rt_mutex_unlock(actor->bench->mutex[0]);
+}
+
+/* A task that waits for a semaphore moves up among its waiters when it inherits a priority. */
+int kernel_case_inherited_order(struct kernel_bench *bench)
+{
+    kernel_bench_actor(bench, 'l', 7, hold_and_take);
+    kernel_bench_actor(bench, 'm', 4, take_and_say);
+    kernel_bench_sleep(bench, 1);
+    kernel_bench_actor(bench, 'h', 2, want_first);
+    kernel_bench_sleep(bench, 4);
+    rt_semaphore_give(bench->semaphore);
+    kernel_bench_sleep(bench, 1);
+    rt_semaphore_give(bench->semaphore);
+    kernel_bench_join(bench);
+    return kernel_bench_expect(bench, "lhm");
+}
+
 static void wait_somewhere(struct kernel_actor *actor)
 {
     struct kernel_bench *bench = actor->bench;
@@ -339,6 +387,22 @@ int kernel_case_heap_exhausted(struct kernel_bench *bench)
     return kernel_bench_expect(bench, "--+-");
 }
 
+int kernel_case_heap_statistics(struct kernel_bench *bench)
+{
+    struct rt_heap_info before = rt_heap_info(bench->kernel, RT_ARENA_FRAMEWORK), info;
+    void *block = rt_heap_alloc(bench->kernel, RT_ARENA_FRAMEWORK, before.largest - 1000);
+
+    info = rt_heap_info(bench->kernel, RT_ARENA_FRAMEWORK);
+    kernel_bench_note(bench, info.used > before.used && info.used + info.free == info.total ? "used " : "");
+    kernel_bench_note(bench, rt_heap_alloc(bench->kernel, RT_ARENA_FRAMEWORK, 1001) ? "[more]" : "full ");
+    rt_heap_check(bench->kernel);
+    rt_heap_free(bench->kernel, block);
+    info = rt_heap_info(bench->kernel, RT_ARENA_FRAMEWORK);
+    kernel_bench_note(bench, info.used == before.used && info.peak >= info.total - 1100 ? "peak " : "");
+    kernel_bench_note_number(bench, info.failures - before.failures);
+    return kernel_bench_expect(bench, "used full peak 1");
+}
+
 int kernel_case_pool_counts(struct kernel_bench *bench)
 {
     struct rt_mailbox *mailbox[RT_MAILBOX_COUNT];
@@ -356,6 +420,33 @@ int kernel_case_pool_counts(struct kernel_bench *bench)
     while (made--)
         rt_mailbox_delete(mailbox[made]);
     return kernel_bench_expect(bench, "mailboxes all 0 ENOSPC ");
+}
+
+static unsigned count_lines(const char *text, size_t length)
+{
+    unsigned lines = 0;
+
+    for (size_t i = 0; i < length; i++)
+        lines += text[i] == '\n';
+    return lines;
+}
+
+/* Whole lines: a text that is too small for the last line ends before it. */
+int kernel_case_report_lines(struct kernel_bench *bench)
+{
+    char text[512];
+    size_t length = rt_pool_text(bench->kernel, text, sizeof(text));
+
+    kernel_bench_note_number(bench, count_lines(text, length));
+    length = rt_pool_text(bench->kernel, text, length);
+    kernel_bench_note_number(bench, count_lines(text, length));
+    kernel_bench_note(bench, text[length - 1] == '\n' && !text[length] ? " " : "?");
+    length = rt_heap_text(bench->kernel, text, sizeof(text));
+    kernel_bench_note_number(bench, count_lines(text, length));
+    length = rt_task_list_text(bench->kernel, text, sizeof(text));
+    kernel_bench_note_number(bench, count_lines(text, length));
+    kernel_bench_note_number(bench, rt_task_list_text(bench->kernel, text, 1));
+    return kernel_bench_expect(bench, "87 340");
 }
 
 /* The execution loop's shape: an action posts, and what it posts runs after it. */

@@ -4,7 +4,6 @@
 #include "rtkernel/irq.h"
 #include "rtkernel/memory.h"
 #include "rtkernel/pool.h"
-#include "rtkernel/port.h"
 #include "rtkernel/queue.h"
 #include "rtkernel/semaphore.h"
 #include "rtkernel/mutex.h"
@@ -242,6 +241,35 @@ int kernel_case_tasks_come_and_go(struct kernel_bench *bench)
     return kernel_bench_expect(bench, "48");
 }
 
+static void wait_for_queue(struct kernel_actor *actor)
+{
+    uint8_t message[16];
+
+    rt_queue_receive(actor->bench->queue, message, sizeof(message), RT_FOREVER);
+}
+
+/* What it waited for goes to the next one. */
+int kernel_case_delete_waiting_task(struct kernel_bench *bench)
+{
+    struct rt_task *first = kernel_bench_actor(bench, 'a', 3, take_and_say);
+
+    kernel_bench_note_status(bench, rt_task_delete(first)); /* still runnable */
+    kernel_bench_actor(bench, 'b', 4, take_and_say);
+    kernel_bench_sleep(bench, 1);
+    kernel_bench_note_status(bench, rt_task_delete(first));
+    kernel_bench_note_status(bench, rt_task_delete(first)); /* not reaped yet */
+    rt_semaphore_give(bench->semaphore);
+    rt_semaphore_give(bench->done); /* in its place */
+    kernel_bench_join(bench);
+    first = kernel_bench_actor(bench, 'c', 3, wait_for_queue);
+    kernel_bench_sleep(bench, 1);
+    rt_task_suspend(first);
+    kernel_bench_note_status(bench, rt_task_delete(first));
+    rt_semaphore_give(bench->done);
+    kernel_bench_join(bench);
+    return kernel_bench_expect(bench, "EBUSY OK EBUSY bOK ");
+}
+
 static void nothing(void *arg)
 {
     (void)arg;
@@ -344,21 +372,12 @@ static void pump_two(struct kernel_actor *actor)
     }
 }
 
-/* Kernel calls are where a port without real interrupts delivers. */
-static void raise_line(struct kernel_bench *bench, unsigned line)
-{
-    const uint32_t previous = rt_irq_mask(bench->kernel);
-
-    rt_port_irq_raise(rt_kernel_port(bench->kernel), line);
-    rt_irq_restore(bench->kernel, previous);
-}
-
 static void raise_both(struct kernel_actor *actor)
 {
     kernel_bench_say(actor);
-    raise_line(actor->bench, KERNEL_LINE);
+    rt_irq_raise(actor->bench->kernel, KERNEL_LINE);
     kernel_bench_say(actor);
-    raise_line(actor->bench, KERNEL_LINE + 1);
+    rt_irq_raise(actor->bench->kernel, KERNEL_LINE + 1);
     kernel_bench_say(actor);
 }
 
@@ -382,9 +401,9 @@ static void raise_masked(struct kernel_actor *actor)
 {
     const uint32_t previous = rt_irq_mask(actor->bench->kernel);
 
-    rt_port_irq_raise(rt_kernel_port(actor->bench->kernel), KERNEL_LINE + 1);
-    rt_port_irq_raise(rt_kernel_port(actor->bench->kernel), KERNEL_LINE);
-    rt_port_irq_raise(rt_kernel_port(actor->bench->kernel), KERNEL_LINE);
+    rt_irq_raise(actor->bench->kernel, KERNEL_LINE + 1);
+    rt_irq_raise(actor->bench->kernel, KERNEL_LINE);
+    rt_irq_raise(actor->bench->kernel, KERNEL_LINE);
     kernel_bench_say(actor);
     rt_irq_restore(actor->bench->kernel, previous);
     kernel_bench_say(actor);
@@ -417,7 +436,7 @@ static void resume_first(void *arg, unsigned line)
 static void raise_one(struct kernel_actor *actor)
 {
     kernel_bench_say(actor);
-    raise_line(actor->bench, KERNEL_LINE);
+    rt_irq_raise(actor->bench->kernel, KERNEL_LINE);
     kernel_bench_say(actor);
 }
 
@@ -435,7 +454,7 @@ int kernel_case_spurious_interrupt(struct kernel_bench *bench)
 {
     const uint64_t before = rt_irq_spurious(bench->kernel);
 
-    raise_line(bench, KERNEL_LINE);
+    rt_irq_raise(bench->kernel, KERNEL_LINE);
     kernel_bench_note_number(bench, rt_irq_spurious(bench->kernel) - before);
     kernel_bench_note(bench, " ");
     kernel_bench_note_status(bench, rt_irq_attach(bench->kernel, RT_IRQ_LINES, note_line, bench));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the registers of a task queue say before and after an abort: of a queue that is stuck, of one that runs,
- * and of one whose aborts do not get through.
+ * What the registers of a task queue say before and after an abort: of a queue that is stuck, of one that
+ * runs, and of one whose aborts do not get through.
  */
 #include "support.h"
 

@@ -224,11 +224,37 @@ static void an_injected_exception_is_taken(void **state)
         mach_cpu_inject(s.machine, i, text[i]);
     }
     assert_true(bootrig_boot(&s.rig) && bootrig_answers(&s.rig));
+    /* stopped before it was taken */
+    mach_cpu_inject(s.machine, RT_FAULT_SYNC, "of the last life");
+    bootrig_write(&s.rig, PR_CTRL_CPU_CONTROL, 0);
+    assert_true(bootrig_boot(&s.rig) && bootrig_answers(&s.rig));
+    assert_int_equal(said[0], '\0');
     call_at(&s, PR_CTRL_DOORBELL_ACK, inject_inside);
     assert_false(bootrig_answers(&s.rig));
     assert_int_equal(s.returned, 1);
     assert_true(bootrig_dump(&s.rig));
     assert_non_null(strstr(said, "text=\"in the handler\""));
+    ane_machine_destroy(s.machine);
+}
+
+/* Listing 29.3: the firmware samples bit 1 after its next doorbell store. */
+static void a_cache_error_is_fatal_at_the_next_doorbell(void **state)
+{
+    struct subject s;
+
+    (void)state;
+    subject_make(&s);
+    assert_true(bootrig_boot(&s.rig) && bootrig_answers(&s.rig));
+    soc_controller_error(&s.machine->controller, 0x1234, 5);
+    ane_machine_run(s.machine, 1000000);
+    assert_true(mach_cpu_alive(s.machine->cpu));
+    (void)bootrig_answers(&s.rig);
+    assert_true(bootrig_dump(&s.rig));
+    assert_false(mach_cpu_alive(s.machine->cpu));
+    assert_non_null(strstr(said, "Uncorrectable L2C error overflow"));
+    said[0] = '\0';
+    assert_true(bootrig_boot(&s.rig) && bootrig_answers(&s.rig));
+    assert_int_equal(said[0], '\0');
     ane_machine_destroy(s.machine);
 }
 
@@ -305,6 +331,7 @@ int main(void)
         cmocka_unit_test(an_unknown_system_register_faults),
         cmocka_unit_test(both_widths_of_a_doorbell_pass_the_window),
         cmocka_unit_test(an_injected_exception_is_taken),
+        cmocka_unit_test(a_cache_error_is_fatal_at_the_next_doorbell),
         cmocka_unit_test(the_call_stack_ends_with_the_context),
         cmocka_unit_test(the_hosts_stack_is_not_the_firmwares),
     };

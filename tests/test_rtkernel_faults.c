@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rtkernel/fsm.h"
 #include "rtkernel/heap.h"
 #include "rtkernel/mutex.h"
 #include "rtkernel/queue.h"
@@ -263,9 +262,9 @@ static void free_overrun(struct rig *rig)
 
 static void free_elsewhere(struct rig *rig)
 {
-    uint64_t word[4] = {0};
+    uint64_t word[8] = {0};
 
-    rt_heap_free(rig->kernel, &word[2]);
+    rt_heap_free(rig->kernel, &word[4]);
 }
 
 static void free_underrun(struct rig *rig)
@@ -439,6 +438,37 @@ static void the_first_fault_is_the_one_reported(void **state)
     rtport_destroy(rig.port);
 }
 
+static void fail_in_handler(struct rig *rig)
+{
+    rt_assert(rig->kernel, false, "in a handler");
+}
+
+static void fail_at_boot(struct rig *rig)
+{
+    rt_assert(rig->kernel, false, "at boot");
+}
+
+/* The processor is the port's, the thread is the task's slot, or the last one. */
+static void a_fault_says_where_it_ran(void **state)
+{
+    struct rig rig[] = {{.body = assert_something}, {.handler = fail_in_handler}, {.at_boot = fail_at_boot}};
+    static const char *const texts[] = {"ring buffer version", "in a handler", "at boot"};
+    static const unsigned threads[] = {2, RT_THREADS - 1, RT_THREADS - 1}; /* behind idle and terminator */
+    const struct rt_fault *fault;
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        expect(&rig[i], texts[i], i < 2 ? "victim" : "", i == 1);
+        fault = rtport_fault(rig[i].port);
+        assert_int_equal(fault->processor, 3);
+        assert_int_equal(fault->thread, threads[i]);
+        assert_int_equal(fault->frames, 3);
+        assert_int_equal(fault->frame[0], 0x1000);
+        assert_int_equal(fault->frame[2], 0x3000);
+        rtport_destroy(rig[i].port);
+    }
+}
+
 static void take_exception(struct rig *rig)
 {
     struct rt_registers registers = {.pc = 0x4c890, .esr = 0x96000045, .far = 0xdead0000};
@@ -465,68 +495,6 @@ static void an_exception_carries_its_registers(void **state)
     assert_int_equal(fault->time, 1234);
     assert_string_equal(rtport_log(rig.port), "error victim: synchronous abort: data abort\n");
     rtport_destroy(rig.port);
-}
-
-/*
- * Ch. 29: an event delivered in PAUSE is an invariant violation; elsewhere an event without a row is nothing.
- */
-enum { RUN, PAUSE };
-enum { DISPATCH, DRAIN };
-static const char *const state_names[] = {"RUN", "PAUSE"};
-static const char *const event_names[] = {"dispatch", "drain"};
-static const struct rt_fsm_row rows[] = {{RUN, DRAIN, PAUSE, NULL}};
-static const struct rt_fsm_table pausing = {
-    .name = "exeloop",
-    .state_names = state_names,
-    .event_names = event_names,
-    .states = 2,
-    .events = 2,
-    .first = RUN,
-    .strict = 1u << PAUSE,
-    .rows = rows,
-    .row_count = 1,
-};
-
-static void post_in_pause(struct rig *rig)
-{
-    struct rt_fsm fsm;
-
-    rt_fsm_init(&fsm, rig->kernel, &pausing, rig);
-    rt_fsm_post(&fsm, DISPATCH, 0); /* ignored */
-    rt_fsm_post(&fsm, DRAIN, 0);
-    rt_fsm_post(&fsm, DISPATCH, 0);
-}
-
-static void post_foreign(struct rig *rig)
-{
-    struct rt_fsm fsm;
-
-    rt_fsm_init(&fsm, rig->kernel, &pausing, rig);
-    rt_fsm_post(&fsm, 2, 0);
-}
-
-static void ambiguous(struct rig *rig)
-{
-    static const struct rt_fsm_row twice[] = {{RUN, DRAIN, PAUSE, NULL}, {RUN, DRAIN, RUN, NULL}};
-    struct rt_fsm_table table = pausing;
-    struct rt_fsm fsm;
-
-    table.rows = twice;
-    table.row_count = 2;
-    rt_fsm_init(&fsm, rig->kernel, &table, rig);
-}
-
-static void a_strict_state_machine_faults_on_what_it_does_not_expect(void **state)
-{
-    struct rig pause = {.body = post_in_pause}, foreign = {.body = post_foreign}, bad = {.body = ambiguous};
-
-    (void)state;
-    expect(&pause, "exeloop: event dispatch in state PAUSE", "victim", false);
-    rtport_destroy(pause.port);
-    expect(&foreign, "exeloop: event 2 is out of range", "victim", false);
-    rtport_destroy(foreign.port);
-    expect(&bad, "exeloop: bad row 1", "victim", false);
-    rtport_destroy(bad.port);
 }
 
 static void halt(struct rig *rig)
@@ -568,8 +536,8 @@ int main(void)
         cmocka_unit_test(a_port_that_nests_interrupts_is_caught),
         cmocka_unit_test(a_failed_assertion_reaches_log_hook_and_port),
         cmocka_unit_test(the_first_fault_is_the_one_reported),
+        cmocka_unit_test(a_fault_says_where_it_ran),
         cmocka_unit_test(an_exception_carries_its_registers),
-        cmocka_unit_test(a_strict_state_machine_faults_on_what_it_does_not_expect),
         cmocka_unit_test(halting_is_not_a_fault),
         cmocka_unit_test(classes_have_names),
     };

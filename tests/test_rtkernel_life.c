@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The real-time kernel's life: boot and its refusals, tasks that come,
- * pause and go, timers, full pools, and a long run.
+ * pause and go, full pools, and a long run.
  */
 #include "support.h"
 
@@ -28,7 +28,6 @@ struct rig {
     struct rt_task *task[4];
     struct rt_semaphore *semaphore;
     struct rt_queue *queue;
-    struct rt_timer *timer;
     char trace[512];
     int result[16];
     uint64_t number[8];
@@ -347,96 +346,6 @@ static void the_list_shows_states_and_stacks(void **state)
     rtport_destroy(rig.port);
 }
 
-/* Timers. */
-static void collect(void *arg)
-{
-    struct rig *rig = arg;
-    char message[17] = "";
-    char text[64];
-
-    for (;;) {
-        const int length = rt_queue_receive(rig->queue, message, 16, RT_FOREVER);
-
-        snprintf(text, sizeof(text), "%.*s@%u ", length, message, (unsigned)rtport_now(rig->port));
-        note(rig, text);
-    }
-}
-
-static void timer_setup(struct rt_kernel *kernel, void *arg)
-{
-    struct rig *rig = enter(kernel, arg);
-    struct rt_timer *once, *stopped;
-
-    rt_task_create(kernel, &rig->task[0], "collect", 2, STACK, collect, rig);
-    rt_timer_create_post(kernel, &rig->timer, rig->queue, "tick", 4);
-    rt_timer_create_post(kernel, &once, rig->queue, "once", 4);
-    rt_timer_create_post(kernel, &stopped, rig->queue, "never", 5);
-    rt_timer_start(rig->timer, 100, 250);
-    rt_timer_start(once, 350, 0);
-    rt_timer_start(stopped, 200, 10);
-    rt_timer_stop(stopped);
-    rt_timer_start(once, 400, 0); /* instead of 350 */
-    rig->result[0] = rt_timer_running(rig->timer);
-    rig->result[1] = rt_timer_running(stopped);
-    rig->result[2] = rt_timer_create_post(kernel, &stopped, rig->queue, "seventeen letters", 17);
-}
-
-static void timers_post_once_or_again(void **state)
-{
-    struct rig rig;
-
-    (void)state;
-    memset(&rig, 0, sizeof(rig));
-    rig.port = rtport_create(CARVE_OUT, 64u << 10);
-    assert_int_equal(rtport_start(rig.port, timer_setup, &rig, 1000), RTPORT_IDLE);
-    assert_string_equal(rig.trace, "tick@100 tick@350 once@400 tick@600 tick@850 ");
-    assert_int_equal(rig.result[0], true);
-    assert_int_equal(rig.result[1], false);
-    assert_int_equal(rig.result[2], RT_EMSGSIZE);
-    assert_int_equal(rtport_timer(rig.port), 1100);
-    rt_timer_delete(rig.timer);
-    assert_int_equal(rtport_timer(rig.port), 0);
-    assert_int_equal(rtport_run(rig.port, RT_FOREVER), RTPORT_IDLE);
-    assert_int_equal(rtport_now(rig.port), 1000);
-    rtport_destroy(rig.port);
-}
-
-static void late(void *arg)
-{
-    struct rig *rig = arg;
-
-    rtport_spend(rig->port, 1049); /* over periods at 100, 200, ... 1000 */
-    rt_task_sleep(rig->kernel, 1);
-    rig->number[0] = rt_semaphore_count(rig->semaphore);
-    rig->number[1] = rt_timer_missed(rig->timer);
-    rt_task_sleep(rig->kernel, 350); /* 1100, 1200, 1300, 1400: the limit is 3 */
-    rig->number[2] = rt_semaphore_count(rig->semaphore);
-    rig->number[3] = rt_timer_missed(rig->timer);
-    rt_timer_stop(rig->timer);
-}
-
-static void late_setup(struct rt_kernel *kernel, void *arg)
-{
-    struct rig *rig = enter(kernel, arg);
-
-    rt_timer_create_give(kernel, &rig->timer, rig->semaphore);
-    rt_timer_start(rig->timer, 100, 100);
-    rt_task_create(kernel, &rig->task[0], "late", 2, STACK, late, rig);
-}
-
-static void a_timer_counts_what_it_could_not_deliver(void **state)
-{
-    struct rig rig;
-
-    (void)state;
-    run(&rig, late_setup, "");
-    assert_int_equal(rig.number[0], 1);
-    assert_int_equal(rig.number[1], 9);
-    assert_int_equal(rig.number[2], 3);
-    assert_int_equal(rig.number[3], 9 + 2);
-    rtport_destroy(rig.port);
-}
-
 /* Pools. */
 static int take_one(struct rt_kernel *kernel, enum rt_pool_kind kind, struct rig *rig)
 {
@@ -658,8 +567,6 @@ int main(void)
         cmocka_unit_test(a_task_that_ends_gives_everything_back),
         cmocka_unit_test(a_suspended_task_waits_for_its_resumption),
         cmocka_unit_test(the_list_shows_states_and_stacks),
-        cmocka_unit_test(timers_post_once_or_again),
-        cmocka_unit_test(a_timer_counts_what_it_could_not_deliver),
         cmocka_unit_test(an_exhausted_pool_says_so),
         cmocka_unit_test(bad_arguments_change_nothing),
         cmocka_unit_test(tokens_are_neither_lost_nor_made),

@@ -56,6 +56,8 @@ VALUES = [
     ("task_queue.submit_words", 35),
     ("task_queue.registers", {"submit_doorbell": 0x24000, "size_count": 0x24004, "priority_network_id": 0x24008,
                               "enable": 0x25000, "status_vacancy": 0x2500C, "buffer_access_registers": 0x250A0}),
+    ("task_queue.event_info.completed", 0x05000000),
+    ("task_queue.event_info.network_shift", 16),
     ("scheduler.levels", 8),
     ("scheduler.system_band", [0, 1]),
     ("scheduler.application_band", [2, 7]),

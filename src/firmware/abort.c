@@ -7,6 +7,7 @@
 
 #include "firmware/call.h"
 #include "firmware/completion.h"
+#include "firmware/exeloop.h"
 #include "firmware/intmgr.h"
 #include "firmware/log.h"
 #include "firmware/queue.h"
@@ -18,6 +19,7 @@
  */
 static enum pr_status overdue_reason(struct fw *fw)
 {
+    fw_exeloop_check(fw, "a look at an overdue queue");
     if (fw_register_read(fw, PR_ENGINE_TM + PR_TM_IRQ0_COUNT))
         return PR_STATUS_LOST_INTERRUPT;
     if (fw_register_read(fw, PR_ENGINE_TM + PR_TM_STATUS) & PR_TM_STATUS_IDLE)

@@ -209,11 +209,17 @@ static struct fw *make_state(const struct boot *b)
     fw->unknown_id_panics = b->args.unknown_id_panics != 0;
     for (unsigned i = 0; i < PR_DOORBELL_TARGETS; i++)
         fw->target[i] = (struct fw_target){doorbell_target(b, i), b->args.host_doorbell[i].bits, 0};
+    return fw;
+}
+
+static void init_state(const struct boot *b, struct fw *fw)
+{
     fw_retained_boot(fw, b->reset, b->warm);
     warn_versions(b, fw);
     fw_power_init(fw);
     fw_process_init(fw);
-    return fw;
+    if (!fw_tasks_create(fw))
+        refuse(b, PR_REFUSAL_HEAP, "no room for the tasks");
 }
 
 /* Scratch 3 still says how much heap is wanted; whatever the host puts there is its answer. */
@@ -251,8 +257,7 @@ _Noreturn void fw_reset_vector(const struct fw_reset *reset)
     check_arguments(&b);
     boot_kernel(&b);
     fw = make_state(&b);
-    if (!fw_tasks_create(fw))
-        refuse(&b, PR_REFUSAL_HEAP, "no room for the tasks");
+    init_state(&b, fw);
     check_surfaces(&b);
     fw_dump_install(fw);
     fw_channel_publish(fw, b.args.ipc);

@@ -122,6 +122,7 @@ void fw_completion_take_error(struct fw *fw, unsigned queue, struct fw_call *cal
     const bool own = first != PR_TM_ERROR_FINE &&
                      pr_bits_get(first, PR_TM_ERROR1_QUEUE_LO, PR_TM_ERROR1_QUEUE_WIDTH) == queue;
 
+    fw_exeloop_check(fw, "a look at the error registers");
     for (unsigned i = 0; i < PR_TM_ERRORS; i++)
         call->error[i] = own ? fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1 + 4 * i) : PR_TM_ERROR_FINE;
     call->tm_status = fw_register_read(fw, PR_ENGINE_TM + PR_TM_STATUS);

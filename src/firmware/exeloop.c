@@ -54,8 +54,10 @@ static void on_first_dispatch(void *context, unsigned event, uint64_t argument)
     struct fw *fw = context;
 
     fw_loadmon_enter(fw);
-    if (fw->power.dynamic)
+    if (fw->power.dynamic) {
+        fw_exeloop_check(fw, "power for a push");
         fw_power_ungate(fw);
+    }
     on_dispatch(context, event, argument);
     rt_timer_start(fw->exeloop.deadline, PR_DEADLINE_NS, 0);
 }
@@ -245,6 +247,12 @@ void fw_exeloop_run(struct fw *fw, const struct fw_record *record)
         break;
     default: break;
     }
+}
+
+void fw_exeloop_check(struct fw *fw, const char *what)
+{
+    if (rt_fsm_state(&fw->exeloop.machine) != PR_EXECUTION_EXEC)
+        rt_fault_assert(fw->kernel, "%s outside EXEC", what);
 }
 
 void fw_exeloop_close(struct fw *fw, uint32_t reason)

@@ -14,7 +14,6 @@
 #include "rtkernel/fault.h"
 #include "rtkernel/irq.h"
 #include "rtkernel/mutex.h"
-#include "rtkernel/queue.h"
 #include "rtkernel/signal.h"
 #include "rtkernel/task.h"
 #include "rtkernel/timer.h"
@@ -22,13 +21,6 @@
 #define POLL_NS (PR_DEADLINE_NS / 200) /* between two looks at a queue that was aborted */
 
 #define BIT(channel) (1u << pr_channel_table[PR_CHANNEL_##channel].bit)
-
-static void post(struct fw *fw, enum fw_record_kind kind, uint32_t argument)
-{
-    const struct fw_record record = {.kind = (uint8_t)kind, .argument = argument};
-
-    (void)rt_queue_try_send(rt_task_interrupts(fw->pump[FW_TASK_INTMGR].task), &record, sizeof(record));
-}
 
 /* The host's write to scratch 3 or 7 raises the same line; a read of a scratch word lowers it. */
 static void on_doorbell(void *arg, unsigned line)
@@ -65,12 +57,17 @@ static void on_timeout(void *arg, unsigned line)
 
     (void)line;
     fw->intmgr.stuck = true;
-    post(fw, FW_RECORD_TIMEOUT, 0);
+    fw_pump_want(fw, FW_TASK_INTMGR, FW_REASON_TIMEOUT);
 }
 
+/* A line that does not stop rising costs one record at a time. */
 static void on_other(void *arg, unsigned line)
 {
-    post(arg, FW_RECORD_LINE, line);
+    struct fw *fw = arg;
+
+    fw->intmgr.unhandled++;
+    fw->intmgr.stray |= 1u << line;
+    fw_pump_want(fw, FW_TASK_INTMGR, FW_REASON_STRAY);
 }
 
 void fw_intmgr_attach(struct fw *fw)
@@ -179,23 +176,40 @@ static void end_reset(struct fw *fw)
     fw_log(fw, RT_LOG_INFO, "queues %u to %u were reset by the host", m->first, m->last);
 }
 
-void fw_intmgr_run(struct fw *fw, const struct fw_record *record)
+static void log_stray(struct fw *fw)
 {
-    switch (record->kind) {
-    case FW_RECORD_TIMEOUT:
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+    const uint32_t stray = fw->intmgr.stray;
+
+    fw->intmgr.stray = 0;
+    rt_irq_restore(fw->kernel, previous);
+    for (unsigned line = 0; line < RT_IRQ_LINES; line++)
+        if (stray >> line & 1)
+            fw_log(fw, RT_LOG_WARNING, "interrupt line %u has no handler (%llu unhandled)", line,
+                   (unsigned long long)fw->intmgr.unhandled);
+}
+
+static void look(struct fw *fw)
+{
+    const uint32_t reasons = fw_pump_reasons(fw, FW_TASK_INTMGR);
+
+    if (reasons & FW_REASON_STRAY)
+        log_stray(fw);
+    if (reasons & FW_REASON_TIMEOUT) {
         fw->intmgr.timeouts++;
         log_timeout(fw);
         fw_pump_want(fw, FW_TASK_EXELOOP, FW_REASON_ABORT);
-        break;
+    }
+}
+
+void fw_intmgr_run(struct fw *fw, const struct fw_record *record)
+{
+    switch (record->kind) {
+    case FW_RECORD_LOOK: look(fw); break;
     case FW_RECORD_POLL: poll(fw); break;
     case FW_RECORD_RESET:
         end_reset(fw);
         fw_pump_answer(fw, record, PR_STATUS_OK);
-        break;
-    case FW_RECORD_LINE:
-        fw->intmgr.unhandled++;
-        fw_log(fw, RT_LOG_WARNING, "interrupt line %u has no handler (%llu unhandled)", record->argument,
-               (unsigned long long)fw->intmgr.unhandled);
         break;
     default: break;
     }

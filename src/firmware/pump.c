@@ -15,7 +15,7 @@
 
 #define STACK_BYTES     8192u
 #define INPUT_DEPTH     8u /* every other task may ask */
-#define INTERRUPT_DEPTH 8u /* a look, a timer, and lines that no task has */
+#define INTERRUPT_DEPTH 8u /* a look, and a timer whose records may pile up */
 
 bool fw_pump_create(struct fw *fw, enum fw_task number, const char *name, unsigned priority,
                     void (*entry)(void *arg))

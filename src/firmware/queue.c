@@ -6,8 +6,8 @@
 #include "firmware/queue.h"
 
 #include "firmware/call.h"
+#include "firmware/exeloop.h"
 #include "firmware/shared.h"
-#include "rtkernel/fault.h"
 
 static uint32_t queue_reg(unsigned queue, uint32_t reg)
 {
@@ -40,7 +40,7 @@ static void push(struct fw *fw, struct fw_call *call)
 {
     const unsigned queue = call->level;
 
-    rt_assert(fw->kernel, rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_EXEC, "a push outside EXEC");
+    fw_exeloop_check(fw, "a push");
     call->network = take_network(&fw->exeloop);
     fw->exeloop.network_level[call->network] = (uint8_t)queue;
     fw->wide_bars[queue] = call->wide;
@@ -71,6 +71,7 @@ void fw_queue_pump(struct fw *fw, unsigned level)
         uint64_t now;
         uint16_t number;
 
+        fw_exeloop_check(fw, "a look at vacancy");
         /*
          * With credit left the queue is vacant, unless another master uses it. The deadline handles that
          * case.
@@ -161,6 +162,7 @@ bool fw_queue_deadline(const struct fw *fw, uint64_t *time)
 
 void fw_queue_abort(struct fw *fw, unsigned level)
 {
+    fw_exeloop_check(fw, "an abort");
     fw_register_write(fw, PR_ENGINE_TM + PR_TM_ABORT, PR_TM_ABORT_QUEUE(level));
     fw->exeloop.level[level].since = rt_port_now(fw->port);
 }

@@ -81,14 +81,10 @@ enum fw_record_kind {
     FW_RECORD_QUEUES,  /* tunables: load the registers of the queues */
     FW_RECORD_REBASE,  /* dartmgr: the buffers of a new process */
     FW_RECORD_WINDOW,  /* dartmgr: whether a range is mapped */
-    FW_RECORD_TIMEOUT, /* intmgr: the timeout interrupt came */
     FW_RECORD_POLL,    /* intmgr: its timer fired */
-    FW_RECORD_LINE,    /* intmgr: an interrupt on a line that no other task has */
 };
 struct fw_record {
     uint8_t kind, from; /* from: who waits for the answer */
-    uint16_t zero;
-    uint32_t argument;
 };
 struct fw_pump {
     struct fw *fw;
@@ -98,11 +94,13 @@ struct fw_pump {
     uint32_t reasons;
     uint8_t number; /* enum fw_task */
 };
-#define FW_REASON_ENGINE (1u << 31) /* exeloop: the engine's line rose */
-#define FW_REASON_ABORT  (1u << 30) /* exeloop: queues are overdue */
-#define FW_REASON_CHECK  (1u << 29) /* exeloop: has the abort cleared the queues? */
-#define FW_REASON_LINES  (1u << 28) /* hostrpc: log lines for the host */
-#define FW_REASON_REPORT (1u << 27) /* loadmon: a report is due */
+#define FW_REASON_ENGINE  (1u << 31) /* exeloop: the engine's line rose */
+#define FW_REASON_ABORT   (1u << 30) /* exeloop: queues are overdue */
+#define FW_REASON_CHECK   (1u << 29) /* exeloop: has the abort cleared the queues? */
+#define FW_REASON_LINES   (1u << 28) /* hostrpc: log lines for the host */
+#define FW_REASON_REPORT  (1u << 27) /* loadmon: a report is due */
+#define FW_REASON_TIMEOUT (1u << 26) /* intmgr: the timeout interrupt came */
+#define FW_REASON_STRAY   (1u << 25) /* intmgr: lines that no other task has */
 
 /* Why no call is accepted; all bits 0: calls are. */
 #define FW_CLOSED_INIT     (1u << 0)
@@ -285,6 +283,7 @@ struct fw_intmgr {
     bool stuck;             /* the global stuck flag */
     uint8_t phase;
     uint8_t first, last; /* queues of the reset */
+    uint32_t stray;      /* a bit per line without a handler that rose and is not logged yet */
     uint64_t timeouts, unhandled, resets;
 };
 

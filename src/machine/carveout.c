@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The firmware's memory. Bytes go from it to the carve-out in DRAM; only those of the retained block go back. */
+/*
+ * The firmware's memory. Bytes go from it to the carve-out in DRAM; only those of the retained block go
+ * back.
+ */
 #include "machine/carveout.h"
 
 #include <errno.h>

@@ -32,8 +32,8 @@ struct mach_carveout {
 };
 
 /*
- * `bytes` of memory for the carve-out that is at a physical address and at `dram`; the last `retained` of them
- * are kept by a restart. -ENOMEM.
+ * `bytes` of memory for the carve-out that is at a physical address and at `dram`; the last `retained` of
+ * them are kept by a restart. -ENOMEM.
  */
 int mach_carveout_create(struct mach_carveout *carveout, uint64_t address, void *dram, size_t bytes,
                          size_t retained, struct base_error *error);
@@ -42,8 +42,8 @@ void mach_carveout_destroy(struct mach_carveout *carveout);
 void *mach_carveout_retained(const struct mach_carveout *carveout);
 
 /*
- * For a restart: zeros in the first `used` bytes, at most up to the retained block. No stack in it has a guard
- * page.
+ * For a restart: zeros in the first `used` bytes, at most up to the retained block. No stack in it has a
+ * guard page.
  */
 void mach_carveout_clear(struct mach_carveout *carveout, size_t used);
 

@@ -310,9 +310,9 @@ struct exception {
 };
 
 /*
- * The processor takes an exception. Before there is a kernel it has no handler. The registers are the host's
- * and say nothing, except for those that have a meaning on the controller: addresses are relative to the reset
- * vector and to the carve-out.
+ * The processor takes an exception. Before there is a kernel it has no handler. The registers are the
+ * host's and say nothing, except for those that have a meaning on the controller: addresses are relative to
+ * the reset vector and to the carve-out.
  */
 static _Noreturn void take_exception(struct rt_port *port, const struct exception *e)
 {
@@ -403,8 +403,8 @@ void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value)
 }
 
 /*
- * An access to a register that this processor does not have is trapped. The syndrome has op0, op2, op1, CRn and
- * CRm of the register, and bit 0 for a read.
+ * An access to a register that this processor does not have is trapped. The syndrome has op0, op2, op1, CRn
+ * and CRm of the register, and bit 0 for a read.
  */
 static _Noreturn void refuse_sysreg(struct rt_port *port, bool read, uint32_t id, const void *at)
 {

@@ -204,8 +204,8 @@ enum pr_system_register {
 };
 
 /*
- * Exception syndrome, ESR_EL1: class in bits 31:26, 32-bit instruction in bit 25, and what the class says below
- * (the architecture's numbers). X(id, class, meaning)
+ * Exception syndrome, ESR_EL1: class in bits 31:26, 32-bit instruction in bit 25, and what the class says
+ * below (the architecture's numbers). X(id, class, meaning)
  */
 #define PR_EXCEPTIONS(X)                           \
     X(UNKNOWN, 0x00, "unknown reason")             \

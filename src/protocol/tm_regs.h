@@ -129,9 +129,9 @@ const char *pr_tm_code_text(uint32_t code);
 const char *pr_tm_dma_text(uint32_t dma);
 
 /*
- * IRQ0_INFO and IRQ1_INFO of a completion: 0x05000000, the network, and the index of the last descriptor, which
- * is what the maintained Linux driver waits for (omarchy). A request that failed has bit 27 in addition, and the index
- * of the descriptor that it failed on (CHOSEN).
+ * IRQ0_INFO and IRQ1_INFO of a completion: 0x05000000, the network, and the index of the last descriptor,
+ * which is what the maintained Linux driver waits for (omarchy). A request that failed has bit 27 in
+ * addition, and the index of the descriptor that it failed on (CHOSEN).
  */
 #define PR_TM_EVENT_KIND_LO     24
 #define PR_TM_EVENT_KIND_WIDTH  8

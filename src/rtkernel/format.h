@@ -20,8 +20,8 @@ size_t rt_format_list(char *buffer, size_t capacity, const char *format, va_list
     __attribute__((format(printf, 3, 0)));
 
 /*
- * A text of whole lines. A line that does not fit, with its line end and the end of the text, is left out, and
- * so is every later one; `text` always has an end. A line is cut to RT_LOG_WIDTH - 1 bytes.
+ * A text of whole lines. A line that does not fit, with its line end and the end of the text, is left out,
+ * and so is every later one; `text` always has an end. A line is cut to RT_LOG_WIDTH - 1 bytes.
  */
 struct rt_lines {
     char *text;

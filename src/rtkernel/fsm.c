@@ -50,6 +50,16 @@ static void step(struct rt_fsm *fsm, unsigned event, uint64_t argument)
     }
 }
 
+static void check_poster(const struct rt_fsm *fsm, unsigned event)
+{
+    struct rt_task *poster = fsm->kernel->current;
+
+    if (poster != fsm->poster)
+        rt_fault_assert(fsm->kernel, "%s: event %s posted by %s in the middle of an action of %s",
+                        fsm->table->name, fsm->table->event_names[event], poster ? poster->name : "boot",
+                        fsm->poster ? fsm->poster->name : "boot");
+}
+
 static void leave_for_later(struct rt_fsm *fsm, unsigned event, uint64_t argument)
 {
     const unsigned at = (fsm->oldest + fsm->pending) % RT_FSM_PENDING;
@@ -68,10 +78,12 @@ void rt_fsm_post(struct rt_fsm *fsm, unsigned event, uint64_t argument)
     if (event >= fsm->table->events)
         rt_fault_assert(fsm->kernel, "%s: event %u is out of range", fsm->table->name, event);
     if (fsm->running) {
+        check_poster(fsm, event);
         leave_for_later(fsm, event, argument);
         return;
     }
     fsm->running = true;
+    fsm->poster = fsm->kernel->current;
     step(fsm, event, argument);
     while (fsm->pending) {
         const unsigned at = fsm->oldest;

@@ -3,8 +3,9 @@
  * Finite-state machines: a constant table of rows, and posted events that drive it. A row's next state is
  * entered first, then its action runs. An event posted by an action runs after that action.
  *
- * A machine belongs to one task: events are posted by that task alone, which is what a message pump makes
- * natural.
+ * A machine is driven by posted events alone: there is no call that sets a state. One task at a time posts:
+ * an event that another task posts in the middle of an action is a fault. With a machine for each message
+ * pump, that does not arise.
  */
 #ifndef RTKERNEL_FSM_H
 #define RTKERNEL_FSM_H
@@ -15,6 +16,7 @@
 #include "rtkernel/rt_limits.h"
 
 struct rt_kernel;
+struct rt_task;
 
 struct rt_fsm_row {
     uint8_t state, event, next;
@@ -39,7 +41,8 @@ struct rt_fsm {
     const struct rt_fsm_table *table;
     void *context;
     uint8_t state;
-    bool running; /* an action is */
+    bool running;           /* an action is */
+    struct rt_task *poster; /* whose event it runs; NULL for boot code's */
     uint8_t pending, oldest;
     struct {
         uint8_t event;

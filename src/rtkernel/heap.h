@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The two heap arenas. First fit, blocks joined when freed. Each block has a guard word before and after its
- * bytes; they are looked at when it is freed, and by rt_heap_check. Meant for bring-up and for loading programs,
- * not for warm paths. Allocating and freeing in interrupt context is a fault.
+ * bytes; they are looked at when it is freed, and by rt_heap_check. Meant for bring-up and for loading
+ * programs, not for warm paths. Allocating and freeing in interrupt context is a fault.
  */
 #ifndef RTKERNEL_HEAP_H
 #define RTKERNEL_HEAP_H

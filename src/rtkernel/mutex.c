@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mutexes. While tasks wait there is an owner: unlocking hands the mutex to the first waiter directly. A mutex
- * is in its owner's `held` list exactly while it has an owner. What priority an owner has follows from these
- * lists alone (rt_sched_inherit), so nothing has to be remembered and undone.
+ * Mutexes. While tasks wait there is an owner: unlocking hands the mutex to the first waiter directly. A
+ * mutex is in its owner's `held` list exactly while it has an owner. What priority an owner has follows from
+ * these lists alone (rt_sched_inherit), so nothing has to be remembered and undone.
  */
 #include "rtkernel/mutex.h"
 

@@ -31,8 +31,8 @@ struct rt_pool_info {
 /* Any context. */
 struct rt_pool_info rt_pool_info(const struct rt_kernel *kernel, enum rt_pool_kind kind);
 /*
- * All pools as text, for reports: a line of column names and a line per pool, in whole lines as far as `bytes`,
- * at least 1, allows. Its length, without the end. Any context.
+ * All pools as text, for reports: a line of column names and a line per pool, in whole lines as far as
+ * `bytes`, at least 1, allows. Its length, without the end. Any context.
  */
 size_t rt_pool_text(const struct rt_kernel *kernel, char *text, size_t bytes);
 

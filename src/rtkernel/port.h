@@ -46,7 +46,9 @@ void rt_port_barrier(struct rt_port *port);
 uint32_t rt_port_irq_mask(struct rt_port *port);
 void rt_port_irq_restore(struct rt_port *port, uint32_t previous);
 
-/* Raises a line by software: delivered like one of the board's, at the latest when interrupts are unmasked. */
+/*
+ * Raises a line by software: delivered like one of the board's, at the latest when interrupts are unmasked.
+ */
 void rt_port_irq_raise(struct rt_port *port, unsigned line);
 
 /*
@@ -110,8 +112,8 @@ void rt_port_log(struct rt_port *port, const struct rt_port_line *line);
 void rt_port_refuse(struct rt_port *port, const char *text, size_t length);
 
 /*
- * The call stack of the caller, innermost first, as offsets from where the image begins; how many. 0 where the
- * port cannot tell.
+ * The call stack of the caller, innermost first, as offsets from where the image begins; how many. 0 where
+ * the port cannot tell.
  */
 size_t rt_port_call_stack(struct rt_port *port, uint64_t *frame, size_t most);
 

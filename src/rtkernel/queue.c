@@ -153,6 +153,7 @@ int rt_queue_send(struct rt_queue *queue, const void *message, size_t bytes, uin
 
 int rt_queue_try_send(struct rt_queue *queue, const void *message, size_t bytes)
 {
+    RT_CHECK_LIVE(queue, QUEUE);
     return rt_queue_send(queue, message, bytes, RT_NO_WAIT);
 }
 

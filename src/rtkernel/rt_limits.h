@@ -21,8 +21,8 @@
 #define RT_IRQ_LINES 32
 
 /*
- * Hardware threads of the processor (ch. 29: THID0 to THID10). Which one runs what is chosen here: a task's is
- * its slot in the pool, modulo the first ten; boot code and interrupt handlers are on the last.
+ * Hardware threads of the processor (ch. 29: THID0 to THID10). Which one runs what is chosen here: a task's
+ * is its slot in the pool, modulo the first ten; boot code and interrupt handlers are on the last.
  */
 #define RT_THREADS     11
 #define RT_THREAD_BOOT (RT_THREADS - 1)

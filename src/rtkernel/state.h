@@ -20,8 +20,8 @@
 #include "rtkernel/task.h"
 
 /*
- * What an object's mark is while it exists. Deleting clears it, and leaves the pointer to the kernel, so that a
- * call with a deleted object can be refused.
+ * What an object's mark is while it exists. Deleting clears it, and leaves the pointer to the kernel, so that
+ * a call with a deleted object can be refused.
  */
 #define RT_MARK(kind) (0x72744f00u + (uint32_t)(kind))
 

@@ -123,8 +123,8 @@ _Noreturn void rt_task_exit(struct rt_kernel *kernel)
 }
 
 /*
- * A runnable task may have been handed what it waited for, a message or a mutex, and would take it along: only
- * one that still waits can be ended.
+ * A runnable task may have been handed what it waited for, a message or a mutex, and would take it along:
+ * only one that still waits can be ended.
  */
 int rt_task_delete(struct rt_task *task)
 {

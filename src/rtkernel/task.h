@@ -48,9 +48,9 @@ int rt_task_create(struct rt_kernel *kernel, struct rt_task **task, const char *
 _Noreturn void rt_task_exit(struct rt_kernel *kernel);
 
 /*
- * Ends another task that waits, as if it had called rt_task_exit. RT_EINVAL for the kernel's own tasks, RT_EBUSY
- * for one that is runnable (it may have been handed what it waited for), that has ended, or that has a mutex.
- * Not in interrupt context.
+ * Ends another task that waits, as if it had called rt_task_exit. RT_EINVAL for the kernel's own tasks,
+ * RT_EBUSY for one that is runnable (it may have been handed what it waited for), that has ended, or that has
+ * a mutex. Not in interrupt context.
  */
 int rt_task_delete(struct rt_task *task);
 
@@ -107,8 +107,8 @@ struct rt_task_info {
 void rt_task_list(struct rt_kernel *kernel, void (*each)(void *arg, const struct rt_task_info *info),
                   void *arg);
 /*
- * The list as text, for reports: a line of column names and a line per task, in whole lines as far as `bytes`,
- * at least 1, allows. Its length, without the end. Any context.
+ * The list as text, for reports: a line of column names and a line per task, in whole lines as far as
+ * `bytes`, at least 1, allows. Its length, without the end. Any context.
  */
 size_t rt_task_list_text(struct rt_kernel *kernel, char *text, size_t bytes);
 

@@ -24,8 +24,8 @@ int rt_timer_create_post(struct rt_kernel *kernel, struct rt_timer **timer, stru
 /* The target must outlive the timer: one that fires at a deleted queue or semaphore is a fault. */
 int rt_timer_create_give(struct rt_kernel *kernel, struct rt_timer **timer, struct rt_semaphore *semaphore);
 /*
- * Raises a line as rt_irq_raise does: its handler runs in interrupt context, right after the timer's interrupt.
- * RT_EINVAL for a line of RT_IRQ_LINES or above, RT_ENOSPC. Any context.
+ * Raises a line as rt_irq_raise does: its handler runs in interrupt context, right after the timer's
+ * interrupt. RT_EINVAL for a line of RT_IRQ_LINES or above, RT_ENOSPC. Any context.
  */
 int rt_timer_create_interrupt(struct rt_kernel *kernel, struct rt_timer **timer, unsigned line);
 void rt_timer_delete(struct rt_timer *timer);

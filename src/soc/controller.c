@@ -178,6 +178,29 @@ static void mailbox_write(void *context, enum soc_master master, uint32_t offset
     update_lines(c);
 }
 
+static void store_doorbell(struct soc_controller *c, uint64_t address, uint32_t value)
+{
+    if (!(c->sysreg.l2c_err_sts & PR_FABRIC_PATH)) {
+        c->doorbells_lost++;
+        SOC_TRACE(c->trace, ASC_DOORBELL_LOST, address, value);
+        return;
+    }
+    if (c->sysreg.l2c_err_sts & PR_FABRIC_WINDOW) {
+        c->sysreg.l2c_err_sts |= PR_FABRIC_REJECT;
+        SOC_TRACE(c->trace, ASC_DOORBELL_REJECTED);
+        return;
+    }
+    soc_bus_write32(c->bus, SOC_MASTER_CONTROLLER, address, value);
+}
+
+void soc_controller_store(struct soc_controller *c, uint64_t address, uint32_t value)
+{
+    if (address == c->container + PR_CTRL_HOST_DOORBELL || address == PR_GPU_DOORBELL)
+        store_doorbell(c, address, value);
+    else
+        soc_bus_write32(c->bus, SOC_MASTER_CONTROLLER, address, value);
+}
+
 int soc_controller_attach(struct soc_controller *controller, struct soc_bus *bus, uint64_t container,
                           struct base_error *error)
 {

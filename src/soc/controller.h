@@ -57,8 +57,8 @@ void soc_controller_store(struct soc_controller *controller, uint64_t address, u
 bool soc_controller_sysreg_read(const struct soc_controller *controller, uint32_t id, uint64_t *value);
 bool soc_controller_sysreg_write(struct soc_controller *controller, uint32_t id, uint64_t value);
 /*
- * An uncorrectable error of the cache, for fault injection: address and information of the first are latched; a
- * second one before software has cleared the status bit is noted as overflow.
+ * An uncorrectable error of the cache, for fault injection: address and information of the first are
+ * latched; a second one before software has cleared the status bit is noted as overflow.
  */
 void soc_controller_error(struct soc_controller *controller, uint64_t address, uint64_t info);
 /*

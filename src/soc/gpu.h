@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The graphics processor as far as the engine sees it: the doorbell that the controller stores to. Reads give 0.
+ * The graphics processor as far as the engine sees it: the doorbell that the controller stores to. Reads
+ * give 0.
  */
 #ifndef SOC_GPU_H
 #define SOC_GPU_H

@@ -30,6 +30,12 @@ void spec_task_queue(struct spec *spec)
     FACT_SUBMIT_REGISTERS(X)
 #undef X
     spec_object_end(spec);
+    spec_object(spec, "event_info");
+    spec_hex(spec, "completed", PR_TM_EVENT_COMPLETED << PR_TM_EVENT_KIND_LO);
+    spec_hex(spec, "failed", PR_TM_EVENT_FAILED << PR_TM_EVENT_KIND_LO);
+    spec_number(spec, "network_shift", PR_TM_EVENT_NID_LO);
+    spec_number(spec, "index_shift", PR_TM_EVENT_INDEX_LO);
+    spec_object_end(spec);
 #define X(id, title, offset, count, access, source) \
     SPEC_T(title), SPEC_N(offset), SPEC_N(count), SPEC_T(access_name[PR_ACCESS_##access]), SPEC_T(source),
     SPEC_TABLE(spec, "queue_map", map_columns, PR_TQ_REGISTERS(X));

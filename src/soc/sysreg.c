@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controller's fabric: system registers of its processor, error capture, and the way of its stores to the
- * bus. The fabric register (Table 29.5) has two bits that software owns, the path and the window. Status bits
- * are set by hardware alone: software clears them by writing 0, and writing 1 has no effect.
+ * System registers of the controller's processor, and error capture. The fabric register (Table 29.5) has two
+ * bits that software owns, the path and the window. Status bits are set by hardware alone: software clears
+ * them by writing 0, and writing 1 has no effect.
  */
-#include "protocol/board.h"
 #include "soc/controller.h"
 #include "soc/trace.h"
 
@@ -80,27 +79,4 @@ bool soc_controller_capture(struct soc_controller *c, uint32_t id, uint64_t stat
     case PR_SYSREG_MMU_ERR_STS: c->sysreg.mmu_err_sts |= status; return true;
     default: return false;
     }
-}
-
-static void store_doorbell(struct soc_controller *c, uint64_t address, uint32_t value)
-{
-    if (!(c->sysreg.l2c_err_sts & PR_FABRIC_PATH)) {
-        c->doorbells_lost++;
-        SOC_TRACE(c->trace, ASC_DOORBELL_LOST, address, value);
-        return;
-    }
-    if (c->sysreg.l2c_err_sts & PR_FABRIC_WINDOW) {
-        c->sysreg.l2c_err_sts |= PR_FABRIC_REJECT;
-        SOC_TRACE(c->trace, ASC_DOORBELL_REJECTED);
-        return;
-    }
-    soc_bus_write32(c->bus, SOC_MASTER_CONTROLLER, address, value);
-}
-
-void soc_controller_store(struct soc_controller *c, uint64_t address, uint32_t value)
-{
-    if (address == c->container + PR_CTRL_HOST_DOORBELL || address == PR_GPU_DOORBELL)
-        store_doorbell(c, address, value);
-    else
-        soc_bus_write32(c->bus, SOC_MASTER_CONTROLLER, address, value);
 }

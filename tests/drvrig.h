@@ -119,6 +119,7 @@ struct drvrig {
     uint32_t channels, ipc_less_1, heap; /* what scratch 0, 1 and 3 say, when not 0 */
     void (*spoil_table)(struct pr_channel_record *record);
     uint64_t table_offset;
+    bool no_room;                     /* for one process */
     uint32_t bad_command, bad_status; /* this command is answered so */
     uint32_t silent_command;          /* this one is not */
     bool endless_invalidate;          /* the DARTs stay busy with it */

@@ -319,7 +319,10 @@ static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header
     case PR_CMD_RESOURCE_INFO_GET:
         assert_int_equal(header->size, 0x5c);
         memcpy(body, &drvrig_resources, sizeof(drvrig_resources));
+        if (rig->no_room)
+            ((struct pr_body_resources *)body)->processes = 0;
         return PR_STATUS_OK;
+    case PR_CMD_MCACHE_SIZE_GET: ((struct pr_body_u32 *)body)->value = 0x200000; return PR_STATUS_OK;
     case PR_CMD_SET_SNE_PMU_BASE2:
         assert_true(*(uint64_t *)body == rig->platform.board->pmu);
         return PR_STATUS_OK;

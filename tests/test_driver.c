@@ -192,6 +192,48 @@ static void set_silent(void)
     rig.silent_command = PR_CMD_START;
 }
 
+static void set_no_room(void)
+{
+    rig.no_room = true;
+}
+static void set_no_endpoint(void)
+{
+    static const char *const none[] = {"ANE2Endpoint1", NULL};
+
+    rig.platform.endpoints = none;
+}
+
+/* The first name that is registered is enabled, and its handler takes the interrupts. */
+static void the_endpoint_is_looked_up(void **state)
+{
+    static const char *const services[][3] = {
+        {"ANEEndpoint1", "ANE1Endpoint1", NULL}, {"ANE1Endpoint1", NULL}, {"ANEEndpoint1", NULL}};
+    static const char *const enabled[] = {"ANE1Endpoint1", "ANE1Endpoint1", "ANEEndpoint1"};
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        drvrig_make(&rig, false);
+        rig.platform.endpoints = services[i];
+        assert_int_equal(drv_create(&rig.platform, &rig.driver, NULL), 0);
+        assert_int_equal(drv_start(rig.driver, NULL), 0);
+        assert_string_equal(rig.driver->rtbuddy.name, "ANE");
+        assert_true(rig.driver->rtbuddy.mailbox == rig.platform.board->container + 0x1840000);
+        assert_string_equal(rig.driver->rtbuddy.endpoint, enabled[i]);
+        assert_true(drv_stats_get(rig.driver).interrupts >= 9); /* the first commands */
+        drvrig_drop(&rig);
+    }
+}
+
+/* What the replies of the first commands say is kept. */
+static void boot_replies_are_used(void **state)
+{
+    (void)state;
+    assert_int_equal(rig.driver->limits.programs, 144);
+    assert_int_equal(rig.driver->limits.processes, 288);
+    assert_int_equal(rig.driver->sync.count, 1);
+    assert_int_equal(rig.driver->cache_bytes, PR_MCACHE_BYTES);
+}
+
 static void each_boot_failure_has_a_sentence(void **state)
 {
     (void)state;
@@ -218,6 +260,8 @@ static void each_boot_failure_has_a_sentence(void **state)
     boot_fails(set_overlap, "overlap", 1);
     boot_fails(set_over_table, "lies over the channel table", 1);
     boot_fails(set_bad_command, "refused boot command CH_PROPERTY_WRITE", 1);
+    boot_fails(set_no_room, "room for 144 programs and 0 processes", 1);
+    boot_fails(set_no_endpoint, "No RTBuddy endpoint 0xe400", 1);
     boot_fails(set_silent, "Boot command START (0x1) was not answered", 1);
 }
 
@@ -650,6 +694,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(boots_in_order, boot, drop),
         cmocka_unit_test(each_boot_failure_has_a_sentence),
+        cmocka_unit_test(the_endpoint_is_looked_up),
+        cmocka_unit_test_setup_teardown(boot_replies_are_used, boot, drop),
         cmocka_unit_test(a_second_wake_may_come_late),
         cmocka_unit_test_setup_teardown(a_program_goes_round, boot, drop),
         cmocka_unit_test_setup_teardown(an_accumulator_is_bound_twice, boot, drop),

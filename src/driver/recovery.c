@@ -170,13 +170,16 @@ static bool reset_is_over(struct drv *d)
 static struct drv_request *find_oldest(struct drv *d)
 {
     struct drv_request *oldest = NULL;
+    uint64_t cookie = UINT64_MAX;
 
     for (unsigned i = 0; i < DRV_REQUESTS; i++) {
         struct drv_request *r = &d->request[i];
-        bool ends = drv_request_in_firmware(r) || (r->state == DRV_REQUEST_QUEUED && r->in_place);
 
-        if (ends && (!oldest || r->cookie < oldest->cookie))
-            oldest = r;
+        if (r->cookie >= cookie ||
+            !(drv_request_in_firmware(r) || (r->state == DRV_REQUEST_QUEUED && r->in_place)))
+            continue;
+        oldest = r;
+        cookie = r->cookie;
     }
     return oldest;
 }
@@ -259,13 +262,15 @@ static void succeed(struct drv *d)
 static struct drv_request *find_queued(struct drv *d, const struct drv_process *process)
 {
     struct drv_request *oldest = NULL;
+    uint64_t cookie = UINT64_MAX;
 
     for (unsigned i = 0; i < DRV_REQUESTS; i++) {
         struct drv_request *r = &d->request[i];
 
-        if (r->state == DRV_REQUEST_QUEUED && (!process || r->process == process) &&
-            (!oldest || r->cookie < oldest->cookie))
-            oldest = r;
+        if (r->cookie >= cookie || r->state != DRV_REQUEST_QUEUED || (process && r->process != process))
+            continue;
+        oldest = r;
+        cookie = r->cookie;
     }
     return oldest;
 }

@@ -329,6 +329,10 @@ static void quiesce(struct fwrig *rig)
 static void load_is_reported(void **state)
 {
     struct fwrig *rig = *state;
+    struct fwrig_command get = {.header = {.id = PR_CMD_CPU_LOAD_GET,
+                                           .size = sizeof(struct pr_load_report),
+                                           .program_id = PR_NO_ID,
+                                           .process_id = PR_NO_ID}};
     struct pr_body_time time = {.host_ns = 1000000};
     struct pr_load_report report;
     struct pr_program_event event;
@@ -344,6 +348,10 @@ static void load_is_reported(void **state)
     fwrig_run(rig);
     assert_true(fwrig_event(rig, &event, true));
     fwrig_pass(rig, 7000);
+    assert_true(fwrig_send(rig, PR_CHANNEL_IO, &get, sizeof(get.header) + sizeof(report),
+                           sizeof(get.header) + sizeof(report)));
+    memcpy(&report, get.body, sizeof(report));
+    assert_true(report.span_ns == 10000 && report.busy_ns == 3000 && report.calls == 1);
     quiesce(rig);
     buffer[0] = fwrig_buffer(rig, &report);
     assert_true(buffer[0] != 0);

@@ -158,7 +158,7 @@ struct ane_machine_config {
      * written is lost there and is still the last one of ane_machine_dump.
      */
     const char *dump_folder;
-    uint32_t core;      /* enum ane_core */
+    uint32_t core; /* enum ane_core */
     /*
      * A file with the firmware's image; NULL is the one that the library was built with. Any other needs the
      * emulated core. It is read once, and checked by the driver.

@@ -59,8 +59,8 @@ unsigned mach_host_count(atomic_uint *count)
 
 /*
  * A thread that is on its way in gets in before the next event, if it can run at all: its processor may be
- * taken by others, so this one first yields and then sleeps. Giving up early would cost the same time again at
- * every event until it has run.
+ * taken by others, so this one first yields and then sleeps. Giving up early would cost the same time again
+ * at every event until it has run.
  */
 void mach_host_give_way(pthread_mutex_t *mutex, atomic_uint *admitted)
 {

@@ -47,7 +47,7 @@ struct mach_waiter {
 
 struct mach_lock {
     pthread_mutex_t mutex;
-    atomic_uint inbound; /* threads that will take the mutex next: callers, and sleepers that were woken */
+    atomic_uint inbound;  /* threads that will take the mutex next: callers, and sleepers that were woken */
     atomic_uint admitted; /* how often such a thread has taken it; changed with the mutex held */
     struct soc_clock *clock;
     /* Protected by the mutex: */

@@ -61,16 +61,17 @@ enum pr_controller_window {
 enum { PR_WAKE_CHANNELS = 0, PR_WAKE_IPC_BYTES_LESS_1 = 1, PR_WAKE_FLAGS = 2, PR_WAKE_EXTRA_HEAP = 3 };
 
 /*
- * Before reset is released the host selects the boot in scratch 7 (seeds ch. 29). Warm: the firmware keeps its
- * retained block, if that is whole; cold: it clears it.
+ * Before reset is released the host selects the boot in scratch 7 (seeds ch. 29). Warm: the firmware keeps
+ * its retained block, if that is whole; cold: it clears it.
  */
 enum { PR_BOOT_COLD = 0, PR_BOOT_WARM = 1 };
 
 /*
- * The post-mortem dump (dump.h) in the scratch registers (CHOSEN: the rings may be what has failed). Staged by
- * the controller: device address in scratch 0 and 1, bytes in scratch 2, PR_DUMP_STAGED | section in scratch 4,
- * then the host doorbell with PR_DOORBELL_CRASH. Taken by the host: PR_DUMP_TAKEN | section in scratch 7, which
- * raises the controller's line. After the last section: PR_DUMP_STAGED | PR_DUMP_END, and only a reset follows.
+ * The post-mortem dump (dump.h) in the scratch registers (CHOSEN: the rings may be what has failed). Staged
+ * by the controller: device address in scratch 0 and 1, bytes in scratch 2, PR_DUMP_STAGED | section in
+ * scratch 4, then the host doorbell with PR_DOORBELL_CRASH. Taken by the host: PR_DUMP_TAKEN | section in
+ * scratch 7, which raises the controller's line. After the last section: PR_DUMP_STAGED | PR_DUMP_END, and
+ * only a reset follows.
  */
 #define PR_SCRATCH_DUMP   4u
 #define PR_DUMP_STAGED    0xdead0000u
@@ -180,10 +181,10 @@ _Static_assert(offsetof(struct pr_boot_args, ipc_bytes) == 0x50 &&
 
 /*
  * System registers of the controller's processor, by the 16 bits that name them in an MRS instruction. The
- * fabric register is the seeds'; Apple's XNU calls it L2C_ERR_STS (osfmk/arm64/proc_reg.h), and the other error
- * registers have their numbers from there. ACC_PWR_DN_SAVE: a public system-register table of Apple's cores.
- * MPIDR_EL1 is the architecture's. CBAR_EL1 is Arm's Cortex convention (CHOSEN here). X(id, name, op0, op1,
- * crn, crm, op2, meaning)
+ * fabric register is the seeds'; Apple's XNU calls it L2C_ERR_STS (osfmk/arm64/proc_reg.h), and the other
+ * error registers have their numbers from there. ACC_PWR_DN_SAVE: a public system-register table of Apple's
+ * cores. MPIDR_EL1 is the architecture's. CBAR_EL1 is Arm's Cortex convention (CHOSEN here). X(id, name, op0,
+ * op1, crn, crm, op2, meaning)
  */
 #define PR_SYSTEM_REGISTERS(X)                                                                       \
     X(L2C_ERR_STS, "L2C_ERR_STS", 3, 3, 15, 8, 0, "fabric register S3_3_C15_C8_0, Table 29.5")       \

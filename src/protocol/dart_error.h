@@ -15,7 +15,7 @@
 /*
  * IODARTErrorInfo. On the device Type, HwClass and HwError are pointers to string objects; here each is a
  * fixed id (CHOSEN): of PR_DART_FAULT_TYPES, of PR_DART_LEVELS, and the bit number of PR_DART_ERRORS. What
- * stands between the fields is not public and 0.
+ * is between the fields is not public and 0.
  */
 struct IODARTErrorInfo {
     uint64_t type;

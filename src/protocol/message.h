@@ -120,9 +120,11 @@ struct pr_body_build {
 #define PR_MCACHE_BYTES 0x200000u /* MCACHE_SIZE_GET; command facts 2 */
 
 /*
- * Life and power (bodies CHOSEN unless a source is named). POWER_DOWN and SUSPEND have none (command facts 2).
+ * Life and power (bodies CHOSEN unless a source is named). POWER_DOWN and SUSPEND have none (command facts
+ * 2).
  *   QUIESCE_STATE   no call is accepted from here on; answered when nothing is in flight, with the counts
- *   SUSPEND         after QUIESCE_STATE, with nothing loaded (command facts 2): state is saved for a warm boot
+ *   SUSPEND         after QUIESCE_STATE, with nothing loaded (command facts 2): state is saved for a warm
+ *                   boot
  *   POWER_DOWN      the answer is the last word: the processor gates its power and waits for a reset
  *   RESET           the host's acknowledgement of CH_RESET_NOTIFICATION, with the same queues
  *   POWER_DEVICE_ON, POWER_DEVICE_OFF   one device of enum pr_power_device
@@ -141,8 +143,8 @@ struct pr_body_channel_power {
 };
 
 /*
- * INIT_SHARED_EVENT_INFO (CHOSEN body): where the table of shared events is, and how many it has room for. The
- * firmware writes how many of them it will use to the reply.
+ * INIT_SHARED_EVENT_INFO (CHOSEN body): where the table of shared events is, and how many it has room for.
+ * The firmware writes how many of them it will use to the reply.
  */
 struct pr_body_shared_events {
     uint64_t address;
@@ -161,7 +163,9 @@ struct pr_body_report {
     char text[0x1800];
 };
 
-/* BUF_T2H hands buffers of the firmware's to the host; CH_BUFFER_RETURN on BUF_H2T gives them back (CHOSEN). */
+/*
+ * BUF_T2H hands buffers of the firmware's to the host; CH_BUFFER_RETURN on BUF_H2T gives them back (CHOSEN).
+ */
 struct pr_body_buffer_return {
     uint64_t address;
     uint32_t tag, zero;
@@ -348,8 +352,8 @@ _Static_assert(sizeof(struct pr_program_failure) == 0x38, "a failure is 0x38 byt
 enum { PR_EVENT_DISPATCHED = 0, PR_EVENT_FINISHED = 1 };
 
 /*
- * CH_RESET_NOTIFICATION on IO_T2H: an abort did not clear these task queues (seeds ch. 29: it carries the range;
- * places CHOSEN). The host answers with RESET within PR_DEADLINE_MS, or the firmware fails.
+ * CH_RESET_NOTIFICATION on IO_T2H: an abort did not clear these task queues (seeds ch. 29: it carries the
+ * range; places CHOSEN). The host answers with RESET within PR_DEADLINE_MS, or the firmware fails.
  */
 struct pr_reset_notification {
     uint32_t sequence;

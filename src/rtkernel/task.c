@@ -99,7 +99,7 @@ static bool is_system(const struct rt_task *task)
 }
 
 /* The terminator takes it from here; the task must be in no other list. */
-static void bury(struct rt_task *task)
+static void hand_over(struct rt_task *task)
 {
     struct rt_kernel *kernel = task->kernel;
 
@@ -117,7 +117,7 @@ _Noreturn void rt_task_exit(struct rt_kernel *kernel)
     rt_sched_check_block(kernel, previous, __func__);
     if (!rt_link_alone(&task->held))
         rt_fault_assert(kernel, "%s exits with a mutex", task->name);
-    bury(task);
+    hand_over(task);
     rt_sched_dispatch(kernel);
     rt_fault_assert(kernel, "%s was resumed after its exit", task->name);
 }
@@ -141,7 +141,7 @@ int rt_task_delete(struct rt_task *task)
     } else {
         rt_sched_step_out(task);
         task->waiting_any = false;
-        bury(task);
+        hand_over(task);
     }
     rt_sched_leave(kernel, previous);
     return result;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The registry of `anemone info`: a machine is booted, its driver's entries and its firmware's reports are read
- * through the public calls and printed, and the machine is destroyed.
+ * The registry of `anemone info`: a machine is booted, its driver's entries and its firmware's reports are
+ * read through the public calls and printed, and the machine is destroyed.
  */
 #include "tool/registry.h"
 

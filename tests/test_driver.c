@@ -689,9 +689,38 @@ static void device_addresses(void **state)
     drv_space_clear(&space);
 }
 
+/* The same windows in another order of the device tree: the family's fields say which is which. */
+static void apertures_are_found_by_index(void **state)
+{
+    struct pr_board other;
+    struct base_error error;
+
+    (void)state;
+    drvrig_make(&rig, false);
+    other = *rig.platform.board;
+    for (unsigned i = 0; i < 7; i++)
+        other.reg[(i + 3) % 7] = rig.platform.board->reg[i];
+    other.first_index = 3;
+    other.hal_index[0] = 0;
+    other.hal_index[1] = 1;
+    other.hal_index[2] = 2;
+    rig.platform.board = &other;
+    assert_int_equal(drv_create(&rig.platform, &rig.driver, NULL), 0);
+    assert_int_equal(drv_start(rig.driver, NULL), 0);
+    assert_true(rig.driver->aperture[PR_APERTURE_PS].base == other.pmu);
+    assert_true(rig.driver->aperture[PR_APERTURE_ANEHAL2].base == other.container + 0x1c24000);
+    drv_destroy(rig.driver);
+    other.hal_index[2] = 7;
+    assert_int_equal(drv_create(&rig.platform, &rig.driver, NULL), 0);
+    assert_int_equal(drv_start(rig.driver, &error), -ENXIO);
+    assert_non_null(strstr(error.text, "Aperture ANEHAL3 is entry 7"));
+    drvrig_drop(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(apertures_are_found_by_index),
         cmocka_unit_test_setup_teardown(boots_in_order, boot, drop),
         cmocka_unit_test(each_boot_failure_has_a_sentence),
         cmocka_unit_test(the_endpoint_is_looked_up),

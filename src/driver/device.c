@@ -25,28 +25,6 @@
 #include "driver/quota.h"
 #include "driver/rtbuddy.h"
 
-enum { BASE_CONTAINER, BASE_PMU, BASE_DART };
-
-/*
- * Table 29.2. The roles are the seeds', the container, the power states and the DART are the board's; what is
- * marked so is chosen: the seeds name these apertures, no public source places them.
- */
-static const struct {
-    int base;
-    int64_t offset;
-    uint64_t bytes; /* 0: the whole container */
-} aperture_table[PR_APERTURE_COUNT] = {
-    [PR_APERTURE_ANE] = {BASE_CONTAINER, 0, 0},
-    [PR_APERTURE_PS] = {BASE_PMU, 0, 0x4000},
-    [PR_APERTURE_PWGATE] = {BASE_PMU, -0xc000,
-                            0xc000}, /* chosen: the power slice below the states (guide facts 7.1) */
-    [PR_APERTURE_PTD] = {BASE_DART, 0, PR_DART_WINDOW_BYTES},          /* chosen: the first DART */
-    [PR_APERTURE_ANEHAL1] = {BASE_CONTAINER, PR_ENGINE_REGS, 0x24000}, /* chosen: descriptor registers */
-    [PR_APERTURE_ANEHAL2] = {BASE_CONTAINER, PR_ENGINE_TM, 0x4000},    /* chosen: task manager and queues */
-    [PR_APERTURE_ANEHAL3] = {BASE_CONTAINER, PR_CTRL_TIMEBASE_LO, 0x4000}, /* chosen: time base */
-};
-_Static_assert(PR_ENGINE_TM + 0x4000 == PR_ENGINE_REGS_END, "task manager and queues are one window");
-
 static const char *const aperture_name[PR_APERTURE_COUNT] = {
 #define X(id, name, role) [PR_APERTURE_##id] = name,
     PR_APERTURES(X)
@@ -124,18 +102,28 @@ int drv_create(const struct drv_platform *platform, struct drv **driver, struct 
     return 0;
 }
 
-static void map_apertures(struct drv *d)
+/* Which entry of the board's list an aperture is. */
+static uint32_t aperture_index(const struct pr_board *board, unsigned aperture)
+{
+    return aperture < PR_APERTURE_ANEHAL1 ? board->first_index + aperture
+                                          : board->hal_index[aperture - PR_APERTURE_ANEHAL1];
+}
+
+static int map_apertures(struct drv *d, struct base_error *error)
 {
     const struct pr_board *board = d->platform.board;
-    const uint64_t base[] = {
-        [BASE_CONTAINER] = board->container, [BASE_PMU] = board->pmu, [BASE_DART] = board->dart[0]};
 
     for (unsigned i = 0; i < PR_APERTURE_COUNT; i++) {
-        d->aperture[i].base = base[aperture_table[i].base] + (uint64_t)aperture_table[i].offset;
-        d->aperture[i].bytes = aperture_table[i].bytes ? aperture_table[i].bytes : board->container_bytes;
+        uint32_t index = aperture_index(board, i);
+
+        if (index >= PR_APERTURE_COUNT)
+            return base_fail(error, ENXIO, "Aperture %s is entry %u of a device tree that has %u.",
+                             aperture_name[i], index, PR_APERTURE_COUNT);
+        d->aperture[i] = (struct drv_aperture){board->reg[index].base, board->reg[index].bytes};
         SOC_TRACE(d->platform.trace, DRV_APERTURE, i + 1, aperture_name[i], d->aperture[i].base,
                   d->aperture[i].bytes);
     }
+    return 0;
 }
 
 /* The controller stops and forgets; what it could reach may be given back. */
@@ -175,7 +163,9 @@ int drv_start(struct drv *d, struct base_error *error)
         status = drv_firmware_load(d, error);
     if (status)
         return status;
-    map_apertures(d);
+    status = map_apertures(d, error);
+    if (status)
+        return status;
     status = drv_rtbuddy_attach(d, error);
     if (!status)
         status = boot(d, error);

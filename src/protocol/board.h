@@ -19,8 +19,35 @@
 
 enum pr_chip { PR_CHIP_T6000, PR_CHIP_T8103, PR_CHIP_COUNT };
 
+/*
+ * The driver's apertures, in order (seeds Table 29.2). The first four are consecutive entries of the device
+ * tree's `reg` list; which entries the ANEHAL apertures are is a field of the chip's family. X(id, name, role)
+ */
+#define PR_APERTURES(X)                                                                                 \
+    X(ANE, "ANE", "main control aperture, holding the scratch registers and the reset-vector register") \
+    X(PS, "PS", "power-state")                                                                          \
+    X(PWGATE, "PWGATE", "power-gate")                                                                   \
+    X(PTD, "PTD", "page-table and translation-domain control")                                          \
+    X(ANEHAL1, "ANEHAL1", "hardware-abstraction register aperture")                                     \
+    X(ANEHAL2, "ANEHAL2", "hardware-abstraction register aperture")                                     \
+    X(ANEHAL3, "ANEHAL3", "hardware-abstraction register aperture")
+enum pr_aperture {
+#define X(id, name, role) PR_APERTURE_##id,
+    PR_APERTURES(X)
+#undef X
+        PR_APERTURE_COUNT
+};
+#define PR_APERTURE_HALS (PR_APERTURE_COUNT - PR_APERTURE_ANEHAL1)
+
+struct pr_window {
+    uint64_t base, bytes;
+};
+
 struct pr_board {
     const char *name;
+    struct pr_window reg[PR_APERTURE_COUNT]; /* the device tree's list */
+    uint32_t first_index;                    /* of the aperture ANE in it */
+    uint32_t hal_index[PR_APERTURE_HALS];
     uint64_t container, container_bytes; /* the engine's aperture */
     uint64_t dart[PR_DART_COUNT];        /* 16 KiB each */
     uint64_t dapf; /* the fourth window of 16 KiB (seeds ch. 28); what is in it is not public */
@@ -44,22 +71,6 @@ struct pr_extent {
 
 /* The board of that name, or NULL. */
 const struct pr_board *pr_board_find(const char *name);
-
-/* The driver's apertures, in order (seeds Table 29.2). X(id, name, role) */
-#define PR_APERTURES(X)                                                                                 \
-    X(ANE, "ANE", "main control aperture, holding the scratch registers and the reset-vector register") \
-    X(PS, "PS", "power-state")                                                                          \
-    X(PWGATE, "PWGATE", "power-gate")                                                                   \
-    X(PTD, "PTD", "page-table and translation-domain control")                                          \
-    X(ANEHAL1, "ANEHAL1", "hardware-abstraction register aperture")                                     \
-    X(ANEHAL2, "ANEHAL2", "hardware-abstraction register aperture")                                     \
-    X(ANEHAL3, "ANEHAL3", "hardware-abstraction register aperture")
-enum pr_aperture {
-#define X(id, name, role) PR_APERTURE_##id,
-    PR_APERTURES(X)
-#undef X
-        PR_APERTURE_COUNT
-};
 
 /* The time base that the controller's registers and the engine's events count in. */
 #define PR_TIMEBASE_HZ 24000000u

@@ -597,6 +597,8 @@ done
 gives 0 demo
 grep -q "state after each dispatch: 1 2 3 4" "$folder/out"
 result $? "  the accumulator counts"
+grep -q "the last of 9 commands is sent" "$folder/out" && grep -q "INIT_SHARED_EVENT_INFO" "$folder/out"
+result $? "  the boot shows its nine commands"
 gives 0 demo --bare
 shows "result      y[0..7] ="
 

@@ -34,7 +34,7 @@ const char tool_demo_help[] =
 /* What the boot says, picked from the trace. */
 struct boot {
     unsigned wakes;
-    uint64_t first, second, done, ready;
+    uint64_t first, second, done, ready, last;
     unsigned commands;
     char command[COMMANDS_MAX][NAME_BYTES];
 };
@@ -55,8 +55,9 @@ static void note_scratch(struct boot *boot, uint64_t ns, uint64_t number, uint64
         boot->done = ns;
 }
 
-static void note_command(struct boot *boot, const struct pr_trace_value *name)
+static void note_command(struct boot *boot, uint64_t ns, const struct pr_trace_value *name)
 {
+    boot->last = ns;
     if (boot->commands < COMMANDS_MAX)
         snprintf(boot->command[boot->commands++], NAME_BYTES, "%.*s", (int)name->length, name->text);
 }
@@ -67,13 +68,13 @@ static void take_record(void *context, const void *bytes, size_t length)
     struct pr_trace_record record;
     size_t taken;
 
-    if (boot->ready || !pr_trace_decode(bytes, length, &record, &taken, NULL))
+    if (!pr_trace_decode(bytes, length, &record, &taken, NULL))
         return;
     if (record.event == PR_TRACE_DRV_BOOT_COMMAND)
-        note_command(boot, &pr_trace_at(&record, DRV_BOOT_COMMAND, name));
+        note_command(boot, record.ns, &pr_trace_at(&record, DRV_BOOT_COMMAND, name));
     else if (record.event == PR_TRACE_DRV_READY)
         boot->ready = record.ns;
-    else if (record.event == PR_TRACE_ASC_SCRATCH &&
+    else if (!boot->ready && record.event == PR_TRACE_ASC_SCRATCH &&
              pr_trace_text_is(&pr_trace_at(&record, ASC_SCRATCH, by), "controller"))
         note_scratch(boot, record.ns, pr_trace_at(&record, ASC_SCRATCH, number).number,
                      pr_trace_at(&record, ASC_SCRATCH, value).number);
@@ -99,13 +100,13 @@ static bool boot_machine(struct boot *boot, uint32_t core)
     printf("  %8.1f us  scratch 7, first wake: the controller is alive\n", (double)boot->first / 1e3);
     printf("  %8.1f us  scratch 7, second wake: the channel table is published\n",
            (double)boot->second / 1e3);
-    printf("  %8.1f us  scratch 3 acknowledged: channels are ready, interrupts on\n",
-           (double)boot->done / 1e3);
-    printf("  %8.1f us  ready, after %u commands:", (double)boot->ready / 1e3, boot->commands);
+    printf("  %8.1f us  scratch 3 acknowledged: channels are ready\n", (double)boot->done / 1e3);
+    printf("  %8.1f us  the controller is ready, interrupts are on\n", (double)boot->ready / 1e3);
+    printf("  %8.1f us  the last of %u commands is sent:", (double)boot->last / 1e3, boot->commands);
     for (unsigned i = 0; i < boot->commands; i++)
         printf("%s %s", i % 3 ? "," : i ? ",\n              " : "\n              ", boot->command[i]);
     printf("\n  (virtual time)\n\n");
-    return boot->wakes == 2 && boot->done && boot->ready;
+    return boot->wakes == 2 && boot->done && boot->ready && boot->commands;
 }
 
 static void put_fp16(void *to, float value, unsigned count)

@@ -423,9 +423,10 @@ static void the_firmware_reports(void **state)
 #define THREADS 4u
 #define STEPS   200u
 
+/* Not ready: three crashes came before one boot was over. */
 struct worker {
     struct iorig_accumulator a;
-    unsigned good, aborted, others;
+    unsigned good, aborted, not_ready, others;
     IOReturn other;
 };
 
@@ -438,7 +439,8 @@ static void *work(void *context)
 
         worker->good += result == kIOReturnSuccess;
         worker->aborted += result == kIOReturnAborted;
-        if (result != kIOReturnSuccess && result != kIOReturnAborted) {
+        worker->not_ready += result == kIOReturnNotReady;
+        if (result != kIOReturnSuccess && result != kIOReturnAborted && result != kIOReturnNotReady) {
             worker->others++;
             worker->other = result;
         }
@@ -466,7 +468,8 @@ static void clients_on_threads(void **state)
     }
     for (unsigned i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(thread[i], NULL), 0);
-        assert_int_equal(worker[i].good + worker[i].aborted + worker[i].others, STEPS);
+        assert_int_equal(worker[i].good + worker[i].aborted + worker[i].not_ready + worker[i].others, STEPS);
+        assert_true(worker[i].good > 0);
         if (worker[i].others)
             fail_msg("thread %u: %u calls answered 0x%x or so", i, worker[i].others,
                      (unsigned)worker[i].other);

@@ -28,14 +28,14 @@ bool fw_pump_create(struct fw *fw, enum fw_task number, const char *name, unsign
            !rt_task_queues(pump->task, sizeof(struct fw_record), INPUT_DEPTH, INTERRUPT_DEPTH);
 }
 
-struct fw_record fw_pump_wait(struct fw_pump *pump)
+void fw_pump_run(struct fw_pump *pump, void (*run)(struct fw *fw, const struct fw_record *record))
 {
+    struct rt_kernel *kernel = pump->fw->kernel;
     struct fw_record record;
 
-    while (rt_task_wait_any(pump->fw->kernel, &record, sizeof(record), NULL, RT_FOREVER) !=
-           (int)sizeof(record))
-        ;
-    return record;
+    for (;;)
+        if (rt_task_wait_any(kernel, &record, sizeof(record), NULL, RT_FOREVER) == (int)sizeof(record))
+            run(pump->fw, &record);
 }
 
 void fw_pump_want(struct fw *fw, enum fw_task task, uint32_t reasons)

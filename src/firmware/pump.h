@@ -12,8 +12,8 @@
 /* Makes a task, with its two queues and its mailbox. False when a pool or the arena is exhausted. */
 bool fw_pump_create(struct fw *fw, enum fw_task number, const char *name, unsigned priority,
                     void (*entry)(void *arg));
-/* The next record of the calling pump. Blocks. */
-struct fw_record fw_pump_wait(struct fw_pump *pump);
+/* Runs the calling pump: `run` is called with each record. */
+_Noreturn void fw_pump_run(struct fw_pump *pump, void (*run)(struct fw *fw, const struct fw_record *record));
 
 /* Adds reasons to look. Any context. */
 void fw_pump_want(struct fw *fw, enum fw_task task, uint32_t reasons);

@@ -27,11 +27,7 @@ static void entry(void *arg)
 
     if (pump->number == FW_TASK_HOSTRPC)
         fw_hostrpc_first(pump->fw);
-    for (;;) {
-        const struct fw_record record = fw_pump_wait(pump);
-
-        run[pump->number](pump->fw, &record);
-    }
+    fw_pump_run(pump, run[pump->number]);
 }
 
 bool fw_tasks_create(struct fw *fw)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The switch itself: push what a called function must preserve, exchange stack pointers, pop. On x86-64 it is
- * left by a jump, not by a return: the return predictor expects the other context's caller and would be wrong
- * nearly every time. context.c builds a new context's first frame in the same shape; its return address is
- * host_context_begin.
+ * The switch itself: push what a called function must preserve, exchange stack pointers, pop. It is left by a
+ * return, although that one is predicted wrong: a jump would leave a call without its return in the
+ * predictor, and every return after it would be predicted wrong. context.c builds a new context's first frame
+ * in the same shape; its return address is host_context_begin.
  *
  * The file carries no shadow-stack note on purpose: a linker then leaves that feature off, which a switch of
  * stacks needs.
@@ -55,10 +55,7 @@ host_context_swap:
     popq %rbp
     .cfi_adjust_cfa_offset -8
     .cfi_restore %rbp
-    popq %rcx
-    .cfi_adjust_cfa_offset -8
-    .cfi_register %rip, %rcx
-    jmp *%rcx
+    ret
     .cfi_endproc
     .size host_context_swap, . - host_context_swap
 

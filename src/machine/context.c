@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <unwind.h>
 
 #if HOST_CONTEXT_ASAN
 #include <sanitizer/asan_interface.h>
@@ -85,24 +86,37 @@ void host_context_drop(struct host_context *context)
     context->fiber = NULL;
 }
 
-/* A frame begins with the caller's frame pointer, which is 0 in the first one, and the return address. */
-__attribute__((no_sanitize("address"))) size_t host_context_frames(const struct host_context *context,
-                                                                   const void *frame, uint64_t *address,
-                                                                   size_t most)
+struct walk {
+    uintptr_t frame;
+    uint64_t *address;
+    size_t count, most;
+};
+
+/*
+ * The unwinder begins with its own caller: what lies below the frame that was asked for is passed over. The
+ * stack ends with host_context_begin, which is no part of the list.
+ */
+static _Unwind_Reason_Code take_frame(struct _Unwind_Context *at, void *arg)
 {
-    const uintptr_t low = (uintptr_t)context->stack, high = low + context->bytes;
-    uintptr_t at = (uintptr_t)frame;
-    size_t count = 0;
+    struct walk *walk = arg;
 
-    while (count < most && at >= low && at % sizeof(uintptr_t) == 0 && high - at >= 2 * sizeof(uintptr_t)) {
-        const uintptr_t *words = (const uintptr_t *)at;
+    if (_Unwind_GetCFA(at) <= walk->frame)
+        return _URC_NO_REASON;
+    if (walk->count == walk->most || _Unwind_GetRegionStart(at) == (uintptr_t)host_context_begin)
+        return _URC_END_OF_STACK;
+    walk->address[walk->count++] = _Unwind_GetIP(at);
+    return _URC_NO_REASON;
+}
 
-        if (words[0] <= at || words[0] >= high)
-            break;
-        address[count++] = words[1];
-        at = words[0];
-    }
-    return count;
+size_t host_context_frames(const struct host_context *context, const void *frame, uint64_t *address,
+                           size_t most)
+{
+    struct walk walk = {.frame = (uintptr_t)frame, .address = address, .most = most};
+    const uintptr_t low = (uintptr_t)context->stack;
+
+    if (walk.frame >= low && walk.frame - low < context->bytes)
+        (void)_Unwind_Backtrace(take_frame, &walk);
+    return walk.count;
 }
 
 #if HOST_CONTEXT_ASAN || HOST_CONTEXT_TSAN

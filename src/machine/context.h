@@ -59,9 +59,9 @@ void host_context_make(struct host_context *context, void *stack, size_t bytes, 
 void host_context_drop(struct host_context *context);
 
 /*
- * The return addresses of a running context, innermost first, from a frame of it (__builtin_frame_address) to
- * its entry; how many. All code on its stack has been compiled with frame pointers; a frame outside the stack
- * ends the list.
+ * The return addresses of the running context, innermost first, from a frame of it (__builtin_frame_address)
+ * to its entry; how many. None when the frame is not on its stack. All code on its stack has unwind tables,
+ * which cost nothing until they are read.
  */
 size_t host_context_frames(const struct host_context *context, const void *frame, uint64_t *address,
                            size_t most);

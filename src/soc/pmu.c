@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Power-state registers. A partition that loses power calls `lost` once, after its register has changed. A
- * gated partition has power: only a store of the host takes it away.
+ * gated partition has power: only a store of the host takes it away. `off` follows every change of `state`
+ * and `gated` before a function outside is called, so that an access to the engine tests one word.
  */
 #include "soc/pmu.h"
 
@@ -17,17 +18,11 @@ void soc_pmu_init(struct soc_pmu *pmu, struct soc_trace *trace, void (*lost)(voi
         pmu->state[i] = PR_PMU_READY;
 }
 
-static bool powered(const struct soc_pmu *pmu, unsigned domain)
+static void update_off(struct soc_pmu *pmu, unsigned domain)
 {
-    return (pmu->state[domain] & 0xff) == PR_PMU_READY || pmu->gated >> domain & 1;
-}
+    const bool powered = (pmu->state[domain] & 0xff) == PR_PMU_READY || pmu->gated >> domain & 1;
 
-bool soc_pmu_on(const struct soc_pmu *pmu)
-{
-    for (unsigned i = 0; i < PR_PMU_DOMAINS; i++)
-        if (!powered(pmu, i))
-            return false;
-    return true;
+    pmu->off = powered ? pmu->off & ~(1u << domain) : pmu->off | 1u << domain;
 }
 
 static bool domain_at(uint32_t offset, uint32_t *domain)
@@ -51,6 +46,7 @@ static void set_gate(struct soc_pmu *pmu, uint32_t domain, bool gated)
     const uint32_t before = pmu->gated;
 
     pmu->gated = gated ? before | 1u << domain : before & ~(1u << domain);
+    update_off(pmu, domain);
     if (!before != !pmu->gated)
         pmu->gate(pmu->context, pmu->gated != 0);
 }
@@ -63,9 +59,10 @@ void soc_pmu_write32(void *context, enum soc_master master, uint32_t offset, uin
 
     if (!domain_at(offset, &domain))
         return;
-    was_on = powered(pmu, domain);
+    was_on = !(pmu->off >> domain & 1);
     /* The actual state follows the target at once, because switching time is not modelled. */
     pmu->state[domain] = (value & ~0xffu) | target << 4 | target;
+    update_off(pmu, domain);
     SOC_TRACE(pmu->trace, PMU_STATE, domain, pmu->state[domain]);
     if (was_on && !gates && target != PR_PMU_ON)
         pmu->lost(pmu->context);

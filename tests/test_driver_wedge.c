@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What could keep a recovery from its end: a controller that stages dumps without end or answers with slots
+ * that do not exist, a table of timers that is full, callers that come back late.
+ */
+#include "drvrig.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "driver/state.h"
+
+#define PATIENCE 10000u /* steps of the driver's timer: more than any recovery takes */
+
+static struct drvrig rig;
+static struct drv_client *client;
+static uint64_t token;
+static uint32_t surface[2];
+
+static int boot(void **state)
+{
+    (void)state;
+    drvrig_make(&rig, true);
+    client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    token = drvrig_program(&rig, client, 1, 0x5000, 0);
+    surface[0] = drvrig_surface(&rig, 64);
+    surface[1] = drvrig_surface(&rig, 64);
+    return 0;
+}
+
+static int drop(void **state)
+{
+    (void)state;
+    drv_client_close(client);
+    drvrig_drop(&rig);
+    return 0;
+}
+
+static void dispatches(uint32_t value)
+{
+    struct ane_request_reply reply;
+    struct ane_request request;
+
+    *(uint32_t *)drvrig_surface_base(&rig, surface[0]) = value;
+    *(uint32_t *)drvrig_surface_base(&rig, surface[1]) = 0;
+    drvrig_request(&request, token, 1, 1, surface);
+    if (drvrig_send(client, &request, &reply))
+        fail_msg("%s", drv_last_error(rig.driver));
+    assert_int_equal(*(uint32_t *)drvrig_surface_base(&rig, surface[1]), value);
+}
+
+static void post(uint64_t sequence)
+{
+    struct ane_request_reply reply;
+    struct ane_request request;
+    uint64_t doorbell = pr_channel_table[PR_CHANNEL_DATA_CHAIN_H2T].bit, reference[DRV_REFERENCES] = {0};
+    struct IOExternalMethodArguments args = {.selector = ANE_CONTROL_ProgramSendRequest,
+                                             .asyncWakePort = DRVRIG_PORT,
+                                             .asyncReference = reference,
+                                             .asyncReferenceCount = DRV_REFERENCES,
+                                             .scalarInput = &doorbell,
+                                             .scalarInputCount = 1,
+                                             .structureInput = &request,
+                                             .structureInputSize = sizeof(request),
+                                             .structureOutput = &reply,
+                                             .structureOutputSize = sizeof(reply)};
+
+    drvrig_request(&request, token, 1, 1, surface);
+    request.sequence = sequence;
+    if (drv_client_call(client, args.selector, &args, NULL))
+        fail_msg("%s", drv_last_error(rig.driver));
+}
+
+/* Until the driver has set no timer; false when that takes too long. */
+static bool settles(void)
+{
+    for (unsigned i = 0; i < PATIENCE; i++) {
+        drvrig_work(&rig);
+        if (!drvrig_fire(&rig))
+            return true;
+    }
+    return false;
+}
+
+/* One request is with the firmware, the next is queued in the driver; then the firmware fails. */
+static void crash_under_two_requests(void)
+{
+    rig.hold = true;
+    post(1);
+    post(2);
+    drvrig_work(&rig);
+    rig.hold = false;
+    drvrig_crash(&rig);
+}
+
+/* The load of a lost program is not answered; its client gives it up meanwhile. */
+static void a_program_is_destroyed_while_it_is_reloaded(void **state)
+{
+    uint64_t second = drvrig_program(&rig, client, 1, 0, 0);
+    struct ane_program_prepare prepare;
+
+    (void)state;
+    crash_under_two_requests();
+    assert_true(settles());
+    rig.silent_command = PR_CMD_LOAD_PROGRAM;
+    assert_int_equal(drvrig_prepare(client, second, &prepare), kIOReturnTimeout);
+    rig.silent_command = 0xffffffffu;
+    assert_int_equal(drvrig_destroy(client, second), kIOReturnSuccess);
+    assert_int_equal(drvrig_destroy(client, second), kIOReturnNotFound);
+    crash_under_two_requests();
+    assert_true(settles());
+    drv_client_close(drvrig_client(&rig, ANE_CLIENT_CONTROL)); /* reaps */
+    assert_int_equal(drv_stats_get(rig.driver).programs, 1);
+    dispatches(3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_program_is_destroyed_while_it_is_reloaded, boot, drop),
+    };
+
+    return cmocka_run_group_tests_name("driver_wedge", tests, NULL, NULL);
+}

@@ -93,6 +93,32 @@ static void crash_under_two_requests(void)
     drvrig_crash(&rig);
 }
 
+static void announce(uint32_t section)
+{
+    rig.scratch[4] = 0xdead0000u | section;
+    rig.host_pending |= 1u << PR_DOORBELL_CRASH;
+    drvrig_work(&rig);
+}
+
+/* Always in the middle of another dump when the driver looks: only the first counts. */
+static void dumps_without_end(void **state)
+{
+    (void)state;
+    rig.crash_stops = 1;
+    crash_under_two_requests();
+    drvrig_work(&rig);
+    for (unsigned i = 0; i < PATIENCE && rig.boots == 1; i++) {
+        announce(PR_DUMP_SECTION_COUNT + 1);
+        announce(1);
+        drvrig_fire(&rig);
+    }
+    assert_int_equal(rig.boots, 2);
+    assert_int_equal(rig.dumps, 1);
+    assert_int_equal(drv_stats_get(rig.driver).crashes, 1);
+    assert_true(settles());
+    dispatches(1);
+}
+
 /* The load of a lost program is not answered; its client gives it up meanwhile. */
 static void a_program_is_destroyed_while_it_is_reloaded(void **state)
 {
@@ -117,6 +143,7 @@ static void a_program_is_destroyed_while_it_is_reloaded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(dumps_without_end, boot, drop),
         cmocka_unit_test_setup_teardown(a_program_is_destroyed_while_it_is_reloaded, boot, drop),
     };
 

@@ -86,9 +86,22 @@ static void restart_restore(struct drv *d, enum drv_recovery_phase phase)
     enter_phase(d, phase);
 }
 
+/* The dump of this failure is over: what such a controller stages afterwards is not looked at. */
+static bool has_dumped(const struct drv *d)
+{
+    const bool booting = !d->running || d->recovery.phase == DRV_RECOVERY_BOOT;
+
+    if (d->dump.draining)
+        return false;
+    return booting ? d->boot.crashed
+                   : d->recovery.phase == DRV_RECOVERY_DRAIN || d->recovery.phase == DRV_RECOVERY_CANCEL;
+}
+
 /* A section of a dump that is being taken is not another crash. */
 void drv_recovery_crash(struct drv *d)
 {
+    if (has_dumped(d))
+        return;
     d->stats.crashes += !d->dump.draining;
     drv_dump_take(d);
     if (!d->running || d->recovery.phase == DRV_RECOVERY_BOOT)

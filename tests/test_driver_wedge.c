@@ -119,6 +119,25 @@ static void dumps_without_end(void **state)
     dispatches(1);
 }
 
+static void answers_with_wild_slots(void **state)
+{
+    static const uint32_t commands[] = {PR_CMD_LOAD_PROGRAM, PR_CMD_CREATE_PROCESS};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned messages = rig.messages;
+
+        crash_under_two_requests();
+        rig.wild_command = commands[i];
+        if (!settles())
+            fail_msg("row %u: the recovery has no end", i);
+        assert_int_equal(rig.messages, messages + 2);
+        assert_int_equal(rig.message[messages + 1].result, kIOReturnAborted);
+        rig.wild_command = 0;
+        dispatches(i);
+    }
+}
+
 /* The load of a lost program is not answered; its client gives it up meanwhile. */
 static void a_program_is_destroyed_while_it_is_reloaded(void **state)
 {
@@ -144,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(dumps_without_end, boot, drop),
+        cmocka_unit_test_setup_teardown(answers_with_wild_slots, boot, drop),
         cmocka_unit_test_setup_teardown(a_program_is_destroyed_while_it_is_reloaded, boot, drop),
     };
 

@@ -180,6 +180,11 @@ bool drv_load_post(struct drv_program *program, struct pr_body_load *body, struc
     return true;
 }
 
+bool drv_load_is_there(struct drv_program *program)
+{
+    return holder_of(program)->state == DRV_PROGRAM_READY;
+}
+
 /* One that is just loaded, or about to be unloaded, is found by no client: it ends. */
 void drv_load_lose_all(struct drv *d)
 {

@@ -81,7 +81,6 @@ static void begin(struct drv *d, enum drv_recovery_phase phase, const char *caus
  */
 static void restart_restore(struct drv *d, enum drv_recovery_phase phase)
 {
-    d->recovery.starting = NULL;
     d->recovery.restores++;
     enter_phase(d, phase);
 }
@@ -343,18 +342,24 @@ static void give_up_process(struct drv *d, struct drv_process *process)
     fail_queued(d, process);
 }
 
-/* What the answered command was for. */
-static void take_restored(struct drv *d, struct drv_process *process)
+/*
+ * What the answered command was for. An answer that does not say where the firmware has it is no success,
+ * whatever its status: the same command is not sent again.
+ */
+static void take_restored(struct drv *d)
 {
-    struct drv_process *started = d->recovery.starting;
+    struct drv_process *process = d->recovery.restoring;
+    bool done;
 
     d->recovery.posted = false;
-    d->recovery.starting = NULL;
-    if (started)
-        drv_process_posted(started);
-    if (started && started->state == DRV_PROCESS_LIVE)
-        started->restore = false;
-    else if (PR_REPLY_STATUS(&d->recovery.answer.header) != PR_STATUS_OK)
+    if (d->recovery.starting) {
+        drv_process_posted(process);
+        done = process->state == DRV_PROCESS_LIVE;
+        process->restore = !done;
+    } else {
+        done = drv_load_is_there(process->program);
+    }
+    if (!done)
         give_up_process(d, process);
 }
 
@@ -362,13 +367,15 @@ static void send_restore(struct drv *d, struct drv_process *process)
 {
     struct drv_program *program = process->program;
 
+    d->recovery.restoring = process;
+    d->recovery.starting = false;
     if (program->state == DRV_PROGRAM_LOST &&
         drv_load_post(program, &d->recovery.load, &d->recovery.answer)) {
         d->recovery.posted = true;
     } else if (program->state == DRV_PROGRAM_READY && process->state == DRV_PROCESS_PARKED &&
                drv_process_post(process, (void *)d->recovery.process, &d->recovery.answer)) {
         d->recovery.posted = true;
-        d->recovery.starting = process;
+        d->recovery.starting = true;
     } else {
         give_up_process(d, process);
     }
@@ -386,7 +393,7 @@ static bool restore(struct drv *d)
         drv_dump_skip(d, "a program could not be loaded again");
         restart_restore(d, DRV_RECOVERY_CANCEL);
     } else if (d->recovery.posted) {
-        take_restored(d, process);
+        take_restored(d);
     } else if (process && d->recovery.restores >= DRV_BOOT_TRIES) {
         give_up_process(d, process);
     } else if (process) {

@@ -406,7 +406,8 @@ struct drv_recovery {
     struct pr_body_reset reset;
     struct pr_body_load load;
     _Alignas(8) uint8_t process[DRV_PROCESS_BYTES];
-    struct drv_process *starting; /* whose creation is under way; NULL: a load is */
+    struct drv_process *restoring; /* for which a command is under way: */
+    bool starting;                 /* its creation; else a load */
 };
 
 struct drv {

@@ -159,12 +159,36 @@ static void a_program_is_destroyed_while_it_is_reloaded(void **state)
     dispatches(3);
 }
 
+static unsigned timers_left;
+
+static int scarce_after(void *context, uint64_t ns, void (*fn)(void *argument), void *argument)
+{
+    return timers_left && timers_left-- ? rig.platform.after(context, ns, fn, argument) : -ENOSPC;
+}
+
+/* The recovery gets no timer at any of its steps: the next call makes it go on. */
+static void a_full_table_of_timers(void **state)
+{
+    (void)state;
+    rig.driver->platform.after = scarce_after;
+    for (unsigned i = 0; i < 40; i++) {
+        timers_left = i;
+        crash_under_two_requests();
+        assert_true(settles());
+        timers_left = UINT32_MAX;
+        dispatches(i);
+    }
+    assert_int_equal(drv_stats_get(rig.driver).recoveries, 40);
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(dumps_without_end, boot, drop),
         cmocka_unit_test_setup_teardown(answers_with_wild_slots, boot, drop),
         cmocka_unit_test_setup_teardown(a_program_is_destroyed_while_it_is_reloaded, boot, drop),
+        cmocka_unit_test_setup_teardown(a_full_table_of_timers, boot, drop),
     };
 
     return cmocka_run_group_tests_name("driver_wedge", tests, NULL, NULL);

@@ -48,7 +48,7 @@ bool drv_recovery_is_active(const struct drv *d)
 
 static void step(void *context);
 
-/* Without a timer there is no step now: the next caller arms it again. */
+/* Without a timer there is no step now: the next call arms it again (drv_recovery_go_on). */
 static void arm(struct drv *d, uint64_t ns)
 {
     if (!d->recovery.armed && d->platform.after && !d->platform.after(d->platform.context, ns, step, d))
@@ -164,9 +164,14 @@ bool drv_recovery_rouse(struct drv *d, struct drv_deadline *deadline)
         begin(d, DRV_RECOVERY_LIMIT, "another try");
     if (!drv_recovery_is_active(d))
         return true;
-    arm(d, DRV_POLL_NS);
     drv_gate_leave(&d->gate);
-    return drv_gate_enter(&d->gate, &d->platform, deadline);
+    return drv_enter(d, deadline);
+}
+
+void drv_recovery_go_on(struct drv *d)
+{
+    if (drv_recovery_is_active(d))
+        arm(d, DRV_POLL_NS);
 }
 
 /* RESET and DRAIN. The firmware ends the calls of the queues itself, then answers. */

@@ -174,7 +174,7 @@ int drv_sleep_enter(struct drv *d, struct base_error *error)
         drv_recovery_restart(d, "the firmware did not go to sleep");
     if (!status)
         drv_gate_open(&d->gate);
-    drv_gate_enter(&d->gate, &d->platform, NULL);
+    drv_enter(d, NULL);
     d->error = of_call;
     return status;
 }
@@ -183,7 +183,7 @@ int drv_sleep(struct drv *d, struct base_error *error)
 {
     int status;
 
-    drv_gate_enter(&d->gate, &d->platform, NULL);
+    drv_enter(d, NULL);
     status = d->running ? drv_sleep_enter(d, error) : base_fail(error, ENODEV, "The device has not started.");
     drv_gate_leave(&d->gate);
     return status;
@@ -193,7 +193,7 @@ int drv_wake(struct drv *d, struct base_error *error)
 {
     int status = 0;
 
-    drv_gate_enter(&d->gate, &d->platform, NULL);
+    drv_enter(d, NULL);
     if (!d->running)
         status = base_fail(error, ENODEV, "The device has not started.");
     else if (!d->ready)

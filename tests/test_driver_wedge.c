@@ -182,6 +182,50 @@ static void a_full_table_of_timers(void **state)
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
 }
 
+static struct drv_client *other;
+
+static void crash_in_wait(struct drvrig *r)
+{
+    r->admit = NULL;
+    r->silent_command = 0xffffffffu;
+    drvrig_crash(r);
+}
+
+/* The thread that sleeps gets the processor late: the recovery is over, and another client has gone. */
+static int late_wait(void *context, const bool *done, struct drv_deadline *deadline)
+{
+    int status = rig.platform.wait(context, done, deadline);
+
+    if (!rig.crashing)
+        return status;
+    rig.driver->platform.wait = rig.platform.wait;
+    assert_true(settles());
+    drv_client_close(other);
+    return status;
+}
+
+static void a_recovery_overtakes_a_sleep(void **state)
+{
+    static const uint32_t commands[] = {PR_CMD_QUIESCE_STATE, PR_CMD_TERMINATE_PROCESS, PR_CMD_UNLOAD_PROGRAM,
+                                        PR_CMD_POWER_DOWN};
+    struct base_error error;
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        other = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+        drvrig_program(&rig, other, 1, 0, 0);
+        rig.silent_command = commands[i];
+        rig.admit = crash_in_wait;
+        rig.driver->platform.wait = late_wait;
+        assert_int_equal(drv_sleep(rig.driver, &error), -EIO);
+        if (!strstr(error.text, DRVRIG_CRASH_TEXT))
+            fail_msg("%s", error.text);
+        assert_true(settles());
+        dispatches(i);
+        assert_int_equal(drv_stats_get(rig.driver).recoveries, i + 1); /* no second one */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +233,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(answers_with_wild_slots, boot, drop),
         cmocka_unit_test_setup_teardown(a_program_is_destroyed_while_it_is_reloaded, boot, drop),
         cmocka_unit_test_setup_teardown(a_full_table_of_timers, boot, drop),
+        cmocka_unit_test_setup_teardown(a_recovery_overtakes_a_sleep, boot, drop),
     };
 
     return cmocka_run_group_tests_name("driver_wedge", tests, NULL, NULL);

@@ -226,6 +226,30 @@ static void a_recovery_overtakes_a_sleep(void **state)
     }
 }
 
+/* A request that is queued when the device goes to sleep wakes it. */
+static void a_queued_request_wakes_the_device(void **state)
+{
+    struct base_error error;
+
+    (void)state;
+    rig.hold = true;
+    post(1);
+    post(2);
+    drvrig_work(&rig);
+    assert_true(drvrig_finish_one(&rig, PR_STATUS_OK));
+    rig.driver->ready = false; /* as while the device falls asleep: the second is not sent */
+    drvrig_work(&rig);
+    rig.driver->ready = true;
+    rig.hold = false;
+    if (drv_sleep(rig.driver, &error))
+        fail_msg("%s", error.text);
+    assert_true(settles());
+    assert_int_equal(rig.messages, 2);
+    assert_int_equal(rig.message[1].result, kIOReturnSuccess);
+    assert_int_equal(rig.boots, 2);
+    dispatches(5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +258,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_program_is_destroyed_while_it_is_reloaded, boot, drop),
         cmocka_unit_test_setup_teardown(a_full_table_of_timers, boot, drop),
         cmocka_unit_test_setup_teardown(a_recovery_overtakes_a_sleep, boot, drop),
+        cmocka_unit_test_setup_teardown(a_queued_request_wakes_the_device, boot, drop),
     };
 
     return cmocka_run_group_tests_name("driver_wedge", tests, NULL, NULL);

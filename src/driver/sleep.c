@@ -12,6 +12,7 @@
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/dump.h"
+#include "driver/flow.h"
 #include "driver/instance.h"
 #include "driver/mailbox.h"
 #include "driver/power.h"
@@ -162,6 +163,15 @@ static void power_down(struct drv *d)
     d->asleep = true;
 }
 
+/* Requests that were queued meanwhile have nothing else that would wake the device. */
+static void let_others_in(struct drv *d)
+{
+    if (drv_flow_is_waiting(d))
+        drv_recovery_wake(d);
+    else
+        drv_gate_open(&d->gate);
+}
+
 static bool commands_are_under_way(const struct drv *d)
 {
     for (unsigned i = 0; i < DRV_COMMANDS; i++)
@@ -206,7 +216,7 @@ int drv_sleep_enter(struct drv *d, struct base_error *error)
     else if (is_undisturbed(d))
         drv_recovery_restart(d, "the firmware did not go to sleep");
     if (!status)
-        drv_gate_open(&d->gate);
+        let_others_in(d);
     drv_enter(d, NULL);
     d->error = of_call;
     return status;

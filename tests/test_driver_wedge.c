@@ -250,6 +250,44 @@ static void a_queued_request_wakes_the_device(void **state)
     dispatches(5);
 }
 
+static void note_panic(void *context, const char *sentence)
+{
+    (void)context;
+    assert_true(sentence[0]);
+}
+
+/* A DART captures a fault at any time of a recovery, which is survived or stops everything. */
+static void a_dart_fault_meets_a_recovery(void **state)
+{
+    for (unsigned panics = 0; panics < 2; panics++)
+        for (unsigned steps = 0; steps < 40; steps++) {
+            struct ane_request_reply reply;
+            struct ane_request request;
+
+            boot(state);
+            rig.driver->platform.panic = panics ? note_panic : NULL;
+            crash_under_two_requests();
+            for (unsigned i = 0; i < steps; i++) {
+                drvrig_step(&rig);
+                if (i % 2)
+                    drvrig_fire(&rig);
+            }
+            rig.engine_status = 0; /* not benign */
+            rig.dart[1][PR_DART_ERROR / 4] = PR_DART_ERROR_FLAG | PR_DART_ERROR_NO_PTE;
+            drv_fault_interrupt(rig.driver);
+            assert_true(settles());
+            assert_int_equal(rig.messages, 2);
+            drvrig_request(&request, token, 1, 1, surface);
+            if (rig.driver->fault.panicked) {
+                assert_true(drvrig_send(client, &request, &reply) != kIOReturnSuccess);
+            } else {
+                assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+                dispatches(steps);
+            }
+            drop(state);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +297,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_table_of_timers, boot, drop),
         cmocka_unit_test_setup_teardown(a_recovery_overtakes_a_sleep, boot, drop),
         cmocka_unit_test_setup_teardown(a_queued_request_wakes_the_device, boot, drop),
+        cmocka_unit_test(a_dart_fault_meets_a_recovery),
     };
 
     return cmocka_run_group_tests_name("driver_wedge", tests, NULL, NULL);

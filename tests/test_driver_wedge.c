@@ -288,6 +288,48 @@ static void a_dart_fault_meets_a_recovery(void **state)
         }
 }
 
+/* Between an answer and the caller that it is for, the firmware fails and is restarted. */
+static int overtaken_wait(void *context, const bool *done, struct drv_deadline *deadline)
+{
+    int status = rig.platform.wait(context, done, deadline);
+
+    rig.driver->platform.wait = rig.platform.wait;
+    drvrig_crash(&rig);
+    assert_true(settles());
+    return status;
+}
+
+static void says(const char *text)
+{
+    if (!strstr(drv_last_error(rig.driver), text))
+        fail_msg("\"%s\" does not say \"%s\"", drv_last_error(rig.driver), text);
+}
+
+static void a_restart_overtakes_an_answer(void **state)
+{
+    static uint8_t image[0x10000];
+    size_t size = drvrig_image(image, sizeof(image), 1, 0, 0);
+    struct ane_program_prepare prepare;
+    uint64_t second;
+
+    (void)state;
+    rig.driver->platform.wait = overtaken_wait;
+    assert_int_equal(drvrig_create(&rig, client, image, size, &second), kIOReturnAborted);
+    says("was loaded and lost: the engine was restarted.");
+    assert_int_equal(drv_stats_get(rig.driver).programs, 1);
+    assert_int_equal(drvrig_create(&rig, client, image, size, &second), kIOReturnSuccess);
+    rig.driver->platform.wait = overtaken_wait;
+    rig.bad_command = PR_CMD_LOAD_PROGRAM;
+    rig.bad_status = PR_STATUS_NO_RESOURCES;
+    assert_int_equal(drvrig_prepare(client, second, &prepare), kIOReturnAborted);
+    says("was started and lost: the engine was restarted.");
+    rig.bad_status = 0;
+    rig.driver->platform.wait = overtaken_wait;
+    assert_int_equal(drvrig_prepare(client, second, &prepare), kIOReturnSuccess); /* started again */
+    token = second;
+    dispatches(4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +339,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_table_of_timers, boot, drop),
         cmocka_unit_test_setup_teardown(a_recovery_overtakes_a_sleep, boot, drop),
         cmocka_unit_test_setup_teardown(a_queued_request_wakes_the_device, boot, drop),
+        cmocka_unit_test_setup_teardown(a_restart_overtakes_an_answer, boot, drop),
         cmocka_unit_test(a_dart_fault_meets_a_recovery),
     };
 

@@ -98,7 +98,7 @@ IOReturn drv_load_send(struct drv_program *program)
     drv_balancer_place(&d->balancer, &program->residency, own_bytes(program));
     result = send_command(program, load_args(program, &body), load_answered, DRV_PROGRAM_LOADING,
                           DRV_PROGRAM_UNLOADED);
-    if (!result && program->id >= d->limits.programs)
+    if (!result && program->state == DRV_PROGRAM_LOADED && program->id >= d->limits.programs)
         result = drv_refuse(d, kIOReturnError, "The firmware loaded a program as %u; the limit is %u.",
                             program->id, d->limits.programs);
     return result;

@@ -360,8 +360,12 @@ static bool command(struct drvrig *rig, unsigned channel)
         rig->doorbell &= ~2u;
         return true;
     }
-    status = rig->bad_status && header->id == rig->bad_command ? rig->bad_status
-                                                               : run_command(rig, header, header + 1);
+    status = PR_STATUS_OK;
+    if (rig->wild_command && header->id == rig->wild_command)
+        header->program_id = header->process_id = 0x7fffffff;
+    else
+        status = rig->bad_status && header->id == rig->bad_command ? rig->bad_status
+                                                                   : run_command(rig, header, header + 1);
     header->priority = status;
     slot->address |= 1;
     ring_host(rig, pr_channel_table[channel].bit);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "driver/state.h"
 #include "inside.h"
 #include "iorig.h"
 
@@ -241,12 +242,104 @@ static void the_firmware_refuses_by_name(void **state)
     ane_machine_destroy(machine);
 }
 
+/* Requests without a caller, which the controller keeps. */
+static void post(unsigned count)
+{
+    uint64_t doorbell = pr_channel_table[PR_CHANNEL_DATA_CHAIN_H2T].bit, reference[DRV_REFERENCES] = {0};
+    struct ane_request_reply reply;
+    struct ane_request request;
+    struct IOExternalMethodArguments args = {.selector = ANE_CONTROL_ProgramSendRequest,
+                                             .asyncWakePort = DRVRIG_PORT,
+                                             .asyncReference = reference,
+                                             .asyncReferenceCount = DRV_REFERENCES,
+                                             .scalarInput = &doorbell,
+                                             .scalarInputCount = 1,
+                                             .structureInput = &request,
+                                             .structureInputSize = sizeof(request),
+                                             .structureOutput = &reply,
+                                             .structureOutputSize = sizeof(reply)};
+
+    rig.hold = true;
+    drvrig_request(&request, token, 2, 1, surface);
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal(drv_client_call(control, args.selector, &args, NULL), kIOReturnSuccess);
+    drvrig_work(&rig);
+}
+
+static void crash_in_wait(struct drvrig *r)
+{
+    r->admit = NULL;
+    r->hold = false;
+    drvrig_crash(r);
+}
+
+static void recover(void)
+{
+    do
+        drvrig_work(&rig);
+    while (drvrig_fire(&rig));
+}
+
+/* The process is pinned by a queued request and gets a slot again; the chain is gone, and holds nothing. */
+static void a_restart_ends_a_chain(void **state)
+{
+    struct ane_output_set set;
+    struct ane_inputs_ready inputs;
+
+    (void)state;
+    assert_int_equal(prepare(control, token, 0, 2), kIOReturnSuccess);
+    set = set_of(0, surface[2]);
+    assert_int_equal(enqueue(&set), kIOReturnSuccess);
+    assert_int_equal(control->pinned, 1);
+    post(2); /* one is with the firmware, the other queued */
+    crash_in_wait(&rig);
+    recover();
+    assert_int_equal(control->pinned, 0);
+    inputs = inputs_of(10);
+    assert_int_equal(ready(&inputs), kIOReturnNotFound);
+    assert_int_equal(prepare(control, token, 0, 2), kIOReturnSuccess);
+    set = set_of(0, surface[2]);
+    assert_int_equal(enqueue(&set), kIOReturnSuccess);
+}
+
+/* A message that waits to be sent while the firmware is restarted names a chain of the old one. */
+static void no_message_crosses_a_restart(void **state)
+{
+    struct ane_active_procedure active;
+    struct ane_inputs_ready inputs;
+    struct ane_output_set set;
+    IOReturn result = kIOReturnSuccess;
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(prepare(control, token, 0, 2), kIOReturnSuccess);
+        set = set_of(0, surface[2]);
+        inputs = inputs_of(10);
+        active = (struct ane_active_procedure){.handle = chain.handle};
+        post(DRV_REQUESTS_PER_CLIENT); /* the next one waits */
+        rig.chained_bytes = 0;
+        rig.admit = crash_in_wait;
+        switch (i) {
+        case 0: result = enqueue(&set); break;
+        case 1: result = ready(&inputs); break;
+        case 2: result = activate(&active); break;
+        case 3: result = prepare(control, token, 0, 2); break;
+        }
+        recover();
+        if (rig.admit || rig.chained_bytes || !result)
+            fail_msg("row %u: result 0x%x, %u bytes were sent", i, (unsigned)result, rig.chained_bytes);
+        assert_int_equal(control->pinned, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_chain_goes_round, make, drop),
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, make, drop),
         cmocka_unit_test_setup_teardown(another_task_names_only_its_own_surfaces, make, drop),
+        cmocka_unit_test_setup_teardown(a_restart_ends_a_chain, make, drop),
+        cmocka_unit_test_setup_teardown(no_message_crosses_a_restart, make, drop),
         cmocka_unit_test(the_firmware_refuses_by_name),
     };
 

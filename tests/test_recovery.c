@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/state.h"
 #include "folder.h"
 #include "iorig.h"
 #include "machine/internal.h"
@@ -509,6 +510,152 @@ static void a_hostile_file_is_refused(void **state)
     end(&s);
 }
 
+/* The program's descriptor is changed in memory, past the driver's check, to one that the engine refuses. */
+static void spoil_descriptor(struct subject *s, uint64_t token)
+{
+    const uint32_t record_of_no_register = 0xf4012340;
+    const struct drv_program *program = s->machine->driver->programs;
+
+    while (program->token != token)
+        program = program->next;
+    memcpy((uint8_t *)program->text.host + 0x28, &record_of_no_register, sizeof(record_of_no_register));
+}
+
+/* One step of another program of the same client, from a state of zeros. */
+static void dispatches_another(struct iorig_accumulator *a)
+{
+    static uint8_t image[1 << 20];
+    struct ane_program_prepare prepare;
+    const uint64_t before = a->token;
+
+    memset(ane_surface_base(a->state), 0, ane_surface_lookup(a->state));
+    assert_int_equal(
+        iorig_create(&a->client, image, iorig_image_add(image, sizeof(image), CHANNELS, WIDTH), &a->token),
+        kIOReturnSuccess);
+    assert_int_equal(iorig_prepare(&a->client, a->token, &prepare), kIOReturnSuccess);
+    if (iorig_accumulator_step(a))
+        fail_msg("%s", ane_machine_error());
+    assert_true(iorig_accumulator_value(a) == 1.0);
+    assert_int_equal(iorig_destroy(&a->client, before), kIOReturnSuccess);
+}
+
+/* The queue stops on a descriptor: its call ends at the deadline, and neither client notices afterwards. */
+static void a_descriptor_that_never_completes(void **state)
+{
+    struct iorig_accumulator first;
+    struct subject s;
+    uint64_t began;
+
+    (void)state;
+    make(&s);
+    iorig_accumulator_make(&first, ane_machine_service(s.machine), CHANNELS, WIDTH);
+    assert_int_equal(iorig_accumulator_step(&first), kIOReturnSuccess);
+    spoil_descriptor(&s, first.token);
+    began = ane_machine_now(s.machine);
+    assert_int_equal(iorig_accumulator_step(&first), kIOReturnError);
+    says("the task queue stopped on a descriptor");
+    assert_true(ane_machine_now(s.machine) - began >= PR_DEADLINE_NS);
+    assert_true(ane_machine_now(s.machine) - began < 2 * PR_DEADLINE_NS);
+    assert_int_equal(counter(&s, "engine.stuck"), 1);
+    dispatches(&s);
+    dispatches_another(&first);
+    dispatches(&s);
+    assert_int_equal(counter(&s, "driver.recoveries"), 0);
+    iorig_accumulator_release(&first);
+    end(&s);
+}
+
+/* A machine that ends at a bad time, with two clients and two requests outstanding. */
+
+static void post(const struct iorig_accumulator *a, ane_port_t port)
+{
+    const uint32_t surfaces[3] = {a->x, a->state, a->state};
+    const uint64_t doorbell = ANE_REQUEST_DOORBELL;
+    struct ane_request request = {.token = a->token,
+                                  .priority = ANE_REQUEST_PRIORITY,
+                                  .qos = ANE_REQUEST_QOS,
+                                  .category = ANE_REQUEST_CATEGORY,
+                                  .inputs = 2,
+                                  .outputs = 1};
+    struct ane_request_reply reply;
+    uint64_t reference = 1;
+    size_t size = sizeof(reply);
+
+    memcpy(request.surface, surfaces, sizeof(surfaces));
+    assert_int_equal(IOConnectCallAsyncMethod(a->client.connect, ANE_CONTROL_ProgramSendRequest, port,
+                                              &reference, 1, &doorbell, 1, &request, sizeof(request), NULL,
+                                              NULL, &reply, &size),
+                     kIOReturnSuccess);
+}
+
+/* The first request is with the firmware, the second is queued in the driver. */
+static void make_busy(struct subject *s, struct iorig_accumulator *second, ane_port_t *port)
+{
+    make(s);
+    iorig_accumulator_make(second, ane_machine_service(s->machine), CHANNELS, WIDTH);
+    assert_int_equal(ane_port_create(port), 0);
+    post(&s->a, *port);
+    post(second, *port);
+}
+
+/* Every request has ended with one message; what the clients had is gone. */
+static void end_busy(struct subject *s, struct iorig_accumulator *second, ane_port_t port)
+{
+    struct ane_port_message message;
+
+    ane_machine_destroy(s->machine);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(ane_port_receive(port, &message, 0), 0);
+        if (message.result != kIOReturnAborted && message.result != kIOReturnSuccess &&
+            message.result != ANE_RETURN_CLOSED)
+            fail_msg("message %u: 0x%x", i, (unsigned)message.result);
+    }
+    assert_int_equal(ane_port_receive(port, &message, 0), -ETIMEDOUT);
+    assert_int_equal(ane_port_release(port), 0);
+    assert_int_equal(iorig_accumulator_step(second), ANE_RETURN_CLOSED);
+    for (unsigned i = 0; i < 2; i++) {
+        struct iorig_accumulator *a = i ? second : &s->a;
+
+        (void)IOServiceClose(a->client.connect);
+        ane_surface_release(a->x);
+        ane_surface_release(a->state);
+    }
+}
+
+/* From the crash to the end of a second recovery, which also waits for the interval. */
+static void destroyed_while_it_recovers(void **state)
+{
+    struct iorig_accumulator second;
+    struct subject s;
+    ane_port_t port;
+
+    (void)state;
+    for (uint64_t i = 0; i < 40; i++) {
+        make_busy(&s, &second, &port);
+        inject(&s, RT_FAULT_SYNC, "the first");
+        ane_machine_run(s.machine, i * i * 20000);
+        inject(&s, RT_FAULT_SYNC, "the second");
+        ane_machine_run(s.machine, i * 50000);
+        end_busy(&s, &second, port);
+    }
+}
+
+static void destroyed_while_it_sleeps(void **state)
+{
+    struct iorig_accumulator second;
+    struct subject s;
+    ane_port_t port;
+
+    (void)state;
+    for (unsigned busy = 0; busy < 2; busy++) {
+        make_busy(&s, &second, &port);
+        if (!busy)
+            ane_machine_run(s.machine, 10 * PR_RECOVERY_INTERVAL_NS);
+        assert_int_equal(ane_machine_sleep(s.machine), 0);
+        end_busy(&s, &second, port);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -517,12 +664,15 @@ int main(void)
         cmocka_unit_test(crashes_faster_than_the_interval),
         cmocka_unit_test(a_client_does_not_wait_for_ever),
         cmocka_unit_test(a_stuck_queue_is_aborted),
+        cmocka_unit_test(a_descriptor_that_never_completes),
         cmocka_unit_test(an_abort_that_does_not_clear),
         cmocka_unit_test(a_dispatch_wakes_the_device),
         cmocka_unit_test(a_crash_is_known_after_sleep),
         cmocka_unit_test(dumps_go_to_a_folder),
         cmocka_unit_test(the_firmware_reports),
         cmocka_unit_test(a_hostile_file_is_refused),
+        cmocka_unit_test(destroyed_while_it_recovers),
+        cmocka_unit_test(destroyed_while_it_sleeps),
         cmocka_unit_test(clients_on_threads),
         cmocka_unit_test(ten_thousand_crashes),
     };

@@ -333,7 +333,8 @@ ANE_API int ane_machine_fault(struct ane_machine *machine, struct ane_machine_fa
 /*
  * The device sleeps: the driver quiesces the firmware, unloads what it has, suspends it and switches its
  * power off. Blocks until requests that the firmware has are over. Programs, connections and surfaces stay
- * what they are; the next call of a connection wakes the device. The device may sleep already.
+ * what they are; the next call of a connection wakes the device, and so does a request that was queued in
+ * the driver. The device may sleep already.
  * 0, or -EBUSY when commands of other calls stay under way; -EIO when the firmware does not obey, it is
  * restarted then; -ENODEV when the machine has no firmware; -EPERM as above.
  */

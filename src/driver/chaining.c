@@ -4,6 +4,9 @@
  * meanwhile, so that the addresses of posted sets stay. A client of the same identity may use the chain; its
  * buffers are surfaces of the task that prepared it, and are mapped in that client's domain. A set's buffers
  * are in use until the set is posted again or the chain ends, those of a trigger while its call lasts.
+ *
+ * A restart of the firmware ends every chain. One that a call uses is lost first, and ends with that call: no
+ * message with the old firmware's name for it may reach the new one, where that may name another chain.
  */
 #include "driver/chaining.h"
 
@@ -26,6 +29,7 @@ struct drv_chain {
     struct drv_process *process;
     uint64_t cache_handler; /* the firmware's name for it */
     uint64_t timestamp;     /* of the last trigger it accepted */
+    uint32_t users;         /* calls that use it */
     bool lost;              /* the firmware was restarted and does not know it any more */
     uint32_t sets;
     struct {
@@ -44,6 +48,13 @@ union message {
     uint8_t bytes[DRV_CELL_BYTES];
 };
 
+static IOReturn refuse_lost(const struct drv_chain *chain)
+{
+    return drv_refuse(chain->process->client->driver, kIOReturnNotFound,
+                      "Chain 0x%" PRIx64 " was lost when the engine was restarted; prepare it again.",
+                      chain->handle);
+}
+
 /* The chain of a handle, if the client may use its program. */
 static IOReturn find_chain(struct drv_client *client, uint64_t handle, struct drv_chain **found)
 {
@@ -51,15 +62,13 @@ static IOReturn find_chain(struct drv_client *client, uint64_t handle, struct dr
 
     while (chain && chain->handle != handle)
         chain = chain->next;
-    if (chain && chain->lost)
-        return drv_refuse(client->driver, kIOReturnNotFound,
-                          "Chain 0x%" PRIx64 " was lost when the engine was restarted; prepare it again.",
-                          handle);
     if (!chain || !drv_program_find(client, chain->process->program->token)) {
         drv_refuse(client->driver, kIOReturnNotFound, "There is no chain 0x%" PRIx64 " for this client.",
                    handle);
         return kIOReturnNotFound;
     }
+    if (chain->lost)
+        return refuse_lost(chain);
     *found = chain;
     return kIOReturnSuccess;
 }
@@ -93,13 +102,16 @@ void drv_chaining_drop(struct drv_process *process)
     }
 }
 
-/* A call that uses the chain has its process pinned, and finds out afterwards. */
 void drv_chaining_lose(struct drv_process *process)
 {
-    for (struct drv_chain *chain = process->client->driver->chains; chain; chain = chain->next)
-        chain->lost = chain->lost || chain->process == process;
-    if (!process->pins)
-        drv_chaining_drop(process);
+    for (struct drv_chain *chain = process->client->driver->chains, *next; chain; chain = next) {
+        next = chain->next;
+        if (chain->process != process)
+            continue;
+        chain->lost = true;
+        if (!chain->users)
+            drop_chain(chain);
+    }
 }
 
 /* Pinned, with a slot of the firmware's, until it is unpinned; not at all on failure. */
@@ -113,6 +125,31 @@ static IOReturn pin_running(struct drv_process *process)
     if (result)
         drv_process_unpin(process);
     return result;
+}
+
+/* Ends the use of a chain. */
+static void put_chain(struct drv_chain *chain)
+{
+    if (!--chain->users && chain->lost)
+        drop_chain(chain);
+}
+
+/* A call uses the chain until it gives it back: its process is pinned and has a slot. */
+static IOReturn use_chain(struct drv_chain *chain)
+{
+    IOReturn result;
+
+    chain->users++;
+    result = pin_running(chain->process);
+    if (result)
+        put_chain(chain);
+    return result;
+}
+
+static void unuse_chain(struct drv_chain *chain)
+{
+    drv_process_unpin(chain->process);
+    put_chain(chain);
 }
 
 /* Sends one message of a chain's and waits for the slot, which is the answer. The process is pinned. */
@@ -207,6 +244,12 @@ static IOReturn bind_buffers(struct binding *b, uint32_t first, uint32_t wanted,
     return kIOReturnSuccess;
 }
 
+/* The same for a chain that exists: while the call waited it may have been lost. */
+static IOReturn send_chained(struct drv_chain *chain, uint32_t id, union message *message, uint32_t bytes)
+{
+    return chain->lost ? refuse_lost(chain) : send_message(chain->process, id, message, bytes);
+}
+
 /* Prepare. */
 
 static IOReturn install(struct drv_chain *chain, uint32_t procedure)
@@ -230,6 +273,7 @@ static IOReturn make_chain(struct drv_process *process, const struct ane_chainin
 {
     struct drv *d = process->client->driver;
     struct drv_chain *chain = base_alloc(sizeof(*chain));
+    uint64_t boots;
     IOReturn result;
 
     if (!chain) {
@@ -240,8 +284,12 @@ static IOReturn make_chain(struct drv_process *process, const struct ane_chainin
     chain->sets = prepare->sets;
     result = pin_running(process);
     if (!result) {
+        boots = d->stats.boots;
         result = install(chain, prepare->procedure);
         drv_process_unpin(process);
+        if (!result && d->stats.boots != boots)
+            result = drv_refuse(d, kIOReturnAborted,
+                                "Chaining prepare: the chain was made and lost: the engine was restarted.");
     }
     if (result) {
         base_free(chain);
@@ -328,8 +376,8 @@ static IOReturn post_set(const struct drv_client *caller, struct drv_chain *chai
 
     if (result)
         return result;
-    result = send_message(process, PR_EXE_CACHE_REQUEST_SUBMIT, &message,
-                          PR_CACHE_RECYCLE_BYTES(program->outputs));
+    result =
+        send_chained(chain, PR_EXE_CACHE_REQUEST_SUBMIT, &message, PR_CACHE_RECYCLE_BYTES(program->outputs));
     if (result) {
         unuse_all(b.owner, b.mapping, b.count);
         return result;
@@ -365,11 +413,11 @@ IOReturn drv_chaining_enqueue(struct drv_client *client, struct IOExternalMethod
     result = copy_list(client, &set, list);
     if (result)
         return result;
-    result = pin_running(process);
+    result = use_chain(chain);
     if (result)
         return result;
     result = post_set(client, chain, set.set, list);
-    drv_process_unpin(process);
+    unuse_chain(chain);
     return result;
 }
 
@@ -415,8 +463,8 @@ static IOReturn trigger(const struct drv_client *caller, struct drv_chain *chain
 
     if (result)
         return result;
-    result = send_message(process, PR_EXE_CACHE_REQUEST_TRIGGER, &message,
-                          PR_CACHE_TRIGGER_BYTES(program->inputs));
+    result =
+        send_chained(chain, PR_EXE_CACHE_REQUEST_TRIGGER, &message, PR_CACHE_TRIGGER_BYTES(program->inputs));
     unuse_all(b.owner, b.mapping, b.count);
     if (!result && ready->timestamp > chain->timestamp)
         chain->timestamp = ready->timestamp;
@@ -426,7 +474,6 @@ static IOReturn trigger(const struct drv_client *caller, struct drv_chain *chain
 IOReturn drv_chaining_ready(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct ane_inputs_ready ready;
-    struct drv_process *process;
     struct drv_chain *chain = NULL;
     IOReturn result;
 
@@ -438,19 +485,17 @@ IOReturn drv_chaining_ready(struct drv_client *client, struct IOExternalMethodAr
         result = check_ready(client->driver, chain, &ready);
     if (result)
         return result;
-    process = chain->process;
-    result = pin_running(process);
+    result = use_chain(chain);
     if (result)
         return result;
     result = trigger(client, chain, &ready);
-    drv_process_unpin(process);
+    unuse_chain(chain);
     return result;
 }
 
 IOReturn drv_chaining_activate(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct ane_active_procedure active;
-    struct drv_process *process;
     struct drv_chain *chain = NULL;
     union message message = {{0}};
     IOReturn result;
@@ -466,11 +511,10 @@ IOReturn drv_chaining_activate(struct drv_client *client, struct IOExternalMetho
                           "Active procedure %u: a program has procedure 0; flags and reserved bytes are 0.",
                           active.procedure);
     message.active.group = message.active.active = chain->cache_handler;
-    process = chain->process;
-    result = pin_running(process);
+    result = use_chain(chain);
     if (result)
         return result;
-    result = send_message(process, PR_EXE_PROCEDURE_CALL_VARIANT, &message, sizeof(message.active));
-    drv_process_unpin(process);
+    result = send_chained(chain, PR_EXE_PROCEDURE_CALL_VARIANT, &message, sizeof(message.active));
+    unuse_chain(chain);
     return result;
 }

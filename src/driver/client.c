@@ -197,7 +197,7 @@ IOReturn drv_client_open(struct drv *d, const struct drv_identity *identity, uin
     IOReturn result;
 
     *client = NULL;
-    drv_gate_enter(&d->gate, &d->platform, NULL);
+    drv_enter(d, NULL);
     reap_all(d);
     d->error = error;
     result = open_client(d, identity, type, client);
@@ -211,7 +211,7 @@ void drv_client_close(struct drv_client *client)
     struct drv *d = client->driver;
     bool ended = false;
 
-    drv_gate_enter(&d->gate, &d->platform, NULL);
+    drv_enter(d, NULL);
     set_state(client, DRV_CLIENT_RELEASED);
     client->ended = &ended;
     client->calls++;
@@ -269,8 +269,7 @@ IOReturn drv_client_run(struct drv_client *client, drv_dispatcher run, uint32_t 
     if (!arguments)
         return kIOReturnBadArgument;
     client->calls++;
-    if (!drv_gate_enter(&d->gate, &d->platform, &deadline) ||
-        (!d->ready && !plain && !drv_recovery_rouse(d, &deadline)))
+    if (!drv_enter(d, &deadline) || (!d->ready && !plain && !drv_recovery_rouse(d, &deadline)))
         return leave_outside(client, error);
     d->error = error;
     result = run_call(client, run, number, plain, arguments);

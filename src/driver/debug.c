@@ -74,7 +74,7 @@ int drv_debug_report(struct drv *d, uint32_t report, char *text, size_t *bytes, 
 
     if (report >= PR_REPORTS)
         return base_fail(error, EINVAL, "There is no report %u; the firmware has %u.", report, PR_REPORTS);
-    drv_gate_enter(&d->gate, &d->platform, NULL);
+    drv_enter(d, NULL);
     if (!d->ready)
         drv_recovery_rouse(d, NULL);
     if (d->ready)

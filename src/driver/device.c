@@ -23,6 +23,7 @@
 #include "driver/power.h"
 #include "driver/program.h"
 #include "driver/quota.h"
+#include "driver/recovery.h"
 #include "driver/rtbuddy.h"
 
 static const char *const aperture_name[PR_APERTURE_COUNT] = {
@@ -60,6 +61,13 @@ struct drv_stats drv_stats_get(const struct drv *d)
     return stats;
 }
 
+bool drv_enter(struct drv *d, struct drv_deadline *deadline)
+{
+    if (d->gate.closed)
+        drv_recovery_go_on(d);
+    return drv_gate_enter(&d->gate, &d->platform, deadline);
+}
+
 int drv_wait(struct drv *d, const bool *done, struct drv_deadline *deadline)
 {
     struct base_error *error = d->error;
@@ -68,7 +76,7 @@ int drv_wait(struct drv *d, const bool *done, struct drv_deadline *deadline)
     d->error = NULL;
     drv_gate_leave(&d->gate);
     status = d->platform.wait(d->platform.context, done, deadline);
-    drv_gate_enter(&d->gate, &d->platform, NULL);
+    drv_enter(d, NULL);
     d->error = error;
     /* What was waited for has been: *done may be false again, or true only now. */
     return *done ? 0 : status;

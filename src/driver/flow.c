@@ -110,6 +110,14 @@ void drv_flow_returned(struct drv *d, const struct drv_request *r)
     advance_bands(d);
 }
 
+bool drv_flow_is_waiting(const struct drv *d)
+{
+    for (unsigned i = 0; i < DRV_BANDS; i++)
+        if (d->band[i].queue)
+            return true;
+    return false;
+}
+
 void drv_flow_resume(struct drv *d)
 {
     advance_bands(d);

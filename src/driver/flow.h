@@ -16,6 +16,8 @@ void drv_flow_remove(struct drv *driver, struct drv_request *request);
 void drv_flow_leave(struct drv *driver, const struct drv_request *request);
 /* The firmware has returned a request: its place is free, and what waited for room is sent. */
 void drv_flow_returned(struct drv *driver, const struct drv_request *request);
+/* A request is queued, in any band. */
+bool drv_flow_is_waiting(const struct drv *driver);
 /* Slots of the ring have come back. */
 void drv_flow_resume(struct drv *driver);
 /*

@@ -98,7 +98,7 @@ IOReturn drv_load_send(struct drv_program *program)
     drv_balancer_place(&d->balancer, &program->residency, own_bytes(program));
     result = send_command(program, load_args(program, &body), load_answered, DRV_PROGRAM_LOADING,
                           DRV_PROGRAM_UNLOADED);
-    if (!result && program->id >= d->limits.programs)
+    if (!result && program->state == DRV_PROGRAM_LOADED && program->id >= d->limits.programs)
         result = drv_refuse(d, kIOReturnError, "The firmware loaded a program as %u; the limit is %u.",
                             program->id, d->limits.programs);
     return result;
@@ -178,6 +178,11 @@ bool drv_load_post(struct drv_program *program, struct pr_body_load *body, struc
         return false;
     drv_program_set_state(holder, DRV_PROGRAM_RELOADING);
     return true;
+}
+
+bool drv_load_is_there(struct drv_program *program)
+{
+    return holder_of(program)->state == DRV_PROGRAM_READY;
 }
 
 /* One that is just loaded, or about to be unloaded, is found by no client: it ends. */

@@ -19,6 +19,8 @@ IOReturn drv_load_again(struct drv_program *program, struct drv_deadline *deadli
  * answered. False when none is needed any more: an instance has taken the slot of its base.
  */
 bool drv_load_post(struct drv_program *program, struct pr_body_load *body, struct drv_answer *answer);
+/* The firmware has the program, or an instance's base. */
+bool drv_load_is_there(struct drv_program *program);
 /* The firmware has forgotten every program, and every process without a client. */
 void drv_load_lose_all(struct drv *driver);
 

@@ -266,6 +266,19 @@ static IOReturn map_refused(const struct drv_process *process, const struct drv_
         drv_space_used(&domain->space), domain->space.end - domain->space.first, domain->number);
 }
 
+/* The firmware said that it has the process; `boots` is from before it was asked. */
+static IOReturn refuse_unstarted(const struct drv_process *process, uint64_t boots)
+{
+    struct drv *d = process->client->driver;
+
+    if (d->stats.boots != boots)
+        return drv_refuse(d, kIOReturnAborted,
+                          "Program 0x%" PRIx64 " was started and lost: the engine was restarted.",
+                          process->program->token);
+    return drv_refuse(d, kIOReturnError, "The firmware gave a process number of %u or more.",
+                      d->limits.processes);
+}
+
 /* With a domain: text and kernel mapped there, and a slot of the firmware's for its stream. */
 static IOReturn start_process(struct drv_process *process)
 {
@@ -283,6 +296,7 @@ static IOReturn start_process(struct drv_process *process)
                                     .late = created_late,
                                     .late_context = program};
     enum drv_command_end end;
+    uint64_t boots;
     IOReturn result;
     int status;
 
@@ -292,12 +306,12 @@ static IOReturn start_process(struct drv_process *process)
     args.bytes = write_body(body, domain, process);
     set_state(process, DRV_PROCESS_STARTING);
     program->ghosts++;
+    boots = d->stats.boots;
     result = drv_command_run(d, &args, &end);
     if (end == DRV_COMMAND_NOT_SENT)
         program->ghosts--;
     if (!result && process->state != DRV_PROCESS_LIVE)
-        result = drv_refuse(d, kIOReturnError, "The firmware gave a process number of %u or more.",
-                            d->limits.processes);
+        result = refuse_unstarted(process, boots);
     if (result)
         undo_start(process, domain);
     return result;

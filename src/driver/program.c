@@ -486,8 +486,10 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
     if (program->processes && (program->processes != process || process->next_of_program))
         return drv_refuse(d, kIOReturnBusy, "Program 0x%" PRIx64 " is prepared by another client.",
                           destroy->token);
-    drv_program_set_state(program,
-                          program->state == DRV_PROGRAM_LOST ? DRV_PROGRAM_UNLOADED : DRV_PROGRAM_LOADED);
+    /* One that is being loaded again is decided by the answer, and goes at the next reap. */
+    if (program->state != DRV_PROGRAM_RELOADING)
+        drv_program_set_state(program,
+                              program->state == DRV_PROGRAM_LOST ? DRV_PROGRAM_UNLOADED : DRV_PROGRAM_LOADED);
     if (process) {
         drv_process_pin(process);
         drv_process_end(process);

@@ -48,7 +48,7 @@ bool drv_recovery_is_active(const struct drv *d)
 
 static void step(void *context);
 
-/* Without a timer there is no step now: the next caller arms it again. */
+/* Without a timer there is no step now: the next call arms it again (drv_recovery_go_on). */
 static void arm(struct drv *d, uint64_t ns)
 {
     if (!d->recovery.armed && d->platform.after && !d->platform.after(d->platform.context, ns, step, d))
@@ -81,14 +81,26 @@ static void begin(struct drv *d, enum drv_recovery_phase phase, const char *caus
  */
 static void restart_restore(struct drv *d, enum drv_recovery_phase phase)
 {
-    d->recovery.starting = NULL;
     d->recovery.restores++;
     enter_phase(d, phase);
+}
+
+/* The dump of this failure is over: what such a controller stages afterwards is not looked at. */
+static bool has_dumped(const struct drv *d)
+{
+    const bool booting = !d->running || d->recovery.phase == DRV_RECOVERY_BOOT;
+
+    if (d->dump.draining)
+        return false;
+    return booting ? d->boot.crashed
+                   : d->recovery.phase == DRV_RECOVERY_DRAIN || d->recovery.phase == DRV_RECOVERY_CANCEL;
 }
 
 /* A section of a dump that is being taken is not another crash. */
 void drv_recovery_crash(struct drv *d)
 {
+    if (has_dumped(d))
+        return;
     d->stats.crashes += !d->dump.draining;
     drv_dump_take(d);
     if (!d->running || d->recovery.phase == DRV_RECOVERY_BOOT)
@@ -152,9 +164,14 @@ bool drv_recovery_rouse(struct drv *d, struct drv_deadline *deadline)
         begin(d, DRV_RECOVERY_LIMIT, "another try");
     if (!drv_recovery_is_active(d))
         return true;
-    arm(d, DRV_POLL_NS);
     drv_gate_leave(&d->gate);
-    return drv_gate_enter(&d->gate, &d->platform, deadline);
+    return drv_enter(d, deadline);
+}
+
+void drv_recovery_go_on(struct drv *d)
+{
+    if (drv_recovery_is_active(d))
+        arm(d, DRV_POLL_NS);
 }
 
 /* RESET and DRAIN. The firmware ends the calls of the queues itself, then answers. */
@@ -330,18 +347,24 @@ static void give_up_process(struct drv *d, struct drv_process *process)
     fail_queued(d, process);
 }
 
-/* What the answered command was for. */
-static void take_restored(struct drv *d, struct drv_process *process)
+/*
+ * What the answered command was for. An answer that does not say where the firmware has it is no success,
+ * whatever its status: the same command is not sent again.
+ */
+static void take_restored(struct drv *d)
 {
-    struct drv_process *started = d->recovery.starting;
+    struct drv_process *process = d->recovery.restoring;
+    bool done;
 
     d->recovery.posted = false;
-    d->recovery.starting = NULL;
-    if (started)
-        drv_process_posted(started);
-    if (started && started->state == DRV_PROCESS_LIVE)
-        started->restore = false;
-    else if (PR_REPLY_STATUS(&d->recovery.answer.header) != PR_STATUS_OK)
+    if (d->recovery.starting) {
+        drv_process_posted(process);
+        done = process->state == DRV_PROCESS_LIVE;
+        process->restore = !done;
+    } else {
+        done = drv_load_is_there(process->program);
+    }
+    if (!done)
         give_up_process(d, process);
 }
 
@@ -349,13 +372,15 @@ static void send_restore(struct drv *d, struct drv_process *process)
 {
     struct drv_program *program = process->program;
 
+    d->recovery.restoring = process;
+    d->recovery.starting = false;
     if (program->state == DRV_PROGRAM_LOST &&
         drv_load_post(program, &d->recovery.load, &d->recovery.answer)) {
         d->recovery.posted = true;
     } else if (program->state == DRV_PROGRAM_READY && process->state == DRV_PROCESS_PARKED &&
                drv_process_post(process, (void *)d->recovery.process, &d->recovery.answer)) {
         d->recovery.posted = true;
-        d->recovery.starting = process;
+        d->recovery.starting = true;
     } else {
         give_up_process(d, process);
     }
@@ -373,7 +398,7 @@ static bool restore(struct drv *d)
         drv_dump_skip(d, "a program could not be loaded again");
         restart_restore(d, DRV_RECOVERY_CANCEL);
     } else if (d->recovery.posted) {
-        take_restored(d, process);
+        take_restored(d);
     } else if (process && d->recovery.restores >= DRV_BOOT_TRIES) {
         give_up_process(d, process);
     } else if (process) {

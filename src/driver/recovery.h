@@ -18,6 +18,8 @@ void drv_recovery_suspect(struct drv *driver);
 void drv_recovery_forget(struct drv *driver);
 /* From its beginning to its end. */
 bool drv_recovery_is_active(const struct drv *driver);
+/* Its next step is due again, if there was no timer for it when it was to be set. */
+void drv_recovery_go_on(struct drv *driver);
 /* The firmware does not obey: it is stopped without a dump. */
 void drv_recovery_restart(struct drv *driver, const char *cause);
 /* A device that sleeps wakes. */

@@ -592,6 +592,7 @@ IOReturn drv_request_message(struct drv_process *process, void *message, uint32_
 {
     struct drv_client *client = process->client;
     struct drv *d = client->driver;
+    const uint64_t boots = d->stats.boots;
     struct drv_request *r;
     IOReturn result = await_request(process, deadline, &r);
     bool late;
@@ -599,7 +600,8 @@ IOReturn drv_request_message(struct drv_process *process, void *message, uint32_
     if (result)
         return result;
     drv_process_pin(process); /* the request's own */
-    if (process->state != DRV_PROCESS_LIVE) {
+    /* What the message names is the firmware's of before, even if the process has a slot again. */
+    if (process->state != DRV_PROCESS_LIVE || d->stats.boots != boots) {
         free_request(d, r);
         return refuse_lost(process);
     }

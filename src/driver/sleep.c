@@ -11,6 +11,8 @@
 #include "base/array.h"
 #include "driver/client.h"
 #include "driver/command.h"
+#include "driver/dump.h"
+#include "driver/flow.h"
 #include "driver/instance.h"
 #include "driver/mailbox.h"
 #include "driver/power.h"
@@ -20,7 +22,19 @@
 /* The calls that the firmware has may take as long as its own deadline, and its abort as long again. */
 #define QUIESCE_NS (3 * PR_DEADLINE_NS)
 
-/* Waits for one command. The gate is closed: no other is under way. */
+/*
+ * No recovery has begun since the gate was closed. Once one has, it may be over when this call runs again:
+ * the gate was open meanwhile, and clients, processes and programs may be others.
+ */
+static bool is_undisturbed(const struct drv *d)
+{
+    return !d->ready && !d->recovery.failed && !drv_recovery_is_active(d);
+}
+
+/*
+ * Waits for one command. The gate is closed: no other is under way. After a failure nothing that was found
+ * before it may be used.
+ */
 static int run_command(struct drv *d, struct drv_command_args args, struct base_error *error)
 {
     struct drv_deadline timer = {.timer = true, .ns = QUIESCE_NS};
@@ -35,7 +49,10 @@ static int run_command(struct drv *d, struct drv_command_args args, struct base_
         return base_fail(error, EIO, "Sleep: command %s was not answered.", pr_command_name(args.id));
     }
     status = PR_REPLY_STATUS(&answer.header);
-    if (status == PR_STATUS_OK && !drv_recovery_is_active(d))
+    if (!is_undisturbed(d))
+        return base_fail(error, EIO, "Sleep: the firmware failed at command %s: %s.",
+                         pr_command_name(args.id), drv_dump_reason(d));
+    if (status == PR_STATUS_OK)
         return 0;
     return base_fail(error, EIO, "Sleep: the firmware refused command %s: %s.", pr_command_name(args.id),
                      pr_status_text(status));
@@ -58,6 +75,22 @@ static int terminate(struct drv *d, const struct drv_program *program, uint32_t 
         error);
 }
 
+static int end_processes_of(struct drv *d, const struct drv_client *client, uint32_t *count,
+                            struct base_error *error)
+{
+    for (const struct drv_process *process = client->processes; process; process = process->next_of_client) {
+        int status;
+
+        *count += process->id != PR_NO_ID;
+        status = terminate(d, process->program, process->id, error);
+        if (!status)
+            status = terminate(d, process->program, process->old_id, error);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
 /* Also those whose slots were to be given back later. */
 static int end_processes(struct drv *d, uint32_t *count, struct base_error *error)
 {
@@ -66,15 +99,14 @@ static int end_processes(struct drv *d, uint32_t *count, struct base_error *erro
     for (uint32_t id = 0; id < PR_PROCESSES_MAX && !status; id++)
         if (d->stray[id])
             status = terminate(d, d->stray[id], id, error);
-    for (struct drv_client *client = d->clients; client; client = client->next)
-        for (struct drv_process *process = client->processes; process && !status;
-             process = process->next_of_client) {
-            *count += process->id != PR_NO_ID;
-            status = terminate(d, process->program, process->id, error);
-            if (!status)
-                status = terminate(d, process->program, process->old_id, error);
-        }
-    return status;
+    if (status)
+        return status;
+    for (const struct drv_client *client = d->clients; client; client = client->next) {
+        status = end_processes_of(d, client, count, error);
+        if (status)
+            return status;
+    }
+    return 0;
 }
 
 static bool has_slot(const struct drv_program *program)
@@ -85,9 +117,9 @@ static bool has_slot(const struct drv_program *program)
 
 static int unload_programs(struct drv *d, uint32_t *count, struct base_error *error)
 {
-    int status = 0;
+    for (struct drv_program *program = d->programs; program; program = program->next) {
+        int status;
 
-    for (struct drv_program *program = d->programs; program && !status; program = program->next) {
         if (!has_slot(program))
             continue;
         ++*count;
@@ -95,8 +127,10 @@ static int unload_programs(struct drv *d, uint32_t *count, struct base_error *er
                              (struct drv_command_args){
                                  .id = PR_CMD_UNLOAD_PROGRAM, .program = program->id, .process = PR_NO_ID},
                              error);
+        if (status)
+            return status;
     }
-    return status;
+    return 0;
 }
 
 static int empty_firmware(struct drv *d, struct base_error *error)
@@ -127,6 +161,15 @@ static void power_down(struct drv *d)
     drv_recovery_forget(d);
     drv_power_off(d);
     d->asleep = true;
+}
+
+/* Requests that were queued meanwhile have nothing else that would wake the device. */
+static void let_others_in(struct drv *d)
+{
+    if (drv_flow_is_waiting(d))
+        drv_recovery_wake(d);
+    else
+        drv_gate_open(&d->gate);
 }
 
 static bool commands_are_under_way(const struct drv *d)
@@ -170,11 +213,11 @@ int drv_sleep_enter(struct drv *d, struct base_error *error)
     status = empty_firmware(d, error);
     if (!status)
         power_down(d);
-    else if (!drv_recovery_is_active(d))
+    else if (is_undisturbed(d))
         drv_recovery_restart(d, "the firmware did not go to sleep");
     if (!status)
-        drv_gate_open(&d->gate);
-    drv_gate_enter(&d->gate, &d->platform, NULL);
+        let_others_in(d);
+    drv_enter(d, NULL);
     d->error = of_call;
     return status;
 }
@@ -183,7 +226,7 @@ int drv_sleep(struct drv *d, struct base_error *error)
 {
     int status;
 
-    drv_gate_enter(&d->gate, &d->platform, NULL);
+    drv_enter(d, NULL);
     status = d->running ? drv_sleep_enter(d, error) : base_fail(error, ENODEV, "The device has not started.");
     drv_gate_leave(&d->gate);
     return status;
@@ -193,7 +236,7 @@ int drv_wake(struct drv *d, struct base_error *error)
 {
     int status = 0;
 
-    drv_gate_enter(&d->gate, &d->platform, NULL);
+    drv_enter(d, NULL);
     if (!d->running)
         status = base_fail(error, ENODEV, "The device has not started.");
     else if (!d->ready)

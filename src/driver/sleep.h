@@ -7,7 +7,7 @@
 
 /*
  * With the gate, which is given up meanwhile. Requests that the firmware has are waited for; those that are
- * queued stay queued. 0, or a negative errno with a sentence: -EBUSY, nothing changed; -EIO, the firmware did
+ * queued wake the device again. 0, or a negative errno with a sentence: -EBUSY, nothing changed; -EIO, the firmware did
  * not obey and is restarted.
  */
 int drv_sleep_enter(struct drv *driver, struct base_error *error);

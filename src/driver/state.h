@@ -406,7 +406,8 @@ struct drv_recovery {
     struct pr_body_reset reset;
     struct pr_body_load load;
     _Alignas(8) uint8_t process[DRV_PROCESS_BYTES];
-    struct drv_process *starting; /* whose creation is under way; NULL: a load is */
+    struct drv_process *restoring; /* for which a command is under way: */
+    bool starting;                 /* its creation; else a load */
 };
 
 struct drv {
@@ -466,6 +467,8 @@ struct drv {
 /* One sentence for drv_last_error and the trace; returns `code`. */
 IOReturn drv_refuse(struct drv *driver, IOReturn code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The command gate, as drv_gate_enter. A recovery that found no timer goes on. */
+bool drv_enter(struct drv *driver, struct drv_deadline *deadline);
 /* Waits without the gate. */
 int drv_wait(struct drv *driver, const bool *done, struct drv_deadline *deadline);
 

@@ -122,6 +122,7 @@ struct drvrig {
     bool no_room;                     /* for one process */
     uint32_t bad_command, bad_status; /* this command is answered so */
     uint32_t silent_command;          /* this one is not */
+    uint64_t controller_ns;           /* what its clock is said to be, when not 0 */
     uint32_t wild_command;            /* this one is not done, and answered with wild slots */
     bool endless_invalidate;          /* the DARTs stay busy with it */
     bool deaf;                        /* doorbells of calls are lost */

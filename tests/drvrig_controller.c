@@ -314,7 +314,11 @@ static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header
         assert_non_null(drvrig_base_at(rig, events->address, 2 * 16));
         return PR_STATUS_OK;
     }
-    case PR_CMD_TIMEPROFILE_SHOW: assert_int_equal(header->size, 16); return PR_STATUS_OK;
+    case PR_CMD_TIMEPROFILE_SHOW:
+        assert_int_equal(header->size, 16);
+        if (rig->controller_ns)
+            ((struct pr_body_time *)body)->controller_ns = rig->controller_ns;
+        return PR_STATUS_OK;
     case PR_CMD_CH_PROPERTY_WRITE: assert_int_equal(header->size, 12); return PR_STATUS_OK;
     case PR_CMD_RESOURCE_INFO_GET:
         assert_int_equal(header->size, 0x5c);

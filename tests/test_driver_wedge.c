@@ -330,6 +330,22 @@ static void a_restart_overtakes_an_answer(void **state)
     dispatches(4);
 }
 
+/* The controller's clock is wherever it says, and jumps from one end to the other. */
+static void a_clock_that_jumps(void **state)
+{
+    struct base_error error;
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        rig.controller_ns = i % 2 ? 3ull << 62 : 1ull << 62;
+        if (drv_sleep(rig.driver, &error))
+            fail_msg("%s", error.text);
+        dispatches(i);
+        assert_true((uint64_t)rig.driver->sync.offset_ns ==
+                    rig.driver->boot.body.time.host_ns - rig.controller_ns);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +356,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_recovery_overtakes_a_sleep, boot, drop),
         cmocka_unit_test_setup_teardown(a_queued_request_wakes_the_device, boot, drop),
         cmocka_unit_test_setup_teardown(a_restart_overtakes_an_answer, boot, drop),
+        cmocka_unit_test_setup_teardown(a_clock_that_jumps, boot, drop),
         cmocka_unit_test(a_dart_fault_meets_a_recovery),
     };
 

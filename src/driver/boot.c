@@ -330,11 +330,12 @@ static void fill_time(struct drv *d)
 /* How far apart the clocks are, and how far they have moved since the last synchronisation. */
 static int use_time(struct drv *d, struct base_error *error)
 {
-    int64_t offset = (int64_t)(d->boot.body.time.host_ns - d->boot.body.time.controller_ns);
+    const uint64_t offset = d->boot.body.time.host_ns - d->boot.body.time.controller_ns;
 
     (void)error;
-    d->sync.drift_ns = d->sync.count ? offset - d->sync.offset_ns : 0;
-    d->sync.offset_ns = offset;
+    /* Without a sign: the controller may say anything. */
+    d->sync.drift_ns = d->sync.count ? (int64_t)(offset - (uint64_t)d->sync.offset_ns) : 0;
+    d->sync.offset_ns = (int64_t)offset;
     d->sync.count++;
     return 0;
 }

@@ -50,9 +50,10 @@ union message {
 
 static IOReturn refuse_lost(const struct drv_chain *chain)
 {
-    return drv_refuse(chain->process->client->driver, kIOReturnNotFound,
-                      "Chain 0x%" PRIx64 " was lost when the engine was restarted; prepare it again.",
-                      chain->handle);
+    drv_refuse(chain->process->client->driver, kIOReturnNotFound,
+               "Chain 0x%" PRIx64 " was lost when the engine was restarted; prepare it again.",
+               chain->handle);
+    return kIOReturnNotFound;
 }
 
 /* The chain of a handle, if the client may use its program. */

@@ -7,8 +7,8 @@
 
 /*
  * With the gate, which is given up meanwhile. Requests that the firmware has are waited for; those that are
- * queued wake the device again. 0, or a negative errno with a sentence: -EBUSY, nothing changed; -EIO, the firmware did
- * not obey and is restarted.
+ * queued wake the device again. 0, or a negative errno with a sentence: -EBUSY, nothing changed; -EIO, the
+ * firmware did not obey and is restarted.
  */
 int drv_sleep_enter(struct drv *driver, struct base_error *error);
 

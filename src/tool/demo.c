@@ -101,7 +101,7 @@ static bool boot_machine(struct boot *boot, uint32_t core)
     printf("  %8.1f us  scratch 7, second wake: the channel table is published\n",
            (double)boot->second / 1e3);
     printf("  %8.1f us  scratch 3 acknowledged: channels are ready\n", (double)boot->done / 1e3);
-    printf("  %8.1f us  the controller is ready, interrupts are on\n", (double)boot->ready / 1e3);
+    printf("  %8.1f us  interrupts are on, commands may be sent\n", (double)boot->ready / 1e3);
     printf("  %8.1f us  the last of %u commands is sent:", (double)boot->last / 1e3, boot->commands);
     for (unsigned i = 0; i < boot->commands; i++)
         printf("%s %s", i % 3 ? "," : i ? ",\n              " : "\n              ", boot->command[i]);

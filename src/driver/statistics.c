@@ -66,11 +66,20 @@ static uint32_t added(uint32_t now, uint32_t before)
     return now >= before ? now - before : now;
 }
 
+/* A request that was queued when the firmware was restarted has no record: the new slot has no map. */
+static bool has_record(const struct drv_request *r)
+{
+    struct pr_buffer buffer;
+
+    memcpy(&buffer, r->message + offsetof(struct pr_call, stats), sizeof(buffer));
+    return is_mapped(r->process, &buffer);
+}
+
 void drv_statistics_collect(struct drv *d, struct drv_request *r)
 {
     struct pr_stats_totals now, *seen;
 
-    if (!r->totals_at || !r->process)
+    if (!r->totals_at || !has_record(r))
         return;
     memcpy(&now, r->totals_at, sizeof(now));
     seen = &r->process->statistics.seen;

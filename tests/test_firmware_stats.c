@@ -239,6 +239,41 @@ static void events_are_gated(void **state)
     assert_int_equal(pr_le32(stats + 0x24), ENGINE + TOTALS);
 }
 
+/*
+ * Three calls for a queue that takes two, with a threshold of 5 microseconds: the third waits for 7 and says
+ * so. At the end of the first two others are under way, and of the second one.
+ */
+static void a_late_call_says_so(void **state)
+{
+    const struct {
+        uint64_t count;
+        uint32_t row, microseconds;
+    } setting = {1, PR_SETTING_SWITCH_LATENCY, 5};
+    struct fwrig *rig = fwrig_create();
+    const uint8_t *stats = fwrig_memory(rig, FWRIG_STATS, ROOM);
+    const uint8_t *debug = stats + HEADER + ENGINE + TOTALS + 3 * EVENT;
+    uint64_t accepted;
+
+    (void)state;
+    fwrig_boot_started(rig);
+    assert_int_equal(fwrig_control(rig, PR_CMD_ANE_DEFAULT_SETTING_SET, &setting, sizeof(setting)), 0);
+    fwrig_load(rig);
+    assert_int_equal(map_at(rig, FWRIG_STATS, ROOM), PR_STATUS_OK);
+    profile(rig, 2);
+    accepted = fwrig_now(rig);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(begin(rig, FWRIG_STATS, ROOM), PR_STATUS_OK);
+    fwrig_pass(rig, 7000);
+    for (uint32_t i = 0; i < 3; i++) {
+        fwrig_retire(rig, 4, 0, true);
+        fwrig_run(rig);
+        check_debug(debug, 0x0201, 2 - i, accepted + 7000);
+        assert_int_equal(pr_le32(stats + 0x24), ENGINE + TOTALS + 3 * EVENT + (i == 2 ? 2 : 1) * DEBUG);
+    }
+    check_debug(debug + DEBUG, 0x0202, 7, accepted + 7000);
+    fwrig_destroy(rig);
+}
+
 /* Each size of a buffer from the header to the whole record: what fits, and nothing behind it. */
 static void a_small_buffer_gets_what_fits(void **state)
 {
@@ -332,6 +367,7 @@ static void the_oldest_map_makes_room(void **state)
 
     for (uint64_t i = 0; i < 32; i++)
         assert_int_equal(map_at(rig, FWRIG_STATS + i * ROOM, ROOM), PR_STATUS_OK);
+    assert_int_equal(map_at(rig, FWRIG_STATS + 5ull * ROOM, ROOM), PR_STATUS_OK);
     memset(fwrig_memory(rig, FWRIG_STATS, 33 * ROOM), UNSEEN, 33 * ROOM);
     run(rig, FWRIG_STATS, ROOM, 1, 0);
     run(rig, FWRIG_STATS + 31ull * ROOM, ROOM, 1, 0);
@@ -349,16 +385,19 @@ static void the_oldest_map_makes_room(void **state)
 }
 
 /*
- * The power-status registers are not packed: a call with a record makes as many register accesses as one
- * without.
+ * The power-status registers are not packed: a call with a record reads none of them, and makes as many other
+ * accesses as one without.
  */
 static void reads_no_register_for_a_record(void **state)
 {
+    const struct pr_body_pmu pmu = {.base = FWRIG_PMU};
     struct fwrig *rig = *state;
-    uint64_t accesses[3];
+    uint64_t accesses[3], power;
 
+    assert_int_equal(fwrig_control(rig, PR_CMD_SET_SNE_PMU_BASE2, &pmu, sizeof(pmu)), PR_STATUS_OK);
     profile(rig, 2);
     run(rig, FWRIG_STATS, ROOM, 1000, 0);
+    power = fwrig_power_reads(rig);
     for (int i = 0; i < 3; i++) {
         const uint64_t before = fwrig_accesses(rig);
 
@@ -367,6 +406,7 @@ static void reads_no_register_for_a_record(void **state)
     }
     assert_int_equal(accesses[0], accesses[2]);
     assert_int_equal(accesses[1], accesses[0]);
+    assert_int_equal(fwrig_power_reads(rig), power);
 }
 
 int main(void)
@@ -378,6 +418,7 @@ int main(void)
         T(counts_busy_time_once),
         T(totals_run_for_a_process),
         T(events_are_gated),
+        cmocka_unit_test(a_late_call_says_so),
         T(a_small_buffer_gets_what_fits),
         T(maps_only_what_is_there),
         T(a_buffer_that_goes_is_not_written),

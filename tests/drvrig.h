@@ -96,6 +96,7 @@ struct drvrig {
     struct drvrig_call call[DRVRIG_CALLS];
     struct pr_body_premap premap[8]; /* in order */
     uint32_t premap_count;
+    uint32_t totals[3];                   /* in statistics buffers: valid, log events, stat events */
     uint32_t commands[32], command_count; /* ids in order */
     uint32_t order[64], order_count;      /* priorities of calls in the order they were run */
     uint64_t cookie[64];                  /* of the same */

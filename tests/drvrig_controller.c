@@ -416,6 +416,9 @@ static void compute(struct drvrig *rig, const struct drvrig_call *call)
                 sum;
     if (call->stats.address)
         *(uint16_t *)drvrig_base_at(rig, call->stats.address, 0x28) = 0x0101;
+    if (call->stats.address && call->stats.bytes >= 0x54)
+        memcpy(drvrig_base_at(rig, call->stats.address + 0x48, sizeof(rig->totals)), rig->totals,
+               sizeof(rig->totals));
 }
 
 static void finish(struct drvrig *rig, struct drvrig_call *call, uint32_t status)

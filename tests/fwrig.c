@@ -235,6 +235,11 @@ uint64_t fwrig_accesses(const struct fwrig *rig)
     return port_of(rig)->accesses;
 }
 
+uint64_t fwrig_power_reads(const struct fwrig *rig)
+{
+    return port_of(rig)->power_reads;
+}
+
 /* Overwrites what the last window showed: what has been checked must not be read there again. */
 static void flip(struct rt_port *port)
 {
@@ -424,6 +429,7 @@ uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
     flip(port);
     take_exception(port);
     hostcpu_deliver(&port->cpu);
+    port->power_reads += word != NULL;
     if (word)
         return *word;
     port->accesses++;

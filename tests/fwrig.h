@@ -96,7 +96,9 @@ void fwrig_except(struct fwrig *rig, unsigned fault_class, const struct rt_regis
                   const char *text);
 /* A line that no block of the board's has. */
 void fwrig_raise(struct fwrig *rig, unsigned line);
-uint64_t fwrig_accesses(const struct fwrig *rig); /* register reads and writes so far */
+/* Register reads and writes so far, without those of the power-state registers; reads of those. */
+uint64_t fwrig_accesses(const struct fwrig *rig);
+uint64_t fwrig_power_reads(const struct fwrig *rig);
 /* Registers at an offset of the engine container, as the host accesses them. */
 uint32_t fwrig_read(struct fwrig *rig, uint32_t offset);
 void fwrig_write(struct fwrig *rig, uint32_t offset, uint32_t value);

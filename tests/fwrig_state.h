@@ -28,7 +28,7 @@ struct rt_port {
     const char *except; /* the text of an exception that waits */
     unsigned except_class;
     struct rt_registers except_registers;
-    uint64_t accesses;
+    uint64_t accesses, power_reads;
 
     /* memory */
     uint8_t *memory;

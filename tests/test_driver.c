@@ -387,6 +387,64 @@ static void statistics_are_the_firmwares(void **state)
     assert_int_equal(rig.surface[stats].uses, 0);
 }
 
+static void check_totals(uint64_t valid, uint64_t log, uint64_t events)
+{
+    const struct drv_stats stats = drv_stats_get(rig.driver);
+
+    assert_true(stats.stats_valid == valid && stats.stats_log == log && stats.stats_events == events);
+}
+
+/*
+ * The firmware maps a statistics buffer once for a process. Its totals run: what was added since is counted,
+ * and totals that have become smaller start from 0 again.
+ */
+static void statistics_are_mapped_and_read_back(void **state)
+{
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    uint64_t token = drvrig_program(&rig, client, 1, 0, 0);
+    const uint32_t surface[] = {drvrig_surface(&rig, 64), drvrig_surface(&rig, 64)};
+    const struct pr_body_premap *map = &rig.premap[0];
+    struct ane_request_reply reply;
+    struct ane_request request;
+
+    (void)state;
+    drvrig_request(&request, token, 1, 1, surface);
+    send_well(client, &request);
+    assert_int_equal(rig.premap_count, 0);
+    request.stats_surface = drvrig_surface(&rig, 0x1000);
+    memcpy(rig.totals, (uint32_t[]){1, 2, 3}, sizeof(rig.totals));
+    send_well(client, &request);
+    assert_int_equal(rig.premap_count, 1);
+    assert_true(map->operations == 1 && map->buffers == 1 && map->pool == 2 && map->zero == 0);
+    assert_int_equal(map->buffer.valid, 1);
+    /* The end of the surface is the driver's own. */
+    assert_true(map->buffer.address && map->buffer.bytes == 0x1000 - 0x40);
+    check_totals(1, 2, 3);
+    memcpy(rig.totals, (uint32_t[]){11, 22, 33}, sizeof(rig.totals));
+    send_well(client, &request);
+    assert_int_equal(rig.premap_count, 1);
+    check_totals(11, 22, 33);
+    memcpy(rig.totals, (uint32_t[]){5, 22, 34}, sizeof(rig.totals));
+    send_well(client, &request);
+    check_totals(16, 22, 34);
+    /* Another surface is another map. */
+    request.stats_surface = drvrig_surface(&rig, 0x48);
+    send_well(client, &request);
+    assert_int_equal(rig.premap_count, 2);
+    assert_int_equal(rig.premap[1].buffer.bytes, 0x48);
+    check_totals(16, 22, 34); /* there is no room for totals in it */
+    /* The firmware refuses a map: the request is not sent. */
+    request.stats_surface = drvrig_surface(&rig, 0x2000);
+    rig.bad_command = PR_CMD_PREMAP_BUFFER;
+    rig.bad_status = PR_STATUS_BAD_ARGUMENT;
+    assert_int_equal(drvrig_send(client, &request, &reply), kIOReturnBadArgument);
+    assert_non_null(strstr(drv_last_error(rig.driver), "PREMAP_BUFFER"));
+    rig.bad_status = 0;
+    send_well(client, &request);
+    drv_client_close(client);
+    assert_int_equal(drv_stats_get(rig.driver).surfaces_mapped, 0);
+}
+
 static void mappings_stay_until_the_surface_goes(void **state)
 {
     struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
@@ -730,6 +788,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_accumulator_is_bound_twice, boot, drop),
         cmocka_unit_test_setup_teardown(an_intermediate_is_the_drivers_or_the_clients, boot, drop),
         cmocka_unit_test_setup_teardown(statistics_are_the_firmwares, boot, drop),
+        cmocka_unit_test_setup_teardown(statistics_are_mapped_and_read_back, boot, drop),
         cmocka_unit_test_setup_teardown(mappings_stay_until_the_surface_goes, boot, drop),
         cmocka_unit_test_setup_teardown(completions_do_not_unwire, boot, drop),
         cmocka_unit_test_setup_teardown(idle_mappings_live_for_their_time, boot, drop),

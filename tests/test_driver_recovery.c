@@ -13,6 +13,7 @@ static struct drvrig rig;
 static struct drv_client *client;
 static uint64_t token;
 static uint32_t surface[2];
+static uint32_t statistics; /* the surface for them, or 0 */
 
 static int boot(void **state)
 {
@@ -22,6 +23,7 @@ static int boot(void **state)
     token = drvrig_program(&rig, client, 1, 0x5000, 0);
     surface[0] = drvrig_surface(&rig, 64);
     surface[1] = drvrig_surface(&rig, 64);
+    statistics = 0;
     return 0;
 }
 
@@ -39,6 +41,7 @@ static IOReturn send_once(void)
     struct ane_request request;
 
     drvrig_request(&request, token, 1, 1, surface);
+    request.stats_surface = statistics;
     return drvrig_send(client, &request, &reply);
 }
 
@@ -198,6 +201,7 @@ static void post(uint64_t sequence)
 
     drvrig_request(&request, token, 1, 1, surface);
     request.sequence = sequence;
+    request.stats_surface = statistics;
     request.priority = sequence % 2 ? 0 : 4; /* both bands */
     if (drv_client_call(client, args.selector, &args, NULL))
         fail_msg("%s", drv_last_error(rig.driver));
@@ -228,6 +232,35 @@ static void queued_requests_get_through(void **state)
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
     assert_true(rig.process[0].there && !rig.process[1].there);
     dispatches(9);
+}
+
+/*
+ * A restarted firmware has mapped no statistics buffer and counts from 0. What was queued has no record; the
+ * next request maps the surface again.
+ */
+static void statistics_begin_again(void **state)
+{
+    (void)state;
+    statistics = drvrig_surface(&rig, 0x1000);
+    rig.totals[0] = 5;
+    dispatches(1);
+    assert_int_equal(rig.premap_count, 1);
+    rig.hold = true;
+    for (uint64_t i = 1; i <= 4; i++)
+        post(i);
+    drvrig_work(&rig);
+    crash_in_wait(&rig);
+    do
+        drvrig_work(&rig);
+    while (drvrig_fire(&rig));
+    assert_int_equal(rig.messages, 4);
+    assert_int_equal(drv_stats_get(rig.driver).stats_valid, 5);
+    assert_int_equal(rig.premap_count, 1);
+    rig.totals[0] = 7;
+    dispatches(2);
+    dispatches(3);
+    assert_int_equal(rig.premap_count, 2);
+    assert_int_equal(drv_stats_get(rig.driver).stats_valid, 5 + 7);
 }
 
 static void two_clients_are_served_again(void **state)
@@ -288,6 +321,20 @@ static void a_command_under_way_is_aborted(void **state)
     assert_int_equal(drvrig_create(&rig, client, image, size, &second), kIOReturnSuccess);
     assert_int_equal(drvrig_destroy(client, second), kIOReturnSuccess);
     dispatches(8);
+}
+
+/* The request that waits for its statistics surface is refused, and holds nothing afterwards. */
+static void a_map_under_way_is_aborted(void **state)
+{
+    (void)state;
+    statistics = drvrig_surface(&rig, 0x1000);
+    rig.silent_command = PR_CMD_PREMAP_BUFFER;
+    rig.admit = crash_with_a_command;
+    assert_int_equal(send_once(), kIOReturnAborted);
+    says("The firmware failed while it had command PREMAP_BUFFER");
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+    dispatches(4);
+    assert_int_equal(rig.premap_count, 1);
 }
 
 static void stop_in_wait(struct drvrig *r)
@@ -478,9 +525,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_controller_that_stops_staging, boot, drop),
         cmocka_unit_test_setup_teardown(a_spoiled_dump_ends_it, boot, drop),
         cmocka_unit_test_setup_teardown(queued_requests_get_through, boot, drop),
+        cmocka_unit_test_setup_teardown(statistics_begin_again, boot, drop),
         cmocka_unit_test_setup_teardown(two_clients_are_served_again, boot, drop),
         cmocka_unit_test_setup_teardown(a_lost_program_is_destroyed, boot, drop),
         cmocka_unit_test_setup_teardown(a_command_under_way_is_aborted, boot, drop),
+        cmocka_unit_test_setup_teardown(a_map_under_way_is_aborted, boot, drop),
         cmocka_unit_test_setup_teardown(a_dead_controller_is_noticed, boot, drop),
         cmocka_unit_test_setup_teardown(a_reset_is_acknowledged, boot, drop),
         cmocka_unit_test_setup_teardown(a_crash_during_recovery, boot, drop),

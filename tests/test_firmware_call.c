@@ -253,50 +253,6 @@ static void leaves_the_error_of_another_queue(void **state)
     assert_int_equal(fwrig_read(rig, PR_ENGINE_TM + PR_TM_ERROR1), 0x00020502);
 }
 
-static void writes_statistics(void **state)
-{
-    struct fwrig *rig = *state;
-    const uint8_t *stats = fwrig_memory(rig, FWRIG_STATS, 0x40);
-    union fwrig_call call;
-
-    memset(fwrig_memory(rig, FWRIG_STATS, 0x40), 0xee, 0x40);
-    for (uint32_t i = 1; i <= 2; i++) {
-        fwrig_call_make(&call, 1);
-        call.call.procedure = 1;
-        call.call.stats = (struct pr_buffer){.address = FWRIG_STATS, .bytes = 0x28};
-        assert_int_equal(fwrig_call(rig, &call), 0);
-        fwrig_pass(rig, 1000 * i);
-        fwrig_retire(rig, 4, 0, true);
-        fwrig_run(rig);
-        assert_int_equal(pr_le16(stats), 0x0101);
-        assert_int_equal(pr_le16(stats + 2), 0);
-        assert_int_equal(pr_le64(stats + 0x04), 1000 * i);
-        assert_int_equal(pr_le32(stats + 0x0c), 0); /* program */
-        assert_int_equal(pr_le64(stats + 0x10), 0);
-        assert_int_equal(pr_le32(stats + 0x18), 1); /* procedure */
-        assert_int_equal(pr_le64(stats + 0x1c), i);
-        assert_int_equal(pr_le32(stats + 0x24), 0);
-        assert_int_equal(stats[0x28], 0xee);
-    }
-    /* None without an address or bytes; none where nothing is mapped, and the call runs all the same. */
-    memset(fwrig_memory(rig, FWRIG_STATS, 0x40), 0xee, 0x40);
-    for (int i = 0; i < 3; i++) {
-        struct pr_program_event event;
-
-        fwrig_call_make(&call, 77);
-        call.call.stats.address = i == 0 ? 0 : i == 1 ? FWRIG_STATS : 0xb0000000u;
-        call.call.stats.bytes = i == 1 ? 0 : 0x28;
-        assert_int_equal(fwrig_call(rig, &call), 0);
-        fwrig_retire(rig, 4, 0, true);
-        fwrig_run(rig);
-        do
-            assert_true(fwrig_event(rig, &event, true));
-        while (event.cookie != 77);
-        assert_int_equal(event.status, PR_STATUS_OK);
-    }
-    assert_int_equal(stats[0], 0xee);
-}
-
 /* Each check of docs/protocol.md by itself: the status, a ring, nothing pushed. */
 #define REJECTED(change, expected)                                   \
     do {                                                             \
@@ -679,7 +635,6 @@ int main(void)
         T(rings_up_to_three_targets),
         T(fails_with_what_the_engine_says),
         T(leaves_the_error_of_another_queue),
-        T(writes_statistics),
         T(rejects_bad_calls),
         T(rejects_bad_lengths_and_ids),
         T(panics_at_an_unknown_id_when_asked_to),

@@ -14,9 +14,13 @@
 #include "driver/flow.h"
 #include "driver/mapping.h"
 #include "driver/process.h"
+#include "driver/statistics.h"
 #include "driver/surface.h"
 #include "protocol/qos.h"
 #include "protocol/stats.h"
+
+/* Of the totals in a record, which has one engine. */
+#define TOTALS_OFFSET PR_STATS_TOTALS_OFFSET(1u)
 
 static void add_binding(struct drv_request *r, struct drv_mapping *mapping)
 {
@@ -93,7 +97,10 @@ static IOReturn bind_all(struct drv_request *r, const struct ane_request *reques
     return result;
 }
 
-/* Statistics are written by the firmware: in the base domain. */
+/*
+ * Statistics are written by the firmware: in the base domain. May wait for the firmware to map them, before
+ * the call names the slot of the process.
+ */
 static IOReturn bind_stats(struct drv_request *r, const struct ane_request *request, struct pr_buffer *stats)
 {
     uint32_t surface = request->stats_surface;
@@ -115,17 +122,25 @@ static IOReturn bind_stats(struct drv_request *r, const struct ane_request *requ
                                 .type = PR_BUFFER_OUT,
                                 .address = mapping->iova,
                                 .bytes = mapping->bytes - drv_counters_room(mapping)};
+    result = drv_statistics_map(r->process, stats);
+    if (result)
+        return result;
+    if (drv_client_is_closed(r->client))
+        return drv_refuse(r->client->driver, kIOReturnAborted,
+                          "Client %u was closed while its statistics surface was mapped.", r->client->number);
+    if (stats->bytes >= TOTALS_OFFSET + PR_STATS_TOTALS_BYTES)
+        r->totals_at = (const uint8_t *)mapping->pages.host + TOTALS_OFFSET;
     if (drv_counters_room(mapping))
         drv_counters_arm(r, mapping, request->sequence);
     return kIOReturnSuccess;
 }
 
-static void build_call(struct drv_request *r, const struct ane_request *request)
+static void build_call(struct drv_request *r, const struct ane_request *request, uint32_t buffers,
+                       const struct pr_buffer *stats)
 {
     const struct drv_process *process = r->process;
     const struct drv_program *program = process->program;
     struct pr_call *call = (void *)r->message;
-    uint32_t buffers = r->bindings;
 
     call->head = (struct pr_exe_header){.id = PR_EXE_PROCEDURE_CALL};
     call->program_id = program->id;
@@ -137,6 +152,7 @@ static void build_call(struct drv_request *r, const struct ane_request *request)
     call->cookie = r->cookie;
     call->buffers = buffers;
     call->zero = 0;
+    call->stats = *stats;
     for (uint32_t i = 0; i < buffers; i++) {
         uint64_t offset =
             i < request->inputs + request->outputs + request->intermediates ? request->offset[i] : 0;
@@ -224,7 +240,9 @@ static IOReturn bind_in_turn(struct drv_request *r, const struct ane_request *re
 IOReturn drv_bind_request(struct drv_request *r, const struct ane_request *request,
                           struct drv_deadline *deadline)
 {
+    struct pr_buffer stats;
     IOReturn result;
+    uint32_t buffers;
 
     r->priority = request->priority;
     r->qos = request->qos ? request->qos : r->client->qos;
@@ -232,8 +250,11 @@ IOReturn drv_bind_request(struct drv_request *r, const struct ane_request *reque
     result = bind_in_turn(r, request, deadline);
     if (result)
         return result;
-    build_call(r, request);
-    return bind_stats(r, request, &((struct pr_call *)(void *)r->message)->stats);
+    buffers = r->bindings;
+    result = bind_stats(r, request, &stats);
+    if (!result)
+        build_call(r, request, buffers, &stats);
+    return result;
 }
 
 void drv_bind_release(struct drv_request *r)

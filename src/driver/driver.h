@@ -280,6 +280,8 @@ struct drv_stats {
     /* What one client may have at most, and how often a call was refused because it had. */
     uint32_t client_requests, client_programs;
     uint64_t over_quota;
+    /* What the firmware counted in statistics buffers: records, log events, stat events. */
+    uint64_t stats_valid, stats_log, stats_events;
 };
 struct drv_stats drv_stats_get(const struct drv *driver);
 

@@ -24,6 +24,7 @@
 #include "driver/load.h"
 #include "driver/mapping.h"
 #include "driver/program.h"
+#include "driver/statistics.h"
 #include "driver/surface.h"
 
 #define NEXT(state) (1u << DRV_PROCESS_##state)
@@ -41,6 +42,8 @@ static void set_state(struct drv_process *process, enum drv_process_state state)
     drv_lifecycle_check(&lifecycle, process->state, state);
     process->state = state;
     process->settled = state != DRV_PROCESS_STARTING;
+    if (state == DRV_PROCESS_LIVE)
+        drv_statistics_forget(process);
 }
 
 struct drv_process *drv_process_find(const struct drv_client *client, uint64_t token)

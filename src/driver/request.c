@@ -32,6 +32,7 @@
 #include "driver/lifecycle.h"
 #include "driver/process.h"
 #include "driver/ring.h"
+#include "driver/statistics.h"
 #include "protocol/qos.h"
 
 #define COOKIE_INDEX 0xffu
@@ -100,6 +101,7 @@ static void assign_request(struct drv_request *r, struct drv_process *process)
     r->parked = false;
     r->in_place = r->restarted = false;
     r->counters_at = NULL;
+    r->totals_at = NULL;
     r->bindings = 0;
 }
 
@@ -353,6 +355,7 @@ void drv_request_event(struct drv *d, const struct pr_program_failure *failure)
         return;
     }
     memcpy(r->error, failure->error, sizeof(r->error));
+    drv_statistics_collect(d, r);
     drv_request_complete(d, r, event->status, event->detail);
 }
 

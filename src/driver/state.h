@@ -17,6 +17,7 @@
 #include "protocol/dump.h"
 #include "protocol/execution.h"
 #include "protocol/message.h"
+#include "protocol/stats.h"
 #include "protocol/tm_regs.h"
 #include "soc/trace.h"
 
@@ -166,6 +167,16 @@ enum drv_process_state {
     DRV_PROCESS_ENDED,    /* no longer found; removed when its termination is over */
 };
 
+/* What the firmware's slot of a process has mapped for statistics, in order, and the totals read last. */
+struct drv_statistics {
+    uint64_t slots; /* that the process has had */
+    uint32_t count;
+    struct pr_stats_totals seen;
+    struct {
+        uint64_t address, bytes;
+    } map[PR_STATS_MAPS]; /* the next goes to count % PR_STATS_MAPS */
+};
+
 struct drv_process {
     struct drv_process *next_of_client, *next_of_program;
     struct drv_program *program;
@@ -182,6 +193,7 @@ struct drv_process {
     /* The mappings the last request bound; good while `generation` is the client's. */
     uint64_t generation;
     struct drv_mapping *recent[PR_CALL_BUFFERS_MAX];
+    struct drv_statistics statistics;
 };
 
 /*
@@ -236,6 +248,7 @@ struct drv_request {
     struct drv_request_fault fault; /* of a failure, set when it completes */
     void *counters_at;              /* where its counters go; NULL: they are not armed */
     struct pr_counters counters;
+    const void *totals_at;    /* where the firmware's totals are at its end; NULL: it has no such buffer */
     struct drv_wake wake;     /* port 0: a caller waits */
     uint64_t sequence, token; /* for its message */
     uint32_t bindings;

@@ -12,6 +12,7 @@
 #include "firmware/process.h"
 #include "firmware/retained.h"
 #include "firmware/shared.h"
+#include "firmware/stats.h"
 #include "firmware/tasks.h"
 #include "rtkernel/format.h"
 #include "rtkernel/heap.h"
@@ -218,6 +219,7 @@ static void init_state(const struct boot *b, struct fw *fw)
     warn_versions(b, fw);
     fw_power_init(fw);
     fw_process_init(fw);
+    fw_stats_init(fw);
     if (!fw_tasks_create(fw))
         refuse(b, PR_REFUSAL_HEAP, "no room for the tasks");
 }

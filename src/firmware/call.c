@@ -5,6 +5,7 @@
  */
 #include "firmware/call.h"
 
+#include "firmware/dartmgr.h"
 #include "firmware/log.h"
 #include "firmware/process.h"
 #include "firmware/program.h"
@@ -78,8 +79,27 @@ static enum pr_status check_shape(const struct pr_call *message)
     if (message->priority >= PR_PRIORITIES || message->output_sets != PR_CALL_OUTPUT_SETS ||
         !message->partitions)
         return PR_STATUS_BAD_ARGUMENT;
-    if (has_stats(message) && message->stats.bytes < PR_STATS_HEADER_BYTES)
+    return PR_STATUS_OK;
+}
+
+/* Table 30.3. Of a process that has mapped no statistics buffer there is no base to compare with. */
+static enum pr_status check_stats(struct fw *fw, const struct pr_call *message)
+{
+    const uint64_t base = fw->process[message->process_id].rebase->statistics.base;
+
+    if (!has_stats(message))
+        return PR_STATUS_OK;
+    if (message->stats.bytes < PR_STATS_HEADER_BYTES) {
+        fw_log(fw, RT_LOG_WARNING, "a statistics buffer of 0x%llx bytes: the header alone has 0x%x",
+               (unsigned long long)message->stats.bytes, PR_STATS_HEADER_BYTES);
         return PR_STATUS_BAD_ARGUMENT;
+    }
+    if (message->stats.address < base) {
+        fw_log(fw, RT_LOG_WARNING,
+               "stats.buffer 0x%llx breaks stats.buffer >= pStatArrayBaseOrig, which is 0x%llx",
+               (unsigned long long)message->stats.address, (unsigned long long)base);
+        return PR_STATUS_BAD_ARGUMENT;
+    }
     return PR_STATUS_OK;
 }
 
@@ -173,7 +193,8 @@ static enum pr_status fill_draft(struct fw *fw, const struct pr_call *message)
     draft->info = (procedure->first_words - 1) << PR_TM_INFO_SIZE_LO |
                   (((uint32_t)operation->last_td - operation->first_td + 1) & 0xffffu) << PR_TM_INFO_COUNT_LO;
     draft->cookie = message->cookie;
-    draft->stats = has_stats(message) ? message->stats.address : 0;
+    draft->stats =
+        has_stats(message) && fw_dartmgr_statistics(fw, rebase, &message->stats) ? message->stats.address : 0;
     draft->stats_bytes = message->stats.bytes;
     draft->accepted = rt_port_now(fw->port);
     draft->procedure = message->procedure;
@@ -196,6 +217,8 @@ static enum pr_status check(struct fw *fw, const struct pr_call *message, uint64
     status = check_target(fw, message);
     if (!status)
         status = check_shape(message);
+    if (!status)
+        status = check_stats(fw, message);
     if (!status)
         status = bind_buffers(fw, message);
     return status ? status : fill_draft(fw, message);

@@ -14,23 +14,7 @@
 #include "firmware/queue.h"
 #include "firmware/retained.h"
 #include "firmware/shared.h"
-#include "protocol/stats.h"
-
-/*
- * No descriptors follow the header yet, so their area has no bytes. A buffer that is not mapped any more is
- * not written.
- */
-static void write_stats(struct fw *fw, const struct fw_call *call)
-{
-    const struct pr_stats_header header = {.magic = PR_STATS_MAGIC,
-                                           .time = rt_port_now(fw->port) - call->accepted,
-                                           .program = call->program,
-                                           .procedure = call->procedure,
-                                           .counter = fw->process[call->process].finished};
-
-    if (call->stats)
-        (void)fw_shared_out(fw, call->stats, &header, sizeof(header));
-}
+#include "firmware/stats.h"
 
 void fw_completion_end(struct fw *fw, uint16_t number, enum pr_status status)
 {
@@ -40,7 +24,8 @@ void fw_completion_end(struct fw *fw, uint16_t number, enum pr_status status)
     fw->process[call->process].finished++;
     fw_retained_end(fw, call->ticket, status);
     fw_loadmon_finished(fw);
-    write_stats(fw, call);
+    if (call->stats)
+        fw_stats_write(fw, number);
     fw_call_put(fw, &fw->exeloop.events, number);
 }
 

@@ -94,6 +94,8 @@ enum pr_status fw_process_premap(struct fw *fw, uint32_t program, uint32_t slot,
     if (slot >= PR_PROCESSES_MAX || !fw_process_running(&fw->process[slot]) ||
         fw->process[slot].program != program)
         return PR_STATUS_NO_PROCESS;
+    if (body->pool == PR_POOL_STATS)
+        return fw_dartmgr_map_statistics(fw, fw->process[slot].rebase, body);
     return fw_rebase_premap(fw, of, fw->process[slot].rebase, body);
 }
 

@@ -85,6 +85,7 @@ void fw_queue_pump(struct fw *fw, unsigned level)
         fw->exeloop.late +=
             now - fw->call[number].accepted > fw->tunables.switch_ns && fw->tunables.switch_ns;
         l->credit--;
+        fw->call[number].pushed = now;
         push(fw, &fw->call[number]);
         fw_call_put(fw, &l->running, number);
     }

@@ -21,6 +21,7 @@
 #include "protocol/execution.h"
 #include "protocol/message.h"
 #include "protocol/rebase.h"
+#include "protocol/stats.h"
 #include "protocol/tm_regs.h"
 #include "protocol/dump.h"
 #include "rtkernel/fsm.h"
@@ -118,12 +119,23 @@ struct fw_binding {
     uint64_t address, bytes; /* bytes 0: a free entry */
     uint64_t mapped;
 };
+
+/* Statistics buffers of a process. The dartmgr changes it, in a critical section. */
+struct fw_statistics {
+    uint64_t base; /* the lowest address that was mapped; 0: none was */
+    uint32_t count;
+    struct pr_stats_totals totals; /* the execution loop's */
+    struct {
+        uint64_t address, bytes;
+    } map[PR_STATS_MAPS]; /* the next goes to count % PR_STATS_MAPS */
+};
+
 #define FW_REBASE_SETS 32u
 #define FW_REBASE_WAYS 4u
 
 /*
  * What one process has rebased: the program's own buffers, for as long as it lives, and the buffers that
- * calls bound last. A block of the system arena.
+ * calls bound last; and its statistics buffers. A block of the system arena.
  */
 struct fw_rebase {
     uint64_t dva_base, region_size; /* all device addresses that were mapped */
@@ -132,6 +144,7 @@ struct fw_rebase {
     uint64_t text, kernel;          /* mapped; 0: there is none */
     uint8_t oldest[FW_REBASE_SETS]; /* which entry of a set is replaced next */
     struct fw_binding cache[FW_REBASE_SETS][FW_REBASE_WAYS];
+    struct fw_statistics statistics;
     uint64_t *own; /* mapped, by place in the table of generic buffers; 0: each call binds it */
     struct pr_rebase_record *record; /* those of the container, with operands */
 };
@@ -166,7 +179,7 @@ struct fw_call {
     uint32_t address, info; /* REQ_ADDR, REQ_INFO */
     uint64_t cookie;
     uint64_t stats, stats_bytes;
-    uint64_t accepted;                       /* when */
+    uint64_t accepted, pushed;               /* when; pushed: if it has a network id */
     uint32_t error[PR_TM_ERRORS], tm_status; /* of a call that failed on the engine */
     uint32_t procedure;
     uint32_t ticket; /* in the ring of recent commands; rises with each submit */
@@ -276,6 +289,29 @@ struct fw_loadmon {
     uint64_t reported_finished, reported_dropped;
 };
 
+/* An engine of the profiler's table. Times are exact here; the counters the host sees are in the quad. */
+struct fw_engine {
+    uint32_t id, type; /* type: enum pr_stats_engine_type */
+    uint64_t busy_ns, latency_ns;
+    uint64_t ended; /* the last call */
+    uint64_t reserved[2];
+    struct pr_stats_quad quad;
+    uint64_t reserved2;
+};
+_Static_assert(sizeof(struct fw_engine) == PR_STATS_ENGINE_STRIDE &&
+                   offsetof(struct fw_engine, quad) == PR_STATS_QUAD_OFFSET,
+               "the stride of the engine table, and its counters");
+
+struct fw_stats {
+    struct fw_engine engine[PR_STATS_ENGINES_MAX];
+    uint64_t unmapped; /* calls whose buffer the process has not mapped */
+    /* the record being made: the room for it; full: a part did not fit */
+    uint64_t room;
+    uint32_t bytes, valid;
+    bool full;
+    uint8_t record[PR_STATS_BYTES_MAX];
+};
+
 enum fw_intmgr_phase { FW_INTMGR_WATCHING, FW_INTMGR_CLEARING, FW_INTMGR_RESETTING };
 struct fw_intmgr {
     struct rt_timer *poll;
@@ -355,6 +391,7 @@ struct fw {
     struct fw_tunables tunables;
     struct fw_loadmon loadmon;
     struct fw_exeloop exeloop;
+    struct fw_stats stats;
     struct fw_program *program[PR_PROGRAMS_MAX];
     struct fw_process process[PR_PROCESSES_MAX];
     struct fw_call call[FW_CALLS];

@@ -272,6 +272,11 @@ struct pr_body_premap {
 _Static_assert(sizeof(struct pr_body_premap) == 0x40, "a buffer descriptor behind four words");
 #define PR_POOL_CALLS  0u
 #define PR_POOL_PREMAP 1u /* of what the driver pre-maps */
+/*
+ * Of statistics buffers: the buffer is not one of the program's, and its address is one of the firmware's.
+ * With an address or a size of 0 nothing is mapped, and the command succeeds (seeds Listing 29.5).
+ */
+#define PR_POOL_STATS 2u
 
 /* PROCEDURE_CALL: priority at +0x14 as the seeds read it; what follows +0x18 is command facts 4.4. */
 struct pr_call {

@@ -162,11 +162,6 @@ enum fact_budget {
     X("cache request", "available, in-use, invalidating") \
     X("output set", "available, in-execution")
 
-/* Table 29.9, what protocol/stats.h does not hold. */
-#define FACT_STATS_ENGINES_MAX   32u
-#define FACT_STATS_ENGINE_STRIDE 0x48u
-#define FACT_STATS_QUAD_BYTES    16u
-#define FACT_STATS_QUAD_OFFSET   0x30u /* of the engine's block */
 /* Power-status registers, which are never packed into the statistics. */
 #define FACT_PERF_BASE    0x28e08c000ull
 #define FACT_PERF_STRIDE  8u

@@ -28,6 +28,8 @@ static const struct spec_column state_columns[] = {SPEC_TEXT("name"), SPEC_NUMBE
                                                    SPEC_TEXT("meaning"), SPEC_END};
 static const struct spec_column stats_columns[] = {SPEC_HEX("offset"), SPEC_NUMBER("bytes"),
                                                    SPEC_TEXT("field"), SPEC_END};
+static const struct spec_column stats_kind_columns[] = {SPEC_HEX("kind"), SPEC_TEXT("name"),
+                                                        SPEC_TEXT("value"), SPEC_END};
 static const struct spec_column bit_columns[] = {SPEC_NUMBER("bit"), SPEC_TEXT("role"), SPEC_END};
 static const struct spec_column handshake_columns[] = {SPEC_NUMBER("order"), SPEC_TEXT("register"),
                                                        SPEC_TEXT("meaning"), SPEC_END};
@@ -104,11 +106,23 @@ void spec_stats(struct spec *spec)
     spec_hex(spec, "magic", PR_STATS_MAGIC);
 #define X(member, at, size, title) SPEC_N(at), SPEC_N(size), SPEC_T(title),
     SPEC_TABLE(spec, "fields", stats_columns, PR_STATS_FIELDS(X));
+    SPEC_TABLE(spec, "engine_fields", stats_columns, PR_STATS_ENGINE_FIELDS(X));
+    SPEC_TABLE(spec, "totals_fields", stats_columns, PR_STATS_TOTALS_FIELDS(X));
+    SPEC_TABLE(spec, "event_fields", stats_columns, PR_STATS_EVENT_FIELDS(X));
+    SPEC_TABLE(spec, "debug_fields", stats_columns, PR_STATS_DEBUG_FIELDS(X));
 #undef X
-    spec_number(spec, "engines_max", FACT_STATS_ENGINES_MAX);
-    spec_hex(spec, "engine_stride", FACT_STATS_ENGINE_STRIDE);
-    spec_number(spec, "counter_quad", FACT_STATS_QUAD_BYTES);
-    spec_hex(spec, "counter_quad_offset", FACT_STATS_QUAD_OFFSET);
+#define X(id, kind, value) SPEC_N(kind), SPEC_T(#id), SPEC_T(value),
+    SPEC_TABLE(spec, "events", stats_kind_columns, PR_STATS_EVENTS(X));
+    SPEC_TABLE(spec, "logs", stats_kind_columns, PR_STATS_LOGS(X));
+#undef X
+    spec_hex(spec, "totals", PR_STATS_TOTALS_BYTES);
+    spec_hex(spec, "totals_offset", PR_STATS_TOTALS_OFFSET(1u));
+    spec_number(spec, "maps_max", PR_STATS_MAPS);
+    spec_number(spec, "profile_level", PR_STATS_PROFILE_LEVEL);
+    spec_number(spec, "engines_max", PR_STATS_ENGINES_MAX);
+    spec_hex(spec, "engine_stride", PR_STATS_ENGINE_STRIDE);
+    spec_number(spec, "counter_quad", PR_STATS_QUAD_BYTES);
+    spec_hex(spec, "counter_quad_offset", PR_STATS_QUAD_OFFSET);
     spec_hex(spec, "power_status_base", FACT_PERF_BASE);
     spec_hex(spec, "power_status_stride", FACT_PERF_STRIDE);
     spec_number(spec, "power_status_entries", FACT_PERF_ENTRIES);

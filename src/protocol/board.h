@@ -21,7 +21,8 @@ enum pr_chip { PR_CHIP_T6000, PR_CHIP_T8103, PR_CHIP_COUNT };
 
 /*
  * The driver's apertures, in order (seeds Table 29.2). The first four are consecutive entries of the device
- * tree's `reg` list; which entries the ANEHAL apertures are is a field of the chip's family. X(id, name, role)
+ * tree's `reg` list; which entries the ANEHAL apertures are is a field of the chip's family. X(id, name,
+ * role)
  */
 #define PR_APERTURES(X)                                                                                 \
     X(ANE, "ANE", "main control aperture, holding the scratch registers and the reset-vector register") \

@@ -29,6 +29,10 @@ static size_t counters_text(const struct fw *fw, char *text, size_t bytes)
         {"terminal-lost", fw->terminal.lost},
         {"load-reports-lost", fw->loadmon.lost},
         {"islands-gated", fw->power.gated},
+        {"run-mode", fw->setting.run_mode},
+        {"dsid", fw->setting.dsid},
+        {"call-log", fw->exeloop.log_level},
+        {"load-buffers", fw->loadmon.buffers},
         {"refused-posts", rt_kernel_refused_posts(fw->kernel)},
     };
     struct rt_lines lines = {.text = text, .bytes = bytes};

@@ -232,6 +232,7 @@ void spec_messages(struct spec *spec)
 #define X(id, number, note) SPEC_N(number), SPEC_T(#id), SPEC_T(note),
     SPEC_TABLE(spec, "statuses", status_columns, PR_STATUSES(X));
 #undef X
+    spec_bodies(spec);
 #define X(id, number, title, must) SPEC_N(number), SPEC_T(title), SPEC_N(must),
     SPEC_TABLE(spec, "container_sections", section_columns, PR_SECTIONS(X));
 #undef X

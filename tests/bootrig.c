@@ -107,7 +107,7 @@ bool bootrig_answers(struct bootrig *rig)
         struct pr_body_u32 body;
     } command = {{.id = PR_CMD_PRINT_ENABLE,
                   .size = sizeof(struct pr_body_u32),
-                  .priority = ~0u,
+                  .priority = PR_PRIORITIES - 1,
                   .program_id = PR_NO_ID,
                   .process_id = PR_NO_ID},
                  {1}};

@@ -247,7 +247,7 @@ static void commands_are_injected(void **state)
     struct ane_command ping = {.id = PR_CMD_PING};
     struct ane_command resources = {.id = PR_CMD_RESOURCE_INFO_GET, .bytes = 0x5c};
     struct ane_command small = {.id = PR_CMD_RESOURCE_INFO_GET, .bytes = 4};
-    struct ane_command unknown = {.id = PR_CMD_TRACE_ENABLE, .bytes = 4};
+    struct ane_command unknown = {.id = PR_CMD_EXCLAVE_MODE_STOP};
     uint32_t words[7];
 
     (void)state;
@@ -263,7 +263,7 @@ static void commands_are_injected(void **state)
     assert_int_equal(send(&small), kIOReturnBadArgument);
     expect_error("RESOURCE_INFO_GET");
     assert_int_equal(send(&unknown), kIOReturnUnsupported);
-    expect_error("TRACE_ENABLE");
+    expect_error("EXCLAVE_MODE_STOP");
 }
 
 static void commands_that_break_the_driver_are_refused(void **state)

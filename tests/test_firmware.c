@@ -251,6 +251,29 @@ static void names_what_it_does_not_do(void **state)
         PR_CMD_POWER_DEVICE_OFF,
         PR_CMD_SET_DYNAMIC_POWERGATE,
         PR_CMD_CH_POWER_CONTROL,
+        PR_CMD_PLATFORM_INFO,
+        PR_CMD_CONFIG_GET_EXT,
+        PR_CMD_BOOT,
+        PR_CMD_PROGRAM_INTERFACE_VERSION_CHECK,
+        PR_CMD_DEBUG_COMMAND_DATA_CHECK,
+        PR_CMD_CH_PROPERTY_READ,
+        PR_CMD_TRACE_ENABLE,
+        PR_CMD_FW_RUN_MODE,
+        PR_CMD_RPC_ENABLE,
+        PR_CMD_SET_SNE_RPC_CHECK_CMD,
+        PR_CMD_DSID_SET,
+        PR_CMD_TIMEPROFILE_START,
+        PR_CMD_TIMEPROFILE_STOP,
+        PR_CMD_REG_FILE_LOAD,
+        PR_CMD_CH_BUFFER_POOL_CONFIG_GET,
+        PR_CMD_CH_BUFFER_POOL_CONFIG_SET,
+        PR_CMD_CH_BUFFER_RECYCLE_MODE_SET,
+        PR_CMD_CH_BUFFER_RECYCLE_START,
+        PR_CMD_CH_BUFFER_RECYCLE_STOP,
+        PR_CMD_REQUEST_PROGRAM_ID,
+        PR_CMD_RETURN_PROGRAM_ID,
+        PR_CMD_REQUEST_PROCESS_ID,
+        PR_CMD_RETURN_PROCESS_ID,
     };
 
     assert_true(fwrig_boot(rig));
@@ -318,7 +341,7 @@ static void takes_many_slots_at_one_ring(void **state)
         struct pr_command_header *header =
             (void *)fwrig_memory(rig, FWRIG_POOL + 0x100ull * i, sizeof(*header));
 
-        *header = (struct pr_command_header){.id = PR_CMD_PING, .priority = 99};
+        *header = (struct pr_command_header){.id = PR_CMD_PING, .priority = 7};
         fwrig_post(rig, PR_CHANNEL_IO, FWRIG_POOL + 0x100ull * i, sizeof(*header), 0);
     }
     fwrig_run(rig);

@@ -219,7 +219,7 @@ static void events_are_gated(void **state)
     run(rig, FWRIG_STATS, ROOM, 1000, 0);
     assert_int_equal(pr_le32(stats + 0x24), ENGINE + TOTALS);
     assert_int_equal(*events, UNSEEN);
-    profile(rig, 2);
+    profile(rig, 3);
     accepted = fwrig_now(rig);
     run(rig, FWRIG_STATS, ROOM, 3000, 0);
     assert_int_equal(pr_le32(stats + 0x24), ENGINE + TOTALS + 3 * EVENT + DEBUG);
@@ -259,7 +259,7 @@ static void a_late_call_says_so(void **state)
     assert_int_equal(fwrig_control(rig, PR_CMD_ANE_DEFAULT_SETTING_SET, &setting, sizeof(setting)), 0);
     fwrig_load(rig);
     assert_int_equal(map_at(rig, FWRIG_STATS, ROOM), PR_STATUS_OK);
-    profile(rig, 2);
+    profile(rig, 3);
     accepted = fwrig_now(rig);
     for (uint32_t i = 0; i < 3; i++)
         assert_int_equal(begin(rig, FWRIG_STATS, ROOM), PR_STATUS_OK);
@@ -282,7 +282,7 @@ static void a_small_buffer_gets_what_fits(void **state)
     const uint8_t *stats = record(rig);
     uint32_t whole = 0, last = 0;
 
-    profile(rig, 2);
+    profile(rig, 3);
     for (unsigned i = 0; i < sizeof(part) / sizeof(part[0]); i++)
         whole += part[i];
     for (uint32_t bytes = HEADER; bytes <= whole + 1; bytes++) {
@@ -395,7 +395,7 @@ static void reads_no_register_for_a_record(void **state)
     uint64_t accesses[3], power;
 
     assert_int_equal(fwrig_control(rig, PR_CMD_SET_SNE_PMU_BASE2, &pmu, sizeof(pmu)), PR_STATUS_OK);
-    profile(rig, 2);
+    profile(rig, 3);
     run(rig, FWRIG_STATS, ROOM, 1000, 0);
     power = fwrig_power_reads(rig);
     for (int i = 0; i < 3; i++) {

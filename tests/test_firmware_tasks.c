@@ -69,14 +69,20 @@ static void post(struct fwrig *rig, enum pr_channel channel, const void *message
     fwrig_post(rig, channel, FWRIG_POOL, bytes, 0);
 }
 
-static void post_command(struct fwrig *rig, uint32_t id, uint32_t program, const void *body, size_t bytes)
+static void post_about(struct fwrig *rig, uint32_t id, uint32_t program, uint32_t process, const void *body,
+                       size_t bytes)
 {
     struct fwrig_command command = {
-        .header = {.id = id, .size = (uint32_t)bytes, .program_id = program, .process_id = program}};
+        .header = {.id = id, .size = (uint32_t)bytes, .program_id = program, .process_id = process}};
 
     if (bytes)
         memcpy(command.body, body, bytes);
     post(rig, PR_CHANNEL_IO, &command, sizeof(command.header) + bytes);
+}
+
+static void post_command(struct fwrig *rig, uint32_t id, uint32_t program, const void *body, size_t bytes)
+{
+    post_about(rig, id, program, program, body, bytes);
 }
 
 /* The control message under way has come back, with success. */
@@ -131,7 +137,7 @@ static void begin_process(struct fwrig *rig)
     union fwrig_process process;
 
     fwrig_process_make(&process, 3);
-    post_command(rig, PR_CMD_CREATE_PROCESS, 0, &process, PR_PROCESS_BYTES(FWRIG_OWN));
+    post_about(rig, PR_CMD_CREATE_PROCESS, 0, PR_NO_ID, &process, PR_PROCESS_BYTES(FWRIG_OWN));
 }
 
 static void begin_start(struct fwrig *rig)

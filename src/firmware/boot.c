@@ -11,9 +11,11 @@
 #include "firmware/power.h"
 #include "firmware/process.h"
 #include "firmware/retained.h"
+#include "firmware/setting.h"
 #include "firmware/shared.h"
 #include "firmware/stats.h"
 #include "firmware/tasks.h"
+#include "firmware/tunables.h"
 #include "rtkernel/format.h"
 #include "rtkernel/heap.h"
 #include "rtkernel/kernel.h"
@@ -215,9 +217,12 @@ static struct fw *make_state(const struct boot *b)
 
 static void init_state(const struct boot *b, struct fw *fw)
 {
+    fw->warm = b->warm;
     fw_retained_boot(fw, b->reset, b->warm);
     warn_versions(b, fw);
     fw_power_init(fw);
+    fw_setting_init(fw);
+    fw_tunables_init(fw);
     fw_process_init(fw);
     fw_stats_init(fw);
     if (!fw_tasks_create(fw))

@@ -24,7 +24,7 @@ enum pr_status fw_callmgr_load(struct fw *fw, struct pr_command_header *header, 
 
     if (arguments->working_bytes && arguments->working_bytes < sizeof(struct pr_working_set))
         return PR_STATUS_BAD_ARGUMENT;
-    status = fw_program_load(fw, arguments->container, arguments->bytes, &slot);
+    status = fw_program_load(fw, arguments->container, arguments->bytes, header->program_id, &slot);
     if (!status && arguments->working_bytes && !fw_program_show(fw, slot, arguments->working)) {
         fw_program_unload(fw, slot);
         status = PR_STATUS_BAD_ARGUMENT;
@@ -47,7 +47,7 @@ enum pr_status fw_callmgr_create(struct fw *fw, struct pr_command_header *header
     uint32_t slot = PR_NO_ID;
 
     if (arguments->buffers <= PR_PROCESS_BUFFERS_MAX && header->size == PR_PROCESS_BYTES(arguments->buffers))
-        status = fw_process_create(fw, header->program_id, arguments, &slot);
+        status = fw_process_create(fw, header->program_id, header->process_id, arguments, &slot);
     header->process_id = status ? PR_NO_ID : slot;
     return status;
 }

@@ -9,20 +9,24 @@
 #include "base/array.h"
 #include "firmware/callmgr.h"
 #include "firmware/dartmgr.h"
+#include "firmware/identity.h"
 #include "firmware/life.h"
 #include "firmware/loadmon.h"
+#include "firmware/loadpool.h"
 #include "firmware/log.h"
 #include "firmware/power.h"
+#include "firmware/program.h"
+#include "firmware/property.h"
 #include "firmware/pump.h"
 #include "firmware/report.h"
+#include "firmware/reservation.h"
+#include "firmware/setting.h"
 #include "firmware/shared.h"
 #include "firmware/tunables.h"
-#include "protocol/board.h"
-#include "protocol/stats.h"
-#include "rtkernel/format.h"
+#include "protocol/command_class.h"
+#include "protocol/control_bodies.h"
 
-#define PROPERTY_CALL_LOG 0x00a1u
-#define ANY_SIZE          (PR_MESSAGE_BYTES_MAX - (uint32_t)sizeof(struct pr_command_header))
+#define ANY_SIZE (PR_MESSAGE_BYTES_MAX - (uint32_t)sizeof(struct pr_command_header))
 
 static enum pr_status do_nothing(struct fw *fw, struct pr_command_header *header, void *body)
 {
@@ -49,37 +53,6 @@ static enum pr_status time_sync(struct fw *fw, struct pr_command_header *header,
     (void)header;
     time->controller_ns = rt_port_now(fw->port);
     fw->server.host_time_offset = (int64_t)(time->host_ns - time->controller_ns);
-    return PR_STATUS_OK;
-}
-
-/* An unknown property is logged, and the command succeeds. The reply has what was written. */
-static enum pr_status property_write(struct fw *fw, struct pr_command_header *header, void *body)
-{
-    const struct pr_body_property *arguments = body;
-
-    (void)header;
-    if (arguments->channel >= PR_CHANNEL_COUNT) {
-        fw_log(fw, RT_LOG_WARNING, "property 0x%x of channel %u: there are %u channels", arguments->property,
-               arguments->channel, PR_CHANNEL_COUNT);
-        return PR_STATUS_BAD_ARGUMENT;
-    }
-    if (arguments->property == PROPERTY_CALL_LOG)
-        fw->exeloop.log_level = arguments->value;
-    else
-        fw_log(fw, RT_LOG_INFO, "property 0x%x = 0x%x is not kept", arguments->property, arguments->value);
-    return PR_STATUS_OK;
-}
-
-/* Nothing that cannot be used: there are no wait events and no cache requests. */
-static enum pr_status resource_info(struct fw *fw, struct pr_command_header *header, void *body)
-{
-    (void)fw;
-    (void)header;
-    *(struct pr_body_resources *)body = (struct pr_body_resources){.programs = PR_PROGRAMS_MAX,
-                                                                   .processes = PR_PROCESSES_MAX,
-                                                                   .calls_per_process = PR_IN_FLIGHT_MAX,
-                                                                   .procedures = PR_PROCEDURES_MAX,
-                                                                   .engines = 1};
     return PR_STATUS_OK;
 }
 
@@ -152,35 +125,6 @@ static enum pr_status channel_power(struct fw *fw, struct pr_command_header *hea
     return PR_STATUS_OK;
 }
 
-static enum pr_status config_get(struct fw *fw, struct pr_command_header *header, void *body)
-{
-    (void)fw;
-    (void)header;
-    *(struct pr_body_config *)body = (struct pr_body_config){PR_TIMEBASE_HZ, 1};
-    return PR_STATUS_OK;
-}
-
-static enum pr_status stats_sizes(struct fw *fw, struct pr_command_header *header, void *body)
-{
-    (void)fw;
-    (void)header;
-    *(struct pr_body_stats_sizes *)body = (struct pr_body_stats_sizes){
-        PR_STATS_HEADER_BYTES, PR_STATS_EVENT_BYTES, PR_STATS_DEBUG_BYTES, PR_STATS_ENGINE_BYTES};
-    return PR_STATUS_OK;
-}
-
-static enum pr_status build_info(struct fw *fw, struct pr_command_header *header, void *body)
-{
-    struct pr_body_build build = {.protocol_version = PR_PROTOCOL_VERSION, .ring_version = PR_RING_VERSION};
-
-    (void)header;
-    (void)rt_format(build.text, sizeof(build.text), "Anemone firmware, protocol %x.%x",
-                    PR_PROTOCOL_VERSION >> 16, PR_PROTOCOL_VERSION & 0xffff);
-    fw_log(fw, RT_LOG_INFO, "%s", build.text);
-    rt_memcpy(body, &build, sizeof(build));
-    return PR_STATUS_OK;
-}
-
 /*
  * Bodies are `least` to `most` bytes long. A reply that the host left no room for is BAD_SIZE, unless it is
  * only for display.
@@ -199,26 +143,30 @@ struct fw_command {
 #define QUERY(type)   0, ANY_SIZE, sizeof(struct type)
 #define UP_TO(type)   0, sizeof(struct type), 0
 #define ANY           0, ANY_SIZE, 0
+#define NO_BODY       0, 0, 0
 #define TASK(id)      FW_TASK_##id
 #define BOTH          (ON(IO) | ON(DEBUG))
 #define SETTING_LEAST offsetof(struct pr_body_setting, row)
 #define REPORT_HEAD   offsetof(struct pr_body_report, text)
+#define CHECK_HEAD    sizeof(struct pr_body_data_check)
+#define FILE_LEAST    offsetof(struct pr_body_reg_file, row)
+#define POOL_SET      offsetof(struct pr_body_pool, bytes)
 
 static const struct fw_command commands[] = {
     {PR_CMD_PRINT_ENABLE, ON(IO), INOUT(pr_body_u32), TASK(SERVER), print_enable},
     {PR_CMD_START, ON(IO), INOUT(pr_body_u32), TASK(SERVER), fw_life_start},
     {PR_CMD_SET_SNE_PMU_BASE2, ON(IO), INOUT(pr_body_pmu), TASK(SERVER), fw_power_set_base},
     {PR_CMD_TIMEPROFILE_SHOW, ON(IO), INOUT(pr_body_time), TASK(SERVER), time_sync},
-    {PR_CMD_CH_PROPERTY_WRITE, ON(IO), INOUT(pr_body_property), TASK(SERVER), property_write},
-    {PR_CMD_RESOURCE_INFO_GET, ON(IO), QUERY(pr_body_resources), TASK(SERVER), resource_info},
+    {PR_CMD_CH_PROPERTY_WRITE, ON(IO), INOUT(pr_body_property), TASK(SERVER), fw_property_write},
+    {PR_CMD_RESOURCE_INFO_GET, ON(IO), QUERY(pr_body_resources), TASK(SERVER), fw_identity_resources},
     {PR_CMD_ANE_DEFAULT_SETTING_SET, ON(IO), SETTING_LEAST, sizeof(struct pr_body_setting), SETTING_LEAST,
      TASK(TUNABLES), default_setting},
     {PR_CMD_MCACHE_SIZE_GET, ON(IO), QUERY(pr_body_u32), TASK(SERVER), fw_power_cache_size},
     {PR_CMD_INIT_SHARED_EVENT_INFO, ON(IO), UP_TO(pr_body_shared_events), TASK(SERVER), shared_events},
     {PR_CMD_PING, BOTH, ANY, TASK(SERVER), do_nothing},
-    {PR_CMD_BUILDINFO, BOTH, QUERY(pr_body_build), TASK(SERVER), build_info},
-    {PR_CMD_CONFIG_GET, ON(IO), QUERY(pr_body_config), TASK(SERVER), config_get},
-    {PR_CMD_STATS_BUFFER_SIZE_GET, ON(IO), QUERY(pr_body_stats_sizes), TASK(SERVER), stats_sizes},
+    {PR_CMD_BUILDINFO, BOTH, QUERY(pr_body_build), TASK(SERVER), fw_identity_build},
+    {PR_CMD_CONFIG_GET, ON(IO), QUERY(pr_body_config), TASK(SERVER), fw_identity_config},
+    {PR_CMD_STATS_BUFFER_SIZE_GET, ON(IO), QUERY(pr_body_stats_sizes), TASK(SERVER), fw_identity_stats_sizes},
     {PR_CMD_CH_INFO_GET, ON(DEBUG), sizeof(uint32_t), sizeof(struct pr_body_report), REPORT_HEAD,
      TASK(SERVER), fw_report_get},
     {PR_CMD_CPU_LOAD_GET, BOTH, QUERY(pr_load_report), TASK(LOADMON), fw_loadmon_get},
@@ -230,14 +178,39 @@ static const struct fw_command commands[] = {
     {PR_CMD_PREMAP_BUFFER, ON(IO), EXACT(pr_body_premap), TASK(DARTMGR), fw_dartmgr_premap},
     {PR_CMD_STOP, ON(IO), INOUT(pr_body_u32), TASK(SERVER), fw_life_stop},
     {PR_CMD_QUIESCE_STATE, ON(IO), QUERY(pr_body_quiesce), TASK(SERVER), fw_life_quiesce},
-    {PR_CMD_SUSPEND, ON(IO), 0, 0, 0, TASK(SERVER), fw_life_suspend},
-    {PR_CMD_POWER_DOWN, ON(IO), 0, 0, 0, TASK(SERVER), fw_life_power_down},
+    {PR_CMD_SUSPEND, ON(IO), NO_BODY, TASK(SERVER), fw_life_suspend},
+    {PR_CMD_POWER_DOWN, ON(IO), NO_BODY, TASK(SERVER), fw_life_power_down},
     {PR_CMD_RESET, ON(IO), EXACT(pr_body_reset), TASK(SERVER), fw_life_reset},
     {PR_CMD_SET_SNE_PMU_BASE, ON(IO), INOUT(pr_body_pmu), TASK(SERVER), fw_power_set_base},
     {PR_CMD_POWER_DEVICE_ON, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_power_device_on},
     {PR_CMD_POWER_DEVICE_OFF, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_power_device_off},
     {PR_CMD_SET_DYNAMIC_POWERGATE, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_power_dynamic},
     {PR_CMD_CH_POWER_CONTROL, ON(IO), EXACT(pr_body_channel_power), TASK(SERVER), channel_power},
+    {PR_CMD_PLATFORM_INFO, BOTH, QUERY(pr_body_platform), TASK(SERVER), fw_identity_platform},
+    {PR_CMD_CONFIG_GET_EXT, BOTH, QUERY(pr_body_config_ext), TASK(SERVER), fw_identity_config_ext},
+    {PR_CMD_BOOT, BOTH, QUERY(pr_body_boot), TASK(SERVER), fw_identity_boot},
+    {PR_CMD_PROGRAM_INTERFACE_VERSION_CHECK, ON(IO), INOUT(pr_body_u32), TASK(SERVER), fw_identity_interface},
+    {PR_CMD_DEBUG_COMMAND_DATA_CHECK, BOTH, CHECK_HEAD, ANY_SIZE, CHECK_HEAD, TASK(SERVER),
+     fw_identity_data_check},
+    {PR_CMD_CH_PROPERTY_READ, ON(IO), INOUT(pr_body_property), TASK(SERVER), fw_property_read},
+    {PR_CMD_TRACE_ENABLE, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_property_trace},
+    {PR_CMD_FW_RUN_MODE, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_setting_run_mode},
+    {PR_CMD_RPC_ENABLE, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_setting_rpc},
+    {PR_CMD_SET_SNE_RPC_CHECK_CMD, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_setting_rpc_check},
+    {PR_CMD_DSID_SET, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_setting_dsid},
+    {PR_CMD_TIMEPROFILE_START, ON(IO), NO_BODY, TASK(SERVER), fw_setting_profile_start},
+    {PR_CMD_TIMEPROFILE_STOP, ON(IO), QUERY(pr_body_profile), TASK(SERVER), fw_setting_profile_stop},
+    {PR_CMD_REG_FILE_LOAD, ON(IO), FILE_LEAST, sizeof(struct pr_body_reg_file), 0, TASK(TUNABLES),
+     fw_tunables_load},
+    {PR_CMD_CH_BUFFER_POOL_CONFIG_GET, ON(IO), INOUT(pr_body_pool), TASK(LOADMON), fw_loadpool_get},
+    {PR_CMD_CH_BUFFER_POOL_CONFIG_SET, ON(IO), POOL_SET, POOL_SET, 0, TASK(LOADMON), fw_loadpool_set},
+    {PR_CMD_CH_BUFFER_RECYCLE_MODE_SET, ON(IO), EXACT(pr_body_recycle_mode), TASK(LOADMON), fw_loadpool_mode},
+    {PR_CMD_CH_BUFFER_RECYCLE_START, ON(IO), NO_BODY, TASK(LOADMON), fw_loadpool_start},
+    {PR_CMD_CH_BUFFER_RECYCLE_STOP, ON(IO), NO_BODY, TASK(LOADMON), fw_loadpool_stop},
+    {PR_CMD_REQUEST_PROGRAM_ID, ON(IO), NO_BODY, TASK(CALLMGR), fw_reservation_request_program},
+    {PR_CMD_RETURN_PROGRAM_ID, ON(IO), NO_BODY, TASK(CALLMGR), fw_reservation_return_program},
+    {PR_CMD_REQUEST_PROCESS_ID, ON(IO), NO_BODY, TASK(CALLMGR), fw_reservation_request_process},
+    {PR_CMD_RETURN_PROCESS_ID, ON(IO), NO_BODY, TASK(CALLMGR), fw_reservation_return_process},
 };
 
 static const struct fw_command *find_command(enum pr_channel channel, uint32_t id)
@@ -275,6 +248,40 @@ static enum pr_status execute(struct fw *fw, const struct fw_command *command)
     return fw_pump_ask(fw, FW_TASK_SERVER, command->task, FW_RECORD_COMMAND);
 }
 
+/* A command that this channel has not: the reason, where the table of classes has one. */
+static enum pr_status refuse_unknown(struct fw *fw, enum pr_channel channel, uint32_t id)
+{
+    const char *name = pr_command_name(id), *why = pr_command_refusal(id);
+
+    if (id == PR_COMMAND_INVALID)
+        fw_log(fw, RT_LOG_WARNING, "CMD = 0x%02x is the mark of no command, on channel %s", id,
+               pr_channel_table[channel].name);
+    else
+        fw_log(fw, RT_LOG_WARNING, "CMD = 0x%02x [%s] is not supported on channel %s%s%s", id,
+               name ? name : "unknown", pr_channel_table[channel].name, why ? ": " : "", why ? why : "");
+    return PR_STATUS_UNKNOWN_COMMAND;
+}
+
+/*
+ * The fields of Table 30.1 that any command has. A procedure is an index into the table of the program that
+ * the header names; without a program it means nothing. A command that needs a program or process looks for
+ * it itself.
+ */
+static bool header_wrong(struct fw *fw, const struct pr_command_header *header, const char *name)
+{
+    const struct fw_program *program = fw_program_get(fw, header->program_id);
+
+    if (header->priority >= PR_PRIORITIES)
+        fw_log(fw, RT_LOG_WARNING, "CMD = 0x%02x [%s]: priority %u; it must be below %u", header->id, name,
+               header->priority, PR_PRIORITIES);
+    else if (program && header->procedure_id >= program->container.procedures)
+        fw_log(fw, RT_LOG_WARNING, "CMD = 0x%02x [%s]: procedure %u; program %u has %u", header->id, name,
+               header->procedure_id, header->program_id, program->container.procedures);
+    else
+        return false;
+    return true;
+}
+
 enum pr_status fw_control_run(struct fw *fw, enum pr_channel channel, size_t capacity, size_t *reply)
 {
     struct pr_command_header *header = (void *)fw->server.message;
@@ -284,11 +291,8 @@ enum pr_status fw_control_run(struct fw *fw, enum pr_channel channel, size_t cap
     const char *wrong;
 
     *reply = 0;
-    if (!command) {
-        fw_log(fw, RT_LOG_WARNING, "CMD = 0x%02x [%s] is not supported on channel %s", header->id,
-               name ? name : "unknown", pr_channel_table[channel].name);
-        return PR_STATUS_UNKNOWN_COMMAND;
-    }
+    if (!command)
+        return refuse_unknown(fw, channel, header->id);
     rt_log(fw->kernel, RT_LOG_DEBUG, "CMD = 0x%02x [%s]", header->id, name);
     fw->server.capacity = capacity - sizeof(*header);
     wrong = size_wrong(command, header, fw->server.capacity);
@@ -297,6 +301,8 @@ enum pr_status fw_control_run(struct fw *fw, enum pr_channel channel, size_t cap
                wrong, header->size, fw->server.capacity);
         return PR_STATUS_BAD_SIZE;
     }
+    if (header_wrong(fw, header, name))
+        return PR_STATUS_BAD_ARGUMENT;
     status = execute(fw, command);
     if (!status)
         *reply = fw->server.reply;

@@ -6,7 +6,7 @@
 
 #include "firmware/channel.h"
 #include "firmware/doorbell.h"
-#include "firmware/loadmon.h"
+#include "firmware/loadpool.h"
 #include "firmware/log.h"
 #include "firmware/message.h"
 #include "firmware/pump.h"
@@ -52,7 +52,15 @@ static enum pr_status run_command(struct fw *fw, const struct pr_command_header 
                pr_command_name(header->id), header->size, sizeof(*body));
         return PR_STATUS_BAD_SIZE;
     }
-    return fw_loadmon_return(fw, body);
+    return fw_loadpool_return(fw, body);
+}
+
+static void log_check(struct fw *fw, const struct pr_command_header *header, enum pr_status status)
+{
+    const char *name = pr_command_name(header->id);
+
+    fw_log(fw, RT_LOG_INFO, "RPC check: CMD = 0x%02x [%s], 0x%x bytes: %s", header->id,
+           name ? name : "unknown", header->size, pr_status_text(status));
 }
 
 static void handle(struct fw *fw, enum pr_channel channel, const struct pr_slot *slot, uint32_t number)
@@ -65,6 +73,8 @@ static void handle(struct fw *fw, enum pr_channel channel, const struct pr_slot 
 
         if (!status)
             status = run_command(fw, header);
+        if (fw->hostrpc.check)
+            log_check(fw, header, status);
         fw_message_end(fw, ticket, status);
         fw_message_answer(fw, slot, header, status, 0);
     }
@@ -96,7 +106,7 @@ void fw_log(struct fw *fw, enum rt_log_level level, const char *format, ...)
     length = rt_format_list(text, sizeof(text), format, args);
     va_end(args);
     rt_log(fw->kernel, level, "%s", text);
-    if (level > RT_LOG_INFO || !fw->terminal.enabled || !fw->terminal.buffer)
+    if (level > RT_LOG_INFO || fw->hostrpc.muted || !fw->terminal.enabled || !fw->terminal.buffer)
         return;
     if (rt_queue_try_send(fw->hostrpc.lines, text, length))
         fw->terminal.lost++;

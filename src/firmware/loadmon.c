@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The load monitor. The execution loop adds up; this task reports. A credit is taken before a buffer is
- * filled, and given when the host has returned it; a report without a credit or a slot is counted as lost.
+ * The load monitor. The execution loop adds up; this task reports. A report without a buffer (loadpool.c) or
+ * a slot is counted as lost.
  */
 #include "firmware/loadmon.h"
 
 #include "firmware/channel.h"
 #include "firmware/control.h"
 #include "firmware/doorbell.h"
+#include "firmware/loadpool.h"
 #include "firmware/log.h"
 #include "firmware/pump.h"
 #include "firmware/shared.h"
 #include "rtkernel/irq.h"
-#include "rtkernel/semaphore.h"
 
 bool fw_loadmon_create(struct fw *fw)
 {
     fw->loadmon.begin = rt_port_now(fw->port);
-    return !rt_semaphore_create(fw->kernel, &fw->loadmon.credits, PR_LOAD_BUFFERS, PR_LOAD_BUFFERS);
+    return fw_loadpool_create(fw);
 }
 
 void fw_loadmon_enter(struct fw *fw)
@@ -36,11 +36,6 @@ void fw_loadmon_finished(struct fw *fw)
 {
     if (++fw->loadmon.finished % PR_LOAD_CALLS == 0)
         fw_pump_want(fw, FW_TASK_LOADMON, FW_REASON_REPORT);
-}
-
-static uint64_t buffer_address(const struct fw *fw, unsigned number)
-{
-    return fw->heap + number * FW_LOAD_CELL_BYTES;
 }
 
 /* The span up to now. With interrupts masked: the execution loop adds to it. */
@@ -74,19 +69,6 @@ static struct pr_load_report end_span(struct fw *fw)
     return report;
 }
 
-/* A credit says that there is one. */
-static unsigned take_buffer(struct fw *fw)
-{
-    const uint32_t previous = rt_irq_mask(fw->kernel);
-    unsigned number = 0;
-
-    while (fw->loadmon.held >> number & 1)
-        number++;
-    fw->loadmon.held |= 1u << number;
-    rt_irq_restore(fw->kernel, previous);
-    return number;
-}
-
 static void send_report(struct fw *fw)
 {
     struct fw_loadmon *m = &fw->loadmon;
@@ -94,39 +76,18 @@ static void send_report(struct fw *fw)
     uint64_t address;
     uint32_t slot;
 
-    if (!fw_channel_room(fw, PR_CHANNEL_BUF_T2H, &slot) || rt_semaphore_take(m->credits, RT_NO_WAIT)) {
+    address = fw_channel_room(fw, PR_CHANNEL_BUF_T2H, &slot) ? fw_loadpool_take(fw, m->sequence) : 0;
+    if (!address) {
         m->lost++;
-        fw_log(fw, RT_LOG_WARNING, "a load report is lost: the host has all %u buffers (%u lost)",
-               PR_LOAD_BUFFERS, m->lost);
+        fw_log(fw, RT_LOG_WARNING, "a load report is lost: the host has all %u buffers (%u lost)", m->buffers,
+               m->lost);
         return;
     }
-    address = buffer_address(fw, take_buffer(fw));
     report = end_span(fw);
     m->sequence++;
     (void)fw_shared_out(fw, address, &report, sizeof(report));
     fw_channel_send(fw, PR_CHANNEL_BUF_T2H, address, sizeof(report), PR_BUFFER_LOAD_REPORT);
     fw_doorbell_ring(fw, PR_CHANNEL_BUF_T2H);
-}
-
-enum pr_status fw_loadmon_return(struct fw *fw, const struct pr_body_buffer_return *body)
-{
-    struct fw_loadmon *m = &fw->loadmon;
-
-    for (unsigned i = 0; i < PR_LOAD_BUFFERS; i++) {
-        uint32_t previous;
-
-        if (body->address != buffer_address(fw, i) || body->tag != PR_BUFFER_LOAD_REPORT ||
-            !(m->held >> i & 1))
-            continue;
-        previous = rt_irq_mask(fw->kernel);
-        m->held &= ~(1u << i);
-        rt_irq_restore(fw->kernel, previous);
-        (void)rt_semaphore_give(m->credits);
-        return PR_STATUS_OK;
-    }
-    fw_log(fw, RT_LOG_WARNING, "a buffer at 0x%llx, tag %u, is returned: the host has no such buffer",
-           (unsigned long long)body->address, body->tag);
-    return PR_STATUS_BAD_ARGUMENT;
 }
 
 enum pr_status fw_loadmon_get(struct fw *fw, struct pr_command_header *header, void *body)

@@ -16,8 +16,6 @@ void fw_loadmon_run(struct fw *fw, const struct fw_record *record);
 void fw_loadmon_enter(struct fw *fw);
 void fw_loadmon_leave(struct fw *fw);
 void fw_loadmon_finished(struct fw *fw);
-/* CH_BUFFER_RETURN: a buffer is the firmware's again. BAD_ARGUMENT for one that the host does not have. */
-enum pr_status fw_loadmon_return(struct fw *fw, const struct pr_body_buffer_return *body);
 /* CPU_LOAD_GET, a command of control.c's table: the report so far, which does not end the span. */
 enum pr_status fw_loadmon_get(struct fw *fw, struct pr_command_header *header, void *body);
 

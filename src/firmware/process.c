@@ -10,6 +10,7 @@
 #include "firmware/log.h"
 #include "firmware/program.h"
 #include "firmware/rebase.h"
+#include "firmware/reservation.h"
 #include "protocol/dart_regs.h"
 #include "rtkernel/irq.h"
 
@@ -38,22 +39,14 @@ void fw_process_init(struct fw *fw)
         rt_fsm_init(&fw->process[i].machine, fw->kernel, &table, &fw->process[i]);
 }
 
-static bool find_idle_process(const struct fw *fw, uint32_t *slot)
-{
-    for (*slot = 0; *slot < PR_PROCESSES_MAX; ++*slot)
-        if (!fw_process_running(&fw->process[*slot]))
-            return true;
-    return false;
-}
-
 /* A bypass stream would reach memory past the DART. */
 static bool stream_allowed(uint32_t stream)
 {
     return stream < PR_DART_STREAMS && !(PR_DART_BYPASS_STREAMS >> stream & 1);
 }
 
-enum pr_status fw_process_create(struct fw *fw, uint32_t program, const struct pr_body_process *body,
-                                 uint32_t *slot)
+enum pr_status fw_process_create(struct fw *fw, uint32_t program, uint32_t wanted,
+                                 const struct pr_body_process *body, uint32_t *slot)
 {
     struct fw_program *of = fw_program_get(fw, program);
     struct fw_process *process;
@@ -65,9 +58,9 @@ enum pr_status fw_process_create(struct fw *fw, uint32_t program, const struct p
         return PR_STATUS_NO_PROGRAM;
     if (!stream_allowed(body->stream))
         return PR_STATUS_BAD_ARGUMENT;
-    if (!find_idle_process(fw, slot))
-        return PR_STATUS_NO_RESOURCES;
-    status = fw_dartmgr_rebase(fw, of, body, &rebase);
+    status = fw_reservation_process(fw, program, wanted, slot);
+    if (!status)
+        status = fw_dartmgr_rebase(fw, of, body, &rebase);
     if (status)
         return status;
     process = &fw->process[*slot];

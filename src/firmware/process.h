@@ -15,10 +15,10 @@ static inline bool fw_process_running(const struct fw_process *process)
 
 /*
  * A running process of a program, whose engine traffic uses a DART stream. The program's own buffers are at
- * the addresses of the body, in that stream's domain.
+ * the addresses of the body, in that stream's domain. `wanted` is a reserved id, or PR_NO_ID for any.
  */
-enum pr_status fw_process_create(struct fw *fw, uint32_t program, const struct pr_body_process *body,
-                                 uint32_t *slot);
+enum pr_status fw_process_create(struct fw *fw, uint32_t program, uint32_t wanted,
+                                 const struct pr_body_process *body, uint32_t *slot);
 /* PREMAP_BUFFER for a running process of the program. */
 enum pr_status fw_process_premap(struct fw *fw, uint32_t program, uint32_t slot,
                                  const struct pr_body_premap *body);

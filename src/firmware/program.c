@@ -6,6 +6,7 @@
 #include "firmware/program.h"
 
 #include "firmware/log.h"
+#include "firmware/reservation.h"
 #include "firmware/shared.h"
 #include "protocol/td_frame.h"
 #include "rtkernel/heap.h"
@@ -134,15 +135,8 @@ static enum pr_status check(struct fw *fw, struct fw_program *program, const voi
     return check_records(fw, program) && check_text(fw, program) ? PR_STATUS_OK : PR_STATUS_BAD_CONTAINER;
 }
 
-static bool find_free_program(const struct fw *fw, uint32_t *slot)
-{
-    for (*slot = 0; *slot < PR_PROGRAMS_MAX; ++*slot)
-        if (!fw->program[*slot])
-            return true;
-    return false;
-}
-
-enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, uint32_t *slot)
+enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, uint32_t wanted,
+                               uint32_t *slot)
 {
     const size_t head = pr_round_up(sizeof(struct fw_program), 16);
     struct fw_program *program;
@@ -151,8 +145,9 @@ enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, 
 
     if (bytes > PR_CONTAINER_BYTES_MAX || address >= PR_SECTION_LIMIT || bytes > PR_SECTION_LIMIT - address)
         return PR_STATUS_BAD_ARGUMENT;
-    if (!find_free_program(fw, slot))
-        return PR_STATUS_NO_RESOURCES;
+    status = fw_reservation_program(fw, wanted, slot);
+    if (status)
+        return status;
     program = rt_heap_alloc(fw->kernel, RT_ARENA_SYSTEM, head + bytes);
     if (!program)
         return PR_STATUS_NO_RESOURCES;
@@ -192,6 +187,7 @@ enum pr_status fw_program_unload(struct fw *fw, uint32_t slot)
     if (program->processes)
         return PR_STATUS_BUSY;
     fw->program[slot] = NULL;
+    fw_reservation_drop(fw, slot);
     rt_heap_free(fw->kernel, program);
     return PR_STATUS_OK;
 }

@@ -5,8 +5,12 @@
 
 #include "firmware/state.h"
 
-/* Copies the container at a device address once, checks the copy, and gives it a slot. */
-enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, uint32_t *slot);
+/*
+ * Copies the container at a device address once, checks the copy, and gives it a slot: the reserved one that
+ * `wanted` names, or with PR_NO_ID any.
+ */
+enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, uint32_t wanted,
+                               uint32_t *slot);
 /* Writes where its sections are to its working set; false when that is not mapped. */
 bool fw_program_show(struct fw *fw, uint32_t slot, uint64_t working);
 /* BUSY while it has processes. */

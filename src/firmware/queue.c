@@ -19,7 +19,7 @@ void fw_queue_start(struct fw *fw)
     fw_register_write(fw, PR_ENGINE_TM + PR_TM_TQ_EN, PR_TM_TQ_EN_ON);
     for (unsigned i = 0; i < PR_TQ_COUNT; i++) {
         fw_register_write(fw, queue_reg(i, PR_TQ_STATUS), PR_TQ_STATUS_IN_USE);
-        fw_register_write(fw, queue_reg(i, PR_TQ_PRTY), pr_tq_priority[i]);
+        fw_register_write(fw, queue_reg(i, PR_TQ_PRTY), fw->tunables.weight[i]);
     }
     fw_register_write(fw, PR_ENGINE_TM + PR_TM_IRQ_EN1, PR_TM_IRQ_EN1_ON);
     fw_register_write(fw, PR_ENGINE_TM + PR_TM_IRQ_EN2, PR_TM_IRQ_EN2_ON);
@@ -59,8 +59,8 @@ static void push(struct fw *fw, struct fw_call *call)
     fw_register_write(fw, PR_ENGINE_TM + PR_TM_REQ_INFO, call->info);
     rt_port_barrier(fw->port);
     fw_register_write(fw, PR_ENGINE_TM + PR_TM_REQ_PUSH,
-                      (uint32_t)pr_tq_priority[queue] << PR_TM_PUSH_PRIORITY_LO | queue
-                                                                                      << PR_TM_PUSH_QUEUE_LO);
+                      (uint32_t)fw->tunables.weight[queue] << PR_TM_PUSH_PRIORITY_LO |
+                          queue << PR_TM_PUSH_QUEUE_LO);
 }
 
 void fw_queue_pump(struct fw *fw, unsigned level)

@@ -30,6 +30,10 @@ static size_t counters_text(const struct fw *fw, char *text, size_t bytes)
         {"load-reports-lost", fw->loadmon.lost},
         {"islands-gated", fw->power.gated},
         {"statistics-unmapped", fw->stats.unmapped},
+        {"run-mode", fw->setting.run_mode},
+        {"dsid", fw->setting.dsid},
+        {"call-log", fw->exeloop.log_level},
+        {"load-buffers", fw->loadmon.buffers},
         {"refused-posts", rt_kernel_refused_posts(fw->kernel)},
     };
     struct rt_lines lines = {.text = text, .bytes = bytes};

@@ -20,6 +20,7 @@
 #include "protocol/controller.h"
 #include "protocol/execution.h"
 #include "protocol/message.h"
+#include "protocol/property.h"
 #include "protocol/rebase.h"
 #include "protocol/stats.h"
 #include "protocol/tm_regs.h"
@@ -168,7 +169,8 @@ struct fw_process {
     struct rt_fsm machine;    /* enum fw_process_state; the call manager's */
     uint8_t stream;
     uint16_t program;
-    uint16_t calls; /* accepted and not reported yet */
+    uint16_t calls;    /* accepted and not reported yet */
+    uint16_t reserved; /* the program that the id is reserved for, plus 1; 0: none */
     uint64_t finished;
 };
 
@@ -274,13 +276,27 @@ struct fw_dartmgr {
 
 /* Defaults the host has set, and registers that are loaded from a table. */
 struct fw_tunables {
-    uint64_t switch_ns; /* context-switch latency threshold; 0: none */
-    uint64_t loads;     /* times the registers of the queues were written */
+    uint64_t switch_ns;          /* context-switch latency threshold; 0: none */
+    uint64_t loads;              /* times the registers of the queues were written */
+    uint8_t weight[PR_TQ_COUNT]; /* PRTY of the queues */
+};
+
+/* What the host has set by commands of their own (setting.c, property.c). The server's. */
+struct fw_setting {
+    uint32_t run_mode; /* enum pr_run_mode */
+    uint32_t dsid;     /* PR_NO_ID: none */
+    uint32_t property[PR_PROPERTY_COUNT];
+    bool profiling;
+    uint64_t profile_begin, profile_calls; /* when; calls finished by then */
 };
 
 struct fw_loadmon {
-    struct rt_semaphore *credits; /* buffers the host does not have */
-    uint32_t held;                /* a bit per buffer that it has */
+    struct rt_semaphore *credits;   /* buffers the host does not have */
+    uint32_t held;                  /* a bit per buffer that it has */
+    uint32_t buffers;               /* in use; held and credits add up to it */
+    uint32_t sent[PR_LOAD_BUFFERS]; /* sequence of the report that a buffer holds */
+    uint32_t mode;                  /* enum pr_recycle_mode */
+    bool recycling;
     uint32_t sequence, lost;
     uint64_t begin, entered; /* of the span; of EXEC */
     uint64_t busy;           /* in this span, up to the last drain */
@@ -347,6 +363,8 @@ struct fw_retained {
 
 struct fw_hostrpc {
     struct rt_queue *lines; /* of the log, on their way to the host */
+    bool muted;             /* RPC_ENABLE: lines stay in the kernel's log */
+    bool check;             /* SET_SNE_RPC_CHECK_CMD: commands of BUF_H2T are logged */
     _Alignas(8) uint8_t message[sizeof(struct pr_command_header) + sizeof(struct pr_body_buffer_return)];
 };
 
@@ -374,6 +392,7 @@ struct fw {
     struct fw_target target[PR_DOORBELL_TARGETS];
     uint32_t rejected; /* times that a store was rejected too often */
     bool unknown_id_panics;
+    bool warm; /* the boot */
     struct fw_channel channel[PR_CHANNEL_COUNT];
     struct pr_rebase_engine
         engine; /* the region of the process that maps a buffer; interrupts are masked then */
@@ -389,10 +408,12 @@ struct fw {
     struct fw_power power;
     struct fw_dartmgr dartmgr;
     struct fw_tunables tunables;
+    struct fw_setting setting;
     struct fw_loadmon loadmon;
     struct fw_exeloop exeloop;
     struct fw_stats stats;
     struct fw_program *program[PR_PROGRAMS_MAX];
+    bool program_reserved[PR_PROGRAMS_MAX]; /* the id */
     struct fw_process process[PR_PROCESSES_MAX];
     struct fw_call call[FW_CALLS];
     struct fw_retained own_retained;              /* of a board that has no memory for it */

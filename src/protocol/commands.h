@@ -7,6 +7,7 @@
 
 #define PR_DISPATCHED_COUNT 93u
 #define PR_WIRE_COUNT       94u
+#define PR_COMMAND_INVALID  0xffffffffu /* ECSneCmdId_Invalid: no command (seeds ch. 30) */
 
 enum pr_direction { PR_DIRECTION_H2F, PR_DIRECTION_F2H, PR_DIRECTION_BOTH };
 

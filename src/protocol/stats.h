@@ -175,6 +175,6 @@ _Static_assert(sizeof(struct pr_stats_engine) == PR_STATS_ENGINE_BYTES &&
 #define PR_STATS_MAPS 32u
 
 /* From this level of property 0x00a1 on, events and debug events go to the buffer (CHOSEN). */
-#define PR_STATS_PROFILE_LEVEL 2u
+#define PR_STATS_PROFILE_LEVEL 3u
 
 #endif

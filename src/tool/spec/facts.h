@@ -210,7 +210,6 @@ enum fact_budget {
 #define FACT_SHARED_EVENTS_LIMIT    2u
 #define FACT_BACK_CHANNEL_BYTES_MAX 0x800000u
 #define FACT_BACK_CHANNEL_MAGIC     0x55aa55aau
-#define FACT_COMMAND_INVALID        0xffffffffu
 
 /* controller: scratch 3 cleared, running */
 #define FACT_HANDSHAKES(X)                                                                  \

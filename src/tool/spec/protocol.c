@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "protocol/channel.h"
+#include "protocol/command_class.h"
 #include "protocol/commands.h"
 #include "protocol/container.h"
 #include "program/e5.h"
 #include "protocol/execution.h"
 #include "protocol/message.h"
+#include "protocol/property.h"
 #include "tool/spec/facts.h"
 #include "tool/spec/spec.h"
 
@@ -25,6 +27,11 @@ static const struct spec_column dispatched_columns[] = {
     SPEC_HEX("id"), SPEC_TEXT("name"), SPEC_TEXT("direction"), SPEC_TEXT("subsystem"), SPEC_END};
 static const struct spec_column wire_columns[] = {SPEC_HEX("id"), SPEC_TEXT("name"),
                                                   SPEC_TEXT("corrected_name"), SPEC_TEXT("family"), SPEC_END};
+static const struct spec_column class_columns[] = {
+    SPEC_HEX("id"),      SPEC_TEXT("name"),    SPEC_TEXT("class"),  SPEC_TEXT("layout"),
+    SPEC_TEXT("source"), SPEC_TEXT("channel"), SPEC_TEXT("effect"), SPEC_END};
+static const struct spec_column property_columns[] = {SPEC_HEX("property"), SPEC_TEXT("class"),
+                                                      SPEC_TEXT("meaning"), SPEC_TEXT("values"), SPEC_END};
 static const struct spec_column family_columns[] = {SPEC_TEXT("family"),    SPEC_HEX("first"),
                                                     SPEC_HEX("last"),       SPEC_NUMBER("count"),
                                                     SPEC_TEXT("subsystem"), SPEC_END};
@@ -94,19 +101,49 @@ static void write_wire(struct spec *spec)
     spec_table_end(spec);
 }
 
+/* The effect of a command of class C is why it is refused. */
+static void write_classes(struct spec *spec)
+{
+    static const char *const layout[] = {"header only", "known", "chosen", "unknown"};
+
+    spec_table_begin(spec, "classes", class_columns);
+    for (unsigned i = 0; i < PR_CLASS_COUNT; i++) {
+        const struct pr_command_class *row = &pr_command_class_table[i];
+        const char letter[] = {row->letter, '\0'};
+
+        SPEC_PUT(spec, SPEC_N(row->id), SPEC_T(row->name), SPEC_T(letter), SPEC_T(layout[row->layout]),
+                 SPEC_T(row->source), SPEC_T(row->channel), SPEC_T(row->text));
+    }
+    spec_table_end(spec);
+}
+
+static void write_properties(struct spec *spec)
+{
+    spec_table_begin(spec, "properties", property_columns);
+    for (unsigned i = 0; i < PR_PROPERTY_COUNT; i++) {
+        const struct pr_property_row *row = &pr_property_table[i];
+
+        SPEC_PUT(spec, SPEC_N(row->number), SPEC_T(pr_property_class_name(row->number)), SPEC_T(row->meaning),
+                 SPEC_T(row->words));
+    }
+    spec_table_end(spec);
+}
+
 void spec_commands(struct spec *spec)
 {
     char word[WORD_BYTES];
 
     write_dispatched(spec);
     write_wire(spec);
+    write_classes(spec);
+    write_properties(spec);
     spec_table_begin(spec, "families", family_columns);
 #define X(tag, low, high, members, what) \
     SPEC_PUT(spec, SPEC_T(lower(#tag, word)), SPEC_N(low), SPEC_N(high), SPEC_N(members), SPEC_T(what));
     FACT_FAMILIES(X)
 #undef X
     spec_table_end(spec);
-    spec_hex(spec, "invalid", FACT_COMMAND_INVALID);
+    spec_hex(spec, "invalid", PR_COMMAND_INVALID);
 }
 
 /* The corrected name of an id, for the rows of Table 30.6. */
@@ -195,6 +232,7 @@ void spec_messages(struct spec *spec)
 #define X(id, number, note) SPEC_N(number), SPEC_T(#id), SPEC_T(note),
     SPEC_TABLE(spec, "statuses", status_columns, PR_STATUSES(X));
 #undef X
+    spec_bodies(spec);
 #define X(id, number, title, must) SPEC_N(number), SPEC_T(title), SPEC_N(must),
     SPEC_TABLE(spec, "container_sections", section_columns, PR_SECTIONS(X));
 #undef X

@@ -112,6 +112,8 @@ void spec_faults(struct spec *spec);
 
 void spec_channels(struct spec *spec);
 void spec_commands(struct spec *spec);
+/* A table of the section of messages. */
+void spec_bodies(struct spec *spec);
 void spec_exeloop(struct spec *spec);
 void spec_limits(struct spec *spec);
 void spec_messages(struct spec *spec);

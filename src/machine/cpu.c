@@ -1,72 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controller's processor on this host: the firmware runs on stacks of its own, is entered by an event of
- * the clock when an interrupt is pending, and leaves when it waits. Interrupts are taken at register
- * accesses, at unmask and while waiting. Everything the firmware can reach goes through here: the bus, the
- * DART, the fabric register, the clock.
+ * The life of the controller's processor on this host: it is started at the reset vector, entered by an event
+ * of the clock when an interrupt is pending, and left when it waits. The native core runs the firmware on
+ * stacks of its own (native.c), the emulated one executes the image (emulated.c).
  */
+#include "machine/cpu.h"
+
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "firmware/firmware.h"
-#include "machine/carveout.h"
-#include "machine/context.h"
-#include "machine/emulated.h"
-#include "machine/internal.h"
-#include "rtkernel/fault.h"
-#include "rtkernel/irq.h"
 #include "rtkernel/kernel.h"
 #include "rtkernel/port.h"
-#include "rtkernel/task.h"
-
-_Static_assert(sizeof(struct host_context) <= sizeof(struct rt_context), "a host context fits");
 
 /*
  * Added to the firmware's own stack sizes: the model's code below a register access, and a signal handler of
  * the process above it.
  */
-#define MODEL_STACK     (48u << 10)
-#define SIGNAL_STACK    (128u << 10) /* what docs/caveats.md promises */
-#define WAKE_NS         400u         /* from an interrupt line to the first instruction (chosen) */
-#define FIRMWARE_STREAM 0u
-#define PSTATE_EL1H     0x5u
-#define PSTATE_I        0x80u
+#define MODEL_STACK  (48u << 10)
+#define SIGNAL_STACK (128u << 10) /* what docs/caveats.md promises */
+#define WAKE_NS      400u         /* from an interrupt line to the first instruction (chosen) */
 /* What a slice of an emulated core takes when it does not wait: 10 ns for each instruction (chosen). */
 #define SLICE_NS (10ull * MACH_EMULATED_SLICE)
-
-/*
- * What a store of the firmware asks of its own processor; done when the firmware's stack is no longer in use.
- */
-enum order { ORDER_NONE, ORDER_STOP, ORDER_START };
-
-struct rt_port {
-    struct ane_machine *machine;
-    struct host_context host;       /* the thread that drives */
-    struct host_context boot;       /* the reset vector's stack */
-    struct host_context *running;   /* inside; NULL while parked */
-    const void *image;              /* the run of DRAM that holds it */
-    struct mach_emulated *emulated; /* NULL: the native core */
-    struct mach_carveout carveout;
-    size_t used;     /* bytes of it, from the start, that the last run may have written */
-    uint64_t damage; /* physical address where the carve-out was changed; 0: nowhere */
-    struct fw_reset reset;
-    bool kernel_made; /* contexts exist */
-    bool masked;
-    bool stopped; /* faulted, halted or parked */
-    bool inside;  /* the firmware runs right now */
-    enum order order;
-    uint64_t pending; /* interrupt lines */
-    struct {
-        bool due;
-        enum rt_fault_class fault_class;
-        char text[RT_TEXT_BYTES];
-    } injected;
-    soc_event_id wake, timer;
-    const struct soc_trace_entry *entry; /* of the trace: it waits for the firmware's stack to be left */
-};
 
 static void enter_firmware(void *context);
 
@@ -88,29 +44,6 @@ void mach_cpu_raise(struct rt_port *port, unsigned line)
     schedule(port);
 }
 
-/* Back to the thread that drives. */
-static void leave_firmware(struct rt_port *port)
-{
-    host_context_switch(port->running, &port->host);
-}
-
-static struct rt_kernel *kernel_of(const struct rt_port *port)
-{
-    return port->reset.carve_out;
-}
-
-static void deliver(struct rt_port *port)
-{
-    while (port->pending && !port->masked) {
-        unsigned line = (unsigned)__builtin_ctzll(port->pending);
-
-        port->pending &= port->pending - 1;
-        port->masked = true;
-        rt_kernel_interrupt(kernel_of(port), line);
-        port->masked = false;
-    }
-}
-
 static void run_reset_vector(void *arg)
 {
     struct rt_port *port = arg;
@@ -126,8 +59,8 @@ static void stop(struct rt_port *port)
     soc_clock_cancel(clock, port->timer);
     port->wake = port->timer = 0;
     if (port->kernel_made) {
-        port->used = rt_kernel_extent(kernel_of(port));
-        rt_kernel_close(kernel_of(port));
+        port->used = rt_kernel_extent(mach_cpu_kernel(port));
+        rt_kernel_close(mach_cpu_kernel(port));
     }
     if (port->running)
         host_context_drop(&port->boot);
@@ -202,7 +135,7 @@ static void start(struct rt_port *port)
 void mach_cpu_run(struct rt_port *port, bool run)
 {
     if (port->inside) {
-        port->order = run ? ORDER_START : ORDER_STOP;
+        port->order = run ? MACH_ORDER_START : MACH_ORDER_STOP;
         return;
     }
     stop(port);
@@ -223,7 +156,7 @@ static void take_entry(void *context, const struct soc_trace_entry *entry)
         return;
     }
     port->entry = entry;
-    leave_firmware(port);
+    mach_cpu_leave(port);
 }
 
 static bool pass_entry(struct rt_port *port)
@@ -238,7 +171,7 @@ static bool pass_entry(struct rt_port *port)
 /* The firmware does not run; others may look at its memory. */
 static void show_carveout(struct rt_port *port)
 {
-    mach_carveout_show(&port->carveout, port->kernel_made ? rt_kernel_extent(kernel_of(port)) : 0);
+    mach_carveout_show(&port->carveout, port->kernel_made ? rt_kernel_extent(mach_cpu_kernel(port)) : 0);
 }
 
 /* A host address in the carve-out, or a DART entry for it, is about to be given out. */
@@ -255,10 +188,10 @@ static void carveout_seen(void *context)
 /* Carries out what a store of the firmware asked of its own processor. */
 static void apply_order(struct rt_port *port)
 {
-    enum order order = port->order;
+    enum mach_cpu_order order = port->order;
 
-    port->order = ORDER_NONE;
-    mach_cpu_run(port, order == ORDER_START);
+    port->order = MACH_ORDER_NONE;
+    mach_cpu_run(port, order == MACH_ORDER_START);
 }
 
 static void run_native(struct rt_port *port)
@@ -286,7 +219,7 @@ static void enter_firmware(void *context)
         run_native(port);
     port->inside = false;
     port->stopped |= end == MACH_EMULATED_ENDED;
-    if (port->order != ORDER_NONE)
+    if (port->order != MACH_ORDER_NONE)
         apply_order(port);
     else if (end == MACH_EMULATED_BUSY)
         schedule_after(port, SLICE_NS);
@@ -308,7 +241,7 @@ static bool emulated_stopped_itself(void *context)
 {
     const struct rt_port *port = context;
 
-    return port->order != ORDER_NONE;
+    return port->order != MACH_ORDER_NONE;
 }
 
 /* The emulated core works in DRAM itself: its carve-out needs no second memory and is not watched. */
@@ -371,56 +304,6 @@ void mach_cpu_destroy(struct rt_port *port)
     base_free(port);
 }
 
-/* The processor does not go on from here; a restart drops this stack. */
-static _Noreturn void stay(struct rt_port *port)
-{
-    port->stopped = true;
-    for (;;)
-        leave_firmware(port);
-}
-
-/* In the carve-out as others see it; 0 on another stack. */
-static uint64_t stack_address(const struct rt_port *port, const void *frame)
-{
-    const uintptr_t base = (uintptr_t)port->carveout.memory, at = (uintptr_t)frame;
-
-    return at >= base && at - base < port->carveout.bytes ? port->carveout.address + (at - base) : 0;
-}
-
-static uint64_t image_offset(const void *code)
-{
-    return (uint64_t)(uintptr_t)code - (uint64_t)(uintptr_t)fw_reset_vector;
-}
-
-struct exception {
-    enum rt_fault_class fault_class;
-    const void *at; /* the firmware's instruction */
-    uint64_t esr, far;
-    const char *text;
-};
-
-/*
- * The processor takes an exception. Before there is a kernel it has no handler. The registers are the
- * host's and say nothing, except for those that have a meaning on the controller: addresses are relative to
- * the reset vector and to the carve-out.
- */
-static _Noreturn void take_exception(struct rt_port *port, const struct exception *e)
-{
-    const struct rt_registers registers = {
-        .sp = stack_address(port, __builtin_frame_address(0)),
-        .pc = image_offset(e->at),
-        .pstate = PSTATE_EL1H | (port->masked ? PSTATE_I : 0),
-        .esr = e->esr,
-        .far = e->far,
-    };
-    struct rt_fault fault = {.fault_class = e->fault_class, .has_registers = true, .registers = registers};
-
-    if (port->kernel_made)
-        rt_kernel_exception(kernel_of(port), e->fault_class, &registers, e->text);
-    snprintf(fault.text, sizeof(fault.text), "%s", e->text);
-    rt_port_fault(port, &fault);
-}
-
 void mach_cpu_inject(struct ane_machine *m, unsigned fault_class, const char *text)
 {
     struct rt_port *port = m->cpu;
@@ -436,253 +319,6 @@ void mach_cpu_inject(struct ane_machine *m, unsigned fault_class, const char *te
     port->injected.fault_class = (enum rt_fault_class)fault_class;
     snprintf(port->injected.text, sizeof(port->injected.text), "%s", text);
     schedule(port);
-}
-
-/* An error that the processor reports asynchronously has a syndrome, an interrupt has none. */
-static _Noreturn void take_injected(struct rt_port *port, const void *at)
-{
-    const enum rt_fault_class fault_class = port->injected.fault_class;
-    const struct exception e = {
-        .fault_class = fault_class,
-        .at = at,
-        .esr = fault_class == RT_FAULT_SYNC  ? PR_ESR(PR_EXCEPTION_UNKNOWN)
-               : fault_class == RT_FAULT_NMI ? PR_ESR(PR_EXCEPTION_SERROR)
-                                             : 0,
-        .text = port->injected.text,
-    };
-
-    port->injected.due = false;
-    take_exception(port, &e);
-}
-
-/*
- * The boundary between two instructions: the processor stops here if it has stopped itself, and takes
- * exceptions and interrupts.
- */
-static void end_access(struct rt_port *port, const void *at)
-{
-    if (port->order != ORDER_NONE)
-        stay(port);
-    if (port->injected.due)
-        take_injected(port, at);
-    deliver(port);
-}
-
-uint32_t rt_port_read32(struct rt_port *port, uint64_t address)
-{
-    uint32_t value = soc_bus_read32(port->machine->bus, SOC_MASTER_CONTROLLER, address);
-
-    end_access(port, __builtin_return_address(0));
-    return value;
-}
-
-void rt_port_write32(struct rt_port *port, uint64_t address, uint32_t value)
-{
-    soc_controller_store(&port->machine->controller, address, value);
-    end_access(port, __builtin_return_address(0));
-}
-
-uint64_t rt_port_read64(struct rt_port *port, uint64_t address)
-{
-    uint64_t low = soc_bus_read32(port->machine->bus, SOC_MASTER_CONTROLLER, address);
-
-    return low | (uint64_t)rt_port_read32(port, address + 4) << 32;
-}
-
-void rt_port_write64(struct rt_port *port, uint64_t address, uint64_t value)
-{
-    soc_controller_store(&port->machine->controller, address, (uint32_t)value);
-    if (port->order != ORDER_NONE)
-        stay(port);
-    rt_port_write32(port, address + 4, (uint32_t)(value >> 32));
-}
-
-/*
- * An access to a register that this processor does not have is trapped. The syndrome has op0, op2, op1, CRn
- * and CRm of the register, and bit 0 for a read.
- */
-static _Noreturn void refuse_sysreg(struct rt_port *port, bool read, uint32_t id, const void *at)
-{
-    const uint32_t op0 = id >> 14, op1 = id >> 11 & 7, crn = id >> 7 & 15, crm = id >> 3 & 15, op2 = id & 7;
-    char text[RT_TEXT_BYTES];
-    const struct exception e = {
-        .fault_class = RT_FAULT_SYNC,
-        .at = at,
-        .esr = PR_ESR(PR_EXCEPTION_SYSTEM_REGISTER) | (op0 & 3) << 20 | op2 << 17 | op1 << 14 | crn << 10 |
-               crm << 1 | read,
-        .text = text,
-    };
-
-    snprintf(text, sizeof(text), "%s system register S%u_%u_C%u_C%u_%u, which this processor does not have",
-             read ? "read of" : "write to", op0, op1, crn, crm, op2);
-    take_exception(port, &e);
-}
-
-uint64_t rt_port_sysreg_read(struct rt_port *port, uint32_t id)
-{
-    uint64_t value;
-
-    if (!soc_controller_sysreg_read(&port->machine->controller, id, &value))
-        refuse_sysreg(port, true, id, __builtin_return_address(0));
-    return value;
-}
-
-void rt_port_sysreg_write(struct rt_port *port, uint32_t id, uint64_t value)
-{
-    if (!soc_controller_sysreg_write(&port->machine->controller, id, value))
-        refuse_sysreg(port, false, id, __builtin_return_address(0));
-}
-
-void rt_port_barrier(struct rt_port *port)
-{
-    (void)port;
-    atomic_thread_fence(memory_order_seq_cst);
-}
-
-uint32_t rt_port_irq_mask(struct rt_port *port)
-{
-    bool was = port->masked;
-
-    port->masked = true;
-    return was;
-}
-
-void rt_port_irq_restore(struct rt_port *port, uint32_t previous)
-{
-    port->masked = previous;
-    end_access(port, __builtin_return_address(0));
-}
-
-void rt_port_irq_raise(struct rt_port *port, unsigned line)
-{
-    mach_cpu_raise(port, line);
-}
-
-size_t rt_port_call_stack(struct rt_port *port, uint64_t *frame, size_t most)
-{
-    size_t count;
-
-    if (!port->inside)
-        return 0;
-    count = host_context_frames(port->running, __builtin_frame_address(0), frame, most);
-    for (size_t i = 0; i < count; i++)
-        frame[i] -= (uint64_t)(uintptr_t)fw_reset_vector;
-    return count;
-}
-
-/* The fault of a processor whose memory was changed by others. */
-static _Noreturn void fail_damaged(struct rt_port *port, const void *at)
-{
-    char text[RT_TEXT_BYTES];
-    const struct exception e = {
-        .fault_class = RT_FAULT_SYNC,
-        .at = at,
-        .esr = PR_ESR(PR_EXCEPTION_DATA_ABORT) | PR_ESR_EXTERNAL_ABORT,
-        .far = port->damage,
-        .text = text,
-    };
-
-    snprintf(text, sizeof(text), "the firmware's carve-out was changed from outside at 0x%" PRIx64,
-             port->damage);
-    take_exception(port, &e);
-}
-
-void rt_port_wait(struct rt_port *port)
-{
-    while (!port->pending && !port->injected.due) {
-        leave_firmware(port);
-        if (port->damage)
-            fail_damaged(port, __builtin_return_address(0));
-    }
-    if (port->injected.due)
-        take_injected(port, __builtin_return_address(0));
-    /* Before the kernel runs there is no handler to call: the interrupt only ends the wait. */
-    if (port->masked)
-        port->pending = 0;
-    deliver(port);
-}
-
-void rt_port_context_make(struct rt_port *port, struct rt_context *context, void *stack, size_t bytes,
-                          void (*entry)(void *arg), void *arg)
-{
-    port->kernel_made = true;
-    host_context_make((struct host_context *)context, stack, bytes, entry, arg);
-    mach_carveout_guard(&port->carveout, stack, bytes, true);
-}
-
-void rt_port_context_switch(struct rt_port *port, struct rt_context *from, struct rt_context *to)
-{
-    struct host_context *leaving = port->running == &port->boot ? &port->boot : (struct host_context *)from;
-
-    /* Traced before the change: delivering a line switches away from the stack that is in use. */
-    SOC_TRACE(&port->machine->trace, FW_RUN, rt_task_name(rt_task_current(kernel_of(port))));
-    port->running = (struct host_context *)to;
-    host_context_switch(leaving, port->running);
-}
-
-void rt_port_context_drop(struct rt_port *port, struct rt_context *context)
-{
-    struct host_context *host = (struct host_context *)context;
-
-    mach_carveout_guard(&port->carveout, host->stack, host->bytes, false);
-    host_context_drop(host);
-}
-
-uint64_t rt_port_now(struct rt_port *port)
-{
-    return soc_clock_now(port->machine->clock);
-}
-
-static void timer_fired(void *context)
-{
-    struct rt_port *port = context;
-
-    port->timer = 0;
-    mach_cpu_raise(port, RT_IRQ_TIMER);
-}
-
-void rt_port_timer_set(struct rt_port *port, uint64_t deadline)
-{
-    uint64_t now = rt_port_now(port);
-
-    soc_clock_cancel(port->machine->clock, port->timer);
-    port->timer = 0;
-    if (deadline)
-        port->timer = soc_clock_after(port->machine->clock, deadline > now ? deadline - now : 0,
-                                      SOC_EVENT_FOREGROUND, timer_fired, port);
-}
-
-void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
-{
-    struct dart_range range;
-
-    if (dart_range_get(port->machine->dart, DART_PORT_TASK, FIRMWARE_STREAM, address, bytes, DART_READ,
-                       &range))
-        return NULL;
-    return range.host;
-}
-
-void rt_port_log(struct rt_port *port, const struct rt_port_line *line)
-{
-    SOC_TRACE(&port->machine->trace, FW_LOG, line->level, line->origin, line->text);
-}
-
-void rt_port_refuse(struct rt_port *port, const char *text, size_t length)
-{
-    (void)length;
-    SOC_TRACE(&port->machine->trace, FW_REFUSED, text);
-}
-
-void rt_port_fault(struct rt_port *port, const struct rt_fault *fault)
-{
-    SOC_TRACE(&port->machine->trace, FW_FAULT, (unsigned)fault->fault_class, fault->task, fault->text);
-    stay(port);
-}
-
-void rt_port_halt(struct rt_port *port)
-{
-    SOC_TRACE(&port->machine->trace, FW_HALT);
-    stay(port);
 }
 
 bool mach_cpu_alive(const struct rt_port *port)

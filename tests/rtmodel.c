@@ -307,7 +307,7 @@ void rtmodel_start(struct rtmodel *model)
     dispatch(model);
 }
 
-/* The running task waits, or is told that it would have to. */
+/* The running task waits, or is refused because it would have to. */
 static void block(struct rtmodel *model, const struct rtmodel_op *op)
 {
     struct rtmodel_task *task = &model->task[model->current];

@@ -260,7 +260,7 @@ static void a_profile_counts_time_and_calls(void **state)
     assert_int_equal(profile.calls, 2);
 }
 
-static void boot_mode_and_restarts_are_told(void **state)
+static void boot_mode_and_restarts_are_reported(void **state)
 {
     struct fwrig *rig = *state;
     const uint32_t room[2] = {9, 9};
@@ -585,14 +585,22 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        T(platform_is_that_of_the_registers),  T(config_shows_what_was_set),
-        T(the_run_mode_is_reported),           T(properties_are_kept_within_their_bounds),
-        T(trace_enable_sets_the_call_log),     T(rpc_enable_stops_and_starts_the_lines),
-        T(rpc_check_logs_commands_of_buf_h2t), T(a_profile_counts_time_and_calls),
-        T(boot_mode_and_restarts_are_told),    T(data_is_checked),
-        T(a_register_file_reaches_the_queues), T(the_pool_of_buffers_has_a_size),
-        T(buffers_are_recycled_while_started), T(the_dsid_is_set_before_the_first_load),
-        T(program_ids_are_reserved),           T(process_ids_are_reserved),
+        T(platform_is_that_of_the_registers),
+        T(config_shows_what_was_set),
+        T(the_run_mode_is_reported),
+        T(properties_are_kept_within_their_bounds),
+        T(trace_enable_sets_the_call_log),
+        T(rpc_enable_stops_and_starts_the_lines),
+        T(rpc_check_logs_commands_of_buf_h2t),
+        T(a_profile_counts_time_and_calls),
+        T(boot_mode_and_restarts_are_reported),
+        T(data_is_checked),
+        T(a_register_file_reaches_the_queues),
+        T(the_pool_of_buffers_has_a_size),
+        T(buffers_are_recycled_while_started),
+        T(the_dsid_is_set_before_the_first_load),
+        T(program_ids_are_reserved),
+        T(process_ids_are_reserved),
         T(the_interface_version_is_compared),
 #undef T
     };

@@ -48,7 +48,7 @@ bool drv_recovery_is_active(const struct drv *d)
 
 static void step(void *context);
 
-/* Without a timer there is no step now: the next call arms it again (drv_recovery_go_on). */
+/* Without a timer no step is due: the next call arms it again (drv_recovery_go_on). */
 static void arm(struct drv *d, uint64_t ns)
 {
     if (!d->recovery.armed && d->platform.after && !d->platform.after(d->platform.context, ns, step, d))
@@ -348,7 +348,7 @@ static void give_up_process(struct drv *d, struct drv_process *process)
 }
 
 /*
- * What the answered command was for. An answer that does not say where the firmware has it is no success,
+ * What the answered command was for. An answer that does not say where the firmware has it counts as refused,
  * whatever its status: the same command is not sent again.
  */
 static void take_restored(struct drv *d)

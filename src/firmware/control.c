@@ -74,7 +74,7 @@ static enum pr_status default_setting(struct fw *fw, struct pr_command_header *h
     return fw_tunables_set(fw, header, body);
 }
 
-/* A free doorbell target for the graphics processor, which is told of each completion from here on. */
+/* A free doorbell target for the graphics processor, which each completion rings from here on. */
 static enum pr_status add_graphics(struct fw *fw)
 {
     for (unsigned i = 1; i < PR_DOORBELL_TARGETS; i++) {

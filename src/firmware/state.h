@@ -224,7 +224,7 @@ struct fw_exeloop {
     uint32_t log_level;                              /* property 0x00a1 */
     uint64_t unknown, stale;
     uint64_t late;     /* calls that waited longer than the context-switch threshold */
-    bool notify_reset; /* the host is to be told of the reset, once IO_T2H has room */
+    bool notify_reset; /* the notification of the reset is due, once IO_T2H has room */
 
     struct fw_call draft; /* the call being checked */
     struct fw_bound bound_as[PR_GENERIC_BUFFERS_MAX];

@@ -33,7 +33,7 @@ enum pr_dump_section {
 #undef X
         PR_DUMP_SECTION_COUNT = PR_DUMP_TASKS
 };
-/* "?" for a number that is no section. */
+/* "?" for any other number. */
 const char *pr_dump_section_name(uint32_t section);
 
 #define PR_DUMP_TEXT_BYTES 128u

@@ -242,5 +242,10 @@ IOReturn drvrig_send(struct drv_client *client, const struct ane_request *reques
 /* Created and prepared. */
 uint64_t drvrig_program(struct drvrig *rig, struct drv_client *client, uint32_t inputs, uint32_t kernel_bytes,
                         uint32_t intermediate_bytes);
+/* Sends a request that completes at DRVRIG_PORT. */
+IOReturn drvrig_post(struct drv_client *client, const struct ane_request *request);
+/* A program of one input and one output copies the value from the first surface to the second, or fails. */
+void drvrig_copy(struct drvrig *rig, struct drv_client *client, uint64_t token, const uint32_t *surface,
+                 uint32_t value);
 
 #endif

@@ -185,25 +185,13 @@ static void a_spoiled_dump_ends_it(void **state)
 /* Asynchronous requests: the first is in the firmware, the others queue in the driver. */
 static void post(uint64_t sequence)
 {
-    struct ane_request_reply reply;
     struct ane_request request;
-    uint64_t doorbell = pr_channel_table[PR_CHANNEL_DATA_CHAIN_H2T].bit, reference[DRV_REFERENCES] = {0};
-    struct IOExternalMethodArguments args = {.selector = ANE_CONTROL_ProgramSendRequest,
-                                             .asyncWakePort = DRVRIG_PORT,
-                                             .asyncReference = reference,
-                                             .asyncReferenceCount = DRV_REFERENCES,
-                                             .scalarInput = &doorbell,
-                                             .scalarInputCount = 1,
-                                             .structureInput = &request,
-                                             .structureInputSize = sizeof(request),
-                                             .structureOutput = &reply,
-                                             .structureOutputSize = sizeof(reply)};
 
     drvrig_request(&request, token, 1, 1, surface);
     request.sequence = sequence;
     request.stats_surface = statistics;
     request.priority = sequence % 2 ? 0 : 4; /* both bands */
-    if (drv_client_call(client, args.selector, &args, NULL))
+    if (drvrig_post(client, &request))
         fail_msg("%s", drv_last_error(rig.driver));
 }
 

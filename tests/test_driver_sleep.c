@@ -38,15 +38,7 @@ static int drop(void **state)
 
 static void dispatches(uint32_t value)
 {
-    struct ane_request_reply reply;
-    struct ane_request request;
-
-    *(uint32_t *)drvrig_surface_base(&rig, surface[0]) = value;
-    *(uint32_t *)drvrig_surface_base(&rig, surface[1]) = 0;
-    drvrig_request(&request, token, 1, 1, surface);
-    if (drvrig_send(client, &request, &reply))
-        fail_msg("%s", drv_last_error(rig.driver));
-    assert_int_equal(*(uint32_t *)drvrig_surface_base(&rig, surface[1]), value);
+    drvrig_copy(&rig, client, token, surface, value);
 }
 
 static void sleeps(void)

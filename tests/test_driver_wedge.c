@@ -38,36 +38,16 @@ static int drop(void **state)
 
 static void dispatches(uint32_t value)
 {
-    struct ane_request_reply reply;
-    struct ane_request request;
-
-    *(uint32_t *)drvrig_surface_base(&rig, surface[0]) = value;
-    *(uint32_t *)drvrig_surface_base(&rig, surface[1]) = 0;
-    drvrig_request(&request, token, 1, 1, surface);
-    if (drvrig_send(client, &request, &reply))
-        fail_msg("%s", drv_last_error(rig.driver));
-    assert_int_equal(*(uint32_t *)drvrig_surface_base(&rig, surface[1]), value);
+    drvrig_copy(&rig, client, token, surface, value);
 }
 
 static void post(uint64_t sequence)
 {
-    struct ane_request_reply reply;
     struct ane_request request;
-    uint64_t doorbell = pr_channel_table[PR_CHANNEL_DATA_CHAIN_H2T].bit, reference[DRV_REFERENCES] = {0};
-    struct IOExternalMethodArguments args = {.selector = ANE_CONTROL_ProgramSendRequest,
-                                             .asyncWakePort = DRVRIG_PORT,
-                                             .asyncReference = reference,
-                                             .asyncReferenceCount = DRV_REFERENCES,
-                                             .scalarInput = &doorbell,
-                                             .scalarInputCount = 1,
-                                             .structureInput = &request,
-                                             .structureInputSize = sizeof(request),
-                                             .structureOutput = &reply,
-                                             .structureOutputSize = sizeof(reply)};
 
     drvrig_request(&request, token, 1, 1, surface);
     request.sequence = sequence;
-    if (drv_client_call(client, args.selector, &args, NULL))
+    if (drvrig_post(client, &request))
         fail_msg("%s", drv_last_error(rig.driver));
 }
 

@@ -117,9 +117,9 @@ static inline void image_operations(struct container_image *image)
 static inline void image_procedures(struct container_image *image)
 {
     const struct pr_procedure procedures[3] = {
-        {.operation = 0, .first_words = 12, .text_offset = 0, .io_buffers = 2, .content = 0},
-        {.operation = 1, .first_words = 10, .text_offset = 0x400, .io_buffers = 2, .content = 3},
-        {.operation = 0, .first_words = 12, .text_offset = 0, .io_buffers = 2, .content = 1},
+        {.operation = 0, .first_words = 12, .text_offset = 0, .io_buffers = 2, .content = 0, .partitions = 1},
+        {.operation = 1, .first_words = 10, .text_offset = 0x400, .io_buffers = 2, .content = 3, .partitions = 1},
+        {.operation = 0, .first_words = 12, .text_offset = 0, .io_buffers = 2, .content = 1, .partitions = 1},
     };
 
     image->procedures = image_take(image, 8 + sizeof(procedures));

@@ -11,6 +11,7 @@
 #include "support.h"
 
 #include "driver/driver.h"
+#include "protocol/cache.h"
 #include "protocol/channel.h"
 #include "protocol/container.h"
 #include "protocol/dump.h"

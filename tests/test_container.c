@@ -168,7 +168,12 @@ static void finds_broken_procedures(void **state)
     BROKEN(i.procedure[0].text_offset = 0xffffff00u, TRUNCATED, "text");
     BROKEN((i.procedure[0].text_offset = 0x700, i.procedure[0].first_words = 65), TRUNCATED, "65 words");
     BROKEN(i.procedure[0].io_buffers = 6, LIMIT, "6 input");
-    BROKEN(i.procedure[1].zero[2] = 1, FORMAT, "reserved");
+    BROKEN(i.procedure[1].zero[1] = 1, FORMAT, "reserved");
+    BROKEN(i.procedure[0].partitions = 0, LIMIT, "0 partitions");
+    BROKEN(i.procedure[1].partitions = 3, LIMIT, "3 partitions");
+    BROKEN(i.procedure[1].partitions = 2, BINDING, "Entry 2");
+    BROKEN((i.procedure[1].partitions = 2, i.procedure[2].content = 5, i.procedure[2].partitions = 0),
+           BINDING, "Entry 2");
 }
 
 /* Without its record a bar would get no address. */

@@ -401,6 +401,7 @@ static void format_agrees_with_the_c_library(void **state)
     SAME("%lld %llu %llx", (long long)INT64_MIN, (unsigned long long)UINT64_MAX, 0x1bc400000000ull);
     SAME("%ld %lu %lx %zu %zx", -5L, 5ul, 0x55ul, (size_t)77, (size_t)0x77);
     SAME("%08x|%8x|%3d|%03d|%1d", 0x1234, 0x1234, -7, -7, 1234);
+    SAME("%#04x|%#x|%#8x|%#08X|%#04x", 0x5, 0x204, 0x204, 0x2d, 0);
     SAME("%s|%5s|%.2s|%c|%%", "text", "abc", "xyz", 'c');
     SAME("%.3s", (char[3]){'a', 'b', 'c'}); /* without an end */
     assert_int_equal(rt_format(small, sizeof(small), "%s", "far too long"), 7);

@@ -22,6 +22,7 @@
 #include "driver/request.h"
 #include "driver/session.h"
 #include "driver/surface.h"
+#include "protocol/cache.h"
 
 struct drv_chain {
     struct drv_chain *next;

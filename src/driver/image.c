@@ -204,7 +204,8 @@ static void write_sections(uint8_t *to, const struct layout *at, const struct pl
     struct pr_generic generic = {.max_ane_used = 1, .engines = ENGINES, .buffers = plan->buffers};
     struct pr_operation operation = {
         .last_td = (uint16_t)(program->td_count - 1), .engines = ENGINES, .bars = plan->buffers};
-    const struct pr_procedure procedure = {.first_words = program->first_words, .io_buffers = plan->io};
+    const struct pr_procedure procedure = {
+        .first_words = program->first_words, .io_buffers = plan->io, .partitions = 1};
 
     memcpy(to + at->generic, &generic, sizeof(generic));
     for (uint32_t i = 0; i < plan->buffers; i++) {

@@ -13,6 +13,7 @@
 #include "driver/block.h"
 #include "driver/command.h"
 #include "driver/debug.h"
+#include "driver/notification.h"
 #include "driver/recovery.h"
 #include "driver/request.h"
 #include "driver/ring.h"
@@ -60,13 +61,17 @@ static bool read_event(struct drv *d, uint64_t address, uint64_t length, struct 
     return payload;
 }
 
-static void take_reset(struct drv *d, const struct pr_program_failure *event)
+/* What is not the event of a call: copied whole, as long as it says it is. */
+static void take_notification(struct drv *d, uint64_t address, uint64_t length)
 {
-    struct pr_reset_notification notification;
+    union drv_notification message = {.bytes = {0}};
+    const size_t bytes = length < sizeof(message) ? (size_t)length : sizeof(message);
+    const void *payload = drv_block_find(d, address, bytes);
 
-    memcpy(&notification, event, sizeof(notification));
-    SOC_TRACE(d->platform.trace, DRV_NOTIFICATION, notification.id, pr_command_name(notification.id));
-    drv_recovery_reset(d, notification.first_queue, notification.last_queue);
+    if (!payload)
+        return;
+    memcpy(&message, payload, bytes);
+    drv_notification_take(d, &message);
 }
 
 static void take_events(struct drv *d)
@@ -80,15 +85,11 @@ static void take_events(struct drv *d)
         bool good = read_event(d, address, length, &event);
 
         taken++;
+        if (good && event.event.id != PR_CMD_PROGRAM_EVENT)
+            take_notification(d, address, length);
         drv_ring_give(d, PR_CHANNEL_IO_T2H, address);
         if (good && event.event.id == PR_CMD_PROGRAM_EVENT)
             drv_request_event(d, &event);
-        else if (good && event.event.id == PR_CMD_CH_RESET_NOTIFICATION)
-            take_reset(d, &event);
-        else if (good)
-            SOC_TRACE(d->platform.trace, DRV_NOTIFICATION, event.event.id,
-                      pr_command_name(event.event.id) ? pr_command_name(event.event.id)
-                                                      : "of an unknown kind");
     }
     ring_back(d, PR_CHANNEL_IO_T2H, taken);
 }

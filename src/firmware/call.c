@@ -50,21 +50,20 @@ static bool content_allowed(uint32_t content)
     return content == 0 || content == 3 || content == 4;
 }
 
-/* Whom the call is for. */
-static enum pr_status check_target(struct fw *fw, const struct pr_call *message)
+enum pr_status fw_call_target(struct fw *fw, uint32_t program_id, uint32_t process_id, uint32_t procedure)
 {
-    const struct fw_program *program = fw_program_get(fw, message->program_id);
+    const struct fw_program *program = fw_program_get(fw, program_id);
     const struct fw_process *process;
 
     if (!program)
         return PR_STATUS_NO_PROGRAM;
-    if (message->process_id >= PR_PROCESSES_MAX)
+    if (process_id >= PR_PROCESSES_MAX)
         return PR_STATUS_NO_PROCESS;
-    process = &fw->process[message->process_id];
-    if (!fw_process_running(process) || process->program != message->program_id)
+    process = &fw->process[process_id];
+    if (!fw_process_running(process) || process->program != program_id)
         return PR_STATUS_NO_PROCESS;
-    if (message->procedure >= program->container.procedures ||
-        !content_allowed(program->container.procedure[message->procedure].content))
+    if (procedure >= program->container.procedures ||
+        !content_allowed(program->container.procedure[procedure].content))
         return PR_STATUS_BAD_ARGUMENT;
     return PR_STATUS_OK;
 }
@@ -123,19 +122,23 @@ static const char *bind(struct fw *fw, const struct fw_program *program, struct 
     return e->bound_as[place].mapped ? NULL : "ends above 0xe0000000";
 }
 
-static enum pr_status bind_buffers(struct fw *fw, const struct pr_call *message)
+void fw_call_unbind(struct fw *fw)
 {
-    const struct fw_program *program = fw->program[message->program_id];
-    struct fw_rebase *rebase = fw->process[message->process_id].rebase;
-
     rt_memset(fw->exeloop.bound, 0, sizeof(fw->exeloop.bound));
-    for (uint32_t i = 0; i < message->buffers; i++) {
-        const struct pr_buffer *buffer = &message->buffer[i];
-        const char *wrong = bind(fw, program, rebase, buffer);
+}
+
+enum pr_status fw_call_bind(struct fw *fw, uint32_t process_id, const struct pr_buffer *buffer,
+                            uint32_t count)
+{
+    const struct fw_process *process = &fw->process[process_id];
+    const struct fw_program *program = fw->program[process->program];
+
+    for (uint32_t i = 0; i < count; i++) {
+        const char *wrong = bind(fw, program, process->rebase, &buffer[i]);
 
         if (wrong) {
-            fw_log(fw, RT_LOG_WARNING, "buffer %u, 0x%llx bytes at 0x%llx, %s", buffer->index,
-                   (unsigned long long)buffer->bytes, (unsigned long long)buffer->address, wrong);
+            fw_log(fw, RT_LOG_WARNING, "buffer %u, 0x%llx bytes at 0x%llx, %s", buffer[i].index,
+                   (unsigned long long)buffer[i].bytes, (unsigned long long)buffer[i].address, wrong);
             return PR_STATUS_BAD_ARGUMENT;
         }
     }
@@ -181,30 +184,43 @@ static enum pr_status fill_bars(struct fw *fw, const struct fw_program *program,
     return PR_STATUS_OK;
 }
 
-static enum pr_status fill_draft(struct fw *fw, const struct pr_call *message)
+enum pr_status fw_call_draft(struct fw *fw, uint32_t process_id, uint32_t procedure_id, uint32_t priority)
 {
-    const struct fw_program *program = fw->program[message->program_id];
-    const struct pr_procedure *procedure = &program->container.procedure[message->procedure];
+    const struct fw_process *process = &fw->process[process_id];
+    const struct fw_program *program = fw->program[process->program];
+    const struct pr_procedure *procedure = &program->container.procedure[procedure_id];
     const struct pr_operation *operation = &program->container.operation[procedure->operation];
-    struct fw_rebase *rebase = fw->process[message->process_id].rebase;
     struct fw_call *draft = &fw->exeloop.draft;
 
-    draft->address = (uint32_t)rebase->text + procedure->text_offset;
+    draft->address = (uint32_t)process->rebase->text + procedure->text_offset;
     draft->info = (procedure->first_words - 1) << PR_TM_INFO_SIZE_LO |
                   (((uint32_t)operation->last_td - operation->first_td + 1) & 0xffffu) << PR_TM_INFO_COUNT_LO;
-    draft->cookie = message->cookie;
-    draft->stats =
-        has_stats(message) && fw_dartmgr_statistics(fw, rebase, &message->stats) ? message->stats.address : 0;
-    draft->stats_bytes = message->stats.bytes;
+    draft->cookie = 0;
+    draft->stats = draft->stats_bytes = 0;
     draft->accepted = rt_port_now(fw->port);
-    draft->procedure = message->procedure;
-    draft->program = (uint16_t)message->program_id;
-    draft->process = (uint16_t)message->process_id;
-    draft->level = (uint8_t)message->priority;
-    draft->stream = fw->process[message->process_id].stream;
+    draft->procedure = procedure_id;
+    draft->program = process->program;
+    draft->process = (uint16_t)process_id;
+    draft->level = (uint8_t)priority;
+    draft->stream = process->stream;
     draft->network = 0;
     draft->status = PR_STATUS_OK;
-    return fill_bars(fw, program, rebase, procedure->operation);
+    draft->origin = FW_ORIGIN_CALL;
+    return fill_bars(fw, program, process->rebase, procedure->operation);
+}
+
+static enum pr_status fill_draft(struct fw *fw, const struct pr_call *message)
+{
+    struct fw_rebase *rebase = fw->process[message->process_id].rebase;
+    struct fw_call *draft = &fw->exeloop.draft;
+    enum pr_status status = fw_call_draft(fw, message->process_id, message->procedure, message->priority);
+
+    draft->cookie = message->cookie;
+    if (has_stats(message) && fw_dartmgr_statistics(fw, rebase, &message->stats)) {
+        draft->stats = message->stats.address;
+        draft->stats_bytes = message->stats.bytes;
+    }
+    return status;
 }
 
 static enum pr_status check(struct fw *fw, const struct pr_call *message, uint64_t length)
@@ -214,25 +230,22 @@ static enum pr_status check(struct fw *fw, const struct pr_call *message, uint64
     if (length < sizeof(*message) || message->buffers > PR_CALL_BUFFERS_MAX ||
         length != PR_CALL_BYTES(message->buffers))
         return PR_STATUS_BAD_SIZE;
-    status = check_target(fw, message);
+    status = fw_call_target(fw, message->program_id, message->process_id, message->procedure);
     if (!status)
         status = check_shape(message);
     if (!status)
         status = check_stats(fw, message);
-    if (!status)
-        status = bind_buffers(fw, message);
+    if (status)
+        return status;
+    fw_call_unbind(fw);
+    status = fw_call_bind(fw, message->process_id, message->buffer, message->buffers);
     return status ? status : fill_draft(fw, message);
 }
 
-enum pr_status fw_call_accept(struct fw *fw, uint64_t length, uint16_t *number)
+enum pr_status fw_call_enter(struct fw *fw, uint16_t *number)
 {
-    const struct pr_call *message = (const void *)fw->exeloop.message;
-    enum pr_status status = check(fw, message, length);
-    struct fw_process *process;
+    struct fw_process *process = &fw->process[fw->exeloop.draft.process];
 
-    if (status)
-        return status;
-    process = &fw->process[message->process_id];
     if (process->calls >= PR_IN_FLIGHT_MAX)
         return PR_STATUS_NO_RESOURCES;
     *number = fw_call_take(fw, &fw->exeloop.free);
@@ -241,6 +254,13 @@ enum pr_status fw_call_accept(struct fw *fw, uint64_t length, uint16_t *number)
     fw->call[*number] = fw->exeloop.draft;
     process->calls++;
     return PR_STATUS_OK;
+}
+
+enum pr_status fw_call_accept(struct fw *fw, uint64_t length, uint16_t *number)
+{
+    const enum pr_status status = check(fw, (const void *)fw->exeloop.message, length);
+
+    return status ? status : fw_call_enter(fw, number);
 }
 
 void fw_call_release(struct fw *fw, uint16_t number)

@@ -11,6 +11,7 @@
 #include "firmware/exeloop.h"
 #include "firmware/loadmon.h"
 #include "firmware/log.h"
+#include "firmware/notify.h"
 #include "firmware/queue.h"
 #include "firmware/retained.h"
 #include "firmware/shared.h"
@@ -81,6 +82,8 @@ void fw_completion_notify(struct fw *fw)
     bool sent = e->notify_reset && notify_reset(fw);
     uint32_t slot;
 
+    if (fw->notify.count || fw->notify.lost)
+        sent |= fw_notify_send(fw);
     while (e->events.head != FW_NO_CALL && fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot)) {
         const uint16_t number = fw_call_take(fw, &e->events);
         const struct fw_call *call = &fw->call[number];

@@ -159,7 +159,7 @@ static enum pr_status procedure_call(struct fw *fw, uint64_t length)
     fw->call[number].ticket = ticket;
     if (fw->exeloop.log_level)
         log_call(fw);
-    rt_fsm_post(&fw->exeloop.machine, FW_EVENT_DISPATCH, number);
+    fw_exeloop_dispatch(fw, number);
     return status;
 }
 
@@ -179,6 +179,22 @@ static enum pr_status unknown(struct fw *fw, uint32_t id)
     return PR_STATUS_UNKNOWN_COMMAND;
 }
 
+/* The arms of the dispatcher (seeds Table 30.6). The message is in exeloop.message. */
+static const struct arm {
+    uint32_t id;
+    enum pr_status (*run)(struct fw *fw, uint64_t length);
+} arms[] = {
+    {PR_EXE_PROCEDURE_CALL, procedure_call},
+};
+
+static enum pr_status dispatch(struct fw *fw, uint32_t id, uint64_t length)
+{
+    for (size_t i = 0; i < BASE_COUNT_OF(arms); i++)
+        if (arms[i].id == id)
+            return arms[i].run(fw, length);
+    return unknown(fw, id);
+}
+
 static enum pr_status run(struct fw *fw, const struct pr_slot *slot)
 {
     const struct pr_exe_header *head = (const void *)fw->exeloop.message;
@@ -192,7 +208,7 @@ static enum pr_status run(struct fw *fw, const struct pr_slot *slot)
                (unsigned long long)fw->count[FW_REJECTED]);
         return PR_STATUS_BAD_SIZE;
     }
-    return head->id == PR_EXE_PROCEDURE_CALL ? procedure_call(fw, slot->length) : unknown(fw, head->id);
+    return dispatch(fw, head->id, slot->length);
 }
 
 /* The host hears of every slot that comes back: for an accepted call that is the first of two rings. */
@@ -213,7 +229,7 @@ static void look(struct fw *fw)
         fw_abort_overdue(fw);
     if (reasons & FW_REASON_CHECK)
         fw_abort_check(fw);
-    if (reasons >> pr_channel_table[PR_CHANNEL_IO_T2H].bit & 1)
+    if (reasons >> pr_channel_table[PR_CHANNEL_IO_T2H].bit & 1 || reasons & FW_REASON_NOTIFY)
         fw_completion_notify(fw);
     if (reasons >> pr_channel_table[PR_CHANNEL_DATA_CHAIN_H2T].bit & 1)
         fw_pump_channel(fw, FW_TASK_EXELOOP, PR_CHANNEL_DATA_CHAIN_H2T, handle);
@@ -247,6 +263,11 @@ void fw_exeloop_run(struct fw *fw, const struct fw_record *record)
         break;
     default: break;
     }
+}
+
+void fw_exeloop_dispatch(struct fw *fw, uint16_t number)
+{
+    rt_fsm_post(&fw->exeloop.machine, FW_EVENT_DISPATCH, number);
 }
 
 void fw_exeloop_check(struct fw *fw, const char *what)

@@ -15,13 +15,16 @@
 
 #include "firmware/firmware.h"
 #include "protocol/board.h"
+#include "protocol/call.h"
 #include "protocol/channel.h"
 #include "protocol/container.h"
 #include "protocol/controller.h"
 #include "protocol/execution.h"
 #include "protocol/message.h"
+#include "protocol/notification.h"
 #include "protocol/property.h"
 #include "protocol/rebase.h"
+#include "protocol/rule.h"
 #include "protocol/stats.h"
 #include "protocol/tm_regs.h"
 #include "protocol/dump.h"
@@ -104,6 +107,8 @@ struct fw_pump {
 #define FW_REASON_TIMEOUT (1u << 26) /* intmgr: the timeout interrupt came */
 #define FW_REASON_STRAY   (1u << 25) /* intmgr: lines that no other task has */
 
+#define FW_REASON_NOTIFY (1u << 24) /* exeloop: a notification is posted */
+
 /* Why no call is accepted; all bits 0: calls are. */
 #define FW_CLOSED_INIT     (1u << 0)
 #define FW_CLOSED_QUIESCED (1u << 1)
@@ -175,6 +180,7 @@ struct fw_process {
 };
 
 /* An accepted call: what the queue needs, and what its event reports. */
+enum fw_origin { FW_ORIGIN_CALL, FW_ORIGIN_CACHE }; /* who waits for its end: the host, a cache request */
 struct fw_call {
     uint32_t bar[PR_TQ_BARS];
     uint32_t wide;          /* a bit per BAR that goes to the table of wide ones */
@@ -188,6 +194,7 @@ struct fw_call {
     uint16_t program, process;
     uint16_t next;
     uint8_t level, stream, network, status;
+    uint8_t origin; /* enum fw_origin */
 };
 
 struct fw_list {
@@ -229,7 +236,7 @@ struct fw_exeloop {
     struct fw_call draft; /* the call being checked */
     struct fw_bound bound_as[PR_GENERIC_BUFFERS_MAX];
     uint64_t bound[PR_GENERIC_BUFFERS_MAX / 64]; /* which of them are the draft's */
-    _Alignas(8) uint8_t message[PR_CALL_BYTES(PR_CALL_BUFFERS_MAX)];
+    _Alignas(8) uint8_t message[PR_CALL_CONTAINER_BYTES];
 };
 
 struct fw_command;
@@ -328,6 +335,18 @@ struct fw_stats {
     uint8_t record[PR_STATS_BYTES_MAX];
 };
 
+/* Notifications that wait for room (notify.c). Changed in critical sections. */
+#define FW_NOTIFICATIONS 64u
+struct fw_notification {
+    uint8_t bytes;
+    _Alignas(8) uint8_t message[PR_NOTIFICATION_BYTES_MAX];
+};
+struct fw_notify {
+    uint32_t first, count;
+    uint32_t lost, lost_ever; /* lost: since the host heard of it */
+    struct fw_notification ring[FW_NOTIFICATIONS];
+};
+
 enum fw_intmgr_phase { FW_INTMGR_WATCHING, FW_INTMGR_CLEARING, FW_INTMGR_RESETTING };
 struct fw_intmgr {
     struct rt_timer *poll;
@@ -412,6 +431,8 @@ struct fw {
     struct fw_loadmon loadmon;
     struct fw_exeloop exeloop;
     struct fw_stats stats;
+    struct fw_notify notify;
+    uint32_t broken[PR_RULES]; /* how often each rule was (rule.c) */
     struct fw_program *program[PR_PROGRAMS_MAX];
     bool program_reserved[PR_PROGRAMS_MAX]; /* the id */
     struct fw_process process[PR_PROCESSES_MAX];

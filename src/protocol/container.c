@@ -341,6 +341,24 @@ static bool check_procedure(const struct reader *r, uint32_t i)
     return true;
 }
 
+/* A procedure's partitions are entries of their own, which follow it. */
+static bool check_partitions(const struct reader *r, uint32_t i)
+{
+    const struct pr_procedure *p = &r->container->procedure[i];
+    const uint64_t place = (uint64_t)((const uint8_t *)&p->partitions - r->bytes);
+
+    if (!p->partitions || p->partitions > r->container->procedures - i)
+        return pr_problem_set(
+            at(r, place), PR_PROBLEM_LIMIT,
+            "Procedure %u has %u partitions; there are %u entries from it on, and it is one.", i,
+            p->partitions, r->container->procedures - i);
+    for (uint32_t k = 1; k < p->partitions; k++)
+        if (p[k].content != PR_CONTENT_PARTITION || p[k].partitions != 1)
+            return pr_problem_set(at(r, place), PR_PROBLEM_BINDING,
+                                  "Entry %u of the procedures is not a partition of procedure %u.", i + k, i);
+    return true;
+}
+
 static bool read_procedures(const struct reader *r)
 {
     const uint32_t offset = r->container->section[PR_SECTION_PROCEDURE]->offset;
@@ -355,7 +373,7 @@ static bool read_procedures(const struct reader *r)
     r->container->procedures = count;
     r->container->procedure = part(r, (uint64_t)offset + 8);
     for (uint32_t i = 0; i < count; i++)
-        if (!check_procedure(r, i))
+        if (!check_procedure(r, i) || !check_partitions(r, i))
             return false;
     return true;
 }

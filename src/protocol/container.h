@@ -116,8 +116,14 @@ struct pr_procedure {
     uint32_t text_offset; /* of the first descriptor in the text */
     uint32_t io_buffers;  /* numIoBuffers */
     uint32_t content;     /* content type: 0, 3 or 4 for a plain call */
-    uint32_t zero[3];
+    /*
+     * Entries from this one on, one engine request each (CHOSEN): those that follow the first have content
+     * PR_CONTENT_PARTITION and 1 here, and are not called themselves.
+     */
+    uint32_t partitions;
+    uint32_t zero[2];
 };
+#define PR_CONTENT_PARTITION 5u
 
 /*
  * rebase: u32 count, u32 0, then struct pr_rebase_record, by ascending operations: one for each BAR of an

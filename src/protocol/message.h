@@ -296,39 +296,7 @@ struct pr_call {
 #define PR_CALL_BYTES(buffers) (0x60u + 0x30u * (buffers))
 _Static_assert(sizeof(struct pr_call) == 0x60, "buffer descriptors start at 0x60");
 
-/*
- * Data chaining on the execution loop. What the messages carry is in seeds ch. 30 (handle, strictly rising
- * timestamp, output set and its buffers, group and active member); places are CHOSEN.
- */
 #define PR_TRIGGER_INPUTS_MAX 16u
-struct pr_cache_request { /* install; the firmware writes cache_handler */
-    struct pr_exe_header head;
-    uint32_t program_id, process_id, procedure, priority;
-    uint32_t output_sets, partitions; /* partitions: exactly 1 */
-    uint64_t cache_handler;
-};
-struct pr_cache_recycle { /* an output set to write, new or returned */
-    struct pr_exe_header head;
-    uint64_t cache_handler;
-    uint32_t set, buffers;
-    struct pr_buffer buffer[PR_CALL_BUFFERS_MAX];
-};
-struct pr_cache_trigger {
-    struct pr_exe_header head;
-    uint64_t cache_handler;
-    uint64_t timestamp;
-    uint32_t buffers, zero;
-    struct pr_buffer buffer[PR_TRIGGER_INPUTS_MAX];
-};
-struct pr_cache_active { /* the member of a group that runs next */
-    struct pr_exe_header head;
-    uint64_t group, active;
-};
-#define PR_CACHE_RECYCLE_BYTES(buffers) (0x18u + 0x30u * (buffers))
-#define PR_CACHE_TRIGGER_BYTES(buffers) (0x20u + 0x30u * (buffers))
-_Static_assert(offsetof(struct pr_cache_recycle, buffer) == 0x18 &&
-                   offsetof(struct pr_cache_trigger, buffer) == 0x20,
-               "buffer descriptors follow the heads");
 
 /* PROGRAM_EVENT on IO_T2H, command facts 5.2: 0x28 bytes. */
 struct pr_program_event {

@@ -20,6 +20,7 @@ struct output {
 
 struct conversion {
     bool zero;
+    bool prefix; /* '#': 0x before a hexadecimal number that is not 0, counted in the width */
     unsigned width;
     size_t precision; /* SIZE_MAX: none */
     unsigned longs;   /* 0 int, 1 long or size_t, 2 long long */
@@ -55,6 +56,7 @@ static void put_number(struct output *out, const struct conversion *how, uint64_
 {
     const char *letters = how->letter == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
     const unsigned base = how->letter == 'x' || how->letter == 'X' ? 16 : 10;
+    const bool prefix = how->prefix && base == 16 && value;
     char digit[20];
     unsigned count = 0;
 
@@ -62,11 +64,16 @@ static void put_number(struct output *out, const struct conversion *how, uint64_
         digit[count++] = letters[value % base];
         value /= base;
     } while (value);
-    if (negative && how->zero)
+    if (!how->zero)
+        pad(out, ' ', how->width, count + negative + 2u * prefix);
+    if (negative)
         put_char(out, '-');
-    pad(out, how->zero ? '0' : ' ', how->width, count + negative);
-    if (negative && !how->zero)
-        put_char(out, '-');
+    if (prefix) {
+        put_char(out, '0');
+        put_char(out, how->letter);
+    }
+    if (how->zero)
+        pad(out, '0', how->width, count + negative + 2u * prefix);
     while (count)
         put_char(out, digit[--count]);
 }
@@ -84,6 +91,10 @@ static struct conversion read_conversion(const char **format)
 {
     struct conversion how = {.precision = SIZE_MAX};
 
+    if (**format == '#') {
+        how.prefix = true;
+        ++*format;
+    }
     if (**format == '0') {
         how.zero = true;
         ++*format;

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver/notification.h"
+
+#include "base/array.h"
+#include "driver/recovery.h"
+
+static void take_reset(struct drv *d, const union drv_notification *message)
+{
+    drv_recovery_reset(d, message->reset.first_queue, message->reset.last_queue);
+}
+
+static const struct {
+    uint32_t id;
+    void (*take)(struct drv *d, const union drv_notification *message);
+} rows[] = {
+    {PR_CMD_CH_RESET_NOTIFICATION, take_reset},
+};
+
+void drv_notification_take(struct drv *d, const union drv_notification *message)
+{
+    const char *name = pr_command_name(message->head.id);
+
+    SOC_TRACE(d->platform.trace, DRV_NOTIFICATION, message->head.id, name ? name : "of an unknown kind");
+    for (size_t i = 0; i < BASE_COUNT_OF(rows); i++)
+        if (rows[i].id == message->head.id)
+            rows[i].take(d, message);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Notifications wait in a ring of their own until IO_T2H has room. */
+#include "firmware/notify.h"
+
+#include "firmware/channel.h"
+#include "firmware/pump.h"
+#include "firmware/shared.h"
+#include "rtkernel/irq.h"
+
+_Static_assert(PR_NOTIFICATION_BYTES_MAX <= FW_EVENT_CELL_BYTES, "a notification fits into its cell");
+
+void fw_notify_post(struct fw *fw, const void *message, size_t bytes)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+    struct fw_notify *n = &fw->notify;
+
+    if (n->count == FW_NOTIFICATIONS) {
+        n->lost++;
+        n->lost_ever++;
+    } else {
+        struct fw_notification *place = &n->ring[(n->first + n->count++) % FW_NOTIFICATIONS];
+
+        rt_memcpy(place->message, message, bytes);
+        place->bytes = (uint8_t)bytes;
+    }
+    rt_irq_restore(fw->kernel, previous);
+    fw_pump_want(fw, FW_TASK_EXELOOP, FW_REASON_NOTIFY);
+}
+
+static void send(struct fw *fw, uint32_t slot, void *message, size_t bytes)
+{
+    const uint64_t cell = fw->heap + FW_EVENTS_OFFSET + (uint64_t)slot * FW_EVENT_CELL_BYTES;
+    struct pr_notification_head *head = message;
+
+    head->sequence = fw->exeloop.sequence++;
+    (void)fw_shared_out(fw, cell, message, bytes);
+    fw_channel_send(fw, PR_CHANNEL_IO_T2H, cell, bytes, 0);
+}
+
+/* The oldest, if there is one. */
+static bool take(struct fw *fw, struct fw_notification *taken)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+    struct fw_notify *n = &fw->notify;
+    const bool any = n->count;
+
+    if (any) {
+        *taken = n->ring[n->first];
+        n->first = (n->first + 1) % FW_NOTIFICATIONS;
+        n->count--;
+    }
+    rt_irq_restore(fw->kernel, previous);
+    return any;
+}
+
+static void report_lost(struct fw *fw, uint32_t slot)
+{
+    struct pr_notify_error message = {.head.id = PR_CMD_CH_ERROR_NOTIFICATION,
+                                      .error = PR_CHANNEL_ERROR_LOST,
+                                      .channel = PR_CHANNEL_IO_T2H,
+                                      .length = fw->notify.lost,
+                                      .time = fw_shared_host_time(fw)};
+
+    fw->notify.lost = 0;
+    send(fw, slot, &message, sizeof(message));
+}
+
+bool fw_notify_send(struct fw *fw)
+{
+    struct fw_notification notification;
+    bool sent = false;
+    uint32_t slot;
+
+    while (fw->notify.count && fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot) && take(fw, &notification)) {
+        send(fw, slot, notification.message, notification.bytes);
+        sent = true;
+    }
+    if (fw->notify.lost && !fw->notify.count && fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot)) {
+        report_lost(fw, slot);
+        sent = true;
+    }
+    return sent;
+}

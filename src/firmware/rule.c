@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "firmware/rule.h"
+
+#include "firmware/log.h"
+
+enum pr_status fw_rule_broken(struct fw *fw, enum pr_rule rule, uint64_t value)
+{
+    const struct pr_rule_row *row = &pr_rule_table[rule];
+
+    fw->broken[rule]++;
+    fw_log(fw, RT_LOG_WARNING, "%s does not hold: 0x%llx", row->text, (unsigned long long)value);
+    return row->status;
+}

@@ -10,8 +10,8 @@ void fw_call_init(struct fw *fw);
 /* Checks the message of `length` bytes in exeloop.message; a sound one is a new call. */
 enum pr_status fw_call_accept(struct fw *fw, uint64_t length, uint16_t *number);
 /*
- * The steps of that, for whoever makes a call: the target is checked, buffers are bound to an empty draft, the
- * draft is filled for a procedure, and entered into the table. Then exeloop.c dispatches it.
+ * The steps of that, for whoever makes a call: the target is checked, buffers are bound to an empty draft,
+ * the draft is filled for a procedure, and entered into the table. Then exeloop.c dispatches it.
  */
 enum pr_status fw_call_target(struct fw *fw, uint32_t program_id, uint32_t process_id, uint32_t procedure);
 void fw_call_unbind(struct fw *fw);

@@ -71,8 +71,8 @@ struct pr_body_cache_install {
 };
 _Static_assert(sizeof(struct pr_body_cache_install) == 0x40, "links start at 0x40");
 /*
- * A set is recycled by the firmware: after the execution that has it as an input by a link, or at once when no
- * link reads it. Without the flag only the host recycles.
+ * A set is recycled by the firmware: after the execution that has it as an input by a link, or at once when
+ * no link reads it. Without the flag only the host recycles.
  */
 #define PR_CACHE_AUTO_RECYCLE 1u
 /* Only failures are reported, and the last execution before an invalidation (CHOSEN). */

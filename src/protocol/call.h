@@ -77,8 +77,8 @@ _Static_assert(PR_CALL_CONTAINER_BYTES < PR_MESSAGE_BYTES_MAX, "a call is a mess
  * the other, without the host; the call's own procedure is not run unless it is listed. The buffers of the
  * call are those of all of them.
  *
- * Partitions: a call runs the first `partitions` operations of its procedure, one engine request each. With an
- * execute order it is 1.
+ * Partitions: a call runs the first `partitions` operations of its procedure, one engine request each. With
+ * an execute order it is 1.
  */
 
 /* RETURN_PROCESS_ID on the execution loop (0x404): the id that REQUEST_PROCESS_ID reserved is free again. */
@@ -89,8 +89,9 @@ struct pr_exe_process_id {
 
 /*
  * CH_DATA_FILE_LOAD2 on the execution loop (0x2d), guarded by an engine flag at +0x2bb (seeds Table 30.6).
- * The flag is set while a program with a mutable buffer is loaded. The file is a data file of a process: its bytes are copied to the
- * program's mutable or intermediate buffer of that index by the firmware, before the calls that follow.
+ * The flag is set while a program with a mutable buffer is loaded. The file is a data file of a process: its
+ * bytes are copied to the program's mutable or intermediate buffer of that index by the firmware, before the
+ * calls that follow.
  */
 struct pr_exe_data_file {
     struct pr_exe_header head;
@@ -103,8 +104,8 @@ struct pr_exe_data_file {
 _Static_assert(sizeof(struct pr_exe_data_file) == 0x38, "no padding");
 
 /*
- * BACK_CHANNEL_RPC on the execution loop (0xff00): the host's answer to a call of the firmware's, or a payload
- * of its own (slot PR_NO_ID). Length and magic come before anything else.
+ * BACK_CHANNEL_RPC on the execution loop (0xff00): the host's answer to a call of the firmware's, or a
+ * payload of its own (slot PR_NO_ID). Length and magic come before anything else.
  */
 struct pr_exe_rpc {
     struct pr_exe_header head;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages of IO_T2H: the fourteen notifications of seeds ch. 30, and the firmware's side of BACK_CHANNEL_RPC.
- * Each begins with sequence and id, as PROGRAM_EVENT does (command facts 5.2); the rest is CHOSEN. They are at
- * least 0x28 and at most PR_NOTIFICATION_BYTES_MAX long and go in the order in which they were posted.
+ * Messages of IO_T2H: the fourteen notifications of seeds ch. 30, and the firmware's side of
+ * BACK_CHANNEL_RPC. Each begins with sequence and id, as PROGRAM_EVENT does (command facts 5.2); the rest is
+ * CHOSEN. They are at least 0x28 and at most PR_NOTIFICATION_BYTES_MAX long and go in the order in which they
+ * were posted.
  */
 #ifndef PROTOCOL_NOTIFICATION_H
 #define PROTOCOL_NOTIFICATION_H

@@ -8,6 +8,7 @@
 #include "firmware/call.h"
 #include "firmware/channel.h"
 #include "firmware/doorbell.h"
+#include "firmware/event.h"
 #include "firmware/exeloop.h"
 #include "firmware/loadmon.h"
 #include "firmware/log.h"
@@ -27,6 +28,8 @@ void fw_completion_end(struct fw *fw, uint16_t number, enum pr_status status)
     fw_loadmon_finished(fw);
     if (call->stats)
         fw_stats_write(fw, number);
+    if (call->events && !status)
+        fw_event_signal(fw, call);
     fw_call_put(fw, &fw->exeloop.events, number);
 }
 

@@ -13,6 +13,7 @@
 #include "firmware/completion.h"
 #include "firmware/disposition.h"
 #include "firmware/doorbell.h"
+#include "firmware/event.h"
 #include "firmware/intmgr.h"
 #include "firmware/loadmon.h"
 #include "firmware/log.h"
@@ -297,6 +298,7 @@ bool fw_exeloop_create(struct fw *fw)
     struct fw_exeloop *e = &fw->exeloop;
 
     fw_call_init(fw);
+    fw_event_init(fw);
     rt_fsm_init(&e->machine, fw->kernel, &table, fw);
     fw->closed = FW_CLOSED_INIT | FW_CLOSED_CACHE;
     return fw_intmgr_timeout(fw, &e->deadline);

@@ -194,11 +194,18 @@ struct fw_call {
     uint16_t program, process;
     uint16_t next;
     uint8_t level, stream, network, status;
-    uint8_t origin; /* enum fw_origin */
+    uint8_t origin;                /* enum fw_origin */
+    struct fw_call_events *events; /* event.h; NULL: none */
 };
 
 struct fw_list {
     uint16_t head, tail;
+};
+
+/* Events that calls wait for and signal. */
+struct fw_events {
+    uint64_t counter[PR_FIRMWARE_EVENTS];
+    struct fw_list held; /* calls that wait, oldest first */
 };
 
 /* One priority level and the task queue of its number. */
@@ -432,6 +439,7 @@ struct fw {
     struct fw_exeloop exeloop;
     struct fw_stats stats;
     struct fw_notify notify;
+    struct fw_events events;
     uint32_t broken[PR_RULES]; /* how often each rule was (rule.c) */
     struct fw_program *program[PR_PROGRAMS_MAX];
     bool program_reserved[PR_PROGRAMS_MAX]; /* the id */

@@ -310,8 +310,8 @@ static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header
         const struct pr_body_shared_events *events = body;
 
         assert_int_equal(header->size, sizeof(*events));
-        assert_int_equal(events->events, 2);
-        assert_non_null(drvrig_base_at(rig, events->address, 2 * 16));
+        assert_int_equal(events->events, 64);
+        assert_non_null(drvrig_base_at(rig, events->address, 64 * 16));
         return PR_STATUS_OK;
     }
     case PR_CMD_TIMEPROFILE_SHOW:

@@ -144,6 +144,20 @@ enum ane_usage {
  * index. Requests travel on one channel, so the only index accepted is that channel's, ANE_REQUEST_DOORBELL.
  */
 #define ANE_REQUEST_SURFACES 128
+/*
+ * A shared event that a request waits for or signals (chosen; iokit.h makes them). A wait holds when the
+ * event's value is at least `value`; a signal raises the value to it and never lowers it.
+ */
+struct ane_request_event {
+    uint32_t type;        /* ANE_EVENT_SHARED */
+    uint32_t target_mask; /* signal: a bit per doorbell target that is rung beside; wait: 0 */
+    uint64_t event;       /* of ane_event_create */
+    uint64_t value;
+};
+#define ANE_EVENT_SHARED          2u
+#define ANE_REQUEST_EVENTS        32u /* waits and signals together */
+#define ANE_REQUEST_SIGNALS       16u
+#define ANE_REQUEST_EVENT_OBJECTS 2u /* different events in one request */
 struct ane_request {
     uint64_t token;    /* +0x000 program or instance */
     uint64_t sequence; /* +0x008 the caller's own, returned in the reply */
@@ -166,8 +180,11 @@ struct ane_request {
     uint32_t stats_surface;
     /* +0x230 (chosen) of each buffer in its surface; multiples of 16, the granule of Table 28.9 */
     uint64_t offset[ANE_REQUEST_SURFACES];
-    uint64_t session;        /* +0x630 (chosen) see "Sessions" above */
-    uint8_t reserved[0x310]; /* +0x638 */
+    uint64_t session; /* +0x630 (chosen) see "Sessions" above */
+    /* +0x638 (chosen) how many of the events below it waits for, and how many it signals when it is done */
+    uint32_t wait_events, signal_events;
+    struct ane_request_event event[ANE_REQUEST_EVENTS]; /* +0x640 (chosen) the waits, then the signals */
+    uint8_t reserved[8];                                /* +0x940 */
 };
 /* What the usual client of the real driver was seen to send (Table 27.6). */
 #define ANE_REQUEST_PRIORITY 5u
@@ -458,6 +475,7 @@ enum ane_map_usage { ANE_MAP_INPUT = 1, ANE_MAP_OUTPUT = 2, ANE_MAP_INTERMEDIATE
 #define ANE_CHECK_OFFSET(type, field, at) ANE_STATIC_ASSERT(offsetof(type, field) == (at), #type "." #field)
 ANE_CHECK_SIZE(struct ane_device_info, 104);
 ANE_CHECK_SIZE(struct ane_request, 2376);
+ANE_CHECK_SIZE(struct ane_request_event, 24);
 ANE_CHECK_SIZE(struct ane_request_reply, 40);
 ANE_CHECK_SIZE(struct ane_program_create, 32);
 ANE_CHECK_SIZE(struct ane_program_args, ANE_PROGRAM_IMAGE);
@@ -486,6 +504,7 @@ ANE_CHECK_OFFSET(struct ane_device_info, cpu_subtype, 0x60);
 ANE_CHECK_OFFSET(struct ane_request, category, 0x1c);
 ANE_CHECK_OFFSET(struct ane_request, surface, 0x20);
 ANE_CHECK_OFFSET(struct ane_request, session, 0x630);
+ANE_CHECK_OFFSET(struct ane_request, event, 0x640);
 ANE_CHECK_OFFSET(struct ane_request_reply, status, 0x20);
 ANE_CHECK_OFFSET(struct ane_program_args, hash, 0x18);
 ANE_CHECK_OFFSET(struct ane_program_args, procedures, 0x5c);

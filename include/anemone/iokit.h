@@ -450,6 +450,73 @@ ANE_API int ane_surface_unshare(uint32_t id, ane_task_t owner, ane_task_t other)
  */
 ANE_API void ane_surface_release(uint32_t id);
 
+/* ---- Shared events ---- */
+
+/*
+ * A shared event is a value of 64 bits that only rises. Requests wait for it and signal it (struct
+ * ane_request_event), across clients and tasks, and so do the calls below. It is an object of the machine
+ * that a connection belongs to: the value is in memory that the firmware and the driver see, so that a
+ * request that waits in the firmware begins without the host when another request has signalled.
+ *
+ * An event belongs to the task of the connection that made it, and may be named on every connection of that
+ * task to the same machine. Another task may name it once it has been shared with it. It ends when it is
+ * released, or when the connection that made it is closed; requests that use it keep it until they end.
+ *
+ * A request that waits for an event does not keep others from the engine. It keeps its buffers, and ends with
+ * kIOReturnTimeout when the timeout of its connection passes first. It signals when it is done, in the order
+ * of its records, and only if it was done well.
+ *
+ * The calls below take any type of connection, also before selector 0. Each may return
+ *   kIOReturnBadArgument   it never was a connection, or a pointer is NULL
+ *   ANE_RETURN_CLOSED      the connection is closed
+ *   kIOReturnTimeout       the device was being restarted longer than the timeout of the connection
+ *   kIOReturnNotPermitted  from the trace function of the machine
+ * They do not wake a device that sleeps.
+ */
+
+/*
+ * Makes an event with a first value. *event is its number on this machine, which is not used again for a long
+ * time. Does not block.
+ * kIOReturnBadArgument: event is NULL. kIOReturnNoResources: the machine has 64 events, or the task 32.
+ */
+ANE_API IOReturn ane_event_create(io_connect_t connect, uint64_t value, uint32_t *event);
+
+/*
+ * The value of an event now. Does not block.
+ * kIOReturnBadArgument: value is NULL. kIOReturnNotFound: the task may not name such an event.
+ */
+ANE_API IOReturn ane_event_value(io_connect_t connect, uint32_t event, uint64_t *value);
+
+/*
+ * Raises an event to a value, and lets go on whatever waits for that. A value that is not above the event's
+ * changes nothing. Does not block.
+ * kIOReturnNotFound: the task may not name such an event.
+ */
+ANE_API IOReturn ane_event_signal(io_connect_t connect, uint32_t event, uint64_t value);
+
+/*
+ * Waits until an event has at least that value, for timeout_ns at most: 0 does not wait, UINT64_MAX waits
+ * without end. The wait drives the machine; with a closed clock it is virtual time.
+ * kIOReturnTimeout: it has not. kIOReturnAborted: the event was released meanwhile, or the connection closed.
+ * kIOReturnNotFound: the task may not name such an event.
+ */
+ANE_API IOReturn ane_event_wait(io_connect_t connect, uint32_t event, uint64_t value, uint64_t timeout_ns);
+
+/*
+ * Lets another task name an event, until the event ends. A second share with the same task changes nothing.
+ * Does not block.
+ * kIOReturnNotFound: the task of the connection does not own such an event. kIOReturnBadArgument: there is no
+ * task of that number. kIOReturnNoResources: it is shared with 8 tasks already.
+ */
+ANE_API IOReturn ane_event_share(io_connect_t connect, uint32_t event, ane_task_t task);
+
+/*
+ * Ends an event: its number names nothing from now on. Calls that wait for it return kIOReturnAborted;
+ * requests that use it go on with it. Does not block.
+ * kIOReturnNotFound: the task of the connection does not own such an event.
+ */
+ANE_API IOReturn ane_event_release(io_connect_t connect, uint32_t event);
+
 #ifdef __cplusplus
 }
 #endif

@@ -224,7 +224,7 @@ static int make_surfaces(struct drv *d, uint64_t ipc_bytes, uint64_t heap_bytes,
         status = make_block(d, PR_USAGE_FIRMWARE_SURFACE, PR_BOOT_ARGS_BYTES, &d->args, error);
     if (!status)
         status = make_block(d, PR_USAGE_FIRMWARE_SURFACE,
-                            (uint64_t)PR_SHARED_EVENTS_MAX * PR_SHARED_EVENT_BYTES, &d->events, error);
+                            (uint64_t)PR_SHARED_EVENT_ROWS * PR_SHARED_EVENT_BYTES, &d->events, error);
     if (status)
         return status;
     memset(d->ipc.host, 0, d->ipc.bytes);
@@ -306,7 +306,7 @@ static int enable_interrupts(struct drv *d, struct base_error *error)
         .pmu = {d->aperture[PR_APERTURE_PS].base},
         .property = {0, PROPERTY_READ_ONLY_IMAGE, 1},
         .setting = {.count = SETTINGS, .row = {{PR_SETTING_SWITCH_LATENCY, SETTING_SWITCH_LATENCY_US}}},
-        .events = {.address = d->events.iova, .events = PR_SHARED_EVENTS_MAX},
+        .events = {.address = d->events.iova, .events = PR_SHARED_EVENT_ROWS},
     };
     return 0;
 }

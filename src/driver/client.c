@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "driver/dispatch.h"
 #include "driver/domain.h"
+#include "driver/event.h"
 #include "driver/flow.h"
 #include "driver/hint.h"
 #include "driver/identity.h"
@@ -73,6 +74,7 @@ static bool tear_down(struct drv_client *client)
         drv_flow_leave_all(client);
         return false;
     }
+    drv_event_close(client);
     count_busy(client, 1); /* its domain is not lent to another meanwhile */
     drv_program_leave_all(client);
     drv_surface_unmap_all(client, true);
@@ -217,6 +219,7 @@ void drv_client_close(struct drv_client *client)
     client->calls++;
     drv_request_abort_all(client);
     drv_waiter_wake_client(&d->domain_waiters, client);
+    drv_event_close(client);
     drv_client_leave(client);
     /* Calls of other threads, or an eviction, may still be inside; the last of them ends the client. */
     if (!ended)
@@ -300,6 +303,7 @@ void drv_client_drop_all(struct drv *d)
     while (d->clients) {
         struct drv_client *client = d->clients;
 
+        drv_event_close(client);
         drv_program_forget_all(client);
         drv_surface_unmap_all(client, true);
         drv_domain_return(client);

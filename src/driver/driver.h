@@ -236,6 +236,25 @@ IOReturn drv_catalogue_call(struct drv_client *client, uint32_t method,
                             struct IOExternalMethodArguments *arguments, struct base_error *error);
 
 /*
+ * Shared events (anemone/iokit.h), with scalars: CREATE (value; event), VALUE (event; value), SIGNAL (event,
+ * value), WAIT (event, value, nanoseconds), SHARE (event, task), RELEASE (event). The numbers are above those
+ * of selectors and of the catalogue, so that a trace tells them apart. Blocks in WAIT alone, and while the
+ * device is restarted.
+ */
+enum drv_event_operation {
+    DRV_EVENT_FIRST = 0x200,
+    DRV_EVENT_CREATE = DRV_EVENT_FIRST,
+    DRV_EVENT_VALUE,
+    DRV_EVENT_SIGNAL,
+    DRV_EVENT_WAIT,
+    DRV_EVENT_SHARE,
+    DRV_EVENT_RELEASE,
+    DRV_EVENT_OPERATIONS
+};
+IOReturn drv_event_call(struct drv_client *client, uint32_t operation,
+                        struct IOExternalMethodArguments *arguments, struct base_error *error);
+
+/*
  * The surface's owner has released it: mappings kept for later requests are given back, those in use with
  * their last use.
  */

@@ -466,6 +466,8 @@ static IOReturn check_request(const struct drv_client *client, uint64_t doorbell
         return drv_refuse(d, kIOReturnBadArgument, "Procedure %u; the program has 1.", request->procedure);
     if (!base_is_zero(request->reserved, sizeof(request->reserved)))
         return drv_refuse(d, kIOReturnBadArgument, "Reserved bytes of the request are not 0.");
+    if (request->wait_events || request->signal_events)
+        return drv_refuse(d, kIOReturnUnsupported, "Requests with events are not sent yet.");
     return drv_identity_admit(client, request->priority, "Request");
 }
 

@@ -261,6 +261,18 @@ struct drv_band {
     struct drv_request *queue;   /* in the order of comes_first() in flow.c */
 };
 
+/* A shared event (event.c); its row in the table is its place in the array. */
+#define DRV_EVENTS_PER_TASK (PR_SHARED_EVENT_ROWS / 2) /* so that one task cannot take them all */
+#define DRV_EVENT_SHARES    8u
+struct drv_event {
+    uint32_t turn; /* with the row, its number */
+    bool live;     /* made and not released */
+    uint32_t uses; /* by requests */
+    uint32_t task;
+    struct drv_client *client; /* that made it, while it is live */
+    uint32_t shares, share[DRV_EVENT_SHARES];
+};
+
 /* The life of a client's handle, in this order. The table of transitions is in client.c. */
 enum drv_client_state {
     DRV_CLIENT_NEW,      /* selector 0 has not been called */
@@ -470,6 +482,9 @@ struct drv {
     struct drv_balancer balancer;
     struct drv_program *programs;
     struct drv_chain *chains; /* chaining.c */
+    struct drv_event event[PR_SHARED_EVENT_ROWS];
+    uint32_t event_next; /* the row to try first */
+    struct drv_event_waiter *event_waiters;
     /* What could not be ended in time and is tried again: see drv_program_reap. */
     bool reap;
     bool unwire;     /* a stale mapping has lost its last use */

@@ -217,10 +217,7 @@ void mach_connect_forked(void)
     mach_tables_forked();
 }
 
-typedef IOReturn (*driver_entry)(struct drv_client *client, uint32_t number,
-                                 struct IOExternalMethodArguments *arguments, struct base_error *error);
-
-static IOReturn call(struct connect *row, driver_entry enter, uint32_t selector,
+static IOReturn call(struct connect *row, mach_driver_entry enter, uint32_t selector,
                      struct IOExternalMethodArguments *arguments)
 {
     struct ane_machine *m = row->machine;
@@ -268,9 +265,9 @@ static uint32_t size_word(size_t size)
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
-/* A call on an open connection; the row stays until it has left. */
-static IOReturn call_method(driver_entry enter, io_connect_t connect,
-                            struct IOExternalMethodArguments *arguments)
+/* The row stays until the call has left. */
+IOReturn mach_connect_call(mach_driver_entry enter, io_connect_t connect,
+                           struct IOExternalMethodArguments *arguments)
 {
     struct connect *row;
     IOReturn status;
@@ -287,10 +284,10 @@ static IOReturn call_method(driver_entry enter, io_connect_t connect,
     return status;
 }
 
-static IOReturn call_sized(driver_entry enter, io_connect_t connect, uint32_t selector, const uint64_t *input,
-                           uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
-                           uint64_t *output, const uint32_t *outputCount, void *outputStruct,
-                           const size_t *outputStructCount)
+static IOReturn call_sized(mach_driver_entry enter, io_connect_t connect, uint32_t selector,
+                           const uint64_t *input, uint32_t inputCount, const void *inputStruct,
+                           size_t inputStructCount, uint64_t *output, const uint32_t *outputCount,
+                           void *outputStruct, const size_t *outputStructCount)
 {
     struct IOExternalMethodArguments arguments = {
         .selector = selector,
@@ -305,7 +302,7 @@ static IOReturn call_sized(driver_entry enter, io_connect_t connect, uint32_t se
     };
 
     mach_error_begin();
-    return call_method(enter, connect, &arguments);
+    return mach_connect_call(enter, connect, &arguments);
 }
 
 IOReturn IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint64_t *input,
@@ -349,5 +346,5 @@ IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selector, uint3
     mach_error_begin();
     if (!wakePort)
         return refuse(kIOReturnBadArgument, "An asynchronous call needs a wake port; 0 is none.");
-    return call_method(drv_client_call, connect, &arguments);
+    return mach_connect_call(drv_client_call, connect, &arguments);
 }

@@ -203,6 +203,11 @@ void mach_service_fork_end(bool child);
  * called from the trace function.
  */
 bool mach_connect_end_all(struct ane_machine *m);
+/* A call on an open connection: an entry of the driver's, with the number in `selector`. */
+typedef IOReturn (*mach_driver_entry)(struct drv_client *client, uint32_t number,
+                                      struct IOExternalMethodArguments *arguments, struct base_error *error);
+IOReturn mach_connect_call(mach_driver_entry enter, io_connect_t connect,
+                           struct IOExternalMethodArguments *arguments);
 void mach_connect_forked(void);
 
 /* task.c: false, with a sentence, when there is no such task. */

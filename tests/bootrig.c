@@ -51,12 +51,6 @@ void bootrig_write(struct bootrig *rig, uint32_t offset, uint32_t value)
     ane_machine_write32(rig->bare.machine, bootrig_register(rig, offset), value);
 }
 
-void bootrig_doorbell(struct bootrig *rig, uint64_t address)
-{
-    rig->args.host_doorbell[0].lo = (uint32_t)address;
-    rig->args.host_doorbell[0].hi = (uint32_t)(address >> 32);
-}
-
 static void settle(struct bootrig *rig)
 {
     (void)ane_machine_run(rig->bare.machine, SETTLE_NS);
@@ -100,28 +94,36 @@ bool bootrig_boot(struct bootrig *rig)
     return bootrig_read(rig, PR_CTRL_SCRATCH(3)) == PR_HANDSHAKE_DONE;
 }
 
-bool bootrig_answers(struct bootrig *rig)
+int bootrig_command(struct bootrig *rig, uint32_t id, const void *body, uint32_t bytes)
 {
     struct {
         struct pr_command_header header;
-        struct pr_body_u32 body;
-    } command = {{.id = PR_CMD_PRINT_ENABLE,
-                  .size = sizeof(struct pr_body_u32),
-                  .priority = PR_PRIORITIES - 1,
-                  .program_id = PR_NO_ID,
-                  .process_id = PR_NO_ID},
-                 {1}};
-    struct pr_slot slot = {rig->pool.iova, sizeof(command), sizeof(command), {0}};
+        uint8_t body[0x40];
+    } command = {.header = {.id = id,
+                            .size = bytes,
+                            .priority = PR_PRIORITIES - 1,
+                            .program_id = PR_NO_ID,
+                            .process_id = PR_NO_ID}};
+    const uint32_t length = (uint32_t)sizeof(command.header) + bytes;
+    struct pr_slot slot = {rig->pool.iova, length, length, {0}};
     uint32_t at = rig->ipc.iova + pr_ipc_ring_offset(PR_CHANNEL_IO) + rig->cursor * PR_SLOT_BYTES;
 
-    bare_put(&rig->bare, rig->pool.iova, &command, sizeof(command));
+    memcpy(command.body, body, bytes);
+    bare_put(&rig->bare, rig->pool.iova, &command, length);
     bare_put(&rig->bare, at, &slot, sizeof(slot));
     bootrig_write(rig, PR_CTRL_DOORBELL, 1u << pr_channel_table[PR_CHANNEL_IO].bit);
     settle(rig);
     rig->cursor = (rig->cursor + 1) % pr_channel_table[PR_CHANNEL_IO].slots;
     bare_get(&rig->bare, at, &slot, sizeof(slot));
-    bare_get(&rig->bare, rig->pool.iova, &command, sizeof(command));
-    return slot.address & PR_SLOT_OWNER && PR_REPLY_STATUS(&command.header) == PR_STATUS_OK;
+    bare_get(&rig->bare, rig->pool.iova, &command, sizeof(command.header));
+    return slot.address & PR_SLOT_OWNER ? (int)PR_REPLY_STATUS(&command.header) : -1;
+}
+
+bool bootrig_answers(struct bootrig *rig)
+{
+    const struct pr_body_u32 on = {1};
+
+    return bootrig_command(rig, PR_CMD_PRINT_ENABLE, &on, sizeof(on)) == PR_STATUS_OK;
 }
 
 bool bootrig_dump(struct bootrig *rig)

@@ -9,6 +9,7 @@
 
 #include "bare.h"
 #include "protocol/channel.h"
+#include "protocol/endpoint.h"
 #include "protocol/message.h"
 
 struct bootrig {
@@ -24,8 +25,8 @@ void bootrig_make(struct bootrig *rig, struct ane_machine *machine);
 uint64_t bootrig_register(const struct bootrig *rig, uint32_t offset); /* physical address in the container */
 uint32_t bootrig_read(struct bootrig *rig, uint32_t offset);
 void bootrig_write(struct bootrig *rig, uint32_t offset, uint32_t value);
-/* The address that the firmware stores to when it rings the host; 0 is the right register. */
-void bootrig_doorbell(struct bootrig *rig, uint64_t address);
+/* A control command on IO: its status, or -1 when it was not answered. */
+int bootrig_command(struct bootrig *rig, uint32_t id, const void *body, uint32_t bytes);
 
 /* Power on, page table, reset, handshakes. True when the controller says that it runs. */
 bool bootrig_boot(struct bootrig *rig);

@@ -14,6 +14,7 @@
 #include "protocol/cache.h"
 #include "protocol/channel.h"
 #include "protocol/container.h"
+#include "protocol/endpoint.h"
 #include "protocol/dump.h"
 #include "protocol/message.h"
 #include "soc/clock.h"

@@ -330,6 +330,23 @@ static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header
     case PR_CMD_SET_SNE_PMU_BASE2:
         assert_true(*(uint64_t *)body == rig->platform.board->pmu);
         return PR_STATUS_OK;
+    case PR_CMD_IPC_ENDPOINT_SET: {
+        const struct pr_body_endpoint *endpoint = body;
+
+        assert_int_equal(header->size, 24);
+        assert_true(endpoint->endpoint == 1 && endpoint->channel == 7 &&
+                    endpoint->ring == rig->args.ipc + pr_ipc_ring_offset(PR_CHANNEL_DATA_CHAIN_H2T) &&
+                    endpoint->bytes == 16 * 64);
+        return PR_STATUS_OK;
+    }
+    case PR_CMD_IPC_ENDPOINT_SET2: {
+        const struct pr_body_endpoint2 *endpoint = body;
+
+        assert_int_equal(header->size, 56);
+        assert_true(endpoint->endpoint == 1 && endpoint->targets == 1 && endpoint->target[0].bits == 1u << 6);
+        assert_true(endpoint->target[0].reg == rig->platform.board->container + 0x1848000);
+        return PR_STATUS_OK;
+    }
     case PR_CMD_ANE_DEFAULT_SETTING_SET: assert_int_equal(header->size, 16); return PR_STATUS_OK;
     default: return PR_STATUS_OK;
     }

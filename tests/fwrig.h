@@ -17,6 +17,7 @@
 #include "protocol/channel.h"
 #include "protocol/controller.h"
 #include "protocol/dump.h"
+#include "protocol/endpoint.h"
 #include "protocol/message.h"
 #include "protocol/tm_regs.h"
 #include "rtkernel/port.h"
@@ -132,7 +133,15 @@ struct pr_boot_args *fwrig_arguments(struct fwrig *rig); /* sound ones; change t
 bool fwrig_boot(struct fwrig *rig);
 /* The next boots are warm or cold; cold to begin with. */
 void fwrig_select_warm(struct fwrig *rig, bool warm);
-/* Boots, sends START and powers the memory cache. Asserts. */
+/*
+ * IPC_ENDPOINT_SET with the ring of DATA_CHAIN_H2T and IPC_ENDPOINT_SET2 with targets: the status. Then both,
+ * with the host alone as target; asserts.
+ */
+uint32_t fwrig_bind_ring(struct fwrig *rig);
+uint32_t fwrig_bind_targets(struct fwrig *rig, const struct pr_doorbell_target *target, uint32_t count);
+void fwrig_bind(struct fwrig *rig);
+#define FWRIG_HOST_DOORBELL (FWRIG_CONTAINER + PR_CTRL_HOST_DOORBELL)
+/* Boots, sends START, powers the memory cache and binds the endpoint. Asserts. */
 void fwrig_boot_started(struct fwrig *rig);
 /*
  * Sends `length` bytes on a channel at the next slot, rings and runs. False when the slot did not come back.

@@ -9,7 +9,6 @@
 struct pr_boot_args *fwrig_arguments(struct fwrig *rig)
 {
     struct pr_boot_args *args = (void *)fwrig_memory(rig, FWRIG_ARGS, sizeof(*args));
-    const uint64_t doorbell = FWRIG_CONTAINER + PR_CTRL_HOST_DOORBELL;
 
     if (!args->ipc)
         *args = (struct pr_boot_args){.ipc = FWRIG_IPC,
@@ -23,7 +22,6 @@ struct pr_boot_args *fwrig_arguments(struct fwrig *rig)
                                       .protocol_version = PR_PROTOCOL_VERSION,
                                       .ring_version = PR_RING_VERSION,
                                       .page_bytes = PR_PAGE_BYTES,
-                                      .host_doorbell = {{(uint32_t)doorbell, (uint32_t)(doorbell >> 32), 0}},
                                       .framework_bytes = PR_FRAMEWORK_BYTES};
     return args;
 }
@@ -82,6 +80,32 @@ bool fwrig_boot(struct fwrig *rig)
     return true;
 }
 
+uint32_t fwrig_bind_ring(struct fwrig *rig)
+{
+    const struct pr_body_endpoint ring = {.endpoint = 1,
+                                          .channel = PR_CHANNEL_DATA_CHAIN_H2T,
+                                          .ring = FWRIG_IPC + pr_ipc_ring_offset(PR_CHANNEL_DATA_CHAIN_H2T),
+                                          .bytes = 16 * 64};
+
+    return fwrig_control(rig, PR_CMD_IPC_ENDPOINT_SET, &ring, sizeof(ring));
+}
+
+uint32_t fwrig_bind_targets(struct fwrig *rig, const struct pr_doorbell_target *target, uint32_t count)
+{
+    struct pr_body_endpoint2 targets = {.endpoint = 1, .targets = count};
+
+    memcpy(targets.target, target, (count < 3 ? count : 3) * sizeof(*target));
+    return fwrig_control(rig, PR_CMD_IPC_ENDPOINT_SET2, &targets, sizeof(targets));
+}
+
+void fwrig_bind(struct fwrig *rig)
+{
+    const struct pr_doorbell_target host = {.reg = FWRIG_HOST_DOORBELL, .bits = 1u << 6};
+
+    assert_int_equal(fwrig_bind_ring(rig), PR_STATUS_OK);
+    assert_int_equal(fwrig_bind_targets(rig, &host, 1), PR_STATUS_OK);
+}
+
 void fwrig_boot_started(struct fwrig *rig)
 {
     const struct pr_body_u32 one = {1};
@@ -89,6 +113,7 @@ void fwrig_boot_started(struct fwrig *rig)
     assert_true(fwrig_boot(rig));
     assert_int_equal(fwrig_control(rig, PR_CMD_START, &one, sizeof(one)), PR_STATUS_OK);
     assert_int_equal(fwrig_control(rig, PR_CMD_MCACHE_SIZE_GET, &one, sizeof(one)), PR_STATUS_OK);
+    fwrig_bind(rig);
 }
 
 void fwrig_select_warm(struct fwrig *rig, bool warm)

@@ -38,7 +38,7 @@ static void boots_in_order(void **state)
 {
     const uint32_t expected[] = {
 #define X(name, text) PR_CMD_##name,
-        PR_BOOT_COMMANDS(X)
+        PR_BOOT_COMMANDS(X) PR_BIND_COMMANDS(X)
 #undef X
     };
     struct drv_stats stats = drv_stats_get(rig.driver);

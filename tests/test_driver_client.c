@@ -410,7 +410,7 @@ static void requests_refuse(void **state)
     REFUSED(bad.procedure = 1, kIOReturnBadArgument, "Procedure 1");
     REFUSED(bad.session = UINT64_MAX, kIOReturnBadArgument, "is not this connection");
     REFUSED(bad.reserved[0] = 1, kIOReturnBadArgument, "Reserved");
-    REFUSED(bad.reserved[0x30f] = 1, kIOReturnBadArgument, "Reserved");
+    REFUSED(bad.reserved[7] = 1, kIOReturnBadArgument, "Reserved");
     REFUSED(bad.inputs = 1, kIOReturnBadArgument, "1 inputs");
     REFUSED(bad.inputs = 0xffffffff, kIOReturnBadArgument, "inputs");
     REFUSED(bad.outputs = 2, kIOReturnBadArgument, "2 outputs");

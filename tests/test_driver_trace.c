@@ -86,7 +86,7 @@ static void a_boot(void **state)
         const char *name;
     } wanted[] = {
 #define X(id, text) {PR_CMD_##id, #id},
-        PR_BOOT_COMMANDS(X)
+        PR_BOOT_COMMANDS(X) PR_BIND_COMMANDS(X)
 #undef X
     };
 

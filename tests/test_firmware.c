@@ -274,6 +274,10 @@ static void names_what_it_does_not_do(void **state)
         PR_CMD_RETURN_PROGRAM_ID,
         PR_CMD_REQUEST_PROCESS_ID,
         PR_CMD_RETURN_PROCESS_ID,
+        PR_CMD_IPC_ENDPOINT_SET,
+        PR_CMD_IPC_ENDPOINT_UNSET,
+        PR_CMD_IPC_ENDPOINT_SET2,
+        PR_CMD_IPC_ENDPOINT_UNSET2,
     };
 
     assert_true(fwrig_boot(rig));

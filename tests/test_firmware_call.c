@@ -190,13 +190,14 @@ static void reports_the_end(void **state)
 
 static void rings_up_to_three_targets(void **state)
 {
+    const struct pr_doorbell_target target[] = {{.reg = FWRIG_HOST_DOORBELL, .bits = EVENT_BIT},
+                                                {.reg = FWRIG_HOST_DOORBELL, .bits = 1u << 20},
+                                                {.reg = FWRIG_HOST_DOORBELL, .bits = 1u << 21}};
     struct fwrig *rig = *state;
     size_t before;
 
-    fwrig_arguments(rig)->host_doorbell[0].bits = EVENT_BIT;
-    fwrig_arguments(rig)->host_doorbell[1].bits = 1u << 20;
-    fwrig_arguments(rig)->host_doorbell[2].bits = 1u << 21;
     fwrig_boot_started(rig);
+    assert_int_equal(fwrig_bind_targets(rig, target, 3), PR_STATUS_OK);
     fwrig_load(rig);
     assert_int_equal(call_with(rig, 4, 1), 0);
     fwrig_rang(rig);
@@ -364,6 +365,7 @@ static void is_not_ready_before_start(void **state)
     size_t before;
 
     assert_true(fwrig_boot(rig));
+    fwrig_bind(rig);
     fwrig_load(rig);
     before = fwrig_pushes(rig);
     assert_int_equal(call_with(rig, 4, 1), PR_STATUS_NOT_READY);

@@ -106,10 +106,10 @@ static void an_assertion_is_dumped(void **state)
     assert_int_equal(dump.restarts.count, 0);
 
     (void)take(rig, PR_DUMP_COMMANDS);
-    /* START, MCACHE_SIZE_GET, time, load, process; four calls; the refused one; PING. The id that failed is
+    /* START, MCACHE_SIZE_GET, the two of the endpoint, time, load, process; four calls; the refused one; PING. The id that failed is
      * no command. */
-    assert_int_equal(dump.commands.total, 11);
-    assert_int_equal(dump.commands.count, 11);
+    assert_int_equal(dump.commands.total, 13);
+    assert_int_equal(dump.commands.count, 13);
     assert_int_equal(dump.commands.command[0].id, PR_CMD_PING);
     assert_int_equal(dump.commands.command[0].channel, PR_CHANNEL_IO);
     assert_int_equal(dump.commands.command[0].status, PR_STATUS_OK);
@@ -122,7 +122,7 @@ static void an_assertion_is_dumped(void **state)
     assert_true(dump.commands.command[2].program == 0 && dump.commands.command[2].process == 0);
     assert_int_equal(dump.commands.command[5].id, 0x204);
     assert_int_equal(dump.commands.command[5].status, PR_STATUS_TRANSLATION);
-    assert_int_equal(dump.commands.command[10].id, PR_CMD_START);
+    assert_int_equal(dump.commands.command[12].id, PR_CMD_START);
 
     assert_int_equal(take(rig, PR_DUMP_TASK), sizeof(dump.task));
     assert_string_equal(dump.task.name, "exeloop");
@@ -239,7 +239,7 @@ static void the_ring_has_the_last_32(void **state)
     for (unsigned section = 1; section <= PR_DUMP_COMMANDS; section++)
         (void)take(rig, (enum pr_dump_section)section);
     assert_int_equal(dump.commands.count, 32);
-    assert_int_equal(dump.commands.total, 5 + 1 + 40);
+    assert_int_equal(dump.commands.total, 7 + 1 + 40);
     for (unsigned i = 0; i < 32; i++) {
         assert_int_equal(dump.commands.command[i].id, i % 2 ? PR_CMD_BUILDINFO : PR_CMD_PING);
         assert_int_equal(dump.commands.command[i].status, PR_STATUS_OK);
@@ -339,7 +339,7 @@ static void faults_are_recovered_from_a_thousand_times(void **state)
             (void)take(rig, (enum pr_dump_section)section);
         assert_int_equal(dump.restarts.count, i);
         (void)take(rig, PR_DUMP_COMMANDS);
-        assert_int_equal(dump.commands.total, 5 + 2 * i);
+        assert_int_equal(dump.commands.total, 7 + 4 * i);
         assert_int_equal(fwrig_dump_drain(rig), FWRIG_FAULTED);
         fwrig_boot_started(rig);
         fwrig_rang(rig);

@@ -164,7 +164,6 @@ void drv_boot_drop_surfaces(struct drv *d)
 
 static void write_boot_args(struct drv *d)
 {
-    uint64_t doorbell = d->aperture[PR_APERTURE_ANE].base + PR_CTRL_HOST_DOORBELL;
     struct pr_boot_args args = {
         .image = d->platform.firmware_image,
         .ipc = d->ipc.iova,
@@ -180,8 +179,6 @@ static void write_boot_args(struct drv *d)
         .protocol_version = PR_PROTOCOL_VERSION,
         .ring_version = PR_RING_VERSION,
         .page_bytes = PR_PAGE_BYTES,
-        .host_doorbell = {{(uint32_t)doorbell, (uint32_t)(doorbell >> 32),
-                           1u << pr_channel_table[PR_CHANNEL_IO_T2H].bit}},
         .template_c0 = TEMPLATE_C0,
         .framework_bytes = PR_FRAMEWORK_BYTES,
     };
@@ -345,6 +342,29 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+/* The ring is the one that the firmware has published; its events ring the host alone. */
+static void fill_endpoint(struct drv *d)
+{
+    const struct drv_ring *ring = &d->ring[PR_CHANNEL_DATA_CHAIN_H2T];
+
+    d->boot.body.endpoint = (struct pr_body_endpoint){
+        .endpoint = PR_ENDPOINT_DATA_CHAINING,
+        .channel = PR_CHANNEL_DATA_CHAIN_H2T,
+        .ring = d->ipc.iova + (uint64_t)((const uint8_t *)ring->slot - (const uint8_t *)d->ipc.host),
+        .bytes = (uint64_t)ring->slots * PR_SLOT_BYTES,
+    };
+}
+
+static void fill_targets(struct drv *d)
+{
+    d->boot.body.targets = (struct pr_body_endpoint2){
+        .endpoint = PR_ENDPOINT_DATA_CHAINING,
+        .targets = 1,
+        .target = {{.reg = d->aperture[PR_APERTURE_ANE].base + PR_CTRL_HOST_DOORBELL,
+                    .bits = 1u << d->ring[PR_CHANNEL_IO_T2H].bit}},
+    };
+}
+
 /* The tables of the driver are as large as those of the firmware, up to its own limits. */
 static int use_resources(struct drv *d, struct base_error *error)
 {
@@ -369,7 +389,7 @@ static int use_cache(struct drv *d, struct base_error *error)
 }
 
 #define BODY(member) offsetof(struct drv_boot_bodies, member), sizeof(((struct drv_boot_bodies *)0)->member)
-/* What goes with each command of PR_BOOT_COMMANDS; they are sent in the order of that table. */
+/* What goes with each command of PR_BOOT_COMMANDS and PR_BIND_COMMANDS, which are sent in their order. */
 #define BODY_PRINT_ENABLE      BODY(print), NULL, NULL
 #define BODY_START             BODY(start), NULL, NULL
 #define BODY_SET_SNE_PMU_BASE2 BODY(pmu), NULL, NULL
@@ -380,6 +400,8 @@ static int use_cache(struct drv *d, struct base_error *error)
     offsetof(struct drv_boot_bodies, setting), SETTING_BYTES(SETTINGS), NULL, NULL
 #define BODY_MCACHE_SIZE_GET        BODY(cache), NULL, use_cache
 #define BODY_INIT_SHARED_EVENT_INFO BODY(events), NULL, NULL
+#define BODY_IPC_ENDPOINT_SET       BODY(endpoint), fill_endpoint, NULL
+#define BODY_IPC_ENDPOINT_SET2      BODY(targets), fill_targets, NULL
 static const struct first_command {
     uint32_t id;
     size_t offset, bytes;                                /* of its body */
@@ -387,7 +409,7 @@ static const struct first_command {
     int (*use)(struct drv *d, struct base_error *error); /* what its reply says; may be NULL */
 } first_command[] = {
 #define X(command, purpose) {PR_CMD_##command, BODY_##command},
-    PR_BOOT_COMMANDS(X)
+    PR_BOOT_COMMANDS(X) PR_BIND_COMMANDS(X)
 #undef X
 };
 

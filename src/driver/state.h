@@ -15,6 +15,7 @@
 #include "protocol/dart_regs.h"
 #include "protocol/device.h"
 #include "protocol/dump.h"
+#include "protocol/endpoint.h"
 #include "protocol/execution.h"
 #include "protocol/message.h"
 #include "protocol/stats.h"
@@ -359,6 +360,8 @@ struct drv_boot_bodies {
     struct pr_body_resources resources;
     struct pr_body_setting setting;
     struct pr_body_shared_events events;
+    struct pr_body_endpoint endpoint;
+    struct pr_body_endpoint2 targets;
 };
 
 /* A boot under way (boot.c). */

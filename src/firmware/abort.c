@@ -7,6 +7,7 @@
 
 #include "firmware/call.h"
 #include "firmware/completion.h"
+#include "firmware/event.h"
 #include "firmware/exeloop.h"
 #include "firmware/intmgr.h"
 #include "firmware/log.h"
@@ -146,6 +147,7 @@ static unsigned oldest(const struct fw *fw, unsigned first, unsigned last)
 
 void fw_abort_reset(struct fw *fw, unsigned first, unsigned last)
 {
+    struct fw_event_match match = FW_EVENT_MATCH_ALL;
     unsigned level;
 
     while ((level = oldest(fw, first, last)) < PR_PRIORITIES) {
@@ -155,6 +157,9 @@ void fw_abort_reset(struct fw *fw, unsigned first, unsigned last)
             number = fw_queue_unwait(fw, level);
         fw_completion_end(fw, number, PR_STATUS_ABORTED);
     }
+    match.first_level = (uint8_t)first;
+    match.last_level = (uint8_t)last;
+    (void)fw_event_cancel(fw, &match);
     for (unsigned i = first; i <= last; i++)
         fw->exeloop.level[i].aborting = false;
     fw_completion_drain(fw);

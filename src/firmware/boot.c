@@ -141,35 +141,11 @@ static void boot_kernel(struct boot *b)
                (unsigned long long)b->args.heap_bytes, (unsigned long long)b->args.heap, PR_EXTRA_HEAP_BYTES);
 }
 
-static uint64_t doorbell_given(const struct boot *b, unsigned i)
-{
-    return b->args.host_doorbell[i].lo | (uint64_t)b->args.host_doorbell[i].hi << 32;
-}
-
-/* A host that names no register gets the controller's own. */
-static uint64_t doorbell_target(const struct boot *b, unsigned i)
-{
-    const uint64_t given = doorbell_given(b, i);
-
-    return given ? given : b->registers + PR_CTRL_HOST_DOORBELL;
-}
-
 static _Noreturn void refuse_argument(const struct boot *b, const char *what, uint64_t value,
                                       const char *rule)
 {
     refuse(b, PR_REFUSAL_ARGUMENT, "%s: %s 0x%llx %s", pr_boot_refusal_text(PR_REFUSAL_ARGUMENT), what,
            (unsigned long long)value, rule);
-}
-
-/* A store to any other address would reach a register that is no doorbell. */
-static void check_doorbells(const struct boot *b)
-{
-    for (unsigned i = 0; i < PR_DOORBELL_TARGETS; i++) {
-        const uint64_t target = doorbell_target(b, i);
-
-        if (target != b->registers + PR_CTRL_HOST_DOORBELL && target != PR_GPU_DOORBELL)
-            refuse_argument(b, "doorbell", target, "is not the register of a doorbell");
-    }
 }
 
 static void check_arguments(const struct boot *b)
@@ -186,7 +162,6 @@ static void check_arguments(const struct boot *b)
         refuse_argument(b, "extra heap", args->heap, "is not aligned to 64 bytes");
     if (args->pool % SURFACE_ALIGN)
         refuse_argument(b, "command pool", args->pool, "is not aligned to 64 bytes");
-    check_doorbells(b);
 }
 
 static void check_surfaces(const struct boot *b)
@@ -211,7 +186,7 @@ static struct fw *make_state(const struct boot *b)
     fw->heap = b->args.heap;
     fw->unknown_id_panics = b->args.unknown_id_panics != 0;
     for (unsigned i = 0; i < PR_DOORBELL_TARGETS; i++)
-        fw->target[i] = (struct fw_target){doorbell_target(b, i), b->args.host_doorbell[i].bits, 0};
+        fw->target[i] = (struct fw_target){.address = b->registers + PR_CTRL_HOST_DOORBELL};
     return fw;
 }
 

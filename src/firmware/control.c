@@ -9,6 +9,8 @@
 #include "base/array.h"
 #include "firmware/callmgr.h"
 #include "firmware/dartmgr.h"
+#include "firmware/endpoint.h"
+#include "firmware/event.h"
 #include "firmware/identity.h"
 #include "firmware/life.h"
 #include "firmware/loadmon.h"
@@ -74,42 +76,6 @@ static enum pr_status default_setting(struct fw *fw, struct pr_command_header *h
     return fw_tunables_set(fw, header, body);
 }
 
-/* A free doorbell target for the graphics processor, which each completion rings from here on. */
-static enum pr_status add_graphics(struct fw *fw)
-{
-    for (unsigned i = 1; i < PR_DOORBELL_TARGETS; i++) {
-        if (fw->target[i].bits && fw->target[i].address != PR_GPU_DOORBELL)
-            continue;
-        fw->target[i] = (struct fw_target){.address = PR_GPU_DOORBELL, .bits = PR_GPU_DOORBELL_VALUE};
-        return PR_STATUS_OK;
-    }
-    fw_log(fw, RT_LOG_WARNING, "the graphics processor is not rung: all %u doorbell targets are used",
-           PR_DOORBELL_TARGETS);
-    return PR_STATUS_NO_RESOURCES;
-}
-
-/* Hosts that send no body have no events to share. No event is used yet, and the reply says so. */
-static enum pr_status shared_events(struct fw *fw, struct pr_command_header *header, void *body)
-{
-    struct pr_body_shared_events *events = body;
-
-    if (!header->size)
-        return PR_STATUS_OK;
-    if (header->size != sizeof(*events))
-        return PR_STATUS_BAD_SIZE;
-    if (events->flags & ~PR_SHARED_EVENTS_GPU) {
-        fw_log(fw, RT_LOG_WARNING, "flags 0x%x of shared events: 0x%x are known", events->flags,
-               PR_SHARED_EVENTS_GPU);
-        return PR_STATUS_BAD_ARGUMENT;
-    }
-    if (events->events && fw_dartmgr_window(fw, FW_TASK_SERVER, events->address,
-                                            (uint64_t)events->events * PR_SHARED_EVENT_BYTES))
-        return PR_STATUS_BAD_ARGUMENT;
-    events->events = 0;
-    fw->server.reply = sizeof(*events);
-    return events->flags & PR_SHARED_EVENTS_GPU ? add_graphics(fw) : PR_STATUS_OK;
-}
-
 static enum pr_status channel_power(struct fw *fw, struct pr_command_header *header, void *body)
 {
     const struct pr_body_channel_power *arguments = body;
@@ -162,7 +128,7 @@ static const struct fw_command commands[] = {
     {PR_CMD_ANE_DEFAULT_SETTING_SET, ON(IO), SETTING_LEAST, sizeof(struct pr_body_setting), SETTING_LEAST,
      TASK(TUNABLES), default_setting},
     {PR_CMD_MCACHE_SIZE_GET, ON(IO), QUERY(pr_body_u32), TASK(SERVER), fw_power_cache_size},
-    {PR_CMD_INIT_SHARED_EVENT_INFO, ON(IO), UP_TO(pr_body_shared_events), TASK(SERVER), shared_events},
+    {PR_CMD_INIT_SHARED_EVENT_INFO, ON(IO), UP_TO(pr_body_shared_events), TASK(SERVER), fw_event_table},
     {PR_CMD_PING, BOTH, ANY, TASK(SERVER), do_nothing},
     {PR_CMD_BUILDINFO, BOTH, QUERY(pr_body_build), TASK(SERVER), fw_identity_build},
     {PR_CMD_CONFIG_GET, ON(IO), QUERY(pr_body_config), TASK(SERVER), fw_identity_config},
@@ -185,6 +151,10 @@ static const struct fw_command commands[] = {
     {PR_CMD_POWER_DEVICE_ON, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_power_device_on},
     {PR_CMD_POWER_DEVICE_OFF, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_power_device_off},
     {PR_CMD_SET_DYNAMIC_POWERGATE, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_power_dynamic},
+    {PR_CMD_IPC_ENDPOINT_SET, ON(IO), EXACT(pr_body_endpoint), TASK(SERVER), fw_endpoint_set},
+    {PR_CMD_IPC_ENDPOINT_UNSET, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_endpoint_unset},
+    {PR_CMD_IPC_ENDPOINT_SET2, ON(IO), EXACT(pr_body_endpoint2), TASK(SERVER), fw_endpoint_set2},
+    {PR_CMD_IPC_ENDPOINT_UNSET2, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_endpoint_unset2},
     {PR_CMD_CH_POWER_CONTROL, ON(IO), EXACT(pr_body_channel_power), TASK(SERVER), channel_power},
     {PR_CMD_PLATFORM_INFO, BOTH, QUERY(pr_body_platform), TASK(SERVER), fw_identity_platform},
     {PR_CMD_CONFIG_GET_EXT, BOTH, QUERY(pr_body_config_ext), TASK(SERVER), fw_identity_config_ext},

@@ -7,6 +7,7 @@
 
 #include "firmware/log.h"
 #include "firmware/shared.h"
+#include "protocol/log_line.h"
 #include "rtkernel/fault.h"
 #include "rtkernel/irq.h"
 #include "rtkernel/port.h"
@@ -33,7 +34,7 @@ static bool emit(struct fw *fw, uint64_t target, uint32_t bits, bool dumping)
     rt_port_barrier(fw->port);
     status = fabric_read(fw);
     if (status & PR_FABRIC_UNCORRECTABLE && !dumping)
-        rt_fault_assert(fw->kernel, "Uncorrectable L2C error overflow");
+        rt_fault_assert(fw->kernel, PR_LINE_L2C);
     if (status & PR_FABRIC_REJECT) {
         accepted = false;
         fabric_write(fw, status & ~(PR_FABRIC_UNCORRECTABLE | PR_FABRIC_REJECT));
@@ -71,6 +72,13 @@ void fw_doorbell_complete(struct fw *fw, enum pr_channel channel)
     ring(fw, &fw->target[0], 1u << pr_channel_table[channel].bit | fw->target[0].bits);
     for (unsigned i = 1; i < PR_DOORBELL_TARGETS; i++)
         if (fw->target[i].bits)
+            ring(fw, &fw->target[i], fw->target[i].bits);
+}
+
+void fw_doorbell_signal(struct fw *fw, uint32_t targets)
+{
+    for (unsigned i = 0; i < PR_DOORBELL_TARGETS; i++)
+        if (targets >> i & 1)
             ring(fw, &fw->target[i], fw->target[i].bits);
 }
 

@@ -113,30 +113,27 @@ static size_t stack(struct fw *fw, const struct rt_fault *fault, void *to)
     return offsetof(struct pr_dump_stack, frame) + section->count * sizeof(section->frame[0]);
 }
 
-static void add_calls(struct fw *fw, struct pr_dump_engine *section, bool running)
+static void add_calls(struct fw *fw, struct pr_dump_engine *section, const struct fw_list *list,
+                      enum pr_dump_call_state state)
 {
     const uint64_t now = rt_port_now(fw->port);
 
-    for (unsigned level = 0; level < PR_PRIORITIES; level++) {
-        const struct fw_level *l = &fw->exeloop.level[level];
-        uint16_t n = running ? l->running.head : l->waiting.head;
+    for (uint16_t n = list->head; n != FW_NO_CALL && section->count < PR_DUMP_CALLS_MAX;
+         n = fw->call[n].next) {
+        const struct fw_call *call = &fw->call[n];
 
-        for (; n != FW_NO_CALL && section->count < PR_DUMP_CALLS_MAX; n = fw->call[n].next) {
-            const struct fw_call *call = &fw->call[n];
-
-            section->call[section->count++] = (struct pr_dump_call){
-                .cookie = call->cookie,
-                .age_ns = now - call->accepted,
-                .program = call->program,
-                .process = call->process,
-                .procedure = call->procedure,
-                .level = call->level,
-                .network = call->network,
-                .running = running,
-                .stream = call->stream,
-                .text = call->address,
-                .descriptors = pr_bits_get(call->info, PR_TM_INFO_COUNT_LO, PR_TM_INFO_COUNT_WIDTH)};
-        }
+        section->call[section->count++] = (struct pr_dump_call){
+            .cookie = call->cookie,
+            .age_ns = now - call->accepted,
+            .program = call->program,
+            .process = call->process,
+            .procedure = call->procedure,
+            .level = call->level,
+            .network = call->network,
+            .running = (uint8_t)state,
+            .stream = call->stream,
+            .text = call->address,
+            .descriptors = pr_bits_get(call->info, PR_TM_INFO_COUNT_LO, PR_TM_INFO_COUNT_WIDTH)};
     }
 }
 
@@ -150,8 +147,11 @@ static size_t engine(struct fw *fw, const struct rt_fault *fault, void *to)
         section->error[i] = fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1 + 4 * i);
     section->state = rt_fsm_state(&fw->exeloop.machine);
     section->power = fw->power.on;
-    add_calls(fw, section, true);
-    add_calls(fw, section, false);
+    for (unsigned i = 0; i < PR_PRIORITIES; i++)
+        add_calls(fw, section, &fw->exeloop.level[i].running, PR_DUMP_CALL_RUNNING);
+    for (unsigned i = 0; i < PR_PRIORITIES; i++)
+        add_calls(fw, section, &fw->exeloop.level[i].waiting, PR_DUMP_CALL_WAITING);
+    add_calls(fw, section, &fw->events.held, PR_DUMP_CALL_HELD);
     return offsetof(struct pr_dump_engine, call) + section->count * sizeof(section->call[0]);
 }
 

@@ -21,6 +21,7 @@
 #include "firmware/pump.h"
 #include "firmware/queue.h"
 #include "firmware/retained.h"
+#include "firmware/rule.h"
 #include "firmware/shared.h"
 #include "rtkernel/fault.h"
 #include "rtkernel/irq.h"
@@ -209,6 +210,8 @@ static enum pr_status run(struct fw *fw, const struct pr_slot *slot)
                (unsigned long long)fw->count[FW_REJECTED]);
         return PR_STATUS_BAD_SIZE;
     }
+    if (fw->closed & FW_CLOSED_ENDPOINT)
+        return fw_rule_broken(fw, PR_RULE_ENDPOINT_BOUND, head->id);
     return dispatch(fw, head->id, slot->length);
 }
 
@@ -230,6 +233,8 @@ static void look(struct fw *fw)
         fw_abort_overdue(fw);
     if (reasons & FW_REASON_CHECK)
         fw_abort_check(fw);
+    if (reasons & FW_REASON_EVENTS)
+        fw_event_look(fw);
     if (reasons >> pr_channel_table[PR_CHANNEL_IO_T2H].bit & 1 || reasons & FW_REASON_NOTIFY)
         fw_completion_notify(fw);
     if (reasons >> pr_channel_table[PR_CHANNEL_DATA_CHAIN_H2T].bit & 1)
@@ -245,7 +250,7 @@ static enum pr_status start(struct fw *fw)
 
 static enum pr_status stop(struct fw *fw)
 {
-    if (fw->exeloop.active)
+    if (fw_exeloop_busy(fw))
         return PR_STATUS_BUSY;
     if (rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_RUN)
         rt_fsm_post(&fw->exeloop.machine, FW_EVENT_STOP, 0);
@@ -262,6 +267,10 @@ void fw_exeloop_run(struct fw *fw, const struct fw_record *record)
         fw_abort_reset(fw, fw->intmgr.first, fw->intmgr.last);
         fw_pump_answer(fw, record, PR_STATUS_OK);
         break;
+    case FW_RECORD_CANCEL:
+        fw->events.cancelled = fw_event_cancel(fw, &fw->events.asked);
+        fw_pump_answer(fw, record, PR_STATUS_OK);
+        break;
     default: break;
     }
 }
@@ -269,6 +278,11 @@ void fw_exeloop_run(struct fw *fw, const struct fw_record *record)
 void fw_exeloop_dispatch(struct fw *fw, uint16_t number)
 {
     rt_fsm_post(&fw->exeloop.machine, FW_EVENT_DISPATCH, number);
+}
+
+bool fw_exeloop_busy(const struct fw *fw)
+{
+    return fw->exeloop.active || fw->events.count;
 }
 
 void fw_exeloop_check(struct fw *fw, const char *what)
@@ -291,6 +305,8 @@ void fw_exeloop_open(struct fw *fw, uint32_t reason)
 
     fw->closed &= ~reason;
     rt_irq_restore(fw->kernel, previous);
+    if (fw->events.count && !fw->closed)
+        fw_pump_want(fw, FW_TASK_EXELOOP, FW_REASON_EVENTS);
 }
 
 bool fw_exeloop_create(struct fw *fw)
@@ -300,6 +316,6 @@ bool fw_exeloop_create(struct fw *fw)
     fw_call_init(fw);
     fw_event_init(fw);
     rt_fsm_init(&e->machine, fw->kernel, &table, fw);
-    fw->closed = FW_CLOSED_INIT | FW_CLOSED_CACHE;
+    fw->closed = FW_CLOSED_INIT | FW_CLOSED_CACHE | FW_CLOSED_ENDPOINT;
     return fw_intmgr_timeout(fw, &e->deadline);
 }

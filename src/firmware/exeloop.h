@@ -14,6 +14,8 @@ bool fw_exeloop_create(struct fw *fw);
 void fw_exeloop_run(struct fw *fw, const struct fw_record *record);
 /* An entered call begins: the dispatch event of the machine. */
 void fw_exeloop_dispatch(struct fw *fw, uint16_t number);
+/* Calls wait, run or are held. */
+bool fw_exeloop_busy(const struct fw *fw);
 /* Fails when the loop is not in EXEC: what touches the hardware of a call says so first (seeds ch. 29). */
 void fw_exeloop_check(struct fw *fw, const char *what);
 /* Closes the loop for a reason of FW_CLOSED_*, or takes that reason back. Any context. */

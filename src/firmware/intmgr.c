@@ -33,7 +33,7 @@ static void on_doorbell(void *arg, unsigned line)
         fw_register_write(fw, PR_CTRL_DOORBELL_ACK, rang);
     else
         (void)fw_register_read(fw, PR_CTRL_SCRATCH(7));
-    fw_pump_want(fw, FW_TASK_EXELOOP, rang & (BIT(DATA_CHAIN_H2T) | BIT(IO_T2H)));
+    fw_pump_want(fw, FW_TASK_EXELOOP, rang & (BIT(DATA_CHAIN_H2T) | BIT(IO_T2H) | FW_REASON_EVENTS));
     fw_pump_want(fw, FW_TASK_SERVER, rang & (BIT(IO) | BIT(DEBUG)));
     fw_pump_want(fw, FW_TASK_HOSTRPC, rang & (BIT(BUF_H2T) | BIT(SHAREDMALLOC)));
 }

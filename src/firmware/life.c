@@ -6,6 +6,7 @@
 #include "firmware/life.h"
 
 #include "base/array.h"
+#include "firmware/event.h"
 #include "firmware/exeloop.h"
 #include "firmware/log.h"
 #include "firmware/power.h"
@@ -91,7 +92,8 @@ enum pr_status fw_life_stop(struct fw *fw, struct pr_command_header *header, voi
         return PR_STATUS_WRONG_STATE;
     status = fw_pump_ask(fw, FW_TASK_SERVER, FW_TASK_EXELOOP, FW_RECORD_STOP);
     if (status) {
-        fw_log(fw, RT_LOG_WARNING, "stop is refused: %u calls are in flight", fw->exeloop.active);
+        fw_log(fw, RT_LOG_WARNING, "stop is refused: %u calls are in flight",
+               fw->exeloop.active + fw->events.count);
         return status;
     }
     rt_fsm_post(&fw->life.machine, EVENT_STOP, 0);
@@ -130,13 +132,15 @@ static uint32_t count_processes(const struct fw *fw)
 
 enum pr_status fw_life_quiesce(struct fw *fw, struct pr_command_header *header, void *body)
 {
-    const uint32_t calls = fw->exeloop.active;
+    const uint32_t calls = fw->exeloop.active + fw->events.count;
     const bool was_closed = fw->closed & FW_CLOSED_QUIESCED;
 
     (void)header;
     if (!allowed(fw, EVENT_QUIESCE))
         return PR_STATUS_WRONG_STATE;
     fw_exeloop_close(fw, FW_CLOSED_QUIESCED);
+    if (fw->events.count)
+        (void)fw_event_ask_cancel(fw, FW_TASK_SERVER, &FW_EVENT_MATCH_ALL);
     if (!drain(fw)) {
         if (!was_closed)
             fw_exeloop_open(fw, FW_CLOSED_QUIESCED);
@@ -175,8 +179,9 @@ enum pr_status fw_life_power_down(struct fw *fw, struct pr_command_header *heade
     (void)body;
     if (!allowed(fw, EVENT_POWER_DOWN) || !fw_power_gate_allowed(fw))
         return PR_STATUS_WRONG_STATE;
-    if (fw->exeloop.active) {
-        fw_log(fw, RT_LOG_WARNING, "power-down is refused: %u calls are in flight", fw->exeloop.active);
+    if (fw_exeloop_busy(fw)) {
+        fw_log(fw, RT_LOG_WARNING, "power-down is refused: %u calls are in flight",
+               fw->exeloop.active + fw->events.count);
         return PR_STATUS_BUSY;
     }
     fw_exeloop_close(fw, FW_CLOSED_QUIESCED);

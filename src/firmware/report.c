@@ -34,6 +34,9 @@ static size_t counters_text(const struct fw *fw, char *text, size_t bytes)
         {"dsid", fw->setting.dsid},
         {"call-log", fw->exeloop.log_level},
         {"load-buffers", fw->loadmon.buffers},
+        {"ipcEndpointSetDone", !(fw->closed & FW_CLOSED_ENDPOINT)},
+        {"held", fw->events.count},
+        {"held-ever", fw->events.held_ever},
         {"refused-posts", rt_kernel_refused_posts(fw->kernel)},
     };
     struct rt_lines lines = {.text = text, .bytes = bytes};

@@ -19,6 +19,7 @@
 #include "protocol/channel.h"
 #include "protocol/container.h"
 #include "protocol/controller.h"
+#include "protocol/endpoint.h"
 #include "protocol/execution.h"
 #include "protocol/message.h"
 #include "protocol/notification.h"
@@ -86,6 +87,7 @@ enum fw_record_kind {
     FW_RECORD_QUEUES,  /* tunables: load the registers of the queues */
     FW_RECORD_REBASE,  /* dartmgr: the buffers of a new process */
     FW_RECORD_WINDOW,  /* dartmgr: whether a range is mapped */
+    FW_RECORD_CANCEL,  /* exeloop: end the held calls of events.asked */
     FW_RECORD_POLL,    /* intmgr: its timer fired */
 };
 struct fw_record {
@@ -107,7 +109,8 @@ struct fw_pump {
 #define FW_REASON_TIMEOUT (1u << 26) /* intmgr: the timeout interrupt came */
 #define FW_REASON_STRAY   (1u << 25) /* intmgr: lines that no other task has */
 
-#define FW_REASON_NOTIFY (1u << 24) /* exeloop: a notification is posted */
+#define FW_REASON_EVENTS (1u << PR_DOORBELL_SHARED_EVENT) /* exeloop: values may have changed */
+#define FW_REASON_NOTIFY (1u << 24)                       /* exeloop: a notification is posted */
 
 /* Why no call is accepted; all bits 0: calls are. */
 #define FW_CLOSED_INIT     (1u << 0)
@@ -115,6 +118,7 @@ struct fw_pump {
 #define FW_CLOSED_RESET    (1u << 2)
 #define FW_CLOSED_CACHE    (1u << 3)
 #define FW_CLOSED_ISLANDS  (1u << 4)
+#define FW_CLOSED_ENDPOINT (1u << 5) /* of the execution loop: not bound (endpoint.c) */
 
 /*
  * A buffer that has been rebased: its 64-bit mapped address, whose low half goes to a BAR. `address` and
@@ -202,10 +206,23 @@ struct fw_list {
     uint16_t head, tail;
 };
 
-/* Events that calls wait for and signal. */
+/* Which held calls: of a cookie (0: any), of a process (PR_NO_ID: any), of a range of levels. */
+struct fw_event_match {
+    uint64_t cookie;
+    uint32_t process;
+    uint8_t first_level, last_level;
+};
+
+/* Events that calls wait for and signal. Table and rows are the server's, changed while nothing is in flight. */
 struct fw_events {
     uint64_t counter[PR_FIRMWARE_EVENTS];
     struct fw_list held; /* calls that wait, oldest first */
+    uint32_t count;      /* of them */
+    uint64_t held_ever;
+    uint64_t table; /* of shared events, device address */
+    uint32_t rows;
+    struct fw_event_match asked; /* of FW_RECORD_CANCEL */
+    uint32_t cancelled;          /* its answer */
 };
 
 /* One priority level and the task queue of its number. */
@@ -400,7 +417,7 @@ struct fw_terminal {
     uint64_t lost;
 };
 
-/* A host doorbell. The first also announces the channels. */
+/* A doorbell target of the endpoint. The first is the host's register, which also announces the channels. */
 struct fw_target {
     uint64_t address; /* physical */
     uint32_t bits;    /* of a completion; 0: unused */
@@ -416,6 +433,7 @@ struct fw {
     uint64_t count[FW_DISPOSITION_COUNT];
     struct fw_retained *retained;
     struct fw_target target[PR_DOORBELL_TARGETS];
+    uint32_t endpoint; /* which parts of it are bound (endpoint.c) */
     uint32_t rejected; /* times that a store was rejected too often */
     bool unknown_id_panics;
     bool warm; /* the boot */

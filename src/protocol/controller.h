@@ -141,14 +141,7 @@ struct pr_boot_args {
     uint32_t page_bytes;       /* +0x7c CHOSEN place */
     /* +0x80 CHOSEN place: an unknown id on the execution loop asserts instead of being dropped */
     uint32_t unknown_id_panics;
-    /*
-     * +0x84 CHOSEN place: the three host doorbells, register and bit each; bits 0: unused. In order: the
-     * inference client, a waiter of another agent, a telemetry sink (seeds ch. 29).
-     */
-    struct {
-        uint32_t lo, hi, bits;
-    } host_doorbell[3];
-    uint8_t template1[0x84];  /* +0xa8 */
+    uint8_t template1[0xa8];  /* +0x84 */
     uint32_t template_c0;     /* +0x12c = template +0xc0: 4 */
     uint8_t template2[0x3c];  /* +0x130 */
     uint64_t framework_bytes; /* +0x16c CHOSEN place: framework reservation the heap must exceed twice */

@@ -105,11 +105,21 @@ struct pr_dump_stack {
 
 /* Calls that the firmware holds, those on the engine first. */
 #define PR_DUMP_CALLS_MAX 32u
+/* HELD: it waits for an event, on no queue. X(id, number, name) */
+#define PR_DUMP_CALL_STATES(X) \
+    X(WAITING, 0, "waiting")   \
+    X(RUNNING, 1, "running")   \
+    X(HELD, 2, "held")
+enum pr_dump_call_state {
+#define X(id, number, name) PR_DUMP_CALL_##id = (number),
+    PR_DUMP_CALL_STATES(X)
+#undef X
+};
 struct pr_dump_call {
     uint64_t cookie;
     uint64_t age_ns;
     uint32_t program, process, procedure;
-    uint8_t level, network, running, stream; /* running: on the queue of its level; else it waits */
+    uint8_t level, network, running, stream; /* running: enum pr_dump_call_state */
     uint32_t text;                           /* device address of its first descriptor */
     uint32_t descriptors;
 };

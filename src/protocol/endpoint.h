@@ -8,6 +8,7 @@
 #define PROTOCOL_ENDPOINT_H
 
 #include "protocol/execution.h"
+#include "protocol/message.h"
 
 /* CSNE_CMD_IPC_ENDPOINT_TYPE_DATA_CHAINING. */
 enum pr_endpoint_type { PR_ENDPOINT_DATA_CHAINING = 1 };
@@ -35,6 +36,10 @@ struct pr_body_endpoint2 {
 };
 _Static_assert(sizeof(struct pr_body_endpoint) == 0x18 && sizeof(struct pr_body_endpoint2) == 0x38,
                "no padding");
+/* What the host sends after the boot commands, before its first call (CHOSEN order). X(command, purpose) */
+#define PR_BIND_COMMANDS(X)                               \
+    X(IPC_ENDPOINT_SET, "the ring of the execution loop") \
+    X(IPC_ENDPOINT_SET2, "the doorbell targets of completions")
 /* IPC_ENDPOINT_UNSET and IPC_ENDPOINT_UNSET2: one word, the endpoint. BUSY while calls are in flight. */
 
 #endif

@@ -149,7 +149,7 @@ struct pr_body_channel_power {
 struct pr_body_shared_events {
     uint64_t address;
     uint32_t events;
-    uint32_t flags; /* PR_SHARED_EVENTS_GPU: each completion also rings the graphics processor */
+    uint32_t flags; /* PR_SHARED_EVENTS_CANCEL, or 0 */
 };
 #define PR_SHARED_EVENTS_MAX  2u  /* of one call: active < 2 (seeds ch. 30, command facts 4.4) */
 #define PR_SHARED_EVENT_ROWS  64u /* of the table (CHOSEN) */
@@ -161,7 +161,11 @@ struct pr_shared_event {
 _Static_assert(sizeof(struct pr_shared_event) == PR_SHARED_EVENT_BYTES, "no padding");
 /* The host's doorbell to the controller after it has changed a row (CHOSEN); no channel has the bit. */
 #define PR_DOORBELL_SHARED_EVENT 8u
-#define PR_SHARED_EVENTS_GPU     1u
+/*
+ * No table is given: `address` is the cookie of a call that waits for an event, or 0 for all such calls. They
+ * end with ABORTED; the reply says how many.
+ */
+#define PR_SHARED_EVENTS_CANCEL 1u
 
 /* CH_INFO_GET on DEBUG (CHOSEN body): a page of the kernel's own report, as text. */
 enum pr_report { PR_REPORT_TASKS, PR_REPORT_POOLS, PR_REPORT_ARENAS, PR_REPORT_COUNTERS, PR_REPORTS };

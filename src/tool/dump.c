@@ -155,10 +155,16 @@ static void print_stack(const struct pr_dump *dump)
 
 static void print_call(const struct pr_dump_call *call)
 {
+    static const char *const states[] = {
+#define X(id, number, name) [number] = name,
+        PR_DUMP_CALL_STATES(X)
+#undef X
+    };
+
     printf("  %-7s cookie 0x%" PRIx64
            "  program %u  process %u  procedure %u  level %u  network %u  stream %u\n",
-           call->running ? "running" : "waiting", call->cookie, call->program, call->process, call->procedure,
-           call->level, call->network, call->stream);
+           call->running < BASE_COUNT_OF(states) ? states[call->running] : "unknown", call->cookie,
+           call->program, call->process, call->procedure, call->level, call->network, call->stream);
     printf("          %u descriptors at 0x%x, %" PRIu64 " ns old\n", call->descriptors, call->text,
            call->age_ns);
 }

@@ -181,8 +181,7 @@ static void write_arguments(struct spec *spec)
                ARGUMENT(shared_bytes), ARGUMENT(heap), ARGUMENT(heap_bytes), ARGUMENT(previous),
                ARGUMENT(log), ARGUMENT(ipc_bytes), ARGUMENT(pool), ARGUMENT(pool_bytes), ARGUMENT(slot_bytes),
                ARGUMENT(chip_revision), ARGUMENT(protocol_version), ARGUMENT(ring_version),
-               ARGUMENT(page_bytes), ARGUMENT(unknown_id_panics), ARGUMENT(host_doorbell),
-               ARGUMENT(framework_bytes));
+               ARGUMENT(page_bytes), ARGUMENT(unknown_id_panics), ARGUMENT(framework_bytes));
 }
 
 void spec_boot(struct spec *spec)

@@ -131,6 +131,8 @@ static const struct {
     {PR_TRACE_DRV_BUFFER_UNKNOWN, "BUF_T2H: 10 bytes at 0xb with tag 12 are unknown"},
     {PR_TRACE_DRV_SHARED_EVENT, "client 10: shared event 11 in row 12 is t3"},
     {PR_TRACE_DRV_SIGNAL, "client 10 raises shared event 11 to 12"},
+    {PR_TRACE_DRV_HELD, "client 10: the firmware has request 0xb, which waits for events"},
+    {PR_TRACE_DRV_HELD_ENDS, "client 10: the firmware is to end request 0xb, which waits for events"},
 };
 
 static struct pr_trace_record made_up_record(unsigned number)

@@ -11,6 +11,7 @@
 
 #include "driver/client.h"
 #include "driver/counters.h"
+#include "driver/fence.h"
 #include "driver/flow.h"
 #include "driver/mapping.h"
 #include "driver/process.h"
@@ -59,7 +60,20 @@ static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t 
     return kIOReturnSuccess;
 }
 
-/* The driver's own, one for each band: of one band only one request is in the firmware. */
+/* Of a request that waits in the firmware, while others of its band run: a buffer that goes with it. */
+static IOReturn bind_private(struct drv_request *r, uint32_t usage, uint64_t bytes)
+{
+    struct drv_mapping *mapping;
+    IOReturn result = drv_surface_make(r->client, usage, bytes, &mapping);
+
+    if (result)
+        return result;
+    mapping->stale = true;
+    add_binding(r, mapping);
+    return kIOReturnSuccess;
+}
+
+/* The driver's own, one for each band: of one band only one request is in the firmware that does not wait. */
 static IOReturn bind_own(struct drv_request *r, struct drv_mapping *bands[DRV_BANDS], uint32_t usage,
                          uint64_t bytes)
 {
@@ -67,6 +81,8 @@ static IOReturn bind_own(struct drv_request *r, struct drv_mapping *bands[DRV_BA
     struct drv_mapping **own = &bands[band];
     IOReturn result = kIOReturnSuccess;
 
+    if (r->waits)
+        return bind_private(r, usage, bytes);
     if (!*own && usage == PR_USAGE_INTERMEDIATE)
         *own = drv_process_sibling_buffer(r->process, band);
     if (!*own)
@@ -252,8 +268,10 @@ IOReturn drv_bind_request(struct drv_request *r, const struct ane_request *reque
         return result;
     buffers = r->bindings;
     result = bind_stats(r, request, &stats);
-    if (!result)
+    if (!result) {
         build_call(r, request, buffers, &stats);
+        drv_fence_write(r, request);
+    }
     return result;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "driver/dump.h"
+#include "driver/fence.h"
 #include "driver/mailbox.h"
 #include "driver/recovery.h"
 #include "driver/ring.h"
@@ -145,6 +146,8 @@ void drv_command_returns(struct drv *d, enum drv_command_channel channel)
         ring->holder[i] = NULL;
         take_answer(d, command);
     }
+    if (d->fence_retry)
+        drv_fence_retry(d);
     drv_waiter_wake_first(&d->command_waiters);
 }
 

@@ -12,6 +12,7 @@
 
 #include "driver/dump.h"
 #include "driver/fault.h"
+#include "driver/fence.h"
 #include "driver/mailbox.h"
 #include "driver/recovery.h"
 #include "driver/ring.h"
@@ -53,7 +54,7 @@ IOReturn drv_diagnosis_timeout(struct drv *d, const struct drv_request *r)
 {
     uint64_t ms = r->client->timeout_ns / DRV_MS, token = r->process->program->token;
     uint32_t slot = r->slot;
-    char faults[DRV_FAULT_TEXT];
+    char faults[DRV_FAULT_TEXT], waits[64];
     const char *why;
 
     if (r->state == DRV_REQUEST_QUEUED)
@@ -75,8 +76,9 @@ IOReturn drv_diagnosis_timeout(struct drv *d, const struct drv_request *r)
             " ms: the firmware never took the command: doorbell lost? (slot %u of DATA_CHAIN_H2T)",
             r->client->number, token, ms, slot);
     drv_fault_describe_client(d, r->client, faults, sizeof(faults));
+    drv_fence_describe(r, waits, sizeof(waits));
     return drv_refuse(d, kIOReturnTimeout,
                       "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
-                      " ms: the firmware took the command, completion never arrived%s.",
-                      r->client->number, token, ms, faults);
+                      " ms: the firmware took the command, completion never arrived%s%s.",
+                      r->client->number, token, ms, waits, faults);
 }

@@ -27,6 +27,7 @@
 #include "driver/counters.h"
 #include "driver/diagnosis.h"
 #include "driver/fault.h"
+#include "driver/fence.h"
 #include "driver/flow.h"
 #include "driver/identity.h"
 #include "driver/lifecycle.h"
@@ -202,6 +203,7 @@ void drv_request_depth_changed(struct drv *d)
 static void free_request(struct drv *d, struct drv_request *r)
 {
     drv_request_set_state(r, DRV_REQUEST_FREE);
+    drv_fence_release(r);
     r->client->requests--;
     drv_bind_release(r);
     r->cookie = 0;
@@ -244,6 +246,7 @@ static void leave_request(struct drv *d, struct drv_request *r, bool timed_out)
     drv_request_set_state(r, DRV_REQUEST_ABANDONED);
     if (timed_out)
         abandon_request(d, r);
+    drv_fence_give_up(d, r);
 }
 
 /*
@@ -298,6 +301,7 @@ void drv_request_complete(struct drv *d, struct drv_request *r, uint32_t status,
     if (status != PR_STATUS_OK)
         drv_fault_attribute(d, r, status);
     drv_counters_drain(d, r, status);
+    drv_fence_release(r);
     if (ring->holder[r->slot] == r)
         ring->holder[r->slot] = NULL;
     d->stats.in_flight--;
@@ -365,6 +369,8 @@ static void take_slot(struct drv *d, struct drv_request *r)
     uint16_t status = pr_le16(r->message + offsetof(struct pr_exe_header, status));
 
     drv_counters_accepted(d, r);
+    if (status == PR_STATUS_OK)
+        drv_fence_accepted(d, r);
     if ((status == PR_STATUS_OK && !r->in_place) || (status == PR_STATUS_NO_RESOURCES && drv_flow_park(d, r)))
         return;
     drv_request_complete(d, r, status, 0);
@@ -426,6 +432,7 @@ void drv_request_abort_all(struct drv_client *client)
         r->result = kIOReturnAborted;
         if (r->state == DRV_REQUEST_IN_FIRMWARE) {
             drv_request_set_state(r, DRV_REQUEST_ABORTED);
+            drv_fence_give_up(d, r);
         } else {
             drv_flow_remove(d, r);
             drv_request_set_state(r, DRV_REQUEST_DONE);
@@ -451,6 +458,7 @@ static IOReturn check_request(const struct drv_client *client, uint64_t doorbell
                               const struct ane_request *request)
 {
     struct drv *d = client->driver;
+    IOReturn result;
 
     if (doorbell >= PR_DOORBELL_INDEX_LIMIT)
         return drv_refuse(d, kIOReturnBadArgument, "Doorbell %" PRIu64 "; the limit is %u.", doorbell,
@@ -466,9 +474,8 @@ static IOReturn check_request(const struct drv_client *client, uint64_t doorbell
         return drv_refuse(d, kIOReturnBadArgument, "Procedure %u; the program has 1.", request->procedure);
     if (!base_is_zero(request->reserved, sizeof(request->reserved)))
         return drv_refuse(d, kIOReturnBadArgument, "Reserved bytes of the request are not 0.");
-    if (request->wait_events || request->signal_events)
-        return drv_refuse(d, kIOReturnUnsupported, "Requests with events are not sent yet.");
-    return drv_identity_admit(client, request->priority, "Request");
+    result = drv_fence_check(d, request);
+    return result ? result : drv_identity_admit(client, request->priority, "Request");
 }
 
 static IOReturn check_counts(struct drv *d, const struct drv_program *program,
@@ -512,7 +519,9 @@ static IOReturn make_request(struct drv_client *client, const struct ane_request
     }
     result = drv_client_is_closed(client)
                  ? drv_refuse(d, kIOReturnAborted, "Client %u was closed.", client->number)
-                 : drv_bind_request(r, request, deadline);
+                 : drv_fence_retain(r, request);
+    if (!result)
+        result = drv_bind_request(r, request, deadline);
     /* The firmware may have been restarted while it waited for addresses. */
     if (!result && process->state != DRV_PROCESS_LIVE)
         result = refuse_lost(process);

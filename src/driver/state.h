@@ -31,6 +31,8 @@
 #define DRV_COMMANDS            16u /* control commands: one per slot of IO */
 #define DRV_REQUESTS            (DRV_CELLS - DRV_COMMANDS)
 #define DRV_REQUESTS_PER_CLIENT (DRV_REQUESTS / 2) /* so that one client cannot take them all */
+/* Requests that wait for events, of all clients; of one client half of them. The others signal. */
+#define DRV_WAITING_REQUESTS (DRV_REQUESTS / 2)
 /* Programs of one client; the firmware's other slots are left to others. */
 #define DRV_PROGRAMS_LEFT 16u
 _Static_assert(DRV_REQUESTS == DRV_WATCHES, "one number");
@@ -243,7 +245,11 @@ struct drv_request {
     IOReturn result;
     uint32_t status;
     uint64_t detail;
-    bool restarted;                 /* it ended because the firmware was restarted */
+    bool restarted;        /* it ended because the firmware was restarted */
+    uint32_t waits;        /* events that it waits for (fence.c) */
+    bool accepted, ending; /* of one that waits: the firmware has it, and was asked to end it */
+    uint32_t fences;       /* events that it uses */
+    struct drv_event *fence[PR_SHARED_EVENTS_MAX];
     bool in_place;                  /* its slot is its answer: no event comes */
     uint32_t error[PR_TM_ERRORS];   /* of a failure: what the firmware read in the task manager */
     struct drv_request_fault fault; /* of a failure, set when it completes */
@@ -488,6 +494,7 @@ struct drv {
     struct drv_event event[PR_SHARED_EVENT_ROWS];
     uint32_t event_next; /* the row to try first */
     struct drv_event_waiter *event_waiters;
+    bool fence_retry; /* the firmware could not be asked to end a request that waits */
     /* What could not be ended in time and is tried again: see drv_program_reap. */
     bool reap;
     bool unwire;     /* a stale mapping has lost its last use */

@@ -40,6 +40,8 @@ struct container_image {
     struct pr_procedure *procedure;
     uint8_t *records;
     struct pr_rebase_record *record; /* of operation 0: text, kernel if there is one, then its three bars */
+    uint8_t *bars;
+    struct pr_program_bar *bar;
 };
 
 static inline void *image_take(struct container_image *image, size_t bytes)
@@ -57,10 +59,10 @@ static inline void image_inside(struct container_image *image, enum pr_section k
     image->section[kind]->bytes = (uint32_t)bytes;
 }
 
-static inline void image_sections(struct container_image *image, bool kernel)
+static inline void image_sections(struct container_image *image, bool kernel, bool bars)
 {
     for (unsigned kind = 0; kind < PR_SECTION_COUNT; kind++) {
-        if (kind == PR_SECTION_KERNEL && !kernel)
+        if ((kind == PR_SECTION_KERNEL && !kernel) || (kind == PR_SECTION_CUSTOM_BARS && !bars))
             continue;
         image->section[kind] = image_take(image, sizeof(struct pr_container_section));
         image->section[kind]->magic = PR_CONTAINER_SECTION;
@@ -118,7 +120,12 @@ static inline void image_procedures(struct container_image *image)
 {
     const struct pr_procedure procedures[3] = {
         {.operation = 0, .first_words = 12, .text_offset = 0, .io_buffers = 2, .content = 0, .partitions = 1},
-        {.operation = 1, .first_words = 10, .text_offset = 0x400, .io_buffers = 2, .content = 3, .partitions = 1},
+        {.operation = 1,
+         .first_words = 10,
+         .text_offset = 0x400,
+         .io_buffers = 2,
+         .content = 3,
+         .partitions = 1},
         {.operation = 0, .first_words = 12, .text_offset = 0, .io_buffers = 2, .content = 1, .partitions = 1},
     };
 
@@ -158,18 +165,31 @@ static inline void image_records(struct container_image *image, bool kernel)
     image_inside(image, PR_SECTION_REBASE, image->records, 8 + count * sizeof(struct pr_rebase_record));
 }
 
-static inline void image_make(struct container_image *image, uint64_t text, uint64_t kernel)
+static inline void image_bars(struct container_image *image, const struct pr_program_bar *bar, uint32_t count)
+{
+    image->bars = image_take(image, 8 + count * sizeof(bar[0]));
+    pr_put_le32(image->bars, count);
+    image->bar = (void *)(image->bars + 8);
+    memcpy(image->bar, bar, count * sizeof(bar[0]));
+    image_inside(image, PR_SECTION_CUSTOM_BARS, image->bars, 8 + count * sizeof(bar[0]));
+}
+
+/* With a section of custom bars, unless there are 0. */
+static inline void image_make_with(struct container_image *image, uint64_t text, uint64_t kernel,
+                                   const struct pr_program_bar *bar, uint32_t bars)
 {
     memset(image, 0, sizeof(*image));
     image->package = image_take(image, sizeof(struct pr_container_package));
     image->program = image_take(image, sizeof(struct pr_container_program));
     image->program->magic = PR_CONTAINER_PROGRAM;
     memset(image->program->identity, 0x5a, sizeof(image->program->identity));
-    image_sections(image, kernel != 0);
+    image_sections(image, kernel != 0, bars != 0);
     image_buffers(image, kernel != 0);
     image_operations(image);
     image_procedures(image);
     image_records(image, kernel != 0);
+    if (bars)
+        image_bars(image, bar, bars);
     image->section[PR_SECTION_TEXT]->address = text;
     image->section[PR_SECTION_TEXT]->address_bytes = IMAGE_TEXT_BYTES;
     if (kernel) {
@@ -181,6 +201,11 @@ static inline void image_make(struct container_image *image, uint64_t text, uint
                                                     .checksum = PR_CONTAINER_CHECKSUM_VALID,
                                                     .bytes = (uint32_t)image->size,
                                                     .program_offset = sizeof(struct pr_container_package)};
+}
+
+static inline void image_make(struct container_image *image, uint64_t text, uint64_t kernel)
+{
+    image_make_with(image, text, kernel, NULL, 0);
 }
 
 /* Headers only: word 1 has NextSize, word 6 TDE, word 7 NextPointer. */

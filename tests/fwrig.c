@@ -145,6 +145,12 @@ const char *fwrig_log(const struct fwrig *rig)
     return port_of(rig)->cpu.log;
 }
 
+void fwrig_log_clear(struct fwrig *rig)
+{
+    port_of(rig)->cpu.logged = 0;
+    port_of(rig)->cpu.log[0] = '\0';
+}
+
 const char *fwrig_fault_text(const struct fwrig *rig)
 {
     return port_of(rig)->fault;

@@ -81,6 +81,7 @@ enum fwrig_end fwrig_enter(struct fwrig *rig); /* at the reset vector, with a cl
 enum fwrig_end fwrig_run(struct fwrig *rig);   /* until it waits; time stands */
 enum fwrig_end fwrig_pass(struct fwrig *rig, uint64_t nanoseconds);
 const char *fwrig_log(const struct fwrig *rig);
+void fwrig_log_clear(struct fwrig *rig); /* the next line is the first */
 const char *fwrig_fault_text(const struct fwrig *rig);
 uint64_t fwrig_now(const struct fwrig *rig);
 bool fwrig_timer_set(const struct fwrig *rig);

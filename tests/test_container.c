@@ -53,12 +53,54 @@ static void expect(const struct container_image *image, enum pr_problem_kind kin
                  word);
 }
 
+static void reads_custom_bars(void **state)
+{
+    const struct pr_program_bar bars[] = {{0, 4}, {0, 5}, {1, 4}};
+    struct container_image image;
+    struct pr_container c;
+
+    (void)state;
+    image_make_with(&image, TEXT, KERNEL, bars, 3);
+    assert_true(pr_container_read(image.bytes, image.size, &c, NULL));
+    assert_int_equal(c.custom_bars, 3);
+    assert_ptr_equal(c.custom_bar, image.bar);
+    image_make(&image, TEXT, KERNEL);
+    assert_true(pr_container_read(image.bytes, image.size, &c, NULL));
+    assert_int_equal(c.custom_bars, 0);
+}
+
 #define BROKEN(change, kind, word)           \
     do {                                     \
         image_make(&i, TEXT, KERNEL);        \
         change;                              \
         expect(&i, PR_PROBLEM_##kind, word); \
     } while (0)
+
+#define BROKEN_BARS(change, kind, word)             \
+    do {                                            \
+        image_make_with(&i, TEXT, KERNEL, bars, 3); \
+        change;                                     \
+        expect(&i, PR_PROBLEM_##kind, word);        \
+    } while (0)
+
+static void finds_broken_custom_bars(void **state)
+{
+    const struct pr_program_bar bars[] = {{0, 4}, {0, 5}, {1, 4}};
+    struct container_image i;
+
+    (void)state;
+    BROKEN_BARS(pr_put_le32(i.bars, 0), LIMIT, "entries");
+    BROKEN_BARS(pr_put_le32(i.bars, 129), LIMIT, "entries");
+    BROKEN_BARS(pr_put_le32(i.bars, 4), TRUNCATED, "entries");
+    BROKEN_BARS(i.bars[4] = 1, FORMAT, "must be 0");
+    BROKEN_BARS((memset(i.bars, 0, 32), i.section[PR_SECTION_CUSTOM_BARS]->bytes = 7), TRUNCATED, "head");
+    BROKEN_BARS(i.bar[2].operation = 2, BINDING, "operation 2 of 2");
+    BROKEN_BARS(i.bar[1].bar = 6, BINDING, "does not have bar 6");
+    BROKEN_BARS(i.bar[1].bar = 32, BINDING, "does not have bar 32");
+    BROKEN_BARS(i.bar[1].bar = 4, INCONSISTENT, "is not above");
+    BROKEN_BARS(i.bar[0].operation = 1, INCONSISTENT, "is not above");
+    BROKEN_BARS(i.section[PR_SECTION_CUSTOM_BARS]->kind = 7, FORMAT, "kind 7");
+}
 
 static void finds_broken_headers(void **state)
 {
@@ -75,7 +117,7 @@ static void finds_broken_headers(void **state)
     BROKEN(i.package->program_offset = (uint32_t)i.size, TRUNCATED, "program header");
     BROKEN(i.package->program_offset = 0xfffffff8u, TRUNCATED, "program header");
     BROKEN(i.program->magic = PR_CONTAINER_PACKAGE, FORMAT, "magic");
-    BROKEN(i.program->sections = 7, LIMIT, "sections");
+    BROKEN(i.program->sections = 8, LIMIT, "sections");
     BROKEN(i.program->sections = 0xffffffffu, LIMIT, "sections");
     BROKEN(i.program->sections = 0, FORMAT, "generic is missing");
     BROKEN(i.program->zero[0] = 1, FORMAT, "program");
@@ -235,10 +277,11 @@ static void refuses_every_prefix(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_a_sound_one),       cmocka_unit_test(finds_broken_headers),
-        cmocka_unit_test(finds_broken_sections),   cmocka_unit_test(finds_broken_buffers),
-        cmocka_unit_test(finds_broken_operations), cmocka_unit_test(finds_broken_procedures),
-        cmocka_unit_test(finds_broken_records),    cmocka_unit_test(refuses_every_prefix),
+        cmocka_unit_test(reads_a_sound_one),        cmocka_unit_test(reads_custom_bars),
+        cmocka_unit_test(finds_broken_custom_bars), cmocka_unit_test(finds_broken_headers),
+        cmocka_unit_test(finds_broken_sections),    cmocka_unit_test(finds_broken_buffers),
+        cmocka_unit_test(finds_broken_operations),  cmocka_unit_test(finds_broken_procedures),
+        cmocka_unit_test(finds_broken_records),     cmocka_unit_test(refuses_every_prefix),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

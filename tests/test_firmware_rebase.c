@@ -266,8 +266,7 @@ static void refuses_what_is_outside_the_aperture(void **state)
                      PR_STATUS_BAD_ARGUMENT);
     assert_int_equal(call_at(rig, FWRIG_IN, UINT64_MAX), PR_STATUS_BAD_ARGUMENT);
     assert_int_equal(call_at(rig, 1ull << 32 | FWRIG_IN, IMAGE_INPUT_BYTES), PR_STATUS_BAD_ARGUMENT);
-    assert_non_null(
-        strstr(fwrig_log(rig), "buffer 7, 0x1000 bytes at 0x100a00000, is above 4 GiB: (buffer >> 32) == 0"));
+    assert_non_null(strstr(fwrig_log(rig), "(buffer >> 32) == 0 does not hold: 0x100a00000"));
 }
 
 static const struct pr_rebase_record *record_of(const struct fwrig *rig, uint32_t process, uint32_t number)

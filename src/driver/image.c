@@ -143,6 +143,8 @@ static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_h
     return kIOReturnSuccess;
 }
 
+#define IMAGE_SECTIONS 6u /* of a container from here: it has no custom bars */
+
 /* Where things are in the container. */
 struct layout {
     uint32_t sections, headers, generic, generic_bytes, operation, operation_bytes, procedure,
@@ -151,7 +153,7 @@ struct layout {
 
 static struct layout lay_out(const struct plan *plan, bool kernel)
 {
-    struct layout at = {.sections = kernel ? PR_SECTION_COUNT : PR_SECTION_COUNT - 1};
+    struct layout at = {.sections = kernel ? IMAGE_SECTIONS : IMAGE_SECTIONS - 1};
 
     at.headers = sizeof(struct pr_container_package) + sizeof(struct pr_container_program);
     at.generic =
@@ -176,7 +178,7 @@ static void write_headers(uint8_t *to, const struct layout *at, const struct drv
                                                  .bytes = at->bytes,
                                                  .program_offset = sizeof(package)};
     struct pr_container_program head = {.magic = PR_CONTAINER_PROGRAM, .sections = at->sections};
-    struct pr_container_section section[] = {
+    struct pr_container_section section[IMAGE_SECTIONS] = {
         {.kind = PR_SECTION_GENERIC, .offset = at->generic, .bytes = at->generic_bytes},
         {.kind = PR_SECTION_KERNEL, .address = program->kernel.iova, .address_bytes = program->kernel.bytes},
         {.kind = PR_SECTION_TEXT, .address = program->text.iova, .address_bytes = program->text.bytes},
@@ -189,7 +191,7 @@ static void write_headers(uint8_t *to, const struct layout *at, const struct drv
     pr_put_le64(head.identity, program->token);
     memcpy(to, &package, sizeof(package));
     memcpy(to + sizeof(package), &head, sizeof(head));
-    for (unsigned i = 0; i < PR_SECTION_COUNT; i++) {
+    for (unsigned i = 0; i < IMAGE_SECTIONS; i++) {
         if (section[i].kind == PR_SECTION_KERNEL && !program->kernel.bytes)
             continue;
         section[i].magic = PR_CONTAINER_SECTION;

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Procedure calls. A call is taken from the free list only after its message has passed every check, so an
- * accepted call is always complete.
+ * Procedure calls. Entries are taken from the free list only after the message has passed every check of its
+ * own; a call that is refused later, because of one of its requests or for want of entries, gives all back. So
+ * an accepted call is always complete.
  */
 #include "firmware/call.h"
 
 #include "firmware/dartmgr.h"
 #include "firmware/log.h"
+#include "firmware/order.h"
 #include "firmware/process.h"
 #include "firmware/program.h"
 #include "firmware/rebase.h"
+#include "firmware/rule.h"
 #include "firmware/shared.h"
-#include "protocol/dart_regs.h"
+#include "firmware/tail.h"
+#include "protocol/log_line.h"
 #include "protocol/stats.h"
 #include "rtkernel/heap.h"
 #include "rtkernel/kernel.h"
@@ -46,27 +50,40 @@ void fw_call_init(struct fw *fw)
         fw_call_put(fw, &fw->exeloop.free, i);
 }
 
-static bool content_allowed(uint32_t content)
+enum pr_status fw_call_content(struct fw *fw, const struct fw_program *program, uint32_t procedure)
 {
-    return content == 0 || content == 3 || content == 4;
+    const uint32_t content = program->container.procedure[procedure].content;
+
+    return fw_rule(fw, PR_RULE_CONTENT_TYPE, content == 0 || content == 3 || content == 4, content);
 }
 
+static enum pr_status check_procedure(struct fw *fw, const struct fw_program *program, uint32_t procedure)
+{
+    const uint32_t count = program->container.procedures;
+
+    if (procedure < count)
+        return fw_call_content(fw, program, procedure);
+    fw_log(fw, RT_LOG_WARNING, PR_LINE_PROCEDURE, (int)procedure, (int)count);
+    return fw_rule_broken(fw, PR_RULE_PROCEDURE_ID, procedure);
+}
+
+/* What is not loaded or not running is no broken rule: the call is dropped. */
 enum pr_status fw_call_target(struct fw *fw, uint32_t program_id, uint32_t process_id, uint32_t procedure)
 {
-    const struct fw_program *program = fw_program_get(fw, program_id);
+    enum pr_status status = fw_rule(fw, PR_RULE_PROGRAM_ID, program_id < PR_PROGRAMS_MAX, program_id);
     const struct fw_process *process;
 
-    if (!program)
+    if (status)
+        return status;
+    if (!fw->program[program_id])
         return PR_STATUS_NO_PROGRAM;
-    if (process_id >= PR_PROCESSES_MAX)
-        return PR_STATUS_NO_PROCESS;
+    status = fw_rule(fw, PR_RULE_PROCESS_ID, process_id < PR_PROCESSES_MAX, process_id);
+    if (status)
+        return status;
     process = &fw->process[process_id];
     if (!fw_process_running(process) || process->program != program_id)
         return PR_STATUS_NO_PROCESS;
-    if (procedure >= program->container.procedures ||
-        !content_allowed(program->container.procedure[procedure].content))
-        return PR_STATUS_BAD_ARGUMENT;
-    return PR_STATUS_OK;
+    return check_procedure(fw, fw->program[program_id], procedure);
 }
 
 static bool has_stats(const struct pr_call *message)
@@ -74,33 +91,36 @@ static bool has_stats(const struct pr_call *message)
     return message->stats.address && message->stats.bytes;
 }
 
-static enum pr_status check_shape(const struct pr_call *message)
+/* The maximum of Table 29.4 is one above what the procedure has: the count is below it. */
+static enum pr_status check_shape(struct fw *fw, const struct pr_call *message)
 {
-    if (message->priority >= PR_PRIORITIES || message->output_sets != PR_CALL_OUTPUT_SETS ||
-        !message->partitions)
-        return PR_STATUS_BAD_ARGUMENT;
-    return PR_STATUS_OK;
+    const struct pr_procedure *procedure =
+        &fw->program[message->program_id]->container.procedure[message->procedure];
+    enum pr_status status =
+        fw_rule(fw, PR_RULE_PRIORITY, message->priority < PR_PRIORITIES, message->priority);
+
+    if (!status)
+        status = fw_rule(fw, PR_RULE_OUTPUT_SETS, message->output_sets == PR_CALL_OUTPUT_SETS,
+                         message->output_sets);
+    if (!status)
+        status = fw_rule(fw, PR_RULE_PARTITIONS_LEAST, message->partitions, message->partitions);
+    return status ? status
+                  : fw_rule(fw, PR_RULE_PARTITIONS_MOST, message->partitions < procedure->partitions + 1,
+                            message->partitions);
 }
 
 /* Table 30.3. Of a process that has mapped no statistics buffer there is no base to compare with. */
 static enum pr_status check_stats(struct fw *fw, const struct pr_call *message)
 {
     const uint64_t base = fw->process[message->process_id].rebase->statistics.base;
+    enum pr_status status;
 
     if (!has_stats(message))
         return PR_STATUS_OK;
-    if (message->stats.bytes < PR_STATS_HEADER_BYTES) {
-        fw_log(fw, RT_LOG_WARNING, "a statistics buffer of 0x%llx bytes: the header alone has 0x%x",
-               (unsigned long long)message->stats.bytes, PR_STATS_HEADER_BYTES);
-        return PR_STATUS_BAD_ARGUMENT;
-    }
-    if (message->stats.address < base) {
-        fw_log(fw, RT_LOG_WARNING,
-               "stats.buffer 0x%llx breaks stats.buffer >= pStatArrayBaseOrig, which is 0x%llx",
-               (unsigned long long)message->stats.address, (unsigned long long)base);
-        return PR_STATUS_BAD_ARGUMENT;
-    }
-    return PR_STATUS_OK;
+    status = fw_rule(fw, PR_RULE_STATS_BASE, message->stats.address >= base, message->stats.address);
+    return status ? status
+                  : fw_rule(fw, PR_RULE_STATS_SIZE, message->stats.bytes >= PR_STATS_HEADER_BYTES,
+                            message->stats.bytes);
 }
 
 /* What is wrong with a buffer of the draft, or NULL. */
@@ -126,6 +146,7 @@ static const char *bind(struct fw *fw, const struct fw_program *program, struct 
 void fw_call_unbind(struct fw *fw)
 {
     rt_memset(fw->exeloop.bound, 0, sizeof(fw->exeloop.bound));
+    fw->exeloop.custom = 0;
 }
 
 enum pr_status fw_call_bind(struct fw *fw, uint32_t process_id, const struct pr_buffer *buffer,
@@ -135,8 +156,13 @@ enum pr_status fw_call_bind(struct fw *fw, uint32_t process_id, const struct pr_
     const struct fw_program *program = fw->program[process->program];
 
     for (uint32_t i = 0; i < count; i++) {
-        const char *wrong = bind(fw, program, process->rebase, &buffer[i]);
+        const enum pr_status status =
+            fw_rule(fw, PR_RULE_BUFFER_HIGH, !(buffer[i].address >> 32), buffer[i].address);
+        const char *wrong;
 
+        if (status)
+            return status;
+        wrong = bind(fw, program, process->rebase, &buffer[i]);
         if (wrong) {
             fw_log(fw, RT_LOG_WARNING, "buffer %u, 0x%llx bytes at 0x%llx, %s", buffer[i].index,
                    (unsigned long long)buffer[i].bytes, (unsigned long long)buffer[i].address, wrong);
@@ -163,11 +189,15 @@ static bool wide_allowed(struct fw *fw, const struct fw_program *program,
     return false;
 }
 
-/* The words of the BARs are the low halves of the records' operands; a record's register says which BAR. */
+/*
+ * The words of the BARs are the low halves of the records' operands; a record's register says which BAR. A
+ * BAR that the call sets itself needs no buffer, and is a register even where the record's is wide.
+ */
 static enum pr_status fill_bars(struct fw *fw, const struct fw_program *program, struct fw_rebase *rebase,
                                 uint32_t operation)
 {
     const uint64_t first = pr_rebase_register(fw->registers, 0, 0);
+    const uint32_t custom = fw->exeloop.custom & program->custom[operation];
     struct fw_call *draft = &fw->exeloop.draft;
 
     rt_memset(draft->bar, 0, sizeof(draft->bar));
@@ -176,6 +206,10 @@ static enum pr_status fill_bars(struct fw *fw, const struct fw_program *program,
         struct pr_rebase_record *record = &rebase->record[i];
         const uint32_t bar = (uint32_t)(pr_rebase_get(record->reg) - first) / 4;
 
+        if (custom >> bar & 1) {
+            draft->bar[bar] = fw->exeloop.custom_value[bar];
+            continue;
+        }
         if (!fw_rebase_fill(rebase, program, &fw->exeloop, record) || !wide_allowed(fw, program, record))
             return PR_STATUS_BAD_ARGUMENT;
         draft->bar[bar] = (uint32_t)pr_rebase_get(record->first);
@@ -211,58 +245,146 @@ enum pr_status fw_call_draft(struct fw *fw, uint32_t process_id, uint32_t proced
     return fill_bars(fw, program, process->rebase, procedure->operation);
 }
 
-static enum pr_status fill_draft(struct fw *fw, const struct pr_call *message)
+static enum pr_status check_size(struct fw *fw, const struct pr_call *message, uint64_t length)
 {
-    struct fw_rebase *rebase = fw->process[message->process_id].rebase;
-    struct fw_call *draft = &fw->exeloop.draft;
-    enum pr_status status = fw_call_draft(fw, message->process_id, message->procedure, message->priority);
+    enum pr_status status = fw_rule(fw, PR_RULE_CALL_SIZE, length >= sizeof(*message), length);
+    uint64_t bytes;
 
-    draft->cookie = message->cookie;
-    if (has_stats(message) && fw_dartmgr_statistics(fw, rebase, &message->stats)) {
-        draft->stats = message->stats.address;
-        draft->stats_bytes = message->stats.bytes;
-    }
-    return status;
+    if (!status)
+        status = fw_rule(fw, PR_RULE_BUFFER_COUNT, message->buffers <= PR_CALL_BUFFERS_MAX, message->buffers);
+    if (status)
+        return status;
+    bytes = PR_CALL_BYTES(message->buffers);
+    if (message->head.id == PR_EXE_PROCEDURE_CALL)
+        return fw_rule(fw, PR_RULE_CALL_SIZE, length == bytes, length);
+    return fw_rule(fw, PR_RULE_CALL_SIZE, length >= bytes + sizeof(struct pr_call_tail), length);
 }
 
+/* Leaves the buffers bound, and the requests and bars of the call in exeloop. */
 static enum pr_status check(struct fw *fw, const struct pr_call *message, uint64_t length)
 {
-    enum pr_status status;
+    enum pr_status status = check_size(fw, message, length);
 
-    if (length < sizeof(*message) || message->buffers > PR_CALL_BUFFERS_MAX ||
-        length != PR_CALL_BYTES(message->buffers))
-        return PR_STATUS_BAD_SIZE;
-    status = fw_call_target(fw, message->program_id, message->process_id, message->procedure);
     if (!status)
-        status = check_shape(message);
+        status = fw_call_target(fw, message->program_id, message->process_id, message->procedure);
+    if (!status)
+        status = check_shape(fw, message);
     if (!status)
         status = check_stats(fw, message);
     if (status)
         return status;
     fw_call_unbind(fw);
     status = fw_call_bind(fw, message->process_id, message->buffer, message->buffers);
-    return status ? status : fill_draft(fw, message);
+    if (status || message->head.id != PR_EXE_PROCEDURE_CALL)
+        return status ? status : fw_tail_take(fw, message, length);
+    fw_order_own(fw, message->procedure, message->partitions);
+    return PR_STATUS_OK;
+}
+
+/* Takes an entry for the draft. */
+static enum pr_status take(struct fw *fw, uint16_t *number)
+{
+    *number = fw_call_take(fw, &fw->exeloop.free);
+    if (*number == FW_NO_CALL)
+        return PR_STATUS_NO_RESOURCES;
+    fw->call[*number] = fw->exeloop.draft;
+    fw->call[*number].follow = FW_NO_CALL;
+    return PR_STATUS_OK;
 }
 
 enum pr_status fw_call_enter(struct fw *fw, uint16_t *number)
 {
     struct fw_process *process = &fw->process[fw->exeloop.draft.process];
+    enum pr_status status = fw_rule(fw, PR_RULE_IN_FLIGHT, process->calls < PR_IN_FLIGHT_MAX, process->calls);
 
-    if (process->calls >= PR_IN_FLIGHT_MAX)
-        return PR_STATUS_NO_RESOURCES;
-    *number = fw_call_take(fw, &fw->exeloop.free);
-    if (*number == FW_NO_CALL)
-        return PR_STATUS_NO_RESOURCES;
-    fw->call[*number] = fw->exeloop.draft;
+    if (!status)
+        status = take(fw, number);
+    if (status)
+        return status;
+    fw->call[*number].lead = *number;
+    fw->call[*number].left = 1;
     process->calls++;
     return PR_STATUS_OK;
 }
 
-enum pr_status fw_call_accept(struct fw *fw, uint64_t length, uint16_t *number)
+/* One more request of the call, behind its last. */
+static enum pr_status add(struct fw *fw, uint16_t lead, uint16_t *last)
 {
-    const enum pr_status status = check(fw, (const void *)fw->exeloop.message, length);
+    uint16_t number;
+    const enum pr_status status = take(fw, &number);
 
-    return status ? status : fw_call_enter(fw, number);
+    if (status)
+        return status;
+    fw->call[number].lead = lead;
+    fw->call[*last].follow = number;
+    fw->call[lead].left++;
+    *last = number;
+    return PR_STATUS_OK;
+}
+
+/* All requests of a call that was not dispatched. */
+static void drop(struct fw *fw, uint16_t lead)
+{
+    uint16_t number = fw->call[lead].follow;
+
+    while (number != FW_NO_CALL) {
+        const uint16_t follow = fw->call[number].follow;
+
+        fw_call_put(fw, &fw->exeloop.free, number);
+        number = follow;
+    }
+    fw_call_release(fw, lead);
+}
+
+static enum pr_status fill_draft(struct fw *fw, const struct pr_call *message, uint32_t ticket,
+                                 uint32_t request)
+{
+    const uint32_t procedure = fw->exeloop.request[request];
+    const enum pr_status status = fw_call_draft(fw, message->process_id, procedure, message->priority);
+
+    fw->exeloop.draft.cookie = message->cookie;
+    fw->exeloop.draft.ticket = ticket;
+    return status;
+}
+
+/* The first request is the call, and has its statistics. */
+static enum pr_status enter_first(struct fw *fw, const struct pr_call *message, uint32_t ticket,
+                                  uint16_t *number)
+{
+    const struct fw_rebase *rebase = fw->process[message->process_id].rebase;
+    struct fw_call *draft = &fw->exeloop.draft;
+    const enum pr_status status = fill_draft(fw, message, ticket, 0);
+
+    if (status)
+        return status;
+    if (has_stats(message) && fw_dartmgr_statistics(fw, rebase, &message->stats)) {
+        draft->stats = message->stats.address;
+        draft->stats_bytes = message->stats.bytes;
+    }
+    return fw_call_enter(fw, number);
+}
+
+enum pr_status fw_call_accept(struct fw *fw, uint64_t length, uint32_t ticket, uint16_t *number)
+{
+    const struct pr_call *message = (const void *)fw->exeloop.message;
+    enum pr_status status = check(fw, message, length);
+    uint16_t last;
+
+    if (!status)
+        status = enter_first(fw, message, ticket, number);
+    if (status)
+        return status;
+    last = *number;
+    for (uint32_t i = 1; i < fw->exeloop.requests && !status; i++) {
+        status = fill_draft(fw, message, ticket, i);
+        if (!status)
+            status = add(fw, *number, &last);
+    }
+    if (!status && message->head.id != PR_EXE_PROCEDURE_CALL)
+        status = fw_tail_attach(fw, message, *number);
+    if (status)
+        drop(fw, *number);
+    return status;
 }
 
 void fw_call_release(struct fw *fw, uint16_t number)

@@ -7,8 +7,11 @@
 
 /* All calls free. */
 void fw_call_init(struct fw *fw);
-/* Checks the message of `length` bytes in exeloop.message; a sound one is a new call. */
-enum pr_status fw_call_accept(struct fw *fw, uint64_t length, uint16_t *number);
+/*
+ * Checks the message of `length` bytes in exeloop.message, in any form of a call; a sound one is a new call,
+ * with all its requests.
+ */
+enum pr_status fw_call_accept(struct fw *fw, uint64_t length, uint32_t ticket, uint16_t *number);
 /*
  * The steps of that, for whoever makes a call: the target is checked, buffers are bound to an empty draft,
  * the draft is filled for a procedure, and entered into the table. Then exeloop.c dispatches it.
@@ -19,6 +22,8 @@ enum pr_status fw_call_bind(struct fw *fw, uint32_t process_id, const struct pr_
                             uint32_t count);
 enum pr_status fw_call_draft(struct fw *fw, uint32_t process_id, uint32_t procedure_id, uint32_t priority);
 enum pr_status fw_call_enter(struct fw *fw, uint16_t *number);
+/* Whether a call may name the procedure, which the program has. */
+enum pr_status fw_call_content(struct fw *fw, const struct fw_program *program, uint32_t procedure);
 /* The call's event has been sent to the host: the call is free. */
 void fw_call_release(struct fw *fw, uint16_t number);
 

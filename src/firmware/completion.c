@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of calls. Only finished calls are reported (state 1); the event of the last dispatch (state 0) is
- * never sent.
+ * The end of calls. Only finished calls are reported (state 1), when the last of their requests has ended; the
+ * event of the last dispatch (state 0) is never sent.
  */
 #include "firmware/completion.h"
 
@@ -18,19 +18,46 @@
 #include "firmware/shared.h"
 #include "firmware/stats.h"
 
-void fw_completion_end(struct fw *fw, uint16_t number, enum pr_status status)
+/* All requests of the call have ended. */
+static void end_call(struct fw *fw, uint16_t number)
 {
-    struct fw_call *call = &fw->call[number];
+    const struct fw_call *call = &fw->call[number];
 
-    call->status = (uint8_t)status;
     fw->process[call->process].finished++;
-    fw_retained_end(fw, call->ticket, status);
+    fw_retained_end(fw, call->ticket, call->status);
     fw_loadmon_finished(fw);
     if (call->stats)
         fw_stats_write(fw, number);
-    if (call->events && !status)
+    if (call->events && !call->status)
         fw_event_signal(fw, call);
     fw_call_put(fw, &fw->exeloop.events, number);
+}
+
+/* The first failure is the call's. Its requests that were not pushed yet are not run. */
+static void fail_call(struct fw *fw, uint16_t lead, const struct fw_call *request, enum pr_status status)
+{
+    struct fw_call *call = &fw->call[lead];
+
+    call->status = (uint8_t)status;
+    if (request != call) {
+        rt_memcpy(call->error, request->error, sizeof(call->error));
+        call->tm_status = request->tm_status;
+    }
+    if (call->left > 1)
+        fw_queue_cancel(fw, lead);
+}
+
+void fw_completion_end(struct fw *fw, uint16_t number, enum pr_status status)
+{
+    const struct fw_call *request = &fw->call[number];
+    const uint16_t lead = request->lead;
+
+    if (status && !fw->call[lead].status)
+        fail_call(fw, lead, request, status);
+    if (number != lead)
+        fw_call_put(fw, &fw->exeloop.free, number);
+    if (!--fw->call[lead].left)
+        end_call(fw, lead);
 }
 
 static struct pr_program_failure describe(uint32_t sequence, const struct fw_call *call)

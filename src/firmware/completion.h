@@ -9,7 +9,7 @@
 void fw_completion_drain(struct fw *fw);
 /* After what has ended: pushes what waits, reports to the host, and leaves EXEC when nothing is in flight. */
 void fw_completion_go_on(struct fw *fw);
-/* A call that has left its queue ends. */
+/* A request that has left its queue ends, and its call if it was the last. */
 void fw_completion_end(struct fw *fw, uint16_t number, enum pr_status status);
 /* Keeps what the engine says of the oldest request of a queue. */
 void fw_completion_take_error(struct fw *fw, unsigned queue, struct fw_call *call);

@@ -11,6 +11,7 @@
 #include "firmware/call.h"
 #include "firmware/channel.h"
 #include "firmware/completion.h"
+#include "firmware/datafile.h"
 #include "firmware/disposition.h"
 #include "firmware/doorbell.h"
 #include "firmware/event.h"
@@ -20,9 +21,12 @@
 #include "firmware/power.h"
 #include "firmware/pump.h"
 #include "firmware/queue.h"
+#include "firmware/reservation.h"
 #include "firmware/retained.h"
 #include "firmware/rule.h"
 #include "firmware/shared.h"
+#include "firmware/tail.h"
+#include "protocol/log_line.h"
 #include "rtkernel/fault.h"
 #include "rtkernel/irq.h"
 #include "rtkernel/signal.h"
@@ -106,10 +110,18 @@ static const struct rt_fsm_table table = {
 static void log_call(struct fw *fw)
 {
     const struct pr_call *call = (const void *)fw->exeloop.message;
+    const uint32_t id = call->head.id;
 
-    fw_log(fw, RT_LOG_INFO, "[EXELOOP] CMD=0x%02x [PROC CALL] at %lld : ProgId=%d ProcId=%d Proc=%d Pri=%d",
-           call->head.id, (long long)rt_port_now(fw->port), (int)call->program_id, (int)call->process_id,
+    fw_log(fw, RT_LOG_INFO,
+           id == PR_EXE_PROCEDURE_CALL             ? PR_LINE_CALL
+           : id == PR_EXE_PROCEDURE_CALL_WITH_BARS ? PR_LINE_CALL_BARS
+                                                   : PR_LINE_CALL_EVENTS,
+           id, (long long)rt_port_now(fw->port), (int)call->program_id, (int)call->process_id,
            (int)call->procedure, (int)call->priority);
+    if (id != PR_EXE_PROCEDURE_CALL)
+        fw_tail_log(fw, call);
+    else
+        fw_log(fw, RT_LOG_INFO, PR_LINE_SHAPE, (int)call->buffers, (int)call->priority, 0, 0, 0);
 }
 
 /* The rule that keeps a call out. */
@@ -124,60 +136,96 @@ static const char *closed_text(uint32_t closed)
 
 static enum pr_status refuse_closed(struct fw *fw)
 {
-    fw_log(fw, RT_LOG_WARNING, "[EXELOOP] CMD=0x%02x refused: %s", PR_EXE_PROCEDURE_CALL,
-           closed_text(fw->closed));
+    const struct pr_exe_header *head = (const void *)fw->exeloop.message;
+
+    fw_log(fw, RT_LOG_WARNING, "[EXELOOP] CMD=%#04x refused: %s", head->id, closed_text(fw->closed));
     return PR_STATUS_NOT_READY;
 }
 
-static void log_refused(struct fw *fw, enum pr_status status)
+static void log_refused(struct fw *fw, uint32_t id, enum pr_status status)
 {
     const enum fw_disposition disposition = fw_disposition_of(status);
 
     fw_disposition_count(fw, status);
-    fw_log(fw, RT_LOG_WARNING, "[EXELOOP] CMD=0x%02x %s: %s (%llu dropped, %llu rejected)",
-           PR_EXE_PROCEDURE_CALL, fw_disposition_name(disposition), pr_status_text(status),
+    fw_log(fw, RT_LOG_WARNING, "[EXELOOP] CMD=%#04x %s: %s (%llu dropped, %llu rejected)", id,
+           fw_disposition_name(disposition), pr_status_text(status),
            (unsigned long long)fw->count[FW_DROPPED], (unsigned long long)fw->count[FW_REJECTED]);
+}
+
+/* A call that has to wait is dispatched when its events are there. */
+static void begin(struct fw *fw, uint16_t number)
+{
+    const struct fw_call_events *events = fw->call[number].events;
+
+    if (!events || !events->waits || !fw_event_hold(fw, number))
+        fw_exeloop_dispatch(fw, number);
+}
+
+/* A message that names program and process at the places where a call has them: its place in the ring. */
+static uint32_t take_ticket(struct fw *fw, uint64_t length)
+{
+    const struct pr_call *call = (const void *)fw->exeloop.message;
+    const bool named = length >= sizeof(struct pr_exe_process_id), whole = length >= sizeof(*call);
+
+    return fw_retained_take(fw, PR_CHANNEL_DATA_CHAIN_H2T, call->head.id, named ? call->program_id : PR_NO_ID,
+                            named ? call->process_id : PR_NO_ID, whole ? call->procedure : 0);
+}
+
+/* A message that is refused, or done at once. */
+static enum pr_status end(struct fw *fw, uint32_t ticket, enum pr_status status)
+{
+    const struct pr_exe_header *head = (const void *)fw->exeloop.message;
+
+    if (status && status != PR_STATUS_NOT_READY)
+        log_refused(fw, head->id, status);
+    fw_retained_end(fw, ticket, status);
+    return status;
 }
 
 static enum pr_status procedure_call(struct fw *fw, uint64_t length)
 {
-    const struct pr_call *call = (const void *)fw->exeloop.message;
-    const bool whole = length >= sizeof(*call);
-    const uint32_t ticket =
-        fw_retained_take(fw, PR_CHANNEL_DATA_CHAIN_H2T, call->head.id, whole ? call->program_id : PR_NO_ID,
-                         whole ? call->process_id : PR_NO_ID, whole ? call->procedure : 0);
-    enum pr_status status = fw->closed ? refuse_closed(fw) : PR_STATUS_OK;
+    const uint32_t ticket = take_ticket(fw, length);
     uint16_t number;
+    const enum pr_status status =
+        fw->closed ? refuse_closed(fw) : fw_call_accept(fw, length, ticket, &number);
 
-    if (!status) {
-        status = fw_call_accept(fw, length, &number);
-        if (status)
-            log_refused(fw, status);
-    }
-    if (status) {
-        fw_retained_end(fw, ticket, status);
-        return status;
-    }
-    fw->call[number].ticket = ticket;
+    if (status)
+        return end(fw, ticket, status);
     if (fw->exeloop.log_level)
         log_call(fw);
-    fw_exeloop_dispatch(fw, number);
-    return status;
+    begin(fw, number);
+    return PR_STATUS_OK;
+}
+
+static enum pr_status return_process_id(struct fw *fw, uint64_t length)
+{
+    const struct pr_exe_process_id *message = (const void *)fw->exeloop.message;
+    const uint32_t ticket = take_ticket(fw, length);
+    const enum pr_status status = fw_rule(fw, PR_RULE_CALL_SIZE, length == sizeof(*message), length);
+
+    return end(fw, ticket,
+               status ? status : fw_reservation_return(fw, message->program_id, message->process_id));
+}
+
+static enum pr_status load_data_file(struct fw *fw, uint64_t length)
+{
+    const struct pr_exe_data_file *message = (const void *)fw->exeloop.message;
+    const uint32_t ticket = take_ticket(fw, length);
+    enum pr_status status = fw->closed ? refuse_closed(fw) : PR_STATUS_OK;
+
+    if (!status)
+        status = fw_rule(fw, PR_RULE_CALL_SIZE, length == sizeof(*message), length);
+    return end(fw, ticket, status ? status : fw_datafile_load(fw, message));
 }
 
 static enum pr_status unknown(struct fw *fw, uint32_t id)
 {
-    const char *name = pr_exeloop_name(id);
-
     fw->exeloop.unknown++;
     fw_disposition_count(fw, PR_STATUS_UNKNOWN_COMMAND);
-    if (name)
-        fw_log(fw, RT_LOG_WARNING, "Cmd 0x%x [%s] is not done yet through ExeLoop cmd channel", id, name);
-    else if (fw->unknown_id_panics)
-        rt_fault_assert(fw->kernel, "Cmd 0x%x is not supported through ExeLoop cmd channel", id);
+    if (fw->unknown_id_panics)
+        rt_fault_assert(fw->kernel, PR_LINE_UNSUPPORTED, id);
     else
-        fw_log(fw, RT_LOG_WARNING, "Cmd 0x%x is not supported through ExeLoop cmd channel (%llu dropped)", id,
-               (unsigned long long)fw->exeloop.unknown);
+        fw_log(fw, RT_LOG_WARNING, PR_LINE_UNSUPPORTED, id);
     return PR_STATUS_UNKNOWN_COMMAND;
 }
 
@@ -187,6 +235,10 @@ static const struct arm {
     enum pr_status (*run)(struct fw *fw, uint64_t length);
 } arms[] = {
     {PR_EXE_PROCEDURE_CALL, procedure_call},
+    {PR_EXE_PROCEDURE_CALL_WITH_BARS, procedure_call},
+    {PR_EXE_PROCEDURE_CALL_WITH_EVENTS, procedure_call},
+    {PR_EXE_CH_DATA_FILE_LOAD2, load_data_file},
+    {PR_EXE_RETURN_PROCESS_ID, return_process_id},
 };
 
 static enum pr_status dispatch(struct fw *fw, uint32_t id, uint64_t length)
@@ -197,18 +249,28 @@ static enum pr_status dispatch(struct fw *fw, uint32_t id, uint64_t length)
     return unknown(fw, id);
 }
 
+/* What the loop can hold is the union of its messages; the bound comes before the first field is read. */
+static enum pr_status fetch(struct fw *fw, const struct pr_slot *slot)
+{
+    const enum pr_status status =
+        fw_rule(fw, PR_RULE_EXELOOP_SIZE, slot->length <= sizeof(fw->exeloop.message), slot->length);
+
+    if (status || (slot->length >= sizeof(struct pr_exe_header) &&
+                   fw_shared_in(fw, fw->exeloop.message, slot->address, slot->length)))
+        return status;
+    fw_log(fw, RT_LOG_WARNING, "[EXELOOP] a message of 0x%llx bytes at 0x%llx cannot be read",
+           (unsigned long long)slot->length, (unsigned long long)slot->address);
+    return PR_STATUS_BAD_SIZE;
+}
+
 static enum pr_status run(struct fw *fw, const struct pr_slot *slot)
 {
     const struct pr_exe_header *head = (const void *)fw->exeloop.message;
+    const enum pr_status status = fetch(fw, slot);
 
-    if (slot->length < sizeof(*head) || slot->length > sizeof(fw->exeloop.message) ||
-        !fw_shared_in(fw, fw->exeloop.message, slot->address, slot->length)) {
-        fw_disposition_count(fw, PR_STATUS_BAD_SIZE);
-        fw_log(fw, RT_LOG_WARNING,
-               "[EXELOOP] a message of 0x%llx bytes at 0x%llx cannot be read (%llu rejected)",
-               (unsigned long long)slot->length, (unsigned long long)slot->address,
-               (unsigned long long)fw->count[FW_REJECTED]);
-        return PR_STATUS_BAD_SIZE;
+    if (status) {
+        fw_disposition_count(fw, status);
+        return status;
     }
     if (fw->closed & FW_CLOSED_ENDPOINT)
         return fw_rule_broken(fw, PR_RULE_ENDPOINT_BOUND, head->id);

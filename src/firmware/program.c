@@ -96,8 +96,22 @@ static void index_buffers(struct fw_program *program)
     for (uint32_t i = 0; i < program->container.generic->buffers; i++)
         program->place[program->container.buffer[i].index] = (uint16_t)i;
     program->own = program->container.section[PR_SECTION_KERNEL] ? 2 : 1;
-    for (uint32_t i = 0; i < program->container.generic->buffers; i++)
+    for (uint32_t i = 0; i < program->container.generic->buffers; i++) {
         program->own += fw_program_fixed(&program->container.buffer[i]);
+        program->mutable |= program->container.buffer[i].type == PR_BUFFER_MUTABLE;
+    }
+}
+
+/* Without a section of custom bars a call may set every BAR that the operation names. */
+static void index_bars(struct fw_program *program)
+{
+    const struct pr_container *container = &program->container;
+
+    for (uint32_t i = 0; i < container->operations && !container->custom_bars; i++)
+        for (uint32_t b = 0; b < container->operation[i].bars; b++)
+            program->custom[i] |= 1u << container->operation[i].bar[b].bar;
+    for (uint32_t i = 0; i < container->custom_bars; i++)
+        program->custom[container->custom_bar[i].operation] |= 1u << container->custom_bar[i].bar;
 }
 
 /* A record names the register of its BAR on this board. */
@@ -132,6 +146,7 @@ static enum pr_status check(struct fw *fw, struct fw_program *program, const voi
         return PR_STATUS_BAD_CONTAINER;
     }
     index_buffers(program);
+    index_bars(program);
     return check_records(fw, program) && check_text(fw, program) ? PR_STATUS_OK : PR_STATUS_BAD_CONTAINER;
 }
 

@@ -82,8 +82,8 @@ void fw_queue_pump(struct fw *fw, unsigned level)
         now = rt_port_now(fw->port);
         if (l->running.head == FW_NO_CALL)
             l->since = now;
-        fw->exeloop.late +=
-            now - fw->call[number].accepted > fw->tunables.switch_ns && fw->tunables.switch_ns;
+        fw->exeloop.late += now - fw->call[number].accepted > fw->tunables.switch_ns &&
+                            fw->tunables.switch_ns && fw->call[number].lead == number;
         l->credit--;
         fw->call[number].pushed = now;
         push(fw, &fw->call[number]);
@@ -98,8 +98,10 @@ void fw_queue_submit(struct fw *fw, uint16_t number)
 
     if (l->running.head == FW_NO_CALL && l->waiting.head == FW_NO_CALL)
         l->since = rt_port_now(fw->port);
-    fw->exeloop.active++;
-    fw_call_put(fw, &l->waiting, number);
+    for (; number != FW_NO_CALL; number = fw->call[number].follow) {
+        fw->exeloop.active++;
+        fw_call_put(fw, &l->waiting, number);
+    }
     fw_queue_pump(fw, level);
 }
 
@@ -127,6 +129,26 @@ uint16_t fw_queue_unwait(struct fw *fw, unsigned level)
     if (number != FW_NO_CALL)
         fw->exeloop.active--;
     return number;
+}
+
+/* The lead itself is not freed: its event has to be sent. */
+void fw_queue_cancel(struct fw *fw, uint16_t lead)
+{
+    struct fw_level *l = &fw->exeloop.level[fw->call[lead].level];
+    struct fw_list waiting = l->waiting;
+    uint16_t number;
+
+    l->waiting = (struct fw_list){FW_NO_CALL, FW_NO_CALL};
+    while ((number = fw_call_take(fw, &waiting)) != FW_NO_CALL) {
+        if (fw->call[number].lead != lead) {
+            fw_call_put(fw, &l->waiting, number);
+            continue;
+        }
+        fw->exeloop.active--;
+        fw->call[lead].left--;
+        if (number != lead)
+            fw_call_put(fw, &fw->exeloop.free, number);
+    }
 }
 
 bool fw_queue_vacant(struct fw *fw, unsigned level)

@@ -10,12 +10,14 @@
 
 /* Enables the queues and the engine's interrupts, after power was switched on. */
 void fw_queue_start(struct fw *fw);
-/* Takes an accepted call: pushes it, or lets it wait. */
+/* Takes an accepted call: pushes its requests in order, or lets them wait. */
 void fw_queue_submit(struct fw *fw, uint16_t number);
 /* Pushes what waits, as far as the queue has room. */
 void fw_queue_pump(struct fw *fw, unsigned level);
 /* The oldest request of a queue has left it: its call, or FW_NO_CALL when there was none. */
 uint16_t fw_queue_retire(struct fw *fw, unsigned level);
+/* Takes away what waits for its queue of the requests of a call. */
+void fw_queue_cancel(struct fw *fw, uint16_t lead);
 /* Takes the oldest call that waits for a queue away, or FW_NO_CALL. */
 uint16_t fw_queue_unwait(struct fw *fw, unsigned level);
 /* Whether the queue holds nothing, of this or of another master. */

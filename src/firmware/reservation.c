@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reservations. An id is free, reserved, used, or reserved and used: what uses it may go and come again until
- * the host returns the id. A process id is reserved for one program and goes with it.
+ * the host returns the id. A process id is reserved for one program and goes with it. The word of a process is
+ * changed in critical sections, because two tasks do.
  */
 #include "firmware/reservation.h"
 
 #include "firmware/log.h"
 #include "firmware/process.h"
 #include "firmware/program.h"
+#include "rtkernel/irq.h"
 
 static bool find_program(const struct fw *fw, uint32_t *slot)
 {
@@ -62,9 +64,12 @@ enum pr_status fw_reservation_process(struct fw *fw, uint32_t program, uint32_t 
 
 void fw_reservation_drop(struct fw *fw, uint32_t program)
 {
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+
     for (uint32_t i = 0; i < PR_PROCESSES_MAX; i++)
         if (process_reserved(fw, program, i))
             fw->process[i].reserved = 0;
+    rt_irq_restore(fw->kernel, previous);
 }
 
 enum pr_status fw_reservation_request_program(struct fw *fw, struct pr_command_header *header, void *body)
@@ -97,31 +102,42 @@ enum pr_status fw_reservation_return_program(struct fw *fw, struct pr_command_he
 
 enum pr_status fw_reservation_request_process(struct fw *fw, struct pr_command_header *header, void *body)
 {
-    uint32_t slot;
+    uint32_t slot, previous;
+    bool found;
 
     (void)body;
     header->process_id = PR_NO_ID;
     if (!fw_program_get(fw, header->program_id))
         return PR_STATUS_NO_PROGRAM;
-    if (!find_process(fw, &slot))
+    previous = rt_irq_mask(fw->kernel);
+    found = find_process(fw, &slot);
+    if (found)
+        fw->process[slot].reserved = (uint16_t)(header->program_id + 1);
+    rt_irq_restore(fw->kernel, previous);
+    if (!found)
         return PR_STATUS_NO_RESOURCES;
-    fw->process[slot].reserved = (uint16_t)(header->program_id + 1);
     header->process_id = slot;
     return PR_STATUS_OK;
 }
 
+enum pr_status fw_reservation_return(struct fw *fw, uint32_t program, uint32_t process)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+    const bool reserved = process_reserved(fw, program, process),
+               running = reserved && fw_process_running(&fw->process[process]);
+
+    if (reserved && !running)
+        fw->process[process].reserved = 0;
+    rt_irq_restore(fw->kernel, previous);
+    if (reserved)
+        return running ? PR_STATUS_BUSY : PR_STATUS_OK;
+    fw_log(fw, RT_LOG_WARNING, "process id %u is returned, and is not reserved for program %u", process,
+           program);
+    return PR_STATUS_NO_PROCESS;
+}
+
 enum pr_status fw_reservation_return_process(struct fw *fw, struct pr_command_header *header, void *body)
 {
-    const uint32_t slot = header->process_id;
-
     (void)body;
-    if (!process_reserved(fw, header->program_id, slot)) {
-        fw_log(fw, RT_LOG_WARNING, "process id %u is returned, and is not reserved for program %u", slot,
-               header->program_id);
-        return PR_STATUS_NO_PROCESS;
-    }
-    if (fw_process_running(&fw->process[slot]))
-        return PR_STATUS_BUSY;
-    fw->process[slot].reserved = 0;
-    return PR_STATUS_OK;
+    return fw_reservation_return(fw, header->program_id, header->process_id);
 }

@@ -3,11 +3,27 @@
 
 #include "firmware/log.h"
 
+/* A line has the level and the task before the words, and the value behind them, which must not be cut. */
+#define WORDS_MAX (RT_LOG_WIDTH - 48u)
+
+static bool fits(const char *text)
+{
+    for (unsigned i = 0; i <= WORDS_MAX; i++)
+        if (!text[i])
+            return true;
+    return false;
+}
+
 enum pr_status fw_rule_broken(struct fw *fw, enum pr_rule rule, uint64_t value)
 {
     const struct pr_rule_row *row = &pr_rule_table[rule];
 
     fw->broken[rule]++;
-    fw_log(fw, RT_LOG_WARNING, "%s does not hold: 0x%llx", row->text, (unsigned long long)value);
+    if (fits(row->text)) {
+        fw_log(fw, RT_LOG_WARNING, "%s does not hold: 0x%llx", row->text, (unsigned long long)value);
+    } else {
+        fw_log(fw, RT_LOG_WARNING, "%s", row->text);
+        fw_log(fw, RT_LOG_WARNING, "does not hold: 0x%llx", (unsigned long long)value);
+    }
     return row->status;
 }

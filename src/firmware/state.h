@@ -166,7 +166,9 @@ struct fw_program {
     struct pr_container container; /* points into the copy */
     uint32_t processes;
     uint32_t own; /* buffers that a process must have: text, kernel, and those of a fixed address */
+    bool mutable; /* it has a mutable buffer */
     uint16_t record[PR_OPERATIONS_MAX + 1]; /* the first of an operation; the next operation's ends them */
+    uint32_t custom[PR_OPERATIONS_MAX];     /* a bit per BAR of the operation that a call may set itself */
     /* of a buffer index in the table of generic buffers; FW_NO_PLACE */
     uint16_t place[PR_GENERIC_BUFFERS_MAX];
 };
@@ -183,7 +185,10 @@ struct fw_process {
     uint64_t finished;
 };
 
-/* An accepted call: what the queue needs, and what its event reports. */
+/*
+ * A request to the engine: what the queue needs. An accepted call is one or more of them, in the order in
+ * which they run. The first is the call: it has what the event reports, and is kept until all have ended.
+ */
 enum fw_origin { FW_ORIGIN_CALL, FW_ORIGIN_CACHE }; /* who waits for its end: the host, a cache request */
 struct fw_call {
     uint32_t bar[PR_TQ_BARS];
@@ -199,7 +204,10 @@ struct fw_call {
     uint16_t next;
     uint8_t level, stream, network, status;
     uint8_t origin;                /* enum fw_origin */
-    struct fw_call_events *events; /* event.h; NULL: none */
+    uint16_t lead;                 /* the first request of the call, which may be this one */
+    uint16_t follow;               /* the next one, FW_NO_CALL: this is the last */
+    uint16_t left;                 /* of the first: requests that have not ended */
+    struct fw_call_events *events; /* of the first; event.h; NULL: none */
 };
 
 struct fw_list {
@@ -260,6 +268,10 @@ struct fw_exeloop {
     struct fw_call draft; /* the call being checked */
     struct fw_bound bound_as[PR_GENERIC_BUFFERS_MAX];
     uint64_t bound[PR_GENERIC_BUFFERS_MAX / 64]; /* which of them are the draft's */
+    uint32_t custom;                             /* a bit per BAR that the call sets itself */
+    uint32_t custom_value[PR_TQ_BARS];
+    uint32_t requests; /* of the call being checked: entries of the table of procedures */
+    uint16_t request[PR_EXECUTE_ORDER_MAX];
     _Alignas(8) uint8_t message[PR_CALL_CONTAINER_BYTES];
 };
 

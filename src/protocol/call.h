@@ -52,10 +52,10 @@ _Static_assert(sizeof(struct pr_custom_bar) == 0x20, "a custom bar has 0x20 byte
 struct pr_call_tail {
     uint32_t wait_events, signal_events, custom_bars;
     uint32_t event_masks;   /* PR_EVENT_MASKS when there are events, or 0 */
-    uint32_t execute_order; /* entries; 0: the order is the procedure's own */
+    uint32_t execute_order; /* entries; this and the next two 0: the order is the procedure's own */
     uint32_t execute_order_offset;
     uint32_t sub_network_order; /* bSubNetworkCustomExecuteOrder: 0 in a call with events */
-    uint32_t flags;             /* PR_CALL_FORCE_DISABLE_CACHE */
+    uint32_t flags;             /* PR_CALL_FORCE_DISABLE_CACHE, in a call with events; else 0 */
 };
 _Static_assert(sizeof(struct pr_call_tail) == 0x20, "a tail has 0x20 bytes");
 /*
@@ -75,10 +75,16 @@ _Static_assert(PR_CALL_CONTAINER_BYTES < PR_MESSAGE_BYTES_MAX, "a call is a mess
 /*
  * An execute order has indices of the program's procedures. They run in that order, one engine request after
  * the other, without the host; the call's own procedure is not run unless it is listed. The buffers of the
- * call are those of all of them.
+ * call are those of all of them. A call with events has none.
  *
  * Partitions: a call runs the first `partitions` operations of its procedure, one engine request each. With
- * an execute order it is 1.
+ * an execute order it is 1, and each entry is the first partition of its procedure.
+ *
+ * A custom bar is for every request of the call whose operation has that BAR, and may have it set
+ * (container.h, section custom bars). Its buffer then needs no descriptor.
+ *
+ * A call has one PROGRAM_EVENT. The first request that fails ends the call with its status, when those that
+ * are on the task queue already have ended; the others are not run.
  */
 
 /* RETURN_PROCESS_ID on the execution loop (0x404): the id that REQUEST_PROCESS_ID reserved is free again. */
@@ -91,15 +97,16 @@ struct pr_exe_process_id {
  * CH_DATA_FILE_LOAD2 on the execution loop (0x2d), guarded by an engine flag at +0x2bb (seeds Table 30.6).
  * The flag is set while a program with a mutable buffer is loaded. The file is a data file of a process: its
  * bytes are copied to the program's mutable or intermediate buffer of that index by the firmware, before the
- * calls that follow.
+ * calls that follow. The firmware reaches its own domain only: the host maps the buffer there too, as it does
+ * with statistics buffers.
  */
 struct pr_exe_data_file {
     struct pr_exe_header head;
     uint32_t program_id, process_id;
     uint32_t index; /* of the generic buffer */
     uint32_t zero;
-    uint64_t source, bytes;       /* device address in the firmware's own domain */
-    uint64_t destination, offset; /* of the buffer, in the process's domain; offset in it */
+    uint64_t source, bytes;       /* both addresses are of the firmware's own domain */
+    uint64_t destination, offset; /* of the buffer; offset in it */
 };
 _Static_assert(sizeof(struct pr_exe_data_file) == 0x38, "no padding");
 

@@ -455,6 +455,54 @@ static bool read_records(const struct reader *r)
                           r->container->record[next].operation, r->container->operations);
 }
 
+static bool operation_has_bar(const struct pr_operation *operation, uint32_t bar)
+{
+    for (uint32_t i = 0; i < operation->bars; i++)
+        if (operation->bar[i].bar == bar)
+            return true;
+    return false;
+}
+
+static bool check_custom_bar(const struct reader *r, uint32_t i)
+{
+    const struct pr_program_bar *row = &r->container->custom_bar[i];
+    const uint64_t place = (uint64_t)((const uint8_t *)row - r->bytes);
+
+    if (row->operation >= r->container->operations ||
+        !operation_has_bar(&r->container->operation[row->operation], row->bar))
+        return pr_problem_set(at(r, place), PR_PROBLEM_BINDING,
+                              "Custom bar %u: operation %u of %u does not have bar %u.", i, row->operation,
+                              r->container->operations, row->bar);
+    if (i && (row[-1].operation > row->operation ||
+              (row[-1].operation == row->operation && row[-1].bar >= row->bar)))
+        return pr_problem_set(at(r, place), PR_PROBLEM_INCONSISTENT,
+                              "Custom bar %u, bar %u of operation %u, is not above the one before it.", i,
+                              row->bar, row->operation);
+    return true;
+}
+
+static bool read_custom_bars(const struct reader *r)
+{
+    const struct pr_container_section *section = r->container->section[PR_SECTION_CUSTOM_BARS];
+    uint32_t count;
+
+    if (!section)
+        return true;
+    if (!section_holds(r, PR_SECTION_CUSTOM_BARS, 8))
+        return false;
+    count = pr_le32(r->bytes + section->offset);
+    if (!check_zero(r, (uint64_t)section->offset + 4, 4, "custom bars") ||
+        !check_entries(r, PR_SECTION_CUSTOM_BARS, 8, count, sizeof(struct pr_program_bar),
+                       PR_PROGRAM_CUSTOM_BARS_MAX))
+        return false;
+    r->container->custom_bars = count;
+    r->container->custom_bar = part(r, (uint64_t)section->offset + 8);
+    for (uint32_t i = 0; i < count; i++)
+        if (!check_custom_bar(r, i))
+            return false;
+    return true;
+}
+
 bool pr_container_read(const void *bytes, size_t size, struct pr_container *container,
                        struct pr_problem *problem)
 {
@@ -467,5 +515,5 @@ bool pr_container_read(const void *bytes, size_t size, struct pr_container *cont
         memset(problem, 0, sizeof(*problem));
     return read_package(&r, &program_offset) && read_program(&r, program_offset) &&
            read_sections(&r, program_offset) && read_generic(&r, seen) && read_operations(&r, seen) &&
-           read_procedures(&r) && read_records(&r);
+           read_procedures(&r) && read_records(&r) && read_custom_bars(&r);
 }

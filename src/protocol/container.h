@@ -9,6 +9,7 @@
 #define PROTOCOL_CONTAINER_H
 
 #include "protocol/bits.h"
+#include "protocol/call.h"
 #include "protocol/problem.h"
 #include "protocol/rebase.h"
 #include "protocol/tm_regs.h"
@@ -22,8 +23,8 @@
 #define PR_SECTION_LIMIT            0xe0000000u /* device address + size of a section */
 
 /*
- * X(id, number, name, mandatory). Mandatory as the H13 checks demand: command facts 4.5. The last one is
- * CHOSEN: seeds ch. 28 has the records, and not where they are.
+ * X(id, number, name, mandatory). Mandatory as the H13 checks demand: command facts 4.5. The last two are
+ * CHOSEN: seeds ch. 28 and 30 have what they hold, and not where it is.
  */
 #define PR_SECTIONS(X)                 \
     X(GENERIC, 0, "generic", true)     \
@@ -31,7 +32,8 @@
     X(TEXT, 2, "text", true)           \
     X(OPERATION, 3, "operation", true) \
     X(PROCEDURE, 4, "procedure", true) \
-    X(REBASE, 5, "rebase", true)
+    X(REBASE, 5, "rebase", true)       \
+    X(CUSTOM_BARS, 6, "custom bars", false)
 
 enum pr_section {
 #define X(id, number, name, mandatory) PR_SECTION_##id = number,
@@ -132,9 +134,18 @@ struct pr_procedure {
 #define PR_REBASE_RECORDS_MAX (PR_OPERATIONS_MAX * PR_TQ_BARS)
 
 /*
+ * custom bars: u32 count, u32 0, then at most PR_PROGRAM_CUSTOM_BARS_MAX rows, ascending: the BARs that a
+ * call may set itself. Without the section these are all BARs that an operation names.
+ */
+struct pr_program_bar {
+    uint32_t operation, bar;
+};
+
+/*
  * Reads a container from a private copy, aligned to 8 bytes. All checks that need no memory beyond it:
  * magics, version, sizes, order, overlaps, padding, limits, section contents against each other (operation
- * bars name generic buffers, procedures name operations, every bar has a rebase record).
+ * bars name generic buffers, procedures name operations, every bar has a rebase record, every custom bar is
+ * one of its operation's).
  */
 struct pr_container {
     const struct pr_container_program *program;
@@ -147,6 +158,8 @@ struct pr_container {
     const struct pr_procedure *procedure;
     uint32_t records;
     const struct pr_rebase_record *record;
+    uint32_t custom_bars; /* 0: there is no such section */
+    const struct pr_program_bar *custom_bar;
 };
 bool pr_container_read(const void *bytes, size_t size, struct pr_container *container,
                        struct pr_problem *problem);

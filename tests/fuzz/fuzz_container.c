@@ -33,6 +33,10 @@ static void check(const uint8_t *bytes, size_t size, const struct pr_container *
     inside(bytes, size, c->operation, (uint64_t)c->operations * sizeof(*c->operation));
     inside(bytes, size, c->procedure, (uint64_t)c->procedures * sizeof(*c->procedure));
     inside(bytes, size, c->record, (uint64_t)c->records * sizeof(*c->record));
+    if (c->custom_bars)
+        inside(bytes, size, c->custom_bar, (uint64_t)c->custom_bars * sizeof(*c->custom_bar));
+    for (uint32_t i = 0; i < c->custom_bars; i++)
+        require(c->custom_bar[i].operation < c->operations && c->custom_bar[i].bar < PR_TQ_BARS);
     for (uint32_t i = 0; i < c->records; i++)
         require(c->record[i].operation < c->operations && c->record[i].bar < PR_TQ_BARS);
     for (unsigned i = 0; i < PR_SECTION_COUNT; i++)

@@ -129,6 +129,10 @@ static const struct {
     {PR_TRACE_DRV_RECOVERY_FAILED, "recovery failed after 10 boots: t1"},
     {PR_TRACE_DRV_ASLEEP, "the device sleeps: 10 processes and 11 programs are parked"},
     {PR_TRACE_DRV_BUFFER_UNKNOWN, "BUF_T2H: 10 bytes at 0xb with tag 12 are unknown"},
+    {PR_TRACE_DRV_CHAIN, "chain 0xa of program 0xb: procedure 12, 13 sets, 14 links"},
+    {PR_TRACE_DRV_CHAIN_EVENT, "chain 0xa: execution 11 has written set 12, status 13"},
+    {PR_TRACE_DRV_CHAIN_ENDED, "chain 0xa has ended: t1"},
+    {PR_TRACE_DRV_CHAIN_UNKNOWN, "event of a cache request that no chain has: handler 0xa, execution 11"},
 };
 
 static struct pr_trace_record made_up_record(unsigned number)

@@ -327,55 +327,98 @@ enum ane_instance_flags {
     ANE_INSTANCE_SHARE_INTERMEDIATE = 1u << 3, /* use the base program's intermediate buffer */
 };
 
-/* Control selector 9 (chosen layout): makes a prepared program ready for chained submission. */
+/*
+ * Control selector 9 (chosen layout; the sizes are Table 27.2's): makes a prepared program ready for chained
+ * submission. The arguments are in a surface; the driver copies them.
+ */
 struct ane_chaining_prepare {
-    uint64_t token;     /* +0x00 program or instance, prepared by this client */
-    uint32_t procedure; /* +0x08 */
-    uint32_t sets;      /* +0x0c output buffer sets to keep, 1 to ANE_CHAINING_SETS */
+    uint64_t token;   /* +0x00 program or instance, prepared by this client */
+    uint32_t surface; /* +0x08 holds struct ane_chaining_args, its links behind it */
+    uint32_t offset;  /* +0x0c of the arguments; a multiple of 8 */
 };
+struct ane_chaining_args {
+    uint32_t version;   /* +0x00 ANE_CHAINING_ARGS_VERSION */
+    uint32_t procedure; /* +0x04 of the program */
+    uint32_t sets;      /* +0x08 output buffer sets to keep, 1 to ANE_CHAINING_SETS */
+    uint32_t flags;     /* +0x0c enum ane_chaining_flags */
+    uint32_t priority;  /* +0x10 of its executions, as in a request; usually ANE_REQUEST_PRIORITY */
+    uint32_t links;     /* +0x14 structs ane_chaining_link behind this one, at most ANE_CHAINING_LINKS */
+    uint64_t group;     /* +0x18 handle of a group's first chain, of this program; 0 = a group of its own */
+    uint64_t follow;    /* +0x20 handle of a chain whose executions trigger this one at their end; 0 = none */
+    uint64_t session;   /* +0x28 see "Sessions" above */
+    uint8_t reserved[16]; /* +0x30 */
+};
+/*
+ * An output that is an input of a later execution: the buffer that the latest execution has written is read
+ * there, at its place. Ports are counted from 0, inputs and outputs for themselves.
+ */
+struct ane_chaining_link {
+    uint64_t source; /* handle of the chain that writes it, of the same program; 0 = the group of this one */
+    uint32_t output, input;
+};
+/*
+ * Groups: the members have the outputs and the output sets of the first, which runs when the group is
+ * triggered until direct-path selector 8 selects another.
+ */
+enum ane_chaining_flags {
+    /*
+     * A set is free for further executions when the one that reads it by a link has ended, or at once when no
+     * link reads it. Without this flag each set is used once for each direct-path selector 3.
+     */
+    ANE_CHAINING_AUTO_RECYCLE = 1u << 0,
+};
+#define ANE_CHAINING_ARGS_VERSION 1u
+#define ANE_CHAINING_LINKS        16u
 struct ane_chaining_reply {
     uint64_t handle;          /* +0x00 names the chain in direct-path selectors 3, 4 and 8 */
-    uint32_t inputs, outputs; /* +0x08 to bind, in port order */
+    uint32_t inputs, outputs; /* +0x08 of the procedure, in port order */
     uint32_t sets;            /* +0x10 granted */
     uint32_t reserved;
 };
 #define ANE_CHAINING_SETS 8u
 
-/* Direct-path selector 3 (chosen layout): posts one output buffer set of a chain. */
+/*
+ * Direct-path selector 3 (chosen layout): posts one output buffer set of a chain or of its group, new or
+ * returned. Executions take the sets in the order in which they were posted, and wait for one.
+ */
 struct ane_output_set {
     uint64_t handle;
     uint32_t set;     /* index below the sets of the chain */
-    uint32_t outputs; /* entries of the list: the chain's outputs */
+    uint32_t outputs; /* entries of the list: the chain's outputs; 0 = the buffers it had */
     uint32_t surface; /* holds the list: struct ane_chained_buffer for each output */
     uint32_t reserved;
     uint64_t offset;  /* of the list; a multiple of 8 */
     uint64_t session; /* see "Sessions" above */
 };
 struct ane_chained_buffer {
-    uint32_t surface;
+    uint32_t surface; /* of an input: 0 = a link brings it */
     uint32_t reserved;
     uint64_t offset; /* a multiple of 16 */
     uint64_t value;  /* of the shared event that guards it; 0 = none */
 };
 
-/* Direct-path selector 4 (chosen layout): the inputs are there; rings the doorbell like selector 2. */
+/*
+ * Direct-path selector 4 (chosen layout): the inputs are there; rings the doorbell like selector 2. At the
+ * first execution inputs of links have buffers too: what they read then. In the message of an asynchronous
+ * call the sequence is the timestamp, the token the handle, and the detail of a success the set.
+ */
 #define ANE_INPUTS_READY_BUFFERS 128
 struct ane_inputs_ready {
-    uint64_t handle;    /* +0x00 */
+    uint64_t handle;    /* +0x00 of a chain; of a group's first one: its active member runs */
     uint64_t timestamp; /* +0x08 execTimestamp; must rise with each call */
     uint64_t session;   /* +0x10 */
-    uint32_t inputs;    /* +0x18 */
+    uint32_t inputs;    /* +0x18 those of the chain */
     uint32_t doorbell;  /* +0x1c ANE_REQUEST_DOORBELL */
     struct ane_chained_buffer input[ANE_INPUTS_READY_BUFFERS]; /* +0x20 */
 };
 
-/* Direct-path selector 8 (chosen layout): which procedure of a chain runs next. */
+/* Direct-path selector 8 (chosen layout): which member of a group runs when the group is triggered. */
 struct ane_active_procedure {
-    uint64_t handle;
-    uint32_t procedure;
-    uint32_t flags; /* 0 */
+    uint64_t handle;    /* of the group's first chain */
+    uint32_t procedure; /* of the member */
+    uint32_t flags;     /* 0 */
     uint64_t session;
-    uint64_t reserved;
+    uint64_t member; /* handle of the member; 0 = the first with that procedure */
 };
 
 /* Direct-path selector 7 (chosen layout): a hint about the work of this session. */
@@ -470,6 +513,8 @@ ANE_CHECK_SIZE(struct ane_instance_create, 32);
 ANE_CHECK_SIZE(struct ane_instance_args, 64);
 ANE_CHECK_SIZE(struct ane_instance_weights, 32);
 ANE_CHECK_SIZE(struct ane_chaining_prepare, 16);
+ANE_CHECK_SIZE(struct ane_chaining_args, 64);
+ANE_CHECK_SIZE(struct ane_chaining_link, 16);
 ANE_CHECK_SIZE(struct ane_chaining_reply, 24);
 ANE_CHECK_SIZE(struct ane_output_set, 40);
 ANE_CHECK_SIZE(struct ane_chained_buffer, 24);

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "driver/chain.h"
 #include "driver/client.h"
 #include "driver/counters.h"
 #include "driver/flow.h"
@@ -22,7 +23,7 @@
 /* Of the totals in a record, which has one engine. */
 #define TOTALS_OFFSET PR_STATS_TOTALS_OFFSET(1u)
 
-static void add_binding(struct drv_request *r, struct drv_mapping *mapping)
+void drv_bind_add(struct drv_request *r, struct drv_mapping *mapping)
 {
     mapping->uses++;
     mapping->used = r->cookie >> DRV_COOKIE_SHIFT;
@@ -55,7 +56,7 @@ static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t 
                           "Buffer %u: %" PRIu64 " bytes at offset %" PRIu64
                           " of surface %u, which has %" PRIu64 "; offsets are multiples of %u.",
                           position, least, offset, surface, mapping->bytes, PR_DMA_GRANULE);
-    add_binding(r, mapping);
+    drv_bind_add(r, mapping);
     return kIOReturnSuccess;
 }
 
@@ -75,7 +76,7 @@ static IOReturn bind_own(struct drv_request *r, struct drv_mapping *bands[DRV_BA
         result = drv_surface_place(r->client, *own);
     if (result)
         return result;
-    add_binding(r, *own);
+    drv_bind_add(r, *own);
     return kIOReturnSuccess;
 }
 
@@ -117,7 +118,7 @@ static IOReturn bind_stats(struct drv_request *r, const struct ane_request *requ
         return drv_refuse(r->client->driver, kIOReturnBadArgument,
                           "Statistics surface %u has %" PRIu64 " bytes; a record has %u.", surface,
                           mapping->bytes, PR_STATS_HEADER_BYTES + PR_STATS_ENGINE_BYTES);
-    add_binding(r, mapping);
+    drv_bind_add(r, mapping);
     *stats = (struct pr_buffer){.valid = 1,
                                 .type = PR_BUFFER_OUT,
                                 .address = mapping->iova,
@@ -262,6 +263,9 @@ void drv_bind_release(struct drv_request *r)
     if (!r->process)
         return;
     release_buffers(r);
+    if (r->chain)
+        drv_chain_put(r->chain);
+    r->chain = NULL;
     r->process->program->requests--;
     drv_process_unpin(r->process);
     r->process = NULL;

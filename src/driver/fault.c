@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "driver/block.h"
+#include "driver/chain.h"
 #include "driver/domain.h"
 #include "driver/flow.h"
 #include "driver/mailbox.h"
@@ -371,7 +372,9 @@ static bool tensor_at(const struct drv_request *r, uint64_t address, char *text,
         if (r->binding[i]->domain != r->client->domain ||
             !holds(r->binding[i]->iova, r->binding[i]->bytes, address))
             continue;
-        if (i < ports)
+        if (r->chain)
+            snprintf(text, size, "buffer %u of the trigger", i);
+        else if (i < ports)
             snprintf(text, size, "%s %u \"%s\"", i < program->inputs ? "input" : "output",
                      i < program->inputs ? i : i - program->inputs, program->port[i]);
         else
@@ -379,6 +382,8 @@ static bool tensor_at(const struct drv_request *r, uint64_t address, char *text,
                      i < ports + program->intermediates ? "intermediate" : "scratch");
         return true;
     }
+    if (r->chain && drv_chain_tensor_at(r->chain, address, text, size))
+        return true;
     if (holds(r->process->text, program->text.bytes, address))
         snprintf(text, size, "the program's text");
     else if (program->kernel.bytes && holds(r->process->kernel, program->kernel.bytes, address))
@@ -399,7 +404,7 @@ static void report_finish(struct drv *d, const struct drv_request *r)
 
     report->client = r->client->number;
     report->program = program->token;
-    report->procedure = call->procedure;
+    report->procedure = r->chain ? r->chain->procedure : call->procedure;
     report->descriptor = r->fault.descriptor;
     report->dma = r->fault.dma;
     snprintf(report->name, sizeof(report->name), "%s", program->name);
@@ -410,7 +415,7 @@ static void report_finish(struct drv *d, const struct drv_request *r)
     snprintf(report->text, sizeof(report->text),
              "A %s of client %u, program 0x%" PRIx64 " \"%s\", procedure %u%s%s.",
              pr_dart_fault_type_text(report->info.type), r->client->number, program->token, program->name,
-             call->procedure, where, what);
+             report->procedure, where, what);
     SOC_TRACE(d->platform.trace, DRV_FAULT, report->count, report->text);
 }
 

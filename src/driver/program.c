@@ -443,16 +443,15 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
 IOReturn drv_program_unprepare(struct drv_client *client, const struct ane_program_prepare *prepare)
 {
     struct drv *d = client->driver;
-    struct drv_process *process = drv_process_find(client, prepare->token);
+    struct drv_process *process;
     struct drv_program *program;
+    IOReturn result;
 
     if (prepare->flags)
         return drv_refuse(d, kIOReturnBadArgument, "Program unprepare: flags must be 0.");
-    if (!process || !process->prepares)
-        return drv_program_find(client, prepare->token)
-                   ? drv_refuse(d, kIOReturnNotReady, "Program 0x%" PRIx64 " is not prepared.",
-                                prepare->token)
-                   : drv_program_not_found(d, prepare->token);
+    result = drv_process_find_prepared(client, prepare->token, &process);
+    if (result)
+        return result;
     if (process->prepares > 1) {
         process->prepares--;
         return kIOReturnSuccess;

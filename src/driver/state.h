@@ -214,6 +214,13 @@ enum drv_request_state {
     DRV_REQUEST_DONE,        /* only its caller has it, and has a result */
 };
 
+/* What a request is for the firmware. */
+enum drv_request_kind {
+    DRV_REQUEST_CALL,    /* a procedure call: PROGRAM_EVENT ends it */
+    DRV_REQUEST_TRIGGER, /* of a chain: DATA_CHAINING_EVENT ends it */
+    DRV_REQUEST_MESSAGE, /* of a chain: its slot is its answer, no event comes */
+};
+
 /* What is known of a failure on the engine. */
 struct drv_request_fault {
     uint32_t descriptor; /* DRV_FAULT_UNKNOWN */
@@ -225,10 +232,15 @@ struct drv_request_fault {
 };
 
 struct drv_request {
-    struct drv_request *next; /* free, or in the queue of its band */
-    struct drv_client *client;
+    struct drv_request *next;  /* free, or in the queue of its band */
+    struct drv_client *client; /* of the process */
+    struct drv_client *caller; /* who made it: another than `client` for chains; NULL when abandoned */
     struct drv_process *process;
-    uint64_t cookie; /* serial << 8 | index */
+    enum drv_request_kind kind;
+    struct drv_chain *chain; /* of a trigger, which uses it */
+    uint32_t executions;     /* of a trigger: its own and those that follow, not ended yet */
+    bool beside;             /* is sent beside what its band runs: it does not run itself */
+    uint64_t cookie;         /* serial << 8 | index */
     uint32_t index;
     uint8_t *message;
     uint64_t address;
@@ -243,7 +255,6 @@ struct drv_request {
     uint32_t status;
     uint64_t detail;
     bool restarted;                 /* it ended because the firmware was restarted */
-    bool in_place;                  /* its slot is its answer: no event comes */
     uint32_t error[PR_TM_ERRORS];   /* of a failure: what the firmware read in the task manager */
     struct drv_request_fault fault; /* of a failure, set when it completes */
     void *counters_at;              /* where its counters go; NULL: they are not armed */
@@ -469,7 +480,7 @@ struct drv {
     struct drv_client *clients;
     struct drv_balancer balancer;
     struct drv_program *programs;
-    struct drv_chain *chains; /* chaining.c */
+    struct drv_chain *chains; /* chain.c */
     /* What could not be ended in time and is tried again: see drv_program_reap. */
     bool reap;
     bool unwire;     /* a stale mapping has lost its last use */

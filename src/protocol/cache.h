@@ -86,14 +86,6 @@ struct pr_body_cache_invalidate {
 };
 /* FORCE_DISABLE_CACHE_REQUESTS: one word, true. No request is installed until the next START. */
 
-/* The form in which the driver installs on the execution loop; it goes when the control command is served. */
-struct pr_cache_request {
-    struct pr_exe_header head;
-    uint32_t program_id, process_id, procedure, priority;
-    uint32_t output_sets, partitions; /* partitions: exactly 1 */
-    uint64_t cache_handler;
-};
-
 /* On the execution loop. */
 
 struct pr_cache_trigger { /* 0x209 */

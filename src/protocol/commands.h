@@ -35,12 +35,6 @@ enum pr_exeloop {
 #undef X
 };
 
-/*
- * What installs a cache request: no id of Table 30.6, which the loop refuses by name until it serves it. The
- * number is that of the corrected pairing (commands.def), as all ids of this channel.
- */
-#define PR_EXE_CACHE_REQUEST_INSTALL 0x0208u
-
 struct pr_dispatched {
     uint32_t index;
     const char *name;

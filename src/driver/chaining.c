@@ -329,8 +329,8 @@ IOReturn drv_chaining_prepare(struct drv_client *client, struct IOExternalMethod
     if (result)
         return result;
     reply = (struct ane_chaining_reply){.handle = chain->handle,
-                                        .inputs = process->program->inputs,
-                                        .outputs = process->program->outputs,
+                                        .inputs = process->program->procedure->inputs,
+                                        .outputs = process->program->procedure->outputs,
                                         .sets = chain->sets};
     memcpy(args->structureOutput, &reply, sizeof(reply));
     return kIOReturnSuccess;
@@ -370,16 +370,18 @@ static IOReturn post_set(const struct drv_client *caller, struct drv_chain *chai
                         .owner = process->client,
                         .usage = PR_USAGE_OUTPUT,
                         .type = PR_BUFFER_OUT,
-                        .least = program->bytes + program->inputs,
+                        .least = program->procedure->bytes + program->procedure->inputs,
                         .buffer = list};
-    union message message = {
-        .recycle = {.cache_handler = chain->cache_handler, .set = index, .buffers = program->outputs}};
-    IOReturn result = bind_buffers(&b, program->inputs, program->outputs, message.recycle.buffer);
+    union message message = {.recycle = {.cache_handler = chain->cache_handler,
+                                         .set = index,
+                                         .buffers = program->procedure->outputs}};
+    IOReturn result =
+        bind_buffers(&b, program->procedure->inputs, program->procedure->outputs, message.recycle.buffer);
 
     if (result)
         return result;
-    result =
-        send_chained(chain, PR_EXE_CACHE_REQUEST_SUBMIT, &message, PR_CACHE_RECYCLE_BYTES(program->outputs));
+    result = send_chained(chain, PR_EXE_CACHE_REQUEST_SUBMIT, &message,
+                          PR_CACHE_RECYCLE_BYTES(program->procedure->outputs));
     if (result) {
         unuse_all(b.owner, b.mapping, b.count);
         return result;
@@ -407,11 +409,11 @@ IOReturn drv_chaining_enqueue(struct drv_client *client, struct IOExternalMethod
     if (result)
         return result;
     process = chain->process;
-    if (set.set >= chain->sets || set.outputs != process->program->outputs || set.reserved)
+    if (set.set >= chain->sets || set.outputs != process->program->procedure->outputs || set.reserved)
         return drv_refuse(d, kIOReturnBadArgument,
                           "Output set %u of %u with %u buffers; the chain has %u outputs, and reserved bytes "
                           "are 0.",
-                          set.set, chain->sets, set.outputs, process->program->outputs);
+                          set.set, chain->sets, set.outputs, process->program->procedure->outputs);
     result = copy_list(client, &set, list);
     if (result)
         return result;
@@ -428,7 +430,8 @@ IOReturn drv_chaining_enqueue(struct drv_client *client, struct IOExternalMethod
 static IOReturn check_ready(struct drv *d, const struct drv_chain *chain,
                             const struct ane_inputs_ready *ready)
 {
-    const uint32_t inputs = chain->process->program->inputs, bit = d->ring[PR_CHANNEL_DATA_CHAIN_H2T].bit;
+    const uint32_t inputs = chain->process->program->procedure->inputs,
+                   bit = d->ring[PR_CHANNEL_DATA_CHAIN_H2T].bit;
 
     if (ready->doorbell >= PR_DOORBELL_INDEX_LIMIT || ready->doorbell != bit)
         return drv_refuse(d, kIOReturnBadArgument,
@@ -456,17 +459,17 @@ static IOReturn trigger(const struct drv_client *caller, struct drv_chain *chain
                         .owner = process->client,
                         .usage = PR_USAGE_INPUT,
                         .type = PR_BUFFER_IN,
-                        .least = program->bytes,
+                        .least = program->procedure->bytes,
                         .buffer = ready->input};
     union message message = {.trigger = {.cache_handler = chain->cache_handler,
                                          .timestamp = ready->timestamp,
-                                         .buffers = program->inputs}};
-    IOReturn result = bind_buffers(&b, 0, program->inputs, message.trigger.buffer);
+                                         .buffers = program->procedure->inputs}};
+    IOReturn result = bind_buffers(&b, 0, program->procedure->inputs, message.trigger.buffer);
 
     if (result)
         return result;
-    result =
-        send_chained(chain, PR_EXE_CACHE_REQUEST_TRIGGER, &message, PR_CACHE_TRIGGER_BYTES(program->inputs));
+    result = send_chained(chain, PR_EXE_CACHE_REQUEST_TRIGGER, &message,
+                          PR_CACHE_TRIGGER_BYTES(program->procedure->inputs));
     unuse_all(b.owner, b.mapping, b.count);
     if (!result && ready->timestamp > chain->timestamp)
         chain->timestamp = ready->timestamp;

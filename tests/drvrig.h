@@ -260,6 +260,9 @@ IOReturn drvrig_create(struct drvrig *rig, struct drv_client *client, const void
                        uint64_t *token);
 IOReturn drvrig_create_as(struct drvrig *rig, struct drv_client *client, uint32_t representation,
                           const void *image, size_t size, uint64_t *token);
+/* With `procedures` above 1 the image is a table of procedures and what it names (abi.h). */
+IOReturn drvrig_create_several(struct drvrig *rig, struct drv_client *client, uint32_t representation,
+                               uint32_t procedures, const void *image, size_t size, uint64_t *token);
 IOReturn drvrig_prepare(struct drv_client *client, uint64_t token, struct ane_program_prepare *prepare);
 IOReturn drvrig_unprepare(struct drv_client *client, uint64_t token);
 IOReturn drvrig_destroy(struct drv_client *client, uint64_t token);

@@ -473,7 +473,8 @@ static uint32_t accept(struct drvrig *rig, const struct pr_call *message, uint64
     assert_true(message->process_id < DRVRIG_PROCESSES && rig->process[message->process_id].there);
     assert_int_equal(rig->process[message->process_id].program, message->program_id);
     assert_true(message->output_sets == 1 && message->partitions == 1);
-    assert_int_equal(message->buffers, rig->program[message->program_id].parts.procedure->io_buffers);
+    assert_int_equal(message->buffers,
+                     rig->program[message->program_id].parts.procedure[message->procedure].io_buffers);
     *call = (struct drvrig_call){.there = true,
                                  .cookie = message->cookie,
                                  .program = message->program_id,

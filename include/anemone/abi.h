@@ -153,11 +153,11 @@ struct ane_request {
      * taken
      */
     uint32_t qos;
-    uint32_t procedure; /* +0x018 (chosen) 0 */
+    uint32_t procedure; /* +0x018 (chosen) below the procedures of ane_program_prepare */
     uint32_t category;  /* +0x01c io category, accepted as it is; usually ANE_REQUEST_CATEGORY */
     /* +0x020 surface ids: inputs, then outputs, then intermediates, in port order */
     uint32_t surface[ANE_REQUEST_SURFACES];
-    /* +0x220 counts (chosen): those of ane_program_prepare; intermediates 0 = the driver's own buffer */
+    /* +0x220 counts (chosen): those of ane_program_prepare for the procedure; intermediates 0 = the driver's own buffer */
     uint32_t inputs, outputs, intermediates;
     /*
      * +0x22c (chosen) receives statistics, and in the last 64 bytes of its pages the driver's counters; 0 =
@@ -210,7 +210,7 @@ struct ane_program_args {
     uint64_t image_size;     /* +0x10 (chosen) */
     uint8_t hash[2][32];     /* +0x18 (chosen) SHA-256 of the signed parts; all 0: not signed */
     uint32_t reserved0;      /* +0x58 */
-    uint32_t procedures;     /* +0x5c 0 or 1 */
+    uint32_t procedures;     /* +0x5c 0 or 1: one; at most ANE_PROGRAM_PROCEDURES */
     uint32_t reserved1;      /* +0x60 */
     uint32_t qos;            /* +0x64 accepted as it is; usually ANE_REQUEST_QOS */
     uint32_t flags;          /* +0x68 accepted as they are; usually ANE_PROGRAM_ARGS_FLAGS */
@@ -220,6 +220,7 @@ struct ane_program_args {
     char name[0x80];         /* +0x80 for messages; ends at a NUL or with the array */
 };
 #define ANE_PROGRAM_ARGS_VERSION 1u
+#define ANE_PROGRAM_PROCEDURES   128u
 #define ANE_PROGRAM_ARGS_FLAGS   0x10u
 enum ane_program_representation {
     ANE_PROGRAM_LEGACY = 1, /* a program image, .hwx (ANEProgramLegacyResource) */
@@ -227,9 +228,22 @@ enum ane_program_representation {
 };
 
 /*
+ * A program of several procedures (chosen): at ANE_PROGRAM_IMAGE are as many of these structs, and each names
+ * one image, or one bundle with its struct ane_program_bundle, by its offset from ANE_PROGRAM_IMAGE, a
+ * multiple of ANE_PROGRAM_BUNDLE_ALIGN behind the structs. image_size is the size of all of it. All are of
+ * the representation of the arguments. Procedures may have ports, sizes and weights of their own; weights
+ * with equal bytes are in memory once. Weight files of an instance count their target from the first byte of
+ * all weights: those of procedure 0, then, at the next multiple of 64, the next ones that differ.
+ */
+struct ane_program_procedure {
+    uint64_t offset; /* +0x00 */
+    uint64_t size;   /* +0x08 */
+};
+
+/*
  * A signed program (chosen): this struct follows the image, at the next multiple of 8 from ANE_PROGRAM_IMAGE,
  * and image_size does not count it. The parts are main.e5 and weights.bin of a bundle, or an image and
- * nothing. The signature is Ed25519 over the 16 characters "anemone program1" and the two hashes. A bundle's
+ * nothing; of several procedures all of image_size and nothing. The signature is Ed25519 over the 16 characters "anemone program1" and the two hashes. A bundle's
  * file `signature` has the same 96 bytes. Hashes, signature or key that are wrong are kIOReturnNotPermitted
  * for every caller; a program without them is, for callers without the developer flag.
  */
@@ -249,15 +263,19 @@ struct ane_program_bundle {
     uint64_t weights_bytes; /* +0x08 */
 };
 
-/* Control selectors 4 and 5 (chosen layout). Prepare returns what a request has to bind, in port order. */
+/*
+ * Control selectors 4 and 5 (chosen layout). Prepare returns what a request of one procedure has to bind, in
+ * port order. It may be asked again for each procedure; every prepare wants its unprepare.
+ */
 struct ane_program_prepare {
     uint64_t token;
     uint32_t qos;                            /* accepted as it is; usually ANE_REQUEST_QOS */
     uint32_t priority;                       /* below 8; usually ANE_REQUEST_PRIORITY */
     uint32_t inputs, outputs, intermediates; /* out */
-    uint32_t procedures;                     /* out: 1 */
+    uint32_t procedures;                     /* out: of the program */
     uint64_t intermediate_bytes;             /* out: least size of the intermediate buffer, 0 = none */
-    uint64_t flags;                          /* 0 */
+    uint32_t procedure;                      /* whose ports; unprepare ignores it */
+    uint32_t flags;                          /* 0 */
     uint64_t session;                        /* see "Sessions" above */
 };
 
@@ -505,6 +523,7 @@ ANE_CHECK_SIZE(struct ane_request_reply, 40);
 ANE_CHECK_SIZE(struct ane_program_create, 32);
 ANE_CHECK_SIZE(struct ane_program_args, ANE_PROGRAM_IMAGE);
 ANE_CHECK_SIZE(struct ane_program_bundle, 16);
+ANE_CHECK_SIZE(struct ane_program_procedure, 16);
 ANE_CHECK_SIZE(struct ane_program_signature, 96);
 ANE_CHECK_SIZE(struct ane_program_prepare, 56);
 ANE_CHECK_SIZE(struct ane_program_destroy, 16);

@@ -278,6 +278,7 @@ static IOReturn run_message(struct drv_chain *chain, struct drv_client *caller, 
     r->beside = ((const struct pr_exe_header *)message)->id == PR_EXE_CACHE_REQUEST_SUBMIT;
     r->caller = caller;
     r->priority = chain->priority;
+    r->procedure = chain->procedure;
     r->qos = owner->qos;
     r->urgency = pr_qos_queue_index(r->qos);
     memcpy(r->message, message, bytes);
@@ -338,14 +339,13 @@ static IOReturn bind_own(struct drv_request *r, struct drv_mapping **own, uint32
 
 IOReturn drv_chain_bind_own(struct drv_chain *chain, struct drv_request *r)
 {
-    const struct drv_program *program = chain->process->program;
+    const struct drv_procedure *p = drv_chain_procedure(chain);
     IOReturn result = kIOReturnSuccess;
 
-    if (program->intermediates)
-        result = bind_own(r, &chain->intermediate, PR_USAGE_INTERMEDIATE,
-                          program->bytes[program->inputs + program->outputs]);
-    if (!result && program->scratch_bytes)
-        result = bind_own(r, &chain->scratch, PR_USAGE_CONSTANTS, program->scratch_bytes);
+    if (p->intermediates)
+        result = bind_own(r, &chain->intermediate, PR_USAGE_INTERMEDIATE, p->bytes[p->inputs + p->outputs]);
+    if (!result && p->scratch_bytes)
+        result = bind_own(r, &chain->scratch, PR_USAGE_CONSTANTS, p->scratch_bytes);
     return result;
 }
 
@@ -394,18 +394,19 @@ void drv_chain_event(struct drv *d, const struct pr_notify_chaining *event)
 
 /* Making. */
 
-/* Generic buffers are numbered in port order: inputs, then outputs. */
+/* Generic buffers of a procedure are numbered in port order: inputs, then outputs. */
 static void write_links(struct pr_cache_link *to, const struct drv_chain *chain,
                         const struct ane_chaining_link *link, uint32_t links)
 {
     const struct drv *d = chain->process->client->driver;
 
     for (uint32_t i = 0; i < links; i++) {
-        const struct drv_chain *source = link[i].source ? chain_of_handle(d, link[i].source) : NULL;
+        const struct drv_chain *source = link[i].source ? chain_of_handle(d, link[i].source) : chain->group;
+        const struct drv_procedure *from = drv_chain_procedure(source), *p = drv_chain_procedure(chain);
 
-        to[i] = (struct pr_cache_link){.source = source ? source->cache_handler : 0,
-                                       .output = chain->process->program->inputs + link[i].output,
-                                       .input = link[i].input};
+        to[i] = (struct pr_cache_link){.source = link[i].source ? source->cache_handler : 0,
+                                       .output = from->first_buffer + from->inputs + link[i].output,
+                                       .input = p->first_buffer + link[i].input};
     }
 }
 
@@ -483,24 +484,26 @@ static IOReturn check_named(const struct drv_process *process, uint64_t handle, 
     return result;
 }
 
-static IOReturn check_link(struct drv_process *process, const struct ane_chaining_link *link,
-                           uint64_t *linked)
+static IOReturn check_link(struct drv_process *process, const struct ane_chaining_args *args,
+                           const struct ane_chaining_link *link, uint64_t *linked)
 {
-    const struct drv_program *program = process->program;
+    const struct drv_procedure *p = &process->program->procedure[args->procedure], *from = p;
+    const uint64_t handle = link->source ? link->source : args->group;
     struct drv_chain *source;
-    IOReturn result = link->source ? check_named(process, link->source, &source) : kIOReturnSuccess;
+    IOReturn result = handle ? check_named(process, handle, &source) : kIOReturnSuccess;
 
     if (result)
         return result;
-    if (link->input < program->inputs && !(*linked >> link->input & 1) && link->output < program->outputs) {
+    if (handle)
+        from = drv_chain_procedure(source);
+    if (link->input < p->inputs && !(*linked >> link->input & 1) && link->output < from->outputs) {
         *linked |= 1ull << link->input;
         return kIOReturnSuccess;
     }
-    return drv_refuse(
-        process->client->driver, kIOReturnBadArgument,
-        "Chaining prepare: a link from output %u to input %u; the program has %u outputs and %u "
-        "inputs, each with one link at most.",
-        link->output, link->input, program->outputs, program->inputs);
+    return drv_refuse(process->client->driver, kIOReturnBadArgument,
+                      "Chaining prepare: a link from output %u to input %u; the source has %u outputs, the "
+                      "chain %u inputs, each with one link at most.",
+                      link->output, link->input, from->outputs, p->inputs);
 }
 
 /* What the arguments name by handles and ports. Nothing waits until the install command is written. */
@@ -519,7 +522,7 @@ static IOReturn check_plan(struct drv_process *process, const struct ane_chainin
     if (!result && args->follow)
         result = check_named(process, args->follow, &named);
     for (uint32_t i = 0; i < args->links && !result; i++)
-        result = check_link(process, &link[i], &linked);
+        result = check_link(process, args, &link[i], &linked);
     return result;
 }
 

@@ -39,6 +39,12 @@ struct drv_chain {
     struct drv_mapping *intermediate, *scratch;
 };
 
+/* The procedure that it runs. */
+static inline const struct drv_procedure *drv_chain_procedure(const struct drv_chain *chain)
+{
+    return &chain->process->program->procedure[chain->procedure];
+}
+
 /* Makes a chain of a prepared process and installs it: args and links are checked copies. May wait. */
 IOReturn drv_chain_make(struct drv_process *process, const struct ane_chaining_args *args,
                         const struct ane_chaining_link *link, struct drv_chain **made);

@@ -20,7 +20,8 @@
 
 /* Prepare. */
 
-static IOReturn check_args(struct drv *d, const struct ane_chaining_args *args)
+static IOReturn check_args(struct drv *d, const struct drv_program *program,
+                           const struct ane_chaining_args *args)
 {
     if (args->version != ANE_CHAINING_ARGS_VERSION || !base_is_zero(args->reserved, sizeof(args->reserved)) ||
         args->flags & ~(uint32_t)ANE_CHAINING_AUTO_RECYCLE)
@@ -29,11 +30,12 @@ static IOReturn check_args(struct drv *d, const struct ane_chaining_args *args)
             "Chaining prepare: version %u, flags 0x%x; the version is %u, the only flag is 0x%x, "
             "and reserved bytes are 0.",
             args->version, args->flags, ANE_CHAINING_ARGS_VERSION, ANE_CHAINING_AUTO_RECYCLE);
-    if (args->procedure || !args->sets || args->sets > ANE_CHAINING_SETS)
-        return drv_refuse(d, kIOReturnBadArgument,
-                          "Chaining prepare: procedure %u and %u output sets; a program has procedure 0, a "
-                          "chain 1 to %u sets.",
-                          args->procedure, args->sets, ANE_CHAINING_SETS);
+    if (args->procedure >= program->procedures || !args->sets || args->sets > ANE_CHAINING_SETS)
+        return drv_refuse(
+            d, kIOReturnBadArgument,
+            "Chaining prepare: procedure %u and %u output sets; the program has %u procedures, a "
+            "chain 1 to %u sets.",
+            args->procedure, args->sets, program->procedures, ANE_CHAINING_SETS);
     if (args->links > ANE_CHAINING_LINKS || args->priority >= PR_PRIORITIES)
         return drv_refuse(d, kIOReturnBadArgument,
                           "Chaining prepare: %u links and priority %u; the limits are %u links, and "
@@ -43,16 +45,17 @@ static IOReturn check_args(struct drv *d, const struct ane_chaining_args *args)
 }
 
 /* Arguments and links, which follow them; copied and checked in that order. */
-static IOReturn copy_args(const struct drv_client *client, const struct ane_chaining_prepare *prepare,
+static IOReturn copy_args(const struct drv_process *process, const struct ane_chaining_prepare *prepare,
                           struct ane_chaining_args *args, struct ane_chaining_link link[ANE_CHAINING_LINKS])
 {
+    const struct drv_client *client = process->client;
     IOReturn result = drv_chained_buffer_copy(client, prepare->surface, prepare->offset, args, sizeof(*args),
                                               "Chaining prepare");
 
     if (!result)
         result = drv_session_check(client, args->session);
     if (!result)
-        result = check_args(client->driver, args);
+        result = check_args(client->driver, process->program, args);
     if (!result)
         result = drv_identity_admit(client, args->priority, "Chaining prepare");
     if (!result && args->links)
@@ -74,14 +77,14 @@ IOReturn drv_chaining_prepare(struct drv_client *client, struct IOExternalMethod
     memcpy(&prepare, arguments->structureInput, sizeof(prepare));
     result = drv_process_find_prepared(client, prepare.token, &process);
     if (!result)
-        result = copy_args(client, &prepare, &args, link);
+        result = copy_args(process, &prepare, &args, link);
     if (!result)
         result = drv_chain_make(process, &args, link, &chain);
     if (result)
         return result;
     reply = (struct ane_chaining_reply){.handle = chain->handle,
-                                        .inputs = process->program->inputs,
-                                        .outputs = process->program->outputs,
+                                        .inputs = drv_chain_procedure(chain)->inputs,
+                                        .outputs = drv_chain_procedure(chain)->outputs,
                                         .sets = chain->sets};
     memcpy(arguments->structureOutput, &reply, sizeof(reply));
     return kIOReturnSuccess;
@@ -100,21 +103,22 @@ static void unuse_set(struct drv_client *owner, struct drv_chain_set *set)
  * All buffers or none. An execution writes them, and a link reads them: they are mapped for both, as an
  * intermediate buffer is.
  */
-static IOReturn bind_set(const struct drv_client *caller, const struct drv_process *process,
+static IOReturn bind_set(const struct drv_client *caller, const struct drv_chain *chain,
                          const struct ane_chained_buffer *list, struct drv_chain_set *set,
                          struct pr_buffer *to)
 {
-    const struct drv_program *program = process->program;
-    const struct drv_chained_role role = {caller, process->client, PR_USAGE_INTERMEDIATE, PR_BUFFER_OUT};
+    const struct drv_procedure *p = drv_chain_procedure(chain);
+    struct drv_client *owner = chain->process->client;
+    const struct drv_chained_role role = {caller, owner, PR_USAGE_INTERMEDIATE, PR_BUFFER_OUT};
 
-    for (set->count = 0; set->count < program->outputs; set->count++) {
-        const uint32_t index = program->inputs + set->count;
+    for (set->count = 0; set->count < p->outputs; set->count++) {
+        const uint32_t position = p->inputs + set->count;
         struct drv_mapping *mapping = NULL;
-        IOReturn result = drv_chained_buffer_bind(&role, &list[set->count], index, program->bytes[index],
-                                                  &mapping, &to[set->count]);
+        IOReturn result = drv_chained_buffer_bind(&role, &list[set->count], p->first_buffer + position,
+                                                  p->bytes[position], &mapping, &to[set->count]);
 
         if (result) {
-            unuse_set(process->client, set);
+            unuse_set(owner, set);
             return result;
         }
         mapping->uses++;
@@ -134,10 +138,10 @@ static IOReturn send_set(struct drv_client *caller, struct drv_chain *chain, str
 static IOReturn post_set(struct drv_client *caller, struct drv_chain *chain, uint32_t index,
                          const struct ane_chained_buffer *list)
 {
-    struct drv_process *process = chain->process;
-    struct pr_cache_recycle recycle = {.set = index, .buffers = process->program->outputs};
+    struct drv_client *owner = chain->process->client;
+    struct pr_cache_recycle recycle = {.set = index, .buffers = drv_chain_procedure(chain)->outputs};
     struct drv_chain_set set;
-    IOReturn result = bind_set(caller, process, list, &set, recycle.buffer);
+    IOReturn result = bind_set(caller, chain, list, &set, recycle.buffer);
 
     if (result)
         return result;
@@ -145,10 +149,10 @@ static IOReturn post_set(struct drv_client *caller, struct drv_chain *chain, uin
     if (!result)
         result = drv_chain_check(chain); /* a lost chain has given its sets back */
     if (result) {
-        unuse_set(process->client, &set);
+        unuse_set(owner, &set);
         return result;
     }
-    unuse_set(process->client, &chain->set[index]);
+    unuse_set(owner, &chain->set[index]);
     chain->set[index] = set;
     return kIOReturnSuccess;
 }
@@ -166,7 +170,7 @@ static IOReturn return_set(struct drv_client *caller, struct drv_chain *chain, u
 
 static IOReturn check_set(struct drv *d, const struct drv_chain *chain, const struct ane_output_set *set)
 {
-    const uint32_t outputs = chain->process->program->outputs;
+    const uint32_t outputs = drv_chain_procedure(chain)->outputs;
 
     if (set->set < chain->sets && (set->outputs == outputs || !set->outputs) && !set->reserved)
         return kIOReturnSuccess;

@@ -245,8 +245,6 @@ static void undo_start(struct drv_process *process, struct drv_domain *domain)
         terminate_process(d, process->program, unnoticed);
 }
 
-_Static_assert(PARTS == DRV_PROCESS_PARTS, "text, kernel and constants");
-
 static void add_own(struct pr_body_process *body, uint32_t index, uint64_t address, uint64_t bytes)
 {
     if (bytes)
@@ -258,11 +256,17 @@ static void add_own(struct pr_body_process *body, uint32_t index, uint64_t addre
 static uint32_t write_body(struct pr_body_process *body, const struct drv_domain *domain,
                            const struct drv_process *process)
 {
+    const struct drv_program *program = process->program;
+
     body->stream = drv_domain_stream(domain);
     body->buffers = 0;
-    add_own(body, PR_PROCESS_TEXT, process->text, process->program->text.bytes);
-    add_own(body, PR_PROCESS_KERNEL, process->kernel, process->program->kernel.bytes);
-    add_own(body, process->program->constants_index, process->constants, process->program->constants.bytes);
+    add_own(body, PR_PROCESS_TEXT, process->text, program->text.bytes);
+    add_own(body, PR_PROCESS_KERNEL, process->kernel, program->kernel.bytes);
+    for (uint32_t i = 0; i < program->procedures; i++) {
+        const struct drv_procedure *p = &program->procedure[i];
+
+        add_own(body, p->constants_index, process->constants + p->constants.offset, p->constants.bytes);
+    }
     return PR_PROCESS_BYTES(body->buffers);
 }
 

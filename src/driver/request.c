@@ -468,8 +468,6 @@ static IOReturn check_request(const struct drv_client *client, uint64_t doorbell
     if (request->priority >= PR_PRIORITIES)
         return drv_refuse(d, kIOReturnBadArgument, "Priority %u; there are %u.", request->priority,
                           PR_PRIORITIES);
-    if (request->procedure)
-        return drv_refuse(d, kIOReturnBadArgument, "Procedure %u; the program has 1.", request->procedure);
     if (!base_is_zero(request->reserved, sizeof(request->reserved)))
         return drv_refuse(d, kIOReturnBadArgument, "Reserved bytes of the request are not 0.");
     return drv_identity_admit(client, request->priority, "Request");
@@ -478,14 +476,20 @@ static IOReturn check_request(const struct drv_client *client, uint64_t doorbell
 static IOReturn check_counts(struct drv *d, const struct drv_program *program,
                              const struct ane_request *request)
 {
-    if (request->inputs == program->inputs && request->outputs == program->outputs &&
-        (request->intermediates == 0 || request->intermediates == program->intermediates))
+    const struct drv_procedure *p;
+
+    if (request->procedure >= program->procedures)
+        return drv_refuse(d, kIOReturnBadArgument, "Procedure %u; program 0x%" PRIx64 " has %u.",
+                          request->procedure, program->token, program->procedures);
+    p = &program->procedure[request->procedure];
+    if (request->inputs == p->inputs && request->outputs == p->outputs &&
+        (request->intermediates == 0 || request->intermediates == p->intermediates))
         return kIOReturnSuccess;
     return drv_refuse(d, kIOReturnBadArgument,
-                      "The request binds %u inputs, %u outputs and %u intermediates; program 0x%" PRIx64
-                      " has %u, %u and %u.",
-                      request->inputs, request->outputs, request->intermediates, program->token,
-                      program->inputs, program->outputs, program->intermediates);
+                      "The request binds %u inputs, %u outputs and %u intermediates; procedure %u of "
+                      "program 0x%" PRIx64 " has %u, %u and %u.",
+                      request->inputs, request->outputs, request->intermediates, request->procedure,
+                      program->token, p->inputs, p->outputs, p->intermediates);
 }
 
 /* The engine was restarted while the call waited, and the firmware did not take the program again. */

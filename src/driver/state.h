@@ -129,6 +129,25 @@ enum drv_program_state {
     DRV_PROGRAM_UNLOADED,  /* the firmware does not have it */
 };
 
+/* A part of a program's text, kernel or constants. */
+struct drv_part {
+    uint64_t offset, bytes; /* bytes 0: none */
+};
+
+/* A procedure of a program. Its buffers are in the order of ane_request: inputs, outputs, intermediate. */
+struct drv_procedure {
+    uint32_t inputs, outputs, intermediates;
+    uint32_t buffers;                          /* that a call binds: those, and the scratch buffer */
+    uint64_t bytes[PR_TQ_BARS];                /* least sizes */
+    uint8_t type[PR_TQ_BARS], bar[PR_TQ_BARS]; /* PR_BUFFER_*, and the buffer register */
+    char port[PR_TQ_BARS][DRV_PORT_NAME];      /* names of inputs and outputs, cut to fit */
+    uint32_t first_buffer;                     /* the first of them among the container's */
+    uint32_t constants_index;                  /* of the constants there */
+    uint32_t td_count, first_words;
+    uint64_t scratch_bytes; /* 0: none */
+    struct drv_part text, kernel, constants;
+};
+
 struct drv_program {
     struct drv_program *next;
     struct drv *driver;
@@ -138,13 +157,12 @@ struct drv_program {
     struct drv_client *owner; /* NULL: its owner has gone, it lives until the last process ends */
     struct drv_identity identity;
     char name[64];
-    uint32_t inputs, outputs, intermediates;
-    uint64_t bytes[PR_CALL_BUFFERS_MAX];           /* least sizes, inputs, outputs, intermediate */
-    char port[PR_CALL_BUFFERS_MAX][DRV_PORT_NAME]; /* names of inputs and outputs, cut to fit */
-    uint32_t td_count, first_words;
+    uint32_t procedures;
+    struct drv_procedure *procedure; /* of an instance: its base's */
+    uint32_t td_count;               /* of all procedures */
     struct drv_block text, kernel, constants, working, container;
-    uint32_t constants_index; /* of the constants among the container's buffers */
-    uint64_t scratch_bytes;   /* of a buffer that each process has for itself; 0: none */
+    uint64_t intermediate_bytes; /* the most that a procedure needs; 0: none has such a buffer */
+    uint64_t scratch_bytes;      /* the same for the buffer that each process has for itself */
     /* Of an instance (instance.c): blocks that are its base's have the base's addresses. */
     struct drv_program *base;
     uint32_t flags;                 /* enum ane_instance_flags */
@@ -197,10 +215,10 @@ struct drv_process {
 };
 
 /*
- * Parts of a program that a process has mapped: text, kernel, constants. Of the generic buffers of an image
- * only the constants have a fixed address.
+ * Buffers of a program that a process has mapped: text, kernel, and the constants of each procedure. Of the
+ * generic buffers of an image only the constants have a fixed address.
  */
-#define DRV_PROCESS_PARTS 3u
+#define DRV_PROCESS_PARTS (2u + PR_PROCEDURES_MAX)
 #define DRV_PROCESS_BYTES PR_PROCESS_BYTES(DRV_PROCESS_PARTS) /* the body of CREATE_PROCESS, at most */
 
 /* The life of a request. The table of transitions is in request.c. */
@@ -245,6 +263,7 @@ struct drv_request {
     uint8_t *message;
     uint64_t address;
     uint32_t priority, length;
+    uint32_t procedure; /* of the program: what it calls */
     uint32_t qos;     /* the request's, or the client's when it names none */
     uint32_t urgency; /* among requests of its priority, by quality of service; 0 is first */
     uint32_t slot;

@@ -27,7 +27,7 @@ static struct drv_chain *target_of(struct drv_chain *chain)
 static IOReturn check_ready(struct drv *d, const struct drv_chain *target,
                             const struct ane_inputs_ready *ready)
 {
-    const uint32_t inputs = target->process->program->inputs, bit = d->ring[PR_CHANNEL_DATA_CHAIN_H2T].bit;
+    const uint32_t inputs = drv_chain_procedure(target)->inputs, bit = d->ring[PR_CHANNEL_DATA_CHAIN_H2T].bit;
 
     if (ready->doorbell >= PR_DOORBELL_INDEX_LIMIT || ready->doorbell != bit)
         return drv_refuse(d, kIOReturnBadArgument,
@@ -61,16 +61,16 @@ static bool comes_by_link(const struct drv_chain *target, const struct ane_chain
 static IOReturn bind_inputs(struct drv_client *caller, struct drv_request *r, const struct drv_chain *target,
                             const struct ane_inputs_ready *ready, struct pr_cache_trigger *message)
 {
-    const struct drv_program *program = r->process->program;
+    const struct drv_procedure *p = drv_chain_procedure(target);
     const struct drv_chained_role role = {caller, r->client, PR_USAGE_INPUT, PR_BUFFER_IN};
 
-    for (uint32_t i = 0; i < program->inputs; i++) {
+    for (uint32_t i = 0; i < p->inputs; i++) {
         struct drv_mapping *mapping = NULL;
         IOReturn result;
 
         if (comes_by_link(target, &ready->input[i], i))
             continue;
-        result = drv_chained_buffer_bind(&role, &ready->input[i], i, program->bytes[i], &mapping,
+        result = drv_chained_buffer_bind(&role, &ready->input[i], p->first_buffer + i, p->bytes[i], &mapping,
                                          &message->buffer[message->buffers]);
         if (result)
             return result;
@@ -83,8 +83,8 @@ static IOReturn bind_inputs(struct drv_client *caller, struct drv_request *r, co
 /* Intermediate and scratch buffers follow the ports. */
 static IOReturn bind_own(struct drv_request *r, struct pr_cache_trigger *message)
 {
-    const struct drv_program *program = r->process->program;
-    const uint32_t ports = program->inputs + program->outputs, given = r->bindings;
+    const struct drv_procedure *p = drv_chain_procedure(r->chain);
+    const uint32_t given = r->bindings;
     IOReturn result = drv_chain_bind_own(r->chain, r);
 
     if (!result && r->bindings > PR_TRIGGER_INPUTS_MAX)
@@ -93,14 +93,13 @@ static IOReturn bind_own(struct drv_request *r, struct pr_cache_trigger *message
                        "Inputs ready: %u buffers, intermediate ones among them; a trigger has %u at most.",
                        r->bindings, PR_TRIGGER_INPUTS_MAX);
     for (uint32_t i = given; i < r->bindings && !result; i++) {
-        const uint32_t index = ports + i - given;
+        const uint32_t position = p->inputs + p->outputs + i - given;
 
-        message->buffer[message->buffers++] = (struct pr_buffer){
-            .valid = PR_BUFFER_VALID,
-            .index = index,
-            .type = index < ports + program->intermediates ? PR_BUFFER_INTERMEDIATE : PR_BUFFER_MUTABLE,
-            .address = r->binding[i]->iova,
-            .bytes = r->binding[i]->bytes};
+        message->buffer[message->buffers++] = (struct pr_buffer){.valid = PR_BUFFER_VALID,
+                                                                 .index = p->first_buffer + position,
+                                                                 .type = p->type[position],
+                                                                 .address = r->binding[i]->iova,
+                                                                 .bytes = r->binding[i]->bytes};
     }
     return result;
 }
@@ -141,6 +140,7 @@ static IOReturn make_trigger(struct drv_client *caller, struct drv_chain *chain,
     r->executions = 1;
     target->users++;
     r->priority = target->priority;
+    r->procedure = target->procedure;
     r->qos = r->client->qos;
     r->urgency = pr_qos_queue_index(r->qos);
     result = drv_chain_check(target); /* the call has waited */

@@ -96,14 +96,23 @@ static const char *take_own(struct fw *fw, struct fw_rebase *rebase, const struc
     return *own.mapped ? NULL : "ends above 0xe0000000";
 }
 
-/* Generic buffers that are the text or the kernel. */
+/* Where a buffer that is a part of a section begins in it. */
+static uint64_t part_offset(const struct fw_program *program, const struct pr_generic_buffer *buffer,
+                            enum pr_section kind)
+{
+    return buffer->address ? buffer->address - program->container.section[kind]->address : 0;
+}
+
+/* Generic buffers that are the text or the kernel, or parts of them. */
 static void alias_sections(struct fw_rebase *rebase, const struct fw_program *program)
 {
     for (uint32_t i = 0; i < program->container.generic->buffers; i++) {
-        const uint32_t type = program->container.buffer[i].type;
+        const struct pr_generic_buffer *buffer = &program->container.buffer[i];
 
-        if (type == PR_BUFFER_TEXT || type == PR_BUFFER_KERNEL)
-            rebase->own[i] = type == PR_BUFFER_TEXT ? rebase->text : rebase->kernel;
+        if (buffer->type == PR_BUFFER_TEXT)
+            rebase->own[i] = rebase->text + part_offset(program, buffer, PR_SECTION_TEXT);
+        else if (buffer->type == PR_BUFFER_KERNEL)
+            rebase->own[i] = rebase->kernel + part_offset(program, buffer, PR_SECTION_KERNEL);
     }
 }
 

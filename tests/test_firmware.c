@@ -274,6 +274,9 @@ static void names_what_it_does_not_do(void **state)
         PR_CMD_RETURN_PROGRAM_ID,
         PR_CMD_REQUEST_PROCESS_ID,
         PR_CMD_RETURN_PROCESS_ID,
+        PR_CMD_PROCEDURE_CALL_CACHE_REQUEST,
+        PR_CMD_PROCEDURE_CALL_INVALIDATE_CACHE_REQUEST,
+        PR_CMD_FORCE_DISABLE_CACHE_REQUESTS,
     };
 
     assert_true(fwrig_boot(rig));

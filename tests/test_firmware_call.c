@@ -330,9 +330,9 @@ static void rejects_bad_lengths_and_ids(void **state)
     c.call.buffers = 0x5555557u; /* 0x60 + 0x30 n wraps to something small */
     send_raw(rig, &c, PR_CALL_BYTES(2), PR_STATUS_BAD_SIZE);
     fwrig_call_make(&c, 1);
-    c.call.head.id = PR_EXE_CACHE_REQUEST_TRIGGER;
+    c.call.head.id = PR_EXE_BACK_CHANNEL_RPC;
     send_raw(rig, &c, PR_CALL_BYTES(2), PR_STATUS_UNKNOWN_COMMAND);
-    assert_non_null(strstr(fwrig_log(rig), "Cmd 0x209 [CACHE_REQUEST_TRIGGER]"));
+    assert_non_null(strstr(fwrig_log(rig), "Cmd 0xff00 [BACK_CHANNEL_RPC]"));
     c.call.head.id = 0x205;
     send_raw(rig, &c, PR_CALL_BYTES(2), PR_STATUS_UNKNOWN_COMMAND);
     assert_non_null(strstr(fwrig_log(rig), "Cmd 0x205 is not supported through ExeLoop cmd channel"));

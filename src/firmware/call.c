@@ -13,6 +13,7 @@
 #include "firmware/shared.h"
 #include "protocol/dart_regs.h"
 #include "protocol/stats.h"
+#include "rtkernel/heap.h"
 #include "rtkernel/kernel.h"
 
 void fw_call_put(struct fw *fw, struct fw_list *list, uint16_t number)
@@ -206,6 +207,7 @@ enum pr_status fw_call_draft(struct fw *fw, uint32_t process_id, uint32_t proced
     draft->network = 0;
     draft->status = PR_STATUS_OK;
     draft->origin = FW_ORIGIN_CALL;
+    draft->events = NULL;
     return fill_bars(fw, program, process->rebase, procedure->operation);
 }
 
@@ -266,5 +268,7 @@ enum pr_status fw_call_accept(struct fw *fw, uint64_t length, uint16_t *number)
 void fw_call_release(struct fw *fw, uint16_t number)
 {
     fw->process[fw->call[number].process].calls--;
+    if (fw->call[number].events)
+        rt_heap_free(fw->kernel, fw->call[number].events);
     fw_call_put(fw, &fw->exeloop.free, number);
 }

@@ -5,9 +5,11 @@
  */
 #include "firmware/completion.h"
 
+#include "firmware/cacherun.h"
 #include "firmware/call.h"
 #include "firmware/channel.h"
 #include "firmware/doorbell.h"
+#include "firmware/event.h"
 #include "firmware/exeloop.h"
 #include "firmware/loadmon.h"
 #include "firmware/log.h"
@@ -27,7 +29,12 @@ void fw_completion_end(struct fw *fw, uint16_t number, enum pr_status status)
     fw_loadmon_finished(fw);
     if (call->stats)
         fw_stats_write(fw, number);
-    fw_call_put(fw, &fw->exeloop.events, number);
+    if (call->events && !status)
+        fw_event_signal(fw, call);
+    if (call->origin == FW_ORIGIN_CACHE)
+        fw_cacherun_end(fw, number, status);
+    else
+        fw_call_put(fw, &fw->exeloop.events, number);
 }
 
 static struct pr_program_failure describe(uint32_t sequence, const struct fw_call *call)
@@ -82,6 +89,8 @@ void fw_completion_notify(struct fw *fw)
     bool sent = e->notify_reset && notify_reset(fw);
     uint32_t slot;
 
+    if (fw_cacherun_reports(fw))
+        fw_cacherun_report(fw);
     if (fw->notify.count || fw->notify.lost)
         sent |= fw_notify_send(fw);
     while (e->events.head != FW_NO_CALL && fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot)) {
@@ -178,6 +187,7 @@ void fw_completion_go_on(struct fw *fw)
     for (unsigned i = 0; i < PR_PRIORITIES; i++)
         if (fw->exeloop.level[i].waiting.head != FW_NO_CALL)
             fw_queue_pump(fw, i);
+    fw_cacherun_start(fw);
     fw_completion_notify(fw);
     if (!fw->exeloop.active && rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_EXEC)
         rt_fsm_post(&fw->exeloop.machine, FW_EVENT_DRAIN, 0);

@@ -260,6 +260,19 @@ uint64_t fw_rebase_bind(struct fw *fw, struct fw_rebase *rebase, const struct pr
     return entry ? entry->mapped : keep(fw, rebase, buffer, PR_POOL_CALLS);
 }
 
+uint64_t fw_rebase_tag(struct fw *fw, struct fw_rebase *rebase, const struct pr_buffer *buffer, uint32_t pool)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+    struct fw_binding *entry = find(rebase, buffer, set_of(buffer));
+    uint64_t mapped;
+
+    if (entry)
+        entry->pool = pool;
+    mapped = entry ? entry->mapped : keep(fw, rebase, buffer, pool);
+    rt_irq_restore(fw->kernel, previous);
+    return mapped;
+}
+
 /* What is wrong with a pre-map, or NULL. */
 static const char *premap_wrong(const struct fw_program *program, const struct pr_body_premap *body)
 {

@@ -156,7 +156,14 @@ struct pr_body_shared_events {
 #define PR_SHARED_EVENTS_GPU  1u
 
 /* CH_INFO_GET on DEBUG (CHOSEN body): a page of the kernel's own report, as text. */
-enum pr_report { PR_REPORT_TASKS, PR_REPORT_POOLS, PR_REPORT_ARENAS, PR_REPORT_COUNTERS, PR_REPORTS };
+enum pr_report {
+    PR_REPORT_TASKS,
+    PR_REPORT_POOLS,
+    PR_REPORT_ARENAS,
+    PR_REPORT_COUNTERS,
+    PR_REPORT_CACHE,
+    PR_REPORTS
+};
 struct pr_body_report {
     uint32_t report; /* enum pr_report; asked */
     uint32_t bytes;  /* of text in the reply, all of it or what fits */

@@ -17,6 +17,7 @@
 #include "protocol/endpoint.h"
 #include "protocol/dump.h"
 #include "protocol/message.h"
+#include "protocol/notification.h"
 #include "soc/clock.h"
 #include "soc/trace.h"
 
@@ -25,7 +26,8 @@
 #define DRVRIG_PROGRAMS  16u
 #define DRVRIG_PROCESSES 32u
 #define DRVRIG_CALLS     16u
-#define DRVRIG_CHAIN     0x1234567890ull
+#define DRVRIG_CHAIN     0x1234567890ull /* the first cacheHandler; the next is one more */
+#define DRVRIG_CHAINS    16u
 #define DRVRIG_PORT      7u
 #define DRVRIG_TIMERS    4u
 #define DRVRIG_RECORDS   (1u << 20)       /* bytes of the trace that are kept */
@@ -47,6 +49,20 @@ struct drvrig_call {
     uint32_t buffers;
     struct pr_buffer buffer[PR_CALL_BUFFERS_MAX];
     struct pr_buffer stats;
+    /* Of a trigger; 0: a call. */
+    uint64_t handler, timestamp;
+    uint32_t set; /* PR_NO_ID: waits for one */
+};
+
+/* A cache request: its sets in the order in which they were posted. */
+struct drvrig_chain {
+    bool there;
+    uint32_t program, process;
+    uint32_t posted[PR_CACHE_SETS_MAX], posted_count;
+    struct {
+        uint32_t buffers;
+        struct pr_buffer buffer[8];
+    } set[PR_CACHE_SETS_MAX];
 };
 
 struct drvrig {
@@ -108,12 +124,18 @@ struct drvrig {
     union {
         uint8_t bytes[0x1000];
         struct pr_exe_header head;
-        struct pr_cache_request request;
         struct pr_cache_recycle recycle;
         struct pr_cache_trigger trigger;
         struct pr_cache_active active;
     } chained; /* the last message that is not a call */
     uint32_t chained_bytes;
+    struct drvrig_chain chain[DRVRIG_CHAINS];
+    uint32_t chain_count;
+    struct pr_command_header install_header; /* the last, and its body with links */
+    _Alignas(8) uint8_t install[0x40 + 16 * PR_CACHE_LINKS_MAX];
+    uint64_t invalidated[DRVRIG_CHAINS];
+    uint32_t invalidated_count;
+    uint32_t invalidated_in_flight; /* what is answered */
 
     /* Misbehaviour. */
     bool no_power, no_first_wake, no_third, no_terminal;
@@ -137,7 +159,7 @@ struct drvrig {
     uint32_t call_error[3];           /* with these words of the task manager */
     bool short_events;                /* or without: in the form of calls that end well */
     uint32_t call_refusal;            /* every call is refused so */
-    bool chains;                      /* messages of chains are served, with DRVRIG_CHAIN as their handle */
+    bool chains;                      /* cache requests are served */
     bool fault;                       /* and the second DART shows a fault */
 
     /* A crash: sections of a dump are staged one after the other, each when the one before was taken. */
@@ -196,6 +218,11 @@ void drvrig_crash(struct drvrig *rig);
 /* It asks for a reset of these queues. */
 void drvrig_ask_reset(struct drvrig *rig, uint32_t first, uint32_t last);
 #define DRVRIG_CRASH_TEXT "the rig was asked to fail"
+/* Cache requests, in drvrig_chain.c: commands, messages of the execution loop, and the end of one. */
+uint32_t drvrig_chain_install(struct drvrig *rig, const struct pr_command_header *header, void *body);
+uint32_t drvrig_chain_invalidate(struct drvrig *rig, const struct pr_command_header *header, void *body);
+uint32_t drvrig_chain_message(struct drvrig *rig, const void *message, uint64_t length);
+void drvrig_chain_event(struct drvrig *rig, const struct drvrig_call *call, uint32_t status, uint32_t state);
 /* One step of the controller; false when there is nothing to do. */
 bool drvrig_step(struct drvrig *rig);
 /* The controller works until it has nothing to do. */
@@ -234,6 +261,9 @@ IOReturn drvrig_create(struct drvrig *rig, struct drv_client *client, const void
                        uint64_t *token);
 IOReturn drvrig_create_as(struct drvrig *rig, struct drv_client *client, uint32_t representation,
                           const void *image, size_t size, uint64_t *token);
+/* With `procedures` above 1 the image is a table of procedures and what it names (abi.h). */
+IOReturn drvrig_create_several(struct drvrig *rig, struct drv_client *client, uint32_t representation,
+                               uint32_t procedures, const void *image, size_t size, uint64_t *token);
 IOReturn drvrig_prepare(struct drv_client *client, uint64_t token, struct ane_program_prepare *prepare);
 IOReturn drvrig_unprepare(struct drv_client *client, uint64_t token);
 IOReturn drvrig_destroy(struct drv_client *client, uint64_t token);

@@ -55,6 +55,12 @@ IOReturn drvrig_create(struct drvrig *rig, struct drv_client *client, const void
 IOReturn drvrig_create_as(struct drvrig *rig, struct drv_client *client, uint32_t representation,
                           const void *image, size_t size, uint64_t *token)
 {
+    return drvrig_create_several(rig, client, representation, 1, image, size, token);
+}
+
+IOReturn drvrig_create_several(struct drvrig *rig, struct drv_client *client, uint32_t representation,
+                               uint32_t procedures, const void *image, size_t size, uint64_t *token)
+{
     struct ane_program_create create = {.surface = drvrig_surface(rig, ANE_PROGRAM_IMAGE + size),
                                         .size = ANE_PROGRAM_IMAGE + size};
     struct ane_program_args *args = drvrig_surface_base(rig, create.surface);
@@ -63,7 +69,7 @@ IOReturn drvrig_create_as(struct drvrig *rig, struct drv_client *client, uint32_
     *args = (struct ane_program_args){.representation = representation,
                                       .version = 1,
                                       .image_size = size,
-                                      .procedures = 1,
+                                      .procedures = procedures,
                                       .qos = ANE_REQUEST_QOS,
                                       .flags = ANE_PROGRAM_ARGS_FLAGS,
                                       .name = "sum"};

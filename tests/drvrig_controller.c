@@ -301,6 +301,8 @@ static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header
         report->bytes = (uint32_t)sprintf(report->text, "report %u of the rig", report->report);
         return PR_STATUS_OK;
     }
+    case PR_CMD_PROCEDURE_CALL_CACHE_REQUEST: return drvrig_chain_install(rig, header, body);
+    case PR_CMD_PROCEDURE_CALL_INVALIDATE_CACHE_REQUEST: return drvrig_chain_invalidate(rig, header, body);
     case PR_CMD_RESET:
         assert_int_equal(header->size, sizeof(rig->reset));
         memcpy(&rig->reset, body, sizeof(rig->reset));
@@ -466,6 +468,10 @@ static void finish(struct drvrig *rig, struct drvrig_call *call, uint32_t status
     call->there = false;
     if (rig->no_events)
         return;
+    if (call->handler) {
+        drvrig_chain_event(rig, call, status, PR_CACHE_IN_USE);
+        return;
+    }
     memcpy(drvrig_base_at(rig, cell, bytes), &event, bytes);
     assert_true(drvrig_send_slot(rig, PR_CHANNEL_IO_T2H, cell, bytes, 0));
 }
@@ -484,7 +490,8 @@ static uint32_t accept(struct drvrig *rig, const struct pr_call *message, uint64
     assert_true(message->process_id < DRVRIG_PROCESSES && rig->process[message->process_id].there);
     assert_int_equal(rig->process[message->process_id].program, message->program_id);
     assert_true(message->output_sets == 1 && message->partitions == 1);
-    assert_int_equal(message->buffers, rig->program[message->program_id].parts.procedure->io_buffers);
+    assert_int_equal(message->buffers,
+                     rig->program[message->program_id].parts.procedure[message->procedure].io_buffers);
     *call = (struct drvrig_call){.there = true,
                                  .cookie = message->cookie,
                                  .program = message->program_id,
@@ -500,24 +507,7 @@ static uint32_t accept(struct drvrig *rig, const struct pr_call *message, uint64
         assert_true(call->buffer[i].type == rig->program[message->program_id].parts.buffer[i].type);
         assert_true(call->buffer[i].bytes >= rig->program[message->program_id].parts.buffer[i].bytes);
     }
-    note_held(rig);
     return PR_STATUS_OK;
-}
-
-/* A message that is not a call: kept, and served or refused as the firmware does. */
-static uint32_t take_chained(struct drvrig *rig, void *message, uint64_t length)
-{
-    struct pr_cache_request *request = message;
-
-    assert_true(length <= sizeof(rig->chained.bytes));
-    memset(&rig->chained, 0, sizeof(rig->chained));
-    memcpy(rig->chained.bytes, message, length);
-    rig->chained_bytes = (uint32_t)length;
-    if (!rig->chains)
-        return PR_STATUS_UNKNOWN_COMMAND;
-    if (request->head.id == 0x208)
-        request->cache_handler = DRVRIG_CHAIN;
-    return rig->call_refusal;
 }
 
 static bool take_call(struct drvrig *rig)
@@ -531,8 +521,9 @@ static bool take_call(struct drvrig *rig)
     message = drvrig_base_at(rig, slot->address, slot->length);
     const bool is_call = message->head.id == 0x204;
 
-    message->head.status =
-        (uint16_t)(is_call ? accept(rig, message, slot->length) : take_chained(rig, message, slot->length));
+    message->head.status = (uint16_t)(is_call ? accept(rig, message, slot->length)
+                                              : drvrig_chain_message(rig, message, slot->length));
+    note_held(rig);
     slot->address |= 1;
     if (message->head.status || !is_call)
         ring_host(rig, 7);
@@ -544,7 +535,8 @@ bool drvrig_finish_one(struct drvrig *rig, uint32_t status)
     struct drvrig_call *oldest = NULL;
 
     for (unsigned i = 0; i < DRVRIG_CALLS; i++)
-        if (rig->call[i].there && (!oldest || rig->call[i].cookie >> 8 < oldest->cookie >> 8))
+        if (rig->call[i].there && !(rig->call[i].handler && rig->call[i].set == PR_NO_ID) &&
+            (!oldest || rig->call[i].cookie >> 8 < oldest->cookie >> 8))
             oldest = &rig->call[i];
     if (oldest)
         finish(rig, oldest, status);

@@ -19,6 +19,7 @@
 #include "protocol/dump.h"
 #include "protocol/endpoint.h"
 #include "protocol/message.h"
+#include "protocol/notification.h"
 #include "protocol/tm_regs.h"
 #include "rtkernel/port.h"
 
@@ -171,6 +172,8 @@ uint64_t fwrig_counter(struct fwrig *rig, const char *name);
 bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back);
 /* The next message of IO_T2H, which must be a reset notification; it is given back. */
 bool fwrig_notification(struct fwrig *rig, struct pr_reset_notification *notification);
+/* The next message of IO_T2H, which must be a DATA_CHAINING_EVENT; it is given back. */
+bool fwrig_chaining(struct fwrig *rig, struct pr_notify_chaining *event);
 /* The next buffer of BUF_T2H: its address, or 0; the slot is given back, the buffer is not. */
 uint64_t fwrig_buffer(struct fwrig *rig, struct pr_load_report *report);
 /*

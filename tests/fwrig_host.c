@@ -274,6 +274,19 @@ bool fwrig_notification(struct fwrig *rig, struct pr_reset_notification *notific
     return true;
 }
 
+bool fwrig_chaining(struct fwrig *rig, struct pr_notify_chaining *event)
+{
+    struct pr_slot *slot = take_slot(rig, PR_CHANNEL_IO_T2H);
+
+    if (!slot)
+        return false;
+    assert_int_equal(slot->length, 0x38);
+    memcpy(event, fwrig_memory(rig, slot->address, sizeof(*event)), sizeof(*event));
+    assert_int_equal(event->head.id, PR_CMD_DATA_CHAINING_EVENT);
+    give_slot(rig, PR_CHANNEL_IO_T2H, slot);
+    return true;
+}
+
 uint64_t fwrig_buffer(struct fwrig *rig, struct pr_load_report *report)
 {
     struct pr_slot *slot = take_slot(rig, PR_CHANNEL_BUF_T2H);

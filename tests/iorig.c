@@ -2,6 +2,7 @@
 /* A client of iokit.h. */
 #include "iorig.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/signing.h"
@@ -73,7 +74,7 @@ static void sign_program(struct ane_program_args *args, const uint8_t *payload, 
     struct base_hashes hashes;
     struct base_signature signature;
 
-    if (args->representation == ANE_PROGRAM_RT) {
+    if (args->representation == ANE_PROGRAM_RT && args->procedures == 1) {
         struct ane_program_bundle head;
 
         memcpy(&head, payload, sizeof(head));
@@ -89,7 +90,8 @@ static void sign_program(struct ane_program_args *args, const uint8_t *payload, 
 }
 
 static IOReturn create_program(const struct iorig_client *client, uint32_t representation, const char *name,
-                               bool is_signed, const void *payload, size_t size, uint64_t *token)
+                               bool is_signed, uint32_t procedures, const void *payload, size_t size,
+                               uint64_t *token)
 {
     struct ane_program_create create = {.size = signature_at(size) + sizeof(struct ane_program_signature)};
     struct ane_program_args *args;
@@ -102,7 +104,7 @@ static IOReturn create_program(const struct iorig_client *client, uint32_t repre
     *args = (struct ane_program_args){.representation = representation,
                                       .version = ANE_PROGRAM_ARGS_VERSION,
                                       .image_size = size,
-                                      .procedures = 1,
+                                      .procedures = procedures,
                                       .qos = ANE_REQUEST_QOS,
                                       .flags = ANE_PROGRAM_ARGS_FLAGS};
     strncpy(args->name, name, sizeof(args->name) - 1);
@@ -119,13 +121,13 @@ static IOReturn create_program(const struct iorig_client *client, uint32_t repre
 IOReturn iorig_create_named(const struct iorig_client *client, uint32_t representation, const char *name,
                             const void *payload, size_t size, uint64_t *token)
 {
-    return create_program(client, representation, name, true, payload, size, token);
+    return create_program(client, representation, name, true, 1, payload, size, token);
 }
 
 IOReturn iorig_create_as(const struct iorig_client *client, uint32_t representation, const void *payload,
                          size_t size, uint64_t *token)
 {
-    return create_program(client, representation, "test", false, payload, size, token);
+    return create_program(client, representation, "test", false, 1, payload, size, token);
 }
 
 IOReturn iorig_create(const struct iorig_client *client, const void *image, size_t size, uint64_t *token)
@@ -133,12 +135,45 @@ IOReturn iorig_create(const struct iorig_client *client, const void *image, size
     return iorig_create_as(client, ANE_PROGRAM_LEGACY, image, size, token);
 }
 
+IOReturn iorig_create_several(const struct iorig_client *client, uint32_t representation, const char *name,
+                              const struct iorig_procedure *procedure, uint32_t count, uint64_t *token)
+{
+    const size_t align = ANE_PROGRAM_BUNDLE_ALIGN;
+    size_t size = count * sizeof(struct ane_program_procedure);
+    struct ane_program_procedure *table;
+    uint8_t *payload;
+    IOReturn status;
+
+    for (uint32_t i = 0; i < count; i++)
+        size = (size + align - 1) / align * align + procedure[i].size;
+    payload = calloc(1, size);
+    assert_non_null(payload);
+    table = (void *)payload;
+    size = count * sizeof(*table);
+    for (uint32_t i = 0; i < count; i++) {
+        size = (size + align - 1) / align * align;
+        table[i] = (struct ane_program_procedure){.offset = size, .size = procedure[i].size};
+        memcpy(payload + size, procedure[i].bytes, procedure[i].size);
+        size += procedure[i].size;
+    }
+    status = create_program(client, representation, name ? name : "test", name != NULL, count, payload, size,
+                            token);
+    free(payload);
+    return status;
+}
+
 IOReturn iorig_prepare(const struct iorig_client *client, uint64_t token, struct ane_program_prepare *prepare)
+{
+    return iorig_prepare_procedure(client, token, 0, prepare);
+}
+
+IOReturn iorig_prepare_procedure(const struct iorig_client *client, uint64_t token, uint32_t procedure,
+                                 struct ane_program_prepare *prepare)
 {
     size_t size = sizeof(*prepare);
 
     *prepare = (struct ane_program_prepare){
-        .token = token, .qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY};
+        .token = token, .qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY, .procedure = procedure};
     return IOConnectCallMethod(client->connect, ANE_CONTROL_ProgramPrepare, NULL, 0, prepare,
                                sizeof(*prepare), NULL, NULL, prepare, &size);
 }
@@ -163,7 +198,15 @@ IOReturn iorig_request(const struct iorig_client *client, uint64_t token, uint64
                        uint32_t priority, const uint32_t *surfaces, uint32_t inputs, uint32_t outputs,
                        struct ane_request_reply *reply)
 {
+    return iorig_request_procedure(client, token, 0, sequence, priority, surfaces, inputs, outputs, reply);
+}
+
+IOReturn iorig_request_procedure(const struct iorig_client *client, uint64_t token, uint32_t procedure,
+                                 uint64_t sequence, uint32_t priority, const uint32_t *surfaces,
+                                 uint32_t inputs, uint32_t outputs, struct ane_request_reply *reply)
+{
     struct ane_request request = {.token = token,
+                                  .procedure = procedure,
                                   .sequence = sequence,
                                   .priority = priority,
                                   .qos = ANE_REQUEST_QOS,

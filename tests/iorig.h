@@ -38,6 +38,15 @@ IOReturn iorig_create_named(const struct iorig_client *client, uint32_t represen
 IOReturn iorig_create_as(const struct iorig_client *client, uint32_t representation, const void *payload,
                          size_t size, uint64_t *token);
 IOReturn iorig_create(const struct iorig_client *client, const void *image, size_t size, uint64_t *token);
+/* A program of several procedures, each a payload of that representation; signed if it has a name. */
+struct iorig_procedure {
+    const void *bytes;
+    size_t size;
+};
+IOReturn iorig_create_several(const struct iorig_client *client, uint32_t representation, const char *name,
+                              const struct iorig_procedure *procedure, uint32_t count, uint64_t *token);
+IOReturn iorig_prepare_procedure(const struct iorig_client *client, uint64_t token, uint32_t procedure,
+                                 struct ane_program_prepare *prepare);
 IOReturn iorig_prepare(const struct iorig_client *client, uint64_t token,
                        struct ane_program_prepare *prepare);
 IOReturn iorig_unprepare(const struct iorig_client *client, uint64_t token);
@@ -46,6 +55,10 @@ IOReturn iorig_destroy(const struct iorig_client *client, uint64_t token);
 IOReturn iorig_request(const struct iorig_client *client, uint64_t token, uint64_t sequence,
                        uint32_t priority, const uint32_t *surfaces, uint32_t inputs, uint32_t outputs,
                        struct ane_request_reply *reply);
+
+IOReturn iorig_request_procedure(const struct iorig_client *client, uint64_t token, uint32_t procedure,
+                                 uint64_t sequence, uint32_t priority, const uint32_t *surfaces,
+                                 uint32_t inputs, uint32_t outputs, struct ane_request_reply *reply);
 
 /* A program of iorig_image_add that accumulates: state += x. */
 struct iorig_accumulator {

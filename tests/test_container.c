@@ -154,6 +154,7 @@ static void finds_broken_sections(void **state)
 static void finds_broken_buffers(void **state)
 {
     struct container_image i;
+    struct pr_problem problem;
 
     (void)state;
     BROKEN(i.generic->max_ane_used = 2, LIMIT, "engines");
@@ -170,6 +171,14 @@ static void finds_broken_buffers(void **state)
     BROKEN(i.buffer[0].type = 6, LIMIT, "type");
     BROKEN(i.buffer[2].address = 0xe0000000u, LIMIT, "end above");
     BROKEN(i.buffer[2].bytes = UINT64_MAX, LIMIT, "end above");
+    BROKEN(i.buffer[3].address = TEXT - 0x10, INCONSISTENT, "not inside section text");
+    BROKEN(i.buffer[3].address = TEXT + 0x10, INCONSISTENT, "not inside section text");
+    BROKEN(i.buffer[4].address = KERNEL + 1, INCONSISTENT, "not inside section kernel");
+    image_make(&i, TEXT, KERNEL);
+    i.buffer[3].address = TEXT + 0x100;
+    i.buffer[3].bytes = IMAGE_TEXT_BYTES - 0x100;
+    i.buffer[4].address = KERNEL;
+    assert_true(read_image(&i, &problem));
     image_make(&i, TEXT, 0);
     i.buffer[2].type = PR_BUFFER_KERNEL;
     expect(&i, PR_PROBLEM_INCONSISTENT, "no section kernel");

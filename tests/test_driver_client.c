@@ -246,7 +246,9 @@ CHANGE(version, t->args.version = 2)
 CHANGE(reserved0, t->args.reserved0 = 1)
 CHANGE(reserved1, t->args.reserved1 = 1)
 CHANGE(reserved2, t->args.reserved2[2] = 1)
-CHANGE(procedures, t->args.procedures = 2)
+CHANGE(procedures, t->args.procedures = ANE_PROGRAM_PROCEDURES + 1)
+CHANGE(table, t->args.procedures = 2) /* the image's first words are not a table */
+CHANGE(no_table, (t->args.procedures = 2, t->args.image_size = 31))
 CHANGE(image_size, t->args.image_size = image_size + 1)
 CHANGE(no_image, t->args.image_size = 0)
 CHANGE(huge_image, t->args.image_size = ~0ull)
@@ -274,7 +276,9 @@ static void create_refuses(void **state)
         {change_reserved0, "reserved words"},
         {change_reserved1, "reserved words"},
         {change_reserved2, "reserved words"},
-        {change_procedures, "2 procedures"},
+        {change_procedures, "129 procedures; the limit is 128"},
+        {change_table, "Program create: procedure 0 has "},
+        {change_no_table, "31 bytes have no room for 2 procedures"},
         {change_image_size, "the arguments leave"},
         {change_no_image, "an image of 0 bytes"},
         {change_huge_image, "the arguments leave"},

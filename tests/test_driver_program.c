@@ -86,6 +86,67 @@ static void results_into_an_input_are_refused(void **state)
     assert_int_equal(drv_stats_get(rig.driver).programs, 0);
 }
 
+/* Two procedures of one image each, of which the second is `second`; the size of all. */
+static size_t two_procedures(uint8_t *payload, size_t capacity, const uint8_t *second, size_t second_size)
+{
+    static const enum pr_hwx_direction sum[] = {PR_HWX_OUTPUT, PR_HWX_INPUT, PR_HWX_INPUT};
+    static uint8_t first[sizeof(image)];
+    const size_t first_size = image_of_sum(sum);
+    struct ane_program_procedure table[2] = {{.offset = 64, .size = first_size}, {.size = second_size}};
+
+    memcpy(first, image, first_size);
+    table[1].offset = (64 + first_size + 63) / 64 * 64;
+    assert_true(table[1].offset + second_size <= capacity);
+    memset(payload, 0, capacity);
+    memcpy(payload, table, sizeof(table));
+    memcpy(payload + 64, first, first_size);
+    memcpy(payload + table[1].offset, second, second_size);
+    return table[1].offset + second_size;
+}
+
+/* The container that the controller gets has both, each with its part of the text. */
+static void two_procedures_are_one_container(void **state)
+{
+    static const enum pr_hwx_direction sum[] = {PR_HWX_OUTPUT, PR_HWX_INPUT, PR_HWX_INPUT},
+                                       into_input[] = {PR_HWX_INPUT, PR_HWX_INPUT, PR_HWX_OUTPUT};
+    static uint8_t payload[3 * sizeof(image)], second[sizeof(image)];
+    struct drv_client *client = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    const struct pr_container *parts = &rig.program[0].parts;
+    const struct pr_container_section *text;
+    size_t second_size, size;
+    uint64_t token;
+
+    (void)state;
+    second_size = image_of_sum(into_input);
+    memcpy(second, image, second_size);
+    size = two_procedures(payload, sizeof(payload), second, second_size);
+    assert_int_equal(drvrig_create_several(&rig, client, ANE_PROGRAM_LEGACY, 2, payload, size, &token),
+                     kIOReturnBadArgument);
+    assert_non_null(
+        strstr(drv_last_error(rig.driver), "Program create: procedure 1: a descriptor writes to"));
+
+    second_size = image_of_sum(sum);
+    memcpy(second, image, second_size);
+    size = two_procedures(payload, sizeof(payload), second, second_size);
+    if (drvrig_create_several(&rig, client, ANE_PROGRAM_LEGACY, 2, payload, size, &token))
+        fail_msg("%s", drv_last_error(rig.driver));
+    text = parts->section[PR_SECTION_TEXT];
+    assert_true(parts->procedures == 2 && parts->operations == 2 && parts->generic->buffers == 8);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct pr_procedure *p = &parts->procedure[i];
+
+        assert_true(p->operation == i && p->io_buffers == 3 && p->partitions == 1);
+        assert_int_equal(parts->operation[i].bars, 4);
+        for (uint32_t b = 0; b < 4; b++)
+            assert_int_equal(parts->operation[i].bar[b].buffer, 4 * i + b);
+        assert_int_equal(parts->buffer[4 * i + 3].type, PR_BUFFER_TEXT);
+        assert_int_equal(parts->buffer[4 * i + 3].address, text->address + p->text_offset);
+    }
+    assert_true(parts->procedure[1].text_offset > 0 && parts->procedure[1].text_offset % 0x100 == 0);
+    drv_client_close(client);
+    assert_int_equal(drv_stats_get(rig.driver).programs, 0);
+}
+
 /* Mappings of a usage code that were made from the nth on; the sizes of the first two. */
 static unsigned count_maps(uint32_t usage, uint64_t domain, uint64_t bytes[2])
 {
@@ -263,6 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(results_into_an_input_are_refused, boot, drop),
+        cmocka_unit_test_setup_teardown(two_procedures_are_one_container, boot, drop),
         cmocka_unit_test_setup_teardown(a_load_has_the_nine_roles, boot, drop),
         cmocka_unit_test_setup_teardown(an_image_gets_its_scratch, boot, drop),
         cmocka_unit_test_setup_teardown(instances_are_limited, boot, drop),

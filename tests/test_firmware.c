@@ -278,6 +278,9 @@ static void names_what_it_does_not_do(void **state)
         PR_CMD_IPC_ENDPOINT_UNSET,
         PR_CMD_IPC_ENDPOINT_SET2,
         PR_CMD_IPC_ENDPOINT_UNSET2,
+        PR_CMD_PROCEDURE_CALL_CACHE_REQUEST,
+        PR_CMD_PROCEDURE_CALL_INVALIDATE_CACHE_REQUEST,
+        PR_CMD_FORCE_DISABLE_CACHE_REQUESTS,
     };
 
     assert_true(fwrig_boot(rig));

@@ -309,7 +309,7 @@ static void reports_end_with_a_whole_line(void **state)
     assert_non_null(text);
     assert_string_equal(text, "");
     assert_null(fwrig_report(rig, PR_REPORTS, 0x1800));
-    assert_non_null(strstr(fwrig_log(rig), "report 4: there are 4"));
+    assert_non_null(strstr(fwrig_log(rig), "report 5: there are 5"));
 }
 
 static uint32_t return_buffer(struct fwrig *rig, uint64_t address, uint32_t tag)

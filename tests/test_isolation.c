@@ -176,7 +176,7 @@ static void derive_from(const struct victim *v, const struct partyrig *b)
 {
     uint32_t surface = partyrig_surface(b->task, sizeof(struct ane_instance_args), 0);
     struct ane_instance_create create = {.surface = surface, .size = sizeof(struct ane_instance_args)};
-    struct ane_chaining_prepare prepare = {.token = v->party.token, .sets = 1};
+    struct ane_chaining_prepare prepare = {.token = v->party.token, .surface = surface};
     struct ane_chaining_reply chain = {0};
     struct ane_instance_args *args = ane_surface_base(surface);
     size_t size = sizeof(chain);

@@ -167,11 +167,11 @@ struct ane_request {
      * taken
      */
     uint32_t qos;
-    uint32_t procedure; /* +0x018 (chosen) 0 */
+    uint32_t procedure; /* +0x018 (chosen) below the procedures of ane_program_prepare */
     uint32_t category;  /* +0x01c io category, accepted as it is; usually ANE_REQUEST_CATEGORY */
     /* +0x020 surface ids: inputs, then outputs, then intermediates, in port order */
     uint32_t surface[ANE_REQUEST_SURFACES];
-    /* +0x220 counts (chosen): those of ane_program_prepare; intermediates 0 = the driver's own buffer */
+    /* +0x220 counts (chosen): those of ane_program_prepare for the procedure; intermediates 0 = the driver's own buffer */
     uint32_t inputs, outputs, intermediates;
     /*
      * +0x22c (chosen) receives statistics, and in the last 64 bytes of its pages the driver's counters; 0 =
@@ -227,7 +227,7 @@ struct ane_program_args {
     uint64_t image_size;     /* +0x10 (chosen) */
     uint8_t hash[2][32];     /* +0x18 (chosen) SHA-256 of the signed parts; all 0: not signed */
     uint32_t reserved0;      /* +0x58 */
-    uint32_t procedures;     /* +0x5c 0 or 1 */
+    uint32_t procedures;     /* +0x5c 0 or 1: one; at most ANE_PROGRAM_PROCEDURES */
     uint32_t reserved1;      /* +0x60 */
     uint32_t qos;            /* +0x64 accepted as it is; usually ANE_REQUEST_QOS */
     uint32_t flags;          /* +0x68 accepted as they are; usually ANE_PROGRAM_ARGS_FLAGS */
@@ -237,6 +237,7 @@ struct ane_program_args {
     char name[0x80];         /* +0x80 for messages; ends at a NUL or with the array */
 };
 #define ANE_PROGRAM_ARGS_VERSION 1u
+#define ANE_PROGRAM_PROCEDURES   128u
 #define ANE_PROGRAM_ARGS_FLAGS   0x10u
 enum ane_program_representation {
     ANE_PROGRAM_LEGACY = 1, /* a program image, .hwx (ANEProgramLegacyResource) */
@@ -244,9 +245,22 @@ enum ane_program_representation {
 };
 
 /*
+ * A program of several procedures (chosen): at ANE_PROGRAM_IMAGE are as many of these structs, and each names
+ * one image, or one bundle with its struct ane_program_bundle, by its offset from ANE_PROGRAM_IMAGE, a
+ * multiple of ANE_PROGRAM_BUNDLE_ALIGN behind the structs. image_size is the size of all of it. All are of
+ * the representation of the arguments. Procedures may have ports, sizes and weights of their own; weights
+ * with equal bytes are in memory once. Weight files of an instance count their target from the first byte of
+ * all weights: those of procedure 0, then, at the next multiple of 64, the next ones that differ.
+ */
+struct ane_program_procedure {
+    uint64_t offset; /* +0x00 */
+    uint64_t size;   /* +0x08 */
+};
+
+/*
  * A signed program (chosen): this struct follows the image, at the next multiple of 8 from ANE_PROGRAM_IMAGE,
  * and image_size does not count it. The parts are main.e5 and weights.bin of a bundle, or an image and
- * nothing. The signature is Ed25519 over the 16 characters "anemone program1" and the two hashes. A bundle's
+ * nothing; of several procedures all of image_size and nothing. The signature is Ed25519 over the 16 characters "anemone program1" and the two hashes. A bundle's
  * file `signature` has the same 96 bytes. Hashes, signature or key that are wrong are kIOReturnNotPermitted
  * for every caller; a program without them is, for callers without the developer flag.
  */
@@ -266,15 +280,19 @@ struct ane_program_bundle {
     uint64_t weights_bytes; /* +0x08 */
 };
 
-/* Control selectors 4 and 5 (chosen layout). Prepare returns what a request has to bind, in port order. */
+/*
+ * Control selectors 4 and 5 (chosen layout). Prepare returns what a request of one procedure has to bind, in
+ * port order. It may be asked again for each procedure; every prepare wants its unprepare.
+ */
 struct ane_program_prepare {
     uint64_t token;
     uint32_t qos;                            /* accepted as it is; usually ANE_REQUEST_QOS */
     uint32_t priority;                       /* below 8; usually ANE_REQUEST_PRIORITY */
     uint32_t inputs, outputs, intermediates; /* out */
-    uint32_t procedures;                     /* out: 1 */
+    uint32_t procedures;                     /* out: of the program */
     uint64_t intermediate_bytes;             /* out: least size of the intermediate buffer, 0 = none */
-    uint64_t flags;                          /* 0 */
+    uint32_t procedure;                      /* whose ports; unprepare ignores it */
+    uint32_t flags;                          /* 0 */
     uint64_t session;                        /* see "Sessions" above */
 };
 
@@ -344,55 +362,98 @@ enum ane_instance_flags {
     ANE_INSTANCE_SHARE_INTERMEDIATE = 1u << 3, /* use the base program's intermediate buffer */
 };
 
-/* Control selector 9 (chosen layout): makes a prepared program ready for chained submission. */
+/*
+ * Control selector 9 (chosen layout; the sizes are Table 27.2's): makes a prepared program ready for chained
+ * submission. The arguments are in a surface; the driver copies them.
+ */
 struct ane_chaining_prepare {
-    uint64_t token;     /* +0x00 program or instance, prepared by this client */
-    uint32_t procedure; /* +0x08 */
-    uint32_t sets;      /* +0x0c output buffer sets to keep, 1 to ANE_CHAINING_SETS */
+    uint64_t token;   /* +0x00 program or instance, prepared by this client */
+    uint32_t surface; /* +0x08 holds struct ane_chaining_args, its links behind it */
+    uint32_t offset;  /* +0x0c of the arguments; a multiple of 8 */
 };
+struct ane_chaining_args {
+    uint32_t version;   /* +0x00 ANE_CHAINING_ARGS_VERSION */
+    uint32_t procedure; /* +0x04 of the program */
+    uint32_t sets;      /* +0x08 output buffer sets to keep, 1 to ANE_CHAINING_SETS */
+    uint32_t flags;     /* +0x0c enum ane_chaining_flags */
+    uint32_t priority;  /* +0x10 of its executions, as in a request; usually ANE_REQUEST_PRIORITY */
+    uint32_t links;     /* +0x14 structs ane_chaining_link behind this one, at most ANE_CHAINING_LINKS */
+    uint64_t group;     /* +0x18 handle of a group's first chain, of this program; 0 = a group of its own */
+    uint64_t follow;    /* +0x20 handle of a chain whose executions trigger this one at their end; 0 = none */
+    uint64_t session;   /* +0x28 see "Sessions" above */
+    uint8_t reserved[16]; /* +0x30 */
+};
+/*
+ * An output that is an input of a later execution: the buffer that the latest execution has written is read
+ * there, at its place. Ports are counted from 0, inputs and outputs for themselves.
+ */
+struct ane_chaining_link {
+    uint64_t source; /* handle of the chain that writes it, of the same program; 0 = the group of this one */
+    uint32_t output, input;
+};
+/*
+ * Groups: the members have the outputs and the output sets of the first, which runs when the group is
+ * triggered until direct-path selector 8 selects another.
+ */
+enum ane_chaining_flags {
+    /*
+     * A set is free for further executions when the one that reads it by a link has ended, or at once when no
+     * link reads it. Without this flag each set is used once for each direct-path selector 3.
+     */
+    ANE_CHAINING_AUTO_RECYCLE = 1u << 0,
+};
+#define ANE_CHAINING_ARGS_VERSION 1u
+#define ANE_CHAINING_LINKS        16u
 struct ane_chaining_reply {
     uint64_t handle;          /* +0x00 names the chain in direct-path selectors 3, 4 and 8 */
-    uint32_t inputs, outputs; /* +0x08 to bind, in port order */
+    uint32_t inputs, outputs; /* +0x08 of the procedure, in port order */
     uint32_t sets;            /* +0x10 granted */
     uint32_t reserved;
 };
 #define ANE_CHAINING_SETS 8u
 
-/* Direct-path selector 3 (chosen layout): posts one output buffer set of a chain. */
+/*
+ * Direct-path selector 3 (chosen layout): posts one output buffer set of a chain or of its group, new or
+ * returned. Executions take the sets in the order in which they were posted, and wait for one.
+ */
 struct ane_output_set {
     uint64_t handle;
     uint32_t set;     /* index below the sets of the chain */
-    uint32_t outputs; /* entries of the list: the chain's outputs */
+    uint32_t outputs; /* entries of the list: the chain's outputs; 0 = the buffers it had */
     uint32_t surface; /* holds the list: struct ane_chained_buffer for each output */
     uint32_t reserved;
     uint64_t offset;  /* of the list; a multiple of 8 */
     uint64_t session; /* see "Sessions" above */
 };
 struct ane_chained_buffer {
-    uint32_t surface;
+    uint32_t surface; /* of an input: 0 = a link brings it */
     uint32_t reserved;
     uint64_t offset; /* a multiple of 16 */
     uint64_t value;  /* of the shared event that guards it; 0 = none */
 };
 
-/* Direct-path selector 4 (chosen layout): the inputs are there; rings the doorbell like selector 2. */
+/*
+ * Direct-path selector 4 (chosen layout): the inputs are there; rings the doorbell like selector 2. At the
+ * first execution inputs of links have buffers too: what they read then. In the message of an asynchronous
+ * call the sequence is the timestamp, the token the handle, and the detail of a success the set.
+ */
 #define ANE_INPUTS_READY_BUFFERS 128
 struct ane_inputs_ready {
-    uint64_t handle;    /* +0x00 */
+    uint64_t handle;    /* +0x00 of a chain; of a group's first one: its active member runs */
     uint64_t timestamp; /* +0x08 execTimestamp; must rise with each call */
     uint64_t session;   /* +0x10 */
-    uint32_t inputs;    /* +0x18 */
+    uint32_t inputs;    /* +0x18 those of the chain */
     uint32_t doorbell;  /* +0x1c ANE_REQUEST_DOORBELL */
     struct ane_chained_buffer input[ANE_INPUTS_READY_BUFFERS]; /* +0x20 */
 };
 
-/* Direct-path selector 8 (chosen layout): which procedure of a chain runs next. */
+/* Direct-path selector 8 (chosen layout): which member of a group runs when the group is triggered. */
 struct ane_active_procedure {
-    uint64_t handle;
-    uint32_t procedure;
-    uint32_t flags; /* 0 */
+    uint64_t handle;    /* of the group's first chain */
+    uint32_t procedure; /* of the member */
+    uint32_t flags;     /* 0 */
     uint64_t session;
-    uint64_t reserved;
+    uint64_t member; /* handle of the member; 0 = the first with that procedure */
 };
 
 /* Direct-path selector 7 (chosen layout): a hint about the work of this session. */
@@ -480,6 +541,7 @@ ANE_CHECK_SIZE(struct ane_request_reply, 40);
 ANE_CHECK_SIZE(struct ane_program_create, 32);
 ANE_CHECK_SIZE(struct ane_program_args, ANE_PROGRAM_IMAGE);
 ANE_CHECK_SIZE(struct ane_program_bundle, 16);
+ANE_CHECK_SIZE(struct ane_program_procedure, 16);
 ANE_CHECK_SIZE(struct ane_program_signature, 96);
 ANE_CHECK_SIZE(struct ane_program_prepare, 56);
 ANE_CHECK_SIZE(struct ane_program_destroy, 16);
@@ -488,6 +550,8 @@ ANE_CHECK_SIZE(struct ane_instance_create, 32);
 ANE_CHECK_SIZE(struct ane_instance_args, 64);
 ANE_CHECK_SIZE(struct ane_instance_weights, 32);
 ANE_CHECK_SIZE(struct ane_chaining_prepare, 16);
+ANE_CHECK_SIZE(struct ane_chaining_args, 64);
+ANE_CHECK_SIZE(struct ane_chaining_link, 16);
 ANE_CHECK_SIZE(struct ane_chaining_reply, 24);
 ANE_CHECK_SIZE(struct ane_output_set, 40);
 ANE_CHECK_SIZE(struct ane_chained_buffer, 24);

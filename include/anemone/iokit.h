@@ -256,18 +256,23 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  *
  * ProgramChainingPrepare (control, 9), struct ane_chaining_prepare, struct ane_chaining_reply. Installs a
  * chain of a program that this client has prepared; its handle is for the direct-path selectors 3, 4 and 8,
- * of any client with the same identity. It ends with the client's preparation. Blocks until the firmware
- * answers.
- * ProgramOutputSetEnqueue (direct path, 3), struct ane_output_set, posts the buffers of an output set;
- * ProgramInputsReady (direct path, 4), struct ane_inputs_ready, triggers the chain;
- * ProgramChainingSetActiveProcedure (direct path, 8), struct ane_active_procedure, chooses what runs next.
- * Buffers are surfaces of the task that prepared the chain.
- *   kIOReturnUnsupported      the firmware does not serve chains: this one refuses the first command; a
- *                             buffer waits for a shared event
+ * of any client with the same identity. It ends with the client's preparation, and when the engine is
+ * restarted or the device sleeps. Blocks until the firmware answers.
+ * ProgramOutputSetEnqueue (direct path, 3), struct ane_output_set, posts an output set, new or returned, and
+ * blocks until the firmware has it. ProgramInputsReady (direct path, 4), struct ane_inputs_ready, triggers
+ * the chain, and blocks until the execution has ended, with those of the chains that follow; it may be called
+ * asynchronously. An execution waits for an output set as long as the timeout of selector 0.
+ * ProgramChainingSetActiveProcedure (direct path, 8), struct ane_active_procedure, selects the member of a
+ * group that runs. Buffers are surfaces of the task that prepared the chain. docs/abi.md has an example.
+ *   kIOReturnUnsupported      a buffer waits for a shared event; more than 16 inputs and own buffers
  *   kIOReturnNotPrivileged    the caller does not hold com.apple.ane.allow-dataChaining-access
- *   kIOReturnNotFound         no such program or chain for this client
- *   kIOReturnNotReady         the program is not prepared
- *   kIOReturnBadArgument      counts, places, reserved bytes, doorbell; a timestamp that does not rise
+ *   kIOReturnNotFound         no such program or chain for this client; the chain was lost with the engine's
+ *                             restart or the device's sleep
+ *   kIOReturnNotReady         the program is not prepared; the set has had no buffers; a trigger of a member
+ *                             that is not active
+ *   kIOReturnBadArgument      counts, places, reserved bytes, doorbell, links; a timestamp that does not
+ *                             rise; an input that neither the trigger nor a link brings
+ *   kIOReturnNoResources      the firmware has 16 chains, or 127 triggers of this one
  *   kIOReturnBusy, kIOReturnNoMemory, kIOReturnTimeout, kIOReturnAborted as for a request
  *
  * GetStatus (control, 7), struct ane_status. What the device and this client have now. Does not block.
@@ -385,7 +390,8 @@ ANE_API int ane_port_descriptor(ane_port_t port);
 ANE_API int ane_port_release(ane_port_t port);
 
 /*
- * Calls selector 2 of either client, and returns when the request is accepted: bound, and sent or queued.
+ * Calls selector 2 of either client, or selector 4 of a direct-path client, and returns when the request is
+ * accepted: bound, and sent or queued.
  * Its outcome comes to the port later, in exactly one message: also when the connection is closed
  * (kIOReturnAborted), the timeout of selector 0 passes (kIOReturnTimeout) or the machine is destroyed
  * (ANE_RETURN_CLOSED). reference is 1 to 4 words, copied into that message. The other arguments are as for
@@ -395,7 +401,7 @@ ANE_API int ane_port_release(ane_port_t port);
  * message comes. The first such call on a machine with an open clock makes a thread, which drives the
  * machine while asynchronous requests are under way and no other thread does, and ends with the machine.
  * kIOReturnBadArgument: wakePort is 0 or names nothing, or serves another machine; reference is NULL, or has
- * another count; the selector is not 2. kIOReturnNoResources: messages at the port and requests that
+ * another count; another selector. kIOReturnNoResources: messages at the port and requests that
  * complete there are 48 together; no thread could be made. Otherwise as selector 2 of IOConnectCallMethod.
  */
 ANE_API IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selector, uint32_t wakePort,

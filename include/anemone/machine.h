@@ -356,12 +356,12 @@ ANE_API int ane_machine_wake(struct ane_machine *machine);
 ANE_API int ane_machine_dump(struct ane_machine *machine, void *buffer, size_t *bytes);
 
 /* The reports of ane_machine_report. */
-#define ANE_MACHINE_REPORTS "tasks, pools, arenas and counters"
+#define ANE_MACHINE_REPORTS "tasks, pools, arenas, counters and cache"
 
 /*
- * What the running firmware says of itself, as text: "tasks", "pools", "arenas" or "counters". *bytes is the
- * room in `buffer`, and becomes the length of the text, which ends with a 0. Wakes a device that sleeps;
- * blocks until the firmware has answered.
+ * What the running firmware says of itself, as text: "tasks", "pools", "arenas", "counters" or "cache". *bytes
+ * is the room in `buffer`, and becomes the length of the text, which ends with a 0. Wakes a device that
+ * sleeps; blocks until the firmware has answered.
  * 0, or -EINVAL for another name, or when a pointer is NULL; -ENOSPC when the room is too small; -EIO when
  * the firmware does not answer; -ENODEV when the machine has no firmware; -EPERM as above.
  */

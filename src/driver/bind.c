@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "driver/chain.h"
 #include "driver/client.h"
 #include "driver/counters.h"
 #include "driver/fence.h"
@@ -23,7 +24,7 @@
 /* Of the totals in a record, which has one engine. */
 #define TOTALS_OFFSET PR_STATS_TOTALS_OFFSET(1u)
 
-static void add_binding(struct drv_request *r, struct drv_mapping *mapping)
+void drv_bind_add(struct drv_request *r, struct drv_mapping *mapping)
 {
     mapping->uses++;
     mapping->used = r->cookie >> DRV_COOKIE_SHIFT;
@@ -31,20 +32,20 @@ static void add_binding(struct drv_request *r, struct drv_mapping *mapping)
 }
 
 static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t surface, uint64_t offset,
-                             uint32_t usage)
+                             uint32_t usage, uint64_t least)
 {
     struct drv_client *client = r->client;
     struct drv_process *process = r->process;
     struct drv_mapping *mapping;
-    uint64_t least = process->program->bytes[position];
 
     /* Mapping a buffer may have reclaimed those that were remembered for later positions. */
     if (process->generation != client->generation) {
         memset(process->recent, 0, sizeof(process->recent));
         process->generation = client->generation;
     }
+    /* A position is an input of one procedure and may be an output of another. */
     mapping = process->recent[position];
-    if (!mapping || mapping->surface != surface) {
+    if (!mapping || mapping->surface != surface || mapping->usage != usage) {
         IOReturn result = drv_surface_map(client, surface, usage, false, &mapping);
 
         if (result)
@@ -56,7 +57,7 @@ static IOReturn bind_surface(struct drv_request *r, uint32_t position, uint32_t 
                           "Buffer %u: %" PRIu64 " bytes at offset %" PRIu64
                           " of surface %u, which has %" PRIu64 "; offsets are multiples of %u.",
                           position, least, offset, surface, mapping->bytes, PR_DMA_GRANULE);
-    add_binding(r, mapping);
+    drv_bind_add(r, mapping);
     return kIOReturnSuccess;
 }
 
@@ -69,7 +70,7 @@ static IOReturn bind_private(struct drv_request *r, uint32_t usage, uint64_t byt
     if (result)
         return result;
     mapping->stale = true;
-    add_binding(r, mapping);
+    drv_bind_add(r, mapping);
     return kIOReturnSuccess;
 }
 
@@ -91,24 +92,26 @@ static IOReturn bind_own(struct drv_request *r, struct drv_mapping *bands[DRV_BA
         result = drv_surface_place(r->client, *own);
     if (result)
         return result;
-    add_binding(r, *own);
+    drv_bind_add(r, *own);
     return kIOReturnSuccess;
 }
 
 static IOReturn bind_all(struct drv_request *r, const struct ane_request *request)
 {
     const struct drv_program *program = r->process->program;
+    const struct drv_procedure *p = &program->procedure[request->procedure];
     uint32_t given = request->inputs + request->outputs + request->intermediates;
     IOReturn result = kIOReturnSuccess;
 
     for (uint32_t i = 0; i < given && !result; i++)
         result = bind_surface(r, i, request->surface[i], request->offset[i],
-                              i < program->inputs                      ? PR_USAGE_INPUT
-                              : i < program->inputs + program->outputs ? PR_USAGE_OUTPUT
-                                                                       : PR_USAGE_INTERMEDIATE);
-    if (!result && program->intermediates && !request->intermediates)
-        result = bind_own(r, r->process->intermediate, PR_USAGE_INTERMEDIATE, program->bytes[given]);
-    if (!result && program->scratch_bytes)
+                              i < p->inputs                ? PR_USAGE_INPUT
+                              : i < p->inputs + p->outputs ? PR_USAGE_OUTPUT
+                                                           : PR_USAGE_INTERMEDIATE,
+                              p->bytes[i]);
+    if (!result && p->intermediates && !request->intermediates)
+        result = bind_own(r, r->process->intermediate, PR_USAGE_INTERMEDIATE, program->intermediate_bytes);
+    if (!result && p->scratch_bytes)
         result = bind_own(r, r->process->scratch, PR_USAGE_CONSTANTS, program->scratch_bytes);
     return result;
 }
@@ -133,7 +136,7 @@ static IOReturn bind_stats(struct drv_request *r, const struct ane_request *requ
         return drv_refuse(r->client->driver, kIOReturnBadArgument,
                           "Statistics surface %u has %" PRIu64 " bytes; a record has %u.", surface,
                           mapping->bytes, PR_STATS_HEADER_BYTES + PR_STATS_ENGINE_BYTES);
-    add_binding(r, mapping);
+    drv_bind_add(r, mapping);
     *stats = (struct pr_buffer){.valid = 1,
                                 .type = PR_BUFFER_OUT,
                                 .address = mapping->iova,
@@ -156,6 +159,7 @@ static void build_call(struct drv_request *r, const struct ane_request *request,
 {
     const struct drv_process *process = r->process;
     const struct drv_program *program = process->program;
+    const struct drv_procedure *p = &program->procedure[request->procedure];
     struct pr_call *call = (void *)r->message;
 
     call->head = (struct pr_exe_header){.id = PR_EXE_PROCEDURE_CALL};
@@ -175,11 +179,8 @@ static void build_call(struct drv_request *r, const struct ane_request *request,
 
         call->buffer[i] = (struct pr_buffer){
             .valid = 1,
-            .index = i,
-            .type = i < program->inputs                                               ? PR_BUFFER_IN
-                    : i < program->inputs + program->outputs                          ? PR_BUFFER_OUT
-                    : i < program->inputs + program->outputs + program->intermediates ? PR_BUFFER_INTERMEDIATE
-                                                                                      : PR_BUFFER_MUTABLE,
+            .index = p->first_buffer + i,
+            .type = p->type[i],
             .address = r->binding[i]->iova + offset,
             .bytes = r->binding[i]->bytes - offset,
         };
@@ -261,6 +262,7 @@ IOReturn drv_bind_request(struct drv_request *r, const struct ane_request *reque
     uint32_t buffers;
 
     r->priority = request->priority;
+    r->procedure = request->procedure;
     r->qos = request->qos ? request->qos : r->client->qos;
     r->urgency = pr_qos_queue_index(r->qos);
     result = bind_in_turn(r, request, deadline);
@@ -280,6 +282,9 @@ void drv_bind_release(struct drv_request *r)
     if (!r->process)
         return;
     release_buffers(r);
+    if (r->chain)
+        drv_chain_put(r->chain);
+    r->chain = NULL;
     r->process->program->requests--;
     drv_process_unpin(r->process);
     r->process = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bundles. A bundle takes the same path as a raw image, on purpose: it is expanded to an image in DRAM of the
- * driver's own and handed to drv_image_load, so that nothing is loaded that the image's checks have not seen.
+ * driver's own, which drv_image_load reads, so that nothing is loaded that the image's checks have not seen.
  * The bytes are a private copy; no pointer into them is kept afterwards.
  */
 #include "driver/bundle.h"
@@ -11,7 +11,6 @@
 
 #include "base/alloc.h"
 #include "driver/block.h"
-#include "driver/image.h"
 #include "program/e5.h"
 #include "program/hwx_write.h"
 
@@ -34,26 +33,24 @@ bool drv_bundle_find(const void *bytes, uint64_t size, struct ane_program_bundle
     return *weights <= size && head->weights_bytes == size - *weights;
 }
 
-/* The image, in DRAM for as long as it is read. */
-static IOReturn load_image(struct drv *d, struct expansion *x, struct drv_program *program)
+/* The image, in DRAM for as long as the caller reads it. */
+static IOReturn write_image(struct drv *d, const struct expansion *x, struct drv_pages *image,
+                            uint64_t *bytes)
 {
     size_t size = pr_hwx_write(&x->image, NULL, 0);
-    struct drv_pages pages;
-    IOReturn result;
 
     if (!size)
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: the bundle's ports do not fit into an image.");
-    if (drv_pages_take(d, size, true, &pages))
+    if (drv_pages_take(d, size, true, image))
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for an image of %zu bytes.", size);
-    pr_hwx_write(&x->image, pages.host, size);
-    result = drv_image_load(d, pages.host, size, program);
-    drv_pages_give(d, &pages);
-    return result;
+    *bytes = pr_hwx_write(&x->image, image->host, size);
+    return kIOReturnSuccess;
 }
 
 static IOReturn expand_bundle(struct drv *d, struct expansion *x, const struct ane_program_bundle *head,
-                              const uint8_t *main, const uint8_t *weights, struct drv_program *program)
+                              const uint8_t *main, const uint8_t *weights, struct drv_pages *image,
+                              uint64_t *bytes)
 {
     struct pr_problem problem = {0};
     uint32_t words;
@@ -85,10 +82,11 @@ static IOReturn expand_bundle(struct drv *d, struct expansion *x, const struct a
                                        .intermediate_bytes = x->e5.intermediate_bytes,
                                        .port_count = x->e5.ports,
                                        .port = x->port};
-    return load_image(d, x, program);
+    return write_image(d, x, image, bytes);
 }
 
-IOReturn drv_bundle_load(struct drv *d, const void *payload, uint64_t size, struct drv_program *program)
+IOReturn drv_bundle_expand(struct drv *d, const void *payload, uint64_t size, struct drv_pages *image,
+                           uint64_t *image_bytes)
 {
     const uint8_t *bytes = payload;
     struct ane_program_bundle head;
@@ -103,7 +101,7 @@ IOReturn drv_bundle_load(struct drv *d, const void *payload, uint64_t size, stru
     x = base_alloc(sizeof(*x));
     if (!x)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory to read the bundle.");
-    result = expand_bundle(d, x, &head, bytes + sizeof(head), bytes + weights, program);
+    result = expand_bundle(d, x, &head, bytes + sizeof(head), bytes + weights, image, image_bytes);
     base_free(x->scalars);
     base_free(x->text);
     base_free(x);

@@ -51,8 +51,12 @@ static struct drv_command *find_free_command(struct drv *d)
 
 bool drv_command_post(struct drv *d, const struct drv_command_args *args, struct drv_answer *answer)
 {
-    const struct pr_command_header header = {
-        .id = args->id, .size = args->bytes, .program_id = args->program, .process_id = args->process};
+    const struct pr_command_header header = {.id = args->id,
+                                             .size = args->bytes,
+                                             .priority = args->priority,
+                                             .program_id = args->program,
+                                             .process_id = args->process,
+                                             .procedure_id = args->procedure};
     struct drv_command *command = find_free_command(d);
 
     if (!command)

@@ -11,7 +11,8 @@ enum drv_command_channel { DRV_COMMAND_IO, DRV_COMMAND_DEBUG, DRV_COMMAND_BUFFER
 struct drv_command_args {
     enum drv_command_channel channel;
     uint32_t id, program, process;
-    void *body; /* in and, up to its size, out */
+    uint32_t procedure, priority; /* of a cache request; 0 for all others */
+    void *body;                   /* in and, up to its size, out */
     uint32_t bytes;
     drv_reply reply; /* runs when the answer is there, before the caller does; may be NULL */
     void *context;

@@ -20,7 +20,8 @@
 IOReturn drv_diagnosis_failure(struct drv *d, const struct drv_request *r)
 {
     const struct drv_program *program = r->process->program;
-    char faults[DRV_FAULT_TEXT], where[32] = "", why[96] = "";
+    char faults[DRV_FAULT_TEXT], where[64] = "", why[96] = "";
+    int length = 0;
 
     if (r->restarted)
         return drv_refuse(d, r->result,
@@ -28,8 +29,10 @@ IOReturn drv_diagnosis_failure(struct drv *d, const struct drv_request *r)
                           " \"%s\": %s. The request was aborted; the engine has been restarted.",
                           r->client->number, program->token, program->name, drv_dump_reason(d));
     drv_fault_describe(r, faults, sizeof(faults));
+    if (program->procedures > 1)
+        length = snprintf(where, sizeof(where), ", procedure %u", r->procedure);
     if (r->fault.descriptor != DRV_FAULT_UNKNOWN)
-        snprintf(where, sizeof(where), ", descriptor %u", r->fault.descriptor);
+        snprintf(where + length, sizeof(where) - (size_t)length, ", descriptor %u", r->fault.descriptor);
     if (r->status == PR_STATUS_STUCK && r->error[0] != PR_TM_ERROR_FINE)
         snprintf(why, sizeof(why), ": %s",
                  pr_tm_code_text(pr_bits_get(r->error[0], PR_TM_ERROR1_CODE_LO, PR_TM_ERROR1_CODE_WIDTH)));

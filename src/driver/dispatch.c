@@ -151,9 +151,11 @@ IOReturn drv_dispatch(struct drv_client *client, uint32_t selector, struct IOExt
         return refuse_sizes(client->driver, shim->name, record, args);
     if (!pointers_match(args))
         return drv_refuse(client->driver, kIOReturnBadArgument, "%s: an argument is NULL.", shim->name);
-    if (args->asyncWakePort && record->function != drv_shim_send)
-        return drv_refuse(client->driver, kIOReturnBadArgument,
-                          "%s cannot complete at a wake port: only selector 2 is asynchronous.", shim->name);
+    if (args->asyncWakePort && record->function != drv_shim_send && record->function != drv_chaining_ready)
+        return drv_refuse(
+            client->driver, kIOReturnBadArgument,
+            "%s cannot complete at a wake port: only selector 2 and direct-path 4 are asynchronous.",
+            shim->name);
     if (shim->when == WHEN_OPEN && client->state == DRV_CLIENT_NEW)
         return drv_refuse(client->driver, kIOReturnNotReady, "%s before ANE_DeviceOpen.", shim->name);
     if (shim->needs & ~client->identity.entitlements)

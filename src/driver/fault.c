@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "driver/block.h"
+#include "driver/chain.h"
 #include "driver/domain.h"
 #include "driver/flow.h"
 #include "driver/mailbox.h"
@@ -340,18 +341,25 @@ static bool capture_fits(const struct drv_request *r, unsigned dart, const struc
     return !error_known(r) || (dart == dart_of(dma_of(r)) && capture->address >= r->error[2]);
 }
 
-/* The place of a descriptor in the program's chain, by its address in the client's domain. */
-static uint32_t descriptor_index(const struct drv_process *process, uint32_t address)
+/* The procedure that the request calls. */
+static const struct drv_procedure *procedure_of(const struct drv_request *r)
 {
-    const struct drv_program *program = process->program;
+    return &r->process->program->procedure[r->procedure];
+}
+
+/* The place of a descriptor in the procedure's chain, by its address in the client's domain. */
+static uint32_t descriptor_index(const struct drv_request *r, uint32_t address)
+{
+    const struct drv_procedure *p = procedure_of(r);
+    const uint8_t *text = (const uint8_t *)r->process->program->text.host + p->text.offset;
     struct pr_chain chain;
     struct pr_chain_link link;
     struct pr_problem problem;
     enum pr_chain_step step;
 
-    pr_chain_begin(&chain, program->text.host, program->text.bytes, program->first_words, program->td_count);
+    pr_chain_begin(&chain, text, p->text.bytes, p->first_words, p->td_count);
     while ((step = pr_chain_next(&chain, &link, &problem)) != PR_CHAIN_END)
-        if (step == PR_CHAIN_LINK && process->text + link.offset == address)
+        if (step == PR_CHAIN_LINK && r->process->text + p->text.offset + link.offset == address)
             return link.index;
     return DRV_FAULT_UNKNOWN;
 }
@@ -365,20 +373,24 @@ static bool holds(uint64_t iova, uint64_t bytes, uint64_t address)
 static bool tensor_at(const struct drv_request *r, uint64_t address, char *text, size_t size)
 {
     const struct drv_program *program = r->process->program;
-    const uint32_t ports = program->inputs + program->outputs;
+    const struct drv_procedure *p = procedure_of(r);
+    const uint32_t ports = p->inputs + p->outputs;
 
     for (uint32_t i = 0; i < r->bindings; i++) {
         if (r->binding[i]->domain != r->client->domain ||
             !holds(r->binding[i]->iova, r->binding[i]->bytes, address))
             continue;
-        if (i < ports)
-            snprintf(text, size, "%s %u \"%s\"", i < program->inputs ? "input" : "output",
-                     i < program->inputs ? i : i - program->inputs, program->port[i]);
+        if (r->chain)
+            snprintf(text, size, "buffer %u of the trigger", i);
+        else if (i < ports)
+            snprintf(text, size, "%s %u \"%s\"", i < p->inputs ? "input" : "output",
+                     i < p->inputs ? i : i - p->inputs, p->port[i]);
         else
-            snprintf(text, size, "the %s buffer",
-                     i < ports + program->intermediates ? "intermediate" : "scratch");
+            snprintf(text, size, "the %s buffer", i < ports + p->intermediates ? "intermediate" : "scratch");
         return true;
     }
+    if (r->chain && drv_chain_tensor_at(r->chain, address, text, size))
+        return true;
     if (holds(r->process->text, program->text.bytes, address))
         snprintf(text, size, "the program's text");
     else if (program->kernel.bytes && holds(r->process->kernel, program->kernel.bytes, address))
@@ -394,12 +406,11 @@ static void report_finish(struct drv *d, const struct drv_request *r)
 {
     const struct drv_program *program = r->process->program;
     struct drv_fault_report *report = &d->fault.last;
-    const struct pr_call *call = (const void *)r->message;
     char what[2 * CAPTURE_TEXT + DRV_FAULT_TENSOR], where[32] = "";
 
     report->client = r->client->number;
     report->program = program->token;
-    report->procedure = call->procedure;
+    report->procedure = r->procedure;
     report->descriptor = r->fault.descriptor;
     report->dma = r->fault.dma;
     snprintf(report->name, sizeof(report->name), "%s", program->name);
@@ -410,7 +421,7 @@ static void report_finish(struct drv *d, const struct drv_request *r)
     snprintf(report->text, sizeof(report->text),
              "A %s of client %u, program 0x%" PRIx64 " \"%s\", procedure %u%s%s.",
              pr_dart_fault_type_text(report->info.type), r->client->number, program->token, program->name,
-             call->procedure, where, what);
+             report->procedure, where, what);
     SOC_TRACE(d->platform.trace, DRV_FAULT, report->count, report->text);
 }
 
@@ -422,7 +433,7 @@ void drv_fault_attribute(struct drv *d, struct drv_request *r, uint32_t status)
     *fault = (struct drv_request_fault){.descriptor = DRV_FAULT_UNKNOWN};
     if (error_known(r)) {
         fault->dma = dma_of(r);
-        fault->descriptor = descriptor_index(r->process, r->error[1]);
+        fault->descriptor = descriptor_index(r, r->error[1]);
     }
     if (status != PR_STATUS_TRANSLATION)
         return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flow of requests to the firmware. A band's queue is by priority, quality of service, arrival. Of one
+ * The flow of requests to the firmware. Triggers of chains leave their band when the firmware has accepted
+ * them: they may wait there for an output set. A band's queue is by priority, quality of service, arrival. Of one
  * band at most one request runs in the firmware, or one of both together, unless its caller has given it up
  * (drv_flow_leave).
  *
@@ -28,7 +29,7 @@ static void address_call(struct drv_request *r)
 {
     struct pr_call *call = (void *)r->message;
 
-    if (r->in_place)
+    if (r->kind != DRV_REQUEST_CALL)
         return;
     call->program_id = r->process->program->id;
     call->process_id = r->process->id;
@@ -42,7 +43,8 @@ static bool send_request(struct drv *d, struct drv_request *r)
         return false;
     drv_request_set_state(r, DRV_REQUEST_IN_FIRMWARE);
     drv_counters_sent(d, r);
-    band_of(d, r)->running = r;
+    if (!r->beside)
+        band_of(d, r)->running = r;
     return true;
 }
 
@@ -174,7 +176,7 @@ void drv_flow_submit(struct drv *d, struct drv_request *r)
     d->stats.requests++;
     d->stats.in_flight++;
     band->parked = false; /* what the firmware has may be lost: a new request tries again */
-    if (!band->queue && may_send(d, band) && send_request(d, r))
+    if ((r->beside || (!band->queue && may_send(d, band))) && send_request(d, r))
         return;
     enqueue_request(d, r);
     advance_bands(d);

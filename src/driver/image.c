@@ -1,26 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Program images. The bytes are a private copy. Every check comes before anything is made from what it
- * checks; on failure no block is left. The container is written here from checked values, with zeroes between
- * them; of the caller's bytes only text and kernel are copied to memory that the firmware or the engine
- * reads.
+ * checks; on failure no block is left. Texts, kernels and constants of all procedures are one block each, a
+ * kernel that is equal to an earlier one once. Of the caller's bytes only these are copied to memory that the
+ * firmware or the engine reads.
  */
 #include "driver/image.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "driver/block.h"
+#include "driver/container.h"
 #include "listing/check.h"
 #include "program/chain.h"
 #include "program/hwx.h"
 #include "program/uses.h"
 
-#define SECTION_ALIGN 16u
-#define ENGINES       16u /* neural-engine lanes */
-#define TDS_MAX       0x10000u
+#define TDS_MAX    0x10000u
+#define PART_ALIGN 64u /* of kernels and constants, as in a bundle's weights */
+
+IOReturn drv_image_refuse(struct drv *d, const struct drv_program *program, uint32_t procedure,
+                          const char *format, ...)
+{
+    char text[sizeof(((struct pr_problem *)0)->text) + 64], where[32] = "";
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    if (program->procedures > 1)
+        snprintf(where, sizeof(where), "procedure %u: ", procedure);
+    return drv_refuse(d, kIOReturnBadArgument, "Program create: %s%s", where, text);
+}
+
+/* The images of a program while they are read: what of each goes where. */
+struct source {
+    struct drv_program *program;
+    const struct drv_image *image;
+    struct pr_hwx hwx; /* of the procedure being read */
+    struct {
+        struct pr_hwx_span text, kernel, constants;
+    } span[];
+};
 
 /* The first finding that is a problem and not a remark. */
 static void keep_first(void *context, enum pr_finding finding, const struct pr_problem *problem)
@@ -35,283 +60,219 @@ static void keep_first(void *context, enum pr_finding finding, const struct pr_p
  * The leaf word does not protect an input (seeds ch. 28): a program whose results go to one is refused here.
  * In place means one surface at two ports, which is the request's choice.
  */
-static IOReturn check_inputs(struct drv *d, const uint8_t *bytes, const struct pr_hwx *hwx)
+static IOReturn check_inputs(struct drv *d, const struct source *source, uint32_t i)
 {
+    const uint8_t *bytes = source->image[i].bytes;
+    const struct pr_hwx *hwx = &source->hwx;
     struct pr_uses uses;
 
     pr_uses_trace(bytes + hwx->text.offset, hwx->text.size, hwx->first_td_words, hwx->td_count, &uses);
-    for (uint32_t i = 0; i < hwx->port_count; i++)
-        if (hwx->port[i].direction == PR_HWX_INPUT && uses.stored >> hwx->port[i].bar & 1)
-            return drv_refuse(d, kIOReturnBadArgument,
-                              "Program create: a descriptor writes to buffer %u, which is the input %s; "
-                              "results go to outputs and to the intermediate buffer.",
-                              hwx->port[i].bar, hwx->port[i].short_name);
+    for (uint32_t k = 0; k < hwx->port_count; k++)
+        if (hwx->port[k].direction == PR_HWX_INPUT && uses.stored >> hwx->port[k].bar & 1)
+            return drv_image_refuse(d, source->program, i,
+                                    "a descriptor writes to buffer %u, which is the input %s; results go to "
+                                    "outputs and to the intermediate buffer.",
+                                    hwx->port[k].bar, hwx->port[k].short_name);
     return kIOReturnSuccess;
 }
 
-static IOReturn read_image(struct drv *d, const uint8_t *bytes, uint64_t size, struct pr_hwx *hwx)
+static IOReturn read_image(struct drv *d, struct source *source, uint32_t i)
 {
+    const uint8_t *bytes = source->image[i].bytes;
+    struct pr_hwx *hwx = &source->hwx;
     struct pr_problem problem = {0};
 
-    if (!pr_hwx_read(bytes, size, hwx, &problem))
-        return drv_refuse(d, kIOReturnBadArgument, "Program create: %s", problem.text);
+    if (!pr_hwx_read(bytes, source->image[i].size, hwx, &problem))
+        return drv_image_refuse(d, source->program, i, "%s", problem.text);
     memset(&problem, 0, sizeof(problem));
     if (!pr_check_stream(bytes + hwx->text.offset, hwx->text.size, hwx->first_td_words, hwx->td_count,
                          keep_first, &problem))
-        return drv_refuse(d, kIOReturnBadArgument, "Program create: descriptor %u: %s", problem.descriptor,
-                          problem.text);
+        return drv_image_refuse(d, source->program, i, "descriptor %u: %s", problem.descriptor, problem.text);
     if (hwx->td_count > TDS_MAX)
-        return drv_refuse(d, kIOReturnBadArgument, "Program create: %u descriptors; the limit is %u.",
-                          hwx->td_count, TDS_MAX);
-    return check_inputs(d, bytes, hwx);
+        return drv_image_refuse(d, source->program, i, "%u descriptors; the limit is %u.", hwx->td_count,
+                                TDS_MAX);
+    return check_inputs(d, source, i);
 }
 
-/* What the container is made from: the generic buffers in the order calls bind them, then text and kernel. */
-struct plan {
-    uint32_t buffers, io;
-    uint32_t type[PR_TQ_BARS], bar[PR_TQ_BARS];
-    uint64_t bytes[PR_TQ_BARS], address[PR_TQ_BARS];
-    uint32_t bars_used;
-};
-
-/* False when that buffer register has a buffer already. */
-static bool plan_add(struct plan *plan, uint32_t type, uint32_t bar, uint64_t bytes, uint64_t address)
+/* A buffer that calls bind; false when that buffer register has a buffer already. */
+static bool add_buffer(struct drv_procedure *p, uint32_t *taken, uint32_t type, uint32_t bar, uint64_t bytes)
 {
-    uint32_t i = plan->buffers;
-
-    if (plan->bars_used >> bar & 1)
+    if (*taken >> bar & 1)
         return false;
-    plan->bars_used |= 1u << bar;
-    plan->type[i] = type;
-    plan->bar[i] = bar;
-    plan->bytes[i] = bytes;
-    plan->address[i] = address;
-    plan->buffers++;
+    *taken |= 1u << bar;
+    p->type[p->buffers] = (uint8_t)type;
+    p->bar[p->buffers] = (uint8_t)bar;
+    p->bytes[p->buffers++] = bytes;
     return true;
 }
 
-static uint32_t plan_ports(struct plan *plan, const struct pr_hwx *hwx, enum pr_hwx_direction direction,
-                           uint32_t type, struct drv_program *program)
+static bool add_ports(struct drv_procedure *p, uint32_t *taken, const struct pr_hwx *hwx,
+                      enum pr_hwx_direction direction, uint32_t type, uint32_t *count)
 {
-    uint32_t before = plan->buffers;
-
     for (uint32_t i = 0; i < hwx->port_count; i++) {
         if (hwx->port[i].direction != direction)
             continue;
-        snprintf(program->port[plan->buffers], DRV_PORT_NAME, "%.*s", (int)DRV_PORT_NAME - 1,
-                 hwx->port[i].short_name);
-        if (!plan_add(plan, type, hwx->port[i].bar, hwx->port[i].bytes, 0))
-            return UINT32_MAX;
+        snprintf(p->port[p->buffers], DRV_PORT_NAME, "%.*s", (int)DRV_PORT_NAME - 1, hwx->port[i].short_name);
+        if (!add_buffer(p, taken, type, hwx->port[i].bar, hwx->port[i].bytes))
+            return false;
+        ++*count;
     }
-    return plan->buffers - before;
+    return true;
 }
 
-static IOReturn plan_buffers(struct drv *d, struct plan *plan, const struct pr_hwx *hwx,
-                             struct drv_program *program)
+/* What calls bind, and the buffer registers of the procedure's own parts. */
+static IOReturn read_buffers(struct drv *d, const struct source *source, uint32_t i, struct drv_procedure *p)
 {
-    program->inputs = plan_ports(plan, hwx, PR_HWX_INPUT, PR_BUFFER_IN, program);
-    program->outputs = program->inputs == UINT32_MAX
-                           ? UINT32_MAX
-                           : plan_ports(plan, hwx, PR_HWX_OUTPUT, PR_BUFFER_OUT, program);
-    if (program->outputs == UINT32_MAX)
-        return drv_refuse(d, kIOReturnBadArgument, "Program create: two surfaces share one buffer register.");
+    const struct pr_hwx *hwx = &source->hwx;
+    uint32_t taken = 0;
+
+    if (!add_ports(p, &taken, hwx, PR_HWX_INPUT, PR_BUFFER_IN, &p->inputs) ||
+        !add_ports(p, &taken, hwx, PR_HWX_OUTPUT, PR_BUFFER_OUT, &p->outputs))
+        return drv_image_refuse(d, source->program, i, "two surfaces share one buffer register.");
     if (hwx->intermediate_bytes) {
-        if (!plan_add(plan, PR_BUFFER_INTERMEDIATE, PR_HWX_BAR_INTERMEDIATE, hwx->intermediate_bytes, 0))
-            return drv_refuse(
-                d, kIOReturnBadArgument,
-                "Program create: a surface uses the buffer register of the intermediate buffer.");
-        program->intermediates = 1;
+        if (!add_buffer(p, &taken, PR_BUFFER_INTERMEDIATE, PR_HWX_BAR_INTERMEDIATE, hwx->intermediate_bytes))
+            return drv_image_refuse(d, source->program, i,
+                                    "a surface uses the buffer register of the intermediate buffer.");
+        p->intermediates = 1;
     }
-    if (hwx->scratch_bytes) {
-        if (!plan_add(plan, PR_BUFFER_MUTABLE, hwx->scratch_bar, hwx->scratch_bytes, 0))
-            return drv_refuse(d, kIOReturnBadArgument,
-                              "Program create: a surface has buffer %u, which is the scratch buffer's.",
-                              hwx->scratch_bar);
-        program->scratch_bytes = hwx->scratch_bytes;
-    }
-    plan->io = plan->buffers;
-    memcpy(program->bytes, plan->bytes, plan->io * sizeof(plan->bytes[0]));
-    plan_add(plan, PR_BUFFER_TEXT, PR_HWX_BAR_TEXT, program->text.bytes, program->text.iova);
-    if (program->kernel.bytes)
-        plan_add(plan, PR_BUFFER_KERNEL, PR_HWX_BAR_CONST, program->kernel.bytes, program->kernel.iova);
-    program->constants_index = plan->buffers;
-    if (program->constants.bytes &&
-        !plan_add(plan, PR_BUFFER_IN, PR_HWX_BAR_LITERAL, program->constants.bytes, program->constants.iova))
-        return drv_refuse(d, kIOReturnBadArgument,
-                          "Program create: a surface has buffer %u, which is the constants'.",
-                          PR_HWX_BAR_LITERAL);
+    if (hwx->scratch_bytes && !add_buffer(p, &taken, PR_BUFFER_MUTABLE, hwx->scratch_bar, hwx->scratch_bytes))
+        return drv_image_refuse(d, source->program, i,
+                                "a surface has buffer %u, which is the scratch buffer's.", hwx->scratch_bar);
+    p->scratch_bytes = hwx->scratch_bytes;
+    if (hwx->literal.size && taken >> PR_HWX_BAR_LITERAL & 1)
+        return drv_image_refuse(d, source->program, i, "a surface has buffer %u, which is the constants'.",
+                                PR_HWX_BAR_LITERAL);
     return kIOReturnSuccess;
 }
 
-#define IMAGE_SECTIONS 6u /* of a container from here: it has no custom bars */
+/* The next part of a block behind those that have `end` bytes. */
+static struct drv_part next_part(const struct pr_hwx_span *span, uint64_t align, uint64_t *end)
+{
+    struct drv_part part = {.offset = pr_round_up(*end, align), .bytes = span->size};
 
-/* Where things are in the container. */
-struct layout {
-    uint32_t sections, headers, generic, generic_bytes, operation, operation_bytes, procedure,
-        procedure_bytes, rebase, rebase_bytes, bytes;
+    if (!part.bytes)
+        return (struct drv_part){0};
+    *end = part.offset + part.bytes;
+    return part;
+}
+
+/* An earlier procedure with the same bytes of kernel, or `i`. */
+static uint32_t find_kernel(const struct source *source, uint32_t i)
+{
+    const struct pr_hwx_span *span = &source->span[i].kernel;
+    uint32_t k = 0;
+
+    while (k < i && (source->span[k].kernel.size != span->size ||
+                     memcmp((const uint8_t *)source->image[k].bytes + source->span[k].kernel.offset,
+                            (const uint8_t *)source->image[i].bytes + span->offset, span->size)))
+        k++;
+    return k;
+}
+
+/* Block sizes so far. */
+struct ends {
+    uint64_t text, kernel, constants;
 };
 
-static struct layout lay_out(const struct plan *plan, bool kernel)
+static IOReturn read_procedure(struct drv *d, struct source *source, uint32_t i, struct ends *ends)
 {
-    struct layout at = {.sections = kernel ? IMAGE_SECTIONS : IMAGE_SECTIONS - 1};
+    struct drv_program *program = source->program;
+    struct drv_procedure *p = &program->procedure[i];
+    IOReturn result = read_image(d, source, i);
+    uint32_t same;
 
-    at.headers = sizeof(struct pr_container_package) + sizeof(struct pr_container_program);
-    at.generic =
-        (uint32_t)pr_round_up(at.headers + at.sections * sizeof(struct pr_container_section), SECTION_ALIGN);
-    at.generic_bytes =
-        (uint32_t)(sizeof(struct pr_generic) + plan->buffers * sizeof(struct pr_generic_buffer));
-    at.operation = (uint32_t)pr_round_up(at.generic + at.generic_bytes, SECTION_ALIGN);
-    at.operation_bytes = 4 + sizeof(struct pr_operation);
-    at.procedure = (uint32_t)pr_round_up(at.operation + at.operation_bytes, SECTION_ALIGN);
-    at.procedure_bytes = 8 + sizeof(struct pr_procedure);
-    at.rebase = (uint32_t)pr_round_up(at.procedure + at.procedure_bytes, SECTION_ALIGN);
-    at.rebase_bytes = (uint32_t)(8 + plan->buffers * sizeof(struct pr_rebase_record));
-    at.bytes = (uint32_t)pr_round_up(at.rebase + at.rebase_bytes, SECTION_ALIGN);
-    return at;
-}
-
-static void write_headers(uint8_t *to, const struct layout *at, const struct drv_program *program)
-{
-    const struct pr_container_package package = {.magic = PR_CONTAINER_PACKAGE,
-                                                 .version = PR_CONTAINER_VERSION,
-                                                 .checksum = PR_CONTAINER_CHECKSUM_VALID,
-                                                 .bytes = at->bytes,
-                                                 .program_offset = sizeof(package)};
-    struct pr_container_program head = {.magic = PR_CONTAINER_PROGRAM, .sections = at->sections};
-    struct pr_container_section section[IMAGE_SECTIONS] = {
-        {.kind = PR_SECTION_GENERIC, .offset = at->generic, .bytes = at->generic_bytes},
-        {.kind = PR_SECTION_KERNEL, .address = program->kernel.iova, .address_bytes = program->kernel.bytes},
-        {.kind = PR_SECTION_TEXT, .address = program->text.iova, .address_bytes = program->text.bytes},
-        {.kind = PR_SECTION_OPERATION, .offset = at->operation, .bytes = at->operation_bytes},
-        {.kind = PR_SECTION_PROCEDURE, .offset = at->procedure, .bytes = at->procedure_bytes},
-        {.kind = PR_SECTION_REBASE, .offset = at->rebase, .bytes = at->rebase_bytes},
-    };
-    uint8_t *next = to + at->headers;
-
-    pr_put_le64(head.identity, program->token);
-    memcpy(to, &package, sizeof(package));
-    memcpy(to + sizeof(package), &head, sizeof(head));
-    for (unsigned i = 0; i < IMAGE_SECTIONS; i++) {
-        if (section[i].kind == PR_SECTION_KERNEL && !program->kernel.bytes)
-            continue;
-        section[i].magic = PR_CONTAINER_SECTION;
-        memcpy(next, &section[i], sizeof(section[i]));
-        next += sizeof(section[i]);
-    }
-}
-
-static void write_sections(uint8_t *to, const struct layout *at, const struct plan *plan,
-                           const struct drv_program *program)
-{
-    struct pr_generic generic = {.max_ane_used = 1, .engines = ENGINES, .buffers = plan->buffers};
-    struct pr_operation operation = {
-        .last_td = (uint16_t)(program->td_count - 1), .engines = ENGINES, .bars = plan->buffers};
-    const struct pr_procedure procedure = {
-        .first_words = program->first_words, .io_buffers = plan->io, .partitions = 1};
-
-    memcpy(to + at->generic, &generic, sizeof(generic));
-    for (uint32_t i = 0; i < plan->buffers; i++) {
-        const struct pr_generic_buffer buffer = {.valid = 1,
-                                                 .index = i,
-                                                 .type = plan->type[i],
-                                                 .address = plan->address[i],
-                                                 .bytes = plan->bytes[i]};
-
-        memcpy(to + at->generic + sizeof(generic) + i * sizeof(buffer), &buffer, sizeof(buffer));
-        operation.bar[i].bar = plan->bar[i];
-        operation.bar[i].buffer = i;
-    }
-    pr_put_le32(to + at->operation, 1);
-    memcpy(to + at->operation + 4, &operation, sizeof(operation));
-    pr_put_le32(to + at->procedure, 1);
-    memcpy(to + at->procedure + 8, &procedure, sizeof(procedure));
-}
-
-/* One record for each BAR; the firmware has the operands. */
-static void write_records(uint8_t *to, const struct layout *at, const struct plan *plan,
-                          const struct pr_board *board)
-{
-    pr_put_le32(to + at->rebase, plan->buffers);
-    for (uint32_t i = 0; i < plan->buffers; i++) {
-        struct pr_rebase_record record = {.bar = plan->bar[i], .buffer = i};
-
-        pr_rebase_put(record.reg, pr_rebase_register(board->container, 0, record.bar));
-        memcpy(to + at->rebase + 8 + i * sizeof(record), &record, sizeof(record));
-    }
+    if (!result)
+        result = read_buffers(d, source, i, p);
+    if (result)
+        return result;
+    p->td_count = source->hwx.td_count;
+    p->first_words = source->hwx.first_td_words;
+    program->td_count += p->td_count;
+    if (p->intermediates && p->bytes[p->inputs + p->outputs] > program->intermediate_bytes)
+        program->intermediate_bytes = p->bytes[p->inputs + p->outputs];
+    if (p->scratch_bytes > program->scratch_bytes)
+        program->scratch_bytes = p->scratch_bytes;
+    source->span[i].text = source->hwx.text;
+    source->span[i].kernel = source->hwx.constant;
+    source->span[i].constants = source->hwx.literal;
+    same = find_kernel(source, i);
+    p->text = next_part(&source->hwx.text, PR_TD_ALIGN, &ends->text);
+    p->kernel = same < i ? program->procedure[same].kernel
+                         : next_part(&source->hwx.constant, PART_ALIGN, &ends->kernel);
+    p->constants = next_part(&source->hwx.literal, PART_ALIGN, &ends->constants);
+    return kIOReturnSuccess;
 }
 
 static IOReturn make_block(struct drv *d, uint32_t usage, uint64_t bytes, const char *what,
                            struct drv_block *block)
 {
-    if (!drv_block_make(d, usage, bytes, block))
+    if (!bytes)
         return kIOReturnSuccess;
-    return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for the %s, %" PRIu64 " bytes.", what,
-                      bytes);
-}
-
-static IOReturn load_span(struct drv *d, const uint8_t *bytes, const struct pr_hwx_span *span, uint32_t usage,
-                          const char *what, struct drv_block *block)
-{
-    IOReturn result = span->size ? make_block(d, usage, span->size, what, block) : kIOReturnSuccess;
-
-    if (!result && span->size)
-        memcpy(block->host, bytes + span->offset, span->size);
-    return result;
-}
-
-/* The sections of the image, and the memory in which the firmware says where it sees them. */
-static IOReturn load_spans(struct drv *d, const uint8_t *bytes, const struct pr_hwx *hwx,
-                           struct drv_program *program)
-{
-    IOReturn result = load_span(d, bytes, &hwx->text, PR_USAGE_TEXT, "text", &program->text);
-
-    if (!result)
-        result = load_span(d, bytes, &hwx->constant, PR_USAGE_KERNEL, "kernel", &program->kernel);
-    if (!result)
-        result = load_span(d, bytes, &hwx->literal, PR_USAGE_CONSTANTS, "constants", &program->constants);
-    if (!result)
-        result =
-            make_block(d, PR_USAGE_TEXT, sizeof(struct pr_working_set), "working set", &program->working);
-    return result;
-}
-
-static IOReturn load_image(struct drv *d, const uint8_t *bytes, uint64_t size, struct drv_program *program,
-                           struct pr_hwx *hwx)
-{
-    struct plan plan = {0};
-    struct layout at;
-    IOReturn result = read_image(d, bytes, size, hwx);
-
-    if (!result)
-        result = load_spans(d, bytes, hwx, program);
-    if (result)
-        return result;
-    program->td_count = hwx->td_count;
-    program->first_words = hwx->first_td_words;
-    result = plan_buffers(d, &plan, hwx, program);
-    if (result)
-        return result;
-    at = lay_out(&plan, program->kernel.bytes);
-    result = make_block(d, PR_USAGE_FIRMWARE_SURFACE, at.bytes, "container", &program->container);
-    if (result)
-        return result;
-    /* Padding has to be zero, whatever a bare driver or a stray store left in the pages. */
-    memset(program->container.host, 0, at.bytes);
-    write_headers(program->container.host, &at, program);
-    write_sections(program->container.host, &at, &plan, program);
-    write_records(program->container.host, &at, &plan, d->platform.board);
+    if (drv_block_make(d, usage, bytes, block))
+        return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for the %s, %" PRIu64 " bytes.",
+                          what, bytes);
+    memset(block->host, 0, bytes);
     return kIOReturnSuccess;
 }
 
-IOReturn drv_image_load(struct drv *d, const void *bytes, uint64_t size, struct drv_program *program)
+static void copy_part(const struct drv_block *block, const struct drv_part *part, const void *image,
+                      const struct pr_hwx_span *span)
 {
-    struct pr_hwx *hwx = base_alloc(sizeof(*hwx));
+    if (part->bytes)
+        memcpy((uint8_t *)block->host + part->offset, (const uint8_t *)image + span->offset, part->bytes);
+}
+
+/* The sections of the images, and the memory in which the firmware says where it sees them. */
+static IOReturn load_parts(struct drv *d, const struct source *source, const struct ends *ends)
+{
+    struct drv_program *program = source->program;
+    IOReturn result = make_block(d, PR_USAGE_TEXT, ends->text, "text", &program->text);
+
+    if (!result)
+        result = make_block(d, PR_USAGE_KERNEL, ends->kernel, "kernel", &program->kernel);
+    if (!result)
+        result = make_block(d, PR_USAGE_CONSTANTS, ends->constants, "constants", &program->constants);
+    if (!result)
+        result =
+            make_block(d, PR_USAGE_TEXT, sizeof(struct pr_working_set), "working set", &program->working);
+    if (result)
+        return result;
+    for (uint32_t i = 0; i < program->procedures; i++) {
+        const struct drv_procedure *p = &program->procedure[i];
+
+        copy_part(&program->text, &p->text, source->image[i].bytes, &source->span[i].text);
+        copy_part(&program->kernel, &p->kernel, source->image[i].bytes, &source->span[i].kernel);
+        copy_part(&program->constants, &p->constants, source->image[i].bytes, &source->span[i].constants);
+    }
+    return kIOReturnSuccess;
+}
+
+static IOReturn load_images(struct drv *d, struct source *source)
+{
+    struct ends ends = {0};
+    IOReturn result = kIOReturnSuccess;
+
+    for (uint32_t i = 0; i < source->program->procedures && !result; i++)
+        result = read_procedure(d, source, i, &ends);
+    if (!result)
+        result = load_parts(d, source, &ends);
+    return result ? result : drv_container_make(d, source->program);
+}
+
+IOReturn drv_image_load(struct drv *d, const struct drv_image *image, struct drv_program *program)
+{
+    struct source *source = base_alloc(sizeof(*source) + program->procedures * sizeof(source->span[0]));
     IOReturn result;
 
-    if (!hwx)
-        return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory to read the image.");
-    result = load_image(d, bytes, size, program, hwx);
-    base_free(hwx);
+    program->procedure = base_alloc_array(program->procedures, sizeof(program->procedure[0]));
+    if (source && program->procedure) {
+        source->program = program;
+        source->image = image;
+        result = load_images(d, source);
+    } else {
+        result = drv_refuse(d, kIOReturnNoMemory, "Program create: no memory to read the image.");
+    }
+    base_free(source);
     if (result)
         drv_image_drop(d, program);
     return result;
@@ -324,4 +285,6 @@ void drv_image_drop(struct drv *d, struct drv_program *program)
     drv_block_drop(d, &program->constants);
     drv_block_drop(d, &program->kernel);
     drv_block_drop(d, &program->text);
+    base_free(program->procedure);
+    program->procedure = NULL;
 }

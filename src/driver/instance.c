@@ -53,6 +53,7 @@ void drv_instance_unshare(struct drv_program *program)
     if (drv_instance_shares(program, &program->kernel))
         program->kernel = none;
     program->text = program->constants = none;
+    program->procedure = NULL;
 }
 
 static bool is_inside(uint64_t offset, uint64_t size, uint64_t limit)
@@ -151,13 +152,13 @@ static IOReturn copy_container(struct drv *d, struct drv_program *program)
     head = own_part(program, container.program);
     section = own_part(program, container.section[PR_SECTION_KERNEL]);
     pr_put_le64(head->identity, program->token);
-    section->address = program->kernel.iova;
     for (uint32_t i = 0; i < container.generic->buffers; i++)
         if (container.buffer[i].type == PR_BUFFER_KERNEL) {
             struct pr_generic_buffer *buffer = own_part(program, &container.buffer[i]);
 
-            buffer->address = program->kernel.iova;
+            buffer->address += program->kernel.iova - section->address;
         }
+    section->address = program->kernel.iova;
     return kIOReturnSuccess;
 }
 
@@ -188,17 +189,13 @@ static void share_base(struct drv_program *program, struct drv_program *base,
     program->flags = args->flags;
     program->queue_depth = args->queue_depth;
     memcpy(program->name, base->name, sizeof(program->name));
-    program->inputs = base->inputs;
-    program->outputs = base->outputs;
-    program->intermediates = base->intermediates;
-    memcpy(program->bytes, base->bytes, sizeof(program->bytes));
-    memcpy(program->port, base->port, sizeof(program->port));
-    program->scratch_bytes = base->scratch_bytes;
+    program->procedures = base->procedures;
+    program->procedure = base->procedure;
     program->td_count = base->td_count;
-    program->first_words = base->first_words;
+    program->intermediate_bytes = base->intermediate_bytes;
+    program->scratch_bytes = base->scratch_bytes;
     program->text = base->text;
     program->constants = base->constants;
-    program->constants_index = base->constants_index;
     program->kernel = base->kernel;
 }
 
@@ -260,7 +257,7 @@ static IOReturn create_from(struct drv_client *client, const struct ane_instance
     if (result)
         return result;
     args->token = program->token;
-    args->intermediate = program->intermediates ? drv_instance_intermediate(program)->token : 0;
+    args->intermediate = program->intermediate_bytes ? drv_instance_intermediate(program)->token : 0;
     memcpy(surface + create->offset, args, sizeof(*args));
     return kIOReturnSuccess;
 }

@@ -2,6 +2,7 @@
 #include "driver/notification.h"
 
 #include "base/array.h"
+#include "driver/chain.h"
 #include "driver/recovery.h"
 
 static void take_reset(struct drv *d, const union drv_notification *message)
@@ -9,11 +10,17 @@ static void take_reset(struct drv *d, const union drv_notification *message)
     drv_recovery_reset(d, message->reset.first_queue, message->reset.last_queue);
 }
 
+static void take_chaining(struct drv *d, const union drv_notification *message)
+{
+    drv_chain_event(d, &message->chaining);
+}
+
 static const struct {
     uint32_t id;
     void (*take)(struct drv *d, const union drv_notification *message);
 } rows[] = {
     {PR_CMD_CH_RESET_NOTIFICATION, take_reset},
+    {PR_CMD_DATA_CHAINING_EVENT, take_chaining},
 };
 
 void drv_notification_take(struct drv *d, const union drv_notification *message)

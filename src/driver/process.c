@@ -15,7 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
-#include "driver/chaining.h"
+#include "driver/chain.h"
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/domain.h"
@@ -55,6 +55,18 @@ struct drv_process *drv_process_find(const struct drv_client *client, uint64_t t
     return process;
 }
 
+IOReturn drv_process_find_prepared(struct drv_client *client, uint64_t token, struct drv_process **found)
+{
+    struct drv *d = client->driver;
+
+    *found = drv_process_find(client, token);
+    if (*found && (*found)->prepares)
+        return kIOReturnSuccess;
+    return drv_program_find(client, token)
+               ? drv_refuse(d, kIOReturnNotReady, "Program 0x%" PRIx64 " is not prepared.", token)
+               : drv_program_not_found(d, token);
+}
+
 bool drv_process_keeps_wired(const struct drv_client *client)
 {
     for (const struct drv_process *process = client->processes; process; process = process->next_of_client)
@@ -84,7 +96,7 @@ void drv_process_remove(struct drv_process *process)
 {
     struct drv_process **link = &process->client->processes;
 
-    drv_chaining_drop(process);
+    drv_chain_drop_all(process);
     while (*link != process)
         link = &(*link)->next_of_client;
     *link = process->next_of_client;
@@ -233,8 +245,6 @@ static void undo_start(struct drv_process *process, struct drv_domain *domain)
         terminate_process(d, process->program, unnoticed);
 }
 
-_Static_assert(PARTS == DRV_PROCESS_PARTS, "text, kernel and constants");
-
 static void add_own(struct pr_body_process *body, uint32_t index, uint64_t address, uint64_t bytes)
 {
     if (bytes)
@@ -246,11 +256,17 @@ static void add_own(struct pr_body_process *body, uint32_t index, uint64_t addre
 static uint32_t write_body(struct pr_body_process *body, const struct drv_domain *domain,
                            const struct drv_process *process)
 {
+    const struct drv_program *program = process->program;
+
     body->stream = drv_domain_stream(domain);
     body->buffers = 0;
-    add_own(body, PR_PROCESS_TEXT, process->text, process->program->text.bytes);
-    add_own(body, PR_PROCESS_KERNEL, process->kernel, process->program->kernel.bytes);
-    add_own(body, process->program->constants_index, process->constants, process->program->constants.bytes);
+    add_own(body, PR_PROCESS_TEXT, process->text, program->text.bytes);
+    add_own(body, PR_PROCESS_KERNEL, process->kernel, program->kernel.bytes);
+    for (uint32_t i = 0; i < program->procedures; i++) {
+        const struct drv_procedure *p = &program->procedure[i];
+
+        add_own(body, p->constants_index, process->constants + p->constants.offset, p->constants.bytes);
+    }
     return PR_PROCESS_BYTES(body->buffers);
 }
 
@@ -325,7 +341,7 @@ static IOReturn start_process(struct drv_process *process)
 void drv_process_lose_all(struct drv_client *client)
 {
     for (struct drv_process *process = client->processes; process; process = process->next_of_client) {
-        drv_chaining_lose(process);
+        drv_chain_lose_all(process);
         process->old_id = PR_NO_ID;
         if (process->restore)
             unmap_program(client->driver, client->domain, process); /* it was being started again */
@@ -443,13 +459,17 @@ void drv_process_end(struct drv_process *process)
 {
     struct drv_client *client = process->client;
     struct drv *d = client->driver;
-    uint32_t id = process->state == DRV_PROCESS_LIVE ? process->id : process->old_id;
+    const bool live = process->state == DRV_PROCESS_LIVE;
+    uint32_t id = live ? process->id : process->old_id;
 
-    drv_chaining_drop(process);
-    if (process->state == DRV_PROCESS_LIVE)
-        unmap_program(d, client->domain, process);
     set_state(process, DRV_PROCESS_ENDED);
-    process->id = process->old_id = PR_NO_ID;
+    process->id = PR_NO_ID;
+    process->old_id = id;
+    drv_chain_end_all(process);
+    id = process->old_id; /* none, if the firmware was restarted meanwhile */
+    process->old_id = PR_NO_ID;
+    if (live)
+        unmap_program(d, client->domain, process);
     drop_buffers(process);
     if (id != PR_NO_ID)
         terminate_process(d, process->program, id);

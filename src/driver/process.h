@@ -10,6 +10,8 @@
 
 /* The client's process of a program, or NULL. */
 struct drv_process *drv_process_find(const struct drv_client *client, uint64_t token);
+/* The same; refused when there is none, or when it is not prepared. */
+IOReturn drv_process_find_prepared(struct drv_client *client, uint64_t token, struct drv_process **found);
 /* One of the client's instances opted out of unwiring (ANE_INSTANCE_KEEP_WIRED). */
 bool drv_process_keeps_wired(const struct drv_client *client);
 /* Parked; NULL without memory. */
@@ -25,7 +27,7 @@ IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadl
 struct drv_mapping *drv_process_sibling_buffer(const struct drv_process *process, unsigned band);
 /* No process of the client uses it for further requests. */
 void drv_process_disown_buffer(struct drv_client *client, const struct drv_mapping *mapping);
-/* Ends a process of which nothing is in flight: unmapped, terminated, no longer found. */
+/* Ends a process of which no request is in flight: its chains, unmapped, terminated, no longer found. */
 void drv_process_end(struct drv_process *process);
 
 /*

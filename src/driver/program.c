@@ -17,19 +17,16 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "driver/block.h"
-#include "driver/bundle.h"
 #include "driver/command.h"
 #include "driver/identity.h"
 #include "driver/image.h"
 #include "driver/instance.h"
 #include "driver/lifecycle.h"
 #include "driver/load.h"
+#include "driver/payload.h"
 #include "driver/process.h"
 #include "driver/quota.h"
-#include "driver/signature.h"
 #include "driver/surface.h"
-
-#define IMAGE_BYTES_MAX PR_CONTAINER_BYTES_MAX
 
 #define NEXT(state) (1u << DRV_PROGRAM_##state)
 static const struct drv_lifecycle_state states[] = {
@@ -107,48 +104,6 @@ IOReturn drv_program_check_quota(const struct drv_client *client)
                       client->programs, drv_quota_programs(d));
 }
 
-/* What a program can be made from: the two resource classes, each with its loader. */
-static const struct resource {
-    uint32_t representation;
-    const char *name;
-    IOReturn (*load)(struct drv *driver, const void *bytes, uint64_t size, struct drv_program *program);
-} resources[] = {
-    {ANE_PROGRAM_LEGACY, "ANEProgramLegacyResource", drv_image_load},
-    {ANE_PROGRAM_RT, "ANEProgramRTResource", drv_bundle_load},
-};
-
-static const struct resource *find_resource(uint32_t representation)
-{
-    for (size_t i = 0; i < BASE_COUNT_OF(resources); i++)
-        if (resources[i].representation == representation)
-            return &resources[i];
-    return NULL;
-}
-
-static IOReturn check_args(struct drv_client *client, const struct ane_program_args *args, uint64_t room)
-{
-    struct drv *d = client->driver;
-
-    if (args->version != 1)
-        return drv_refuse(d, kIOReturnBadArgument,
-                          "Program create: arguments of version %u; the driver knows 1.", args->version);
-    if (args->reserved0 || args->reserved1 || args->reserved2[0] || args->reserved2[1] || args->reserved2[2])
-        return drv_refuse(d, kIOReturnBadArgument,
-                          "Program create: reserved words of the arguments are not 0.");
-    if (args->procedures > 1)
-        return drv_refuse(d, kIOReturnBadArgument, "Program create: %u procedures; an image has 1.",
-                          args->procedures);
-    if (args->image_size == 0 || args->image_size > room || args->image_size > IMAGE_BYTES_MAX)
-        return drv_refuse(d, kIOReturnBadArgument,
-                          "Program create: an image of %" PRIu64 " bytes; the arguments leave %" PRIu64 ".",
-                          args->image_size, room);
-    if (!find_resource(args->representation))
-        return drv_refuse(d, kIOReturnBadArgument,
-                          "Program create: representation %u is neither 1 (image) nor 2 (bundle).",
-                          args->representation);
-    return kIOReturnSuccess;
-}
-
 static void copy_name(char *to, size_t size, const char *from, size_t length)
 {
     size_t at = 0;
@@ -217,45 +172,6 @@ struct drv_program *drv_program_make(struct drv_client *client)
     return program;
 }
 
-/* What the client's surface holds behind the arguments. */
-struct payload {
-    const uint8_t *image;
-    uint64_t bytes; /* at least image_size */
-};
-
-/* The signature behind the image, copied; false when none is there. */
-static bool copy_signature(const struct payload *payload, const struct ane_program_args *args,
-                           struct ane_program_signature *signature)
-{
-    uint64_t at = pr_round_up(args->image_size, 8);
-
-    if (!drv_signature_present(args) || at > payload->bytes || payload->bytes - at < sizeof(*signature))
-        return false;
-    memcpy(signature, payload->image + at, sizeof(*signature));
-    return true;
-}
-
-/* Reads the image from a copy of its own: nothing the client does to the surface meanwhile matters. */
-static IOReturn read_copy(struct drv_client *client, const struct payload *payload,
-                          const struct ane_program_args *args, struct drv_program *program)
-{
-    struct drv *d = client->driver;
-    const uint64_t size = args->image_size;
-    struct ane_program_signature signature;
-    bool has_signature = copy_signature(payload, args, &signature);
-    struct drv_pages copy;
-    IOReturn result;
-
-    if (drv_pages_take(d, size, true, &copy))
-        return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory for a copy of the image.");
-    memcpy(copy.host, payload->image, size);
-    result = drv_signature_check(client, args, copy.host, has_signature ? &signature : NULL);
-    if (!result)
-        result = find_resource(args->representation)->load(d, copy.host, size, program);
-    drv_pages_give(d, &copy);
-    return result;
-}
-
 static IOReturn adopt_slot(struct drv_program *program)
 {
     struct drv_deadline deadline = {.ns = program->owner->timeout_ns};
@@ -287,15 +203,15 @@ IOReturn drv_program_enter(struct drv_program *program)
     }
     drv_program_set_state(program, DRV_PROGRAM_READY);
     SOC_TRACE(d->platform.trace, DRV_PROGRAM_LOADED, program->token, program->name, program->id,
-              program->inputs, program->outputs, program->td_count);
+              program->procedure->inputs, program->procedure->outputs, program->td_count);
     return kIOReturnSuccess;
 }
 
-static IOReturn load_program(struct drv_client *client, const struct payload *payload,
-                             const struct ane_program_args *args, uint64_t *token)
+static IOReturn load_program(struct drv_client *client, const struct drv_payload *payload, uint64_t *token)
 {
     struct drv *d = client->driver;
     struct drv_program *program;
+    const struct ane_program_args *args = &payload->args;
     IOReturn result = drv_quota_check(client, args->image_size);
 
     if (result)
@@ -304,7 +220,7 @@ static IOReturn load_program(struct drv_client *client, const struct payload *pa
     if (!program)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory.");
     copy_name(program->name, sizeof(program->name), args->name, sizeof(args->name));
-    result = read_copy(client, payload, args, program);
+    result = drv_payload_load(client, payload, program);
     if (result) {
         drv_program_free(d, program);
         return result;
@@ -317,24 +233,24 @@ static IOReturn create_from(struct drv_client *client, const struct ane_program_
                             uint8_t *surface, uint64_t bytes)
 {
     struct drv *d = client->driver;
-    struct ane_program_args args;
+    struct drv_payload payload;
     IOReturn result;
-    struct payload payload = {.image = surface + create->offset + ANE_PROGRAM_IMAGE};
     uint64_t token = 0;
 
     if (create->offset % 8 || create->offset > bytes || create->size > bytes - create->offset ||
-        create->size < sizeof(args))
+        create->size < sizeof(payload.args))
         return drv_refuse(d, kIOReturnBadArgument,
                           "Program create: %" PRIu64 " bytes at %" PRIu64 " of a surface of %" PRIu64
                           "; the arguments alone have %zu.",
-                          create->size, create->offset, bytes, sizeof(args));
-    memcpy(&args, surface + create->offset, sizeof(args));
+                          create->size, create->offset, bytes, sizeof(payload.args));
+    memcpy(&payload.args, surface + create->offset, sizeof(payload.args));
+    payload.image = surface + create->offset + ANE_PROGRAM_IMAGE;
     payload.bytes = create->size - ANE_PROGRAM_IMAGE;
-    result = check_args(client, &args, payload.bytes);
+    result = drv_payload_check(d, &payload);
     if (!result)
         result = drv_program_check_quota(client);
     if (!result)
-        result = load_program(client, &payload, &args, &token);
+        result = load_program(client, &payload, &token);
     if (!result)
         memcpy(surface + create->offset, &token, sizeof(token));
     return result;
@@ -402,6 +318,18 @@ void drv_program_reap(struct drv *d)
         drv_program_unload_orphan(d, orphan);
 }
 
+/* What a request of the procedure has to bind. */
+static void describe_procedure(const struct drv_program *program, struct ane_program_prepare *prepare)
+{
+    const struct drv_procedure *p = &program->procedure[prepare->procedure];
+
+    prepare->inputs = p->inputs;
+    prepare->outputs = p->outputs;
+    prepare->intermediates = p->intermediates;
+    prepare->procedures = program->procedures;
+    prepare->intermediate_bytes = p->intermediates ? p->bytes[p->inputs + p->outputs] : 0;
+}
+
 IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepare *prepare)
 {
     struct drv *d = client->driver;
@@ -418,6 +346,10 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
         return result;
     if (!program)
         return drv_program_not_found(d, prepare->token);
+    if (prepare->procedure >= program->procedures)
+        return drv_refuse(d, kIOReturnBadArgument,
+                          "Program prepare: procedure %u; program 0x%" PRIx64 " has %u.", prepare->procedure,
+                          prepare->token, program->procedures);
     if (!process)
         process = drv_process_add(client, program);
     if (!process)
@@ -431,28 +363,22 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
         drv_process_drop_unused(process);
         return result;
     }
-    prepare->inputs = program->inputs;
-    prepare->outputs = program->outputs;
-    prepare->intermediates = program->intermediates;
-    prepare->procedures = 1;
-    prepare->intermediate_bytes =
-        program->intermediates ? program->bytes[program->inputs + program->outputs] : 0;
+    describe_procedure(program, prepare);
     return kIOReturnSuccess;
 }
 
 IOReturn drv_program_unprepare(struct drv_client *client, const struct ane_program_prepare *prepare)
 {
     struct drv *d = client->driver;
-    struct drv_process *process = drv_process_find(client, prepare->token);
+    struct drv_process *process;
     struct drv_program *program;
+    IOReturn result;
 
     if (prepare->flags)
         return drv_refuse(d, kIOReturnBadArgument, "Program unprepare: flags must be 0.");
-    if (!process || !process->prepares)
-        return drv_program_find(client, prepare->token)
-                   ? drv_refuse(d, kIOReturnNotReady, "Program 0x%" PRIx64 " is not prepared.",
-                                prepare->token)
-                   : drv_program_not_found(d, prepare->token);
+    result = drv_process_find_prepared(client, prepare->token, &process);
+    if (result)
+        return result;
     if (process->prepares > 1) {
         process->prepares--;
         return kIOReturnSuccess;

@@ -193,7 +193,7 @@ static struct drv_request *find_oldest(struct drv *d)
         struct drv_request *r = &d->request[i];
 
         if (r->cookie >= cookie ||
-            !(drv_request_in_firmware(r) || (r->state == DRV_REQUEST_QUEUED && r->in_place)))
+            !(drv_request_in_firmware(r) || (r->state == DRV_REQUEST_QUEUED && r->kind != DRV_REQUEST_CALL)))
             continue;
         oldest = r;
         cookie = r->cookie;

@@ -91,8 +91,11 @@ static void assign_request(struct drv_request *r, struct drv_process *process)
     drv_request_set_state(r, DRV_REQUEST_BOUND);
     client->requests++;
     process->program->requests++;
-    r->client = client;
+    r->client = r->caller = client;
     r->process = process;
+    r->kind = DRV_REQUEST_CALL;
+    r->chain = NULL;
+    r->beside = false;
     r->cookie = ++d->serial << DRV_COOKIE_SHIFT | r->index;
     r->status = 0;
     r->detail = 0;
@@ -100,7 +103,7 @@ static void assign_request(struct drv_request *r, struct drv_process *process)
         r->error[i] = PR_TM_ERROR_FINE;
     r->wake.port = 0;
     r->parked = false;
-    r->in_place = r->restarted = false;
+    r->restarted = false;
     r->counters_at = NULL;
     r->totals_at = NULL;
     r->bindings = 0;
@@ -207,7 +210,7 @@ static void free_request(struct drv *d, struct drv_request *r)
     r->client->requests--;
     drv_bind_release(r);
     r->cookie = 0;
-    r->client = NULL;
+    r->client = r->caller = NULL;
     pass_on_request(d, r);
 }
 
@@ -236,14 +239,16 @@ static void abandon_request(struct drv *d, struct drv_request *r)
     drv_flow_leave(d, r);
 }
 
-/* The caller leaves: the request is free, or the firmware's until it comes back. */
-static void leave_request(struct drv *d, struct drv_request *r, bool timed_out)
+void drv_request_leave(struct drv *d, struct drv_request *r, bool timed_out)
 {
+    if (r->state == DRV_REQUEST_QUEUED)
+        drv_flow_remove(d, r);
     if (!drv_request_in_firmware(r)) {
         free_request(d, r);
         return;
     }
     drv_request_set_state(r, DRV_REQUEST_ABANDONED);
+    r->caller = NULL;
     if (timed_out)
         abandon_request(d, r);
     drv_fence_give_up(d, r);
@@ -266,14 +271,12 @@ static IOReturn conclude_request(struct drv *d, struct drv_request *r, bool time
         result = r->result ? drv_refuse(d, r->result, "Client %u was closed while its request was under way.",
                                         r->client->number)
                            : kIOReturnSuccess;
-    if (r->state == DRV_REQUEST_QUEUED)
-        drv_flow_remove(d, r);
     d->stats.completed += result == kIOReturnSuccess;
     d->stats.aborted += result == kIOReturnAborted;
     d->stats.failed += result != kIOReturnSuccess && result != kIOReturnAborted;
     reply->status = result == kIOReturnTimeout || (result && !r->status) ? (uint32_t)result : r->status;
     reply->detail = r->detail;
-    leave_request(d, r, result == kIOReturnTimeout);
+    drv_request_leave(d, r, result == kIOReturnTimeout);
     return result;
 }
 
@@ -334,8 +337,7 @@ void drv_request_fail_queued(struct drv *d, struct drv_request *r, uint32_t stat
         notify_port(d, r, false);
 }
 
-/* The request in the firmware that a cookie names, or NULL. */
-static struct drv_request *find_by_cookie(struct drv *d, uint64_t cookie)
+struct drv_request *drv_request_find(struct drv *d, uint64_t cookie)
 {
     uint32_t index = cookie & COOKIE_INDEX;
 
@@ -349,7 +351,7 @@ static struct drv_request *find_by_cookie(struct drv *d, uint64_t cookie)
 void drv_request_event(struct drv *d, const struct pr_program_failure *failure)
 {
     const struct pr_program_event *event = &failure->event;
-    struct drv_request *r = find_by_cookie(d, event->cookie);
+    struct drv_request *r = drv_request_find(d, event->cookie);
 
     if (event->state != PR_EVENT_FINISHED)
         return;
@@ -371,7 +373,10 @@ static void take_slot(struct drv *d, struct drv_request *r)
     drv_counters_accepted(d, r);
     if (status == PR_STATUS_OK)
         drv_fence_accepted(d, r);
-    if ((status == PR_STATUS_OK && !r->in_place) || (status == PR_STATUS_NO_RESOURCES && drv_flow_park(d, r)))
+    if (status == PR_STATUS_OK && r->kind == DRV_REQUEST_TRIGGER && !d->platform.one_in_flight)
+        drv_flow_leave(d, r);
+    if ((status == PR_STATUS_OK && r->kind != DRV_REQUEST_MESSAGE) ||
+        (status == PR_STATUS_NO_RESOURCES && drv_flow_park(d, r)))
         return;
     drv_request_complete(d, r, status, 0);
 }
@@ -405,7 +410,7 @@ static void abort_waiters(struct drv_client *client)
     }
 }
 
-/* The client's oldest request that its caller or its port still waits for, or NULL. */
+/* The oldest request of the client, or made by it, that its caller or its port still waits for; or NULL. */
 static struct drv_request *find_oldest(struct drv *d, const struct drv_client *client)
 {
     struct drv_request *oldest = NULL;
@@ -413,7 +418,8 @@ static struct drv_request *find_oldest(struct drv *d, const struct drv_client *c
     for (unsigned i = 0; i < DRV_REQUESTS; i++) {
         struct drv_request *r = &d->request[i];
 
-        if (r->client == client && (r->state == DRV_REQUEST_QUEUED || r->state == DRV_REQUEST_IN_FIRMWARE) &&
+        if ((r->client == client || r->caller == client) &&
+            (r->state == DRV_REQUEST_QUEUED || r->state == DRV_REQUEST_IN_FIRMWARE) &&
             (!oldest || r->cookie < oldest->cookie))
             oldest = r;
     }
@@ -470,8 +476,6 @@ static IOReturn check_request(const struct drv_client *client, uint64_t doorbell
     if (request->priority >= PR_PRIORITIES)
         return drv_refuse(d, kIOReturnBadArgument, "Priority %u; there are %u.", request->priority,
                           PR_PRIORITIES);
-    if (request->procedure)
-        return drv_refuse(d, kIOReturnBadArgument, "Procedure %u; the program has 1.", request->procedure);
     if (!base_is_zero(request->reserved, sizeof(request->reserved)))
         return drv_refuse(d, kIOReturnBadArgument, "Reserved bytes of the request are not 0.");
     result = drv_fence_check(d, request);
@@ -481,14 +485,20 @@ static IOReturn check_request(const struct drv_client *client, uint64_t doorbell
 static IOReturn check_counts(struct drv *d, const struct drv_program *program,
                              const struct ane_request *request)
 {
-    if (request->inputs == program->inputs && request->outputs == program->outputs &&
-        (request->intermediates == 0 || request->intermediates == program->intermediates))
+    const struct drv_procedure *p;
+
+    if (request->procedure >= program->procedures)
+        return drv_refuse(d, kIOReturnBadArgument, "Procedure %u; program 0x%" PRIx64 " has %u.",
+                          request->procedure, program->token, program->procedures);
+    p = &program->procedure[request->procedure];
+    if (request->inputs == p->inputs && request->outputs == p->outputs &&
+        (request->intermediates == 0 || request->intermediates == p->intermediates))
         return kIOReturnSuccess;
     return drv_refuse(d, kIOReturnBadArgument,
-                      "The request binds %u inputs, %u outputs and %u intermediates; program 0x%" PRIx64
-                      " has %u, %u and %u.",
-                      request->inputs, request->outputs, request->intermediates, program->token,
-                      program->inputs, program->outputs, program->intermediates);
+                      "The request binds %u inputs, %u outputs and %u intermediates; procedure %u of "
+                      "program 0x%" PRIx64 " has %u, %u and %u.",
+                      request->inputs, request->outputs, request->intermediates, request->procedure,
+                      program->token, p->inputs, p->outputs, p->intermediates);
 }
 
 /* The engine was restarted while the call waited, and the firmware did not take the program again. */
@@ -533,51 +543,64 @@ static IOReturn make_request(struct drv_client *client, const struct ane_request
     return kIOReturnSuccess;
 }
 
-static IOReturn reserve_message(struct drv *d, uint32_t port)
+IOReturn drv_request_take(struct drv_process *process, struct drv_deadline *deadline,
+                          struct drv_request **taken)
+{
+    struct drv *d = process->client->driver;
+    const uint64_t boots = d->stats.boots;
+    IOReturn result = await_request(process, deadline, taken);
+
+    if (result)
+        return result;
+    drv_process_pin(process);
+    /* What its message will name is the firmware's of before, even if the process has a slot again. */
+    if (process->state == DRV_PROCESS_LIVE && d->stats.boots == boots)
+        return kIOReturnSuccess;
+    free_request(d, *taken);
+    return refuse_lost(process);
+}
+
+IOReturn drv_request_reserve(struct drv *d, const struct drv_wake *wake)
 {
     struct base_error error = {{0}};
 
-    switch (d->platform.port_reserve(d->platform.context, port, &error)) {
+    switch (d->platform.port_reserve(d->platform.context, wake->port, &error)) {
     case 0: return kIOReturnSuccess;
     case -ENOENT: return drv_refuse(d, kIOReturnBadArgument, "%s", error.text);
     default: return drv_refuse(d, kIOReturnNoResources, "%s", error.text);
     }
 }
 
+void drv_request_cancel(struct drv *d, const struct drv_wake *wake)
+{
+    d->platform.port_cancel(d->platform.context, wake->port);
+}
+
 /* From here on the request ends with a message, whatever becomes of it. */
-static IOReturn watch_request(struct drv *d, struct drv_request *r, const struct ane_request *request,
-                              const struct drv_wake *wake, const struct drv_deadline *deadline)
+static IOReturn post_request(struct drv *d, struct drv_request *r, const struct drv_wake *wake,
+                             const struct drv_deadline *deadline, struct ane_request_reply *reply)
 {
     if (d->platform.port_watch(d->platform.context, r->index, deadline)) {
         free_request(d, r);
         return drv_refuse(d, kIOReturnNoResources, "No timer is left for the deadline of a request.");
     }
     r->wake = *wake;
-    r->sequence = request->sequence;
-    r->token = request->token;
-    return kIOReturnSuccess;
-}
-
-static IOReturn post_request(struct drv_client *client, const struct ane_request *request,
-                             const struct drv_wake *wake, struct ane_request_reply *reply)
-{
-    struct drv_deadline deadline = {.ns = client->timeout_ns};
-    struct drv *d = client->driver;
-    struct drv_request *r;
-    IOReturn result = reserve_message(d, wake->port);
-
-    if (result)
-        return result;
-    result = make_request(client, request, &deadline, &r);
-    if (!result)
-        result = watch_request(d, r, request, wake, &deadline);
-    if (result) {
-        d->platform.port_cancel(d->platform.context, wake->port);
-        return result;
-    }
+    r->sequence = reply->sequence;
+    r->token = reply->token;
     drv_flow_submit(d, r);
     reply->status = ANE_REQUEST_PENDING;
     return kIOReturnSuccess;
+}
+
+IOReturn drv_request_run(struct drv_request *r, const struct drv_wake *wake, struct drv_deadline *deadline,
+                         struct ane_request_reply *reply)
+{
+    struct drv *d = r->client->driver;
+
+    if (wake)
+        return post_request(d, r, wake, deadline, reply);
+    drv_flow_submit(d, r);
+    return conclude_request(d, r, drv_wait(d, &r->done, deadline) != 0, reply);
 }
 
 IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const struct ane_request *request,
@@ -590,56 +613,13 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
 
     *reply = (struct ane_request_reply){.sequence = request->sequence, .token = request->token};
     if (!result && wake)
-        return post_request(client, request, wake, reply);
+        result = drv_request_reserve(d, wake);
+    if (result)
+        return result;
+    result = make_request(client, request, &deadline, &r);
     if (!result)
-        result = make_request(client, request, &deadline, &r);
-    if (result)
-        return result;
-    drv_flow_submit(d, r);
-    return conclude_request(d, r, drv_wait(d, &r->done, &deadline) != 0, reply);
-}
-
-/* A message of the execution loop. */
-
-IOReturn drv_request_message(struct drv_process *process, void *message, uint32_t bytes,
-                             struct drv_deadline *deadline, uint32_t *status)
-{
-    struct drv_client *client = process->client;
-    struct drv *d = client->driver;
-    const uint64_t boots = d->stats.boots;
-    struct drv_request *r;
-    IOReturn result = await_request(process, deadline, &r);
-    bool late;
-
-    if (result)
-        return result;
-    drv_process_pin(process); /* the request's own */
-    /* What the message names is the firmware's of before, even if the process has a slot again. */
-    if (process->state != DRV_PROCESS_LIVE || d->stats.boots != boots) {
-        free_request(d, r);
-        return refuse_lost(process);
-    }
-    memcpy(r->message, message, bytes);
-    r->length = bytes;
-    r->priority = ANE_REQUEST_PRIORITY;
-    r->qos = client->qos;
-    r->urgency = pr_qos_queue_index(r->qos);
-    r->in_place = true;
-    drv_flow_submit(d, r);
-    late = drv_wait(d, &r->done, deadline);
-    if (late)
-        result =
-            drv_refuse(d, kIOReturnTimeout, "A message of program 0x%" PRIx64 " was not answered in time.",
-                       process->program->token);
-    else if (r->restarted)
-        result = drv_diagnosis_failure(d, r);
-    else if (r->result == kIOReturnAborted)
-        result = drv_refuse(d, kIOReturnAborted, "Client %u was closed while its message was under way.",
-                            client->number);
-    if (r->state == DRV_REQUEST_QUEUED)
-        drv_flow_remove(d, r);
-    memcpy(message, r->message, bytes);
-    *status = r->status;
-    leave_request(d, r, late);
+        result = drv_request_run(r, wake, &deadline, reply);
+    if (result && wake)
+        drv_request_cancel(d, wake);
     return result;
 }

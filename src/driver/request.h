@@ -24,12 +24,25 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
                           const struct drv_wake *wake, struct ane_request_reply *reply);
 
 /*
- * Sends a message of the execution loop's for a process that the caller has pinned, and waits until its slot
- * comes back with the firmware's status; the message is then what the firmware left of it. It waits for its
- * turn like any other request.
+ * The parts of it, for triggers and messages of chains (chain.h). A request for a process that the caller has
+ * pinned; it waits for its turn like any other, and pins the process once more. It is DRV_REQUEST_CALL until
+ * its maker says otherwise.
  */
-IOReturn drv_request_message(struct drv_process *process, void *message, uint32_t bytes,
-                             struct drv_deadline *deadline, uint32_t *status);
+IOReturn drv_request_take(struct drv_process *process, struct drv_deadline *deadline,
+                          struct drv_request **taken);
+/* Room for the message of a request with a wake port, before the request is taken; and its way back. */
+IOReturn drv_request_reserve(struct drv *driver, const struct drv_wake *wake);
+void drv_request_cancel(struct drv *driver, const struct drv_wake *wake);
+/*
+ * Sends a request that is bound and written, and waits for its end unless there is `wake`. Sequence and token
+ * of the reply are those of its message. With `wake` a failure means that no message comes.
+ */
+IOReturn drv_request_run(struct drv_request *request, const struct drv_wake *wake,
+                         struct drv_deadline *deadline, struct ane_request_reply *reply);
+/* The caller leaves: the request is free, or the firmware's until it comes back. */
+void drv_request_leave(struct drv *driver, struct drv_request *request, bool timed_out);
+/* The request in the firmware that a cookie names, or NULL. */
+struct drv_request *drv_request_find(struct drv *driver, uint64_t cookie);
 
 /* The controller's side: an event, or slots of DATA_CHAIN_H2T that came back with a refusal. */
 void drv_request_event(struct drv *driver, const struct pr_program_failure *failure);

@@ -18,9 +18,8 @@
 #include "driver/session.h"
 #include "driver/surface.h"
 
-/* The reference block is copied once; words that were not given are 0. */
-static IOReturn read_wake(const struct drv_client *client, const struct IOExternalMethodArguments *args,
-                          struct drv_wake *wake)
+IOReturn drv_shim_read_wake(const struct drv_client *client, const struct IOExternalMethodArguments *args,
+                            struct drv_wake *wake)
 {
     uint32_t count = args->asyncReferenceCount;
 
@@ -49,7 +48,7 @@ IOReturn drv_shim_send(struct drv_client *client, struct IOExternalMethodArgumen
     IOReturn result = kIOReturnSuccess;
 
     if (args->asyncWakePort)
-        result = read_wake(client, args, &wake);
+        result = drv_shim_read_wake(client, args, &wake);
     if (result)
         return result;
     result = copy_struct(client, args, &request, &request.session);

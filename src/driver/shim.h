@@ -13,4 +13,8 @@ IOReturn drv_shim_destroy(struct drv_client *client, struct IOExternalMethodArgu
 IOReturn drv_shim_map(struct drv_client *client, struct IOExternalMethodArguments *args);
 IOReturn drv_shim_unmap(struct drv_client *client, struct IOExternalMethodArguments *args);
 
+/* The wake port of an asynchronous call. Its references are copied once; words that were not given are 0. */
+IOReturn drv_shim_read_wake(const struct drv_client *client, const struct IOExternalMethodArguments *args,
+                            struct drv_wake *wake);
+
 #endif

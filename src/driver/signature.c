@@ -19,13 +19,13 @@ bool drv_signature_present(const struct ane_program_args *args)
     return !base_is_zero(args->hash, sizeof(args->hash));
 }
 
-/* Of a bundle main.e5 and weights.bin, of an image all of it and nothing. */
+/* Of a bundle main.e5 and weights.bin, of an image or several procedures all of it and nothing. */
 static bool hash_parts(const struct ane_program_args *args, const uint8_t *image, struct base_hashes *hashes)
 {
     struct ane_program_bundle head;
     uint64_t weights;
 
-    if (args->representation != ANE_PROGRAM_RT) {
+    if (args->representation != ANE_PROGRAM_RT || args->procedures > 1) {
         base_signing_hash(image, args->image_size, hashes->part[0]);
         base_signing_hash(image, 0, hashes->part[1]);
         return true;

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/array.h"
+#include "driver/chain.h"
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/dump.h"
@@ -91,6 +92,28 @@ static int end_processes_of(struct drv *d, const struct drv_client *client, uint
     return 0;
 }
 
+/* First: a trigger that waits for an output set would never be over. */
+static int invalidate_chains(struct drv *d, struct base_error *error)
+{
+    for (const struct drv_chain *chain = d->chains; chain; chain = chain->next) {
+        struct pr_body_cache_invalidate body = {.cache_handler = chain->cache_handler};
+        int status = 0;
+
+        if (!chain->lost && !chain->invalidated)
+            status =
+                run_command(d,
+                            (struct drv_command_args){.id = PR_CMD_PROCEDURE_CALL_INVALIDATE_CACHE_REQUEST,
+                                                      .program = chain->process->program->id,
+                                                      .process = chain->process->id,
+                                                      .body = &body,
+                                                      .bytes = sizeof(body)},
+                            error);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
 /* Also those whose slots were to be given back later. */
 static int end_processes(struct drv *d, uint32_t *count, struct base_error *error)
 {
@@ -137,8 +160,10 @@ static int empty_firmware(struct drv *d, struct base_error *error)
 {
     struct pr_body_quiesce quiesce = {0};
     uint32_t processes = 0, programs = 0;
-    int status = run_plain(d, PR_CMD_QUIESCE_STATE, &quiesce, sizeof(quiesce), error);
+    int status = invalidate_chains(d, error);
 
+    if (!status)
+        status = run_plain(d, PR_CMD_QUIESCE_STATE, &quiesce, sizeof(quiesce), error);
     if (!status)
         status = end_processes(d, &processes, error);
     if (!status)

@@ -132,6 +132,25 @@ enum drv_program_state {
     DRV_PROGRAM_UNLOADED,  /* the firmware does not have it */
 };
 
+/* A part of a program's text, kernel or constants. */
+struct drv_part {
+    uint64_t offset, bytes; /* bytes 0: none */
+};
+
+/* A procedure of a program. Its buffers are in the order of ane_request: inputs, outputs, intermediate. */
+struct drv_procedure {
+    uint32_t inputs, outputs, intermediates;
+    uint32_t buffers;                          /* that a call binds: those, and the scratch buffer */
+    uint64_t bytes[PR_TQ_BARS];                /* least sizes */
+    uint8_t type[PR_TQ_BARS], bar[PR_TQ_BARS]; /* PR_BUFFER_*, and the buffer register */
+    char port[PR_TQ_BARS][DRV_PORT_NAME];      /* names of inputs and outputs, cut to fit */
+    uint32_t first_buffer;                     /* the first of them among the container's */
+    uint32_t constants_index;                  /* of the constants there */
+    uint32_t td_count, first_words;
+    uint64_t scratch_bytes; /* 0: none */
+    struct drv_part text, kernel, constants;
+};
+
 struct drv_program {
     struct drv_program *next;
     struct drv *driver;
@@ -141,13 +160,12 @@ struct drv_program {
     struct drv_client *owner; /* NULL: its owner has gone, it lives until the last process ends */
     struct drv_identity identity;
     char name[64];
-    uint32_t inputs, outputs, intermediates;
-    uint64_t bytes[PR_CALL_BUFFERS_MAX];           /* least sizes, inputs, outputs, intermediate */
-    char port[PR_CALL_BUFFERS_MAX][DRV_PORT_NAME]; /* names of inputs and outputs, cut to fit */
-    uint32_t td_count, first_words;
+    uint32_t procedures;
+    struct drv_procedure *procedure; /* of an instance: its base's */
+    uint32_t td_count;               /* of all procedures */
     struct drv_block text, kernel, constants, working, container;
-    uint32_t constants_index; /* of the constants among the container's buffers */
-    uint64_t scratch_bytes;   /* of a buffer that each process has for itself; 0: none */
+    uint64_t intermediate_bytes; /* the most that a procedure needs; 0: none has such a buffer */
+    uint64_t scratch_bytes;      /* the same for the buffer that each process has for itself */
     /* Of an instance (instance.c): blocks that are its base's have the base's addresses. */
     struct drv_program *base;
     uint32_t flags;                 /* enum ane_instance_flags */
@@ -200,10 +218,10 @@ struct drv_process {
 };
 
 /*
- * Parts of a program that a process has mapped: text, kernel, constants. Of the generic buffers of an image
- * only the constants have a fixed address.
+ * Buffers of a program that a process has mapped: text, kernel, and the constants of each procedure. Of the
+ * generic buffers of an image only the constants have a fixed address.
  */
-#define DRV_PROCESS_PARTS 3u
+#define DRV_PROCESS_PARTS (2u + PR_PROCEDURES_MAX)
 #define DRV_PROCESS_BYTES PR_PROCESS_BYTES(DRV_PROCESS_PARTS) /* the body of CREATE_PROCESS, at most */
 
 /* The life of a request. The table of transitions is in request.c. */
@@ -217,6 +235,13 @@ enum drv_request_state {
     DRV_REQUEST_DONE,        /* only its caller has it, and has a result */
 };
 
+/* What a request is for the firmware. */
+enum drv_request_kind {
+    DRV_REQUEST_CALL,    /* a procedure call: PROGRAM_EVENT ends it */
+    DRV_REQUEST_TRIGGER, /* of a chain: DATA_CHAINING_EVENT ends it */
+    DRV_REQUEST_MESSAGE, /* of a chain: its slot is its answer, no event comes */
+};
+
 /* What is known of a failure on the engine. */
 struct drv_request_fault {
     uint32_t descriptor; /* DRV_FAULT_UNKNOWN */
@@ -228,14 +253,20 @@ struct drv_request_fault {
 };
 
 struct drv_request {
-    struct drv_request *next; /* free, or in the queue of its band */
-    struct drv_client *client;
+    struct drv_request *next;  /* free, or in the queue of its band */
+    struct drv_client *client; /* of the process */
+    struct drv_client *caller; /* who made it: another than `client` for chains; NULL when abandoned */
     struct drv_process *process;
-    uint64_t cookie; /* serial << 8 | index */
+    enum drv_request_kind kind;
+    struct drv_chain *chain; /* of a trigger, which uses it */
+    uint32_t executions;     /* of a trigger: its own and those that follow, not ended yet */
+    bool beside;             /* is sent beside what its band runs: it does not run itself */
+    uint64_t cookie;         /* serial << 8 | index */
     uint32_t index;
     uint8_t *message;
     uint64_t address;
     uint32_t priority, length;
+    uint32_t procedure; /* of the program: what it calls */
     uint32_t qos;     /* the request's, or the client's when it names none */
     uint32_t urgency; /* among requests of its priority, by quality of service; 0 is first */
     uint32_t slot;
@@ -250,7 +281,6 @@ struct drv_request {
     bool accepted, ending; /* of one that waits: the firmware has it, and was asked to end it */
     uint32_t fences;       /* events that it uses */
     struct drv_event *fence[PR_SHARED_EVENTS_MAX];
-    bool in_place;                  /* its slot is its answer: no event comes */
     uint32_t error[PR_TM_ERRORS];   /* of a failure: what the firmware read in the task manager */
     struct drv_request_fault fault; /* of a failure, set when it completes */
     void *counters_at;              /* where its counters go; NULL: they are not armed */
@@ -490,11 +520,11 @@ struct drv {
     struct drv_client *clients;
     struct drv_balancer balancer;
     struct drv_program *programs;
-    struct drv_chain *chains; /* chaining.c */
     struct drv_event event[PR_SHARED_EVENT_ROWS];
     uint32_t event_next; /* the row to try first */
     struct drv_event_waiter *event_waiters;
     bool fence_retry; /* the firmware could not be asked to end a request that waits */
+    struct drv_chain *chains; /* chain.c */
     /* What could not be ended in time and is tried again: see drv_program_reap. */
     bool reap;
     bool unwire;     /* a stale mapping has lost its last use */

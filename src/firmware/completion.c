@@ -5,6 +5,7 @@
  */
 #include "firmware/completion.h"
 
+#include "firmware/cacherun.h"
 #include "firmware/call.h"
 #include "firmware/channel.h"
 #include "firmware/doorbell.h"
@@ -30,7 +31,10 @@ static void end_call(struct fw *fw, uint16_t number)
         fw_stats_write(fw, number);
     if (call->events && !call->status)
         fw_event_signal(fw, call);
-    fw_call_put(fw, &fw->exeloop.events, number);
+    if (call->origin == FW_ORIGIN_CACHE)
+        fw_cacherun_end(fw, number, (enum pr_status)call->status);
+    else
+        fw_call_put(fw, &fw->exeloop.events, number);
 }
 
 /* The first failure is the call's. Its requests that were not pushed yet are not run. */
@@ -112,6 +116,8 @@ void fw_completion_notify(struct fw *fw)
     bool sent = e->notify_reset && notify_reset(fw);
     uint32_t slot;
 
+    if (fw_cacherun_reports(fw))
+        fw_cacherun_report(fw);
     if (fw->notify.count || fw->notify.lost)
         sent |= fw_notify_send(fw);
     while (e->events.head != FW_NO_CALL && fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot)) {
@@ -208,6 +214,7 @@ void fw_completion_go_on(struct fw *fw)
     for (unsigned i = 0; i < PR_PRIORITIES; i++)
         if (fw->exeloop.level[i].waiting.head != FW_NO_CALL)
             fw_queue_pump(fw, i);
+    fw_cacherun_start(fw);
     fw_completion_notify(fw);
     if (!fw->exeloop.active && rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_EXEC)
         rt_fsm_post(&fw->exeloop.machine, FW_EVENT_DRAIN, 0);

@@ -7,6 +7,8 @@
 #include "firmware/control.h"
 
 #include "base/array.h"
+#include "firmware/cache.h"
+#include "firmware/cacheinstall.h"
 #include "firmware/callmgr.h"
 #include "firmware/dartmgr.h"
 #include "firmware/endpoint.h"
@@ -116,7 +118,10 @@ struct fw_command {
 #define REPORT_HEAD   offsetof(struct pr_body_report, text)
 #define CHECK_HEAD    sizeof(struct pr_body_data_check)
 #define FILE_LEAST    offsetof(struct pr_body_reg_file, row)
-#define POOL_SET      offsetof(struct pr_body_pool, bytes)
+#define INSTALL                                                                              \
+    ON(IO), sizeof(struct pr_body_cache_install), ANY_SIZE, sizeof(uint64_t), TASK(EXELOOP), \
+        fw_cacheinstall_run
+#define POOL_SET offsetof(struct pr_body_pool, bytes)
 
 static const struct fw_command commands[] = {
     {PR_CMD_PRINT_ENABLE, ON(IO), INOUT(pr_body_u32), TASK(SERVER), print_enable},
@@ -142,6 +147,10 @@ static const struct fw_command commands[] = {
      fw_callmgr_create},
     {PR_CMD_TERMINATE_PROCESS, ON(IO), ANY, TASK(CALLMGR), fw_callmgr_terminate},
     {PR_CMD_PREMAP_BUFFER, ON(IO), EXACT(pr_body_premap), TASK(DARTMGR), fw_dartmgr_premap},
+    {PR_CMD_PROCEDURE_CALL_CACHE_REQUEST, INSTALL},
+    {PR_CMD_PROCEDURE_CALL_INVALIDATE_CACHE_REQUEST, ON(IO), INOUT(pr_body_cache_invalidate), TASK(EXELOOP),
+     fw_cache_invalidate},
+    {PR_CMD_FORCE_DISABLE_CACHE_REQUESTS, ON(IO), EXACT(pr_body_u32), TASK(EXELOOP), fw_cache_force_disable},
     {PR_CMD_STOP, ON(IO), INOUT(pr_body_u32), TASK(SERVER), fw_life_stop},
     {PR_CMD_QUIESCE_STATE, ON(IO), QUERY(pr_body_quiesce), TASK(SERVER), fw_life_quiesce},
     {PR_CMD_SUSPEND, ON(IO), NO_BODY, TASK(SERVER), fw_life_suspend},

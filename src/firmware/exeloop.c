@@ -8,10 +8,14 @@
 
 #include "base/array.h"
 #include "firmware/abort.h"
+#include "firmware/cache.h"
+#include "firmware/cacherun.h"
+#include "firmware/cacheset.h"
 #include "firmware/call.h"
 #include "firmware/channel.h"
 #include "firmware/completion.h"
 #include "firmware/datafile.h"
+#include "firmware/control.h"
 #include "firmware/disposition.h"
 #include "firmware/doorbell.h"
 #include "firmware/event.h"
@@ -218,6 +222,39 @@ static enum pr_status load_data_file(struct fw *fw, uint64_t length)
     return end(fw, ticket, status ? status : fw_datafile_load(fw, message));
 }
 
+/* A message about cache requests. A trigger in the wrong state has been counted where it was dropped. */
+static enum pr_status cache_message(struct fw *fw, uint64_t length,
+                                    enum pr_status (*run)(struct fw *fw, uint64_t length))
+{
+    const struct pr_exe_header *head = (const void *)fw->exeloop.message;
+    const enum pr_status status = run(fw, length);
+
+    if (!status)
+        return status;
+    fw_disposition_count(fw, status);
+    fw_log(fw, RT_LOG_WARNING, "[EXELOOP] CMD=0x%02x refused: %s", head->id, pr_status_text(status));
+    return status;
+}
+
+static enum pr_status cache_trigger(struct fw *fw, uint64_t length)
+{
+    if (!fw->closed)
+        return cache_message(fw, length, fw_cacherun_trigger);
+    fw_log(fw, RT_LOG_WARNING, "[EXELOOP] CMD=0x%02x refused: %s", PR_EXE_CACHE_REQUEST_TRIGGER,
+           closed_text(fw->closed));
+    return PR_STATUS_NOT_READY;
+}
+
+static enum pr_status cache_recycle(struct fw *fw, uint64_t length)
+{
+    return cache_message(fw, length, fw_cacheset_recycle);
+}
+
+static enum pr_status cache_select(struct fw *fw, uint64_t length)
+{
+    return cache_message(fw, length, fw_cache_select);
+}
+
 static enum pr_status unknown(struct fw *fw, uint32_t id)
 {
     fw->exeloop.unknown++;
@@ -239,6 +276,9 @@ static const struct arm {
     {PR_EXE_PROCEDURE_CALL_WITH_EVENTS, procedure_call},
     {PR_EXE_CH_DATA_FILE_LOAD2, load_data_file},
     {PR_EXE_RETURN_PROCESS_ID, return_process_id},
+    {PR_EXE_CACHE_REQUEST_TRIGGER, cache_trigger},
+    {PR_EXE_CACHE_REQUEST_SUBMIT, cache_recycle},
+    {PR_EXE_PROCEDURE_CALL_VARIANT, cache_select},
 };
 
 static enum pr_status dispatch(struct fw *fw, uint32_t id, uint64_t length)
@@ -285,6 +325,14 @@ static void handle(struct fw *fw, enum pr_channel channel, const struct pr_slot 
     fw_doorbell_ring(fw, channel);
 }
 
+/* What a message or a command about cache requests leaves to do. */
+static void go_on_chaining(struct fw *fw)
+{
+    fw_cacherun_start(fw);
+    if (fw_cacherun_reports(fw))
+        fw_completion_notify(fw);
+}
+
 static void look(struct fw *fw)
 {
     const uint32_t reasons = fw_pump_reasons(fw, FW_TASK_EXELOOP);
@@ -301,10 +349,12 @@ static void look(struct fw *fw)
         fw_completion_notify(fw);
     if (reasons >> pr_channel_table[PR_CHANNEL_DATA_CHAIN_H2T].bit & 1)
         fw_pump_channel(fw, FW_TASK_EXELOOP, PR_CHANNEL_DATA_CHAIN_H2T, handle);
+    go_on_chaining(fw);
 }
 
 static enum pr_status start(struct fw *fw)
 {
+    fw->cache.disabled = false;
     if (rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_INIT)
         rt_fsm_post(&fw->exeloop.machine, FW_EVENT_START, 0);
     return PR_STATUS_OK;
@@ -319,6 +369,14 @@ static enum pr_status stop(struct fw *fw)
     return PR_STATUS_OK;
 }
 
+static void run_command(struct fw *fw, const struct fw_record *record)
+{
+    const enum pr_status status = fw_control_execute(fw);
+
+    go_on_chaining(fw);
+    fw_pump_answer(fw, record, status);
+}
+
 void fw_exeloop_run(struct fw *fw, const struct fw_record *record)
 {
     switch (record->kind) {
@@ -331,6 +389,12 @@ void fw_exeloop_run(struct fw *fw, const struct fw_record *record)
         break;
     case FW_RECORD_CANCEL:
         fw->events.cancelled = fw_event_cancel(fw, &fw->events.asked);
+        fw_pump_answer(fw, record, PR_STATUS_OK);
+        break;
+    case FW_RECORD_COMMAND: run_command(fw, record); break;
+    case FW_RECORD_CACHE:
+        fw_cache_invalidate_all(fw, fw->cache.process);
+        go_on_chaining(fw);
         fw_pump_answer(fw, record, PR_STATUS_OK);
         break;
     default: break;
@@ -369,6 +433,8 @@ void fw_exeloop_open(struct fw *fw, uint32_t reason)
     rt_irq_restore(fw->kernel, previous);
     if (fw->events.count && !fw->closed)
         fw_pump_want(fw, FW_TASK_EXELOOP, FW_REASON_EVENTS);
+    if (fw->cache.wanted)
+        fw_pump_want(fw, FW_TASK_EXELOOP, FW_REASON_CACHE);
 }
 
 bool fw_exeloop_create(struct fw *fw)
@@ -376,6 +442,7 @@ bool fw_exeloop_create(struct fw *fw)
     struct fw_exeloop *e = &fw->exeloop;
 
     fw_call_init(fw);
+    fw_cache_init(fw);
     fw_event_init(fw);
     rt_fsm_init(&e->machine, fw->kernel, &table, fw);
     fw->closed = FW_CLOSED_INIT | FW_CLOSED_CACHE | FW_CLOSED_ENDPOINT;

@@ -11,7 +11,7 @@
 
 #define ENGINES 1u
 
-/* Nothing that cannot be used: there are no wait events and no cache requests. */
+/* Nothing that cannot be used: there are no wait events. */
 enum pr_status fw_identity_resources(struct fw *fw, struct pr_command_header *header, void *body)
 {
     (void)fw;
@@ -20,6 +20,7 @@ enum pr_status fw_identity_resources(struct fw *fw, struct pr_command_header *he
                                                                    .processes = PR_PROCESSES_MAX,
                                                                    .calls_per_process = PR_IN_FLIGHT_MAX,
                                                                    .procedures = PR_PROCEDURES_MAX,
+                                                                   .cache_requests = PR_CACHE_REQUESTS_MAX,
                                                                    .engines = ENGINES};
     return PR_STATUS_OK;
 }

@@ -9,6 +9,7 @@
 #include "firmware/dartmgr.h"
 #include "firmware/log.h"
 #include "firmware/program.h"
+#include "firmware/pump.h"
 #include "firmware/rebase.h"
 #include "firmware/reservation.h"
 #include "protocol/dart_regs.h"
@@ -102,8 +103,13 @@ enum pr_status fw_process_terminate(struct fw *fw, uint32_t program, uint32_t sl
         return PR_STATUS_NO_PROCESS;
     if (program != PR_NO_ID && program != process->program)
         return PR_STATUS_NO_PROGRAM;
+    /* while calls are under way it is not ended, and its requests stay */
+    if (process->requests && !process->calls) {
+        fw->cache.process = slot;
+        (void)fw_pump_ask(fw, FW_TASK_CALLMGR, FW_TASK_EXELOOP, FW_RECORD_CACHE);
+    }
     previous = rt_irq_mask(fw->kernel);
-    if (process->calls) {
+    if (process->calls || process->requests) {
         status = PR_STATUS_BUSY;
     } else {
         rt_fsm_post(&process->machine, EVENT_TERMINATE, 0);

@@ -12,11 +12,27 @@
 #include "rtkernel/heap.h"
 #include "rtkernel/irq.h"
 
-/* A descriptor of a procedure's chain, from its header. */
+/* A descriptor of a procedure's chain, from its header. Next pointers count from the base. */
 struct link {
+    uint32_t base;                    /* of the chain, in the text */
     uint32_t offset, words;           /* in the text */
-    uint32_t next_offset, next_words; /* 0: the last */
+    uint32_t next_offset, next_words; /* from the base; 0: the last */
 };
+
+/* What the text BAR of an operation points at: the part of the text that its buffer is, or all of it. */
+static uint32_t chain_base(const struct fw_program *program, const struct pr_operation *operation)
+{
+    const struct pr_generic_buffer *buffer;
+
+    for (uint32_t b = 0; b < operation->bars; b++) {
+        if (operation->bar[b].bar != PR_REBASE_BAR_TEXT)
+            continue;
+        buffer = &program->container.buffer[program->place[operation->bar[b].buffer]];
+        if (buffer->type == PR_BUFFER_TEXT && buffer->address)
+            return (uint32_t)(buffer->address - program->container.section[PR_SECTION_TEXT]->address);
+    }
+    return 0;
+}
 
 /* Reads the header of a link; what is wrong with it, or NULL. */
 static const char *read_link(struct fw *fw, const struct fw_program *program, struct link *link)
@@ -37,8 +53,8 @@ static const char *read_link(struct fw *fw, const struct fw_program *program, st
         pr_bits_get(header[pr_header_table[PR_H_NEXT_SIZE].owner], pr_header_table[PR_H_NEXT_SIZE].lo,
                     pr_header_table[PR_H_NEXT_SIZE].width) +
         1;
-    if (link->next_offset % PR_TD_ALIGN || link->next_offset > text->address_bytes ||
-        4ull * link->next_words > text->address_bytes - link->next_offset)
+    if (link->next_offset % PR_TD_ALIGN || link->next_offset > text->address_bytes - link->base ||
+        4ull * link->next_words > text->address_bytes - link->base - link->next_offset)
         return "has a next pointer outside the text";
     return NULL;
 }
@@ -53,12 +69,15 @@ static bool check_chain(struct fw *fw, const struct fw_program *program, uint32_
     const struct pr_procedure *procedure = &program->container.procedure[index];
     const struct pr_operation *operation = &program->container.operation[procedure->operation];
     const uint32_t count = (uint32_t)operation->last_td - operation->first_td + 1;
-    struct link link = {.next_offset = procedure->text_offset, .next_words = procedure->first_words};
+    const uint32_t base = chain_base(program, operation);
+    struct link link = {.words = procedure->first_words, .offset = procedure->text_offset};
 
     for (uint32_t i = 0; i < count; i++) {
         const char *wrong;
 
-        link = (struct link){.offset = link.next_offset, .words = link.next_words};
+        if (i)
+            link = (struct link){.offset = base + link.next_offset, .words = link.next_words};
+        link.base = base;
         wrong = read_link(fw, program, &link);
         if (!wrong && i + 1 == count && link.next_offset)
             wrong = "should be the last";

@@ -96,14 +96,23 @@ static const char *take_own(struct fw *fw, struct fw_rebase *rebase, const struc
     return *own.mapped ? NULL : "ends above 0xe0000000";
 }
 
-/* Generic buffers that are the text or the kernel. */
+/* Where a buffer that is a part of a section begins in it. */
+static uint64_t part_offset(const struct fw_program *program, const struct pr_generic_buffer *buffer,
+                            enum pr_section kind)
+{
+    return buffer->address ? buffer->address - program->container.section[kind]->address : 0;
+}
+
+/* Generic buffers that are the text or the kernel, or parts of them. */
 static void alias_sections(struct fw_rebase *rebase, const struct fw_program *program)
 {
     for (uint32_t i = 0; i < program->container.generic->buffers; i++) {
-        const uint32_t type = program->container.buffer[i].type;
+        const struct pr_generic_buffer *buffer = &program->container.buffer[i];
 
-        if (type == PR_BUFFER_TEXT || type == PR_BUFFER_KERNEL)
-            rebase->own[i] = type == PR_BUFFER_TEXT ? rebase->text : rebase->kernel;
+        if (buffer->type == PR_BUFFER_TEXT)
+            rebase->own[i] = rebase->text + part_offset(program, buffer, PR_SECTION_TEXT);
+        else if (buffer->type == PR_BUFFER_KERNEL)
+            rebase->own[i] = rebase->kernel + part_offset(program, buffer, PR_SECTION_KERNEL);
     }
 }
 
@@ -249,6 +258,19 @@ uint64_t fw_rebase_bind(struct fw *fw, struct fw_rebase *rebase, const struct pr
     const struct fw_binding *entry = find(rebase, buffer, set_of(buffer));
 
     return entry ? entry->mapped : keep(fw, rebase, buffer, PR_POOL_CALLS);
+}
+
+uint64_t fw_rebase_tag(struct fw *fw, struct fw_rebase *rebase, const struct pr_buffer *buffer, uint32_t pool)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+    struct fw_binding *entry = find(rebase, buffer, set_of(buffer));
+    uint64_t mapped;
+
+    if (entry)
+        entry->pool = pool;
+    mapped = entry ? entry->mapped : keep(fw, rebase, buffer, pool);
+    rt_irq_restore(fw->kernel, previous);
+    return mapped;
 }
 
 /* What is wrong with a pre-map, or NULL. */

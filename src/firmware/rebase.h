@@ -21,6 +21,9 @@ enum pr_status fw_rebase_premap(struct fw *fw, const struct fw_program *program,
  * is outside the aperture.
  */
 uint64_t fw_rebase_bind(struct fw *fw, struct fw_rebase *rebase, const struct pr_buffer *buffer);
+/* The same ahead of the calls that bind it; the buffer is one of that pool from here on. */
+uint64_t fw_rebase_tag(struct fw *fw, struct fw_rebase *rebase, const struct pr_buffer *buffer,
+                       uint32_t pool);
 /* Fills the operands of a record for the draft; false when the call binds no buffer there. */
 bool fw_rebase_fill(struct fw_rebase *rebase, const struct fw_program *program, const struct fw_exeloop *e,
                     struct pr_rebase_record *record);

@@ -3,6 +3,7 @@
 #include "firmware/report.h"
 
 #include "base/array.h"
+#include "firmware/cache.h"
 #include "firmware/disposition.h"
 #include "firmware/log.h"
 #include "rtkernel/format.h"
@@ -37,6 +38,8 @@ static size_t counters_text(const struct fw *fw, char *text, size_t bytes)
         {"ipcEndpointSetDone", !(fw->closed & FW_CLOSED_ENDPOINT)},
         {"held", fw->events.count},
         {"held-ever", fw->events.held_ever},
+        {"cache-executions", fw->cache.ended},
+        {"cache-triggers-dropped", fw->cache.dropped},
         {"refused-posts", rt_kernel_refused_posts(fw->kernel)},
     };
     struct rt_lines lines = {.text = text, .bytes = bytes};
@@ -66,6 +69,7 @@ enum pr_status fw_report_get(struct fw *fw, struct pr_command_header *header, vo
         case PR_REPORT_TASKS: length = rt_task_list_text(fw->kernel, report->text, room); break;
         case PR_REPORT_POOLS: length = rt_pool_text(fw->kernel, report->text, room); break;
         case PR_REPORT_ARENAS: length = rt_heap_text(fw->kernel, report->text, room); break;
+        case PR_REPORT_CACHE: length = fw_cache_text(fw, report->text, room); break;
         case PR_REPORT_COUNTERS: length = counters_text(fw, report->text, room); break;
         }
     }

@@ -15,6 +15,7 @@
 
 #include "firmware/firmware.h"
 #include "protocol/board.h"
+#include "protocol/cache.h"
 #include "protocol/call.h"
 #include "protocol/channel.h"
 #include "protocol/container.h"
@@ -89,6 +90,7 @@ enum fw_record_kind {
     FW_RECORD_WINDOW,  /* dartmgr: whether a range is mapped */
     FW_RECORD_CANCEL,  /* exeloop: end the held calls of events.asked */
     FW_RECORD_POLL,    /* intmgr: its timer fired */
+    FW_RECORD_CACHE,   /* exeloop: the cache requests of a process end with it */
 };
 struct fw_record {
     uint8_t kind, from; /* from: who waits for the answer */
@@ -111,6 +113,8 @@ struct fw_pump {
 
 #define FW_REASON_EVENTS (1u << PR_DOORBELL_SHARED_EVENT) /* exeloop: values may have changed */
 #define FW_REASON_NOTIFY (1u << 24)                       /* exeloop: a notification is posted */
+
+#define FW_REASON_CACHE (1u << 20) /* exeloop: executions may start again */
 
 /* Why no call is accepted; all bits 0: calls are. */
 #define FW_CLOSED_INIT     (1u << 0)
@@ -182,6 +186,7 @@ struct fw_process {
     uint16_t program;
     uint16_t calls;    /* accepted and not reported yet */
     uint16_t reserved; /* the program that the id is reserved for, plus 1; 0: none */
+    uint16_t requests; /* cache requests; the execution loop's */
     uint64_t finished;
 };
 
@@ -202,6 +207,7 @@ struct fw_call {
     uint32_t ticket; /* in the ring of recent commands; rises with each submit */
     uint16_t program, process;
     uint16_t next;
+    uint16_t execution; /* FW_ORIGIN_CACHE: in fw_cache */
     uint8_t level, stream, network, status;
     uint8_t origin;                /* enum fw_origin */
     uint16_t lead;                 /* the first request of the call, which may be this one */
@@ -371,6 +377,94 @@ struct fw_stats {
     uint8_t record[PR_STATS_BYTES_MAX];
 };
 
+/*
+ * Data chaining (cache.h, cacheset.h, cacherun.h). All of it is the execution loop's.
+ *
+ * An execution is a trigger that was accepted. It has a reference of its own until it ends, one of its group
+ * while it is the latest there and links read that group, and one for each link that brings its output to an
+ * execution that has not ended. With the last one its set is free to be recycled.
+ */
+#define FW_EXECUTIONS   256u /* accepted and not yet reported, over all requests */
+#define FW_NO_EXECUTION 0xffffu
+enum fw_execution_state {
+    FW_EXECUTION_WAITING,
+    FW_EXECUTION_RUNNING,
+    FW_EXECUTION_ENDED,
+    FW_EXECUTION_FAILED
+};
+struct fw_execution {
+    uint64_t handler; /* of its request, also when that has ended */
+    uint64_t timestamp, cookie;
+    uint64_t detail; /* of a failure: the event's */
+    uint32_t ticket;
+    uint16_t next;
+    uint16_t references;
+    uint8_t request; /* index */
+    uint8_t state;   /* enum fw_execution_state */
+    uint8_t set;     /* FW_NO_SET: none yet */
+    uint8_t status;  /* enum pr_status */
+    uint8_t inputs;
+    bool reported; /* or nothing is to be reported */
+    uint16_t
+        source[PR_CACHE_LINKS_MAX]; /* by link of the request; FW_NO_EXECUTION: the trigger has the input */
+    struct fw_chained {
+        uint32_t index, valid; /* as in struct pr_buffer */
+        uint64_t address, bytes;
+    } input[PR_TRIGGER_INPUTS_MAX];
+};
+#define FW_NO_SET 0xffu
+
+struct fw_output_set {
+    struct rt_fsm machine; /* enum pr_output_set_state */
+    uint16_t execution;    /* that has it and has references; else FW_NO_EXECUTION */
+    bool filled;           /* the host has given its buffers */
+};
+
+/* Members of the second part are those of the group; the first member has them for all. */
+struct fw_cache_request {
+    struct rt_fsm machine; /* enum pr_cache_state */
+    uint64_t handler;      /* 0 when it is available */
+    uint32_t generation;
+    uint32_t procedure, priority;
+    uint64_t follow;    /* handler of the request that triggers it; 0: none */
+    uint64_t timestamp; /* of the last trigger */
+    uint32_t flags;
+    uint32_t outstanding; /* executions that have not ended */
+    uint32_t busy;        /* executions that have references */
+    uint64_t ended, failed, dropped;
+    uint16_t process;
+    uint8_t first; /* index of the group's first member */
+    bool announce; /* its end is an event */
+    uint8_t links, inputs, outputs;
+    uint16_t input[PR_TQ_BARS], output[PR_TQ_BARS]; /* generic buffers */
+    struct pr_cache_link link[PR_CACHE_LINKS_MAX];
+    uint32_t bars, waits, signals;
+    struct pr_custom_bar *bar; /* these three are in one block of the system arena, which `bar` begins */
+    struct pr_event *event;    /* the waits, then the signals, of the next execution */
+    struct pr_buffer *buffer;  /* of the sets, one set after the other */
+
+    uint8_t active;  /* index of a member */
+    uint8_t members; /* beside the first */
+    uint8_t sets, available, oldest;
+    uint8_t order[PR_CACHE_SETS_MAX]; /* available sets, from `oldest` on */
+    uint32_t pool;
+    uint32_t linked; /* links that read the group */
+    uint16_t latest; /* execution; FW_NO_EXECUTION: a link brings nothing */
+    struct fw_list waiting;
+    struct fw_output_set set[PR_CACHE_SETS_MAX];
+};
+
+struct fw_cache {
+    struct fw_cache_request request[PR_CACHE_REQUESTS_MAX];
+    struct fw_execution execution[FW_EXECUTIONS];
+    struct fw_list free, events; /* executions; events: to be reported */
+    bool disabled;
+    bool wanted;      /* something happened after which an execution may start */
+    bool ending;      /* the event of a request's end has no room yet */
+    uint32_t process; /* whose requests end: of FW_RECORD_CACHE */
+    uint64_t ended, dropped;
+};
+
 /* Notifications that wait for room (notify.c). Changed in critical sections. */
 #define FW_NOTIFICATIONS 64u
 struct fw_notification {
@@ -470,6 +564,7 @@ struct fw {
     struct fw_stats stats;
     struct fw_notify notify;
     struct fw_events events;
+    struct fw_cache cache;
     uint32_t broken[PR_RULES]; /* how often each rule was (rule.c) */
     struct fw_program *program[PR_PROGRAMS_MAX];
     bool program_reserved[PR_PROGRAMS_MAX]; /* the id */

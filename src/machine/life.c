@@ -40,7 +40,8 @@ static int report_get(struct ane_machine *m, const char *name, char *buffer, siz
     static const char *const names[PR_REPORTS] = {[PR_REPORT_TASKS] = "tasks",
                                                   [PR_REPORT_POOLS] = "pools",
                                                   [PR_REPORT_ARENAS] = "arenas",
-                                                  [PR_REPORT_COUNTERS] = "counters"};
+                                                  [PR_REPORT_COUNTERS] = "counters",
+                                                  [PR_REPORT_CACHE] = "cache"};
 
     if (!name || !buffer || !bytes)
         return base_fail(mach_error(), EINVAL, "Report: no name, no buffer or no size was given.");

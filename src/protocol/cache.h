@@ -3,10 +3,14 @@
  * Data chaining: cache requests (seeds ch. 29 and 30). A cache request is a procedure of a process that the
  * firmware keeps installed, with output sets that it gets ahead of time. A trigger takes the oldest available
  * set, runs the procedure once and reports with DATA_CHAINING_EVENT. Links take inputs from the output set of
- * the execution before, of the same or of another request: nothing is copied and the host is not asked.
+ * the latest execution of the same or of another request: nothing is copied and the host is not asked. A
+ * trigger waits until that execution has ended and a set is available, behind the triggers before it.
  *
  * Install, invalidate and force-disable are control commands (IO); trigger, recycle and group select are
  * messages of the execution loop. What they carry is in the seeds; places and numbers are CHOSEN.
+ *
+ * The outputs of a request are the buffers of type PR_BUFFER_OUT that its procedure has and that calls bind;
+ * the inputs are the others that calls bind. A cacheHandler is never 0 and never that of an earlier request.
  */
 #ifndef PROTOCOL_CACHE_H
 #define PROTOCOL_CACHE_H
@@ -31,7 +35,8 @@ enum pr_cache_state {
 };
 
 /*
- * A set is available from its recycle until a trigger takes it, and in execution until it is recycled again.
+ * A set is available from its recycle until an execution takes it, and in execution until it is recycled
+ * again. Sets of a new request are in execution: the host gives the buffers with the first recycle.
  */
 #define PR_OUTPUT_SET_STATES(X)        \
     X(IN_EXECUTION, 0, "in execution") \
@@ -43,9 +48,14 @@ enum pr_output_set_state {
         PR_OUTPUT_SET_STATE_COUNT
 };
 
-/* An input that is the output of an execution before. Indices are those of generic buffers. */
+/*
+ * An input that is the output of an execution before: the latest one of the source that was accepted before
+ * the trigger. A link brings nothing before the source has been triggered, after its latest execution failed,
+ * after the host has recycled that one's set, and after the source has ended. Indices are those of generic
+ * buffers; the output must be at least as large as the input.
+ */
 struct pr_cache_link {
-    uint64_t source; /* cacheHandler; 0: this request itself */
+    uint64_t source; /* cacheHandler of the same process; 0: the group of this request */
     uint32_t output, input;
 };
 
@@ -58,41 +68,51 @@ struct pr_cache_link {
 struct pr_body_cache_install {
     uint64_t cache_handler; /* in the reply */
     uint64_t group;         /* cacheHandler of the group's first member; 0: a group of its own */
-    uint64_t follow;        /* cacheHandler that the end of an execution triggers; 0: none */
-    uint32_t output_sets;   /* 1 to PR_CACHE_SETS_MAX */
-    uint32_t partitions;    /* 1 */
-    uint32_t requests;      /* nbrOfAneRequestInList: 1 */
+    /*
+     * cacheHandler that this request follows: each execution of it that ends well triggers this request, whose
+     * inputs links then bring; 0: none. It is installed before this one, so follows have no cycle.
+     */
+    uint64_t follow;
+    uint32_t output_sets; /* 1 to PR_CACHE_SETS_MAX */
+    uint32_t partitions;  /* 1 */
+    uint32_t requests;    /* nbrOfAneRequestInList: 1 */
     uint32_t links;
     uint32_t custom_bars, wait_events, signal_events;
-    uint32_t pool;  /* the buffers' pool, kept and reported; PR_POOL_CALLS */
+    uint32_t pool;  /* of the buffers of its sets, kept and reported; PR_POOL_CALLS */
     uint32_t flags; /* PR_CACHE_* below */
     uint32_t zero;
     struct pr_cache_link link[]; /* then bars or events */
 };
 _Static_assert(sizeof(struct pr_body_cache_install) == 0x40, "links start at 0x40");
+#define PR_CACHE_INSTALL_BYTES(links, bars, events) \
+    (0x40u + 0x10u * (links) + 0x20u * (bars) + 24u * (events))
 /*
- * A set is recycled by the firmware: after the execution that has it as an input by a link, or at once when
- * no link reads it. Without the flag only the host recycles.
+ * A set is recycled by the firmware: when its execution has ended well, no link can bring it any more, and
+ * no execution that a link has brought it to is under way. Without the flag, and when the execution failed,
+ * only the host recycles.
  */
 #define PR_CACHE_AUTO_RECYCLE 1u
-/* Only failures are reported, and the last execution before an invalidation (CHOSEN). */
+/* Of executions only those that fail are reported (CHOSEN). */
 #define PR_CACHE_QUIET 2u
+#define PR_CACHE_FLAGS (PR_CACHE_AUTO_RECYCLE | PR_CACHE_QUIET)
 
-/* PROCEDURE_CALL_INVALIDATE_CACHE_REQUEST. */
+/*
+ * Groups: the members have one process, one set of outputs and the output sets of the first member, which is
+ * active until another one is selected. The handler of the first member is that of the group: its trigger runs
+ * the active member. A trigger of any other member runs that member if it is active and is dropped otherwise.
+ */
+
+/*
+ * PROCEDURE_CALL_INVALIDATE_CACHE_REQUEST: process_id in the header. Triggers that wait end with ABORTED, and
+ * so do those that wait for an output of the request; what runs ends first. The first member of a group takes
+ * the others with it. TERMINATE_PROCESS does the same for all requests of the process.
+ */
 struct pr_body_cache_invalidate {
     uint64_t cache_handler;
-    uint32_t in_flight; /* in the reply: 0, or an event follows when the last execution has ended */
+    uint32_t in_flight; /* in the reply: executions under way; not 0: an event follows with state AVAILABLE */
     uint32_t zero;
 };
 /* FORCE_DISABLE_CACHE_REQUESTS: one word, true. No request is installed until the next START. */
-
-/* The form in which the driver installs on the execution loop; it goes when the control command is served. */
-struct pr_cache_request {
-    struct pr_exe_header head;
-    uint32_t program_id, process_id, procedure, priority;
-    uint32_t output_sets, partitions; /* partitions: exactly 1 */
-    uint64_t cache_handler;
-};
 
 /* On the execution loop. */
 
@@ -100,7 +120,7 @@ struct pr_cache_trigger { /* 0x209 */
     struct pr_exe_header head;
     uint64_t cache_handler; /* of a request; or of a group, for its active member */
     uint64_t timestamp;     /* execTimestamp */
-    uint32_t buffers;       /* inputs that no link brings; at the first execution also those of links */
+    uint32_t buffers;       /* all inputs that no link brings; a buffer given here replaces a link's, once */
     uint32_t zero;
     uint64_t cookie; /* in the event */
     struct pr_buffer buffer[PR_TRIGGER_INPUTS_MAX];
@@ -109,7 +129,7 @@ struct pr_cache_recycle { /* 0x20a: an output set to write, new or returned */
     struct pr_exe_header head;
     uint64_t cache_handler;
     uint32_t set, buffers;
-    struct pr_buffer buffer[PR_CALL_BUFFERS_MAX]; /* 0 buffers: those it had */
+    struct pr_buffer buffer[PR_CALL_BUFFERS_MAX]; /* all outputs; 0 buffers: those it had */
 };
 struct pr_cache_active { /* 0x212: the member of a group that runs when the group is triggered */
     struct pr_exe_header head;

@@ -33,13 +33,11 @@ enum pr_exeloop {
 #define X(id, name, meaning, slot) PR_EXE_##name = id,
     PR_EXELOOP_COMMANDS(X)
 #undef X
+    /* by the names of the table of classes */
+    PR_EXE_PROCEDURE_CALL_TRIGGER_CACHE_REQUEST = PR_EXE_CACHE_REQUEST_TRIGGER,
+    PR_EXE_PROCEDURE_CALL_RECYCLE_OUTPUT_BUFFER = PR_EXE_CACHE_REQUEST_SUBMIT,
+    PR_EXE_SET_ACTIVE_CACHE_REQUEST_IN_GROUP = PR_EXE_PROCEDURE_CALL_VARIANT,
 };
-
-/*
- * What installs a cache request: no id of Table 30.6, which the loop refuses by name until it serves it. The
- * number is that of the corrected pairing (commands.def), as all ids of this channel.
- */
-#define PR_EXE_CACHE_REQUEST_INSTALL 0x0208u
 
 struct pr_dispatched {
     uint32_t index;

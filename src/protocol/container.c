@@ -218,6 +218,27 @@ static bool section_holds(const struct reader *r, uint32_t kind, uint32_t head)
                           "Section %s has %x bytes; its head needs %x.", section_name(kind), s->bytes, head);
 }
 
+/* A buffer that is text or kernel: all of the section, or the part of it that its address names. */
+static bool check_part(const struct reader *r, uint32_t i, uint64_t place)
+{
+    const struct pr_generic_buffer *b = &r->container->buffer[i];
+    const uint32_t kind = b->type == PR_BUFFER_KERNEL ? PR_SECTION_KERNEL : PR_SECTION_TEXT;
+    const struct pr_container_section *s = r->container->section[kind];
+
+    if (b->type != PR_BUFFER_KERNEL && b->type != PR_BUFFER_TEXT)
+        return true;
+    if (!s)
+        return pr_problem_set(at(r, place + 8), PR_PROBLEM_INCONSISTENT,
+                              "Buffer %u is the %s, but there is no section %s.", i, section_name(kind),
+                              section_name(kind));
+    if (b->address && (b->address < s->address || b->bytes > s->address_bytes ||
+                       b->address - s->address > s->address_bytes - b->bytes))
+        return pr_problem_set(at(r, place + 24), PR_PROBLEM_INCONSISTENT,
+                              "Buffer %u: %jx bytes at %jx are not inside section %s, %jx bytes at %jx.", i,
+                              b->bytes, b->address, section_name(kind), s->address_bytes, s->address);
+    return true;
+}
+
 static bool check_buffer(const struct reader *r, uint32_t i, uint8_t *seen)
 {
     const struct pr_generic_buffer *b = &r->container->buffer[i];
@@ -238,10 +259,7 @@ static bool check_buffer(const struct reader *r, uint32_t i, uint8_t *seen)
         return pr_problem_set(at(r, place + 24), PR_PROBLEM_LIMIT,
                               "Buffer %u: %jx bytes at %jx end above %x.", i, b->bytes, b->address,
                               PR_SECTION_LIMIT);
-    if (b->type == PR_BUFFER_KERNEL && !r->container->section[PR_SECTION_KERNEL])
-        return pr_problem_set(at(r, place + 8), PR_PROBLEM_INCONSISTENT,
-                              "Buffer %u is the kernel, but there is no section kernel.", i);
-    return true;
+    return check_part(r, i, place);
 }
 
 static bool read_generic(const struct reader *r, uint8_t *seen)

@@ -78,8 +78,11 @@ _Static_assert(offsetof(struct pr_generic, buffers) == 0x204 && sizeof(struct pr
 struct pr_generic_buffer {
     uint32_t valid, index, type, zero0;
     uint64_t zero1;
-    uint64_t address; /* 0: bound by each call */
-    uint64_t bytes;   /* least size */
+    /*
+     * 0: bound by each call. Of text and kernel the part of the section that it is; 0: all of it (CHOSEN).
+     */
+    uint64_t address;
+    uint64_t bytes; /* least size */
     uint64_t tag;
 };
 _Static_assert(sizeof(struct pr_generic_buffer) == 0x30, "as a buffer descriptor");

@@ -168,7 +168,14 @@ _Static_assert(sizeof(struct pr_shared_event) == PR_SHARED_EVENT_BYTES, "no padd
 #define PR_SHARED_EVENTS_CANCEL 1u
 
 /* CH_INFO_GET on DEBUG (CHOSEN body): a page of the kernel's own report, as text. */
-enum pr_report { PR_REPORT_TASKS, PR_REPORT_POOLS, PR_REPORT_ARENAS, PR_REPORT_COUNTERS, PR_REPORTS };
+enum pr_report {
+    PR_REPORT_TASKS,
+    PR_REPORT_POOLS,
+    PR_REPORT_ARENAS,
+    PR_REPORT_COUNTERS,
+    PR_REPORT_CACHE,
+    PR_REPORTS
+};
 struct pr_body_report {
     uint32_t report; /* enum pr_report; asked */
     uint32_t bytes;  /* of text in the reply, all of it or what fits */

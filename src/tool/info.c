@@ -21,7 +21,7 @@ const char tool_info_help[] =
     "the engine's container, task manager, task queues, the three DARTs, the power-state\n"
     "registers and DRAM. Without --chip it shows both boards; t6000 is the default of a machine.\n"
     "Then the registry of a machine at rest: device, load balancer, hints client, DART, mappers;\n"
-    "and what its firmware says of itself: tasks, pools, arenas, counters.\n\n"
+    "and what its firmware says of itself: tasks, pools, arenas, counters, cache requests.\n\n"
     "  anemone info --chip t8103\n"
     "  anemone info --json | python3 -m json.tool\n";
 

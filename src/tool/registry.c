@@ -67,7 +67,7 @@ static void json_entry(struct json *json, const char *name, io_service_t entry)
 /* What the firmware of the same machine says of itself. */
 static bool show_reports(struct ane_machine *machine, struct json *json)
 {
-    static const char *const names[] = {"tasks", "pools", "arenas", "counters"};
+    static const char *const names[] = {"tasks", "pools", "arenas", "counters", "cache"};
     char text[8192];
 
     if (json)

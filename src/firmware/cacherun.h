@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Executions of cache requests: triggers, what they wait for, their calls and their ends. */
+#ifndef FIRMWARE_CACHERUN_H
+#define FIRMWARE_CACHERUN_H
+
+#include "firmware/state.h"
+
+/* No execution. */
+void fw_cacherun_init(struct fw *fw);
+/* Message 0x209 of the execution loop. */
+enum pr_status fw_cacherun_trigger(struct fw *fw, uint64_t length);
+/* Starts what can be started, if something happened since the last time. Not while calls are being ended. */
+void fw_cacherun_start(struct fw *fw);
+/* The call of an execution has ended and is free again. */
+void fw_cacherun_end(struct fw *fw, uint16_t call, enum pr_status status);
+/* A request is invalidated: what of it, and what waits for its outputs, ends with ABORTED. */
+void fw_cacherun_abort(struct fw *fw, struct fw_cache_request *request);
+/* No link brings the group's latest output any more. */
+void fw_cacherun_forget(struct fw *fw, struct fw_cache_request *group);
+/* Posts the events of executions that have ended, as far as notifications have room. */
+void fw_cacherun_report(struct fw *fw);
+
+static inline bool fw_cacherun_reports(const struct fw *fw)
+{
+    return fw->cache.events.head != FW_NO_EXECUTION || fw->cache.ending;
+}
+
+#endif

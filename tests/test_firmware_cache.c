@@ -1,0 +1,713 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cache requests of the firmware: install, recycle, trigger, invalidate, groups, force-disable; every rule at
+ * its limit, and every message in every state.
+ */
+#include "support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cacherig.h"
+#include "protocol/log_line.h"
+#include "rtkernel/heap.h"
+
+static int setup(void **state)
+{
+    struct fwrig *rig = fwrig_create();
+
+    *state = rig;
+    fwrig_boot_started(rig);
+    fwrig_load(rig);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fwrig_destroy(*state);
+    return 0;
+}
+
+/* The rule was broken once more since `before`, with its status, and its words are in the log. */
+static void expect_broken(struct fwrig *rig, enum pr_rule rule, uint32_t before, uint32_t status)
+{
+    if (cacherig_broken(rig, rule) != before + 1 || status != pr_rule_table[rule].status)
+        fail_msg("%s: broken %u times after %u, status %u", pr_rule_table[rule].name,
+                 cacherig_broken(rig, rule), before, status);
+    assert_non_null(strstr(fwrig_log(rig), pr_rule_table[rule].text));
+}
+
+/* A request with available sets. */
+static uint64_t ready(struct fwrig *rig, uint32_t sets, uint32_t flags)
+{
+    const uint64_t handler = cacherig_request(rig, sets, flags);
+
+    for (uint32_t i = 0; i < sets; i++)
+        assert_int_equal(cacherig_recycle(rig, handler, i), 0);
+    return handler;
+}
+
+static void runs_a_request(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = cacherig_request(rig, 2, 0);
+    struct pr_notify_chaining event;
+
+    assert_non_null(strstr(fwrig_log(rig), "cacheHandler: 0x"));
+    assert_int_equal(cacherig_trigger(rig, handler, 5), 0); /* no set yet: it waits */
+    assert_int_equal(fwrig_pushes(rig), 0);
+    fwrig_rang(rig);
+    assert_int_equal(cacherig_recycle(rig, handler, 1), 0);
+    assert_int_equal(fwrig_pushes(rig), 1);
+    assert_int_equal(cacherig_in(rig, 0), CACHERIG_INPUT(5));
+    assert_int_equal(cacherig_out(rig, 0), CACHERIG_SET(1));
+    assert_int_equal(fwrig_push_at(rig, 0)->address, FWRIG_TEXT);
+    assert_int_equal(fwrig_push_at(rig, 0)->queue, CACHERIG_QUEUE);
+    assert_false(fwrig_chaining(rig, &event));
+    cacherig_retire(rig, 0);
+    assert_true(fwrig_rang(rig) >> pr_channel_table[PR_CHANNEL_IO_T2H].bit & 1);
+    assert_true(fwrig_chaining(rig, &event));
+    assert_int_equal(event.state, PR_CACHE_IN_USE);
+    assert_int_equal(event.cookie, ~(uint64_t)5);
+    assert_int_equal(event.set, 1);
+    assert_int_equal(fwrig_counter(rig, "finished"), 1);
+    assert_int_equal(fwrig_counter(rig, "cache-executions"), 1);
+    assert_false(fwrig_timer_set(rig));
+}
+
+static void sets_are_taken_in_the_order_of_recycling(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = cacherig_request(rig, 8, 0);
+    static const uint32_t order[] = {3, 7, 0, 5};
+
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(cacherig_recycle(rig, handler, order[i]), 0);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(cacherig_trigger(rig, handler, i + 1), 0);
+        cacherig_retire(rig, 0);
+        cacherig_expect(rig, handler, i + 1, order[i], PR_STATUS_OK);
+    }
+}
+
+static void the_loop_logs_triggers_when_asked(void **state)
+{
+    struct fwrig *rig = *state;
+    const struct pr_body_property level = {.property = 0xa1, .value = 1};
+    const uint64_t handler = ready(rig, 1, 0);
+    char line[128];
+
+    assert_int_equal(fwrig_control(rig, PR_CMD_CH_PROPERTY_WRITE, &level, sizeof(level)), 0);
+    assert_int_equal(cacherig_trigger(rig, handler, 1), 0);
+    snprintf(line, sizeof(line), PR_LINE_TRIGGER, 0x209, (long long)fwrig_now(rig),
+             (unsigned long long)handler);
+    assert_non_null(strstr(fwrig_log(rig), line));
+}
+
+static void automatic_and_quiet(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = ready(rig, 1, PR_CACHE_AUTO_RECYCLE | PR_CACHE_QUIET);
+    struct pr_notify_chaining event;
+
+    for (uint64_t i = 1; i < 20; i++) {
+        assert_int_equal(cacherig_trigger(rig, handler, i), 0);
+        assert_int_equal(fwrig_pushes(rig), i);
+        cacherig_retire(rig, 0);
+    }
+    assert_false(fwrig_chaining(rig, &event));
+    assert_int_equal(cacherig_trigger(rig, handler, 20), 0);
+    cacherig_retire(rig, PR_TM_CODE_TRANSLATION);
+    cacherig_expect(rig, handler, 20, 0, PR_STATUS_TRANSLATION);
+    assert_int_equal(cacherig_fw(rig)->cache.request[0].available, 0);
+}
+
+/* ---- the rules of an install ---- */
+
+#define INSTALL(change, RULE)                                                        \
+    do {                                                                             \
+        const uint32_t before = cacherig_broken(rig, PR_RULE_##RULE);                \
+                                                                                     \
+        cacherig_install_make(&i);                                                   \
+        change;                                                                      \
+        expect_broken(rig, PR_RULE_##RULE, before, cacherig_install(rig, &i, NULL)); \
+    } while (0)
+#define INSTALLED(change)                                               \
+    do {                                                                \
+        uint64_t installed;                                             \
+                                                                        \
+        cacherig_install_make(&i);                                      \
+        change;                                                         \
+        assert_int_equal(cacherig_install(rig, &i, &installed), 0);     \
+        assert_int_equal(cacherig_invalidate(rig, installed, NULL), 0); \
+    } while (0)
+#define LINK(s, o, n)                                    \
+    i.body.link[i.body.links++] = (struct pr_cache_link) \
+    {                                                    \
+        .source = (s), .output = (o), .input = (n)       \
+    }
+
+static void checks_the_shape_of_an_install(void **state)
+{
+    struct fwrig *rig = *state;
+    struct cacherig_install i;
+
+    INSTALL(i.body.output_sets = 0, CACHE_SETS);
+    INSTALLED(i.body.output_sets = 1);
+    INSTALLED(i.body.output_sets = 8);
+    INSTALL(i.body.output_sets = 9, CACHE_SETS);
+    INSTALL(i.body.partitions = 0, CACHE_PARTITIONS);
+    INSTALL(i.body.partitions = 2, CACHE_PARTITIONS);
+    INSTALL(i.body.requests = 0, CACHE_REQUESTS);
+    INSTALL(i.body.requests = 2, CACHE_REQUESTS);
+    INSTALLED(i.body.flags = 3);
+    INSTALL(i.body.flags = 4, CACHE_FLAGS);
+    INSTALL(i.body.zero = 1, CACHE_FLAGS);
+    INSTALLED(i.header.procedure_id = 1); /* content 3 */
+    INSTALL(i.header.size = 0x41, CALL_SIZE);
+    INSTALL((i.header.size = 0x40, i.body.links = 1), CALL_SIZE);
+    INSTALL(i.body.custom_bars = 1, CUSTOM_BARS); /* another form */
+    INSTALL(i.body.wait_events = 1, WAIT_EVENTS);
+    INSTALL(i.body.signal_events = 1, WAIT_EVENTS);
+    INSTALL((i.body.wait_events = 1, i.body.signal_events = 0xffffffffu, i.header.size = 0x40), WAIT_EVENTS);
+    cacherig_install_make(&i);
+    i.header.procedure_id = 2;
+    assert_int_equal(cacherig_install(rig, &i, NULL), PR_STATUS_BAD_ARGUMENT); /* content 1 */
+    cacherig_install_make(&i);
+    i.header.program_id = 1;
+    assert_int_equal(cacherig_install(rig, &i, NULL), PR_STATUS_NO_PROGRAM);
+    cacherig_install_make(&i);
+    i.header.process_id = 1;
+    assert_int_equal(cacherig_install(rig, &i, NULL), PR_STATUS_NO_PROCESS);
+    cacherig_install_make(&i);
+    i.header.priority = 8;
+    assert_int_equal(cacherig_install(rig, &i, NULL), PR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(cacherig_fw(rig)->process[0].requests, 0);
+}
+
+static void content_4_is_for_calls_only(void **state)
+{
+    struct fwrig *rig = fwrig_create();
+    struct container_image image;
+    union fwrig_process process;
+    struct cacherig_install i;
+    struct pr_body_load load;
+
+    (void)state;
+    fwrig_boot_started(rig);
+    image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
+    image.procedure[0].content = 4;
+    image_text(fwrig_memory(rig, FWRIG_TEXT, IMAGE_TEXT_BYTES));
+    memcpy(fwrig_memory(rig, FWRIG_CONTAINERS, image.size), image.bytes, image.size);
+    load = (struct pr_body_load){.container = FWRIG_CONTAINERS, .bytes = image.size};
+    assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), 0);
+    fwrig_process_make(&process, 3);
+    assert_int_equal(fwrig_process(rig, 0, &process, NULL), 0);
+    INSTALL(i.header.procedure_id = 0, CONTENT_TYPE_CACHE);
+    fwrig_destroy(rig);
+}
+
+static void checks_links_groups_and_follows(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t other = cacherig_request(rig, 2, 0);
+    struct cacherig_install i;
+    union fwrig_process process;
+    uint64_t member, foreign;
+    uint32_t second;
+
+    INSTALLED(LINK(0, IMAGE_OUTPUT, IMAGE_INPUT));
+    INSTALLED(LINK(other, IMAGE_OUTPUT, IMAGE_INPUT));
+    INSTALL(LINK(other + 1, IMAGE_OUTPUT, IMAGE_INPUT), CACHE_LINK);
+    INSTALL(LINK(0, IMAGE_INPUT, IMAGE_INPUT), CACHE_LINK);
+    INSTALL(LINK(0, IMAGE_OUTPUT, IMAGE_OUTPUT), CACHE_LINK);
+    INSTALL(LINK(0, 0x1ff, IMAGE_INPUT), CACHE_LINK);
+    INSTALL(LINK(0, IMAGE_OUTPUT, 0xffffffffu), CACHE_LINK);
+    INSTALL((LINK(0, IMAGE_OUTPUT, IMAGE_INPUT), LINK(other, IMAGE_OUTPUT, IMAGE_INPUT)), CACHE_LINK);
+    INSTALL(i.body.links = PR_CACHE_LINKS_MAX + 1, CACHE_LINK);
+    INSTALLED(i.body.follow = other);
+    INSTALL(i.body.follow = other ^ 1ull << 40, CACHE_FOLLOW);
+    INSTALLED(i.body.group = other);
+    INSTALL(i.body.group = 1, CACHE_GROUP);
+    INSTALL((i.body.group = other, i.body.output_sets = 1), CACHE_GROUP);
+    cacherig_install_make(&i);
+    i.body.group = other;
+    assert_int_equal(cacherig_install(rig, &i, &member), 0);
+    INSTALL(i.body.group = member, CACHE_GROUP); /* not the first */
+    /* Handlers of another process. */
+    fwrig_process_make(&process, 4);
+    assert_int_equal(fwrig_process(rig, 0, &process, &second), 0);
+    INSTALL((i.header.process_id = second, i.body.group = other), CACHE_GROUP);
+    INSTALL((i.header.process_id = second, i.body.follow = other), CACHE_FOLLOW);
+    INSTALL((i.header.process_id = second, LINK(other, IMAGE_OUTPUT, IMAGE_INPUT)), CACHE_LINK);
+    cacherig_install_make(&i);
+    i.header.process_id = second;
+    assert_int_equal(cacherig_install(rig, &i, &foreign), 0);
+    assert_int_equal(cacherig_invalidate(rig, foreign, NULL), PR_STATUS_WRONG_STATE); /* named process 0 */
+    assert_int_equal(cacherig_select(rig, other, foreign), PR_STATUS_BAD_ARGUMENT);
+}
+
+/* 0 <= cacheReqIdx < maxCacheRequest; RESOURCE_INFO has the number. */
+static void the_pool_has_sixteen(void **state)
+{
+    struct fwrig *rig = *state;
+    struct pr_body_resources resources = {0};
+    uint64_t handler[16];
+    struct cacherig_install i;
+
+    assert_int_equal(fwrig_control(rig, PR_CMD_RESOURCE_INFO_GET, &resources, sizeof(resources)), 0);
+    memcpy(&resources, fwrig_reply(rig)->body, sizeof(resources));
+    assert_int_equal(resources.cache_requests, 16);
+    for (unsigned n = 0; n < 16; n++) {
+        handler[n] = cacherig_request(rig, 1, 0);
+        for (unsigned m = 0; m < n; m++)
+            assert_int_not_equal(handler[m], handler[n]);
+    }
+    INSTALL(i.body.output_sets = 1, CACHE_INDEX);
+    assert_int_equal(cacherig_invalidate(rig, handler[9], NULL), 0);
+    assert_int_not_equal(cacherig_request(rig, 1, 0), handler[9]);
+    INSTALL(i.body.output_sets = 1, CACHE_INDEX);
+    /* A handler of before is never good for the one that has its index now. */
+    assert_int_equal(cacherig_trigger(rig, handler[9], 1), PR_STATUS_WRONG_STATE);
+    assert_int_equal(cacherig_recycle(rig, handler[9], 0), PR_STATUS_WRONG_STATE);
+    assert_int_equal(cacherig_invalidate(rig, handler[9], NULL), PR_STATUS_WRONG_STATE);
+}
+
+static void an_exhausted_arena_refuses_an_install(void **state)
+{
+    struct fwrig *rig = *state;
+    struct cacherig_install i;
+    void *block, *first = NULL;
+    struct rt_kernel *kernel = cacherig_fw(rig)->kernel;
+
+    for (size_t bytes = 1u << 22; bytes >= 64; bytes /= 2)
+        while ((block = rt_heap_alloc(kernel, RT_ARENA_SYSTEM, bytes)) != NULL) {
+            *(void **)block = first;
+            first = block;
+        }
+    cacherig_install_make(&i);
+    i.body.output_sets = 8;
+    assert_int_equal(cacherig_install(rig, &i, NULL), PR_STATUS_NO_RESOURCES);
+    assert_int_equal(cacherig_fw(rig)->process[0].requests, 0);
+    while (first) {
+        block = first;
+        first = *(void **)block;
+        rt_heap_free(kernel, block);
+    }
+    assert_int_equal(cacherig_install(rig, &i, NULL), 0);
+}
+
+/* ---- the rules of recycles and triggers ---- */
+
+#define RECYCLE(change, bytes, RULE)                                               \
+    do {                                                                           \
+        const uint32_t before = cacherig_broken(rig, PR_RULE_##RULE);              \
+                                                                                   \
+        cacherig_recycle_make(&r, handler, 0);                                     \
+        change;                                                                    \
+        expect_broken(rig, PR_RULE_##RULE, before, cacherig_send(rig, &r, bytes)); \
+    } while (0)
+
+static void checks_a_recycle(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = cacherig_request(rig, 2, 0);
+    const uint64_t rejected = fwrig_counter(rig, "rejected");
+    struct pr_cache_recycle r;
+
+    RECYCLE(r.set = 2, PR_CACHE_RECYCLE_BYTES(1), SET_ID);
+    RECYCLE(r.set = 0xffffffffu, PR_CACHE_RECYCLE_BYTES(1), SET_ID);
+    RECYCLE(r.buffer[0].type = PR_BUFFER_IN, PR_CACHE_RECYCLE_BYTES(1), SET_TYPE);
+    RECYCLE(r.buffer[0].type = PR_BUFFER_INTERMEDIATE, PR_CACHE_RECYCLE_BYTES(1), SET_TYPE);
+    RECYCLE(r.buffer[0].address |= 1ull << 32, PR_CACHE_RECYCLE_BYTES(1), BUFFER_HIGH);
+    RECYCLE(r.buffers = 0, PR_CACHE_RECYCLE_BYTES(0), SET_BUFFERS); /* it had none */
+    RECYCLE((r.buffers = 2, r.buffer[1] = r.buffer[0]), PR_CACHE_RECYCLE_BYTES(2), SET_BUFFERS);
+    RECYCLE(r.buffer[0].index = IMAGE_INPUT, PR_CACHE_RECYCLE_BYTES(1), SET_BUFFERS);
+    RECYCLE(r.buffers = 65, PR_CACHE_RECYCLE_BYTES(1), BUFFER_COUNT);
+    RECYCLE(r.buffers = 64, PR_CACHE_RECYCLE_BYTES(63), CALL_SIZE);
+    RECYCLE((void)0, PR_CACHE_RECYCLE_BYTES(1) - 1, CALL_SIZE);
+    RECYCLE((void)0, PR_CACHE_RECYCLE_BYTES(0) - 1, CALL_SIZE);
+    RECYCLE(r.cache_handler = 0, PR_CACHE_RECYCLE_BYTES(1), CACHE_STATE);
+    RECYCLE(r.cache_handler += 1, PR_CACHE_RECYCLE_BYTES(1), CACHE_STATE);
+    cacherig_recycle_make(&r, handler, 0);
+    r.buffer[0].bytes--;
+    assert_int_equal(cacherig_send(rig, &r, PR_CACHE_RECYCLE_BYTES(1)), PR_STATUS_BAD_ARGUMENT);
+    cacherig_recycle_make(&r, handler, 0);
+    r.buffer[0].address = 0xe0000000u - IMAGE_OUTPUT_BYTES + 16;
+    assert_int_equal(cacherig_send(rig, &r, PR_CACHE_RECYCLE_BYTES(1)), PR_STATUS_BAD_ARGUMENT);
+    r.buffer[0].address = 0xe0000000u - IMAGE_OUTPUT_BYTES;
+    assert_int_equal(cacherig_send(rig, &r, PR_CACHE_RECYCLE_BYTES(1)), 0);
+    assert_int_equal(fwrig_counter(rig, "rejected") - rejected, 14);
+    RECYCLE((void)0, PR_CACHE_RECYCLE_BYTES(1), SET_STATE); /* it is available */
+    assert_int_equal(cacherig_recycle(rig, handler, 1), 0);
+    assert_int_equal(cacherig_trigger(rig, handler, 1), 0);
+    assert_int_equal(cacherig_out(rig, 0), 0xe0000000u - IMAGE_OUTPUT_BYTES);
+}
+
+#define TRIGGER(change, bytes, RULE)                                               \
+    do {                                                                           \
+        const uint32_t before = cacherig_broken(rig, PR_RULE_##RULE);              \
+                                                                                   \
+        cacherig_trigger_make(&t, handler, 100);                                   \
+        change;                                                                    \
+        expect_broken(rig, PR_RULE_##RULE, before, cacherig_send(rig, &t, bytes)); \
+    } while (0)
+
+static void checks_a_trigger(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = ready(rig, 2, 0);
+    struct pr_cache_trigger t;
+
+    TRIGGER(t.timestamp = 0, PR_CACHE_TRIGGER_BYTES(1), TRIGGER_TIME);
+    TRIGGER(t.buffers = 0, PR_CACHE_TRIGGER_BYTES(0), TRIGGER_BUFFERS);
+    TRIGGER((t.buffers = 2, t.buffer[1] = t.buffer[0]), PR_CACHE_TRIGGER_BYTES(2), TRIGGER_BUFFERS);
+    TRIGGER(t.buffer[0].index = IMAGE_OUTPUT, PR_CACHE_TRIGGER_BYTES(1), TRIGGER_BUFFERS);
+    TRIGGER(t.buffers = 16, PR_CACHE_TRIGGER_BYTES(16), TRIGGER_BUFFERS);
+    TRIGGER(t.buffers = 17, PR_CACHE_TRIGGER_BYTES(16), TRIGGER_INPUTS);
+    TRIGGER(t.buffers = 0xffffffffu, PR_CACHE_TRIGGER_BYTES(1), TRIGGER_INPUTS);
+    TRIGGER(t.buffer[0].address |= 1ull << 32, PR_CACHE_TRIGGER_BYTES(1), BUFFER_HIGH);
+    TRIGGER((void)0, PR_CACHE_TRIGGER_BYTES(1) - 1, CALL_SIZE);
+    TRIGGER((void)0, PR_CACHE_TRIGGER_BYTES(2), CALL_SIZE);
+    TRIGGER((void)0, 8, CALL_SIZE);
+    cacherig_trigger_make(&t, handler, 100);
+    t.buffer[0].valid = 0;
+    assert_int_equal(cacherig_send(rig, &t, PR_CACHE_TRIGGER_BYTES(1)), PR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(fwrig_pushes(rig), 0);
+    /* Strictly rising. */
+    assert_int_equal(cacherig_trigger(rig, handler, 100), 0);
+    TRIGGER(t.timestamp = 99, PR_CACHE_TRIGGER_BYTES(1), TRIGGER_TIME);
+    TRIGGER(t.timestamp = 100, PR_CACHE_TRIGGER_BYTES(1), TRIGGER_TIME);
+    assert_int_equal(cacherig_trigger(rig, handler, 101), 0);
+    assert_int_equal(fwrig_pushes(rig), 2);
+}
+
+static void outstanding_triggers_are_127_at_most(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = cacherig_request(rig, 1, PR_CACHE_AUTO_RECYCLE);
+    struct pr_cache_trigger t;
+
+    for (uint64_t i = 1; i <= 127; i++)
+        assert_int_equal(cacherig_trigger(rig, handler, i), 0);
+    TRIGGER(t.timestamp = 128, PR_CACHE_TRIGGER_BYTES(1), IN_FLIGHT);
+    assert_int_equal(cacherig_recycle(rig, handler, 0), 0);
+    for (uint64_t i = 1; i <= 127; i++) {
+        assert_int_equal(fwrig_pushes(rig), i);
+        cacherig_retire(rig, 0);
+        cacherig_expect(rig, handler, i, 0, PR_STATUS_OK);
+    }
+    assert_int_equal(cacherig_trigger(rig, handler, 128), 0);
+}
+
+/* The host returns no slot of IO_T2H: events wait, in their order, and none is lost. */
+static void events_wait_for_the_host(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = ready(rig, 1, PR_CACHE_AUTO_RECYCLE);
+    const uint32_t slots = pr_channel_table[PR_CHANNEL_IO_T2H].slots;
+    uint64_t count = 0;
+
+    for (; count < slots + FW_NOTIFICATIONS + 20; count++) {
+        assert_int_equal(cacherig_trigger(rig, handler, count + 1), 0);
+        cacherig_retire(rig, 0);
+    }
+    assert_int_equal(cacherig_fw(rig)->notify.lost_ever, 0);
+    for (uint64_t i = 1; i <= count; i++)
+        cacherig_expect(rig, handler, i, 0, PR_STATUS_OK);
+}
+
+static void a_closed_loop_takes_no_trigger(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = cacherig_request(rig, 1, 0);
+    struct pr_body_quiesce quiesce = {0};
+    uint32_t word = 0;
+
+    assert_int_equal(cacherig_trigger(rig, handler, 1), 0); /* waits for a set */
+    assert_int_equal(fwrig_control(rig, PR_CMD_QUIESCE_STATE, &quiesce, sizeof(quiesce)), 0);
+    assert_int_equal(cacherig_trigger(rig, handler, 2), PR_STATUS_NOT_READY);
+    assert_int_equal(cacherig_recycle(rig, handler, 0), 0);
+    assert_int_equal(fwrig_pushes(rig), 0);
+    assert_int_equal(fwrig_control(rig, PR_CMD_START, &word, sizeof(word)), 0);
+    assert_int_equal(fwrig_pushes(rig), 1); /* what waited goes on */
+}
+
+/* ---- states ---- */
+
+enum message {
+    INSTALL_LINKED,
+    INSTALL_FOLLOWING,
+    INSTALL_MEMBER,
+    RECYCLE,
+    TRIGGER,
+    SELECT,
+    INVALIDATE,
+    MESSAGES
+};
+
+static uint32_t send_message(struct fwrig *rig, enum message message, uint64_t handler, uint64_t time)
+{
+    struct cacherig_install install;
+
+    cacherig_install_make(&install);
+    switch (message) {
+    case INSTALL_LINKED:
+        cacherig_install_link(&install, handler);
+        return cacherig_install(rig, &install, NULL);
+    case INSTALL_FOLLOWING: install.body.follow = handler; return cacherig_install(rig, &install, NULL);
+    case INSTALL_MEMBER: install.body.group = handler; return cacherig_install(rig, &install, NULL);
+    case RECYCLE: return cacherig_recycle(rig, handler, 1);
+    case TRIGGER: return cacherig_trigger(rig, handler, time);
+    case SELECT: return cacherig_select(rig, handler, handler);
+    default: return cacherig_invalidate(rig, handler, NULL);
+    }
+}
+
+/* Every message in every state; nothing but IN_USE takes any. */
+static void every_message_in_every_state(void **state)
+{
+    struct fwrig *rig = *state;
+    static const enum pr_status outside[MESSAGES] = {
+        PR_STATUS_BAD_ARGUMENT, PR_STATUS_BAD_ARGUMENT, PR_STATUS_BAD_ARGUMENT, PR_STATUS_WRONG_STATE,
+        PR_STATUS_WRONG_STATE,  PR_STATUS_WRONG_STATE,  PR_STATUS_WRONG_STATE};
+    const uint64_t handler = cacherig_request(rig, 2, 0);
+    const struct fw_cache_request *request = &cacherig_fw(rig)->cache.request[0];
+    struct pr_notify_chaining event;
+    uint64_t dropped;
+    uint32_t in_flight;
+    char line[128];
+
+    assert_int_equal(cacherig_recycle(rig, handler, 0), 0);
+    assert_int_equal(rt_fsm_state(&request->machine), PR_CACHE_IN_USE);
+    for (int m = 0; m < INVALIDATE; m++)
+        assert_int_equal(send_message(rig, (enum message)m, handler, 1), 0);
+    assert_int_equal(fwrig_pushes(rig), 1);
+    assert_int_equal(cacherig_invalidate(rig, handler, &in_flight), 0);
+    assert_int_equal(in_flight, 1);
+    assert_int_equal(rt_fsm_state(&request->machine), PR_CACHE_INVALIDATING);
+    dropped = fwrig_counter(rig, "dropped");
+    for (int m = 0; m < MESSAGES; m++)
+        assert_int_equal(send_message(rig, (enum message)m, handler, 2), outside[m]);
+    snprintf(line, sizeof(line), PR_LINE_TRIGGER_DROPPED, (unsigned long long)handler, 2);
+    assert_non_null(strstr(fwrig_log(rig), line));
+    assert_int_equal(fwrig_counter(rig, "dropped"), dropped + 1);
+    cacherig_retire(rig, 0);
+    cacherig_expect(rig, handler, 1, 0, PR_STATUS_OK);
+    assert_true(fwrig_chaining(rig, &event));
+    assert_int_equal(event.state, PR_CACHE_AVAILABLE);
+    assert_int_equal(event.set, PR_NO_ID);
+    assert_int_equal(rt_fsm_state(&request->machine), PR_CACHE_AVAILABLE);
+    for (int m = 0; m < MESSAGES; m++)
+        assert_int_equal(send_message(rig, (enum message)m, handler, 3), outside[m]);
+    snprintf(line, sizeof(line), PR_LINE_TRIGGER_DROPPED, (unsigned long long)handler, 0);
+    assert_non_null(strstr(fwrig_log(rig), line));
+    assert_int_equal(fwrig_counter(rig, "cache-triggers-dropped"), 2);
+    assert_int_equal(fwrig_pushes(rig), 1);
+}
+
+static void an_invalidation_ends_what_waits(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = cacherig_request(rig, 1, 0);
+    uint32_t in_flight = 7;
+
+    for (uint64_t i = 1; i <= 100; i++)
+        assert_int_equal(cacherig_trigger(rig, handler, i), 0);
+    assert_int_equal(cacherig_invalidate(rig, handler, &in_flight), 0);
+    assert_int_equal(in_flight, 0);
+    for (uint64_t i = 1; i <= 100; i++)
+        cacherig_expect(rig, handler, i, PR_NO_ID, PR_STATUS_ABORTED);
+    assert_int_equal(cacherig_fw(rig)->process[0].requests, 0);
+}
+
+static void a_process_takes_its_requests_with_it(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = ready(rig, 1, 0), other = cacherig_request(rig, 1, 0);
+    struct pr_command_header end = {.id = PR_CMD_TERMINATE_PROCESS};
+
+    assert_int_equal(cacherig_trigger(rig, handler, 1), 0);
+    assert_int_equal(cacherig_trigger(rig, other, 1), 0); /* waits */
+    assert_true(fwrig_send(rig, PR_CHANNEL_IO, &end, sizeof(end), 0));
+    assert_int_equal(PR_REPLY_STATUS(&end), PR_STATUS_BUSY);
+    assert_int_equal(cacherig_fw(rig)->process[0].requests, 2);
+    cacherig_retire(rig, 0);
+    end = (struct pr_command_header){.id = PR_CMD_TERMINATE_PROCESS};
+    assert_true(fwrig_send(rig, PR_CHANNEL_IO, &end, sizeof(end), 0));
+    assert_int_equal(PR_REPLY_STATUS(&end), PR_STATUS_OK);
+    cacherig_expect(rig, handler, 1, 0, PR_STATUS_OK);
+    cacherig_expect(rig, other, 1, PR_NO_ID, PR_STATUS_ABORTED);
+    assert_int_equal(cacherig_trigger(rig, handler, 2), PR_STATUS_WRONG_STATE);
+    assert_int_equal(cacherig_trigger(rig, other, 2), PR_STATUS_WRONG_STATE);
+}
+
+static void force_disable(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = ready(rig, 1, 0), idle = cacherig_request(rig, 1, 0);
+    struct cacherig_install i;
+    uint32_t word = 0, broken = cacherig_broken(rig, PR_RULE_CACHE_DISABLE_TRUE);
+
+    expect_broken(rig, PR_RULE_CACHE_DISABLE_TRUE, broken, cacherig_disable(rig, 0));
+    expect_broken(rig, PR_RULE_CACHE_DISABLE_TRUE, broken + 1, cacherig_disable(rig, 2));
+    assert_int_equal(cacherig_trigger(rig, handler, 1), 0);
+    assert_int_equal(cacherig_disable(rig, 1), 0);
+    assert_int_equal(cacherig_trigger(rig, handler, 2), PR_STATUS_WRONG_STATE);
+    assert_int_equal(cacherig_trigger(rig, idle, 2), PR_STATUS_WRONG_STATE);
+    INSTALL((void)0, CACHE_DISABLED);
+    cacherig_retire(rig, 0);
+    cacherig_expect(rig, handler, 1, 0, PR_STATUS_OK);
+    INSTALL((void)0, CACHE_DISABLED);
+    assert_int_equal(cacherig_disable(rig, 1), 0);
+    assert_int_equal(fwrig_control(rig, PR_CMD_STOP, &word, sizeof(word)), 0);
+    INSTALL((void)0, CACHE_DISABLED);
+    assert_int_equal(fwrig_control(rig, PR_CMD_START, &word, sizeof(word)), 0);
+    (void)cacherig_request(rig, 1, 0);
+}
+
+/* ---- groups ---- */
+
+static void a_group_runs_its_active_member(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t first = ready(rig, 2, 0);
+    struct cacherig_install install;
+    uint64_t second, other;
+
+    cacherig_install_make(&install);
+    install.header.procedure_id = 1;
+    install.body.group = first;
+    assert_int_equal(cacherig_install(rig, &install, &second), 0);
+    other = cacherig_request(rig, 2, 0);
+    assert_int_equal(cacherig_trigger(rig, second, 1), PR_STATUS_WRONG_STATE); /* not active */
+    assert_int_equal(fwrig_counter(rig, "cache-triggers-dropped"), 1);
+    assert_int_equal(cacherig_trigger(rig, first, 1), 0);
+    assert_int_equal(fwrig_push_at(rig, 0)->address, FWRIG_TEXT);
+    cacherig_retire(rig, 0);
+    cacherig_expect(rig, first, 1, 0, PR_STATUS_OK);
+    assert_int_equal(cacherig_select(rig, first, other), PR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(cacherig_select(rig, second, second), PR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(cacherig_select(rig, first, second), 0);
+    /* The group's handle, and its own; both take the sets of the first. */
+    assert_int_equal(cacherig_trigger(rig, first, 2), 0);
+    assert_int_equal(fwrig_push_at(rig, 1)->address, FWRIG_TEXT + 0x400);
+    assert_int_equal(cacherig_out(rig, 1), CACHERIG_SET(1));
+    cacherig_retire(rig, 0);
+    cacherig_expect(rig, second, 2, 1, PR_STATUS_OK);
+    assert_int_equal(cacherig_recycle_again(rig, second, 0), 0);
+    assert_int_equal(cacherig_trigger(rig, second, 3), 0);
+    assert_int_equal(cacherig_out(rig, 2), CACHERIG_SET(0));
+    cacherig_retire(rig, 0);
+    cacherig_expect(rig, second, 3, 0, PR_STATUS_OK);
+    /* When the active member goes, the first is active again. */
+    assert_int_equal(cacherig_invalidate(rig, second, NULL), 0);
+    assert_int_equal(cacherig_recycle_again(rig, first, 1), 0);
+    assert_int_equal(cacherig_trigger(rig, first, 4), 0);
+    assert_int_equal(fwrig_push_at(rig, 3)->address, FWRIG_TEXT);
+}
+
+static void the_first_member_takes_the_others_with_it(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t first = ready(rig, 2, 0);
+    struct cacherig_install install;
+    struct pr_notify_chaining event;
+    uint32_t in_flight;
+    uint64_t second;
+
+    cacherig_install_make(&install);
+    install.body.group = first;
+    assert_int_equal(cacherig_install(rig, &install, &second), 0);
+    assert_int_equal(cacherig_select(rig, first, second), 0);
+    assert_int_equal(cacherig_trigger(rig, first, 1), 0);
+    assert_int_equal(cacherig_invalidate(rig, first, &in_flight), 0);
+    assert_int_not_equal(in_flight, 0);
+    assert_int_equal(cacherig_trigger(rig, second, 2), PR_STATUS_WRONG_STATE);
+    cacherig_retire(rig, 0);
+    cacherig_expect(rig, second, 1, 0, PR_STATUS_OK);
+    assert_true(fwrig_chaining(rig, &event));
+    assert_int_equal(event.cache_handler, second);
+    assert_int_equal(event.state, PR_CACHE_AVAILABLE);
+    assert_true(fwrig_chaining(rig, &event));
+    assert_int_equal(event.cache_handler, first);
+    assert_int_equal(event.state, PR_CACHE_AVAILABLE);
+    assert_int_equal(cacherig_fw(rig)->process[0].requests, 0);
+}
+
+/* ---- the deadline, and the report ---- */
+
+static void a_stuck_execution_is_aborted(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = ready(rig, 2, 0);
+
+    for (uint64_t i = 1; i < 5; i++)
+        assert_int_equal(cacherig_trigger(rig, handler, i), 0);
+    (void)fwrig_pass(rig, 2100000000ull);
+    assert_int_equal(fwrig_aborted(rig), 1u << CACHERIG_QUEUE);
+    cacherig_expect(rig, handler, 1, 0, PR_STATUS_STUCK);
+    cacherig_expect(rig, handler, 2, 1, PR_STATUS_STUCK);
+    assert_int_equal(cacherig_recycle_again(rig, handler, 0), 0);
+    assert_int_equal(fwrig_pushes(rig), 3);
+    cacherig_retire(rig, 0);
+    cacherig_expect(rig, handler, 3, 0, PR_STATUS_OK);
+}
+
+static void the_report_shows_requests_and_pools(void **state)
+{
+    struct fwrig *rig = *state;
+    struct cacherig_install install;
+    uint64_t handler;
+    const char *text;
+    char line[96];
+
+    assert_non_null(
+        strstr(fwrig_report(rig, PR_REPORT_CACHE, 0x1800), "cache requests enabled; 0 executions"));
+    cacherig_install_make(&install);
+    install.body.pool = 77;
+    assert_int_equal(cacherig_install(rig, &install, &handler), 0);
+    assert_int_equal(cacherig_recycle(rig, handler, 0), 0);
+    assert_int_equal(cacherig_recycle(rig, handler, 1), 0);
+    assert_int_equal(cacherig_trigger(rig, handler, 1), 0);
+    cacherig_retire(rig, 0);
+    text = fwrig_report(rig, PR_REPORT_CACHE, 0x1800);
+    snprintf(line, sizeof(line),
+             "request 0 0x%llx in use: process 0 procedure 0 priority 4, 1 ended, 0 failed",
+             (unsigned long long)handler);
+    assert_non_null(strstr(text, line));
+    assert_non_null(strstr(text, "1 members, active"));
+    assert_non_null(strstr(text, "2 sets, 1 available, 0 triggers wait"));
+    assert_non_null(strstr(text, "pool 77: 2 buffers"));
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(runs_a_request),
+        T(sets_are_taken_in_the_order_of_recycling),
+        T(the_loop_logs_triggers_when_asked),
+        T(automatic_and_quiet),
+        T(checks_the_shape_of_an_install),
+        T(content_4_is_for_calls_only),
+        T(checks_links_groups_and_follows),
+        T(the_pool_has_sixteen),
+        T(an_exhausted_arena_refuses_an_install),
+        T(checks_a_recycle),
+        T(checks_a_trigger),
+        T(outstanding_triggers_are_127_at_most),
+        T(events_wait_for_the_host),
+        T(a_closed_loop_takes_no_trigger),
+        T(every_message_in_every_state),
+        T(an_invalidation_ends_what_waits),
+        T(a_process_takes_its_requests_with_it),
+        T(force_disable),
+        T(a_group_runs_its_active_member),
+        T(the_first_member_takes_the_others_with_it),
+        T(a_stuck_execution_is_aborted),
+        T(the_report_shows_requests_and_pools),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -202,6 +202,20 @@ void fwrig_except(struct fwrig *rig, unsigned fault_class, const struct rt_regis
     port->except_registers = *registers;
 }
 
+void fwrig_inside(struct fwrig *rig, void (*body)(struct fw *fw))
+{
+    port_of(rig)->inside = body;
+}
+
+static void go_inside(struct rt_port *port)
+{
+    void (*body)(struct fw * fw) = port->inside;
+
+    port->inside = NULL;
+    if (body)
+        body((struct fw *)fwrig_firmware((struct fwrig *)port));
+}
+
 static void take_exception(struct rt_port *port)
 {
     const char *text = port->except;
@@ -486,7 +500,7 @@ static uint64_t *plain_sysreg(struct rt_port *port, uint32_t id)
 uint64_t rt_port_sysreg_read(struct rt_port *port, uint32_t id)
 {
     switch (id) {
-    case PR_SYSREG_L2C_ERR_STS: return port->fabric;
+    case PR_SYSREG_L2C_ERR_STS: go_inside(port); return port->fabric;
     case PR_SYSREG_CBAR: return FWRIG_CONTAINER;
     case PR_SYSREG_MPIDR: return 0;
     default: return *plain_sysreg(port, id);

@@ -94,6 +94,9 @@ void fwrig_forget(struct fwrig *rig); /* power was lost: both hold anything */
 /* The next register read of the firmware takes an exception with these registers. */
 void fwrig_except(struct fwrig *rig, unsigned fault_class, const struct rt_registers *registers,
                   const char *text);
+/* The task that opens the next guard of a doorbell runs this first: the firmware's own functions, inside. */
+struct fw;
+void fwrig_inside(struct fwrig *rig, void (*body)(struct fw *fw));
 /* A line that no block of the board's has. */
 void fwrig_raise(struct fwrig *rig, unsigned line);
 /* Register reads and writes so far, without those of the power-state registers; reads of those. */
@@ -161,6 +164,8 @@ uint64_t fwrig_counter(struct fwrig *rig, const char *name);
 bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back);
 /* The next message of IO_T2H, which must be a reset notification; it is given back. */
 bool fwrig_notification(struct fwrig *rig, struct pr_reset_notification *notification);
+/* The next message of IO_T2H, whatever it is; it is given back. Its length, or 0. */
+size_t fwrig_message(struct fwrig *rig, void *message, size_t room);
 /* The next buffer of BUF_T2H: its address, or 0; the slot is given back, the buffer is not. */
 uint64_t fwrig_buffer(struct fwrig *rig, struct pr_load_report *report);
 /*

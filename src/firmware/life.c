@@ -11,6 +11,7 @@
 #include "firmware/power.h"
 #include "firmware/process.h"
 #include "firmware/pump.h"
+#include "firmware/secure.h"
 #include "rtkernel/signal.h"
 
 enum life_event { EVENT_START, EVENT_STOP, EVENT_QUIESCE, EVENT_SUSPEND, EVENT_POWER_DOWN, EVENTS };
@@ -54,8 +55,15 @@ bool fw_life_is_down(const struct fw *fw)
     return rt_fsm_state(&fw->life.machine) == FW_LIFE_DOWN;
 }
 
+/* The tenant of the secure mode owns the engine until the host ends the mode. */
 static bool allowed(struct fw *fw, enum life_event event)
 {
+    if (fw_secure_is_on(fw)) {
+        fw_log(fw, RT_LOG_WARNING,
+               "%s is refused: the engine is in secure mode, or on the way; send SECURE_MODE_STOP first",
+               event_names[event]);
+        return false;
+    }
     for (unsigned i = 0; i < BASE_COUNT_OF(rows); i++)
         if (rows[i].state == rt_fsm_state(&fw->life.machine) && rows[i].event == event)
             return true;
@@ -175,8 +183,9 @@ enum pr_status fw_life_power_down(struct fw *fw, struct pr_command_header *heade
     (void)body;
     if (!allowed(fw, EVENT_POWER_DOWN) || !fw_power_gate_allowed(fw))
         return PR_STATUS_WRONG_STATE;
-    if (fw->exeloop.active) {
-        fw_log(fw, RT_LOG_WARNING, "power-down is refused: %u calls are in flight", fw->exeloop.active);
+    if (fw->exeloop.active + fw->secure.waiting) {
+        fw_log(fw, RT_LOG_WARNING, "power-down is refused: %u calls are in flight",
+               fw->exeloop.active + fw->secure.waiting);
         return PR_STATUS_BUSY;
     }
     fw_exeloop_close(fw, FW_CLOSED_QUIESCED);

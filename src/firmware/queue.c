@@ -25,6 +25,13 @@ void fw_queue_start(struct fw *fw)
     fw_register_write(fw, PR_ENGINE_TM + PR_TM_IRQ_EN2, PR_TM_IRQ_EN2_ON);
 }
 
+void fw_queue_stop(struct fw *fw)
+{
+    fw_register_write(fw, PR_ENGINE_TM + PR_TM_TQ_EN, 0);
+    for (unsigned i = 0; i < PR_TQ_COUNT; i++)
+        fw_register_write(fw, queue_reg(i, PR_TQ_STATUS), 0);
+}
+
 /* Each id is in use once. Sixteen requests at most are on the queues, so there is always one. */
 static uint8_t take_network(struct fw_exeloop *e)
 {
@@ -131,6 +138,7 @@ uint16_t fw_queue_unwait(struct fw *fw, unsigned level)
 
 bool fw_queue_vacant(struct fw *fw, unsigned level)
 {
+    fw_exeloop_check(fw, "a look at an aborted queue");
     return fw_register_read(fw, queue_reg(level, PR_TQ_VACANT)) == FW_CREDIT;
 }
 

@@ -10,6 +10,8 @@
 
 /* Enables the queues and the engine's interrupts, after power was switched on. */
 void fw_queue_start(struct fw *fw);
+/* Disables them, together and each. Nothing is in flight. */
+void fw_queue_stop(struct fw *fw);
 /* Takes an accepted call: pushes it, or lets it wait. */
 void fw_queue_submit(struct fw *fw, uint16_t number);
 /* Pushes what waits, as far as the queue has room. */
@@ -18,7 +20,7 @@ void fw_queue_pump(struct fw *fw, unsigned level);
 uint16_t fw_queue_retire(struct fw *fw, unsigned level);
 /* Takes the oldest call that waits for a queue away, or FW_NO_CALL. */
 uint16_t fw_queue_unwait(struct fw *fw, unsigned level);
-/* Whether the queue holds nothing, of this or of another master. */
+/* Whether an aborted queue holds nothing any more, of this or of another master. */
 bool fw_queue_vacant(struct fw *fw, unsigned level);
 /* When the next deadline is due; false when no queue has one. */
 bool fw_queue_deadline(const struct fw *fw, uint64_t *time);

@@ -87,6 +87,7 @@ enum fw_record_kind {
     FW_RECORD_REBASE,  /* dartmgr: the buffers of a new process */
     FW_RECORD_WINDOW,  /* dartmgr: whether a range is mapped */
     FW_RECORD_POLL,    /* intmgr: its timer fired */
+    FW_RECORD_SECURE,  /* exeloop: the host has not resumed the transition in time */
 };
 struct fw_record {
     uint8_t kind, from; /* from: who waits for the answer */
@@ -173,7 +174,9 @@ struct fw_process {
     struct fw_rebase *rebase; /* while it is running */
     struct rt_fsm machine;    /* enum fw_process_state; the call manager's */
     uint8_t stream;
+    bool secure; /* its calls run in secure mode alone */
     uint16_t program;
+    uint16_t user;     /* the client that it belongs to */
     uint16_t calls;    /* accepted and not reported yet */
     uint16_t reserved; /* the program that the id is reserved for, plus 1; 0: none */
     uint64_t finished;
@@ -224,6 +227,7 @@ struct fw_exeloop {
     struct fw_level level[PR_PRIORITIES];
     struct fw_list free, events;                     /* events: ended, not yet reported to the host */
     uint32_t active;                                 /* calls waiting or running */
+    uint32_t aborting;                               /* levels that are */
     uint32_t sequence;                               /* of PROGRAM_EVENTs */
     uint32_t network;                                /* the last one given out */
     uint32_t networks[(PR_NETWORK_ID_MAX + 1) / 32]; /* a bit per network id in use */
@@ -237,6 +241,19 @@ struct fw_exeloop {
     struct fw_bound bound_as[PR_GENERIC_BUFFERS_MAX];
     uint64_t bound[PR_GENERIC_BUFFERS_MAX / 64]; /* which of them are the draft's */
     _Alignas(8) uint8_t message[PR_CALL_CONTAINER_BYTES];
+};
+
+/* The secure mode (secure.h). The execution loop's. */
+enum fw_secure_phase { FW_SECURE_OFF, FW_SECURE_QUIESCING, FW_SECURE_PAUSED, FW_SECURE_ON };
+struct fw_secure {
+    struct rt_timer *timer; /* of the host's acknowledgement */
+    struct fw_list held;    /* accepted calls outside of the machine, oldest first */
+    uint32_t waiting;       /* how many */
+    uint32_t dropped;       /* triggers of processes that are not secure, since the switch began */
+    uint8_t phase;          /* enum fw_secure_phase */
+    bool entering;          /* where a switch goes */
+    uint64_t paused;        /* since when */
+    uint64_t switches, timeouts, dropped_ever;
 };
 
 struct fw_command;
@@ -430,6 +447,7 @@ struct fw {
     struct fw_setting setting;
     struct fw_loadmon loadmon;
     struct fw_exeloop exeloop;
+    struct fw_secure secure;
     struct fw_stats stats;
     struct fw_notify notify;
     uint32_t broken[PR_RULES]; /* how often each rule was (rule.c) */

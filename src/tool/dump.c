@@ -166,7 +166,7 @@ static void print_call(const struct pr_dump_call *call)
 static void print_engine(const struct pr_dump *dump)
 {
     static const char *const states[] = {
-#define X(id, number, meaning) [number] = #id,
+#define X(id, number, name, meaning) [number] = name,
         PR_EXECUTION_STATES(X)
 #undef X
     };

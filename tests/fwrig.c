@@ -207,6 +207,15 @@ void fwrig_inside(struct fwrig *rig, void (*body)(struct fw *fw))
     port_of(rig)->inside = body;
 }
 
+unsigned fwrig_mark(const struct fwrig *rig, uint32_t code, const uint64_t **word)
+{
+    const struct hostcpu *cpu = &((const struct rt_port *)rig)->cpu;
+
+    check(!cpu->marks || cpu->mark == code, "a mark of another kind");
+    *word = cpu->mark_word;
+    return cpu->marks;
+}
+
 static void go_inside(struct rt_port *port)
 {
     void (*body)(struct fw * fw) = port->inside;

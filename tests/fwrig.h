@@ -97,6 +97,8 @@ void fwrig_except(struct fwrig *rig, unsigned fault_class, const struct rt_regis
 /* The task that opens the next guard of a doorbell runs this first: the firmware's own functions, inside. */
 struct fw;
 void fwrig_inside(struct fwrig *rig, void (*body)(struct fw *fw));
+/* The words of the last mark, which must have this code, and how many marks there were. */
+unsigned fwrig_mark(const struct fwrig *rig, uint32_t code, const uint64_t **word);
 /* A line that no block of the board's has. */
 void fwrig_raise(struct fwrig *rig, unsigned line);
 /* Register reads and writes so far, without those of the power-state registers; reads of those. */

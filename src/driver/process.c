@@ -246,7 +246,7 @@ static void add_own(struct pr_body_process *body, uint32_t index, uint64_t addre
 static uint32_t write_body(struct pr_body_process *body, const struct drv_domain *domain,
                            const struct drv_process *process)
 {
-    body->stream = drv_domain_stream(domain);
+    body->stream = drv_domain_stream(domain) | PR_PROCESS_USER_BITS(process->client->number);
     body->buffers = 0;
     add_own(body, PR_PROCESS_TEXT, process->text, process->program->text.bytes);
     add_own(body, PR_PROCESS_KERNEL, process->kernel, process->program->kernel.bytes);

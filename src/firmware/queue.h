@@ -14,6 +14,8 @@ void fw_queue_start(struct fw *fw);
 void fw_queue_stop(struct fw *fw);
 /* Takes an accepted call: pushes it, or lets it wait. */
 void fw_queue_submit(struct fw *fw, uint16_t number);
+/* The key that a call is queued under; tqId is 0 until it is pushed. */
+void fw_queue_key(const struct fw *fw, const struct fw_call *call, uint64_t key[PR_KEY_PARTS]);
 /* Pushes what waits, as far as the queue has room. */
 void fw_queue_pump(struct fw *fw, unsigned level);
 /* The oldest request of a queue has left it: its call, or FW_NO_CALL when there was none. */

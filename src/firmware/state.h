@@ -196,8 +196,8 @@ struct fw_call {
     uint32_t ticket; /* in the ring of recent commands; rises with each submit */
     uint16_t program, process;
     uint16_t next;
-    uint8_t level, stream, network, status;
-    uint8_t origin; /* enum fw_origin */
+    uint8_t level, stream, network, status; /* level and network: of the key in execution.h, as ticket is */
+    uint8_t origin;                         /* enum fw_origin */
 };
 
 struct fw_list {
@@ -211,6 +211,7 @@ struct fw_level {
     uint64_t since; /* the oldest request is the oldest since then */
     /* From the abort until the queue is vacant again nothing is pushed; its calls end with `reason` then. */
     bool aborting;
+    bool full;      /* the queue had no room for the oldest call that waits, and that is logged */
     uint8_t reason; /* enum pr_status */
     uint64_t aborted;
 };

@@ -109,9 +109,16 @@ struct pr_dump_call {
     uint64_t cookie;
     uint64_t age_ns;
     uint32_t program, process, procedure;
-    uint8_t level, network, running, stream; /* running: on the queue of its level; else it waits */
-    uint32_t text;                           /* device address of its first descriptor */
-    uint32_t descriptors;
+    uint8_t level, network, stream;
+    uint8_t place;        /* enum pr_dump_place */
+    uint32_t text;        /* device address of its first descriptor */
+    uint32_t descriptors; /* of its first partition */
+    uint32_t key[6];      /* the scheduler's, in the order of PR_SCHEDULER_KEY */
+};
+enum pr_dump_place {
+    PR_DUMP_WAITING = 0, /* for its level's queue */
+    PR_DUMP_RUNNING = 1, /* on it */
+    PR_DUMP_HELD = 2,    /* outside of the machine, for another mode */
 };
 struct pr_dump_engine {
     uint32_t tm_status, error[3];
@@ -147,7 +154,7 @@ _Static_assert(sizeof(struct pr_dump_exception) <= PR_DUMP_AREA_BYTES &&
 
 /* A dump in a file: this, then each section as {u32 section, u32 bytes, bytes}, in the order they came. */
 #define PR_DUMP_MAGIC   0x44454e41u /* "ANED" */
-#define PR_DUMP_VERSION 1u
+#define PR_DUMP_VERSION 2u
 struct pr_dump_file {
     uint32_t magic, version;
     uint32_t sections; /* that follow */

@@ -48,6 +48,32 @@ _Static_assert(PR_PRIORITY_REALTIME_MAX == 1 && PR_PRIORITIES == 8, "Table 29.6"
  */
 #define PR_RECOVERY_INTERVAL_NS 20000000ull
 
+/*
+ * The key that a submission is queued under (seeds ch. 30). What each part is here is CHOSEN: userId is the
+ * client of the process, jobId the number of the command in the ring of recent ones. A level has a hardware
+ * queue and a slot of schedule info of its own number, so fwPriority, hwqId and queueId are the same.
+ * X(id, name)
+ */
+#define PR_SCHEDULER_KEY(X)   \
+    X(USER, "userId")         \
+    X(JOB, "jobId")           \
+    X(PRIORITY, "fwPriority") \
+    X(HWQ, "hwqId")           \
+    X(TQ, "tqId")             \
+    X(QUEUE, "queueId")
+enum pr_key_part {
+#define X(id, name) PR_KEY_##id,
+    PR_SCHEDULER_KEY(X)
+#undef X
+        PR_KEY_PARTS
+};
+#define PR_SCHEDULE_SLOTS PR_PRIORITIES /* priorityQCount */
+
+/* What the firmware marks at its port for who watches it from outside (CHOSEN). */
+enum pr_mark {
+    PR_MARK_SCHEDULE = 1, /* a push; the words are the key's */
+};
+
 /* A running call has a network id of its own. */
 #define PR_NETWORK_ID_MIN 1u
 #define PR_NETWORK_ID_MAX 255u

@@ -2,34 +2,17 @@
 #include "driver/notification.h"
 
 #include "base/array.h"
-#include "driver/command.h"
 #include "driver/recovery.h"
+#include "driver/secure.h"
 
 static void take_reset(struct drv *d, const union drv_notification *message)
 {
     drv_recovery_reset(d, message->reset.first_queue, message->reset.last_queue);
 }
 
-static const char *step_name(uint32_t phase)
-{
-    static const char *const names[] = {[PR_SECURE_QUIESCED] = "quiesced",
-                                        [PR_SECURE_PAUSED] = "paused",
-                                        [PR_SECURE_ENTERED] = "entered",
-                                        [PR_SECURE_LEFT] = "left"};
-
-    return phase < BASE_COUNT_OF(names) && names[phase] ? names[phase] : "unknown step";
-}
-
-/* A transition that waits is resumed. With no cell free for that, the firmware's deadline ends it. */
 static void take_secure(struct drv *d, const union drv_notification *message)
 {
-    const struct drv_command_args resume = {
-        .id = PR_CMD_SECURE_MODE_RESUME_TRANSITION, .program = PR_NO_ID, .process = PR_NO_ID};
-
-    SOC_TRACE(d->platform.trace, DRV_SECURE, step_name(message->secure.phase), message->secure.waiting,
-              message->secure.dropped);
-    if (message->secure.phase == PR_SECURE_PAUSED && d->ready)
-        (void)drv_command_post(d, &resume, NULL);
+    drv_secure_step(d, &message->secure);
 }
 
 static const struct {

@@ -160,9 +160,10 @@ static void check_process(struct drvrig *rig, uint32_t program, const struct pr_
                                       *kernel = parts->section[PR_SECTION_KERNEL];
     uint32_t own = kernel ? 2 : 1;
 
-    check_own(rig, body->stream, &body->buffer[0], PR_PROCESS_TEXT, text->address, text->address_bytes);
+    check_own(rig, PR_PROCESS_STREAM(body->stream), &body->buffer[0], PR_PROCESS_TEXT, text->address,
+              text->address_bytes);
     if (kernel)
-        check_own(rig, body->stream, &body->buffer[1], PR_PROCESS_KERNEL, kernel->address,
+        check_own(rig, PR_PROCESS_STREAM(body->stream), &body->buffer[1], PR_PROCESS_KERNEL, kernel->address,
                   kernel->address_bytes);
     /* And the buffers that the container places itself. */
     for (uint32_t i = 0; i < parts->generic->buffers; i++) {
@@ -171,7 +172,8 @@ static void check_process(struct drvrig *rig, uint32_t program, const struct pr_
         if (!buffer->address || buffer->type == PR_BUFFER_TEXT || buffer->type == PR_BUFFER_KERNEL)
             continue;
         assert_true(own < body->buffers);
-        check_own(rig, body->stream, &body->buffer[own++], buffer->index, buffer->address, buffer->bytes);
+        check_own(rig, PR_PROCESS_STREAM(body->stream), &body->buffer[own++], buffer->index, buffer->address,
+                  buffer->bytes);
     }
     assert_int_equal(body->buffers, own);
 }
@@ -183,11 +185,11 @@ static uint32_t create_process(struct drvrig *rig, uint32_t program, const struc
         ;
     if (*id == DRVRIG_PROCESSES || program >= DRVRIG_PROGRAMS || !rig->program[program].there)
         return PR_STATUS_NO_RESOURCES;
-    assert_true(body->stream >= 3 && body->stream <= 9);
+    assert_true(PR_PROCESS_STREAM(body->stream) >= 3 && PR_PROCESS_STREAM(body->stream) <= 9);
     check_process(rig, program, body);
     rig->process[*id].there = true;
     rig->process[*id].program = program;
-    rig->process[*id].stream = body->stream;
+    rig->process[*id].stream = PR_PROCESS_STREAM(body->stream);
     rig->process[*id].text = body->buffer[0].address;
     rig->program[program].processes++;
     return PR_STATUS_OK;

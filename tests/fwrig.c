@@ -208,6 +208,29 @@ void fwrig_except(struct fwrig *rig, unsigned fault_class, const struct rt_regis
     port->except_registers = *registers;
 }
 
+void fwrig_inside(struct fwrig *rig, void (*body)(struct fw *fw))
+{
+    port_of(rig)->inside = body;
+}
+
+unsigned fwrig_mark(const struct fwrig *rig, uint32_t code, const uint64_t **word)
+{
+    const struct hostcpu *cpu = &((const struct rt_port *)rig)->cpu;
+
+    check(!cpu->marks || cpu->mark == code, "a mark of another kind");
+    *word = cpu->mark_word;
+    return cpu->marks;
+}
+
+static void go_inside(struct rt_port *port)
+{
+    void (*body)(struct fw * fw) = port->inside;
+
+    port->inside = NULL;
+    if (body)
+        body((struct fw *)fwrig_firmware((struct fwrig *)port));
+}
+
 static void take_exception(struct rt_port *port)
 {
     const char *text = port->except;
@@ -492,7 +515,7 @@ static uint64_t *plain_sysreg(struct rt_port *port, uint32_t id)
 uint64_t rt_port_sysreg_read(struct rt_port *port, uint32_t id)
 {
     switch (id) {
-    case PR_SYSREG_L2C_ERR_STS: return port->fabric;
+    case PR_SYSREG_L2C_ERR_STS: go_inside(port); return port->fabric;
     case PR_SYSREG_CBAR: return FWRIG_CONTAINER;
     case PR_SYSREG_MPIDR: return 0;
     default: return *plain_sysreg(port, id);

@@ -97,6 +97,11 @@ void fwrig_forget(struct fwrig *rig); /* power was lost: both hold anything */
 /* The next register read of the firmware takes an exception with these registers. */
 void fwrig_except(struct fwrig *rig, unsigned fault_class, const struct rt_registers *registers,
                   const char *text);
+/* The task that opens the next guard of a doorbell runs this first: the firmware's own functions, inside. */
+struct fw;
+void fwrig_inside(struct fwrig *rig, void (*body)(struct fw *fw));
+/* The words of the last mark, which must have this code, and how many marks there were. */
+unsigned fwrig_mark(const struct fwrig *rig, uint32_t code, const uint64_t **word);
 /* A line that no block of the board's has. */
 void fwrig_raise(struct fwrig *rig, unsigned line);
 /* Register reads and writes so far, without those of the power-state registers; reads of those. */
@@ -174,6 +179,8 @@ bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_ba
 bool fwrig_notification(struct fwrig *rig, struct pr_reset_notification *notification);
 /* The next message of IO_T2H, which must be a DATA_CHAINING_EVENT; it is given back. */
 bool fwrig_chaining(struct fwrig *rig, struct pr_notify_chaining *event);
+/* The next message of IO_T2H, whatever it is; it is given back. Its length, or 0. */
+size_t fwrig_message(struct fwrig *rig, void *message, size_t room);
 /* The next buffer of BUF_T2H: its address, or 0; the slot is given back, the buffer is not. */
 uint64_t fwrig_buffer(struct fwrig *rig, struct pr_load_report *report);
 /*

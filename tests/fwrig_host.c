@@ -287,6 +287,20 @@ bool fwrig_chaining(struct fwrig *rig, struct pr_notify_chaining *event)
     return true;
 }
 
+size_t fwrig_message(struct fwrig *rig, void *message, size_t room)
+{
+    struct pr_slot *slot = take_slot(rig, PR_CHANNEL_IO_T2H);
+    size_t bytes;
+
+    if (!slot)
+        return 0;
+    bytes = (size_t)slot->length;
+    assert_true(bytes <= room);
+    memcpy(message, fwrig_memory(rig, slot->address, bytes), bytes);
+    give_slot(rig, PR_CHANNEL_IO_T2H, slot);
+    return bytes;
+}
+
 uint64_t fwrig_buffer(struct fwrig *rig, struct pr_load_report *report)
 {
     struct pr_slot *slot = take_slot(rig, PR_CHANNEL_BUF_T2H);

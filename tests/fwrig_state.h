@@ -28,6 +28,7 @@ struct rt_port {
     const char *except; /* the text of an exception that waits */
     unsigned except_class;
     struct rt_registers except_registers;
+    void (*inside)(struct fw *fw); /* waits for the next guard of a doorbell */
     uint64_t accesses, power_reads;
 
     /* memory */

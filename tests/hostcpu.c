@@ -207,6 +207,16 @@ void rt_port_log(struct rt_port *port, const struct rt_port_line *line)
     keep_line(port, line->line, line->length);
 }
 
+void rt_port_mark(struct rt_port *port, uint32_t code, const uint64_t *word, size_t words)
+{
+    struct hostcpu *cpu = hostcpu_of(port);
+
+    hostcpu_check(cpu, words <= HOSTCPU_MARK_WORDS, "a mark with too many words");
+    cpu->marks++;
+    cpu->mark = code;
+    memcpy(cpu->mark_word, word, words * sizeof(word[0]));
+}
+
 void rt_port_refuse(struct rt_port *port, const char *text, size_t length)
 {
     keep_line(port, text, length);

@@ -17,6 +17,7 @@
 #include "rtkernel/port.h"
 
 #define HOSTCPU_STACK_EXTRA (32u << 10) /* printf, and the sanitizers' frames */
+#define HOSTCPU_MARK_WORDS  8u
 #define HOSTCPU_RAISES      1024u
 
 struct hostcpu {
@@ -42,6 +43,11 @@ struct hostcpu {
     const void *last_stack;
     char log[65536]; /* a full log begins again */
     size_t logged;
+
+    /* The last mark, and how many there were. */
+    unsigned marks;
+    uint32_t mark;
+    uint64_t mark_word[HOSTCPU_MARK_WORDS];
 };
 
 /* The rig's own. */

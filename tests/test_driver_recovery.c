@@ -108,7 +108,7 @@ static void the_dump_has_every_section_in_order(void **state)
     (void)state;
     crash_under_a_request();
     memcpy(&head, rig.dump, sizeof(head));
-    assert_true(head.magic == 0x44454e41 && head.version == 1 && head.sections == 10 && head.complete == 1);
+    assert_true(head.magic == 0x44454e41 && head.version == 2 && head.sections == 10 && head.complete == 1);
     assert_string_equal(head.board, "t6000");
     for (uint32_t section = 1; section <= 10; section++) {
         struct pr_dump_part part;

@@ -616,7 +616,7 @@ static void costs_few_accesses(void **state)
     before = fwrig_accesses(rig);
     assert_int_equal(call_with(rig, 4, 2), 0);
     assert_true(fwrig_accesses(rig) - before <=
-                2 + 1 + 35 + 1 + 3 + 1); /* doorbell, vacancy, words, stream, push, ring */
+                2 + 1 + 1 + 35 + 1 + 3 + 1); /* doorbell, vacancy, enable, words, stream, push, ring */
     before = fwrig_accesses(rig);
     fwrig_retire(rig, 4, 0, true);
     fwrig_run(rig);

@@ -142,7 +142,7 @@ static void an_assertion_is_dumped(void **state)
 
         assert_int_equal(call->cookie, 500 + i);
         assert_int_equal(call->age_ns, 250);
-        assert_int_equal(call->running, i < 2);
+        assert_int_equal(call->place, i < 2);
         assert_int_equal(call->network, i < 2 ? i + 2 : 0);
         assert_true(call->level == 5 && call->stream == 3 && call->procedure == 0);
         assert_int_equal(call->text, FWRIG_TEXT);

@@ -105,6 +105,87 @@ static void a_strict_state_machine_faults_on_what_it_does_not_expect(void **stat
     expect(&bad, "exeloop: bad row 1", "victim");
 }
 
+/*
+ * A transient state has no rows: an event there is a fault, and it is left by crossing it. Nothing else is
+ * crossed, and not to a state that is transient itself.
+ */
+static struct rt_fsm_table crossed(void)
+{
+    struct rt_fsm_table table = pausing;
+
+    table.transient = 1u << PAUSE;
+    return table;
+}
+
+static void cross(struct rig *rig)
+{
+    const struct rt_fsm_table table = crossed();
+    struct rt_fsm fsm;
+
+    rt_fsm_init(&fsm, rig->kernel, &table, rig);
+    rt_fsm_post(&fsm, DRAIN, 0);
+    rig->actions += rt_fsm_state(&fsm) == PAUSE;
+    rt_fsm_cross(&fsm, RUN);
+    rig->actions += rt_fsm_state(&fsm) == RUN;
+    rt_fsm_post(&fsm, DRAIN, 0);
+    rig->actions += rt_fsm_state(&fsm) == PAUSE;
+    rt_fsm_post(&fsm, DRAIN, 0);
+}
+
+static void cross_from_run(struct rig *rig)
+{
+    const struct rt_fsm_table table = crossed();
+    struct rt_fsm fsm;
+
+    rt_fsm_init(&fsm, rig->kernel, &table, rig);
+    rt_fsm_cross(&fsm, RUN);
+}
+
+static void cross_to(struct rig *rig, unsigned next)
+{
+    const struct rt_fsm_table table = crossed();
+    struct rt_fsm fsm;
+
+    rt_fsm_init(&fsm, rig->kernel, &table, rig);
+    rt_fsm_post(&fsm, DRAIN, 0);
+    rt_fsm_cross(&fsm, next);
+}
+
+static void cross_to_itself(struct rig *rig)
+{
+    cross_to(rig, PAUSE);
+}
+
+static void cross_to_none(struct rig *rig)
+{
+    cross_to(rig, 2);
+}
+
+static void leave_by_a_row(struct rig *rig)
+{
+    static const struct rt_fsm_row leaving[] = {{RUN, DRAIN, PAUSE, NULL}, {PAUSE, DRAIN, RUN, NULL}};
+    struct rt_fsm_table table = crossed();
+    struct rt_fsm fsm;
+
+    table.rows = leaving;
+    table.row_count = 2;
+    rt_fsm_init(&fsm, rig->kernel, &table, rig);
+}
+
+static void a_transient_state_is_crossed_and_takes_no_event(void **state)
+{
+    struct rig good = {.body = cross}, run = {.body = cross_from_run}, itself = {.body = cross_to_itself},
+               none = {.body = cross_to_none}, row = {.body = leave_by_a_row};
+
+    (void)state;
+    expect(&good, "exeloop: event drain in state PAUSE", "victim");
+    assert_int_equal(good.actions, 3);
+    expect(&run, "exeloop: state RUN is not crossed to RUN", "victim");
+    expect(&itself, "exeloop: state PAUSE is not crossed to PAUSE", "victim");
+    expect(&none, "exeloop: state PAUSE is not crossed to none", "victim");
+    expect(&row, "exeloop: bad row 1", "victim");
+}
+
 /* An action that posts one event too many, and one that is interrupted by another task's event. */
 static struct rt_fsm shared;
 
@@ -206,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_strict_state_machine_faults_on_what_it_does_not_expect),
+        cmocka_unit_test(a_transient_state_is_crossed_and_takes_no_event),
         cmocka_unit_test(a_state_machine_faults_on_too_many_events_and_on_two_tasks),
         cmocka_unit_test(pending_events_run_in_order),
     };

@@ -137,6 +137,7 @@ static const struct {
     {PR_TRACE_DRV_SIGNAL, "client 10 raises shared event 11 to 12"},
     {PR_TRACE_DRV_HELD, "client 10: the firmware has request 0xb, which waits for events"},
     {PR_TRACE_DRV_HELD_ENDS, "client 10: the firmware is to end request 0xb, which waits for events"},
+    {PR_TRACE_DRV_SECURE, "secure mode: t0, 11 calls wait, 12 triggers dropped"},
 };
 
 static struct pr_trace_record made_up_record(unsigned number)

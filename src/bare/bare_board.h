@@ -79,6 +79,8 @@ void *bare_board_window(uint64_t address, size_t bytes);
 
 /* A line of the log, "level origin: text", without its end. */
 void bare_board_print(const char *line, size_t length);
+/* As rt_port_mark. */
+void bare_board_mark(uint32_t code, const uint64_t *word, size_t words);
 /* As rt_port_refuse. */
 void bare_board_refuse(const char *text, size_t length);
 

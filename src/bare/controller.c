@@ -113,7 +113,7 @@ void *bare_board_window(uint64_t address, size_t bytes)
     return (void *)(uintptr_t)(PR_CORE_SHARED | address);
 }
 
-static void probe(enum pr_core_probe kind, uint32_t argument, const char *text, size_t length)
+static void probe(enum pr_core_probe kind, uint32_t argument, const void *text, size_t length)
 {
     const uint64_t address = (uintptr_t)text;
 
@@ -134,6 +134,11 @@ static size_t length_of(const char *text)
 void bare_board_print(const char *line, size_t length)
 {
     probe(PR_PROBE_LOG, 0, line, length);
+}
+
+void bare_board_mark(uint32_t code, const uint64_t *word, size_t words)
+{
+    probe(PR_PROBE_MARK, code, word, words * sizeof(word[0]));
 }
 
 void bare_board_refuse(const char *text, size_t length)

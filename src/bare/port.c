@@ -188,6 +188,12 @@ void rt_port_log(struct rt_port *self, const struct rt_port_line *line)
     bare_board_print(line->line, line->length);
 }
 
+void rt_port_mark(struct rt_port *self, uint32_t code, const uint64_t *word, size_t words)
+{
+    (void)self;
+    bare_board_mark(code, word, words);
+}
+
 void rt_port_refuse(struct rt_port *self, const char *text, size_t length)
 {
     (void)self;

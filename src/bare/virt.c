@@ -193,6 +193,13 @@ void bare_board_print(const char *line, size_t length)
     print_byte('\n');
 }
 
+void bare_board_mark(uint32_t code, const uint64_t *word, size_t words)
+{
+    (void)code;
+    (void)word;
+    (void)words;
+}
+
 void bare_board_refuse(const char *text, size_t length)
 {
     bare_board_print(text, length);

@@ -16,6 +16,7 @@
 #include "driver/identity.h"
 #include "driver/mailbox.h"
 #include "driver/power.h"
+#include "driver/secure.h"
 #include "driver/sleep.h"
 #include "driver/surface.h"
 #include "protocol/catalogue.h"
@@ -170,8 +171,9 @@ static const char *why_not_injected(uint32_t id)
     return NULL;
 }
 
-static IOReturn check_command(struct drv *d, const struct ane_command *command)
+static IOReturn check_command(const struct drv_client *client, const struct ane_command *command)
 {
+    struct drv *d = client->driver;
     const char *name = pr_command_name(command->id), *why = why_not_injected(command->id);
 
     if (command->bytes > sizeof(command->body) || command->status || command->reserved ||
@@ -181,6 +183,8 @@ static IOReturn check_command(struct drv *d, const struct ane_command *command)
                           command->bytes, sizeof(command->body));
     if (!name)
         return drv_refuse(d, kIOReturnBadArgument, "ANE_SendCommand: there is no command 0x%x.", command->id);
+    if (!why)
+        why = drv_secure_wrong(client, command->id);
     if (why)
         return drv_refuse(d, kIOReturnNotPermitted, "ANE_SendCommand: %s (0x%x) is refused: %s.", name,
                           command->id, why);
@@ -193,9 +197,13 @@ static IOReturn send_command(struct drv_client *client, struct IOExternalMethodA
     IOReturn result;
 
     memcpy(&command, args->structureInput, sizeof(command));
-    result = check_command(client->driver, &command);
-    if (!result)
+    result = check_command(client, &command);
+    if (!result) {
+        drv_secure_claim(client, command.id);
         result = ask_firmware(client->driver, command.id, command.body, command.bytes);
+        if (result)
+            drv_secure_refused(client, command.id);
+    }
     if (!result)
         memcpy(args->structureOutput, &command, sizeof(command));
     return result;

@@ -24,6 +24,7 @@
 #include "driver/program.h"
 #include "driver/recovery.h"
 #include "driver/request.h"
+#include "driver/secure.h"
 #include "driver/surface.h"
 #include "driver/unwire.h"
 
@@ -70,6 +71,7 @@ static bool tear_down(struct drv_client *client)
     struct drv_deadline timer = {.timer = true, .ns = client->timeout_ns};
     struct drv *d = client->driver;
 
+    drv_secure_leave(client); /* its own requests may wait for the end of the mode */
     if (!client->idle)
         drv_chain_abort_all(client);
     if (!client->idle && drv_wait(d, &client->idle, &timer)) {

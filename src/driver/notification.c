@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "driver/chain.h"
 #include "driver/recovery.h"
+#include "driver/secure.h"
 
 static void take_reset(struct drv *d, const union drv_notification *message)
 {
@@ -15,12 +16,18 @@ static void take_chaining(struct drv *d, const union drv_notification *message)
     drv_chain_event(d, &message->chaining);
 }
 
+static void take_secure(struct drv *d, const union drv_notification *message)
+{
+    drv_secure_step(d, &message->secure);
+}
+
 static const struct {
     uint32_t id;
     void (*take)(struct drv *d, const union drv_notification *message);
 } rows[] = {
     {PR_CMD_CH_RESET_NOTIFICATION, take_reset},
     {PR_CMD_DATA_CHAINING_EVENT, take_chaining},
+    {PR_CMD_SECURE_MODE_EVENT, take_secure},
 };
 
 void drv_notification_take(struct drv *d, const union drv_notification *message)

@@ -258,7 +258,7 @@ static uint32_t write_body(struct pr_body_process *body, const struct drv_domain
 {
     const struct drv_program *program = process->program;
 
-    body->stream = drv_domain_stream(domain);
+    body->stream = drv_domain_stream(domain) | PR_PROCESS_USER_BITS(process->client->number);
     body->buffers = 0;
     add_own(body, PR_PROCESS_TEXT, process->text, program->text.bytes);
     add_own(body, PR_PROCESS_KERNEL, process->kernel, program->kernel.bytes);

@@ -32,6 +32,7 @@
 #include "driver/power.h"
 #include "driver/process.h"
 #include "driver/request.h"
+#include "driver/secure.h"
 
 #define COMMAND_NS \
     (PR_DEADLINE_NS + (uint64_t)DRV_POLLS * DRV_POLL_NS) /* the firmware may first wait itself */
@@ -253,6 +254,7 @@ static void cancel(struct drv *d)
 void drv_recovery_forget(struct drv *d)
 {
     forget_slots(d);
+    drv_secure_forget(d);
     drv_boot_drop_shared(d);
 }
 

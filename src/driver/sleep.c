@@ -231,6 +231,9 @@ int drv_sleep_enter(struct drv *d, struct base_error *error)
         return status;
     if (!d->ready)
         return d->asleep ? 0 : base_fail(error, EBUSY, "Sleep: the device is being restarted.");
+    if (d->secure.begun)
+        return base_fail(error, EBUSY,
+                         "Sleep: a client owns the engine in secure mode, and must end it first.");
     d->ready = false;
     d->error = NULL; /* others run before this call goes on */
     drv_gate_close(&d->gate);

@@ -474,6 +474,13 @@ struct drv_recovery {
     bool starting;                 /* its creation; else a load */
 };
 
+/* Secure mode (secure.c). */
+struct drv_secure {
+    const struct drv_client *owner; /* who started it; NULL: nobody, or it has ended since */
+    bool begun;                     /* from the command on, until the firmware has left it */
+    bool entered;                   /* the firmware is in it, and no switch is under way */
+};
+
 struct drv {
     struct drv_platform platform;
     struct base_error last;
@@ -496,6 +503,7 @@ struct drv {
     struct drv_dump dump;
     struct drv_recovery recovery;
     struct drv_load load;
+    struct drv_secure secure;
 
     struct drv_fault fault;
     struct drv_domain domain[PR_DART_DOMAINS];

@@ -49,6 +49,7 @@ static void begin(struct fw *fw, unsigned level)
     l->reason = (uint8_t)overdue_reason(fw);
     error = take_errors(fw, level);
     l->aborting = true;
+    fw->exeloop.aborting++;
     l->aborted = rt_port_now(fw->port);
     fw_queue_abort(fw, level);
     fw_log(fw, RT_LOG_ERROR, "queue %u did not retire its request within %u seconds: aborted, error 0x%x",
@@ -61,6 +62,7 @@ static void finish(struct fw *fw, unsigned level)
     uint16_t number;
 
     l->aborting = false;
+    fw->exeloop.aborting--;
     while ((number = fw_queue_retire(fw, level)) != FW_NO_CALL)
         fw_completion_end(fw, number, (enum pr_status)l->reason);
 }
@@ -160,8 +162,10 @@ void fw_abort_reset(struct fw *fw, unsigned first, unsigned last)
     match.first_level = (uint8_t)first;
     match.last_level = (uint8_t)last;
     (void)fw_event_cancel(fw, &match);
-    for (unsigned i = first; i <= last; i++)
+    for (unsigned i = first; i <= last; i++) {
+        fw->exeloop.aborting -= fw->exeloop.level[i].aborting;
         fw->exeloop.level[i].aborting = false;
+    }
     fw_completion_drain(fw);
     arm(fw);
 }

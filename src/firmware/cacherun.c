@@ -15,6 +15,7 @@
 #include "firmware/rebase.h"
 #include "firmware/retained.h"
 #include "firmware/rule.h"
+#include "firmware/secure.h"
 #include "firmware/shared.h"
 #include "protocol/log_line.h"
 
@@ -445,7 +446,8 @@ enum pr_status fw_cacherun_trigger(struct fw *fw, uint64_t length)
         request = find_target(fw, message->cache_handler);
         what.timestamp = message->timestamp;
         what.cookie = message->cookie;
-        status = request ? PR_STATUS_OK : PR_STATUS_WRONG_STATE;
+        status = request && !fw_secure_drops(fw, &fw->process[request->process]) ? PR_STATUS_OK
+                                                                                 : PR_STATUS_WRONG_STATE;
     }
     what.ticket = take_ticket(fw, request);
     if (!status)

@@ -142,11 +142,13 @@ void fw_completion_notify(struct fw *fw)
  */
 void fw_completion_take_error(struct fw *fw, unsigned queue, struct fw_call *call)
 {
-    const uint32_t first = fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1);
-    const bool own = first != PR_TM_ERROR_FINE &&
-                     pr_bits_get(first, PR_TM_ERROR1_QUEUE_LO, PR_TM_ERROR1_QUEUE_WIDTH) == queue;
+    uint32_t first;
+    bool own;
 
     fw_exeloop_check(fw, "a look at the error registers");
+    first = fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1);
+    own = first != PR_TM_ERROR_FINE &&
+          pr_bits_get(first, PR_TM_ERROR1_QUEUE_LO, PR_TM_ERROR1_QUEUE_WIDTH) == queue;
     for (unsigned i = 0; i < PR_TM_ERRORS; i++)
         call->error[i] = own ? fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1 + 4 * i) : PR_TM_ERROR_FINE;
     call->tm_status = fw_register_read(fw, PR_ENGINE_TM + PR_TM_STATUS);
@@ -216,7 +218,8 @@ void fw_completion_go_on(struct fw *fw)
             fw_queue_pump(fw, i);
     fw_cacherun_start(fw);
     fw_completion_notify(fw);
-    if (!fw->exeloop.active && rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_EXEC)
+    /* busy_now: from the first dispatch on. An abort that has not cleared its queue looks at it again. */
+    if (!fw->exeloop.active && !fw->exeloop.aborting && fw->loadmon.busy_now)
         rt_fsm_post(&fw->exeloop.machine, FW_EVENT_DRAIN, 0);
 }
 

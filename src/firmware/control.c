@@ -24,6 +24,7 @@
 #include "firmware/pump.h"
 #include "firmware/report.h"
 #include "firmware/reservation.h"
+#include "firmware/secure.h"
 #include "firmware/setting.h"
 #include "firmware/shared.h"
 #include "firmware/tunables.h"
@@ -155,6 +156,9 @@ static const struct fw_command commands[] = {
     {PR_CMD_QUIESCE_STATE, ON(IO), QUERY(pr_body_quiesce), TASK(SERVER), fw_life_quiesce},
     {PR_CMD_SUSPEND, ON(IO), NO_BODY, TASK(SERVER), fw_life_suspend},
     {PR_CMD_POWER_DOWN, ON(IO), NO_BODY, TASK(SERVER), fw_life_power_down},
+    {PR_CMD_SECURE_MODE_START, ON(IO), EXACT(pr_body_u32), TASK(EXELOOP), fw_secure_start},
+    {PR_CMD_SECURE_MODE_STOP, ON(IO), EXACT(pr_body_u32), TASK(EXELOOP), fw_secure_stop},
+    {PR_CMD_SECURE_MODE_RESUME_TRANSITION, ON(IO), NO_BODY, TASK(EXELOOP), fw_secure_resume},
     {PR_CMD_RESET, ON(IO), EXACT(pr_body_reset), TASK(SERVER), fw_life_reset},
     {PR_CMD_SET_SNE_PMU_BASE, ON(IO), INOUT(pr_body_pmu), TASK(SERVER), fw_power_set_base},
     {PR_CMD_POWER_DEVICE_ON, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_power_device_on},

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "firmware/doorbell.h"
 #include "firmware/log.h"
+#include "firmware/queue.h"
 #include "firmware/retained.h"
 #include "firmware/shared.h"
 #include "rtkernel/fault.h"
@@ -19,6 +20,7 @@ _Static_assert(RT_CALL_STACK_FRAMES <= PR_DUMP_FRAMES_MAX && RT_NAME_BYTES <= PR
                    RT_TEXT_BYTES <= PR_DUMP_TEXT_BYTES && (int)RT_TASK_COUNT <= (int)PR_DUMP_TASKS_MAX,
                "the kernel's records fit into the sections");
 /* The numbers of the classes cross to the host as they are. */
+_Static_assert(BASE_COUNT_OF(((struct pr_dump_call *)0)->key) == PR_KEY_PARTS, "a dump has the whole key");
 #define X(id, number, name) _Static_assert((int)RT_FAULT_##id == (number), "a fault class of the protocol's");
 PR_FAULT_CLASSES(X)
 #undef X
@@ -113,28 +115,44 @@ static size_t stack(struct fw *fw, const struct rt_fault *fault, void *to)
     return offsetof(struct pr_dump_stack, frame) + section->count * sizeof(section->frame[0]);
 }
 
-static void add_calls(struct fw *fw, struct pr_dump_engine *section, const struct fw_list *list,
-                      enum pr_dump_call_state state)
+static void add_call(struct fw *fw, struct pr_dump_engine *section, const struct fw_call *call,
+                     enum pr_dump_call_state place)
 {
-    const uint64_t now = rt_port_now(fw->port);
+    struct pr_dump_call *row = &section->call[section->count++];
+    uint64_t key[PR_KEY_PARTS];
 
-    for (uint16_t n = list->head; n != FW_NO_CALL && section->count < PR_DUMP_CALLS_MAX;
-         n = fw->call[n].next) {
-        const struct fw_call *call = &fw->call[n];
+    *row = (struct pr_dump_call){.cookie = call->cookie,
+                                 .age_ns = rt_port_now(fw->port) - call->accepted,
+                                 .program = call->program,
+                                 .process = call->process,
+                                 .procedure = call->procedure,
+                                 .level = call->level,
+                                 .network = call->network,
+                                 .place = (uint8_t)place,
+                                 .stream = call->stream,
+                                 .text = call->address,
+                                 .descriptors =
+                                     pr_bits_get(call->info, PR_TM_INFO_COUNT_LO, PR_TM_INFO_COUNT_WIDTH)};
+    fw_queue_key(fw, call, key);
+    for (unsigned i = 0; i < PR_KEY_PARTS; i++)
+        row->key[i] = (uint32_t)key[i];
+}
 
-        section->call[section->count++] = (struct pr_dump_call){
-            .cookie = call->cookie,
-            .age_ns = now - call->accepted,
-            .program = call->program,
-            .process = call->process,
-            .procedure = call->procedure,
-            .level = call->level,
-            .network = call->network,
-            .running = (uint8_t)state,
-            .stream = call->stream,
-            .text = call->address,
-            .descriptors = pr_bits_get(call->info, PR_TM_INFO_COUNT_LO, PR_TM_INFO_COUNT_WIDTH)};
-    }
+static void add_list(struct fw *fw, struct pr_dump_engine *section, const struct fw_list *list,
+                     enum pr_dump_call_state place)
+{
+    for (uint16_t n = list->head; n != FW_NO_CALL && section->count < PR_DUMP_CALLS_MAX; n = fw->call[n].next)
+        add_call(fw, section, &fw->call[n], place);
+}
+
+static void add_calls(struct fw *fw, struct pr_dump_engine *section)
+{
+    for (unsigned i = 0; i < PR_PRIORITIES; i++)
+        add_list(fw, section, &fw->exeloop.level[i].running, PR_DUMP_CALL_RUNNING);
+    for (unsigned i = 0; i < PR_PRIORITIES; i++)
+        add_list(fw, section, &fw->exeloop.level[i].waiting, PR_DUMP_CALL_WAITING);
+    add_list(fw, section, &fw->events.held, PR_DUMP_CALL_HELD);
+    add_list(fw, section, &fw->secure.held, PR_DUMP_CALL_OUTSIDE);
 }
 
 static size_t engine(struct fw *fw, const struct rt_fault *fault, void *to)
@@ -147,11 +165,7 @@ static size_t engine(struct fw *fw, const struct rt_fault *fault, void *to)
         section->error[i] = fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1 + 4 * i);
     section->state = rt_fsm_state(&fw->exeloop.machine);
     section->power = fw->power.on;
-    for (unsigned i = 0; i < PR_PRIORITIES; i++)
-        add_calls(fw, section, &fw->exeloop.level[i].running, PR_DUMP_CALL_RUNNING);
-    for (unsigned i = 0; i < PR_PRIORITIES; i++)
-        add_calls(fw, section, &fw->exeloop.level[i].waiting, PR_DUMP_CALL_WAITING);
-    add_calls(fw, section, &fw->events.held, PR_DUMP_CALL_HELD);
+    add_calls(fw, section);
     return offsetof(struct pr_dump_engine, call) + section->count * sizeof(section->call[0]);
 }
 

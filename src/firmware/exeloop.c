@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The execution loop. Between two records it is in EXEC exactly while calls are waiting or running, in RUN
- * while there are none, and in INIT until the first start. A message is copied once, and the copy is checked
+ * The execution loop. Between two records it is in EXEC exactly while calls are waiting or running or an
+ * abort has not cleared its queue yet, in RUN while there is none of that, and in INIT until the first start.
+ * The secure phase has EXEC-SECURE instead of both; PAUSE is between (secure.c). A message is copied once, and the copy is checked
  * and used. Every slot goes back to the host, that of a refused message with its status and a ring.
  */
 #include "firmware/exeloop.h"
@@ -28,6 +29,7 @@
 #include "firmware/reservation.h"
 #include "firmware/retained.h"
 #include "firmware/rule.h"
+#include "firmware/secure.h"
 #include "firmware/shared.h"
 #include "firmware/tail.h"
 #include "protocol/log_line.h"
@@ -72,6 +74,17 @@ static void on_first_dispatch(void *context, unsigned event, uint64_t argument)
     rt_timer_start(fw->exeloop.deadline, PR_DEADLINE_NS, 0);
 }
 
+/* In the secure phase one state has both: idle and in flight. */
+static void on_secure_dispatch(void *context, unsigned event, uint64_t argument)
+{
+    const struct fw *fw = context;
+
+    if (fw->loadmon.busy_now)
+        on_dispatch(context, event, argument);
+    else
+        on_first_dispatch(context, event, argument);
+}
+
 static void on_drain(void *context, unsigned event, uint64_t argument)
 {
     struct fw *fw = context;
@@ -84,20 +97,36 @@ static void on_drain(void *context, unsigned event, uint64_t argument)
         fw_power_gate(fw);
     if (fw->closed & FW_CLOSED_QUIESCED)
         rt_signal_raise(fw->life.signal, FW_SIGNAL_DRAINED);
+    fw_secure_drained(fw);
+}
+
+static void on_pause(void *context, unsigned event, uint64_t argument)
+{
+    (void)event;
+    (void)argument;
+    fw_secure_pause(context);
 }
 
 static const char *const state_names[PR_EXECUTION_COUNT] = {
-#define X(id, number, meaning) [PR_EXECUTION_##id] = #id,
+#define X(id, number, name, meaning) [PR_EXECUTION_##id] = (name),
     PR_EXECUTION_STATES(X)
 #undef X
 };
-static const char *const event_names[FW_EVENTS] = {"start", "stop", "dispatch", "drain"};
+static const char *const event_names[FW_EVENTS] = {"start", "stop",
+#define X(id, name, meaning) [FW_EVENT_##id] = (name),
+                                                   PR_EXECUTION_EVENTS(X)
+#undef X
+};
 static const struct rt_fsm_row rows[] = {
     {PR_EXECUTION_INIT, FW_EVENT_START, PR_EXECUTION_RUN, on_start},
     {PR_EXECUTION_RUN, FW_EVENT_STOP, PR_EXECUTION_INIT, on_stop},
     {PR_EXECUTION_RUN, FW_EVENT_DISPATCH, PR_EXECUTION_EXEC, on_first_dispatch},
     {PR_EXECUTION_EXEC, FW_EVENT_DISPATCH, PR_EXECUTION_EXEC, on_dispatch},
     {PR_EXECUTION_EXEC, FW_EVENT_DRAIN, PR_EXECUTION_RUN, on_drain},
+    {PR_EXECUTION_RUN, FW_EVENT_ENTER_SECURE, PR_EXECUTION_PAUSE, on_pause},
+    {PR_EXECUTION_EXEC_SECURE, FW_EVENT_DISPATCH, PR_EXECUTION_EXEC_SECURE, on_secure_dispatch},
+    {PR_EXECUTION_EXEC_SECURE, FW_EVENT_DRAIN, PR_EXECUTION_EXEC_SECURE, on_drain},
+    {PR_EXECUTION_EXEC_SECURE, FW_EVENT_EXIT_SECURE, PR_EXECUTION_PAUSE, on_pause},
 };
 static const struct rt_fsm_table table = {
     .name = "exeloop",
@@ -107,6 +136,7 @@ static const struct rt_fsm_table table = {
     .events = FW_EVENTS,
     .first = PR_EXECUTION_INIT,
     .strict = RT_FSM_STRICT,
+    .transient = 1u << PR_EXECUTION_PAUSE,
     .rows = rows,
     .row_count = BASE_COUNT_OF(rows),
 };
@@ -362,7 +392,7 @@ static enum pr_status start(struct fw *fw)
 
 static enum pr_status stop(struct fw *fw)
 {
-    if (fw_exeloop_busy(fw))
+    if (fw_exeloop_busy(fw) || rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_EXEC)
         return PR_STATUS_BUSY;
     if (rt_fsm_state(&fw->exeloop.machine) == PR_EXECUTION_RUN)
         rt_fsm_post(&fw->exeloop.machine, FW_EVENT_STOP, 0);
@@ -383,6 +413,7 @@ void fw_exeloop_run(struct fw *fw, const struct fw_record *record)
     case FW_RECORD_LOOK: look(fw); break;
     case FW_RECORD_START: fw_pump_answer(fw, record, start(fw)); break;
     case FW_RECORD_STOP: fw_pump_answer(fw, record, stop(fw)); break;
+    case FW_RECORD_SECURE: fw_secure_overdue(fw); break;
     case FW_RECORD_RESET:
         fw_abort_reset(fw, fw->intmgr.first, fw->intmgr.last);
         fw_pump_answer(fw, record, PR_STATUS_OK);
@@ -403,18 +434,22 @@ void fw_exeloop_run(struct fw *fw, const struct fw_record *record)
 
 void fw_exeloop_dispatch(struct fw *fw, uint16_t number)
 {
-    rt_fsm_post(&fw->exeloop.machine, FW_EVENT_DISPATCH, number);
+    if (!fw_secure_holds(fw, number))
+        rt_fsm_post(&fw->exeloop.machine, FW_EVENT_DISPATCH, number);
 }
 
 bool fw_exeloop_busy(const struct fw *fw)
 {
-    return fw->exeloop.active || fw->events.count;
+    return fw->exeloop.active || fw->events.count || fw->secure.waiting;
 }
 
 void fw_exeloop_check(struct fw *fw, const char *what)
 {
-    if (rt_fsm_state(&fw->exeloop.machine) != PR_EXECUTION_EXEC)
-        rt_fault_assert(fw->kernel, "%s outside EXEC", what);
+    const unsigned state = rt_fsm_state(&fw->exeloop.machine);
+
+    if (state != PR_EXECUTION_EXEC && state != PR_EXECUTION_EXEC_SECURE)
+        rt_fault_assert(fw->kernel, "%s in %s, outside EXEC and EXEC-SECURE", what,
+                        rt_fsm_state_name(&fw->exeloop.machine));
 }
 
 void fw_exeloop_close(struct fw *fw, uint32_t reason)

@@ -5,18 +5,31 @@
 
 #include "firmware/state.h"
 
-/* Events of its machine (Table 29.8; those of the secure phase come with it). */
-enum fw_exeloop_event { FW_EVENT_START, FW_EVENT_STOP, FW_EVENT_DISPATCH, FW_EVENT_DRAIN, FW_EVENTS };
+/* Events of its machine: START and STOP of the host's, which are ours, and the alphabet of four. */
+enum fw_exeloop_event {
+    FW_EVENT_START,
+    FW_EVENT_STOP,
+#define X(id, name, meaning) FW_EVENT_##id,
+    PR_EXECUTION_EVENTS(X)
+#undef X
+        FW_EVENTS
+};
 
 /* Makes its machine and its timer. False when a pool is exhausted. */
 bool fw_exeloop_create(struct fw *fw);
 /* The task: START, STOP and RESET of the server's, which it answers, and looks. */
 void fw_exeloop_run(struct fw *fw, const struct fw_record *record);
-/* An entered call begins: the dispatch event of the machine. */
+/*
+ * An entered call begins: the dispatch event of the machine. A call that the present mode does not admit
+ * waits outside of the machine instead (secure.h).
+ */
 void fw_exeloop_dispatch(struct fw *fw, uint16_t number);
 /* Calls wait, run or are held. */
 bool fw_exeloop_busy(const struct fw *fw);
-/* Fails when the loop is not in EXEC: what touches the hardware of a call says so first (seeds ch. 29). */
+/*
+ * Fails when the loop is neither in EXEC nor in EXEC-SECURE: what touches the hardware of a call says so
+ * first (seeds ch. 29).
+ */
 void fw_exeloop_check(struct fw *fw, const char *what);
 /* Closes the loop for a reason of FW_CLOSED_*, or takes that reason back. Any context. */
 void fw_exeloop_close(struct fw *fw, uint32_t reason);

@@ -12,6 +12,7 @@
 #include "firmware/power.h"
 #include "firmware/process.h"
 #include "firmware/pump.h"
+#include "firmware/secure.h"
 #include "rtkernel/signal.h"
 
 enum life_event { EVENT_START, EVENT_STOP, EVENT_QUIESCE, EVENT_SUSPEND, EVENT_POWER_DOWN, EVENTS };
@@ -55,8 +56,15 @@ bool fw_life_is_down(const struct fw *fw)
     return rt_fsm_state(&fw->life.machine) == FW_LIFE_DOWN;
 }
 
+/* The tenant of the secure mode owns the engine until the host ends the mode. */
 static bool allowed(struct fw *fw, enum life_event event)
 {
+    if (fw_secure_is_on(fw)) {
+        fw_log(fw, RT_LOG_WARNING,
+               "%s is refused: the engine is in secure mode, or on the way; send SECURE_MODE_STOP first",
+               event_names[event]);
+        return false;
+    }
     for (unsigned i = 0; i < BASE_COUNT_OF(rows); i++)
         if (rows[i].state == rt_fsm_state(&fw->life.machine) && rows[i].event == event)
             return true;
@@ -93,7 +101,7 @@ enum pr_status fw_life_stop(struct fw *fw, struct pr_command_header *header, voi
     status = fw_pump_ask(fw, FW_TASK_SERVER, FW_TASK_EXELOOP, FW_RECORD_STOP);
     if (status) {
         fw_log(fw, RT_LOG_WARNING, "stop is refused: %u calls are in flight",
-               fw->exeloop.active + fw->events.count);
+               fw->exeloop.active + fw->events.count + fw->secure.waiting);
         return status;
     }
     rt_fsm_post(&fw->life.machine, EVENT_STOP, 0);
@@ -181,7 +189,7 @@ enum pr_status fw_life_power_down(struct fw *fw, struct pr_command_header *heade
         return PR_STATUS_WRONG_STATE;
     if (fw_exeloop_busy(fw)) {
         fw_log(fw, RT_LOG_WARNING, "power-down is refused: %u calls are in flight",
-               fw->exeloop.active + fw->events.count);
+               fw->exeloop.active + fw->events.count + fw->secure.waiting);
         return PR_STATUS_BUSY;
     }
     fw_exeloop_close(fw, FW_CLOSED_QUIESCED);

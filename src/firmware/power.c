@@ -9,6 +9,7 @@
 #include "firmware/exeloop.h"
 #include "firmware/log.h"
 #include "firmware/queue.h"
+#include "firmware/secure.h"
 #include "firmware/shared.h"
 #include "rtkernel/irq.h"
 
@@ -36,18 +37,23 @@ static unsigned find_off(struct fw *fw)
     return PR_PMU_DOMAINS;
 }
 
-void fw_power_ungate(struct fw *fw)
+static void switch_on(struct fw *fw)
 {
     unsigned off;
 
-    if (fw->power.on & BIT(ISLANDS))
-        return;
     write_islands(fw, PR_PMU_ON);
     off = find_off(fw);
     if (off < PR_PMU_DOMAINS)
         fw_log(fw, RT_LOG_ERROR, "island %u stays off after its power was switched on", off);
-    fw_queue_start(fw);
     fw->power.on |= BIT(ISLANDS);
+}
+
+void fw_power_ungate(struct fw *fw)
+{
+    if (fw->power.on & BIT(ISLANDS))
+        return;
+    switch_on(fw);
+    fw_queue_start(fw);
 }
 
 void fw_power_gate(struct fw *fw)
@@ -57,6 +63,17 @@ void fw_power_gate(struct fw *fw)
     write_islands(fw, PR_PMU_OFF);
     fw->power.on &= ~BIT(ISLANDS);
     fw->power.gated++;
+}
+
+bool fw_power_islands(const struct fw *fw)
+{
+    return fw->power.on & BIT(ISLANDS);
+}
+
+void fw_power_cycle(struct fw *fw)
+{
+    fw_power_gate(fw);
+    switch_on(fw);
 }
 
 static uint64_t fabric(struct fw *fw)
@@ -125,6 +142,8 @@ static const char *switch_wrong(struct fw *fw, uint32_t device, enum pr_status *
         return "the PMU's base is not set";
     if (device == PR_POWER_ISLANDS && fw->power.dynamic)
         return "the islands are switched by themselves";
+    if (fw_secure_is_on(fw))
+        return "the engine is in secure mode, or on the way";
     *status = PR_STATUS_BUSY;
     return fw->exeloop.active ? "calls are in flight" : NULL;
 }
@@ -179,6 +198,10 @@ enum pr_status fw_power_dynamic(struct fw *fw, struct pr_command_header *header,
     }
     if (!fw->power.pmu) {
         fw_log(fw, RT_LOG_WARNING, "dynamic power gating needs the PMU's base, which is not set");
+        return PR_STATUS_WRONG_STATE;
+    }
+    if (fw_secure_is_on(fw)) {
+        fw_log(fw, RT_LOG_WARNING, "dynamic power gating is not changed in secure mode, or on the way");
         return PR_STATUS_WRONG_STATE;
     }
     if (fw->exeloop.active) {

@@ -13,6 +13,10 @@ void fw_power_init(struct fw *fw);
 /* The islands, for the first push of EXEC and after its last call; while they are switched by themselves. */
 void fw_power_ungate(struct fw *fw);
 void fw_power_gate(struct fw *fw);
+/* Whether they are on. */
+bool fw_power_islands(const struct fw *fw);
+/* Off and on again: they have forgotten everything. The queues stay disabled. */
+void fw_power_cycle(struct fw *fw);
 
 /* Whether the fabric's link permits the processor to gate its power (Table 29.5). */
 bool fw_power_gate_allowed(struct fw *fw);

@@ -41,9 +41,12 @@ void fw_process_init(struct fw *fw)
 }
 
 /* A bypass stream would reach memory past the DART. */
-static bool stream_allowed(uint32_t stream)
+static bool stream_allowed(uint32_t word)
 {
-    return stream < PR_DART_STREAMS && !(PR_DART_BYPASS_STREAMS >> stream & 1);
+    const uint32_t stream = PR_PROCESS_STREAM(word);
+
+    return !(word & PR_PROCESS_UNKNOWN) && stream < PR_DART_STREAMS &&
+           !(PR_DART_BYPASS_STREAMS >> stream & 1);
 }
 
 enum pr_status fw_process_create(struct fw *fw, uint32_t program, uint32_t wanted,
@@ -67,14 +70,16 @@ enum pr_status fw_process_create(struct fw *fw, uint32_t program, uint32_t wante
     process = &fw->process[*slot];
     previous = rt_irq_mask(fw->kernel);
     process->rebase = rebase;
-    process->stream = (uint8_t)body->stream;
+    process->stream = PR_PROCESS_STREAM(body->stream);
+    process->user = PR_PROCESS_USER(body->stream);
+    process->secure = body->stream & PR_PROCESS_SECURE;
     process->program = (uint16_t)program;
     process->finished = 0;
     rt_fsm_post(&process->machine, EVENT_CREATE, 0);
     of->processes++;
     rt_irq_restore(fw->kernel, previous);
-    fw_log(fw, RT_LOG_INFO, "process %u: program %u, stream %u, text at 0x%llx", *slot, program, body->stream,
-           (unsigned long long)rebase->text);
+    fw_log(fw, RT_LOG_INFO, "process %u: program %u, stream %u, text at 0x%llx", *slot, program,
+           process->stream, (unsigned long long)rebase->text);
     return PR_STATUS_OK;
 }
 

@@ -7,7 +7,10 @@
 
 #include "firmware/call.h"
 #include "firmware/exeloop.h"
+#include "firmware/log.h"
 #include "firmware/shared.h"
+#include "protocol/log_line.h"
+#include "rtkernel/fault.h"
 
 static uint32_t queue_reg(unsigned queue, uint32_t reg)
 {
@@ -25,6 +28,13 @@ void fw_queue_start(struct fw *fw)
     fw_register_write(fw, PR_ENGINE_TM + PR_TM_IRQ_EN2, PR_TM_IRQ_EN2_ON);
 }
 
+void fw_queue_stop(struct fw *fw)
+{
+    fw_register_write(fw, PR_ENGINE_TM + PR_TM_TQ_EN, 0);
+    for (unsigned i = 0; i < PR_TQ_COUNT; i++)
+        fw_register_write(fw, queue_reg(i, PR_TQ_STATUS), 0);
+}
+
 /* Each id is in use once. Sixteen requests at most are on the queues, so there is always one. */
 static uint8_t take_network(struct fw_exeloop *e)
 {
@@ -35,7 +45,26 @@ static uint8_t take_network(struct fw_exeloop *e)
     return (uint8_t)e->network;
 }
 
-/* 35 words, less those of wide BARs, into the queue's registers, its stream, and the words of the push. */
+void fw_queue_key(const struct fw *fw, const struct fw_call *call, uint64_t key[PR_KEY_PARTS])
+{
+    key[PR_KEY_USER] = fw->process[call->process].user;
+    key[PR_KEY_JOB] = call->ticket;
+    key[PR_KEY_PRIORITY] = key[PR_KEY_HWQ] = key[PR_KEY_QUEUE] = call->level;
+    key[PR_KEY_TQ] = call->network;
+}
+
+static void mark(struct fw *fw, const struct fw_call *call)
+{
+    uint64_t key[PR_KEY_PARTS];
+
+    fw_queue_key(fw, call, key);
+    rt_port_mark(fw->port, PR_MARK_SCHEDULE, key, PR_KEY_PARTS);
+}
+
+/*
+ * The queue is enabled; 35 words, less those of wide BARs, go into its registers, then its stream, and the
+ * words of the push.
+ */
 static void push(struct fw *fw, struct fw_call *call)
 {
     const unsigned queue = call->level;
@@ -43,6 +72,8 @@ static void push(struct fw *fw, struct fw_call *call)
     fw_exeloop_check(fw, "a push");
     call->network = take_network(&fw->exeloop);
     fw->exeloop.network_level[call->network] = (uint8_t)queue;
+    mark(fw, call);
+    fw_register_write(fw, queue_reg(queue, PR_TQ_STATUS), PR_TQ_STATUS_IN_USE);
     fw->wide_bars[queue] = call->wide;
     for (unsigned i = 0; i < PR_TQ_BARS; i++)
         if (call->wide >> i & 1)
@@ -63,10 +94,20 @@ static void push(struct fw *fw, struct fw_call *call)
                           queue << PR_TM_PUSH_QUEUE_LO);
 }
 
+/* Once, from the first call that finds no room until none waits. */
+static void log_full(struct fw *fw, struct fw_level *l)
+{
+    if (!l->full)
+        fw_log_quiet(fw, RT_LOG_INFO, PR_LINE_QUEUE_FULL);
+    l->full = true;
+}
+
 void fw_queue_pump(struct fw *fw, unsigned level)
 {
     struct fw_level *l = &fw->exeloop.level[level];
 
+    if (!l->credit && l->waiting.head != FW_NO_CALL)
+        log_full(fw, l);
     while (l->credit && l->waiting.head != FW_NO_CALL && !l->aborting) {
         uint64_t now;
         uint16_t number;
@@ -76,8 +117,10 @@ void fw_queue_pump(struct fw *fw, unsigned level)
          * With credit left the queue is vacant, unless another master uses it. The deadline handles that
          * case.
          */
-        if (!fw_register_read(fw, queue_reg(level, PR_TQ_VACANT)))
+        if (!fw_register_read(fw, queue_reg(level, PR_TQ_VACANT))) {
+            log_full(fw, l);
             return;
+        }
         number = fw_call_take(fw, &l->waiting);
         now = rt_port_now(fw->port);
         if (l->running.head == FW_NO_CALL)
@@ -88,6 +131,7 @@ void fw_queue_pump(struct fw *fw, unsigned level)
         fw->call[number].pushed = now;
         push(fw, &fw->call[number]);
         fw_call_put(fw, &l->running, number);
+        l->full &= l->waiting.head != FW_NO_CALL;
     }
 }
 
@@ -96,6 +140,8 @@ void fw_queue_submit(struct fw *fw, uint16_t number)
     const unsigned level = fw->call[number].level;
     struct fw_level *l = &fw->exeloop.level[level];
 
+    if (level >= PR_SCHEDULE_SLOTS)
+        rt_fault_assert(fw->kernel, "%s does not hold: %u", pr_rule_table[PR_RULE_QUEUE_ID].text, level);
     if (l->running.head == FW_NO_CALL && l->waiting.head == FW_NO_CALL)
         l->since = rt_port_now(fw->port);
     for (; number != FW_NO_CALL; number = fw->call[number].follow) {
@@ -153,6 +199,7 @@ void fw_queue_cancel(struct fw *fw, uint16_t lead)
 
 bool fw_queue_vacant(struct fw *fw, unsigned level)
 {
+    fw_exeloop_check(fw, "a look at an aborted queue");
     return fw_register_read(fw, queue_reg(level, PR_TQ_VACANT)) == FW_CREDIT;
 }
 

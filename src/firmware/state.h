@@ -91,6 +91,7 @@ enum fw_record_kind {
     FW_RECORD_CANCEL,  /* exeloop: end the held calls of events.asked */
     FW_RECORD_POLL,    /* intmgr: its timer fired */
     FW_RECORD_CACHE,   /* exeloop: the cache requests of a process end with it */
+    FW_RECORD_SECURE,  /* exeloop: the host has not resumed the transition in time */
 };
 struct fw_record {
     uint8_t kind, from; /* from: who waits for the answer */
@@ -183,7 +184,9 @@ struct fw_process {
     struct fw_rebase *rebase; /* while it is running */
     struct rt_fsm machine;    /* enum fw_process_state; the call manager's */
     uint8_t stream;
+    bool secure; /* its calls run in secure mode alone */
     uint16_t program;
+    uint16_t user;     /* the client that it belongs to */
     uint16_t calls;    /* accepted and not reported yet */
     uint16_t reserved; /* the program that the id is reserved for, plus 1; 0: none */
     uint16_t requests; /* cache requests; the execution loop's */
@@ -246,6 +249,7 @@ struct fw_level {
     uint64_t since; /* the oldest request is the oldest since then */
     /* From the abort until the queue is vacant again nothing is pushed; its calls end with `reason` then. */
     bool aborting;
+    bool full;      /* the queue had no room for the oldest call that waits, and that is logged */
     uint8_t reason; /* enum pr_status */
     uint64_t aborted;
 };
@@ -262,6 +266,7 @@ struct fw_exeloop {
     struct fw_level level[PR_PRIORITIES];
     struct fw_list free, events;                     /* events: ended, not yet reported to the host */
     uint32_t active;                                 /* calls waiting or running */
+    uint32_t aborting;                               /* levels that are */
     uint32_t sequence;                               /* of PROGRAM_EVENTs */
     uint32_t network;                                /* the last one given out */
     uint32_t networks[(PR_NETWORK_ID_MAX + 1) / 32]; /* a bit per network id in use */
@@ -279,6 +284,19 @@ struct fw_exeloop {
     uint32_t requests; /* of the call being checked: entries of the table of procedures */
     uint16_t request[PR_EXECUTE_ORDER_MAX];
     _Alignas(8) uint8_t message[PR_CALL_CONTAINER_BYTES];
+};
+
+/* The secure mode (secure.h). The execution loop's. */
+enum fw_secure_phase { FW_SECURE_OFF, FW_SECURE_QUIESCING, FW_SECURE_PAUSED, FW_SECURE_ON };
+struct fw_secure {
+    struct rt_timer *timer; /* of the host's acknowledgement */
+    struct fw_list held;    /* accepted calls outside of the machine, oldest first */
+    uint32_t waiting;       /* how many */
+    uint32_t dropped;       /* triggers of processes that are not secure, since the switch began */
+    uint8_t phase;          /* enum fw_secure_phase */
+    bool entering;          /* where a switch goes */
+    uint64_t paused;        /* since when */
+    uint64_t switches, timeouts, dropped_ever;
 };
 
 struct fw_command;
@@ -561,6 +579,7 @@ struct fw {
     struct fw_setting setting;
     struct fw_loadmon loadmon;
     struct fw_exeloop exeloop;
+    struct fw_secure secure;
     struct fw_stats stats;
     struct fw_notify notify;
     struct fw_events events;

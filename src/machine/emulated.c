@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "machine/internal.h"
+#include "machine/mark.h"
 #include "protocol/core.h"
 #include "protocol/image.h"
 #include "rtkernel/fault.h"
@@ -200,6 +201,14 @@ static void trace_log(struct mach_emulated *e, char *line)
     SOC_TRACE(&e->machine->trace, FW_LOG, line, origin, text + 2);
 }
 
+static void trace_mark(struct mach_emulated *e, uint32_t code, const char *text, size_t length)
+{
+    uint64_t word[PROBE_TEXT_MAX / sizeof(uint64_t)];
+
+    memcpy(word, text, length / sizeof(word[0]) * sizeof(word[0]));
+    mach_mark(e->machine, code, word, length / sizeof(word[0]));
+}
+
 static void probe(struct mach_emulated *e, uint32_t value)
 {
     struct soc_trace *trace = &e->machine->trace;
@@ -218,6 +227,7 @@ static void probe(struct mach_emulated *e, uint32_t value)
     case PR_PROBE_REFUSAL: SOC_TRACE(trace, FW_REFUSED, text); break;
     case PR_PROBE_TASK: memcpy(e->task, text, sizeof(text)); break;
     case PR_PROBE_FAULT: SOC_TRACE(trace, FW_FAULT, value >> 16 & 0xff, e->task, text); break;
+    case PR_PROBE_MARK: trace_mark(e, value >> 16 & 0xff, text, length); break;
     case PR_PROBE_HALT: SOC_TRACE(trace, FW_HALT); break;
     default: break;
     }

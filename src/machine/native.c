@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "machine/cpu.h"
+#include "machine/mark.h"
 #include "rtkernel/irq.h"
 #include "rtkernel/kernel.h"
 #include "rtkernel/port.h"
@@ -308,6 +309,11 @@ void *rt_port_window(struct rt_port *port, uint64_t address, size_t bytes)
 void rt_port_log(struct rt_port *port, const struct rt_port_line *line)
 {
     SOC_TRACE(&port->machine->trace, FW_LOG, line->level, line->origin, line->text);
+}
+
+void rt_port_mark(struct rt_port *port, uint32_t code, const uint64_t *word, size_t words)
+{
+    mach_mark(port->machine, code, word, words);
 }
 
 void rt_port_refuse(struct rt_port *port, const char *text, size_t length)

@@ -47,9 +47,17 @@ _Static_assert(PR_CORE_WINDOW == PR_CTRL_WINDOW_CPU + PR_CTRL_WINDOW_CPU_BYTES,
 
 /*
  * The debug probe shows what a processor says to no ring: to the trace, as the native core's port does. The
- * processor has ended with FAULT (the argument is the exception class) and HALT.
+ * processor has ended with FAULT (the argument is the exception class) and HALT. A MARK has 64-bit words for
+ * text, and its code as the argument.
  */
-enum pr_core_probe { PR_PROBE_LOG = 1, PR_PROBE_REFUSAL, PR_PROBE_TASK, PR_PROBE_FAULT, PR_PROBE_HALT };
+enum pr_core_probe {
+    PR_PROBE_LOG = 1,
+    PR_PROBE_REFUSAL,
+    PR_PROBE_TASK,
+    PR_PROBE_FAULT,
+    PR_PROBE_HALT,
+    PR_PROBE_MARK
+};
 #define PR_PROBE_TEXT_MAX 0xffffu
 
 #endif

@@ -105,11 +105,12 @@ struct pr_dump_stack {
 
 /* Calls that the firmware holds, those on the engine first. */
 #define PR_DUMP_CALLS_MAX 32u
-/* HELD: it waits for an event, on no queue. X(id, number, name) */
+/* HELD: it waits for an event, on no queue. OUTSIDE: it waits for another mode. X(id, number, name) */
 #define PR_DUMP_CALL_STATES(X) \
     X(WAITING, 0, "waiting")   \
     X(RUNNING, 1, "running")   \
-    X(HELD, 2, "held")
+    X(HELD, 2, "held")         \
+    X(OUTSIDE, 3, "outside")
 enum pr_dump_call_state {
 #define X(id, number, name) PR_DUMP_CALL_##id = (number),
     PR_DUMP_CALL_STATES(X)
@@ -119,9 +120,11 @@ struct pr_dump_call {
     uint64_t cookie;
     uint64_t age_ns;
     uint32_t program, process, procedure;
-    uint8_t level, network, running, stream; /* running: enum pr_dump_call_state */
-    uint32_t text;                           /* device address of its first descriptor */
-    uint32_t descriptors;
+    uint8_t level, network, stream;
+    uint8_t place;        /* enum pr_dump_call_state */
+    uint32_t text;        /* device address of its first descriptor */
+    uint32_t descriptors; /* of its first partition */
+    uint32_t key[6];      /* the scheduler's, in the order of PR_SCHEDULER_KEY */
 };
 struct pr_dump_engine {
     uint32_t tm_status, error[3];
@@ -157,7 +160,7 @@ _Static_assert(sizeof(struct pr_dump_exception) <= PR_DUMP_AREA_BYTES &&
 
 /* A dump in a file: this, then each section as {u32 section, u32 bytes, bytes}, in the order they came. */
 #define PR_DUMP_MAGIC   0x44454e41u /* "ANED" */
-#define PR_DUMP_VERSION 1u
+#define PR_DUMP_VERSION 2u
 struct pr_dump_file {
     uint32_t magic, version;
     uint32_t sections; /* that follow */

@@ -217,8 +217,9 @@ struct pr_working_set {
     uint64_t text, text_bytes, kernel, kernel_bytes;
 };
 /*
- * CREATE_PROCESS (CHOSEN): program_id in the header; reply process_id. `stream` is the DART stream of the
- * client's domain. The buffers that follow are the program's own, each once, at their addresses in that
+ * CREATE_PROCESS (CHOSEN): program_id in the header; reply process_id. `stream` has the DART stream of the
+ * client's domain, the number of the client, which is the userId of the scheduler's key, and whether its calls
+ * run in secure mode alone; its other bits are 0. The buffers that follow are the program's own, each once, at their addresses in that
  * domain: the text, the kernel when the container has one, and every generic buffer whose address the
  * container fixes.
  */
@@ -233,7 +234,12 @@ struct pr_body_process {
     uint32_t buffers;
     struct pr_process_buffer buffer[];
 };
-#define PR_PROCESS_BYTES(buffers) (8u + 24u * (buffers))
+#define PR_PROCESS_STREAM(word)    ((word)&0xffu)
+#define PR_PROCESS_USER(word)      ((word) >> 8 & 0xffffu)
+#define PR_PROCESS_USER_BITS(user) (((user)&0xffffu) << 8)
+#define PR_PROCESS_SECURE          (1u << 31)
+#define PR_PROCESS_UNKNOWN         0x7f000000u
+#define PR_PROCESS_BYTES(buffers)  (8u + 24u * (buffers))
 #define PR_PROCESS_BUFFERS_MAX \
     ((PR_MESSAGE_BYTES_MAX - 1 - (uint32_t)sizeof(struct pr_command_header) - PR_PROCESS_BYTES(0)) / 24u)
 _Static_assert(sizeof(struct pr_body_process) == PR_PROCESS_BYTES(0), "the buffers of a process start at 8");

@@ -18,7 +18,7 @@ static const struct rt_fsm_row *find_row(const struct rt_fsm_table *table, unsig
 static bool row_is_sound(const struct rt_fsm_table *table, const struct rt_fsm_row *row)
 {
     return row->state < table->states && row->next < table->states && row->event < table->events &&
-           find_row(table, row->state, row->event) == row;
+           !(table->transient >> row->state & 1) && find_row(table, row->state, row->event) == row;
 }
 
 void rt_fsm_init(struct rt_fsm *fsm, struct rt_kernel *kernel, const struct rt_fsm_table *table,
@@ -93,6 +93,19 @@ void rt_fsm_post(struct rt_fsm *fsm, unsigned event, uint64_t argument)
         step(fsm, fsm->ring[at].event, fsm->ring[at].argument);
     }
     fsm->running = false;
+}
+
+void rt_fsm_cross(struct rt_fsm *fsm, unsigned next)
+{
+    const struct rt_fsm_table *table = fsm->table;
+
+    rt_sched_check_context(fsm->kernel, __func__);
+    if (fsm->running || next >= table->states || table->transient >> next & 1 ||
+        !(table->transient >> fsm->state & 1))
+        rt_fault_assert(fsm->kernel, "%s: state %s is not crossed to %s", table->name,
+                        table->state_names[fsm->state],
+                        next < table->states ? table->state_names[next] : "none");
+    fsm->state = (uint8_t)next;
 }
 
 unsigned rt_fsm_state(const struct rt_fsm *fsm)

@@ -155,16 +155,25 @@ static void print_stack(const struct pr_dump *dump)
 
 static void print_call(const struct pr_dump_call *call)
 {
-    static const char *const states[] = {
+    static const char *const places[] = {
 #define X(id, number, name) [number] = name,
         PR_DUMP_CALL_STATES(X)
+#undef X
+    };
+    static const char *const parts[] = {
+#define X(id, name) name,
+        PR_SCHEDULER_KEY(X)
 #undef X
     };
 
     printf("  %-7s cookie 0x%" PRIx64
            "  program %u  process %u  procedure %u  level %u  network %u  stream %u\n",
-           call->running < BASE_COUNT_OF(states) ? states[call->running] : "unknown", call->cookie,
-           call->program, call->process, call->procedure, call->level, call->network, call->stream);
+           call->place < BASE_COUNT_OF(places) ? places[call->place] : "?", call->cookie, call->program,
+           call->process, call->procedure, call->level, call->network, call->stream);
+    printf("         ");
+    for (unsigned i = 0; i < PR_KEY_PARTS; i++)
+        printf(" %s %u", parts[i], call->key[i]);
+    printf("\n");
     printf("          %u descriptors at 0x%x, %" PRIu64 " ns old\n", call->descriptors, call->text,
            call->age_ns);
 }
@@ -172,7 +181,7 @@ static void print_call(const struct pr_dump_call *call)
 static void print_engine(const struct pr_dump *dump)
 {
     static const char *const states[] = {
-#define X(id, number, meaning) [number] = #id,
+#define X(id, number, name, meaning) [number] = name,
         PR_EXECUTION_STATES(X)
 #undef X
     };

@@ -145,18 +145,7 @@ enum fact_budget {
     X("status_vacancy", "queue status and vacancy", 0x2500c)             \
     X("buffer_access_registers", "buffer-access-register file", 0x250a0)
 
-/* Table 29.8, what protocol/execution.h does not hold. PAUSE has no number: X(name, number or -1, meaning) */
-#define FACT_EXECUTION_STATES(X)                                                             \
-    X("EXEC-SECURE", 3,                                                                      \
-      "in flight while the secure phase is asserted, the engine owned by the secure tenant") \
-    X("PAUSE", -1, "fully quiesced for a secure-mode boundary, rejects all events")
-/* The events that drive it. */
-#define FACT_EXECUTION_EVENTS(X)                             \
-    X("dispatch", "a procedure call or trigger is accepted") \
-    X("drain", "toward idle")                                \
-    X("enter-secure", "into the secure phase")               \
-    X("exit-secure", "out of the secure phase")
-/* The smaller machines beside it: X(machine, states) */
+/* The smaller machines beside the execution loop's: X(machine, states) */
 #define FACT_SMALL_MACHINES(X)                            \
     X("process", "idle, running")                         \
     X("cache request", "available, in-use, invalidating") \

@@ -58,20 +58,20 @@ void spec_task_states(struct spec *spec)
 void spec_execution_states(struct spec *spec)
 {
     spec_table_begin(spec, spec->section, state_columns);
-#define X(id, value, note) SPEC_T(#id), SPEC_N(value), SPEC_T(note),
+    /* The table gives the transient no number; ours is chosen. */
+#define X(id, value, title, note) \
+    SPEC_T(title), (value) == PR_EXECUTION_PAUSE ? SPEC_T("transient") : SPEC_N(value), SPEC_T(note),
     SPEC_PUT(spec, PR_EXECUTION_STATES(X));
-#undef X
-#define X(title, value, note) \
-    SPEC_T(title), (value) < 0 ? SPEC_T("transient") : SPEC_N((uint64_t)(value)), SPEC_T(note),
-    SPEC_PUT(spec, FACT_EXECUTION_STATES(X));
 #undef X
     spec_table_end(spec);
 }
 
 void spec_execution(struct spec *spec)
 {
+#define X(id, title, note) SPEC_T(title), SPEC_T(note),
+    SPEC_TABLE(spec, "events", meaning_columns, PR_EXECUTION_EVENTS(X));
+#undef X
 #define X(title, note) SPEC_T(title), SPEC_T(note),
-    SPEC_TABLE(spec, "events", meaning_columns, FACT_EXECUTION_EVENTS(X));
     SPEC_TABLE(spec, "machines", machine_columns, FACT_SMALL_MACHINES(X));
 #undef X
     spec_text(spec, "core", FACT_CONTROLLER_CORE);

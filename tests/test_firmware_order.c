@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls of several engine requests, by partitions and by execute orders: what is pushed and in which order, one
- * event for each call, and what remains when one request fails, is overdue or is reset.
+ * Calls of several engine requests, by partitions and by execute orders: what is pushed and in which order,
+ * one event for each call, and what remains when one request fails, is overdue or is reset.
  */
 #include "callrig.h"
 
@@ -196,8 +196,8 @@ static void other_calls_do_not_come_between(void **state)
 }
 
 /*
- * The first request fails while the second is on the queue already: the call ends when that has ended, with the
- * failure and its words, and the third is not run.
+ * The first request fails while the second is on the queue already: the call ends when that has ended, with
+ * the failure and its words, and the third is not run.
  */
 static void a_failed_request_ends_the_call(void **state)
 {
@@ -239,7 +239,7 @@ static void a_failure_of_the_last_request_is_the_calls(void **state)
     expect_event(rig, 10, PR_STATUS_OK);
 }
 
-/* An overdue queue: the requests on it end with the abort, those that wait for it in the same call with them. */
+/* An overdue queue: the requests on it end with the abort, and so does what waits of the same call. */
 static void an_abort_ends_all_of_a_call(void **state)
 {
     static const uint32_t order[] = {0, 1, 0, 1, 0};
@@ -259,7 +259,7 @@ static void an_abort_ends_all_of_a_call(void **state)
     callrig_expect_free(rig);
 }
 
-/* The queue is not cleared by the abort: the host's reset ends running and waiting requests, one event each call. */
+/* The abort does not clear the queue: the host's reset ends running and waiting requests, a call at a time. */
 static void a_reset_ends_all_of_a_call(void **state)
 {
     static const uint32_t order[] = {0, 1, 0, 1};

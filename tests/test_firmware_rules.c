@@ -13,7 +13,7 @@
 #define BARS   PR_EXE_PROCEDURE_CALL_WITH_BARS
 #define EVENTS PR_EXE_PROCEDURE_CALL_WITH_EVENTS
 
-/* Program i has that content type at procedure 2. Procedure 0 has two partitions, procedure 1 is the second. */
+/* The content type of procedure 2, by program. Procedure 0 has two partitions, entry 1 is the second. */
 static const uint32_t contents[] = {4, 0, 3, 1, 2, 5, 6};
 #define PROGRAMS (sizeof(contents) / sizeof(contents[0]))
 

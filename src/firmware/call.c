@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Procedure calls. Entries are taken from the free list only after the message has passed every check of its
- * own; a call that is refused later, because of one of its requests or for want of entries, gives all back. So
- * an accepted call is always complete.
+ * own; a call that is refused later, because of one of its requests or for want of entries, gives all back.
+ * So an accepted call is always complete.
  */
 #include "firmware/call.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of calls. Only finished calls are reported (state 1), when the last of their requests has ended; the
- * event of the last dispatch (state 0) is never sent.
+ * The end of calls. Only finished calls are reported (state 1), when the last of their requests has ended;
+ * the event of the last dispatch (state 0) is never sent.
  */
 #include "firmware/completion.h"
 

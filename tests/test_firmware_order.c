@@ -276,7 +276,7 @@ static void an_abort_ends_all_of_a_call(void **state)
     callrig_expect_free(rig);
 }
 
-/* The abort does not clear the queue: the host's reset ends running and waiting requests, a call at a time. */
+/* The abort does not clear the queue: the reset ends running and waiting requests, a call at a time. */
 static void a_reset_ends_all_of_a_call(void **state)
 {
     static const uint32_t order[] = {0, 1, 0, 1};

@@ -334,15 +334,16 @@ static void refuses_wrong_data_files(void **state)
     expect_event(rig, 3);
 }
 
-/* Every arm is shut before START, but an id can be given back. */
-static void arms_are_shut_before_start(void **state)
+/* Every arm is shut after STOP, but an id can be given back. */
+static void arms_are_shut_after_stop(void **state)
 {
     const struct pr_exe_data_file file = make_file(1, IMAGE_OUTPUT);
     struct fwrig *rig = *state;
+    const struct pr_body_u32 one = {1};
     struct callrig c;
 
-    assert_true(fwrig_boot(rig));
-    fwrig_load(rig);
+    assert_int_equal(request_id(rig, 0), 1);
+    assert_int_equal(fwrig_control(rig, PR_CMD_STOP, &one, sizeof(one)), PR_STATUS_OK);
     for (unsigned i = 0; i < 3; i++) {
         static const uint16_t ids[] = {PR_EXE_PROCEDURE_CALL, PR_EXE_PROCEDURE_CALL_WITH_BARS, EVENTS};
 
@@ -352,7 +353,7 @@ static void arms_are_shut_before_start(void **state)
     }
     assert_non_null(strstr(fwrig_log(rig), "[EXELOOP] CMD=0x20c refused: the execution loop is not started"));
     assert_int_equal(send_message(rig, &file, sizeof(file)), PR_STATUS_NOT_READY);
-    assert_int_equal(send_ids(rig, 0, 1), PR_STATUS_NO_PROCESS);
+    assert_int_equal(send_ids(rig, 0, 1), PR_STATUS_OK);
 }
 
 /* Ids that are commands of the other channel, and ids that no table has: one line, one counter. */
@@ -381,7 +382,7 @@ int main(void)
         T(a_held_call_is_dispatched_whole), T(logs_the_call_and_its_events),
         T(process_ids_come_back),           T(a_data_file_needs_the_flag),
         T(a_data_file_is_copied),           T(refuses_wrong_data_files),
-        T(arms_are_shut_before_start),      T(other_ids_have_no_arm),
+        T(arms_are_shut_after_stop),        T(other_ids_have_no_arm),
 #undef T
     };
 

@@ -8,6 +8,8 @@
 #include "bootrig.h"
 #include "container_image.h"
 #include "protocol/call.h"
+#include "protocol/controller.h"
+#include "protocol/endpoint.h"
 
 #define SECOND  0x400u /* of the text */
 #define IN_BAR  5u
@@ -43,8 +45,8 @@ static void send_message(struct host *h, enum pr_channel channel, void *message,
     assert_true(slot.address & PR_SLOT_OWNER);
 }
 
-static struct pr_command_header send_command(struct host *h, uint32_t id, uint32_t program, const void *body,
-                                             uint32_t bytes)
+static struct pr_command_header send_body(struct host *h, uint32_t id, uint32_t program, const void *body,
+                                          uint32_t bytes)
 {
     struct {
         struct pr_command_header header;
@@ -53,8 +55,34 @@ static struct pr_command_header send_command(struct host *h, uint32_t id, uint32
 
     memcpy(command.body, body, bytes);
     send_message(h, PR_CHANNEL_IO, &command, (uint32_t)sizeof(command.header) + bytes);
-    assert_int_equal(PR_REPLY_STATUS(&command.header), PR_STATUS_OK);
     return command.header;
+}
+
+static struct pr_command_header send_command(struct host *h, uint32_t id, uint32_t program, const void *body,
+                                             uint32_t bytes)
+{
+    struct pr_command_header header = send_body(h, id, program, body, bytes);
+
+    assert_int_equal(PR_REPLY_STATUS(&header), PR_STATUS_OK);
+    return header;
+}
+
+/* The endpoint of the execution loop. Whether it is bound shows when a call is sent. */
+static void bind_endpoint(struct host *h)
+{
+    const struct pr_body_endpoint ring = {
+        .endpoint = PR_ENDPOINT_DATA_CHAINING,
+        .channel = PR_CHANNEL_DATA_CHAIN_H2T,
+        .ring = h->rig.ipc.iova + pr_ipc_ring_offset(PR_CHANNEL_DATA_CHAIN_H2T),
+        .bytes = (uint64_t)pr_channel_table[PR_CHANNEL_DATA_CHAIN_H2T].slots * PR_SLOT_BYTES};
+    const struct pr_body_endpoint2 targets = {
+        .endpoint = PR_ENDPOINT_DATA_CHAINING,
+        .targets = 1,
+        .target = {{.reg = bootrig_register(&h->rig, PR_CTRL_HOST_DOORBELL),
+                    .bits = 1u << pr_channel_table[PR_CHANNEL_IO_T2H].bit}}};
+
+    (void)send_body(h, PR_CMD_IPC_ENDPOINT_SET, PR_NO_ID, &ring, sizeof(ring));
+    (void)send_body(h, PR_CMD_IPC_ENDPOINT_SET2, PR_NO_ID, &targets, sizeof(targets));
 }
 
 /* The next PROGRAM_EVENT. */
@@ -140,6 +168,7 @@ static int setup(void **state)
     assert_true(bootrig_boot(&h->rig));
     (void)send_command(h, PR_CMD_START, PR_NO_ID, &one, sizeof(one));
     (void)send_command(h, PR_CMD_MCACHE_SIZE_GET, PR_NO_ID, &one, sizeof(one));
+    bind_endpoint(h);
     return 0;
 }
 

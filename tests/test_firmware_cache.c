@@ -185,6 +185,101 @@ static void checks_the_shape_of_an_install(void **state)
     assert_int_equal(cacherig_fw(rig)->process[0].requests, 0);
 }
 
+/* ---- events ---- */
+
+static struct pr_event *event_at(struct cacherig_install *i, unsigned number)
+{
+    return (struct pr_event *)(void *)i->body.link + number;
+}
+
+static void shared(struct cacherig_install *i, unsigned count)
+{
+    for (unsigned n = 0; n < count; n++)
+        event_at(i, n)->type = PR_EVENT_SHARED;
+}
+
+/* Counters of the firmware's with value 1. */
+static void set_events(struct cacherig_install *i, unsigned waits, unsigned signals)
+{
+    i->header.id = PR_CMD_PROCEDURE_CALL_CACHE_REQUEST_WITH_SHARED_EVENTS;
+    i->body.wait_events = waits;
+    i->body.signal_events = signals;
+    for (unsigned n = 0; n < waits + signals; n++)
+        *event_at(i, n) = (struct pr_event){.type = PR_EVENT_FIRMWARE, .id = n % 32, .value = 1};
+}
+
+static void checks_the_events_of_an_install(void **state)
+{
+    struct fwrig *rig = *state;
+    struct cacherig_install i;
+
+    INSTALL(set_events(&i, 0, 0), EVENTS);
+    INSTALLED(set_events(&i, 1, 0));
+    INSTALLED(set_events(&i, 0, 16));
+    INSTALL(set_events(&i, 0, 17), SIGNAL_EVENTS);
+    INSTALLED(set_events(&i, 32, 1));
+    INSTALL(set_events(&i, 33, 1), WAIT_EVENTS);
+    INSTALL(set_events(&i, 1, 1); event_at(&i, 1)->type = 0, EVENT_TYPE);
+    INSTALL(set_events(&i, 1, 1); event_at(&i, 1)->id = 32, EVENT_ID);
+    INSTALL(set_events(&i, 0, 3); shared(&i, 3), SHARED_EVENTS);
+    INSTALL(set_events(&i, 1, 1); i.body.custom_bars = 1, CUSTOM_BARS);
+    INSTALL(set_events(&i, 1, 1); i.header.size = 0x40 + 24, CALL_SIZE);
+}
+
+/* One request signals counter 3 with 10, 11, ...; the other waits for it with 10, 11, ... */
+static void events_rise_with_each_execution(void **state)
+{
+    struct fwrig *rig = *state;
+    struct cacherig_install i;
+    uint64_t signals, waits;
+
+    cacherig_install_make(&i);
+    set_events(&i, 0, 1);
+    *event_at(&i, 0) = (struct pr_event){.type = PR_EVENT_FIRMWARE, .id = 3, .value = 10};
+    assert_int_equal(cacherig_install(rig, &i, &signals), 0);
+    cacherig_install_make(&i);
+    set_events(&i, 1, 0);
+    *event_at(&i, 0) = (struct pr_event){.type = PR_EVENT_FIRMWARE, .id = 3, .value = 10};
+    assert_int_equal(cacherig_install(rig, &i, &waits), 0);
+    for (uint32_t n = 0; n < 2; n++) {
+        struct pr_cache_recycle message;
+
+        assert_int_equal(cacherig_recycle(rig, signals, n), 0);
+        cacherig_recycle_make(&message, waits, n);
+        message.buffer[0].address = CACHERIG_SET(8 + n);
+        assert_int_equal(cacherig_send(rig, &message, PR_CACHE_RECYCLE_BYTES(1)), 0);
+        assert_int_equal(cacherig_trigger(rig, waits, n + 1), 0);
+    }
+    assert_int_equal(fwrig_pushes(rig), 0);
+    for (uint64_t n = 1; n <= 2; n++) {
+        assert_int_equal(cacherig_trigger(rig, signals, n), 0);
+        assert_int_equal(fwrig_pushes(rig), 2 * n - 1);
+        cacherig_retire(rig, 0);
+        assert_int_equal(cacherig_fw(rig)->events.counter[3], 9 + n);
+        assert_int_equal(fwrig_pushes(rig), 2 * n); /* one, and not both, of those that wait */
+        assert_int_equal(cacherig_out(rig, 2 * n - 1), CACHERIG_SET(7 + n));
+        cacherig_retire(rig, 0);
+        cacherig_expect(rig, signals, n, (uint32_t)n - 1, PR_STATUS_OK);
+        cacherig_expect(rig, waits, n, (uint32_t)n - 1, PR_STATUS_OK);
+    }
+}
+
+static void a_failure_signals_nothing(void **state)
+{
+    struct fwrig *rig = *state;
+    struct cacherig_install i;
+    uint64_t handler;
+
+    cacherig_install_make(&i);
+    set_events(&i, 0, 1);
+    assert_int_equal(cacherig_install(rig, &i, &handler), 0);
+    assert_int_equal(cacherig_recycle(rig, handler, 0), 0);
+    assert_int_equal(cacherig_trigger(rig, handler, 1), 0);
+    cacherig_retire(rig, PR_TM_CODE_TRANSLATION);
+    cacherig_expect(rig, handler, 1, 0, PR_STATUS_TRANSLATION);
+    assert_int_equal(cacherig_fw(rig)->events.counter[0], 0);
+}
+
 static void content_4_is_for_calls_only(void **state)
 {
     struct fwrig *rig = fwrig_create();
@@ -690,6 +785,9 @@ int main(void)
         T(the_loop_logs_triggers_when_asked),
         T(automatic_and_quiet),
         T(checks_the_shape_of_an_install),
+        T(checks_the_events_of_an_install),
+        T(events_rise_with_each_execution),
+        T(a_failure_signals_nothing),
         T(content_4_is_for_calls_only),
         T(checks_links_groups_and_follows),
         T(the_pool_has_sixteen),

@@ -38,9 +38,10 @@ static enum pr_status check_counts(struct fw *fw, const struct pr_command_header
     if (header->id == PR_CMD_PROCEDURE_CALL_CACHE_REQUEST_WITH_SHARED_EVENTS) {
         status = fw_rule(fw, PR_RULE_WAIT_EVENTS, body->wait_events <= PR_WAIT_EVENTS_MAX, body->wait_events);
         if (!status)
-            status = fw_rule(fw, PR_RULE_SIGNAL_EVENTS,
-                             body->signal_events && body->signal_events <= PR_SIGNAL_EVENTS_MAX,
+            status = fw_rule(fw, PR_RULE_SIGNAL_EVENTS, body->signal_events <= PR_SIGNAL_EVENTS_MAX,
                              body->signal_events);
+        if (!status)
+            status = fw_rule(fw, PR_RULE_EVENTS, events, events);
     } else {
         status = fw_rule(fw, PR_RULE_WAIT_EVENTS, !events, events);
     }
@@ -187,6 +188,32 @@ static enum pr_status check_links(struct fw *fw, const struct install *install)
     return status;
 }
 
+/* Different shared events among the records: one more is active only while fewer than two are. */
+static uint32_t count_shared(const struct pr_event *event, uint32_t count)
+{
+    uint32_t shared = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t j = 0;
+
+        while (j < i && (event[j].type != PR_EVENT_SHARED || event[j].id != event[i].id))
+            j++;
+        shared += event[i].type == PR_EVENT_SHARED && j == i;
+    }
+    return shared;
+}
+
+static enum pr_status check_events(struct fw *fw, const struct install *install)
+{
+    const uint32_t waits = install->body->wait_events, count = waits + install->body->signal_events;
+    const uint32_t shared = count_shared(install->event, count);
+    enum pr_status status = fw_rule(fw, PR_RULE_SHARED_EVENTS, shared <= PR_SHARED_EVENTS_MAX, shared);
+
+    for (uint32_t i = 0; !status && i < count; i++)
+        status = fw_event_check(fw, &install->event[i], i >= waits);
+    return status;
+}
+
 /* ---- the request ---- */
 
 /* The lowest index that is available, or NULL: `0 <= cacheReqIdx < maxCacheRequest`. */
@@ -211,10 +238,8 @@ static void describe(struct fw *fw, const struct install *install)
 
 static enum pr_status check(struct fw *fw, struct install *install)
 {
-    enum pr_status status = check_counts(fw, install->header, install->body);
+    enum pr_status status = check_shape(fw, install->body);
 
-    if (!status)
-        status = check_shape(fw, install->body);
     if (!status)
         status = check_target(fw, install->header);
     if (status)
@@ -225,7 +250,9 @@ static enum pr_status check(struct fw *fw, struct install *install)
         return status;
     describe(fw, install);
     status = check_group(fw, install);
-    return status ? status : check_links(fw, install);
+    if (!status)
+        status = check_links(fw, install);
+    return status ? status : check_events(fw, install);
 }
 
 /* Bars, events and, of a first member, the buffers of the sets, in one block. */
@@ -281,12 +308,16 @@ enum pr_status fw_cacheinstall_run(struct fw *fw, struct pr_command_header *head
 {
     struct pr_body_cache_install *command = body;
     struct install install = {.header = header, .body = command};
-    enum pr_status status = check(fw, &install);
+    enum pr_status status = check_counts(fw, header, command);
 
     if (status)
         return status;
+    /* one of them is there, at most */
     install.bar = (const void *)&command->link[command->links];
     install.event = (const void *)&command->link[command->links];
+    status = check(fw, &install);
+    if (status)
+        return status;
     if (!make_block(fw, &install)) {
         fw_log(fw, RT_LOG_WARNING, "a cache request is refused: the system arena has no room for its %u sets",
                command->output_sets);

@@ -9,6 +9,7 @@
 #include "firmware/cache.h"
 #include "firmware/cacheset.h"
 #include "firmware/call.h"
+#include "firmware/event.h"
 #include "firmware/exeloop.h"
 #include "firmware/log.h"
 #include "firmware/notify.h"
@@ -17,6 +18,7 @@
 #include "firmware/rule.h"
 #include "firmware/shared.h"
 #include "protocol/log_line.h"
+#include "rtkernel/heap.h"
 
 static struct fw_execution *execution_at(struct fw *fw, uint16_t number)
 {
@@ -585,6 +587,34 @@ static enum pr_status make_call(struct fw *fw, const struct fw_cache_request *re
     return fw_call_enter(fw, number);
 }
 
+/*
+ * The events of the execution: those of the request, whose values rise by 1 each time. Kept with the call.
+ * False when the arena has no room.
+ */
+static bool take_events(struct fw *fw, struct fw_cache_request *request, struct fw_call *call)
+{
+    const uint32_t count = request->waits + request->signals;
+
+    if (!count)
+        return true;
+    call->events =
+        rt_heap_alloc(fw->kernel, RT_ARENA_SYSTEM, sizeof(*call->events) + count * sizeof(request->event[0]));
+    if (!call->events)
+        return false;
+    call->events->waits = request->waits;
+    call->events->signals = request->signals;
+    rt_memcpy(call->events->event, request->event, count * sizeof(request->event[0]));
+    for (uint32_t i = 0; i < count; i++)
+        request->event[i].value++;
+    return true;
+}
+
+static void dispatch(struct fw *fw, uint16_t number)
+{
+    if (!fw->call[number].events || !fw_event_hold(fw, number))
+        fw_exeloop_dispatch(fw, number);
+}
+
 /* Whether the group's oldest trigger could be dealt with. */
 static bool start_oldest(struct fw *fw, struct fw_cache_request *group)
 {
@@ -603,11 +633,15 @@ static bool start_oldest(struct fw *fw, struct fw_cache_request *group)
     x->set = (uint8_t)fw_cacheset_take(fw, group, number_of(fw, x));
     x->state = FW_EXECUTION_RUNNING;
     status = make_call(fw, request, x, &number);
+    if (!status && !take_events(fw, request, &fw->call[number])) {
+        fw_call_release(fw, number);
+        status = PR_STATUS_NO_RESOURCES;
+    }
     if (status) {
         cancel(fw, x, status);
         cancel_lost(fw, NULL);
     } else {
-        fw_exeloop_dispatch(fw, number);
+        dispatch(fw, number);
     }
     return true;
 }

@@ -695,11 +695,14 @@ static void a_group_runs_its_active_member(void **state)
     assert_int_equal(cacherig_out(rig, 2), CACHERIG_SET(0));
     cacherig_retire(rig, 0);
     cacherig_expect(rig, second, 3, 0, PR_STATUS_OK);
-    /* When the active member goes, the first is active again. */
-    assert_int_equal(cacherig_invalidate(rig, second, NULL), 0);
+    /* When the active member goes, the first is active at once, also while the member's execution runs. */
+    assert_int_equal(cacherig_recycle_again(rig, first, 0), 0);
     assert_int_equal(cacherig_recycle_again(rig, first, 1), 0);
     assert_int_equal(cacherig_trigger(rig, first, 4), 0);
-    assert_int_equal(fwrig_push_at(rig, 3)->address, FWRIG_TEXT);
+    assert_int_equal(fwrig_push_at(rig, 3)->address, FWRIG_TEXT + 0x400);
+    assert_int_equal(cacherig_invalidate(rig, second, NULL), 0);
+    assert_int_equal(cacherig_trigger(rig, first, 4), 0);
+    assert_int_equal(fwrig_push_at(rig, 4)->address, FWRIG_TEXT);
 }
 
 static void the_first_member_takes_the_others_with_it(void **state)
@@ -747,6 +750,54 @@ static void a_stuck_execution_is_aborted(void **state)
     assert_int_equal(fwrig_pushes(rig), 3);
     cacherig_retire(rig, 0);
     cacherig_expect(rig, handler, 3, 0, PR_STATUS_OK);
+}
+
+/* The abort does not clear the queue: the host resets it, and what waited for a set goes on after that. */
+static void a_reset_ends_executions_once(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = ready(rig, 2, 0);
+    struct pr_reset_notification reset;
+    struct pr_body_reset range = {.first_queue = CACHERIG_QUEUE, .last_queue = CACHERIG_QUEUE};
+
+    for (uint64_t i = 1; i < 4; i++)
+        assert_int_equal(cacherig_trigger(rig, handler, i), 0);
+    fwrig_keep_aborted(rig, true);
+    (void)fwrig_pass(rig, 2100000000ull);
+    (void)fwrig_pass(rig, 2100000000ull);
+    assert_true(fwrig_notification(rig, &reset));
+    assert_int_equal(cacherig_trigger(rig, handler, 4), PR_STATUS_NOT_READY);
+    fwrig_keep_aborted(rig, false);
+    fwrig_write(rig, PR_ENGINE_TM + PR_TM_ABORT, PR_TM_ABORT_QUEUE(CACHERIG_QUEUE));
+    assert_int_equal(fwrig_control(rig, PR_CMD_RESET, &range, sizeof(range)), 0);
+    cacherig_expect(rig, handler, 1, 0, PR_STATUS_ABORTED);
+    cacherig_expect(rig, handler, 2, 1, PR_STATUS_ABORTED);
+    assert_int_equal(fwrig_pushes(rig), 2);
+    assert_int_equal(cacherig_recycle_again(rig, handler, 1), 0);
+    assert_int_equal(fwrig_pushes(rig), 3);
+    cacherig_retire(rig, 0);
+    cacherig_expect(rig, handler, 3, 1, PR_STATUS_OK);
+}
+
+/* 127 calls of the process are under way: the trigger is accepted and starts when one has gone. */
+static void executions_wait_for_calls(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = ready(rig, 1, 0);
+    struct pr_program_event event;
+    union fwrig_call call;
+
+    for (unsigned i = 0; i < 127; i++) {
+        fwrig_call_make(&call, i + 1);
+        call.call.priority = 5;
+        assert_int_equal(fwrig_call(rig, &call), 0);
+    }
+    assert_int_equal(cacherig_trigger(rig, handler, 1), 0);
+    assert_int_equal(fwrig_pushes(rig), 2);
+    fwrig_retire(rig, 5, 0, true);
+    (void)fwrig_run(rig);
+    assert_true(fwrig_event(rig, &event, true));
+    assert_int_equal(fwrig_push_at(rig, fwrig_pushes(rig) - 1)->queue, CACHERIG_QUEUE);
 }
 
 static void the_report_shows_requests_and_pools(void **state)
@@ -804,6 +855,8 @@ int main(void)
         T(a_group_runs_its_active_member),
         T(the_first_member_takes_the_others_with_it),
         T(a_stuck_execution_is_aborted),
+        T(a_reset_ends_executions_once),
+        T(executions_wait_for_calls),
         T(the_report_shows_requests_and_pools),
     };
 

@@ -185,6 +185,91 @@ static void checks_the_shape_of_an_install(void **state)
     assert_int_equal(cacherig_fw(rig)->process[0].requests, 0);
 }
 
+/* ---- bars ---- */
+
+static struct pr_custom_bar *bar_at(struct cacherig_install *i, unsigned number)
+{
+    return (struct pr_custom_bar *)(void *)i->body.link + number;
+}
+
+/* Sound ones, of the BARs of the input, the output and the program's own buffer: 5, 4 and 9. */
+static void set_bars(struct cacherig_install *i, unsigned count)
+{
+    static const uint32_t number[] = {5, 4, 9};
+
+    i->header.id = PR_CMD_PROCEDURE_CALL_CACHE_REQUEST_WITH_CUSTOM_BARS;
+    i->body.custom_bars = count;
+    for (unsigned n = 0; n < count; n++)
+        *bar_at(i, n) = (struct pr_custom_bar){.type = PR_CUSTOM_BAR_GENERIC,
+                                               .config = PR_CUSTOM_BAR_HW_32BIT,
+                                               .bar_id = number[n % 3],
+                                               .value = 0x30000000u + 0x10000u * n,
+                                               .bytes = 0x4000};
+}
+
+static void checks_the_bars_of_an_install(void **state)
+{
+    struct fwrig *rig = *state;
+    struct cacherig_install i;
+
+    INSTALLED(set_bars(&i, 0));
+    INSTALLED(set_bars(&i, 3));
+    INSTALL(set_bars(&i, 4), BAR_TWICE);
+    INSTALL(set_bars(&i, 32), BAR_TWICE);
+    INSTALL(set_bars(&i, 33), CUSTOM_BARS);
+    INSTALL(set_bars(&i, 1); bar_at(&i, 0)->type = 0, BAR_TYPE);
+    INSTALL(set_bars(&i, 1); bar_at(&i, 0)->config = 2, BAR_CONFIG);
+    INSTALL(set_bars(&i, 1); bar_at(&i, 0)->bar_id = 6, BAR_ID);
+    INSTALL(set_bars(&i, 1); bar_at(&i, 0)->bar_id = 0xffffffffu, BAR_ID);
+    INSTALL(set_bars(&i, 1); bar_at(&i, 0)->value = 0xe0000000u, BAR_VALUE);
+    INSTALL(set_bars(&i, 1); bar_at(&i, 0)->value = 0xe0000000u - 0x4000 + 16, BAR_VALUE);
+    INSTALLED(set_bars(&i, 1); bar_at(&i, 0)->value = 0xe0000000u - 0x4000);
+    INSTALL(set_bars(&i, 1); bar_at(&i, 0)->value |= 8, BAR_VALUE);
+    INSTALL(set_bars(&i, 1); bar_at(&i, 0)->value |= 1ull << 32, BAR_VALUE);
+    INSTALL(set_bars(&i, 1); bar_at(&i, 0)->bytes = IMAGE_INPUT_BYTES - 1, BAR_BUFFER_SIZE);
+    INSTALLED(set_bars(&i, 1); bar_at(&i, 0)->bytes = IMAGE_INPUT_BYTES);
+    INSTALL(set_bars(&i, 1); i.body.signal_events = 1, WAIT_EVENTS);
+}
+
+static uint32_t bar_of(const struct fwrig *rig, size_t push, uint32_t number)
+{
+    return fwrig_push_at(rig, push)->file[PR_TQ_BAR1 / 4 + number];
+}
+
+/* The bars hold for each execution; the buffers at them come neither with triggers nor with sets. */
+static void bars_hold_for_each_execution(void **state)
+{
+    struct fwrig *rig = *state;
+    struct cacherig_install i;
+    struct pr_cache_recycle r;
+    uint64_t in, all;
+
+    cacherig_install_make(&i);
+    set_bars(&i, 1);
+    assert_int_equal(cacherig_install(rig, &i, &in), 0);
+    assert_int_equal(cacherig_recycle(rig, in, 0), 0);
+    assert_int_equal(cacherig_recycle(rig, in, 1), 0);
+    assert_int_equal(cacherig_trigger(rig, in, 1), PR_STATUS_BAD_ARGUMENT); /* the input is not its own */
+    for (uint32_t n = 0; n < 2; n++) {
+        assert_int_equal(cacherig_trigger_linked(rig, in, n + 1), 0);
+        assert_int_equal(cacherig_in(rig, n), 0x30000000u);
+        assert_int_equal(cacherig_out(rig, n), CACHERIG_SET(n));
+        assert_int_equal(bar_of(rig, n, 9), IMAGE_SCRATCH);
+        cacherig_retire(rig, 0);
+    }
+    cacherig_install_make(&i);
+    set_bars(&i, 3);
+    assert_int_equal(cacherig_install(rig, &i, &all), 0);
+    assert_int_equal(cacherig_recycle(rig, all, 0), PR_STATUS_BAD_ARGUMENT); /* neither is the output */
+    cacherig_recycle_make(&r, all, 0);
+    r.buffers = 0;
+    assert_int_equal(cacherig_send(rig, &r, PR_CACHE_RECYCLE_BYTES(0)), 0);
+    assert_int_equal(cacherig_trigger_linked(rig, all, 1), 0);
+    assert_int_equal(cacherig_in(rig, 2), 0x30000000u);
+    assert_int_equal(cacherig_out(rig, 2), 0x30010000u);
+    assert_int_equal(bar_of(rig, 2, 9), 0x30020000u);
+}
+
 /* ---- events ---- */
 
 static struct pr_event *event_at(struct cacherig_install *i, unsigned number)
@@ -836,6 +921,8 @@ int main(void)
         T(the_loop_logs_triggers_when_asked),
         T(automatic_and_quiet),
         T(checks_the_shape_of_an_install),
+        T(checks_the_bars_of_an_install),
+        T(bars_hold_for_each_execution),
         T(checks_the_events_of_an_install),
         T(events_rise_with_each_execution),
         T(a_failure_signals_nothing),

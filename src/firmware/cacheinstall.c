@@ -3,6 +3,7 @@
 #include "firmware/cacheinstall.h"
 
 #include "firmware/cache.h"
+#include "firmware/cachebar.h"
 #include "firmware/cacheset.h"
 #include "firmware/call.h"
 #include "firmware/event.h"
@@ -97,8 +98,8 @@ static bool has(const uint16_t *list, unsigned count, uint32_t index)
     return false;
 }
 
-/* The buffers of the procedure that a call binds, each once. */
-static void list_buffers(struct fw *fw, struct fw_cache_request *request)
+/* The buffers of the procedure that a call binds, each once; not those of BARs that the request sets. */
+static void list_buffers(struct fw *fw, struct fw_cache_request *request, uint32_t custom)
 {
     const struct fw_process *process = &fw->process[request->process];
     const struct fw_program *program = fw->program[process->program];
@@ -112,8 +113,8 @@ static void list_buffers(struct fw *fw, struct fw_cache_request *request)
         const uint16_t place = program->place[index];
         const bool output = container->buffer[place].type == PR_BUFFER_OUT;
 
-        if (process->rebase->own[place] || has(request->input, request->inputs, index) ||
-            has(request->output, request->outputs, index))
+        if (custom >> operation->bar[i].bar & 1 || process->rebase->own[place] ||
+            has(request->input, request->inputs, index) || has(request->output, request->outputs, index))
             continue;
         if (output)
             request->output[request->outputs++] = (uint16_t)index;
@@ -226,29 +227,34 @@ static struct fw_cache_request *find_free(struct fw *fw)
 }
 
 /* What is known before the checks of links and groups; the rest of an available request has no meaning. */
-static void describe(struct fw *fw, const struct install *install)
+static void describe(struct fw *fw, const struct install *install, uint32_t custom)
 {
     struct fw_cache_request *request = install->request;
 
     request->process = (uint16_t)install->header->process_id;
     request->procedure = install->header->procedure_id;
     request->priority = install->header->priority;
-    list_buffers(fw, request);
+    list_buffers(fw, request, custom);
 }
 
 static enum pr_status check(struct fw *fw, struct install *install)
 {
     enum pr_status status = check_shape(fw, install->body);
+    uint32_t custom = 0;
 
     if (!status)
         status = check_target(fw, install->header);
+    if (!status)
+        status =
+            fw_cachebar_check(fw, fw->program[install->header->program_id], install->header->procedure_id,
+                              install->bar, install->body->custom_bars, &custom);
     if (status)
         return status;
     install->request = find_free(fw);
     status = fw_rule(fw, PR_RULE_CACHE_INDEX, install->request != NULL, PR_CACHE_REQUESTS_MAX);
     if (status)
         return status;
-    describe(fw, install);
+    describe(fw, install, custom);
     status = check_group(fw, install);
     if (!status)
         status = check_links(fw, install);

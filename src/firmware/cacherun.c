@@ -7,6 +7,7 @@
 #include "firmware/cacherun.h"
 
 #include "firmware/cache.h"
+#include "firmware/cachebar.h"
 #include "firmware/cacheset.h"
 #include "firmware/call.h"
 #include "firmware/event.h"
@@ -566,8 +567,9 @@ static enum pr_status bind(struct fw *fw, const struct fw_cache_request *request
     for (unsigned i = 0; !status && i < request->links; i++)
         if (x->source[i] != FW_NO_EXECUTION)
             status = bind_link(fw, request, &request->link[i], execution_at(fw, x->source[i]));
-    return status ? status
-                  : fw_call_bind(fw, request->process, fw_cacheset_buffers(group, x->set), group->outputs);
+    if (!status)
+        status = fw_call_bind(fw, request->process, fw_cacheset_buffers(group, x->set), group->outputs);
+    return status ? status : fw_cachebar_bind(fw, request);
 }
 
 static enum pr_status make_call(struct fw *fw, const struct fw_cache_request *request, struct fw_execution *x,
@@ -580,6 +582,7 @@ static enum pr_status make_call(struct fw *fw, const struct fw_cache_request *re
         status = fw_call_draft(fw, request->process, request->procedure, request->priority);
     if (status)
         return status;
+    fw_cachebar_apply(request, draft);
     draft->origin = FW_ORIGIN_CACHE;
     draft->execution = number_of(fw, x);
     draft->cookie = x->cookie;

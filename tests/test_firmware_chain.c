@@ -451,7 +451,7 @@ static unsigned list_length(const struct fw *fw, uint16_t number)
     return length;
 }
 
-/* An execution is free, waits to be reported, or has references; a running one shares its set with no other. */
+/* An execution is free, is to be reported, or has references; a running one shares its set with no other. */
 static void check_executions(const struct fw *fw)
 {
     bool held[FW_EXECUTIONS] = {0};

@@ -349,7 +349,7 @@ struct fw_stats {
 };
 
 /*
- * Data chaining (cache.h, cacheset.h, cacherun.h). All of it is the execution loop's.
+ * Data chaining (cache.h, cacheset.h, cachetrigger.h, cacherun.h). All of it is the execution loop's.
  *
  * An execution is a trigger that was accepted. It has a reference of its own until it ends, one of its group
  * while it is the latest there and links read that group, and one for each link that brings its output to an

@@ -264,24 +264,97 @@ static void a_failure_signals_nothing(void **state)
     assert_int_equal(cacherig_fw(rig)->events.counter[0], 0);
 }
 
+/* ---- other programs ---- */
+
+static void load_image(struct fwrig *rig, const struct container_image *image, uint32_t own)
+{
+    struct pr_body_load load = {.container = FWRIG_CONTAINERS, .bytes = image->size};
+    union fwrig_process process;
+
+    fwrig_boot_started(rig);
+    image_text(fwrig_memory(rig, FWRIG_TEXT, IMAGE_TEXT_BYTES));
+    memcpy(fwrig_memory(rig, FWRIG_CONTAINERS, image->size), image->bytes, image->size);
+    assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), 0);
+    fwrig_process_make(&process, 3);
+    process.part.buffers = own;
+    assert_int_equal(fwrig_process(rig, 0, &process, NULL), 0);
+}
+
+/* The second operation has an output of its own: its third buffer. No operation has a third BAR. */
+static void make_own_outputs(struct container_image *image, uint64_t bytes)
+{
+    image_make(image, FWRIG_TEXT, FWRIG_KERNEL);
+    image->buffer[2].type = PR_BUFFER_OUT;
+    image->buffer[2].address = 0;
+    image->buffer[2].bytes = bytes;
+    image->operation[0].bars = image->operation[1].bars = 2;
+    image->operation[1].bar[1].buffer = IMAGE_MIDDLE;
+    for (unsigned i = 0; i < 2; i++)
+        memset(&image->operation[i].bar[2], 0, sizeof(image->operation[i].bar[2]));
+    memmove(&image->record[4], &image->record[5], 4 * sizeof(image->record[0]));
+    image->record[7].buffer = IMAGE_MIDDLE;
+    pr_put_le32(image->records, 8);
+    image->section[PR_SECTION_REBASE]->bytes -= 2 * (uint32_t)sizeof(image->record[0]);
+    image->size -= 2 * sizeof(image->record[0]);
+    image->package->bytes = (uint32_t)image->size;
+}
+
+/* Members whose procedures have outputs for themselves share the buffers of the sets, place by place. */
+static void members_may_have_outputs_of_their_own(void **state)
+{
+    struct fwrig *rig = fwrig_create();
+    struct container_image image;
+    struct cacherig_install i;
+    uint64_t first, second;
+
+    (void)state;
+    make_own_outputs(&image, IMAGE_OUTPUT_BYTES);
+    load_image(rig, &image, 2);
+    cacherig_install_make(&i);
+    LINK(0, IMAGE_OUTPUT, IMAGE_INPUT);
+    assert_int_equal(cacherig_install(rig, &i, &first), 0);
+    cacherig_install_make(&i);
+    i.header.procedure_id = 1;
+    i.body.group = first;
+    LINK(0, IMAGE_MIDDLE, IMAGE_INPUT); /* by its own name */
+    assert_int_equal(cacherig_install(rig, &i, &second), 0);
+    assert_int_equal(cacherig_recycle(rig, first, 0), 0);
+    assert_int_equal(cacherig_recycle(rig, first, 1), 0);
+    assert_int_equal(cacherig_trigger(rig, first, 1), 0);
+    cacherig_retire(rig, 0);
+    assert_int_equal(cacherig_select(rig, first, second), 0);
+    assert_int_equal(cacherig_trigger_linked(rig, first, 2), 0);
+    assert_int_equal(fwrig_push_at(rig, 1)->address, FWRIG_TEXT + 0x400);
+    assert_int_equal(cacherig_in(rig, 1), CACHERIG_SET(0));
+    assert_int_equal(cacherig_out(rig, 1), CACHERIG_SET(1));
+    fwrig_destroy(rig);
+}
+
+static void outputs_of_members_have_one_size(void **state)
+{
+    struct fwrig *rig = fwrig_create();
+    struct container_image image;
+    struct cacherig_install i;
+    uint64_t first;
+
+    (void)state;
+    make_own_outputs(&image, IMAGE_OUTPUT_BYTES + 16);
+    load_image(rig, &image, 2);
+    first = cacherig_request(rig, 2, 0);
+    INSTALL((i.header.procedure_id = 1, i.body.group = first), CACHE_GROUP);
+    fwrig_destroy(rig);
+}
+
 static void content_4_is_for_calls_only(void **state)
 {
     struct fwrig *rig = fwrig_create();
     struct container_image image;
-    union fwrig_process process;
     struct cacherig_install i;
-    struct pr_body_load load;
 
     (void)state;
-    fwrig_boot_started(rig);
     image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
     image.procedure[0].content = 4;
-    image_text(fwrig_memory(rig, FWRIG_TEXT, IMAGE_TEXT_BYTES));
-    memcpy(fwrig_memory(rig, FWRIG_CONTAINERS, image.size), image.bytes, image.size);
-    load = (struct pr_body_load){.container = FWRIG_CONTAINERS, .bytes = image.size};
-    assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), 0);
-    fwrig_process_make(&process, 3);
-    assert_int_equal(fwrig_process(rig, 0, &process, NULL), 0);
+    load_image(rig, &image, FWRIG_OWN);
     INSTALL(i.header.procedure_id = 0, CONTENT_TYPE_CACHE);
     fwrig_destroy(rig);
 }
@@ -386,7 +459,9 @@ int main(void)
         T(checks_the_events_of_an_install),
         T(events_rise_with_each_execution),
         T(a_failure_signals_nothing),
-        T(content_4_is_for_calls_only),
+        cmocka_unit_test(members_may_have_outputs_of_their_own),
+        cmocka_unit_test(outputs_of_members_have_one_size),
+        cmocka_unit_test(content_4_is_for_calls_only),
         T(checks_links_groups_and_follows),
         T(the_pool_has_sixteen),
         T(an_exhausted_arena_refuses_an_install),

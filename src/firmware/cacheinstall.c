@@ -123,10 +123,24 @@ static void list_buffers(struct fw *fw, struct fw_cache_request *request, uint32
     }
 }
 
+static uint64_t bytes_of(const struct fw_program *program, uint32_t index)
+{
+    return program->container.buffer[program->place[index]].bytes;
+}
+
 static bool same_outputs(const struct fw_cache_request *a, const struct fw_cache_request *b)
 {
     for (unsigned i = 0; i < a->outputs; i++)
         if (!has(b->output, b->outputs, a->output[i]))
+            return false;
+    return a->outputs == b->outputs;
+}
+
+static bool alike_outputs(const struct fw_program *program, const struct fw_cache_request *a,
+                          const struct fw_cache_request *b)
+{
+    for (unsigned i = 0; a->outputs == b->outputs && i < a->outputs; i++)
+        if (bytes_of(program, a->output[i]) != bytes_of(program, b->output[i]))
             return false;
     return a->outputs == b->outputs;
 }
@@ -137,43 +151,53 @@ static enum pr_status check_group(struct fw *fw, struct install *install)
     struct fw_cache_request *group;
 
     install->group = NULL;
+    install->request->own_outputs = false;
     if (!handler)
         return PR_STATUS_OK;
     group = find_own(fw, handler, install->header->process_id);
     install->group = group;
+    if (group)
+        install->request->own_outputs = !same_outputs(group, install->request);
     return fw_rule(fw, PR_RULE_CACHE_GROUP,
-                   group && fw_cache_group(fw, group) == group && same_outputs(group, install->request) &&
-                       group->sets == install->body->output_sets,
+                   group && fw_cache_group(fw, group) == group && group->sets == install->body->output_sets &&
+                       (!install->request->own_outputs ||
+                        alike_outputs(fw->program[install->header->program_id], group, install->request)),
                    handler);
 }
 
-static uint64_t bytes_of(const struct fw_program *program, uint32_t index)
+/* The buffer of the group's sets that a link of the source names, by either name; PR_NO_ID: there is none. */
+static uint32_t set_buffer(const struct fw_cache_request *group, const struct fw_cache_request *source,
+                           uint32_t output)
 {
-    return program->container.buffer[program->place[index]].bytes;
+    if (has(group->output, group->outputs, output))
+        return output;
+    for (unsigned i = 0; i < group->outputs; i++)
+        if (fw_cache_output(group, source, i) == output)
+            return group->output[i];
+    return PR_NO_ID;
 }
 
-/* A link of a new request: `i` of them came before it. */
-static bool link_sound(struct fw *fw, const struct install *install, uint32_t i)
+/* A link of a new request, which is kept; `i` of them came before it. */
+static bool take_link(struct fw *fw, const struct install *install, uint32_t i)
 {
     const struct pr_cache_link *link = &install->body->link[i];
-    const struct fw_cache_request *request = install->request, *group = install->group;
     const struct fw_program *program = fw->program[install->header->program_id];
+    const struct fw_cache_request *source = install->request, *group = install->group;
+    uint32_t output;
 
     if (link->source) {
-        const struct fw_cache_request *source = find_own(fw, link->source, install->header->process_id);
-
+        source = find_own(fw, link->source, install->header->process_id);
         if (!source)
             return false;
         group = fw_cache_group(fw, source);
-    } else if (!group) {
-        group = request;
     }
+    output = set_buffer(group ? group : source, source, link->output);
     for (uint32_t j = 0; j < i; j++)
         if (install->body->link[j].input == link->input)
             return false;
-    return has(request->input, request->inputs, link->input) &&
-           has(group->output, group->outputs, link->output) &&
-           bytes_of(program, link->output) >= bytes_of(program, link->input);
+    install->request->link[i] = (struct pr_cache_link){link->source, output, link->input};
+    return output != PR_NO_ID && has(install->request->input, install->request->inputs, link->input) &&
+           bytes_of(program, output) >= bytes_of(program, link->input);
 }
 
 static enum pr_status check_links(struct fw *fw, const struct install *install)
@@ -182,7 +206,7 @@ static enum pr_status check_links(struct fw *fw, const struct install *install)
     enum pr_status status = PR_STATUS_OK;
 
     for (uint32_t i = 0; !status && i < body->links; i++)
-        status = fw_rule(fw, PR_RULE_CACHE_LINK, link_sound(fw, install, i), i);
+        status = fw_rule(fw, PR_RULE_CACHE_LINK, take_link(fw, install, i), i);
     if (!status && body->follow)
         status = fw_rule(fw, PR_RULE_CACHE_FOLLOW,
                          find_own(fw, body->follow, install->header->process_id) != NULL, body->follow);
@@ -295,7 +319,6 @@ static void fill(struct fw *fw, const struct install *install)
     request->outstanding = request->busy = 0;
     request->ended = request->failed = request->dropped = 0;
     request->links = (uint8_t)body->links;
-    rt_memcpy(request->link, body->link, body->links * sizeof(request->link[0]));
     request->bars = body->custom_bars;
     request->waits = body->wait_events;
     request->signals = body->signal_events;

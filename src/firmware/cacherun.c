@@ -335,8 +335,12 @@ static enum pr_status bind(struct fw *fw, const struct fw_cache_request *request
     for (unsigned i = 0; !status && i < request->links; i++)
         if (x->source[i] != FW_NO_EXECUTION)
             status = bind_link(fw, request, &request->link[i], fw_cacherun_at(fw, x->source[i]));
-    if (!status)
-        status = fw_call_bind(fw, request->process, fw_cacheset_buffers(group, x->set), group->outputs);
+    for (unsigned i = 0; !status && i < group->outputs; i++) {
+        struct pr_buffer buffer = fw_cacheset_buffers(group, x->set)[i];
+
+        buffer.index = fw_cache_output(group, request, i);
+        status = fw_call_bind(fw, request->process, &buffer, 1);
+    }
     return status ? status : fw_cachebar_bind(fw, request);
 }
 

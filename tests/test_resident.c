@@ -461,6 +461,72 @@ static void procedures_are_chained_without_the_host(void **state)
     assert_true(watch.triggers == 5 && watch.bell[7] == 5 && watch.calls == 0);
 }
 
+/* state + x, or state - x. */
+static uint8_t *payload_of(enum cc_op_kind kind, size_t *size)
+{
+    struct cc_program *program;
+    uint8_t *payload;
+    uint32_t x, held;
+    struct gr g;
+
+    gr_open(&g, 1, GR_WHOLE);
+    x = gr_input(&g, "x", CC_FP16, GR(1, 2, 1, 16));
+    held = gr_input(&g, "state_in", CC_FP16, GR(1, 2, 1, 16));
+    gr_output(&g, gr_binary(&g, kind, held, x));
+    program = gr_lower(&g);
+    payload = gr_payload(program, size);
+    cc_program_destroy(program);
+    gr_close(&g);
+    return payload;
+}
+
+/* A group of two procedures: sums in one place, written by the one or the other. */
+static void a_group_switches_between_procedures(void **state)
+{
+    struct ane_active_procedure active = {0};
+    struct iorig_procedure procedure[2];
+    struct ane_program_prepare prepare;
+    struct ane_chaining_reply first;
+    uint32_t in[2], set[2];
+    uint8_t *payload[2];
+    double want = 0;
+    uint64_t token;
+
+    (void)state;
+    make_sums(in, set);
+    for (unsigned i = 0; i < 2; i++) {
+        payload[i] = payload_of(i ? CC_OP_SUB : CC_OP_ADD, &procedure[i].size);
+        procedure[i].bytes = payload[i];
+    }
+    if (iorig_create_several(&control, ANE_PROGRAM_RT, "two", procedure, 2, &token) ||
+        iorig_prepare(&control, token, &prepare))
+        fail_msg("%s", ane_machine_error());
+    free(payload[0]);
+    free(payload[1]);
+    args_of(2, ANE_CHAINING_AUTO_RECYCLE);
+    add_link(0, 0, 1);
+    first = prepare_chain(token);
+    args_of(2, ANE_CHAINING_AUTO_RECYCLE)->procedure = 1;
+    ((struct ane_chaining_args *)ane_surface_base(lists))->group = first.handle;
+    add_link(0, 0, 1);
+    prepare_chain(token);
+    post_set(first.handle, 0, set[0]);
+    post_set(first.handle, 1, set[1]);
+    active.handle = first.handle;
+    /* Two up, one down. */
+    for (unsigned step = 1; step <= 9; step++) {
+        active.procedure = step % 3 == 0;
+        assert_int_equal(IOConnectCallMethod(direct.connect, ANE_DIRECT_ProgramChainingSetActiveProcedure,
+                                             NULL, 0, &active, sizeof(active), NULL, NULL, NULL, NULL),
+                         kIOReturnSuccess);
+        if (trigger_with(first.handle, step, 2, in))
+            fail_msg("step %u: %s", step, ane_machine_error());
+        in[1] = 0;
+        want += step % 3 ? 1 : -1;
+        expect_sum(set[(step - 1) % 2], want);
+    }
+}
+
 static void chains_end_with_sleep(void **state)
 {
     const uint64_t token = make_adder();
@@ -539,6 +605,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_accumulator_counts_by_triggers, boot, halt),
         cmocka_unit_test_setup_teardown(the_host_recycles, boot, halt),
         cmocka_unit_test_setup_teardown(procedures_are_chained_without_the_host, boot, halt),
+        cmocka_unit_test_setup_teardown(a_group_switches_between_procedures, boot, halt),
         cmocka_unit_test_setup_teardown(chains_end_with_sleep, boot, halt),
         cmocka_unit_test(a_cache_is_filled_through_bound_buffers),
     };

@@ -80,6 +80,6 @@ IOReturn drv_diagnosis_timeout(struct drv *d, const struct drv_request *r)
     drv_fault_describe_client(d, r->client, faults, sizeof(faults));
     return drv_refuse(d, kIOReturnTimeout,
                       "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
-                      " ms: the firmware took the command, completion never arrived%s.",
-                      r->client->number, token, ms, faults);
+                      " ms: the firmware took the command, completion never arrived%s%s.",
+                      r->client->number, token, ms, r->chain ? "; no output set was free?" : "", faults);
 }

@@ -121,12 +121,26 @@ static void list_buffers(struct fw *fw, struct fw_cache_request *request)
     }
 }
 
-static bool same_outputs(const struct fw_cache_request *a, const struct fw_cache_request *b)
+static uint64_t bytes_of(const struct fw_program *program, uint32_t index)
 {
-    for (unsigned i = 0; i < a->outputs; i++)
-        if (!has(b->output, b->outputs, a->output[i]))
+    return program->container.buffer[program->place[index]].bytes;
+}
+
+/*
+ * A member has the outputs of the first, or as many of its own of the same sizes: procedures of one program
+ * may have buffers for themselves.
+ */
+static bool same_outputs(const struct fw *fw, const struct fw_cache_request *first,
+                         const struct fw_cache_request *member)
+{
+    const struct fw_program *program = fw->program[fw->process[first->process].program];
+
+    if (first->outputs != member->outputs)
+        return false;
+    for (unsigned i = 0; i < first->outputs; i++)
+        if (bytes_of(program, fw_cache_output(first, member, i)) != bytes_of(program, first->output[i]))
             return false;
-    return a->outputs == b->outputs;
+    return true;
 }
 
 static enum pr_status check_group(struct fw *fw, struct install *install)
@@ -140,14 +154,9 @@ static enum pr_status check_group(struct fw *fw, struct install *install)
     group = find_own(fw, handler, install->header->process_id);
     install->group = group;
     return fw_rule(fw, PR_RULE_CACHE_GROUP,
-                   group && fw_cache_group(fw, group) == group && same_outputs(group, install->request) &&
+                   group && fw_cache_group(fw, group) == group && same_outputs(fw, group, install->request) &&
                        group->sets == install->body->output_sets,
                    handler);
-}
-
-static uint64_t bytes_of(const struct fw_program *program, uint32_t index)
-{
-    return program->container.buffer[program->place[index]].bytes;
 }
 
 /* A link of a new request: `i` of them came before it. */

@@ -564,8 +564,13 @@ static enum pr_status bind(struct fw *fw, const struct fw_cache_request *request
     for (unsigned i = 0; !status && i < request->links; i++)
         if (x->source[i] != FW_NO_EXECUTION)
             status = bind_link(fw, request, &request->link[i], execution_at(fw, x->source[i]));
-    return status ? status
-                  : fw_call_bind(fw, request->process, fw_cacheset_buffers(group, x->set), group->outputs);
+    for (unsigned i = 0; !status && i < group->outputs; i++) {
+        struct pr_buffer buffer = fw_cacheset_buffers(group, x->set)[i];
+
+        buffer.index = fw_cache_output(group, request, i);
+        status = fw_call_bind(fw, request->process, &buffer, 1);
+    }
+    return status;
 }
 
 static enum pr_status make_call(struct fw *fw, const struct fw_cache_request *request, struct fw_execution *x,

@@ -7,6 +7,7 @@
  */
 #include "support.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -94,10 +95,9 @@ static uint32_t surface_of(size_t bytes)
 static struct ane_machine *machine;
 static struct iorig_client control, direct;
 
-static int boot(void **state)
+static int boot_with(uint32_t clock)
 {
-    (void)state;
-    machine = iorig_machine((struct ane_machine_config){.clock = ANE_CLOCK_CLOSED});
+    machine = iorig_machine((struct ane_machine_config){.clock = clock});
     assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &control),
                      kIOReturnSuccess);
     assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &direct),
@@ -105,6 +105,19 @@ static int boot(void **state)
     watch = (struct watch){.tap = {.see = see}, .machine = machine};
     soc_bus_tap_add(machine->bus, &watch.tap);
     return 0;
+}
+
+static int boot(void **state)
+{
+    (void)state;
+    return boot_with(ANE_CLOCK_CLOSED);
+}
+
+/* For callers in several threads. */
+static int boot_open(void **state)
+{
+    (void)state;
+    return boot_with(ANE_CLOCK_OPEN);
 }
 
 static int halt(void **state)
@@ -548,6 +561,98 @@ static void chains_end_with_sleep(void **state)
     expect_sum(set[0], 1);
 }
 
+/* Threads with clients of their own trigger one chain: what was accepted is counted once, in some order. */
+
+#define THREADS 4u
+static struct {
+    uint64_t handle;
+    uint32_t in[2];
+    unsigned long time, done;
+} shared;
+
+static void *add_ones(void *unused)
+{
+    struct iorig_client own;
+    struct ane_inputs_ready ready;
+
+    (void)unused;
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &own),
+                     kIOReturnSuccess);
+    for (unsigned i = 0; i < 50; i++) {
+        IOReturn result;
+
+        ready = inputs_of(shared.handle, __atomic_add_fetch(&shared.time, 1, __ATOMIC_RELAXED), 2, shared.in);
+        result = IOConnectCallMethod(own.connect, ANE_DIRECT_ProgramInputsReady, NULL, 0, &ready,
+                                     sizeof(ready), NULL, NULL, NULL, NULL);
+        /* Another thread's later time may come first. */
+        if (result == kIOReturnSuccess)
+            __atomic_add_fetch(&shared.done, 1, __ATOMIC_RELAXED);
+        else if (result != kIOReturnBadArgument)
+            fail_msg("0x%x: %s", (unsigned)result, ane_machine_error());
+    }
+    IOServiceClose(own.connect);
+    return NULL;
+}
+
+static void threads_trigger_one_chain(void **state)
+{
+    const uint64_t token = make_adder();
+    pthread_t thread[THREADS];
+    uint32_t set[2];
+
+    (void)state;
+    make_sums(shared.in, set);
+    args_of(2, ANE_CHAINING_AUTO_RECYCLE);
+    add_link(0, 0, 1);
+    shared.handle = prepare_chain(token).handle;
+    post_set(shared.handle, 0, set[0]);
+    post_set(shared.handle, 1, set[1]);
+    shared.time = shared.done = 1;
+    assert_int_equal(trigger_with(shared.handle, 1, 2, shared.in), kIOReturnSuccess);
+    shared.in[1] = 0;
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, add_ones, NULL), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    expect_sum(set[(shared.done - 1) % 2], (double)shared.done);
+}
+
+/* A thread waits for a set that never comes; the client that has prepared the chain closes. */
+static void *wait_for_a_set(void *result)
+{
+    const struct ane_inputs_ready ready = inputs_of(shared.handle, 1, 2, shared.in);
+
+    *(IOReturn *)result = trigger(&ready);
+    return NULL;
+}
+
+static void a_close_ends_a_trigger_that_waits(void **state)
+{
+    const uint64_t token = make_adder();
+    IOReturn result = kIOReturnSuccess;
+    struct ane_status status;
+    pthread_t thread;
+    uint32_t set[2];
+
+    (void)state;
+    make_sums(shared.in, set);
+    args_of(1, 0);
+    shared.handle = prepare_chain(token).handle;
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_a_set, &result), 0);
+    do {
+        size_t size = sizeof(status);
+
+        assert_int_equal(IOConnectCallMethod(control.connect, ANE_CONTROL_GetStatus, NULL, 0, NULL, 0, NULL,
+                                             NULL, &status, &size),
+                         kIOReturnSuccess);
+    } while (!status.requests);
+    assert_int_equal(IOServiceClose(control.connect), kIOReturnSuccess);
+    pthread_join(thread, NULL);
+    assert_int_equal(result, kIOReturnAborted);
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &control),
+                     kIOReturnSuccess);
+}
+
 /* Through e5rt: one buffer for the state, bound to both ports. */
 static void a_cache_is_filled_through_bound_buffers(void **state)
 {
@@ -607,6 +712,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(procedures_are_chained_without_the_host, boot, halt),
         cmocka_unit_test_setup_teardown(a_group_switches_between_procedures, boot, halt),
         cmocka_unit_test_setup_teardown(chains_end_with_sleep, boot, halt),
+        cmocka_unit_test_setup_teardown(threads_trigger_one_chain, boot_open, halt),
+        cmocka_unit_test_setup_teardown(a_close_ends_a_trigger_that_waits, boot_open, halt),
         cmocka_unit_test(a_cache_is_filled_through_bound_buffers),
     };
 

@@ -6,7 +6,8 @@
  *     cc accumulator.c $(pkg-config --cflags --libs anemone) -o accumulator
  *     ./accumulator accumulator.mil
  *
- * prints 1 2 3 4.
+ * prints 1 2 3 4. With ANEMONE_CHAINING=1 in the environment each step is a trigger of a data chain instead
+ * of a request. keyvalue.c makes such a chain itself.
  */
 #include <anemone/e5rt.h>
 

@@ -462,6 +462,32 @@ static void a_close_ends_triggers_that_wait(void **state)
     control = drvrig_client(&rig, ANE_CLIENT_CONTROL);
 }
 
+/* Its time is over while it waits for a set: it runs when a set comes, and no caller is there any more. */
+static void a_trigger_that_waits_times_out(void **state)
+{
+    struct ane_inputs_ready inputs;
+    struct ane_output_set set;
+
+    (void)state;
+    prepare_plain();
+    inputs = inputs_of(1);
+    assert_int_equal(ready(&inputs), kIOReturnTimeout);
+    assert_non_null(strstr(drv_last_error(rig.driver), "no output set was free?"));
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 1);
+    assert_true(drv_surface_in_use(control, surface[0]));
+    assert_int_equal(drvrig_unprepare(control, token), kIOReturnBusy);
+    *word_of(surface[0], 0) = 4;
+    *word_of(surface[1], 0x80) = 3;
+    set = set_of(0, surface[2]);
+    assert_int_equal(enqueue(&set), kIOReturnSuccess);
+    drvrig_work(&rig);
+    assert_int_equal(*word_of(surface[2], 0x40), 7);
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+    assert_false(drv_surface_in_use(control, surface[0]));
+    inputs = inputs_of(1); /* its execution has ended with that time */
+    assert_int_equal(ready(&inputs), kIOReturnBadArgument);
+}
+
 static void end_in_wait(struct drvrig *r)
 {
     const struct drvrig_call call = {.handler = DRVRIG_CHAIN, .set = PR_NO_ID};
@@ -644,6 +670,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_group_has_an_active_member, make, drop),
         cmocka_unit_test_setup_teardown(triggers_wait_for_sets_beside_others, make, drop),
         cmocka_unit_test_setup_teardown(a_close_ends_triggers_that_wait, make, drop),
+        cmocka_unit_test_setup_teardown(a_trigger_that_waits_times_out, make, drop),
         cmocka_unit_test_setup_teardown(an_end_waits_for_what_is_in_flight, make, drop),
         cmocka_unit_test_setup_teardown(sleep_ends_a_chain, make, drop),
         cmocka_unit_test_setup_teardown(another_task_names_only_its_own_surfaces, make, drop),

@@ -53,6 +53,22 @@ for run in "compiled" "from the cache"; do
     report "the resident accumulator counts: $run" $status "$work/log"
 done
 
+ANEMONE_CHAINING=1 ./accumulator accumulator.mil >"$work/out" 2>"$work/log"
+status=$?
+[ "$(cat "$work/out")" = "1 2 3 4" ] || status=1
+report "the same by triggers of a chain" $status "$work/log"
+
+cp "$root/examples/keyvalue.c" "$root/examples/keyvalue.mil" "$work"
+{
+    "$ANEMONE" compile keyvalue.mil --output keyvalue.bundle
+    # shellcheck disable=SC2086
+    $cc -std=c11 -pedantic -Wall -Wextra -Werror keyvalue.c $flags -o keyvalue
+    ./keyvalue keyvalue.bundle
+} >"$work/log" 2>&1
+status=$?
+grep -qx "64 slots are right" "$work/log" || status=1
+report "a key-value cache is filled by triggers alone" $status "$work/log"
+
 # Listings 2.3 and 2.4 of the guide, their calls as printed.
 cat >listing.c <<'EOF'
 #include <anemone/e5rt.h>

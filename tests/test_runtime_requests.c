@@ -5,6 +5,7 @@
  */
 #include "support.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <anemone/iokit.h>
@@ -23,6 +24,17 @@ IOReturn __wrap_IOConnectCallMethod(io_connect_t connect, uint32_t selector, con
 static struct ane_request seen[8];
 static unsigned requests;
 static uint64_t session, create_session, prepare_session;
+static struct ane_inputs_ready trigger[8];
+static unsigned chains, sets, triggers;
+
+/* Numbers of direct-path selectors are those of others on a control client: the structs differ. */
+static void note_chained(const void *in, size_t size)
+{
+    chains += size == sizeof(struct ane_chaining_prepare);
+    sets += size == sizeof(struct ane_output_set);
+    if (size == sizeof(trigger[0]) && triggers < 8)
+        memcpy(&trigger[triggers++], in, size);
+}
 
 IOReturn __wrap_IOConnectCallMethod(io_connect_t connect, uint32_t selector, const uint64_t *input,
                                     uint32_t inputCount, const void *inputStruct, size_t inputStructCount,
@@ -33,9 +45,10 @@ IOReturn __wrap_IOConnectCallMethod(io_connect_t connect, uint32_t selector, con
 
     if (selector == 2 && requests < 8)
         memcpy(&seen[requests++], inputStruct, sizeof(seen[0]));
-    if (selector == 3)
+    note_chained(inputStruct, inputStructCount);
+    if (selector == 3 && inputStructCount == sizeof(struct ane_program_create))
         create_session = ((const struct ane_program_create *)inputStruct)->session;
-    if (selector == 4)
+    if (selector == 4 && inputStructCount == sizeof(struct ane_program_prepare))
         prepare_session = ((const struct ane_program_prepare *)inputStruct)->session;
     status = __real_IOConnectCallMethod(connect, selector, input, inputCount, inputStruct, inputStructCount,
                                         output, outputCount, outputStruct, outputStructCount);
@@ -75,10 +88,59 @@ static void requests_count_from_zero_in_their_session(void **state)
     OK(e5rt_buffer_object_release(&buffer));
 }
 
+/* With ANEMONE_CHAINING=1 an operation whose output is its input too runs by triggers alone. */
+static void bound_to_both_ends_it_runs_by_triggers(void **state)
+{
+    const struct td_shape s = {1, 1, 1, 32};
+    e5rt_execution_stream_t stream;
+    e5rt_buffer_object_t x, held, other;
+    struct e5rig_model model;
+
+    (void)state;
+    requests = chains = sets = triggers = 0;
+    e5rig_write_adder("add.hwx", &s, 1);
+    e5rig_model_open(&model, folder_path("add.hwx"));
+    x = e5rig_buffer(64);
+    held = e5rig_buffer(64);
+    other = e5rig_buffer(64);
+    for (unsigned i = 0; i < 32; i++)
+        ((uint16_t *)e5rig_data(x))[i] = test_half_from_double(3);
+    e5rig_bind(model.operation, "x", x), e5rig_bind(model.operation, "state_in", held);
+    e5rig_bind(model.operation, "state_out", held);
+    OK(e5rt_execution_stream_create(&stream));
+    assert_int_equal(setenv("ANEMONE_CHAINING", "1", 1), 0);
+    for (unsigned i = 1; i <= 4; i++) {
+        OK(e5rt_execution_stream_encode_operation(stream, model.operation));
+        OK(e5rt_execution_stream_execute_sync(stream));
+        OK(e5rt_execution_stream_reset(stream));
+        for (unsigned k = 0; k < 32; k++)
+            assert_true(test_half_to_double(((uint16_t *)e5rig_data(held))[k]) == 3 * i);
+    }
+    assert_true(chains == 1 && sets == 1 && triggers == 4 && requests == 0);
+    assert_true(trigger[3].timestamp == 4 && trigger[3].inputs == 2);
+    /* Another output: a request again; and back. */
+    e5rig_bind(model.operation, "state_out", other);
+    OK(e5rt_execution_stream_encode_operation(stream, model.operation));
+    OK(e5rt_execution_stream_execute_sync(stream));
+    OK(e5rt_execution_stream_reset(stream));
+    assert_true(test_half_to_double(((uint16_t *)e5rig_data(other))[31]) == 15 && requests == 1);
+    e5rig_bind(model.operation, "state_out", held);
+    OK(e5rt_execution_stream_encode_operation(stream, model.operation));
+    OK(e5rt_execution_stream_execute_sync(stream));
+    assert_true(test_half_to_double(((uint16_t *)e5rig_data(held))[31]) == 15);
+    assert_true(chains == 1 && sets == 1 && triggers == 5 && requests == 1);
+    assert_int_equal(unsetenv("ANEMONE_CHAINING"), 0);
+    OK(e5rt_execution_stream_release(&stream));
+    e5rig_model_close(&model);
+    OK(e5rt_buffer_object_release(&x)), OK(e5rt_buffer_object_release(&held)),
+        OK(e5rt_buffer_object_release(&other));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_count_from_zero_in_their_session),
+        cmocka_unit_test(bound_to_both_ends_it_runs_by_triggers),
     };
 
     return cmocka_run_group_tests_name("runtime_requests", tests, NULL, NULL);

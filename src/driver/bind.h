@@ -16,7 +16,9 @@ IOReturn drv_bind_request(struct drv_request *r, const struct ane_request *reque
                           struct drv_deadline *deadline);
 /* One more mapping, in use until the release. */
 void drv_bind_add(struct drv_request *r, struct drv_mapping *mapping);
-/* Its mappings, its chain and its process are free again: nothing of the client's is under way because of it. */
+/*
+ * Its mappings, its chain and its process are free again: nothing of the client's is under way because of it.
+ */
 void drv_bind_release(struct drv_request *r);
 
 #endif

@@ -402,7 +402,8 @@ static void write_links(struct pr_cache_link *to, const struct drv_chain *chain,
 
     for (uint32_t i = 0; i < links; i++) {
         const struct drv_chain *source = link[i].source ? chain_of_handle(d, link[i].source) : chain->group;
-        const struct drv_procedure *from = drv_chain_procedure(source), *p = drv_chain_procedure(chain);
+        const struct drv_procedure *from = drv_chain_procedure(source->group),
+                                   *p = drv_chain_procedure(chain);
 
         to[i] = (struct pr_cache_link){.source = link[i].source ? source->cache_handler : 0,
                                        .output = from->first_buffer + from->inputs + link[i].output,
@@ -495,7 +496,7 @@ static IOReturn check_link(struct drv_process *process, const struct ane_chainin
     if (result)
         return result;
     if (handle)
-        from = drv_chain_procedure(source);
+        from = drv_chain_procedure(source->group);
     if (link->input < p->inputs && !(*linked >> link->input & 1) && link->output < from->outputs) {
         *linked |= 1ull << link->input;
         return kIOReturnSuccess;

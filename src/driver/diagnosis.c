@@ -83,5 +83,5 @@ IOReturn drv_diagnosis_timeout(struct drv *d, const struct drv_request *r)
     return drv_refuse(d, kIOReturnTimeout,
                       "Client %u, program 0x%" PRIx64 " timed out after %" PRIu64
                       " ms: the firmware took the command, completion never arrived%s%s.",
-                      r->client->number, token, ms, waits, faults);
+                      r->client->number, token, ms, r->chain ? "; no output set was free?" : waits, faults);
 }

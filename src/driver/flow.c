@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flow of requests to the firmware. Triggers of chains leave their band when the firmware has accepted
- * them: they may wait there for an output set. A band's queue is by priority, quality of service, arrival. Of one
+ * The flow of requests to the firmware. A band's queue is by priority, quality of service, arrival. Of one
  * band at most one request runs in the firmware, or one of both together, unless its caller has given it up
- * (drv_flow_leave).
+ * (drv_flow_leave). A trigger of a chain leaves its band as soon as the firmware has accepted it: it may wait
+ * there for an output set. Output sets are sent beside what the band runs.
  *
  * A request that the firmware has no room for goes back to its place in the queue, and its band is parked
  * until the firmware has returned another one: it is not failed, and not sent again for nothing.

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "runtime/cast.h"
+#include "runtime/chain.h"
 #include "runtime/port.h"
 
 static uint32_t port_count(e5rt_execution_stream_operation_t operation)
@@ -26,6 +27,7 @@ static void end(void *handle)
         if (operation->binding[i].stage)
             ane_surface_release(operation->binding[i].stage);
     }
+    e5_chain_end(operation->chain);
     e5_handle_drop(operation->library);
 }
 
@@ -154,6 +156,8 @@ static void build_request(e5rt_execution_stream_operation_t operation)
 
 int64_t e5_operation_arrange(e5rt_execution_stream_operation_t operation)
 {
+    int64_t status;
+
     if (operation->arranged)
         return E5RT_OK;
     for (uint32_t i = 0; i < port_count(operation); i++) {
@@ -165,16 +169,15 @@ int64_t e5_operation_arrange(e5rt_execution_stream_operation_t operation)
                            layout->input ? "input" : "output", layout->name);
     }
     for (uint32_t i = 0; i < port_count(operation); i++) {
-        int64_t status;
-
         operation->binding[i].passage = passage(operation, i);
         status = make_stage(&operation->binding[i], &operation->library->port[i]);
         if (status)
             return status;
     }
     build_request(operation);
-    operation->arranged = true;
-    return E5RT_OK;
+    status = e5_chain_arrange(operation);
+    operation->arranged = !status;
+    return status;
 }
 
 /* Running. */
@@ -194,7 +197,9 @@ int64_t e5_operation_run(e5rt_execution_stream_operation_t operation)
 
     for (uint32_t i = 0; i < library->inputs; i++)
         pass_in(&library->port[i], &operation->binding[i]);
-    status = e5_device_request_send(&operation->request, &library->program, operation->name);
+    status = e5_chain_serves(operation)
+                 ? e5_chain_run(operation)
+                 : e5_device_request_send(&operation->request, &library->program, operation->name);
     if (status)
         return status;
     for (uint32_t i = library->inputs; i < port_count(operation); i++)

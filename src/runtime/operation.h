@@ -28,6 +28,7 @@ struct e5rt_execution_stream_operation {
     bool arranged;                           /* passages and request agree with the bindings */
     struct e5_binding binding[E5_PORTS_MAX]; /* inputs, then outputs */
     struct ane_request request;
+    struct e5_chain *chain; /* chain.h; NULL: it has none */
 };
 
 int64_t e5_operation_bind(e5rt_execution_stream_operation_t operation, uint32_t port,

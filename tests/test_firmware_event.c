@@ -245,9 +245,9 @@ static void records_are_checked(void **state)
             continue;
         }
         callrig_retire(rig, QUEUE, 0);
-        do
-            assert_true(fwrig_event(rig, &(struct pr_program_event){0}, true));
-        while (callrig_fw(rig)->exeloop.free.tail == FW_NO_CALL);
+        while (fwrig_event(rig, &(struct pr_program_event){0}, true))
+            ;
+        callrig_expect_free(rig);
     }
     callrig_make(&c, WITH, 99);
     for (unsigned i = 0; i < 16; i++)
@@ -303,7 +303,7 @@ static void held_calls_are_cancelled(void **state)
     callrig_expect_free(rig);
 }
 
-/* STOP and POWER_DOWN wait for held calls, QUIESCE ends them, and so does a reset of their level. */
+/* STOP is refused while a call is held, QUIESCE_STATE ends it. */
 static void life_commands_see_held_calls(void **state)
 {
     const struct pr_body_u32 one = {1};
@@ -320,6 +320,40 @@ static void life_commands_see_held_calls(void **state)
     assert_int_equal(fwrig_control(rig, PR_CMD_START, &one, sizeof(one)), PR_STATUS_OK);
     assert_int_equal(call(rig, 2, PR_EVENT_SHARED, 0, 0, 1, 1), PR_STATUS_OK);
     finish(rig, 2);
+    callrig_expect_free(rig);
+}
+
+/* A reset of queue 4 ends the held calls of its level, and no other. */
+static void a_reset_ends_the_calls_of_its_level(void **state)
+{
+    const struct pr_body_reset reset = {QUEUE, QUEUE};
+    struct pr_reset_notification notification;
+    struct fwrig *rig = *state;
+    struct callrig c;
+
+    assert_int_equal(call(rig, 1, PR_EVENT_SHARED, 0, 1, 1, 1), PR_STATUS_OK);
+    callrig_make(&c, WITH, 2);
+    c.head->call.priority = QUEUE + 1;
+    add(&c, false, PR_EVENT_SHARED, 0, 0, 1);
+    add(&c, true, PR_EVENT_SHARED, 0, 1, 1);
+    assert_int_equal(callrig_send(rig, &c), PR_STATUS_OK);
+    assert_int_equal(call(rig, 3, PR_EVENT_SHARED, 0, 0, 1, 1), PR_STATUS_OK);
+    fwrig_keep_aborted(rig, true);
+    fwrig_pass(rig, 5000000000ull);
+    assert_true(fwrig_notification(rig, &notification));
+    /* While the host has not reset the queue, nothing begins. */
+    *row(rig, 0) = 1;
+    ring(rig);
+    assert_int_equal(fwrig_counter(rig, "held"), 2);
+    fwrig_keep_aborted(rig, false);
+    fwrig_write(rig, PR_ENGINE_TM + PR_TM_ABORT, 1u << QUEUE);
+    assert_int_equal(fwrig_control(rig, PR_CMD_RESET, &reset, sizeof(reset)), PR_STATUS_OK);
+    expect_aborted(rig, 3);
+    expect_aborted(rig, 1);
+    assert_int_equal(fwrig_pushes(rig), 2);
+    fwrig_retire(rig, QUEUE + 1, 0, true);
+    fwrig_run(rig);
+    assert_true(fwrig_event(rig, &(struct pr_program_event){0}, true));
     callrig_expect_free(rig);
 }
 
@@ -467,6 +501,7 @@ int main(void)
         T(records_are_checked),
         T(held_calls_are_cancelled),
         T(life_commands_see_held_calls),
+        T(a_reset_ends_the_calls_of_its_level),
         T(no_deadline_applies),
         T(a_closed_loop_holds_on),
         T(a_dump_has_held_calls),

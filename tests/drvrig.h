@@ -12,6 +12,7 @@
 
 #include "driver/driver.h"
 #include "protocol/cache.h"
+#include "protocol/call.h"
 #include "protocol/channel.h"
 #include "protocol/container.h"
 #include "protocol/endpoint.h"
@@ -112,6 +113,9 @@ struct drvrig {
         uint64_t text; /* in the client's domain */
     } process[DRVRIG_PROCESSES];
     struct drvrig_call call[DRVRIG_CALLS];
+    struct pr_call_tail tail; /* of the last call with events, and these */
+    struct pr_event event[48];
+    unsigned cancels;                /* calls that were to end */
     struct pr_body_premap premap[8]; /* in order */
     uint32_t premap_count;
     uint32_t totals[3];                   /* in statistics buffers: valid, log events, stat events */

@@ -261,6 +261,8 @@ void drvrig_ask_reset(struct drvrig *rig, uint32_t first, uint32_t last)
     assert_true(drvrig_send_slot(rig, PR_CHANNEL_IO_T2H, cell, sizeof(notification), 0));
 }
 
+static void cancel_call(struct drvrig *rig, uint64_t cookie);
+
 static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header, void *body)
 {
     switch (header->id) {
@@ -314,6 +316,11 @@ static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header
         const struct pr_body_shared_events *events = body;
 
         assert_int_equal(header->size, sizeof(*events));
+        if (events->flags) {
+            assert_int_equal(events->flags, 1);
+            cancel_call(rig, events->address);
+            return PR_STATUS_OK;
+        }
         assert_int_equal(events->events, 64);
         assert_non_null(drvrig_base_at(rig, events->address, 64 * 16));
         return PR_STATUS_OK;
@@ -478,6 +485,33 @@ static void finish(struct drvrig *rig, struct drvrig_call *call, uint32_t status
     assert_true(drvrig_send_slot(rig, PR_CHANNEL_IO_T2H, cell, bytes, 0));
 }
 
+/* What the driver has given up: it has not begun, and ends. */
+static void cancel_call(struct drvrig *rig, uint64_t cookie)
+{
+    rig->cancels++;
+    for (unsigned i = 0; i < DRVRIG_CALLS; i++)
+        if (rig->call[i].there && rig->call[i].cookie == cookie)
+            finish(rig, &rig->call[i], PR_STATUS_ABORTED);
+}
+
+/* A call has no tail, and one with events nothing but events. */
+static void take_tail(struct drvrig *rig, const struct pr_call *message, uint64_t length)
+{
+    const uint8_t *at = (const uint8_t *)message + 0x60 + 0x30 * message->buffers;
+
+    memset(&rig->tail, 0, sizeof(rig->tail));
+    if (message->head.id == 0x211) {
+        memcpy(&rig->tail, at, sizeof(rig->tail));
+        assert_true(rig->tail.wait_events <= 32 && rig->tail.signal_events >= 1 &&
+                    rig->tail.signal_events <= 16 && rig->tail.event_masks == 1);
+        assert_true(!rig->tail.custom_bars && !rig->tail.execute_order && !rig->tail.execute_order_offset &&
+                    !rig->tail.sub_network_order && !rig->tail.flags);
+        memcpy(rig->event, at + 32, 24 * (rig->tail.wait_events + rig->tail.signal_events));
+        length -= 32 + 24 * (rig->tail.wait_events + rig->tail.signal_events);
+    }
+    assert_int_equal(length, 0x60 + 0x30 * message->buffers);
+}
+
 static uint32_t accept(struct drvrig *rig, const struct pr_call *message, uint64_t length)
 {
     struct drvrig_call *call = rig->call;
@@ -487,8 +521,7 @@ static uint32_t accept(struct drvrig *rig, const struct pr_call *message, uint64
     while (call->there)
         call++;
     assert_true(call < rig->call + DRVRIG_CALLS);
-    assert_int_equal(message->head.id, 0x204);
-    assert_int_equal(length, 0x60 + 0x30 * message->buffers);
+    take_tail(rig, message, length);
     assert_true(message->process_id < DRVRIG_PROCESSES && rig->process[message->process_id].there);
     assert_int_equal(rig->process[message->process_id].program, message->program_id);
     assert_true(message->output_sets == 1 && message->partitions == 1);
@@ -521,13 +554,13 @@ static bool take_call(struct drvrig *rig)
         return false;
     advance(rig, PR_CHANNEL_DATA_CHAIN_H2T);
     message = drvrig_base_at(rig, slot->address, slot->length);
-    const bool is_call = message->head.id == 0x204;
+    const bool plain = message->head.id == 0x204, is_call = plain || message->head.id == 0x211;
 
     message->head.status = (uint16_t)(is_call ? accept(rig, message, slot->length)
                                               : drvrig_chain_message(rig, message, slot->length));
     note_held(rig);
     slot->address |= 1;
-    if (message->head.status || !is_call)
+    if (message->head.status || !plain)
         ring_host(rig, 7);
     return true;
 }

@@ -246,8 +246,8 @@ static void replies_have_content(void **state)
     assert_int_equal(words[0], 1); /* RUN */
     assert_int_equal(fwrig_control(rig, PR_CMD_CH_PROPERTY_WRITE, &bad, sizeof(bad)), PR_STATUS_BAD_ARGUMENT);
     assert_int_equal(fwrig_control(rig, PR_CMD_RESOURCE_INFO_GET, &none, sizeof(none)), PR_STATUS_OK);
-    assert_int_equal(words[2], 0);  /* wait events are not there */
-    assert_int_equal(words[5], 16); /* cache requests are */
+    assert_int_equal(words[2], 32); /* wait events */
+    assert_int_equal(words[5], 16); /* cache requests */
     assert_int_equal(fwrig_control(rig, PR_CMD_ANE_DEFAULT_SETTING_SET, &known, sizeof(known)), PR_STATUS_OK);
     assert_int_equal(words[0], 2);
     assert_int_equal(fwrig_counter(rig, "switch-threshold-ns"), 100000);

@@ -154,6 +154,7 @@ struct ane_request_event {
     uint64_t event;       /* of ane_event_create */
     uint64_t value;
 };
+#define ANE_SHARED_EVENT_DOORBELL 8u /* rung when a value was changed past the driver (catalogue.h) */
 #define ANE_EVENT_SHARED          2u
 #define ANE_REQUEST_EVENTS        32u /* waits and signals together */
 #define ANE_REQUEST_SIGNALS       16u

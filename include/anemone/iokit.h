@@ -195,15 +195,18 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  * needs com.apple.ane.allow-system-reserved-priorities, 1 com.apple.ane.realtime-priority-client.
  * The surfaces are used until the call returns; after a timeout the engine may still write them until it has
  * ended. After any failure the outputs may hold parts of a result. A direct-path client needs no prepare.
+ * It begins when the events that it waits for have their values, and signals others when it is done ("Shared
+ * events" below).
  *   kIOReturnBadArgument      doorbell, priority, procedure or reserved bytes; other counts than the
  *                             program's; no such surface, or it is too small at that offset; the firmware
  *                             refused the call
- *   kIOReturnNotFound         no such program for this client
+ *   kIOReturnNotFound         no such program for this client, or no such event for its task
  *   kIOReturnNotReady         the program is not prepared; or the firmware is not ready for it
  *   kIOReturnNotPrivileged    the priority is reserved
  *   kIOReturnNotPermitted     a surface belongs to another task, which has not shared it
  *   kIOReturnNoMemory         for page tables, intermediate buffers or records
- *   kIOReturnNoResources      device addresses, host descriptors or a table of the firmware are used up
+ *   kIOReturnNoResources      device addresses, host descriptors or a table of the firmware are used up;
+ *                             24 requests wait for events, or 12 of this client
  *   kIOReturnBusy             the program could not be started
  *   kIOReturnTimeout          what it waits for did not happen in time; the sentence says where it was lost
  *   kIOReturnAborted          the connection was closed meanwhile, or the firmware aborted the call
@@ -347,7 +350,8 @@ struct ane_port_message {
  * UnmapDartBuffers: the same for one surface; kIOReturnBusy while requests or selector 5 use it.
  * ReadANERegister, WriteANERegister: a 32-bit access of the host at an offset in the engine's aperture.
  *   What a store does is not checked: the property is the only gate.
- * FWSharedEventDoorbellRing: rings a doorbell by index, below 32.
+ * FWSharedEventDoorbellRing: rings a doorbell by index, below 32. ANE_SHARED_EVENT_DOORBELL makes the
+ *   firmware look at the requests that wait for shared events.
  * AddPersistentClient, RemovePersistentClient: the client keeps the device resident until it closes.
  *   kIOReturnBusy: it is persistent already. kIOReturnNotFound: it is not.
  * GetClientsInfo, ShowSharedMemoryAllocations, ShowModelMemoryStatus: records of the caller's task.

@@ -16,8 +16,8 @@
 #include "driver/request.h"
 #include "protocol/call.h"
 
-_Static_assert(ANE_EVENT_SHARED == PR_EVENT_SHARED && ANE_REQUEST_SIGNALS == PR_SIGNAL_EVENTS_MAX &&
-                   ANE_REQUEST_EVENTS <= PR_WAIT_EVENTS_MAX &&
+_Static_assert(ANE_EVENT_SHARED == PR_EVENT_SHARED && ANE_SHARED_EVENT_DOORBELL == PR_DOORBELL_SHARED_EVENT &&
+                   ANE_REQUEST_SIGNALS == PR_SIGNAL_EVENTS_MAX && ANE_REQUEST_EVENTS <= PR_WAIT_EVENTS_MAX &&
                    ANE_REQUEST_EVENT_OBJECTS == PR_SHARED_EVENTS_MAX,
                "what a client may name, the firmware takes");
 /* One signal more, which changes nothing: a call with events has one at least. */

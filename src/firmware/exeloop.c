@@ -165,6 +165,7 @@ static const char *closed_text(uint32_t closed)
     return closed & FW_CLOSED_INIT       ? "the execution loop is not started"
            : closed & FW_CLOSED_RESET    ? "the host has not reset the engine yet"
            : closed & FW_CLOSED_QUIESCED ? "the firmware is quiesced"
+           : closed & FW_CLOSED_ENDPOINT ? "the endpoint is not bound"
            : closed & FW_CLOSED_CACHE    ? "the memory cache is off"
                                          : "the compute islands are off";
 }

@@ -18,6 +18,7 @@ enum pr_status fw_identity_resources(struct fw *fw, struct pr_command_header *he
     (void)header;
     *(struct pr_body_resources *)body = (struct pr_body_resources){.programs = PR_PROGRAMS_MAX,
                                                                    .processes = PR_PROCESSES_MAX,
+                                                                   .wait_events = PR_WAIT_EVENTS_MAX,
                                                                    .calls_per_process = PR_IN_FLIGHT_MAX,
                                                                    .procedures = PR_PROCEDURES_MAX,
                                                                    .cache_requests = PR_CACHE_REQUESTS_MAX,

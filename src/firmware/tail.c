@@ -105,20 +105,9 @@ static enum pr_status take_requests(struct fw *fw, const struct pr_call *message
     return fw_rule(fw, PR_RULE_CALL_SIZE, length == call_bytes, length);
 }
 
-/* The shared events that are active when the last one is added. */
-static uint32_t count_shared(const struct pr_call_tail *tail)
-{
-    uint32_t shared = 0;
-
-    for (uint32_t i = 0; i < count_events(tail); i++)
-        shared += events_of(tail)[i].type == PR_EVENT_SHARED;
-    return shared ? shared - 1 : 0;
-}
-
 static enum pr_status take_events(struct fw *fw, const struct pr_call_tail *tail)
 {
-    const uint32_t shared = count_shared(tail);
-    enum pr_status status = fw_rule(fw, PR_RULE_SHARED_EVENTS, shared < PR_SHARED_EVENTS_MAX, shared);
+    enum pr_status status = fw_event_check_shared(fw, events_of(tail), count_events(tail));
 
     for (uint32_t i = 0; i < count_events(tail) && !status; i++)
         status = fw_event_check(fw, &events_of(tail)[i], i >= tail->wait_events);

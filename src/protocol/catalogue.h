@@ -2,7 +2,7 @@
 /*
  * What the raw command injection of the method catalogue may not send (CHOSEN: no source lists it).
  * Commands of other families than control name programs, processes and buffers that the driver counts;
- * they are refused as a family.
+ * they are refused as a family. IPC_ENDPOINT_SET2 adds doorbell targets of completions to the host's own.
  */
 #ifndef PROTOCOL_CATALOGUE_H
 #define PROTOCOL_CATALOGUE_H
@@ -26,7 +26,6 @@
     X(SET_SNE_PMU_BASE2, "the address is the driver's")                \
     X(IPC_ENDPOINT_SET, "the rings are the driver's")                  \
     X(IPC_ENDPOINT_UNSET, "the rings are the driver's")                \
-    X(IPC_ENDPOINT_SET2, "the rings are the driver's")                 \
     X(IPC_ENDPOINT_UNSET2, "the rings are the driver's")               \
     X(CH_BUFFER_RETURN, "buffers are counted by the driver")           \
     X(CH_BUFFER_POOL_CONFIG_SET, "buffers are counted by the driver")  \

@@ -134,7 +134,11 @@ static void write_request(struct spec *spec)
                FIELD(ane_request, surface, "surface identifiers: inputs, outputs, intermediates"),
                FIELD(ane_request, inputs, "chosen"), FIELD(ane_request, outputs, "chosen"),
                FIELD(ane_request, intermediates, "chosen"), FIELD(ane_request, stats_surface, "chosen"),
-               FIELD(ane_request, offset, "chosen: of each buffer in its surface"));
+               FIELD(ane_request, offset, "chosen: of each buffer in its surface"),
+               FIELD(ane_request, session, "chosen"),
+               FIELD(ane_request, wait_events, "chosen: events that it waits for"),
+               FIELD(ane_request, signal_events, "chosen: events that it signals"),
+               FIELD(ane_request, event, "chosen: 24 bytes each, waits, then signals"));
     spec_object(spec, "request_values");
     spec_number(spec, "priority", ANE_REQUEST_PRIORITY);
     spec_number(spec, "qos", ANE_REQUEST_QOS);

@@ -10,6 +10,7 @@
 #include "firmware/callmgr.h"
 #include "firmware/dartmgr.h"
 #include "firmware/identity.h"
+#include "firmware/inference.h"
 #include "firmware/life.h"
 #include "firmware/loadmon.h"
 #include "firmware/loadpool.h"
@@ -176,6 +177,8 @@ static const struct fw_command commands[] = {
      fw_callmgr_create},
     {PR_CMD_TERMINATE_PROCESS, ON(IO), ANY, TASK(CALLMGR), fw_callmgr_terminate},
     {PR_CMD_PREMAP_BUFFER, ON(IO), EXACT(pr_body_premap), TASK(DARTMGR), fw_dartmgr_premap},
+    {PR_CMD_INFERENCE_CALL, ON(IO), sizeof(struct pr_body_inference), ANY_SIZE, 0, TASK(SERVER),
+     fw_inference_call},
     {PR_CMD_STOP, ON(IO), INOUT(pr_body_u32), TASK(SERVER), fw_life_stop},
     {PR_CMD_QUIESCE_STATE, ON(IO), QUERY(pr_body_quiesce), TASK(SERVER), fw_life_quiesce},
     {PR_CMD_SUSPEND, ON(IO), NO_BODY, TASK(SERVER), fw_life_suspend},

@@ -3,6 +3,7 @@
 #include "firmware/report.h"
 
 #include "base/array.h"
+#include "firmware/builtin.h"
 #include "firmware/disposition.h"
 #include "firmware/log.h"
 #include "rtkernel/format.h"
@@ -34,6 +35,8 @@ static size_t counters_text(const struct fw *fw, char *text, size_t bytes)
         {"dsid", fw->setting.dsid},
         {"call-log", fw->exeloop.log_level},
         {"load-buffers", fw->loadmon.buffers},
+        {"built-in-programs", fw_builtin_count(fw)},
+        {"sub-packets", fw->exeloop.packets},
         {"refused-posts", rt_kernel_refused_posts(fw->kernel)},
     };
     struct rt_lines lines = {.text = text, .bytes = bytes};

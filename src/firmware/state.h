@@ -20,6 +20,7 @@
 #include "protocol/container.h"
 #include "protocol/controller.h"
 #include "protocol/execution.h"
+#include "protocol/inference.h"
 #include "protocol/message.h"
 #include "protocol/notification.h"
 #include "protocol/property.h"
@@ -78,15 +79,17 @@ struct fw_channel {
  * is full.
  */
 enum fw_record_kind {
-    FW_RECORD_LOOK,    /* reasons are there */
-    FW_RECORD_COMMAND, /* the server's command is this task's to run */
-    FW_RECORD_START,   /* exeloop: arm */
-    FW_RECORD_STOP,    /* exeloop: disarm */
-    FW_RECORD_RESET,   /* exeloop: end the calls of the range; intmgr: the host has reset it */
-    FW_RECORD_QUEUES,  /* tunables: load the registers of the queues */
-    FW_RECORD_REBASE,  /* dartmgr: the buffers of a new process */
-    FW_RECORD_WINDOW,  /* dartmgr: whether a range is mapped */
-    FW_RECORD_POLL,    /* intmgr: its timer fired */
+    FW_RECORD_LOOK,      /* reasons are there */
+    FW_RECORD_COMMAND,   /* the server's command is this task's to run */
+    FW_RECORD_START,     /* exeloop: arm */
+    FW_RECORD_STOP,      /* exeloop: disarm */
+    FW_RECORD_RESET,     /* exeloop: end the calls of the range; intmgr: the host has reset it */
+    FW_RECORD_QUEUES,    /* tunables: load the registers of the queues */
+    FW_RECORD_REBASE,    /* dartmgr: the buffers of a new process */
+    FW_RECORD_WINDOW,    /* dartmgr: whether a range is mapped */
+    FW_RECORD_POLL,      /* intmgr: its timer fired */
+    FW_RECORD_INFERENCE, /* exeloop: the inference call that the server holds */
+    FW_RECORD_BUILTIN,   /* callmgr: a built-in network is wanted */
 };
 struct fw_record {
     uint8_t kind, from; /* from: who waits for the answer */
@@ -151,6 +154,11 @@ struct fw_rebase {
     uint8_t oldest[FW_REBASE_SETS]; /* which entry of a set is replaced next */
     struct fw_binding cache[FW_REBASE_SETS][FW_REBASE_WAYS];
     struct fw_statistics statistics;
+    /* Property buffers of inference calls; the next goes to properties % PR_PROPERTY_MAPS. */
+    uint32_t properties;
+    struct {
+        uint64_t address, bytes;
+    } property[PR_PROPERTY_MAPS];
     uint64_t *own; /* mapped, by place in the table of generic buffers; 0: each call binds it */
     struct pr_rebase_record *record; /* those of the container, with operands */
 };
@@ -230,6 +238,7 @@ struct fw_exeloop {
     uint8_t network_level[PR_NETWORK_ID_MAX + 1];    /* of a network id in use */
     uint32_t log_level;                              /* property 0x00a1 */
     uint64_t unknown, stale;
+    uint64_t packets;  /* sub-packets of inference calls that became calls */
     uint64_t late;     /* calls that waited longer than the context-switch threshold */
     bool notify_reset; /* the notification of the reset is due, once IO_T2H has room */
 
@@ -270,6 +279,17 @@ struct fw_power {
     uint32_t on;    /* a bit per enum pr_power_device */
     bool dynamic;   /* the islands are gated while nothing is in flight */
     uint64_t gated; /* how often they were */
+};
+
+/* progProcInfo (builtin.c); the call manager changes it while the server waits. */
+struct fw_builtin_row {
+    bool valid;
+    uint32_t network;          /* enum pr_built_in_network */
+    uint16_t program, process; /* progId, procId */
+};
+struct fw_builtin {
+    struct fw_builtin_row row[PR_BUILT_IN_PROGRAMS_MAX];
+    uint32_t asked, asked_network;
 };
 
 /* What the dartmgr was asked. */
@@ -426,6 +446,7 @@ struct fw {
     struct fw_life life;
     struct fw_power power;
     struct fw_dartmgr dartmgr;
+    struct fw_builtin builtin;
     struct fw_tunables tunables;
     struct fw_setting setting;
     struct fw_loadmon loadmon;

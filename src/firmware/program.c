@@ -170,6 +170,21 @@ static bool copy_in(struct fw *fw, void *copy, const struct source *source)
     return true;
 }
 
+/* The slot has this program from now on, or none. The execution loop may preempt this task. */
+static void enter(struct fw *fw, uint32_t number, struct fw_program *program)
+{
+    struct fw_program_slot *slot = &fw->program_slot[number];
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+
+    fw->program[number] = program;
+    slot->valid = program != NULL;
+    if (program) {
+        slot->loads++;
+        slot->since = rt_port_now(fw->port);
+    }
+    rt_irq_restore(fw->kernel, previous);
+}
+
 static enum pr_status load(struct fw *fw, const struct source *source, uint32_t wanted, uint32_t *slot)
 {
     const size_t head = pr_round_up(sizeof(struct fw_program), 16), bytes = source->bytes;
@@ -189,7 +204,7 @@ static enum pr_status load(struct fw *fw, const struct source *source, uint32_t 
         rt_heap_free(fw->kernel, program);
         return status;
     }
-    fw->program[*slot] = program;
+    enter(fw, *slot, program);
     fw_log(fw, RT_LOG_INFO, "program %u: %u procedures, text at 0x%llx", *slot, program->container.procedures,
            (unsigned long long)program->container.section[PR_SECTION_TEXT]->address);
     return PR_STATUS_OK;
@@ -238,7 +253,7 @@ enum pr_status fw_program_unload(struct fw *fw, uint32_t slot)
     }
     if (program->processes)
         return PR_STATUS_BUSY;
-    fw->program[slot] = NULL;
+    enter(fw, slot, NULL);
     fw_reservation_drop(fw, slot);
     rt_heap_free(fw->kernel, program);
     return PR_STATUS_OK;

@@ -26,7 +26,7 @@ static inline bool fw_program_fixed(const struct pr_generic_buffer *buffer)
 
 static inline struct fw_program *fw_program_get(struct fw *fw, uint32_t slot)
 {
-    return slot < PR_PROGRAMS_MAX ? fw->program[slot] : NULL;
+    return slot < PR_PROGRAMS_MAX && fw->program_slot[slot].valid ? fw->program[slot] : NULL;
 }
 
 #endif

@@ -176,6 +176,23 @@ struct fw_program {
 };
 #define FW_NO_PLACE 0xffffu
 
+/*
+ * A slot of the program table (seeds ch. 30: stride 0x20, and a validity byte that the argument validator
+ * indexes; the table is at offset 0x9948 of an engine object whose other parts are not known, so that it is
+ * elsewhere here). What else a slot has is CHOSEN.
+ */
+struct fw_program_slot {
+    uint8_t valid;    /* 1: fw.program has a program that has passed every check */
+    uint8_t reserved; /* the id is the host's, with a program or without */
+    uint8_t zero[6];
+    uint64_t loads; /* programs that the slot has had since the boot */
+    uint64_t since; /* when the last one was loaded */
+    uint64_t zero2;
+};
+_Static_assert(sizeof(struct fw_program_slot) == PR_PROGRAM_SLOT_STRIDE &&
+                   offsetof(struct fw_program_slot, valid) == 0,
+               "a slot's stride, and its validity byte");
+
 enum fw_process_state { FW_PROCESS_IDLE, FW_PROCESS_RUNNING, FW_PROCESS_STATES };
 struct fw_process {
     struct fw_rebase *rebase; /* while it is running */
@@ -455,7 +472,7 @@ struct fw {
     struct fw_notify notify;
     uint32_t broken[PR_RULES]; /* how often each rule was (rule.c) */
     struct fw_program *program[PR_PROGRAMS_MAX];
-    bool program_reserved[PR_PROGRAMS_MAX]; /* the id */
+    struct fw_program_slot program_slot[PR_PROGRAMS_MAX];
     struct fw_process process[PR_PROCESSES_MAX];
     struct fw_call call[FW_CALLS];
     struct fw_retained own_retained;              /* of a board that has no memory for it */

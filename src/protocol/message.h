@@ -18,6 +18,7 @@
 #define PR_PRIORITIES            8u
 #define PR_PRIORITY_REALTIME_MAX 1u
 #define PR_PROGRAMS_MAX          144u
+#define PR_PROGRAM_SLOT_STRIDE   0x20u /* of the program-slot table, seeds ch. 30 */
 #define PR_PROCESSES_MAX         288u
 #define PR_NO_ID                 0xffffffffu /* -1: unbound program or process */
 

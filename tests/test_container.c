@@ -194,7 +194,10 @@ static void finds_broken_operations(void **state)
     BROKEN(pr_put_le32(i.operations, 3), TRUNCATED, "operation");
     BROKEN(i.operation[0].type = 4, LIMIT, "type 4");
     BROKEN(i.operation[1].first_td = 2, LIMIT, "descriptors 2 to 1");
-    BROKEN(i.operation[0].engines = 17, LIMIT, "17 cores");
+    BROKEN(i.operation[1].zero0 = 1, FORMAT, "reserved");
+    BROKEN(i.operation[0].engines = 17, LIMIT, "17 cores; the program uses 16");
+    BROKEN(i.generic->engines = 15, LIMIT, "16 cores; the program uses 15");
+    BROKEN(i.operation[0].bar[2].bar = 0, BINDING, "bar 0: buffer 5 is not the text");
     BROKEN(i.operation[0].bars = 33, LIMIT, "33 bars");
     BROKEN(i.operation[0].bar[1].bar = 32, INCONSISTENT, "bar 32");
     BROKEN(i.operation[0].bar[1].bar = 5, INCONSISTENT, "bar 5");
@@ -219,6 +222,9 @@ static void finds_broken_procedures(void **state)
     BROKEN(i.procedure[0].text_offset = 0xffffff00u, TRUNCATED, "text");
     BROKEN((i.procedure[0].text_offset = 0x700, i.procedure[0].first_words = 65), TRUNCATED, "65 words");
     BROKEN(i.procedure[0].io_buffers = 6, LIMIT, "6 input");
+    BROKEN(i.procedure[0].io_buffers = 3, INCONSISTENT, "3 input and output buffers; calls bind 2");
+    BROKEN(i.procedure[1].io_buffers = 1, INCONSISTENT, "Procedure 1 has 1 input");
+    BROKEN(i.buffer[2].address = 0, INCONSISTENT, "2 input and output buffers; calls bind 3");
     BROKEN(i.procedure[1].zero[1] = 1, FORMAT, "reserved");
     BROKEN(i.procedure[0].partitions = 0, LIMIT, "0 partitions");
     BROKEN(i.procedure[1].partitions = 3, LIMIT, "3 partitions");

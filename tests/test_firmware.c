@@ -239,6 +239,7 @@ static void names_what_it_does_not_do(void **state)
         PR_CMD_UNLOAD_PROGRAM,
         PR_CMD_CREATE_PROCESS,
         PR_CMD_PREMAP_BUFFER,
+        PR_CMD_INFERENCE_CALL,
         PR_CMD_TERMINATE_PROCESS,
         PR_CMD_CPU_LOAD_GET,
         PR_CMD_STOP,

@@ -139,6 +139,7 @@ static const struct form forms[] = {
     {PR_CMD_RETURN_PROGRAM_ID, 0, {0}, false, PR_STATUS_NO_PROGRAM},
     {PR_CMD_REQUEST_PROCESS_ID, 0, {0}, false, PR_STATUS_NO_PROGRAM},
     {PR_CMD_RETURN_PROCESS_ID, 0, {0}, false, PR_STATUS_NO_PROCESS},
+    {PR_CMD_INFERENCE_CALL, 24, {0}, false, PR_STATUS_OK}, /* a built-in network is opened */
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 

@@ -5,6 +5,7 @@
  */
 #include "firmware/callmgr.h"
 
+#include "firmware/builtin.h"
 #include "firmware/control.h"
 #include "firmware/event.h"
 #include "firmware/process.h"
@@ -15,6 +16,8 @@ void fw_callmgr_run(struct fw *fw, const struct fw_record *record)
 {
     if (record->kind == FW_RECORD_COMMAND)
         fw_pump_answer(fw, record, fw_control_execute(fw));
+    else if (record->kind == FW_RECORD_BUILTIN)
+        fw_pump_answer(fw, record, fw_builtin_load(fw));
 }
 
 enum pr_status fw_callmgr_load(struct fw *fw, struct pr_command_header *header, void *body)

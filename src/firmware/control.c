@@ -14,6 +14,7 @@
 #include "firmware/endpoint.h"
 #include "firmware/event.h"
 #include "firmware/identity.h"
+#include "firmware/inference.h"
 #include "firmware/life.h"
 #include "firmware/loadmon.h"
 #include "firmware/loadpool.h"
@@ -154,6 +155,8 @@ static const struct fw_command commands[] = {
     {PR_CMD_PROCEDURE_CALL_INVALIDATE_CACHE_REQUEST, ON(IO), INOUT(pr_body_cache_invalidate), TASK(EXELOOP),
      fw_cache_invalidate},
     {PR_CMD_FORCE_DISABLE_CACHE_REQUESTS, ON(IO), EXACT(pr_body_u32), TASK(EXELOOP), fw_cache_force_disable},
+    {PR_CMD_INFERENCE_CALL, ON(IO), sizeof(struct pr_body_inference), ANY_SIZE, 0, TASK(SERVER),
+     fw_inference_call},
     {PR_CMD_STOP, ON(IO), INOUT(pr_body_u32), TASK(SERVER), fw_life_stop},
     {PR_CMD_QUIESCE_STATE, ON(IO), QUERY(pr_body_quiesce), TASK(SERVER), fw_life_quiesce},
     {PR_CMD_SUSPEND, ON(IO), NO_BODY, TASK(SERVER), fw_life_suspend},

@@ -21,6 +21,7 @@
 #include "firmware/disposition.h"
 #include "firmware/doorbell.h"
 #include "firmware/event.h"
+#include "firmware/inference.h"
 #include "firmware/intmgr.h"
 #include "firmware/loadmon.h"
 #include "firmware/log.h"
@@ -416,6 +417,7 @@ void fw_exeloop_run(struct fw *fw, const struct fw_record *record)
     case FW_RECORD_START: fw_pump_answer(fw, record, start(fw)); break;
     case FW_RECORD_STOP: fw_pump_answer(fw, record, stop(fw)); break;
     case FW_RECORD_SECURE: fw_secure_overdue(fw); break;
+    case FW_RECORD_INFERENCE: fw_pump_answer(fw, record, fw_inference_expand(fw)); break;
     case FW_RECORD_RESET:
         fw_abort_reset(fw, fw->intmgr.first, fw->intmgr.last);
         fw_pump_answer(fw, record, PR_STATUS_OK);

@@ -125,7 +125,7 @@ static uint32_t count_programs(const struct fw *fw)
     uint32_t count = 0;
 
     for (unsigned i = 0; i < PR_PROGRAMS_MAX; i++)
-        count += fw->program[i] != NULL;
+        count += fw->program_slot[i].valid;
     return count;
 }
 

@@ -6,7 +6,9 @@
 #include "firmware/process.h"
 
 #include "base/array.h"
+#include "firmware/builtin.h"
 #include "firmware/dartmgr.h"
+#include "firmware/inference.h"
 #include "firmware/log.h"
 #include "firmware/program.h"
 #include "firmware/pump.h"
@@ -95,6 +97,8 @@ enum pr_status fw_process_premap(struct fw *fw, uint32_t program, uint32_t slot,
         return PR_STATUS_NO_PROCESS;
     if (body->pool == PR_POOL_STATS)
         return fw_dartmgr_map_statistics(fw, fw->process[slot].rebase, body);
+    if (body->pool == PR_POOL_PROPERTY)
+        return fw_inference_premap(fw, fw->process[slot].rebase, body);
     return fw_rebase_premap(fw, of, fw->process[slot].rebase, body);
 }
 
@@ -108,6 +112,10 @@ enum pr_status fw_process_terminate(struct fw *fw, uint32_t program, uint32_t sl
         return PR_STATUS_NO_PROCESS;
     if (program != PR_NO_ID && program != process->program)
         return PR_STATUS_NO_PROGRAM;
+    if (fw_builtin_has_process(fw, slot)) {
+        fw_log(fw, RT_LOG_WARNING, "process %u is that of a built-in network and does not end", slot);
+        return PR_STATUS_WRONG_STATE;
+    }
     /* while calls are under way it is not ended, and its requests stay */
     if (process->requests && !process->calls) {
         fw->cache.process = slot;

@@ -5,6 +5,7 @@
  */
 #include "firmware/program.h"
 
+#include "firmware/builtin.h"
 #include "firmware/log.h"
 #include "firmware/reservation.h"
 #include "firmware/shared.h"
@@ -169,16 +170,43 @@ static enum pr_status check(struct fw *fw, struct fw_program *program, const voi
     return check_records(fw, program) && check_text(fw, program) ? PR_STATUS_OK : PR_STATUS_BAD_CONTAINER;
 }
 
-enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, uint32_t wanted,
-                               uint32_t *slot)
+/* A container: of the host's at a device address, or the firmware's own. */
+struct source {
+    const void *own;
+    uint64_t address;
+    size_t bytes;
+};
+
+static bool copy_in(struct fw *fw, void *copy, const struct source *source)
 {
-    const size_t head = pr_round_up(sizeof(struct fw_program), 16);
+    if (!source->own)
+        return fw_shared_in(fw, copy, source->address, source->bytes);
+    rt_memcpy(copy, source->own, source->bytes);
+    return true;
+}
+
+/* The slot has this program from now on, or none. The execution loop may preempt this task. */
+static void enter(struct fw *fw, uint32_t number, struct fw_program *program)
+{
+    struct fw_program_slot *slot = &fw->program_slot[number];
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+
+    fw->program[number] = program;
+    slot->valid = program != NULL;
+    if (program) {
+        slot->loads++;
+        slot->since = rt_port_now(fw->port);
+    }
+    rt_irq_restore(fw->kernel, previous);
+}
+
+static enum pr_status load(struct fw *fw, const struct source *source, uint32_t wanted, uint32_t *slot)
+{
+    const size_t head = pr_round_up(sizeof(struct fw_program), 16), bytes = source->bytes;
     struct fw_program *program;
     enum pr_status status;
     uint8_t *copy;
 
-    if (bytes > PR_CONTAINER_BYTES_MAX || address >= PR_SECTION_LIMIT || bytes > PR_SECTION_LIMIT - address)
-        return PR_STATUS_BAD_ARGUMENT;
     status = fw_reservation_program(fw, wanted, slot);
     if (status)
         return status;
@@ -186,16 +214,32 @@ enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, 
     if (!program)
         return PR_STATUS_NO_RESOURCES;
     copy = (uint8_t *)program + head;
-    status =
-        fw_shared_in(fw, copy, address, bytes) ? check(fw, program, copy, bytes) : PR_STATUS_BAD_ARGUMENT;
+    status = copy_in(fw, copy, source) ? check(fw, program, copy, bytes) : PR_STATUS_BAD_ARGUMENT;
     if (status) {
         rt_heap_free(fw->kernel, program);
         return status;
     }
-    fw->program[*slot] = program;
+    enter(fw, *slot, program);
     fw_log(fw, RT_LOG_INFO, "program %u: %u procedures, text at 0x%llx", *slot, program->container.procedures,
            (unsigned long long)program->container.section[PR_SECTION_TEXT]->address);
     return PR_STATUS_OK;
+}
+
+enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, uint32_t wanted,
+                               uint32_t *slot)
+{
+    const struct source source = {.address = address, .bytes = bytes};
+
+    if (bytes > PR_CONTAINER_BYTES_MAX || address >= PR_SECTION_LIMIT || bytes > PR_SECTION_LIMIT - address)
+        return PR_STATUS_BAD_ARGUMENT;
+    return load(fw, &source, wanted, slot);
+}
+
+enum pr_status fw_program_load_own(struct fw *fw, const void *container, size_t bytes, uint32_t *slot)
+{
+    const struct source source = {.own = container, .bytes = bytes};
+
+    return load(fw, &source, PR_NO_ID, slot);
 }
 
 bool fw_program_show(struct fw *fw, uint32_t slot, uint64_t working)
@@ -218,9 +262,13 @@ enum pr_status fw_program_unload(struct fw *fw, uint32_t slot)
 
     if (!program)
         return PR_STATUS_NO_PROGRAM;
+    if (fw_builtin_has_program(fw, slot)) {
+        fw_log(fw, RT_LOG_WARNING, "program %u is a built-in network and is not unloaded", slot);
+        return PR_STATUS_WRONG_STATE;
+    }
     if (program->processes)
         return PR_STATUS_BUSY;
-    fw->program[slot] = NULL;
+    enter(fw, slot, NULL);
     fw_reservation_drop(fw, slot);
     rt_heap_free(fw->kernel, program);
     return PR_STATUS_OK;

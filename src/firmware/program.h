@@ -11,9 +11,11 @@
  */
 enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, uint32_t wanted,
                                uint32_t *slot);
+/* The same for a container of the firmware's own, in any slot. */
+enum pr_status fw_program_load_own(struct fw *fw, const void *container, size_t bytes, uint32_t *slot);
 /* Writes where its sections are to its working set; false when that is not mapped. */
 bool fw_program_show(struct fw *fw, uint32_t slot, uint64_t working);
-/* BUSY while it has processes. */
+/* BUSY while it has processes, WRONG_STATE for a built-in network. */
 enum pr_status fw_program_unload(struct fw *fw, uint32_t slot);
 
 /* Whether the container gives the buffer an address, so that no call binds it. */
@@ -24,7 +26,7 @@ static inline bool fw_program_fixed(const struct pr_generic_buffer *buffer)
 
 static inline struct fw_program *fw_program_get(struct fw *fw, uint32_t slot)
 {
-    return slot < PR_PROGRAMS_MAX ? fw->program[slot] : NULL;
+    return slot < PR_PROGRAMS_MAX && fw->program_slot[slot].valid ? fw->program[slot] : NULL;
 }
 
 #endif

@@ -3,6 +3,7 @@
 #include "firmware/report.h"
 
 #include "base/array.h"
+#include "firmware/builtin.h"
 #include "firmware/cache.h"
 #include "firmware/disposition.h"
 #include "firmware/log.h"
@@ -45,6 +46,8 @@ static size_t counters_text(const struct fw *fw, char *text, size_t bytes)
         {"held-ever", fw->events.held_ever},
         {"cache-executions", fw->cache.ended},
         {"cache-triggers-dropped", fw->cache.dropped},
+        {"built-in-programs", fw_builtin_count(fw)},
+        {"sub-packets", fw->exeloop.packets},
         {"refused-posts", rt_kernel_refused_posts(fw->kernel)},
     };
     struct rt_lines lines = {.text = text, .bytes = bytes};

@@ -14,7 +14,7 @@
 static bool find_program(const struct fw *fw, uint32_t *slot)
 {
     for (*slot = 0; *slot < PR_PROGRAMS_MAX; ++*slot)
-        if (!fw->program[*slot] && !fw->program_reserved[*slot])
+        if (!fw->program_slot[*slot].valid && !fw->program_slot[*slot].reserved)
             return true;
     return false;
 }
@@ -29,7 +29,7 @@ static bool find_process(const struct fw *fw, uint32_t *slot)
 
 static bool program_reserved(const struct fw *fw, uint32_t slot)
 {
-    return slot < PR_PROGRAMS_MAX && fw->program_reserved[slot];
+    return slot < PR_PROGRAMS_MAX && fw->program_slot[slot].reserved;
 }
 
 static bool process_reserved(const struct fw *fw, uint32_t program, uint32_t slot)
@@ -46,7 +46,7 @@ enum pr_status fw_reservation_program(struct fw *fw, uint32_t wanted, uint32_t *
         return PR_STATUS_NO_PROGRAM;
     }
     *slot = wanted;
-    return fw->program[wanted] ? PR_STATUS_BUSY : PR_STATUS_OK;
+    return fw->program_slot[wanted].valid ? PR_STATUS_BUSY : PR_STATUS_OK;
 }
 
 enum pr_status fw_reservation_process(struct fw *fw, uint32_t program, uint32_t wanted, uint32_t *slot)
@@ -80,7 +80,7 @@ enum pr_status fw_reservation_request_program(struct fw *fw, struct pr_command_h
     header->program_id = PR_NO_ID;
     if (!find_program(fw, &slot))
         return PR_STATUS_NO_RESOURCES;
-    fw->program_reserved[slot] = true;
+    fw->program_slot[slot].reserved = 1;
     header->program_id = slot;
     return PR_STATUS_OK;
 }
@@ -94,9 +94,9 @@ enum pr_status fw_reservation_return_program(struct fw *fw, struct pr_command_he
         fw_log(fw, RT_LOG_WARNING, "program id %u is returned, and is not reserved", slot);
         return PR_STATUS_NO_PROGRAM;
     }
-    if (fw->program[slot])
+    if (fw->program_slot[slot].valid)
         return PR_STATUS_BUSY;
-    fw->program_reserved[slot] = false;
+    fw->program_slot[slot].reserved = 0;
     return PR_STATUS_OK;
 }
 

@@ -38,12 +38,17 @@ static inline uint64_t fw_shared_host_time(struct fw *fw)
 }
 
 /*
- * Parts of the extra heap: the buffers of load reports, then a cell for each slot of IO_T2H; at its end the
- * staging area of the dump.
+ * Parts of the extra heap: the buffers of load reports, then a cell for each slot of IO_T2H; in its second
+ * half the texts of built-in networks; at its end the staging area of the dump.
  */
-#define FW_LOAD_CELL_BYTES  0x40u
-#define FW_EVENTS_OFFSET    (PR_LOAD_BUFFERS * FW_LOAD_CELL_BYTES)
-#define FW_EVENT_CELL_BYTES 0x40u
+#define FW_LOAD_CELL_BYTES    0x40u
+#define FW_EVENTS_OFFSET      (PR_LOAD_BUFFERS * FW_LOAD_CELL_BYTES)
+#define FW_EVENT_CELL_BYTES   0x40u
+#define FW_BUILTIN_OFFSET     (PR_EXTRA_HEAP_BYTES / 2)
+#define FW_BUILTIN_CELL_BYTES 0x400u
+_Static_assert(FW_BUILTIN_OFFSET + 0x100u + PR_BUILT_IN_PROGRAMS_MAX * FW_BUILTIN_CELL_BYTES <=
+                   PR_EXTRA_HEAP_BYTES - PR_DUMP_AREA_BYTES,
+               "the texts end before the dump");
 _Static_assert(sizeof(struct pr_load_report) <= FW_LOAD_CELL_BYTES, "a load report fits into its buffer");
 
 /* Registers at an offset of the engine container. */

@@ -22,6 +22,7 @@
 #include "protocol/controller.h"
 #include "protocol/endpoint.h"
 #include "protocol/execution.h"
+#include "protocol/inference.h"
 #include "protocol/message.h"
 #include "protocol/notification.h"
 #include "protocol/property.h"
@@ -80,18 +81,20 @@ struct fw_channel {
  * is full.
  */
 enum fw_record_kind {
-    FW_RECORD_LOOK,    /* reasons are there */
-    FW_RECORD_COMMAND, /* the server's command is this task's to run */
-    FW_RECORD_START,   /* exeloop: arm */
-    FW_RECORD_STOP,    /* exeloop: disarm */
-    FW_RECORD_RESET,   /* exeloop: end the calls of the range; intmgr: the host has reset it */
-    FW_RECORD_QUEUES,  /* tunables: load the registers of the queues */
-    FW_RECORD_REBASE,  /* dartmgr: the buffers of a new process */
-    FW_RECORD_WINDOW,  /* dartmgr: whether a range is mapped */
-    FW_RECORD_CANCEL,  /* exeloop: end the held calls of events.asked */
-    FW_RECORD_POLL,    /* intmgr: its timer fired */
-    FW_RECORD_CACHE,   /* exeloop: the cache requests of a process end with it */
-    FW_RECORD_SECURE,  /* exeloop: the host has not resumed the transition in time */
+    FW_RECORD_LOOK,      /* reasons are there */
+    FW_RECORD_COMMAND,   /* the server's command is this task's to run */
+    FW_RECORD_START,     /* exeloop: arm */
+    FW_RECORD_STOP,      /* exeloop: disarm */
+    FW_RECORD_RESET,     /* exeloop: end the calls of the range; intmgr: the host has reset it */
+    FW_RECORD_QUEUES,    /* tunables: load the registers of the queues */
+    FW_RECORD_REBASE,    /* dartmgr: the buffers of a new process */
+    FW_RECORD_WINDOW,    /* dartmgr: whether a range is mapped */
+    FW_RECORD_CANCEL,    /* exeloop: end the held calls of events.asked */
+    FW_RECORD_POLL,      /* intmgr: its timer fired */
+    FW_RECORD_CACHE,     /* exeloop: the cache requests of a process end with it */
+    FW_RECORD_SECURE,    /* exeloop: the host has not resumed the transition in time */
+    FW_RECORD_INFERENCE, /* exeloop: the inference call that the server holds */
+    FW_RECORD_BUILTIN,   /* callmgr: a built-in network is wanted */
 };
 struct fw_record {
     uint8_t kind, from; /* from: who waits for the answer */
@@ -160,6 +163,11 @@ struct fw_rebase {
     uint8_t oldest[FW_REBASE_SETS]; /* which entry of a set is replaced next */
     struct fw_binding cache[FW_REBASE_SETS][FW_REBASE_WAYS];
     struct fw_statistics statistics;
+    /* Property buffers of inference calls; the next goes to properties % PR_PROPERTY_MAPS. */
+    uint32_t properties;
+    struct {
+        uint64_t address, bytes;
+    } property[PR_PROPERTY_MAPS];
     uint64_t *own; /* mapped, by place in the table of generic buffers; 0: each call binds it */
     struct pr_rebase_record *record; /* those of the container, with operands */
 };
@@ -178,6 +186,23 @@ struct fw_program {
     uint16_t place[PR_GENERIC_BUFFERS_MAX];
 };
 #define FW_NO_PLACE 0xffffu
+
+/*
+ * A slot of the program table (seeds ch. 30: stride 0x20, and a validity byte that the argument validator
+ * indexes; the table is at offset 0x9948 of an engine object whose other parts are not known, so that it is
+ * elsewhere here). What else a slot has is CHOSEN.
+ */
+struct fw_program_slot {
+    uint8_t valid;    /* 1: fw.program has a program that has passed every check */
+    uint8_t reserved; /* the id is the host's, with a program or without */
+    uint8_t zero[6];
+    uint64_t loads; /* programs that the slot has had since the boot */
+    uint64_t since; /* when the last one was loaded */
+    uint64_t zero2;
+};
+_Static_assert(sizeof(struct fw_program_slot) == PR_PROGRAM_SLOT_STRIDE &&
+                   offsetof(struct fw_program_slot, valid) == 0,
+               "a slot's stride, and its validity byte");
 
 enum fw_process_state { FW_PROCESS_IDLE, FW_PROCESS_RUNNING, FW_PROCESS_STATES };
 struct fw_process {
@@ -274,6 +299,7 @@ struct fw_exeloop {
     uint8_t network_level[PR_NETWORK_ID_MAX + 1];    /* of a network id in use */
     uint32_t log_level;                              /* property 0x00a1 */
     uint64_t unknown, stale;
+    uint64_t packets;  /* sub-packets of inference calls that became calls */
     uint64_t late;     /* calls that waited longer than the context-switch threshold */
     bool notify_reset; /* the notification of the reset is due, once IO_T2H has room */
 
@@ -331,6 +357,17 @@ struct fw_power {
     uint32_t on;    /* a bit per enum pr_power_device */
     bool dynamic;   /* the islands are gated while nothing is in flight */
     uint64_t gated; /* how often they were */
+};
+
+/* progProcInfo (builtin.c); the call manager changes it while the server waits. */
+struct fw_builtin_row {
+    bool valid;
+    uint32_t network;          /* enum pr_built_in_network */
+    uint16_t program, process; /* progId, procId */
+};
+struct fw_builtin {
+    struct fw_builtin_row row[PR_BUILT_IN_PROGRAMS_MAX];
+    uint32_t asked, asked_network;
 };
 
 /* What the dartmgr was asked. */
@@ -455,7 +492,7 @@ struct fw_cache_request {
     uint8_t first; /* index of the group's first member */
     bool announce; /* its end is an event */
     uint8_t links, inputs, outputs;
-    bool own_outputs; /* others than the first's, place by place */
+    bool own_outputs;                               /* others than the first's, place by place */
     uint16_t input[PR_TQ_BARS], output[PR_TQ_BARS]; /* generic buffers */
     struct pr_cache_link link[PR_CACHE_LINKS_MAX];
     uint32_t bars, waits, signals;
@@ -577,6 +614,7 @@ struct fw {
     struct fw_life life;
     struct fw_power power;
     struct fw_dartmgr dartmgr;
+    struct fw_builtin builtin;
     struct fw_tunables tunables;
     struct fw_setting setting;
     struct fw_loadmon loadmon;
@@ -588,7 +626,7 @@ struct fw {
     struct fw_cache cache;
     uint32_t broken[PR_RULES]; /* how often each rule was (rule.c) */
     struct fw_program *program[PR_PROGRAMS_MAX];
-    bool program_reserved[PR_PROGRAMS_MAX]; /* the id */
+    struct fw_program_slot program_slot[PR_PROGRAMS_MAX];
     struct fw_process process[PR_PROCESSES_MAX];
     struct fw_call call[FW_CALLS];
     struct fw_retained own_retained;              /* of a board that has no memory for it */

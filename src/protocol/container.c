@@ -269,10 +269,13 @@ static bool read_generic(const struct reader *r, uint8_t *seen)
 
     if (!section_holds(r, PR_SECTION_GENERIC, sizeof(*g)))
         return false;
-    if (g->max_ane_used != 1 || g->engines > 16)
-        return pr_problem_set(at(r, offset), PR_PROBLEM_LIMIT,
-                              "The program uses %u engines with %u cores; 1 and at most 16 are allowed.",
-                              g->max_ane_used, g->engines);
+    if (g->max_ane_used != 1)
+        return pr_problem_set(at(r, offset), PR_PROBLEM_LIMIT, "The program uses %u engines; it must use 1.",
+                              g->max_ane_used);
+    if (g->engines > PR_CONTAINER_CORES_MAX)
+        return pr_problem_set(at(r, offset + 4), PR_PROBLEM_LIMIT,
+                              "The program uses %u cores; at most %u are allowed.", g->engines,
+                              PR_CONTAINER_CORES_MAX);
     if (!check_zero(r, offset + offsetof(struct pr_generic, zero), sizeof(g->zero), "generic") ||
         !check_entries(r, PR_SECTION_GENERIC, sizeof(*g), g->buffers, sizeof(struct pr_generic_buffer),
                        PR_GENERIC_BUFFERS_MAX))
@@ -306,6 +309,55 @@ static bool check_bars(const struct reader *r, uint32_t i, const uint8_t *seen)
     return check_zero(r, place + 8ull * o->bars, sizeof(o->bar) - 8ull * o->bars, "bars");
 }
 
+/* The table's entry of a buffer index that check_bars has seen. */
+static const struct pr_generic_buffer *find_buffer(const struct reader *r, uint32_t index)
+{
+    const struct pr_generic_buffer *b = r->container->buffer;
+
+    while (b->index != index)
+        b++;
+    return b;
+}
+
+/* Next pointers count from the buffer at the BAR of the text. */
+static bool check_text_bar(const struct reader *r, uint32_t i)
+{
+    const struct pr_operation *o = &r->container->operation[i];
+
+    for (uint32_t b = 0; b < o->bars; b++)
+        if (o->bar[b].bar == PR_REBASE_BAR_TEXT && find_buffer(r, o->bar[b].buffer)->type != PR_BUFFER_TEXT)
+            return pr_problem_set(at(r, (uint64_t)((const uint8_t *)&o->bar[b] - r->bytes)),
+                                  PR_PROBLEM_BINDING, "Operation %u, bar %u: buffer %u is not the text.", i,
+                                  PR_REBASE_BAR_TEXT, o->bar[b].buffer);
+    return true;
+}
+
+/* Limits of an operation's own words. */
+static bool check_operation(const struct reader *r, uint32_t i)
+{
+    const struct pr_operation *o = &r->container->operation[i];
+    const uint64_t place = (uint64_t)((const uint8_t *)o - r->bytes);
+
+    if (o->type > PR_OPERATION_TYPE_MAX)
+        return pr_problem_set(at(r, place), PR_PROBLEM_LIMIT, "Operation %u has type %u; the last is %u.", i,
+                              o->type, PR_OPERATION_TYPE_MAX);
+    if (o->zero0)
+        return pr_problem_set(at(r, place + 6), PR_PROBLEM_FORMAT,
+                              "Operation %u has a reserved word that is not 0.", i);
+    if (o->last_td < o->first_td)
+        return pr_problem_set(at(r, place + 4), PR_PROBLEM_LIMIT,
+                              "Operation %u has descriptors %u to %u; the last is not before the first.", i,
+                              o->first_td, o->last_td);
+    if (o->engines > r->container->generic->engines)
+        return pr_problem_set(at(r, place + 10), PR_PROBLEM_LIMIT,
+                              "Operation %u uses %u cores; the program uses %u.", i, o->engines,
+                              r->container->generic->engines);
+    if (o->bars > PR_TQ_BARS)
+        return pr_problem_set(at(r, place + 12), PR_PROBLEM_LIMIT,
+                              "Operation %u has %u bars; at most %u are allowed.", i, o->bars, PR_TQ_BARS);
+    return true;
+}
+
 static bool read_operations(const struct reader *r, const uint8_t *seen)
 {
     const uint32_t offset = r->container->section[PR_SECTION_OPERATION]->offset;
@@ -318,19 +370,49 @@ static bool read_operations(const struct reader *r, const uint8_t *seen)
         return false;
     r->container->operations = count;
     r->container->operation = part(r, (uint64_t)offset + 4);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct pr_operation *o = &r->container->operation[i];
-        const uint64_t place = (uint64_t)((const uint8_t *)o - r->bytes);
-
-        if (o->type > 3 || o->zero0 || o->last_td < o->first_td || o->engines > 16 || o->bars > PR_TQ_BARS)
-            return pr_problem_set(
-                at(r, place), PR_PROBLEM_LIMIT,
-                "Operation %u: type %u, descriptors %u to %u, %u cores, %u bars are not allowed.", i, o->type,
-                o->first_td, o->last_td, o->engines, o->bars);
-        if (!check_bars(r, i, seen))
+    for (uint32_t i = 0; i < count; i++)
+        if (!check_operation(r, i) || !check_bars(r, i, seen) || !check_text_bar(r, i))
             return false;
-    }
     return true;
+}
+
+/* Buffers of an operation that each call binds; one at two BARs counts once. */
+static uint32_t count_bound(const struct reader *r, const struct pr_operation *o)
+{
+    uint32_t count = 0;
+
+    for (uint32_t b = 0; b < o->bars; b++) {
+        const struct pr_generic_buffer *buffer = find_buffer(r, o->bar[b].buffer);
+        uint32_t first = 0;
+
+        while (o->bar[first].buffer != o->bar[b].buffer)
+            first++;
+        count += first == b && !buffer->address && buffer->type != PR_BUFFER_TEXT &&
+                 buffer->type != PR_BUFFER_KERNEL;
+    }
+    return count;
+}
+
+/* One that has no partitions binds what its operation does; the others are judged by the calls' rules. */
+static bool check_io(const struct reader *r, uint32_t i)
+{
+    const struct pr_procedure *p = &r->container->procedure[i];
+    const uint64_t place = (uint64_t)((const uint8_t *)&p->io_buffers - r->bytes);
+    uint32_t bound;
+
+    if (p->io_buffers > r->container->generic->buffers)
+        return pr_problem_set(at(r, place), PR_PROBLEM_LIMIT,
+                              "Procedure %u has %u input and output buffers; the program has %u.", i,
+                              p->io_buffers, r->container->generic->buffers);
+    if (p->partitions != 1 || p->content == PR_CONTENT_PARTITION)
+        return true;
+    bound = count_bound(r, &r->container->operation[p->operation]);
+    if (p->io_buffers == bound)
+        return true;
+    return pr_problem_set(
+        at(r, place), PR_PROBLEM_INCONSISTENT,
+        "Procedure %u has %u input and output buffers; calls bind %u buffers of operation %u.", i,
+        p->io_buffers, bound, p->operation);
 }
 
 static bool check_procedure(const struct reader *r, uint32_t i)
@@ -352,11 +434,7 @@ static bool check_procedure(const struct reader *r, uint32_t i)
             at(r, place + 4), PR_PROBLEM_TRUNCATED,
             "Procedure %u: %u words at %x of the text are not a descriptor inside its %jx bytes.", i,
             p->first_words, p->text_offset, text);
-    if (p->io_buffers > r->container->generic->buffers)
-        return pr_problem_set(at(r, place + 12), PR_PROBLEM_LIMIT,
-                              "Procedure %u has %u input and output buffers; the program has %u.", i,
-                              p->io_buffers, r->container->generic->buffers);
-    return true;
+    return check_io(r, i);
 }
 
 /* A procedure's partitions are entries of their own, which follow it. */

@@ -66,9 +66,10 @@ struct pr_container_section {
 
 /* generic: buffers the program binds. 0x208 + 0x30 n bytes. */
 #define PR_GENERIC_BUFFERS_MAX 0x200u
+#define PR_CONTAINER_CORES_MAX 16u
 struct pr_generic {
     uint32_t max_ane_used; /* 1 */
-    uint32_t engines;      /* nbrOfNe, at most 16 */
+    uint32_t engines;      /* nbrOfNe, at most PR_CONTAINER_CORES_MAX */
     uint8_t zero[0x1fc];
     uint32_t buffers; /* +0x204 */
     /* struct pr_generic_buffer follow at +0x208 */
@@ -97,12 +98,13 @@ enum {
 };
 
 /* operation: u32 count, then entries of 0x110 bytes. */
-#define PR_OPERATIONS_MAX 0x80u
+#define PR_OPERATIONS_MAX     0x80u
+#define PR_OPERATION_TYPE_MAX 3u
 struct pr_operation {
-    uint32_t type; /* at most 3 */
+    uint32_t type; /* at most PR_OPERATION_TYPE_MAX */
     uint16_t first_td, zero0;
     uint16_t last_td;
-    uint16_t engines; /* at most 16 */
+    uint16_t engines; /* nbrOfNe, at most the program's */
     uint32_t bars;    /* at most 32 */
     struct {
         uint32_t bar, buffer; /* bar register below 32, index of a generic buffer */
@@ -119,7 +121,7 @@ struct pr_procedure {
     uint32_t operation;   /* index */
     uint32_t first_words; /* of the first descriptor */
     uint32_t text_offset; /* of the first descriptor in the text */
-    uint32_t io_buffers;  /* numIoBuffers */
+    uint32_t io_buffers;  /* numIoBuffers: those that a call binds */
     uint32_t content;     /* content type: 0, 3 or 4 for a plain call */
     /*
      * Entries from this one on, one engine request each (CHOSEN): those that follow the first have content

@@ -18,6 +18,7 @@
 #define PR_PRIORITIES            8u
 #define PR_PRIORITY_REALTIME_MAX 1u
 #define PR_PROGRAMS_MAX          144u
+#define PR_PROGRAM_SLOT_STRIDE   0x20u /* of the program-slot table, seeds ch. 30 */
 #define PR_PROCESSES_MAX         288u
 #define PR_NO_ID                 0xffffffffu /* -1: unbound program or process */
 
@@ -302,6 +303,8 @@ _Static_assert(sizeof(struct pr_body_premap) == 0x40, "a buffer descriptor behin
  * With an address or a size of 0 nothing is mapped, and the command succeeds (seeds Listing 29.5).
  */
 #define PR_POOL_STATS 2u
+/* Of property buffers of inference calls (inference.h): the same, and their address and size are not 0. */
+#define PR_POOL_PROPERTY 3u
 
 /* PROCEDURE_CALL: priority at +0x14 as the seeds read it; what follows +0x18 is command facts 4.4. */
 struct pr_call {

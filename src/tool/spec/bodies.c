@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "protocol/control_bodies.h"
+#include "protocol/inference.h"
 #include "tool/spec/spec.h"
 
 static const struct spec_column columns[] = {SPEC_TEXT("command"), SPEC_TEXT("field"), SPEC_HEX("offset"),
@@ -55,7 +56,10 @@ static const struct spec_column columns[] = {SPEC_TEXT("command"), SPEC_TEXT("fi
     F3("CPU_LOAD_GET", load_report, busy_ns, calls, dropped)                                                 \
     F4("LOAD_PROGRAM", body_load, container, bytes, working, working_bytes)                                  \
     F2("CREATE_PROCESS", body_process, stream, buffers)                                                      \
-    F4("PREMAP_BUFFER", body_premap, operations, buffers, pool, buffer)
+    F4("PREMAP_BUFFER", body_premap, operations, buffers, pool, buffer)                                      \
+    F5("INFERENCE_CALL", body_inference, buffers, built_in, network, zero, cookie)                           \
+    F3("INFERENCE_CALL", inference_properties, packets, zero, packet[0])                                     \
+    F4("INFERENCE_CALL", sub_packet, command, procedure, priority, flags)
 
 void spec_bodies(struct spec *spec)
 {

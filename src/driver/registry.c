@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "driver/client.h"
+#include "driver/flow.h"
 #include "driver/kext.h"
 #include "driver/state.h"
 
@@ -88,6 +89,8 @@ static void put_device(const struct drv *d, uint32_t entry, struct properties *t
     PUT_NUMBER(to, "ControlClients", count_clients(d, ANE_CLIENT_CONTROL));
     PUT_NUMBER(to, "DirectPathClients", count_clients(d, ANE_CLIENT_DIRECT_PATH));
     PUT_NUMBER(to, "PersistentClients", drv_client_count_persistent(d));
+    PUT_NUMBER(to, "pendingRequestsWithFirmwareCount", drv_flow_with_firmware(d));
+    PUT_NUMBER(to, "wakePendingRequestsQueueWithFWOverload", d->stats.woken);
 }
 
 /* The standing hints client is the driver's own; the number is that of hints clients opened beside it. */

@@ -10,6 +10,8 @@
 
 #include "graphrig.h"
 #include "partyrig.h"
+#include "protocol/execution.h"
+#include "protocol/tm_regs.h"
 #include "protocol/trace.h"
 
 #define STEPS 6u /* additions of the program, one descriptor each at least */
@@ -244,10 +246,57 @@ static void the_order_is_that_of_the_rules(void **state)
     drop();
 }
 
+/* The engine's queue 5 loses what it has, by a store of the host's that the firmware does not see. */
+static void abort_queue_5(void *context)
+{
+    struct ane_machine_map map = {.size = sizeof(map)};
+
+    (void)context;
+    assert_int_equal(ane_machine_map(machine, &map), 0);
+    ane_machine_write32(machine, map.task_manager + PR_TM_ABORT, PR_TM_ABORT_QUEUE(5));
+}
+
+/*
+ * The same, and the queue that was interrupted is aborted in the middle of the realtime request. That one is
+ * not disturbed; the call of the queue ends at the firmware's deadline with an error, the one that waited
+ * behind it goes on, and so does the queue.
+ */
+static void an_interrupted_queue_is_aborted_and_goes_on(void **state)
+{
+    struct action first = {.from = &party[FIRST], .priority = 5},
+                  second = {.from = &party[SECOND], .priority = 5},
+                  urgent = {.from = &party[URGENT], .priority = 1};
+    const uint64_t half = measure();
+    uint64_t now;
+
+    (void)state;
+    make();
+    now = ane_machine_now(machine) + 1000;
+    at(now, &first);
+    at(now + 1, &second);
+    at(now + half, &urgent);
+    assert_int_equal(ane_machine_call_at(machine, now + 2 * half, abort_queue_5, NULL), 0);
+    assert_int_equal(ane_machine_run(machine, UINT64_MAX), 0);
+    assert_int_equal(urgent.status, kIOReturnSuccess);
+    assert_int_not_equal(first.status, kIOReturnSuccess);
+    assert_int_equal(second.status, kIOReturnSuccess);
+    assert_int_equal(count(START, 1), count(START, 5) - 2); /* two of the first party's, then a whole one */
+    assert_true(find(START, 5, 2)->ns - find(PUSH, 5, 0)->ns >= PR_DEADLINE_NS);
+    partyrig_expect("the realtime party", party[URGENT].y, 0x4900);
+    partyrig_expect("the second party", party[SECOND].y, 0x4800);
+    partyrig_fill(party[FIRST].y, PARTYRIG_NOT_WRITTEN);
+    first.status = kIOReturnError;
+    send(&first);
+    assert_int_equal(first.status, kIOReturnSuccess);
+    partyrig_expect("the first party", party[FIRST].y, 0x4700);
+    drop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_order_is_that_of_the_rules),
+        cmocka_unit_test(an_interrupted_queue_is_aborted_and_goes_on),
     };
 
     return cmocka_run_group_tests_name("preemption", tests, compile, partyrig_forget);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "driver/flow.h"
 #include "driver/gate.h"
 
 static struct drvrig rig;
@@ -140,6 +141,17 @@ static void one_in_the_firmware_at_all(void **state)
         assert_int_equal(rig.order[i], expected[i]);
 }
 
+static bool registry_number(const char *name, struct ane_registry_value *value)
+{
+    const uint32_t entry = drv_registry_find("H11ANEIn");
+    const char *key;
+
+    for (uint32_t i = 0; drv_registry_property(rig.driver, entry, i, &key, value); i++)
+        if (!strcmp(key, name))
+            return true;
+    return false;
+}
+
 /* The firmware is full while it has a call: the next one is parked, and sent again when that call returns. */
 static void send_to_the_full(struct drvrig *r)
 {
@@ -172,6 +184,49 @@ static void a_full_firmware_is_waited_for(void **state)
     assert_true(rig.order[0] == 5 && rig.order[1] == 1);
     assert_int_equal(drv_stats_get(rig.driver).completed, 2);
     assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+}
+
+/*
+ * A load that overruns the firmware: each request that finds no room waits, none is lost, and they go on in
+ * their order when the firmware has returned what it had.
+ */
+static void overrun(struct drvrig *r)
+{
+    static const uint32_t priorities[] = {1, 0, 1, 0};
+    unsigned me;
+
+    if (left) {
+        me = --left;
+        r->call_refusal = PR_STATUS_NO_RESOURCES;
+        results[me] = send(client, priorities[me]);
+        return;
+    }
+    assert_int_equal(drv_flow_with_firmware(r->driver), 1);
+    r->admit = NULL;
+    r->call_refusal = 0;
+    r->hold = false;
+}
+
+static void an_overrun_firmware_is_throttled(void **state)
+{
+    static const uint32_t expected[] = {5, 0, 0, 1, 1};
+    struct ane_registry_value value;
+
+    (void)state;
+    rig.hold = true;
+    rig.admit = overrun;
+    left = 4;
+    assert_int_equal(send(client, 5), kIOReturnSuccess);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(results[i], kIOReturnSuccess);
+    assert_int_equal(rig.order_count, 5);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(rig.order[i], expected[i]);
+    assert_int_equal(drv_stats_get(rig.driver).parked, 4);
+    assert_int_equal(drv_stats_get(rig.driver).woken, 1);
+    assert_int_equal(drv_flow_with_firmware(rig.driver), 0);
+    assert_true(registry_number("wakePendingRequestsQueueWithFWOverload", &value) && value.number == 1);
+    assert_true(registry_number("pendingRequestsWithFirmwareCount", &value) && value.number == 0);
 }
 
 /* For as long as its deadline allows. */
@@ -824,6 +879,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_of_a_band_in_the_firmware, boot, drop),
         cmocka_unit_test_setup_teardown(one_in_the_firmware_at_all, boot_one_in_flight, drop),
         cmocka_unit_test_setup_teardown(a_full_firmware_is_waited_for, boot, drop),
+        cmocka_unit_test_setup_teardown(an_overrun_firmware_is_throttled, boot, drop),
         cmocka_unit_test_setup_teardown(a_firmware_that_stays_full, boot, drop),
         cmocka_unit_test_setup_teardown(the_class_decides_within_a_priority, boot, drop),
         cmocka_unit_test_setup_teardown(a_lost_doorbell, boot, drop),

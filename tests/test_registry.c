@@ -153,9 +153,14 @@ static void the_controller_node_has_its_mappers(void **state)
     static const char *const nub[] = {"mapper-ane0",      "mapper-ane0-iso1", "mapper-ane0-iso2",
                                       "mapper-ane0-iso3", "mapper-ane0-iso4", "mapper-ane0-iso5",
                                       "mapper-ane0-iso6", "mapper-ane0-iso7"};
+    static const char *const capability[] = {NULL,        "ANEIsoID1", "ANEIsoID2", "ANEIsoID3",
+                                             "ANEIsoID4", "ANEIsoID5", "ANEIsoID6", "ANEIsoID7"};
     io_service_t dart = ENTRY("dart-ane0");
+    struct ane_registry_value none;
 
     (void)state;
+    assert_int_equal(ane_registry_property(ENTRY("dart-ane0", "mapper-ane0"), "exclave-capability", &none),
+                     kIOReturnNotFound);
     expect_text(dart, "compatible", "dart,t6000");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (number(dart, rows[i].key) != rows[i].value)
@@ -165,6 +170,8 @@ static void the_controller_node_has_its_mappers(void **state)
 
         assert_string_equal(ane_registry_name(at), nub[i]);
         assert_string_equal(ane_registry_name(ane_registry_child(at, 0)), "IODARTMapper");
+        if (i)
+            expect_text(at, "exclave-capability", capability[i]); /* ch. 28: ANEIsoID1 to ID7 */
         assert_int_equal(ane_registry_child(at, 1), 0);
         assert_int_equal(ane_registry_child(ane_registry_child(at, 0), 0), 0);
     }

@@ -296,6 +296,8 @@ struct drv_stats {
     uint64_t pages;        /* DRAM pages the driver holds */
     uint64_t client_pages; /* pages mapped or held for clients */
     uint64_t evictions;    /* mappings reclaimed for others */
+    /* The throttle of seeds ch. 29: requests that found no room, and how often a returned one woke them. */
+    uint64_t parked, woken;
     /* What one client may have at most, and how often a call was refused because it had. */
     uint32_t client_requests, client_programs;
     uint64_t over_quota;

@@ -107,9 +107,20 @@ void drv_flow_returned(struct drv *d, const struct drv_request *r)
 
     if (band->running == r)
         band->running = NULL;
-    for (unsigned i = 0; i < DRV_BANDS; i++)
+    for (unsigned i = 0; i < DRV_BANDS; i++) {
+        d->stats.woken += d->band[i].parked;
         d->band[i].parked = false;
+    }
     advance_bands(d);
+}
+
+uint32_t drv_flow_with_firmware(const struct drv *d)
+{
+    uint32_t count = 0;
+
+    for (unsigned i = 0; i < DRV_REQUESTS; i++)
+        count += drv_request_in_firmware(&d->request[i]);
+    return count;
 }
 
 bool drv_flow_is_waiting(const struct drv *d)
@@ -145,6 +156,7 @@ bool drv_flow_park(struct drv *d, struct drv_request *r)
         band->running = NULL;
     band->parked = true;
     r->parked = true;
+    d->stats.parked++;
     enqueue_request(d, r);
     advance_bands(d);
     return true;

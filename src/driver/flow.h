@@ -30,5 +30,7 @@ bool drv_flow_park(struct drv *driver, struct drv_request *request);
  * enough.
  */
 void drv_flow_leave_all(const struct drv_client *client);
+/* Requests that the firmware has (pendingRequestsWithFirmwareCount of seeds ch. 29). */
+uint32_t drv_flow_with_firmware(const struct drv *driver);
 
 #endif

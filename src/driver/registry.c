@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "driver/client.h"
+#include "driver/flow.h"
 #include "driver/kext.h"
 #include "driver/state.h"
 
@@ -88,6 +89,8 @@ static void put_device(const struct drv *d, uint32_t entry, struct properties *t
     PUT_NUMBER(to, "ControlClients", count_clients(d, ANE_CLIENT_CONTROL));
     PUT_NUMBER(to, "DirectPathClients", count_clients(d, ANE_CLIENT_DIRECT_PATH));
     PUT_NUMBER(to, "PersistentClients", drv_client_count_persistent(d));
+    PUT_NUMBER(to, "pendingRequestsWithFirmwareCount", drv_flow_with_firmware(d));
+    PUT_NUMBER(to, "wakePendingRequestsQueueWithFWOverload", d->stats.woken);
 }
 
 /* The standing hints client is the driver's own; the number is that of hints clients opened beside it. */
@@ -135,8 +138,16 @@ static void put_dart(const struct drv *d, uint32_t entry, struct properties *to)
 
 static void put_nub(const struct drv *d, uint32_t entry, struct properties *to)
 {
+    static const char *const capability[] = {
+#define X(domain, name, capability) [domain] = (capability),
+        PR_DART_MAPPERS(X)
+#undef X
+    };
+
     PUT_TEXT(to, "IOClass", "IODARTMapperNub");
     PUT_NUMBER(to, "streams", d->domain[entry - ENTRY_NUB].streams);
+    if (capability[entry - ENTRY_NUB])
+        PUT_TEXT(to, PR_DART_CAPABILITY_KEY, capability[entry - ENTRY_NUB]);
 }
 
 /* Its nub retains a mapper, and so does every mapping. */
@@ -162,10 +173,11 @@ static const struct entry {
                       [ENTRY_HAL] = {"AppleT8132ANEHAL", ENTRY_RESOURCES, put_hal, false},
                       [ENTRY_BALANCER] = {"H1xANELoadBalancer", ENTRY_RESOURCES, put_balancer, true},
                       [ENTRY_DART] = {PR_DART_NODE, ENTRY_ROOT, put_dart, false},
-#define X(domain, name) [ENTRY_NUB + (domain)] = {name, ENTRY_DART, put_nub, false},
+#define X(domain, name, capability) [ENTRY_NUB + (domain)] = {name, ENTRY_DART, put_nub, false},
                       PR_DART_MAPPERS(X)
 #undef X
-#define X(domain, name) [ENTRY_MAPPER + (domain)] = {"IODARTMapper", ENTRY_NUB + (domain), put_mapper, false},
+#define X(domain, name, capability) \
+    [ENTRY_MAPPER + (domain)] = {"IODARTMapper", ENTRY_NUB + (domain), put_mapper, false},
                           PR_DART_MAPPERS(X)
 #undef X
 };

@@ -80,16 +80,21 @@ enum pr_dart_reg {
     X(NUMBER, "bypass", PR_DART_BYPASS_STREAMS)    \
     X(NUMBER, "sid-count", PR_DART_STREAMS)        \
     X(NUMBER, "dart-options", PR_DART_NODE_OPTIONS)
-/* What the controller owns: a mapper nub for each domain, the base first; each owns one mapper (ch. 28). */
-#define PR_DART_MAPPERS(X)   \
-    X(0, "mapper-ane0")      \
-    X(1, "mapper-ane0-iso1") \
-    X(2, "mapper-ane0-iso2") \
-    X(3, "mapper-ane0-iso3") \
-    X(4, "mapper-ane0-iso4") \
-    X(5, "mapper-ane0-iso5") \
-    X(6, "mapper-ane0-iso6") \
-    X(7, "mapper-ane0-iso7")
+/*
+ * What the controller owns: a mapper nub for each domain, the base first; each owns one mapper. The isolation
+ * contexts are what the secure exclave receives as capabilities of these names; this generation's firmware
+ * has no exclave mode, so that they are names alone (ch. 28). X(domain, nub, capability)
+ */
+#define PR_DART_MAPPERS(X)                \
+    X(0, "mapper-ane0", NULL)             \
+    X(1, "mapper-ane0-iso1", "ANEIsoID1") \
+    X(2, "mapper-ane0-iso2", "ANEIsoID2") \
+    X(3, "mapper-ane0-iso3", "ANEIsoID3") \
+    X(4, "mapper-ane0-iso4", "ANEIsoID4") \
+    X(5, "mapper-ane0-iso5", "ANEIsoID5") \
+    X(6, "mapper-ane0-iso6", "ANEIsoID6") \
+    X(7, "mapper-ane0-iso7", "ANEIsoID7")
+#define PR_DART_CAPABILITY_KEY "exclave-capability" /* the nub's property (CHOSEN) */
 
 /* ERROR: flag 31, stream 27-24, then one bit per code. X(id, bit, text) */
 #define PR_DART_ERROR_FLAG         (1u << 31)

@@ -6,6 +6,7 @@
 #include "firmware/callmgr.h"
 
 #include "firmware/control.h"
+#include "firmware/prefetch.h"
 #include "firmware/process.h"
 #include "firmware/program.h"
 #include "firmware/pump.h"
@@ -31,6 +32,8 @@ enum pr_status fw_callmgr_load(struct fw *fw, struct pr_command_header *header, 
     }
     header->program_id = status ? PR_NO_ID : slot;
     fw->server.loads += !status;
+    if (!status)
+        fw_prefetch_load(fw, slot);
     return status;
 }
 

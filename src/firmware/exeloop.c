@@ -16,11 +16,15 @@
 #include "firmware/intmgr.h"
 #include "firmware/loadmon.h"
 #include "firmware/log.h"
+#include "firmware/notify.h"
 #include "firmware/power.h"
 #include "firmware/pump.h"
 #include "firmware/queue.h"
 #include "firmware/retained.h"
+#include "firmware/rpc.h"
+#include "firmware/sanity.h"
 #include "firmware/shared.h"
+#include "firmware/signpost.h"
 #include "rtkernel/fault.h"
 #include "rtkernel/irq.h"
 #include "rtkernel/signal.h"
@@ -70,8 +74,10 @@ static void on_drain(void *context, unsigned event, uint64_t argument)
     (void)argument;
     rt_timer_stop(fw->exeloop.deadline);
     fw_loadmon_leave(fw);
-    if (fw->power.dynamic)
+    if (fw->power.dynamic && !fw->setting.property[PR_PROPERTY_PERFORMANCE])
         fw_power_gate(fw);
+    if (fw->setting.property[PR_PROPERTY_SANITY])
+        fw_sanity_check(fw);
     if (fw->closed & FW_CLOSED_QUIESCED)
         rt_signal_raise(fw->life.signal, FW_SIGNAL_DRAINED);
 }
@@ -159,6 +165,7 @@ static enum pr_status procedure_call(struct fw *fw, uint64_t length)
     fw->call[number].ticket = ticket;
     if (fw->exeloop.log_level)
         log_call(fw);
+    fw_signpost(fw, PR_SIGNPOST_ACCEPTED, call->program_id << 16 | call->process_id, (uint32_t)call->cookie);
     fw_exeloop_dispatch(fw, number);
     return status;
 }
@@ -185,6 +192,7 @@ static const struct arm {
     enum pr_status (*run)(struct fw *fw, uint64_t length);
 } arms[] = {
     {PR_EXE_PROCEDURE_CALL, procedure_call},
+    {PR_EXE_BACK_CHANNEL_RPC, fw_rpc_message},
 };
 
 static enum pr_status dispatch(struct fw *fw, uint32_t id, uint64_t length)
@@ -206,6 +214,8 @@ static enum pr_status run(struct fw *fw, const struct pr_slot *slot)
                "[EXELOOP] a message of 0x%llx bytes at 0x%llx cannot be read (%llu rejected)",
                (unsigned long long)slot->length, (unsigned long long)slot->address,
                (unsigned long long)fw->count[FW_REJECTED]);
+        if (slot->length < sizeof(*head) || !rt_port_window(fw->port, slot->address, sizeof(*head)))
+            fw_notify_unreadable(fw, PR_CHANNEL_DATA_CHAIN_H2T, slot);
         return PR_STATUS_BAD_SIZE;
     }
     return dispatch(fw, head->id, slot->length);

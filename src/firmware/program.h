@@ -11,7 +11,10 @@
  */
 enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, uint32_t wanted,
                                uint32_t *slot);
-/* Writes where its sections are to its working set; false when that is not mapped. */
+/*
+ * Writes where its sections are to its working set; false when that is not mapped, or in an image that the
+ * host has mapped read-only.
+ */
 bool fw_program_show(struct fw *fw, uint32_t slot, uint64_t working);
 /* BUSY while it has processes. */
 enum pr_status fw_program_unload(struct fw *fw, uint32_t slot);

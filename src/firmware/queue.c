@@ -8,6 +8,7 @@
 #include "firmware/call.h"
 #include "firmware/exeloop.h"
 #include "firmware/shared.h"
+#include "firmware/signpost.h"
 
 static uint32_t queue_reg(unsigned queue, uint32_t reg)
 {
@@ -87,6 +88,7 @@ void fw_queue_pump(struct fw *fw, unsigned level)
         l->credit--;
         fw->call[number].pushed = now;
         push(fw, &fw->call[number]);
+        fw_signpost(fw, PR_SIGNPOST_PUSHED, level, fw->call[number].network);
         fw_call_put(fw, &l->running, number);
     }
 }

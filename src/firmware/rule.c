@@ -2,6 +2,7 @@
 #include "firmware/rule.h"
 
 #include "firmware/log.h"
+#include "firmware/notify.h"
 
 enum pr_status fw_rule_broken(struct fw *fw, enum pr_rule rule, uint64_t value)
 {
@@ -9,5 +10,6 @@ enum pr_status fw_rule_broken(struct fw *fw, enum pr_rule rule, uint64_t value)
 
     fw->broken[rule]++;
     fw_log(fw, RT_LOG_WARNING, "%s does not hold: 0x%llx", row->text, (unsigned long long)value);
+    fw_notify_broken(fw, rule, value);
     return row->status;
 }

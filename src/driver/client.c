@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "driver/debug_work.h"
 #include "driver/dispatch.h"
 #include "driver/domain.h"
 #include "driver/flow.h"
@@ -68,6 +69,7 @@ static bool tear_down(struct drv_client *client)
     struct drv_deadline timer = {.timer = true, .ns = client->timeout_ns};
     struct drv *d = client->driver;
 
+    drv_debug_work_leave(client);
     if (!client->idle && drv_wait(d, &client->idle, &timer)) {
         SOC_TRACE(d->platform.trace, DRV_CLIENT_KEPT, client->number);
         drv_flow_leave_all(client);

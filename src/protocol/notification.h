@@ -187,6 +187,29 @@ enum pr_rpc_kind {
     PR_RPC_DEBUG = 2, /* an item for the debug work processor; the payload is text */
 };
 
+/* X(command, name of the host's counter), in the order of their ids; the last is of both directions */
+#define PR_NOTIFICATIONS(X)                                 \
+    X(CH_ERROR_NOTIFICATION, "error")                       \
+    X(CH_SIGNPOST_NOTIFICATION, "signpost")                 \
+    X(CH_SIGNPOST_NOTIFICATION_GROUP, "signpost_group")     \
+    X(CH_RESET_NOTIFICATION, "reset")                       \
+    X(CH_SIGNPOST64_NOTIFICATION, "signpost64")             \
+    X(CH_SIGNPOST64_NOTIFICATION_GROUP, "signpost64_group") \
+    X(CPU_LOAD_NOTIFICATION, "load")                        \
+    X(TM_SYNC_ERR_NOTIFICATION, "sync_error")               \
+    X(USER_EVENT, "user")                                   \
+    X(DBG_EVENT, "debug")                                   \
+    X(DATA_CHAINING_EVENT, "chaining")                      \
+    X(PREFETCH_DSID_EVENT, "prefetch")                      \
+    X(SECURE_MODE_EVENT, "secure")                          \
+    X(BACK_CHANNEL_RPC, "rpc")
+enum pr_notification {
+#define X(command, name) PR_NOTIFICATION_##command,
+    PR_NOTIFICATIONS(X)
+#undef X
+        PR_NOTIFICATION_COUNT
+};
+
 #define PR_NOTIFICATION_FITS(type)                                       \
     _Static_assert(sizeof(struct type) >= PR_NOTIFICATION_BYTES_MIN &&   \
                        sizeof(struct type) <= PR_NOTIFICATION_BYTES_MAX, \

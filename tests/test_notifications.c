@@ -5,12 +5,18 @@
  */
 #include "drvrig.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include <anemone/catalogue.h>
+#include <anemone/iokit.h>
+
 #include "driver/state.h"
+#include "iorig.h"
 #include "protocol/call.h"
 #include "protocol/notification.h"
 #include "protocol/rule.h"
+#include "trace/viewer.h"
 
 static struct drvrig rig;
 static struct drv_client *client;
@@ -287,6 +293,74 @@ static void any_bytes_are_survived(void **state)
     drvrig_copy(&rig, client, token, surface, 0x3333);
 }
 
+/* The viewer: a signpost is a moment of a track of its own, at the firmware's time. */
+static void signposts_in_the_viewer(void **state)
+{
+    struct pr_trace_record record = {.ns = 5000, .event = PR_TRACE_DRV_SIGNPOST};
+    struct trace_viewer viewer;
+    char text[0x2000] = {0};
+    FILE *file = tmpfile();
+
+    (void)state;
+    record.value[PR_TRACE_AT_DRV_SIGNPOST_name].text = "pushed";
+    record.value[PR_TRACE_AT_DRV_SIGNPOST_name].length = 6;
+    record.value[PR_TRACE_AT_DRV_SIGNPOST_time].number = 4321;
+    assert_non_null(file);
+    trace_viewer_begin(&viewer, file);
+    trace_viewer_record(&viewer, &record);
+    record.value[PR_TRACE_AT_DRV_SIGNPOST_time].number = 5001; /* not past */
+    trace_viewer_record(&viewer, &record);
+    trace_viewer_end(&viewer);
+    rewind(file);
+    assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
+    fclose(file);
+    assert_non_null(
+        strstr(text, "\"tid\": 90, \"name\": \"thread_name\", \"args\": {\"name\": \"signposts\"}"));
+    assert_non_null(
+        strstr(text, "\"tid\": 90, \"ts\": 4.321, \"s\": \"t\", \"cat\": \"plain\", \"name\": \"pushed\""));
+    assert_non_null(strstr(text, "\"tid\": 90, \"ts\": 5.000,"));
+}
+
+/* Through all layers. */
+
+static IOReturn inject(const struct iorig_client *raw, uint32_t id, uint32_t value)
+{
+    struct ane_command command = {.id = id, .bytes = 4};
+    size_t size = sizeof(command);
+
+    memcpy(command.body, &value, sizeof(value));
+    return ane_catalogue_call(raw->connect, ANE_CATALOGUE_SendCommand, NULL, 0, &command, sizeof(command),
+                              NULL, NULL, &command, &size);
+}
+
+static void a_machine_sends_them(void **state)
+{
+    struct ane_machine *machine = iorig_machine((struct ane_machine_config){.clock = ANE_CLOCK_CLOSED});
+    struct iorig_accumulator a;
+    struct iorig_client raw;
+
+    (void)state;
+    assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &raw),
+                     kIOReturnSuccess);
+    iorig_accumulator_make(&a, ane_machine_service(machine), 2, 16);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+    assert_int_equal(ane_machine_counter(machine, "driver.notify_signpost"), 0);
+    assert_int_equal(inject(&raw, PR_CMD_TRACE_ENABLE, 4), kIOReturnSuccess);
+    assert_int_equal(iorig_accumulator_step(&a), kIOReturnSuccess);
+    assert_int_equal(inject(&raw, PR_CMD_PING, 0), kIOReturnSuccess); /* what follows the event has arrived */
+    /* accepted and pushed may be of one time; retired and the spans come with the event */
+    assert_true(ane_machine_counter(machine, "driver.notify_signpost") +
+                    2 * ane_machine_counter(machine, "driver.notify_signpost_group") >=
+                4);
+    assert_int_equal(ane_machine_counter(machine, "driver.notify_signpost64"), 1);
+    assert_int_equal(inject(&raw, PR_CMD_FW_RUN_MODE, 1), kIOReturnSuccess);
+    assert_int_equal(inject(&raw, PR_CMD_FW_RUN_MODE, 2), kIOReturnBadArgument);
+    assert_int_equal(inject(&raw, PR_CMD_PING, 0), kIOReturnSuccess);
+    assert_int_equal(ane_machine_counter(machine, "driver.notify_debug"), 1);
+    iorig_accumulator_release(&a);
+    ane_machine_destroy(machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +373,8 @@ int main(void)
         T(answers_wait_for_a_slot),
         T(any_bytes_are_survived),
 #undef T
+        cmocka_unit_test(signposts_in_the_viewer),
+        cmocka_unit_test(a_machine_sends_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

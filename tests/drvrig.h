@@ -182,6 +182,8 @@ struct drvrig {
     unsigned resets;
     struct pr_body_buffer_return returned_buffer; /* the last, and how many */
     unsigned returned;
+    uint32_t rpc_enable; /* the last word of RPC_ENABLE, and how many there were */
+    unsigned rpc_enables;
 
     /* The one wake port, DRVRIG_PORT. */
     uint32_t reserved, watched;

@@ -299,6 +299,11 @@ static uint32_t run_command(struct drvrig *rig, struct pr_command_header *header
         memcpy(&rig->returned_buffer, body, sizeof(rig->returned_buffer));
         rig->returned++;
         return PR_STATUS_OK;
+    case PR_CMD_RPC_ENABLE:
+        assert_int_equal(header->size, 4);
+        memcpy(&rig->rpc_enable, body, sizeof(rig->rpc_enable));
+        rig->rpc_enables++;
+        return PR_STATUS_OK;
     case PR_CMD_CH_INFO_GET: {
         struct pr_body_report *report = body;
 

@@ -173,14 +173,20 @@ const char *fwrig_report(struct fwrig *rig, enum pr_report report, size_t room);
 struct fwrig_command *fwrig_reply(struct fwrig *rig); /* the last one's message */
 /* A row of the report of counters. Asserts that there is one. */
 uint64_t fwrig_counter(struct fwrig *rig, const char *name);
-/* The next PROGRAM_EVENT; its slot is returned and the controller rung, when `give_back`. */
+/*
+ * The next PROGRAM_EVENT, past notifications other than a reset; its slot is returned and the controller rung,
+ * when `give_back`.
+ */
 bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back);
+/*
+ * The next message of IO_T2H, whatever it is, with zeros behind its end; it is given back. Its bytes, or 0.
+ */
+#define FWRIG_MESSAGE_BYTES 0x40u
+size_t fwrig_message(struct fwrig *rig, void *message);
 /* The next message of IO_T2H, which must be a reset notification; it is given back. */
 bool fwrig_notification(struct fwrig *rig, struct pr_reset_notification *notification);
 /* The next message of IO_T2H, which must be a DATA_CHAINING_EVENT; it is given back. */
 bool fwrig_chaining(struct fwrig *rig, struct pr_notify_chaining *event);
-/* The next message of IO_T2H, whatever it is; it is given back. Its length, or 0. */
-size_t fwrig_message(struct fwrig *rig, void *message, size_t room);
 /* The next buffer of BUF_T2H: its address, or 0; the slot is given back, the buffer is not. */
 uint64_t fwrig_buffer(struct fwrig *rig, struct pr_load_report *report);
 /*

@@ -221,25 +221,11 @@ const struct pr_program_failure *fwrig_failure(void)
     return &last_failure;
 }
 
-/* Only a failure has the longer form. */
-bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back)
+static void give_slot(struct fwrig *rig, enum pr_channel channel, struct pr_slot *slot)
 {
-    struct rt_port *port = port_of(rig);
-    struct pr_slot *slot = slot_at(rig, PR_CHANNEL_IO_T2H, port->cursor[PR_CHANNEL_IO_T2H]);
-
-    if (slot->address & PR_SLOT_OWNER)
-        return false;
-    memcpy(event, fwrig_memory(rig, slot->address, sizeof(*event)), sizeof(*event));
-    assert_int_equal(slot->length, event->status ? 0x38 : 0x28);
-    memcpy(&last_failure, fwrig_memory(rig, slot->address, slot->length), slot->length);
-    port->cursor[PR_CHANNEL_IO_T2H] =
-        (port->cursor[PR_CHANNEL_IO_T2H] + 1) % pr_channel_table[PR_CHANNEL_IO_T2H].slots;
-    if (give_back) {
-        slot->address |= PR_SLOT_OWNER;
-        ring(rig, PR_CHANNEL_IO_T2H);
-        (void)fwrig_run(rig);
-    }
-    return true;
+    slot->address |= PR_SLOT_OWNER;
+    ring(rig, channel);
+    (void)fwrig_run(rig);
 }
 
 /* The next slot of a channel to the host, or NULL; the cursor moves on. */
@@ -254,11 +240,60 @@ static struct pr_slot *take_slot(struct fwrig *rig, enum pr_channel channel)
     return slot;
 }
 
-static void give_slot(struct fwrig *rig, enum pr_channel channel, struct pr_slot *slot)
+size_t fwrig_message(struct fwrig *rig, void *message)
 {
-    slot->address |= PR_SLOT_OWNER;
-    ring(rig, channel);
-    (void)fwrig_run(rig);
+    struct pr_slot *slot = take_slot(rig, PR_CHANNEL_IO_T2H);
+    size_t bytes;
+
+    if (!slot)
+        return 0;
+    bytes = slot->length;
+    assert_true(bytes >= 0x28 && bytes <= FWRIG_MESSAGE_BYTES);
+    memset(message, 0, FWRIG_MESSAGE_BYTES);
+    memcpy(message, fwrig_memory(rig, slot->address, bytes), bytes);
+    give_slot(rig, PR_CHANNEL_IO_T2H, slot);
+    return bytes;
+}
+
+/* Notifications in front of the next event are given back unread. */
+static void skip_notifications(struct fwrig *rig)
+{
+    _Alignas(8) uint8_t message[FWRIG_MESSAGE_BYTES];
+
+    for (;;) {
+        const struct pr_slot *slot = slot_at(rig, PR_CHANNEL_IO_T2H, port_of(rig)->cursor[PR_CHANNEL_IO_T2H]);
+        uint32_t id;
+
+        if (slot->address & PR_SLOT_OWNER)
+            return;
+        id = pr_le32(fwrig_memory(rig, slot->address + 4, 4));
+        if (id == PR_CMD_PROGRAM_EVENT || id == PR_CMD_CH_RESET_NOTIFICATION)
+            return;
+        (void)fwrig_message(rig, message);
+    }
+}
+
+/* Only a failure has the longer form. */
+bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back)
+{
+    struct rt_port *port = port_of(rig);
+    struct pr_slot *slot;
+
+    skip_notifications(rig);
+    slot = slot_at(rig, PR_CHANNEL_IO_T2H, port->cursor[PR_CHANNEL_IO_T2H]);
+    if (slot->address & PR_SLOT_OWNER)
+        return false;
+    memcpy(event, fwrig_memory(rig, slot->address, sizeof(*event)), sizeof(*event));
+    assert_int_equal(slot->length, event->status ? 0x38 : 0x28);
+    memcpy(&last_failure, fwrig_memory(rig, slot->address, slot->length), slot->length);
+    port->cursor[PR_CHANNEL_IO_T2H] =
+        (port->cursor[PR_CHANNEL_IO_T2H] + 1) % pr_channel_table[PR_CHANNEL_IO_T2H].slots;
+    if (give_back) {
+        slot->address |= PR_SLOT_OWNER;
+        ring(rig, PR_CHANNEL_IO_T2H);
+        (void)fwrig_run(rig);
+    }
+    return true;
 }
 
 bool fwrig_notification(struct fwrig *rig, struct pr_reset_notification *notification)
@@ -285,20 +320,6 @@ bool fwrig_chaining(struct fwrig *rig, struct pr_notify_chaining *event)
     assert_int_equal(event->head.id, PR_CMD_DATA_CHAINING_EVENT);
     give_slot(rig, PR_CHANNEL_IO_T2H, slot);
     return true;
-}
-
-size_t fwrig_message(struct fwrig *rig, void *message, size_t room)
-{
-    struct pr_slot *slot = take_slot(rig, PR_CHANNEL_IO_T2H);
-    size_t bytes;
-
-    if (!slot)
-        return 0;
-    bytes = (size_t)slot->length;
-    assert_true(bytes <= room);
-    memcpy(message, fwrig_memory(rig, slot->address, bytes), bytes);
-    give_slot(rig, PR_CHANNEL_IO_T2H, slot);
-    return bytes;
 }
 
 uint64_t fwrig_buffer(struct fwrig *rig, struct pr_load_report *report)

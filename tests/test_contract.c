@@ -73,8 +73,8 @@ static void a_refusal_has_its_own_sentence(void **state)
     fail_as(&a), expect(plain_call(fresh, ANE_CONTROL_DeviceClose), kIOReturnNotReady, "ANE_DeviceOpen");
     fail_as(&a), expect(plain_call(fresh, 17), kIOReturnBadArgument, "Selector 17");
     fail_as(&a), expect(plain_call(b.connect, ANE_CONTROL_DeviceOpen), kIOReturnBadArgument, "sizes");
-    fail_as(&a), expect(plain_call(b.connect, ANE_CONTROL_UnregisterDebugWorkProcessor), kIOReturnUnsupported,
-                        "not served");
+    fail_as(&a), expect(plain_call(b.connect, ANE_CONTROL_UnregisterDebugWorkProcessor), kIOReturnNotReady,
+                        "not registered");
     fail_as(&a), expect(iorig_destroy(&b, 77), kIOReturnNotFound, "0x4d");
     fail_as(&a), expect(plain_call(b.connect, ANE_CONTROL_DeviceClose), kIOReturnSuccess, NULL);
     fail_as(&a), expect(plain_call(b.connect, ANE_CONTROL_DeviceClose), ANE_RETURN_CLOSED, "closed");

@@ -64,6 +64,22 @@ static void sleep_empties_the_firmware(void **state)
     assert_false(rig.program[0].there || rig.process[0].there);
 }
 
+/* Seeds ch. 28: only an engine that is powered and idle, 0xa0, has its clock gated. */
+static void a_running_engine_is_not_gated(void **state)
+{
+    struct base_error error;
+
+    (void)state;
+    dispatches(1);
+    rig.engine_status = 0xa1;
+    assert_int_equal(drv_sleep(rig.driver, &error), -EIO);
+    assert_non_null(strstr(error.text, "its status is 0xa1, and that of an idle engine 0xa0"));
+    rig.engine_status = 0xa0;
+    dispatches(2);
+    sleeps();
+    dispatches(3);
+}
+
 static void a_call_wakes_the_device(void **state)
 {
     uint64_t pages;
@@ -223,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sleep_empties_the_firmware, boot, drop),
+        cmocka_unit_test_setup_teardown(a_running_engine_is_not_gated, boot, drop),
         cmocka_unit_test_setup_teardown(a_call_wakes_the_device, boot, drop),
         cmocka_unit_test_setup_teardown(sleep_and_wake_may_be_repeated, boot, drop),
         cmocka_unit_test_setup_teardown(a_client_closes_while_it_sleeps, boot, drop),

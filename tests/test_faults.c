@@ -230,6 +230,9 @@ static void each_cause_is_read_attributed_and_survived(void **state)
         assert_true(!fault.benign && fault.client == 1 && fault.program == a.token);
         assert_true(fault.procedure == 0 && fault.descriptor == 0);
         assert_string_equal(fault.transfer, cases[i].transfer);
+        /* the firmware reports transfers of operands; a descriptor is fetched by the task manager */
+        assert_int_equal(ane_machine_counter(machine, "driver.notify_sync_error"),
+                         strcmp(cases[i].transfer, "descriptor fetch") != 0);
         assert_string_equal(fault.tensor, cases[i].tensor);
         assert_string_equal(fault.type, cases[i].type);
         assert_string_equal(fault.why, cases[i].why);

@@ -415,8 +415,8 @@ static void a_dump_has_held_calls(void **state)
             memcpy(&engine, section, bytes);
     }
     assert_int_equal(engine.count, 2);
-    assert_true(engine.call[0].cookie == 1 && engine.call[0].running == PR_DUMP_CALL_RUNNING);
-    assert_true(engine.call[1].cookie == 2 && engine.call[1].running == PR_DUMP_CALL_HELD);
+    assert_true(engine.call[0].cookie == 1 && engine.call[0].place == PR_DUMP_CALL_RUNNING);
+    assert_true(engine.call[1].cookie == 2 && engine.call[1].place == PR_DUMP_CALL_HELD);
     (void)fwrig_dump_drain(rig);
 }
 

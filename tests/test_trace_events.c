@@ -138,6 +138,17 @@ static const struct {
     {PR_TRACE_DRV_HELD, "client 10: the firmware has request 0xb, which waits for events"},
     {PR_TRACE_DRV_HELD_ENDS, "client 10: the firmware is to end request 0xb, which waits for events"},
     {PR_TRACE_DRV_SECURE, "secure mode: t0, 11 calls wait, 12 triggers dropped"},
+    {PR_TRACE_DRV_SIGNPOST, "signpost t0 at 11: 0xc, 0xd"},
+    {PR_TRACE_DRV_CHANNEL_ERROR, "channel 10: t1 address=0xc length=13"},
+    {PR_TRACE_DRV_LOAD, "the load is t0: score 11, 12 of 13 ns"},
+    {PR_TRACE_DRV_SYNC_ERROR,
+     "queue 10, network 11, program 12: the transfer failed: t3 error1=0xe error2=0xf "
+     "error3=0x10"},
+    {PR_TRACE_DRV_DIAGNOSTIC, "diagnostic: t0 count=11 value=0xc"},
+    {PR_TRACE_DRV_PREFETCH, "data set 10, program 11: 12 bytes t3"},
+    {PR_TRACE_DRV_RPC, "back channel 0xa: t1 with 12 bytes"},
+    {PR_TRACE_DRV_RPC_ANSWER, "back channel 0xa answered: t1 value=0xc"},
+    {PR_TRACE_DRV_DEBUG_ITEM, "client 10: debug item 11 t2: t3"},
 };
 
 static struct pr_trace_record made_up_record(unsigned number)

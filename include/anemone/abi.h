@@ -495,9 +495,9 @@ enum ane_hint_scope {
 
 /*
  * The debug work-processor channel, control selectors 11 to 15 (chosen layouts). A registered client gets the
- * firmware's remote calls as items: selector 13 {surface, offset} copies the oldest one there as a struct
- * ane_debug_item with its payload behind it; selector 14 {item, status} answers it; selector 15 drops those
- * that were not fetched.
+ * firmware's remote calls as items, each with the text of a warning: selector 13 {surface, offset} copies the
+ * oldest one there as a struct ane_debug_item with its payload behind it; selector 14 {item, status} answers
+ * it; selector 15 drops those that were not fetched.
  */
 struct ane_debug_processor {
     uint64_t session;

@@ -167,7 +167,6 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  *   kIOReturnBadArgument   it never was a connection, no such selector, a size is wrong, a pointer is NULL,
  *                          the session is another's
  *   ANE_RETURN_CLOSED      the connection is closed, by IOServiceClose, selector 1 or the end of its machine
- *   kIOReturnUnsupported   the selector is not served: control 11 to 15
  *   kIOReturnNotPrivileged control 11 to 15 on a build that is not internal, without the second access
  *                          property (docs/abi.md)
  *   kIOReturnNotReady      selector 0 has not been called
@@ -281,6 +280,20 @@ ANE_API IOReturn IOServiceClose(io_connect_t connect);
  * GetStatus (control, 7), struct ane_status. What the device and this client have now. Does not block.
  *
  * GetVersion (control, 10); one scalar: the version of the device, 96. Does not block.
+ *
+ * RegisterDebugWorkProcessor (control, 11), struct ane_debug_processor. From here on the warnings of the
+ * firmware's log come to this client as items; one client at a time. It ends with selector 12
+ * (UnregisterDebugWorkProcessor) or the session; a restart of the firmware ends the items alone. Both block
+ * until the firmware answers.
+ * GetDebugWorkProcessorItem (control, 13), scalars surface and offset: copies the oldest item there.
+ * CompleteDebugWorkProcessorItem (control, 14), scalars item and status: answers the firmware's call.
+ * ReleaseDebugWorkProcessorBuffers (control, 15) drops the items that were not fetched. These do not block.
+ *   kIOReturnBadArgument      items, flags, reserved bytes; surface, offset, room; an item that was not
+ *                             fetched, a status of more than 32 bits
+ *   kIOReturnBusy             a client is registered
+ *   kIOReturnNotReady         this client is not
+ *   kIOReturnNotFound         no such item, one that is over, of an earlier registration or an earlier boot
+ *   kIOReturnNotPermitted     the surface belongs to another task
  *
  * LoadFirmware (control, 16). The driver loads the firmware when it starts.
  *   kIOReturnUnsupported      always, also before selector 0

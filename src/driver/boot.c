@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "driver/block.h"
 #include "driver/command.h"
+#include "driver/debug_work.h"
 #include "driver/device.h"
 #include "driver/dump.h"
 #include "driver/fault.h"
@@ -218,7 +219,8 @@ static int make_surfaces(struct drv *d, uint64_t ipc_bytes, uint64_t heap_bytes,
     if (!status)
         status = make_block(d, PR_USAGE_FIRMWARE_SURFACE, PR_COMMAND_POOL_BYTES, &d->pool, error);
     if (!status)
-        status = make_block(d, PR_USAGE_FIRMWARE_SURFACE, PR_BOOT_ARGS_BYTES, &d->args, error);
+        status = make_block(d, PR_USAGE_FIRMWARE_SURFACE, DRV_ANSWERS_OFFSET + DRV_HOLDERS * DRV_ANSWER_BYTES,
+                            &d->args, error);
     if (!status)
         status = make_block(d, PR_USAGE_FIRMWARE_SURFACE,
                             (uint64_t)PR_SHARED_EVENT_ROWS * PR_SHARED_EVENT_BYTES, &d->events, error);
@@ -472,6 +474,7 @@ static int finish(struct drv *d, struct base_error *error)
     if (drv_fault_start(d))
         return base_fail(error, ENOMEM, "No memory for the page of DART snapshots.");
     drv_fault_interrupt(d);
+    drv_debug_work_booted(d);
     return 0;
 }
 

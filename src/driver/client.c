@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "driver/chain.h"
+#include "driver/debug_work.h"
 #include "driver/dispatch.h"
 #include "driver/domain.h"
 #include "driver/event.h"
@@ -74,6 +75,7 @@ static bool tear_down(struct drv_client *client)
     drv_secure_leave(client); /* its own requests may wait for the end of the mode */
     if (!client->idle)
         drv_chain_abort_all(client);
+    drv_debug_work_leave(client);
     if (!client->idle && drv_wait(d, &client->idle, &timer)) {
         SOC_TRACE(d->platform.trace, DRV_CLIENT_KEPT, client->number);
         drv_flow_leave_all(client);

@@ -7,17 +7,12 @@
 #include "driver/dispatch.h"
 
 #include "driver/chaining.h"
+#include "driver/debug_work.h"
 #include "driver/hint.h"
 #include "driver/identity.h"
 #include "driver/instance.h"
 #include "driver/session.h"
 #include "driver/shim.h"
-
-static IOReturn not_served(struct drv_client *client, struct IOExternalMethodArguments *args)
-{
-    return drv_refuse(client->driver, kIOReturnUnsupported,
-                      "Selector %u of a client of type %u is not served yet.", args->selector, client->type);
-}
 
 /*
  * One line for each method: the function, the group of its record, the entitlements it needs whatever its
@@ -34,11 +29,11 @@ static IOReturn not_served(struct drv_client *client, struct IOExternalMethodArg
 #define DO_ProgramCreateInstance             drv_instance_create, PLAIN, 0, WHEN_OPEN
 #define DO_ProgramChainingPrepare            drv_chaining_prepare, PLAIN, CHAINING, WHEN_OPEN
 #define DO_GetVersion                        drv_session_version, PLAIN, 0, WHEN_OPEN
-#define DO_RegisterDebugWorkProcessor        not_served, DEBUG_WORK, 0, WHEN_OPEN
-#define DO_UnregisterDebugWorkProcessor      not_served, DEBUG_WORK, 0, WHEN_OPEN
-#define DO_GetDebugWorkProcessorItem         not_served, DEBUG_WORK, 0, WHEN_OPEN
-#define DO_CompleteDebugWorkProcessorItem    not_served, DEBUG_WORK, 0, WHEN_OPEN
-#define DO_ReleaseDebugWorkProcessorBuffers  not_served, DEBUG_WORK, 0, WHEN_OPEN
+#define DO_RegisterDebugWorkProcessor        drv_debug_work_register, DEBUG_WORK, 0, WHEN_OPEN
+#define DO_UnregisterDebugWorkProcessor      drv_debug_work_unregister, DEBUG_WORK, 0, WHEN_OPEN
+#define DO_GetDebugWorkProcessorItem         drv_debug_work_get, DEBUG_WORK, 0, WHEN_OPEN
+#define DO_CompleteDebugWorkProcessorItem    drv_debug_work_complete, DEBUG_WORK, 0, WHEN_OPEN
+#define DO_ReleaseDebugWorkProcessorBuffers  drv_debug_work_release, DEBUG_WORK, 0, WHEN_OPEN
 #define DO_LoadFirmware                      drv_session_load_firmware, PLAIN, 0, ANY_TIME
 #define DO_ProgramOutputSetEnqueue           drv_chaining_enqueue, PLAIN, CHAINING | DATA, WHEN_OPEN
 #define DO_ProgramInputsReady                drv_chaining_ready, PLAIN, CHAINING | DATA, WHEN_OPEN

@@ -18,6 +18,7 @@
 #include "protocol/board.h"
 #include "protocol/dart_error.h"
 #include "protocol/entitlement.h"
+#include "protocol/notification.h"
 #include "soc/bus.h"
 
 struct drv;
@@ -303,6 +304,9 @@ struct drv_stats {
     uint64_t over_quota;
     /* What the firmware counted in statistics buffers: records, log events, stat events. */
     uint64_t stats_valid, stats_log, stats_events;
+    uint64_t notified[PR_NOTIFICATION_COUNT]; /* notifications of each kind */
+    uint64_t rpc_answered;                    /* calls of the firmware's */
+    uint32_t load_score;                      /* the last that crossed a watermark, in 1/65535 */
 };
 struct drv_stats drv_stats_get(const struct drv *driver);
 

@@ -16,6 +16,8 @@ union drv_notification {
     struct pr_notify_error error;
     struct pr_notify_signpost signpost;
     struct pr_notify_signpost64 signpost64;
+    struct pr_notify_signposts signposts;
+    struct pr_notify_signposts64 signposts64;
     struct pr_notify_load load;
     struct pr_notify_sync sync;
     struct pr_notify_user user;

@@ -23,6 +23,7 @@
 
 #include "driver/boot.h"
 #include "driver/command.h"
+#include "driver/debug_work.h"
 #include "driver/device.h"
 #include "driver/domain.h"
 #include "driver/dump.h"
@@ -32,6 +33,7 @@
 #include "driver/power.h"
 #include "driver/process.h"
 #include "driver/request.h"
+#include "driver/rpc.h"
 #include "driver/secure.h"
 
 #define COMMAND_NS \
@@ -230,6 +232,8 @@ static void forget_slots(struct drv *d)
         drv_process_lose_all(client);
     drv_load_lose_all(d);
     d->load.owed_count = 0;
+    drv_rpc_forget(d);
+    drv_debug_work_forget(d);
     for (unsigned dart = 0; dart < PR_DART_COUNT; dart++)
         d->fault.capture[dart].held = false;
     d->fault.latched = d->fault.parked = false;

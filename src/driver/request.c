@@ -33,6 +33,7 @@
 #include "driver/lifecycle.h"
 #include "driver/process.h"
 #include "driver/ring.h"
+#include "driver/rpc.h"
 #include "driver/statistics.h"
 #include "protocol/qos.h"
 
@@ -391,8 +392,11 @@ void drv_request_returns(struct drv *d)
         if (!r || !drv_ring_returned(d, PR_CHANNEL_DATA_CHAIN_H2T, i))
             continue;
         ring->holder[i] = NULL;
+        if ((const void *)r == drv_rpc_holder(d))
+            continue;
         take_slot(d, r);
     }
+    drv_rpc_resume(d);
     drv_flow_resume(d);
 }
 

@@ -156,6 +156,22 @@ static int unload_programs(struct drv *d, uint32_t *count, struct base_error *er
     return 0;
 }
 
+/*
+ * The engine's status word gates its clock (seeds ch. 28): 0xa0 is powered and idle. An engine that a fault
+ * has stopped is idle too, once the fault is dealt with (CHOSEN).
+ */
+static int check_idle(struct drv *d, struct base_error *error)
+{
+    const uint32_t word = drv_mailbox_read(d, PR_ENGINE_STATUS);
+
+    if (word == PR_ENGINE_STATUS_IDLE || (word == PR_ENGINE_STATUS_FAULTED && !d->fault.latched))
+        return 0;
+    return base_fail(
+        error, EIO,
+        "Sleep: the engine's clock is not gated: its status is 0x%x, and that of an idle engine 0x%x.", word,
+        PR_ENGINE_STATUS_IDLE);
+}
+
 static int empty_firmware(struct drv *d, struct base_error *error)
 {
     struct pr_body_quiesce quiesce = {0};
@@ -164,6 +180,8 @@ static int empty_firmware(struct drv *d, struct base_error *error)
 
     if (!status)
         status = run_plain(d, PR_CMD_QUIESCE_STATE, &quiesce, sizeof(quiesce), error);
+    if (!status)
+        status = check_idle(d, error);
     if (!status)
         status = end_processes(d, &processes, error);
     if (!status)

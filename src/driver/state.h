@@ -18,6 +18,7 @@
 #include "protocol/endpoint.h"
 #include "protocol/execution.h"
 #include "protocol/message.h"
+#include "protocol/notification.h"
 #include "protocol/stats.h"
 #include "protocol/tm_regs.h"
 #include "soc/trace.h"
@@ -426,6 +427,39 @@ struct drv_sync {
     int64_t offset_ns, drift_ns;
 };
 
+/*
+ * The back channel (rpc.c). An answer is in the cell of the slot of DATA_CHAIN_H2T that carries it; those that
+ * find no free slot wait. The cells are behind the boot arguments, in memory that boot has touched: an answer
+ * must not be the first to ask the host for a page.
+ */
+#define DRV_ANSWER_BYTES   0x28u
+#define DRV_ANSWERS_OFFSET 0x400u
+_Static_assert(PR_BOOT_ARGS_BYTES <= DRV_ANSWERS_OFFSET, "the cells follow the arguments");
+struct drv_rpc_answer {
+    uint32_t slot, status;
+    uint64_t value;
+};
+struct drv_rpc {
+    uint32_t waiting;
+    struct drv_rpc_answer answer[PR_RPC_SLOTS];
+};
+
+/* The debug work processor (debug_work.c). */
+enum drv_debug_state { DRV_DEBUG_FREE, DRV_DEBUG_WAITING, DRV_DEBUG_FETCHED };
+struct drv_debug_item {
+    enum drv_debug_state state;
+    uint64_t number; /* rises with each item */
+    uint32_t slot, kind, bytes;
+    char text[PR_RPC_TEXT_BYTES];
+};
+struct drv_debug_work {
+    struct drv_client *client; /* who is registered */
+    uint32_t items;            /* kept at most */
+    uint64_t number;           /* of the last item */
+    uint64_t before, booted;   /* the last one before the registration, before the firmware's boot */
+    struct drv_debug_item item[ANE_DEBUG_ITEMS];
+};
+
 /* Load reports (debug.c). */
 struct drv_load {
     struct pr_load_report last;
@@ -504,6 +538,8 @@ struct drv {
     struct drv_recovery recovery;
     struct drv_load load;
     struct drv_secure secure;
+    struct drv_rpc rpc;
+    struct drv_debug_work debug_work;
 
     struct drv_fault fault;
     struct drv_domain domain[PR_DART_DOMAINS];

@@ -8,6 +8,7 @@
 #include "firmware/builtin.h"
 #include "firmware/control.h"
 #include "firmware/event.h"
+#include "firmware/prefetch.h"
 #include "firmware/process.h"
 #include "firmware/program.h"
 #include "firmware/pump.h"
@@ -35,6 +36,8 @@ enum pr_status fw_callmgr_load(struct fw *fw, struct pr_command_header *header, 
     }
     header->program_id = status ? PR_NO_ID : slot;
     fw->server.loads += !status;
+    if (!status)
+        fw_prefetch_load(fw, slot);
     return status;
 }
 

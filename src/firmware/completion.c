@@ -13,10 +13,12 @@
 #include "firmware/exeloop.h"
 #include "firmware/loadmon.h"
 #include "firmware/log.h"
+#include "firmware/mover.h"
 #include "firmware/notify.h"
 #include "firmware/queue.h"
 #include "firmware/retained.h"
 #include "firmware/shared.h"
+#include "firmware/signpost.h"
 #include "firmware/stats.h"
 
 /* All requests of the call have ended. */
@@ -123,7 +125,7 @@ void fw_completion_notify(struct fw *fw)
 
     if (fw_cacherun_reports(fw))
         fw_cacherun_report(fw);
-    if (fw->notify.count || fw->notify.lost)
+    if (fw_notify_is_due(fw))
         sent |= fw_notify_send(fw);
     while (e->events.head != FW_NO_CALL && fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot)) {
         const uint16_t number = fw_call_take(fw, &e->events);
@@ -134,6 +136,7 @@ void fw_completion_notify(struct fw *fw)
 
         (void)fw_shared_out(fw, cell, &message, bytes);
         fw_channel_send(fw, PR_CHANNEL_IO_T2H, cell, bytes, 0);
+        fw_signpost(fw, PR_SIGNPOST_REPORTED, call->status, (uint32_t)call->cookie);
         fw_call_release(fw, number);
         sent = true;
     }
@@ -141,24 +144,13 @@ void fw_completion_notify(struct fw *fw)
         fw_doorbell_complete(fw, PR_CHANNEL_IO_T2H);
 }
 
-/*
- * What the engine says of a request that did not end well. The error registers keep the first error of all
- * queues: words of another queue are left for that one's call.
- */
+/* What the engine says of a request that did not end well: words of another queue are left for its call. */
 void fw_completion_take_error(struct fw *fw, unsigned queue, struct fw_call *call)
 {
-    uint32_t first;
-    bool own;
-
     fw_exeloop_check(fw, "a look at the error registers");
-    first = fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1);
-    own = first != PR_TM_ERROR_FINE &&
-          pr_bits_get(first, PR_TM_ERROR1_QUEUE_LO, PR_TM_ERROR1_QUEUE_WIDTH) == queue;
-    for (unsigned i = 0; i < PR_TM_ERRORS; i++)
-        call->error[i] = own ? fw_register_read(fw, PR_ENGINE_TM + PR_TM_ERROR1 + 4 * i) : PR_TM_ERROR_FINE;
+    fw_mover_take_error(fw, queue, call->error);
     call->tm_status = fw_register_read(fw, PR_ENGINE_TM + PR_TM_STATUS);
-    if (own)
-        fw_register_write(fw, PR_ENGINE_TM + PR_TM_ERROR1, PR_TM_ERROR_FINE);
+    fw_mover_report(fw, call);
 }
 
 /*
@@ -187,6 +179,7 @@ static void on_event(struct fw *fw, uint32_t kind, uint32_t info, uint32_t detai
         fw_log(fw, RT_LOG_WARNING, "engine event 0x%x belongs to no call", info);
         return;
     }
+    fw_signpost_retired(fw, &fw->call[number]);
     if (kind == PR_TM_EVENT_FAILED) {
         const uint32_t code = pr_bits_get(detail, PR_TM_EVENT_CODE_LO, PR_TM_EVENT_CODE_WIDTH);
 

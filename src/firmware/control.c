@@ -25,6 +25,7 @@
 #include "firmware/pump.h"
 #include "firmware/report.h"
 #include "firmware/reservation.h"
+#include "firmware/rpc.h"
 #include "firmware/secure.h"
 #include "firmware/setting.h"
 #include "firmware/shared.h"
@@ -56,7 +57,8 @@ static enum pr_status time_sync(struct fw *fw, struct pr_command_header *header,
 {
     struct pr_body_time *time = body;
 
-    (void)header;
+    if (header->size != sizeof(*time))
+        return fw_setting_profile_show(fw, header, body);
     time->controller_ns = rt_port_now(fw->port);
     fw->server.host_time_offset = (int64_t)(time->host_ns - time->controller_ns);
     return PR_STATUS_OK;
@@ -129,7 +131,8 @@ static const struct fw_command commands[] = {
     {PR_CMD_PRINT_ENABLE, ON(IO), INOUT(pr_body_u32), TASK(SERVER), print_enable},
     {PR_CMD_START, ON(IO), INOUT(pr_body_u32), TASK(SERVER), fw_life_start},
     {PR_CMD_SET_SNE_PMU_BASE2, ON(IO), INOUT(pr_body_pmu), TASK(SERVER), fw_power_set_base},
-    {PR_CMD_TIMEPROFILE_SHOW, ON(IO), INOUT(pr_body_time), TASK(SERVER), time_sync},
+    {PR_CMD_TIMEPROFILE_SHOW, ON(IO), sizeof(struct pr_body_time), sizeof(struct pr_body_profile_show),
+     sizeof(struct pr_body_time), TASK(SERVER), time_sync},
     {PR_CMD_CH_PROPERTY_WRITE, ON(IO), INOUT(pr_body_property), TASK(SERVER), fw_property_write},
     {PR_CMD_RESOURCE_INFO_GET, ON(IO), QUERY(pr_body_resources), TASK(SERVER), fw_identity_resources},
     {PR_CMD_ANE_DEFAULT_SETTING_SET, ON(IO), SETTING_LEAST, sizeof(struct pr_body_setting), SETTING_LEAST,
@@ -195,6 +198,7 @@ static const struct fw_command commands[] = {
     {PR_CMD_CH_BUFFER_RECYCLE_MODE_SET, ON(IO), EXACT(pr_body_recycle_mode), TASK(LOADMON), fw_loadpool_mode},
     {PR_CMD_CH_BUFFER_RECYCLE_START, ON(IO), NO_BODY, TASK(LOADMON), fw_loadpool_start},
     {PR_CMD_CH_BUFFER_RECYCLE_STOP, ON(IO), NO_BODY, TASK(LOADMON), fw_loadpool_stop},
+    {PR_CMD_BACK_CHANNEL_RPC, ON(IO), INOUT(pr_body_rpc), TASK(SERVER), fw_rpc_command},
     {PR_CMD_REQUEST_PROGRAM_ID, ON(IO), NO_BODY, TASK(CALLMGR), fw_reservation_request_program},
     {PR_CMD_RETURN_PROGRAM_ID, ON(IO), NO_BODY, TASK(CALLMGR), fw_reservation_return_program},
     {PR_CMD_REQUEST_PROCESS_ID, ON(IO), NO_BODY, TASK(CALLMGR), fw_reservation_request_process},

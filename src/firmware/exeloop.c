@@ -25,14 +25,18 @@
 #include "firmware/intmgr.h"
 #include "firmware/loadmon.h"
 #include "firmware/log.h"
+#include "firmware/notify.h"
 #include "firmware/power.h"
 #include "firmware/pump.h"
 #include "firmware/queue.h"
 #include "firmware/reservation.h"
 #include "firmware/retained.h"
+#include "firmware/rpc.h"
 #include "firmware/rule.h"
+#include "firmware/sanity.h"
 #include "firmware/secure.h"
 #include "firmware/shared.h"
+#include "firmware/signpost.h"
 #include "firmware/tail.h"
 #include "protocol/log_line.h"
 #include "rtkernel/fault.h"
@@ -95,8 +99,10 @@ static void on_drain(void *context, unsigned event, uint64_t argument)
     (void)argument;
     rt_timer_stop(fw->exeloop.deadline);
     fw_loadmon_leave(fw);
-    if (fw->power.dynamic)
+    if (fw->power.dynamic && !fw->setting.property[PR_PROPERTY_PERFORMANCE])
         fw_power_gate(fw);
+    if (fw->setting.property[PR_PROPERTY_SANITY])
+        fw_sanity_check(fw);
     if (fw->closed & FW_CLOSED_QUIESCED)
         rt_signal_raise(fw->life.signal, FW_SIGNAL_DRAINED);
     fw_secure_drained(fw);
@@ -230,6 +236,9 @@ static enum pr_status procedure_call(struct fw *fw, uint64_t length)
         return end(fw, ticket, status);
     if (fw->exeloop.log_level)
         log_call(fw);
+    fw_signpost(fw, PR_SIGNPOST_ACCEPTED,
+                (uint32_t)fw->call[number].program << 16 | fw->call[number].process,
+                (uint32_t)fw->call[number].cookie);
     begin(fw, number);
     return PR_STATUS_OK;
 }
@@ -312,6 +321,7 @@ static const struct arm {
     {PR_EXE_CACHE_REQUEST_TRIGGER, cache_trigger},
     {PR_EXE_CACHE_REQUEST_SUBMIT, cache_recycle},
     {PR_EXE_PROCEDURE_CALL_VARIANT, cache_select},
+    {PR_EXE_BACK_CHANNEL_RPC, fw_rpc_message},
 };
 
 static enum pr_status dispatch(struct fw *fw, uint32_t id, uint64_t length)
@@ -333,6 +343,9 @@ static enum pr_status fetch(struct fw *fw, const struct pr_slot *slot)
         return status;
     fw_log(fw, RT_LOG_WARNING, "[EXELOOP] a message of 0x%llx bytes at 0x%llx cannot be read",
            (unsigned long long)slot->length, (unsigned long long)slot->address);
+    if (slot->length < sizeof(struct pr_exe_header) ||
+        !rt_port_window(fw->port, slot->address, sizeof(struct pr_exe_header)))
+        fw_notify_unreadable(fw, PR_CHANNEL_DATA_CHAIN_H2T, slot);
     return PR_STATUS_BAD_SIZE;
 }
 

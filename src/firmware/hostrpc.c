@@ -9,7 +9,9 @@
 #include "firmware/loadpool.h"
 #include "firmware/log.h"
 #include "firmware/message.h"
+#include "firmware/notify.h"
 #include "firmware/pump.h"
+#include "firmware/rpc.h"
 #include "firmware/shared.h"
 #include "firmware/terminal.h"
 #include "rtkernel/format.h"
@@ -76,7 +78,10 @@ static void handle(struct fw *fw, enum pr_channel channel, const struct pr_slot 
         if (fw->hostrpc.check)
             log_check(fw, header, status);
         fw_message_end(fw, ticket, status);
+        fw_notify_refused(fw, header->id, status);
         fw_message_answer(fw, slot, header, status, 0);
+    } else {
+        fw_notify_unreadable(fw, channel, slot);
     }
     fw_channel_return(fw, channel, slot, number);
     fw_doorbell_ring(fw, channel);
@@ -106,6 +111,8 @@ void fw_log(struct fw *fw, enum rt_log_level level, const char *format, ...)
     length = rt_format_list(text, sizeof(text), format, args);
     va_end(args);
     rt_log(fw->kernel, level, "%s", text);
+    if (level <= RT_LOG_WARNING && fw->rpc.debug)
+        (void)fw_rpc_call(fw, PR_RPC_DEBUG, text, length);
     if (level > RT_LOG_INFO || fw->hostrpc.muted || !fw->terminal.enabled || !fw->terminal.buffer)
         return;
     if (rt_queue_try_send(fw->hostrpc.lines, text, length))

@@ -44,7 +44,8 @@ enum pr_status fw_identity_config_ext(struct fw *fw, struct pr_command_header *h
         .ring_version = PR_RING_VERSION,
         .run_mode = fw->setting.run_mode,
         .dsid = fw->setting.dsid,
-        .rpc = (fw->hostrpc.muted ? 0 : PR_RPC_LINES) | (fw->hostrpc.check ? PR_RPC_CHECK : 0),
+        .rpc = (fw->hostrpc.muted ? 0 : PR_RPC_LINES) | (fw->hostrpc.check ? PR_RPC_CHECK : 0) |
+               (fw->rpc.debug ? PR_RPC_CALLS : 0),
         .profiling = fw->setting.profiling};
     return PR_STATUS_OK;
 }

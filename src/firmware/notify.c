@@ -5,6 +5,7 @@
 #include "firmware/channel.h"
 #include "firmware/pump.h"
 #include "firmware/shared.h"
+#include "firmware/signpost.h"
 #include "rtkernel/irq.h"
 
 _Static_assert(PR_NOTIFICATION_BYTES_MAX <= FW_EVENT_CELL_BYTES, "a notification fits into its cell");
@@ -25,6 +26,41 @@ void fw_notify_post(struct fw *fw, const void *message, size_t bytes)
     }
     rt_irq_restore(fw->kernel, previous);
     fw_pump_want(fw, FW_TASK_EXELOOP, FW_REASON_NOTIFY);
+}
+
+void fw_notify_unreadable(struct fw *fw, enum pr_channel channel, const struct pr_slot *slot)
+{
+    const struct pr_notify_error message = {.head.id = PR_CMD_CH_ERROR_NOTIFICATION,
+                                            .error = PR_CHANNEL_ERROR_UNREADABLE,
+                                            .channel = channel,
+                                            .address = slot->address,
+                                            .length = slot->length,
+                                            .time = fw_shared_host_time(fw)};
+
+    fw_notify_post(fw, &message, sizeof(message));
+}
+
+static void post_debug(struct fw *fw, uint32_t rule, uint32_t count, uint64_t value)
+{
+    const struct pr_notify_debug message = {.head.id = PR_CMD_DBG_EVENT,
+                                            .rule = rule,
+                                            .count = count,
+                                            .value = value,
+                                            .time = fw_shared_host_time(fw)};
+
+    if (fw->setting.run_mode == PR_RUN_DIAGNOSTIC)
+        fw_notify_post(fw, &message, sizeof(message));
+}
+
+void fw_notify_broken(struct fw *fw, enum pr_rule rule, uint64_t value)
+{
+    post_debug(fw, rule, fw->broken[rule], value);
+}
+
+void fw_notify_refused(struct fw *fw, uint32_t command, enum pr_status status)
+{
+    if (status)
+        post_debug(fw, PR_NO_ID, status, command);
 }
 
 static void send(struct fw *fw, uint32_t slot, void *message, size_t bytes)
@@ -71,6 +107,7 @@ bool fw_notify_send(struct fw *fw)
     bool sent = false;
     uint32_t slot;
 
+    fw_signpost_flush(fw);
     while (fw->notify.count && fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot) && take(fw, &notification)) {
         send(fw, slot, notification.message, notification.bytes);
         sent = true;

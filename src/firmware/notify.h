@@ -12,6 +12,17 @@
 
 /* `message` begins with a struct pr_notification_head, whose sequence is filled in when it is sent. */
 void fw_notify_post(struct fw *fw, const void *message, size_t bytes);
+/* CH_ERROR_NOTIFICATION: the message of a slot cannot be read, so that no answer can be written either. */
+void fw_notify_unreadable(struct fw *fw, enum pr_channel channel, const struct pr_slot *slot);
+/* DBG_EVENT, in run mode diagnostic alone: a rule is broken; a control command is refused. */
+void fw_notify_broken(struct fw *fw, enum pr_rule rule, uint64_t value);
+void fw_notify_refused(struct fw *fw, uint32_t command, enum pr_status status);
+
+/* Whether fw_notify_send has anything to do. */
+static inline bool fw_notify_is_due(const struct fw *fw)
+{
+    return fw->notify.count || fw->notify.lost || fw->signposts.narrow.count || fw->signposts.wide.count;
+}
 /* The execution loop: sends what fits; whether anything was sent. The caller rings. */
 bool fw_notify_send(struct fw *fw);
 

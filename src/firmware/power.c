@@ -8,6 +8,7 @@
 
 #include "firmware/exeloop.h"
 #include "firmware/log.h"
+#include "firmware/prefetch.h"
 #include "firmware/queue.h"
 #include "firmware/secure.h"
 #include "firmware/shared.h"
@@ -124,6 +125,8 @@ static void cache_on(struct fw *fw, bool on)
         fw_exeloop_open(fw, FW_CLOSED_CACHE);
     else
         fw_exeloop_close(fw, FW_CLOSED_CACHE);
+    if (!on)
+        fw_prefetch_lose(fw);
 }
 
 enum pr_status fw_power_cache_size(struct fw *fw, struct pr_command_header *header, void *body)
@@ -209,7 +212,7 @@ enum pr_status fw_power_dynamic(struct fw *fw, struct pr_command_header *header,
         return PR_STATUS_BUSY;
     }
     fw->power.dynamic = value;
-    if (value)
+    if (value && !fw->setting.property[PR_PROPERTY_PERFORMANCE])
         fw_power_gate(fw);
     else
         fw_power_ungate(fw);

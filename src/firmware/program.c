@@ -7,6 +7,7 @@
 
 #include "firmware/builtin.h"
 #include "firmware/log.h"
+#include "firmware/prefetch.h"
 #include "firmware/reservation.h"
 #include "firmware/shared.h"
 #include "protocol/td_frame.h"
@@ -242,6 +243,25 @@ enum pr_status fw_program_load_own(struct fw *fw, const void *container, size_t 
     return load(fw, &source, PR_NO_ID, slot);
 }
 
+/* A section of the program's image has a byte of the working set. */
+static bool in_section(const struct pr_container_section *section, uint64_t working)
+{
+    return section && working < section->address + section->address_bytes &&
+           section->address < working + sizeof(struct pr_working_set);
+}
+
+/* What the host has mapped read-only (property READ_ONLY) is not written. */
+static bool is_read_only(struct fw *fw, const struct pr_container *container, uint64_t working)
+{
+    if (!fw->setting.property[PR_PROPERTY_READ_ONLY] ||
+        !(in_section(container->section[PR_SECTION_TEXT], working) ||
+          in_section(container->section[PR_SECTION_KERNEL], working)))
+        return false;
+    fw_log(fw, RT_LOG_WARNING, "the working set at 0x%llx is in the program's image, which is read-only",
+           (unsigned long long)working);
+    return true;
+}
+
 bool fw_program_show(struct fw *fw, uint32_t slot, uint64_t working)
 {
     const struct pr_container *container = &fw->program[slot]->container;
@@ -253,7 +273,8 @@ bool fw_program_show(struct fw *fw, uint32_t slot, uint64_t working)
         set.kernel = PR_MAPPED_BASE | kernel->address;
         set.kernel_bytes = kernel->address_bytes;
     }
-    return working < PR_SECTION_LIMIT && fw_shared_out(fw, working, &set, sizeof(set));
+    return working < PR_SECTION_LIMIT && !is_read_only(fw, container, working) &&
+           fw_shared_out(fw, working, &set, sizeof(set));
 }
 
 enum pr_status fw_program_unload(struct fw *fw, uint32_t slot)
@@ -270,6 +291,7 @@ enum pr_status fw_program_unload(struct fw *fw, uint32_t slot)
         return PR_STATUS_BUSY;
     enter(fw, slot, NULL);
     fw_reservation_drop(fw, slot);
+    fw_prefetch_unload(fw, program);
     rt_heap_free(fw->kernel, program);
     return PR_STATUS_OK;
 }

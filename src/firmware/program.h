@@ -13,7 +13,10 @@ enum pr_status fw_program_load(struct fw *fw, uint64_t address, uint64_t bytes, 
                                uint32_t *slot);
 /* The same for a container of the firmware's own, in any slot. */
 enum pr_status fw_program_load_own(struct fw *fw, const void *container, size_t bytes, uint32_t *slot);
-/* Writes where its sections are to its working set; false when that is not mapped. */
+/*
+ * Writes where its sections are to its working set; false when that is not mapped, or in an image that the
+ * host has mapped read-only.
+ */
 bool fw_program_show(struct fw *fw, uint32_t slot, uint64_t working);
 /* BUSY while it has processes, WRONG_STATE for a built-in network. */
 enum pr_status fw_program_unload(struct fw *fw, uint32_t slot);

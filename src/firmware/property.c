@@ -26,6 +26,8 @@ static enum pr_status set(struct fw *fw, enum pr_property property, uint32_t val
     fw->setting.property[property] = value;
     if (property == PR_PROPERTY_CALL_LOG)
         fw->exeloop.log_level = value;
+    if (property == PR_PROPERTY_LOAD_HIGH)
+        fw->loadmon.watching = value != 0;
     return PR_STATUS_OK;
 }
 
@@ -70,6 +72,11 @@ enum pr_status fw_property_read(struct fw *fw, struct pr_command_header *header,
 
 enum pr_status fw_property_trace(struct fw *fw, struct pr_command_header *header, void *body)
 {
+    const uint32_t flags = ((const struct pr_body_u32 *)body)->value;
+    const enum pr_status status = set(fw, PR_PROPERTY_CALL_LOG, flags & ~PR_TRACE_SIGNPOSTS);
+
     (void)header;
-    return set(fw, PR_PROPERTY_CALL_LOG, ((const struct pr_body_u32 *)body)->value);
+    if (!status)
+        fw->signposts.on = flags & PR_TRACE_SIGNPOSTS;
+    return status;
 }

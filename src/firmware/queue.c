@@ -9,6 +9,7 @@
 #include "firmware/exeloop.h"
 #include "firmware/log.h"
 #include "firmware/shared.h"
+#include "firmware/signpost.h"
 #include "protocol/log_line.h"
 #include "rtkernel/fault.h"
 
@@ -130,6 +131,7 @@ void fw_queue_pump(struct fw *fw, unsigned level)
         l->credit--;
         fw->call[number].pushed = now;
         push(fw, &fw->call[number]);
+        fw_signpost(fw, PR_SIGNPOST_PUSHED, level, fw->call[number].network);
         fw_call_put(fw, &l->running, number);
         l->full &= l->waiting.head != FW_NO_CALL;
     }

@@ -2,6 +2,7 @@
 #include "firmware/rule.h"
 
 #include "firmware/log.h"
+#include "firmware/notify.h"
 
 /* A line has the level and the task before the words, and the value behind them, which must not be cut. */
 #define WORDS_MAX (RT_LOG_WIDTH - 48u)
@@ -25,5 +26,6 @@ enum pr_status fw_rule_broken(struct fw *fw, enum pr_rule rule, uint64_t value)
         fw_log(fw, RT_LOG_WARNING, "%s", row->text);
         fw_log(fw, RT_LOG_WARNING, "does not hold: 0x%llx", (unsigned long long)value);
     }
+    fw_notify_broken(fw, rule, value);
     return row->status;
 }

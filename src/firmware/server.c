@@ -12,6 +12,7 @@
 #include "firmware/doorbell.h"
 #include "firmware/life.h"
 #include "firmware/message.h"
+#include "firmware/notify.h"
 #include "firmware/power.h"
 #include "firmware/pump.h"
 
@@ -27,7 +28,10 @@ static void handle(struct fw *fw, enum pr_channel channel, const struct pr_slot 
         if (!status)
             status = fw_control_run(fw, channel, fw_message_capacity(slot), &reply);
         fw_message_end(fw, ticket, status);
+        fw_notify_refused(fw, header->id, status);
         fw_message_answer(fw, slot, header, status, reply);
+    } else {
+        fw_notify_unreadable(fw, channel, slot);
     }
     fw_channel_return(fw, channel, slot, number);
     fw_doorbell_ring(fw, channel);

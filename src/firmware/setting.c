@@ -36,9 +36,13 @@ enum pr_status fw_setting_rpc(struct fw *fw, struct pr_command_header *header, v
     const uint32_t on = ((const struct pr_body_u32 *)body)->value;
 
     (void)header;
-    if (!below(fw, "RPC enable", on, 2))
+    if (on & ~(PR_RPC_LINES | PR_RPC_CALLS)) {
+        fw_log(fw, RT_LOG_WARNING, "RPC enable 0x%x is refused: bits 0x%x are known", on,
+               PR_RPC_LINES | PR_RPC_CALLS);
         return PR_STATUS_BAD_ARGUMENT;
-    fw->hostrpc.muted = !on;
+    }
+    fw->hostrpc.muted = !(on & PR_RPC_LINES);
+    fw->rpc.debug = on & PR_RPC_CALLS;
     return PR_STATUS_OK;
 }
 
@@ -87,6 +91,36 @@ enum pr_status fw_setting_profile_start(struct fw *fw, struct pr_command_header 
     return PR_STATUS_OK;
 }
 
+/* Since the start, when a profile is under way. */
+static struct pr_body_profile profile(struct fw *fw)
+{
+    return (struct pr_body_profile){.span_ns = rt_port_now(fw->port) - fw->setting.profile_begin,
+                                    .calls = fw->loadmon.finished - fw->setting.profile_calls};
+}
+
+enum pr_status fw_setting_profile_show(struct fw *fw, struct pr_command_header *header, void *body)
+{
+    struct pr_body_profile_show *show = body;
+    const struct pr_body_profile so_far = profile(fw);
+
+    if (header->size < sizeof(*show) || show->one != 1) {
+        fw_log(fw, RT_LOG_WARNING,
+               "a time profile is not shown: the body has 0x%x bytes and begins with %u, "
+               "not 0x%zx and 1",
+               header->size, show->one, sizeof(*show));
+        return PR_STATUS_BAD_ARGUMENT;
+    }
+    if (!fw->setting.profiling) {
+        fw_log(fw, RT_LOG_WARNING, "a time profile is not shown: none was started");
+        return PR_STATUS_WRONG_STATE;
+    }
+    *show = (struct pr_body_profile_show){.one = 1, .span_ns = so_far.span_ns, .calls = so_far.calls};
+    fw->server.reply = sizeof(*show);
+    fw_log(fw, RT_LOG_INFO, "time profile: %llu calls in %llu ns", (unsigned long long)show->calls,
+           (unsigned long long)show->span_ns);
+    return PR_STATUS_OK;
+}
+
 enum pr_status fw_setting_profile_stop(struct fw *fw, struct pr_command_header *header, void *body)
 {
     struct fw_setting *setting = &fw->setting;
@@ -97,8 +131,6 @@ enum pr_status fw_setting_profile_stop(struct fw *fw, struct pr_command_header *
         return PR_STATUS_WRONG_STATE;
     }
     setting->profiling = false;
-    *(struct pr_body_profile *)body =
-        (struct pr_body_profile){.span_ns = rt_port_now(fw->port) - setting->profile_begin,
-                                 .calls = fw->loadmon.finished - setting->profile_calls};
+    *(struct pr_body_profile *)body = profile(fw);
     return PR_STATUS_OK;
 }

@@ -13,6 +13,8 @@ enum pr_status fw_setting_rpc_check(struct fw *fw, struct pr_command_header *hea
 enum pr_status fw_setting_dsid(struct fw *fw, struct pr_command_header *header, void *body);
 /* WRONG_STATE for a start of a profile that is under way, or the end of none. */
 enum pr_status fw_setting_profile_start(struct fw *fw, struct pr_command_header *header, void *body);
+/* The profile so far, with struct pr_body_profile_show. */
+enum pr_status fw_setting_profile_show(struct fw *fw, struct pr_command_header *header, void *body);
 enum pr_status fw_setting_profile_stop(struct fw *fw, struct pr_command_header *header, void *body);
 
 #endif

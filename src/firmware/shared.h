@@ -38,17 +38,27 @@ static inline uint64_t fw_shared_host_time(struct fw *fw)
 }
 
 /*
- * Parts of the extra heap: the buffers of load reports, then a cell for each slot of IO_T2H; in its second
- * half the texts of built-in networks; at its end the staging area of the dump.
+ * Parts of the extra heap: the buffers of load reports, a cell for each slot of IO_T2H, the texts of calls to
+ * the host; in its second half the texts of built-in networks; at its end the staging area of the dump.
  */
 #define FW_LOAD_CELL_BYTES    0x40u
 #define FW_EVENTS_OFFSET      (PR_LOAD_BUFFERS * FW_LOAD_CELL_BYTES)
 #define FW_EVENT_CELL_BYTES   0x40u
+#define FW_RPC_OFFSET         0x8000u
 #define FW_BUILTIN_OFFSET     (PR_EXTRA_HEAP_BYTES / 2)
 #define FW_BUILTIN_CELL_BYTES 0x400u
+_Static_assert(FW_RPC_OFFSET + PR_RPC_SLOTS * PR_RPC_TEXT_BYTES <= FW_BUILTIN_OFFSET,
+               "the texts of calls end before those of built-in networks");
 _Static_assert(FW_BUILTIN_OFFSET + 0x100u + PR_BUILT_IN_PROGRAMS_MAX * FW_BUILTIN_CELL_BYTES <=
                    PR_EXTRA_HEAP_BYTES - PR_DUMP_AREA_BYTES,
                "the texts end before the dump");
+enum {
+#define X(id, type, bit, slots) FW_SLOTS_##id = (slots),
+    PR_CHANNELS(X)
+#undef X
+};
+_Static_assert(FW_EVENTS_OFFSET + FW_SLOTS_IO_T2H * FW_EVENT_CELL_BYTES <= FW_RPC_OFFSET,
+               "the texts follow the cells");
 _Static_assert(sizeof(struct pr_load_report) <= FW_LOAD_CELL_BYTES, "a load report fits into its buffer");
 
 /* Registers at an offset of the engine container. */

@@ -19,10 +19,12 @@
 #include "protocol/call.h"
 #include "protocol/channel.h"
 #include "protocol/container.h"
+#include "protocol/control_bodies.h"
 #include "protocol/controller.h"
 #include "protocol/endpoint.h"
 #include "protocol/execution.h"
 #include "protocol/inference.h"
+#include "protocol/log_line.h"
 #include "protocol/message.h"
 #include "protocol/notification.h"
 #include "protocol/property.h"
@@ -178,8 +180,9 @@ struct fw_rebase {
 struct fw_program {
     struct pr_container container; /* points into the copy */
     uint32_t processes;
-    uint32_t own; /* buffers that a process must have: text, kernel, and those of a fixed address */
-    bool mutable; /* it has a mutable buffer */
+    uint64_t cached; /* bytes of it in the memory cache (prefetch.c) */
+    uint32_t own;    /* buffers that a process must have: text, kernel, and those of a fixed address */
+    bool mutable;    /* it has a mutable buffer */
     uint16_t record[PR_OPERATIONS_MAX + 1]; /* the first of an operation; the next operation's ends them */
     uint32_t custom[PR_OPERATIONS_MAX];     /* a bit per BAR of the operation that a call may set itself */
     /* of a buffer index in the table of generic buffers; FW_NO_PLACE */
@@ -299,9 +302,10 @@ struct fw_exeloop {
     uint8_t network_level[PR_NETWORK_ID_MAX + 1];    /* of a network id in use */
     uint32_t log_level;                              /* property 0x00a1 */
     uint64_t unknown, stale;
-    uint64_t packets;  /* sub-packets of inference calls that became calls */
-    uint64_t late;     /* calls that waited longer than the context-switch threshold */
-    bool notify_reset; /* the notification of the reset is due, once IO_T2H has room */
+    uint64_t packets;        /* sub-packets of inference calls that became calls */
+    uint64_t late;           /* calls that waited longer than the context-switch threshold */
+    uint64_t checks, insane; /* sanity checks, and what was wrong in them */
+    bool notify_reset;       /* the notification of the reset is due, once IO_T2H has room */
 
     struct fw_call draft; /* the call being checked */
     struct fw_bound bound_as[PR_GENERIC_BUFFERS_MAX];
@@ -407,6 +411,13 @@ struct fw_loadmon {
     uint64_t busy;           /* in this span, up to the last drain */
     bool busy_now;           /* in EXEC */
     uint64_t finished;       /* calls since boot */
+    /* The load score: measured while there is a high watermark. */
+    struct rt_timer *score_timer;
+    bool watching, measuring;
+    bool above;                       /* as the host knows it */
+    uint32_t score;                   /* the last */
+    uint64_t busy_ever;               /* as `busy`, since boot */
+    uint64_t score_begin, score_busy; /* of the span: when, and busy_ever then */
     uint64_t reported_finished, reported_dropped;
 };
 
@@ -534,6 +545,35 @@ struct fw_notify {
     struct fw_notification ring[FW_NOTIFICATIONS];
 };
 
+/* Signposts of one time that were not posted yet (signpost.c). `on` is the server's. */
+struct fw_signposts {
+    bool on;
+    struct pr_notify_signposts narrow;
+    struct pr_notify_signposts64 wide;
+};
+
+/* Calls to the host (rpc.c). */
+struct fw_rpc_slot {
+    bool used;
+    uint8_t kind;  /* enum pr_rpc_kind */
+    uint32_t uses; /* of the place */
+    uint64_t called;
+};
+struct fw_rpc {
+    bool debug; /* RPC_ENABLE: log lines are debug calls */
+    uint32_t next;
+    struct fw_rpc_slot slot[PR_RPC_SLOTS]; /* RPCEventMap */
+    uint64_t calls, answered, dirty, unsent, synchronised;
+    uint64_t payloads;
+    uint32_t checksum; /* of the last payload */
+};
+
+/* What the memory cache holds (prefetch.c). */
+struct fw_prefetch {
+    uint64_t bytes;
+    uint32_t programs;
+};
+
 enum fw_intmgr_phase { FW_INTMGR_WATCHING, FW_INTMGR_CLEARING, FW_INTMGR_RESETTING };
 struct fw_intmgr {
     struct rt_timer *poll;
@@ -624,6 +664,9 @@ struct fw {
     struct fw_notify notify;
     struct fw_events events;
     struct fw_cache cache;
+    struct fw_signposts signposts;
+    struct fw_rpc rpc;
+    struct fw_prefetch prefetch;
     uint32_t broken[PR_RULES]; /* how often each rule was (rule.c) */
     struct fw_program *program[PR_PROGRAMS_MAX];
     struct fw_program_slot program_slot[PR_PROGRAMS_MAX];

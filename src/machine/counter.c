@@ -39,7 +39,12 @@ static uint64_t counter(struct ane_machine *m, const char *name)
         {"driver.evictions", driver.evictions},
         {"driver.load_busy_ns", load ? load->busy_ns : 0},
         {"driver.load_reports", reports},
-        {"driver.recoveries", driver.recoveries},
+        {"driver.load_score", driver.load_score},
+#define X(command, name) {"driver.notify_" name, driver.notified[PR_NOTIFICATION_##command]},
+        PR_NOTIFICATIONS(X)
+#undef X
+            {"driver.recoveries", driver.recoveries},
+        {"driver.rpc_answered", driver.rpc_answered},
         {"driver.stats_events", driver.stats_events},
         {"driver.stats_log", driver.stats_log},
         {"driver.stats_valid", driver.stats_valid},

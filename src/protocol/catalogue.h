@@ -17,7 +17,6 @@
     X(STOP, "the driver needs the execution loop")                     \
     X(RESET, "programs of all clients would be lost")                  \
     X(BOOT, "the controller has booted")                               \
-    X(FW_RUN_MODE, "the driver relies on the mode of boot")            \
     X(POWER_DOWN, "programs of all clients would be lost")             \
     X(SUSPEND, "programs of all clients would be lost")                \
     X(QUIESCE_STATE, "calls of all clients would be refused")          \

@@ -15,12 +15,16 @@ struct pr_body_platform {
     uint32_t engines, timebase_hz, page_bytes;
 };
 
-/* FW_RUN_MODE: one word. The mode is kept and shown, and changes nothing else. */
+/* FW_RUN_MODE: one word. In diagnostic mode broken rules and refused commands are reported as DBG_EVENT. */
 enum pr_run_mode { PR_RUN_NORMAL = 0, PR_RUN_DIAGNOSTIC = 1, PR_RUN_MODES };
 
-/* RPC_ENABLE and SET_SNE_RPC_CHECK_CMD: 0 or 1. Bits of the state in pr_body_config_ext. */
+/*
+ * RPC_ENABLE: bits PR_RPC_LINES and PR_RPC_CALLS. SET_SNE_RPC_CHECK_CMD: 0 or 1. Bits of the state in
+ * pr_body_config_ext.
+ */
 #define PR_RPC_LINES 1u /* log lines are sent on TERMINAL; after a boot, yes */
 #define PR_RPC_CHECK 2u /* each command of BUF_H2T is logged; after a boot, no */
+#define PR_RPC_CALLS 4u /* PR_RPC_DEBUG calls are made; after a boot, no */
 
 /* CONFIG_GET_EXT: CONFIG_GET, and what the host has set since the boot. */
 struct pr_body_config_ext {
@@ -38,9 +42,25 @@ struct pr_body_boot {
     uint32_t restarts; /* since power came */
 };
 
-/* TIMEPROFILE_START has no body; TIMEPROFILE_STOP answers with the time and the finished calls in between. */
+/*
+ * TIMEPROFILE_START has no body; TIMEPROFILE_STOP answers with the time and the finished calls in between.
+ * TIMEPROFILE_SHOW with the body of command facts 2 (a u32 of 1, a u64 at +8) shows the profile so far and
+ * does not end it. With struct pr_body_time it is the synchronisation of clocks.
+ */
 struct pr_body_profile {
     uint64_t span_ns, calls;
+};
+struct pr_body_profile_show {
+    uint32_t one, zero;
+    uint64_t span_ns, calls; /* in the reply */
+};
+_Static_assert(sizeof(struct pr_body_profile_show) == 0x18, "0x20 bytes with the 8-byte header of the facts");
+
+/* BACK_CHANNEL_RPC on IO: struct pr_exe_rpc without its head. Of a payload the reply has the checksum. */
+struct pr_body_rpc {
+    uint32_t magic, length;
+    uint32_t slot, status;
+    uint64_t address, value; /* value in the reply: FNV-1a of the payload, as DEBUG_COMMAND_DATA_CHECK */
 };
 
 /*

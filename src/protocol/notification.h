@@ -35,9 +35,12 @@ enum pr_channel_error {
 
 /*
  * CH_SIGNPOST_NOTIFICATION and CH_SIGNPOST64_NOTIFICATION: with TRACE_ENABLE bit PR_TRACE_SIGNPOSTS. The
- * first has 32-bit arguments, the second 64-bit ones. The _GROUP forms have up to three of them, of one time.
+ * first has 32-bit arguments, the second 64-bit ones. The _GROUP forms have two or more of one time.
  */
-#define PR_TRACE_SIGNPOSTS 4u
+#define PR_TRACE_SIGNPOSTS    4u
+#define PR_SIGNPOST_GROUP     3u
+#define PR_SIGNPOST64_GROUP   2u
+#define PR_SIGNPOST_ARGUMENTS 2u
 enum pr_signpost {
     PR_SIGNPOST_ACCEPTED = 1, /* arguments: program << 16 | process, cookie's low half */
     PR_SIGNPOST_PUSHED = 2,   /* queue, network id */
@@ -59,8 +62,31 @@ struct pr_notify_signpost64 {
     uint64_t argument[2];
     uint64_t time;
 };
+struct pr_notify_signposts {
+    struct pr_notification_head head;
+    uint32_t count, zero; /* 2 to PR_SIGNPOST_GROUP */
+    uint64_t time;
+    struct {
+        uint32_t code;
+        uint32_t argument[PR_SIGNPOST_ARGUMENTS];
+    } post[PR_SIGNPOST_GROUP];
+    uint32_t zero2;
+};
+struct pr_notify_signposts64 {
+    struct pr_notification_head head;
+    uint32_t count, zero; /* 2 to PR_SIGNPOST64_GROUP */
+    uint64_t time;
+    uint32_t code[PR_SIGNPOST64_GROUP];
+    uint64_t argument[PR_SIGNPOST64_GROUP][PR_SIGNPOST_ARGUMENTS];
+};
 
-/* CPU_LOAD_NOTIFICATION: the load score has crossed a watermark (properties LOAD_LOW and LOAD_HIGH). */
+/*
+ * CPU_LOAD_NOTIFICATION: the load score has crossed a watermark (properties LOAD_LOW and LOAD_HIGH). It is
+ * measured while LOAD_HIGH is not 0, in spans of PR_LOAD_SCORE_NS that begin with a call and follow each
+ * other until one of them was idle. After a boot the load is below.
+ */
+#define PR_LOAD_SCORE_NS  1000000u
+#define PR_LOAD_SCORE_MAX 0xffffu
 struct pr_notify_load {
     struct pr_notification_head head;
     uint32_t score; /* busy share of the last span, in 1/65535 */
@@ -77,7 +103,10 @@ struct pr_notify_sync {
     uint64_t time;
 };
 
-/* USER_EVENT: a signal event of type PR_EVENT_USER. DBG_EVENT: in run mode diagnostic, a broken rule. */
+/*
+ * USER_EVENT: a signal event of type PR_EVENT_USER. DBG_EVENT: in run mode diagnostic, a broken rule, or a
+ * control command that was refused (rule PR_NO_ID: count is the status, value the command's id).
+ */
 struct pr_notify_user {
     struct pr_notification_head head;
     uint64_t event, value;
@@ -86,7 +115,7 @@ struct pr_notify_user {
 };
 struct pr_notify_debug {
     struct pr_notification_head head;
-    uint32_t rule, count; /* enum pr_rule; how often it was broken */
+    uint32_t rule, count; /* enum pr_rule, or PR_NO_ID; how often it was broken, or the status */
     uint64_t value;
     uint64_t time, zero;
 };
@@ -108,7 +137,8 @@ struct pr_notify_chaining {
 struct pr_notify_prefetch {
     struct pr_notification_head head;
     uint32_t dsid, event; /* PR_PREFETCH_* */
-    uint32_t program_id, zero;
+    uint32_t program_id;  /* PR_NO_ID: all of the data set's */
+    uint32_t zero;
     uint64_t bytes, time;
 };
 #define PR_PREFETCH_DONE    1u
@@ -133,20 +163,51 @@ enum pr_secure_phase {
 /*
  * BACK_CHANNEL_RPC, the firmware's call. The host answers on the execution loop (struct pr_exe_rpc) with the
  * slot; a slot that is still in use when it is wanted again is dirty. The firmware calls only while two
- * direct-procedure-call events are free, so that a completion is never kept waiting.
+ * direct-procedure-call events are free, so that a completion is never kept waiting: those are the slots of
+ * IO_T2H that the host has returned, less the notifications that wait for one.
  */
 struct pr_notify_rpc {
     struct pr_notification_head head;
-    uint32_t slot; /* of RPCEventMap */
-    uint32_t kind; /* enum pr_rpc_kind */
-    uint32_t magic, length;
-    uint64_t address, value;
+    uint32_t slot;           /* PR_RPC_PLACE in RPCEventMap; the rest counts the uses of that place */
+    uint32_t kind;           /* enum pr_rpc_kind */
+    uint32_t magic, length;  /* PR_RPC_MAGIC; of the payload, at most PR_RPC_TEXT_BYTES */
+    uint64_t address, value; /* of the payload; the controller's time of the call */
 };
+#define PR_RPC_PLACE(slot) ((slot) % PR_RPC_SLOTS)
+#define PR_RPC_TEXT_BYTES  0x80u
+
 #define PR_RPC_SLOTS      8u
 #define PR_RPC_POOL_LEAST 2u /* GetDirectProcCallEventPoolAvailNum() >= 2 */
+/*
+ * PR_RPC_TIME follows each load report: the offset of the host's clock is that of the middle between call and
+ * answer. PR_RPC_DEBUG is made for each log line of level warning or worse while RPC_ENABLE asks for it.
+ */
 enum pr_rpc_kind {
     PR_RPC_TIME = 1,  /* the host's time; the answer's value */
     PR_RPC_DEBUG = 2, /* an item for the debug work processor; the payload is text */
+};
+
+/* X(command, name of the host's counter), in the order of their ids; the last is of both directions */
+#define PR_NOTIFICATIONS(X)                                 \
+    X(CH_ERROR_NOTIFICATION, "error")                       \
+    X(CH_SIGNPOST_NOTIFICATION, "signpost")                 \
+    X(CH_SIGNPOST_NOTIFICATION_GROUP, "signpost_group")     \
+    X(CH_RESET_NOTIFICATION, "reset")                       \
+    X(CH_SIGNPOST64_NOTIFICATION, "signpost64")             \
+    X(CH_SIGNPOST64_NOTIFICATION_GROUP, "signpost64_group") \
+    X(CPU_LOAD_NOTIFICATION, "load")                        \
+    X(TM_SYNC_ERR_NOTIFICATION, "sync_error")               \
+    X(USER_EVENT, "user")                                   \
+    X(DBG_EVENT, "debug")                                   \
+    X(DATA_CHAINING_EVENT, "chaining")                      \
+    X(PREFETCH_DSID_EVENT, "prefetch")                      \
+    X(SECURE_MODE_EVENT, "secure")                          \
+    X(BACK_CHANNEL_RPC, "rpc")
+enum pr_notification {
+#define X(command, name) PR_NOTIFICATION_##command,
+    PR_NOTIFICATIONS(X)
+#undef X
+        PR_NOTIFICATION_COUNT
 };
 
 #define PR_NOTIFICATION_FITS(type)                                       \
@@ -159,6 +220,8 @@ PR_NOTIFICATION_FITS(pr_reset_notification);
 PR_NOTIFICATION_FITS(pr_notify_error);
 PR_NOTIFICATION_FITS(pr_notify_signpost);
 PR_NOTIFICATION_FITS(pr_notify_signpost64);
+PR_NOTIFICATION_FITS(pr_notify_signposts);
+PR_NOTIFICATION_FITS(pr_notify_signposts64);
 PR_NOTIFICATION_FITS(pr_notify_load);
 PR_NOTIFICATION_FITS(pr_notify_sync);
 PR_NOTIFICATION_FITS(pr_notify_user);

@@ -15,10 +15,11 @@
 /*
  * Tracks of the JSON form: one per layer, then one per task queue, per task of the firmware and per client.
  */
-#define QUEUE_TRACK  100u
-#define QUEUES       8u
-#define TASK_TRACK   200u
-#define CLIENT_TRACK 300u
+#define QUEUE_TRACK    100u
+#define QUEUES         8u
+#define TASK_TRACK     200u
+#define CLIENT_TRACK   300u
+#define SIGNPOST_TRACK 90u
 
 #define REQUEST_SELECTOR ANE_CONTROL_ProgramSendRequest
 
@@ -71,6 +72,23 @@ static unsigned client_track(struct trace_viewer *viewer, const struct pr_trace_
     return CLIENT_TRACK + number;
 }
 
+/* Named when the first signpost is seen. */
+static unsigned signpost_track(struct trace_viewer *viewer)
+{
+    if (!viewer->signposts)
+        name_track(viewer, SIGNPOST_TRACK, "signposts");
+    viewer->signposts = true;
+    return SIGNPOST_TRACK;
+}
+
+/* A signpost is older than its message: the firmware says when it was, unless that is not past. */
+static uint64_t moment(const struct pr_trace_record *record)
+{
+    if (record->event == PR_TRACE_DRV_SIGNPOST && pr_trace_at(record, DRV_SIGNPOST, time).number < record->ns)
+        return pr_trace_at(record, DRV_SIGNPOST, time).number;
+    return record->ns;
+}
+
 static void put_time(FILE *file, const char *key, uint64_t ns)
 {
     fprintf(file, ", \"%s\": %" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
@@ -83,7 +101,7 @@ static void put_time(FILE *file, const char *key, uint64_t ns)
 static void put_name(FILE *file, const struct pr_trace_event *event, const struct pr_trace_record *record)
 {
     fputs(", \"name\": ", file);
-    if (!event->name[0] && event->field[0].kind == PR_TRACE_BARE)
+    if (record->event == PR_TRACE_DRV_SIGNPOST || (!event->name[0] && event->field[0].kind == PR_TRACE_BARE))
         base_quote_json(file, record->value[0].text, record->value[0].length);
     else if (event->name[0] && !strchr(event->name, '{'))
         base_quote_json(file, event->name, strlen(event->name));
@@ -151,6 +169,8 @@ static struct shape shape_of(struct trace_viewer *viewer, const struct pr_trace_
         shape = call_shape(viewer, record);
     else if (record->event == PR_TRACE_CLIENT_RETURN)
         shape = return_shape(viewer, record);
+    else if (record->event == PR_TRACE_DRV_SIGNPOST)
+        shape.track = signpost_track(viewer);
     else if (record->event == PR_TRACE_FW_RUN)
         shape.track = task_track(viewer, &pr_trace_at(record, FW_RUN, task));
     else if (record->event == PR_TRACE_FW_LOG)
@@ -166,7 +186,7 @@ void trace_viewer_record(struct trace_viewer *viewer, const struct pr_trace_reco
     if (shape.flow && *shape.flow == 'f')
         put_flow(viewer, shape.flow, shape.track, record->ns);
     event_begin(viewer, shape.phase, shape.track);
-    put_time(viewer->file, "ts", record->ns);
+    put_time(viewer->file, "ts", moment(record));
     if (*shape.phase == 'X')
         put_time(viewer->file, "dur", pr_trace_at(record, ENG_START, cost).number);
     if (*shape.phase == 'i')

@@ -15,6 +15,7 @@ struct trace_viewer {
     FILE *file;
     bool first;                /* no event is written yet */
     unsigned clients, request; /* highest client seen; requests so far */
+    bool signposts;            /* one was seen */
     unsigned tasks;
     char task[TRACE_VIEWER_TASKS][TRACE_VIEWER_NAME];
 };

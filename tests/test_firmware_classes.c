@@ -247,6 +247,8 @@ static void the_header_is_checked(void **state)
         assert_int_equal(send_header(rig, ping), priority < 8 ? PR_STATUS_OK : PR_STATUS_BAD_ARGUMENT);
     }
     expect_log(rig, "[PING]: priority 8; it must be below 8");
+    expect_log(rig, "fwPriority < 8 does not hold: 0x8");
+    expect_log(rig, "fwPriority < 8 does not hold: 0x9");
     ping.priority = 0;
     ping.procedure_id = 0xffffffff; /* no program is named */
     assert_int_equal(send_header(rig, ping), PR_STATUS_OK);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scheduler of the firmware: the key of a submission, the enable of its queue, and a queue that is full. */
+/*
+ * The scheduler of the firmware: the key of a submission, the enable of its queue, and a queue that is full.
+ */
 #include "support.h"
 
 #include <string.h>

@@ -612,6 +612,63 @@ static void a_crash_ends_the_mode(void **state)
     enter(rig, 0);
 }
 
+/* Any order of commands, calls, ends and time: no assertion fails, and each accepted call has one event. */
+static unsigned take_events(struct fwrig *rig)
+{
+    _Alignas(8) uint8_t message[PR_NOTIFICATION_BYTES_MAX];
+    unsigned events = 0;
+
+    while (fwrig_message(rig, message, sizeof(message)))
+        events += ((const struct pr_notification_head *)message)->id == PR_CMD_PROGRAM_EVENT;
+    return events;
+}
+
+static void retire_oldest(struct fwrig *rig)
+{
+    if (firmware(rig)->exeloop.level[4].running.head == FW_NO_CALL)
+        return;
+    fwrig_retire(rig, 4, 0, true);
+    fwrig_run(rig);
+}
+
+static unsigned act(struct fwrig *rig, struct test_rng *rng)
+{
+    switch (test_rng_range(rng, 0, 7)) {
+    case 0: (void)start(rig); break;
+    case 1: (void)stop(rig); break;
+    case 2: (void)resume(rig); break;
+    case 3: return call_of(rig, PLAIN, 1) == PR_STATUS_OK;
+    case 4: return call_of(rig, SECURE, 2) == PR_STATUS_OK;
+    case 5: (void)fwrig_pass(rig, SECOND / 4 * (uint64_t)test_rng_range(rng, 0, 5)); break;
+    default: retire_oldest(rig); break;
+    }
+    return 0;
+}
+
+static void any_order_loses_no_call(void **state)
+{
+    struct fwrig *rig = *state;
+    unsigned accepted = 0, events = 0;
+    struct test_rng rng;
+
+    test_rng_init(&rng, 13);
+    for (unsigned i = 0; i < 2000; i++) {
+        accepted += act(rig, &rng);
+        events += take_events(rig);
+        assert_string_equal(fwrig_fault_text(rig), "");
+    }
+    /* The mode is entered and left until nothing waits: each call gets its turn. */
+    for (unsigned i = 0; i < 2000 && events < accepted; i++) {
+        retire_oldest(rig);
+        (void)resume(rig);
+        if (i % 700 == 0)
+            (void)(firmware(rig)->secure.phase == FW_SECURE_ON ? stop(rig) : start(rig));
+        events += take_events(rig);
+    }
+    assert_true(accepted > 0);
+    assert_int_equal(events, accepted);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -631,6 +688,7 @@ int main(void)
         T(a_gate_is_open_in_exec_secure),
         T(any_event_in_pause_is_a_failed_assertion),
         T(a_crash_ends_the_mode),
+        T(any_order_loses_no_call),
 #undef T
     };
 

@@ -26,6 +26,7 @@
 #include "firmware/report.h"
 #include "firmware/reservation.h"
 #include "firmware/rpc.h"
+#include "firmware/rule.h"
 #include "firmware/secure.h"
 #include "firmware/setting.h"
 #include "firmware/shared.h"
@@ -263,7 +264,7 @@ static bool header_wrong(struct fw *fw, const struct pr_command_header *header, 
 {
     const struct fw_program *program = fw_program_get(fw, header->program_id);
 
-    if (header->priority >= PR_PRIORITIES)
+    if (fw_rule(fw, PR_RULE_FW_PRIORITY, header->priority < PR_PRIORITIES, header->priority))
         fw_log(fw, RT_LOG_WARNING, "CMD = 0x%02x [%s]: priority %u; it must be below %u", header->id, name,
                header->priority, PR_PRIORITIES);
     else if (program && header->procedure_id >= program->container.procedures)

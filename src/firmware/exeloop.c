@@ -2,8 +2,9 @@
 /*
  * The execution loop. Between two records it is in EXEC exactly while calls are waiting or running or an
  * abort has not cleared its queue yet, in RUN while there is none of that, and in INIT until the first start.
- * The secure phase has EXEC-SECURE instead of both; PAUSE is between (secure.c). A message is copied once, and the copy is checked
- * and used. Every slot goes back to the host, that of a refused message with its status and a ring.
+ * The secure phase has EXEC-SECURE instead of both; PAUSE is between (secure.c). A message is copied once,
+ * and the copy is checked and used. Every slot goes back to the host, that of a refused message with its
+ * status and a ring.
  */
 #include "firmware/exeloop.h"
 

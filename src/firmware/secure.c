@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secure mode. Phases: OFF; QUIESCING, from START or STOP until nothing is in flight; PAUSED, with the machine
- * in PAUSE, until the host's answer or its deadline; ON. No event is posted to the machine in PAUSE: a call is
- * held, nothing is in flight that could end, and START, STOP and the rest are refused.
+ * Secure mode. Phases: OFF; QUIESCING, from START or STOP until nothing is in flight; PAUSED, with the
+ * machine in PAUSE, until the host's answer or its deadline; ON. No event is posted to the machine in PAUSE:
+ * a call is held, nothing is in flight that could end, and START, STOP and the rest are refused.
  */
 #include "firmware/secure.h"
 

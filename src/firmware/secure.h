@@ -4,8 +4,8 @@
  *
  * Both ways the same steps: no call begins, and what is in flight ends; the queues are disabled (event
  * QUIESCED); the machine is in PAUSE and the engine is power-cycled (PAUSED); the host answers with
- * SECURE_MODE_RESUME_TRANSITION, in time; the queues are enabled and the mode is there (ENTERED, LEFT). Without
- * that answer the engine is not secure, whichever way it went (LEFT).
+ * SECURE_MODE_RESUME_TRANSITION, in time; the queues are enabled and the mode is there (ENTERED, LEFT).
+ * Without that answer the engine is not secure, whichever way it went (LEFT).
  *
  * The reply to START and STOP says that the switch has begun; the events say how it goes on. Calls that the
  * present mode does not admit are accepted, and wait here in their order: in a switch all, in secure mode

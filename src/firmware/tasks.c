@@ -45,6 +45,6 @@ bool fw_tasks_create(struct fw *fw)
     for (unsigned i = 0; i < FW_TASK_COUNT; i++)
         if (!fw_pump_create(fw, (enum fw_task)i, task[i].name, task[i].level, entry))
             return false;
-    return fw_exeloop_create(fw) && fw_secure_create(fw) && fw_life_create(fw) && fw_loadmon_create(fw) && fw_hostrpc_create(fw) &&
-           fw_dartmgr_create(fw) && fw_intmgr_create(fw);
+    return fw_exeloop_create(fw) && fw_secure_create(fw) && fw_life_create(fw) && fw_loadmon_create(fw) &&
+           fw_hostrpc_create(fw) && fw_dartmgr_create(fw) && fw_intmgr_create(fw);
 }

@@ -219,10 +219,10 @@ struct pr_working_set {
 };
 /*
  * CREATE_PROCESS (CHOSEN): program_id in the header; reply process_id. `stream` has the DART stream of the
- * client's domain, the number of the client, which is the userId of the scheduler's key, and whether its calls
- * run in secure mode alone; its other bits are 0. The buffers that follow are the program's own, each once, at their addresses in that
- * domain: the text, the kernel when the container has one, and every generic buffer whose address the
- * container fixes.
+ * client's domain, the number of the client, which is the userId of the scheduler's key, and whether its
+ * calls run in secure mode alone; its other bits are 0. The buffers that follow are the program's own, each
+ * once, at their addresses in that domain: the text, the kernel when the container has one, and every generic
+ * buffer whose address the container fixes.
  */
 struct pr_process_buffer {
     uint32_t index; /* of the generic buffer, PR_PROCESS_TEXT or PR_PROCESS_KERNEL */

@@ -58,13 +58,11 @@ struct fw_cache_request *fw_cache_find(struct fw *fw, uint64_t handler)
     return &fw->cache.request[index];
 }
 
-/* Of a link whose source is another request: that one's group, while it lives. */
-static struct fw_cache_request *linked_group(struct fw *fw, const struct fw_cache_request *request,
-                                             const struct pr_cache_link *link)
+/* The source of a link, while it lives. */
+static const struct fw_cache_request *source_of(struct fw *fw, const struct fw_cache_request *request,
+                                                const struct pr_cache_link *link)
 {
-    const struct fw_cache_request *source = link->source ? fw_cache_find(fw, link->source) : request;
-
-    return source ? fw_cache_group(fw, source) : NULL;
+    return link->source ? fw_cache_find(fw, link->source) : request;
 }
 
 void fw_cache_begin(struct fw *fw, struct fw_cache_request *request)
@@ -78,7 +76,7 @@ void fw_cache_begin(struct fw *fw, struct fw_cache_request *request)
     rt_fsm_post(&request->machine, EVENT_INSTALL, 0);
     group->members += group != request;
     for (unsigned i = 0; i < request->links; i++)
-        linked_group(fw, request, &request->link[i])->linked++;
+        fw_cache_group(fw, source_of(fw, request, &request->link[i]))->linked++;
     fw->process[request->process].requests++;
     fw_log(fw, RT_LOG_INFO, PR_LINE_CACHE_HANDLER, (unsigned long long)request->handler);
 }
@@ -100,10 +98,10 @@ static void end(struct fw *fw, struct fw_cache_request *request)
     struct fw_cache_request *group = fw_cache_group(fw, request);
 
     for (unsigned i = 0; i < request->links; i++) {
-        struct fw_cache_request *source = linked_group(fw, request, &request->link[i]);
+        const struct fw_cache_request *source = source_of(fw, request, &request->link[i]);
 
-        if (source && !--source->linked)
-            fw_cacherun_forget(fw, source);
+        if (source && !--fw_cache_group(fw, source)->linked)
+            fw_cacherun_forget(fw, fw_cache_group(fw, source));
     }
     rt_heap_free(fw->kernel, request->bar);
     request->handler = 0;

@@ -34,10 +34,11 @@ static enum pr_status check(struct fw *fw, const struct pr_generic_buffer *buffe
 
     if (!status)
         status = fw_rule(fw, PR_RULE_BAR_CONFIG, bar->config == PR_CUSTOM_BAR_HW_32BIT, bar->config);
-    if (!status)
-        status = fw_rule(fw, PR_RULE_BAR_ID, buffer != NULL, bar->bar_id);
-    if (!status)
-        status = fw_rule(fw, PR_RULE_BAR_TWICE, !(mask >> bar->bar_id & 1), bar->bar_id);
+    if (status)
+        return status;
+    if (!buffer)
+        return fw_rule_broken(fw, PR_RULE_BAR_ID, bar->bar_id);
+    status = fw_rule(fw, PR_RULE_BAR_TWICE, !(mask >> bar->bar_id & 1), bar->bar_id);
     if (!status)
         status = fw_rule(fw, PR_RULE_BAR_VALUE, value_allowed(bar), bar->value);
     return status ? status : fw_rule(fw, PR_RULE_BAR_BUFFER_SIZE, bar->bytes >= buffer->bytes, bar->bytes);

@@ -275,9 +275,8 @@ static enum pr_status check(struct fw *fw, struct install *install)
     if (status)
         return status;
     install->request = find_free(fw);
-    status = fw_rule(fw, PR_RULE_CACHE_INDEX, install->request != NULL, PR_CACHE_REQUESTS_MAX);
-    if (status)
-        return status;
+    if (!install->request)
+        return fw_rule_broken(fw, PR_RULE_CACHE_INDEX, PR_CACHE_REQUESTS_MAX);
     describe(fw, install, custom);
     status = check_group(fw, install);
     if (!status)

@@ -138,24 +138,15 @@ static enum pr_status check_head(struct fw *fw, const struct pr_cache_recycle *m
                : fw_rule(fw, PR_RULE_CALL_SIZE, length == PR_CACHE_RECYCLE_BYTES(message->buffers), length);
 }
 
-static enum pr_status check(struct fw *fw, const struct pr_cache_recycle *message, uint64_t length,
-                            struct fw_cache_request **group)
+static enum pr_status check_set(struct fw *fw, const struct fw_cache_request *group,
+                                const struct pr_cache_recycle *message)
 {
-    struct fw_cache_request *request;
-    enum pr_status status = check_head(fw, message, length);
+    enum pr_status status = fw_rule(fw, PR_RULE_SET_ID, message->set < group->sets, message->set);
 
-    if (status)
-        return status;
-    request = fw_cache_find(fw, message->cache_handler);
-    status = fw_rule(fw, PR_RULE_CACHE_STATE, request && fw_cache_in_use(request), message->cache_handler);
-    if (status)
-        return status;
-    *group = fw_cache_group(fw, request);
-    status = fw_rule(fw, PR_RULE_SET_ID, message->set < (*group)->sets, message->set);
     if (!status)
         status =
-            fw_rule(fw, PR_RULE_SET_STATE, with_host(fw, *group, &(*group)->set[message->set]), message->set);
-    return status ? status : check_buffers(fw, *group, message);
+            fw_rule(fw, PR_RULE_SET_STATE, with_host(fw, group, &group->set[message->set]), message->set);
+    return status ? status : check_buffers(fw, group, message);
 }
 
 /* The buffers are rebased now, so that no execution has to do it. */
@@ -180,9 +171,16 @@ static enum pr_status fill(struct fw *fw, struct fw_cache_request *group,
 enum pr_status fw_cacheset_recycle(struct fw *fw, uint64_t length)
 {
     const struct pr_cache_recycle *message = (const void *)fw->exeloop.message;
-    struct fw_cache_request *group;
-    enum pr_status status = check(fw, message, length, &group);
+    enum pr_status status = check_head(fw, message, length);
+    struct fw_cache_request *request, *group;
 
+    if (status)
+        return status;
+    request = fw_cache_find(fw, message->cache_handler);
+    if (!request || !fw_cache_in_use(request))
+        return fw_rule_broken(fw, PR_RULE_CACHE_STATE, message->cache_handler);
+    group = fw_cache_group(fw, request);
+    status = check_set(fw, group, message);
     if (!status)
         status = fill(fw, group, message);
     if (status)

@@ -36,22 +36,24 @@ static uint16_t source_of(struct fw *fw, const struct fw_cache_request *request,
     return group->latest;
 }
 
-static int input_place(const struct fw_cache_request *request, uint32_t index)
+/* The place of an input among those of the request; `inputs` when it has none. */
+static unsigned input_place(const struct fw_cache_request *request, uint32_t index)
 {
-    for (int i = 0; i < request->inputs; i++)
-        if (request->input[i] == index)
-            return i;
-    return -1;
+    unsigned i = 0;
+
+    while (i < request->inputs && request->input[i] != index)
+        i++;
+    return i;
 }
 
 /* A buffer of the trigger; `seen` gets a bit per input. */
 static enum pr_status take_input(struct fw *fw, const struct fw_cache_request *request,
                                  const struct pr_buffer *buffer, struct fw_chained *input, uint32_t *seen)
 {
-    const int place = input_place(request, buffer->index);
+    const unsigned place = input_place(request, buffer->index);
     const char *wrong;
     enum pr_status status =
-        fw_rule(fw, PR_RULE_TRIGGER_BUFFERS, place >= 0 && !(*seen >> place & 1), buffer->index);
+        fw_rule(fw, PR_RULE_TRIGGER_BUFFERS, place < request->inputs && !(*seen >> place & 1), buffer->index);
 
     if (!status)
         status = fw_rule(fw, PR_RULE_BUFFER_HIGH, !(buffer->address >> 32), buffer->address);
@@ -73,7 +75,7 @@ static enum pr_status take_links(struct fw *fw, const struct fw_cache_request *r
                                  struct fw_execution *x, const struct fw_execution *before, uint32_t seen)
 {
     for (unsigned i = 0; i < request->links; i++) {
-        const int place = input_place(request, request->link[i].input);
+        const unsigned place = input_place(request, request->link[i].input);
 
         if (seen >> place & 1)
             continue;

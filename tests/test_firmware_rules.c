@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "protocol/log_line.h"
+#include "rtkernel/heap.h"
 
 #define PLAIN  PR_EXE_PROCEDURE_CALL
 #define BARS   PR_EXE_PROCEDURE_CALL_WITH_BARS
@@ -406,14 +406,68 @@ static void the_first_broken_rule_is_named(void **state)
     run_right(rig);
 }
 
+static uint32_t pick(struct test_rng *rng, const uint32_t *from, uint32_t count)
+{
+    return from[test_rng_range(rng, 0, count - 1)];
+}
+#define PICK(...) \
+    pick(rng, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+/* Fields at and around their bounds. Waits are for 0: no call is held. */
+static void make_any(struct callrig *c, struct test_rng *rng)
+{
+    uint32_t order[PR_EXECUTE_ORDER_MAX];
+
+    callrig_make(c, (uint16_t)PICK(PLAIN, BARS, BARS, EVENTS, EVENTS), 1);
+    c->head->call.procedure = PICK(0, 0, 0, 2, 3);
+    c->head->call.partitions = PICK(1, 1, 2, 2, 0, 3);
+    c->head->call.priority = PICK(0, 4, 7, 8);
+    for (uint32_t i = PICK(0, 0, 1, 2, 32); i; i--)
+        callrig_event(c, false, PICK(0, 1, 31, 31, 31, 32), 0);
+    for (uint32_t i = PICK(0, 1, 1, 2, 16); i; i--)
+        callrig_event(c, true, PICK(0, 1, 31, 31, 31, 32), test_rng_u64(rng));
+    for (uint32_t i = PICK(0, 1, 2, 3); i; i--)
+        callrig_bar(c, PICK(4, 5, 9, 9, 11), PICK(0, 0x00c00000, 0xdfff0000, 0xe0000000),
+                    PICK(0x4000, 0x4000, 1));
+    for (uint32_t i = 0; i < PR_EXECUTE_ORDER_MAX; i++)
+        order[i] = PICK(0, 0, 0, 0, 2, 2, 2, 2, 0, 2, 0, 2, 0, 2, 0, 2, 0, 2, 0, 2, 1);
+    if (PICK(0, 1))
+        callrig_order(c, PICK(1, 2, 5, 100, 128), order);
+    c->more = (int32_t)PICK(0, 0, 0, 0, 0, 0, 1, 4) - (int32_t)PICK(0, 0, 0, 0, 0, 0, 1, 0x20);
+}
+
+/* Any message is refused, with a status, or ends well; in both cases nothing of it is left. */
+static void any_call_leaves_nothing(void **state)
+{
+    struct fwrig *rig = *state;
+    const struct fw *fw = callrig_fw(rig);
+    const uint64_t used = rt_heap_info(fw->kernel, RT_ARENA_SYSTEM).used;
+    struct test_rng rng;
+    unsigned accepted = 0;
+
+    test_rng_init(&rng, 1);
+    for (unsigned i = 0; i < 3000; i++) {
+        struct callrig c;
+
+        make_any(&c, &rng);
+        if (callrig_send(rig, &c) == PR_STATUS_OK) {
+            finish(rig, c.head->call.priority, "any call", i);
+            accepted++;
+        }
+        callrig_expect_free(rig);
+        assert_int_equal(rt_heap_info(fw->kernel, RT_ARENA_SYSTEM).used, used);
+    }
+    assert_in_range(accepted, 50, 2950);
+    run_right(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-        T(every_rule_at_its_limits),
-        T(every_rule_of_the_family_has_a_case),
-        T(the_number_of_calls_in_flight),
-        T(the_first_broken_rule_is_named),
+        T(every_rule_at_its_limits),      T(every_rule_of_the_family_has_a_case),
+        T(the_number_of_calls_in_flight), T(the_first_broken_rule_is_named),
+        T(any_call_leaves_nothing),
 #undef T
     };
 

@@ -314,7 +314,7 @@ static void an_execute_order_computes(void **state)
     program = load(h, &image);
     fill(h, &x);
     (void)begin_message(h, &m, PR_EXE_PROCEDURE_CALL_WITH_BARS, program);
-    add_tail(&m, &(struct pr_call_tail){.execute_order = 2}, NULL, order);
+    add_tail(&m, &(struct pr_call_tail){.execute_order = 2}, &bar, order);
     finish_message(h, &m);
     expect_product(h, "out", h->out.iova, &x, 6);
     (void)begin_message(h, &m, PR_EXE_PROCEDURE_CALL_WITH_BARS, program);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls of several engine requests, by partitions and by execute orders: what is pushed and in which order, one
- * event for each call, and what remains when one request fails, is overdue or is reset.
+ * Calls of several engine requests, by partitions and by execute orders: what is pushed and in which order,
+ * one event for each call, and what remains when one request fails, is overdue or is reset.
  */
 #include "callrig.h"
 
@@ -196,8 +196,8 @@ static void other_calls_do_not_come_between(void **state)
 }
 
 /*
- * The first request fails while the second is on the queue already: the call ends when that has ended, with the
- * failure and its words, and the third is not run.
+ * The first request fails while the second is on the queue already: the call ends when that has ended, with
+ * the failure and its words, and the third is not run.
  */
 static void a_failed_request_ends_the_call(void **state)
 {
@@ -222,6 +222,23 @@ static void a_failed_request_ends_the_call(void **state)
     callrig_expect_free(rig);
 }
 
+/* Both requests on the queue fail: the call has the first failure. */
+static void the_first_failure_is_the_calls(void **state)
+{
+    struct fwrig *rig = *state;
+
+    assert_int_equal(call_both(rig, 4, 9), PR_STATUS_OK);
+    fwrig_set_error(rig, 0xaabb040c, 0x00a01000);
+    callrig_retire(rig, 4, PR_TM_CODE_TRANSLATION);
+    expect_nothing(rig);
+    fwrig_set_error(rig, 0xccdd040c, 0x00a02000);
+    callrig_retire(rig, 4, PR_TM_CODE_TRANSLATION + 1);
+    expect_event(rig, 9, PR_STATUS_TRANSLATION);
+    assert_int_equal(fwrig_failure()->error[0], 0xaabb040c);
+    assert_int_equal(fwrig_failure()->error[1], 0x00a01000);
+    callrig_expect_free(rig);
+}
+
 static void a_failure_of_the_last_request_is_the_calls(void **state)
 {
     struct fwrig *rig = *state;
@@ -239,7 +256,7 @@ static void a_failure_of_the_last_request_is_the_calls(void **state)
     expect_event(rig, 10, PR_STATUS_OK);
 }
 
-/* An overdue queue: the requests on it end with the abort, those that wait for it in the same call with them. */
+/* An overdue queue: the requests on it end with the abort, and so does what waits of the same call. */
 static void an_abort_ends_all_of_a_call(void **state)
 {
     static const uint32_t order[] = {0, 1, 0, 1, 0};
@@ -259,7 +276,7 @@ static void an_abort_ends_all_of_a_call(void **state)
     callrig_expect_free(rig);
 }
 
-/* The queue is not cleared by the abort: the host's reset ends running and waiting requests, one event each call. */
+/* The abort does not clear the queue: the host's reset ends running and waiting requests, a call at a time. */
 static void a_reset_ends_all_of_a_call(void **state)
 {
     static const uint32_t order[] = {0, 1, 0, 1};
@@ -293,16 +310,19 @@ static void nothing_is_half_entered(void **state)
     struct callrig c;
 
     assert_int_equal(call_order(rig, 128, order, 1), PR_STATUS_OK);
-    assert_int_equal(call_order(rig, 127, order, 2), PR_STATUS_OK);
-    assert_int_equal(call_order(rig, 2, order, 3), PR_STATUS_NO_RESOURCES);
+    assert_int_equal(call_order(rig, 125, order, 2), PR_STATUS_OK);
+    assert_int_equal(call_order(rig, 4, order, 3), PR_STATUS_NO_RESOURCES);
     assert_int_equal(callrig_fw(rig)->process[0].calls, 2);
-    callrig_make(&c, PLAIN, 4); /* the last entry is still there */
+    assert_int_equal(call_order(rig, 2, order, 3), PR_STATUS_OK); /* the three entries are still there */
+    assert_int_equal(call_order(rig, 2, order, 4), PR_STATUS_NO_RESOURCES);
+    callrig_make(&c, PLAIN, 4);
     assert_int_equal(callrig_send(rig, &c), PR_STATUS_OK);
     assert_int_equal(callrig_send(rig, &c), PR_STATUS_NO_RESOURCES);
     for (unsigned i = 0; i < 256; i++)
         callrig_retire(rig, 4, 0);
     expect_event(rig, 1, PR_STATUS_OK);
     expect_event(rig, 2, PR_STATUS_OK);
+    expect_event(rig, 3, PR_STATUS_OK);
     expect_event(rig, 4, PR_STATUS_OK);
     expect_nothing(rig);
     callrig_expect_free(rig);
@@ -373,6 +393,7 @@ int main(void)
         T(an_order_is_run_as_a_whole_or_not),
         T(other_calls_do_not_come_between),
         T(a_failed_request_ends_the_call),
+        T(the_first_failure_is_the_calls),
         T(a_failure_of_the_last_request_is_the_calls),
         T(an_abort_ends_all_of_a_call),
         T(a_reset_ends_all_of_a_call),

@@ -13,7 +13,7 @@
 #define BARS   PR_EXE_PROCEDURE_CALL_WITH_BARS
 #define EVENTS PR_EXE_PROCEDURE_CALL_WITH_EVENTS
 
-/* Program i has that content type at procedure 2. Procedure 0 has two partitions, procedure 1 is the second. */
+/* The content type of procedure 2, by program. Procedure 0 has two partitions, entry 1 is the second. */
 static const uint32_t contents[] = {4, 0, 3, 1, 2, 5, 6};
 #define PROGRAMS (sizeof(contents) / sizeof(contents[0]))
 
@@ -154,6 +154,13 @@ static void set_order_end(struct callrig *c, uint64_t value)
     c->more = value > 0x1700 ? -(int32_t)(value - 0x1700) : 0;
 }
 
+/* The length of a message whose execute order ends at 0xe4. */
+static void set_order_length(struct callrig *c, uint64_t value)
+{
+    callrig_order(c, 1, first_procedure);
+    set_length(c, value);
+}
+
 static void set_order_entry(struct callrig *c, uint64_t value)
 {
     callrig_order(c, 2, (const uint32_t[]){0, (uint32_t)value});
@@ -178,6 +185,7 @@ static const struct row rows[] = {
     {PR_RULE_EXELOOP_SIZE, PLAIN, set_length, {0x1700, END}, {0x1701, 0x1b89, END}, true},
     {PR_RULE_CALL_SIZE, PLAIN, set_length, {0xc0, END}, {0xbf, 0xc1, 0x5f, 8, END}, false},
     {PR_RULE_CALL_SIZE, BARS, set_length, {0xe0, END}, {0xdf, 0xe1, 0x5f, END}, false},
+    {PR_RULE_CALL_SIZE, BARS, set_order_length, {0xe4, END}, {0xe3, 0xe5, 0xe0, END}, false},
     {PR_RULE_BUFFER_COUNT, PLAIN, set_buffers, {2, 64, END}, {65, 0xffffffff, END}, true},
     {PR_RULE_PROGRAM_ID, PLAIN, set_program, {143, END}, {144, 0xffffffff, END}, true},
     {PR_RULE_PROCESS_ID, PLAIN, set_process, {287, END}, {288, 0xffffffff, END}, true},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Procedure calls. Entries are taken from the free list only after the message has passed every check of its
- * own; a call that is refused later, because of one of its requests or for want of entries, gives all back. So
- * an accepted call is always complete.
+ * own; a call that is refused later, because of one of its requests or for want of entries, gives all back.
+ * So an accepted call is always complete.
  */
 #include "firmware/call.h"
 
@@ -242,6 +242,7 @@ enum pr_status fw_call_draft(struct fw *fw, uint32_t process_id, uint32_t proced
     draft->status = PR_STATUS_OK;
     draft->origin = FW_ORIGIN_CALL;
     draft->events = NULL;
+    draft->dispatched = false;
     return fill_bars(fw, program, process->rebase, procedure->operation);
 }
 
@@ -322,18 +323,18 @@ static enum pr_status add(struct fw *fw, uint16_t lead, uint16_t *last)
     return PR_STATUS_OK;
 }
 
-/* All requests of a call that was not dispatched. */
-static void drop(struct fw *fw, uint16_t lead)
+void fw_call_cut(struct fw *fw, uint16_t lead)
 {
     uint16_t number = fw->call[lead].follow;
 
+    fw->call[lead].follow = FW_NO_CALL;
+    fw->call[lead].left = 1;
     while (number != FW_NO_CALL) {
         const uint16_t follow = fw->call[number].follow;
 
         fw_call_put(fw, &fw->exeloop.free, number);
         number = follow;
     }
-    fw_call_release(fw, lead);
 }
 
 static enum pr_status fill_draft(struct fw *fw, const struct pr_call *message, uint32_t ticket,
@@ -382,8 +383,10 @@ enum pr_status fw_call_accept(struct fw *fw, uint64_t length, uint32_t ticket, u
     }
     if (!status && message->head.id != PR_EXE_PROCEDURE_CALL)
         status = fw_tail_attach(fw, message, *number);
-    if (status)
-        drop(fw, *number);
+    if (status) {
+        fw_call_cut(fw, *number);
+        fw_call_release(fw, *number);
+    }
     return status;
 }
 

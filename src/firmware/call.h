@@ -24,6 +24,8 @@ enum pr_status fw_call_draft(struct fw *fw, uint32_t process_id, uint32_t proced
 enum pr_status fw_call_enter(struct fw *fw, uint16_t *number);
 /* Whether a call may name the procedure, which the program has. */
 enum pr_status fw_call_content(struct fw *fw, const struct fw_program *program, uint32_t procedure);
+/* Frees the requests behind the first of a call that was not dispatched. */
+void fw_call_cut(struct fw *fw, uint16_t lead);
 /* The call's event has been sent to the host: the call is free. */
 void fw_call_release(struct fw *fw, uint16_t number);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of calls. Only finished calls are reported (state 1), when the last of their requests has ended; the
- * event of the last dispatch (state 0) is never sent.
+ * The end of calls. Only finished calls are reported (state 1), when the last of their requests has ended;
+ * the event of the last dispatch (state 0) is never sent.
  */
 #include "firmware/completion.h"
 
@@ -33,7 +33,10 @@ static void end_call(struct fw *fw, uint16_t number)
     fw_call_put(fw, &fw->exeloop.events, number);
 }
 
-/* The first failure is the call's. Its requests that were not pushed yet are not run. */
+/*
+ * The first failure is the call's. Its requests that were not pushed yet are not run: they wait for their
+ * queue, or the call was held and not dispatched.
+ */
 static void fail_call(struct fw *fw, uint16_t lead, const struct fw_call *request, enum pr_status status)
 {
     struct fw_call *call = &fw->call[lead];
@@ -43,7 +46,9 @@ static void fail_call(struct fw *fw, uint16_t lead, const struct fw_call *reques
         rt_memcpy(call->error, request->error, sizeof(call->error));
         call->tm_status = request->tm_status;
     }
-    if (call->left > 1)
+    if (!call->dispatched)
+        fw_call_cut(fw, lead);
+    else if (call->left > 1)
         fw_queue_cancel(fw, lead);
 }
 

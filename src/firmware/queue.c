@@ -98,6 +98,7 @@ void fw_queue_submit(struct fw *fw, uint16_t number)
 
     if (l->running.head == FW_NO_CALL && l->waiting.head == FW_NO_CALL)
         l->since = rt_port_now(fw->port);
+    fw->call[number].dispatched = true;
     for (; number != FW_NO_CALL; number = fw->call[number].follow) {
         fw->exeloop.active++;
         fw_call_put(fw, &l->waiting, number);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reservations. An id is free, reserved, used, or reserved and used: what uses it may go and come again until
- * the host returns the id. A process id is reserved for one program and goes with it. The word of a process is
- * changed in critical sections, because two tasks do.
+ * the host returns the id. A process id is reserved for one program and goes with it. Two tasks change the
+ * word of a process: they do it in critical sections.
  */
 #include "firmware/reservation.h"
 

@@ -207,6 +207,7 @@ struct fw_call {
     uint16_t lead;                 /* the first request of the call, which may be this one */
     uint16_t follow;               /* the next one, FW_NO_CALL: this is the last */
     uint16_t left;                 /* of the first: requests that have not ended */
+    bool dispatched;               /* of the first: its queue has them, or had */
     struct fw_call_events *events; /* of the first; event.h; NULL: none */
 };
 

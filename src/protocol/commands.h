@@ -33,6 +33,9 @@ enum pr_exeloop {
 #define X(id, name, meaning, slot) PR_EXE_##name = id,
     PR_EXELOOP_COMMANDS(X)
 #undef X
+    /* by the names of commands.def */
+    PR_EXE_PROCEDURE_CALL_WITH_CUSTOM_BARS = PR_EXE_PROCEDURE_CALL_WITH_BARS,
+    PR_EXE_PROCEDURE_CALL_WITH_SIGNAL_EVENTS = PR_EXE_PROCEDURE_CALL_WITH_EVENTS,
 };
 
 /*

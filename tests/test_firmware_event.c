@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that wait for events and signal them: all types, the order, and every way in which a held call ends. */
+/* Calls that wait for events and signal them: types, order, and every way in which a held call ends. */
 #include "callrig.h"
 
 #include "firmware/event.h"
@@ -452,8 +452,8 @@ static void a_dump_has_held_calls(void **state)
 }
 
 /*
- * Random calls over four counters, against a model: which calls begin after each end, in which order. One call
- * at a time is on the engine, of the many that may have begun.
+ * Random calls over four counters, against a model: which calls begin after each end, in which order. They
+ * end one after the other.
  */
 #define MODEL_CALLS 64u
 struct model {

@@ -106,8 +106,10 @@ static void an_assertion_is_dumped(void **state)
     assert_int_equal(dump.restarts.count, 0);
 
     (void)take(rig, PR_DUMP_COMMANDS);
-    /* START, MCACHE_SIZE_GET, the two of the endpoint, time, load, process; four calls; the refused one; PING. The id that failed is
-     * no command. */
+    /*
+     * START, MCACHE_SIZE_GET, the two of the endpoint, time, load, process; four calls; the refused one;
+     * PING. The id that failed is no command.
+     */
     assert_int_equal(dump.commands.total, 13);
     assert_int_equal(dump.commands.count, 13);
     assert_int_equal(dump.commands.command[0].id, PR_CMD_PING);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that wait for events and signal them: all types, the order, and every way in which a held call ends. */
+/* Calls that wait for events and signal them: types, order, and every way in which a held call ends. */
 #include "callrig.h"
 
 #include "firmware/event.h"
@@ -303,6 +303,37 @@ static void held_calls_are_cancelled(void **state)
     callrig_expect_free(rig);
 }
 
+/* A held call of two engine requests is one call: it is ended or dispatched as a whole. */
+static void a_held_call_has_all_its_requests(void **state)
+{
+    struct fwrig *rig = *state;
+    struct container_image image;
+    struct callrig c;
+    uint32_t program;
+
+    callrig_partitions(&image);
+    program = callrig_load(rig, &image);
+    callrig_make(&c, WITH, 1);
+    c.head->call.program_id = c.head->call.process_id = program;
+    c.head->call.partitions = 2;
+    add(&c, false, PR_EVENT_SHARED, 0, 0, 1);
+    add(&c, true, PR_EVENT_SHARED, 0, 1, 1);
+    assert_int_equal(callrig_send(rig, &c), PR_STATUS_OK);
+    assert_int_equal(cancel(rig, 1), 1);
+    expect_aborted(rig, 1);
+    callrig_expect_free(rig);
+    c.head->call.cookie = 2;
+    assert_int_equal(callrig_send(rig, &c), PR_STATUS_OK);
+    *row(rig, 0) = 1;
+    ring(rig);
+    assert_int_equal(fwrig_pushes(rig), 2);
+    callrig_retire(rig, QUEUE, 0);
+    assert_int_equal(*row(rig, 1), 0);
+    finish(rig, 2);
+    assert_int_equal(*row(rig, 1), 1);
+    callrig_expect_free(rig);
+}
+
 /* STOP is refused while a call is held, QUIESCE_STATE ends it. */
 static void life_commands_see_held_calls(void **state)
 {
@@ -421,8 +452,8 @@ static void a_dump_has_held_calls(void **state)
 }
 
 /*
- * Random calls over four counters, against a model: which calls begin after each end, in which order. One call
- * at a time is on the engine, of the many that may have begun.
+ * Random calls over four counters, against a model: which calls begin after each end, in which order. They
+ * end one after the other.
  */
 #define MODEL_CALLS 64u
 struct model {
@@ -500,6 +531,7 @@ int main(void)
         T(signals_ring_by_mask),
         T(records_are_checked),
         T(held_calls_are_cancelled),
+        T(a_held_call_has_all_its_requests),
         T(life_commands_see_held_calls),
         T(a_reset_ends_the_calls_of_its_level),
         T(no_deadline_applies),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared events. Values are in the table in DRAM, where the firmware changes them too: each is read when it is
- * needed, and a value is all that is taken from there. A row is free when its event is not live and has no
+ * Shared events. Values are in the table in DRAM, where the firmware changes them too: each is read when it
+ * is needed, and a value is all that is taken from there. A row is free when its event is not live and has no
  * uses. Waiters are on the stacks of their calls.
  */
 #include "driver/event.h"

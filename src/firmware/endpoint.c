@@ -56,7 +56,7 @@ enum pr_status fw_endpoint_set(struct fw *fw, struct pr_command_header *header, 
     return status;
 }
 
-/* The registers that exist: the host's own, which the first target has to be, and the graphics processor's. */
+/* The registers that exist: the host's own, which the first target has to be; the graphics processor's. */
 static bool is_doorbell(const struct fw *fw, const struct pr_doorbell_target *target, bool first)
 {
     if (target->reg == fw->registers + PR_CTRL_HOST_DOORBELL)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events. Held calls are looked at in the order in which they came. A row of the host's table is read each time
- * that its value is wanted, and a row that cannot be read has the value 0: its calls wait on. While the loop
- * is closed nothing is dispatched; opening it is a reason to look.
+ * Events. Held calls are looked at in the order in which they came. A row of the host's table is read each
+ * time that its value is wanted, and a row that cannot be read has the value 0: its calls wait on. While the
+ * loop is closed nothing is dispatched; opening it is a reason to look.
  */
 #include "firmware/event.h"
 

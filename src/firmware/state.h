@@ -259,7 +259,7 @@ struct fw_event_match {
     uint8_t first_level, last_level;
 };
 
-/* Events that calls wait for and signal. Table and rows are the server's, changed while nothing is in flight. */
+/* Events that calls wait for and signal. The table is the server's, changed while nothing is in flight. */
 struct fw_events {
     uint64_t counter[PR_FIRMWARE_EVENTS];
     struct fw_list held; /* calls that wait, oldest first */

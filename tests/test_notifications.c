@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The firmware's notifications in the driver: each is counted and traced with its values, the firmware's calls
- * are answered, and a message of any bytes is survived.
+ * The firmware's notifications in the driver: each is counted and traced with its values, the firmware's
+ * calls are answered, and a message of any bytes is survived.
  */
 #include "drvrig.h"
 
@@ -62,13 +62,18 @@ static struct pr_trace_record traced(enum pr_trace_event_id event, unsigned nth)
     return record;
 }
 
+static uint64_t number_at(enum pr_trace_event_id event, unsigned nth, unsigned field)
+{
+    return traced(event, nth).value[field].number;
+}
+
 static bool has_text(enum pr_trace_event_id event, unsigned nth, unsigned field, const char *text)
 {
     struct pr_trace_record record = traced(event, nth);
 
     return pr_trace_text_is(&record.value[field], text);
 }
-#define NUMBER(event, nth, field)         traced(PR_TRACE_##event, nth).value[PR_TRACE_AT_##event##_##field].number
+#define NUMBER(event, nth, field)         number_at(PR_TRACE_##event, nth, PR_TRACE_AT_##event##_##field)
 #define HAS_TEXT(event, nth, field, text) has_text(PR_TRACE_##event, nth, PR_TRACE_AT_##event##_##field, text)
 
 static uint64_t notified(enum pr_notification kind)

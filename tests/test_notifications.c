@@ -279,20 +279,23 @@ static void any_bytes_are_survived(void **state)
     (void)state;
     test_rng_init(&rng, 1);
     for (unsigned i = 0; i < 3000; i++) {
-        _Alignas(8) uint8_t message[PR_NOTIFICATION_BYTES_MAX];
-        struct pr_notification_head *head = (void *)message;
+        union {
+            uint8_t bytes[PR_NOTIFICATION_BYTES_MAX];
+            struct pr_notification_head head;
+            struct pr_notify_rpc rpc;
+        } message;
 
-        test_rng_bytes(&rng, message, sizeof(message));
-        head->id = ids[i % (sizeof(ids) / sizeof(ids[0]))];
-        if (head->id == PR_CMD_CH_RESET_NOTIFICATION)
+        test_rng_bytes(&rng, &message, sizeof(message));
+        message.head.id = ids[i % (sizeof(ids) / sizeof(ids[0]))];
+        if (message.head.id == PR_CMD_CH_RESET_NOTIFICATION)
             continue;
-        if (head->id == PR_CMD_BACK_CHANNEL_RPC && i % 2) {
-            ((struct pr_notify_rpc *)head)->magic = PR_RPC_MAGIC;
-            ((struct pr_notify_rpc *)head)->kind %= 3;
-            ((struct pr_notify_rpc *)head)->length %= 300;
-            ((struct pr_notify_rpc *)head)->address = rig.args.heap + i;
+        if (message.head.id == PR_CMD_BACK_CHANNEL_RPC && i % 2) {
+            message.rpc.magic = PR_RPC_MAGIC;
+            message.rpc.kind %= 3;
+            message.rpc.length %= 300;
+            message.rpc.address = rig.args.heap + i;
         }
-        send(message, (size_t)test_rng_range(&rng, 0x28, 0x40));
+        send(&message, (size_t)test_rng_range(&rng, 0x28, 0x40));
     }
     assert_true(notified(PR_NOTIFICATION_USER_EVENT) > 100);
     drvrig_copy(&rig, client, token, surface, 0x3333);

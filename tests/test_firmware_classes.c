@@ -132,6 +132,7 @@ static const struct form forms[] = {
     {PR_CMD_CH_BUFFER_RECYCLE_MODE_SET, 8, {PR_CHANNEL_BUF_T2H, 1}, false, PR_STATUS_OK},
     {PR_CMD_CH_BUFFER_RECYCLE_START, 0, {0}, false, PR_STATUS_OK},
     {PR_CMD_CH_BUFFER_RECYCLE_STOP, 0, {0}, false, PR_STATUS_OK},
+    {PR_CMD_BACK_CHANNEL_RPC, 32, {0x55aa55aa, 0, 0xffffffff}, false, PR_STATUS_OK},
     {PR_CMD_REQUEST_PROGRAM_ID, 0, {0}, false, PR_STATUS_OK},
     {PR_CMD_RETURN_PROGRAM_ID, 0, {0}, false, PR_STATUS_NO_PROGRAM},
     {PR_CMD_REQUEST_PROCESS_ID, 0, {0}, false, PR_STATUS_NO_PROGRAM},

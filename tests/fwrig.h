@@ -174,8 +174,8 @@ struct fwrig_command *fwrig_reply(struct fwrig *rig); /* the last one's message 
 /* A row of the report of counters. Asserts that there is one. */
 uint64_t fwrig_counter(struct fwrig *rig, const char *name);
 /*
- * The next PROGRAM_EVENT, past notifications other than a reset; its slot is returned and the controller rung,
- * when `give_back`.
+ * The next PROGRAM_EVENT, past notifications other than a reset; its slot is returned and the controller
+ * rung, when `give_back`.
  */
 bool fwrig_event(struct fwrig *rig, struct pr_program_event *event, bool give_back);
 /*

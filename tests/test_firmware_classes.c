@@ -135,6 +135,7 @@ static const struct form forms[] = {
     {PR_CMD_SECURE_MODE_START, 4, {0}, false, PR_STATUS_WRONG_STATE}, /* no base of the PMU */
     {PR_CMD_SECURE_MODE_STOP, 4, {0}, false, PR_STATUS_WRONG_STATE},
     {PR_CMD_SECURE_MODE_RESUME_TRANSITION, 0, {0}, false, PR_STATUS_WRONG_STATE},
+    {PR_CMD_BACK_CHANNEL_RPC, 32, {0x55aa55aa, 0, 0xffffffff}, false, PR_STATUS_OK},
     {PR_CMD_REQUEST_PROGRAM_ID, 0, {0}, false, PR_STATUS_OK},
     {PR_CMD_RETURN_PROGRAM_ID, 0, {0}, false, PR_STATUS_NO_PROGRAM},
     {PR_CMD_REQUEST_PROCESS_ID, 0, {0}, false, PR_STATUS_NO_PROGRAM},

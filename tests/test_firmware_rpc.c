@@ -73,7 +73,7 @@ static void warnings_are_debug_calls(void **state)
     struct fwrig *rig = *state;
     struct pr_notify_rpc call;
 
-    warn(rig, 9); /* nobody has asked for it */
+    warn(rig, 9); /* before RPC_ENABLE asks for it */
     assert_int_equal(fwrig_counter(rig, "rpc-calls"), 0);
     assert_int_equal(word(rig, PR_CMD_RPC_ENABLE, 2), PR_STATUS_BAD_ARGUMENT);
     assert_int_equal(word(rig, PR_CMD_RPC_ENABLE, PR_RPC_LINES | PR_RPC_CALLS), PR_STATUS_OK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The firmware's notifications in the driver: each is counted and traced with its values, the firmware's calls
- * are answered, and a message of any bytes is survived.
+ * The firmware's notifications in the driver: each is counted and traced with its values, the firmware's
+ * calls are answered, and a message of any bytes is survived.
  */
 #include "drvrig.h"
 
@@ -62,13 +62,18 @@ static struct pr_trace_record traced(enum pr_trace_event_id event, unsigned nth)
     return record;
 }
 
+static uint64_t number_at(enum pr_trace_event_id event, unsigned nth, unsigned field)
+{
+    return traced(event, nth).value[field].number;
+}
+
 static bool has_text(enum pr_trace_event_id event, unsigned nth, unsigned field, const char *text)
 {
     struct pr_trace_record record = traced(event, nth);
 
     return pr_trace_text_is(&record.value[field], text);
 }
-#define NUMBER(event, nth, field)         traced(PR_TRACE_##event, nth).value[PR_TRACE_AT_##event##_##field].number
+#define NUMBER(event, nth, field)         number_at(PR_TRACE_##event, nth, PR_TRACE_AT_##event##_##field)
 #define HAS_TEXT(event, nth, field, text) has_text(PR_TRACE_##event, nth, PR_TRACE_AT_##event##_##field, text)
 
 static uint64_t notified(enum pr_notification kind)
@@ -274,20 +279,23 @@ static void any_bytes_are_survived(void **state)
     (void)state;
     test_rng_init(&rng, 1);
     for (unsigned i = 0; i < 3000; i++) {
-        _Alignas(8) uint8_t message[PR_NOTIFICATION_BYTES_MAX];
-        struct pr_notification_head *head = (void *)message;
+        union {
+            uint8_t bytes[PR_NOTIFICATION_BYTES_MAX];
+            struct pr_notification_head head;
+            struct pr_notify_rpc rpc;
+        } message;
 
-        test_rng_bytes(&rng, message, sizeof(message));
-        head->id = ids[i % (sizeof(ids) / sizeof(ids[0]))];
-        if (head->id == PR_CMD_CH_RESET_NOTIFICATION)
+        test_rng_bytes(&rng, &message, sizeof(message));
+        message.head.id = ids[i % (sizeof(ids) / sizeof(ids[0]))];
+        if (message.head.id == PR_CMD_CH_RESET_NOTIFICATION)
             continue;
-        if (head->id == PR_CMD_BACK_CHANNEL_RPC && i % 2) {
-            ((struct pr_notify_rpc *)head)->magic = PR_RPC_MAGIC;
-            ((struct pr_notify_rpc *)head)->kind %= 3;
-            ((struct pr_notify_rpc *)head)->length %= 300;
-            ((struct pr_notify_rpc *)head)->address = rig.args.heap + i;
+        if (message.head.id == PR_CMD_BACK_CHANNEL_RPC && i % 2) {
+            message.rpc.magic = PR_RPC_MAGIC;
+            message.rpc.kind %= 3;
+            message.rpc.length %= 300;
+            message.rpc.address = rig.args.heap + i;
         }
-        send(message, (size_t)test_rng_range(&rng, 0x28, 0x40));
+        send(&message, (size_t)test_rng_range(&rng, 0x28, 0x40));
     }
     assert_true(notified(PR_NOTIFICATION_USER_EVENT) > 100);
     drvrig_copy(&rig, client, token, surface, 0x3333);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notifications. Each is counted and traced; what follows from one is in its row. A message may hold anything:
- * numbers without a name are shown as unknown.
+ * Notifications. Each is counted and traced; what follows from one is in its row. A message may hold
+ * anything: numbers without a name are shown as unknown.
  */
 #include "driver/notification.h"
 

@@ -428,9 +428,9 @@ struct drv_sync {
 };
 
 /*
- * The back channel (rpc.c). An answer is in the cell of the slot of DATA_CHAIN_H2T that carries it; those that
- * find no free slot wait. The cells are behind the boot arguments, in memory that boot has touched: an answer
- * must not be the first to ask the host for a page.
+ * The back channel (rpc.c). An answer is in the cell of the slot of DATA_CHAIN_H2T that carries it; those
+ * that find no free slot wait. The cells are behind the boot arguments, in memory that boot has touched: an
+ * answer must not be the first to ask the host for a page.
  */
 #define DRV_ANSWER_BYTES   0x28u
 #define DRV_ANSWERS_OFFSET 0x400u

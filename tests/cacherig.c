@@ -178,3 +178,11 @@ uint32_t cacherig_out(const struct fwrig *rig, size_t push)
 {
     return bar(rig, push, BAR_OUT);
 }
+
+void cacherig_expect_broken(struct fwrig *rig, enum pr_rule rule, uint32_t before, uint32_t status)
+{
+    if (cacherig_broken(rig, rule) != before + 1 || status != pr_rule_table[rule].status)
+        fail_msg("%s: broken %u times after %u, status %u", pr_rule_table[rule].name,
+                 cacherig_broken(rig, rule), before, status);
+    assert_non_null(strstr(fwrig_log(rig), pr_rule_table[rule].text));
+}

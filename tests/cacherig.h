@@ -64,5 +64,7 @@ static inline uint32_t cacherig_broken(const struct fwrig *rig, enum pr_rule rul
 {
     return cacherig_fw(rig)->broken[rule];
 }
+/* It was broken once more since `before`, with the rule's status, and its words are in the log. */
+void cacherig_expect_broken(struct fwrig *rig, enum pr_rule rule, uint32_t before, uint32_t status);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cache requests of the firmware: install, recycle, trigger, invalidate, groups, force-disable; every rule at
- * its limit, and every message in every state.
+ * Cache requests of the firmware: recycle, trigger, invalidate, groups, force-disable; every rule at its
+ * limit, and every message in every state.
  */
 #include "support.h"
 
@@ -10,7 +10,6 @@
 
 #include "cacherig.h"
 #include "protocol/log_line.h"
-#include "rtkernel/heap.h"
 
 static int setup(void **state)
 {
@@ -26,15 +25,6 @@ static int teardown(void **state)
 {
     fwrig_destroy(*state);
     return 0;
-}
-
-/* The rule was broken once more since `before`, with its status, and its words are in the log. */
-static void expect_broken(struct fwrig *rig, enum pr_rule rule, uint32_t before, uint32_t status)
-{
-    if (cacherig_broken(rig, rule) != before + 1 || status != pr_rule_table[rule].status)
-        fail_msg("%s: broken %u times after %u, status %u", pr_rule_table[rule].name,
-                 cacherig_broken(rig, rule), before, status);
-    assert_non_null(strstr(fwrig_log(rig), pr_rule_table[rule].text));
 }
 
 /* A request with available sets. */
@@ -122,190 +112,15 @@ static void automatic_and_quiet(void **state)
     assert_int_equal(cacherig_fw(rig)->cache.request[0].available, 0);
 }
 
-/* ---- the rules of an install ---- */
-
-#define INSTALL(change, RULE)                                                        \
-    do {                                                                             \
-        const uint32_t before = cacherig_broken(rig, PR_RULE_##RULE);                \
-                                                                                     \
-        cacherig_install_make(&i);                                                   \
-        change;                                                                      \
-        expect_broken(rig, PR_RULE_##RULE, before, cacherig_install(rig, &i, NULL)); \
-    } while (0)
-#define INSTALLED(change)                                               \
-    do {                                                                \
-        uint64_t installed;                                             \
-                                                                        \
-        cacherig_install_make(&i);                                      \
-        change;                                                         \
-        assert_int_equal(cacherig_install(rig, &i, &installed), 0);     \
-        assert_int_equal(cacherig_invalidate(rig, installed, NULL), 0); \
-    } while (0)
-#define LINK(s, o, n)                                    \
-    i.body.link[i.body.links++] = (struct pr_cache_link) \
-    {                                                    \
-        .source = (s), .output = (o), .input = (n)       \
-    }
-
-static void checks_the_shape_of_an_install(void **state)
-{
-    struct fwrig *rig = *state;
-    struct cacherig_install i;
-
-    INSTALL(i.body.output_sets = 0, CACHE_SETS);
-    INSTALLED(i.body.output_sets = 1);
-    INSTALLED(i.body.output_sets = 8);
-    INSTALL(i.body.output_sets = 9, CACHE_SETS);
-    INSTALL(i.body.partitions = 0, CACHE_PARTITIONS);
-    INSTALL(i.body.partitions = 2, CACHE_PARTITIONS);
-    INSTALL(i.body.requests = 0, CACHE_REQUESTS);
-    INSTALL(i.body.requests = 2, CACHE_REQUESTS);
-    INSTALLED(i.body.flags = 3);
-    INSTALL(i.body.flags = 4, CACHE_FLAGS);
-    INSTALL(i.body.zero = 1, CACHE_FLAGS);
-    INSTALLED(i.header.procedure_id = 1); /* content 3 */
-    INSTALL(i.header.size = 0x41, CALL_SIZE);
-    INSTALL((i.header.size = 0x40, i.body.links = 1), CALL_SIZE);
-    INSTALL(i.body.custom_bars = 1, CUSTOM_BARS); /* another form */
-    INSTALL(i.body.wait_events = 1, WAIT_EVENTS);
-    INSTALL(i.body.signal_events = 1, WAIT_EVENTS);
-    INSTALL((i.body.wait_events = 1, i.body.signal_events = 0xffffffffu, i.header.size = 0x40), WAIT_EVENTS);
-    cacherig_install_make(&i);
-    i.header.procedure_id = 2;
-    assert_int_equal(cacherig_install(rig, &i, NULL), PR_STATUS_BAD_ARGUMENT); /* content 1 */
-    cacherig_install_make(&i);
-    i.header.program_id = 1;
-    assert_int_equal(cacherig_install(rig, &i, NULL), PR_STATUS_NO_PROGRAM);
-    cacherig_install_make(&i);
-    i.header.process_id = 1;
-    assert_int_equal(cacherig_install(rig, &i, NULL), PR_STATUS_NO_PROCESS);
-    cacherig_install_make(&i);
-    i.header.priority = 8;
-    assert_int_equal(cacherig_install(rig, &i, NULL), PR_STATUS_BAD_ARGUMENT);
-    assert_int_equal(cacherig_fw(rig)->process[0].requests, 0);
-}
-
-static void content_4_is_for_calls_only(void **state)
-{
-    struct fwrig *rig = fwrig_create();
-    struct container_image image;
-    union fwrig_process process;
-    struct cacherig_install i;
-    struct pr_body_load load;
-
-    (void)state;
-    fwrig_boot_started(rig);
-    image_make(&image, FWRIG_TEXT, FWRIG_KERNEL);
-    image.procedure[0].content = 4;
-    image_text(fwrig_memory(rig, FWRIG_TEXT, IMAGE_TEXT_BYTES));
-    memcpy(fwrig_memory(rig, FWRIG_CONTAINERS, image.size), image.bytes, image.size);
-    load = (struct pr_body_load){.container = FWRIG_CONTAINERS, .bytes = image.size};
-    assert_int_equal(fwrig_control(rig, PR_CMD_LOAD_PROGRAM, &load, sizeof(load)), 0);
-    fwrig_process_make(&process, 3);
-    assert_int_equal(fwrig_process(rig, 0, &process, NULL), 0);
-    INSTALL(i.header.procedure_id = 0, CONTENT_TYPE_CACHE);
-    fwrig_destroy(rig);
-}
-
-static void checks_links_groups_and_follows(void **state)
-{
-    struct fwrig *rig = *state;
-    const uint64_t other = cacherig_request(rig, 2, 0);
-    struct cacherig_install i;
-    union fwrig_process process;
-    uint64_t member, foreign;
-    uint32_t second;
-
-    INSTALLED(LINK(0, IMAGE_OUTPUT, IMAGE_INPUT));
-    INSTALLED(LINK(other, IMAGE_OUTPUT, IMAGE_INPUT));
-    INSTALL(LINK(other + 1, IMAGE_OUTPUT, IMAGE_INPUT), CACHE_LINK);
-    INSTALL(LINK(0, IMAGE_INPUT, IMAGE_INPUT), CACHE_LINK);
-    INSTALL(LINK(0, IMAGE_OUTPUT, IMAGE_OUTPUT), CACHE_LINK);
-    INSTALL(LINK(0, 0x1ff, IMAGE_INPUT), CACHE_LINK);
-    INSTALL(LINK(0, IMAGE_OUTPUT, 0xffffffffu), CACHE_LINK);
-    INSTALL((LINK(0, IMAGE_OUTPUT, IMAGE_INPUT), LINK(other, IMAGE_OUTPUT, IMAGE_INPUT)), CACHE_LINK);
-    INSTALL(i.body.links = PR_CACHE_LINKS_MAX + 1, CACHE_LINK);
-    INSTALLED(i.body.follow = other);
-    INSTALL(i.body.follow = other ^ 1ull << 40, CACHE_FOLLOW);
-    INSTALLED(i.body.group = other);
-    INSTALL(i.body.group = 1, CACHE_GROUP);
-    INSTALL((i.body.group = other, i.body.output_sets = 1), CACHE_GROUP);
-    cacherig_install_make(&i);
-    i.body.group = other;
-    assert_int_equal(cacherig_install(rig, &i, &member), 0);
-    INSTALL(i.body.group = member, CACHE_GROUP); /* not the first */
-    /* Handlers of another process. */
-    fwrig_process_make(&process, 4);
-    assert_int_equal(fwrig_process(rig, 0, &process, &second), 0);
-    INSTALL((i.header.process_id = second, i.body.group = other), CACHE_GROUP);
-    INSTALL((i.header.process_id = second, i.body.follow = other), CACHE_FOLLOW);
-    INSTALL((i.header.process_id = second, LINK(other, IMAGE_OUTPUT, IMAGE_INPUT)), CACHE_LINK);
-    cacherig_install_make(&i);
-    i.header.process_id = second;
-    assert_int_equal(cacherig_install(rig, &i, &foreign), 0);
-    assert_int_equal(cacherig_invalidate(rig, foreign, NULL), PR_STATUS_WRONG_STATE); /* named process 0 */
-    assert_int_equal(cacherig_select(rig, other, foreign), PR_STATUS_BAD_ARGUMENT);
-}
-
-/* 0 <= cacheReqIdx < maxCacheRequest; RESOURCE_INFO has the number. */
-static void the_pool_has_sixteen(void **state)
-{
-    struct fwrig *rig = *state;
-    struct pr_body_resources resources = {0};
-    uint64_t handler[16];
-    struct cacherig_install i;
-
-    assert_int_equal(fwrig_control(rig, PR_CMD_RESOURCE_INFO_GET, &resources, sizeof(resources)), 0);
-    memcpy(&resources, fwrig_reply(rig)->body, sizeof(resources));
-    assert_int_equal(resources.cache_requests, 16);
-    for (unsigned n = 0; n < 16; n++) {
-        handler[n] = cacherig_request(rig, 1, 0);
-        for (unsigned m = 0; m < n; m++)
-            assert_int_not_equal(handler[m], handler[n]);
-    }
-    INSTALL(i.body.output_sets = 1, CACHE_INDEX);
-    assert_int_equal(cacherig_invalidate(rig, handler[9], NULL), 0);
-    assert_int_not_equal(cacherig_request(rig, 1, 0), handler[9]);
-    INSTALL(i.body.output_sets = 1, CACHE_INDEX);
-    /* A handler of before is never good for the one that has its index now. */
-    assert_int_equal(cacherig_trigger(rig, handler[9], 1), PR_STATUS_WRONG_STATE);
-    assert_int_equal(cacherig_recycle(rig, handler[9], 0), PR_STATUS_WRONG_STATE);
-    assert_int_equal(cacherig_invalidate(rig, handler[9], NULL), PR_STATUS_WRONG_STATE);
-}
-
-static void an_exhausted_arena_refuses_an_install(void **state)
-{
-    struct fwrig *rig = *state;
-    struct cacherig_install i;
-    void *block, *first = NULL;
-    struct rt_kernel *kernel = cacherig_fw(rig)->kernel;
-
-    for (size_t bytes = 1u << 22; bytes >= 64; bytes /= 2)
-        while ((block = rt_heap_alloc(kernel, RT_ARENA_SYSTEM, bytes)) != NULL) {
-            *(void **)block = first;
-            first = block;
-        }
-    cacherig_install_make(&i);
-    i.body.output_sets = 8;
-    assert_int_equal(cacherig_install(rig, &i, NULL), PR_STATUS_NO_RESOURCES);
-    assert_int_equal(cacherig_fw(rig)->process[0].requests, 0);
-    while (first) {
-        block = first;
-        first = *(void **)block;
-        rt_heap_free(kernel, block);
-    }
-    assert_int_equal(cacherig_install(rig, &i, NULL), 0);
-}
-
 /* ---- the rules of recycles and triggers ---- */
 
-#define RECYCLE(change, bytes, RULE)                                               \
-    do {                                                                           \
-        const uint32_t before = cacherig_broken(rig, PR_RULE_##RULE);              \
-                                                                                   \
-        cacherig_recycle_make(&r, handler, 0);                                     \
-        change;                                                                    \
-        expect_broken(rig, PR_RULE_##RULE, before, cacherig_send(rig, &r, bytes)); \
+#define RECYCLE(change, bytes, RULE)                                                        \
+    do {                                                                                    \
+        const uint32_t before = cacherig_broken(rig, PR_RULE_##RULE);                       \
+                                                                                            \
+        cacherig_recycle_make(&r, handler, 0);                                              \
+        change;                                                                             \
+        cacherig_expect_broken(rig, PR_RULE_##RULE, before, cacherig_send(rig, &r, bytes)); \
     } while (0)
 
 static void checks_a_recycle(void **state)
@@ -344,13 +159,13 @@ static void checks_a_recycle(void **state)
     assert_int_equal(cacherig_out(rig, 0), 0xe0000000u - IMAGE_OUTPUT_BYTES);
 }
 
-#define TRIGGER(change, bytes, RULE)                                               \
-    do {                                                                           \
-        const uint32_t before = cacherig_broken(rig, PR_RULE_##RULE);              \
-                                                                                   \
-        cacherig_trigger_make(&t, handler, 100);                                   \
-        change;                                                                    \
-        expect_broken(rig, PR_RULE_##RULE, before, cacherig_send(rig, &t, bytes)); \
+#define TRIGGER(change, bytes, RULE)                                                        \
+    do {                                                                                    \
+        const uint32_t before = cacherig_broken(rig, PR_RULE_##RULE);                       \
+                                                                                            \
+        cacherig_trigger_make(&t, handler, 100);                                            \
+        change;                                                                             \
+        cacherig_expect_broken(rig, PR_RULE_##RULE, before, cacherig_send(rig, &t, bytes)); \
     } while (0)
 
 static void checks_a_trigger(void **state)
@@ -542,26 +357,34 @@ static void a_process_takes_its_requests_with_it(void **state)
     assert_int_equal(cacherig_trigger(rig, other, 2), PR_STATUS_WRONG_STATE);
 }
 
+static void expect_disabled(struct fwrig *rig)
+{
+    const uint32_t before = cacherig_broken(rig, PR_RULE_CACHE_DISABLED);
+    struct cacherig_install install;
+
+    cacherig_install_make(&install);
+    cacherig_expect_broken(rig, PR_RULE_CACHE_DISABLED, before, cacherig_install(rig, &install, NULL));
+}
+
 static void force_disable(void **state)
 {
     struct fwrig *rig = *state;
     const uint64_t handler = ready(rig, 1, 0), idle = cacherig_request(rig, 1, 0);
-    struct cacherig_install i;
     uint32_t word = 0, broken = cacherig_broken(rig, PR_RULE_CACHE_DISABLE_TRUE);
 
-    expect_broken(rig, PR_RULE_CACHE_DISABLE_TRUE, broken, cacherig_disable(rig, 0));
-    expect_broken(rig, PR_RULE_CACHE_DISABLE_TRUE, broken + 1, cacherig_disable(rig, 2));
+    cacherig_expect_broken(rig, PR_RULE_CACHE_DISABLE_TRUE, broken, cacherig_disable(rig, 0));
+    cacherig_expect_broken(rig, PR_RULE_CACHE_DISABLE_TRUE, broken + 1, cacherig_disable(rig, 2));
     assert_int_equal(cacherig_trigger(rig, handler, 1), 0);
     assert_int_equal(cacherig_disable(rig, 1), 0);
     assert_int_equal(cacherig_trigger(rig, handler, 2), PR_STATUS_WRONG_STATE);
     assert_int_equal(cacherig_trigger(rig, idle, 2), PR_STATUS_WRONG_STATE);
-    INSTALL((void)0, CACHE_DISABLED);
+    expect_disabled(rig);
     cacherig_retire(rig, 0);
     cacherig_expect(rig, handler, 1, 0, PR_STATUS_OK);
-    INSTALL((void)0, CACHE_DISABLED);
+    expect_disabled(rig);
     assert_int_equal(cacherig_disable(rig, 1), 0);
     assert_int_equal(fwrig_control(rig, PR_CMD_STOP, &word, sizeof(word)), 0);
-    INSTALL((void)0, CACHE_DISABLED);
+    expect_disabled(rig);
     assert_int_equal(fwrig_control(rig, PR_CMD_START, &word, sizeof(word)), 0);
     (void)cacherig_request(rig, 1, 0);
 }
@@ -600,11 +423,14 @@ static void a_group_runs_its_active_member(void **state)
     assert_int_equal(cacherig_out(rig, 2), CACHERIG_SET(0));
     cacherig_retire(rig, 0);
     cacherig_expect(rig, second, 3, 0, PR_STATUS_OK);
-    /* When the active member goes, the first is active again. */
-    assert_int_equal(cacherig_invalidate(rig, second, NULL), 0);
+    /* When the active member goes, the first is active at once, also while the member's execution runs. */
+    assert_int_equal(cacherig_recycle_again(rig, first, 0), 0);
     assert_int_equal(cacherig_recycle_again(rig, first, 1), 0);
     assert_int_equal(cacherig_trigger(rig, first, 4), 0);
-    assert_int_equal(fwrig_push_at(rig, 3)->address, FWRIG_TEXT);
+    assert_int_equal(fwrig_push_at(rig, 3)->address, FWRIG_TEXT + 0x400);
+    assert_int_equal(cacherig_invalidate(rig, second, NULL), 0);
+    assert_int_equal(cacherig_trigger(rig, first, 4), 0);
+    assert_int_equal(fwrig_push_at(rig, 4)->address, FWRIG_TEXT);
 }
 
 static void the_first_member_takes_the_others_with_it(void **state)
@@ -654,6 +480,54 @@ static void a_stuck_execution_is_aborted(void **state)
     cacherig_expect(rig, handler, 3, 0, PR_STATUS_OK);
 }
 
+/* The abort does not clear the queue: the host resets it, and what waited for a set goes on after that. */
+static void a_reset_ends_executions_once(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = ready(rig, 2, 0);
+    struct pr_reset_notification reset;
+    struct pr_body_reset range = {.first_queue = CACHERIG_QUEUE, .last_queue = CACHERIG_QUEUE};
+
+    for (uint64_t i = 1; i < 4; i++)
+        assert_int_equal(cacherig_trigger(rig, handler, i), 0);
+    fwrig_keep_aborted(rig, true);
+    (void)fwrig_pass(rig, 2100000000ull);
+    (void)fwrig_pass(rig, 2100000000ull);
+    assert_true(fwrig_notification(rig, &reset));
+    assert_int_equal(cacherig_trigger(rig, handler, 4), PR_STATUS_NOT_READY);
+    fwrig_keep_aborted(rig, false);
+    fwrig_write(rig, PR_ENGINE_TM + PR_TM_ABORT, PR_TM_ABORT_QUEUE(CACHERIG_QUEUE));
+    assert_int_equal(fwrig_control(rig, PR_CMD_RESET, &range, sizeof(range)), 0);
+    cacherig_expect(rig, handler, 1, 0, PR_STATUS_ABORTED);
+    cacherig_expect(rig, handler, 2, 1, PR_STATUS_ABORTED);
+    assert_int_equal(fwrig_pushes(rig), 2);
+    assert_int_equal(cacherig_recycle_again(rig, handler, 1), 0);
+    assert_int_equal(fwrig_pushes(rig), 3);
+    cacherig_retire(rig, 0);
+    cacherig_expect(rig, handler, 3, 1, PR_STATUS_OK);
+}
+
+/* 127 calls of the process are under way: the trigger is accepted and starts when one has gone. */
+static void executions_wait_for_calls(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t handler = ready(rig, 1, 0);
+    struct pr_program_event event;
+    union fwrig_call call;
+
+    for (unsigned i = 0; i < 127; i++) {
+        fwrig_call_make(&call, i + 1);
+        call.call.priority = 5;
+        assert_int_equal(fwrig_call(rig, &call), 0);
+    }
+    assert_int_equal(cacherig_trigger(rig, handler, 1), 0);
+    assert_int_equal(fwrig_pushes(rig), 2);
+    fwrig_retire(rig, 5, 0, true);
+    (void)fwrig_run(rig);
+    assert_true(fwrig_event(rig, &event, true));
+    assert_int_equal(fwrig_push_at(rig, fwrig_pushes(rig) - 1)->queue, CACHERIG_QUEUE);
+}
+
 static void the_report_shows_requests_and_pools(void **state)
 {
     struct fwrig *rig = *state;
@@ -689,11 +563,6 @@ int main(void)
         T(sets_are_taken_in_the_order_of_recycling),
         T(the_loop_logs_triggers_when_asked),
         T(automatic_and_quiet),
-        T(checks_the_shape_of_an_install),
-        T(content_4_is_for_calls_only),
-        T(checks_links_groups_and_follows),
-        T(the_pool_has_sixteen),
-        T(an_exhausted_arena_refuses_an_install),
         T(checks_a_recycle),
         T(checks_a_trigger),
         T(outstanding_triggers_are_127_at_most),
@@ -706,6 +575,8 @@ int main(void)
         T(a_group_runs_its_active_member),
         T(the_first_member_takes_the_others_with_it),
         T(a_stuck_execution_is_aborted),
+        T(a_reset_ends_executions_once),
+        T(executions_wait_for_calls),
         T(the_report_shows_requests_and_pools),
     };
 

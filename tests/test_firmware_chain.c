@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cacherig.h"
+#include "rtkernel/heap.h"
 
 static int setup(void **state)
 {
@@ -376,6 +377,179 @@ static void random_operations_lose_no_set(void **state)
     assert_true(retired > 10);
 }
 
+/* ---- many requests ---- */
+
+/* Four groups: alone, resident, a pair of members, and one that follows the first. */
+#define REQUESTS 5u
+struct host {
+    uint64_t handler[REQUESTS]; /* 0: not installed */
+    uint64_t time;
+    uint64_t accepted, reported, dropped;
+    uint64_t recycled;
+};
+
+static void install_one(struct fwrig *rig, struct host *h, unsigned which, struct test_rng *rng)
+{
+    struct cacherig_install install;
+
+    cacherig_install_make(&install);
+    install.header.procedure_id = which % 2;
+    install.header.priority = (uint32_t)test_rng_range(rng, 3, 4);
+    install.body.output_sets = 3;
+    install.body.flags = test_rng_bool(rng) ? PR_CACHE_AUTO_RECYCLE : 0;
+    if (which == 1)
+        cacherig_install_link(&install, 0);
+    if (which == 3) {
+        install.body.group = h->handler[2];
+        cacherig_install_link(&install, 0);
+    }
+    if (which == 4 && h->handler[0]) {
+        install.body.follow = h->handler[0];
+        cacherig_install_link(&install, h->handler[0]);
+    }
+    assert_int_equal(cacherig_install(rig, &install, &h->handler[which]), 0);
+}
+
+/* Each accepted trigger, and each follower, is reported once; requests may end in between. */
+static void take_events(struct fwrig *rig, struct host *h)
+{
+    struct pr_notify_chaining event;
+
+    while (fwrig_chaining(rig, &event)) {
+        const bool ended = event.state == PR_CACHE_AVAILABLE && event.set == PR_NO_ID && !event.status;
+
+        h->reported += !ended;
+    }
+}
+
+/* Of each group: where its sets are. */
+static void check_sets(const struct fw *fw, const struct fw_cache_request *group)
+{
+    uint32_t available = 0;
+
+    for (unsigned i = 0; i < group->available; i++)
+        available |= 1u << group->order[(group->oldest + i) % PR_CACHE_SETS_MAX];
+    for (unsigned i = 0; i < group->sets; i++) {
+        const struct fw_output_set *set = &group->set[i];
+        const bool is_available = rt_fsm_state(&set->machine) == PR_OUTPUT_SET_AVAILABLE;
+
+        assert_int_equal(is_available, available >> i & 1);
+        if (set->execution == FW_NO_EXECUTION)
+            continue;
+        assert_false(is_available);
+        assert_int_equal(fw->cache.execution[set->execution].set, i);
+        assert_true(fw->cache.execution[set->execution].references > 0);
+    }
+}
+
+static unsigned list_length(const struct fw *fw, uint16_t number)
+{
+    unsigned length = 0;
+
+    for (; number != FW_NO_EXECUTION; number = fw->cache.execution[number].next)
+        length++;
+    return length;
+}
+
+/* An execution is free, is to be reported, or has references; a running one shares its set with no other. */
+static void check_executions(const struct fw *fw)
+{
+    bool held[FW_EXECUTIONS] = {0};
+    uint32_t written[PR_CACHE_REQUESTS_MAX] = {0};
+    unsigned live = 0, busy = 0;
+
+    for (uint16_t n = fw->cache.free.head; n != FW_NO_EXECUTION; n = fw->cache.execution[n].next)
+        held[n] = true;
+    for (unsigned n = 0; n < FW_EXECUTIONS; n++) {
+        const struct fw_execution *x = &fw->cache.execution[n];
+        const unsigned group = fw->cache.request[x->request].first;
+
+        live += !held[n];
+        if (held[n] || x->state != FW_EXECUTION_RUNNING)
+            continue;
+        assert_false(written[group] >> x->set & 1);
+        written[group] |= 1u << x->set;
+        for (unsigned i = 0; i < PR_CACHE_LINKS_MAX; i++)
+            if (x->source[i] != FW_NO_EXECUTION)
+                assert_int_equal(fw->cache.execution[x->source[i]].state, FW_EXECUTION_ENDED);
+    }
+    assert_int_equal(live + list_length(fw, fw->cache.free.head), FW_EXECUTIONS);
+    for (unsigned i = 0; i < PR_CACHE_REQUESTS_MAX; i++)
+        busy += fw->cache.request[i].busy;
+    assert_true(busy <= live);
+}
+
+static void step_once(struct fwrig *rig, struct host *h, struct test_rng *rng)
+{
+    const unsigned which = (unsigned)test_rng_range(rng, 0, REQUESTS - 1);
+    const uint32_t set = (uint32_t)test_rng_range(rng, 0, 2);
+    uint32_t status;
+
+    if (!h->handler[which]) {
+        if (which != 3 || h->handler[2])
+            install_one(rig, h, which, rng);
+        return;
+    }
+    switch (test_rng_range(rng, 0, 11)) {
+    case 0:
+        status = cacherig_invalidate(rig, h->handler[which], NULL);
+        assert_int_equal(status, 0);
+        h->handler[which] = 0;
+        if (which == 2)
+            h->handler[3] = 0;
+        break;
+    case 1: (void)cacherig_select(rig, h->handler[2], h->handler[2 + which % 2]); break;
+    case 2:
+    case 3:
+    case 4: h->recycled += !cacherig_recycle(rig, h->handler[which], set); break;
+    case 5:
+    case 6: h->accepted += !cacherig_trigger(rig, h->handler[which], ++h->time); break;
+    case 7: h->accepted += !cacherig_trigger_linked(rig, h->handler[which], ++h->time); break;
+    default:
+        status = test_rng_range(rng, 0, 9) ? 0 : PR_TM_CODE_TRANSLATION;
+        for (unsigned queue = 3; queue <= 4; queue++)
+            if (fwrig_read(rig, PR_ENGINE_TQ + queue * PR_TQ_STRIDE + PR_TQ_VACANT) < 2)
+                fwrig_retire(rig, queue, status, true);
+        assert_int_equal(fwrig_run(rig), FWRIG_IDLE);
+    }
+}
+
+static void random_requests_keep_their_sets(void **state)
+{
+    struct fwrig *rig = *state;
+    const struct fw *fw = cacherig_fw(rig);
+    const uint64_t used = rt_heap_info(fw->kernel, RT_ARENA_SYSTEM).used;
+    struct host h = {0};
+    struct test_rng rng;
+
+    test_rng_init(&rng, 14);
+    for (unsigned step = 0; step < 2000; step++) {
+        step_once(rig, &h, &rng);
+        take_events(rig, &h);
+        for (unsigned i = 0; i < PR_CACHE_REQUESTS_MAX; i++)
+            if (fw->cache.request[i].handler && fw->cache.request[i].first == i)
+                check_sets(fw, &fw->cache.request[i]);
+        check_executions(fw);
+    }
+    for (unsigned i = 0; i < REQUESTS; i++)
+        if (h.handler[i] && i != 3)
+            assert_int_equal(cacherig_invalidate(rig, h.handler[i], NULL), 0);
+    for (unsigned i = 0; i < 40; i++)
+        for (unsigned queue = 3; queue <= 4; queue++)
+            if (fwrig_read(rig, PR_ENGINE_TQ + queue * PR_TQ_STRIDE + PR_TQ_VACANT) < 2) {
+                fwrig_retire(rig, queue, 0, true);
+                (void)fwrig_run(rig);
+            }
+    take_events(rig, &h);
+    assert_int_equal(fw->process[0].requests, 0);
+    assert_int_equal(fw->process[0].calls, 0);
+    assert_int_equal(list_length(fw, fw->cache.free.head), FW_EXECUTIONS);
+    assert_int_equal(rt_heap_info(fw->kernel, RT_ARENA_SYSTEM).used, used);
+    /* Followers were accepted by the firmware itself, or dropped and reported once. */
+    assert_true(h.accepted > 100 && h.recycled > 50 && h.reported >= h.accepted);
+    assert_int_equal(fw->notify.lost_ever, 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -385,7 +559,7 @@ int main(void)
         T(what_follows_a_failure_is_not_run), T(two_procedures_run_from_one_trigger),
         T(followers_read_their_own_source),   T(nothing_follows_a_failure),
         T(a_source_ends_after_its_readers),   T(a_follower_without_inputs_is_dropped),
-        T(random_operations_lose_no_set),
+        T(random_operations_lose_no_set),     T(random_requests_keep_their_sets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -359,8 +359,8 @@ ANE_API int ane_machine_dump(struct ane_machine *machine, void *buffer, size_t *
 #define ANE_MACHINE_REPORTS "tasks, pools, arenas, counters and cache"
 
 /*
- * What the running firmware says of itself, as text: "tasks", "pools", "arenas", "counters" or "cache". *bytes
- * is the room in `buffer`, and becomes the length of the text, which ends with a 0. Wakes a device that
+ * What the running firmware says of itself, as text: "tasks", "pools", "arenas", "counters" or "cache". The
+ * room in `buffer` is *bytes, which becomes the length of the text, which ends with a 0. Wakes a device that
  * sleeps; blocks until the firmware has answered.
  * 0, or -EINVAL for another name, or when a pointer is NULL; -ENOSPC when the room is too small; -EIO when
  * the firmware does not answer; -ENODEV when the machine has no firmware; -EPERM as above.

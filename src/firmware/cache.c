@@ -112,8 +112,6 @@ static void end(struct fw *fw, struct fw_cache_request *request)
     if (group == request)
         return;
     group->members--;
-    if (group->active == fw_cache_index(fw, request))
-        group->active = request->first;
     fw_cache_settle(fw, group);
 }
 
@@ -145,6 +143,8 @@ static void invalidate(struct fw *fw, struct fw_cache_request *request)
     request->busy++;
     request->announce = false;
     rt_fsm_post(&request->machine, EVENT_INVALIDATE, 0);
+    if (fw_cache_group(fw, request)->active == index)
+        fw_cache_group(fw, request)->active = request->first;
     for (unsigned i = 0; i < PR_CACHE_REQUESTS_MAX; i++)
         if (i != index && fw->cache.request[i].handler && fw->cache.request[i].first == index)
             invalidate(fw, &fw->cache.request[i]);

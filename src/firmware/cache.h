@@ -31,14 +31,11 @@ static inline struct fw_cache_request *fw_cache_group(struct fw *fw, const struc
     return &fw->cache.request[request->first];
 }
 
-/* The output of a member for a buffer of the group's sets: the same one, or its own at that place. */
+/* The output of a member that a buffer of the group's sets is for, by its place there. */
 static inline uint32_t fw_cache_output(const struct fw_cache_request *group,
                                        const struct fw_cache_request *member, unsigned place)
 {
-    for (unsigned i = 0; i < member->outputs; i++)
-        if (member->output[i] == group->output[place])
-            return group->output[place];
-    return member->output[place];
+    return member->own_outputs ? member->output[place] : group->output[place];
 }
 
 /* A request that has been checked, with its block, is in use from here on; its handler is given. */

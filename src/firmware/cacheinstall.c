@@ -3,6 +3,7 @@
 #include "firmware/cacheinstall.h"
 
 #include "firmware/cache.h"
+#include "firmware/cachebar.h"
 #include "firmware/cacheset.h"
 #include "firmware/call.h"
 #include "firmware/event.h"
@@ -38,9 +39,10 @@ static enum pr_status check_counts(struct fw *fw, const struct pr_command_header
     if (header->id == PR_CMD_PROCEDURE_CALL_CACHE_REQUEST_WITH_SHARED_EVENTS) {
         status = fw_rule(fw, PR_RULE_WAIT_EVENTS, body->wait_events <= PR_WAIT_EVENTS_MAX, body->wait_events);
         if (!status)
-            status = fw_rule(fw, PR_RULE_SIGNAL_EVENTS,
-                             body->signal_events && body->signal_events <= PR_SIGNAL_EVENTS_MAX,
+            status = fw_rule(fw, PR_RULE_SIGNAL_EVENTS, body->signal_events <= PR_SIGNAL_EVENTS_MAX,
                              body->signal_events);
+        if (!status)
+            status = fw_rule(fw, PR_RULE_EVENTS, events, events);
     } else {
         status = fw_rule(fw, PR_RULE_WAIT_EVENTS, !events, events);
     }
@@ -96,8 +98,8 @@ static bool has(const uint16_t *list, unsigned count, uint32_t index)
     return false;
 }
 
-/* The buffers of the procedure that a call binds, each once. */
-static void list_buffers(struct fw *fw, struct fw_cache_request *request)
+/* The buffers of the procedure that a call binds, each once; not those of BARs that the request sets. */
+static void list_buffers(struct fw *fw, struct fw_cache_request *request, uint32_t custom)
 {
     const struct fw_process *process = &fw->process[request->process];
     const struct fw_program *program = fw->program[process->program];
@@ -111,8 +113,8 @@ static void list_buffers(struct fw *fw, struct fw_cache_request *request)
         const uint16_t place = program->place[index];
         const bool output = container->buffer[place].type == PR_BUFFER_OUT;
 
-        if (process->rebase->own[place] || has(request->input, request->inputs, index) ||
-            has(request->output, request->outputs, index))
+        if (custom >> operation->bar[i].bar & 1 || process->rebase->own[place] ||
+            has(request->input, request->inputs, index) || has(request->output, request->outputs, index))
             continue;
         if (output)
             request->output[request->outputs++] = (uint16_t)index;
@@ -126,21 +128,21 @@ static uint64_t bytes_of(const struct fw_program *program, uint32_t index)
     return program->container.buffer[program->place[index]].bytes;
 }
 
-/*
- * A member has the outputs of the first, or as many of its own of the same sizes: procedures of one program
- * may have buffers for themselves.
- */
-static bool same_outputs(const struct fw *fw, const struct fw_cache_request *first,
-                         const struct fw_cache_request *member)
+static bool same_outputs(const struct fw_cache_request *a, const struct fw_cache_request *b)
 {
-    const struct fw_program *program = fw->program[fw->process[first->process].program];
-
-    if (first->outputs != member->outputs)
-        return false;
-    for (unsigned i = 0; i < first->outputs; i++)
-        if (bytes_of(program, fw_cache_output(first, member, i)) != bytes_of(program, first->output[i]))
+    for (unsigned i = 0; i < a->outputs; i++)
+        if (!has(b->output, b->outputs, a->output[i]))
             return false;
-    return true;
+    return a->outputs == b->outputs;
+}
+
+static bool alike_outputs(const struct fw_program *program, const struct fw_cache_request *a,
+                          const struct fw_cache_request *b)
+{
+    for (unsigned i = 0; a->outputs == b->outputs && i < a->outputs; i++)
+        if (bytes_of(program, a->output[i]) != bytes_of(program, b->output[i]))
+            return false;
+    return a->outputs == b->outputs;
 }
 
 static enum pr_status check_group(struct fw *fw, struct install *install)
@@ -149,38 +151,53 @@ static enum pr_status check_group(struct fw *fw, struct install *install)
     struct fw_cache_request *group;
 
     install->group = NULL;
+    install->request->own_outputs = false;
     if (!handler)
         return PR_STATUS_OK;
     group = find_own(fw, handler, install->header->process_id);
     install->group = group;
+    if (group)
+        install->request->own_outputs = !same_outputs(group, install->request);
     return fw_rule(fw, PR_RULE_CACHE_GROUP,
-                   group && fw_cache_group(fw, group) == group && same_outputs(fw, group, install->request) &&
-                       group->sets == install->body->output_sets,
+                   group && fw_cache_group(fw, group) == group && group->sets == install->body->output_sets &&
+                       (!install->request->own_outputs ||
+                        alike_outputs(fw->program[install->header->program_id], group, install->request)),
                    handler);
 }
 
-/* A link of a new request: `i` of them came before it. */
-static bool link_sound(struct fw *fw, const struct install *install, uint32_t i)
+/* The buffer of the group's sets that a link of the source names, by either name; PR_NO_ID: there is none. */
+static uint32_t set_buffer(const struct fw_cache_request *group, const struct fw_cache_request *source,
+                           uint32_t output)
+{
+    if (has(group->output, group->outputs, output))
+        return output;
+    for (unsigned i = 0; i < group->outputs; i++)
+        if (fw_cache_output(group, source, i) == output)
+            return group->output[i];
+    return PR_NO_ID;
+}
+
+/* A link of a new request, which is kept; `i` of them came before it. */
+static bool take_link(struct fw *fw, const struct install *install, uint32_t i)
 {
     const struct pr_cache_link *link = &install->body->link[i];
-    const struct fw_cache_request *request = install->request, *group = install->group;
     const struct fw_program *program = fw->program[install->header->program_id];
+    const struct fw_cache_request *source = install->request, *group = install->group;
+    uint32_t output;
 
     if (link->source) {
-        const struct fw_cache_request *source = find_own(fw, link->source, install->header->process_id);
-
+        source = find_own(fw, link->source, install->header->process_id);
         if (!source)
             return false;
         group = fw_cache_group(fw, source);
-    } else if (!group) {
-        group = request;
     }
+    output = set_buffer(group ? group : source, source, link->output);
     for (uint32_t j = 0; j < i; j++)
         if (install->body->link[j].input == link->input)
             return false;
-    return has(request->input, request->inputs, link->input) &&
-           has(group->output, group->outputs, link->output) &&
-           bytes_of(program, link->output) >= bytes_of(program, link->input);
+    install->request->link[i] = (struct pr_cache_link){link->source, output, link->input};
+    return output != PR_NO_ID && has(install->request->input, install->request->inputs, link->input) &&
+           bytes_of(program, output) >= bytes_of(program, link->input);
 }
 
 static enum pr_status check_links(struct fw *fw, const struct install *install)
@@ -189,10 +206,36 @@ static enum pr_status check_links(struct fw *fw, const struct install *install)
     enum pr_status status = PR_STATUS_OK;
 
     for (uint32_t i = 0; !status && i < body->links; i++)
-        status = fw_rule(fw, PR_RULE_CACHE_LINK, link_sound(fw, install, i), i);
+        status = fw_rule(fw, PR_RULE_CACHE_LINK, take_link(fw, install, i), i);
     if (!status && body->follow)
         status = fw_rule(fw, PR_RULE_CACHE_FOLLOW,
                          find_own(fw, body->follow, install->header->process_id) != NULL, body->follow);
+    return status;
+}
+
+/* Different shared events among the records: one more is active only while fewer than two are. */
+static uint32_t count_shared(const struct pr_event *event, uint32_t count)
+{
+    uint32_t shared = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t j = 0;
+
+        while (j < i && (event[j].type != PR_EVENT_SHARED || event[j].id != event[i].id))
+            j++;
+        shared += event[i].type == PR_EVENT_SHARED && j == i;
+    }
+    return shared;
+}
+
+static enum pr_status check_events(struct fw *fw, const struct install *install)
+{
+    const uint32_t waits = install->body->wait_events, count = waits + install->body->signal_events;
+    const uint32_t shared = count_shared(install->event, count);
+    enum pr_status status = fw_rule(fw, PR_RULE_SHARED_EVENTS, shared <= PR_SHARED_EVENTS_MAX, shared);
+
+    for (uint32_t i = 0; !status && i < count; i++)
+        status = fw_event_check(fw, &install->event[i], i >= waits);
     return status;
 }
 
@@ -208,33 +251,38 @@ static struct fw_cache_request *find_free(struct fw *fw)
 }
 
 /* What is known before the checks of links and groups; the rest of an available request has no meaning. */
-static void describe(struct fw *fw, const struct install *install)
+static void describe(struct fw *fw, const struct install *install, uint32_t custom)
 {
     struct fw_cache_request *request = install->request;
 
     request->process = (uint16_t)install->header->process_id;
     request->procedure = install->header->procedure_id;
     request->priority = install->header->priority;
-    list_buffers(fw, request);
+    list_buffers(fw, request, custom);
 }
 
 static enum pr_status check(struct fw *fw, struct install *install)
 {
-    enum pr_status status = check_counts(fw, install->header, install->body);
+    enum pr_status status = check_shape(fw, install->body);
+    uint32_t custom = 0;
 
     if (!status)
-        status = check_shape(fw, install->body);
-    if (!status)
         status = check_target(fw, install->header);
+    if (!status)
+        status =
+            fw_cachebar_check(fw, fw->program[install->header->program_id], install->header->procedure_id,
+                              install->bar, install->body->custom_bars, &custom);
     if (status)
         return status;
     install->request = find_free(fw);
     status = fw_rule(fw, PR_RULE_CACHE_INDEX, install->request != NULL, PR_CACHE_REQUESTS_MAX);
     if (status)
         return status;
-    describe(fw, install);
+    describe(fw, install, custom);
     status = check_group(fw, install);
-    return status ? status : check_links(fw, install);
+    if (!status)
+        status = check_links(fw, install);
+    return status ? status : check_events(fw, install);
 }
 
 /* Bars, events and, of a first member, the buffers of the sets, in one block. */
@@ -271,7 +319,6 @@ static void fill(struct fw *fw, const struct install *install)
     request->outstanding = request->busy = 0;
     request->ended = request->failed = request->dropped = 0;
     request->links = (uint8_t)body->links;
-    rt_memcpy(request->link, body->link, body->links * sizeof(request->link[0]));
     request->bars = body->custom_bars;
     request->waits = body->wait_events;
     request->signals = body->signal_events;
@@ -290,12 +337,16 @@ enum pr_status fw_cacheinstall_run(struct fw *fw, struct pr_command_header *head
 {
     struct pr_body_cache_install *command = body;
     struct install install = {.header = header, .body = command};
-    enum pr_status status = check(fw, &install);
+    enum pr_status status = check_counts(fw, header, command);
 
     if (status)
         return status;
+    /* one of them is there, at most */
     install.bar = (const void *)&command->link[command->links];
     install.event = (const void *)&command->link[command->links];
+    status = check(fw, &install);
+    if (status)
+        return status;
     if (!make_block(fw, &install)) {
         fw_log(fw, RT_LOG_WARNING, "a cache request is refused: the system arena has no room for its %u sets",
                command->output_sets);

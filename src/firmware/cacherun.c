@@ -7,31 +7,16 @@
 #include "firmware/cacherun.h"
 
 #include "firmware/cache.h"
+#include "firmware/cachebar.h"
 #include "firmware/cacheset.h"
+#include "firmware/cachetrigger.h"
 #include "firmware/call.h"
+#include "firmware/event.h"
 #include "firmware/exeloop.h"
-#include "firmware/log.h"
 #include "firmware/notify.h"
-#include "firmware/rebase.h"
 #include "firmware/retained.h"
-#include "firmware/rule.h"
-#include "firmware/shared.h"
-#include "protocol/log_line.h"
-
-static struct fw_execution *execution_at(struct fw *fw, uint16_t number)
-{
-    return &fw->cache.execution[number];
-}
-
-static struct fw_cache_request *request_of(struct fw *fw, const struct fw_execution *x)
-{
-    return &fw->cache.request[x->request];
-}
-
-static uint16_t number_of(const struct fw *fw, const struct fw_execution *x)
-{
-    return (uint16_t)(x - fw->cache.execution);
-}
+#include "rtkernel/heap.h"
+#include "rtkernel/memory.h"
 
 /* ---- lists ---- */
 
@@ -79,13 +64,13 @@ void fw_cacherun_init(struct fw *fw)
 
 static void release(struct fw *fw, struct fw_execution *x)
 {
-    put(fw, &fw->cache.free, number_of(fw, x));
+    put(fw, &fw->cache.free, fw_cacherun_number(fw, x));
 }
 
 /* No execution reads its set any more: the firmware recycles it, or it is the host's. */
 static void release_set(struct fw *fw, const struct fw_execution *x)
 {
-    const struct fw_cache_request *request = request_of(fw, x);
+    const struct fw_cache_request *request = fw_cacherun_request(fw, x);
     struct fw_cache_request *group = fw_cache_group(fw, request);
 
     if (x->set == FW_NO_SET)
@@ -97,8 +82,8 @@ static void release_set(struct fw *fw, const struct fw_execution *x)
 
 static void drop(struct fw *fw, uint16_t number)
 {
-    struct fw_execution *x = execution_at(fw, number);
-    struct fw_cache_request *request = request_of(fw, x);
+    struct fw_execution *x = fw_cacherun_at(fw, number);
+    struct fw_cache_request *request = fw_cacherun_request(fw, x);
 
     if (--x->references)
         return;
@@ -158,7 +143,7 @@ void fw_cacherun_report(struct fw *fw)
     struct fw_cache *c = &fw->cache;
 
     while (c->events.head != FW_NO_EXECUTION && fw->notify.count < FW_NOTIFICATIONS) {
-        struct fw_execution *x = execution_at(fw, take(fw, &c->events));
+        struct fw_execution *x = fw_cacherun_at(fw, take(fw, &c->events));
 
         post(fw, x);
         x->reported = true;
@@ -175,8 +160,8 @@ void fw_cacherun_report(struct fw *fw)
 /* An execution leaves the queue or the engine: its event, and what it read. Its own reference goes last. */
 static void finish(struct fw *fw, struct fw_execution *x, enum pr_status status)
 {
-    struct fw_cache_request *request = request_of(fw, x), *group = fw_cache_group(fw, request);
-    const uint16_t number = number_of(fw, x);
+    struct fw_cache_request *request = fw_cacherun_request(fw, x), *group = fw_cache_group(fw, request);
+    const uint16_t number = fw_cacherun_number(fw, x);
 
     x->state = status ? FW_EXECUTION_FAILED : FW_EXECUTION_ENDED;
     x->status = (uint8_t)status;
@@ -204,7 +189,7 @@ static void cancel(struct fw *fw, struct fw_execution *x, enum pr_status status)
 static bool reads_failed(struct fw *fw, const struct fw_execution *x)
 {
     for (unsigned i = 0; i < PR_CACHE_LINKS_MAX; i++)
-        if (x->source[i] != FW_NO_EXECUTION && execution_at(fw, x->source[i])->state == FW_EXECUTION_FAILED)
+        if (x->source[i] != FW_NO_EXECUTION && fw_cacherun_at(fw, x->source[i])->state == FW_EXECUTION_FAILED)
             return true;
     return false;
 }
@@ -213,7 +198,7 @@ static bool reads_group(struct fw *fw, const struct fw_execution *x, const struc
 {
     for (unsigned i = 0; i < PR_CACHE_LINKS_MAX; i++)
         if (x->source[i] != FW_NO_EXECUTION &&
-            fw_cache_group(fw, request_of(fw, execution_at(fw, x->source[i]))) == group)
+            fw_cache_group(fw, fw_cacherun_request(fw, fw_cacherun_at(fw, x->source[i]))) == group)
             return true;
     return false;
 }
@@ -226,10 +211,10 @@ static struct fw_execution *find_lost(struct fw *fw, const struct fw_cache_reque
 
         if (!group->handler || group->first != i)
             continue;
-        for (uint16_t n = group->waiting.head; n != FW_NO_EXECUTION; n = execution_at(fw, n)->next) {
-            struct fw_execution *x = execution_at(fw, n);
+        for (uint16_t n = group->waiting.head; n != FW_NO_EXECUTION; n = fw_cacherun_at(fw, n)->next) {
+            struct fw_execution *x = fw_cacherun_at(fw, n);
 
-            if (reads_failed(fw, x) || (request && request_of(fw, x) == request) ||
+            if (reads_failed(fw, x) || (request && fw_cacherun_request(fw, x) == request) ||
                 (request && fw_cache_group(fw, request) == request && reads_group(fw, x, request)))
                 return x;
         }
@@ -243,7 +228,7 @@ static void cancel_lost(struct fw *fw, const struct fw_cache_request *request)
     struct fw_execution *x;
 
     while ((x = find_lost(fw, request)) != NULL) {
-        take_out(fw, &fw_cache_group(fw, request_of(fw, x))->waiting, number_of(fw, x));
+        take_out(fw, &fw_cache_group(fw, fw_cacherun_request(fw, x))->waiting, fw_cacherun_number(fw, x));
         cancel(fw, x, PR_STATUS_ABORTED);
     }
 }
@@ -255,258 +240,44 @@ void fw_cacherun_abort(struct fw *fw, struct fw_cache_request *request)
         fw_cacherun_forget(fw, request);
 }
 
-/* ---- triggers ---- */
+/* ---- the life of an execution ---- */
 
-struct trigger {
-    uint64_t timestamp, cookie;
-    uint32_t ticket;
-};
-
-/* The execution whose output a link brings: that which has just ended, for what follows it. */
-static uint16_t source_of(struct fw *fw, const struct fw_cache_request *request,
-                          const struct pr_cache_link *link, const struct fw_execution *before)
+struct fw_execution *fw_cacherun_next(struct fw *fw)
 {
-    const struct fw_cache_request *source = link->source ? fw_cache_find(fw, link->source) : request, *group;
-
-    if (!source || !fw_cache_in_use(source))
-        return FW_NO_EXECUTION;
-    group = fw_cache_group(fw, source);
-    if (before && fw_cache_group(fw, request_of(fw, before)) == group)
-        return number_of(fw, before);
-    return group->latest;
+    return fw->cache.free.head == FW_NO_EXECUTION ? NULL : fw_cacherun_at(fw, fw->cache.free.head);
 }
 
-static int input_place(const struct fw_cache_request *request, uint32_t index)
-{
-    for (int i = 0; i < request->inputs; i++)
-        if (request->input[i] == index)
-            return i;
-    return -1;
-}
-
-/* A buffer of the trigger; `seen` gets a bit per input. */
-static enum pr_status take_input(struct fw *fw, const struct fw_cache_request *request,
-                                 const struct pr_buffer *buffer, struct fw_chained *input, uint32_t *seen)
-{
-    const int place = input_place(request, buffer->index);
-    const char *wrong;
-    enum pr_status status =
-        fw_rule(fw, PR_RULE_TRIGGER_BUFFERS, place >= 0 && !(*seen >> place & 1), buffer->index);
-
-    if (!status)
-        status = fw_rule(fw, PR_RULE_BUFFER_HIGH, !(buffer->address >> 32), buffer->address);
-    if (status)
-        return status;
-    wrong = fw_rebase_wrong(fw->program[fw->process[request->process].program], buffer);
-    if (wrong) {
-        fw_log(fw, RT_LOG_WARNING, "input %u of a trigger, 0x%llx bytes at 0x%llx, %s", buffer->index,
-               (unsigned long long)buffer->bytes, (unsigned long long)buffer->address, wrong);
-        return PR_STATUS_BAD_ARGUMENT;
-    }
-    *seen |= 1u << place;
-    *input = (struct fw_chained){buffer->index, buffer->valid, buffer->address, buffer->bytes};
-    return PR_STATUS_OK;
-}
-
-/* The inputs that the trigger has not, by links. */
-static enum pr_status take_links(struct fw *fw, const struct fw_cache_request *request,
-                                 struct fw_execution *x, const struct fw_execution *before, uint32_t seen)
-{
-    for (unsigned i = 0; i < request->links; i++) {
-        const int place = input_place(request, request->link[i].input);
-
-        if (seen >> place & 1)
-            continue;
-        x->source[i] = source_of(fw, request, &request->link[i], before);
-        if (x->source[i] != FW_NO_EXECUTION)
-            seen |= 1u << place;
-    }
-    for (unsigned i = 0; i < request->inputs; i++) {
-        enum pr_status status = fw_rule(fw, PR_RULE_TRIGGER_BUFFERS, seen >> i & 1, request->input[i]);
-
-        if (status)
-            return status;
-    }
-    return PR_STATUS_OK;
-}
-
-/* The sources get their references, and links find this execution from here on. */
-static void enter(struct fw *fw, struct fw_cache_request *request, struct fw_execution *x)
+void fw_cacherun_enter(struct fw *fw, struct fw_cache_request *request, struct fw_execution *x)
 {
     struct fw_cache_request *group = fw_cache_group(fw, request);
 
+    (void)take(fw, &fw->cache.free);
     for (unsigned i = 0; i < PR_CACHE_LINKS_MAX; i++)
         if (x->source[i] != FW_NO_EXECUTION)
-            execution_at(fw, x->source[i])->references++;
+            fw_cacherun_at(fw, x->source[i])->references++;
     x->references = 1;
     request->timestamp = x->timestamp;
     request->outstanding++;
     request->busy++;
     if (group->linked) {
         fw_cacherun_forget(fw, group);
-        group->latest = number_of(fw, x);
+        group->latest = fw_cacherun_number(fw, x);
         x->references++;
     }
-    put(fw, &group->waiting, number_of(fw, x));
+    put(fw, &group->waiting, fw_cacherun_number(fw, x));
     fw->cache.wanted = true;
-}
-
-/* A trigger of a request that is in use; `before` is what it follows, or NULL. */
-static enum pr_status accept(struct fw *fw, struct fw_cache_request *request, const struct trigger *what,
-                             const struct pr_buffer *buffer, uint32_t buffers,
-                             const struct fw_execution *before)
-{
-    struct fw_execution *x;
-    enum pr_status status;
-    uint32_t seen = 0;
-
-    status = fw_rule(fw, PR_RULE_TRIGGER_TIME, request->timestamp < what->timestamp, what->timestamp);
-    if (!status)
-        status = fw_rule(fw, PR_RULE_IN_FLIGHT,
-                         request->outstanding < PR_IN_FLIGHT_MAX && fw->cache.free.head != FW_NO_EXECUTION,
-                         request->outstanding);
-    if (status)
-        return status;
-    x = execution_at(fw, fw->cache.free.head);
-    *x = (struct fw_execution){.handler = request->handler,
-                               .timestamp = what->timestamp,
-                               .cookie = what->cookie,
-                               .ticket = what->ticket,
-                               .next = x->next,
-                               .request = (uint8_t)fw_cache_index(fw, request),
-                               .state = FW_EXECUTION_WAITING,
-                               .set = FW_NO_SET,
-                               .inputs = (uint8_t)buffers};
-    rt_memset(x->source, 0xff, sizeof(x->source));
-    for (uint32_t i = 0; !status && i < buffers; i++)
-        status = take_input(fw, request, &buffer[i], &x->input[i], &seen);
-    if (!status)
-        status = take_links(fw, request, x, before, seen);
-    if (status)
-        return status;
-    (void)take(fw, &fw->cache.free);
-    enter(fw, request, x);
-    return PR_STATUS_OK;
-}
-
-static enum pr_status check_head(struct fw *fw, const struct pr_cache_trigger *message, uint64_t length)
-{
-    enum pr_status status =
-        fw_rule(fw, PR_RULE_CALL_SIZE, length >= offsetof(struct pr_cache_trigger, buffer), length);
-
-    if (!status)
-        status =
-            fw_rule(fw, PR_RULE_TRIGGER_INPUTS, message->buffers <= PR_TRIGGER_INPUTS_MAX, message->buffers);
-    return status
-               ? status
-               : fw_rule(fw, PR_RULE_CALL_SIZE, length == PR_CACHE_TRIGGER_BYTES(message->buffers), length);
-}
-
-/*
- * The request that a trigger of the handler runs; NULL, with the line that the seeds quote, when there is
- * none: the trigger is dropped.
- */
-static struct fw_cache_request *find_target(struct fw *fw, uint64_t handler)
-{
-    struct fw_cache_request *request = fw_cache_find(fw, handler), *group;
-
-    if (request && fw_cache_in_use(request)) {
-        group = fw_cache_group(fw, request);
-        if (group == request || group->active == fw_cache_index(fw, request))
-            return &fw->cache.request[group->active];
-        request->dropped++;
-    }
-    fw->cache.dropped++;
-    fw->count[FW_DROPPED]++;
-    fw->broken[PR_RULE_CACHE_STATE]++;
-    fw_log(fw, RT_LOG_WARNING, PR_LINE_TRIGGER_DROPPED, (unsigned long long)handler,
-           request ? (int)fw_cache_state(request) : (int)PR_CACHE_AVAILABLE);
-    return NULL;
-}
-
-static uint32_t take_ticket(struct fw *fw, const struct fw_cache_request *request)
-{
-    return fw_retained_take(fw, PR_CHANNEL_DATA_CHAIN_H2T, PR_EXE_CACHE_REQUEST_TRIGGER,
-                            request ? fw->process[request->process].program : PR_NO_ID,
-                            request ? request->process : PR_NO_ID, request ? request->procedure : 0);
-}
-
-enum pr_status fw_cacherun_trigger(struct fw *fw, uint64_t length)
-{
-    const struct pr_cache_trigger *message = (const void *)fw->exeloop.message;
-    struct fw_cache_request *request = NULL;
-    struct trigger what = {0};
-    enum pr_status status = check_head(fw, message, length);
-
-    if (!status) {
-        if (fw->exeloop.log_level)
-            fw_log(fw, RT_LOG_INFO, PR_LINE_TRIGGER, message->head.id, (long long)rt_port_now(fw->port),
-                   (unsigned long long)message->cache_handler);
-        request = find_target(fw, message->cache_handler);
-        what.timestamp = message->timestamp;
-        what.cookie = message->cookie;
-        status = request ? PR_STATUS_OK : PR_STATUS_WRONG_STATE;
-    }
-    what.ticket = take_ticket(fw, request);
-    if (!status)
-        status = accept(fw, request, &what, message->buffer, message->buffers, NULL);
-    if (status)
-        fw_retained_end(fw, what.ticket, status);
-    else
-        fw_cacherun_start(fw);
-    return status;
-}
-
-/* A request that follows an execution which has ended well. Its time is the execution's, or just after its last. */
-static void follow(struct fw *fw, struct fw_cache_request *request, const struct fw_execution *before)
-{
-    const uint64_t after = request->timestamp + 1;
-    const struct trigger what = {.timestamp = before->timestamp > after ? before->timestamp : after,
-                                 .cookie = before->cookie,
-                                 .ticket = take_ticket(fw, request)};
-    struct pr_notify_chaining message = {.head.id = PR_CMD_DATA_CHAINING_EVENT,
-                                         .cache_handler = request->handler,
-                                         .timestamp = what.timestamp,
-                                         .cookie = what.cookie,
-                                         .set = PR_NO_ID,
-                                         .state = PR_CACHE_IN_USE};
-    enum pr_status status;
-
-    status = accept(fw, request, &what, NULL, 0, before);
-    if (!status)
-        return;
-    fw_retained_end(fw, what.ticket, status);
-    request->dropped++;
-    fw->cache.dropped++;
-    fw->count[FW_DROPPED]++;
-    message.status = status;
-    fw_notify_post(fw, &message, sizeof(message));
-}
-
-static void follow_all(struct fw *fw, const struct fw_execution *before)
-{
-    const uint64_t handler = before->handler, group = fw_cache_group(fw, request_of(fw, before))->handler;
-
-    for (unsigned i = 0; i < PR_CACHE_REQUESTS_MAX; i++) {
-        struct fw_cache_request *request = &fw->cache.request[i];
-
-        if (fw_cache_in_use(request) && request->follow &&
-            (request->follow == handler || request->follow == group) &&
-            fw_cache_group(fw, request)->active == i)
-            follow(fw, request, before);
-    }
 }
 
 void fw_cacherun_end(struct fw *fw, uint16_t call, enum pr_status status)
 {
     const struct fw_call *c = &fw->call[call];
-    struct fw_execution *x = execution_at(fw, c->execution);
+    struct fw_execution *x = fw_cacherun_at(fw, c->execution);
 
     if (status && c->error[0] != PR_TM_ERROR_FINE)
         x->detail = c->error[0] | (uint64_t)c->error[1] << 32;
     fw_call_release(fw, call);
-    if (!status && fw_cache_in_use(request_of(fw, x)))
-        follow_all(fw, x);
+    if (!status && fw_cache_in_use(fw_cacherun_request(fw, x)))
+        fw_cachetrigger_follow(fw, x);
     finish(fw, x, status);
     if (status)
         cancel_lost(fw, NULL);
@@ -517,7 +288,7 @@ void fw_cacherun_end(struct fw *fw, uint16_t call, enum pr_status status)
 static bool sources_ended(struct fw *fw, const struct fw_execution *x)
 {
     for (unsigned i = 0; i < PR_CACHE_LINKS_MAX; i++)
-        if (x->source[i] != FW_NO_EXECUTION && execution_at(fw, x->source[i])->state != FW_EXECUTION_ENDED)
+        if (x->source[i] != FW_NO_EXECUTION && fw_cacherun_at(fw, x->source[i])->state != FW_EXECUTION_ENDED)
             return false;
     return true;
 }
@@ -542,7 +313,7 @@ static enum pr_status bind_inputs(struct fw *fw, const struct fw_cache_request *
 static enum pr_status bind_link(struct fw *fw, const struct fw_cache_request *request,
                                 const struct pr_cache_link *link, const struct fw_execution *source)
 {
-    const struct fw_cache_request *group = fw_cache_group(fw, request_of(fw, source));
+    const struct fw_cache_request *group = fw_cache_group(fw, fw_cacherun_request(fw, source));
     struct pr_buffer buffer;
     unsigned place = 0;
 
@@ -563,14 +334,14 @@ static enum pr_status bind(struct fw *fw, const struct fw_cache_request *request
     status = bind_inputs(fw, request, x);
     for (unsigned i = 0; !status && i < request->links; i++)
         if (x->source[i] != FW_NO_EXECUTION)
-            status = bind_link(fw, request, &request->link[i], execution_at(fw, x->source[i]));
+            status = bind_link(fw, request, &request->link[i], fw_cacherun_at(fw, x->source[i]));
     for (unsigned i = 0; !status && i < group->outputs; i++) {
         struct pr_buffer buffer = fw_cacheset_buffers(group, x->set)[i];
 
         buffer.index = fw_cache_output(group, request, i);
         status = fw_call_bind(fw, request->process, &buffer, 1);
     }
-    return status;
+    return status ? status : fw_cachebar_bind(fw, request);
 }
 
 static enum pr_status make_call(struct fw *fw, const struct fw_cache_request *request, struct fw_execution *x,
@@ -583,18 +354,47 @@ static enum pr_status make_call(struct fw *fw, const struct fw_cache_request *re
         status = fw_call_draft(fw, request->process, request->procedure, request->priority);
     if (status)
         return status;
+    fw_cachebar_apply(request, draft);
     draft->origin = FW_ORIGIN_CACHE;
-    draft->execution = number_of(fw, x);
+    draft->execution = fw_cacherun_number(fw, x);
     draft->cookie = x->cookie;
     draft->ticket = x->ticket;
     return fw_call_enter(fw, number);
 }
 
+/*
+ * The events of the execution: those of the request, whose values rise by 1 each time. Kept with the call.
+ * False when the arena has no room.
+ */
+static bool take_events(struct fw *fw, struct fw_cache_request *request, struct fw_call *call)
+{
+    const uint32_t count = request->waits + request->signals;
+
+    if (!count)
+        return true;
+    call->events =
+        rt_heap_alloc(fw->kernel, RT_ARENA_SYSTEM, sizeof(*call->events) + count * sizeof(request->event[0]));
+    if (!call->events)
+        return false;
+    call->events->waits = request->waits;
+    call->events->signals = request->signals;
+    rt_memcpy(call->events->event, request->event, count * sizeof(request->event[0]));
+    for (uint32_t i = 0; i < count; i++)
+        request->event[i].value++;
+    return true;
+}
+
+static void dispatch(struct fw *fw, uint16_t number)
+{
+    if (!fw->call[number].events || !fw_event_hold(fw, number))
+        fw_exeloop_dispatch(fw, number);
+}
+
 /* Whether the group's oldest trigger could be dealt with. */
 static bool start_oldest(struct fw *fw, struct fw_cache_request *group)
 {
-    struct fw_execution *x = execution_at(fw, group->waiting.head);
-    struct fw_cache_request *request = request_of(fw, x);
+    struct fw_execution *x = fw_cacherun_at(fw, group->waiting.head);
+    struct fw_cache_request *request = fw_cacherun_request(fw, x);
     enum pr_status status;
     uint16_t number;
 
@@ -605,14 +405,18 @@ static bool start_oldest(struct fw *fw, struct fw_cache_request *group)
         return false;
     }
     (void)take(fw, &group->waiting);
-    x->set = (uint8_t)fw_cacheset_take(fw, group, number_of(fw, x));
+    x->set = (uint8_t)fw_cacheset_take(fw, group, fw_cacherun_number(fw, x));
     x->state = FW_EXECUTION_RUNNING;
     status = make_call(fw, request, x, &number);
+    if (!status && !take_events(fw, request, &fw->call[number])) {
+        fw_call_release(fw, number);
+        status = PR_STATUS_NO_RESOURCES;
+    }
     if (status) {
         cancel(fw, x, status);
         cancel_lost(fw, NULL);
     } else {
-        fw_exeloop_dispatch(fw, number);
+        dispatch(fw, number);
     }
     return true;
 }

@@ -182,6 +182,8 @@ static const struct fw_command commands[] = {
     {PR_CMD_TERMINATE_PROCESS, ON(IO), ANY, TASK(CALLMGR), fw_callmgr_terminate},
     {PR_CMD_PREMAP_BUFFER, ON(IO), EXACT(pr_body_premap), TASK(DARTMGR), fw_dartmgr_premap},
     {PR_CMD_PROCEDURE_CALL_CACHE_REQUEST, INSTALL},
+    {PR_CMD_PROCEDURE_CALL_CACHE_REQUEST_WITH_CUSTOM_BARS, INSTALL},
+    {PR_CMD_PROCEDURE_CALL_CACHE_REQUEST_WITH_SHARED_EVENTS, INSTALL},
     {PR_CMD_PROCEDURE_CALL_INVALIDATE_CACHE_REQUEST, ON(IO), INOUT(pr_body_cache_invalidate), TASK(EXELOOP),
      fw_cache_invalidate},
     {PR_CMD_FORCE_DISABLE_CACHE_REQUESTS, ON(IO), EXACT(pr_body_u32), TASK(EXELOOP), fw_cache_force_disable},

@@ -11,6 +11,7 @@
 #include "firmware/cache.h"
 #include "firmware/cacherun.h"
 #include "firmware/cacheset.h"
+#include "firmware/cachetrigger.h"
 #include "firmware/call.h"
 #include "firmware/channel.h"
 #include "firmware/completion.h"
@@ -185,7 +186,7 @@ static enum pr_status cache_message(struct fw *fw, uint64_t length,
 static enum pr_status cache_trigger(struct fw *fw, uint64_t length)
 {
     if (!fw->closed)
-        return cache_message(fw, length, fw_cacherun_trigger);
+        return cache_message(fw, length, fw_cachetrigger_run);
     fw_log(fw, RT_LOG_WARNING, "[EXELOOP] CMD=0x%02x refused: %s", PR_EXE_CACHE_REQUEST_TRIGGER,
            closed_text(fw->closed));
     return PR_STATUS_NOT_READY;

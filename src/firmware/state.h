@@ -349,7 +349,7 @@ struct fw_stats {
 };
 
 /*
- * Data chaining (cache.h, cacheset.h, cacherun.h). All of it is the execution loop's.
+ * Data chaining (cache.h, cacheset.h, cachetrigger.h, cacherun.h). All of it is the execution loop's.
  *
  * An execution is a trigger that was accepted. It has a reference of its own until it ends, one of its group
  * while it is the latest there and links read that group, and one for each link that brings its output to an
@@ -407,6 +407,7 @@ struct fw_cache_request {
     uint8_t first; /* index of the group's first member */
     bool announce; /* its end is an event */
     uint8_t links, inputs, outputs;
+    bool own_outputs; /* others than the first's, place by place */
     uint16_t input[PR_TQ_BARS], output[PR_TQ_BARS]; /* generic buffers */
     struct pr_cache_link link[PR_CACHE_LINKS_MAX];
     uint32_t bars, waits, signals;

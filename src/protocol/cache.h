@@ -69,8 +69,8 @@ struct pr_body_cache_install {
     uint64_t cache_handler; /* in the reply */
     uint64_t group;         /* cacheHandler of the group's first member; 0: a group of its own */
     /*
-     * cacheHandler that this request follows: each execution of it that ends well triggers this request, whose
-     * inputs links then bring; 0: none. It is installed before this one, so follows have no cycle.
+     * cacheHandler that this request follows: each execution of it that ends well triggers this request,
+     * whose inputs links then bring; 0: none. It is installed before this one, so follows have no cycle.
      */
     uint64_t follow;
     uint32_t output_sets; /* 1 to PR_CACHE_SETS_MAX */
@@ -97,9 +97,11 @@ _Static_assert(sizeof(struct pr_body_cache_install) == 0x40, "links start at 0x4
 #define PR_CACHE_FLAGS (PR_CACHE_AUTO_RECYCLE | PR_CACHE_QUIET)
 
 /*
- * Groups: the members have one process, one set of outputs and the output sets of the first member, which is
- * active until another one is selected. The handler of the first member is that of the group: its trigger runs
- * the active member. A trigger of any other member runs that member if it is active and is dropped otherwise.
+ * Groups: the members have one process and the output sets of the first member. Their outputs are those of
+ * the first, or as many others of the same sizes, place by place: procedures may have buffers for themselves.
+ * A set has the buffers of the first; a link names those or its source's own. The first member is active until another one is selected, and again when that one is invalidated. The handler of the first
+ * member is that of the group: its trigger runs the active member. A trigger of any other member runs that
+ * member if it is active and is dropped otherwise.
  */
 
 /*
@@ -109,7 +111,7 @@ _Static_assert(sizeof(struct pr_body_cache_install) == 0x40, "links start at 0x4
  */
 struct pr_body_cache_invalidate {
     uint64_t cache_handler;
-    uint32_t in_flight; /* in the reply: executions under way; not 0: an event follows with state AVAILABLE */
+    uint32_t in_flight; /* in the reply: executions under way; if any, an event follows: state AVAILABLE */
     uint32_t zero;
 };
 /* FORCE_DISABLE_CACHE_REQUESTS: one word, true. No request is installed until the next START. */

@@ -95,9 +95,9 @@ static uint32_t surface_of(size_t bytes)
 static struct ane_machine *machine;
 static struct iorig_client control, direct;
 
-static int boot_with(uint32_t clock)
+static int boot_with(uint32_t clock, uint32_t in_flight)
 {
-    machine = iorig_machine((struct ane_machine_config){.clock = clock});
+    machine = iorig_machine((struct ane_machine_config){.clock = clock, .in_flight = in_flight});
     assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_CONTROL, &control),
                      kIOReturnSuccess);
     assert_int_equal(iorig_open(ane_machine_service(machine), 0, ANE_CLIENT_DIRECT_PATH, &direct),
@@ -110,14 +110,21 @@ static int boot_with(uint32_t clock)
 static int boot(void **state)
 {
     (void)state;
-    return boot_with(ANE_CLOCK_CLOSED);
+    return boot_with(ANE_CLOCK_CLOSED, ANE_IN_FLIGHT_BANDS);
+}
+
+/* Where a trigger keeps its band until it has ended. */
+static int boot_one(void **state)
+{
+    (void)state;
+    return boot_with(ANE_CLOCK_CLOSED, ANE_IN_FLIGHT_ONE);
 }
 
 /* For callers in several threads. */
 static int boot_open(void **state)
 {
     (void)state;
-    return boot_with(ANE_CLOCK_OPEN);
+    return boot_with(ANE_CLOCK_OPEN, ANE_IN_FLIGHT_BANDS);
 }
 
 static int halt(void **state)
@@ -709,6 +716,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_cache_is_filled_by_triggers, boot, halt),
         cmocka_unit_test_setup_teardown(the_accumulator_counts_by_triggers, boot, halt),
         cmocka_unit_test_setup_teardown(the_host_recycles, boot, halt),
+        cmocka_unit_test_setup_teardown(the_host_recycles, boot_one, halt),
         cmocka_unit_test_setup_teardown(procedures_are_chained_without_the_host, boot, halt),
         cmocka_unit_test_setup_teardown(a_group_switches_between_procedures, boot, halt),
         cmocka_unit_test_setup_teardown(chains_end_with_sleep, boot, halt),

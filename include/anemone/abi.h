@@ -157,7 +157,10 @@ struct ane_request {
     uint32_t category;  /* +0x01c io category, accepted as it is; usually ANE_REQUEST_CATEGORY */
     /* +0x020 surface ids: inputs, then outputs, then intermediates, in port order */
     uint32_t surface[ANE_REQUEST_SURFACES];
-    /* +0x220 counts (chosen): those of ane_program_prepare for the procedure; intermediates 0 = the driver's own buffer */
+    /*
+     * +0x220 counts (chosen): those of ane_program_prepare for the procedure; intermediates 0 = the driver's
+     * own buffer
+     */
     uint32_t inputs, outputs, intermediates;
     /*
      * +0x22c (chosen) receives statistics, and in the last 64 bytes of its pages the driver's counters; 0 =
@@ -243,9 +246,10 @@ struct ane_program_procedure {
 /*
  * A signed program (chosen): this struct follows the image, at the next multiple of 8 from ANE_PROGRAM_IMAGE,
  * and image_size does not count it. The parts are main.e5 and weights.bin of a bundle, or an image and
- * nothing; of several procedures all of image_size and nothing. The signature is Ed25519 over the 16 characters "anemone program1" and the two hashes. A bundle's
- * file `signature` has the same 96 bytes. Hashes, signature or key that are wrong are kIOReturnNotPermitted
- * for every caller; a program without them is, for callers without the developer flag.
+ * nothing; of several procedures all of image_size and nothing. The signature is Ed25519 over the 16
+ * characters "anemone program1" and the two hashes. A bundle's file `signature` has the same 96 bytes.
+ * Hashes, signature or key that are wrong are kIOReturnNotPermitted for every caller; a program without them
+ * is, for callers without the developer flag.
  */
 struct ane_program_signature {
     uint8_t key[32]; /* public; the driver trusts that of the user whose machine it is */

@@ -73,9 +73,11 @@ IOReturn drv_chain_find(struct drv_client *client, uint64_t handle, struct drv_c
     struct drv_chain *chain = handle ? chain_of_handle(client->driver, handle) : NULL;
 
     if (!chain || chain->invalidated || chain->process->state == DRV_PROCESS_ENDED ||
-        !drv_program_find(client, chain->process->program->token))
-        return drv_refuse(client->driver, kIOReturnNotFound,
-                          "There is no chain 0x%" PRIx64 " for this client.", handle);
+        !drv_program_find(client, chain->process->program->token)) {
+        drv_refuse(client->driver, kIOReturnNotFound, "There is no chain 0x%" PRIx64 " for this client.",
+                   handle);
+        return kIOReturnNotFound;
+    }
     *found = chain;
     return drv_chain_check(chain);
 }
@@ -477,12 +479,13 @@ static IOReturn check_named(const struct drv_process *process, uint64_t handle, 
 {
     IOReturn result = drv_chain_find(process->client, handle, found);
 
-    if (!result && (*found)->process != process)
-        return drv_refuse(process->client->driver, kIOReturnBadArgument,
-                          "Chaining prepare: chain 0x%" PRIx64
-                          " is one of another program or client; a chain can name those of its own.",
-                          handle);
-    return result;
+    if (result || (*found)->process == process)
+        return result;
+    drv_refuse(process->client->driver, kIOReturnBadArgument,
+               "Chaining prepare: chain 0x%" PRIx64
+               " is one of another program or client; a chain can name those of its own.",
+               handle);
+    return kIOReturnBadArgument;
 }
 
 static IOReturn check_link(struct drv_process *process, const struct ane_chaining_args *args,

@@ -554,7 +554,7 @@ IOReturn drv_request_take(struct drv_process *process, struct drv_deadline *dead
     const uint64_t boots = d->stats.boots;
     IOReturn result = await_request(process, deadline, taken);
 
-    if (result)
+    if (!*taken)
         return result;
     drv_process_pin(process);
     /* What its message will name is the firmware's of before, even if the process has a slot again. */

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "protocol/bits.h"
+#include "protocol/timing.h"
 
 /* Protects the connection, which is 0 while there is none, its session, and its users. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static io_connect_t connection;
+static struct ane_machine *machine; /* the default one, which lives as long as the process */
 static uint64_t session;
 static unsigned users;
 static pthread_once_t fork_watch = PTHREAD_ONCE_INIT;
@@ -60,6 +62,7 @@ static int64_t open_now(void)
         IOServiceClose(connect);
         return status;
     }
+    ane_machine_default(NULL, &machine);
     connection = connect;
     session = info.token;
     return E5RT_OK;
@@ -73,7 +76,7 @@ static int64_t take_connection(struct e5_loaded *opened)
     pthread_once(&fork_watch, watch_forks);
     pthread_mutex_lock(&open_lock);
     status = connection ? E5RT_OK : open_now();
-    *opened = (struct e5_loaded){.connection = connection, .session = session};
+    *opened = (struct e5_loaded){.connection = connection, .machine = machine, .session = session};
     users += !status;
     pthread_mutex_unlock(&open_lock);
     return status;
@@ -238,6 +241,11 @@ void e5_device_request_init(struct ane_request *request, const struct e5_loaded 
                                     .qos = ANE_REQUEST_QOS,
                                     .category = ANE_REQUEST_CATEGORY,
                                     .session = loaded->session};
+}
+
+void e5_device_bind_stage(const struct e5_loaded *loaded)
+{
+    ane_machine_spend(loaded->machine, PR_TIMING_USER_NS);
 }
 
 int64_t e5_device_request_send(struct ane_request *request, const struct e5_loaded *loaded, const char *name)

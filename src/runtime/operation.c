@@ -194,6 +194,7 @@ int64_t e5_operation_run(e5rt_execution_stream_operation_t operation)
 
     for (uint32_t i = 0; i < library->inputs; i++)
         pass_in(&library->port[i], &operation->binding[i]);
+    e5_device_bind_stage(&library->program);
     status = e5_device_request_send(&operation->request, &library->program, operation->name);
     if (status)
         return status;

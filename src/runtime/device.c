@@ -248,6 +248,20 @@ void e5_device_bind_stage(const struct e5_loaded *loaded)
     ane_machine_spend(loaded->machine, PR_TIMING_USER_NS);
 }
 
+static int64_t result_of(IOReturn result, const struct ane_request_reply *reply, const char *name)
+{
+    char what[160];
+
+    if (result) {
+        snprintf(what, sizeof(what), "Operation %s failed", name);
+        return e5_fail_driver(result, what);
+    }
+    if (reply->status)
+        return e5_fail(E5RT_INVALID_OPERATION, "Operation %s failed with status %llu, detail 0x%llx.", name,
+                       (unsigned long long)reply->status, (unsigned long long)reply->detail);
+    return E5RT_OK;
+}
+
 int64_t e5_device_request_send(struct ane_request *request, const struct e5_loaded *loaded, const char *name)
 {
     const uint64_t doorbell = ANE_REQUEST_DOORBELL;
@@ -258,14 +272,28 @@ int64_t e5_device_request_send(struct ane_request *request, const struct e5_load
     result = IOConnectCallMethod(loaded->connection, ANE_CONTROL_ProgramSendRequest, &doorbell, 1, request,
                                  sizeof(*request), NULL, NULL, &reply, &size);
     request->sequence++;
-    if (result) {
-        char what[160];
+    return result_of(result, &reply, name);
+}
 
-        snprintf(what, sizeof(what), "Operation %s failed", name);
-        return e5_fail_driver(result, what);
-    }
-    if (reply.status)
-        return e5_fail(E5RT_INVALID_OPERATION, "Operation %s failed with status %llu, detail 0x%llx.", name,
-                       (unsigned long long)reply.status, (unsigned long long)reply.detail);
-    return E5RT_OK;
+int64_t e5_device_request_post(struct ane_request *request, const struct e5_loaded *loaded, const char *name,
+                               ane_port_t port, uint64_t reference)
+{
+    const struct ane_request sent = *request;
+    const uint64_t doorbell = ANE_REQUEST_DOORBELL;
+    struct ane_request_reply reply;
+    size_t size = sizeof(reply);
+    char what[160];
+    IOReturn result;
+
+    /* Before the call, because afterwards it may have ended and been sent again. */
+    request->sequence++;
+    snprintf(what, sizeof(what), "Operation %s could not be sent", name);
+    result = IOConnectCallAsyncMethod(loaded->connection, ANE_CONTROL_ProgramSendRequest, port, &reference, 1,
+                                      &doorbell, 1, &sent, sizeof(sent), NULL, NULL, &reply, &size);
+    return result ? e5_fail_driver(result, what) : E5RT_OK;
+}
+
+int64_t e5_device_request_result(const struct ane_port_message *message, const char *name)
+{
+    return result_of(message->result, &message->reply, name);
 }

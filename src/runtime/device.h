@@ -46,5 +46,9 @@ void e5_device_request_init(struct ane_request *request, const struct e5_loaded 
 void e5_device_bind_stage(const struct e5_loaded *loaded);
 /* Waits for it. `name` is the operation's, for the sentence. */
 int64_t e5_device_request_send(struct ane_request *request, const struct e5_loaded *loaded, const char *name);
+/* Does not wait for it: it ends with a message at the port, of which `result` makes a status. */
+int64_t e5_device_request_post(struct ane_request *request, const struct e5_loaded *loaded, const char *name,
+                               ane_port_t port, uint64_t reference);
+int64_t e5_device_request_result(const struct ane_port_message *message, const char *name);
 
 #endif

@@ -190,7 +190,7 @@ void tool_stages_print(const struct tool_stages *s)
     printf("  %-68s %10.2f %12.2f %12d\n", "together", wall, s->whole_virtual_us, PR_TIMING_CALL_US);
     printf(
         "  here: wall time of this host. virtual: what the model's clock says, with timing %s. an M1: the\n"
-        "  guide's measured budget (Table 2.3) for its tiny network. Of this model an M1 would take %.1f us:\n"
-        "  modelled, not measured.\n",
+        "  guide's measured budget (Table 2.3) for its tiny network. Of this model an M1 would take\n"
+        "  %.1f us: modelled, not measured.\n",
         s->timed ? "m1" : "none", s->m1_estimate_us);
 }

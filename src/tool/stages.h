@@ -28,8 +28,8 @@ const char *tool_stage_name(unsigned stage);
 /*
  * Runs `dispatch` `repeat` times for the percentiles, then a tenth of that with the machine's profile on,
  * because reading the clock at every wall costs time itself; a single dispatch is profiled at once. False as
- * soon as one fails, or without memory. `adds_ns` is what timing m1 would add to a dispatch; 0: the machine has
- * it.
+ * soon as one fails, or without memory. `adds_ns` is what timing m1 would add to a dispatch; 0: the machine
+ * has it.
  */
 bool tool_stages_measure(struct ane_machine *machine, uint64_t adds_ns, bool (*dispatch)(void *context),
                          void *context, uint32_t repeat, struct tool_stages *stages);

@@ -669,6 +669,48 @@ static void ports_run_out(void **state)
         assert_int_equal(ane_port_release(port[i]), 0);
 }
 
+static void *wake_later(void *context)
+{
+    usleep(1000);
+    assert_int_equal(ane_port_wake(*(ane_port_t *)context), 0);
+    return NULL;
+}
+
+/* A receiver outside a machine, inside one, and the next one that comes; a message that is there is first. */
+static void a_receiver_is_woken(void **state)
+{
+    struct ane_machine *machine = make(ANE_CLOCK_OPEN);
+    ane_port_t port = make_port();
+    struct ane_port_message message;
+    struct iorig_accumulator a;
+    unsigned wakes = 0;
+    int status;
+
+    (void)state;
+    iorig_accumulator_make(&a, ane_machine_service(machine), 2, 16);
+    for (unsigned i = 0; i < 2; i++) {
+        pthread_t thread;
+
+        assert_int_equal(pthread_create(&thread, NULL, wake_later, &port), 0);
+        assert_int_equal(ane_port_receive(port, &message, LONG_NS), -EINTR);
+        pthread_join(thread, NULL);
+        assert_int_equal(ane_port_wake(port), 0);
+        assert_int_equal(ane_port_wake(port), 0);
+        assert_int_equal(post(&a, port, 1, i), kIOReturnSuccess);
+        while (ane_port_receive(port, &message, LONG_NS) == -EINTR)
+            wakes++;
+        assert_int_equal(message.result, kIOReturnSuccess);
+        while ((status = ane_port_receive(port, &message, 0)) == -EINTR)
+            wakes++;
+        assert_int_equal(status, -ETIMEDOUT);
+        assert_int_equal(wakes, i + 1);
+    }
+    assert_int_equal(ane_port_release(port), 0);
+    assert_int_equal(ane_port_wake(port), -EINVAL);
+    iorig_accumulator_release(&a);
+    ane_machine_destroy(machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -689,6 +731,7 @@ int main(void)
         cmocka_unit_test(injected_posts_have_one_trace),
         cmocka_unit_test(a_forked_child_has_no_ports),
         cmocka_unit_test(ports_run_out),
+        cmocka_unit_test(a_receiver_is_woken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,7 @@ static void refuses_what_it_does_not_know(void **state)
     refused("ANEMONE_THREADS", "two", "ANEMONE_THREADS is \"two\"; it is a number from 1 to 64.");
     refused("ANEMONE_THREADS", "-1", "it is a number from 1 to 64.");
     refused("ANEMONE_THREADS", "4 cores", "it is a number from 1 to 64.");
+    refused("ANEMONE_TIMING", "fast", "ANEMONE_TIMING is \"fast\"; m1 and none are known.");
     refused("ANEMONE_CORE", "fast", "ANEMONE_CORE is \"fast\"; native and emulated are known.");
     refused("ANEMONE_FIRMWARE", "/nowhere/at/all", "/nowhere/at/all");
     refused("ANEMONE_SCATTER", "yes", "ANEMONE_SCATTER is \"yes\"; it is a number from 0 to 4294967295.");

@@ -38,7 +38,7 @@ export PKG_CONFIG_PATH="$folder" PKG_CONFIG_SYSROOT_DIR="$work/root"
 flags=$(pkg-config --cflags --libs anemone 2>"$work/log")
 report "pkg-config knows it" $? "$work/log"
 
-cp "$root/examples/accumulator.c" "$root/examples/accumulator.mil" "$work"
+cp "$root/examples/accumulator.c" "$root/examples/overlapped.c" "$root/examples/accumulator.mil" "$work"
 cd "$work" || exit 1
 # shellcheck disable=SC2086
 $cc -std=c11 -pedantic -Wall -Wextra -Werror accumulator.c $flags -o accumulator >"$work/log" 2>&1
@@ -68,6 +68,11 @@ cp "$root/examples/keyvalue.c" "$root/examples/keyvalue.mil" "$work"
 status=$?
 grep -qx "64 slots are right" "$work/log" || status=1
 report "a key-value cache is filled by triggers alone" $status "$work/log"
+
+# shellcheck disable=SC2086
+$cc -std=c11 -pedantic -Wall -Wextra -Werror overlapped.c $flags -o overlapped >"$work/log" 2>&1 &&
+    [ "$(./overlapped accumulator.mil 2>"$work/log")" = 10 ]
+report "submitted streams take turns" $? "$work/log"
 
 # Listings 2.3 and 2.4 of the guide, their calls as printed.
 cat >listing.c <<'EOF'

@@ -320,7 +320,15 @@ gives 0 $add --input a="$folder/a.npy" --input b="$folder/b.npy" --output y="$fo
 json
 holds "set(d['latency_us']) == {'p10', 'p50', 'p90'} and d['repeat'] == 20"
 holds "all(value >= 0 for value in d['stages'].values()) and len(d['stages']) == 6"
-holds "d['m1_estimate_us'] > 183"
+holds "d['timing'] == 'm1' and 185 < d['m1_estimate_us'] < 195 and d['m1_estimate_us'] == d['whole_virtual_us']"
+gives 0 $add --input a="$folder/a.npy" --input b="$folder/b.npy" --json --timing none
+json
+holds "d['timing'] == 'none' and d['whole_virtual_us'] < 5 and 185 < d['m1_estimate_us'] < 195"
+gives 2 $add --input a="$folder/a.npy" --input b="$folder/b.npy" --timing fast
+says "there is no timing fast; m1 and none are known"
+gives 0 bench threads --json
+json
+holds "abs(d['gain'] - 190 / 142.5) < 0.02 and d['m1_measured_gain'] == 1.04"
 cmp "$folder/y.npy" "$folder/z.npy" >"$folder/out" 2>&1
 result $? "  two threads and ieee give the same bytes"
 python3 -m json.tool <"$folder/trace.json" >/dev/null 2>"$folder/err"

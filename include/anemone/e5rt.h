@@ -33,7 +33,8 @@
  * of a buffer: do not read or write them while a stream that uses the buffer executes in another thread.
  *
  * Forks. In a forked child, operations of programs that were loaded before the fork fail with
- * E5RT_INVALID_OPERATION when they are executed. The child may make everything anew.
+ * E5RT_INVALID_OPERATION when they are executed, and streams that were submitted before it are idle, without
+ * a call of their completion function. The child may make everything anew.
  */
 #ifndef ANEMONE_E5RT_H
 #define ANEMONE_E5RT_H
@@ -60,6 +61,8 @@ typedef struct e5rt_io_port *e5rt_io_port_t;
 typedef struct e5rt_buffer_object *e5rt_buffer_object_t;
 typedef struct e5rt_execution_stream *e5rt_execution_stream_t;
 typedef struct e5rt_tensor_desc *e5rt_tensor_desc_t;
+typedef struct e5rt_execution_stream_config_options *e5rt_execution_stream_config_options_t;
+typedef struct e5rt_async_event *e5rt_async_event_t;
 
 /* Status codes. */
 #define E5RT_OK                0
@@ -516,7 +519,8 @@ ANE_API int64_t e5rt_execution_stream_create(e5rt_execution_stream_t *stream);
  * bound; its bindings stay as they are until that stream is reset or ends. Buffers for conversions are
  * allocated here. Does not touch the device.
  * E5RT_INVALID_ARGUMENT: arguments. E5RT_INVALID_OPERATION: the operation is in a stream already, or a port
- * has no buffer. E5RT_NO_MEMORY: no memory, file descriptor or surface for a conversion.
+ * has no buffer; or the stream is submitted. E5RT_NO_MEMORY: no memory, file descriptor or surface for a
+ * conversion.
  */
 ANE_API int64_t e5rt_execution_stream_encode_operation(e5rt_execution_stream_t stream,
                                                        e5rt_execution_stream_operation_t operation);
@@ -531,9 +535,11 @@ ANE_API int64_t e5rt_execution_stream_encode_operation(e5rt_execution_stream_t s
  * written. Those after it were not started. Of the one that failed, outputs that need a conversion are as
  * they were; outputs that the engine writes in place may hold parts of a result. After a timeout the engine
  * may still write them later. The stream stays encoded and may be executed again.
+ *
+ * Events are ignored: dependent events are not waited for, and completion events are not signalled.
  * E5RT_INVALID_ARGUMENT: arguments, or the driver refused the request. E5RT_INVALID_OPERATION: the stream is
- * empty; or the engine reported a fault, the request timed out, or the driver failed it in another way.
- * E5RT_NO_MEMORY: the driver has no memory to map the buffers.
+ * empty or submitted; or the engine reported a fault, the request timed out, or the driver failed it in
+ * another way. E5RT_NO_MEMORY: the driver has no memory to map the buffers.
  */
 ANE_API int64_t e5rt_execution_stream_execute_sync(e5rt_execution_stream_t stream);
 
@@ -541,14 +547,208 @@ ANE_API int64_t e5rt_execution_stream_execute_sync(e5rt_execution_stream_t strea
  * Removes all operations; the stream is empty, and each operation may be bound and encoded again. Waits for
  * the driver when the stream was the last user of an operation and its program.
  * E5RT_INVALID_ARGUMENT: arguments. (The real runtime also refuses a stream that was never encoded into.)
+ * E5RT_INVALID_OPERATION: the stream is submitted.
  */
 ANE_API int64_t e5rt_execution_stream_reset(e5rt_execution_stream_t stream);
 
 /*
- * Resets a stream and releases it. Waits for the driver as e5rt_execution_stream_reset does.
+ * Resets a stream and releases it. Waits for the driver as e5rt_execution_stream_reset does. A stream that is
+ * submitted goes on to its end, with the call of its completion function, and is reset then.
  * E5RT_INVALID_ARGUMENT: arguments.
  */
 ANE_API int64_t e5rt_execution_stream_release(e5rt_execution_stream_t *stream);
+
+/* ---- Submission ---- */
+
+/*
+ * What is called when a submitted stream has come to its end: `status` is what
+ * e5rt_execution_stream_execute_sync would have returned, and `message` the sentence of a failure, "" without
+ * one, good during the call. Called exactly once for each submission that was accepted, by the runtime's one
+ * service thread, which holds no lock meanwhile; so the completions of all streams come one after the other.
+ * The stream is idle then: the function may submit, reset, execute or release it, and call everything else of
+ * this header except e5rt_async_event_sync_wait, which refuses. Other streams' completions wait until it
+ * returns. It must not end its thread.
+ */
+typedef void (*e5rt_async_completion_t)(void *context, int64_t status, const char *message);
+
+/*
+ * Submits a stream: its operations run in the order they were encoded, each after the one before it, and
+ * after its dependent events; the call returns at once. Any number of streams may be submitted; all of them
+ * complete. (On an M1 the second of two overlapped streams never does.) Until its completion function is
+ * called the stream is busy, and must be left alone with its operations and buffers; calls that would change
+ * or run it fail. It is also idle when the completion event of its last operation has risen, a moment before.
+ * context is the completion function's. An operation that fails ends the submission as it ends
+ * e5rt_execution_stream_execute_sync; what it, and the operations after it, were to signal is lost. Does not
+ * block; with low-latency events it sends the first operation itself, and may wait for a free request.
+ * E5RT_INVALID_ARGUMENT: arguments; completion is NULL. E5RT_INVALID_OPERATION: the stream is empty, or
+ * submitted already. E5RT_NO_MEMORY: no thread or port for the first submission of the process.
+ */
+ANE_API int64_t e5rt_execution_stream_submit_async(e5rt_execution_stream_t stream,
+                                                   e5rt_async_completion_t completion, void *context);
+
+/*
+ * The same with a limit in milliseconds of wall time. When it passes first, the completion function is called
+ * with E5RT_INVALID_OPERATION, and no operation begins any more. An operation that is with the driver then
+ * ends there: until it has, the stream stays busy, the engine may write outputs that it writes in place, and
+ * nothing else is told of its end. 0 is over at once.
+ * E5RT_INVALID_ARGUMENT, E5RT_INVALID_OPERATION, E5RT_NO_MEMORY: as for e5rt_execution_stream_submit_async.
+ */
+ANE_API int64_t e5rt_execution_stream_submit_async_with_timeout(e5rt_execution_stream_t stream,
+                                                                e5rt_async_completion_t completion,
+                                                                void *context, uint64_t timeout_ms);
+
+/*
+ * An obsolete form, which the real runtime refuses too: it does nothing.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_INVALID_OPERATION: always; the sentence names
+ * e5rt_execution_stream_submit_async.
+ */
+ANE_API int64_t e5rt_execution_stream_async_submit(e5rt_execution_stream_t stream);
+
+/*
+ * Options of a stream: low-latency events are off. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_NO_MEMORY.
+ */
+ANE_API int64_t e5rt_execution_stream_config_options_create(e5rt_execution_stream_config_options_t *options);
+
+/*
+ * enable != 0: the thread that submits a stream sends its first operation, instead of handing it to the
+ * service thread first. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_execution_stream_config_options_set_enable_low_latency_async_events(
+    e5rt_execution_stream_config_options_t options, int enable);
+
+/*
+ * Sets *enabled to 1 or 0. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_execution_stream_config_options_get_enable_low_latency_async_events(
+    e5rt_execution_stream_config_options_t options, int *enabled);
+
+/*
+ * Releases options. Streams they were set for are not affected. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_execution_stream_config_options_release(e5rt_execution_stream_config_options_t *options);
+
+/*
+ * Sets the options of a stream, which are copied; NULL: the defaults. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_INVALID_OPERATION: the stream is submitted.
+ */
+ANE_API int64_t e5rt_execution_stream_set_config_options(e5rt_execution_stream_t stream,
+                                                         e5rt_execution_stream_config_options_t options);
+
+/* ---- Async events ---- */
+
+/*
+ * An event is a value of 64 bits that only rises: a timeline. Submitted operations signal it when they are
+ * done (completion event) and begin when it has risen (dependent events), and so do the calls below, which
+ * any number of threads may make at once, also with the same handle.
+ *
+ * The active future value is what the work submitted last will signal. A submission raises it by one for each
+ * operation that has the event as its completion event, and the operation signals that value at its end. An
+ * operation that depends on the event begins when the last signalled value is at least the active future
+ * value of the moment of its submission: so it waits for what was submitted before it, in its own stream or
+ * in others. A value that was to come from work which failed, or whose time passed, is lost: what depends on
+ * it fails, and waits for it end.
+ */
+
+/*
+ * An event with a name, of 127 characters at most, and a first value, which is the last signalled and the
+ * active future value. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments; the name is NULL or too long. E5RT_NO_MEMORY.
+ */
+ANE_API int64_t e5rt_async_event_create(e5rt_async_event_t *event, const char *name, uint32_t value);
+
+/*
+ * Signals a value; what waits for it goes on. The active future value rises with it. The last signalled value
+ * once more changes nothing. Does not block, except to enter the machine.
+ * E5RT_INVALID_ARGUMENT: arguments, or the value is below the last signalled one.
+ */
+ANE_API int64_t e5rt_async_event_signal(e5rt_async_event_t event, uint64_t value);
+
+/*
+ * Waits until the last signalled value is at least `value`, for timeout_ns of wall time at most; 0 does not
+ * wait, UINT64_MAX waits without end.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_INVALID_OPERATION: it was not in time; it is lost; or the caller is
+ * a completion function.
+ */
+ANE_API int64_t e5rt_async_event_sync_wait(e5rt_async_event_t event, uint64_t value, uint64_t timeout_ns);
+
+/*
+ * The last signalled value. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_async_event_get_last_signaled_value(e5rt_async_event_t event, uint64_t *value);
+
+/*
+ * The active future value. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_async_event_get_active_future_value(e5rt_async_event_t event, uint64_t *value);
+
+/*
+ * Sets the active future value, for operations submitted from now on: what depends on the event waits for it,
+ * for instance for a value that the application is to signal. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments, or the value is below the last signalled one.
+ */
+ANE_API int64_t e5rt_async_event_set_active_future_value(e5rt_async_event_t event, uint64_t value);
+
+/*
+ * The event's name. *name is good until the event's last handle is released and no operation has it any more.
+ * Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_async_event_get_name(e5rt_async_event_t event, const char **name);
+
+/*
+ * Releases an event. Operations it is bound to keep it. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_async_event_release(e5rt_async_event_t *event);
+
+/*
+ * Binds the event that the operation signals when it is done under e5rt_execution_stream_submit_async, in
+ * place of the one that was bound; NULL: none. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_INVALID_OPERATION: the operation is encoded.
+ */
+ANE_API int64_t e5rt_execution_stream_operation_bind_completion_event(
+    e5rt_execution_stream_operation_t operation, e5rt_async_event_t event);
+
+/* Events that an operation may depend on (chosen). */
+#define E5RT_DEPENDENT_EVENTS_MAX 16u
+
+/*
+ * Binds the events that the operation waits for under e5rt_execution_stream_submit_async, in place of those
+ * that were bound. events may be NULL when count is 0. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_OUT_OF_BOUNDS: more than E5RT_DEPENDENT_EVENTS_MAX.
+ * E5RT_INVALID_OPERATION: the operation is encoded.
+ */
+ANE_API int64_t e5rt_execution_stream_operation_bind_dependent_events(
+    e5rt_execution_stream_operation_t operation, const e5rt_async_event_t *events, uint64_t count);
+
+/*
+ * How many events the operation depends on. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments.
+ */
+ANE_API int64_t e5rt_execution_stream_operation_get_dependent_event_count(
+    e5rt_execution_stream_operation_t operation, uint64_t *count);
+
+/*
+ * A handle to the completion event. Each call returns a new handle to the same event. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_INVALID_OPERATION: there is none. E5RT_NO_MEMORY.
+ */
+ANE_API int64_t e5rt_execution_stream_operation_retain_completion_event(
+    e5rt_execution_stream_operation_t operation, e5rt_async_event_t *event);
+
+/*
+ * Handles to the first `count` events that the operation depends on, in the order of their binding. events
+ * may be NULL when count is 0. Does not block.
+ * E5RT_INVALID_ARGUMENT: arguments. E5RT_OUT_OF_BOUNDS: count is larger than the number of events.
+ * E5RT_NO_MEMORY: all of events are NULL.
+ */
+ANE_API int64_t e5rt_execution_stream_operation_retain_dependent_events(
+    e5rt_execution_stream_operation_t operation, uint64_t count, e5rt_async_event_t *events);
 
 #ifdef __cplusplus
 }

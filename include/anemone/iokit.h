@@ -72,9 +72,10 @@ ANE_API const void *IOServiceMatching(const char *name);
  *                   not exist yet.
  *   config == NULL  returns the one that exists, or creates one: the defaults with firmware, and from the
  *                   environment ANEMONE_NUMERICS (m1, ieee or m1-exact), ANEMONE_THREADS (1 to
- *                   ANE_THREADS_MAX), ANEMONE_SCATTER (`scatter` of the configuration) and ANEMONE_TRACE (a
- *                   file that the trace is written to: JSON for a viewer when its name ends in .json, records
- *                   when it ends in .bin, text otherwise; it is complete after exit or a return from main).
+ *                   ANE_THREADS_MAX), ANEMONE_SCATTER (`scatter` of the configuration), ANEMONE_TIMING (none
+ *                   or m1) and ANEMONE_TRACE (a file that the trace is written to: JSON for a viewer when its
+ *                   name ends in .json, records when it ends in .bin, text otherwise; it is complete after
+ *                   exit or a return from main).
  * machine may be NULL. Blocks while the machine is made and boots.
  * 0, or a negative errno and *machine is as it was: -EBUSY when config is not NULL and the machine exists;
  * -EINVAL when a variable of the environment has another value; the errno of opening the trace file; else as
@@ -385,11 +386,19 @@ ANE_API int ane_port_create(ane_port_t *port);
  * Takes the oldest message of a port, waiting up to timeout_ns for one: 0 does not wait, UINT64_MAX waits
  * without end. A wait drives the machine that the port serves, as every call that waits does; with a closed
  * clock it is virtual time. The messages of requests of one band come in the order in which those ended. 0,
- * or a negative errno and *message is as it was: -ETIMEDOUT; -EINVAL when message is NULL, or there is no
- * such port or it is released meanwhile; -ENODEV when the port's machine is being destroyed and no message
- * is left; -EPERM from the trace function of that machine.
+ * or a negative errno and *message is as it was: -ETIMEDOUT; -EINTR after ane_port_wake; -EINVAL when message
+ * is NULL, or there is no such port or it is released meanwhile; -ENODEV when the port's machine is being
+ * destroyed and no message is left; -EPERM from the trace function of that machine.
  */
 ANE_API int ane_port_receive(ane_port_t port, struct ane_port_message *message, uint64_t timeout_ns);
+
+/*
+ * One caller that waits for a message, or else the next to call ane_port_receive, returns -EINTR instead of
+ * waiting, so that it can look at something else. Several calls count as one until then; a message that is
+ * there comes first. Enters the machine that the port serves.
+ * 0, or a negative errno: -EINVAL when there is no such port; -EPERM from the trace function of that machine.
+ */
+ANE_API int ane_port_wake(ane_port_t port);
 
 /*
  * A file descriptor that is readable while messages wait at the port, for poll and the like. It is the

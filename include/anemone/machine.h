@@ -71,6 +71,23 @@ enum ane_clock {
     ANE_CLOCK_CLOSED = 1,
 };
 
+/*
+ * What a dispatch costs in virtual time. docs/protocol.md has the stages. Results do not depend on it.
+ *   none  What the model computes: the engine's cost, and the delays of interrupts. The default, for tests
+ *         that count events.
+ *   m1    The stages of a dispatch that were measured on an M1 as well: binding in the runtime, building the
+ *         request, the doorbell, the controller's wake-up, completion in the kernel. The default of
+ *         `anemone run`.
+ */
+enum ane_timing {
+    ANE_TIMING_NONE = 0,
+    ANE_TIMING_M1 = 1,
+};
+
+/* The timing of that name, one of ANE_TIMING_NAMES; -1 for any other, and for NULL. Does not block. */
+ANE_API int ane_timing_named(const char *name);
+#define ANE_TIMING_NAMES "m1 and none"
+
 /* How many requests the driver keeps in the firmware at once. Others queue in the driver. */
 enum ane_in_flight {
     ANE_IN_FLIGHT_BANDS = 0, /* one of priorities 0 and 1, and one of the others; the default */
@@ -150,7 +167,7 @@ struct ane_machine_config {
     uint32_t scatter;
     /* 1: an internal build, whose debug selectors are open to every client; 0 as on the device */
     uint32_t internal_build;
-    uint32_t reserved;
+    uint32_t timing;    /* enum ane_timing */
     uint32_t in_flight; /* enum ane_in_flight */
     /*
      * A folder for post-mortem dumps of the firmware, firmware-dump-0.aned to firmware-dump-7.aned: the
@@ -234,6 +251,13 @@ ANE_API void *ane_machine_dram(struct ane_machine *machine, uint64_t address, ui
  * 0 when idle, 1 when the time ran out first, -EPERM as above.
  */
 ANE_API int ane_machine_run(struct ane_machine *machine, uint64_t max_virtual_ns);
+
+/*
+ * Lets `ns` of virtual time pass for work of the caller's own, on a machine with timing m1; does nothing with
+ * timing none. Blocks meanwhile; other threads are admitted, and their work goes on.
+ * 0, or -EPERM as above.
+ */
+ANE_API int ane_machine_spend(struct ane_machine *machine, uint64_t ns);
 
 /*
  * Calls fn(context) at virtual time `when` (ane_machine_now or later), on a thread of its own that may call

@@ -82,6 +82,26 @@ int drv_wait(struct drv *d, const bool *done, struct drv_deadline *deadline)
     return *done ? 0 : status;
 }
 
+static void end_stage(void *context)
+{
+    bool *over = context;
+
+    *over = true;
+}
+
+/* The wait has no end of its own: `over` is on this stack until its event has fired. */
+void drv_spend(struct drv *d, uint64_t ns)
+{
+    struct base_error *error = d->error;
+    bool over = false;
+
+    if (!d->platform.timed || d->platform.after(d->platform.context, ns, end_stage, &over))
+        return;
+    d->error = NULL;
+    d->platform.wait(d->platform.context, &over, NULL);
+    d->error = error;
+}
+
 void drv_device_pause(struct drv *d)
 {
     struct drv_deadline poll = {.timer = true, .ns = DRV_POLL_NS};

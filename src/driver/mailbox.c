@@ -18,6 +18,7 @@
 #include "driver/request.h"
 #include "driver/ring.h"
 #include "driver/rtbuddy.h"
+#include "protocol/timing.h"
 
 #define LINE_BYTES       160u
 #define SHARED_BYTES_MAX 0x200000u /* what the public driver grants at most (command facts 5.1) */
@@ -32,9 +33,32 @@ void drv_mailbox_write(struct drv *d, uint32_t reg, uint32_t value)
     soc_bus_write32(d->platform.bus, SOC_MASTER_HOST, d->aperture[0].base + reg, value);
 }
 
+static void kick(void *context)
+{
+    struct drv_kick *k = context;
+
+    k->rung = false;
+    if (k->driver->powered)
+        drv_mailbox_write(k->driver, PR_CTRL_DOORBELL, 1u << (k - k->driver->kick));
+}
+
+/* The caller does not wait for the store; the same bit rung again meanwhile is one store. */
+static void kick_later(struct drv *d, struct drv_kick *k)
+{
+    if (k->rung)
+        return;
+    *k = (struct drv_kick){.driver = d, .rung = true};
+    if (d->platform.after(d->platform.context, PR_TIMING_KICK_NS, kick, k))
+        kick(k);
+}
+
 void drv_mailbox_ring(struct drv *d, uint32_t index)
 {
-    if (index < PR_DOORBELL_INDEX_LIMIT)
+    if (index >= PR_DOORBELL_INDEX_LIMIT)
+        return;
+    if (d->platform.timed)
+        kick_later(d, &d->kick[index]);
+    else
         drv_mailbox_write(d, PR_CTRL_DOORBELL, 1u << index);
 }
 
@@ -231,6 +255,7 @@ const char *drv_mailbox_recover(struct drv *d, enum pr_channel channel)
     if (pending)
         drv_mailbox_write(d, PR_CTRL_HOST_ACK, pending);
     drv_mailbox_poll(d);
+    drv_request_settle(d);
     return why;
 }
 

@@ -209,6 +209,7 @@ static unsigned cancel_requests(struct drv *d)
     struct drv_request *r;
     unsigned count = 0;
 
+    drv_request_settle(d);
     for (; (r = find_oldest(d)); count++) {
         r->restarted = true;
         if (r->state == DRV_REQUEST_QUEUED)

@@ -36,6 +36,7 @@
 #include "driver/rpc.h"
 #include "driver/statistics.h"
 #include "protocol/qos.h"
+#include "protocol/timing.h"
 
 #define COOKIE_INDEX 0xffu
 _Static_assert(DRV_REQUESTS <= COOKIE_INDEX, "a cookie names its request");
@@ -349,6 +350,39 @@ struct drv_request *drv_request_find(struct drv *d, uint64_t cookie)
                : NULL;
 }
 
+/* A request whose event has come is completed, unless that has been done otherwise. */
+static void end_request(struct drv *d, struct drv_request *r)
+{
+    const uint64_t cookie = r->ending.cookie;
+
+    r->ending.cookie = 0;
+    if (cookie && cookie == r->cookie && drv_request_in_firmware(r))
+        drv_request_complete(d, r, r->ending.status, r->ending.detail);
+}
+
+/* The request may be another one by now, whose own time has not come. */
+static void end_due(void *context)
+{
+    struct drv_request *r = context;
+    struct drv *d = r->ending.driver;
+
+    if (d->platform.now(d->platform.context) >= r->ending.due)
+        end_request(d, r);
+}
+
+/* Completion processing takes its time. Until it is over the firmware counts as having the request. */
+static void end_later(struct drv *d, struct drv_request *r, const struct pr_program_event *event)
+{
+    r->ending =
+        (struct drv_request_ending){.driver = d,
+                                    .cookie = r->cookie,
+                                    .due = d->platform.now(d->platform.context) + PR_TIMING_COMPLETE_NS,
+                                    .detail = event->detail,
+                                    .status = event->status};
+    if (d->platform.after(d->platform.context, PR_TIMING_COMPLETE_NS, end_due, r))
+        end_request(d, r);
+}
+
 void drv_request_event(struct drv *d, const struct pr_program_failure *failure)
 {
     const struct pr_program_event *event = &failure->event;
@@ -363,7 +397,16 @@ void drv_request_event(struct drv *d, const struct pr_program_failure *failure)
     }
     memcpy(r->error, failure->error, sizeof(r->error));
     drv_statistics_collect(d, r);
-    drv_request_complete(d, r, event->status, event->detail);
+    if (d->platform.timed)
+        end_later(d, r, event);
+    else
+        drv_request_complete(d, r, event->status, event->detail);
+}
+
+void drv_request_settle(struct drv *d)
+{
+    for (unsigned i = 0; i < DRV_REQUESTS; i++)
+        end_request(d, &d->request[i]);
 }
 
 /* A slot has come back: accepted, or refused. */
@@ -536,7 +579,9 @@ static IOReturn make_request(struct drv_client *client, const struct ane_request
                  : drv_fence_retain(r, request);
     if (!result)
         result = drv_bind_request(r, request, deadline);
-    /* The firmware may have been restarted while it waited for addresses. */
+    if (!result)
+        drv_spend(d, PR_TIMING_BUILD_NS);
+    /* The firmware may have been restarted meanwhile. */
     if (!result && process->state != DRV_PROCESS_LIVE)
         result = refuse_lost(process);
     if (result) {

@@ -46,6 +46,8 @@ struct drv_request *drv_request_find(struct drv *driver, uint64_t cookie);
 
 /* The controller's side: an event, or slots of DATA_CHAIN_H2T that came back with a refusal. */
 void drv_request_event(struct drv *driver, const struct pr_program_failure *failure);
+/* Requests whose events have come are completed now, and not when their completion stage is over. */
+void drv_request_settle(struct drv *driver);
 void drv_request_returns(struct drv *driver);
 
 /* The firmware has let go of a request that it had. One that was aborted keeps that result. */

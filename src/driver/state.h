@@ -289,8 +289,20 @@ struct drv_request {
     const void *totals_at;    /* where the firmware's totals are at its end; NULL: it has no such buffer */
     struct drv_wake wake;     /* port 0: a caller waits */
     uint64_t sequence, token; /* for its message */
+    /* Its event has come, and completing it takes until `due` (a timed driver); cookie 0: it has not. */
+    struct drv_request_ending {
+        struct drv *driver;
+        uint64_t cookie, due, detail;
+        uint32_t status;
+    } ending;
     uint32_t bindings;
     struct drv_mapping *binding[PR_CALL_BUFFERS_MAX + 1]; /* and statistics */
+};
+
+/* A doorbell bit. */
+struct drv_kick {
+    struct drv *driver;
+    bool rung; /* by the driver; the store follows */
 };
 
 struct drv_band {
@@ -551,6 +563,7 @@ struct drv {
 
     struct drv_block ipc, heap, pool, args, events, shared_block[DRV_SHARED_BLOCKS];
     struct drv_ring ring[PR_CHANNEL_COUNT];
+    struct drv_kick kick[PR_DOORBELL_INDEX_LIMIT];
     struct drv_command command[DRV_COMMANDS];
     uint64_t command_serial; /* of the last one posted */
     struct drv_request request[DRV_REQUESTS];
@@ -583,5 +596,10 @@ IOReturn drv_refuse(struct drv *driver, IOReturn code, const char *format, ...)
 bool drv_enter(struct drv *driver, struct drv_deadline *deadline);
 /* Waits without the gate. */
 int drv_wait(struct drv *driver, const bool *done, struct drv_deadline *deadline);
+/*
+ * A stage of a timed driver passes, with the gate held: it is work of a gated method, and other callers wait
+ * for the gate. Nothing when the driver is not timed, or no timer is left.
+ */
+void drv_spend(struct drv *driver, uint64_t ns);
 
 #endif

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "machine/internal.h"
+#include "protocol/timing.h"
 
 #define CONNECTS_MAX 1024u
 #define CONNECT_BASE 0x10000u
@@ -220,6 +221,7 @@ void mach_connect_forked(void)
 static IOReturn call(struct connect *row, mach_driver_entry enter, uint32_t selector,
                      struct IOExternalMethodArguments *arguments)
 {
+    const bool sends = enter == drv_client_call && selector == ANE_CONTROL_ProgramSendRequest;
     struct ane_machine *m = row->machine;
     struct drv_client *client;
     uint32_t number;
@@ -239,10 +241,16 @@ static IOReturn call(struct connect *row, mach_driver_entry enter, uint32_t sele
     number = drv_client_number(client);
     SOC_TRACE(&m->trace, CLIENT_CALL, number, selector, arguments->structureInputSize,
               arguments->structureOutputSize);
-    if (selector == ANE_CONTROL_ProgramSendRequest)
+    if (sends) {
         mach_profile_pass(m, MACH_POINT_CALL);
-    status = enter(client, selector, arguments, mach_error());
-    if (selector == ANE_CONTROL_ProgramSendRequest)
+        mach_timing_spend(m, PR_TIMING_METHOD_REST_NS);
+    }
+    /* The connection may have been closed meanwhile, and the machine may have stopped. */
+    if (row->client && !mach_panicked(m))
+        status = enter(client, selector, arguments, mach_error());
+    else
+        status = refuse(ANE_RETURN_CLOSED, "The connection is closed.");
+    if (sends)
         mach_profile_pass(m, MACH_POINT_RETURN);
     if (mach_panicked(m)) /* while the call was under way: what it waited for never came */
         status = kIOReturnNoDevice;

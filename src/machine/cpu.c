@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "protocol/timing.h"
 #include "rtkernel/kernel.h"
 #include "rtkernel/port.h"
 
@@ -20,7 +21,6 @@
  */
 #define MODEL_STACK  (48u << 10)
 #define SIGNAL_STACK (128u << 10) /* what docs/caveats.md promises */
-#define WAKE_NS      400u         /* from an interrupt line to the first instruction (chosen) */
 /* What a slice of an emulated core takes when it does not wait: 10 ns for each instruction (chosen). */
 #define SLICE_NS (10ull * MACH_EMULATED_SLICE)
 
@@ -35,7 +35,7 @@ static void schedule_after(struct rt_port *port, uint64_t ns)
 
 static void schedule(struct rt_port *port)
 {
-    schedule_after(port, WAKE_NS);
+    schedule_after(port, PR_TIMING_CONTROLLER_NS);
 }
 
 void mach_cpu_raise(struct rt_port *port, unsigned line)

@@ -72,6 +72,7 @@ struct ane_machine {
     unsigned long family;  /* fork generation it was made in */
     bool internal_build;   /* the debug surfaces are open */
     bool closed_clock;     /* callers' deadlines are in virtual time too */
+    bool timed;            /* the stages of a dispatch take their time (protocol/timing.h) */
     bool panic_on_fault;
     struct base_error panic; /* why the machine has stopped; "" while it runs */
     struct mach_injection *injections;
@@ -151,6 +152,9 @@ static inline void mach_profile_pass(struct ane_machine *m, enum mach_point poin
     if (m->profile.on)
         mach_profile_note(m, point);
 }
+
+/* timing.c: inside, lets the caller's stage pass in virtual time; nothing with timing none. */
+void mach_timing_spend(struct ane_machine *m, uint64_t ns);
 
 /* cpu.c: the controller's processor on this host. */
 int mach_cpu_create(struct ane_machine *m, struct base_error *error);

@@ -15,6 +15,7 @@
 #include "firmware/firmware.h"
 #include "machine/internal.h"
 #include "protocol/device.h"
+#include "protocol/timing.h"
 #include "protocol/tm_regs.h"
 
 #define DRAM_DEFAULT      (4ull << 30)
@@ -73,10 +74,10 @@ static int take_config(const struct ane_machine_config *from, struct ane_machine
     if (config->threads > ANE_THREADS_MAX)
         return base_fail(error, EINVAL, "%u worker threads were asked for; the limit is %u.", config->threads,
                          ANE_THREADS_MAX);
-    if (config->internal_build > 1 || config->reserved)
-        return base_fail(error, EINVAL,
-                         "Internal build is %u and the reserved word %u; 0 or 1, and 0, are known.",
-                         config->internal_build, config->reserved);
+    if (config->internal_build > 1)
+        return base_fail(error, EINVAL, "Internal build is %u; 0 or 1 are known.", config->internal_build);
+    if (config->timing > ANE_TIMING_M1)
+        return base_fail(error, EINVAL, "Timing %u is unknown; none is 0 and m1 is 1.", config->timing);
     if (config->clock > ANE_CLOCK_CLOSED)
         return base_fail(error, EINVAL, "Clock %u is unknown; open is 0 and closed is 1.", config->clock);
     if (config->in_flight > ANE_IN_FLIGHT_ONE)
@@ -267,6 +268,7 @@ static int make_controller(struct ane_machine *m, const struct ane_machine_confi
         .revision = m->board->revision,
         .doorbell_line = MACH_LINE_DOORBELL,
         .host_line = MACH_LINE_HOST,
+        .pick_up_ns = m->timed ? PR_TIMING_PICK_UP_NS : 0,
         .processor = processor_control,
         .alive = processor_alive,
         .context = m,
@@ -404,6 +406,7 @@ int mach_create_tapped(const struct ane_machine_config *config,
     m->internal_build = taken.internal_build;
     m->in_flight = taken.in_flight;
     m->closed_clock = taken.clock == ANE_CLOCK_CLOSED;
+    m->timed = taken.timing == ANE_TIMING_M1;
     m->panic_on_fault = taken.panic_on_fault;
     soc_trace_init(&m->trace, m->clock);
     if (taken.trace)

@@ -44,6 +44,7 @@ struct port {
     int descriptor; /* -1 until it is asked for */
     struct ane_machine *machine;
     unsigned reserved; /* messages that will come */
+    bool woken;        /* a receiver is to return without a message */
     unsigned first, count;
     struct ane_port_message message[MESSAGES];
     struct receiver *receivers; /* oldest first */
@@ -82,6 +83,7 @@ int ane_port_create(ane_port_t *port)
         row->descriptor = -1;
         row->machine = NULL;
         row->reserved = row->first = row->count = 0;
+        row->woken = false;
         id = PORT_BASE + row->turns % TURNS * PORTS_MAX + i;
     }
     mach_tables_unlock();
@@ -160,8 +162,14 @@ static void close_port(struct port *row)
     notify_all(row);
 }
 
+static void wake_port(struct port *row)
+{
+    row->woken = true;
+    notify_first(row);
+}
+
 /* Receivers inside are notified from inside; an ending machine notifies its own. */
-int ane_port_release(ane_port_t port)
+static int change_port(ane_port_t port, void (*change)(struct port *row))
 {
     struct ane_machine *m = NULL;
     struct port *row;
@@ -182,7 +190,7 @@ int ane_port_release(ane_port_t port)
         row = find_port(port);
     }
     if (row)
-        close_port(row);
+        change(row);
     else
         status = no_port(port);
     mach_tables_unlock();
@@ -191,6 +199,16 @@ int ane_port_release(ane_port_t port)
         mach_release(m);
     }
     return status;
+}
+
+int ane_port_release(ane_port_t port)
+{
+    return change_port(port, close_port);
+}
+
+int ane_port_wake(ane_port_t port)
+{
+    return change_port(port, wake_port);
 }
 
 static void take_message(struct port *row, struct ane_port_message *message)
@@ -274,6 +292,10 @@ static int receive(ane_port_t port, struct ane_port_message *message, uint64_t t
         if (row->count) {
             take_message(row, message);
             return 0;
+        }
+        if (row->woken) {
+            row->woken = false;
+            return base_fail(mach_error(), EINTR, "A caller that waited at port %u was woken.", port);
         }
         if (!in_time)
             return base_fail(mach_error(), ETIMEDOUT, "No message came to port %u in time.", port);

@@ -118,7 +118,8 @@ static int environment_config(struct ane_machine_config *config)
 {
     const char *numerics = getenv("ANEMONE_NUMERICS"), *threads = getenv("ANEMONE_THREADS"),
                *scatter = getenv("ANEMONE_SCATTER"), *trace = getenv("ANEMONE_TRACE"),
-               *core = getenv("ANEMONE_CORE"), *firmware = getenv("ANEMONE_FIRMWARE");
+               *core = getenv("ANEMONE_CORE"), *firmware = getenv("ANEMONE_FIRMWARE"),
+               *timing = getenv("ANEMONE_TIMING");
     char *end;
 
     *config = (struct ane_machine_config){.size = sizeof(*config), .firmware = 1};
@@ -137,6 +138,14 @@ static int environment_config(struct ane_machine_config *config)
             return base_fail(mach_error(), EINVAL, "ANEMONE_CORE is \"%s\"; %s are known.", core,
                              ANE_CORE_NAMES);
         config->core = (uint32_t)named;
+    }
+    if (timing && timing[0]) {
+        int named = ane_timing_named(timing);
+
+        if (named < 0)
+            return base_fail(mach_error(), EINVAL, "ANEMONE_TIMING is \"%s\"; %s are known.", timing,
+                             ANE_TIMING_NAMES);
+        config->timing = (uint32_t)named;
     }
     if (firmware && firmware[0])
         config->firmware_image = firmware;

@@ -9,8 +9,7 @@
 
 #include "base/signing.h"
 #include "machine/internal.h"
-
-#define HOST_INTERRUPT_NS 100u /* from the line to the handler (chosen) */
+#include "protocol/timing.h"
 
 static struct drv_pages pages_of(const struct soc_buffer *buffer)
 {
@@ -120,7 +119,7 @@ static void host_line_rose(void *context)
 
     if (!m->host_interrupt)
         m->host_interrupt =
-            soc_clock_after(m->clock, HOST_INTERRUPT_NS, SOC_EVENT_FOREGROUND, host_interrupt, m);
+            soc_clock_after(m->clock, PR_TIMING_HOST_NS, SOC_EVENT_FOREGROUND, host_interrupt, m);
 }
 
 /* That of the process's user, for every machine of the process. */
@@ -145,7 +144,7 @@ static void dart_line_rose(void *context)
 
     if (!m->dart_interrupt)
         m->dart_interrupt =
-            soc_clock_after(m->clock, HOST_INTERRUPT_NS, SOC_EVENT_FOREGROUND, dart_interrupt, m);
+            soc_clock_after(m->clock, PR_TIMING_HOST_NS, SOC_EVENT_FOREGROUND, dart_interrupt, m);
 }
 
 static int system_after(void *context, uint64_t ns, void (*fn)(void *argument), void *argument)
@@ -180,6 +179,7 @@ int mach_driver_start(struct ane_machine *m, struct base_error *error)
         .engines = m->engines,
         .internal_build = m->internal_build,
         .one_in_flight = m->in_flight == ANE_IN_FLIGHT_ONE,
+        .timed = m->timed,
         .alloc = system_alloc,
         .free = system_free,
         .surface_get = system_surface_get,

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "protocol/bits.h"
+#include "protocol/timing.h"
 
 /* Protects the connection, which is 0 while there is none, its session, and its users. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static io_connect_t connection;
+static struct ane_machine *machine; /* the default one, which lives as long as the process */
 static uint64_t session;
 static unsigned users;
 static pthread_once_t fork_watch = PTHREAD_ONCE_INIT;
@@ -60,6 +62,7 @@ static int64_t open_now(void)
         IOServiceClose(connect);
         return status;
     }
+    ane_machine_default(NULL, &machine);
     connection = connect;
     session = info.token;
     return E5RT_OK;
@@ -73,7 +76,7 @@ static int64_t take_connection(struct e5_loaded *opened)
     pthread_once(&fork_watch, watch_forks);
     pthread_mutex_lock(&open_lock);
     status = connection ? E5RT_OK : open_now();
-    *opened = (struct e5_loaded){.connection = connection, .session = session};
+    *opened = (struct e5_loaded){.connection = connection, .machine = machine, .session = session};
     users += !status;
     pthread_mutex_unlock(&open_lock);
     return status;
@@ -240,6 +243,25 @@ void e5_device_request_init(struct ane_request *request, const struct e5_loaded 
                                     .session = loaded->session};
 }
 
+void e5_device_bind_stage(const struct e5_loaded *loaded)
+{
+    ane_machine_spend(loaded->machine, PR_TIMING_USER_NS);
+}
+
+static int64_t result_of(IOReturn result, const struct ane_request_reply *reply, const char *name)
+{
+    char what[160];
+
+    if (result) {
+        snprintf(what, sizeof(what), "Operation %s failed", name);
+        return e5_fail_driver(result, what);
+    }
+    if (reply->status)
+        return e5_fail(E5RT_INVALID_OPERATION, "Operation %s failed with status %llu, detail 0x%llx.", name,
+                       (unsigned long long)reply->status, (unsigned long long)reply->detail);
+    return E5RT_OK;
+}
+
 int64_t e5_device_request_send(struct ane_request *request, const struct e5_loaded *loaded, const char *name)
 {
     const uint64_t doorbell = ANE_REQUEST_DOORBELL;
@@ -250,14 +272,28 @@ int64_t e5_device_request_send(struct ane_request *request, const struct e5_load
     result = IOConnectCallMethod(loaded->connection, ANE_CONTROL_ProgramSendRequest, &doorbell, 1, request,
                                  sizeof(*request), NULL, NULL, &reply, &size);
     request->sequence++;
-    if (result) {
-        char what[160];
+    return result_of(result, &reply, name);
+}
 
-        snprintf(what, sizeof(what), "Operation %s failed", name);
-        return e5_fail_driver(result, what);
-    }
-    if (reply.status)
-        return e5_fail(E5RT_INVALID_OPERATION, "Operation %s failed with status %llu, detail 0x%llx.", name,
-                       (unsigned long long)reply.status, (unsigned long long)reply.detail);
-    return E5RT_OK;
+int64_t e5_device_request_post(struct ane_request *request, const struct e5_loaded *loaded, const char *name,
+                               ane_port_t port, uint64_t reference)
+{
+    const struct ane_request sent = *request;
+    const uint64_t doorbell = ANE_REQUEST_DOORBELL;
+    struct ane_request_reply reply;
+    size_t size = sizeof(reply);
+    char what[160];
+    IOReturn result;
+
+    /* Before the call, because afterwards it may have ended and been sent again. */
+    request->sequence++;
+    snprintf(what, sizeof(what), "Operation %s could not be sent", name);
+    result = IOConnectCallAsyncMethod(loaded->connection, ANE_CONTROL_ProgramSendRequest, port, &reference, 1,
+                                      &doorbell, 1, &sent, sizeof(sent), NULL, NULL, &reply, &size);
+    return result ? e5_fail_driver(result, what) : E5RT_OK;
+}
+
+int64_t e5_device_request_result(const struct ane_port_message *message, const char *name)
+{
+    return result_of(message->result, &message->reply, name);
 }

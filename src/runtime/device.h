@@ -26,7 +26,8 @@ struct e5_image {
 /* A program that is created and prepared. */
 struct e5_loaded {
     io_connect_t connection; /* on which it was */
-    uint64_t session;        /* of that connection */
+    struct ane_machine *machine;
+    uint64_t session; /* of that connection */
     uint64_t token;
     uint32_t inputs, outputs; /* what a request has to bind */
 };
@@ -41,7 +42,13 @@ int64_t e5_device_surface(uint64_t bytes, const char *what, uint32_t *surface, v
 
 /* A request that is sent again and again: all but the sequence, which begins with 0, is filled once. */
 void e5_device_request_init(struct ane_request *request, const struct e5_loaded *loaded);
+/* The stage of user space in virtual time: binding and copies. Nothing unless the machine is timed. */
+void e5_device_bind_stage(const struct e5_loaded *loaded);
 /* Waits for it. `name` is the operation's, for the sentence. */
 int64_t e5_device_request_send(struct ane_request *request, const struct e5_loaded *loaded, const char *name);
+/* Does not wait for it: it ends with a message at the port, of which `result` makes a status. */
+int64_t e5_device_request_post(struct ane_request *request, const struct e5_loaded *loaded, const char *name,
+                               ane_port_t port, uint64_t reference);
+int64_t e5_device_request_result(const struct ane_port_message *message, const char *name);
 
 #endif

@@ -28,6 +28,8 @@ static const char *const kind_name[E5_KINDS] = {
     [E5_BUFFER] = "e5rt_buffer_object_t",
     [E5_TENSOR] = "e5rt_tensor_desc_t",
     [E5_STREAM] = "e5rt_execution_stream_t",
+    [E5_STREAM_OPTIONS] = "e5rt_execution_stream_config_options_t",
+    [E5_EVENT] = "e5rt_async_event_t",
 };
 
 /* The released, oldest first. */

@@ -27,6 +27,8 @@ enum e5_kind {
     E5_BUFFER,
     E5_TENSOR,
     E5_STREAM,
+    E5_STREAM_OPTIONS,
+    E5_EVENT,
     E5_KINDS
 };
 

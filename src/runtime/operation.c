@@ -28,6 +28,9 @@ static void end(void *handle)
             ane_surface_release(operation->binding[i].stage);
     }
     e5_chain_end(operation->chain);
+    e5_event_drop(operation->completion);
+    for (size_t i = 0; i < operation->dependents; i++)
+        e5_event_drop(operation->dependent[i]);
     e5_handle_drop(operation->library);
 }
 
@@ -190,23 +193,52 @@ static void pass_in(const struct e5_layout *layout, const struct e5_binding *bin
         memcpy(binding->stage_base, binding->buffer->base, layout->form.bytes);
 }
 
-int64_t e5_operation_run(e5rt_execution_stream_operation_t operation)
+static void pass_all_in(e5rt_execution_stream_operation_t operation)
 {
     e5rt_program_library_t library = operation->library;
-    int64_t status;
 
     for (uint32_t i = 0; i < library->inputs; i++)
         pass_in(&library->port[i], &operation->binding[i]);
-    status = e5_chain_serves(operation)
-                 ? e5_chain_run(operation)
-                 : e5_device_request_send(&operation->request, &library->program, operation->name);
-    if (status)
-        return status;
+    e5_device_bind_stage(&library->program);
+}
+
+static void pass_all_out(e5rt_execution_stream_operation_t operation)
+{
+    e5rt_program_library_t library = operation->library;
+
     for (uint32_t i = library->inputs; i < port_count(operation); i++)
         if (operation->binding[i].passage == E5_CAST)
             e5_cast_out(&library->port[i], operation->binding[i].stage_base,
                         operation->binding[i].buffer->base);
-    return E5RT_OK;
+}
+
+int64_t e5_operation_run(e5rt_execution_stream_operation_t operation)
+{
+    int64_t status;
+
+    pass_all_in(operation);
+    status = e5_chain_serves(operation)
+                 ? e5_chain_run(operation)
+                 : e5_device_request_send(&operation->request, &operation->library->program, operation->name);
+    if (!status)
+        pass_all_out(operation);
+    return status;
+}
+
+int64_t e5_operation_begin(e5rt_execution_stream_operation_t operation, ane_port_t port, uint64_t reference)
+{
+    pass_all_in(operation);
+    return e5_device_request_post(&operation->request, &operation->library->program, operation->name, port,
+                                  reference);
+}
+
+int64_t e5_operation_end(e5rt_execution_stream_operation_t operation, const struct ane_port_message *message)
+{
+    int64_t status = e5_device_request_result(message, operation->name);
+
+    if (!status)
+        pass_all_out(operation);
+    return status;
 }
 
 /* The calls about ports. */

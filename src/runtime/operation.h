@@ -4,6 +4,7 @@
 #define RUNTIME_OPERATION_H
 
 #include "runtime/buffer.h"
+#include "runtime/event.h"
 #include "runtime/function.h"
 
 /* What happens to a bound buffer around a request. */
@@ -29,6 +30,9 @@ struct e5rt_execution_stream_operation {
     struct e5_binding binding[E5_PORTS_MAX]; /* inputs, then outputs */
     struct ane_request request;
     struct e5_chain *chain; /* chain.h; NULL: it has none */
+    struct e5_event *completion;                     /* kept; NULL: none */
+    struct e5_event *dependent[E5_DEPENDENT_EVENTS]; /* kept */
+    size_t dependents;
 };
 
 int64_t e5_operation_bind(e5rt_execution_stream_operation_t operation, uint32_t port,
@@ -37,5 +41,12 @@ int64_t e5_operation_bind(e5rt_execution_stream_operation_t operation, uint32_t 
 int64_t e5_operation_arrange(e5rt_execution_stream_operation_t operation);
 /* Inputs in, one request, outputs out. */
 int64_t e5_operation_run(e5rt_execution_stream_operation_t operation);
+/*
+ * The same in two parts: `begin` sends the request, which ends with a message at the port that has
+ * `reference` in its first word; `end` takes that message. Once the request is sent the operation may be
+ * ended by another thread: `begin` does not look at it any more.
+ */
+int64_t e5_operation_begin(e5rt_execution_stream_operation_t operation, ane_port_t port, uint64_t reference);
+int64_t e5_operation_end(e5rt_execution_stream_operation_t operation, const struct ane_port_message *message);
 
 #endif

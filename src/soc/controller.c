@@ -19,10 +19,66 @@ static void update_lines(struct soc_controller *c)
     soc_lines_set(c->lines, c->host_line, c->host_pending != 0);
 }
 
+/* Doorbells on their way. */
+
+static void arrive(void *context);
+
+static void await_oldest(struct soc_controller *c)
+{
+    const uint64_t now = soc_clock_now(c->clock), due = c->way.doorbell[c->way.first].due;
+
+    c->way.event = c->way.count
+                       ? soc_clock_after(c->clock, due > now ? due - now : 0, SOC_EVENT_FOREGROUND, arrive, c)
+                       : 0;
+}
+
+static void arrive(void *context)
+{
+    struct soc_controller *c = context;
+
+    c->doorbell_pending |= c->way.doorbell[c->way.first].value;
+    c->way.first = (c->way.first + 1) % SOC_CONTROLLER_ON_WAY;
+    c->way.count--;
+    await_oldest(c);
+    update_lines(c);
+}
+
+/* Without an event of the clock for it, a doorbell arrives at once. */
+static void take_doorbell(struct soc_controller *c, uint32_t value)
+{
+    uint32_t last = c->way.first + c->way.count;
+
+    if (!c->pick_up_ns) {
+        c->doorbell_pending |= value;
+    } else if (c->way.count == SOC_CONTROLLER_ON_WAY) {
+        c->way.doorbell[(last - 1) % SOC_CONTROLLER_ON_WAY].value |= value;
+    } else {
+        last %= SOC_CONTROLLER_ON_WAY;
+        c->way.doorbell[last].due = soc_clock_now(c->clock) + c->pick_up_ns;
+        c->way.doorbell[last].value = value;
+        c->way.count++;
+        if (!c->way.event)
+            await_oldest(c);
+        if (!c->way.event)
+            arrive(c);
+    }
+}
+
+/* The controller was reset or started: what was rung before is not for it. */
+static void forget_doorbells(struct soc_controller *c)
+{
+    if (c->way.event)
+        soc_clock_cancel(c->clock, c->way.event);
+    c->way.event = 0;
+    c->way.count = 0;
+    c->doorbell_pending = 0;
+}
+
 void soc_controller_reset(struct soc_controller *c)
 {
     memset(c->scratch, 0, sizeof(c->scratch));
-    c->doorbell_pending = c->host_pending = 0;
+    forget_doorbells(c);
+    c->host_pending = 0;
     c->scratch_rang = false;
     if (!(c->rvbar & PR_RVBAR_LOCK))
         c->rvbar = 0;
@@ -111,7 +167,7 @@ static void cpu_write(void *context, enum soc_master master, uint32_t offset, ui
     SOC_TRACE(c->trace, ASC_CPU, value);
     if (!was && run) {
         /* Otherwise the line would stay high, and the host's next doorbell would not make an edge. */
-        c->doorbell_pending = 0;
+        forget_doorbells(c);
         update_lines(c);
     }
     if (was != run)
@@ -164,7 +220,7 @@ static void mailbox_write(void *context, enum soc_master master, uint32_t offset
         switch (offset) {
         case REG(DOORBELL):
             SOC_TRACE(c->trace, ASC_DOORBELL, "host", value);
-            c->doorbell_pending |= value;
+            take_doorbell(c, value);
             break;
         case REG(HOST_DOORBELL):
             SOC_TRACE(c->trace, ASC_DOORBELL, "controller", value);

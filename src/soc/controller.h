@@ -24,8 +24,22 @@ struct soc_sysregs {
     uint64_t pwr_dn_save; /* survives the processor's reset */
 };
 
+/*
+ * Doorbells of the host that the controller has not seen yet, oldest first. All take the same time, so they
+ * arrive in the order of their stores; one more than there is room for arrives with the newest.
+ */
+#define SOC_CONTROLLER_ON_WAY 32u
+struct soc_controller_way {
+    uint32_t first, count;
+    struct {
+        uint64_t due;
+        uint32_t value;
+    } doorbell[SOC_CONTROLLER_ON_WAY];
+    uint64_t event; /* of the oldest; 0: none */
+};
+
 struct soc_controller {
-    const struct soc_clock *clock;
+    struct soc_clock *clock;
     struct soc_lines *lines;
     struct soc_trace *trace;
     unsigned doorbell_line, host_line;
@@ -35,6 +49,9 @@ struct soc_controller {
     struct soc_bus *bus; /* the bus it is attached to, and where */
     uint64_t container;
     uint32_t revision; /* of the chip */
+    /* From a doorbell to its interrupt: the controller's wake-up and pick-up. 0: at once. */
+    uint64_t pick_up_ns;
+    struct soc_controller_way way;
     struct soc_sysregs sysreg;
     uint64_t doorbells_lost; /* stores while the fabric's path was disabled */
     uint64_t rvbar;

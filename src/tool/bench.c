@@ -5,10 +5,12 @@
  * stages.c measures whole calls and stages in separate runs.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <anemone/iokit.h>
 
+#include "protocol/timing.h"
 #include "tool/bench.h"
 #include "tool/demo.h"
 #include "tool/model.h"
@@ -17,7 +19,8 @@
 #include "tool/tool.h"
 
 const char tool_bench_help[] =
-    "anemone bench dispatch [--count N] [--json]\n"
+    "anemone bench dispatch [--count N] [--timing m1|none] [--json]\n"
+    "anemone bench threads [--json]\n"
     "anemone bench m1 [--json]\n\n"
     "dispatch measures warm dispatches on this host through every layer, N times each (100,000 unless\n"
     "given; 10 at least):\n\n"
@@ -27,7 +30,10 @@ const char tool_bench_help[] =
     "It shows the whole call as percentiles of wall time, and how it divides: binding and casts, driver\n"
     "submit, firmware take, engine, firmware complete, driver complete. The stages are measured in a\n"
     "second run, because reading the clock at every boundary costs time itself. Virtual time is what\n"
-    "the model computes, not what this host took.\n\n"
+    "the model computes, not what this host took; with --timing m1 it passes as a dispatch takes it on\n"
+    "an M1 (none is the default, because the events of the clock for it take wall time).\n\n"
+    "threads sends the request of `add` with timing m1 and one request in the firmware at a time, from\n"
+    "one thread and from two, and prints what two gain in virtual time beside what was measured on an M1.\n\n"
     "m1 prints, for published latencies of convolutions and matrix products on M1 machines, what the\n"
     "cost model behind virtual time gives, row by row, and the median error. Its constants are published\n"
     "ones and none of them was fitted to a row of the table.\n\n"
@@ -38,12 +44,6 @@ const char tool_bench_help[] =
 #define WARM_UP       1000u
 #define IMAGE_BYTES   (256u << 10)
 
-struct client {
-    struct ane_machine *machine;
-    io_connect_t connect;
-    struct ane_request request;
-};
-
 static bool said(IOReturn status, const char *what)
 {
     if (!status)
@@ -52,7 +52,7 @@ static bool said(IOReturn status, const char *what)
     return false;
 }
 
-static bool create_program(struct client *c)
+static bool create_program(struct tool_bench_client *c)
 {
     struct ane_program_create create = {.size = IMAGE_BYTES};
     struct ane_program_prepare prepare = {.qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY};
@@ -83,13 +83,12 @@ static bool create_program(struct client *c)
                         "program prepare");
 }
 
-static bool open_client(struct client *c)
+bool tool_bench_open(struct tool_bench_client *c, const struct ane_machine_config *config)
 {
-    struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
     struct ane_device_info info = {.token = ANE_USAGE_STANDARD, .timeout = ANE_TIMEOUT_MS};
     size_t size = sizeof(info);
 
-    if (ane_machine_create(&config, &c->machine)) {
+    if (ane_machine_create(config, &c->machine)) {
         tool_say("%s", ane_machine_error());
         return false;
     }
@@ -111,9 +110,9 @@ static bool open_client(struct client *c)
     return true;
 }
 
-static bool dispatch(void *context)
+bool tool_bench_send(void *context)
 {
-    struct client *c = context;
+    struct tool_bench_client *c = context;
     const uint64_t doorbell = ANE_REQUEST_DOORBELL;
     struct ane_request_reply reply;
     size_t size = sizeof(reply);
@@ -125,20 +124,22 @@ static bool dispatch(void *context)
 }
 
 /* The raw request, on a machine of its own. */
-static bool measure_add(uint32_t count, struct tool_stages *stages)
+static bool measure_add(uint32_t count, uint32_t timing, struct tool_stages *stages)
 {
-    struct client client = {0};
-    bool good = open_client(&client);
+    const struct ane_machine_config config = {.size = sizeof(config), .firmware = 1, .timing = timing};
+    struct tool_bench_client client = {0};
+    bool good = tool_bench_open(&client, &config);
 
     for (unsigned i = 0; good && i < WARM_UP; i++)
-        good = dispatch(&client);
-    good = good && tool_stages_measure(client.machine, dispatch, &client, count, stages);
+        good = tool_bench_send(&client);
+    good = good && tool_stages_measure(client.machine, timing ? 0 : PR_TIMING_METHOD_ADDS_NS, tool_bench_send,
+                                       &client, count, stages);
     ane_machine_destroy(client.machine);
     return good;
 }
 
 /* The tiny network, on the default machine as any application has it. */
-static bool measure_network(uint32_t count, struct tool_stages *stages)
+static bool measure_network(uint32_t count, uint32_t timing, struct tool_stages *stages)
 {
     struct tool_demo_models models;
     struct ane_machine *machine;
@@ -153,7 +154,8 @@ static bool measure_network(uint32_t count, struct tool_stages *stages)
     good = good && tool_model_open(models.network, &model);
     for (unsigned i = 0; good && i < WARM_UP; i++)
         good = tool_model_run(&model);
-    good = good && tool_stages_measure(machine, tool_model_run, &model, count, stages);
+    good = good && tool_stages_measure(machine, timing ? 0 : PR_TIMING_CALL_ADDS_NS, tool_model_run, &model,
+                                       count, stages);
     tool_model_close(&model);
     tool_demo_models_remove(&models);
     return good;
@@ -183,28 +185,48 @@ static void print_json(uint32_t count, const struct tool_stages *add, const stru
     json_end(&json);
 }
 
+/* The default machine, too, has it from the environment. */
+static bool take_timing(const char *given, uint32_t *timing)
+{
+    const char *word = given ? given : getenv("ANEMONE_TIMING");
+    int named = word && word[0] ? ane_timing_named(word) : ANE_TIMING_NONE;
+
+    if (named < 0) {
+        tool_say("%s: there is no timing %s; %s are known.", given ? "--timing" : "ANEMONE_TIMING", word,
+                 ANE_TIMING_NAMES);
+        return false;
+    }
+    *timing = (uint32_t)named;
+    return !given || !setenv("ANEMONE_TIMING", given, 1);
+}
+
 int tool_bench(int argc, char **argv)
 {
     bool as_json = false;
-    const char *count_word = NULL, *what;
-    const struct tool_option options[] = {{"json", &as_json, NULL}, {"count", NULL, &count_word}, {0}};
+    const char *count_word = NULL, *timing_word = NULL, *what;
+    const struct tool_option options[] = {
+        {"json", &as_json, NULL}, {"count", NULL, &count_word}, {"timing", NULL, &timing_word}, {0}};
     struct tool_stages add, network;
-    uint32_t count = COUNT_DEFAULT;
+    uint32_t count = COUNT_DEFAULT, timing;
     unsigned words;
 
     if (!tool_words(argc, argv, options, &what, 1, &words))
         return TOOL_USAGE;
-    if (words == 1 && !strcmp(what, "m1") && !count_word) {
+    if (words == 1 && !strcmp(what, "m1") && !count_word && !timing_word) {
         tool_bench_m1(as_json);
         return TOOL_OK;
     }
+    if (words == 1 && !strcmp(what, "threads") && !count_word && !timing_word)
+        return tool_bench_threads(as_json) ? TOOL_OK : TOOL_FAILURE;
     if (words != 1 || strcmp(what, "dispatch") != 0) {
         fputs(tool_bench_help, stderr);
         return TOOL_USAGE;
     }
     if (count_word && !tool_number("--count", count_word, COUNT_MIN, TOOL_REPEAT_MAX, &count))
         return TOOL_USAGE;
-    if (!measure_add(count, &add) || !measure_network(count, &network))
+    if (!take_timing(timing_word, &timing))
+        return TOOL_USAGE;
+    if (!measure_add(count, timing, &add) || !measure_network(count, timing, &network))
         return TOOL_FAILURE;
     if (as_json) {
         print_json(count, &add, &network);

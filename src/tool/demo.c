@@ -216,7 +216,7 @@ static bool infer(struct tool_model *model, struct ane_machine *machine)
     printf("3. The network of chapter 2: 3x3 convolution from 8 channels to 8, relu, mean over 16x16\n\n");
     if (!tool_model_run(model) || !judge_network(y))
         return false;
-    if (!tool_stages_measure(machine, tool_model_run, model, DISPATCHES, &stages))
+    if (!tool_stages_measure(machine, 0, tool_model_run, model, DISPATCHES, &stages))
         return false;
     printf("4. Where one dispatch goes (%u of them: p50 %.1f us wall time)\n\n", DISPATCHES, stages.p50);
     tool_stages_print(&stages);
@@ -228,6 +228,7 @@ static bool show(const struct tool_demo_models *models, uint32_t core, bool trac
     struct ane_machine_config config = {.size = sizeof(config),
                                         .firmware = 1,
                                         .core = core,
+                                        .timing = ANE_TIMING_M1,
                                         .trace = trace,
                                         .trace_fn = trace ? echo_line : NULL};
     static struct tool_model model;

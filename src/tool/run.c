@@ -11,6 +11,7 @@
 
 #include <anemone/iokit.h>
 
+#include "protocol/timing.h"
 #include "tool/fault.h"
 #include "tool/model.h"
 #include "tool/stages.h"
@@ -21,7 +22,7 @@
 const char tool_run_help[] =
     "anemone run MODEL --input NAME=FILE.npy ... --output NAME=FILE.npy ...\n"
     "            [--repeat N] [--numerics m1|m1-exact|ieee] [--threads N] [--core native|emulated]\n"
-    "            [--firmware FILE] [--trace FILE] [--json]\n\n"
+    "            [--firmware FILE] [--timing m1|none] [--trace FILE] [--json]\n\n"
     "Runs a model once and writes its outputs. MODEL is a .mil file, a bundle folder or a compiled\n"
     "program (.hwx or .anec; the ports of an .anec are x0, x1, ... and y0, y1, ...). Tensors are .npy\n"
     "files, fp16, fp32, uint8, int8 or bool (a uint8 of 0 or 1), in C order, of the port's shape (or of\n"
@@ -36,11 +37,13 @@ const char tool_run_help[] =
     "  --core CORE         native (default): the firmware as it was compiled into the library; emulated:\n"
     "                      its image, executed on an emulated AArch64 core, slower\n"
     "  --firmware FILE     another firmware image, for the emulated core\n"
+    "  --timing TIMING     m1 (default): virtual time passes as a dispatch takes it on an M1; none: only\n"
+    "                      the engine's cost and the delays of interrupts\n"
     "  --trace FILE        every event of the machine; FILE.json opens in a trace viewer, FILE.bin is\n"
     "                      read by `anemone trace`\n"
     "  --json              what happened, with latency_us, stages and m1_estimate_us\n\n"
-    "ANEMONE_NUMERICS, ANEMONE_THREADS, ANEMONE_CORE, ANEMONE_FIRMWARE and ANEMONE_TRACE are used for\n"
-    "options that are not given.\n\n"
+    "ANEMONE_NUMERICS, ANEMONE_THREADS, ANEMONE_CORE, ANEMONE_FIRMWARE, ANEMONE_TIMING and\n"
+    "ANEMONE_TRACE are used for options that are not given.\n\n"
     "  anemone run net.mil --input x=in.npy --output y=out.npy --repeat 100 --json\n";
 
 #define SHAPE_TEXT 128u
@@ -157,6 +160,19 @@ static bool take_core(const struct setting *setting, struct run *run)
     return true;
 }
 
+static bool take_timing(const struct setting *setting, struct run *run)
+{
+    const char *value = setting_value(setting);
+    int timing = value ? ane_timing_named(value) : ANE_TIMING_M1;
+
+    if (timing < 0) {
+        tool_say("%s: there is no timing %s; %s are known.", setting_name(setting), value, ANE_TIMING_NAMES);
+        return false;
+    }
+    run->config.timing = (uint32_t)timing;
+    return true;
+}
+
 static bool take_threads(const struct setting *setting, struct run *run)
 {
     const char *value = setting_value(setting);
@@ -179,13 +195,17 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
     struct setting numerics = {"--numerics", "ANEMONE_NUMERICS", NULL},
                    threads = {"--threads", "ANEMONE_THREADS", NULL}, core = {"--core", "ANEMONE_CORE", NULL},
                    firmware = {"--firmware", "ANEMONE_FIRMWARE", NULL},
-                   traced = {"--trace", "ANEMONE_TRACE", NULL};
+                   timing = {"--timing", "ANEMONE_TIMING", NULL}, traced = {"--trace", "ANEMONE_TRACE", NULL};
     const char *repeat = NULL;
-    const struct tool_option options[] = {
-        {"json", &run->as_json, NULL},       {"repeat", NULL, &repeat},
-        {"numerics", NULL, &numerics.given}, {"threads", NULL, &threads.given},
-        {"core", NULL, &core.given},         {"firmware", NULL, &firmware.given},
-        {"trace", NULL, &traced.given},      {0}};
+    const struct tool_option options[] = {{"json", &run->as_json, NULL},
+                                          {"repeat", NULL, &repeat},
+                                          {"numerics", NULL, &numerics.given},
+                                          {"threads", NULL, &threads.given},
+                                          {"core", NULL, &core.given},
+                                          {"firmware", NULL, &firmware.given},
+                                          {"timing", NULL, &timing.given},
+                                          {"trace", NULL, &traced.given},
+                                          {0}};
     unsigned count;
 
     if (!take_bindings(&argc, argv, "input", &run->in) || !take_bindings(&argc, argv, "output", &run->out) ||
@@ -197,8 +217,8 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
     }
     *trace = setting_value(&traced);
     run->config.firmware_image = setting_value(&firmware);
-    return take_numerics(&numerics, run) && take_core(&core, run) && check_stdout(run) &&
-           take_threads(&threads, run) &&
+    return take_numerics(&numerics, run) && take_core(&core, run) && take_timing(&timing, run) &&
+           check_stdout(run) && take_threads(&threads, run) &&
            (!repeat || tool_number("--repeat", repeat, 1, TOOL_REPEAT_MAX, &run->repeat));
 }
 
@@ -375,7 +395,8 @@ static bool go(struct run *run, const char *model)
     }
     if (!tool_model_open(model, &run->model) || !read_inputs(run) || !check_outputs(run))
         return false;
-    if (tool_stages_measure(run->machine, tool_model_run, &run->model, run->repeat, &run->stages))
+    if (tool_stages_measure(run->machine, run->config.timing ? 0 : PR_TIMING_CALL_ADDS_NS, tool_model_run,
+                            &run->model, run->repeat, &run->stages))
         return write_outputs(run);
     explain_failure(run, model);
     return false;

@@ -14,6 +14,7 @@
 #include "protocol/device.h"
 #include "protocol/entitlement.h"
 #include "protocol/kext.h"
+#include "protocol/timing.h"
 #include "tool/spec/facts.h"
 #include "tool/spec/spec.h"
 
@@ -258,12 +259,12 @@ void spec_dispatch(struct spec *spec)
 #define X(a, b, c) SPEC_T(a), SPEC_T(b), SPEC_T(c),
     SPEC_TABLE(spec, "representations", form_columns, FACT_REPRESENTATIONS(X));
 #undef X
-#define X(id, stage, low, high) \
-    SPEC_T(stage), SPEC_N((low) / FACT_BUDGET_TENTHS_PER_US), SPEC_N((high) / FACT_BUDGET_TENTHS_PER_US),
-    SPEC_TABLE(spec, "budget", budget_columns, FACT_BUDGET(X));
+#define X(id, stage, from, to) \
+    SPEC_T(stage), SPEC_N((from) / PR_TIMING_TENTHS_PER_US), SPEC_N((to) / PR_TIMING_TENTHS_PER_US),
+    SPEC_TABLE(spec, "budget", budget_columns, PR_TIMING_STAGES(X));
 #undef X
-    spec_number(spec, "whole_us", FACT_DISPATCH_US);
-    spec_number(spec, "submit_us", FACT_DISPATCH_SUBMIT_US);
+    spec_number(spec, "whole_us", PR_TIMING_CALL_US);
+    spec_number(spec, "submit_us", PR_TIMING_METHOD_US);
     spec_number(spec, "overhead_percent", FACT_DISPATCH_OVERHEAD_PERCENT);
     spec_number(spec, "interrupts", FACT_DISPATCH_INTERRUPTS);
     spec_number(spec, "two_threads_percent", FACT_DISPATCH_TWO_THREADS_PERCENT);

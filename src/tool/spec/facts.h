@@ -90,22 +90,7 @@
       "the firmware's load format, a three-level container keyed by program identity",       \
       "resident on the engine")
 
-/* Table 2.3, tenths of a microsecond: X(id, stage, low, high) */
-#define FACT_BUDGET(X)                                                                    \
-    X(BIND, "user-space binding, runtime, and host fp16 input and output copy", 250, 250) \
-    X(BUILD, "building the firmware request", 160, 160)                                   \
-    X(KICK, "firmware kick: the doorbell, which returns asynchronously", 20, 30)          \
-    X(ROUND_TRIP, "firmware round trip", 1300, 1300)                                      \
-    X(COMPLETE, "kernel-side completion processing", 100, 100)
-enum fact_budget {
-#define X(id, stage, low, high) FACT_BUDGET_##id,
-    FACT_BUDGET(X)
-#undef X
-        FACT_BUDGET_COUNT
-};
-#define FACT_BUDGET_TENTHS_PER_US         10u
-#define FACT_DISPATCH_US                  190u /* the whole call as measured */
-#define FACT_DISPATCH_SUBMIT_US           163u /* the send-request method, entry to return */
+/* One dispatch, as measured; its stages are in protocol/timing.h. */
 #define FACT_DISPATCH_OVERHEAD_PERCENT    98u
 #define FACT_DISPATCH_INTERRUPTS          2u
 #define FACT_DISPATCH_TWO_THREADS_PERCENT 104u /* 1.04 times: submissions serialize */

@@ -12,8 +12,8 @@
 bool drv_bundle_find(const void *bytes, uint64_t size, struct ane_program_bundle *head, uint64_t *weights);
 /*
  * `bytes` is a private copy of what abi.h calls struct ane_program_bundle and what follows it. `image` is to
- * be given back; it has `image_bytes` bytes of an image. On failure nothing is left and the reason is the driver's last
- * error.
+ * be given back; it has `image_bytes` bytes of an image. On failure nothing is left and the reason is the
+ * driver's last error.
  */
 IOReturn drv_bundle_expand(struct drv *driver, const void *bytes, uint64_t size, struct drv_pages *image,
                            uint64_t *image_bytes);

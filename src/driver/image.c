@@ -164,7 +164,7 @@ static uint32_t find_kernel(const struct source *source, uint32_t i)
 
     while (k < i && (source->span[k].kernel.size != span->size ||
                      memcmp((const uint8_t *)source->image[k].bytes + source->span[k].kernel.offset,
-                            (const uint8_t *)source->image[i].bytes + span->offset, span->size)))
+                            (const uint8_t *)source->image[i].bytes + span->offset, span->size) != 0))
         k++;
     return k;
 }
@@ -223,7 +223,7 @@ static void copy_part(const struct drv_block *block, const struct drv_part *part
 }
 
 /* The sections of the images, and the memory in which the firmware says where it sees them. */
-static IOReturn load_parts(struct drv *d, const struct source *source, const struct ends *ends)
+static IOReturn load_spans(struct drv *d, const struct source *source, const struct ends *ends)
 {
     struct drv_program *program = source->program;
     IOReturn result = make_block(d, PR_USAGE_TEXT, ends->text, "text", &program->text);
@@ -255,7 +255,7 @@ static IOReturn load_images(struct drv *d, struct source *source)
     for (uint32_t i = 0; i < source->program->procedures && !result; i++)
         result = read_procedure(d, source, i, &ends);
     if (!result)
-        result = load_parts(d, source, &ends);
+        result = load_spans(d, source, &ends);
     return result ? result : drv_container_make(d, source->program);
 }
 

@@ -202,6 +202,14 @@ void drv_fence_accepted(struct drv *d, struct drv_request *r)
         drv_fence_give_up(d, r);
 }
 
+bool drv_fence_is_held(const struct drv *d)
+{
+    for (unsigned i = 0; i < DRV_REQUESTS; i++)
+        if (d->request[i].waits && d->request[i].state == DRV_REQUEST_IN_FIRMWARE)
+            return true;
+    return false;
+}
+
 void drv_fence_describe(const struct drv_request *r, char *text, size_t size)
 {
     text[0] = '\0';

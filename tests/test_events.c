@@ -512,6 +512,51 @@ static void the_engine_restarts_with_requests_held(void **state)
     ane_machine_destroy(machine);
 }
 
+static uint64_t is_powered(const struct party *p)
+{
+    uint64_t powered = 2;
+    uint32_t one = 1;
+
+    assert_int_equal(ane_catalogue_call(p->rig.direct.connect, ANE_CATALOGUE_IsPowered, NULL, 0, NULL, 0,
+                                        &powered, &one, NULL, NULL),
+                     kIOReturnSuccess);
+    return powered;
+}
+
+static IOReturn power_off(const struct party *p)
+{
+    return ane_catalogue_call(p->rig.direct.connect, ANE_CATALOGUE_PowerOff, NULL, 0, NULL, 0, NULL, NULL,
+                              NULL, NULL);
+}
+
+/* A device with a request held does not sleep; one that sleeps is not woken for a value, and keeps it. */
+static void values_outlive_sleep(void **state)
+{
+    struct ane_machine *machine = make();
+    struct party a;
+    uint32_t event;
+
+    (void)state;
+    join(&a, machine, 1, 0);
+    event = make_event(&a.rig.direct, 3);
+    (void)post_pair(&a, event, 4, 0, 0);
+    (void)ane_machine_run(machine, MS);
+    assert_int_equal(power_off(&a), kIOReturnBusy);
+    assert_int_equal(ane_event_signal(a.rig.direct.connect, event, 4), kIOReturnSuccess);
+    expect_message(&a, 1, kIOReturnSuccess);
+    assert_int_equal(power_off(&a), kIOReturnSuccess);
+    assert_int_equal(value_of(&a.rig.direct, event), 4);
+    assert_int_equal(ane_event_signal(a.rig.direct.connect, event, 5), kIOReturnSuccess);
+    assert_int_equal(is_powered(&a), 0);
+    (void)post_pair(&a, event, 5, event, 6);
+    expect_message(&a, 2, kIOReturnSuccess);
+    assert_int_equal(is_powered(&a), 1);
+    assert_int_equal(value_of(&a.rig.direct, event), 6);
+    expect_nothing_left(machine, 1);
+    part(&a);
+    ane_machine_destroy(machine);
+}
+
 /* Twelve of a client may wait and twenty-four of all; none of them keeps another client out. */
 static void waiting_requests_are_limited(void **state)
 {
@@ -767,6 +812,7 @@ int main(void)
         cmocka_unit_test(a_held_request_times_out),
         cmocka_unit_test(a_client_closes_with_requests_held),
         cmocka_unit_test(the_engine_restarts_with_requests_held),
+        cmocka_unit_test(values_outlive_sleep),
         cmocka_unit_test(waiting_requests_are_limited),
         cmocka_unit_test(a_request_keeps_its_events),
         cmocka_unit_test(the_shared_event_doorbell_is_rung),

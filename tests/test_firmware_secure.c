@@ -618,7 +618,7 @@ static unsigned take_events(struct fwrig *rig)
     _Alignas(8) uint8_t message[PR_NOTIFICATION_BYTES_MAX];
     unsigned events = 0;
 
-    while (fwrig_message(rig, message, sizeof(message)))
+    while (fwrig_message(rig, message))
         events += ((const struct pr_notification_head *)message)->id == PR_CMD_PROGRAM_EVENT;
     return events;
 }

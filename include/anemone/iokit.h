@@ -352,7 +352,8 @@ struct ane_port_message {
  *
  * PowerOn, PowerOff, SetDynamicPowerGating (0 or 1), and the six exclave methods send the firmware's command;
  * this firmware has none of them: kIOReturnUnsupported, and the sentence names it. PowerOff: kIOReturnBusy
- * while a client is persistent. SetPowerManagement (0 or 1), SetPowerGatingHysteresisTime (ms, an hour at
+ * while a client is persistent, or requests wait for shared events in the firmware.
+ * SetPowerManagement (0 or 1), SetPowerGatingHysteresisTime (ms, an hour at
  * most), SetThrottlingPercentage (0 to 100), LoadFirmware, ForgetFirmware, MPMMemoryMapRequest and
  * MPMMemoryUnmapRequest: kIOReturnUnsupported with the reason, kIOReturnBadArgument for a value outside.
  * IsPowered: 1 when every power state reads on. Does not block.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fences. `waits` of a request is not 0 from retain to release of one that waits; `accepted` says that the
- * firmware has it, `ending` that the firmware was asked to end it. Those that are still to be asked are found
+ * firmware has it, `end_asked` that the firmware was asked to end it. Those that are still to be asked are found
  * by looking at all requests, while `d->fence_retry` is set.
  */
 #include "driver/fence.h"
@@ -158,7 +158,7 @@ void drv_fence_release(struct drv_request *r)
     while (r->fences)
         drv_event_unuse(r->fence[--r->fences]);
     r->waits = 0;
-    r->accepted = r->ending = false;
+    r->accepted = r->end_asked = false;
 }
 
 /* The answer is not looked at: the call's own event ends the request. */
@@ -177,10 +177,10 @@ static bool ask_end(struct drv *d, const struct drv_request *r)
 
 void drv_fence_give_up(struct drv *d, struct drv_request *r)
 {
-    if (!r->waits || !r->accepted || r->ending)
+    if (!r->waits || !r->accepted || r->end_asked)
         return;
-    r->ending = d->ready && ask_end(d, r);
-    d->fence_retry |= !r->ending;
+    r->end_asked = d->ready && ask_end(d, r);
+    d->fence_retry |= !r->end_asked;
 }
 
 void drv_fence_retry(struct drv *d)
@@ -200,6 +200,14 @@ void drv_fence_accepted(struct drv *d, struct drv_request *r)
     drv_flow_leave(d, r);
     if (r->state != DRV_REQUEST_IN_FIRMWARE)
         drv_fence_give_up(d, r);
+}
+
+bool drv_fence_is_held(const struct drv *d)
+{
+    for (unsigned i = 0; i < DRV_REQUESTS; i++)
+        if (d->request[i].waits && d->request[i].state == DRV_REQUEST_IN_FIRMWARE)
+            return true;
+    return false;
 }
 
 void drv_fence_describe(const struct drv_request *r, char *text, size_t size)

@@ -29,6 +29,8 @@ void drv_fence_give_up(struct drv *driver, struct drv_request *request);
 /* A cell of a command is free: what could not be asked of the firmware is. */
 void drv_fence_retry(struct drv *driver);
 
+/* The firmware has a request that waits, for which a caller waits. */
+bool drv_fence_is_held(const struct drv *driver);
 /* What a request in the firmware waits for, as the end of a sentence; "" when it does not wait. */
 void drv_fence_describe(const struct drv_request *request, char *text, size_t size);
 

@@ -13,6 +13,7 @@
 #include "driver/client.h"
 #include "driver/command.h"
 #include "driver/dump.h"
+#include "driver/fence.h"
 #include "driver/flow.h"
 #include "driver/instance.h"
 #include "driver/mailbox.h"
@@ -252,6 +253,9 @@ int drv_sleep_enter(struct drv *d, struct base_error *error)
     if (d->secure.begun)
         return base_fail(error, EBUSY,
                          "Sleep: a client owns the engine in secure mode, and must end it first.");
+    /* QUIESCE_STATE waits for calls that run, and ends those that wait for events. */
+    if (drv_fence_is_held(d))
+        return base_fail(error, EBUSY, "Sleep: the firmware has requests that wait for shared events.");
     d->ready = false;
     d->error = NULL; /* others run before this call goes on */
     drv_gate_close(&d->gate);

@@ -279,7 +279,7 @@ struct drv_request {
     uint64_t detail;
     bool restarted;        /* it ended because the firmware was restarted */
     uint32_t waits;        /* events that it waits for (fence.c) */
-    bool accepted, ending; /* of one that waits: the firmware has it, and was asked to end it */
+    bool accepted, end_asked; /* of one that waits: the firmware has it, and was asked to end it */
     uint32_t fences;       /* events that it uses */
     struct drv_event *fence[PR_SHARED_EVENTS_MAX];
     uint32_t error[PR_TM_ERRORS];   /* of a failure: what the firmware read in the task manager */

@@ -43,7 +43,9 @@ void mach_timing_spend(struct ane_machine *m, uint64_t ns)
 
 int ane_machine_spend(struct ane_machine *machine, uint64_t ns)
 {
-    if (machine && !machine->timed)
+    if (!machine)
+        return base_fail(mach_error_begin(), EPERM, "The machine is NULL.");
+    if (!machine->timed)
         return 0;
     if (!mach_enter(machine))
         return -EPERM;

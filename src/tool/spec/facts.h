@@ -166,7 +166,6 @@
 #define FACT_EVENT_RECORD_BYTES     24u /* { u32 type; u32 targetMask; u64 id; u64 value; } */
 #define FACT_RPC_EVENTS_FREE_MIN    2u
 #define FACT_PROGRAM_TABLE_OFFSET   0x9948u
-#define FACT_PROGRAM_TABLE_STRIDE   0x20u
 
 /* Table 30.5: X(tag in commands.def, low id, high id, count, subsystem) */
 #define FACT_FAMILIES(X)                                             \

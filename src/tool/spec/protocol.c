@@ -197,7 +197,7 @@ void spec_limits(struct spec *spec)
     spec_number(spec, "priority_levels", PR_PRIORITIES);
     spec_number(spec, "network_ids", PR_NETWORK_ID_MAX);
     spec_hex(spec, "program_table_offset", FACT_PROGRAM_TABLE_OFFSET);
-    spec_hex(spec, "program_table_stride", FACT_PROGRAM_TABLE_STRIDE);
+    spec_hex(spec, "program_table_stride", PR_PROGRAM_SLOT_STRIDE);
     spec_number(spec, "message_bytes_below", PR_MESSAGE_BYTES_MAX);
     spec_number(spec, "call_buffers", PR_CALL_BUFFERS_MAX);
     spec_number(spec, "container_bytes", PR_CONTAINER_BYTES_MAX);

@@ -5,8 +5,12 @@
  */
 #include <stddef.h>
 
+#include "protocol/cache.h"
+#include "protocol/call.h"
 #include "protocol/control_bodies.h"
 #include "protocol/inference.h"
+#include "protocol/endpoint.h"
+#include "protocol/notification.h"
 #include "tool/spec/spec.h"
 
 static const struct spec_column columns[] = {SPEC_TEXT("command"), SPEC_TEXT("field"), SPEC_HEX("offset"),
@@ -59,9 +63,62 @@ static const struct spec_column columns[] = {SPEC_TEXT("command"), SPEC_TEXT("fi
     F4("PREMAP_BUFFER", body_premap, operations, buffers, pool, buffer)                                      \
     F5("INFERENCE_CALL", body_inference, buffers, built_in, network, zero, cookie)                           \
     F3("INFERENCE_CALL", inference_properties, packets, zero, packet[0])                                     \
-    F4("INFERENCE_CALL", sub_packet, command, procedure, priority, flags)
+    F4("INFERENCE_CALL", sub_packet, command, procedure, priority, flags)                                    \
+    F4("IPC_ENDPOINT_SET", body_endpoint, endpoint, channel, ring, bytes)                                    \
+    F3("IPC_ENDPOINT_SET2", body_endpoint2, endpoint, targets, target[0])                                    \
+    F4("PROCEDURE_CALL_CACHE_REQUEST and its two forms", body_cache_install, cache_handler, group, follow,   \
+       output_sets)                                                                                          \
+    F5("PROCEDURE_CALL_CACHE_REQUEST and its two forms", body_cache_install, partitions, requests, links,    \
+       custom_bars, wait_events)                                                                             \
+    F4("PROCEDURE_CALL_CACHE_REQUEST and its two forms", body_cache_install, signal_events, pool, flags,     \
+       link[0])                                                                                              \
+    F2("PROCEDURE_CALL_INVALIDATE_CACHE_REQUEST", body_cache_invalidate, cache_handler, in_flight)           \
+    F1("FORCE_DISABLE_CACHE_REQUESTS", body_u32, value)
+
+/* Messages of the execution loop, and the records in them. */
+#define LOOP                                                                                           \
+    F5("PROCEDURE_CALL", call, program_id, process_id, procedure, priority, output_sets)               \
+    F4("PROCEDURE_CALL", call, partitions, cookie, buffers, stats)                                     \
+    F4("a buffer", buffer, valid, index, type, memory)                                                 \
+    F3("a buffer", buffer, address, bytes, tag)                                                        \
+    F4("the tail of a call", call_tail, wait_events, signal_events, custom_bars, event_masks)          \
+    F4("the tail of a call", call_tail, execute_order, execute_order_offset, sub_network_order, flags) \
+    F4("an event", event, type, target_mask, id, value)                                                \
+    F5("a custom bar", custom_bar, type, config, bar_id, value, bytes)                                 \
+    F4("CACHE_REQUEST_TRIGGER", cache_trigger, cache_handler, timestamp, buffers, cookie)              \
+    F1("CACHE_REQUEST_TRIGGER", cache_trigger, buffer[0])                                              \
+    F4("CACHE_REQUEST_SUBMIT", cache_recycle, cache_handler, set, buffers, buffer[0])                  \
+    F2("PROCEDURE_CALL_VARIANT", cache_active, group, active)                                          \
+    F2("RETURN_PROCESS_ID", exe_process_id, program_id, process_id)                                    \
+    F5("CH_DATA_FILE_LOAD2", exe_data_file, program_id, process_id, index, source, bytes)              \
+    F2("CH_DATA_FILE_LOAD2", exe_data_file, destination, offset)                                       \
+    F5("BACK_CHANNEL_RPC", exe_rpc, magic, length, slot, status, address)                              \
+    F1("BACK_CHANNEL_RPC", exe_rpc, value)
+
+/* Messages of IO_T2H. */
+#define NOTIFICATIONS                                                                         \
+    F2("every one", notification_head, sequence, id)                                          \
+    F5("PROGRAM_EVENT", program_event, cookie, program_id, process_id, status, state)         \
+    F1("PROGRAM_EVENT", program_event, detail)                                                \
+    F2("PROGRAM_EVENT of a failure", program_failure, error, status)                          \
+    F4("CH_RESET_NOTIFICATION", reset_notification, first_queue, last_queue, reason, time)    \
+    F5("CH_ERROR_NOTIFICATION", notify_error, error, channel, address, length, time)          \
+    F3("CH_SIGNPOST_NOTIFICATION", notify_signpost, code, argument, time)                     \
+    F3("CH_SIGNPOST64_NOTIFICATION", notify_signpost64, code, argument, time)                 \
+    F5("CPU_LOAD_NOTIFICATION", notify_load, score, above, span_ns, busy_ns, time)            \
+    F5("TM_SYNC_ERR_NOTIFICATION", notify_sync, queue, network, error, program_id, time)      \
+    F5("USER_EVENT", notify_user, event, value, program_id, process_id, time)                 \
+    F4("DBG_EVENT", notify_debug, rule, count, value, time)                                   \
+    F5("DATA_CHAINING_EVENT", notify_chaining, cache_handler, timestamp, cookie, set, status) \
+    F2("DATA_CHAINING_EVENT", notify_chaining, state, detail)                                 \
+    F5("PREFETCH_DSID_EVENT", notify_prefetch, dsid, event, program_id, bytes, time)          \
+    F4("SECURE_MODE_EVENT", notify_secure, phase, dropped, waiting, time)                     \
+    F5("BACK_CHANNEL_RPC", notify_rpc, slot, kind, magic, length, address)                    \
+    F1("BACK_CHANNEL_RPC", notify_rpc, value)
 
 void spec_bodies(struct spec *spec)
 {
     SPEC_TABLE(spec, "bodies", columns, BODIES);
+    SPEC_TABLE(spec, "execution_loop", columns, LOOP);
+    SPEC_TABLE(spec, "notifications", columns, NOTIFICATIONS);
 }

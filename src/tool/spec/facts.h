@@ -107,7 +107,6 @@
 #define FACT_CONTROLLER_THREADS 11u /* CHINOOK_CPU_IMPL_THID0 to THID10 */
 
 /* Table 29.4, what message.h does not hold. */
-#define FACT_EVENT_MASKS    1u
 #define FACT_PARTITIONS_MIN 1u
 
 /* Table 29.5: X(bit, role) */
@@ -162,9 +161,6 @@
 /* Table 30.4 and ch. 30's text, what message.h does not hold. */
 #define FACT_CACHE_PARTITIONS       1u
 #define FACT_CACHE_REQUESTS_IN_LIST 1u
-#define FACT_CUSTOM_BARS_IN_PROGRAM 128u
-#define FACT_EVENT_RECORD_BYTES     24u /* { u32 type; u32 targetMask; u64 id; u64 value; } */
-#define FACT_RPC_EVENTS_FREE_MIN    2u
 #define FACT_PROGRAM_TABLE_OFFSET   0x9948u
 
 /* Table 30.5: X(tag in commands.def, low id, high id, count, subsystem) */
@@ -175,14 +171,6 @@
     X(EVENT, 0x300, 0x305, 6, "events")                              \
     X(HANDSHAKE, 0x400, 0x404, 5, "id handshakes")                   \
     X(OUTLIER, 0x0000, 0xff00, 3, "outliers")
-
-/* Bounds of calls and of the back channel that no handler reads. */
-#define FACT_CUSTOM_BARS_MAX        32u
-#define FACT_SIGNAL_EVENTS_MAX      16u
-#define FACT_EXECUTE_ORDER_MAX      128u
-#define FACT_SHARED_EVENTS_LIMIT    2u
-#define FACT_BACK_CHANNEL_BYTES_MAX 0x800000u
-#define FACT_BACK_CHANNEL_MAGIC     0x55aa55aau
 
 /* controller: scratch 3 cleared, running */
 #define FACT_HANDSHAKES(X)                                                                  \

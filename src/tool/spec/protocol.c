@@ -13,12 +13,14 @@
 #include "protocol/execution.h"
 #include "protocol/message.h"
 #include "protocol/property.h"
+#include "protocol/cache.h"
+#include "protocol/notification.h"
 #include "tool/spec/facts.h"
 #include "tool/spec/spec.h"
 
 #define WORD_BYTES 32u
 
-_Static_assert(PR_TQ_BARS == FACT_CUSTOM_BARS_MAX, "a custom bar names a buffer register");
+_Static_assert(PR_TQ_BARS == PR_CUSTOM_BARS_MAX, "a custom bar names a buffer register");
 
 static const struct spec_column channel_columns[] = {SPEC_TEXT("name"),           SPEC_TEXT("type"),
                                                      SPEC_NUMBER("doorbell_bit"), SPEC_NUMBER("slots"),
@@ -169,19 +171,19 @@ void spec_exeloop(struct spec *spec)
 
 static void write_call_limits(struct spec *spec)
 {
-    spec_number(spec, "custom_bars", FACT_CUSTOM_BARS_MAX);
-    spec_number(spec, "signal_events", FACT_SIGNAL_EVENTS_MAX);
+    spec_number(spec, "custom_bars", PR_CUSTOM_BARS_MAX);
+    spec_number(spec, "signal_events", PR_SIGNAL_EVENTS_MAX);
     spec_number(spec, "wait_and_signal_events_above", 0);
-    spec_number(spec, "custom_execute_order", FACT_EXECUTE_ORDER_MAX);
+    spec_number(spec, "custom_execute_order", PR_EXECUTE_ORDER_MAX);
     spec_number(spec, "output_buffer_sets", PR_CALL_OUTPUT_SETS);
-    spec_number(spec, "event_masks", FACT_EVENT_MASKS);
+    spec_number(spec, "event_masks", PR_EVENT_MASKS);
     spec_number(spec, "trigger_input_buffers", PR_TRIGGER_INPUTS_MAX);
-    spec_number(spec, "active_shared_events", FACT_SHARED_EVENTS_LIMIT);
+    spec_number(spec, "active_shared_events", PR_SHARED_EVENTS_MAX);
     spec_number(spec, "partitions_min", FACT_PARTITIONS_MIN);
     spec_number(spec, "cache_request_partitions", FACT_CACHE_PARTITIONS);
     spec_number(spec, "cache_requests_in_list", FACT_CACHE_REQUESTS_IN_LIST);
-    spec_number(spec, "custom_bars_in_program", FACT_CUSTOM_BARS_IN_PROGRAM);
-    spec_number(spec, "event_record_bytes", FACT_EVENT_RECORD_BYTES);
+    spec_number(spec, "custom_bars_in_program", PR_PROGRAM_CUSTOM_BARS_MAX);
+    spec_number(spec, "event_record_bytes", sizeof(struct pr_event));
 }
 
 void spec_limits(struct spec *spec)
@@ -191,9 +193,9 @@ void spec_limits(struct spec *spec)
     spec_number(spec, "processes", PR_PROCESSES_MAX);
     spec_number(spec, "requests_in_flight_per_pool", PR_IN_FLIGHT_MAX);
     spec_number(spec, "doorbell_index", PR_DOORBELL_INDEX_LIMIT);
-    spec_hex(spec, "back_channel_payload", FACT_BACK_CHANNEL_BYTES_MAX);
-    spec_hex(spec, "back_channel_magic", FACT_BACK_CHANNEL_MAGIC);
-    spec_number(spec, "rpc_events_free_min", FACT_RPC_EVENTS_FREE_MIN);
+    spec_hex(spec, "back_channel_payload", PR_RPC_BYTES_MAX);
+    spec_hex(spec, "back_channel_magic", PR_RPC_MAGIC);
+    spec_number(spec, "rpc_events_free_min", PR_RPC_POOL_LEAST);
     spec_number(spec, "priority_levels", PR_PRIORITIES);
     spec_number(spec, "network_ids", PR_NETWORK_ID_MAX);
     spec_hex(spec, "program_table_offset", FACT_PROGRAM_TABLE_OFFSET);

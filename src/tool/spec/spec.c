@@ -50,6 +50,7 @@ static const struct section {
     {"boot", "the controller's registers, boot arguments and refusals", spec_boot, false},
     {"messages", "headers and bodies (Tables 30.1 and 30.3), statuses, container sections", spec_messages,
      false},
+    {"rules", "what the firmware checks on a message, and the log lines it quotes", spec_rules, false},
     {"execution", "events, the smaller state machines, the command classes", spec_execution, false},
     {"fabric", "the doorbell's system register (Table 29.5)", spec_fabric, false},
     {"faults", "what a fault leads to", spec_faults, false},

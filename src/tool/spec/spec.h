@@ -117,6 +117,7 @@ void spec_bodies(struct spec *spec);
 void spec_exeloop(struct spec *spec);
 void spec_limits(struct spec *spec);
 void spec_messages(struct spec *spec);
+void spec_rules(struct spec *spec);
 
 void spec_task_queue(struct spec *spec);
 void spec_descriptor(struct spec *spec);

@@ -145,19 +145,21 @@ static void rows_are_read_and_written(void **state)
 static void a_user_event_is_a_notification(void **state)
 {
     struct fwrig *rig = *state;
-    struct pr_program_event notification;
+    _Alignas(8) uint8_t message[FWRIG_MESSAGE_BYTES];
+    const struct pr_notify_user *user = (const void *)message;
+    struct pr_program_event event;
     struct callrig c;
 
     callrig_make(&c, WITH, 1);
     add(&c, true, PR_EVENT_USER, 0, 0x123456789ull, 0x42);
     assert_int_equal(callrig_send(rig, &c), PR_STATUS_OK);
     callrig_retire(rig, QUEUE, 0);
-    assert_true(fwrig_event(rig, &notification, true));
-    assert_int_equal(notification.id, PR_CMD_USER_EVENT);
-    assert_int_equal(notification.cookie, 0x123456789ull); /* the place of the event */
-    assert_int_equal(notification.program_id, 0x42);       /* and of its value */
-    assert_true(fwrig_event(rig, &notification, true));
-    assert_int_equal(notification.id, PR_CMD_PROGRAM_EVENT);
+    assert_true(fwrig_message(rig, message));
+    assert_int_equal(user->head.id, PR_CMD_USER_EVENT);
+    assert_int_equal(user->event, 0x123456789ull);
+    assert_int_equal(user->value, 0x42);
+    assert_true(fwrig_event(rig, &event, true));
+    assert_int_equal(event.cookie, 1);
     /* No call waits for one. */
     callrig_make(&c, WITH, 2);
     add(&c, false, PR_EVENT_USER, 0, 1, 1);

@@ -52,7 +52,7 @@ enum { BAR_OUT = 4, BAR_IN = 5, IO_BUFFERS = 2, BUFFERS = 3 }; /* input, output,
 struct container {
     struct pr_container_package package;
     struct pr_container_program program;
-    struct pr_container_section section[PR_SECTION_COUNT - 1]; /* there is no kernel */
+    struct pr_container_section section[PR_SECTION_COUNT - 2]; /* no kernel, no custom bars */
     _Alignas(8) struct {
         struct pr_generic head;
         struct pr_generic_buffer buffer[BUFFERS];

@@ -75,7 +75,7 @@ enum pr_status fw_call_target(struct fw *fw, uint32_t program_id, uint32_t proce
 
     if (status)
         return status;
-    if (!fw->program[program_id])
+    if (!fw_program_get(fw, program_id))
         return PR_STATUS_NO_PROGRAM;
     status = fw_rule(fw, PR_RULE_PROCESS_ID, process_id < PR_PROCESSES_MAX, process_id);
     if (status)

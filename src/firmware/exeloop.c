@@ -339,11 +339,12 @@ static enum pr_status fetch(struct fw *fw, const struct pr_slot *slot)
     const enum pr_status status =
         fw_rule(fw, PR_RULE_EXELOOP_SIZE, slot->length <= sizeof(fw->exeloop.message), slot->length);
 
-    if (status || (slot->length >= sizeof(struct pr_exe_header) &&
-                   fw_shared_in(fw, fw->exeloop.message, slot->address, slot->length)))
+    if (!status && slot->length >= sizeof(struct pr_exe_header) &&
+        fw_shared_in(fw, fw->exeloop.message, slot->address, slot->length))
         return status;
-    fw_log(fw, RT_LOG_WARNING, "[EXELOOP] a message of 0x%llx bytes at 0x%llx cannot be read",
-           (unsigned long long)slot->length, (unsigned long long)slot->address);
+    if (!status)
+        fw_log(fw, RT_LOG_WARNING, "[EXELOOP] a message of 0x%llx bytes at 0x%llx cannot be read",
+               (unsigned long long)slot->length, (unsigned long long)slot->address);
     if (slot->length < sizeof(struct pr_exe_header) ||
         !rt_port_window(fw->port, slot->address, sizeof(struct pr_exe_header)))
         fw_notify_unreadable(fw, PR_CHANNEL_DATA_CHAIN_H2T, slot);

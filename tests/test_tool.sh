@@ -605,8 +605,9 @@ done
 gives 0 demo
 grep -q "state after each dispatch: 1 2 3 4" "$folder/out"
 result $? "  the accumulator counts"
-grep -q "the last of 9 commands is sent" "$folder/out" && grep -q "INIT_SHARED_EVENT_INFO" "$folder/out"
-result $? "  the boot shows its nine commands"
+grep -q "the last of 11 commands is sent" "$folder/out" && grep -q "INIT_SHARED_EVENT_INFO" "$folder/out" &&
+    grep -q "IPC_ENDPOINT_SET2" "$folder/out"
+result $? "  the boot shows its nine commands and the binding"
 gives 0 demo --bare
 shows "result      y[0..7] ="
 

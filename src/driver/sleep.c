@@ -255,7 +255,7 @@ int drv_sleep_enter(struct drv *d, struct base_error *error)
                          "Sleep: a client owns the engine in secure mode, and must end it first.");
     /* QUIESCE_STATE waits for calls that run, and ends those that wait for events. */
     if (drv_fence_is_held(d))
-        return base_fail(error, EBUSY, "Sleep: the firmware has requests that wait for shared events.");
+        return base_fail(error, EBUSY, "Sleep: requests are held in the firmware until shared events are signalled.");
     d->ready = false;
     d->error = NULL; /* others run before this call goes on */
     drv_gate_close(&d->gate);

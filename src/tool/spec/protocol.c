@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/array.h"
 #include "protocol/channel.h"
 #include "protocol/command_class.h"
 #include "protocol/commands.h"
@@ -32,6 +33,13 @@ static const struct spec_column wire_columns[] = {SPEC_HEX("id"), SPEC_TEXT("nam
 static const struct spec_column class_columns[] = {
     SPEC_HEX("id"),      SPEC_TEXT("name"),    SPEC_TEXT("class"),  SPEC_TEXT("layout"),
     SPEC_TEXT("source"), SPEC_TEXT("channel"), SPEC_TEXT("effect"), SPEC_END};
+static const struct spec_column count_columns[] = {SPEC_TEXT("class"),
+                                                   SPEC_NUMBER("commands"),
+                                                   SPEC_NUMBER("header_only"),
+                                                   SPEC_NUMBER("known"),
+                                                   SPEC_NUMBER("chosen"),
+                                                   SPEC_NUMBER("unknown"),
+                                                   SPEC_END};
 static const struct spec_column property_columns[] = {SPEC_HEX("property"), SPEC_TEXT("class"),
                                                       SPEC_TEXT("meaning"), SPEC_TEXT("values"), SPEC_END};
 static const struct spec_column family_columns[] = {SPEC_TEXT("family"),    SPEC_HEX("first"),
@@ -119,6 +127,33 @@ static void write_classes(struct spec *spec)
     spec_table_end(spec);
 }
 
+static unsigned count_classes(char letter, int layout)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < PR_CLASS_COUNT; i++) {
+        const struct pr_command_class *row = &pr_command_class_table[i];
+
+        count += (!letter || row->letter == letter) && (layout < 0 || (int)row->layout == layout);
+    }
+    return count;
+}
+
+static void write_counts(struct spec *spec)
+{
+    static const char letters[] = {'A', 'B', 'C', '\0'}; /* the last: all */
+    static const char *const name[] = {"A", "B", "C", "all"};
+
+    spec_table_begin(spec, "counts", count_columns);
+    for (unsigned i = 0; i < BASE_COUNT_OF(letters); i++)
+        SPEC_PUT(spec, SPEC_T(name[i]), SPEC_N(count_classes(letters[i], -1)),
+                 SPEC_N(count_classes(letters[i], PR_LAYOUT_NONE)),
+                 SPEC_N(count_classes(letters[i], PR_LAYOUT_KNOWN)),
+                 SPEC_N(count_classes(letters[i], PR_LAYOUT_CHOSEN)),
+                 SPEC_N(count_classes(letters[i], PR_LAYOUT_UNKNOWN)));
+    spec_table_end(spec);
+}
+
 static void write_properties(struct spec *spec)
 {
     spec_table_begin(spec, "properties", property_columns);
@@ -138,6 +173,7 @@ void spec_commands(struct spec *spec)
     write_dispatched(spec);
     write_wire(spec);
     write_classes(spec);
+    write_counts(spec);
     write_properties(spec);
     spec_table_begin(spec, "families", family_columns);
 #define X(tag, low, high, members, what) \

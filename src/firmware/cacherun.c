@@ -6,14 +6,15 @@
  */
 #include "firmware/cacherun.h"
 
+#include "firmware/bars.h"
 #include "firmware/cache.h"
-#include "firmware/cachebar.h"
 #include "firmware/cacheset.h"
 #include "firmware/cachetrigger.h"
 #include "firmware/call.h"
 #include "firmware/event.h"
 #include "firmware/exeloop.h"
 #include "firmware/notify.h"
+#include "firmware/order.h"
 #include "firmware/retained.h"
 #include "rtkernel/heap.h"
 #include "rtkernel/memory.h"
@@ -341,7 +342,10 @@ static enum pr_status bind(struct fw *fw, const struct fw_cache_request *request
         buffer.index = fw_cache_output(group, request, i);
         status = fw_call_bind(fw, request->process, &buffer, 1);
     }
-    return status ? status : fw_cachebar_bind(fw, request);
+    fw_order_own(fw, request->procedure, 1);
+    return status ? status
+                  : fw_bars_bind(fw, fw->program[fw->process[request->process].program], request->bar,
+                                 request->bars);
 }
 
 static enum pr_status make_call(struct fw *fw, const struct fw_cache_request *request, struct fw_execution *x,
@@ -354,7 +358,6 @@ static enum pr_status make_call(struct fw *fw, const struct fw_cache_request *re
         status = fw_call_draft(fw, request->process, request->procedure, request->priority);
     if (status)
         return status;
-    fw_cachebar_apply(request, draft);
     draft->origin = FW_ORIGIN_CACHE;
     draft->execution = fw_cacherun_number(fw, x);
     draft->cookie = x->cookie;

@@ -204,7 +204,19 @@ static bool reads_group(struct fw *fw, const struct fw_execution *x, const struc
     return false;
 }
 
-/* The next execution that must not run: of the request, or reading its group, or reading what has failed. */
+/* Whether an execution must not run: of the request, or reading its group, or reading what has failed. */
+static bool is_lost(struct fw *fw, const struct fw_execution *x, const struct fw_cache_request *request)
+{
+    return reads_failed(fw, x) || (request && fw_cacherun_request(fw, x) == request) ||
+           (request && fw_cache_group(fw, request) == request && reads_group(fw, x, request));
+}
+
+bool fw_cacherun_loses(struct fw *fw, uint16_t execution, uint64_t handler)
+{
+    return is_lost(fw, fw_cacherun_at(fw, execution), fw_cache_find(fw, handler));
+}
+
+/* The next one among those that wait for a set or an output. */
 static struct fw_execution *find_lost(struct fw *fw, const struct fw_cache_request *request)
 {
     for (unsigned i = 0; i < PR_CACHE_REQUESTS_MAX; i++) {
@@ -212,13 +224,9 @@ static struct fw_execution *find_lost(struct fw *fw, const struct fw_cache_reque
 
         if (!group->handler || group->first != i)
             continue;
-        for (uint16_t n = group->waiting.head; n != FW_NO_EXECUTION; n = fw_cacherun_at(fw, n)->next) {
-            struct fw_execution *x = fw_cacherun_at(fw, n);
-
-            if (reads_failed(fw, x) || (request && fw_cacherun_request(fw, x) == request) ||
-                (request && fw_cache_group(fw, request) == request && reads_group(fw, x, request)))
-                return x;
-        }
+        for (uint16_t n = group->waiting.head; n != FW_NO_EXECUTION; n = fw_cacherun_at(fw, n)->next)
+            if (is_lost(fw, fw_cacherun_at(fw, n), request))
+                return fw_cacherun_at(fw, n);
     }
     return NULL;
 }
@@ -234,9 +242,14 @@ static void cancel_lost(struct fw *fw, const struct fw_cache_request *request)
     }
 }
 
+/* Those with a call that is held have taken a set, and have not begun either. */
 void fw_cacherun_abort(struct fw *fw, struct fw_cache_request *request)
 {
+    struct fw_event_match held = FW_EVENT_MATCH_ALL;
+
     cancel_lost(fw, request);
+    held.handler = request->handler;
+    (void)fw_event_end(fw, &held);
     if (fw_cache_group(fw, request) == request)
         fw_cacherun_forget(fw, request);
 }

@@ -15,8 +15,13 @@ void fw_cacherun_enter(struct fw *fw, struct fw_cache_request *request, struct f
 void fw_cacherun_start(struct fw *fw);
 /* The call of an execution has ended and is free again. */
 void fw_cacherun_end(struct fw *fw, uint16_t call, enum pr_status status);
-/* A request is invalidated: what of it, and what waits for its outputs, ends with ABORTED. */
+/*
+ * A request is invalidated: what of it is not on the engine, and what of others reads its outputs and is not
+ * there either, ends with ABORTED.
+ */
 void fw_cacherun_abort(struct fw *fw, struct fw_cache_request *request);
+/* Whether that is so of an execution, and the request that is invalidated. */
+bool fw_cacherun_loses(struct fw *fw, uint16_t execution, uint64_t handler);
 /* No link brings the group's latest output any more. */
 void fw_cacherun_forget(struct fw *fw, struct fw_cache_request *group);
 /* Posts the events of executions that have ended, as far as notifications have room. */

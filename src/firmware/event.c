@@ -6,6 +6,7 @@
  */
 #include "firmware/event.h"
 
+#include "firmware/cacherun.h"
 #include "firmware/call.h"
 #include "firmware/completion.h"
 #include "firmware/dartmgr.h"
@@ -15,6 +16,7 @@
 #include "firmware/notify.h"
 #include "firmware/pump.h"
 #include "firmware/rule.h"
+#include "firmware/secure.h"
 #include "firmware/shared.h"
 #include "rtkernel/irq.h"
 
@@ -187,35 +189,41 @@ void fw_event_signal(struct fw *fw, const struct fw_call *call)
     fw_event_look(fw);
 }
 
-static bool matches(const struct fw_call *call, const struct fw_event_match *match)
+bool fw_event_matches(struct fw *fw, uint16_t number, const struct fw_event_match *match)
 {
+    const struct fw_call *call = &fw->call[number];
+
     return (!match->cookie || call->cookie == match->cookie) &&
+           (!match->handler ||
+            (call->origin == FW_ORIGIN_CACHE && fw_cacherun_loses(fw, call->execution, match->handler))) &&
            (match->process == PR_NO_ID || call->process == match->process) &&
            call->level >= match->first_level && call->level <= match->last_level;
 }
 
-uint32_t fw_event_cancel(struct fw *fw, const struct fw_event_match *match)
+uint32_t fw_event_end(struct fw *fw, const struct fw_event_match *match)
 {
     struct fw_list held = take_all(fw);
-    uint32_t cancelled = 0;
+    uint32_t ended = 0;
     uint16_t number;
 
     while ((number = fw_call_take(fw, &held)) != FW_NO_CALL) {
-        struct fw_call *call = &fw->call[number];
-
-        if (!matches(call, match)) {
+        if (!fw_event_matches(fw, number, match)) {
             keep(fw, number);
             continue;
         }
-        for (unsigned i = 0; i < PR_TM_ERRORS; i++)
-            call->error[i] = PR_TM_ERROR_FINE;
-        call->tm_status = 0;
         fw_completion_end(fw, number, PR_STATUS_ABORTED);
-        cancelled++;
+        ended++;
     }
-    if (cancelled)
+    return match->outside ? ended + fw_secure_end(fw, match) : ended;
+}
+
+uint32_t fw_event_cancel(struct fw *fw, const struct fw_event_match *match)
+{
+    const uint32_t ended = fw_event_end(fw, match);
+
+    if (ended)
         fw_completion_notify(fw);
-    return cancelled;
+    return ended;
 }
 
 /* One task at a time asks: a command is under way, and the server waits for it. */

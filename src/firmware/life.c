@@ -91,6 +91,11 @@ enum pr_status fw_life_start(struct fw *fw, struct pr_command_header *header, vo
     return PR_STATUS_OK;
 }
 
+static uint32_t count_calls(const struct fw *fw)
+{
+    return fw->exeloop.active + fw->events.count + fw->secure.waiting;
+}
+
 enum pr_status fw_life_stop(struct fw *fw, struct pr_command_header *header, void *body)
 {
     enum pr_status status;
@@ -100,8 +105,7 @@ enum pr_status fw_life_stop(struct fw *fw, struct pr_command_header *header, voi
         return PR_STATUS_WRONG_STATE;
     status = fw_pump_ask(fw, FW_TASK_SERVER, FW_TASK_EXELOOP, FW_RECORD_STOP);
     if (status) {
-        fw_log(fw, RT_LOG_WARNING, "stop is refused: %u calls are in flight",
-               fw->exeloop.active + fw->events.count + fw->secure.waiting);
+        fw_log(fw, RT_LOG_WARNING, "stop is refused: %u calls are in flight", count_calls(fw));
         return status;
     }
     rt_fsm_post(&fw->life.machine, EVENT_STOP, 0);
@@ -140,14 +144,14 @@ static uint32_t count_processes(const struct fw *fw)
 
 enum pr_status fw_life_quiesce(struct fw *fw, struct pr_command_header *header, void *body)
 {
-    const uint32_t calls = fw->exeloop.active + fw->events.count;
+    const uint32_t calls = count_calls(fw);
     const bool was_closed = fw->closed & FW_CLOSED_QUIESCED;
 
     (void)header;
     if (!allowed(fw, EVENT_QUIESCE))
         return PR_STATUS_WRONG_STATE;
     fw_exeloop_close(fw, FW_CLOSED_QUIESCED);
-    if (fw->events.count)
+    if (fw->events.count || fw->secure.waiting)
         (void)fw_event_ask_cancel(fw, FW_TASK_SERVER, &FW_EVENT_MATCH_ALL);
     if (!drain(fw)) {
         if (!was_closed)
@@ -188,8 +192,7 @@ enum pr_status fw_life_power_down(struct fw *fw, struct pr_command_header *heade
     if (!allowed(fw, EVENT_POWER_DOWN) || !fw_power_gate_allowed(fw))
         return PR_STATUS_WRONG_STATE;
     if (fw_exeloop_busy(fw)) {
-        fw_log(fw, RT_LOG_WARNING, "power-down is refused: %u calls are in flight",
-               fw->exeloop.active + fw->events.count + fw->secure.waiting);
+        fw_log(fw, RT_LOG_WARNING, "power-down is refused: %u calls are in flight", count_calls(fw));
         return PR_STATUS_BUSY;
     }
     fw_exeloop_close(fw, FW_CLOSED_QUIESCED);

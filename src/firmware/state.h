@@ -93,7 +93,7 @@ enum fw_record_kind {
     FW_RECORD_WINDOW,    /* dartmgr: whether a range is mapped */
     FW_RECORD_CANCEL,    /* exeloop: end the held calls of events.asked */
     FW_RECORD_POLL,      /* intmgr: its timer fired */
-    FW_RECORD_CACHE,     /* exeloop: the cache requests of a process end with it */
+    FW_RECORD_PROCESS,   /* exeloop: a process ends, and with it what of it waits */
     FW_RECORD_SECURE,    /* exeloop: the host has not resumed the transition in time */
     FW_RECORD_INFERENCE, /* exeloop: the inference call that the server holds */
     FW_RECORD_BUILTIN,   /* callmgr: a built-in network is wanted */
@@ -252,11 +252,15 @@ struct fw_list {
     uint16_t head, tail;
 };
 
-/* Which held calls: of a cookie (0: any), of a process (PR_NO_ID: any), of a range of levels. */
+/*
+ * Which held calls: of a cookie (0: any), of a process (PR_NO_ID: any), of a range of levels; executions that
+ * a cache request takes with it (0: any call).
+ */
 struct fw_event_match {
-    uint64_t cookie;
+    uint64_t cookie, handler;
     uint32_t process;
     uint8_t first_level, last_level;
+    bool outside; /* also calls that wait outside of the machine (secure.h) */
 };
 
 /* Events that calls wait for and signal. The table is the server's, changed while nothing is in flight. */
@@ -529,7 +533,7 @@ struct fw_cache {
     bool disabled;
     bool wanted;      /* something happened after which an execution may start */
     bool ending;      /* the event of a request's end has no room yet */
-    uint32_t process; /* whose requests end: of FW_RECORD_CACHE */
+    uint32_t process; /* whose requests end: of FW_RECORD_PROCESS */
     uint64_t ended, dropped;
 };
 

@@ -274,6 +274,74 @@ static void a_call_outside_of_the_machine_is_cancelled(void **state)
     assert_int_equal(callrig_fw(rig)->process[SECURE].calls, 2);
 }
 
+/* Links that read a member are gone with it: the group's sets are recycled as if there had been none. */
+static void a_member_takes_its_links_with_it(void **state)
+{
+    struct fwrig *rig = *state;
+    struct cacherig_install member, reader;
+    uint64_t first, second, third;
+
+    cacherig_install_make(&member);
+    member.body.flags = PR_CACHE_AUTO_RECYCLE;
+    assert_int_equal(cacherig_install(rig, &member, &first), PR_STATUS_OK);
+    assert_int_equal(cacherig_recycle(rig, first, 0), PR_STATUS_OK);
+    member.body.group = first;
+    for (unsigned reader_first = 0; reader_first < 2; reader_first++) {
+        assert_int_equal(cacherig_install(rig, &member, &second), PR_STATUS_OK);
+        cacherig_install_make(&reader);
+        cacherig_install_link(&reader, second);
+        assert_int_equal(cacherig_install(rig, &reader, &third), PR_STATUS_OK);
+        assert_int_equal(callrig_fw(rig)->cache.request[0].linked, 1);
+        assert_int_equal(cacherig_invalidate(rig, reader_first ? third : second, NULL), PR_STATUS_OK);
+        assert_int_equal(callrig_fw(rig)->cache.request[0].linked, 0);
+        assert_int_equal(cacherig_trigger(rig, first, reader_first + 1), PR_STATUS_OK);
+        cacherig_retire(rig, 0);
+        cacherig_expect(rig, first, reader_first + 1, 0, PR_STATUS_OK);
+        assert_int_equal(callrig_fw(rig)->cache.request[0].available, 1);
+        assert_int_equal(cacherig_invalidate(rig, reader_first ? second : third, NULL), PR_STATUS_OK);
+        assert_int_equal(callrig_fw(rig)->cache.request[0].linked, 0);
+    }
+}
+
+/* Words that say nothing of a call are 0x22222222: also of one that a reset ends before it was pushed. */
+static void a_call_that_was_not_pushed_has_no_error(void **state)
+{
+    const struct pr_body_reset range = {4, 4};
+    struct pr_reset_notification reset;
+    struct fwrig *rig = *state;
+
+    fwrig_keep_aborted(rig, true);
+    for (uint64_t cookie = 1; cookie <= 3; cookie++)
+        assert_int_equal(call_of(rig, PLAIN, cookie), PR_STATUS_OK);
+    fwrig_pass(rig, 4100000000ull);
+    assert_true(fwrig_notification(rig, &reset));
+    fwrig_keep_aborted(rig, false);
+    assert_int_equal(fwrig_control(rig, PR_CMD_RESET, &range, sizeof(range)), PR_STATUS_OK);
+    for (uint64_t cookie = 1; cookie <= 3; cookie++) {
+        expect_event(rig, cookie, PR_STATUS_ABORTED);
+        for (unsigned i = 0; i < PR_TM_ERRORS; i++)
+            assert_int_equal(fwrig_failure()->error[i], 0x22222222);
+    }
+    callrig_expect_free(rig);
+}
+
+/* What ended while IO_T2H was off is reported when it is on again, without another reason to look. */
+static void a_channel_that_is_on_again_has_what_waited(void **state)
+{
+    struct pr_body_channel_power power = {.channel = PR_CHANNEL_IO_T2H};
+    struct fwrig *rig = *state;
+    struct pr_program_event event;
+
+    assert_int_equal(call_of(rig, PLAIN, 1), PR_STATUS_OK);
+    assert_int_equal(fwrig_control(rig, PR_CMD_CH_POWER_CONTROL, &power, sizeof(power)), PR_STATUS_OK);
+    callrig_retire(rig, 4, 0);
+    assert_false(fwrig_event(rig, &event, false));
+    power.on = 1;
+    assert_int_equal(fwrig_control(rig, PR_CMD_CH_POWER_CONTROL, &power, sizeof(power)), PR_STATUS_OK);
+    expect_event(rig, 1, PR_STATUS_OK);
+    callrig_expect_free(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +352,9 @@ int main(void)
         T(a_process_ends_with_executions_that_wait),
         T(quiesce_ends_calls_outside_of_the_machine),
         T(a_call_outside_of_the_machine_is_cancelled),
+        T(a_member_takes_its_links_with_it),
+        T(a_call_that_was_not_pushed_has_no_error),
+        T(a_channel_that_is_on_again_has_what_waited),
 #undef T
     };
 

@@ -95,6 +95,8 @@ static enum pr_status channel_power(struct fw *fw, struct pr_command_header *hea
         return PR_STATUS_BAD_ARGUMENT;
     }
     fw->channel[arguments->channel].ready = arguments->on;
+    if (arguments->on && arguments->channel == PR_CHANNEL_IO_T2H) /* events may wait for it */
+        fw_pump_want(fw, FW_TASK_EXELOOP, 1u << pr_channel_table[PR_CHANNEL_IO_T2H].bit);
     return PR_STATUS_OK;
 }
 

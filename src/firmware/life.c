@@ -13,6 +13,7 @@
 #include "firmware/process.h"
 #include "firmware/pump.h"
 #include "firmware/secure.h"
+#include "rtkernel/irq.h"
 #include "rtkernel/signal.h"
 
 enum life_event { EVENT_START, EVENT_STOP, EVENT_QUIESCE, EVENT_SUSPEND, EVENT_POWER_DOWN, EVENTS };
@@ -184,6 +185,18 @@ enum pr_status fw_life_suspend(struct fw *fw, struct pr_command_header *header, 
     return PR_STATUS_OK;
 }
 
+/* No call is accepted from here on, if nothing is in flight: one critical section. */
+static bool close_idle(struct fw *fw)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+    const bool idle = !fw_exeloop_busy(fw);
+
+    if (idle)
+        fw_exeloop_close(fw, FW_CLOSED_QUIESCED);
+    rt_irq_restore(fw->kernel, previous);
+    return idle;
+}
+
 /* The gate itself follows the answer (server.c). */
 enum pr_status fw_life_power_down(struct fw *fw, struct pr_command_header *header, void *body)
 {
@@ -191,11 +204,10 @@ enum pr_status fw_life_power_down(struct fw *fw, struct pr_command_header *heade
     (void)body;
     if (!allowed(fw, EVENT_POWER_DOWN) || !fw_power_gate_allowed(fw))
         return PR_STATUS_WRONG_STATE;
-    if (fw_exeloop_busy(fw)) {
+    if (!close_idle(fw)) {
         fw_log(fw, RT_LOG_WARNING, "power-down is refused: %u calls are in flight", count_calls(fw));
         return PR_STATUS_BUSY;
     }
-    fw_exeloop_close(fw, FW_CLOSED_QUIESCED);
     rt_fsm_post(&fw->life.machine, EVENT_POWER_DOWN, 0);
     return PR_STATUS_OK;
 }

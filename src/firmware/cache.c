@@ -89,7 +89,7 @@ static void post_end(struct fw *fw, const struct fw_cache_request *request)
                                                .set = PR_NO_ID,
                                                .state = PR_CACHE_AVAILABLE};
 
-    fw_notify_post(fw, &message, sizeof(message));
+    fw_notify_post_awaited(fw, &message, sizeof(message));
 }
 
 /* One link less reads the group: without any, it lets go of its latest output. */
@@ -140,7 +140,7 @@ void fw_cache_settle(struct fw *fw, struct fw_cache_request *request)
         return;
     if (request->announce) {
         /* after the events of its executions, and never lost */
-        if (fw->cache.events.head != FW_NO_EXECUTION || fw->notify.count == FW_NOTIFICATIONS) {
+        if (fw->cache.events.head != FW_NO_EXECUTION || fw->notify.count >= FW_NOTIFICATIONS) {
             fw->cache.ending = true;
             return;
         }

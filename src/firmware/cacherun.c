@@ -136,7 +136,7 @@ static void post(struct fw *fw, const struct fw_execution *x)
                                                .state = state_now(fw, x->handler),
                                                .detail = x->detail};
 
-    fw_notify_post(fw, &message, sizeof(message));
+    fw_notify_post_awaited(fw, &message, sizeof(message));
 }
 
 void fw_cacherun_report(struct fw *fw)
@@ -280,6 +280,14 @@ void fw_cacherun_enter(struct fw *fw, struct fw_cache_request *request, struct f
     }
     put(fw, &group->waiting, fw_cacherun_number(fw, x));
     fw->cache.wanted = true;
+}
+
+void fw_cacherun_refuse(struct fw *fw, struct fw_execution *x, enum pr_status status)
+{
+    (void)take(fw, &fw->cache.free);
+    x->state = FW_EXECUTION_FAILED;
+    x->status = (uint8_t)status;
+    put(fw, &fw->cache.events, fw_cacherun_number(fw, x));
 }
 
 void fw_cacherun_end(struct fw *fw, uint16_t call, enum pr_status status)

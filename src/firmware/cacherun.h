@@ -11,6 +11,8 @@ void fw_cacherun_init(struct fw *fw);
 struct fw_execution *fw_cacherun_next(struct fw *fw);
 /* Enters it: what it reads stays, links find it from here on, and it waits for its turn. */
 void fw_cacherun_enter(struct fw *fw, struct fw_cache_request *request, struct fw_execution *x);
+/* Enters one that was refused, to be reported with its status. */
+void fw_cacherun_refuse(struct fw *fw, struct fw_execution *x, enum pr_status status);
 /* Starts what can be started, if something happened since the last time. Not while calls are being ended. */
 void fw_cacherun_start(struct fw *fw);
 /* The call of an execution has ended and is free again. */

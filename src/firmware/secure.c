@@ -36,7 +36,7 @@ static void notify(struct fw *fw, enum pr_secure_phase phase)
                                              .waiting = fw->secure.waiting,
                                              .time = fw_shared_host_time(fw)};
 
-    fw_notify_post(fw, &message, sizeof(message));
+    fw_notify_post_awaited(fw, &message, sizeof(message));
 }
 
 /* The mode admits calls of one kind, a switch none. */

@@ -240,11 +240,12 @@ struct fw_call {
     uint16_t next;
     uint16_t execution; /* FW_ORIGIN_CACHE: in fw_cache */
     uint8_t level, stream, network, status;
-    uint8_t origin;                /* enum fw_origin */
-    uint16_t lead;                 /* the first request of the call, which may be this one */
-    uint16_t follow;               /* the next one, FW_NO_CALL: this is the last */
-    uint16_t left;                 /* of the first: requests that have not ended */
-    bool dispatched;               /* of the first: its queue has them, or had */
+    uint8_t origin;  /* enum fw_origin */
+    uint16_t lead;   /* the first request of the call, which may be this one */
+    uint16_t follow; /* the next one, FW_NO_CALL: this is the last */
+    uint16_t left;   /* of the first: requests that have not ended */
+    bool dispatched; /* of the first: its queue has them, or had */
+    uint32_t after;  /* of the first, once it has ended: notifications that go before its event */
     struct fw_call_events *events; /* of the first; event.h; NULL: none */
 };
 
@@ -538,15 +539,17 @@ struct fw_cache {
 };
 
 /* Notifications that wait for room (notify.c). Changed in critical sections. */
-#define FW_NOTIFICATIONS 64u
+#define FW_NOTIFICATIONS         64u
+#define FW_NOTIFICATIONS_AWAITED 8u /* further places, for those that the host waits for */
 struct fw_notification {
     uint8_t bytes;
     _Alignas(8) uint8_t message[PR_NOTIFICATION_BYTES_MAX];
 };
 struct fw_notify {
     uint32_t first, count;
+    uint32_t posted, sent;    /* in all, modulo 2^32; they differ by `count` */
     uint32_t lost, lost_ever; /* lost: since the host heard of it */
-    struct fw_notification ring[FW_NOTIFICATIONS];
+    struct fw_notification ring[FW_NOTIFICATIONS + FW_NOTIFICATIONS_AWAITED];
 };
 
 /* Signposts of one time that were not posted yet (signpost.c). `on` is the server's. */

@@ -6,6 +6,7 @@
 #include "firmware/life.h"
 
 #include "base/array.h"
+#include "firmware/builtin.h"
 #include "firmware/event.h"
 #include "firmware/exeloop.h"
 #include "firmware/log.h"
@@ -169,9 +170,10 @@ enum pr_status fw_life_quiesce(struct fw *fw, struct pr_command_header *header, 
     return PR_STATUS_OK;
 }
 
+/* Built-in networks are the firmware's own: the host cannot unload them, and they are gone with the power. */
 enum pr_status fw_life_suspend(struct fw *fw, struct pr_command_header *header, void *body)
 {
-    const uint32_t programs = count_programs(fw);
+    const uint32_t programs = count_programs(fw) - fw_builtin_count(fw);
 
     (void)header;
     (void)body;

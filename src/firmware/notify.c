@@ -102,15 +102,24 @@ static bool take(struct fw *fw, struct fw_notification *taken)
     return any;
 }
 
+/* Another may be lost meanwhile. */
+static uint32_t take_lost(struct fw *fw)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel), lost = fw->notify.lost;
+
+    fw->notify.lost = 0;
+    rt_irq_restore(fw->kernel, previous);
+    return lost;
+}
+
 static void report_lost(struct fw *fw, uint32_t slot)
 {
     struct pr_notify_error message = {.head.id = PR_CMD_CH_ERROR_NOTIFICATION,
                                       .error = PR_CHANNEL_ERROR_LOST,
                                       .channel = PR_CHANNEL_IO_T2H,
-                                      .length = fw->notify.lost,
+                                      .length = take_lost(fw),
                                       .time = fw_shared_host_time(fw)};
 
-    fw->notify.lost = 0;
     send(fw, slot, &message, sizeof(message));
 }
 

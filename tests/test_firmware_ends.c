@@ -342,6 +342,34 @@ static void a_channel_that_is_on_again_has_what_waited(void **state)
     callrig_expect_free(rig);
 }
 
+/* Rows that a cache request names stay while it is installed: nothing is written behind a shorter table. */
+static void a_table_stays_while_a_request_names_its_rows(void **state)
+{
+    const struct pr_event signal = {.type = PR_EVENT_SHARED, .id = 40, .value = 7};
+    const uint64_t place = FWRIG_IN + 0x20000;
+    struct pr_body_shared_events table = {.address = place, .events = 64};
+    struct fwrig *rig = *state;
+    struct cacherig_install install;
+    uint64_t handler;
+
+    assert_int_equal(fwrig_control(rig, PR_CMD_INIT_SHARED_EVENT_INFO, &table, sizeof(table)), PR_STATUS_OK);
+    cacherig_install_make(&install);
+    install.header.id = PR_CMD_PROCEDURE_CALL_CACHE_REQUEST_WITH_SHARED_EVENTS;
+    install.body.signal_events = 1;
+    memcpy(install.body.link, &signal, sizeof(signal));
+    assert_int_equal(cacherig_install(rig, &install, &handler), PR_STATUS_OK);
+    assert_int_equal(cacherig_recycle(rig, handler, 0), PR_STATUS_OK);
+    table.events = 1;
+    assert_int_equal(fwrig_control(rig, PR_CMD_INIT_SHARED_EVENT_INFO, &table, sizeof(table)),
+                     PR_STATUS_BUSY);
+    assert_int_equal(cacherig_trigger(rig, handler, 1), PR_STATUS_OK);
+    cacherig_retire(rig, 0);
+    cacherig_expect(rig, handler, 1, 0, PR_STATUS_OK);
+    assert_int_equal(pr_le64(fwrig_memory(rig, place + 16 * 40, 8)), 7);
+    assert_int_equal(cacherig_invalidate(rig, handler, NULL), PR_STATUS_OK);
+    assert_int_equal(fwrig_control(rig, PR_CMD_INIT_SHARED_EVENT_INFO, &table, sizeof(table)), PR_STATUS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +383,7 @@ int main(void)
         T(a_member_takes_its_links_with_it),
         T(a_call_that_was_not_pushed_has_no_error),
         T(a_channel_that_is_on_again_has_what_waited),
+        T(a_table_stays_while_a_request_names_its_rows),
 #undef T
     };
 

@@ -180,6 +180,14 @@ void fw_cache_invalidate_all(struct fw *fw, uint32_t process)
             invalidate(fw, &fw->cache.request[i]);
 }
 
+bool fw_cache_has_events(const struct fw *fw)
+{
+    for (unsigned i = 0; i < PR_CACHE_REQUESTS_MAX; i++)
+        if (fw->cache.request[i].handler && fw->cache.request[i].waits + fw->cache.request[i].signals)
+            return true;
+    return false;
+}
+
 enum pr_status fw_cache_invalidate(struct fw *fw, struct pr_command_header *header, void *body)
 {
     struct pr_body_cache_invalidate *arguments = body;

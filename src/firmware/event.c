@@ -6,6 +6,7 @@
  */
 #include "firmware/event.h"
 
+#include "firmware/cache.h"
 #include "firmware/cacherun.h"
 #include "firmware/call.h"
 #include "firmware/completion.h"
@@ -235,11 +236,11 @@ uint32_t fw_event_ask_cancel(struct fw *fw, enum fw_task from, const struct fw_e
     return fw->events.cancelled;
 }
 
-/* False when calls are in flight, whose events name rows. */
+/* False when calls are in flight, or cache requests are installed, whose events name rows. */
 static bool replace_table(struct fw *fw, uint64_t address, uint32_t rows)
 {
     const uint32_t previous = rt_irq_mask(fw->kernel);
-    const bool idle = !fw_exeloop_busy(fw);
+    const bool idle = !fw_exeloop_busy(fw) && !fw_cache_has_events(fw);
 
     if (idle) {
         fw->events.table = address;
@@ -276,7 +277,9 @@ enum pr_status fw_event_table(struct fw *fw, struct pr_command_header *header, v
                                             (uint64_t)events->events * PR_SHARED_EVENT_BYTES))
         return PR_STATUS_BAD_ARGUMENT;
     if (!replace_table(fw, events->address, events->events)) {
-        fw_log(fw, RT_LOG_WARNING, "another table of shared events is refused: calls are in flight");
+        fw_log(
+            fw, RT_LOG_WARNING,
+            "another table of shared events is refused: calls are in flight, or a cache request has events");
         return PR_STATUS_BUSY;
     }
     return PR_STATUS_OK;

@@ -113,6 +113,20 @@ static void the_host_does_not_end_it(void **state)
     assert_int_equal(open_network(rig, 0, 0).program, opened.program);
 }
 
+/* The host has nothing of its own loaded: the device may sleep. */
+static void it_does_not_keep_the_device_awake(void **state)
+{
+    struct fwrig *rig = *state;
+
+    fwrig_load(rig);
+    assert_int_equal(open_network(rig, 0, 0).status, PR_STATUS_OK);
+    assert_true(counts(rig).programs == 2); /* this is QUIESCE_STATE */
+    assert_int_equal(fwrig_control(rig, PR_CMD_SUSPEND, NULL, 0), PR_STATUS_BUSY);
+    assert_int_equal(about(rig, PR_CMD_TERMINATE_PROCESS, 0, 0), PR_STATUS_OK);
+    assert_int_equal(about(rig, PR_CMD_UNLOAD_PROGRAM, 0, PR_NO_ID), PR_STATUS_OK);
+    assert_int_equal(fwrig_control(rig, PR_CMD_SUSPEND, NULL, 0), PR_STATUS_OK);
+}
+
 /* A table without a free slot: refused, nothing is left over, and it works when a slot is free again. */
 static void it_needs_a_program_and_a_process(void **state)
 {
@@ -181,11 +195,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        T(it_is_loaded_at_its_first_use),
-        T(rows_and_networks_are_bounded),
-        T(the_host_does_not_end_it),
-        T(it_needs_a_program_and_a_process),
-        T(the_text_is_what_the_assembler_makes),
+        T(it_is_loaded_at_its_first_use),    T(rows_and_networks_are_bounded),
+        T(the_host_does_not_end_it),         T(it_does_not_keep_the_device_awake),
+        T(it_needs_a_program_and_a_process), T(the_text_is_what_the_assembler_makes),
 #undef T
     };
 

@@ -359,6 +359,29 @@ static void content_4_is_for_calls_only(void **state)
     fwrig_destroy(rig);
 }
 
+/* The container's section of custom bars holds for a request as for a call. */
+static void a_program_names_the_bars_of_a_request(void **state)
+{
+    static const struct pr_program_bar bars[] = {{0, 5}};
+    struct fwrig *rig = fwrig_create();
+    struct container_image image;
+    struct cacherig_install i;
+    uint64_t handler;
+
+    (void)state;
+    image_make_with(&image, FWRIG_TEXT, FWRIG_KERNEL, bars, 1);
+    load_image(rig, &image, FWRIG_OWN);
+    INSTALL(set_bars(&i, 3), BAR_ID); /* 5, 4, 9 */
+    INSTALL(set_bars(&i, 1); i.header.procedure_id = 1, BAR_ID);
+    cacherig_install_make(&i);
+    set_bars(&i, 1);
+    assert_int_equal(cacherig_install(rig, &i, &handler), 0);
+    assert_int_equal(cacherig_recycle(rig, handler, 0), 0);
+    assert_int_equal(cacherig_trigger_linked(rig, handler, 1), 0);
+    assert_int_equal(cacherig_in(rig, 0), 0x30000000u);
+    fwrig_destroy(rig);
+}
+
 static void checks_links_groups_and_follows(void **state)
 {
     struct fwrig *rig = *state;
@@ -462,6 +485,7 @@ int main(void)
         cmocka_unit_test(members_may_have_outputs_of_their_own),
         cmocka_unit_test(outputs_of_members_have_one_size),
         cmocka_unit_test(content_4_is_for_calls_only),
+        cmocka_unit_test(a_program_names_the_bars_of_a_request),
         T(checks_links_groups_and_follows),
         T(the_pool_has_sixteen),
         T(an_exhausted_arena_refuses_an_install),

@@ -284,6 +284,31 @@ static void a_follower_without_inputs_is_dropped(void **state)
     cacherig_expect(rig, first, 1, 0, PR_STATUS_OK);
 }
 
+/* The host waits for a follower that it knows of: that it was dropped is reported in any case. */
+static void a_dropped_follower_is_reported_in_any_case(void **state)
+{
+    struct fwrig *rig = *state;
+    const uint64_t first = cacherig_request(rig, 1, 0);
+    _Alignas(8) uint8_t message[FWRIG_MESSAGE_BYTES];
+    struct cacherig_install install;
+    uint64_t second;
+
+    cacherig_install_make(&install);
+    install.body.follow = first;
+    assert_int_equal(cacherig_install(rig, &install, &second), 0);
+    assert_int_equal(cacherig_recycle(rig, first, 0), 0);
+    assert_int_equal(cacherig_trigger(rig, first, 1), 0);
+    for (unsigned i = 0; i < 64 + 64 + 1; i++) { /* no slot of IO_T2H is left, and no place */
+        fwrig_post(rig, PR_CHANNEL_IO, 0x90000000u, 24, 0);
+        fwrig_run(rig);
+    }
+    cacherig_retire(rig, 0);
+    for (unsigned i = 0; i < 64 + 64; i++)
+        assert_true(fwrig_message(rig, message));
+    cacherig_expect(rig, second, 1, PR_NO_ID, PR_STATUS_BAD_ARGUMENT);
+    cacherig_expect(rig, first, 1, 0, PR_STATUS_OK);
+}
+
 /* ---- against a model ---- */
 
 #define SETS  4u
@@ -554,12 +579,19 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(an_output_is_the_next_input),       T(triggers_wait_for_what_they_read),
-        T(a_given_input_replaces_the_link),   T(without_the_flag_the_host_recycles),
-        T(what_follows_a_failure_is_not_run), T(two_procedures_run_from_one_trigger),
-        T(followers_read_their_own_source),   T(nothing_follows_a_failure),
-        T(a_source_ends_after_its_readers),   T(a_follower_without_inputs_is_dropped),
-        T(random_operations_lose_no_set),     T(random_requests_keep_their_sets),
+        T(an_output_is_the_next_input),
+        T(triggers_wait_for_what_they_read),
+        T(a_given_input_replaces_the_link),
+        T(without_the_flag_the_host_recycles),
+        T(what_follows_a_failure_is_not_run),
+        T(two_procedures_run_from_one_trigger),
+        T(a_dropped_follower_is_reported_in_any_case),
+        T(followers_read_their_own_source),
+        T(nothing_follows_a_failure),
+        T(a_source_ends_after_its_readers),
+        T(a_follower_without_inputs_is_dropped),
+        T(random_operations_lose_no_set),
+        T(random_requests_keep_their_sets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,6 +148,61 @@ static void lost_notifications_are_counted(void **state)
     expect_none(rig);
 }
 
+/* One more that nobody waits for, or one more that is lost. */
+static void flood(struct fwrig *rig)
+{
+    fwrig_post(rig, PR_CHANNEL_IO, 0x90000000u, 24, 0);
+    fwrig_run(rig);
+}
+
+/* Every slot of IO_T2H is the host's, and every place of the firmware's is taken. */
+static void fill(struct fwrig *rig)
+{
+    for (unsigned i = 0; i < 64 + 64; i++)
+        flood(rig);
+}
+
+/* However many notifications come, the event of a call goes after those that were there when it ended. */
+static void notifications_do_not_keep_events_back(void **state)
+{
+    struct fwrig *rig = *state;
+    union message m = {0};
+    unsigned taken = 0;
+
+    fwrig_load(rig);
+    fill(rig);
+    assert_int_equal(call_with(rig, 4, 7), PR_STATUS_OK);
+    fwrig_retire(rig, 4, 0, true);
+    fwrig_run(rig);
+    for (; m.head.id != PR_CMD_PROGRAM_EVENT && taken < 1000; taken++) {
+        assert_true(fwrig_message(rig, &m));
+        flood(rig);
+    }
+    assert_int_equal(taken, 64 + 64 + 1);
+}
+
+/* What the host has to answer is not lost among what nobody waits for. */
+static void steps_of_a_switch_are_not_lost(void **state)
+{
+    const struct pr_body_pmu pmu = {FWRIG_PMU};
+    const struct pr_body_u32 word = {0};
+    struct fwrig *rig = *state;
+    union message m;
+
+    assert_int_equal(fwrig_control(rig, PR_CMD_SET_SNE_PMU_BASE2, &pmu, sizeof(pmu)), PR_STATUS_OK);
+    fill(rig);
+    assert_int_equal(fwrig_control(rig, PR_CMD_SECURE_MODE_START, &word, sizeof(word)), PR_STATUS_OK);
+    flood(rig);
+    for (unsigned i = 0; i < 64 + 64; i++)
+        expect(rig, PR_CMD_CH_ERROR_NOTIFICATION, &m);
+    expect(rig, PR_CMD_SECURE_MODE_EVENT, &m);
+    expect(rig, PR_CMD_SECURE_MODE_EVENT, &m);
+    expect(rig, PR_CMD_CH_ERROR_NOTIFICATION, &m);
+    assert_int_equal(m.error.error, PR_CHANNEL_ERROR_LOST);
+    assert_int_equal(m.error.length, 1);
+    expect_none(rig);
+}
+
 /* Signposts. */
 
 static void a_call_leaves_signposts(void **state)
@@ -487,6 +542,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         T(unreadable_slots_are_reported),
         T(lost_notifications_are_counted),
+        T(notifications_do_not_keep_events_back),
+        T(steps_of_a_switch_are_not_lost),
         T(a_call_leaves_signposts),
         T(spans_of_one_time_are_a_group),
         T(watermarks_are_reported_when_crossed),

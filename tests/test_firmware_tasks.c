@@ -194,6 +194,22 @@ static bool queue_aborted(struct fwrig *rig)
     return fwrig_aborted(rig) == 1u << 4;
 }
 
+/* Islands are switched by calls and by commands: one task does both, and none comes between. */
+static void begin_gating(struct fwrig *rig)
+{
+    const struct pr_body_pmu pmu = {FWRIG_PMU};
+
+    assert_int_equal(fwrig_control(rig, PR_CMD_SET_SNE_PMU_BASE2, &pmu, sizeof(pmu)), PR_STATUS_OK);
+    post_command(rig, PR_CMD_SET_DYNAMIC_POWERGATE, PR_NO_ID, &(struct pr_body_u32){1},
+                 sizeof(struct pr_body_u32));
+}
+
+static void begin_power(struct fwrig *rig)
+{
+    post_command(rig, PR_CMD_POWER_DEVICE_OFF, PR_NO_ID, &(struct pr_body_u32){PR_POWER_MCACHE},
+                 sizeof(struct pr_body_u32));
+}
+
 static void each_task_does_what_it_is_named_for(void **state)
 {
     static const struct job jobs[] = {
@@ -201,7 +217,8 @@ static void each_task_does_what_it_is_named_for(void **state)
         {"callmgr", begin_load, answered},        {"dartmgr", begin_premap, answered},
         {"dartmgr", begin_process, answered},     {"tunables", begin_start, registers_loaded},
         {"hostrpc", begin_line, line_there},      {"loadmon", begin_load_report, report_there},
-        {"intmgr", begin_timeout, queue_aborted},
+        {"intmgr", begin_timeout, queue_aborted}, {"exeloop", begin_gating, answered},
+        {"exeloop", begin_power, answered},
     };
 
     for (unsigned i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {

@@ -161,6 +161,7 @@ void fw_abort_reset(struct fw *fw, unsigned first, unsigned last)
     }
     match.first_level = (uint8_t)first;
     match.last_level = (uint8_t)last;
+    match.outside = false; /* what waits there is for no queue yet */
     (void)fw_event_cancel(fw, &match);
     for (unsigned i = first; i <= last; i++) {
         fw->exeloop.aborting -= fw->exeloop.level[i].aborting;

@@ -89,10 +89,29 @@ static void post_end(struct fw *fw, const struct fw_cache_request *request)
                                                .set = PR_NO_ID,
                                                .state = PR_CACHE_AVAILABLE};
 
-    fw_notify_post(fw, &message, sizeof(message));
+    fw_notify_post_awaited(fw, &message, sizeof(message));
 }
 
-/* What others have of it goes first: links that no longer read a group let go of its latest output. */
+/* One link less reads the group: without any, it lets go of its latest output. */
+static void drop_link(struct fw *fw, struct fw_cache_request *group)
+{
+    if (!--group->linked)
+        fw_cacherun_forget(fw, group);
+}
+
+/* Links of others that name a member: they bring nothing any more. */
+static void drop_readers(struct fw *fw, const struct fw_cache_request *member)
+{
+    for (unsigned i = 0; i < PR_CACHE_REQUESTS_MAX; i++) {
+        const struct fw_cache_request *reader = &fw->cache.request[i];
+
+        for (unsigned k = 0; reader != member && reader->handler && k < reader->links; k++)
+            if (reader->link[k].source == member->handler)
+                drop_link(fw, fw_cache_group(fw, member));
+    }
+}
+
+/* What it has of others, and others of it, goes first. */
 static void end(struct fw *fw, struct fw_cache_request *request)
 {
     struct fw_cache_request *group = fw_cache_group(fw, request);
@@ -100,9 +119,11 @@ static void end(struct fw *fw, struct fw_cache_request *request)
     for (unsigned i = 0; i < request->links; i++) {
         const struct fw_cache_request *source = source_of(fw, request, &request->link[i]);
 
-        if (source && !--fw_cache_group(fw, source)->linked)
-            fw_cacherun_forget(fw, fw_cache_group(fw, source));
+        if (source)
+            drop_link(fw, fw_cache_group(fw, source));
     }
+    if (group != request)
+        drop_readers(fw, request);
     rt_heap_free(fw->kernel, request->bar);
     request->handler = 0;
     fw->process[request->process].requests--;
@@ -119,7 +140,7 @@ void fw_cache_settle(struct fw *fw, struct fw_cache_request *request)
         return;
     if (request->announce) {
         /* after the events of its executions, and never lost */
-        if (fw->cache.events.head != FW_NO_EXECUTION || fw->notify.count == FW_NOTIFICATIONS) {
+        if (fw->cache.events.head != FW_NO_EXECUTION || fw->notify.count >= FW_NOTIFICATIONS) {
             fw->cache.ending = true;
             return;
         }
@@ -157,6 +178,14 @@ void fw_cache_invalidate_all(struct fw *fw, uint32_t process)
     for (unsigned i = 0; i < PR_CACHE_REQUESTS_MAX; i++)
         if (process == PR_NO_ID || fw->cache.request[i].process == process)
             invalidate(fw, &fw->cache.request[i]);
+}
+
+bool fw_cache_has_events(const struct fw *fw)
+{
+    for (unsigned i = 0; i < PR_CACHE_REQUESTS_MAX; i++)
+        if (fw->cache.request[i].handler && fw->cache.request[i].waits + fw->cache.request[i].signals)
+            return true;
+    return false;
 }
 
 enum pr_status fw_cache_invalidate(struct fw *fw, struct pr_command_header *header, void *body)

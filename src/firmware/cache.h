@@ -45,6 +45,9 @@ void fw_cache_settle(struct fw *fw, struct fw_cache_request *request);
 /* Invalidates all requests, or those of a process: PR_NO_ID is all. */
 void fw_cache_invalidate_all(struct fw *fw, uint32_t process);
 
+/* Whether a request is installed whose executions wait for events or signal some. */
+bool fw_cache_has_events(const struct fw *fw);
+
 /* Commands of control.c's table. */
 enum pr_status fw_cache_invalidate(struct fw *fw, struct pr_command_header *header, void *body);
 enum pr_status fw_cache_force_disable(struct fw *fw, struct pr_command_header *header, void *body);

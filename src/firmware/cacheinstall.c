@@ -2,12 +2,13 @@
 /* Installing a cache request. Nothing is changed before every check has passed. */
 #include "firmware/cacheinstall.h"
 
+#include "firmware/bars.h"
 #include "firmware/cache.h"
-#include "firmware/cachebar.h"
 #include "firmware/cacheset.h"
 #include "firmware/call.h"
 #include "firmware/event.h"
 #include "firmware/log.h"
+#include "firmware/order.h"
 #include "firmware/rule.h"
 #include "rtkernel/heap.h"
 #include "rtkernel/memory.h"
@@ -99,7 +100,7 @@ static bool has(const uint16_t *list, unsigned count, uint32_t index)
 }
 
 /* The buffers of the procedure that a call binds, each once; not those of BARs that the request sets. */
-static void list_buffers(struct fw *fw, struct fw_cache_request *request, uint32_t custom)
+static void list_buffers(struct fw *fw, struct fw_cache_request *request)
 {
     const struct fw_process *process = &fw->process[request->process];
     const struct fw_program *program = fw->program[process->program];
@@ -113,7 +114,7 @@ static void list_buffers(struct fw *fw, struct fw_cache_request *request, uint32
         const uint16_t place = program->place[index];
         const bool output = container->buffer[place].type == PR_BUFFER_OUT;
 
-        if (custom >> operation->bar[i].bar & 1 || process->rebase->own[place] ||
+        if (fw->exeloop.custom >> operation->bar[i].bar & 1 || process->rebase->own[place] ||
             has(request->input, request->inputs, index) || has(request->output, request->outputs, index))
             continue;
         if (output)
@@ -213,26 +214,10 @@ static enum pr_status check_links(struct fw *fw, const struct install *install)
     return status;
 }
 
-/* Different shared events among the records: one more is active only while fewer than two are. */
-static uint32_t count_shared(const struct pr_event *event, uint32_t count)
-{
-    uint32_t shared = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t j = 0;
-
-        while (j < i && (event[j].type != PR_EVENT_SHARED || event[j].id != event[i].id))
-            j++;
-        shared += event[i].type == PR_EVENT_SHARED && j == i;
-    }
-    return shared;
-}
-
 static enum pr_status check_events(struct fw *fw, const struct install *install)
 {
     const uint32_t waits = install->body->wait_events, count = waits + install->body->signal_events;
-    const uint32_t shared = count_shared(install->event, count);
-    enum pr_status status = fw_rule(fw, PR_RULE_SHARED_EVENTS, shared <= PR_SHARED_EVENTS_MAX, shared);
+    enum pr_status status = fw_event_check_shared(fw, install->event, count);
 
     for (uint32_t i = 0; !status && i < count; i++)
         status = fw_event_check(fw, &install->event[i], i >= waits);
@@ -251,33 +236,39 @@ static struct fw_cache_request *find_free(struct fw *fw)
 }
 
 /* What is known before the checks of links and groups; the rest of an available request has no meaning. */
-static void describe(struct fw *fw, const struct install *install, uint32_t custom)
+static void describe(struct fw *fw, const struct install *install)
 {
     struct fw_cache_request *request = install->request;
 
     request->process = (uint16_t)install->header->process_id;
     request->procedure = install->header->procedure_id;
     request->priority = install->header->priority;
-    list_buffers(fw, request, custom);
+    list_buffers(fw, request);
+}
+
+/* Leaves the bars in exeloop, where the checks that follow see which BARs the request sets. */
+static enum pr_status check_bars(struct fw *fw, const struct install *install)
+{
+    fw_call_unbind(fw);
+    fw_order_own(fw, install->header->procedure_id, 1);
+    return fw_bars_bind(fw, fw->program[install->header->program_id], install->bar,
+                        install->body->custom_bars);
 }
 
 static enum pr_status check(struct fw *fw, struct install *install)
 {
     enum pr_status status = check_shape(fw, install->body);
-    uint32_t custom = 0;
 
     if (!status)
         status = check_target(fw, install->header);
     if (!status)
-        status =
-            fw_cachebar_check(fw, fw->program[install->header->program_id], install->header->procedure_id,
-                              install->bar, install->body->custom_bars, &custom);
+        status = check_bars(fw, install);
     if (status)
         return status;
     install->request = find_free(fw);
     if (!install->request)
         return fw_rule_broken(fw, PR_RULE_CACHE_INDEX, PR_CACHE_REQUESTS_MAX);
-    describe(fw, install, custom);
+    describe(fw, install);
     status = check_group(fw, install);
     if (!status)
         status = check_links(fw, install);

@@ -6,14 +6,15 @@
  */
 #include "firmware/cacherun.h"
 
+#include "firmware/bars.h"
 #include "firmware/cache.h"
-#include "firmware/cachebar.h"
 #include "firmware/cacheset.h"
 #include "firmware/cachetrigger.h"
 #include "firmware/call.h"
 #include "firmware/event.h"
 #include "firmware/exeloop.h"
 #include "firmware/notify.h"
+#include "firmware/order.h"
 #include "firmware/retained.h"
 #include "rtkernel/heap.h"
 #include "rtkernel/memory.h"
@@ -135,7 +136,7 @@ static void post(struct fw *fw, const struct fw_execution *x)
                                                .state = state_now(fw, x->handler),
                                                .detail = x->detail};
 
-    fw_notify_post(fw, &message, sizeof(message));
+    fw_notify_post_awaited(fw, &message, sizeof(message));
 }
 
 void fw_cacherun_report(struct fw *fw)
@@ -203,7 +204,19 @@ static bool reads_group(struct fw *fw, const struct fw_execution *x, const struc
     return false;
 }
 
-/* The next execution that must not run: of the request, or reading its group, or reading what has failed. */
+/* Whether an execution must not run: of the request, or reading its group, or reading what has failed. */
+static bool is_lost(struct fw *fw, const struct fw_execution *x, const struct fw_cache_request *request)
+{
+    return reads_failed(fw, x) || (request && fw_cacherun_request(fw, x) == request) ||
+           (request && fw_cache_group(fw, request) == request && reads_group(fw, x, request));
+}
+
+bool fw_cacherun_loses(struct fw *fw, uint16_t execution, uint64_t handler)
+{
+    return is_lost(fw, fw_cacherun_at(fw, execution), fw_cache_find(fw, handler));
+}
+
+/* The next one among those that wait for a set or an output. */
 static struct fw_execution *find_lost(struct fw *fw, const struct fw_cache_request *request)
 {
     for (unsigned i = 0; i < PR_CACHE_REQUESTS_MAX; i++) {
@@ -211,13 +224,9 @@ static struct fw_execution *find_lost(struct fw *fw, const struct fw_cache_reque
 
         if (!group->handler || group->first != i)
             continue;
-        for (uint16_t n = group->waiting.head; n != FW_NO_EXECUTION; n = fw_cacherun_at(fw, n)->next) {
-            struct fw_execution *x = fw_cacherun_at(fw, n);
-
-            if (reads_failed(fw, x) || (request && fw_cacherun_request(fw, x) == request) ||
-                (request && fw_cache_group(fw, request) == request && reads_group(fw, x, request)))
-                return x;
-        }
+        for (uint16_t n = group->waiting.head; n != FW_NO_EXECUTION; n = fw_cacherun_at(fw, n)->next)
+            if (is_lost(fw, fw_cacherun_at(fw, n), request))
+                return fw_cacherun_at(fw, n);
     }
     return NULL;
 }
@@ -233,9 +242,14 @@ static void cancel_lost(struct fw *fw, const struct fw_cache_request *request)
     }
 }
 
+/* Those with a call that is held have taken a set, and have not begun either. */
 void fw_cacherun_abort(struct fw *fw, struct fw_cache_request *request)
 {
+    struct fw_event_match held = FW_EVENT_MATCH_ALL;
+
     cancel_lost(fw, request);
+    held.handler = request->handler;
+    (void)fw_event_end(fw, &held);
     if (fw_cache_group(fw, request) == request)
         fw_cacherun_forget(fw, request);
 }
@@ -266,6 +280,14 @@ void fw_cacherun_enter(struct fw *fw, struct fw_cache_request *request, struct f
     }
     put(fw, &group->waiting, fw_cacherun_number(fw, x));
     fw->cache.wanted = true;
+}
+
+void fw_cacherun_refuse(struct fw *fw, struct fw_execution *x, enum pr_status status)
+{
+    (void)take(fw, &fw->cache.free);
+    x->state = FW_EXECUTION_FAILED;
+    x->status = (uint8_t)status;
+    put(fw, &fw->cache.events, fw_cacherun_number(fw, x));
 }
 
 void fw_cacherun_end(struct fw *fw, uint16_t call, enum pr_status status)
@@ -341,7 +363,10 @@ static enum pr_status bind(struct fw *fw, const struct fw_cache_request *request
         buffer.index = fw_cache_output(group, request, i);
         status = fw_call_bind(fw, request->process, &buffer, 1);
     }
-    return status ? status : fw_cachebar_bind(fw, request);
+    fw_order_own(fw, request->procedure, 1);
+    return status ? status
+                  : fw_bars_bind(fw, fw->program[fw->process[request->process].program], request->bar,
+                                 request->bars);
 }
 
 static enum pr_status make_call(struct fw *fw, const struct fw_cache_request *request, struct fw_execution *x,
@@ -354,7 +379,6 @@ static enum pr_status make_call(struct fw *fw, const struct fw_cache_request *re
         status = fw_call_draft(fw, request->process, request->procedure, request->priority);
     if (status)
         return status;
-    fw_cachebar_apply(request, draft);
     draft->origin = FW_ORIGIN_CACHE;
     draft->execution = fw_cacherun_number(fw, x);
     draft->cookie = x->cookie;

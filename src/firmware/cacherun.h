@@ -11,12 +11,19 @@ void fw_cacherun_init(struct fw *fw);
 struct fw_execution *fw_cacherun_next(struct fw *fw);
 /* Enters it: what it reads stays, links find it from here on, and it waits for its turn. */
 void fw_cacherun_enter(struct fw *fw, struct fw_cache_request *request, struct fw_execution *x);
+/* Enters one that was refused, to be reported with its status. */
+void fw_cacherun_refuse(struct fw *fw, struct fw_execution *x, enum pr_status status);
 /* Starts what can be started, if something happened since the last time. Not while calls are being ended. */
 void fw_cacherun_start(struct fw *fw);
 /* The call of an execution has ended and is free again. */
 void fw_cacherun_end(struct fw *fw, uint16_t call, enum pr_status status);
-/* A request is invalidated: what of it, and what waits for its outputs, ends with ABORTED. */
+/*
+ * A request is invalidated: what of it is not on the engine, and what of others reads its outputs and is not
+ * there either, ends with ABORTED.
+ */
 void fw_cacherun_abort(struct fw *fw, struct fw_cache_request *request);
+/* Whether that is so of an execution, and the request that is invalidated. */
+bool fw_cacherun_loses(struct fw *fw, uint16_t execution, uint64_t handler);
 /* No link brings the group's latest output any more. */
 void fw_cacherun_forget(struct fw *fw, struct fw_cache_request *group);
 /* Posts the events of executions that have ended, as far as notifications have room. */

@@ -92,6 +92,21 @@ static enum pr_status take_links(struct fw *fw, const struct fw_cache_request *r
     return PR_STATUS_OK;
 }
 
+/* What an execution has before its inputs are known. It stays the next free one. */
+static void begin(const struct fw *fw, struct fw_execution *x, const struct fw_cache_request *request,
+                  const struct trigger *what)
+{
+    *x = (struct fw_execution){.handler = request->handler,
+                               .timestamp = what->timestamp,
+                               .cookie = what->cookie,
+                               .ticket = what->ticket,
+                               .next = x->next,
+                               .request = (uint8_t)fw_cache_index(fw, request),
+                               .state = FW_EXECUTION_WAITING,
+                               .set = FW_NO_SET};
+    rt_memset(x->source, 0xff, sizeof(x->source));
+}
+
 /* A trigger of a request that is in use; `before` is what it follows, or NULL. */
 static enum pr_status accept(struct fw *fw, struct fw_cache_request *request, const struct trigger *what,
                              const struct pr_buffer *buffer, uint32_t buffers,
@@ -107,16 +122,8 @@ static enum pr_status accept(struct fw *fw, struct fw_cache_request *request, co
                          request->outstanding);
     if (status)
         return status;
-    *x = (struct fw_execution){.handler = request->handler,
-                               .timestamp = what->timestamp,
-                               .cookie = what->cookie,
-                               .ticket = what->ticket,
-                               .next = x->next,
-                               .request = (uint8_t)fw_cache_index(fw, request),
-                               .state = FW_EXECUTION_WAITING,
-                               .set = FW_NO_SET,
-                               .inputs = (uint8_t)buffers};
-    rt_memset(x->source, 0xff, sizeof(x->source));
+    begin(fw, x, request, what);
+    x->inputs = (uint8_t)buffers;
     for (uint32_t i = 0; !status && i < buffers; i++)
         status = take_input(fw, request, &buffer[i], &x->input[i], &seen);
     if (!status)
@@ -196,6 +203,27 @@ enum pr_status fw_cachetrigger_run(struct fw *fw, uint64_t length)
     return status;
 }
 
+/* The host waits for what it knows to follow: a follower that is dropped is reported as one that has ended. */
+static void report_dropped(struct fw *fw, const struct fw_cache_request *request, const struct trigger *what,
+                           enum pr_status status)
+{
+    struct fw_execution *x = fw_cacherun_next(fw);
+    const struct pr_notify_chaining message = {.head.id = PR_CMD_DATA_CHAINING_EVENT,
+                                               .cache_handler = request->handler,
+                                               .timestamp = what->timestamp,
+                                               .cookie = what->cookie,
+                                               .set = PR_NO_ID,
+                                               .status = status,
+                                               .state = PR_CACHE_IN_USE};
+
+    if (!x) {
+        fw_notify_post_awaited(fw, &message, sizeof(message));
+        return;
+    }
+    begin(fw, x, request, what);
+    fw_cacherun_refuse(fw, x, status);
+}
+
 /* A request that follows an execution: its time is the execution's, or just after its own last. */
 static void follow(struct fw *fw, struct fw_cache_request *request, const struct fw_execution *before)
 {
@@ -203,23 +231,15 @@ static void follow(struct fw *fw, struct fw_cache_request *request, const struct
     const struct trigger what = {.timestamp = before->timestamp > after ? before->timestamp : after,
                                  .cookie = before->cookie,
                                  .ticket = take_ticket(fw, request)};
-    struct pr_notify_chaining message = {.head.id = PR_CMD_DATA_CHAINING_EVENT,
-                                         .cache_handler = request->handler,
-                                         .timestamp = what.timestamp,
-                                         .cookie = what.cookie,
-                                         .set = PR_NO_ID,
-                                         .state = PR_CACHE_IN_USE};
-    enum pr_status status;
+    const enum pr_status status = accept(fw, request, &what, NULL, 0, before);
 
-    status = accept(fw, request, &what, NULL, 0, before);
     if (!status)
         return;
     fw_retained_end(fw, what.ticket, status);
     request->dropped++;
     fw->cache.dropped++;
     fw->count[FW_DROPPED]++;
-    message.status = status;
-    fw_notify_post(fw, &message, sizeof(message));
+    report_dropped(fw, request, &what, status);
 }
 
 void fw_cachetrigger_follow(struct fw *fw, const struct fw_execution *before)

@@ -48,6 +48,9 @@ void fw_call_init(struct fw *fw)
         fw->exeloop.level[i] = (struct fw_level){.waiting = empty, .running = empty, .credit = FW_CREDIT};
     for (uint16_t i = 0; i < FW_CALLS; i++)
         fw_call_put(fw, &fw->exeloop.free, i);
+    /* Each call begins as a copy of the draft: without words of the engine's. */
+    for (unsigned i = 0; i < PR_TM_ERRORS; i++)
+        fw->exeloop.draft.error[i] = PR_TM_ERROR_FINE;
 }
 
 enum pr_status fw_call_content(struct fw *fw, const struct fw_program *program, uint32_t procedure)

@@ -7,7 +7,6 @@
 
 #include "firmware/builtin.h"
 #include "firmware/control.h"
-#include "firmware/event.h"
 #include "firmware/prefetch.h"
 #include "firmware/process.h"
 #include "firmware/program.h"
@@ -61,15 +60,6 @@ enum pr_status fw_callmgr_create(struct fw *fw, struct pr_command_header *header
 
 enum pr_status fw_callmgr_terminate(struct fw *fw, struct pr_command_header *header, void *body)
 {
-    enum pr_status status = fw_process_terminate(fw, header->program_id, header->process_id);
-    struct fw_event_match match = FW_EVENT_MATCH_ALL;
-
     (void)body;
-    if (status != PR_STATUS_BUSY)
-        return status;
-    /* Calls that are held for events have not begun: they end first. */
-    match.process = header->process_id;
-    if (fw_event_ask_cancel(fw, FW_TASK_CALLMGR, &match))
-        status = fw_process_terminate(fw, header->program_id, header->process_id);
-    return status;
+    return fw_process_terminate(fw, header->program_id, header->process_id);
 }

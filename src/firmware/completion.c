@@ -24,7 +24,7 @@
 /* All requests of the call have ended. */
 static void end_call(struct fw *fw, uint16_t number)
 {
-    const struct fw_call *call = &fw->call[number];
+    struct fw_call *call = &fw->call[number];
 
     fw->process[call->process].finished++;
     fw_retained_end(fw, call->ticket, call->status);
@@ -33,10 +33,12 @@ static void end_call(struct fw *fw, uint16_t number)
         fw_stats_write(fw, number);
     if (call->events && !call->status)
         fw_event_signal(fw, call);
-    if (call->origin == FW_ORIGIN_CACHE)
+    if (call->origin == FW_ORIGIN_CACHE) {
         fw_cacherun_end(fw, number, (enum pr_status)call->status);
-    else
-        fw_call_put(fw, &fw->exeloop.events, number);
+        return;
+    }
+    call->after = fw_notify_mark(fw);
+    fw_call_put(fw, &fw->exeloop.events, number);
 }
 
 /*
@@ -117,29 +119,49 @@ static bool notify_reset(struct fw *fw)
     return true;
 }
 
-void fw_completion_notify(struct fw *fw)
+/* The oldest event of a call, if it fits. */
+static bool send_event(struct fw *fw)
 {
     struct fw_exeloop *e = &fw->exeloop;
-    bool sent = e->notify_reset && notify_reset(fw);
-    uint32_t slot;
+    const uint16_t number = e->events.head;
+    const struct fw_call *call = &fw->call[number];
+    struct pr_program_failure message;
+    uint32_t slot, bytes;
+    uint64_t cell;
+
+    if (!fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot))
+        return false;
+    (void)fw_call_take(fw, &e->events);
+    cell = event_cell(fw, slot);
+    message = describe(e->sequence++, call);
+    bytes = call->status ? sizeof(message) : sizeof(message.event);
+    (void)fw_shared_out(fw, cell, &message, bytes);
+    fw_channel_send(fw, PR_CHANNEL_IO_T2H, cell, bytes, 0);
+    fw_signpost(fw, PR_SIGNPOST_REPORTED, call->status, (uint32_t)call->cookie);
+    fw_call_release(fw, number);
+    return true;
+}
+
+/* Events of calls and notifications, in the order of their ends and posts. */
+static bool send_oldest(struct fw *fw)
+{
+    const uint16_t number = fw->exeloop.events.head;
+
+    if (number != FW_NO_CALL && fw_notify_is_past(fw, fw->call[number].after))
+        return send_event(fw);
+    return fw_notify_send(fw);
+}
+
+void fw_completion_notify(struct fw *fw)
+{
+    bool sent = fw->exeloop.notify_reset && notify_reset(fw);
 
     if (fw_cacherun_reports(fw))
         fw_cacherun_report(fw);
     if (fw_notify_is_due(fw))
-        sent |= fw_notify_send(fw);
-    while (e->events.head != FW_NO_CALL && fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot)) {
-        const uint16_t number = fw_call_take(fw, &e->events);
-        const struct fw_call *call = &fw->call[number];
-        const uint64_t cell = event_cell(fw, slot);
-        const struct pr_program_failure message = describe(e->sequence++, call);
-        const uint32_t bytes = call->status ? sizeof(message) : sizeof(message.event);
-
-        (void)fw_shared_out(fw, cell, &message, bytes);
-        fw_channel_send(fw, PR_CHANNEL_IO_T2H, cell, bytes, 0);
-        fw_signpost(fw, PR_SIGNPOST_REPORTED, call->status, (uint32_t)call->cookie);
-        fw_call_release(fw, number);
+        fw_signpost_flush(fw);
+    while (send_oldest(fw))
         sent = true;
-    }
     if (sent)
         fw_doorbell_complete(fw, PR_CHANNEL_IO_T2H);
 }

@@ -95,6 +95,8 @@ static enum pr_status channel_power(struct fw *fw, struct pr_command_header *hea
         return PR_STATUS_BAD_ARGUMENT;
     }
     fw->channel[arguments->channel].ready = arguments->on;
+    if (arguments->on && arguments->channel == PR_CHANNEL_IO_T2H) /* events may wait for it */
+        fw_pump_want(fw, FW_TASK_EXELOOP, 1u << pr_channel_table[PR_CHANNEL_IO_T2H].bit);
     return PR_STATUS_OK;
 }
 
@@ -138,7 +140,7 @@ static const struct fw_command commands[] = {
     {PR_CMD_RESOURCE_INFO_GET, ON(IO), QUERY(pr_body_resources), TASK(SERVER), fw_identity_resources},
     {PR_CMD_ANE_DEFAULT_SETTING_SET, ON(IO), SETTING_LEAST, sizeof(struct pr_body_setting), SETTING_LEAST,
      TASK(TUNABLES), default_setting},
-    {PR_CMD_MCACHE_SIZE_GET, ON(IO), QUERY(pr_body_u32), TASK(SERVER), fw_power_cache_size},
+    {PR_CMD_MCACHE_SIZE_GET, ON(IO), QUERY(pr_body_u32), TASK(EXELOOP), fw_power_cache_size},
     {PR_CMD_INIT_SHARED_EVENT_INFO, ON(IO), UP_TO(pr_body_shared_events), TASK(SERVER), fw_event_table},
     {PR_CMD_PING, BOTH, ANY, TASK(SERVER), do_nothing},
     {PR_CMD_BUILDINFO, BOTH, QUERY(pr_body_build), TASK(SERVER), fw_identity_build},
@@ -170,9 +172,9 @@ static const struct fw_command commands[] = {
     {PR_CMD_SECURE_MODE_RESUME_TRANSITION, ON(IO), NO_BODY, TASK(EXELOOP), fw_secure_resume},
     {PR_CMD_RESET, ON(IO), EXACT(pr_body_reset), TASK(SERVER), fw_life_reset},
     {PR_CMD_SET_SNE_PMU_BASE, ON(IO), INOUT(pr_body_pmu), TASK(SERVER), fw_power_set_base},
-    {PR_CMD_POWER_DEVICE_ON, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_power_device_on},
-    {PR_CMD_POWER_DEVICE_OFF, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_power_device_off},
-    {PR_CMD_SET_DYNAMIC_POWERGATE, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_power_dynamic},
+    {PR_CMD_POWER_DEVICE_ON, ON(IO), EXACT(pr_body_u32), TASK(EXELOOP), fw_power_device_on},
+    {PR_CMD_POWER_DEVICE_OFF, ON(IO), EXACT(pr_body_u32), TASK(EXELOOP), fw_power_device_off},
+    {PR_CMD_SET_DYNAMIC_POWERGATE, ON(IO), EXACT(pr_body_u32), TASK(EXELOOP), fw_power_dynamic},
     {PR_CMD_IPC_ENDPOINT_SET, ON(IO), EXACT(pr_body_endpoint), TASK(SERVER), fw_endpoint_set},
     {PR_CMD_IPC_ENDPOINT_UNSET, ON(IO), EXACT(pr_body_u32), TASK(SERVER), fw_endpoint_unset},
     {PR_CMD_IPC_ENDPOINT_SET2, ON(IO), EXACT(pr_body_endpoint2), TASK(SERVER), fw_endpoint_set2},

@@ -7,6 +7,7 @@
 
 #include "firmware/log.h"
 #include "firmware/process.h"
+#include "firmware/program.h"
 #include "firmware/rule.h"
 #include "firmware/shared.h"
 
@@ -25,7 +26,7 @@ static enum pr_status check_target(struct fw *fw, const struct pr_exe_data_file 
     enum pr_status status =
         fw_rule(fw, PR_RULE_PROGRAM_ID, file->program_id < PR_PROGRAMS_MAX, file->program_id);
 
-    if (!status && !fw->program[file->program_id])
+    if (!status && !fw_program_get(fw, file->program_id))
         status = PR_STATUS_NO_PROGRAM;
     if (!status)
         status = fw_rule(fw, PR_RULE_PROCESS_ID, file->process_id < PR_PROCESSES_MAX, file->process_id);

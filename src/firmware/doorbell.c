@@ -75,10 +75,11 @@ void fw_doorbell_complete(struct fw *fw, enum pr_channel channel)
             ring(fw, &fw->target[i], fw->target[i].bits);
 }
 
+/* The targets may have been bound anew since a cache request named them. */
 void fw_doorbell_signal(struct fw *fw, uint32_t targets)
 {
     for (unsigned i = 0; i < PR_DOORBELL_TARGETS; i++)
-        if (targets >> i & 1)
+        if (targets >> i & 1 && fw->target[i].bits)
             ring(fw, &fw->target[i], fw->target[i].bits);
 }
 

@@ -6,6 +6,8 @@
  */
 #include "firmware/event.h"
 
+#include "firmware/cache.h"
+#include "firmware/cacherun.h"
 #include "firmware/call.h"
 #include "firmware/completion.h"
 #include "firmware/dartmgr.h"
@@ -15,6 +17,7 @@
 #include "firmware/notify.h"
 #include "firmware/pump.h"
 #include "firmware/rule.h"
+#include "firmware/secure.h"
 #include "firmware/shared.h"
 #include "rtkernel/irq.h"
 
@@ -187,35 +190,41 @@ void fw_event_signal(struct fw *fw, const struct fw_call *call)
     fw_event_look(fw);
 }
 
-static bool matches(const struct fw_call *call, const struct fw_event_match *match)
+bool fw_event_matches(struct fw *fw, uint16_t number, const struct fw_event_match *match)
 {
+    const struct fw_call *call = &fw->call[number];
+
     return (!match->cookie || call->cookie == match->cookie) &&
+           (!match->handler ||
+            (call->origin == FW_ORIGIN_CACHE && fw_cacherun_loses(fw, call->execution, match->handler))) &&
            (match->process == PR_NO_ID || call->process == match->process) &&
            call->level >= match->first_level && call->level <= match->last_level;
 }
 
-uint32_t fw_event_cancel(struct fw *fw, const struct fw_event_match *match)
+uint32_t fw_event_end(struct fw *fw, const struct fw_event_match *match)
 {
     struct fw_list held = take_all(fw);
-    uint32_t cancelled = 0;
+    uint32_t ended = 0;
     uint16_t number;
 
     while ((number = fw_call_take(fw, &held)) != FW_NO_CALL) {
-        struct fw_call *call = &fw->call[number];
-
-        if (!matches(call, match)) {
+        if (!fw_event_matches(fw, number, match)) {
             keep(fw, number);
             continue;
         }
-        for (unsigned i = 0; i < PR_TM_ERRORS; i++)
-            call->error[i] = PR_TM_ERROR_FINE;
-        call->tm_status = 0;
         fw_completion_end(fw, number, PR_STATUS_ABORTED);
-        cancelled++;
+        ended++;
     }
-    if (cancelled)
+    return match->outside ? ended + fw_secure_end(fw, match) : ended;
+}
+
+uint32_t fw_event_cancel(struct fw *fw, const struct fw_event_match *match)
+{
+    const uint32_t ended = fw_event_end(fw, match);
+
+    if (ended)
         fw_completion_notify(fw);
-    return cancelled;
+    return ended;
 }
 
 /* One task at a time asks: a command is under way, and the server waits for it. */
@@ -227,11 +236,11 @@ uint32_t fw_event_ask_cancel(struct fw *fw, enum fw_task from, const struct fw_e
     return fw->events.cancelled;
 }
 
-/* False when calls are in flight, whose events name rows. */
+/* False when calls are in flight, or cache requests are installed, whose events name rows. */
 static bool replace_table(struct fw *fw, uint64_t address, uint32_t rows)
 {
     const uint32_t previous = rt_irq_mask(fw->kernel);
-    const bool idle = !fw_exeloop_busy(fw);
+    const bool idle = !fw_exeloop_busy(fw) && !fw_cache_has_events(fw);
 
     if (idle) {
         fw->events.table = address;
@@ -268,7 +277,9 @@ enum pr_status fw_event_table(struct fw *fw, struct pr_command_header *header, v
                                             (uint64_t)events->events * PR_SHARED_EVENT_BYTES))
         return PR_STATUS_BAD_ARGUMENT;
     if (!replace_table(fw, events->address, events->events)) {
-        fw_log(fw, RT_LOG_WARNING, "another table of shared events is refused: calls are in flight");
+        fw_log(
+            fw, RT_LOG_WARNING,
+            "another table of shared events is refused: calls are in flight, or a cache request has events");
         return PR_STATUS_BUSY;
     }
     return PR_STATUS_OK;

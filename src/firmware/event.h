@@ -31,14 +31,17 @@ void fw_event_signal(struct fw *fw, const struct fw_call *call);
 void fw_event_look(struct fw *fw);
 
 /* Held calls that match in everything end with ABORTED; how many there were. */
+uint32_t fw_event_end(struct fw *fw, const struct fw_event_match *match);
+/* The same, and what ended is reported. */
 uint32_t fw_event_cancel(struct fw *fw, const struct fw_event_match *match);
+bool fw_event_matches(struct fw *fw, uint16_t number, const struct fw_event_match *match);
 /* The same from another task, which waits for it. */
 uint32_t fw_event_ask_cancel(struct fw *fw, enum fw_task from, const struct fw_event_match *match);
-/* Every held call. */
-#define FW_EVENT_MATCH_ALL                                   \
-    (struct fw_event_match)                                  \
-    {                                                        \
-        .process = PR_NO_ID, .last_level = PR_PRIORITIES - 1 \
+/* Every held call, and every one outside of the machine. */
+#define FW_EVENT_MATCH_ALL                                                    \
+    (struct fw_event_match)                                                   \
+    {                                                                         \
+        .process = PR_NO_ID, .last_level = PR_PRIORITIES - 1, .outside = true \
     }
 
 /* INIT_SHARED_EVENT_INFO, by the server. */

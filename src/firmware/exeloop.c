@@ -228,6 +228,7 @@ static enum pr_status end(struct fw *fw, uint32_t ticket, enum pr_status status)
 
 static enum pr_status procedure_call(struct fw *fw, uint64_t length)
 {
+    const struct pr_call *call = (const void *)fw->exeloop.message;
     const uint32_t ticket = take_ticket(fw, length);
     uint16_t number;
     const enum pr_status status =
@@ -237,9 +238,10 @@ static enum pr_status procedure_call(struct fw *fw, uint64_t length)
         return end(fw, ticket, status);
     if (fw->exeloop.log_level)
         log_call(fw);
-    fw_signpost(fw, PR_SIGNPOST_ACCEPTED,
-                (uint32_t)fw->call[number].program << 16 | fw->call[number].process,
+    fw_signpost(fw, PR_SIGNPOST_ACCEPTED, (uint32_t)fw->call[number].program << 16 | fw->call[number].process,
                 (uint32_t)fw->call[number].cookie);
+    if (call->head.id == PR_EXE_PROCEDURE_CALL_WITH_EVENTS && fw_tail_disables_cache(call))
+        fw_cache_invalidate_all(fw, PR_NO_ID);
     begin(fw, number);
     return PR_STATUS_OK;
 }
@@ -425,6 +427,21 @@ static void run_command(struct fw *fw, const struct fw_record *record)
     fw_pump_answer(fw, record, status);
 }
 
+/*
+ * A process is about to end: what of it is held ends first. Its cache requests end with it, and stay while
+ * calls of it are under way, because then it does not end.
+ */
+static void end_process(struct fw *fw, uint32_t process)
+{
+    struct fw_event_match match = FW_EVENT_MATCH_ALL;
+
+    match.process = process;
+    (void)fw_event_cancel(fw, &match);
+    if (!fw->process[process].calls)
+        fw_cache_invalidate_all(fw, process);
+    go_on_chaining(fw);
+}
+
 void fw_exeloop_run(struct fw *fw, const struct fw_record *record)
 {
     switch (record->kind) {
@@ -442,9 +459,8 @@ void fw_exeloop_run(struct fw *fw, const struct fw_record *record)
         fw_pump_answer(fw, record, PR_STATUS_OK);
         break;
     case FW_RECORD_COMMAND: run_command(fw, record); break;
-    case FW_RECORD_CACHE:
-        fw_cache_invalidate_all(fw, fw->cache.process);
-        go_on_chaining(fw);
+    case FW_RECORD_PROCESS:
+        end_process(fw, fw->cache.process);
         fw_pump_answer(fw, record, PR_STATUS_OK);
         break;
     default: break;

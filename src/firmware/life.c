@@ -6,6 +6,7 @@
 #include "firmware/life.h"
 
 #include "base/array.h"
+#include "firmware/builtin.h"
 #include "firmware/event.h"
 #include "firmware/exeloop.h"
 #include "firmware/log.h"
@@ -13,6 +14,7 @@
 #include "firmware/process.h"
 #include "firmware/pump.h"
 #include "firmware/secure.h"
+#include "rtkernel/irq.h"
 #include "rtkernel/signal.h"
 
 enum life_event { EVENT_START, EVENT_STOP, EVENT_QUIESCE, EVENT_SUSPEND, EVENT_POWER_DOWN, EVENTS };
@@ -91,6 +93,11 @@ enum pr_status fw_life_start(struct fw *fw, struct pr_command_header *header, vo
     return PR_STATUS_OK;
 }
 
+static uint32_t count_calls(const struct fw *fw)
+{
+    return fw->exeloop.active + fw->events.count + fw->secure.waiting;
+}
+
 enum pr_status fw_life_stop(struct fw *fw, struct pr_command_header *header, void *body)
 {
     enum pr_status status;
@@ -100,8 +107,7 @@ enum pr_status fw_life_stop(struct fw *fw, struct pr_command_header *header, voi
         return PR_STATUS_WRONG_STATE;
     status = fw_pump_ask(fw, FW_TASK_SERVER, FW_TASK_EXELOOP, FW_RECORD_STOP);
     if (status) {
-        fw_log(fw, RT_LOG_WARNING, "stop is refused: %u calls are in flight",
-               fw->exeloop.active + fw->events.count + fw->secure.waiting);
+        fw_log(fw, RT_LOG_WARNING, "stop is refused: %u calls are in flight", count_calls(fw));
         return status;
     }
     rt_fsm_post(&fw->life.machine, EVENT_STOP, 0);
@@ -140,14 +146,14 @@ static uint32_t count_processes(const struct fw *fw)
 
 enum pr_status fw_life_quiesce(struct fw *fw, struct pr_command_header *header, void *body)
 {
-    const uint32_t calls = fw->exeloop.active + fw->events.count;
+    const uint32_t calls = count_calls(fw);
     const bool was_closed = fw->closed & FW_CLOSED_QUIESCED;
 
     (void)header;
     if (!allowed(fw, EVENT_QUIESCE))
         return PR_STATUS_WRONG_STATE;
     fw_exeloop_close(fw, FW_CLOSED_QUIESCED);
-    if (fw->events.count)
+    if (fw->events.count || fw->secure.waiting)
         (void)fw_event_ask_cancel(fw, FW_TASK_SERVER, &FW_EVENT_MATCH_ALL);
     if (!drain(fw)) {
         if (!was_closed)
@@ -164,9 +170,10 @@ enum pr_status fw_life_quiesce(struct fw *fw, struct pr_command_header *header, 
     return PR_STATUS_OK;
 }
 
+/* Built-in networks are the firmware's own: the host cannot unload them, and they are gone with the power. */
 enum pr_status fw_life_suspend(struct fw *fw, struct pr_command_header *header, void *body)
 {
-    const uint32_t programs = count_programs(fw);
+    const uint32_t programs = count_programs(fw) - fw_builtin_count(fw);
 
     (void)header;
     (void)body;
@@ -180,6 +187,18 @@ enum pr_status fw_life_suspend(struct fw *fw, struct pr_command_header *header, 
     return PR_STATUS_OK;
 }
 
+/* No call is accepted from here on, if nothing is in flight: one critical section. */
+static bool close_idle(struct fw *fw)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+    const bool idle = !fw_exeloop_busy(fw);
+
+    if (idle)
+        fw_exeloop_close(fw, FW_CLOSED_QUIESCED);
+    rt_irq_restore(fw->kernel, previous);
+    return idle;
+}
+
 /* The gate itself follows the answer (server.c). */
 enum pr_status fw_life_power_down(struct fw *fw, struct pr_command_header *header, void *body)
 {
@@ -187,12 +206,10 @@ enum pr_status fw_life_power_down(struct fw *fw, struct pr_command_header *heade
     (void)body;
     if (!allowed(fw, EVENT_POWER_DOWN) || !fw_power_gate_allowed(fw))
         return PR_STATUS_WRONG_STATE;
-    if (fw_exeloop_busy(fw)) {
-        fw_log(fw, RT_LOG_WARNING, "power-down is refused: %u calls are in flight",
-               fw->exeloop.active + fw->events.count + fw->secure.waiting);
+    if (!close_idle(fw)) {
+        fw_log(fw, RT_LOG_WARNING, "power-down is refused: %u calls are in flight", count_calls(fw));
         return PR_STATUS_BUSY;
     }
-    fw_exeloop_close(fw, FW_CLOSED_QUIESCED);
     rt_fsm_post(&fw->life.machine, EVENT_POWER_DOWN, 0);
     return PR_STATUS_OK;
 }

@@ -5,27 +5,39 @@
 #include "firmware/channel.h"
 #include "firmware/pump.h"
 #include "firmware/shared.h"
-#include "firmware/signpost.h"
 #include "rtkernel/irq.h"
 
 _Static_assert(PR_NOTIFICATION_BYTES_MAX <= FW_EVENT_CELL_BYTES, "a notification fits into its cell");
 
-void fw_notify_post(struct fw *fw, const void *message, size_t bytes)
+#define PLACES (FW_NOTIFICATIONS + FW_NOTIFICATIONS_AWAITED)
+
+static void post(struct fw *fw, const void *message, size_t bytes, uint32_t places)
 {
     const uint32_t previous = rt_irq_mask(fw->kernel);
     struct fw_notify *n = &fw->notify;
 
-    if (n->count == FW_NOTIFICATIONS) {
+    if (n->count >= places) {
         n->lost++;
         n->lost_ever++;
     } else {
-        struct fw_notification *place = &n->ring[(n->first + n->count++) % FW_NOTIFICATIONS];
+        struct fw_notification *place = &n->ring[(n->first + n->count++) % PLACES];
 
         rt_memcpy(place->message, message, bytes);
         place->bytes = (uint8_t)bytes;
+        n->posted++;
     }
     rt_irq_restore(fw->kernel, previous);
     fw_pump_want(fw, FW_TASK_EXELOOP, FW_REASON_NOTIFY);
+}
+
+void fw_notify_post(struct fw *fw, const void *message, size_t bytes)
+{
+    post(fw, message, bytes, FW_NOTIFICATIONS);
+}
+
+void fw_notify_post_awaited(struct fw *fw, const void *message, size_t bytes)
+{
+    post(fw, message, bytes, PLACES);
 }
 
 void fw_notify_unreadable(struct fw *fw, enum pr_channel channel, const struct pr_slot *slot)
@@ -82,11 +94,22 @@ static bool take(struct fw *fw, struct fw_notification *taken)
 
     if (any) {
         *taken = n->ring[n->first];
-        n->first = (n->first + 1) % FW_NOTIFICATIONS;
+        n->first = (n->first + 1) % PLACES;
         n->count--;
+        n->sent++;
     }
     rt_irq_restore(fw->kernel, previous);
     return any;
+}
+
+/* Another may be lost meanwhile. */
+static uint32_t take_lost(struct fw *fw)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel), lost = fw->notify.lost;
+
+    fw->notify.lost = 0;
+    rt_irq_restore(fw->kernel, previous);
+    return lost;
 }
 
 static void report_lost(struct fw *fw, uint32_t slot)
@@ -94,27 +117,22 @@ static void report_lost(struct fw *fw, uint32_t slot)
     struct pr_notify_error message = {.head.id = PR_CMD_CH_ERROR_NOTIFICATION,
                                       .error = PR_CHANNEL_ERROR_LOST,
                                       .channel = PR_CHANNEL_IO_T2H,
-                                      .length = fw->notify.lost,
+                                      .length = take_lost(fw),
                                       .time = fw_shared_host_time(fw)};
 
-    fw->notify.lost = 0;
     send(fw, slot, &message, sizeof(message));
 }
 
 bool fw_notify_send(struct fw *fw)
 {
     struct fw_notification notification;
-    bool sent = false;
     uint32_t slot;
 
-    fw_signpost_flush(fw);
-    while (fw->notify.count && fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot) && take(fw, &notification)) {
+    if ((!fw->notify.count && !fw->notify.lost) || !fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot))
+        return false;
+    if (take(fw, &notification))
         send(fw, slot, notification.message, notification.bytes);
-        sent = true;
-    }
-    if (fw->notify.lost && !fw->notify.count && fw_channel_room(fw, PR_CHANNEL_IO_T2H, &slot)) {
+    else
         report_lost(fw, slot);
-        sent = true;
-    }
-    return sent;
+    return true;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The power-control service: the memory cache, the compute islands through the power-state registers, and the
- * processor's own power-gate path.
+ * processor's own power-gate path. The execution loop's, which switches islands itself, except for the PMU's
+ * base and the path.
  */
 #ifndef FIRMWARE_POWER_H
 #define FIRMWARE_POWER_H

@@ -116,10 +116,9 @@ enum pr_status fw_process_terminate(struct fw *fw, uint32_t program, uint32_t sl
         fw_log(fw, RT_LOG_WARNING, "process %u is that of a built-in network and does not end", slot);
         return PR_STATUS_WRONG_STATE;
     }
-    /* while calls are under way it is not ended, and its requests stay */
-    if (process->requests && !process->calls) {
+    if (process->requests || process->calls) {
         fw->cache.process = slot;
-        (void)fw_pump_ask(fw, FW_TASK_CALLMGR, FW_TASK_EXELOOP, FW_RECORD_CACHE);
+        (void)fw_pump_ask(fw, FW_TASK_CALLMGR, FW_TASK_EXELOOP, FW_RECORD_PROCESS);
     }
     previous = rt_irq_mask(fw->kernel);
     if (process->calls || process->requests) {

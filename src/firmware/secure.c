@@ -7,6 +7,8 @@
 #include "firmware/secure.h"
 
 #include "firmware/call.h"
+#include "firmware/completion.h"
+#include "firmware/event.h"
 #include "firmware/exeloop.h"
 #include "firmware/log.h"
 #include "firmware/notify.h"
@@ -34,7 +36,7 @@ static void notify(struct fw *fw, enum pr_secure_phase phase)
                                              .waiting = fw->secure.waiting,
                                              .time = fw_shared_host_time(fw)};
 
-    fw_notify_post(fw, &message, sizeof(message));
+    fw_notify_post_awaited(fw, &message, sizeof(message));
 }
 
 /* The mode admits calls of one kind, a switch none. */
@@ -43,23 +45,53 @@ static bool admitted(const struct fw *fw, const struct fw_process *process)
     return process->secure ? fw->secure.phase == FW_SECURE_ON : fw->secure.phase == FW_SECURE_OFF;
 }
 
+static void keep(struct fw *fw, uint16_t number)
+{
+    fw_call_put(fw, &fw->secure.held, number);
+    fw->secure.waiting++;
+}
+
 bool fw_secure_holds(struct fw *fw, uint16_t number)
 {
     if (admitted(fw, &fw->process[fw->call[number].process]))
         return false;
-    fw_call_put(fw, &fw->secure.held, number);
-    fw->secure.waiting++;
+    keep(fw, number);
     return true;
+}
+
+/* The list without its calls. */
+static struct fw_list take_all(struct fw *fw)
+{
+    const struct fw_list held = fw->secure.held;
+
+    fw->secure.held = (struct fw_list){FW_NO_CALL, FW_NO_CALL};
+    fw->secure.waiting = 0;
+    return held;
+}
+
+uint32_t fw_secure_end(struct fw *fw, const struct fw_event_match *match)
+{
+    struct fw_list list = take_all(fw);
+    uint32_t ended = 0;
+    uint16_t number;
+
+    while ((number = fw_call_take(fw, &list)) != FW_NO_CALL) {
+        if (!fw_event_matches(fw, number, match)) {
+            keep(fw, number);
+            continue;
+        }
+        fw_completion_end(fw, number, PR_STATUS_ABORTED);
+        ended++;
+    }
+    return ended;
 }
 
 /* A call that is still not admitted is held again, behind those before it. */
 static void release(struct fw *fw)
 {
-    struct fw_list list = fw->secure.held;
+    struct fw_list list = take_all(fw);
     uint16_t number;
 
-    fw->secure.held = (struct fw_list){FW_NO_CALL, FW_NO_CALL};
-    fw->secure.waiting = 0;
     while ((number = fw_call_take(fw, &list)) != FW_NO_CALL)
         fw_exeloop_dispatch(fw, number);
 }

@@ -26,6 +26,8 @@ static inline bool fw_secure_is_on(const struct fw *fw)
 
 /* Whether the call waits here; then it is this file's until the mode admits it. */
 bool fw_secure_holds(struct fw *fw, uint16_t number);
+/* Calls that wait here and match end with ABORTED; how many there were. */
+uint32_t fw_secure_end(struct fw *fw, const struct fw_event_match *match);
 /* Whether a trigger of the process is dropped: in the mode or on the way, and not secure. Counts it. */
 bool fw_secure_drops(struct fw *fw, const struct fw_process *process);
 

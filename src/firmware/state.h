@@ -93,7 +93,7 @@ enum fw_record_kind {
     FW_RECORD_WINDOW,    /* dartmgr: whether a range is mapped */
     FW_RECORD_CANCEL,    /* exeloop: end the held calls of events.asked */
     FW_RECORD_POLL,      /* intmgr: its timer fired */
-    FW_RECORD_CACHE,     /* exeloop: the cache requests of a process end with it */
+    FW_RECORD_PROCESS,   /* exeloop: a process ends, and with it what of it waits */
     FW_RECORD_SECURE,    /* exeloop: the host has not resumed the transition in time */
     FW_RECORD_INFERENCE, /* exeloop: the inference call that the server holds */
     FW_RECORD_BUILTIN,   /* callmgr: a built-in network is wanted */
@@ -240,11 +240,12 @@ struct fw_call {
     uint16_t next;
     uint16_t execution; /* FW_ORIGIN_CACHE: in fw_cache */
     uint8_t level, stream, network, status;
-    uint8_t origin;                /* enum fw_origin */
-    uint16_t lead;                 /* the first request of the call, which may be this one */
-    uint16_t follow;               /* the next one, FW_NO_CALL: this is the last */
-    uint16_t left;                 /* of the first: requests that have not ended */
-    bool dispatched;               /* of the first: its queue has them, or had */
+    uint8_t origin;  /* enum fw_origin */
+    uint16_t lead;   /* the first request of the call, which may be this one */
+    uint16_t follow; /* the next one, FW_NO_CALL: this is the last */
+    uint16_t left;   /* of the first: requests that have not ended */
+    bool dispatched; /* of the first: its queue has them, or had */
+    uint32_t after;  /* of the first, once it has ended: notifications that go before its event */
     struct fw_call_events *events; /* of the first; event.h; NULL: none */
 };
 
@@ -252,11 +253,15 @@ struct fw_list {
     uint16_t head, tail;
 };
 
-/* Which held calls: of a cookie (0: any), of a process (PR_NO_ID: any), of a range of levels. */
+/*
+ * Which held calls: of a cookie (0: any), of a process (PR_NO_ID: any), of a range of levels; executions that
+ * a cache request takes with it (0: any call).
+ */
 struct fw_event_match {
-    uint64_t cookie;
+    uint64_t cookie, handler;
     uint32_t process;
     uint8_t first_level, last_level;
+    bool outside; /* also calls that wait outside of the machine (secure.h) */
 };
 
 /* Events that calls wait for and signal. The table is the server's, changed while nothing is in flight. */
@@ -529,20 +534,22 @@ struct fw_cache {
     bool disabled;
     bool wanted;      /* something happened after which an execution may start */
     bool ending;      /* the event of a request's end has no room yet */
-    uint32_t process; /* whose requests end: of FW_RECORD_CACHE */
+    uint32_t process; /* whose requests end: of FW_RECORD_PROCESS */
     uint64_t ended, dropped;
 };
 
 /* Notifications that wait for room (notify.c). Changed in critical sections. */
-#define FW_NOTIFICATIONS 64u
+#define FW_NOTIFICATIONS         64u
+#define FW_NOTIFICATIONS_AWAITED 8u /* further places, for those that the host waits for */
 struct fw_notification {
     uint8_t bytes;
     _Alignas(8) uint8_t message[PR_NOTIFICATION_BYTES_MAX];
 };
 struct fw_notify {
     uint32_t first, count;
+    uint32_t posted, sent;    /* in all, modulo 2^32; they differ by `count` */
     uint32_t lost, lost_ever; /* lost: since the host heard of it */
-    struct fw_notification ring[FW_NOTIFICATIONS];
+    struct fw_notification ring[FW_NOTIFICATIONS + FW_NOTIFICATIONS_AWAITED];
 };
 
 /* Signposts of one time that were not posted yet (signpost.c). `on` is the server's. */

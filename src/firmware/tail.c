@@ -145,6 +145,11 @@ enum pr_status fw_tail_attach(struct fw *fw, const struct pr_call *message, uint
     return PR_STATUS_OK;
 }
 
+bool fw_tail_disables_cache(const struct pr_call *message)
+{
+    return tail_of(message)->flags & PR_CALL_FORCE_DISABLE_CACHE;
+}
+
 static void log_event(struct fw *fw, bool signal, uint32_t i, const struct pr_event *event)
 {
     fw_log(fw, RT_LOG_INFO, signal ? PR_LINE_SIGNAL_EVENT : PR_LINE_WAIT_EVENT, (int)i, (int)event->type,

@@ -9,6 +9,8 @@
 enum pr_status fw_tail_take(struct fw *fw, const struct pr_call *message, uint64_t length);
 /* Gives the call of a sound message its events. */
 enum pr_status fw_tail_attach(struct fw *fw, const struct pr_call *message, uint16_t number);
+/* Whether all cache requests end before the call begins. */
+bool fw_tail_disables_cache(const struct pr_call *message);
 /* The lines of an accepted call: its shape, bars and events. */
 void fw_tail_log(struct fw *fw, const struct pr_call *message);
 

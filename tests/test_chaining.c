@@ -659,6 +659,31 @@ static void no_message_crosses_a_restart(void **state)
     }
 }
 
+/* The same for sleep: a trigger that is still queued when the device falls asleep ends, and its caller knows. */
+static void no_message_crosses_a_sleep(void **state)
+{
+    struct ane_inputs_ready inputs;
+    struct base_error error;
+
+    (void)state;
+    prepare_plain();
+    inputs = inputs_of(1);
+    post(1);
+    assert_int_equal(ready_at_port(&inputs), kIOReturnSuccess); /* behind the call */
+    rig.chained_bytes = 0;
+    assert_true(
+        drvrig_finish_one(&rig, 0)); /* the host is told when it waits: the device is not ready then */
+    assert_int_equal(drv_sleep(rig.driver, &error), 0);
+    recover();
+    assert_int_equal(rig.chained_bytes, 0);
+    assert_int_equal(rig.messages, 2);
+    assert_int_equal(rig.message[0].result, kIOReturnSuccess);
+    assert_true(rig.message[1].reply.token == chain.handle && rig.message[1].result == kIOReturnAborted);
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+    assert_int_equal(control->pinned, 0);
+    prepare_plain();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -677,6 +702,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_restart_ends_a_chain, make, drop),
         cmocka_unit_test_setup_teardown(an_install_that_a_restart_ends, make, drop),
         cmocka_unit_test_setup_teardown(no_message_crosses_a_restart, make, drop),
+        cmocka_unit_test_setup_teardown(no_message_crosses_a_sleep, make, drop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,7 +105,7 @@ static void assign_request(struct drv_request *r, struct drv_process *process)
         r->error[i] = PR_TM_ERROR_FINE;
     r->wake.port = 0;
     r->parked = false;
-    r->restarted = false;
+    r->restarted = r->slept = false;
     r->counters_at = NULL;
     r->totals_at = NULL;
     r->bindings = 0;

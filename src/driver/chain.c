@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "driver/bind.h"
 #include "driver/command.h"
+#include "driver/completion.h"
 #include "driver/diagnosis.h"
 #include "driver/flow.h"
 #include "driver/process.h"
@@ -374,7 +375,7 @@ static void end_execution(struct drv *d, struct drv_request *r, const struct drv
     if (event->status == PR_STATUS_OK)
         r->executions += count_followers(d, chain);
     if (--r->executions == 0 || event->status != PR_STATUS_OK)
-        drv_request_complete(d, r, event->status, event->status == PR_STATUS_OK ? event->set : event->detail);
+        drv_completion_end(d, r, event->status, event->status == PR_STATUS_OK ? event->set : event->detail);
 }
 
 void drv_chain_event(struct drv *d, const struct pr_notify_chaining *event)

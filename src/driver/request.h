@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests (selector 2): their life from a free cell to the event that brings them back. bind.h makes the
- * message, flow.h sends it.
+ * Requests (selector 2): their life from a free cell to their result. bind.h makes the message, flow.h sends
+ * it, completion.h is how it comes back.
  */
 #ifndef DRIVER_REQUEST_H
 #define DRIVER_REQUEST_H
@@ -44,14 +44,10 @@ void drv_request_leave(struct drv *driver, struct drv_request *request, bool tim
 /* The request in the firmware that a cookie names, or NULL. */
 struct drv_request *drv_request_find(struct drv *driver, uint64_t cookie);
 
-/* The controller's side: an event, or slots of DATA_CHAIN_H2T that came back with a refusal. */
-void drv_request_event(struct drv *driver, const struct pr_program_failure *failure);
-/* Requests whose events have come are completed now, and not when their completion stage is over. */
-void drv_request_settle(struct drv *driver);
-void drv_request_returns(struct drv *driver);
-
-/* The firmware has let go of a request that it had. One that was aborted keeps that result. */
-void drv_request_complete(struct drv *driver, struct drv_request *request, uint32_t status, uint64_t detail);
+/* No caller looks at it and the firmware does not have it: it is free. */
+void drv_request_free(struct drv *driver, struct drv_request *request);
+/* A request that is DONE and has a wake port ends with its message. */
+void drv_request_tell(struct drv *driver, struct drv_request *request);
 /* A request in its band's queue ends unsent. */
 void drv_request_fail_queued(struct drv *driver, struct drv_request *request, uint32_t status);
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "driver/request.h"
 #include "driver/state.h"
 #include "driver/surface.h"
 
@@ -684,6 +685,37 @@ static void no_message_crosses_a_sleep(void **state)
     prepare_plain();
 }
 
+static void close_caller_in_wait(struct drvrig *r)
+{
+    r->admit = NULL;
+    drv_request_abort_all(direct); /* what a close does first, before it waits for the call */
+}
+
+/* The caller closes while it waits for a request, of which the chain's own client has too many. */
+static void a_caller_that_closes_does_not_wait(void **state)
+{
+    struct ane_active_procedure active;
+    struct ane_inputs_ready inputs;
+    struct ane_output_set set;
+
+    (void)state;
+    prepare_plain();
+    set = set_of(0, surface[2]);
+    inputs = inputs_of(10);
+    active = (struct ane_active_procedure){.handle = chain.handle};
+    post(DRV_REQUESTS_PER_CLIENT);
+    rig.admit = close_caller_in_wait;
+    assert_int_equal(enqueue(&set), kIOReturnAborted);
+    rig.admit = close_caller_in_wait;
+    assert_int_equal(ready(&inputs), kIOReturnAborted);
+    rig.admit = close_caller_in_wait;
+    assert_int_equal(activate(&active), kIOReturnAborted);
+    assert_non_null(strstr(drv_last_error(rig.driver), "Client 2 was closed"));
+    assert_null(rig.driver->request_waiters);
+    while (drvrig_finish_one(&rig, 0))
+        drvrig_work(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -703,6 +735,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_install_that_a_restart_ends, make, drop),
         cmocka_unit_test_setup_teardown(no_message_crosses_a_restart, make, drop),
         cmocka_unit_test_setup_teardown(no_message_crosses_a_sleep, make, drop),
+        cmocka_unit_test_setup_teardown(a_caller_that_closes_does_not_wait, make, drop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

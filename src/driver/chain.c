@@ -272,7 +272,7 @@ static IOReturn run_message(struct drv_chain *chain, struct drv_client *caller, 
     struct drv *d = owner->driver;
     struct drv_deadline deadline = {.ns = owner->timeout_ns};
     struct drv_request *r;
-    IOReturn result = drv_request_take(chain->process, &deadline, &r);
+    IOReturn result = drv_request_take(chain->process, caller, &deadline, &r);
     bool late;
 
     if (result)

@@ -142,12 +142,13 @@ static struct drv_request *take_request(struct drv_process *process)
 }
 
 /* The same, waiting for one: first come, first served among clients below their limit. */
-static IOReturn await_request(struct drv_process *process, struct drv_deadline *deadline,
-                              struct drv_request **r)
+static IOReturn await_request(struct drv_process *process, struct drv_client *caller,
+                              struct drv_deadline *deadline, struct drv_request **r)
 {
     struct drv_client *client = process->client;
     struct drv *d = client->driver;
-    struct drv_waiter waiter = {.client = client, .process = process, .request = take_request(process)};
+    struct drv_waiter waiter = {
+        .client = client, .caller = caller, .process = process, .request = take_request(process)};
     bool in_time = true;
 
     if (!waiter.request) {
@@ -160,7 +161,7 @@ static IOReturn await_request(struct drv_process *process, struct drv_deadline *
         return kIOReturnSuccess;
     if (in_time)
         return drv_refuse(d, kIOReturnAborted, "Client %u was closed while its request waited to be sent.",
-                          client->number);
+                          (drv_client_is_closed(client) ? client : caller)->number);
     d->stats.over_quota += client->requests >= client->queue_depth;
     return drv_refuse(
         d, kIOReturnTimeout,
@@ -317,14 +318,14 @@ struct drv_request *drv_request_find(struct drv *d, uint64_t cookie)
                : NULL;
 }
 
-/* Those of the client that wait for a request leave the line without one. */
+/* Those of the client, or called by it, that wait for a request leave the line without one. */
 static void abort_waiters(struct drv_client *client)
 {
     struct drv_waiter *waiter = client->driver->request_waiters, *next;
 
     for (; waiter; waiter = next) {
         next = waiter->next;
-        if (waiter->client != client)
+        if (waiter->client != client && waiter->caller != client)
             continue;
         drv_waiter_remove(&client->driver->request_waiters, waiter);
         waiter->done = true;
@@ -443,7 +444,7 @@ static IOReturn make_request(struct drv_client *client, const struct ane_request
         return result;
     result = check_counts(d, process->program, request);
     if (!result)
-        result = await_request(process, deadline, &r);
+        result = await_request(process, client, deadline, &r);
     if (result) {
         drv_process_unpin(process);
         return result;
@@ -466,12 +467,12 @@ static IOReturn make_request(struct drv_client *client, const struct ane_request
     return kIOReturnSuccess;
 }
 
-IOReturn drv_request_take(struct drv_process *process, struct drv_deadline *deadline,
-                          struct drv_request **taken)
+IOReturn drv_request_take(struct drv_process *process, struct drv_client *caller,
+                          struct drv_deadline *deadline, struct drv_request **taken)
 {
     struct drv *d = process->client->driver;
     const uint64_t boots = d->stats.boots;
-    IOReturn result = await_request(process, deadline, taken);
+    IOReturn result = await_request(process, caller, deadline, taken);
 
     if (!*taken)
         return result;

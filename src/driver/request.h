@@ -25,11 +25,12 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
 
 /*
  * The parts of it, for triggers and messages of chains (chain.h). A request for a process that the caller has
- * pinned; it waits for its turn like any other, and pins the process once more. It is DRV_REQUEST_CALL until
- * its maker says otherwise.
+ * pinned; it waits for its turn like any other, and pins the process once more. `caller`, whose close ends
+ * the wait too, may be another client than the process's. It is DRV_REQUEST_CALL until its maker says
+ * otherwise.
  */
-IOReturn drv_request_take(struct drv_process *process, struct drv_deadline *deadline,
-                          struct drv_request **taken);
+IOReturn drv_request_take(struct drv_process *process, struct drv_client *caller,
+                          struct drv_deadline *deadline, struct drv_request **taken);
 /* Room for the message of a request with a wake port, before the request is taken; and its way back. */
 IOReturn drv_request_reserve(struct drv *driver, const struct drv_wake *wake);
 void drv_request_cancel(struct drv *driver, const struct drv_wake *wake);

@@ -130,7 +130,7 @@ static IOReturn make_trigger(struct drv_client *caller, struct drv_chain *chain,
 {
     struct drv *d = caller->driver;
     struct drv_request *r;
-    IOReturn result = drv_request_take(target->process, deadline, &r);
+    IOReturn result = drv_request_take(target->process, caller, deadline, &r);
 
     if (result)
         return result;

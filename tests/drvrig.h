@@ -140,6 +140,7 @@ struct drvrig {
     uint64_t invalidated[DRVRIG_CHAINS];
     uint32_t invalidated_count;
     uint32_t invalidated_in_flight; /* what is answered */
+    uint32_t following;             /* what the next event of a chain says; then 0 */
 
     /* Misbehaviour. */
     bool no_power, no_first_wake, no_third, no_terminal;

@@ -357,6 +357,7 @@ static void what_follows_is_waited_for(void **state)
     set = set_of(0, surface[2]);
     assert_int_equal(enqueue(&set), kIOReturnSuccess);
     inputs = inputs_of(1);
+    rig.following = 1;
     assert_int_equal(ready_at_port(&inputs), kIOReturnSuccess);
     drvrig_work(&rig);
     assert_int_equal(rig.messages, 0);
@@ -365,10 +366,14 @@ static void what_follows_is_waited_for(void **state)
     drvrig_work(&rig);
     assert_int_equal(rig.messages, 1);
     assert_true(rig.message[0].result == kIOReturnSuccess && rig.message[0].reply.detail == 3);
+    /* The firmware has made a member active that does not follow: nothing is waited for. */
+    assert_int_equal(enqueue(&set), kIOReturnSuccess);
+    inputs = inputs_of(2);
+    assert_int_equal(ready(&inputs), kIOReturnSuccess);
     /* A first execution that fails is not followed. */
     assert_int_equal(enqueue(&set), kIOReturnSuccess);
     rig.call_status = PR_STATUS_STUCK;
-    inputs = inputs_of(2);
+    inputs = inputs_of(3);
     assert_int_equal(ready(&inputs), kIOReturnError);
 }
 

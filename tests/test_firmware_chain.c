@@ -219,6 +219,26 @@ static void followers_read_their_own_source(void **state)
     cacherig_expect(rig, pair.second, 2, 1, PR_STATUS_OK);
 }
 
+/* The host knows by it how many events with the trigger's cookie it has to wait for. */
+static void an_event_says_how_many_follow(void **state)
+{
+    struct fwrig *rig = *state;
+    const struct pair pair = follow(rig, 0, 2);
+    struct pr_notify_chaining event;
+
+    assert_int_equal(cacherig_trigger(rig, pair.first, 1), 0);
+    cacherig_retire(rig, 0);
+    assert_true(fwrig_chaining(rig, &event));
+    assert_true(event.cache_handler == pair.first && event.following == 1);
+    cacherig_retire(rig, 0);
+    assert_true(fwrig_chaining(rig, &event));
+    assert_true(event.cache_handler == pair.second && event.following == 0);
+    assert_int_equal(cacherig_trigger(rig, pair.first, 2), 0);
+    cacherig_retire(rig, PR_TM_CODE_TRANSLATION);
+    assert_true(fwrig_chaining(rig, &event));
+    assert_true(event.cache_handler == pair.first && event.following == 0);
+}
+
 static void nothing_follows_a_failure(void **state)
 {
     struct fwrig *rig = *state;
@@ -554,12 +574,19 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(an_output_is_the_next_input),       T(triggers_wait_for_what_they_read),
-        T(a_given_input_replaces_the_link),   T(without_the_flag_the_host_recycles),
-        T(what_follows_a_failure_is_not_run), T(two_procedures_run_from_one_trigger),
-        T(followers_read_their_own_source),   T(nothing_follows_a_failure),
-        T(a_source_ends_after_its_readers),   T(a_follower_without_inputs_is_dropped),
-        T(random_operations_lose_no_set),     T(random_requests_keep_their_sets),
+        T(an_output_is_the_next_input),
+        T(triggers_wait_for_what_they_read),
+        T(a_given_input_replaces_the_link),
+        T(without_the_flag_the_host_recycles),
+        T(what_follows_a_failure_is_not_run),
+        T(two_procedures_run_from_one_trigger),
+        T(followers_read_their_own_source),
+        T(an_event_says_how_many_follow),
+        T(nothing_follows_a_failure),
+        T(a_source_ends_after_its_readers),
+        T(a_follower_without_inputs_is_dropped),
+        T(random_operations_lose_no_set),
+        T(random_requests_keep_their_sets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,8 +196,11 @@ enum pr_status fw_cachetrigger_run(struct fw *fw, uint64_t length)
     return status;
 }
 
-/* A request that follows an execution: its time is the execution's, or just after its own last. */
-static void follow(struct fw *fw, struct fw_cache_request *request, const struct fw_execution *before)
+/*
+ * A request that follows an execution: its time is the execution's, or just after its own last. False when it
+ * could not be triggered, which is reported.
+ */
+static bool follow(struct fw *fw, struct fw_cache_request *request, const struct fw_execution *before)
 {
     const uint64_t after = request->timestamp + 1;
     const struct trigger what = {.timestamp = before->timestamp > after ? before->timestamp : after,
@@ -213,19 +216,21 @@ static void follow(struct fw *fw, struct fw_cache_request *request, const struct
 
     status = accept(fw, request, &what, NULL, 0, before);
     if (!status)
-        return;
+        return true;
     fw_retained_end(fw, what.ticket, status);
     request->dropped++;
     fw->cache.dropped++;
     fw->count[FW_DROPPED]++;
     message.status = status;
     fw_notify_post(fw, &message, sizeof(message));
+    return false;
 }
 
-void fw_cachetrigger_follow(struct fw *fw, const struct fw_execution *before)
+uint8_t fw_cachetrigger_follow(struct fw *fw, const struct fw_execution *before)
 {
     const uint64_t handler = before->handler,
                    group = fw_cache_group(fw, fw_cacherun_request(fw, before))->handler;
+    uint8_t count = 0;
 
     for (unsigned i = 0; i < PR_CACHE_REQUESTS_MAX; i++) {
         struct fw_cache_request *request = &fw->cache.request[i];
@@ -233,6 +238,7 @@ void fw_cachetrigger_follow(struct fw *fw, const struct fw_execution *before)
         if (fw_cache_in_use(request) && request->follow &&
             (request->follow == handler || request->follow == group) &&
             fw_cache_group(fw, request)->active == i)
-            follow(fw, request, before);
+            count += follow(fw, request, before);
     }
+    return count;
 }

@@ -280,6 +280,7 @@ static void what_does_not_fit_is_refused(void **state)
     IN(inputs.input[0].surface = 0, kIOReturnBadArgument); /* no link brings it */
     IN(inputs.input[1].offset = ~63ull, kIOReturnBadArgument);
     IN(inputs.input[1].value = 1, kIOReturnUnsupported);
+    assert_non_null(strstr(drv_last_error(rig.driver), "does not name the event"));
 #define ACT(change, code) \
     REFUSED(activate(&active), active = (struct ane_active_procedure){.handle = chain.handle}, change, code)
     ACT(active.handle++, kIOReturnNotFound);

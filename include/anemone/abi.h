@@ -430,11 +430,16 @@ struct ane_output_set {
     uint64_t offset;  /* of the list; a multiple of 8 */
     uint64_t session; /* see "Sessions" above */
 };
+/*
+ * `value` is that of the shared event which guards the buffer. It is 0 here, and anything else is refused:
+ * the record does not say which event it is, no source does, and the messages of sets and triggers have no
+ * place for one. A client waits for the event itself (ane_event_wait), then posts the set or the inputs.
+ */
 struct ane_chained_buffer {
     uint32_t surface; /* of an input: 0 = a link brings it */
     uint32_t reserved;
     uint64_t offset; /* a multiple of 16 */
-    uint64_t value;  /* of the shared event that guards it; 0 = none */
+    uint64_t value;
 };
 
 /*

@@ -26,7 +26,7 @@
 #define DRVRIG_SURFACES  64u
 #define DRVRIG_PROGRAMS  16u
 #define DRVRIG_PROCESSES 32u
-#define DRVRIG_CALLS     16u
+#define DRVRIG_CALLS     64u
 #define DRVRIG_CHAIN     0x1234567890ull /* the first cacheHandler; the next is one more */
 #define DRVRIG_CHAINS    16u
 #define DRVRIG_PORT      7u

@@ -691,6 +691,42 @@ static void no_message_crosses_a_sleep(void **state)
     prepare_plain();
 }
 
+/* Triggers that no set ever comes for: posted until one is refused. */
+static unsigned post_triggers(void)
+{
+    struct ane_inputs_ready inputs;
+    unsigned count = 0;
+
+    do {
+        inputs = inputs_of(count + 1);
+        count++;
+    } while (count < DRV_REQUESTS && !ready_at_port(&inputs));
+    drvrig_work(&rig);
+    return count - 1;
+}
+
+/* They may wait for ever: half of all requests are left to work that does not. */
+static void triggers_leave_requests_to_others(void **state)
+{
+    struct drv_client *owner = control;
+    struct ane_request_reply reply;
+    struct ane_request request;
+
+    (void)state;
+    prepare_plain();
+    assert_int_equal(post_triggers(), DRV_WAITING_REQUESTS / 2);
+    assert_non_null(strstr(drv_last_error(rig.driver), "the limits are 12 and 24"));
+    control = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    token = drvrig_program(&rig, control, 2, 0, 0);
+    prepare_plain();
+    assert_int_equal(post_triggers(), DRV_WAITING_REQUESTS / 2);
+    for (uint32_t i = 0; i < DRV_REQUESTS; i++)
+        drv_request_expire(rig.driver, i); /* nobody waits for them any more; the firmware has them */
+    drvrig_request(&request, token, 2, 1, surface);
+    assert_int_equal(drvrig_send(control, &request, &reply), kIOReturnSuccess);
+    drv_client_close(owner);
+}
+
 static void close_caller_in_wait(struct drvrig *r)
 {
     r->admit = NULL;
@@ -742,6 +778,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_message_crosses_a_restart, make, drop),
         cmocka_unit_test_setup_teardown(no_message_crosses_a_sleep, make, drop),
         cmocka_unit_test_setup_teardown(a_caller_that_closes_does_not_wait, make, drop),
+        cmocka_unit_test_setup_teardown(triggers_leave_requests_to_others, make, drop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

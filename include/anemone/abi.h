@@ -445,7 +445,9 @@ struct ane_chained_buffer {
 /*
  * Direct-path selector 4 (chosen layout): the inputs are there; rings the doorbell like selector 2. At the
  * first execution inputs of links have buffers too: what they read then. In the message of an asynchronous
- * call the sequence is the timestamp, the token the handle, and the detail of a success the set.
+ * call the sequence is the timestamp, the token the handle, and the detail of a success the set. A trigger
+ * may wait in the firmware for a set: triggers and requests that wait for events are limited together, to a
+ * quarter of all requests for one client and to half of them in all (kIOReturnNoResources).
  */
 #define ANE_INPUTS_READY_BUFFERS 128
 struct ane_inputs_ready {

@@ -32,7 +32,10 @@
 #define DRV_COMMANDS            16u /* control commands: one per slot of IO */
 #define DRV_REQUESTS            (DRV_CELLS - DRV_COMMANDS)
 #define DRV_REQUESTS_PER_CLIENT (DRV_REQUESTS / 2) /* so that one client cannot take them all */
-/* Requests that wait for events, of all clients; of one client half of them. The others signal. */
+/*
+ * Requests that may wait in the firmware, for events or for output sets, of all clients; of one client half
+ * of them. The others signal, or run.
+ */
 #define DRV_WAITING_REQUESTS (DRV_REQUESTS / 2)
 /* Programs of one client; the firmware's other slots are left to others. */
 #define DRV_PROGRAMS_LEFT 16u

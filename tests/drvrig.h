@@ -26,7 +26,7 @@
 #define DRVRIG_SURFACES  64u
 #define DRVRIG_PROGRAMS  16u
 #define DRVRIG_PROCESSES 32u
-#define DRVRIG_CALLS     16u
+#define DRVRIG_CALLS     64u
 #define DRVRIG_CHAIN     0x1234567890ull /* the first cacheHandler; the next is one more */
 #define DRVRIG_CHAINS    16u
 #define DRVRIG_PORT      7u
@@ -140,6 +140,7 @@ struct drvrig {
     uint64_t invalidated[DRVRIG_CHAINS];
     uint32_t invalidated_count;
     uint32_t invalidated_in_flight; /* what is answered */
+    uint32_t following;             /* what the next event of a chain says; then 0 */
 
     /* Misbehaviour. */
     bool no_power, no_first_wake, no_third, no_terminal;

@@ -151,8 +151,10 @@ void drvrig_chain_event(struct drvrig *rig, const struct drvrig_call *call, uint
                                              .cookie = call->cookie,
                                              .set = call->set,
                                              .status = status,
-                                             .state = state};
+                                             .state = state,
+                                             .following = rig->following};
 
+    rig->following = 0;
     memcpy(drvrig_base_at(rig, cell, sizeof(event)), &event, sizeof(event));
     assert_true(drvrig_send_slot(rig, PR_CHANNEL_IO_T2H, cell, sizeof(event), 0));
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "driver/request.h"
 #include "driver/state.h"
 #include "driver/surface.h"
 
@@ -279,6 +280,7 @@ static void what_does_not_fit_is_refused(void **state)
     IN(inputs.input[0].surface = 0, kIOReturnBadArgument); /* no link brings it */
     IN(inputs.input[1].offset = ~63ull, kIOReturnBadArgument);
     IN(inputs.input[1].value = 1, kIOReturnUnsupported);
+    assert_non_null(strstr(drv_last_error(rig.driver), "does not name the event"));
 #define ACT(change, code) \
     REFUSED(activate(&active), active = (struct ane_active_procedure){.handle = chain.handle}, change, code)
     ACT(active.handle++, kIOReturnNotFound);
@@ -356,6 +358,7 @@ static void what_follows_is_waited_for(void **state)
     set = set_of(0, surface[2]);
     assert_int_equal(enqueue(&set), kIOReturnSuccess);
     inputs = inputs_of(1);
+    rig.following = 1;
     assert_int_equal(ready_at_port(&inputs), kIOReturnSuccess);
     drvrig_work(&rig);
     assert_int_equal(rig.messages, 0);
@@ -364,10 +367,14 @@ static void what_follows_is_waited_for(void **state)
     drvrig_work(&rig);
     assert_int_equal(rig.messages, 1);
     assert_true(rig.message[0].result == kIOReturnSuccess && rig.message[0].reply.detail == 3);
+    /* The firmware has made a member active that does not follow: nothing is waited for. */
+    assert_int_equal(enqueue(&set), kIOReturnSuccess);
+    inputs = inputs_of(2);
+    assert_int_equal(ready(&inputs), kIOReturnSuccess);
     /* A first execution that fails is not followed. */
     assert_int_equal(enqueue(&set), kIOReturnSuccess);
     rig.call_status = PR_STATUS_STUCK;
-    inputs = inputs_of(2);
+    inputs = inputs_of(3);
     assert_int_equal(ready(&inputs), kIOReturnError);
 }
 
@@ -659,6 +666,98 @@ static void no_message_crosses_a_restart(void **state)
     }
 }
 
+/* The same for sleep: a trigger that is still queued when the device falls asleep ends, and its caller knows. */
+static void no_message_crosses_a_sleep(void **state)
+{
+    struct ane_inputs_ready inputs;
+    struct base_error error;
+
+    (void)state;
+    prepare_plain();
+    inputs = inputs_of(1);
+    post(1);
+    assert_int_equal(ready_at_port(&inputs), kIOReturnSuccess); /* behind the call */
+    rig.chained_bytes = 0;
+    assert_true(
+        drvrig_finish_one(&rig, 0)); /* the host is told when it waits: the device is not ready then */
+    assert_int_equal(drv_sleep(rig.driver, &error), 0);
+    recover();
+    assert_int_equal(rig.chained_bytes, 0);
+    assert_int_equal(rig.messages, 2);
+    assert_int_equal(rig.message[0].result, kIOReturnSuccess);
+    assert_true(rig.message[1].reply.token == chain.handle && rig.message[1].result == kIOReturnAborted);
+    assert_int_equal(drv_stats_get(rig.driver).in_flight, 0);
+    assert_int_equal(control->pinned, 0);
+    prepare_plain();
+}
+
+/* Triggers that no set ever comes for: posted until one is refused. */
+static unsigned post_triggers(void)
+{
+    struct ane_inputs_ready inputs;
+    unsigned count = 0;
+
+    do {
+        inputs = inputs_of(count + 1);
+        count++;
+    } while (count < DRV_REQUESTS && !ready_at_port(&inputs));
+    drvrig_work(&rig);
+    return count - 1;
+}
+
+/* They may wait for ever: half of all requests are left to work that does not. */
+static void triggers_leave_requests_to_others(void **state)
+{
+    struct drv_client *owner = control;
+    struct ane_request_reply reply;
+    struct ane_request request;
+
+    (void)state;
+    prepare_plain();
+    assert_int_equal(post_triggers(), DRV_WAITING_REQUESTS / 2);
+    assert_non_null(strstr(drv_last_error(rig.driver), "the limits are 12 and 24"));
+    control = drvrig_client(&rig, ANE_CLIENT_CONTROL);
+    token = drvrig_program(&rig, control, 2, 0, 0);
+    prepare_plain();
+    assert_int_equal(post_triggers(), DRV_WAITING_REQUESTS / 2);
+    for (uint32_t i = 0; i < DRV_REQUESTS; i++)
+        drv_request_expire(rig.driver, i); /* nobody waits for them any more; the firmware has them */
+    drvrig_request(&request, token, 2, 1, surface);
+    assert_int_equal(drvrig_send(control, &request, &reply), kIOReturnSuccess);
+    drv_client_close(owner);
+}
+
+static void close_caller_in_wait(struct drvrig *r)
+{
+    r->admit = NULL;
+    drv_request_abort_all(direct); /* what a close does first, before it waits for the call */
+}
+
+/* The caller closes while it waits for a request, of which the chain's own client has too many. */
+static void a_caller_that_closes_does_not_wait(void **state)
+{
+    struct ane_active_procedure active;
+    struct ane_inputs_ready inputs;
+    struct ane_output_set set;
+
+    (void)state;
+    prepare_plain();
+    set = set_of(0, surface[2]);
+    inputs = inputs_of(10);
+    active = (struct ane_active_procedure){.handle = chain.handle};
+    post(DRV_REQUESTS_PER_CLIENT);
+    rig.admit = close_caller_in_wait;
+    assert_int_equal(enqueue(&set), kIOReturnAborted);
+    rig.admit = close_caller_in_wait;
+    assert_int_equal(ready(&inputs), kIOReturnAborted);
+    rig.admit = close_caller_in_wait;
+    assert_int_equal(activate(&active), kIOReturnAborted);
+    assert_non_null(strstr(drv_last_error(rig.driver), "Client 2 was closed"));
+    assert_null(rig.driver->request_waiters);
+    while (drvrig_finish_one(&rig, 0))
+        drvrig_work(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -677,6 +776,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_restart_ends_a_chain, make, drop),
         cmocka_unit_test_setup_teardown(an_install_that_a_restart_ends, make, drop),
         cmocka_unit_test_setup_teardown(no_message_crosses_a_restart, make, drop),
+        cmocka_unit_test_setup_teardown(no_message_crosses_a_sleep, make, drop),
+        cmocka_unit_test_setup_teardown(a_caller_that_closes_does_not_wait, make, drop),
+        cmocka_unit_test_setup_teardown(triggers_leave_requests_to_others, make, drop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,6 +261,27 @@ static void a_refusal_of_the_firmware_is_the_answer(void **state)
     assert_int_equal(enrol(other, 4, 0, 0), kIOReturnSuccess); /* the place is free */
 }
 
+static void call_in_wait(struct drvrig *r)
+{
+    r->admit = NULL;
+    r->silent_command = 0;
+    call(1, "not for the next one");
+}
+
+/* The firmware calls, and its answer to the registration is lost: the item goes with the registration. */
+static void a_registration_that_fails_leaves_no_item(void **state)
+{
+    (void)state;
+    rig.silent_command = PR_CMD_RPC_ENABLE;
+    rig.admit = call_in_wait;
+    assert_int_equal(enrol(client, 4, 0, 0), kIOReturnTimeout);
+    assert_null(rig.admit);
+    expect_answer(1, PR_STATUS_ABORTED, 1);
+    assert_int_equal(enrol(other, 4, 0, 0), kIOReturnSuccess);
+    assert_int_equal(fetch_at(other, surface, 0), kIOReturnSuccess);
+    assert_int_equal(((struct ane_debug_item *)drvrig_surface_base(&rig, surface))->item, 0);
+}
+
 /* The second access property, or an internal build. */
 static void the_gate(void **state)
 {
@@ -347,6 +368,7 @@ int main(void)
         T(closing_unregisters),
         T(a_restart_ends_items),
         T(a_refusal_of_the_firmware_is_the_answer),
+        T(a_registration_that_fails_leaves_no_item),
         T(the_gate),
 #undef T
         cmocka_unit_test(through_all_layers),

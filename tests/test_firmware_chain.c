@@ -219,6 +219,26 @@ static void followers_read_their_own_source(void **state)
     cacherig_expect(rig, pair.second, 2, 1, PR_STATUS_OK);
 }
 
+/* The host knows by it how many events with the trigger's cookie it has to wait for. */
+static void an_event_says_how_many_follow(void **state)
+{
+    struct fwrig *rig = *state;
+    const struct pair pair = follow(rig, 0, 2);
+    struct pr_notify_chaining event;
+
+    assert_int_equal(cacherig_trigger(rig, pair.first, 1), 0);
+    cacherig_retire(rig, 0);
+    assert_true(fwrig_chaining(rig, &event));
+    assert_true(event.cache_handler == pair.first && event.following == 1);
+    cacherig_retire(rig, 0);
+    assert_true(fwrig_chaining(rig, &event));
+    assert_true(event.cache_handler == pair.second && event.following == 0);
+    assert_int_equal(cacherig_trigger(rig, pair.first, 2), 0);
+    cacherig_retire(rig, PR_TM_CODE_TRANSLATION);
+    assert_true(fwrig_chaining(rig, &event));
+    assert_true(event.cache_handler == pair.first && event.following == 0);
+}
+
 static void nothing_follows_a_failure(void **state)
 {
     struct fwrig *rig = *state;
@@ -587,6 +607,7 @@ int main(void)
         T(two_procedures_run_from_one_trigger),
         T(a_dropped_follower_is_reported_in_any_case),
         T(followers_read_their_own_source),
+        T(an_event_says_how_many_follow),
         T(nothing_follows_a_failure),
         T(a_source_ends_after_its_readers),
         T(a_follower_without_inputs_is_dropped),

@@ -8,6 +8,7 @@
 #include <anemone/iokit.h>
 
 #include "asyncrig.h"
+#include "runtime/async.h"
 #include "sabotage.h"
 
 #define SHORT_NS 1000000ull
@@ -272,6 +273,85 @@ static void a_timeout_passes_and_the_completion_is_late(void **state)
     OK(e5rt_buffer_object_release(&sum));
 }
 
+/* A later value of the same event is lost first: what waits for an earlier one still gets it. */
+static void a_loss_is_of_one_value(void **state)
+{
+    e5rt_buffer_object_t one = asyncrig_buffer(1), sum = asyncrig_buffer(0), other = asyncrig_buffer(0);
+    e5rt_async_event_t go = asyncrig_event("go"), done = asyncrig_event("done");
+    struct asyncrig_stream first, second, reader;
+
+    (void)state;
+    asyncrig_make(&first, "first", one, sum, sum, done, NULL);
+    asyncrig_make(&second, "second", one, one, one, done, go);
+    asyncrig_make(&reader, "reader", one, sum, other, NULL, done);
+    asyncrig_hold();
+    asyncrig_submit(&first);
+    asyncrig_submit(&reader); /* needs 1 */
+    OK(e5rt_async_event_set_active_future_value(go, 1));
+    OK(e5rt_execution_stream_submit_async_with_timeout(second.stream, asyncrig_tell, &second.told, 10));
+    asyncrig_failed(&second.told, "second, had not begun"); /* 2 is lost */
+    FAILS(e5rt_async_event_sync_wait(done, 2, ASYNCRIG_LONG_NS), E5RT_INVALID_OPERATION, "will not reach 2");
+    assert_int_equal(atomic_load(&reader.told.count), 0);
+    asyncrig_let_go();
+    OK(e5rt_async_event_sync_wait(done, 1, ASYNCRIG_LONG_NS));
+    asyncrig_ok(&first.told, 1);
+    asyncrig_ok(&reader.told, 1);
+    assert_true(asyncrig_value(other) == 2 && asyncrig_last(done) == 1);
+    asyncrig_end(&first);
+    asyncrig_end(&second);
+    asyncrig_end(&reader);
+    OK(e5rt_async_event_release(&go));
+    OK(e5rt_async_event_release(&done));
+    OK(e5rt_buffer_object_release(&one));
+    OK(e5rt_buffer_object_release(&sum));
+    OK(e5rt_buffer_object_release(&other));
+}
+
+/* Another thread has submitted the stream after the caller saw it idle: it is in the list once. */
+static void a_stream_is_submitted_once(void **state)
+{
+    e5rt_buffer_object_t one = asyncrig_buffer(1), sum = asyncrig_buffer(0);
+    struct asyncrig_stream chain;
+
+    (void)state;
+    asyncrig_make(&chain, "once", one, sum, sum, NULL, NULL);
+    asyncrig_hold();
+    asyncrig_submit(&chain);
+    FAILS(e5_async_submit(chain.stream, asyncrig_tell, &chain.told, UINT64_MAX), E5RT_INVALID_OPERATION,
+          "by another thread");
+    asyncrig_let_go();
+    asyncrig_ok(&chain.told, 1);
+    asyncrig_await_idle(chain.stream);
+    assert_true(asyncrig_value(sum) == 1 && atomic_load(&chain.told.count) == 1);
+    asyncrig_end(&chain);
+    OK(e5rt_buffer_object_release(&one));
+    OK(e5rt_buffer_object_release(&sum));
+}
+
+/* A stream that has failed is idle only when its own thread has done with it: the operation goes at once. */
+static void a_failed_stream_is_reset_at_once(void **state)
+{
+    e5rt_buffer_object_t one = asyncrig_buffer(1), sum = asyncrig_buffer(0);
+    e5rt_async_event_t go = asyncrig_event("go"), done = asyncrig_event("done");
+    struct asyncrig_stream chain;
+
+    (void)state;
+    OK(e5rt_async_event_set_active_future_value(go, 1));
+    for (unsigned i = 0; i < 50; i++) {
+        asyncrig_make(&chain, "short", one, sum, sum, done, go);
+        OK(e5rt_execution_stream_submit_async_with_timeout(chain.stream, asyncrig_tell, &chain.told, 1));
+        OK(e5rt_execution_stream_operation_release(&chain.operation));
+        while (e5rt_execution_stream_reset(chain.stream))
+            ;
+        asyncrig_failed(&chain.told, "had not begun");
+        OK(e5rt_execution_stream_release(&chain.stream));
+    }
+    OK(e5rt_async_event_release(&go));
+    OK(e5rt_async_event_release(&done));
+    OK(e5rt_buffer_object_release(&one));
+    OK(e5rt_buffer_object_release(&sum));
+}
+
 /* Released in every order while their work is outstanding; the memory is good until the end. */
 static void handles_are_released_with_work_outstanding(void **state)
 {
@@ -364,6 +444,9 @@ int main(void)
         cmocka_unit_test(a_failure_ends_the_stream_and_what_waits_for_it),
         cmocka_unit_test(a_timeout_passes_before_an_operation_begins),
         cmocka_unit_test(a_timeout_passes_and_the_completion_is_late),
+        cmocka_unit_test(a_loss_is_of_one_value),
+        cmocka_unit_test(a_stream_is_submitted_once),
+        cmocka_unit_test(a_failed_stream_is_reset_at_once),
         cmocka_unit_test(handles_are_released_with_work_outstanding),
         cmocka_unit_test(a_completion_function_goes_on),
     };

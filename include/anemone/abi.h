@@ -430,17 +430,24 @@ struct ane_output_set {
     uint64_t offset;  /* of the list; a multiple of 8 */
     uint64_t session; /* see "Sessions" above */
 };
+/*
+ * `value` is that of the shared event which guards the buffer. It is 0 here, and anything else is refused:
+ * the record does not say which event it is, no source does, and the messages of sets and triggers have no
+ * place for one. A client waits for the event itself (ane_event_wait), then posts the set or the inputs.
+ */
 struct ane_chained_buffer {
     uint32_t surface; /* of an input: 0 = a link brings it */
     uint32_t reserved;
     uint64_t offset; /* a multiple of 16 */
-    uint64_t value;  /* of the shared event that guards it; 0 = none */
+    uint64_t value;
 };
 
 /*
  * Direct-path selector 4 (chosen layout): the inputs are there; rings the doorbell like selector 2. At the
  * first execution inputs of links have buffers too: what they read then. In the message of an asynchronous
- * call the sequence is the timestamp, the token the handle, and the detail of a success the set.
+ * call the sequence is the timestamp, the token the handle, and the detail of a success the set. A trigger
+ * may wait in the firmware for a set: triggers and requests that wait for events are limited together, to a
+ * quarter of all requests for one client and to half of them in all (kIOReturnNoResources).
  */
 #define ANE_INPUTS_READY_BUFFERS 128
 struct ane_inputs_ready {

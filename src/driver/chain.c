@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "driver/bind.h"
 #include "driver/command.h"
+#include "driver/completion.h"
 #include "driver/diagnosis.h"
 #include "driver/flow.h"
 #include "driver/process.h"
@@ -271,7 +272,7 @@ static IOReturn run_message(struct drv_chain *chain, struct drv_client *caller, 
     struct drv *d = owner->driver;
     struct drv_deadline deadline = {.ns = owner->timeout_ns};
     struct drv_request *r;
-    IOReturn result = drv_request_take(chain->process, &deadline, &r);
+    IOReturn result = drv_request_take(chain->process, caller, &deadline, &r);
     bool late;
 
     if (result)
@@ -353,28 +354,17 @@ IOReturn drv_chain_bind_own(struct drv_chain *chain, struct drv_request *r)
 
 /* Events. */
 
-/* Chains that an execution of this one triggers at its end: they follow it, or the group that it runs for. */
-static uint32_t count_followers(const struct drv *d, const struct drv_chain *chain)
-{
-    uint32_t count = 0;
-
-    for (const struct drv_chain *other = d->chains; other; other = other->next)
-        count += !other->lost && !other->invalidated && other->follow && other->group->active == other &&
-                 (other->follow == chain->handle || other->follow == chain->group->handle);
-    return count;
-}
-
 /*
  * An execution has ended. What follows it has the same cookie: a trigger is over with the last of them, or
- * with a failure.
+ * with a failure. The firmware says how many follow: which member of a group is active there may not be known
+ * here yet.
  */
-static void end_execution(struct drv *d, struct drv_request *r, const struct drv_chain *chain,
-                          const struct pr_notify_chaining *event)
+static void end_execution(struct drv *d, struct drv_request *r, const struct pr_notify_chaining *event)
 {
     if (event->status == PR_STATUS_OK)
-        r->executions += count_followers(d, chain);
+        r->executions += event->following;
     if (--r->executions == 0 || event->status != PR_STATUS_OK)
-        drv_request_complete(d, r, event->status, event->status == PR_STATUS_OK ? event->set : event->detail);
+        drv_completion_end(d, r, event->status, event->status == PR_STATUS_OK ? event->set : event->detail);
 }
 
 void drv_chain_event(struct drv *d, const struct pr_notify_chaining *event)
@@ -391,7 +381,7 @@ void drv_chain_event(struct drv *d, const struct pr_notify_chaining *event)
     if (event->timestamp > chain->timestamp)
         chain->timestamp = event->timestamp;
     if (r && r->kind == DRV_REQUEST_TRIGGER)
-        end_execution(d, r, chain, event);
+        end_execution(d, r, event);
 }
 
 /* Making. */

@@ -22,8 +22,9 @@ static IOReturn check_buffer(struct drv *d, const struct ane_chained_buffer *buf
 {
     if (buffer->value)
         return drv_refuse(d, kIOReturnUnsupported,
-                          "Chaining: buffer %u waits for value %" PRIu64
-                          " of a shared event; that is not served, the value must be 0.",
+                          "Chaining: buffer %u is guarded by value %" PRIu64
+                          " of a shared event. The record does not name the event, and the message has no "
+                          "place for one: the value must be 0. Wait for the event before this call.",
                           index, buffer->value);
     if (buffer->reserved || buffer->offset % PR_DMA_GRANULE)
         return drv_refuse(d, kIOReturnBadArgument,

@@ -15,6 +15,7 @@
 #include "driver/mailbox.h"
 #include "driver/recovery.h"
 #include "driver/ring.h"
+#include "driver/secure.h"
 
 static const enum pr_channel rings[DRV_COMMAND_CHANNELS] = {
     [DRV_COMMAND_IO] = PR_CHANNEL_IO,
@@ -152,6 +153,8 @@ void drv_command_returns(struct drv *d, enum drv_command_channel channel)
     }
     if (d->fence_retry)
         drv_fence_retry(d);
+    if (d->secure.stop_owed)
+        drv_secure_retry(d);
     drv_waiter_wake_first(&d->command_waiters);
 }
 

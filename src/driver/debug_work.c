@@ -136,8 +136,8 @@ IOReturn drv_debug_work_register(struct drv_client *client, struct IOExternalMet
     d->debug_work.items = processor.items;
     d->debug_work.before = d->debug_work.number;
     result = run_enable(d, true);
-    if (result && d->debug_work.client == client)
-        d->debug_work.client = NULL;
+    if (result)
+        drv_debug_work_leave(client); /* calls may have come before the answer, or without one */
     return result;
 }
 

@@ -23,6 +23,11 @@ IOReturn drv_diagnosis_failure(struct drv *d, const struct drv_request *r)
     char faults[DRV_FAULT_TEXT], where[64] = "", why[96] = "";
     int length = 0;
 
+    if (r->slept)
+        return drv_refuse(d, r->result,
+                          "Client %u, program 0x%" PRIx64
+                          ": the device slept before a message of a chain was sent; prepare the chain again.",
+                          r->client->number, program->token);
     if (r->restarted)
         return drv_refuse(d, r->result,
                           "The firmware failed while it had a request of client %u, program 0x%" PRIx64

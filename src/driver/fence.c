@@ -61,14 +61,33 @@ IOReturn drv_fence_check(struct drv *d, const struct ane_request *request)
     return result;
 }
 
-/* Requests that wait, of a client or, with NULL, of all. */
+static bool may_wait(const struct drv_request *r)
+{
+    return r->client && (r->waits || r->kind == DRV_REQUEST_TRIGGER);
+}
+
+/* Requests that may wait, of a client or, with NULL, of all. */
 static uint32_t count_waiting(const struct drv *d, const struct drv_client *client)
 {
     uint32_t count = 0;
 
     for (unsigned i = 0; i < DRV_REQUESTS; i++)
-        count += d->request[i].waits && (!client || d->request[i].client == client);
+        count += may_wait(&d->request[i]) && (!client || d->request[i].client == client);
     return count;
+}
+
+IOReturn drv_fence_admit(const struct drv_client *client)
+{
+    struct drv *d = client->driver;
+    const uint32_t own = count_waiting(d, client), all = count_waiting(d, NULL);
+
+    if (all < DRV_WAITING_REQUESTS && own < DRV_WAITING_REQUESTS / 2)
+        return kIOReturnSuccess;
+    return drv_refuse(
+        d, kIOReturnNoResources,
+        "Client %u has %u requests that may wait for events or output sets, and all clients %u; "
+        "the limits are %u and %u.",
+        client->number, own, all, DRV_WAITING_REQUESTS / 2, DRV_WAITING_REQUESTS);
 }
 
 static struct drv_event *find_fence(const struct drv_request *r, const struct drv_event *event)
@@ -99,16 +118,8 @@ static IOReturn retain_one(struct drv_request *r, uint64_t number)
 
 IOReturn drv_fence_retain(struct drv_request *r, const struct ane_request *wanted)
 {
-    struct drv *d = r->client->driver;
-    IOReturn result = kIOReturnSuccess;
+    IOReturn result = wanted->wait_events ? drv_fence_admit(r->client) : kIOReturnSuccess;
 
-    if (wanted->wait_events && (count_waiting(d, NULL) >= DRV_WAITING_REQUESTS ||
-                                count_waiting(d, r->client) >= DRV_WAITING_REQUESTS / 2))
-        return drv_refuse(d, kIOReturnNoResources,
-                          "Client %u has %u requests that wait for events, and all clients %u; the limits "
-                          "are %u and %u.",
-                          r->client->number, count_waiting(d, r->client), count_waiting(d, NULL),
-                          DRV_WAITING_REQUESTS / 2, DRV_WAITING_REQUESTS);
     for (uint32_t i = 0; i < count_of(wanted) && !result; i++)
         result = retain_one(r, wanted->event[i].event);
     if (!result)

@@ -15,6 +15,8 @@
 
 /* Whether counts and records of a request are sound; what they name is looked up later. */
 IOReturn drv_fence_check(struct drv *driver, const struct ane_request *request);
+/* One request more that may wait in the firmware; kIOReturnNoResources when there are too many. */
+IOReturn drv_fence_admit(const struct drv_client *client);
 /* Looks up and retains the events; kIOReturnNotFound, or kIOReturnNoResources when too many requests wait. */
 IOReturn drv_fence_retain(struct drv_request *request, const struct ane_request *wanted);
 /* Behind the call in the request's cell: what makes it a call with events. */

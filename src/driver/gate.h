@@ -17,7 +17,8 @@ struct drv_request;
 /* A caller in a line, on its stack. `done` is what the platform's wait looks at. */
 struct drv_waiter {
     struct drv_waiter *next;
-    struct drv_client *client;   /* whose call it is; NULL where the line does not ask */
+    struct drv_client *client;   /* for whom it waits; NULL where the line does not ask */
+    struct drv_client *caller;   /* whose call it is, where that may be another client */
     struct drv_process *process; /* for which it waits; NULL where the line does not ask */
     struct drv_request *request; /* what it waited for, handed over with `done` */
     bool done;

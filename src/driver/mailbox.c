@@ -12,6 +12,7 @@
 
 #include "driver/block.h"
 #include "driver/command.h"
+#include "driver/completion.h"
 #include "driver/debug.h"
 #include "driver/notification.h"
 #include "driver/recovery.h"
@@ -113,7 +114,7 @@ static void take_events(struct drv *d)
             take_notification(d, address, length);
         drv_ring_give(d, PR_CHANNEL_IO_T2H, address);
         if (good && event.event.id == PR_CMD_PROGRAM_EVENT)
-            drv_request_event(d, &event);
+            drv_completion_event(d, &event);
     }
     ring_back(d, PR_CHANNEL_IO_T2H, taken);
 }
@@ -223,7 +224,7 @@ static void handle_channels(struct drv *d, uint32_t pending)
     if (channel_rang(d, pending, PR_CHANNEL_IO_T2H))
         take_events(d);
     if (channel_rang(d, pending, PR_CHANNEL_DATA_CHAIN_H2T))
-        drv_request_returns(d);
+        drv_completion_slots(d);
     if (channel_rang(d, pending, PR_CHANNEL_IO))
         drv_command_returns(d, DRV_COMMAND_IO);
     if (channel_rang(d, pending, PR_CHANNEL_SHAREDMALLOC))
@@ -255,7 +256,7 @@ const char *drv_mailbox_recover(struct drv *d, enum pr_channel channel)
     if (pending)
         drv_mailbox_write(d, PR_CTRL_HOST_ACK, pending);
     drv_mailbox_poll(d);
-    drv_request_settle(d);
+    drv_completion_settle(d);
     return why;
 }
 

@@ -23,6 +23,7 @@
 
 #include "driver/boot.h"
 #include "driver/command.h"
+#include "driver/completion.h"
 #include "driver/debug_work.h"
 #include "driver/device.h"
 #include "driver/domain.h"
@@ -209,13 +210,13 @@ static unsigned cancel_requests(struct drv *d)
     struct drv_request *r;
     unsigned count = 0;
 
-    drv_request_settle(d);
+    drv_completion_settle(d);
     for (; (r = find_oldest(d)); count++) {
         r->restarted = true;
         if (r->state == DRV_REQUEST_QUEUED)
             drv_request_fail_queued(d, r, PR_STATUS_ABORTED);
         else
-            drv_request_complete(d, r, PR_STATUS_ABORTED, 0);
+            drv_completion_end(d, r, PR_STATUS_ABORTED, 0);
     }
     return count;
 }

@@ -24,17 +24,12 @@
 #include "driver/bind.h"
 #include "driver/client.h"
 #include "driver/command.h"
-#include "driver/counters.h"
 #include "driver/diagnosis.h"
-#include "driver/fault.h"
 #include "driver/fence.h"
 #include "driver/flow.h"
 #include "driver/identity.h"
 #include "driver/lifecycle.h"
 #include "driver/process.h"
-#include "driver/ring.h"
-#include "driver/rpc.h"
-#include "driver/statistics.h"
 #include "protocol/qos.h"
 #include "protocol/timing.h"
 
@@ -105,7 +100,7 @@ static void assign_request(struct drv_request *r, struct drv_process *process)
         r->error[i] = PR_TM_ERROR_FINE;
     r->wake.port = 0;
     r->parked = false;
-    r->restarted = false;
+    r->restarted = r->slept = false;
     r->counters_at = NULL;
     r->totals_at = NULL;
     r->bindings = 0;
@@ -147,12 +142,13 @@ static struct drv_request *take_request(struct drv_process *process)
 }
 
 /* The same, waiting for one: first come, first served among clients below their limit. */
-static IOReturn await_request(struct drv_process *process, struct drv_deadline *deadline,
-                              struct drv_request **r)
+static IOReturn await_request(struct drv_process *process, struct drv_client *caller,
+                              struct drv_deadline *deadline, struct drv_request **r)
 {
     struct drv_client *client = process->client;
     struct drv *d = client->driver;
-    struct drv_waiter waiter = {.client = client, .process = process, .request = take_request(process)};
+    struct drv_waiter waiter = {
+        .client = client, .caller = caller, .process = process, .request = take_request(process)};
     bool in_time = true;
 
     if (!waiter.request) {
@@ -165,7 +161,7 @@ static IOReturn await_request(struct drv_process *process, struct drv_deadline *
         return kIOReturnSuccess;
     if (in_time)
         return drv_refuse(d, kIOReturnAborted, "Client %u was closed while its request waited to be sent.",
-                          client->number);
+                          (drv_client_is_closed(client) ? client : caller)->number);
     d->stats.over_quota += client->requests >= client->queue_depth;
     return drv_refuse(
         d, kIOReturnTimeout,
@@ -205,7 +201,7 @@ void drv_request_depth_changed(struct drv *d)
 }
 
 /* No caller looks at it and the firmware does not have it. */
-static void free_request(struct drv *d, struct drv_request *r)
+void drv_request_free(struct drv *d, struct drv_request *r)
 {
     drv_request_set_state(r, DRV_REQUEST_FREE);
     drv_fence_release(r);
@@ -246,7 +242,7 @@ void drv_request_leave(struct drv *d, struct drv_request *r, bool timed_out)
     if (r->state == DRV_REQUEST_QUEUED)
         drv_flow_remove(d, r);
     if (!drv_request_in_firmware(r)) {
-        free_request(d, r);
+        drv_request_free(d, r);
         return;
     }
     drv_request_set_state(r, DRV_REQUEST_ABANDONED);
@@ -295,35 +291,8 @@ static void notify_port(struct drv *d, struct drv_request *r, bool timed_out)
     d->platform.port_deliver(d->platform.context, index, port, &message);
 }
 
-/* Coming back. */
-
-void drv_request_complete(struct drv *d, struct drv_request *r, uint32_t status, uint64_t detail)
+void drv_request_tell(struct drv *d, struct drv_request *r)
 {
-    struct drv_ring *ring = &d->ring[PR_CHANNEL_DATA_CHAIN_H2T];
-
-    r->status = status;
-    r->detail = detail;
-    if (status != PR_STATUS_OK)
-        drv_fault_attribute(d, r, status);
-    drv_counters_drain(d, r, status);
-    drv_fence_release(r);
-    if (ring->holder[r->slot] == r)
-        ring->holder[r->slot] = NULL;
-    d->stats.in_flight--;
-    if (r->state == DRV_REQUEST_IN_FIRMWARE)
-        r->result = drv_status_return(status);
-    if (r->state == DRV_REQUEST_ABANDONED) {
-        free_request(d, r);
-    } else {
-        drv_request_set_state(r, DRV_REQUEST_DONE);
-        /*
-         * Others may wait for what it holds, and its caller may be slow; to explain a failure takes the
-         * process.
-         */
-        if (status == PR_STATUS_OK)
-            drv_bind_release(r);
-    }
-    drv_flow_returned(d, r);
     if (r->state == DRV_REQUEST_DONE && r->wake.port)
         notify_port(d, r, false);
 }
@@ -335,8 +304,7 @@ void drv_request_fail_queued(struct drv *d, struct drv_request *r, uint32_t stat
     r->status = status;
     r->result = drv_status_return(status);
     drv_request_set_state(r, DRV_REQUEST_DONE);
-    if (r->wake.port)
-        notify_port(d, r, false);
+    drv_request_tell(d, r);
 }
 
 struct drv_request *drv_request_find(struct drv *d, uint64_t cookie)
@@ -350,107 +318,14 @@ struct drv_request *drv_request_find(struct drv *d, uint64_t cookie)
                : NULL;
 }
 
-/* A request whose event has come is completed, unless that has been done otherwise. */
-static void end_request(struct drv *d, struct drv_request *r)
-{
-    const uint64_t cookie = r->ending.cookie;
-
-    r->ending.cookie = 0;
-    if (cookie && cookie == r->cookie && drv_request_in_firmware(r))
-        drv_request_complete(d, r, r->ending.status, r->ending.detail);
-}
-
-/* The request may be another one by now, whose own time has not come. */
-static void end_due(void *context)
-{
-    struct drv_request *r = context;
-    struct drv *d = r->ending.driver;
-
-    if (d->platform.now(d->platform.context) >= r->ending.due)
-        end_request(d, r);
-}
-
-/* Completion processing takes its time. Until it is over the firmware counts as having the request. */
-static void end_later(struct drv *d, struct drv_request *r, const struct pr_program_event *event)
-{
-    r->ending =
-        (struct drv_request_ending){.driver = d,
-                                    .cookie = r->cookie,
-                                    .due = d->platform.now(d->platform.context) + PR_TIMING_COMPLETE_NS,
-                                    .detail = event->detail,
-                                    .status = event->status};
-    if (d->platform.after(d->platform.context, PR_TIMING_COMPLETE_NS, end_due, r))
-        end_request(d, r);
-}
-
-void drv_request_event(struct drv *d, const struct pr_program_failure *failure)
-{
-    const struct pr_program_event *event = &failure->event;
-    struct drv_request *r = drv_request_find(d, event->cookie);
-
-    if (event->state != PR_EVENT_FINISHED)
-        return;
-    if (!r) {
-        SOC_TRACE(d->platform.trace, DRV_EVENT_UNCLAIMED, event->cookie, event->program_id,
-                  event->process_id);
-        return;
-    }
-    memcpy(r->error, failure->error, sizeof(r->error));
-    drv_statistics_collect(d, r);
-    if (d->platform.timed)
-        end_later(d, r, event);
-    else
-        drv_request_complete(d, r, event->status, event->detail);
-}
-
-void drv_request_settle(struct drv *d)
-{
-    for (unsigned i = 0; i < DRV_REQUESTS; i++)
-        end_request(d, &d->request[i]);
-}
-
-/* A slot has come back: accepted, or refused. */
-static void take_slot(struct drv *d, struct drv_request *r)
-{
-    uint16_t status = pr_le16(r->message + offsetof(struct pr_exe_header, status));
-
-    drv_counters_accepted(d, r);
-    if (status == PR_STATUS_OK)
-        drv_fence_accepted(d, r);
-    if (status == PR_STATUS_OK && r->kind == DRV_REQUEST_TRIGGER && !d->platform.one_in_flight)
-        drv_flow_leave(d, r);
-    if ((status == PR_STATUS_OK && r->kind != DRV_REQUEST_MESSAGE) ||
-        (status == PR_STATUS_NO_RESOURCES && drv_flow_park(d, r)))
-        return;
-    drv_request_complete(d, r, status, 0);
-}
-
-void drv_request_returns(struct drv *d)
-{
-    struct drv_ring *ring = &d->ring[PR_CHANNEL_DATA_CHAIN_H2T];
-
-    for (uint32_t i = 0; i < ring->slots; i++) {
-        struct drv_request *r = ring->holder[i];
-
-        if (!r || !drv_ring_returned(d, PR_CHANNEL_DATA_CHAIN_H2T, i))
-            continue;
-        ring->holder[i] = NULL;
-        if ((const void *)r == drv_rpc_holder(d))
-            continue;
-        take_slot(d, r);
-    }
-    drv_rpc_resume(d);
-    drv_flow_resume(d);
-}
-
-/* Those of the client that wait for a request leave the line without one. */
+/* Those of the client, or called by it, that wait for a request leave the line without one. */
 static void abort_waiters(struct drv_client *client)
 {
     struct drv_waiter *waiter = client->driver->request_waiters, *next;
 
     for (; waiter; waiter = next) {
         next = waiter->next;
-        if (waiter->client != client)
+        if (waiter->client != client && waiter->caller != client)
             continue;
         drv_waiter_remove(&client->driver->request_waiters, waiter);
         waiter->done = true;
@@ -569,7 +444,7 @@ static IOReturn make_request(struct drv_client *client, const struct ane_request
         return result;
     result = check_counts(d, process->program, request);
     if (!result)
-        result = await_request(process, deadline, &r);
+        result = await_request(process, client, deadline, &r);
     if (result) {
         drv_process_unpin(process);
         return result;
@@ -585,19 +460,19 @@ static IOReturn make_request(struct drv_client *client, const struct ane_request
     if (!result && process->state != DRV_PROCESS_LIVE)
         result = refuse_lost(process);
     if (result) {
-        free_request(d, r);
+        drv_request_free(d, r);
         return result;
     }
     *made = r;
     return kIOReturnSuccess;
 }
 
-IOReturn drv_request_take(struct drv_process *process, struct drv_deadline *deadline,
-                          struct drv_request **taken)
+IOReturn drv_request_take(struct drv_process *process, struct drv_client *caller,
+                          struct drv_deadline *deadline, struct drv_request **taken)
 {
     struct drv *d = process->client->driver;
     const uint64_t boots = d->stats.boots;
-    IOReturn result = await_request(process, deadline, taken);
+    IOReturn result = await_request(process, caller, deadline, taken);
 
     if (!*taken)
         return result;
@@ -605,7 +480,7 @@ IOReturn drv_request_take(struct drv_process *process, struct drv_deadline *dead
     /* What its message will name is the firmware's of before, even if the process has a slot again. */
     if (process->state == DRV_PROCESS_LIVE && d->stats.boots == boots)
         return kIOReturnSuccess;
-    free_request(d, *taken);
+    drv_request_free(d, *taken);
     return refuse_lost(process);
 }
 
@@ -630,7 +505,7 @@ static IOReturn post_request(struct drv *d, struct drv_request *r, const struct 
                              const struct drv_deadline *deadline, struct ane_request_reply *reply)
 {
     if (d->platform.port_watch(d->platform.context, r->index, deadline)) {
-        free_request(d, r);
+        drv_request_free(d, r);
         return drv_refuse(d, kIOReturnNoResources, "No timer is left for the deadline of a request.");
     }
     r->wake = *wake;

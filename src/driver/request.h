@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests (selector 2): their life from a free cell to the event that brings them back. bind.h makes the
- * message, flow.h sends it.
+ * Requests (selector 2): their life from a free cell to their result. bind.h makes the message, flow.h sends
+ * it, completion.h is how it comes back.
  */
 #ifndef DRIVER_REQUEST_H
 #define DRIVER_REQUEST_H
@@ -25,11 +25,12 @@ IOReturn drv_request_send(struct drv_client *client, uint64_t doorbell, const st
 
 /*
  * The parts of it, for triggers and messages of chains (chain.h). A request for a process that the caller has
- * pinned; it waits for its turn like any other, and pins the process once more. It is DRV_REQUEST_CALL until
- * its maker says otherwise.
+ * pinned; it waits for its turn like any other, and pins the process once more. `caller`, whose close ends
+ * the wait too, may be another client than the process's. It is DRV_REQUEST_CALL until its maker says
+ * otherwise.
  */
-IOReturn drv_request_take(struct drv_process *process, struct drv_deadline *deadline,
-                          struct drv_request **taken);
+IOReturn drv_request_take(struct drv_process *process, struct drv_client *caller,
+                          struct drv_deadline *deadline, struct drv_request **taken);
 /* Room for the message of a request with a wake port, before the request is taken; and its way back. */
 IOReturn drv_request_reserve(struct drv *driver, const struct drv_wake *wake);
 void drv_request_cancel(struct drv *driver, const struct drv_wake *wake);
@@ -44,14 +45,10 @@ void drv_request_leave(struct drv *driver, struct drv_request *request, bool tim
 /* The request in the firmware that a cookie names, or NULL. */
 struct drv_request *drv_request_find(struct drv *driver, uint64_t cookie);
 
-/* The controller's side: an event, or slots of DATA_CHAIN_H2T that came back with a refusal. */
-void drv_request_event(struct drv *driver, const struct pr_program_failure *failure);
-/* Requests whose events have come are completed now, and not when their completion stage is over. */
-void drv_request_settle(struct drv *driver);
-void drv_request_returns(struct drv *driver);
-
-/* The firmware has let go of a request that it had. One that was aborted keeps that result. */
-void drv_request_complete(struct drv *driver, struct drv_request *request, uint32_t status, uint64_t detail);
+/* No caller looks at it and the firmware does not have it: it is free. */
+void drv_request_free(struct drv *driver, struct drv_request *request);
+/* A request that is DONE and has a wake port ends with its message. */
+void drv_request_tell(struct drv *driver, struct drv_request *request);
 /* A request in its band's queue ends unsent. */
 void drv_request_fail_queued(struct drv *driver, struct drv_request *request, uint32_t status);
 

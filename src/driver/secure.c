@@ -2,26 +2,27 @@
 /*
  * Secure mode. The owner is there before the command is sent, because events may come before its answer, and
  * until the firmware has left the mode. `entered` follows the events alone: a mode that has lost its owner on
- * the way is ended when it has been entered. What cannot be sent is not sent again: a transition that is not
- * resumed ends at the firmware's deadline, outside of the mode.
+ * the way is ended when it has been entered. A transition that cannot be resumed is not resumed later: it ends
+ * at the firmware's deadline, outside of the mode. The end of a mode without an owner is asked for again as
+ * soon as a command is free (`stop_owed`): nobody else may end it.
  */
 #include "driver/secure.h"
 
 #include "base/array.h"
 #include "driver/command.h"
 
-static void post(struct drv *d, uint32_t id, void *body, uint32_t bytes)
+static bool post(struct drv *d, uint32_t id, void *body, uint32_t bytes)
 {
     const struct drv_command_args args = {
         .id = id, .program = PR_NO_ID, .process = PR_NO_ID, .body = body, .bytes = bytes};
 
-    if (d->ready)
-        (void)drv_command_post(d, &args, NULL);
+    return d->ready && drv_command_post(d, &args, NULL);
 }
 
 static void end_mode(struct drv *d)
 {
-    post(d, PR_CMD_SECURE_MODE_STOP, &(struct pr_body_u32){0}, sizeof(struct pr_body_u32));
+    d->secure.stop_owed =
+        !post(d, PR_CMD_SECURE_MODE_STOP, &(struct pr_body_u32){0}, sizeof(struct pr_body_u32));
 }
 
 const char *drv_secure_wrong(const struct drv_client *client, uint32_t command)
@@ -61,7 +62,7 @@ void drv_secure_step(struct drv *d, const struct pr_notify_secure *event)
 {
     SOC_TRACE(d->platform.trace, DRV_SECURE, step_name(event->phase), event->waiting, event->dropped);
     if (event->phase == PR_SECURE_PAUSED)
-        post(d, PR_CMD_SECURE_MODE_RESUME_TRANSITION, NULL, 0);
+        (void)post(d, PR_CMD_SECURE_MODE_RESUME_TRANSITION, NULL, 0);
     d->secure.entered = event->phase == PR_SECURE_ENTERED;
     if (event->phase == PR_SECURE_LEFT)
         drv_secure_forget(d);
@@ -78,6 +79,11 @@ void drv_secure_leave(const struct drv_client *client)
     d->secure.owner = NULL;
     if (d->secure.entered)
         end_mode(d);
+}
+
+void drv_secure_retry(struct drv *d)
+{
+    end_mode(d);
 }
 
 void drv_secure_forget(struct drv *d)

@@ -19,6 +19,8 @@ void drv_secure_refused(const struct drv_client *client, uint32_t command);
 void drv_secure_step(struct drv *driver, const struct pr_notify_secure *event);
 /* The client ends. */
 void drv_secure_leave(const struct drv_client *client);
+/* A cell of a command is free, and the end of the mode could not be asked for before. */
+void drv_secure_retry(struct drv *driver);
 /* The firmware was stopped: there is no mode. */
 void drv_secure_forget(struct drv *driver);
 

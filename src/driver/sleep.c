@@ -20,6 +20,7 @@
 #include "driver/power.h"
 #include "driver/program.h"
 #include "driver/recovery.h"
+#include "driver/request.h"
 
 /* The calls that the firmware has may take as long as its own deadline, and its abort as long again. */
 #define QUIESCE_NS (3 * PR_DEADLINE_NS)
@@ -196,12 +197,39 @@ static int empty_firmware(struct drv *d, struct base_error *error)
     return status;
 }
 
+/* The oldest that was not sent and names a chain; or NULL. */
+static struct drv_request *find_chained(struct drv *d)
+{
+    struct drv_request *oldest = NULL;
+
+    for (unsigned i = 0; i < DRV_REQUESTS; i++) {
+        struct drv_request *r = &d->request[i];
+
+        if (r->state == DRV_REQUEST_QUEUED && r->kind != DRV_REQUEST_CALL &&
+            (!oldest || r->cookie < oldest->cookie))
+            oldest = r;
+    }
+    return oldest;
+}
+
+/* Calls that are queued run after the next boot. Messages of chains end: no firmware knows those any more. */
+static void end_chained(struct drv *d)
+{
+    struct drv_request *r;
+
+    while ((r = find_chained(d))) {
+        r->slept = true;
+        drv_request_fail_queued(d, r, PR_STATUS_ABORTED);
+    }
+}
+
 /* The controller has halted; what it could reach may be given back. */
 static void power_down(struct drv *d)
 {
     d->interrupts = false;
     drv_mailbox_write(d, PR_CTRL_CPU_CONTROL, 0);
     drv_mailbox_write(d, PR_CTRL_HOST_ACK, ~0u);
+    end_chained(d);
     drv_recovery_forget(d);
     drv_power_off(d);
     d->asleep = true;
@@ -255,7 +283,8 @@ int drv_sleep_enter(struct drv *d, struct base_error *error)
                          "Sleep: a client owns the engine in secure mode, and must end it first.");
     /* QUIESCE_STATE waits for calls that run, and ends those that wait for events. */
     if (drv_fence_is_held(d))
-        return base_fail(error, EBUSY, "Sleep: requests are held in the firmware until shared events are signalled.");
+        return base_fail(error, EBUSY,
+                         "Sleep: requests are held in the firmware until shared events are signalled.");
     d->ready = false;
     d->error = NULL; /* others run before this call goes on */
     drv_gate_close(&d->gate);

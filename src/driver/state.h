@@ -32,7 +32,10 @@
 #define DRV_COMMANDS            16u /* control commands: one per slot of IO */
 #define DRV_REQUESTS            (DRV_CELLS - DRV_COMMANDS)
 #define DRV_REQUESTS_PER_CLIENT (DRV_REQUESTS / 2) /* so that one client cannot take them all */
-/* Requests that wait for events, of all clients; of one client half of them. The others signal. */
+/*
+ * Requests that may wait in the firmware, for events or for output sets, of all clients; of one client half
+ * of them. The others signal, or run.
+ */
 #define DRV_WAITING_REQUESTS (DRV_REQUESTS / 2)
 /* Programs of one client; the firmware's other slots are left to others. */
 #define DRV_PROGRAMS_LEFT 16u
@@ -268,8 +271,8 @@ struct drv_request {
     uint64_t address;
     uint32_t priority, length;
     uint32_t procedure; /* of the program: what it calls */
-    uint32_t qos;     /* the request's, or the client's when it names none */
-    uint32_t urgency; /* among requests of its priority, by quality of service; 0 is first */
+    uint32_t qos;       /* the request's, or the client's when it names none */
+    uint32_t urgency;   /* among requests of its priority, by quality of service; 0 is first */
     uint32_t slot;
     enum drv_request_state state;
     bool parked; /* the firmware had no room for it, once at least */
@@ -277,10 +280,11 @@ struct drv_request {
     IOReturn result;
     uint32_t status;
     uint64_t detail;
-    bool restarted;        /* it ended because the firmware was restarted */
-    uint32_t waits;        /* events that it waits for (fence.c) */
+    bool restarted;           /* it ended because the firmware was restarted */
+    bool slept;               /* the same, because the device slept */
+    uint32_t waits;           /* events that it waits for (fence.c) */
     bool accepted, end_asked; /* of one that waits: the firmware has it, and was asked to end it */
-    uint32_t fences;       /* events that it uses */
+    uint32_t fences;          /* events that it uses */
     struct drv_event *fence[PR_SHARED_EVENTS_MAX];
     uint32_t error[PR_TM_ERRORS];   /* of a failure: what the firmware read in the task manager */
     struct drv_request_fault fault; /* of a failure, set when it completes */
@@ -525,6 +529,7 @@ struct drv_secure {
     const struct drv_client *owner; /* who started it; NULL: nobody, or it has ended since */
     bool begun;                     /* from the command on, until the firmware has left it */
     bool entered;                   /* the firmware is in it, and no switch is under way */
+    bool stop_owed;                 /* it has no owner, and the firmware could not be asked to leave it */
 };
 
 struct drv {
@@ -580,7 +585,7 @@ struct drv {
     struct drv_event event[PR_SHARED_EVENT_ROWS];
     uint32_t event_next; /* the row to try first */
     struct drv_event_waiter *event_waiters;
-    bool fence_retry; /* the firmware could not be asked to end a request that waits */
+    bool fence_retry;         /* the firmware could not be asked to end a request that waits */
     struct drv_chain *chains; /* chain.c */
     /* What could not be ended in time and is tried again: see drv_program_reap. */
     bool reap;

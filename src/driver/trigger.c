@@ -13,6 +13,7 @@
 #include "driver/bind.h"
 #include "driver/chained_buffer.h"
 #include "driver/client.h"
+#include "driver/fence.h"
 #include "driver/identity.h"
 #include "driver/process.h"
 #include "driver/request.h"
@@ -130,10 +131,11 @@ static IOReturn make_trigger(struct drv_client *caller, struct drv_chain *chain,
 {
     struct drv *d = caller->driver;
     struct drv_request *r;
-    IOReturn result = drv_request_take(target->process, deadline, &r);
+    IOReturn result = drv_request_take(target->process, caller, deadline, &r);
 
     if (result)
         return result;
+    result = drv_fence_admit(r->client);
     r->kind = DRV_REQUEST_TRIGGER;
     r->caller = caller;
     r->chain = target;
@@ -143,7 +145,8 @@ static IOReturn make_trigger(struct drv_client *caller, struct drv_chain *chain,
     r->procedure = target->procedure;
     r->qos = r->client->qos;
     r->urgency = pr_qos_queue_index(r->qos);
-    result = drv_chain_check(target); /* the call has waited */
+    if (!result)
+        result = drv_chain_check(target); /* the call has waited */
     if (!result && (drv_client_is_closed(caller) || drv_client_is_closed(r->client)))
         result = drv_refuse(d, kIOReturnAborted, "Client %u was closed.",
                             (drv_client_is_closed(caller) ? caller : r->client)->number);

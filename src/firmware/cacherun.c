@@ -134,6 +134,7 @@ static void post(struct fw *fw, const struct fw_execution *x)
                                                .set = x->set == FW_NO_SET ? PR_NO_ID : x->set,
                                                .status = x->status,
                                                .state = state_now(fw, x->handler),
+                                               .following = x->following,
                                                .detail = x->detail};
 
     fw_notify_post_awaited(fw, &message, sizeof(message));
@@ -270,6 +271,7 @@ void fw_cacherun_enter(struct fw *fw, struct fw_cache_request *request, struct f
         if (x->source[i] != FW_NO_EXECUTION)
             fw_cacherun_at(fw, x->source[i])->references++;
     x->references = 1;
+    x->following = 0;
     request->timestamp = x->timestamp;
     request->outstanding++;
     request->busy++;
@@ -299,7 +301,7 @@ void fw_cacherun_end(struct fw *fw, uint16_t call, enum pr_status status)
         x->detail = c->error[0] | (uint64_t)c->error[1] << 32;
     fw_call_release(fw, call);
     if (!status && fw_cache_in_use(fw_cacherun_request(fw, x)))
-        fw_cachetrigger_follow(fw, x);
+        x->following = fw_cachetrigger_follow(fw, x);
     finish(fw, x, status);
     if (status)
         cancel_lost(fw, NULL);

@@ -242,17 +242,21 @@ static void follow(struct fw *fw, struct fw_cache_request *request, const struct
     report_dropped(fw, request, &what, status);
 }
 
-void fw_cachetrigger_follow(struct fw *fw, const struct fw_execution *before)
+uint8_t fw_cachetrigger_follow(struct fw *fw, const struct fw_execution *before)
 {
     const uint64_t handler = before->handler,
                    group = fw_cache_group(fw, fw_cacherun_request(fw, before))->handler;
+    uint8_t count = 0;
 
     for (unsigned i = 0; i < PR_CACHE_REQUESTS_MAX; i++) {
         struct fw_cache_request *request = &fw->cache.request[i];
 
         if (fw_cache_in_use(request) && request->follow &&
             (request->follow == handler || request->follow == group) &&
-            fw_cache_group(fw, request)->active == i)
+            fw_cache_group(fw, request)->active == i) {
             follow(fw, request, before);
+            count++; /* one that is dropped has its event too */
+        }
     }
+    return count;
 }

@@ -7,7 +7,7 @@
 
 /* Message 0x209 of the execution loop. */
 enum pr_status fw_cachetrigger_run(struct fw *fw, uint64_t length);
-/* An execution has ended well: triggers the requests that follow it. */
-void fw_cachetrigger_follow(struct fw *fw, const struct fw_execution *before);
+/* An execution has ended well: triggers the requests that follow it. Returns how many events follow. */
+uint8_t fw_cachetrigger_follow(struct fw *fw, const struct fw_execution *before);
 
 #endif

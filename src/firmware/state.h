@@ -476,7 +476,8 @@ struct fw_execution {
     uint8_t set;     /* FW_NO_SET: none yet */
     uint8_t status;  /* enum pr_status */
     uint8_t inputs;
-    bool reported; /* or nothing is to be reported */
+    uint8_t following; /* executions that its end has triggered */
+    bool reported;     /* or nothing is to be reported */
     uint16_t
         source[PR_CACHE_LINKS_MAX]; /* by link of the request; FW_NO_EXECUTION: the trigger has the input */
     struct fw_chained {

@@ -126,11 +126,11 @@ struct pr_notify_chaining {
     uint64_t cache_handler;
     uint64_t timestamp; /* of the trigger */
     uint64_t cookie;
-    uint32_t set;    /* PR_NO_ID when it has none */
-    uint32_t status; /* enum pr_status */
-    uint32_t state;  /* enum pr_cache_state: AVAILABLE when the request has ended */
-    uint32_t zero;
-    uint64_t detail; /* as in PROGRAM_EVENT */
+    uint32_t set;       /* PR_NO_ID when it has none */
+    uint32_t status;    /* enum pr_status */
+    uint32_t state;     /* enum pr_cache_state: AVAILABLE when the request has ended */
+    uint32_t following; /* executions that it has triggered, which have its cookie */
+    uint64_t detail;    /* as in PROGRAM_EVENT */
 };
 
 /* PREFETCH_DSID_EVENT: the memory cache holds the data set of a program (DSID_SET; seeds ch. 30). */

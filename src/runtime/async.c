@@ -6,7 +6,8 @@
  * Whoever changes something that it may wait for wakes it in the way it waits (e5_async_unlock_changed).
  *
  * An event's value that a stream was to signal is lost when the stream fails or its time passes: what waits
- * for it fails too, and does not wait for ever.
+ * for it fails too, and does not wait for ever. What waits for a smaller value, which another stream is still
+ * to signal, goes on waiting.
  */
 #include "runtime/async.h"
 
@@ -129,11 +130,36 @@ static void wait_until(uint64_t end)
         pthread_cond_timedwait(&changed, &lock, &at);
 }
 
+/* The smallest value, not below this one, that submitted work is still to signal; 0: none. */
+static uint64_t next_signal(const struct e5_event *event, uint64_t value)
+{
+    uint64_t next = 0;
+
+    for (e5rt_execution_stream_t stream = service.submitted; stream; stream = stream->submission.next)
+        for (size_t i = stream->submission.at; i < stream->count && !stream->submission.reported; i++) {
+            const struct e5_slot *slot = &stream->slot[i];
+
+            if (slot->operation->completion == event && slot->signals >= value &&
+                (!next || slot->signals < next))
+                next = slot->signals;
+        }
+    return next;
+}
+
+/* The work that would have reached the value first has failed. */
+bool e5_async_is_lost(const struct e5_event *event, uint64_t value)
+{
+    const uint64_t loss = e5_event_reached(event, value) ? 0 : e5_event_next_loss(event, value);
+    const uint64_t signal = loss ? next_signal(event, value) : 0;
+
+    return loss && (!signal || loss < signal);
+}
+
 bool e5_async_wait(const struct e5_event *event, uint64_t value, uint64_t timeout_ns)
 {
     const uint64_t end = end_of(timeout_ns);
 
-    while (!e5_event_reached(event, value) && !e5_event_is_lost(event, value) && now_ns() < end)
+    while (!e5_event_reached(event, value) && !e5_async_is_lost(event, value) && now_ns() < end)
         wait_until(end);
     return e5_event_reached(event, value);
 }
@@ -169,8 +195,8 @@ static void lose_values(e5rt_execution_stream_t stream)
     for (size_t i = stream->submission.at; i < stream->count; i++) {
         struct e5_event *event = stream->slot[i].operation->completion;
 
-        if (event && stream->slot[i].signals > event->lost)
-            event->lost = stream->slot[i].signals;
+        if (event)
+            e5_event_lose(event, stream->slot[i].signals);
     }
     pthread_cond_broadcast(&changed);
 }
@@ -204,6 +230,7 @@ static void begin_operation(e5rt_execution_stream_t stream)
 {
     e5rt_execution_stream_operation_t operation = stream->slot[stream->submission.at].operation;
     const uint64_t id = stream->submission.id;
+    const size_t at = stream->submission.at;
     const ane_port_t port = service.port;
     int64_t status;
 
@@ -212,7 +239,8 @@ static void begin_operation(e5rt_execution_stream_t stream)
     pthread_mutex_unlock(&lock);
     status = e5_operation_begin(operation, port, id);
     pthread_mutex_lock(&lock);
-    if (stream->submission.id != id || stream->submission.state != E5_SENDING)
+    /* SENDING may be that of a later operation, which the service thread sends. */
+    if (stream->submission.id != id || stream->submission.at != at || stream->submission.state != E5_SENDING)
         return;
     stream->submission.state = E5_RUNNING;
     if (!status)
@@ -235,7 +263,10 @@ static void call_completion(e5rt_execution_stream_t stream, int64_t status, cons
     pthread_mutex_lock(&lock);
 }
 
-/* The stream is idle before its function is called, which may submit it again. */
+/*
+ * The stream is idle before its function is called, which may submit it again; any thread may, or may reset
+ * it, from there on.
+ */
 static void finish(e5rt_execution_stream_t stream, int64_t status)
 {
     e5rt_execution_stream_t *link = &service.submitted;
@@ -244,9 +275,9 @@ static void finish(e5rt_execution_stream_t stream, int64_t status)
         link = &(*link)->submission.next;
     *link = stream->submission.next;
     stream->submission.state = E5_IDLE;
-    atomic_store_explicit(&stream->busy, false, memory_order_release);
     if (status)
         lose_values(stream);
+    atomic_store_explicit(&stream->busy, false, memory_order_release);
     if (!stream->submission.reported)
         call_completion(stream, status, status ? stream->submission.message : "");
     pthread_mutex_unlock(&lock);
@@ -320,7 +351,7 @@ static bool serve_stream(e5rt_execution_stream_t stream)
     if (submission->state != E5_PENDING)
         return false;
     unmet = find_unmet(stream, &value);
-    if (unmet && e5_event_is_lost(unmet, value)) {
+    if (unmet && e5_async_is_lost(unmet, value)) {
         e5_fail(E5RT_INVALID_OPERATION,
                 "Operation %s did not begin: event %s will not reach %" PRIu64
                 ", because work that was to signal it has failed.",
@@ -444,7 +475,11 @@ int64_t e5_async_submit(e5rt_execution_stream_t stream, e5rt_async_completion_t 
     int64_t status;
 
     e5_async_lock();
-    status = start();
+    /* Another thread may have submitted it since the caller looked. */
+    status = atomic_load_explicit(&stream->busy, memory_order_relaxed)
+                 ? e5_fail(E5RT_INVALID_OPERATION,
+                           "The stream has been submitted by another thread, and its work is not done yet.")
+                 : start();
     if (status) {
         e5_async_unlock();
         return status;

@@ -16,6 +16,8 @@ void e5_async_unlock_changed(void);
 
 /* The calling thread is the service thread. */
 bool e5_async_is_service(void);
+/* With the lock: the value will not be reached by what is submitted, because work has failed. */
+bool e5_async_is_lost(const struct e5_event *event, uint64_t value);
 /* With the lock, which it gives up meanwhile: until the event has the value. False: it will not, or did not
  * in time. */
 bool e5_async_wait(const struct e5_event *event, uint64_t value, uint64_t timeout_ns);

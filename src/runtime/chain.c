@@ -77,7 +77,7 @@ static IOReturn prepare(struct e5_chain *chain, const struct e5_loaded *program)
                                            .flags = ANE_CHAINING_AUTO_RECYCLE,
                                            .priority = ANE_REQUEST_PRIORITY,
                                            .session = program->session};
-    struct ane_chaining_reply reply;
+    struct ane_chaining_reply reply = {0};
     size_t size = sizeof(reply);
     IOReturn result;
 

@@ -40,9 +40,52 @@ bool e5_event_reached(const struct e5_event *event, uint64_t value)
     return event->last >= value;
 }
 
-bool e5_event_is_lost(const struct e5_event *event, uint64_t value)
+/* What has been signalled since is not lost any more. */
+static void forget_reached(struct e5_event *event)
 {
-    return event->last < value && event->lost >= value;
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < event->losses; i++)
+        if (!e5_event_reached(event, event->loss[i].last))
+            event->loss[kept++] = event->loss[i];
+    event->losses = kept;
+}
+
+/* Without room a loss is made larger: what waits for a value in between fails early, and not never. */
+void e5_event_lose(struct e5_event *event, uint64_t value)
+{
+    struct e5_loss *loss = event->loss;
+
+    forget_reached(event);
+    if (e5_event_reached(event, value))
+        return;
+    while (loss < event->loss + event->losses && (value < loss->first || value - 1 > loss->last))
+        loss++;
+    if (loss == event->loss + event->losses && event->losses < E5_LOSSES) {
+        event->losses++;
+        *loss = (struct e5_loss){value, value};
+        return;
+    }
+    if (loss == event->loss + E5_LOSSES)
+        loss--;
+    if (value < loss->first)
+        loss->first = value;
+    if (value > loss->last)
+        loss->last = value;
+}
+
+uint64_t e5_event_next_loss(const struct e5_event *event, uint64_t value)
+{
+    uint64_t next = 0;
+
+    for (unsigned i = 0; i < event->losses; i++) {
+        const struct e5_loss *loss = &event->loss[i];
+        const uint64_t at = loss->first > value ? loss->first : value;
+
+        if (at <= loss->last && (!next || at < next))
+            next = at;
+    }
+    return next;
 }
 
 void e5_event_raise(struct e5_event *event, uint64_t value)
@@ -171,7 +214,7 @@ int64_t e5rt_async_event_sync_wait(e5rt_async_event_t event, uint64_t value, uin
     e5_async_lock();
     if (!e5_async_wait(kept, value, timeout_ns))
         status = e5_fail(E5RT_INVALID_OPERATION,
-                         e5_event_is_lost(kept, value)
+                         e5_async_is_lost(kept, value)
                              ? "Event %s will not reach %" PRIu64 ": work that was to signal it has failed; "
                                "the last value is %" PRIu64 "."
                              : "Event %s did not reach %" PRIu64 " in time; the last value is %" PRIu64 ".",

@@ -110,7 +110,7 @@ static const struct spec_column columns[] = {SPEC_TEXT("command"), SPEC_TEXT("fi
     F5("USER_EVENT", notify_user, event, value, program_id, process_id, time)                 \
     F4("DBG_EVENT", notify_debug, rule, count, value, time)                                   \
     F5("DATA_CHAINING_EVENT", notify_chaining, cache_handler, timestamp, cookie, set, status) \
-    F2("DATA_CHAINING_EVENT", notify_chaining, state, detail)                                 \
+    F3("DATA_CHAINING_EVENT", notify_chaining, state, following, detail)                      \
     F5("PREFETCH_DSID_EVENT", notify_prefetch, dsid, event, program_id, bytes, time)          \
     F4("SECURE_MODE_EVENT", notify_secure, phase, dropped, waiting, time)                     \
     F5("BACK_CHANNEL_RPC", notify_rpc, slot, kind, magic, length, address)                    \

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How requests come back from the firmware: by events, and by slots of DATA_CHAIN_H2T. */
+#ifndef DRIVER_COMPLETION_H
+#define DRIVER_COMPLETION_H
+
+#include "driver/state.h"
+
+/* The firmware has let go of a request that it had. One that was aborted keeps that result. */
+void drv_completion_end(struct drv *driver, struct drv_request *request, uint32_t status, uint64_t detail);
+/* The event of a call. */
+void drv_completion_event(struct drv *driver, const struct pr_program_failure *failure);
+/* Slots that came back: their messages were accepted, or refused. */
+void drv_completion_slots(struct drv *driver);
+/* Requests whose events have come are completed now, and not when their completion stage is over. */
+void drv_completion_settle(struct drv *driver);
+
+#endif

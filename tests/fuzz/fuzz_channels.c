@@ -114,7 +114,7 @@ static bool post(struct fwrig *rig, const uint8_t *head, const uint8_t *bytes, s
     memcpy(message, bytes, length);
     mend(message, length, channel, head[0]);
     fwrig_post(rig, channel, FWRIG_POOL, head[0] & FLAG_LENGTH ? length + (head[3] & 0xf0u) : length,
-               PR_MESSAGE_BYTES_MAX);
+               PR_MESSAGE_BYTES_MAX - 1);
     end = fwrig_run(rig);
     if (end == FWRIG_HALTED)
         return false;

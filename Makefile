@@ -97,15 +97,18 @@ soak-suite:
 	@$(SUB) CC=gcc SAN=address,undefined configure
 	@scripts/run-tests --rounds $(SOAK_ROUNDS) build-address-undefined
 
-# Each libFuzzer program for FUZZ_SECONDS, on a copy of its seeds that keeps what earlier runs found.
+# Each libFuzzer program for FUZZ_SECONDS, on a copy of its seeds that keeps what earlier runs found. Those that read
+# messages or containers get the protocol's words as a dictionary. FUZZ="channels ring" chooses some.
+FUZZ_WITH_WORDS := channels container program request ring
 fuzz:
 	@$(SUB) CC=clang SAN=address,undefined BUILD=build-fuzz MESON_FLAGS=-Dfuzzing=true configure
-	@$(NINJA) build-fuzz fuzzers
-	@cd build-fuzz && for program in $$(find tests -maxdepth 1 -type f -name 'fuzz_*' | sort); do \
-		noun=$${program#tests/fuzz_}; mkdir -p corpus/$$noun; \
-		cp ../tests/fuzz/seeds/$$noun/* corpus/$$noun/; \
+	@$(NINJA) build-fuzz fuzzers anemone
+	@scripts/make-dictionary build-fuzz/anemone > build-fuzz/words.dict
+	@cd build-fuzz && for noun in $(if $(FUZZ),$(FUZZ),$$(cd ../tests/fuzz/seeds && ls)); do \
+		words=; case " $(FUZZ_WITH_WORDS) " in *" $$noun "*) words=-dict=words.dict;; esac; \
+		mkdir -p corpus/$$noun; cp ../tests/fuzz/seeds/$$noun/* corpus/$$noun/; \
 		echo "fuzz $$noun: $(FUZZ_SECONDS) seconds"; \
-		$$program -max_total_time=$(FUZZ_SECONDS) -timeout=30 -print_final_stats=1 \
+		tests/fuzz_$$noun -max_total_time=$(FUZZ_SECONDS) -timeout=30 -print_final_stats=1 $$words \
 			-artifact_prefix=$$noun- corpus/$$noun || exit 1; \
 	done
 

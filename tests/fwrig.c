@@ -21,25 +21,32 @@ struct hostcpu *hostcpu_of(struct rt_port *port)
     return &port->cpu;
 }
 
-struct fwrig *fwrig_create(void)
+/* Everything but the three blocks of memory, which the port has already. */
+static void begin(struct rt_port *port)
 {
-    struct rt_port *port = calloc(1, sizeof(*port));
-
-    check(port, "no memory");
-    port->memory = aligned_alloc(0x4000, FWRIG_BYTES);
-    hostcpu_create(&port->cpu, "fwrig");
     port->reset = (struct fw_reset){.port = port,
-                                    .carve_out = aligned_alloc(0x4000, FW_CARVE_OUT_BYTES),
+                                    .carve_out = port->reset.carve_out,
                                     .bytes = FW_CARVE_OUT_BYTES - FW_RETAINED_BYTES,
                                     .retained_bytes = FW_RETAINED_BYTES,
                                     .stack_extra = HOSTCPU_STACK_EXTRA};
-    check(port->memory && port->reset.carve_out, "no memory");
     port->cpu.kernel = port->reset.carve_out;
     port->reset.retained = (uint8_t *)port->reset.carve_out + port->reset.bytes;
     memset(port->reset.retained, 0xa5, FW_RETAINED_BYTES); /* DRAM at power-on: anything */
     memset(port->memory, 0, FWRIG_BYTES);
     port->flip_window = NO_WINDOW;
     (void)fwrig_arguments(fwrig_of(port));
+}
+
+struct fwrig *fwrig_create(void)
+{
+    struct rt_port *port = calloc(1, sizeof(*port));
+
+    check(port, "no memory");
+    port->memory = aligned_alloc(0x4000, FWRIG_BYTES);
+    port->reset.carve_out = aligned_alloc(0x4000, FW_CARVE_OUT_BYTES);
+    check(port->memory && port->reset.carve_out, "no memory");
+    hostcpu_create(&port->cpu, "fwrig");
+    begin(port);
     return fwrig_of(port);
 }
 
@@ -50,6 +57,23 @@ static void stop(struct rt_port *port)
     if (port->cpu.contexts)
         rt_kernel_close(port->cpu.kernel);
     port->entered = false;
+}
+
+void fwrig_renew(struct fwrig *rig)
+{
+    struct rt_port *port = port_of(rig);
+    uint8_t *memory = port->memory;
+    void *carve_out = port->reset.carve_out, *stack = port->cpu.boot_stack;
+
+    stop(port);
+    host_context_drop(&port->cpu.booting);
+    memset(port, 0, sizeof(*port));
+    port->memory = memory;
+    port->reset.carve_out = carve_out;
+    port->cpu.boot_stack = stack;
+    port->cpu.rig = "fwrig";
+    port->cpu.masked = true;
+    begin(port);
 }
 
 void fwrig_destroy(struct fwrig *rig)

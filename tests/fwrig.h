@@ -66,6 +66,8 @@ enum fwrig_end { FWRIG_IDLE, FWRIG_FAULTED, FWRIG_HALTED };
 struct fwrig; /* is the port */
 
 struct fwrig *fwrig_create(void);
+/* As a new one, in the memory that it has: for many short runs. */
+void fwrig_renew(struct fwrig *rig);
 void fwrig_destroy(struct fwrig *rig);
 uint8_t *fwrig_memory(struct fwrig *rig, uint64_t address, size_t bytes);
 /* No byte of the hole is mapped. */

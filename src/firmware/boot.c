@@ -16,6 +16,7 @@
 #include "firmware/stats.h"
 #include "firmware/tasks.h"
 #include "firmware/tunables.h"
+#include "protocol/log_line.h"
 #include "rtkernel/format.h"
 #include "rtkernel/heap.h"
 #include "rtkernel/kernel.h"
@@ -100,8 +101,7 @@ static void check_versions(const struct boot *b)
         refuse(b, PR_REFUSAL_RING_VERSION, "%s: %x, this is %x",
                pr_boot_refusal_text(PR_REFUSAL_RING_VERSION), args->ring_version, PR_RING_VERSION);
     if (args->page_bytes != PR_PAGE_BYTES)
-        refuse(b, PR_REFUSAL_PAGE_SIZE, "%s: %x", pr_boot_refusal_text(PR_REFUSAL_PAGE_SIZE),
-               args->page_bytes);
+        refuse(b, PR_REFUSAL_PAGE_SIZE, PR_LINE_PAGE_SIZE, args->page_bytes);
 }
 
 static void warn_version(struct fw *fw, const char *what, uint32_t given, uint32_t own)

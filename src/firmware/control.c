@@ -33,8 +33,9 @@
 #include "firmware/tunables.h"
 #include "protocol/command_class.h"
 #include "protocol/control_bodies.h"
+#include "protocol/log_line.h"
 
-#define ANY_SIZE (PR_MESSAGE_BYTES_MAX - (uint32_t)sizeof(struct pr_command_header))
+#define ANY_SIZE (PR_MESSAGE_BYTES_MAX - 1 - (uint32_t)sizeof(struct pr_command_header))
 
 static enum pr_status do_nothing(struct fw *fw, struct pr_command_header *header, void *body)
 {
@@ -249,10 +250,10 @@ static enum pr_status refuse_unknown(struct fw *fw, enum pr_channel channel, uin
     const char *name = pr_command_name(id), *why = pr_command_refusal(id);
 
     if (id == PR_COMMAND_INVALID)
-        fw_log(fw, RT_LOG_WARNING, "CMD = 0x%02x is the mark of no command, on channel %s", id,
+        fw_log(fw, RT_LOG_WARNING, "CMD = %#04x is the mark of no command, on channel %s", id,
                pr_channel_table[channel].name);
     else
-        fw_log(fw, RT_LOG_WARNING, "CMD = 0x%02x [%s] is not supported on channel %s%s%s", id,
+        fw_log(fw, RT_LOG_WARNING, PR_LINE_COMMAND " is not supported on channel %s%s%s", id,
                name ? name : "unknown", pr_channel_table[channel].name, why ? ": " : "", why ? why : "");
     return PR_STATUS_UNKNOWN_COMMAND;
 }
@@ -267,10 +268,10 @@ static bool header_wrong(struct fw *fw, const struct pr_command_header *header, 
     const struct fw_program *program = fw_program_get(fw, header->program_id);
 
     if (fw_rule(fw, PR_RULE_FW_PRIORITY, header->priority < PR_PRIORITIES, header->priority))
-        fw_log(fw, RT_LOG_WARNING, "CMD = 0x%02x [%s]: priority %u; it must be below %u", header->id, name,
+        fw_log(fw, RT_LOG_WARNING, PR_LINE_COMMAND ": priority %u; it must be below %u", header->id, name,
                header->priority, PR_PRIORITIES);
     else if (program && header->procedure_id >= program->container.procedures)
-        fw_log(fw, RT_LOG_WARNING, "CMD = 0x%02x [%s]: procedure %u; program %u has %u", header->id, name,
+        fw_log(fw, RT_LOG_WARNING, PR_LINE_COMMAND ": procedure %u; program %u has %u", header->id, name,
                header->procedure_id, header->program_id, program->container.procedures);
     else
         return false;
@@ -288,11 +289,11 @@ enum pr_status fw_control_run(struct fw *fw, enum pr_channel channel, size_t cap
     *reply = 0;
     if (!command)
         return refuse_unknown(fw, channel, header->id);
-    rt_log(fw->kernel, RT_LOG_DEBUG, "CMD = 0x%02x [%s]", header->id, name);
+    rt_log(fw->kernel, RT_LOG_DEBUG, PR_LINE_COMMAND, header->id, name);
     fw->server.capacity = capacity - sizeof(*header);
     wrong = size_wrong(command, header, fw->server.capacity);
     if (wrong) {
-        fw_log(fw, RT_LOG_WARNING, "CMD = 0x%02x [%s]: %s (0x%x bytes, room for 0x%zx)", header->id, name,
+        fw_log(fw, RT_LOG_WARNING, PR_LINE_COMMAND ": %s (0x%x bytes, room for 0x%zx)", header->id, name,
                wrong, header->size, fw->server.capacity);
         return PR_STATUS_BAD_SIZE;
     }

@@ -10,6 +10,7 @@
 #include "firmware/process.h"
 #include "firmware/pump.h"
 #include "firmware/rebase.h"
+#include "firmware/rule.h"
 #include "firmware/shared.h"
 #include "rtkernel/irq.h"
 #include "rtkernel/mutex.h"
@@ -94,11 +95,13 @@ enum pr_status fw_dartmgr_map_statistics(struct fw *fw, struct fw_rebase *rebase
 
     if (!buffer->address || !buffer->bytes)
         return PR_STATUS_OK;
-    if (body->operations != 1 || body->buffers != 1 || body->zero || !(buffer->valid & PR_BUFFER_VALID)) {
+    status = fw_rule(fw, PR_RULE_PREMAP_BUFFERS, body->buffers == 1, body->buffers);
+    if (status)
+        return status;
+    if (body->operations != 1 || body->zero || !(buffer->valid & PR_BUFFER_VALID)) {
         fw_log(fw, RT_LOG_WARNING,
-               "a pre-map of a statistics buffer has %u operations of %u buffers, valid 0x%x; 1, 1 and bit 0 "
-               "are expected",
-               body->operations, body->buffers, buffer->valid);
+               "a pre-map of a statistics buffer has %u operations, valid 0x%x; 1 and bit 0 are expected",
+               body->operations, buffer->valid);
         return PR_STATUS_BAD_ARGUMENT;
     }
     status = check_window(fw, buffer->address, buffer->bytes);

@@ -267,9 +267,9 @@ static enum pr_status load_data_file(struct fw *fw, uint64_t length)
     return end(fw, ticket, status ? status : fw_datafile_load(fw, message));
 }
 
-/* A message about cache requests. A trigger in the wrong state has been counted where it was dropped. */
-static enum pr_status cache_message(struct fw *fw, uint64_t length,
-                                    enum pr_status (*run)(struct fw *fw, uint64_t length))
+/* What is refused is counted and logged. A trigger in the wrong state was counted where it was dropped. */
+static enum pr_status counted(struct fw *fw, uint64_t length,
+                              enum pr_status (*run)(struct fw *fw, uint64_t length))
 {
     const struct pr_exe_header *head = (const void *)fw->exeloop.message;
     const enum pr_status status = run(fw, length);
@@ -284,7 +284,7 @@ static enum pr_status cache_message(struct fw *fw, uint64_t length,
 static enum pr_status cache_trigger(struct fw *fw, uint64_t length)
 {
     if (!fw->closed)
-        return cache_message(fw, length, fw_cachetrigger_run);
+        return counted(fw, length, fw_cachetrigger_run);
     fw_log(fw, RT_LOG_WARNING, "[EXELOOP] CMD=0x%02x refused: %s", PR_EXE_CACHE_REQUEST_TRIGGER,
            closed_text(fw->closed));
     return PR_STATUS_NOT_READY;
@@ -292,12 +292,17 @@ static enum pr_status cache_trigger(struct fw *fw, uint64_t length)
 
 static enum pr_status cache_recycle(struct fw *fw, uint64_t length)
 {
-    return cache_message(fw, length, fw_cacheset_recycle);
+    return counted(fw, length, fw_cacheset_recycle);
 }
 
 static enum pr_status cache_select(struct fw *fw, uint64_t length)
 {
-    return cache_message(fw, length, fw_cache_select);
+    return counted(fw, length, fw_cache_select);
+}
+
+static enum pr_status back_channel(struct fw *fw, uint64_t length)
+{
+    return counted(fw, length, fw_rpc_message);
 }
 
 static enum pr_status unknown(struct fw *fw, uint32_t id)
@@ -324,7 +329,7 @@ static const struct arm {
     {PR_EXE_CACHE_REQUEST_TRIGGER, cache_trigger},
     {PR_EXE_CACHE_REQUEST_SUBMIT, cache_recycle},
     {PR_EXE_PROCEDURE_CALL_VARIANT, cache_select},
-    {PR_EXE_BACK_CHANNEL_RPC, fw_rpc_message},
+    {PR_EXE_BACK_CHANNEL_RPC, back_channel},
 };
 
 static enum pr_status dispatch(struct fw *fw, uint32_t id, uint64_t length)

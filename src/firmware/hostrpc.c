@@ -12,8 +12,10 @@
 #include "firmware/notify.h"
 #include "firmware/pump.h"
 #include "firmware/rpc.h"
+#include "firmware/rule.h"
 #include "firmware/shared.h"
 #include "firmware/terminal.h"
+#include "protocol/log_line.h"
 #include "rtkernel/format.h"
 #include "rtkernel/queue.h"
 
@@ -45,15 +47,17 @@ static enum pr_status run_command(struct fw *fw, const struct pr_command_header 
     if (header->id != PR_CMD_CH_BUFFER_RETURN) {
         const char *name = pr_command_name(header->id);
 
-        fw_log(fw, RT_LOG_WARNING, "CMD = 0x%02x [%s] is not supported on channel BUF_H2T", header->id,
+        fw_log(fw, RT_LOG_WARNING, PR_LINE_COMMAND " is not supported on channel BUF_H2T", header->id,
                name ? name : "unknown");
         return PR_STATUS_UNKNOWN_COMMAND;
     }
     if (header->size != sizeof(*body)) {
-        fw_log(fw, RT_LOG_WARNING, "CMD = 0x%02x [%s]: the body has 0x%x bytes, not 0x%zx", header->id,
+        fw_log(fw, RT_LOG_WARNING, PR_LINE_COMMAND ": the body has 0x%x bytes, not 0x%zx", header->id,
                pr_command_name(header->id), header->size, sizeof(*body));
         return PR_STATUS_BAD_SIZE;
     }
+    if (fw_rule(fw, PR_RULE_FW_PRIORITY, header->priority < PR_PRIORITIES, header->priority))
+        return PR_STATUS_BAD_ARGUMENT;
     return fw_loadpool_return(fw, body);
 }
 
@@ -61,7 +65,7 @@ static void log_check(struct fw *fw, const struct pr_command_header *header, enu
 {
     const char *name = pr_command_name(header->id);
 
-    fw_log(fw, RT_LOG_INFO, "RPC check: CMD = 0x%02x [%s], 0x%x bytes: %s", header->id,
+    fw_log(fw, RT_LOG_INFO, "RPC check: " PR_LINE_COMMAND ", 0x%x bytes: %s", header->id,
            name ? name : "unknown", header->size, pr_status_text(status));
 }
 

@@ -5,8 +5,24 @@
 #include "firmware/disposition.h"
 #include "firmware/log.h"
 #include "firmware/retained.h"
+#include "firmware/rule.h"
 #include "firmware/shared.h"
 #include "rtkernel/irq.h"
+
+/* The slot's length and the header's `size` name the same bytes, and the copy has all of them. */
+static enum pr_status check_size(struct fw *fw, const struct pr_slot *slot,
+                                 const struct pr_command_header *header, size_t capacity)
+{
+    const uint64_t most = slot->length < capacity ? slot->length : capacity;
+    const uint64_t bytes = sizeof(*header) + (uint64_t)header->size;
+    const enum pr_status status = fw_rule(fw, PR_RULE_MESSAGE_SIZE, most >= bytes, header->size);
+
+    if (status || bytes == slot->length)
+        return status;
+    fw_log(fw, RT_LOG_WARNING, "a message of 0x%llx bytes is refused: its header is for 0x%llx",
+           (unsigned long long)slot->length, (unsigned long long)bytes);
+    return PR_STATUS_BAD_SIZE;
+}
 
 bool fw_message_fetch(struct fw *fw, const struct pr_slot *slot, void *copy, size_t capacity,
                       enum pr_status *status)
@@ -20,14 +36,14 @@ bool fw_message_fetch(struct fw *fw, const struct pr_slot *slot, void *copy, siz
                (unsigned long long)slot->length, (unsigned long long)slot->address);
         return false;
     }
-    *status = whole && header->size == slot->length - sizeof(*header) ? PR_STATUS_OK : PR_STATUS_BAD_SIZE;
+    *status = check_size(fw, slot, header, capacity);
     return true;
 }
 
 size_t fw_message_capacity(const struct pr_slot *slot)
 {
-    return slot->reply > slot->length && slot->reply <= PR_MESSAGE_BYTES_MAX ? (size_t)slot->reply
-                                                                             : (size_t)slot->length;
+    return slot->reply > slot->length && slot->reply < PR_MESSAGE_BYTES_MAX ? (size_t)slot->reply
+                                                                            : (size_t)slot->length;
 }
 
 void fw_message_answer(struct fw *fw, const struct pr_slot *slot, struct pr_command_header *header,

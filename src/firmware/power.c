@@ -104,14 +104,25 @@ _Noreturn void fw_power_down(struct fw *fw)
     rt_port_halt(fw->port);
 }
 
+/* The power-state registers of the board whose engine this is; 0: no board has an engine here. */
+static uint64_t board_pmu(const struct fw *fw)
+{
+    for (unsigned i = 0; i < PR_CHIP_COUNT; i++)
+        if (pr_board_table[i].container == fw->registers)
+            return pr_board_table[i].pmu;
+    return 0;
+}
+
+/* Any other base would be an access to registers that may not exist, which the processor does not survive. */
 enum pr_status fw_power_set_base(struct fw *fw, struct pr_command_header *header, void *body)
 {
     const struct pr_body_pmu *arguments = body;
+    const uint64_t pmu = board_pmu(fw);
 
     (void)header;
-    if (!arguments->base || arguments->base % PR_PAGE_BYTES) {
-        fw_log(fw, RT_LOG_WARNING, "PMU base 0x%llx is 0 or not aligned to 0x%x",
-               (unsigned long long)arguments->base, PR_PAGE_BYTES);
+    if (!arguments->base || arguments->base != pmu) {
+        fw_log(fw, RT_LOG_WARNING, "PMU base 0x%llx is refused: the board's is 0x%llx",
+               (unsigned long long)arguments->base, (unsigned long long)pmu);
         return PR_STATUS_BAD_ARGUMENT;
     }
     fw->power.pmu = arguments->base;

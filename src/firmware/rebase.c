@@ -4,6 +4,7 @@
 
 #include "firmware/log.h"
 #include "firmware/program.h"
+#include "firmware/rule.h"
 #include "protocol/dart_regs.h"
 #include "rtkernel/heap.h"
 #include "rtkernel/irq.h"
@@ -278,8 +279,6 @@ static const char *premap_wrong(const struct fw_program *program, const struct p
 {
     if (body->operations != 1)
         return "does not have exactly one operation";
-    if (body->buffers != 1)
-        return "breaks pPreMapOp->nbrOfBuffers == 1";
     if (!body->pool || body->zero)
         return "is for the pool of calls, or has a reserved word that is not 0";
     if (!body->buffer.address || !body->buffer.bytes)
@@ -291,10 +290,13 @@ enum pr_status fw_rebase_premap(struct fw *fw, const struct fw_program *program,
                                 const struct pr_body_premap *body)
 {
     const struct pr_buffer *buffer = &body->buffer;
+    const enum pr_status status = fw_rule(fw, PR_RULE_PREMAP_BUFFERS, body->buffers == 1, body->buffers);
     const char *wrong = premap_wrong(program, body);
     struct fw_binding *entry;
     uint32_t previous;
 
+    if (status)
+        return status;
     if (!wrong) {
         previous = rt_irq_mask(fw->kernel);
         entry = find(rebase, buffer, set_of(buffer));

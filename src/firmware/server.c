@@ -22,7 +22,7 @@ static void handle(struct fw *fw, enum pr_channel channel, const struct pr_slot 
     enum pr_status status;
     size_t reply = 0;
 
-    if (fw_message_fetch(fw, slot, header, PR_MESSAGE_BYTES_MAX, &status)) {
+    if (fw_message_fetch(fw, slot, header, PR_MESSAGE_BYTES_MAX - 1, &status)) {
         const uint32_t ticket = fw_message_record(fw, channel, header);
 
         if (!status)

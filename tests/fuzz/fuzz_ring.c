@@ -17,8 +17,17 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MESSAGE_MAX 0x400u
+/*
+ * A machine takes so many inputs. After PR_LOAD_CALLS calls the firmware asks the host for its time, and the
+ * driver answers on this ring, at the place where it left off: the inputs would no longer be where the
+ * firmware looks.
+ */
+#define INPUTS_MAX 4000u
+_Static_assert(INPUTS_MAX < PR_LOAD_CALLS - 1, "an input is one call at most, and the first call is ours");
 
 static struct ane_machine *machine;
+static struct iorig_accumulator accumulator;
+static unsigned inputs;
 static struct pr_slot *ring;
 static uint64_t slots, next, cell; /* device address of a message cell */
 
@@ -26,18 +35,29 @@ static void make(void)
 {
     struct ane_machine_config config = {.size = sizeof(config), .firmware = 1};
     const struct pr_channel_record *record;
-    struct iorig_accumulator a;
 
     if (ane_machine_create(&config, &machine))
         abort();
-    iorig_accumulator_make(&a, ane_machine_service(machine), 1, 16);
+    iorig_accumulator_make(&accumulator, ane_machine_service(machine), 1, 16);
     record = inside_channel(machine);
     slots = record->slots;
     ring = inside_ring(machine);
-    if (iorig_accumulator_step(&a))
+    if (iorig_accumulator_step(&accumulator))
         abort();
     cell = ring[0].address & ~PR_SLOT_OWNER;
     next = 1;
+    inputs = 0;
+}
+
+static void renew(void)
+{
+    if (machine && inputs < INPUTS_MAX)
+        return;
+    if (machine) {
+        iorig_accumulator_release(&accumulator);
+        ane_machine_destroy(machine);
+    }
+    make();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -45,10 +65,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pr_slot *slot;
     size_t message;
 
-    if (!machine)
-        make();
     if (size < 25)
         return 0;
+    renew();
+    inputs++;
     message = size - 25 < MESSAGE_MAX ? size - 25 : MESSAGE_MAX;
     memcpy(inside_memory(machine, cell, MESSAGE_MAX), data + 25, message);
     slot = &ring[next++ % slots];

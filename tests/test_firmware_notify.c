@@ -532,7 +532,7 @@ static void a_time_profile_is_shown(void **state)
     show.one = 0;
     assert_int_equal(fwrig_control(rig, PR_CMD_TIMEPROFILE_SHOW, &show, sizeof(show)),
                      PR_STATUS_BAD_ARGUMENT);
-    assert_int_equal(fwrig_control(rig, PR_CMD_TIMEPROFILE_SHOW, &show, 20), PR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(fwrig_control(rig, PR_CMD_TIMEPROFILE_SHOW, &show, 20), PR_STATUS_BAD_SIZE);
     assert_int_equal(fwrig_control(rig, PR_CMD_TIMEPROFILE_SHOW, &show, 16), PR_STATUS_OK); /* the clocks */
 }
 

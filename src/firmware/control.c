@@ -70,16 +70,16 @@ static enum pr_status default_setting(struct fw *fw, struct pr_command_header *h
 {
     const struct pr_body_setting *setting = body;
 
-    if (fw->server.loads) {
-        fw_log(fw, RT_LOG_WARNING, "default settings are refused: %llu programs were loaded before",
-               (unsigned long long)fw->server.loads);
-        return PR_STATUS_WRONG_STATE;
-    }
     if (setting->count > BASE_COUNT_OF(setting->row) ||
         header->size != offsetof(struct pr_body_setting, row) + setting->count * sizeof(setting->row[0])) {
         fw_log(fw, RT_LOG_WARNING, "%llu default settings do not have 0x%x bytes",
                (unsigned long long)setting->count, header->size);
         return PR_STATUS_BAD_SIZE;
+    }
+    if (fw->server.loads) {
+        fw_log(fw, RT_LOG_WARNING, "default settings are refused: %llu programs were loaded before",
+               (unsigned long long)fw->server.loads);
+        return PR_STATUS_WRONG_STATE;
     }
     return fw_tunables_set(fw, header, body);
 }

@@ -103,11 +103,13 @@ enum pr_status fw_setting_profile_show(struct fw *fw, struct pr_command_header *
     struct pr_body_profile_show *show = body;
     const struct pr_body_profile so_far = profile(fw);
 
-    if (header->size < sizeof(*show) || show->one != 1) {
-        fw_log(fw, RT_LOG_WARNING,
-               "a time profile is not shown: the body has 0x%x bytes and begins with %u, "
-               "not 0x%zx and 1",
-               header->size, show->one, sizeof(*show));
+    if (header->size != sizeof(*show)) {
+        fw_log(fw, RT_LOG_WARNING, "a time profile is not shown: the body has 0x%x bytes, not 0x%zx",
+               header->size, sizeof(*show));
+        return PR_STATUS_BAD_SIZE;
+    }
+    if (show->one != 1) {
+        fw_log(fw, RT_LOG_WARNING, "a time profile is not shown: the body begins with %u, not 1", show->one);
         return PR_STATUS_BAD_ARGUMENT;
     }
     if (!fw->setting.profiling) {

@@ -58,17 +58,17 @@ enum pr_status fw_tunables_load(struct fw *fw, struct pr_command_header *header,
 {
     const struct pr_body_reg_file *file = body;
 
-    if (fw->server.loads) {
-        fw_log(fw, RT_LOG_WARNING, "a register file is refused: %llu programs were loaded before",
-               (unsigned long long)fw->server.loads);
-        return PR_STATUS_WRONG_STATE;
-    }
     if (file->count > PR_REG_FILE_ROWS ||
         header->size != offsetof(struct pr_body_reg_file, row) + file->count * sizeof(file->row[0])) {
         fw_log(fw, RT_LOG_WARNING,
                "a register file of %u rows does not have 0x%x bytes; the limit is %u rows", file->count,
                header->size, PR_REG_FILE_ROWS);
         return PR_STATUS_BAD_SIZE;
+    }
+    if (fw->server.loads) {
+        fw_log(fw, RT_LOG_WARNING, "a register file is refused: %llu programs were loaded before",
+               (unsigned long long)fw->server.loads);
+        return PR_STATUS_WRONG_STATE;
     }
     for (uint32_t i = 0; i < file->count; i++) {
         const char *wrong = row_wrong(file->row[i].reg, file->row[i].value);

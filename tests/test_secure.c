@@ -107,7 +107,9 @@ static void close_it(struct action *action)
 
 static void crash(struct action *action)
 {
+    assert_true(mach_enter(machine)); /* on a thread of its own */
     mach_cpu_inject(machine, RT_FAULT_SYNC, "in secure mode");
+    mach_leave(machine);
     action->status = kIOReturnSuccess;
 }
 

@@ -69,6 +69,64 @@ status=$?
 grep -qx "64 slots are right" "$work/log" || status=1
 report "a key-value cache is filled by triggers alone" $status "$work/log"
 
+cp "$root/examples/preempted.c" "$root/examples/preempted.mil" "$work"
+{
+    "$ANEMONE" compile preempted.mil --output preempted.bundle
+    # shellcheck disable=SC2086
+    $cc -std=c11 -pedantic -Wall -Wextra -Werror preempted.c $flags -o preempted
+    ./preempted preempted.bundle preempted.bin && "$ANEMONE" trace preempted.bin --viewer >preempted.json
+} >"$work/log" 2>&1
+status=$?
+grep -qx "4 executions and 2 requests are right" "$work/log" || status=1
+report "a chain is interrupted by requests" $status "$work/log"
+
+# What a viewer needs: on each track spans follow each other or are nested. Both jobs of queue 1 interrupt queue 6 at a descriptor's
+# end, and every call has arrows to the four descriptors of its program and back. The firmware's signposts are at the
+# host's time.
+python3 - preempted.json >"$work/log" 2>&1 <<'EOF'
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+tracks = {e["tid"]: e["args"]["name"] for e in events if e.get("name") == "thread_name"}
+spans, begun = {}, {}
+for e in events:
+    ns = round(e.get("ts", 0) * 1000)
+    if e["ph"] == "X":
+        spans.setdefault(e["tid"], []).append((ns, ns + round(e["dur"] * 1000), e["name"]))
+    elif e["ph"] == "B":
+        begun.setdefault(e["tid"], []).append(e)
+    elif e["ph"] == "E":
+        begin = begun[e["tid"]].pop()
+        spans.setdefault(e["tid"], []).append((round(begin["ts"] * 1000), ns, begin["name"]))
+assert not any(begun.values()), begun
+for tid, found in spans.items():
+    outer = []
+    for start, end, name in sorted(found, key=lambda s: (s[0], -s[1])):
+        while outer and outer[-1] <= start:
+            outer.pop()
+        assert not outer or end <= outer[-1], (tracks[tid], start, end, name)
+        outer.append(end)
+on = {name: sorted(spans.get(tid, [])) for tid, name in tracks.items()}
+low, high = on["queue 6"], on["queue 1"]
+waits = [s for s in low if s[2] == "interrupted by queue 1"]
+assert len(waits) == 2 and len(low) == 4 * 4 + 2 and len(high) == 2 * 4, (low, high)
+for i, (start, end, name) in enumerate(waits):
+    assert start == high[4 * i][0] and end == high[4 * i + 3][1], (waits[i], high)
+    assert any(s[1] == start for s in low) and any(s[0] == end for s in low), low
+assert [s[2] for s in on["chains"]] == [f"execution {n} writes set {(n + 1) % 2}" for n in (1, 2, 3, 4)], on["chains"]
+pushed = [[e["ts"] for e in events if e.get("name") == name and e["ph"] == "i"] for name in ("push", "pushed")]
+assert len(pushed[0]) == len(pushed[1]) == 6, pushed
+assert all(abs(a - b) < 0.042 for a, b in zip(*pushed)), pushed  # a tick of the counter that the clocks are compared with
+arrows = {}
+for e in events:
+    if e["ph"] in "stf":
+        arrows.setdefault(e["id"], []).append((e["ts"], e["ph"], tracks[e["tid"]]))
+assert len(arrows) == 6, arrows
+for steps in arrows.values():
+    assert "".join(s[1] for s in steps) == "s" + "t" * 4 + "f" and steps == sorted(steps, key=lambda s: s[0]), steps
+    assert steps[0][2] == steps[-1][2] and len({s[2] for s in steps[1:-1]}) == 1, steps
+EOF
+report "its trace is one that a viewer shows as it was" $? "$work/log"
+
 # shellcheck disable=SC2086
 $cc -std=c11 -pedantic -Wall -Wextra -Werror overlapped.c $flags -o overlapped >"$work/log" 2>&1 &&
     [ "$(./overlapped accumulator.mil 2>"$work/log")" = 10 ]

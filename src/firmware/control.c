@@ -55,14 +55,19 @@ static enum pr_status print_enable(struct fw *fw, struct pr_command_header *head
     return PR_STATUS_OK;
 }
 
+/*
+ * The host has read both clocks when it sent the command. A host that gives its own alone gets an offset with
+ * the way of the message in it.
+ */
 static enum pr_status time_sync(struct fw *fw, struct pr_command_header *header, void *body)
 {
     struct pr_body_time *time = body;
 
     if (header->size != sizeof(*time))
         return fw_setting_profile_show(fw, header, body);
+    fw->server.host_time_offset =
+        (int64_t)(time->host_ns - (time->controller_ns ? time->controller_ns : rt_port_now(fw->port)));
     time->controller_ns = rt_port_now(fw->port);
-    fw->server.host_time_offset = (int64_t)(time->host_ns - time->controller_ns);
     return PR_STATUS_OK;
 }
 

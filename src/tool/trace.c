@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `anemone trace`: a binary trace as text or as JSON. The file is not trusted: the reader checks every
+ * `anemone trace`: a binary trace as text, as JSON or in the viewer's form. The file is not trusted: the reader checks every
  * length, and control characters are not printed. The records before a malformed one are shown, then the
  * place and the reason.
  */
@@ -11,13 +11,15 @@
 #include "protocol/trace.h"
 #include "tool/json.h"
 #include "tool/tool.h"
+#include "trace/viewer.h"
 
 const char tool_trace_help[] =
-    "anemone trace FILE [--guest-errors] [--json]\n\n"
+    "anemone trace FILE [--guest-errors] [--json] [--viewer]\n\n"
     "Prints a binary trace (`anemone run --trace FILE.bin`) as text, one line per event: virtual time\n"
     "in ns, layer, event and its fields. docs/trace.md lists the events.\n\n"
     "  --guest-errors  only events that are mistakes of the software which drives the machine\n"
-    "  --json          records as JSON, with the fields by name\n\n"
+    "  --json          records as JSON, with the fields by name\n"
+    "  --viewer        the form that trace viewers open, as of `anemone run --trace FILE.json`\n\n"
     "  anemone run net.mil --input x=in.npy --trace boot.bin && anemone trace boot.bin\n";
 
 #define TRACE_LIMIT ((size_t)1 << 30)
@@ -60,8 +62,15 @@ static void json_record(struct json *json, const struct pr_trace_record *record)
     json_object_end(json);
 }
 
-/* Every record, as text when there is no JSON to write to; false after saying where the file is wrong. */
-static bool show_records(const char *path, struct pr_trace_reader *reader, bool errors, struct json *json)
+/* Where records go: one of the two, or as text to standard output. */
+struct sink {
+    struct json *json;
+    struct trace_viewer *viewer;
+};
+
+/* Every record; false after saying where the file is wrong. */
+static bool show_records(const char *path, struct pr_trace_reader *reader, bool errors,
+                         const struct sink *sink)
 {
     struct pr_trace_record record;
     struct pr_problem problem;
@@ -69,8 +78,10 @@ static bool show_records(const char *path, struct pr_trace_reader *reader, bool 
     while (pr_trace_next(reader, &record, &problem)) {
         if (errors && pr_trace_event(record.event)->class != PR_TRACE_CLASS_GUEST_ERROR)
             continue;
-        if (json)
-            json_record(json, &record);
+        if (sink->json)
+            json_record(sink->json, &record);
+        else if (sink->viewer)
+            trace_viewer_record(sink->viewer, &record);
         else
             print_record(&record);
     }
@@ -88,16 +99,28 @@ static bool show_json(const char *path, struct pr_trace_reader *reader, bool err
     json_begin(&json, stdout);
     json_number(&json, "version", PR_TRACE_VERSION);
     json_array(&json, "records");
-    good = show_records(path, reader, errors, &json);
+    good = show_records(path, reader, errors, &(struct sink){.json = &json});
     json_array_end(&json);
     json_end(&json);
     return good;
 }
 
+static bool show_viewer(const char *path, struct pr_trace_reader *reader, bool errors)
+{
+    struct trace_viewer viewer;
+    bool good;
+
+    trace_viewer_begin(&viewer, stdout);
+    good = show_records(path, reader, errors, &(struct sink){.viewer = &viewer});
+    trace_viewer_end(&viewer);
+    return good;
+}
+
 int tool_trace(int argc, char **argv)
 {
-    bool errors = false, as_json = false, good;
-    const struct tool_option options[] = {{"guest-errors", &errors, NULL}, {"json", &as_json, NULL}, {0}};
+    bool errors = false, as_json = false, as_viewer = false, good;
+    const struct tool_option options[] = {
+        {"guest-errors", &errors, NULL}, {"json", &as_json, NULL}, {"viewer", &as_viewer, NULL}, {0}};
     struct pr_trace_reader reader;
     struct pr_problem problem;
     const char *path;
@@ -118,7 +141,9 @@ int tool_trace(int argc, char **argv)
     if (!good)
         tool_say("%s: %s", path, problem.text);
     else
-        good = as_json ? show_json(path, &reader, errors) : show_records(path, &reader, errors, NULL);
+        good = as_json     ? show_json(path, &reader, errors)
+               : as_viewer ? show_viewer(path, &reader, errors)
+                           : show_records(path, &reader, errors, &(struct sink){0});
     base_free(bytes);
     return good ? TOOL_OK : TOOL_FAILURE;
 }

@@ -17,6 +17,7 @@
 #include "firmware/terminal.h"
 #include "protocol/log_line.h"
 #include "rtkernel/format.h"
+#include "rtkernel/irq.h"
 #include "rtkernel/queue.h"
 
 #define LINES 64u /* as many as the kernel's own ring has */
@@ -104,6 +105,14 @@ void fw_hostrpc_run(struct fw *fw, const struct fw_record *record)
         fw_pump_channel(fw, FW_TASK_HOSTRPC, PR_CHANNEL_BUF_H2T, handle);
 }
 
+static void lose_line(struct fw *fw)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+
+    fw->terminal.lost++;
+    rt_irq_restore(fw->kernel, previous);
+}
+
 /* A line is for the host only while it has asked for lines and given memory for them. */
 void fw_log(struct fw *fw, enum rt_log_level level, const char *format, ...)
 {
@@ -120,7 +129,7 @@ void fw_log(struct fw *fw, enum rt_log_level level, const char *format, ...)
     if (level > RT_LOG_INFO || fw->hostrpc.muted || !fw->terminal.enabled || !fw->terminal.buffer)
         return;
     if (rt_queue_try_send(fw->hostrpc.lines, text, length))
-        fw->terminal.lost++;
+        lose_line(fw);
     else
         fw_pump_want(fw, FW_TASK_HOSTRPC, FW_REASON_LINES);
 }

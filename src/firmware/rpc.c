@@ -61,6 +61,15 @@ static uint32_t take_place(struct fw *fw, enum pr_rpc_kind kind, bool *dirty)
     return r->slot[place].uses * PR_RPC_SLOTS + place;
 }
 
+static bool refuse_call(struct fw *fw)
+{
+    const uint32_t previous = rt_irq_mask(fw->kernel);
+
+    fw->rpc.unsent++;
+    rt_irq_restore(fw->kernel, previous);
+    return false;
+}
+
 bool fw_rpc_call(struct fw *fw, enum pr_rpc_kind kind, const char *text, size_t bytes)
 {
     struct pr_notify_rpc message = {.head.id = PR_CMD_BACK_CHANNEL_RPC,
@@ -70,10 +79,8 @@ bool fw_rpc_call(struct fw *fw, enum pr_rpc_kind kind, const char *text, size_t 
     uint64_t cell;
     bool dirty;
 
-    if (fw_rpc_available(fw) < PR_RPC_POOL_LEAST) {
-        fw->rpc.unsent++;
-        return false;
-    }
+    if (fw_rpc_available(fw) < PR_RPC_POOL_LEAST)
+        return refuse_call(fw);
     message.slot = take_place(fw, kind, &dirty);
     if (dirty)
         report_dirty(fw, PR_RPC_PLACE(message.slot));
@@ -121,7 +128,7 @@ static enum pr_status take_answer(struct fw *fw, const struct pr_body_rpc *rpc)
 static enum pr_status take_payload(struct fw *fw, const struct pr_body_rpc *rpc, uint64_t *checksum)
 {
     uint8_t chunk[CHUNK_BYTES];
-    uint32_t sum = PR_FNV_BASIS;
+    uint32_t sum = PR_FNV_BASIS, previous;
 
     for (uint32_t at = 0; at < rpc->length; at += CHUNK_BYTES) {
         const uint32_t left = rpc->length - at, bytes = left < CHUNK_BYTES ? left : CHUNK_BYTES;
@@ -134,8 +141,10 @@ static enum pr_status take_payload(struct fw *fw, const struct pr_body_rpc *rpc,
         for (uint32_t i = 0; i < bytes; i++)
             sum = (sum ^ chunk[i]) * PR_FNV_PRIME;
     }
+    previous = rt_irq_mask(fw->kernel); /* the server's payloads, and those of the execution loop */
     fw->rpc.payloads++;
     *checksum = fw->rpc.checksum = sum;
+    rt_irq_restore(fw->kernel, previous);
     fw_log(fw, RT_LOG_INFO, "back channel: 0x%x bytes with checksum 0x%x", rpc->length, sum);
     return PR_STATUS_OK;
 }

@@ -666,7 +666,7 @@ static void no_message_crosses_a_restart(void **state)
     }
 }
 
-/* The same for sleep: a trigger that is still queued when the device falls asleep ends, and its caller knows. */
+/* The same for sleep: a trigger that is still queued when the device sleeps ends, and its caller knows. */
 static void no_message_crosses_a_sleep(void **state)
 {
     struct ane_inputs_ready inputs;

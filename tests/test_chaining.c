@@ -666,7 +666,7 @@ static void no_message_crosses_a_restart(void **state)
     }
 }
 
-/* The same for sleep: a trigger that is still queued when the device falls asleep ends, and its caller knows. */
+/* The same for sleep: a trigger that is still queued when the device sleeps ends, and its caller knows. */
 static void no_message_crosses_a_sleep(void **state)
 {
     struct ane_inputs_ready inputs;
@@ -727,6 +727,38 @@ static void triggers_leave_requests_to_others(void **state)
     drv_client_close(owner);
 }
 
+static IOReturn second_post;
+
+static void post_again_in_wait(struct drvrig *r)
+{
+    const struct ane_output_set set = set_of(0, surface[3]);
+
+    r->admit = NULL;
+    second_post = enqueue(&set);
+    while (drvrig_finish_one(r, 0))
+        ;
+}
+
+/* Two calls post one set: which of their buffers the set has would be known to the firmware alone. */
+static void a_set_is_posted_by_one_call_at_a_time(void **state)
+{
+    struct ane_output_set set;
+
+    (void)state;
+    prepare_plain();
+    set = set_of(0, surface[2]);
+    post(DRV_REQUESTS_PER_CLIENT); /* the first call waits for a request */
+    rig.admit = post_again_in_wait;
+    assert_int_equal(enqueue(&set), kIOReturnSuccess);
+    assert_null(rig.admit);
+    assert_int_equal(second_post, kIOReturnBusy);
+    assert_true(drv_surface_in_use(control, surface[2]) && !drv_surface_in_use(control, surface[3]));
+    set = set_of(1, surface[3]);
+    assert_int_equal(enqueue(&set), kIOReturnSuccess);
+    while (drvrig_finish_one(&rig, 0))
+        drvrig_work(&rig);
+}
+
 static void close_caller_in_wait(struct drvrig *r)
 {
     r->admit = NULL;
@@ -779,6 +811,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_message_crosses_a_sleep, make, drop),
         cmocka_unit_test_setup_teardown(a_caller_that_closes_does_not_wait, make, drop),
         cmocka_unit_test_setup_teardown(triggers_leave_requests_to_others, make, drop),
+        cmocka_unit_test_setup_teardown(a_set_is_posted_by_one_call_at_a_time, make, drop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -419,7 +419,8 @@ struct ane_chaining_reply {
 
 /*
  * Direct-path selector 3 (chosen layout): posts one output buffer set of a chain or of its group, new or
- * returned. Executions take the sets in the order in which they were posted, and wait for one.
+ * returned. Executions take the sets in the order in which they were posted, and wait for one. A set that
+ * another call is posting is kIOReturnBusy.
  */
 struct ane_output_set {
     uint64_t handle;

@@ -34,6 +34,7 @@ struct drv_chain {
     bool invalidated; /* the firmware was told so */
     bool ended;       /* the firmware has reported the end of its last execution after that */
     uint32_t sets;
+    uint32_t posting;                            /* sets that a call is about to post: a bit for each */
     struct drv_chain_set set[ANE_CHAINING_SETS]; /* of a first member: the group's */
     /* The driver's own buffers; executions of a chain run one after the other. */
     struct drv_mapping *intermediate, *scratch;

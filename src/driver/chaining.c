@@ -168,6 +168,23 @@ static IOReturn return_set(struct drv_client *caller, struct drv_chain *chain, u
     return send_set(caller, chain, &recycle);
 }
 
+/* One call at a time: the set has the buffers of the last message that the firmware has taken. */
+static IOReturn enqueue(struct drv_client *caller, struct drv_chain *chain, const struct ane_output_set *set,
+                        const struct ane_chained_buffer *list)
+{
+    const uint32_t bit = 1u << set->set;
+    IOReturn result;
+
+    if (chain->posting & bit)
+        return drv_refuse(caller->driver, kIOReturnBusy,
+                          "Output set %u of chain 0x%" PRIx64 " is being posted by another call.", set->set,
+                          chain->handle);
+    chain->posting |= bit;
+    result = set->outputs ? post_set(caller, chain, set->set, list) : return_set(caller, chain, set->set);
+    chain->posting &= ~bit;
+    return result;
+}
+
 static IOReturn check_set(struct drv *d, const struct drv_chain *chain, const struct ane_output_set *set)
 {
     const uint32_t outputs = drv_chain_procedure(chain)->outputs;
@@ -203,7 +220,7 @@ IOReturn drv_chaining_enqueue(struct drv_client *client, struct IOExternalMethod
         result = drv_chain_use(chain);
     if (result)
         return result;
-    result = set.outputs ? post_set(client, chain, set.set, list) : return_set(client, chain, set.set);
+    result = enqueue(client, chain, &set, list);
     drv_chain_unuse(chain);
     return result;
 }

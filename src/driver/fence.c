@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fences. `waits` of a request is not 0 from retain to release of one that waits; `accepted` says that the
- * firmware has it, `end_asked` that the firmware was asked to end it. Those that are still to be asked are found
- * by looking at all requests, while `d->fence_retry` is set.
+ * firmware has it, `end_asked` that the firmware was asked to end it. Those that are still to be asked are
+ * found by looking at all requests, while `d->fence_retry` is set.
  */
 #include "driver/fence.h"
 

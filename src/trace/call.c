@@ -80,11 +80,12 @@ static bool is_older(const struct trace_call *call, const struct trace_call *tha
 
 struct trace_call *trace_call_find(struct trace_calls *calls, const struct pr_trace_record *record)
 {
+    const uint32_t client = (uint32_t)pr_trace_at(record, CLIENT_RETURN, client).number,
+                   selector = (uint32_t)pr_trace_at(record, CLIENT_RETURN, selector).number;
     struct trace_call *oldest = NULL;
 
     for (struct trace_call *call = calls->call; call < calls->call + TRACE_CALLS; call++)
-        if (call->name && call->client == pr_trace_at(record, CLIENT_RETURN, client).number &&
-            call->selector == pr_trace_at(record, CLIENT_RETURN, selector).number && is_older(call, oldest))
+        if (call->name && call->client == client && call->selector == selector && is_older(call, oldest))
             oldest = call;
     return oldest;
 }

@@ -16,7 +16,9 @@ struct method {
     enum trace_call_kind kind;
 };
 
-#define METHOD(kind, selector, name, scalars_in, in, scalars_out, out, ...) {selector, in, out, #name, kind},
+#define METHOD(kind, selector, name, scalars_in, in, scalars_out, out) {selector, in, out, #name, kind},
+#define CATALOGUE(kind, selector, name, scalars_in, in, scalars_out, out, access, meaning) \
+    METHOD(kind, selector, name, scalars_in, in, scalars_out, out)
 static const struct method methods[] = {
     {ANE_CONTROL_ProgramSendRequest, sizeof(struct ane_request), sizeof(struct ane_request_reply),
      "ProgramSendRequest", TRACE_CALL_REQUEST},
@@ -25,7 +27,7 @@ static const struct method methods[] = {
     {ANE_DIRECT_ProgramInputsReady, sizeof(struct ane_inputs_ready), 0, "ProgramInputsReady",
      TRACE_CALL_TRIGGER},
     ANE_CONTROL_METHODS(METHOD, TRACE_CALL_OTHER) ANE_DIRECT_METHODS(METHOD, TRACE_CALL_OTHER)
-        ANE_HINTS_METHODS(METHOD, TRACE_CALL_OTHER) ANE_CATALOGUE_METHODS(METHOD, TRACE_CALL_OTHER)};
+        ANE_HINTS_METHODS(METHOD, TRACE_CALL_OTHER) ANE_CATALOGUE_METHODS(CATALOGUE, TRACE_CALL_OTHER)};
 
 static const struct method *method_of(const struct pr_trace_record *record)
 {

@@ -16,7 +16,9 @@ struct method {
     enum trace_call_kind kind;
 };
 
-#define METHOD(kind, selector, name, scalars_in, in, scalars_out, out, ...) {selector, in, out, #name, kind},
+#define METHOD(kind, selector, name, scalars_in, in, scalars_out, out) {selector, in, out, #name, kind},
+#define CATALOGUE(kind, selector, name, scalars_in, in, scalars_out, out, access, meaning) \
+    METHOD(kind, selector, name, scalars_in, in, scalars_out, out)
 static const struct method methods[] = {
     {ANE_CONTROL_ProgramSendRequest, sizeof(struct ane_request), sizeof(struct ane_request_reply),
      "ProgramSendRequest", TRACE_CALL_REQUEST},
@@ -25,7 +27,7 @@ static const struct method methods[] = {
     {ANE_DIRECT_ProgramInputsReady, sizeof(struct ane_inputs_ready), 0, "ProgramInputsReady",
      TRACE_CALL_TRIGGER},
     ANE_CONTROL_METHODS(METHOD, TRACE_CALL_OTHER) ANE_DIRECT_METHODS(METHOD, TRACE_CALL_OTHER)
-        ANE_HINTS_METHODS(METHOD, TRACE_CALL_OTHER) ANE_CATALOGUE_METHODS(METHOD, TRACE_CALL_OTHER)};
+        ANE_HINTS_METHODS(METHOD, TRACE_CALL_OTHER) ANE_CATALOGUE_METHODS(CATALOGUE, TRACE_CALL_OTHER)};
 
 static const struct method *method_of(const struct pr_trace_record *record)
 {
@@ -80,11 +82,12 @@ static bool is_older(const struct trace_call *call, const struct trace_call *tha
 
 struct trace_call *trace_call_find(struct trace_calls *calls, const struct pr_trace_record *record)
 {
+    const uint32_t client = (uint32_t)pr_trace_at(record, CLIENT_RETURN, client).number,
+                   selector = (uint32_t)pr_trace_at(record, CLIENT_RETURN, selector).number;
     struct trace_call *oldest = NULL;
 
     for (struct trace_call *call = calls->call; call < calls->call + TRACE_CALLS; call++)
-        if (call->name && call->client == pr_trace_at(record, CLIENT_RETURN, client).number &&
-            call->selector == pr_trace_at(record, CLIENT_RETURN, selector).number && is_older(call, oldest))
+        if (call->name && call->client == client && call->selector == selector && is_older(call, oldest))
             oldest = call;
     return oldest;
 }

@@ -399,7 +399,11 @@ static void the_firmware_reports(void **state)
 {
     static const struct {
         const char *name, *holds;
-    } rows[] = {{"tasks", "exeloop"}, {"pools", "task"}, {"arenas", ""}, {"counters", "faulted"}, {"cache", "enabled"}};
+    } rows[] = {{"tasks", "exeloop"},
+                {"pools", "task"},
+                {"arenas", ""},
+                {"counters", "faulted"},
+                {"cache", "enabled"}};
     struct subject s;
     char text[0x1800];
 

@@ -192,7 +192,7 @@ COLUMNS = [
     ("messages.header", "offset", [0x00, 0x04, 0x08, 0x0C, 0x10, 0x14]),
     ("messages.call", "field", ["nbrOfOutputBufferSets", "nbrOfWaitEvents", "nbrOfSignalEvents", "nbrOfCustomBars", "stats.buffer",
                                 "stats.size"]),
-    ("messages.container_sections", "name", ["generic", "kernel", "text", "operation", "procedure", "rebase"]),
+    ("messages.container_sections", "name", ["generic", "kernel", "text", "operation", "procedure", "rebase", "custom bars"]),
     ("abi.external_method_arguments", "offset", [0x08, 0x10, 0x20, 0x30, 0x38, 0x48, 0x50, 0x58, 0x60]),
     ("abi.device_info", "offset", [0x00, 0x08, 0x10, 0x18, 0x48, 0x50, 0x60]),
     ("abi.dispatch_record", "offset", [0x00, 0x08, 0x0C, 0x10, 0x14, 0x18]),

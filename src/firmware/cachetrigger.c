@@ -203,7 +203,9 @@ enum pr_status fw_cachetrigger_run(struct fw *fw, uint64_t length)
     return status;
 }
 
-/* The host waits for what it knows to follow: a follower that is dropped is reported as one that has ended. */
+/*
+ * The host waits for what it knows to follow: a follower that is dropped is reported as one that has ended.
+ */
 static void report_dropped(struct fw *fw, const struct fw_cache_request *request, const struct trigger *what,
                            enum pr_status status)
 {

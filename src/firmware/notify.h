@@ -28,7 +28,9 @@ static inline bool fw_notify_is_due(const struct fw *fw)
 }
 /* The execution loop: sends the oldest, if it fits; whether one was sent. The caller rings. */
 bool fw_notify_send(struct fw *fw);
-/* A mark of what has been posted up to now, signposts that are kept back included; and whether all is sent. */
+/*
+ * A mark of what has been posted up to now, signposts that are kept back included; and whether all is sent.
+ */
 static inline uint32_t fw_notify_mark(const struct fw *fw)
 {
     return fw->notify.posted + (fw->signposts.narrow.count != 0) + (fw->signposts.wide.count != 0);

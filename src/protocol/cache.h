@@ -99,9 +99,10 @@ _Static_assert(sizeof(struct pr_body_cache_install) == 0x40, "links start at 0x4
 /*
  * Groups: the members have one process and the output sets of the first member. Their outputs are those of
  * the first, or as many others of the same sizes, place by place: procedures may have buffers for themselves.
- * A set has the buffers of the first; a link names those or its source's own. The first member is active until another one is selected, and again when that one is invalidated. The handler of the first
- * member is that of the group: its trigger runs the active member. A trigger of any other member runs that
- * member if it is active and is dropped otherwise.
+ * A set has the buffers of the first; a link names those or its source's own. The first member is active
+ * until another one is selected, and again when that one is invalidated. The handler of the first member is
+ * that of the group: its trigger runs the active member. A trigger of any other member runs that member if it
+ * is active and is dropped otherwise.
  */
 
 /*

@@ -29,7 +29,7 @@ struct e5rt_execution_stream_operation {
     bool arranged;                           /* passages and request agree with the bindings */
     struct e5_binding binding[E5_PORTS_MAX]; /* inputs, then outputs */
     struct ane_request request;
-    struct e5_chain *chain; /* chain.h; NULL: it has none */
+    struct e5_chain *chain;                          /* chain.h; NULL: it has none */
     struct e5_event *completion;                     /* kept; NULL: none */
     struct e5_event *dependent[E5_DEPENDENT_EVENTS]; /* kept */
     size_t dependents;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `anemone trace`: a binary trace as text, as JSON or in the viewer's form. The file is not trusted: the reader checks every
- * length, and control characters are not printed. The records before a malformed one are shown, then the
- * place and the reason.
+ * `anemone trace`: a binary trace as text, as JSON or in the viewer's form. The file is not trusted: the
+ * reader checks every length, and control characters are not printed. The records before a malformed one are
+ * shown, then the place and the reason.
  */
 #include <stdio.h>
 #include <string.h>

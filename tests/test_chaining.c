@@ -121,7 +121,7 @@ static struct ane_inputs_ready inputs_of(uint64_t timestamp)
 
 static uint32_t *word_of(uint32_t id, uint64_t offset)
 {
-    return (uint32_t *)((uint8_t *)drvrig_surface_base(&rig, id) + offset);
+    return (uint32_t *)drvrig_surface_base(&rig, id) + offset / 4;
 }
 
 static void a_chain_goes_round(void **state)

@@ -136,10 +136,11 @@ enum pr_status fw_endpoint_unset(struct fw *fw, struct pr_command_header *header
 
 enum pr_status fw_endpoint_unset2(struct fw *fw, struct pr_command_header *header, void *body)
 {
+    const struct pr_doorbell_target none = {0};
     const enum pr_status status = unset(fw, body, BELL);
 
     (void)header;
     if (!status)
-        (void)replace_targets(fw, NULL, 0);
+        (void)replace_targets(fw, &none, 0);
     return status;
 }

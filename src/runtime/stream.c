@@ -105,7 +105,7 @@ int64_t e5rt_execution_stream_execute_sync(e5rt_execution_stream_t stream)
 {
     int64_t status = check_filled(stream, __func__);
 
-    for (size_t i = 0; i < stream->count && !status; i++)
+    for (size_t i = 0; !status && i < stream->count; i++)
         status = e5_operation_run(stream->slot[i].operation);
     return status;
 }

@@ -296,6 +296,7 @@ static void a_data_file_is_copied(void **state)
 
 static void refuses_wrong_data_files(void **state)
 {
+    uint8_t longer[sizeof(struct pr_exe_data_file) + 1] = {0};
     struct fwrig *rig = *state;
     const struct fw *fw = callrig_fw(rig);
     const struct pr_exe_data_file whole = make_file(1, IMAGE_OUTPUT);
@@ -326,7 +327,8 @@ static void refuses_wrong_data_files(void **state)
     assert_int_equal(fw->count[FW_DROPPED], 4);
     assert_int_equal(fw->count[FW_REJECTED], 13);
     assert_int_equal(send_message(rig, &whole, sizeof(whole) - 1), PR_STATUS_BAD_SIZE);
-    assert_int_equal(send_message(rig, &whole, sizeof(whole) + 1), PR_STATUS_BAD_SIZE);
+    memcpy(longer, &whole, sizeof(whole));
+    assert_int_equal(send_message(rig, longer, sizeof(longer)), PR_STATUS_BAD_SIZE);
     assert_int_equal(fw->broken[PR_RULE_CALL_SIZE], 2);
     callrig_make(&c, PR_EXE_PROCEDURE_CALL, 3);
     assert_int_equal(callrig_send(rig, &c), PR_STATUS_OK);

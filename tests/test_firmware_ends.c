@@ -186,6 +186,29 @@ static void an_invalidation_ends_executions_that_wait(void **state)
     }
 }
 
+/*
+ * On the way to secure mode triggers of other processes are dropped and counted; they do not wait for its
+ * end.
+ */
+static void a_trigger_does_not_wait_for_the_end_of_secure_mode(void **state)
+{
+    struct fwrig *rig = *state;
+    const struct pr_body_u32 word = {0};
+    const uint64_t plain = install(rig, PLAIN, false), secure = install(rig, SECURE, false);
+
+    assert_int_equal(fwrig_control(rig, PR_CMD_SECURE_MODE_START, &word, sizeof(word)), PR_STATUS_OK);
+    assert_int_equal(cacherig_trigger(rig, plain, 1), PR_STATUS_WRONG_STATE);
+    assert_int_equal(cacherig_trigger(rig, secure, 1), PR_STATUS_OK);
+    assert_int_equal(callrig_fw(rig)->secure.dropped, 1);
+    assert_int_equal(callrig_fw(rig)->secure.waiting, 1);
+    assert_int_equal(fwrig_pushes(rig), 0);
+    assert_int_equal(fwrig_control(rig, PR_CMD_SECURE_MODE_RESUME_TRANSITION, NULL, 0), PR_STATUS_OK);
+    assert_int_equal(fwrig_pushes(rig), 1);
+    assert_int_equal(cacherig_trigger(rig, plain, 2), PR_STATUS_WRONG_STATE);
+    assert_int_equal(callrig_fw(rig)->secure.dropped, 2);
+    assert_int_equal(fwrig_pushes(rig), 1);
+}
+
 /* A process ends with its calls outside of the machine, and leaves those of another. */
 static void a_process_ends_with_calls_outside_of_the_machine(void **state)
 {
@@ -379,6 +402,7 @@ int main(void)
         T(a_process_ends_with_calls_outside_of_the_machine),
         T(a_process_ends_with_executions_that_wait),
         T(quiesce_ends_calls_outside_of_the_machine),
+        T(a_trigger_does_not_wait_for_the_end_of_secure_mode),
         T(a_call_outside_of_the_machine_is_cancelled),
         T(a_member_takes_its_links_with_it),
         T(a_call_that_was_not_pushed_has_no_error),

@@ -55,8 +55,6 @@ static const struct {
     IN(MESSAGE_SIZE, "matrix"),
     IN(FW_PRIORITY, "matrix"),
     IN(PRIORITY, "rules"),
-    NEVER(PRIORITY_NORMAL,
-          "no message is of the normal band alone: realtime chains are allowed (selector 9)"),
     NEVER(QUEUE_ID,
           "a level is a priority that was checked before; test_firmware_schedule.c breaks it inside"),
     IN(EXELOOP_SIZE, "rules"),

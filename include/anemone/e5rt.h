@@ -590,7 +590,7 @@ ANE_API int64_t e5rt_execution_stream_submit_async(e5rt_execution_stream_t strea
  * The same with a limit in milliseconds of wall time. When it passes first, the completion function is called
  * with E5RT_INVALID_OPERATION, and no operation begins any more. An operation that is with the driver then
  * ends there: until it has, the stream stays busy, the engine may write outputs that it writes in place, and
- * nothing else is told of its end. 0 is over at once.
+ * nothing else reports its end. 0 is over at once.
  * E5RT_INVALID_ARGUMENT, E5RT_INVALID_OPERATION, E5RT_NO_MEMORY: as for e5rt_execution_stream_submit_async.
  */
 ANE_API int64_t e5rt_execution_stream_submit_async_with_timeout(e5rt_execution_stream_t stream,

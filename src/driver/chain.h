@@ -31,7 +31,7 @@ struct drv_chain {
     uint64_t timestamp;       /* of the last trigger */
     uint32_t users;           /* calls and triggers that use it */
     bool lost;        /* the firmware does not know it any more: it was restarted, or the device has slept */
-    bool invalidated; /* the firmware was told so */
+    bool invalidated; /* the firmware has been sent the invalidation */
     bool ended;       /* the firmware has reported the end of its last execution after that */
     uint32_t sets;
     uint32_t posting;                            /* sets that a call is about to post: a bit for each */

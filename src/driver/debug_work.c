@@ -2,7 +2,7 @@
 /*
  * The debug work processor. An item is WAITING from the firmware's call until selector 13, FETCHED until
  * selector 14, and its call is answered exactly once: then, or when it is dropped. Numbers of items are never
- * used again, so that one of an earlier registration or an earlier boot is told apart.
+ * used again, so that one of an earlier registration or an earlier boot is recognised.
  */
 #include "driver/debug_work.h"
 

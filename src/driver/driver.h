@@ -240,7 +240,7 @@ IOReturn drv_catalogue_call(struct drv_client *client, uint32_t method,
 /*
  * Shared events (anemone/iokit.h), with scalars: CREATE (value; event), VALUE (event; value), SIGNAL (event,
  * value), WAIT (event, value, nanoseconds), SHARE (event, task), RELEASE (event). The numbers are above those
- * of selectors and of the catalogue, so that a trace tells them apart. Blocks in WAIT alone, and while the
+ * of selectors and of the catalogue, so that a trace can separate them. Blocks in WAIT alone, and while the
  * device is restarted.
  */
 enum drv_event_operation {

@@ -4,7 +4,7 @@
  * until the firmware has left the mode. `entered` follows the events alone: a mode that has lost its owner on
  * the way is ended when it has been entered. A transition that cannot be resumed is not resumed later: it
  * ends at the firmware's deadline, outside of the mode. The end of a mode without an owner is asked for again
- * as soon as a command is free (`stop_owed`): nobody else may end it.
+ * as soon as a command is free (`stop_owed`): no other client may end it.
  */
 #include "driver/secure.h"
 

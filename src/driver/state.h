@@ -526,7 +526,7 @@ struct drv_recovery {
 
 /* Secure mode (secure.c). */
 struct drv_secure {
-    const struct drv_client *owner; /* who started it; NULL: nobody, or it has ended since */
+    const struct drv_client *owner; /* who started it; NULL: no client, or it has ended since */
     bool begun;                     /* from the command on, until the firmware has left it */
     bool entered;                   /* the firmware is in it, and no switch is under way */
     bool stop_owed;                 /* it has no owner, and the firmware could not be asked to leave it */

@@ -3,7 +3,7 @@
  * Notifications to the host (protocol/notification.h). Any task posts; the execution loop, whose channel
  * IO_T2H is, sends them in the order of their posts. The event of a call goes after those that were posted
  * before its end, and before those that came later, so that neither keeps the other from the host. What finds
- * no place is lost and counted, and the host is told how many once there is room.
+ * no place is lost and counted, and their number is sent to the host once there is room.
  */
 #ifndef FIRMWARE_NOTIFY_H
 #define FIRMWARE_NOTIFY_H

@@ -107,7 +107,7 @@ struct rt_port_line {
 void rt_port_log(struct rt_port *port, const struct rt_port_line *line);
 /*
  * A mark for who watches the processor from outside, such as a trace. What a code and its words mean is the
- * program's above the kernel; a port that has nobody watching does nothing. Any context.
+ * program's above the kernel; a port that is not watched does nothing. Any context.
  */
 void rt_port_mark(struct rt_port *port, uint32_t code, const uint64_t *word, size_t words);
 /*

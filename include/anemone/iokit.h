@@ -51,6 +51,14 @@ ANE_API ane_task_t ane_task_create(const char *const *entitlements, unsigned cou
                                    const uint8_t *cdhash);
 
 /*
+ * Makes an identity that acts for another: it is the task `task` to surfaces, events and programs (their owner,
+ * team and hash), and has these entitlements instead, with anemone.raw-images as `task` has it. For a broker
+ * that opens the device on behalf of its clients. It may outlive `task`. Else as ane_task_create; 0 also when
+ * there is no such task, or it is 0.
+ */
+ANE_API ane_task_t ane_task_delegate(ane_task_t task, const char *const *entitlements, unsigned count);
+
+/*
  * Releases an identity: its id names nothing from now on. Clients that are open, and surfaces, keep the
  * identity. An id that names nothing is ignored. Does not block.
  */
@@ -455,6 +463,13 @@ ANE_API int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id);
  * Does not block.
  */
 ANE_API void *ane_surface_base(uint32_t id);
+
+/*
+ * A descriptor of the memory file that a surface is, for another process to map: its size is sealed. It belongs
+ * to the surface: the caller does not close it, and it is gone with the surface. Does not block.
+ * The descriptor, or -ENOENT when there is no such surface.
+ */
+ANE_API int ane_surface_descriptor(uint32_t id);
 
 /* The size of a surface in bytes, as it was asked for; 0 when there is no such surface. Does not block. */
 ANE_API size_t ane_surface_lookup(uint32_t id);

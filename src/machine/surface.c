@@ -159,6 +159,19 @@ void *ane_surface_base(uint32_t id)
     return base;
 }
 
+int ane_surface_descriptor(uint32_t id)
+{
+    struct base_error *error = mach_error_begin();
+    struct surface *surface;
+    int file;
+
+    pthread_mutex_lock(&table_lock);
+    surface = find_surface(id);
+    file = surface && surface->live ? surface->file : base_fail(error, ENOENT, "There is no surface %u.", id);
+    pthread_mutex_unlock(&table_lock);
+    return file;
+}
+
 size_t ane_surface_lookup(uint32_t id)
 {
     struct surface *surface;

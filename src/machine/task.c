@@ -56,6 +56,7 @@ static int check(const char *const *entitlements, unsigned count, const char *te
     return 0;
 }
 
+/* The identity's task is its own id, unless it acts for another. */
 static ane_task_t add(const struct drv_identity *identity)
 {
     ane_task_t id = 0;
@@ -65,7 +66,8 @@ static ane_task_t add(const struct drv_identity *identity)
         if (!task_table[i].id) {
             id = ++last_id;
             task_table[i] = (struct task){id, *identity};
-            task_table[i].identity.task = id;
+            if (!identity->task)
+                task_table[i].identity.task = id;
         }
     mach_tables_unlock();
     return id;
@@ -80,6 +82,7 @@ ane_task_t ane_task_create(const char *const *entitlements, unsigned count, cons
     if (check(entitlements, count, team_id))
         return 0;
     identity.entitlements = entitlement_set(entitlements, count);
+    identity.developer = identity.entitlements & PR_ENTITLEMENT_BIT(RAW_IMAGES);
     if (team_id)
         memcpy(identity.team, team_id, strlen(team_id) + 1);
     if (cdhash) {
@@ -89,6 +92,26 @@ ane_task_t ane_task_create(const char *const *entitlements, unsigned count, cons
     id = add(&identity);
     if (!id)
         base_fail(mach_error(), ENOSPC, "Task create: %u tasks exist already; release one.", TASKS_MAX);
+    return id;
+}
+
+ane_task_t ane_task_delegate(ane_task_t task, const char *const *entitlements, unsigned count)
+{
+    struct drv_identity identity;
+    ane_task_t id;
+
+    if (check(entitlements, count, NULL))
+        return 0;
+    if (!task) {
+        base_fail(mach_error(), EINVAL, "Task delegate: task 0 is the process itself, which needs no other.");
+        return 0;
+    }
+    if (!mach_task_identity(task, &identity))
+        return 0;
+    identity.entitlements = entitlement_set(entitlements, count);
+    id = add(&identity);
+    if (!id)
+        base_fail(mach_error(), ENOSPC, "Task delegate: %u tasks exist already; release one.", TASKS_MAX);
     return id;
 }
 

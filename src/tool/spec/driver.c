@@ -229,14 +229,12 @@ void spec_driver(struct spec *spec)
 void spec_entitlements(struct spec *spec)
 {
     spec_table_begin(spec, spec->section, entitlement_columns);
-    /* The tables of the seeds; a key that is chosen is not among them. */
-#define X(id, a, b, c, d)                                 \
-    if (PR_ENTITLEMENT_##id != PR_ENTITLEMENT_RAW_ACCESS) \
+    /* The tables of the seeds; keys that are chosen are not among them. */
+    enum { OPEN, DRIVER, PROPERTY, BROKER, SANDBOX, SLOT };
+#define X(id, a, b, c, d) \
+    if (d != PROPERTY)    \
         SPEC_PUT(spec, SPEC_T(a), SPEC_T(b), SPEC_T(c), SPEC_T(#d));
     PR_ENTITLEMENTS(X)
-#undef X
-#define X(a, b, c, d) SPEC_T(a), SPEC_T(b), SPEC_T(c), SPEC_T(#d),
-    SPEC_PUT(spec, FACT_ENTITLEMENTS(X));
 #undef X
     spec_table_end(spec);
 }

@@ -14,26 +14,6 @@
     X("H11ANEInDirectPathClient", "direct path: enqueue, memory-map, session-hint")         \
     X("ANEClientHints", "scheduling-hint client (setClientHint)")
 
-/* Table 27.8, the broker's own family: X(key, capability, holders, kind). The others: entitlement.h. */
-#define FACT_ENTITLEMENTS(X)                                                                                \
-    X("com.apple.aned.private.allow", "baseline: compile, load, instantiate through the broker", "18",      \
-      BROKER)                                                                                               \
-    X("com.apple.aned.private.ANEAccess.allow", "inference-client access-grant variant", "14", BROKER)      \
-    X("com.apple.aned.private.adapterWeight.allow",                                                         \
-      "stream adapter weights onto a shared resident base model", "5", BROKER)                              \
-    X("com.apple.aned.private.processModelShare.allow", "share one resident model across processes", "4",   \
-      BROKER)                                                                                               \
-    X("com.apple.aned.private.secondaryANECompilerServiceAccess.allow",                                     \
-      "the longer-duration compiler service for large models", "1", BROKER)                                 \
-    X("com.apple.aned.private.aggressivePowerSaving", "the aggressive-power-saving execution mode",         \
-      "gate helper only", BROKER)                                                                           \
-    X("com.apple.aned.private.modelPurgeInAllPartitions", "purge models across all cache partitions",       \
-      "gate helper only", BROKER)                                                                           \
-    X("com.apple.security.temporary-exception.iokit-user-client-class",                                     \
-      "open the direct-path user client for own submission", "27", BROKER)                                  \
-    X("com.apple.security.ts.ane-client", "trust-cache blessed-client slot for latency-critical consumers", \
-      "5", BROKER)
-
 /* Table 28.2. The other numbers of the node: dart_regs.h. */
 #define FACT_DART_APERTURE_BASE      0x0u
 #define FACT_DART_ISOLATION_CONTEXTS 7u               /* mapper-ane0-iso1 to iso7, beside the base */

@@ -2,8 +2,8 @@
 /*
  * The broker, which compiles, loads and instantiates models for every process of a machine that is served
  * (docs/service.md). It holds the entitlement to open the device; its clients do not. A program of e5rt.h
- * needs nothing of this header: the runtime calls the broker by itself. It is for what e5rt.h has no call for:
- * adapters, sharing, residency and power arguments, the cache.
+ * needs nothing of this header: the runtime calls the broker by itself. It is for what e5rt.h has no call
+ * for: adapters, sharing, residency and power arguments, the cache.
  *
  *     ane_broker_connect -> ane_broker_compile -> ane_broker_load -> ane_broker_submit ... ->
  *     ane_broker_release -> ane_broker_disconnect

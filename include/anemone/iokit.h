@@ -51,10 +51,10 @@ ANE_API ane_task_t ane_task_create(const char *const *entitlements, unsigned cou
                                    const uint8_t *cdhash);
 
 /*
- * Makes an identity that acts for another: it is the task `task` to surfaces, events and programs (their owner,
- * team and hash), and has these entitlements instead, with anemone.raw-images as `task` has it. For a broker
- * that opens the device on behalf of its clients. It may outlive `task`. Else as ane_task_create; 0 also when
- * there is no such task, or it is 0.
+ * Makes an identity that acts for another: it is the task `task` to surfaces, events and programs (their
+ * owner, team and hash), and has these entitlements instead, with anemone.raw-images as `task` has it. For a
+ * broker that opens the device on behalf of its clients. It may outlive `task`. Else as ane_task_create; 0
+ * also when there is no such task, or it is 0.
  */
 ANE_API ane_task_t ane_task_delegate(ane_task_t task, const char *const *entitlements, unsigned count);
 
@@ -465,9 +465,9 @@ ANE_API int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id);
 ANE_API void *ane_surface_base(uint32_t id);
 
 /*
- * A descriptor of the memory file that a surface is, for another process to map: its size is sealed. It belongs
- * to the surface: the caller does not close it, and it is gone with the surface. Does not block.
- * The descriptor, or -ENOENT when there is no such surface.
+ * A descriptor of the memory file that a surface is, for another process to map: its size is sealed. It
+ * belongs to the surface: the caller does not close it, and it is gone with the surface. Does not block. The
+ * descriptor, or -ENOENT when there is no such surface.
  */
 ANE_API int ane_surface_descriptor(uint32_t id);
 

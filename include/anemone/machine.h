@@ -405,16 +405,16 @@ struct ane_machine_client {
 };
 
 /*
- * Copies up to `room` clients that are open, oldest first. How many there are, or a negative errno: -EINVAL when
- * clients is NULL and room is not 0; -ENODEV when the machine has no firmware; -EPERM as above.
+ * Copies up to `room` clients that are open, oldest first. How many there are, or a negative errno: -EINVAL
+ * when clients is NULL and room is not 0; -ENODEV when the machine has no firmware; -EPERM as above.
  */
 ANE_API long ane_machine_clients(struct ane_machine *machine, struct ane_machine_client *clients,
                                  size_t room);
 
 /*
- * Memory of programs. A program that is wired has its text, weights and tables in DRAM, mapped for the engine;
- * one that was unwired has them in host memory, and is wired again when it is used next. An instance that opted
- * out (ANE_INSTANCE_KEEP_WIRED) is not unwired.
+ * Memory of programs. A program that is wired has its text, weights and tables in DRAM, mapped for the
+ * engine; one that was unwired has them in host memory, and is wired again when it is used next. An instance
+ * that opted out (ANE_INSTANCE_KEEP_WIRED) is not unwired.
  */
 struct ane_machine_residency {
     size_t size;               /* set by the caller to sizeof(struct ane_machine_residency) */
@@ -430,8 +430,8 @@ struct ane_machine_residency {
  *     unwired, the one that was idle longest first. A limit of 0 unwires all of those.
  *   - When every instance asks for power saving and none was used for `passes` passes (with aggressive power
  *     saving: since the last pass), the device sleeps.
- * *now, whose size the caller has set, may be NULL. Waits while requests have the gate; does not wake the device.
- * 0, or -EINVAL when the size is another; -ENODEV when the machine has no firmware; -EPERM as above.
+ * *now, whose size the caller has set, may be NULL. Waits while requests have the gate; does not wake the
+ * device. 0, or -EINVAL when the size is another; -ENODEV when the machine has no firmware; -EPERM as above.
  */
 ANE_API int ane_machine_reclaim(struct ane_machine *machine, uint64_t limit, uint32_t passes,
                                 struct ane_machine_residency *now);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages with descriptors on a SOCK_SEQPACKET socket: each is whole or absent. A call that is interrupted by
- * a signal goes on. No call raises SIGPIPE.
+ * Messages with descriptors on a SOCK_SEQPACKET socket: each is whole or absent. A call that is interrupted
+ * by a signal goes on. No call raises SIGPIPE.
  */
 #ifndef BASE_PACKET_H
 #define BASE_PACKET_H
@@ -19,9 +19,9 @@ int base_packet_send(int socket, const void *head, size_t head_size, const void 
                      const int *fds, unsigned count, int wait);
 
 /*
- * Receives one message. The size, or 0 when the other end is closed; or a negative errno, and no descriptor is
- * kept: -EMSGSIZE for a message above `room` or with more descriptors than `most`. Descriptors close on exec
- * and are the caller's; *count says how many came.
+ * Receives one message. The size, or 0 when the other end is closed; or a negative errno, and no descriptor
+ * is kept: -EMSGSIZE for a message above `room` or with more descriptors than `most`. Descriptors close on
+ * exec and are the caller's; *count says how many came.
  */
 long base_packet_receive(int socket, void *bytes, size_t room, int *fds, unsigned most, unsigned *count);
 

@@ -219,7 +219,9 @@ struct pr_broker_order_purge {
 #define PR_COMPILE_LIMITS(X)              \
     X(ORDINARY, 0, 60u, 120u, 8ull << 30) \
     X(LONGER_DURATION, 1, 900u, 1800u, 32ull << 30)
-/* The wait of a client after its nth failure in a row: doubled from the first, up to the last; milliseconds. */
+/*
+ * The wait of a client after its nth failure in a row: doubled from the first, up to the last; milliseconds.
+ */
 #define PR_COMPILE_BACKOFF_MS     250u
 #define PR_COMPILE_BACKOFF_MAX_MS 15000u
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The service's socket: messages between a process and `anemone serve`, which plays the kernel for it. Chosen:
- * on the device this is the kernel's own call gate and mach messages.
+ * The service's socket: messages between a process and `anemone serve`, which plays the kernel for it.
+ * Chosen: on the device this is the kernel's own call gate and mach messages.
  *
  * The socket is SOCK_SEQPACKET, so a message is whole or absent. A message is struct pr_service_header, then
  * exactly the body of its row; descriptors come with it as SCM_RIGHTS. Every message of a client is answered

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ring that a session shares with the service: calls on connections, without a socket message (chosen). It
- * is a sealed memory file that the service makes, one for each session.
+ * The ring that a session shares with the service: calls on connections, without a socket message (chosen).
+ * It is a sealed memory file that the service makes, one for each session.
  *
  *     head | completions | slot 0 | slot 1 | ...
  *
  * A slot carries one call at a time. The client takes a free slot, the lowest first, fills it and sets its
- * state to POSTED; the service, which has a thread for each slot that the client has announced (message SLOT),
- * sets it to TAKEN, copies the call, makes it, writes the outcome and sets it to DONE; the client copies the
- * outcome and sets it to FREE. So a call that waits keeps no other from the service.
+ * state to POSTED; the service, which has a thread for each slot that the client has announced (message
+ * SLOT), sets it to TAKEN, copies the call, makes it, writes the outcome and sets it to DONE; the client
+ * copies the outcome and sets it to FREE. So a call that waits keeps no other from the service.
  *
  * A side that waits spins for a bounded time and then sleeps: it sets its `asleep` word to 1, looks at the
  * state once more and waits on the word (futex, shared). The other side changes the state first, then, if the
@@ -95,7 +95,8 @@ struct pr_ring_head {
 };
 
 #define PR_RING_COMPLETIONS_AT sizeof(struct pr_ring_head)
-#define PR_RING_SLOTS_AT       (PR_RING_COMPLETIONS_AT + PR_RING_COMPLETIONS * sizeof(struct pr_ring_completion))
+#define PR_RING_RECORDS        (PR_RING_COMPLETIONS * sizeof(struct pr_ring_completion))
+#define PR_RING_SLOTS_AT       (PR_RING_COMPLETIONS_AT + PR_RING_RECORDS)
 #define PR_RING_BYTES          (PR_RING_SLOTS_AT + PR_RING_SLOTS * sizeof(struct pr_ring_slot))
 
 /* How long a side spins at most before it sleeps; how long one of a blessed client (Table 27.8) does. */

@@ -33,7 +33,9 @@ int svc_client_decide(struct base_error *error);
 /* The socket's path; NULL when there is no session. */
 const char *svc_client_path(void);
 
-/* This process is the service: its surfaces get PR_SERVICE_SURFACE, and it never is a client. Before any use. */
+/*
+ * This process is the service: its surfaces get PR_SERVICE_SURFACE, and it never is a client. Before any use.
+ */
 void svc_client_is_service(void);
 /* The bit that ids of this process's own surfaces have: PR_SERVICE_SURFACE in the service, else 0. */
 uint32_t svc_client_surface_bit(void);
@@ -89,8 +91,8 @@ int svc_client_surface_create(uint32_t task, size_t bytes, uint32_t *id, int *fi
 void svc_client_surface_release(uint32_t id);
 
 /*
- * Called by the session's own thread for each record of an asynchronous call: the front end delivers it to the
- * port. Set once, before the first such call.
+ * Called by the session's own thread for each record of an asynchronous call: the front end delivers it to
+ * the port. Set once, before the first such call.
  */
 typedef void (*svc_client_delivery)(ane_port_t port, const struct ane_port_message *message);
 void svc_client_set_delivery(svc_client_delivery deliver);

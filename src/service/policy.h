@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Policy files: which caller has which team and entitlements. The folders are /etc/anemone/policy.d and
- * $XDG_CONFIG_HOME/anemone/policy.d (else $HOME/.config/...) of the service's user, or those of --policy alone.
- * Files are read in the order of their names, those that end in .policy. A file or folder that anyone but root
- * and the service's user can write is refused by name, and the service does not start.
+ * $XDG_CONFIG_HOME/anemone/policy.d (else $HOME/.config/...) of the service's user, or those of --policy
+ * alone. Files are read in the order of their names, those that end in .policy. A file or folder that anyone
+ * but root and the service's user can write is refused by name, and the service does not start.
  *
  *     # comment
  *     match uid 1000 path /usr/bin/camera digest sha256:6b1f...   one or more conditions; all must hold
@@ -14,8 +14,8 @@
  *         deny com.apple.aned.private.allow
  *
  * Every block that matches applies, in order: `allow` adds a key, `deny` takes it away again, the last `team`
- * counts. A word that is not known is an error with file and line. The default policy comes first (chosen): the
- * service's user has com.apple.aned.private.allow, which is baseline access through the broker, and opens
+ * counts. A word that is not known is an error with file and line. The default policy comes first (chosen):
+ * the service's user has com.apple.aned.private.allow, which is baseline access through the broker, and opens
  * nothing in the kernel; others have nothing.
  */
 #ifndef SERVICE_POLICY_H

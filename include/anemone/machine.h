@@ -426,7 +426,7 @@ struct ane_machine_residency {
 
 /*
  * One pass of the worker that gives memory and power back; a service calls it again and again.
- *   - While programs have more than `limit` bytes wired, programs that no request has used for `passes` passes are
+ *   - While programs have more than `limit` bytes wired, those that no request has used for `passes` passes are
  *     unwired, the one that was idle longest first. A limit of 0 unwires all of those.
  *   - When every instance asks for power saving and none was used for `passes` passes (with aggressive power
  *     saving: since the last pass), the device sleeps.

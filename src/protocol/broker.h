@@ -20,6 +20,11 @@
 #define PR_BROKER_NAME  256u
 #define PR_BROKER_FILES 64u /* weight files of an adapter: ANE_INSTANCE_WEIGHTS */
 
+/* No body: its size counts as 0. */
+struct pr_broker_none {
+    char nothing;
+};
+
 /*
  * Tiers. A client is in the first whose condition holds: it belongs to another user than the service
  * (PER_USER); it holds a key of the restricted methods (RESTRICTED); any other that is admitted.
@@ -225,10 +230,8 @@ struct pr_broker_order_purge {
 #define PR_COMPILE_BACKOFF_MS     250u
 #define PR_COMPILE_BACKOFF_MAX_MS 15000u
 
-#define PR_BROKER_BYTES(body) (sizeof(struct pr_broker_##body) == 1 ? 0 : sizeof(struct pr_broker_##body))
-struct pr_broker_none {
-    char nothing;
-};
+#define PR_BROKER_BYTES(body) \
+    (sizeof(struct pr_broker_##body) == sizeof(struct pr_broker_none) ? 0 : sizeof(struct pr_broker_##body))
 
 _Static_assert(sizeof(struct pr_broker_submit) <= PR_SERVICE_BODY, "a body");
 _Static_assert(sizeof(struct pr_broker_adapter) <= PR_SERVICE_BODY, "a body");

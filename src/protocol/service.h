@@ -37,9 +37,9 @@ struct pr_service_header {
  * Numbers of the kernel objects that a client of the service names: those that the service's process uses
  * itself, with a bit that none of a process's own have. So a process may have a machine of its own beside.
  */
-#define PR_SERVICE_ENTRY   0x40000000u /* registry entries, the device among them */
-#define PR_SERVICE_CONNECT 0x50000000u /* connections */
-#define PR_SERVICE_SURFACE 0x80000000u /* surfaces: all that are made in the service's process have it */
+#define PR_SERVICE_ENTRY_BASE   0x40000000u /* registry entries, the device among them */
+#define PR_SERVICE_CONNECT_BASE 0x50000000u /* connections */
+#define PR_SERVICE_SURFACE_BIT  0x80000000u /* surfaces: all that are made in the service's process have it */
 
 /* What a session may have (chosen). */
 #define PR_SERVICE_SESSIONS     128u

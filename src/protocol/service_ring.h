@@ -58,7 +58,7 @@ struct pr_ring_slot {
     uint32_t client_asleep;  /* +0x004 futex */
     uint32_t service_asleep; /* +0x008 futex */
     uint32_t operation;      /* +0x00c enum pr_ring_operation */
-    uint32_t connect;        /* +0x010 with PR_SERVICE_CONNECT */
+    uint32_t connect;        /* +0x010 with PR_SERVICE_CONNECT_BASE */
     uint32_t selector;       /* +0x014 */
     uint32_t scalars_in, scalars_out;
     uint32_t struct_in, struct_out; /* bytes */

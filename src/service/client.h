@@ -34,21 +34,22 @@ int svc_client_decide(struct base_error *error);
 const char *svc_client_path(void);
 
 /*
- * This process is the service: its surfaces get PR_SERVICE_SURFACE, and it never is a client. Before any use.
+ * This process is the service: its surfaces get PR_SERVICE_SURFACE_BIT, and it never is a client. Before any
+ * use.
  */
 void svc_client_is_service(void);
-/* The bit that ids of this process's own surfaces have: PR_SERVICE_SURFACE in the service, else 0. */
+/* The bit that ids of this process's own surfaces have: PR_SERVICE_SURFACE_BIT in the service, else 0. */
 uint32_t svc_client_surface_bit(void);
 /* The session is that socket's: for the broker, which inherits it. Before any use. 0 or a negative errno. */
 int svc_client_adopt(int socket);
 
 static inline bool svc_client_has_entry(io_service_t entry)
 {
-    return entry >= PR_SERVICE_ENTRY && entry < PR_SERVICE_CONNECT;
+    return entry >= PR_SERVICE_ENTRY_BASE && entry < PR_SERVICE_CONNECT_BASE;
 }
 static inline bool svc_client_has_connect(io_connect_t connect)
 {
-    return connect >= PR_SERVICE_CONNECT && connect < PR_SERVICE_SURFACE;
+    return connect >= PR_SERVICE_CONNECT_BASE && connect < PR_SERVICE_SURFACE_BIT;
 }
 
 /* Registry. `name` results are constants. */

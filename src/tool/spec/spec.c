@@ -57,6 +57,8 @@ static const struct section {
     {"abi", "argument structs field by field (Tables 27.3 and 27.6)", spec_abi, false},
     {"driver", "kexts, clients and further methods (Tables 27.1 and 27.5)", spec_driver, false},
     {"entitlements", "who may do what (Tables 27.7 and 27.8)", spec_entitlements, true},
+    {"service", "messages, ring, broker methods, tiers and limits of a machine that is served", spec_service,
+     false},
     {"addressing", "buffers, spaces, rebase, alignment, fault descriptor (Tables 28.6 to 28.11)",
      spec_addressing, false},
     {"dispatch", "representations and the budget of one dispatch (Tables 2.2 and 2.3)", spec_dispatch, false},

@@ -91,6 +91,7 @@ void spec_return_codes(struct spec *spec);
 void spec_abi(struct spec *spec);
 void spec_driver(struct spec *spec);
 void spec_entitlements(struct spec *spec);
+void spec_service(struct spec *spec);
 void spec_device(struct spec *spec);
 void spec_dispatch(struct spec *spec);
 

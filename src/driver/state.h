@@ -359,9 +359,10 @@ struct drv_client {
     uint32_t busy;   /* requests and operations that need its domain to stay */
     uint32_t pinned; /* mappings made by selector 5 */
     uint32_t requests;
-    uint32_t programs;    /* that it owns */
-    uint32_t qos;         /* of requests that name none */
-    uint32_t queue_depth; /* requests under way at most */
+    uint32_t programs;             /* that it owns */
+    uint32_t qos;                  /* of requests that name none */
+    uint32_t queue_depth;          /* requests under way at most */
+    uint64_t completed, engine_ns; /* requests, and the engine's time for them */
     uint64_t token, timeout_ns;
     struct drv_domain *domain;
     struct drv_process *processes;

@@ -14,6 +14,11 @@
 
 /* A memory file of `bytes` zeros whose size is sealed, or a negative errno. */
 int base_file_memory(const char *name, uint64_t bytes);
+/*
+ * The same file under a number that is not a standard stream's, or -1 with errno set and it is closed. Takes
+ * what socket, accept or recvmsg gave, also -1.
+ */
+int base_file_above_standard(int file);
 /* A new or emptied file for writing, or NULL with errno set. */
 FILE *base_file_write(const char *path);
 

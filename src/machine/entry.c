@@ -3,11 +3,13 @@
  * Calls into a machine: who may enter, the calling thread's error, and what a fork leaves to the child.
  * mach_enter clears the thread's sentence, so one that is there afterwards is of this call. A child process
  * must not touch a machine of its parent; the generation distinguishes them without a system call. Locks are
- * taken before a fork in one order, and released in the reverse one: default machine, surfaces, tables.
+ * taken before a fork in one order, and released in the reverse one: default machine, session with the
+ * service, surfaces, tables.
  */
 #include <errno.h>
 
 #include "machine/internal.h"
+#include "service/client.h"
 
 struct base_error *mach_error(void)
 {
@@ -32,11 +34,12 @@ static atomic_ulong fork_generation;
 
 /*
  * A fork while other threads hold one of the process's tables would leave the child with a table that is
- * locked for ever. So the forking thread takes them first. Order: default machine, surfaces, tables.
+ * locked for ever. So the forking thread takes them first.
  */
 static void before_fork(void)
 {
     mach_service_fork_begin();
+    svc_client_fork_begin();
     mach_surface_fork_begin();
     mach_tables_lock();
 }
@@ -45,6 +48,7 @@ static void after_fork(void)
 {
     mach_tables_unlock();
     mach_surface_fork_end(false);
+    svc_client_fork_end(false);
     mach_service_fork_end(false);
 }
 
@@ -56,6 +60,7 @@ static void in_child(void)
     mach_connect_forked();
     mach_tables_unlock();
     mach_surface_fork_end(true);
+    svc_client_fork_end(true);
     mach_service_fork_end(true);
 }
 

@@ -282,12 +282,13 @@ void svc_session_forget(struct svc_session *session)
 
 int svc_client_broker(struct base_error *error)
 {
-    struct svc_session *session = svc_session_current();
-    int file = -1, status;
+    int file = -1, status = svc_client_decide(error);
 
-    if (!session)
+    if (status < 0)
+        return -ENODEV;
+    if (!status)
         return base_fail(error, ENODEV,
                          "This process has a machine of its own and no service, so there is no broker.");
-    status = svc_session_talk(session, PR_SERVICE_BROKER, NULL, NULL, &file, error);
+    status = svc_session_talk(svc_session_current(), PR_SERVICE_BROKER, NULL, NULL, &file, error);
     return status ? svc_session_errno(status) : base_file_above_standard(file);
 }

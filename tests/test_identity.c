@@ -281,6 +281,7 @@ static void replaced_file(void **state)
     (void)state;
     copy_file("/bin/sh", folder_path("new"), "x");
     assert_int_equal(rename(folder_path("new"), folder_path(PROGRAM)), 0);
+    copy_file("/bin/sh", folder_path(PROGRAM " (deleted)"), "x"); /* the name that /proc shows now */
     assert_int_equal(svc_identity_check(&identity), SVC_IDENTITY_SAME);
     later = take(&peer);
     assert_string_equal(later.executable, "");

@@ -22,6 +22,7 @@ static const struct tool_verb verbs[] = {
      tool_spec},
     {"compile", "a network becomes a bundle, in the cache", tool_compile_help, tool_compile},
     {"run", "a model with tensors in and tensors out", tool_run_help, tool_run},
+    {"serve", "one machine for many processes: the service with its broker", tool_serve_help, tool_serve},
     {"cache", "what the compiler keeps on disk", tool_cache_help, tool_cache},
     {"inspect", "a program image decoded: ports, buffers, every descriptor by name", tool_inspect_help,
      tool_inspect},

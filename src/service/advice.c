@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "protocol/entitlement.h"
-#include "service/session.h"
+#include "service/peer.h"
 
-void svc_advice_add(struct svc_session *session, uint32_t entitlements, struct base_error *error)
+void svc_advice_add(struct svc_peer *session, uint32_t entitlements, struct base_error *error)
 {
     uint32_t missing = entitlements & ~session->grant.entitlements;
     size_t used = strlen(error->text);
@@ -20,7 +20,7 @@ void svc_advice_add(struct svc_session *session, uint32_t entitlements, struct b
     snprintf(error->text + used, sizeof(error->text) - used, "%s%s", used ? " " : "", advice);
 }
 
-void svc_advice_add_named(struct svc_session *session, struct base_error *error)
+void svc_advice_add_named(struct svc_peer *session, struct base_error *error)
 {
     uint32_t named = 0;
 

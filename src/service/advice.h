@@ -7,11 +7,11 @@
 
 #include "base/error.h"
 
-struct svc_session;
+struct svc_peer;
 
 /* Adds the line that grants the first key of a set (enum pr_entitlement) that the session does not hold. */
-void svc_advice_add(struct svc_session *session, uint32_t entitlements, struct base_error *error);
+void svc_advice_add(struct svc_peer *session, uint32_t entitlements, struct base_error *error);
 /* The same for the first key that the sentence names and the session does not hold. */
-void svc_advice_add_named(struct svc_session *session, struct base_error *error);
+void svc_advice_add_named(struct svc_peer *session, struct base_error *error);
 
 #endif

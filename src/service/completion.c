@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "service/futex.h"
-#include "service/session.h"
+#include "service/peer.h"
 #include "service/thread.h"
 
 #define LAST_RECORDS_MS 100u
@@ -23,7 +23,7 @@ void svc_completions_init(struct svc_completions *completions)
     pthread_mutex_init(&completions->lock, NULL);
 }
 
-static void write_record(struct svc_session *session, const struct ane_port_message *message)
+static void write_record(struct svc_peer *session, const struct ane_port_message *message)
 {
     struct svc_completions *c = &session->completions;
     struct pr_ring_completion record = {.result = message->result};
@@ -45,7 +45,7 @@ static void write_record(struct svc_session *session, const struct ane_port_mess
 /* The port is released at the session's end, which ends the wait. */
 static void *deliver(void *argument)
 {
-    struct svc_session *session = argument;
+    struct svc_peer *session = argument;
     struct ane_port_message message;
 
     while (!ane_port_receive(session->completions.port, &message, UINT64_MAX))
@@ -54,7 +54,7 @@ static void *deliver(void *argument)
 }
 
 /* With the lock held. */
-static IOReturn start(struct svc_session *session, struct base_error *error)
+static IOReturn start(struct svc_peer *session, struct base_error *error)
 {
     struct svc_completions *c = &session->completions;
     int status;
@@ -74,7 +74,7 @@ static IOReturn start(struct svc_session *session, struct base_error *error)
 }
 
 /* With the lock held. */
-static bool has_room(struct svc_session *session)
+static bool has_room(struct svc_peer *session)
 {
     struct svc_completions *c = &session->completions;
     uint32_t waiting = c->produced - __atomic_load_n(&session->ring.head->consumed, __ATOMIC_SEQ_CST);
@@ -82,7 +82,7 @@ static bool has_room(struct svc_session *session)
     return waiting < PR_RING_COMPLETIONS && waiting + c->under_way < PR_RING_COMPLETIONS;
 }
 
-IOReturn svc_completions_begin(struct svc_session *session, const struct pr_ring_slot *call, uint64_t *index,
+IOReturn svc_completions_begin(struct svc_peer *session, const struct pr_ring_slot *call, uint64_t *index,
                                ane_port_t *port, struct base_error *error)
 {
     struct svc_completions *c = &session->completions;
@@ -110,7 +110,7 @@ IOReturn svc_completions_begin(struct svc_session *session, const struct pr_ring
     return status;
 }
 
-void svc_completions_cancel(struct svc_session *session, uint64_t index)
+void svc_completions_cancel(struct svc_peer *session, uint64_t index)
 {
     struct svc_completions *c = &session->completions;
 

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "protocol/service_ring.h"
 
-struct svc_session;
+struct svc_peer;
 
 struct svc_completions {
     pthread_mutex_t lock;
@@ -36,10 +36,10 @@ void svc_completions_init(struct svc_completions *completions);
  * Takes a place for a call: *index is the reference word to call with, and *port the port. kIOReturnNoResources
  * when its record might not find room.
  */
-IOReturn svc_completions_begin(struct svc_session *session, const struct pr_ring_slot *call, uint64_t *index,
+IOReturn svc_completions_begin(struct svc_peer *session, const struct pr_ring_slot *call, uint64_t *index,
                                ane_port_t *port, struct base_error *error);
 /* The call was not accepted: no record comes. */
-void svc_completions_cancel(struct svc_session *session, uint64_t index);
+void svc_completions_cancel(struct svc_peer *session, uint64_t index);
 /* Ends the thread and the port; after the connections are closed. */
 void svc_completions_end(struct svc_completions *completions);
 unsigned svc_completions_under_way(struct svc_completions *completions);

@@ -10,10 +10,10 @@
 #include "base/alloc.h"
 #include "service/keys.h"
 #include "service/log.h"
-#include "service/session.h"
+#include "service/peer.h"
 
 /* With the service's lock held: the role is the session's when there is room for one more. */
-static IOReturn admit(struct svc_session *session, enum pr_service_role role, struct base_error *error)
+static IOReturn admit(struct svc_peer *session, enum pr_service_role role, struct base_error *error)
 {
     const struct svc_service *service = session->service;
     unsigned most = role == PR_SERVICE_ROLE_OBSERVER ? SVC_OBSERVERS : PR_SERVICE_SESSIONS;
@@ -31,7 +31,7 @@ static IOReturn admit(struct svc_session *session, enum pr_service_role role, st
     return kIOReturnNoResources;
 }
 
-static ane_task_t make_task(const struct svc_session *session)
+static ane_task_t make_task(const struct svc_peer *session)
 {
     const char *list[PR_ENTITLEMENT_COUNT];
     unsigned count = svc_keys_list(session->grant.entitlements, list);
@@ -41,7 +41,7 @@ static ane_task_t make_task(const struct svc_session *session)
 }
 
 /* A place of kind SLOT, when the policy grants one and it is free. */
-static bool take_place(struct svc_session *session)
+static bool take_place(struct svc_peer *session)
 {
     unsigned taken = atomic_load(&session->service->blessed);
 
@@ -65,7 +65,7 @@ static const char *access_of(uint32_t entitlements)
     return "no access";
 }
 
-static IOReturn give_task(struct svc_session *session, enum pr_service_role role, struct base_error *error)
+static IOReturn give_task(struct svc_peer *session, enum pr_service_role role, struct base_error *error)
 {
     struct svc_service *service = session->service;
     ane_task_t task = 0;
@@ -93,7 +93,7 @@ static IOReturn give_task(struct svc_session *session, enum pr_service_role role
     return status;
 }
 
-static IOReturn give_ring(struct svc_session *session, int *file, struct base_error *error)
+static IOReturn give_ring(struct svc_peer *session, int *file, struct base_error *error)
 {
     int status = svc_ring_make(&session->ring, error);
 
@@ -106,7 +106,7 @@ static IOReturn give_ring(struct svc_session *session, int *file, struct base_er
     return kIOReturnNoResources;
 }
 
-static void fill_welcome(const struct svc_session *session, struct pr_service_welcome *welcome)
+static void fill_welcome(const struct svc_peer *session, struct pr_service_welcome *welcome)
 {
     welcome->task = session->task;
     welcome->entitlements = session->grant.entitlements;
@@ -119,7 +119,7 @@ static void fill_welcome(const struct svc_session *session, struct pr_service_we
     welcome->has_signature = session->identity.has_signature;
 }
 
-static IOReturn check_hello(const struct svc_session *session, const struct pr_service_hello *hello,
+static IOReturn check_hello(const struct svc_peer *session, const struct pr_service_hello *hello,
                             struct base_error *error)
 {
     if (session->greeted)
@@ -132,7 +132,7 @@ static IOReturn check_hello(const struct svc_session *session, const struct pr_s
     return kIOReturnBadArgument;
 }
 
-void svc_greeting_answer(struct svc_session *session, const struct pr_service_hello *hello,
+void svc_greeting_answer(struct svc_peer *session, const struct pr_service_hello *hello,
                          struct svc_reply *reply)
 {
     enum pr_service_role role = hello->role;

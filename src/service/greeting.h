@@ -8,7 +8,7 @@
 
 #include "service/message.h"
 
-void svc_greeting_answer(struct svc_session *session, const struct pr_service_hello *hello,
+void svc_greeting_answer(struct svc_peer *session, const struct pr_service_hello *hello,
                          struct svc_reply *reply);
 
 #endif

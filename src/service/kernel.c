@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "service/advice.h"
 #include "service/keys.h"
-#include "service/session.h"
+#include "service/peer.h"
 
 /* What the broker has in the kernel in addition to what its client holds: it opens, maps and sets hints. */
 #define BROKER_KEYS (PR_ENTITLEMENT_BIT(OPEN) | PR_ENTITLEMENT_BIT(MEMORY) | PR_ENTITLEMENT_BIT(SET_HINTS))
@@ -104,7 +104,7 @@ void svc_kernel_close_task(struct svc_kernel *kernel, ane_task_t task)
 /* ---- The task for which a session acts ---- */
 
 /* With the service's lock held: the identity in which the broker acts for a client, made on first use. */
-static ane_task_t delegate_of(struct svc_session *client)
+static ane_task_t delegate_of(struct svc_peer *client)
 {
     uint32_t keys = BROKER_KEYS | (client->grant.entitlements & CLIENT_KEYS);
     const char *list[PR_ENTITLEMENT_COUNT];
@@ -119,7 +119,7 @@ static ane_task_t delegate_of(struct svc_session *client)
  * The task that a message names: 0 is the session's own, and only the broker may name another. *client is
  * held, so that it does not end before what is made for it is in the tables; NULL for the session's own.
  */
-static IOReturn name_task(struct svc_session *session, uint32_t named, struct svc_session **client,
+static IOReturn name_task(struct svc_peer *session, uint32_t named, struct svc_peer **client,
                           ane_task_t *task, struct base_error *error)
 {
     *client = NULL;
@@ -138,7 +138,7 @@ static IOReturn name_task(struct svc_session *session, uint32_t named, struct sv
     if (*task)
         return kIOReturnSuccess;
     base_fail(error, ENOSPC, "%s", ane_machine_error());
-    svc_session_release(*client);
+    svc_peer_release(*client);
     *client = NULL;
     return kIOReturnNoResources;
 }
@@ -167,10 +167,10 @@ static unsigned opening_key(uint32_t type)
     return type == ANE_CLIENT_DIRECT_PATH ? PR_ENTITLEMENT_DIRECT_CLASS : PR_ENTITLEMENT_OPEN;
 }
 
-IOReturn svc_kernel_open(struct svc_session *session, const struct pr_service_open *open, uint32_t *connect,
+IOReturn svc_kernel_open(struct svc_peer *session, const struct pr_service_open *open, uint32_t *connect,
                          struct base_error *error)
 {
-    struct svc_session *client;
+    struct svc_peer *client;
     io_connect_t number = 0;
     ane_task_t task;
     IOReturn status = name_task(session, open->task, &client, &task, error);
@@ -189,7 +189,7 @@ IOReturn svc_kernel_open(struct svc_session *session, const struct pr_service_op
         status = kIOReturnNoResources;
     }
     if (client)
-        svc_session_release(client);
+        svc_peer_release(client);
     *connect = number | PR_SERVICE_CONNECT_BASE;
     return status;
 }
@@ -227,8 +227,8 @@ static IOReturn refuse_connect(struct svc_kernel *kernel, io_connect_t number, s
     return closed ? ANE_RETURN_CLOSED : kIOReturnBadArgument;
 }
 
-IOReturn svc_kernel_connect(struct svc_session *session, uint32_t connect, io_connect_t *number,
-                            unsigned *hint, struct base_error *error)
+IOReturn svc_kernel_connect(struct svc_peer *session, uint32_t connect, io_connect_t *number, unsigned *hint,
+                            struct base_error *error)
 {
     *number = connect - PR_SERVICE_CONNECT_BASE;
     if (connect > PR_SERVICE_CONNECT_BASE && find_connect(&session->kernel, *number, hint))
@@ -236,7 +236,7 @@ IOReturn svc_kernel_connect(struct svc_session *session, uint32_t connect, io_co
     return refuse_connect(&session->kernel, *number, error);
 }
 
-IOReturn svc_kernel_close(struct svc_session *session, uint32_t connect, struct base_error *error)
+IOReturn svc_kernel_close(struct svc_peer *session, uint32_t connect, struct base_error *error)
 {
     struct svc_kernel *kernel = &session->kernel;
     struct svc_connect *row;
@@ -271,10 +271,10 @@ static bool add_surface(struct svc_kernel *kernel, uint32_t id, ane_task_t task,
     return added;
 }
 
-int svc_kernel_surface(struct svc_session *session, const struct pr_service_surface_create *create,
-                       uint32_t *id, int *file, struct base_error *error)
+int svc_kernel_surface(struct svc_peer *session, const struct pr_service_surface_create *create, uint32_t *id,
+                       int *file, struct base_error *error)
 {
-    struct svc_session *client;
+    struct svc_peer *client;
     ane_task_t task, owner;
     int status;
 
@@ -297,11 +297,11 @@ int svc_kernel_surface(struct svc_session *session, const struct pr_service_surf
         status = base_fail(error, EMFILE, "Surface create: the service has no file descriptor left.");
     }
     if (client)
-        svc_session_release(client);
+        svc_peer_release(client);
     return status;
 }
 
-void svc_kernel_surface_release(struct svc_session *session, uint32_t id)
+void svc_kernel_surface_release(struct svc_peer *session, uint32_t id)
 {
     struct svc_kernel *kernel = &session->kernel;
     bool found = false;

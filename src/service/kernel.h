@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "protocol/service.h"
 
-struct svc_session;
+struct svc_peer;
 
 /* Numbers of closed connections that are remembered, so that calls on them answer "closed". */
 #define SVC_CLOSED 256u
@@ -54,23 +54,23 @@ void svc_kernel_end(struct svc_kernel *kernel);
 void svc_kernel_close_task(struct svc_kernel *kernel, ane_task_t task);
 
 /* IOServiceOpen; the number has PR_SERVICE_CONNECT_BASE. */
-IOReturn svc_kernel_open(struct svc_session *session, const struct pr_service_open *open, uint32_t *connect,
+IOReturn svc_kernel_open(struct svc_peer *session, const struct pr_service_open *open, uint32_t *connect,
                          struct base_error *error);
-IOReturn svc_kernel_close(struct svc_session *session, uint32_t connect, struct base_error *error);
+IOReturn svc_kernel_close(struct svc_peer *session, uint32_t connect, struct base_error *error);
 
 /*
  * Whether the session may call a connection, whose number it names with PR_SERVICE_CONNECT_BASE; *number is the
  * one without. ANE_RETURN_CLOSED, or kIOReturnBadArgument. *hint, of the caller, makes the next answer
  * faster.
  */
-IOReturn svc_kernel_connect(struct svc_session *session, uint32_t connect, io_connect_t *number,
-                            unsigned *hint, struct base_error *error);
+IOReturn svc_kernel_connect(struct svc_peer *session, uint32_t connect, io_connect_t *number, unsigned *hint,
+                            struct base_error *error);
 
 /* ane_surface_create; *file is a descriptor of its memory file, which the caller closes. */
-int svc_kernel_surface(struct svc_session *session, const struct pr_service_surface_create *create,
-                       uint32_t *id, int *file, struct base_error *error);
+int svc_kernel_surface(struct svc_peer *session, const struct pr_service_surface_create *create, uint32_t *id,
+                       int *file, struct base_error *error);
 /* A surface that is not the session's is ignored, as one that never was. */
-void svc_kernel_surface_release(struct svc_session *session, uint32_t id);
+void svc_kernel_surface_release(struct svc_peer *session, uint32_t id);
 
 struct svc_kernel_sums {
     uint32_t connects, surfaces, direct;

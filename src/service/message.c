@@ -8,58 +8,56 @@
 #include "base/array.h"
 #include "service/greeting.h"
 #include "service/registry.h"
-#include "service/session.h"
+#include "service/peer.h"
 
-static void answer_HELLO(struct svc_session *session, const union svc_body *request, struct svc_reply *reply)
+static void answer_HELLO(struct svc_peer *session, const union svc_body *request, struct svc_reply *reply)
 {
     svc_greeting_answer(session, &request->request_HELLO, reply);
 }
 
-static void answer_OPEN(struct svc_session *session, const union svc_body *request, struct svc_reply *reply)
+static void answer_OPEN(struct svc_peer *session, const union svc_body *request, struct svc_reply *reply)
 {
     reply->status =
         svc_kernel_open(session, &request->request_OPEN, &reply->body.reply_OPEN.connect, &reply->error);
 }
 
-static void answer_CLOSE(struct svc_session *session, const union svc_body *request, struct svc_reply *reply)
+static void answer_CLOSE(struct svc_peer *session, const union svc_body *request, struct svc_reply *reply)
 {
     reply->status = svc_kernel_close(session, request->request_CLOSE.connect, &reply->error);
 }
 
-static void answer_SLOT(struct svc_session *session, const union svc_body *request, struct svc_reply *reply)
+static void answer_SLOT(struct svc_peer *session, const union svc_body *request, struct svc_reply *reply)
 {
     reply->status = svc_ring_announce(session, request->request_SLOT.slot, &reply->error);
 }
 
-static void answer_SURFACE(struct svc_session *session, const union svc_body *request,
-                           struct svc_reply *reply)
+static void answer_SURFACE(struct svc_peer *session, const union svc_body *request, struct svc_reply *reply)
 {
     reply->status = svc_kernel_surface(session, &request->request_SURFACE, &reply->body.reply_SURFACE.surface,
                                        &reply->file, &reply->error);
 }
 
-static void answer_SURFACE_RELEASE(struct svc_session *session, const union svc_body *request,
+static void answer_SURFACE_RELEASE(struct svc_peer *session, const union svc_body *request,
                                    struct svc_reply *reply)
 {
     (void)reply;
     svc_kernel_surface_release(session, request->request_SURFACE_RELEASE.surface);
 }
 
-static void answer_REGISTRY(struct svc_session *session, const union svc_body *request,
-                            struct svc_reply *reply)
+static void answer_REGISTRY(struct svc_peer *session, const union svc_body *request, struct svc_reply *reply)
 {
     reply->status = svc_registry_step(session->service, &request->request_REGISTRY,
                                       &reply->body.reply_REGISTRY, &reply->error);
 }
 
-static void answer_BROKER(struct svc_session *session, const union svc_body *request, struct svc_reply *reply)
+static void answer_BROKER(struct svc_peer *session, const union svc_body *request, struct svc_reply *reply)
 {
     (void)request, (void)session;
     reply->status = kIOReturnNoDevice;
     base_fail(&reply->error, ENODEV, "This service has no broker.");
 }
 
-static void answer_STATUS(struct svc_session *session, const union svc_body *request, struct svc_reply *reply)
+static void answer_STATUS(struct svc_peer *session, const union svc_body *request, struct svc_reply *reply)
 {
     (void)request, (void)session;
     reply->body.reply_STATUS.uid = session->service->uid;

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "protocol/service.h"
 
-struct svc_session;
+struct svc_peer;
 
 union svc_body {
 #define X(id, number, request, reply, in, out, what) \
@@ -36,7 +36,7 @@ struct svc_message {
     bool grants;   /* identity is checked again */
     bool observer; /* also for a session that has no task */
     /* Fills the reply, which is zeroed but for its file. */
-    void (*answer)(struct svc_session *session, const union svc_body *request, struct svc_reply *reply);
+    void (*answer)(struct svc_peer *session, const union svc_body *request, struct svc_reply *reply);
 };
 
 /* NULL: there is no such message. */

@@ -20,7 +20,7 @@
 #include "base/file.h"
 #include "service/advice.h"
 #include "service/futex.h"
-#include "service/session.h"
+#include "service/peer.h"
 #include "service/thread.h"
 
 #define LOOKS_AT_ONCE 64u /* between two looks at the clock */
@@ -107,7 +107,7 @@ static void write_outputs(struct pr_ring_slot *slot, const struct call *call)
 }
 
 /* The machine's own answers come first: what it refuses needs no place for a record. */
-static IOReturn call_async(struct svc_session *session, io_connect_t connect, struct call *call,
+static IOReturn call_async(struct svc_peer *session, io_connect_t connect, struct call *call,
                            struct base_error *error)
 {
     const struct pr_ring_slot *copy = &call->copy;
@@ -166,7 +166,7 @@ static IOReturn call_event(io_connect_t connect, struct call *made, struct base_
 }
 
 /* The machine's sentence; for a refusal that a policy line would change, with that line. */
-static IOReturn take_sentence(struct svc_session *session, IOReturn status, struct base_error *error)
+static IOReturn take_sentence(struct svc_peer *session, IOReturn status, struct base_error *error)
 {
     if (!status)
         return status;
@@ -177,7 +177,7 @@ static IOReturn take_sentence(struct svc_session *session, IOReturn status, stru
     return status;
 }
 
-static IOReturn make_call(struct svc_session *session, struct call *call, unsigned *hint,
+static IOReturn make_call(struct svc_peer *session, struct call *call, unsigned *hint,
                           struct base_error *error)
 {
     const struct pr_ring_slot *copy = &call->copy;
@@ -223,7 +223,7 @@ static IOReturn refuse_stopping(struct base_error *error)
     return kIOReturnNoDevice;
 }
 
-void svc_ring_serve(struct svc_session *session, struct pr_ring_slot *slot, unsigned *hint)
+void svc_ring_serve(struct svc_peer *session, struct pr_ring_slot *slot, unsigned *hint)
 {
     struct base_error error;
     struct call call;
@@ -256,7 +256,7 @@ static bool posted(const struct pr_ring_slot *slot)
     return __atomic_load_n(&slot->state, __ATOMIC_SEQ_CST) == PR_RING_POSTED;
 }
 
-static bool spin(struct svc_session *session, const struct pr_ring_slot *slot)
+static bool spin(struct svc_peer *session, const struct pr_ring_slot *slot)
 {
     uint64_t until = svc_service_now() + (session->blessed ? PR_RING_SPIN_BLESSED_NS : PR_RING_SPIN_NS);
     struct svc_service *service = session->service;
@@ -276,7 +276,7 @@ static bool spin(struct svc_session *session, const struct pr_ring_slot *slot)
 }
 
 /* False when the ring stops. */
-static bool wait_for_call(struct svc_session *session, struct pr_ring_slot *slot)
+static bool wait_for_call(struct svc_peer *session, struct pr_ring_slot *slot)
 {
     if (spin(session, slot))
         return true;
@@ -295,7 +295,7 @@ static bool wait_for_call(struct svc_session *session, struct pr_ring_slot *slot
 static void *serve_slot(void *argument)
 {
     struct svc_ring_thread *thread = argument;
-    struct svc_session *session = thread->session;
+    struct svc_peer *session = thread->session;
     struct pr_ring_slot *slot = &session->ring.slot[thread->slot];
 
     while (!atomic_load(&session->ring.stopping) && wait_for_call(session, slot)) {
@@ -307,7 +307,7 @@ static void *serve_slot(void *argument)
     return NULL;
 }
 
-int svc_ring_announce(struct svc_session *session, unsigned slot, struct base_error *error)
+int svc_ring_announce(struct svc_peer *session, unsigned slot, struct base_error *error)
 {
     struct svc_ring_thread *thread;
     int status;

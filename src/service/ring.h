@@ -14,10 +14,10 @@
 #include "base/error.h"
 #include "protocol/service_ring.h"
 
-struct svc_session;
+struct svc_peer;
 
 struct svc_ring_thread {
-    struct svc_session *session;
+    struct svc_peer *session;
     unsigned slot;
     unsigned hint; /* where the connection of its last call is in the session's table */
     bool served;
@@ -37,12 +37,12 @@ struct svc_ring {
 /* Makes the memory file and maps it. 0, or a negative errno with a sentence. */
 int svc_ring_make(struct svc_ring *ring, struct base_error *error);
 /* Serves a slot from now on; a second time changes nothing. 0, or a negative errno with a sentence. */
-int svc_ring_announce(struct svc_session *session, unsigned slot, struct base_error *error);
+int svc_ring_announce(struct svc_peer *session, unsigned slot, struct base_error *error);
 /*
  * One call that is posted in a slot: takes it, makes it, writes its outcome and wakes the client. `hint` as
  * in svc_kernel_connect.
  */
-void svc_ring_serve(struct svc_session *session, struct pr_ring_slot *slot, unsigned *hint);
+void svc_ring_serve(struct svc_peer *session, struct pr_ring_slot *slot, unsigned *hint);
 /* Ends the threads; calls that wait in the ring are answered with kIOReturnNoDevice. */
 void svc_ring_stop(struct svc_ring *ring);
 void svc_ring_unmap(struct svc_ring *ring);

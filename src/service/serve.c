@@ -20,9 +20,10 @@
 #include <unistd.h>
 
 #include "base/packet.h"
+#include "service/client.h"
 #include "service/listener.h"
 #include "service/log.h"
-#include "service/session.h"
+#include "service/peer.h"
 
 #define DRAIN_MS   5000u /* calls under way at a stop */
 #define UNWIND_MS  5000u /* sessions, after that */
@@ -138,7 +139,7 @@ static void accept_one(struct server *server)
         }
         return;
     }
-    if (svc_session_start(&server->service, socket, PR_SERVICE_ROLE_CLIENT, &error))
+    if (svc_peer_start(&server->service, socket, PR_SERVICE_ROLE_CLIENT, &error))
         refuse_connection(socket, &error);
 }
 
@@ -207,6 +208,7 @@ int svc_serve(const struct svc_options *options, struct base_error *error)
     struct server server = {.signals = -1, .listener = {.socket = -1, .lock = -1}};
     int status;
 
+    svc_client_is_service();
     raise_limits();
     status = take_signals(&server, error);
     if (!status)

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "service/session.h"
+#include "service/peer.h"
 
 uint64_t svc_service_now(void)
 {
@@ -40,13 +40,13 @@ void svc_service_end(struct svc_service *service)
     pthread_cond_destroy(&service->changed);
 }
 
-struct svc_session *svc_service_hold_task(struct svc_service *service, ane_task_t task)
+struct svc_peer *svc_service_hold_task(struct svc_service *service, ane_task_t task)
 {
-    struct svc_session *found = NULL;
+    struct svc_peer *found = NULL;
 
     pthread_mutex_lock(&service->lock);
     for (unsigned i = 0; i < SVC_ROWS && task && !found; i++) {
-        struct svc_session *session = service->session[i];
+        struct svc_peer *session = service->session[i];
 
         if (session && session->task == task && !session->ending && session != service->broker)
             found = session;
@@ -57,9 +57,9 @@ struct svc_session *svc_service_hold_task(struct svc_service *service, ane_task_
     return found;
 }
 
-struct svc_session *svc_service_hold_broker(struct svc_service *service)
+struct svc_peer *svc_service_hold_broker(struct svc_service *service)
 {
-    struct svc_session *broker;
+    struct svc_peer *broker;
 
     pthread_mutex_lock(&service->lock);
     broker = service->broker;
@@ -74,7 +74,7 @@ unsigned svc_service_count_locked(const struct svc_service *service, enum pr_ser
     unsigned count = 0;
 
     for (unsigned i = 0; i < SVC_ROWS; i++) {
-        const struct svc_session *session = service->session[i];
+        const struct svc_peer *session = service->session[i];
 
         count +=
             session && session->greeted && session->role == role && (uid == (uid_t)-1 || session->uid == uid);
@@ -116,7 +116,7 @@ unsigned svc_service_in_flight(struct svc_service *service)
 
     pthread_mutex_lock(&service->lock);
     for (unsigned i = 0; i < SVC_ROWS; i++) {
-        struct svc_session *session = service->session[i];
+        struct svc_peer *session = service->session[i];
 
         if (session && session->greeted && !session->ending)
             count += svc_ring_busy(&session->ring) + svc_completions_under_way(&session->completions);

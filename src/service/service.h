@@ -17,7 +17,7 @@
 #include "protocol/service.h"
 #include "service/policy.h"
 
-struct svc_session;
+struct svc_peer;
 struct svc_supervisor;
 
 /* Beside those of clients: observers, connections that have not said HELLO yet, and the broker's. */
@@ -39,9 +39,9 @@ struct svc_service {
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* a session has ended, or is no longer held */
-    struct svc_session *session[SVC_ROWS];
+    struct svc_peer *session[SVC_ROWS];
     unsigned sessions;
-    struct svc_session *broker; /* its session; NULL: it does not run */
+    struct svc_peer *broker; /* its session; NULL: it does not run */
 };
 
 /* 0, or a negative errno with a sentence. `machine` and `policy` stay the caller's. */
@@ -53,10 +53,10 @@ void svc_service_end(struct svc_service *service);
 /* Nanoseconds of the host's monotonic clock. */
 uint64_t svc_service_now(void);
 
-/* The session whose task that is, held until svc_session_release; NULL: there is none, or it is ending. */
-struct svc_session *svc_service_hold_task(struct svc_service *service, ane_task_t task);
+/* The session whose task that is, held until svc_peer_release; NULL: there is none, or it is ending. */
+struct svc_peer *svc_service_hold_task(struct svc_service *service, ane_task_t task);
 /* The broker's session, held in the same way. */
-struct svc_session *svc_service_hold_broker(struct svc_service *service);
+struct svc_peer *svc_service_hold_broker(struct svc_service *service);
 /* How many sessions of a role there are, of one user or of all (uid -1). With `lock` held. */
 unsigned svc_service_count_locked(const struct svc_service *service, enum pr_service_role role, uid_t uid);
 

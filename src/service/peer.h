@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session: one process at the other end of one socket, with its task, its ring and what it has opened. Its
- * thread receives messages (protocol/service.h) and answers each; when the socket ends, or a message breaks
- * the format, the same thread takes everything back: connections, which aborts calls under way; the threads
- * of the ring; surfaces; the task.
+ * A peer is the process at the other end of one socket, in its session: its task, its ring and what it has
+ * opened. Its thread receives messages (protocol/service.h) and answers each; when the socket ends, or a
+ * message breaks the format, the same thread takes everything back: connections, which aborts calls under
+ * way; the threads of the ring; surfaces; the task.
  */
-#ifndef SERVICE_SESSION_H
-#define SERVICE_SESSION_H
+#ifndef SERVICE_PEER_H
+#define SERVICE_PEER_H
 
 #include "base/error.h"
 #include "service/completion.h"
@@ -18,7 +18,7 @@
 /* Connections of one session to the broker that are open at once (chosen). */
 #define SVC_BROKERS 16u
 
-struct svc_session {
+struct svc_peer {
     struct svc_service *service;
     int socket;
     uid_t uid; /* of the socket's other end, before the identity is taken */
@@ -45,27 +45,27 @@ struct svc_session {
  * role; every other begins with HELLO. 0, or a negative errno with a sentence, and the socket is still the
  * caller's.
  */
-int svc_session_start(struct svc_service *service, int socket, enum pr_service_role role,
-                      struct base_error *error);
+int svc_peer_start(struct svc_service *service, int socket, enum pr_service_role role,
+                   struct base_error *error);
 
 /*
- * Without a thread, for tests: a session that svc_session_message can be called on; svc_session_end takes it
+ * Without a thread, for tests: a session that svc_peer_message can be called on; svc_peer_end takes it
  * back.
  */
-int svc_session_make(struct svc_service *service, int socket, enum pr_service_role role,
-                     struct svc_session **session, struct base_error *error);
-void svc_session_end(struct svc_session *session);
+int svc_peer_make(struct svc_service *service, int socket, enum pr_service_role role,
+                  struct svc_peer **session, struct base_error *error);
+void svc_peer_end(struct svc_peer *session);
 
 /*
  * One message: answers it on the socket. False when it breaks the format: the session ends. The descriptors
  * that came with it are closed here.
  */
-bool svc_session_message(struct svc_session *session, const void *bytes, size_t size, const int *fds,
-                         unsigned count);
+bool svc_peer_message(struct svc_peer *session, const void *bytes, size_t size, const int *fds,
+                      unsigned count);
 
-void svc_session_release(struct svc_session *session);
+void svc_peer_release(struct svc_peer *session);
 
 /* Ends it from another thread: its socket is shut down, with a line in the log that says why. */
-void svc_session_expel(struct svc_session *session, const char *why);
+void svc_peer_expel(struct svc_peer *session, const char *why);
 
 #endif

@@ -4,7 +4,7 @@
  * nothing more for its task, and those that hold it are waited for. Then connections are closed, which ends
  * the calls that threads of the ring are in; then the threads; then what they used.
  */
-#include "service/session.h"
+#include "service/peer.h"
 
 #include <errno.h>
 #include <string.h>
@@ -30,7 +30,7 @@ _Static_assert(sizeof(union svc_body) <= PR_SERVICE_BODY, "bodies are within the
 /* ---- Replies ---- */
 
 /* False when the other end is closed. */
-static bool send_reply(struct svc_session *session, const struct pr_service_header *request,
+static bool send_reply(struct svc_peer *session, const struct pr_service_header *request,
                        const struct svc_message *message, const struct svc_reply *reply)
 {
     struct pr_service_header header = {.magic = PR_SERVICE_MAGIC,
@@ -53,7 +53,7 @@ static bool send_reply(struct svc_session *session, const struct pr_service_head
 }
 
 /* Which rule of the format a message breaks; NULL: none. */
-static const struct svc_message *check_format(const struct svc_session *session, const struct packet *packet,
+static const struct svc_message *check_format(const struct svc_peer *session, const struct packet *packet,
                                               size_t size, unsigned fds, struct base_error *error)
 {
     const struct pr_service_header *header = &packet->header;
@@ -83,7 +83,7 @@ static const struct svc_message *check_format(const struct svc_session *session,
 }
 
 /* Whether the process may have what the message grants: it must be the one that said HELLO. */
-static bool may_ask(struct svc_session *session, const struct svc_message *message, struct svc_reply *reply)
+static bool may_ask(struct svc_peer *session, const struct svc_message *message, struct svc_reply *reply)
 {
     if (session->role == PR_SERVICE_ROLE_OBSERVER && !message->observer) {
         reply->status = kIOReturnNotPermitted;
@@ -94,14 +94,14 @@ static bool may_ask(struct svc_session *session, const struct svc_message *messa
     if (!message->grants || session->role != PR_SERVICE_ROLE_CLIENT ||
         svc_identity_check(&session->identity) == SVC_IDENTITY_SAME)
         return true;
-    svc_session_expel(session, "it runs another executable than when it connected, or has ended");
+    svc_peer_expel(session, "it runs another executable than when it connected, or has ended");
     reply->status = kIOReturnNotPermitted;
     base_fail(&reply->error, EPERM, "The process is not the one that connected.");
     return false;
 }
 
-bool svc_session_message(struct svc_session *session, const void *bytes, size_t size, const int *fds,
-                         unsigned count)
+bool svc_peer_message(struct svc_peer *session, const void *bytes, size_t size, const int *fds,
+                      unsigned count)
 {
     struct svc_reply reply = {.file = -1};
     const struct svc_message *message = NULL;
@@ -142,7 +142,7 @@ static void set_patience(int socket, time_t seconds)
 
 static void *run(void *argument)
 {
-    struct svc_session *session = argument;
+    struct svc_peer *session = argument;
     struct packet packet;
     unsigned count;
     int fds[PR_SERVICE_FDS];
@@ -154,18 +154,18 @@ static void *run(void *argument)
         size = base_packet_receive(session->socket, &packet, sizeof(packet), fds, PR_SERVICE_FDS, &count);
         if (size <= 0 && size != -EMSGSIZE)
             break;
-        if (!svc_session_message(session, &packet, size > 0 ? (size_t)size : 0, fds, count))
+        if (!svc_peer_message(session, &packet, size > 0 ? (size_t)size : 0, fds, count))
             break;
         if (!waited)
             set_patience(session->socket, 0);
         waited = true;
     }
-    svc_session_end(session);
+    svc_peer_end(session);
     return NULL;
 }
 
 /* Into the table, if there is a row. */
-static int enter_table(struct svc_session *session, struct base_error *error)
+static int enter_table(struct svc_peer *session, struct base_error *error)
 {
     struct svc_service *service = session->service;
     unsigned row = 0, own = 0;
@@ -191,7 +191,7 @@ static int enter_table(struct svc_session *session, struct base_error *error)
                      service->sessions, (unsigned)session->uid, own, SVC_ROWS, PR_SERVICE_USER);
 }
 
-static void leave_table(struct svc_session *session)
+static void leave_table(struct svc_peer *session)
 {
     struct svc_service *service = session->service;
 
@@ -204,11 +204,11 @@ static void leave_table(struct svc_session *session)
     pthread_mutex_unlock(&service->lock);
 }
 
-int svc_session_make(struct svc_service *service, int socket, enum pr_service_role role,
-                     struct svc_session **made, struct base_error *error)
+int svc_peer_make(struct svc_service *service, int socket, enum pr_service_role role, struct svc_peer **made,
+                  struct base_error *error)
 {
     unsigned connects = role == PR_SERVICE_ROLE_BROKER ? PR_SERVICE_CONNECTS_ALL : PR_SERVICE_CONNECTS;
-    struct svc_session *session = base_alloc(sizeof(*session));
+    struct svc_peer *session = base_alloc(sizeof(*session));
     struct ucred peer = {.uid = service->uid};
     socklen_t size = sizeof(peer);
     int status;
@@ -240,19 +240,19 @@ int svc_session_make(struct svc_service *service, int socket, enum pr_service_ro
     return 0;
 }
 
-int svc_session_start(struct svc_service *service, int socket, enum pr_service_role role,
-                      struct base_error *error)
+int svc_peer_start(struct svc_service *service, int socket, enum pr_service_role role,
+                   struct base_error *error)
 {
-    struct svc_session *session;
+    struct svc_peer *session;
     pthread_t thread;
-    int status = svc_session_make(service, socket, role, &session, error);
+    int status = svc_peer_make(service, socket, role, &session, error);
 
     if (status)
         return status;
     status = svc_thread_start(&thread, run, session);
     if (status) {
         session->socket = -1; /* the caller's */
-        svc_session_end(session);
+        svc_peer_end(session);
         return base_fail(error, -status, "The service has no thread for a session: %s.", strerror(-status));
     }
     pthread_detach(thread);
@@ -260,7 +260,7 @@ int svc_session_start(struct svc_service *service, int socket, enum pr_service_r
 }
 
 /* From here on no other session makes anything for its task, or uses it. */
-static void begin_end(struct svc_session *session)
+static void begin_end(struct svc_peer *session)
 {
     struct svc_service *service = session->service;
 
@@ -273,7 +273,7 @@ static void begin_end(struct svc_session *session)
     pthread_mutex_unlock(&service->lock);
 }
 
-static void end_broker_connections(struct svc_session *session)
+static void end_broker_connections(struct svc_peer *session)
 {
     for (unsigned i = 0; i < SVC_BROKERS; i++)
         if (session->broker[i] >= 0) {
@@ -282,17 +282,17 @@ static void end_broker_connections(struct svc_session *session)
         }
 }
 
-static void close_for_task(struct svc_session *session)
+static void close_for_task(struct svc_peer *session)
 {
-    struct svc_session *broker = session->task ? svc_service_hold_broker(session->service) : NULL;
+    struct svc_peer *broker = session->task ? svc_service_hold_broker(session->service) : NULL;
 
     if (!broker)
         return;
     svc_kernel_close_task(&broker->kernel, session->task);
-    svc_session_release(broker);
+    svc_peer_release(broker);
 }
 
-void svc_session_end(struct svc_session *session)
+void svc_peer_end(struct svc_peer *session)
 {
     begin_end(session);
     end_broker_connections(session);
@@ -318,7 +318,7 @@ void svc_session_end(struct svc_session *session)
     base_free(session);
 }
 
-void svc_session_release(struct svc_session *session)
+void svc_peer_release(struct svc_peer *session)
 {
     struct svc_service *service = session->service;
 
@@ -328,7 +328,7 @@ void svc_session_release(struct svc_session *session)
     pthread_mutex_unlock(&service->lock);
 }
 
-void svc_session_expel(struct svc_session *session, const char *why)
+void svc_peer_expel(struct svc_peer *session, const char *why)
 {
     svc_log("client %u: process %d is refused: %s", session->task, (int)session->identity.pid, why);
     shutdown(session->socket, SHUT_RDWR);

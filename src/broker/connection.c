@@ -224,11 +224,6 @@ void ane_broker_disconnect(struct ane_broker *broker)
     base_free(broker);
 }
 
-const char *ane_service_name(void)
-{
-    return svc_client_path();
-}
-
 IOReturn ane_broker_info(struct ane_broker *broker, struct ane_broker_info *info)
 {
     struct pr_broker_info about;

@@ -113,6 +113,16 @@ static int send_order(struct brk_compiler *compiler, struct brk_order *order)
                             forms[order->type - PR_COMPILE_COMPILE].descriptors_in, 0);
 }
 
+/* A worker is free, and the user has not its part of them. */
+static bool has_worker(const struct brk_compiler *compiler, const struct brk_order *order)
+{
+    unsigned of_user = 0;
+
+    for (const struct brk_order *sent = compiler->sent; sent; sent = sent->next)
+        of_user += sent->type == PR_COMPILE_COMPILE && sent->body.compile.uid == order->body.compile.uid;
+    return compiler->compilations < PR_COMPILE_WORKERS && of_user < PR_COMPILE_WORKERS_USER;
+}
+
 /* Sends what may be sent. One that the socket refuses for good is left to the reader, which sees the end. */
 static void pump(struct brk_compiler *compiler)
 {
@@ -121,7 +131,7 @@ static void pump(struct brk_compiler *compiler)
     while (compiler->socket >= 0 && (order = *link)) {
         bool compiles = order->type == PR_COMPILE_COMPILE;
 
-        if (compiles && compiler->compilations >= PR_COMPILE_ORDERS) {
+        if (compiles && !has_worker(compiler, order)) {
             link = &order->next;
             continue;
         }

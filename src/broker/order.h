@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Orders to a compile service: a queue by quality of service, then arrival. At most PR_COMPILE_ORDERS
+ * Orders to a compile service: a queue by quality of service, then arrival. At most PR_COMPILE_WORKERS
  * compilations are with the service; searches and purges do not wait behind them. When the service ends, what
  * it had fails with kIOReturnAborted, and what is queued goes to the next one.
  */

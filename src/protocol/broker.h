@@ -216,11 +216,11 @@ struct pr_broker_tier_notice {
 
 /*
  * X(id, number, request body, reply body, descriptors in, out, what). The broker has at most
- * PR_COMPILE_ORDERS compilations with a compile service; replies come as they end, with the order's serial.
+ * PR_COMPILE_WORKERS compilations with a compile service, and keeps the others: a service that ends loses no
+ * more. Replies come as they end, with the order's serial.
  * A model that the compiler refuses is kIOReturnBadArgument; one on which its worker ended, or used up a
  * limit, kIOReturnAborted; one that a partition does not have, kIOReturnNotFound.
  */
-#define PR_COMPILE_ORDERS 2u
 #define PR_COMPILE_MESSAGES(X)                                                                        \
     X(COMPILE, 128, order, model, 1, 2,                                                               \
       "the descriptor is the model's folder; the reply's are memory files: main.e5 and weights.bin")  \

@@ -160,7 +160,7 @@ static int64_t fail_compile(IOReturn result, const char *path)
     if (result == kIOReturnBadArgument)
         return e5_fail(E5RT_INVALID_ARGUMENT, "%s", ane_machine_error());
     snprintf(what, sizeof(what), "%.120s could not be compiled", path);
-    return e5_fail_driver(result, what);
+    return e5_fail_broker(result, what);
 }
 
 int64_t e5_brokered_compile(const char *path, bool force, struct cc_bundle *bundle,
@@ -268,7 +268,7 @@ int64_t e5_brokered_load(const struct e5_image *image, const char *name, struct 
     result = load(&arguments, loaded);
     if (file >= 0)
         close(file);
-    return result ? e5_fail_driver(result, "The program could not be loaded") : E5RT_OK;
+    return result ? e5_fail_broker(result, "The program could not be loaded") : E5RT_OK;
 }
 
 void e5_brokered_unload(const struct e5_loaded *loaded)

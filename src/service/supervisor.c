@@ -136,7 +136,7 @@ void svc_supervisor_receive(struct svc_supervisor *supervisor)
         set_tier(supervisor->service, &notice.tier);
         return;
     }
-    if (size)
+    if (size > 0)
         svc_log("the broker sent a notice that there is none of; it is ended");
     pthread_mutex_lock(&supervisor->lock);
     drop_control(supervisor);

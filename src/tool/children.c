@@ -5,10 +5,15 @@
  */
 #include <stdlib.h>
 
+#include "broker/broker.h"
 #include "service/child.h"
 #include "service/compiler.h"
 #include "tool/tool.h"
 
+const char tool_broker_help[] =
+    "anemone broker\n\n"
+    "The broker of a service: admits clients, compiles, loads and instantiates models for them.\n"
+    "`anemone serve` starts it with its sockets.\n";
 const char tool_compiler_help[] =
     "anemone compiler NUMBER STATE\n\n"
     "A compile service: 0 is the ordinary one, 1 the longer-duration one. STATE is the folder of the\n"
@@ -20,6 +25,18 @@ static bool is_child(const char *verb)
         return true;
     tool_say("`anemone %s` has no socket; `anemone serve` starts it.", verb);
     return false;
+}
+
+int tool_broker(int argc, char **argv)
+{
+    const struct tool_option none[] = {{NULL, NULL, NULL}};
+    unsigned count;
+
+    if (!tool_words(argc, argv, none, NULL, 0, &count))
+        return TOOL_USAGE;
+    if (!is_child("broker"))
+        return TOOL_FAILURE;
+    return brk_broker_run(SVC_CHILD_FIRST, SVC_CHILD_FIRST + 1) ? TOOL_FAILURE : TOOL_OK;
 }
 
 int tool_compiler(int argc, char **argv)

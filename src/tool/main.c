@@ -34,6 +34,7 @@ static const struct tool_verb verbs[] = {
     {"demo", "boots the machine, runs a small network and shows where the time goes", tool_demo_help,
      tool_demo},
     {"doctor", "whether this host can run the machine well", tool_doctor_help, tool_doctor},
+    {"broker", NULL, tool_broker_help, tool_broker},
     {"compiler", NULL, tool_compiler_help, tool_compiler},
 };
 

@@ -47,7 +47,7 @@ int base_file_memory(const char *name, uint64_t bytes)
     return file;
 }
 
-int base_file_growing(const char *name)
+static int write_all(int file, const uint8_t *bytes, size_t size)
 {
     int file;
 
@@ -73,13 +73,13 @@ int base_file_put(int file, const void *bytes, size_t size)
     const uint8_t *from = bytes;
 
     while (size) {
-        ssize_t put = write(file, from, size);
+        ssize_t put = write(file, bytes, size);
 
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
             return put ? -errno : -EIO;
-        from += put;
+        bytes += put;
         size -= (size_t)put;
     }
     return 0;

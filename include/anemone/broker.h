@@ -85,7 +85,7 @@ struct ane_broker_model {
     uint64_t compile_ns;
     uint32_t operations, descriptors;
     uint64_t main_bytes, weights_bytes, intermediate_bytes;
-    int main;          /* a descriptor of main.e5, read-only, which the caller closes */
+    int main;          /* a memory file with a copy of main.e5, which the caller closes */
     char trouble[256]; /* why the cache was not used; "" */
 };
 /*
@@ -138,7 +138,7 @@ struct ane_broker_instance {
     uint64_t program;      /* program handle: `token` of a request on a direct-path connection */
     uint64_t intermediate; /* intermediate-buffer handle: equal for instances that share one */
     uint64_t token;        /* the caller's */
-    uint32_t inputs, outputs, intermediates, procedures;
+    uint32_t inputs, outputs, intermediates, procedures; /* 0 with skip_prepare: not counted yet */
     uint64_t intermediate_bytes;
     uint32_t qos, priority, queue_index; /* what requests of it should name: quality of service, priority */
     uint32_t queue_depth;                /* granted now; the broker lowers and raises it */
@@ -173,7 +173,8 @@ ANE_API IOReturn ane_broker_create_instance_with_weights(struct ane_broker *brok
                                                          struct ane_broker_instance *instance);
 /*
  * Ends an instance; with the last one its model is no longer resident for this client. kIOReturnNotFound: it
- * has no such instance. kIOReturnBusy: adapters of it exist, or requests of it are under way.
+ * has no such instance. kIOReturnBusy: it is the last instance of a model of which adapters exist, or
+ * requests of it are under way.
  */
 ANE_API IOReturn ane_broker_release(struct ane_broker *broker, uint64_t instance);
 

@@ -53,16 +53,21 @@ static int listen_at(const char *path)
     strcpy(address.sun_path, path);
     unlink(path);
     assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(chmod(path, 0777), 0);
     assert_int_equal(listen(listener, 4), 0);
     return listener;
 }
 
+/* As the user `peer_user` where that is not 0. */
+static uid_t peer_user;
 static void connect_to(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int end = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
     strcpy(address.sun_path, path);
+    if (peer_user && setresuid(peer_user, peer_user, peer_user))
+        _exit(4);
     if (connect(end, (struct sockaddr *)&address, sizeof(address)))
         _exit(3);
 }
@@ -171,11 +176,39 @@ static void what_is_seen(void **state)
     assert_true(identity.started > 0);
     assert_string_equal(identity.executable, folder_path(PROGRAM));
     check_digest(folder_path(PROGRAM), identity.digest);
-    assert_memory_equal(identity.cdhash, identity.digest, sizeof(identity.cdhash));
     assert_int_equal(svc_identity_check(&identity), SVC_IDENTITY_SAME);
     svc_identity_end(&identity);
     assert_int_equal(identity.pidfd, -1);
     finish(&peer);
+}
+
+/* The hash is that of the program for one user: two processes have the same, two users have not. */
+static void hash_of_a_user(void **state)
+{
+    struct svc_identity seen[3];
+
+    (void)state;
+    if (geteuid()) {
+        print_message("only root can become another user\n");
+        skip();
+    }
+    folder_remove();
+    assert_int_equal(chmod(folder_name(), 0755), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        struct peer peer;
+
+        peer_user = i < 2 ? NOBODY : NOBODY - 1;
+        peer = start("/bin/sh", "read line");
+        peer_user = 0;
+        await_executable(peer.pid, "/bin/sh");
+        seen[i] = take(&peer);
+        assert_int_equal(seen[i].uid, i < 2 ? NOBODY : NOBODY - 1);
+        svc_identity_end(&seen[i]);
+        finish(&peer);
+    }
+    assert_memory_equal(seen[0].cdhash, seen[1].cdhash, sizeof(seen[0].cdhash));
+    assert_memory_equal(seen[0].digest, seen[2].digest, sizeof(seen[0].digest));
+    assert_memory_not_equal(seen[0].cdhash, seen[2].cdhash, sizeof(seen[0].cdhash));
 }
 
 /* Another process may hold the socket of one that has ended. */
@@ -392,6 +425,7 @@ int main(void)
         cmocka_unit_test(unreadable),
         cmocka_unit_test(became_unreadable),
         cmocka_unit_test(too_large),
+        cmocka_unit_test(hash_of_a_user),
         cmocka_unit_test(not_a_socket),
         cmocka_unit_test(descriptors),
     };

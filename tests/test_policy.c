@@ -397,19 +397,21 @@ static void user_folder(void **state)
 /* What a refusal advises is a policy that grants the key. */
 static void check_advice(const struct svc_identity *identity, const char *match)
 {
+    static const char head[] = "These lines of /etc/anemone/policy.d/local.policy grant it: ";
+
     for (unsigned key = 0; key < PR_ENTITLEMENT_COUNT; key++) {
         struct svc_policy *policy = parse("");
         char text[512], lines[512], *cut;
 
         svc_policy_advice(policy, identity, key, text, sizeof(text));
         svc_policy_free(policy);
-        assert_memory_equal(text, match, strlen(match));
-        assert_non_null(strstr(text, "` in /etc/anemone/policy.d/local.policy"));
+        assert_memory_equal(text, head, strlen(head));
+        assert_memory_equal(text + strlen(head), match, strlen(match));
         assert_true(strlen(text) <= 450);
-        strcpy(lines, text + 1); /* `match ...` `allow KEY` in FILE */
-        cut = strstr(lines, "` `");
-        memcpy(cut, "\n  ", 3);
-        strchr(lines, '`')[0] = '\0';
+        strcpy(lines, text + strlen(head) + 1); /* match ...", "allow KEY". */
+        cut = strstr(lines, "\", \"");
+        memcpy(cut, "\n   ", 4);
+        strstr(lines, "\".")[0] = '\0';
         assert_int_equal(grant_of(lines, identity).entitlements, 1u << key);
     }
 }
@@ -419,15 +421,15 @@ static void advice(void **state)
     struct svc_identity identity = caller(OTHER_USER);
 
     (void)state;
-    check_advice(&identity, "`match uid 54321 path /usr/bin/camera` `allow ");
+    check_advice(&identity, "\"match uid 54321 path /usr/bin/camera\", \"allow ");
     strcpy(identity.executable, "/tmp/a `b\n");
-    check_advice(&identity, "`match uid 54321 digest sha256:00112233");
+    check_advice(&identity, "\"match uid 54321 digest sha256:00112233");
     identity.executable[0] = '\0'; /* deleted */
-    check_advice(&identity, "`match uid 54321 digest sha256:00112233");
+    check_advice(&identity, "\"match uid 54321 digest sha256:00112233");
     memset(identity.executable, 'x', sizeof(identity.executable) - 1);
-    check_advice(&identity, "`match uid 54321 digest sha256:00112233");
+    check_advice(&identity, "\"match uid 54321 digest sha256:00112233");
     identity.has_signature = false;
-    check_advice(&identity, "`match uid 54321` `allow ");
+    check_advice(&identity, "\"match uid 54321\", \"allow ");
 }
 
 /* Each acquisition in turn fails: a sentence, and nothing is lost. */

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "driver/mapping.h"
 
 int drv_pages_take(struct drv *d, uint64_t bytes, bool view, struct drv_pages *pages)
@@ -43,12 +44,23 @@ int drv_block_make(struct drv *d, uint32_t usage, uint64_t bytes, struct drv_blo
     return 0;
 }
 
+uint64_t drv_block_own_bytes(const struct drv_block *block)
+{
+    return block->own_page ? block->own.bytes : block->bytes;
+}
+
 void drv_block_drop(struct drv *d, struct drv_block *block)
 {
     if (!block->bytes)
         return;
     drv_mapping_displace(d, &d->domain[0], block->iova, block->bytes);
-    drv_pages_give(d, &block->pages);
+    if (block->own_page) {
+        base_free(block->pages.extent);
+        base_free(block->own_page);
+        drv_pages_give(d, &block->own);
+    } else {
+        drv_pages_give(d, &block->pages);
+    }
     memset(block, 0, sizeof(*block));
 }
 

@@ -15,6 +15,8 @@ void drv_pages_give(struct drv *driver, struct drv_pages *pages);
 
 /* Pages mapped in the base domain. On failure `block` is unchanged. */
 int drv_block_make(struct drv *driver, uint32_t usage, uint64_t bytes, struct drv_block *block);
+/* Bytes of a block in pages that are its own. */
+uint64_t drv_block_own_bytes(const struct drv_block *block);
 /* Does nothing to an empty block. */
 void drv_block_drop(struct drv *driver, struct drv_block *block);
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Instances: a program's text once more, under a token and with processes of its own. One that brings weight
- * files has a copy of the kernel with their bytes in it; the base stays as it is.
+ * files has copies of the pages of the kernel that they change; the base stays as it is.
  */
 #ifndef DRIVER_INSTANCE_H
 #define DRIVER_INSTANCE_H

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 
+#include "driver/block.h"
 #include "driver/command.h"
 #include "driver/instance.h"
 #include "driver/program.h"
@@ -77,7 +78,7 @@ static uint64_t own_bytes(const struct drv_program *program)
     uint64_t bytes = 0;
 
     for (unsigned i = 0; i < count; i++)
-        bytes += block[i]->bytes;
+        bytes += drv_block_own_bytes(block[i]);
     return bytes;
 }
 

@@ -74,8 +74,11 @@ struct drv_block {
     struct drv_pages pages;
     uint64_t bytes; /* 0: none */
     uint64_t iova;
-    void *host;
+    void *host; /* of an overlay: NULL */
     uint32_t usage;
+    /* Of an overlay (overlay.c): the pages that are its own, and their places in it; the others are not. */
+    struct drv_pages own;
+    uint32_t *own_page;
 };
 
 /* What a client sees mapped: a surface, or an intermediate buffer of the driver's. */
@@ -172,6 +175,7 @@ struct drv_program {
     uint64_t scratch_bytes;      /* the same for the buffer that each process has for itself */
     /* Of an instance (instance.c): blocks that are its base's have the base's addresses. */
     struct drv_program *base;
+    bool weighted;                  /* with weight files: kernel, working set and container are its own */
     uint32_t flags;                 /* enum ane_instance_flags */
     uint32_t instances;             /* of this base program */
     uint32_t queue_depth, requests; /* requests assigned at once, at most (0: no limit), and now */

@@ -254,6 +254,16 @@ struct pr_broker_order_purge {
     X(ORDINARY, 0, 60u, 120u, 8ull << 30) \
     X(LONGER_DURATION, 1, 900u, 1800u, 32ull << 30)
 /*
+ * Of each compile service (chosen): orders under way at once; of these, orders of one user; orders that wait
+ * or are under way; bytes of a file that a worker writes; open files of a worker. Orders that wait are taken
+ * by quality of service, then by arrival.
+ */
+#define PR_COMPILE_WORKERS      4u
+#define PR_COMPILE_WORKERS_USER 3u
+#define PR_COMPILE_ORDERS       128u
+#define PR_COMPILE_FILE_BYTES   (4ull << 30)
+#define PR_COMPILE_FILES        64u
+/*
  * The wait of a client after its nth failure in a row: doubled from the first, up to the last; milliseconds.
  */
 #define PR_COMPILE_BACKOFF_MS     250u

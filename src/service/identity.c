@@ -162,6 +162,19 @@ static void find_path(struct svc_identity *identity)
         identity->executable[0] = '\0';
 }
 
+static void make_cdhash(struct svc_identity *identity)
+{
+    struct {
+        uint8_t digest[BASE_HASH_BYTES];
+        uint32_t uid;
+    } source = {.uid = identity->uid};
+    uint8_t hash[BASE_HASH_BYTES];
+
+    memcpy(source.digest, identity->digest, sizeof(source.digest));
+    base_signing_hash(&source, sizeof(source), hash);
+    memcpy(identity->cdhash, hash, sizeof(identity->cdhash));
+}
+
 static void find_signature(struct svc_identity *identity)
 {
     char name[NAME_BYTES];
@@ -174,7 +187,7 @@ static void find_signature(struct svc_identity *identity)
         return;
     if (find_digest(file, &info, identity->digest)) {
         identity->has_signature = true;
-        memcpy(identity->cdhash, identity->digest, sizeof(identity->cdhash));
+        make_cdhash(identity);
         identity->device = info.st_dev;
         identity->inode = info.st_ino;
         identity->changed = info.st_ctim;

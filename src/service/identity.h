@@ -6,7 +6,9 @@
  * began is not what runs. Where it cannot be opened the caller has no signature.
  *
  * What this cannot see: a user may load code of its own into any program that it starts (LD_PRELOAD, a
- * debugger). So the hash says which program a user runs; it does not protect the program from that user.
+ * debugger). So the hash says which program a user runs; it does not protect the program from that user. And
+ * the same program of two users has two code-directory hashes (chosen), or one of them could attach to
+ * models of the other.
  */
 #ifndef SERVICE_IDENTITY_H
 #define SERVICE_IDENTITY_H
@@ -29,7 +31,7 @@ struct svc_identity {
     int pidfd; /* -1: this kernel has none */
     bool has_signature;
     uint8_t digest[32];        /* SHA-256 of the executable */
-    uint8_t cdhash[20];        /* its first 20 bytes */
+    uint8_t cdhash[20];        /* of digest and uid */
     char executable[SVC_PATH]; /* its path now; "" when it has none (deleted) or cannot be read */
     dev_t device;              /* of the executable: what an exec changes */
     ino_t inode;

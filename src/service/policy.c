@@ -161,6 +161,6 @@ void svc_policy_advice(const struct svc_policy *policy, const struct svc_identit
     char match[ADVICE_PATH + 64];
 
     write_match(identity, match, sizeof(match));
-    snprintf(text, size, "`%s` `allow %s` in %s/local.policy", match,
-             entitlement < PR_ENTITLEMENT_COUNT ? keys[entitlement] : "?", policy->folder);
+    snprintf(text, size, "These lines of %s/local.policy grant it: \"%s\", \"allow %s\".", policy->folder,
+             match, entitlement < PR_ENTITLEMENT_COUNT ? keys[entitlement] : "?");
 }

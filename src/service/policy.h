@@ -44,8 +44,8 @@ void svc_policy_free(struct svc_policy *policy);
 void svc_policy_match(const struct svc_policy *policy, const struct svc_identity *identity,
                       struct svc_grant *grant);
 /*
- * The lines that would grant a key (enum pr_entitlement) to that caller, on one line, as messages show them,
- * with the file to put them into: `match uid 1000 path /usr/bin/x` `allow KEY` in FOLDER/local.policy.
+ * The lines that would grant a key (enum pr_entitlement) to that caller, with the file to put them into, as a
+ * sentence: These lines of FOLDER/local.policy grant it: "match uid 1000 path /usr/bin/x", "allow KEY".
  * A path that is no plain word is replaced by the digest. At most 450 characters where the folder has 80.
  */
 void svc_policy_advice(const struct svc_policy *policy, const struct svc_identity *identity,

@@ -70,7 +70,7 @@ int base_file_sealed(const char *name, const void *bytes, size_t size)
 
     if (!base_alloc_allowed())
         return -ENOMEM;
-    file = above_standard(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    file = base_file_above_standard(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (file < 0)
         return -errno;
     status = write_all(file, bytes, size);

@@ -47,7 +47,7 @@ int base_file_memory(const char *name, uint64_t bytes)
     return file;
 }
 
-static int write_all(int file, const uint8_t *bytes, size_t size)
+int base_file_growing(const char *name)
 {
     int file;
 
@@ -73,13 +73,13 @@ int base_file_put(int file, const void *bytes, size_t size)
     const uint8_t *from = bytes;
 
     while (size) {
-        ssize_t put = write(file, bytes, size);
+        ssize_t put = write(file, from, size);
 
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
             return put ? -errno : -EIO;
-        bytes += put;
+        from += put;
         size -= (size_t)put;
     }
     return 0;

@@ -106,7 +106,7 @@ gives 0 --version
 shows "anemone "
 gives 2 dance
 says "there is no verb dance"
-for verb in info spec compile run cache inspect check assemble bench demo doctor; do
+for verb in info spec compile run serve cache inspect check assemble bench demo doctor; do
     gives 0 "$verb" --help
     shows "anemone $verb"
     gives 2 "$verb" --no-such-option
@@ -114,7 +114,7 @@ for verb in info spec compile run cache inspect check assemble bench demo doctor
 done
 
 # `--` ends the options: what follows is a word, also when it begins with dashes.
-for verb in info spec compile run cache inspect check assemble bench demo doctor; do
+for verb in info spec compile run serve cache inspect check assemble bench demo doctor; do
     "$anemone" "$verb" -- --help >"$folder/out" 2>"$folder/err"
     status=$?
     [ "$status" -ne 0 ] && ! [ -s "$folder/out" ] && ! grep -q "no option" "$folder/err"

@@ -113,7 +113,7 @@ static void json_sizes(struct json *json)
     json_object_end(json);
 }
 
-/* The service that this process uses; NULL, and *wrong when ANEMONE_SERVICE names one that does not answer. */
+/* The service that this process uses, or NULL; *wrong: ANEMONE_SERVICE names one that does not answer. */
 static const char *find_service(bool *wrong)
 {
     const char *path = ane_service_name();

@@ -27,8 +27,8 @@ struct tool_status {
 };
 
 /*
- * Begins a session at `path`; NULL: what ANEMONE_SERVICE names, else the first of the default places where one
- * answers. 0, or a negative errno with a sentence; -ENOENT when no service is there.
+ * Begins a session at `path`; NULL: what ANEMONE_SERVICE names, else the first of the default places where
+ * one answers. 0, or a negative errno with a sentence; -ENOENT when no service is there.
  */
 int tool_observer_open(struct tool_observer *observer, const char *path, struct base_error *error);
 /* 0, or a negative errno with a sentence. */

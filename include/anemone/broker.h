@@ -89,7 +89,7 @@ struct ane_broker_model {
     uint64_t compile_ns;
     uint32_t operations, descriptors;
     uint64_t main_bytes, weights_bytes, intermediate_bytes;
-    int main;          /* a descriptor of main.e5, read-only, which the caller closes */
+    int main;          /* a memory file with a copy of main.e5, which the caller closes */
     char trouble[256]; /* why the cache was not used; "" */
 };
 /*

@@ -6,6 +6,7 @@
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,13 @@ int base_file_memory(const char *name, uint64_t bytes);
  * what socket, accept or recvmsg gave, also -1.
  */
 int base_file_above_standard(int file);
+/*
+ * A memory file with these bytes that can never be changed: its size and its contents are sealed. Or a
+ * negative errno.
+ */
+int base_file_sealed(const char *name, const void *bytes, size_t size);
+/* Whether a descriptor is of such a file, with exactly `size` bytes. */
+bool base_file_is_sealed(int file, uint64_t size);
 /* A new or emptied file for writing, or NULL with errno set. */
 FILE *base_file_write(const char *path);
 

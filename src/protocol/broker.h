@@ -216,11 +216,11 @@ struct pr_broker_tier_notice {
 
 /*
  * X(id, number, request body, reply body, descriptors in, out, what). The broker has at most
- * PR_COMPILE_ORDERS compilations with a compile service; replies come as they end, with the order's serial.
+ * PR_COMPILE_WORKERS compilations with a compile service, and keeps the others: a service that ends loses no
+ * more. Replies come as they end, with the order's serial.
  * A model that the compiler refuses is kIOReturnBadArgument; one on which its worker ended, or used up a
  * limit, kIOReturnAborted; one that a partition does not have, kIOReturnNotFound.
  */
-#define PR_COMPILE_ORDERS 2u
 #define PR_COMPILE_MESSAGES(X)                                                                        \
     X(COMPILE, 128, order, model, 1, 2,                                                               \
       "the descriptor is the model's folder; the reply's are memory files: main.e5 and weights.bin")  \
@@ -253,6 +253,16 @@ struct pr_broker_order_purge {
 #define PR_COMPILE_LIMITS(X)              \
     X(ORDINARY, 0, 60u, 120u, 8ull << 30) \
     X(LONGER_DURATION, 1, 900u, 1800u, 32ull << 30)
+/*
+ * Of each compile service (chosen): orders under way at once; of these, orders of one user; orders that wait
+ * or are under way; bytes of a file that a worker writes; open files of a worker. Orders that wait are taken
+ * by quality of service, then by arrival.
+ */
+#define PR_COMPILE_WORKERS      4u
+#define PR_COMPILE_WORKERS_USER 3u
+#define PR_COMPILE_ORDERS       128u
+#define PR_COMPILE_FILE_BYTES   (4ull << 30)
+#define PR_COMPILE_FILES        64u
 /*
  * The wait of a client after its nth failure in a row: doubled from the first, up to the last; milliseconds.
  */

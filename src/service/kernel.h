@@ -31,7 +31,8 @@ struct svc_connect {
     uint32_t type;
 };
 struct svc_surface {
-    uint32_t id; /* 0: the row is free */
+    bool taken;
+    uint32_t id; /* 0 while it is being made */
     ane_task_t task;
     uint64_t bytes;
 };

@@ -128,7 +128,7 @@ static void refuse_connection(int socket, const struct base_error *why)
 
     base_packet_send(socket, &header, sizeof(header), why->text, header.bytes, NULL, 0, 0);
     close(socket);
-    svc_log("refused a connection: %s", why->text);
+    svc_log_client("refused a connection: %s", why->text);
 }
 
 static void accept_one(struct server *server)

@@ -351,7 +351,7 @@ static int free_place(struct svc_peer *peer)
 {
     int place = -1;
 
-    for (unsigned i = 0; i < SVC_BROKERS; i++) {
+    for (unsigned i = 0; i < PR_SERVICE_BROKERS; i++) {
         struct pollfd look = {.fd = peer->broker[i]};
 
         if (look.fd >= 0 && poll(&look, 1, 0) == 1) {
@@ -378,7 +378,8 @@ static IOReturn connect_locked(struct svc_supervisor *supervisor, struct svc_pee
     int place = free_place(peer), status;
 
     if (place < 0) {
-        base_fail(error, ENOSPC, "This process has %u connections to the broker; close one.", SVC_BROKERS);
+        base_fail(error, ENOSPC, "This process has %u connections to the broker; close one.",
+                  PR_SERVICE_BROKERS);
         return kIOReturnNoResources;
     }
     fill_client(peer, &client);

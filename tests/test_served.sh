@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The runtime's suites in a served process: through the broker, and on a direct-path connection. SUITES names
-# the test programs; ANEMONE is the command, which serves.
+# The runtime's suites in a served process: through the broker, and on a direct-path connection. TESTS is the
+# folder of the test programs; ANEMONE is the command, which serves.
 
 . "$(dirname "$0")/tap.sh"
 
@@ -38,11 +38,13 @@ serve() {
 cat >"$work/broker.policy" <<END
 match uid $(id -u)
     allow com.apple.aned.private.allow
+    allow com.apple.aned.private.adapterWeight.allow
     allow anemone.raw-images
 END
 cat >"$work/direct.policy" <<END
 match uid $(id -u)
     allow com.apple.aned.private.allow
+    allow com.apple.aned.private.adapterWeight.allow
     allow anemone.raw-images
     allow com.apple.security.temporary-exception.iokit-user-client-class
 END
@@ -50,10 +52,15 @@ END
 for way in broker direct; do
     serve "$way"
     report "$way: the service starts" $? "$work/$way/log"
-    for suite in $SUITES; do
-        ANEMONE_SERVICE="$work/$way/service" CMOCKA_MESSAGE_OUTPUT=TAP timeout 120 "$suite" >"$work/log" 2>&1
-        report "$way: $(basename "$suite")" $?
+    for suite in runtime runtime_async runtime_events runtime_model runtime_refusals; do
+        ANEMONE_SERVICE="$work/$way/service" CMOCKA_MESSAGE_OUTPUT=TAP timeout 120 "$TESTS/test_$suite" \
+            >"$work/log" 2>&1
+        report "$way: $suite" $?
     done
+    ANEMONE_SERVICE="$work/$way/service" timeout 60 "$TESTS/example_adapters" examples/adapters.mil \
+        >"$work/log" 2>&1
+    [ "$(cat "$work/log")" = "1 2 3 4" ]
+    report "$way: the example of adapters" $?
     kill "$service"
     wait "$service"
     report "$way: the service stops cleanly" $? "$work/$way/log"

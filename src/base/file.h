@@ -6,7 +6,6 @@
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -21,7 +21,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "tool/bench.h"
 #include "tool/sample.h"
 #include "tool/tool.h"
@@ -51,24 +50,25 @@ struct process {
     FILE *output; /* its lines */
 };
 
-static void become(const char *const *words, int in, int out, int err)
+static void become(const char *const *words, const char *service, int in, int out, int err)
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(err, STDERR_FILENO) < 0)
+    if (setenv("ANEMONE_SERVICE", service, 1) || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+        dup2(err, STDERR_FILENO) < 0)
         _exit(TOOL_FAILURE);
     execv("/proc/self/exe", (char *const *)words);
     _exit(TOOL_FAILURE);
 }
 
-/* The process, or -1 after saying why. */
-static pid_t start(const char *const *words, int in, int out, int err)
+/* The process, which uses that service, or -1 after saying why. */
+static pid_t start(const char *const *words, const char *service, int in, int out, int err)
 {
     pid_t pid;
 
     fflush(NULL);
     pid = fork();
     if (pid == 0)
-        become(words, in, out, err);
+        become(words, service, in, out, err);
     if (pid < 0)
         tool_say("No process could be made for %s: %s.", words[1], strerror(errno));
     return pid;
@@ -95,7 +95,7 @@ static bool start_client(const struct bench_service *s, const char *way, uint32_
         close(in[1]);
         return false;
     }
-    client->pid = start(words, in[0], out[1], STDERR_FILENO);
+    client->pid = start(words, s->socket, in[0], out[1], STDERR_FILENO);
     client->go = in[1];
     client->output = fdopen(out[0], "r");
     close(in[0]);
@@ -232,7 +232,7 @@ static bool start_service(struct bench_service *s)
     nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (log >= 0 && nothing >= 0)
         s->pid = start(WORDS("anemone", "serve", "--socket", s->socket, "--state", state, "--policy", policy),
-                       nothing, log, log);
+                       "none", nothing, log, log);
     else
         tool_say("%s: %s.", s->log, strerror(errno));
     if (log >= 0)

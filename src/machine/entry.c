@@ -11,22 +11,22 @@
 #include "machine/internal.h"
 #include "service/client.h"
 
-static _Thread_local struct base_error last_error;
-
 struct base_error *mach_error(void)
 {
-    return &last_error;
+    return base_error_of_thread();
 }
 
 struct base_error *mach_error_begin(void)
 {
-    last_error.text[0] = '\0';
-    return &last_error;
+    struct base_error *error = base_error_of_thread();
+
+    error->text[0] = '\0';
+    return error;
 }
 
 const char *ane_machine_error(void)
 {
-    return last_error.text;
+    return base_error_of_thread()->text;
 }
 
 /* Forks between this process and the one that loaded the library. Reading it costs no system call. */
@@ -78,7 +78,7 @@ bool mach_is_inherited(const struct ane_machine *m)
 {
     if (atomic_load(&fork_generation) == m->family)
         return false;
-    base_fail(&last_error, EPERM, "A machine cannot be used in a forked child; make a new one there.");
+    base_fail(mach_error(), EPERM, "A machine cannot be used in a forked child; make a new one there.");
     return true;
 }
 
@@ -86,14 +86,14 @@ bool mach_enter_dead(struct ane_machine *m)
 {
     mach_error_begin();
     if (!m) {
-        base_fail(&last_error, EINVAL, "The machine is NULL.");
+        base_fail(mach_error(), EINVAL, "The machine is NULL.");
         return false;
     }
     if (mach_is_inherited(m))
         return false;
     if (mach_lock_enter(&m->lock))
         return true;
-    base_fail(&last_error, EDEADLK, "The trace function must not call the machine it traces.");
+    base_fail(mach_error(), EDEADLK, "The trace function must not call the machine it traces.");
     return false;
 }
 

@@ -176,6 +176,9 @@ int mach_dump_init(struct ane_machine *m, const char *folder, struct base_error 
 void mach_dump_free(struct ane_machine *m);
 void mach_dump_take(void *context, const void *bytes, size_t size);
 
+/* life.c: -ENODEV with a sentence: the machine has no firmware. */
+int mach_refuse_bare(void);
+
 /* system.c: the driver's platform. */
 int mach_driver_start(struct ane_machine *m, struct base_error *error);
 

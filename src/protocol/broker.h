@@ -90,6 +90,8 @@ enum pr_broker_method {
 enum pr_broker_compile_flags {
     PR_BROKER_COMPILE_FORCE = 1u << 0, /* also when the cache has it */
     PR_BROKER_COMPILE_LONG = 1u << 1,  /* the longer-duration service; needs SECONDARY_COMPILER */
+    PR_BROKER_COMPILE_LOOK = 1u << 2,  /* only if the cache has it; else kIOReturnNotFound */
+    PR_BROKER_COMPILE_FLAGS = (1u << 3) - 1,
 };
 struct pr_broker_compile {
     uint32_t qos;

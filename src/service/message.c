@@ -2,12 +2,12 @@
 #include "service/message.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "service/greeting.h"
 #include "service/registry.h"
+#include "service/status.h"
+#include "service/supervisor.h"
 #include "service/peer.h"
 
 static void answer_HELLO(struct svc_peer *session, const union svc_body *request, struct svc_reply *reply)
@@ -52,15 +52,20 @@ static void answer_REGISTRY(struct svc_peer *session, const union svc_body *requ
 
 static void answer_BROKER(struct svc_peer *session, const union svc_body *request, struct svc_reply *reply)
 {
-    (void)request, (void)session;
+    struct svc_supervisor *supervisor = session->service->supervisor;
+
+    (void)request;
+    if (supervisor) {
+        reply->status = svc_supervisor_connect(supervisor, session, &reply->file, &reply->error);
+        return;
+    }
     reply->status = kIOReturnNoDevice;
     base_fail(&reply->error, ENODEV, "This service has no broker.");
 }
 
 static void answer_STATUS(struct svc_peer *session, const union svc_body *request, struct svc_reply *reply)
 {
-    (void)request, (void)session;
-    reply->body.reply_STATUS.uid = session->service->uid;
+    svc_status_fill(session, request->request_STATUS.first, &reply->body.reply_STATUS);
 }
 
 /* Beside the format: messages that grant something, and those that an observer may send. */

@@ -199,6 +199,8 @@ static void leave_table(struct svc_peer *session)
     for (unsigned i = 0; i < SVC_ROWS; i++)
         if (service->session[i] == session)
             service->session[i] = NULL;
+    service->retired.requests += session->figures.requests;
+    service->retired.engine_ns += session->figures.engine_ns;
     service->sessions--;
     pthread_cond_broadcast(&service->changed);
     pthread_mutex_unlock(&service->lock);
@@ -259,6 +261,17 @@ int svc_peer_start(struct svc_service *service, int socket, enum pr_service_role
     return 0;
 }
 
+void svc_peer_cut_broker_locked(struct svc_peer *session)
+{
+    for (unsigned i = 0; i < SVC_BROKERS; i++)
+        if (session->broker[i] >= 0) {
+            shutdown(session->broker[i], SHUT_RDWR);
+            close(session->broker[i]);
+            session->broker[i] = -1;
+        }
+    session->tier = PR_BROKER_TIERS;
+}
+
 /* From here on no other session makes anything for its task, or uses it. */
 static void begin_end(struct svc_peer *session)
 {
@@ -268,18 +281,10 @@ static void begin_end(struct svc_peer *session)
     session->ending = true;
     if (service->broker == session)
         service->broker = NULL;
+    svc_peer_cut_broker_locked(session);
     while (session->holds)
         pthread_cond_wait(&service->changed, &service->lock);
     pthread_mutex_unlock(&service->lock);
-}
-
-static void end_broker_connections(struct svc_peer *session)
-{
-    for (unsigned i = 0; i < SVC_BROKERS; i++)
-        if (session->broker[i] >= 0) {
-            shutdown(session->broker[i], SHUT_RDWR);
-            close(session->broker[i]);
-        }
 }
 
 static void close_for_task(struct svc_peer *session)
@@ -295,7 +300,6 @@ static void close_for_task(struct svc_peer *session)
 void svc_peer_end(struct svc_peer *session)
 {
     begin_end(session);
-    end_broker_connections(session);
     svc_kernel_close_all(&session->kernel);
     close_for_task(session);
     svc_ring_stop(&session->ring);

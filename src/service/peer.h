@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "service/completion.h"
+#include "service/figures.h"
 #include "service/identity.h"
 #include "service/kernel.h"
 #include "service/ring.h"
@@ -36,8 +37,9 @@ struct svc_peer {
     ane_task_t delegate; /* the identity in which the broker acts for it; 0 until it does */
     uint32_t tier;       /* enum pr_broker_tier; PR_BROKER_TIERS: no connection to the broker */
     bool ending;
-    unsigned holds; /* threads of other sessions that use it */
-    int broker[SVC_BROKERS];
+    unsigned holds;          /* threads of other sessions that use it */
+    int broker[SVC_BROKERS]; /* copies of the broker's ends of its connections there; -1: none */
+    struct svc_figures figures;
 };
 
 /*
@@ -63,6 +65,10 @@ void svc_peer_end(struct svc_peer *session);
 bool svc_peer_message(struct svc_peer *session, const void *bytes, size_t size, const int *fds,
                       unsigned count);
 
+/* Ends its connections to the broker. With the service's lock held. */
+void svc_peer_cut_broker_locked(struct svc_peer *session);
+
+/* See svc_service_hold_task. */
 void svc_peer_release(struct svc_peer *session);
 
 /* Ends it from another thread: its socket is shut down, with a line in the log that says why. */

@@ -19,11 +19,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/packet.h"
 #include "service/client.h"
 #include "service/listener.h"
 #include "service/log.h"
 #include "service/peer.h"
+#include "service/supervisor.h"
+#include "service/worker.h"
 
 #define DRAIN_MS   5000u /* calls under way at a stop */
 #define UNWIND_MS  5000u /* sessions, after that */
@@ -34,6 +37,7 @@ struct server {
     struct svc_listener listener;
     struct ane_machine *machine;
     struct svc_policy *policy;
+    struct svc_worker worker;
     int signals;
     char state[STATE_PATH];
 };
@@ -150,7 +154,10 @@ static bool handle_signals(struct server *server)
     bool goes_on = true;
 
     while (read(server->signals, &info, sizeof(info)) == sizeof(info))
-        if (info.ssi_signo != SIGCHLD) {
+        if (info.ssi_signo == SIGCHLD) {
+            if (server->service.supervisor)
+                svc_supervisor_reap(server->service.supervisor);
+        } else {
             svc_log("stopping: %s from process %u", strsignal((int)info.ssi_signo), info.ssi_pid);
             goes_on = false;
         }
@@ -159,12 +166,20 @@ static bool handle_signals(struct server *server)
 
 static void serve_until_signal(struct server *server)
 {
-    for (;;) {
-        struct pollfd wait[] = {{.fd = server->signals, .events = POLLIN},
-                                {.fd = server->listener.socket, .events = POLLIN}};
+    struct svc_supervisor *supervisor = server->service.supervisor;
 
-        if (poll(wait, 2, -1) < 0)
+    for (;;) {
+        int ms = supervisor ? svc_supervisor_start_due(supervisor) : -1;
+        struct pollfd wait[] = {{.fd = server->signals, .events = POLLIN},
+                                {.fd = server->listener.socket, .events = POLLIN},
+                                {.fd = -1}};
+
+        if (supervisor)
+            wait[2] = svc_supervisor_poll(supervisor);
+        if (poll(wait, BASE_COUNT_OF(wait), ms) <= 0)
             continue;
+        if (wait[2].revents)
+            svc_supervisor_receive(supervisor);
         if (wait[0].revents && !handle_signals(server))
             return;
         if (wait[1].revents)
@@ -189,6 +204,18 @@ static int start_machine(struct server *server, const struct svc_options *option
     return svc_service_init(&server->service, server->machine, server->policy, error);
 }
 
+static int start_threads(struct server *server, const struct svc_options *options, struct base_error *error)
+{
+    int status = 0;
+
+    if (!options->without_children)
+        status = svc_supervisor_make(&server->service, options->executable, server->state,
+                                     &server->service.supervisor, error);
+    if (!status)
+        status = svc_worker_start(&server->worker, &server->service, options->memory, error);
+    return status;
+}
+
 static void stop(struct server *server)
 {
     unsigned left;
@@ -201,6 +228,9 @@ static void stop(struct server *server)
     left = svc_service_wait_sessions(&server->service, UNWIND_MS);
     if (left)
         svc_log("%u sessions did not end in %u s", left, UNWIND_MS / 1000);
+    if (server->service.supervisor)
+        svc_supervisor_stop(server->service.supervisor);
+    svc_worker_stop(&server->worker);
 }
 
 int svc_serve(const struct svc_options *options, struct base_error *error)
@@ -219,6 +249,8 @@ int svc_serve(const struct svc_options *options, struct base_error *error)
         status = svc_listener_open(&server.listener, options->socket, error);
     if (!status)
         status = start_machine(&server, options, error);
+    if (!status)
+        status = start_threads(&server, options, error);
     if (!status) {
         svc_log("started at %s, state in %s, policy %s", server.listener.path, server.state,
                 options->policy ? options->policy : "of the default folders");

@@ -12,15 +12,16 @@
 #define SVC_SERVE_MEMORY (2ull << 30)
 
 struct svc_options {
-    const char *socket;    /* NULL: the default */
-    const char *state;     /* NULL: the default */
-    const char *policy;    /* NULL: the two folders of service/policy.h */
-    const char *dumps;     /* a folder for dumps of the firmware; NULL: as ane_machine_config says */
-    uint32_t numerics;     /* enum ane_numerics */
-    uint32_t timing;       /* enum ane_timing */
-    uint32_t threads;      /* of the engine; 0: 1 */
-    uint64_t memory;       /* bytes of idle programs that stay wired */
-    bool without_children; /* for tests: neither broker nor compile services */
+    const char *socket;     /* NULL: the default */
+    const char *state;      /* NULL: the default */
+    const char *policy;     /* NULL: the two folders of service/policy.h */
+    const char *dumps;      /* a folder for dumps of the firmware; NULL: as ane_machine_config says */
+    uint32_t numerics;      /* enum ane_numerics */
+    uint32_t timing;        /* enum ane_timing */
+    uint32_t threads;       /* of the engine; 0: 1 */
+    uint64_t memory;        /* bytes of idle programs that stay wired */
+    const char *executable; /* of the children; NULL: this one */
+    bool without_children;  /* for tests: neither broker nor compile services */
 };
 
 /*

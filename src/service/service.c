@@ -30,13 +30,16 @@ int svc_service_init(struct svc_service *service, struct ane_machine *machine, s
     if (!service->device)
         return base_fail(error, EINVAL, "A service needs a machine with firmware.");
     pthread_mutex_init(&service->lock, NULL);
+    pthread_mutex_init(&service->figures_lock, NULL);
     pthread_cond_init(&service->changed, NULL);
     return 0;
 }
 
 void svc_service_end(struct svc_service *service)
 {
+    svc_figures_end(&service->figures);
     pthread_mutex_destroy(&service->lock);
+    pthread_mutex_destroy(&service->figures_lock);
     pthread_cond_destroy(&service->changed);
 }
 
@@ -80,6 +83,15 @@ unsigned svc_service_count_locked(const struct svc_service *service, enum pr_ser
             session && session->greeted && session->role == role && (uid == (uid_t)-1 || session->uid == uid);
     }
     return count;
+}
+
+void svc_service_cut_brokers(struct svc_service *service)
+{
+    pthread_mutex_lock(&service->lock);
+    for (unsigned i = 0; i < SVC_ROWS; i++)
+        if (service->session[i])
+            svc_peer_cut_broker_locked(service->session[i]);
+    pthread_mutex_unlock(&service->lock);
 }
 
 void svc_service_end_sessions(struct svc_service *service)

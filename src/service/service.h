@@ -15,6 +15,7 @@
 #include <anemone/iokit.h>
 
 #include "protocol/service.h"
+#include "service/figures.h"
 #include "service/policy.h"
 
 struct svc_peer;
@@ -32,16 +33,20 @@ struct svc_service {
     struct svc_supervisor *supervisor; /* NULL: without broker and compile services */
     uid_t uid;
     uint64_t started_ns;
-    atomic_bool draining;   /* the service stops: new calls are refused */
-    atomic_uint spinners;   /* threads of rings that spin now */
-    unsigned spinners_most; /* half of the host's processors */
-    atomic_uint blessed;    /* sessions that have a place of kind SLOT */
+    atomic_bool draining;             /* the service stops: new calls are refused */
+    atomic_uint spinners;             /* threads of rings that spin now */
+    unsigned spinners_most;           /* half of the host's processors */
+    atomic_uint blessed;              /* sessions that have a place of kind SLOT */
+    _Atomic uint64_t wired, pageable; /* bytes of programs, as the worker saw them last */
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* a session has ended, or is no longer held */
     struct svc_peer *session[SVC_ROWS];
     unsigned sessions;
-    struct svc_peer *broker; /* its session; NULL: it does not run */
+    struct svc_peer *broker;      /* its session; NULL: it does not run */
+    pthread_mutex_t figures_lock; /* taken before `lock` */
+    struct svc_figures_table figures;
+    struct svc_figures retired; /* of clients whose sessions have ended */
 };
 
 /* 0, or a negative errno with a sentence. `machine` and `policy` stay the caller's. */
@@ -59,6 +64,9 @@ struct svc_peer *svc_service_hold_task(struct svc_service *service, ane_task_t t
 struct svc_peer *svc_service_hold_broker(struct svc_service *service);
 /* How many sessions of a role there are, of one user or of all (uid -1). With `lock` held. */
 unsigned svc_service_count_locked(const struct svc_service *service, enum pr_service_role role, uid_t uid);
+
+/* The broker has ended: so do the connections of all clients to it. */
+void svc_service_cut_brokers(struct svc_service *service);
 
 /* Ends every session: closes their sockets, which their threads notice. */
 void svc_service_end_sessions(struct svc_service *service);

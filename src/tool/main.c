@@ -34,6 +34,8 @@ static const struct tool_verb verbs[] = {
     {"demo", "boots the machine, runs a small network and shows where the time goes", tool_demo_help,
      tool_demo},
     {"doctor", "whether this host can run the machine well", tool_doctor_help, tool_doctor},
+    {"broker", NULL, tool_broker_help, tool_broker},
+    {"compiler", NULL, tool_compiler_help, tool_compiler},
 };
 
 #define VERBS BASE_COUNT_OF(verbs)
@@ -143,7 +145,8 @@ static void print_help(FILE *file)
           "Verbs:\n",
           file);
     for (size_t i = 0; i < VERBS; i++)
-        fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].summary);
+        if (verbs[i].summary)
+            fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].summary);
     fputs("\nOptions may be anywhere before `--`, which ends them: what follows is a word, also when it\n"
           "begins with dashes. --option VALUE and --option=VALUE are the same.\n"
           "Results go to stdout, messages to stderr. Exit status: 0 ok, 1 failure, 2 wrong usage.\n"

@@ -197,6 +197,7 @@ static void *answer_held(void *argument)
     pthread_mutex_unlock(&rig.lock);
     compile(held->socket, &held->order, held->folder);
     close(held->folder);
+    close(held->socket);
     free(held);
     return NULL;
 }
@@ -206,7 +207,7 @@ static void hold(int socket, const struct order *order, int folder)
     struct held *held = malloc(sizeof(*held));
     pthread_t thread;
 
-    *held = (struct held){socket, folder, *order};
+    *held = (struct held){dup(socket), folder, *order};
     pthread_create(&thread, NULL, answer_held, held);
     pthread_detach(thread);
 }

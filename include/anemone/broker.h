@@ -44,7 +44,11 @@ ANE_API IOReturn ane_broker_connect(struct ane_broker **broker);
 /* Ends a connection, and every instance that was made on it. NULL is allowed. */
 ANE_API void ane_broker_disconnect(struct ane_broker *broker);
 
-/* The socket of the service that this process uses; NULL when it has a machine of its own, or none yet. */
+/*
+ * The socket of the service that this process uses; NULL when it has a machine of its own. Which it is is
+ * decided here if no call has decided it yet. NULL with a sentence in ane_machine_error(): ANEMONE_SERVICE
+ * names a service that does not answer, or refuses; calls that need the engine fail with that sentence.
+ */
 ANE_API const char *ane_service_name(void);
 
 /* Who the caller is for the broker. */
@@ -77,6 +81,7 @@ struct ane_broker_compile {
     uint32_t qos;
     uint32_t force;  /* 1: also when the cache has it */
     uint32_t longer; /* 1: the longer-duration service; needs secondaryANECompilerServiceAccess.allow */
+    uint32_t look;   /* 1: only if the cache has it, else kIOReturnNotFound */
 };
 struct ane_broker_model {
     size_t size; /* set by the caller to sizeof(struct ane_broker_model) */

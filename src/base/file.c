@@ -47,47 +47,42 @@ int base_file_memory(const char *name, uint64_t bytes)
     return file;
 }
 
-static int write_all(int file, const uint8_t *bytes, size_t size)
+int base_file_growing(const char *name)
 {
+    int file;
+
+    if (!base_alloc_allowed())
+        return -ENOMEM;
+    file = base_file_above_standard(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    return file < 0 ? -errno : file;
+}
+
+int base_file_seal(int file, uint64_t size)
+{
+    struct stat info;
+
+    /* Sealed first: what is measured then is what it stays. */
+    if (fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) ||
+        fstat(file, &info))
+        return -errno;
+    return (uint64_t)info.st_size == size ? 0 : -EBADMSG;
+}
+
+int base_file_put(int file, const void *bytes, size_t size)
+{
+    const uint8_t *from = bytes;
+
     while (size) {
-        ssize_t put = write(file, bytes, size);
+        ssize_t put = write(file, from, size);
 
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
             return put ? -errno : -EIO;
-        bytes += put;
+        from += put;
         size -= (size_t)put;
     }
     return 0;
-}
-
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
-
-int base_file_sealed(const char *name, const void *bytes, size_t size)
-{
-    int file, status;
-
-    if (!base_alloc_allowed())
-        return -ENOMEM;
-    file = base_file_above_standard(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (file < 0)
-        return -errno;
-    status = write_all(file, bytes, size);
-    if (!status && fcntl(file, F_ADD_SEALS, SEALS))
-        status = -errno;
-    if (status)
-        close(file);
-    return status ? status : file;
-}
-
-bool base_file_is_sealed(int file, uint64_t size)
-{
-    int seals = fcntl(file, F_GET_SEALS);
-    struct stat info;
-
-    return seals >= 0 && (seals & SEALS) == SEALS && !fstat(file, &info) && S_ISREG(info.st_mode) &&
-           (uint64_t)info.st_size == size;
 }
 
 FILE *base_file_write(const char *path)

@@ -167,7 +167,7 @@ IOReturn brk_arguments_adapter(const struct pr_broker_adapter *adapter, uint64_t
 IOReturn brk_arguments_compile(const struct brk_client *client, const struct pr_broker_compile *compile,
                                struct base_error *error)
 {
-    if (compile->flags & ~(uint32_t)(PR_BROKER_COMPILE_FORCE | PR_BROKER_COMPILE_LONG))
+    if (compile->flags & ~(uint32_t)PR_BROKER_COMPILE_FLAGS)
         return brk_refuse(error, kIOReturnBadArgument, "Compile: flags 0x%x are not all known.",
                           compile->flags);
     if (!is_text(compile->name, sizeof(compile->name)) || !compile->name[0] || strchr(compile->name, '/') ||

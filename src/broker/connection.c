@@ -316,12 +316,13 @@ IOReturn ane_broker_compile(struct ane_broker *broker, const struct ane_broker_c
 
     begin();
     if (!compile || compile->size != sizeof(*compile) || !model || model->size != sizeof(*model) ||
-        !compile->path || compile->force > 1 || compile->longer > 1)
-        return bad_argument("Broker compile: a struct or the path is NULL, a size is another, or force or "
-                            "longer is neither 0 nor 1.");
+        !compile->path || compile->force > 1 || compile->longer > 1 || compile->look > 1)
+        return bad_argument("Broker compile: a struct or the path is NULL, a size is another, or force, "
+                            "longer or look is neither 0 nor 1.");
     arguments.qos = compile->qos;
-    arguments.flags =
-        (compile->force ? PR_BROKER_COMPILE_FORCE : 0u) | (compile->longer ? PR_BROKER_COMPILE_LONG : 0u);
+    arguments.flags = (compile->force ? PR_BROKER_COMPILE_FORCE : 0u) |
+                      (compile->longer ? PR_BROKER_COMPILE_LONG : 0u) |
+                      (compile->look ? PR_BROKER_COMPILE_LOOK : 0u);
     call.sent = open_folder(compile->path, arguments.name, sizeof(arguments.name));
     if (call.sent < 0)
         return kIOReturnBadArgument;

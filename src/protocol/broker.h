@@ -90,6 +90,8 @@ enum pr_broker_method {
 enum pr_broker_compile_flags {
     PR_BROKER_COMPILE_FORCE = 1u << 0, /* also when the cache has it */
     PR_BROKER_COMPILE_LONG = 1u << 1,  /* the longer-duration service; needs SECONDARY_COMPILER */
+    PR_BROKER_COMPILE_LOOK = 1u << 2,  /* only if the cache has it; else kIOReturnNotFound */
+    PR_BROKER_COMPILE_FLAGS = (1u << 3) - 1,
 };
 struct pr_broker_compile {
     uint32_t qos;
@@ -185,7 +187,10 @@ struct pr_broker_info {
 
 /* ---- Between the service and the broker, on the broker's first socket ---- */
 
-/* X(id, number, body, descriptors, direction, what); no replies. */
+/*
+ * X(id, number, body, descriptors, direction, what); no replies. The service keeps a copy of the socket of
+ * CLIENT, to end it with the client's session; so the broker shuts it down before it closes its own.
+ */
 #define PR_BROKER_NOTICES(X)                                                                               \
     X(CLIENT, 64, client, 1, TO_BROKER, "a client; the descriptor is its socket")                          \
     X(COMPILER, 65, compiler, 1, TO_BROKER, "a compile service has started; the descriptor is its socket") \

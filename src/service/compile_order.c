@@ -27,7 +27,7 @@ int svc_order_frame(const uint8_t *message, size_t size, unsigned descriptors, s
     struct pr_service_header head;
     const struct form *form = NULL;
 
-    *order = (struct svc_order){.work = {.folder = -1, .partition = -1}};
+    *order = (struct svc_order){.work = {.folder = -1, .partition = -1, .files = {-1, -1}}};
     if (size < sizeof(head))
         return base_fail(error, EPROTO, "A message of %zu bytes is shorter than its header of %zu.", size,
                          sizeof(head));
@@ -124,7 +124,8 @@ static IOReturn take_compile(const uint8_t *body, int folder, const char *state,
     work->gid = order.gid;
     work->qos = order.qos;
     work->force = order.flags & PR_BROKER_COMPILE_FORCE;
-    if (order.flags & ~(uint32_t)(PR_BROKER_COMPILE_FORCE | PR_BROKER_COMPILE_LONG))
+    work->look = order.flags & PR_BROKER_COMPILE_LOOK;
+    if (order.flags & ~(uint32_t)PR_BROKER_COMPILE_FLAGS)
         return refuse(error, kIOReturnBadArgument, "The order to compile has flags that are not known.");
     if (!is_name(order.name))
         return refuse(error, kIOReturnBadArgument,
@@ -183,8 +184,9 @@ IOReturn svc_order_take(const uint8_t *message, int folder, const char *state, s
 
 void svc_order_end(struct svc_order *order)
 {
-    const int owned[] = {order->work.folder, order->work.partition};
+    struct svc_work *work = &order->work;
+    const int owned[] = {work->folder, work->partition, work->files[0], work->files[1]};
 
     base_packet_close(owned, BASE_COUNT_OF(owned));
-    order->work.folder = order->work.partition = -1;
+    work->folder = work->partition = work->files[0] = work->files[1] = -1;
 }

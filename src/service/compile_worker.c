@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The worker's side. Descriptors have fixed numbers there: 0 to 2 are /dev/null, then the socket, the model's
- * folder and the partition. The working folder is the model's, so that sentences name files as the client
+ * folder, the partition and the two memory files. The working folder is the model's, so that sentences name files as the client
  * does; the cache is named through /proc/self/fd, since its path is closed to the client's user.
  */
 #include "service/compile_worker.h"
@@ -26,7 +26,7 @@
 #include "service/partition.h"
 #include "service/sandbox.h"
 
-enum { SOCKET = 3, FOLDER, PARTITION, DESCRIPTORS, SAFE = 32 };
+enum { SOCKET = 3, FOLDER, PARTITION, MAIN, WEIGHTS, DESCRIPTORS, SAFE = 32 };
 #define CACHE "/proc/self/fd/5"
 _Static_assert(PARTITION == 5, "the name of the cache");
 
@@ -56,14 +56,13 @@ static void fail_with(struct svc_work_result *result, int status, const struct b
     answer(result, status == -ENOMEM ? kIOReturnAborted : kIOReturnBadArgument, error->text);
 }
 
-static void hand_over(const struct cc_bundle *bundle, const struct cc_report *report,
-                      struct svc_work_result *result, int files[SVC_WORK_FILES])
+static void hand_over(const struct svc_work *work, const struct cc_bundle *bundle,
+                      const struct cc_report *report, struct svc_work_result *result)
 {
     struct pr_broker_model *model = &result->model;
 
-    files[0] = base_file_sealed("main.e5", bundle->main, bundle->main_bytes);
-    files[1] = base_file_sealed("weights.bin", bundle->weights, bundle->weights_bytes);
-    if (files[0] < 0 || files[1] < 0) {
+    if (base_file_put(work->files[0], bundle->main, bundle->main_bytes) ||
+        base_file_put(work->files[1], bundle->weights, bundle->weights_bytes)) {
         answer(result, kIOReturnNoMemory, "There is no memory for the files of the compiled model.");
         return;
     }
@@ -80,29 +79,32 @@ static void hand_over(const struct cc_bundle *bundle, const struct cc_report *re
     rename_cache(model->trouble);
 }
 
-static void compile(const struct svc_work *work, struct svc_work_result *result, int files[SVC_WORK_FILES])
+static void compile(const struct svc_work *work, struct svc_work_result *result)
 {
-    struct cc_options options = {.cache = CACHE, .force = work->force, .leave_unsigned = true};
+    struct cc_options options = {
+        .cache = CACHE, .force = work->force, .look = work->look, .leave_unsigned = true};
     struct base_error error = {{0}};
     struct cc_bundle bundle = {0};
     struct cc_report report;
     int status;
 
-    if (fchdir(FOLDER)) {
+    if (fchdir(work->folder)) {
         snprintf(error.text, sizeof(error.text), "%s: its folder cannot be entered: %s.", work->name,
                  strerror(errno));
         answer(result, kIOReturnBadArgument, error.text);
         return;
     }
     status = cc_compile(work->name, &options, &bundle, &report, &error);
-    if (status)
+    if (status == -ENODATA && work->look && report.key[0])
+        answer(result, kIOReturnNotFound, error.text);
+    else if (status)
         fail_with(result, status, &error);
     else
-        hand_over(&bundle, &report, result, files);
+        hand_over(work, &bundle, &report, result);
     cc_bundle_release(&bundle);
 }
 
-static void find(const struct svc_work *work, struct svc_work_result *result, int files[SVC_WORK_FILES])
+static void find(const struct svc_work *work, struct svc_work_result *result)
 {
     struct base_error error = {{0}};
     struct cc_bundle bundle = {0};
@@ -116,7 +118,7 @@ static void find(const struct svc_work *work, struct svc_work_result *result, in
                "The user's partition of the cache has no such model; it may have been purged: compile it "
                "again.");
     else
-        hand_over(&bundle, &report, result, files);
+        hand_over(work, &bundle, &report, result);
     cc_bundle_release(&bundle);
 }
 
@@ -195,33 +197,30 @@ static void purge(const struct svc_work *work, struct svc_work_result *result)
         answer(result, kIOReturnNotFound, "The cache has no such model.");
 }
 
-void svc_work_do(const struct svc_work *work, struct svc_work_result *result, int files[SVC_WORK_FILES])
+void svc_work_do(const struct svc_work *work, struct svc_work_result *result)
 {
     switch (work->kind) {
-    case SVC_WORK_COMPILE: compile(work, result, files); break;
-    case SVC_WORK_FIND: find(work, result, files); break;
+    case SVC_WORK_COMPILE: compile(work, result); break;
+    case SVC_WORK_FIND: find(work, result); break;
     case SVC_WORK_PURGE:
     case SVC_WORK_PURGE_ALL: purge(work, result); break;
     case SVC_WORK_TIDY: cc_cache_trim(CACHE, CC_CACHE_BYTES_DEFAULT, NULL); break;
     }
 }
 
-static void send_result(const struct svc_work_result *result, const int files[SVC_WORK_FILES])
+static void send_result(const struct svc_work_result *result)
 {
-    bool both = files[0] >= 0 && files[1] >= 0 && !result->status;
-
-    base_packet_send(SOCKET, result, sizeof(*result), NULL, 0, files, both ? SVC_WORK_FILES : 0, 1);
+    base_packet_send(SOCKET, result, sizeof(*result), NULL, 0, NULL, 0, 1);
 }
 
 /* In a signal handler. */
 static void report_forbidden(int number)
 {
     static struct svc_work_result result;
-    static const int none[SVC_WORK_FILES] = {-1, -1};
 
     result.status = kIOReturnAborted;
     result.forbidden = number;
-    send_result(&result, none);
+    send_result(&result);
 }
 
 static void close_from(unsigned first)
@@ -233,24 +232,26 @@ static void close_from(unsigned first)
 }
 
 /* Moves the descriptors to their places, by way of numbers that are no place of any. */
-static bool place_descriptors(const struct svc_work *work, int socket)
+static bool place_descriptors(struct svc_work *work, int socket)
 {
-    const int from[] = {[SOCKET] = socket, [FOLDER] = work->folder, [PARTITION] = work->partition};
+    int *const wanted[] = {&work->folder, &work->partition, &work->files[0], &work->files[1]};
     int moved[DESCRIPTORS], null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
     for (int i = 0; i < DESCRIPTORS; i++) {
-        int source = i < SOCKET || from[i] < 0 ? null : from[i];
+        int source = i == SOCKET ? socket : i < FOLDER ? null : *wanted[i - FOLDER];
 
         if (SVC_SANDBOX_SANITIZED && i == STDERR_FILENO)
             source = STDERR_FILENO;
-
-        moved[i] = fcntl(source, F_DUPFD_CLOEXEC, SAFE);
+        moved[i] = fcntl(source < 0 ? null : source, F_DUPFD_CLOEXEC, SAFE);
         if (moved[i] < 0)
             return false;
     }
-    for (int i = 0; i < DESCRIPTORS; i++)
+    for (int i = 0; i < DESCRIPTORS; i++) {
         if (dup2(moved[i], i) < 0)
             return false;
+        if (i >= FOLDER && *wanted[i - FOLDER] >= 0)
+            *wanted[i - FOLDER] = i;
+    }
     close_from(DESCRIPTORS);
     return true;
 }
@@ -279,16 +280,16 @@ static void yield_host(uint32_t qos)
     setpriority(PRIO_PROCESS, 0, (int)(2 * pr_qos_queue_index(qos ? qos : PR_QOS_DEFAULT)));
 }
 
-_Noreturn void svc_work_run(const struct svc_work *work, const struct svc_work_limits *limits,
+_Noreturn void svc_work_run(const struct svc_work *order, const struct svc_work_limits *limits,
                             svc_work_body body, int socket, int parent)
 {
     const struct svc_sandbox sandbox = {
-        .uid = work->uid,
-        .gid = work->gid,
+        .uid = order->uid,
+        .gid = order->gid,
         .parent = parent,
-        .read = work->folder < 0 ? -1 : FOLDER,
+        .read = order->folder < 0 ? -1 : FOLDER,
         .write = PARTITION,
-        .any_owner = work->kind == SVC_WORK_PURGE_ALL,
+        .any_owner = order->kind == SVC_WORK_PURGE_ALL,
         .seconds = limits->processor_s,
         .memory = limits->memory,
         .file_bytes = PR_COMPILE_FILE_BYTES,
@@ -297,20 +298,21 @@ _Noreturn void svc_work_run(const struct svc_work *work, const struct svc_work_l
         .forbidden = report_forbidden,
     };
     struct svc_work_result result = {.forbidden = -1};
-    int files[SVC_WORK_FILES] = {-1, -1}, status;
+    struct svc_work work = *order;
     struct base_error error = {{0}};
+    int status;
 
-    if (!place_descriptors(work, socket))
+    if (!place_descriptors(&work, socket))
         _exit(1);
     reset_signals();
     umask(077);
-    yield_host(work->qos);
+    yield_host(work.qos);
     status = svc_sandbox_enter(&sandbox, &error);
     if (status)
         answer(&result, status == -EPERM ? kIOReturnNotPermitted : kIOReturnNoResources, error.text);
     else
-        body(work, &result, files);
-    send_result(&result, files);
+        body(&work, &result);
+    send_result(&result);
     _exit(0);
 }
 
@@ -331,19 +333,18 @@ static void clean(char *text)
             *text = ' ';
 }
 
-bool svc_work_check(const struct svc_work *work, struct svc_work_result *result, const int *files,
-                    unsigned count)
+bool svc_work_check(const struct svc_work *work, struct svc_work_result *result)
 {
     struct pr_broker_model *model = &result->model;
-    bool has_files = !result->status && (work->kind == SVC_WORK_COMPILE || work->kind == SVC_WORK_FIND);
 
-    if (!ends(result->sentence, sizeof(result->sentence)) || !ends(model->trouble, sizeof(model->trouble)) ||
-        count != (has_files ? SVC_WORK_FILES : 0))
+    if (!ends(result->sentence, sizeof(result->sentence)) || !ends(model->trouble, sizeof(model->trouble)))
         return false;
     clean(result->sentence);
     clean(model->trouble);
     model->hit = model->hit != 0;
     memset(model->reserved, 0, sizeof(model->reserved));
-    return !has_files || (is_key(model->model) && base_file_is_sealed(files[0], model->main_bytes) &&
-                          base_file_is_sealed(files[1], model->weights_bytes));
+    if (result->status || (work->kind != SVC_WORK_COMPILE && work->kind != SVC_WORK_FIND))
+        return true;
+    return is_key(model->model) && model->main_bytes && !base_file_seal(work->files[0], model->main_bytes) &&
+           !base_file_seal(work->files[1], model->weights_bytes);
 }

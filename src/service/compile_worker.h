@@ -20,14 +20,18 @@ enum svc_work_kind {
     SVC_WORK_TIDY,      /* removes what a worker that was ended has left */
 };
 
+#define SVC_WORK_FILES 2u
 struct svc_work {
     enum svc_work_kind kind;
     uint32_t uid, gid; /* of the client; the partition's */
     uint32_t qos;
     bool force;
+    bool look; /* COMPILE: only if the cache has it */
     char name[PR_BROKER_NAME]; /* of the model in `folder` */
     char model[PR_BROKER_KEY]; /* FIND, PURGE; "": all */
     int folder, partition;     /* descriptors; -1: none */
+    /* COMPILE, FIND: memory files for main.e5 and weights.bin, which the service makes and seals; else -1 */
+    int files[SVC_WORK_FILES];
 };
 
 /* What it may use: a row of PR_COMPILE_LIMITS. */
@@ -36,19 +40,20 @@ struct svc_work_limits {
     uint64_t memory;
 };
 
-#define SVC_WORK_FILES 2u /* main.e5 and weights.bin, as sealed memory files */
 struct svc_work_result {
-    int32_t status;    /* an IOReturn; with 0 COMPILE and FIND have both files */
+    int32_t status;    /* an IOReturn; with 0 COMPILE and FIND have written both files */
     int32_t forbidden; /* the number of a system call that is not allowed, where that ended it; else -1 */
     char sentence[PR_SERVICE_SENTENCE];
     struct pr_broker_model model;
     struct pr_broker_purged purged;
 };
 
-/* What a worker does, once it is confined; files[] are -1 before. A test puts others in its place. */
-typedef void (*svc_work_body)(const struct svc_work *work, struct svc_work_result *result,
-                              int files[SVC_WORK_FILES]);
-void svc_work_do(const struct svc_work *work, struct svc_work_result *result, int files[SVC_WORK_FILES]);
+/*
+ * What a worker does, once it is confined; the descriptors of `work` are those of the worker. A test puts
+ * others in its place.
+ */
+typedef void (*svc_work_body)(const struct svc_work *work, struct svc_work_result *result);
+void svc_work_do(const struct svc_work *work, struct svc_work_result *result);
 
 /*
  * In a forked process with one thread, whose parent is `parent`: closes every other descriptor, enters the
@@ -58,11 +63,9 @@ _Noreturn void svc_work_run(const struct svc_work *work, const struct svc_work_l
                             svc_work_body body, int socket, int parent);
 
 /*
- * Whether a result that came from a worker, with `count` descriptors, may be passed on: texts end, the key is
- * one, the files are sealed and have the sizes that are stated. Control characters of the sentence are
- * replaced.
+ * Whether a result that came from a worker, which has ended, may be passed on: texts end, the key is one, the
+ * files have the sizes that are stated. They are sealed here, and control characters of texts are replaced.
  */
-bool svc_work_check(const struct svc_work *work, struct svc_work_result *result, const int *files,
-                    unsigned count);
+bool svc_work_check(const struct svc_work *work, struct svc_work_result *result);
 
 #endif

@@ -19,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/file.h"
 #include "base/packet.h"
 #include "protocol/qos.h"
 #include "service/compile_order.h"
@@ -101,14 +102,14 @@ static void reply_sentence(struct compiler *c, const struct svc_order *order, IO
 }
 
 static void reply_result(struct compiler *c, const struct svc_order *order,
-                         const struct svc_work_result *result, const int *files)
+                         const struct svc_work_result *result)
 {
     if (result->status)
         reply_sentence(c, order, result->status, result->sentence);
     else if (order->type == PR_COMPILE_PURGE)
         reply(c, order, 0, &result->purged, sizeof(result->purged), NULL, 0);
     else
-        reply(c, order, 0, &result->model, sizeof(result->model), files, SVC_WORK_FILES);
+        reply(c, order, 0, &result->model, sizeof(result->model), order->work.files, SVC_WORK_FILES);
 }
 
 /* Workers. */
@@ -150,12 +151,22 @@ static int end_worker(struct job *job, struct rusage *used)
     return status;
 }
 
+/* The files of the result are the service's: it takes no descriptor from a worker. */
+static bool make_files(struct svc_work *work)
+{
+    if (work->kind != SVC_WORK_COMPILE && work->kind != SVC_WORK_FIND)
+        return true;
+    work->files[0] = base_file_growing("main.e5");
+    work->files[1] = base_file_growing("weights.bin");
+    return work->files[0] >= 0 && work->files[1] >= 0;
+}
+
 static bool start_worker(struct compiler *c, struct job *job)
 {
     int pair[2];
     pid_t self = getpid();
 
-    if (!base_alloc_allowed() || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+    if (!make_files(&job->order.work) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
         return false;
     job->pid = fork();
     if (job->pid == 0)
@@ -277,10 +288,9 @@ static void worker_ended(struct compiler *c, struct job *job)
     tidy_or_answer(c, job);
 }
 
-/* A worker that is ended here. */
+/* The worker has been ended. */
 static void worker_failed(struct compiler *c, struct job *job, const char *how)
 {
-    end_worker(job, NULL);
     if (!job->tidying)
         fail_job(job, how);
     tidy_or_answer(c, job);
@@ -300,33 +310,37 @@ static void worker_late(struct compiler *c, struct job *job)
 {
     char how[160];
 
+    end_worker(job, NULL);
     snprintf(how, sizeof(how), "it took %u s, the limit of one compilation", c->limits.wall_s);
     worker_failed(c, job, how);
 }
 
-/* A worker has something to say, or has closed its socket. */
+/* A worker has sent its result: it is ended before that is looked at. */
+static void take_result(struct compiler *c, struct job *job, struct svc_work_result *result)
+{
+    end_worker(job, NULL);
+    if (!svc_work_check(&job->order.work, result)) {
+        worker_failed(c, job, "it sent a result that cannot be used");
+    } else if (job->tidying) {
+        answer_failed(c, job);
+    } else if (result->forbidden >= 0 && result->status) {
+        worker_forbidden(c, job, result->forbidden);
+    } else {
+        reply_result(c, &job->order, result);
+        free_job(job);
+    }
+}
+
 static void hear_worker(struct compiler *c, struct job *job)
 {
     struct svc_work_result result;
-    int files[SVC_WORK_FILES] = {-1, -1};
     unsigned count = 0;
-    long size = base_packet_receive(job->socket, &result, sizeof(result), files, SVC_WORK_FILES, &count);
+    long size = base_packet_receive(job->socket, &result, sizeof(result), NULL, 0, &count);
 
-    if (size <= 0) {
+    if (size == (long)sizeof(result))
+        take_result(c, job, &result);
+    else
         worker_ended(c, job);
-    } else if (size != (long)sizeof(result) || !svc_work_check(&job->order.work, &result, files, count)) {
-        worker_failed(c, job, "it sent a result that cannot be used");
-    } else if (job->tidying) {
-        end_worker(job, NULL);
-        answer_failed(c, job);
-    } else if (result.forbidden >= 0 && result.status) {
-        worker_forbidden(c, job, result.forbidden);
-    } else {
-        end_worker(job, NULL);
-        reply_result(c, &job->order, &result, files);
-        free_job(job);
-    }
-    base_packet_close(files, SVC_WORK_FILES);
 }
 
 /* The broker. */
@@ -420,8 +434,13 @@ static void turn(struct compiler *c)
         else if (now_ns() >= job[i]->deadline)
             worker_late(c, job[i]);
     }
-    if (!c->ended && wait[0].revents)
+    /* All that have come, so that the most urgent of them is the next. */
+    for (unsigned i = 0; i < PR_COMPILE_ORDERS && !c->ended && wait[0].revents; i++) {
         hear_broker(c);
+        wait[0].revents = 0;
+        if (poll(wait, 1, 0) < 0)
+            break;
+    }
 }
 
 static void end_all(struct compiler *c)

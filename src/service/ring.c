@@ -9,6 +9,7 @@
 #include "service/ring.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -133,7 +134,8 @@ static IOReturn call_async(struct svc_peer *session, io_connect_t connect, struc
     return status;
 }
 
-static IOReturn call_event(io_connect_t connect, struct call *made, struct base_error *error)
+static IOReturn call_event(struct svc_ring *ring, io_connect_t connect, struct call *made,
+                           struct base_error *error)
 {
     /* By enum pr_ring_event. */
     static const struct {
@@ -159,7 +161,11 @@ static IOReturn call_event(io_connect_t connect, struct call *made, struct base_
         return status;
     case PR_RING_EVENT_VALUE: return ane_event_value(connect, event, &call->scalar_out[0]);
     case PR_RING_EVENT_SIGNAL: return ane_event_signal(connect, event, in[1]);
-    case PR_RING_EVENT_WAIT: return ane_event_wait(connect, event, in[1], in[2]);
+    case PR_RING_EVENT_WAIT:
+        atomic_fetch_add(&ring->waiting, 1);
+        status = ane_event_wait(connect, event, in[1], in[2]);
+        atomic_fetch_sub(&ring->waiting, 1);
+        return status;
     case PR_RING_EVENT_RELEASE: return ane_event_release(connect, event);
     }
     return kIOReturnBadArgument;
@@ -198,7 +204,7 @@ static IOReturn make_call(struct svc_peer *session, struct call *call, unsigned 
                                     copy->struct_in, call->scalar_out, &scalars, call->out, &bytes);
         break;
     case PR_RING_ASYNC: status = call_async(session, connect, call, error); break;
-    case PR_RING_EVENT: status = call_event(connect, call, error); break;
+    case PR_RING_EVENT: status = call_event(&session->ring, connect, call, error); break;
     default:
         base_fail(error, EINVAL, "A call of the ring names operation %u; there is none.", copy->operation);
         return kIOReturnBadArgument;
@@ -258,19 +264,23 @@ static bool posted(const struct pr_ring_slot *slot)
 
 static bool spin(struct svc_peer *session, const struct pr_ring_slot *slot)
 {
-    uint64_t until = svc_service_now() + (session->blessed ? PR_RING_SPIN_BLESSED_NS : PR_RING_SPIN_NS);
+    const uint64_t most = session->blessed ? PR_RING_SPIN_BLESSED_NS : PR_RING_SPIN_NS;
+    uint64_t begin = svc_service_now(), spent = 0;
     struct svc_service *service = session->service;
     bool found = posted(slot);
 
     if (found || atomic_load_explicit(&service->spinners, memory_order_relaxed) >= service->spinners_most)
         return found;
     atomic_fetch_add_explicit(&service->spinners, 1, memory_order_relaxed);
-    do
+    do {
+        if (spent >= PR_RING_SPIN_ALONE_NS)
+            sched_yield();
         for (unsigned i = 0; i < LOOKS_AT_ONCE && !found; i++) {
             rest();
             found = __atomic_load_n(&slot->state, __ATOMIC_RELAXED) == PR_RING_POSTED;
         }
-    while (!found && svc_service_now() < until);
+        spent = svc_service_now() - begin;
+    } while (!found && spent < most);
     atomic_fetch_sub_explicit(&service->spinners, 1, memory_order_relaxed);
     return found;
 }
@@ -363,9 +373,9 @@ void svc_ring_stop(struct svc_ring *ring)
 
 unsigned svc_ring_busy(const struct svc_ring *ring)
 {
-    unsigned busy = 0;
+    unsigned busy = 0, waiting = atomic_load(&ring->waiting);
 
     for (unsigned i = 0; i < PR_RING_SLOTS; i++)
         busy += atomic_load(&ring->thread[i].busy);
-    return busy;
+    return busy > waiting ? busy - waiting : 0;
 }

@@ -34,9 +34,8 @@ static const int allowed[] = {
     SCMP_SYS(lseek),
     SCMP_SYS(fcntl),
     SCMP_SYS(fsync),
-    SCMP_SYS(ftruncate),
+
     SCMP_SYS(flock),
-    SCMP_SYS(memfd_create),
     /* paths */
     SCMP_SYS(open),
     SCMP_SYS(openat),

@@ -396,6 +396,53 @@ static void queue_depth_under_contention(void **state)
         ane_broker_disconnect(broker[i]);
 }
 
+static uint32_t direct_depth(const struct iorig_client *client)
+{
+    struct ane_machine_client row[64];
+    struct ane_machine *machine;
+    uint32_t depth = 0;
+    long count;
+
+    assert_int_equal(ane_machine_default(NULL, &machine), 0);
+    count = ane_machine_clients(machine, row, 64);
+    for (long i = 0; i < count; i++)
+        if (row[i].task == client->task && row[i].type == ANE_CLIENT_DIRECT_PATH)
+            depth = row[i].queue_depth;
+    return depth;
+}
+
+/* A process that sends requests on its own counts as well, and the depth is that of its own connection. */
+static void contention_on_direct_paths(void **state)
+{
+    struct brokerrig_who who[3] = {{.keys = KEY(ALLOW)}, {.keys = KEY(ALLOW)}, {.keys = KEY(ALLOW)}};
+    struct ane_broker *broker[3];
+    struct iorig_client direct;
+    struct ane_machine *machine;
+
+    (void)state;
+    assert_int_equal(ane_machine_default(NULL, &machine), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        broker[i] = brokerrig_connect(&who[i]);
+        load(broker[i],
+             (struct ane_broker_arguments){.model = brokerrig_compile(broker[i], brokerrig_model("two", 2))});
+    }
+    assert_int_equal(iorig_open(ane_machine_service(machine), who[0].task, ANE_CLIENT_DIRECT_PATH, &direct),
+                     kIOReturnSuccess);
+    while (direct_depth(&direct) != 8) {
+        for (unsigned i = 0; i < 3; i++)
+            brokerrig_active(who[i].task);
+        usleep(1000);
+    }
+    ane_broker_disconnect(broker[1]);
+    ane_broker_disconnect(broker[2]);
+    while (direct_depth(&direct) != 24) {
+        brokerrig_active(who[0].task);
+        usleep(1000);
+    }
+    assert_int_equal(IOServiceClose(direct.connect), kIOReturnSuccess);
+    ane_broker_disconnect(broker[0]);
+}
+
 /* The 129th instance of a connection, and the ninth connection of a process. */
 static void limits_of_a_client(void **state)
 {
@@ -461,8 +508,8 @@ static void no_service(void **state)
 
     assert_int_equal(ane_broker_connect(&broker), kIOReturnNoDevice);
     assert_null(broker);
-    assert_null(ane_service_name());
     assert_true(ane_machine_error()[0] != '\0');
+    assert_null(ane_service_name());
 }
 
 int main(void)
@@ -478,6 +525,7 @@ int main(void)
         cmocka_unit_test(release_of_a_program_in_direct_use),
         cmocka_unit_test(failed_request),
         cmocka_unit_test(queue_depth_under_contention),
+        cmocka_unit_test(contention_on_direct_paths),
         cmocka_unit_test(limits_of_a_client),
         cmocka_unit_test(wrong_calls),
         cmocka_unit_test(no_service),

@@ -110,6 +110,9 @@ static IOReturn receive(struct ane_broker *broker, const struct call *call)
     unsigned count;
     long size = base_packet_receive(broker->socket, &reply, sizeof(reply), &descriptor, 1, &count);
 
+    /* The end of a connection with a message that was not read is reported before what came earlier. */
+    if (size == -ECONNRESET)
+        size = base_packet_receive(broker->socket, &reply, sizeof(reply), &descriptor, 1, &count);
     if (size <= 0)
         return die(broker, kIOReturnNoDevice,
                    "The broker has ended, or has ended this connection; connect again.");
@@ -195,6 +198,18 @@ IOReturn brk_connection_adopt(int socket, struct ane_broker **made)
     return kIOReturnSuccess;
 }
 
+/* What the service's refusal of a connection is. */
+static IOReturn code_of(int status)
+{
+    switch (-status) {
+    case EACCES: return kIOReturnNotPrivileged;
+    case ENOSPC:
+    case EMFILE: return kIOReturnNoResources;
+    case ENOMEM: return kIOReturnNoMemory;
+    default: return kIOReturnNoDevice;
+    }
+}
+
 IOReturn ane_broker_connect(struct ane_broker **broker)
 {
     struct base_error *error = begin();
@@ -203,16 +218,8 @@ IOReturn ane_broker_connect(struct ane_broker **broker)
     if (!broker)
         return bad_argument("Broker connect: no place for the connection was given.");
     *broker = NULL;
-    if (svc_client_decide(error) < 0)
-        return kIOReturnNoDevice;
-    if (!svc_client_used()) {
-        base_fail(error, ENODEV,
-                  "This process has a machine of its own and no service; start `anemone serve`, or name its "
-                  "socket in ANEMONE_SERVICE.");
-        return kIOReturnNoDevice;
-    }
     socket = svc_client_broker(error);
-    return socket < 0 ? kIOReturnNoDevice : brk_connection_adopt(socket, broker);
+    return socket < 0 ? code_of(socket) : brk_connection_adopt(socket, broker);
 }
 
 void ane_broker_disconnect(struct ane_broker *broker)

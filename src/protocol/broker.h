@@ -194,7 +194,8 @@ struct pr_broker_info {
 #define PR_BROKER_NOTICES(X)                                                                               \
     X(CLIENT, 64, client, 1, TO_BROKER, "a client; the descriptor is its socket")                          \
     X(COMPILER, 65, compiler, 1, TO_BROKER, "a compile service has started; the descriptor is its socket") \
-    X(TIER, 66, tier_notice, 0, TO_SERVICE, "the tier that a client was admitted to, for the status")
+    X(TIER, 66, tier_notice, 0, TO_SERVICE, "the tier that a client was admitted to, for the status")      \
+    X(ACTIVE, 67, active_notice, 0, TO_BROKER, "a client has sent requests since the service last looked")
 enum pr_broker_notice {
 #define X(id, number, body, descriptors, direction, what) PR_BROKER_NOTICE_##id = (number),
     PR_BROKER_NOTICES(X)
@@ -215,6 +216,9 @@ struct pr_broker_compiler {
 };
 struct pr_broker_tier_notice {
     uint32_t task, tier;
+};
+struct pr_broker_active_notice {
+    uint32_t task, reserved;
 };
 
 /* ---- Between the broker and a compile service ---- */

@@ -134,8 +134,9 @@ struct pr_broker_load {
     char name[PR_BROKER_NAME]; /* of the instance, for messages; "" takes the model's */
 };
 /* One weight file: where its bytes go in the base model's weights, and where they are in the memory file. */
+#define PR_BROKER_FILE_ALIGN 64u /* of both; that of struct ane_instance_weights */
 struct pr_broker_file {
-    uint64_t target, offset, size; /* multiples of 64, but for the size */
+    uint64_t target, offset, size;
 };
 struct pr_broker_adapter {
     struct pr_broker_load load; /* `model` is the base-model identifier, of a resident model */

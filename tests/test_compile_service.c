@@ -39,49 +39,9 @@ static int set_up_models(void **state)
     return 0;
 }
 
-/* The bytes of a descriptor, read from its start; for free. */
-static uint8_t *bytes_of(int file, size_t size)
-{
-    uint8_t *bytes = malloc(size + 1);
-
-    assert_non_null(bytes);
-    assert_int_equal(pread(file, bytes, size + 1, 0), (long)size);
-    return bytes;
-}
-
-/* What the compiler makes of the same model in this process. */
 static void expect_good(const struct compilerig_reply *reply)
 {
-    struct cc_options options = {.cache = folder_path("own-cache"), .force = true};
-    struct base_error error = {{0}};
-    struct cc_bundle bundle;
-    struct cc_report report;
-    uint8_t *bytes;
-
-    if (reply->status)
-        fail_msg("0x%x: %s", (unsigned)reply->status, reply->sentence);
-    if (cc_compile(folder_path(GOOD), &options, &bundle, &report, &error))
-        fail_msg("%s", error.text);
-    assert_string_equal(reply->model.model, report.key);
-    assert_string_equal(reply->model.trouble, "");
-    assert_int_equal(reply->model.descriptors, report.descriptors);
-    assert_int_equal(reply->model.intermediate_bytes, report.intermediate_bytes);
-    assert_int_equal(reply->model.main_bytes, bundle.main_bytes);
-    assert_int_equal(reply->model.weights_bytes, bundle.weights_bytes);
-    bytes = bytes_of(reply->files[0], bundle.main_bytes);
-    assert_memory_equal(bytes, bundle.main, bundle.main_bytes);
-    free(bytes);
-    bytes = bytes_of(reply->files[1], bundle.weights_bytes);
-    assert_memory_equal(bytes, bundle.weights, bundle.weights_bytes);
-    free(bytes);
-    cc_bundle_release(&bundle);
-}
-
-static void expect_sentence(const struct compilerig_reply *reply, IOReturn status, const char *piece)
-{
-    if (reply->status != status || !strstr(reply->sentence, piece))
-        fail_msg("0x%x \"%s\", expected 0x%x \"%s\"", (unsigned)reply->status, reply->sentence,
-                 (unsigned)status, piece);
+    compilerig_expect_model(reply, folder_path(GOOD));
 }
 
 static const char *partition_path(uint32_t uid)
@@ -195,14 +155,14 @@ static void purges(void **state)
     compilerig_compile(&rig, MODELS, GOOD, &reply);
     expect_good(&reply);
     compilerig_purge(&rig, geteuid(), false, NO_MODEL, &gone);
-    expect_sentence(&gone, kIOReturnNotFound, "no such model");
+    compilerig_expect(&gone, kIOReturnNotFound, "no such model");
     compilerig_purge(&rig, geteuid(), false, reply.model.model, &gone);
     assert_int_equal(gone.status, 0);
     assert_int_equal(gone.purged.models, 1);
     assert_int_equal(gone.purged.partitions, 1);
     assert_true(gone.purged.bytes > reply.model.main_bytes);
     compilerig_find(&rig, geteuid(), reply.model.model, &gone);
-    expect_sentence(&gone, kIOReturnNotFound, "compile it again");
+    compilerig_expect(&gone, kIOReturnNotFound, "compile it again");
     compilerig_reply_end(&reply);
     compilerig_compile(&rig, MODELS, GOOD, &reply);
     expect_good(&reply);
@@ -225,11 +185,11 @@ static void find_needs_a_key(void **state)
     (void)state;
     compilerig_start(&rig, NULL, NULL);
     compilerig_find(&rig, geteuid(), "../../etc/passwd", &reply);
-    expect_sentence(&reply, kIOReturnBadArgument, "64 hexadecimal digits");
+    compilerig_expect(&reply, kIOReturnBadArgument, "64 hexadecimal digits");
     compilerig_find(&rig, OTHER - 1, NO_MODEL, &reply);
-    expect_sentence(&reply, kIOReturnNotFound, "compiled nothing");
+    compilerig_expect(&reply, kIOReturnNotFound, "compiled nothing");
     compilerig_purge(&rig, geteuid(), false, "x", &reply);
-    expect_sentence(&reply, kIOReturnBadArgument, "64 hexadecimal digits");
+    compilerig_expect(&reply, kIOReturnBadArgument, "64 hexadecimal digits");
     assert_int_equal(compilerig_stop(&rig), 0);
 }
 
@@ -257,7 +217,7 @@ static void bundle_gets_its_own_key(void **state)
     assert_int_equal(found.model.weights_bytes, bundle.weights_bytes);
     compilerig_reply_end(&found);
     compilerig_find(&rig, geteuid(), report.key, &found);
-    expect_sentence(&found, kIOReturnNotFound, "no such model");
+    compilerig_expect(&found, kIOReturnNotFound, "no such model");
     compilerig_reply_end(&reply);
     cc_bundle_release(&bundle);
     assert_int_equal(compilerig_stop(&rig), 0);
@@ -289,7 +249,7 @@ static void settle(struct compilerig *rig)
     struct compilerig_reply reply;
 
     compilerig_find(rig, geteuid(), "x", &reply);
-    expect_sentence(&reply, kIOReturnBadArgument, "64 hexadecimal digits");
+    compilerig_expect(&reply, kIOReturnBadArgument, "64 hexadecimal digits");
 }
 
 static void one_crash_is_one_error(void **state)
@@ -309,8 +269,8 @@ static void one_crash_is_one_error(void **state)
     descriptors = compilerig_descriptors(rig.pid);
     for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         compilerig_compile(&rig, MODELS, row[i].name, &reply);
-        expect_sentence(&reply, kIOReturnAborted, row[i].piece);
-        expect_sentence(&reply, kIOReturnAborted, row[i].name);
+        compilerig_expect(&reply, kIOReturnAborted, row[i].piece);
+        compilerig_expect(&reply, kIOReturnAborted, row[i].name);
         compilerig_compile(&rig, MODELS, GOOD, &reply);
         expect_good(&reply);
         compilerig_reply_end(&reply);
@@ -341,7 +301,7 @@ static void nothing_is_left(void **state)
     compilerig_start(&rig, crash_half_way, NULL);
     compilerig_purge(&rig, geteuid(), false, "", &reply);
     compilerig_compile(&rig, MODELS, GOOD, &reply);
-    expect_sentence(&reply, kIOReturnAborted, "signal 11");
+    compilerig_expect(&reply, kIOReturnAborted, "signal 11");
     assert_int_equal(folder_count(partition_path(geteuid())), 0);
     assert_int_equal(compilerig_stop(&rig), 0);
 }
@@ -368,7 +328,7 @@ static void processor_time_is_bounded(void **state)
     (void)state;
     compilerig_start(&rig, misbehave, &limits);
     compilerig_compile(&rig, MODELS, "loop.mil", &reply);
-    expect_sentence(&reply, kIOReturnAborted, "1 s of processor time");
+    compilerig_expect(&reply, kIOReturnAborted, "1 s of processor time");
     compilerig_compile(&rig, MODELS, GOOD, &reply);
     expect_good(&reply);
     compilerig_reply_end(&reply);
@@ -384,7 +344,7 @@ static void wall_time_is_bounded(void **state)
     (void)state;
     compilerig_start(&rig, misbehave, &limits);
     compilerig_compile(&rig, MODELS, "sleep.mil", &reply);
-    expect_sentence(&reply, kIOReturnAborted, "it took 1 s");
+    compilerig_expect(&reply, kIOReturnAborted, "it took 1 s");
     compilerig_compile(&rig, MODELS, GOOD, &reply);
     expect_good(&reply);
     compilerig_reply_end(&reply);
@@ -428,7 +388,7 @@ static void results_are_checked(void **state)
     for (unsigned i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
         write_model(name[i], example);
         compilerig_compile(&rig, MODELS, name[i], &reply);
-        expect_sentence(&reply, kIOReturnAborted, "a result that cannot be used");
+        compilerig_expect(&reply, kIOReturnAborted, "a result that cannot be used");
     }
     /* The worker has ended, and its mapping with it, before its files are sealed. */
     write_model("mapped.mil", example);
@@ -437,7 +397,7 @@ static void results_are_checked(void **state)
     assert_int_equal(try_write(reply.files[0]), EPERM);
     compilerig_reply_end(&reply);
     compilerig_compile(&rig, MODELS, "lines.mil", &reply);
-    expect_sentence(&reply, kIOReturnBadArgument, "One anemone compiler: two [2J.");
+    compilerig_expect(&reply, kIOReturnBadArgument, "One anemone compiler: two [2J.");
     compilerig_compile(&rig, MODELS, GOOD, &reply);
     expect_good(&reply);
     compilerig_reply_end(&reply);
@@ -542,7 +502,7 @@ static void orders_are_bounded(void **state)
         compilerig_order(&rig, MODELS, "hold.mil", 0);
     for (; refused_orders < 3; refused_orders++) {
         assert_true(compilerig_receive(&rig, &reply));
-        expect_sentence(&reply, kIOReturnNoResources, "128 orders");
+        compilerig_expect(&reply, kIOReturnNoResources, "128 orders");
     }
     write_model("go", "");
     for (; done < PR_COMPILE_ORDERS; done++) {
@@ -614,7 +574,7 @@ static void ends_with(uint16_t type, const void *body, uint32_t bytes, int descr
     compilerig_start(&rig, NULL, NULL);
     compilerig_send(&rig, type, body, bytes, descriptor);
     assert_true(compilerig_receive(&rig, &reply));
-    expect_sentence(&reply, kIOReturnBadArgument, piece);
+    compilerig_expect(&reply, kIOReturnBadArgument, piece);
     assert_false(compilerig_receive(&rig, &reply));
     assert_int_equal(compilerig_stop(&rig), EPROTO);
 }
@@ -646,20 +606,20 @@ static void names_are_checked(void **state)
     compilerig_start(&rig, NULL, NULL);
     for (unsigned i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
         compilerig_compile(&rig, MODELS, name[i], &reply);
-        expect_sentence(&reply, kIOReturnBadArgument, "A model is named by");
+        compilerig_expect(&reply, kIOReturnBadArgument, "A model is named by");
     }
     memset(order.name, 'x', sizeof(order.name));
     compilerig_send(&rig, PR_COMPILE_COMPILE, &order, sizeof(order), folder);
     assert_true(compilerig_receive(&rig, &reply));
-    expect_sentence(&reply, kIOReturnBadArgument, "A model is named by");
+    compilerig_expect(&reply, kIOReturnBadArgument, "A model is named by");
     snprintf(order.name, sizeof(order.name), "%s", GOOD);
     order.flags = 1u << 31;
     compilerig_send(&rig, PR_COMPILE_COMPILE, &order, sizeof(order), folder);
     assert_true(compilerig_receive(&rig, &reply));
-    expect_sentence(&reply, kIOReturnBadArgument, "flags");
+    compilerig_expect(&reply, kIOReturnBadArgument, "flags");
     close(folder);
     compilerig_compile(&rig, folder_path(GOOD), GOOD, &reply);
-    expect_sentence(&reply, kIOReturnBadArgument, "not one of a folder");
+    compilerig_expect(&reply, kIOReturnBadArgument, "not one of a folder");
     compilerig_compile(&rig, MODELS, GOOD, &reply);
     expect_good(&reply);
     compilerig_reply_end(&reply);

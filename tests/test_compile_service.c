@@ -545,7 +545,7 @@ static void workers_end_with_the_service(void **state)
             assert_int_equal(waitpid(rig.pid, NULL, 0), rig.pid);
             close(rig.socket);
         }
-        for (unsigned i = 0; i < 60000 && !kill(worker, 0); i++) {
+        for (unsigned i = 0; i < 20000 && !kill(worker, 0); i++) {
             char stat[256] = "";
             FILE *file;
 
@@ -559,7 +559,7 @@ static void workers_end_with_the_service(void **state)
             if (!stat[0] || strstr(stat, ") Z "))
                 break;
             usleep(1000);
-            assert_int_not_equal(i, 59999);
+            assert_int_not_equal(i, 19999);
         }
     }
 }

@@ -177,6 +177,34 @@ static void purges(void **state)
     assert_int_equal(compilerig_stop(&rig), 0);
 }
 
+/* A partition with so many entries that sorting them is work for the C library. */
+static void keeps_many(void **state)
+{
+    enum { MODELS_KEPT = 70 };
+    struct compilerig rig;
+    struct compilerig_reply reply;
+
+    (void)state;
+    compilerig_start(&rig, NULL, NULL);
+    compilerig_purge(&rig, geteuid(), false, "", &reply);
+    for (unsigned i = 1; i <= MODELS_KEPT; i++) {
+        char text[512];
+
+        snprintf(text, sizeof(text),
+                 "program(1.3)\n{func main<ios18>(tensor<fp16, [1, 4, 6, %u]> x) {\n"
+                 "tensor<fp16, [1, 4, 6, %u]> y = relu(x = x)[name = string(\"y\")];\n} -> (y);}\n",
+                 i, i);
+        write_model("many.mil", text);
+        compilerig_compile(&rig, MODELS, "many.mil", &reply);
+        compilerig_expect_model(&reply, folder_path("many.mil"));
+        compilerig_reply_end(&reply);
+    }
+    compilerig_purge(&rig, geteuid(), false, "", &reply);
+    assert_int_equal(reply.purged.models, MODELS_KEPT);
+    assert_int_equal(folder_count(partition_path(geteuid())), 0);
+    assert_int_equal(compilerig_stop(&rig), 0);
+}
+
 static void find_needs_a_key(void **state)
 {
     struct compilerig rig;
@@ -661,6 +689,7 @@ int main(void)
         cmocka_unit_test(files_are_sealed),
         cmocka_unit_test(partition_is_private),
         cmocka_unit_test(purges),
+        cmocka_unit_test(keeps_many),
         cmocka_unit_test(find_needs_a_key),
         cmocka_unit_test(bundle_gets_its_own_key),
         cmocka_unit_test(one_crash_is_one_error),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compilerig.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,28 +24,45 @@ const char *compilerig_state(void)
     return folder_path("state");
 }
 
-void compilerig_start(struct compilerig *rig, svc_work_body body, const struct svc_work_limits *limits)
+_Noreturn static void serve(int socket, const char *state, uint32_t uid, svc_work_body body,
+                            const struct svc_work_limits *limits)
+{
+    struct svc_compiler_options options = {
+        .socket = socket, .state = state, .limits = limits ? *limits : compilerig_limits, .body = body};
+
+    if (uid != geteuid() && (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
+        _exit(EPERM);
+    /* It needs nothing of the environment. */
+    clearenv();
+    _exit(-svc_compiler_serve(&options) & 0xff);
+}
+
+static void start(struct compilerig *rig, const char *state, uint32_t uid, svc_work_body body,
+                  const struct svc_work_limits *limits)
 {
     int pair[2];
-    char state[256];
 
-    snprintf(state, sizeof(state), "%s", compilerig_state());
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     fflush(NULL);
     rig->pid = fork();
     assert_true(rig->pid >= 0);
     if (rig->pid == 0) {
-        struct svc_compiler_options options = {
-            .socket = pair[1], .state = state, .limits = limits ? *limits : compilerig_limits, .body = body};
-
         close(pair[0]);
-        /* It needs nothing of the environment. */
-        clearenv();
-        _exit(-svc_compiler_serve(&options) & 0xff);
+        serve(pair[1], state, uid, body, limits);
     }
     close(pair[1]);
     rig->socket = pair[0];
     rig->serial = 100;
+}
+
+void compilerig_start(struct compilerig *rig, svc_work_body body, const struct svc_work_limits *limits)
+{
+    start(rig, compilerig_state(), geteuid(), body, limits);
+}
+
+void compilerig_start_as(struct compilerig *rig, uint32_t uid, const char *state)
+{
+    start(rig, state, uid, NULL, NULL);
 }
 
 int compilerig_stop(struct compilerig *rig)

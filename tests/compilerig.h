@@ -24,6 +24,8 @@ extern const struct svc_work_limits compilerig_limits;
 
 /* `body` and `limits` may be NULL. */
 void compilerig_start(struct compilerig *rig, svc_work_body body, const struct svc_work_limits *limits);
+/* The same by another user, with a state folder of its own; the test is root. */
+void compilerig_start_as(struct compilerig *rig, uint32_t uid, const char *state);
 /* Closes the socket; the exit status of the service, which is the negative of what it returned. */
 int compilerig_stop(struct compilerig *rig);
 /* The state folder. */

@@ -44,7 +44,11 @@ ANE_API IOReturn ane_broker_connect(struct ane_broker **broker);
 /* Ends a connection, and every instance that was made on it. NULL is allowed. */
 ANE_API void ane_broker_disconnect(struct ane_broker *broker);
 
-/* The socket of the service that this process uses; NULL when it has a machine of its own, or none yet. */
+/*
+ * The socket of the service that this process uses; NULL when it has a machine of its own. Which it is is
+ * decided here if no call has decided it yet. NULL with a sentence in ane_machine_error(): ANEMONE_SERVICE
+ * names a service that does not answer, or refuses; calls that need the engine fail with that sentence.
+ */
 ANE_API const char *ane_service_name(void);
 
 /* Who the caller is for the broker. */

@@ -213,7 +213,7 @@ int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id)
     if (!mach_task_identity(task, &identity))
         return -EINVAL;
     pthread_mutex_lock(&table_lock);
-    status = add(task, bytes, id, error);
+    status = add(identity.task, bytes, id, error);
     pthread_mutex_unlock(&table_lock);
     return status;
 }

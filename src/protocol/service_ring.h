@@ -115,7 +115,11 @@ struct pr_ring_head {
 #define PR_RING_SLOTS_AT       (PR_RING_COMPLETIONS_AT + PR_RING_RECORDS)
 #define PR_RING_BYTES          (PR_RING_SLOTS_AT + PR_RING_SLOTS * sizeof(struct pr_ring_slot))
 
-/* How long a side spins at most before it sleeps; how long one of a blessed client (Table 27.8) does. */
+/*
+ * How long a side spins at most before it sleeps; how long one of a blessed client (Table 27.8) does. After
+ * the first of these times it yields its processor at each turn: the other side may be waiting for that one.
+ */
+#define PR_RING_SPIN_ALONE_NS   1000u
 #define PR_RING_SPIN_NS         50000u
 #define PR_RING_SPIN_BLESSED_NS 1000000u
 

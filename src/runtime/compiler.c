@@ -7,6 +7,7 @@
 #include "compiler/compile.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -191,6 +192,23 @@ static int64_t check_model(e5rt_e5_compiler_t compiler, const char *model, e5rt_
     return status;
 }
 
+/* The broker keeps compiled models in the cache of the user, so a folder of the caller's is not used. */
+static int64_t compile_served(e5rt_e5_compiler_t compiler, const char *model,
+                              e5rt_e5_compiler_options_t options, e5rt_program_library_t *library)
+{
+    int64_t status = e5_library_from_broker(model, options && options->force, library);
+    char text[512];
+
+    if (status || !compiler->cache || e5rt_get_last_warning_message()[0])
+        return status;
+    snprintf(text, sizeof(text),
+             "The cache folder %.300s is not used: this process is served, and the broker keeps the models "
+             "of each user in a cache of its own.",
+             compiler->cache);
+    e5_warn(text);
+    return status;
+}
+
 int64_t e5rt_e5_compiler_compile(e5rt_e5_compiler_t compiler, const char *model_path,
                                  e5rt_e5_compiler_options_t options, e5rt_program_library_t *library)
 {
@@ -198,6 +216,7 @@ int64_t e5rt_e5_compiler_compile(e5rt_e5_compiler_t compiler, const char *model_
     struct cc_bundle bundle = {0};
     struct cc_report report = {0};
     struct base_error error = {{0}};
+    bool served = false;
     int64_t status = e5_check_given(library, "the place for the library", __func__);
 
     if (status)
@@ -209,6 +228,11 @@ int64_t e5rt_e5_compiler_compile(e5rt_e5_compiler_t compiler, const char *model_
         return status;
     if (e5_library_is_image(model_path))
         return e5_library_from_image(model_path, library);
+    status = e5_brokered_decide(&served);
+    if (status)
+        return status;
+    if (served)
+        return compile_served(compiler, model_path, options, library);
     wanted.cache = compiler->cache;
     wanted.force = options && options->force;
     status = e5_fail_errno(cc_compile(model_path, &wanted, &bundle, &report, &error), &error);

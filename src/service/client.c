@@ -194,7 +194,10 @@ const char *svc_client_path(void)
 
 const char *ane_service_name(void)
 {
-    return svc_client_path();
+    struct base_error *error = base_error_of_thread();
+
+    error->text[0] = '\0';
+    return svc_client_decide(error) == 1 ? svc_client_path() : NULL;
 }
 
 bool svc_client_welcome(struct pr_service_welcome *welcome)

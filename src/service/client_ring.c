@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -42,15 +43,18 @@ static void relax(void)
 
 static bool spin(const uint32_t *word, uint32_t value, uint64_t ns)
 {
-    uint64_t begin = now();
+    uint64_t begin = now(), spent;
 
-    do
+    do {
         for (unsigned i = 0; i < LOOKS; i++) {
             if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
                 return true;
             relax();
         }
-    while (now() - begin < ns);
+        spent = now() - begin;
+        if (spent >= PR_RING_SPIN_ALONE_NS)
+            sched_yield();
+    } while (spent < ns);
     return false;
 }
 

@@ -9,6 +9,7 @@
 #include "service/ring.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -258,19 +259,23 @@ static bool posted(const struct pr_ring_slot *slot)
 
 static bool spin(struct svc_peer *session, const struct pr_ring_slot *slot)
 {
-    uint64_t until = svc_service_now() + (session->blessed ? PR_RING_SPIN_BLESSED_NS : PR_RING_SPIN_NS);
+    const uint64_t most = session->blessed ? PR_RING_SPIN_BLESSED_NS : PR_RING_SPIN_NS;
+    uint64_t begin = svc_service_now(), spent = 0;
     struct svc_service *service = session->service;
     bool found = posted(slot);
 
     if (found || atomic_load_explicit(&service->spinners, memory_order_relaxed) >= service->spinners_most)
         return found;
     atomic_fetch_add_explicit(&service->spinners, 1, memory_order_relaxed);
-    do
+    do {
+        if (spent >= PR_RING_SPIN_ALONE_NS)
+            sched_yield();
         for (unsigned i = 0; i < LOOKS_AT_ONCE && !found; i++) {
             rest();
             found = __atomic_load_n(&slot->state, __ATOMIC_RELAXED) == PR_RING_POSTED;
         }
-    while (!found && svc_service_now() < until);
+        spent = svc_service_now() - begin;
+    } while (!found && spent < most);
     atomic_fetch_sub_explicit(&service->spinners, 1, memory_order_relaxed);
     return found;
 }

@@ -19,6 +19,19 @@ bool tool_bench_open(struct tool_bench_client *client, const struct ane_machine_
 /* One request; `client` is a struct tool_bench_client. */
 bool tool_bench_send(void *client);
 
+#define TOOL_BENCH_COUNT_MIN 10u
+#define TOOL_BENCH_WARM_UP   1000u
+#define TOOL_BENCH_MS_MAX    60000u
+/* --way of `anemone bench client`. */
+#define TOOL_BENCH_DIRECT "direct"
+#define TOOL_BENCH_BROKER "broker"
+
+/*
+ * A client process of the service: the latency of `count` dispatches, or with `milliseconds` their rate. An
+ * exit status.
+ */
+int tool_bench_client(const char *image, const char *way, uint32_t count, uint32_t milliseconds);
+
 /* What a second thread gains. */
 bool tool_bench_threads(bool as_json);
 /* The cost model beside published latencies. */

@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The runtime's suites in a served process: through the broker, and on a direct-path connection. TESTS is the
+# folder of the test programs; ANEMONE is the command, which serves.
+
+. "$(dirname "$0")/tap.sh"
+
+work=$(mktemp -d)
+service=
+
+stop() {
+    [ -z "$service" ] && return
+    kill "$service" 2>/dev/null
+    wait "$service" 2>/dev/null
+    service=
+}
+trap 'stop; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
+
+# serve NAME: starts a service whose policy is NAME.policy, and waits until its socket is there
+serve() {
+    mkdir -p "$work/$1/policy"
+    chmod 0700 "$work/$1" "$work/$1/policy"
+    cp "$work/$1.policy" "$work/$1/policy/test.policy"
+    chmod 0600 "$work/$1/policy/test.policy"
+    timeout 280 "$ANEMONE" serve --socket "$work/$1/service" --state "$work/$1/state" --policy "$work/$1/policy" \
+        >"$work/$1/log" 2>&1 &
+    service=$!
+    for _ in $(seq 1 200); do
+        [ -S "$work/$1/service" ] && return 0
+        kill -0 "$service" 2>/dev/null || return 1
+        sleep 0.05
+    done
+    return 1
+}
+
+cat >"$work/broker.policy" <<END
+match uid $(id -u)
+    allow com.apple.aned.private.allow
+    allow com.apple.aned.private.adapterWeight.allow
+    allow anemone.raw-images
+END
+cat >"$work/direct.policy" <<END
+match uid $(id -u)
+    allow com.apple.aned.private.allow
+    allow com.apple.aned.private.adapterWeight.allow
+    allow anemone.raw-images
+    allow com.apple.security.temporary-exception.iokit-user-client-class
+END
+
+for way in broker direct; do
+    serve "$way"
+    report "$way: the service starts" $? "$work/$way/log"
+    for suite in runtime runtime_async runtime_events runtime_model runtime_refusals; do
+        ANEMONE_SERVICE="$work/$way/service" CMOCKA_MESSAGE_OUTPUT=TAP timeout 120 "$TESTS/test_$suite" \
+            >"$work/log" 2>&1
+        report "$way: $suite" $?
+    done
+    ANEMONE_SERVICE="$work/$way/service" timeout 60 "$TESTS/example_adapters" examples/adapters.mil \
+        >"$work/log" 2>&1
+    [ "$(cat "$work/log")" = "1 2 3 4" ]
+    report "$way: the example of adapters" $?
+    kill "$service"
+    wait "$service"
+    report "$way: the service stops cleanly" $? "$work/$way/log"
+    service=
+done
+finish

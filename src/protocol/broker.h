@@ -185,7 +185,10 @@ struct pr_broker_info {
 
 /* ---- Between the service and the broker, on the broker's first socket ---- */
 
-/* X(id, number, body, descriptors, direction, what); no replies. */
+/*
+ * X(id, number, body, descriptors, direction, what); no replies. The service keeps a copy of the socket of
+ * CLIENT, to end it with the client's session; so the broker shuts it down before it closes its own.
+ */
 #define PR_BROKER_NOTICES(X)                                                                               \
     X(CLIENT, 64, client, 1, TO_BROKER, "a client; the descriptor is its socket")                          \
     X(COMPILER, 65, compiler, 1, TO_BROKER, "a compile service has started; the descriptor is its socket") \

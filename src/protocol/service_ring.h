@@ -23,6 +23,9 @@
  * posted: the service's copy begins with them and is written back whole, so that an output that a call does
  * not write stays as it was.
  *
+ * When a session ends the service answers the calls that are posted, and sets `magic` of the head to 0: no
+ * slot is served from then on.
+ *
  * Completions of asynchronous calls are a ring of records: the service writes record `produced` modulo their
  * number and then raises `produced`; the client reads and raises `consumed`. The service never waits for the
  * client there: a call whose record might not find room is refused.

@@ -77,6 +77,8 @@ static const struct svc_message *check_format(const struct svc_peer *session, co
                   message->fds_in);
     else if (!session->greeted && header->type != PR_SERVICE_HELLO)
         base_fail(error, EPROTO, "%s came before HELLO.", message->name);
+    else if (session->greeted && header->type == PR_SERVICE_HELLO)
+        base_fail(error, EPROTO, "HELLO comes once in a session.");
     else
         return message;
     return NULL;

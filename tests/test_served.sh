@@ -42,6 +42,15 @@ served() {
     ANEMONE_SERVICE="$work/$way/service" CMOCKA_MESSAGE_OUTPUT=TAP timeout 120 "$@" >"$work/log" 2>&1
 }
 
+# tensor VALUE: an .npy file of 1x4x1x40 equal numbers
+tensor() {
+    python3 -c '
+import struct, sys
+head = b"{\"descr\": \"<f4\", \"fortran_order\": False, \"shape\": (1, 4, 1, 40), }".ljust(117) + b"\n"
+body = struct.pack("<160f", *[float(sys.argv[1])] * 160)
+sys.stdout.buffer.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + body)' "$1"
+}
+
 cat >"$work/broker.policy" <<END
 match uid $(id -u)
     allow com.apple.aned.private.allow
@@ -64,6 +73,19 @@ for way in plain broker direct; do
         [ "$(cat "$work/log")" = "1 2 3 4" ]
         report "$way: the example of adapters" $?
     fi
+    if [ "$way" = plain ]; then
+        tensor 1 >"$work/x.npy"
+        tensor 2 >"$work/s.npy"
+        tensor 3 | tail -c 640 >"$work/sum"
+        served "$ANEMONE" run examples/accumulator.mil --input x="$work/x.npy" --input state_in="$work/s.npy" \
+            --output state_out="$work/y.npy" --repeat 3 --json &&
+            tail -c 640 "$work/y.npy" | cmp - "$work/sum" >>"$work/log" 2>&1 &&
+            grep -q "\"service\": \"$work/$way/service\"" "$work/log"
+        report "anemone run uses the service" $?
+        served "$ANEMONE" run examples/accumulator.mil --threads 2
+        [ $? -eq 1 ] && grep -q -e "--threads is for a machine of this process" "$work/log"
+        report "anemone run refuses options about a machine" $?
+    fi
     WAY=$way SERVICE=$service BROKER=$(sed -n 's/.*the broker runs: process //p' "$work/$way/log" | tail -n 1)
     export WAY SERVICE BROKER
     served "$TESTS/test_served_runtime"
@@ -73,4 +95,17 @@ for way in plain broker direct; do
     report "$way: the service stops cleanly" $? "$work/$way/log"
     service=
 done
+
+# A trial of the bench: it starts a service and clients of its own, and leaves nothing behind.
+timeout 120 "$ANEMONE" bench dispatch --count 20 --json >"$work/bench.json" 2>"$work/log" &&
+    python3 - "$work/bench.json" >>"$work/log" 2>&1 <<'END'
+import json, sys
+service = json.load(open(sys.argv[1]))["service"]
+for way in ("embedded", "direct_path", "broker"):
+    assert 0 < service[way]["latency_us"]["p10"] <= service[way]["latency_us"]["p50"], way
+    assert service[way]["after_idle_us"] > 0, way
+assert [row["clients"] for row in service["clients"]] == [1, 2, 4, 8, 16]
+assert all(row["per_second"] > 0 for row in service["clients"])
+END
+report "the bench measures other processes" $?
 finish

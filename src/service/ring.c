@@ -24,7 +24,7 @@
 #include "service/peer.h"
 #include "service/thread.h"
 
-#define LOOKS_AT_ONCE 64u /* between two looks at the clock */
+#define LOOKS_AT_ONCE 16u /* between two looks at the clock */
 #define JOIN_MS       5u
 
 /* The part of a slot that is copied whole; the struct bytes follow by their sizes. */

@@ -16,6 +16,7 @@
 #include "driver/flow.h"
 #include "driver/mapping.h"
 #include "driver/process.h"
+#include "driver/reclaim.h"
 #include "driver/statistics.h"
 #include "driver/surface.h"
 #include "protocol/qos.h"
@@ -266,6 +267,10 @@ IOReturn drv_bind_request(struct drv_request *r, const struct ane_request *reque
     r->qos = request->qos ? request->qos : r->client->qos;
     r->urgency = pr_qos_queue_index(r->qos);
     result = bind_in_turn(r, request, deadline);
+    while (result == kIOReturnNoMemory && drv_reclaim_one(r->client->driver)) {
+        release_buffers(r);
+        result = bind_in_turn(r, request, deadline);
+    }
     if (result)
         return result;
     buffers = r->bindings;

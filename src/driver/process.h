@@ -60,5 +60,11 @@ void drv_process_posted(struct drv_process *process);
  */
 void drv_process_park_all(struct drv_client *client);
 void drv_process_terminate_parked(struct drv_client *client);
+/*
+ * The same for a program that is about to be unwired, whose clients keep their domains; the second terminates
+ * one process, and returns false when there is none left.
+ */
+void drv_process_rest_all(struct drv_program *program);
+bool drv_process_terminate_rested(struct drv_program *program);
 
 #endif

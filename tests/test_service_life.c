@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A service from its start to its stop: the socket and its lock, activation, what the policy refuses, the end. */
+/* A service from its start to its stop: socket and lock, activation, refusals of the policy, the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

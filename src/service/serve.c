@@ -213,6 +213,8 @@ static int start_threads(struct server *server, const struct svc_options *option
                                      &server->service.supervisor, error);
     if (!status)
         status = svc_worker_start(&server->worker, &server->service, options->memory, error);
+    if (status && server->service.supervisor)
+        svc_supervisor_stop(server->service.supervisor); /* it has started no child yet */
     return status;
 }
 

@@ -130,7 +130,7 @@ static void drop_control(struct svc_supervisor *supervisor)
     supervisor->control = -1;
 }
 
-/* The end of the socket comes with the end of the process; anything but the notice TIER is a broken broker. */
+/* The socket ends with the process. A broker that sends anything but the notice TIER is broken. */
 void svc_supervisor_receive(struct svc_supervisor *supervisor)
 {
     struct {

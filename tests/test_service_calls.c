@@ -5,6 +5,8 @@
  * every client type, each with right sizes and zeros, with wrong sizes, with NULL, with more than the ring has
  * room for; on connections that are new, open, closed and never were; then programs, surfaces, events, ports.
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 #include "folder.h"
 #include "iorig.h"
 #include "protocol/entitlement.h"
+#include "protocol/service_ring.h"
 #include "support.h"
 #include "svcrig.h"
 
@@ -388,10 +391,140 @@ static void a_served_process_sees_the_same_kernel(void **state)
     munmap(stories, 2 * sizeof(*stories));
 }
 
+/* ---- Threads, forks and the service's end ---- */
+
+static pid_t the_service;
+
+static void in_child(void (*body)(io_service_t device))
+{
+    pid_t child;
+    int status;
+
+    the_service = svcrig_serve("socket", svcrig_policy("policy", policy_text()));
+    child = fork();
+    if (!child) {
+        alarm(SECONDS);
+        setenv("ANEMONE_SERVICE", folder_path("socket"), 1);
+        body(IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn")));
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (status)
+        fail_msg("the child's status is 0x%x", (unsigned)status);
+}
+
+static void require(bool good, const char *what)
+{
+    if (good)
+        return;
+    fprintf(stderr, "# %s: \"%s\"\n", what, ane_machine_error());
+    _exit(1);
+}
+
+static void *run_sum(void *context)
+{
+    struct iorig_accumulator sum;
+
+    iorig_accumulator_make(&sum, *(io_service_t *)context, 4, 32);
+    for (unsigned i = 0; i < 50; i++)
+        require(!iorig_accumulator_step(&sum), "a step");
+    require(iorig_accumulator_value(&sum) == 50, "the sum");
+    iorig_accumulator_release(&sum);
+    return NULL;
+}
+
+static void run_threads(io_service_t device)
+{
+    pthread_t thread[6];
+
+    for (size_t i = 0; i < BASE_COUNT_OF(thread); i++)
+        require(!pthread_create(&thread[i], NULL, run_sum, &device), "a thread");
+    for (size_t i = 0; i < BASE_COUNT_OF(thread); i++)
+        pthread_join(thread[i], NULL);
+}
+
+static void threads_of_a_served_process_share_its_ring(void **state)
+{
+    (void)state;
+    in_child(run_threads);
+    assert_int_equal(svcrig_stop(the_service), 0);
+}
+
+static void run_fork(io_service_t device)
+{
+    io_connect_t connect, own;
+    uint32_t id, event;
+    pid_t child;
+    int status;
+
+    require(!IOServiceOpen(device, 0, ANE_CLIENT_DIRECT_PATH, &connect), "open");
+    require(!ane_surface_create(0, 4096, &id), "a surface");
+    child = fork();
+    if (!child) {
+        require(ane_event_create(connect, 1, &event) == ANE_RETURN_CLOSED, "the parent's, without a session");
+        require(!ane_surface_base(id), "the parent's surface");
+        device = IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn"));
+        require(!IOServiceOpen(device, 0, ANE_CLIENT_DIRECT_PATH, &own), "open in the child");
+        require(ane_event_create(connect, 1, &event) == ANE_RETURN_CLOSED, "the parent's, with a session");
+        require(IOServiceClose(connect) == ANE_RETURN_CLOSED, "the parent's, to close");
+        run_sum(&device);
+        _exit(0);
+    }
+    require(waitpid(child, &status, 0) == child && !status, "the child");
+    require(!ane_event_create(connect, 1, &event), "the parent's, in the parent");
+    require(ane_surface_base(id), "the parent's surface, in the parent");
+    run_sum(&device);
+}
+
+static void a_forked_child_has_a_session_of_its_own(void **state)
+{
+    (void)state;
+    in_child(run_fork);
+    assert_int_equal(svcrig_stop(the_service), 0);
+}
+
+struct waiter {
+    io_connect_t connect;
+    uint32_t event;
+};
+
+static void *wait_in_vain(void *context)
+{
+    const struct waiter *waiter = context;
+
+    require(ane_event_wait(waiter->connect, waiter->event, 2, UINT64_MAX) == kIOReturnNoDevice, "the wait");
+    require(strstr(ane_machine_error(), "has ended"), "its sentence");
+    return NULL;
+}
+
+static void run_kill(io_service_t device)
+{
+    struct waiter waiter;
+    pthread_t thread;
+
+    require(!IOServiceOpen(device, 0, ANE_CLIENT_DIRECT_PATH, &waiter.connect), "open");
+    require(!ane_event_create(waiter.connect, 1, &waiter.event), "an event");
+    require(!pthread_create(&thread, NULL, wait_in_vain, &waiter), "a thread");
+    usleep(50000);
+    require(!kill(the_service, SIGKILL), "kill");
+    pthread_join(thread, NULL);
+    require(ane_event_signal(waiter.connect, waiter.event, 2) == kIOReturnNoDevice, "a later call");
+}
+
+static void a_killed_service_ends_every_call(void **state)
+{
+    (void)state;
+    in_child(run_kill);
+    waitpid(the_service, NULL, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_served_process_sees_the_same_kernel),
+        cmocka_unit_test(threads_of_a_served_process_share_its_ring),
+        cmocka_unit_test(a_forked_child_has_a_session_of_its_own),
+        cmocka_unit_test(a_killed_service_ends_every_call),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,7 +94,9 @@ static bool may_ask(struct svc_peer *session, const struct svc_message *message,
     if (!message->grants || session->role != PR_SERVICE_ROLE_CLIENT ||
         svc_identity_check(&session->identity) == SVC_IDENTITY_SAME)
         return true;
-    svc_peer_expel(session, "it runs another executable than when it connected, or has ended");
+    svc_log_client("client %u: process %d is refused: it is not the one that connected", session->task,
+                   (int)session->identity.pid);
+    session->refused = true;
     reply->status = kIOReturnNotPermitted;
     base_fail(&reply->error, EPERM, "The process is not the one that connected.");
     return false;
@@ -103,11 +105,14 @@ static bool may_ask(struct svc_peer *session, const struct svc_message *message,
 bool svc_peer_message(struct svc_peer *session, const void *bytes, size_t size, const int *fds,
                       unsigned count)
 {
-    struct svc_reply reply = {.file = -1};
     const struct svc_message *message = NULL;
-    struct packet packet = {0};
+    struct svc_reply reply;
+    struct packet packet;
     bool sent;
 
+    memset(&packet, 0, sizeof(packet));
+    memset(&reply, 0, sizeof(reply)); /* every byte of a body that is sent: = {0} may leave some of a union */
+    reply.file = -1;
     base_packet_close(fds, count); /* no message brings any yet */
     if (size < sizeof(packet.header) || size > sizeof(packet)) {
         base_fail(&reply.error, EPROTO, "The message has %zu bytes; %zu to %zu are right.", size,
@@ -128,7 +133,7 @@ bool svc_peer_message(struct svc_peer *session, const void *bytes, size_t size, 
     sent = send_reply(session, &packet.header, message, &reply);
     if (reply.file >= 0)
         close(reply.file);
-    return sent && session->greeted;
+    return sent && session->greeted && !session->refused;
 }
 
 /* ---- Life ---- */
@@ -168,19 +173,20 @@ static void *run(void *argument)
 static int enter_table(struct svc_peer *session, struct base_error *error)
 {
     struct svc_service *service = session->service;
-    unsigned row = 0, own = 0;
+    const bool broker = session->role == PR_SERVICE_ROLE_BROKER;
+    unsigned row = broker ? SVC_PROCESSES : 0, end = broker ? SVC_ROWS : SVC_PROCESSES, own = 0;
 
     pthread_mutex_lock(&service->lock);
     for (unsigned i = 0; i < SVC_ROWS; i++)
         own += service->session[i] && service->session[i]->uid == session->uid;
-    while (row < SVC_ROWS && service->session[row])
+    while (row < end && service->session[row])
         row++;
-    if (session->uid != service->uid && own >= PR_SERVICE_USER)
+    if (row == end || (!broker && session->uid != service->uid && own >= PR_SERVICE_USER))
         row = SVC_ROWS;
     if (row < SVC_ROWS) {
         service->session[row] = session;
         service->sessions++;
-        if (session->role == PR_SERVICE_ROLE_BROKER)
+        if (broker)
             service->broker = session;
     }
     pthread_mutex_unlock(&service->lock);
@@ -188,7 +194,7 @@ static int enter_table(struct svc_peer *session, struct base_error *error)
         return 0;
     return base_fail(error, ENOSPC,
                      "The service has %u connections, of which user %u has %u; the limits are %u and %u.",
-                     service->sessions, (unsigned)session->uid, own, SVC_ROWS, PR_SERVICE_USER);
+                     service->sessions, (unsigned)session->uid, own, SVC_PROCESSES, PR_SERVICE_USER);
 }
 
 static void leave_table(struct svc_peer *session)
@@ -313,13 +319,13 @@ void svc_peer_end(struct svc_peer *session)
         atomic_fetch_sub(&session->service->blessed, 1);
     if (session->greeted && session->role == PR_SERVICE_ROLE_CLIENT)
         svc_log_client("client %u: process %d has gone", session->task, (int)session->identity.pid);
+    leave_table(session); /* from here on no other thread finds its socket */
     if (session->socket >= 0)
         close(session->socket);
     if (session->role != PR_SERVICE_ROLE_BROKER)
         svc_identity_end(&session->identity);
     svc_ring_unmap(&session->ring);
     svc_kernel_end(&session->kernel);
-    leave_table(session);
     base_free(session);
 }
 

@@ -23,6 +23,7 @@ struct svc_peer {
     enum pr_service_role role;
     bool greeted; /* HELLO was answered */
     bool blessed; /* it has a place of kind SLOT */
+    bool refused; /* the process is not the one that connected: the session ends */
     struct svc_identity identity;
     struct svc_grant grant;
     struct svc_kernel kernel;

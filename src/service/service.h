@@ -21,8 +21,9 @@
 struct svc_peer;
 struct svc_supervisor;
 
-/* Sessions of all kinds, and the broker's. */
-#define SVC_ROWS (PR_SERVICE_SESSIONS + PR_SERVICE_OBSERVERS + PR_SERVICE_GUESTS + 1u)
+/* Sessions of processes; and the broker's, of which an earlier one may be ending. */
+#define SVC_PROCESSES (PR_SERVICE_SESSIONS + PR_SERVICE_OBSERVERS + PR_SERVICE_GUESTS)
+#define SVC_ROWS      (SVC_PROCESSES + 2u)
 
 struct svc_service {
     struct ane_machine *machine;

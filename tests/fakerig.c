@@ -61,8 +61,8 @@ static void wake(uint32_t *asleep)
 void fakerig_complete(struct fakerig *fake, const uint64_t *reference, uint32_t port, int32_t result)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    struct pr_ring_head *head = (struct pr_ring_head *)fake->ring;
-    struct pr_ring_completion *records = (struct pr_ring_completion *)(fake->ring + PR_RING_COMPLETIONS_AT);
+    struct pr_ring_head *head = (void *)fake->ring;
+    struct pr_ring_completion *records = (void *)(fake->ring + PR_RING_COMPLETIONS_AT);
     struct pr_ring_completion *record;
     struct ane_request_reply reply = {.status = (uint32_t)result, .detail = 77};
 
@@ -208,12 +208,14 @@ static int welcome(struct fakerig *fake, struct packet *packet)
                                        .ring_bytes = (uint32_t)PR_RING_BYTES - fake->ring_less,
                                        .slots = PR_RING_SLOTS,
                                        .pid = (uint32_t)getpid()};
+    struct pr_ring_head *head;
     int file = base_file_memory("fake-ring", PR_RING_BYTES), good;
 
     require(file >= 0, "ring");
     fake->ring = mmap(NULL, PR_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     require(fake->ring != MAP_FAILED, "ring");
-    ((struct pr_ring_head *)fake->ring)->magic = PR_RING_MAGIC;
+    head = (void *)fake->ring;
+    head->magic = PR_RING_MAGIC;
     memcpy(packet->body, &reply, sizeof(reply));
     good = send_reply(fake, packet, sizeof(reply), &file);
     close(file);
@@ -232,7 +234,7 @@ static int announce(struct fakerig *fake, struct packet *packet)
     }
     require(mine != NULL, "slot");
     mine->fake = fake;
-    mine->slot = &((struct pr_ring_slot *)(fake->ring + PR_RING_SLOTS_AT))[request.slot];
+    mine->slot = (void *)(fake->ring + PR_RING_SLOTS_AT + request.slot * sizeof(*mine->slot));
     atomic_fetch_or(&fake->slots, 1ull << request.slot);
     start_thread(serve_slot, mine);
     return send_reply(fake, packet, 0, NULL);

@@ -210,9 +210,9 @@ static int map_ring(struct svc_session *session, int file, struct base_error *er
     if (ring == MAP_FAILED)
         return base_fail(error, ENOMEM, "The ring of the service at %s could not be mapped.", session->path);
     madvise(ring, PR_RING_BYTES, MADV_DONTFORK);
-    session->head = (struct pr_ring_head *)ring;
-    session->record = (const struct pr_ring_completion *)(ring + PR_RING_COMPLETIONS_AT);
-    session->slot = (struct pr_ring_slot *)(ring + PR_RING_SLOTS_AT);
+    session->head = (void *)ring;
+    session->record = (const void *)(ring + PR_RING_COMPLETIONS_AT);
+    session->slot = (void *)(ring + PR_RING_SLOTS_AT);
     return session->head->magic == PR_RING_MAGIC ? 0 : refuse_ring(session, error);
 }
 

@@ -115,7 +115,7 @@ static int answer_method(struct fakerig *fake, struct pr_ring_slot *slot)
     }
 }
 
-static int answer_call(struct fakerig *fake, struct pr_ring_slot *slot)
+static int answer_call(struct fakerig *fake, struct pr_ring_slot *slot, int early)
 {
     uint64_t reference[PR_RING_REFERENCES];
     uint32_t port = slot->port;
@@ -126,7 +126,7 @@ static int answer_call(struct fakerig *fake, struct pr_ring_slot *slot)
     if (slot->selector == FAKERIG_REFUSE)
         return answer_method(fake, slot);
     slot->result = kIOReturnSuccess;
-    if (!fake->quiet && fake->early) {
+    if (early) {
         fakerig_complete(fake, reference, port, kIOReturnAborted);
         nap();
     }
@@ -142,20 +142,22 @@ static void *serve_slot(void *context)
 
     for (;;) {
         uint64_t reference[PR_RING_REFERENCES];
-        uint32_t port, operation;
+        uint32_t port;
+        int early, late;
 
         while (__atomic_load_n(&slot->state, __ATOMIC_SEQ_CST) != PR_RING_POSTED)
             nap();
         __atomic_store_n(&slot->state, PR_RING_TAKEN, __ATOMIC_SEQ_CST);
-        operation = slot->operation;
+        early = !mine->fake->quiet && mine->fake->early;
+        late = !mine->fake->quiet && !early && slot->operation == PR_RING_ASYNC &&
+               slot->selector != FAKERIG_REFUSE;
         port = slot->port;
         memcpy(reference, slot->reference, sizeof(reference));
-        if (!answer_call(mine->fake, slot))
+        if (!answer_call(mine->fake, slot, early))
             continue;
         __atomic_store_n(&slot->state, PR_RING_DONE, __ATOMIC_SEQ_CST);
         wake(&slot->client_asleep);
-        if (operation == PR_RING_ASYNC && !mine->fake->early && !mine->fake->quiet &&
-            slot->selector != FAKERIG_REFUSE)
+        if (late)
             fakerig_complete(mine->fake, reference, port, kIOReturnAborted);
     }
     return NULL;
@@ -165,13 +167,14 @@ static void *serve_slot(void *context)
 
 static int send_reply(struct fakerig *fake, struct packet *packet, uint32_t bytes, const int *file)
 {
+    const enum fakerig_spoil spoil = fake->spoil;
     unsigned files = file != NULL;
     int two[2] = {file ? *file : -1, file ? *file : -1};
 
     packet->head.bytes = bytes;
     packet->head.reserved = 0;
     if (fake->spoiled == packet->head.type)
-        switch (fake->spoil) {
+        switch (spoil) {
         case FAKERIG_SPOIL_SHORT: bytes = 0, packet->head.bytes = 8; break;
         case FAKERIG_SPOIL_MAGIC: packet->head.magic++; break;
         case FAKERIG_SPOIL_VERSION: packet->head.version++; break;

@@ -83,7 +83,7 @@ static bool find_digest(int file, struct stat *info, uint8_t digest[BASE_HASH_BY
 {
     struct stat after;
 
-    if (fstat(file, info) || !S_ISREG(info->st_mode))
+    if (fstat(file, info) || !S_ISREG(info->st_mode) || info->st_size > (off_t)SVC_EXECUTABLE_BYTES)
         return false;
     if (only_ours(info) && recall_digest(info, digest))
         return true;

@@ -317,10 +317,12 @@ struct drv_stats {
     uint64_t requests, completed, failed, aborted, interrupts, boots, boot_failures;
     uint32_t clients, programs, surfaces_mapped, in_flight;
     uint64_t crashes, recoveries, dumps, dumps_incomplete;
-    uint64_t cancelled;    /* commands and requests that a restart of the firmware ended */
-    uint64_t pages;        /* DRAM pages the driver holds */
-    uint64_t client_pages; /* pages mapped or held for clients */
-    uint64_t evictions;    /* mappings reclaimed for others */
+    uint64_t cancelled;        /* commands and requests that a restart of the firmware ended */
+    uint64_t pages;            /* DRAM pages the driver holds */
+    uint64_t client_pages;     /* pages mapped or held for clients */
+    uint64_t evictions;        /* mappings reclaimed for others */
+    uint64_t unwired, rewired; /* programs whose memory went to the host, and came back */
+    uint64_t saving_sleeps;    /* sleeps of the device for power saving */
     /* The throttle of seeds ch. 29: requests that found no room, and how often a returned one woke them. */
     uint64_t parked, woken;
     /* What one client may have at most, and how often a call was refused because it had. */

@@ -15,8 +15,10 @@
 #include "driver/overlay.h"
 #include "driver/program.h"
 #include "driver/quota.h"
+#include "driver/reclaim.h"
 #include "driver/session.h"
 #include "driver/surface.h"
+#include "driver/wiring.h"
 
 #define ALIGN 64u
 #define ALL_FLAGS                                                                                 \
@@ -45,6 +47,14 @@ bool drv_instance_shares(const struct drv_program *program, const struct drv_blo
 {
     return program->base && (block == &program->text || block == &program->constants ||
                              (block == &program->kernel && !program->weighted));
+}
+
+void drv_instance_share(struct drv_program *program)
+{
+    program->text = program->base->text;
+    program->constants = program->base->constants;
+    if (!program->weighted)
+        program->kernel = program->base->kernel;
 }
 
 void drv_instance_unshare(struct drv_program *program)
@@ -135,7 +145,7 @@ static void *own_part(const struct drv_program *program, const void *part)
 }
 
 /* The base's container, with another identity and another place of the kernel. */
-static IOReturn copy_container(struct drv *d, struct drv_program *program)
+IOReturn drv_instance_container(struct drv *d, struct drv_program *program)
 {
     const struct drv_block *from = &program->base->container;
     struct pr_container_program *head;
@@ -182,7 +192,7 @@ static IOReturn copy_kernel(struct drv *d, struct drv_program *program, const st
                           order->weights[i].size);
     if (drv_block_make(d, PR_USAGE_TEXT, sizeof(struct pr_working_set), &program->working))
         return no_memory(d, "working set", sizeof(struct pr_working_set));
-    return copy_container(d, program);
+    return drv_instance_container(d, program);
 }
 
 /* What it has in common with its base. */
@@ -194,14 +204,13 @@ static void share_base(struct drv_program *program, struct drv_program *base,
     program->flags = args->flags;
     program->queue_depth = args->queue_depth;
     memcpy(program->name, base->name, sizeof(program->name));
+    program->qos = base->qos;
     program->procedures = base->procedures;
     program->procedure = base->procedure;
     program->td_count = base->td_count;
     program->intermediate_bytes = base->intermediate_bytes;
     program->scratch_bytes = base->scratch_bytes;
-    program->text = base->text;
-    program->constants = base->constants;
-    program->kernel = base->kernel;
+    drv_instance_share(program);
 }
 
 static IOReturn make_instance(struct drv_client *client, const struct order *order,
@@ -214,13 +223,13 @@ static IOReturn make_instance(struct drv_client *client, const struct order *ord
 
     if (!result && order->args.weights)
         result = drv_quota_check(client, (uint64_t)plan->own * PR_PAGE_BYTES);
+    if (!result)
+        result = drv_wiring_wire(base);
     if (result)
         return result;
     program = drv_program_make(client);
-    if (!program) {
-        drv_refuse(d, kIOReturnNoMemory, "Instance create: no memory.");
-        return kIOReturnNoMemory;
-    }
+    if (!program)
+        return drv_refuse(d, kIOReturnNoMemory, "Instance create: no memory.");
     share_base(program, base, &order->args);
     if (order->args.weights)
         result = copy_kernel(d, program, order, plan);
@@ -229,7 +238,7 @@ static IOReturn make_instance(struct drv_client *client, const struct order *ord
         return result;
     }
     *made = program;
-    return drv_program_enter(program);
+    return kIOReturnSuccess;
 }
 
 /* With a plan of the pages that the weight files touch. */
@@ -243,9 +252,13 @@ static IOReturn plan_instance(struct drv_client *client, const struct order *ord
         return no_memory(client->driver, "plan of its pages", plan.pages);
     for (uint32_t i = 0; i < order->args.weights; i++)
         drv_overlay_plan_mark(&plan, order->weights[i].target, order->weights[i].size);
-    result = make_instance(client, order, &plan, base, made);
+    base->pins++; /* it stays, and stays wired, while others are unwired for this one */
+    do
+        result = make_instance(client, order, &plan, base, made);
+    while (result == kIOReturnNoMemory && drv_reclaim_one(client->driver));
+    base->pins--;
     drv_overlay_plan_free(&plan);
-    return result;
+    return result ? result : drv_program_enter(*made);
 }
 
 static IOReturn create_from(struct drv_client *client, const struct ane_instance_create *create,

@@ -98,7 +98,7 @@ static void copy_below(const struct drv_block *below, const struct drv_block *bl
 int drv_overlay_make(struct drv *d, const struct drv_block *below, const struct drv_overlay_plan *plan,
                      struct drv_block *block)
 {
-    struct drv_block made = {.bytes = below->bytes, .usage = below->usage};
+    struct drv_block made = {.bytes = below->bytes, .usage = below->usage, .own_pages = plan->own};
     int status = drv_pages_take(d, (uint64_t)plan->own * PR_PAGE_BYTES, true, &made.own);
 
     if (status)
@@ -117,10 +117,24 @@ int drv_overlay_make(struct drv *d, const struct drv_block *below, const struct 
     return 0;
 }
 
+int drv_overlay_remake(struct drv *d, const struct drv_block *below, const struct drv_block *unwired,
+                       struct drv_block *block)
+{
+    struct drv_overlay_plan plan = drv_overlay_plan_make(below);
+    int status = plan.mark ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; i < unwired->own_pages && !status; i++)
+        drv_overlay_plan_mark(&plan, (uint64_t)unwired->own_page[i] * PR_PAGE_BYTES, PR_PAGE_BYTES);
+    if (!status)
+        status = drv_overlay_make(d, below, &plan, block);
+    drv_overlay_plan_free(&plan);
+    return status;
+}
+
 /* Where a page of the block is among its own. */
 static uint32_t find_own(const struct drv_block *block, uint64_t page)
 {
-    uint32_t low = 0, high = (uint32_t)(block->own.bytes / PR_PAGE_BYTES);
+    uint32_t low = 0, high = block->own_pages;
 
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;

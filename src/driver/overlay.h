@@ -26,6 +26,9 @@ void drv_overlay_plan_mark(struct drv_overlay_plan *plan, uint64_t offset, uint6
  */
 int drv_overlay_make(struct drv *driver, const struct drv_block *below, const struct drv_overlay_plan *plan,
                      struct drv_block *block);
+/* The same with the pages of an unwired overlay; what is in them is the caller's to write. */
+int drv_overlay_remake(struct drv *driver, const struct drv_block *below, const struct drv_block *unwired,
+                       struct drv_block *block);
 /* Writes a range that was marked. */
 void drv_overlay_write(const struct drv_block *block, uint64_t offset, const void *bytes, uint64_t size);
 

@@ -23,6 +23,9 @@
  * posted: the service's copy begins with them and is written back whole, so that an output that a call does
  * not write stays as it was.
  *
+ * When a session ends the service answers the calls that are posted, and sets `magic` of the head to 0: no
+ * slot is served from then on.
+ *
  * Completions of asynchronous calls are a ring of records: the service writes record `produced` modulo their
  * number and then raises `produced`; the client reads and raises `consumed`. The service never waits for the
  * client there: a call whose record might not find room is refused.
@@ -119,7 +122,7 @@ struct pr_ring_head {
  * How long a side spins at most before it sleeps; how long one of a blessed client (Table 27.8) does. After
  * the first of these times it yields its processor at each turn: the other side may be waiting for that one.
  */
-#define PR_RING_SPIN_ALONE_NS   1000u
+#define PR_RING_SPIN_ALONE_NS   300u
 #define PR_RING_SPIN_NS         50000u
 #define PR_RING_SPIN_BLESSED_NS 1000000u
 

@@ -52,8 +52,7 @@ static void answer(struct svc_work_result *result, IOReturn status, const char *
 
 static void fail_with(struct svc_work_result *result, int status, const struct base_error *error)
 {
-    /* The compiler's own allocations end at the limit of address space. */
-    answer(result, status == -ENOMEM ? kIOReturnAborted : kIOReturnBadArgument, error->text);
+    answer(result, status == -ENOMEM ? kIOReturnNoMemory : kIOReturnBadArgument, error->text);
 }
 
 static void hand_over(const struct svc_work *work, const struct cc_bundle *bundle,
@@ -280,6 +279,20 @@ static void yield_host(uint32_t qos)
     setpriority(PRIO_PROCESS, 0, (int)(2 * pr_qos_queue_index(qos ? qos : PR_QOS_DEFAULT)));
 }
 
+/* Allocations end at the limit of address space: an order that needs more is ended, as by other limits. */
+static void explain_memory(struct svc_work_result *result, uint64_t memory)
+{
+    char why[sizeof(result->sentence)];
+
+    if (result->status != kIOReturnNoMemory)
+        return;
+    snprintf(why, sizeof(why), "%s", result->sentence);
+    result->status = kIOReturnAborted;
+    snprintf(result->sentence, sizeof(result->sentence),
+             "%.400s One compilation has at most %llu MiB of memory.", why,
+             (unsigned long long)(memory >> 20));
+}
+
 _Noreturn void svc_work_run(const struct svc_work *order, const struct svc_work_limits *limits,
                             svc_work_body body, int socket, int parent)
 {
@@ -312,6 +325,7 @@ _Noreturn void svc_work_run(const struct svc_work *order, const struct svc_work_
         answer(&result, status == -EPERM ? kIOReturnNotPermitted : kIOReturnNoResources, error.text);
     else
         body(&work, &result);
+    explain_memory(&result, limits->memory);
     send_result(&result);
     _exit(0);
 }

@@ -16,7 +16,7 @@
 static IOReturn admit(struct svc_peer *session, enum pr_service_role role, struct base_error *error)
 {
     const struct svc_service *service = session->service;
-    unsigned most = role == PR_SERVICE_ROLE_OBSERVER ? SVC_OBSERVERS : PR_SERVICE_SESSIONS;
+    unsigned most = role == PR_SERVICE_ROLE_OBSERVER ? PR_SERVICE_OBSERVERS : PR_SERVICE_SESSIONS;
     unsigned all = svc_service_count_locked(service, role, (uid_t)-1);
     unsigned own = svc_service_count_locked(service, role, session->uid);
 
@@ -119,16 +119,13 @@ static void fill_welcome(const struct svc_peer *session, struct pr_service_welco
     welcome->has_signature = session->identity.has_signature;
 }
 
-static IOReturn check_hello(const struct svc_peer *session, const struct pr_service_hello *hello,
-                            struct base_error *error)
+/* The broker's socket is the service's own: no other process is the broker. */
+static IOReturn check_role(const struct svc_peer *session, uint32_t role, struct base_error *error)
 {
-    if (session->greeted)
-        base_fail(error, EINVAL, "HELLO comes once in a session.");
-    else if (hello->role >= PR_SERVICE_ROLE_COUNT ||
-             (hello->role == PR_SERVICE_ROLE_BROKER && session->role != PR_SERVICE_ROLE_BROKER))
-        base_fail(error, EINVAL, "HELLO names role %u; a process is a client or an observer.", hello->role);
-    else
+    if (role < PR_SERVICE_ROLE_COUNT &&
+        (role != PR_SERVICE_ROLE_BROKER || session->role == PR_SERVICE_ROLE_BROKER))
         return kIOReturnSuccess;
+    base_fail(error, EINVAL, "HELLO names role %u; a process is a client or an observer.", role);
     return kIOReturnBadArgument;
 }
 
@@ -136,7 +133,7 @@ void svc_greeting_answer(struct svc_peer *session, const struct pr_service_hello
                          struct svc_reply *reply)
 {
     enum pr_service_role role = hello->role;
-    IOReturn status = check_hello(session, hello, &reply->error);
+    IOReturn status = check_role(session, role, &reply->error);
 
     if (!status && session->role != PR_SERVICE_ROLE_BROKER) {
         if (svc_identity_take(session->socket, &session->identity, &reply->error))
@@ -150,15 +147,15 @@ void svc_greeting_answer(struct svc_peer *session, const struct pr_service_hello
         status = give_task(session, role, &reply->error);
     reply->status = status;
     if (status) {
-        svc_log("refused process %d of user %u: %s", (int)session->identity.pid, (unsigned)session->uid,
-                reply->error.text);
+        svc_log_client("refused process %d of user %u: %s", (int)session->identity.pid,
+                       (unsigned)session->uid, reply->error.text);
         return;
     }
     session->blessed = take_place(session);
     fill_welcome(session, &reply->body.reply_HELLO);
     if (session->role == PR_SERVICE_ROLE_CLIENT)
-        svc_log("client %u: process %d of user %u, %s: %s%s", session->task, (int)session->identity.pid,
-                (unsigned)session->uid,
-                session->identity.executable[0] ? session->identity.executable : "unknown executable",
-                access_of(session->grant.entitlements), session->blessed ? ", blessed" : "");
+        svc_log_client("client %u: process %d of user %u, %s: %s%s", session->task,
+                       (int)session->identity.pid, (unsigned)session->uid,
+                       session->identity.executable[0] ? session->identity.executable : "unknown executable",
+                       access_of(session->grant.entitlements), session->blessed ? ", blessed" : "");
 }

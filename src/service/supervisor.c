@@ -69,7 +69,7 @@ int svc_supervisor_make(struct svc_service *service, const char *executable, con
 
 /* ---- Notices ---- */
 
-/* With the lock held. 0 or a negative errno. */
+/* With the lock held; file -1: none. 0 or a negative errno. */
 static int send_notice(struct svc_supervisor *supervisor, uint16_t type, const void *body, uint32_t bytes,
                        int file)
 {
@@ -78,7 +78,16 @@ static int send_notice(struct svc_supervisor *supervisor, uint16_t type, const v
 
     if (supervisor->control < 0)
         return -ENODEV;
-    return base_packet_send(supervisor->control, &header, sizeof(header), body, bytes, &file, 1, 0);
+    return base_packet_send(supervisor->control, &header, sizeof(header), body, bytes, &file, file >= 0, 0);
+}
+
+void svc_supervisor_report(struct svc_supervisor *supervisor, uint32_t task)
+{
+    const struct pr_broker_active_notice notice = {.task = task};
+
+    pthread_mutex_lock(&supervisor->lock);
+    send_notice(supervisor, PR_BROKER_NOTICE_ACTIVE, &notice, sizeof(notice), -1);
+    pthread_mutex_unlock(&supervisor->lock);
 }
 
 /* With the lock held: the broker gets the compile services' sockets that it does not have. */
@@ -121,7 +130,7 @@ static void drop_control(struct svc_supervisor *supervisor)
     supervisor->control = -1;
 }
 
-/* The end of the socket comes with the end of the process; anything but the notice TIER is a broken broker. */
+/* The socket ends with the process. A broker that sends anything but the notice TIER is broken. */
 void svc_supervisor_receive(struct svc_supervisor *supervisor)
 {
     struct {
@@ -351,7 +360,7 @@ static int free_place(struct svc_peer *peer)
 {
     int place = -1;
 
-    for (unsigned i = 0; i < SVC_BROKERS; i++) {
+    for (unsigned i = 0; i < PR_SERVICE_BROKERS; i++) {
         struct pollfd look = {.fd = peer->broker[i]};
 
         if (look.fd >= 0 && poll(&look, 1, 0) == 1) {
@@ -378,7 +387,8 @@ static IOReturn connect_locked(struct svc_supervisor *supervisor, struct svc_pee
     int place = free_place(peer), status;
 
     if (place < 0) {
-        base_fail(error, ENOSPC, "This process has %u connections to the broker; close one.", SVC_BROKERS);
+        base_fail(error, ENOSPC, "This process has %u connections to the broker; close one.",
+                  PR_SERVICE_BROKERS);
         return kIOReturnNoResources;
     }
     fill_client(peer, &client);

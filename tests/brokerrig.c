@@ -324,6 +324,7 @@ void brokerrig_start(void)
 {
     int pair[2];
 
+    folder_name(); /* before there are threads */
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     rig.control = pair[0];
     assert_int_equal(pthread_create(&rig.thread, NULL, run_broker, (void *)(size_t)pair[1]), 0);

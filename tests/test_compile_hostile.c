@@ -372,7 +372,7 @@ static void compiler_is_taken_over(void **state)
     if (!svc_syscall_filter_missing()[0])
         refused_as("socket.mil", kIOReturnAborted, "system call socket");
     refused_as("stack.mil", kIOReturnAborted, "signal 11");
-    refused_as("silent.mil", kIOReturnAborted, "or sent no result");
+    refused_as("silent.mil", kIOReturnAborted, "sent no result");
     refused_as("open.mil", kIOReturnBadArgument, "0 1 2 3 4 5 6 7 are open.");
 }
 

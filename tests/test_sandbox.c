@@ -207,6 +207,10 @@ static int send_elsewhere(void)
 
     return result(sendmsg(outside, &message, 0));
 }
+static int ask_for_signals(void)
+{
+    return result(fcntl(outside, F_SETOWN, 1));
+}
 static int map_code(void)
 {
     return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? errno
@@ -260,6 +264,7 @@ static const struct row {
     {"mode of a file", change_mode, FILTER, SYS_fchmodat},
     {"ioctl", control_device, FILTER, SYS_ioctl},
     {"message on another descriptor", send_elsewhere, FILTER, SYS_sendmsg},
+    {"signals by a descriptor", ask_for_signals, FILTER, SYS_fcntl},
     {"executable mapping", map_code, FILTER, SYS_mmap},
     {"memory made executable", make_code, FILTER, SYS_mprotect},
     {"io_uring", make_ring, FILTER, 425},

@@ -258,8 +258,8 @@ int svc_session_make(int socket, const char *path, enum pr_service_role role, st
     made->socket = socket;
     made->broker = role == PR_SERVICE_ROLE_BROKER;
     snprintf(made->path, sizeof(made->path), "%s", path);
-    made->talk = made->end_lock = made->slot_lock = made->connect_lock = made->pending_lock =
-        (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    made->talk = made->end_lock = made->slot_lock = made->names_lock = made->connect_lock =
+        made->pending_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     made->slot_freed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     atomic_store(&made->free_slots, UINT64_MAX);
     status = greet(made, role, error);

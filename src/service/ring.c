@@ -24,7 +24,7 @@
 #include "service/peer.h"
 #include "service/thread.h"
 
-#define LOOKS_AT_ONCE 64u /* between two looks at the clock */
+#define LOOKS_AT_ONCE 16u /* between two looks at the clock */
 #define JOIN_MS       5u
 
 /* The part of a slot that is copied whole; the struct bytes follow by their sizes. */
@@ -116,20 +116,21 @@ static IOReturn call_async(struct svc_peer *session, io_connect_t connect, struc
         present(copy, PR_RING_NO_REFERENCE, copy->references, PR_RING_REFERENCES) && copy->references;
     uint32_t scalars = copy->scalars_out;
     size_t bytes = copy->struct_out;
-    ane_port_t port = 0;
+    const bool watched = referenced && copy->port;
+    ane_port_t port = copy->port; /* the driver refuses a wrong count of words before it reads any */
     uint64_t index = 0;
     IOReturn status;
 
-    if (referenced && copy->port) {
+    if (watched) {
         status = svc_completions_begin(session, copy, &index, &port, error);
         if (status)
             return status;
     }
-    status =
-        IOConnectCallAsyncMethod(connect, copy->selector, port, referenced ? &index : NULL,
-                                 referenced ? 1 : copy->references, call->scalar_in, copy->scalars_in,
-                                 call->in, copy->struct_in, call->scalar_out, &scalars, call->out, &bytes);
-    if (status && port)
+    status = IOConnectCallAsyncMethod(
+        connect, copy->selector, port, copy->absent & PR_RING_NO_REFERENCE ? NULL : &index,
+        referenced ? 1 : copy->references, call->scalar_in, copy->scalars_in, call->in, copy->struct_in,
+        call->scalar_out, &scalars, call->out, &bytes);
+    if (status && watched)
         svc_completions_cancel(session, index);
     return status;
 }
@@ -317,6 +318,16 @@ static void *serve_slot(void *argument)
     return NULL;
 }
 
+/* For those who look at the process's threads: the broker's stay as long as it does. */
+static void name_thread(const struct svc_ring_thread *thread)
+{
+    char name[16];
+
+    snprintf(name, sizeof(name), "%s %u",
+             thread->session->role == PR_SERVICE_ROLE_BROKER ? "broker-slot" : "slot", thread->slot);
+    pthread_setname_np(thread->thread, name);
+}
+
 int svc_ring_announce(struct svc_peer *session, unsigned slot, struct base_error *error)
 {
     struct svc_ring_thread *thread;
@@ -334,6 +345,7 @@ int svc_ring_announce(struct svc_peer *session, unsigned slot, struct base_error
         return base_fail(error, -status, "The service has no thread for slot %u: %s.", slot,
                          strerror(-status));
     thread->served = true;
+    name_thread(thread);
     return 0;
 }
 

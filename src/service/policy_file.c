@@ -195,7 +195,7 @@ static unsigned count_edits(const char *a, const char *b)
 
     for (unsigned j = 0; j <= length; j++)
         row[j] = j;
-    for (unsigned i = 0; a[i] && i < KEY_BYTES; i++) {
+    for (unsigned i = 0; i < KEY_BYTES && a[i]; i++) {
         unsigned diagonal = row[0];
 
         row[0] = i + 1;

@@ -2,8 +2,8 @@
 /*
  * The worker's side. Descriptors have fixed numbers there: 0 to 2 are /dev/null, then the socket, the model's
  * folder, the partition and the two memory files. The working folder is the model's, so that sentences name
- * files as the client does; the cache is named through /proc/self/fd, since its path is closed to the client's
- * user.
+ * files as the client does; the cache is named through /proc/self/fd, since its path is closed to the user of
+ * the client.
  */
 #include "service/compile_worker.h"
 

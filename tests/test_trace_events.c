@@ -149,6 +149,8 @@ static const struct {
     {PR_TRACE_DRV_RPC, "back channel 0xa: t1 with 12 bytes"},
     {PR_TRACE_DRV_RPC_ANSWER, "back channel 0xa answered: t1 value=0xc"},
     {PR_TRACE_DRV_DEBUG_ITEM, "client 10: debug item 11 t2: t3"},
+    {PR_TRACE_DRV_UNWIRED, "program 0xa unwired: 11 bytes to host memory"},
+    {PR_TRACE_DRV_REWIRED, "program 0xa wired again: 11 bytes"},
 };
 
 static struct pr_trace_record made_up_record(unsigned number)

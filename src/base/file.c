@@ -15,8 +15,7 @@
 
 #define FIRST_FREE 3 /* after the standard streams */
 
-/* The same file under a number that is not a standard stream's. -1 with errno set: the file is closed. */
-static int above_standard(int file)
+int base_file_above_standard(int file)
 {
     int moved, code;
 
@@ -35,7 +34,7 @@ int base_file_memory(const char *name, uint64_t bytes)
 
     if (!base_alloc_allowed())
         return -ENOMEM;
-    file = above_standard(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    file = base_file_above_standard(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (file < 0)
         return -errno;
     if (ftruncate(file, (off_t)bytes) ||
@@ -54,7 +53,7 @@ int base_file_growing(const char *name)
 
     if (!base_alloc_allowed())
         return -ENOMEM;
-    file = above_standard(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    file = base_file_above_standard(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
     return file < 0 ? -errno : file;
 }
 
@@ -88,7 +87,7 @@ int base_file_put(int file, const void *bytes, size_t size)
 
 FILE *base_file_write(const char *path)
 {
-    int file = above_standard(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)), code;
+    int file = base_file_above_standard(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)), code;
     FILE *stream = file < 0 ? NULL : fdopen(file, "w");
 
     if (file >= 0 && !stream) {

@@ -17,6 +17,11 @@ int base_file_memory(const char *name, uint64_t bytes);
 /* An empty memory file, which grows as it is written until base_file_seal. Or a negative errno. */
 int base_file_growing(const char *name);
 /*
+ * The same file under a number that is not a standard stream's, or -1 with errno set and it is closed. Takes
+ * what socket, accept or recvmsg gave, also -1.
+ */
+int base_file_above_standard(int file);
+/*
  * Nothing changes such a file any more, neither its size nor its bytes, through no descriptor and no mapping.
  * -EBADMSG when it has not exactly `size` bytes, -EBUSY while it is mapped for writing.
  */

@@ -16,6 +16,7 @@
 #include "driver/flow.h"
 #include "driver/mapping.h"
 #include "driver/process.h"
+#include "driver/reclaim.h"
 #include "driver/statistics.h"
 #include "driver/surface.h"
 #include "protocol/qos.h"
@@ -263,9 +264,13 @@ IOReturn drv_bind_request(struct drv_request *r, const struct ane_request *reque
 
     r->priority = request->priority;
     r->procedure = request->procedure;
-    r->qos = request->qos ? request->qos : r->client->qos;
+    r->qos = request->qos ? request->qos : drv_process_qos(r->process);
     r->urgency = pr_qos_queue_index(r->qos);
     result = bind_in_turn(r, request, deadline);
+    while (result == kIOReturnNoMemory && drv_reclaim_one(r->client->driver)) {
+        release_buffers(r);
+        result = bind_in_turn(r, request, deadline);
+    }
     if (result)
         return result;
     buffers = r->bindings;

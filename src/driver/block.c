@@ -8,7 +8,9 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "driver/mapping.h"
+#include "driver/overlay.h"
 
 int drv_pages_take(struct drv *d, uint64_t bytes, bool view, struct drv_pages *pages)
 {
@@ -43,12 +45,61 @@ int drv_block_make(struct drv *d, uint32_t usage, uint64_t bytes, struct drv_blo
     return 0;
 }
 
+uint64_t drv_block_own_bytes(const struct drv_block *block)
+{
+    return block->own_page ? (uint64_t)block->own_pages * PR_PAGE_BYTES : block->bytes;
+}
+
+/* Pages and address of a wired block. */
+static void give_back(struct drv *d, struct drv_block *block)
+{
+    drv_mapping_displace(d, &d->domain[0], block->iova, block->bytes);
+    block->iova = 0;
+    block->host = NULL;
+    if (!block->own_page) {
+        drv_pages_give(d, &block->pages);
+        return;
+    }
+    base_free(block->pages.extent);
+    memset(&block->pages, 0, sizeof(block->pages));
+    drv_pages_give(d, &block->own);
+}
+
+void *drv_block_copy(const struct drv_block *block)
+{
+    const uint64_t bytes = drv_block_own_bytes(block);
+    void *copy = base_alloc(bytes);
+
+    if (copy)
+        memcpy(copy, block->own_page ? block->own.host : block->host, bytes);
+    return copy;
+}
+
+void drv_block_unwire(struct drv *d, struct drv_block *block, void *saved)
+{
+    give_back(d, block);
+    block->saved = saved;
+}
+
+int drv_block_wire(struct drv *d, const struct drv_block *unwired, const struct drv_block *below,
+                   struct drv_block *made)
+{
+    int status = unwired->own_page ? drv_overlay_remake(d, below, unwired, made)
+                                   : drv_block_make(d, unwired->usage, unwired->bytes, made);
+
+    if (!status)
+        memcpy(made->own_page ? made->own.host : made->host, unwired->saved, drv_block_own_bytes(made));
+    return status;
+}
+
 void drv_block_drop(struct drv *d, struct drv_block *block)
 {
     if (!block->bytes)
         return;
-    drv_mapping_displace(d, &d->domain[0], block->iova, block->bytes);
-    drv_pages_give(d, &block->pages);
+    if (!block->saved)
+        give_back(d, block);
+    base_free(block->saved);
+    base_free(block->own_page);
     memset(block, 0, sizeof(*block));
 }
 

@@ -282,7 +282,7 @@ static IOReturn run_message(struct drv_chain *chain, struct drv_client *caller, 
     r->caller = caller;
     r->priority = chain->priority;
     r->procedure = chain->procedure;
-    r->qos = owner->qos;
+    r->qos = drv_process_qos(chain->process);
     r->urgency = pr_qos_queue_index(r->qos);
     memcpy(r->message, message, bytes);
     r->length = bytes;
@@ -361,10 +361,12 @@ IOReturn drv_chain_bind_own(struct drv_chain *chain, struct drv_request *r)
  */
 static void end_execution(struct drv *d, struct drv_request *r, const struct pr_notify_chaining *event)
 {
+    const uint64_t detail = drv_completion_charge(r, event->status, event->detail);
+
     if (event->status == PR_STATUS_OK)
         r->executions += event->following;
     if (--r->executions == 0 || event->status != PR_STATUS_OK)
-        drv_completion_end(d, r, event->status, event->status == PR_STATUS_OK ? event->set : event->detail);
+        drv_completion_end(d, r, event->status, event->status == PR_STATUS_OK ? event->set : detail);
 }
 
 void drv_chain_event(struct drv *d, const struct pr_notify_chaining *event)

@@ -19,6 +19,14 @@
 #include "driver/statistics.h"
 #include "protocol/timing.h"
 
+uint64_t drv_completion_charge(const struct drv_request *r, uint32_t status, uint64_t detail)
+{
+    if (status != PR_STATUS_OK)
+        return detail;
+    r->client->engine_ns += detail;
+    return 0;
+}
+
 void drv_completion_end(struct drv *d, struct drv_request *r, uint32_t status, uint64_t detail)
 {
     struct drv_ring *ring = &d->ring[PR_CHANNEL_DATA_CHAIN_H2T];
@@ -70,14 +78,14 @@ static void end_due(void *context)
 }
 
 /* Completion processing takes its time. Until it is over the firmware counts as having the request. */
-static void end_later(struct drv *d, struct drv_request *r, const struct pr_program_event *event)
+static void end_later(struct drv *d, struct drv_request *r, uint32_t status, uint64_t detail)
 {
     r->ending =
         (struct drv_request_ending){.driver = d,
                                     .cookie = r->cookie,
                                     .due = d->platform.now(d->platform.context) + PR_TIMING_COMPLETE_NS,
-                                    .detail = event->detail,
-                                    .status = event->status};
+                                    .detail = detail,
+                                    .status = status};
     if (d->platform.after(d->platform.context, PR_TIMING_COMPLETE_NS, end_due, r))
         end_request(d, r);
 }
@@ -86,6 +94,7 @@ void drv_completion_event(struct drv *d, const struct pr_program_failure *failur
 {
     const struct pr_program_event *event = &failure->event;
     struct drv_request *r = drv_request_find(d, event->cookie);
+    uint64_t detail;
 
     if (event->state != PR_EVENT_FINISHED)
         return;
@@ -96,10 +105,11 @@ void drv_completion_event(struct drv *d, const struct pr_program_failure *failur
     }
     memcpy(r->error, failure->error, sizeof(r->error));
     drv_statistics_collect(d, r);
+    detail = drv_completion_charge(r, event->status, event->detail);
     if (d->platform.timed)
-        end_later(d, r, event);
+        end_later(d, r, event->status, detail);
     else
-        drv_completion_end(d, r, event->status, event->detail);
+        drv_completion_end(d, r, event->status, detail);
 }
 
 void drv_completion_settle(struct drv *d)

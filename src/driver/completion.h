@@ -7,6 +7,11 @@
 
 /* The firmware has let go of a request that it had. One that was aborted keeps that result. */
 void drv_completion_end(struct drv *driver, struct drv_request *request, uint32_t status, uint64_t detail);
+/*
+ * The detail of an event: of what was done well it is the engine's time, which is charged to the client, and
+ * nothing is left for the reply.
+ */
+uint64_t drv_completion_charge(const struct drv_request *request, uint32_t status, uint64_t detail);
 /* The event of a call. */
 void drv_completion_event(struct drv *driver, const struct pr_program_failure *failure);
 /* Slots that came back: their messages were accepted, or refused. */

@@ -126,11 +126,12 @@ IOReturn drv_diagnostics_models(struct drv_client *client, struct IOExternalMeth
             continue;
         at = next_place(&window);
         if (at >= 0)
-            models.record[at] = (struct ane_model_record){.token = program->token,
-                                                          .bytes = program->residency.bytes,
-                                                          .engine = program->residency.engine,
-                                                          .processes = count_processes(program),
-                                                          .descriptors = program->td_count};
+            models.record[at] = (struct ane_model_record){
+                .token = program->token,
+                .bytes = program->state == DRV_PROGRAM_UNWIRED ? 0 : program->residency.bytes,
+                .engine = program->residency.engine,
+                .processes = count_processes(program),
+                .descriptors = program->td_count};
     }
     models.count = window.count;
     models.total = window.total;

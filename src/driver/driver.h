@@ -290,14 +290,39 @@ uint32_t drv_client_number(const struct drv_client *client);
 /* The last failure on this driver in words, of any client: for logs and tests. */
 const char *drv_last_error(const struct drv *driver);
 
+/* What a client has, and what it has used so far. */
+struct drv_figures {
+    uint32_t number, task, type;
+    uint32_t programs, in_flight, queue_depth;
+    uint64_t completed, engine_ns, bytes;
+};
+/* Up to `room` clients that are open, oldest first; how many there are. */
+size_t drv_figures_get(const struct drv *driver, struct drv_figures *figures, size_t room);
+
+/* Memory of programs, and what the worker has done so far. */
+struct drv_reclaimed {
+    uint64_t wired, pageable; /* bytes of programs in DRAM, and in host memory */
+    uint64_t unwired, rewired, sleeps;
+    uint32_t programs;
+    bool asleep;
+};
+/*
+ * One pass of the worker (anemone/machine.h, ane_machine_reclaim). May wait. -ENODEV with a sentence when the
+ * device has not started.
+ */
+int drv_reclaim_pass(struct drv *driver, uint64_t limit, uint32_t passes, struct drv_reclaimed *reclaimed,
+                     struct base_error *error);
+
 struct drv_stats {
     uint64_t requests, completed, failed, aborted, interrupts, boots, boot_failures;
     uint32_t clients, programs, surfaces_mapped, in_flight;
     uint64_t crashes, recoveries, dumps, dumps_incomplete;
-    uint64_t cancelled;    /* commands and requests that a restart of the firmware ended */
-    uint64_t pages;        /* DRAM pages the driver holds */
-    uint64_t client_pages; /* pages mapped or held for clients */
-    uint64_t evictions;    /* mappings reclaimed for others */
+    uint64_t cancelled;        /* commands and requests that a restart of the firmware ended */
+    uint64_t pages;            /* DRAM pages the driver holds */
+    uint64_t client_pages;     /* pages mapped or held for clients */
+    uint64_t evictions;        /* mappings reclaimed for others */
+    uint64_t unwired, rewired; /* programs whose memory went to the host, and came back */
+    uint64_t saving_sleeps;    /* sleeps of the device for power saving */
     /* The throttle of seeds ch. 29: requests that found no room, and how often a returned one woke them. */
     uint64_t parked, woken;
     /* What one client may have at most, and how often a call was refused because it had. */

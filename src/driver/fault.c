@@ -226,7 +226,7 @@ static void dump_mapping(struct drv *d, const struct drv_client *client, const s
 
 static void dump_block(struct drv *d, const char *owner, uint64_t token, const struct drv_block *block)
 {
-    if (block->bytes)
+    if (block->bytes && !block->saved)
         SOC_TRACE(d->platform.trace, DRV_FAULT_BLOCK, owner, token, block->usage, block->iova, block->bytes);
 }
 

@@ -12,10 +12,13 @@
 
 #include "base/array.h"
 #include "driver/block.h"
+#include "driver/overlay.h"
 #include "driver/program.h"
 #include "driver/quota.h"
+#include "driver/reclaim.h"
 #include "driver/session.h"
 #include "driver/surface.h"
+#include "driver/wiring.h"
 
 #define ALIGN 64u
 #define ALL_FLAGS                                                                                 \
@@ -32,7 +35,7 @@ struct order {
 
 bool drv_instance_adopts(const struct drv_program *program)
 {
-    return program->base && !program->container.bytes;
+    return program->base && !program->weighted;
 }
 
 const struct drv_program *drv_instance_intermediate(const struct drv_program *program)
@@ -43,7 +46,15 @@ const struct drv_program *drv_instance_intermediate(const struct drv_program *pr
 bool drv_instance_shares(const struct drv_program *program, const struct drv_block *block)
 {
     return program->base && (block == &program->text || block == &program->constants ||
-                             (block == &program->kernel && block->iova == program->base->kernel.iova));
+                             (block == &program->kernel && !program->weighted));
+}
+
+void drv_instance_share(struct drv_program *program)
+{
+    program->text = program->base->text;
+    program->constants = program->base->constants;
+    if (!program->weighted)
+        program->kernel = program->base->kernel;
 }
 
 void drv_instance_unshare(struct drv_program *program)
@@ -134,7 +145,7 @@ static void *own_part(const struct drv_program *program, const void *part)
 }
 
 /* The base's container, with another identity and another place of the kernel. */
-static IOReturn copy_container(struct drv *d, struct drv_program *program)
+IOReturn drv_instance_container(struct drv *d, struct drv_program *program)
 {
     const struct drv_block *from = &program->base->container;
     struct pr_container_program *head;
@@ -162,22 +173,26 @@ static IOReturn copy_container(struct drv *d, struct drv_program *program)
     return kIOReturnSuccess;
 }
 
-/* The base's weights with the bytes of the files in their places, later files over earlier ones. */
-static IOReturn copy_kernel(struct drv *d, struct drv_program *program, const struct order *order)
+/*
+ * The base's weights with the bytes of the files in their places, later files over earlier ones. Pages that
+ * no file touches are the base's.
+ */
+static IOReturn copy_kernel(struct drv *d, struct drv_program *program, const struct order *order,
+                            const struct drv_overlay_plan *plan)
 {
     const struct drv_block *from = &program->base->kernel;
-    struct drv_block kernel = {0};
+    const struct drv_block none = {0};
 
-    program->kernel = kernel;
-    if (drv_block_make(d, from->usage, from->bytes, &program->kernel))
-        return no_memory(d, "weights", from->bytes);
-    memcpy(program->kernel.host, from->host, from->bytes);
+    program->weighted = true;
+    program->kernel = none;
+    if (drv_overlay_make(d, from, plan, &program->kernel))
+        return no_memory(d, "weights", (uint64_t)plan->own * PR_PAGE_BYTES);
     for (uint32_t i = 0; i < order->args.weights; i++)
-        memcpy((uint8_t *)program->kernel.host + order->weights[i].target,
-               order->from + order->weights[i].offset, order->weights[i].size);
+        drv_overlay_write(&program->kernel, order->weights[i].target, order->from + order->weights[i].offset,
+                          order->weights[i].size);
     if (drv_block_make(d, PR_USAGE_TEXT, sizeof(struct pr_working_set), &program->working))
         return no_memory(d, "working set", sizeof(struct pr_working_set));
-    return copy_container(d, program);
+    return drv_instance_container(d, program);
 }
 
 /* What it has in common with its base. */
@@ -189,17 +204,17 @@ static void share_base(struct drv_program *program, struct drv_program *base,
     program->flags = args->flags;
     program->queue_depth = args->queue_depth;
     memcpy(program->name, base->name, sizeof(program->name));
+    program->qos = base->qos;
     program->procedures = base->procedures;
     program->procedure = base->procedure;
     program->td_count = base->td_count;
     program->intermediate_bytes = base->intermediate_bytes;
     program->scratch_bytes = base->scratch_bytes;
-    program->text = base->text;
-    program->constants = base->constants;
-    program->kernel = base->kernel;
+    drv_instance_share(program);
 }
 
-static IOReturn make_instance(struct drv_client *client, const struct order *order, struct drv_program *base,
+static IOReturn make_instance(struct drv_client *client, const struct order *order,
+                              const struct drv_overlay_plan *plan, struct drv_program *base,
                               struct drv_program **made)
 {
     struct drv *d = client->driver;
@@ -207,23 +222,43 @@ static IOReturn make_instance(struct drv_client *client, const struct order *ord
     IOReturn result = drv_program_check_quota(client);
 
     if (!result && order->args.weights)
-        result = drv_quota_check(client, base->kernel.bytes);
+        result = drv_quota_check(client, (uint64_t)plan->own * PR_PAGE_BYTES);
+    if (!result)
+        result = drv_wiring_wire(base);
     if (result)
         return result;
     program = drv_program_make(client);
-    if (!program) {
-        drv_refuse(d, kIOReturnNoMemory, "Instance create: no memory.");
-        return kIOReturnNoMemory;
-    }
+    if (!program)
+        return drv_refuse(d, kIOReturnNoMemory, "Instance create: no memory.");
     share_base(program, base, &order->args);
     if (order->args.weights)
-        result = copy_kernel(d, program, order);
+        result = copy_kernel(d, program, order, plan);
     if (result) {
         drv_program_free(d, program);
         return result;
     }
     *made = program;
-    return drv_program_enter(program);
+    return kIOReturnSuccess;
+}
+
+/* With a plan of the pages that the weight files touch. */
+static IOReturn plan_instance(struct drv_client *client, const struct order *order, struct drv_program *base,
+                              struct drv_program **made)
+{
+    struct drv_overlay_plan plan = drv_overlay_plan_make(&base->kernel);
+    IOReturn result;
+
+    if (!plan.mark)
+        return no_memory(client->driver, "plan of its pages", plan.pages);
+    for (uint32_t i = 0; i < order->args.weights; i++)
+        drv_overlay_plan_mark(&plan, order->weights[i].target, order->weights[i].size);
+    base->pins++; /* it stays, and stays wired, while others are unwired for this one */
+    do
+        result = make_instance(client, order, &plan, base, made);
+    while (result == kIOReturnNoMemory && drv_reclaim_one(client->driver));
+    base->pins--;
+    drv_overlay_plan_free(&plan);
+    return result ? result : drv_program_enter(*made);
 }
 
 static IOReturn create_from(struct drv_client *client, const struct ane_instance_create *create,
@@ -253,7 +288,7 @@ static IOReturn create_from(struct drv_client *client, const struct ane_instance
     if (!result)
         result = check_weights(d, &order, base);
     if (!result)
-        result = make_instance(client, &order, base, &program);
+        result = plan_instance(client, &order, base, &program);
     if (result)
         return result;
     args->token = program->token;

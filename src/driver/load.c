@@ -8,9 +8,11 @@
 
 #include <inttypes.h>
 
+#include "driver/block.h"
 #include "driver/command.h"
 #include "driver/instance.h"
 #include "driver/program.h"
+#include "driver/wiring.h"
 
 /* Sent once; the answer counts whenever it comes. */
 static void load_answered(void *context, const struct pr_command_header *reply)
@@ -26,14 +28,19 @@ static void load_answered(void *context, const struct pr_command_header *reply)
     program->driver->reap = true;
 }
 
+/* What an unload says. */
+static bool is_gone(const struct pr_command_header *reply)
+{
+    const uint32_t status = PR_REPLY_STATUS(reply);
+
+    return status == PR_STATUS_OK || status == PR_STATUS_NO_PROGRAM || status == PR_STATUS_ABORTED;
+}
+
 static void unload_answered(void *context, const struct pr_command_header *reply)
 {
     struct drv_program *program = context;
-    uint32_t status = PR_REPLY_STATUS(reply);
 
-    bool gone = status == PR_STATUS_OK || status == PR_STATUS_NO_PROGRAM || status == PR_STATUS_ABORTED;
-
-    drv_program_set_state(program, gone ? DRV_PROGRAM_UNLOADED : DRV_PROGRAM_LOADED);
+    drv_program_set_state(program, is_gone(reply) ? DRV_PROGRAM_UNLOADED : DRV_PROGRAM_LOADED);
     program->driver->reap = true;
 }
 
@@ -77,7 +84,7 @@ static uint64_t own_bytes(const struct drv_program *program)
     uint64_t bytes = 0;
 
     for (unsigned i = 0; i < count; i++)
-        bytes += block[i]->bytes;
+        bytes += drv_block_own_bytes(block[i]);
     return bytes;
 }
 
@@ -111,7 +118,25 @@ void drv_load_unload(struct drv_program *program)
     send_command(program, args, unload_answered, DRV_PROGRAM_UNLOADING, DRV_PROGRAM_LOADED);
 }
 
-/* Again. */
+/* Away, and again. */
+
+static void left_answered(void *context, const struct pr_command_header *reply)
+{
+    struct drv_program *program = context;
+    const bool gone = is_gone(reply);
+
+    if (gone)
+        program->id = PR_NO_ID;
+    drv_program_set_state(program, gone ? DRV_PROGRAM_LOST : DRV_PROGRAM_READY);
+    program->driver->reap = true;
+}
+
+void drv_load_leave(struct drv_program *program)
+{
+    const struct drv_command_args args = {.id = PR_CMD_UNLOAD_PROGRAM, .program = program->id};
+
+    send_command(program, args, left_answered, DRV_PROGRAM_UNWIRING, DRV_PROGRAM_READY);
+}
 
 static void reload_answered(void *context, const struct pr_command_header *reply)
 {
@@ -149,13 +174,15 @@ IOReturn drv_load_again(struct drv_program *program, struct drv_deadline *deadli
     struct pr_body_load body;
     IOReturn result = kIOReturnSuccess;
 
-    while (!result && (holder->state == DRV_PROGRAM_LOST || holder->state == DRV_PROGRAM_RELOADING)) {
-        if (holder->state == DRV_PROGRAM_LOST)
+    while (!result && drv_load_is_away(holder)) {
+        if (holder->state == DRV_PROGRAM_UNWIRED)
+            result = drv_wiring_wire(holder);
+        else if (holder->state == DRV_PROGRAM_LOST)
             result = send_command(holder, load_args(holder, &body), reload_answered, DRV_PROGRAM_RELOADING,
                                   DRV_PROGRAM_LOST);
         else if (drv_wait(d, &holder->settled, deadline))
-            result = drv_refuse(d, kIOReturnTimeout, "Program 0x%" PRIx64 " was still being loaded again.",
-                                holder->token);
+            result = drv_refuse(d, kIOReturnTimeout,
+                                "Program 0x%" PRIx64 " was still being loaded or unloaded.", holder->token);
     }
     if (!result)
         adopt_again(program);
@@ -178,6 +205,17 @@ bool drv_load_post(struct drv_program *program, struct pr_body_load *body, struc
         return false;
     drv_program_set_state(holder, DRV_PROGRAM_RELOADING);
     return true;
+}
+
+bool drv_load_is_away(const struct drv_program *program)
+{
+    switch (program->state) {
+    case DRV_PROGRAM_LOST:
+    case DRV_PROGRAM_RELOADING:
+    case DRV_PROGRAM_UNWIRING:
+    case DRV_PROGRAM_UNWIRED: return true;
+    default: return false;
+    }
 }
 
 bool drv_load_is_there(struct drv_program *program)

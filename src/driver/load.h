@@ -12,6 +12,8 @@
 IOReturn drv_load_send(struct drv_program *program);
 /* LOADED becomes UNLOADED, or stays. May wait. */
 void drv_load_unload(struct drv_program *program);
+/* READY becomes LOST, or stays. May wait. */
+void drv_load_leave(struct drv_program *program);
 /* The firmware has the program, or an instance's base, when this returns kIOReturnSuccess. May wait. */
 IOReturn drv_load_again(struct drv_program *program, struct drv_deadline *deadline);
 /*
@@ -19,6 +21,8 @@ IOReturn drv_load_again(struct drv_program *program, struct drv_deadline *deadli
  * answered. False when none is needed any more: an instance has taken the slot of its base.
  */
 bool drv_load_post(struct drv_program *program, struct pr_body_load *body, struct drv_answer *answer);
+/* Clients find the program, and the firmware does not have it, or not for long. */
+bool drv_load_is_away(const struct drv_program *program);
 /* The firmware has the program, or an instance's base. */
 bool drv_load_is_there(struct drv_program *program);
 /* The firmware has forgotten every program, and every process without a client. */

@@ -24,8 +24,10 @@
 #include "driver/load.h"
 #include "driver/mapping.h"
 #include "driver/program.h"
+#include "driver/reclaim.h"
 #include "driver/statistics.h"
 #include "driver/surface.h"
+#include "protocol/qos.h"
 
 #define NEXT(state) (1u << DRV_PROCESS_##state)
 static const struct drv_lifecycle_state states[] = {
@@ -73,6 +75,15 @@ bool drv_process_keeps_wired(const struct drv_client *client)
         if (process->program->flags & ANE_INSTANCE_KEEP_WIRED)
             return true;
     return false;
+}
+
+uint32_t drv_process_qos(const struct drv_process *process)
+{
+    if (process->client->qos != PR_QOS_DEFAULT)
+        return process->client->qos;
+    if (process->qos)
+        return process->qos;
+    return process->program->qos ? process->program->qos : PR_QOS_DEFAULT;
 }
 
 struct drv_process *drv_process_add(struct drv_client *client, struct drv_program *program)
@@ -386,6 +397,7 @@ void drv_process_pin(struct drv_process *process)
 {
     process->pins++;
     process->program->pins++;
+    drv_program_touch(process->program);
     drv_client_busy(process->client);
 }
 
@@ -409,11 +421,12 @@ IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadl
                                "Program 0x%" PRIx64 " was still being started.", process->program->token);
         } else if (!client->domain) {
             result = drv_domain_lend(client, deadline);
-        } else if (process->program->state == DRV_PROGRAM_LOST ||
-                   process->program->state == DRV_PROGRAM_RELOADING) {
+        } else if (drv_load_is_away(process->program)) {
             result = drv_load_again(process->program, deadline);
         } else {
             result = start_process(process);
+            if (result == kIOReturnNoMemory && drv_reclaim_one(client->driver))
+                result = kIOReturnSuccess;
         }
     }
     return result;
@@ -498,6 +511,33 @@ void drv_process_park_all(struct drv_client *client)
             process->id = PR_NO_ID;
             process->text = process->kernel = process->constants = 0; /* they go with the domain */
         }
+}
+
+void drv_process_rest_all(struct drv_program *program)
+{
+    for (struct drv_process *process = program->processes; process; process = process->next_of_program)
+        if (process->state == DRV_PROCESS_LIVE) {
+            set_state(process, DRV_PROCESS_PARKED);
+            process->old_id = process->id;
+            process->id = PR_NO_ID;
+            unmap_program(program->driver, process->client->domain, process);
+            drop_buffers(process);
+        }
+}
+
+bool drv_process_terminate_rested(struct drv_program *program)
+{
+    struct drv_process *process = program->processes;
+    uint32_t id;
+
+    while (process && process->old_id == PR_NO_ID)
+        process = process->next_of_program;
+    if (!process)
+        return false;
+    id = process->old_id;
+    process->old_id = PR_NO_ID;
+    terminate_process(program->driver, program, id);
+    return true;
 }
 
 void drv_process_terminate_parked(struct drv_client *client)

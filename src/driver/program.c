@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "driver/block.h"
+#include "driver/client.h"
 #include "driver/command.h"
 #include "driver/identity.h"
 #include "driver/image.h"
@@ -26,6 +27,7 @@
 #include "driver/payload.h"
 #include "driver/process.h"
 #include "driver/quota.h"
+#include "driver/reclaim.h"
 #include "driver/surface.h"
 
 #define NEXT(state) (1u << DRV_PROGRAM_##state)
@@ -33,9 +35,11 @@ static const struct drv_lifecycle_state states[] = {
     [DRV_PROGRAM_NEW] = {"new", NEXT(LOADING) | NEXT(LOADED)},
     [DRV_PROGRAM_LOADING] = {"loading", NEXT(LOADED) | NEXT(UNLOADED)},
     [DRV_PROGRAM_LOADED] = {"loaded", NEXT(READY) | NEXT(UNLOADING) | NEXT(UNLOADED)},
-    [DRV_PROGRAM_READY] = {"ready", NEXT(LOADED) | NEXT(LOST)},
-    [DRV_PROGRAM_LOST] = {"lost", NEXT(RELOADING) | NEXT(READY) | NEXT(UNLOADED)},
+    [DRV_PROGRAM_READY] = {"ready", NEXT(LOADED) | NEXT(LOST) | NEXT(UNWIRING)},
+    [DRV_PROGRAM_LOST] = {"lost", NEXT(RELOADING) | NEXT(READY) | NEXT(UNWIRED) | NEXT(UNLOADED)},
     [DRV_PROGRAM_RELOADING] = {"reloading", NEXT(READY) | NEXT(LOST)},
+    [DRV_PROGRAM_UNWIRING] = {"unwiring", NEXT(READY) | NEXT(LOST)},
+    [DRV_PROGRAM_UNWIRED] = {"unwired", NEXT(LOST) | NEXT(UNLOADED)},
     [DRV_PROGRAM_UNLOADING] = {"unloading", NEXT(LOADED) | NEXT(UNLOADED)},
     [DRV_PROGRAM_UNLOADED] = {"unloaded", 0},
 };
@@ -46,19 +50,37 @@ void drv_program_set_state(struct drv_program *program, enum drv_program_state s
 {
     drv_lifecycle_check(&lifecycle, program->state, state);
     program->state = state;
-    program->settled = state != DRV_PROGRAM_RELOADING;
+    program->settled = state != DRV_PROGRAM_RELOADING && state != DRV_PROGRAM_UNWIRING;
 }
 
-/* Clients find it: one that a restart of the firmware has lost is loaded again at its next use. */
+/*
+ * Clients find it: one that a restart of the firmware has lost, or that is not wired, is loaded again at its
+ * next use.
+ */
 static bool is_found(const struct drv_program *program)
 {
-    return program->state == DRV_PROGRAM_READY || program->state == DRV_PROGRAM_LOST ||
-           program->state == DRV_PROGRAM_RELOADING;
+    return program->state == DRV_PROGRAM_READY || drv_load_is_away(program);
+}
+
+/* The firmware does not have it, and no command about it is under way. */
+static bool is_at_rest(const struct drv_program *program)
+{
+    return program->state == DRV_PROGRAM_LOST || program->state == DRV_PROGRAM_UNWIRED;
 }
 
 IOReturn drv_program_not_found(struct drv *d, uint64_t token)
 {
     return drv_refuse(d, kIOReturnNotFound, "There is no program 0x%" PRIx64 " for this client.", token);
+}
+
+/* A program without an owner lives for those that have it prepared: also for further clients of these. */
+static bool is_kept_by(const struct drv_program *program, const struct drv_client *client)
+{
+    const struct drv_process *process = program->processes;
+
+    while (process && process->client->identity.task != client->identity.task)
+        process = process->next_of_program;
+    return process != NULL;
 }
 
 /*
@@ -69,7 +91,8 @@ struct drv_program *drv_program_find(struct drv_client *client, uint64_t token)
 {
     for (struct drv_program *program = client->driver->programs; program; program = program->next)
         if (program->token == token)
-            return program->owner && program->residency.placed && is_found(program) &&
+            return (program->owner || is_kept_by(program, client)) && program->residency.placed &&
+                           is_found(program) &&
                            (program->owner == client ||
                             drv_identity_equal(&program->identity, &client->identity))
                        ? program
@@ -153,8 +176,14 @@ static void unlink_program(struct drv *d, struct drv_program *program)
 static bool is_needed(const struct drv_program *program)
 {
     return program->owner || program->instances || program->processes || program->pins || program->holds ||
-           program->ghosts || program->state == DRV_PROGRAM_LOADING ||
-           program->state == DRV_PROGRAM_RELOADING || program->state == DRV_PROGRAM_UNLOADING;
+           program->ghosts || !program->settled || program->state == DRV_PROGRAM_LOADING ||
+           program->state == DRV_PROGRAM_UNLOADING;
+}
+
+void drv_program_touch(struct drv_program *program)
+{
+    program->used = program->driver->pass;
+    program->turn = ++program->driver->turn;
 }
 
 struct drv_program *drv_program_make(struct drv_client *client)
@@ -169,6 +198,8 @@ struct drv_program *drv_program_make(struct drv_client *client)
     client->programs++;
     program->identity = client->identity;
     program->id = PR_NO_ID;
+    program->settled = true;
+    drv_program_touch(program);
     return program;
 }
 
@@ -220,7 +251,10 @@ static IOReturn load_program(struct drv_client *client, const struct drv_payload
     if (!program)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory.");
     copy_name(program->name, sizeof(program->name), args->name, sizeof(args->name));
-    result = drv_payload_load(client, payload, program);
+    program->qos = args->qos;
+    do
+        result = drv_payload_load(client, payload, program);
+    while (result == kIOReturnNoMemory && drv_reclaim_one(d));
     if (result) {
         drv_program_free(d, program);
         return result;
@@ -278,8 +312,7 @@ void drv_program_unload_orphan(struct drv *d, struct drv_program *program)
         return;
     if (program->state == DRV_PROGRAM_READY)
         drv_program_set_state(program, DRV_PROGRAM_LOADED);
-    if ((program->state == DRV_PROGRAM_LOADED && drv_instance_adopts(program)) ||
-        program->state == DRV_PROGRAM_LOST)
+    if ((program->state == DRV_PROGRAM_LOADED && drv_instance_adopts(program)) || is_at_rest(program))
         drv_program_set_state(program, DRV_PROGRAM_UNLOADED);
     else if (program->state == DRV_PROGRAM_LOADED)
         drv_load_unload(program);
@@ -355,6 +388,7 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
     if (!process)
         return drv_refuse(d, kIOReturnNoMemory, "Program prepare: no memory.");
     process->prepares++;
+    process->qos = prepare->qos;
     drv_process_pin(process);
     result = drv_process_run(process, &deadline);
     drv_process_unpin(process);
@@ -395,11 +429,59 @@ IOReturn drv_program_unprepare(struct drv_client *client, const struct ane_progr
     return kIOReturnSuccess;
 }
 
+/*
+ * A process that a direct-path client of the owner's task got at its first request: no selector gives it
+ * back, so it does not keep the owner from destroying the program.
+ */
+static bool is_attached(const struct drv_process *process, const struct drv_client *owner)
+{
+    return process->client->type == ANE_CLIENT_DIRECT_PATH && !process->prepares &&
+           process->client->identity.task == owner->identity.task;
+}
+
+/* A process that keeps the owner from destroying its program; NULL: none does. */
+static const struct drv_process *other_user(const struct drv_program *program, const struct drv_client *owner)
+{
+    const struct drv_process *process = program->processes;
+
+    while (process && (process->client == owner || is_attached(process, owner)))
+        process = process->next_of_program;
+    return process;
+}
+
+static struct drv_process *idle_process(const struct drv_program *program)
+{
+    struct drv_process *process = program->processes;
+
+    while (process && process->pins)
+        process = process->next_of_program;
+    return process;
+}
+
+/*
+ * The processes of a program that is being destroyed: its owner's, and attached ones, whose clients stay
+ * until the wait is over. One that gets a request during a wait keeps the program until its client closes.
+ */
+static void end_processes(struct drv_program *program)
+{
+    struct drv_process *process;
+
+    while ((process = idle_process(program))) {
+        struct drv_client *client = process->client;
+
+        client->calls++;
+        drv_process_pin(process);
+        drv_process_end(process);
+        drv_process_unpin(process);
+        drv_process_remove(process);
+        drv_client_leave(client);
+    }
+}
+
 IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program_destroy *destroy)
 {
     struct drv *d = client->driver;
     struct drv_program *program = drv_program_find(client, destroy->token);
-    struct drv_process *process = drv_process_find(client, destroy->token);
     struct drv_deadline timer = {.timer = true, .ns = client->timeout_ns};
 
     if (!program || program->owner != client)
@@ -409,19 +491,13 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
                           destroy->token, program->instances);
     if (program->pins)
         return drv_refuse(d, kIOReturnBusy, "Program 0x%" PRIx64 " has requests under way.", destroy->token);
-    if (program->processes && (program->processes != process || process->next_of_program))
+    if (other_user(program, client))
         return drv_refuse(d, kIOReturnBusy, "Program 0x%" PRIx64 " is prepared by another client.",
                           destroy->token);
-    /* One that is being loaded again is decided by the answer, and goes at the next reap. */
-    if (program->state != DRV_PROGRAM_RELOADING)
-        drv_program_set_state(program,
-                              program->state == DRV_PROGRAM_LOST ? DRV_PROGRAM_UNLOADED : DRV_PROGRAM_LOADED);
-    if (process) {
-        drv_process_pin(process);
-        drv_process_end(process);
-        drv_process_unpin(process);
-        drv_process_remove(process);
-    }
+    /* One that is being loaded again, or unwired, is decided by the answer, and goes at the next reap. */
+    if (program->settled)
+        drv_program_set_state(program, is_at_rest(program) ? DRV_PROGRAM_UNLOADED : DRV_PROGRAM_LOADED);
+    end_processes(program);
     /* An eviction may still be ending processes of it. */
     if (program->holds)
         drv_wait(d, &program->unheld, &timer);

@@ -30,6 +30,8 @@ void drv_program_free(struct drv *driver, struct drv_program *program);
  * is gone, or goes as soon as the firmware has let go of it.
  */
 IOReturn drv_program_enter(struct drv_program *program);
+/* It is used now. */
+void drv_program_touch(struct drv_program *program);
 /* The one way to another state. */
 void drv_program_set_state(struct drv_program *program, enum drv_program_state state);
 /* The last to leave a program without an owner unloads it. May wait; the program may be gone afterwards. */

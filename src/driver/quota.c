@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "driver/block.h"
 #include "driver/mapping.h"
 #include "driver/program.h"
 
@@ -19,7 +20,7 @@ static uint64_t program_pages(const struct drv_program *program)
     uint64_t pages = 0;
 
     for (unsigned i = 0; i < count; i++)
-        pages += pages_of(block[i]->bytes);
+        pages += pages_of(drv_block_own_bytes(block[i]));
     return pages;
 }
 

@@ -270,6 +270,7 @@ static IOReturn conclude_request(struct drv *d, struct drv_request *r, bool time
                                         r->client->number)
                            : kIOReturnSuccess;
     d->stats.completed += result == kIOReturnSuccess;
+    r->client->completed += result == kIOReturnSuccess;
     d->stats.aborted += result == kIOReturnAborted;
     d->stats.failed += result != kIOReturnSuccess && result != kIOReturnAborted;
     reply->status = result == kIOReturnTimeout || (result && !r->status) ? (uint32_t)result : r->status;

@@ -74,8 +74,12 @@ struct drv_block {
     struct drv_pages pages;
     uint64_t bytes; /* 0: none */
     uint64_t iova;
-    void *host;
+    void *host; /* of an overlay: NULL */
     uint32_t usage;
+    /* Of an overlay (overlay.c): the pages that are its own, and their places in it; the others are not. */
+    struct drv_pages own;
+    uint32_t *own_page, own_pages;
+    void *saved; /* not wired: its own bytes, in host memory; it has neither pages nor an address */
 };
 
 /* What a client sees mapped: a surface, or an intermediate buffer of the driver's. */
@@ -132,6 +136,8 @@ enum drv_program_state {
     DRV_PROGRAM_READY,     /* the firmware has it, clients find it while it has an owner */
     DRV_PROGRAM_LOST,      /* as READY, but the firmware was restarted: loaded again at its next use */
     DRV_PROGRAM_RELOADING, /* the same, and that load is with the firmware */
+    DRV_PROGRAM_UNWIRING,  /* as READY, but an unload is with the firmware after which it is LOST */
+    DRV_PROGRAM_UNWIRED,   /* as LOST, and its memory is in the host's: wired again at its next use */
     DRV_PROGRAM_UNLOADING, /* an unload is with the firmware; its answer decides, whenever it comes */
     DRV_PROGRAM_UNLOADED,  /* the firmware does not have it */
 };
@@ -164,6 +170,7 @@ struct drv_program {
     struct drv_client *owner; /* NULL: its owner has gone, it lives until the last process ends */
     struct drv_identity identity;
     char name[64];
+    uint32_t qos; /* of processes that name none; 0: none named */
     uint32_t procedures;
     struct drv_procedure *procedure; /* of an instance: its base's */
     uint32_t td_count;               /* of all procedures */
@@ -172,6 +179,7 @@ struct drv_program {
     uint64_t scratch_bytes;      /* the same for the buffer that each process has for itself */
     /* Of an instance (instance.c): blocks that are its base's have the base's addresses. */
     struct drv_program *base;
+    bool weighted;                  /* with weight files: kernel, working set and container are its own */
     uint32_t flags;                 /* enum ane_instance_flags */
     uint32_t instances;             /* of this base program */
     uint32_t queue_depth, requests; /* requests assigned at once, at most (0: no limit), and now */
@@ -180,8 +188,10 @@ struct drv_program {
     uint32_t pins;  /* requests and lifecycle calls of clients under way */
     uint32_t holds; /* commands of the driver's own under way; `unheld` when the last has ended */
     bool unheld;
-    bool settled;    /* not RELOADING: what other callers wait for */
+    bool settled;    /* neither RELOADING nor UNWIRING: what other callers wait for */
     uint32_t ghosts; /* processes that the firmware has, or may have, and no client */
+    uint64_t used;   /* the worker's last pass before its last use (reclaim.c) */
+    uint64_t turn;   /* of that use; rises */
 };
 
 /* The life of a process, a program prepared by one client. The table of transitions is in process.c. */
@@ -212,6 +222,7 @@ struct drv_process {
     uint32_t id;  /* the firmware's slot */
     uint32_t old_id; /* still to be terminated after an eviction */
     uint32_t prepares;
+    uint32_t qos; /* of requests that name none, as the last prepare said; 0: the program's */
     uint32_t pins;
     uint64_t text, kernel, constants; /* addresses in its client's domain */
     struct drv_mapping *intermediate[DRV_BANDS], *scratch[DRV_BANDS];
@@ -359,9 +370,10 @@ struct drv_client {
     uint32_t busy;   /* requests and operations that need its domain to stay */
     uint32_t pinned; /* mappings made by selector 5 */
     uint32_t requests;
-    uint32_t programs;    /* that it owns */
-    uint32_t qos;         /* of requests that name none */
-    uint32_t queue_depth; /* requests under way at most */
+    uint32_t programs;             /* that it owns */
+    uint32_t qos;                  /* of requests that name none */
+    uint32_t queue_depth;          /* requests under way at most */
+    uint64_t completed, engine_ns; /* requests, and the engine's time for them */
     uint64_t token, timeout_ns;
     struct drv_domain *domain;
     struct drv_process *processes;
@@ -592,6 +604,7 @@ struct drv {
     bool unwire;     /* a stale mapping has lost its last use */
     uint64_t ttl_ns; /* of mappings that no request uses; 0: until the client closes */
     struct drv_program *stray[PR_PROCESSES_MAX]; /* processes to terminate, by their number */
+    uint64_t pass, turn; /* the last: of the worker (reclaim.c), and of uses of programs */
 };
 
 /* One sentence for drv_last_error and the trace; returns `code`. */

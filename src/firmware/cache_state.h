@@ -27,7 +27,7 @@ enum fw_execution_state {
 struct fw_execution {
     uint64_t handler; /* of its request, also when that has ended */
     uint64_t timestamp, cookie;
-    uint64_t detail; /* of a failure: the event's */
+    uint64_t detail; /* the event's */
     uint32_t ticket;
     uint16_t next;
     uint16_t references;

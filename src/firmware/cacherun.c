@@ -297,7 +297,9 @@ void fw_cacherun_end(struct fw *fw, uint16_t call, enum pr_status status)
     const struct fw_call *c = &fw->call[call];
     struct fw_execution *x = fw_cacherun_at(fw, c->execution);
 
-    if (status && c->error[0] != PR_TM_ERROR_FINE)
+    if (!status)
+        x->detail = c->engine_ns;
+    else if (c->error[0] != PR_TM_ERROR_FINE)
         x->detail = c->error[0] | (uint64_t)c->error[1] << 32;
     fw_call_release(fw, call);
     if (!status && fw_cache_in_use(fw_cacherun_request(fw, x)))

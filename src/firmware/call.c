@@ -236,6 +236,7 @@ enum pr_status fw_call_draft(struct fw *fw, uint32_t process_id, uint32_t proced
     draft->cookie = 0;
     draft->stats = draft->stats_bytes = 0;
     draft->accepted = rt_port_now(fw->port);
+    draft->engine_ns = 0;
     draft->procedure = procedure_id;
     draft->program = process->program;
     draft->process = (uint16_t)process_id;

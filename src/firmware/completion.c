@@ -60,11 +60,25 @@ static void fail_call(struct fw *fw, uint16_t lead, const struct fw_call *reques
         fw_queue_cancel(fw, lead);
 }
 
+/*
+ * The engine runs one request at a time: one that was pushed before the last has ended has it from that end
+ * on.
+ */
+static void count_engine(struct fw *fw, const struct fw_call *request)
+{
+    const uint64_t now = rt_port_now(fw->port), ended = fw->exeloop.ended;
+
+    fw->call[request->lead].engine_ns += now - (request->pushed > ended ? request->pushed : ended);
+    fw->exeloop.ended = now;
+}
+
 void fw_completion_end(struct fw *fw, uint16_t number, enum pr_status status)
 {
     const struct fw_call *request = &fw->call[number];
     const uint16_t lead = request->lead;
 
+    if (request->network)
+        count_engine(fw, request);
     if (status && !fw->call[lead].status)
         fail_call(fw, lead, request, status);
     if (number != lead)
@@ -83,6 +97,8 @@ static struct pr_program_failure describe(uint32_t sequence, const struct fw_cal
                                                    .status = call->status,
                                                    .state = PR_EVENT_FINISHED}};
 
+    if (!call->status)
+        message.event.detail = call->engine_ns;
     if (call->status) {
         if (call->error[0] != PR_TM_ERROR_FINE)
             message.event.detail = call->error[0] | (uint64_t)call->error[1] << 32;

@@ -44,10 +44,13 @@ static uint64_t counter(struct ane_machine *m, const char *name)
         PR_NOTIFICATIONS(X)
 #undef X
             {"driver.recoveries", driver.recoveries},
+        {"driver.rewired", driver.rewired},
         {"driver.rpc_answered", driver.rpc_answered},
+        {"driver.saving_sleeps", driver.saving_sleeps},
         {"driver.stats_events", driver.stats_events},
         {"driver.stats_log", driver.stats_log},
         {"driver.stats_valid", driver.stats_valid},
+        {"driver.unwired", driver.unwired},
         {"engine.aborted", engine.aborted},
         {"engine.descriptors", engine.descriptors},
         {"engine.faulted", engine.faulted},

@@ -7,7 +7,7 @@
 #include "machine/internal.h"
 #include "protocol/message.h"
 
-static int refuse_bare(void)
+int mach_refuse_bare(void)
 {
     return base_fail(mach_error(), ENODEV,
                      "The machine has no firmware: its configuration did not ask for it.");
@@ -19,7 +19,7 @@ int ane_machine_sleep(struct ane_machine *machine)
 
     if (!mach_enter(machine))
         return -EPERM;
-    status = machine->driver ? drv_sleep(machine->driver, mach_error()) : refuse_bare();
+    status = machine->driver ? drv_sleep(machine->driver, mach_error()) : mach_refuse_bare();
     mach_leave(machine);
     return status;
 }
@@ -30,7 +30,7 @@ int ane_machine_wake(struct ane_machine *machine)
 
     if (!mach_enter(machine))
         return -EPERM;
-    status = machine->driver ? drv_wake(machine->driver, mach_error()) : refuse_bare();
+    status = machine->driver ? drv_wake(machine->driver, mach_error()) : mach_refuse_bare();
     mach_leave(machine);
     return status;
 }
@@ -46,7 +46,7 @@ static int report_get(struct ane_machine *m, const char *name, char *buffer, siz
     if (!name || !buffer || !bytes)
         return base_fail(mach_error(), EINVAL, "Report: no name, no buffer or no size was given.");
     if (!m->driver)
-        return refuse_bare();
+        return mach_refuse_bare();
     for (uint32_t i = 0; i < BASE_COUNT_OF(names); i++)
         if (!strcmp(names[i], name))
             return drv_debug_report(m->driver, i, buffer, bytes, mach_error());

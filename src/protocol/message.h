@@ -335,7 +335,11 @@ struct pr_program_event {
     uint32_t process_id;
     uint32_t status; /* +0x18 pr_status (CHOSEN; 0 seen) */
     uint32_t state;  /* +0x1c 0 = last task dispatched, 1 = finished and output in DRAM */
-    uint64_t detail; /* +0x20 CHOSEN: for a failed call, TM ERROR1 in the low half, ERROR2 in the high one */
+    /*
+     * +0x20 CHOSEN: of a call that was done well, the engine's time for it in ns; of a failed one TM ERROR1 in
+     * the low half, ERROR2 in the high one.
+     */
+    uint64_t detail;
 };
 _Static_assert(sizeof(struct pr_program_event) == 0x28, "a program event is 0x28 bytes");
 

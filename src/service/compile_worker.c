@@ -79,7 +79,8 @@ static void hand_over(const struct svc_work *work, const struct cc_bundle *bundl
 
 static void compile(const struct svc_work *work, struct svc_work_result *result)
 {
-    struct cc_options options = {.cache = CACHE, .force = work->force, .leave_unsigned = true};
+    struct cc_options options = {
+        .cache = CACHE, .force = work->force, .look = work->look, .leave_unsigned = true};
     struct base_error error = {{0}};
     struct cc_bundle bundle = {0};
     struct cc_report report;
@@ -92,7 +93,9 @@ static void compile(const struct svc_work *work, struct svc_work_result *result)
         return;
     }
     status = cc_compile(work->name, &options, &bundle, &report, &error);
-    if (status)
+    if (status == -ENODATA && work->look && report.key[0])
+        answer(result, kIOReturnNotFound, error.text);
+    else if (status)
         fail_with(result, status, &error);
     else
         hand_over(work, &bundle, &report, result);

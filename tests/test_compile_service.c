@@ -365,14 +365,14 @@ static void processor_time_is_bounded(void **state)
 
 static void wall_time_is_bounded(void **state)
 {
-    const struct svc_work_limits limits = {60, 1, 8ull << 30};
+    const struct svc_work_limits limits = {60, 4, 8ull << 30};
     struct compilerig rig;
     struct compilerig_reply reply;
 
     (void)state;
     compilerig_start(&rig, misbehave, &limits);
     compilerig_compile(&rig, MODELS, "sleep.mil", &reply);
-    compilerig_expect(&reply, kIOReturnAborted, "it took 1 s");
+    compilerig_expect(&reply, kIOReturnAborted, "it took 4 s");
     compilerig_compile(&rig, MODELS, GOOD, &reply);
     expect_good(&reply);
     compilerig_reply_end(&reply);

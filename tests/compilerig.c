@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/packet.h"
+#include "compiler/compile.h"
 #include "folder.h"
 
 #define PATIENCE_MS 60000
@@ -134,6 +135,50 @@ bool compilerig_receive(struct compilerig *rig, struct compilerig_reply *reply)
 void compilerig_reply_end(struct compilerig_reply *reply)
 {
     base_packet_close(reply->files, 2);
+}
+
+/* The bytes of a descriptor, read from its start; for free. */
+static uint8_t *bytes_of(int file, size_t size)
+{
+    uint8_t *bytes = malloc(size + 1);
+
+    assert_non_null(bytes);
+    assert_int_equal(pread(file, bytes, size + 1, 0), (long)size);
+    return bytes;
+}
+
+void compilerig_expect_model(const struct compilerig_reply *reply, const char *model)
+{
+    struct cc_options options = {.cache = folder_path("own-cache"), .force = true};
+    struct base_error error = {{0}};
+    struct cc_bundle bundle;
+    struct cc_report report;
+    uint8_t *bytes;
+
+    if (reply->status)
+        fail_msg("0x%x: %s", (unsigned)reply->status, reply->sentence);
+    if (cc_compile(model, &options, &bundle, &report, &error))
+        fail_msg("%s", error.text);
+    assert_string_equal(reply->model.model, report.key);
+    assert_string_equal(reply->model.trouble, "");
+    assert_int_equal(reply->model.descriptors, report.descriptors);
+    assert_int_equal(reply->model.intermediate_bytes, report.intermediate_bytes);
+    assert_int_equal(reply->model.main_bytes, bundle.main_bytes);
+    assert_int_equal(reply->model.weights_bytes, bundle.weights_bytes);
+    bytes = bytes_of(reply->files[0], bundle.main_bytes);
+    assert_memory_equal(bytes, bundle.main, bundle.main_bytes);
+    free(bytes);
+    bytes = bytes_of(reply->files[1], bundle.weights_bytes);
+    assert_memory_equal(bytes, bundle.weights, bundle.weights_bytes);
+    free(bytes);
+    cc_bundle_release(&bundle);
+}
+
+void compilerig_expect(const struct compilerig_reply *reply, IOReturn status, const char *piece)
+{
+    if (reply->status != status || !strstr(reply->sentence, piece))
+        fail_msg("0x%x \"%s\", expected 0x%x \"%s\"", (unsigned)reply->status, reply->sentence,
+                 (unsigned)status, piece);
 }
 
 uint32_t compilerig_order_as(struct compilerig *rig, const char *folder, const char *name, uint32_t flags,

@@ -443,6 +443,17 @@ static int attach(struct surface *surface, struct ane_machine *m, struct soc_buf
     return 0;
 }
 
+static bool may_use(struct surface *surface, uint32_t task)
+{
+    return surface->task == task || *share_of(surface, task);
+}
+
+/* In the service's process tasks are processes: what is another's never existed. */
+static bool is_hidden(struct surface *surface, uint32_t task)
+{
+    return svc_client_surface_bit() && !may_use(surface, task);
+}
+
 int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, struct soc_buffer *buffer,
                      struct base_error *error)
 {
@@ -451,9 +462,9 @@ int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, struct s
 
     pthread_mutex_lock(&table_lock);
     surface = find_surface(id);
-    if (!surface || !surface->live) {
+    if (!surface || !surface->live || is_hidden(surface, task)) {
         status = base_fail(error, ENOENT, "There is no surface %u.", id);
-    } else if (surface->task != task && !*share_of(surface, task)) {
+    } else if (!may_use(surface, task)) {
         status =
             base_fail(error, EPERM,
                       "Surface %u belongs to another task, which has not shared it with task %u.", id, task);

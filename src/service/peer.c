@@ -302,6 +302,7 @@ static void close_for_task(struct svc_peer *session)
 void svc_peer_end(struct svc_peer *session)
 {
     begin_end(session);
+    svc_figures_update(session->service);
     svc_kernel_close_all(&session->kernel);
     close_for_task(session);
     svc_ring_stop(&session->ring);

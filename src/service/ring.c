@@ -317,6 +317,16 @@ static void *serve_slot(void *argument)
     return NULL;
 }
 
+/* For those who look at the process's threads: the broker's stay as long as it does. */
+static void name_thread(const struct svc_ring_thread *thread)
+{
+    char name[16];
+
+    snprintf(name, sizeof(name), "%s %u",
+             thread->session->role == PR_SERVICE_ROLE_BROKER ? "broker-slot" : "slot", thread->slot);
+    pthread_setname_np(thread->thread, name);
+}
+
 int svc_ring_announce(struct svc_peer *session, unsigned slot, struct base_error *error)
 {
     struct svc_ring_thread *thread;
@@ -334,6 +344,7 @@ int svc_ring_announce(struct svc_peer *session, unsigned slot, struct base_error
         return base_fail(error, -status, "The service has no thread for slot %u: %s.", slot,
                          strerror(-status));
     thread->served = true;
+    name_thread(thread);
     return 0;
 }
 

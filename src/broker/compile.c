@@ -30,12 +30,14 @@ static IOReturn keep_model(struct brk_client *client, struct brk_order *order, s
 {
     struct pr_broker_model about = order->reply.model;
     int file[2] = {order->file[0], order->file[1]};
-    IOReturn result = brk_payload_size(file[0], "Compiled model", &about.main_bytes, error);
+    IOReturn result =
+        brk_payload_size(file[0], "Compiled model", PR_COMPILE_FILE_BYTES, &about.main_bytes, error);
 
     /* A model without constants has an empty file. */
     about.weights_bytes = (uint64_t)lseek(file[1], 0, SEEK_END);
     if (!result && about.weights_bytes)
-        result = brk_payload_size(file[1], "Compiled model", &about.weights_bytes, error);
+        result =
+            brk_payload_size(file[1], "Compiled model", PR_COMPILE_FILE_BYTES, &about.weights_bytes, error);
     about.model[sizeof(about.model) - 1] = about.trouble[sizeof(about.trouble) - 1] = '\0';
     if (!result && !brk_model_is_key(about.model))
         result =

@@ -202,6 +202,7 @@ static void *answer_held(void *argument)
     pthread_mutex_unlock(&rig.lock);
     compile(held->socket, &held->order, held->folder);
     close(held->folder);
+    close(held->socket);
     free(held);
     return NULL;
 }
@@ -211,7 +212,7 @@ static void hold(int socket, const struct order *order, int folder)
     struct held *held = malloc(sizeof(*held));
     pthread_t thread;
 
-    *held = (struct held){socket, folder, *order};
+    *held = (struct held){dup(socket), folder, *order};
     pthread_create(&thread, NULL, answer_held, held);
     pthread_detach(thread);
 }
@@ -254,9 +255,10 @@ static void notify(uint32_t type, const void *body, size_t bytes, int descriptor
                                              .type = (uint16_t)type,
                                              .bytes = (uint32_t)bytes};
 
-    assert_int_equal(base_packet_send(rig.control, &header, sizeof(header), body, bytes, &descriptor, 1, 1),
-                     0);
-    close(descriptor);
+    assert_int_equal(
+        base_packet_send(rig.control, &header, sizeof(header), body, bytes, &descriptor, descriptor >= 0, 1),
+        0);
+    base_packet_close(&descriptor, 1);
 }
 
 void brokerrig_compiler(unsigned number)
@@ -397,6 +399,13 @@ struct ane_broker *brokerrig_connect_with(uint32_t held)
     struct brokerrig_who who = {.keys = held};
 
     return brokerrig_connect(&who);
+}
+
+void brokerrig_active(ane_task_t task)
+{
+    const struct pr_broker_active_notice notice = {.task = task};
+
+    notify(PR_BROKER_NOTICE_ACTIVE, &notice, sizeof(notice), -1);
 }
 
 struct pr_broker_tier_notice brokerrig_tier(void)

@@ -30,6 +30,8 @@ int brokerrig_socket(struct brokerrig_who *who);
 struct ane_broker *brokerrig_connect(struct brokerrig_who *who);
 /* A connection of a new task with these keys. */
 struct ane_broker *brokerrig_connect_with(uint32_t keys);
+/* The service's notice that a task has sent requests. */
+void brokerrig_active(ane_task_t task);
 /* The next notice TIER of the broker. */
 struct pr_broker_tier_notice brokerrig_tier(void);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compilerig.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/packet.h"
+#include "compiler/compile.h"
 #include "folder.h"
 
 #define PATIENCE_MS 60000
@@ -22,28 +25,45 @@ const char *compilerig_state(void)
     return folder_path("state");
 }
 
-void compilerig_start(struct compilerig *rig, svc_work_body body, const struct svc_work_limits *limits)
+_Noreturn static void serve(int socket, const char *state, uint32_t uid, svc_work_body body,
+                            const struct svc_work_limits *limits)
+{
+    struct svc_compiler_options options = {
+        .socket = socket, .state = state, .limits = limits ? *limits : compilerig_limits, .body = body};
+
+    if (uid != geteuid() && (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
+        _exit(EPERM);
+    /* It needs nothing of the environment. */
+    clearenv();
+    _exit(-svc_compiler_serve(&options) & 0xff);
+}
+
+static void start(struct compilerig *rig, const char *state, uint32_t uid, svc_work_body body,
+                  const struct svc_work_limits *limits)
 {
     int pair[2];
-    char state[256];
 
-    snprintf(state, sizeof(state), "%s", compilerig_state());
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     fflush(NULL);
     rig->pid = fork();
     assert_true(rig->pid >= 0);
     if (rig->pid == 0) {
-        struct svc_compiler_options options = {
-            .socket = pair[1], .state = state, .limits = limits ? *limits : compilerig_limits, .body = body};
-
         close(pair[0]);
-        /* It needs nothing of the environment. */
-        clearenv();
-        _exit(-svc_compiler_serve(&options) & 0xff);
+        serve(pair[1], state, uid, body, limits);
     }
     close(pair[1]);
     rig->socket = pair[0];
     rig->serial = 100;
+}
+
+void compilerig_start(struct compilerig *rig, svc_work_body body, const struct svc_work_limits *limits)
+{
+    start(rig, compilerig_state(), geteuid(), body, limits);
+}
+
+void compilerig_start_as(struct compilerig *rig, uint32_t uid, const char *state)
+{
+    start(rig, state, uid, NULL, NULL);
 }
 
 int compilerig_stop(struct compilerig *rig)
@@ -115,6 +135,50 @@ bool compilerig_receive(struct compilerig *rig, struct compilerig_reply *reply)
 void compilerig_reply_end(struct compilerig_reply *reply)
 {
     base_packet_close(reply->files, 2);
+}
+
+/* The bytes of a descriptor, read from its start; for free. */
+static uint8_t *bytes_of(int file, size_t size)
+{
+    uint8_t *bytes = malloc(size + 1);
+
+    assert_non_null(bytes);
+    assert_int_equal(pread(file, bytes, size + 1, 0), (long)size);
+    return bytes;
+}
+
+void compilerig_expect_model(const struct compilerig_reply *reply, const char *model)
+{
+    struct cc_options options = {.cache = folder_path("own-cache"), .force = true};
+    struct base_error error = {{0}};
+    struct cc_bundle bundle;
+    struct cc_report report;
+    uint8_t *bytes;
+
+    if (reply->status)
+        fail_msg("0x%x: %s", (unsigned)reply->status, reply->sentence);
+    if (cc_compile(model, &options, &bundle, &report, &error))
+        fail_msg("%s", error.text);
+    assert_string_equal(reply->model.model, report.key);
+    assert_string_equal(reply->model.trouble, "");
+    assert_int_equal(reply->model.descriptors, report.descriptors);
+    assert_int_equal(reply->model.intermediate_bytes, report.intermediate_bytes);
+    assert_int_equal(reply->model.main_bytes, bundle.main_bytes);
+    assert_int_equal(reply->model.weights_bytes, bundle.weights_bytes);
+    bytes = bytes_of(reply->files[0], bundle.main_bytes);
+    assert_memory_equal(bytes, bundle.main, bundle.main_bytes);
+    free(bytes);
+    bytes = bytes_of(reply->files[1], bundle.weights_bytes);
+    assert_memory_equal(bytes, bundle.weights, bundle.weights_bytes);
+    free(bytes);
+    cc_bundle_release(&bundle);
+}
+
+void compilerig_expect(const struct compilerig_reply *reply, IOReturn status, const char *piece)
+{
+    if (reply->status != status || !strstr(reply->sentence, piece))
+        fail_msg("0x%x \"%s\", expected 0x%x \"%s\"", (unsigned)reply->status, reply->sentence,
+                 (unsigned)status, piece);
 }
 
 uint32_t compilerig_order_as(struct compilerig *rig, const char *folder, const char *name, uint32_t flags,

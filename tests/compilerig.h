@@ -24,6 +24,8 @@ extern const struct svc_work_limits compilerig_limits;
 
 /* `body` and `limits` may be NULL. */
 void compilerig_start(struct compilerig *rig, svc_work_body body, const struct svc_work_limits *limits);
+/* The same by another user, with a state folder of its own; the test is root. */
+void compilerig_start_as(struct compilerig *rig, uint32_t uid, const char *state);
 /* Closes the socket; the exit status of the service, which is the negative of what it returned. */
 int compilerig_stop(struct compilerig *rig);
 /* The state folder. */
@@ -55,6 +57,10 @@ void compilerig_compile(struct compilerig *rig, const char *folder, const char *
 void compilerig_find(struct compilerig *rig, uint32_t uid, const char *model, struct compilerig_reply *reply);
 void compilerig_purge(struct compilerig *rig, uint32_t uid, bool all, const char *model,
                       struct compilerig_reply *reply);
+/* The reply is what the compiler makes of that model in this process. */
+void compilerig_expect_model(const struct compilerig_reply *reply, const char *model);
+/* The reply has that status, and a sentence with that piece in it. */
+void compilerig_expect(const struct compilerig_reply *reply, IOReturn status, const char *piece);
 /* How many descriptors a process has open, and how many children. */
 unsigned compilerig_descriptors(pid_t pid);
 unsigned compilerig_children(pid_t pid);

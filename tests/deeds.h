@@ -25,6 +25,8 @@ struct deeds_row {
 };
 
 /* By enum pr_entitlement; a row without `run` is the broker's or the service's. */
+/* The same for the keys of the broker; service and task are not looked at. */
+extern const struct deeds_row deeds_broker[PR_ENTITLEMENT_COUNT];
 extern const struct deeds_row deeds_kernel[PR_ENTITLEMENT_COUNT];
 extern const char *const deeds_key[PR_ENTITLEMENT_COUNT];
 /* A set as a list of keys: how many. */

@@ -39,49 +39,9 @@ static int set_up_models(void **state)
     return 0;
 }
 
-/* The bytes of a descriptor, read from its start; for free. */
-static uint8_t *bytes_of(int file, size_t size)
-{
-    uint8_t *bytes = malloc(size + 1);
-
-    assert_non_null(bytes);
-    assert_int_equal(pread(file, bytes, size + 1, 0), (long)size);
-    return bytes;
-}
-
-/* What the compiler makes of the same model in this process. */
 static void expect_good(const struct compilerig_reply *reply)
 {
-    struct cc_options options = {.cache = folder_path("own-cache"), .force = true};
-    struct base_error error = {{0}};
-    struct cc_bundle bundle;
-    struct cc_report report;
-    uint8_t *bytes;
-
-    if (reply->status)
-        fail_msg("0x%x: %s", (unsigned)reply->status, reply->sentence);
-    if (cc_compile(folder_path(GOOD), &options, &bundle, &report, &error))
-        fail_msg("%s", error.text);
-    assert_string_equal(reply->model.model, report.key);
-    assert_string_equal(reply->model.trouble, "");
-    assert_int_equal(reply->model.descriptors, report.descriptors);
-    assert_int_equal(reply->model.intermediate_bytes, report.intermediate_bytes);
-    assert_int_equal(reply->model.main_bytes, bundle.main_bytes);
-    assert_int_equal(reply->model.weights_bytes, bundle.weights_bytes);
-    bytes = bytes_of(reply->files[0], bundle.main_bytes);
-    assert_memory_equal(bytes, bundle.main, bundle.main_bytes);
-    free(bytes);
-    bytes = bytes_of(reply->files[1], bundle.weights_bytes);
-    assert_memory_equal(bytes, bundle.weights, bundle.weights_bytes);
-    free(bytes);
-    cc_bundle_release(&bundle);
-}
-
-static void expect_sentence(const struct compilerig_reply *reply, IOReturn status, const char *piece)
-{
-    if (reply->status != status || !strstr(reply->sentence, piece))
-        fail_msg("0x%x \"%s\", expected 0x%x \"%s\"", (unsigned)reply->status, reply->sentence,
-                 (unsigned)status, piece);
+    compilerig_expect_model(reply, folder_path(GOOD));
 }
 
 static const char *partition_path(uint32_t uid)
@@ -195,14 +155,14 @@ static void purges(void **state)
     compilerig_compile(&rig, MODELS, GOOD, &reply);
     expect_good(&reply);
     compilerig_purge(&rig, geteuid(), false, NO_MODEL, &gone);
-    expect_sentence(&gone, kIOReturnNotFound, "no such model");
+    compilerig_expect(&gone, kIOReturnNotFound, "no such model");
     compilerig_purge(&rig, geteuid(), false, reply.model.model, &gone);
     assert_int_equal(gone.status, 0);
     assert_int_equal(gone.purged.models, 1);
     assert_int_equal(gone.purged.partitions, 1);
     assert_true(gone.purged.bytes > reply.model.main_bytes);
     compilerig_find(&rig, geteuid(), reply.model.model, &gone);
-    expect_sentence(&gone, kIOReturnNotFound, "compile it again");
+    compilerig_expect(&gone, kIOReturnNotFound, "compile it again");
     compilerig_reply_end(&reply);
     compilerig_compile(&rig, MODELS, GOOD, &reply);
     expect_good(&reply);
@@ -217,6 +177,34 @@ static void purges(void **state)
     assert_int_equal(compilerig_stop(&rig), 0);
 }
 
+/* A partition with so many entries that sorting them is work for the C library. */
+static void keeps_many(void **state)
+{
+    enum { MODELS_KEPT = 70 };
+    struct compilerig rig;
+    struct compilerig_reply reply;
+
+    (void)state;
+    compilerig_start(&rig, NULL, NULL);
+    compilerig_purge(&rig, geteuid(), false, "", &reply);
+    for (unsigned i = 1; i <= MODELS_KEPT; i++) {
+        char text[512];
+
+        snprintf(text, sizeof(text),
+                 "program(1.3)\n{func main<ios18>(tensor<fp16, [1, 4, 6, %u]> x) {\n"
+                 "tensor<fp16, [1, 4, 6, %u]> y = relu(x = x)[name = string(\"y\")];\n} -> (y);}\n",
+                 i, i);
+        write_model("many.mil", text);
+        compilerig_compile(&rig, MODELS, "many.mil", &reply);
+        compilerig_expect_model(&reply, folder_path("many.mil"));
+        compilerig_reply_end(&reply);
+    }
+    compilerig_purge(&rig, geteuid(), false, "", &reply);
+    assert_int_equal(reply.purged.models, MODELS_KEPT);
+    assert_int_equal(folder_count(partition_path(geteuid())), 0);
+    assert_int_equal(compilerig_stop(&rig), 0);
+}
+
 static void find_needs_a_key(void **state)
 {
     struct compilerig rig;
@@ -225,11 +213,11 @@ static void find_needs_a_key(void **state)
     (void)state;
     compilerig_start(&rig, NULL, NULL);
     compilerig_find(&rig, geteuid(), "../../etc/passwd", &reply);
-    expect_sentence(&reply, kIOReturnBadArgument, "64 hexadecimal digits");
+    compilerig_expect(&reply, kIOReturnBadArgument, "64 hexadecimal digits");
     compilerig_find(&rig, OTHER - 1, NO_MODEL, &reply);
-    expect_sentence(&reply, kIOReturnNotFound, "compiled nothing");
+    compilerig_expect(&reply, kIOReturnNotFound, "compiled nothing");
     compilerig_purge(&rig, geteuid(), false, "x", &reply);
-    expect_sentence(&reply, kIOReturnBadArgument, "64 hexadecimal digits");
+    compilerig_expect(&reply, kIOReturnBadArgument, "64 hexadecimal digits");
     assert_int_equal(compilerig_stop(&rig), 0);
 }
 
@@ -257,7 +245,7 @@ static void bundle_gets_its_own_key(void **state)
     assert_int_equal(found.model.weights_bytes, bundle.weights_bytes);
     compilerig_reply_end(&found);
     compilerig_find(&rig, geteuid(), report.key, &found);
-    expect_sentence(&found, kIOReturnNotFound, "no such model");
+    compilerig_expect(&found, kIOReturnNotFound, "no such model");
     compilerig_reply_end(&reply);
     cc_bundle_release(&bundle);
     assert_int_equal(compilerig_stop(&rig), 0);
@@ -289,7 +277,7 @@ static void settle(struct compilerig *rig)
     struct compilerig_reply reply;
 
     compilerig_find(rig, geteuid(), "x", &reply);
-    expect_sentence(&reply, kIOReturnBadArgument, "64 hexadecimal digits");
+    compilerig_expect(&reply, kIOReturnBadArgument, "64 hexadecimal digits");
 }
 
 static void one_crash_is_one_error(void **state)
@@ -309,8 +297,8 @@ static void one_crash_is_one_error(void **state)
     descriptors = compilerig_descriptors(rig.pid);
     for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         compilerig_compile(&rig, MODELS, row[i].name, &reply);
-        expect_sentence(&reply, kIOReturnAborted, row[i].piece);
-        expect_sentence(&reply, kIOReturnAborted, row[i].name);
+        compilerig_expect(&reply, kIOReturnAborted, row[i].piece);
+        compilerig_expect(&reply, kIOReturnAborted, row[i].name);
         compilerig_compile(&rig, MODELS, GOOD, &reply);
         expect_good(&reply);
         compilerig_reply_end(&reply);
@@ -341,7 +329,7 @@ static void nothing_is_left(void **state)
     compilerig_start(&rig, crash_half_way, NULL);
     compilerig_purge(&rig, geteuid(), false, "", &reply);
     compilerig_compile(&rig, MODELS, GOOD, &reply);
-    expect_sentence(&reply, kIOReturnAborted, "signal 11");
+    compilerig_expect(&reply, kIOReturnAborted, "signal 11");
     assert_int_equal(folder_count(partition_path(geteuid())), 0);
     assert_int_equal(compilerig_stop(&rig), 0);
 }
@@ -368,7 +356,7 @@ static void processor_time_is_bounded(void **state)
     (void)state;
     compilerig_start(&rig, misbehave, &limits);
     compilerig_compile(&rig, MODELS, "loop.mil", &reply);
-    expect_sentence(&reply, kIOReturnAborted, "1 s of processor time");
+    compilerig_expect(&reply, kIOReturnAborted, "1 s of processor time");
     compilerig_compile(&rig, MODELS, GOOD, &reply);
     expect_good(&reply);
     compilerig_reply_end(&reply);
@@ -384,7 +372,7 @@ static void wall_time_is_bounded(void **state)
     (void)state;
     compilerig_start(&rig, misbehave, &limits);
     compilerig_compile(&rig, MODELS, "sleep.mil", &reply);
-    expect_sentence(&reply, kIOReturnAborted, "it took 1 s");
+    compilerig_expect(&reply, kIOReturnAborted, "it took 1 s");
     compilerig_compile(&rig, MODELS, GOOD, &reply);
     expect_good(&reply);
     compilerig_reply_end(&reply);
@@ -428,7 +416,7 @@ static void results_are_checked(void **state)
     for (unsigned i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
         write_model(name[i], example);
         compilerig_compile(&rig, MODELS, name[i], &reply);
-        expect_sentence(&reply, kIOReturnAborted, "a result that cannot be used");
+        compilerig_expect(&reply, kIOReturnAborted, "a result that cannot be used");
     }
     /* The worker has ended, and its mapping with it, before its files are sealed. */
     write_model("mapped.mil", example);
@@ -437,7 +425,7 @@ static void results_are_checked(void **state)
     assert_int_equal(try_write(reply.files[0]), EPERM);
     compilerig_reply_end(&reply);
     compilerig_compile(&rig, MODELS, "lines.mil", &reply);
-    expect_sentence(&reply, kIOReturnBadArgument, "One anemone compiler: two [2J.");
+    compilerig_expect(&reply, kIOReturnBadArgument, "One anemone compiler: two [2J.");
     compilerig_compile(&rig, MODELS, GOOD, &reply);
     expect_good(&reply);
     compilerig_reply_end(&reply);
@@ -446,13 +434,23 @@ static void results_are_checked(void **state)
 
 /* Several at once. */
 
+/* A model called hold runs until its folder has a file `go`; its worker leaves a sign in the partition. */
 static void hold(const struct svc_work *work, struct svc_work_result *result)
 {
-    /* A model called hold runs until there is a file of that name. */
-    if (fchdir(4) == 0 && !strncmp(work->name, "hold", 4))
+    if (work->kind == SVC_WORK_COMPILE && !strncmp(work->name, "hold", 4) && !fchdir(work->folder)) {
+        close(open("/proc/self/fd/5/held", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
         while (access("go", F_OK))
             sched_yield();
+    }
     svc_work_do(work, result);
+}
+
+static const char *sign_path(void)
+{
+    static char path[512];
+
+    snprintf(path, sizeof(path), "%s/held", partition_path(geteuid()));
+    return path;
 }
 
 static void others_go_on(void **state)
@@ -542,7 +540,7 @@ static void orders_are_bounded(void **state)
         compilerig_order(&rig, MODELS, "hold.mil", 0);
     for (; refused_orders < 3; refused_orders++) {
         assert_true(compilerig_receive(&rig, &reply));
-        expect_sentence(&reply, kIOReturnNoResources, "128 orders");
+        compilerig_expect(&reply, kIOReturnNoResources, "128 orders");
     }
     write_model("go", "");
     for (; done < PR_COMPILE_ORDERS; done++) {
@@ -553,55 +551,67 @@ static void orders_are_bounded(void **state)
     assert_int_equal(compilerig_stop(&rig), 0);
 }
 
+static pid_t child_of(pid_t pid)
+{
+    char path[96], text[64] = "";
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)pid, (long)pid);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof(text), file));
+    fclose(file);
+    return (pid_t)atol(text);
+}
+
+/* It has ended, even if nobody has waited for it. */
+static bool has_ended(pid_t pid)
+{
+    char path[64], text[256] = "";
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+    file = fopen(path, "re");
+    if (!file)
+        return true;
+    if (!fgets(text, sizeof(text), file))
+        text[0] = '\0';
+    fclose(file);
+    return !text[0] || strstr(text, ") Z ");
+}
+
 /* The broker ends, or the service is killed: no worker stays. */
 static void workers_end_with_the_service(void **state)
 {
+    enum { PATIENCE_MS = 20000 };
     struct compilerig rig;
-    char path[64] = "", text[64] = "";
-    pid_t worker = 0;
 
     (void)state;
-    for (unsigned how = 0; how < 2; how++) {
+    write_model("hold.mil", example);
+    for (unsigned killed = 0; killed < 2; killed++) {
+        pid_t worker;
+
         unlink(folder_path("go"));
-        write_model("hold.mil", example);
+        unlink(sign_path());
         compilerig_start(&rig, hold, NULL);
         compilerig_order(&rig, MODELS, "hold.mil", 0);
-        while (compilerig_children(rig.pid) == 0)
+        while (access(sign_path(), F_OK))
             sched_yield();
-        snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)rig.pid, (long)rig.pid);
-        {
-            FILE *file = fopen(path, "re");
-
-            assert_non_null(file);
-            assert_non_null(fgets(text, sizeof(text), file));
-            fclose(file);
-        }
-        worker = (pid_t)atol(text);
+        worker = child_of(rig.pid);
         assert_true(worker > 0);
-        if (how == 0) {
-            assert_int_equal(compilerig_stop(&rig), 0);
-        } else {
+        assert_false(has_ended(worker));
+        if (killed) {
             kill(rig.pid, SIGKILL);
             assert_int_equal(waitpid(rig.pid, NULL, 0), rig.pid);
             close(rig.socket);
+        } else {
+            assert_int_equal(compilerig_stop(&rig), 0);
         }
-        for (unsigned i = 0; i < 60000 && !kill(worker, 0); i++) {
-            char stat[256] = "";
-            FILE *file;
-
-            snprintf(path, sizeof(path), "/proc/%ld/stat", (long)worker);
-            file = fopen(path, "re");
-            if (!file)
-                break;
-            if (!fgets(stat, sizeof(stat), file))
-                stat[0] = '\0';
-            fclose(file);
-            if (!stat[0] || strstr(stat, ") Z "))
-                break;
+        for (unsigned i = 0; i < PATIENCE_MS && !has_ended(worker); i++)
             usleep(1000);
-            assert_int_not_equal(i, 59999);
-        }
+        assert_true(has_ended(worker));
     }
+    unlink(sign_path());
 }
 
 /* Messages that are none. */
@@ -614,7 +624,7 @@ static void ends_with(uint16_t type, const void *body, uint32_t bytes, int descr
     compilerig_start(&rig, NULL, NULL);
     compilerig_send(&rig, type, body, bytes, descriptor);
     assert_true(compilerig_receive(&rig, &reply));
-    expect_sentence(&reply, kIOReturnBadArgument, piece);
+    compilerig_expect(&reply, kIOReturnBadArgument, piece);
     assert_false(compilerig_receive(&rig, &reply));
     assert_int_equal(compilerig_stop(&rig), EPROTO);
 }
@@ -646,20 +656,20 @@ static void names_are_checked(void **state)
     compilerig_start(&rig, NULL, NULL);
     for (unsigned i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
         compilerig_compile(&rig, MODELS, name[i], &reply);
-        expect_sentence(&reply, kIOReturnBadArgument, "A model is named by");
+        compilerig_expect(&reply, kIOReturnBadArgument, "A model is named by");
     }
     memset(order.name, 'x', sizeof(order.name));
     compilerig_send(&rig, PR_COMPILE_COMPILE, &order, sizeof(order), folder);
     assert_true(compilerig_receive(&rig, &reply));
-    expect_sentence(&reply, kIOReturnBadArgument, "A model is named by");
+    compilerig_expect(&reply, kIOReturnBadArgument, "A model is named by");
     snprintf(order.name, sizeof(order.name), "%s", GOOD);
     order.flags = 1u << 31;
     compilerig_send(&rig, PR_COMPILE_COMPILE, &order, sizeof(order), folder);
     assert_true(compilerig_receive(&rig, &reply));
-    expect_sentence(&reply, kIOReturnBadArgument, "flags");
+    compilerig_expect(&reply, kIOReturnBadArgument, "flags");
     close(folder);
     compilerig_compile(&rig, folder_path(GOOD), GOOD, &reply);
-    expect_sentence(&reply, kIOReturnBadArgument, "not one of a folder");
+    compilerig_expect(&reply, kIOReturnBadArgument, "not one of a folder");
     compilerig_compile(&rig, MODELS, GOOD, &reply);
     expect_good(&reply);
     compilerig_reply_end(&reply);
@@ -679,6 +689,7 @@ int main(void)
         cmocka_unit_test(files_are_sealed),
         cmocka_unit_test(partition_is_private),
         cmocka_unit_test(purges),
+        cmocka_unit_test(keeps_many),
         cmocka_unit_test(find_needs_a_key),
         cmocka_unit_test(bundle_gets_its_own_key),
         cmocka_unit_test(one_crash_is_one_error),

@@ -316,6 +316,8 @@ static void replaced_file(void **state)
     assert_int_equal(rename(folder_path("new"), folder_path(PROGRAM)), 0);
     copy_file("/bin/sh", folder_path(PROGRAM " (deleted)"), "x"); /* the name that /proc shows now */
     assert_int_equal(svc_identity_check(&identity), SVC_IDENTITY_SAME);
+    assert_int_equal(chmod(folder_path(PROGRAM), 0711), 0);
+    assert_int_equal(svc_identity_check(&identity), SVC_IDENTITY_SAME);
     later = take(&peer);
     assert_string_equal(later.executable, "");
     assert_true(later.has_signature);

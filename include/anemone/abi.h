@@ -164,8 +164,8 @@ struct ane_request {
     uint64_t sequence; /* +0x008 the caller's own, returned in the reply */
     uint32_t priority; /* +0x010 0 (most urgent) to 7; usually ANE_REQUEST_PRIORITY */
     /*
-     * +0x014 Darwin class, 0x21 user-interactive to 0x09 background; 0 = ANE_REQUEST_QOS. Any number is
-     * taken
+     * +0x014 Darwin class, 0x21 user-interactive to 0x09 background; any number is taken. 0: the hint's, else
+     * what prepare or the program names, else ANE_REQUEST_QOS
      */
     uint32_t qos;
     uint32_t procedure; /* +0x018 (chosen) below the procedures of ane_program_prepare */
@@ -233,7 +233,7 @@ struct ane_program_args {
     uint32_t reserved0;      /* +0x58 */
     uint32_t procedures;     /* +0x5c 0 or 1: one; at most ANE_PROGRAM_PROCEDURES */
     uint32_t reserved1;      /* +0x60 */
-    uint32_t qos;            /* +0x64 accepted as it is; usually ANE_REQUEST_QOS */
+    uint32_t qos;            /* +0x64 of requests that name none; usually ANE_REQUEST_QOS */
     uint32_t flags;          /* +0x68 accepted as they are; usually ANE_PROGRAM_ARGS_FLAGS */
     uint32_t stats_mask;     /* +0x6c accepted as it is */
     uint32_t pool;           /* +0x70 memory pool id, accepted as it is */
@@ -291,7 +291,7 @@ struct ane_program_bundle {
  */
 struct ane_program_prepare {
     uint64_t token;
-    uint32_t qos;                            /* accepted as it is; usually ANE_REQUEST_QOS */
+    uint32_t qos;                            /* of requests that name none; 0: the program's */
     uint32_t priority;                       /* below 8; usually ANE_REQUEST_PRIORITY */
     uint32_t inputs, outputs, intermediates; /* out */
     uint32_t procedures;                     /* out: of the program */
@@ -362,7 +362,7 @@ struct ane_instance_weights {
 enum ane_instance_flags {
     ANE_INSTANCE_POWER_SAVING = 1u << 0,
     ANE_INSTANCE_AGGRESSIVE_POWER_SAVING = 1u << 1,
-    /* its mappings are not unwired while it is idle, and are evicted last */
+    /* neither it, its base nor its mappings are unwired while it is idle; its client is evicted last */
     ANE_INSTANCE_KEEP_WIRED = 1u << 2,
     ANE_INSTANCE_SHARE_INTERMEDIATE = 1u << 3, /* use the base program's intermediate buffer */
 };

@@ -81,6 +81,7 @@ struct ane_broker_compile {
     uint32_t qos;
     uint32_t force;  /* 1: also when the cache has it */
     uint32_t longer; /* 1: the longer-duration service; needs secondaryANECompilerServiceAccess.allow */
+    uint32_t look;   /* 1: only if the cache has it, else kIOReturnNotFound */
 };
 struct ane_broker_model {
     size_t size; /* set by the caller to sizeof(struct ane_broker_model) */

@@ -400,13 +400,13 @@ struct ane_machine_client {
     uint32_t in_flight;   /* requests under way */
     uint32_t queue_depth; /* requests under way at most */
     uint64_t completed;   /* requests */
-    uint64_t engine_ns;   /* virtual time that the engine worked for it */
+    uint64_t engine_ns;   /* virtual time that the engine worked for it, of requests that were done well */
     uint64_t bytes;       /* pages mapped or held for it */
 };
 
 /*
  * Copies up to `room` clients that are open, oldest first. How many there are, or a negative errno: -EINVAL
- * when clients is NULL and room is not 0; -ENODEV when the machine has no firmware; -EPERM as above.
+ * when clients is NULL and room is not 0; -ENODEV when the machine has no firmware; -ENOMEM; -EPERM as above.
  */
 ANE_API long ane_machine_clients(struct ane_machine *machine, struct ane_machine_client *clients,
                                  size_t room);
@@ -414,11 +414,12 @@ ANE_API long ane_machine_clients(struct ane_machine *machine, struct ane_machine
 /*
  * Memory of programs. A program that is wired has its text, weights and tables in DRAM, mapped for the
  * engine; one that was unwired has them in host memory, and is wired again when it is used next. An instance
- * that opted out (ANE_INSTANCE_KEEP_WIRED) is not unwired.
+ * that opted out (ANE_INSTANCE_KEEP_WIRED) is not unwired, and neither is its base. Programs are also unwired
+ * by an allocation that finds DRAM full.
  */
 struct ane_machine_residency {
     size_t size;               /* set by the caller to sizeof(struct ane_machine_residency) */
-    uint64_t wired, pageable;  /* bytes */
+    uint64_t wired, pageable;  /* bytes of programs in DRAM, and in host memory */
     uint64_t unwired, rewired; /* programs so far */
     uint64_t sleeps;           /* of the device, for power saving */
     uint32_t programs, asleep; /* programs that exist; 1: the device sleeps */
@@ -426,10 +427,11 @@ struct ane_machine_residency {
 
 /*
  * One pass of the worker that gives memory and power back; a service calls it again and again.
- *   - While programs have more than `limit` bytes wired, those that no request has used for `passes` passes are
- *     unwired, the one that was idle longest first. A limit of 0 unwires all of those.
- *   - When every instance asks for power saving and none was used for `passes` passes (with aggressive power
- *     saving: since the last pass), the device sleeps.
+ *   - While programs have more than `limit` bytes wired, those that no request has used for `passes` passes
+ *     are unwired, the one that was idle longest first. A limit of 0 unwires all of those.
+ *   - When every program is an instance that asks for power saving or the base of one, and none was used for
+ *     `passes` passes (an instance with aggressive power saving: since the last pass), the device sleeps,
+ *     unless a client is persistent.
  * *now, whose size the caller has set, may be NULL. Waits while requests have the gate; does not wake the
  * device. 0, or -EINVAL when the size is another; -ENODEV when the machine has no firmware; -EPERM as above.
  */

@@ -9,8 +9,6 @@
 #include "broker/admission.h"
 #include "broker/model.h"
 
-#define FILE_ALIGN 64u /* of the weight files of an adapter: multiples in place (anemone/abi.h) */
-
 static bool is_text(const char *text, size_t size)
 {
     return memchr(text, '\0', size) != NULL;
@@ -143,9 +141,10 @@ IOReturn brk_arguments_adapter(const struct pr_broker_adapter *adapter, uint64_t
     for (uint32_t i = 0; i < adapter->files; i++) {
         const struct pr_broker_file *file = &adapter->file[i];
 
-        if (!file->size || file->target % FILE_ALIGN || file->offset % FILE_ALIGN)
+        if (!file->size || file->target % PR_BROKER_FILE_ALIGN || file->offset % PR_BROKER_FILE_ALIGN)
             return brk_refuse(error, kIOReturnBadArgument,
-                              "Adapter: weight file %u is empty, or not at multiples of %u.", i, FILE_ALIGN);
+                              "Adapter: weight file %u is empty, or not at multiples of %u.", i,
+                              PR_BROKER_FILE_ALIGN);
         if (file->offset > bytes || file->size > bytes - file->offset)
             return brk_refuse(error, kIOReturnBadArgument,
                               "Adapter: weight file %u has %" PRIu64 " bytes at %" PRIu64
@@ -167,7 +166,7 @@ IOReturn brk_arguments_adapter(const struct pr_broker_adapter *adapter, uint64_t
 IOReturn brk_arguments_compile(const struct brk_client *client, const struct pr_broker_compile *compile,
                                struct base_error *error)
 {
-    if (compile->flags & ~(uint32_t)(PR_BROKER_COMPILE_FORCE | PR_BROKER_COMPILE_LONG))
+    if (compile->flags & ~(uint32_t)PR_BROKER_COMPILE_FLAGS)
         return brk_refuse(error, kIOReturnBadArgument, "Compile: flags 0x%x are not all known.",
                           compile->flags);
     if (!is_text(compile->name, sizeof(compile->name)) || !compile->name[0] || strchr(compile->name, '/') ||

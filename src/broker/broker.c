@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/packet.h"
 #include "broker/client.h"
+#include "broker/contention.h"
 #include "broker/model.h"
 #include "broker/monitor.h"
 #include "broker/order.h"
@@ -48,10 +49,12 @@ struct notice {
     union {
         struct pr_broker_client client;
         struct pr_broker_compiler compiler;
+        struct pr_broker_active_notice active;
     } body;
 };
 
-static void take_notice(struct brk_broker *broker, const struct notice *notice, size_t size, int socket)
+/* Of a notice that brings a socket. */
+static void take_socket(struct brk_broker *broker, const struct notice *notice, size_t size, int socket)
 {
     const size_t bytes = size - sizeof(notice->header);
 
@@ -64,19 +67,30 @@ static void take_notice(struct brk_broker *broker, const struct notice *notice, 
         close(socket);
 }
 
+static void take_notice(struct brk_broker *broker, const struct notice *notice, size_t size, int socket)
+{
+    if (size < sizeof(notice->header) || notice->header.magic != PR_BROKER_MAGIC)
+        base_packet_close(&socket, 1);
+    else if (socket >= 0)
+        take_socket(broker, notice, size, socket);
+    else if (notice->header.type == PR_BROKER_NOTICE_ACTIVE &&
+             size == sizeof(notice->header) + sizeof(notice->body.active) &&
+             brk_contention_note_task(&broker->contention, notice->body.active.task))
+        eventfd_write(broker->wake, 1);
+}
+
 /* Until the service ends. */
 static void read_notices(struct brk_broker *broker)
 {
     struct notice notice;
     unsigned count;
-    int socket;
+    int socket = -1;
     long size;
 
-    while ((size = base_packet_receive(broker->control, &notice, sizeof(notice), &socket, 1, &count)) > 0)
-        if ((size_t)size >= sizeof(notice.header) && notice.header.magic == PR_BROKER_MAGIC && count == 1)
-            take_notice(broker, &notice, (size_t)size, socket);
-        else
-            base_packet_close(&socket, count);
+    while ((size = base_packet_receive(broker->control, &notice, sizeof(notice), &socket, 1, &count)) > 0) {
+        take_notice(broker, &notice, (size_t)size, socket);
+        socket = -1;
+    }
 }
 
 /* ---- Life ---- */

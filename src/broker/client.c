@@ -180,12 +180,19 @@ static bool serve(struct brk_client *client)
 
 /* ---- Life ---- */
 
+/* The service has a copy of the socket, and the monitor may poll it: the other end sees the shutdown. */
+static void end_socket(int socket)
+{
+    shutdown(socket, SHUT_RDWR);
+    close(socket);
+}
+
 static void free_client(struct brk_client *client)
 {
     if (client->party)
         brk_contention_leave(&client->broker->contention, client->party);
     brk_device_destroy(&client->device);
-    close(client->socket);
+    end_socket(client->socket);
     base_free(client);
 }
 
@@ -203,8 +210,6 @@ static void leave(struct brk_client *client)
         link = &(*link)->next;
     *link = client->next;
     pthread_mutex_unlock(&broker->lock);
-    /* The monitor's poll may hold the socket: this is what the other end sees. */
-    shutdown(client->socket, SHUT_RDWR);
     free_client(client);
     pthread_mutex_lock(&broker->lock);
     broker->count--;
@@ -315,7 +320,7 @@ void brk_client_start(struct brk_broker *broker, const struct pr_broker_client *
     if (client)
         free_client(client);
     else
-        close(socket);
+        end_socket(socket);
 }
 
 void brk_client_stop_all(struct brk_broker *broker)

@@ -12,13 +12,21 @@
 
 #define ACTIVE_NS (PR_BROKER_ACTIVE_MS * 1000000ull)
 
+static struct brk_party *find_party(const struct brk_contention *contention, uint32_t task)
+{
+    struct brk_party *party = contention->first;
+
+    while (party && party->task != task)
+        party = party->next;
+    return party;
+}
+
 struct brk_party *brk_contention_join(struct brk_contention *contention, uint32_t task)
 {
     struct brk_party *party;
 
     pthread_mutex_lock(&contention->lock);
-    for (party = contention->first; party && party->task != task;)
-        party = party->next;
+    party = find_party(contention, task);
     if (!party && (party = base_alloc(sizeof(*party)))) {
         *party = (struct brk_party){.next = contention->first, .task = task, .depth = PR_BROKER_DEPTH};
         contention->first = party;
@@ -96,15 +104,34 @@ static uint32_t count_active(const struct brk_contention *contention, uint64_t n
     return active;
 }
 
+/* With the lock held. True: it was idle. */
+static bool note(struct brk_party *party)
+{
+    uint64_t now = brk_now_ns();
+    bool was_idle = !is_active(party, now);
+
+    party->sent_ns = now;
+    return was_idle;
+}
+
 bool brk_contention_note(struct brk_contention *contention, struct brk_party *party)
 {
-    uint64_t now;
     bool was_idle;
 
     pthread_mutex_lock(&contention->lock);
-    now = brk_now_ns();
-    was_idle = !is_active(party, now);
-    party->sent_ns = now;
+    was_idle = note(party);
+    pthread_mutex_unlock(&contention->lock);
+    return was_idle;
+}
+
+bool brk_contention_note_task(struct brk_contention *contention, uint32_t task)
+{
+    struct brk_party *party;
+    bool was_idle;
+
+    pthread_mutex_lock(&contention->lock);
+    party = find_party(contention, task);
+    was_idle = party && note(party);
     pthread_mutex_unlock(&contention->lock);
     return was_idle;
 }

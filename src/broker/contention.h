@@ -16,6 +16,8 @@ void brk_contention_leave(struct brk_contention *contention, struct brk_party *p
 void brk_contention_resident(struct brk_contention *contention, struct brk_party *party, bool resident);
 /* A request was sent. True: the process was idle, so depths may change. */
 bool brk_contention_note(struct brk_contention *contention, struct brk_party *party);
+/* The same for a task; false also when it has no connection to the broker. */
+bool brk_contention_note_task(struct brk_contention *contention, uint32_t task);
 /* The depth in force for the party, and how many are active. */
 uint32_t brk_contention_depth(struct brk_contention *contention, const struct brk_party *party,
                               uint32_t *active);

@@ -16,8 +16,6 @@
 #include "broker/device.h"
 #include "protocol/bits.h"
 
-#define FILE_ALIGN 64u /* of the weight files of an instance */
-
 IOReturn brk_payload_size(int descriptor, const char *what, uint64_t *bytes, struct base_error *error)
 {
     struct stat about;
@@ -154,11 +152,12 @@ IOReturn brk_payload_load(const struct brk_device *device, uint32_t task, const 
 
 /* ---- Instances ---- */
 
-/* Files follow the records in their order, each at the next multiple of FILE_ALIGN. */
+/* Files follow the records in their order, each at the next multiple of PR_BROKER_FILE_ALIGN. */
 static uint64_t first_file(const struct brk_instance_payload *payload)
 {
-    return pr_round_up(
-        sizeof(struct ane_instance_args) + payload->files * sizeof(struct ane_instance_weights), FILE_ALIGN);
+    return pr_round_up(sizeof(struct ane_instance_args) +
+                           payload->files * sizeof(struct ane_instance_weights),
+                       PR_BROKER_FILE_ALIGN);
 }
 
 static uint64_t instance_bytes(const struct brk_instance_payload *payload)
@@ -166,7 +165,7 @@ static uint64_t instance_bytes(const struct brk_instance_payload *payload)
     uint64_t bytes = first_file(payload);
 
     for (uint32_t i = 0; i < payload->files; i++)
-        bytes += pr_round_up(payload->file[i].size, FILE_ALIGN);
+        bytes += pr_round_up(payload->file[i].size, PR_BROKER_FILE_ALIGN);
     return bytes;
 }
 
@@ -189,7 +188,7 @@ static IOReturn write_instance(const struct brk_instance_payload *payload, uint8
 
         memcpy(to + sizeof(args) + i * sizeof(weights), &weights, sizeof(weights));
         result = brk_payload_read(payload->descriptor, file->offset, to + at, file->size, error);
-        at += pr_round_up(file->size, FILE_ALIGN);
+        at += pr_round_up(file->size, PR_BROKER_FILE_ALIGN);
     }
     return result;
 }

@@ -266,6 +266,8 @@ static int build(const struct cc_graph *graph, const char *model, const struct c
         usable = found >= 0;
     }
     report->hit = found == 1;
+    if (!report->hit && options->look)
+        return base_fail(error, ENODATA, "%s: the cache does not have it.", model);
     if (!report->hit || options->report)
         status = lower(graph, model, options, &program, error);
     if (!status && !report->hit) {

@@ -39,6 +39,7 @@ struct cc_report {
 struct cc_options {
     const char *cache; /* folder; NULL: $XDG_CACHE_HOME/anemone, else $HOME/.cache/anemone */
     bool force;        /* compile even on a hit */
+    bool look;         /* do not compile: -ENODATA when the cache does not have it */
     bool report;
     /*
      * The bundle is not signed, and no key is read or made: for a compiler whose caller signs. The cache then

@@ -264,7 +264,7 @@ IOReturn drv_bind_request(struct drv_request *r, const struct ane_request *reque
 
     r->priority = request->priority;
     r->procedure = request->procedure;
-    r->qos = request->qos ? request->qos : r->client->qos;
+    r->qos = request->qos ? request->qos : drv_process_qos(r->process);
     r->urgency = pr_qos_queue_index(r->qos);
     result = bind_in_turn(r, request, deadline);
     while (result == kIOReturnNoMemory && drv_reclaim_one(r->client->driver)) {

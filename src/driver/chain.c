@@ -282,7 +282,7 @@ static IOReturn run_message(struct drv_chain *chain, struct drv_client *caller, 
     r->caller = caller;
     r->priority = chain->priority;
     r->procedure = chain->procedure;
-    r->qos = owner->qos;
+    r->qos = drv_process_qos(chain->process);
     r->urgency = pr_qos_queue_index(r->qos);
     memcpy(r->message, message, bytes);
     r->length = bytes;

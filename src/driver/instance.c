@@ -204,6 +204,7 @@ static void share_base(struct drv_program *program, struct drv_program *base,
     program->flags = args->flags;
     program->queue_depth = args->queue_depth;
     memcpy(program->name, base->name, sizeof(program->name));
+    program->qos = base->qos;
     program->procedures = base->procedures;
     program->procedure = base->procedure;
     program->td_count = base->td_count;

@@ -27,6 +27,7 @@
 #include "driver/reclaim.h"
 #include "driver/statistics.h"
 #include "driver/surface.h"
+#include "protocol/qos.h"
 
 #define NEXT(state) (1u << DRV_PROCESS_##state)
 static const struct drv_lifecycle_state states[] = {
@@ -74,6 +75,15 @@ bool drv_process_keeps_wired(const struct drv_client *client)
         if (process->program->flags & ANE_INSTANCE_KEEP_WIRED)
             return true;
     return false;
+}
+
+uint32_t drv_process_qos(const struct drv_process *process)
+{
+    if (process->client->qos != PR_QOS_DEFAULT)
+        return process->client->qos;
+    if (process->qos)
+        return process->qos;
+    return process->program->qos ? process->program->qos : PR_QOS_DEFAULT;
 }
 
 struct drv_process *drv_process_add(struct drv_client *client, struct drv_program *program)

@@ -14,6 +14,11 @@ struct drv_process *drv_process_find(const struct drv_client *client, uint64_t t
 IOReturn drv_process_find_prepared(struct drv_client *client, uint64_t token, struct drv_process **found);
 /* One of the client's instances opted out of unwiring (ANE_INSTANCE_KEEP_WIRED). */
 bool drv_process_keeps_wired(const struct drv_client *client);
+/*
+ * The quality of service of requests that name none: what hints say of the client, else what prepare has
+ * said, else what the program was created with.
+ */
+uint32_t drv_process_qos(const struct drv_process *process);
 /* Parked; NULL without memory. */
 struct drv_process *drv_process_add(struct drv_client *client, struct drv_program *program);
 void drv_process_remove(struct drv_process *process);

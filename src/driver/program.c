@@ -251,6 +251,7 @@ static IOReturn load_program(struct drv_client *client, const struct drv_payload
     if (!program)
         return drv_refuse(d, kIOReturnNoMemory, "Program create: no memory.");
     copy_name(program->name, sizeof(program->name), args->name, sizeof(args->name));
+    program->qos = args->qos;
     do
         result = drv_payload_load(client, payload, program);
     while (result == kIOReturnNoMemory && drv_reclaim_one(d));
@@ -387,6 +388,7 @@ IOReturn drv_program_prepare(struct drv_client *client, struct ane_program_prepa
     if (!process)
         return drv_refuse(d, kIOReturnNoMemory, "Program prepare: no memory.");
     process->prepares++;
+    process->qos = prepare->qos;
     drv_process_pin(process);
     result = drv_process_run(process, &deadline);
     drv_process_unpin(process);

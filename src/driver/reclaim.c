@@ -32,7 +32,7 @@ static bool has_chain(const struct drv_process *process)
 
 static bool is_process_idle(const struct drv_process *process)
 {
-    return !process->pins && process->old_id == PR_NO_ID && !has_chain(process) &&
+    return process->old_id == PR_NO_ID && !has_chain(process) &&
            (process->state == DRV_PROCESS_LIVE || process->state == DRV_PROCESS_PARKED);
 }
 
@@ -95,7 +95,7 @@ static struct drv_program *find_idlest(struct drv *d, uint64_t behind)
 }
 
 /* An instance with the slot of `program`; or NULL. */
-static struct drv_program *next_adopter(const struct drv_program *program, struct drv_program *after)
+static struct drv_program *next_adopter(const struct drv_program *program, const struct drv_program *after)
 {
     struct drv_program *other = after ? after->next : program->driver->programs;
 
@@ -115,6 +115,25 @@ static bool terminate_one(struct drv_program *program)
     return false;
 }
 
+static bool has_live(const struct drv_program *program)
+{
+    const struct drv_process *process = program->processes;
+
+    while (process && process->state != DRV_PROCESS_LIVE)
+        process = process->next_of_program;
+    return process;
+}
+
+/* After a wait: it is still idle, and the firmware has no process of it or of an adopter. */
+static bool is_at_rest(const struct drv_program *program)
+{
+    bool live = has_live(program);
+
+    for (const struct drv_program *other = NULL; (other = next_adopter(program, other));)
+        live |= has_live(other);
+    return !live && may_unwire(program, 1);
+}
+
 /* The firmware gives up the program; clients of adopters ask for it again, too. */
 static void leave_firmware(struct drv_program *program)
 {
@@ -123,7 +142,7 @@ static void leave_firmware(struct drv_program *program)
         drv_process_rest_all(other);
     while (terminate_one(program))
         ;
-    if (program->state != DRV_PROGRAM_READY || !may_unwire(program, 1))
+    if (program->state != DRV_PROGRAM_READY || !is_at_rest(program))
         return;
     for (struct drv_program *other = NULL; (other = next_adopter(program, other));)
         if (other->state == DRV_PROGRAM_READY)
@@ -139,7 +158,7 @@ static bool unwire(struct drv_program *program)
     drv_load_hold(program);
     if (program->state == DRV_PROGRAM_READY)
         leave_firmware(program);
-    unwired = program->state == DRV_PROGRAM_LOST && may_unwire(program, 1) && drv_wiring_unwire(program);
+    unwired = program->state == DRV_PROGRAM_LOST && is_at_rest(program) && drv_wiring_unwire(program);
     drv_load_unhold(program);
     drv_program_unload_orphan(d, program);
     return unwired;

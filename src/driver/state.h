@@ -170,6 +170,7 @@ struct drv_program {
     struct drv_client *owner; /* NULL: its owner has gone, it lives until the last process ends */
     struct drv_identity identity;
     char name[64];
+    uint32_t qos; /* of processes that name none; 0: none named */
     uint32_t procedures;
     struct drv_procedure *procedure; /* of an instance: its base's */
     uint32_t td_count;               /* of all procedures */
@@ -221,6 +222,7 @@ struct drv_process {
     uint32_t id;  /* the firmware's slot */
     uint32_t old_id; /* still to be terminated after an eviction */
     uint32_t prepares;
+    uint32_t qos; /* of requests that name none, as the last prepare said; 0: the program's */
     uint32_t pins;
     uint64_t text, kernel, constants; /* addresses in its client's domain */
     struct drv_mapping *intermediate[DRV_BANDS], *scratch[DRV_BANDS];

@@ -143,7 +143,7 @@ static IOReturn make_trigger(struct drv_client *caller, struct drv_chain *chain,
     target->users++;
     r->priority = target->priority;
     r->procedure = target->procedure;
-    r->qos = r->client->qos;
+    r->qos = drv_process_qos(r->process);
     r->urgency = pr_qos_queue_index(r->qos);
     if (!result)
         result = drv_chain_check(target); /* the call has waited */

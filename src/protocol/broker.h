@@ -90,6 +90,8 @@ enum pr_broker_method {
 enum pr_broker_compile_flags {
     PR_BROKER_COMPILE_FORCE = 1u << 0, /* also when the cache has it */
     PR_BROKER_COMPILE_LONG = 1u << 1,  /* the longer-duration service; needs SECONDARY_COMPILER */
+    PR_BROKER_COMPILE_LOOK = 1u << 2,  /* only if the cache has it; else kIOReturnNotFound */
+    PR_BROKER_COMPILE_FLAGS = (1u << 3) - 1,
 };
 struct pr_broker_compile {
     uint32_t qos;
@@ -132,8 +134,9 @@ struct pr_broker_load {
     char name[PR_BROKER_NAME]; /* of the instance, for messages; "" takes the model's */
 };
 /* One weight file: where its bytes go in the base model's weights, and where they are in the memory file. */
+#define PR_BROKER_FILE_ALIGN 64u /* of both; that of struct ane_instance_weights */
 struct pr_broker_file {
-    uint64_t target, offset, size; /* multiples of 64, but for the size */
+    uint64_t target, offset, size;
 };
 struct pr_broker_adapter {
     struct pr_broker_load load; /* `model` is the base-model identifier, of a resident model */
@@ -192,7 +195,8 @@ struct pr_broker_info {
 #define PR_BROKER_NOTICES(X)                                                                               \
     X(CLIENT, 64, client, 1, TO_BROKER, "a client; the descriptor is its socket")                          \
     X(COMPILER, 65, compiler, 1, TO_BROKER, "a compile service has started; the descriptor is its socket") \
-    X(TIER, 66, tier_notice, 0, TO_SERVICE, "the tier that a client was admitted to, for the status")
+    X(TIER, 66, tier_notice, 0, TO_SERVICE, "the tier that a client was admitted to, for the status")      \
+    X(ACTIVE, 67, active_notice, 0, TO_BROKER, "a client has sent requests since the service last looked")
 enum pr_broker_notice {
 #define X(id, number, body, descriptors, direction, what) PR_BROKER_NOTICE_##id = (number),
     PR_BROKER_NOTICES(X)
@@ -213,6 +217,9 @@ struct pr_broker_compiler {
 };
 struct pr_broker_tier_notice {
     uint32_t task, tier;
+};
+struct pr_broker_active_notice {
+    uint32_t task, reserved;
 };
 
 /* ---- Between the broker and a compile service ---- */

@@ -122,7 +122,7 @@ struct pr_ring_head {
  * How long a side spins at most before it sleeps; how long one of a blessed client (Table 27.8) does. After
  * the first of these times it yields its processor at each turn: the other side may be waiting for that one.
  */
-#define PR_RING_SPIN_ALONE_NS   1000u
+#define PR_RING_SPIN_ALONE_NS   300u
 #define PR_RING_SPIN_NS         50000u
 #define PR_RING_SPIN_BLESSED_NS 1000000u
 

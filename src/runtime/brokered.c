@@ -188,6 +188,22 @@ int64_t e5_brokered_compile(const char *path, bool force, struct cc_bundle *bund
     return E5RT_OK;
 }
 
+int64_t e5_brokered_find(const char *path, int *found)
+{
+    const struct ane_broker_compile wanted = {.size = sizeof(wanted), .path = path, .look = 1};
+    struct ane_broker_model model = {.size = sizeof(model), .main = -1};
+    struct ane_broker *broker;
+    IOReturn result = ane_broker_connect(&broker);
+
+    if (!result)
+        result = ane_broker_compile(broker, &wanted, &model);
+    ane_broker_disconnect(broker);
+    *found = !result;
+    if (!result)
+        close(model.main);
+    return result && result != kIOReturnNotFound ? fail_compile(result, path) : E5RT_OK;
+}
+
 /* Loading. */
 
 /* A memory file of the image as it was read: the file on disk may be another by now. */

@@ -26,6 +26,9 @@ int64_t e5_brokered_decide(bool *served);
 int64_t e5_brokered_compile(const char *path, bool force, struct cc_bundle *bundle,
                             char model[ANE_BROKER_MODEL]);
 
+/* 1: the broker's cache has the model, or it is a bundle. 0: it has to be compiled. */
+int64_t e5_brokered_find(const char *path, int *found);
+
 /*
  * Loads image->model, or the bytes of an image, on the process's connection to the broker, and fills in what
  * a request needs. When the broker has ended it connects once more.

@@ -242,21 +242,35 @@ int64_t e5rt_e5_compiler_compile(e5rt_e5_compiler_t compiler, const char *model_
     return e5_library_from_bundle(model_path, &bundle, library);
 }
 
+static int64_t find(e5rt_e5_compiler_t compiler, const char *model, int *found)
+{
+    struct base_error error = {{0}};
+    bool served = false;
+    int64_t status = e5_brokered_decide(&served);
+
+    if (status)
+        return status;
+    if (served)
+        return e5_brokered_find(model, found);
+    *found = cc_compile_find(model, compiler->cache, &error);
+    return *found < 0 ? e5_fail_errno(*found, &error) : E5RT_OK;
+}
+
 int64_t e5rt_e5_compiler_is_new_compile_required(e5rt_e5_compiler_t compiler, const char *model_path,
                                                  e5rt_e5_compiler_options_t options, int *required)
 {
-    struct base_error error = {{0}};
     int64_t status = check_model(compiler, model_path, options, __func__);
-    int found;
+    int found = 1;
 
     if (!status)
         status = e5_check_given(required, "the place for the answer", __func__);
     if (status)
         return status;
     /* A raw image is compiled already. */
-    found = e5_library_is_image(model_path) ? 1 : cc_compile_find(model_path, compiler->cache, &error);
-    if (found < 0)
-        return e5_fail_errno(found, &error);
+    if (!e5_library_is_image(model_path))
+        status = find(compiler, model_path, &found);
+    if (status)
+        return status;
     *required = !found || (options && options->force);
     return E5RT_OK;
 }

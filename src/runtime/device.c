@@ -289,13 +289,14 @@ void e5_device_bind_stage(const struct e5_loaded *loaded)
         ane_machine_spend(loaded->machine, PR_TIMING_USER_NS);
 }
 
-static int64_t result_of(IOReturn result, const struct ane_request_reply *reply, const char *name)
+static int64_t result_of(IOReturn result, const struct ane_request_reply *reply, bool brokered,
+                         const char *name)
 {
     char what[160];
 
     if (result) {
         snprintf(what, sizeof(what), "Operation %s failed", name);
-        return e5_fail_driver(result, what);
+        return brokered ? e5_fail_broker(result, what) : e5_fail_driver(result, what);
     }
     if (reply->status)
         return e5_fail(E5RT_INVALID_OPERATION, "Operation %s failed with status %llu, detail 0x%llx.", name,
@@ -316,7 +317,7 @@ int64_t e5_device_request_send(struct ane_request *request, const struct e5_load
         result = IOConnectCallMethod(loaded->connection, ANE_CONTROL_ProgramSendRequest, &doorbell, 1,
                                      request, sizeof(*request), NULL, NULL, &reply, &size);
     request->sequence++;
-    return result_of(result, &reply, name);
+    return result_of(result, &reply, e5_device_is_brokered(loaded), name);
 }
 
 int64_t e5_device_request_post(struct ane_request *request, const struct e5_loaded *loaded, const char *name,
@@ -339,5 +340,5 @@ int64_t e5_device_request_post(struct ane_request *request, const struct e5_load
 
 int64_t e5_device_request_result(const struct ane_port_message *message, const char *name)
 {
-    return result_of(message->result, &message->reply, name);
+    return result_of(message->result, &message->reply, false, name);
 }

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define SLEEP_NS     100000000l /* then the socket is looked at */
-#define LOOKS        64u        /* at a word, between two looks at the clock */
+#define LOOKS        16u        /* at a word, between two looks at the clock */
 #define LEFT_TO_REST 4u         /* slots that calls which wait leave free */
 #define NS_PER_S     1000000000ull
 

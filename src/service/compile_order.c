@@ -124,7 +124,8 @@ static IOReturn take_compile(const uint8_t *body, int folder, const char *state,
     work->gid = order.gid;
     work->qos = order.qos;
     work->force = order.flags & PR_BROKER_COMPILE_FORCE;
-    if (order.flags & ~(uint32_t)(PR_BROKER_COMPILE_FORCE | PR_BROKER_COMPILE_LONG))
+    work->look = order.flags & PR_BROKER_COMPILE_LOOK;
+    if (order.flags & ~(uint32_t)PR_BROKER_COMPILE_FLAGS)
         return refuse(error, kIOReturnBadArgument, "The order to compile has flags that are not known.");
     if (!is_name(order.name))
         return refuse(error, kIOReturnBadArgument,

@@ -52,8 +52,7 @@ static void answer(struct svc_work_result *result, IOReturn status, const char *
 
 static void fail_with(struct svc_work_result *result, int status, const struct base_error *error)
 {
-    /* The compiler's own allocations end at the limit of address space. */
-    answer(result, status == -ENOMEM ? kIOReturnAborted : kIOReturnBadArgument, error->text);
+    answer(result, status == -ENOMEM ? kIOReturnNoMemory : kIOReturnBadArgument, error->text);
 }
 
 static void hand_over(const struct svc_work *work, const struct cc_bundle *bundle,
@@ -81,7 +80,8 @@ static void hand_over(const struct svc_work *work, const struct cc_bundle *bundl
 
 static void compile(const struct svc_work *work, struct svc_work_result *result)
 {
-    struct cc_options options = {.cache = CACHE, .force = work->force, .leave_unsigned = true};
+    struct cc_options options = {
+        .cache = CACHE, .force = work->force, .look = work->look, .leave_unsigned = true};
     struct base_error error = {{0}};
     struct cc_bundle bundle = {0};
     struct cc_report report;
@@ -94,7 +94,9 @@ static void compile(const struct svc_work *work, struct svc_work_result *result)
         return;
     }
     status = cc_compile(work->name, &options, &bundle, &report, &error);
-    if (status)
+    if (status == -ENODATA && work->look && report.key[0])
+        answer(result, kIOReturnNotFound, error.text);
+    else if (status)
         fail_with(result, status, &error);
     else
         hand_over(work, &bundle, &report, result);
@@ -277,6 +279,20 @@ static void yield_host(uint32_t qos)
     setpriority(PRIO_PROCESS, 0, (int)(2 * pr_qos_queue_index(qos ? qos : PR_QOS_DEFAULT)));
 }
 
+/* Allocations end at the limit of address space: an order that needs more is ended, as by other limits. */
+static void explain_memory(struct svc_work_result *result, uint64_t memory)
+{
+    char why[sizeof(result->sentence)];
+
+    if (result->status != kIOReturnNoMemory)
+        return;
+    snprintf(why, sizeof(why), "%s", result->sentence);
+    result->status = kIOReturnAborted;
+    snprintf(result->sentence, sizeof(result->sentence),
+             "%.400s One compilation has at most %llu MiB of memory.", why,
+             (unsigned long long)(memory >> 20));
+}
+
 _Noreturn void svc_work_run(const struct svc_work *order, const struct svc_work_limits *limits,
                             svc_work_body body, int socket, int parent)
 {
@@ -309,6 +325,7 @@ _Noreturn void svc_work_run(const struct svc_work *order, const struct svc_work_
         answer(&result, status == -EPERM ? kIOReturnNotPermitted : kIOReturnNoResources, error.text);
     else
         body(&work, &result);
+    explain_memory(&result, limits->memory);
     send_result(&result);
     _exit(0);
 }

@@ -26,6 +26,7 @@ struct svc_work {
     uint32_t uid, gid; /* of the client; the partition's */
     uint32_t qos;
     bool force;
+    bool look; /* COMPILE: only if the cache has it */
     char name[PR_BROKER_NAME]; /* of the model in `folder` */
     char model[PR_BROKER_KEY]; /* FIND, PURGE; "": all */
     int folder, partition;     /* descriptors; -1: none */

@@ -226,6 +226,9 @@ static void describe_signal(int number, const struct compiler *c, const struct r
     if (number == SIGXCPU || (number == SIGKILL && seconds >= c->limits.processor_s))
         snprintf(text, size, "it used %u s of processor time, the limit of one compilation",
                  c->limits.processor_s);
+    else if (number == SIGKILL)
+        /* Also a worker that goes on after it closed its socket: it is killed before it is waited for. */
+        snprintf(text, size, "it was killed, as it is when the host has no memory left, or sent no result");
     else if (number == SIGXFSZ)
         snprintf(text, size, "it wrote a file of more than %llu bytes, the limit",
                  (unsigned long long)PR_COMPILE_FILE_BYTES);

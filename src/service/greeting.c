@@ -119,16 +119,13 @@ static void fill_welcome(const struct svc_peer *session, struct pr_service_welco
     welcome->has_signature = session->identity.has_signature;
 }
 
-static IOReturn check_hello(const struct svc_peer *session, const struct pr_service_hello *hello,
-                            struct base_error *error)
+/* The broker's socket is the service's own: no other process is the broker. */
+static IOReturn check_role(const struct svc_peer *session, uint32_t role, struct base_error *error)
 {
-    if (session->greeted)
-        base_fail(error, EINVAL, "HELLO comes once in a session.");
-    else if (hello->role >= PR_SERVICE_ROLE_COUNT ||
-             (hello->role == PR_SERVICE_ROLE_BROKER && session->role != PR_SERVICE_ROLE_BROKER))
-        base_fail(error, EINVAL, "HELLO names role %u; a process is a client or an observer.", hello->role);
-    else
+    if (role < PR_SERVICE_ROLE_COUNT &&
+        (role != PR_SERVICE_ROLE_BROKER || session->role == PR_SERVICE_ROLE_BROKER))
         return kIOReturnSuccess;
+    base_fail(error, EINVAL, "HELLO names role %u; a process is a client or an observer.", role);
     return kIOReturnBadArgument;
 }
 
@@ -136,7 +133,7 @@ void svc_greeting_answer(struct svc_peer *session, const struct pr_service_hello
                          struct svc_reply *reply)
 {
     enum pr_service_role role = hello->role;
-    IOReturn status = check_hello(session, hello, &reply->error);
+    IOReturn status = check_role(session, role, &reply->error);
 
     if (!status && session->role != PR_SERVICE_ROLE_BROKER) {
         if (svc_identity_take(session->socket, &session->identity, &reply->error))

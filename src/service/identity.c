@@ -190,7 +190,8 @@ static void find_signature(struct svc_identity *identity)
         make_cdhash(identity);
         identity->device = info.st_dev;
         identity->inode = info.st_ino;
-        identity->changed = info.st_ctim;
+        identity->modified = info.st_mtim;
+        identity->size = info.st_size;
         find_path(identity);
     }
     close(file);
@@ -235,21 +236,10 @@ void svc_identity_end(struct svc_identity *identity)
     identity->pidfd = -1;
 }
 
-/* The same file with another time of change: it was renamed, deleted, or rewritten. */
-static bool same_digest(const struct svc_identity *identity, const char *name)
-{
-    uint8_t digest[BASE_HASH_BYTES];
-    struct stat info;
-    bool same;
-    int file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-    if (file < 0)
-        return false;
-    same = find_digest(file, &info, digest) && !memcmp(digest, identity->digest, sizeof(digest));
-    close(file);
-    return same;
-}
-
+/*
+ * A file that runs cannot be written, so one that was exec'ed again may have other bytes in the same inode.
+ * Its time of change is not looked at: a new name, or none, is not another program.
+ */
 static bool same_executable(const struct svc_identity *identity)
 {
     char name[NAME_BYTES];
@@ -258,9 +248,8 @@ static bool same_executable(const struct svc_identity *identity)
     if (!identity->has_signature)
         return true;
     write_name(identity->pid, "exe", name);
-    if (stat(name, &info) || info.st_dev != identity->device || info.st_ino != identity->inode)
-        return false;
-    return same_time(&info.st_ctim, &identity->changed) || same_digest(identity, name);
+    return !stat(name, &info) && info.st_dev == identity->device && info.st_ino == identity->inode &&
+           info.st_size == identity->size && same_time(&info.st_mtim, &identity->modified);
 }
 
 enum svc_identity_state svc_identity_check(const struct svc_identity *identity)

@@ -35,7 +35,8 @@ struct svc_identity {
     char executable[SVC_PATH]; /* its path now; "" when it has none (deleted) or cannot be read */
     dev_t device;              /* of the executable: what an exec changes */
     ino_t inode;
-    struct timespec changed; /* its time of change: a file that was rewritten in place is read again */
+    struct timespec modified; /* and its size: what a rewrite in place changes */
+    off_t size;
     uint64_t started;        /* of the process, in clock ticks since boot: what a reused pid changes */
 };
 
@@ -52,8 +53,8 @@ enum svc_identity_state {
     SVC_IDENTITY_REPLACED, /* it runs another executable (exec), or one that cannot be read any more */
 };
 /*
- * Whether the process is still the one that was seen. Two system calls; an executable whose time of change is
- * another is read again. A caller without signature may exec: it has what its user has.
+ * Whether the process is still the one that was seen. Two system calls; the executable is not read again. A
+ * caller without signature may exec: it has what its user has.
  */
 enum svc_identity_state svc_identity_check(const struct svc_identity *identity);
 

@@ -249,6 +249,7 @@ IOReturn svc_kernel_close(struct svc_peer *session, uint32_t connect, struct bas
     row = find_connect(kernel, number, &hint);
     if (!row || !take_connect(kernel, row, number))
         return refuse_connect(kernel, number, error);
+    svc_figures_update(session->service); /* the machine forgets what a closed client has used */
     status = IOServiceClose(number);
     if (status)
         base_fail(error, EIO, "%s", ane_machine_error());

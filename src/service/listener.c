@@ -55,7 +55,6 @@ static int set_path(struct svc_listener *listener, const char *path, struct base
     if (length < 1 || (size_t)length >= sizeof(listener->path))
         return base_fail(error, ENAMETOOLONG, "The socket's path has %d characters; 1 to %zu are possible.",
                          length, sizeof(listener->path) - 1);
-    snprintf(listener->lock_path, sizeof(listener->lock_path), "%s.lock", listener->path);
     return 0;
 }
 
@@ -92,6 +91,7 @@ static int refuse_second(const struct svc_listener *listener, int lock, struct b
 
 static int take_lock(struct svc_listener *listener, struct base_error *error)
 {
+    snprintf(listener->lock_path, sizeof(listener->lock_path), "%s.lock", listener->path);
     for (;;) {
         int lock = open(listener->lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         struct stat own, seen;
@@ -135,7 +135,8 @@ static int remove_stale(const struct svc_listener *listener, struct base_error *
     status = connect(socket, (const struct sockaddr *)&address, sizeof(address)) ? errno : 0;
     close(socket);
     if (status != ECONNREFUSED)
-        return base_fail(error, EBUSY, "%s is the socket of another program; name another with --socket.",
+        return base_fail(error, EBUSY,
+                         "%s is answered by another program, or kept by a service manager; use --socket.",
                          listener->path);
     svc_log("removing %s, which a service left behind", listener->path);
     return unlink(listener->path) ? base_fail(error, errno, "%s: %s.", listener->path, strerror(errno)) : 0;
@@ -160,7 +161,7 @@ static int bind_socket(struct svc_listener *listener, struct base_error *error)
     return 0;
 }
 
-/* 1: a socket was inherited; 0: none. */
+/* 1: a socket was inherited, whose file stays; 0: none. A socket without a file needs no lock. */
 static int inherit(struct svc_listener *listener, struct base_error *error)
 {
     const char *process = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
@@ -182,7 +183,10 @@ static int inherit(struct svc_listener *listener, struct base_error *error)
     listener->socket = FIRST_INHERITED;
     listener->inherited = true;
     memcpy(listener->path, address.sun_path, sizeof(listener->path));
-    return fcntl(FIRST_INHERITED, F_SETFD, FD_CLOEXEC) ? -errno : 1;
+    fcntl(FIRST_INHERITED, F_SETFD, FD_CLOEXEC);
+    if (listener->path[0] && take_lock(listener, error))
+        return -EBUSY;
+    return 1;
 }
 
 int svc_listener_open(struct svc_listener *listener, const char *path, struct base_error *error)
@@ -215,7 +219,8 @@ void svc_listener_close(struct svc_listener *listener)
     if (listener->socket >= 0)
         close(listener->socket);
     if (listener->lock >= 0) {
-        unlink(listener->path);
+        if (!listener->inherited)
+            unlink(listener->path);
         unlink(listener->lock_path);
         close(listener->lock);
     }

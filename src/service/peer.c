@@ -77,6 +77,8 @@ static const struct svc_message *check_format(const struct svc_peer *session, co
                   message->fds_in);
     else if (!session->greeted && header->type != PR_SERVICE_HELLO)
         base_fail(error, EPROTO, "%s came before HELLO.", message->name);
+    else if (session->greeted && header->type == PR_SERVICE_HELLO)
+        base_fail(error, EPROTO, "HELLO comes once in a session.");
     else
         return message;
     return NULL;
@@ -300,6 +302,7 @@ static void close_for_task(struct svc_peer *session)
 void svc_peer_end(struct svc_peer *session)
 {
     begin_end(session);
+    svc_figures_update(session->service);
     svc_kernel_close_all(&session->kernel);
     close_for_task(session);
     svc_ring_stop(&session->ring);

@@ -40,6 +40,7 @@ struct svc_peer {
     unsigned holds;          /* threads of other sessions that use it */
     int broker[SVC_BROKERS]; /* copies of the broker's ends of its connections there; -1: none */
     struct svc_figures figures;
+    uint64_t reported; /* requests, when the broker last heard of them; under the service's lock */
 };
 
 /*

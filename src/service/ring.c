@@ -24,7 +24,7 @@
 #include "service/peer.h"
 #include "service/thread.h"
 
-#define LOOKS_AT_ONCE 64u /* between two looks at the clock */
+#define LOOKS_AT_ONCE 16u /* between two looks at the clock */
 #define JOIN_MS       5u
 
 /* The part of a slot that is copied whole; the struct bytes follow by their sizes. */
@@ -134,7 +134,8 @@ static IOReturn call_async(struct svc_peer *session, io_connect_t connect, struc
     return status;
 }
 
-static IOReturn call_event(io_connect_t connect, struct call *made, struct base_error *error)
+static IOReturn call_event(struct svc_ring *ring, io_connect_t connect, struct call *made,
+                           struct base_error *error)
 {
     /* By enum pr_ring_event. */
     static const struct {
@@ -160,7 +161,11 @@ static IOReturn call_event(io_connect_t connect, struct call *made, struct base_
         return status;
     case PR_RING_EVENT_VALUE: return ane_event_value(connect, event, &call->scalar_out[0]);
     case PR_RING_EVENT_SIGNAL: return ane_event_signal(connect, event, in[1]);
-    case PR_RING_EVENT_WAIT: return ane_event_wait(connect, event, in[1], in[2]);
+    case PR_RING_EVENT_WAIT:
+        atomic_fetch_add(&ring->waiting, 1);
+        status = ane_event_wait(connect, event, in[1], in[2]);
+        atomic_fetch_sub(&ring->waiting, 1);
+        return status;
     case PR_RING_EVENT_RELEASE: return ane_event_release(connect, event);
     }
     return kIOReturnBadArgument;
@@ -199,7 +204,7 @@ static IOReturn make_call(struct svc_peer *session, struct call *call, unsigned 
                                     copy->struct_in, call->scalar_out, &scalars, call->out, &bytes);
         break;
     case PR_RING_ASYNC: status = call_async(session, connect, call, error); break;
-    case PR_RING_EVENT: status = call_event(connect, call, error); break;
+    case PR_RING_EVENT: status = call_event(&session->ring, connect, call, error); break;
     default:
         base_fail(error, EINVAL, "A call of the ring names operation %u; there is none.", copy->operation);
         return kIOReturnBadArgument;
@@ -379,9 +384,9 @@ void svc_ring_stop(struct svc_ring *ring)
 
 unsigned svc_ring_busy(const struct svc_ring *ring)
 {
-    unsigned busy = 0;
+    unsigned busy = 0, waiting = atomic_load(&ring->waiting);
 
     for (unsigned i = 0; i < PR_RING_SLOTS; i++)
         busy += atomic_load(&ring->thread[i].busy);
-    return busy;
+    return busy > waiting ? busy - waiting : 0;
 }

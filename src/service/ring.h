@@ -31,6 +31,7 @@ struct svc_ring {
     struct pr_ring_completion *completion;
     struct pr_ring_slot *slot;
     atomic_bool stopping;
+    atomic_uint waiting; /* calls that wait for an event: the end of the service does not wait for them */
     struct svc_ring_thread thread[PR_RING_SLOTS];
 };
 
@@ -46,7 +47,7 @@ void svc_ring_serve(struct svc_peer *session, struct pr_ring_slot *slot, unsigne
 /* Ends the threads; calls that wait in the ring are answered with kIOReturnNoDevice. */
 void svc_ring_stop(struct svc_ring *ring);
 void svc_ring_unmap(struct svc_ring *ring);
-/* Calls under way. */
+/* Calls under way, but for those that wait for an event. */
 unsigned svc_ring_busy(const struct svc_ring *ring);
 
 #endif

@@ -228,9 +228,9 @@ static void stop(struct server *server)
     left = svc_service_wait_sessions(&server->service, UNWIND_MS);
     if (left)
         svc_log("%u sessions did not end in %u s", left, UNWIND_MS / 1000);
+    svc_worker_stop(&server->worker); /* it reports to the broker */
     if (server->service.supervisor)
         svc_supervisor_stop(server->service.supervisor);
-    svc_worker_stop(&server->worker);
 }
 
 int svc_serve(const struct svc_options *options, struct base_error *error)

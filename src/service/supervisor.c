@@ -69,7 +69,7 @@ int svc_supervisor_make(struct svc_service *service, const char *executable, con
 
 /* ---- Notices ---- */
 
-/* With the lock held. 0 or a negative errno. */
+/* With the lock held; file -1: none. 0 or a negative errno. */
 static int send_notice(struct svc_supervisor *supervisor, uint16_t type, const void *body, uint32_t bytes,
                        int file)
 {
@@ -78,7 +78,16 @@ static int send_notice(struct svc_supervisor *supervisor, uint16_t type, const v
 
     if (supervisor->control < 0)
         return -ENODEV;
-    return base_packet_send(supervisor->control, &header, sizeof(header), body, bytes, &file, 1, 0);
+    return base_packet_send(supervisor->control, &header, sizeof(header), body, bytes, &file, file >= 0, 0);
+}
+
+void svc_supervisor_report(struct svc_supervisor *supervisor, uint32_t task)
+{
+    const struct pr_broker_active_notice notice = {.task = task};
+
+    pthread_mutex_lock(&supervisor->lock);
+    send_notice(supervisor, PR_BROKER_NOTICE_ACTIVE, &notice, sizeof(notice), -1);
+    pthread_mutex_unlock(&supervisor->lock);
 }
 
 /* With the lock held: the broker gets the compile services' sockets that it does not have. */

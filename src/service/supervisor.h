@@ -4,7 +4,8 @@
  * or after a delay that grows while it ends soon after its start. The broker gets the sockets of clients and
  * of the compile services by notices (protocol/broker.h).
  *
- * The main thread makes all calls but svc_supervisor_connect and svc_supervisor_figures, which any thread may.
+ * The main thread makes all calls but svc_supervisor_connect, svc_supervisor_report and
+ * svc_supervisor_figures, which any thread may.
  */
 #ifndef SERVICE_SUPERVISOR_H
 #define SERVICE_SUPERVISOR_H
@@ -40,6 +41,9 @@ void svc_supervisor_stop(struct svc_supervisor *supervisor);
  */
 IOReturn svc_supervisor_connect(struct svc_supervisor *supervisor, struct svc_peer *peer, int *file,
                                 struct base_error *error);
+
+/* The client of that task has sent requests; lost when the broker does not take notices. */
+void svc_supervisor_report(struct svc_supervisor *supervisor, uint32_t task);
 
 struct svc_supervisor_figures {
     pid_t broker, compiler; /* the ordinary one; 0: it does not run */

@@ -7,6 +7,7 @@
 #include "service/syscall_filter.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,7 +33,6 @@ static const int allowed[] = {
     SCMP_SYS(writev),
     SCMP_SYS(close),
     SCMP_SYS(lseek),
-    SCMP_SYS(fcntl),
     SCMP_SYS(fsync),
 
     SCMP_SYS(flock),
@@ -78,10 +78,14 @@ static const int allowed[] = {
     SCMP_SYS(rt_sigreturn),
     SCMP_SYS(sigaltstack),
     SCMP_SYS(sched_yield),
+    SCMP_SYS(sysinfo), /* qsort asks how much memory there is */
     SCMP_SYS(restart_syscall),
     SCMP_SYS(exit),
     SCMP_SYS(exit_group),
 };
+
+/* Of fcntl: not those that send signals. */
+static const int allowed_fcntl[] = {F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC};
 
 static void (*report)(int number);
 
@@ -100,6 +104,9 @@ static int add_rules(scmp_filter_ctx filter, int socket)
 
     for (size_t i = 0; i < BASE_COUNT_OF(allowed) && !status; i++)
         status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+    for (size_t i = 0; i < BASE_COUNT_OF(allowed_fcntl) && !status; i++)
+        status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
+                                  SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)allowed_fcntl[i]));
     if (!status)
         status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, not_executable);
     if (!status)

@@ -4,8 +4,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "protocol/broker.h"
 #include "service/log.h"
 #include "service/peer.h"
+#include "service/supervisor.h"
 #include "service/thread.h"
 
 #define PASS_MS     100u
@@ -57,6 +59,35 @@ static void check_identities(struct svc_service *service)
     }
 }
 
+/* With the service's lock held: whether a client of the broker's has sent requests since the last report. */
+static bool is_active(const struct svc_service *service, struct svc_peer *peer)
+{
+    struct svc_figures now;
+    bool active;
+
+    if (!peer || !peer->task || peer->tier == PR_BROKER_TIERS)
+        return false;
+    now = svc_figures_locked(service, peer->task);
+    active = now.in_flight || now.requests != peer->reported;
+    peer->reported = now.requests;
+    return active;
+}
+
+/* The broker sets queue depths by who is active, and does not see requests on connections of a client's own. */
+static void report_active(struct svc_service *service)
+{
+    uint32_t task[SVC_ROWS];
+    unsigned count = 0;
+
+    pthread_mutex_lock(&service->lock);
+    for (unsigned i = 0; i < SVC_ROWS; i++)
+        if (is_active(service, service->session[i]))
+            task[count++] = service->session[i]->task;
+    pthread_mutex_unlock(&service->lock);
+    for (unsigned i = 0; i < count; i++)
+        svc_supervisor_report(service->supervisor, task[i]);
+}
+
 /* False when the worker stops. */
 static bool wait_pass(struct svc_worker *worker)
 {
@@ -82,6 +113,8 @@ static void *run(void *argument)
     for (unsigned pass = 1; wait_pass(worker); pass++) {
         reclaim(worker);
         svc_figures_update(worker->service);
+        if (worker->service->supervisor)
+            report_active(worker->service);
         if (pass % CHECKS == 0)
             check_identities(worker->service);
     }

@@ -7,6 +7,8 @@
 
 #include <anemone/iokit.h>
 
+#include "tool/latency.h"
+
 /* A client of selectors alone, with a program that adds two small tensors. */
 struct tool_bench_client {
     struct ane_machine *machine;
@@ -22,6 +24,12 @@ bool tool_bench_send(void *client);
 #define TOOL_BENCH_COUNT_MIN 10u
 #define TOOL_BENCH_WARM_UP   1000u
 #define TOOL_BENCH_MS_MAX    60000u
+/* Fewer dispatches than this are a trial: one pause and a short while take the place of several. */
+#define TOOL_BENCH_TRIAL 1000u
+static inline unsigned tool_bench_rounds(uint32_t count)
+{
+    return count < TOOL_BENCH_TRIAL ? 1 : TOOL_LATENCY_ROUNDS;
+}
 /* --way of `anemone bench client`. */
 #define TOOL_BENCH_DIRECT "direct"
 #define TOOL_BENCH_BROKER "broker"

@@ -90,7 +90,8 @@ static bool measure_latency(tool_dispatch send, struct client *c, uint32_t count
     struct tool_latency latency;
     double idle;
 
-    if (!tool_latency_measure(send, c, count, &latency) || !tool_latency_after_idling(send, c, &idle))
+    if (!tool_latency_measure(send, c, count, &latency) ||
+        !tool_latency_after_idling(send, c, tool_bench_rounds(count), &idle))
         return false;
     printf("%.3f %.3f %.3f %.3f\n", latency.p10, latency.p50, latency.p90, idle);
     return true;

@@ -29,6 +29,7 @@
 #define OPEN_FOLDERS 16
 #define LINE         128u
 #define RATE_MS      1000u
+#define TRIAL_MS     20u
 #define WAIT_STEP_US 10000u
 #define START_STEPS  1000u /* of WAIT_STEP_US: how long a service may take to listen */
 #define STOP_STEPS   500u  /* and to stop */
@@ -259,6 +260,11 @@ static void stop_service(struct bench_service *s)
 
 /* Measurements. */
 
+static uint32_t rate_ms(uint32_t count)
+{
+    return count < TOOL_BENCH_TRIAL ? TRIAL_MS : RATE_MS;
+}
+
 static bool measure_way(const struct bench_service *s, const char *way, uint32_t count,
                         struct tool_served_way *result)
 {
@@ -279,7 +285,7 @@ static bool measure_way(const struct bench_service *s, const char *way, uint32_t
 }
 
 /* All of them together, from the moment on when the last is ready. */
-static bool measure_rate(const struct bench_service *s, unsigned count, double *rate)
+static bool measure_rate(const struct bench_service *s, unsigned count, uint32_t milliseconds, double *rate)
 {
     struct process process[CLIENTS_MOST];
     unsigned started = 0;
@@ -287,7 +293,7 @@ static bool measure_rate(const struct bench_service *s, unsigned count, double *
 
     *rate = 0;
     while (good && started < count)
-        good = start_client(s, TOOL_BENCH_DIRECT, TOOL_BENCH_COUNT_MIN, RATE_MS, &process[started++]);
+        good = start_client(s, TOOL_BENCH_DIRECT, TOOL_BENCH_COUNT_MIN, milliseconds, &process[started++]);
     for (unsigned i = 0; good && i < count; i++)
         good = is_ready(&process[i]);
     for (unsigned i = 0; good && i < count; i++)
@@ -314,8 +320,10 @@ static bool measure_embedded(struct tool_served *served)
 
     for (unsigned i = 0; good && i < TOOL_BENCH_WARM_UP; i++)
         good = tool_bench_send(&client);
-    good = good && tool_latency_after_idling(tool_bench_send, &client, &served->embedded.idle_us) &&
-           tool_latency_rate(tool_bench_send, &client, RATE_MS, &served->embedded_rate) &&
+    good = good &&
+           tool_latency_after_idling(tool_bench_send, &client, tool_bench_rounds(served->count),
+                                     &served->embedded.idle_us) &&
+           tool_latency_rate(tool_bench_send, &client, rate_ms(served->count), &served->embedded_rate) &&
            tool_latency_measure(tool_bench_send, &client, served->count, &served->embedded.warm);
     ane_machine_destroy(client.machine);
     return good;
@@ -331,7 +339,7 @@ bool tool_served_measure(uint32_t count, struct tool_served *served)
            measure_way(&service, TOOL_BENCH_DIRECT, count, &served->direct) &&
            measure_way(&service, TOOL_BENCH_BROKER, count, &served->broker);
     for (unsigned i = 0; good && i < TOOL_SERVED_RATES; i++)
-        good = measure_rate(&service, clients[i], &served->rate[i]);
+        good = measure_rate(&service, clients[i], rate_ms(count), &served->rate[i]);
     stop_service(&service);
     return good;
 }

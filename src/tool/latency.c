@@ -9,7 +9,6 @@
 #include "tool/tool.h"
 
 #define IDLE_SECONDS 1
-#define IDLE_ROUNDS  3u
 #define RATE_CHUNK   16u /* dispatches between two looks at the clock */
 #define NS_PER_MS    1000000u
 
@@ -59,17 +58,17 @@ bool tool_latency_measure(tool_dispatch dispatch, void *context, uint32_t repeat
     return good;
 }
 
-bool tool_latency_after_idling(tool_dispatch dispatch, void *context, double *us)
+bool tool_latency_after_idling(tool_dispatch dispatch, void *context, unsigned rounds, double *us)
 {
-    uint64_t times[IDLE_ROUNDS];
+    uint64_t times[TOOL_LATENCY_ROUNDS] = {0};
 
-    for (unsigned i = 0; i < IDLE_ROUNDS; i++) {
+    for (unsigned i = 0; i < rounds; i++) {
         sleep(IDLE_SECONDS);
         if (!time_one(dispatch, context, &times[i]))
             return false;
     }
-    qsort(times, IDLE_ROUNDS, sizeof(*times), by_size);
-    *us = (double)times[IDLE_ROUNDS / 2] / 1e3;
+    qsort(times, rounds, sizeof(*times), by_size);
+    *us = (double)times[rounds / 2] / 1e3;
     return true;
 }
 

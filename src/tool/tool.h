@@ -56,11 +56,12 @@ int tool_inspect(int argc, char **argv);
 int tool_run(int argc, char **argv);
 int tool_serve(int argc, char **argv);
 int tool_spec(int argc, char **argv);
+int tool_top(int argc, char **argv);
 int tool_trace(int argc, char **argv);
 
 extern const char tool_assemble_help[], tool_bench_help[], tool_broker_help[], tool_cache_help[],
     tool_check_help[], tool_compile_help[], tool_compiler_help[], tool_demo_help[], tool_doctor_help[],
     tool_info_help[], tool_inspect_help[], tool_run_help[], tool_serve_help[], tool_spec_help[],
-    tool_trace_help[];
+    tool_top_help[], tool_trace_help[];
 
 #endif

@@ -106,7 +106,7 @@ soak-suite:
 
 # Each libFuzzer program for FUZZ_SECONDS, on a copy of its seeds that keeps what earlier runs found. Those that read
 # messages or containers get the protocol's words as a dictionary. FUZZ="channels ring" chooses some.
-FUZZ_WITH_WORDS := channels container program request ring service_ring
+FUZZ_WITH_WORDS := channels container program request ring
 fuzz:
 	@$(SUB) CC=clang SAN=address,undefined BUILD=build-fuzz MESON_FLAGS=-Dfuzzing=true configure
 	@$(NINJA) build-fuzz fuzzers anemone

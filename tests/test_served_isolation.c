@@ -98,19 +98,20 @@ static void look_after_victim(struct servedrig_client *victim)
 /* The victim's numbers, as arguments of the attacker. */
 static void attack(uid_t victim_user, uid_t attacker_user)
 {
-    const char *arguments[4 + SERVED_NUMBERS] = {"attack", rig.models};
+    const char *arguments[5 + SERVED_NUMBERS] = {"attack", rig.models,
+                                                 victim_user == attacker_user ? "same" : "other"};
     struct servedrig_client victim, attacker;
     char numbers[512], *word, *rest = numbers;
     struct servedrig_figures before;
-    unsigned count = 2;
+    unsigned count = 3;
 
     servedrig_rest(&rig, &before);
     servedrig_spawn(&rig, &victim, servedrig_program(&rig, "victim", 1), victim_user,
                     (const char *const[]){"victim", rig.models, NULL});
     snprintf(numbers, sizeof(numbers), "%s", servedrig_expect(&rig, &victim, "holds"));
-    while ((word = strtok_r(rest, " ", &rest)) && count < 3 + SERVED_NUMBERS)
+    while ((word = strtok_r(rest, " ", &rest)) && count < 4 + SERVED_NUMBERS)
         arguments[count++] = word;
-    assert_int_equal(count, 3 + SERVED_NUMBERS);
+    assert_int_equal(count, 4 + SERVED_NUMBERS);
     look_after_victim(&victim);
     servedrig_spawn(&rig, &attacker, servedrig_program(&rig, "attacker", 2), attacker_user, arguments);
     while (servedrig_line(&rig, &attacker) && strncmp(attacker.line, "tried", 5) != 0)

@@ -113,6 +113,7 @@ static const struct {
     {"hostile", served_client_hostile},
     {"victim", served_client_victim},
     {"attack", served_client_attack},
+    {"ordered", served_client_ordered},
     {"share", served_client_share},
     {"grants", served_client_grants},
     {"exec", served_client_exec},

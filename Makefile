@@ -34,6 +34,8 @@ VERSION = $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 C_FILES = find src include tests bench -name '*.[ch]'
 
 export CC CFLAGS LDFLAGS PREFIX LIBDIR SAN MESON V
+# Everything that is run from here has a machine of its own, whatever service runs on this host. Tests of the service name theirs.
+export ANEMONE_SERVICE := none
 
 .PHONY: all run test check check-arm bench soak soak-suite fuzz format lint docs dist install clean setup configure setup-%
 

@@ -28,6 +28,21 @@ void e5rig_fails(int64_t got, int64_t status, const char *word, const char *call
     _fail(file, line);
 }
 
+bool e5rig_served(void)
+{
+    const char *service = getenv("ANEMONE_SERVICE");
+
+    return service && service[0] && strcmp(service, "none") != 0;
+}
+
+void e5rig_needs_own_machine(const char *why)
+{
+    if (!e5rig_served())
+        return;
+    print_message("# skipped in a served process: %s\n", why);
+    skip();
+}
+
 void e5rig_write_adder(const char *name, const struct td_shape *s, unsigned times)
 {
     static struct test_program program;

@@ -3,6 +3,7 @@
 #ifndef TESTS_E5RIG_H
 #define TESTS_E5RIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <anemone/e5rt.h>
@@ -16,6 +17,14 @@ void e5rig_ok(int64_t status, const char *call, const char *file, int line);
 /* Asserts that a call failed with that status and a sentence that has this word. */
 #define FAILS(call, status, word) e5rig_fails((call), (status), (word), #call, __FILE__, __LINE__)
 void e5rig_fails(int64_t got, int64_t status, const char *word, const char *call, const char *file, int line);
+
+/*
+ * Ends a test that needs a machine of the process's own, with a word why, where a service serves the process
+ * (ANEMONE_SERVICE; tests/test_served.sh).
+ */
+void e5rig_needs_own_machine(const char *why);
+/* A service serves the process. */
+bool e5rig_served(void);
 
 /*
  * Writes NAME: the image of state_out = x + state_in, done `times` times over (each of them from the inputs).

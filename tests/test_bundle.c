@@ -72,7 +72,7 @@ static int save(const char *name, struct base_error *error)
     struct cc_bundle bundle;
     int status;
 
-    if (cc_bundle_of(program, key, &bundle, error))
+    if (cc_bundle_of(program, key, true, &bundle, error))
         fail_msg("%s", error->text);
     cc_program_destroy(program);
     status = cc_bundle_save(folder_path(name), &bundle, error);

@@ -46,7 +46,7 @@ static void make_bundle(uint32_t width, char key[CC_KEY_BYTES], struct cc_bundle
     graph(&g, width, 1);
     cc_cache_key(g.graph, key);
     program = gr_lower(&g);
-    if (cc_bundle_of(program, key, bundle, &error))
+    if (cc_bundle_of(program, key, true, bundle, &error))
         fail_msg("%s", error.text);
     cc_program_destroy(program);
     gr_close(&g);
@@ -67,7 +67,7 @@ static bool find(const char *key)
 {
     struct cc_bundle bundle;
     struct base_error error;
-    int found = cc_cache_find(cache, key, &bundle, &error);
+    int found = cc_cache_find(cache, key, true, &bundle, &error);
 
     if (found < 0)
         fail_msg("%s", error.text);
@@ -357,7 +357,7 @@ static int quarrel(unsigned number)
         int found;
 
         wrong |= cc_cache_add(cache, key[i], &whole[i], &error) != 0;
-        found = cc_cache_find(cache, key[i], &bundle, &error);
+        found = cc_cache_find(cache, key[i], true, &bundle, &error);
         wrong |= found < 0;
         if (found == 1) {
             wrong |= bundle.weights_bytes != whole[i].weights_bytes ||

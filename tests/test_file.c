@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -137,6 +138,34 @@ static void refusals_are_error_codes(void **state)
     assert_int_equal(errno, ENOENT);
 }
 
+/* A file that is filled and then never changes. */
+static void sealed_files(void **state)
+{
+    int file = base_file_growing("test");
+    void *map;
+
+    (void)state;
+    assert_true(file >= (int)STANDARD);
+    assert_int_equal(base_file_put(file, "abc", 3), 0);
+    map = mmap(NULL, 3, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    assert_true(map != MAP_FAILED);
+    assert_int_equal(base_file_seal(file, 3), -EBUSY);
+    munmap(map, 3);
+    assert_int_equal(base_file_put(file, "d", 1), 0);
+    assert_int_equal(base_file_seal(file, 4), 0);
+    assert_int_equal(base_file_put(file, "e", 1), -EPERM);
+    assert_int_not_equal(ftruncate(file, 0), 0);
+    close(file);
+
+    file = base_file_growing("test");
+    assert_int_equal(base_file_seal(file, 1), -EBADMSG);
+    close(file);
+    base_alloc_fail_nth(1);
+    assert_int_equal(base_file_growing("test"), -ENOMEM);
+    base_alloc_fail_nth(0);
+    assert_int_equal(base_file_seal(-1, 0), -EBADF);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +173,7 @@ int main(void)
         cmocka_unit_test(a_trace_file_takes_none),
         cmocka_unit_test(a_memory_file_is_sealed_and_has_its_size),
         cmocka_unit_test(refusals_are_error_codes),
+        cmocka_unit_test(sealed_files),
     };
 
     return cmocka_run_group_tests_name("file", tests, NULL, NULL);

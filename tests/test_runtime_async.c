@@ -132,6 +132,7 @@ static void low_latency_sends_at_once(void **state)
     uint64_t before;
 
     (void)state;
+    e5rig_needs_own_machine("it holds the machine");
     assert_int_equal(ane_machine_default(NULL, &machine), 0);
     asyncrig_make(&chain, "quick", one, sum, sum, NULL, NULL);
     OK(e5rt_execution_stream_config_options_create(&options));
@@ -162,6 +163,7 @@ static void a_failure_ends_the_stream_and_what_waits_for_it(void **state)
     struct asyncrig_told told;
 
     (void)state;
+    e5rig_needs_own_machine("it breaks the machine");
     asyncrig_told_begin(&told);
     assert_int_equal(ane_machine_default(NULL, &machine), 0);
     OK(e5rt_execution_stream_create(&stream));
@@ -239,6 +241,7 @@ static void a_timeout_passes_and_the_completion_is_late(void **state)
     struct asyncrig_stream chain, other;
 
     (void)state;
+    e5rig_needs_own_machine("it holds the machine");
     asyncrig_make(&chain, "late", one, sum, sum, done, NULL);
     OK(e5rt_execution_stream_config_options_create(&options));
     OK(e5rt_execution_stream_config_options_set_enable_low_latency_async_events(options, 1));
@@ -281,6 +284,7 @@ static void a_loss_is_of_one_value(void **state)
     struct asyncrig_stream first, second, reader;
 
     (void)state;
+    e5rig_needs_own_machine("it holds the machine");
     asyncrig_make(&first, "first", one, sum, sum, done, NULL);
     asyncrig_make(&second, "second", one, one, one, done, go);
     asyncrig_make(&reader, "reader", one, sum, other, NULL, done);
@@ -314,6 +318,7 @@ static void a_stream_is_submitted_once(void **state)
     struct asyncrig_stream chain;
 
     (void)state;
+    e5rig_needs_own_machine("it holds the machine");
     asyncrig_make(&chain, "once", one, sum, sum, NULL, NULL);
     asyncrig_hold();
     asyncrig_submit(&chain);
@@ -356,6 +361,7 @@ static void a_failed_stream_is_reset_at_once(void **state)
 static void handles_are_released_with_work_outstanding(void **state)
 {
     (void)state;
+    e5rig_needs_own_machine("it holds the machine");
     for (unsigned order = 0; order < 6; order++) {
         e5rt_buffer_object_t one = asyncrig_buffer(1), sum = asyncrig_buffer(0), kept = asyncrig_buffer(0);
         e5rt_async_event_t go = asyncrig_event("go"), again = NULL;

@@ -378,6 +378,7 @@ static void a_cache_that_cannot_be_used(void **state)
     int required = 0;
 
     (void)state;
+    e5rig_needs_own_machine("the cache is the broker's");
     write_model("uncached.mil", true, dim, 4, false);
     folder_write("a-file", "mine", 4);
     OK(e5rt_e5_compiler_config_options_create(&config));

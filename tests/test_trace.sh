@@ -149,7 +149,7 @@ else
 fi
 # A program that makes the default machine from the environment, and returns from main.
 for form in txt bin json; do
-    ANEMONE_TRACE=$folder/default.$form "$ANEMONE" bench dispatch --count 10 >"$folder/log" 2>&1 || sed 's/^/# /' "$folder/log"
+    ANEMONE_TRACE=$folder/default.$form "$ANEMONE" bench dispatch --count 10 --embedded-only >"$folder/log" 2>&1 || sed 's/^/# /' "$folder/log"
 done
 if "$ANEMONE" trace "$folder/default.bin" >"$folder/printed.txt" 2>"$folder/log" && [ -s "$folder/printed.txt" ] &&
     cmp -s "$folder/default.txt" "$folder/printed.txt"; then

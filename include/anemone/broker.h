@@ -44,7 +44,11 @@ ANE_API IOReturn ane_broker_connect(struct ane_broker **broker);
 /* Ends a connection, and every instance that was made on it. NULL is allowed. */
 ANE_API void ane_broker_disconnect(struct ane_broker *broker);
 
-/* The socket of the service that this process uses; NULL when it has a machine of its own, or none yet. */
+/*
+ * The socket of the service that this process uses; NULL when it has a machine of its own. Which it is is
+ * decided here if no call has decided it yet. NULL with a sentence in ane_machine_error(): ANEMONE_SERVICE
+ * names a service that does not answer, or refuses; calls that need the engine fail with that sentence.
+ */
 ANE_API const char *ane_service_name(void);
 
 /* Who the caller is for the broker. */
@@ -77,6 +81,7 @@ struct ane_broker_compile {
     uint32_t qos;
     uint32_t force;  /* 1: also when the cache has it */
     uint32_t longer; /* 1: the longer-duration service; needs secondaryANECompilerServiceAccess.allow */
+    uint32_t look;   /* 1: only if the cache has it, else kIOReturnNotFound */
 };
 struct ane_broker_model {
     size_t size; /* set by the caller to sizeof(struct ane_broker_model) */
@@ -85,7 +90,7 @@ struct ane_broker_model {
     uint64_t compile_ns;
     uint32_t operations, descriptors;
     uint64_t main_bytes, weights_bytes, intermediate_bytes;
-    int main;          /* a descriptor of main.e5, read-only, which the caller closes */
+    int main;          /* a memory file with a copy of main.e5, which the caller closes */
     char trouble[256]; /* why the cache was not used; "" */
 };
 /*
@@ -138,7 +143,7 @@ struct ane_broker_instance {
     uint64_t program;      /* program handle: `token` of a request on a direct-path connection */
     uint64_t intermediate; /* intermediate-buffer handle: equal for instances that share one */
     uint64_t token;        /* the caller's */
-    uint32_t inputs, outputs, intermediates, procedures;
+    uint32_t inputs, outputs, intermediates, procedures; /* 0 with skip_prepare: not counted yet */
     uint64_t intermediate_bytes;
     uint32_t qos, priority, queue_index; /* what requests of it should name: quality of service, priority */
     uint32_t queue_depth;                /* granted now; the broker lowers and raises it */
@@ -173,7 +178,8 @@ ANE_API IOReturn ane_broker_create_instance_with_weights(struct ane_broker *brok
                                                          struct ane_broker_instance *instance);
 /*
  * Ends an instance; with the last one its model is no longer resident for this client. kIOReturnNotFound: it
- * has no such instance. kIOReturnBusy: adapters of it exist, or requests of it are under way.
+ * has no such instance. kIOReturnBusy: it is the last instance of a model of which adapters exist, or
+ * requests of it are under way.
  */
 ANE_API IOReturn ane_broker_release(struct ane_broker *broker, uint64_t instance);
 

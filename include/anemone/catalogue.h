@@ -12,37 +12,40 @@
 
 /*
  * ROW(with, number, Name, scalars in, struct bytes in, scalars out, struct bytes out, access, role). Sizes
- * are exact, as those of selectors. access: ANY direct-path client, or RAW, with the second access property.
+ * are exact, as those of selectors. access: ANY direct-path client; DEVICE, what every client of the device
+ * would feel: one whose task may open the device (com.apple.ane.iokit-user-access; chosen); RAW, that and the
+ * second access property.
  */
-#define ANE_CATALOGUE_METHODS(ROW, with)                                                                    \
-    ROW(with, 0x100, PowerOn, 0, 0, 0, 0, ANY, "power-domain control")                                      \
-    ROW(with, 0x101, PowerOff, 0, 0, 0, 0, ANY, "power-domain control")                                     \
-    ROW(with, 0x102, IsPowered, 0, 0, 1, 0, ANY, "power-domain control")                                    \
-    ROW(with, 0x103, LoadFirmware, 3, 0, 0, 0, ANY, "firmware image lifecycle")                             \
-    ROW(with, 0x104, ForgetFirmware, 0, 0, 0, 0, ANY, "firmware image lifecycle")                           \
-    ROW(with, 0x105, SendCommand, 0, 1040, 0, 1040, RAW, "raw firmware command injection")                  \
-    ROW(with, 0x106, SetPowerManagement, 1, 0, 0, 0, ANY, "power policy")                                   \
-    ROW(with, 0x107, SetDynamicPowerGating, 1, 0, 0, 0, ANY, "power policy")                                \
-    ROW(with, 0x108, SetPowerGatingHysteresisTime, 1, 0, 0, 0, ANY, "power policy")                         \
-    ROW(with, 0x109, SetThrottlingPercentage, 1, 0, 0, 0, ANY, "thermal throttle")                          \
-    ROW(with, 0x10a, SetDARTCacheTTL, 1, 0, 0, 0, ANY, "address-translation controls")                      \
-    ROW(with, 0x10b, FlushInactiveDARTMappings, 0, 0, 1, 0, ANY, "address-translation controls")            \
-    ROW(with, 0x10c, UnmapDartBuffers, 1, 0, 1, 0, ANY, "address-translation controls")                     \
-    ROW(with, 0x10d, ReadANERegister, 1, 0, 1, 0, RAW, "raw memory-mapped register read and write")         \
-    ROW(with, 0x10e, WriteANERegister, 2, 0, 0, 0, RAW, "raw memory-mapped register read and write")        \
-    ROW(with, 0x10f, FWSharedEventDoorbellRing, 1, 0, 0, 0, ANY, "ring the firmware shared-event doorbell") \
-    ROW(with, 0x110, AddPersistentClient, 0, 0, 0, 0, ANY, "keep the device resident")                      \
-    ROW(with, 0x111, RemovePersistentClient, 0, 0, 0, 0, ANY, "keep the device resident")                   \
-    ROW(with, 0x112, MPMMemoryMapRequest, 1, 2080, 1, 0, ANY, "the multi-process managed-memory region")    \
-    ROW(with, 0x113, MPMMemoryUnmapRequest, 0, 2080, 0, 0, ANY, "the multi-process managed-memory region")  \
-    ROW(with, 0x114, ExclaveCycle, 0, 0, 0, 0, RAW, "secure-world load and evaluate")                       \
-    ROW(with, 0x115, ExclaveLoad, 1, 0, 0, 0, RAW, "secure-world load and evaluate")                        \
-    ROW(with, 0x116, ExclaveEvaluate, 1, 0, 0, 0, RAW, "secure-world load and evaluate")                    \
-    ROW(with, 0x117, ExclaveUnload, 1, 0, 0, 0, RAW, "secure-world load and evaluate")                      \
-    ROW(with, 0x118, ExclaveReadPropertyValue, 1, 0, 1, 0, RAW, "secure-world property access")             \
-    ROW(with, 0x119, ExclaveWritePropertyValue, 2, 0, 0, 0, RAW, "secure-world property access")            \
-    ROW(with, 0x11a, GetClientsInfo, 1, 0, 0, 528, ANY, "diagnostics")                                      \
-    ROW(with, 0x11b, ShowSharedMemoryAllocations, 1, 0, 0, 528, ANY, "diagnostics")                         \
+#define ANE_CATALOGUE_METHODS(ROW, with)                                                                   \
+    ROW(with, 0x100, PowerOn, 0, 0, 0, 0, DEVICE, "power-domain control")                                  \
+    ROW(with, 0x101, PowerOff, 0, 0, 0, 0, DEVICE, "power-domain control")                                 \
+    ROW(with, 0x102, IsPowered, 0, 0, 1, 0, ANY, "power-domain control")                                   \
+    ROW(with, 0x103, LoadFirmware, 3, 0, 0, 0, DEVICE, "firmware image lifecycle")                         \
+    ROW(with, 0x104, ForgetFirmware, 0, 0, 0, 0, DEVICE, "firmware image lifecycle")                       \
+    ROW(with, 0x105, SendCommand, 0, 1040, 0, 1040, RAW, "raw firmware command injection")                 \
+    ROW(with, 0x106, SetPowerManagement, 1, 0, 0, 0, DEVICE, "power policy")                               \
+    ROW(with, 0x107, SetDynamicPowerGating, 1, 0, 0, 0, DEVICE, "power policy")                            \
+    ROW(with, 0x108, SetPowerGatingHysteresisTime, 1, 0, 0, 0, DEVICE, "power policy")                     \
+    ROW(with, 0x109, SetThrottlingPercentage, 1, 0, 0, 0, DEVICE, "thermal throttle")                      \
+    ROW(with, 0x10a, SetDARTCacheTTL, 1, 0, 0, 0, DEVICE, "address-translation controls")                  \
+    ROW(with, 0x10b, FlushInactiveDARTMappings, 0, 0, 1, 0, ANY, "address-translation controls")           \
+    ROW(with, 0x10c, UnmapDartBuffers, 1, 0, 1, 0, ANY, "address-translation controls")                    \
+    ROW(with, 0x10d, ReadANERegister, 1, 0, 1, 0, RAW, "raw memory-mapped register read and write")        \
+    ROW(with, 0x10e, WriteANERegister, 2, 0, 0, 0, RAW, "raw memory-mapped register read and write")       \
+    ROW(with, 0x10f, FWSharedEventDoorbellRing, 1, 0, 0, 0, DEVICE,                                        \
+        "ring the firmware shared-event doorbell")                                                         \
+    ROW(with, 0x110, AddPersistentClient, 0, 0, 0, 0, DEVICE, "keep the device resident")                  \
+    ROW(with, 0x111, RemovePersistentClient, 0, 0, 0, 0, DEVICE, "keep the device resident")               \
+    ROW(with, 0x112, MPMMemoryMapRequest, 1, 2080, 1, 0, ANY, "the multi-process managed-memory region")   \
+    ROW(with, 0x113, MPMMemoryUnmapRequest, 0, 2080, 0, 0, ANY, "the multi-process managed-memory region") \
+    ROW(with, 0x114, ExclaveCycle, 0, 0, 0, 0, RAW, "secure-world load and evaluate")                      \
+    ROW(with, 0x115, ExclaveLoad, 1, 0, 0, 0, RAW, "secure-world load and evaluate")                       \
+    ROW(with, 0x116, ExclaveEvaluate, 1, 0, 0, 0, RAW, "secure-world load and evaluate")                   \
+    ROW(with, 0x117, ExclaveUnload, 1, 0, 0, 0, RAW, "secure-world load and evaluate")                     \
+    ROW(with, 0x118, ExclaveReadPropertyValue, 1, 0, 1, 0, RAW, "secure-world property access")            \
+    ROW(with, 0x119, ExclaveWritePropertyValue, 2, 0, 0, 0, RAW, "secure-world property access")           \
+    ROW(with, 0x11a, GetClientsInfo, 1, 0, 0, 528, ANY, "diagnostics")                                     \
+    ROW(with, 0x11b, ShowSharedMemoryAllocations, 1, 0, 0, 528, ANY, "diagnostics")                        \
     ROW(with, 0x11c, ShowModelMemoryStatus, 1, 0, 0, 528, ANY, "diagnostics")
 
 /* The methods as numbers: ANE_CATALOGUE_PowerOn = 0x100 and so on. */

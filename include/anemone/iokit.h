@@ -149,8 +149,9 @@ ANE_API IOReturn ane_registry_property_at(io_service_t entry, uint32_t index, co
  * hints client. The connection holds the machine: ane_machine_destroy closes it first. Enters the machine,
  * and waits when the firmware has work of clients that have ended.
  * kIOReturnNoDevice: no such service, or its machine is ending. kIOReturnBadArgument: connect is NULL, or
- * there is no such task or type. kIOReturnUnsupported: the task does not have the entitlement to open, or the
- * entry is not the device.
+ * there is no such task or type. kIOReturnUnsupported: the entry is not the device, or the task does not have
+ * the entitlement to open: com.apple.ane.iokit-user-access; for a direct-path client that or
+ * com.apple.security.temporary-exception.iokit-user-client-class. The sentence names it.
  * kIOReturnNoResources: 1,024 connections are open in the process. kIOReturnNotReady: the device has not
  * started. kIOReturnNoMemory. kIOReturnNotPermitted: see above.
  */
@@ -354,7 +355,8 @@ struct ane_port_message {
  *   kIOReturnBadArgument   no such connection or method, another type of client, a size, a pointer, a value
  *   ANE_RETURN_CLOSED      the connection is closed
  *   kIOReturnNotReady      selector 0 has not been called
- *   kIOReturnNotPrivileged a method of access RAW, and the task does not have the second access property
+ *   kIOReturnNotPrivileged a method of access DEVICE or RAW, and the task does not have
+ *                          com.apple.ane.iokit-user-access, or for RAW the second access property
  *   kIOReturnNotPermitted  see above
  * Those that ask the firmware block as a command does: kIOReturnTimeout.
  *

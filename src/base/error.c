@@ -16,3 +16,10 @@ int base_fail(struct base_error *error, int code, const char *format, ...)
     }
     return -code;
 }
+
+static _Thread_local struct base_error last;
+
+struct base_error *base_error_of_thread(void)
+{
+    return &last;
+}

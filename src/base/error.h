@@ -14,4 +14,10 @@ struct base_error {
 int base_fail(struct base_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/*
+ * The calling thread's sentence, which ane_machine_error() returns: for the public calls, and for nothing
+ * below them.
+ */
+struct base_error *base_error_of_thread(void);
+
 #endif

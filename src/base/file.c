@@ -15,8 +15,7 @@
 
 #define FIRST_FREE 3 /* after the standard streams */
 
-/* The same file under a number that is not a standard stream's. -1 with errno set: the file is closed. */
-static int above_standard(int file)
+int base_file_above_standard(int file)
 {
     int moved, code;
 
@@ -35,7 +34,7 @@ int base_file_memory(const char *name, uint64_t bytes)
 
     if (!base_alloc_allowed())
         return -ENOMEM;
-    file = above_standard(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    file = base_file_above_standard(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (file < 0)
         return -errno;
     if (ftruncate(file, (off_t)bytes) ||
@@ -48,9 +47,47 @@ int base_file_memory(const char *name, uint64_t bytes)
     return file;
 }
 
+int base_file_growing(const char *name)
+{
+    int file;
+
+    if (!base_alloc_allowed())
+        return -ENOMEM;
+    file = base_file_above_standard(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    return file < 0 ? -errno : file;
+}
+
+int base_file_seal(int file, uint64_t size)
+{
+    struct stat info;
+
+    /* Sealed first: what is measured then is what it stays. */
+    if (fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) ||
+        fstat(file, &info))
+        return -errno;
+    return (uint64_t)info.st_size == size ? 0 : -EBADMSG;
+}
+
+int base_file_put(int file, const void *bytes, size_t size)
+{
+    const uint8_t *from = bytes;
+
+    while (size) {
+        ssize_t put = write(file, from, size);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return put ? -errno : -EIO;
+        from += put;
+        size -= (size_t)put;
+    }
+    return 0;
+}
+
 FILE *base_file_write(const char *path)
 {
-    int file = above_standard(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)), code;
+    int file = base_file_above_standard(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)), code;
     FILE *stream = file < 0 ? NULL : fdopen(file, "w");
 
     if (file >= 0 && !stream) {

@@ -14,6 +14,20 @@
 
 /* A memory file of `bytes` zeros whose size is sealed, or a negative errno. */
 int base_file_memory(const char *name, uint64_t bytes);
+/* An empty memory file, which grows as it is written until base_file_seal. Or a negative errno. */
+int base_file_growing(const char *name);
+/*
+ * The same file under a number that is not a standard stream's, or -1 with errno set and it is closed. Takes
+ * what socket, accept or recvmsg gave, also -1.
+ */
+int base_file_above_standard(int file);
+/*
+ * Nothing changes such a file any more, neither its size nor its bytes, through no descriptor and no mapping.
+ * -EBADMSG when it has not exactly `size` bytes, -EBUSY while it is mapped for writing.
+ */
+int base_file_seal(int file, uint64_t size);
+/* All bytes; 0 or a negative errno. */
+int base_file_put(int file, const void *bytes, size_t size);
 /* A new or emptied file for writing, or NULL with errno set. */
 FILE *base_file_write(const char *path);
 

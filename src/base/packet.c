@@ -86,9 +86,10 @@ long base_packet_receive(int socket, void *bytes, size_t room, int *fds, unsigne
     if (size < 0)
         return -errno;
     came = take_descriptors(&message, fds, most);
-    if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || came > most) {
+    /* A message without a byte reads like the end, which brings no descriptors. */
+    if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || came > most || (size == 0 && came)) {
         base_packet_close(fds, came < most ? came : most);
-        return -EMSGSIZE;
+        return size == 0 ? 0 : -EMSGSIZE;
     }
     *count = came;
     return size;

@@ -17,8 +17,9 @@
 
 #include "base/file.h"
 
-#define PATH_BYTES 4096u
-#define SEED_BYTES 32u
+#define PATH_BYTES  4096u
+#define SEED_BYTES  32u
+#define CHUNK_BYTES 65536u /* of a file that is hashed */
 /* What is signed begins with this, so that a signature for anything else is none for a program. */
 static const char subject[16] = "anemone program1";
 
@@ -190,4 +191,26 @@ bool base_signing_verify(const struct base_hashes *hashes, const struct base_sig
 void base_signing_hash(const void *bytes, size_t size, uint8_t hash[BASE_HASH_BYTES])
 {
     crypto_hash_sha256(hash, bytes, size);
+}
+
+int base_signing_hash_file(int file, uint64_t most, uint8_t hash[BASE_HASH_BYTES])
+{
+    crypto_hash_sha256_state state;
+    uint8_t part[CHUNK_BYTES];
+    uint64_t at = 0;
+    ssize_t got;
+
+    crypto_hash_sha256_init(&state);
+    while ((got = pread(file, part, sizeof(part), (off_t)at))) {
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -errno;
+        at += (uint64_t)got;
+        if (at > most)
+            return -EFBIG;
+        crypto_hash_sha256_update(&state, part, (size_t)got);
+    }
+    crypto_hash_sha256_final(&state, hash);
+    return 0;
 }

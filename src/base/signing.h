@@ -37,5 +37,7 @@ int base_signing_sign(const struct base_hashes *hashes, struct base_signature *s
 bool base_signing_verify(const struct base_hashes *hashes, const struct base_signature *signature);
 /* SHA-256. */
 void base_signing_hash(const void *bytes, size_t size, uint8_t hash[BASE_HASH_BYTES]);
+/* The same of a whole file, wherever the descriptor is. -EFBIG: above `most` bytes; or the error of read. */
+int base_signing_hash_file(int file, uint64_t most, uint8_t hash[BASE_HASH_BYTES]);
 
 #endif

@@ -7,6 +7,7 @@
 #include "compiler/compile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,24 +55,29 @@ static int folder_of(const char *model, char folder[CC_PATH_BYTES], struct base_
 }
 
 /* Whether the file is a compiled program, by its first bytes. */
-static bool is_program(FILE *file)
+static bool is_program(int file)
 {
     uint8_t head[PR_PROGRAM_HEAD_BYTES];
-    size_t size = fread(head, 1, sizeof(head), file);
+    ssize_t size = read(file, head, sizeof(head));
 
-    return pr_program_format(head, size) != PR_PROGRAM_UNKNOWN;
+    return size > 0 && pr_program_format(head, (size_t)size) != PR_PROGRAM_UNKNOWN;
 }
 
 /* Why a file that is not called .mil is not compiled. */
 static int refuse_model(const char *model, struct base_error *error)
 {
-    FILE *file = fopen(model, "rbe");
+    struct stat info;
     bool program;
+    int file;
 
-    if (!file)
+    /* A pipe must not block the compiler, and to open a device may do something. */
+    if (!stat(model, &info) && !S_ISREG(info.st_mode))
+        return base_fail(error, EINVAL, "%s: not a file and not a folder.", model);
+    file = open(model, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0)
         return base_fail(error, errno, "%s: cannot be opened: %s.", model, strerror(errno));
     program = is_program(file);
-    fclose(file);
+    close(file);
     if (program)
         return base_fail(error, EINVAL,
                          "%s: a compiled program is not compiled again; it can be run as it is.", model);
@@ -234,6 +240,7 @@ static bool keep(const char *cache, const struct cc_options *options, struct cc_
         cc_cache_remove(cache, report->key, NULL);
     if (cc_cache_add(cache, report->key, bundle, why))
         return false;
+    base_free(bundle->path);
     bundle->path = base_strdup(path);
     if (!bundle->path) {
         base_fail(why, ENOMEM, "There is no memory for a path.");
@@ -255,14 +262,16 @@ static int build(const struct cc_graph *graph, const char *model, const struct c
     int status = 0, found = 0;
 
     if (usable && !options->force) {
-        found = cc_cache_find(cache, report->key, bundle, &why);
+        found = cc_cache_find(cache, report->key, !options->leave_unsigned, bundle, &why);
         usable = found >= 0;
     }
     report->hit = found == 1;
+    if (!report->hit && options->look)
+        return base_fail(error, ENODATA, "%s: the cache does not have it.", model);
     if (!report->hit || options->report)
         status = lower(graph, model, options, &program, error);
     if (!status && !report->hit) {
-        status = cc_bundle_of(program, report->key, bundle, error);
+        status = cc_bundle_of(program, report->key, !options->leave_unsigned, bundle, error);
         if (!status && usable)
             usable = keep(cache, options, bundle, report, &why);
     } else if (status && report->hit) {
@@ -270,7 +279,8 @@ static int build(const struct cc_graph *graph, const char *model, const struct c
     }
     if (!usable)
         note(report, "The cache cannot be used, so the program was compiled in memory and is not kept", &why);
-    note_key(report);
+    if (!options->leave_unsigned)
+        note_key(report);
     if (!status && program) {
         report->text = program->report;
         program->report = NULL;
@@ -329,6 +339,25 @@ static int write_output(struct cc_bundle *bundle, const char *output, struct bas
     return bundle->path ? 0 : base_fail(error, ENOMEM, "There is no memory for a path.");
 }
 
+/* A bundle that is given; as an entry of the cache, if that is one of bundles that are not signed. */
+static int take_bundle(const char *model, const struct cc_options *options, struct cc_bundle *bundle,
+                       struct cc_report *report, struct base_error *error)
+{
+    char cache[CC_PATH_BYTES];
+    struct base_error why = {{0}};
+    int status = open_folder(model, bundle, report->key, error);
+
+    if (status || !options->leave_unsigned)
+        return status;
+    status = cc_bundle_rekey(bundle, report->key, error);
+    if (status)
+        return status;
+    if (cc_cache_folder(options->cache, cache, sizeof(cache), &why) ||
+        !keep(cache, options, bundle, report, &why))
+        note(report, "The cache cannot be used, so the bundle is not kept", &why);
+    return 0;
+}
+
 int cc_compile(const char *model, const struct cc_options *options, struct cc_bundle *bundle,
                struct cc_report *report, struct base_error *error)
 {
@@ -342,7 +371,7 @@ int cc_compile(const char *model, const struct cc_options *options, struct cc_bu
     memset(report, 0, sizeof(*report));
     memset(bundle, 0, sizeof(*bundle));
     if (is_folder(model))
-        status = open_folder(model, bundle, report->key, error);
+        status = take_bundle(model, options, bundle, report, error);
     else
         status = compile_model(model, options, bundle, report, error);
     if (!status)
@@ -378,7 +407,7 @@ int cc_compile_find(const char *model, const char *wanted, struct base_error *er
     cc_graph_destroy(graph);
     if (cc_cache_folder(wanted, cache, sizeof(cache), NULL))
         return 0;
-    status = cc_cache_find(cache, key, &bundle, NULL);
+    status = cc_cache_find(cache, key, true, &bundle, NULL);
     cc_bundle_release(&bundle);
     return status == 1;
 }

@@ -39,7 +39,14 @@ struct cc_report {
 struct cc_options {
     const char *cache; /* folder; NULL: $XDG_CACHE_HOME/anemone, else $HOME/.cache/anemone */
     bool force;        /* compile even on a hit */
+    bool look;         /* do not compile: -ENODATA when the cache does not have it */
     bool report;
+    /*
+     * The bundle is not signed, and no key is read or made: for a compiler whose caller signs. The cache then
+     * is one of such bundles. A bundle that is given goes into it too, under the key of its contents: that
+     * of its manifest is what its maker says.
+     */
+    bool leave_unsigned;
     /* Also write the bundle here; NULL: no. A bundle that is there is replaced, anything else refused. */
     const char *output;
 };
@@ -70,6 +77,13 @@ int cc_cache_folder(const char *wanted, char *path, size_t capacity, struct base
 /* Fills up to `capacity` entries; returns how many there are, or a negative errno. */
 long cc_cache_list(const char *cache, struct cc_cache_entry *entries, size_t capacity,
                    struct base_error *error);
+/*
+ * The program of a key from a cache of bundles that are not signed (leave_unsigned), checked as
+ * cc_bundle_read does: 1, with the report of its bundle (operations: 0, only a compilation counts them). 0:
+ * it is not there, or was broken and is removed. Negative: cannot be read, or `key` is not a key.
+ */
+int cc_cache_read(const char *cache, const char *key, struct cc_bundle *bundle, struct cc_report *report,
+                  struct base_error *error);
 int cc_cache_remove(const char *cache, const char *key, struct base_error *error); /* NULL key: all */
 /* Removes least recently used entries until at most `bytes` are kept, and what ended processes left. */
 int cc_cache_trim(const char *cache, uint64_t bytes, struct base_error *error);

@@ -340,11 +340,14 @@ static IOReturn exclave_leave(struct drv_client *client, struct IOExternalMethod
 
 /* Dispatch. */
 
-enum access { ACCESS_ANY, ACCESS_RAW };
+/* Keys by the access of a method. A client that the sandbox exception alone opened submits, and no more. */
+#define ACCESS_ANY    0u
+#define ACCESS_DEVICE PR_ENTITLEMENT_BIT(OPEN)
+#define ACCESS_RAW    (PR_ENTITLEMENT_BIT(OPEN) | PR_ENTITLEMENT_BIT(RAW_ACCESS))
 struct method {
     const char *name;
     uint32_t scalar_in, struct_in, scalar_out, struct_out;
-    enum access access;
+    uint32_t access; /* a set of enum pr_entitlement */
 };
 #define ROW(with, number, name, si, ti, so, to, access, role) \
     [(number)-ANE_CATALOGUE_FIRST] = {"ANE_" #name, si, ti, so, to, ACCESS_##access},
@@ -420,8 +423,9 @@ static IOReturn dispatch(struct drv_client *client, uint32_t number, struct IOEx
         return result;
     if (client->state == DRV_CLIENT_NEW)
         return drv_refuse(d, kIOReturnNotReady, "%s before ANE_DeviceOpen.", method->name);
-    if (method->access == ACCESS_RAW && !drv_identity_has(client, PR_ENTITLEMENT_BIT(RAW_ACCESS)))
-        return drv_refuse(d, kIOReturnNotPrivileged, "%s needs the second access property.", method->name);
+    result = drv_identity_require(client, method->access, method->name);
+    if (result)
+        return result;
     return handlers[number - ANE_CATALOGUE_FIRST](client, args);
 }
 

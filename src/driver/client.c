@@ -183,12 +183,12 @@ static IOReturn open_client(struct drv *d, const struct drv_identity *identity, 
     if (!made)
         return drv_refuse(d, kIOReturnNoMemory, "No memory for a client.");
     made->driver = d;
+    made->type = type;
     result = drv_identity_stamp(made, identity);
     if (result) {
         base_free(made);
         return result;
     }
-    made->type = type;
     made->number = ++d->client_number;
     made->idle = true;
     made->timeout_ns = DRV_DEFAULT_TIMEOUT_MS * DRV_MS;

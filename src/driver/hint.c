@@ -84,6 +84,20 @@ void drv_hint_init(struct drv_client *client)
     }
 }
 
+/*
+ * A client that the sandbox exception alone opened keeps the depth that was set for its task: a broker lowers
+ * it under contention. 0 stands for the depth of every client.
+ */
+static uint32_t limit_depth(const struct drv_client *client, uint32_t value)
+{
+    const struct drv_hint *newest = newest_hint(client, ANE_HINT_QUEUE_DEPTH);
+    uint32_t most = newest ? newest->value : 0;
+
+    if (!most || drv_identity_has(client, PR_ENTITLEMENT_BIT(OPEN)))
+        return value;
+    return value && value < most ? value : most;
+}
+
 IOReturn drv_hint_session(struct drv_client *client, struct IOExternalMethodArguments *args)
 {
     struct ane_session_hint_reply reply = {.session = client->token};
@@ -98,6 +112,8 @@ IOReturn drv_hint_session(struct drv_client *client, struct IOExternalMethodArgu
         return result;
     reply.hint = request.hint;
     reply.previous = get_hint(client, request.hint);
+    if (request.hint == ANE_HINT_QUEUE_DEPTH)
+        request.value = limit_depth(client, request.value);
     set_hint(client, request.hint, request.value);
     reply.value = get_hint(client, request.hint);
     drv_request_depth_changed(client->driver);

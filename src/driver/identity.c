@@ -19,11 +19,29 @@ static const uint32_t level_needs[] = {PR_ENTITLEMENT_BIT(SYSTEM_PRIORITIES), PR
 _Static_assert(sizeof(level_needs) / sizeof(level_needs[0]) == PR_PRIORITY_REALTIME_MAX + 1,
                "every level of the system's band is reserved");
 
+const char *drv_identity_key(enum pr_entitlement entitlement)
+{
+    return keys[entitlement];
+}
+
+static IOReturn refuse_open(struct drv_client *client)
+{
+    if (client->type == ANE_CLIENT_DIRECT_PATH)
+        return drv_refuse(client->driver, kIOReturnUnsupported,
+                          "Direct-path client: the caller holds neither %s nor %s.",
+                          keys[PR_ENTITLEMENT_DIRECT_CLASS], keys[PR_ENTITLEMENT_OPEN]);
+    return drv_refuse(client->driver, kIOReturnUnsupported, "%s client: the caller does not hold %s.",
+                      client->type == ANE_CLIENT_HINTS ? "Hints" : "Control", keys[PR_ENTITLEMENT_OPEN]);
+}
+
 IOReturn drv_identity_stamp(struct drv_client *client, const struct drv_identity *identity)
 {
-    if (!(identity->entitlements & PR_ENTITLEMENT_BIT(OPEN)))
-        return drv_refuse(client->driver, kIOReturnUnsupported, "The caller does not hold %s.",
-                          keys[PR_ENTITLEMENT_OPEN]);
+    uint32_t opening = PR_ENTITLEMENT_BIT(OPEN);
+
+    if (client->type == ANE_CLIENT_DIRECT_PATH)
+        opening |= PR_ENTITLEMENT_BIT(DIRECT_CLASS);
+    if (!(identity->entitlements & opening))
+        return refuse_open(client);
     client->identity = *identity;
     return kIOReturnSuccess;
 }

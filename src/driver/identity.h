@@ -5,8 +5,14 @@
 
 #include "driver/state.h"
 
-/* ANEClientInfo::create. kIOReturnUnsupported without the entitlement to open. */
+/*
+ * ANEClientInfo::create, for a client whose type is set. kIOReturnUnsupported without the entitlement to open
+ * the device; a direct-path client is opened by the sandbox exception, too.
+ */
 IOReturn drv_identity_stamp(struct drv_client *client, const struct drv_identity *identity);
+
+/* A key by its number, for messages. */
+const char *drv_identity_key(enum pr_entitlement entitlement);
 
 /* The client holds all of a set of enum pr_entitlement. */
 static inline bool drv_identity_has(const struct drv_client *client, uint32_t entitlements)

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "driver/block.h"
+#include "driver/client.h"
 #include "driver/command.h"
 #include "driver/identity.h"
 #include "driver/image.h"
@@ -72,6 +73,16 @@ IOReturn drv_program_not_found(struct drv *d, uint64_t token)
     return drv_refuse(d, kIOReturnNotFound, "There is no program 0x%" PRIx64 " for this client.", token);
 }
 
+/* A program without an owner lives for those that have it prepared: also for further clients of these. */
+static bool is_kept_by(const struct drv_program *program, const struct drv_client *client)
+{
+    const struct drv_process *process = program->processes;
+
+    while (process && process->client->identity.task != client->identity.task)
+        process = process->next_of_program;
+    return process != NULL;
+}
+
 /*
  * A second client may use a resident program only with the owner's team and code-directory hash (seeds ch.
  * 27).
@@ -80,7 +91,8 @@ struct drv_program *drv_program_find(struct drv_client *client, uint64_t token)
 {
     for (struct drv_program *program = client->driver->programs; program; program = program->next)
         if (program->token == token)
-            return program->owner && program->residency.placed && is_found(program) &&
+            return (program->owner || is_kept_by(program, client)) && program->residency.placed &&
+                           is_found(program) &&
                            (program->owner == client ||
                             drv_identity_equal(&program->identity, &client->identity))
                        ? program
@@ -417,11 +429,59 @@ IOReturn drv_program_unprepare(struct drv_client *client, const struct ane_progr
     return kIOReturnSuccess;
 }
 
+/*
+ * A process that a direct-path client of the owner's task got at its first request: no selector gives it
+ * back, so it does not keep the owner from destroying the program.
+ */
+static bool is_attached(const struct drv_process *process, const struct drv_client *owner)
+{
+    return process->client->type == ANE_CLIENT_DIRECT_PATH && !process->prepares &&
+           process->client->identity.task == owner->identity.task;
+}
+
+/* A process that keeps the owner from destroying its program; NULL: none does. */
+static const struct drv_process *other_user(const struct drv_program *program, const struct drv_client *owner)
+{
+    const struct drv_process *process = program->processes;
+
+    while (process && (process->client == owner || is_attached(process, owner)))
+        process = process->next_of_program;
+    return process;
+}
+
+static struct drv_process *idle_process(const struct drv_program *program)
+{
+    struct drv_process *process = program->processes;
+
+    while (process && process->pins)
+        process = process->next_of_program;
+    return process;
+}
+
+/*
+ * The processes of a program that is being destroyed: its owner's, and attached ones, whose clients stay
+ * until the wait is over. One that gets a request during a wait keeps the program until its client closes.
+ */
+static void end_processes(struct drv_program *program)
+{
+    struct drv_process *process;
+
+    while ((process = idle_process(program))) {
+        struct drv_client *client = process->client;
+
+        client->calls++;
+        drv_process_pin(process);
+        drv_process_end(process);
+        drv_process_unpin(process);
+        drv_process_remove(process);
+        drv_client_leave(client);
+    }
+}
+
 IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program_destroy *destroy)
 {
     struct drv *d = client->driver;
     struct drv_program *program = drv_program_find(client, destroy->token);
-    struct drv_process *process = drv_process_find(client, destroy->token);
     struct drv_deadline timer = {.timer = true, .ns = client->timeout_ns};
 
     if (!program || program->owner != client)
@@ -431,18 +491,13 @@ IOReturn drv_program_destroy(struct drv_client *client, const struct ane_program
                           destroy->token, program->instances);
     if (program->pins)
         return drv_refuse(d, kIOReturnBusy, "Program 0x%" PRIx64 " has requests under way.", destroy->token);
-    if (program->processes && (program->processes != process || process->next_of_program))
+    if (other_user(program, client))
         return drv_refuse(d, kIOReturnBusy, "Program 0x%" PRIx64 " is prepared by another client.",
                           destroy->token);
     /* One that is being loaded again, or unwired, is decided by the answer, and goes at the next reap. */
     if (program->settled)
         drv_program_set_state(program, is_at_rest(program) ? DRV_PROGRAM_UNLOADED : DRV_PROGRAM_LOADED);
-    if (process) {
-        drv_process_pin(process);
-        drv_process_end(process);
-        drv_process_unpin(process);
-        drv_process_remove(process);
-    }
+    end_processes(program);
     /* An eviction may still be ending processes of it. */
     if (program->holds)
         drv_wait(d, &program->unheld, &timer);

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/signing.h"
 #include "driver/bundle.h"
+#include "driver/identity.h"
 
 _Static_assert(sizeof(struct ane_program_signature) == sizeof(struct base_signature), "the same bytes");
 _Static_assert(sizeof(((struct ane_program_args *)0)->hash) == 2 * BASE_HASH_BYTES, "two hashes");
@@ -57,7 +58,8 @@ IOReturn drv_signature_check(struct drv_client *client, const struct ane_program
                    ? kIOReturnSuccess
                    : drv_refuse(d, kIOReturnNotPermitted,
                                 "Program create: the program is not signed for this caller: it has no "
-                                "signature, and the task is not a developer's.");
+                                "signature, and the task does not hold %s.",
+                                drv_identity_key(PR_ENTITLEMENT_RAW_IMAGES));
     if (!given)
         return drv_refuse(d, kIOReturnNotPermitted,
                           "Program create: the arguments have hashes, and no signature follows the image.");

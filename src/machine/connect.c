@@ -12,6 +12,7 @@
 
 #include "machine/internal.h"
 #include "protocol/timing.h"
+#include "service/client.h"
 
 #define CONNECTS_MAX 1024u
 #define CONNECT_BASE 0x10000u
@@ -98,6 +99,8 @@ IOReturn IOServiceOpen(io_service_t service, ane_task_t task, uint32_t type, io_
     if (!connect)
         return refuse(kIOReturnBadArgument, "IOServiceOpen was given no place for the connection.");
     *connect = 0;
+    if (svc_client_has_entry(service))
+        return svc_client_open(service, task, type, connect, mach_error());
     if (!mach_task_identity(task, &identity))
         return kIOReturnBadArgument;
     m = mach_service_hold(service, &device);
@@ -159,6 +162,8 @@ IOReturn IOServiceClose(io_connect_t connect)
     IOReturn status;
 
     mach_error_begin();
+    if (svc_client_has_connect(connect))
+        return svc_client_close(connect, mach_error());
     mach_tables_lock();
     row = find_row(connect, &status);
     if (row)
@@ -280,6 +285,8 @@ IOReturn mach_connect_call(mach_driver_entry enter, io_connect_t connect,
     struct connect *row;
     IOReturn status;
 
+    if (svc_client_has_connect(connect))
+        return mach_served_call(enter, connect, arguments);
     mach_tables_lock();
     row = find_row(connect, &status);
     if (row)

@@ -3,28 +3,30 @@
  * Calls into a machine: who may enter, the calling thread's error, and what a fork leaves to the child.
  * mach_enter clears the thread's sentence, so one that is there afterwards is of this call. A child process
  * must not touch a machine of its parent; the generation distinguishes them without a system call. Locks are
- * taken before a fork in one order, and released in the reverse one: default machine, surfaces, tables.
+ * taken before a fork in one order, and released in the reverse one: default machine, session with the
+ * service, surfaces, tables.
  */
 #include <errno.h>
 
 #include "machine/internal.h"
-
-static _Thread_local struct base_error last_error;
+#include "service/client.h"
 
 struct base_error *mach_error(void)
 {
-    return &last_error;
+    return base_error_of_thread();
 }
 
 struct base_error *mach_error_begin(void)
 {
-    last_error.text[0] = '\0';
-    return &last_error;
+    struct base_error *error = base_error_of_thread();
+
+    error->text[0] = '\0';
+    return error;
 }
 
 const char *ane_machine_error(void)
 {
-    return last_error.text;
+    return base_error_of_thread()->text;
 }
 
 /* Forks between this process and the one that loaded the library. Reading it costs no system call. */
@@ -32,11 +34,12 @@ static atomic_ulong fork_generation;
 
 /*
  * A fork while other threads hold one of the process's tables would leave the child with a table that is
- * locked for ever. So the forking thread takes them first. Order: default machine, surfaces, tables.
+ * locked for ever. So the forking thread takes them first.
  */
 static void before_fork(void)
 {
     mach_service_fork_begin();
+    svc_client_fork_begin();
     mach_surface_fork_begin();
     mach_tables_lock();
 }
@@ -45,6 +48,7 @@ static void after_fork(void)
 {
     mach_tables_unlock();
     mach_surface_fork_end(false);
+    svc_client_fork_end(false);
     mach_service_fork_end(false);
 }
 
@@ -56,6 +60,7 @@ static void in_child(void)
     mach_connect_forked();
     mach_tables_unlock();
     mach_surface_fork_end(true);
+    svc_client_fork_end(true);
     mach_service_fork_end(true);
 }
 
@@ -73,7 +78,7 @@ bool mach_is_inherited(const struct ane_machine *m)
 {
     if (atomic_load(&fork_generation) == m->family)
         return false;
-    base_fail(&last_error, EPERM, "A machine cannot be used in a forked child; make a new one there.");
+    base_fail(mach_error(), EPERM, "A machine cannot be used in a forked child; make a new one there.");
     return true;
 }
 
@@ -81,14 +86,14 @@ bool mach_enter_dead(struct ane_machine *m)
 {
     mach_error_begin();
     if (!m) {
-        base_fail(&last_error, EINVAL, "The machine is NULL.");
+        base_fail(mach_error(), EINVAL, "The machine is NULL.");
         return false;
     }
     if (mach_is_inherited(m))
         return false;
     if (mach_lock_enter(&m->lock))
         return true;
-    base_fail(&last_error, EDEADLK, "The trace function must not call the machine it traces.");
+    base_fail(mach_error(), EDEADLK, "The trace function must not call the machine it traces.");
     return false;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "machine/internal.h"
+#include "service/client.h"
 
 static IOReturn refuse_null(const char *what)
 {
@@ -76,7 +77,7 @@ IOReturn ane_event_share(io_connect_t connect, uint32_t event, ane_task_t task)
     struct drv_identity identity;
 
     mach_error_begin();
-    if (!mach_task_identity(task, &identity))
+    if (!svc_client_has_connect(connect) && !mach_task_identity(task, &identity))
         return kIOReturnBadArgument;
     return call(connect, DRV_EVENT_SHARE, input, BASE_COUNT_OF(input), NULL);
 }

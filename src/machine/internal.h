@@ -31,6 +31,7 @@ enum { MACH_LINE_ENGINE, MACH_LINE_DOORBELL, MACH_LINE_HOST, MACH_LINE_DART };
 
 struct rt_port;
 struct mach_injection;
+struct ane_port_message;
 
 struct mach_window {
     struct ane_machine *machine;
@@ -217,6 +218,10 @@ IOReturn mach_connect_call(mach_driver_entry enter, io_connect_t connect,
                            struct IOExternalMethodArguments *arguments);
 void mach_connect_forked(void);
 
+/* served.c: the same on a connection of the service. */
+IOReturn mach_served_call(mach_driver_entry enter, io_connect_t connect,
+                          const struct IOExternalMethodArguments *arguments);
+
 /* task.c: false, with a sentence, when there is no such task. */
 bool mach_task_identity(uint32_t task, struct drv_identity *identity);
 
@@ -231,11 +236,14 @@ void mach_surface_fork_end(bool child);
 
 /*
  * port.c, inside the machine's lock: room for one message (-ENOENT, -ENOSPC, with a sentence), which is given
- * back or filled.
+ * back or filled. For requests of the service the machine is NULL.
  */
 int mach_port_reserve(struct ane_machine *m, uint32_t port, struct base_error *error);
 void mach_port_cancel(uint32_t port);
 void mach_port_deliver(struct ane_machine *m, uint32_t port, const struct drv_message *message);
+void mach_port_deliver_served(uint32_t port, const struct ane_port_message *message);
+/* The service has ended, and no message of it comes any more. */
+void mach_port_end_served(void);
 /*
  * The machine ends. First: callers that wait inside for a message leave. False when called from the trace
  * function. Last: no port serves it any more.

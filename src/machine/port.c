@@ -3,7 +3,8 @@
  * Wake ports: where asynchronous requests complete. A port is a row of the process's table, named by number;
  * a stale number finds nothing, so a message for a port that was released is dropped.
  *
- * From its first request on a port serves one machine, until that ends. A message has its place from the
+ * From its first request on a port serves one machine, until that ends, or the service, whose messages come
+ * from outside. A message has its place from the
  * moment its request is taken (`reserved`), so none is ever lost and none waits for room.
  *
  * Everything here is under the lock of the tables. A receiver waits in one of two ways: outside, on a word
@@ -43,6 +44,7 @@ struct port {
     uint32_t turns; /* how often the row was used */
     int descriptor; /* -1 until it is asked for */
     struct ane_machine *machine;
+    bool served;       /* it serves the service */
     unsigned reserved; /* messages that will come */
     bool woken;        /* a receiver is to return without a message */
     unsigned first, count;
@@ -51,6 +53,7 @@ struct port {
 };
 
 static struct port port_table[PORTS_MAX];
+static bool service_ended; /* no message of the service comes any more */
 
 static struct port *find_port(ane_port_t id)
 {
@@ -83,7 +86,7 @@ int ane_port_create(ane_port_t *port)
         row->descriptor = -1;
         row->machine = NULL;
         row->reserved = row->first = row->count = 0;
-        row->woken = false;
+        row->woken = row->served = false;
         id = PORT_BASE + row->turns % TURNS * PORTS_MAX + i;
     }
     mach_tables_unlock();
@@ -302,6 +305,9 @@ static int receive(ane_port_t port, struct ane_port_message *message, uint64_t t
         held = row->machine && mach_hold_locked(row->machine);
         if (row->machine && !held && !row->reserved)
             return base_fail(mach_error(), ENODEV, "The machine of port %u is being destroyed.", port);
+        if (row->served && service_ended && !row->reserved)
+            return base_fail(mach_error(), ENODEV, "The service whose messages come to port %u has ended.",
+                             port);
         status = wait_once(row, held ? row->machine : NULL, &wall, &closed);
         if (status == -EPERM)
             return status;
@@ -333,7 +339,7 @@ int mach_port_reserve(struct ane_machine *m, ane_port_t port, struct base_error 
     row = find_port(port);
     if (!row)
         status = base_fail(error, ENOENT, "There is no wake port %u; it may have been released.", port);
-    else if (row->machine && row->machine != m)
+    else if ((row->machine && row->machine != m) || (row->served && m))
         status = base_fail(error, ENOENT, "Wake port %u serves another machine.", port);
     else if (row->reserved + row->count == MESSAGES)
         status =
@@ -342,7 +348,9 @@ int mach_port_reserve(struct ane_machine *m, ane_port_t port, struct base_error 
                       port, row->count, row->reserved, MESSAGES);
     else
         row->reserved++;
-    if (!status && !row->machine) {
+    if (!status && !m) {
+        row->served = true;
+    } else if (!status && !row->machine) {
         notify_all(row); /* none is inside yet: they look again, and go inside */
         row->machine = m;
     }
@@ -354,7 +362,7 @@ int mach_port_reserve(struct ane_machine *m, ane_port_t port, struct base_error 
 static void end_reservation(struct port *row)
 {
     row->reserved--;
-    if (row->machine->ending && !row->reserved)
+    if (row->machine && row->machine->ending && !row->reserved)
         notify_all(row);
 }
 
@@ -367,8 +375,10 @@ void mach_port_cancel(ane_port_t port)
     if (row) {
         end_reservation(row);
         /* A call that failed binds nothing. */
-        if (!row->reserved && !row->count && !row->receivers)
+        if (!row->reserved && !row->count && !row->receivers) {
             row->machine = NULL;
+            row->served = false;
+        }
     }
     mach_tables_unlock();
 }
@@ -386,19 +396,42 @@ static struct ane_port_message make_message(const struct ane_machine *m, const s
     return made;
 }
 
-void mach_port_deliver(struct ane_machine *m, ane_port_t port, const struct drv_message *message)
+/* A message takes the place that was reserved for it. */
+static void deliver(ane_port_t port, const struct ane_port_message *message)
 {
     struct port *row;
 
     mach_tables_lock();
     row = find_port(port);
     if (row) {
-        row->message[(row->first + row->count) % MESSAGES] = make_message(m, message);
+        row->message[(row->first + row->count) % MESSAGES] = *message;
         if (row->count++ == 0)
             show_messages(row);
         notify_first(row);
         end_reservation(row);
     }
+    mach_tables_unlock();
+}
+
+void mach_port_deliver(struct ane_machine *m, ane_port_t port, const struct drv_message *message)
+{
+    const struct ane_port_message made = make_message(m, message);
+
+    deliver(port, &made);
+}
+
+void mach_port_deliver_served(ane_port_t port, const struct ane_port_message *message)
+{
+    deliver(port, message);
+}
+
+void mach_port_end_served(void)
+{
+    mach_tables_lock();
+    service_ended = true;
+    for (uint32_t i = 0; i < PORTS_MAX; i++)
+        if (port_table[i].state != PORT_FREE && port_table[i].served)
+            notify_all(&port_table[i]);
     mach_tables_unlock();
 }
 
@@ -434,4 +467,5 @@ void mach_port_forked(void)
         port_table[i].receivers = NULL;
         port_table[i].machine = NULL;
     }
+    service_ended = false;
 }

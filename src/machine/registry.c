@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry's public calls: each finds the machine by the entry's number and asks its driver, inside. */
+/*
+ * The registry's public calls: each finds the machine by the entry's number and asks its driver, inside; an
+ * entry of the service is a message to it.
+ */
 #include <anemone/iokit.h>
 
 #include <errno.h>
 #include <string.h>
 
 #include "machine/internal.h"
+#include "service/client.h"
 
 static IOReturn refuse(IOReturn status, const char *sentence)
 {
@@ -46,9 +50,12 @@ static void leave(struct ane_machine *m)
 io_service_t ane_registry_root(io_service_t entry)
 {
     io_service_t root = 0;
+    struct ane_machine *m;
     IOReturn status;
-    struct ane_machine *m = enter(entry, &status);
 
+    if (svc_client_has_entry(entry))
+        return svc_client_root(entry, mach_error_begin());
+    m = enter(entry, &status);
     if (m) {
         root = mach_service_number(m, DRV_REGISTRY_ROOT);
         leave(m);
@@ -60,9 +67,12 @@ io_service_t ane_registry_child(io_service_t entry, uint32_t index)
 {
     uint32_t child = DRV_REGISTRY_NONE;
     io_service_t number = 0;
+    struct ane_machine *m;
     IOReturn status;
-    struct ane_machine *m = enter(entry, &status);
 
+    if (svc_client_has_entry(entry))
+        return svc_client_child(entry, index, mach_error_begin());
+    m = enter(entry, &status);
     if (!m)
         return 0;
     child = drv_registry_child(m->driver, mach_service_entry(entry), index);
@@ -75,9 +85,12 @@ io_service_t ane_registry_child(io_service_t entry, uint32_t index)
 const char *ane_registry_name(io_service_t entry)
 {
     const char *name = NULL;
+    struct ane_machine *m;
     IOReturn status;
-    struct ane_machine *m = enter(entry, &status);
 
+    if (svc_client_has_entry(entry))
+        return svc_client_name(entry, mach_error_begin());
+    m = enter(entry, &status);
     if (m) {
         name = drv_registry_name(m->driver, mach_service_entry(entry));
         leave(m);
@@ -95,6 +108,8 @@ IOReturn ane_registry_property_at(io_service_t entry, uint32_t index, const char
     mach_error_begin();
     if (!key || !value)
         return refuse(kIOReturnBadArgument, "A registry property needs places for its key and its value.");
+    if (svc_client_has_entry(entry))
+        return svc_client_property(entry, index, key, value, mach_error());
     m = enter(entry, &status);
     if (!m)
         return status;

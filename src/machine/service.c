@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "machine/internal.h"
+#include "service/client.h"
 #include "trace/file.h"
 
 /*
@@ -168,13 +169,25 @@ static int environment_config(struct ane_machine_config *config)
     return trace && trace[0] ? open_default_trace(trace, config) : 0;
 }
 
+static int refuse_served(void)
+{
+    return base_fail(mach_error(), EREMOTE,
+                     "This process uses the service at %s and has no machine of its own; with "
+                     "ANEMONE_SERVICE=none it has one.",
+                     svc_client_path());
+}
+
+/* A configuration is for a machine of this process: with one it does not look for a service. */
 static int make_default(const struct ane_machine_config *config)
 {
     struct ane_machine_config own;
     int result;
 
     if (config)
-        return ane_machine_create(config, &default_machine);
+        return svc_client_decline() ? ane_machine_create(config, &default_machine) : refuse_served();
+    result = svc_client_decide(mach_error());
+    if (result)
+        return result < 0 ? -ENODEV : refuse_served();
     result = environment_config(&own);
     if (result)
         return result;
@@ -234,6 +247,11 @@ io_service_t IOServiceGetMatchingService(uint32_t main_port, const void *matchin
         base_fail(mach_error(), ENOENT, "The matching dictionary is that of neither %s nor %s.",
                   matching_name[0], matching_name[1]);
         return 0;
+    }
+    switch (svc_client_decide(mach_error())) {
+    case 0: break;
+    case 1: return svc_client_find(name, mach_error());
+    default: return 0;
     }
     if (ane_machine_default(NULL, &machine) || !machine->service)
         return 0;

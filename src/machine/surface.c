@@ -4,6 +4,9 @@
  * task that made it. Other tasks may use it after its owner has shared it with them. A machine that uses one
  * attaches its file as a bank of physical memory; the bank exists as long as the driver holds the surface.
  *
+ * A surface that the service has made is in a table of its own, under the service's id: its file is mapped
+ * here, and clients of task 0 on a machine of this process may use it as well.
+ *
  * The row of a surface ends with the later of two: its release, and its last attachment. Both happen under
  * the table's lock, which may be taken inside a machine's lock, never around it.
  */
@@ -17,12 +20,13 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "machine/internal.h"
+#include "service/client.h"
 
 #define SURFACES_MAX  4096u
-#define TURNS         (1u << 20) /* an id is row + turn * SURFACES_MAX, in 32 bits */
+#define TURNS         (1u << 19) /* an id is row + turn * SURFACES_MAX, and the service's bit */
 #define SURFACE_BYTES (1ull << 32)
 #define POPULATED     (16u << 20) /* a surface up to this has its pages at once, a larger one when used */
-_Static_assert(SURFACES_MAX *(uint64_t)TURNS == 1ull << 32, "row and turn fill an id");
+_Static_assert(SURFACES_MAX *TURNS == PR_SERVICE_SURFACE_BIT, "row and turn fill an id, without the bit");
 
 struct attachment {
     struct attachment *next;
@@ -41,7 +45,8 @@ struct share {
 struct surface {
     bool taken;    /* the row is in use */
     bool live;     /* not released */
-    uint32_t turn; /* modulo TURNS */
+    uint32_t turn; /* modulo TURNS; of this process's own */
+    uint32_t id;
     ane_task_t task;
     int file;
     size_t asked, bytes;
@@ -52,14 +57,20 @@ struct surface {
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct surface table[SURFACES_MAX];
+static struct surface served_table[SURFACES_MAX]; /* by the row that the service has for each */
 static unsigned last_row; /* rows are used round-robin, so that a stale id stays stale for long */
+
+static bool is_served(uint32_t id)
+{
+    return (id & PR_SERVICE_SURFACE_BIT) != svc_client_surface_bit();
+}
 
 /* NULL for a stale id, whose turn is an earlier one. */
 static struct surface *find_surface(uint32_t id)
 {
-    struct surface *surface = &table[id % SURFACES_MAX];
+    struct surface *surface = &(is_served(id) ? served_table : table)[id % SURFACES_MAX];
 
-    return id && surface->taken && surface->turn == id / SURFACES_MAX ? surface : NULL;
+    return surface->taken && surface->id == id ? surface : NULL;
 }
 
 static void end_if_unused(struct surface *surface)
@@ -70,17 +81,13 @@ static void end_if_unused(struct surface *surface)
     surface->taken = false;
 }
 
-/* 0 or a negative errno. */
-static int make_file(struct surface *surface)
+/* 0 or a negative errno, and the file is closed. */
+static int map_file(struct surface *surface, int file)
 {
-    void *base;
-    int file = base_file_memory("anemone-surface", surface->bytes);
-
-    if (file < 0)
-        return file;
-    base = base_alloc_allowed() ? mmap(NULL, surface->bytes, PROT_READ | PROT_WRITE,
-                                       MAP_SHARED | (surface->bytes <= POPULATED ? MAP_POPULATE : 0), file, 0)
-                                : MAP_FAILED;
+    void *base = base_alloc_allowed()
+                     ? mmap(NULL, surface->bytes, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | (surface->bytes <= POPULATED ? MAP_POPULATE : 0), file, 0)
+                     : MAP_FAILED;
     if (base == MAP_FAILED) {
         close(file);
         return -ENOMEM;
@@ -104,6 +111,23 @@ static struct surface *free_row(void)
     return NULL;
 }
 
+/* 0 or a negative errno. */
+static int make_file(struct surface *surface)
+{
+    int file = base_file_memory("anemone-surface", surface->bytes);
+
+    return file < 0 ? file : map_file(surface, file);
+}
+
+static void begin_row(struct surface *surface, ane_task_t task, uint32_t id)
+{
+    surface->taken = surface->live = true;
+    surface->task = task;
+    surface->id = id;
+    surface->attachments = NULL;
+    surface->shares = NULL;
+}
+
 /* With the table locked. */
 static int add(ane_task_t task, size_t bytes, uint32_t *id, struct base_error *error)
 {
@@ -119,13 +143,55 @@ static int add(ane_task_t task, size_t bytes, uint32_t *id, struct base_error *e
     if (status)
         return base_fail(error, -status, "Surface create: a memory file of %zu bytes could not be made: %s.",
                          bytes, strerror(-status));
-    surface->taken = surface->live = true;
-    surface->task = task;
     surface->turn = (surface->turn + 1) % TURNS;
-    surface->attachments = NULL;
-    surface->shares = NULL;
-    *id = (uint32_t)(surface - table) + surface->turn * SURFACES_MAX;
+    *id = ((uint32_t)(surface - table) + surface->turn * SURFACES_MAX) | svc_client_surface_bit();
+    begin_row(surface, task, *id);
     return 0;
+}
+
+/*
+ * With the table locked: the row of a surface that the service has made. It is taken if a machine of this
+ * process still uses the one that was in it. The file is the row's, or closed.
+ */
+static int add_served(ane_task_t task, size_t bytes, uint32_t id, int file, struct base_error *error)
+{
+    struct surface *surface = &served_table[id % SURFACES_MAX];
+    int status;
+
+    if (surface->taken) {
+        close(file);
+        return base_fail(error, EBUSY,
+                         "Surface create: a machine of this process still uses surface %u, which was "
+                         "released and whose place the new one has; try again.",
+                         surface->id);
+    }
+    surface->asked = bytes;
+    surface->bytes = pr_round_up(bytes, PR_PAGE_BYTES);
+    status = map_file(surface, file);
+    if (status)
+        return base_fail(error, -status, "Surface create: the service's %zu bytes could not be mapped: %s.",
+                         bytes, strerror(-status));
+    begin_row(surface, task, id);
+    return 0;
+}
+
+/* Without the lock: the service is asked meanwhile. */
+static int create_served(ane_task_t task, size_t bytes, uint32_t *id, struct base_error *error)
+{
+    uint32_t made;
+    int file, status;
+
+    status = svc_client_surface_create(task, bytes, &made, &file, error);
+    if (status)
+        return status;
+    pthread_mutex_lock(&table_lock);
+    status = add_served(task, bytes, made, file, error);
+    pthread_mutex_unlock(&table_lock);
+    if (status)
+        svc_client_surface_release(made);
+    else
+        *id = made;
+    return status;
 }
 
 int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id)
@@ -139,10 +205,15 @@ int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id)
     *id = 0;
     if (!bytes || bytes > SURFACE_BYTES)
         return base_fail(error, EINVAL, "Surface create: %zu bytes; 1 byte to 4 GiB are possible.", bytes);
+    switch (svc_client_serves(task, error)) {
+    case 0: break;
+    case 1: return create_served(task, bytes, id, error);
+    default: return -ENODEV;
+    }
     if (!mach_task_identity(task, &identity))
         return -EINVAL;
     pthread_mutex_lock(&table_lock);
-    status = add(task, bytes, id, error);
+    status = add(identity.task, bytes, id, error);
     pthread_mutex_unlock(&table_lock);
     return status;
 }
@@ -329,6 +400,8 @@ void ane_surface_release(uint32_t id)
     pthread_mutex_lock(&table_lock);
     ended = end_client_view(id);
     pthread_mutex_unlock(&table_lock);
+    if (ended && is_served(id))
+        svc_client_surface_release(id);
     while (ended && (m = hold_next(id))) {
         if (mach_enter(m)) {
             drv_surface_released(m->driver, id);
@@ -370,6 +443,17 @@ static int attach(struct surface *surface, struct ane_machine *m, struct soc_buf
     return 0;
 }
 
+static bool may_use(struct surface *surface, uint32_t task)
+{
+    return surface->task == task || *share_of(surface, task);
+}
+
+/* In the service's process tasks are processes: what is another's never existed. */
+static bool is_hidden(struct surface *surface, uint32_t task)
+{
+    return svc_client_surface_bit() && !may_use(surface, task);
+}
+
 int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, struct soc_buffer *buffer,
                      struct base_error *error)
 {
@@ -378,9 +462,9 @@ int mach_surface_get(struct ane_machine *m, uint32_t id, uint32_t task, struct s
 
     pthread_mutex_lock(&table_lock);
     surface = find_surface(id);
-    if (!surface || !surface->live) {
+    if (!surface || !surface->live || is_hidden(surface, task)) {
         status = base_fail(error, ENOENT, "There is no surface %u.", id);
-    } else if (surface->task != task && !*share_of(surface, task)) {
+    } else if (!may_use(surface, task)) {
         status =
             base_fail(error, EPERM,
                       "Surface %u belongs to another task, which has not shared it with task %u.", id, task);
@@ -414,15 +498,21 @@ void mach_surface_put(struct ane_machine *m, uint32_t id)
     pthread_mutex_unlock(&table_lock);
 }
 
+static void detach_all(struct surface *rows, const struct ane_machine *m)
+{
+    for (unsigned i = 0; i < SURFACES_MAX; i++) {
+        struct attachment **link = rows[i].taken ? attachment_of(&rows[i], m) : NULL;
+
+        if (link && *link)
+            detach(&rows[i], link);
+    }
+}
+
 void mach_surfaces_detach(struct ane_machine *m)
 {
     pthread_mutex_lock(&table_lock);
-    for (unsigned i = 1; i < SURFACES_MAX; i++) {
-        struct attachment **link = table[i].taken ? attachment_of(&table[i], m) : NULL;
-
-        if (link && *link)
-            detach(&table[i], link);
-    }
+    detach_all(table, m);
+    detach_all(served_table, m);
     pthread_mutex_unlock(&table_lock);
 }
 
@@ -431,18 +521,26 @@ void mach_surface_fork_begin(void)
     pthread_mutex_lock(&table_lock);
 }
 
+static void forget_all(struct surface *rows)
+{
+    for (unsigned i = 0; i < SURFACES_MAX; i++)
+        if (rows[i].taken) {
+            close(rows[i].file);
+            rows[i].taken = rows[i].live = false;
+            rows[i].attachments = NULL;
+            rows[i].shares = NULL;
+        }
+}
+
 /*
  * In the child: the files go, the addresses stay mapped, so that pointers of the parent's time still point to
  * memory.
  */
 void mach_surface_fork_end(bool child)
 {
-    for (unsigned i = 1; child && i < SURFACES_MAX; i++)
-        if (table[i].taken) {
-            close(table[i].file);
-            table[i].taken = table[i].live = false;
-            table[i].attachments = NULL;
-            table[i].shares = NULL;
-        }
+    if (child) {
+        forget_all(table);
+        forget_all(served_table);
+    }
     pthread_mutex_unlock(&table_lock);
 }

@@ -3,6 +3,8 @@
  * The broker's messages: between a client and the broker, between the service and the broker, and between the
  * broker and the compile service (chosen; on the device these are cross-process calls). Form, limits and
  * replies are those of protocol/service.h, with another magic. Text fields end with a NUL within the field.
+ * A reply to SUBMIT with a status has its body too, before the sentence. A connection that the broker has no
+ * room for gets one reply of type 0, and is closed.
  *
  * A method has the key that a caller needs, and the tier that admits it. The argument lists are those of the
  * daemon's create-instance method (facts: guide section 2).
@@ -25,13 +27,34 @@ struct pr_broker_none {
     char nothing;
 };
 
+/* What the broker has room for, and keeps (chosen). */
+#define PR_BROKER_CLIENTS     256u           /* connections */
+#define PR_BROKER_TASK        8u             /* of one process */
+#define PR_BROKER_USER        64u            /* of one user, the service's own user excepted */
+#define PR_BROKER_INSTANCES   128u           /* of one connection */
+#define PR_BROKER_MODELS      32u            /* compiled models beside those in use */
+#define PR_BROKER_MODEL_BYTES (256ull << 20) /* of these together */
+#define PR_BROKER_IMAGE_BYTES (1ull << 30)   /* of an image, a model, or the weight files of an adapter */
+
 /*
- * Tiers. A client is in the first whose condition holds: it belongs to another user than the service
- * (PER_USER); it holds a key of the restricted methods (RESTRICTED); any other that is admitted.
+ * Queue depth under contention (chosen): when several processes have sent requests within the last
+ * PR_BROKER_ACTIVE_MS, each has its part of the depth of one.
+ */
+#define PR_BROKER_ACTIVE_MS 1000u
+#define PR_BROKER_DEPTH     24u /* requests of one client at once: the driver's limit */
+static inline uint32_t pr_broker_depth(uint32_t active)
+{
+    return active < 2 ? PR_BROKER_DEPTH : active > PR_BROKER_DEPTH ? 1 : PR_BROKER_DEPTH / active;
+}
+
+/*
+ * Tiers. A client is in the first whose condition holds: it holds a key of a restricted method (RESTRICTED);
+ * it belongs to another user than the service (PER_USER); any other that is admitted. So a restricted method
+ * is served to the restricted tier alone, whoever the user is.
  */
 #define PR_BROKER_TIER_LIST(X)                                                                          \
-    X(PER_USER, "per-user", "clients of users other than the service's; served as by their own broker") \
     X(RESTRICTED, "restricted", "holders of adapterWeight, processModelShare or aggressivePowerSaving") \
+    X(PER_USER, "per-user", "clients of users other than the service's; served as by their own broker") \
     X(UNRESTRICTED, "unrestricted", "every other client that is admitted")
 enum pr_broker_tier {
 #define X(id, name, what) PR_BROKER_TIER_##id,
@@ -67,6 +90,8 @@ enum pr_broker_method {
 enum pr_broker_compile_flags {
     PR_BROKER_COMPILE_FORCE = 1u << 0, /* also when the cache has it */
     PR_BROKER_COMPILE_LONG = 1u << 1,  /* the longer-duration service; needs SECONDARY_COMPILER */
+    PR_BROKER_COMPILE_LOOK = 1u << 2,  /* only if the cache has it; else kIOReturnNotFound */
+    PR_BROKER_COMPILE_FLAGS = (1u << 3) - 1,
 };
 struct pr_broker_compile {
     uint32_t qos;
@@ -109,8 +134,9 @@ struct pr_broker_load {
     char name[PR_BROKER_NAME]; /* of the instance, for messages; "" takes the model's */
 };
 /* One weight file: where its bytes go in the base model's weights, and where they are in the memory file. */
+#define PR_BROKER_FILE_ALIGN 64u /* of both; that of struct ane_instance_weights */
 struct pr_broker_file {
-    uint64_t target, offset, size; /* multiples of 64, but for the size */
+    uint64_t target, offset, size;
 };
 struct pr_broker_adapter {
     struct pr_broker_load load; /* `model` is the base-model identifier, of a resident model */
@@ -162,11 +188,15 @@ struct pr_broker_info {
 
 /* ---- Between the service and the broker, on the broker's first socket ---- */
 
-/* X(id, number, body, descriptors, direction, what); no replies. */
+/*
+ * X(id, number, body, descriptors, direction, what); no replies. The service keeps a copy of the socket of
+ * CLIENT, to end it with the client's session; so the broker shuts it down before it closes its own.
+ */
 #define PR_BROKER_NOTICES(X)                                                                               \
     X(CLIENT, 64, client, 1, TO_BROKER, "a client; the descriptor is its socket")                          \
     X(COMPILER, 65, compiler, 1, TO_BROKER, "a compile service has started; the descriptor is its socket") \
-    X(TIER, 66, tier_notice, 0, TO_SERVICE, "the tier that a client was admitted to, for the status")
+    X(TIER, 66, tier_notice, 0, TO_SERVICE, "the tier that a client was admitted to, for the status")      \
+    X(ACTIVE, 67, active_notice, 0, TO_BROKER, "a client has sent requests since the service last looked")
 enum pr_broker_notice {
 #define X(id, number, body, descriptors, direction, what) PR_BROKER_NOTICE_##id = (number),
     PR_BROKER_NOTICES(X)
@@ -188,10 +218,19 @@ struct pr_broker_compiler {
 struct pr_broker_tier_notice {
     uint32_t task, tier;
 };
+struct pr_broker_active_notice {
+    uint32_t task, reserved;
+};
 
 /* ---- Between the broker and a compile service ---- */
 
-/* X(id, number, request body, reply body, descriptors in, out, what) */
+/*
+ * X(id, number, request body, reply body, descriptors in, out, what). The broker has at most
+ * PR_COMPILE_WORKERS compilations with a compile service, and keeps the others: a service that ends loses no
+ * more. Replies come as they end, with the order's serial.
+ * A model that the compiler refuses is kIOReturnBadArgument; one on which its worker ended, or used up a
+ * limit, kIOReturnAborted; one that a partition does not have, kIOReturnNotFound.
+ */
 #define PR_COMPILE_MESSAGES(X)                                                                        \
     X(COMPILE, 128, order, model, 1, 2,                                                               \
       "the descriptor is the model's folder; the reply's are memory files: main.e5 and weights.bin")  \
@@ -224,6 +263,16 @@ struct pr_broker_order_purge {
 #define PR_COMPILE_LIMITS(X)              \
     X(ORDINARY, 0, 60u, 120u, 8ull << 30) \
     X(LONGER_DURATION, 1, 900u, 1800u, 32ull << 30)
+/*
+ * Of each compile service (chosen): orders under way at once; of these, orders of one user; orders that wait
+ * or are under way; bytes of a file that a worker writes; open files of a worker. Orders that wait are taken
+ * by quality of service, then by arrival.
+ */
+#define PR_COMPILE_WORKERS      4u
+#define PR_COMPILE_WORKERS_USER 3u
+#define PR_COMPILE_ORDERS       128u
+#define PR_COMPILE_FILE_BYTES   (4ull << 30)
+#define PR_COMPILE_FILES        64u
 /*
  * The wait of a client after its nth failure in a row: doubled from the first, up to the last; milliseconds.
  */

@@ -17,6 +17,15 @@
  * Everything in the ring may be changed by the client at any time. The service copies a call once, checks the
  * copy and uses the copy; it reads no index or size from the ring twice.
  *
+ * A call has the codes and sentences of one in the machine's own process. For that, an argument that is NULL
+ * (`absent`), or that has more than the ring has room for, is NULL with its true size in the call that the
+ * service makes: the driver refuses it. And `scalar_out` and `out` hold the caller's bytes when the call is
+ * posted: the service's copy begins with them and is written back whole, so that an output that a call does
+ * not write stays as it was.
+ *
+ * When a session ends the service answers the calls that are posted, and sets `magic` of the head to 0: no
+ * slot is served from then on.
+ *
  * Completions of asynchronous calls are a ring of records: the service writes record `produced` modulo their
  * number and then raises `produced`; the client reads and raises `consumed`. The service never waits for the
  * client there: a call whose record might not find room is refused.
@@ -53,6 +62,15 @@ enum pr_ring_event {
     PR_RING_EVENT_RELEASE, /* event */
 };
 
+/* Arguments that are NULL. */
+enum pr_ring_absent {
+    PR_RING_NO_SCALARS_IN = 1u << 0,
+    PR_RING_NO_STRUCT_IN = 1u << 1,
+    PR_RING_NO_SCALARS_OUT = 1u << 2,
+    PR_RING_NO_STRUCT_OUT = 1u << 3,
+    PR_RING_NO_REFERENCE = 1u << 4,
+};
+
 struct pr_ring_slot {
     uint32_t state;          /* +0x000 enum pr_ring_state; atomic */
     uint32_t client_asleep;  /* +0x004 futex */
@@ -65,7 +83,8 @@ struct pr_ring_slot {
     uint32_t port;                  /* +0x028 ASYNC: the client's, returned in the record */
     uint32_t references;            /* of `reference` */
     int32_t result;                 /* +0x030 IOReturn; of the service, as what follows but the inputs */
-    uint32_t reserved[3];
+    uint32_t absent;                /* +0x034 a set of enum pr_ring_absent; of the client */
+    uint32_t reserved[2];
     uint64_t reference[PR_RING_REFERENCES]; /* +0x040 */
     uint64_t scalar_in[PR_RING_SCALARS];    /* +0x060 */
     uint64_t scalar_out[PR_RING_SCALARS];   /* +0x0e0 */
@@ -99,7 +118,11 @@ struct pr_ring_head {
 #define PR_RING_SLOTS_AT       (PR_RING_COMPLETIONS_AT + PR_RING_RECORDS)
 #define PR_RING_BYTES          (PR_RING_SLOTS_AT + PR_RING_SLOTS * sizeof(struct pr_ring_slot))
 
-/* How long a side spins at most before it sleeps; how long one of a blessed client (Table 27.8) does. */
+/*
+ * How long a side spins at most before it sleeps; how long one of a blessed client (Table 27.8) does. After
+ * the first of these times it yields its processor at each turn: the other side may be waiting for that one.
+ */
+#define PR_RING_SPIN_ALONE_NS   300u
 #define PR_RING_SPIN_NS         50000u
 #define PR_RING_SPIN_BLESSED_NS 1000000u
 

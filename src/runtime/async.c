@@ -5,6 +5,9 @@
  * of two ways: at the port, which drives the machine, while a request is under way; else on a condition.
  * Whoever changes something that it may wait for wakes it in the way it waits (e5_async_unlock_changed).
  *
+ * A request through the broker has no message at a port: the call waits for it. A second thread makes these
+ * calls, one at a time, the oldest stream's first, and leaves each outcome with its stream.
+ *
  * An event's value that a stream was to signal is lost when the stream fails or its time passes: what waits
  * for it fails too, and does not wait for ever. What waits for a smaller value, which another stream is still
  * to signal, goes on waiting.
@@ -34,6 +37,7 @@ static struct {
     unsigned running;                  /* requests under way */
     uint64_t last_id;
     bool started;   /* there is a thread */
+    bool sending;   /* there is one for the broker, too */
     bool receiving; /* it waits at the port, or is about to */
     ane_port_t port;
 } service;
@@ -222,6 +226,69 @@ static void fail(e5rt_execution_stream_t stream, int64_t status)
              e5rt_get_last_error_message());
 }
 
+static void send_to_broker(e5rt_execution_stream_t stream)
+{
+    e5rt_execution_stream_operation_t operation = stream->slot[stream->submission.at].operation;
+    int64_t status;
+
+    stream->submission.state = E5_SENDING;
+    pthread_mutex_unlock(&lock);
+    status = e5_operation_send(operation);
+    pthread_mutex_lock(&lock);
+    stream->submission.state = E5_ARRIVED;
+    if (status)
+        fail(stream, status);
+    e5_async_unlock_changed();
+    pthread_mutex_lock(&lock);
+}
+
+static void *serve_queue(void *argument)
+{
+    (void)argument;
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        e5rt_execution_stream_t stream = service.submitted;
+
+        while (stream && stream->submission.state != E5_QUEUED)
+            stream = stream->submission.next;
+        if (stream)
+            send_to_broker(stream);
+        else
+            pthread_cond_wait(&changed, &lock);
+    }
+    return NULL;
+}
+
+/* A thread for as long as the process lives, which takes no signals. */
+static bool make_thread(void *(*run)(void *))
+{
+    sigset_t all, before;
+    pthread_t thread;
+    int status;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    status = base_alloc_allowed() ? pthread_create(&thread, NULL, run, NULL) : EAGAIN;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (status) {
+        e5_fail(E5RT_NO_MEMORY, "No thread could be made for submitted streams.");
+        return false;
+    }
+    pthread_detach(thread);
+    return true;
+}
+
+static void queue_operation(e5rt_execution_stream_t stream)
+{
+    service.sending = service.sending || make_thread(serve_queue);
+    if (!service.sending) {
+        fail(stream, E5RT_NO_MEMORY);
+        return;
+    }
+    stream->submission.state = E5_QUEUED;
+    pthread_cond_broadcast(&changed);
+}
+
 /*
  * Sends the next operation, without the lock. Its message may come, and the service thread may take it and
  * all that follows, before this thread has the lock again.
@@ -234,6 +301,10 @@ static void begin_operation(e5rt_execution_stream_t stream)
     const ane_port_t port = service.port;
     int64_t status;
 
+    if (e5_device_is_brokered(&operation->library->program)) {
+        queue_operation(stream);
+        return;
+    }
     stream->submission.state = E5_SENDING;
     service.running++;
     pthread_mutex_unlock(&lock);
@@ -318,7 +389,7 @@ static void end_operation(e5rt_execution_stream_t stream, const struct ane_port_
 static void expire(e5rt_execution_stream_t stream)
 {
     struct e5_submission *submission = &stream->submission;
-    const bool pending = submission->state == E5_PENDING;
+    const bool pending = submission->state == E5_PENDING || submission->state == E5_QUEUED;
 
     e5_fail(E5RT_INVALID_OPERATION, "The stream was not done in time: operation %zu of %zu, %s, %s.",
             submission->at + 1, stream->count, stream->slot[submission->at].operation->name,
@@ -342,6 +413,10 @@ static bool serve_stream(e5rt_execution_stream_t stream)
 
     if (submission->state == E5_FAILED) {
         finish(stream, submission->status);
+        return true;
+    }
+    if (submission->state == E5_ARRIVED) {
+        end_operation(stream, &(struct ane_port_message){0});
         return true;
     }
     if (submission->deadline <= now_ns() && submission->state != E5_IDLE) {
@@ -440,23 +515,12 @@ static void *serve(void *argument)
 
 static int64_t start(void)
 {
-    sigset_t all, before;
-    pthread_t thread;
-    int status;
-
     if (service.started)
         return E5RT_OK;
     if (!service.port && ane_port_create(&service.port))
         return e5_fail(E5RT_NO_MEMORY, "The stream could not be submitted: %s", ane_machine_error());
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    status = base_alloc_allowed() ? pthread_create(&thread, NULL, serve, NULL) : EAGAIN;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (status)
-        return e5_fail(E5RT_NO_MEMORY, "No thread could be made for submitted streams.");
-    pthread_detach(thread);
-    service.started = true;
-    return E5RT_OK;
+    service.started = make_thread(serve);
+    return service.started ? E5RT_OK : E5RT_NO_MEMORY;
 }
 
 static void append(e5rt_execution_stream_t stream)

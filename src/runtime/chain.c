@@ -35,12 +35,16 @@ void e5_chain_end(struct e5_chain *chain)
     base_free(chain);
 }
 
+/*
+ * A chain is prepared on the control connection that has the program. In a served process that is the
+ * broker's, which has no method for it: requests serve there.
+ */
 static bool is_wanted(e5rt_execution_stream_operation_t operation)
 {
     const uint32_t inputs = operation->library->inputs, ports = inputs + operation->library->outputs;
     const char *chaining = getenv("ANEMONE_CHAINING");
 
-    if (!chaining || strcmp(chaining, "1") != 0 || inputs > INPUTS_MAX)
+    if (!chaining || strcmp(chaining, "1") != 0 || inputs > INPUTS_MAX || operation->library->program.link)
         return false;
     for (uint32_t i = 0; i < inputs; i++)
         for (uint32_t k = inputs; k < ports; k++)

@@ -7,6 +7,7 @@
 #include "compiler/compile.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -191,6 +192,23 @@ static int64_t check_model(e5rt_e5_compiler_t compiler, const char *model, e5rt_
     return status;
 }
 
+/* The broker keeps compiled models in the cache of the user, so a folder of the caller's is not used. */
+static int64_t compile_served(e5rt_e5_compiler_t compiler, const char *model,
+                              e5rt_e5_compiler_options_t options, e5rt_program_library_t *library)
+{
+    int64_t status = e5_library_from_broker(model, options && options->force, library);
+    char text[512];
+
+    if (status || !compiler->cache || e5rt_get_last_warning_message()[0])
+        return status;
+    snprintf(text, sizeof(text),
+             "The cache folder %.300s is not used: this process is served, and the broker keeps the models "
+             "of each user in a cache of its own.",
+             compiler->cache);
+    e5_warn(text);
+    return status;
+}
+
 int64_t e5rt_e5_compiler_compile(e5rt_e5_compiler_t compiler, const char *model_path,
                                  e5rt_e5_compiler_options_t options, e5rt_program_library_t *library)
 {
@@ -198,6 +216,7 @@ int64_t e5rt_e5_compiler_compile(e5rt_e5_compiler_t compiler, const char *model_
     struct cc_bundle bundle = {0};
     struct cc_report report = {0};
     struct base_error error = {{0}};
+    bool served = false;
     int64_t status = e5_check_given(library, "the place for the library", __func__);
 
     if (status)
@@ -209,6 +228,11 @@ int64_t e5rt_e5_compiler_compile(e5rt_e5_compiler_t compiler, const char *model_
         return status;
     if (e5_library_is_image(model_path))
         return e5_library_from_image(model_path, library);
+    status = e5_brokered_decide(&served);
+    if (status)
+        return status;
+    if (served)
+        return compile_served(compiler, model_path, options, library);
     wanted.cache = compiler->cache;
     wanted.force = options && options->force;
     status = e5_fail_errno(cc_compile(model_path, &wanted, &bundle, &report, &error), &error);
@@ -218,21 +242,35 @@ int64_t e5rt_e5_compiler_compile(e5rt_e5_compiler_t compiler, const char *model_
     return e5_library_from_bundle(model_path, &bundle, library);
 }
 
+static int64_t find(e5rt_e5_compiler_t compiler, const char *model, int *found)
+{
+    struct base_error error = {{0}};
+    bool served = false;
+    int64_t status = e5_brokered_decide(&served);
+
+    if (status)
+        return status;
+    if (served)
+        return e5_brokered_find(model, found);
+    *found = cc_compile_find(model, compiler->cache, &error);
+    return *found < 0 ? e5_fail_errno(*found, &error) : E5RT_OK;
+}
+
 int64_t e5rt_e5_compiler_is_new_compile_required(e5rt_e5_compiler_t compiler, const char *model_path,
                                                  e5rt_e5_compiler_options_t options, int *required)
 {
-    struct base_error error = {{0}};
     int64_t status = check_model(compiler, model_path, options, __func__);
-    int found;
+    int found = 1;
 
     if (!status)
         status = e5_check_given(required, "the place for the answer", __func__);
     if (status)
         return status;
     /* A raw image is compiled already. */
-    found = e5_library_is_image(model_path) ? 1 : cc_compile_find(model_path, compiler->cache, &error);
-    if (found < 0)
-        return e5_fail_errno(found, &error);
+    if (!e5_library_is_image(model_path))
+        status = find(compiler, model_path, &found);
+    if (status)
+        return status;
     *required = !found || (options && options->force);
     return E5RT_OK;
 }

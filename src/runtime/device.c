@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process's one connection to the driver. Once open it stays open, so requests need no lock. */
+/*
+ * The process's one connection to the driver. Once open it stays open, so requests need no lock. Whether a
+ * served process may have one is decided once: an open that the policy refuses is not tried again.
+ */
 #include "runtime/device.h"
 
 #include <pthread.h>
@@ -8,6 +11,7 @@
 
 #include "protocol/bits.h"
 #include "protocol/timing.h"
+#include "runtime/brokered.h"
 
 /* Protects the connection, which is 0 while there is none, its session, and its users. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -15,6 +19,7 @@ static io_connect_t connection;
 static struct ane_machine *machine; /* the default one, which lives as long as the process */
 static uint64_t session;
 static unsigned users;
+static bool refused; /* the service does not let this process have a connection of its own */
 static pthread_once_t fork_watch = PTHREAD_ONCE_INIT;
 
 static void before_fork(void)
@@ -31,6 +36,7 @@ static void in_child(void)
 {
     connection = 0;
     users = 0;
+    refused = false;
     pthread_mutex_unlock(&open_lock);
 }
 
@@ -40,7 +46,8 @@ static void watch_forks(void)
     pthread_atfork(before_fork, after_fork, in_child);
 }
 
-static int64_t open_now(void)
+/* Device open is selector 0 of both types. */
+static int64_t open_now(uint32_t type)
 {
     struct ane_device_info info = {
         .token = ANE_USAGE_STANDARD, .callback = ANE_DEVICE_INFO_BOARD, .timeout = ANE_TIMEOUT_MS};
@@ -51,7 +58,10 @@ static int64_t open_now(void)
 
     if (!service)
         return e5_fail_driver(kIOReturnNoDevice, "The neural engine is not there");
-    result = IOServiceOpen(service, 0, ANE_CLIENT_CONTROL, &connect);
+    result = IOServiceOpen(service, 0, type, &connect);
+    refused = type == ANE_CLIENT_DIRECT_PATH && result == kIOReturnUnsupported;
+    if (refused)
+        return E5RT_OK;
     if (result)
         return e5_fail_driver(result, "The neural engine could not be opened");
     result = IOConnectCallMethod(connect, ANE_CONTROL_DeviceOpen, NULL, 0, &info, sizeof(info), NULL, NULL,
@@ -62,22 +72,31 @@ static int64_t open_now(void)
         IOServiceClose(connect);
         return status;
     }
-    ane_machine_default(NULL, &machine);
+    if (type == ANE_CLIENT_CONTROL)
+        ane_machine_default(NULL, &machine);
     connection = connect;
     session = info.token;
     return E5RT_OK;
 }
 
-/* Another user of the connection, which is opened for the first: a program without a token yet. */
-static int64_t take_connection(struct e5_loaded *opened)
+/*
+ * Another user of the connection, which is opened for the first: a program without a token yet. In a served
+ * process that is refused one the program has connection 0.
+ */
+static int64_t take_connection(struct e5_loaded *opened, bool served)
 {
-    int64_t status;
+    int64_t status = E5RT_OK;
 
     pthread_once(&fork_watch, watch_forks);
     pthread_mutex_lock(&open_lock);
-    status = connection ? E5RT_OK : open_now();
-    *opened = (struct e5_loaded){.connection = connection, .machine = machine, .session = session};
-    users += !status;
+    if (!connection && !refused)
+        status = open_now(served ? ANE_CLIENT_DIRECT_PATH : ANE_CLIENT_CONTROL);
+    *opened = (struct e5_loaded){.connection = connection,
+                                 .machine = machine,
+                                 .session = session,
+                                 .qos = ANE_REQUEST_QOS,
+                                 .priority = ANE_REQUEST_PRIORITY};
+    users += !status && connection;
     pthread_mutex_unlock(&open_lock);
     return status;
 }
@@ -85,6 +104,8 @@ static int64_t take_connection(struct e5_loaded *opened)
 /* The last user closes it. In a forked child the connection of the parent is another one. */
 static void give_connection(io_connect_t connect)
 {
+    if (!connect)
+        return;
     pthread_mutex_lock(&open_lock);
     if (connect == connection && --users == 0) {
         IOServiceClose(connection);
@@ -193,33 +214,48 @@ static void destroy(const struct e5_loaded *loaded)
     call(loaded->connection, ANE_CONTROL_ProgramDestroy, &arguments, sizeof(arguments));
 }
 
-int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5_loaded *loaded)
+static int64_t prepare(struct e5_loaded *loaded)
 {
-    struct ane_program_prepare prepare = {.qos = ANE_REQUEST_QOS, .priority = ANE_REQUEST_PRIORITY};
+    struct ane_program_prepare prepare = {
+        .qos = loaded->qos, .priority = loaded->priority, .token = loaded->token, .session = loaded->session};
     size_t size = sizeof(prepare);
-    struct e5_loaded made;
-    int64_t status = take_connection(&made);
-    IOReturn result;
+    IOReturn result = IOConnectCallMethod(loaded->connection, ANE_CONTROL_ProgramPrepare, NULL, 0, &prepare,
+                                          sizeof(prepare), NULL, NULL, &prepare, &size);
+
+    if (result)
+        return e5_fail_driver(result, "The program could not be prepared");
+    loaded->inputs = prepare.inputs;
+    loaded->outputs = prepare.outputs;
+    return E5RT_OK;
+}
+
+static int64_t load_here(const struct e5_image *image, const char *name, struct e5_loaded *loaded)
+{
+    int64_t status = create(loaded, image, name);
 
     if (status)
         return status;
-    status = create(&made, image, name);
+    status = prepare(loaded);
+    if (status)
+        destroy(loaded);
+    return status;
+}
+
+int64_t e5_device_load(const struct e5_image *image, const char *name, struct e5_loaded *loaded)
+{
+    struct e5_loaded made;
+    bool served;
+    int64_t status = e5_brokered_decide(&served);
+
+    if (!status)
+        status = take_connection(&made, served);
+    if (status)
+        return status;
+    status = served ? e5_brokered_load(image, name, &made) : load_here(image, name, &made);
     if (status) {
         give_connection(made.connection);
         return status;
     }
-    prepare.token = made.token;
-    prepare.session = made.session;
-    result = IOConnectCallMethod(made.connection, ANE_CONTROL_ProgramPrepare, NULL, 0, &prepare,
-                                 sizeof(prepare), NULL, NULL, &prepare, &size);
-    if (result) {
-        status = e5_fail_driver(result, "The program could not be prepared");
-        destroy(&made);
-        give_connection(made.connection);
-        return status;
-    }
-    made.inputs = prepare.inputs;
-    made.outputs = prepare.outputs;
     *loaded = made;
     return E5RT_OK;
 }
@@ -228,8 +264,12 @@ void e5_device_unload(const struct e5_loaded *loaded)
 {
     const struct ane_program_prepare unprepare = {.token = loaded->token, .session = loaded->session};
 
-    call(loaded->connection, ANE_CONTROL_ProgramUnprepare, &unprepare, sizeof(unprepare));
-    destroy(loaded);
+    if (loaded->link) {
+        e5_brokered_unload(loaded);
+    } else {
+        call(loaded->connection, ANE_CONTROL_ProgramUnprepare, &unprepare, sizeof(unprepare));
+        destroy(loaded);
+    }
     give_connection(loaded->connection);
 }
 
@@ -237,24 +277,26 @@ void e5_device_request_init(struct ane_request *request, const struct e5_loaded 
 {
     *request = (struct ane_request){.token = loaded->token,
                                     .sequence = request->sequence,
-                                    .priority = ANE_REQUEST_PRIORITY,
-                                    .qos = ANE_REQUEST_QOS,
+                                    .priority = loaded->priority,
+                                    .qos = loaded->qos,
                                     .category = ANE_REQUEST_CATEGORY,
                                     .session = loaded->session};
 }
 
 void e5_device_bind_stage(const struct e5_loaded *loaded)
 {
-    ane_machine_spend(loaded->machine, PR_TIMING_USER_NS);
+    if (loaded->machine)
+        ane_machine_spend(loaded->machine, PR_TIMING_USER_NS);
 }
 
-static int64_t result_of(IOReturn result, const struct ane_request_reply *reply, const char *name)
+static int64_t result_of(IOReturn result, const struct ane_request_reply *reply, bool brokered,
+                         const char *name)
 {
     char what[160];
 
     if (result) {
         snprintf(what, sizeof(what), "Operation %s failed", name);
-        return e5_fail_driver(result, what);
+        return brokered ? e5_fail_broker(result, what) : e5_fail_driver(result, what);
     }
     if (reply->status)
         return e5_fail(E5RT_INVALID_OPERATION, "Operation %s failed with status %llu, detail 0x%llx.", name,
@@ -269,10 +311,13 @@ int64_t e5_device_request_send(struct ane_request *request, const struct e5_load
     size_t size = sizeof(reply);
     IOReturn result;
 
-    result = IOConnectCallMethod(loaded->connection, ANE_CONTROL_ProgramSendRequest, &doorbell, 1, request,
-                                 sizeof(*request), NULL, NULL, &reply, &size);
+    if (e5_device_is_brokered(loaded))
+        result = e5_brokered_submit(loaded, request, &reply);
+    else
+        result = IOConnectCallMethod(loaded->connection, ANE_CONTROL_ProgramSendRequest, &doorbell, 1,
+                                     request, sizeof(*request), NULL, NULL, &reply, &size);
     request->sequence++;
-    return result_of(result, &reply, name);
+    return result_of(result, &reply, e5_device_is_brokered(loaded), name);
 }
 
 int64_t e5_device_request_post(struct ane_request *request, const struct e5_loaded *loaded, const char *name,
@@ -295,5 +340,5 @@ int64_t e5_device_request_post(struct ane_request *request, const struct e5_load
 
 int64_t e5_device_request_result(const struct ane_port_message *message, const char *name)
 {
-    return result_of(message->result, &message->reply, name);
+    return result_of(message->result, &message->reply, false, name);
 }

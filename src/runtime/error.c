@@ -67,14 +67,24 @@ int64_t e5_fail_errno(int code, const struct base_error *error)
                    "%s", error->text);
 }
 
-int64_t e5_fail_driver(IOReturn code, const char *what)
+static int64_t fail_answer(IOReturn code, const char *what, const char *who)
 {
     const char *why = ane_machine_error();
 
     return e5_fail(code == kIOReturnNoMemory      ? E5RT_NO_MEMORY
                    : code == kIOReturnBadArgument ? E5RT_INVALID_ARGUMENT
                                                   : E5RT_INVALID_OPERATION,
-                   "%s: the driver answered 0x%x%s%s", what, (unsigned)code, why[0] ? ": " : ".", why);
+                   "%s: the %s answered 0x%x%s%s", what, who, (unsigned)code, why[0] ? ": " : ".", why);
+}
+
+int64_t e5_fail_driver(IOReturn code, const char *what)
+{
+    return fail_answer(code, what, "driver");
+}
+
+int64_t e5_fail_broker(IOReturn code, const char *what)
+{
+    return fail_answer(code, what, "broker");
 }
 
 int64_t e5_check_given(const void *argument, const char *what, const char *call)

@@ -17,6 +17,8 @@ void e5_warn(const char *text);
 int64_t e5_fail_errno(int code, const struct base_error *error);
 /* From what the driver answered, with its own sentence after `what`. */
 int64_t e5_fail_driver(IOReturn code, const char *what);
+/* The same from what the broker answered. */
+int64_t e5_fail_broker(IOReturn code, const char *what);
 
 /* An argument that may not be NULL. `call` is the function's name. */
 int64_t e5_check_given(const void *argument, const char *what, const char *call);

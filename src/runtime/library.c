@@ -264,9 +264,23 @@ int64_t e5_library_from_bundle(const char *path, struct cc_bundle *bundle, e5rt_
     return finish(status, bundle, made, library);
 }
 
+int64_t e5_library_from_broker(const char *path, bool force, e5rt_program_library_t *library)
+{
+    char model[ANE_BROKER_MODEL];
+    struct cc_bundle bundle = {0};
+    int64_t status = e5_brokered_compile(path, force, &bundle, model);
+
+    if (!status)
+        status = e5_library_from_bundle(path, &bundle, library);
+    if (!status)
+        memcpy((*library)->model, model, sizeof(model));
+    return status;
+}
+
 static int64_t load(e5rt_program_library_t library)
 {
-    const struct e5_image image = {.representation = library->representation,
+    const struct e5_image image = {.model = library->model[0] ? library->model : NULL,
+                                   .representation = library->representation,
                                    .bytes = library->bundle.main,
                                    .size = library->bundle.main_bytes,
                                    .weights = library->bundle.weights,
@@ -306,6 +320,7 @@ int64_t e5rt_program_library_create(e5rt_program_library_t *library, const char 
 {
     struct cc_bundle bundle = {0};
     struct base_error error = {{0}};
+    bool served = false;
     int64_t status = e5_check_given(library, "the place for the library", __func__);
 
     if (status)
@@ -315,6 +330,11 @@ int64_t e5rt_program_library_create(e5rt_program_library_t *library, const char 
         return e5_fail(E5RT_INVALID_ARGUMENT, "Invalid E5 path specified. @ GetE5PathFromCompositeBundle");
     if (e5_library_is_image(bundle_path))
         return e5_library_from_image(bundle_path, library);
+    status = e5_brokered_decide(&served);
+    if (status)
+        return status;
+    if (served)
+        return e5_library_from_broker(bundle_path, false, library);
     status = e5_fail_errno(cc_bundle_read(bundle_path, &bundle, &error), &error);
     return status ? status : e5_library_from_bundle(bundle_path, &bundle, library);
 }

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "compiler/compile.h"
-#include "runtime/device.h"
+#include "runtime/brokered.h"
 #include "runtime/handle.h"
 #include "runtime/layout.h"
 
@@ -20,6 +20,7 @@ struct e5rt_program_library {
     struct e5_layout *port; /* inputs, then outputs: the order of a request */
     pthread_mutex_t lock;   /* of what follows: functions of one library may be loaded by several threads */
     struct cc_bundle bundle;
+    char model[ANE_BROKER_MODEL]; /* in a served process: the broker's name of it; else "" */
     uint32_t representation;
     bool loaded;
     struct e5_loaded program; /* once it is loaded */
@@ -30,6 +31,8 @@ bool e5_library_is_image(const char *path);
 int64_t e5_library_from_image(const char *path, e5rt_program_library_t *library);
 /* Takes the bundle over, also when it fails. */
 int64_t e5_library_from_bundle(const char *path, struct cc_bundle *bundle, e5rt_program_library_t *library);
+/* In a served process: of a model or a bundle, which the broker compiles. Sets the warning. */
+int64_t e5_library_from_broker(const char *path, bool force, e5rt_program_library_t *library);
 /* Creates and prepares the program, once. */
 int64_t e5_library_load(e5rt_program_library_t library);
 /* Index of a port by either of its names; negative when there is none. */

@@ -212,14 +212,18 @@ static void pass_all_out(e5rt_execution_stream_operation_t operation)
                         operation->binding[i].buffer->base);
 }
 
+int64_t e5_operation_send(e5rt_execution_stream_operation_t operation)
+{
+    pass_all_in(operation);
+    return e5_chain_serves(operation)
+               ? e5_chain_run(operation)
+               : e5_device_request_send(&operation->request, &operation->library->program, operation->name);
+}
+
 int64_t e5_operation_run(e5rt_execution_stream_operation_t operation)
 {
-    int64_t status;
+    int64_t status = e5_operation_send(operation);
 
-    pass_all_in(operation);
-    status = e5_chain_serves(operation)
-                 ? e5_chain_run(operation)
-                 : e5_device_request_send(&operation->request, &operation->library->program, operation->name);
     if (!status)
         pass_all_out(operation);
     return status;

@@ -41,6 +41,8 @@ int64_t e5_operation_bind(e5rt_execution_stream_operation_t operation, uint32_t 
 int64_t e5_operation_arrange(e5rt_execution_stream_operation_t operation);
 /* Inputs in, one request, outputs out. */
 int64_t e5_operation_run(e5rt_execution_stream_operation_t operation);
+/* The same without the outputs: waits for the request. `end` takes a message of zeros then. */
+int64_t e5_operation_send(e5rt_execution_stream_operation_t operation);
 /*
  * The same in two parts: `begin` sends the request, which ends with a message at the port that has
  * `reference` in its first word; `end` takes that message. Once the request is sent the operation may be

@@ -16,10 +16,12 @@ struct e5_slot {
 enum e5_submission_state {
     E5_IDLE,    /* it is not submitted */
     E5_PENDING, /* its next operation has not begun */
+    E5_QUEUED,  /* its operation goes through the broker, and waits for the thread that sends there */
     E5_SENDING, /* a thread sends its operation */
     E5_RUNNING, /* its operation is with the driver */
+    E5_ARRIVED, /* its operation has come back from the broker */
     E5_ENDING,  /* the service thread ends its operation */
-    E5_FAILED,  /* an operation could not be sent: status and message say why */
+    E5_FAILED,  /* an operation failed or could not be sent: status and message say why */
 };
 
 /* Under the lock of async.h. */

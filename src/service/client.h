@@ -26,10 +26,17 @@
 /* This process's kernel is the service: true, after the session was made. False: it has its own machine. */
 bool svc_client_used(void);
 /*
- * The same; -1 with a sentence when ANEMONE_SERVICE names a service that does not answer, or refuses. That is
- * an error of the call, never a reason to use another kernel.
+ * The same as 1 or 0; -1 with a sentence when ANEMONE_SERVICE names a service that does not answer, or
+ * refuses. That is an error of the call, never a reason to use another kernel.
  */
 int svc_client_decide(struct base_error *error);
+/*
+ * Objects of that task are the service's: 1; 0 when they are of this process. Task 0 decides; other tasks are
+ * the service's in the broker alone. -1 as svc_client_decide.
+ */
+int svc_client_serves(uint32_t task, struct base_error *error);
+/* This process is to have a machine of its own, unless it is decided otherwise: false when it is served. */
+bool svc_client_decline(void);
 /* The socket's path; NULL when there is no session. */
 const char *svc_client_path(void);
 
@@ -51,6 +58,8 @@ static inline bool svc_client_has_connect(io_connect_t connect)
 {
     return connect >= PR_SERVICE_CONNECT_BASE && connect < PR_SERVICE_SURFACE_BIT;
 }
+/* A connection of the process that this one was forked from: closed here. */
+bool svc_client_is_inherited(io_connect_t connect);
 
 /* Registry. `name` results are constants. */
 io_service_t svc_client_find(const char *name, struct base_error *error);
@@ -92,8 +101,9 @@ int svc_client_surface_create(uint32_t task, size_t bytes, uint32_t *id, int *fi
 void svc_client_surface_release(uint32_t id);
 
 /*
- * Called by the session's own thread for each record of an asynchronous call: the front end delivers it to
- * the port. Set once, before the first such call.
+ * Called for each asynchronous call that was accepted, once: the front end delivers the message to the port.
+ * When the session has ended and all are delivered, once more with port 0 and NULL. Set once, before the
+ * first such call.
  */
 typedef void (*svc_client_delivery)(ane_port_t port, const struct ane_port_message *message);
 void svc_client_set_delivery(svc_client_delivery deliver);

@@ -14,7 +14,9 @@
  *         deny com.apple.aned.private.allow
  *
  * Every block that matches applies, in order: `allow` adds a key, `deny` takes it away again, the last `team`
- * counts. A word that is not known is an error with file and line. The default policy comes first (chosen):
+ * counts. USER is a number, a name or `*`; a path with spaces stands in double quotes. A path is that of the
+ * file that runs, without symbolic links. A caller whose executable cannot be read matches by uid alone. A
+ * word that is not known is an error with file and line. The default policy comes first (chosen):
  * the service's user has com.apple.aned.private.allow, which is baseline access through the broker, and opens
  * nothing in the kernel; others have nothing.
  */
@@ -42,8 +44,9 @@ void svc_policy_free(struct svc_policy *policy);
 void svc_policy_match(const struct svc_policy *policy, const struct svc_identity *identity,
                       struct svc_grant *grant);
 /*
- * The lines that would grant a key (enum pr_entitlement) to that caller, on one line, as messages show them:
- * `match path /usr/bin/x` `allow KEY`, with the file to put them into.
+ * The lines that would grant a key (enum pr_entitlement) to that caller, with the file to put them into, as a
+ * sentence: These lines of FOLDER/local.policy grant it: "match uid 1000 path /usr/bin/x", "allow KEY".
+ * A path that is no plain word is replaced by the digest. At most 450 characters where the folder has 80.
  */
 void svc_policy_advice(const struct svc_policy *policy, const struct svc_identity *identity,
                        unsigned entitlement, char *text, size_t size);

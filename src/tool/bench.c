@@ -12,6 +12,7 @@
 
 #include "protocol/timing.h"
 #include "tool/bench.h"
+#include "tool/bench_served.h"
 #include "tool/demo.h"
 #include "tool/model.h"
 #include "tool/sample.h"
@@ -19,7 +20,7 @@
 #include "tool/tool.h"
 
 const char tool_bench_help[] =
-    "anemone bench dispatch [--count N] [--timing m1|none] [--json]\n"
+    "anemone bench dispatch [--count N] [--timing m1|none] [--embedded-only] [--json]\n"
     "anemone bench threads [--json]\n"
     "anemone bench m1 [--json]\n\n"
     "dispatch measures warm dispatches on this host through every layer, N times each (100,000 unless\n"
@@ -32,6 +33,11 @@ const char tool_bench_help[] =
     "second run, because reading the clock at every boundary costs time itself. Virtual time is what\n"
     "the model computes, not what this host took; with --timing m1 it passes as a dispatch takes it on\n"
     "an M1 (none is the default, because the events of the clock for it take wall time).\n\n"
+    "Then it starts a service in a folder of its own (anemone serve) and measures `add` from other\n"
+    "processes: on a direct-path connection and through the broker, warm and after a second without a\n"
+    "dispatch, beside the same on a machine of its own; and how many dispatches a second 1, 2, 4, 8 and 16\n"
+    "client processes get together. --embedded-only leaves this part out. (`bench client` is one of these\n"
+    "processes; it is of no use by itself.)\n\n"
     "threads sends the request of `add` with timing m1 and one request in the firmware at a time, from\n"
     "one thread and from two, and prints what two gain in virtual time beside what was measured on an M1.\n\n"
     "m1 prints, for published latencies of convolutions and matrix products on M1 machines, what the\n"
@@ -40,8 +46,6 @@ const char tool_bench_help[] =
     "  anemone bench dispatch --count 10000\n";
 
 #define COUNT_DEFAULT 100000u
-#define COUNT_MIN     10u
-#define WARM_UP       1000u
 #define IMAGE_BYTES   (256u << 10)
 
 static bool said(IOReturn status, const char *what)
@@ -130,7 +134,7 @@ static bool measure_add(uint32_t count, uint32_t timing, struct tool_stages *sta
     struct tool_bench_client client = {0};
     bool good = tool_bench_open(&client, &config);
 
-    for (unsigned i = 0; good && i < WARM_UP; i++)
+    for (unsigned i = 0; good && i < TOOL_BENCH_WARM_UP; i++)
         good = tool_bench_send(&client);
     good = good && tool_stages_measure(client.machine, timing ? 0 : PR_TIMING_METHOD_ADDS_NS, tool_bench_send,
                                        &client, count, stages);
@@ -152,7 +156,7 @@ static bool measure_network(uint32_t count, uint32_t timing, struct tool_stages 
     if (!good)
         tool_say("%s", ane_machine_error());
     good = good && tool_model_open(models.network, &model);
-    for (unsigned i = 0; good && i < WARM_UP; i++)
+    for (unsigned i = 0; good && i < TOOL_BENCH_WARM_UP; i++)
         good = tool_model_run(&model);
     good = good && tool_stages_measure(machine, timing ? 0 : PR_TIMING_CALL_ADDS_NS, tool_model_run, &model,
                                        count, stages);
@@ -170,7 +174,8 @@ static void print_table(const char *name, const struct tool_stages *s)
     printf("\n");
 }
 
-static void print_json(uint32_t count, const struct tool_stages *add, const struct tool_stages *network)
+static void print_json(uint32_t count, const struct tool_stages *add, const struct tool_stages *network,
+                       const struct tool_served *served)
 {
     struct json json;
 
@@ -182,6 +187,11 @@ static void print_json(uint32_t count, const struct tool_stages *add, const stru
     json_object(&json, "network");
     tool_stages_json(&json, network);
     json_object_end(&json);
+    if (served) {
+        json_object(&json, "service");
+        tool_served_json(&json, served);
+        json_object_end(&json);
+    }
     json_end(&json);
 }
 
@@ -200,39 +210,64 @@ static bool take_timing(const char *given, uint32_t *timing)
     return !given || !setenv("ANEMONE_TIMING", given, 1);
 }
 
+static int dispatch(uint32_t count, uint32_t timing, bool embedded_only, bool as_json)
+{
+    struct tool_stages add, network;
+    struct tool_served served;
+
+    /* The machine of this process is measured, also where a service runs. */
+    if (setenv("ANEMONE_SERVICE", "none", 1) || !measure_add(count, timing, &add) ||
+        !measure_network(count, timing, &network) || (!embedded_only && !tool_served_measure(count, &served)))
+        return TOOL_FAILURE;
+    if (as_json) {
+        print_json(count, &add, &network, embedded_only ? NULL : &served);
+        return TOOL_OK;
+    }
+    print_table("add, selector 2", &add);
+    print_table("network of chapter 2, through the runtime", &network);
+    if (!embedded_only)
+        tool_served_print(&served);
+    return TOOL_OK;
+}
+
 int tool_bench(int argc, char **argv)
 {
-    bool as_json = false;
-    const char *count_word = NULL, *timing_word = NULL, *what;
-    const struct tool_option options[] = {
-        {"json", &as_json, NULL}, {"count", NULL, &count_word}, {"timing", NULL, &timing_word}, {0}};
-    struct tool_stages add, network;
-    uint32_t count = COUNT_DEFAULT, timing;
+    bool as_json = false, embedded_only = false;
+    const char *count_word = NULL, *timing_word = NULL, *image = NULL, *way = NULL, *time_word = NULL;
+    const char *what = "";
+    const struct tool_option options[] = {{"json", &as_json, NULL},
+                                          {"embedded-only", &embedded_only, NULL},
+                                          {"count", NULL, &count_word},
+                                          {"timing", NULL, &timing_word},
+                                          {"image", NULL, &image},
+                                          {"way", NULL, &way},
+                                          {"milliseconds", NULL, &time_word},
+                                          {0}};
+    uint32_t count = COUNT_DEFAULT, milliseconds = 0, timing;
+    bool plain, is_client;
     unsigned words;
 
     if (!tool_words(argc, argv, options, &what, 1, &words))
         return TOOL_USAGE;
-    if (words == 1 && !strcmp(what, "m1") && !count_word && !timing_word) {
+    is_client = !strcmp(what, "client");
+    plain = !count_word && !timing_word && !embedded_only && !image && !way && !time_word;
+    if (!strcmp(what, "m1") && plain) {
         tool_bench_m1(as_json);
         return TOOL_OK;
     }
-    if (words == 1 && !strcmp(what, "threads") && !count_word && !timing_word)
+    if (!strcmp(what, "threads") && plain)
         return tool_bench_threads(as_json) ? TOOL_OK : TOOL_FAILURE;
-    if (words != 1 || strcmp(what, "dispatch") != 0) {
+    if (!is_client && (strcmp(what, "dispatch") != 0 || image || way || time_word)) {
         fputs(tool_bench_help, stderr);
         return TOOL_USAGE;
     }
-    if (count_word && !tool_number("--count", count_word, COUNT_MIN, TOOL_REPEAT_MAX, &count))
+    if (count_word && !tool_number("--count", count_word, TOOL_BENCH_COUNT_MIN, TOOL_REPEAT_MAX, &count))
         return TOOL_USAGE;
+    if (time_word && !tool_number("--milliseconds", time_word, 0, TOOL_BENCH_MS_MAX, &milliseconds))
+        return TOOL_USAGE;
+    if (is_client)
+        return tool_bench_client(image, way, count, milliseconds);
     if (!take_timing(timing_word, &timing))
         return TOOL_USAGE;
-    if (!measure_add(count, timing, &add) || !measure_network(count, timing, &network))
-        return TOOL_FAILURE;
-    if (as_json) {
-        print_json(count, &add, &network);
-    } else {
-        print_table("add, selector 2", &add);
-        print_table("network of chapter 2, through the runtime", &network);
-    }
-    return TOOL_OK;
+    return dispatch(count, timing, embedded_only, as_json);
 }

@@ -7,6 +7,8 @@
 
 #include <anemone/iokit.h>
 
+#include "tool/latency.h"
+
 /* A client of selectors alone, with a program that adds two small tensors. */
 struct tool_bench_client {
     struct ane_machine *machine;
@@ -18,6 +20,25 @@ struct tool_bench_client {
 bool tool_bench_open(struct tool_bench_client *client, const struct ane_machine_config *config);
 /* One request; `client` is a struct tool_bench_client. */
 bool tool_bench_send(void *client);
+
+#define TOOL_BENCH_COUNT_MIN 10u
+#define TOOL_BENCH_WARM_UP   1000u
+#define TOOL_BENCH_MS_MAX    60000u
+/* Fewer dispatches than this are a trial: one pause and a short while take the place of several. */
+#define TOOL_BENCH_TRIAL 1000u
+static inline unsigned tool_bench_rounds(uint32_t count)
+{
+    return count < TOOL_BENCH_TRIAL ? 1 : TOOL_LATENCY_ROUNDS;
+}
+/* --way of `anemone bench client`. */
+#define TOOL_BENCH_DIRECT "direct"
+#define TOOL_BENCH_BROKER "broker"
+
+/*
+ * A client process of the service: the latency of `count` dispatches, or with `milliseconds` their rate. An
+ * exit status.
+ */
+int tool_bench_client(const char *image, const char *way, uint32_t count, uint32_t milliseconds);
 
 /* What a second thread gains. */
 bool tool_bench_threads(bool as_json);

@@ -266,6 +266,9 @@ int tool_demo(int argc, char **argv)
         tool_say("--core: there is no core %s; %s are known.", core, ANE_CORE_NAMES);
         return TOOL_USAGE;
     }
+    /* It shows a machine from its boot on, so it has one of its own also where a service runs. */
+    if (setenv("ANEMONE_SERVICE", "none", 1))
+        return TOOL_FAILURE;
     if (bare)
         return tool_demo_bare(trace ? echo_line : NULL);
     good = tool_demo_models_write(&models);

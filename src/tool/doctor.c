@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `anemone doctor`: whether this host can run the machine well. Each look fills exactly one finding; only the
- * grade BAD changes the exit status. The last look makes a machine, because the others check only what is
+ * grade BAD changes the exit status. One look makes a machine, because those before it check only what is
  * known to fail.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -16,21 +17,30 @@
 #include <anemone/machine.h>
 
 #include "base/array.h"
+#include "protocol/entitlement.h"
 #include "tool/json.h"
+#include "tool/observer.h"
 #include "tool/tool.h"
 
 const char tool_doctor_help[] =
     "anemone doctor [--json]\n\n"
     "Looks at what the machine needs from this host: memory files, address space, the number of\n"
-    "mappings a process may have, free memory, instruction sets; then makes a machine. Each line says\n"
-    "what was found, and what to do where it is not enough. Exit status 1 when something will not work.\n";
+    "mappings a process may have, free memory, instruction sets; then makes a machine, and looks for a\n"
+    "service and what its policy gives to this user. Each line says what was found, and what to do\n"
+    "where it is not enough. Exit status 1 when something will not work.\n";
+
+static const char *const keys[PR_ENTITLEMENT_COUNT] = {
+#define X(id, key, capability, holders, kind) [PR_ENTITLEMENT_##id] = key,
+    PR_ENTITLEMENTS(X)
+#undef X
+};
 
 enum grade { GOOD, WEAK, BAD };
 
 struct finding {
     enum grade grade;
     const char *name;
-    char text[200];
+    char text[400];
 };
 
 __attribute__((format(printf, 4, 5))) static void set_finding(struct finding *f, enum grade grade,
@@ -144,6 +154,47 @@ static void look_at_machine(struct finding *f)
     ane_machine_destroy(machine);
 }
 
+static const char *access_of(uint32_t entitlements)
+{
+    if (entitlements & PR_ENTITLEMENT_BIT(OPEN))
+        return "the device itself";
+    if (entitlements & PR_ENTITLEMENT_BIT(DIRECT_CLASS))
+        return "a direct path and the broker";
+    return "the broker";
+}
+
+/* That no service runs is as good as that one does: programs have a machine of their own then. */
+static void look_at_service(struct finding *f)
+{
+    const uint32_t admission =
+        PR_ENTITLEMENT_BIT(ALLOW) | PR_ENTITLEMENT_BIT(ACCESS) | PR_ENTITLEMENT_BIT(OPEN);
+    struct tool_observer observer;
+    struct base_error error;
+    int status = tool_observer_open(&observer, NULL, &error);
+    const char *named = getenv("ANEMONE_SERVICE");
+
+    if (status == -ENOENT && (!named || !named[0] || !strcmp(named, "none"))) {
+        set_finding(f, GOOD, "service",
+                    "none is used: programs make a machine of their own. `anemone serve` starts one, whose "
+                    "default policy admits its own user.");
+        return;
+    }
+    if (status) {
+        set_finding(f, named && named[0] ? BAD : WEAK, "service", "%s", error.text);
+        return;
+    }
+    if (observer.welcome.entitlements & admission)
+        set_finding(f, GOOD, "service", "one runs at %s; its policy gives this user %s.", observer.path,
+                    access_of(observer.welcome.entitlements));
+    else
+        set_finding(
+            f, WEAK, "service",
+            "one runs at %s, and its policy gives this user nothing: \"match uid %u\", \"allow %s\" in "
+            "a policy file would; or set ANEMONE_SERVICE=none.",
+            observer.path, observer.welcome.uid, keys[PR_ENTITLEMENT_ALLOW]);
+    tool_observer_close(&observer);
+}
+
 static void print(const struct finding *f)
 {
     static const char *const word[] = {"ok", "weak", "BAD"};
@@ -165,8 +216,8 @@ static void print_json(struct json *json, const struct finding *f)
 int tool_doctor(int argc, char **argv)
 {
     static void (*const look[])(struct finding *) = {
-        look_at_processor,     look_at_memory,   look_at_memory_files,
-        look_at_address_space, look_at_mappings, look_at_machine,
+        look_at_processor, look_at_memory,  look_at_memory_files, look_at_address_space,
+        look_at_mappings,  look_at_machine, look_at_service,
     };
     bool as_json = false, bad = false;
     const struct tool_option options[] = {{"json", &as_json, NULL}, {0}};

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <anemone/broker.h>
+
 #include "protocol/board.h"
 #include "protocol/dart_regs.h"
 #include "program/task.h"
@@ -21,7 +23,9 @@ const char tool_info_help[] =
     "the engine's container, task manager, task queues, the three DARTs, the power-state\n"
     "registers and DRAM. Without --chip it shows both boards; t6000 is the default of a machine.\n"
     "Then the registry of a machine at rest: device, load balancer, hints client, DART, mappers;\n"
-    "and what its firmware says of itself: tasks, pools, arenas, counters, cache requests.\n\n"
+    "and what its firmware says of itself: tasks, pools, arenas, counters, cache requests.\n"
+    "Where this process would use a service (`anemone serve`), without --chip: the registry of the\n"
+    "service, and its clients.\n\n"
     "  anemone info --chip t8103\n"
     "  anemone info --json | python3 -m json.tool\n";
 
@@ -109,15 +113,31 @@ static void json_sizes(struct json *json)
     json_object_end(json);
 }
 
+/* The service that this process uses, or NULL; *wrong: ANEMONE_SERVICE names one that does not answer. */
+static const char *find_service(bool *wrong)
+{
+    const char *path = ane_service_name();
+
+    *wrong = !path && ane_machine_error()[0];
+    if (*wrong)
+        tool_say("%s", ane_machine_error());
+    return path;
+}
+
+static bool show_registry(const char *service, unsigned chip, struct json *json)
+{
+    return service ? tool_registry_show_service(service, json) : tool_registry_show(chip, json);
+}
+
 int tool_info(int argc, char **argv)
 {
     bool as_json = false;
-    const char *chip = NULL;
+    const char *chip = NULL, *service = NULL;
     const struct tool_option options[] = {{"json", &as_json, NULL}, {"chip", NULL, &chip}, {0}};
     const struct pr_board *only;
     struct json json;
     unsigned count, shown;
-    bool done;
+    bool done, wrong = false;
 
     if (!tool_words(argc, argv, options, NULL, 0, &count))
         return TOOL_USAGE;
@@ -126,6 +146,10 @@ int tool_info(int argc, char **argv)
         tool_say("there is no board %s; t6000 and t8103 are known.", chip);
         return TOOL_USAGE;
     }
+    if (!chip)
+        service = find_service(&wrong);
+    if (wrong)
+        return TOOL_FAILURE;
     shown = only ? (unsigned)(only - pr_board_table) : PR_CHIP_T6000;
     if (as_json) {
         json_begin(&json, stdout);
@@ -143,11 +167,11 @@ int tool_info(int argc, char **argv)
     }
     if (!as_json) {
         print_sizes();
-        return tool_registry_show(shown, NULL) ? TOOL_OK : TOOL_FAILURE;
+        return show_registry(service, shown, NULL) ? TOOL_OK : TOOL_FAILURE;
     }
     json_array_end(&json);
     json_sizes(&json);
-    done = tool_registry_show(shown, &json);
+    done = show_registry(service, shown, &json);
     json_end(&json);
     return done ? TOOL_OK : TOOL_FAILURE;
 }

@@ -22,6 +22,8 @@ static const struct tool_verb verbs[] = {
      tool_spec},
     {"compile", "a network becomes a bundle, in the cache", tool_compile_help, tool_compile},
     {"run", "a model with tensors in and tensors out", tool_run_help, tool_run},
+    {"serve", "one machine for many processes: the service with its broker", tool_serve_help, tool_serve},
+    {"top", "who uses the engine of a service, live", tool_top_help, tool_top},
     {"cache", "what the compiler keeps on disk", tool_cache_help, tool_cache},
     {"inspect", "a program image decoded: ports, buffers, every descriptor by name", tool_inspect_help,
      tool_inspect},
@@ -33,6 +35,8 @@ static const struct tool_verb verbs[] = {
     {"demo", "boots the machine, runs a small network and shows where the time goes", tool_demo_help,
      tool_demo},
     {"doctor", "whether this host can run the machine well", tool_doctor_help, tool_doctor},
+    {"broker", NULL, tool_broker_help, tool_broker},
+    {"compiler", NULL, tool_compiler_help, tool_compiler},
 };
 
 #define VERBS BASE_COUNT_OF(verbs)
@@ -142,7 +146,8 @@ static void print_help(FILE *file)
           "Verbs:\n",
           file);
     for (size_t i = 0; i < VERBS; i++)
-        fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].summary);
+        if (verbs[i].summary)
+            fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].summary);
     fputs("\nOptions may be anywhere before `--`, which ends them: what follows is a word, also when it\n"
           "begins with dashes. --option VALUE and --option=VALUE are the same.\n"
           "Results go to stdout, messages to stderr. Exit status: 0 ok, 1 failure, 2 wrong usage.\n"

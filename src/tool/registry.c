@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The registry of `anemone info`: a machine is booted, its driver's entries and its firmware's reports are
- * read through the public calls and printed, and the machine is destroyed.
+ * read through the public calls and printed, and the machine is destroyed. Of a service the entries are read
+ * by the same calls; the reports of its firmware are its own.
  */
 #include "tool/registry.h"
 
@@ -10,6 +11,7 @@
 #include <anemone/iokit.h>
 
 #include "base/array.h"
+#include "tool/observer.h"
 #include "tool/tool.h"
 
 static void print_value(const char *key, const struct ane_registry_value *value, int indent)
@@ -89,25 +91,68 @@ static bool show_reports(struct ane_machine *machine, struct json *json)
     return true;
 }
 
+static void show_entries(io_service_t device, const char *title, struct json *json)
+{
+    io_service_t root = ane_registry_root(device);
+
+    if (json) {
+        json_entry(json, "registry", root);
+        return;
+    }
+    printf("\nregistry %s\n", title);
+    print_entry(root, 2);
+}
+
 bool tool_registry_show(uint32_t chip, struct json *json)
 {
     const struct ane_machine_config config = {.size = sizeof(config), .chip = chip, .firmware = 1};
     struct ane_machine *machine;
-    io_service_t root;
     bool shown;
 
     if (ane_machine_create(&config, &machine)) {
         tool_say("the machine whose registry is shown did not start: %s", ane_machine_error());
         return false;
     }
-    root = ane_registry_root(ane_machine_service(machine));
-    if (json) {
-        json_entry(json, "registry", root);
-    } else {
-        printf("\nregistry at rest\n");
-        print_entry(root, 2);
-    }
+    show_entries(ane_machine_service(machine), "at rest", json);
     shown = show_reports(machine, json);
     ane_machine_destroy(machine);
     return shown;
+}
+
+static bool show_clients(const char *path, struct json *json)
+{
+    static struct tool_status status;
+    struct tool_observer observer;
+    struct base_error error;
+    int result = tool_observer_open(&observer, path, &error);
+
+    if (!result) {
+        result = tool_observer_read(&observer, &status, &error);
+        tool_observer_close(&observer);
+    }
+    if (result) {
+        tool_say("%s", error.text);
+        return false;
+    }
+    if (json) {
+        tool_observer_json(&status, &status, json);
+        return true;
+    }
+    putchar('\n');
+    tool_observer_print(&status, &status, 0);
+    return true;
+}
+
+bool tool_registry_show_service(const char *path, struct json *json)
+{
+    io_service_t device = IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn"));
+    char title[sizeof(((struct tool_observer *)0)->path) + 32];
+
+    if (!device) {
+        tool_say("%s", ane_machine_error());
+        return false;
+    }
+    snprintf(title, sizeof(title), "of the service at %s", path);
+    show_entries(device, title, json);
+    return show_clients(path, json);
 }

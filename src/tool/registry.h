@@ -13,4 +13,10 @@
  */
 bool tool_registry_show(uint32_t chip, struct json *json);
 
+/*
+ * The same of the service at `path`, which this process uses, and its clients instead of the firmware's
+ * reports: members "registry", "service" and "clients".
+ */
+bool tool_registry_show_service(const char *path, struct json *json);
+
 #endif

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <anemone/iokit.h>
+#include <anemone/broker.h>
 
 #include "protocol/timing.h"
 #include "tool/fault.h"
+#include "tool/latency.h"
 #include "tool/model.h"
 #include "tool/stages.h"
 #include "tool/tensor.h"
@@ -44,6 +45,8 @@ const char tool_run_help[] =
     "  --json              what happened, with latency_us, stages and m1_estimate_us\n\n"
     "ANEMONE_NUMERICS, ANEMONE_THREADS, ANEMONE_CORE, ANEMONE_FIRMWARE, ANEMONE_TIMING and\n"
     "ANEMONE_TRACE are used for options that are not given.\n\n"
+    "Where a service runs (anemone serve) the model runs there, and options about the machine are refused;\n"
+    "ANEMONE_SERVICE=none in the environment gives the run a machine of its own.\n\n"
     "  anemone run net.mil --input x=in.npy --output y=out.npy --repeat 100 --json\n";
 
 #define SHAPE_TEXT 128u
@@ -65,9 +68,11 @@ struct run {
     struct bindings in, out;
     struct ane_machine_config config;
     struct ane_machine *machine;
+    const char *own_option; /* one that concerns a machine of this process; NULL: none is given */
+    const char *service;    /* that serves this process; NULL: it has a machine of its own */
     struct trace_file trace;
     struct tool_model model;
-    struct tool_stages stages;
+    struct tool_stages stages; /* in a served process the percentiles alone */
 };
 
 static bool add_binding(struct bindings *bindings, const char *option, const char *word)
@@ -180,6 +185,13 @@ static bool take_threads(const struct setting *setting, struct run *run)
     return !value || tool_number(setting_name(setting), value, 1, ANE_THREADS_MAX, &run->config.threads);
 }
 
+static const char *first_given(const struct setting *const *settings)
+{
+    while (*settings && !(*settings)->given)
+        settings++;
+    return *settings ? (*settings)->option : NULL;
+}
+
 static bool check_stdout(const struct run *run)
 {
     for (unsigned i = 0; i < run->out.count; i++)
@@ -196,6 +208,7 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
                    threads = {"--threads", "ANEMONE_THREADS", NULL}, core = {"--core", "ANEMONE_CORE", NULL},
                    firmware = {"--firmware", "ANEMONE_FIRMWARE", NULL},
                    timing = {"--timing", "ANEMONE_TIMING", NULL}, traced = {"--trace", "ANEMONE_TRACE", NULL};
+    const struct setting *const own[] = {&numerics, &threads, &core, &firmware, &timing, &traced, NULL};
     const char *repeat = NULL;
     const struct tool_option options[] = {{"json", &run->as_json, NULL},
                                           {"repeat", NULL, &repeat},
@@ -215,6 +228,7 @@ static bool take_words(struct run *run, int argc, char **argv, const char **mode
         fputs(tool_run_help, stderr);
         return false;
     }
+    run->own_option = first_given(own);
     *trace = setting_value(&traced);
     run->config.firmware_image = setting_value(&firmware);
     return take_numerics(&numerics, run) && take_core(&core, run) && take_timing(&timing, run) &&
@@ -329,7 +343,12 @@ static void print_json(struct run *run, const char *model)
     }
     json_array_end(&json);
     json_number(&json, "repeat", run->repeat);
-    tool_stages_json(&json, &run->stages);
+    if (run->service) {
+        json_string(&json, "service", run->service);
+        tool_stages_latency_json(&json, &run->stages);
+    } else {
+        tool_stages_json(&json, &run->stages);
+    }
     json_end(&json);
 }
 
@@ -352,7 +371,8 @@ static void print_text(struct run *run)
     if (run->repeat > 1) {
         printf("\n%u dispatches: p10 %.2f us, p50 %.2f us, p90 %.2f us wall time\n\n", run->repeat,
                run->stages.p10, run->stages.p50, run->stages.p90);
-        tool_stages_print(&run->stages);
+        if (!run->service)
+            tool_stages_print(&run->stages);
     }
 }
 
@@ -387,8 +407,33 @@ static void explain_failure(struct run *run, const char *model)
                  model);
 }
 
+/* The machine is the service's: its stages and faults are not this process's to see. */
+static bool go_served(struct run *run, const char *model)
+{
+    struct tool_latency whole = {0};
+
+    if (run->own_option) {
+        tool_say("%s is for a machine of this process, and %s serves it; ANEMONE_SERVICE=none in the "
+                 "environment gives it a machine of its own.",
+                 run->own_option, run->service);
+        return false;
+    }
+    if (!tool_model_open(model, &run->model) || !read_inputs(run) || !check_outputs(run) ||
+        !tool_latency_measure(tool_model_run, &run->model, run->repeat, &whole))
+        return false;
+    run->stages = (struct tool_stages){.p10 = whole.p10, .p50 = whole.p50, .p90 = whole.p90};
+    return write_outputs(run);
+}
+
 static bool go(struct run *run, const char *model)
 {
+    run->service = ane_service_name();
+    if (run->service)
+        return go_served(run, model);
+    if (ane_machine_error()[0]) {
+        tool_say("%s", ane_machine_error());
+        return false;
+    }
     if (ane_machine_default(&run->config, &run->machine)) {
         tool_say("%s", ane_machine_error());
         return false;

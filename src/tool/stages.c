@@ -2,12 +2,9 @@
 #include "tool/stages.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
-#include "base/alloc.h"
 #include "protocol/timing.h"
-#include "tool/tool.h"
+#include "tool/latency.h"
 
 #define ESTIMATE_NOTE "virtual time of a call with timing m1; modelled, not measured"
 
@@ -28,50 +25,6 @@ static const struct {
 const char *tool_stage_name(unsigned stage)
 {
     return stage == STAGE_RUNTIME ? "binding and casts" : ane_machine_stage_name(stage - 1);
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-static bool measure_whole(bool (*dispatch)(void *context), void *context, uint32_t repeat,
-                          struct tool_stages *stages)
-{
-    uint64_t *times = base_alloc_array(repeat, sizeof(*times));
-    uint32_t tenth, half;
-
-    if (!times) {
-        tool_say("no memory for %u times.", repeat);
-        return false;
-    }
-    for (uint32_t i = 0; i < repeat; i++) {
-        uint64_t before = now_ns();
-
-        if (!dispatch(context)) {
-            base_free(times);
-            return false;
-        }
-        times[i] = now_ns() - before;
-    }
-    qsort(times, repeat, sizeof(*times), by_size);
-    tenth = repeat / 10;
-    half = repeat / 2;
-    stages->p10 = (double)times[tenth] / 1e3;
-    stages->p50 = (double)times[half] / 1e3;
-    stages->p90 = (double)times[repeat - 1 - tenth] / 1e3;
-    base_free(times);
-    return true;
 }
 
 /* What is left of `whole`, in all rounds together, when `inside` is taken out; for one round. */
@@ -104,13 +57,13 @@ static bool measure_stages(struct ane_machine *machine, bool (*dispatch)(void *c
                            uint32_t rounds, struct tool_stages *stages)
 {
     struct ane_machine_profile profile = {0};
-    uint64_t virtual_before = ane_machine_now(machine), before = now_ns(), whole;
+    uint64_t virtual_before = ane_machine_now(machine), before = tool_latency_now_ns(), whole;
     bool good = true;
 
     ane_machine_profile(machine, 1, NULL);
     for (uint32_t i = 0; i < rounds && good; i++)
         good = dispatch(context);
-    whole = now_ns() - before;
+    whole = tool_latency_now_ns() - before;
     ane_machine_profile(machine, 0, &profile);
     if (good)
         average(&profile, whole, ane_machine_now(machine) - virtual_before, rounds, stages);
@@ -122,22 +75,29 @@ static bool measure_stages(struct ane_machine *machine, bool (*dispatch)(void *c
 bool tool_stages_measure(struct ane_machine *machine, uint64_t adds_ns, bool (*dispatch)(void *context),
                          void *context, uint32_t repeat, struct tool_stages *stages)
 {
-    *stages = (struct tool_stages){.timed = !adds_ns};
-    if (repeat > 1 && !measure_whole(dispatch, context, repeat, stages))
+    struct tool_latency whole = {0};
+
+    if (repeat > 1 && !tool_latency_measure(dispatch, context, repeat, &whole))
         return false;
+    *stages = (struct tool_stages){.timed = !adds_ns, .p10 = whole.p10, .p50 = whole.p50, .p90 = whole.p90};
     if (!measure_stages(machine, dispatch, context, repeat > 1 ? repeat / 10 + 1 : 1, stages))
         return false;
     stages->m1_estimate_us = stages->whole_virtual_us + (double)adds_ns / 1e3;
     return true;
 }
 
-void tool_stages_json(struct json *json, const struct tool_stages *stages)
+void tool_stages_latency_json(struct json *json, const struct tool_stages *stages)
 {
     json_object(json, "latency_us");
     json_real(json, "p10", stages->p10);
     json_real(json, "p50", stages->p50);
     json_real(json, "p90", stages->p90);
     json_object_end(json);
+}
+
+void tool_stages_json(struct json *json, const struct tool_stages *stages)
+{
+    tool_stages_latency_json(json, stages);
     json_object(json, "stages");
     for (unsigned i = 0; i < TOOL_STAGES; i++)
         json_real(json, tool_stage_name(i), stages->wall_us[i]);

@@ -33,6 +33,8 @@ const char *tool_stage_name(unsigned stage);
  */
 bool tool_stages_measure(struct ane_machine *machine, uint64_t adds_ns, bool (*dispatch)(void *context),
                          void *context, uint32_t repeat, struct tool_stages *stages);
+/* The whole call alone. */
+void tool_stages_latency_json(struct json *json, const struct tool_stages *stages);
 void tool_stages_json(struct json *json, const struct tool_stages *stages);
 void tool_stages_print(const struct tool_stages *stages);
 

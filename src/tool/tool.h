@@ -11,7 +11,7 @@ enum { TOOL_OK = 0, TOOL_FAILURE = 1, TOOL_USAGE = 2 };
 
 struct tool_verb {
     const char *name;
-    const char *summary; /* one line, for the list of verbs */
+    const char *summary; /* one line, for the list of verbs; NULL: the verb is not in it */
     const char *help;    /* the whole of `anemone VERB --help` */
     int (*run)(int argc, char **argv);
 };
@@ -44,19 +44,24 @@ bool tool_file_write(const char *path, const void *bytes, size_t size);
 
 int tool_assemble(int argc, char **argv);
 int tool_bench(int argc, char **argv);
+int tool_broker(int argc, char **argv);
 int tool_cache(int argc, char **argv);
 int tool_check(int argc, char **argv);
 int tool_compile(int argc, char **argv);
+int tool_compiler(int argc, char **argv);
 int tool_demo(int argc, char **argv);
 int tool_doctor(int argc, char **argv);
 int tool_info(int argc, char **argv);
 int tool_inspect(int argc, char **argv);
 int tool_run(int argc, char **argv);
+int tool_serve(int argc, char **argv);
 int tool_spec(int argc, char **argv);
+int tool_top(int argc, char **argv);
 int tool_trace(int argc, char **argv);
 
-extern const char tool_assemble_help[], tool_bench_help[], tool_cache_help[], tool_check_help[],
-    tool_compile_help[], tool_demo_help[], tool_doctor_help[], tool_info_help[], tool_inspect_help[],
-    tool_run_help[], tool_spec_help[], tool_trace_help[];
+extern const char tool_assemble_help[], tool_bench_help[], tool_broker_help[], tool_cache_help[],
+    tool_check_help[], tool_compile_help[], tool_compiler_help[], tool_demo_help[], tool_doctor_help[],
+    tool_info_help[], tool_inspect_help[], tool_run_help[], tool_serve_help[], tool_spec_help[],
+    tool_top_help[], tool_trace_help[];
 
 #endif

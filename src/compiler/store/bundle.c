@@ -62,13 +62,17 @@ static void hash_text(const void *bytes, size_t size, char text[HASH_DIGITS + 1]
 
 /* Writing. */
 
-/* The end of the manifest: who signed the bundle. */
-static size_t write_signer(char *text, size_t capacity, const struct cc_bundle *b)
+/* The end of the manifest: who signed the bundle, and the manifest's own hash. */
+static void write_end(char *text, size_t at, size_t capacity, const struct cc_bundle *b)
 {
-    char key[HASH_DIGITS + 1];
+    char key[HASH_DIGITS + 1] = "", hash[HASH_DIGITS + 1];
 
-    cc_hex(b->signature.key, BASE_KEY_BYTES, key);
-    return (size_t)snprintf(text, capacity, FORM_SIGNED "%s" FORM_SELF_SIGNED, key);
+    if (b->is_signed)
+        cc_hex(b->signature.key, BASE_KEY_BYTES, key);
+    at += (size_t)snprintf(text + at, capacity - at, "%s%s%s", b->is_signed ? FORM_SIGNED : "", key,
+                           b->is_signed ? FORM_SELF_SIGNED : FORM_SELF);
+    hash_text(text, at, hash);
+    snprintf(text + at, capacity - at, "%s" FORM_END, hash);
 }
 
 static int manifest(const struct cc_program *p, const char *key, struct cc_bundle *b,
@@ -94,9 +98,7 @@ static int manifest(const struct cc_program *p, const char *key, struct cc_bundl
                                "%s" FORM_BLOB "%u" FORM_BLOB_BYTES "%u" FORM_HASH "%s" FORM_BLOB_END,
                                i ? "," : "", p->blob[i].offset, p->blob[i].bytes, hash);
     }
-    at += write_signer(*text + at, capacity - at, b);
-    hash_text(*text, at, hash);
-    snprintf(*text + at, capacity - at, "%s" FORM_END, hash);
+    write_end(*text, at, capacity, b);
     return 0;
 }
 
@@ -125,7 +127,7 @@ static int check_main(const uint8_t *bytes, size_t size, uint64_t weights, struc
     return 0;
 }
 
-static int fill(const struct cc_program *program, const char *key, struct cc_bundle *b,
+static int fill(const struct cc_program *program, const char *key, bool sign, struct cc_bundle *b,
                 struct base_error *error)
 {
     int status = cc_bundle_main(program, &b->main, &b->main_bytes, error);
@@ -148,21 +150,56 @@ static int fill(const struct cc_program *program, const char *key, struct cc_bun
         return status;
     base_signing_hash(b->main, b->main_bytes, b->hashes.part[0]);
     base_signing_hash(b->weights, b->weights_bytes, b->hashes.part[1]);
-    base_signing_sign(&b->hashes, &b->signature, NULL);
-    b->is_signed = true;
+    if (sign)
+        base_signing_sign(&b->hashes, &b->signature, NULL);
+    b->is_signed = sign;
     return manifest(program, key, b, error);
 }
 
-int cc_bundle_of(const struct cc_program *program, const char *key, struct cc_bundle *bundle,
+int cc_bundle_of(const struct cc_program *program, const char *key, bool sign, struct cc_bundle *bundle,
                  struct base_error *error)
 {
     int status;
 
     memset(bundle, 0, sizeof(*bundle));
-    status = fill(program, key, bundle, error);
+    status = fill(program, key, sign, bundle, error);
     if (status)
         cc_bundle_release(bundle);
     return status;
+}
+
+/* Apart from any graph's key, which is a hash of longer input that begins otherwise. */
+static void contents_key(const struct base_hashes *hashes, char key[CC_KEY_BYTES])
+{
+    static const char subject[16] = "anemone bundle1";
+    uint8_t text[sizeof(subject) + sizeof(*hashes)];
+
+    memcpy(text, subject, sizeof(subject));
+    memcpy(text + sizeof(subject), hashes, sizeof(*hashes));
+    hash_text(text, sizeof(text), key);
+}
+
+int cc_bundle_rekey(struct cc_bundle *bundle, char key[CC_KEY_BYTES], struct base_error *error)
+{
+    const char *end = strstr(bundle->manifest, bundle->is_signed ? FORM_SIGNED : FORM_SELF);
+    char *place = strstr(bundle->manifest, FORM_KEY), *text;
+    size_t kept, capacity;
+
+    if (!place || !end)
+        return base_fail(error, EBADMSG, "The manifest of the bundle has no key or no end.");
+    kept = (size_t)(end - bundle->manifest);
+    capacity = kept + MANIFEST_HEAD;
+    text = base_alloc(capacity);
+    if (!text)
+        return base_fail(error, ENOMEM, "There is no memory for the manifest.");
+    contents_key(&bundle->hashes, key);
+    memcpy(place + strlen(FORM_KEY), key, HASH_DIGITS);
+    memcpy(text, bundle->manifest, kept);
+    bundle->is_signed = false;
+    write_end(text, kept, capacity, bundle);
+    base_free(bundle->manifest);
+    bundle->manifest = text;
+    return 0;
 }
 
 int cc_bundle_save(const char *folder, const struct cc_bundle *bundle, struct base_error *error)

@@ -24,9 +24,10 @@ extern const char cc_fingerprint[];
 void cc_cache_key(const struct cc_graph *graph, char key[CC_KEY_BYTES]);
 /*
  * 1: found, complete and marked as used. 0: absent, or broken and removed. Negative: cannot be read or
- * removed.
+ * removed. `is_signed`: the entry has to be, with the user's key; else it must not be.
  */
-int cc_cache_find(const char *cache, const char *key, struct cc_bundle *bundle, struct base_error *error);
+int cc_cache_find(const char *cache, const char *key, bool is_signed, struct cc_bundle *bundle,
+                  struct base_error *error);
 /* Writes the bundle as an entry. When another process was faster its entry stays. */
 int cc_cache_add(const char *cache, const char *key, const struct cc_bundle *bundle,
                  struct base_error *error);

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A number is in its row from the end of IOServiceOpen until before IOServiceClose, so that whoever closes,
+ * closes once. A row that is being closed is free already: the machine's own answer to a late call is
+ * "closed".
+ */
+#include "service/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "service/advice.h"
+#include "service/keys.h"
+#include "service/peer.h"
+
+/* What the broker has in the kernel in addition to what its client holds: it opens, maps and sets hints. */
+#define BROKER_KEYS (PR_ENTITLEMENT_BIT(OPEN) | PR_ENTITLEMENT_BIT(MEMORY) | PR_ENTITLEMENT_BIT(SET_HINTS))
+/* What stays the client's grant. */
+#define CLIENT_KEYS                                                         \
+    (PR_ENTITLEMENT_BIT(REALTIME) | PR_ENTITLEMENT_BIT(SYSTEM_PRIORITIES) | \
+     PR_ENTITLEMENT_BIT(DATA_CHAINING) | PR_ENTITLEMENT_BIT(DATA))
+
+int svc_kernel_init(struct svc_kernel *kernel, unsigned connects)
+{
+    kernel->connect = base_alloc_array(connects, sizeof(*kernel->connect));
+    kernel->surface = base_alloc_array(PR_SERVICE_SURFACES, sizeof(*kernel->surface));
+    if (!kernel->connect || !kernel->surface) {
+        base_free(kernel->connect);
+        base_free(kernel->surface);
+        return -ENOMEM;
+    }
+    kernel->connects = connects;
+    pthread_mutex_init(&kernel->lock, NULL);
+    return 0;
+}
+
+void svc_kernel_end(struct svc_kernel *kernel)
+{
+    pthread_mutex_destroy(&kernel->lock);
+    base_free(kernel->connect);
+    base_free(kernel->surface);
+}
+
+/* Takes a number out of its row; false when another thread has. */
+static bool take_connect(struct svc_kernel *kernel, struct svc_connect *row, io_connect_t number)
+{
+    bool taken;
+
+    pthread_mutex_lock(&kernel->lock);
+    taken = atomic_load(&row->number) == number;
+    if (taken) {
+        atomic_store(&row->number, 0);
+        kernel->closed[kernel->closed_next++ % SVC_CLOSED] = number;
+    }
+    pthread_mutex_unlock(&kernel->lock);
+    return taken;
+}
+
+static void close_connects(struct svc_kernel *kernel, ane_task_t task)
+{
+    for (unsigned i = 0; i < kernel->connects; i++) {
+        struct svc_connect *row = &kernel->connect[i];
+        io_connect_t number = 0;
+
+        pthread_mutex_lock(&kernel->lock);
+        if (!task || row->task == task)
+            number = atomic_load(&row->number);
+        pthread_mutex_unlock(&kernel->lock);
+        if (number && take_connect(kernel, row, number))
+            IOServiceClose(number);
+    }
+}
+
+static void release_surfaces(struct svc_kernel *kernel, ane_task_t task)
+{
+    for (unsigned i = 0; i < PR_SERVICE_SURFACES; i++) {
+        struct svc_surface *row = &kernel->surface[i];
+        uint32_t id = 0;
+
+        pthread_mutex_lock(&kernel->lock);
+        if (!task || row->task == task) {
+            id = row->id;
+            row->id = 0;
+        }
+        pthread_mutex_unlock(&kernel->lock);
+        if (id)
+            ane_surface_release(id);
+    }
+}
+
+void svc_kernel_close_all(struct svc_kernel *kernel)
+{
+    svc_kernel_close_task(kernel, 0);
+}
+
+void svc_kernel_close_task(struct svc_kernel *kernel, ane_task_t task)
+{
+    close_connects(kernel, task);
+    release_surfaces(kernel, task);
+}
+
+/* ---- The task for which a session acts ---- */
+
+/* With the service's lock held: the identity in which the broker acts for a client, made on first use. */
+static ane_task_t delegate_of(struct svc_peer *client)
+{
+    uint32_t keys = BROKER_KEYS | (client->grant.entitlements & CLIENT_KEYS);
+    const char *list[PR_ENTITLEMENT_COUNT];
+    unsigned count = svc_keys_list(keys, list);
+
+    if (!client->delegate)
+        client->delegate = ane_task_delegate(client->task, list, count);
+    return client->delegate;
+}
+
+/*
+ * The task that a message names: 0 is the session's own, and only the broker may name another. *client is
+ * held, so that it does not end before what is made for it is in the tables; NULL for the session's own.
+ */
+static IOReturn name_task(struct svc_peer *session, uint32_t named, struct svc_peer **client,
+                          ane_task_t *task, struct base_error *error)
+{
+    *client = NULL;
+    *task = session->task;
+    if (!named || named == session->task)
+        return kIOReturnSuccess;
+    if (session->role == PR_SERVICE_ROLE_BROKER)
+        *client = svc_service_hold_task(session->service, named);
+    if (!*client) {
+        base_fail(error, EINVAL, "There is no task %u; it was released, or never made.", named);
+        return kIOReturnBadArgument;
+    }
+    pthread_mutex_lock(&session->service->lock);
+    *task = delegate_of(*client);
+    pthread_mutex_unlock(&session->service->lock);
+    if (*task)
+        return kIOReturnSuccess;
+    base_fail(error, ENOSPC, "%s", ane_machine_error());
+    svc_peer_release(*client);
+    *client = NULL;
+    return kIOReturnNoResources;
+}
+
+/* ---- Connections ---- */
+
+static bool add_connect(struct svc_kernel *kernel, io_connect_t number, ane_task_t task, uint32_t type)
+{
+    bool added = false;
+
+    pthread_mutex_lock(&kernel->lock);
+    for (unsigned i = 0; i < kernel->connects && !added; i++)
+        if (!atomic_load(&kernel->connect[i].number)) {
+            kernel->connect[i].task = task;
+            kernel->connect[i].type = type;
+            atomic_store(&kernel->connect[i].number, number);
+            added = true;
+        }
+    pthread_mutex_unlock(&kernel->lock);
+    return added;
+}
+
+/* Which key would have opened a client of that type. */
+static unsigned opening_key(uint32_t type)
+{
+    return type == ANE_CLIENT_DIRECT_PATH ? PR_ENTITLEMENT_DIRECT_CLASS : PR_ENTITLEMENT_OPEN;
+}
+
+IOReturn svc_kernel_open(struct svc_peer *session, const struct pr_service_open *open, uint32_t *connect,
+                         struct base_error *error)
+{
+    struct svc_peer *client;
+    io_connect_t number = 0;
+    ane_task_t task;
+    IOReturn status = name_task(session, open->task, &client, &task, error);
+    ane_task_t owner = client ? open->task : session->task;
+
+    if (status)
+        return status;
+    status = IOServiceOpen(open->entry & ~PR_SERVICE_ENTRY_BASE, task, open->type, &number);
+    if (status)
+        base_fail(error, EIO, "%s", ane_machine_error());
+    if (status == kIOReturnUnsupported && !client)
+        svc_advice_add(session, 1u << opening_key(open->type), error);
+    if (!status && !add_connect(&session->kernel, number, owner, open->type)) {
+        IOServiceClose(number);
+        base_fail(error, ENOSPC, "This process has %u connections; close one.", session->kernel.connects);
+        status = kIOReturnNoResources;
+    }
+    if (client)
+        svc_peer_release(client);
+    *connect = number | PR_SERVICE_CONNECT_BASE;
+    return status;
+}
+
+/* The row of a number, or NULL; first where it was the last time. */
+static struct svc_connect *find_connect(struct svc_kernel *kernel, io_connect_t number, unsigned *hint)
+{
+    if (*hint < kernel->connects && atomic_load(&kernel->connect[*hint].number) == number)
+        return &kernel->connect[*hint];
+    for (unsigned i = 0; number && i < kernel->connects; i++)
+        if (atomic_load(&kernel->connect[i].number) == number) {
+            *hint = i;
+            return &kernel->connect[i];
+        }
+    return NULL;
+}
+
+static bool was_closed(struct svc_kernel *kernel, io_connect_t number)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&kernel->lock);
+    for (unsigned i = 0; i < SVC_CLOSED && !found; i++)
+        found = number && kernel->closed[i] == number;
+    pthread_mutex_unlock(&kernel->lock);
+    return found;
+}
+
+/* The sentences are those of the machine's own connections. */
+static IOReturn refuse_connect(struct svc_kernel *kernel, io_connect_t number, struct base_error *error)
+{
+    bool closed = was_closed(kernel, number);
+
+    base_fail(error, EBADF, closed ? "The connection is closed." : "There is no such connection.");
+    return closed ? ANE_RETURN_CLOSED : kIOReturnBadArgument;
+}
+
+IOReturn svc_kernel_connect(struct svc_peer *session, uint32_t connect, io_connect_t *number, unsigned *hint,
+                            struct base_error *error)
+{
+    *number = connect - PR_SERVICE_CONNECT_BASE;
+    if (connect > PR_SERVICE_CONNECT_BASE && find_connect(&session->kernel, *number, hint))
+        return kIOReturnSuccess;
+    return refuse_connect(&session->kernel, *number, error);
+}
+
+IOReturn svc_kernel_close(struct svc_peer *session, uint32_t connect, struct base_error *error)
+{
+    struct svc_kernel *kernel = &session->kernel;
+    struct svc_connect *row;
+    io_connect_t number;
+    unsigned hint = 0;
+    IOReturn status = svc_kernel_connect(session, connect, &number, &hint, error);
+
+    if (status)
+        return status;
+    row = find_connect(kernel, number, &hint);
+    if (!row || !take_connect(kernel, row, number))
+        return refuse_connect(kernel, number, error);
+    svc_figures_update(session->service); /* the machine forgets what a closed client has used */
+    status = IOServiceClose(number);
+    if (status)
+        base_fail(error, EIO, "%s", ane_machine_error());
+    return status;
+}
+
+/* ---- Surfaces ---- */
+
+static bool add_surface(struct svc_kernel *kernel, uint32_t id, ane_task_t task, uint64_t bytes)
+{
+    bool added = false;
+
+    pthread_mutex_lock(&kernel->lock);
+    for (unsigned i = 0; i < PR_SERVICE_SURFACES && !added; i++)
+        if (!kernel->surface[i].id) {
+            kernel->surface[i] = (struct svc_surface){id, task, bytes};
+            added = true;
+        }
+    pthread_mutex_unlock(&kernel->lock);
+    return added;
+}
+
+int svc_kernel_surface(struct svc_peer *session, const struct pr_service_surface_create *create, uint32_t *id,
+                       int *file, struct base_error *error)
+{
+    struct svc_peer *client;
+    ane_task_t task, owner;
+    int status;
+
+    if (name_task(session, create->task, &client, &task, error))
+        return -EINVAL;
+    owner = client ? create->task : session->task;
+    /* A surface belongs to the task itself: to surfaces, who acts for it is the same. */
+    status = ane_surface_create(owner, create->bytes, id);
+    if (status)
+        base_fail(error, -status, "%s", ane_machine_error());
+    if (!status && !add_surface(&session->kernel, *id, owner, create->bytes)) {
+        ane_surface_release(*id);
+        status = base_fail(error, ENOSPC, "Surface create: this process has %u surfaces; release one.",
+                           PR_SERVICE_SURFACES);
+    }
+    if (!status)
+        *file = fcntl(ane_surface_descriptor(*id), F_DUPFD_CLOEXEC, 0);
+    if (!status && *file < 0) {
+        svc_kernel_surface_release(session, *id);
+        status = base_fail(error, EMFILE, "Surface create: the service has no file descriptor left.");
+    }
+    if (client)
+        svc_peer_release(client);
+    return status;
+}
+
+void svc_kernel_surface_release(struct svc_peer *session, uint32_t id)
+{
+    struct svc_kernel *kernel = &session->kernel;
+    bool found = false;
+
+    pthread_mutex_lock(&kernel->lock);
+    for (unsigned i = 0; id && i < PR_SERVICE_SURFACES && !found; i++)
+        if (kernel->surface[i].id == id) {
+            kernel->surface[i].id = 0;
+            found = true;
+        }
+    pthread_mutex_unlock(&kernel->lock);
+    if (found)
+        ane_surface_release(id);
+}
+
+void svc_kernel_sum(struct svc_kernel *kernel, ane_task_t task, struct svc_kernel_sums *sums)
+{
+    *sums = (struct svc_kernel_sums){0};
+    pthread_mutex_lock(&kernel->lock);
+    for (unsigned i = 0; i < kernel->connects; i++)
+        if (atomic_load(&kernel->connect[i].number) && (!task || kernel->connect[i].task == task)) {
+            sums->connects++;
+            sums->direct += kernel->connect[i].type == ANE_CLIENT_DIRECT_PATH;
+        }
+    for (unsigned i = 0; i < PR_SERVICE_SURFACES; i++)
+        if (kernel->surface[i].id && (!task || kernel->surface[i].task == task)) {
+            sums->surfaces++;
+            sums->bytes += kernel->surface[i].bytes;
+        }
+    pthread_mutex_unlock(&kernel->lock);
+}

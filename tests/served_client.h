@@ -39,6 +39,7 @@ extern const struct served_way served_broker_ways[];
 int served_client_hostile(int argc, char **argv);
 int served_client_victim(int argc, char **argv);
 int served_client_attack(int argc, char **argv);
+int served_client_ordered(int argc, char **argv);
 int served_client_share(int argc, char **argv);
 int served_client_grants(int argc, char **argv);
 int served_client_exec(int argc, char **argv);

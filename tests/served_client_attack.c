@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attack FOLDER MODEL NUMBER...: tries every call of the ABI and every message of the socket and the broker
- * with numbers of another client. The answer must be the one for a number that never was, code and sentence;
- * where the attacker may have such a thing itself, another answer than for its own shows that the call comes
- * that far. Prints "tried N" at the end.
+ * attack FOLDER USER MODEL NUMBER...: tries every call of the ABI and every message of the socket and the
+ * broker with numbers of another client. The answer must be the one for a number that never was, code and
+ * sentence; where the attacker may have such a thing itself, another answer than for its own shows that the
+ * call comes that far. Prints "tried N" at the end.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -325,14 +325,14 @@ int served_client_attack(int argc, char **argv)
     static struct served_attack a;
     unsigned wrong;
 
-    if (argc != 2 + SERVED_NUMBERS)
-        served_client_fail("attack FOLDER MODEL NUMBER...");
-    snprintf(numbers.model, sizeof(numbers.model), "%s", argv[1]);
+    if (argc != 3 + SERVED_NUMBERS)
+        served_client_fail("attack FOLDER USER MODEL NUMBER..., where USER is `other` or `same`");
+    snprintf(numbers.model, sizeof(numbers.model), "%s", argv[2]);
     for (unsigned i = 0; i < SERVED_NUMBERS; i++)
-        numbers.number[i] = strtoull(argv[2 + i], NULL, 0);
+        numbers.number[i] = strtoull(argv[3 + i], NULL, 0);
     prepare(&a, argv[0]);
     wrong = try_all(&a, &numbers) + try_selectors(&a, numbers.number[SERVED_CONNECT]) + try_forged(&a);
-    if (getuid() != 0)
+    if (strcmp(argv[1], "other") == 0)
         wrong += try_model(&a, numbers.model) + try_status(&a, numbers.number[SERVED_TASK]);
     served_client_say("tried %zu, %u wrong", served_trial_count + sizeof(selectors) / sizeof(selectors[0]),
                       wrong);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modes of clients whose identity is in question: who shares a model, who was replaced, who has called exec. */
+/* Modes of clients whose identity is in question: who shares, who was replaced, who has called exec. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -98,19 +98,20 @@ static void look_after_victim(struct servedrig_client *victim)
 /* The victim's numbers, as arguments of the attacker. */
 static void attack(uid_t victim_user, uid_t attacker_user)
 {
-    const char *arguments[4 + SERVED_NUMBERS] = {"attack", rig.models};
+    const char *arguments[5 + SERVED_NUMBERS] = {"attack", rig.models,
+                                                 victim_user == attacker_user ? "same" : "other"};
     struct servedrig_client victim, attacker;
     char numbers[512], *word, *rest = numbers;
     struct servedrig_figures before;
-    unsigned count = 2;
+    unsigned count = 3;
 
     servedrig_rest(&rig, &before);
     servedrig_spawn(&rig, &victim, servedrig_program(&rig, "victim", 1), victim_user,
                     (const char *const[]){"victim", rig.models, NULL});
     snprintf(numbers, sizeof(numbers), "%s", servedrig_expect(&rig, &victim, "holds"));
-    while ((word = strtok_r(rest, " ", &rest)) && count < 3 + SERVED_NUMBERS)
+    while ((word = strtok_r(rest, " ", &rest)) && count < 4 + SERVED_NUMBERS)
         arguments[count++] = word;
-    assert_int_equal(count, 3 + SERVED_NUMBERS);
+    assert_int_equal(count, 4 + SERVED_NUMBERS);
     look_after_victim(&victim);
     servedrig_spawn(&rig, &attacker, servedrig_program(&rig, "attacker", 2), attacker_user, arguments);
     while (servedrig_line(&rig, &attacker) && strncmp(attacker.line, "tried", 5) != 0)
@@ -139,6 +140,39 @@ static void numbers_of_another_user_name_nothing(void **state)
         skip();
     }
     attack(OTHER_USER, ANOTHER_USER);
+}
+
+/* ---- Roles ---- */
+
+/* The broker's socket is the service's own: no process becomes the broker by saying so. */
+static void no_process_takes_the_brokers_place(void **state)
+{
+    static const uint16_t types[] = {PR_BROKER_NOTICE_CLIENT, PR_BROKER_NOTICE_COMPILER,
+                                     PR_BROKER_NOTICE_TIER,   PR_COMPILE_COMPILE,
+                                     PR_COMPILE_FIND,         PR_COMPILE_PURGE};
+    struct served_reply reply = {.head = {0}};
+    struct servedrig_figures before;
+    struct served_wire wire;
+
+    (void)state;
+    servedrig_rest(&rig, &before);
+    assert_false(served_wire_begin(&wire, rig.socket, PR_SERVICE_ROLE_BROKER, &reply));
+    assert_int_equal(reply.head.status, kIOReturnBadArgument);
+    assert_int_equal(reply.fds, 0);
+    /* Nor does its socket take what only the service sends, or what compile services take. */
+    for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        const struct pr_broker_client body = {.task = 1, .entitlements = UINT32_MAX, .own_user = 1};
+        int broker, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        assert_true(served_wire_begin(&wire, rig.socket, PR_SERVICE_ROLE_CLIENT, NULL));
+        broker = served_wire_open_broker(&wire);
+        assert_true(broker >= 0);
+        assert_int_equal(served_wire_broker(broker, types[i], &body, sizeof(body), &null, 1, &reply),
+                         kIOReturnBadArgument);
+        close(null), close(broker);
+        served_wire_end(&wire);
+    }
+    servedrig_settle(&rig, &before);
 }
 
 /* ---- The attach rule ---- */
@@ -366,6 +400,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(numbers_of_another_process_name_nothing, is_running),
         cmocka_unit_test_setup(numbers_of_another_user_name_nothing, is_running),
+        cmocka_unit_test_setup(no_process_takes_the_brokers_place, is_running),
         cmocka_unit_test_setup(a_model_is_shared_by_team_and_hash, is_running),
         cmocka_unit_test_setup(a_model_is_not_shared_without_a_signature, is_running),
         cmocka_unit_test_setup(a_replaced_executable_is_not_what_runs, is_running),

@@ -16,16 +16,18 @@
 #include "broker/device.h"
 #include "protocol/bits.h"
 
-IOReturn brk_payload_size(int descriptor, const char *what, uint64_t *bytes, struct base_error *error)
+IOReturn brk_payload_size(int descriptor, const char *what, uint64_t most, uint64_t *bytes,
+                          struct base_error *error)
 {
     struct stat about;
 
     *bytes = 0;
     if (fcntl(descriptor, F_GET_SEALS) < 0 || fstat(descriptor, &about) || !S_ISREG(about.st_mode))
         return brk_refuse(error, kIOReturnBadArgument, "%s: the descriptor is not a memory file.", what);
-    if (about.st_size <= 0 || (uint64_t)about.st_size > PR_BROKER_IMAGE_BYTES)
-        return brk_refuse(error, kIOReturnBadArgument, "%s: a file of %lld bytes; 1 to %llu are possible.",
-                          what, (long long)about.st_size, PR_BROKER_IMAGE_BYTES);
+    if (about.st_size <= 0 || (uint64_t)about.st_size > most)
+        return brk_refuse(error, kIOReturnBadArgument,
+                          "%s: a file of %lld bytes; 1 to %" PRIu64 " are possible.", what,
+                          (long long)about.st_size, most);
     *bytes = (uint64_t)about.st_size;
     return kIOReturnSuccess;
 }
@@ -86,18 +88,24 @@ static struct layout layout_of(const struct brk_payload *payload)
     return layout;
 }
 
-/* A key that is in memory alone is the broker's own, and the driver will say so. */
-static void sign(const struct brk_payload *payload, const struct layout *layout, uint8_t *image,
-                 struct ane_program_args *args)
+/*
+ * What is signed are the sealed files, not the bytes in the surface: that belongs to the client's task, which
+ * may bind it to a request and change it. A key that is in memory alone is the broker's own, and the driver
+ * will say so.
+ */
+static IOReturn sign(const struct brk_payload *payload, const struct layout *layout, uint8_t *image,
+                     struct ane_program_args *args, struct base_error *error)
 {
     struct base_hashes hashes;
     struct base_signature signature;
 
     for (unsigned i = 0; i < 2; i++)
-        base_signing_hash(image + layout->part[i], payload->bytes[i], hashes.part[i]);
+        if (base_signing_hash_file(payload->file[i], payload->bytes[i], hashes.part[i]))
+            return brk_refuse(error, kIOReturnError, "A file of the compiled model could not be hashed.");
     base_signing_sign(&hashes, &signature, NULL);
     memcpy(args->hash, &hashes, sizeof(args->hash));
     memcpy(image + layout->signature, &signature, sizeof(struct ane_program_signature));
+    return kIOReturnSuccess;
 }
 _Static_assert(sizeof(struct base_signature) == sizeof(struct ane_program_signature), "one form");
 _Static_assert(sizeof(struct base_hashes) == sizeof(((struct ane_program_args *)0)->hash), "one form");
@@ -124,10 +132,10 @@ static IOReturn write_program(const struct brk_payload *payload, const struct la
         return result;
     if (is_bundle) {
         memcpy(image, &bundle, sizeof(bundle));
-        sign(payload, layout, image, &args);
+        result = sign(payload, layout, image, &args, error);
     }
     memcpy(to, &args, sizeof(args));
-    return kIOReturnSuccess;
+    return result;
 }
 
 IOReturn brk_payload_load(const struct brk_device *device, uint32_t task, const struct brk_payload *payload,

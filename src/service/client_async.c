@@ -28,6 +28,13 @@ void svc_client_set_delivery(svc_client_delivery deliver)
     atomic_store(&delivery, deliver);
 }
 
+static void hand_over(ane_port_t port, const struct ane_port_message *message)
+{
+    svc_client_delivery deliver = atomic_load(&delivery);
+
+    deliver(port, message);
+}
+
 static struct ane_port_message lost_message(const struct svc_pending *row)
 {
     struct ane_port_message message = {.result = kIOReturnNoDevice,
@@ -69,7 +76,7 @@ static void take_records(struct svc_session *session)
         memcpy(&message.reply, record.reply, sizeof(message.reply));
         __atomic_store_n(&session->head->consumed, ++consumed, __ATOMIC_RELEASE);
         if (settle(session, &record, &port, &message))
-            atomic_load(&delivery)(port, &message);
+            hand_over(port, &message);
     }
 }
 
@@ -113,8 +120,8 @@ static void *read_records(void *context)
     }
     take_records(session);
     while (sweep_one(session, &port, &message))
-        atomic_load(&delivery)(port, &message);
-    atomic_load(&delivery)(0, NULL);
+        hand_over(port, &message);
+    hand_over(0, NULL);
     return NULL;
 }
 
@@ -179,6 +186,6 @@ IOReturn svc_pending_end(struct svc_session *session, struct svc_pending *row, I
         !status && row->state == SVC_PENDING_POSTED && !lost ? SVC_PENDING_ACCEPTED : SVC_PENDING_FREE;
     pthread_mutex_unlock(&session->pending_lock);
     if (lost)
-        atomic_load(&delivery)(port, &message);
+        hand_over(port, &message);
     return status;
 }

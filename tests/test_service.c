@@ -288,7 +288,7 @@ static void announce(int session, uint32_t slot)
 
 static struct pr_ring_slot *slot_of(uint8_t *ring, unsigned slot)
 {
-    return (struct pr_ring_slot *)(ring + PR_RING_SLOTS_AT) + slot;
+    return (void *)(ring + PR_RING_SLOTS_AT + slot * sizeof(struct pr_ring_slot));
 }
 
 static void post(struct pr_ring_slot *slot)

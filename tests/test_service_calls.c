@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * iokit.h in a served process and in one with a machine of its own: the same calls, in the same order, in two
- * processes; their codes, sentences and outputs are compared. Calls are every selector and catalogue method of
- * every client type, each with right sizes and zeros, with wrong sizes, with NULL, with more than the ring has
- * room for; on connections that are new, open, closed and never were; then programs, surfaces, events, ports.
+ * processes; their codes, sentences and outputs are compared. Calls are every selector and catalogue method
+ * of every client type, each with right sizes and zeros, with wrong sizes, with NULL, with more than the ring
+ * has room for; on connections that are new, open, closed and never were; then programs, surfaces, events,
+ * ports.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -483,6 +484,26 @@ static void a_forked_child_has_a_session_of_its_own(void **state)
     assert_int_equal(svcrig_stop(the_service), 0);
 }
 
+static void run_both(io_service_t device)
+{
+    struct ane_machine *machine = iorig_machine((struct ane_machine_config){0});
+    io_service_t own = ane_machine_service(machine);
+
+    require(own && own < PR_SERVICE_ENTRY_BASE && device >= PR_SERVICE_ENTRY_BASE, "two devices");
+    /* Surfaces of task 0 are the service's, whichever device they are for. */
+    run_sum(&own);
+    run_sum(&device);
+    ane_machine_destroy(machine);
+    run_sum(&device);
+}
+
+static void a_served_process_may_have_a_machine_beside(void **state)
+{
+    (void)state;
+    in_child(run_both);
+    assert_int_equal(svcrig_stop(the_service), 0);
+}
+
 struct waiter {
     io_connect_t connect;
     uint32_t event;
@@ -524,6 +545,7 @@ int main(void)
         cmocka_unit_test(a_served_process_sees_the_same_kernel),
         cmocka_unit_test(threads_of_a_served_process_share_its_ring),
         cmocka_unit_test(a_forked_child_has_a_session_of_its_own),
+        cmocka_unit_test(a_served_process_may_have_a_machine_beside),
         cmocka_unit_test(a_killed_service_ends_every_call),
     };
 

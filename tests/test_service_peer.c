@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "iorig.h"
+#include "protocol/entitlement.h"
 #include "service/peer.h"
 #include "support.h"
 #include "svcrig.h"
@@ -62,16 +63,23 @@ static void talk(struct party *party, uint16_t type, const void *body, uint32_t 
         close(reply->file);
 }
 
-static void greet(struct party *party, enum pr_service_role role)
+static void make(struct party *party, enum pr_service_role role)
 {
-    const struct pr_service_hello hello = {.role = role};
-    struct svcrig_reply reply;
     struct base_error error;
     int pair[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-    assert_int_equal(svc_peer_make(&service, pair[0], role, &party->peer, &error), 0);
+    if (svc_peer_make(&service, pair[0], role, &party->peer, &error))
+        fail_msg("%s", error.text);
     party->socket = pair[1];
+}
+
+static void greet(struct party *party, enum pr_service_role role)
+{
+    const struct pr_service_hello hello = {.role = role};
+    struct svcrig_reply reply;
+
+    make(party, role);
     talk(party, PR_SERVICE_HELLO, &hello, sizeof(hello), &reply);
     if (reply.header.status)
         fail_msg("%s", reply.sentence);
@@ -270,6 +278,64 @@ static void test_records_have_room(void **state)
     leave(&client);
 }
 
+/* ---- Limits of the service ---- */
+
+/* One more than there may be; after one has left there is room again, and for the broker always. */
+static void test_clients_have_a_limit(void **state)
+{
+    static struct party client[PR_SERVICE_SESSIONS];
+    const struct {
+        struct pr_service_header header;
+        struct pr_service_hello hello;
+    } hello = {.header = {.magic = PR_SERVICE_MAGIC,
+                          .version = PR_SERVICE_VERSION,
+                          .type = PR_SERVICE_HELLO,
+                          .bytes = sizeof(hello.hello)}};
+    struct party refused, broker;
+    struct svcrig_reply reply;
+
+    (void)state;
+    for (unsigned i = 0; i < PR_SERVICE_SESSIONS; i++)
+        greet(&client[i], PR_SERVICE_ROLE_CLIENT);
+    make(&refused, PR_SERVICE_ROLE_CLIENT);
+    assert_false(svc_peer_message(refused.peer, &hello, sizeof(hello), NULL, 0));
+    assert_true(svcrig_take(refused.socket, &reply));
+    assert_int_equal(reply.header.status, kIOReturnNoResources);
+    assert_non_null(strstr(reply.sentence, "128 clients"));
+    leave(&refused);
+    greet(&broker, PR_SERVICE_ROLE_BROKER);
+    leave(&broker);
+    leave(&client[0]);
+    greet(&client[0], PR_SERVICE_ROLE_CLIENT);
+    for (unsigned i = 0; i < PR_SERVICE_SESSIONS; i++)
+        leave(&client[i]);
+    assert_int_equal(service.sessions, 0);
+}
+
+static void test_few_clients_are_blessed(void **state)
+{
+    struct party client[PR_BLESSED_SLOTS + 1];
+    struct svc_policy *blessing;
+    struct base_error error;
+
+    (void)state;
+    assert_int_equal(
+        svc_policy_parse("test", "match uid *\nallow com.apple.security.ts.ane-client\n", &blessing, &error),
+        0);
+    service.policy = blessing;
+    for (unsigned i = 0; i <= PR_BLESSED_SLOTS; i++) {
+        greet(&client[i], PR_SERVICE_ROLE_CLIENT);
+        assert_int_equal(client[i].peer->blessed, i < PR_BLESSED_SLOTS);
+    }
+    leave(&client[0]);
+    greet(&client[0], PR_SERVICE_ROLE_CLIENT);
+    assert_true(client[0].peer->blessed);
+    for (unsigned i = 0; i <= PR_BLESSED_SLOTS; i++)
+        leave(&client[i]);
+    service.policy = policy;
+    svc_policy_free(blessing);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +343,8 @@ int main(void)
         cmocka_unit_test(test_reserved_priorities_stay_the_clients),
         cmocka_unit_test(test_a_call_of_the_ring_is_checked),
         cmocka_unit_test(test_records_have_room),
+        cmocka_unit_test(test_clients_have_a_limit),
+        cmocka_unit_test(test_few_clients_are_blessed),
     };
 
     return cmocka_run_group_tests(tests, begin, end);

@@ -60,9 +60,8 @@ static bool settle(struct svc_session *session, const struct pr_ring_completion 
 static void take_records(struct svc_session *session)
 {
     uint32_t consumed = session->head->consumed;
-    uint32_t produced;
 
-    while ((produced = __atomic_load_n(&session->head->produced, __ATOMIC_ACQUIRE)) != consumed) {
+    while (__atomic_load_n(&session->head->produced, __ATOMIC_ACQUIRE) != consumed) {
         const struct pr_ring_completion record = session->record[consumed % PR_RING_COMPLETIONS];
         struct ane_port_message message = {.result = record.result};
         ane_port_t port;

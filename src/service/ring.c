@@ -45,9 +45,9 @@ int svc_ring_make(struct svc_ring *ring, struct base_error *error)
         return base_fail(error, ENOMEM, "The ring of a session could not be mapped.");
     }
     ring->file = file;
-    ring->head = (struct pr_ring_head *)base;
-    ring->completion = (struct pr_ring_completion *)(base + PR_RING_COMPLETIONS_AT);
-    ring->slot = (struct pr_ring_slot *)(base + PR_RING_SLOTS_AT);
+    ring->head = (void *)base;
+    ring->completion = (void *)(base + PR_RING_COMPLETIONS_AT);
+    ring->slot = (void *)(base + PR_RING_SLOTS_AT);
     ring->head->slots = PR_RING_SLOTS;
     ring->head->completions = PR_RING_COMPLETIONS;
     ring->head->magic = PR_RING_MAGIC;

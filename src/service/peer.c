@@ -19,8 +19,6 @@
 #include "service/message.h"
 #include "service/thread.h"
 
-#define HELLO_SECONDS 5 /* a connection that says nothing is closed */
-
 struct packet {
     struct pr_service_header header;
     union svc_body body;
@@ -120,8 +118,8 @@ bool svc_peer_message(struct svc_peer *session, const void *bytes, size_t size, 
     }
     if (!message) {
         reply.status = kIOReturnBadArgument;
-        svc_log("process %d of user %u broke the format: %s", (int)session->identity.pid,
-                (unsigned)session->uid, reply.error.text);
+        svc_log_client("process %d of user %u broke the format: %s", (int)session->identity.pid,
+                       (unsigned)session->uid, reply.error.text);
         send_reply(session, &packet.header, NULL, &reply);
         return false;
     }
@@ -151,7 +149,7 @@ static void *run(void *argument)
     bool waited = false;
     long size;
 
-    set_patience(session->socket, HELLO_SECONDS);
+    set_patience(session->socket, PR_SERVICE_HELLO_S);
     for (;;) {
         size = base_packet_receive(session->socket, &packet, sizeof(packet), fds, PR_SERVICE_FDS, &count);
         if (size <= 0 && size != -EMSGSIZE)
@@ -230,7 +228,7 @@ int svc_peer_make(struct svc_service *service, int socket, enum pr_service_role 
     session->tier = PR_BROKER_TIERS;
     session->ring.file = -1;
     session->identity.pidfd = -1;
-    for (unsigned i = 0; i < SVC_BROKERS; i++)
+    for (unsigned i = 0; i < PR_SERVICE_BROKERS; i++)
         session->broker[i] = -1;
     svc_completions_init(&session->completions);
     status = enter_table(session, error);
@@ -265,7 +263,7 @@ int svc_peer_start(struct svc_service *service, int socket, enum pr_service_role
 
 void svc_peer_cut_broker_locked(struct svc_peer *session)
 {
-    for (unsigned i = 0; i < SVC_BROKERS; i++)
+    for (unsigned i = 0; i < PR_SERVICE_BROKERS; i++)
         if (session->broker[i] >= 0) {
             shutdown(session->broker[i], SHUT_RDWR);
             close(session->broker[i]);
@@ -314,7 +312,7 @@ void svc_peer_end(struct svc_peer *session)
     if (session->blessed)
         atomic_fetch_sub(&session->service->blessed, 1);
     if (session->greeted && session->role == PR_SERVICE_ROLE_CLIENT)
-        svc_log("client %u: process %d has gone", session->task, (int)session->identity.pid);
+        svc_log_client("client %u: process %d has gone", session->task, (int)session->identity.pid);
     if (session->socket >= 0)
         close(session->socket);
     if (session->role != PR_SERVICE_ROLE_BROKER)
@@ -337,6 +335,6 @@ void svc_peer_release(struct svc_peer *session)
 
 void svc_peer_expel(struct svc_peer *session, const char *why)
 {
-    svc_log("client %u: process %d is refused: %s", session->task, (int)session->identity.pid, why);
+    svc_log_client("client %u: process %d is refused: %s", session->task, (int)session->identity.pid, why);
     shutdown(session->socket, SHUT_RDWR);
 }

@@ -38,7 +38,7 @@ struct pr_broker_tier_notice brokerrig_tier(void);
 /*
  * Compile service `number`, whose socket goes to the broker; one that runs is replaced. A model's file name
  * decides: crash* ends the service, abort* is answered with kIOReturnAborted, hold* waits for
- * brokerrig_release; others are compiled.
+ * brokerrig_release, open* is answered with files that are not sealed; others are compiled.
  */
 void brokerrig_compiler(unsigned number);
 void brokerrig_compiler_end(unsigned number);

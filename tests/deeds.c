@@ -82,17 +82,17 @@ static void create_unsigned(io_service_t service, ane_task_t task, struct deeds_
     size_t bytes = iorig_image_add(image, sizeof(image), CHANNELS, WIDTH);
     struct ane_program_create create = {.size = ANE_PROGRAM_IMAGE + bytes};
     struct iorig_client client;
-    uint8_t *at;
+    struct ane_program_args *args;
 
     must(iorig_open(service, task, ANE_CLIENT_CONTROL, &client), "open");
     assert_int_equal(ane_surface_create(task, ANE_PROGRAM_IMAGE + bytes, &create.surface), 0);
-    at = ane_surface_base(create.surface);
-    *(struct ane_program_args *)at = (struct ane_program_args){.representation = ANE_PROGRAM_LEGACY,
-                                                               .version = ANE_PROGRAM_ARGS_VERSION,
-                                                               .image_size = bytes,
-                                                               .procedures = 1,
-                                                               .name = "unsigned"};
-    memcpy(at + ANE_PROGRAM_IMAGE, image, bytes);
+    args = ane_surface_base(create.surface);
+    *args = (struct ane_program_args){.representation = ANE_PROGRAM_LEGACY,
+                                      .version = ANE_PROGRAM_ARGS_VERSION,
+                                      .image_size = bytes,
+                                      .procedures = 1,
+                                      .name = "unsigned"};
+    memcpy((uint8_t *)args + ANE_PROGRAM_IMAGE, image, bytes);
     deeds_note(outcome, IOConnectCallMethod(client.connect, ANE_CONTROL_ProgramCreate, NULL, 0, &create,
                                             sizeof(create), NULL, NULL, NULL, NULL));
     must(IOServiceClose(client.connect), "close");

@@ -7,6 +7,7 @@
  *     entitled --slot            the number of the key of kind SLOT, whose deed is to be there
  *     entitled --policy FOLDER   a policy for FOLDER/granted-N and FOLDER/missing-N
  *     .../granted-N              ends with 0 when the deed of key N succeeds
+ *     .../granted-N hold         that of kind SLOT: keeps its session until it has read a character
  *     .../missing-N              ends with 0 when it is refused as its row says, with the lines to add
  */
 #include "support.h"
@@ -14,13 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <anemone/broker.h>
 
 #include "deeds.h"
 
 static unsigned key;
-static bool granted;
+static bool granted, held;
 
 static const struct deeds_row *row_of(unsigned number)
 {
@@ -84,8 +86,13 @@ static void do_deed(void **state)
     assert_non_null(ane_service_name());
     service = IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn"));
     assert_int_not_equal(service, 0);
-    if (!row->run)
+    if (!row->run) {
+        char word;
+
+        if (held)
+            assert_int_equal(read(0, &word, 1), 1);
         return;
+    }
     row->run(service, 0, &outcome);
     if (!granted)
         check_refusal(row, &outcome);
@@ -107,6 +114,7 @@ int main(int argc, char **argv)
     granted = name && !strncmp(name, "/granted-", 9);
     if (!granted && !(name && !strncmp(name, "/missing-", 9)))
         return 2;
+    held = argc == 2 && !strcmp(argv[1], "hold");
     key = (unsigned)atoi(name + 9);
     if (key >= PR_ENTITLEMENT_COUNT)
         return 2;

@@ -61,8 +61,8 @@ static void wake(uint32_t *asleep)
 void fakerig_complete(struct fakerig *fake, const uint64_t *reference, uint32_t port, int32_t result)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    struct pr_ring_head *head = (struct pr_ring_head *)fake->ring;
-    struct pr_ring_completion *records = (struct pr_ring_completion *)(fake->ring + PR_RING_COMPLETIONS_AT);
+    struct pr_ring_head *head = (void *)fake->ring;
+    struct pr_ring_completion *records = (void *)(fake->ring + PR_RING_COMPLETIONS_AT);
     struct pr_ring_completion *record;
     struct ane_request_reply reply = {.status = (uint32_t)result, .detail = 77};
 
@@ -115,7 +115,7 @@ static int answer_method(struct fakerig *fake, struct pr_ring_slot *slot)
     }
 }
 
-static int answer_call(struct fakerig *fake, struct pr_ring_slot *slot)
+static int answer_call(struct fakerig *fake, struct pr_ring_slot *slot, int early)
 {
     uint64_t reference[PR_RING_REFERENCES];
     uint32_t port = slot->port;
@@ -126,7 +126,7 @@ static int answer_call(struct fakerig *fake, struct pr_ring_slot *slot)
     if (slot->selector == FAKERIG_REFUSE)
         return answer_method(fake, slot);
     slot->result = kIOReturnSuccess;
-    if (!fake->quiet && fake->early) {
+    if (early) {
         fakerig_complete(fake, reference, port, kIOReturnAborted);
         nap();
     }
@@ -142,20 +142,22 @@ static void *serve_slot(void *context)
 
     for (;;) {
         uint64_t reference[PR_RING_REFERENCES];
-        uint32_t port, operation;
+        uint32_t port;
+        int early, late;
 
         while (__atomic_load_n(&slot->state, __ATOMIC_SEQ_CST) != PR_RING_POSTED)
             nap();
         __atomic_store_n(&slot->state, PR_RING_TAKEN, __ATOMIC_SEQ_CST);
-        operation = slot->operation;
+        early = !mine->fake->quiet && mine->fake->early;
+        late = !mine->fake->quiet && !early && slot->operation == PR_RING_ASYNC &&
+               slot->selector != FAKERIG_REFUSE;
         port = slot->port;
         memcpy(reference, slot->reference, sizeof(reference));
-        if (!answer_call(mine->fake, slot))
+        if (!answer_call(mine->fake, slot, early))
             continue;
         __atomic_store_n(&slot->state, PR_RING_DONE, __ATOMIC_SEQ_CST);
         wake(&slot->client_asleep);
-        if (operation == PR_RING_ASYNC && !mine->fake->early && !mine->fake->quiet &&
-            slot->selector != FAKERIG_REFUSE)
+        if (late)
             fakerig_complete(mine->fake, reference, port, kIOReturnAborted);
     }
     return NULL;
@@ -165,13 +167,14 @@ static void *serve_slot(void *context)
 
 static int send_reply(struct fakerig *fake, struct packet *packet, uint32_t bytes, const int *file)
 {
+    const enum fakerig_spoil spoil = fake->spoil;
     unsigned files = file != NULL;
     int two[2] = {file ? *file : -1, file ? *file : -1};
 
     packet->head.bytes = bytes;
     packet->head.reserved = 0;
     if (fake->spoiled == packet->head.type)
-        switch (fake->spoil) {
+        switch (spoil) {
         case FAKERIG_SPOIL_SHORT: bytes = 0, packet->head.bytes = 8; break;
         case FAKERIG_SPOIL_MAGIC: packet->head.magic++; break;
         case FAKERIG_SPOIL_VERSION: packet->head.version++; break;
@@ -208,12 +211,14 @@ static int welcome(struct fakerig *fake, struct packet *packet)
                                        .ring_bytes = (uint32_t)PR_RING_BYTES - fake->ring_less,
                                        .slots = PR_RING_SLOTS,
                                        .pid = (uint32_t)getpid()};
+    struct pr_ring_head *head;
     int file = base_file_memory("fake-ring", PR_RING_BYTES), good;
 
     require(file >= 0, "ring");
     fake->ring = mmap(NULL, PR_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     require(fake->ring != MAP_FAILED, "ring");
-    ((struct pr_ring_head *)fake->ring)->magic = PR_RING_MAGIC;
+    head = (void *)fake->ring;
+    head->magic = PR_RING_MAGIC;
     memcpy(packet->body, &reply, sizeof(reply));
     good = send_reply(fake, packet, sizeof(reply), &file);
     close(file);
@@ -232,7 +237,7 @@ static int announce(struct fakerig *fake, struct packet *packet)
     }
     require(mine != NULL, "slot");
     mine->fake = fake;
-    mine->slot = &((struct pr_ring_slot *)(fake->ring + PR_RING_SLOTS_AT))[request.slot];
+    mine->slot = (void *)(fake->ring + PR_RING_SLOTS_AT + request.slot * sizeof(*mine->slot));
     atomic_fetch_or(&fake->slots, 1ull << request.slot);
     start_thread(serve_slot, mine);
     return send_reply(fake, packet, 0, NULL);

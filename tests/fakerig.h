@@ -43,19 +43,20 @@ enum {
 
 struct fakerig {
     char path[108];
-    int listener, session; /* sockets */
+    int listener;
+    atomic_int session; /* sockets */
     uint8_t *ring;
     /* What it is to do: */
-    enum pr_service_message spoiled;
-    enum fakerig_spoil spoil;
-    uint32_t surface;      /* the id that SURFACE gives */
-    uint64_t surface_less; /* bytes that its file is short of */
-    uint32_t connect;      /* the number that OPEN gives */
-    uint32_t ring_less;    /* bytes that the ring is said to be short of */
-    int refuse_slots;      /* from this one on; -1: none */
-    int early;             /* the record of an asynchronous call comes before its answer */
-    int quiet;             /* it does not come at all */
-    atomic_int released;   /* of HOLD */
+    _Atomic(enum pr_service_message) spoiled;
+    _Atomic(enum fakerig_spoil) spoil;
+    _Atomic uint32_t surface;      /* the id that SURFACE gives */
+    _Atomic uint64_t surface_less; /* bytes that its file is short of */
+    _Atomic uint32_t connect;      /* the number that OPEN gives */
+    _Atomic uint32_t ring_less;    /* bytes that the ring is said to be short of */
+    atomic_int refuse_slots;       /* from this one on; -1: none */
+    atomic_int early;              /* the record of an asynchronous call comes before its answer */
+    atomic_int quiet;              /* it does not come at all */
+    atomic_int released;           /* of HOLD */
     /* What has happened: */
     atomic_int messages; /* on the socket */
     atomic_int held;     /* calls of HOLD and NEVER that were taken */

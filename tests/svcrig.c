@@ -89,16 +89,13 @@ int svcrig_stop(pid_t service)
     return status;
 }
 
-bool svcrig_send(int socket, const void *bytes, size_t size, const int *fds, unsigned count,
-                 struct svcrig_reply *reply)
+bool svcrig_take(int socket, struct svcrig_reply *reply)
 {
     unsigned came;
     long got;
 
     memset(reply, 0, sizeof(*reply));
     reply->file = -1;
-    if (base_packet_send(socket, bytes, size, NULL, 0, fds, count, 1))
-        return false;
     got = base_packet_receive(socket, reply, offsetof(struct svcrig_reply, file), &reply->file, 1, &came);
     if (got <= 0)
         return false;
@@ -106,6 +103,12 @@ bool svcrig_send(int socket, const void *bytes, size_t size, const int *fds, uns
     assert_int_equal(reply->header.magic, PR_SERVICE_MAGIC);
     assert_int_equal(reply->header.bytes, got - (long)sizeof(reply->header));
     return true;
+}
+
+bool svcrig_send(int socket, const void *bytes, size_t size, const int *fds, unsigned count,
+                 struct svcrig_reply *reply)
+{
+    return !base_packet_send(socket, bytes, size, NULL, 0, fds, count, 1) && svcrig_take(socket, reply);
 }
 
 bool svcrig_talk(int socket, uint16_t type, const void *body, uint32_t size, struct svcrig_reply *reply)

@@ -40,6 +40,8 @@ struct svcrig_reply {
     };
     int file; /* -1: none came */
 };
+/* Takes one reply; false when the session has ended. */
+bool svcrig_take(int socket, struct svcrig_reply *reply);
 /* Sends bytes as they are and takes one reply; false when the session has ended. */
 bool svcrig_send(int socket, const void *bytes, size_t size, const int *fds, unsigned count,
                  struct svcrig_reply *reply);

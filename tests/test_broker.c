@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "broker/connection.h"
@@ -501,6 +502,27 @@ static void wrong_calls(void **state)
     ane_broker_disconnect(NULL);
 }
 
+/* A forked child has no connection; its parent's goes on. */
+static void forked_child(void **state)
+{
+    struct ane_broker *broker = brokerrig_connect_with(KEY(ALLOW));
+    struct ane_broker_info info = {.size = sizeof(info)};
+    pid_t child = fork();
+    int status;
+
+    (void)state;
+    if (!child) {
+        bool refused = ane_broker_info(broker, &info) == kIOReturnNoDevice;
+
+        ane_broker_disconnect(broker);
+        _exit(refused ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(ane_broker_info(broker, &info), kIOReturnSuccess);
+    ane_broker_disconnect(broker);
+}
+
 /* Without a service there is no broker to connect to. */
 static void no_service(void **state)
 {
@@ -528,6 +550,7 @@ int main(void)
         cmocka_unit_test(contention_on_direct_paths),
         cmocka_unit_test(limits_of_a_client),
         cmocka_unit_test(wrong_calls),
+        cmocka_unit_test(forked_child),
         cmocka_unit_test(no_service),
     };
 

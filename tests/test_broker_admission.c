@@ -263,7 +263,10 @@ static void arguments_of_a_load(void **state)
 
 struct message {
     struct pr_service_header header;
-    uint8_t body[PR_SERVICE_BODY + 64];
+    union {
+        uint8_t body[PR_SERVICE_BODY + 64];
+        struct pr_broker_adapter adapter;
+    };
 };
 
 static struct message make_message(uint32_t method, size_t bytes)
@@ -336,7 +339,7 @@ static void hostile_bodies(void **state)
 {
     const size_t head = sizeof(struct pr_service_header);
     struct message message = make_message(PR_BROKER_COMPILE, sizeof(struct pr_broker_compile));
-    struct pr_broker_adapter *with = (struct pr_broker_adapter *)message.body;
+    struct pr_broker_adapter *with = &message.adapter;
     int folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), memory = base_file_memory("test", 128),
         pair[2];
 

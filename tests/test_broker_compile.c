@@ -271,6 +271,16 @@ static void refused_model(void **state)
     ane_broker_disconnect(broker);
 }
 
+/* Files that could change after they were hashed are not taken. */
+static void files_that_are_not_sealed(void **state)
+{
+    struct job job;
+
+    (void)state;
+    assert_int_equal(job_run(&job, "open", user(0, 350)), kIOReturnError);
+    assert_int_equal(job_run(&job, "good", user(0, 350)), kIOReturnSuccess);
+}
+
 /* A process on whose models the compiler ends waits, by any connection; others are served. */
 static void back_off(void **state)
 {
@@ -448,10 +458,15 @@ static void failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_quality_of_service),   cmocka_unit_test(replies_that_are_none),
-        cmocka_unit_test(refused_model),           cmocka_unit_test(back_off),
-        cmocka_unit_test(service_that_ends),       cmocka_unit_test(leaves_during_a_compilation),
-        cmocka_unit_test(leaves_during_a_request), cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(by_quality_of_service),
+        cmocka_unit_test(replies_that_are_none),
+        cmocka_unit_test(refused_model),
+        cmocka_unit_test(files_that_are_not_sealed),
+        cmocka_unit_test(back_off),
+        cmocka_unit_test(service_that_ends),
+        cmocka_unit_test(leaves_during_a_compilation),
+        cmocka_unit_test(leaves_during_a_request),
+        cmocka_unit_test(failing_allocations),
     };
 
     return cmocka_run_group_tests(tests, start, stop);

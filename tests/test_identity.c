@@ -68,6 +68,7 @@ static void connect_to(const char *path)
     strcpy(address.sun_path, path);
     if (peer_user && setresuid(peer_user, peer_user, peer_user))
         _exit(4);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* which a change of user takes back */
     if (connect(end, (struct sockaddr *)&address, sizeof(address)))
         _exit(3);
 }
@@ -82,7 +83,6 @@ static struct peer start(const char *program, const char *script)
     assert_int_equal(pipe2(lines, O_CLOEXEC), 0);
     peer.pid = fork();
     if (!peer.pid) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(lines[0], 0);
         if (!program)
             prctl(PR_SET_DUMPABLE, 0);
@@ -351,6 +351,30 @@ static void unreadable(void **state)
     finish(&peer);
 }
 
+/* The same for a service of root, which could read the program: of another user, and closed to it. */
+static void closed_to_its_user(void **state)
+{
+    struct peer peer;
+    struct svc_identity identity;
+
+    (void)state;
+    if (geteuid()) {
+        print_message("only root can become another user\n");
+        skip();
+    }
+    folder_remove();
+    assert_int_equal(chmod(folder_name(), 0755), 0);
+    peer_user = NOBODY;
+    peer = start(NULL, NULL);
+    peer_user = 0;
+    identity = take(&peer);
+    assert_int_equal(identity.uid, NOBODY);
+    assert_false(identity.has_signature);
+    assert_string_equal(identity.executable, "");
+    svc_identity_end(&identity);
+    finish(&peer);
+}
+
 static void became_unreadable(void **state)
 {
     struct peer peer = start_program("read line");
@@ -426,6 +450,7 @@ int main(void)
         cmocka_unit_test(replaced_file),
         cmocka_unit_test(unreadable),
         cmocka_unit_test(became_unreadable),
+        cmocka_unit_test(closed_to_its_user),
         cmocka_unit_test(too_large),
         cmocka_unit_test(hash_of_a_user),
         cmocka_unit_test(not_a_socket),

@@ -287,6 +287,26 @@ static void requests_beside_the_worker(void **state)
     check_family(&shared);
 }
 
+/* More programs than the firmware has slots, 144: those that are idle make room. */
+static void more_programs_than_slots(void **state)
+{
+    enum { COUNT = 150 };
+    static struct iorig_accumulator a[COUNT];
+
+    (void)state;
+    for (unsigned i = 0; i < COUNT; i++)
+        iorig_accumulator_make(&a[i], ane_machine_service(rig.machine), 2, 16);
+    for (unsigned round = 1; round <= 2; round++)
+        for (unsigned i = 0; i < COUNT; i++) {
+            if (iorig_accumulator_step(&a[i]))
+                fail_msg("%s", ane_machine_error());
+            assert_true(iorig_accumulator_value(&a[i]) == round);
+        }
+    assert_int_equal(ane_machine_counter(rig.machine, "driver.unwired"), 0); /* there is memory for all */
+    for (unsigned i = 0; i < COUNT; i++)
+        iorig_accumulator_release(&a[i]);
+}
+
 static void wrong_arguments(void **state)
 {
     struct ane_machine_residency now = {.size = sizeof(now) - 1};
@@ -314,6 +334,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(full_dram_unwires, open_small, close_models),
         cmocka_unit_test_setup_teardown(full_dram_is_refused, open_small, close_models),
         CASE(requests_beside_the_worker),
+        CASE(more_programs_than_slots),
         CASE(wrong_arguments),
     };
 

@@ -288,7 +288,7 @@ static void announce(int session, uint32_t slot)
 
 static struct pr_ring_slot *slot_of(uint8_t *ring, unsigned slot)
 {
-    return (struct pr_ring_slot *)(ring + PR_RING_SLOTS_AT) + slot;
+    return (void *)(ring + PR_RING_SLOTS_AT + slot * sizeof(struct pr_ring_slot));
 }
 
 static void post(struct pr_ring_slot *slot)
@@ -429,9 +429,53 @@ static void test_a_session_has_limits(void **state)
     svcrig_wait_counts(service, before);
 }
 
+static int create_surface(int session, uint64_t bytes)
+{
+    const struct pr_service_surface_create create = {.bytes = bytes};
+    struct svcrig_reply reply;
+
+    assert_true(svcrig_talk(session, PR_SERVICE_SURFACE, &create, sizeof(create), &reply));
+    if (reply.file >= 0)
+        close(reply.file);
+    return reply.header.status;
+}
+
+static void test_surfaces_have_a_sum(void **state)
+{
+    int session = svcrig_hello("socket", PR_SERVICE_ROLE_CLIENT, NULL, NULL);
+    const uint64_t most = 1ull << 32; /* of one surface */
+
+    (void)state;
+    for (uint64_t sum = 0; sum < PR_SERVICE_BYTES_MAX; sum += most)
+        assert_int_equal(create_surface(session, most), 0);
+    assert_int_equal(create_surface(session, 1), -ENOSPC);
+    assert_int_equal(create_surface(session, UINT64_MAX), -EINVAL);
+    assert_int_equal(create_surface(session, 0), -EINVAL);
+    close(session);
+}
+
+static uint64_t requests_in_all(void)
+{
+    const struct pr_service_status first = {0};
+    int observer = svcrig_hello("socket", PR_SERVICE_ROLE_OBSERVER, NULL, NULL);
+    struct svcrig_reply reply;
+
+    assert_true(svcrig_talk(observer, PR_SERVICE_STATUS, &first, sizeof(first), &reply));
+    close(observer);
+    return reply.status.requests;
+}
+
+/* The machine forgets what a closed client has used; the service does not. */
+static void test_figures_outlive_a_connection(void **state)
+{
+    uint64_t before = requests_in_all();
+
+    test_a_program_runs_in_the_service(state);
+    assert_int_equal(requests_in_all() - before, 1000);
+}
+
 int main(void)
 {
-    /* The library makes this process a client at its first use, which must come after raw sessions' counts. */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_program_runs_in_the_service),
         cmocka_unit_test(test_asynchronous_requests_complete_at_their_port),
@@ -442,6 +486,8 @@ int main(void)
         cmocka_unit_test(test_a_ring_of_random_bytes_harms_no_other),
         cmocka_unit_test(test_a_killed_client_leaves_nothing),
         cmocka_unit_test(test_a_session_has_limits),
+        cmocka_unit_test(test_surfaces_have_a_sum),
+        cmocka_unit_test(test_figures_outlive_a_connection),
     };
 
     return cmocka_run_group_tests(tests, begin, end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A service from its start to its stop: the socket and its lock, activation, what the policy refuses, the end. */
+/* A service from its start to its stop: socket and lock, activation, refusals of the policy, the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,6 +16,7 @@
 
 #include "folder.h"
 #include "iorig.h"
+#include "service/log.h"
 #include "service/serve.h"
 #include "support.h"
 #include "svcrig.h"
@@ -249,9 +250,44 @@ static void test_a_stop_gives_clients_a_status(void **state)
     assert_int_equal(access(folder_path("socket"), F_OK), -1);
 }
 
+/* ---- The log ---- */
+
+static void flood_log(int errors)
+{
+    dup2(errors, STDERR_FILENO);
+    for (unsigned i = 0; i < 1000; i++)
+        svc_log_client("a line\nof\tclient %u", i);
+    sleep(2); /* lines are counted by the second */
+    svc_log_client("the last");
+    _exit(0);
+}
+
+static void test_clients_do_not_fill_the_log(void **state)
+{
+    static char text[1000 * 80];
+    unsigned lines = 0;
+    int ends[2];
+    pid_t child;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    child = fork();
+    if (!child)
+        flood_log(ends[1]);
+    close(ends[1]);
+    assert_int_equal(read_end(child, ends[0], text, sizeof(text)), 0);
+    for (const char *at = text; *at; at++)
+        lines += *at == '\n';
+    assert_true(lines >= SVC_LOG_LINES && lines < 500);
+    assert_non_null(strstr(text, "a line?of?client 0\n"));
+    assert_non_null(strstr(text, "lines about clients were left out\n"));
+    assert_non_null(strstr(text, "the last\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clients_do_not_fill_the_log),
         cmocka_unit_test(test_a_second_service_ends_with_the_first_ones_number),
         cmocka_unit_test(test_what_a_killed_service_left_is_removed),
         cmocka_unit_test(test_a_file_that_is_not_a_socket_stays),

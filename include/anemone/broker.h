@@ -16,7 +16,7 @@
  *   kIOReturnNoResources    a limit; the sentence says which
  * and leaves a sentence in ane_machine_error() (machine.h) when it fails. A call that fails changes nothing.
  * Calls may be made from any thread; calls on one connection are served one after the other, so a thread that
- * submits while another compiles uses a connection of its own.
+ * submits while another compiles uses a connection of its own. A forked child has none: kIOReturnNoDevice.
  *
  * Quality of service goes with every call that makes something: 0x21 user-interactive, 0x19 user-initiated,
  * 0x15 default, 0x11 utility, 0x09 background; 0 is the default. It decides the order of compilations, the

@@ -35,6 +35,14 @@
  * Forks. In a forked child, operations of programs that were loaded before the fork fail with
  * E5RT_INVALID_OPERATION when they are executed, and streams that were submitted before it are idle, without
  * a call of their completion function. The child may make everything anew.
+ *
+ * Service. Where a service runs (`anemone serve`; docs/service.md) its machine is used, unless
+ * ANEMONE_SERVICE is `none`. The broker then compiles, in a cache of its own for each user, and loads;
+ * bundles are signed again by it, and images need the policy's permission. Requests go on a connection of
+ * the process where the policy allows one, else through the broker. Refusals are E5RT_INVALID_OPERATION,
+ * with a sentence that names the line of a policy file, or E5RT_INVALID_ARGUMENT where the compiler refuses
+ * a model or a bundle. When the broker ends, programs whose requests go through it fail with
+ * E5RT_INVALID_OPERATION; a library that is made and loaded anew has the next broker.
  */
 #ifndef ANEMONE_E5RT_H
 #define ANEMONE_E5RT_H
@@ -131,7 +139,7 @@ ANE_API int64_t e5rt_e5_compiler_config_options_create(e5rt_e5_compiler_config_o
 /*
  * The folder where compilers made with this configuration from now on keep compiled programs. It is created
  * when the first program is kept, not here; a folder that cannot be used is a warning of the compilation, not
- * an error. Does not block.
+ * an error; so is any folder in a process that a service serves. Does not block.
  * E5RT_INVALID_ARGUMENT: arguments, or the path is empty. E5RT_NO_MEMORY; the former path stays.
  */
 ANE_API int64_t e5rt_e5_compiler_config_options_set_cache_bundle_location(

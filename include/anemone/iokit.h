@@ -17,8 +17,19 @@
  * The trace function of a machine must not call it: kIOReturnNotPermitted.
  *
  * Forks. A forked child begins with no machine, connection or surface: connections of its parent are closed
- * there
- * (ANE_RETURN_CLOSED), and surface ids name nothing. It may make its own. Tasks stay.
+ * there (ANE_RETURN_CLOSED), and surface ids name nothing. It may make its own. Tasks stay.
+ *
+ * Served processes. The kernel of a process is a machine of its own, or the service (docs/service.md). The
+ * first call that must know decides, for the life of the process:
+ *     ANEMONE_SERVICE=none   a machine of its own; so does ane_machine_default with a configuration
+ *     ANEMONE_SERVICE=PATH   the service whose socket that is; calls fail while it does not answer
+ *     unset or empty         the service at $XDG_RUNTIME_DIR/anemone/service or /run/anemone/service if one
+ *                            answers there that is root's or this user's; else a machine of its own
+ * In a served process IOServiceGetMatchingService finds the service's device, surfaces of task 0 are made by
+ * the service and mapped here, and codes, sentences and blocking are the same. Who the process is, is decided
+ * by the service's policy: it is task 0, whatever it holds there. Machines of ane_machine_create are its own
+ * all the same, and so are tasks and ports. When the service ends, calls on what it had return
+ * kIOReturnNoDevice, also those that wait, and such a session does not come back.
  */
 #ifndef ANEMONE_IOKIT_H
 #define ANEMONE_IOKIT_H
@@ -86,16 +97,19 @@ ANE_API const void *IOServiceMatching(const char *name);
  *                   exit or a return from main).
  * machine may be NULL. Blocks while the machine is made and boots.
  * 0, or a negative errno and *machine is as it was: -EBUSY when config is not NULL and the machine exists;
- * -EINVAL when a variable of the environment has another value; the errno of opening the trace file; else as
+ * -EINVAL when a variable of the environment has another value; the errno of opening the trace file; -EREMOTE
+ * in a served process; -ENODEV when the service that ANEMONE_SERVICE names does not answer; else as
  * ane_machine_create.
  */
 ANE_API int ane_machine_default(const struct ane_machine_config *config, struct ane_machine **machine);
 
 /*
- * The service of the default machine, which is made and booted on first use. main_port is ignored; matching
+ * The service of the default machine, which is made and booted on first use, or of the service that serves
+ * this process. main_port is ignored; matching
  * is a result of IOServiceMatching. The number is good as long as the machine and is not released. Blocks as
  * ane_machine_default does.
- * 0 when matching is anything else, the machine cannot be made, or it has no firmware.
+ * 0 when matching is anything else, the machine cannot be made, it has no firmware, or the service that
+ * ANEMONE_SERVICE names does not answer.
  */
 ANE_API io_service_t IOServiceGetMatchingService(uint32_t main_port, const void *matching);
 
@@ -153,7 +167,8 @@ ANE_API IOReturn ane_registry_property_at(io_service_t entry, uint32_t index, co
  * the entitlement to open: com.apple.ane.iokit-user-access; for a direct-path client that or
  * com.apple.security.temporary-exception.iokit-user-client-class. The sentence names it.
  * kIOReturnNoResources: 1,024 connections are open in the process. kIOReturnNotReady: the device has not
- * started. kIOReturnNoMemory. kIOReturnNotPermitted: see above.
+ * started. kIOReturnNoMemory. kIOReturnNotPermitted: see above; and on the service's device for any task but
+ * 0.
  */
 ANE_API IOReturn IOServiceOpen(io_service_t service, ane_task_t task, uint32_t type, io_connect_t *connect);
 
@@ -399,7 +414,8 @@ ANE_API int ane_port_create(ane_port_t *port);
  * clock it is virtual time. The messages of requests of one band come in the order in which those ended. 0,
  * or a negative errno and *message is as it was: -ETIMEDOUT; -EINTR after ane_port_wake; -EINVAL when message
  * is NULL, or there is no such port or it is released meanwhile; -ENODEV when the port's machine is being
- * destroyed and no message is left; -EPERM from the trace function of that machine.
+ * destroyed, or its service has ended, and no message is left; -EPERM from the trace function of that
+ * machine.
  */
 ANE_API int ane_port_receive(ane_port_t port, struct ane_port_message *message, uint64_t timeout_ns);
 
@@ -430,9 +446,10 @@ ANE_API int ane_port_release(ane_port_t port);
  * Calls selector 2 of either client, or selector 4 of a direct-path client, and returns when the request is
  * accepted: bound, and sent or queued.
  * Its outcome comes to the port later, in exactly one message: also when the connection is closed
- * (kIOReturnAborted), the timeout of selector 0 passes (kIOReturnTimeout) or the machine is destroyed
- * (ANE_RETURN_CLOSED). reference is 1 to 4 words, copied into that message. The other arguments are as for
- * IOConnectCallMethod; in the reply sequence and token are set, and the status is ANE_REQUEST_PENDING.
+ * (kIOReturnAborted), the timeout of selector 0 passes (kIOReturnTimeout), the machine is destroyed
+ * (ANE_RETURN_CLOSED) or the service ends (kIOReturnNoDevice). reference is 1 to 4 words, copied into that
+ * message. The other arguments are as for IOConnectCallMethod; in the reply sequence and token are set, and
+ * the status is ANE_REQUEST_PENDING.
  *
  * It blocks where selector 2 waits before it sends: for a free request, or a domain. After a failure no
  * message comes. The first such call on a machine with an open clock makes a thread, which drives the
@@ -454,8 +471,9 @@ ANE_API IOReturn IOConnectCallAsyncMethod(io_connect_t connect, uint32_t selecto
  * belongs to the task, and only clients of that task may use it until it is shared. The id is not used again
  * for a long time after release. Does not block.
  * 0, or a negative errno and *id is 0: -EINVAL for 0 bytes or more than 4 GiB, no such task, or id is NULL;
- * -ENOSPC when the process has 4,095 surfaces; -EMFILE when it has no file descriptor left, of which each
- * surface takes one; -ENOMEM.
+ * -ENOSPC when the process has 4,095 surfaces, or 512 of the service; -EMFILE when it has no file descriptor
+ * left, of which each surface takes one; -ENOMEM; -ENODEV when the service has ended; -EBUSY when a machine
+ * of a served process still uses a surface that was released, in whose place the service made this one.
  */
 ANE_API int ane_surface_create(ane_task_t task, size_t bytes, uint32_t *id);
 
@@ -556,7 +574,8 @@ ANE_API IOReturn ane_event_wait(io_connect_t connect, uint32_t event, uint64_t v
  * Lets another task name an event, until the event ends. A second share with the same task changes nothing.
  * Does not block.
  * kIOReturnNotFound: the task of the connection does not own such an event. kIOReturnBadArgument: there is no
- * task of that number. kIOReturnNoResources: it is shared with 8 tasks already.
+ * task of that number. kIOReturnNoResources: it is shared with 8 tasks already. kIOReturnUnsupported: the
+ * connection is the service's, where a process cannot name other tasks.
  */
 ANE_API IOReturn ane_event_share(io_connect_t connect, uint32_t event, ane_task_t task);
 

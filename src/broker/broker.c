@@ -111,6 +111,7 @@ static int make_broker(int control, struct brk_broker **made)
     pthread_cond_init(&broker->left, NULL);
     pthread_mutex_init(&broker->models.lock, NULL);
     pthread_mutex_init(&broker->contention.lock, NULL);
+    pthread_mutex_init(&broker->contention.hints, NULL);
     pthread_mutex_init(&broker->backoffs.lock, NULL);
     pthread_mutex_init(&broker->shares.lock, NULL);
     for (unsigned i = 0; i < BRK_COMPILERS; i++)
@@ -126,6 +127,7 @@ static void free_broker(struct brk_broker *broker)
     brk_model_drop_all(&broker->models);
     pthread_mutex_destroy(&broker->shares.lock);
     pthread_mutex_destroy(&broker->backoffs.lock);
+    pthread_mutex_destroy(&broker->contention.hints);
     pthread_mutex_destroy(&broker->contention.lock);
     pthread_mutex_destroy(&broker->models.lock);
     pthread_cond_destroy(&broker->left);

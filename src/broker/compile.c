@@ -5,6 +5,7 @@
  */
 #include "broker/compile.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -24,19 +25,32 @@ static IOReturn no_memory(struct base_error *error)
     return brk_refuse(error, kIOReturnNoMemory, "No memory for an order to the compile service.");
 }
 
+/* Nothing changes a file between its hash and its load. */
+static bool is_sealed(int file)
+{
+    const int all = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
+    int seals = fcntl(file, F_GET_SEALS);
+
+    return seals >= 0 && (seals & all) == all;
+}
+
 /* The reply's files as a model, taken. */
 static IOReturn keep_model(struct brk_client *client, struct brk_order *order, struct brk_model **kept,
                            struct base_error *error)
 {
     struct pr_broker_model about = order->reply.model;
     int file[2] = {order->file[0], order->file[1]};
-    IOReturn result = brk_payload_size(file[0], "Compiled model", &about.main_bytes, error);
+    IOReturn result =
+        brk_payload_size(file[0], "Compiled model", PR_COMPILE_FILE_BYTES, &about.main_bytes, error);
 
     /* A model without constants has an empty file. */
     about.weights_bytes = (uint64_t)lseek(file[1], 0, SEEK_END);
     if (!result && about.weights_bytes)
-        result = brk_payload_size(file[1], "Compiled model", &about.weights_bytes, error);
+        result =
+            brk_payload_size(file[1], "Compiled model", PR_COMPILE_FILE_BYTES, &about.weights_bytes, error);
     about.model[sizeof(about.model) - 1] = about.trouble[sizeof(about.trouble) - 1] = '\0';
+    if (!result && (!is_sealed(file[0]) || !is_sealed(file[1])))
+        result = brk_refuse(error, kIOReturnError, "The compile service returned files that may change.");
     if (!result && !brk_model_is_key(about.model))
         result =
             brk_refuse(error, kIOReturnError, "The compile service returned a model without identifier.");

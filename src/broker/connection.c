@@ -18,6 +18,7 @@
 struct ane_broker {
     pthread_mutex_t lock;
     int socket;
+    pid_t pid; /* of the process that made it: a forked child has no connection */
     bool dead;
     uint32_t serial;
     struct base_error why; /* it is dead */
@@ -141,6 +142,10 @@ IOReturn brk_connection_run(struct ane_broker *broker, const struct brk_connecti
     brk_connection_begin();
     if (!broker)
         return brk_connection_bad("There is no connection to the broker: it is NULL.");
+    if (broker->pid != getpid()) {
+        base_fail(base_error_of_thread(), ENODEV, "The connection is that of the process which has forked.");
+        return kIOReturnNoDevice;
+    }
     pthread_mutex_lock(&broker->lock);
     result = exchange(broker, call);
     pthread_mutex_unlock(&broker->lock);
@@ -170,6 +175,7 @@ IOReturn brk_connection_adopt(int socket, struct ane_broker **made)
         return kIOReturnNoMemory;
     }
     broker->socket = socket;
+    broker->pid = getpid();
     pthread_mutex_init(&broker->lock, NULL);
     /* Admission is decided at the first message. */
     result = ask_info(broker, &info);

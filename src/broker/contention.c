@@ -3,8 +3,9 @@
  * A hints client is open while the depth is lowered, so that clients which the process opens meanwhile have
  * the depth too. It is closed when the depth is that of every client again: at rest there is none.
  *
- * Calls of the hints client do not wait for requests, so they are made with the lock held; a submission waits
- * for them at most.
+ * Two locks. `hints` is held for calls of the hints clients, and to change who has instances or to take a
+ * party out of the list; `lock`, which may be taken inside it, for the rest. So a request never waits for the
+ * kernel here.
  */
 #include "broker/contention.h"
 
@@ -37,57 +38,72 @@ struct brk_party *brk_contention_join(struct brk_contention *contention, uint32_
     return party;
 }
 
-static void close_hints(struct brk_party *party)
+static void set_depth(struct brk_contention *contention, struct brk_party *party, uint32_t depth)
 {
-    if (party->hints)
-        IOServiceClose(party->hints);
-    party->hints = 0;
-    party->depth = PR_BROKER_DEPTH;
+    pthread_mutex_lock(&contention->lock);
+    party->depth = depth;
+    pthread_mutex_unlock(&contention->lock);
 }
 
 /* A hint of 0 takes an earlier one back. A kernel that refuses leaves the depth as it is. */
-static void set_depth(struct brk_party *party, uint32_t depth)
+static void hint_depth(struct brk_contention *contention, struct brk_party *party, uint32_t depth)
 {
     const uint64_t hint[3] = {ANE_HINT_QUEUE_DEPTH, depth == PR_BROKER_DEPTH ? 0 : depth,
                               ANE_HINT_SCOPE_TASK};
-    io_service_t service;
 
-    if (!party->hints) {
-        service = IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn"));
-        if (IOServiceOpen(service, party->task, ANE_CLIENT_HINTS, &party->hints))
-            return;
-    }
+    if (!party->hints && IOServiceOpen(IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn")),
+                                       party->task, ANE_CLIENT_HINTS, &party->hints))
+        return;
     if (IOConnectCallMethod(party->hints, ANE_HINTS_setClientHint, hint, 3, NULL, 0, NULL, NULL, NULL, NULL))
         return;
-    party->depth = depth;
-    if (depth == PR_BROKER_DEPTH)
-        close_hints(party);
+    set_depth(contention, party, depth);
+}
+
+/* At rest there is no hints client. */
+static void close_hints(struct brk_contention *contention, struct brk_party *party)
+{
+    if (!party->hints)
+        return;
+    IOServiceClose(party->hints);
+    party->hints = 0;
+    set_depth(contention, party, PR_BROKER_DEPTH);
+}
+
+static void change_depth(struct brk_contention *contention, struct brk_party *party, uint32_t depth)
+{
+    hint_depth(contention, party, depth);
+    if (party->depth == PR_BROKER_DEPTH)
+        close_hints(contention, party);
 }
 
 void brk_contention_resident(struct brk_contention *contention, struct brk_party *party, bool resident)
 {
-    pthread_mutex_lock(&contention->lock);
+    pthread_mutex_lock(&contention->hints);
     party->residents += resident ? 1 : -1;
-    if (!party->residents && party->depth != PR_BROKER_DEPTH)
-        set_depth(party, PR_BROKER_DEPTH);
-    if (!party->residents)
-        close_hints(party);
-    pthread_mutex_unlock(&contention->lock);
+    if (!party->residents && party->hints)
+        change_depth(contention, party, PR_BROKER_DEPTH);
+    pthread_mutex_unlock(&contention->hints);
 }
 
 void brk_contention_leave(struct brk_contention *contention, struct brk_party *party)
 {
     struct brk_party **link = &contention->first;
+    bool last;
 
+    pthread_mutex_lock(&contention->hints);
     pthread_mutex_lock(&contention->lock);
-    if (!--party->users) {
+    last = !--party->users;
+    if (last) {
         while (*link != party)
             link = &(*link)->next;
         *link = party->next;
-        close_hints(party);
-        base_free(party);
     }
     pthread_mutex_unlock(&contention->lock);
+    if (last) {
+        close_hints(contention, party);
+        base_free(party);
+    }
+    pthread_mutex_unlock(&contention->hints);
 }
 
 static bool is_active(const struct brk_party *party, uint64_t now)
@@ -150,14 +166,19 @@ uint32_t brk_contention_depth(struct brk_contention *contention, const struct br
 
 bool brk_contention_apply(struct brk_contention *contention)
 {
+    struct brk_party *party;
     uint32_t active, depth;
 
+    pthread_mutex_lock(&contention->hints);
     pthread_mutex_lock(&contention->lock);
     active = count_active(contention, brk_now_ns());
-    depth = pr_broker_depth(active);
-    for (struct brk_party *party = contention->first; party; party = party->next)
-        if (party->residents && party->depth != depth)
-            set_depth(party, depth);
+    party = contention->first;
     pthread_mutex_unlock(&contention->lock);
+    depth = pr_broker_depth(active);
+    /* New ones come in front, and none leaves meanwhile. */
+    for (; party; party = party->next)
+        if (party->residents && party->depth != depth)
+            change_depth(contention, party, depth);
+    pthread_mutex_unlock(&contention->hints);
     return active > 0;
 }

@@ -45,12 +45,14 @@ static IOReturn load_program(struct brk_call *call, const struct brk_payload *pa
     return result;
 }
 
-static IOReturn load(struct brk_call *call, const struct brk_payload *payload, uint64_t intermediate_bytes)
+static IOReturn load(struct brk_call *call, struct brk_payload *payload, uint64_t intermediate_bytes)
 {
     struct brk_client *client = call->client;
     const struct pr_broker_load *arguments = call->in;
     IOReturn result = brk_instance_check_room(client, call->error);
 
+    if (!payload->qos)
+        payload->qos = PR_QOS_DEFAULT;
     if (!result)
         result = brk_device_open(&client->device, client->who.task, call->error);
     if (!result)
@@ -93,7 +95,8 @@ static IOReturn load_image(struct brk_call *call)
     IOReturn result = brk_arguments_load(call->client, call->method, arguments, call->error);
 
     if (!result)
-        result = brk_payload_size(call->descriptor, "Image", &payload.bytes[0], call->error);
+        result = brk_payload_size(call->descriptor, "Image", PR_BROKER_IMAGE_BYTES, &payload.bytes[0],
+                                  call->error);
     return result ? result : load(call, &payload, 0);
 }
 
@@ -129,7 +132,7 @@ static IOReturn create_adapter(struct brk_call *call)
     IOReturn result = brk_arguments_load(call->client, call->method, wish.load, call->error);
 
     if (!result)
-        result = brk_payload_size(call->descriptor, "Adapter", &bytes, call->error);
+        result = brk_payload_size(call->descriptor, "Adapter", PR_BROKER_IMAGE_BYTES, &bytes, call->error);
     if (!result)
         result = brk_arguments_adapter(adapter, bytes, call->error);
     return result ? result : instantiate(call, &wish);

@@ -16,16 +16,18 @@
 #include "broker/device.h"
 #include "protocol/bits.h"
 
-IOReturn brk_payload_size(int descriptor, const char *what, uint64_t *bytes, struct base_error *error)
+IOReturn brk_payload_size(int descriptor, const char *what, uint64_t most, uint64_t *bytes,
+                          struct base_error *error)
 {
     struct stat about;
 
     *bytes = 0;
     if (fcntl(descriptor, F_GET_SEALS) < 0 || fstat(descriptor, &about) || !S_ISREG(about.st_mode))
         return brk_refuse(error, kIOReturnBadArgument, "%s: the descriptor is not a memory file.", what);
-    if (about.st_size <= 0 || (uint64_t)about.st_size > PR_BROKER_IMAGE_BYTES)
-        return brk_refuse(error, kIOReturnBadArgument, "%s: a file of %lld bytes; 1 to %llu are possible.",
-                          what, (long long)about.st_size, PR_BROKER_IMAGE_BYTES);
+    if (about.st_size <= 0 || (uint64_t)about.st_size > most)
+        return brk_refuse(error, kIOReturnBadArgument,
+                          "%s: a file of %lld bytes; 1 to %" PRIu64 " are possible.", what,
+                          (long long)about.st_size, most);
     *bytes = (uint64_t)about.st_size;
     return kIOReturnSuccess;
 }

@@ -36,9 +36,10 @@ IOReturn brk_payload_instance(const struct brk_device *device, uint32_t task,
 
 /*
  * The size of a memory file of the other end. Refused when it is not one, which a reader might wait for, or
- * has more than PR_BROKER_IMAGE_BYTES.
+ * has more than `most` bytes.
  */
-IOReturn brk_payload_size(int descriptor, const char *what, uint64_t *bytes, struct base_error *error);
+IOReturn brk_payload_size(int descriptor, const char *what, uint64_t most, uint64_t *bytes,
+                          struct base_error *error);
 /* Exactly these bytes of a file. */
 IOReturn brk_payload_read(int descriptor, uint64_t offset, void *bytes, uint64_t size,
                           struct base_error *error);

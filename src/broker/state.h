@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The broker's structs. Each has a lock of its own, or belongs to one thread; no call that may wait is made
- * with a lock held, but for a message to a compile service, which is not sent when it would wait.
+ * The broker's structs. Each has a lock of its own, or belongs to one thread. No call that may wait is made
+ * with a lock held, but for those of hints clients, which have one for that; a message to a compile service
+ * is not sent when it would wait.
  *
  * Threads: that of brk_broker_run reads notices; one for each client serves its methods; one for each socket
  * of a compile service reads replies; the monitor sees clients leave and sets queue depths.
@@ -88,7 +89,7 @@ struct brk_party {
     unsigned residents; /* clients with instances */
 };
 struct brk_contention {
-    pthread_mutex_t lock;
+    pthread_mutex_t hints, lock; /* contention.c says which is for what */
     struct brk_party *first;
 };
 

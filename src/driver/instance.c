@@ -228,8 +228,10 @@ static IOReturn make_instance(struct drv_client *client, const struct order *ord
     if (result)
         return result;
     program = drv_program_make(client);
-    if (!program)
-        return drv_refuse(d, kIOReturnNoMemory, "Instance create: no memory.");
+    if (!program) {
+        drv_refuse(d, kIOReturnNoMemory, "Instance create: no memory.");
+        return kIOReturnNoMemory;
+    }
     share_base(program, base, &order->args);
     if (order->args.weights)
         result = copy_kernel(d, program, order, plan);
@@ -248,8 +250,10 @@ static IOReturn plan_instance(struct drv_client *client, const struct order *ord
     struct drv_overlay_plan plan = drv_overlay_plan_make(&base->kernel);
     IOReturn result;
 
-    if (!plan.mark)
-        return no_memory(client->driver, "plan of its pages", plan.pages);
+    if (!plan.mark) {
+        no_memory(client->driver, "plan of its pages", plan.pages);
+        return kIOReturnNoMemory;
+    }
     for (uint32_t i = 0; i < order->args.weights; i++)
         drv_overlay_plan_mark(&plan, order->weights[i].target, order->weights[i].size);
     base->pins++; /* it stays, and stays wired, while others are unwired for this one */

@@ -12,6 +12,7 @@
 #include "driver/command.h"
 #include "driver/instance.h"
 #include "driver/program.h"
+#include "driver/reclaim.h"
 #include "driver/wiring.h"
 
 /* Sent once; the answer counts whenever it comes. */
@@ -96,12 +97,40 @@ static struct drv_command_args load_args(const struct drv_program *program, stru
         .id = PR_CMD_LOAD_PROGRAM, .program = PR_NO_ID, .body = body, .bytes = sizeof(*body)};
 }
 
+static bool has_slot(const struct drv_program *program)
+{
+    switch (program->state) {
+    case DRV_PROGRAM_NEW:
+    case DRV_PROGRAM_LOST:
+    case DRV_PROGRAM_UNWIRED:
+    case DRV_PROGRAM_UNLOADED: return false;
+    default: return !drv_instance_adopts(program);
+    }
+}
+
+static bool is_full(const struct drv *d)
+{
+    uint32_t slots = 0;
+
+    for (const struct drv_program *program = d->programs; program; program = program->next)
+        slots += has_slot(program);
+    return slots >= d->limits.programs;
+}
+
+/* Idle programs leave the firmware for one that is used; without one the firmware refuses. */
+static void make_slot(struct drv *d)
+{
+    while (is_full(d) && drv_reclaim_slot(d))
+        ;
+}
+
 IOReturn drv_load_send(struct drv_program *program)
 {
     struct drv *d = program->driver;
     struct pr_body_load body;
     IOReturn result;
 
+    make_slot(d);
     drv_balancer_place(&d->balancer, &program->residency, own_bytes(program));
     result = send_command(program, load_args(program, &body), load_answered, DRV_PROGRAM_LOADING,
                           DRV_PROGRAM_UNLOADED);
@@ -177,6 +206,8 @@ IOReturn drv_load_again(struct drv_program *program, struct drv_deadline *deadli
     while (!result && drv_load_is_away(holder)) {
         if (holder->state == DRV_PROGRAM_UNWIRED)
             result = drv_wiring_wire(holder);
+        else if (holder->state == DRV_PROGRAM_LOST && is_full(d) && drv_reclaim_slot(d))
+            continue; /* it may have changed meanwhile */
         else if (holder->state == DRV_PROGRAM_LOST)
             result = send_command(holder, load_args(holder, &body), reload_answered, DRV_PROGRAM_RELOADING,
                                   DRV_PROGRAM_LOST);

@@ -408,6 +408,17 @@ void drv_process_unpin(struct drv_process *process)
     drv_client_idle(process->client);
 }
 
+/* The firmware has no slot for another process. */
+static bool is_full(const struct drv *d)
+{
+    uint32_t slots = 0;
+
+    for (const struct drv_client *client = d->clients; client; client = client->next)
+        for (const struct drv_process *p = client->processes; p; p = p->next_of_client)
+            slots += p->state == DRV_PROCESS_STARTING || p->id != PR_NO_ID || p->old_id != PR_NO_ID;
+    return slots >= d->limits.processes;
+}
+
 IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadline)
 {
     struct drv_client *client = process->client;
@@ -423,7 +434,7 @@ IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadl
             result = drv_domain_lend(client, deadline);
         } else if (drv_load_is_away(process->program)) {
             result = drv_load_again(process->program, deadline);
-        } else {
+        } else if (!is_full(client->driver) || !drv_reclaim_slot(client->driver)) {
             result = start_process(process);
             if (result == kIOReturnNoMemory && drv_reclaim_one(client->driver))
                 result = kIOReturnSuccess;

@@ -78,7 +78,7 @@ static const struct drv_program *last_used(const struct drv_program *program)
 }
 
 /* The one that has been idle longest, of those that are so many passes behind; or NULL. */
-static struct drv_program *find_idlest(struct drv *d, uint64_t behind)
+static struct drv_program *find_idlest(struct drv *d, uint64_t behind, bool loaded)
 {
     struct drv_program *idlest = NULL;
     uint64_t turn = UINT64_MAX;
@@ -86,7 +86,8 @@ static struct drv_program *find_idlest(struct drv *d, uint64_t behind)
     for (struct drv_program *program = d->programs; program; program = program->next) {
         const struct drv_program *used = last_used(program);
 
-        if (!may_unwire(program, 0) || d->pass - used->used < behind || used->turn >= turn)
+        if (!may_unwire(program, 0) || d->pass - used->used < behind || used->turn >= turn ||
+            (loaded && program->state != DRV_PROGRAM_READY))
             continue;
         idlest = program;
         turn = used->turn;
@@ -166,9 +167,24 @@ static bool unwire(struct drv_program *program)
 
 bool drv_reclaim_one(struct drv *d)
 {
-    struct drv_program *program = find_idlest(d, 0);
+    struct drv_program *program = find_idlest(d, 0, false);
 
     return program && unwire(program);
+}
+
+bool drv_reclaim_slot(struct drv *d)
+{
+    struct drv_program *program = find_idlest(d, 0, true);
+    bool left;
+
+    if (!program)
+        return false;
+    drv_load_hold(program);
+    leave_firmware(program);
+    left = program->state == DRV_PROGRAM_LOST;
+    drv_load_unhold(program);
+    drv_program_unload_orphan(d, program);
+    return left;
 }
 
 static uint64_t wired_bytes(const struct drv *d)
@@ -185,7 +201,7 @@ static void unwire_idle(struct drv *d, uint64_t limit, uint32_t passes)
 {
     struct drv_program *program;
 
-    while (wired_bytes(d) > limit && (program = find_idlest(d, passes + 1ull)))
+    while (wired_bytes(d) > limit && (program = find_idlest(d, passes + 1ull, false)))
         if (!unwire(program))
             return;
 }

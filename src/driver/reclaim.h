@@ -13,5 +13,7 @@
  * caller has found before is protected by a pin or a hold. False when none could be unwired.
  */
 bool drv_reclaim_one(struct drv *driver);
+/* The same for a slot of the firmware: that program is unloaded, with its processes, and stays wired. */
+bool drv_reclaim_slot(struct drv *driver);
 
 #endif

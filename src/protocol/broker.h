@@ -34,7 +34,7 @@ struct pr_broker_none {
 #define PR_BROKER_INSTANCES   128u           /* of one connection */
 #define PR_BROKER_MODELS      32u            /* compiled models beside those in use */
 #define PR_BROKER_MODEL_BYTES (256ull << 20) /* of these together */
-#define PR_BROKER_IMAGE_BYTES (1ull << 30)   /* of an image, a model, or the weight files of an adapter */
+#define PR_BROKER_IMAGE_BYTES (1ull << 30)   /* of an image, or the weight files of an adapter */
 
 /*
  * Queue depth under contention (chosen): when several processes have sent requests within the last

@@ -47,6 +47,12 @@ struct pr_service_header {
 #define PR_SERVICE_CONNECTS     64u
 #define PR_SERVICE_CONNECTS_ALL 512u /* the broker's session, which has those of all its clients */
 #define PR_SERVICE_SURFACES     512u
+#define PR_SERVICE_BYTES_MAX    (8ull << 30) /* of the surfaces of one session, together */
+#define PR_SERVICE_BROKERS      16u          /* connections to the broker */
+/* Beside the sessions of clients. */
+#define PR_SERVICE_OBSERVERS 16u
+#define PR_SERVICE_GUESTS    32u /* connections that have not said HELLO yet */
+#define PR_SERVICE_HELLO_S   5u  /* seconds that one of these has for it */
 
 /* A session belongs to one of these; enum pr_service_role. */
 #define PR_SERVICE_ROLES(X)                                         \

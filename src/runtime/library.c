@@ -268,13 +268,16 @@ int64_t e5_library_from_broker(const char *path, bool force, e5rt_program_librar
 {
     char model[ANE_BROKER_MODEL];
     struct cc_bundle bundle = {0};
+    e5rt_program_library_t made = NULL;
     int64_t status = e5_brokered_compile(path, force, &bundle, model);
 
     if (!status)
-        status = e5_library_from_bundle(path, &bundle, library);
-    if (!status)
-        memcpy((*library)->model, model, sizeof(model));
-    return status;
+        status = e5_library_from_bundle(path, &bundle, &made);
+    if (!made)
+        return status;
+    memcpy(made->model, model, sizeof(model));
+    *library = made;
+    return E5RT_OK;
 }
 
 static int64_t load(e5rt_program_library_t library)

@@ -13,8 +13,8 @@
 #define SVC_CHILD_SOCKETS 2u
 
 /*
- * `executable` NULL: this one. Sockets stay the caller's; -1 ends the list. By the thread with which the child
- * is to end. 0 or a negative errno.
+ * `executable` NULL: this one. Sockets stay the caller's; -1 ends the list. Called by the thread with which
+ * the child is to end. 0 or a negative errno.
  */
 int svc_child_start(const char *executable, const char *const *words, const int sockets[SVC_CHILD_SOCKETS],
                     pid_t *pid);

@@ -94,6 +94,7 @@ static int begin_session(int file, const char *path, enum pr_service_role role, 
 
 static int use_named(const char *path, struct base_error *error)
 {
+    struct base_error reason;
     int file = connect_path(path), status;
 
     if (file < 0)
@@ -101,12 +102,11 @@ static int use_named(const char *path, struct base_error *error)
                          "ANEMONE_SERVICE is %s, and no service answers there: %s. Start one with `anemone "
                          "serve --socket`, or set ANEMONE_SERVICE=none for a machine of this process's own.",
                          path, strerror(-file));
-    status = begin_session(file, path, PR_SERVICE_ROLE_CLIENT, error);
-    if (status == -ECONNRESET)
-        return base_fail(error, ECONNRESET,
-                         "ANEMONE_SERVICE is %s, and what listens there did not answer as a service does.",
-                         path);
-    return status;
+    status = begin_session(file, path, PR_SERVICE_ROLE_CLIENT, &reason);
+    return status
+               ? base_fail(error, -status, "ANEMONE_SERVICE is %.100s, and no session could be made: %.300s",
+                           path, reason.text)
+               : 0;
 }
 
 /* 1: a service is there and is used now. 0: none is there. */

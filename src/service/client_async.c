@@ -60,9 +60,8 @@ static bool settle(struct svc_session *session, const struct pr_ring_completion 
 static void take_records(struct svc_session *session)
 {
     uint32_t consumed = session->head->consumed;
-    uint32_t produced;
 
-    while ((produced = __atomic_load_n(&session->head->produced, __ATOMIC_ACQUIRE)) != consumed) {
+    while (__atomic_load_n(&session->head->produced, __ATOMIC_ACQUIRE) != consumed) {
         const struct pr_ring_completion record = session->record[consumed % PR_RING_COMPLETIONS];
         struct ane_port_message message = {.result = record.result};
         ane_port_t port;
@@ -98,6 +97,7 @@ static bool sweep_one(struct svc_session *session, ane_port_t *port, struct ane_
 static void *read_records(void *context)
 {
     struct svc_session *session = context;
+    uint64_t spin_ns = session->spin_ns; /* a thread that slept in vain sleeps again */
     struct ane_port_message message;
     ane_port_t port;
 
@@ -106,8 +106,9 @@ static void *read_records(void *context)
 
         take_records(session);
         seen = session->head->consumed;
-        svc_ring_wait(&session->head->produced, seen, &session->head->client_asleep, session->spin_ns);
-        if (__atomic_load_n(&session->head->produced, __ATOMIC_ACQUIRE) == seen)
+        svc_ring_wait(&session->head->produced, seen, &session->head->client_asleep, spin_ns);
+        spin_ns = __atomic_load_n(&session->head->produced, __ATOMIC_ACQUIRE) == seen ? 0 : session->spin_ns;
+        if (!spin_ns)
             svc_session_look(session);
     }
     take_records(session);

@@ -76,16 +76,19 @@ io_service_t svc_client_child(io_service_t entry, uint32_t index, struct base_er
     return ask_entry(entry, PR_SERVICE_REGISTRY_CHILD, index, NULL, error);
 }
 
-/* A text of the service as a constant of this process. */
+/*
+ * A text of the service as a constant of this process. The lock is the session's: a process has one at a
+ * time, and a forked child must not find it locked.
+ */
 static const char *keep_name(char *text, size_t room, struct base_error *error)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    struct svc_session *session = svc_session_current();
     static const char *names[NAMES_MAX];
     static unsigned count;
     const char *kept = NULL;
 
     text[room - 1] = '\0';
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&session->names_lock);
     for (unsigned i = 0; i < count && !kept; i++)
         if (!strcmp(names[i], text))
             kept = names[i];
@@ -94,7 +97,7 @@ static const char *keep_name(char *text, size_t room, struct base_error *error)
         if (kept)
             names[count++] = kept;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&session->names_lock);
     if (!kept)
         base_fail(error, ENOMEM, "No memory for a name of the registry.");
     return kept;

@@ -50,7 +50,8 @@ void svc_session_end(struct svc_session *session, const char *sentence)
     }
     pthread_mutex_unlock(&session->end_lock);
     shutdown(session->socket, SHUT_RDWR);
-    svc_ring_wake(&session->head->client_asleep);
+    if (session->head) /* the ring comes with the answer to HELLO */
+        svc_ring_wake(&session->head->client_asleep);
 }
 
 static void end_lost(struct svc_session *session)
@@ -176,6 +177,7 @@ int svc_session_talk(struct svc_session *session, enum pr_service_message type, 
     struct packet packet;
     int status;
 
+    packet.head = (struct pr_service_header){0};
     pthread_mutex_lock(&session->talk);
     status = exchange(session, type, request, &packet, file);
     pthread_mutex_unlock(&session->talk);
@@ -183,7 +185,7 @@ int svc_session_talk(struct svc_session *session, enum pr_service_message type, 
         return svc_session_refuse(session, error);
     if (packet.head.status)
         copy_sentence(&packet, error);
-    else if (packet.head.bytes)
+    else if (reply)
         memcpy(reply, packet.body, packet.head.bytes);
     return packet.head.status;
 }
@@ -210,9 +212,9 @@ static int map_ring(struct svc_session *session, int file, struct base_error *er
     if (ring == MAP_FAILED)
         return base_fail(error, ENOMEM, "The ring of the service at %s could not be mapped.", session->path);
     madvise(ring, PR_RING_BYTES, MADV_DONTFORK);
-    session->head = (struct pr_ring_head *)ring;
-    session->record = (const struct pr_ring_completion *)(ring + PR_RING_COMPLETIONS_AT);
-    session->slot = (struct pr_ring_slot *)(ring + PR_RING_SLOTS_AT);
+    session->head = (void *)ring;
+    session->record = (const void *)(ring + PR_RING_COMPLETIONS_AT);
+    session->slot = (void *)(ring + PR_RING_SLOTS_AT);
     return session->head->magic == PR_RING_MAGIC ? 0 : refuse_ring(session, error);
 }
 
@@ -230,10 +232,8 @@ static uint64_t spin_time(const struct svc_session *session)
 static int greet(struct svc_session *session, enum pr_service_role role, struct base_error *error)
 {
     const struct pr_service_hello hello = {.role = role};
-    struct pr_ring_head none = {0};
     int file = -1, status;
 
-    session->head = &none; /* no ring so far: nobody sleeps on it */
     status = svc_session_talk(session, PR_SERVICE_HELLO, &hello, &session->welcome, &file, error);
     if (!status) {
         session->welcome.team[sizeof(session->welcome.team) - 1] = '\0';
@@ -258,8 +258,8 @@ int svc_session_make(int socket, const char *path, enum pr_service_role role, st
     made->socket = socket;
     made->broker = role == PR_SERVICE_ROLE_BROKER;
     snprintf(made->path, sizeof(made->path), "%s", path);
-    made->talk = made->end_lock = made->slot_lock = made->connect_lock = made->pending_lock =
-        (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    made->talk = made->end_lock = made->slot_lock = made->names_lock = made->connect_lock =
+        made->pending_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     made->slot_freed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     atomic_store(&made->free_slots, UINT64_MAX);
     status = greet(made, role, error);
@@ -274,7 +274,7 @@ int svc_session_make(int socket, const char *path, enum pr_service_role role, st
 
 void svc_session_forget(struct svc_session *session)
 {
-    if (session->slot)
+    if (session->head)
         munmap(session->head, PR_RING_BYTES);
     close(session->socket);
     base_free(session);

@@ -56,6 +56,8 @@ struct svc_session {
     pthread_mutex_t slot_lock;
     pthread_cond_t slot_freed;
 
+    pthread_mutex_t names_lock; /* of the registry's names, which outlive the session */
+
     pthread_mutex_t connect_lock;
     unsigned connects;
     io_connect_t connect[PR_SERVICE_CONNECTS_ALL];

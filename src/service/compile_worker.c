@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The worker's side. Descriptors have fixed numbers there: 0 to 2 are /dev/null, then the socket, the model's
- * folder, the partition and the two memory files. The working folder is the model's, so that sentences name files as the client
- * does; the cache is named through /proc/self/fd, since its path is closed to the client's user.
+ * folder, the partition and the two memory files. The working folder is the model's, so that sentences name
+ * files as the client does; the cache is named through /proc/self/fd, since its path is closed to the user of
+ * the client.
  */
 #include "service/compile_worker.h"
 
@@ -31,15 +32,13 @@ enum { SOCKET = 3, FOLDER, PARTITION, MAIN, WEIGHTS, DESCRIPTORS, SAFE = 32 };
 _Static_assert(PARTITION == 5, "the name of the cache");
 
 /* Replaces the name of the cache in a sentence: it says nothing to a client. */
-static void rename_cache(char *text)
+static void rename_cache(char *text, size_t size)
 {
-    static const char name[] = "partition";
-    char *at;
+    char rest[PR_SERVICE_SENTENCE], *at;
 
-    _Static_assert(sizeof(name) <= sizeof(CACHE), "it becomes shorter");
     while ((at = strstr(text, CACHE))) {
-        memcpy(at, name, strlen(name));
-        memmove(at + strlen(name), at + strlen(CACHE), strlen(at + strlen(CACHE)) + 1);
+        snprintf(rest, sizeof(rest), "%s", at + strlen(CACHE));
+        snprintf(at, size - (size_t)(at - text), "partition%s", rest);
     }
 }
 
@@ -47,7 +46,7 @@ static void answer(struct svc_work_result *result, IOReturn status, const char *
 {
     result->status = status;
     snprintf(result->sentence, sizeof(result->sentence), "%s", sentence);
-    rename_cache(result->sentence);
+    rename_cache(result->sentence, sizeof(result->sentence));
 }
 
 static void fail_with(struct svc_work_result *result, int status, const struct base_error *error)
@@ -75,7 +74,7 @@ static void hand_over(const struct svc_work *work, const struct cc_bundle *bundl
     model->intermediate_bytes = report->intermediate_bytes;
     snprintf(model->trouble, sizeof(model->trouble), "%.*s", (int)sizeof(model->trouble) - 1,
              report->trouble.text);
-    rename_cache(model->trouble);
+    rename_cache(model->trouble, sizeof(model->trouble));
 }
 
 static void compile(const struct svc_work *work, struct svc_work_result *result)

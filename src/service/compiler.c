@@ -23,6 +23,7 @@
 #include "base/packet.h"
 #include "protocol/qos.h"
 #include "service/compile_order.h"
+#include "service/log.h"
 #include "service/sandbox.h"
 
 #define NS_PER_S  1000000000ull
@@ -60,11 +61,6 @@ static uint64_t now_ns(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-static void log_line(const char *sentence)
-{
-    fprintf(stderr, "anemone compiler: %s\n", sentence);
 }
 
 /* Replies. */
@@ -246,12 +242,9 @@ static const char *subject(const struct svc_work *work)
 /* The order failed by its worker: kept for the reply, and logged. */
 static void fail_job(struct job *job, const char *how)
 {
-    char line[sizeof(job->error.text) + 64];
-
     job->status = kIOReturnAborted;
     base_fail(&job->error, 0, "%s: the compiler ended on it: %s.", subject(&job->order.work), how);
-    snprintf(line, sizeof(line), "user %u: %s", job->order.work.uid, job->error.text);
-    log_line(line);
+    svc_log("compile service: user %u: %s", job->order.work.uid, job->error.text);
 }
 
 static void answer_failed(struct compiler *c, struct job *job)
@@ -392,7 +385,7 @@ static void hear_broker(struct compiler *c)
     } else if (size < 0 && size != -EMSGSIZE) {
         stop(c, (int)size);
     } else if (svc_order_frame(message, size < 0 ? 0 : (size_t)size, count, &order, &error)) {
-        log_line(error.text);
+        svc_log("compile service: %s", error.text);
         reply_sentence(c, &order, kIOReturnBadArgument, error.text);
         base_packet_close(&folder, 1);
         stop(c, -EPROTO);
@@ -462,7 +455,7 @@ static void log_missing(void)
 
     svc_sandbox_missing(text, sizeof(text));
     if (text[0])
-        log_line(text);
+        svc_log("compile service: %s", text);
 }
 
 int svc_compiler_serve(const struct svc_compiler_options *options)
@@ -471,7 +464,7 @@ int svc_compiler_serve(const struct svc_compiler_options *options)
     int status;
 
     if (!c) {
-        log_line("There is no memory to begin.");
+        svc_log("compile service: there is no memory to begin.");
         return -ENOMEM;
     }
     c->socket = options->socket;
@@ -500,7 +493,7 @@ int svc_compiler_run(int socket, unsigned number, const char *state)
     struct svc_compiler_options options = {.socket = socket, .state = state};
 
     if (number >= BASE_COUNT_OF(limits)) {
-        log_line("There is no compile service with that number.");
+        svc_log("compile service: there is none with the number %u.", number);
         return -EINVAL;
     }
     options.limits = limits[number];

@@ -33,8 +33,8 @@ struct svc_completions {
 
 void svc_completions_init(struct svc_completions *completions);
 /*
- * Takes a place for a call: *index is the reference word to call with, and *port the port. kIOReturnNoResources
- * when its record might not find room.
+ * Takes a place for a call: *index is the reference word to call with, and *port the port.
+ * kIOReturnNoResources when its record might not find room.
  */
 IOReturn svc_completions_begin(struct svc_peer *session, const struct pr_ring_slot *call, uint64_t *index,
                                ane_port_t *port, struct base_error *error);

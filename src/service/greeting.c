@@ -16,7 +16,7 @@
 static IOReturn admit(struct svc_peer *session, enum pr_service_role role, struct base_error *error)
 {
     const struct svc_service *service = session->service;
-    unsigned most = role == PR_SERVICE_ROLE_OBSERVER ? SVC_OBSERVERS : PR_SERVICE_SESSIONS;
+    unsigned most = role == PR_SERVICE_ROLE_OBSERVER ? PR_SERVICE_OBSERVERS : PR_SERVICE_SESSIONS;
     unsigned all = svc_service_count_locked(service, role, (uid_t)-1);
     unsigned own = svc_service_count_locked(service, role, session->uid);
 
@@ -147,15 +147,15 @@ void svc_greeting_answer(struct svc_peer *session, const struct pr_service_hello
         status = give_task(session, role, &reply->error);
     reply->status = status;
     if (status) {
-        svc_log("refused process %d of user %u: %s", (int)session->identity.pid, (unsigned)session->uid,
-                reply->error.text);
+        svc_log_client("refused process %d of user %u: %s", (int)session->identity.pid,
+                       (unsigned)session->uid, reply->error.text);
         return;
     }
     session->blessed = take_place(session);
     fill_welcome(session, &reply->body.reply_HELLO);
     if (session->role == PR_SERVICE_ROLE_CLIENT)
-        svc_log("client %u: process %d of user %u, %s: %s%s", session->task, (int)session->identity.pid,
-                (unsigned)session->uid,
-                session->identity.executable[0] ? session->identity.executable : "unknown executable",
-                access_of(session->grant.entitlements), session->blessed ? ", blessed" : "");
+        svc_log_client("client %u: process %d of user %u, %s: %s%s", session->task,
+                       (int)session->identity.pid, (unsigned)session->uid,
+                       session->identity.executable[0] ? session->identity.executable : "unknown executable",
+                       access_of(session->grant.entitlements), session->blessed ? ", blessed" : "");
 }

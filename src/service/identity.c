@@ -175,12 +175,28 @@ static void make_cdhash(struct svc_identity *identity)
     memcpy(identity->cdhash, hash, sizeof(identity->cdhash));
 }
 
+/*
+ * The process is its user's own: neither begun by a set-user-ID program nor closed to that user otherwise.
+ * One that is not may have connected as another program, whose child still holds the socket, and that
+ * child must not have what this program has.
+ */
+static bool is_own(const struct svc_identity *identity)
+{
+    char name[NAME_BYTES];
+    struct stat link;
+
+    write_name(identity->pid, "exe", name);
+    return !lstat(name, &link) && link.st_uid == identity->uid; /* else it is root's */
+}
+
 static void find_signature(struct svc_identity *identity)
 {
     char name[NAME_BYTES];
     struct stat info;
     int file;
 
+    if (!is_own(identity))
+        return;
     write_name(identity->pid, "exe", name);
     file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)

@@ -3,7 +3,8 @@
  * Who is at the other end of a socket. Process, user and group are the kernel's word (SO_PEERCRED; a pidfd
  * where the kernel has SO_PEERPIDFD). The code-directory hash is a digest of the executable as the service
  * opens it through /proc, never of a file that the client names: a file that was replaced since the process
- * began is not what runs. Where it cannot be opened the caller has no signature.
+ * began is not what runs. Where it cannot be opened the caller has no signature; nor has a process that its
+ * own user cannot look into: a set-user-ID program, or one that closed itself (PR_SET_DUMPABLE).
  *
  * What this cannot see: a user may load code of its own into any program that it starts (LD_PRELOAD, a
  * debugger). So the hash says which program a user runs; it does not protect the program from that user. And

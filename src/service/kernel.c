@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -82,7 +83,7 @@ static void release_surfaces(struct svc_kernel *kernel, ane_task_t task)
         pthread_mutex_lock(&kernel->lock);
         if (!task || row->task == task) {
             id = row->id;
-            row->id = 0;
+            *row = (struct svc_surface){0};
         }
         pthread_mutex_unlock(&kernel->lock);
         if (id)
@@ -258,45 +259,80 @@ IOReturn svc_kernel_close(struct svc_peer *session, uint32_t connect, struct bas
 
 /* ---- Surfaces ---- */
 
-static bool add_surface(struct svc_kernel *kernel, uint32_t id, ane_task_t task, uint64_t bytes)
+/*
+ * A row for a surface that is to be made; NULL, with a sentence, when that is beyond a limit of the task. A
+ * size that no surface has is the machine's to refuse.
+ */
+static struct svc_surface *take_surface_row(struct svc_kernel *kernel, ane_task_t task, uint64_t bytes,
+                                            struct base_error *error)
 {
-    bool added = false;
+    struct svc_surface *row = NULL;
+    uint64_t sum = 0;
 
     pthread_mutex_lock(&kernel->lock);
-    for (unsigned i = 0; i < PR_SERVICE_SURFACES && !added; i++)
-        if (!kernel->surface[i].id) {
-            kernel->surface[i] = (struct svc_surface){id, task, bytes};
-            added = true;
-        }
+    for (unsigned i = 0; i < PR_SERVICE_SURFACES; i++) {
+        if (!kernel->surface[i].taken)
+            row = row ? row : &kernel->surface[i];
+        else if (kernel->surface[i].task == task)
+            sum += kernel->surface[i].bytes;
+    }
+    if (!row) {
+        base_fail(error, ENOSPC, "Surface create: this process has %u surfaces; release one.",
+                  PR_SERVICE_SURFACES);
+    } else if (bytes <= PR_SERVICE_BYTES_MAX && sum + bytes > PR_SERVICE_BYTES_MAX) {
+        base_fail(error, ENOSPC,
+                  "Surface create: the surfaces of this process have %" PRIu64
+                  " bytes and may have %llu; release some.",
+                  sum, PR_SERVICE_BYTES_MAX);
+        row = NULL;
+    } else {
+        *row = (struct svc_surface){.taken = true, .task = task, .bytes = bytes};
+    }
     pthread_mutex_unlock(&kernel->lock);
-    return added;
+    return row;
+}
+
+/* The row has its surface, or with id 0 it is free again. */
+static void set_surface(struct svc_kernel *kernel, struct svc_surface *row, uint32_t id)
+{
+    pthread_mutex_lock(&kernel->lock);
+    row->id = id;
+    row->taken = id != 0;
+    pthread_mutex_unlock(&kernel->lock);
+}
+
+static int make_surface(struct svc_peer *session, ane_task_t owner, uint64_t bytes, uint32_t *id, int *file,
+                        struct base_error *error)
+{
+    struct svc_surface *row = take_surface_row(&session->kernel, owner, bytes, error);
+    int status;
+
+    if (!row)
+        return -ENOSPC;
+    status = ane_surface_create(owner, bytes, id);
+    if (status)
+        base_fail(error, -status, "%s", ane_machine_error());
+    set_surface(&session->kernel, row, *id);
+    if (status)
+        return status;
+    *file = fcntl(ane_surface_descriptor(*id), F_DUPFD_CLOEXEC, 0);
+    if (*file >= 0)
+        return 0;
+    svc_kernel_surface_release(session, *id);
+    return base_fail(error, EMFILE, "Surface create: the service has no file descriptor left.");
 }
 
 int svc_kernel_surface(struct svc_peer *session, const struct pr_service_surface_create *create, uint32_t *id,
                        int *file, struct base_error *error)
 {
     struct svc_peer *client;
-    ane_task_t task, owner;
+    ane_task_t task;
     int status;
 
     if (name_task(session, create->task, &client, &task, error))
         return -EINVAL;
-    owner = client ? create->task : session->task;
     /* A surface belongs to the task itself: to surfaces, who acts for it is the same. */
-    status = ane_surface_create(owner, create->bytes, id);
-    if (status)
-        base_fail(error, -status, "%s", ane_machine_error());
-    if (!status && !add_surface(&session->kernel, *id, owner, create->bytes)) {
-        ane_surface_release(*id);
-        status = base_fail(error, ENOSPC, "Surface create: this process has %u surfaces; release one.",
-                           PR_SERVICE_SURFACES);
-    }
-    if (!status)
-        *file = fcntl(ane_surface_descriptor(*id), F_DUPFD_CLOEXEC, 0);
-    if (!status && *file < 0) {
-        svc_kernel_surface_release(session, *id);
-        status = base_fail(error, EMFILE, "Surface create: the service has no file descriptor left.");
-    }
+    status = make_surface(session, client ? create->task : session->task, create->bytes, id, file, error);
     if (client)
         svc_peer_release(client);
     return status;
@@ -310,7 +346,7 @@ void svc_kernel_surface_release(struct svc_peer *session, uint32_t id)
     pthread_mutex_lock(&kernel->lock);
     for (unsigned i = 0; id && i < PR_SERVICE_SURFACES && !found; i++)
         if (kernel->surface[i].id == id) {
-            kernel->surface[i].id = 0;
+            kernel->surface[i] = (struct svc_surface){0};
             found = true;
         }
     pthread_mutex_unlock(&kernel->lock);

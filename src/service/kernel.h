@@ -31,7 +31,8 @@ struct svc_connect {
     uint32_t type;
 };
 struct svc_surface {
-    uint32_t id; /* 0: the row is free */
+    bool taken;
+    uint32_t id; /* 0 while it is being made */
     ane_task_t task;
     uint64_t bytes;
 };
@@ -59,8 +60,8 @@ IOReturn svc_kernel_open(struct svc_peer *session, const struct pr_service_open 
 IOReturn svc_kernel_close(struct svc_peer *session, uint32_t connect, struct base_error *error);
 
 /*
- * Whether the session may call a connection, whose number it names with PR_SERVICE_CONNECT_BASE; *number is the
- * one without. ANE_RETURN_CLOSED, or kIOReturnBadArgument. *hint, of the caller, makes the next answer
+ * Whether the session may call a connection, whose number it names with PR_SERVICE_CONNECT_BASE; *number is
+ * the one without. ANE_RETURN_CLOSED, or kIOReturnBadArgument. *hint, of the caller, makes the next answer
  * faster.
  */
 IOReturn svc_kernel_connect(struct svc_peer *session, uint32_t connect, io_connect_t *number, unsigned *hint,

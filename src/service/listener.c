@@ -58,7 +58,7 @@ static int set_path(struct svc_listener *listener, const char *path, struct base
     return 0;
 }
 
-/* The folder above the socket, if there is none: the user's own; for root's service, every user's to enter. */
+/* The folder above the socket, if there is none: the user's own; for root's service, open to every user. */
 static int make_folder(const struct svc_listener *listener, struct base_error *error)
 {
     mode_t mode = strncmp(listener->path, "/run/anemone/", 13) ? 0700 : 0755;

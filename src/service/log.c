@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,11 +23,10 @@ static bool stderr_is_journal(void)
            file.st_dev == device && file.st_ino == inode;
 }
 
-void svc_log(const char *format, ...)
+static void write_line(const char *format, va_list args)
 {
     char line[LINE];
     size_t used = 0;
-    va_list args;
     int length;
 
     if (!stderr_is_journal()) {
@@ -35,9 +35,7 @@ void svc_log(const char *format, ...)
 
         used = strftime(line, sizeof(line), "%Y-%m-%d %H:%M:%S ", localtime_r(&now, &parts));
     }
-    va_start(args, format);
     length = vsnprintf(line + used, sizeof(line) - used - 1, format, args);
-    va_end(args);
     if (length < 0)
         return;
     used += (size_t)length;
@@ -48,4 +46,48 @@ void svc_log(const char *format, ...)
             line[i] = '?';
     line[used++] = '\n';
     (void)!write(STDERR_FILENO, line, used);
+}
+
+void svc_log(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    write_line(format, args);
+    va_end(args);
+}
+
+/* Whether this second has room for a line; *left_out is how many earlier ones had none. */
+static bool has_room(unsigned *left_out)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static time_t second;
+    static unsigned lines, missing;
+    time_t now = time(NULL);
+    bool room;
+
+    pthread_mutex_lock(&lock);
+    if (now != second) {
+        second = now;
+        lines = 0;
+    }
+    room = lines++ < SVC_LOG_LINES;
+    *left_out = room ? missing : 0;
+    missing = room ? 0 : missing + 1;
+    pthread_mutex_unlock(&lock);
+    return room;
+}
+
+void svc_log_client(const char *format, ...)
+{
+    unsigned left_out;
+    va_list args;
+
+    if (!has_room(&left_out))
+        return;
+    if (left_out)
+        svc_log("%u lines about clients were left out", left_out);
+    va_start(args, format);
+    write_line(format, args);
+    va_end(args);
 }

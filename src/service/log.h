@@ -8,5 +8,11 @@
 
 /* Control characters, which a client's path may have, become '?'. */
 void svc_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/*
+ * The same for what a client causes, who could fill a disk with it: above SVC_LOG_LINES in a second lines are
+ * left out, and counted in the next one.
+ */
+#define SVC_LOG_LINES 50u
+void svc_log_client(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

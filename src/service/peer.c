@@ -19,8 +19,6 @@
 #include "service/message.h"
 #include "service/thread.h"
 
-#define HELLO_SECONDS 5 /* a connection that says nothing is closed */
-
 struct packet {
     struct pr_service_header header;
     union svc_body body;
@@ -96,7 +94,9 @@ static bool may_ask(struct svc_peer *session, const struct svc_message *message,
     if (!message->grants || session->role != PR_SERVICE_ROLE_CLIENT ||
         svc_identity_check(&session->identity) == SVC_IDENTITY_SAME)
         return true;
-    svc_peer_expel(session, "it runs another executable than when it connected, or has ended");
+    svc_log_client("client %u: process %d is refused: it is not the one that connected", session->task,
+                   (int)session->identity.pid);
+    session->refused = true;
     reply->status = kIOReturnNotPermitted;
     base_fail(&reply->error, EPERM, "The process is not the one that connected.");
     return false;
@@ -105,11 +105,14 @@ static bool may_ask(struct svc_peer *session, const struct svc_message *message,
 bool svc_peer_message(struct svc_peer *session, const void *bytes, size_t size, const int *fds,
                       unsigned count)
 {
-    struct svc_reply reply = {.file = -1};
     const struct svc_message *message = NULL;
-    struct packet packet = {0};
+    struct svc_reply reply;
+    struct packet packet;
     bool sent;
 
+    memset(&packet, 0, sizeof(packet));
+    memset(&reply, 0, sizeof(reply)); /* every byte of a body that is sent: = {0} may leave some of a union */
+    reply.file = -1;
     base_packet_close(fds, count); /* no message brings any yet */
     if (size < sizeof(packet.header) || size > sizeof(packet)) {
         base_fail(&reply.error, EPROTO, "The message has %zu bytes; %zu to %zu are right.", size,
@@ -120,8 +123,8 @@ bool svc_peer_message(struct svc_peer *session, const void *bytes, size_t size, 
     }
     if (!message) {
         reply.status = kIOReturnBadArgument;
-        svc_log("process %d of user %u broke the format: %s", (int)session->identity.pid,
-                (unsigned)session->uid, reply.error.text);
+        svc_log_client("process %d of user %u broke the format: %s", (int)session->identity.pid,
+                       (unsigned)session->uid, reply.error.text);
         send_reply(session, &packet.header, NULL, &reply);
         return false;
     }
@@ -130,7 +133,7 @@ bool svc_peer_message(struct svc_peer *session, const void *bytes, size_t size, 
     sent = send_reply(session, &packet.header, message, &reply);
     if (reply.file >= 0)
         close(reply.file);
-    return sent && session->greeted;
+    return sent && session->greeted && !session->refused;
 }
 
 /* ---- Life ---- */
@@ -151,7 +154,7 @@ static void *run(void *argument)
     bool waited = false;
     long size;
 
-    set_patience(session->socket, HELLO_SECONDS);
+    set_patience(session->socket, PR_SERVICE_HELLO_S);
     for (;;) {
         size = base_packet_receive(session->socket, &packet, sizeof(packet), fds, PR_SERVICE_FDS, &count);
         if (size <= 0 && size != -EMSGSIZE)
@@ -170,19 +173,20 @@ static void *run(void *argument)
 static int enter_table(struct svc_peer *session, struct base_error *error)
 {
     struct svc_service *service = session->service;
-    unsigned row = 0, own = 0;
+    const bool broker = session->role == PR_SERVICE_ROLE_BROKER;
+    unsigned row = broker ? SVC_PROCESSES : 0, end = broker ? SVC_ROWS : SVC_PROCESSES, own = 0;
 
     pthread_mutex_lock(&service->lock);
     for (unsigned i = 0; i < SVC_ROWS; i++)
         own += service->session[i] && service->session[i]->uid == session->uid;
-    while (row < SVC_ROWS && service->session[row])
+    while (row < end && service->session[row])
         row++;
-    if (session->uid != service->uid && own >= PR_SERVICE_USER)
+    if (row == end || (!broker && session->uid != service->uid && own >= PR_SERVICE_USER))
         row = SVC_ROWS;
     if (row < SVC_ROWS) {
         service->session[row] = session;
         service->sessions++;
-        if (session->role == PR_SERVICE_ROLE_BROKER)
+        if (broker)
             service->broker = session;
     }
     pthread_mutex_unlock(&service->lock);
@@ -190,7 +194,7 @@ static int enter_table(struct svc_peer *session, struct base_error *error)
         return 0;
     return base_fail(error, ENOSPC,
                      "The service has %u connections, of which user %u has %u; the limits are %u and %u.",
-                     service->sessions, (unsigned)session->uid, own, SVC_ROWS, PR_SERVICE_USER);
+                     service->sessions, (unsigned)session->uid, own, SVC_PROCESSES, PR_SERVICE_USER);
 }
 
 static void leave_table(struct svc_peer *session)
@@ -230,7 +234,7 @@ int svc_peer_make(struct svc_service *service, int socket, enum pr_service_role 
     session->tier = PR_BROKER_TIERS;
     session->ring.file = -1;
     session->identity.pidfd = -1;
-    for (unsigned i = 0; i < SVC_BROKERS; i++)
+    for (unsigned i = 0; i < PR_SERVICE_BROKERS; i++)
         session->broker[i] = -1;
     svc_completions_init(&session->completions);
     status = enter_table(session, error);
@@ -265,7 +269,7 @@ int svc_peer_start(struct svc_service *service, int socket, enum pr_service_role
 
 void svc_peer_cut_broker_locked(struct svc_peer *session)
 {
-    for (unsigned i = 0; i < SVC_BROKERS; i++)
+    for (unsigned i = 0; i < PR_SERVICE_BROKERS; i++)
         if (session->broker[i] >= 0) {
             shutdown(session->broker[i], SHUT_RDWR);
             close(session->broker[i]);
@@ -314,14 +318,14 @@ void svc_peer_end(struct svc_peer *session)
     if (session->blessed)
         atomic_fetch_sub(&session->service->blessed, 1);
     if (session->greeted && session->role == PR_SERVICE_ROLE_CLIENT)
-        svc_log("client %u: process %d has gone", session->task, (int)session->identity.pid);
+        svc_log_client("client %u: process %d has gone", session->task, (int)session->identity.pid);
+    leave_table(session); /* from here on no other thread finds its socket */
     if (session->socket >= 0)
         close(session->socket);
     if (session->role != PR_SERVICE_ROLE_BROKER)
         svc_identity_end(&session->identity);
     svc_ring_unmap(&session->ring);
     svc_kernel_end(&session->kernel);
-    leave_table(session);
     base_free(session);
 }
 
@@ -337,6 +341,6 @@ void svc_peer_release(struct svc_peer *session)
 
 void svc_peer_expel(struct svc_peer *session, const char *why)
 {
-    svc_log("client %u: process %d is refused: %s", session->task, (int)session->identity.pid, why);
+    svc_log_client("client %u: process %d is refused: %s", session->task, (int)session->identity.pid, why);
     shutdown(session->socket, SHUT_RDWR);
 }

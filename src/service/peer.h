@@ -16,9 +16,6 @@
 #include "service/ring.h"
 #include "service/service.h"
 
-/* Connections of one session to the broker that are open at once (chosen). */
-#define SVC_BROKERS 16u
-
 struct svc_peer {
     struct svc_service *service;
     int socket;
@@ -26,6 +23,7 @@ struct svc_peer {
     enum pr_service_role role;
     bool greeted; /* HELLO was answered */
     bool blessed; /* it has a place of kind SLOT */
+    bool refused; /* the process is not the one that connected: the session ends */
     struct svc_identity identity;
     struct svc_grant grant;
     struct svc_kernel kernel;
@@ -37,8 +35,8 @@ struct svc_peer {
     ane_task_t delegate; /* the identity in which the broker acts for it; 0 until it does */
     uint32_t tier;       /* enum pr_broker_tier; PR_BROKER_TIERS: no connection to the broker */
     bool ending;
-    unsigned holds;          /* threads of other sessions that use it */
-    int broker[SVC_BROKERS]; /* copies of the broker's ends of its connections there; -1: none */
+    unsigned holds;                 /* threads of other sessions that use it */
+    int broker[PR_SERVICE_BROKERS]; /* copies of the broker's ends of its connections there; -1: none */
     struct svc_figures figures;
     uint64_t reported; /* requests, when the broker last heard of them; under the service's lock */
 };

@@ -106,7 +106,7 @@ static bool holds(const struct svc_policy_block *block, const struct svc_identit
 {
     if (block->has_uid && !block->any_user && block->uid != identity->uid)
         return false;
-    if (block->path && (!identity->has_signature || strcmp(block->path, identity->executable)))
+    if (block->path && (!identity->has_signature || strcmp(block->path, identity->executable) != 0))
         return false;
     return !block->has_digest ||
            (identity->has_signature && !memcmp(block->digest, identity->digest, sizeof(block->digest)));

@@ -111,7 +111,7 @@ static int read_digest(struct reader *reader, struct svc_policy_block *block, co
     if (block->has_digest)
         return REFUSE(reader, "`digest` stands twice in one match; write a second match instead.");
     block->has_digest = true;
-    if (strncmp(word, kind, sizeof(kind) - 1) || strlen(hex) != 2 * BASE_HASH_BYTES)
+    if (strncmp(word, kind, sizeof(kind) - 1) != 0 || strlen(hex) != 2 * BASE_HASH_BYTES)
         goto refused;
     for (unsigned i = 0; i < BASE_HASH_BYTES; i++) {
         int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
@@ -175,7 +175,7 @@ static int read_match(struct reader *reader)
     for (unsigned i = 1; i < reader->words && !status; i += 2) {
         unsigned c = 0;
 
-        while (c < BASE_COUNT_OF(conditions) && strcmp(reader->word[i], conditions[c].word))
+        while (c < BASE_COUNT_OF(conditions) && strcmp(reader->word[i], conditions[c].word) != 0)
             c++;
         status =
             c < BASE_COUNT_OF(conditions)
@@ -195,7 +195,7 @@ static unsigned count_edits(const char *a, const char *b)
 
     for (unsigned j = 0; j <= length; j++)
         row[j] = j;
-    for (unsigned i = 0; a[i] && i < KEY_BYTES; i++) {
+    for (unsigned i = 0; i < KEY_BYTES && a[i]; i++) {
         unsigned diagonal = row[0];
 
         row[0] = i + 1;
@@ -234,7 +234,7 @@ static int read_key(struct reader *reader, uint32_t *bit)
     const char *word = reader->word[1];
     unsigned i = 0, first;
 
-    while (i < PR_ENTITLEMENT_COUNT && strcmp(word, keys[i]))
+    while (i < PR_ENTITLEMENT_COUNT && strcmp(word, keys[i]) != 0)
         i++;
     if (i < PR_ENTITLEMENT_COUNT) {
         *bit = 1u << i;
@@ -316,7 +316,7 @@ static int read_words(struct reader *reader)
     if (!strcmp(reader->word[0], "match"))
         return read_match(reader);
     for (unsigned i = 0; i < BASE_COUNT_OF(statements); i++) {
-        if (strcmp(reader->word[0], statements[i].word))
+        if (strcmp(reader->word[0], statements[i].word) != 0)
             continue;
         if (!reader->match_line)
             return REFUSE(reader, "`%s` stands before the first match, so it is for no caller.",

@@ -143,7 +143,7 @@ static int list_files(DIR *stream, const char *path, char *names[SVC_POLICY_FILE
 
 static int add_all(struct svc_policy *policy, DIR *stream, const char *path, struct base_error *error)
 {
-    char *names[SVC_POLICY_FILES];
+    char *names[SVC_POLICY_FILES] = {NULL};
     unsigned count;
     int status = list_files(stream, path, names, &count, error);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of the registry for clients: its numbers are those of the service's machine with PR_SERVICE_ENTRY_BASE. */
+/*
+ * Steps of the registry for clients: numbers are those of the service's machine with PR_SERVICE_ENTRY_BASE.
+ */
 #ifndef SERVICE_REGISTRY_H
 #define SERVICE_REGISTRY_H
 

@@ -45,9 +45,9 @@ int svc_ring_make(struct svc_ring *ring, struct base_error *error)
         return base_fail(error, ENOMEM, "The ring of a session could not be mapped.");
     }
     ring->file = file;
-    ring->head = (struct pr_ring_head *)base;
-    ring->completion = (struct pr_ring_completion *)(base + PR_RING_COMPLETIONS_AT);
-    ring->slot = (struct pr_ring_slot *)(base + PR_RING_SLOTS_AT);
+    ring->head = (void *)base;
+    ring->completion = (void *)(base + PR_RING_COMPLETIONS_AT);
+    ring->slot = (void *)(base + PR_RING_SLOTS_AT);
     ring->head->slots = PR_RING_SLOTS;
     ring->head->completions = PR_RING_COMPLETIONS;
     ring->head->magic = PR_RING_MAGIC;
@@ -116,20 +116,21 @@ static IOReturn call_async(struct svc_peer *session, io_connect_t connect, struc
         present(copy, PR_RING_NO_REFERENCE, copy->references, PR_RING_REFERENCES) && copy->references;
     uint32_t scalars = copy->scalars_out;
     size_t bytes = copy->struct_out;
-    ane_port_t port = 0;
+    const bool watched = referenced && copy->port;
+    ane_port_t port = copy->port; /* the driver refuses a wrong count of words before it reads any */
     uint64_t index = 0;
     IOReturn status;
 
-    if (referenced && copy->port) {
+    if (watched) {
         status = svc_completions_begin(session, copy, &index, &port, error);
         if (status)
             return status;
     }
-    status =
-        IOConnectCallAsyncMethod(connect, copy->selector, port, referenced ? &index : NULL,
-                                 referenced ? 1 : copy->references, call->scalar_in, copy->scalars_in,
-                                 call->in, copy->struct_in, call->scalar_out, &scalars, call->out, &bytes);
-    if (status && port)
+    status = IOConnectCallAsyncMethod(
+        connect, copy->selector, port, copy->absent & PR_RING_NO_REFERENCE ? NULL : &index,
+        referenced ? 1 : copy->references, call->scalar_in, copy->scalars_in, call->in, copy->struct_in,
+        call->scalar_out, &scalars, call->out, &bytes);
+    if (status && watched)
         svc_completions_cancel(session, index);
     return status;
 }

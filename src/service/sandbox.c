@@ -64,7 +64,9 @@ static int bound(const struct svc_sandbox *s, struct base_error *error)
     return 0;
 }
 
-/* Root keeps what it needs to open files as it is used to: to read, and where `any_owner` says so to change. */
+/*
+ * Root keeps what it needs to open files as it is used to: to read, and where `any_owner` says so to change.
+ */
 static int drop_capabilities(bool any_owner)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};

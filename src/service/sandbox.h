@@ -44,7 +44,7 @@ struct svc_sandbox {
     uint64_t file_bytes;
     uint32_t files;
     int socket; /* the one that may be sent on */
-    /* Called in a signal handler with the number of a system call that is not allowed; then the process ends. */
+    /* Called in a signal handler with the number of a call that is not allowed; then the process ends. */
     void (*forbidden)(int number);
 };
 

@@ -128,7 +128,7 @@ static void refuse_connection(int socket, const struct base_error *why)
 
     base_packet_send(socket, &header, sizeof(header), why->text, header.bytes, NULL, 0, 0);
     close(socket);
-    svc_log("refused a connection: %s", why->text);
+    svc_log_client("refused a connection: %s", why->text);
 }
 
 static void accept_one(struct server *server)
@@ -213,6 +213,8 @@ static int start_threads(struct server *server, const struct svc_options *option
                                      &server->service.supervisor, error);
     if (!status)
         status = svc_worker_start(&server->worker, &server->service, options->memory, error);
+    if (status && server->service.supervisor)
+        svc_supervisor_stop(server->service.supervisor); /* it has started no child yet */
     return status;
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-/* Programs have this many bytes wired at most while they are idle, unless --memory says otherwise (chosen). */
+/* Idle programs have this many bytes wired at most, unless --memory says otherwise (chosen). */
 #define SVC_SERVE_MEMORY (2ull << 30)
 
 struct svc_options {

@@ -21,10 +21,9 @@
 struct svc_peer;
 struct svc_supervisor;
 
-/* Beside those of clients: observers, connections that have not said HELLO yet, and the broker's. */
-#define SVC_OBSERVERS 16u
-#define SVC_GUESTS    32u
-#define SVC_ROWS      (PR_SERVICE_SESSIONS + SVC_OBSERVERS + SVC_GUESTS + 1u)
+/* Sessions of processes; and the broker's, of which an earlier one may be ending. */
+#define SVC_PROCESSES (PR_SERVICE_SESSIONS + PR_SERVICE_OBSERVERS + PR_SERVICE_GUESTS)
+#define SVC_ROWS      (SVC_PROCESSES + 2u)
 
 struct svc_service {
     struct ane_machine *machine;

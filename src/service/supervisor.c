@@ -130,7 +130,7 @@ static void drop_control(struct svc_supervisor *supervisor)
     supervisor->control = -1;
 }
 
-/* The end of the socket comes with the end of the process; anything but the notice TIER is a broken broker. */
+/* The socket ends with the process. A broker that sends anything but the notice TIER is broken. */
 void svc_supervisor_receive(struct svc_supervisor *supervisor)
 {
     struct {
@@ -360,7 +360,7 @@ static int free_place(struct svc_peer *peer)
 {
     int place = -1;
 
-    for (unsigned i = 0; i < SVC_BROKERS; i++) {
+    for (unsigned i = 0; i < PR_SERVICE_BROKERS; i++) {
         struct pollfd look = {.fd = peer->broker[i]};
 
         if (look.fd >= 0 && poll(&look, 1, 0) == 1) {
@@ -387,7 +387,8 @@ static IOReturn connect_locked(struct svc_supervisor *supervisor, struct svc_pee
     int place = free_place(peer), status;
 
     if (place < 0) {
-        base_fail(error, ENOSPC, "This process has %u connections to the broker; close one.", SVC_BROKERS);
+        base_fail(error, ENOSPC, "This process has %u connections to the broker; close one.",
+                  PR_SERVICE_BROKERS);
         return kIOReturnNoResources;
     }
     fill_client(peer, &client);

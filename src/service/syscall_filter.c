@@ -97,26 +97,31 @@ static void on_forbidden(int signal_number, siginfo_t *info, void *context)
     _exit(FORBIDDEN_EXIT);
 }
 
+/* The call, where argument `index` has exactly `value` in the bits of `mask`. */
+static int allow_where(scmp_filter_ctx filter, int call, unsigned index, uint64_t mask, uint64_t value)
+{
+    const struct scmp_arg_cmp where = {
+        .arg = index, .op = SCMP_CMP_MASKED_EQ, .datum_a = mask, .datum_b = value};
+
+    return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call, 1, &where);
+}
+
 static int add_rules(scmp_filter_ctx filter, int socket)
 {
-    const struct scmp_arg_cmp not_executable = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
     int status = 0;
 
     for (size_t i = 0; i < BASE_COUNT_OF(allowed) && !status; i++)
-        status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+        status = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, allowed[i], 0, NULL);
     for (size_t i = 0; i < BASE_COUNT_OF(allowed_fcntl) && !status; i++)
-        status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
-                                  SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)allowed_fcntl[i]));
+        status = allow_where(filter, SCMP_SYS(fcntl), 1, UINT32_MAX, (uint32_t)allowed_fcntl[i]);
     if (!status)
-        status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, not_executable);
+        status = allow_where(filter, SCMP_SYS(mmap), 2, PROT_EXEC, 0);
     if (!status)
-        status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, not_executable);
+        status = allow_where(filter, SCMP_SYS(mprotect), 2, PROT_EXEC, 0);
     if (!status)
-        status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-                                  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+        status = allow_where(filter, SCMP_SYS(tgkill), 0, UINT32_MAX, (uint32_t)getpid());
     if (!status && socket >= 0)
-        status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(sendmsg), 1,
-                                  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)socket));
+        status = allow_where(filter, SCMP_SYS(sendmsg), 0, UINT32_MAX, (uint32_t)socket);
     return status;
 }
 

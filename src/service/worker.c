@@ -73,7 +73,7 @@ static bool is_active(const struct svc_service *service, struct svc_peer *peer)
     return active;
 }
 
-/* The broker sets queue depths by who is active, and does not see requests on connections of a client's own. */
+/* The broker sets queue depths by who is active; it does not see requests on a client's own connections. */
 static void report_active(struct svc_service *service)
 {
     uint32_t task[SVC_ROWS];

@@ -39,6 +39,7 @@ static bool time_one(tool_dispatch dispatch, void *context, uint64_t *ns)
 bool tool_latency_measure(tool_dispatch dispatch, void *context, uint32_t repeat,
                           struct tool_latency *latency)
 {
+    const uint32_t tenth = repeat / 10, half = repeat / 2;
     uint64_t *times = base_alloc_array(repeat, sizeof(*times));
     bool good = true;
 
@@ -50,9 +51,9 @@ bool tool_latency_measure(tool_dispatch dispatch, void *context, uint32_t repeat
         good = time_one(dispatch, context, &times[i]);
     if (good) {
         qsort(times, repeat, sizeof(*times), by_size);
-        latency->p10 = (double)times[repeat / 10] / 1e3;
-        latency->p50 = (double)times[repeat / 2] / 1e3;
-        latency->p90 = (double)times[repeat - 1 - repeat / 10] / 1e3;
+        latency->p10 = (double)times[tenth] / 1e3;
+        latency->p50 = (double)times[half] / 1e3;
+        latency->p90 = (double)times[repeat - 1 - tenth] / 1e3;
     }
     base_free(times);
     return good;
@@ -61,6 +62,7 @@ bool tool_latency_measure(tool_dispatch dispatch, void *context, uint32_t repeat
 bool tool_latency_after_idling(tool_dispatch dispatch, void *context, unsigned rounds, double *us)
 {
     uint64_t times[TOOL_LATENCY_ROUNDS] = {0};
+    const unsigned half = rounds / 2;
 
     for (unsigned i = 0; i < rounds; i++) {
         sleep(IDLE_SECONDS);
@@ -68,7 +70,7 @@ bool tool_latency_after_idling(tool_dispatch dispatch, void *context, unsigned r
             return false;
     }
     qsort(times, rounds, sizeof(*times), by_size);
-    *us = (double)times[rounds / 2] / 1e3;
+    *us = (double)times[half] / 1e3;
     return true;
 }
 

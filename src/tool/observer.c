@@ -97,13 +97,14 @@ static int open_path(struct tool_observer *observer, const char *path, struct ba
 {
     const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = strlen(path);
     int status;
 
-    if (strlen(path) >= sizeof(address.sun_path))
+    if (length >= sizeof(address.sun_path))
         return base_fail(error, ENAMETOOLONG, "A socket's path has at most %zu characters: %s.",
                          sizeof(address.sun_path) - 1, path);
-    strcpy(address.sun_path, path);
-    strcpy(observer->path, path);
+    memcpy(address.sun_path, path, length + 1);
+    memcpy(observer->path, path, length + 1);
     observer->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (observer->socket < 0)
         return base_fail(error, errno, "No socket can be made: %s.", strerror(errno));

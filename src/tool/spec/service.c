@@ -79,6 +79,10 @@ static void write_limits(struct spec *spec)
     spec_number(spec, "sessions_of_a_user", PR_SERVICE_USER);
     spec_number(spec, "connections_of_a_session", PR_SERVICE_CONNECTS);
     spec_number(spec, "surfaces_of_a_session", PR_SERVICE_SURFACES);
+    spec_number(spec, "surface_bytes_of_a_session", PR_SERVICE_BYTES_MAX);
+    spec_number(spec, "broker_connections_of_a_session", PR_SERVICE_BROKERS);
+    spec_number(spec, "observers", PR_SERVICE_OBSERVERS);
+    spec_number(spec, "hello_seconds", PR_SERVICE_HELLO_S);
     spec_number(spec, "blessed_slots", PR_BLESSED_SLOTS);
     spec_number(spec, "ring_slots", PR_RING_SLOTS);
     spec_number(spec, "ring_completions", PR_RING_COMPLETIONS);

@@ -14,14 +14,17 @@
 
 void served_client_fail(const char *format, ...)
 {
+    char line[1024];
     va_list arguments;
+    size_t at = (size_t)snprintf(line, sizeof(line), "# client %d: ", (int)getpid());
 
-    fprintf(stderr, "# client %d: ", (int)getpid());
+    /* One write, so that several clients may fail at once. */
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    at += (size_t)vsnprintf(line + at, sizeof(line) - at, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
-    _exit(1);
+    at = at < sizeof(line) - 1 ? at : sizeof(line) - 2;
+    line[at++] = '\n';
+    _exit(write(STDERR_FILENO, line, at) > 0 ? 1 : 3);
 }
 
 void served_client_say(const char *format, ...)

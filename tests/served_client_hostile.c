@@ -18,7 +18,8 @@
 #include "served_client.h"
 #include "served_wire.h"
 
-#define SLOTS 6u
+#define SLOTS       6u
+#define CONNECTIONS 400u
 
 struct hostile {
     const char *path;
@@ -311,13 +312,29 @@ static void hoard(struct hostile *h)
     served_wire_end(&wire);
 }
 
+/* As many connections as it gets, of which none says who it is. */
+static void crowd(struct hostile *h)
+{
+    int socket[CONNECTIONS];
+
+    while (more(h)) {
+        unsigned count = 0;
+
+        while (count < CONNECTIONS && (socket[count] = served_wire_connect(h->path)) >= 0)
+            count++;
+        usleep(below(h, 300000));
+        while (count)
+            close(socket[--count]);
+    }
+}
+
 static const struct {
     const char *name;
     void (*attack)(struct hostile *h);
 } kinds[] = {
-    {"silent", be_silent},        {"half", send_half},       {"stranger", pelt_stranger},
-    {"session", pelt_session},    {"broker", pelt_broker},   {"flood", flood},
-    {"spoiled-ring", spoil_ring}, {"noisy-ring", fill_ring}, {"hoard", hoard},
+    {"crowd", crowd},          {"silent", be_silent},   {"half", send_half}, {"stranger", pelt_stranger},
+    {"session", pelt_session}, {"broker", pelt_broker}, {"flood", flood},    {"spoiled-ring", spoil_ring},
+    {"noisy-ring", fill_ring}, {"hoard", hoard},
 };
 
 int served_client_hostile(int argc, char **argv)

@@ -71,7 +71,7 @@ bool served_wire_slot(struct served_wire *wire, uint32_t slot);
 /* Posts what is in `call` and copies the outcome there. False when none came in time. */
 bool served_wire_post(const struct served_wire *wire, uint32_t slot, struct pr_ring_slot *call);
 
-/* All pages of the service's status: rows, of which the first `room` are copied. Negative without a service. */
+/* All pages of the service's status: the rows, of which `room` are copied. Negative without a service. */
 long served_wire_status(const char *path, struct pr_service_status_page *page, struct pr_service_client *rows,
                         unsigned room);
 

@@ -19,8 +19,8 @@ struct servedrig {
 };
 
 /*
- * Writes the models and the policy, in which @ stands for the folder; NULL is the default policy alone. Starts
- * the service and waits until it answers.
+ * Writes the models and the policy, in which @ stands for the folder; NULL is the default policy alone.
+ * Starts the service and waits until it answers.
  */
 void servedrig_start(struct servedrig *rig, const char *policy);
 /* SIGTERM: it ends within ten seconds, with status 0, and leaves no socket. Prints its log on failure. */
@@ -43,7 +43,7 @@ struct servedrig_client {
 /* Starts a program with arguments that end in NULL. uid 0 is the caller's own. */
 void servedrig_spawn(struct servedrig *rig, struct servedrig_client *client, const char *program, uid_t uid,
                      const char *const *arguments);
-/* Its next line, in client->line; false at its end. A line that does not come within a minute is a failure. */
+/* Its next line, in client->line; false at its end. One that does not come in a minute is a failure. */
 bool servedrig_line(struct servedrig *rig, struct servedrig_client *client);
 /* The next line, which must be this word; what follows the word is the result. */
 const char *servedrig_expect(struct servedrig *rig, struct servedrig_client *client, const char *word);

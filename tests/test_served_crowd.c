@@ -27,7 +27,7 @@
 #define GROWTH_BYTES  (256ull << 20) /* of the service's resident memory, at most */
 
 static unsigned processes = 5;
-static double seconds = 5;
+static double seconds = 4;
 
 static const char policy[] = "match uid *\n"
                              "    allow com.apple.aned.private.allow\n"

@@ -135,7 +135,7 @@ int svcrig_hello(const char *socket, enum pr_service_role role, struct pr_servic
                  uint8_t **ring)
 {
     const struct pr_service_hello hello = {.role = role};
-    struct svcrig_reply reply;
+    struct svcrig_reply reply = {.file = -1};
     int file = svcrig_connect(socket);
 
     assert_true(file >= 0);

@@ -22,56 +22,73 @@ static void await_line(void)
         _exit(0);
 }
 
+#define PLACE 0x1000u
+
+struct sharer {
+    struct ane_broker *broker;
+    struct ane_broker_instance instance;
+    uint32_t surface;
+    uint64_t random;
+};
+
+static IOReturn load_shared(struct sharer *s, const char *folder)
+{
+    char path[512];
+    const struct ane_broker_compile compile = {.size = sizeof(compile), .path = path};
+    struct ane_broker_arguments arguments = {.size = sizeof(arguments), .share = 1};
+    struct ane_broker_model model = {.size = sizeof(model)};
+
+    snprintf(path, sizeof(path), "%s/sum.mil", folder);
+    served_client_good(ane_broker_connect(&s->broker), "ane_broker_connect");
+    served_client_good(ane_broker_compile(s->broker, &compile, &model), "ane_broker_compile");
+    close(model.main);
+    arguments.model = model.model;
+    s->instance.size = sizeof(s->instance);
+    return ane_broker_load(s->broker, &arguments, &s->instance);
+}
+
+static void run_shared(struct sharer *s)
+{
+    const struct ane_request request = {.priority = s->instance.priority,
+                                        .qos = s->instance.qos,
+                                        .category = ANE_REQUEST_CATEGORY,
+                                        .inputs = 2,
+                                        .outputs = 1,
+                                        .surface = {s->surface, s->surface, s->surface},
+                                        .offset = {0, PLACE, 2 * PLACE}};
+    uint8_t *base = ane_surface_base(s->surface);
+    struct ane_request_reply reply;
+    struct served_operands operands;
+
+    served_operands_make(&operands, &s->random);
+    served_operands_put(&operands, base, base + PLACE);
+    served_client_good(ane_broker_submit(s->broker, s->instance.instance, &request, &reply),
+                       "ane_broker_submit");
+    if (served_model_check(&served_models[0], &operands, base + 2 * PLACE) < SERVED_VALUES)
+        served_client_fail("A wrong result of a model that is shared.");
+    served_client_say("right");
+}
+
 /*
  * share FOLDER: loads a model that others may attach to, and prints "refused CODE", or "loaded SHARED" and
  * "right" for each line of standard input after which its result is right.
  */
 int served_client_share(int argc, char **argv)
 {
-    char path[512];
-    const struct ane_broker_compile compile = {.size = sizeof(compile), .path = path};
-    struct ane_broker_arguments arguments = {.size = sizeof(arguments), .share = 1};
-    struct ane_broker_instance instance = {.size = sizeof(instance)};
-    struct ane_broker_model model = {.size = sizeof(model)};
-    struct ane_broker *broker;
-    struct served_operands operands;
-    uint64_t random = 11;
-    uint32_t surface;
-    uint8_t *base;
-    IOReturn status;
+    struct sharer s = {.random = 11};
+    IOReturn status = load_shared(&s, argc == 1 ? argv[0] : "");
 
-    snprintf(path, sizeof(path), "%s/sum.mil", argc == 1 ? argv[0] : "");
-    served_client_good(ane_broker_connect(&broker), "ane_broker_connect");
-    served_client_good(ane_broker_compile(broker, &compile, &model), "ane_broker_compile");
-    close(model.main);
-    arguments.model = model.model;
-    status = ane_broker_load(broker, &arguments, &instance);
     if (status) {
         served_client_say("refused 0x%x", (unsigned)status);
+        ane_broker_disconnect(s.broker);
         return 0;
     }
-    if (ane_surface_create(0, 0x3000, &surface))
+    if (ane_surface_create(0, 3 * PLACE, &s.surface))
         served_client_fail("ane_surface_create: %s", ane_machine_error());
-    base = ane_surface_base(surface);
-    served_client_say("loaded %u", instance.shared);
+    served_client_say("loaded %u", s.instance.shared);
     for (;;) {
-        const struct ane_request request = {.priority = instance.priority,
-                                            .qos = instance.qos,
-                                            .category = ANE_REQUEST_CATEGORY,
-                                            .inputs = 2,
-                                            .outputs = 1,
-                                            .surface = {surface, surface, surface},
-                                            .offset = {0, 0x1000, 0x2000}};
-        struct ane_request_reply reply;
-
         await_line();
-        served_operands_make(&operands, &random);
-        served_operands_put(&operands, base, base + 0x1000);
-        served_client_good(ane_broker_submit(broker, instance.instance, &request, &reply),
-                           "ane_broker_submit");
-        if (served_model_check(&served_models[0], &operands, base + 0x2000) < SERVED_VALUES)
-            served_client_fail("A wrong result of a model that is shared.");
-        served_client_say("right");
+        run_shared(&s);
     }
 }
 

@@ -59,6 +59,7 @@ static const char policy[] = "match uid *\n"
                              "    allow com.apple.security.temporary-exception.iokit-user-client-class\n";
 
 static struct servedrig rig;
+static struct servedrig_figures before; /* of the service at rest; each test leaves it as it was */
 
 /* One client by the way that makes the most for good: the machine's own thread. */
 static int start(void **state)
@@ -70,6 +71,7 @@ static int start(void **state)
     servedrig_spawn(&rig, &client, servedrig_program(&rig, "direct", 0), 0,
                     (const char *const[]){"run", "flight", "sum", rig.models, "0.05", "1", "0x15", NULL});
     assert_int_equal(servedrig_wait(&rig, &client), 0);
+    servedrig_rest(&rig, &before);
     return 0;
 }
 
@@ -102,10 +104,8 @@ static void attack(uid_t victim_user, uid_t attacker_user)
                                                  victim_user == attacker_user ? "same" : "other"};
     struct servedrig_client victim, attacker;
     char numbers[512], *word, *rest = numbers;
-    struct servedrig_figures before;
     unsigned count = 3;
 
-    servedrig_rest(&rig, &before);
     servedrig_spawn(&rig, &victim, servedrig_program(&rig, "victim", 1), victim_user,
                     (const char *const[]){"victim", rig.models, NULL});
     snprintf(numbers, sizeof(numbers), "%s", servedrig_expect(&rig, &victim, "holds"));
@@ -151,11 +151,9 @@ static void no_process_takes_the_brokers_place(void **state)
                                      PR_BROKER_NOTICE_TIER,   PR_COMPILE_COMPILE,
                                      PR_COMPILE_FIND,         PR_COMPILE_PURGE};
     struct served_reply reply = {.head = {0}};
-    struct servedrig_figures before;
     struct served_wire wire;
 
     (void)state;
-    servedrig_rest(&rig, &before);
     assert_false(served_wire_begin(&wire, rig.socket, PR_SERVICE_ROLE_BROKER, &reply));
     assert_int_equal(reply.head.status, kIOReturnBadArgument);
     assert_int_equal(reply.fds, 0);
@@ -190,10 +188,8 @@ static void shares(uid_t user, const char *first, const char *second, bool attac
 {
     const char *const arguments[] = {"share", rig.models, NULL};
     struct servedrig_client owner, comer;
-    struct servedrig_figures before;
     char expected[32];
 
-    servedrig_rest(&rig, &before);
     servedrig_spawn(&rig, &owner, first, user, arguments);
     assert_string_equal(servedrig_expect(&rig, &owner, "loaded"), "0");
     servedrig_spawn(&rig, &comer, second, user, arguments);
@@ -288,40 +284,38 @@ static void take_grants(struct servedrig_client *client, struct grants *grants)
 static void a_replaced_executable_is_not_what_runs(void **state)
 {
     const unsigned key = PR_ENTITLEMENT_BIT(DIRECT_CLASS);
-    struct grants before, meanwhile, after;
+    struct grants first, meanwhile, after;
     struct servedrig_client client;
     char path[128];
 
     (void)state;
     snprintf(path, sizeof(path), "%s", servedrig_program(&rig, "direct", 3));
     begin_grants(&client, path);
-    take_grants(&client, &before);
-    assert_true(before.set & key);
-    assert_true(before.is_signed);
+    take_grants(&client, &first);
+    assert_true(first.set & key);
+    assert_true(first.is_signed);
 
     /* Another file takes its name before it connects; it runs, and waits at its standard input. */
     begin_grants(&client, path);
     assert_int_equal(rename(servedrig_program(&rig, "replacement", 4), path), 0);
     take_grants(&client, &meanwhile);
     assert_false(meanwhile.set & key);
-    assert_string_equal(meanwhile.hash, before.hash);
+    assert_string_equal(meanwhile.hash, first.hash);
 
     begin_grants(&client, path);
     take_grants(&client, &after);
     assert_true(after.set & key);
-    assert_string_not_equal(after.hash, before.hash);
+    assert_string_not_equal(after.hash, first.hash);
 }
 
 static void exec_after_connecting_loses_the_session(void **state)
 {
     const char *program = servedrig_program(&rig, "direct", 5);
     const char *other = servedrig_program(&rig, "plain", 6);
-    struct servedrig_figures before;
     struct servedrig_client client;
     struct grants grants;
 
     (void)state;
-    servedrig_rest(&rig, &before);
     servedrig_spawn(&rig, &client, program, 0, (const char *const[]){"exec", other, NULL});
     read_grants(&client, &grants);
     assert_true(grants.set & PR_ENTITLEMENT_BIT(DIRECT_CLASS));
@@ -349,7 +343,6 @@ static _Noreturn void give_socket(int to)
 static void a_socket_does_not_outlive_its_process(void **state)
 {
     struct pr_service_registry find = {.step = PR_SERVICE_REGISTRY_FIND, .key = "H11ANEIn"};
-    struct servedrig_figures before;
     struct served_wire wire = {.serial = 50};
     struct served_reply reply;
     unsigned count;
@@ -358,7 +351,6 @@ static void a_socket_does_not_outlive_its_process(void **state)
     pid_t child;
 
     (void)state;
-    servedrig_rest(&rig, &before);
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     child = fork();
     assert_true(child >= 0);

@@ -25,6 +25,10 @@ void svc_log(const char *format, ...)
 {
     (void)format;
 }
+void svc_log_client(const char *format, ...)
+{
+    (void)format;
+}
 
 static struct svc_service fuzz_service;
 

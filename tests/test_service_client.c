@@ -437,9 +437,11 @@ static void an_interrupted_caller_keeps_waiting(void **state)
 static IOReturn call_async(io_connect_t connect, uint32_t selector, ane_port_t port, uint64_t word)
 {
     uint64_t reference[] = {word, ~word};
+    struct ane_request_reply reply = {.sequence = word}; /* the fake leaves it as it is */
+    size_t bytes = sizeof(reply);
 
-    return IOConnectCallAsyncMethod(connect, selector, port, reference, 2, NULL, 0, NULL, 0, NULL, NULL, NULL,
-                                    NULL);
+    return IOConnectCallAsyncMethod(connect, selector, port, reference, 2, NULL, 0, NULL, 0, NULL, NULL,
+                                    &reply, &bytes);
 }
 
 static void check_message(ane_port_t port, uint64_t word, IOReturn result, uint32_t detail)
@@ -450,6 +452,7 @@ static void check_message(ane_port_t port, uint64_t word, IOReturn result, uint3
     check(message.reference[0] == word && message.reference[1] == ~word && !message.reference[2]);
     check(message.result == result && message.reply.status == (uint32_t)result);
     check(message.reply.detail == detail);
+    check(result != kIOReturnNoDevice || message.reply.sequence == word);
 }
 
 static void run_async(void)

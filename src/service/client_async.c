@@ -37,9 +37,9 @@ static void hand_over(ane_port_t port, const struct ane_port_message *message)
 
 static struct ane_port_message lost_message(const struct svc_pending *row)
 {
-    struct ane_port_message message = {.result = kIOReturnNoDevice,
-                                       .reply = {.status = (uint32_t)kIOReturnNoDevice}};
+    struct ane_port_message message = {.result = kIOReturnNoDevice, .reply = row->reply};
 
+    message.reply.status = (uint32_t)kIOReturnNoDevice;
     memcpy(message.reference, row->reference, sizeof(message.reference));
     return message;
 }
@@ -170,7 +170,8 @@ struct svc_pending *svc_pending_begin(struct svc_session *session, const struct 
     return row;
 }
 
-IOReturn svc_pending_end(struct svc_session *session, struct svc_pending *row, IOReturn status)
+IOReturn svc_pending_end(struct svc_session *session, struct svc_pending *row, const struct svc_call *call,
+                         IOReturn status)
 {
     struct ane_port_message message;
     ane_port_t port = row->port;
@@ -181,6 +182,8 @@ IOReturn svc_pending_end(struct svc_session *session, struct svc_pending *row, I
         status = kIOReturnSuccess;
     else
         lost = !status && session->swept;
+    if (!status && call->struct_out && call->struct_out_bytes == sizeof(row->reply))
+        memcpy(&row->reply, call->struct_out, sizeof(row->reply));
     message = lost_message(row);
     row->state =
         !status && row->state == SVC_PENDING_POSTED && !lost ? SVC_PENDING_ACCEPTED : SVC_PENDING_FREE;

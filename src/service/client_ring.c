@@ -244,7 +244,7 @@ static IOReturn call_async(struct svc_session *session, const struct svc_call *c
     IOReturn status;
     struct svc_pending *row = svc_pending_begin(session, call, &reference[0], &status, error);
 
-    return row ? svc_pending_end(session, row, call_ring(session, call, reference, error)) : status;
+    return row ? svc_pending_end(session, row, call, call_ring(session, call, reference, error)) : status;
 }
 
 /* A number of this process's parent, or of none. */

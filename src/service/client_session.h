@@ -31,6 +31,7 @@ struct svc_pending {
     uint32_t turn; /* how often the row was used: a record with another is dropped */
     ane_port_t port;
     uint64_t reference[PR_RING_REFERENCES];
+    struct ane_request_reply reply; /* of the call that was accepted: sequence and token */
 };
 
 struct svc_session {
@@ -107,7 +108,8 @@ int svc_session_errno(int status);
  */
 struct svc_pending *svc_pending_begin(struct svc_session *session, const struct svc_call *call, uint64_t *tag,
                                       IOReturn *status, struct base_error *error);
-IOReturn svc_pending_end(struct svc_session *session, struct svc_pending *row, IOReturn status);
+IOReturn svc_pending_end(struct svc_session *session, struct svc_pending *row, const struct svc_call *call,
+                         IOReturn status);
 
 /* client_ring.c: spins, then sleeps on `asleep` until *word is not `value`, for a while at most. */
 void svc_ring_wait(const uint32_t *word, uint32_t value, uint32_t *asleep, uint64_t spin_ns);

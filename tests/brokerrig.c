@@ -355,7 +355,7 @@ static const char *const keys[PR_ENTITLEMENT_COUNT] = {
 #undef X
 };
 
-/* As the service makes one for the broker: opens and sets hints, and may load raw images if the client may. */
+/* As the service makes one for the broker: opens, sets hints, and loads raw images if the client may. */
 static ane_task_t make_task(const struct brokerrig_who *who)
 {
     const char *const held[3] = {keys[PR_ENTITLEMENT_OPEN], keys[PR_ENTITLEMENT_SET_HINTS],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The broker's methods by way of its client library: compile, load, instances, adapters, sharing, requests. */
+/* The broker's methods by way of its client library: models, instances, adapters, sharing, requests. */
 #include "support.h"
 
 #include <stdio.h>

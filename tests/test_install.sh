@@ -38,6 +38,13 @@ export PKG_CONFIG_PATH="$folder" PKG_CONFIG_SYSROOT_DIR="$work/root"
 flags=$(pkg-config --cflags --libs anemone 2>"$work/log")
 report "pkg-config knows it" $? "$work/log"
 
+units=$(find "$work/root" -name 'anemone.service' | wc -l)
+command=$(find "$work/root" -path '*/bin/anemone')
+find "$work/root" -name 'anemone.service' -exec grep -h '^ExecStart=' {} + >"$work/log"
+[ "$units" -eq 2 ] && [ "$(sort -u "$work/log")" = "ExecStart=${command#"$work/root"} serve" ] &&
+    [ "$(find "$work/root" -name 'anemone.socket' | wc -l)" -eq 2 ]
+report "units of a service manager start the command that was installed" $? "$work/log"
+
 cp "$root/examples/accumulator.c" "$root/examples/overlapped.c" "$root/examples/accumulator.mil" "$work"
 cd "$work" || exit 1
 # shellcheck disable=SC2086

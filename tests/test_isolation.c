@@ -463,6 +463,38 @@ static void a_resident_program_attaches_for_its_signature_alone(void **state)
     ane_machine_destroy(machine);
 }
 
+/*
+ * The owner has left. A task that has the program prepared uses it on further connections; another of the
+ * same identity, which has not, does not find it.
+ */
+static void a_program_without_owner_is_for_those_who_have_it(void **state)
+{
+    struct ane_machine *machine = make();
+    struct ane_program_prepare prepare;
+    struct partyrig a, b, c;
+    uint64_t token;
+
+    (void)state;
+    partyrig_open(&a, ane_machine_service(machine), partyrig_task("TEAM", 1));
+    partyrig_open(&b, ane_machine_service(machine), partyrig_task("TEAM", 1));
+    partyrig_open(&c, ane_machine_service(machine), partyrig_task("TEAM", 1));
+    partyrig_surfaces(&a, PARTYRIG_ONE, PARTYRIG_ONE);
+    partyrig_surfaces(&b, PARTYRIG_ONE, 0);
+    partyrig_surfaces(&c, PARTYRIG_ONE, 0);
+    partyrig_load(&a, NAME_OF_A);
+    token = a.token;
+    assert_int_equal(iorig_prepare(&b.control, token, &prepare), kIOReturnSuccess);
+    partyrig_close(&a);
+    assert_int_equal(partyrig_run(&b, &b.direct, token), kIOReturnSuccess);
+    partyrig_expect("the task that has it", b.y, PARTYRIG_ONE);
+    assert_int_equal(partyrig_run(&c, &c.direct, token), kIOReturnNotFound);
+    partyrig_expect("the task that does not", c.y, PARTYRIG_NOT_WRITTEN);
+    partyrig_close(&b);
+    assert_int_equal(partyrig_run(&c, &c.direct, token), kIOReturnNotFound);
+    partyrig_close(&c);
+    ane_machine_destroy(machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -470,6 +502,7 @@ int main(void)
         cmocka_unit_test(a_program_reaches_its_own_pages_alone),
         cmocka_unit_test(a_domain_that_changes_hands_shows_nothing),
         cmocka_unit_test(a_resident_program_attaches_for_its_signature_alone),
+        cmocka_unit_test(a_program_without_owner_is_for_those_who_have_it),
     };
 
     return cmocka_run_group_tests_name("isolation", tests, partyrig_compile, partyrig_forget);

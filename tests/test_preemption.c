@@ -12,6 +12,7 @@
 #include "partyrig.h"
 #include "protocol/execution.h"
 #include "protocol/tm_regs.h"
+#include "protocol/timing.h"
 #include "protocol/trace.h"
 
 #define STEPS 6u /* additions of the program, one descriptor each at least */
@@ -91,6 +92,17 @@ static struct ane_machine *machine;
 static struct partyrig party[3]; /* two of the normal band, one of the realtime band */
 enum { FIRST, SECOND, URGENT };
 
+static uint64_t charged[3]; /* the engine's time of each party, when the test began */
+
+static void read_times(uint64_t ns[3])
+{
+    struct ane_machine_client client[6];
+
+    assert_int_equal(ane_machine_clients(machine, client, 6), 6);
+    for (unsigned i = 0; i < 3; i++)
+        ns[i] = client[2 * i].engine_ns + client[2 * i + 1].engine_ns;
+}
+
 static void make(void)
 {
     const char *const keys[] = {"com.apple.ane.iokit-user-access", "com.apple.ane.memory",
@@ -111,6 +123,7 @@ static void make(void)
         assert_int_equal(partyrig_run(&party[i], &party[i].control, party[i].token), kIOReturnSuccess);
         partyrig_fill(party[i].y, PARTYRIG_NOT_WRITTEN);
     }
+    read_times(charged);
     seen.count = 0;
 }
 
@@ -165,6 +178,35 @@ static unsigned count(enum kind kind, uint64_t queue)
 static uint64_t end_of(const struct event *start)
 {
     return start->ns + start->cost;
+}
+
+/* What the descriptors of a queue have cost. */
+static uint64_t cost_of(uint64_t queue)
+{
+    uint64_t cost = 0;
+
+    for (unsigned i = 0; i < seen.count; i++)
+        cost += seen.event[i].kind == START && seen.event[i].queue == queue ? seen.event[i].cost : 0;
+    return cost;
+}
+
+/*
+ * The engine's time of each party: that of its descriptors, and the way of each end to the firmware. The rest
+ * of the descriptor at whose end the realtime request began is that one's.
+ */
+static void expect_times(uint64_t rest)
+{
+    static const struct {
+        uint64_t queue, requests;
+    } of[3] = {{5, 2}, {3, 1}, {1, 1}};
+    uint64_t now[3];
+
+    read_times(now);
+    for (unsigned i = 0; i < 3; i++) {
+        const uint64_t cost = cost_of(of[i].queue) + (i == URGENT ? rest : 0) - (i == FIRST ? rest : 0);
+
+        assert_in_range(now[i] - charged[i], cost, cost + of[i].requests * PR_TIMING_CONTROLLER_NS);
+    }
 }
 
 /*
@@ -239,6 +281,7 @@ static void the_order_is_that_of_the_rules(void **state)
     assert_int_equal(start->ns, end_of(find(START, 1, descriptors - 1)));
     assert_int_equal(start->descriptor, before->descriptor + 1);
 
+    expect_times(end_of(before) - push->ns);
     /* 1 + 6, 2 + 6 and 4 + 6 as halfs. */
     partyrig_expect("the first party", party[FIRST].y, 0x4700);
     partyrig_expect("the second party", party[SECOND].y, 0x4800);

@@ -17,6 +17,7 @@
 
 #include <anemone/iokit.h>
 
+#include "base/alloc.h"
 #include "base/array.h"
 #include "folder.h"
 #include "iorig.h"
@@ -504,6 +505,63 @@ static void a_served_process_may_have_a_machine_beside(void **state)
     assert_int_equal(svcrig_stop(the_service), 0);
 }
 
+/* Each acquisition of memory, files and threads fails once; what comes after it works. */
+static void run_starved(io_service_t device)
+{
+    const pid_t self = getpid();
+    struct svcrig_counts before, after;
+    uint32_t id;
+    int status = -1;
+
+    require(!ane_surface_create(0, 20000, &id), "a surface");
+    ane_surface_release(id);
+    before = svcrig_counts(self);
+    for (unsigned nth = 1; status; nth++) {
+        base_alloc_fail_nth(nth);
+        status = ane_surface_create(0, 20000, &id);
+        base_alloc_fail_nth(0);
+        require(nth > 1 || status, "nothing was to fail");
+        require(!status || (!id && ane_machine_error()[0]), "a surface that failed");
+        after = svcrig_counts(self);
+        require(!status || after.files == before.files, "descriptors");
+    }
+    ane_surface_release(id);
+    run_sum(&device);
+}
+
+static void run_starved_session(io_service_t device)
+{
+    pid_t child = fork();
+    struct svcrig_counts before;
+    int status;
+
+    require(device, "the device");
+    if (!child) {
+        before = svcrig_counts(getpid());
+        device = 0;
+        for (unsigned nth = 1; !device; nth++) {
+            base_alloc_fail_nth(nth);
+            device = IOServiceGetMatchingService(0, IOServiceMatching("H11ANEIn"));
+            base_alloc_fail_nth(0);
+            require(nth > 1 || !device, "nothing was to fail");
+            require(device || ane_machine_error()[0], "a sentence");
+            require(device || svcrig_counts(getpid()).files == before.files, "descriptors");
+        }
+        run_sum(&device);
+        _exit(0);
+    }
+    require(waitpid(child, &status, 0) == child && !status, "the child");
+}
+
+static void memory_that_runs_out_is_an_error_of_one_call(void **state)
+{
+    (void)state;
+    in_child(run_starved);
+    assert_int_equal(svcrig_stop(the_service), 0);
+    in_child(run_starved_session);
+    assert_int_equal(svcrig_stop(the_service), 0);
+}
+
 struct waiter {
     io_connect_t connect;
     uint32_t event;
@@ -546,6 +604,7 @@ int main(void)
         cmocka_unit_test(threads_of_a_served_process_share_its_ring),
         cmocka_unit_test(a_forked_child_has_a_session_of_its_own),
         cmocka_unit_test(a_served_process_may_have_a_machine_beside),
+        cmocka_unit_test(memory_that_runs_out_is_an_error_of_one_call),
         cmocka_unit_test(a_killed_service_ends_every_call),
     };
 

@@ -154,7 +154,7 @@ int brk_broker_run(int control, int session)
         say(status, "memory or descriptors are used up");
     else if ((status = -pthread_create(&monitor, NULL, brk_monitor_run, broker)))
         say(status, "its monitor has no thread");
-    if (status)
+    if (status || !broker)
         goto end;
     read_notices(broker);
     brk_client_stop_all(broker);

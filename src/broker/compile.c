@@ -134,14 +134,14 @@ IOReturn brk_compile_model(struct brk_call *call)
 {
     struct brk_client *client = call->client;
     const struct pr_broker_compile *compile = call->in;
-    struct brk_model *model;
+    struct brk_model *model = NULL;
     IOReturn result = brk_arguments_compile(client, compile, call->error);
 
     if (!result)
         result = brk_backoff_check(&client->broker->backoffs, &client->who, call->error);
     if (!result)
         result = order_model(client, compile, call->descriptor, &model, call->error);
-    if (result)
+    if (result || !model)
         return result;
     memcpy(call->out, &model->about, sizeof(model->about));
     call->returned = copy_file(model->file[0], model->about.main_bytes, call->error);

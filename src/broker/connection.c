@@ -222,7 +222,7 @@ void ane_broker_disconnect(struct ane_broker *broker)
 
 IOReturn ane_broker_info(struct ane_broker *broker, struct ane_broker_info *info)
 {
-    struct pr_broker_info about;
+    struct pr_broker_info about = {0};
     IOReturn result;
 
     brk_connection_begin();

@@ -69,7 +69,7 @@ IOReturn ane_broker_compile(struct ane_broker *broker, const struct ane_broker_c
                             struct ane_broker_model *model)
 {
     struct pr_broker_compile arguments = {0};
-    struct pr_broker_model about;
+    struct pr_broker_model about = {0};
     int file = -1;
     struct brk_connection_call call = {.method = PR_BROKER_COMPILE,
                                        .in = &arguments,
@@ -103,7 +103,7 @@ IOReturn ane_broker_purge(struct ane_broker *broker, const char *model, int all_
                           uint64_t *bytes)
 {
     struct pr_broker_purge arguments = {0};
-    struct pr_broker_purged purged;
+    struct pr_broker_purged purged = {0};
     const struct brk_connection_call call = {.method = all_partitions ? PR_BROKER_PURGE_ALL : PR_BROKER_PURGE,
                                              .in = &arguments,
                                              .in_bytes = sizeof(arguments),
@@ -186,7 +186,7 @@ static void copy_instance(const struct pr_broker_instance *from, struct ane_brok
 static IOReturn make(struct ane_broker *broker, uint32_t method, const void *in, size_t bytes, int sent,
                      struct ane_broker_instance *instance)
 {
-    struct pr_broker_instance about;
+    struct pr_broker_instance about = {0};
     const struct brk_connection_call call = {.method = method,
                                              .in = in,
                                              .in_bytes = bytes,

@@ -323,7 +323,7 @@ static void wait_a_while(struct brk_compiler *compiler)
     pthread_cond_timedwait(&compiler->changed, &compiler->lock, &until);
 }
 
-/* The caller goes: a queued order ends here, one that was sent when it is answered. True: it is freed then. */
+/* The caller goes: a queued order ends here, one that was sent with its answer. True: it is freed then. */
 static bool abandon(struct brk_compiler *compiler, struct brk_order *order)
 {
     if (order->state == BRK_ORDER_QUEUED) {

@@ -96,7 +96,7 @@ static struct layout layout_of(const struct brk_payload *payload)
 static IOReturn sign(const struct brk_payload *payload, const struct layout *layout, uint8_t *image,
                      struct ane_program_args *args, struct base_error *error)
 {
-    struct base_hashes hashes;
+    struct base_hashes hashes = {0};
     struct base_signature signature;
 
     for (unsigned i = 0; i < 2; i++)
@@ -143,10 +143,10 @@ IOReturn brk_payload_load(const struct brk_device *device, uint32_t task, const 
 {
     const struct layout layout = layout_of(payload);
     struct ane_program_create create = {.size = layout.bytes, .session = device->session};
-    uint8_t *base;
+    uint8_t *base = NULL;
     IOReturn result = make_surface(task, layout.bytes, &create.surface, &base, error);
 
-    if (result)
+    if (result || !base)
         return result;
     result = write_program(payload, &layout, base, error);
     if (!result)
@@ -207,10 +207,10 @@ IOReturn brk_payload_instance(const struct brk_device *device, uint32_t task,
 {
     struct ane_instance_create create = {.size = instance_bytes(payload), .session = device->session};
     struct ane_instance_args args;
-    uint8_t *base;
+    uint8_t *base = NULL;
     IOReturn result = make_surface(task, create.size, &create.surface, &base, error);
 
-    if (result)
+    if (result || !base)
         return result;
     result = write_instance(payload, base, error);
     if (!result)

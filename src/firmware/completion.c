@@ -61,15 +61,22 @@ static void fail_call(struct fw *fw, uint16_t lead, const struct fw_call *reques
 }
 
 /*
- * The engine runs one request at a time: one that was pushed before the last has ended has it from that end
- * on.
+ * The engine runs one request at a time. One that others have interrupted had it since its push, without what
+ * those had; one that waited behind another has it from the end of that one on. Both are at most the time
+ * that it had, so the longer one is taken.
  */
 static void count_engine(struct fw *fw, const struct fw_call *request)
 {
-    const uint64_t now = rt_port_now(fw->port), ended = fw->exeloop.ended;
+    struct fw_exeloop *e = &fw->exeloop;
+    const uint64_t now = rt_port_now(fw->port), others = e->charged - request->charged;
+    const uint64_t since = now - request->pushed, behind = now - e->ended;
+    uint64_t ns = since < behind ? since : behind;
 
-    fw->call[request->lead].engine_ns += now - (request->pushed > ended ? request->pushed : ended);
-    fw->exeloop.ended = now;
+    if (since > others && since - others > ns)
+        ns = since - others;
+    fw->call[request->lead].engine_ns += ns;
+    e->charged += ns;
+    e->ended = now;
 }
 
 void fw_completion_end(struct fw *fw, uint16_t number, enum pr_status status)

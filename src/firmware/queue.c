@@ -130,6 +130,7 @@ void fw_queue_pump(struct fw *fw, unsigned level)
                             fw->tunables.switch_ns && fw->call[number].lead == number;
         l->credit--;
         fw->call[number].pushed = now;
+        fw->call[number].charged = fw->exeloop.charged;
         push(fw, &fw->call[number]);
         fw_signpost(fw, PR_SIGNPOST_PUSHED, level, fw->call[number].network);
         fw_call_put(fw, &l->running, number);

@@ -235,6 +235,7 @@ struct fw_call {
     uint64_t cookie;
     uint64_t stats, stats_bytes;
     uint64_t accepted, pushed;               /* when; pushed: if it has a network id */
+    uint64_t charged;                        /* the engine's time that all had when it was pushed */
     uint64_t engine_ns;                      /* of the first: the engine's time for its requests */
     uint32_t error[PR_TM_ERRORS], tm_status; /* of a call that failed on the engine */
     uint32_t procedure;
@@ -308,6 +309,7 @@ struct fw_exeloop {
     uint64_t unknown, stale;
     uint64_t packets;        /* sub-packets of inference calls that became calls */
     uint64_t ended;          /* when the engine's last request has */
+    uint64_t charged;        /* the engine's time of all requests that have */
     uint64_t late;           /* calls that waited longer than the context-switch threshold */
     uint64_t checks, insane; /* sanity checks, and what was wrong in them */
     bool notify_reset;       /* the notification of the reset is due, once IO_T2H has room */

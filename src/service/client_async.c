@@ -21,11 +21,18 @@ _Static_assert(sizeof(((struct pr_ring_completion *)0)->reply) == sizeof(struct 
 _Static_assert(sizeof(((struct ane_port_message *)0)->reference) == PR_RING_REFERENCES * sizeof(uint64_t),
                "reference words");
 
-static svc_client_delivery delivery;
+static _Atomic(svc_client_delivery) delivery;
 
 void svc_client_set_delivery(svc_client_delivery deliver)
 {
-    delivery = deliver;
+    atomic_store(&delivery, deliver);
+}
+
+static void hand_over(ane_port_t port, const struct ane_port_message *message)
+{
+    svc_client_delivery deliver = atomic_load(&delivery);
+
+    deliver(port, message);
 }
 
 static struct ane_port_message lost_message(const struct svc_pending *row)
@@ -69,7 +76,7 @@ static void take_records(struct svc_session *session)
         memcpy(&message.reply, record.reply, sizeof(message.reply));
         __atomic_store_n(&session->head->consumed, ++consumed, __ATOMIC_RELEASE);
         if (settle(session, &record, &port, &message))
-            delivery(port, &message);
+            hand_over(port, &message);
     }
 }
 
@@ -113,8 +120,8 @@ static void *read_records(void *context)
     }
     take_records(session);
     while (sweep_one(session, &port, &message))
-        delivery(port, &message);
-    delivery(0, NULL);
+        hand_over(port, &message);
+    hand_over(0, NULL);
     return NULL;
 }
 
@@ -179,6 +186,6 @@ IOReturn svc_pending_end(struct svc_session *session, struct svc_pending *row, I
         !status && row->state == SVC_PENDING_POSTED && !lost ? SVC_PENDING_ACCEPTED : SVC_PENDING_FREE;
     pthread_mutex_unlock(&session->pending_lock);
     if (lost)
-        delivery(port, &message);
+        hand_over(port, &message);
     return status;
 }

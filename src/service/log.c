@@ -23,7 +23,7 @@ static bool stderr_is_journal(void)
            file.st_dev == device && file.st_ino == inode;
 }
 
-static void write_line(const char *format, va_list args)
+__attribute__((format(printf, 1, 0))) static void write_line(const char *format, va_list args)
 {
     char line[LINE];
     size_t used = 0;

@@ -251,11 +251,11 @@ int svc_peer_make(struct svc_service *service, int socket, enum pr_service_role 
 int svc_peer_start(struct svc_service *service, int socket, enum pr_service_role role,
                    struct base_error *error)
 {
-    struct svc_peer *session;
+    struct svc_peer *session = NULL;
     pthread_t thread;
     int status = svc_peer_make(service, socket, role, &session, error);
 
-    if (status)
+    if (!session)
         return status;
     status = svc_thread_start(&thread, run, session);
     if (status) {

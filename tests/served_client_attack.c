@@ -213,10 +213,13 @@ static unsigned try_all(struct served_attack *a, const struct served_attack_numb
 static const struct selector {
     uint32_t operation, number, scalars_in, struct_in, scalars_out, struct_out;
 } selectors[] = {
-#define ROW(operation, number, name, scalars_in, struct_in, scalars_out, struct_out, ...) \
+#define ROW(operation, number, name, scalars_in, struct_in, scalars_out, struct_out) \
     {operation, number, scalars_in, struct_in, scalars_out, struct_out},
+#define METHOD(operation, number, name, scalars_in, struct_in, scalars_out, struct_out, access, role) \
+    ROW(operation, number, name, scalars_in, struct_in, scalars_out, struct_out)
     ANE_CONTROL_METHODS(ROW, PR_RING_METHOD) ANE_DIRECT_METHODS(ROW, PR_RING_METHOD)
-        ANE_HINTS_METHODS(ROW, PR_RING_METHOD) ANE_CATALOGUE_METHODS(ROW, PR_RING_CATALOGUE)
+        ANE_HINTS_METHODS(ROW, PR_RING_METHOD) ANE_CATALOGUE_METHODS(METHOD, PR_RING_CATALOGUE)
+#undef METHOD
 #undef ROW
             {PR_RING_ASYNC, ANE_DIRECT_ProgramSendRequest, 1, sizeof(struct ane_request), 0, 40},
     {PR_RING_ASYNC, ANE_DIRECT_ProgramInputsReady, 0, sizeof(struct ane_inputs_ready), 0, 0},

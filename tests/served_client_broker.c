@@ -118,7 +118,7 @@ static void check(const struct loaded *l, unsigned i, const struct served_model 
     if (place < SERVED_VALUES)
         served_client_fail("A wrong result: %s %s, element %u is 0x%04x.", model->name,
                            l->connect ? "on the direct path" : "through the broker", place,
-                           ((const uint16_t *)(l->base[i] + 2 * PLACE))[place]);
+                           l->base[i][2 * PLACE + 2 * place] | l->base[i][2 * PLACE + 2 * place + 1] << 8);
 }
 
 static void step(void *context, const struct served_model *model, uint64_t *random)

@@ -144,7 +144,7 @@ void served_wire_end(struct served_wire *wire)
 
 struct pr_ring_slot *served_wire_at(const struct served_wire *wire, uint32_t slot)
 {
-    return (struct pr_ring_slot *)(wire->ring + PR_RING_SLOTS_AT) + slot;
+    return (struct pr_ring_slot *)(void *)(wire->ring + PR_RING_SLOTS_AT) + slot;
 }
 
 bool served_wire_slot(struct served_wire *wire, uint32_t slot)

@@ -45,6 +45,13 @@ void served_client_good(IOReturn status, const char *call)
         served_client_fail("%s answered 0x%x: %s", call, (unsigned)status, ane_machine_error());
 }
 
+bool served_client_is_starved(IOReturn status, const char *call)
+{
+    if (status != kIOReturnTimeout)
+        served_client_good(status, call);
+    return status == kIOReturnTimeout;
+}
+
 double served_client_clock(void)
 {
     struct timespec now;
@@ -97,11 +104,12 @@ static int run(int argc, char **argv)
         struct served_work work;
 
         way->make(&work, argv[2], model, qos);
-        do {
-            work.step(work.context, model, &random);
+        while (rounds-- && work.step(work.context, model, &random)) {
             if (!results++)
                 served_client_say("running");
-        } while (--rounds && served_client_clock() < end);
+            if (served_client_clock() >= end)
+                break;
+        }
         work.end(work.context);
     } while (served_client_clock() < end);
     served_client_say("done %lu", results);

@@ -19,10 +19,16 @@ void served_client_say(const char *format, ...) __attribute__((format(printf, 1,
 /* Fails unless a call of iokit.h or broker.h succeeded, with the library's sentence. */
 void served_client_good(IOReturn status, const char *call);
 double served_client_clock(void); /* seconds */
+/*
+ * True for the answer to a request that waited for its whole timeout while more urgent ones had the engine:
+ * by the rule of quality of service that may be, and everything is made anew. Other failures are failures.
+ */
+bool served_client_is_starved(IOReturn status, const char *call);
 
 /* A submission with its answer checked; what is under test is behind `context`. */
 struct served_work {
-    void (*step)(void *context, const struct served_model *model, uint64_t *random);
+    /* False: starved. */
+    bool (*step)(void *context, const struct served_model *model, uint64_t *random);
     void (*end)(void *context);
     void *context;
 };

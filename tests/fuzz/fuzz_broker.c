@@ -8,6 +8,7 @@
  * bytes of the body's size, and the body. What earlier replies have returned may be put into a body.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -19,9 +20,9 @@
 #include "base/file.h"
 #include "base/packet.h"
 #include "broker/broker.h"
+#include "descriptors.h"
 #include "protocol/broker.h"
 #include "protocol/entitlement.h"
-#include "require.h"
 
 #include "../partyrig.h"
 
@@ -169,9 +170,13 @@ static bool receive(int socket, struct pr_service_header *head, uint8_t *body)
     struct pollfd wait = {.fd = socket, .events = POLLIN};
     int fds[BASE_PACKET_FDS];
     unsigned count;
+    int ready;
     long size;
 
-    require(poll(&wait, 1, WAIT_MS) == 1);
+    /* The fuzzer's own timer interrupts. */
+    while ((ready = poll(&wait, 1, WAIT_MS)) < 0)
+        require(errno == EINTR);
+    require(ready == 1);
     size = base_packet_receive(socket, bytes, sizeof(bytes), fds, BASE_PACKET_FDS, &count);
     if (size <= 0)
         return false;
@@ -227,9 +232,9 @@ static void serve_another(void)
     close(socket);
 }
 
-static unsigned count_in(const char *path)
+static unsigned count_threads(void)
 {
-    DIR *folder = opendir(path);
+    DIR *folder = opendir("/proc/self/task");
     unsigned count = 0;
 
     require(folder);
@@ -243,7 +248,7 @@ static unsigned count_in(const char *path)
 static void settle(unsigned descriptors, unsigned threads)
 {
     for (unsigned i = 0; i < WAIT_MS; i++) {
-        if (count_in("/proc/self/fd") <= descriptors && count_in("/proc/self/task") <= threads)
+        if (descriptors_count() <= descriptors && count_threads() <= threads)
             return;
         usleep(1000);
     }
@@ -264,8 +269,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(exchange(socket, load, 0, &instance) && instance);
         close(socket);
         usleep(300000);
-        descriptors = count_in("/proc/self/fd");
-        threads = count_in("/proc/self/task");
+        descriptors = descriptors_count();
+        threads = count_threads();
     }
     if (size < 1)
         return 0;

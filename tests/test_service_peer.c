@@ -4,6 +4,8 @@
  * one call of the ring, room for records.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -245,6 +247,84 @@ static void test_a_call_of_the_ring_is_checked(void **state)
     leave(&broker);
 }
 
+/* ---- A call that is late ---- */
+
+#define REOPENINGS 5000u /* a number comes again after 4,096 */
+#define WAIT_MS    500u  /* more than these take */
+
+struct lateness {
+    struct party one, two;
+    uint32_t connect;   /* of the first, which has a call inside */
+    atomic_bool inside; /* the call has not left */
+    atomic_bool met, done;
+};
+
+static void *close_first(void *argument)
+{
+    struct lateness *late = argument;
+    struct base_error error;
+
+    svc_kernel_close(late->one.peer, late->connect, &error);
+    return NULL;
+}
+
+static void *reopen_second(void *argument)
+{
+    const struct pr_service_open open = {.entry = ane_machine_service(machine) | PR_SERVICE_ENTRY_BASE,
+                                         .type = ANE_CLIENT_CONTROL};
+    struct lateness *late = argument;
+    struct base_error error;
+
+    for (unsigned i = 0; i < REOPENINGS; i++) {
+        uint32_t connect;
+
+        if (svc_kernel_open(late->two.peer, &open, &connect, &error))
+            break;
+        if (connect == late->connect && atomic_load(&late->inside))
+            atomic_store(&late->met, true);
+        svc_kernel_close(late->two.peer, connect, &error);
+    }
+    atomic_store(&late->done, true);
+    return NULL;
+}
+
+/* The thread of a slot stands between its look at the table and its call, while the connection is closed. */
+static void test_a_late_call_meets_no_other_connection(void **state)
+{
+    static struct lateness late;
+    struct svc_policy *opening;
+    pthread_t closer, opener;
+    struct base_error error;
+    unsigned hint = 0, again = 0;
+    io_connect_t number;
+
+    (void)state;
+    assert_int_equal(
+        svc_policy_parse("test", "match uid *\nallow com.apple.ane.iokit-user-access\n", &opening, &error),
+        0);
+    service.policy = opening;
+    greet(&late.one, PR_SERVICE_ROLE_CLIENT);
+    greet(&late.two, PR_SERVICE_ROLE_CLIENT);
+    assert_int_equal(open_for(&late.one, 0, ANE_CLIENT_CONTROL, &late.connect), 0);
+    assert_int_equal(svc_kernel_enter(late.one.peer, late.connect, &number, &hint, &error), 0);
+    atomic_store(&late.inside, true);
+    assert_int_equal(pthread_create(&closer, NULL, close_first, &late), 0);
+    while (!svc_kernel_enter(late.one.peer, late.connect, &number, &again, &error))
+        svc_kernel_leave(late.one.peer, again);
+    assert_int_equal(pthread_create(&opener, NULL, reopen_second, &late), 0);
+    for (unsigned ms = 0; ms < WAIT_MS && !atomic_load(&late.done); ms++)
+        usleep(1000);
+    atomic_store(&late.inside, false);
+    svc_kernel_leave(late.one.peer, hint);
+    pthread_join(closer, NULL);
+    pthread_join(opener, NULL);
+    assert_false(late.met);
+    leave(&late.one);
+    leave(&late.two);
+    service.policy = policy;
+    svc_policy_free(opening);
+}
+
 /* ---- Records ---- */
 
 /* Every call that is accepted has room for its record, whatever the client writes about what it has read. */
@@ -342,6 +422,7 @@ int main(void)
         cmocka_unit_test(test_the_broker_acts_for_a_client_until_it_ends),
         cmocka_unit_test(test_reserved_priorities_stay_the_clients),
         cmocka_unit_test(test_a_call_of_the_ring_is_checked),
+        cmocka_unit_test(test_a_late_call_meets_no_other_connection),
         cmocka_unit_test(test_records_have_room),
         cmocka_unit_test(test_clients_have_a_limit),
         cmocka_unit_test(test_few_clients_are_blessed),

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A number is in its row from the end of IOServiceOpen until before IOServiceClose, so that whoever closes,
- * closes once. A row that is being closed is free already: the machine's own answer to a late call is
- * "closed".
+ * closes once.
+ *
+ * The machine gives a number again after a few thousand connections. A thread that has found its number in
+ * the table, and has not made its call yet, must not meet the connection of another session there. So it is
+ * counted in the row before it looks at the number; and a close that finds calls in its row keeps every
+ * session from opening until they have left it, which they do at once: the machine answers "closed".
  */
 #include "service/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -44,6 +49,13 @@ void svc_kernel_end(struct svc_kernel *kernel)
     base_free(kernel->surface);
 }
 
+static void free_row(struct svc_kernel *kernel, struct svc_connect *row)
+{
+    pthread_mutex_lock(&kernel->lock);
+    row->taken = false;
+    pthread_mutex_unlock(&kernel->lock);
+}
+
 /* Takes a number out of its row; false when another thread has. */
 static bool take_connect(struct svc_kernel *kernel, struct svc_connect *row, io_connect_t number)
 {
@@ -59,8 +71,28 @@ static bool take_connect(struct svc_kernel *kernel, struct svc_connect *row, io_
     return taken;
 }
 
-static void close_connects(struct svc_kernel *kernel, ane_task_t task)
+/* After take_connect: no call enters the row any more. */
+static IOReturn close_connect(struct svc_peer *session, struct svc_connect *row, io_connect_t number)
 {
+    const bool called = atomic_load(&row->calls) != 0;
+    struct svc_service *service = session->service;
+    IOReturn status;
+
+    if (called)
+        pthread_mutex_lock(&service->open_lock);
+    status = IOServiceClose(number);
+    while (atomic_load(&row->calls))
+        sched_yield();
+    if (called)
+        pthread_mutex_unlock(&service->open_lock);
+    free_row(&session->kernel, row);
+    return status;
+}
+
+static void close_connects(struct svc_peer *session, ane_task_t task)
+{
+    struct svc_kernel *kernel = &session->kernel;
+
     for (unsigned i = 0; i < kernel->connects; i++) {
         struct svc_connect *row = &kernel->connect[i];
         io_connect_t number = 0;
@@ -70,7 +102,7 @@ static void close_connects(struct svc_kernel *kernel, ane_task_t task)
             number = atomic_load(&row->number);
         pthread_mutex_unlock(&kernel->lock);
         if (number && take_connect(kernel, row, number))
-            IOServiceClose(number);
+            close_connect(session, row, number);
     }
 }
 
@@ -91,15 +123,15 @@ static void release_surfaces(struct svc_kernel *kernel, ane_task_t task)
     }
 }
 
-void svc_kernel_close_all(struct svc_kernel *kernel)
+void svc_kernel_close_all(struct svc_peer *session)
 {
-    svc_kernel_close_task(kernel, 0);
+    svc_kernel_close_task(session, 0);
 }
 
-void svc_kernel_close_task(struct svc_kernel *kernel, ane_task_t task)
+void svc_kernel_close_task(struct svc_peer *session, ane_task_t task)
 {
-    close_connects(kernel, task);
-    release_surfaces(kernel, task);
+    close_connects(session, task);
+    release_surfaces(&session->kernel, task);
 }
 
 /* ---- The task for which a session acts ---- */
@@ -146,20 +178,24 @@ static IOReturn name_task(struct svc_peer *session, uint32_t named, struct svc_p
 
 /* ---- Connections ---- */
 
-static bool add_connect(struct svc_kernel *kernel, io_connect_t number, ane_task_t task, uint32_t type)
+/* A row for a connection that is to be opened; NULL, with a sentence, when all are taken. */
+static struct svc_connect *take_row(struct svc_kernel *kernel, ane_task_t task, uint32_t type,
+                                    struct base_error *error)
 {
-    bool added = false;
+    struct svc_connect *row = NULL;
 
     pthread_mutex_lock(&kernel->lock);
-    for (unsigned i = 0; i < kernel->connects && !added; i++)
-        if (!atomic_load(&kernel->connect[i].number)) {
-            kernel->connect[i].task = task;
-            kernel->connect[i].type = type;
-            atomic_store(&kernel->connect[i].number, number);
-            added = true;
+    for (unsigned i = 0; i < kernel->connects && !row; i++)
+        if (!kernel->connect[i].taken) {
+            row = &kernel->connect[i];
+            row->taken = true;
+            row->task = task;
+            row->type = type;
         }
     pthread_mutex_unlock(&kernel->lock);
-    return added;
+    if (!row)
+        base_fail(error, ENOSPC, "This process has %u connections; close one.", kernel->connects);
+    return row;
 }
 
 /* Which key would have opened a client of that type. */
@@ -168,44 +204,58 @@ static unsigned opening_key(uint32_t type)
     return type == ANE_CLIENT_DIRECT_PATH ? PR_ENTITLEMENT_DIRECT_CLASS : PR_ENTITLEMENT_OPEN;
 }
 
+/* `client` is NULL when the session acts for itself. */
+static IOReturn open_row(struct svc_peer *session, struct svc_peer *client, ane_task_t task,
+                         const struct pr_service_open *open, uint32_t *connect, struct base_error *error)
+{
+    struct svc_connect *row =
+        take_row(&session->kernel, client ? open->task : session->task, open->type, error);
+    io_connect_t number = 0;
+    IOReturn status;
+
+    if (!row)
+        return kIOReturnNoResources;
+    pthread_mutex_lock(&session->service->open_lock);
+    status = IOServiceOpen(open->entry & ~PR_SERVICE_ENTRY_BASE, task, open->type, &number);
+    pthread_mutex_unlock(&session->service->open_lock);
+    if (!status) {
+        atomic_store(&row->number, number);
+        *connect = number | PR_SERVICE_CONNECT_BASE;
+        return kIOReturnSuccess;
+    }
+    base_fail(error, EIO, "%s", ane_machine_error());
+    if (status == kIOReturnUnsupported && !client)
+        svc_advice_add(session, 1u << opening_key(open->type), error);
+    free_row(&session->kernel, row);
+    return status;
+}
+
 IOReturn svc_kernel_open(struct svc_peer *session, const struct pr_service_open *open, uint32_t *connect,
                          struct base_error *error)
 {
     struct svc_peer *client;
-    io_connect_t number = 0;
     ane_task_t task;
     IOReturn status = name_task(session, open->task, &client, &task, error);
-    ane_task_t owner = client ? open->task : session->task;
 
     if (status)
         return status;
-    status = IOServiceOpen(open->entry & ~PR_SERVICE_ENTRY_BASE, task, open->type, &number);
-    if (status)
-        base_fail(error, EIO, "%s", ane_machine_error());
-    if (status == kIOReturnUnsupported && !client)
-        svc_advice_add(session, 1u << opening_key(open->type), error);
-    if (!status && !add_connect(&session->kernel, number, owner, open->type)) {
-        IOServiceClose(number);
-        base_fail(error, ENOSPC, "This process has %u connections; close one.", session->kernel.connects);
-        status = kIOReturnNoResources;
-    }
+    status = open_row(session, client, task, open, connect, error);
     if (client)
         svc_peer_release(client);
-    *connect = number | PR_SERVICE_CONNECT_BASE;
     return status;
 }
 
-/* The row of a number, or NULL; first where it was the last time. */
-static struct svc_connect *find_connect(struct svc_kernel *kernel, io_connect_t number, unsigned *hint)
+/* Whether a number is in the table, and its row; first where it was the last time. */
+static bool find_connect(const struct svc_kernel *kernel, io_connect_t number, unsigned *hint)
 {
     if (*hint < kernel->connects && atomic_load(&kernel->connect[*hint].number) == number)
-        return &kernel->connect[*hint];
-    for (unsigned i = 0; number && i < kernel->connects; i++)
+        return true;
+    for (unsigned i = 0; i < kernel->connects; i++)
         if (atomic_load(&kernel->connect[i].number) == number) {
             *hint = i;
-            return &kernel->connect[i];
+            return true;
         }
-    return NULL;
+    return false;
 }
 
 static bool was_closed(struct svc_kernel *kernel, io_connect_t number)
@@ -228,30 +278,45 @@ static IOReturn refuse_connect(struct svc_kernel *kernel, io_connect_t number, s
     return closed ? ANE_RETURN_CLOSED : kIOReturnBadArgument;
 }
 
-IOReturn svc_kernel_connect(struct svc_peer *session, uint32_t connect, io_connect_t *number, unsigned *hint,
-                            struct base_error *error)
+/* The number that a client means, if it is in the table: *hint is its row. */
+static bool find_named(const struct svc_kernel *kernel, uint32_t connect, io_connect_t *number,
+                       unsigned *hint)
 {
     *number = connect - PR_SERVICE_CONNECT_BASE;
-    if (connect > PR_SERVICE_CONNECT_BASE && find_connect(&session->kernel, *number, hint))
+    return connect > PR_SERVICE_CONNECT_BASE && find_connect(kernel, *number, hint);
+}
+
+IOReturn svc_kernel_enter(struct svc_peer *session, uint32_t connect, io_connect_t *number, unsigned *hint,
+                          struct base_error *error)
+{
+    struct svc_kernel *kernel = &session->kernel;
+
+    if (!find_named(kernel, connect, number, hint))
+        return refuse_connect(kernel, *number, error);
+    atomic_fetch_add(&kernel->connect[*hint].calls, 1);
+    /* It may have been taken out since it was found; from here on whoever takes it out sees the call. */
+    if (atomic_load(&kernel->connect[*hint].number) == *number)
         return kIOReturnSuccess;
-    return refuse_connect(&session->kernel, *number, error);
+    svc_kernel_leave(session, *hint);
+    return refuse_connect(kernel, *number, error);
+}
+
+void svc_kernel_leave(struct svc_peer *session, unsigned hint)
+{
+    atomic_fetch_sub(&session->kernel.connect[hint].calls, 1);
 }
 
 IOReturn svc_kernel_close(struct svc_peer *session, uint32_t connect, struct base_error *error)
 {
     struct svc_kernel *kernel = &session->kernel;
-    struct svc_connect *row;
     io_connect_t number;
     unsigned hint = 0;
-    IOReturn status = svc_kernel_connect(session, connect, &number, &hint, error);
+    IOReturn status;
 
-    if (status)
-        return status;
-    row = find_connect(kernel, number, &hint);
-    if (!row || !take_connect(kernel, row, number))
+    if (!find_named(kernel, connect, &number, &hint) || !take_connect(kernel, &kernel->connect[hint], number))
         return refuse_connect(kernel, number, error);
     svc_figures_update(session->service); /* the machine forgets what a closed client has used */
-    status = IOServiceClose(number);
+    status = close_connect(session, &kernel->connect[hint], number);
     if (status)
         base_fail(error, EIO, "%s", ane_machine_error());
     return status;

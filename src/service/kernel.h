@@ -4,8 +4,8 @@
  * own, or, in the broker's session, a client's. Only the session that opened a connection may name it: to any
  * other its number never existed.
  *
- * The session's thread opens and closes; threads of the ring ask whether a number is the session's; the
- * thread of a client that ends takes back what the broker has for its task.
+ * The session's thread opens and closes; threads of the ring enter a connection for a call and leave it
+ * afterwards; the thread of a client that ends takes back what the broker has for its task.
  */
 #ifndef SERVICE_KERNEL_H
 #define SERVICE_KERNEL_H
@@ -26,7 +26,9 @@ struct svc_peer;
 #define SVC_CLOSED 256u
 
 struct svc_connect {
-    _Atomic io_connect_t number; /* 0: the row is free; without PR_SERVICE_CONNECT_BASE */
+    _Atomic io_connect_t number; /* 0: none is open; without PR_SERVICE_CONNECT_BASE */
+    atomic_uint calls;           /* threads that have entered and not left */
+    bool taken;                  /* from before the open until after the close */
     ane_task_t task;
     uint32_t type;
 };
@@ -49,10 +51,10 @@ struct svc_kernel {
 /* 0 or -ENOMEM. */
 int svc_kernel_init(struct svc_kernel *kernel, unsigned connects);
 /* Closes and releases everything; calls under way on the connections are aborted. */
-void svc_kernel_close_all(struct svc_kernel *kernel);
+void svc_kernel_close_all(struct svc_peer *session);
 void svc_kernel_end(struct svc_kernel *kernel);
 /* The same as close_all for what a session has for one task. */
-void svc_kernel_close_task(struct svc_kernel *kernel, ane_task_t task);
+void svc_kernel_close_task(struct svc_peer *session, ane_task_t task);
 
 /* IOServiceOpen; the number has PR_SERVICE_CONNECT_BASE. */
 IOReturn svc_kernel_open(struct svc_peer *session, const struct pr_service_open *open, uint32_t *connect,
@@ -60,12 +62,15 @@ IOReturn svc_kernel_open(struct svc_peer *session, const struct pr_service_open 
 IOReturn svc_kernel_close(struct svc_peer *session, uint32_t connect, struct base_error *error);
 
 /*
- * Whether the session may call a connection, whose number it names with PR_SERVICE_CONNECT_BASE; *number is
- * the one without. ANE_RETURN_CLOSED, or kIOReturnBadArgument. *hint, of the caller, makes the next answer
- * faster.
+ * Begins a call on a connection of the session, which names it with PR_SERVICE_CONNECT_BASE; *number is the
+ * one without, and names no other connection before svc_kernel_leave. ANE_RETURN_CLOSED, or
+ * kIOReturnBadArgument, when the session has no such connection: then there is nothing to leave. *hint, of the
+ * caller, is the row; it makes the next answer faster.
  */
-IOReturn svc_kernel_connect(struct svc_peer *session, uint32_t connect, io_connect_t *number, unsigned *hint,
-                            struct base_error *error);
+IOReturn svc_kernel_enter(struct svc_peer *session, uint32_t connect, io_connect_t *number, unsigned *hint,
+                          struct base_error *error);
+/* The call has returned. It waits for nothing before this: a close does, until every call has left. */
+void svc_kernel_leave(struct svc_peer *session, unsigned hint);
 
 /* ane_surface_create; *file is a descriptor of its memory file, which the caller closes. */
 int svc_kernel_surface(struct svc_peer *session, const struct pr_service_surface_create *create, uint32_t *id,

@@ -299,7 +299,7 @@ static void close_for_task(struct svc_peer *session)
 
     if (!broker)
         return;
-    svc_kernel_close_task(&broker->kernel, session->task);
+    svc_kernel_close_task(broker, session->task);
     svc_peer_release(broker);
 }
 
@@ -307,7 +307,7 @@ void svc_peer_end(struct svc_peer *session)
 {
     begin_end(session);
     svc_figures_update(session->service);
-    svc_kernel_close_all(&session->kernel);
+    svc_kernel_close_all(session);
     close_for_task(session);
     svc_ring_stop(&session->ring);
     svc_completions_end(&session->completions);

@@ -184,32 +184,37 @@ static IOReturn take_sentence(struct svc_peer *session, IOReturn status, struct 
     return status;
 }
 
-static IOReturn make_call(struct svc_peer *session, struct call *call, unsigned *hint,
-                          struct base_error *error)
+static IOReturn call_machine(struct svc_peer *session, io_connect_t connect, struct call *call,
+                             struct base_error *error)
 {
     const struct pr_ring_slot *copy = &call->copy;
     uint32_t scalars = copy->scalars_out;
     size_t bytes = copy->struct_out;
+
+    switch (copy->operation) {
+    case PR_RING_METHOD:
+        return IOConnectCallMethod(connect, copy->selector, call->scalar_in, copy->scalars_in, call->in,
+                                   copy->struct_in, call->scalar_out, &scalars, call->out, &bytes);
+    case PR_RING_CATALOGUE:
+        return ane_catalogue_call(connect, copy->selector, call->scalar_in, copy->scalars_in, call->in,
+                                  copy->struct_in, call->scalar_out, &scalars, call->out, &bytes);
+    case PR_RING_ASYNC: return call_async(session, connect, call, error);
+    case PR_RING_EVENT: return call_event(&session->ring, connect, call, error);
+    }
+    base_fail(error, EINVAL, "A call of the ring names operation %u; there is none.", copy->operation);
+    return kIOReturnBadArgument;
+}
+
+static IOReturn make_call(struct svc_peer *session, struct call *call, unsigned *hint,
+                          struct base_error *error)
+{
     io_connect_t connect;
-    IOReturn status = svc_kernel_connect(session, copy->connect, &connect, hint, error);
+    IOReturn status = svc_kernel_enter(session, call->copy.connect, &connect, hint, error);
 
     if (status)
         return status;
-    switch (copy->operation) {
-    case PR_RING_METHOD:
-        status = IOConnectCallMethod(connect, copy->selector, call->scalar_in, copy->scalars_in, call->in,
-                                     copy->struct_in, call->scalar_out, &scalars, call->out, &bytes);
-        break;
-    case PR_RING_CATALOGUE:
-        status = ane_catalogue_call(connect, copy->selector, call->scalar_in, copy->scalars_in, call->in,
-                                    copy->struct_in, call->scalar_out, &scalars, call->out, &bytes);
-        break;
-    case PR_RING_ASYNC: status = call_async(session, connect, call, error); break;
-    case PR_RING_EVENT: status = call_event(&session->ring, connect, call, error); break;
-    default:
-        base_fail(error, EINVAL, "A call of the ring names operation %u; there is none.", copy->operation);
-        return kIOReturnBadArgument;
-    }
+    status = call_machine(session, connect, call, error);
+    svc_kernel_leave(session, *hint);
     return take_sentence(session, status, error);
 }
 

@@ -37,6 +37,7 @@ struct svc_service {
     unsigned spinners_most;           /* half of the host's processors */
     atomic_uint blessed;              /* sessions that have a place of kind SLOT */
     _Atomic uint64_t wired, pageable; /* bytes of programs, as the worker saw them last */
+    pthread_mutex_t open_lock;        /* around IOServiceOpen, and around a close with calls inside */
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* a session has ended, or is no longer held */

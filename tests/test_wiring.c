@@ -318,6 +318,33 @@ static void memory_runs_out_anywhere(void **state)
     }
 }
 
+/* Two callers use an adapter that is not wired. The first waits for room for the base; the second finds it. */
+
+static uint64_t wanted;
+
+static void use_it(void)
+{
+    drvrig_copy(&rig, client, wanted, surface + 2, ++value);
+}
+
+static void two_callers_wire_one_program(void **state)
+{
+    const uint64_t other = drvrig_program(&rig, client, 1, KERNEL, 0x100);
+
+    (void)state;
+    wanted = adapter_of(token);
+    pass(0, 0);
+    assert_int_equal(pass(0, 0).wired, 0);
+    drvrig_copy(&rig, client, other, surface, ++value);
+    rig.alloc_fails_at = rig.alloc_calls + 1;
+    call_in_wait(use_it);
+    drvrig_copy(&rig, client, wanted, surface, ++value);
+    assert_null(meanwhile);
+    assert_int_equal(drv_stats_get(rig.driver).rewired, 3); /* the other one, the base, the adapter */
+    check_adapter(wanted);
+    works();
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, boot, drop)
@@ -325,6 +352,7 @@ int main(void)
         CASE(requests_keep_a_program),         CASE(a_chain_keeps_its_program),
         CASE(an_unwired_program_has_no_pages), CASE(a_firmware_that_does_not_let_go),
         CASE(another_call_comes_between),      CASE(memory_runs_out_anywhere),
+        CASE(two_callers_wire_one_program),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -318,6 +318,67 @@ static void memory_runs_out_anywhere(void **state)
     }
 }
 
+/* Two callers use an adapter that is not wired. The first waits for room for the base; the second finds it. */
+
+static uint64_t wanted;
+
+static void use_it(void)
+{
+    drvrig_copy(&rig, client, wanted, surface + 2, ++value);
+}
+
+static void two_callers_wire_one_program(void **state)
+{
+    const uint64_t other = drvrig_program(&rig, client, 1, KERNEL, 0x100);
+
+    (void)state;
+    wanted = adapter_of(token);
+    pass(0, 0);
+    assert_int_equal(pass(0, 0).wired, 0);
+    drvrig_copy(&rig, client, other, surface, ++value);
+    rig.alloc_fails_at = rig.alloc_calls + 1;
+    call_in_wait(use_it);
+    drvrig_copy(&rig, client, wanted, surface, ++value);
+    assert_null(meanwhile);
+    assert_int_equal(drv_stats_get(rig.driver).rewired, 3); /* the other one, the base, the adapter */
+    check_adapter(wanted);
+    works();
+}
+
+/* The firmware is full. While one caller waits for a slot, another uses both the program and the slot. */
+
+static uint64_t third;
+
+static void use_both(void)
+{
+    drvrig_copy(&rig, client, third, surface + 2, ++value);
+    drvrig_copy(&rig, client, token, surface + 2, ++value);
+}
+
+/* The first wait is for the load. */
+static void use_both_next(void)
+{
+    call_in_wait(use_both);
+}
+
+static void two_callers_want_one_slot(void **state)
+{
+    const uint32_t processes = rig.driver->limits.processes;
+    const uint64_t second = drvrig_program(&rig, client, 1, KERNEL, 0x100);
+
+    (void)state;
+    third = drvrig_program(&rig, client, 1, KERNEL, 0x100);
+    assert_int_equal(pass(0, 0).wired, 0);
+    works();
+    drvrig_copy(&rig, client, second, surface, ++value);
+    rig.driver->limits.processes = 2;
+    call_in_wait(use_both_next);
+    drvrig_copy(&rig, client, third, surface, ++value);
+    assert_null(meanwhile);
+    rig.driver->limits.processes = processes;
+    works();
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, boot, drop)
@@ -325,6 +386,7 @@ int main(void)
         CASE(requests_keep_a_program),         CASE(a_chain_keeps_its_program),
         CASE(an_unwired_program_has_no_pages), CASE(a_firmware_that_does_not_let_go),
         CASE(another_call_comes_between),      CASE(memory_runs_out_anywhere),
+        CASE(two_callers_wire_one_program),    CASE(two_callers_want_one_slot),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

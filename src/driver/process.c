@@ -423,6 +423,7 @@ IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadl
 {
     struct drv_client *client = process->client;
     IOReturn result = kIOReturnSuccess;
+    bool exhausted = false; /* no idle program has left the firmware for this one */
 
     while (process->state != DRV_PROCESS_LIVE && !result) {
         if (process->state == DRV_PROCESS_STARTING) {
@@ -434,7 +435,9 @@ IOReturn drv_process_run(struct drv_process *process, struct drv_deadline *deadl
             result = drv_domain_lend(client, deadline);
         } else if (drv_load_is_away(process->program)) {
             result = drv_load_again(process->program, deadline);
-        } else if (!is_full(client->driver) || !drv_reclaim_slot(client->driver)) {
+        } else if (!exhausted && is_full(client->driver)) {
+            exhausted = !drv_reclaim_slot(client->driver); /* which waits: others may have started it */
+        } else {
             result = start_process(process);
             if (result == kIOReturnNoMemory && drv_reclaim_one(client->driver))
                 result = kIOReturnSuccess;

@@ -162,6 +162,8 @@ IOReturn drv_wiring_wire(struct drv_program *program)
 
         if (result)
             return result;
+        if (program->state != DRV_PROGRAM_UNWIRED)
+            break; /* another caller has wired it, while room was made for the base */
         result = wire_now(program);
         if (!result) {
             drv_program_set_state(program, DRV_PROGRAM_LOST);

@@ -114,6 +114,24 @@ report "its children end with a service that is killed" $?
 wait "$service" 2>/dev/null
 service=
 
+# refuses_state NAME TEXT: a service with that state folder ends with status 1 and a sentence that has TEXT
+refuses_state() {
+    timeout 20 "$ANEMONE" serve --socket "$work/service" --state "$work/$1" --policy "$work/policy" >"$work/out" 2>&1
+    [ $? -eq 1 ] && grep -q -e "$2" "$work/out"
+}
+touch "$work/file"
+refuses_state file "cannot be used.*--state"
+report "a state folder that is a file is refused" $? "$work/out"
+mkdir -m 0700 "$work/open" && chmod 0777 "$work/open"
+refuses_state open "mode 0777.*chmod go-w"
+report "so is one that others can write" $? "$work/out"
+mkdir -m 0700 "$work/keyless" && mkdir "$work/keyless/service.key"
+refuses_state keyless "no key to sign programs with.*service.key"
+report "one without a place for the key" $? "$work/out"
+mkdir -m 0700 "$work/read" && head -c 32 /dev/urandom >"$work/read/service.key" && chmod 0644 "$work/read/service.key"
+refuses_state read "service.key is open to other users"
+report "and one with a key that others can read" $? "$work/out"
+
 "$ANEMONE" serve --memory 12X >"$work/out" 2>&1
 [ $? -eq 2 ] && grep -q "12X" "$work/out"
 report "a size that is none is refused" $? "$work/out"

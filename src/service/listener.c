@@ -51,7 +51,9 @@ static int set_path(struct svc_listener *listener, const char *path, struct base
     else if (folder && folder[0])
         length = snprintf(listener->path, sizeof(listener->path), "%s/anemone/service", folder);
     else
-        return base_fail(error, EINVAL, "XDG_RUNTIME_DIR is not set; name the socket with --socket PATH.");
+        return base_fail(error, EINVAL,
+                         "XDG_RUNTIME_DIR is not set; name the socket with --socket PATH, and set "
+                         "ANEMONE_SERVICE to that path for its clients.");
     if (length < 1 || (size_t)length >= sizeof(listener->path))
         return base_fail(error, ENAMETOOLONG, "The socket's path has %d characters; 1 to %zu are possible.",
                          length, sizeof(listener->path) - 1);
@@ -74,7 +76,10 @@ static int make_folder(const struct svc_listener *listener, struct base_error *e
         return chmod(folder, mode) ? base_fail(error, errno, "%s: %s.", folder, strerror(errno)) : 0;
     if (errno == EEXIST)
         return 0;
-    return base_fail(error, errno, "The folder %s could not be made: %s.", folder, strerror(errno));
+    return base_fail(error, errno,
+                     "The folder %s, for the socket, could not be made: %s. Name another place with --socket "
+                     "PATH.",
+                     folder, strerror(errno));
 }
 
 /* ---- The lock ---- */
@@ -98,8 +103,10 @@ static int take_lock(struct svc_listener *listener, struct base_error *error)
         int status = 0;
 
         if (lock < 0)
-            return base_fail(error, errno, "The lock file %s could not be opened: %s.", listener->lock_path,
-                             strerror(errno));
+            return base_fail(
+                error, errno,
+                "The lock file %s could not be opened: %s. Name another place with --socket PATH.",
+                listener->lock_path, strerror(errno));
         if (flock(lock, LOCK_EX | LOCK_NB))
             status = refuse_second(listener, lock, error);
         else if (!fstat(lock, &own) && !stat(listener->lock_path, &seen) && own.st_ino == seen.st_ino &&

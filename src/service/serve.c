@@ -7,7 +7,6 @@
 #include "service/serve.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +15,6 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -25,12 +23,12 @@
 #include "service/listener.h"
 #include "service/log.h"
 #include "service/peer.h"
+#include "service/state.h"
 #include "service/supervisor.h"
 #include "service/worker.h"
 
-#define DRAIN_MS   5000u /* calls under way at a stop */
-#define UNWIND_MS  5000u /* sessions, after that */
-#define STATE_PATH 4096u
+#define DRAIN_MS  5000u /* calls under way at a stop */
+#define UNWIND_MS 5000u /* sessions, after that */
 
 struct server {
     struct svc_service service;
@@ -39,7 +37,7 @@ struct server {
     struct svc_policy *policy;
     struct svc_worker worker;
     int signals;
-    char state[STATE_PATH];
+    char state[SVC_STATE_PATH];
 };
 
 /* ---- The process ---- */
@@ -70,49 +68,6 @@ static int take_signals(struct server *server, struct base_error *error)
     if (server->signals < 0)
         return base_fail(error, errno, "Signals could not be waited for: %s.", strerror(errno));
     return 0;
-}
-
-static int make_folders(char *path, struct base_error *error)
-{
-    for (char *at = path + 1;; at++) {
-        char end = *at;
-
-        if (end && end != '/')
-            continue;
-        *at = '\0';
-        if (mkdir(path, 0700) && errno != EEXIST)
-            return base_fail(error, errno, "The folder %s could not be made: %s.", path, strerror(errno));
-        *at = end;
-        if (!end)
-            return 0;
-    }
-}
-
-/* The state's folder, and the key that the driver trusts and the broker signs with. */
-static int prepare_state(struct server *server, const char *folder, struct base_error *error)
-{
-    const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    char key[STATE_PATH + 16];
-    int length, status;
-
-    if (folder)
-        length = snprintf(server->state, sizeof(server->state), "%s", folder);
-    else if (xdg && xdg[0])
-        length = snprintf(server->state, sizeof(server->state), "%s/anemone", xdg);
-    else if (geteuid() == 0)
-        length = snprintf(server->state, sizeof(server->state), "/var/lib/anemone");
-    else if (home && home[0])
-        length = snprintf(server->state, sizeof(server->state), "%s/.local/state/anemone", home);
-    else
-        return base_fail(error, EINVAL,
-                         "Neither XDG_STATE_HOME nor HOME is set; name a folder with --state DIR.");
-    if (length < 1 || (size_t)length >= sizeof(server->state))
-        return base_fail(error, ENAMETOOLONG, "The path of the state folder is empty or too long.");
-    status = make_folders(server->state, error);
-    if (status)
-        return status;
-    snprintf(key, sizeof(key), "%s/service.key", server->state);
-    return setenv("ANEMONE_KEY", key, 1) ? base_fail(error, ENOMEM, "No memory for the environment.") : 0;
 }
 
 /* ---- Connections ---- */
@@ -246,7 +201,7 @@ int svc_serve(const struct svc_options *options, struct base_error *error)
     if (!status)
         status = svc_policy_load(options->policy, &server.policy, error);
     if (!status)
-        status = prepare_state(&server, options->state, error);
+        status = svc_state_prepare(options->state, server.state, error);
     if (!status)
         status = svc_listener_open(&server.listener, options->socket, error);
     if (!status)

@@ -31,7 +31,7 @@ class Tree:
         self.root = root
         self.texts = {}
         build = re.sub(r"#.*", "", self.text("tests/meson.build") or "")
-        self.programs = self.listed(build, "test_nouns") | set(re.findall(r"executable\('test_(\w+)'", build))
+        self.programs = self.listed(build, "test_nouns") | self.listed(build, "served_nouns") | set(re.findall(r"executable\('test_(\w+)'", build))
         self.scripts = {f"test_{noun}.sh" for noun in self.listed(build, "test_scripts")} | set(re.findall(r"files\('(test_\w+\.(?:py|sh))'\)", build))
         self.decisions = set(re.findall(r"^\| (.*?) \| ", self.text("docs/provenance.md") or "", re.MULTILINE))
 
